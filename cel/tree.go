@@ -1,0 +1,295 @@
+package cel
+
+// A Value is a CEL expression of any type. The zero Value is no expression.
+type Value struct{ n *node }
+
+// A Bool is an expression that is known to be boolean. And, Or and Not take only
+// Bools, so a tree that is ill-typed in this respect does not compile in Go.
+type Bool struct{ Value }
+
+type op int
+
+const (
+	opIdent  op = iota // name
+	opNull             //
+	opBool             // lit: bool
+	opInt              // lit: int64
+	opDouble           // lit: float64
+	opString           // lit: string
+	opSelect           // args[0].name
+	opHas              // has(args[0].name)
+	opOpt              // args[0].?name
+	opIndex            // args[0][args[1]]
+	opOptIdx           // args[0][?args[1]]
+	opCall             // name(args...)
+	opMember           // args[0].name(args[1:]...)
+	opMacro            // args[0].name(vars..., args[1:]...): all, exists, exists_one, map, filter
+	opList             // [args...]
+	opMap              // {args[0]: args[1], ...}
+	opAnd              // args[0] && args[1] && ...
+	opOr               // args[0] || args[1] || ...
+	opNot              // !args[0]
+	opNeg              // -args[0]
+	opBinary           // args[0] name args[1]: == != < <= > >= in + - * / %
+	opCond             // args[0] ? args[1] : args[2]
+)
+
+// A node is immutable once built.
+type node struct {
+	op   op
+	name string
+	vars []string
+	lit  any
+	args []*node
+}
+
+func mk(o op, name string, args ...Value) Value {
+	ns := make([]*node, len(args))
+	for i, a := range args {
+		ns[i] = a.n
+	}
+	return Value{&node{op: o, name: name, args: ns}}
+}
+
+// IsZero tells that v is no expression.
+func (v Value) IsZero() bool { return v.n == nil }
+
+// AsBool takes v for boolean; the caller knows that it is.
+func (v Value) AsBool() Bool { return Bool{v} }
+
+// Ident is a variable.
+func Ident(name string) Value { return Value{&node{op: opIdent, name: name}} }
+
+// Null is the literal null.
+func Null() Value { return Value{&node{op: opNull}} }
+
+// True and False are the boolean literals.
+func True() Bool { return Lit(true) }
+
+// False is the literal false.
+func False() Bool { return Lit(false) }
+
+// Lit is a boolean literal.
+func Lit(b bool) Bool { return Bool{Value{&node{op: opBool, lit: b}}} }
+
+// Int is an integer literal.
+func Int(i int64) Value { return Value{&node{op: opInt, lit: i}} }
+
+// Double is a floating-point literal.
+func Double(f float64) Value { return Value{&node{op: opDouble, lit: f}} }
+
+// String is a string literal.
+func String(s string) Value { return Value{&node{op: opString, lit: s}} }
+
+// Strings is a list of string literals.
+func Strings(ss ...string) Value {
+	vs := make([]Value, len(ss))
+	for i, s := range ss {
+		vs[i] = String(s)
+	}
+	return List(vs...)
+}
+
+// List is a list literal.
+func List(vs ...Value) Value { return mk(opList, "", vs...) }
+
+// An Entry is a key and a value of a map literal.
+type Entry struct{ Key, Value Value }
+
+// Map is a map literal.
+func Map(es ...Entry) Value {
+	vs := make([]Value, 0, 2*len(es))
+	for _, e := range es {
+		vs = append(vs, e.Key, e.Value)
+	}
+	return mk(opMap, "", vs...)
+}
+
+// Field is v.name, or v["name"] where the API server cannot parse v.name: names
+// that are no identifiers, and the words true, false, null and in.
+func (v Value) Field(name string) Value {
+	if !selectable(name) {
+		return v.Index(String(name))
+	}
+	return mk(opSelect, name, v)
+}
+
+// Has is has(v.name), or "name" in v where v.name cannot be written.
+func (v Value) Has(name string) Bool {
+	if !selectable(name) {
+		return String(name).In(v)
+	}
+	return Bool{mk(opHas, name, v)}
+}
+
+// Opt is v.?name, or v[?"name"] where v.name cannot be written. v may be optional.
+func (v Value) Opt(name string) Value {
+	if !selectable(name) {
+		return mk(opOptIdx, "", v, String(name))
+	}
+	return mk(opOpt, name, v)
+}
+
+// Index is v[i].
+func (v Value) Index(i Value) Value { return mk(opIndex, "", v, i) }
+
+// OptIndex is v[?i].
+func (v Value) OptIndex(i Value) Value { return mk(opOptIdx, "", v, i) }
+
+// OrValue is v.orValue(d); v is optional.
+func (v Value) OrValue(d Value) Value { return v.Call("orValue", d) }
+
+// HasValue is v.hasValue(); v is optional.
+func (v Value) HasValue() Bool { return v.Call("hasValue").AsBool() }
+
+// Call is v.name(args...), a member call.
+func (v Value) Call(name string, args ...Value) Value {
+	return mk(opMember, name, append([]Value{v}, args...)...)
+}
+
+// Func is name(args...), a global call. name may be qualified, as in sets.contains.
+func Func(name string, args ...Value) Value { return mk(opCall, name, args...) }
+
+// Size is size(v).
+func (v Value) Size() Value { return Func("size", v) }
+
+// Type is type(v).
+func (v Value) Type() Value { return Func("type", v) }
+
+// Binary is v op w for an arithmetic operator.
+func (v Value) Binary(operator string, w Value) Value { return mk(opBinary, operator, v, w) }
+
+// Plus is v + w.
+func (v Value) Plus(w Value) Value { return v.Binary("+", w) }
+
+// Compare is v op w, where op is one of == != < <= > >=.
+func (v Value) Compare(operator string, w Value) Bool { return v.Binary(operator, w).AsBool() }
+
+// Eq is v == w.
+func (v Value) Eq(w Value) Bool { return v.Compare("==", w) }
+
+// Ne is v != w.
+func (v Value) Ne(w Value) Bool { return v.Compare("!=", w) }
+
+// In is v in w.
+func (v Value) In(w Value) Bool { return v.Binary("in", w).AsBool() }
+
+// StartsWith is v.startsWith(s).
+func (v Value) StartsWith(s Value) Bool { return v.Call("startsWith", s).AsBool() }
+
+// EndsWith is v.endsWith(s).
+func (v Value) EndsWith(s Value) Bool { return v.Call("endsWith", s).AsBool() }
+
+// Contains is v.contains(s).
+func (v Value) Contains(s Value) Bool { return v.Call("contains", s).AsBool() }
+
+// Matches is v.matches(re).
+func (v Value) Matches(re string) Bool { return v.Call("matches", String(re)).AsBool() }
+
+// Cond is c ? v : w.
+func Cond(c Bool, v, w Value) Value {
+	if b, ok := c.Const(); ok {
+		if b {
+			return v
+		}
+		return w
+	}
+	return mk(opCond, "", c.Value, v, w)
+}
+
+// CondBool is c ? b : d for booleans. Unlike && and ||, it is strict in c: an
+// error of c is an error of the whole.
+func CondBool(c, b, d Bool) Bool { return Bool{Cond(c, b.Value, d.Value)} }
+
+// Macro is list.name(x, body): one of all, exists, exists_one, map and filter.
+// x must not be bound around body already; Scope hands out such names.
+func (v Value) Macro(name, x string, body Value) Value {
+	return Value{&node{op: opMacro, name: name, vars: []string{x}, args: []*node{v.n, body.n}}}
+}
+
+// Macro2 is the form with two variables, for instance all(k, v, body), or with
+// two bodies, as map(x, filter, body).
+func (v Value) Macro2(name string, vars []string, bodies ...Value) Value {
+	args := []*node{v.n}
+	for _, b := range bodies {
+		args = append(args, b.n)
+	}
+	return Value{&node{op: opMacro, name: name, vars: vars, args: args}}
+}
+
+// Const is the value of a boolean literal.
+func (b Bool) Const() (value, ok bool) {
+	if b.n != nil && b.n.op == opBool {
+		return b.n.lit.(bool), true
+	}
+	return false, false
+}
+
+// IsTrue tells that b is the literal true.
+func (b Bool) IsTrue() bool { v, ok := b.Const(); return ok && v }
+
+// IsFalse tells that b is the literal false.
+func (b Bool) IsFalse() bool { v, ok := b.Const(); return ok && !v }
+
+// And is the conjunction, flattened and without literals. No terms are true.
+func And(bs ...Bool) Bool { return junction(opAnd, true, bs) }
+
+// Or is the disjunction, flattened and without literals. No terms are false.
+func Or(bs ...Bool) Bool { return junction(opOr, false, bs) }
+
+func junction(o op, unit bool, bs []Bool) Bool {
+	var args []*node
+	seen := map[string]bool{}
+	var add func(*node) bool
+	add = func(n *node) bool {
+		if n.op == opBool {
+			return n.lit.(bool) == unit // the unit adds nothing, its opposite decides
+		}
+		if n.op == o {
+			for _, a := range n.args {
+				if !add(a) {
+					return false
+				}
+			}
+			return true
+		}
+		if k := n.key(); !seen[k] { // x && x is x
+			seen[k] = true
+			args = append(args, n)
+		}
+		return true
+	}
+	for _, b := range bs {
+		if !add(b.n) {
+			return Lit(!unit)
+		}
+	}
+	switch len(args) {
+	case 0:
+		return Lit(unit)
+	case 1:
+		return Bool{Value{args[0]}}
+	}
+	return Bool{Value{&node{op: o, args: args}}}
+}
+
+var inverse = map[string]string{"==": "!=", "!=": "=="}
+
+// Not is the negation. A double negation goes, == and != change places, and
+// a quantifier over a negation becomes its dual.
+func Not(b Bool) Bool {
+	switch n := b.n; n.op {
+	case opBool:
+		return Lit(!n.lit.(bool))
+	case opNot:
+		return Bool{Value{n.args[0]}}
+	case opBinary:
+		if inv, ok := inverse[n.name]; ok {
+			return Bool{Value{&node{op: opBinary, name: inv, args: n.args}}}
+		}
+	}
+	return Bool{mk(opNot, "", b.Value)}
+}
+
+// Implies is !a || b.
+func Implies(a, b Bool) Bool { return Or(Not(a), b) }

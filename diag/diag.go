@@ -1,0 +1,112 @@
+package diag
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// A Pos is a place in a source: a field path always, and file, line and column
+// when the source was a file.
+type Pos struct {
+	File string `json:"file,omitempty"`
+	Line int    `json:"line,omitempty"` // from 1; 0 when unknown
+	Col  int    `json:"column,omitempty"`
+	Path string `json:"path,omitempty"` // for instance spec.rules[0].validate.pattern
+}
+
+// String is file:line:col, as far as known, else the field path.
+func (p Pos) String() string {
+	switch {
+	case p.File != "" && p.Line > 0:
+		return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Col)
+	case p.File != "":
+		return p.File
+	case p.Line > 0:
+		return fmt.Sprintf("%d:%d", p.Line, p.Col)
+	}
+	return p.Path
+}
+
+// Compare orders positions by file, line, column and path.
+func (p Pos) Compare(q Pos) int {
+	return cmp.Or(
+		cmp.Compare(p.File, q.File),
+		cmp.Compare(p.Line, q.Line),
+		cmp.Compare(p.Col, q.Col),
+		cmp.Compare(p.Path, q.Path),
+	)
+}
+
+// A Severity says how much a diagnostic matters.
+type Severity int
+
+// The severities, the gravest first.
+const (
+	Error   Severity = iota // the input is wrong, and a part of it was left out
+	Warning                 // the user must know
+	Note                    // for information
+)
+
+// String is the lower-case word, as it stands in JSON.
+func (s Severity) String() string {
+	return [...]string{"error", "warning", "note"}[s]
+}
+
+// MarshalText makes a Severity its word in JSON.
+func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// A Code is the stable number of a diagnostic; codes.go lists them.
+type Code int
+
+// String is the code as users see it, for instance KV201.
+func (c Code) String() string { return fmt.Sprintf("KV%03d", int(c)) }
+
+// MarshalText makes a Code its text in JSON.
+func (c Code) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// A Diagnostic is one thing to tell the user: a place, a code that never
+// changes, and a message that names the next step where there is one.
+type Diagnostic struct {
+	Code     Code     `json:"code"`
+	Severity Severity `json:"severity"`
+	Pos
+	Message string `json:"message"`
+}
+
+// Error makes a Diagnostic an error, so that a parser can return one.
+func (d Diagnostic) Error() string {
+	return fmt.Sprintf("%s: %s [%s]", d.Pos, d.Message, d.Code)
+}
+
+// Errorf builds a Diagnostic of severity Error.
+func Errorf(pos Pos, code Code, format string, args ...any) Diagnostic {
+	return Diagnostic{Code: code, Severity: Error, Pos: pos, Message: fmt.Sprintf(format, args...)}
+}
+
+// Warnf builds a Diagnostic of severity Warning.
+func Warnf(pos Pos, code Code, format string, args ...any) Diagnostic {
+	return Diagnostic{Code: code, Severity: Warning, Pos: pos, Message: fmt.Sprintf(format, args...)}
+}
+
+// Notef builds a Diagnostic of severity Note.
+func Notef(pos Pos, code Code, format string, args ...any) Diagnostic {
+	return Diagnostic{Code: code, Severity: Note, Pos: pos, Message: fmt.Sprintf(format, args...)}
+}
+
+// A List is any number of diagnostics; Sort gives it its stable order.
+type List []Diagnostic
+
+// Sort orders the list by position, then code, then message, and drops exact
+// repetitions.
+func (l List) Sort() List {
+	slices.SortStableFunc(l, func(a, b Diagnostic) int {
+		return cmp.Or(a.Pos.Compare(b.Pos), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Message, b.Message))
+	})
+	return slices.Compact(l)
+}
+
+// HasErrors tells whether any diagnostic is an Error.
+func (l List) HasErrors() bool {
+	return slices.ContainsFunc(l, func(d Diagnostic) bool { return d.Severity == Error })
+}

@@ -1,0 +1,390 @@
+package policy
+
+import "github.com/kvap/kvap/diag"
+
+// A File is what one source file held.
+type File struct {
+	Name       string
+	Policies   []*Policy
+	Exceptions []*Exception
+}
+
+// A Policy is a ClusterPolicy or Policy of kyverno.io, or a ValidatingPolicy of
+// policies.kyverno.io. Defaults are filled in; v2beta1 is brought to the v1 form.
+type Policy struct {
+	Pos         diag.Pos
+	APIVersion  string
+	Kind        string // ClusterPolicy, Policy, ValidatingPolicy, NamespacedValidatingPolicy
+	Name        string
+	Namespace   string // of a namespaced kind; "default" where the source names none
+	Labels      map[string]string
+	Annotations map[string]string
+
+	Action          Action // of rules that name none
+	Overrides       []ActionOverride
+	FailurePolicy   FailurePolicy
+	EmitWarning     bool
+	Admission       bool
+	Background      bool
+	ApplyOne        bool  // applyRules: One
+	MatchConditions []CEL // webhookConfiguration.matchConditions
+
+	Rules []*Rule // as written, in order; Expand adds those for pod controllers
+
+	// Validating is set, and Rules empty, for a ValidatingPolicy.
+	Validating *Validating
+
+	// Source is the whole document, so that a remainder can be written as a valid policy.
+	Source *Node
+}
+
+// Namespaced tells whether the policy binds only its own namespace.
+func (p *Policy) Namespaced() bool {
+	return p.Kind == "Policy" || p.Kind == "NamespacedValidatingPolicy"
+}
+
+// An Action is what happens to a request that violates a rule.
+type Action string
+
+// The actions.
+const (
+	Audit   Action = "Audit"
+	Enforce Action = "Enforce"
+)
+
+// A FailurePolicy is what happens to a request on which a rule errs.
+type FailurePolicy string
+
+// The failure policies.
+const (
+	Fail   FailurePolicy = "Fail"
+	Ignore FailurePolicy = "Ignore"
+)
+
+// An ActionOverride is an action for some namespaces.
+type ActionOverride struct {
+	Pos               diag.Pos
+	Action            Action
+	Namespaces        []string // wildcards; nil means any
+	NamespaceSelector *Selector
+}
+
+// A Rule is one rule of a ClusterPolicy or Policy. At most one of Validate,
+// Mutate, Generate and VerifyImages is set.
+type Rule struct {
+	Pos    diag.Pos
+	Name   string // as Kyverno reports it: with autogen- in front in an expansion
+	Index  int    // in the policy's list of rules as written
+	Origin string // the name as written
+	// Expansion is "" for a rule as written, "autogen" for the pod controllers
+	// and "autogen-cronjob" for CronJob.
+	Expansion string
+
+	Match            *MatchBlock
+	Exclude          *MatchBlock // nil when absent
+	Context          []*ContextEntry
+	Preconditions    *Conditions // nil when absent
+	CELPreconditions []CEL
+	ImageExtractors  *Node
+
+	Validate     *Validate
+	Mutate       *Node
+	Generate     *Node
+	VerifyImages *Node
+
+	Source *Node
+}
+
+// Type is validate, mutate, generate or verifyImages; "" when a rule has no body.
+func (r *Rule) Type() string {
+	switch {
+	case r.Validate != nil:
+		return "validate"
+	case r.Mutate != nil:
+		return "mutate"
+	case r.Generate != nil:
+		return "generate"
+	case r.VerifyImages != nil:
+		return "verifyImages"
+	}
+	return ""
+}
+
+// A MatchBlock is a match or exclude block. The first that is non-empty of Any,
+// All and Legacy counts.
+type MatchBlock struct {
+	Pos    diag.Pos
+	Any    []*Filter
+	All    []*Filter
+	Legacy *Filter
+}
+
+// A Filter is one resource filter: everything given must hold.
+type Filter struct {
+	Pos               diag.Pos
+	Kinds             []Text
+	Name              *Text
+	Names             []Text
+	Namespaces        []Text
+	Operations        []string
+	Annotations       []Pair // key and value may hold wildcards
+	Selector          *Selector
+	NamespaceSelector *Selector
+	Roles             []Text
+	ClusterRoles      []Text
+	Subjects          []Subject
+}
+
+// A Text is a string with its place.
+type Text struct {
+	Pos   diag.Pos
+	Value string
+}
+
+// A Pair is a key and a value with their place, in source order.
+type Pair struct {
+	Pos        diag.Pos
+	Key, Value string
+}
+
+// A Selector is a label selector, whose matchLabels may hold wildcards.
+type Selector struct {
+	Pos         diag.Pos
+	MatchLabels []Pair
+	Expressions []SelectorExpression
+}
+
+// A SelectorExpression is one of a selector's matchExpressions.
+type SelectorExpression struct {
+	Pos      diag.Pos
+	Key      string
+	Operator string // In, NotIn, Exists, DoesNotExist
+	Values   []string
+}
+
+// A Subject is a user, group or service account of a filter.
+type Subject struct {
+	Pos       diag.Pos
+	Kind      string // User, Group, ServiceAccount; any other never matches
+	Name      string
+	Namespace string
+}
+
+// Conditions are preconditions or the conditions of a deny.
+type Conditions struct {
+	Pos diag.Pos
+	// Any is nil when absent; present and empty it is false.
+	Any []*Condition
+	All []*Condition
+}
+
+// A Condition compares a key with a value; both may hold variables.
+type Condition struct {
+	Pos      diag.Pos
+	Key      *Node // nil when absent, which counts as null
+	Operator string
+	Value    *Node // nil when absent, which counts as null
+	Message  string
+}
+
+// A Validate is the body of a validate rule. Of Pattern, AnyPattern, Deny,
+// ForEach, PodSecurity, CEL, Manifests and Assert one is set.
+type Validate struct {
+	Pos           diag.Pos
+	Message       Text
+	Action        Action // "" when the rule names none
+	Overrides     []ActionOverride
+	AllowExisting bool // allowExistingViolations; true by default
+
+	Pattern     *Node
+	AnyPattern  *Node // a list, if the source is right
+	Deny        *Deny
+	ForEach     []*ForEach
+	PodSecurity *PodSecurity
+	CEL         *CELRule
+	Manifests   *Node
+	Assert      *Node
+}
+
+// A Deny refuses what its conditions are true of. No conditions are always true.
+type Deny struct {
+	Pos        diag.Pos
+	Conditions *Conditions // nil when absent
+}
+
+// A ForEach is one entry of validate.foreach.
+type ForEach struct {
+	Pos           diag.Pos
+	List          Text // a bare JMESPath expression
+	ElementScope  *bool
+	Context       []*ContextEntry
+	Preconditions *Conditions
+	Pattern       *Node
+	AnyPattern    *Node
+	Deny          *Deny
+	ForEach       []*ForEach
+}
+
+// A PodSecurity holds a pod to a level of the Pod Security Standards.
+type PodSecurity struct {
+	Pos     diag.Pos
+	Level   string
+	Version string // as written; "" and "latest" mean the newest
+	Exclude []PodSecurityExclude
+}
+
+// A PodSecurityExclude takes violations of one control out.
+type PodSecurityExclude struct {
+	Pos             diag.Pos
+	ControlName     string
+	Images          []string
+	RestrictedField string
+	Values          []string
+}
+
+// A CEL is a named CEL expression as written.
+type CEL struct {
+	Pos        diag.Pos
+	Name       string
+	Expression string
+}
+
+// A CELRule is validate.cel.
+type CELRule struct {
+	Pos              diag.Pos
+	Generate         bool
+	Expressions      []CELValidation
+	Variables        []CEL
+	ParamKind        *ParamKind
+	ParamRef         *ParamRef
+	AuditAnnotations []CEL // Name is the key, Expression the valueExpression
+}
+
+// A CELValidation is one validation of a CEL rule.
+type CELValidation struct {
+	Pos               diag.Pos
+	Expression        string
+	Message           string
+	MessageExpression string
+	Reason            string
+}
+
+// A ParamKind names the kind of a policy's parameters.
+type ParamKind struct {
+	Pos              diag.Pos
+	APIVersion, Kind string
+}
+
+// A ParamRef points at the parameters themselves.
+type ParamRef struct {
+	Pos                     diag.Pos
+	Name, Namespace         string
+	Selector                *Selector
+	ParameterNotFoundAction string
+}
+
+// A ContextEntry is a named value of a rule's context. One of the pointers is set.
+type ContextEntry struct {
+	Pos             diag.Pos
+	Name            string
+	Variable        *VariableEntry
+	ConfigMap       *ConfigMapEntry
+	APICall         *APICallEntry
+	ImageRegistry   *ImageRegistryEntry
+	GlobalReference *GlobalReferenceEntry
+}
+
+// A VariableEntry is a context variable. Value and Default are nil when absent.
+type VariableEntry struct {
+	Pos      diag.Pos
+	Value    *Node
+	JMESPath *Text
+	Default  *Node
+}
+
+// A ConfigMapEntry loads a ConfigMap. Both texts may hold variables.
+type ConfigMapEntry struct {
+	Pos       diag.Pos
+	Name      Text
+	Namespace Text
+}
+
+// An APICallEntry asks the API server or a service.
+type APICallEntry struct {
+	Pos      diag.Pos
+	URLPath  Text
+	Method   string // GET or POST
+	Data     []APICallData
+	Service  *APIService
+	JMESPath *Text
+	Default  *Node
+}
+
+// APICallData is one field of the body of a POST.
+type APICallData struct {
+	Pos   diag.Pos
+	Key   string
+	Value *Node
+}
+
+// An APIService is a service outside the API server.
+type APIService struct {
+	Pos      diag.Pos
+	URL      Text
+	Headers  []Pair
+	CABundle string
+}
+
+// An ImageRegistryEntry loads the data of an image.
+type ImageRegistryEntry struct {
+	Pos         diag.Pos
+	Reference   Text
+	JMESPath    *Text
+	Credentials *Node
+}
+
+// A GlobalReferenceEntry reads a GlobalContextEntry.
+type GlobalReferenceEntry struct {
+	Pos      diag.Pos
+	Name     Text
+	JMESPath *Text
+}
+
+// An Exception is a PolicyException.
+type Exception struct {
+	Pos         diag.Pos
+	Name        string
+	Namespace   string
+	Exceptions  []ExceptionRef
+	Match       *MatchBlock
+	Conditions  *Conditions
+	PodSecurity []PodSecurityExclude
+	Background  bool
+	Source      *Node
+}
+
+// An ExceptionRef names the policy and the rules an exception is from.
+type ExceptionRef struct {
+	Pos        diag.Pos
+	PolicyName string   // <namespace>/<name> for a Policy
+	RuleNames  []string // wildcards
+}
+
+// A Validating is the spec of a ValidatingPolicy: a native policy with a few
+// additions.
+type Validating struct {
+	Pos              diag.Pos
+	MatchConstraints *Node // as in ValidatingAdmissionPolicy
+	MatchConditions  []CEL
+	Variables        []CEL
+	Validations      []CELValidation
+	AuditAnnotations []CEL
+	Actions          []string // validationActions: Deny, Audit, Warn
+	// Autogen is the list of controllers of autogen.podControllers; nil when absent.
+	Autogen         []string
+	AutogenVAP      *bool // autogen.validatingAdmissionPolicy.enabled
+	AdmissionOff    bool  // evaluation.admission.enabled: false
+	BackgroundOff   bool
+	Mode            string // evaluation.mode: Kubernetes (default) or JSON
+	ExistingAllowed bool
+}

@@ -1,0 +1,58 @@
+package schema
+
+// A GVK is a group, version and kind.
+type GVK struct{ Group, Version, Kind string }
+
+// A Kind is a JSON type as the API server hands it to CEL.
+type Kind int
+
+// The kinds. A quantity and a timestamp are Strings at run time; Format tells
+// them apart.
+const (
+	Any         Kind = iota // unknown or preserve-unknown-fields: every step must be guarded
+	Bool                    //
+	Int                     //
+	Number                  // int or double
+	String                  // Format: "", quantity, date-time, duration, byte
+	IntOrString             //
+	Object                  // known fields
+	Map                     // string keys, values of Elem
+	List                    // items of Elem
+)
+
+// A Type is what the schema knows of a value.
+type Type struct {
+	Kind   Kind
+	Format string
+	Fields map[string]*Field // of an Object
+	Elem   *Type             // of a Map or List
+	// Nullable tells that the value may be null. Built-in kinds have no nulls:
+	// the API server drops them when it decodes.
+	Nullable bool
+	// Open tells that an Object may have fields that are not in Fields.
+	Open bool
+}
+
+// A Field is a field of an Object.
+type Field struct {
+	Name string
+	Type *Type
+	// Required tells that the field is always there, so that no has() is needed.
+	Required bool
+}
+
+// A Resource is a kind as the API server serves it.
+type Resource struct {
+	GVK
+	Plural       string
+	Namespaced   bool
+	Subresources []Subresource
+	// Guessed tells that the kind is not known and the plural is the English one.
+	Guessed bool
+}
+
+// A Subresource is, for instance, scale or exec, with the kind of its body.
+type Subresource struct {
+	Name string
+	GVK  GVK
+}

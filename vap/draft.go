@@ -1,0 +1,118 @@
+package vap
+
+import (
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
+)
+
+// A Draft is a ValidatingAdmissionPolicy with its bindings, whose expressions
+// are still trees. Passes rewrite drafts; only Emit turns trees into text.
+type Draft struct {
+	// Base is the stem of the name: the policy's name, and what tells this draft
+	// from others of the policy. Emit makes it a valid, unique object name.
+	Base string
+	// Members are the source rules that this draft enforces, in order.
+	Members []Member
+
+	FailurePolicy string // Fail or Ignore
+	Constraints   Constraints
+	ParamKind     *ParamKind
+	Conditions    []Condition // matchConditions: all must hold for the validations to run
+	Variables     []Variable  // in order of dependence
+	Validations   []Validation
+	Audits        []Audit
+	Bindings      []Binding
+	Labels        map[string]string
+	Annotations   map[string]string
+}
+
+// A Member is one source rule, or one expanded form of it.
+type Member struct {
+	Pos    diag.Pos
+	Policy string // name, with its namespace in front for a namespaced policy
+	Rule   string // as Kyverno reports it, with autogen- in front in an expansion
+	Origin string // as written
+}
+
+// Constraints are a policy's or binding's matchConstraints.
+type Constraints struct {
+	Rules             []ResourceRule
+	Exclude           []ResourceRule
+	NamespaceSelector Selector
+	ObjectSelector    Selector
+	MatchPolicy       string // Equivalent where empty
+}
+
+// A ResourceRule is one entry of resourceRules.
+type ResourceRule struct {
+	Groups, Versions, Resources []string
+	Operations                  []string
+	Names                       []string
+	Scope                       string // *, Namespaced or Cluster; * where empty
+}
+
+// A Selector is a label selector without wildcards.
+type Selector struct {
+	Labels      []Label
+	Expressions []Requirement
+}
+
+// A Label is a key and the value it must have.
+type Label struct{ Key, Value string }
+
+// A Requirement is one entry of a selector's matchExpressions.
+type Requirement struct {
+	Key, Operator string
+	Values        []string
+}
+
+// A ParamKind names the kind of the params.
+type ParamKind struct{ APIVersion, Kind string }
+
+// A Condition is one match condition.
+type Condition struct {
+	Pos  diag.Pos
+	Name string
+	Expr cel.Bool
+}
+
+// A Variable is one composed variable, used as variables.Name.
+type Variable struct {
+	Pos  diag.Pos
+	Name string
+	Expr cel.Value
+}
+
+// A Validation is one check. Member is the index of the rule it belongs to.
+type Validation struct {
+	Pos               diag.Pos
+	Member            int
+	Expr              cel.Bool
+	Message           string
+	MessageExpression *cel.Value // nil when the message is constant
+	Reason            string     // Invalid where empty
+}
+
+// An Audit is one audit annotation.
+type Audit struct {
+	Pos   diag.Pos
+	Key   string
+	Value cel.Value
+}
+
+// A Binding says where a policy counts and what follows from a violation.
+type Binding struct {
+	Suffix            string   // told apart from the policy's other bindings; may be empty
+	Actions           []string // Deny, Warn, Audit
+	NamespaceSelector Selector
+	ObjectSelector    Selector
+	Rules             []ResourceRule // nil: all that the policy matches
+	Param             *ParamRef
+}
+
+// A ParamRef points at the params of a binding.
+type ParamRef struct {
+	Name, Namespace string
+	Selector        *Selector
+	NotFound        string // Allow or Deny
+}
