@@ -1,0 +1,53 @@
+# Every target is a word and a promise. Only Go, make, git and a C compiler (for
+# the race detector) are needed; the tools come from tools/go.mod.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+
+TOOL := go tool -modfile=tools/go.mod
+FUZZTIME ?= 1m
+CORPUS ?= ../shared/corpus
+
+.PHONY: help demo build test lint check generated generate golden conformance bench fuzz clean
+.DEFAULT_GOAL := help
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
+
+demo: build ## build kvap, convert the fixture policies, show one before and after
+	@./fixtures/demo.sh bin/kvap
+
+build: ## build bin/kvap
+	go build -trimpath -o bin/kvap ./cmd/kvap
+
+test: ## unit, golden, script and import tests: no cluster, no network
+	go test ./...
+
+lint: ## formatting, vet, static analysis and the house rules
+	$(TOOL) golangci-lint run
+
+check: lint test conformance generated ## what CI runs, in CI's order
+
+generate: ## rewrite what is generated from sources in this repository
+	go generate ./diag/...
+
+generated: generate ## fail if a generated file is stale
+	git diff --exit-code
+
+golden: ## rewrite the expected files from current output; then read the diff
+	go test ./fixtures ./cmd/kvap -update
+
+conformance: ## judge the corpus of recorded requests, where it is at hand
+	go run ./internal/conformance -corpus $(CORPUS)
+
+bench: ## policies a second and allocations: reading, translating, emitting
+	go test -run '^$$' -bench . -benchmem ./translate ./fixtures
+
+fuzz: ## a minute for each fuzz target
+	@for pkg in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
+	  for target in $$(grep -h '^func Fuzz' $$pkg/*_test.go | sed 's/^func \(Fuzz[A-Za-z0-9]*\).*/\1/'); do \
+	    go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x $$pkg; \
+	  done; \
+	done
+
+clean: ## remove what was built
+	rm -rf bin

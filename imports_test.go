@@ -1,0 +1,271 @@
+// Package kvap_test holds the laws that span packages: who may import whom, and
+// what a compiler package must not do.
+package kvap_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/kvap/kvap"
+
+// everything is the entry of those who stand above all rooms.
+const everything = "*"
+
+// mayImport is policy, not a description: relax it in review, never to fix a
+// build. It is the table of docs/architecture.md; a package that is not listed
+// fails the test. Tests are free to import what they need.
+func mayImport() map[string][]string {
+	return map[string][]string{
+		"diag":                  {},
+		"cel":                   {"diag"},
+		"jmespath":              {"diag"},
+		"schema":                {"diag"},
+		"policy":                {"diag", "jmespath"},
+		"vap":                   {"cel", "schema", "diag"},
+		"translate":             {"cel", "policy", "jmespath", "schema", "vap", "diag"},
+		"interp":                {"policy", "jmespath", "diag"}, // the second opinion shares no code with what it judges
+		"verify":                {"policy", "translate", "vap", "interp", "schema", "diag"},
+		"webhook":               {"interp", "policy", "diag"},
+		"controller":            {"translate", "vap", "policy", "interp", "report", "schema", "diag"},
+		"report":                {"diag"},
+		"fixtures":              {},
+		"cmd/kvap":              {everything},
+		"internal/agree":        {everything},
+		"internal/conformance":  {everything},
+		"internal/controlplane": {},
+	}
+}
+
+// compilers are the packages that take values and return values, so that they
+// run in a browser, a test or a controller alike.
+func compilers() []string {
+	return []string{"diag", "cel", "jmespath", "policy", "schema", "translate", "vap"}
+}
+
+// onlyThere names import paths that have one home, by prefix: CEL's own trees
+// and printer belong to cel, the JMESPath parser to jmespath, YAML nodes to policy.
+func onlyThere() []confined {
+	return []confined{
+		{"github.com/google/cel-go/common/ast", []string{"cel"}},
+		{"github.com/google/cel-go/parser", []string{"cel"}},
+		{"github.com/google/cel-go/common/operators", []string{"cel"}},
+		{"github.com/google/cel-go", []string{"cel", "vap", "interp"}},
+		{"github.com/jmespath-community/go-jmespath", []string{"jmespath", "interp"}},
+		{"go.yaml.in/yaml/v3", []string{"policy"}},
+		{"k8s.io/apiserver", []string{"cel", "vap", "interp", "webhook", "controller", "cmd/kvap"}},
+		{"k8s.io/pod-security-admission", []string{"interp"}},
+		{"github.com/spf13/cobra", []string{"cmd/kvap"}},
+		{"github.com/kyverno", nil}, // its Go types for these kinds are being deleted upstream
+	}
+}
+
+type confined struct {
+	prefix string
+	homes  []string
+}
+
+// closed lists what a compiler package must not import: the outside world.
+func closed() []string {
+	return []string{"os", "net", "net/http", "log", "log/slog", "math/rand", "math/rand/v2", "os/exec", "k8s.io/klog/v2"}
+}
+
+// A source is one Go file of the module.
+type source struct {
+	pkg  string // the folder, from the module's root
+	name string // the path, from the module's root
+	file *ast.File
+	fset *token.FileSet
+}
+
+func (s source) at(n ast.Node) string {
+	return s.name + ":" + strconv.Itoa(s.fset.Position(n.Pos()).Line)
+}
+
+func (s source) imports() map[string]ast.Node {
+	m := map[string]ast.Node{}
+	for _, i := range s.file.Imports {
+		p, _ := strconv.Unquote(i.Path.Value)
+		m[p] = i
+	}
+	return m
+}
+
+// sources parses every Go file of the module but the tests and nested modules.
+func sources(t *testing.T) []source {
+	t.Helper()
+	var all []source
+	err := filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			return skipDir(p)
+		}
+		if !strings.HasSuffix(p, ".go") || strings.HasSuffix(p, "_test.go") {
+			return nil
+		}
+		fset := token.NewFileSet()
+		f, err := parser.ParseFile(fset, p, nil, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		all = append(all, source{pkg: path.Dir(filepath.ToSlash(p)), name: p, file: f, fset: fset})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) == 0 {
+		t.Fatal("no Go files found: the test runs in the wrong folder")
+	}
+	return all
+}
+
+func skipDir(p string) error {
+	if p == "." {
+		return nil
+	}
+	base := filepath.Base(p)
+	_, err := os.Stat(filepath.Join(p, "go.mod"))
+	if err == nil || base == "testdata" || strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") {
+		return fs.SkipDir
+	}
+	return nil
+}
+
+func TestImportLaw(t *testing.T) {
+	law := mayImport()
+	for _, s := range sources(t) {
+		allowed, listed := law[s.pkg]
+		if !listed {
+			t.Errorf("%s: package %s is not in the import law", s.name, s.pkg)
+			continue
+		}
+		for p, at := range s.imports() {
+			room, ours := strings.CutPrefix(p, module+"/")
+			if ours && !slices.Contains(allowed, room) && !slices.Contains(allowed, everything) {
+				t.Errorf("%s: %s must not import %s", s.at(at), s.pkg, room)
+			}
+		}
+	}
+}
+
+func TestConfinedImports(t *testing.T) {
+	for _, s := range sources(t) {
+		for p, at := range s.imports() {
+			for _, c := range onlyThere() {
+				if under(p, c.prefix) && !slices.Contains(c.homes, s.pkg) && !strings.HasPrefix(s.pkg, "internal/") {
+					t.Errorf("%s: %s must not import %s, only %v may", s.at(at), s.pkg, p, c.homes)
+				}
+			}
+		}
+	}
+}
+
+func under(p, prefix string) bool { return p == prefix || strings.HasPrefix(p, prefix+"/") }
+
+func TestCompilersTakeValuesAndReturnValues(t *testing.T) {
+	for _, s := range sources(t) {
+		if !slices.Contains(compilers(), s.pkg) {
+			continue
+		}
+		for p, at := range s.imports() {
+			if slices.Contains(closed(), p) {
+				t.Errorf("%s: a compiler package must not import %s", s.at(at), p)
+			}
+		}
+		for _, d := range s.file.Decls {
+			checkDecl(t, s, d)
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.GoStmt:
+				t.Errorf("%s: a compiler package starts no goroutine", s.at(n))
+			case *ast.SelectorExpr:
+				if x, ok := n.X.(*ast.Ident); ok && x.Name == "time" && (n.Sel.Name == "Now" || n.Sel.Name == "Since") {
+					t.Errorf("%s: a compiler package has no clock", s.at(n))
+				}
+			}
+			return true
+		})
+	}
+}
+
+func checkDecl(t *testing.T, s source, d ast.Decl) {
+	t.Helper()
+	switch d := d.(type) {
+	case *ast.FuncDecl:
+		if d.Name.Name == "init" && d.Recv == nil {
+			t.Errorf("%s: a compiler package has no init", s.at(d))
+		}
+	case *ast.GenDecl:
+		if d.Tok != token.VAR {
+			return
+		}
+		for _, spec := range d.Specs {
+			v := spec.(*ast.ValueSpec)
+			if !constantInEffect(d, v) {
+				t.Errorf("%s: a compiler package has no package-level variable such as %s; make it a function or a switch", s.at(v), v.Names[0].Name)
+			}
+		}
+	}
+}
+
+// constantInEffect tells whether a package-level variable can only ever have one
+// value: a blank interface assertion, an embedded file, the result of an immutable call.
+func constantInEffect(d *ast.GenDecl, v *ast.ValueSpec) bool {
+	if v.Names[0].Name == "_" {
+		return true
+	}
+	for _, doc := range []*ast.CommentGroup{d.Doc, v.Doc} {
+		if doc != nil && slices.ContainsFunc(doc.List, func(c *ast.Comment) bool { return strings.HasPrefix(c.Text, "//go:embed ") }) {
+			return true
+		}
+	}
+	if len(v.Values) != 1 {
+		return false
+	}
+	call, ok := v.Values[0].(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	f, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	x, ok := f.X.(*ast.Ident)
+	return ok && slices.Contains(immutable(), x.Name+"."+f.Sel.Name)
+}
+
+// immutable lists the calls whose results nobody can change afterwards.
+func immutable() []string {
+	return []string{"errors.New", "fmt.Errorf", "regexp.MustCompile", "strings.NewReplacer"}
+}
+
+// A package says in doc.go what comes in and goes out, what must hold, what it
+// does not do and where to start reading.
+func TestEveryPackageHasADoc(t *testing.T) {
+	documented := map[string]bool{}
+	all := sources(t)
+	for _, s := range all {
+		if filepath.Base(s.name) == "doc.go" && s.file.Doc != nil {
+			documented[s.pkg] = true
+		}
+	}
+	for _, s := range all {
+		if !documented[s.pkg] {
+			documented[s.pkg] = true // say it once
+			t.Errorf("%s has no doc.go with a package comment", s.pkg)
+		}
+	}
+}
