@@ -1,5 +1,7 @@
 package cel
 
+import "unicode/utf8"
+
 // A Value is a CEL expression of any type. The zero Value is no expression.
 type Value struct{ n *node }
 
@@ -15,7 +17,9 @@ const (
 	opBool             // lit: bool
 	opInt              // lit: int64
 	opDouble           // lit: float64
-	opString           // lit: string
+	opUint             // lit: uint64
+	opString           // lit: string, valid UTF-8
+	opBytes            // lit: string
 	opSelect           // args[0].name
 	opHas              // has(args[0].name)
 	opOpt              // args[0].?name
@@ -26,6 +30,8 @@ const (
 	opMacro            // args[0].name(vars..., args[1:]...): all, exists, exists_one, map, filter
 	opList             // [args...]
 	opMap              // {args[0]: args[1], ...}
+	opStruct           // name{vars[0]: args[0], ...}
+	opMaybe            // ?args[0]: an element of a list, a key of a map or a value of a struct, optional
 	opAnd              // args[0] && args[1] && ...
 	opOr               // args[0] || args[1] || ...
 	opNot              // !args[0]
@@ -34,13 +40,19 @@ const (
 	opCond             // args[0] ? args[1] : args[2]
 )
 
-// A node is immutable once built.
+// A node is immutable once built. Only newNode makes one.
 type node struct {
 	op   op
 	name string
 	vars []string
 	lit  any
 	args []*node
+	hash uint64 // of all of the above: equal trees have equal hashes
+}
+
+func newNode(n node) *node {
+	n.hash = n.sum()
+	return &n
 }
 
 func mk(o op, name string, args ...Value) Value {
@@ -48,7 +60,7 @@ func mk(o op, name string, args ...Value) Value {
 	for i, a := range args {
 		ns[i] = a.n
 	}
-	return Value{&node{op: o, name: name, args: ns}}
+	return Value{newNode(node{op: o, name: name, args: ns})}
 }
 
 // IsZero tells that v is no expression.
@@ -58,10 +70,10 @@ func (v Value) IsZero() bool { return v.n == nil }
 func (v Value) AsBool() Bool { return Bool{v} }
 
 // Ident is a variable.
-func Ident(name string) Value { return Value{&node{op: opIdent, name: name}} }
+func Ident(name string) Value { return Value{newNode(node{op: opIdent, name: name})} }
 
 // Null is the literal null.
-func Null() Value { return Value{&node{op: opNull}} }
+func Null() Value { return Value{newNode(node{op: opNull})} }
 
 // True and False are the boolean literals.
 func True() Bool { return Lit(true) }
@@ -70,16 +82,28 @@ func True() Bool { return Lit(true) }
 func False() Bool { return Lit(false) }
 
 // Lit is a boolean literal.
-func Lit(b bool) Bool { return Bool{Value{&node{op: opBool, lit: b}}} }
+func Lit(b bool) Bool { return Bool{Value{newNode(node{op: opBool, lit: b})}} }
 
 // Int is an integer literal.
-func Int(i int64) Value { return Value{&node{op: opInt, lit: i}} }
+func Int(i int64) Value { return Value{newNode(node{op: opInt, lit: i})} }
 
 // Double is a floating-point literal.
-func Double(f float64) Value { return Value{&node{op: opDouble, lit: f}} }
+func Double(f float64) Value { return Value{newNode(node{op: opDouble, lit: f})} }
 
-// String is a string literal.
-func String(s string) Value { return Value{&node{op: opString, lit: s}} }
+// Uint is an unsigned integer literal.
+func Uint(u uint64) Value { return Value{newNode(node{op: opUint, lit: u})} }
+
+// String is a string literal. CEL strings are Unicode: each byte that is no part
+// of valid UTF-8 becomes U+FFFD, as it does in the objects the API server decodes.
+func String(s string) Value {
+	if !utf8.ValidString(s) {
+		s = string([]rune(s))
+	}
+	return Value{newNode(node{op: opString, lit: s})}
+}
+
+// Bytes is a literal of type bytes.
+func Bytes(b []byte) Value { return Value{newNode(node{op: opBytes, lit: string(b)})} }
 
 // Strings is a list of string literals.
 func Strings(ss ...string) Value {
@@ -95,6 +119,10 @@ func List(vs ...Value) Value { return mk(opList, "", vs...) }
 
 // An Entry is a key and a value of a map literal.
 type Entry struct{ Key, Value Value }
+
+// Maybe is ?v, for an element of a list literal or the key of an entry: the
+// element or entry is left out when its optional value is empty.
+func Maybe(v Value) Value { return mk(opMaybe, "", v) }
 
 // Map is a map literal.
 func Map(es ...Entry) Value {
@@ -204,7 +232,7 @@ func CondBool(c, b, d Bool) Bool { return Bool{Cond(c, b.Value, d.Value)} }
 // Macro is list.name(x, body): one of all, exists, exists_one, map and filter.
 // x must not be bound around body already; Scope hands out such names.
 func (v Value) Macro(name, x string, body Value) Value {
-	return Value{&node{op: opMacro, name: name, vars: []string{x}, args: []*node{v.n, body.n}}}
+	return Value{newNode(node{op: opMacro, name: name, vars: []string{x}, args: []*node{v.n, body.n}})}
 }
 
 // Macro2 is the form with two variables, for instance all(k, v, body), or with
@@ -214,7 +242,7 @@ func (v Value) Macro2(name string, vars []string, bodies ...Value) Value {
 	for _, b := range bodies {
 		args = append(args, b.n)
 	}
-	return Value{&node{op: opMacro, name: name, vars: vars, args: args}}
+	return Value{newNode(node{op: opMacro, name: name, vars: vars, args: args})}
 }
 
 // Const is the value of a boolean literal.
@@ -239,7 +267,7 @@ func Or(bs ...Bool) Bool { return junction(opOr, false, bs) }
 
 func junction(o op, unit bool, bs []Bool) Bool {
 	var args []*node
-	seen := map[string]bool{}
+	seen := set{}
 	var add func(*node) bool
 	add = func(n *node) bool {
 		if n.op == opBool {
@@ -253,8 +281,7 @@ func junction(o op, unit bool, bs []Bool) Bool {
 			}
 			return true
 		}
-		if k := n.key(); !seen[k] { // x && x is x
-			seen[k] = true
+		if seen.add(n) { // x && x is x
 			args = append(args, n)
 		}
 		return true
@@ -270,10 +297,20 @@ func junction(o op, unit bool, bs []Bool) Bool {
 	case 1:
 		return Bool{Value{args[0]}}
 	}
-	return Bool{Value{&node{op: o, args: args}}}
+	return Bool{Value{newNode(node{op: o, args: args})}}
 }
 
-var inverse = map[string]string{"==": "!=", "!=": "=="}
+// inverse is the operator whose result is the negation of operator's for every
+// pair of operands. The orderings have none: what is not a number has no order.
+func inverse(operator string) (string, bool) {
+	switch operator {
+	case "==":
+		return "!=", true
+	case "!=":
+		return "==", true
+	}
+	return "", false
+}
 
 // Not is the negation. A double negation goes, == and != change places, and
 // a quantifier over a negation becomes its dual.
@@ -284,8 +321,8 @@ func Not(b Bool) Bool {
 	case opNot:
 		return Bool{Value{n.args[0]}}
 	case opBinary:
-		if inv, ok := inverse[n.name]; ok {
-			return Bool{Value{&node{op: opBinary, name: inv, args: n.args}}}
+		if inv, ok := inverse(n.name); ok {
+			return Bool{Value{newNode(node{op: opBinary, name: inv, args: n.args})}}
 		}
 	}
 	return Bool{mk(opNot, "", b.Value)}

@@ -1,0 +1,291 @@
+package cel
+
+import (
+	"strconv"
+	"strings"
+)
+
+// String is the expression on one line. The zero Value is the empty string.
+func (v Value) String() string {
+	if v.IsZero() {
+		return ""
+	}
+	return print(v.n).flat()
+}
+
+// Text is the expression broken into lines of at most width columns, as far as
+// names and literals allow.
+func (v Value) Text(width int) string {
+	if v.IsZero() {
+		return ""
+	}
+	return print(v.n).layout(width)
+}
+
+// The precedences of CEL's grammar, the loosest first.
+const (
+	precCond = iota
+	precOr
+	precAnd
+	precRelation
+	precSum
+	precProduct
+	precUnary
+	precMember
+)
+
+func (n *node) prec() int {
+	switch n.op {
+	case opCond:
+		return precCond
+	case opOr:
+		return precOr
+	case opAnd:
+		return precAnd
+	case opBinary:
+		return precOf(n.name)
+	case opNot, opNeg:
+		return precUnary
+	case opInt, opDouble:
+		if n.negative() {
+			return precUnary
+		}
+	}
+	return precMember
+}
+
+func precOf(operator string) int {
+	switch operator {
+	case "+", "-":
+		return precSum
+	case "*", "/", "%":
+		return precProduct
+	}
+	return precRelation
+}
+
+// negative tells that n is a literal that prints with a sign.
+func (n *node) negative() bool {
+	switch n.op {
+	case opInt:
+		return n.lit.(int64) < 0
+	case opDouble:
+		return number(n.lit.(float64))[0] == '-'
+	}
+	return false
+}
+
+// operand prints n with parentheses if it binds looser than least.
+func operand(n *node, least int) doc {
+	if n.prec() < least {
+		return parenBreak(print(n))
+	}
+	return print(n)
+}
+
+// print is the one place that knows how each node is written.
+func print(n *node) doc {
+	switch n.op {
+	case opSelect:
+		return cat(operand(n.args[0], precMember), text("."+n.name))
+	case opHas:
+		return cat(text("has("), operand(n.args[0], precMember), text("."+n.name+")"))
+	case opOpt:
+		return cat(operand(n.args[0], precMember), text(".?"+n.name))
+	case opIndex:
+		return index(n, "[")
+	case opOptIdx:
+		return index(n, "[?")
+	case opCall:
+		return cat(text(n.name), arguments(n.args))
+	case opMember:
+		return cat(operand(n.args[0], precMember), text("."+n.name), arguments(n.args[1:]))
+	case opMacro:
+		return macro(n)
+	case opList:
+		return list(n)
+	case opMap:
+		return mapping(n)
+	case opStruct:
+		return structure(n)
+	case opMaybe:
+		return cat(text("?"), print(n.args[0]))
+	case opAnd:
+		return junctionDoc(n, "&&", precAnd)
+	case opOr:
+		return junctionDoc(n, "||", precOr)
+	case opNot:
+		return cat(text("!"), operand(n.args[0], precMember))
+	case opNeg:
+		return negation(n)
+	case opBinary:
+		return binary(n)
+	case opCond:
+		return conditional(n)
+	}
+	return text(n.atom())
+}
+
+// atom is the text of a node without parts.
+func (n *node) atom() string {
+	switch n.op {
+	case opIdent:
+		return n.name
+	case opBool:
+		return strconv.FormatBool(n.lit.(bool))
+	case opInt:
+		return strconv.FormatInt(n.lit.(int64), 10)
+	case opUint:
+		return strconv.FormatUint(n.lit.(uint64), 10) + "u"
+	case opDouble:
+		return number(n.lit.(float64))
+	case opString:
+		return quote(n.lit.(string))
+	case opBytes:
+		return quoteBytes(n.lit.(string))
+	}
+	return "null"
+}
+
+func index(n *node, open string) doc {
+	return cat(operand(n.args[0], precMember), text(open), print(n.args[1]), text("]"))
+}
+
+func docs(ns []*node) []doc {
+	ds := make([]doc, len(ns))
+	for i, n := range ns {
+		ds[i] = print(n)
+	}
+	return ds
+}
+
+func arguments(ns []*node) doc {
+	switch {
+	case len(ns) == 0:
+		return text("()")
+	case len(ns) == 1 && hugs(ns[0]):
+		return paren(print(ns[0]))
+	}
+	return enclosed("(", join(docs(ns)), ")")
+}
+
+// hugs tells that n opens a bracket of its own, which is where it may break.
+func hugs(n *node) bool {
+	switch n.op {
+	case opList, opMap, opStruct, opCall:
+		return true
+	}
+	return len(n.args) == 0
+}
+
+func enclosed(open string, ds []doc, end string) doc {
+	return group(text(open), nest(append([]doc{softline()}, ds...)...), softline(), text(end))
+}
+
+// macro keeps the variables on the line of the list.
+func macro(n *node) doc {
+	open := "." + n.name + "(" + strings.Join(n.vars, ", ") + ","
+	body := append([]doc{line()}, join(docs(n.args[1:]))...)
+	return cat(operand(n.args[0], precMember), text(open), group(nest(body...), softline()), text(")"))
+}
+
+func list(n *node) doc {
+	if len(n.args) == 0 {
+		return text("[]")
+	}
+	ds := docs(n.args)
+	for _, a := range n.args {
+		if len(a.args) > 0 {
+			return enclosed("[", join(ds), "]")
+		}
+	}
+	return enclosed("[", fill(ds), "]")
+}
+
+func mapping(n *node) doc {
+	if len(n.args) == 0 {
+		return text("{}")
+	}
+	var ds []doc
+	for i := 0; i < len(n.args); i += 2 {
+		ds = append(ds, cat(print(n.args[i]), text(": "), print(n.args[i+1])))
+	}
+	return enclosed("{", join(ds), "}")
+}
+
+func structure(n *node) doc {
+	if len(n.args) == 0 {
+		return text(n.name + "{}")
+	}
+	var ds []doc
+	for i, a := range n.args {
+		field := n.vars[i] + ": "
+		if a.op == opMaybe {
+			field, a = "?"+field, a.args[0]
+		}
+		ds = append(ds, cat(text(field), print(a)))
+	}
+	return enclosed(n.name+"{", join(ds), "}")
+}
+
+// junctionDoc breaks behind the operators. A junction in a junction is indented,
+// so that lines of one depth are the terms of one operator.
+func junctionDoc(n *node, operator string, prec int) doc {
+	ds := make([]doc, len(n.args))
+	for i, a := range n.args {
+		d := operand(a, prec+1)
+		if a.op == opAnd && prec < precAnd {
+			d = nest(d)
+		}
+		ds[i] = d
+	}
+	return group(joinBy(ds, " "+operator, line)...)
+}
+
+// negation puts in parentheses what would otherwise be read as one literal, or as no negation at all.
+func negation(n *node) doc {
+	a := n.args[0]
+	if a.op == opInt || a.op == opDouble {
+		return cat(text("-"), paren(print(a)))
+	}
+	return cat(text("-"), operand(a, precMember))
+}
+
+// binary prints operators of one precedence that follow one another as one chain.
+func binary(n *node) doc {
+	prec := n.prec()
+	var ds []doc
+	var walk func(*node)
+	walk = func(m *node) {
+		l, r := m.args[0], m.args[1]
+		if l.op == opBinary && l.prec() == prec {
+			walk(l)
+		} else {
+			ds = append(ds, operand(l, prec))
+		}
+		ds = append(ds, text(" "+m.name))
+		if r.op == opList || r.op == opMap {
+			ds = append(ds, text(" "), print(r)) // breaks by itself
+		} else {
+			ds = append(ds, nest(line(), operand(r, prec+1)))
+		}
+	}
+	walk(n)
+	return group(ds...)
+}
+
+// conditional puts each branch on a line of its own; a chain of them stays at one depth.
+func conditional(n *node) doc {
+	var ds []doc
+	head := operand(n.args[0], precOr)
+	for {
+		ds = append(ds, line(), text("? "), nest(operand(n.args[1], precOr)), line(), text(": "))
+		if n.args[2].op != opCond {
+			break
+		}
+		n = n.args[2]
+		ds = append(ds, nest(operand(n.args[0], precOr)))
+	}
+	ds = append(ds, nest(print(n.args[2])))
+	return group(head, nest(ds...))
+}
