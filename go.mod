@@ -1,6 +1,6 @@
 module github.com/kvap/kvap
 
-go 1.26
+go 1.26.0
 
 require (
 	github.com/blang/semver/v4 v4.0.0

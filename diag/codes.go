@@ -35,3 +35,17 @@ const (
 	// Deprecated occurs when a key still works but has a newer form, or has no effect any more.
 	Deprecated Code = 113
 )
+
+// 4xx: checks of the emitted objects.
+const (
+	// ExpressionTooLong occurs when an expression is longer than the API server takes.
+	ExpressionTooLong Code = 401
+	// InvalidObject occurs when the API server would refuse an object: its fields
+	// are not as they must be, or an expression does not compile for the release.
+	InvalidObject Code = 402
+	// StaticParams occurs when a policy with params is to be a static manifest.
+	StaticParams Code = 403
+	// TypeCheckFailed occurs when an expression does not fit the schema of a kind
+	// that the policy matches.
+	TypeCheckFailed Code = 404
+)

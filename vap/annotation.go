@@ -1,0 +1,131 @@
+package vap
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// The annotations and labels of generated objects.
+const (
+	SourceAnnotation      = "kvap.dev/source"              // for people: where each member stands
+	MembersAnnotation     = "kvap.dev/members"             // policy/rule of each member
+	TranslationAnnotation = "kvap.dev/translation"         // a Translation as JSON
+	ManagedByLabel        = "app.kubernetes.io/managed-by" // ManagedBy
+	ManagedBy             = "kvap"
+)
+
+// A Translation is the map from an emitted policy back to its source.
+type Translation struct {
+	Members     []TranslatedMember     `json:"members"`
+	Validations []TranslatedExpression `json:"validations,omitempty"` // one for each of the policy's validations
+}
+
+// A TranslatedMember is a source rule. Its Line and Path are where the rule begins.
+type TranslatedMember struct {
+	Policy string `json:"policy"`
+	Rule   string `json:"rule"`
+	Origin string `json:"origin,omitempty"` // the name as written, where Rule is another
+	File   string `json:"file,omitempty"`
+	Line   int    `json:"line,omitempty"`
+	Path   string `json:"path,omitempty"`
+}
+
+// A TranslatedExpression says what an expression was made from. Member is an
+// index of Translation.Members.
+type TranslatedExpression struct {
+	Member int    `json:"member"`
+	Line   int    `json:"line,omitempty"`
+	Path   string `json:"path,omitempty"`
+}
+
+// TranslationOf reads the source map from the annotations of an emitted policy.
+// ok is false where there is none, as on a policy written by hand.
+func TranslationOf(annotations map[string]string) (t Translation, ok bool, err error) {
+	text, ok := annotations[TranslationAnnotation]
+	if !ok {
+		return t, false, nil
+	}
+	if err := json.Unmarshal([]byte(text), &t); err != nil {
+		return t, true, fmt.Errorf("annotation %s is not what kvap writes: %w; convert the policy again", TranslationAnnotation, err)
+	}
+	for i, v := range t.Validations {
+		if v.Member < 0 || v.Member >= len(t.Members) {
+			return t, true, fmt.Errorf("annotation %s: validation %d is of member %d, and there are %d; convert the policy again",
+				TranslationAnnotation, i, v.Member, len(t.Members))
+		}
+	}
+	return t, true, nil
+}
+
+// annotate writes where d came from. The draft's own annotations come first, so
+// that none of them can pass for the compiler's.
+func annotate(d *Draft) map[string]string {
+	out := map[string]string{}
+	for k, v := range d.Annotations {
+		out[k] = v
+	}
+	if len(d.Members) == 0 {
+		return out
+	}
+	var names, places []string
+	for _, m := range d.Members {
+		names = append(names, oneLine(m.Policy+"/"+m.Rule))
+		places = append(places, oneLine(place(m)))
+	}
+	out[MembersAnnotation] = strings.Join(names, "\n")
+	out[SourceAnnotation] = strings.Join(places, "\n")
+	out[TranslationAnnotation] = translation(d).json()
+	return out
+}
+
+// place is, for instance, "policies/tags.yaml:12:5 disallow-latest/check (autogen-check)".
+func place(m Member) string {
+	origin := m.Origin
+	if origin == "" {
+		origin = m.Rule
+	}
+	text := m.Policy + "/" + origin
+	if pos := m.Pos.String(); pos != "" {
+		text = pos + " " + text
+	}
+	if m.Rule != origin {
+		text += " (" + m.Rule + ")"
+	}
+	return text
+}
+
+func translation(d *Draft) Translation {
+	var t Translation
+	for _, m := range d.Members {
+		tm := TranslatedMember{Policy: m.Policy, Rule: m.Rule, File: m.Pos.File, Line: m.Pos.Line, Path: m.Pos.Path}
+		if m.Origin != m.Rule {
+			tm.Origin = m.Origin
+		}
+		t.Members = append(t.Members, tm)
+	}
+	for _, v := range d.Validations {
+		t.Validations = append(t.Validations, TranslatedExpression{Member: v.Member, Line: v.Pos.Line, Path: v.Pos.Path})
+	}
+	return t
+}
+
+func (t Translation) json() string {
+	text, err := json.Marshal(t)
+	if err != nil {
+		panic(err) // strings and numbers always marshal
+	}
+	return string(text)
+}
+
+// oneLine puts a space for each run of line breaks and the blanks around it: the
+// API server refuses messages with line breaks.
+func oneLine(s string) string {
+	var lines []string
+	for line := range strings.FieldsFuncSeq(s, func(r rune) bool { return r == '\n' || r == '\r' }) {
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, " ")
+}

@@ -1,0 +1,298 @@
+package vap
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
+)
+
+// DefaultExcludedNamespaces are the namespaces that bindings leave out unless
+// told otherwise: those that Kyverno's own configuration leaves out.
+func DefaultExcludedNamespaces() []string {
+	return []string{"kube-system", "kube-public", "kube-node-lease"}
+}
+
+// EmitOptions are the choices of output that are no rule's own.
+type EmitOptions struct {
+	// ExcludeNamespaces are left out by every binding. nil means the default
+	// ones, and an empty list none.
+	ExcludeNamespaces []string
+	// Static makes manifests for an API server's directory of static policies,
+	// whose names end in .static.k8s.io and which have no params.
+	Static bool
+}
+
+// Objects are a policy and its bindings.
+type Objects struct {
+	Policy   *admissionregistrationv1.ValidatingAdmissionPolicy
+	Bindings []*admissionregistrationv1.ValidatingAdmissionPolicyBinding
+}
+
+// The limits of the API server that a draft can exceed.
+const (
+	maxExpressionLength  = 100_000 // code points, by the parser
+	maxAuditAnnotations  = 20
+	maxAuditExpression   = 5 << 10
+	textWidth            = 100
+	defaultMatchPolicy   = admissionregistrationv1.Equivalent
+	defaultFailurePolicy = admissionregistrationv1.Fail
+	defaultNotFound      = admissionregistrationv1.DenyAction
+)
+
+// Emit turns the trees of d into text and d into objects, with every field that
+// the API server would default. Where a diagnostic is an error there is no
+// object: the caller leaves the draft's rules to the webhook.
+func Emit(d *Draft, opts EmitOptions) (Objects, diag.List) {
+	e := &emitter{draft: d, opts: opts}
+	name := e.policyName(d.Base)
+	policy := e.policy(name)
+	if e.found.HasErrors() {
+		return Objects{}, e.found.Sort()
+	}
+	return Objects{Policy: policy, Bindings: e.bindings(name)}, e.found.Sort()
+}
+
+// EmitAll emits drafts that go into the same cluster. Drafts whose names would
+// be the same get a suffix that is a hash of what told them apart in the source.
+func EmitAll(drafts []*Draft, opts EmitOptions) ([]Objects, diag.List) {
+	var out []Objects
+	var found diag.List
+	names := map[string]bool{}
+	for _, d := range drafts {
+		e := &emitter{draft: d, opts: opts}
+		name := e.policyName(d.Base)
+		for salt := d.Base; names[name]; salt += "+" {
+			name = e.policyName(d.Base + "-" + shortHash(salt))
+		}
+		policy := e.policy(name)
+		found = append(found, e.found...)
+		if e.found.HasErrors() {
+			continue
+		}
+		names[name] = true
+		out = append(out, Objects{Policy: policy, Bindings: e.bindings(name)})
+	}
+	return out, found.Sort()
+}
+
+type emitter struct {
+	draft *Draft
+	opts  EmitOptions
+	found diag.List
+}
+
+func (e *emitter) fail(d diag.Diagnostic) { e.found = append(e.found, d) }
+
+func (e *emitter) policyName(parts ...string) string {
+	if e.opts.Static {
+		return objectName(maxNameLength-len(staticSuffix), parts...) + staticSuffix
+	}
+	return objectName(maxNameLength, parts...)
+}
+
+func (e *emitter) policy(name string) *admissionregistrationv1.ValidatingAdmissionPolicy {
+	d := e.draft
+	failure := admissionregistrationv1.FailurePolicyType(d.FailurePolicy)
+	if failure == "" {
+		failure = defaultFailurePolicy
+	}
+	spec := admissionregistrationv1.ValidatingAdmissionPolicySpec{
+		ParamKind:        e.paramKind(),
+		MatchConstraints: d.Constraints.object(),
+		FailurePolicy:    &failure,
+	}
+	spec.MatchConditions = e.conditions()
+	variables := e.variables()
+	spec.Validations = e.validations(&variables)
+	spec.AuditAnnotations = e.audits()
+	spec.Variables = used(variables, spec)
+	return &admissionregistrationv1.ValidatingAdmissionPolicy{
+		TypeMeta:   metav1.TypeMeta{APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: "ValidatingAdmissionPolicy"},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: e.labels(), Annotations: annotate(d)},
+		Spec:       spec,
+	}
+}
+
+func (e *emitter) labels() map[string]string {
+	out := map[string]string{}
+	for k, v := range e.draft.Labels {
+		out[k] = v
+	}
+	out[ManagedByLabel] = ManagedBy
+	return out
+}
+
+func (e *emitter) paramKind() *admissionregistrationv1.ParamKind {
+	p := e.draft.ParamKind
+	if p == nil {
+		return nil
+	}
+	if e.opts.Static {
+		e.fail(staticParams(e.pos()))
+	}
+	return &admissionregistrationv1.ParamKind{APIVersion: p.APIVersion, Kind: p.Kind}
+}
+
+// pos is where the draft's first rule stands, for what concerns the whole.
+func (e *emitter) pos() diag.Pos {
+	if len(e.draft.Members) > 0 {
+		return e.draft.Members[0].Pos
+	}
+	return diag.Pos{}
+}
+
+func (e *emitter) text(pos diag.Pos, v cel.Value) string {
+	s := v.Text(textWidth)
+	if n := utf8.RuneCountInString(s); n > maxExpressionLength {
+		e.fail(expressionTooLong(pos, n))
+	}
+	return s
+}
+
+// conditions are the match conditions. More than the API server allows become
+// one: a false condition wins over an erring one in a list as in a conjunction.
+func (e *emitter) conditions() []admissionregistrationv1.MatchCondition {
+	var kept []Condition
+	for _, c := range e.draft.Conditions {
+		if !c.Expr.IsTrue() {
+			kept = append(kept, c)
+		}
+	}
+	if len(kept) > maxMatchConditions {
+		all := make([]cel.Bool, len(kept))
+		for i, c := range kept {
+			all[i] = c.Expr
+		}
+		kept = []Condition{{Pos: kept[0].Pos, Name: "all", Expr: cel.And(all...)}}
+	}
+	names := make([]string, len(kept))
+	for i, c := range kept {
+		names[i] = c.Name
+	}
+	var out []admissionregistrationv1.MatchCondition
+	for i, name := range conditionNames(names) {
+		out = append(out, admissionregistrationv1.MatchCondition{Name: name, Expression: e.text(kept[i].Pos, kept[i].Expr.Value)})
+	}
+	return out
+}
+
+// variables drops repetitions. The API server accepts a name twice, but then
+// server-side apply cannot merge the list.
+func (e *emitter) variables() []admissionregistrationv1.Variable {
+	var out []admissionregistrationv1.Variable
+	have := map[string]string{}
+	for _, v := range e.draft.Variables {
+		text := e.text(v.Pos, v.Expr)
+		if other, twice := have[v.Name]; twice {
+			if other != text {
+				e.fail(variableTwice(v.Pos, v.Name))
+			}
+			continue
+		}
+		have[v.Name] = text
+		out = append(out, admissionregistrationv1.Variable{Name: v.Name, Expression: text})
+	}
+	return out
+}
+
+// used drops variables that nothing mentions. A mention in a string literal
+// keeps one that could go, which does no harm: a variable is evaluated at its
+// first use.
+func used(variables []admissionregistrationv1.Variable, spec admissionregistrationv1.ValidatingAdmissionPolicySpec) []admissionregistrationv1.Variable {
+	names := map[string]bool{}
+	for _, v := range spec.Validations {
+		mentions(v.Expression, names)
+		mentions(v.MessageExpression, names)
+	}
+	for _, a := range spec.AuditAnnotations {
+		mentions(a.ValueExpression, names)
+	}
+	var out []admissionregistrationv1.Variable
+	for _, v := range slices.Backward(variables) {
+		if names[v.Name] {
+			mentions(v.Expression, names)
+			out = append(out, v)
+		}
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// mentions adds the x of each variables.x in text. The printer never breaks a
+// line within one.
+func mentions(text string, names map[string]bool) {
+	const prefix = "variables."
+	for {
+		_, rest, found := strings.Cut(text, prefix)
+		if !found {
+			return
+		}
+		end := strings.IndexFunc(rest, func(r rune) bool {
+			return r != '_' && !isLowerAlnum(r) && (r < 'A' || r > 'Z')
+		})
+		if end < 0 {
+			end = len(rest)
+		}
+		names[rest[:end]] = true
+		text = rest[end:]
+	}
+}
+
+func (e *emitter) audits() []admissionregistrationv1.AuditAnnotation {
+	if n := len(e.draft.Audits); n > maxAuditAnnotations {
+		e.fail(tooManyAudits(e.draft.Audits[maxAuditAnnotations].Pos, n))
+	}
+	var out []admissionregistrationv1.AuditAnnotation
+	for _, a := range e.draft.Audits {
+		text := e.text(a.Pos, a.Value)
+		if len(text) > maxAuditExpression {
+			e.fail(auditTooLong(a.Pos, len(text)))
+		}
+		out = append(out, admissionregistrationv1.AuditAnnotation{Key: a.Key, ValueExpression: text})
+	}
+	return out
+}
+
+func (c Constraints) object() *admissionregistrationv1.MatchResources {
+	policy := admissionregistrationv1.MatchPolicyType(c.MatchPolicy)
+	if policy == "" {
+		policy = defaultMatchPolicy
+	}
+	return &admissionregistrationv1.MatchResources{
+		NamespaceSelector:    c.NamespaceSelector.object(),
+		ObjectSelector:       c.ObjectSelector.object(),
+		ResourceRules:        resourceRules(c.Rules),
+		ExcludeResourceRules: resourceRules(c.Exclude),
+		MatchPolicy:          &policy,
+	}
+}
+
+func resourceRules(rules []ResourceRule) []admissionregistrationv1.NamedRuleWithOperations {
+	var out []admissionregistrationv1.NamedRuleWithOperations
+	for _, r := range rules {
+		scope := admissionregistrationv1.ScopeType(r.Scope)
+		if scope == "" {
+			scope = admissionregistrationv1.AllScopes
+		}
+		var operations []admissionregistrationv1.OperationType
+		for _, op := range r.Operations {
+			operations = append(operations, admissionregistrationv1.OperationType(op))
+		}
+		out = append(out, admissionregistrationv1.NamedRuleWithOperations{
+			ResourceNames: r.Names,
+			RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+				Operations: operations,
+				Rule: admissionregistrationv1.Rule{
+					APIGroups: r.Groups, APIVersions: r.Versions, Resources: r.Resources, Scope: &scope,
+				},
+			},
+		})
+	}
+	return out
+}
