@@ -1,0 +1,138 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/kvap/kvap/diag"
+)
+
+// A Target is the place where a rule is enforced.
+type Target string
+
+// The targets.
+const (
+	Native      Target = "native"      // by the API server itself
+	Webhook     Target = "webhook"     // by the embedded webhook
+	Unsupported Target = "unsupported" // nowhere
+)
+
+// A Conversion is what a run of convert did.
+type Conversion struct {
+	Policies    []Policy     `json:"policies"`
+	Totals      Totals       `json:"totals"`
+	Diagnostics []Diagnostic `json:"diagnostics"`
+}
+
+// A Policy is one source policy.
+type Policy struct {
+	Name      string `json:"name"`
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace"`
+	File      string `json:"file"`
+	Rules     []Rule `json:"rules"`
+}
+
+// A Rule is one rule as written in the source.
+type Rule struct {
+	Name    string      `json:"rule"`
+	Type    string      `json:"type"` // validate, mutate, generate, verifyImages
+	Target  Target      `json:"target"`
+	Codes   []diag.Code `json:"codes"`   // why it is not native, and how it differs if it is
+	Objects []string    `json:"objects"` // the native objects that enforce it and its expanded forms
+	Line    int         `json:"line"`
+	Reason  string      `json:"reason"` // in words, of a rule that is not native
+}
+
+// Totals are the sums over all policies.
+type Totals struct {
+	Policies    int `json:"policies"`
+	Rules       int `json:"rules"`
+	Native      int `json:"native"`
+	Webhook     int `json:"webhook"`
+	Unsupported int `json:"unsupported"`
+}
+
+// A Diagnostic is a diag.Diagnostic laid flat, with every field always present.
+type Diagnostic struct {
+	Code     diag.Code     `json:"code"`
+	Severity diag.Severity `json:"severity"`
+	File     string        `json:"file"`
+	Line     int           `json:"line"`
+	Column   int           `json:"column"`
+	Path     string        `json:"path"`
+	Message  string        `json:"message"`
+}
+
+// New makes a Conversion of policies and diagnostics, in the order given, and
+// counts its rules.
+func New(policies []Policy, ds diag.List) Conversion {
+	c := Conversion{Policies: make([]Policy, 0, len(policies)), Diagnostics: make([]Diagnostic, 0, len(ds))}
+	for _, p := range policies {
+		c.add(p)
+	}
+	for _, d := range ds {
+		c.Diagnostics = append(c.Diagnostics, flat(d))
+	}
+	return c
+}
+
+func (c *Conversion) add(p Policy) {
+	rules := make([]Rule, 0, len(p.Rules))
+	for _, r := range p.Rules {
+		if r.Codes == nil {
+			r.Codes = []diag.Code{}
+		}
+		if r.Objects == nil {
+			r.Objects = []string{}
+		}
+		rules = append(rules, r)
+		c.Totals.count(r.Target)
+	}
+	p.Rules = rules
+	c.Policies = append(c.Policies, p)
+	c.Totals.Policies++
+}
+
+func (t *Totals) count(target Target) {
+	t.Rules++
+	switch target {
+	case Native:
+		t.Native++
+	case Webhook:
+		t.Webhook++
+	default:
+		t.Unsupported++
+	}
+}
+
+func flat(d diag.Diagnostic) Diagnostic {
+	return Diagnostic{
+		Code: d.Code, Severity: d.Severity, File: d.File, Line: d.Line, Column: d.Col, Path: d.Path, Message: d.Message,
+	}
+}
+
+// WriteJSON writes the form that programs read.
+func (c Conversion) WriteJSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(c)
+}
+
+// String is the totals in a sentence.
+func (t Totals) String() string {
+	s := fmt.Sprintf("%s, %s: %d native, %d webhook", plural(t.Policies, "policy", "policies"), plural(t.Rules, "rule", "rules"), t.Native, t.Webhook)
+	if t.Unsupported > 0 {
+		s += fmt.Sprintf(", %d unsupported", t.Unsupported)
+	}
+	return s
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

@@ -1,0 +1,111 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/report"
+)
+
+var update = flag.Bool("update", false, "rewrite the expected files from current output")
+
+func sample() report.Conversion {
+	return report.New([]report.Policy{
+		{Name: "labels", Kind: "ClusterPolicy", File: "a.yaml", Rules: []report.Rule{
+			{Name: "team", Type: "validate", Target: report.Native, Objects: []string{"labels", "labels-controllers"}, Line: 7},
+			{Name: "owner|x", Type: "validate", Target: report.Webhook, Codes: []diag.Code{201, 203}, Line: 19, Reason: "an apiCall has no native form"},
+		}},
+		{Name: "gen", Kind: "Policy", Namespace: "shop", File: "b.yaml", Rules: []report.Rule{
+			{Name: "copy", Type: "generate", Target: report.Unsupported, Codes: []diag.Code{202}, Line: 3, Reason: "generate\nis not served"},
+		}},
+		{Name: "empty", Kind: "ClusterPolicy", File: "c.yaml"},
+	}, diag.List{
+		diag.Warnf(diag.Pos{File: "a.yaml", Line: 20, Col: 7, Path: "spec.rules[1].context[0]"}, 201, "an apiCall has no <native> form"),
+		diag.Notef(diag.Pos{File: "d.yaml", Line: 1, Col: 1}, 111, "passed over"),
+	})
+}
+
+func TestGolden(t *testing.T) {
+	for name, write := range map[string]func(report.Conversion, io.Writer) error{
+		"summary.txt": report.Conversion.WriteSummary,
+		"report.txt":  report.Conversion.WriteText,
+		"report.md":   report.Conversion.WriteMarkdown,
+		"report.json": report.Conversion.WriteJSON,
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got bytes.Buffer
+			if err := write(sample(), &got); err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join("testdata", name)
+			if *update {
+				if err := os.WriteFile(path, got.Bytes(), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(string(want), got.String()); d != "" {
+				t.Errorf("%s (-want +got):\n%s", name, d)
+			}
+		})
+	}
+}
+
+// The JSON report is an interface: these keys are there, always, and lists are
+// lists even when they are empty.
+func TestJSONKeys(t *testing.T) {
+	var b bytes.Buffer
+	if err := sample().WriteJSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	var top map[string]any
+	if err := json.Unmarshal(b.Bytes(), &top); err != nil {
+		t.Fatal(err)
+	}
+	policies := top["policies"].([]any)
+	first := policies[0].(map[string]any)
+	has(t, first, "name", "kind", "namespace", "file", "rules")
+	has(t, first["rules"].([]any)[0].(map[string]any), "rule", "type", "target", "codes", "objects", "line")
+	has(t, top["totals"].(map[string]any), "policies", "rules", "native", "webhook", "unsupported")
+	has(t, top["diagnostics"].([]any)[0].(map[string]any), "code", "severity", "file", "line", "column", "path", "message")
+	if rules, ok := policies[2].(map[string]any)["rules"].([]any); !ok || len(rules) != 0 {
+		t.Errorf("rules of a policy without any: %v, want []", policies[2])
+	}
+}
+
+func has(t *testing.T, m map[string]any, keys ...string) {
+	t.Helper()
+	for _, k := range keys {
+		if v, ok := m[k]; !ok || v == nil {
+			t.Errorf("key %q is missing or null in %v", k, m)
+		}
+	}
+}
+
+func TestEmptyReport(t *testing.T) {
+	var b bytes.Buffer
+	if err := report.New(nil, nil).WriteJSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	want := "{\n  \"policies\": [],\n  \"totals\": {\n    \"policies\": 0,\n    \"rules\": 0,\n    \"native\": 0,\n    \"webhook\": 0,\n    \"unsupported\": 0\n  },\n  \"diagnostics\": []\n}\n"
+	if d := cmp.Diff(want, b.String()); d != "" {
+		t.Error(d)
+	}
+	b.Reset()
+	if err := report.New(nil, nil).WriteSummary(&b); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.String(); got != "0 policies, 0 rules: 0 native, 0 webhook\n" {
+		t.Errorf("summary: %q", got)
+	}
+}
