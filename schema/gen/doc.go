@@ -1,0 +1,18 @@
+// Command gen writes the embedded schema sets of package schema.
+//
+// What comes in: the newest patch of each Kubernetes minor that the module
+// proxy has, as the modules k8s.io/kubernetes (its api/openapi-spec/swagger.json)
+// and k8s.io/api, apimachinery, apiextensions-apiserver and kube-aggregator
+// (their Go types). What goes out: data/<minor>.json.gz, one per minor: a first
+// line with the resources, then one line per definition, sorted by name, without
+// descriptions.
+//
+// What must hold: the same modules give the same bytes. A definition's required
+// list names only what is there in every object that got through the API
+// server; required.go has the rule.
+//
+// It does not: choose versions by itself (releases.go lists them), or run in
+// any build; only go generate in package schema runs it.
+//
+// Start reading at main.go.
+package main

@@ -1,0 +1,3 @@
+module github.com/kvap/kvap/schema/gen
+
+go 1.26
