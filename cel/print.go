@@ -252,15 +252,20 @@ func negation(n *node) doc {
 }
 
 // binary prints operators of one precedence that follow one another as one chain.
+// A comparison of a comparison has parentheses, though the grammar needs none on
+// the left: nobody reads a == b == c right.
 func binary(n *node) doc {
 	prec := n.prec()
 	var ds []doc
 	var walk func(*node)
 	walk = func(m *node) {
 		l, r := m.args[0], m.args[1]
-		if l.op == opBinary && l.prec() == prec {
+		switch {
+		case prec == precRelation:
+			ds = append(ds, operand(l, prec+1))
+		case l.op == opBinary && l.prec() == prec:
 			walk(l)
-		} else {
+		default:
 			ds = append(ds, operand(l, prec))
 		}
 		ds = append(ds, text(" "+m.name))

@@ -1,0 +1,117 @@
+package cel
+
+import "strings"
+
+// Since is the first release on which a new policy may call the function, method
+// or macro name with args arguments, a receiver not counted.
+//
+// A server checks what is new in a policy by the language of the release before
+// it, so that a downgrade finds nothing it cannot read. Hence the releases are
+// one later than those in which the API server learned a function. What a
+// release of the CEL library brought along needs no such wait.
+func Since(name string, args int) Release {
+	switch name {
+	case "all", "exists", "exists_one":
+		if args == 3 { // with two variables
+			return 33
+		}
+		return Oldest
+	case "existsOne": // with one variable: brought along
+		return 33
+	case "transformList", "transformMap", "transformMapEntry":
+		return 33
+	case "first", "last", "unwrapOpt", "optional.unwrap": // brought along
+		return 33
+	case "ip", "isIP", "ip.isCanonical", "family", "isUnspecified", "isLoopback",
+		"isLinkLocalMulticast", "isLinkLocalUnicast", "isGlobalUnicast",
+		"cidr", "isCIDR", "containsIP", "containsCIDR", "masked", "prefixLength":
+		return 31
+	case "validate", "format.named", "format.dns1123Label", "format.dns1123Subdomain",
+		"format.dns1035Label", "format.qualifiedName", "format.dns1123LabelPrefix",
+		"format.dns1123SubdomainPrefix", "format.dns1035LabelPrefix", "format.labelValue",
+		"format.uri", "format.uuid", "format.byte", "format.date", "format.datetime":
+		return 32
+	case "fieldSelector", "labelSelector":
+		return 32
+	case "semver", "isSemver", "major", "minor", "patch":
+		return 34
+	case "slice", "flatten", "sort", "sortBy", "distinct", "reverse", "lists.range":
+		return 35
+	case "jsonpatch.escapeKey": // in a MutatingAdmissionPolicy
+		return 36
+	case "includes":
+		return 38
+	}
+	return sinceOldest(name)
+}
+
+// sinceOldest is Oldest for what every supported release understands, and Never
+// for what none does.
+func sinceOldest(name string) Release {
+	switch name {
+	case // macros
+		"has", "map", "filter", "optMap", "optFlatMap",
+		// the language
+		"size", "type", "dyn", "int", "uint", "double", "string", "bytes", "bool",
+		"duration", "timestamp", "contains", "startsWith", "endsWith", "matches",
+		"getFullYear", "getMonth", "getDayOfYear", "getDayOfMonth", "getDate", "getDayOfWeek",
+		"getHours", "getMinutes", "getSeconds", "getMilliseconds",
+		// optional values
+		"optional.of", "optional.none", "optional.ofNonZeroValue",
+		"or", "orValue", "value", "hasValue",
+		// strings
+		"charAt", "indexOf", "lastIndexOf", "lowerAscii", "upperAscii", "replace", "split",
+		"substring", "trim", "join", "format", "strings.quote",
+		// sets, lists, regexes
+		"sets.contains", "sets.equivalent", "sets.intersects",
+		"isSorted", "sum", "min", "max", "find", "findAll",
+		// URLs
+		"url", "isURL", "getScheme", "getHost", "getHostname", "getPort", "getEscapedPath", "getQuery",
+		// quantities
+		"quantity", "isQuantity", "sign", "isInteger", "asInteger", "asApproximateFloat",
+		"add", "sub", "compareTo", "isGreaterThan", "isLessThan",
+		// the authorizer
+		"path", "group", "resource", "subresource", "namespace", "name", "check",
+		"allowed", "reason", "error", "errored", "serviceAccount":
+		return Oldest
+	}
+	return Never
+}
+
+// Needs is the first release on which a new policy may have the expression v. It
+// is Never when v calls a function that no API server has.
+func (v Value) Needs() Release {
+	need := Oldest
+	v.Calls(func(name string, args int) { need = max(need, Since(name, args)) })
+	v.Walk(func(v Value) bool {
+		if v.n.op == opStruct { // Object{...}, in a MutatingAdmissionPolicy
+			need = max(need, 36)
+		}
+		return true
+	})
+	return need
+}
+
+// Unknown are the functions that v calls and no API server has, in order.
+func (v Value) Unknown() []string {
+	var names []string
+	v.Calls(func(name string, args int) {
+		if Since(name, args) == Never {
+			names = append(names, name)
+		}
+	})
+	return names
+}
+
+// qualified tells that name is a function with a dot in its name, and no method
+// of a variable: one of the API server's, or of the libraries it leaves out.
+func qualified(name string) bool {
+	switch name {
+	case "base64.encode", "base64.decode", "regex.replace", "regex.extract", "regex.extractAll",
+		"math.greatest", "math.least", "math.ceil", "math.floor", "math.round", "math.trunc",
+		"math.abs", "math.sign", "math.sqrt", "math.isInf", "math.isNaN", "math.isFinite",
+		"math.bitAnd", "math.bitOr", "math.bitXor", "math.bitNot", "math.bitShiftLeft", "math.bitShiftRight":
+		return true
+	}
+	return strings.Contains(name, ".") && Since(name, 0) != Never
+}

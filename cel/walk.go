@@ -1,0 +1,157 @@
+package cel
+
+import (
+	"maps"
+	"slices"
+)
+
+// Idents are the names of the variables that v reads and does not bind itself,
+// sorted. Names of types, as in type(x) == string, are among them.
+func (v Value) Idents() []string {
+	free := map[string]bool{}
+	walkFree(v.n, nil, func(n *node) bool {
+		if n.op == opIdent {
+			free[n.name] = true
+		}
+		return true
+	})
+	return slices.Sorted(maps.Keys(free))
+}
+
+// walkFree calls visit for the nodes of n that do not stand for a variable bound
+// within n, from the outside in. Below a node for which visit is false it does not go.
+func walkFree(n *node, bound []string, visit func(*node) bool) {
+	if n == nil || n.op == opIdent && slices.Contains(bound, n.name) || !visit(n) {
+		return
+	}
+	for i, a := range n.args {
+		if n.op == opMacro && i == 1 {
+			bound = append(slices.Clip(bound), n.vars...)
+		}
+		walkFree(a, bound, visit)
+	}
+}
+
+// Walk calls visit for v and its parts, from the outside in and from left to
+// right. Below a part for which visit is false it does not go.
+func (v Value) Walk(visit func(Value) bool) {
+	if v.IsZero() || !visit(v) {
+		return
+	}
+	for _, a := range v.n.args {
+		Value{a}.Walk(visit)
+	}
+}
+
+// Calls calls visit for each function, method and macro that v calls, with the
+// number of its arguments as written: a method's receiver does not count.
+// Operators are not calls.
+func (v Value) Calls(visit func(name string, args int)) {
+	v.Walk(func(v Value) bool {
+		switch n := v.n; n.op {
+		case opHas:
+			visit("has", 1)
+		case opCall:
+			visit(n.name, len(n.args))
+		case opMember:
+			visit(n.name, len(n.args)-1)
+		case opMacro:
+			visit(n.name, len(n.vars)+len(n.args)-1)
+		}
+		return true
+	})
+}
+
+// Uses are the fields that v selects from the variable prefix[0], or from the
+// path prefix, sorted: of variables.a && has(variables.b), Uses("variables") is
+// a and b.
+func (v Value) Uses(prefix ...string) []string {
+	fields := map[string]bool{}
+	walkFree(v.n, nil, func(n *node) bool {
+		if name, ok := n.field(); ok && n.args[0].isPath(prefix) {
+			fields[name] = true
+		}
+		return true
+	})
+	return slices.Sorted(maps.Keys(fields))
+}
+
+// UsesAll tells that v reads path as a whole, and not only fields of it: then
+// Uses does not tell all that v depends on.
+func (v Value) UsesAll(path ...string) bool {
+	found := false
+	walkFree(v.n, nil, func(n *node) bool {
+		if _, ok := n.field(); ok && n.args[0].isPath(path) {
+			return false
+		}
+		found = found || n.isPath(path)
+		return true
+	})
+	return found
+}
+
+// field is the field that n selects from args[0], in whatever form.
+func (n *node) field() (string, bool) {
+	switch n.op {
+	case opSelect, opHas, opOpt:
+		return n.name, true
+	case opIndex, opOptIdx:
+		if n.args[1].op == opString {
+			return n.args[1].lit.(string), true
+		}
+	}
+	return "", false
+}
+
+// isPath tells that n is path[0].path[1]...
+func (n *node) isPath(path []string) bool {
+	if len(path) == 0 {
+		return false
+	}
+	if n.op == opIdent {
+		return len(path) == 1 && n.name == path[0]
+	}
+	name, ok := n.field()
+	last := len(path) - 1
+	return ok && n.op != opHas && name == path[last] && n.args[0].isPath(path[:last])
+}
+
+// Path is the field path that v is, if it is one: object.spec['a'] gives object,
+// spec, a.
+func (v Value) Path() ([]string, bool) {
+	if v.IsZero() {
+		return nil, false
+	}
+	if v.n.op == opIdent {
+		return []string{v.n.name}, true
+	}
+	name, ok := v.n.field()
+	if !ok || v.n.op == opHas {
+		return nil, false
+	}
+	path, ok := Value{v.n.args[0]}.Path()
+	return append(path, name), ok
+}
+
+// with is n with other parts, or n itself when they are the same.
+func (n *node) with(args []*node) *node {
+	if slices.Equal(n.args, args) {
+		return n
+	}
+	m := *n
+	m.args = args
+	return newNode(m)
+}
+
+// Rewrite replaces parts of v from the inside out: f gets each part, rebuilt
+// from its rewritten parts, and gives what shall stand there.
+func (v Value) Rewrite(f func(Value) Value) Value {
+	if v.IsZero() {
+		return v
+	}
+	args := make([]*node, len(v.n.args))
+	for i, a := range v.n.args {
+		args[i] = Value{a}.Rewrite(f).n
+	}
+	return f(Value{v.n.with(args)})
+}
