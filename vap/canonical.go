@@ -1,0 +1,66 @@
+package vap
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+// Canonical is the object as the API server would hand it to CEL, apart from
+// defaults: unknown fields and empty optional ones are gone, quantities and
+// timestamps have their canonical form. An object whose kind is not built in is
+// returned as it is. Fields of the wrong type are an error, as on a server.
+//
+// Fields that a Go struct always writes, such as resources: {} and a null
+// creationTimestamp, are written only where the source has them.
+func Canonical(object map[string]any, gvk schema.GroupVersionKind) (map[string]any, error) {
+	if object == nil || !scheme.Scheme.Recognizes(gvk) {
+		return object, nil
+	}
+	typed, err := scheme.Scheme.New(gvk)
+	if err != nil {
+		return nil, err
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, typed); err != nil {
+		return nil, fmt.Errorf("the object is no %s: %w", gvk.Kind, err)
+	}
+	typed.GetObjectKind().SetGroupVersionKind(gvk)
+	out, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
+	if err != nil {
+		return nil, err
+	}
+	dropAdded(out, object)
+	return out, nil
+}
+
+// dropAdded removes from out the nulls and empty objects that source has not,
+// and the objects that are empty for that.
+func dropAdded(out, source map[string]any) {
+	for key, v := range out {
+		have, present := source[key]
+		switch v := v.(type) {
+		case nil:
+			if !present {
+				delete(out, key)
+			}
+		case map[string]any:
+			sub, _ := have.(map[string]any)
+			dropAdded(v, sub)
+			if len(v) == 0 && !present {
+				delete(out, key)
+			}
+		case []any:
+			items, _ := have.([]any)
+			for i := range v {
+				item, ok := v[i].(map[string]any)
+				if !ok || i >= len(items) {
+					continue
+				}
+				sub, _ := items[i].(map[string]any)
+				dropAdded(item, sub)
+			}
+		}
+	}
+}

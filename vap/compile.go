@@ -1,0 +1,82 @@
+package vap
+
+import (
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	plugincel "k8s.io/apiserver/pkg/admission/plugin/cel"
+	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
+	"k8s.io/apiserver/pkg/cel/environment"
+)
+
+// compile is the API server's compilePolicy, which is not exported. The one
+// difference is the failure policy, which is always Fail, so that an error shows
+// as one; a Verdict applies the policy's own.
+func compile(p *admissionregistrationv1.ValidatingAdmissionPolicy) validating.Validator {
+	fail := admissionregistrationv1.Fail
+	compiler, err := plugincel.NewCompositedCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
+	if err != nil {
+		return validating.NewValidator(nil, nil, nil, nil, &fail, err)
+	}
+	all := plugincel.OptionalVariableDeclarations{HasParams: p.Spec.ParamKind != nil, HasAuthorizer: true}
+	message := plugincel.OptionalVariableDeclarations{HasParams: p.Spec.ParamKind != nil}
+	compiler.CompileAndStoreVariables(variableAccessors(p), all, environment.StoredExpressions)
+	condition := func(accessors []plugincel.ExpressionAccessor, o plugincel.OptionalVariableDeclarations) plugincel.ConditionEvaluator {
+		return compiler.CompileCondition(accessors, o, environment.StoredExpressions)
+	}
+	var matcher matchconditions.Matcher
+	if conditions := conditionAccessors(p); len(conditions) > 0 {
+		matcher = matchconditions.NewMatcher(condition(conditions, all), &fail, "policy", "validate", p.Name)
+	}
+	return validating.NewValidator(
+		condition(validationAccessors(p), all),
+		matcher,
+		condition(auditAccessors(p), all),
+		condition(messageAccessors(p), message),
+		&fail,
+		nil,
+	)
+}
+
+func variableAccessors(p *admissionregistrationv1.ValidatingAdmissionPolicy) []plugincel.NamedExpressionAccessor {
+	out := make([]plugincel.NamedExpressionAccessor, len(p.Spec.Variables))
+	for i, v := range p.Spec.Variables {
+		out[i] = &validating.Variable{Name: v.Name, Expression: v.Expression}
+	}
+	return out
+}
+
+func conditionAccessors(p *admissionregistrationv1.ValidatingAdmissionPolicy) []plugincel.ExpressionAccessor {
+	out := make([]plugincel.ExpressionAccessor, len(p.Spec.MatchConditions))
+	for i := range p.Spec.MatchConditions {
+		out[i] = (*matchconditions.MatchCondition)(&p.Spec.MatchConditions[i])
+	}
+	return out
+}
+
+func validationAccessors(p *admissionregistrationv1.ValidatingAdmissionPolicy) []plugincel.ExpressionAccessor {
+	out := make([]plugincel.ExpressionAccessor, len(p.Spec.Validations))
+	for i, v := range p.Spec.Validations {
+		out[i] = &validating.ValidationCondition{Expression: v.Expression, Message: v.Message, Reason: v.Reason}
+	}
+	return out
+}
+
+func auditAccessors(p *admissionregistrationv1.ValidatingAdmissionPolicy) []plugincel.ExpressionAccessor {
+	out := make([]plugincel.ExpressionAccessor, len(p.Spec.AuditAnnotations))
+	for i, a := range p.Spec.AuditAnnotations {
+		out[i] = &validating.AuditAnnotationCondition{Key: a.Key, ValueExpression: a.ValueExpression}
+	}
+	return out
+}
+
+// messageAccessors leaves nil, which the evaluator passes over, for a validation
+// without a message expression.
+func messageAccessors(p *admissionregistrationv1.ValidatingAdmissionPolicy) []plugincel.ExpressionAccessor {
+	out := make([]plugincel.ExpressionAccessor, len(p.Spec.Validations))
+	for i, v := range p.Spec.Validations {
+		if v.MessageExpression != "" {
+			out[i] = &validating.MessageExpressionCondition{MessageExpression: v.MessageExpression}
+		}
+	}
+	return out
+}
