@@ -217,9 +217,9 @@ func (s *Set) customType(c *crdSchema) *Type {
 // resource gives an object what every object of the API server has.
 func (s *Set) resource(t *Type) *Type {
 	fields := map[string]*Field{
-		"apiVersion": {Name: "apiVersion", Type: &Type{Kind: String}, Required: true},
-		"kind":       {Name: "kind", Type: &Type{Kind: String}, Required: true},
-		"metadata":   {Name: "metadata", Type: s.definition(objectMeta), Required: true},
+		"apiVersion": {Name: "apiVersion", Type: &Type{Kind: String}, Required: true, Mandatory: true},
+		"kind":       {Name: "kind", Type: &Type{Kind: String}, Required: true, Mandatory: true},
+		"metadata":   {Name: "metadata", Type: s.definition(objectMeta), Required: true, Mandatory: true},
 	}
 	for name, f := range t.Fields {
 		if fields[name] == nil {
@@ -268,7 +268,8 @@ func (s *Set) convertObject(c *crdSchema) *Type {
 		Open:   c.Preserve || len(c.Properties) == 0,
 	}
 	for name, p := range c.Properties {
-		t.Fields[name] = &Field{Name: name, Type: s.crdElement(p), Required: slices.Contains(c.Required, name)}
+		required := slices.Contains(c.Required, name)
+		t.Fields[name] = &Field{Name: name, Type: s.crdElement(p), Required: required, Mandatory: required}
 	}
 	return t
 }

@@ -16,6 +16,7 @@ type definition struct {
 	Properties map[string]*definition `json:"properties"`
 	Additional *definition            `json:"additionalProperties"`
 	Required   []string               `json:"required"`
+	Always     []string               `json:"always"`
 	Preserve   bool                   `json:"x-kubernetes-preserve-unknown-fields"`
 }
 
@@ -33,7 +34,7 @@ func topLevel(t *Type) *Type {
 	for name, f := range t.Fields {
 		switch name {
 		case "apiVersion", "kind", "metadata":
-			f = &Field{Name: name, Type: f.Type, Required: true}
+			f = &Field{Name: name, Type: f.Type, Required: true, Mandatory: true}
 		}
 		top.Fields[name] = f
 	}
@@ -109,7 +110,12 @@ func (s *Set) object(d *definition) *Type {
 		Open:   d.Preserve || len(d.Properties) == 0,
 	}
 	for name, p := range d.Properties {
-		t.Fields[name] = &Field{Name: name, Type: s.convert(p), Required: slices.Contains(d.Required, name)}
+		t.Fields[name] = &Field{
+			Name:      name,
+			Type:      s.convert(p),
+			Required:  slices.Contains(d.Always, name),
+			Mandatory: slices.Contains(d.Required, name),
+		}
 	}
 	return t
 }

@@ -9,11 +9,12 @@
 // What must hold:
 //   - A Type says what CEL sees at run time: quantities, times and bytes are
 //     strings, as the API server hands them over; Format tells them apart.
-//   - A Required field is there, and not null unless its type is Nullable, in
-//     every object that the API server has decoded and validated, whenever its
-//     parent is there. gen/required.go has the rule for built-in kinds. For custom
-//     resources it is the schema's required list, which the API server enforces.
-//     In addition apiVersion, kind and metadata are required at the top of a kind.
+//   - A Required field is there, and not null unless its type is Nullable,
+//     whenever its parent is there. For built-in kinds these are few fields, such
+//     as containers, template and the names of list items: gen/required.go has the
+//     rule. For custom resources it is the schema's required list, which the API
+//     server enforces. In addition apiVersion, kind and metadata are required at
+//     the top of a kind. Mandatory, in contrast, is the bare required list.
 //   - Types are shared and may refer to themselves: treat them as read only, and
 //     bound any walk.
 //   - A Set does not change; WithCRDs makes a new one. It may be used by several

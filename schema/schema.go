@@ -39,6 +39,9 @@ type Field struct {
 	Type *Type
 	// Required tells that the field is always there, so that no has() is needed.
 	Required bool
+	// Mandatory tells that the schema requires the field: valid objects have it.
+	// It does not imply Required; gen/required.go says why.
+	Mandatory bool
 }
 
 // A Resource is a kind as the API server serves it.

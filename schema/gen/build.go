@@ -24,9 +24,9 @@ const objectMeta = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
 // A builder makes a set of a swagger document and the Go types behind it.
 type builder struct {
-	doc      *document
-	src      *goTypes
-	required map[string][]string
+	doc         *document
+	src         *goTypes
+	alwaysThere map[string][]string // by definition
 }
 
 // build keeps the served kinds, the kinds of subresource bodies, ObjectMeta, and
@@ -41,13 +41,12 @@ func build(doc *document, src *goTypes, version string) (*set, error) {
 	for _, t := range s.Types {
 		b.keep(s, t.Definition)
 	}
-	for name := range s.definitions {
-		if _, err := b.guarantee(name); err != nil {
+	for name, d := range s.definitions {
+		var err error
+		if d.Always, err = b.always(name); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-	}
-	for name, d := range s.definitions {
-		d.Required, d.Kinds = b.required[name], nil
+		d.Kinds = nil
 	}
 	return s, nil
 }

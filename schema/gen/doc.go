@@ -7,9 +7,9 @@
 // line with the resources, then one line per definition, sorted by name, without
 // descriptions.
 //
-// What must hold: the same modules give the same bytes. A definition's required
-// list names only what is there in every object that got through the API
-// server; required.go has the rule.
+// What must hold: the same modules give the same bytes. Beside required, which
+// is the OpenAPI's, a definition has the list always: what is there in every
+// object, so that CEL needs no has(); required.go has the rule.
 //
 // It does not: choose versions by itself (releases.go lists them), or run in
 // any build; only go generate in package schema runs it.

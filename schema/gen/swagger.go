@@ -22,6 +22,7 @@ type definition struct {
 	Properties map[string]*definition `json:"properties,omitempty"`
 	Additional *definition            `json:"additionalProperties,omitempty"`
 	Required   []string               `json:"required,omitempty"`
+	Always     []string               `json:"always,omitempty"` // not in the file: see required.go
 	Preserve   bool                   `json:"x-kubernetes-preserve-unknown-fields,omitempty"`
 	Kinds      []gvk                  `json:"x-kubernetes-group-version-kind,omitempty"`
 }
