@@ -5,8 +5,9 @@ import "github.com/kvap/kvap/diag"
 // A NodeKind is the JSON type of a Node.
 type NodeKind int
 
-// The kinds. Integers and other numbers are told apart as the Kubernetes JSON
-// decoder does: 5 is an Int, 5.0 and 1e3 are Floats.
+// The kinds. Integers and other numbers are told apart as the API server does
+// after kubectl sent the file: 5, but also 5.0 and 1e3, are Ints (see scalar.go);
+// 0.5 and what exceeds int64 are Floats.
 const (
 	Null NodeKind = iota
 	Bool
@@ -85,4 +86,45 @@ func (n *Node) Value() any {
 		return m
 	}
 	return nil
+}
+
+// edit is a copy of the tree, with change applied to every node of the copy, a
+// parent before its children.
+func (n *Node) edit(change func(*Node)) *Node {
+	if n == nil {
+		return nil
+	}
+	c := *n
+	c.Fields = append([]Field(nil), n.Fields...)
+	c.Items = append([]*Node(nil), n.Items...)
+	change(&c)
+	for i := range c.Fields {
+		c.Fields[i].Value = c.Fields[i].Value.edit(change)
+	}
+	for i := range c.Items {
+		c.Items[i] = c.Items[i].edit(change)
+	}
+	return &c
+}
+
+// with is a copy of a map in which key has another value; a nil value removes it.
+// A key that is new comes last.
+func (n *Node) with(key string, value *Node) *Node {
+	c := *n
+	c.Fields = make([]Field, 0, len(n.Fields)+1)
+	done := false
+	for _, f := range n.Fields {
+		if f.Key == key {
+			done = true
+			if value == nil {
+				continue
+			}
+			f.Value = value
+		}
+		c.Fields = append(c.Fields, f)
+	}
+	if !done && value != nil {
+		c.Fields = append(c.Fields, Field{Key: key, Pos: value.Pos, Value: value})
+	}
+	return &c
 }

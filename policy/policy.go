@@ -34,6 +34,9 @@ type Policy struct {
 	// Validating is set, and Rules empty, for a ValidatingPolicy.
 	Validating *Validating
 
+	// Invalid tells of an error outside of the rules. All rules are then invalid too.
+	Invalid bool
+
 	// Source is the whole document, so that a remainder can be written as a valid policy.
 	Source *Node
 }
@@ -79,6 +82,13 @@ type Rule struct {
 	// Expansion is "" for a rule as written, "autogen" for the pod controllers
 	// and "autogen-cronjob" for CronJob.
 	Expansion string
+	// Controllers are the kinds for which the engine evaluates a rule of an
+	// expansion, sorted; its match block may name others. Nil for a rule as written.
+	Controllers []string
+	// Invalid tells of an error in the rule or around it. What could be read is
+	// here, but nobody knows what the author meant: the rule has no meaning to
+	// judge or translate by. It is kept so that it can be reported.
+	Invalid bool
 
 	Match            *MatchBlock
 	Exclude          *MatchBlock // nil when absent
@@ -180,8 +190,11 @@ type Conditions struct {
 
 // A Condition compares a key with a value; both may hold variables.
 type Condition struct {
-	Pos      diag.Pos
-	Key      *Node // nil when absent, which counts as null
+	Pos diag.Pos
+	Key *Node // nil when absent, which counts as null
+	// Operator is spelled as documented (Equals for Equal, AnyIn for anyin), save
+	// for the GreaterThan, LessThan and Duration families: an operator of these
+	// in another case is kept as written, and never true.
 	Operator string
 	Value    *Node // nil when absent, which counts as null
 	Message  string
@@ -360,7 +373,9 @@ type Exception struct {
 	Conditions  *Conditions
 	PodSecurity []PodSecurityExclude
 	Background  bool
-	Source      *Node
+	// Invalid tells of an error: nobody knows what would be excepted, so nothing is.
+	Invalid bool
+	Source  *Node
 }
 
 // An ExceptionRef names the policy and the rules an exception is from.

@@ -1,0 +1,176 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/kvap/kvap/diag"
+)
+
+// Parse reads a file of policies: YAML with one or more documents, or JSON. The
+// File is never nil. What cannot be read is in the list, and what can is in the
+// File: rules with errors are there too, marked Invalid.
+func Parse(name string, data []byte) (*File, diag.List) {
+	f := &File{Name: name}
+	docs, ds := documents(name, data)
+	for _, doc := range docs {
+		ds = append(ds, doc.ds...)
+		ds = append(ds, f.document(doc.root, doc.ds)...)
+	}
+	return f, ds.Sort()
+}
+
+// document adds what one document or one item of a list holds. known is what is
+// wrong with it already.
+func (f *File) document(doc *Node, known diag.List) diag.List {
+	if doc.Kind == List {
+		return diag.List{diag.Notef(doc.Pos, diag.OtherKind, "this document is a list and no Kubernetes object; it is passed over")}
+	}
+	if doc.Kind != Map {
+		return diag.List{diag.Errorf(doc.Pos, diag.WrongType, "a document must be a map, not %s; is this file YAML?", article(doc.Kind))}
+	}
+	kind, apiVersion := doc.Get("kind").text(), doc.Get("apiVersion").text()
+	if items := doc.Get("items"); strings.HasSuffix(kind, "List") && items != nil && items.Kind == List {
+		var ds diag.List
+		for _, item := range items.Items {
+			ds = append(ds, f.document(item, known)...)
+		}
+		return ds
+	}
+	group, version, _ := strings.Cut(apiVersion, "/")
+	switch {
+	case apiVersion == "" && (kind == "ClusterPolicy" || kind == "ValidatingPolicy"):
+		return diag.List{diag.Errorf(doc.Pos, diag.Missing, "a %s needs an apiVersion, for instance kyverno.io/v1", kind)}
+	case group != "kyverno.io" && group != "policies.kyverno.io":
+		return diag.List{otherKind(doc, kind, apiVersion)}
+	case kind == "":
+		return diag.List{diag.Errorf(doc.Pos, diag.Missing, "this document has apiVersion %s and no kind; name the kind, for instance ClusterPolicy", apiVersion)}
+	}
+	if d := readableKind(doc, group, version, kind); d != nil {
+		return diag.List{*d}
+	}
+	if pos, ok := findTemplate(doc); ok {
+		return diag.List{templateError(pos)}
+	}
+	return f.object(doc, kind, version, below(known, doc.Pos.Path))
+}
+
+func otherKind(doc *Node, kind, apiVersion string) diag.Diagnostic {
+	switch {
+	case kind == "":
+		return diag.Notef(doc.Pos, diag.OtherKind, "this document has no kind and is no Kubernetes object; it is passed over")
+	case apiVersion == "":
+		return diag.Notef(doc.Pos, diag.OtherKind, "kvap does not convert the kind %s; this document is passed over", kind)
+	}
+	return diag.Notef(doc.Pos, diag.OtherKind, "kvap does not convert the kind %s of %s; this document is passed over", kind, apiVersion)
+}
+
+// readableKind says why an object of Kyverno's groups is not read, if so. A kind
+// that looks misspelt is an error: nobody should believe that it was converted.
+func readableKind(doc *Node, group, version, kind string) *diag.Diagnostic {
+	versions := readVersions(group, kind)
+	var d diag.Diagnostic
+	switch guess := nearest(kind, readKinds(group)); {
+	case slices.Contains(versions, version):
+		return nil
+	case versions != nil:
+		d = diag.Errorf(doc.Get("apiVersion").Pos, diag.OutOfRange, "kvap does not read version %q of %s; it reads %s",
+			version, kind, strings.Join(versions, ", "))
+	case guess != "" && guess != kind:
+		d = diag.Errorf(doc.Get("kind").Pos, diag.OutOfRange, "%s has no kind %q; did you mean %s?", group, kind, guess)
+	default:
+		d = otherKind(doc, kind, group+"/"+version)
+	}
+	return &d
+}
+
+// object reads a document of a known kind. known are the errors in it so far.
+func (f *File) object(doc *Node, kind, version string, known diag.List) diag.List {
+	r := &reader{beta: version == "v2beta1"}
+	var p *Policy
+	switch kind {
+	case "PolicyException":
+		e := r.exception(doc)
+		e.Invalid = known.HasErrors() || r.ds.HasErrors()
+		f.Exceptions = append(f.Exceptions, e)
+		return r.ds
+	case "ValidatingPolicy", "NamespacedValidatingPolicy":
+		p = r.validatingPolicy(doc)
+	default:
+		p = r.policy(doc)
+	}
+	p.markInvalid(known)
+	p.markInvalid(r.ds)
+	f.Policies = append(f.Policies, p)
+	return r.ds
+}
+
+// below are the diagnostics of a document, of those of a list of documents.
+func below(ds diag.List, path string) diag.List {
+	if path == "" {
+		return ds
+	}
+	var found diag.List
+	for _, d := range ds {
+		if within(d.Path, path) {
+			found = append(found, d)
+		}
+	}
+	return found
+}
+
+// readVersions are the versions of a kind that Parse reads, nil for other kinds.
+func readVersions(group, kind string) []string {
+	switch group + "/" + kind {
+	case "kyverno.io/ClusterPolicy", "kyverno.io/Policy":
+		return []string{"v1", "v2beta1"}
+	case "kyverno.io/PolicyException":
+		return []string{"v2", "v2beta1"}
+	case "policies.kyverno.io/ValidatingPolicy", "policies.kyverno.io/NamespacedValidatingPolicy":
+		return []string{"v1", "v1beta1", "v1alpha1"}
+	}
+	return nil
+}
+
+func readKinds(group string) []string {
+	if group == "kyverno.io" {
+		return []string{"ClusterPolicy", "Policy", "PolicyException"}
+	}
+	return []string{"ValidatingPolicy", "NamespacedValidatingPolicy"}
+}
+
+// text is a string's value, "" for anything else.
+func (n *Node) text() string {
+	if n == nil || n.Kind != String {
+		return ""
+	}
+	return n.Str
+}
+
+// markInvalid finds for each error the rule it is in, by its field path. An error
+// outside of all rules is the policy's, and so every rule's.
+func (p *Policy) markInvalid(ds diag.List) {
+	for _, d := range ds {
+		if d.Severity != diag.Error {
+			continue
+		}
+		found := false
+		for _, rule := range p.Rules {
+			if within(d.Path, rule.Pos.Path) {
+				rule.Invalid, found = true, true
+			}
+		}
+		if !found {
+			p.Invalid = true
+		}
+	}
+	for _, rule := range p.Rules {
+		rule.Invalid = rule.Invalid || p.Invalid
+	}
+}
+
+// within tells whether a field path is path or below it.
+func within(inner, path string) bool {
+	rest, ok := strings.CutPrefix(inner, path)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}
