@@ -2,7 +2,6 @@ package vap
 
 import (
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -85,6 +84,14 @@ type emitter struct {
 	draft *Draft
 	opts  EmitOptions
 	found diag.List
+	vars  []variable
+	reads map[string]bool // the variables that something reads
+}
+
+// A variable has its text beside the draft's tree.
+type variable struct {
+	Variable
+	text string
 }
 
 func (e *emitter) fail(d diag.Diagnostic) { e.found = append(e.found, d) }
@@ -108,10 +115,10 @@ func (e *emitter) policy(name string) *admissionregistrationv1.ValidatingAdmissi
 		FailurePolicy:    &failure,
 	}
 	spec.MatchConditions = e.conditions()
-	variables := e.variables()
-	spec.Validations = e.validations(&variables)
+	e.variables()
+	spec.Validations = e.validations()
 	spec.AuditAnnotations = e.audits()
-	spec.Variables = used(variables, spec)
+	spec.Variables = e.used()
 	return &admissionregistrationv1.ValidatingAdmissionPolicy{
 		TypeMeta:   metav1.TypeMeta{APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: "ValidatingAdmissionPolicy"},
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: e.labels(), Annotations: annotate(d)},
@@ -147,7 +154,18 @@ func (e *emitter) pos() diag.Pos {
 	return diag.Pos{}
 }
 
+// text is v as it goes into the object. The variables that v reads are kept.
 func (e *emitter) text(pos diag.Pos, v cel.Value) string {
+	if e.reads == nil {
+		e.reads = map[string]bool{}
+	}
+	for _, name := range v.Uses("variables") {
+		e.reads[name] = true
+	}
+	return e.print(pos, v)
+}
+
+func (e *emitter) print(pos diag.Pos, v cel.Value) string {
 	s := v.Text(textWidth)
 	if n := utf8.RuneCountInString(s); n > maxExpressionLength {
 		e.fail(expressionTooLong(pos, n))
@@ -184,11 +202,10 @@ func (e *emitter) conditions() []admissionregistrationv1.MatchCondition {
 
 // variables drops repetitions. The API server accepts a name twice, but then
 // server-side apply cannot merge the list.
-func (e *emitter) variables() []admissionregistrationv1.Variable {
-	var out []admissionregistrationv1.Variable
+func (e *emitter) variables() {
 	have := map[string]string{}
 	for _, v := range e.draft.Variables {
-		text := e.text(v.Pos, v.Expr)
+		text := e.print(v.Pos, v.Expr)
 		if other, twice := have[v.Name]; twice {
 			if other != text {
 				e.fail(variableTwice(v.Pos, v.Name))
@@ -196,52 +213,24 @@ func (e *emitter) variables() []admissionregistrationv1.Variable {
 			continue
 		}
 		have[v.Name] = text
-		out = append(out, admissionregistrationv1.Variable{Name: v.Name, Expression: text})
+		e.vars = append(e.vars, variable{v, text})
 	}
-	return out
 }
 
-// used drops variables that nothing mentions. A mention in a string literal
-// keeps one that could go, which does no harm: a variable is evaluated at its
-// first use.
-func used(variables []admissionregistrationv1.Variable, spec admissionregistrationv1.ValidatingAdmissionPolicySpec) []admissionregistrationv1.Variable {
-	names := map[string]bool{}
-	for _, v := range spec.Validations {
-		mentions(v.Expression, names)
-		mentions(v.MessageExpression, names)
-	}
-	for _, a := range spec.AuditAnnotations {
-		mentions(a.ValueExpression, names)
-	}
+// used are the variables that something reads, if only another one that is read.
+func (e *emitter) used() []admissionregistrationv1.Variable {
 	var out []admissionregistrationv1.Variable
-	for _, v := range slices.Backward(variables) {
-		if names[v.Name] {
-			mentions(v.Expression, names)
-			out = append(out, v)
+	for _, v := range slices.Backward(e.vars) {
+		if !e.reads[v.Name] {
+			continue
 		}
+		for _, name := range v.Expr.Uses("variables") {
+			e.reads[name] = true
+		}
+		out = append(out, admissionregistrationv1.Variable{Name: v.Name, Expression: v.text})
 	}
 	slices.Reverse(out)
 	return out
-}
-
-// mentions adds the x of each variables.x in text. The printer never breaks a
-// line within one.
-func mentions(text string, names map[string]bool) {
-	const prefix = "variables."
-	for {
-		_, rest, found := strings.Cut(text, prefix)
-		if !found {
-			return
-		}
-		end := strings.IndexFunc(rest, func(r rune) bool {
-			return r != '_' && !isLowerAlnum(r) && (r < 'A' || r > 'Z')
-		})
-		if end < 0 {
-			end = len(rest)
-		}
-		names[rest[:end]] = true
-		text = rest[end:]
-	}
 }
 
 func (e *emitter) audits() []admissionregistrationv1.AuditAnnotation {

@@ -16,60 +16,69 @@ import (
 const guardLength = 100
 
 // validations are in the draft's order, so that an index means the same in both.
-func (e *emitter) validations(variables *[]admissionregistrationv1.Variable) []admissionregistrationv1.Validation {
+func (e *emitter) validations() []admissionregistrationv1.Validation {
 	var out []admissionregistrationv1.Validation
 	for _, v := range e.draft.Validations {
-		w := admissionregistrationv1.Validation{
-			Expression: e.text(v.Pos, v.Expr.Value),
-			Message:    e.message(v),
-			Reason:     reason(v.Reason),
-		}
+		w := admissionregistrationv1.Validation{Message: e.message(v), Reason: reason(v.Reason)}
+		holds := v.Expr
 		if v.MessageExpression != nil {
-			holds := v.Expr
-			switch {
-			case asksAuthorizer(w.Expression, *variables):
-				holds = cel.False()
-			case len(w.Expression) > guardLength:
-				holds = check(variables, w.Expression)
-				w.Expression = holds.String()
-			}
-			w.MessageExpression = e.messageExpression(v, holds)
+			holds, w.MessageExpression = e.guardedMessage(v)
 		}
+		w.Expression = e.text(v.Pos, holds.Value)
 		out = append(out, w)
 	}
 	return out
 }
 
+// guardedMessage is a message expression that is behind its check. Message
+// expressions are evaluated on every request, and from the same budget as the
+// checks: so it costs nothing more and cannot err while the check holds. A check
+// too long to be repeated becomes a variable.
+func (e *emitter) guardedMessage(v Validation) (holds cel.Bool, text string) {
+	message := *v.MessageExpression
+	if p := e.prefix(v); p != "" {
+		message = cel.String(p).Plus(message)
+	}
+	if e.asksAuthorizer(v.Expr.Value) {
+		return v.Expr, e.text(v.Pos, message)
+	}
+	holds = v.Expr
+	if check := e.print(v.Pos, holds.Value); len(check) > guardLength {
+		holds = e.check(v, check)
+	}
+	return holds, e.text(v.Pos, cel.Cond(holds, cel.String(""), message))
+}
+
 // check makes a variable of a validation's expression, or finds the one that is it.
-func check(variables *[]admissionregistrationv1.Variable, expression string) cel.Bool {
+func (e *emitter) check(v Validation, text string) cel.Bool {
 	taken := map[string]bool{}
-	for _, v := range *variables {
-		if v.Expression == expression {
-			return cel.Ident("variables").Field(v.Name).AsBool()
+	for _, have := range e.vars {
+		if have.text == text {
+			return cel.Ident("variables").Field(have.Name).AsBool()
 		}
-		taken[v.Name] = true
+		taken[have.Name] = true
 	}
 	name := "holds"
 	for i := 2; taken[name]; i++ {
 		name = fmt.Sprintf("holds%d", i)
 	}
-	*variables = append(*variables, admissionregistrationv1.Variable{Name: name, Expression: expression})
+	e.vars = append(e.vars, variable{Variable{Pos: v.Pos, Name: name, Expr: v.Expr.Value}, text})
 	return cel.Ident("variables").Field(name).AsBool()
 }
 
-// asksAuthorizer tells that text needs the authorizer, by itself or through a
+// asksAuthorizer tells that v needs the authorizer, by itself or through a
 // variable: messages are evaluated without it, so they cannot have such a guard.
-func asksAuthorizer(text string, variables []admissionregistrationv1.Variable) bool {
-	names := map[string]bool{}
-	mentions(text, names)
-	asks := strings.Contains(text, "authorizer")
-	for _, v := range slices.Backward(variables) {
-		if names[v.Name] {
-			mentions(v.Expression, names)
-			asks = asks || strings.Contains(v.Expression, "authorizer")
+func (e *emitter) asksAuthorizer(v cel.Value) bool {
+	if slices.Contains(v.Idents(), "authorizer") {
+		return true
+	}
+	for _, name := range v.Uses("variables") {
+		i := slices.IndexFunc(e.vars, func(have variable) bool { return have.Name == name })
+		if i >= 0 && e.asksAuthorizer(e.vars[i].Expr) {
+			return true
 		}
 	}
-	return asks
+	return false
 }
 
 // reason is nil for the reason that the API server takes where there is none: it
@@ -94,17 +103,6 @@ func (e *emitter) message(v Validation) string {
 		}
 	}
 	return e.prefix(v) + text
-}
-
-// messageExpression is evaluated on every request, and from the same budget as
-// the checks. Behind the guard it costs nothing more and cannot err while the
-// check holds.
-func (e *emitter) messageExpression(v Validation, holds cel.Bool) string {
-	m := *v.MessageExpression
-	if p := e.prefix(v); p != "" {
-		m = cel.String(p).Plus(m)
-	}
-	return e.text(v.Pos, cel.Cond(holds, cel.String(""), m))
 }
 
 // prefix names the rule, where several share the object.

@@ -96,8 +96,12 @@ func document(object any) (*yaml.Node, error) {
 	return node, nil
 }
 
-// prune drops what a server fills in: creationTimestamp and an empty status.
+// prune drops what a server fills in, creationTimestamp and an empty status, and
+// puts apiVersion before kind.
 func prune(root *yaml.Node) {
+	if c := root.Content; len(c) >= 4 && c[0].Value == "kind" && c[2].Value == "apiVersion" {
+		c[0], c[1], c[2], c[3] = c[2], c[3], c[0], c[1]
+	}
 	drop(root, "status", func(v *yaml.Node) bool { return v.Kind == yaml.MappingNode && len(v.Content) == 0 })
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		if root.Content[i].Value == "metadata" {
@@ -159,12 +163,17 @@ func decodeNode(dec *json.Decoder) (*yaml.Node, error) {
 func stringNode(s string) *yaml.Node {
 	node := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s}
 	switch {
-	case strings.Contains(s, "\n"):
-		node.Style = yaml.LiteralStyle
+	case strings.Contains(s, "\n"), strings.Contains(s, "'") && !plain(s):
+		node.Style = yaml.LiteralStyle // CEL has many quotes, which a quoted scalar would double
 	case ambiguous(s):
 		node.Style = yaml.DoubleQuotedStyle
 	}
 	return node
+}
+
+// plain tells that s, which is on one line, needs no quotes.
+func plain(s string) bool {
+	return !strings.ContainsAny(s[:1], "!&*-?|>'\"%@`{}[],#:= ") && !strings.Contains(s, ": ") && !strings.Contains(s, " #") && !strings.HasSuffix(s, ":")
 }
 
 // ambiguous tells that a plain s is something else to readers of YAML 1.1, which

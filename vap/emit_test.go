@@ -1,0 +1,374 @@
+package vap
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), string(got)); d != "" {
+		t.Errorf("%s (-want +got):\n%s", file, d)
+	}
+}
+
+func emit(t *testing.T, d *Draft, opts EmitOptions) Objects {
+	t.Helper()
+	o, found := Emit(d, opts)
+	if len(found) > 0 {
+		t.Fatalf("Emit: %v", found)
+	}
+	if errs := Validate(o.Policy, cel.Latest); len(errs) > 0 {
+		t.Errorf("the API server would refuse the policy: %v", errs.ToAggregate())
+	}
+	for _, b := range o.Bindings {
+		if errs := ValidateBinding(b); len(errs) > 0 {
+			t.Errorf("the API server would refuse the binding: %v", errs.ToAggregate())
+		}
+	}
+	return o
+}
+
+func TestEmitGolden(t *testing.T) {
+	params := teamDraft()
+	params.Base = "with-params"
+	params.ParamKind = &ParamKind{APIVersion: "v1", Kind: "ConfigMap"}
+	params.Bindings = []Binding{
+		{
+			Suffix: "deny", Actions: []string{"Deny"},
+			NamespaceSelector: Selector{Labels: []Label{{"tier", "prod"}}},
+			ObjectSelector:    Selector{Expressions: []Requirement{{Key: "skip", Operator: "DoesNotExist"}}},
+			Param:             &ParamRef{Name: "teams", Namespace: "policy"},
+		},
+		{
+			Suffix: "audit", Actions: []string{"Warn", "Audit"},
+			NamespaceSelector: Selector{Labels: []Label{{namespaceName, "lab"}}},
+			Rules:             []ResourceRule{podRule()},
+			Param:             &ParamRef{Selector: &Selector{Labels: []Label{{"teams", "true"}}}, NotFound: "Allow"},
+		},
+	}
+	static := teamDraft()
+	for _, tt := range []struct {
+		file string
+		d    *Draft
+		opts EmitOptions
+	}{
+		{"team.yaml", teamDraft(), EmitOptions{}},
+		{"params.yaml", params, EmitOptions{}},
+		{"static.yaml", static, EmitOptions{Static: true, ExcludeNamespaces: []string{}}},
+	} {
+		t.Run(tt.file, func(t *testing.T) {
+			got, err := Marshal(emit(t, tt.d, tt.opts).All()...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden(t, tt.file, got)
+		})
+	}
+}
+
+// What Marshal writes must read back as the object it was made from.
+func TestMarshalReadsBack(t *testing.T) {
+	o := emit(t, teamDraft(), EmitOptions{})
+	text, err := Marshal(o.Policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back admissionregistrationv1.ValidatingAdmissionPolicy
+	if err := sigsyaml.UnmarshalStrict(text, &back); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(o.Policy, &back); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+func TestMarshalStrings(t *testing.T) {
+	for _, s := range []string{
+		"", "yes", "On", "n", "null", "~", "1", "1.5", "0x10", "12:30:45", "2020-01-01", "true", "a: b", "- a", "#a", "a #b", " a", "a ",
+		"a\nb", "a\nb\n", "a\n\n", " a\nb", "a \nb", "tab\tb", "tab\t\nb", "é\u2028x", "'", `"`, "{a}", "!x", "%", "@", "`", "\x00", "<<", "=",
+	} {
+		text, err := Marshal(map[string]string{"s": s})
+		if err != nil {
+			t.Errorf("%q: %v", s, err)
+			continue
+		}
+		var back map[string]any
+		if err := sigsyaml.Unmarshal(text, &back); err != nil {
+			t.Errorf("%q: %v in\n%s", s, err, text)
+			continue
+		}
+		if back["s"] != s {
+			t.Errorf("%q reads back as %#v from\n%s", s, back["s"], text)
+		}
+	}
+}
+
+func TestMarshalJSONList(t *testing.T) {
+	text, err := MarshalJSON(emit(t, teamDraft(), EmitOptions{}).All()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list struct {
+		Kind  string
+		Items []struct{ Kind string }
+	}
+	if err := json.Unmarshal(text, &list); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(list); got != "{List [{ValidatingAdmissionPolicy} {ValidatingAdmissionPolicyBinding}]}" {
+		t.Errorf("got %s", got)
+	}
+	if strings.Contains(string(text), "creationTimestamp") || strings.Contains(string(text), `"status"`) || strings.Contains(string(text), `\u003c`) {
+		t.Errorf("fields of the server, or escaped CEL:\n%s", text)
+	}
+}
+
+func TestObjectName(t *testing.T) {
+	long := strings.Repeat("x", 300)
+	for _, tt := range []struct{ parts, want string }{
+		{"require-labels", "require-labels"},
+		{"require-labels|Check Team", "require-labels-check-team"},
+		{"team/app", "team-app"},
+		{"-a-|", "a"},
+		{"a-.b", "a.b"},
+		{"a..b", "a.b"},
+		{"Ä", "policy-" + shortHash("Ä")},
+	} {
+		if got := objectName(maxNameLength, strings.Split(tt.parts, "|")...); got != tt.want {
+			t.Errorf("%q: got %q, want %q", tt.parts, got, tt.want)
+		}
+	}
+	a, b := objectName(maxNameLength, long+"a"), objectName(maxNameLength, long+"b")
+	if len(a) > maxNameLength || a == b {
+		t.Errorf("long names: %d bytes, equal: %v", len(a), a == b)
+	}
+}
+
+func TestEmitAllTellsNamesApart(t *testing.T) {
+	a, b, c := teamDraft(), teamDraft(), teamDraft()
+	b.Base, c.Base = "require team", "require_team"
+	objects, found := EmitAll([]*Draft{a, b, c}, EmitOptions{})
+	if len(found) > 0 || len(objects) != 3 {
+		t.Fatalf("%d objects, %v", len(objects), found)
+	}
+	seen := map[string]bool{}
+	for _, o := range objects {
+		if seen[o.Policy.Name] {
+			t.Errorf("%s twice", o.Policy.Name)
+		}
+		seen[o.Policy.Name] = true
+	}
+	if !seen["require-team"] {
+		t.Errorf("the first keeps its name; got %v", seen)
+	}
+}
+
+func TestConditionNames(t *testing.T) {
+	got := conditionNames([]string{"a b", "a-b", "", "a/b", strings.Repeat("x", 80), strings.Repeat("x", 80), "Kind_is.Pod"})
+	want := []string{"a-b", "a-b-2", "condition", "a-b-3"}
+	if d := cmp.Diff(want, got[:4]); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	for _, n := range got {
+		if len(n) > maxLabelLength {
+			t.Errorf("%q is too long", n)
+		}
+	}
+}
+
+func TestManyConditionsBecomeOne(t *testing.T) {
+	d := teamDraft()
+	for i := range 100 {
+		d.Conditions = append(d.Conditions, Condition{Name: "c", Expr: cel.Ident("request").Field("name").Ne(cel.String(fmt.Sprint(i)))})
+	}
+	if got := len(emit(t, d, EmitOptions{}).Policy.Spec.MatchConditions); got != 1 {
+		t.Errorf("%d conditions", got)
+	}
+	d.Conditions = d.Conditions[:64]
+	if got := len(emit(t, d, EmitOptions{}).Policy.Spec.MatchConditions); got != 64 {
+		t.Errorf("%d conditions", got)
+	}
+	d.Conditions = []Condition{{Name: "always", Expr: cel.True()}}
+	if got := len(emit(t, d, EmitOptions{}).Policy.Spec.MatchConditions); got != 0 {
+		t.Errorf("%d conditions", got)
+	}
+}
+
+func TestMessageGuards(t *testing.T) {
+	name := object.Field("metadata").Field("name")
+	message := cel.String("not ").Plus(name)
+	long := cel.False()
+	for i := range 20 {
+		long = cel.Or(long, name.Eq(cel.String(fmt.Sprint("name", i))))
+	}
+	asks := cel.Ident("authorizer").Call("group", cel.String("")).Call("resource", cel.String("pods")).Call("check", cel.String("get")).Call("allowed").AsBool()
+	for _, tt := range []struct {
+		name     string
+		check    cel.Bool
+		message  string // beginning of the message expression
+		variable int
+	}{
+		{"a short check is repeated", name.Eq(cel.String("a")), `object.metadata.name == 'a' ? '' : 'not '`, 0},
+		{"a long check becomes a variable", long, `variables.holds ? '' : `, 1},
+		{"a message cannot ask the authorizer", asks, `'not ' + object.metadata.name`, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := teamDraft()
+			d.Members = d.Members[:1]
+			d.Validations = []Validation{{Expr: tt.check, Message: "m", MessageExpression: &message}}
+			o := emit(t, d, EmitOptions{})
+			got := strings.ReplaceAll(strings.Join(strings.Fields(o.Policy.Spec.Validations[0].MessageExpression), " "), `"`, `'`)
+			if !strings.HasPrefix(got, tt.message) {
+				t.Errorf("got %s", got)
+			}
+			if len(o.Policy.Spec.Variables) != tt.variable {
+				t.Errorf("variables: %v", o.Policy.Spec.Variables)
+			}
+		})
+	}
+}
+
+func TestEmitRefuses(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		change func(*Draft)
+		opts   EmitOptions
+		want   diag.Code
+	}{
+		{"an expression too long", func(d *Draft) {
+			d.Validations[0].Expr = object.Eq(cel.String(strings.Repeat("x", maxExpressionLength)))
+		}, EmitOptions{}, diag.ExpressionTooLong},
+		{"a variable with two meanings", func(d *Draft) { d.Variables[1].Expr = cel.Int(2) }, EmitOptions{}, diag.InvalidObject},
+		{"params in a static policy", func(d *Draft) { d.ParamKind = &ParamKind{"v1", "ConfigMap"} }, EmitOptions{Static: true}, diag.StaticParams},
+		{"many audit annotations", func(d *Draft) { d.Audits = make([]Audit, 21); fill(d.Audits) }, EmitOptions{}, diag.InvalidObject},
+		{"a long audit annotation", func(d *Draft) {
+			d.Audits = []Audit{{Key: "a", Value: cel.String(strings.Repeat("x", maxAuditExpression))}}
+		}, EmitOptions{}, diag.ExpressionTooLong},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := teamDraft()
+			tt.change(d)
+			o, found := Emit(d, tt.opts)
+			if o.Policy != nil || len(found) != 1 || found[0].Code != tt.want || found[0].Severity != diag.Error {
+				t.Errorf("got %v, %v", o.Policy, found)
+			}
+		})
+	}
+}
+
+func fill(as []Audit) {
+	for i := range as {
+		as[i] = Audit{Key: fmt.Sprint("k", i), Value: cel.String("v")}
+	}
+}
+
+func TestSelectorAnd(t *testing.T) {
+	s := Selector{Labels: []Label{{"a", "1"}}, Expressions: []Requirement{{"k", "NotIn", []string{"x"}}}}
+	got := s.And(Selector{Labels: []Label{{"a", "1"}, {"a", "2"}}, Expressions: []Requirement{{"k", "NotIn", []string{"x", "y"}}, {"k", "Exists", nil}}}).object()
+	text, err := json.Marshal(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"matchLabels":{"a":"1"},"matchExpressions":[{"key":"a","operator":"In","values":["2"]},{"key":"k","operator":"NotIn","values":["x","y"]},{"key":"k","operator":"Exists"}]}`
+	if string(text) != want {
+		t.Errorf("got  %s\nwant %s", text, want)
+	}
+}
+
+func TestExcludedNamespaces(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		have    Selector
+		exclude []string
+		want    []string // of the NotIn
+	}{
+		{"default", Selector{}, nil, []string{"kube-system", "kube-public", "kube-node-lease"}},
+		{"none", Selector{}, []string{}, nil},
+		{"own", Selector{}, []string{"a"}, []string{"a"}},
+		{"another namespace only", Selector{Labels: []Label{{namespaceName, "app"}}}, nil, nil},
+		{"an excluded namespace only", Selector{Labels: []Label{{namespaceName, "kube-system"}}}, nil, []string{"kube-system"}},
+		{"among several", Selector{Expressions: []Requirement{{namespaceName, "In", []string{"app", "kube-public"}}}}, nil, []string{"kube-public"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := teamDraft()
+			d.Bindings[0].NamespaceSelector = tt.have
+			m := emit(t, d, EmitOptions{ExcludeNamespaces: tt.exclude}).Bindings[0].Spec.MatchResources
+			var got []string
+			if m != nil {
+				for _, r := range m.NamespaceSelector.MatchExpressions {
+					if r.Operator == "NotIn" {
+						got = r.Values
+					}
+				}
+			}
+			if d := cmp.Diff(tt.want, got); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+func TestTranslationOf(t *testing.T) {
+	o := emit(t, teamDraft(), EmitOptions{})
+	got, ok, err := TranslationOf(o.Policy.Annotations)
+	if err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	want := Translation{
+		Members: []TranslatedMember{
+			{Policy: "require-team", Rule: "team", File: "team.yaml", Line: 9, Path: "spec.rules[0]"},
+			{Policy: "require-team", Rule: "host", File: "team.yaml", Line: 30, Path: "spec.rules[1]"},
+		},
+		Validations: []TranslatedExpression{{Member: 0, Line: 12, Path: "spec.rules[0].validate"}, {Member: 1, Line: 33, Path: "spec.rules[1].validate"}},
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	if _, ok, err := TranslationOf(nil); ok || err != nil {
+		t.Error("a policy written by hand has no translation")
+	}
+	for _, bad := range []string{"{", `{"members":[],"validations":[{"member":0}]}`} {
+		if _, _, err := TranslationOf(map[string]string{TranslationAnnotation: bad}); err == nil {
+			t.Errorf("%s: no error", bad)
+		}
+	}
+}
+
+func BenchmarkEmit(b *testing.B) {
+	d := teamDraft()
+	b.ReportAllocs()
+	for b.Loop() {
+		o, found := Emit(d, EmitOptions{})
+		if len(found) > 0 {
+			b.Fatal(found)
+		}
+		if _, err := Marshal(o.All()...); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
