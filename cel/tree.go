@@ -48,10 +48,17 @@ type node struct {
 	lit  any
 	args []*node
 	hash uint64 // of all of the above: equal trees have equal hashes
+	size int    // how many nodes the tree has
 }
 
 func newNode(n node) *node {
 	n.hash = n.sum()
+	n.size = 1
+	for _, a := range n.args {
+		if a != nil {
+			n.size += a.size
+		}
+	}
 	return &n
 }
 

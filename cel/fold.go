@@ -1,0 +1,126 @@
+package cel
+
+import (
+	"cmp"
+	"math/big"
+	"strings"
+	"unicode/utf8"
+)
+
+// binary folds comparisons and sums of literals.
+func (s simplifier) binary(n *node) *node {
+	x, y := n.args[0], n.args[1]
+	switch n.name {
+	case "in":
+		return s.in(n)
+	case "+":
+		if x.op == opString && y.op == opString {
+			return String(x.lit.(string) + y.lit.(string)).n
+		}
+		// z + 'a' + 'b': where z is no string, either form is an error
+		if x.op == opBinary && x.name == "+" && x.args[1].op == opString && y.op == opString {
+			return newNode(node{op: opBinary, name: "+", args: []*node{
+				x.args[0], String(x.args[1].lit.(string) + y.lit.(string)).n,
+			}})
+		}
+		return foldInt(n, (*big.Int).Add)
+	case "-":
+		return foldInt(n, (*big.Int).Sub)
+	case "*":
+		return foldInt(n, (*big.Int).Mul)
+	case "==", "!=", "<", "<=", ">", ">=":
+		return foldCompare(n)
+	}
+	return n
+}
+
+// in simplifies membership in a literal list.
+func (s simplifier) in(n *node) *node {
+	x, l := n.args[0], n.args[1]
+	switch {
+	case l.op != opList:
+	case len(l.args) == 0 && s.isTotal(x):
+		return False().n
+	case len(l.args) == 1 && l.args[0].op != opMaybe:
+		return newNode(node{op: opBinary, name: "==", args: []*node{x, l.args[0]}})
+	}
+	return n
+}
+
+func foldInt(n *node, f func(z, x, y *big.Int) *big.Int) *node {
+	x, y := n.args[0], n.args[1]
+	if x.op != opInt || y.op != opInt {
+		return n
+	}
+	z := f(new(big.Int), big.NewInt(x.lit.(int64)), big.NewInt(y.lit.(int64)))
+	if !z.IsInt64() {
+		return n // an error, and it stays one
+	}
+	return Int(z.Int64()).n
+}
+
+// foldCompare compares literals of one type.
+func foldCompare(n *node) *node {
+	x, y := n.args[0], n.args[1]
+	if x.op != y.op {
+		return n
+	}
+	var c int
+	switch x.op {
+	case opInt:
+		c = cmp.Compare(x.lit.(int64), y.lit.(int64))
+	case opString:
+		c = cmp.Compare(x.lit.(string), y.lit.(string))
+	case opBool, opNull:
+		if n.name != "==" && n.name != "!=" {
+			return n
+		}
+		if !equal(x, y) {
+			c = 1
+		}
+	default:
+		return n
+	}
+	return Lit(holds(n.name, c)).n
+}
+
+func holds(operator string, c int) bool {
+	switch operator {
+	case "==":
+		return c == 0
+	case "!=":
+		return c != 0
+	case "<":
+		return c < 0
+	case "<=":
+		return c <= 0
+	case ">":
+		return c > 0
+	}
+	return c >= 0
+}
+
+// foldCall folds functions of literal strings.
+func foldCall(n *node) *node {
+	for _, a := range n.args {
+		if a.op != opString {
+			return n
+		}
+	}
+	switch {
+	case n.name == "size" && len(n.args) == 1:
+		return Int(int64(utf8.RuneCountInString(n.args[0].lit.(string)))).n
+	case n.op != opMember || len(n.args) != 2:
+		return n
+	}
+	x, y := n.args[0].lit.(string), n.args[1].lit.(string)
+	switch n.name {
+	case "startsWith":
+		return Lit(strings.HasPrefix(x, y)).n
+	case "endsWith":
+		return Lit(strings.HasSuffix(x, y)).n
+	case "contains":
+		return Lit(strings.Contains(x, y)).n
+	}
+	return n
+}

@@ -1,0 +1,242 @@
+package cel
+
+import "slices"
+
+// junction simplifies && and || of simplified terms. What is said here of ||
+// holds of && with the two in each other's place.
+func (s simplifier) junction(n *node, boolean bool) *node {
+	j := junct{simplifier: s, op: n.op, dual: opAnd + opOr - n.op, unit: n.op == opAnd}
+	terms, decided := j.flat(n)
+	if decided || j.excludesNothing(terms) {
+		return Lit(!j.unit).n
+	}
+	terms = j.absorb(terms)
+	terms = j.discharge(terms)
+	terms = j.mergeEqual(terms)
+	m := j.of(terms)
+	if len(terms) == 1 && !boolean && !m.isBool() {
+		return newNode(node{op: n.op, args: []*node{m, Lit(j.unit).n}}) // m, and an error if it is no boolean
+	}
+	return j.factor(m)
+}
+
+type junct struct {
+	simplifier
+	op, dual op
+	unit     bool
+}
+
+// of is the junction of terms.
+func (j junct) of(terms []*node) *node {
+	switch len(terms) {
+	case 0:
+		return Lit(j.unit).n
+	case 1:
+		return terms[0]
+	}
+	return newNode(node{op: j.op, args: terms})
+}
+
+func (j junct) dualOf(terms []*node) *node {
+	return junct{op: j.dual, dual: j.op, unit: !j.unit}.of(terms)
+}
+
+// flat are the terms of n and of junctions like it within, each once and without
+// literals. decided tells that one literal decides the whole.
+func (j junct) flat(n *node) (terms []*node, decided bool) {
+	seen := set{}
+	var walk func(*node)
+	walk = func(n *node) {
+		for _, a := range n.args {
+			switch {
+			case a.op == j.op:
+				walk(a)
+			case a.op == opBool:
+				decided = decided || a.lit.(bool) != j.unit
+			case seen.add(a):
+				terms = append(terms, a)
+			}
+		}
+	}
+	walk(n)
+	return terms, decided
+}
+
+// excludesNothing finds a || !a, where a cannot err.
+func (j junct) excludesNothing(terms []*node) bool {
+	seen := setOf(terms)
+	return slices.ContainsFunc(terms, func(t *node) bool {
+		return t.isBool() && j.isTotal(t) && seen.has(j.negated(t, true))
+	})
+}
+
+func setOf(ns []*node) set {
+	s := set{}
+	for _, n := range ns {
+		s.add(n)
+	}
+	return s
+}
+
+// factors are the terms of a conjunction among the terms of a disjunction.
+func (j junct) factors(t *node) []*node {
+	if t.op == j.dual {
+		return t.args
+	}
+	return []*node{t}
+}
+
+// absorb drops a && b beside a.
+func (j junct) absorb(terms []*node) []*node {
+	if !slices.ContainsFunc(terms, func(t *node) bool { return t.op == j.dual }) {
+		return terms
+	}
+	return slices.DeleteFunc(slices.Clone(terms), func(t *node) bool {
+		if t.op != j.dual {
+			return false
+		}
+		fs := setOf(t.args)
+		return slices.ContainsFunc(terms, func(u *node) bool {
+			return u != t && u.size < t.size && !slices.ContainsFunc(j.factors(u), func(f *node) bool { return !fs.has(f) })
+		})
+	})
+}
+
+// discharge makes !a || a && b into !a || b. Where a is an error, the former is
+// an error, but the latter is true if b is; so a must not err there.
+func (j junct) discharge(terms []*node) []*node {
+	out := slices.Clone(terms)
+	for i, t := range out {
+		if t.op != j.dual {
+			continue
+		}
+		rest := t.args
+		for k := 0; k < len(rest); k++ {
+			others := slices.Delete(slices.Clone(rest), k, k+1)
+			if j.beside(out, i, rest[k]) && j.safe(rest[k], j.dualOf(others)) {
+				rest, k = others, k-1
+			}
+		}
+		if len(rest) < len(t.args) {
+			out[i] = j.settle(j.dualOf(rest), true)
+		}
+	}
+	return out
+}
+
+// beside tells that terms other than the ith have the negation of f.
+func (j junct) beside(terms []*node, i int, f *node) bool {
+	m := j.negated(f, true)
+	for k, t := range terms {
+		if k != i && equal(t, m) {
+			return true
+		}
+	}
+	return false
+}
+
+// safe tells that an error of a makes rest an error too, or leaves it at what is
+// no news for the junction: false in ||.
+func (j junct) safe(a, rest *node) bool {
+	if a.isBool() && j.isTotal(a) {
+		return true
+	}
+	h := a
+	if h.op == opNot {
+		h = h.args[0]
+	}
+	return h.op == opHas && rest.rests(h.args[0], !j.unit)
+}
+
+// mergeEqual makes x == 'a' || x in ['b', 'c'] into x in ['a', 'b', 'c'], and
+// likewise x != 'a' && x != 'b'.
+func (j junct) mergeEqual(terms []*node) []*node {
+	var out []*node
+	var choices []*choice
+	for _, t := range terms {
+		x, lits, ok := j.choice(t)
+		if !ok {
+			out = append(out, t)
+			continue
+		}
+		i := slices.IndexFunc(choices, func(c *choice) bool { return equal(c.x, x) && c.lits[0].op == lits[0].op })
+		if i < 0 {
+			choices = append(choices, &choice{x: x, lits: lits, at: len(out)})
+			out = append(out, t)
+			continue
+		}
+		c := choices[i]
+		c.lits = append(slices.Clip(c.lits), lits...)
+		out[c.at] = j.oneOf(c)
+	}
+	return out
+}
+
+// A choice is a value compared with literals of one type.
+type choice struct {
+	x    *node
+	lits []*node
+	at   int
+}
+
+// choice reads x == 'a' and x in ['a', 'b'], in a conjunction their negations.
+func (j junct) choice(t *node) (x *node, lits []*node, ok bool) {
+	equals, in := "==", "in"
+	if j.op == opAnd {
+		equals, in = "!=", ""
+		if t.op == opNot {
+			equals, in, t = "", "in", t.args[0]
+		}
+	}
+	if t.op != opBinary {
+		return nil, nil, false
+	}
+	x, y := t.args[0], t.args[1]
+	switch t.name {
+	case equals:
+		return x, []*node{y}, y.op == opString || y.op == opInt
+	case in:
+		ok := y.op == opList && len(y.args) > 0 && (y.args[0].op == opString || y.args[0].op == opInt)
+		return x, y.args, ok && !slices.ContainsFunc(y.args, func(a *node) bool { return a.op != y.args[0].op })
+	}
+	return nil, nil, false
+}
+
+func (j junct) oneOf(c *choice) *node {
+	seen := set{}
+	var lits []*node
+	for _, l := range c.lits {
+		if seen.add(l) {
+			lits = append(lits, l)
+		}
+	}
+	list := newNode(node{op: opList, args: lits})
+	n := newNode(node{op: opBinary, name: "in", args: []*node{c.x, list}})
+	if j.op == opAnd {
+		return not(n)
+	}
+	return n
+}
+
+// factor makes a && b || a && c into a && (b || c).
+func (j junct) factor(n *node) *node {
+	if n.op != j.op {
+		return n
+	}
+	var common []*node
+	for _, f := range j.factors(n.args[0]) {
+		if !slices.ContainsFunc(n.args, func(t *node) bool { return !setOf(j.factors(t)).has(f) }) {
+			common = append(common, f)
+		}
+	}
+	if len(common) == 0 {
+		return n
+	}
+	shared := setOf(common)
+	rest := make([]*node, len(n.args))
+	for i, t := range n.args {
+		own := slices.DeleteFunc(slices.Clone(j.factors(t)), shared.has)
+		rest[i] = j.dualOf(own)
+	}
+	return j.dualOf(append(common, j.settle(j.of(rest), true)))
+}

@@ -1,0 +1,209 @@
+package cel
+
+import "slices"
+
+// Simplify is a shorter expression with the outcome of v on every input: the
+// same value, or an error where v is an error. It may be another error.
+//
+// && and || take an error for a third truth value, as in Kleene's logic: what
+// the other operand decides, an error does not change. The laws of lattices hold
+// there, and with them De Morgan's, absorption and distribution. That a || !a is
+// true does not: it is an error when a is. Rules that rest on it ask whether a
+// can err at all.
+func Simplify(v Value) Value {
+	if v.IsZero() {
+		return v
+	}
+	s := simplifier{rootsAreObjects: !rebindsRoots(v)}
+	return Value{s.node(v.n, false)}
+}
+
+// Simplify is Simplify for a boolean.
+func (b Bool) Simplify() Bool { return Simplify(b.Value).AsBool() }
+
+type simplifier struct {
+	// rootsAreObjects: the names object, oldObject and so on stand for what the
+	// API server binds to them, and not for a macro's variable.
+	rootsAreObjects bool
+}
+
+func rebindsRoots(v Value) bool {
+	found := false
+	v.Walk(func(v Value) bool {
+		found = found || slices.ContainsFunc(v.n.vars, isRoot) && v.n.op == opMacro
+		return true
+	})
+	return found
+}
+
+// isRoot tells that name is a variable of the API server that is an object or null.
+func isRoot(name string) bool {
+	switch name {
+	case "object", "oldObject", "params", "request", "namespaceObject":
+		return true
+	}
+	return false
+}
+
+// node simplifies n from the inside out. boolean tells that where n stands, what
+// is no boolean is an error: there, x && true is x.
+func (s simplifier) node(n *node, boolean bool) *node {
+	args := make([]*node, len(n.args))
+	for i, a := range n.args {
+		args[i] = s.node(a, n.wantsBool(i, boolean))
+	}
+	return s.settle(n.with(args), boolean)
+}
+
+// settle takes steps at n, whose parts are simple, until nothing changes.
+func (s simplifier) settle(n *node, boolean bool) *node {
+	for { // every step makes n smaller, so this ends
+		m := s.step(n, boolean)
+		if equal(m, n) {
+			return n
+		}
+		n = m
+	}
+}
+
+// wantsBool tells that n, where boolean says that n itself must be one, has an
+// error for args[i] that is no boolean.
+func (n *node) wantsBool(i int, boolean bool) bool {
+	switch n.op {
+	case opAnd, opOr, opNot:
+		return true
+	case opCond:
+		return i == 0 || boolean
+	case opMacro:
+		return i == 1 && len(n.vars) == 1 && (n.isTest() || len(n.args) == 3)
+	}
+	return false
+}
+
+// isTest tells that n is a macro whose body is a condition.
+func (n *node) isTest() bool {
+	switch n.name {
+	case "all", "exists", "exists_one", "existsOne", "filter":
+		return n.op == opMacro
+	}
+	return false
+}
+
+func (s simplifier) step(n *node, boolean bool) *node {
+	switch n.op {
+	case opNot:
+		return s.negated(n.args[0], boolean)
+	case opAnd, opOr:
+		return s.junction(n, boolean)
+	case opCond:
+		return s.cond(n, boolean)
+	case opBinary:
+		return s.binary(n)
+	case opMember, opCall:
+		return foldCall(n)
+	}
+	return n
+}
+
+func not(n *node) *node { return newNode(node{op: opNot, args: []*node{n}}) }
+
+// negated is !n, with the negation moved inside where that is shorter.
+func (s simplifier) negated(n *node, boolean bool) *node {
+	m := s.dual(n, boolean)
+	if m == nil || m.size > n.size {
+		return not(n)
+	}
+	return m
+}
+
+// dual is !n with the negation moved inside, or nil.
+func (s simplifier) dual(n *node, boolean bool) *node {
+	switch n.op {
+	case opBool:
+		return Lit(!n.lit.(bool)).n
+	case opNot:
+		if boolean || n.args[0].isBool() {
+			return n.args[0]
+		}
+	case opBinary:
+		name, ok := inverse(n.name)
+		if !ok && n.args[0].isInt() && n.args[1].isInt() {
+			name, ok = opposite(n.name)
+		}
+		if ok {
+			return newNode(node{op: opBinary, name: name, args: n.args})
+		}
+	case opAnd, opOr:
+		m := node{op: opAnd + opOr - n.op, args: make([]*node, len(n.args))}
+		for i, a := range n.args {
+			m.args[i] = s.negated(a, true)
+		}
+		return newNode(m)
+	case opMacro:
+		if name, ok := dualQuantifier(n.name); ok {
+			m := *n
+			m.name = name
+			m.args = []*node{n.args[0], s.negated(n.args[1], true)}
+			return newNode(m)
+		}
+	case opCond:
+		return newNode(node{op: opCond, args: []*node{
+			n.args[0], s.negated(n.args[1], boolean), s.negated(n.args[2], boolean),
+		}})
+	}
+	return nil
+}
+
+func dualQuantifier(name string) (string, bool) {
+	switch name {
+	case "all":
+		return "exists", true
+	case "exists":
+		return "all", true
+	}
+	return "", false
+}
+
+// opposite is the inverse of an ordering of integers.
+func opposite(operator string) (string, bool) {
+	switch operator {
+	case "<":
+		return ">=", true
+	case "<=":
+		return ">", true
+	case ">":
+		return "<=", true
+	case ">=":
+		return "<", true
+	}
+	return "", false
+}
+
+// cond simplifies a ternary. It is strict in its condition: c ? a : false is not
+// c && a, which is false when c is an error and a is false.
+func (s simplifier) cond(n *node, boolean bool) *node {
+	c, a, b := n.args[0], n.args[1], n.args[2]
+	switch {
+	case c.isLit(true) && (boolean || a.typedLike(b)):
+		return a
+	case c.isLit(false) && (boolean || b.typedLike(a)):
+		return b
+	case c.op == opNot:
+		return newNode(node{op: opCond, args: []*node{c.args[0], b, a}})
+	case a.isLit(true) && b.isLit(false) && (boolean || c.isBool()):
+		return c
+	case a.isLit(false) && b.isLit(true):
+		return s.negated(c, boolean)
+	case !s.isTotal(c) || !c.isBool():
+		return n
+	case equal(a, b):
+		return a
+	case b.isLit(false) && (boolean || a.isBool()):
+		return newNode(node{op: opAnd, args: []*node{c, a}})
+	case a.isLit(true) && (boolean || b.isBool()):
+		return newNode(node{op: opOr, args: []*node{c, b}})
+	}
+	return n
+}
+
+func (n *node) isLit(b bool) bool { return n.op == opBool && n.lit.(bool) == b }

@@ -1,0 +1,329 @@
+package cel
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	celgo "github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+)
+
+func parse(t testing.TB, text string) Value {
+	t.Helper()
+	v, err := Parse(text)
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return v
+}
+
+func TestSimplify(t *testing.T) {
+	for _, tt := range []struct{ text, want string }{
+		{`a == 1 && true && b == 2`, `a == 1 && b == 2`},
+		{`a && true`, `a && true`},
+		{`a && a`, `a && true`},
+		{`!(a && a)`, `!a`},
+		{`a == 1 || a == 1 && b`, `a == 1`},
+		{`a == 1 && (b || a == 1)`, `a == 1`},
+		{`has(object.a) || !has(object.a)`, `true`},
+		{`has(object.a.b) || !has(object.a.b)`, `has(object.a.b) || !has(object.a.b)`},
+		{`!has(object.a) || has(object.a) && b`, `!has(object.a) || b`},
+		{`!has(x.a) || has(x.a) && x.a == 1`, `!has(x.a) || x.a == 1`},
+		{`!has(x.a) || has(x.a) && y.a == 1`, `!has(x.a) || has(x.a) && y.a == 1`},
+		{`has(x.a) && (!has(x.a) || x.a.all(y, y > 1))`, `has(x.a) && x.a.all(y, y > 1)`},
+		{`has(x.a) && (!has(x.a) || x.a == 1 && y)`, `has(x.a) && (!has(x.a) || x.a == 1 && y)`},
+		{`has(a.b) && has(a.b.c) && has(a.b)`, `has(a.b) && has(a.b.c)`},
+		{`!(a == b) && !(a < b) && !(size(a) < 2)`, `a != b && !(a < b) && size(a) >= 2`},
+		{`!(!a && !b)`, `a || b`},
+		{`!(a == 1 && b == 2)`, `a != 1 || b != 2`},
+		{`!l.all(x, !p)`, `l.exists(x, p)`},
+		{`!l.exists(x, x.a != 1)`, `l.all(x, x.a == 1)`},
+		{`!l.exists(x, x.a < 1)`, `!l.exists(x, x.a < 1)`},
+		{`x in ['a'] || x == 'b' || y || x in ['c', 'a']`, `x in ['a', 'b', 'c'] || y`},
+		{`x != 'a' && x != 'b' && !(x in ['c', 'd'])`, `!(x in ['a', 'b', 'c', 'd'])`},
+		{`x == 1 || x == 'a'`, `x == 1 || x == 'a'`},
+		{`a == 1 && b || a == 1 && c`, `a == 1 && (b || c)`},
+		{`(!has(x.a) || b) && (!has(x.a) || c)`, `!has(x.a) || b && c`},
+		{`a == 1 && b || b && a == 1`, `a == 1 && b`},
+		{`true ? a : b`, `a`},
+		{`!a ? b : c`, `a ? c : b`},
+		{`a < 1 ? true : false`, `a < 1`},
+		{`a ? true : false`, `a ? true : false`},
+		{`a ? false : true`, `!a`},
+		{`a ? b : false`, `a ? b : false`},
+		{`has(object.a) ? b == 1 : false`, `has(object.a) && b == 1`},
+		{`has(object.a) ? true : b == 1`, `has(object.a) || b == 1`},
+		{`1 + 2 < 4 && 'a' + 'b' == 'ab' && x + 'a' + 'b' == y`, `x + 'ab' == y`},
+		{`9223372036854775807 + 1 > 0`, `9223372036854775807 + 1 > 0`},
+		{`'abc'.startsWith('ab') && size('é') == 1`, `true`},
+		{`object in []`, `false`},
+		{`object.a in []`, `object.a in []`},
+		{`l.all(object, !has(object.a) || has(object.a) && b)`, `l.all(object, !has(object.a) || has(object.a) && b)`},
+		{`null == null || 1 == 2`, `true`},
+	} {
+		if got := Simplify(parse(t, tt.text)).String(); got != tt.want {
+			t.Errorf("%s\ngot  %s\nwant %s", tt.text, got, tt.want)
+		}
+	}
+}
+
+// A sower grows random expressions.
+type sower struct {
+	r     *rand.Rand
+	bound []string
+}
+
+func (s *sower) pick(vs ...func() Value) Value { return vs[s.r.IntN(len(vs))]() }
+
+func (s *sower) name() string { return []string{"a", "b", "c", "in", "x-y"}[s.r.IntN(5)] }
+
+func (s *sower) root() Value {
+	if n := len(s.bound); n > 0 && s.r.IntN(2) == 0 {
+		return Ident(s.bound[s.r.IntN(n)])
+	}
+	return Ident([]string{"object", "oldObject"}[s.r.IntN(2)])
+}
+
+func (s *sower) value(depth int) Value {
+	if depth <= 0 {
+		return s.pick(s.root, s.selected, s.selected, s.literal)
+	}
+	d := depth - 1
+	return s.pick(
+		s.selected,
+		s.literal,
+		func() Value { return s.bool(d) },
+		func() Value { return s.value(d).Plus(s.value(d)) },
+		func() Value { return s.raw(opCond, s.bool(d), s.value(d), s.value(d)) },
+		func() Value { return s.selected().Size() },
+		func() Value { return s.root().Opt(s.name()).OrValue(s.value(d)) },
+		func() Value { return s.macro([]string{"filter", "map"}[s.r.IntN(2)], d) },
+	)
+}
+
+func (s *sower) selected() Value {
+	v := s.root().Field(s.name())
+	if s.r.IntN(3) == 0 {
+		v = v.Field(s.name())
+	}
+	return v
+}
+
+func (s *sower) literal() Value {
+	return s.pick(
+		func() Value { return String([]string{"a", "b", "c"}[s.r.IntN(3)]) },
+		func() Value { return String([]string{"a", "b", "c"}[s.r.IntN(3)]) },
+		func() Value { return Int(int64(s.r.IntN(3))) },
+		func() Value { return Lit(s.r.IntN(2) == 0).Value },
+		Null,
+	)
+}
+
+func (s *sower) strings() Value {
+	var vs []Value
+	for range s.r.IntN(3) {
+		vs = append(vs, String([]string{"a", "b", "c"}[s.r.IntN(3)]))
+	}
+	return List(vs...)
+}
+
+// raw is a node as a user may have written it, not simplified by a constructor.
+func (s *sower) raw(o op, vs ...Value) Value {
+	if o == opAnd || o == opOr {
+		return Value{flatten(o, nodes(vs))}
+	}
+	return mk(o, "", vs...)
+}
+
+func (s *sower) macro(name string, depth int) Value {
+	list := s.selected()
+	x := []string{"x", "y"}[s.r.IntN(2)]
+	s.bound = append(s.bound, x)
+	body := s.bool(depth)
+	s.bound = s.bound[:len(s.bound)-1]
+	return list.Macro(name, x, body)
+}
+
+func (s *sower) bool(depth int) Value {
+	if depth <= 0 {
+		return s.pick(s.selected,
+			func() Value { return s.root().Has(s.name()).Value },
+			func() Value { return s.selected().Has(s.name()).Value },
+			func() Value { return s.selected().Eq(s.literal()).Value },
+			func() Value { return s.selected().Ne(s.literal()).Value },
+			func() Value { return s.selected().In(s.strings()).Value },
+			func() Value { return Lit(s.r.IntN(2) == 0).Value },
+		)
+	}
+	d := depth - 1
+	junction := func() Value {
+		o := []op{opAnd, opOr}[s.r.IntN(2)]
+		vs := []Value{s.bool(d), s.bool(d)}
+		if s.r.IntN(3) == 0 { // a term again, for the rules that look for one
+			vs = append(vs, vs[0])
+		}
+		if s.r.IntN(3) == 0 {
+			vs = append(vs, s.raw(opAnd+opOr-o, s.raw(opNot, vs[0]), s.bool(d)))
+		}
+		if s.r.IntN(3) == 0 {
+			vs = append(vs, s.raw(opAnd+opOr-o, s.bool(d), vs[0]))
+		}
+		return s.raw(o, vs...)
+	}
+	compare := func() Value {
+		return s.value(d).Binary([]string{"==", "!=", "<", "<=", ">", ">="}[s.r.IntN(6)], s.value(d))
+	}
+	return s.pick(
+		junction, junction, junction,
+		func() Value { return s.raw(opNot, s.bool(d)) },
+		func() Value { return s.raw(opNot, s.bool(d)) },
+		compare,
+		func() Value { return s.selected().Size().Binary([]string{"<", ">="}[s.r.IntN(2)], Int(1)) },
+		func() Value { return s.raw(opCond, s.bool(d), s.bool(d), s.bool(d)) },
+		func() Value { return s.value(d).In(s.strings()).Value },
+		func() Value { return s.value(d).StartsWith(s.literal()).Value },
+		func() Value { return s.macro([]string{"all", "exists", "exists_one"}[s.r.IntN(3)], d) },
+		func() Value { return s.bool(0) },
+	)
+}
+
+func nodes(vs []Value) []*node {
+	ns := make([]*node, len(vs))
+	for i, v := range vs {
+		ns[i] = v.n
+	}
+	return ns
+}
+
+// object is a random object of few fields, so that expressions hit them.
+func (s *sower) object() any {
+	if s.r.IntN(8) == 0 {
+		return nil
+	}
+	return s.fields(2)
+}
+
+func (s *sower) fields(depth int) map[string]any {
+	m := map[string]any{}
+	for _, k := range []string{"a", "b", "c", "in", "x-y"} {
+		if s.r.IntN(4) > 0 {
+			m[k] = s.datum(depth)
+		}
+	}
+	return m
+}
+
+func (s *sower) datum(depth int) any {
+	switch n := s.r.IntN(10); {
+	case n < 3:
+		return s.r.IntN(2) == 0
+	case n < 5:
+		return []string{"a", "b", "c"}[s.r.IntN(3)]
+	case n < 6:
+		return int64(s.r.IntN(3))
+	case n < 7:
+		return nil
+	case depth == 0:
+		return float64(s.r.IntN(3))
+	case n < 9:
+		l := make([]any, s.r.IntN(3))
+		for i := range l {
+			l[i] = s.datum(depth - 1)
+		}
+		return l
+	}
+	return s.fields(depth - 1)
+}
+
+// outcome is a value, or that there is none.
+func outcome(p celgo.Program, vars map[string]any) ref.Val {
+	out, _, err := p.Eval(vars)
+	if err != nil {
+		return nil
+	}
+	return out
+}
+
+func same(a, b ref.Val) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	return a.Type() == b.Type() && a.Equal(b) == types.True
+}
+
+// moody tells that the programs agree after all when asked again: what walks the
+// keys of a map has them in any order.
+func moody(p, q celgo.Program, vars map[string]any) bool {
+	for range 50 {
+		if same(outcome(p, vars), outcome(q, vars)) {
+			return true
+		}
+	}
+	return false
+}
+
+// keepsOutcome evaluates v and its simplified form and compares.
+func keepsOutcome(t *testing.T, e *celgo.Env, v Value, s *sower, inputs int) (compiled bool) {
+	t.Helper()
+	before, err := compile(e, v.String())
+	if err != nil {
+		return false
+	}
+	w := Simplify(v)
+	after, err := compile(e, w.String())
+	if err != nil {
+		t.Fatalf("%s\nsimplified %s\ndoes not compile: %v", v, w, err)
+	}
+	if w.n.size > v.n.size {
+		t.Errorf("%s\nsimplified %s\nis longer", v, w)
+	}
+	if before.OutputType().String() == "bool" && after.OutputType().String() != "bool" {
+		t.Errorf("%s\nsimplified %s\nis no longer statically bool", v, w)
+	}
+	if again := Simplify(w); !Equal(w, again) {
+		t.Errorf("%s\nsimplified %s\nand again  %s", v, w, again)
+	}
+	p, err := e.Program(before)
+	if err != nil {
+		return false
+	}
+	q, err := e.Program(after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range inputs {
+		vars := map[string]any{"object": s.object(), "oldObject": s.object()}
+		if want, got := outcome(p, vars), outcome(q, vars); !same(want, got) && !moody(p, q, vars) {
+			t.Fatalf("%s\nis %v, simplified\n%s\nis %v\n%s", v, want, w, got, fmt.Sprint(vars))
+		}
+	}
+	return true
+}
+
+func TestSimplifyKeepsOutcome(t *testing.T) {
+	e := env(t, Latest)
+	compiled := 0
+	for seed := range uint64(1500) {
+		s := &sower{r: rand.New(rand.NewPCG(seed, 1))}
+		v := s.pick(func() Value { return s.bool(3) }, func() Value { return s.value(3) })
+		checkFixpoint(t, v)
+		if keepsOutcome(t, e, v, s, 20) {
+			compiled++
+		}
+	}
+	if compiled < 700 {
+		t.Errorf("only %d expressions compile", compiled)
+	}
+}
+
+// FuzzSimplify is the same with other seeds.
+func FuzzSimplify(f *testing.F) {
+	e := env(f, Latest)
+	f.Add(uint64(1), 2)
+	f.Fuzz(func(t *testing.T, seed uint64, depth int) {
+		s := &sower{r: rand.New(rand.NewPCG(seed, 2))}
+		keepsOutcome(t, e, s.bool(min(max(depth, 1), 4)), s, 20)
+	})
+}
