@@ -29,6 +29,7 @@ type EmitOptions struct {
 
 // Objects are a policy and its bindings.
 type Objects struct {
+	Draft    *Draft // what they were made from
 	Policy   *admissionregistrationv1.ValidatingAdmissionPolicy
 	Bindings []*admissionregistrationv1.ValidatingAdmissionPolicyBinding
 }
@@ -54,7 +55,7 @@ func Emit(d *Draft, opts EmitOptions) (Objects, diag.List) {
 	if e.found.HasErrors() {
 		return Objects{}, e.found.Sort()
 	}
-	return Objects{Policy: policy, Bindings: e.bindings(name)}, e.found.Sort()
+	return Objects{Draft: d, Policy: policy, Bindings: e.bindings(name)}, e.found.Sort()
 }
 
 // EmitAll emits drafts that go into the same cluster. Drafts whose names would
@@ -75,7 +76,7 @@ func EmitAll(drafts []*Draft, opts EmitOptions) ([]Objects, diag.List) {
 			continue
 		}
 		names[name] = true
-		out = append(out, Objects{Policy: policy, Bindings: e.bindings(name)})
+		out = append(out, Objects{Draft: d, Policy: policy, Bindings: e.bindings(name)})
 	}
 	return out, found.Sort()
 }
