@@ -57,7 +57,8 @@ type Verdict struct {
 	Binding string // empty where the policy has none, and so is not enforced
 	Outcome Outcome
 	// Results has one entry for each validation, for each of the params; it is
-	// empty where the policy does not match, or erred before the validations.
+	// empty where the policy does not match, or erred before the validations. (In
+	// a policy with one validation, such an error cannot be told from its own.)
 	Results []Result
 	// Message is that of the first validation that is false, or else that errs,
 	// or the error before the validations.
