@@ -195,7 +195,7 @@ func (podSchema) ResolveSchema(gvk schema.GroupVersionKind) (*spec.Schema, error
 	}
 	s := object(map[string]spec.Schema{
 		"apiVersion": *spec.StringProperty(), "kind": *spec.StringProperty(),
-		"metadata": object(map[string]spec.Schema{"name": *spec.StringProperty(), "labels": *spec.MapProperty(spec.StringProperty())}),
+		"metadata": object(map[string]spec.Schema{"name": *spec.StringProperty(), "generateName": *spec.StringProperty(), "labels": *spec.MapProperty(spec.StringProperty())}),
 		"spec":     object(map[string]spec.Schema{"hostNetwork": *spec.BooleanProperty()}),
 	})
 	return &s, nil
