@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -90,26 +91,36 @@ func dyn() *spec.Schema {
 }
 
 // RESTMapper maps the resources of the set to their kinds, as the API server's
-// discovery does. Among versions of a group the newest stable one comes first.
+// discovery does. Among the versions of a group the newest stable one counts for
+// whoever does not name one.
 func (s *Set) RESTMapper() meta.RESTMapper {
-	var versions []apischema.GroupVersion
-	for _, r := range s.resources {
-		versions = append(versions, apischema.GroupVersion{Group: r.Group, Version: r.Version})
-	}
-	slices.SortStableFunc(versions, func(a, b apischema.GroupVersion) int {
-		if a.Group != b.Group {
-			return 0 // resources are sorted by group
-		}
-		return version.CompareKubeAwareVersionStrings(b.Version, a.Version)
-	})
-	m := meta.NewDefaultRESTMapper(slices.Compact(versions))
+	versions := s.versions()
+	all := meta.NewDefaultRESTMapper(versions)
 	for _, r := range s.resources {
 		gv := apischema.GroupVersion{Group: r.Group, Version: r.Version}
 		scope := meta.RESTScopeRoot
 		if r.Namespaced {
 			scope = meta.RESTScopeNamespace
 		}
-		m.AddSpecific(gv.WithKind(r.Kind), gv.WithResource(r.Plural), gv.WithResource(strings.ToLower(r.Kind)), scope)
+		all.AddSpecific(gv.WithKind(r.Kind), gv.WithResource(r.Plural), gv.WithResource(strings.ToLower(r.Kind)), scope)
+	}
+	m := meta.PriorityRESTMapper{Delegate: all}
+	for _, gv := range versions {
+		m.ResourcePriority = append(m.ResourcePriority, gv.WithResource(meta.AnyResource))
+		m.KindPriority = append(m.KindPriority, gv.WithKind(meta.AnyKind))
 	}
 	return m
+}
+
+// versions are the versions of the set's groups, the preferred one of a group
+// first.
+func (s *Set) versions() []apischema.GroupVersion {
+	var versions []apischema.GroupVersion
+	for _, r := range s.resources {
+		versions = append(versions, apischema.GroupVersion{Group: r.Group, Version: r.Version})
+	}
+	slices.SortFunc(versions, func(a, b apischema.GroupVersion) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), version.CompareKubeAwareVersionStrings(b.Version, a.Version))
+	})
+	return slices.Compact(versions)
 }
