@@ -240,3 +240,16 @@ func TestNewestStandsIn(t *testing.T) {
 		t.Errorf("the release of 1.37 is %s", got)
 	}
 }
+
+// TestMandatory: what the OpenAPI requires is kept apart from what CEL may rely on.
+func TestMandatory(t *testing.T) {
+	s := builtin(t, "1.36")
+	port := s.Type(gvk("v1 Service")).Fields["spec"].Type.Fields["ports"].Type.Elem.Fields["port"]
+	if !port.Mandatory || port.Required {
+		t.Errorf("a port of a Service is mandatory %t, required %t; want true, false", port.Mandatory, port.Required)
+	}
+	image := s.Type(pod).Fields["spec"].Type.Fields["containers"].Type.Elem.Fields["image"]
+	if image.Mandatory || image.Required {
+		t.Errorf("an image is mandatory %t, required %t; want neither", image.Mandatory, image.Required)
+	}
+}
