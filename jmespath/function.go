@@ -66,18 +66,34 @@ func (f Function) Param(i int) Type {
 
 // LookupFunction finds a function by its name.
 func LookupFunction(name string) (Function, bool) {
-	for _, f := range Functions() {
-		if f.Name == name {
-			return f, true
-		}
+	if f, ok := builtin(name); ok {
+		return f, true
 	}
-	return Function{}, false
+	return added(name)
 }
 
-// Functions is every function of the language, those of JMESPath first, each
-// half by name. Kyverno's sum takes the place of JMESPath's own.
+// Functions is every function of the language by name, those of JMESPath first,
+// then those that Kyverno adds. Its sum takes the place of JMESPath's own.
 func Functions() []Function {
-	return append(builtin(), added()...)
+	var list []Function
+	for _, name := range []string{
+		"abs", "avg", "ceil", "contains", "ends_with", "floor", "join", "keys", "length", "map", "max",
+		"max_by", "merge", "min", "min_by", "not_null", "reverse", "sort", "sort_by", "starts_with",
+		"to_array", "to_number", "to_string", "type", "values",
+
+		"add", "base64_decode", "base64_encode", "compare", "divide", "equal_fold", "image_normalize",
+		"is_external_url", "items", "label_match", "lookup", "md5", "modulo", "multiply",
+		"object_from_lists", "parse_json", "parse_yaml", "path_canonicalize", "pattern_match", "random",
+		"regex_match", "regex_replace_all", "regex_replace_all_literal", "replace", "replace_all",
+		"round", "semver_compare", "sha1", "sha256", "split", "subtract", "sum", "time_add",
+		"time_after", "time_before", "time_between", "time_diff", "time_now", "time_now_utc",
+		"time_parse", "time_since", "time_to_cron", "time_truncate", "time_utc", "to_boolean",
+		"to_lower", "to_upper", "trim", "trim_prefix", "truncate", "x509_decode",
+	} {
+		f, _ := LookupFunction(name)
+		list = append(list, f)
+	}
+	return list
 }
 
 func function(name string, result Type, params ...Type) Function {
@@ -92,93 +108,171 @@ func lax(name string, result Type) Function {
 	return Function{Name: name, Result: result, Lax: true}
 }
 
-func builtin() []Function {
+func builtin(name string) (Function, bool) {
 	const (
 		scalar = NumberType | StringType
 		lists  = NumberList | StringList
 	)
-	return []Function{
-		function("abs", NumberType, NumberType),
-		function("avg", NumberType, NumberList),
-		function("ceil", NumberType, NumberType),
-		function("contains", BoolType, ListType|StringType, AnyType),
-		function("ends_with", BoolType, StringType, StringType),
-		function("floor", NumberType, NumberType),
-		function("join", StringType, StringType, StringList),
-		function("keys", ListType, ObjectType),
-		function("length", NumberType, StringType|ListType|ObjectType),
-		function("map", ListType, ExprType, ListType),
-		function("max", scalar|NullType, lists),
-		function("max_by", AnyType, ListType, ExprType),
-		variadic("merge", ObjectType, ObjectType),
-		function("min", scalar|NullType, lists),
-		function("min_by", AnyType, ListType, ExprType),
-		variadic("not_null", AnyType, AnyType),
-		function("reverse", ListType|StringType, ListType|StringType),
-		function("sort", ListType, lists),
-		function("sort_by", ListType, ListType, ExprType),
-		function("starts_with", BoolType, StringType, StringType),
-		function("to_array", ListType, AnyType),
-		function("to_number", NumberType|NullType, AnyType),
-		function("to_string", StringType, AnyType),
-		function("type", StringType, AnyType),
-		function("values", ListType, ObjectType),
+	switch name {
+	case "abs":
+		return function(name, NumberType, NumberType), true
+	case "avg":
+		return function(name, NumberType, NumberList), true
+	case "ceil":
+		return function(name, NumberType, NumberType), true
+	case "contains":
+		return function(name, BoolType, ListType|StringType, AnyType), true
+	case "ends_with":
+		return function(name, BoolType, StringType, StringType), true
+	case "floor":
+		return function(name, NumberType, NumberType), true
+	case "join":
+		return function(name, StringType, StringType, StringList), true
+	case "keys":
+		return function(name, ListType, ObjectType), true
+	case "length":
+		return function(name, NumberType, StringType|ListType|ObjectType), true
+	case "map":
+		return function(name, ListType, ExprType, ListType), true
+	case "max":
+		return function(name, scalar|NullType, lists), true
+	case "max_by":
+		return function(name, AnyType, ListType, ExprType), true
+	case "merge":
+		return variadic(name, ObjectType, ObjectType), true
+	case "min":
+		return function(name, scalar|NullType, lists), true
+	case "min_by":
+		return function(name, AnyType, ListType, ExprType), true
+	case "not_null":
+		return variadic(name, AnyType, AnyType), true
+	case "reverse":
+		return function(name, ListType|StringType, ListType|StringType), true
+	case "sort":
+		return function(name, ListType, lists), true
+	case "sort_by":
+		return function(name, ListType, ListType, ExprType), true
+	case "starts_with":
+		return function(name, BoolType, StringType, StringType), true
+	case "to_array":
+		return function(name, ListType, AnyType), true
+	case "to_number":
+		return function(name, NumberType|NullType, AnyType), true
+	case "to_string":
+		return function(name, StringType, AnyType), true
+	case "type":
+		return function(name, StringType, AnyType), true
+	case "values":
+		return function(name, ListType, ObjectType), true
 	}
+	return Function{}, false
 }
 
-func added() []Function {
+func added(name string) (Function, bool) {
 	const s, n = StringType, NumberType
-	return []Function{
-		function("add", s|n, AnyType, AnyType),
-		function("base64_decode", s, s),
-		function("base64_encode", s, s),
-		function("compare", n, s, s),
-		function("divide", s|n, AnyType, AnyType),
-		function("equal_fold", BoolType, s, s),
-		function("image_normalize", s, s),
-		function("is_external_url", BoolType, s),
-		function("items", ListType, ObjectType|ListType, s, s),
-		function("label_match", BoolType, ObjectType, ObjectType),
-		function("lookup", AnyType, ObjectType|ListType, s|n),
-		function("md5", s, s),
-		function("modulo", s|n, AnyType, AnyType),
-		function("multiply", s|n, AnyType, AnyType),
-		function("object_from_lists", ObjectType, ListType, ListType),
-		function("parse_json", AnyType, s),
-		function("parse_yaml", AnyType, s),
-		function("path_canonicalize", s, s),
-		function("pattern_match", BoolType, s, text),
-		function("random", s, s),
-		function("regex_match", BoolType, s, text),
-		function("regex_replace_all", s, s, text, text),
-		function("regex_replace_all_literal", s, s, text, text),
-		function("replace", s, s, s, s, n),
-		function("replace_all", s, s, s, s),
-		function("round", n, n, n),
-		function("semver_compare", BoolType, s, s),
-		function("sha1", s, s),
-		function("sha256", s, s),
-		function("split", ListType, s, s),
-		function("subtract", s|n, AnyType, AnyType),
-		function("sum", AnyType, ListType),
-		function("time_add", s, s, s),
-		function("time_after", BoolType, s, s),
-		function("time_before", BoolType, s, s),
-		function("time_between", BoolType, s, s, s),
-		function("time_diff", s, s, s),
-		lax("time_now", s),
-		lax("time_now_utc", s),
-		function("time_parse", s, s, s),
-		function("time_since", s, s, s, s),
-		function("time_to_cron", s, s),
-		function("time_truncate", s, s, s),
-		function("time_utc", s, s),
-		function("to_boolean", BoolType, s),
-		function("to_lower", s, s),
-		function("to_upper", s, s),
-		function("trim", s, s, s),
-		function("trim_prefix", s, s, s),
-		function("truncate", s, s, n),
-		function("x509_decode", ObjectType, s),
+	switch name {
+	case "add":
+		return function(name, s|n, AnyType, AnyType), true
+	case "base64_decode":
+		return function(name, s, s), true
+	case "base64_encode":
+		return function(name, s, s), true
+	case "compare":
+		return function(name, n, s, s), true
+	case "divide":
+		return function(name, s|n, AnyType, AnyType), true
+	case "equal_fold":
+		return function(name, BoolType, s, s), true
+	case "image_normalize":
+		return function(name, s, s), true
+	case "is_external_url":
+		return function(name, BoolType, s), true
+	case "items":
+		return function(name, ListType, ObjectType|ListType, s, s), true
+	case "label_match":
+		return function(name, BoolType, ObjectType, ObjectType), true
+	case "lookup":
+		return function(name, AnyType, ObjectType|ListType, s|n), true
+	case "md5":
+		return function(name, s, s), true
+	case "modulo":
+		return function(name, s|n, AnyType, AnyType), true
+	case "multiply":
+		return function(name, s|n, AnyType, AnyType), true
+	case "object_from_lists":
+		return function(name, ObjectType, ListType, ListType), true
+	case "parse_json":
+		return function(name, AnyType, s), true
+	case "parse_yaml":
+		return function(name, AnyType, s), true
+	case "path_canonicalize":
+		return function(name, s, s), true
+	case "pattern_match":
+		return function(name, BoolType, s, text), true
+	case "random":
+		return function(name, s, s), true
+	case "regex_match":
+		return function(name, BoolType, s, text), true
+	case "regex_replace_all":
+		return function(name, s, s, text, text), true
+	case "regex_replace_all_literal":
+		return function(name, s, s, text, text), true
+	case "replace":
+		return function(name, s, s, s, s, n), true
+	case "replace_all":
+		return function(name, s, s, s, s), true
+	case "round":
+		return function(name, n, n, n), true
+	case "semver_compare":
+		return function(name, BoolType, s, s), true
+	case "sha1":
+		return function(name, s, s), true
+	case "sha256":
+		return function(name, s, s), true
+	case "split":
+		return function(name, ListType, s, s), true
+	case "subtract":
+		return function(name, s|n, AnyType, AnyType), true
+	case "sum":
+		return function(name, AnyType, ListType), true
+	case "time_add":
+		return function(name, s, s, s), true
+	case "time_after":
+		return function(name, BoolType, s, s), true
+	case "time_before":
+		return function(name, BoolType, s, s), true
+	case "time_between":
+		return function(name, BoolType, s, s, s), true
+	case "time_diff":
+		return function(name, s, s, s), true
+	case "time_now":
+		return lax(name, s), true
+	case "time_now_utc":
+		return lax(name, s), true
+	case "time_parse":
+		return function(name, s, s, s), true
+	case "time_since":
+		return function(name, s, s, s, s), true
+	case "time_to_cron":
+		return function(name, s, s), true
+	case "time_truncate":
+		return function(name, s, s, s), true
+	case "time_utc":
+		return function(name, s, s), true
+	case "to_boolean":
+		return function(name, BoolType, s), true
+	case "to_lower":
+		return function(name, s, s), true
+	case "to_upper":
+		return function(name, s, s), true
+	case "trim":
+		return function(name, s, s, s), true
+	case "trim_prefix":
+		return function(name, s, s, s), true
+	case "truncate":
+		return function(name, s, s, n), true
+	case "x509_decode":
+		return function(name, ObjectType, s), true
 	}
+	return Function{}, false
 }
