@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -107,25 +108,51 @@ func TestMarshalReadsBack(t *testing.T) {
 	}
 }
 
-func TestMarshalStrings(t *testing.T) {
-	for _, s := range []string{
+// awkward are strings that YAML takes for something else, or cannot hold in every form.
+func awkward() []string {
+	return []string{
 		"", "yes", "On", "n", "null", "~", "1", "1.5", "0x10", "12:30:45", "2020-01-01", "true", "a: b", "- a", "#a", "a #b", " a", "a ",
 		"a\nb", "a\nb\n", "a\n\n", " a\nb", "a \nb", "tab\tb", "tab\t\nb", "é\u2028x", "'", `"`, "{a}", "!x", "%", "@", "`", "\x00", "<<", "=",
-	} {
-		text, err := Marshal(map[string]string{"s": s})
-		if err != nil {
-			t.Errorf("%q: %v", s, err)
-			continue
-		}
-		var back map[string]any
-		if err := sigsyaml.Unmarshal(text, &back); err != nil {
-			t.Errorf("%q: %v in\n%s", s, err, text)
-			continue
-		}
-		if back["s"] != s {
-			t.Errorf("%q reads back as %#v from\n%s", s, back["s"], text)
-		}
+		"\n", "\n\n", "\na", "a\n\nb\n\n\n", "a\n  b\n c", "\x7f", "\u0085", "\ufeff", "\U0001f600\nb", "Null", "a:", "ä: b", "e1", ".5", "_", "k: 'v' \"w\" \\",
 	}
+}
+
+func readsBack(t *testing.T, s string) {
+	t.Helper()
+	text, err := Marshal(map[string]any{"s": s, "l": []any{s, []any{s}, map[string]any{s: s}}})
+	if err != nil {
+		t.Fatalf("%q: %v", s, err)
+	}
+	var back struct {
+		S string
+		L []any
+	}
+	if err := sigsyaml.Unmarshal(text, &back); err != nil {
+		t.Fatalf("%q: %v in\n%s", s, err, text)
+	}
+	want := []any{s, []any{s}, map[string]any{s: s}}
+	if d := cmp.Diff(want, back.L); back.S != s || d != "" {
+		t.Errorf("%q reads back as %q and %s from\n%s", s, back.S, d, text)
+	}
+}
+
+func TestMarshalStrings(t *testing.T) {
+	for _, s := range awkward() {
+		readsBack(t, s)
+	}
+}
+
+// Whatever a message or an expression holds, a reader gets the same string.
+func FuzzMarshal(f *testing.F) {
+	for _, s := range awkward() {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if !utf8.ValidString(s) {
+			t.Skip("JSON has no other strings")
+		}
+		readsBack(t, s)
+	})
 }
 
 func TestMarshalJSONList(t *testing.T) {

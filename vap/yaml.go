@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
-	"regexp"
 	"strings"
-
-	"go.yaml.in/yaml/v3"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Marshal writes objects as kubectl apply takes them: one YAML document each, in
@@ -20,19 +18,11 @@ func Marshal(objects ...any) ([]byte, error) {
 		if i > 0 {
 			out.WriteString("---\n")
 		}
-		node, err := document(o)
+		d, err := documentOf(o)
 		if err != nil {
 			return nil, err
 		}
-		enc := yaml.NewEncoder(&out)
-		enc.SetIndent(2)
-		enc.CompactSeqIndent()
-		if err := enc.Encode(node); err != nil {
-			return nil, err
-		}
-		if err := enc.Close(); err != nil {
-			return nil, err
-		}
+		d.fields(&out, "")
 	}
 	return out.Bytes(), nil
 }
@@ -45,19 +35,19 @@ func MarshalJSON(objects ...any) ([]byte, error) {
 		Items      []json.RawMessage `json:"items"`
 	}{"v1", "List", []json.RawMessage{}}
 	for _, o := range objects {
-		node, err := document(o)
+		d, err := documentOf(o)
 		if err != nil {
 			return nil, err
 		}
 		var item bytes.Buffer
-		if err := writeJSON(&item, node); err != nil {
+		if err := d.json(&item); err != nil {
 			return nil, err
 		}
 		list.Items = append(list.Items, item.Bytes())
 	}
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false) // CEL is full of < and &
+	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	if err := enc.Encode(list); err != nil {
 		return nil, err
@@ -77,159 +67,145 @@ func (o Objects) All() []any {
 	return out
 }
 
-// document is the object as a tree of YAML nodes in the order of its JSON.
-func document(object any) (*yaml.Node, error) {
-	text, err := json.Marshal(object)
-	if err != nil {
-		return nil, err
-	}
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.UseNumber()
-	node, err := decodeNode(dec)
-	if err != nil {
-		return nil, err
-	}
-	if node.Kind != yaml.MappingNode {
-		return nil, fmt.Errorf("%T is no object", object)
-	}
-	prune(node)
-	return node, nil
-}
-
-// prune drops what a server fills in, creationTimestamp and an empty status, and
-// puts apiVersion before kind.
-func prune(root *yaml.Node) {
-	if c := root.Content; len(c) >= 4 && c[0].Value == "kind" && c[2].Value == "apiVersion" {
-		c[0], c[1], c[2], c[3] = c[2], c[3], c[0], c[1]
-	}
-	drop(root, "status", func(v *yaml.Node) bool { return v.Kind == yaml.MappingNode && len(v.Content) == 0 })
-	for i := 0; i+1 < len(root.Content); i += 2 {
-		if root.Content[i].Value == "metadata" {
-			drop(root.Content[i+1], "creationTimestamp", func(v *yaml.Node) bool { return v.Tag == "!!null" })
+// fields writes an object's fields at an indent, the first one without: the
+// caller has written it, or a list's dash.
+func (d *document) fields(w *bytes.Buffer, indent string) {
+	for i, key := range d.keys {
+		if i > 0 {
+			w.WriteString(indent)
 		}
+		w.WriteString(scalar(key))
+		w.WriteByte(':')
+		d.values[i].value(w, indent)
 	}
 }
 
-func drop(m *yaml.Node, key string, empty func(*yaml.Node) bool) {
-	for i := 0; i+1 < len(m.Content); i += 2 {
-		if m.Content[i].Value == key && empty(m.Content[i+1]) {
-			m.Content = append(m.Content[:i], m.Content[i+2:]...)
+// value writes what stands behind a key at that indent, with its line break.
+func (d *document) value(w *bytes.Buffer, indent string) {
+	switch {
+	case d.kind == '{' && len(d.values) > 0:
+		w.WriteString("\n" + indent + "  ")
+		d.fields(w, indent+"  ")
+	case d.kind == '[' && len(d.values) > 0:
+		w.WriteByte('\n')
+		for _, v := range d.values {
+			w.WriteString(indent + "-")
+			v.element(w, indent)
+		}
+	default:
+		w.WriteByte(' ')
+		d.leaf(w, indent+"  ")
+	}
+}
+
+// element writes what stands behind the dash of a list at that indent.
+func (d *document) element(w *bytes.Buffer, indent string) {
+	switch {
+	case len(d.values) == 0:
+		w.WriteByte(' ')
+		d.leaf(w, indent+"  ")
+	case d.kind == '{':
+		w.WriteByte(' ')
+		d.fields(w, indent+"  ")
+	default:
+		d.value(w, indent+"  ")
+	}
+}
+
+func (d *document) leaf(w *bytes.Buffer, indent string) {
+	switch d.kind {
+	case '{':
+		w.WriteString("{}")
+	case '[':
+		w.WriteString("[]")
+	case 's':
+		if block(d.text) {
+			writeBlock(w, d.text, indent)
 			return
 		}
-	}
-}
-
-func decodeNode(dec *json.Decoder) (*yaml.Node, error) {
-	token, err := dec.Token()
-	if err != nil {
-		return nil, err
-	}
-	switch t := token.(type) {
-	case json.Delim:
-		node := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
-		if t == '[' {
-			node = &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
-		}
-		for dec.More() {
-			child, err := decodeNode(dec)
-			if err != nil {
-				return nil, err
-			}
-			node.Content = append(node.Content, child)
-		}
-		if _, err := dec.Token(); err != nil { // the closing delimiter
-			return nil, err
-		}
-		if len(node.Content) == 0 {
-			node.Style = yaml.FlowStyle // {} and []
-		}
-		return node, nil
-	case string:
-		return stringNode(t), nil
-	case json.Number:
-		tag := "!!int"
-		if strings.ContainsAny(t.String(), ".eE") {
-			tag = "!!float"
-		}
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: t.String()}, nil
-	case bool:
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: fmt.Sprint(t)}, nil
-	case nil:
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"}, nil
-	}
-	return nil, io.ErrUnexpectedEOF
-}
-
-func stringNode(s string) *yaml.Node {
-	node := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s}
-	switch {
-	case strings.Contains(s, "\n"), strings.Contains(s, "'") && !plain(s):
-		node.Style = yaml.LiteralStyle // CEL has many quotes, which a quoted scalar would double
-	case ambiguous(s):
-		node.Style = yaml.DoubleQuotedStyle
-	}
-	return node
-}
-
-// plain tells that s, which is on one line, needs no quotes.
-func plain(s string) bool {
-	return !strings.ContainsAny(s[:1], "!&*-?|>'\"%@`{}[],#:= ") && !strings.Contains(s, ": ") && !strings.Contains(s, " #") && !strings.HasSuffix(s, ":")
-}
-
-// ambiguous tells that a plain s is something else to readers of YAML 1.1, which
-// kubectl is in part: a boolean or a number to the base of sixty.
-func ambiguous(s string) bool {
-	switch strings.ToLower(s) {
-	case "y", "n", "yes", "no", "on", "off":
-		return true
-	}
-	return strings.Contains(s, ":") && regexp.MustCompile(`^[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?$`).MatchString(s)
-}
-
-func writeJSON(w *bytes.Buffer, n *yaml.Node) error {
-	switch n.Kind {
-	case yaml.MappingNode:
-		w.WriteByte('{')
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			if i > 0 {
-				w.WriteByte(',')
-			}
-			if err := writeString(w, n.Content[i].Value); err != nil {
-				return err
-			}
-			w.WriteByte(':')
-			if err := writeJSON(w, n.Content[i+1]); err != nil {
-				return err
-			}
-		}
-		w.WriteByte('}')
-	case yaml.SequenceNode:
-		w.WriteByte('[')
-		for i, c := range n.Content {
-			if i > 0 {
-				w.WriteByte(',')
-			}
-			if err := writeJSON(w, c); err != nil {
-				return err
-			}
-		}
-		w.WriteByte(']')
+		w.WriteString(scalar(d.text))
 	default:
-		if n.Tag != "!!str" {
-			w.WriteString(n.Value)
-			return nil
-		}
-		return writeString(w, n.Value)
+		w.WriteString(d.text)
 	}
-	return nil
+	w.WriteByte('\n')
 }
 
-func writeString(w *bytes.Buffer, s string) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(s); err != nil {
-		return err
+// block tells that s reads best as a literal block, and can be one: it has
+// several lines, or characters that a quoted scalar would have to escape.
+func block(s string) bool {
+	if s == "" || strings.HasPrefix(s, " ") || strings.Trim(s, "\n") == "" || strings.HasPrefix(s, "\n") {
+		return false
 	}
-	w.Truncate(w.Len() - 1) // Encode ends with a line break
-	return nil
+	for _, r := range s {
+		if r != '\n' && !unicode.IsPrint(r) {
+			return false
+		}
+	}
+	return strings.Contains(s, "\n") || strings.ContainsAny(s, `"\`) && !plain(s)
+}
+
+func writeBlock(w *bytes.Buffer, s, indent string) {
+	switch {
+	case strings.HasSuffix(s, "\n\n"):
+		w.WriteString("|+\n")
+	case strings.HasSuffix(s, "\n"):
+		w.WriteString("|\n")
+	default:
+		w.WriteString("|-\n")
+	}
+	for line := range strings.SplitSeq(strings.TrimSuffix(s, "\n"), "\n") {
+		if line != "" {
+			w.WriteString(indent + line)
+		}
+		w.WriteByte('\n')
+	}
+}
+
+// scalar is s on one line, plain where every reader takes that for the string s.
+func scalar(s string) string {
+	if plain(s) {
+		return s
+	}
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case unicode.IsPrint(r):
+			b.WriteRune(r)
+		case r <= 0xff:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		case r <= 0xffff:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			fmt.Fprintf(&b, `\U%08x`, r)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+// plain is on the safe side: what does not begin with a letter, or one of a few
+// other characters, may be a number, a date or syntax to one reader or another.
+func plain(s string) bool {
+	first, _ := utf8.DecodeRuneInString(s)
+	if !unicode.IsLetter(first) && !strings.ContainsRune("_/(", first) {
+		return false
+	}
+	switch strings.ToLower(s) {
+	case "y", "n", "yes", "no", "on", "off", "true", "false", "null":
+		return false
+	}
+	for _, r := range s {
+		if !unicode.IsPrint(r) {
+			return false
+		}
+	}
+	return !strings.Contains(s, ": ") && !strings.Contains(s, " #") && !strings.HasSuffix(s, ":") && !strings.HasSuffix(s, " ")
 }

@@ -1,0 +1,120 @@
+package vap
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+)
+
+// A document is JSON in the order of its fields, which is that of the API.
+type document struct {
+	kind   byte // '{', '[', 's' for a string, 'x' for any other scalar
+	text   string
+	keys   []string // of an object
+	values []*document
+}
+
+// documentOf is the object without what a server fills in, creationTimestamp and
+// an empty status, and with apiVersion before kind.
+func documentOf(object any) (*document, error) {
+	text, err := json.Marshal(object)
+	if err != nil {
+		return nil, err
+	}
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	d, err := readDocument(dec)
+	if err != nil {
+		return nil, err
+	}
+	if d.kind != '{' {
+		return nil, fmt.Errorf("%T is no object", object)
+	}
+	if len(d.keys) > 1 && d.keys[0] == "kind" && d.keys[1] == "apiVersion" {
+		slices.Reverse(d.keys[:2])
+		slices.Reverse(d.values[:2])
+	}
+	d.drop("status", func(v *document) bool { return v.kind == '{' && len(v.keys) == 0 })
+	if i := slices.Index(d.keys, "metadata"); i >= 0 {
+		d.values[i].drop("creationTimestamp", func(v *document) bool { return v.text == "null" })
+	}
+	return d, nil
+}
+
+func (d *document) drop(key string, empty func(*document) bool) {
+	if i := slices.Index(d.keys, key); i >= 0 && empty(d.values[i]) {
+		d.keys = slices.Delete(d.keys, i, i+1)
+		d.values = slices.Delete(d.values, i, i+1)
+	}
+}
+
+func readDocument(dec *json.Decoder) (*document, error) {
+	token, err := dec.Token()
+	if err != nil {
+		return nil, err
+	}
+	switch t := token.(type) {
+	case json.Delim:
+		d := &document{kind: byte(t)}
+		for dec.More() {
+			if d.kind == '{' {
+				key, err := dec.Token()
+				if err != nil {
+					return nil, err
+				}
+				d.keys = append(d.keys, key.(string)) // a JSON object's keys are strings
+			}
+			v, err := readDocument(dec)
+			if err != nil {
+				return nil, err
+			}
+			d.values = append(d.values, v)
+		}
+		_, err := dec.Token() // the closing delimiter
+		return d, err
+	case string:
+		return &document{kind: 's', text: t}, nil
+	case nil:
+		return &document{kind: 'x', text: "null"}, nil
+	}
+	return &document{kind: 'x', text: fmt.Sprint(token)}, nil
+}
+
+// json writes d as JSON, to be indented by a json.Encoder.
+func (d *document) json(w *bytes.Buffer) error {
+	switch d.kind {
+	case '{', '[':
+		w.WriteByte(d.kind)
+		for i, v := range d.values {
+			if i > 0 {
+				w.WriteByte(',')
+			}
+			if d.kind == '{' {
+				if err := jsonString(w, d.keys[i]); err != nil {
+					return err
+				}
+				w.WriteByte(':')
+			}
+			if err := v.json(w); err != nil {
+				return err
+			}
+		}
+		w.WriteByte(d.kind + 2) // the closing one, in ASCII
+	case 's':
+		return jsonString(w, d.text)
+	default:
+		w.WriteString(d.text)
+	}
+	return nil
+}
+
+func jsonString(w *bytes.Buffer, s string) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false) // CEL is full of < and &
+	if err := enc.Encode(s); err != nil {
+		return err
+	}
+	w.Truncate(w.Len() - 1) // Encode ends with a line break
+	return nil
+}
