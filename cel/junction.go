@@ -118,7 +118,7 @@ func (j junct) discharge(terms []*node) []*node {
 			}
 		}
 		if len(rest) < len(t.args) {
-			out[i] = j.settle(j.dualOf(rest), true)
+			out[i] = j.dualOf(rest)
 		}
 	}
 	return out
@@ -238,5 +238,5 @@ func (j junct) factor(n *node) *node {
 		own := slices.DeleteFunc(slices.Clone(j.factors(t)), shared.has)
 		rest[i] = j.dualOf(own)
 	}
-	return j.dualOf(append(common, j.settle(j.of(rest), true)))
+	return j.dualOf(append(common, j.of(rest)))
 }

@@ -1,6 +1,10 @@
 package cel
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
 
 // A Scope hands out names for the variables that macros bind. A name is in use
 // while the body it is bound around is being built: a quantifier within gets
@@ -19,25 +23,31 @@ func (s *Scope) Child() *Scope { return &Scope{used: append([]string(nil), s.use
 // Reserve keeps names from being handed out.
 func (s *Scope) Reserve(names ...string) { s.used = append(s.used, names...) }
 
+// reserveAll reserves the variables that ns read or bind.
+func (s *Scope) reserveAll(ns []*node) {
+	for _, n := range ns {
+		Value{n}.Walk(func(v Value) bool {
+			switch v.n.op {
+			case opIdent:
+				s.Reserve(v.n.name)
+			case opMacro:
+				s.Reserve(v.n.vars...)
+			}
+			return true
+		})
+	}
+}
+
 // Fresh is a name not in use in s, and takes it into use: hint, or hint with a
 // number. It never is a name that the API server's environment knows.
 func (s *Scope) Fresh(hint string) string {
-	stem := identFrom(hint)
-	name := stem
-	for i := 2; taken(name) || s.uses(name); i++ {
+	name := identFrom(hint)
+	stem := strings.TrimRight(name, "0123456789")
+	for i := 2; taken(name) || slices.Contains(s.used, name); i++ {
 		name = stem + strconv.Itoa(i)
 	}
 	s.used = append(s.used, name)
 	return name
-}
-
-func (s *Scope) uses(name string) bool {
-	for _, u := range s.used {
-		if u == name {
-			return true
-		}
-	}
-	return false
 }
 
 // identFrom makes an identifier from the letters and digits of hint.

@@ -52,18 +52,12 @@ func (s simplifier) node(n *node, boolean bool) *node {
 	for i, a := range n.args {
 		args[i] = s.node(a, n.wantsBool(i, boolean))
 	}
-	return s.settle(n.with(args), boolean)
-}
-
-// settle takes steps at n, whose parts are simple, until nothing changes.
-func (s simplifier) settle(n *node, boolean bool) *node {
-	for { // every step makes n smaller, so this ends
-		m := s.step(n, boolean)
-		if equal(m, n) {
-			return n
-		}
-		n = m
+	n = n.with(args)
+	m := s.step(n, boolean)
+	if equal(m, n) {
+		return n
 	}
+	return s.node(m, boolean) // ends, since every step makes n smaller
 }
 
 // wantsBool tells that n, where boolean says that n itself must be one, has an

@@ -106,9 +106,7 @@ func (s *substitution) avoidCapture(n *node) *node {
 		scope.Reserve(s.free...)
 		scope.Reserve(n.vars...)
 		scope.Reserve(s.root)
-		for _, b := range n.args[1:] {
-			scope.Reserve(Value{b}.Idents()...)
-		}
+		scope.reserveAll(n.args[1:])
 		m := *n
 		m.vars = slices.Clone(n.vars)
 		m.vars[i] = scope.Fresh(x)

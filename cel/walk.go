@@ -9,8 +9,8 @@ import (
 // sorted. Names of types, as in type(x) == string, are among them.
 func (v Value) Idents() []string {
 	free := map[string]bool{}
-	walkFree(v.n, nil, func(n *node) bool {
-		if n.op == opIdent {
+	walkFree(v.n, nil, func(n *node, bound []string) bool {
+		if n.op == opIdent && !slices.Contains(bound, n.name) {
 			free[n.name] = true
 		}
 		return true
@@ -18,10 +18,10 @@ func (v Value) Idents() []string {
 	return slices.Sorted(maps.Keys(free))
 }
 
-// walkFree calls visit for the nodes of n that do not stand for a variable bound
-// within n, from the outside in. Below a node for which visit is false it does not go.
-func walkFree(n *node, bound []string, visit func(*node) bool) {
-	if n == nil || n.op == opIdent && slices.Contains(bound, n.name) || !visit(n) {
+// walkFree calls visit for n and its parts, from the outside in, with the names
+// that macros of n bind there. Below a node for which visit is false it does not go.
+func walkFree(n *node, bound []string, visit func(n *node, bound []string) bool) {
+	if n == nil || !visit(n, bound) {
 		return
 	}
 	for i, a := range n.args {
@@ -67,8 +67,8 @@ func (v Value) Calls(visit func(name string, args int)) {
 // a and b.
 func (v Value) Uses(prefix ...string) []string {
 	fields := map[string]bool{}
-	walkFree(v.n, nil, func(n *node) bool {
-		if name, ok := n.field(); ok && n.args[0].isPath(prefix) {
+	walkFree(v.n, nil, func(n *node, bound []string) bool {
+		if name, ok := n.field(); ok && n.args[0].isFreePath(prefix, bound) {
 			fields[name] = true
 		}
 		return true
@@ -80,11 +80,11 @@ func (v Value) Uses(prefix ...string) []string {
 // Uses does not tell all that v depends on.
 func (v Value) UsesAll(path ...string) bool {
 	found := false
-	walkFree(v.n, nil, func(n *node) bool {
-		if _, ok := n.field(); ok && n.args[0].isPath(path) {
+	walkFree(v.n, nil, func(n *node, bound []string) bool {
+		if _, ok := n.field(); ok && n.args[0].isFreePath(path, bound) {
 			return false
 		}
-		found = found || n.isPath(path)
+		found = found || n.isFreePath(path, bound)
 		return true
 	})
 	return found
@@ -114,6 +114,10 @@ func (n *node) isPath(path []string) bool {
 	name, ok := n.field()
 	last := len(path) - 1
 	return ok && n.op != opHas && name == path[last] && n.args[0].isPath(path[:last])
+}
+
+func (n *node) isFreePath(path, bound []string) bool {
+	return n.isPath(path) && !slices.Contains(bound, path[0])
 }
 
 // Path is the field path that v is, if it is one: object.spec['a'] gives object,
