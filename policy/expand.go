@@ -195,7 +195,7 @@ func (p *Policy) variant(rule *Rule, x expansion, controllers []string) *Rule {
 	source = x.body(source)
 	source = x.rewrite(source, rule.Validate != nil && rule.Validate.CEL != nil)
 
-	r := &reader{beta: strings.HasSuffix(p.APIVersion, "/v2beta1")}
+	r := &reader{beta: strings.HasSuffix(p.APIVersion, "/v2beta1"), again: true}
 	made := r.rule(p, source)
 	made.Index, made.Origin, made.Expansion, made.Controllers = rule.Index, rule.Name, x.name, controllers
 	return made

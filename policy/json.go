@@ -103,7 +103,8 @@ func jsonNumber(n *Node, text string) error {
 	if err != nil {
 		return err
 	}
-	number(n, f)
+	n.Kind, n.Float = Float, f
+	settle(n)
 	return nil
 }
 

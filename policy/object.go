@@ -9,8 +9,9 @@ import (
 
 // A reader turns nodes into the types of this package and collects what is wrong.
 type reader struct {
-	ds   diag.List
-	beta bool // the policy is of v2beta1
+	ds    diag.List
+	beta  bool // the policy is of v2beta1
+	again bool // what is read was read before, so nobody looks at ds
 }
 
 func (r *reader) fail(pos diag.Pos, code diag.Code, format string, args ...any) {

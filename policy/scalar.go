@@ -15,7 +15,8 @@ import (
 // integers 5 and 1000, in YAML and in JSON alike: a manifest is encoded anew on
 // its way to the server. TestScalarsAsKubectl compares with those libraries.
 
-// resolve gives a plain scalar its type.
+// resolve gives a plain scalar its type in YAML; settle gives a value its type in
+// JSON.
 func resolve(n *Node, text string) {
 	n.Kind, n.Str = String, text
 	switch text {
@@ -41,7 +42,7 @@ func resolve(n *Node, text string) {
 	switch c := text[0]; {
 	case c == '.':
 		if f, err := strconv.ParseFloat(text, 64); err == nil {
-			number(n, f)
+			n.Kind, n.Str, n.Float = Float, "", f
 		}
 	case c == '+' || c == '-' || '0' <= c && c <= '9':
 		numeric(n, text)
@@ -66,19 +67,19 @@ func numeric(n *Node, text string) {
 		return
 	}
 	if f, err := strconv.ParseFloat(plain, 64); err == nil {
-		number(n, f)
+		n.Kind, n.Str, n.Float = Float, "", f
 	}
 }
 
-// number stores f as the API server would after a trip through JSON.
-func number(n *Node, f float64) {
-	n.Str = ""
-	// encoding/json writes no exponent below 1e21, and int64 ends before that.
-	if f == math.Trunc(f) && f >= math.MinInt64 && f < math.MaxInt64 {
-		n.Kind, n.Int = Int, int64(f)
-		return
+// settle makes of a float what the API server makes of it after a trip through
+// JSON: an integer, if its text is one.
+func settle(n *Node) {
+	if n.Kind != Float || math.Abs(n.Float) >= 1e21 {
+		return // encoding/json writes an exponent from here on
 	}
-	n.Kind, n.Float = Float, f
+	if i, err := strconv.ParseInt(strconv.FormatFloat(n.Float, 'f', -1, 64), 10, 64); err == nil {
+		n.Kind, n.Int, n.Float = Int, i, 0
+	}
 }
 
 func finite(f float64) bool { return !math.IsInf(f, 0) && !math.IsNaN(f) }

@@ -258,7 +258,7 @@ func (v *converter) convert(n *yaml.Node, path string, depth int) *Node {
 	case yaml.MappingNode:
 		return v.mapping(n, path, depth)
 	case yaml.ScalarNode:
-		return v.scalar(n, path)
+		return v.value(n, path)
 	}
 	return nil
 }
@@ -386,6 +386,13 @@ func (v *converter) key(k *yaml.Node, path string) (string, bool) {
 	return "", false
 }
 
+func (v *converter) value(n *yaml.Node, path string) *Node {
+	node := v.scalar(n, path)
+	settle(node)
+	return node
+}
+
+// scalar is a scalar as YAML has it.
 func (v *converter) scalar(n *yaml.Node, path string) *Node {
 	node := &Node{Pos: v.pos(n, path)}
 	quoted := n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0
