@@ -116,8 +116,12 @@ func (s *Scope) MapIf(list Value, hint string, body func(Value) (Bool, Value)) V
 }
 
 // Let is body(x) with v for x, evaluated once. CEL has no binding of its own in
-// the API server; an optional that is never empty serves.
+// the API server; a list of one element serves.
 func (s *Scope) Let(v Value, hint string, body func(Value) Value) Value {
-	x, b := bind(s, hint, body)
-	return Func("optional.of", v).Macro("optMap", x, b).Call("value")
+	return s.Map(List(v), hint, body).Index(Int(0))
+}
+
+// LetBool is Let for a condition.
+func (s *Scope) LetBool(v Value, hint string, body func(Value) Bool) Bool {
+	return s.Exists(List(v), hint, body)
 }

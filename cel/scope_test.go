@@ -32,10 +32,11 @@ func TestScopeNesting(t *testing.T) {
 		}),
 		s.All(s.Map(pods, "c", func(c Value) Value { return c.Field("x") }), "c", has),
 		s.Let(pods.Size(), "n", func(n Value) Value { return n.Eq(n).Value }).AsBool(),
+		s.LetBool(pods.Size(), "n", func(n Value) Bool { return n.Eq(n) }),
 		s.Exists(s.MapIf(pods, "c", func(c Value) (Bool, Value) { return c.Has("a"), c.Field("a") }), "c", has),
 	)
 	const want = `object.pods.all(c, c.d.exists(c2, c2 == c) || c.e.filter(c2, has(c2.a)).exists_one(c2, has(c2.a))) && ` +
-		`object.pods.map(c, c.x).all(c, has(c.a)) && optional.of(size(object.pods)).optMap(n, n == n).value() && ` +
+		`object.pods.map(c, c.x).all(c, has(c.a)) && [size(object.pods)].map(n, n == n)[0] && [size(object.pods)].exists(n, n == n) && ` +
 		`object.pods.map(c, has(c.a), c.a).exists(c, has(c.a))`
 	if got := v.String(); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)

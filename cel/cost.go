@@ -1,0 +1,261 @@
+package cel
+
+import (
+	"math"
+	"strings"
+)
+
+// Sizes says how many characters a string, elements a list or entries a map at a
+// path has at most; 0 when it has no opinion. A path is a variable with fields,
+// as object.spec.containers; [] stands for any element of a list, key of a map
+// or value under a key: object.spec.containers[].image.
+type Sizes func(path string) int
+
+// Cost is about the most that one evaluation of v costs, in the units of the API
+// server's budget, when strings, lists and maps are no larger than sizes says,
+// or than is common where it says nothing. It is meant never to be less than
+// what the server counts; nothing is taken for short-circuited.
+//
+// A variable of a policy costs what its selection costs: the expression behind
+// it is evaluated once and must be counted once.
+func Cost(v Value, sizes Sizes) int64 {
+	if v.IsZero() {
+		return 0
+	}
+	cost, _ := coster{sizes: sizes}.of(v.n)
+	return saturate(cost)
+}
+
+// SizeOf is about the largest size of v's value under the assumptions of Cost,
+// so that sizes can speak of a variable that stands for v.
+func SizeOf(v Value, sizes Sizes) int {
+	if v.IsZero() {
+		return 0
+	}
+	_, s := coster{sizes: sizes}.of(v.n)
+	return int(min(saturate(max(s.chars, s.items)), math.MaxInt32))
+}
+
+func saturate(f float64) int64 {
+	if f >= 1<<62 {
+		return 1 << 62
+	}
+	return int64(math.Ceil(f))
+}
+
+// The unit costs of cel-go and of the API server's libraries.
+const (
+	costList  = 10
+	costMap   = 30
+	costCheck = 350_000 // authorizer...check()
+	perChar   = 0.1
+	perRegex  = 0.25
+)
+
+// A shape is what is assumed of a value: of a string its characters, of a list or
+// map its elements. Of a value of unknown type it is both.
+type shape struct {
+	chars, items float64
+	path         string // where it was read, if it was read
+	elem         *shape // of an element, if that is not path[]
+}
+
+func scalar() shape { return shape{chars: 1, items: 1} }
+
+func (s shape) any() float64 { return max(s.chars, s.items) }
+
+// or is a shape for a value that is one or the other.
+func (s shape) or(t shape) shape {
+	u := s
+	if u.path == "" && u.elem == nil {
+		u.path, u.elem = t.path, t.elem
+	}
+	u.chars, u.items = max(s.chars, t.chars), max(s.items, t.items)
+	return u
+}
+
+type coster struct {
+	sizes Sizes
+	bound map[string]shape
+}
+
+// at is the shape of what is read at path.
+func (c coster) at(path string) shape {
+	if c.sizes != nil {
+		if n := float64(c.sizes(path)); n > 0 {
+			return shape{chars: n, items: n, path: path}
+		}
+	}
+	chars, items := commonSize(path[strings.LastIndexByte(path, '.')+1:])
+	return shape{chars: chars, items: items, path: path}
+}
+
+func (c coster) field(s shape, name string) shape {
+	if s.elem != nil {
+		return *s.elem
+	}
+	return c.at(s.path + "." + name)
+}
+
+func (c coster) elemOf(s shape) shape {
+	if s.elem != nil {
+		return *s.elem
+	}
+	return c.at(s.path + "[]")
+}
+
+// commonSize is more than all but the oddest objects have under a field of that name.
+func commonSize(field string) (chars, items float64) {
+	switch field {
+	case "containers", "initContainers", "ephemeralContainers":
+		return 1, 30
+	case "env", "volumeMounts", "volumes", "command", "args":
+		return 1, 100
+	case "ports", "envFrom", "capabilities", "add", "drop", "tolerations", "ownerReferences", "imagePullSecrets":
+		return 1, 30
+	case "labels", "annotations":
+		return 1, 100
+	case "labels[]", "name", "namespace", "kind", "apiVersion":
+		return 253, 1
+	case "image", "annotations[]":
+		return 1024, 1
+	}
+	return 256, 100
+}
+
+// of is what it costs to evaluate n, and the shape of its value.
+func (c coster) of(n *node) (float64, shape) {
+	switch n.op {
+	case opIdent:
+		if s, ok := c.bound[n.name]; ok {
+			return 1, s
+		}
+		return 1, c.at(n.name)
+	case opString, opBytes:
+		return 0, shape{chars: float64(len(n.lit.(string)))}
+	case opNull, opBool, opInt, opUint, opDouble:
+		return 0, scalar()
+	case opSelect, opHas, opOpt:
+		cost, s := c.of(n.args[0])
+		if n.op == opHas {
+			return cost + 1, scalar()
+		}
+		return cost + 1, c.field(s, n.name)
+	case opIndex, opOptIdx:
+		return c.index(n)
+	case opMacro:
+		return c.macro(n)
+	case opCall, opMember:
+		return c.call(n)
+	case opBinary:
+		return c.binary(n)
+	case opCond:
+		return c.cond(n)
+	}
+	return c.parts(n)
+}
+
+func (c coster) index(n *node) (float64, shape) {
+	cost, s := c.of(n.args[0])
+	key, _ := c.of(n.args[1])
+	cost += key + 1
+	if k := n.args[1]; k.op == opString {
+		return cost, c.field(s, k.lit.(string))
+	}
+	return cost, c.elemOf(s)
+}
+
+func (c coster) all(ns []*node) (cost float64, shapes []shape) {
+	for _, n := range ns {
+		k, s := c.of(n)
+		cost += k
+		shapes = append(shapes, s)
+	}
+	return cost, shapes
+}
+
+// parts is for the nodes that cost what their parts do, and something to make.
+func (c coster) parts(n *node) (float64, shape) {
+	cost, shapes := c.all(n.args)
+	switch n.op {
+	case opMaybe:
+		return cost, shapes[0]
+	case opNot, opNeg:
+		return cost + 1, scalar()
+	case opList, opMap, opStruct:
+		made := shape{items: float64(len(shapes)), elem: &shape{}}
+		for _, s := range shapes {
+			*made.elem = made.elem.or(s)
+		}
+		if n.op == opList {
+			return cost + costList, made
+		}
+		return cost + costMap + costList, made
+	}
+	return cost, scalar() // && and ||
+}
+
+func (c coster) cond(n *node) (float64, shape) {
+	cost, _ := c.of(n.args[0])
+	k, s := c.of(n.args[1])
+	l, t := c.of(n.args[2])
+	return cost + max(k, l), s.or(t)
+}
+
+func (c coster) binary(n *node) (float64, shape) {
+	cost, s := c.all(n.args)
+	x, y := s[0], s[1]
+	switch n.name {
+	case "in":
+		return cost + max(1, y.items), scalar()
+	case "+":
+		sum := shape{chars: x.chars + y.chars, items: x.items + y.items, path: x.path, elem: x.elem}
+		if e := x.or(y); e.elem != nil && x.elem != nil && y.elem != nil {
+			both := x.elem.or(*y.elem)
+			sum.elem = &both
+		}
+		return cost + per(perChar, sum.chars), sum
+	case "-", "*", "/", "%":
+		return cost + 1, scalar()
+	}
+	return cost + per(perChar, min(x.any(), y.any())), scalar()
+}
+
+// per is the cost of going through n characters, and 1 at least.
+func per(factor, n float64) float64 { return max(1, math.Ceil(factor*n)) }
+
+// macro counts the loops that macros expand to.
+func (c coster) macro(n *node) (float64, shape) {
+	cost, list := c.of(n.args[0])
+	inner := coster{sizes: c.sizes, bound: map[string]shape{}}
+	for k, v := range c.bound {
+		inner.bound[k] = v
+	}
+	elem := c.elemOf(list)
+	for _, x := range n.vars {
+		inner.bound[x] = elem
+	}
+	switch n.name {
+	case "optMap", "optFlatMap": // the expansion evaluates the optional twice
+		inner.bound[n.vars[0]] = list
+		body, s := inner.of(n.args[1])
+		return 2*cost + body + 20, s
+	}
+	body, shapes := inner.all(n.args[1:])
+	result := shapes[len(shapes)-1]
+	made := shape{items: list.items, elem: &result}
+	switch n.name {
+	case "filter":
+		return cost + list.items*(body+14) + 2, list
+	case "map", "transformList":
+		return cost + list.items*(body+13) + 2, made
+	case "transformMap", "transformMapEntry":
+		return cost + list.items*(body+8) + 2, made
+	case "sortBy":
+		return cost + list.items*(body+13) + quadratic(list.items) + 20, list
+	}
+	return cost + list.items*(body+5) + 4, scalar()
+}
+
+// quadratic is for the list functions that compare each element with each.
+func quadratic(items float64) float64 { return 3*items*items + items + costList + 1 }
