@@ -301,7 +301,7 @@ func each[T any](items []*Node, read func(*Node) T) []T {
 
 // nearest is the known word that a misspelt one is likely to mean, or "".
 func nearest(word string, known []string) string {
-	best, bestDistance := "", 3
+	best, bestDistance := "", min(3, len(word)/3)+1
 	if len(word) > 40 {
 		return ""
 	}
@@ -309,7 +309,7 @@ func nearest(word string, known []string) string {
 		if strings.EqualFold(k, word) {
 			return k
 		}
-		if d := distance(word, k); d < bestDistance && d*3 <= len(word) {
+		if d := distance(word, k); d < bestDistance {
 			best, bestDistance = k, d
 		}
 	}

@@ -177,24 +177,56 @@ func (c chunk) syntax(name string, err error) diag.Diagnostic {
 	if pos, ok := c.template(name); ok {
 		return templateError(pos)
 	}
-	text := strings.TrimPrefix(err.Error(), "yaml: ")
-	line := 1
-	if rest, ok := strings.CutPrefix(text, "line "); ok {
-		number, message, _ := strings.Cut(rest, ": ")
-		if n, err := strconv.Atoi(number); err == nil {
-			line, text = n, message
+	line, text := errorLine(err)
+	reason := text
+	switch {
+	case strings.Contains(text, "tab character"), strings.Contains(text, "cannot start any token") && hasTab(lineOf(c.text, line)):
+		for hasTab(lineOf(c.text, line+1)) && !hasTab(lineOf(c.text, line)) {
+			line++
 		}
+		reason = "tabs cannot indent; use spaces"
+	case strings.HasPrefix(text, "unknown anchor"):
+		name := strings.TrimSuffix(strings.TrimPrefix(text, "unknown anchor '"), "' referenced")
+		line = 1 + bytes.Count(before(c.text, "*"+name), []byte("\n"))
+		reason = "the anchor " + name + " is not known; define it in the same document, before it is used"
+	default:
+		reason += "; correct this line or the one before"
 	}
 	line = min(line, 1+bytes.Count(bytes.TrimRight(c.text, "\r\n"), []byte("\n")))
 	source := lineOf(c.text, line)
 	pos := diag.Pos{File: name, Line: c.line + line, Col: 1 + len(source) - len(strings.TrimLeft(source, " \t"))}
-	switch {
-	case strings.Contains(text, "cannot start any token") && strings.Contains(source, "\t"):
-		return diag.Errorf(pos, diag.Syntax, "this is no valid YAML: tabs cannot indent; use spaces")
-	case strings.Contains(text, "unknown anchor"):
-		return diag.Errorf(pos, diag.Syntax, "this is no valid YAML: %s; define the anchor in the same document, before it is used", text)
+	return diag.Errorf(pos, diag.Syntax, "this is no valid YAML: %s", reason)
+}
+
+// errorLine is the line that an error of the YAML library names, from 1. It counts
+// from 0 where its parser and not its scanner has found the error.
+func errorLine(err error) (line int, text string) {
+	text = strings.TrimPrefix(err.Error(), "yaml: ")
+	rest, ok := strings.CutPrefix(text, "line ")
+	if !ok {
+		return 1, text
 	}
-	return diag.Errorf(pos, diag.Syntax, "this is no valid YAML: %s; correct this line or the one before", text)
+	number, text, _ := strings.Cut(rest, ": ")
+	line, err = strconv.Atoi(number)
+	if err != nil {
+		return 1, rest
+	}
+	for _, parser := range []string{"key", "node content", "'-' indicator", "',' or", "<document start>"} {
+		if strings.HasPrefix(text, "did not find expected "+parser) {
+			line++
+		}
+	}
+	return line, text
+}
+
+// hasTab tells of a tab in the indentation.
+func hasTab(line string) bool {
+	return strings.Contains(line[:len(line)-len(strings.TrimLeft(line, " \t"))], "\t")
+}
+
+func before(text []byte, word string) []byte {
+	head, _, _ := bytes.Cut(text, []byte(word))
+	return head
 }
 
 func lineOf(text []byte, line int) string {
