@@ -1,0 +1,128 @@
+// Conformance judges a corpus of recorded admission requests by the native
+// translation of its policies, and compares with the recorded verdicts.
+//
+// In come the corpus's folder and the compiler; out go a line for each policy,
+// the rules that have no native form, totals, and 1 as exit code where anything
+// disagrees. Where there is no corpus, it says so and succeeds.
+//
+// What must hold: the API server's own code judges, and nothing but the table in
+// deviation.go excuses a disagreement. It never looks at what a policy is called.
+// It does not judge what other rooms say of the same requests; an opinion
+// (opinion.go) is the place for that.
+//
+// Start reading at run (main.go), then examine (policy.go).
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate"
+)
+
+func main() {
+	var c config
+	flag.StringVar(&c.corpus, "corpus", "../shared/corpus", "the folder of the corpus")
+	flag.StringVar(&c.only, "policy", "", "only policies whose folder has this in its name; generated is the folder of the generated rules")
+	flag.StringVar(&c.release, "kubernetes-version", cel.Latest.String(), "the release to translate for")
+	flag.BoolVar(&c.verbose, "v", false, "print each disagreement")
+	flag.IntVar(&c.max, "max", 5, "with -v, how many disagreements of a rule to print; 0 for all")
+	flag.Parse()
+	ok, err := run(os.Stdout, c)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "conformance:", err)
+		os.Exit(2)
+	}
+	if !ok {
+		os.Exit(1)
+	}
+}
+
+type config struct {
+	corpus, only, release string
+	verbose               bool
+	max                   int
+}
+
+// run tells whether all is as recorded.
+func run(w io.Writer, c config) (ok bool, err error) {
+	index, err := readIndex(c.corpus)
+	if errors.Is(err, fs.ErrNotExist) {
+		fmt.Fprintf(w, "no corpus at %s: nothing to judge\nconformance: 0 passed, 0 failed\n", c.corpus)
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	compiler, err := newCompiler(c.release)
+	if err != nil {
+		return false, err
+	}
+	subjects, err := subjectsOf(c, index)
+	if err != nil {
+		return false, err
+	}
+	if len(subjects) == 0 {
+		return false, fmt.Errorf("no folder has %q in its name", c.only)
+	}
+	results := examineAll(subjects, compiler)
+	return report(w, c, results), nil
+}
+
+func newCompiler(release string) (*compiler, error) {
+	r, err := cel.ParseRelease(release)
+	if err != nil {
+		return nil, err
+	}
+	schemas, err := schema.Builtin(r.String())
+	if err != nil {
+		return nil, err
+	}
+	return &compiler{release: r, options: translate.Options{Release: r, Schemas: schemas}}, nil
+}
+
+func subjectsOf(c config, index index) ([]subject, error) {
+	var out []subject
+	for _, e := range index.Policies {
+		if strings.Contains(e.Dir, c.only) {
+			out = append(out, recorded{c.corpus, e})
+		}
+	}
+	if strings.Contains("generated", c.only) {
+		rules, err := readGenerated(c.corpus)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, rules...)
+	}
+	return out, nil
+}
+
+// examineAll examines the subjects on every core; the results are in their order.
+func examineAll(subjects []subject, c *compiler) []result {
+	results := make([]result, len(subjects))
+	next := make(chan int)
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for i := range next {
+				results[i] = examine(subjects[i], c)
+			}
+		})
+	}
+	for i := range subjects {
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+	return results
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kvap/kvap/policy"
+)
+
+// An opinion is what another engine says of a case: a status for each rule that
+// it has something to say of, as the corpus records them.
+type opinion interface {
+	statuses(rc recordedCase) (map[string]string, error)
+}
+
+// An engine gives an opinion by one policy. Its statuses must be the recorded
+// ones exactly, where the native form need only admit or deny.
+type engine func(p *policy.Policy, exceptions []*policy.Exception, params []*unstructured.Unstructured) opinion
+
+// hear compares an opinion with the recorded statuses of every case.
+func (out *result) hear(o opinion, p *policy.Policy, mode string, cases []recordedCase, want func(recordedCase) map[string]string) {
+	names := ruleNames(p)
+	for _, rc := range cases {
+		out.heard++
+		got, err := o.statuses(rc)
+		if err != nil {
+			out.wrong = append(out.wrong, disagreement{id: rc.ID, mode: mode, engine: "interp", got: "unreadable", message: err.Error(), of: rc})
+			continue
+		}
+		wrong := false
+		for _, name := range names {
+			w, g := orNone(want(rc)[name]), orNone(got[name])
+			if w == g {
+				continue
+			}
+			if _, listed := opinionDeviation(rc, name, w, g); listed {
+				continue
+			}
+			wrong = true
+			out.wrong = append(out.wrong, disagreement{id: rc.ID, rule: name, mode: mode, engine: "interp", want: w, got: g, of: rc})
+		}
+		if !wrong {
+			out.concur++
+		}
+	}
+}
+
+func orNone(status string) string {
+	if status == "" {
+		return "none"
+	}
+	return status
+}
+
+// ruleNames are the rules as Kyverno reports them.
+func ruleNames(p *policy.Policy) []string {
+	var names []string
+	for _, r := range policy.Expand(p) {
+		if !slices.Contains(names, r.Name) {
+			names = append(names, r.Name)
+		}
+	}
+	return names
+}
