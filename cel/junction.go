@@ -91,29 +91,46 @@ func (j junct) absorb(terms []*node) []*node {
 	if !slices.ContainsFunc(terms, func(t *node) bool { return t.op == j.dual }) {
 		return terms
 	}
+	byFirst := map[uint64][]*node{} // terms by the hash of their first factor
+	for _, t := range terms {
+		h := j.factors(t)[0].hash
+		byFirst[h] = append(byFirst[h], t)
+	}
 	return slices.DeleteFunc(slices.Clone(terms), func(t *node) bool {
-		if t.op != j.dual {
-			return false
-		}
-		fs := setOf(t.args)
-		return slices.ContainsFunc(terms, func(u *node) bool {
-			return u != t && u.size < t.size && !slices.ContainsFunc(j.factors(u), func(f *node) bool { return !fs.has(f) })
+		return t.op == j.dual && slices.ContainsFunc(t.args, func(f *node) bool {
+			return slices.ContainsFunc(byFirst[f.hash], func(u *node) bool {
+				return u.size < t.size && j.divides(u, t)
+			})
 		})
 	})
+}
+
+// divides tells that all factors of u are factors of t.
+func (j junct) divides(u, t *node) bool {
+	own := setOf(t.args)
+	return !slices.ContainsFunc(j.factors(u), func(f *node) bool { return !own.has(f) })
 }
 
 // discharge makes !a || a && b into !a || b. Where a is an error, the former is
 // an error, but the latter is true if b is; so a must not err there.
 func (j junct) discharge(terms []*node) []*node {
 	out := slices.Clone(terms)
-	for i, t := range out {
+	at := map[uint64]int{} // places of terms by their hash
+	for i, t := range terms {
+		at[t.hash] = i
+	}
+	beside := func(i int, m *node) bool {
+		k, ok := at[m.hash]
+		return ok && k != i && equal(out[k], m)
+	}
+	for i, t := range terms {
 		if t.op != j.dual {
 			continue
 		}
 		rest := t.args
 		for k := 0; k < len(rest); k++ {
 			others := slices.Delete(slices.Clone(rest), k, k+1)
-			if j.beside(out, i, rest[k]) && j.safe(rest[k], j.dualOf(others)) {
+			if beside(i, j.negated(rest[k], true)) && j.safe(rest[k], j.dualOf(others)) {
 				rest, k = others, k-1
 			}
 		}
@@ -122,17 +139,6 @@ func (j junct) discharge(terms []*node) []*node {
 		}
 	}
 	return out
-}
-
-// beside tells that terms other than the ith have the negation of f.
-func (j junct) beside(terms []*node, i int, f *node) bool {
-	m := j.negated(f, true)
-	for k, t := range terms {
-		if k != i && equal(t, m) {
-			return true
-		}
-	}
-	return false
 }
 
 // safe tells that an error of a makes rest an error too, or leaves it at what is
