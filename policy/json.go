@@ -19,7 +19,7 @@ import (
 func (c chunk) readJSON(name string) (docs []document, ok bool) {
 	j := jsonReader{file: name, text: c.text, line: c.line + 1, col: 1}
 	j.dec = json.NewDecoder(bytes.NewReader(c.text))
-	if isMarker(c.text) {
+	if isMarker(c.text, "---") {
 		return nil, false
 	}
 	j.dec.UseNumber()

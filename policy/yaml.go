@@ -82,31 +82,38 @@ type chunk struct {
 	line int // lines of the file before it
 }
 
-// chunks splits a file before each line that starts a document. YAML forbids such
-// a line within a scalar, so that no parsing is needed; the API machinery does
-// the same.
+// chunks splits a file before each line that starts a document and at each that
+// ends one. YAML forbids such a line within a scalar, so that no parsing is needed;
+// the API machinery does the same.
 func chunks(data []byte) []chunk {
 	var cs []chunk
 	start, startLine, line := 0, 0, 0
 	for i := 0; i < len(data); {
-		if i > start && isMarker(data[i:]) {
+		if i > start && isMarker(data[i:], "---") {
 			cs = append(cs, chunk{data[start:i], startLine})
 			start, startLine = i, line
 		}
+		end := isMarker(data[i:], "...")
+		if end {
+			cs = append(cs, chunk{data[start:i], startLine})
+		}
 		n := bytes.IndexByte(data[i:], '\n')
 		if n < 0 {
-			break
+			n = len(data) - i - 1
 		}
 		i += n + 1
 		line++
+		if end {
+			start, startLine = i, line
+		}
 	}
 	cs = append(cs, chunk{data[start:], startLine})
 	// Directives such as %YAML stand in front of the marker of their document.
 	return dropDirectives(cs)
 }
 
-func isMarker(line []byte) bool {
-	rest, ok := bytes.CutPrefix(line, []byte("---"))
+func isMarker(line []byte, marker string) bool {
+	rest, ok := bytes.CutPrefix(line, []byte(marker))
 	return ok && (len(rest) == 0 || strings.IndexByte(" \t\r\n", rest[0]) >= 0)
 }
 
@@ -121,7 +128,7 @@ func dropDirectives(cs []chunk) []chunk {
 }
 
 func onlyDirectives(text []byte) bool {
-	if isMarker(text) {
+	if isMarker(text, "---") {
 		return false
 	}
 	for line := range bytes.Lines(text) {
@@ -406,6 +413,10 @@ func (v *converter) key(k *yaml.Node, path string) (string, bool) {
 	}
 	switch n.Kind {
 	case Bool:
+		if text := strconv.FormatBool(n.Bool); !strings.EqualFold(k.Value, text) {
+			v.ds = append(v.ds, diag.Warnf(v.pos(k, keyPath(path, text)), diag.WrongType,
+				"the key %s is a bool in YAML 1.1 and reaches the API server as %q; put it in quotes", k.Value, text))
+		}
 		return strconv.FormatBool(n.Bool), true
 	case Int:
 		return strconv.FormatInt(n.Int, 10), true
