@@ -178,6 +178,284 @@ const (
 	Deprecated Code = 113
 )
 
+// 2xx: no native form; the webhook judges the rule.
+const (
+	// NoExpression occurs when a construct has no expression in the CEL of the
+	// release, or none that is sure to give the same verdict.
+	//
+	// The webhook judges the rule. Often the message names the part to write
+	// differently.
+	//
+	// Example:
+	//
+	//	validate:
+	//	  deny:
+	//	    conditions:
+	//	      all:
+	//	        - key: "{{ request.object.spec.containers[0:1].name }}"
+	//	          operator: AnyIn
+	//	          value: [a]
+	NoExpression Code = 201
+	// NoFunction occurs when a JMESPath function has no equivalent in CEL.
+	//
+	// Example:
+	//
+	//	validate:
+	//	  deny:
+	//	    conditions:
+	//	      all:
+	//	        - key: "{{ base64_decode(request.object.metadata.name) }}"
+	//	          operator: Equals
+	//	          value: a
+	NoFunction Code = 202
+	// NoOperator occurs when an operator is not known, or is a deprecated one in a
+	// form that has no native equivalent.
+	//
+	// Use AnyIn, AllIn, AnyNotIn or AllNotIn.
+	//
+	// Example:
+	//
+	//	validate:
+	//	  deny:
+	//	    conditions:
+	//	      all:
+	//	        - key: "{{ request.object.metadata.name }}"
+	//	          operator: In
+	//	          value: "{{ request.object.metadata.namespace }}"
+	NoOperator Code = 203
+	// OutsideData occurs when a rule reads what the API server never hands to CEL:
+	// the answer of an API call, an image registry, a global context entry.
+	//
+	// Example:
+	//
+	//	context:
+	//	  - name: quota
+	//	    apiCall:
+	//	      urlPath: /api/v1/resourcequotas
+	//	validate:
+	//	  deny:
+	//	    conditions:
+	//	      all:
+	//	        - key: "{{ quota.items }}"
+	//	          operator: Equals
+	//	          value: a
+	OutsideData Code = 204
+	// Roles occurs when a rule matches by roles or cluster roles. Finding them takes
+	// reading RBAC objects.
+	//
+	// Match by subjects instead.
+	//
+	// Example:
+	//
+	//	match:
+	//	  any:
+	//	    - resources:
+	//	        kinds: [Pod]
+	//	      clusterRoles: [cluster-admin]
+	Roles Code = 205
+	// PatternVariable occurs when a pattern holds a variable of the request: its
+	// operators and wildcards are known only at run time.
+	//
+	// Write the comparison as a condition of a deny rule.
+	//
+	// Example:
+	//
+	//	validate:
+	//	  pattern:
+	//	    metadata:
+	//	      name: "{{ request.namespace }}-*"
+	PatternVariable Code = 206
+	// NoKinds occurs when a filter of the match block has no kinds.
+	//
+	// Example:
+	//
+	//	match:
+	//	  any:
+	//	    - resources:
+	//	        namespaces: [default]
+	NoKinds Code = 207
+	// Manifests occurs when a rule verifies signed manifests.
+	//
+	// Example:
+	//
+	//	validate:
+	//	  manifests:
+	//	    attestors:
+	//	      - entries:
+	//	          - keys:
+	//	              publicKeys: k8s://default/key
+	Manifests Code = 208
+	// OtherRule occurs when a rule mutates, generates or verifies images.
+	//
+	// Example:
+	//
+	//	mutate:
+	//	  patchStrategicMerge:
+	//	    metadata:
+	//	      labels:
+	//	        a: b
+	OtherRule Code = 209
+	// BackgroundOnly occurs when a policy has admission: false. Nothing judges its
+	// rules when objects are written, before the translation and after it.
+	//
+	// Example:
+	//
+	//	apiVersion: kyverno.io/v1
+	//	kind: ClusterPolicy
+	//	metadata:
+	//	  name: example
+	//	spec:
+	//	  admission: false
+	//	  rules:
+	//	    - name: example
+	//	      match:
+	//	        any:
+	//	          - resources:
+	//	              kinds: [Pod]
+	//	      validate:
+	//	        pattern:
+	//	          metadata:
+	//	            name: a
+	BackgroundOnly Code = 210
+	// NoBody occurs when a rule does nothing that kvap knows.
+	NoBody Code = 211
+	// ApplyOne occurs when applyRules: One makes a rule depend on the verdict of
+	// those before it.
+	//
+	// Split the policy where the rules exclude each other by their match blocks.
+	//
+	// Example:
+	//
+	//	apiVersion: kyverno.io/v1
+	//	kind: ClusterPolicy
+	//	metadata:
+	//	  name: example
+	//	spec:
+	//	  applyRules: One
+	//	  rules:
+	//	    - name: a
+	//	      match:
+	//	        any:
+	//	          - resources:
+	//	              kinds: [Pod]
+	//	      validate:
+	//	        pattern:
+	//	          metadata:
+	//	            name: a
+	//	    - name: b
+	//	      match:
+	//	        any:
+	//	          - resources:
+	//	              kinds: [Pod]
+	//	      validate:
+	//	        pattern:
+	//	          metadata:
+	//	            name: b
+	ApplyOne Code = 212
+	// NeedsNewer occurs when the CEL of the release lacks a function that a newer one has.
+	//
+	// Choose a newer release with --kubernetes-version, if the cluster has it.
+	NeedsNewer Code = 213
+	// InvalidRule occurs when a rule could not be read, so that nothing judges it.
+	//
+	// Correct the rule; the 1xx diagnostics of the same place say how.
+	InvalidRule Code = 214
+)
+
+// 3xx: native, but different in a way the user must know.
+const (
+	// WildcardKey occurs when a pattern has a wildcard in a key of labels or
+	// annotations. Kyverno takes an arbitrary one of the keys that match; here some
+	// matching key must satisfy the pattern, and under a negation none may match.
+	//
+	// Example:
+	//
+	//	validate:
+	//	  pattern:
+	//	    metadata:
+	//	      labels:
+	//	        corp/*: "?*"
+	WildcardKey Code = 301
+	// GuessedResource occurs when a kind is not built in and its definition is not
+	// given, so that the name of its resource is the English plural.
+	//
+	// Give the definition with --crds.
+	//
+	// Example:
+	//
+	//	match:
+	//	  any:
+	//	    - resources:
+	//	        kinds: [Widget]
+	GuessedResource Code = 302
+	// MessageVariable occurs when a variable of the message has no native form. The
+	// message shows it as it is written; the verdict is the same.
+	//
+	// Example:
+	//
+	//	validate:
+	//	  message: "refused {{ base64_encode(request.object.metadata.name) }}"
+	//	  pattern:
+	//	    metadata:
+	//	      name: a
+	MessageVariable Code = 303
+	// ASCIICase occurs when to_upper or to_lower meets letters beyond ASCII, which
+	// CEL leaves as they are.
+	//
+	// Example:
+	//
+	//	validate:
+	//	  deny:
+	//	    conditions:
+	//	      all:
+	//	        - key: "{{ to_upper(request.object.metadata.name) }}"
+	//	          operator: Equals
+	//	          value: A
+	ASCIICase Code = 304
+	// TextEquality occurs when two values of the request are compared with Equals.
+	// They are compared as texts, where Kyverno reads them as quantities, durations
+	// or wildcards if they look like that.
+	//
+	// Example:
+	//
+	//	validate:
+	//	  deny:
+	//	    conditions:
+	//	      all:
+	//	        - key: "{{ request.object.metadata.name }}"
+	//	          operator: Equals
+	//	          value: "{{ request.object.spec.nodeName || '' }}"
+	TextEquality Code = 305
+	// TextForm occurs when a value that may be a list or a map stands inside a text.
+	TextForm Code = 306
+	// OverrideBoth occurs when an action override has namespaces and a selector.
+	// Kyverno joins them by OR in one place and by AND in another; here it is AND.
+	//
+	// Example:
+	//
+	//	validate:
+	//	  failureActionOverrides:
+	//	    - action: Enforce
+	//	      namespaces: [prod]
+	//	      namespaceSelector:
+	//	        matchLabels:
+	//	          env: prod
+	//	  pattern:
+	//	    metadata:
+	//	      name: a
+	OverrideBoth Code = 307
+	// ConfigMapParams occurs when a policy reads a ConfigMap as its params. Up to
+	// Kubernetes 1.37 the API server stops following ConfigMaps for policies once no
+	// binding has used one for a second, until it is restarted.
+	//
+	// Keep one binding that uses a ConfigMap at all times, or use --params kvap.
+	ConfigMapParams Code = 308
+	// IgnoredAnchor occurs when a pattern has a conditional or existence anchor and
+	// errors are ignored. Where the anchor's key is nowhere in the object, Kyverno
+	// calls a violation an error and admits it; here it is a violation.
+	IgnoredAnchor Code = 309
+)
+
 // 4xx: checks of the emitted objects.
 const (
 	// ExpressionTooLong occurs when an expression is longer than the API server takes.

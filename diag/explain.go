@@ -18,6 +18,29 @@ func Codes() []Code {
 		OtherKind,
 		BadExpression,
 		Deprecated,
+		NoExpression,
+		NoFunction,
+		NoOperator,
+		OutsideData,
+		Roles,
+		PatternVariable,
+		NoKinds,
+		Manifests,
+		OtherRule,
+		BackgroundOnly,
+		NoBody,
+		ApplyOne,
+		NeedsNewer,
+		InvalidRule,
+		WildcardKey,
+		GuessedResource,
+		MessageVariable,
+		ASCIICase,
+		TextEquality,
+		TextForm,
+		OverrideBoth,
+		ConfigMapParams,
+		IgnoredAnchor,
 		ExpressionTooLong,
 		InvalidObject,
 		StaticParams,
@@ -171,6 +194,254 @@ func describe(c Code) (name, text, example string) {
 				"  assert:\n" +
 				"    spec:\n" +
 				"      hostNetwork: false"
+	case NoExpression:
+		return "NoExpression",
+			"Occurs when a construct has no expression in the CEL of the\n" +
+				"release, or none that is sure to give the same verdict.\n" +
+				"\n" +
+				"The webhook judges the rule. Often the message names the part to write\n" +
+				"differently.",
+			"validate:\n" +
+				"  deny:\n" +
+				"    conditions:\n" +
+				"      all:\n" +
+				"        - key: \"{{ request.object.spec.containers[0:1].name }}\"\n" +
+				"          operator: AnyIn\n" +
+				"          value: [a]"
+	case NoFunction:
+		return "NoFunction",
+			"Occurs when a JMESPath function has no equivalent in CEL.",
+			"validate:\n" +
+				"  deny:\n" +
+				"    conditions:\n" +
+				"      all:\n" +
+				"        - key: \"{{ base64_decode(request.object.metadata.name) }}\"\n" +
+				"          operator: Equals\n" +
+				"          value: a"
+	case NoOperator:
+		return "NoOperator",
+			"Occurs when an operator is not known, or is a deprecated one in a\n" +
+				"form that has no native equivalent.\n" +
+				"\n" +
+				"Use AnyIn, AllIn, AnyNotIn or AllNotIn.",
+			"validate:\n" +
+				"  deny:\n" +
+				"    conditions:\n" +
+				"      all:\n" +
+				"        - key: \"{{ request.object.metadata.name }}\"\n" +
+				"          operator: In\n" +
+				"          value: \"{{ request.object.metadata.namespace }}\""
+	case OutsideData:
+		return "OutsideData",
+			"Occurs when a rule reads what the API server never hands to CEL:\n" +
+				"the answer of an API call, an image registry, a global context entry.",
+			"context:\n" +
+				"  - name: quota\n" +
+				"    apiCall:\n" +
+				"      urlPath: /api/v1/resourcequotas\n" +
+				"validate:\n" +
+				"  deny:\n" +
+				"    conditions:\n" +
+				"      all:\n" +
+				"        - key: \"{{ quota.items }}\"\n" +
+				"          operator: Equals\n" +
+				"          value: a"
+	case Roles:
+		return "Roles",
+			"Occurs when a rule matches by roles or cluster roles. Finding them takes\n" +
+				"reading RBAC objects.\n" +
+				"\n" +
+				"Match by subjects instead.",
+			"match:\n" +
+				"  any:\n" +
+				"    - resources:\n" +
+				"        kinds: [Pod]\n" +
+				"      clusterRoles: [cluster-admin]"
+	case PatternVariable:
+		return "PatternVariable",
+			"Occurs when a pattern holds a variable of the request: its\n" +
+				"operators and wildcards are known only at run time.\n" +
+				"\n" +
+				"Write the comparison as a condition of a deny rule.",
+			"validate:\n" +
+				"  pattern:\n" +
+				"    metadata:\n" +
+				"      name: \"{{ request.namespace }}-*\""
+	case NoKinds:
+		return "NoKinds",
+			"Occurs when a filter of the match block has no kinds.",
+			"match:\n" +
+				"  any:\n" +
+				"    - resources:\n" +
+				"        namespaces: [default]"
+	case Manifests:
+		return "Manifests",
+			"Occurs when a rule verifies signed manifests.",
+			"validate:\n" +
+				"  manifests:\n" +
+				"    attestors:\n" +
+				"      - entries:\n" +
+				"          - keys:\n" +
+				"              publicKeys: k8s://default/key"
+	case OtherRule:
+		return "OtherRule",
+			"Occurs when a rule mutates, generates or verifies images.",
+			"mutate:\n" +
+				"  patchStrategicMerge:\n" +
+				"    metadata:\n" +
+				"      labels:\n" +
+				"        a: b"
+	case BackgroundOnly:
+		return "BackgroundOnly",
+			"Occurs when a policy has admission: false. Nothing judges its\n" +
+				"rules when objects are written, before the translation and after it.",
+			"apiVersion: kyverno.io/v1\n" +
+				"kind: ClusterPolicy\n" +
+				"metadata:\n" +
+				"  name: example\n" +
+				"spec:\n" +
+				"  admission: false\n" +
+				"  rules:\n" +
+				"    - name: example\n" +
+				"      match:\n" +
+				"        any:\n" +
+				"          - resources:\n" +
+				"              kinds: [Pod]\n" +
+				"      validate:\n" +
+				"        pattern:\n" +
+				"          metadata:\n" +
+				"            name: a"
+	case NoBody:
+		return "NoBody",
+			"Occurs when a rule does nothing that kvap knows.",
+			""
+	case ApplyOne:
+		return "ApplyOne",
+			"Occurs when applyRules: One makes a rule depend on the verdict of\n" +
+				"those before it.\n" +
+				"\n" +
+				"Split the policy where the rules exclude each other by their match blocks.",
+			"apiVersion: kyverno.io/v1\n" +
+				"kind: ClusterPolicy\n" +
+				"metadata:\n" +
+				"  name: example\n" +
+				"spec:\n" +
+				"  applyRules: One\n" +
+				"  rules:\n" +
+				"    - name: a\n" +
+				"      match:\n" +
+				"        any:\n" +
+				"          - resources:\n" +
+				"              kinds: [Pod]\n" +
+				"      validate:\n" +
+				"        pattern:\n" +
+				"          metadata:\n" +
+				"            name: a\n" +
+				"    - name: b\n" +
+				"      match:\n" +
+				"        any:\n" +
+				"          - resources:\n" +
+				"              kinds: [Pod]\n" +
+				"      validate:\n" +
+				"        pattern:\n" +
+				"          metadata:\n" +
+				"            name: b"
+	case NeedsNewer:
+		return "NeedsNewer",
+			"Occurs when the CEL of the release lacks a function that a newer one has.\n" +
+				"\n" +
+				"Choose a newer release with --kubernetes-version, if the cluster has it.",
+			""
+	case InvalidRule:
+		return "InvalidRule",
+			"Occurs when a rule could not be read, so that nothing judges it.\n" +
+				"\n" +
+				"Correct the rule; the 1xx diagnostics of the same place say how.",
+			""
+	case WildcardKey:
+		return "WildcardKey",
+			"Occurs when a pattern has a wildcard in a key of labels or\n" +
+				"annotations. Kyverno takes an arbitrary one of the keys that match; here some\n" +
+				"matching key must satisfy the pattern, and under a negation none may match.",
+			"validate:\n" +
+				"  pattern:\n" +
+				"    metadata:\n" +
+				"      labels:\n" +
+				"        corp/*: \"?*\""
+	case GuessedResource:
+		return "GuessedResource",
+			"Occurs when a kind is not built in and its definition is not\n" +
+				"given, so that the name of its resource is the English plural.\n" +
+				"\n" +
+				"Give the definition with --crds.",
+			"match:\n" +
+				"  any:\n" +
+				"    - resources:\n" +
+				"        kinds: [Widget]"
+	case MessageVariable:
+		return "MessageVariable",
+			"Occurs when a variable of the message has no native form. The\n" +
+				"message shows it as it is written; the verdict is the same.",
+			"validate:\n" +
+				"  message: \"refused {{ base64_encode(request.object.metadata.name) }}\"\n" +
+				"  pattern:\n" +
+				"    metadata:\n" +
+				"      name: a"
+	case ASCIICase:
+		return "ASCIICase",
+			"Occurs when to_upper or to_lower meets letters beyond ASCII, which\n" +
+				"CEL leaves as they are.",
+			"validate:\n" +
+				"  deny:\n" +
+				"    conditions:\n" +
+				"      all:\n" +
+				"        - key: \"{{ to_upper(request.object.metadata.name) }}\"\n" +
+				"          operator: Equals\n" +
+				"          value: A"
+	case TextEquality:
+		return "TextEquality",
+			"Occurs when two values of the request are compared with Equals.\n" +
+				"They are compared as texts, where Kyverno reads them as quantities, durations\n" +
+				"or wildcards if they look like that.",
+			"validate:\n" +
+				"  deny:\n" +
+				"    conditions:\n" +
+				"      all:\n" +
+				"        - key: \"{{ request.object.metadata.name }}\"\n" +
+				"          operator: Equals\n" +
+				"          value: \"{{ request.object.spec.nodeName || '' }}\""
+	case TextForm:
+		return "TextForm",
+			"Occurs when a value that may be a list or a map stands inside a text.",
+			""
+	case OverrideBoth:
+		return "OverrideBoth",
+			"Occurs when an action override has namespaces and a selector.\n" +
+				"Kyverno joins them by OR in one place and by AND in another; here it is AND.",
+			"validate:\n" +
+				"  failureActionOverrides:\n" +
+				"    - action: Enforce\n" +
+				"      namespaces: [prod]\n" +
+				"      namespaceSelector:\n" +
+				"        matchLabels:\n" +
+				"          env: prod\n" +
+				"  pattern:\n" +
+				"    metadata:\n" +
+				"      name: a"
+	case ConfigMapParams:
+		return "ConfigMapParams",
+			"Occurs when a policy reads a ConfigMap as its params. Up to\n" +
+				"Kubernetes 1.37 the API server stops following ConfigMaps for policies once no\n" +
+				"binding has used one for a second, until it is restarted.\n" +
+				"\n" +
+				"Keep one binding that uses a ConfigMap at all times, or use --params kvap.",
+			""
+	case IgnoredAnchor:
+		return "IgnoredAnchor",
+			"Occurs when a pattern has a conditional or existence anchor and\n" +
+				"errors are ignored. Where the anchor's key is nowhere in the object, Kyverno\n" +
+				"calls a violation an error and admits it; here it is a violation.",
+			""
 	case ExpressionTooLong:
 		return "ExpressionTooLong",
 			"Occurs when an expression is longer than the API server takes.",

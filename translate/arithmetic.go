@@ -1,0 +1,75 @@
+package translate
+
+import (
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/schema"
+)
+
+// arithmetic lowers add, subtract, multiply and divide for the operands whose
+// kind is known when compiling: numbers, and texts that are quantities.
+func (l *lowering) arithmetic(name string, a, b jval) jval {
+	x, xk := l.operand(a)
+	y, yk := l.operand(b)
+	number := func(v cel.Value) jval { return valOf(at(v, &schema.Type{Kind: schema.Number})) }
+	switch {
+	case name == "divide" && xk == quantityOperand && yk == quantityOperand:
+		// a zero divisor is an error to Kyverno, where CEL gives infinity
+		zero := y.Call("sign").Eq(cel.Int(0))
+		quotient := x.Call("asApproximateFloat").Binary("/", y.Call("asApproximateFloat"))
+		return number(cel.Cond(zero, cel.Int(1).Binary("/", cel.Int(0)), quotient))
+	case xk == numberOperand && yk == numberOperand && name != "divide":
+		op := map[string]string{"add": "+", "subtract": "-", "multiply": "*"}[name]
+		return intOf(x.Binary(op, y))
+	case xk == quantityOperand && yk == quantityOperand && (name == "add" || name == "subtract"):
+		op := map[string]string{"add": "add", "subtract": "sub"}[name]
+		return jval{form: valForm, v: at(x.Call(op, y), &schema.Type{Kind: schema.Any}), hint: "quantity"}
+	}
+	panic(l.refuse(diag.NoFunction, "the function %s of these operands has no native form", name))
+}
+
+type operandKind int
+
+const (
+	noOperand operandKind = iota
+	numberOperand
+	quantityOperand
+)
+
+// operand is an operand and its kind. A text that may also be a duration, or
+// neither, is an error in Kyverno or another kind of arithmetic; quantity() errs
+// on all of those.
+func (l *lowering) operand(j jval) (cel.Value, operandKind) {
+	if j.form == litForm {
+		switch v := j.lit.(type) {
+		case float64:
+			if v == float64(int64(v)) {
+				return cel.Int(int64(v)), numberOperand
+			}
+		case string:
+			if _, ok := parseQuantity(v); ok {
+				return cel.Func("quantity", cel.String(v)), quantityOperand
+			}
+		}
+		return cel.Value{}, noOperand
+	}
+	if j.form == choiceForm {
+		a, ok := l.expr(j)
+		t := j.typ()
+		if !ok || kindOf(t) != schema.String {
+			return cel.Value{}, noOperand
+		}
+		return cel.Func("quantity", a), quantityOperand
+	}
+	v, ok := l.expr(j)
+	if !ok {
+		return v, noOperand
+	}
+	switch {
+	case kindOf(j.typ()) == schema.Int:
+		return v, numberOperand
+	case kindOf(j.typ()) == schema.String:
+		return cel.Func("quantity", v), quantityOperand
+	}
+	return v, noOperand
+}

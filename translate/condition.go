@@ -1,0 +1,437 @@
+package translate
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/schema"
+)
+
+// conditions is the truth of preconditions or of a deny: all of All and, where
+// there is an Any, some of Any. Kyverno takes them in order and stops where one
+// decides; an error before that is an error of the rule. && and || would let a
+// later condition hide it, so a condition that may err becomes a ternary.
+func (l *lowering) conditions(c *policy.Conditions) truthValue {
+	if c == nil {
+		return truthValue{b: cel.True()}
+	}
+	some := truthValue{b: cel.True()}
+	if c.Any != nil {
+		some = truthValue{b: cel.False()}
+		for i := len(c.Any) - 1; i >= 0; i-- {
+			some = l.condition(c.Any[i]).orElse(some)
+		}
+	}
+	every := truthValue{b: cel.True()}
+	for i := len(c.All) - 1; i >= 0; i-- {
+		every = l.condition(c.All[i]).andThen(every)
+	}
+	// both parts are always evaluated, so an error of either is one of the whole
+	if every.errs && !some.b.IsTrue() {
+		return truthValue{cel.CondBool(every.b, some.b, cel.And(some.b, cel.False())), true}
+	}
+	return some.andThen(every)
+}
+
+// A truthValue is a condition, and whether evaluating it may be an error.
+type truthValue struct {
+	b    cel.Bool
+	errs bool
+}
+
+// orElse is t || u, strict in t.
+func (t truthValue) orElse(u truthValue) truthValue {
+	errs := t.errs || u.errs
+	if !t.errs || u.b.IsFalse() {
+		return truthValue{cel.Or(t.b, u.b), errs}
+	}
+	return truthValue{cel.CondBool(t.b, cel.True(), u.b), errs}
+}
+
+// andThen is t && u, strict in t.
+func (t truthValue) andThen(u truthValue) truthValue {
+	errs := t.errs || u.errs
+	if !t.errs || u.b.IsTrue() {
+		return truthValue{cel.And(t.b, u.b), errs}
+	}
+	return truthValue{cel.CondBool(t.b, u.b, cel.False()), errs}
+}
+
+// implies is !t || u, strict in t.
+func (t truthValue) implies(u truthValue) truthValue {
+	errs := t.errs || u.errs
+	if !t.errs || u.b.IsFalse() && !u.errs {
+		return truthValue{cel.Implies(t.b, u.b), errs}
+	}
+	return truthValue{cel.CondBool(t.b, u.b, cel.True()), errs}
+}
+
+func (t truthValue) not() truthValue { return truthValue{cel.Not(t.b), t.errs} }
+
+// effect runs build and says whether what it built may be an error.
+func (l *lowering) effect(build func() cel.Bool) truthValue {
+	saved := l.errs
+	l.errs = false
+	b := build()
+	errs := l.errs
+	l.errs = saved || errs
+	return truthValue{b, errs && !b.IsTrue() && !b.IsFalse()}
+}
+
+// condition is one comparison.
+func (l *lowering) condition(c *policy.Condition) truthValue {
+	return l.effect(func() cel.Bool {
+		key, value := l.node(c.Key), l.node(c.Value)
+		l.at(c.Pos)
+		return l.compareCondition(strings.ToLower(c.Operator), c.Operator, key, value)
+	})
+}
+
+func (l *lowering) compareCondition(op, exact string, key, value jval) cel.Bool {
+	if value.form == choiceForm {
+		return cel.CondBool(value.c, l.compareCondition(op, exact, key, *value.then), l.compareCondition(op, exact, key, *value.els))
+	}
+	switch op {
+	case "equal", "equals":
+		return l.conditionEquals(key, value)
+	case "notequal", "notequals":
+		return l.negated(key, func(k jval) cel.Bool { return l.conditionEquals(k, value) }, value)
+	case "anyin", "allin", "anynotin", "allnotin":
+		return l.membership(op, key, value)
+	case "in", "notin":
+		return l.oldMembership(op, key, value)
+	case "greaterthan", "greaterthanorequals", "lessthan", "lessthanorequals":
+		if !knownOrder(exact) {
+			return cel.False()
+		}
+		return l.conditionOrder(orderSign(op), key, value)
+	case "durationgreaterthan", "durationgreaterthanorequals", "durationlessthan", "durationlessthanorequals":
+		if !knownOrder(exact) {
+			return cel.False()
+		}
+		return l.durationOrder(orderSign(strings.TrimPrefix(op, "duration")), key, value)
+	}
+	panic(l.refuse(diag.NoOperator, "the operator %s is not known", exact))
+}
+
+// knownOrder tells whether an ordering operator is spelled exactly; otherwise it
+// is never true.
+func knownOrder(op string) bool {
+	switch strings.TrimPrefix(op, "Duration") {
+	case "GreaterThan", "GreaterThanOrEquals", "LessThan", "LessThanOrEquals":
+		return true
+	}
+	return false
+}
+
+func orderSign(op string) string {
+	switch op {
+	case "greaterthan":
+		return ">"
+	case "greaterthanorequals":
+		return ">="
+	case "lessthan":
+		return "<"
+	}
+	return "<="
+}
+
+// negated is the negation of an operator, except that a null key is false too.
+func (l *lowering) negated(key jval, positive func(jval) cel.Bool, value jval) cel.Bool {
+	return l.holds(key, true, pred{
+		lit: func(v any) cel.Bool {
+			if v == nil {
+				return cel.False()
+			}
+			return cel.Not(positive(litOf(v)))
+		},
+		value: func(x cel.Value, t *schema.Type) cel.Bool {
+			p := cel.Not(positive(valOf(at(x, t))))
+			if kindOf(t) == schema.Any {
+				return cel.And(cel.Not(isNull(x)), p)
+			}
+			return p
+		},
+		stream:  func(s stream) cel.Bool { return cel.Not(positive(streamOf(presentStream{s}))) },
+		neutral: neutralsOf(value),
+	})
+}
+
+// presentStream is a stream whose source is known to be there.
+type presentStream struct{ stream }
+
+func (presentStream) null() cel.Bool { return cel.False() }
+
+// neutralsOf are literals near a value, candidates to stand in for a missing key.
+func neutralsOf(value jval) func(*schema.Type) []any {
+	if value.form != litForm {
+		return nil
+	}
+	return func(t *schema.Type) []any {
+		var out []any
+		add := func(v any) {
+			switch v := v.(type) {
+			case string:
+				if kindOf(t) == schema.String && !isWild(v) {
+					out = append(out, v)
+				}
+			case float64:
+				if kindOf(t) == schema.Int && v == float64(int64(v)) {
+					out = append(out, int64(v), int64(v)+1)
+				}
+			}
+		}
+		add(value.lit)
+		if list, ok := value.lit.([]any); ok {
+			for _, v := range list {
+				add(v)
+			}
+		}
+		return out
+	}
+}
+
+// conditionEquals is Equals.
+func (l *lowering) conditionEquals(key, value jval) cel.Bool {
+	if value.form != litForm {
+		return l.equalsVariable(key, value)
+	}
+	want := value.lit
+	return l.holds(key, true, pred{
+		lit: func(v any) cel.Bool { return cel.Lit(literalEquals(v, want)) },
+		value: func(x cel.Value, t *schema.Type) cel.Bool {
+			return l.equalsLiteral(x, t, want)
+		},
+		stream:  func(s stream) cel.Bool { return l.streamEquals(s, want) },
+		neutral: neutralsOf(value),
+	})
+}
+
+// equalsLiteral is Equals of a value that is there.
+func (l *lowering) equalsLiteral(x cel.Value, t *schema.Type, want any) cel.Bool {
+	switch kindOf(t) {
+	case schema.Bool:
+		b, ok := want.(bool)
+		return cel.And(cel.Lit(ok), x.Eq(cel.Lit(b).Value))
+	case schema.Int, schema.Number:
+		f, ok := equalNumber(want)
+		if !ok {
+			return cel.False()
+		}
+		return l.equalsNumber(x, f)
+	case schema.String:
+		return l.equalsString(x, want)
+	case schema.IntOrString:
+		return l.perType(x, want)
+	case schema.Any:
+		return l.perType(x, want)
+	case schema.List:
+		w, ok := l.literalTree(want)
+		if _, isList := want.([]any); !isList || !ok {
+			return cel.False()
+		}
+		return x.Eq(w)
+	}
+	m, isMap := want.(map[string]any)
+	if !isMap {
+		return cel.False()
+	}
+	w, ok := l.literalTree(m)
+	if !ok {
+		panic(l.unsupported("this comparison with a map"))
+	}
+	return dyn(x).Eq(w)
+}
+
+// perType dispatches Equals at run time.
+func (l *lowering) perType(x cel.Value, want any) cel.Bool {
+	switch w := want.(type) {
+	case bool:
+		return x.Eq(cel.Lit(w).Value)
+	case float64:
+		number := l.equalsNumber(x, w)
+		return cel.Or(number, cel.And(isString(x), l.equalsString(x, want)))
+	case string:
+		alts := []cel.Bool{}
+		if !isWild(w) && !numeric(w) {
+			alts = append(alts, x.Eq(cel.String(w)))
+		} else {
+			alts = append(alts, cel.And(isString(x), l.equalsString(x, want)))
+		}
+		if f, ok := equalNumber(want); ok {
+			alts = append(alts, l.equalsNumber(x, f))
+		}
+		return cel.Or(alts...)
+	case nil:
+		return cel.False()
+	}
+	tree, ok := l.literalTree(want)
+	if !ok {
+		panic(l.unsupported("this comparison"))
+	}
+	return x.Eq(tree)
+}
+
+func (l *lowering) equalsNumber(x cel.Value, f float64) cel.Bool {
+	if f == float64(int64(f)) {
+		return x.Eq(cel.Int(int64(f)))
+	}
+	return x.Eq(cel.Double(f))
+}
+
+// equalNumber is the number that a numeric key must be to equal v.
+func equalNumber(v any) (float64, bool) {
+	switch v := v.(type) {
+	case float64:
+		return v, true
+	case string:
+		return parseNumber(v)
+	}
+	return 0, false
+}
+
+// equalsString is Equals of a string key.
+func (l *lowering) equalsString(x cel.Value, want any) cel.Bool {
+	switch w := want.(type) {
+	case float64:
+		// a duration key equals a number of seconds; "0" is no duration here
+		return cel.And(isDuration(x), cel.Not(isZeroText(x)),
+			cel.Func("duration", x).Eq(cel.Func("duration", cel.String(seconds(w)))))
+	case string:
+		return l.equalsText(x, w)
+	}
+	return cel.False()
+}
+
+// isZeroText is: a text that Go reads as the duration 0 and Kyverno as none.
+func isZeroText(x cel.Value) cel.Bool { return x.Eq(cel.String("0")) }
+
+func seconds(f float64) string { return numberText(float64(int64(f))) + "s" }
+
+// equalsText: durations compare as durations, then a key that is a quantity
+// compares as one or not at all, then the value is a wildcard.
+func (l *lowering) equalsText(x cel.Value, want string) cel.Bool {
+	dur := isNonzeroDuration(want)
+	_, qty := parseQuantity(want)
+	switch {
+	case dur && qty: // "5m"
+		byDuration := cel.And(isDuration(x), cel.Not(isZeroText(x)))
+		return cel.Or(
+			cel.And(byDuration, compareDuration(x, "==", want)),
+			cel.And(cel.Not(byDuration), isQuantity(x), compareQuantity(x, "==", want)))
+	case dur:
+		return cel.And(isDuration(x), cel.Not(isZeroText(x)), compareDuration(x, "==", want))
+	case qty:
+		return cel.And(isQuantity(x), compareQuantity(x, "==", want))
+	case isWild(want): // a key that is a quantity matches no wildcard
+		return cel.And(wild(x, want), notQuantity(x, want))
+	}
+	return x.Eq(cel.String(want))
+}
+
+// notQuantity is: x, which matches the wildcard, is no quantity; literally true
+// where the wildcard's own letters rule that out.
+func notQuantity(x cel.Value, wildcard string) cel.Bool {
+	for _, r := range wildcard {
+		if r != '*' && r != '?' && !strings.ContainsRune("0123456789.+-eEnumkMGTPiKE", r) {
+			return cel.True()
+		}
+	}
+	return cel.Not(isQuantity(x))
+}
+
+func isNonzeroDuration(s string) bool {
+	_, ok := parseDuration(s)
+	return ok && s != "0"
+}
+
+// literalEquals is Equals of two literals.
+func literalEquals(key, value any) bool {
+	switch k := key.(type) {
+	case bool:
+		return key == value
+	case float64:
+		f, ok := equalNumber(value)
+		return ok && f == k
+	case int64:
+		f, ok := equalNumber(value)
+		return ok && f == float64(k)
+	case string:
+		switch v := value.(type) {
+		case float64:
+			if d, ok := parseDuration(k); ok && k != "0" {
+				return d.Seconds() == float64(int64(v))
+			}
+		case string:
+			if isNonzeroDuration(k) && isNonzeroDuration(v) {
+				c, _ := compareTexts(k, v)
+				return c == 0
+			}
+			if q, ok := parseQuantity(k); ok {
+				r, ok := parseQuantity(v)
+				return ok && q.Cmp(r) == 0
+			}
+			return wildMatch(v, k)
+		}
+		return false
+	case nil:
+		return false
+	}
+	return sameLiteral(key, value) && value != nil
+}
+
+// equalsVariable is Equals where the value is of the request too. Text of the
+// request is no pattern.
+func (l *lowering) equalsVariable(key, value jval) cel.Bool {
+	if s, ok := l.sortedPair(key, value); ok {
+		return s
+	}
+	if key.form == choiceForm {
+		return cel.CondBool(key.c, l.equalsVariable(*key.then, value), l.equalsVariable(*key.els, value))
+	}
+	if key.form == litForm && key.lit == nil {
+		return cel.False()
+	}
+	k, ok := l.expr(key)
+	v, ok2 := l.expr(value)
+	if !ok || !ok2 {
+		panic(l.unsupported("this comparison of two values"))
+	}
+	kt, vt := kindOf(key.typ()), kindOf(value.typ())
+	switch {
+	case kt == schema.String && vt == schema.String:
+		l.note(diag.TextEquality, "two values of the request are compared as texts; Kyverno reads them as quantities, durations or wildcards where it can")
+		return k.Eq(v)
+	case kt == vt && kt != schema.Any:
+		return k.Eq(v)
+	case numericKind(key.typ()) && numericKind(value.typ()):
+		return k.Eq(v)
+	}
+	panic(l.unsupported("this comparison of two values"))
+}
+
+// sortedPair compares two sorted lists.
+func (l *lowering) sortedPair(key, value jval) (cel.Bool, bool) {
+	if key.form != streamForm || value.form != streamForm {
+		return cel.Bool{}, false
+	}
+	a, ok := key.s.(sortedStream)
+	b, ok2 := value.s.(sortedStream)
+	if !ok || !ok2 {
+		return cel.Bool{}, false
+	}
+	return l.sameElements(a.stream, b.stream), true
+}
+
+// jsonStrings reads a text that is a JSON list of strings. valid tells whether it
+// is JSON at all.
+func jsonStrings(s string) (list []string, isList, valid bool) {
+	if !json.Valid([]byte(s)) {
+		return nil, false, false
+	}
+	err := json.Unmarshal([]byte(s), &list)
+	return list, err == nil && strings.HasPrefix(strings.TrimSpace(s), "["), true
+}

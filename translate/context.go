@@ -1,0 +1,165 @@
+package translate
+
+import (
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/jmespath"
+	"github.com/kvap/kvap/policy"
+)
+
+// A contextVar is a context entry. It is lowered where it is used: what is never
+// used has no errors, in Kyverno and here.
+type contextVar struct {
+	entry *policy.ContextEntry
+	outer map[string]*contextVar // the entries that it may use: those before it
+}
+
+// contextOf is the context that entries give on top of the outer one.
+func contextOf(entries []*policy.ContextEntry, outer map[string]*contextVar) map[string]*contextVar {
+	if len(entries) == 0 {
+		return outer
+	}
+	all := map[string]*contextVar{}
+	for k, v := range outer {
+		all[k] = v
+	}
+	for _, e := range entries {
+		before := make(map[string]*contextVar, len(all))
+		for k, v := range all {
+			before[k] = v
+		}
+		all[e.Name] = &contextVar{entry: e, outer: before}
+	}
+	return all
+}
+
+// contextValue is the value of an entry.
+func (l *lowering) contextValue(v *contextVar) jval {
+	saved := l.context
+	l.context = v.outer
+	pos := l.pos
+	defer func() { l.context, l.pos = saved, pos }()
+	e := v.entry
+	l.at(e.Pos)
+	switch {
+	case e.Variable != nil:
+		return l.variableEntry(e.Variable)
+	case e.ConfigMap != nil:
+		return l.configMap(e)
+	case e.APICall != nil:
+		return l.apiCall(e)
+	case e.ImageRegistry != nil:
+		panic(l.refuse(diag.OutsideData, "the data of an image is in a registry"))
+	case e.GlobalReference != nil:
+		panic(l.refuse(diag.OutsideData, "global context entries are outside the request"))
+	}
+	panic(l.unsupported("this context entry"))
+}
+
+// variableEntry is a variable: its value, what a JMESPath expression gives, or
+// the default where that is null or an error.
+func (l *lowering) variableEntry(v *policy.VariableEntry) jval {
+	var out jval
+	switch {
+	case v.Value != nil && v.JMESPath == nil:
+		out = l.node(v.Value)
+	case v.Value != nil:
+		value := l.node(v.Value)
+		// null is an error here even with a default
+		out = required(value.over(func(j jval) jval { return l.eval(l.path(*v.JMESPath), &j) }))
+		if v.Default == nil || !l.mayBeMissing(out) {
+			return out
+		}
+		panic(l.unsupported("a variable with a value, a jmesPath and a default"))
+	case v.JMESPath != nil:
+		saved := l.deleteRewrite
+		l.deleteRewrite = false // the path is no {{ }}
+		out = l.eval(l.path(*v.JMESPath), nil)
+		l.deleteRewrite = saved
+	default:
+		return l.node(v.Default)
+	}
+	if v.Default == nil || v.Default.Kind == policy.Null {
+		return required(out)
+	}
+	def := l.node(v.Default)
+	out = out.softly()
+	return out.over(func(j jval) jval { return choice(l.present(j), j.settled(), def) })
+}
+
+func (l *lowering) path(t policy.Text) *jmespath.Expr {
+	l.at(t.Pos)
+	s, ok := l.template(l.parseTemplate(t.Value, t.Pos)).lit.(string)
+	if !ok {
+		panic(l.unsupported("a jmesPath with variables"))
+	}
+	e, d := jmespath.Parse(s, t.Pos)
+	if d != nil {
+		panic(refusal{diag.Warnf(d.Pos, diag.NoExpression, "%s; the webhook will judge this rule", d.Message)})
+	}
+	return e
+}
+
+// required is j, an error where it is null too.
+func required(j jval) jval {
+	switch j.form {
+	case litForm:
+		if j.lit == nil {
+			return jval{form: errorForm, hint: "value"}
+		}
+	case valForm:
+		if j.v.never {
+			return jval{form: errorForm, hint: "value"}
+		}
+		guards := make([]guard, len(j.v.guards))
+		for i, g := range j.v.guards {
+			g.shape = false
+			guards[i] = g
+		}
+		j.v.guards = guards
+	case choiceForm:
+		return choice(j.c, required(*j.then), required(*j.els))
+	}
+	return j
+}
+
+func (l *lowering) mayBeMissing(j jval) bool {
+	return j.form != litForm && !l.present(j).IsTrue()
+}
+
+// A paramUse is the params object that a unit reads.
+type paramUse struct {
+	kind, apiVersion, name, namespace string
+}
+
+func (p *paramUse) key() string {
+	if p == nil {
+		return ""
+	}
+	return p.apiVersion + "/" + p.kind + "/" + p.namespace + "/" + p.name
+}
+
+func (l *lowering) configMap(e *policy.ContextEntry) jval {
+	panic(l.refuse(diag.OutsideData, "the ConfigMap %s is outside the request", e.Name))
+}
+
+func (l *lowering) apiCall(e *policy.ContextEntry) jval {
+	panic(l.refuse(diag.OutsideData, "the answer of the API call %s is outside the request", e.Name))
+}
+
+func (l *lowering) images() jval {
+	panic(l.refuse(diag.OutsideData, "images"))
+}
+
+func (l *lowering) podSecurity(p *policy.PodSecurity) cel.Bool {
+	panic(l.refuse(diag.NoExpression, "podSecurity"))
+}
+
+// nativeParts is what a CEL rule brings along besides its verdict.
+type nativeParts struct{}
+
+func (n *nativeParts) key() string { return "" }
+
+func (l *lowering) celRule(r *policy.CELRule, u *unit) truthValue {
+	panic(l.refuse(diag.NoExpression, "cel"))
+}

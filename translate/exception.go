@@ -1,0 +1,40 @@
+package translate
+
+import (
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/policy"
+)
+
+// unlessExcepted is: no PolicyException is about this rule and this object. An
+// exception's conditions that err do not apply, so they are asked for softly.
+func (l *lowering) unlessExcepted() cel.Bool {
+	out := cel.True()
+	for _, e := range l.opts.Exceptions {
+		if !l.excepts(e) || len(e.PodSecurity) > 0 {
+			continue
+		}
+		w := *l
+		w.exception, w.ignoreOps = true, true
+		hit := w.block(e.Match, w.filter)
+		if e.Conditions != nil {
+			hit = cel.And(hit, w.preOfElement(e.Conditions).b)
+		}
+		l.usesNamespace = l.usesNamespace || w.usesNamespace
+		out = cel.And(out, cel.Not(hit))
+	}
+	return out
+}
+
+// excepts tells whether an exception names the rule.
+func (l *lowering) excepts(e *policy.Exception) bool {
+	name := l.policy.Name
+	if l.policy.Namespaced() {
+		name = l.policy.Namespace + "/" + name
+	}
+	for _, ref := range e.Exceptions {
+		if ref.PolicyName == name && anyWild(ref.RuleNames, l.rule.Name) {
+			return true
+		}
+	}
+	return false
+}

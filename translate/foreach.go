@@ -1,0 +1,199 @@
+package translate
+
+import (
+	"strconv"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/jmespath"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/schema"
+)
+
+// forEachAll is: no entry fails. The order of entries only decides which message
+// is reported.
+func (l *lowering) forEachAll(entries []*policy.ForEach, depth int) truthValue {
+	out := truthValue{b: cel.True()}
+	for i := len(entries) - 1; i >= 0; i-- {
+		out = l.forEach(entries[i], depth).andThen(out)
+	}
+	return out
+}
+
+// forEach is: no element fails the entry.
+func (l *lowering) forEach(f *policy.ForEach, depth int) truthValue {
+	l.at(f.List.Pos)
+	e, d := jmespath.Parse(f.List.Value, f.List.Pos)
+	if d != nil {
+		panic(refusal{diag.Warnf(d.Pos, diag.NoExpression, "%s; the webhook will judge this rule", d.Message)})
+	}
+	saved := l.deleteRewrite
+	l.deleteRewrite = false // the list is no {{ }}
+	list := l.eval(e, nil).softly()
+	l.deleteRewrite = saved
+	return l.effectOver(list, func(elem jval) truthValue { return l.element1(f, elem, depth) })
+}
+
+// effectOver is: body holds for every element of a list, for the value itself
+// where it is no list, and for nothing where it is null.
+func (l *lowering) effectOver(list jval, body func(jval) truthValue) truthValue {
+	errs := false
+	run := func(x jval) cel.Bool {
+		t := body(x)
+		errs = errs || t.errs
+		return t.b
+	}
+	var out cel.Bool
+	switch list.form {
+	case choiceForm:
+		a, b := l.effectOver(*list.then, body), l.effectOver(*list.els, body)
+		return truthValue{cel.CondBool(list.c, a.b, b.b), a.errs || b.errs}
+	case litForm:
+		items, ok := list.lit.([]any)
+		if !ok && list.lit != nil {
+			items = []any{list.lit}
+		}
+		out = cel.True()
+		for _, item := range items {
+			if item != nil {
+				out = cel.And(out, run(litOf(item)))
+			}
+		}
+	case streamForm, multiForm:
+		out = l.elements2(list).quantify(l, "all", false, run)
+	case valForm:
+		out = l.overValue(list.v, run)
+	default:
+		out = run(list)
+	}
+	return truthValue{out, errs && !out.IsTrue()}
+}
+
+func (l *lowering) overValue(v val, run func(jval) cel.Bool) cel.Bool {
+	if v.never {
+		return cel.True()
+	}
+	switch v.kind() {
+	case schema.List:
+		return l.elements2(valOf(v)).quantify(l, "all", false, run)
+	case schema.Any:
+		one := v.soft(true, cel.Value{}, func(x cel.Value) cel.Bool {
+			return cel.Or(isList(x), isNull(x), run(dynamicOf(x)))
+		})
+		return cel.And(l.elements2(valOf(v)).quantify(l, "all", false, run), one)
+	}
+	return v.soft(true, cel.Value{}, func(cel.Value) cel.Bool { return run(valOf(v.settled())) })
+}
+
+// element1 is: one element passes or is skipped. An error of its preconditions
+// skips it; any other error is the rule's.
+func (l *lowering) element1(f *policy.ForEach, elem jval, depth int) truthValue {
+	w := *l
+	w.scope = map[string]jval{}
+	for k, v := range l.scope {
+		w.scope[k] = v
+	}
+	w.scope["element"] = elem
+	w.scope["element"+strconv.Itoa(depth)] = elem
+	w.context = contextOf(f.Context, l.context)
+	pre := w.preOfElement(f.Preconditions)
+	holds := w.elementBody(f, elem, depth)
+	l.variables, l.params, l.errs = w.variables, w.params, l.errs || w.errs
+	return pre.implies(holds)
+}
+
+func (l *lowering) elementBody(f *policy.ForEach, elem jval, depth int) truthValue {
+	l.at(f.Pos)
+	switch {
+	case f.Deny != nil:
+		return l.conditionsOf(f.Deny).not()
+	case f.ForEach != nil:
+		return l.inScope(f, elem, func() truthValue { return l.forEachAll(f.ForEach, depth+1) })
+	case f.Pattern != nil:
+		return l.inScope(f, elem, func() truthValue { return l.pattern(f.Pattern) })
+	case f.AnyPattern != nil:
+		return l.inScope(f, elem, func() truthValue { return l.anyPattern(f.AnyPattern) })
+	}
+	return truthValue{b: cel.True()}
+}
+
+// inScope runs build with the element as what patterns look at. By default only
+// maps are; a pattern beside another element looks at the object.
+func (l *lowering) inScope(f *policy.ForEach, elem jval, build func() truthValue) truthValue {
+	as := func(e *jval) truthValue {
+		saved := l.element
+		defer func() { l.element = saved }()
+		if e != nil {
+			l.element = e
+		}
+		return build()
+	}
+	isMapped := false
+	switch kindOf(elem.typ()) {
+	case schema.Object, schema.Map:
+		isMapped = true
+	case schema.Any:
+		if elem.form == valForm {
+			return l.dynamicScope(f, elem, as)
+		}
+		_, isMapped = elem.lit.(map[string]any)
+	}
+	switch {
+	case f.ElementScope != nil && *f.ElementScope && !isMapped:
+		return truthValue{l.failing(jval{hint: "elementScope"}), true}
+	case f.ElementScope != nil && !*f.ElementScope, !isMapped:
+		return as(nil)
+	case elem.form != valForm:
+		panic(l.unsupported("a pattern on an element that is not of the request"))
+	}
+	return as(&elem)
+}
+
+func (l *lowering) dynamicScope(f *policy.ForEach, elem jval, as func(*jval) truthValue) truthValue {
+	if f.ElementScope != nil && !*f.ElementScope {
+		return as(nil)
+	}
+	asMap := valOf(elem.v.settled().asMap())
+	in := as(&asMap)
+	out := truthValue{}
+	if f.ElementScope != nil {
+		out = truthValue{l.failing(jval{hint: "elementScope"}), true}
+	} else {
+		out = as(nil)
+	}
+	return truthValue{cel.CondBool(isMap(elem.v.expr), in.b, out.b), in.errs || out.errs}
+}
+
+// preOfElement is an element's preconditions, false where evaluating them is an
+// error. What may be missing is asked for first, since CEL cannot catch an error.
+func (l *lowering) preOfElement(c *policy.Conditions) truthValue {
+	if c == nil {
+		return truthValue{b: cel.True()}
+	}
+	some := cel.True()
+	if c.Any != nil {
+		some = cel.False()
+		for i := len(c.Any) - 1; i >= 0; i-- {
+			found, b := l.guarded(c.Any[i])
+			some = cel.And(found, cel.Or(b, some))
+		}
+	}
+	every := cel.True()
+	for i := len(c.All) - 1; i >= 0; i-- {
+		found, b := l.guarded(c.All[i])
+		every = cel.And(found, b, every)
+	}
+	return truthValue{b: cel.And(some, every)}
+}
+
+// guarded is a condition and what must be there for it not to err.
+func (l *lowering) guarded(c *policy.Condition) (found, b cel.Bool) {
+	saved, errs := l.found, l.errs
+	defer func() { l.found, l.errs = saved, errs }()
+	l.found, l.errs = &[]cel.Bool{}, false
+	t := l.condition(c)
+	if t.errs {
+		panic(l.unsupported("a precondition of an element that may be an error"))
+	}
+	return cel.And(*l.found...), t.b
+}

@@ -1,0 +1,350 @@
+package translate
+
+import (
+	"slices"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/schema"
+)
+
+// applies is the part of match and exclude that the resource rules do not say,
+// for one target and the operations at hand.
+func (l *lowering) applies() cel.Bool {
+	in := l.block(l.rule.Match, l.filter)
+	if in.IsFalse() || l.rule.Exclude == nil {
+		return in
+	}
+	return cel.And(in, cel.Not(l.block(l.rule.Exclude, l.filter)))
+}
+
+// block is a match or exclude block: the first of any, all and the legacy form
+// that is not empty counts.
+func (l *lowering) block(m *policy.MatchBlock, one func(*policy.Filter) cel.Bool) cel.Bool {
+	switch {
+	case m == nil:
+		return cel.False()
+	case len(m.Any) > 0:
+		alts := make([]cel.Bool, len(m.Any))
+		for i, f := range m.Any {
+			alts[i] = one(f)
+		}
+		return cel.Or(alts...)
+	case len(m.All) > 0:
+		conds := make([]cel.Bool, len(m.All))
+		for i, f := range m.All {
+			conds[i] = one(f)
+		}
+		return cel.And(conds...)
+	case m.Legacy != nil:
+		return one(m.Legacy)
+	}
+	return cel.False()
+}
+
+// filters are the filters of a block that count.
+func filters(m *policy.MatchBlock) []*policy.Filter {
+	switch {
+	case m == nil:
+		return nil
+	case len(m.Any) > 0:
+		return m.Any
+	case len(m.All) > 0:
+		return m.All
+	case m.Legacy != nil:
+		return []*policy.Filter{m.Legacy}
+	}
+	return nil
+}
+
+// filter is one filter. Everything it gives must hold; an empty one matches nothing.
+func (l *lowering) filter(f *policy.Filter) cel.Bool {
+	l.at(f.Pos)
+	if isEmpty(f) {
+		return cel.False()
+	}
+	if len(f.Operations) > 0 && !l.filterOps(f) {
+		return cel.False()
+	}
+	conds := []cel.Bool{}
+	if len(f.Kinds) > 0 {
+		conds = append(conds, l.kinds(f.Kinds))
+	}
+	if conds != nil && cel.And(conds...).IsFalse() {
+		return cel.False()
+	}
+	if f.Name != nil {
+		conds = append(conds, l.names([]policy.Text{*f.Name}))
+	}
+	if len(f.Names) > 0 {
+		conds = append(conds, l.names(f.Names))
+	}
+	if len(f.Namespaces) > 0 {
+		conds = append(conds, l.namespaces(f.Namespaces))
+	}
+	for _, a := range f.Annotations {
+		conds = append(conds, l.pair(l.meta("annotations"), a))
+	}
+	if f.Selector != nil {
+		conds = append(conds, l.selector(l.meta("labels"), f.Selector))
+	}
+	if f.NamespaceSelector != nil {
+		conds = append(conds, l.namespaceSelector(f.NamespaceSelector))
+	}
+	return cel.And(append(conds, l.user(f))...)
+}
+
+func isEmpty(f *policy.Filter) bool {
+	return len(f.Kinds) == 0 && f.Name == nil && len(f.Names) == 0 && len(f.Namespaces) == 0 && len(f.Annotations) == 0 &&
+		f.Selector == nil && f.NamespaceSelector == nil && len(f.Roles) == 0 && len(f.ClusterRoles) == 0 && len(f.Subjects) == 0 &&
+		len(f.Operations) == 0
+}
+
+// filterOps: the walk is for operations that all filters of the rule treat alike.
+func (l *lowering) filterOps(f *policy.Filter) bool {
+	if l.ignoreOps {
+		return true
+	}
+	op := l.ops[0]
+	if l.prior {
+		op = "CREATE"
+	}
+	return slices.Contains(f.Operations, op)
+}
+
+// kinds says of the target whether one of the selectors means it.
+func (l *lowering) kinds(kinds []policy.Text) cel.Bool {
+	var alts []cel.Bool
+	for _, k := range kinds {
+		sel, ok := parseKind(k.Value)
+		if !ok {
+			continue
+		}
+		alts = append(alts, l.kind(sel))
+	}
+	return cel.Or(alts...)
+}
+
+func (l *lowering) kind(sel kindSelector) cel.Bool {
+	t := l.target
+	if t.resource == "*" || t.resource == "*/*" || t.gvk == (schema.GVK{}) && t.parent == (schema.GVK{}) {
+		return l.kindAtRunTime(sel)
+	}
+	if t.guessed {
+		same := wildMatch(sel.kind, t.parent.Kind) && (sel.group == "*" || sel.group == t.parent.Group || t.parent.Group == "") &&
+			(sel.version == "*" || sel.version == t.parent.Version || t.parent.Version == "")
+		return cel.Lit(same && l.subMatches(sel))
+	}
+	gvk := t.parent
+	return cel.Lit(wildMatch(sel.group, gvk.Group) && wildMatch(sel.version, gvk.Version) && wildMatch(sel.kind, gvk.Kind) && l.subMatches(sel))
+}
+
+func (l *lowering) subMatches(sel kindSelector) bool {
+	t := l.target
+	if wildMatch(sel.sub, t.sub) {
+		return true
+	}
+	return t.sub == "ephemeralcontainers" && t.parent == schema.GVK{Version: "v1", Kind: "Pod"}
+}
+
+// kindAtRunTime asks the request for its kind, where the target is a wildcard. The
+// kind of a subresource's body is not the one that Kyverno means.
+func (l *lowering) kindAtRunTime(sel kindSelector) cel.Bool {
+	req := cel.Ident("request")
+	sub := req.Opt("subResource").OrValue(cel.String(""))
+	var conds []cel.Bool
+	if l.target.resource != "*" {
+		conds = append(conds, wild(sub, sel.sub))
+	} else if !wildMatch(sel.sub, "") {
+		return cel.False()
+	}
+	if sel.kind == "*" && sel.group == "*" && sel.version == "*" {
+		return cel.And(conds...)
+	}
+	if l.target.resource != "*" {
+		if sel.kind != "*" {
+			panic(l.unsupported("a kind beside a wildcard that covers subresources"))
+		}
+	}
+	kind := req.Field("kind")
+	return cel.And(append(conds, wild(kind.Field("group"), sel.group), wild(kind.Field("version"), sel.version), wild(kind.Field("kind"), sel.kind))...)
+}
+
+// subject is the object that match looks at: the new one, or on DELETE the old.
+func (l *lowering) subject() jval {
+	if l.object.form == valForm {
+		return l.object
+	}
+	return l.old
+}
+
+func (l *lowering) meta(field string) val {
+	j := l.subject()
+	if j.form != valForm {
+		return val{never: true}
+	}
+	return j.v.field("metadata").field(field)
+}
+
+// names is: the object's name, or the prefix it is generated from, matches.
+func (l *lowering) names(texts []policy.Text) cel.Bool {
+	words := make([]string, len(texts))
+	for i, t := range texts {
+		words[i] = t.Value
+	}
+	name := l.meta("name")
+	if name.never {
+		return cel.False()
+	}
+	return name.soft(false, l.missingName(words), func(x cel.Value) cel.Bool { return inTexts(x, words) })
+}
+
+// missingName stands for the name of an object that has none, where it is no match.
+func (l *lowering) missingName(words []string) cel.Value {
+	if anyWild(words, "") {
+		return cel.Value{}
+	}
+	return cel.String("")
+}
+
+// namespaces is: the object's namespace matches; a Namespace's own name is meant.
+func (l *lowering) namespaces(texts []policy.Text) cel.Bool {
+	words := make([]string, len(texts))
+	for i, t := range texts {
+		words[i] = t.Value
+	}
+	if l.target.gvk == (schema.GVK{Version: "v1", Kind: "Namespace"}) {
+		return l.meta("name").soft(anyWild(words, ""), cel.Value{}, func(x cel.Value) cel.Bool { return inTexts(x, words) })
+	}
+	ns := cel.Ident("request").Field("namespace")
+	switch l.target.scope {
+	case namespaced:
+		return inTexts(ns, words)
+	case cluster:
+		return cel.Lit(anyWild(words, ""))
+	}
+	return inTexts(cel.Ident("request").Opt("namespace").OrValue(cel.String("")), words)
+}
+
+// pair is: some entry of the map matches key and value, both perhaps wildcards.
+func (l *lowering) pair(m val, p policy.Pair) cel.Bool {
+	if m.never {
+		return cel.False()
+	}
+	if isWild(p.Key) {
+		found := l.b.exists(m.settled().expr, "key", func(k cel.Value) cel.Bool {
+			return cel.And(wild(k, p.Key), wild(m.expr.Index(k), p.Value))
+		})
+		return cel.And(m.found(), found)
+	}
+	neutral := cel.String("")
+	if wildMatch(p.Value, "") {
+		neutral = cel.Value{}
+	}
+	return m.field(p.Key).soft(false, neutral, func(x cel.Value) cel.Bool { return wild(x, p.Value) })
+}
+
+// selector is a label selector over the labels of an object.
+func (l *lowering) selector(labels val, s *policy.Selector) cel.Bool {
+	var conds []cel.Bool
+	for _, p := range s.MatchLabels {
+		conds = append(conds, l.pair(labels, p))
+	}
+	for _, e := range s.Expressions {
+		conds = append(conds, l.requirement(labels, e))
+	}
+	return cel.And(conds...)
+}
+
+func (l *lowering) requirement(labels val, e policy.SelectorExpression) cel.Bool {
+	label := labels.field(e.Key)
+	if labels.never {
+		label = val{never: true}
+	}
+	in := func(x cel.Value) cel.Bool { return oneOf(x, e.Values) }
+	switch e.Operator {
+	case "In":
+		if slices.Contains(e.Values, "") {
+			return label.soft(false, cel.Value{}, in)
+		}
+		return label.soft(false, cel.String(""), in)
+	case "NotIn":
+		if slices.Contains(e.Values, "") {
+			return label.soft(true, cel.Value{}, func(x cel.Value) cel.Bool { return cel.Not(in(x)) })
+		}
+		return cel.Not(label.soft(false, cel.String(""), in))
+	case "Exists":
+		return label.soft(false, cel.Value{}, func(cel.Value) cel.Bool { return cel.True() })
+	case "DoesNotExist":
+		return cel.Not(label.soft(false, cel.Value{}, func(cel.Value) cel.Bool { return cel.True() }))
+	}
+	return cel.False() // an invalid selector matches nothing
+}
+
+// namespaceSelector is a selector over the labels of the request's namespace. Of
+// cluster-scoped objects these are empty, and a Namespace never matches.
+func (l *lowering) namespaceSelector(s *policy.Selector) cel.Bool {
+	if l.target.gvk == (schema.GVK{Version: "v1", Kind: "Namespace"}) {
+		return cel.Lit(l.exception)
+	}
+	none := val{never: true}
+	if l.target.scope == cluster {
+		return l.selector(none, s)
+	}
+	l.usesNamespace = true
+	ns := cel.Ident("namespaceObject")
+	meta := ns.Field("metadata")
+	labels := val{expr: meta.Field("labels"), typ: mapOf(stringType()), opt: meta.Opt("labels"), guards: []guard{{cond: meta.Has("labels")}}}
+	has := l.selector(labels, s)
+	if l.target.scope == namespaced && !wildScope(l.target) {
+		return has
+	}
+	empty := l.selector(none, s)
+	l.usesNamespace = true
+	isCluster := ns.Eq(cel.Null())
+	return cel.CondBool(isCluster, empty, has)
+}
+
+func wildScope(t target) bool { return t.resource == "*" || t.resource == "*/*" }
+
+// user is the part of a filter about who asks.
+func (l *lowering) user(f *policy.Filter) cel.Bool {
+	if len(f.Roles) > 0 || len(f.ClusterRoles) > 0 {
+		panic(l.refuse(diag.Roles, "roles and clusterRoles are found by reading RBAC objects, which CEL cannot"))
+	}
+	if len(f.Subjects) == 0 {
+		return cel.True()
+	}
+	if l.prior { // the old object is judged as nobody's
+		return cel.False()
+	}
+	user := cel.Ident("request").Field("userInfo")
+	var alts []cel.Bool
+	for _, s := range f.Subjects {
+		switch s.Kind {
+		case "User":
+			alts = append(alts, wild(user.Field("username"), s.Name))
+		case "ServiceAccount":
+			alts = append(alts, wild(user.Field("username"), "system:serviceaccount:"+s.Namespace+":"+s.Name))
+		case "Group":
+			groups := user.Opt("groups").OrValue(cel.List())
+			alts = append(alts, l.inGroups(groups, s.Name))
+		}
+	}
+	return cel.Or(alts...)
+}
+
+func (l *lowering) inGroups(groups cel.Value, name string) cel.Bool {
+	if !isWild(name) {
+		return cel.String(name).In(groups)
+	}
+	return l.b.exists(groups, "group", func(g cel.Value) cel.Bool { return wild(g, name) })
+}
+
+// matchesUser tells whether a match block looks at who asks.
+func matchesUser(m *policy.MatchBlock) bool {
+	return slices.ContainsFunc(filters(m), func(f *policy.Filter) bool {
+		return len(f.Subjects) > 0 || len(f.Roles) > 0 || len(f.ClusterRoles) > 0
+	})
+}

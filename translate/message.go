@@ -1,0 +1,53 @@
+package translate
+
+import (
+	"strings"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/policy"
+)
+
+// A message is what a violation says: a text, and an expression where the text
+// holds variables.
+type message struct {
+	text string
+	expr *cel.Value
+}
+
+func (m message) key() string {
+	if m.expr == nil {
+		return m.text
+	}
+	return m.text + "\x00" + m.expr.String()
+}
+
+// message lowers the rule's message. A variable in it that has no native form
+// stays as it is written: the verdict does not depend on it.
+func (l *lowering) message(t policy.Text) (m message) {
+	m.text = strings.Join(strings.Fields(t.Value), " ")
+	if m.text == "" {
+		m.text = "rule " + l.rule.Name + " is violated"
+		return m
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			if _, ok := v.(refusal); !ok {
+				panic(v)
+			}
+			l.at(t.Pos)
+			l.note(diag.MessageVariable, "the variables of the message have no native form; it is shown as written")
+			m.expr = nil
+		}
+	}()
+	w := *l
+	w.notes = nil
+	j := w.template(w.parseTemplate(strings.Join(strings.Fields(t.Value), " "), t.Pos))
+	if s, ok := j.lit.(string); ok && j.form == litForm {
+		m.text = s
+		return m
+	}
+	v := w.text(j)
+	m.expr = &v
+	return m
+}

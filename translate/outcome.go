@@ -1,0 +1,113 @@
+package translate
+
+import "github.com/kvap/kvap/cel"
+
+// An outcome is what a pattern says of a value, as steps in Kyverno's order of
+// evaluation. The first step whose condition is false decides: a check fails,
+// a filter skips. When all hold, the pattern is satisfied.
+type outcome []step
+
+type step struct {
+	cond   cel.Bool
+	filter bool
+	// direct tells that a skip here is an anchor's own, not passed on by a nested
+	// map or list: it hides failures of anchors beside it.
+	direct bool
+}
+
+func check(c cel.Bool) outcome {
+	if c.IsTrue() {
+		return nil
+	}
+	return outcome{{cond: c}}
+}
+
+func filter(c cel.Bool, direct bool) outcome {
+	if c.IsTrue() {
+		return nil
+	}
+	return outcome{{cond: c, filter: true, direct: direct}}
+}
+
+// ok is: satisfied.
+func (o outcome) ok() cel.Bool {
+	conds := make([]cel.Bool, len(o))
+	for i, s := range o {
+		conds[i] = s.cond
+	}
+	return cel.And(conds...)
+}
+
+// admitted is: satisfied or skipped.
+func (o outcome) admitted() cel.Bool {
+	return o.fold(func(s step, rest cel.Bool) cel.Bool {
+		if s.filter {
+			return cel.Implies(s.cond, rest)
+		}
+		return cel.And(s.cond, rest)
+	})
+}
+
+// notDirect is: no direct skip.
+func (o outcome) notDirect() cel.Bool {
+	return o.fold(func(s step, rest cel.Bool) cel.Bool {
+		if s.filter && s.direct {
+			return cel.And(s.cond, rest)
+		}
+		return cel.Implies(s.cond, rest)
+	})
+}
+
+func (o outcome) fold(f func(step, cel.Bool) cel.Bool) cel.Bool {
+	rest := cel.True()
+	for i := len(o) - 1; i >= 0; i-- {
+		rest = f(o[i], rest)
+	}
+	return rest
+}
+
+// skips tells whether any step can skip.
+func (o outcome) skips() bool {
+	for _, s := range o {
+		if s.filter {
+			return true
+		}
+	}
+	return false
+}
+
+func (o outcome) skipsDirectly() bool {
+	for _, s := range o {
+		if s.filter && s.direct {
+			return true
+		}
+	}
+	return false
+}
+
+// when makes each step count only where c holds.
+func (o outcome) when(c cel.Bool) outcome {
+	if c.IsTrue() || len(o) == 0 {
+		return o
+	}
+	if !o.skips() {
+		return check(cel.Implies(c, o.ok()))
+	}
+	out := make(outcome, len(o))
+	for i, s := range o {
+		s.cond = cel.Implies(c, s.cond)
+		out[i] = s
+	}
+	return out
+}
+
+// wrapped is the outcome as a parent sees it after a nested map or list has
+// passed its skips on.
+func (o outcome) wrapped() outcome {
+	out := make(outcome, len(o))
+	for i, s := range o {
+		s.direct = false
+		out[i] = s
+	}
+	return out
+}

@@ -1,0 +1,274 @@
+package translate
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/vap"
+)
+
+// A group is the rules that share a policy object: the same action, failure
+// policy and params, and the same text for the same targets.
+type group struct {
+	units   []unit // one per member, of the first target
+	targets []placed
+}
+
+// placed is a target with the operations that a group is about.
+type placed struct {
+	target
+	ops []string
+}
+
+// grouped packs units. First the units of each target and operation are put
+// together by what a policy object has once; then targets and operations whose
+// lists say the same become one group.
+func grouped(units []unit, o *Options) []group {
+	type cell struct {
+		target target
+		op     string
+		units  []unit
+		key    string
+	}
+	var cells []*cell
+	index := map[string]*cell{}
+	for _, u := range units {
+		attrs, text := u.attributes(o), u.rule.Name+"\x00"+u.text()
+		for _, op := range u.ops {
+			key := u.target.key() + "\x00" + op + "\x00" + attrs
+			c := index[key]
+			if c == nil {
+				c = &cell{target: u.target, op: op, key: attrs}
+				index[key] = c
+				cells = append(cells, c)
+			}
+			c.units = append(c.units, u)
+			c.key += "\x01" + text
+		}
+	}
+	var out []group
+	where := map[string]int{}
+	for _, c := range cells {
+		i, ok := where[c.key]
+		if !ok {
+			i = len(out)
+			where[c.key] = i
+			out = append(out, group{units: c.units})
+		}
+		out[i].place(c.target, c.op)
+	}
+	return out
+}
+
+func (g *group) place(t target, op string) {
+	for i := range g.targets {
+		if g.targets[i].key() == t.key() {
+			g.targets[i].ops = append(g.targets[i].ops, op)
+			return
+		}
+	}
+	g.targets = append(g.targets, placed{t, []string{op}})
+}
+
+// attributes are what a policy object and its bindings have once.
+func (u unit) attributes(o *Options) string {
+	parts := []string{string(u.policy.FailurePolicy), string(u.action()), fmt.Sprint(u.overrides()), fmt.Sprint(u.policy.EmitWarning), u.params.key(), u.native.key()}
+	if u.policy.Namespaced() {
+		parts = append(parts, "ns:"+u.policy.Namespace)
+	}
+	for _, c := range u.policy.MatchConditions {
+		parts = append(parts, c.Name, c.Expression)
+	}
+	if o.Pack == PackRule {
+		parts = append(parts, u.rule.Name)
+	}
+	if u.native != nil {
+		parts = append(parts, u.rule.Name)
+	}
+	return strings.Join(parts, "\x02")
+}
+
+func (u unit) action() policy.Action {
+	if a := u.rule.Validate.Action; a != "" {
+		return a
+	}
+	return u.policy.Action
+}
+
+func (u unit) overrides() []policy.ActionOverride {
+	if o := u.rule.Validate.Overrides; len(o) > 0 {
+		return o
+	}
+	return u.policy.Overrides
+}
+
+// drafts makes the policy objects of groups, with names that differ.
+func drafts(gs []group, o *Options) []*vap.Draft {
+	var out []*vap.Draft
+	used := map[string]bool{}
+	for _, g := range gs {
+		d := g.draft(o)
+		d.Base = g.name(used)
+		used[d.Base] = true
+		out = append(out, d)
+	}
+	return out
+}
+
+// name is the policy's name, with as much after it as tells this object from the
+// others of the policy: how the rules were expanded, the kinds, the operations.
+func (g group) name(used map[string]bool) string {
+	u := g.units[0]
+	base := u.policy.Name
+	if u.policy.Namespaced() {
+		base = u.policy.Namespace + "." + base
+	}
+	if len(g.units) == 1 && len(u.policy.Rules) > 1 {
+		base += "-" + strings.ToLower(u.rule.Origin)
+	}
+	if u.rule.Expansion != "" {
+		base += "-" + u.rule.Expansion
+	}
+	name := base
+	for _, extra := range []string{g.kindPart(), g.opPart(), strings.ToLower(u.rule.Origin)} {
+		if !used[name] {
+			return name
+		}
+		if extra != "" {
+			name += "-" + extra
+		}
+	}
+	for i := 2; used[name]; i++ {
+		name = fmt.Sprintf("%s-%d", base, i)
+	}
+	return name
+}
+
+func (g group) kindPart() string {
+	if len(g.targets) != 1 {
+		return ""
+	}
+	r := g.targets[0].resource
+	if strings.Contains(r, "*") {
+		return "all"
+	}
+	return strings.ReplaceAll(strings.ToLower(r), "/", "-")
+}
+
+func (g group) opPart() string {
+	return strings.ToLower(strings.Join(inOrder(g.targets[0].ops), "-"))
+}
+
+// draft is the policy object of a group. What all members share of their match
+// becomes match conditions; the rest guards their validations.
+func (g group) draft(o *Options) *vap.Draft {
+	first := g.units[0]
+	d := &vap.Draft{
+		FailurePolicy: string(first.policy.FailurePolicy),
+		Constraints:   vap.Constraints{Rules: resourceRules(g.targets, first.policy.Namespaced())},
+		Bindings:      bindings(first),
+	}
+	for _, c := range first.policy.MatchConditions {
+		v, err := cel.Parse(c.Expression)
+		if err == nil {
+			d.Conditions = append(d.Conditions, vap.Condition{Pos: c.Pos, Name: c.Name, Expr: v.AsBool()})
+		}
+	}
+	g.conditions(d)
+	for i, u := range g.units {
+		d.Members = append(d.Members, vap.Member{Pos: u.rule.Pos, Policy: memberName(u.policy), Rule: u.rule.Name, Origin: u.rule.Origin})
+		d.Validations = append(d.Validations, g.validation(i, u))
+	}
+	return d
+}
+
+// conditions moves what all members share of match and preconditions to the
+// policy's match conditions. Those cannot read the namespace, nor variables.
+func (g *group) conditions(d *vap.Draft) {
+	shared := func(part func(unit) cel.Bool) bool {
+		first := part(g.units[0]).String()
+		return !slices.ContainsFunc(g.units, func(u unit) bool { return part(u).String() != first })
+	}
+	match := func(u unit) cel.Bool { return u.match }
+	pre := func(u unit) cel.Bool { return u.pre.b }
+	u := g.units[0]
+	if !shared(match) || u.namespace {
+		return
+	}
+	if !u.match.IsTrue() {
+		d.Conditions = append(d.Conditions, vap.Condition{Pos: matchPos(u), Name: "match", Expr: u.match})
+	}
+	g.units = slices.Clone(g.units)
+	for i := range g.units {
+		g.units[i].match = cel.True()
+	}
+	if shared(pre) && !u.pre.b.IsTrue() && len(u.variables) == 0 {
+		d.Conditions = append(d.Conditions, vap.Condition{Pos: u.rule.Preconditions.Pos, Name: "preconditions", Expr: u.pre.b})
+		for i := range g.units {
+			g.units[i].pre = truthValue{b: cel.True()}
+		}
+	}
+}
+
+// validation is one member's check.
+func (g group) validation(i int, u unit) vap.Validation {
+	holds := truthValue{b: u.holds.b, errs: u.holds.errs}
+	if !u.exempt.IsFalse() {
+		holds = holds.orElse(truthValue{u.exempt, true})
+	}
+	guarded := truthValue{b: u.match}.implies(u.pre.implies(holds))
+	v := vap.Validation{Pos: u.rule.Validate.Pos, Member: i, Expr: guarded.b, Message: u.message.text}
+	prefix := ""
+	if len(g.units) > 1 {
+		prefix = "[" + u.rule.Name + "] "
+	}
+	v.Message = prefix + v.Message
+	if u.message.expr != nil {
+		m := *u.message.expr
+		if prefix != "" {
+			m = cel.String(prefix).Plus(m)
+		}
+		v.MessageExpression = &m
+	}
+	return v
+}
+
+// resourceRules says the targets as few rules.
+func resourceRules(ts []placed, bound bool) []vap.ResourceRule {
+	var out []vap.ResourceRule
+	scope := "*"
+	if bound {
+		scope = "Namespaced"
+	}
+	for _, t := range ts {
+		ops := inOrder(t.ops)
+		i := slices.IndexFunc(out, func(q vap.ResourceRule) bool {
+			return q.Groups[0] == t.group && q.Versions[0] == t.version && slices.Equal(q.Operations, ops)
+		})
+		if i >= 0 {
+			out[i].Resources = append(out[i].Resources, t.resource)
+			slices.Sort(out[i].Resources)
+			continue
+		}
+		out = append(out, vap.ResourceRule{Groups: []string{t.group}, Versions: []string{t.version}, Resources: []string{t.resource}, Operations: ops, Scope: scope})
+	}
+	slices.SortStableFunc(out, func(a, b vap.ResourceRule) int {
+		return cmp.Or(strings.Compare(a.Groups[0], b.Groups[0]), strings.Compare(a.Versions[0], b.Versions[0]), strings.Compare(a.Resources[0], b.Resources[0]))
+	})
+	return out
+}
+
+// inOrder are operations in the usual order.
+func inOrder(ops []string) []string {
+	var out []string
+	for _, op := range []string{"CREATE", "UPDATE", "DELETE", "CONNECT"} {
+		if slices.Contains(ops, op) {
+			out = append(out, op)
+		}
+	}
+	return out
+}

@@ -1,0 +1,346 @@
+package translate
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/schema"
+)
+
+// The outcome of a pattern follows the overlay engine step by step
+// (docs/semantics.md, patterns). A missing value is matched as null.
+
+// match says what pattern p finds at v, where v may be missing.
+func (l *lowering) match(v val, p *policy.Node, hint string) outcome {
+	if p.Kind == policy.Map || p.Kind == policy.List {
+		return l.matchOr(v, p, false, hint)
+	}
+	return check(l.scalar(v, p, nullSatisfies(p)))
+}
+
+// matchOr is match with another verdict, ok, for a value that is not there:
+// the equality anchor wants true. The verdict counts for all of v's guards.
+func (l *lowering) matchOr(v val, p *policy.Node, ok bool, hint string) outcome {
+	switch p.Kind {
+	case policy.Map:
+		return l.matchMap(v, p, ok, hint)
+	case policy.List:
+		return l.matchList(v, p, ok, hint)
+	}
+	return check(l.scalar(v, p, ok))
+}
+
+// A metadataPart says how deep below metadata a pattern is: keys of labels and
+// annotations may hold wildcards.
+type metadataPart int
+
+const (
+	elsewhere metadataPart = iota
+	inMetadata
+	inLabels
+)
+
+func partOf(parent metadataPart, key string) metadataPart {
+	switch {
+	case key == "metadata":
+		return inMetadata
+	case parent == inMetadata && (key == "labels" || key == "annotations"):
+		return inLabels
+	}
+	return elsewhere
+}
+
+// matchMap applies the pattern's keys. Where every key says of a missing parent
+// what the parent itself would say, the parent's guards are left to the keys, so
+// that one chain of optional selections reads through all levels.
+func (l *lowering) matchMap(v val, p *policy.Node, ok bool, hint string) outcome {
+	if v.never {
+		return check(cel.Lit(ok))
+	}
+	switch v.kind() {
+	case schema.Object, schema.Map:
+		if v.certain() || l.chains(v, p, ok) {
+			return l.keys(v, p)
+		}
+		if ok {
+			return l.keys(v.settled(), p).when(v.found())
+		}
+		return append(check(v.found()), l.keys(v.settled(), p)...)
+	case schema.Any:
+		o := append(check(isMap(v.expr)), l.keys(v.settled().asMap(), p)...)
+		return l.behind(v, o, ok)
+	}
+	return l.behind(v, check(cel.False()), ok)
+}
+
+// behind puts a val's guards before an outcome of its settled value.
+func (l *lowering) behind(v val, o outcome, ok bool) outcome {
+	if v.certain() {
+		return o
+	}
+	if ok {
+		return o.when(v.found())
+	}
+	return append(check(v.found()), o...)
+}
+
+// chains tells whether all keys of p may take over v's guards.
+func (l *lowering) chains(v val, p *policy.Node, ok bool) bool {
+	if v.opt.IsZero() || len(p.Fields) == 0 {
+		return false
+	}
+	for _, f := range p.Fields {
+		kind, key := splitAnchor(f.Key)
+		child := v.field(key)
+		if child.opt.IsZero() || child.never || isWild(key) {
+			return false
+		}
+		switch {
+		case kind == equality && ok:
+		case kind == plain && !ok && !nullSatisfies(f.Value):
+		default:
+			return false
+		}
+		if f.Value.Kind == policy.Map && !child.dynamic() && !l.chains(child, f.Value, ok) && (ok || len(p.Fields) > 1) {
+			return false
+		}
+	}
+	return true
+}
+
+// keys applies a map pattern's keys in the engine's two phases.
+func (l *lowering) keys(v val, p *policy.Node) outcome {
+	first, second := phases(p)
+	return append(l.anchors(v, first), l.plainKeys(v, second)...)
+}
+
+// phases sorts the keys: anchors in byte order; then the others, those with
+// anchors somewhere below and the global ones in front, in reverse.
+func phases(p *policy.Node) (first, second []policy.Field) {
+	fields := slices.Clone(p.Fields)
+	slices.SortFunc(fields, func(a, b policy.Field) int { return strings.Compare(a.Key, b.Key) })
+	var back []policy.Field
+	for _, f := range fields {
+		switch kind, _ := splitAnchor(f.Key); {
+		case kind == plain && !hasAnchors(f.Value):
+			back = append(back, f)
+		case kind == plain || kind == global:
+			second = append([]policy.Field{f}, second...)
+		default:
+			first = append(first, f)
+		}
+	}
+	return first, append(second, back...)
+}
+
+func hasAnchors(n *policy.Node) bool {
+	for _, item := range n.Items {
+		if hasAnchors(item) {
+			return true
+		}
+	}
+	for _, f := range n.Fields {
+		if kind, _ := splitAnchor(f.Key); kind != plain || hasAnchors(f.Value) {
+			return true
+		}
+	}
+	return false
+}
+
+// anchors is phase one. Conditional anchors sort first, and a mismatch of one
+// skips the map whatever the others say. A skip that an equality anchor passes
+// on counts only when no anchor of this map applied.
+func (l *lowering) anchors(v val, fields []policy.Field) outcome {
+	var out outcome
+	var skippable []cel.Bool // what must hold for the equality anchors that can skip to apply
+	applied := false         // some anchor applies whenever phase one does not fail
+	for _, f := range fields {
+		kind, key := splitAnchor(f.Key)
+		switch kind {
+		case conditional:
+			out = append(out, filter(l.conditional(v, key, f.Value), false)...)
+			applied = true
+		case negation:
+			out = append(out, check(l.negation(v, key))...)
+			applied = true
+		case existence:
+			out = append(out, check(l.existence(v, key, f.Value))...)
+			applied = true
+		case equality:
+			o := l.equality(v, key, f.Value)
+			if !o.skips() {
+				out = append(out, o...)
+				applied = true
+				continue
+			}
+			out = append(out, check(o.admitted())...)
+			if o.skipsDirectly() {
+				out = append(out, filter(o.notDirect(), false)...)
+			}
+			skippable = append(skippable, o.ok())
+		}
+	}
+	if len(skippable) > 0 && !applied {
+		out = append(out, filter(cel.Or(skippable...), false)...)
+	}
+	return out
+}
+
+// plainKeys is phase two.
+func (l *lowering) plainKeys(v val, fields []policy.Field) outcome {
+	var out outcome
+	for _, f := range fields {
+		kind, key := splitAnchor(f.Key)
+		switch {
+		case kind == global:
+			o := l.matchOr(v.field(key), f.Value, true, key)
+			out = append(out, filter(o.ok(), true)...)
+		case isWild(key) && v.part == inLabels:
+			out = append(out, check(l.wildKey(v, key, f.Value))...)
+		case f.Value.Kind == policy.String && f.Value.Str == "*":
+			out = append(out, check(l.nonNull(v.field(key)))...)
+		default:
+			out = append(out, l.match(v.field(key), f.Value, key)...)
+		}
+	}
+	return out
+}
+
+func (l *lowering) nonNull(v val) cel.Bool {
+	if v.dynamic() {
+		return cel.And(v.found(), cel.Not(isNull(v.expr)))
+	}
+	return v.found()
+}
+
+// conditional is: the key is there and its value satisfies p.
+func (l *lowering) conditional(v val, key string, p *policy.Node) cel.Bool {
+	if isWild(key) && v.part == inLabels {
+		return l.wildKey(v, key, p)
+	}
+	child := v.field(key)
+	return l.matchOr(child, p, false, key).ok()
+}
+
+// equality is: the key is missing or its value satisfies p.
+func (l *lowering) equality(v val, key string, p *policy.Node) outcome {
+	if isWild(key) && v.part == inLabels {
+		return check(cel.Implies(l.someKey(v, key), l.wildKey(v, key, p)))
+	}
+	child := v.field(key)
+	return l.matchOr(child, p, true, key)
+}
+
+// negation is: the key is missing.
+func (l *lowering) negation(v val, key string) cel.Bool {
+	if isWild(key) && v.part == inLabels {
+		return cel.Not(l.someKey(v, key))
+	}
+	return cel.Not(v.field(key).found())
+}
+
+// existence is: the key is missing, or each map of p is satisfied by some element.
+func (l *lowering) existence(v val, key string, p *policy.Node) cel.Bool {
+	child := v.field(key)
+	if child.never {
+		return cel.True()
+	}
+	missing := cel.Not(child.found())
+	list := child.settled()
+	if p.Kind != policy.List || (list.kind() != schema.List && !list.dynamic()) {
+		return missing
+	}
+	conds := []cel.Bool{}
+	if list.dynamic() {
+		conds = append(conds, isList(list.expr))
+	}
+	for _, item := range p.Items {
+		if item.Kind != policy.Map {
+			return missing
+		}
+		conds = append(conds, l.b.exists(list.expr, singular(key), func(x cel.Value) cel.Bool {
+			return l.match(at(x, list.elem()), item, "").ok()
+		}))
+	}
+	return cel.Or(missing, cel.And(conds...))
+}
+
+// elem is the type of a list's items or a map's values.
+func (v val) elem() *schema.Type {
+	if v.typ == nil || v.typ.Elem == nil {
+		return anyType()
+	}
+	return v.typ.Elem
+}
+
+// matchList applies a list pattern; only its first element says how.
+func (l *lowering) matchList(v val, p *policy.Node, ok bool, hint string) outcome {
+	if v.never {
+		return check(cel.Lit(ok))
+	}
+	if v.kind() != schema.List && !v.dynamic() {
+		return l.behind(v, check(cel.False()), ok)
+	}
+	if len(p.Items) == 0 {
+		return l.behind(v, check(cel.False()), ok)
+	}
+	if v.dynamic() {
+		o := append(check(isList(v.expr)), l.elements(at(v.expr, &schema.Type{Kind: schema.List, Elem: anyType()}), p, hint)...)
+		return l.behind(v, o, ok)
+	}
+	if ok && !v.certain() && !v.opt.IsZero() && p.Items[0].Kind != policy.List {
+		// an empty list satisfies every pattern that looks at all elements
+		return l.elements(at(v.opt.OrValue(cel.List()), v.typ), p, hint)
+	}
+	return l.behind(v, l.elements(v.settled(), p, hint), ok)
+}
+
+func (l *lowering) elements(list val, p *policy.Node, hint string) outcome {
+	first := p.Items[0]
+	switch first.Kind {
+	case policy.List:
+		return l.positional(list, p, hint)
+	case policy.Map:
+		return l.eachElement(list, first, hint)
+	}
+	return check(l.b.all(list.expr, singular(hint), func(x cel.Value) cel.Bool {
+		return l.scalarOne(at(x, list.elem()), first, false)
+	}))
+}
+
+// eachElement applies one map pattern to every element. Elements may be skipped;
+// when all are, the list is.
+func (l *lowering) eachElement(list val, p *policy.Node, hint string) outcome {
+	var skips bool
+	out := check(l.b.all(list.expr, singular(hint), func(x cel.Value) cel.Bool {
+		o := l.match(at(x, list.elem()), p, "")
+		skips = o.skips()
+		return o.admitted()
+	}))
+	if !skips {
+		return out
+	}
+	some := l.b.exists(list.expr, singular(hint), func(x cel.Value) cel.Bool {
+		return l.match(at(x, list.elem()), p, "").ok()
+	})
+	return append(out, filter(cel.Or(list.expr.Size().Eq(cel.Int(0)), some), false)...)
+}
+
+// positional compares element by element; surplus elements are ignored.
+func (l *lowering) positional(list val, p *policy.Node, hint string) outcome {
+	out := check(list.expr.Size().Compare(">=", cel.Int(int64(len(p.Items)))))
+	var skips bool
+	var oks []cel.Bool
+	for i, item := range p.Items {
+		o := l.match(at(list.expr.Index(cel.Int(int64(i))), list.elem()), item, hint)
+		out = append(out, check(o.admitted())...)
+		skips = skips || o.skips()
+		oks = append(oks, o.ok())
+	}
+	if skips {
+		out = append(out, filter(cel.Or(oks...), false)...)
+	}
+	return out
+}

@@ -1,0 +1,45 @@
+package translate
+
+import (
+	"github.com/kvap/kvap/cel"
+)
+
+// sortedStream is a list that was sorted. CEL sorts from 1.35 on; before, it can
+// only be compared with another sorted list.
+type sortedStream struct{ stream }
+
+func (s sortedStream) list(l *lowering, strict bool) (cel.Value, bool) {
+	v, ok := s.stream.list(l, strict)
+	if !ok || !l.release.Has("sort") {
+		return cel.Value{}, false
+	}
+	return v.Call("sort"), true
+}
+
+// sameElements is: two sorted lists are equal, which is when both have each
+// element as often as the other.
+func (l *lowering) sameElements(a, b stream) cel.Bool {
+	x, ok := a.list(l, true)
+	y, ok2 := b.list(l, true)
+	if !ok || !ok2 {
+		return l.sameByCount(a, b)
+	}
+	counts := l.b.all(x, "item", func(e cel.Value) cel.Bool {
+		equal := func(list cel.Value) cel.Value {
+			return l.b.filter(list, "other", func(o cel.Value) cel.Bool { return o.Eq(e) }).Size()
+		}
+		return equal(x).Eq(equal(y))
+	})
+	return cel.And(x.Size().Eq(y.Size()), counts)
+}
+
+// sameByCount is sameElements of nested projections.
+func (l *lowering) sameByCount(a, b stream) cel.Bool {
+	counts := a.quantify(l, "all", true, func(x jval) cel.Bool {
+		of := func(s stream) cel.Value {
+			return filtered{of: s, keep: func(l *lowering, y jval) cel.Bool { return l.equalValues(x, y) }}.count(l, true)
+		}
+		return of(a).Eq(of(b))
+	})
+	return cel.And(a.count(l, true).Eq(b.count(l, true)), counts)
+}

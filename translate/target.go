@@ -1,0 +1,232 @@
+package translate
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/schema"
+)
+
+// A release is the Kubernetes release that the output is for.
+type release cel.Release
+
+// Has tells whether a new policy may call a CEL function on the release.
+func (r release) Has(function string) bool {
+	return cel.Release(r).Supports(cel.Since(function, 0))
+}
+
+// A scope says where objects of a kind live.
+type scope int
+
+const (
+	anyScope scope = iota
+	namespaced
+	cluster
+)
+
+// A target is one kind of object that a rule is lowered for: a resource, or all
+// that a wildcard stands for.
+type target struct {
+	gvk schema.GVK // of the object's body; for a subresource its own
+	// group, version and resource are as a resource rule names them.
+	group, version, resource string
+	parent                   schema.GVK // the top-level kind; gvk where there is no subresource
+	sub                      string
+	scope                    scope
+	typ                      *schema.Type
+	// kindWild is a wildcard for the kind that no resource rule can say.
+	kindWild string
+	guessed  bool
+}
+
+func (t target) key() string {
+	return strings.Join([]string{t.group, t.version, t.resource, t.kindWild}, "/")
+}
+
+// A selector is a kind selector of the source: each part a wildcard.
+type kindSelector struct{ group, version, kind, sub string }
+
+var versionPart = regexp.MustCompile(`^v\d+((alpha|beta)\d+)?$`)
+
+func isVersion(s string) bool { return s == "*" || versionPart.MatchString(s) }
+
+// parseKind reads a kind selector; false where it can match nothing.
+func parseKind(s string) (kindSelector, bool) {
+	parts := strings.Split(s, "/")
+	last := parts[len(parts)-1]
+	if before, after, ok := strings.Cut(last, "."); ok {
+		parts = append(parts[:len(parts)-1:len(parts)-1], before, after)
+	}
+	switch len(parts) {
+	case 1:
+		return kindSelector{"*", "*", parts[0], ""}, true
+	case 2:
+		return parseTwo(parts[0], parts[1]), true
+	case 3:
+		if isVersion(parts[0]) {
+			return kindSelector{"*", parts[0], parts[1], parts[2]}, true
+		}
+		return kindSelector{parts[0], parts[1], parts[2], ""}, true
+	case 4:
+		return kindSelector{parts[0], parts[1], parts[2], parts[3]}, true
+	}
+	return kindSelector{}, false
+}
+
+func parseTwo(a, b string) kindSelector {
+	switch {
+	case a == "*" && b == "*":
+		return kindSelector{"*", "*", "*", "*"}
+	case a == "*" && b == strings.ToLower(b):
+		return kindSelector{"*", "*", "*", b}
+	case isVersion(a):
+		return kindSelector{"*", a, b, ""}
+	}
+	return kindSelector{"*", "*", a, b}
+}
+
+// targets are the resources that a kind selector matches.
+func (l *lowering) targets(k policy.Text) []target {
+	l.at(k.Pos)
+	sel, ok := parseKind(k.Value)
+	if !ok {
+		return nil
+	}
+	if isWild(sel.kind) {
+		return l.wildTargets(sel)
+	}
+	var out []target
+	for _, r := range l.opts.Schemas.Resources(sel.group, sel.version, sel.kind) {
+		if r.Guessed {
+			l.noteGuess(sel, r)
+		}
+		out = append(out, l.resourceTargets(r, sel.sub)...)
+	}
+	return out
+}
+
+func (l *lowering) noteGuess(sel kindSelector, r schema.Resource) {
+	l.note(diag.GuessedResource, "the kind %s is not known; its resource is taken to be %s. Give its definition with --crds to be sure", sel.kind, r.Plural)
+}
+
+// resourceTargets is a resource with the subresources that a selector names.
+func (l *lowering) resourceTargets(r schema.Resource, sub string) []target {
+	main := target{gvk: r.GVK, parent: r.GVK, group: orAny(r.Group, r.Guessed), version: orAny(r.Version, r.Guessed),
+		resource: r.Plural, scope: cluster, typ: l.opts.Schemas.Type(r.GVK), guessed: r.Guessed}
+	switch {
+	case r.Guessed:
+		main.scope = anyScope
+	case r.Namespaced:
+		main.scope = namespaced
+	}
+	isPod := r.GVK == schema.GVK{Version: "v1", Kind: "Pod"}
+	var out []target
+	if sub == "" || wildMatch(sub, "") {
+		out = append(out, main)
+	}
+	if sub == "" {
+		if isPod { // a Pod's ephemeral containers count as the Pod
+			ephemeral := main
+			ephemeral.resource, ephemeral.sub = "pods/ephemeralcontainers", "ephemeralcontainers"
+			out = append(out, ephemeral)
+		}
+		return out
+	}
+	known := false
+	for _, s := range r.Subresources {
+		if wildMatch(sub, s.Name) {
+			known = true
+			out = append(out, subTarget(main, s.Name, s.GVK, l.opts.Schemas.Type(s.GVK)))
+		}
+	}
+	if !known && !isWild(sub) {
+		out = append(out, subTarget(main, sub, schema.GVK{}, nil))
+	}
+	return out
+}
+
+func subTarget(main target, name string, gvk schema.GVK, typ *schema.Type) target {
+	t := main
+	t.resource, t.sub, t.gvk, t.typ = main.resource+"/"+name, name, gvk, typ
+	return t
+}
+
+func orAny(s string, guessed bool) string {
+	if s == "" && guessed {
+		return "*"
+	}
+	return s
+}
+
+// wildTargets is a selector whose kind is a wildcard: every resource, with the
+// kind's wildcard as a condition.
+func (l *lowering) wildTargets(sel kindSelector) []target {
+	if isWild(sel.group) && sel.group != "*" || isWild(sel.version) && sel.version != "*" {
+		panic(l.unsupported("a kind whose group or version is a wildcard with letters"))
+	}
+	t := target{group: sel.group, version: sel.version, resource: "*"}
+	if sel.kind != "*" {
+		t.kindWild = sel.kind
+	}
+	switch sel.sub {
+	case "":
+		// ephemeral containers count as the Pod
+		eph := t
+		eph.group, eph.version, eph.resource, eph.sub = "", "v1", "pods/ephemeralcontainers", "ephemeralcontainers"
+		eph.parent = schema.GVK{Version: "v1", Kind: "Pod"}
+		if (sel.group == "*" || sel.group == "") && wildMatch(sel.version, "v1") && wildMatch(sel.kind, "Pod") {
+			eph.kindWild = ""
+			return []target{t, eph}
+		}
+	case "*":
+		t.resource, t.sub = "*/*", "*"
+	default:
+		if isWild(sel.sub) {
+			panic(l.unsupported("a subresource that is a wildcard with letters"))
+		}
+		t.resource, t.sub = "*/"+sel.sub, sel.sub
+	}
+	return []target{t}
+}
+
+// ops are the operations that can happen to the target.
+func (t target) ops() []string {
+	switch {
+	case t.sub == "":
+		return []string{"CREATE", "UPDATE", "DELETE"}
+	case t.sub == "ephemeralcontainers", t.sub == "status", t.sub == "scale", t.sub == "resize", t.sub == "approval", t.sub == "finalize":
+		return []string{"UPDATE"}
+	case t.sub == "binding" || t.sub == "eviction" || t.sub == "token":
+		return []string{"CREATE"}
+	}
+	return []string{"CREATE", "UPDATE", "DELETE", "CONNECT"}
+}
+
+// rootType is the type of the object: its schema, or what every object has.
+func (l *lowering) rootType(t target) *schema.Type {
+	required := func(name string, typ *schema.Type) *schema.Field {
+		return &schema.Field{Name: name, Type: typ, Required: true}
+	}
+	out := schema.Type{Kind: schema.Object, Open: true, Fields: map[string]*schema.Field{}}
+	if t.typ != nil && t.typ.Kind == schema.Object {
+		out = *t.typ
+		fields := make(map[string]*schema.Field, len(t.typ.Fields))
+		for k, f := range t.typ.Fields {
+			fields[k] = f
+		}
+		out.Fields = fields
+	}
+	if t.sub == "" || t.typ != nil || slices.Contains([]string{"ephemeralcontainers", "status"}, t.sub) {
+		out.Fields["metadata"] = required("metadata", l.objectMeta())
+	}
+	out.Fields["apiVersion"] = required("apiVersion", stringType())
+	out.Fields["kind"] = required("kind", stringType())
+	return &out
+}
+
+// objectMeta is ObjectMeta with the name, which every object has when policies see it.
+func (l *lowering) objectMeta() *schema.Type { return l.opts.Schemas.ObjectMeta() }

@@ -1,0 +1,226 @@
+package translate
+
+import (
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/vap"
+)
+
+// Options are the choices of a translation.
+type Options struct {
+	Release    cel.Release
+	Schemas    *schema.Set
+	Pack       Pack
+	Params     Params
+	Existing   Existing
+	Exceptions []*policy.Exception
+}
+
+// A Pack says which rules share a ValidatingAdmissionPolicy.
+type Pack string
+
+// The packs.
+const (
+	PackRule   Pack = "rule"   // none
+	PackPolicy Pack = "policy" // those of one policy; the default
+	PackMatch  Pack = "match"  // those of all policies
+)
+
+// Params says what carries the parameters of rules that read a ConfigMap.
+type Params string
+
+// The kinds of params.
+const (
+	ParamsConfigMap Params = "configmap" // the ConfigMap itself; the default
+	ParamsKvap      Params = "kvap"      // an object of kvap's own kind
+)
+
+// Existing says what becomes of an update of an object that violated the rule
+// before.
+type Existing string
+
+// The choices for existing violations.
+const (
+	AllowExisting Existing = "allow" // as Kyverno does; the default
+	DenyExisting  Existing = "deny"
+)
+
+// A Target is where a rule is judged.
+type Target string
+
+// The targets.
+const (
+	Native      Target = "native"      // by the API server
+	Webhook     Target = "webhook"     // by the embedded webhook
+	Unsupported Target = "unsupported" // nowhere
+)
+
+// A Result is what became of policies: drafts, and for every rule as written
+// where it is judged and why.
+type Result struct {
+	Drafts      []*vap.Draft
+	Rules       []RuleResult
+	Diagnostics diag.List
+}
+
+// A RuleResult is what became of one rule as written.
+type RuleResult struct {
+	Policy *policy.Policy
+	Rule   *policy.Rule // nil for a ValidatingPolicy, which is one rule
+	Target Target
+	Codes  []diag.Code // why it is not native, or what the user must know
+	Drafts []*vap.Draft
+}
+
+// Policy translates one policy.
+func Policy(p *policy.Policy, o Options) Result { return Policies([]*policy.Policy{p}, o) }
+
+// Policies translates policies. A rule that has no native form is a result, not
+// an error: it is listed with its reason, and the other rules go on.
+func Policies(ps []*policy.Policy, o Options) Result {
+	o = o.withDefaults()
+	var res Result
+	var all []group
+	for _, p := range ps {
+		groups, rules, ds := lowerPolicy(p, &o)
+		res.Rules = append(res.Rules, rules...)
+		res.Diagnostics = append(res.Diagnostics, ds...)
+		if o.Pack != PackMatch {
+			res.Drafts = append(res.Drafts, drafts(groups, &o)...)
+			continue
+		}
+		all = append(all, groups...)
+	}
+	if o.Pack == PackMatch {
+		res.Drafts = append(res.Drafts, drafts(all, &o)...)
+	}
+	res.attach()
+	res.Diagnostics = res.Diagnostics.Sort()
+	return res
+}
+
+func (o Options) withDefaults() Options {
+	if o.Pack == "" {
+		o.Pack = PackPolicy
+	}
+	if o.Params == "" {
+		o.Params = ParamsConfigMap
+	}
+	if o.Existing == "" {
+		o.Existing = AllowExisting
+	}
+	return o
+}
+
+// attach gives each rule the drafts that enforce it.
+func (r *Result) attach() {
+	for i := range r.Rules {
+		rule := &r.Rules[i]
+		for _, d := range r.Drafts {
+			for _, m := range d.Members {
+				if m.Policy == memberName(rule.Policy) && rule.Rule != nil && m.Origin == rule.Rule.Name {
+					rule.Drafts = append(rule.Drafts, d)
+					break
+				}
+			}
+		}
+	}
+}
+
+// memberName is the policy's name, with its namespace where it has one.
+func memberName(p *policy.Policy) string {
+	if p.Namespaced() {
+		return p.Namespace + "/" + p.Name
+	}
+	return p.Name
+}
+
+// lowerPolicy lowers the rules of a policy. A rule is native only if all its
+// expanded forms are.
+func lowerPolicy(p *policy.Policy, o *Options) (groups []group, rules []RuleResult, ds diag.List) {
+	reasons := map[int]*diag.Diagnostic{}
+	lowered := map[int][]unit{}
+	notes := map[int]diag.List{}
+	for _, r := range policy.Expand(p) {
+		if reasons[r.Index] != nil {
+			continue
+		}
+		units, found, why := lowerWhole(p, r, o)
+		if why != nil {
+			reasons[r.Index] = why
+			continue
+		}
+		lowered[r.Index] = append(lowered[r.Index], units...)
+		notes[r.Index] = append(notes[r.Index], found...)
+	}
+	if why := ordered1(p, reasons); why != nil {
+		for _, r := range p.Rules {
+			if reasons[r.Index] == nil {
+				reasons[r.Index] = why
+			}
+		}
+	}
+	var units []unit
+	for _, r := range p.Rules {
+		res := RuleResult{Policy: p, Rule: r, Target: Native}
+		if why := reasons[r.Index]; why != nil {
+			res.Target, res.Codes = Webhook, []diag.Code{why.Code}
+			if unsupportedCode(why.Code) {
+				res.Target = Unsupported
+			}
+			ds = append(ds, *why)
+		} else {
+			units = append(units, lowered[r.Index]...)
+			list := notes[r.Index].Sort()
+			ds = append(ds, list...)
+			res.Codes = codesOf(list)
+		}
+		rules = append(rules, res)
+	}
+	return grouped(units, o), rules, ds
+}
+
+func codesOf(ds diag.List) []diag.Code {
+	var out []diag.Code
+	seen := map[diag.Code]bool{}
+	for _, d := range ds {
+		if !seen[d.Code] {
+			seen[d.Code] = true
+			out = append(out, d.Code)
+		}
+	}
+	return out
+}
+
+// lowerWhole lowers a rule whose kind or policy does not rule that out already.
+func lowerWhole(p *policy.Policy, r *policy.Rule, o *Options) ([]unit, diag.List, *diag.Diagnostic) {
+	refuse := func(code diag.Code, format string, args ...any) *diag.Diagnostic {
+		d := diag.Warnf(r.Pos, code, format, args...)
+		return &d
+	}
+	switch {
+	case r.Validate == nil && r.Type() == "":
+		return nil, nil, refuse(diag.NoBody, "the rule has no body that does anything")
+	case r.Validate == nil:
+		return nil, nil, refuse(diag.OtherRule, "a %s rule has no native form; the webhook will run this rule", r.Type())
+	case !p.Admission:
+		return nil, nil, refuse(diag.BackgroundOnly, "the policy is for background scans only (admission: false); nothing judges it at admission")
+	}
+	return lowerRule(p, r, o)
+}
+
+// ordered1 is why the rules of a policy cannot be judged apart: with applyRules:
+// One, a rule counts only when those before it did not apply.
+func ordered1(p *policy.Policy, reasons map[int]*diag.Diagnostic) *diag.Diagnostic {
+	if !p.ApplyOne || len(p.Rules) < 2 {
+		return nil
+	}
+	d := diag.Warnf(p.Pos, diag.ApplyOne, "applyRules: One makes a rule depend on the verdict of those before it; the webhook will judge this policy")
+	return &d
+}
+
+func unsupportedCode(c diag.Code) bool {
+	return c == diag.BackgroundOnly || c == diag.NoBody
+}

@@ -1,0 +1,220 @@
+package translate
+
+import (
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/schema"
+)
+
+// A val is a place in the request: an expression, what the schema knows of it,
+// and the guards that say whether anything is there.
+//
+// The guards are in the order of the path. Each evaluates without error where
+// those before it hold; the expression does where all of them hold, and is an
+// error ("no such key") where a key is missing. So a val can be read strictly,
+// where Kyverno errs on a missing key as well, or softly, behind its guards.
+type val struct {
+	expr   cel.Value
+	typ    *schema.Type
+	opt    cel.Value // expr as a CEL optional; zero where the path holds a step of unknown type
+	guards []guard
+	// never tells that nothing can be there: the schema has no such field.
+	never bool
+	part  metadataPart
+}
+
+// A guard is one condition on the way to a val.
+type guard struct {
+	cond cel.Bool
+	// shape tells that the guard is about the type of the parent (a failure means
+	// null to JMESPath, a wrong structure to a pattern), not about a key's presence.
+	shape bool
+}
+
+// at is a val without guards.
+func at(expr cel.Value, typ *schema.Type) val { return val{expr: expr, typ: typ} }
+
+func anyType() *schema.Type { return &schema.Type{Kind: schema.Any} }
+
+func stringType() *schema.Type { return &schema.Type{Kind: schema.String} }
+
+// kind is the kind of the value; Any when it is not known.
+func (v val) kind() schema.Kind {
+	if v.typ == nil {
+		return schema.Any
+	}
+	return v.typ.Kind
+}
+
+// dynamic tells that the type is only known at run time.
+func (v val) dynamic() bool { return v.kind() == schema.Any }
+
+// field is the place of a key.
+func (v val) field(name string) val {
+	w := v.below(name)
+	w.part = partOf(v.part, name)
+	return w
+}
+
+func (v val) below(name string) val {
+	switch v.kind() {
+	case schema.Object:
+		f, ok := v.typ.Fields[name]
+		if !ok {
+			if v.typ.Open {
+				return v.step(name, anyType(), false)
+			}
+			return v.none(name)
+		}
+		return v.step(name, f.Type, f.Required)
+	case schema.Map:
+		return v.step(name, v.typ.Elem, false)
+	case schema.Any:
+		w := v
+		w.guards = append(v.guards[:len(v.guards):len(v.guards)], guard{cond: isMap(v.expr), shape: true})
+		w.opt = cel.Value{}
+		return w.step(name, anyType(), false).dynamicStep()
+	}
+	return v.none(name)
+}
+
+func (v val) dynamicStep() val {
+	v.opt = cel.Value{}
+	return v
+}
+
+// none is a field that the schema does not have. Reading it strictly is an
+// error, as in Kyverno; dyn keeps the type checker from saying so of every request.
+func (v val) none(name string) val {
+	shape := v.kind() != schema.Object && v.kind() != schema.Map
+	return val{
+		expr:   cel.Func("dyn", v.expr).Field(name),
+		typ:    anyType(),
+		guards: append(v.guards[:len(v.guards):len(v.guards)], guard{cond: cel.False(), shape: shape}),
+		never:  true,
+	}
+}
+
+func (v val) step(name string, typ *schema.Type, required bool) val {
+	w := val{expr: v.expr.Field(name), typ: typ, guards: v.guards, never: v.never}
+	switch {
+	case required && len(v.guards) == 0:
+		return w
+	case required:
+		if !v.opt.IsZero() {
+			w.opt = v.opt.Opt(name)
+		}
+		return w
+	case len(v.guards) == 0:
+		w.opt = v.expr.Opt(name)
+	case !v.opt.IsZero():
+		w.opt = v.opt.Opt(name)
+	}
+	w.guards = append(v.guards[:len(v.guards):len(v.guards)], guard{cond: v.expr.Has(name)})
+	return w
+}
+
+// found tells that there is a value, which may still be null where the type is
+// not known.
+func (v val) found() cel.Bool {
+	// has(a.b.c) where every step is optional reads best as a.?b.?c.hasValue().
+	if len(v.guards) > 2 && !v.opt.IsZero() {
+		return v.opt.HasValue()
+	}
+	conds := make([]cel.Bool, len(v.guards))
+	for i, g := range v.guards {
+		conds[i] = g.cond
+	}
+	return cel.And(conds...)
+}
+
+// shaped tells that every step of the path has the structure it needs; unlike
+// found it errs where a key is missing.
+func (v val) shaped() cel.Bool {
+	var conds []cel.Bool
+	for _, g := range v.guards {
+		if g.shape {
+			conds = append(conds, g.cond)
+		}
+	}
+	return cel.And(conds...)
+}
+
+// certain tells that the value is always there.
+func (v val) certain() bool { return len(v.guards) == 0 }
+
+// settled is the val inside a context where its guards are known to hold.
+func (v val) settled() val {
+	v.guards, v.opt = nil, cel.Value{}
+	return v
+}
+
+// soft is pred where the value is found and missing where it is not. A neutral
+// value, of which pred says the same as missing, gives the shorter form; the
+// zero Value says that there is none, or that pred reads its argument twice.
+func (v val) soft(missing bool, neutral cel.Value, pred func(cel.Value) cel.Bool) cel.Bool {
+	if v.never {
+		return cel.Lit(missing)
+	}
+	if v.certain() {
+		return pred(v.expr)
+	}
+	if !neutral.IsZero() && !v.opt.IsZero() {
+		return pred(v.opt.OrValue(neutral))
+	}
+	if missing {
+		return cel.Implies(v.found(), pred(v.expr))
+	}
+	return cel.And(v.found(), pred(v.expr))
+}
+
+// strict is pred of the value; an error where a key is missing, and null's
+// verdict where a step of the path is no map.
+func (v val) strict(null bool, pred func(cel.Value) cel.Bool) cel.Bool {
+	shaped := v.shaped()
+	if null {
+		return cel.Implies(shaped, pred(v.expr))
+	}
+	return cel.And(shaped, pred(v.expr))
+}
+
+// typeIs tells that a value of unknown type is of a CEL type.
+func typeIs(v cel.Value, name string) cel.Bool { return v.Type().Eq(cel.Ident(name)) }
+
+func isMap(v cel.Value) cel.Bool    { return typeIs(v, "map") }
+func isList(v cel.Value) cel.Bool   { return typeIs(v, "list") }
+func isString(v cel.Value) cel.Bool { return typeIs(v, "string") }
+func isNull(v cel.Value) cel.Bool   { return v.Eq(cel.Null()) }
+
+// isNumber tells that v is an int or a double.
+func isNumber(v cel.Value) cel.Bool {
+	return v.Type().In(cel.List(cel.Ident("int"), cel.Ident("double")))
+}
+
+// asMap is a val of unknown type that is known to be a map.
+func (v val) asMap() val {
+	v.typ = mapOf(anyType())
+	return v
+}
+
+// mayMiss tells that reading the value strictly may be an error.
+func (v val) mayMiss() bool {
+	for _, g := range v.guards {
+		if !g.shape {
+			return true
+		}
+	}
+	return false
+}
+
+// keysFound is: no key on the way is missing, or a step before it is no map.
+func (v val) keysFound() cel.Bool {
+	out := cel.True()
+	for i := len(v.guards) - 1; i >= 0; i-- {
+		if g := v.guards[i]; g.shape {
+			out = cel.Implies(g.cond, out)
+		} else {
+			out = cel.And(g.cond, out)
+		}
+	}
+	return out
+}
