@@ -90,7 +90,7 @@ func TestReview(t *testing.T) {
 		want string
 	}{
 		{"holds", podRequest("CREATE", pod, ""), "allow [allow allow] false "},
-		{"violates both", podRequest("CREATE", podHost, ""), "deny [deny deny] true [team] pod web has no team"},
+		{"violates both", podRequest("CREATE", podHost, ""), "deny [deny deny] true pod web has no team"},
 		{"delete is not matched", podRequest("DELETE", "", pod), "nomatch [] false "},
 		{"another resource", other, "nomatch [] false "},
 		{"a condition is false", operator, "nomatch [] false "},

@@ -3,7 +3,6 @@ package vap
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,9 +35,6 @@ func (e *emitter) validations() []admissionregistrationv1.Validation {
 // too long to be repeated becomes a variable.
 func (e *emitter) guardedMessage(v Validation) (holds cel.Bool, text string) {
 	message := *v.MessageExpression
-	if p := e.prefix(v); p != "" {
-		message = cel.String(p).Plus(message)
-	}
 	if e.asksAuthorizer(v.Expr.Value) {
 		return v.Expr, e.text(v.Pos, message)
 	}
@@ -102,21 +98,5 @@ func (e *emitter) message(v Validation) string {
 			text = oneLine(fmt.Sprintf("rule %s of policy %s is violated", m.Rule, m.Policy))
 		}
 	}
-	return e.prefix(v) + text
-}
-
-// prefix names the rule, where several share the object.
-func (e *emitter) prefix(v Validation) string {
-	if len(e.draft.Members) < 2 || v.Member >= len(e.draft.Members) {
-		return ""
-	}
-	m := e.draft.Members[v.Member]
-	name := m.Rule
-	for _, other := range e.draft.Members {
-		if other.Policy != m.Policy {
-			name = m.Policy + "/" + m.Rule
-			break
-		}
-	}
-	return "[" + strings.TrimSpace(oneLine(name)) + "] "
+	return text
 }
