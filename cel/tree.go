@@ -149,7 +149,9 @@ func (v Value) Field(name string) Value {
 	return mk(opSelect, name, v)
 }
 
-// Has is has(v.name), or "name" in v where v.name cannot be written.
+// Has is has(v.name), or "name" in v where v.name cannot be written. The two
+// agree on maps only: for null and for scalars, has is false and in is an error;
+// for a list, has is an error and in looks for the element.
 func (v Value) Has(name string) Bool {
 	if !selectable(name) {
 		return String(name).In(v)

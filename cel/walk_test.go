@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	celgo "github.com/google/cel-go/cel"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -101,4 +102,41 @@ func TestRewrite(t *testing.T) {
 	if got, want := v.String(), `x + [x, c].size()`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
+}
+
+func TestCount(t *testing.T) {
+	v := parse(t, `x.a + l.all(x, x == y) + x`)
+	if x, y := v.Count("x"), v.Count("y"); x != 2 || y != 1 {
+		t.Errorf("got %d and %d, want 2 and 1", x, y)
+	}
+}
+
+// Has tells what is absent without an error wherever its comment says so.
+func TestHasOnOtherTypes(t *testing.T) {
+	e := env(t, Latest)
+	for _, tt := range []struct {
+		v    any
+		want any
+	}{{nil, false}, {"a", false}, {1, false}, {true, false}, {map[string]any{}, false}, {map[string]any{"a": nil}, true}, {[]any{"a"}, nil}} {
+		p, err := e.Program(must(t, e, Ident("object").Has("a").String()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got any
+		if out := outcome(p, map[string]any{"object": tt.v}); out != nil {
+			got = out.Value()
+		}
+		if got != tt.want {
+			t.Errorf("has() of %v: got %v, want %v", tt.v, got, tt.want)
+		}
+	}
+}
+
+func must(t *testing.T, e *celgo.Env, text string) *celgo.Ast {
+	t.Helper()
+	ast, err := compile(e, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ast
 }
