@@ -1,0 +1,415 @@
+package interp
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// listFunction is the functions of lists and maps, and those of any value.
+func listFunction(name string) function {
+	switch name {
+	case "contains":
+		return contains
+	case "items":
+		return items
+	case "join":
+		return join
+	case "keys":
+		return func(_ *evaluator, args []any) (any, error) { return textList(keysOf(args[0].(map[string]any))), nil }
+	case "label_match":
+		return labelMatch
+	case "length":
+		return length
+	case "lookup":
+		return lookup
+	case "map":
+		return mapList
+	case "max", "min":
+		return func(_ *evaluator, args []any) (any, error) { return best(args[0].([]any), name == "max"), nil }
+	case "max_by", "min_by":
+		return func(ev *evaluator, args []any) (any, error) { return ev.bestBy(args, name == "max_by") }
+	case "merge":
+		return merge
+	case "not_null":
+		return firstNotNull
+	case "object_from_lists":
+		return objectFromLists
+	case "reverse":
+		return reverse
+	case "sort":
+		return sortList
+	case "sort_by":
+		return sortBy
+	case "sum":
+		return sumList
+	case "to_array":
+		return toArray
+	case "type":
+		return typeOf
+	case "values":
+		return values
+	}
+	return nil
+}
+
+// contains looks for a text in a text, or for an element in a list. Kyverno
+// panics when it meets a map or list that it has to compare with another.
+func contains(ev *evaluator, args []any) (any, error) {
+	if text, ok := args[0].(string); ok {
+		part, ok := args[1].(string)
+		return ok && strings.Contains(text, part), nil
+	}
+	list, err := plainList(args[0])
+	if err != nil {
+		return nil, err
+	}
+	for _, item := range list {
+		same, err := identical(item, args[1])
+		if same || err != nil {
+			return same, err
+		}
+	}
+	return false, ev.spend(len(list))
+}
+
+// identical is Go's ==, but for numbers.
+func identical(a, b any) (bool, error) {
+	switch a.(type) {
+	case map[string]any:
+		if _, ok := b.(map[string]any); ok {
+			return false, errors.New("maps cannot be compared here")
+		}
+		return false, nil
+	case []any:
+		if _, ok := b.([]any); ok {
+			return false, errors.New("lists cannot be compared here")
+		}
+		return false, nil
+	case itemList:
+		return false, nil
+	}
+	switch b.(type) {
+	case map[string]any, []any, itemList:
+		return false, nil
+	}
+	return deepEqual(a, b), nil
+}
+
+// items makes a list of maps from the entries of a map, by key, or of a list,
+// with the index as the key.
+func items(ev *evaluator, args []any) (any, error) {
+	ev.items = true
+	keyName, valueName := args[1].(string), args[2].(string)
+	out := itemList{}
+	switch from := args[0].(type) {
+	case map[string]any:
+		for _, key := range keysOf(from) {
+			out = append(out, map[string]any{keyName: key, valueName: from[key]})
+		}
+	case []any:
+		for i, item := range from {
+			out = append(out, map[string]any{keyName: float64(i), valueName: item})
+		}
+	default:
+		_, err := plainList(from)
+		return nil, err
+	}
+	return out, ev.spend(len(out))
+}
+
+func join(_ *evaluator, args []any) (any, error) {
+	separator, list := args[0].(string), args[1].([]any)
+	texts := make([]string, len(list))
+	size := 0
+	for i, item := range list {
+		texts[i] = item.(string)
+		if size += len(texts[i]) + len(separator); size > maxTextSize {
+			return nil, tooLong()
+		}
+	}
+	return strings.Join(texts, separator), nil
+}
+
+// labelMatch tells whether every entry of the first map is in the second.
+func labelMatch(_ *evaluator, args []any) (any, error) {
+	labels := args[1].(map[string]any)
+	selector := args[0].(map[string]any)
+	for _, key := range keysOf(selector) {
+		value, ok := labels[key]
+		if !ok {
+			return false, nil
+		}
+		same, err := identical(selector[key], value)
+		if !same || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+func length(_ *evaluator, args []any) (any, error) {
+	switch v := args[0].(type) {
+	case string:
+		return float64(utf8.RuneCountInString(v)), nil
+	case map[string]any:
+		return float64(len(v)), nil
+	}
+	list, _ := asList(args[0])
+	return float64(len(list)), nil
+}
+
+// lookup is a field or an element; null if there is none.
+func lookup(_ *evaluator, args []any) (any, error) {
+	switch from := args[0].(type) {
+	case map[string]any:
+		key, ok := args[1].(string)
+		if !ok {
+			return nil, errors.New("the key of a map must be a string")
+		}
+		return from[key], nil
+	case []any:
+		i, ok := wholeNumber(args[1])
+		if !ok {
+			return nil, errors.New("the index of a list must be a whole number")
+		}
+		if i < 0 || i >= int64(len(from)) {
+			return nil, nil
+		}
+		return from[i], nil
+	}
+	_, err := plainList(args[0])
+	return nil, err
+}
+
+func mapList(ev *evaluator, args []any) (any, error) {
+	list, err := plainList(args[1])
+	if err != nil {
+		return nil, err
+	}
+	return ev.each(args[0], list)
+}
+
+// each evaluates an &expression for each element. A missing key is not taken as
+// null.
+func (ev *evaluator) each(by any, list []any) ([]any, error) {
+	out := make([]any, len(list))
+	for i, item := range list {
+		value, err := ev.eval(by.(expression).e, item)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = value
+	}
+	return out, nil
+}
+
+// orderedKeys tells whether all keys are numbers, or all are strings.
+func orderedKeys(keys []any) error {
+	if allAre(keys, isNumber) || allAre(keys, isString) {
+		return nil
+	}
+	return errors.New("invalid type, the keys must all be numbers or all be strings")
+}
+
+// compareKeys orders two numbers or two strings.
+func compareKeys(a, b any) int {
+	if s, ok := a.(string); ok {
+		t, _ := b.(string)
+		return strings.Compare(s, t)
+	}
+	return compareNumbers(a, b)
+}
+
+// best is the first of the greatest, or least, elements; null of none.
+func best(list []any, greatest bool) any {
+	i := bestIndex(list, greatest)
+	if i < 0 {
+		return nil
+	}
+	return list[i]
+}
+
+func bestIndex(keys []any, greatest bool) int {
+	found := -1
+	for i, key := range keys {
+		if found < 0 {
+			found = i
+			continue
+		}
+		if c := compareKeys(key, keys[found]); greatest && c == 1 || !greatest && c == -1 {
+			found = i
+		}
+	}
+	return found
+}
+
+// bestBy is max_by and min_by. The key of a single element is not looked at.
+func (ev *evaluator) bestBy(args []any, greatest bool) (any, error) {
+	list, err := plainList(args[0])
+	if err != nil {
+		return nil, err
+	}
+	if len(list) < 2 {
+		return best(list, greatest), nil
+	}
+	keys, err := ev.each(args[1], list)
+	if err == nil {
+		err = orderedKeys(keys)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return list[bestIndex(keys, greatest)], nil
+}
+
+// merge puts the fields of maps together; the last wins. Kyverno checks no types
+// here, and panics.
+func merge(ev *evaluator, args []any) (any, error) {
+	out := map[string]any{}
+	for _, arg := range args {
+		m := arg.(map[string]any)
+		if err := ev.spend(len(m)); err != nil {
+			return nil, err
+		}
+		for key, value := range m {
+			out[key] = value
+		}
+	}
+	return out, nil
+}
+
+func firstNotNull(_ *evaluator, args []any) (any, error) {
+	for _, arg := range args {
+		if arg != nil {
+			return arg, nil
+		}
+	}
+	return nil, nil
+}
+
+// objectFromLists makes a map of keys and values; null where the values end.
+func objectFromLists(_ *evaluator, args []any) (any, error) {
+	keys, err := plainList(args[0])
+	if err != nil {
+		return nil, err
+	}
+	values, err := plainList(args[1])
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]any, len(keys))
+	for i, key := range keys {
+		name, err := scalarText(key)
+		if err != nil {
+			return nil, fmt.Errorf("key %d: %w", i, err)
+		}
+		out[name] = nil
+		if i < len(values) {
+			out[name] = values[i]
+		}
+	}
+	return out, nil
+}
+
+func reverse(_ *evaluator, args []any) (any, error) {
+	if s, ok := args[0].(string); ok {
+		runes := []rune(s)
+		slices.Reverse(runes)
+		return string(runes), nil
+	}
+	list, err := plainList(args[0])
+	if err != nil {
+		return nil, err
+	}
+	out := slices.Clone(list)
+	slices.Reverse(out)
+	return out, nil
+}
+
+func sortList(_ *evaluator, args []any) (any, error) {
+	out := slices.Clone(args[0].([]any))
+	slices.SortStableFunc(out, compareKeys)
+	return out, nil
+}
+
+// sortBy sorts a copy; Kyverno sorts the data itself.
+func sortBy(ev *evaluator, args []any) (any, error) {
+	list, err := plainList(args[0])
+	if err != nil || len(list) == 0 {
+		return list, err
+	}
+	keys, err := ev.each(args[1], list)
+	if err == nil {
+		err = orderedKeys(keys)
+	}
+	if err != nil {
+		return nil, err
+	}
+	order := make([]int, len(list))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return compareKeys(keys[a], keys[b]) })
+	out := make([]any, len(list))
+	for i, from := range order {
+		out[i] = list[from]
+	}
+	return out, nil
+}
+
+// sumList adds the elements up, whatever add takes.
+func sumList(_ *evaluator, args []any) (any, error) {
+	list, err := plainList(args[0])
+	if err != nil {
+		return nil, err
+	}
+	if len(list) == 0 {
+		return nil, errors.New("at least one element is needed")
+	}
+	total := list[0]
+	for _, item := range list[1:] {
+		if total, err = arithmetic("add", total, item); err != nil {
+			return nil, err
+		}
+	}
+	return total, nil
+}
+
+// toArray puts a value in a list, unless it is one. That of items() counts as
+// none.
+func toArray(_ *evaluator, args []any) (any, error) {
+	if list, ok := args[0].([]any); ok {
+		return list, nil
+	}
+	return []any{args[0]}, nil
+}
+
+func typeOf(_ *evaluator, args []any) (any, error) {
+	switch args[0].(type) {
+	case nil:
+		return "null", nil
+	case bool:
+		return "boolean", nil
+	case int64, float64:
+		return "number", nil
+	case string:
+		return "string", nil
+	case map[string]any:
+		return "object", nil
+	}
+	_, err := plainList(args[0])
+	return "array", err
+}
+
+// values are the values of a map, by key.
+func values(_ *evaluator, args []any) (any, error) {
+	m := args[0].(map[string]any)
+	out := make([]any, 0, len(m))
+	for _, key := range keysOf(m) {
+		out = append(out, m[key])
+	}
+	return out, nil
+}

@@ -1,0 +1,65 @@
+package interp
+
+import (
+	"errors"
+	"math"
+	"strconv"
+)
+
+// numberFunction is the functions of numbers, and the arithmetic that quantities
+// and durations share with them.
+func numberFunction(name string) function {
+	switch name {
+	case "abs":
+		return onNumber(math.Abs)
+	case "ceil":
+		return onNumber(math.Ceil)
+	case "floor":
+		return onNumber(math.Floor)
+	case "add", "subtract", "multiply", "divide", "modulo":
+		return func(_ *evaluator, args []any) (any, error) { return arithmetic(name, args[0], args[1]) }
+	case "avg":
+		return average
+	case "round":
+		return round
+	case "to_number":
+		return toNumber
+	}
+	return nil
+}
+
+func onNumber(f func(float64) float64) function {
+	return func(_ *evaluator, args []any) (any, error) { return f(toFloat(args[0])), nil }
+}
+
+// average of no numbers is NaN, which no other value equals and no text shows.
+func average(_ *evaluator, args []any) (any, error) {
+	list := args[0].([]any)
+	total := 0.0
+	for _, item := range list {
+		total += toFloat(item)
+	}
+	return total / float64(len(list)), nil
+}
+
+func round(_ *evaluator, args []any) (any, error) {
+	places, ok := wholeNumber(args[1])
+	if !ok || places < 0 {
+		return nil, errors.New("the number of places must be whole and not negative")
+	}
+	shift := math.Pow(10, float64(places))
+	return math.Round(toFloat(args[0])*shift) / shift, nil
+}
+
+// toNumber is null for what is neither a number nor the text of one.
+func toNumber(_ *evaluator, args []any) (any, error) {
+	switch v := args[0].(type) {
+	case int64, float64:
+		return v, nil
+	case string:
+		if f, err := strconv.ParseFloat(v, 64); err == nil {
+			return f, nil
+		}
+	}
+	return nil, nil
+}

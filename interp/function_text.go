@@ -1,0 +1,179 @@
+package interp
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/blang/semver/v4"
+	"sigs.k8s.io/yaml"
+)
+
+// textFunction is the functions of strings.
+func textFunction(name string) function {
+	switch name {
+	case "base64_decode":
+		return parsing(decodeBase64)
+	case "base64_encode":
+		return onText(func(s string) any { return base64.StdEncoding.EncodeToString([]byte(s)) })
+	case "compare":
+		return onTexts(func(a, b string) any { return float64(strings.Compare(a, b)) })
+	case "ends_with":
+		return onTexts(strings.HasSuffix)
+	case "equal_fold":
+		return onTexts(strings.EqualFold)
+	case "parse_json":
+		return parsing(parseJSON)
+	case "parse_yaml":
+		return parsing(parseYAML)
+	case "path_canonicalize":
+		return onText(func(s string) string { return path.Join(s) })
+	case "pattern_match":
+		return onScalars(func(_ *evaluator, s []string) (any, error) { return wildcardMatch(s[0], s[1]), nil })
+	case "regex_match":
+		return onScalars(regexMatch)
+	case "regex_replace_all":
+		return onScalars(regexReplace)
+	case "regex_replace_all_literal":
+		return onScalars(regexReplaceLiteral)
+	case "replace":
+		return func(_ *evaluator, args []any) (any, error) {
+			return replace(args[0].(string), args[1].(string), args[2].(string), clampedInt(args[3]))
+		}
+	case "replace_all":
+		return parsing(func(s ...string) (any, error) { return replace(s[0], s[1], s[2], -1) })
+	case "semver_compare":
+		return parsing(semverCompare)
+	case "split":
+		return onTexts(func(s, separator string) []any { return textList(strings.Split(s, separator)) })
+	case "starts_with":
+		return onTexts(strings.HasPrefix)
+	case "to_boolean":
+		return parsing(toBoolean)
+	case "to_lower":
+		return onText(strings.ToLower)
+	case "to_string":
+		return toText
+	case "to_upper":
+		return onText(strings.ToUpper)
+	case "trim":
+		return onTexts(strings.Trim)
+	case "trim_prefix":
+		return onTexts(strings.TrimPrefix)
+	case "truncate":
+		return truncate
+	}
+	return nil
+}
+
+func decodeBase64(s ...string) (any, error) {
+	b, err := base64.StdEncoding.DecodeString(s[0])
+	return string(b), err
+}
+
+func parseJSON(s ...string) (any, error) {
+	var v any
+	err := json.Unmarshal([]byte(s[0]), &v)
+	return v, err
+}
+
+// maxYAMLSize bounds what is parsed: aliases multiply a text.
+const maxYAMLSize = 1 << 20
+
+func parseYAML(s ...string) (any, error) {
+	if len(s[0]) > maxYAMLSize {
+		return nil, fmt.Errorf("the text is longer than %d bytes", maxYAMLSize)
+	}
+	var v any
+	err := yaml.Unmarshal([]byte(s[0]), &v)
+	return v, err
+}
+
+func regexMatch(_ *evaluator, s []string) (any, error) {
+	re, err := regexp.Compile(s[0])
+	if err != nil {
+		return nil, err
+	}
+	return re.MatchString(s[1]), nil
+}
+
+// regexReplace replaces each match, with $1 and the like expanded.
+func regexReplace(_ *evaluator, s []string) (any, error) {
+	re, err := regexp.Compile(s[0])
+	if err != nil {
+		return nil, err
+	}
+	return replaceMatches(re, s[1], func(out []byte, match []int) []byte {
+		return re.ExpandString(out, s[2], s[1], match)
+	})
+}
+
+func regexReplaceLiteral(_ *evaluator, s []string) (any, error) {
+	re, err := regexp.Compile(s[0])
+	if err != nil {
+		return nil, err
+	}
+	return replaceMatches(re, s[1], func(out []byte, _ []int) []byte { return append(out, s[2]...) })
+}
+
+// replaceMatches is the ReplaceAll of regexp with a bound on the result.
+func replaceMatches(re *regexp.Regexp, text string, by func(out []byte, match []int) []byte) (any, error) {
+	var out []byte
+	at := 0
+	for _, match := range re.FindAllStringSubmatchIndex(text, -1) {
+		out = append(out, text[at:match[0]]...)
+		out = by(out, match)
+		at = match[1]
+		if len(out) > maxTextSize {
+			return nil, tooLong()
+		}
+	}
+	return string(append(out, text[at:]...)), nil
+}
+
+// semverCompare tells whether a version is in a range. What is no version counts
+// as 0.0.0.
+func semverCompare(s ...string) (any, error) {
+	version, err := semver.Parse(s[0])
+	if err != nil {
+		version = semver.Version{}
+	}
+	within, err := semver.ParseRange(s[1])
+	if err != nil {
+		return nil, err
+	}
+	return within(version), nil
+}
+
+func toBoolean(s ...string) (any, error) {
+	switch strings.ToLower(s[0]) {
+	case "true":
+		return true, nil
+	case "false":
+		return false, nil
+	}
+	return nil, fmt.Errorf("%q is neither true nor false", s[0])
+}
+
+// toText is a string as it is, and the JSON text of anything else.
+func toText(ev *evaluator, args []any) (any, error) {
+	if s, ok := args[0].(string); ok {
+		return s, nil
+	}
+	return ev.json(args[0])
+}
+
+// truncate cuts a text after a number of characters.
+func truncate(_ *evaluator, args []any) (any, error) {
+	text, n := args[0].(string), max(0, clampedInt(args[1]))
+	for i := range text {
+		if n == 0 {
+			return text[:i], nil
+		}
+		n--
+	}
+	return text, nil
+}

@@ -1,0 +1,222 @@
+package interp
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/kvap/kvap/jmespath"
+)
+
+// eval evaluates e with v as the current node.
+func (ev *evaluator) eval(e *jmespath.Expr, v any) (any, error) {
+	if err := ev.spend(1); err != nil {
+		return nil, err
+	}
+	switch e.Op {
+	case jmespath.Current:
+		return v, nil
+	case jmespath.Field:
+		return ev.field(e, v)
+	case jmespath.Literal:
+		return e.Value, nil
+	case jmespath.RawString:
+		return ev.texts[e.Text], nil
+	case jmespath.Sub:
+		left, err := ev.eval(e.Args[0], v)
+		if err != nil {
+			return nil, err
+		}
+		return ev.eval(e.Args[1], left)
+	case jmespath.Index:
+		return ev.index(e, v)
+	case jmespath.Pipe:
+		return ev.pipe(e, v)
+	case jmespath.Or, jmespath.And:
+		return ev.logical(e, v)
+	case jmespath.Not:
+		operand, err := ev.lenient(e.Args[0], v)
+		return isFalse(operand), err
+	case jmespath.Compare:
+		return ev.compare(e, v)
+	case jmespath.Call:
+		return ev.callExpression(e, v)
+	case jmespath.ExpRef:
+		return expression{e.Args[0]}, nil
+	case jmespath.MultiList, jmespath.MultiHash:
+		return ev.multiselect(e, v)
+	case jmespath.Slice:
+		return ev.slice(e, v)
+	case jmespath.Flatten:
+		return ev.flatten(e, v)
+	case jmespath.Projection, jmespath.ValueProjection, jmespath.Filter:
+		return ev.projection(e, v)
+	}
+	return nil, fmt.Errorf("an expression of an unknown kind")
+}
+
+// lenient evaluates e, with null for a key that is missing.
+func (ev *evaluator) lenient(e *jmespath.Expr, v any) (any, error) {
+	value, err := ev.eval(e, v)
+	if isUnknownKey(err) {
+		return nil, nil
+	}
+	return value, err
+}
+
+func isUnknownKey(err error) bool {
+	if err == nil {
+		return false
+	}
+	_, ok := errors.AsType[*unknownKeyError](err)
+	return ok
+}
+
+// field looks a name up. What is no map has no fields, and yields null; a map
+// without the field is an error.
+func (ev *evaluator) field(e *jmespath.Expr, v any) (any, error) {
+	name := e.Name
+	if e.Dynamic != nil {
+		name = ev.texts[e.Dynamic]
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		if value, ok := v[name]; ok {
+			return value, nil
+		}
+		return nil, &unknownKeyError{name}
+	case scope:
+		value, found, err := v.Lookup(name)
+		if err == nil && !found {
+			err = &unknownKeyError{name}
+		}
+		return value, err
+	}
+	return nil, nil
+}
+
+func (ev *evaluator) index(e *jmespath.Expr, v any) (any, error) {
+	left, err := ev.eval(e.Args[0], v)
+	if err != nil {
+		return nil, err
+	}
+	list, _ := asList(left)
+	i := e.Num
+	if i < 0 {
+		i += len(list)
+	}
+	if i < 0 || i >= len(list) {
+		return nil, nil
+	}
+	return list[i], nil
+}
+
+// pipe gives null where a stage names a missing key, also the last one.
+func (ev *evaluator) pipe(e *jmespath.Expr, v any) (any, error) {
+	left, err := ev.lenient(e.Args[0], v)
+	if err != nil {
+		return nil, err
+	}
+	return ev.lenient(e.Args[1], left)
+}
+
+// logical is || and &&. Only the right side of && may name a missing key.
+func (ev *evaluator) logical(e *jmespath.Expr, v any) (any, error) {
+	left, err := ev.lenient(e.Args[0], v)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case e.Op == jmespath.Or && isFalse(left):
+		return ev.lenient(e.Args[1], v)
+	case e.Op == jmespath.And && !isFalse(left):
+		return ev.eval(e.Args[1], v)
+	}
+	return left, nil
+}
+
+// isFalse tells whether a value counts as false; 0 does not.
+func isFalse(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case bool:
+		return !v
+	case string:
+		return v == ""
+	case map[string]any:
+		return len(v) == 0
+	}
+	list, ok := asList(v)
+	return ok && len(list) == 0
+}
+
+// compare is == and != for any values, by type and value, and the orders for
+// numbers only: anything else gives null. Kyverno takes some integers for
+// another type than numbers; here there is one type (deviations 7 and 8).
+func (ev *evaluator) compare(e *jmespath.Expr, v any) (any, error) {
+	left, err := ev.lenient(e.Args[0], v)
+	if err != nil {
+		return nil, err
+	}
+	right, err := ev.lenient(e.Args[1], v)
+	if err != nil {
+		return nil, err
+	}
+	switch e.Name {
+	case "==", "!=":
+		same, err := ev.equal(left, right)
+		return same == (e.Name == "=="), err
+	}
+	if !isNumber(left) || !isNumber(right) {
+		return nil, nil
+	}
+	c := compareNumbers(left, right)
+	switch e.Name {
+	case "<":
+		return c == -1, nil
+	case "<=":
+		return c == -1 || c == 0, nil
+	case ">":
+		return c == 1, nil
+	}
+	return c == 1 || c == 0, nil
+}
+
+func (ev *evaluator) equal(a, b any) (bool, error) {
+	for _, v := range []*any{&a, &b} {
+		if s, ok := (*v).(scope); ok {
+			value, err := whole(s)
+			if err != nil {
+				return false, err
+			}
+			*v = value
+		}
+		if err := ev.measure(*v); err != nil {
+			return false, err
+		}
+	}
+	return deepEqual(a, b), nil
+}
+
+// multiselect is [a, b] and {k: a}. Of null they are null.
+func (ev *evaluator) multiselect(e *jmespath.Expr, v any) (any, error) {
+	if v == nil {
+		return nil, nil
+	}
+	values := make([]any, len(e.Args))
+	for i, arg := range e.Args {
+		value, err := ev.lenient(arg, v)
+		if err != nil {
+			return nil, err
+		}
+		values[i] = value
+	}
+	if e.Op == jmespath.MultiList {
+		return values, nil
+	}
+	m := make(map[string]any, len(values))
+	for i, key := range e.Keys {
+		m[key] = values[i]
+	}
+	return m, nil
+}
