@@ -13,7 +13,7 @@ import (
 // timestamps have their canonical form. An object whose kind is not built in is
 // returned as it is. Fields of the wrong type are an error, as on a server.
 //
-// Fields that a Go struct always writes, such as resources: {} and a null
+// Zeroes that a Go struct always writes, such as resources: {} and a null
 // creationTimestamp, are written only where the source has them.
 func Canonical(object map[string]any, gvk schema.GroupVersionKind) (map[string]any, error) {
 	if object == nil || !scheme.Scheme.Recognizes(gvk) {
@@ -35,22 +35,19 @@ func Canonical(object map[string]any, gvk schema.GroupVersionKind) (map[string]a
 	return out, nil
 }
 
-// dropAdded removes from out the nulls and empty objects that source has not,
-// and the objects that are empty for that.
+// dropAdded removes from out the zeroes, and the objects of nothing but zeroes,
+// that source has not: a Go struct writes them for want of an omitempty.
 func dropAdded(out, source map[string]any) {
 	for key, v := range out {
 		have, present := source[key]
+		if !present && isZero(v) {
+			delete(out, key)
+			continue
+		}
 		switch v := v.(type) {
-		case nil:
-			if !present {
-				delete(out, key)
-			}
 		case map[string]any:
 			sub, _ := have.(map[string]any)
 			dropAdded(v, sub)
-			if len(v) == 0 && !present {
-				delete(out, key)
-			}
 		case []any:
 			items, _ := have.([]any)
 			for i := range v {
@@ -63,4 +60,25 @@ func dropAdded(out, source map[string]any) {
 			}
 		}
 	}
+}
+
+func isZero(v any) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, sub := range v {
+			if !isZero(sub) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		return len(v) == 0
+	case int64:
+		return v == 0
+	case string:
+		return v == ""
+	case bool:
+		return !v
+	}
+	return v == nil
 }
