@@ -1,0 +1,287 @@
+package interp
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/kvap/kvap/policy"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/admission"
+	plugincel "k8s.io/apiserver/pkg/admission/plugin/cel"
+	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	authuser "k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/cel/environment"
+)
+
+// A celRule is validate.cel, compiled with the API server's own code when it is
+// first needed.
+type celRule struct {
+	body          *policy.CELRule
+	message       string // of expressions that have none
+	preconditions []policy.CEL
+
+	once      sync.Once
+	matcher   matchconditions.Matcher // nil without preconditions
+	validator validating.Validator
+	err       error
+}
+
+func readCEL(v *policy.Validate, preconditions []policy.CEL) *celRule {
+	return &celRule{body: v.CEL, message: v.Message.Value, preconditions: preconditions}
+}
+
+// compile compiles the rule. Expressions that do not compile err when they are
+// evaluated.
+func (c *celRule) compile() {
+	compiler, err := newCELCompiler()
+	if err != nil {
+		c.err = err
+		return
+	}
+	params := c.body.ParamKind != nil && c.body.ParamRef != nil
+	all := plugincel.OptionalVariableDeclarations{HasParams: params, HasAuthorizer: true}
+	plain := plugincel.OptionalVariableDeclarations{HasParams: params}
+	variables := make([]plugincel.NamedExpressionAccessor, len(c.body.Variables))
+	for i, v := range c.body.Variables {
+		variables[i] = &validating.Variable{Name: v.Name, Expression: v.Expression}
+	}
+	compiler.CompileAndStoreVariables(variables, all, environment.StoredExpressions)
+	if len(c.preconditions) > 0 {
+		c.matcher = newCELMatcher(compiler, c.preconditions, all)
+	}
+	checks, messages := c.expressions()
+	c.validator = validating.NewValidator(
+		compiler.CompileCondition(checks, all, environment.StoredExpressions),
+		nil,
+		compiler.CompileCondition(nil, all, environment.StoredExpressions),
+		compiler.CompileCondition(messages, plain, environment.StoredExpressions),
+		nil, nil,
+	)
+}
+
+// expressions are the validations and, at the same indexes, their message
+// expressions.
+func (c *celRule) expressions() (checks, messages []plugincel.ExpressionAccessor) {
+	for _, e := range c.body.Expressions {
+		check := &validating.ValidationCondition{Expression: e.Expression, Message: e.Message}
+		if check.Message == "" {
+			check.Message = c.message
+		}
+		if e.Reason != "" {
+			reason := metav1.StatusReason(e.Reason)
+			check.Reason = &reason
+		}
+		checks = append(checks, check)
+		if e.MessageExpression == "" {
+			messages = append(messages, nil)
+			continue
+		}
+		messages = append(messages, &validating.MessageExpressionCondition{MessageExpression: e.MessageExpression})
+	}
+	return checks, messages
+}
+
+func newCELCompiler() (*plugincel.CompositedCompiler, error) {
+	return plugincel.NewCompositedCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
+}
+
+func newCELMatcher(compiler *plugincel.CompositedCompiler, conditions []policy.CEL, declared plugincel.OptionalVariableDeclarations) matchconditions.Matcher {
+	accessors := make([]plugincel.ExpressionAccessor, len(conditions))
+	for i, c := range conditions {
+		accessors[i] = &matchconditions.MatchCondition{Name: c.Name, Expression: c.Expression}
+	}
+	fail := admissionregistrationv1.Fail
+	return matchconditions.NewMatcher(compiler.CompileCondition(accessors, declared, environment.StoredExpressions), &fail, "policy", "validate", "")
+}
+
+// judge evaluates the rule. What errs is a violation, not an error.
+func (c *celRule) judge(a *review, r *rule) verdict {
+	c.once.Do(c.compile)
+	if c.err != nil {
+		return say(Error, "failed to compile the rule: %v", c.err)
+	}
+	namespace, err := a.celNamespace()
+	if err != nil {
+		return say(Error, "%v", err)
+	}
+	params, err := c.params(a)
+	if err != nil {
+		return say(Error, "%v", err)
+	}
+	attributes := a.celAttributes()
+	for _, p := range params {
+		out := c.judgeWith(a, r, attributes, p, namespace)
+		if out.status != Pass {
+			return out
+		}
+	}
+	return say(Pass, "Validation rule '%s' passed.", r.Name)
+}
+
+func (c *celRule) judgeWith(a *review, r *rule, attributes *admission.VersionedAttributes, params runtime.Object, namespace *corev1.Namespace) verdict {
+	auth := a.world.Authorizer()
+	if c.matcher != nil {
+		met := c.matcher.Match(a.ctx, attributes, params, auth)
+		switch {
+		case met.Error != nil:
+			return say(Fail, "%v", met.Error)
+		case !met.Matches:
+			return say(Skip, "cel preconditions not met")
+		}
+	}
+	result := c.validator.Validate(a.ctx, attributes.GetResource(), attributes, params, namespace, celconfig.RuntimeCELCostBudget, auth)
+	for _, d := range result.Decisions {
+		if d.Action == validating.ActionDeny {
+			return say(Fail, "%s", d.Message)
+		}
+	}
+	return say(Pass, "Validation rule '%s' passed.", r.Name)
+}
+
+// params are the objects that the rule is judged with, each in turn: one null for
+// a rule without any. None at all is right only if the rule allows that.
+func (c *celRule) params(a *review) ([]runtime.Object, error) {
+	kind, ref := c.body.ParamKind, c.body.ParamRef
+	if kind == nil || ref == nil {
+		return []runtime.Object{nil}, nil
+	}
+	namespace := ref.Namespace
+	if namespace == "" {
+		namespace = a.namespace
+	}
+	selector := &metav1.LabelSelector{}
+	if ref.Selector != nil {
+		selector = plainSelector(ref.Selector)
+	}
+	found, err := a.world.Params(a.ctx, kind.APIVersion, kind.Kind, namespace, ref.Name, selector)
+	if err != nil {
+		return nil, fmt.Errorf("failed to find the params of the rule: %w", err)
+	}
+	if len(found) == 0 && ref.ParameterNotFoundAction != "Allow" {
+		return nil, fmt.Errorf("no params found for the rule: there is no %s %q", kind.Kind, ref.Name)
+	}
+	out := make([]runtime.Object, len(found))
+	for i, object := range found {
+		out[i] = &unstructured.Unstructured{Object: object}
+	}
+	return out, nil
+}
+
+func plainSelector(s *policy.Selector) *metav1.LabelSelector {
+	out := &metav1.LabelSelector{MatchLabels: map[string]string{}}
+	for _, p := range s.MatchLabels {
+		out.MatchLabels[p.Key] = p.Value
+	}
+	for _, e := range s.Expressions {
+		out.MatchExpressions = append(out.MatchExpressions, metav1.LabelSelectorRequirement{
+			Key: e.Key, Operator: metav1.LabelSelectorOperator(e.Operator), Values: e.Values,
+		})
+	}
+	return out
+}
+
+// celNamespace is namespaceObject: nil outside of namespaces, and for a Namespace
+// itself.
+func (a *review) celNamespace() (*corev1.Namespace, error) {
+	if a.namespace == "" || a.kind.kind == "Namespace" && a.kind.group == "" {
+		return nil, nil
+	}
+	object, err := a.world.Namespace(a.ctx, a.namespace)
+	if err != nil {
+		return nil, fmt.Errorf("failed to get the namespace: %w", err)
+	}
+	namespace := &corev1.Namespace{}
+	if err := decode(object, namespace); err != nil {
+		return nil, err
+	}
+	if a.request.NamespaceLabels != nil {
+		namespace.Labels = a.request.NamespaceLabels
+	}
+	return namespace, nil
+}
+
+// celAttributes is the request as CEL sees it: never of a subresource, never a
+// dry run, and without options.
+func (a *review) celAttributes() *admission.VersionedAttributes {
+	object, old := celObject(a.object), celObject(a.old)
+	if a.deletes() {
+		object = nil
+	}
+	named := a.object
+	if object == nil {
+		named = a.old
+	}
+	kind := schema.GroupVersionKind{Group: a.kind.group, Version: a.kind.version, Kind: a.kind.kind}
+	resource := schema.GroupVersionResource{
+		Group:    digText(a.request.Admission, "resource", "group"),
+		Version:  digText(a.request.Admission, "resource", "version"),
+		Resource: digText(a.request.Admission, "resource", "resource"),
+	}
+	record := admission.NewAttributesRecord(object, old, kind, metaText(named, "namespace"), metaText(named, "name"), resource,
+		"", admission.Operation(a.operation), nil, false, a.celUser())
+	return &admission.VersionedAttributes{Attributes: record, VersionedKind: kind, VersionedObject: admission.NewLazyObject(object), VersionedOldObject: admission.NewLazyObject(old)}
+}
+
+// celObject is an object, or a nil that compares equal to nil.
+func celObject(object map[string]any) runtime.Object {
+	if object == nil {
+		return nil
+	}
+	return &unstructured.Unstructured{Object: object}
+}
+
+func (a *review) celUser() authuser.Info {
+	info, _ := a.request.Admission["userInfo"].(map[string]any)
+	out := &authuser.DefaultInfo{Name: a.user.name, UID: digText(info, "uid"), Groups: slices.Clone(a.user.groups), Extra: map[string][]string{}}
+	for k, v := range digMap(info, "extra") {
+		out.Extra[k] = texts(v)
+	}
+	return out
+}
+
+// matchConditions are webhookConfiguration.matchConditions.
+type matchConditions struct {
+	conditions []policy.CEL
+
+	once    sync.Once
+	matcher matchconditions.Matcher
+	err     error
+}
+
+func readMatchConditions(p *policy.Policy) *matchConditions {
+	return &matchConditions{conditions: p.MatchConditions}
+}
+
+// hold tells whether all conditions are true. One that errs is not.
+func (m *matchConditions) hold(a *review) bool {
+	if len(m.conditions) == 0 {
+		return true
+	}
+	m.once.Do(func() {
+		compiler, err := newCELCompiler()
+		if err != nil {
+			m.err = err
+			return
+		}
+		m.matcher = newCELMatcher(compiler, m.conditions, plugincel.OptionalVariableDeclarations{HasAuthorizer: true})
+	})
+	if m.err != nil {
+		return false
+	}
+	met := m.matcher.Match(a.ctx, a.celAttributes(), nil, noAuthorizer())
+	return met.Error == nil && met.Matches
+}
+
+// noAuthorizer is what match conditions of a policy are given: none answers.
+func noAuthorizer() authorizer.UnconditionalAuthorizer {
+	return nil
+}

@@ -1,0 +1,7 @@
+package interp
+
+import "github.com/kvap/kvap/diag"
+
+// Unsupported is the code of a rule that the interpreter cannot judge: it checks
+// the signatures of images or manifests.
+const Unsupported diag.Code = 590

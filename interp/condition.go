@@ -1,0 +1,185 @@
+package interp
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/kvap/kvap/jmespath"
+	"github.com/kvap/kvap/policy"
+)
+
+// conditions are preconditions or those of a deny, read once.
+type conditions struct {
+	any    []condition
+	hasAny bool // an any that is there and empty is false
+	all    []condition
+}
+
+type condition struct {
+	key, value *document
+	operator   string
+	message    string
+}
+
+func readConditions(c *policy.Conditions) *conditions {
+	if c == nil {
+		return nil
+	}
+	read := func(list []*policy.Condition) []condition {
+		out := make([]condition, len(list))
+		for i, c := range list {
+			out[i] = condition{readDocument(c.Key), readDocument(c.Value), c.Operator, c.Message}
+		}
+		return out
+	}
+	return &conditions{any: read(c.Any), hasAny: c.Any != nil, all: read(c.All)}
+}
+
+// holds tells whether the conditions are true, with the messages of those that
+// decided it. None at all are true. Both parts are looked at even if the first
+// decides, so that an error in the second shows.
+func (c *conditions) holds(v *vars) (bool, string, error) {
+	if c == nil {
+		return true, "", nil
+	}
+	anyTrue, anyMessage, err := c.anyHolds(v)
+	if err != nil {
+		return false, "", err
+	}
+	allTrue, allMessage, err := c.allHold(v)
+	if err != nil {
+		return false, "", err
+	}
+	return anyTrue && allTrue, joinMessages(anyMessage, allMessage), nil
+}
+
+func (c *conditions) anyHolds(v *vars) (bool, string, error) {
+	if !c.hasAny {
+		return true, "", nil
+	}
+	var failed []string
+	for _, one := range c.any {
+		ok, err := one.holds(v)
+		if err != nil {
+			return false, "", err
+		}
+		if ok {
+			return true, one.message, nil
+		}
+		failed = append(failed, one.message)
+	}
+	return false, joinMessages(failed...), nil
+}
+
+func (c *conditions) allHold(v *vars) (bool, string, error) {
+	var held []string
+	for _, one := range c.all {
+		ok, err := one.holds(v)
+		if err != nil {
+			return false, "", err
+		}
+		if !ok {
+			return false, one.message, nil
+		}
+		held = append(held, one.message)
+	}
+	return true, joinMessages(held...), nil
+}
+
+func (c condition) holds(v *vars) (bool, error) {
+	if err := v.ctx.Err(); err != nil {
+		return false, err
+	}
+	key, err := v.operand(c.key, c.operator)
+	if err != nil {
+		return false, fmt.Errorf("failed to resolve the key of a condition: %w", err)
+	}
+	value, err := v.operand(c.value, c.operator)
+	if err != nil {
+		return false, fmt.Errorf("failed to resolve the value of a condition: %w", err)
+	}
+	return compareOperands(key, c.operator, value)
+}
+
+// operand resolves a key or value. For membership it also finds out which of its
+// texts come from the request.
+func (v *vars) operand(d *document, operator string) (operand, error) {
+	value, err := v.fill(d)
+	if err != nil || d.fixed || !strings.HasSuffix(strings.ToLower(operator), "in") {
+		return operand{value: value}, err
+	}
+	o := operand{value: value}
+	switch {
+	case d.text != nil && d.text.single() != nil:
+		o.request = v.ofRequest(d.text.roots)
+	case d.text != nil:
+		w, err := v.wordOf(d.text)
+		if err != nil {
+			return o, err
+		}
+		o.words = []word{w}
+	default:
+		list, _ := value.([]any)
+		for i, item := range d.items {
+			w, err := v.itemWord(item, list[i])
+			if err != nil {
+				return o, err
+			}
+			o.words = append(o.words, w)
+		}
+	}
+	return o, nil
+}
+
+// itemWord is the text of an element of a list written in the policy.
+func (v *vars) itemWord(d *document, value any) (word, error) {
+	switch {
+	case d.text == nil:
+		return plainWord(printed(value)), nil
+	case d.text.single() == nil:
+		return v.wordOf(d.text)
+	case v.ofRequest(d.text.roots):
+		return requestWord(printed(value)), nil
+	}
+	return plainWord(printed(value)), nil
+}
+
+// wordOf is a string made of text and variables, in which the wildcards of the
+// policy's own text count and those of the request do not.
+func (v *vars) wordOf(t *text) (word, error) {
+	tmpl := t.tmpl
+	if v.deletes {
+		tmpl = t.onDelete
+	}
+	pieces := make([]word, len(tmpl.Parts))
+	for i, p := range tmpl.Parts {
+		if p.Var == nil {
+			pieces[i] = plainWord(p.Text)
+			continue
+		}
+		// An empty text beside it makes the variable an embedded one, which
+		// resolves to text whatever its type.
+		one := &jmespath.Template{Pos: tmpl.Pos, Text: tmpl.Text, Parts: []jmespath.Part{{}, p}}
+		value, err := substitute(one, v)
+		if err != nil {
+			return word{}, err
+		}
+		if v.ofRequest(templateRoots(one)) {
+			pieces[i] = requestWord(printed(value))
+		} else {
+			pieces[i] = plainWord(printed(value))
+		}
+	}
+	return joined(pieces), nil
+}
+
+// joinMessages joins those that are not empty.
+func joinMessages(messages ...string) string {
+	var out []string
+	for _, m := range messages {
+		if m != "" {
+			out = append(out, m)
+		}
+	}
+	return strings.Join(out, "; ")
+}

@@ -1,0 +1,27 @@
+// Package interp is the second opinion: it judges an admission request straight
+// from the policy, the way Kyverno does, and knows nothing of the CEL that the
+// policy is translated to.
+//
+// In: policies and exceptions as package policy reads them, and requests. What a
+// rule asks for besides comes from a World. Out of Judge: for every rule the
+// status that Kyverno gives (pass, fail, skip, error, or none), with Kyverno's
+// message.
+//
+// What must hold: it shares no code with the translation; the two agree because
+// both are right, not because they are one. Where they differ from Kyverno on
+// purpose they do so by the list of deviations, whose numbers stand in the
+// comments. Judging ends: patterns, expressions, context entries and answers are
+// bounded, and loops look at the time that the caller gives. Whatever goes wrong
+// in a rule, a crash too, is that rule's error and nobody else's. Nothing that is
+// judged is changed, and one request leaves no trace for the next.
+//
+// It does not decide whether a request is refused: actions and failure policies
+// are the caller's, but for the one place where the action is part of the
+// verdict (existing.go). It does not fill in what the API server defaults. It
+// neither verifies signatures, nor mutates or generates; rules that do are
+// reported as unsupported, or say nothing.
+//
+// Start at judge.go, the way of a request through a rule; then validation.go,
+// pattern.go and condition.go, what rules are made of. vars.go is what expressions
+// see; jmespath.go evaluates them. world.go is everything outside.
+package interp

@@ -1,0 +1,104 @@
+package interp
+
+import "fmt"
+
+// fill is a document with its variables replaced by what they give.
+func (v *vars) fill(d *document) (any, error) {
+	switch {
+	case d.fixed:
+		return d.constant, nil
+	case d.text != nil:
+		return v.fillText(d.text)
+	case d.fields != nil:
+		return v.fillMap(d)
+	}
+	list := make([]any, len(d.items))
+	for i, item := range d.items {
+		value, err := v.fill(item)
+		if err != nil {
+			return nil, err
+		}
+		list[i] = value
+	}
+	return list, nil
+}
+
+func (v *vars) fillMap(d *document) (any, error) {
+	m := make(map[string]any, len(d.fields))
+	for _, f := range d.fields {
+		value, err := v.fill(f.value)
+		if err != nil {
+			return nil, err
+		}
+		key, err := v.fillKey(f)
+		if err != nil {
+			return nil, err
+		}
+		m[key] = value
+	}
+	return m, nil
+}
+
+// fillKey is the key of an entry; one that resolves to null stays as written.
+func (v *vars) fillKey(f documentField) (string, error) {
+	if f.text == nil {
+		return f.key, nil
+	}
+	value, err := v.fillText(f.text)
+	if err != nil {
+		return "", err
+	}
+	switch key := value.(type) {
+	case nil:
+		return f.key, nil
+	case string:
+		return key, nil
+	}
+	return "", fmt.Errorf("the key %q must resolve to a string, not to %s", f.key, typeName(value))
+}
+
+// fillText is a string with its variables replaced. One that is a single variable
+// takes the type of its value.
+func (v *vars) fillText(t *text) (any, error) {
+	if t.err != nil {
+		return nil, t.err
+	}
+	if s, ok := t.tmpl.Constant(); ok {
+		return s, nil
+	}
+	tmpl := t.tmpl
+	if v.deletes {
+		tmpl = t.onDelete
+	}
+	for _, p := range tmpl.Parts {
+		if p.Var == nil {
+			continue
+		}
+		if err := v.prepare(p.Var.Raw); err != nil {
+			return nil, err
+		}
+	}
+	return substitute(tmpl, v)
+}
+
+// fillString is a text that must give a string.
+func (v *vars) fillString(t *text) (string, error) {
+	value, err := v.fillText(t)
+	if err != nil {
+		return "", err
+	}
+	s, ok := value.(string)
+	if !ok {
+		return "", notText{t.tmpl.Text, typeName(value)}
+	}
+	return s, nil
+}
+
+// notText is the error of a variable that gives no string where one must be.
+type notText struct {
+	text, found string
+}
+
+func (e notText) Error() string {
+	return fmt.Sprintf("%q must resolve to a string, not to %s", e.text, e.found)
+}

@@ -1,0 +1,279 @@
+package interp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/policy"
+)
+
+// A Status is what a rule says of a request.
+type Status string
+
+// The statuses. None is that of a rule that does not apply, does not look at the
+// operation, or found nothing to check.
+const (
+	Pass  Status = "pass"
+	Fail  Status = "fail"
+	Skip  Status = "skip"
+	Error Status = "error"
+	None  Status = "none"
+)
+
+// A RuleResult is what one rule says of a request.
+type RuleResult struct {
+	Policy    string
+	Namespace string // of a namespaced policy
+	// Rule is the name as Kyverno reports it, with autogen- in front for what a
+	// rule for pods says of their controllers.
+	Rule   string
+	Status Status
+	// Kyverno is the status that Kyverno gives. It differs from Status only where
+	// Kyverno errs on a violation because a key that an anchor names is nowhere in
+	// the object (deviation 2).
+	Kyverno Status
+	Message string
+	// Exceptions are the exceptions that made the rule skip, as namespace/name.
+	Exceptions []string
+	// Code is set for what the interpreter does not support.
+	Code diag.Code
+}
+
+// Limits bound what judging one request may use. A zero field has its default; a
+// negative one is no bound.
+type Limits struct {
+	Context  int // bytes of context entries; 2 MiB
+	Response int // bytes of an answer to an apiCall; 2 MiB
+	Depth    int // levels of a pattern; 500
+	// Registry is the default registry of images: docker.io.
+	Registry string
+}
+
+const defaultBytes = 2 << 20
+
+func (l Limits) context() int  { return orDefault(l.Context, defaultBytes) }
+func (l Limits) response() int { return orDefault(l.Response, defaultBytes) }
+
+func (l Limits) depth() int {
+	if l.Depth < 0 {
+		return 1 << 30
+	}
+	return orDefault(l.Depth, 500)
+}
+
+func (l Limits) registry() string {
+	if l.Registry == "" {
+		return "docker.io"
+	}
+	return l.Registry
+}
+
+func orDefault(n, otherwise int) int {
+	if n == 0 {
+		return otherwise
+	}
+	return n
+}
+
+// An Interpreter judges requests by a set of policies. It may be used by several
+// goroutines at once.
+type Interpreter struct {
+	policies   []*compiledPolicy
+	exceptions []*exception
+	world      World
+	limits     Limits
+}
+
+// New makes an interpreter of policies and the exceptions from them. The policies
+// must not be changed afterwards.
+func New(policies []*policy.Policy, exceptions []*policy.Exception, world World, limits Limits) *Interpreter {
+	in := &Interpreter{world: world, limits: limits}
+	for _, e := range exceptions {
+		if !e.Invalid {
+			in.exceptions = append(in.exceptions, readException(e))
+		}
+	}
+	for _, p := range policies {
+		in.policies = append(in.policies, &compiledPolicy{Policy: p, conditions: readMatchConditions(p)})
+	}
+	return in
+}
+
+// A compiledPolicy is a policy with its rules by the kind they are judged for.
+type compiledPolicy struct {
+	*policy.Policy
+	conditions *matchConditions
+
+	mu    sync.Mutex
+	rules map[string][]*rule
+}
+
+// maxKinds bounds how many kinds' rules are kept; requests choose the kinds.
+const maxKinds = 256
+
+// rulesFor are the rules that Kyverno evaluates for a kind.
+func (c *compiledPolicy) rulesFor(in *Interpreter, kind string) []*rule {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if rules, ok := c.rules[kind]; ok {
+		return rules
+	}
+	var rules []*rule
+	for _, r := range c.Policy.RulesFor(kind) {
+		rules = append(rules, in.readRule(c.Policy, r))
+	}
+	if len(c.rules) >= maxKinds || c.rules == nil {
+		c.rules = map[string][]*rule{}
+	}
+	c.rules[kind] = rules
+	return rules
+}
+
+// Judge gives the result of every rule, in the order of the policies and of
+// their rules. Judging one request never changes what comes out for another.
+func (in *Interpreter) Judge(ctx context.Context, req *Request) []RuleResult {
+	a := newReview(ctx, req, in.world, in.limits)
+	var out []RuleResult
+	for _, p := range in.policies {
+		out = append(out, in.judgePolicy(a, p)...)
+	}
+	return out
+}
+
+func (in *Interpreter) judgePolicy(a *review, p *compiledPolicy) []RuleResult {
+	rules := p.rulesFor(in, a.kind.kind)
+	out := make([]RuleResult, len(rules))
+	done := !p.gate(a)
+	for i, r := range rules {
+		out[i] = RuleResult{Policy: p.Name, Rule: r.Name, Status: None, Kyverno: None}
+		if p.Namespaced() {
+			out[i].Namespace = p.Namespace
+		}
+		if done {
+			continue
+		}
+		verdict := r.judge(a)
+		out[i].Status, out[i].Kyverno, out[i].Message = verdict.status, verdict.kyverno, verdict.message
+		out[i].Exceptions, out[i].Code = verdict.exceptions, verdict.code
+		done = p.ApplyOne && (verdict.kyverno == Pass || verdict.kyverno == Fail)
+	}
+	return out
+}
+
+// gate tells whether a policy has anything to say of a request.
+func (c *compiledPolicy) gate(a *review) bool {
+	if !c.Admission {
+		return false
+	}
+	if c.Namespaced() {
+		for _, object := range []map[string]any{a.object, a.old} {
+			if object != nil && metaText(object, "namespace") != c.Namespace {
+				return false
+			}
+		}
+	}
+	return c.conditions.hold(a)
+}
+
+// A verdict is what a rule, or a part of it, says. The zero verdict is none.
+type verdict struct {
+	status, kyverno Status
+	message         string
+	exceptions      []string
+	code            diag.Code
+}
+
+func say(status Status, format string, args ...any) verdict {
+	if len(args) > 0 {
+		format = fmt.Sprintf(format, args...)
+	}
+	return verdict{status: status, kyverno: status, message: format}
+}
+
+func none() verdict { return verdict{status: None, kyverno: None} }
+
+// errPanic is what a rule errs with when judging it crashed.
+var errPanic = errors.New("judging the rule failed unexpectedly")
+
+// judge says what a rule makes of a request. Whatever goes wrong in it stays in
+// it.
+func (r *rule) judge(a *review) (out verdict) {
+	defer func() {
+		if p := recover(); p != nil {
+			out = say(Error, "%v: %v", errPanic, p)
+		}
+	}()
+	if err := a.ctx.Err(); err != nil {
+		return say(Error, "the request was given up: %v", err)
+	}
+	subject := a.subject()
+	if r.Match == nil || !ruleApplies(r.policy, r.Rule, subject) {
+		return none()
+	}
+	if r.Invalid {
+		return say(Error, "the rule has errors; see what reading the policy reported")
+	}
+	if r.VerifyImages != nil {
+		return unsupported("image verification is not supported")
+	}
+	if r.Validate == nil || r.Validate.Manifests != nil && a.deletes() {
+		return none()
+	}
+	v := newVars(a)
+	v.defineImages(a, r)
+	v.defineAll(r.entries, a)
+	applies, message, err := r.preconditions.holds(v)
+	switch {
+	case err != nil:
+		return say(Error, "failed to evaluate preconditions: %v", err)
+	case !applies:
+		return say(Skip, "%s", joinMessages("preconditions not met", message))
+	}
+	return r.handle(a, v)
+}
+
+// subject is what match and exclude are held to: the new object, or on DELETE
+// the old.
+func (a *review) subject() *subject {
+	s := &subject{
+		object: a.object, kind: a.kind, operation: a.operation, user: a.user, namespaceLabels: a.namespaceLabels,
+	}
+	if s.object == nil {
+		s.object = a.old
+	}
+	return s
+}
+
+// deletes tells whether the request takes the object away.
+func (a *review) deletes() bool {
+	return a.operation == "DELETE" || a.operation == "" && a.object == nil
+}
+
+// handle judges by the body of a rule that applies.
+func (r *rule) handle(a *review, v *vars) verdict {
+	excepted := r.matchingExceptions(a, v)
+	body := r.Validate
+	if body.PodSecurity != nil && body.Manifests == nil {
+		return r.judgePodSecurity(a, excepted)
+	}
+	if len(excepted) > 0 {
+		return skipByExceptions(excepted)
+	}
+	switch {
+	case body.Manifests != nil:
+		return unsupported("verifying the signature of manifests is not supported")
+	case r.cel != nil:
+		return r.cel.judge(a, r)
+	}
+	val := &validation{rule: r, review: a, vars: v, object: a.object, deletes: a.deletes()}
+	return val.withExisting(r.check)
+}
+
+func unsupported(message string) verdict {
+	v := say(Error, "%s", message)
+	v.code = Unsupported
+	return v
+}

@@ -1,0 +1,217 @@
+package interp
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+)
+
+// Offline is a World held in memory: it knows the objects that it was given, and
+// nothing else. Its zero value is an empty world. It must not be changed while it
+// is asked.
+type Offline struct {
+	// Objects are found by ConfigMap, Namespace, Params and, one by one under
+	// their paths, by API.
+	Objects []map[string]any
+	// Answers are the answers of the API server by path, and of services by URL.
+	Answers map[string][]byte
+	// Images are what registries know, by reference.
+	Images map[string]map[string]any
+	// Globals are the data of GlobalContextEntries by name.
+	Globals map[string]any
+	// Hosts are the addresses of hosts.
+	Hosts map[string][]netip.Addr
+	// Kinds are the kinds of resources beside the built-in ones.
+	Kinds map[metav1.GroupVersionResource]string
+	// ClusterScoped are the resources among Kinds that live in no namespace.
+	ClusterScoped map[metav1.GroupVersionResource]bool
+	// Allow decides the authorizer checks; nil denies all.
+	Allow authorizer.Authorizer
+	// Time is what Now answers; zero means the time of the computer.
+	Time time.Time
+	// Seed makes Random repeatable.
+	Seed uint64
+
+	chance sync.Mutex
+	source *rand.Rand
+}
+
+// ConfigMap finds a ConfigMap among the objects.
+func (o *Offline) ConfigMap(_ context.Context, namespace, name string) (map[string]any, error) {
+	return o.object("v1", "ConfigMap", namespace, name)
+}
+
+// Namespace finds a Namespace among the objects. One that is not there exists
+// all the same, with no labels but its name.
+func (o *Offline) Namespace(_ context.Context, name string) (map[string]any, error) {
+	if object, err := o.object("v1", "Namespace", "", name); err == nil {
+		return object, nil
+	}
+	return map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{
+		"name": name, "labels": map[string]any{"kubernetes.io/metadata.name": name},
+	}}, nil
+}
+
+func (o *Offline) object(apiVersion, kind, namespace, name string) (map[string]any, error) {
+	for _, object := range o.Objects {
+		if object["apiVersion"] == apiVersion && object["kind"] == kind &&
+			metaText(object, "namespace") == namespace && metaText(object, "name") == name {
+			return object, nil
+		}
+	}
+	return nil, fmt.Errorf("there is no %s %s/%s", kind, namespace, name)
+}
+
+// Params finds objects of a kind.
+func (o *Offline) Params(_ context.Context, apiVersion, kind, namespace, name string, selector *metav1.LabelSelector) ([]map[string]any, error) {
+	selects, err := metav1.LabelSelectorAsSelector(selector)
+	if err != nil {
+		return nil, err
+	}
+	var out []map[string]any
+	for _, object := range o.Objects {
+		if object["apiVersion"] != apiVersion || object["kind"] != kind ||
+			namespace != "" && metaText(object, "namespace") != namespace {
+			continue
+		}
+		if name != "" && metaText(object, "name") == name ||
+			name == "" && selects.Matches(labels.Set(metaMap(object, "labels"))) {
+			out = append(out, object)
+		}
+	}
+	return out, nil
+}
+
+// API gives the answer that was set for a path.
+func (o *Offline) API(_ context.Context, path string, _ []byte) ([]byte, error) {
+	if answer, ok := o.Answers[path]; ok {
+		return answer, nil
+	}
+	return nil, fmt.Errorf("there is no answer for %s; a cluster is needed to ask, or an answer given beforehand", path)
+}
+
+// Service gives the answer that was set for a URL.
+func (o *Offline) Service(_ context.Context, call ServiceCall) ([]byte, error) {
+	if answer, ok := o.Answers[call.URL]; ok {
+		return answer, nil
+	}
+	return nil, fmt.Errorf("there is no answer for %s; services are not asked offline", call.URL)
+}
+
+// Image gives what was set for a reference.
+func (o *Offline) Image(_ context.Context, reference string, _ any) (map[string]any, error) {
+	if image, ok := o.Images[reference]; ok {
+		return image, nil
+	}
+	return nil, fmt.Errorf("nothing is known of the image %s; registries are not asked offline", reference)
+}
+
+// Global gives what was set for a name.
+func (o *Offline) Global(_ context.Context, name string) (any, error) {
+	if data, ok := o.Globals[name]; ok {
+		return data, nil
+	}
+	return nil, fmt.Errorf("there is no global context entry %s", name)
+}
+
+// Kind knows the resources that have subresources of another kind, and Kinds.
+func (o *Offline) Kind(group, version, resource string) (kind string, namespaced, ok bool) {
+	gvr := metav1.GroupVersionResource{Group: group, Version: version, Resource: resource}
+	if kind, ok := o.Kinds[gvr]; ok {
+		return kind, !o.ClusterScoped[gvr], true
+	}
+	kind, namespaced = builtinKind(group, resource)
+	return kind, namespaced, kind != ""
+}
+
+// builtinKind is the kind of the built-in resources that have subresources.
+func builtinKind(group, resource string) (kind string, namespaced bool) {
+	switch group + "/" + resource {
+	case "/pods":
+		return "Pod", true
+	case "/services":
+		return "Service", true
+	case "/serviceaccounts":
+		return "ServiceAccount", true
+	case "/replicationcontrollers":
+		return "ReplicationController", true
+	case "/persistentvolumeclaims":
+		return "PersistentVolumeClaim", true
+	case "/resourcequotas":
+		return "ResourceQuota", true
+	case "/nodes":
+		return "Node", false
+	case "/namespaces":
+		return "Namespace", false
+	case "/persistentvolumes":
+		return "PersistentVolume", false
+	case "apps/deployments":
+		return "Deployment", true
+	case "apps/replicasets":
+		return "ReplicaSet", true
+	case "apps/statefulsets":
+		return "StatefulSet", true
+	case "apps/daemonsets":
+		return "DaemonSet", true
+	case "batch/jobs":
+		return "Job", true
+	case "batch/cronjobs":
+		return "CronJob", true
+	case "autoscaling/horizontalpodautoscalers":
+		return "HorizontalPodAutoscaler", true
+	case "policy/poddisruptionbudgets":
+		return "PodDisruptionBudget", true
+	case "networking.k8s.io/ingresses":
+		return "Ingress", true
+	case "certificates.k8s.io/certificatesigningrequests":
+		return "CertificateSigningRequest", false
+	case "apiextensions.k8s.io/customresourcedefinitions":
+		return "CustomResourceDefinition", false
+	case "apiregistration.k8s.io/apiservices":
+		return "APIService", false
+	}
+	return "", false
+}
+
+// Authorizer is Allow, or one that denies.
+func (o *Offline) Authorizer() authorizer.Authorizer {
+	if o.Allow != nil {
+		return o.Allow
+	}
+	return authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
+		return authorizer.DecisionDeny, "nobody is authorized offline", nil
+	})
+}
+
+// Resolve gives the addresses that were set for a host.
+func (o *Offline) Resolve(_ context.Context, host string) ([]netip.Addr, error) {
+	if addresses, ok := o.Hosts[host]; ok {
+		return addresses, nil
+	}
+	return nil, fmt.Errorf("the host %s is not known; names are not resolved offline", host)
+}
+
+// Now is Time, or the time of the computer.
+func (o *Offline) Now() time.Time {
+	if o.Time.IsZero() {
+		return time.Now()
+	}
+	return o.Time
+}
+
+// Random is the next number of the sequence that Seed starts.
+func (o *Offline) Random(n int) int {
+	o.chance.Lock()
+	defer o.chance.Unlock()
+	if o.source == nil {
+		o.source = rand.New(rand.NewPCG(o.Seed, o.Seed))
+	}
+	return o.source.IntN(n)
+}

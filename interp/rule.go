@@ -1,0 +1,117 @@
+package interp
+
+import (
+	"fmt"
+
+	"github.com/kvap/kvap/jmespath"
+	"github.com/kvap/kvap/policy"
+)
+
+// A rule is a rule of a policy, read once for all requests.
+type rule struct {
+	*policy.Rule
+	policy        *policy.Policy
+	entries       []*entry
+	preconditions *conditions
+	message       *text
+	check         *check
+	exceptions    []*exception
+	cel           *celRule // nil if the rule has no CEL
+}
+
+// A check is what a rule, or an entry of foreach, wants of an object. The first
+// of its parts that is there counts.
+type check struct {
+	deny       *conditions
+	denies     bool
+	pattern    *document
+	anyPattern *document
+	loops      []*loop
+}
+
+// A loop is an entry of foreach.
+type loop struct {
+	list          *jmespath.Expr
+	listText      string
+	listRoots     []string
+	listErr       error
+	elementScope  *bool
+	entries       []*entry
+	preconditions *conditions
+	check         *check
+}
+
+func (in *Interpreter) readRule(p *policy.Policy, r *policy.Rule) *rule {
+	out := &rule{Rule: r, policy: p, entries: readEntries(p, r.Context), preconditions: readConditions(r.Preconditions)}
+	for _, e := range in.exceptions {
+		if e.names(p, r) {
+			out.exceptions = append(out.exceptions, e)
+		}
+	}
+	v := r.Validate
+	if v == nil {
+		return out
+	}
+	out.message = readText(v.Message.Value, v.Message.Pos)
+	out.check = readCheck(v.Deny, v.Pattern, v.AnyPattern, v.ForEach)
+	if v.CEL != nil {
+		out.cel = readCEL(v, r.CELPreconditions)
+	}
+	return out
+}
+
+func readCheck(deny *policy.Deny, pattern, anyPattern *policy.Node, loops []*policy.ForEach) *check {
+	c := &check{}
+	if deny != nil {
+		c.denies, c.deny = true, readConditions(deny.Conditions)
+	}
+	if pattern != nil {
+		c.pattern = readDocument(pattern)
+	}
+	if anyPattern != nil {
+		c.anyPattern = readDocument(withFloats(anyPattern))
+	}
+	for _, f := range loops {
+		c.loops = append(c.loops, readLoop(f))
+	}
+	return c
+}
+
+func readLoop(f *policy.ForEach) *loop {
+	l := &loop{
+		listText: f.List.Value, elementScope: f.ElementScope,
+		entries: readEntries(nil, f.Context), preconditions: readConditions(f.Preconditions),
+		check: readCheck(f.Deny, f.Pattern, f.AnyPattern, f.ForEach),
+	}
+	expr, bad := jmespath.Parse(f.List.Value, f.List.Pos)
+	if bad != nil {
+		l.listErr = fmt.Errorf("incorrect query: %w", bad)
+		return l
+	}
+	l.list, l.listRoots = expr, expressionRoots(expr)
+	return l
+}
+
+// withFloats is a node whose integers are other numbers. The numbers of an
+// anyPattern are, so that the text 5.0 equals its 5.
+func withFloats(n *policy.Node) *policy.Node {
+	if n == nil {
+		return nil
+	}
+	out := *n
+	switch n.Kind {
+	case policy.Int:
+		out.Kind, out.Float = policy.Float, float64(n.Int)
+	case policy.List:
+		out.Items = make([]*policy.Node, len(n.Items))
+		for i, item := range n.Items {
+			out.Items[i] = withFloats(item)
+		}
+	case policy.Map:
+		out.Fields = make([]policy.Field, len(n.Fields))
+		for i, f := range n.Fields {
+			out.Fields[i] = policy.Field{Key: f.Key, Pos: f.Pos, Value: withFloats(f.Value)}
+		}
+	}
+	return &out
+}

@@ -1,0 +1,56 @@
+package interp
+
+import (
+	"context"
+	"net/netip"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+)
+
+// A World is what a rule can ask about besides the request: other objects,
+// services, registries, time and chance. Judging never reaches outside but
+// through it. Its methods are called by several goroutines at once if Judge is.
+//
+// Values are JSON as Go data. An object that does not exist is an error; the rule
+// that needs it errs.
+type World interface {
+	// ConfigMap is a ConfigMap as an object.
+	ConfigMap(ctx context.Context, namespace, name string) (map[string]any, error)
+	// API asks the API server for a path; data, if not nil, is POSTed.
+	API(ctx context.Context, path string, data []byte) ([]byte, error)
+	// Service asks a service outside the API server.
+	Service(ctx context.Context, call ServiceCall) ([]byte, error)
+	// Image is what a registry knows of an image: image, resolvedImage, registry,
+	// repository, identifier, manifestList, manifest, configData.
+	Image(ctx context.Context, reference string, credentials any) (map[string]any, error)
+	// Global is the data of a GlobalContextEntry; the name may end in .projection.
+	Global(ctx context.Context, name string) (any, error)
+	// Namespace is a Namespace as an object.
+	Namespace(ctx context.Context, name string) (map[string]any, error)
+	// Params are the objects of a kind that a paramRef selects: the one with the
+	// name if there is a name, else those that the selector selects. None is no
+	// error.
+	Params(ctx context.Context, apiVersion, kind, namespace, name string, selector *metav1.LabelSelector) ([]map[string]any, error)
+	// Kind is the kind of a resource, and whether it lives in namespaces; ok is
+	// false if it is not known.
+	Kind(group, version, resource string) (kind string, namespaced, ok bool)
+	// Authorizer answers the authorizer checks of CEL rules.
+	Authorizer() authorizer.Authorizer
+	// Resolve finds the addresses of a host.
+	Resolve(ctx context.Context, host string) ([]netip.Addr, error)
+	// Now is the time.
+	Now() time.Time
+	// Random is a number below n.
+	Random(n int) int
+}
+
+// A ServiceCall is a request to a service.
+type ServiceCall struct {
+	Method   string // GET or POST
+	URL      string
+	Headers  map[string]string
+	CABundle string
+	Data     []byte // of a POST
+}
