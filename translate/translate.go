@@ -144,7 +144,7 @@ func lowerPolicy(p *policy.Policy, o *Options) (groups []group, rules []RuleResu
 	lowered := map[int][]unit{}
 	notes := map[int]diag.List{}
 	for _, r := range policy.Expand(p) {
-		if reasons[r.Index] != nil {
+		if p.Rules[r.Index].Invalid || reasons[r.Index] != nil {
 			continue
 		}
 		units, found, why := lowerWhole(p, r, o)
@@ -165,6 +165,11 @@ func lowerPolicy(p *policy.Policy, o *Options) (groups []group, rules []RuleResu
 	var units []unit
 	for _, r := range p.Rules {
 		res := RuleResult{Policy: p, Rule: r, Target: Native}
+		if r.Invalid { // its error has been told where it was read
+			res.Target = Unsupported
+			rules = append(rules, res)
+			continue
+		}
 		if why := reasons[r.Index]; why != nil {
 			res.Target, res.Codes = Webhook, []diag.Code{why.Code}
 			if unsupportedCode(why.Code) {
