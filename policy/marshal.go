@@ -27,8 +27,7 @@ func (w *yamlWriter) value(n *Node, indent int, inline bool) {
 			if i > 0 || !inline {
 				w.indent(indent)
 			}
-			w.out.WriteString(scalarText(f.Key))
-			w.out.WriteByte(':')
+			w.key(f.Key, indent)
 			w.child(f.Value, indent)
 		}
 	case n.Kind == List && len(n.Items) > 0:
@@ -47,6 +46,18 @@ func (w *yamlWriter) value(n *Node, indent int, inline bool) {
 		w.out.WriteString(flow(n))
 		w.out.WriteByte('\n')
 	}
+}
+
+// key writes a key and its colon. YAML looks for the colon within 1024 characters
+// unless a question mark announces a key.
+func (w *yamlWriter) key(key string, indent int) {
+	text := scalarText(key)
+	if len(text) > 1000 {
+		w.out.WriteString("? " + text + "\n")
+		w.indent(indent)
+		text = ""
+	}
+	w.out.WriteString(text + ":")
 }
 
 // child writes the value of a key.
