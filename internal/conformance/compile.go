@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kvap/kvap/cel"
@@ -38,6 +40,7 @@ type compiled struct {
 // pod controllers that it is expanded for.
 type ruleForm struct {
 	name   string
+	source *policy.Rule
 	native bool
 	codes  []string // why not
 }
@@ -90,13 +93,14 @@ func (c *compiler) compile(m material) (*compiled, error) {
 }
 
 func (c *compiled) check(o vap.Objects, release cel.Release) {
-	for _, e := range vap.Validate(o.Policy, release) {
-		c.refused = append(c.refused, fmt.Sprintf("%s: %v", o.Policy.Name, e))
-	}
-	for _, b := range o.Bindings {
-		for _, e := range vap.ValidateBinding(b) {
-			c.refused = append(c.refused, fmt.Sprintf("binding %s: %v", b.Name, e))
+	add := func(object string, errs field.ErrorList) {
+		for _, e := range errs { // without the value, which may be an expression of many lines
+			c.refused = append(c.refused, fmt.Sprintf("%s: %s: %s", object, e.Field, strings.Join(strings.Fields(e.Detail), " ")))
 		}
+	}
+	add(o.Policy.Name, vap.Validate(o.Policy, release))
+	for _, b := range o.Bindings {
+		add("binding "+b.Name, vap.ValidateBinding(b))
 	}
 }
 
@@ -105,7 +109,7 @@ func (c *compiled) check(o vap.Objects, release cel.Release) {
 func ruleForms(p *policy.Policy, result translate.Result) []ruleForm {
 	var out []ruleForm
 	for _, rule := range policy.Expand(p) {
-		form := ruleForm{name: rule.Name}
+		form := ruleForm{name: rule.Name, source: rule}
 		for _, r := range result.Rules {
 			if r.Rule == nil || r.Rule.Name != rule.Origin {
 				continue

@@ -1,20 +1,149 @@
 package main
 
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+
+	admissionv1 "k8s.io/api/admission/v1"
+
+	"github.com/kvap/kvap/policy"
+)
+
 // A listed deviation is a place where kvap differs from Kyverno on purpose; the
-// number is that of docs/deviations.md.
+// number is that of the list of deviations.
 type listed struct {
 	number int
 	reason string
+	// excuses tells that the difference on a case is this one. It goes by what
+	// the rule and the case are, never by what they are called.
+	excuses func(difference) bool
 }
 
-// deviation tells whether the outcome differs from the recorded status as a
-// listed deviation says. It goes by what the case is, or by the case's id where
-// that cannot be told from the case; never by what a policy or rule is called.
-func deviation(rc recordedCase, rule, status string, o outcome) (listed, bool) {
+// A difference is what is recorded and what was said instead: a status, or an
+// outcome of the native form.
+type difference struct {
+	rule       *policy.Rule
+	rc         recordedCase
+	want, said string
+}
+
+// admits tells that what was said lets the request pass.
+func (d difference) admits() bool {
+	switch d.said {
+	case "allow", "nomatch", "pass", "skip", "none":
+		return true
+	}
+	return false
+}
+
+// deviations is the table of all that is excused.
+func deviations() []listed {
+	return []listed{
+		{3, "Kyverno edits a pattern with a wildcard key in place, so it looks in the old object for the key that it found in the new one", otherWildcardKey},
+	}
+}
+
+// deviation tells whether a difference is a listed one.
+func deviation(d difference) (listed, bool) {
+	if d.rule == nil || d.rc.Request == nil {
+		return listed{}, false
+	}
+	for _, l := range deviations() {
+		if l.excuses(d) {
+			return l, true
+		}
+	}
 	return listed{}, false
 }
 
-// opinionDeviation is the same for a status that another engine gives.
-func opinionDeviation(rc recordedCase, rule, want, got string) (listed, bool) {
-	return listed{}, false
+// otherWildcardKey: on UPDATE, a wildcard key under labels or annotations matches
+// a key of the new object that the old one has not, and another key of the old
+// one. kvap sees that the old object violates as well, and lets the new one pass.
+func otherWildcardKey(d difference) bool {
+	if d.rc.Request.Operation != admissionv1.Update || d.want != "fail" || !d.admits() || d.rule.Validate == nil {
+		return false
+	}
+	wild := wildcardKeys(d.rule.Validate.Pattern)
+	wild = append(wild, wildcardKeys(d.rule.Validate.AnyPattern)...)
+	have, had := metadataKeys(d.rc.Request.Object.Raw), metadataKeys(d.rc.Request.OldObject.Raw)
+	for _, w := range wild {
+		added, other := false, false
+		for key := range have {
+			added = added || w.MatchString(key) && !had[key]
+		}
+		for key := range had {
+			other = other || w.MatchString(key)
+		}
+		if added && other {
+			return true
+		}
+	}
+	return false
+}
+
+// wildcardKeys are the keys with wildcards under labels and annotations of a
+// pattern, without their anchors, as expressions.
+func wildcardKeys(n *policy.Node) (out []*regexp.Regexp) {
+	if n == nil {
+		return nil
+	}
+	for _, item := range n.Items {
+		out = append(out, wildcardKeys(item)...)
+	}
+	for _, f := range n.Fields {
+		if name := bare(f.Key); name == "labels" || name == "annotations" {
+			for _, entry := range f.Value.Fields {
+				if key := bare(entry.Key); strings.ContainsAny(key, "*?") {
+					out = append(out, wildcard(key))
+				}
+			}
+		}
+		out = append(out, wildcardKeys(f.Value)...)
+	}
+	return out
+}
+
+// bare is a pattern's key without its anchor.
+func bare(key string) string {
+	if open := strings.IndexByte(key, '('); open >= 0 && open <= 1 && strings.HasSuffix(key, ")") {
+		return key[open+1 : len(key)-1]
+	}
+	return key
+}
+
+func wildcard(pattern string) *regexp.Regexp {
+	text := regexp.QuoteMeta(pattern)
+	text = strings.ReplaceAll(text, `\*`, `.*`)
+	text = strings.ReplaceAll(text, `\?`, `.`)
+	return regexp.MustCompile(`(?s)^` + text + `$`)
+}
+
+// metadataKeys are the keys of all labels and annotations in an object.
+func metadataKeys(raw []byte) map[string]bool {
+	out := map[string]bool{}
+	var object any
+	if json.Unmarshal(raw, &object) != nil {
+		return out
+	}
+	var walk func(any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case []any:
+			for _, item := range v {
+				walk(item)
+			}
+		case map[string]any:
+			for key, sub := range v {
+				if entries, ok := sub.(map[string]any); ok && (key == "labels" || key == "annotations") {
+					for name := range entries {
+						out[name] = true
+					}
+				}
+				walk(sub)
+			}
+		}
+	}
+	walk(object)
+	return out
 }

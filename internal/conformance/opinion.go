@@ -1,8 +1,6 @@
 package main
 
 import (
-	"slices"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kvap/kvap/policy"
@@ -20,7 +18,7 @@ type engine func(p *policy.Policy, exceptions []*policy.Exception, params []*uns
 
 // hear compares an opinion with the recorded statuses of every case.
 func (out *result) hear(o opinion, p *policy.Policy, mode string, cases []recordedCase, want func(recordedCase) map[string]string) {
-	names := ruleNames(p)
+	rules := policy.Expand(p)
 	for _, rc := range cases {
 		out.heard++
 		got, err := o.statuses(rc)
@@ -29,16 +27,16 @@ func (out *result) hear(o opinion, p *policy.Policy, mode string, cases []record
 			continue
 		}
 		wrong := false
-		for _, name := range names {
-			w, g := orNone(want(rc)[name]), orNone(got[name])
+		for _, rule := range rules {
+			w, g := orNone(want(rc)[rule.Name]), orNone(got[rule.Name])
 			if w == g {
 				continue
 			}
-			if _, listed := opinionDeviation(rc, name, w, g); listed {
+			if _, listed := deviation(difference{rule, rc, w, g}); listed {
 				continue
 			}
 			wrong = true
-			out.wrong = append(out.wrong, disagreement{id: rc.ID, rule: name, mode: mode, engine: "interp", want: w, got: g, of: rc})
+			out.wrong = append(out.wrong, disagreement{id: rc.ID, rule: rule.Name, mode: mode, engine: "interp", want: w, got: g, of: rc})
 		}
 		if !wrong {
 			out.concur++
@@ -51,15 +49,4 @@ func orNone(status string) string {
 		return "none"
 	}
 	return status
-}
-
-// ruleNames are the rules as Kyverno reports them.
-func ruleNames(p *policy.Policy) []string {
-	var names []string
-	for _, r := range policy.Expand(p) {
-		if !slices.Contains(names, r.Name) {
-			names = append(names, r.Name)
-		}
-	}
-	return names
 }

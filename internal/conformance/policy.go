@@ -168,13 +168,13 @@ func compare(c *compiled, mode string, rc recordedCase, want map[string]string, 
 		if agrees(status, o.Outcome) {
 			continue
 		}
-		if _, listed := deviation(rc, rule.name, status, o); listed {
-			deviant = true
-			continue
-		}
 		text := string(o.Outcome)
 		if text == "" {
 			text = string(vap.NoMatch)
+		}
+		if _, listed := deviation(difference{rule.source, rc, orNone(status), text}); listed {
+			deviant = true
+			continue
 		}
 		wrong = append(wrong, disagreement{id: rc.ID, rule: rule.name, mode: mode, engine: "native", want: orNone(status), got: text, message: o.message, of: rc})
 	}
