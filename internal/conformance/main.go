@@ -7,8 +7,8 @@
 //
 // What must hold: the API server's own code judges, and nothing but the table in
 // deviation.go excuses a disagreement. It never looks at what a policy is called.
-// It does not judge what other rooms say of the same requests; an opinion
-// (opinion.go) is the place for that.
+// The reference interpreter is asked about the same cases (opinion.go); it has to
+// give the recorded status exactly.
 //
 // Start reading at run (main.go), then examine (policy.go).
 package main
@@ -34,6 +34,7 @@ func main() {
 	flag.StringVar(&c.corpus, "corpus", "../shared/corpus", "the folder of the corpus")
 	flag.StringVar(&c.only, "policy", "", "only policies whose folder has this in its name; generated is the folder of the generated rules")
 	flag.StringVar(&c.release, "kubernetes-version", cel.Latest.String(), "the release to translate for")
+	flag.BoolVar(&c.interp, "interp", true, "ask the reference interpreter as well")
 	flag.BoolVar(&c.verbose, "v", false, "print each disagreement")
 	flag.IntVar(&c.max, "max", 5, "with -v, how many disagreements of a rule to print; 0 for all")
 	flag.Parse()
@@ -49,7 +50,7 @@ func main() {
 
 type config struct {
 	corpus, only, release string
-	verbose               bool
+	interp, verbose       bool
 	max                   int
 }
 
@@ -66,6 +67,9 @@ func run(w io.Writer, c config) (ok bool, err error) {
 	compiler, err := newCompiler(c.release)
 	if err != nil {
 		return false, err
+	}
+	if c.interp {
+		compiler.engine = interpreter
 	}
 	subjects, err := subjectsOf(c, index)
 	if err != nil {
