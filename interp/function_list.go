@@ -335,17 +335,24 @@ func sortList(_ *evaluator, args []any) (any, error) {
 	return out, nil
 }
 
-// sortBy sorts a copy; Kyverno sorts the data itself.
+// sortBy sorts a copy; Kyverno sorts the data itself. The key of a single element
+// is not looked at. Only a key that the first element misses is a missing key to
+// what stands around.
 func sortBy(ev *evaluator, args []any) (any, error) {
 	list, err := plainList(args[0])
-	if err != nil || len(list) == 0 {
+	if err != nil || len(list) < 2 {
 		return list, err
 	}
-	keys, err := ev.each(args[1], list)
-	if err == nil {
-		err = orderedKeys(keys)
-	}
+	first, err := ev.each(args[1], list[:1])
 	if err != nil {
+		return nil, err
+	}
+	others, err := ev.each(args[1], list[1:])
+	if err != nil {
+		return nil, fmt.Errorf("error in sort_by comparison: %v", err)
+	}
+	keys := append(first, others...)
+	if err := orderedKeys(keys); err != nil {
 		return nil, err
 	}
 	order := make([]int, len(list))
