@@ -1,0 +1,221 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/translate"
+	"github.com/kvap/kvap/vap"
+)
+
+// convertFlags are the flags of convert as the user gave them.
+type convertFlags struct {
+	files      []string
+	kustomize  string
+	output     string
+	outputDir  string
+	report     string
+	reportForm string
+	strict     bool
+
+	release    string
+	crds       []string
+	pack       string
+	params     string
+	existing   string
+	namespaces []string
+	static     bool
+
+	quiet, verbose, noColor bool
+}
+
+func newConvert() *cobra.Command {
+	var f convertFlags
+	cmd := &cobra.Command{
+		Use:   "convert PATH...",
+		Short: "Convert policies into ValidatingAdmissionPolicies and bindings",
+		Long: `Convert reads policy files and folders, with - for standard input, and writes
+ValidatingAdmissionPolicies, their bindings and params: to standard output, or to
+a folder with one file for each policy. Rules that have no native form stay
+behind; a folder gets them in remainder/, as valid policies. PolicyExceptions
+among the input count.
+
+A summary goes to standard error. Where the report goes to standard output,
+objects do not: name a folder for them with -o.
+
+Exit codes: 0 clean, 1 a remainder under --strict, 2 usage or unreadable input,
+3 a runtime error, 4 some of the input was left out.`,
+		Example: `  kvap convert policies/ > native.yaml
+  kvap convert policies/ -o native/
+  kustomize build overlay/ | kvap convert - --strict
+  kvap convert policies/ --report - --report-format markdown`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return convert(cmd, args, f)
+		},
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.StringSliceVarP(&f.files, "filename", "f", nil, "a file or folder to read, as if it were a PATH")
+	fs.StringVarP(&f.kustomize, "kustomize", "k", "", "a kustomize folder to render and read")
+	fs.StringVarP(&f.output, "output", "o", "", "yaml (default) or json on standard output, or a folder to write")
+	fs.StringVar(&f.outputDir, "output-dir", "", "a folder to write; -o then says the format of its files")
+	fs.StringVar(&f.report, "report", "", "write a report to this file, or - for standard output")
+	fs.StringVar(&f.reportForm, "report-format", "", "text, json or markdown (default by the file's ending, else text)")
+	fs.BoolVar(&f.strict, "strict", false, "exit with 1 when a rule has no native form")
+	fs.StringVar(&f.release, "kubernetes-version", cel.Latest.String(), "the oldest Kubernetes release that must take the objects")
+	fs.StringSliceVar(&f.crds, "crds", nil, "files and folders of CustomResourceDefinitions, for the types of custom kinds")
+	fs.StringVar(&f.pack, "pack", "policy", "what shares an object: rule, policy or match")
+	fs.StringVar(&f.params, "params", "configmap", "what holds params: configmap or kvap")
+	fs.StringVar(&f.existing, "existing-violations", "allow", "what an update of a violating object does: allow (as Kyverno) or deny")
+	fs.StringSliceVar(&f.namespaces, "exclude-namespaces", vap.DefaultExcludedNamespaces(), "namespaces that bindings leave out; none for none")
+	fs.BoolVar(&f.static, "static", false, "make static manifests for an API server's own folder")
+	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no summary, and of the diagnostics only errors")
+	fs.BoolVarP(&f.verbose, "verbose", "v", false, "notes too, such as what was passed over")
+	fs.BoolVar(&f.noColor, "no-color", false, "no colours on a terminal; NO_COLOR does the same")
+	return cmd
+}
+
+func convert(cmd *cobra.Command, args []string, f convertFlags) error {
+	paths := slices.Concat(args, f.files)
+	out, err := f.destination()
+	if err != nil {
+		return err
+	}
+	choices, err := f.choices()
+	if err != nil {
+		return err
+	}
+	if len(paths) == 0 && f.kustomize == "" {
+		return errors.New("convert needs a PATH: a file, a folder, or - for standard input")
+	}
+	if f.quiet && f.verbose {
+		return errors.New("-q and -v exclude each other")
+	}
+
+	sources, unread, err := readInput(paths, cmd.InOrStdin())
+	if err != nil {
+		return &exit{exitUsage, err}
+	}
+	if f.kustomize != "" {
+		rendered, err := kustomize(f.kustomize)
+		if err != nil {
+			return &exit{exitUsage, err}
+		}
+		sources = append(sources, rendered)
+	}
+
+	done := compile(sources, choices)
+	done.found = append(done.found, unread...).Sort()
+	if err := out.write(cmd.OutOrStdout(), done); err != nil {
+		return runtimeError(err)
+	}
+	conversion := done.report()
+	if err := f.writeReport(cmd, conversion); err != nil {
+		return runtimeError(err)
+	}
+	if err := f.printDiagnostics(cmd.ErrOrStderr(), done.found, sources, cmd.Root().DisplayName()); err != nil {
+		return runtimeError(err)
+	}
+	if !f.quiet {
+		if err := conversion.WriteSummary(cmd.ErrOrStderr()); err != nil {
+			return runtimeError(err)
+		}
+	}
+	return verdict(done, conversion, f.strict)
+}
+
+// verdict is the exit code: input that was left out weighs more than a remainder.
+func verdict(done *compilation, c report.Conversion, strict bool) error {
+	switch {
+	case done.found.HasErrors() && c.Totals.Native == 0:
+		return &exit{code: exitUsage}
+	case done.found.HasErrors():
+		return &exit{code: exitPartly}
+	case strict && c.Totals.Native < c.Totals.Rules:
+		return &exit{exitFindings, fmt.Errorf("--strict: %d of %d rules have no native form", c.Totals.Rules-c.Totals.Native, c.Totals.Rules)}
+	}
+	return nil
+}
+
+// choices are the flags that steer the compiler.
+type choices struct {
+	translate translate.Options
+	emit      vap.EmitOptions
+}
+
+func (f convertFlags) choices() (choices, error) {
+	var c choices
+	release, err := cel.ParseRelease(f.release)
+	if err != nil {
+		return c, fmt.Errorf("--kubernetes-version %s: %w", f.release, err)
+	}
+	if !release.IsSupported() {
+		return c, fmt.Errorf("--kubernetes-version %s: kvap compiles for %s to %s", f.release, cel.Oldest, cel.Latest)
+	}
+	schemas, err := loadSchemas(release, f.crds)
+	if err != nil {
+		return c, err
+	}
+	c.translate = translate.Options{Release: release, Schemas: schemas}
+	if c.translate.Pack, err = oneOf("--pack", f.pack, translate.PackRule, translate.PackPolicy, translate.PackMatch); err != nil {
+		return c, err
+	}
+	if c.translate.Params, err = oneOf("--params", f.params, translate.ParamsConfigMap, translate.ParamsKvap); err != nil {
+		return c, err
+	}
+	if c.translate.Existing, err = oneOf("--existing-violations", f.existing, translate.AllowExisting, translate.DenyExisting); err != nil {
+		return c, err
+	}
+	c.emit = vap.EmitOptions{ExcludeNamespaces: f.namespaces, Static: f.static}
+	if slices.Equal(f.namespaces, []string{"none"}) {
+		c.emit.ExcludeNamespaces = []string{}
+	}
+	return c, nil
+}
+
+// oneOf finds a flag's value among those that are allowed.
+func oneOf[T ~string](flag, value string, allowed ...T) (T, error) {
+	if slices.Contains(allowed, T(value)) {
+		return T(value), nil
+	}
+	words := make([]string, len(allowed))
+	for i, a := range allowed {
+		words[i] = string(a)
+	}
+	return "", fmt.Errorf("%s %s: want one of %s", flag, value, strings.Join(words, ", "))
+}
+
+// destination says where objects go. Two things on standard output would be one
+// thing nobody can read, so a report there takes the objects' place.
+func (f convertFlags) destination() (destination, error) {
+	if _, err := oneOf("--report-format", f.reportForm, "", "text", "json", "markdown"); err != nil {
+		return destination{}, err
+	}
+	if f.reportForm != "" && f.report == "" {
+		return destination{}, errors.New("--report-format needs --report FILE, or --report - for standard output")
+	}
+	d := destination{dir: f.outputDir, format: f.output}
+	switch f.output {
+	case "", "yaml", "json":
+	case "table", "wide", "name", "text", "markdown", "html", "sarif", "junit", "github":
+		return d, fmt.Errorf("-o %s: convert writes yaml, json or a folder; a folder of that name is ./%s", f.output, f.output)
+	default:
+		if f.outputDir != "" {
+			return d, fmt.Errorf("-o %s: with --output-dir, -o is yaml or json", f.output)
+		}
+		d.dir, d.format = f.output, ""
+	}
+	if f.report == "-" && d.dir == "" {
+		if f.output != "" {
+			return d, fmt.Errorf("-o %s and --report - both want standard output; write one of them to a file", f.output)
+		}
+		d.silent = true
+	}
+	return d, nil
+}

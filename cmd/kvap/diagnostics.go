@@ -1,0 +1,48 @@
+package main
+
+import (
+	"io"
+	"os"
+
+	"github.com/kvap/kvap/diag"
+)
+
+// printDiagnostics writes what matters at least as much as the detail wanted.
+func (f convertFlags) printDiagnostics(w io.Writer, found diag.List, sources []source, command string) error {
+	detail := f.detail()
+	var shown diag.List
+	for _, d := range found {
+		if d.Severity <= detail {
+			shown = append(shown, d)
+		}
+	}
+	text := map[string][]byte{}
+	for _, s := range sources {
+		text[s.name] = s.data
+	}
+	return diag.Text{
+		Source:  func(file string) []byte { return text[file] },
+		Colour:  !f.noColor && os.Getenv("NO_COLOR") == "" && isTerminal(w),
+		Command: command,
+	}.Write(w, shown)
+}
+
+// isTerminal tells whether a person reads what is written to w.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+func (f convertFlags) detail() diag.Severity {
+	switch {
+	case f.quiet:
+		return diag.Error
+	case f.verbose:
+		return diag.Note
+	}
+	return diag.Warning
+}

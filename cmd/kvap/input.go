@@ -1,0 +1,151 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/kvap/kvap/diag"
+)
+
+const (
+	stdinName = "stdin"
+	// sizeLimit is one byte more than a policy file may have: enough to see that
+	// a file is too large without reading all of it.
+	sizeLimit = 10<<20 + 1
+)
+
+// A source is one file of the input. Found tells that a folder was searched for
+// it, rather than that the user named it.
+type source struct {
+	name  string
+	data  []byte
+	found bool
+}
+
+// readInput reads the paths in the order given: files, folders with all that is
+// in them by name, and - for standard input. A path that does not exist ends the
+// run before it has done anything.
+func readInput(paths []string, stdin io.Reader) ([]source, diag.List, error) {
+	r := &inputReader{seen: map[string]bool{}}
+	for _, path := range paths {
+		if path == "-" {
+			if err := r.read(stdinName, stdin, false); err != nil {
+				return nil, nil, err
+			}
+			continue
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, nil, plainPathError(err)
+		}
+		if info.IsDir() {
+			err = r.folder(path)
+		} else {
+			err = r.file(path, false)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	return r.sources, r.found, nil
+}
+
+type inputReader struct {
+	sources []source
+	found   diag.List
+	seen    map[string]bool // paths, so that naming a file twice reads it once
+}
+
+// folder reads all YAML and JSON files below dir. Hidden folders are passed over.
+// A file that cannot be read is a diagnostic, and the others are still read.
+func (r *inputReader) folder(dir string) error {
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			r.found = append(r.found, unreadable(path, err))
+			return nil
+		case d.IsDir():
+			if path != dir && strings.HasPrefix(d.Name(), ".") {
+				return fs.SkipDir
+			}
+			return nil
+		case !slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(filepath.Ext(path))):
+			return nil
+		}
+		if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+			return nil // a link to a folder, a pipe
+		}
+		if err := r.file(path, true); err != nil {
+			r.found = append(r.found, unreadable(path, err))
+		}
+		return nil
+	})
+}
+
+func (r *inputReader) file(path string, found bool) error {
+	if r.seen[filepath.Clean(path)] {
+		return nil
+	}
+	r.seen[filepath.Clean(path)] = true
+	f, err := os.Open(path)
+	if err != nil {
+		return plainPathError(err)
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	return r.read(filepath.ToSlash(path), f, found)
+}
+
+func (r *inputReader) read(name string, in io.Reader, found bool) error {
+	data, err := io.ReadAll(io.LimitReader(in, sizeLimit))
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	r.sources = append(r.sources, source{name, data, found})
+	return nil
+}
+
+func unreadable(path string, err error) diag.Diagnostic {
+	return diag.Errorf(diag.Pos{File: filepath.ToSlash(path)}, diag.Unreadable, "cannot be read: %v", plainPathError(err))
+}
+
+// plainPathError leaves out the system call, which says nothing to a user.
+func plainPathError(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return fmt.Errorf("%s: %w", p.Path, p.Err)
+	}
+	return err
+}
+
+// mayHoldPolicies tells a file of policies from the many others in a folder, such
+// as values, tests and resources, before it is parsed: every document that kvap
+// reads names the API group.
+func mayHoldPolicies(data []byte) bool { return bytes.Contains(data, []byte("kyverno.io")) }
+
+// kustomize renders a folder with the program of that name, or with kubectl.
+func kustomize(dir string) (source, error) {
+	for _, command := range [][]string{{"kustomize", "build"}, {"kubectl", "kustomize"}} {
+		program, err := exec.LookPath(command[0])
+		if err != nil {
+			continue
+		}
+		var errs bytes.Buffer
+		cmd := exec.Command(program, command[1], dir)
+		cmd.Stderr = &errs
+		data, err := cmd.Output()
+		if err != nil {
+			return source{}, fmt.Errorf("%s %s %s: %w\n%s", command[0], command[1], dir, err, strings.TrimSpace(errs.String()))
+		}
+		return source{name: filepath.ToSlash(dir), data: data}, nil
+	}
+	return source{}, errors.New("-k needs kustomize or kubectl, and neither is in PATH; " +
+		"render the folder elsewhere and pipe it: kustomize build DIR | kvap convert -")
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/vap"
+)
+
+// A destination is where the objects of a conversion go.
+type destination struct {
+	dir    string // "" for standard output
+	format string // yaml where empty, or json
+	silent bool   // nowhere
+}
+
+func (d destination) write(stdout io.Writer, done *compilation) error {
+	switch {
+	case d.silent:
+		return nil
+	case d.dir != "":
+		return d.writeFolder(done)
+	}
+	data, err := d.marshal(done.all())
+	if err != nil {
+		return err
+	}
+	_, err = stdout.Write(data)
+	return err
+}
+
+func (d destination) marshal(objects []any) ([]byte, error) {
+	if d.format == "json" {
+		return vap.MarshalJSON(objects...)
+	}
+	return vap.Marshal(objects...)
+}
+
+// writeFolder writes a file for each policy that has native objects, and one in
+// remainder/ for each that has rules left.
+func (d destination) writeFolder(done *compilation) error {
+	names := fileNames(done.policies)
+	for _, group := range done.byPolicy() {
+		name := names[group.policy]
+		if group.policy == nil { // rules of several policies share an object
+			name = group.objects[0].Policy.Name
+		}
+		var objects []any
+		for _, o := range group.objects {
+			objects = append(objects, o.All()...)
+		}
+		objects = append(objects, group.params...)
+		data, err := d.marshal(objects)
+		if err != nil {
+			return err
+		}
+		if err := writeFile(filepath.Join(d.dir, name+d.extension()), data); err != nil {
+			return err
+		}
+	}
+	return d.writeRemainder(done, names)
+}
+
+// writeRemainder writes the policies of the rules that stay behind, and the
+// exceptions from them.
+func (d destination) writeRemainder(done *compilation, names map[*policy.Policy]string) error {
+	remains := map[*policy.Policy]bool{}
+	for _, p := range done.policies {
+		data := done.remainder(p)
+		if data == nil {
+			continue
+		}
+		remains[p] = true
+		if err := writeFile(filepath.Join(d.dir, "remainder", names[p]+".yaml"), data); err != nil {
+			return err
+		}
+	}
+	for _, e := range done.exceptionsFor(func(p *policy.Policy) bool { return remains[p] }) {
+		name := "exception." + e.Namespace + "." + e.Name + ".yaml"
+		if err := writeFile(filepath.Join(d.dir, "remainder", name), policy.Marshal(asWritten(e.Source))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d destination) extension() string {
+	if d.format == "json" {
+		return ".json"
+	}
+	return ".yaml"
+}
+
+func writeFile(path string, data []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return plainPathError(err)
+	}
+	return plainPathError(os.WriteFile(path, data, 0o644))
+}
+
+// fileNames gives each policy a name for its files: its own, with the namespace
+// in front, and with its kind and a number behind where the name is taken.
+func fileNames(policies []*policy.Policy) map[*policy.Policy]string {
+	names := map[*policy.Policy]string{}
+	taken := map[string]bool{}
+	for _, p := range policies {
+		base := p.Name
+		if p.Namespaced() {
+			base = p.Namespace + "." + p.Name
+		}
+		name := base
+		for n := 1; taken[name]; n++ {
+			name = base + "." + strings.ToLower(p.Kind)
+			if n > 1 {
+				name += fmt.Sprintf("-%d", n)
+			}
+		}
+		taken[name] = true
+		names[p] = name
+	}
+	return names
+}
+
+func (f convertFlags) writeReport(cmd *cobra.Command, c report.Conversion) error {
+	if f.report == "" {
+		return nil
+	}
+	var b strings.Builder
+	var err error
+	switch f.reportFormat() {
+	case "json":
+		err = c.WriteJSON(&b)
+	case "markdown":
+		err = c.WriteMarkdown(&b)
+	default:
+		err = c.WriteText(&b)
+	}
+	if err != nil {
+		return err
+	}
+	if f.report == "-" {
+		_, err = io.WriteString(cmd.OutOrStdout(), b.String())
+		return err
+	}
+	if err := writeFile(f.report, []byte(b.String())); err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	return nil
+}
+
+func (f convertFlags) reportFormat() string {
+	if f.reportForm != "" {
+		return f.reportForm
+	}
+	switch strings.ToLower(filepath.Ext(f.report)) {
+	case ".json":
+		return "json"
+	case ".md":
+		return "markdown"
+	}
+	return "text"
+}

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/schema"
+)
+
+// loadSchemas are the types of a release, and those of the CRDs in the paths.
+func loadSchemas(release cel.Release, paths []string) (*schema.Set, error) {
+	set, err := schema.Builtin(release.String())
+	if err != nil {
+		return nil, runtimeError(err)
+	}
+	if len(paths) == 0 {
+		return set, nil
+	}
+	sources, found, err := readInput(paths, nil)
+	if err != nil {
+		return nil, &exit{exitUsage, fmt.Errorf("--crds: %w", err)}
+	}
+	for _, s := range sources {
+		next, ds := set.WithCRDFile(s.name, s.data)
+		found = append(found, ds...)
+		set = next
+	}
+	for _, d := range found.Sort() {
+		if d.Severity == diag.Error {
+			return nil, &exit{exitUsage, fmt.Errorf("--crds: %w", d)}
+		}
+	}
+	return set, nil
+}

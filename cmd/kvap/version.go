@@ -1,0 +1,72 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kvap/kvap/cel"
+)
+
+// A versionInfo is what version says of the program, as JSON says it.
+type versionInfo struct {
+	Version    string   `json:"version"`
+	Revision   string   `json:"revision,omitempty"`
+	GoVersion  string   `json:"goVersion"`
+	Platform   string   `json:"platform"`
+	Kubernetes []string `json:"kubernetes"` // the releases that can be compiled for
+	CELGo      string   `json:"celGo"`
+}
+
+func newVersion() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Print the version, and the Kubernetes releases that kvap compiles for",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			v := version()
+			switch output {
+			case "json":
+				e := json.NewEncoder(cmd.OutOrStdout())
+				e.SetIndent("", "  ")
+				return e.Encode(v)
+			case "":
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), "kvap %s (%s, %s), for Kubernetes %s to %s\n",
+					v.Version, v.GoVersion, v.Platform, v.Kubernetes[0], v.Kubernetes[len(v.Kubernetes)-1])
+				return err
+			}
+			return fmt.Errorf("-o %s: version knows json only", output)
+		},
+	}
+	cmd.Flags().StringVarP(&output, "output", "o", "", "output format: json")
+	return cmd
+}
+
+func version() versionInfo {
+	v := versionInfo{Version: "devel", GoVersion: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	for _, r := range cel.Supported() {
+		v.Kubernetes = append(v.Kubernetes, r.String())
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return v
+	}
+	if info.Main.Version != "" && info.Main.Version != "(devel)" {
+		v.Version = info.Main.Version
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			v.Revision = s.Value
+		}
+	}
+	for _, m := range info.Deps {
+		if m.Path == "github.com/google/cel-go" {
+			v.CELGo = m.Version
+		}
+	}
+	return v
+}
