@@ -113,12 +113,58 @@ func (o *object) end() {
 		if slices.Contains(o.known, f.Key) {
 			continue
 		}
+		if place := belongs(o.what, f.Key); place != "" {
+			o.r.fail(f.Pos, diag.UnknownKey, "%s has no key %q; it belongs into %s", o.what, f.Key, place)
+			continue
+		}
 		if guess := nearest(f.Key, o.known); guess != "" {
 			o.r.fail(f.Pos, diag.UnknownKey, "%s has no key %q; did you mean %s?", o.what, f.Key, guess)
 			continue
 		}
 		o.r.fail(f.Pos, diag.UnknownKey, "%s has no key %q; remove it or move it to where it belongs", o.what, f.Key)
 	}
+}
+
+// belongs is where a key that is often misplaced should stand, or "".
+func belongs(what, key string) string {
+	switch what {
+	case "a filter", "match", "exclude":
+		switch key {
+		case "kinds", "name", "names", "namespaces", "operations", "selector", "namespaceSelector", "annotations":
+			return "resources"
+		}
+	case "resources":
+		switch key {
+		case "subjects", "roles", "clusterRoles":
+			return "the filter, beside resources"
+		}
+	case "a rule":
+		switch key {
+		case "message", "pattern", "anyPattern", "deny", "foreach", "podSecurity", "cel", "failureAction":
+			return "validate"
+		}
+	case "a policy's spec":
+		switch key {
+		case "match", "exclude", "validate", "mutate", "generate", "verifyImages", "preconditions", "context":
+			return "a rule"
+		case "failureAction":
+			return "validate of a rule; the spec's key is validationFailureAction"
+		}
+	case "validate":
+		switch key {
+		case "validationFailureAction":
+			return "the spec; the rule's key is failureAction"
+		case "conditions":
+			return "deny"
+		case "match", "exclude", "preconditions", "context":
+			return "the rule, beside validate"
+		}
+	case "a policy":
+		if key == "rules" {
+			return "spec"
+		}
+	}
+	return ""
 }
 
 func (r *reader) str(n *Node) string {

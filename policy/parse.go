@@ -17,6 +17,13 @@ func Parse(name string, data []byte) (*File, diag.List) {
 		ds = append(ds, doc.ds...)
 		ds = append(ds, f.document(doc.root, doc.ds)...)
 	}
+	for _, d := range ds {
+		if d.Code == diag.Template {
+			// Nothing of a template is taken: what surrounds a document may be
+			// a condition.
+			return &File{Name: name}, diag.List{d}
+		}
+	}
 	return f, ds.Sort()
 }
 
@@ -89,6 +96,12 @@ func (f *File) object(doc *Node, kind, version string, known diag.List) diag.Lis
 	r := &reader{beta: version == "v2beta1"}
 	var p *Policy
 	switch kind {
+	case "CleanupPolicy", "ClusterCleanupPolicy":
+		c := r.cleanup(doc)
+		c.Invalid = known.HasErrors() || r.ds.HasErrors()
+		f.Cleanups = append(f.Cleanups, c)
+		return append(r.ds, diag.Notef(doc.Pos, diag.OtherKind,
+			"a %s deletes on a schedule and judges no request; it is passed over, and needs a controller of its own", kind))
 	case "PolicyException":
 		e := r.exception(doc)
 		e.Invalid = known.HasErrors() || r.ds.HasErrors()
@@ -124,6 +137,8 @@ func readVersions(group, kind string) []string {
 	switch group + "/" + kind {
 	case "kyverno.io/ClusterPolicy", "kyverno.io/Policy":
 		return []string{"v1", "v2beta1"}
+	case "kyverno.io/CleanupPolicy", "kyverno.io/ClusterCleanupPolicy":
+		return []string{"v2", "v2beta1", "v2alpha1"}
 	case "kyverno.io/PolicyException":
 		return []string{"v2", "v2beta1"}
 	case "policies.kyverno.io/ValidatingPolicy", "policies.kyverno.io/NamespacedValidatingPolicy":
@@ -134,7 +149,7 @@ func readVersions(group, kind string) []string {
 
 func readKinds(group string) []string {
 	if group == "kyverno.io" {
-		return []string{"ClusterPolicy", "Policy", "PolicyException"}
+		return []string{"ClusterPolicy", "Policy", "PolicyException", "CleanupPolicy", "ClusterCleanupPolicy"}
 	}
 	return []string{"ValidatingPolicy", "NamespacedValidatingPolicy"}
 }

@@ -7,6 +7,7 @@ type File struct {
 	Name       string
 	Policies   []*Policy
 	Exceptions []*Exception
+	Cleanups   []*Cleanup
 }
 
 // A Policy is a ClusterPolicy or Policy of kyverno.io, or a ValidatingPolicy of
@@ -402,4 +403,21 @@ type Validating struct {
 	BackgroundOff   bool
 	Mode            string // evaluation.mode: Kubernetes (default) or JSON
 	ExistingAllowed bool
+}
+
+// A Cleanup is a CleanupPolicy or ClusterCleanupPolicy: objects that match are
+// deleted on a schedule. It is read so that mistakes are found; nothing more is
+// done with it.
+type Cleanup struct {
+	Pos        diag.Pos
+	Kind       string
+	Name       string
+	Namespace  string // of a CleanupPolicy; "default" where the source names none
+	Schedule   Text   // in the form of cron
+	Match      *MatchBlock
+	Exclude    *MatchBlock // nil when absent
+	Context    []*ContextEntry
+	Conditions *Conditions // nil when absent
+	Invalid    bool        // there is an error in it
+	Source     *Node
 }

@@ -24,8 +24,13 @@ func (r *reader) validatingSpec(p *Policy, n *Node) {
 	if fp := o.choice("failurePolicy", "Fail", "Ignore"); fp != "" {
 		p.FailurePolicy = FailurePolicy(fp)
 	}
-	if v.MatchConstraints = o.require("matchConstraints"); v.MatchConstraints != nil {
+	r.evaluation(p, o)
+	v.MatchConstraints = o.take("matchConstraints")
+	switch {
+	case v.MatchConstraints != nil:
 		r.matchConstraints(v.MatchConstraints)
+	case v.Mode != "JSON": // which judges documents that are no Kubernetes objects
+		o.missing("matchConstraints")
 	}
 	v.MatchConditions = each(o.list("matchConditions"), r.matchCondition)
 	v.Variables = each(o.list("variables"), r.celVariable)
@@ -35,7 +40,6 @@ func (r *reader) validatingSpec(p *Policy, n *Node) {
 		r.fail(n.Pos, diag.Missing, "a ValidatingPolicy needs at least one entry in validations")
 	}
 	r.validationActions(p, o)
-	r.evaluation(p, o)
 	r.autogen(v, o.take("autogen"))
 	if w := o.take("webhookConfiguration"); w != nil {
 		b := r.object(w, "webhookConfiguration")

@@ -33,13 +33,6 @@ func documents(name string, data []byte) (docs []document, ds diag.List) {
 		docs = append(docs, cdocs...)
 		ds = append(ds, cds...)
 	}
-	for _, d := range ds {
-		if d.Code == diag.Template {
-			// Nothing of a template is taken: what surrounds a document may be
-			// a condition.
-			return nil, diag.List{d}
-		}
-	}
 	return docs, ds
 }
 
