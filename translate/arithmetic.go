@@ -15,9 +15,9 @@ func (l *lowering) arithmetic(name string, a, b jval) jval {
 	switch {
 	case name == "divide" && xk == quantityOperand && yk == quantityOperand:
 		// a zero divisor is an error to Kyverno, where CEL gives infinity
-		zero := y.Call("sign").Eq(cel.Int(0))
+		zero := cel.Func("sign", y).Eq(cel.Int(0))
 		quotient := x.Call("asApproximateFloat").Binary("/", y.Call("asApproximateFloat"))
-		return number(cel.Cond(zero, cel.Int(1).Binary("/", cel.Int(0)), quotient))
+		return number(cel.Cond(zero, dyn(cel.Int(1).Binary("/", cel.Int(0))), dyn(quotient)))
 	case xk == numberOperand && yk == numberOperand && name != "divide":
 		op := map[string]string{"add": "+", "subtract": "-", "multiply": "*"}[name]
 		return intOf(x.Binary(op, y))

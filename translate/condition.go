@@ -215,7 +215,7 @@ func (l *lowering) equalsLiteral(x cel.Value, t *schema.Type, want any) cel.Bool
 	switch kindOf(t) {
 	case schema.Bool:
 		b, ok := want.(bool)
-		return cel.And(cel.Lit(ok), x.Eq(cel.Lit(b).Value))
+		return cel.And(cel.Lit(ok), isBool(x, t, b))
 	case schema.Int, schema.Number:
 		f, ok := equalNumber(want)
 		if !ok {
@@ -434,4 +434,12 @@ func jsonStrings(s string) (list []string, isList, valid bool) {
 	}
 	err := json.Unmarshal([]byte(s), &list)
 	return list, err == nil && strings.HasPrefix(strings.TrimSpace(s), "["), true
+}
+
+// isBool is: the boolean x of type t is b.
+func isBool(x cel.Value, t *schema.Type, b bool) cel.Bool {
+	if b {
+		return isTrue(x, t)
+	}
+	return cel.Not(isTrue(x, t))
 }

@@ -125,16 +125,27 @@ func (l *lowering) contains(in, search jval) jval {
 	panic(l.unsupported("this use of contains"))
 }
 
-// hasKey is: a map, which must be there, has the key.
+// hasKey is: a map, which must be there, has the key. has() would be false, not
+// an error, for a map that is missing.
 func (l *lowering) hasKey(v val, name string) cel.Bool {
 	child := v.settled().field(name)
-	if child.never {
+	switch {
+	case v.certain() && child.never:
 		return cel.False()
-	}
-	if child.certain() {
+	case v.certain() && child.certain():
 		return cel.True()
+	case v.certain():
+		return child.guards[len(child.guards)-1].cond
+	case v.kind() == schema.Object:
+		if l.reads(v, true) {
+			return cel.String(name).In(dyn(v.expr))
+		}
+		return v.field(name).found()
 	}
-	return child.guards[len(child.guards)-1].cond
+	if l.reads(v, true) {
+		return cel.String(name).In(v.expr)
+	}
+	return v.field(name).found()
 }
 
 func (l *lowering) literalContains(in any, search jval) jval {

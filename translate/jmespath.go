@@ -46,7 +46,11 @@ func (l *lowering) eval(e *jmespath.Expr, cur *jval) jval {
 		return l.or(l.eval(e.Args[0], cur).softly(), l.eval(e.Args[1], cur).softly())
 	case jmespath.And:
 		a := l.eval(e.Args[0], cur).softly()
-		return choice(l.truthy(a), l.eval(e.Args[1], cur), a)
+		b := l.eval(e.Args[1], cur)
+		if isPredicate(a) && isPredicate(b) {
+			return boolOf(cel.And(a.v.expr.AsBool(), b.v.expr.AsBool()))
+		}
+		return choice(l.truthy(a), b, a)
 	case jmespath.Not:
 		return boolOf(cel.Not(l.truthy(l.eval(e.Args[0], cur).softly())))
 	case jmespath.Compare:
@@ -84,8 +88,27 @@ func (l *lowering) sub(left jval, right *jmespath.Expr) jval {
 	if left.form == errorForm {
 		return left
 	}
-	out := l.eval(right, &left)
-	return out
+	if left.form == valForm && !left.v.certain() && right.Op == jmespath.Call {
+		inner := left.settled()
+		return l.behindGuards(left.v, l.eval(right, &inner))
+	}
+	return l.eval(right, &left)
+}
+
+// behindGuards is j, which counts only where v is found: missing or null where v is.
+func (l *lowering) behindGuards(v val, j jval) jval {
+	if v.never {
+		return jval{form: errorForm, hint: "missing"}
+	}
+	switch j.form {
+	case valForm:
+		j.v.guards = append(v.guards[:len(v.guards):len(v.guards)], j.v.guards...)
+		j.v.opt = cel.Value{}
+		return j
+	case streamForm:
+		return streamOf(guarded{j.s, v})
+	}
+	return choice(v.found(), j, jval{form: errorForm, hint: "missing"})
 }
 
 // field is j.name.
@@ -273,7 +296,18 @@ func (l *lowering) filterBy(s stream, cond *jmespath.Expr) stream {
 	if s == nil {
 		return nil
 	}
-	return filtered{of: s, keep: func(l *lowering, x jval) cel.Bool { return l.truthy(l.eval(cond, &x).softly()) }}
+	return filtered{of: s, keep: func(l *lowering, x jval) cel.Bool {
+		return l.truthy(l.perElement(cond, x))
+	}}
+}
+
+// perElement is e of an element, errors of a missing key swallowed. What must be
+// there is asked for where the element is in scope, not before.
+func (l *lowering) perElement(e *jmespath.Expr, x jval) jval {
+	saved := l.found
+	l.found = nil
+	defer func() { l.found = saved }()
+	return l.eval(e, &x).softly()
 }
 
 // project is right of each element, nulls dropped.
@@ -284,11 +318,7 @@ func (l *lowering) project(s stream, right *jmespath.Expr) jval {
 	if right.Op == jmespath.Current {
 		return streamOf(s)
 	}
-	if right.Op == jmespath.Projection || right.Op == jmespath.Filter || right.Op == jmespath.ValueProjection {
-		// each element gives a list, which stays one: a list of lists
-		return streamOf(mapped{l: l, of: s, f: func(l *lowering, x jval) jval { return l.eval(right, &x).softly() }})
-	}
-	return streamOf(mapped{l: l, of: s, f: func(l *lowering, x jval) jval { return l.eval(right, &x).softly() }})
+	return streamOf(mapped{l: l, of: s, f: func(l *lowering, x jval) jval { return l.perElement(right, x) }})
 }
 
 // flatten is j[]: elements that are lists give their elements, others themselves.
@@ -418,17 +448,21 @@ func (l *lowering) or(a, b jval) jval {
 			}
 		}
 	}
+	if isPredicate(a) && isPredicate(b) {
+		return boolOf(cel.Or(a.v.expr.AsBool(), b.v.expr.AsBool()))
+	}
 	return a.over(func(a jval) jval {
-		if a.form == valForm && a.v.kind() == schema.Int || a.form == valForm && a.v.kind() == schema.Object {
-			return choice(a.v.found(), a.withDefault(b), b) // never falsy
+		if a.form == valForm && a.v.kind() == schema.Int {
+			return choice(a.v.found(), a.settled(), b) // never falsy
 		}
 		return choice(l.truthy(a), a.settled(), b)
 	})
 }
 
-// withDefault keeps a's optional form where the default is a literal, so that a
-// reader may put it in orValue.
-func (j jval) withDefault(b jval) jval { return j.settled() }
+// isPredicate tells that j is a boolean that an expression of ours gives.
+func isPredicate(j jval) bool {
+	return j.form == valForm && j.v.certain() && j.v.kind() == schema.Bool && j.v.typ.Format == predicate
+}
 
 // compare is a comparison. Orders are null, hence false, of anything but numbers.
 func (l *lowering) compare(op string, a, b jval) jval {
@@ -471,6 +505,9 @@ func (l *lowering) equal(a, b jval) cel.Bool {
 		value: func(x cel.Value, t *schema.Type) cel.Bool {
 			if !couldEqual(t, want) {
 				return cel.False()
+			}
+			if b, ok := want.(bool); ok && kindOf(t) == schema.Bool {
+				return isBool(x, t, b)
 			}
 			w, ok := l.literalTree(want)
 			if !ok {

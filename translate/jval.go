@@ -36,10 +36,22 @@ const (
 func litOf(v any) jval           { return jval{form: litForm, lit: v} }
 func valOf(v val) jval           { return jval{form: valForm, v: v} }
 func streamOf(s stream) jval     { return jval{form: streamForm, s: s} }
-func boolOf(b cel.Bool) jval     { return fold(valOf(at(b.Value, &schema.Type{Kind: schema.Bool}))) }
+func boolOf(b cel.Bool) jval     { return fold(valOf(at(b.Value, &schema.Type{Kind: schema.Bool, Format: predicate}))) }
 func intOf(v cel.Value) jval     { return valOf(at(v, &schema.Type{Kind: schema.Int})) }
 func stringOf(v cel.Value) jval  { return valOf(at(v, stringType())) }
 func dynamicOf(v cel.Value) jval { return valOf(at(v, anyType())) }
+
+// predicate is the format of a boolean that is an expression of ours, not a value
+// of the request: it needs no == true to be one for CEL.
+const predicate = "predicate"
+
+// isTrue is: the boolean x of type t is true.
+func isTrue(x cel.Value, t *schema.Type) cel.Bool {
+	if t != nil && t.Format == predicate {
+		return x.AsBool()
+	}
+	return x.Eq(cel.Lit(true).Value)
+}
 
 // fold makes a literal of a boolean that is known.
 func fold(j jval) jval {
@@ -127,9 +139,9 @@ func (j jval) typ() *schema.Type {
 
 // A pred is a predicate over JMESPath values, by form.
 type pred struct {
-	lit    func(any) cel.Bool                    // also nil, for null
+	lit    func(any) cel.Bool                     // also nil, for null
 	value  func(cel.Value, *schema.Type) cel.Bool // a value that is there; of unknown type it may be null
-	stream func(stream) cel.Bool                 // a list that is there
+	stream func(stream) cel.Bool                  // a list that is there
 	// single tells that value reads its argument once, so that a literal with the
 	// same verdict as null may stand in for a missing value.
 	neutral func(*schema.Type) []any
@@ -259,17 +271,19 @@ func (l *lowering) truthy(j jval) cel.Bool {
 		value: func(x cel.Value, t *schema.Type) cel.Bool {
 			switch kindOf(t) {
 			case schema.Bool:
-				return x.Eq(cel.Lit(true).Value)
+				return isTrue(x, t)
 			case schema.String:
 				return x.Ne(cel.String(""))
 			case schema.List, schema.Map:
 				return x.Size().Compare(">", cel.Int(0))
-			case schema.Int, schema.Number, schema.Object:
+			case schema.Int, schema.Number:
 				return cel.True()
+			case schema.Object: // {} is false; the type checker knows no == of an object type
+				return dyn(x).Ne(cel.Map())
 			case schema.IntOrString:
 				return x.Ne(cel.String(""))
 			}
-			return cel.Not(x.In(cel.List(cel.Null(), dyn(cel.Lit(false).Value), dyn(cel.String("")), dyn(cel.List()), dyn(cel.Map()))))
+			return cel.Not(amongst(x, cel.Null(), cel.Lit(false).Value, cel.String(""), cel.List(), cel.Map()))
 		},
 		stream: func(s stream) cel.Bool {
 			if list, ok := s.list(l, false); ok {

@@ -240,6 +240,9 @@ func (l *lowering) body(u *unit) truthValue {
 
 func (l *lowering) conditionsOf(d *policy.Deny) truthValue {
 	l.at(d.Pos)
+	if l.prior { // an error is no violation of the old object
+		return l.preOfElement(d.Conditions)
+	}
 	return l.conditions(d.Conditions) // no conditions are true: deny always
 }
 

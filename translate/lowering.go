@@ -45,7 +45,7 @@ type lowering struct {
 	// exception is set inside a PolicyException's match, which ignores operations
 	// and does not apply namespace selectors to Namespaces.
 	exception, ignoreOps bool
-	notes     *diag.List
+	notes                *diag.List
 }
 
 // A variable is a composed variable that the lowering made.

@@ -11,7 +11,7 @@ import (
 
 // membership is AnyIn, AllIn, AnyNotIn and AllNotIn.
 func (l *lowering) membership(op string, key, value jval) cel.Bool {
-	key = l.asList(key)
+	key = key.over(l.asList)
 	if s, ok := value.lit.(string); ok && value.form == litForm {
 		return l.membershipText(op, key, s)
 	}
@@ -25,7 +25,8 @@ func (l *lowering) membership(op string, key, value jval) cel.Bool {
 	case value.form == multiForm:
 		return l.inSet(op, key, valueSet{l, value}, value)
 	case value.form == streamForm || kindOf(value.typ()) == schema.List:
-		return l.inSet(op, key, streamSet{l, l.elements2(value), value}, value)
+		list := l.asList(value).s
+		return cel.And(cel.Not(list.null()), l.inSet(op, key, streamSet{l, list}, value))
 	}
 	panic(l.unsupported("a membership in a value whose type is not known"))
 }
@@ -34,7 +35,7 @@ func (l *lowering) membership(op string, key, value jval) cel.Bool {
 func (l *lowering) asList(key jval) jval {
 	switch {
 	case key.form == valForm && key.v.kind() == schema.List && !key.v.never:
-		return streamOf(listOf{v: key.v, hint: l.hint(key.v)})
+		return streamOf(strictList{listOf{v: key.v, hint: l.hint(key.v)}})
 	case key.form == multiForm:
 		return streamOf(l.multiStream(key))
 	}
@@ -74,7 +75,7 @@ func (l *lowering) inSet(op string, key jval, s set, value jval) cel.Bool {
 			case schema.Object, schema.Map:
 				return cel.False()
 			case schema.Any:
-				one := cel.And(scalarType(x), negate(s.has(x, t)))
+				one := cel.And(isScalar(x), negate(s.has(x, t)))
 				return cel.Or(one, cel.And(isList(x), l.members(op, listOf{v: at(x, &schema.Type{Kind: schema.List, Elem: anyType()})}, s)))
 			}
 			return negate(s.has(x, t))
@@ -82,11 +83,6 @@ func (l *lowering) inSet(op string, key jval, s set, value jval) cel.Bool {
 		stream:  func(st stream) cel.Bool { return l.members(op, st, s) },
 		neutral: neutralsOf(value),
 	})
-}
-
-// scalarType is: a value of unknown type is a string, number or boolean.
-func scalarType(x cel.Value) cel.Bool {
-	return cel.Not(x.Type().In(cel.List(cel.Ident("null_type"), cel.Ident("map"), cel.Ident("list"))))
 }
 
 // members applies an operator to a list key.
@@ -100,13 +96,13 @@ func (l *lowering) members(op string, st stream, s set) cel.Bool {
 	}
 	switch op {
 	case "anyin":
-		return st.quantify(l, "exists", true, in)
+		return st.quantify(l, "exists", false, in)
 	case "allin":
-		return st.quantify(l, "all", true, in)
+		return st.quantify(l, "all", false, in)
 	case "anynotin":
-		return st.quantify(l, "exists", true, func(x jval) cel.Bool { return cel.Not(in(x)) })
+		return st.quantify(l, "exists", false, func(x jval) cel.Bool { return cel.Not(in(x)) })
 	}
-	return st.quantify(l, "all", true, func(x jval) cel.Bool { return cel.Not(in(x)) })
+	return st.quantify(l, "all", false, func(x jval) cel.Bool { return cel.Not(in(x)) })
 }
 
 func literalMembers(op string, keys []any, s set) cel.Bool {
@@ -239,20 +235,19 @@ func anyIn(x cel.Value, texts []string) cel.Bool {
 
 // streamSet is a list of the request, whose texts are no wildcards.
 type streamSet struct {
-	l     *lowering
-	s     stream
-	value jval
+	l *lowering
+	s stream
 }
 
 func (s streamSet) has(x cel.Value, t *schema.Type) cel.Bool {
-	if list, ok := s.s.list(s.l, true); ok && kindOf(t) == kindOf(s.s.elem()) && kindOf(t) == schema.String {
+	if list, ok := s.s.list(s.l, false); ok && kindOf(t) == kindOf(s.s.elem()) && kindOf(t) == schema.String {
 		return x.In(list)
 	}
-	return s.s.quantify(s.l, "exists", true, func(y jval) cel.Bool { return s.l.equalValues(valOf(at(x, t)), y) })
+	return s.s.quantify(s.l, "exists", false, func(y jval) cel.Bool { return s.l.equalValues(valOf(at(x, t)), y) })
 }
 
 func (s streamSet) hasLiteral(v any) cel.Bool {
-	return s.s.quantify(s.l, "exists", true, func(y jval) cel.Bool {
+	return s.s.quantify(s.l, "exists", false, func(y jval) cel.Bool {
 		if text, ok := v.(string); ok && isWild(text) {
 			return s.l.holds(y, false, pred{
 				lit:    func(w any) cel.Bool { return cel.Lit(w != nil && wildMatch(text, literalText(w))) },
@@ -370,7 +365,7 @@ func (l *lowering) membershipText(op string, key jval, text string) cel.Bool {
 				return cel.False()
 			case schema.Any:
 				elems := listOf{v: at(x, &schema.Type{Kind: schema.List, Elem: anyType()})}
-				return cel.Or(cel.And(scalarType(x), scalar.holds(x, t, not)), cel.And(isList(x), l.listInText(op, elems, scalar)))
+				return cel.Or(cel.And(isScalar(x), scalar.holds(x, t, not)), cel.And(isList(x), l.listInText(op, elems, scalar)))
 			}
 			return scalar.holds(x, t, not)
 		},
@@ -498,8 +493,8 @@ func (l *lowering) listInText(op string, s stream, t textSet) cel.Bool {
 
 // onlyElement is: the list has one element, this text.
 func (l *lowering) onlyElement(s stream, text string) cel.Bool {
-	return cel.And(s.count(l, true).Eq(cel.Int(1)),
-		s.quantify(l, "all", true, func(x jval) cel.Bool {
+	return cel.And(s.count(l, false).Eq(cel.Int(1)),
+		s.quantify(l, "all", false, func(x jval) cel.Bool {
 			return l.holds(x, false, pred{
 				lit:    func(v any) cel.Bool { return cel.Lit(literalText(v) == text) },
 				value:  func(e cel.Value, t *schema.Type) cel.Bool { return exactly{text}.has(e, t) },
@@ -512,18 +507,18 @@ func (l *lowering) quantified(op string, s stream, in func(jval) cel.Bool) cel.B
 	not := func(x jval) cel.Bool { return cel.Not(in(x)) }
 	switch op {
 	case "anyin":
-		return s.quantify(l, "exists", true, in)
+		return s.quantify(l, "exists", false, in)
 	case "allin":
-		return s.quantify(l, "all", true, in)
+		return s.quantify(l, "all", false, in)
 	case "anynotin":
-		return s.quantify(l, "exists", true, not)
+		return s.quantify(l, "exists", false, not)
 	}
-	return s.quantify(l, "all", true, not)
+	return s.quantify(l, "all", false, not)
 }
 
 // oldMembership is the deprecated In and NotIn.
 func (l *lowering) oldMembership(op string, key, value jval) cel.Bool {
-	key = l.asList(key)
+	key = key.over(l.asList)
 	not := op == "notin"
 	if value.form != litForm {
 		panic(l.refuse(diag.NoOperator, "the deprecated operator %s with a variable as its value has no native form", op))
@@ -567,7 +562,7 @@ func (l *lowering) oldMembership(op string, key, value jval) cel.Bool {
 		}
 		inMembers := cel.Bool{}
 		if !isText || valid {
-			inMembers = s.quantify(l, "all", true, func(x jval) cel.Bool { return l.exactMember(x, members) })
+			inMembers = s.quantify(l, "all", false, func(x jval) cel.Bool { return l.exactMember(x, members) })
 			inMembers = negate(inMembers)
 		} else {
 			inMembers = cel.False()
@@ -593,7 +588,7 @@ func (l *lowering) oldMembership(op string, key, value jval) cel.Bool {
 			case schema.Object, schema.Map:
 				return cel.False()
 			case schema.Any:
-				return cel.Or(cel.And(scalarType(x), one()),
+				return cel.Or(cel.And(isScalar(x), one()),
 					cel.And(isList(x), ofList(listOf{v: at(x, &schema.Type{Kind: schema.List, Elem: anyType()})})))
 			}
 			return one()

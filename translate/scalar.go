@@ -135,7 +135,7 @@ func byType(v cel.Value, cases ...typed) cel.Bool {
 func (l *lowering) scalarAny(v cel.Value, p *policy.Node) cel.Bool {
 	switch p.Kind {
 	case policy.Null:
-		return v.In(cel.List(cel.Null(), cel.Lit(false).Value, dyn(cel.Int(0)), dyn(cel.String(""))))
+		return amongst(v, cel.Null(), cel.Lit(false).Value, cel.Int(0), cel.String(""))
 	case policy.Bool:
 		return v.Eq(cel.Lit(p.Bool).Value)
 	case policy.Int, policy.Float:

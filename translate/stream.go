@@ -42,7 +42,7 @@ func (s listOf) source(strict bool) cel.Value {
 }
 
 func (s listOf) quantify(l *lowering, macro string, strict bool, body func(jval) cel.Bool) cel.Bool {
-	l.errs = l.errs || strict && !s.v.certain()
+	strict = l.reads(s.v, strict)
 	over := func(list cel.Value) cel.Bool {
 		return l.b.quantify(macro, list, singular(s.hint), func(x cel.Value) cel.Bool { return body(valOf(at(x, s.v.elem()))) })
 	}
@@ -53,14 +53,40 @@ func (s listOf) quantify(l *lowering, macro string, strict bool, body func(jval)
 }
 
 func (s listOf) count(l *lowering, strict bool) cel.Value {
-	l.errs = l.errs || strict && !s.v.certain()
-	return s.source(strict).Size()
+	return s.source(l.reads(s.v, strict)).Size()
 }
 
 func (s listOf) list(l *lowering, strict bool) (cel.Value, bool) {
-	l.errs = l.errs || strict && !s.v.certain()
-	return s.source(strict), true
+	return s.source(l.reads(s.v, strict)), true
 }
+
+// reads notes that a source is read: strictly, which may be an error, or softly
+// where what must be there is asked for beforehand.
+func (l *lowering) reads(v val, strict bool) bool {
+	if !strict || v.certain() {
+		return strict
+	}
+	if l.found != nil {
+		*l.found = append(*l.found, v.found())
+		return false
+	}
+	l.errs = true
+	return true
+}
+
+// strictList is a list that is read as a value, not through a projection: where
+// it is missing, reading it is an error.
+type strictList struct{ listOf }
+
+func (s strictList) quantify(l *lowering, macro string, _ bool, body func(jval) cel.Bool) cel.Bool {
+	return s.listOf.quantify(l, macro, true, body)
+}
+
+func (s strictList) count(l *lowering, _ bool) cel.Value { return s.listOf.count(l, true) }
+
+func (s strictList) list(l *lowering, _ bool) (cel.Value, bool) { return s.listOf.list(l, true) }
+
+func (s strictList) null() cel.Bool { return cel.Not(s.v.shaped()) }
 
 func (s listOf) null() cel.Bool { return cel.Not(s.v.found()) }
 
@@ -329,14 +355,12 @@ func (s entries) of(src, key cel.Value) jval {
 }
 
 func (s entries) quantify(l *lowering, macro string, strict bool, body func(jval) cel.Bool) cel.Bool {
-	l.errs = l.errs || strict && !s.v.certain()
-	src := s.source(strict)
+	src := s.source(l.reads(s.v, strict))
 	return l.b.quantify(macro, src, "key", func(k cel.Value) cel.Bool { return body(s.of(src, k)) })
 }
 
 func (s entries) count(l *lowering, strict bool) cel.Value {
-	l.errs = l.errs || strict && !s.v.certain()
-	return s.source(strict).Size()
+	return s.source(l.reads(s.v, strict)).Size()
 }
 
 func (s entries) list(l *lowering, strict bool) (cel.Value, bool) {
@@ -413,3 +437,38 @@ func (s branch) list(l *lowering, strict bool) (cel.Value, bool) {
 func (s branch) null() cel.Bool { return cel.CondBool(s.c, s.then.null(), s.els.null()) }
 
 func (s branch) elem() *schema.Type { return concat{s.then, s.els}.elem() }
+
+// guarded is a stream that counts only where a value is found.
+type guarded struct {
+	stream
+	v val
+}
+
+func (s guarded) quantify(l *lowering, macro string, strict bool, body func(jval) cel.Bool) cel.Bool {
+	inner := s.stream.quantify(l, macro, strict, body)
+	if l.reads(s.v, strict) {
+		return inner
+	}
+	if macro == "all" {
+		return cel.Implies(s.v.found(), inner)
+	}
+	return cel.And(s.v.found(), inner)
+}
+
+func (s guarded) count(l *lowering, strict bool) cel.Value {
+	n := s.stream.count(l, strict)
+	if l.reads(s.v, strict) {
+		return n
+	}
+	return cel.Cond(s.v.found(), n, cel.Int(0))
+}
+
+func (s guarded) list(l *lowering, strict bool) (cel.Value, bool) {
+	list, ok := s.stream.list(l, strict)
+	if !ok || l.reads(s.v, strict) {
+		return list, ok
+	}
+	return cel.Cond(s.v.found(), list, cel.List()), true
+}
+
+func (s guarded) null() cel.Bool { return cel.Or(cel.Not(s.v.found()), s.stream.null()) }

@@ -229,8 +229,7 @@ func (l *lowering) patternAny(v cel.Value, p string) cel.Bool {
 	t, f := patternHolds(true, p), patternHolds(false, p)
 	null := patternHolds(nil, p)
 	if t && f && num.IsTrue() && !null { // ?* and the like: any scalar, but not every string
-		return cel.And(cel.Not(v.Type().In(cel.List(cel.Ident("null_type"), cel.Ident("map"), cel.Ident("list")))),
-			cel.Or(cel.Not(isString(v)), str))
+		return cel.And(isScalar(v), cel.Or(cel.Not(isString(v)), str))
 	}
 	if words, ok := wordList(p); ok { // comparing with == needs no guard
 		str = oneOf(v, words)

@@ -186,8 +186,17 @@ func isString(v cel.Value) cel.Bool { return typeIs(v, "string") }
 func isNull(v cel.Value) cel.Bool   { return v.Eq(cel.Null()) }
 
 // isNumber tells that v is an int or a double.
-func isNumber(v cel.Value) cel.Bool {
-	return v.Type().In(cel.List(cel.Ident("int"), cel.Ident("double")))
+func isNumber(v cel.Value) cel.Bool { return cel.Or(typeIs(v, "int"), typeIs(v, "double")) }
+
+// isScalar tells that v is a string, a number or a boolean.
+func isScalar(v cel.Value) cel.Bool { return cel.Not(cel.Or(isNull(v), isMap(v), isList(v))) }
+
+// amongst is v in [...] for literals of several types.
+func amongst(v cel.Value, ws ...cel.Value) cel.Bool {
+	for i := range ws {
+		ws[i] = dyn(ws[i])
+	}
+	return v.In(cel.List(ws...))
 }
 
 // asMap is a val of unknown type that is known to be a map.
