@@ -40,6 +40,7 @@ func (d difference) admits() bool {
 // deviations is the table of all that is excused.
 func deviations() []listed {
 	return []listed{
+		{9, "Kyverno takes a text of the request that has a wildcard for a pattern, in membership operators", requestAsPattern},
 		{3, "Kyverno edits a pattern with a wildcard key in place, so it looks in the old object for the key that it found in the new one", otherWildcardKey},
 	}
 }
