@@ -349,7 +349,7 @@ func sortBy(ev *evaluator, args []any) (any, error) {
 	}
 	others, err := ev.each(args[1], list[1:])
 	if err != nil {
-		return nil, fmt.Errorf("error in sort_by comparison: %v", err)
+		return nil, errors.New("error in sort_by comparison: " + err.Error())
 	}
 	keys := append(first, others...)
 	if err := orderedKeys(keys); err != nil {

@@ -124,6 +124,7 @@ func (ev *evaluator) generate(b *strings.Builder, re *syntax.Regexp) error {
 		return ev.repeat(b, re.Sub[0], re.Min, most)
 	case syntax.OpNoMatch:
 		return errors.New("the regular expression matches nothing")
+	default:
 	}
 	return nil
 }

@@ -172,8 +172,9 @@ func simple(n parsing.ASTNode) (Op, bool) {
 		return And, true
 	case parsing.ASTNotExpression:
 		return Not, true
+	default:
+		return 0, false
 	}
-	return 0, false
 }
 
 func comparator(t parsing.TokType) string {
@@ -188,8 +189,9 @@ func comparator(t parsing.TokType) string {
 		return "<="
 	case parsing.TOKGT:
 		return ">"
+	default:
+		return ">="
 	}
-	return ">="
 }
 
 func (l *lexer) leaf(t token) *Expr {
@@ -209,7 +211,7 @@ func (l *lexer) leaf(t token) *Expr {
 		if t.template != nil {
 			e.Op, e.Text = RawString, t.template
 		}
-	case literal:
+	default:
 		e.Op, e.Value = Literal, t.value
 	}
 	return e
@@ -281,6 +283,7 @@ func (l *lexer) misplaced(n parsing.ASTNode, message string) *diag.Diagnostic {
 			return l.src.errorf(l.standing(n.Value).offset, "%s", message)
 		case parsing.ASTLiteral:
 			return l.src.errorf(l.tokens[int(n.Value.(float64))].offset, "%s", message)
+		default:
 		}
 		if len(n.Children) == 0 {
 			return l.src.errorf(l.tokens[0].offset, "%s", message)

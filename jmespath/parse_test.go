@@ -37,6 +37,7 @@ func shape(e *Expr) string {
 		parts[0] = e.sliceText()
 	case MultiHash:
 		parts = append(parts, strings.Join(e.Keys, ","))
+	default:
 	}
 	for _, arg := range e.Args {
 		parts = append(parts, shape(arg))

@@ -98,8 +98,9 @@ func (e *Expr) print() printed {
 		return e.postfix(e.sliceText(), indexPower)
 	case Flatten:
 		return e.postfix("[]", flattenPower)
+	default:
+		return e.projection()
 	}
-	return e.projection()
 }
 
 func (e *Expr) binary(operator string, power int) printed {

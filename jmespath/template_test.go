@@ -156,7 +156,7 @@ func TestCheck(t *testing.T) {
 		{"time_now('x', `1`)", ""},
 		{"not_null(a, b, c)", ""},
 		{"sort_by(a, &b)", ""},
-		{"lenght(a)", "there is no function lenght()"},
+		{"longness(a)", "there is no function longness()"},
 		{"a.b[?length(c, d)]", "length() has 2 arguments and takes 1"},
 		{"merge()", "merge() has 0 arguments and takes at least 1"},
 		{"sort_by(a, b)", "argument 2 of sort_by() must be: &expression"},
