@@ -26,9 +26,9 @@ func cronJobExpansion() expansion {
 // Expand returns the rules as written, and then those generated for pod
 // controllers: for each rule the one for controllers and the one for CronJob.
 //
-// The engine evaluates a generated rule for its Controllers only, whatever else
-// its match block names; and a rule as written whose name starts with autogen-
-// not for them, if anything is generated. RulesFor says so for one kind.
+// The engine evaluates a generated rule for its Controllers only, and its match
+// block names no others. A rule as written whose name starts with autogen- is not
+// evaluated for them, if anything is generated: RulesFor says so for one kind.
 func Expand(p *Policy) []*Rule {
 	return append(slices.Clone(p.Rules), p.generate(p.controllers())...)
 }
@@ -204,73 +204,6 @@ func (p *Policy) variant(rule *Rule, x expansion, controllers []string) *Rule {
 func (x expansion) rename(name string) string {
 	name = x.name + "-" + name
 	return name[:min(len(name), maxName)]
-}
-
-// block gives a match or exclude block the kinds of the controllers. For CronJob
-// all filters get them, for the other controllers only those that name Pod.
-func (x expansion) block(n *Node, what string, controllers []string) *Node {
-	for _, form := range []string{"any", "all"} {
-		list := n.Get(form)
-		if list == nil || len(list.Items) == 0 {
-			continue
-		}
-		copied := *list
-		copied.Items = slices.Clone(list.Items)
-		for i, filter := range copied.Items {
-			if x.name == "autogen-cronjob" || podFilter(filter) {
-				copied.Items[i] = withKinds(filter, controllers)
-			}
-		}
-		return n.with(form, &copied)
-	}
-	if kinds := n.Get("resources").Get("kinds"); what == "exclude" && (kinds == nil || len(kinds.Items) == 0) {
-		return n
-	}
-	return withKinds(n, controllers)
-}
-
-func podFilter(filter *Node) bool {
-	kinds := filter.Get("resources").Get("kinds")
-	if kinds == nil {
-		return false
-	}
-	var texts []Text
-	for _, k := range kinds.Items {
-		texts = append(texts, Text{Value: k.text()})
-	}
-	return matchesPod(texts)
-}
-
-// withKinds replaces the kinds of a filter by the controllers', with group and
-// version. They stand where the first kind stood.
-func withKinds(filter *Node, controllers []string) *Node {
-	resources := filter.Get("resources")
-	if resources == nil || resources.Kind != Map {
-		resources = &Node{Kind: Map, Pos: filter.Pos}
-	}
-	kinds := &Node{Kind: List, Pos: resources.Pos}
-	if old := resources.Get("kinds"); old != nil {
-		kinds.Pos = old.Pos
-		if len(old.Items) > 0 {
-			kinds.Pos = old.Items[0].Pos
-		}
-	}
-	for _, c := range controllers {
-		kinds.Items = append(kinds.Items, &Node{Kind: String, Pos: kinds.Pos, Str: groupVersionKind(c)})
-	}
-	return filter.with("resources", resources.with("kinds", kinds))
-}
-
-func groupVersionKind(controller string) string {
-	switch controller {
-	case "DaemonSet", "Deployment", "ReplicaSet", "StatefulSet":
-		return "apps/v1/" + controller
-	case "CronJob", "Job":
-		return "batch/v1/" + controller
-	case "ReplicationController":
-		return "v1/" + controller
-	}
-	return controller
 }
 
 // body moves what is laid over the object to where the pod stands. Conditions and

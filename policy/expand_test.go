@@ -264,11 +264,60 @@ func TestParseKind(t *testing.T) {
 		"networking.k8s.io/v1/Ingress": {"networking.k8s.io", "v1", "Ingress", ""},
 		"vx/Pod":                       {"*", "*", "vx", "Pod"},
 	} {
-		if got, ok := policy.ParseKind(text); !ok || got != want {
+		got, ok := policy.ParseKind(text)
+		if !ok || got != want {
 			t.Errorf("%s: %+v, want %+v", text, got, want)
+		}
+		if again, ok := policy.ParseKind(got.String()); !ok || again != want {
+			t.Errorf("%s is written %s, which is %+v", text, got, again)
 		}
 	}
 	if _, ok := policy.ParseKind("a/b/c/d/e"); ok {
 		t.Error("five parts are a kind")
+	}
+}
+
+// What else a rule is about has no part in its expansions: of filters beside those
+// for Pod only what concerns the controllers is kept.
+func TestOtherFilters(t *testing.T) {
+	for filter, want := range map[string][]string{
+		"{resources: {kinds: [Service]}}":                  nil,
+		"{resources: {kinds: [Service, apps/v1/*]}}":       {"apps/v1/Deployment"},
+		"{resources: {kinds: [Deployment/scale, '*Set']}}": {"Deployment/scale"},
+		"{resources: {kinds: ['Dep?oy*', '*/*']}}":         {"Deployment", "*/*/Deployment/*"},
+		"{subjects: [{kind: User, name: a}]}":              {"*/*/Deployment/*"},
+		"{resources: {names: []}}":                         {"*/*/Deployment/*"},
+	} {
+		p := parseGood(t, rules("Deployment", "name: a, match: {any: [{resources: {kinds: [Pod]}}, "+filter+"]}, "+check))
+		made := policy.Expand(p)[1]
+		var got []string
+		for _, f := range made.Match.Any[1:] {
+			for _, k := range f.Kinds {
+				got = append(got, k.Value)
+			}
+		}
+		if d := cmp.Diff(want, got); d != "" || made.Invalid {
+			t.Errorf("%s (-want +got):\n%s", filter, d)
+		}
+	}
+	// The form that counts stays the one that counts.
+	f, _ := policy.Parse("p.yaml", []byte(rules("", "name: a, match: {any: [{resources: {kinds: [Service]}}], all: [{resources: {kinds: [Pod]}}]}, "+check)))
+	if made := policy.Expand(f.Policies[0])[1]; len(made.Match.Any) != 1 || made.Match.Any[0].Kinds != nil {
+		t.Errorf("%s", policy.Marshal(made.Source))
+	}
+}
+
+func TestWildcard(t *testing.T) {
+	for _, c := range []struct {
+		pattern, text string
+		want          bool
+	}{
+		{"", "", true}, {"", "a", false}, {"*", "", true}, {"*", "abc", true}, {"a*", "abc", true}, {"*c", "abc", true}, {"a*c", "abbc", true},
+		{"a?c", "abc", true}, {"a?c", "ac", false}, {"?", "", false}, {"*b*", "abc", true}, {"*x*", "abc", false}, {"abc", "abcd", false},
+		{"a*b*c", "aXbYbZc", true}, {"a*b", "aXbY", false}, {strings.Repeat("*a", 40), strings.Repeat("a", 39), false},
+	} {
+		if got := policy.Wildcard(c.pattern, c.text); got != c.want {
+			t.Errorf("%q, %q: %v", c.pattern, c.text, got)
+		}
 	}
 }

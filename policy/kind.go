@@ -30,6 +30,19 @@ func ParseKind(text string) (s KindSelector, ok bool) {
 	return KindSelector{}, false
 }
 
+// String is an entry of kinds that ParseKind reads as s.
+func (s KindSelector) String() string {
+	switch {
+	case s == KindSelector{"*", "*", s.Kind, ""}:
+		return s.Kind
+	case s.Group == "*" && s.Subresource == "":
+		return s.Version + "/" + s.Kind
+	case s.Subresource == "":
+		return s.Group + "/" + s.Version + "/" + s.Kind
+	}
+	return s.Group + "/" + s.Version + "/" + s.Kind + "/" + s.Subresource
+}
+
 // pairKind reads two parts: everything, any kind with a subresource, a version
 // and a kind, or a kind and a subresource.
 func pairKind(a, b string) KindSelector {
@@ -64,3 +77,25 @@ func isVersion(text string) bool {
 }
 
 func startsWithDigit(s string) bool { return s != "" && '0' <= s[0] && s[0] <= '9' }
+
+// wildcard matches text with a pattern in which * is any text and ? any one
+// character.
+func wildcard(pattern, text string) bool {
+	star, mark, at := -1, 0, 0
+	for i := 0; i < len(text) || at < len(pattern); {
+		switch {
+		case at < len(pattern) && pattern[at] == '*':
+			star, mark = at, i
+			at++
+		case i < len(text) && at < len(pattern) && (pattern[at] == '?' || pattern[at] == text[i]):
+			at++
+			i++
+		case star >= 0 && mark < len(text):
+			mark++ // let the last star take one more
+			at, i = star+1, mark
+		default:
+			return false
+		}
+	}
+	return true
+}

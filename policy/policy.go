@@ -84,7 +84,7 @@ type Rule struct {
 	// and "autogen-cronjob" for CronJob.
 	Expansion string
 	// Controllers are the kinds for which the engine evaluates a rule of an
-	// expansion, sorted; its match block may name others. Nil for a rule as written.
+	// expansion, sorted. Nil for a rule as written.
 	Controllers []string
 	// Invalid tells of an error in the rule or around it. What could be read is
 	// here, but nobody knows what the author meant: the rule has no meaning to

@@ -43,7 +43,7 @@ func sameRules(a, b []*Rule) bool {
 func (p *Policy) withRules(rules []*Rule, unexpanded bool) *Node {
 	list := &Node{Kind: List, Pos: p.Source.Get("spec").Get("rules").Pos}
 	for _, rule := range rules {
-		list.Items = append(list.Items, rule.explicit())
+		list.Items = append(list.Items, rule.Source)
 	}
 	doc := p.Source.with("status", nil)
 	doc = doc.with("spec", doc.Get("spec").with("rules", list))
@@ -67,28 +67,4 @@ func annotationsOf(meta *Node, unexpanded bool) *Node {
 		annotations = annotations.with(autogenControllers, &Node{Kind: String, Pos: annotations.Pos, Str: "none"})
 	}
 	return annotations
-}
-
-// explicit is the rule's source, fit to stand in a policy by itself: what limits a
-// generated rule to its controllers there must stand in its match block here.
-func (rule *Rule) explicit() *Node {
-	match := rule.Source.Get("match")
-	if rule.Expansion == "" || match == nil || match.Get("any") == nil {
-		return rule.Source
-	}
-	list := *match.Get("any")
-	list.Items = nil
-	for _, filter := range match.Get("any").Items {
-		kinds := filter.Get("resources").Get("kinds")
-		if kinds == nil || slices.ContainsFunc(kinds.Items, rule.concerns) {
-			list.Items = append(list.Items, filter)
-		}
-	}
-	return rule.Source.with("match", match.with("any", &list))
-}
-
-// concerns tells whether an entry of kinds can be one of the rule's controllers.
-func (rule *Rule) concerns(kind *Node) bool {
-	s, ok := ParseKind(kind.text())
-	return ok && (s.Kind == "*" || slices.Contains(rule.Controllers, s.Kind))
 }
