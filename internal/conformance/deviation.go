@@ -42,6 +42,7 @@ func deviations() []listed {
 	return []listed{
 		{9, "Kyverno takes a text of the request that has a wildcard for a pattern, in membership operators", requestAsPattern},
 		{3, "Kyverno edits a pattern with a wildcard key in place, so it looks in the old object for the key that it found in the new one", otherWildcardKey},
+		{3, "Kyverno drops entries of labels and annotations that are no strings from a pattern", nonStringEntry},
 	}
 }
 
@@ -83,26 +84,46 @@ func otherWildcardKey(d difference) bool {
 	return false
 }
 
+// nonStringEntry: a pattern wants something else than a string of a label or
+// annotation, and Kyverno forgets it.
+func nonStringEntry(d difference) bool {
+	if d.want != "pass" && d.want != "skip" || d.admits() || d.rule.Validate == nil {
+		return false
+	}
+	found := false
+	look := func(f policy.Field) { found = found || f.Value.Kind != policy.String }
+	metadataEntries(d.rule.Validate.Pattern, look)
+	metadataEntries(d.rule.Validate.AnyPattern, look)
+	return found
+}
+
 // wildcardKeys are the keys with wildcards under labels and annotations of a
 // pattern, without their anchors, as expressions.
 func wildcardKeys(n *policy.Node) (out []*regexp.Regexp) {
+	metadataEntries(n, func(f policy.Field) {
+		if key := bare(f.Key); strings.ContainsAny(key, "*?") {
+			out = append(out, wildcard(key))
+		}
+	})
+	return out
+}
+
+// metadataEntries calls do for each entry of labels and annotations in a pattern.
+func metadataEntries(n *policy.Node, do func(policy.Field)) {
 	if n == nil {
-		return nil
+		return
 	}
 	for _, item := range n.Items {
-		out = append(out, wildcardKeys(item)...)
+		metadataEntries(item, do)
 	}
 	for _, f := range n.Fields {
 		if name := bare(f.Key); name == "labels" || name == "annotations" {
 			for _, entry := range f.Value.Fields {
-				if key := bare(entry.Key); strings.ContainsAny(key, "*?") {
-					out = append(out, wildcard(key))
-				}
+				do(entry)
 			}
 		}
-		out = append(out, wildcardKeys(f.Value)...)
+		metadataEntries(f.Value, do)
 	}
-	return out
 }
 
 // bare is a pattern's key without its anchor.

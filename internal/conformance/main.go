@@ -1,16 +1,3 @@
-// Conformance judges a corpus of recorded admission requests by the native
-// translation of its policies, and compares with the recorded verdicts.
-//
-// In come the corpus's folder and the compiler; out go a line for each policy,
-// the rules that have no native form, totals, and 1 as exit code where anything
-// disagrees. Where there is no corpus, it says so and succeeds.
-//
-// What must hold: the API server's own code judges, and nothing but the table in
-// deviation.go excuses a disagreement. It never looks at what a policy is called.
-// The reference interpreter is asked about the same cases (opinion.go); it has to
-// give the recorded status exactly.
-//
-// Start reading at run (main.go), then examine (policy.go).
 package main
 
 import (

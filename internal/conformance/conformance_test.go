@@ -1,0 +1,202 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/vap"
+)
+
+const teamPolicy = `apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata:
+  name: require-team
+  annotations: {pod-policies.kyverno.io/autogen-controllers: none}
+spec:
+  validationFailureAction: Audit
+  rules:
+  - name: team
+    match: {any: [{resources: {kinds: [Pod]}}]}
+    validate:
+      message: a team is needed
+      pattern: {metadata: {labels: {team: "?*"}}}
+`
+
+func pod(labels string) string {
+	return `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"n"` + labels + `},"spec":{"containers":[{"name":"c","image":"i"}]}}`
+}
+
+func caseLine(op, object, old, verdicts string) string {
+	return `{"id":"` + op + `","request":{"uid":"1","operation":"` + op + `","name":"p","namespace":"n","kind":{"group":"","version":"v1","kind":"Pod"},` +
+		`"resource":{"group":"","version":"v1","resource":"pods"},"userInfo":{"username":"alice"},"object":` + object + `,"oldObject":` + old + `},` + verdicts + `}`
+}
+
+// smallCorpus writes a corpus of one policy with the cases.
+func smallCorpus(t *testing.T, cases ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	folder := filepath.Join(dir, "policies", "other", "require-team")
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write := func(file, text string) {
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(filepath.Join(dir, "index.json"), `{"policies":[{"dir":"other/require-team","rules":[{"rule":"team","class":"direct"}]}]}`)
+	write(filepath.Join(folder, "policy.yaml"), teamPolicy)
+	var zipped bytes.Buffer
+	z := gzip.NewWriter(&zipped)
+	if _, err := z.Write([]byte(strings.Join(cases, "\n") + "\n")); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	write(filepath.Join(folder, "cases.jsonl.gz"), zipped.String())
+	return dir
+}
+
+func TestRun(t *testing.T) {
+	bad, good := pod(""), pod(`,"labels":{"team":"a"}`)
+	right := []string{
+		caseLine("CREATE", good, "null", `"verdicts":{"team":"pass"}`),
+		caseLine("CREATE", bad, "null", `"verdicts":{"team":"fail"}`),
+		caseLine("UPDATE", bad, bad, `"verdicts":{"team":"fail"},"enforceVerdicts":{"team":"skip"}`),
+		caseLine("DELETE", "null", bad, `"verdicts":{}`),
+	}
+	for _, tt := range []struct {
+		name  string
+		cases []string
+		last  string
+		ok    bool
+	}{
+		{"all agree, as published and enforcing, twice", right, "conformance: 16 passed, 0 failed", true},
+		{"a status is another", append([]string{caseLine("CREATE", good, "null", `"verdicts":{"team":"fail"}`)}, right...), "conformance: 16 passed, 4 failed", false},
+		{"an old violation is no excuse for Audit", []string{caseLine("UPDATE", bad, bad, `"verdicts":{"team":"skip"}`)}, "conformance: 2 passed, 2 failed", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var out bytes.Buffer
+			ok, err := run(&out, config{corpus: smallCorpus(t, tt.cases...), release: cel.Latest.String(), interp: true, verbose: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+			if ok != tt.ok || lines[len(lines)-1] != tt.last {
+				t.Errorf("%v\n%s", ok, out.String())
+			}
+		})
+	}
+}
+
+func TestRunWithoutCorpus(t *testing.T) {
+	var out bytes.Buffer
+	ok, err := run(&out, config{corpus: filepath.Join(t.TempDir(), "none"), release: cel.Latest.String()})
+	if err != nil || !ok || !strings.Contains(out.String(), "no corpus at ") || !strings.HasSuffix(out.String(), "conformance: 0 passed, 0 failed\n") {
+		t.Errorf("%v, %v: %s", ok, err, out.String())
+	}
+}
+
+func TestRunWithoutSuchPolicy(t *testing.T) {
+	if _, err := run(&bytes.Buffer{}, config{corpus: smallCorpus(t, ""), only: "nothing", release: cel.Latest.String()}); err == nil {
+		t.Error("no error")
+	}
+}
+
+func TestAgrees(t *testing.T) {
+	for status, want := range map[string]string{
+		"fail": "deny", "error": "deny error", "pass": "nomatch allow", "skip": "nomatch allow", "none": "nomatch allow", "": "nomatch allow",
+	} {
+		for _, o := range []vap.Outcome{vap.NoMatch, vap.Allow, vap.Deny, vap.Error} {
+			if got := agrees(status, o); got != strings.Contains(" "+want+" ", " "+string(o)+" ") {
+				t.Errorf("%q and %s: %v", status, o, got)
+			}
+		}
+	}
+}
+
+// rule reads the body of a validate rule, in YAML on one line.
+func rule(t *testing.T, body string) *policy.Rule {
+	t.Helper()
+	f, found := policy.Parse("p.yaml", []byte(`apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: p}
+spec:
+  rules:
+  - name: r
+    match: {any: [{resources: {kinds: [Pod]}}]}
+    validate: `+body+"\n"))
+	if len(found) > 0 {
+		t.Fatal(found)
+	}
+	return f.Policies[0].Rules[0]
+}
+
+func TestDeviations(t *testing.T) {
+	annotations := func(text string) string { return `{"metadata":{"annotations":{` + text + `}}}` }
+	verbs := func(text string) string { return `{"rules":[{"verbs":[` + text + `]}]}` }
+	const (
+		wild   = `{message: m, pattern: {metadata: {=(annotations): {X(a/*): "?*"}}}}`
+		number = `{message: m, pattern: {metadata: {labels: {a: true}}}}`
+		text   = `{message: m, pattern: {metadata: {labels: {a: "true"}}}}`
+		member = `{message: m, deny: {conditions: {any: [{key: "{{ request.object.rules[].verbs[] }}", operator: AnyIn, value: [bind]}]}}}`
+		equals = `{message: m, deny: {conditions: {any: [{key: "{{ request.object.rules[0].verbs[0] }}", operator: Equals, value: bind}]}}}`
+		nested = `{message: m, foreach: [{list: request.object.rules, deny: {conditions: {any: [{key: "{{ element.verbs }}", operator: AnyIn, value: [bind]}]}}}]}`
+	)
+	for _, tt := range []struct {
+		name, body, op, object, old, want, said string
+		number                                  int // 0 where nothing excuses
+	}{
+		{"another key of the wildcard", wild, "UPDATE", annotations(`"a/x":""`), annotations(`"a/y":""`), "fail", "allow", 3},
+		{"the same key", wild, "UPDATE", annotations(`"a/x":""`), annotations(`"a/x":""`), "fail", "allow", 0},
+		{"no key before", wild, "UPDATE", annotations(`"a/x":""`), annotations(`"b":""`), "fail", "allow", 0},
+		{"a new object", wild, "CREATE", annotations(`"a/x":""`), "null", "fail", "allow", 0},
+		{"the other way round", wild, "UPDATE", annotations(`"a/x":""`), annotations(`"a/y":""`), "pass", "deny", 0},
+		{"no string is wanted", number, "CREATE", annotations(""), "null", "pass", "deny", 3},
+		{"a string is wanted", text, "CREATE", annotations(""), "null", "pass", "deny", 0},
+		{"a wildcard in the request", member, "CREATE", verbs(`"get","*"`), "null", "fail", "allow", 9},
+		{"a wildcard in a loop", nested, "CREATE", verbs(`"b?nd"`), "null", "fail", "pass", 9},
+		{"a wildcard that does not match", member, "CREATE", verbs(`"get*"`), "null", "fail", "allow", 0},
+		{"no wildcard", member, "CREATE", verbs(`"bind"`), "null", "fail", "allow", 0},
+		{"another operator", equals, "CREATE", verbs(`"*"`), "null", "fail", "allow", 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			rc := recordedCase{Request: &admissionv1.AdmissionRequest{
+				Operation: admissionv1.Operation(tt.op),
+				Object:    runtime.RawExtension{Raw: []byte(tt.object)},
+				OldObject: runtime.RawExtension{Raw: []byte(tt.old)},
+			}}
+			got, _ := deviation(difference{rule(t, tt.body), rc, tt.want, tt.said})
+			if got.number != tt.number {
+				t.Errorf("got %d (%s), want %d", got.number, got.reason, tt.number)
+			}
+		})
+	}
+}
+
+func TestEnforcing(t *testing.T) {
+	source := `{"spec":{"validationFailureAction":"Audit","validationFailureActionOverrides":[],"rules":[{"validate":{"failureAction":"Audit","failureActionOverrides":[],"message":"m"}},{"mutate":{}}]}}`
+	got, err := enforcing([]byte(source))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var p map[string]any
+	if err := json.Unmarshal(got, &p); err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"spec":{"rules":[{"validate":{"message":"m"}},{"mutate":{}}],"validationFailureAction":"Enforce"}}`
+	if string(got) != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
