@@ -120,7 +120,7 @@ func (r *Result) attach() {
 		rule := &r.Rules[i]
 		for _, d := range r.Drafts {
 			for _, m := range d.Members {
-				if m.Policy == memberName(rule.Policy) && rule.Rule != nil && m.Origin == rule.Rule.Name {
+				if m.Policy == memberName(rule.Policy) && m.Pos.File == rule.Policy.Pos.File && rule.Rule != nil && m.Origin == rule.Rule.Name {
 					rule.Drafts = append(rule.Drafts, d)
 					break
 				}
