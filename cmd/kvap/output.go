@@ -71,20 +71,20 @@ func (d destination) writeFolder(done *compilation) error {
 // writeRemainder writes the policies of the rules that stay behind, and the
 // exceptions from them.
 func (d destination) writeRemainder(done *compilation, names map[*policy.Policy]string) error {
-	remains := map[*policy.Policy]bool{}
+	var remaining []*policy.Policy
 	for _, p := range done.policies {
 		data := done.remainder(p)
 		if data == nil {
 			continue
 		}
-		remains[p] = true
+		remaining = append(remaining, p)
 		if err := writeFile(filepath.Join(d.dir, "remainder", names[p]+".yaml"), data); err != nil {
 			return err
 		}
 	}
-	for _, e := range done.exceptionsFor(func(p *policy.Policy) bool { return remains[p] }) {
+	for _, e := range done.exceptionsFrom(remaining) {
 		name := "exception." + e.Namespace + "." + e.Name + ".yaml"
-		if err := writeFile(filepath.Join(d.dir, "remainder", name), policy.Marshal(asWritten(e.Source))); err != nil {
+		if err := writeFile(filepath.Join(d.dir, "remainder", name), policy.Marshal(appliable(e.Source))); err != nil {
 			return err
 		}
 	}
