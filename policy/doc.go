@@ -17,6 +17,7 @@
 // exists or a variable resolves is for others. The bodies of mutate, generate and
 // verifyImages are checked for unknown keys and kept as they are.
 //
-// Start at parse.go, then rule.go; object.go is how a mapping is read. yaml.go and
-// json.go make the nodes, expand.go is the step for pod controllers.
+// Start at parse.go, then rule.go; object.go is how a mapping is read. file.go
+// finds the documents, yaml.go and json.go make the nodes, expand.go is the step
+// for pod controllers.
 package policy
