@@ -78,7 +78,7 @@ func (l *lowering) effect(build func() cel.Bool) truthValue {
 	b := build()
 	errs := l.errs
 	l.errs = saved || errs
-	return truthValue{b, errs && !b.IsTrue() && !b.IsFalse()}
+	return truthValue{b, errs}
 }
 
 // condition is one comparison.
@@ -86,8 +86,24 @@ func (l *lowering) condition(c *policy.Condition) truthValue {
 	return l.effect(func() cel.Bool {
 		key, value := l.node(c.Key), l.node(c.Value)
 		l.at(c.Pos)
-		return l.compareCondition(strings.ToLower(c.Operator), c.Operator, key, value)
+		b := l.compareCondition(strings.ToLower(c.Operator), c.Operator, key, value)
+		if _, known := b.Const(); known && l.errs {
+			return l.probe(key, l.probe(value, b))
+		}
+		return b
 	})
+}
+
+// probe is b, which does not depend on j, where reading j is no error.
+func (l *lowering) probe(j jval, b cel.Bool) cel.Bool {
+	if j.form == litForm {
+		return b
+	}
+	v, ok := l.expr(j)
+	if !ok {
+		panic(l.unsupported("a condition that is only about an error of its key"))
+	}
+	return cel.CondBool(isNull(dyn(v)), b, b)
 }
 
 func (l *lowering) compareCondition(op, exact string, key, value jval) cel.Bool {

@@ -88,9 +88,12 @@ func (l *lowering) sub(left jval, right *jmespath.Expr) jval {
 	if left.form == errorForm {
 		return left
 	}
-	if left.form == valForm && !left.v.certain() && right.Op == jmespath.Call {
-		inner := left.settled()
-		return l.behindGuards(left.v, l.eval(right, &inner))
+	if left.form == valForm && !left.v.certain() {
+		switch right.Op {
+		case jmespath.Call, jmespath.Projection, jmespath.Filter, jmespath.ValueProjection, jmespath.MultiList, jmespath.MultiHash:
+			inner := left.settled()
+			return l.behindGuards(left.v, l.eval(right, &inner))
+		}
 	}
 	return l.eval(right, &left)
 }
@@ -106,7 +109,7 @@ func (l *lowering) behindGuards(v val, j jval) jval {
 		j.v.opt = cel.Value{}
 		return j
 	case streamForm:
-		return streamOf(guarded{j.s, v})
+		return streamOf(guarded{stream: j.s, v: v})
 	}
 	return choice(v.found(), j, jval{form: errorForm, hint: "missing"})
 }

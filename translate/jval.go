@@ -102,6 +102,11 @@ func (j jval) softly() jval {
 			guards[i] = g
 		}
 		j.v.guards = guards
+	case streamForm:
+		if g, ok := j.s.(guarded); ok {
+			g.soft = true
+			return streamOf(g)
+		}
 	case choiceForm:
 		return choice(j.c, j.then.softly(), j.els.softly())
 	}
@@ -164,6 +169,10 @@ func (l *lowering) holds(j jval, strict bool, p pred) cel.Bool {
 	case choiceForm:
 		return l.choose(j, strict, p)
 	case streamForm:
+		if g, ok := j.s.(guarded); ok && !g.soft {
+			g.soft = !strict || !l.reads(g.v, true)
+			j.s = g
+		}
 		null := p.lit(nil)
 		got := p.stream(j.s)
 		isNull := j.s.null()

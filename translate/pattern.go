@@ -88,6 +88,9 @@ func (l *lowering) behind(v val, o outcome, ok bool) outcome {
 
 // chains tells whether all keys of p may take over v's guards.
 func (l *lowering) chains(v val, p *policy.Node, ok bool) bool {
+	if v.part == inLabels && len(textsOnly(p).Fields) != len(p.Fields) {
+		return false
+	}
 	if v.opt.IsZero() || len(p.Fields) == 0 {
 		return false
 	}
@@ -112,8 +115,28 @@ func (l *lowering) chains(v val, p *policy.Node, ok bool) bool {
 
 // keys applies a map pattern's keys in the engine's two phases.
 func (l *lowering) keys(v val, p *policy.Node) outcome {
+	if v.part == inLabels {
+		p = textsOnly(p)
+	}
 	first, second := phases(p)
 	return append(l.anchors(v, first), l.plainKeys(v, second)...)
+}
+
+// textsOnly is a pattern for labels or annotations as Kyverno reads it where the
+// object has the map: keys whose value is no text are dropped. Beside a wildcard
+// key they are kept; deviation 3.
+func textsOnly(p *policy.Node) *policy.Node {
+	out := *p
+	out.Fields = nil
+	for _, f := range p.Fields {
+		if _, key := splitAnchor(f.Key); isWild(key) {
+			return p
+		}
+		if f.Value.Kind == policy.String {
+			out.Fields = append(out.Fields, f)
+		}
+	}
+	return &out
 }
 
 // phases sorts the keys: anchors in byte order; then the others, those with

@@ -438,18 +438,20 @@ func (s branch) null() cel.Bool { return cel.CondBool(s.c, s.then.null(), s.els.
 
 func (s branch) elem() *schema.Type { return concat{s.then, s.els}.elem() }
 
-// guarded is a stream that counts only where a value is found.
+// guarded is a stream that counts only where a value is found. Read strictly, it
+// is an error where the value is missing; softly it is then null.
 type guarded struct {
 	stream
-	v val
+	v    val
+	soft bool
 }
 
 func (s guarded) quantify(l *lowering, macro string, strict bool, body func(jval) cel.Bool) cel.Bool {
 	inner := s.stream.quantify(l, macro, strict, body)
-	if l.reads(s.v, strict) {
+	switch {
+	case !s.soft:
 		return inner
-	}
-	if macro == "all" {
+	case macro == "all":
 		return cel.Implies(s.v.found(), inner)
 	}
 	return cel.And(s.v.found(), inner)
@@ -457,18 +459,23 @@ func (s guarded) quantify(l *lowering, macro string, strict bool, body func(jval
 
 func (s guarded) count(l *lowering, strict bool) cel.Value {
 	n := s.stream.count(l, strict)
-	if l.reads(s.v, strict) {
-		return n
+	if s.soft {
+		return cel.Cond(s.v.found(), n, cel.Int(0))
 	}
-	return cel.Cond(s.v.found(), n, cel.Int(0))
+	return n
 }
 
 func (s guarded) list(l *lowering, strict bool) (cel.Value, bool) {
 	list, ok := s.stream.list(l, strict)
-	if !ok || l.reads(s.v, strict) {
-		return list, ok
+	if s.soft && ok {
+		return cel.Cond(s.v.found(), list, cel.List()), true
 	}
-	return cel.Cond(s.v.found(), list, cel.List()), true
+	return list, ok
 }
 
-func (s guarded) null() cel.Bool { return cel.Or(cel.Not(s.v.found()), s.stream.null()) }
+func (s guarded) null() cel.Bool {
+	if s.soft {
+		return cel.Or(cel.Not(s.v.found()), s.stream.null())
+	}
+	return s.stream.null()
+}
