@@ -201,6 +201,14 @@ func (podSchema) ResolveSchema(gvk schema.GroupVersionKind) (*spec.Schema, error
 	return &s, nil
 }
 
+func TestWithoutClock(t *testing.T) {
+	const text = "/v1, Kind=Pod: ERROR: <input>:4:28: no '_+_' for '(list(Pod177479118.spec.containers.@idx), Pod1)'\n | object.spec.Pods[0] + 177479118"
+	const want = "/v1, Kind=Pod: ERROR: <input>:4:28: no '_+_' for '(list(Pod.spec.containers.@idx), Pod)'\n | object.spec.Pods[0] + 177479118"
+	if got := withoutClock(text); got != want {
+		t.Errorf("got %s", got)
+	}
+}
+
 func TestTypeCheck(t *testing.T) {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, meta.RESTScopeNamespace)

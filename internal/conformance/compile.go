@@ -12,6 +12,7 @@ import (
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate"
 	"github.com/kvap/kvap/vap"
 )
@@ -21,6 +22,8 @@ type compiler struct {
 	release cel.Release
 	options translate.Options
 	engine  engine // nil for none
+	// typeCheck runs the API server's type checker as well.
+	typeCheck bool
 }
 
 // A compiled policy is ready to judge.
@@ -34,6 +37,8 @@ type compiled struct {
 	members map[string]vap.Translation
 	// refused is what the API server would refuse an object for.
 	refused []string
+	// warned is what the API server's type checker would say.
+	warned []string
 }
 
 // A ruleForm is a rule as Kyverno reports it, so with a form for each group of
@@ -74,6 +79,9 @@ func (c *compiler) compile(m material) (*compiled, error) {
 	var bindings []*admissionregistrationv1.ValidatingAdmissionPolicyBinding
 	for _, o := range objects {
 		out.check(o, c.release)
+		if c.typeCheck {
+			out.typeCheck(o, c.options.Schemas)
+		}
 		translation, ok, err := vap.TranslationOf(o.Policy.Annotations)
 		if !ok || err != nil {
 			return nil, fmt.Errorf("%s: object %s does not say what it was made from: %v", file, o.Policy.Name, err)
@@ -101,6 +109,12 @@ func (c *compiled) check(o vap.Objects, release cel.Release) {
 	add(o.Policy.Name, vap.Validate(o.Policy, release))
 	for _, b := range o.Bindings {
 		add("binding "+b.Name, vap.ValidateBinding(b))
+	}
+}
+
+func (c *compiled) typeCheck(o vap.Objects, schemas *schema.Set) {
+	for _, w := range vap.TypeCheck(o.Policy, schemas.Resolver(), schemas.RESTMapper()) {
+		c.warned = append(c.warned, fmt.Sprintf("%s: %s", o.Policy.Name, w))
 	}
 }
 

@@ -22,6 +22,7 @@ func main() {
 	flag.StringVar(&c.only, "policy", "", "only policies whose folder has this in its name; generated is the folder of the generated rules")
 	flag.StringVar(&c.release, "kubernetes-version", cel.Latest.String(), "the release to translate for")
 	flag.BoolVar(&c.interp, "interp", true, "ask the reference interpreter as well")
+	flag.BoolVar(&c.typeCheck, "typecheck", false, "print what the API server's type checker says of the objects; no failure")
 	flag.BoolVar(&c.verbose, "v", false, "print each disagreement")
 	flag.IntVar(&c.max, "max", 5, "with -v, how many disagreements of a rule to print; 0 for all")
 	flag.Parse()
@@ -37,7 +38,8 @@ func main() {
 
 type config struct {
 	corpus, only, release string
-	interp, verbose       bool
+	interp, typeCheck     bool
+	verbose               bool
 	max                   int
 }
 
@@ -55,6 +57,7 @@ func run(w io.Writer, c config) (ok bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	compiler.typeCheck = c.typeCheck
 	if c.interp {
 		compiler.engine = interpreter
 	}

@@ -21,6 +21,7 @@ type result struct {
 	concur   int // of those, the ones on which it says what is recorded
 	wrong    []disagreement
 	refused  []string
+	warned   []string
 	unjudged error // why nothing could be judged
 }
 
@@ -73,11 +74,8 @@ func (out *result) round(c *compiler, m material, mode string, want func(recorde
 	if out.rules == nil {
 		out.rules = compiled.rules
 	}
-	for _, r := range compiled.refused {
-		if !slices.Contains(out.refused, r) {
-			out.refused = append(out.refused, r)
-		}
-	}
+	out.refused = appendNew(out.refused, compiled.refused)
+	out.warned = appendNew(out.warned, compiled.warned)
 	if compiled.anyNative() {
 		out.judge(compiled, mode, m.cases, want)
 	}
@@ -85,6 +83,15 @@ func (out *result) round(c *compiler, m material, mode string, want func(recorde
 		out.hear(compiled.opinion, compiled.policy, mode, m.cases, want)
 	}
 	return compiled.policy, nil
+}
+
+func appendNew(list, more []string) []string {
+	for _, s := range more {
+		if !slices.Contains(list, s) {
+			list = append(list, s)
+		}
+	}
+	return list
 }
 
 func allEnforce(p *policy.Policy) bool {

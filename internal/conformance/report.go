@@ -20,7 +20,7 @@ func report(w io.Writer, c config, results []result) bool {
 		if r.unjudged != nil {
 			failed++
 		}
-		if r.classes != nil || r.unjudged != nil || len(r.refused) > 0 {
+		if r.classes != nil || r.unjudged != nil || len(r.refused)+len(r.warned) > 0 {
 			summary(w, r)
 		} else {
 			generated.add(r)
@@ -61,6 +61,9 @@ func summary(w io.Writer, r result) {
 	fmt.Fprintln(w)
 	if r.unjudged != nil {
 		fmt.Fprintf(w, "    not judged: %v\n", r.unjudged)
+	}
+	for _, text := range r.warned {
+		fmt.Fprintf(w, "    type check: %s\n", text)
 	}
 	for _, text := range r.refused {
 		fmt.Fprintf(w, "    the API server would refuse %s\n", text)
