@@ -20,7 +20,7 @@ func (e *emitter) validations() []admissionregistrationv1.Validation {
 	for _, v := range e.draft.Validations {
 		w := admissionregistrationv1.Validation{Message: e.message(v), Reason: reason(v.Reason)}
 		holds := v.Expr
-		if v.MessageExpression != nil {
+		if v.MessageExpression != nil && !v.Expr.IsTrue() {
 			holds, w.MessageExpression = e.guardedMessage(v)
 		}
 		w.Expression = e.text(v.Pos, holds.Value)
