@@ -1,0 +1,96 @@
+package interp
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+)
+
+func TestCEL(t *testing.T) {
+	const widget = `{metadata: {name: a, namespace: team, labels: {app: web}}, spec: {x: 2}}`
+	tests := []struct {
+		note, rule string
+		want       Status
+		message    string
+	}{
+		{"true", `validate: {cel: {expressions: [{expression: "object.spec.x == 2"}]}}`, Pass, "Validation rule 'r' passed."},
+		{"false", `validate: {cel: {expressions: [{expression: "object.spec.x == 1", message: bad}]}}`, Fail, "bad"},
+		{"the first that is false", `validate: {cel: {expressions: [{expression: "true", message: a}, {expression: "false", message: b}, {expression: "false", message: c}]}}`, Fail, "b"},
+		{"the rule's message", `validate: {message: m, cel: {expressions: [{expression: "false"}]}}`, Fail, "m"},
+		{"a message expression", `validate: {message: m, cel: {expressions: [{expression: "false", messageExpression: "'x is ' + string(object.spec.x)"}]}}`, Fail, "x is 2"},
+		{"an error is a failure", `validate: {cel: {expressions: [{expression: "object.spec.zz == 1"}]}}`, Fail, "no such key: zz"},
+		{"what does not compile too", `validate: {cel: {expressions: [{expression: "object.spec.x == nothing"}]}}`, Fail, "nothing"},
+		{"variables", `validate: {cel: {variables: [{name: x, expression: object.spec.x}], expressions: [{expression: "variables.x > 5", message: small}]}}`, Fail, "small"},
+		{"preconditions that hold", `
+celPreconditions: [{name: c, expression: "object.spec.x == 2"}]
+validate: {cel: {expressions: [{expression: "false"}]}}`, Fail, ""},
+		{"preconditions that do not", `
+celPreconditions: [{name: c, expression: "object.spec.x == 1"}]
+validate: {cel: {expressions: [{expression: "false"}]}}`, Skip, "cel preconditions not met"},
+		{"preconditions that err", `
+celPreconditions: [{name: c, expression: "object.spec.zz == 1"}]
+validate: {cel: {expressions: [{expression: "true"}]}}`, Fail, ""},
+		{"the request", `validate: {cel: {expressions: [{expression: "request.operation == 'CREATE' && request.userInfo.username == 'alice' && request.kind.kind == 'Widget'"}]}}`, Pass, ""},
+		{"the namespace", `validate: {cel: {expressions: [{expression: "namespaceObject.metadata.labels.env == 'prod'"}]}}`, Pass, ""},
+		{"the old object", `validate: {cel: {expressions: [{expression: "oldObject == null"}]}}`, Pass, ""},
+		{"audit annotations have no effect", `validate: {cel: {expressions: [{expression: "true"}], auditAnnotations: [{key: k, valueExpression: "object.spec.zz"}]}}`, Pass, ""},
+		{"the authorizer", `validate: {cel: {expressions: [{expression: "authorizer.group('').resource('pods').check('create').allowed()"}]}}`, Pass, ""},
+	}
+	world := &Offline{Allow: authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+		if a.GetUser().GetName() == "alice" && a.GetResource() == "pods" {
+			return authorizer.DecisionAllow, "", nil
+		}
+		return authorizer.DecisionDeny, "", nil
+	})}
+	for _, tt := range tests {
+		t.Run(tt.note, func(t *testing.T) {
+			request := &Request{Admission: create(object(t, widget)), NamespaceLabels: map[string]string{"env": "prod"}}
+			got := judgeOne(t, widgetPolicy(tt.rule), request, world)
+			if got.Status != tt.want || !strings.Contains(got.Message, tt.message) {
+				t.Errorf("want %s (%s), got %s (%s)", tt.want, tt.message, got.Status, got.Message)
+			}
+		})
+	}
+}
+
+// TestCELOperations pins that CEL rules judge deletions, of a null object, and
+// exempt no existing violations.
+func TestCELOperations(t *testing.T) {
+	bad := object(t, `{metadata: {name: a, namespace: team}, spec: {x: 2}}`)
+	source := widgetPolicy(`validate: {failureAction: Enforce, cel: {expressions: [{expression: "object.spec.x == 1"}]}}`)
+	if got := judgeOne(t, source, &Request{Admission: admissionRequest("DELETE", nil, bad)}, nil); got.Status != Fail {
+		t.Errorf("DELETE: got %s (%s)", got.Status, got.Message)
+	}
+	if got := judgeOne(t, source, &Request{Admission: admissionRequest("UPDATE", bad, bad)}, nil); got.Status != Fail {
+		t.Errorf("UPDATE: got %s (%s)", got.Status, got.Message)
+	}
+}
+
+func TestCELParams(t *testing.T) {
+	param := func(name string, limit int64) map[string]any {
+		return map[string]any{"apiVersion": "x.io/v1", "kind": "Limit", "metadata": map[string]any{
+			"name": name, "namespace": "team", "labels": map[string]any{"use": "yes"}}, "max": limit}
+	}
+	tests := []struct {
+		note, ref string
+		objects   []map[string]any
+		want      Status
+	}{
+		{"by name", `{name: a, parameterNotFoundAction: Deny}`, []map[string]any{param("a", 3)}, Pass},
+		{"by name, too small", `{name: a, parameterNotFoundAction: Deny}`, []map[string]any{param("a", 1)}, Fail},
+		{"by selector, one is too small", `{selector: {matchLabels: {use: "yes"}}, parameterNotFoundAction: Deny}`, []map[string]any{param("a", 3), param("b", 1)}, Fail},
+		{"none, which is allowed", `{name: a, parameterNotFoundAction: Allow}`, nil, Pass},
+		{"none", `{name: a, parameterNotFoundAction: Deny}`, nil, Error},
+	}
+	for _, tt := range tests {
+		t.Run(tt.note, func(t *testing.T) {
+			source := widgetPolicy(`validate: {cel: {paramKind: {apiVersion: x.io/v1, kind: Limit}, paramRef: ` + tt.ref + `, expressions: [{expression: "object.spec.x <= params.max"}]}}`)
+			got := judgeOne(t, source, &Request{Admission: create(object(t, `{metadata: {name: a, namespace: team}, spec: {x: 2}}`))}, &Offline{Objects: tt.objects})
+			if got.Status != tt.want {
+				t.Errorf("want %s, got %s (%s)", tt.want, got.Status, got.Message)
+			}
+		})
+	}
+}
