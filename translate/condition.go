@@ -29,11 +29,7 @@ func (l *lowering) conditions(c *policy.Conditions) truthValue {
 	for i := len(c.All) - 1; i >= 0; i-- {
 		every = l.condition(c.All[i]).andThen(every)
 	}
-	// both parts are always evaluated, so an error of either is one of the whole
-	if every.errs && !some.b.IsTrue() {
-		return truthValue{cel.CondBool(every.b, some.b, cel.And(some.b, cel.False())), true}
-	}
-	return some.andThen(every)
+	return some.both(every)
 }
 
 // A truthValue is a condition, and whether evaluating it may be an error.
@@ -58,6 +54,18 @@ func (t truthValue) andThen(u truthValue) truthValue {
 		return truthValue{cel.And(t.b, u.b), errs}
 	}
 	return truthValue{cel.CondBool(t.b, u.b, cel.False()), errs}
+}
+
+// both is t && u where both are always evaluated, so that an error of either is
+// one of the whole.
+func (t truthValue) both(u truthValue) truthValue {
+	if !t.errs {
+		return u.andThen(t)
+	}
+	if !u.errs {
+		return t.andThen(u)
+	}
+	return truthValue{cel.CondBool(t.b, u.b, cel.CondBool(u.b, cel.False(), cel.False())), true}
 }
 
 // implies is !t || u, strict in t.
@@ -96,7 +104,13 @@ func (l *lowering) condition(c *policy.Condition) truthValue {
 
 // probe is b, which does not depend on j, where reading j is no error.
 func (l *lowering) probe(j jval, b cel.Bool) cel.Bool {
-	if j.form == litForm {
+	switch s := j.s.(type) {
+	case guarded:
+		return l.probe(valOf(s.v), b)
+	case strictList:
+		return l.probe(valOf(s.v), b)
+	}
+	if j.form == litForm || j.form == streamForm {
 		return b
 	}
 	v, ok := l.expr(j)

@@ -30,8 +30,9 @@ func (l *lowering) excuse(u *unit) {
 		return
 	}
 	if p := l.rule.Validate.Pattern; p != nil {
-		v, _ := w.patternSubject()
-		violated.b = cel.And(w.anchorsSeen(v, p), violated.b)
+		now, _ := l.walk(u.target, []string{"UPDATE"}).patternSubject()
+		before, _ := w.patternSubject()
+		violated.b = cel.And(w.anchorsSeen(now, p), w.anchorsSeen(before, p), violated.b)
 	}
 	u.exempt = cel.And(match, violated.b)
 	if len(u.ops) > 1 {
@@ -67,42 +68,67 @@ func contains(list []string, s string) bool {
 }
 
 // anchorsSeen is: every key with a conditional or existence anchor is somewhere in
-// the object. Otherwise Kyverno calls a violation an error, which excuses nothing.
+// the object, if the maps that it belongs to are. Otherwise Kyverno calls a
+// violation an error, which excuses nothing.
 func (l *lowering) anchorsSeen(v val, p *policy.Node) cel.Bool {
-	seen := map[string][]cel.Bool{}
-	l.anchorPlaces(v, p, cel.True(), seen, func(c cel.Bool) cel.Bool { return c })
+	places := anchorPlaces{l: l, visited: map[string][]cel.Bool{}, present: map[string][]cel.Bool{}}
+	places.collect(v, p, cel.True(), func(c cel.Bool) cel.Bool { return c })
 	var all []cel.Bool
-	for _, k := range slices.Sorted(maps.Keys(seen)) {
-		all = append(all, cel.Or(seen[k]...))
+	for _, k := range slices.Sorted(maps.Keys(places.present)) {
+		all = append(all, cel.Or(cel.Or(places.present[k]...), cel.Not(cel.Or(places.visited[k]...))))
 	}
 	return cel.And(all...)
 }
 
-// anchorPlaces collects, by anchored key, the conditions under which the key is
-// there; some puts a condition about an element into the quantifiers around it.
-func (l *lowering) anchorPlaces(v val, p *policy.Node, here cel.Bool, seen map[string][]cel.Bool, some func(cel.Bool) cel.Bool) {
+// anchorPlaces are the conditions, by anchored key, under which a map that the
+// key belongs to is there, and under which the key is.
+type anchorPlaces struct {
+	l                *lowering
+	visited, present map[string][]cel.Bool
+}
+
+// collect goes down a pattern. here is the condition under which v is looked at;
+// some puts a condition about an element into the quantifiers around it.
+func (a *anchorPlaces) collect(v val, p *policy.Node, here cel.Bool, some func(cel.Bool) cel.Bool) {
 	switch p.Kind {
 	case policy.Map:
+		here = cel.And(here, v.found())
+		v = v.settled()
 		if v.dynamic() {
-			here = cel.And(here, v.found(), isMap(v.expr))
-			v = v.settled().asMap()
+			here = cel.And(here, isMap(v.expr))
+			v = v.asMap()
 		}
 		for _, f := range p.Fields {
 			kind, key := splitAnchor(f.Key)
 			child := v.field(key)
 			if kind == conditional || kind == existence {
-				seen[f.Key] = append(seen[f.Key], some(cel.And(here, child.found())))
+				a.visited[f.Key] = append(a.visited[f.Key], some(here))
+				a.present[f.Key] = append(a.present[f.Key], some(cel.And(here, child.found())))
 			}
-			l.anchorPlaces(child, f.Value, here, seen, some)
+			a.collect(child, f.Value, here, some)
 		}
 	case policy.List:
 		for _, item := range p.Items {
-			l.elementPlaces(v, item, here, seen, some)
+			a.elements(v, item, here, some)
+			// an existence anchor goes on to its next map where some element satisfies this one
+			if len(p.Items) > 1 && item.Kind == policy.Map {
+				here = cel.And(here, a.satisfied(v, item))
+			}
 		}
 	}
 }
 
-func (l *lowering) elementPlaces(v val, p *policy.Node, here cel.Bool, seen map[string][]cel.Bool, some func(cel.Bool) cel.Bool) {
+func (a *anchorPlaces) satisfied(v val, p *policy.Node) cel.Bool {
+	if v.never || v.kind() != schema.List && !v.dynamic() {
+		return cel.False()
+	}
+	list := v.settled()
+	return a.l.b.exists(list.expr, singular(a.l.hint(list)), func(x cel.Value) cel.Bool {
+		return a.l.match(at(x, list.elem()), p, "").ok()
+	})
+}
+
+func (a *anchorPlaces) elements(v val, p *policy.Node, here cel.Bool, some func(cel.Bool) cel.Bool) {
 	if !hasAnchors(p) || v.never || v.kind() != schema.List && !v.dynamic() {
 		return
 	}
@@ -111,9 +137,13 @@ func (l *lowering) elementPlaces(v val, p *policy.Node, here cel.Bool, seen map[
 		here = cel.And(here, isList(v.expr))
 	}
 	list := v.settled()
-	name := l.b.take(singular(l.hint(list)))
-	defer delete(l.b.taken, name)
-	l.anchorPlaces(at(cel.Ident(name), list.elem()), p, cel.True(), seen, func(c cel.Bool) cel.Bool {
+	b := a.l.b
+	name := b.take(singular(a.l.hint(list)))
+	defer delete(b.taken, name)
+	a.collect(at(cel.Ident(name), list.elem()), p, cel.True(), func(c cel.Bool) cel.Bool {
+		if c.IsTrue() {
+			return some(cel.And(here, list.expr.Size().Compare(">", cel.Int(0))))
+		}
 		return some(cel.And(here, list.expr.Macro("exists", name, c.Value).AsBool()))
 	})
 }

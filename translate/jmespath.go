@@ -1,10 +1,7 @@
 package translate
 
 import (
-	"strings"
-
 	"github.com/kvap/kvap/cel"
-	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/schema"
 )
@@ -718,24 +715,12 @@ func sameLiteral(a, b any) bool {
 	return a == b
 }
 
-// rawString is a '...' that holds variables. Kyverno puts their text between the
-// quotes before it parses the expression, so a text with a quote in it makes the
-// expression unreadable: an error there, and here.
+// rawString is a '...' that holds variables: a text, whatever they are.
 func (l *lowering) rawString(t *jmespath.Template) jval {
-	j := l.template(t)
-	return j.over(func(j jval) jval {
-		if j.form != valForm {
-			return j
+	return l.template(t).over(func(j jval) jval {
+		if j.form == litForm {
+			return litOf(literalText(j.lit))
 		}
-		if kindOf(j.v.typ) != schema.String {
-			return j
-		}
-		l.noteQuote(t.Pos)
-		return j
+		return stringOf(l.text(j))
 	})
 }
-
-// quoteSafe is for diagnostics: whether a text may stand in a raw string.
-func quoteSafe(s string) bool { return !strings.Contains(s, "'") && !strings.HasSuffix(s, `\`) }
-
-func (l *lowering) noteQuote(diag.Pos) {}

@@ -89,12 +89,13 @@ func (l *lowering) lowerTarget(t target) []unit {
 }
 
 // operations are the classes of operations that the rule may treat differently.
-// Patterns and pod security say nothing about a deletion.
+// Patterns and pod security say nothing about a deletion, but preconditions are
+// evaluated before that, and may be an error.
 func (l *lowering) operations(t target) [][]string {
 	var all []string
 	v := l.rule.Validate
 	for _, op := range t.ops() {
-		if op == "DELETE" && (v.Pattern != nil || v.AnyPattern != nil || v.PodSecurity != nil) && v.Deny == nil {
+		if op == "DELETE" && l.rule.Preconditions == nil && (v.Pattern != nil || v.AnyPattern != nil || v.PodSecurity != nil) && v.Deny == nil {
 			continue
 		}
 		if l.someFilterHas(op) {

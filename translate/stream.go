@@ -449,7 +449,7 @@ type guarded struct {
 func (s guarded) quantify(l *lowering, macro string, strict bool, body func(jval) cel.Bool) cel.Bool {
 	inner := s.stream.quantify(l, macro, strict, body)
 	switch {
-	case !s.soft:
+	case s.asIs(l, strict):
 		return inner
 	case macro == "all":
 		return cel.Implies(s.v.found(), inner)
@@ -457,20 +457,29 @@ func (s guarded) quantify(l *lowering, macro string, strict bool, body func(jval
 	return cel.And(s.v.found(), inner)
 }
 
+// asIs tells that the elements are read without asking for v: where null is an
+// error, and where a missing v is one.
+func (s guarded) asIs(l *lowering, strict bool) bool {
+	if strict {
+		l.reads(s.v, true)
+	}
+	return strict || !s.soft
+}
+
 func (s guarded) count(l *lowering, strict bool) cel.Value {
 	n := s.stream.count(l, strict)
-	if s.soft {
-		return cel.Cond(s.v.found(), n, cel.Int(0))
+	if s.asIs(l, strict) {
+		return n
 	}
-	return n
+	return cel.Cond(s.v.found(), n, cel.Int(0))
 }
 
 func (s guarded) list(l *lowering, strict bool) (cel.Value, bool) {
 	list, ok := s.stream.list(l, strict)
-	if s.soft && ok {
-		return cel.Cond(s.v.found(), list, cel.List()), true
+	if s.asIs(l, strict) || !ok {
+		return list, ok
 	}
-	return list, ok
+	return cel.Cond(s.v.found(), list, cel.List()), true
 }
 
 func (s guarded) null() cel.Bool {
