@@ -360,6 +360,9 @@ const (
 	//
 	// Correct the rule; the 1xx diagnostics of the same place say how.
 	InvalidRule Code = 214
+	// OtherPayload occurs when a ValidatingPolicy is for JSON documents that are no
+	// Kubernetes objects (evaluation.mode: JSON). Nothing judges them at admission.
+	OtherPayload Code = 215
 )
 
 // 3xx: native, but different in a way the user must know.
@@ -454,6 +457,26 @@ const (
 	// errors are ignored. Where the anchor's key is nowhere in the object, Kyverno
 	// calls a violation an error and admits it; here it is a violation.
 	IgnoredAnchor Code = 309
+	// RequestText occurs when a membership looks for a word in a text of the request.
+	// The text is compared as it is. Kyverno reads one that is a JSON list of strings
+	// as the list.
+	//
+	// Example:
+	//
+	//	validate:
+	//	  deny:
+	//	    conditions:
+	//	      all:
+	//	        - key: admin
+	//	          operator: AnyIn
+	//	          value: "{{ request.object.metadata.name }}"
+	RequestText Code = 311
+	// LeftOut occurs when a part of a CEL rule is left out that Kyverno has no use
+	// for, and on which the API server would refuse the policy or requests: an audit
+	// annotation that may be an error, a reason that the API server does not take.
+	//
+	// Guard the fields that the annotation reads, with has() or as optional ones.
+	LeftOut Code = 310
 )
 
 // 4xx: checks of the emitted objects.

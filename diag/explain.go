@@ -32,6 +32,7 @@ func Codes() []Code {
 		ApplyOne,
 		NeedsNewer,
 		InvalidRule,
+		OtherPayload,
 		WildcardKey,
 		GuessedResource,
 		MessageVariable,
@@ -41,6 +42,8 @@ func Codes() []Code {
 		OverrideBoth,
 		ConfigMapParams,
 		IgnoredAnchor,
+		LeftOut,
+		RequestText,
 		ExpressionTooLong,
 		InvalidObject,
 		StaticParams,
@@ -358,6 +361,11 @@ func describe(c Code) (name, text, example string) {
 				"\n" +
 				"Correct the rule; the 1xx diagnostics of the same place say how.",
 			""
+	case OtherPayload:
+		return "OtherPayload",
+			"Occurs when a ValidatingPolicy is for JSON documents that are no\n" +
+				"Kubernetes objects (evaluation.mode: JSON). Nothing judges them at admission.",
+			""
 	case WildcardKey:
 		return "WildcardKey",
 			"Occurs when a pattern has a wildcard in a key of labels or\n" +
@@ -442,6 +450,26 @@ func describe(c Code) (name, text, example string) {
 				"errors are ignored. Where the anchor's key is nowhere in the object, Kyverno\n" +
 				"calls a violation an error and admits it; here it is a violation.",
 			""
+	case LeftOut:
+		return "LeftOut",
+			"Occurs when a part of a CEL rule is left out that Kyverno has no use\n" +
+				"for, and on which the API server would refuse the policy or requests: an audit\n" +
+				"annotation that may be an error, a reason that the API server does not take.\n" +
+				"\n" +
+				"Guard the fields that the annotation reads, with has() or as optional ones.",
+			""
+	case RequestText:
+		return "RequestText",
+			"Occurs when a membership looks for a word in a text of the request.\n" +
+				"The text is compared as it is. Kyverno reads one that is a JSON list of strings\n" +
+				"as the list.",
+			"validate:\n" +
+				"  deny:\n" +
+				"    conditions:\n" +
+				"      all:\n" +
+				"        - key: admin\n" +
+				"          operator: AnyIn\n" +
+				"          value: \"{{ request.object.metadata.name }}\""
 	case ExpressionTooLong:
 		return "ExpressionTooLong",
 			"Occurs when an expression is longer than the API server takes.",

@@ -1,6 +1,8 @@
 package translate
 
 import (
+	"slices"
+
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/schema"
@@ -43,7 +45,7 @@ func (l *lowering) eval(e *jmespath.Expr, cur *jval) jval {
 		return l.or(l.eval(e.Args[0], cur).softly(), l.eval(e.Args[1], cur).softly())
 	case jmespath.And:
 		a := l.eval(e.Args[0], cur).softly()
-		b := l.eval(e.Args[1], cur)
+		b := l.given(l.truthy(a), func() jval { return l.eval(e.Args[1], cur) })
 		if isPredicate(a) && isPredicate(b) {
 			return boolOf(cel.And(a.v.expr.AsBool(), b.v.expr.AsBool()))
 		}
@@ -62,6 +64,27 @@ func (l *lowering) eval(e *jmespath.Expr, cur *jval) jval {
 	panic(l.unsupported("the expression " + e.String()))
 }
 
+// given builds something in a context where a condition is known to hold.
+func (l *lowering) given(c cel.Bool, build func() jval) jval {
+	saved := l.facts
+	l.facts = append(saved[:len(saved):len(saved)], c)
+	defer func() { l.facts = saved }()
+	return build()
+}
+
+// known is j without the guards that are known to hold.
+func (l *lowering) known(j jval) jval {
+	if j.form != valForm || len(l.facts) == 0 || j.v.never {
+		return j
+	}
+	for _, g := range j.v.guards {
+		if !slices.ContainsFunc(l.facts, func(f cel.Bool) bool { return cel.Equal(f.Value, g.cond.Value) }) {
+			return j
+		}
+	}
+	return j.settled()
+}
+
 func (l *lowering) fieldOf(e *jmespath.Expr, cur *jval) jval {
 	if e.Dynamic != nil {
 		key := l.template(e.Dynamic)
@@ -77,7 +100,7 @@ func (l *lowering) member(cur *jval, name string) jval {
 	if cur == nil {
 		return l.root(name)
 	}
-	return cur.over(func(j jval) jval { return l.field(j, name) })
+	return cur.over(func(j jval) jval { return l.known(l.field(j, name)) })
 }
 
 // sub is left.right, where a missing left stays an error.

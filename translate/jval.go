@@ -33,10 +33,12 @@ const (
 	errorForm       // reading it strictly is an error; softly it is null
 )
 
-func litOf(v any) jval           { return jval{form: litForm, lit: v} }
-func valOf(v val) jval           { return jval{form: valForm, v: v} }
-func streamOf(s stream) jval     { return jval{form: streamForm, s: s} }
-func boolOf(b cel.Bool) jval     { return fold(valOf(at(b.Value, &schema.Type{Kind: schema.Bool, Format: predicate}))) }
+func litOf(v any) jval       { return jval{form: litForm, lit: v} }
+func valOf(v val) jval       { return jval{form: valForm, v: v} }
+func streamOf(s stream) jval { return jval{form: streamForm, s: s} }
+func boolOf(b cel.Bool) jval {
+	return fold(valOf(at(b.Value, &schema.Type{Kind: schema.Bool, Format: predicate})))
+}
 func intOf(v cel.Value) jval     { return valOf(at(v, &schema.Type{Kind: schema.Int})) }
 func stringOf(v cel.Value) jval  { return valOf(at(v, stringType())) }
 func dynamicOf(v cel.Value) jval { return valOf(at(v, anyType())) }

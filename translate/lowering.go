@@ -36,6 +36,7 @@ type lowering struct {
 
 	scope     map[string]jval // foreach variables
 	element   *jval           // what patterns in a foreach look at
+	facts     []cel.Bool      // what is known to hold where the walk is
 	found     *[]cel.Bool     // where set, strict reads become soft and ask here for what must be there
 	context   map[string]*contextVar
 	variables []variable

@@ -28,7 +28,25 @@ func (l *lowering) membership(op string, key, value jval) cel.Bool {
 		list := l.asList(value).s
 		return cel.And(cel.Not(list.null()), l.inSet(op, key, streamSet{l, list}, value))
 	}
+	if k, ok := key.lit.(string); ok && key.form == litForm && kindOf(value.typ()) == schema.String && !strings.HasSuffix(op, "notin") {
+		return l.inRequestText(k, value)
+	}
 	panic(l.unsupported("a membership in a value whose type is not known"))
+}
+
+// inRequestText is: a word of the policy is in a text of the request, which is
+// when they are the same. The text is no pattern (deviation 9).
+func (l *lowering) inRequestText(k string, value jval) cel.Bool {
+	if numeric(k) {
+		panic(l.unsupported("the membership of a number in a text of the request"))
+	}
+	l.note(diag.RequestText, "a text of the request is compared as it is; Kyverno reads one that is a JSON list as the list")
+	return l.holds(value, true, pred{
+		lit:     func(v any) cel.Bool { return cel.Lit(v == k) },
+		value:   func(x cel.Value, _ *schema.Type) cel.Bool { return literalSet{k}.has(x, stringType()) },
+		stream:  func(stream) cel.Bool { return cel.False() },
+		neutral: neutralsOf(litOf(k)),
+	})
 }
 
 // asList makes the key a stream where it is a list.
