@@ -278,3 +278,16 @@ func TestPredefinedVariables(t *testing.T) {
 		t.Errorf("no roles: got %s (%s)", got.Status, got.Message)
 	}
 }
+
+// TestCurrent pins {{ @ }}: two keys of the place where it stands do not count.
+func TestCurrent(t *testing.T) {
+	got := widgetStatus(t, `validate: {pattern: {spec: {m: {k: "{{ @ }}"}}}}`, `{k: v, spec: {m: {k: v}}}`)
+	if got.Status != Pass {
+		t.Errorf("got %s (%s)", got.Status, got.Message)
+	}
+	old := object(t, `{metadata: {name: w}}`)
+	source := widgetPolicy(`validate: {deny: {conditions: {all: [{key: "{{ @ }}", operator: Equals, value: {metadata: {name: w}}}]}}}`)
+	if got := judgeOne(t, source, &Request{Admission: admissionRequest("DELETE", nil, old)}, nil); got.Status != Fail {
+		t.Errorf("DELETE: got %s (%s)", got.Status, got.Message)
+	}
+}

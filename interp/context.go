@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/policy"
 	kjson "k8s.io/apimachinery/pkg/util/json"
@@ -20,8 +21,7 @@ type entry struct {
 	roots []string
 }
 
-// readEntries reads context entries. p is the policy, nil for those of a loop,
-// which readPolicy gives its own later.
+// readEntries reads the context entries of a rule or loop of a policy.
 func readEntries(p *policy.Policy, entries []*policy.ContextEntry) []*entry {
 	out := make([]*entry, len(entries))
 	for i, e := range entries {
@@ -68,11 +68,11 @@ func (v *vars) defineAll(entries []*entry, a *review) {
 func (v *vars) defineImages(a *review, r *rule) {
 	v.define(&loader{
 		name: "images",
-		load: func(*vars) (any, bool, error) {
+		load: func(v *vars) (any, bool, error) {
 			if a.object == nil {
 				return nil, false, errAbsent
 			}
-			images, err := imagesOf(r.Rule, a.object, a.limits.registry())
+			images, err := imagesOf(r.Rule, a.object, v.surroundings())
 			if err == nil && images == nil {
 				return nil, false, errAbsent
 			}
@@ -182,13 +182,13 @@ func readQuery(t *policy.Text) *query {
 	}
 	q := &query{text: readText(t.Value, t.Pos)}
 	if s, ok := q.text.constant(); ok {
-		q.expr, q.err = parseQuery(s, t)
+		q.expr, q.err = parseQuery(s, t.Pos)
 	}
 	return q
 }
 
-func parseQuery(s string, t *policy.Text) (*jmespath.Expr, error) {
-	expr, bad := jmespath.Parse(s, t.Pos)
+func parseQuery(s string, pos diag.Pos) (*jmespath.Expr, error) {
+	expr, bad := jmespath.Parse(s, pos)
 	if bad != nil {
 		return nil, fmt.Errorf("incorrect query: %w", bad)
 	}
@@ -212,7 +212,7 @@ func (q *query) resolve(v *vars) (*jmespath.Expr, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	expr, err := parseQuery(s, &policy.Text{})
+	expr, err := parseQuery(s, diag.Pos{})
 	return expr, s, err
 }
 

@@ -1,6 +1,7 @@
 package interp
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/kvap/kvap/jmespath"
@@ -50,8 +51,9 @@ func (r references) document(n *policy.Node, path []string) *document {
 		return r.listDocument(n, path)
 	case policy.Map:
 		return r.mapDocument(n, path)
+	default:
+		return &document{constant: n.Value(), fixed: true}
 	}
-	return &document{constant: n.Value(), fixed: true}
 }
 
 func stringDocument(t *text) *document {
@@ -125,14 +127,15 @@ func (t *text) derive() *text {
 // the text request.object is read as request.oldObject.
 func rewriteForDelete(t *jmespath.Template) (*jmespath.Template, error) {
 	const object, oldObject = "request.object", "request.oldObject"
-	if !strings.Contains(t.Text, object) {
+	mentions := func(p jmespath.Part) bool { return p.Var != nil && strings.Contains(p.Var.Raw, object) }
+	if !slices.ContainsFunc(t.Parts, mentions) {
 		return t, nil
 	}
 	out := *t
 	out.Parts = make([]jmespath.Part, len(t.Parts))
 	for i, p := range t.Parts {
 		out.Parts[i] = p
-		if p.Var == nil || !strings.Contains(p.Var.Raw, object) {
+		if !mentions(p) {
 			continue
 		}
 		open := "{{"
@@ -194,11 +197,12 @@ func expressionRoots(e *jmespath.Expr) []string {
 			roots = append(roots, innerRoots(arg)...)
 		}
 		return roots
+	default:
+		for _, arg := range e.Args {
+			roots = append(roots, expressionRoots(arg)...)
+		}
+		return roots
 	}
-	for _, arg := range e.Args {
-		roots = append(roots, expressionRoots(arg)...)
-	}
-	return roots
 }
 
 // innerRoots lists the root names of variables in the strings of an expression.

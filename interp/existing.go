@@ -8,23 +8,18 @@ import (
 
 // withExisting judges the new object and, where the rule enforces and allows
 // existing violations, lets an update through whose old object violates the rule
-// as well. Only the status counts: the violations may differ.
+// as well. Only the status counts: the violations may differ. What Kyverno calls
+// an error, and no failure (deviation 2), neither excuses nor is excused.
 func (val *validation) withExisting(c *check) verdict {
 	val.filled = &filledPatterns{}
 	now := val.judge(c)
-	if now.status != Fail || !val.rule.allowsExisting(val.review) {
+	if now.kyverno != Fail || !val.rule.allowsExisting(val.review) {
 		return now
 	}
-	before := val.judgeOld(c)
-	out := now
-	if before.status == Fail {
-		out = say(Skip, "skipping the rule evaluation as pre-existing violations are allowed")
+	if val.judgeOld(c).kyverno != Fail {
+		return now
 	}
-	out.kyverno = now.kyverno
-	if now.kyverno == Fail && before.kyverno == Fail {
-		out.kyverno = Skip
-	}
-	return out
+	return say(Skip, "skipping the rule evaluation as pre-existing violations are allowed")
 }
 
 // allowsExisting tells whether a violation that was there before is let through:

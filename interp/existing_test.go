@@ -25,7 +25,8 @@ func TestExistingViolations(t *testing.T) {
 context: [{name: c, variable: {jmesPath: request.object.spec.x}}]
 validate: {failureAction: Enforce, deny: {conditions: {all: [{key: "{{ c }}", operator: Equals, value: 2}]}}}`,
 			`{spec: {x: 1}}`, `{spec: {x: 2}}`, Skip},
-		{"deviation 2: both are failures", "validate: {failureAction: Enforce, pattern: {spec: {^(l): [{a: b}], r: 3}}}", `{spec: {r: 4}}`, `{spec: {r: 5}}`, Skip},
+		{"what Kyverno calls an error excuses nothing", "validate: {failureAction: Enforce, pattern: {spec: {^(l): [{a: b}], r: 3}}}", `{spec: {r: 4}}`, `{spec: {r: 5}}`, Fail},
+		{"nor on one side", "validate: {failureAction: Enforce, pattern: {spec: {^(l): [{a: b}], r: 3}}}", `{spec: {r: 4}}`, `{spec: {r: 5, l: [{a: b}]}}`, Fail},
 	}
 	for _, tt := range tests {
 		t.Run(tt.note, func(t *testing.T) {

@@ -62,3 +62,14 @@ func TestForEachOnDelete(t *testing.T) {
 		t.Errorf("got %s (%s)", got.Status, got.Message)
 	}
 }
+
+// TestForEachContext pins that entries of a loop know the policy they are of.
+func TestForEachContext(t *testing.T) {
+	world := &Offline{Objects: []map[string]any{{"apiVersion": "v1", "kind": "ConfigMap",
+		"metadata": map[string]any{"name": "a", "namespace": "default"}, "data": map[string]any{"v": "1"}}}}
+	source := widgetPolicy(`validate: {foreach: [{list: request.object.spec.l, context: [{name: c, configMap: {name: "{{ element.name }}"}}], deny: {conditions: {all: [{key: "{{ c.data.v }}", operator: Equals, value: "1"}]}}}]}`)
+	got := judgeOne(t, source, &Request{Admission: create(object(t, `{spec: {l: [{name: a}]}}`))}, world)
+	if got.Status != Fail {
+		t.Errorf("got %s (%s)", got.Status, got.Message)
+	}
+}

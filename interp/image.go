@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/policy"
 )
 
@@ -175,6 +176,8 @@ type imageExtractor struct {
 	path  []string // to the maps that hold the images; * for every element
 	key   string   // of the field that names an image in its group; "" for the pointer
 	value string   // of the field that is the image
+	// query finds the image in the field's value; nil for the value itself.
+	query *jmespath.Expr
 }
 
 // imageExtractors are a rule's own for the kind, or those of pods and their
@@ -196,7 +199,7 @@ func imageExtractors(r *policy.Rule, kind string) ([]imageExtractor, error) {
 	}
 	var out []imageExtractor
 	for _, group := range []string{"initContainers", "containers", "ephemeralContainers"} {
-		out = append(out, imageExtractor{group, append(spec[:len(spec):len(spec)], group, "*"), "name", "image"})
+		out = append(out, imageExtractor{group, append(spec[:len(spec):len(spec)], group, "*"), "name", "image", nil})
 	}
 	return out, nil
 }
@@ -210,15 +213,16 @@ func customExtractors(n *policy.Node) ([]imageExtractor, error) {
 			}
 			return otherwise
 		}
-		if text("jmesPath", "") != "" {
-			return nil, fmt.Errorf("an image extractor with a jmesPath is not supported")
+		query, err := extractorQuery(item.Get("jmesPath"))
+		if err != nil {
+			return nil, err
 		}
 		path := strings.Split(strings.Trim(text("path", ""), "/"), "/")
 		value := text("value", "")
 		if value == "" {
 			value, path = path[len(path)-1], path[:len(path)-1]
 		}
-		out = append(out, imageExtractor{text("name", "custom"), path, text("key", ""), value})
+		out = append(out, imageExtractor{text("name", "custom"), path, text("key", ""), value, query})
 	}
 	if len(out) == 0 {
 		return nil, fmt.Errorf("no extractors found for the kind")
@@ -226,9 +230,16 @@ func customExtractors(n *policy.Node) ([]imageExtractor, error) {
 	return out, nil
 }
 
+func extractorQuery(n *policy.Node) (*jmespath.Expr, error) {
+	if n == nil || n.Str == "" {
+		return nil, nil
+	}
+	return parseQuery(n.Str, n.Pos)
+}
+
 // imagesOf is the value of images: by group, then by the name of the container.
 // nil when the object has none.
-func imagesOf(r *policy.Rule, object map[string]any, defaultRegistry string) (map[string]any, error) {
+func imagesOf(r *policy.Rule, object map[string]any, around surroundings) (map[string]any, error) {
 	kind, _ := object["kind"].(string)
 	extractors, err := imageExtractors(r, kind)
 	if err != nil {
@@ -237,7 +248,7 @@ func imagesOf(r *policy.Rule, object map[string]any, defaultRegistry string) (ma
 	images := map[string]any{}
 	for _, e := range extractors {
 		group := map[string]any{}
-		if err := e.extract(object, e.path, "", group, defaultRegistry); err != nil {
+		if err := e.extract(object, e.path, "", group, around); err != nil {
 			return nil, err
 		}
 		if len(group) == 0 {
@@ -252,7 +263,7 @@ func imagesOf(r *policy.Rule, object map[string]any, defaultRegistry string) (ma
 }
 
 // extract walks to the images and adds them to their group.
-func (e imageExtractor) extract(at any, path []string, pointer string, group map[string]any, defaultRegistry string) error {
+func (e imageExtractor) extract(at any, path []string, pointer string, group map[string]any, around surroundings) error {
 	if at == nil {
 		return nil
 	}
@@ -260,13 +271,13 @@ func (e imageExtractor) extract(at any, path []string, pointer string, group map
 		switch at := at.(type) {
 		case []any:
 			for i, item := range at {
-				if err := e.extract(item, path[1:], pointer+"/"+strconv.Itoa(i), group, defaultRegistry); err != nil {
+				if err := e.extract(item, path[1:], pointer+"/"+strconv.Itoa(i), group, around); err != nil {
 					return err
 				}
 			}
 		case map[string]any:
 			for _, k := range keysOf(at) {
-				if err := e.extract(at[k], path[1:], pointer+"/"+k, group, defaultRegistry); err != nil {
+				if err := e.extract(at[k], path[1:], pointer+"/"+k, group, around); err != nil {
 					return err
 				}
 			}
@@ -280,12 +291,12 @@ func (e imageExtractor) extract(at any, path []string, pointer string, group map
 		return fmt.Errorf("images cannot be found in %s at %s", typeName(at), pointer)
 	}
 	if len(path) > 0 {
-		return e.extract(m[path[0]], path[1:], pointer+"/"+path[0], group, defaultRegistry)
+		return e.extract(m[path[0]], path[1:], pointer+"/"+path[0], group, around)
 	}
-	return e.add(m, pointer+"/"+e.value, group, defaultRegistry)
+	return e.add(m, pointer+"/"+e.value, group, around)
 }
 
-func (e imageExtractor) add(m map[string]any, pointer string, group map[string]any, defaultRegistry string) error {
+func (e imageExtractor) add(m map[string]any, pointer string, group map[string]any, around surroundings) error {
 	key := pointer
 	if e.key != "" {
 		name, ok := m[e.key].(string)
@@ -294,11 +305,18 @@ func (e imageExtractor) add(m map[string]any, pointer string, group map[string]a
 		}
 		key = name
 	}
-	text, ok := m[e.value].(string)
+	value := m[e.value]
+	if e.query != nil && value != nil {
+		var err error
+		if value, err = eval(around.ctx, e.query, value, around); err != nil {
+			return fmt.Errorf("the jmesPath of the extractor for %s failed: %w", pointer, err)
+		}
+	}
+	text, ok := value.(string)
 	if !ok {
 		return nil
 	}
-	img, err := parseImage(text, defaultRegistry)
+	img, err := parseImage(text, around.defaultRegistry)
 	if err != nil {
 		return err
 	}

@@ -146,11 +146,15 @@ func (in *Interpreter) Judge(ctx context.Context, req *Request) []RuleResult {
 func (in *Interpreter) judgePolicy(a *review, p *compiledPolicy) []RuleResult {
 	rules := p.rulesFor(in, a.kind.kind)
 	out := make([]RuleResult, len(rules))
-	done := !p.gate(a)
+	open, err := p.gate(a)
+	done := !open
 	for i, r := range rules {
 		out[i] = RuleResult{Policy: p.Name, Rule: r.Name, Status: None, Kyverno: None}
 		if p.Namespaced() {
 			out[i].Namespace = p.Namespace
+		}
+		if err != nil {
+			out[i].Status, out[i].Kyverno, out[i].Message = Error, Error, err.Error()
 		}
 		if done {
 			continue
@@ -164,18 +168,23 @@ func (in *Interpreter) judgePolicy(a *review, p *compiledPolicy) []RuleResult {
 }
 
 // gate tells whether a policy has anything to say of a request.
-func (c *compiledPolicy) gate(a *review) bool {
+func (c *compiledPolicy) gate(a *review) (open bool, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			open, err = false, fmt.Errorf("%w: %v", errPanic, p)
+		}
+	}()
 	if !c.Admission {
-		return false
+		return false, nil
 	}
 	if c.Namespaced() {
 		for _, object := range []map[string]any{a.object, a.old} {
 			if object != nil && metaText(object, "namespace") != c.Namespace {
-				return false
+				return false, nil
 			}
 		}
 	}
-	return c.conditions.hold(a)
+	return c.conditions.hold(a), nil
 }
 
 // A verdict is what a rule, or a part of it, says. The zero verdict is none.
@@ -196,7 +205,7 @@ func say(status Status, format string, args ...any) verdict {
 func none() verdict { return verdict{status: None, kyverno: None} }
 
 // errPanic is what a rule errs with when judging it crashed.
-var errPanic = errors.New("judging the rule failed unexpectedly")
+var errPanic = errors.New("judging failed unexpectedly")
 
 // judge says what a rule makes of a request. Whatever goes wrong in it stays in
 // it.
@@ -210,7 +219,11 @@ func (r *rule) judge(a *review) (out verdict) {
 		return say(Error, "the request was given up: %v", err)
 	}
 	subject := a.subject()
-	if r.Match == nil || !ruleApplies(r.policy, r.Rule, subject) {
+	applicable := ruleApplies(r.policy, r.Rule, subject)
+	switch {
+	case a.labelsErr != nil:
+		return say(Error, "%v", a.labelsErr)
+	case !applicable:
 		return none()
 	}
 	if r.Invalid {

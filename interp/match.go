@@ -9,11 +9,12 @@ import (
 // A subject is what filters are held to: the object that a rule judges, and who
 // asks for what.
 type subject struct {
-	object          map[string]any
-	kind            resourceKind
-	operation       string
-	user            user
-	namespaceLabels map[string]string
+	object    map[string]any
+	kind      resourceKind
+	operation string
+	user      user
+	// namespaceLabels are asked for when they are needed.
+	namespaceLabels func() map[string]string
 }
 
 // A user is who sends a request.
@@ -182,7 +183,7 @@ func namespaceSelected(sel *policy.Selector, s *subject, at filterPlace) bool {
 	if s.object["kind"] == "Namespace" {
 		return at == inException
 	}
-	return selects(sel, s.namespaceLabels)
+	return selects(sel, s.namespaceLabels())
 }
 
 // userMatches tells whether all that a filter says of the user holds: of each of

@@ -1,6 +1,8 @@
 package interp
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 )
@@ -218,5 +220,26 @@ func TestSubresource(t *testing.T) {
 		if got.Status != want {
 			t.Errorf("%s: want %s, got %s", kind, want, got.Status)
 		}
+	}
+}
+
+// labelled is a World whose namespaces have labels, or cannot be asked.
+type labelled struct {
+	*Offline
+	err error
+}
+
+func (l labelled) Namespace(context.Context, string) (map[string]any, error) {
+	return map[string]any{"metadata": map[string]any{"labels": map[string]any{"env": "prod"}}}, l.err
+}
+
+func TestNamespaceLabelsOfTheWorld(t *testing.T) {
+	source := matchPolicy(`any: [{resources: {kinds: [Widget], namespaceSelector: {matchLabels: {env: prod}}}}]`)
+	request := &Request{Admission: create(object(t, `{metadata: {name: a, namespace: team}}`))}
+	if got := judgeOne(t, source, request, labelled{&Offline{}, nil}); got.Status != Fail {
+		t.Errorf("got %s", got.Status)
+	}
+	if got := judgeOne(t, source, request, labelled{&Offline{}, errors.New("no cluster")}); got.Status != Error || !strings.Contains(got.Message, "no cluster") {
+		t.Errorf("got %s (%s)", got.Status, got.Message)
 	}
 }

@@ -239,9 +239,9 @@ func (m *patternMatch) entry(a anchor, value, pattern map[string]any, path strin
 	return m.keyed(a, v, present, p, path, at.below(a.name))
 }
 
-// wildEntry matches a key with wildcards (deviation 3): some key that it
-// matches must do, but none may be there under a negation and all must do under
-// an equality. Kyverno looks at one of them, whichever comes first.
+// wildEntry matches a key with wildcards (deviation 3): if any key matches it,
+// the value of some of them must do; under a negation none may be there. Kyverno
+// looks at one of them, whichever comes first.
 func (m *patternMatch) wildEntry(a anchor, value map[string]any, p any, path string) *mismatch {
 	keys := keysLike(value, a.name)
 	if len(keys) == 0 {
@@ -251,8 +251,7 @@ func (m *patternMatch) wildEntry(a anchor, value map[string]any, p any, path str
 	for _, k := range keys {
 		one := anchor{kind: a.kind, raw: a.raw, name: k}
 		bad := m.keyed(one, value[k], true, p, path, elsewhere)
-		all := a.kind == equalityKey
-		if (bad == nil) != all {
+		if bad == nil || bad.kind == aborted {
 			return bad
 		}
 		if first == nil {
@@ -291,14 +290,15 @@ func (m *patternMatch) keyed(a anchor, v any, present bool, p any, path string, 
 			return nil
 		}
 		return asSkip(m.value(v, p, path, below), "global")
-	}
-	if p == "*" {
+	default:
+		if p != "*" {
+			return m.value(v, p, path, below)
+		}
 		if v == nil {
 			return violation(parent, "field %s not found", a.name)
 		}
 		return nil
 	}
-	return m.value(v, p, path, below)
 }
 
 func conditionMismatch(path, anchor, format string, args ...any) *mismatch {

@@ -2,6 +2,7 @@ package interp
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -40,7 +41,39 @@ func (r references) text(n *policy.Node, path []string) *text {
 		tmpl = resolved
 	}
 	t := &text{tmpl: tmpl}
+	if t.err = placeCurrent(tmpl, path); t.err != nil {
+		return t
+	}
 	return t.derive()
+}
+
+// placeCurrent gives the variable {{ @ }} its meaning: what the new object has at
+// the place of the text. The place is counted as in a whole rule, where two keys
+// such as validate and pattern stand in front; a document that begins below them
+// loses two keys of its own.
+func placeCurrent(t *jmespath.Template, path []string) error {
+	for i, p := range t.Parts {
+		if p.Var == nil || p.Var.Raw != "@" {
+			continue
+		}
+		at := "request.object"
+		if n := slices.Index(path, "foreach"); n >= 0 {
+			path = path[n+1:]
+		}
+		for _, step := range path[min(2, len(path)):] {
+			if _, err := strconv.Atoi(step); err == nil {
+				at += "[" + step + "]"
+			} else {
+				at += "." + strconv.Quote(step)
+			}
+		}
+		there, bad := jmespath.ParseTemplate("{{"+at+"}}", p.Var.Pos)
+		if bad != nil {
+			return bad
+		}
+		t.Parts[i].Var = there.Single()
+	}
+	return nil
 }
 
 // resolve puts what the references of a template point at in their place.
@@ -141,6 +174,7 @@ func child(n *policy.Node, step string) *policy.Node {
 		if i, err := strconv.Atoi(step); err == nil && i >= 0 && i < len(n.Items) {
 			return n.Items[i]
 		}
+	default:
 	}
 	return nil
 }

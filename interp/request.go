@@ -18,7 +18,8 @@ type Request struct {
 	// Admission is the AdmissionRequest as JSON: nil, bool, int64, float64, string,
 	// []any and map[string]any. It is not changed.
 	Admission map[string]any
-	// NamespaceLabels are those of the request's namespace.
+	// NamespaceLabels are those of the request's namespace; where nil, the World is
+	// asked.
 	NamespaceLabels map[string]string
 	// Roles (namespace:name) and ClusterRoles are what is bound to the user.
 	Roles, ClusterRoles []string
@@ -53,14 +54,16 @@ type review struct {
 	size    *meter
 	data    map[string]any // what expressions see at their root
 	kind    resourceKind
-	topKind string
 	// object and old are nil when absent. They have the type and namespace of the
 	// request.
-	object, old     map[string]any
-	operation       string
-	namespace       string
-	user            user
-	namespaceLabels map[string]string
+	object, old map[string]any
+	operation   string
+	namespace   string
+	user        user
+	// labels of the namespace, once they were asked for; labelsErr is why that
+	// failed.
+	labels    map[string]string
+	labelsErr error
 }
 
 func newReview(ctx context.Context, r *Request, w World, limits Limits) *review {
@@ -68,11 +71,11 @@ func newReview(ctx context.Context, r *Request, w World, limits Limits) *review 
 	u, _ := a["userInfo"].(map[string]any)
 	out := &review{
 		ctx: ctx, request: r, world: w, limits: limits,
-		size:            &meter{left: limits.context()},
-		operation:       digText(a, "operation"),
-		namespace:       digText(a, "namespace"),
-		user:            user{name: digText(u, "username"), groups: texts(u["groups"]), roles: r.Roles, clusterRoles: r.ClusterRoles},
-		namespaceLabels: r.NamespaceLabels,
+		size:      &meter{left: limits.context()},
+		operation: digText(a, "operation"),
+		namespace: digText(a, "namespace"),
+		user:      user{name: digText(u, "username"), groups: texts(u["groups"]), roles: r.Roles, clusterRoles: r.ClusterRoles},
+		labels:    r.NamespaceLabels,
 	}
 	out.kind = requestedKind(a, w)
 	out.object, out.old = typedObject(a, "object"), typedObject(a, "oldObject")
@@ -83,6 +86,24 @@ func newReview(ctx context.Context, r *Request, w World, limits Limits) *review 
 		"serviceAccountNamespace": accountNamespace,
 	}
 	return out
+}
+
+// namespaceLabels are empty outside of namespaces.
+func (a *review) namespaceLabels() map[string]string {
+	if a.labels != nil {
+		return a.labels
+	}
+	a.labels = map[string]string{}
+	if a.namespace == "" {
+		return a.labels
+	}
+	namespace, err := a.world.Namespace(a.ctx, a.namespace)
+	if err != nil {
+		a.labelsErr = fmt.Errorf("failed to get the labels of the namespace: %w", err)
+		return a.labels
+	}
+	a.labels = metaMap(namespace, "labels")
+	return a.labels
 }
 
 // requestedKind is the kind of the resource that a request is about. In a request

@@ -1,8 +1,6 @@
 package interp
 
 import (
-	"fmt"
-
 	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/policy"
 )
@@ -53,14 +51,14 @@ func (in *Interpreter) readRule(p *policy.Policy, r *policy.Rule) *rule {
 		return out
 	}
 	out.message = readText(v.Message.Value, v.Message.Pos)
-	out.check = readCheck(v.Deny, v.Pattern, v.AnyPattern, v.ForEach)
+	out.check = readCheck(p, v.Deny, v.Pattern, v.AnyPattern, v.ForEach)
 	if v.CEL != nil {
 		out.cel = readCEL(v, r.CELPreconditions)
 	}
 	return out
 }
 
-func readCheck(deny *policy.Deny, pattern, anyPattern *policy.Node, loops []*policy.ForEach) *check {
+func readCheck(p *policy.Policy, deny *policy.Deny, pattern, anyPattern *policy.Node, loops []*policy.ForEach) *check {
 	c := &check{}
 	if deny != nil {
 		c.denies, c.deny = true, readConditions(deny.Conditions)
@@ -72,23 +70,19 @@ func readCheck(deny *policy.Deny, pattern, anyPattern *policy.Node, loops []*pol
 		c.anyPattern = readDocument(withFloats(anyPattern))
 	}
 	for _, f := range loops {
-		c.loops = append(c.loops, readLoop(f))
+		c.loops = append(c.loops, readLoop(p, f))
 	}
 	return c
 }
 
-func readLoop(f *policy.ForEach) *loop {
+func readLoop(p *policy.Policy, f *policy.ForEach) *loop {
 	l := &loop{
 		listText: f.List.Value, elementScope: f.ElementScope,
-		entries: readEntries(nil, f.Context), preconditions: readConditions(f.Preconditions),
-		check: readCheck(f.Deny, f.Pattern, f.AnyPattern, f.ForEach),
+		entries: readEntries(p, f.Context), preconditions: readConditions(f.Preconditions),
+		check: readCheck(p, f.Deny, f.Pattern, f.AnyPattern, f.ForEach),
 	}
-	expr, bad := jmespath.Parse(f.List.Value, f.List.Pos)
-	if bad != nil {
-		l.listErr = fmt.Errorf("incorrect query: %w", bad)
-		return l
-	}
-	l.list, l.listRoots = expr, expressionRoots(expr)
+	l.list, l.listErr = parseQuery(f.List.Value, f.List.Pos)
+	l.listRoots = expressionRoots(l.list)
 	return l
 }
 
@@ -112,6 +106,7 @@ func withFloats(n *policy.Node) *policy.Node {
 		for i, f := range n.Fields {
 			out.Fields[i] = policy.Field{Key: f.Key, Pos: f.Pos, Value: withFloats(f.Value)}
 		}
+	default:
 	}
 	return &out
 }

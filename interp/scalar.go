@@ -136,8 +136,9 @@ func (op textOperator) prefix() string {
 		return "<"
 	case opLessEqual:
 		return "<="
+	default:
+		return ""
 	}
-	return ""
 }
 
 // operatorOf detects the operator of an atom. A single character is never an
@@ -297,6 +298,7 @@ func holds(op textOperator, cmp int) bool {
 		return cmp < 0
 	case opLessEqual:
 		return cmp <= 0
+	default:
+		return false
 	}
-	return false
 }

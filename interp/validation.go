@@ -104,6 +104,7 @@ func (val *validation) judgePattern(object, pattern any) verdict {
 		return say(Skip, "%s", o.text)
 	case Error:
 		return say(Error, "%s", val.patternError(o.text))
+	default:
 	}
 	message, err := val.patternFailure(o.path)
 	if err != nil {
@@ -151,12 +152,8 @@ func (val *validation) judgeAnyPattern(object, patterns any) verdict {
 	return say(Fail, "%s", message)
 }
 
-// action is the action that decides whether existing violations are let through.
-// Overrides do not count.
-func (val *validation) action() policy.Action {
-	return actionOf(val.rule, val.review)
-}
-
+// actionOf is the action that decides whether existing violations are let
+// through. Overrides do not count.
 func actionOf(r *rule, a *review) policy.Action {
 	switch {
 	case a.request.Action != "":
