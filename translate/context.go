@@ -154,12 +154,3 @@ func (l *lowering) images() jval {
 func (l *lowering) podSecurity(p *policy.PodSecurity) cel.Bool {
 	panic(l.refuse(diag.NoExpression, "podSecurity"))
 }
-
-// nativeParts is what a CEL rule brings along besides its verdict.
-type nativeParts struct{}
-
-func (n *nativeParts) key() string { return "" }
-
-func (l *lowering) celRule(r *policy.CELRule, u *unit) truthValue {
-	panic(l.refuse(diag.NoExpression, "cel"))
-}

@@ -41,10 +41,11 @@ func lowerRule(p *policy.Policy, r *policy.Rule, o *Options) (units []unit, note
 	}()
 	base := &lowering{b: &binders{}, opts: o, release: release(o.Release), policy: p, rule: r, pos: r.Pos, notes: &notes}
 	base.context = contextOf(r.Context, nil)
+	base.checkOverrides()
 	for _, t := range base.ruleTargets() {
 		units = append(units, base.lowerTarget(t)...)
 	}
-	return units, notes, nil
+	return units, notes, refusedUnits(units, o)
 }
 
 // ruleTargets are the targets of all kinds of the match block, each once.
@@ -137,9 +138,13 @@ func (l *lowering) dependsOnOperation() bool {
 			return true
 		}
 	}
-	return mentions(l.rule.Source, func(s string) bool {
+	source := l.rule.Source
+	if l.rule.Validate.CEL != nil { // CEL itself takes any operation as it comes
+		source = source.Get("preconditions")
+	}
+	return mentions(source, func(s string) bool {
 		return strings.Contains(s, "operation") || strings.Contains(s, "oldObject")
-	}) && l.rule.Validate.CEL == nil
+	})
 }
 
 // mentions tells whether some string below n satisfies f.

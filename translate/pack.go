@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/kvap/kvap/cel"
-	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/vap"
 )
 
@@ -76,7 +75,7 @@ func (g *group) place(t target, op string) {
 
 // attributes are what a policy object and its bindings have once.
 func (u unit) attributes(o *Options) string {
-	parts := []string{string(u.policy.FailurePolicy), string(u.action()), fmt.Sprint(u.overrides()), fmt.Sprint(u.policy.EmitWarning), u.params.key(), u.native.key()}
+	parts := []string{u.failurePolicy(), u.actionKey(), fmt.Sprint(u.policy.EmitWarning), u.params.key(), u.native.own()}
 	if u.policy.Namespaced() {
 		parts = append(parts, "ns:"+u.policy.Namespace)
 	}
@@ -86,24 +85,10 @@ func (u unit) attributes(o *Options) string {
 	if o.Pack == PackRule {
 		parts = append(parts, u.rule.Name)
 	}
-	if u.native != nil {
+	if u.native.own() != "" {
 		parts = append(parts, u.rule.Name)
 	}
 	return strings.Join(parts, "\x02")
-}
-
-func (u unit) action() policy.Action {
-	if a := u.rule.Validate.Action; a != "" {
-		return a
-	}
-	return u.policy.Action
-}
-
-func (u unit) overrides() []policy.ActionOverride {
-	if o := u.rule.Validate.Overrides; len(o) > 0 {
-		return o
-	}
-	return u.policy.Overrides
 }
 
 // drafts makes the policy objects of groups, with names that differ.
@@ -168,20 +153,16 @@ func (g group) opPart() string {
 func (g group) draft(o *Options) *vap.Draft {
 	first := g.units[0]
 	d := &vap.Draft{
-		FailurePolicy: string(first.policy.FailurePolicy),
+		FailurePolicy: first.failurePolicy(),
 		Constraints:   vap.Constraints{Rules: resourceRules(g.targets, first.policy.Namespaced())},
-		Bindings:      bindings(first),
+		Bindings:      g.bindings(),
 	}
-	for _, c := range first.policy.MatchConditions {
-		v, err := cel.Parse(c.Expression)
-		if err == nil {
-			d.Conditions = append(d.Conditions, vap.Condition{Pos: c.Pos, Name: c.Name, Expr: v.AsBool()})
-		}
-	}
+	d.Conditions, _ = policyConditions(first.policy, o.Release) // lowerWhole has seen to the reason
 	g.conditions(d)
+	first.native.add(d)
 	for i, u := range g.units {
 		d.Members = append(d.Members, vap.Member{Pos: u.rule.Pos, Policy: memberName(u.policy), Rule: u.rule.Name, Origin: u.rule.Origin})
-		d.Validations = append(d.Validations, g.validation(i, u))
+		d.Validations = append(d.Validations, g.validations(i, u)...)
 	}
 	return d
 }
@@ -214,24 +195,34 @@ func (g *group) conditions(d *vap.Draft) {
 	}
 }
 
-// validation is one member's check.
-func (g group) validation(i int, u unit) vap.Validation {
+// validations are one member's checks: those of a CEL rule, or the one that a
+// rule of any other kind has.
+func (g group) validations(i int, u unit) []vap.Validation {
+	if u.native != nil {
+		out := make([]vap.Validation, len(u.native.checks))
+		for j, c := range u.native.checks {
+			out[j] = g.validation(i, u, truthValue{c.Expr, true}, c)
+		}
+		return out
+	}
 	holds := truthValue{b: u.holds.b, errs: u.holds.errs}
 	if !u.exempt.IsFalse() {
 		holds = holds.orElse(truthValue{u.exempt, true})
 	}
-	guarded := truthValue{b: u.match}.implies(u.pre.implies(holds))
-	v := vap.Validation{Pos: u.rule.Validate.Pos, Member: i, Expr: guarded.b, Message: u.message.text}
-	prefix := ""
-	if len(g.units) > 1 {
-		prefix = "[" + u.rule.Name + "] "
+	v := vap.Validation{Pos: u.rule.Validate.Pos, Message: u.message.text, MessageExpression: u.message.expr}
+	return []vap.Validation{g.validation(i, u, holds, v)}
+}
+
+// validation is a check of a member, behind what tells whether it counts.
+func (g group) validation(i int, u unit, holds truthValue, v vap.Validation) vap.Validation {
+	v.Member, v.Expr = i, truthValue{b: u.match}.implies(u.pre.implies(holds)).b
+	if len(g.units) == 1 {
+		return v
 	}
+	prefix := "[" + u.rule.Name + "] "
 	v.Message = prefix + v.Message
-	if u.message.expr != nil {
-		m := *u.message.expr
-		if prefix != "" {
-			m = cel.String(prefix).Plus(m)
-		}
+	if v.MessageExpression != nil {
+		m := cel.String(prefix).Plus(*v.MessageExpression)
 		v.MessageExpression = &m
 	}
 	return v

@@ -213,6 +213,9 @@ func lowerWhole(p *policy.Policy, r *policy.Rule, o *Options) ([]unit, diag.List
 	case !p.Admission:
 		return nil, nil, refuse(diag.BackgroundOnly, "the policy is for background scans only (admission: false); nothing judges it at admission")
 	}
+	if _, why := policyConditions(p, o.Release); why != nil {
+		return nil, nil, why
+	}
 	return lowerRule(p, r, o)
 }
 

@@ -1,0 +1,224 @@
+package translate_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate"
+	"github.com/kvap/kvap/vap"
+)
+
+// A translated policy is ready to judge.
+type translated struct {
+	policy  *policy.Policy
+	result  translate.Result
+	objects []vap.Objects
+	judge   *vap.Judge
+}
+
+// A setting is what a test changes of the usual translation.
+type setting struct {
+	release    cel.Release
+	params     []string
+	exceptions []*policy.Exception
+	namespaces map[string]map[string]string
+}
+
+func builtin(t *testing.T, release cel.Release) *schema.Set {
+	t.Helper()
+	s, err := schema.Builtin(release.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// translateText translates the policies and exceptions of a file, all of which the
+// API server must take.
+func translateText(t *testing.T, text string, s setting) translated {
+	t.Helper()
+	if s.release == 0 {
+		s.release = 34
+	}
+	file, found := policy.Parse("p.yaml", []byte(text))
+	if found.HasErrors() || len(file.Policies) == 0 {
+		t.Fatalf("%d policies: %v", len(file.Policies), found)
+	}
+	out := translated{policy: file.Policies[0]}
+	out.result = translate.Policies(file.Policies, translate.Options{
+		Release: s.release, Schemas: builtin(t, s.release), Exceptions: append(file.Exceptions, s.exceptions...),
+	})
+	objects, found := vap.EmitAll(out.result.Drafts, vap.EmitOptions{ExcludeNamespaces: []string{}})
+	if found.HasErrors() {
+		t.Fatal(found)
+	}
+	out.objects = objects
+	var policies []*admissionregistrationv1.ValidatingAdmissionPolicy
+	var bindings []*admissionregistrationv1.ValidatingAdmissionPolicyBinding
+	for _, o := range objects {
+		for _, e := range vap.Validate(o.Policy, s.release) {
+			t.Errorf("%s: %v", o.Policy.Name, e)
+		}
+		for _, b := range o.Bindings {
+			for _, e := range vap.ValidateBinding(b) {
+				t.Errorf("binding %s: %v", b.Name, e)
+			}
+		}
+		policies, bindings = append(policies, o.Policy), append(bindings, o.Bindings...)
+	}
+	var params []*unstructured.Unstructured
+	for _, p := range s.params {
+		params = append(params, &unstructured.Unstructured{Object: object(t, p)})
+	}
+	judge, err := vap.NewJudge(policies, bindings, vap.JudgeOptions{Params: params, Namespaces: s.namespaces})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out.judge = judge
+	return out
+}
+
+func object(t *testing.T, text string) map[string]any {
+	t.Helper()
+	var o map[string]any
+	if err := yaml.Unmarshal([]byte(text), &o); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// yaml is the objects as they are written.
+func (p translated) yaml(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	for _, o := range p.objects {
+		for _, x := range o.All() {
+			text, err := yaml.Marshal(x)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.WriteString("---\n" + string(text))
+		}
+	}
+	return b.String()
+}
+
+// A verdict is what all policies and bindings say together: refused, or else the
+// gravest outcome, with the bindings in which anything was judged.
+func (p translated) verdict(t *testing.T, r *admissionv1.AdmissionRequest) (outcome vap.Outcome, refused bool, message string) {
+	t.Helper()
+	verdicts, err := p.judge.Review(t.Context(), r, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rank := map[vap.Outcome]int{vap.NoMatch: 0, vap.Allow: 1, vap.Error: 2, vap.Deny: 3}
+	outcome = vap.NoMatch
+	for _, v := range verdicts {
+		refused = refused || v.Refused
+		if rank[v.Outcome] > rank[outcome] {
+			outcome, message = v.Outcome, v.Message
+		}
+	}
+	return outcome, refused, message
+}
+
+// target is where the rules went, as in "native", "webhook KV201".
+func (p translated) targets() string {
+	var words []string
+	for _, r := range p.result.Rules {
+		words = append(words, strings.Join(append([]string{string(r.Target)}, codes(r)...), " "))
+	}
+	return strings.Join(words, ", ")
+}
+
+func codes(r translate.RuleResult) []string {
+	var out []string
+	for _, c := range r.Codes {
+		out = append(out, c.String())
+	}
+	return out
+}
+
+// podRequest is a request about a pod, or another kind if the object says so. The
+// object is the old one of a deletion, and both of an update that says no other.
+func objectRequest(t *testing.T, operation, text, old string) *admissionv1.AdmissionRequest {
+	t.Helper()
+	o := object(t, text)
+	u := unstructured.Unstructured{Object: o}
+	kind := u.GroupVersionKind()
+	r := &admissionv1.AdmissionRequest{
+		UID: "1", Kind: metav1.GroupVersionKind(kind), Name: u.GetName(), Namespace: u.GetNamespace(),
+		Resource:  metav1.GroupVersionResource{Group: kind.Group, Version: kind.Version, Resource: strings.ToLower(kind.Kind) + "s"},
+		Operation: admissionv1.Operation(operation),
+		UserInfo:  authenticationv1.UserInfo{Username: "alice", Groups: []string{"devs"}},
+	}
+	if kind.Kind == "Namespace" {
+		r.Namespace = r.Name
+	}
+	raw := func(o map[string]any) runtime.RawExtension {
+		return runtime.RawExtension{Object: &unstructured.Unstructured{Object: o}}
+	}
+	switch operation {
+	case "DELETE":
+		r.OldObject = raw(o)
+	case "UPDATE":
+		r.Object, r.OldObject = raw(o), raw(o)
+		if old != "" {
+			r.OldObject = raw(object(t, old))
+		}
+	default:
+		r.Object = raw(o)
+	}
+	return r
+}
+
+// A trial is one request and what must come out, as in "deny refused".
+type trial struct {
+	name, operation, object, old string
+	want                         string
+	edit                         func(*admissionv1.AdmissionRequest)
+}
+
+func (p translated) try(t *testing.T, trials []trial) {
+	t.Helper()
+	for _, tt := range trials {
+		t.Run(tt.name, func(t *testing.T) {
+			operation := tt.operation
+			if operation == "" {
+				operation = "CREATE"
+			}
+			r := objectRequest(t, operation, tt.object, tt.old)
+			if tt.edit != nil {
+				tt.edit(r)
+			}
+			outcome, refused, message := p.verdict(t, r)
+			got := string(outcome)
+			if refused {
+				got += " refused"
+			}
+			if want, text, ok := strings.Cut(tt.want, ": "); ok {
+				if got != want || !strings.Contains(message, text) {
+					t.Errorf("got %s: %s, want %s", got, message, tt.want)
+				}
+			} else if got != tt.want {
+				t.Errorf("got %s (%s), want %s", got, message, tt.want)
+			}
+		})
+	}
+}
+
+func pod(meta, spec string) string {
+	return fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web","namespace":"app"%s},"spec":{%s}}`, meta, spec)
+}
