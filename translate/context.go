@@ -150,7 +150,3 @@ func (l *lowering) apiCall(e *policy.ContextEntry) jval {
 func (l *lowering) images() jval {
 	panic(l.refuse(diag.OutsideData, "images"))
 }
-
-func (l *lowering) podSecurity(p *policy.PodSecurity) cel.Bool {
-	panic(l.refuse(diag.NoExpression, "podSecurity"))
-}

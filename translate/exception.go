@@ -10,19 +10,24 @@ import (
 func (l *lowering) unlessExcepted() cel.Bool {
 	out := cel.True()
 	for _, e := range l.opts.Exceptions {
-		if !l.excepts(e) || len(e.PodSecurity) > 0 {
+		if !l.excepts(e) || len(e.PodSecurity) > 0 && l.rule.Validate.PodSecurity != nil {
 			continue
 		}
-		w := *l
-		w.exception, w.ignoreOps = true, true
-		hit := w.block(e.Match, w.filter)
-		if e.Conditions != nil {
-			hit = cel.And(hit, w.preOfElement(e.Conditions).b)
-		}
-		l.usesNamespace = l.usesNamespace || w.usesNamespace
-		out = cel.And(out, cel.Not(hit))
+		out = cel.And(out, cel.Not(l.covered(e)))
 	}
 	return out
+}
+
+// covered is: the exception is about this object.
+func (l *lowering) covered(e *policy.Exception) cel.Bool {
+	w := *l
+	w.exception, w.ignoreOps = true, true
+	hit := w.block(e.Match, w.filter)
+	if e.Conditions != nil {
+		hit = cel.And(hit, w.preOfElement(e.Conditions).b)
+	}
+	l.usesNamespace = l.usesNamespace || w.usesNamespace
+	return hit
 }
 
 // excepts tells whether an exception names the rule.

@@ -26,6 +26,7 @@ func (l *lowering) excuse(u *unit) {
 		return
 	}
 	violated := w.body(&unit{}).not()
+	violated.b = w.fuse(violated.b.Simplify())
 	if violated.b.IsFalse() {
 		return
 	}
@@ -35,6 +36,7 @@ func (l *lowering) excuse(u *unit) {
 		violated.b = cel.And(w.anchorsSeen(now, p), w.anchorsSeen(before, p), violated.b)
 	}
 	u.exempt = cel.And(match, violated.b)
+	u.variables = append(u.variables, w.variables...)
 	if len(u.ops) > 1 {
 		update := cel.Ident("request").Field("operation").Eq(cel.String("UPDATE"))
 		u.exempt = cel.And(update, u.exempt)

@@ -229,7 +229,7 @@ func (l *lowering) body(u *unit) truthValue {
 	case v.Manifests != nil:
 		panic(l.refuse(diag.Manifests, "signed manifests are verified outside the API server"))
 	case v.PodSecurity != nil:
-		return truthValue{b: l.podSecurity(v.PodSecurity)}
+		return l.effect(func() cel.Bool { return l.podSecurity(v.PodSecurity) })
 	case v.CEL != nil:
 		return l.celRule(v.CEL, u)
 	case v.Deny != nil:

@@ -161,6 +161,7 @@ func (g group) draft(o *Options) *vap.Draft {
 	g.conditions(d)
 	first.native.add(d)
 	for i, u := range g.units {
+		u = u.declared(d)
 		d.Members = append(d.Members, vap.Member{Pos: u.rule.Pos, Policy: memberName(u.policy), Rule: u.rule.Name, Origin: u.rule.Origin})
 		d.Validations = append(d.Validations, g.validations(i, u)...)
 	}

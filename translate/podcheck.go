@@ -1,0 +1,233 @@
+package translate
+
+import "github.com/kvap/kvap/cel"
+
+// A podCheck is a check of the Pod Security Standards.
+type podCheck struct {
+	restricted bool // not part of the level baseline
+	holds      func(*podStandard) cel.Bool
+}
+
+func podChecks() []podCheck {
+	return []podCheck{
+		{false, (*podStandard).privileged},
+		{false, (*podStandard).hostNamespaces},
+		{false, (*podStandard).hostPathVolumes},
+		{false, (*podStandard).hostPorts},
+		{false, (*podStandard).probeHosts},
+		{false, (*podStandard).procMount},
+		{false, (*podStandard).addedCapabilities},
+		{false, (*podStandard).seccompBaseline},
+		{false, (*podStandard).seLinux},
+		{false, (*podStandard).sysctls},
+		{false, (*podStandard).appArmor},
+		{false, (*podStandard).hostProcess},
+		{true, (*podStandard).volumeTypes},
+		{true, (*podStandard).privilegeEscalation},
+		{true, (*podStandard).nonRoot},
+		{true, (*podStandard).rootUser},
+		{true, (*podStandard).seccompRestricted},
+		{true, (*podStandard).restrictedCapabilities},
+	}
+}
+
+// boolean is the place's boolean, or what a missing one stands for.
+func boolean(v val, missing bool) cel.Bool {
+	return v.soft(missing, cel.Lit(missing).Value, cel.Value.AsBool)
+}
+
+// forbidden is a boolean field that must not be true.
+func forbidden(control, field string) finding {
+	return oneError(control, field,
+		func(v val) cel.Bool { return cel.Not(boolean(under(v, field), false)) },
+		constantly("true"))
+}
+
+// text is a string field that, where it is there, must be one of the words. An empty
+// one that is not among them is an error without a value.
+func text(control, field string, words ...string) finding {
+	empty := []string{""}
+	if anyWild(words, "") {
+		empty = nil
+	}
+	return oneError(control, field,
+		func(v val) cel.Bool {
+			return under(v, field).soft(true, cel.String(words[0]), func(x cel.Value) cel.Bool { return oneOf(x, words) })
+		},
+		func(v val, values []string) cel.Bool {
+			return under(v, field).soft(true, cel.String(""), func(x cel.Value) cel.Bool { return inTexts(x, append(empty, values...)) })
+		})
+}
+
+func (s *podStandard) privileged() cel.Bool {
+	return s.containers(forbidden("Privileged Containers", "securityContext.privileged"))
+}
+
+func (s *podStandard) hostNamespaces() cel.Bool {
+	const control = "Host Namespaces"
+	return cel.And(s.pod(forbidden(control, "hostNetwork")), s.pod(forbidden(control, "hostPID")), s.pod(forbidden(control, "hostIPC")))
+}
+
+func (s *podStandard) hostPathVolumes() cel.Bool {
+	return s.pod(s.errorEach("HostPath Volumes", "volumes", "hostPath",
+		func(volume val) cel.Bool { return cel.Not(volume.field("hostPath").found()) },
+		func(volume val, values []string) cel.Bool {
+			return under(volume, "hostPath.path").soft(true, cel.String(""), func(x cel.Value) cel.Bool { return inValues(x, values) })
+		}))
+}
+
+func (s *podStandard) hostPorts() cel.Bool {
+	port := func(in func(cel.Value) cel.Bool) func(val) cel.Bool {
+		return func(v val) cel.Bool { return v.field("hostPort").soft(true, cel.Int(0), in) }
+	}
+	return s.containers(s.errorEach("Host Ports", "ports", "hostPort",
+		port(func(x cel.Value) cel.Bool { return x.Eq(cel.Int(0)) }),
+		func(v val, values []string) cel.Bool {
+			return port(func(x cel.Value) cel.Bool { return intIn(x, values) })(v)
+		}))
+}
+
+// probeHosts cannot be excluded: Kyverno knows no control for it.
+func (s *podStandard) probeHosts() cel.Bool {
+	return s.each(s.allContainers(), "container", func(c val) cel.Bool {
+		handlers := cel.List(c.expr.Opt("livenessProbe"), c.expr.Opt("readinessProbe"), c.expr.Opt("startupProbe"),
+			c.expr.Opt("lifecycle").Opt("postStart"), c.expr.Opt("lifecycle").Opt("preStop"))
+		return s.l.b.all(handlers, "handler", func(h cel.Value) cel.Bool {
+			unset := func(action string) cel.Bool {
+				return h.Opt(action).Opt("host").OrValue(cel.String("")).Eq(cel.String(""))
+			}
+			return cel.And(unset("httpGet"), unset("tcpSocket"))
+		})
+	})
+}
+
+func (s *podStandard) procMount() cel.Bool {
+	return s.containers(text("/proc Mount Type", "securityContext.procMount", "Default"))
+}
+
+// capabilities are those of a field that must be among the words. All others are
+// the values of one error.
+func (s *podStandard) capabilities(field string, words ...string) finding {
+	every := func(in func(cel.Value) cel.Bool) func(val) cel.Bool {
+		return func(c val) cel.Bool {
+			return s.each(orEmptyList(under(c, field)), "capability", func(x val) cel.Bool { return in(x.expr) })
+		}
+	}
+	return oneError("Capabilities", field,
+		every(func(x cel.Value) cel.Bool { return oneOf(x, words) }),
+		func(c val, values []string) cel.Bool {
+			return every(func(x cel.Value) cel.Bool { return inTexts(x, append(words[:len(words):len(words)], values...)) })(c)
+		})
+}
+
+func (s *podStandard) addedCapabilities() cel.Bool {
+	return s.containers(s.capabilities("securityContext.capabilities.add",
+		"AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE",
+		"SETFCAP", "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT"))
+}
+
+func (s *podStandard) seLinux() cel.Bool {
+	const control = "SELinux"
+	types := []string{"", "container_t", "container_init_t", "container_kvm_t"}
+	if s.since(31) {
+		types = append(types, "container_engine_t")
+	}
+	findings := []finding{
+		text(control, "securityContext.seLinuxOptions.type", types...),
+		text(control, "securityContext.seLinuxOptions.user", ""),
+		text(control, "securityContext.seLinuxOptions.role", ""),
+	}
+	var conds []cel.Bool
+	for _, f := range findings {
+		conds = append(conds, s.pod(f))
+	}
+	return cel.And(append(conds, s.containers(findings...))...)
+}
+
+func (s *podStandard) sysctls() cel.Bool {
+	allowed := []string{
+		"kernel.shm_rmid_forced", "net.ipv4.ip_local_port_range", "net.ipv4.tcp_syncookies", "net.ipv4.ping_group_range",
+		"net.ipv4.ip_unprivileged_port_start",
+	}
+	if s.since(27) {
+		allowed = append(allowed, "net.ipv4.ip_local_reserved_ports")
+	}
+	if s.since(29) {
+		allowed = append(allowed, "net.ipv4.tcp_keepalive_time", "net.ipv4.tcp_fin_timeout", "net.ipv4.tcp_keepalive_intvl", "net.ipv4.tcp_keepalive_probes")
+	}
+	if s.since(32) {
+		allowed = append(allowed, "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem")
+	}
+	name := func(words []string) func(val) cel.Bool {
+		return func(v val) cel.Bool {
+			return v.field("name").soft(anyWild(words, ""), cel.String(""), func(x cel.Value) cel.Bool { return inTexts(x, words) })
+		}
+	}
+	return s.pod(s.errorEach("Sysctls", "securityContext.sysctls", "name", name(allowed),
+		func(v val, values []string) cel.Bool { return name(append([]string{""}, values...))(v) }))
+}
+
+func (s *podStandard) hostProcess() cel.Bool {
+	f := forbidden("HostProcess", "securityContext.windowsOptions.hostProcess")
+	return cel.And(s.pod(f), s.containers(f))
+}
+
+// appArmor is about fields, and about the annotations that were there before them.
+func (s *podStandard) appArmor() cel.Bool {
+	f := text("AppArmor", "securityContext.appArmorProfile.type", "RuntimeDefault", "Localhost")
+	return cel.And(s.pod(f), s.containers(f), s.appArmorAnnotations(f.control))
+}
+
+// volumeTypes are the sources of volumes in the level restricted. A volume has one.
+func (s *podStandard) volumeTypes() cel.Bool {
+	allowed := []string{"configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "image", "persistentVolumeClaim", "projected", "secret"}
+	return s.each(s.list("volumes"), "volume", func(volume val) cel.Bool {
+		var alts []cel.Bool
+		for _, field := range allowed {
+			alts = append(alts, volume.field(field).found())
+		}
+		return cel.Or(append(alts, s.excludedVolume("Volume Types", volume))...)
+	})
+}
+
+// privilegeEscalation must be false, so a missing one is an error too: without a
+// value where the securityContext is missing, and otherwise with the value nil.
+func (s *podStandard) privilegeEscalation() cel.Bool {
+	const field = "securityContext.allowPrivilegeEscalation"
+	f := oneError("Privilege Escalation", field,
+		func(c val) cel.Bool { return cel.Not(boolean(under(c, field), true)) },
+		func(c val, values []string) cel.Bool {
+			isNil, isTrue := anyWild(values, "nil"), anyWild(values, "true")
+			set := under(c, field).found()
+			switch {
+			case isNil && isTrue:
+				return cel.True()
+			case isNil:
+				return cel.Not(set)
+			case isTrue:
+				return cel.Or(set, cel.Not(c.field("securityContext").found()))
+			}
+			return cel.Not(c.field("securityContext").found())
+		})
+	return cel.Or(s.onWindows(), s.containers(f))
+}
+
+func (s *podStandard) rootUser() cel.Bool {
+	const field = "securityContext.runAsUser"
+	f := oneError("Running as Non-root user", field,
+		func(v val) cel.Bool {
+			return under(v, field).soft(true, cel.Int(1), func(x cel.Value) cel.Bool { return x.Ne(cel.Int(0)) })
+		},
+		constantly("0"))
+	return cel.And(s.pod(f), s.containers(f))
+}
+
+func (s *podStandard) restrictedCapabilities() cel.Bool {
+	const drop = "securityContext.capabilities.drop"
+	dropped := oneError("Capabilities", drop,
+		func(c val) cel.Bool { return cel.String("ALL").In(orEmptyList(under(c, drop)).expr).AsBool() },
+		func(c val, values []string) cel.Bool { // a missing or empty list has no values
+			return s.each(orEmptyList(under(c, drop)), "capability", func(x val) cel.Bool { return inTexts(x.expr, values) })
+		})
+	return cel.Or(s.onWindows(), s.containers(dropped, s.capabilities("securityContext.capabilities.add", "NET_BIND_SERVICE")))
+}

@@ -1,0 +1,280 @@
+package translate
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/policy"
+)
+
+// An exclusion takes violations of a control out of the result. Kyverno finds what
+// it takes out by checking a part of the pod once more: the pod without containers
+// for an exclusion without images, and else the bare containers with these images.
+// Each error found there takes one error of the same field from the result; digits
+// in fields, such as indexes, make no difference.
+type exclusion struct {
+	policy.PodSecurityExclude
+	when cel.Bool // the PolicyException it is from applies; true for the rule's own
+}
+
+// names tells whether the exclusion is about a field, with * for indexes.
+func (e exclusion) names(field string) bool {
+	return e.RestrictedField == "" || e.RestrictedField == field
+}
+
+// exceptedControls are what the exceptions of the rule exclude, where they are
+// about the request.
+func (l *lowering) exceptedControls() []exclusion {
+	var out []exclusion
+	for _, e := range l.opts.Exceptions {
+		if e.Invalid || len(e.PodSecurity) == 0 || !l.excepts(e) {
+			continue
+		}
+		when := l.exceptedNow(e)
+		if _, constant := when.Const(); !constant {
+			when = l.let("excepted", when.Value).AsBool()
+		}
+		for _, x := range e.PodSecurity {
+			if !when.IsFalse() {
+				out = append(out, exclusion{x, when})
+			}
+		}
+	}
+	return out
+}
+
+// exceptedNow is: the exception is about the request, also where it is the old
+// object that is being judged.
+func (l *lowering) exceptedNow(e *policy.Exception) cel.Bool {
+	w := l
+	if l.prior {
+		w = l.walk(l.target, []string{"UPDATE"})
+		w.prior = false
+	}
+	return w.covered(e)
+}
+
+// of are the exclusions of a control, of pods or of containers by their images.
+func (s *podStandard) of(control string, byImage bool) []exclusion {
+	var out []exclusion
+	for _, e := range s.exclusions {
+		if e.ControlName == control && (len(e.Images) > 0) == byImage {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// A waiver is an exclusion for a pod or a container.
+type waiver struct {
+	when   cel.Bool
+	values []string // which all values of an error must match; nil for any
+}
+
+// A finding is one kind of error of a check: a field of the pod's spec or of a
+// container, and whether it has no error but those that waivers take out.
+type finding struct {
+	control string
+	field   string
+	holds   func(v val, waivers []waiver) cel.Bool
+	// covers is: all values of the error match one of those given. It is only asked
+	// where there is an error.
+	covers func(v val, values []string) cel.Bool
+}
+
+// oneError is a finding with at most one error.
+func oneError(control, field string, ok func(val) cel.Bool, covers func(val, []string) cel.Bool) finding {
+	f := finding{control: control, field: field, covers: covers}
+	f.holds = func(v val, waivers []waiver) cel.Bool {
+		alts := []cel.Bool{ok(v)}
+		for _, w := range waivers {
+			alts = append(alts, f.covered(v, w))
+		}
+		return cel.Or(alts...)
+	}
+	return f
+}
+
+// covered is: the waiver takes the error out.
+func (f finding) covered(v val, w waiver) cel.Bool {
+	if w.values == nil {
+		return w.when
+	}
+	return cel.And(w.when, f.covers(v, w.values))
+}
+
+// errorEach is a finding with an error for each element of a list that is not ok.
+// The errors differ in an index only, so that it is their number that counts: an
+// exclusion takes out as many as it covers, and two that cover the same take out
+// another one.
+func (s *podStandard) errorEach(control, list, last string, ok func(val) cel.Bool, covers func(val, []string) cel.Bool) finding {
+	one := oneError(control, "", ok, covers)
+	holds := func(v val, waivers []waiver) cel.Bool {
+		items := orEmptyList(under(v, list))
+		hint := singular(list[strings.LastIndex(list, ".")+1:])
+		var all []cel.Bool
+		var some []waiver
+		for _, w := range waivers {
+			if w.values == nil {
+				all = append(all, w.when)
+			} else {
+				some = append(some, w)
+			}
+		}
+		if overlap(some) {
+			return cel.Or(append(all, s.counted(items, hint, some, ok, covers))...)
+		}
+		every := s.each(items, hint, func(x val) cel.Bool { return one.holds(x, some) })
+		return cel.Or(append(all, every)...)
+	}
+	return finding{control: control, field: list + "[*]." + last, holds: holds}
+}
+
+// counted is: the waivers cover as many elements as are not ok.
+func (s *podStandard) counted(items val, hint string, waivers []waiver, ok func(val) cel.Bool, covers func(val, []string) cel.Bool) cel.Bool {
+	var sum cel.Value
+	for _, w := range waivers {
+		n := s.which(items, hint, func(x val) cel.Bool {
+			return cel.And(cel.Not(ok(x)), covers(x, w.values))
+		}).Size()
+		if !w.when.IsTrue() {
+			n = cel.Cond(w.when, n, cel.Int(0))
+		}
+		if sum.IsZero() {
+			sum = n
+		} else {
+			sum = sum.Plus(n)
+		}
+	}
+	return sum.Compare(">=", s.which(items, hint, func(x val) cel.Bool { return cel.Not(ok(x)) }).Size())
+}
+
+// overlap tells whether two of the waivers may cover the same error.
+func overlap(waivers []waiver) bool {
+	for i, w := range waivers {
+		for _, x := range waivers[:i] {
+			if haveCommonText(w.values, x.values) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// haveCommonText tells whether some text matches a wildcard of each list.
+func haveCommonText(ps, qs []string) bool {
+	return slices.ContainsFunc(ps, func(p string) bool {
+		return slices.ContainsFunc(qs, func(q string) bool { return commonText(p, q) })
+	})
+}
+
+func commonText(p, q string) bool {
+	switch {
+	case p == "" && q == "":
+		return true
+	case strings.HasPrefix(p, "*"):
+		return commonText(p[1:], q) || q != "" && commonText(p, q[1:])
+	case strings.HasPrefix(q, "*"):
+		return commonText(q, p)
+	case p == "" || q == "":
+		return false
+	}
+	return (p[0] == q[0] || p[0] == '?' || q[0] == '?') && commonText(p[1:], q[1:])
+}
+
+// constantly is the covers of an error whose value is always the same.
+func constantly(value string) func(val, []string) cel.Bool {
+	return func(_ val, values []string) cel.Bool { return cel.Lit(anyWild(values, value)) }
+}
+
+// inValues is: the value matches, or it is empty and so no value at all.
+func inValues(x cel.Value, values []string) cel.Bool {
+	return inTexts(x, append([]string{""}, values...))
+}
+
+// pod is: the finding is none of the pod's spec.
+func (s *podStandard) pod(f finding) cel.Bool {
+	var waivers []waiver
+	for _, e := range s.of(f.control, false) {
+		if e.names("spec." + f.field) {
+			waivers = append(waivers, waiver{e.when, e.Values})
+		}
+	}
+	return f.holds(s.spec, waivers)
+}
+
+// containers is: the findings are none of any container.
+func (s *podStandard) containers(fs ...finding) cel.Bool {
+	over := func(list val, name string) cel.Bool {
+		return s.each(list, "container", func(c val) cel.Bool {
+			conds := make([]cel.Bool, len(fs))
+			for i, f := range fs {
+				conds[i] = f.holds(c, s.waivers(f, name, c))
+			}
+			return cel.And(conds...)
+		})
+	}
+	if !slices.ContainsFunc(fs, s.dependsOnList) {
+		return over(s.allContainers(), "containers")
+	}
+	var conds []cel.Bool
+	for _, name := range containerLists() {
+		conds = append(conds, over(s.list(name), name))
+	}
+	return cel.And(conds...)
+}
+
+// waivers are the exclusions for a finding in a container of a list.
+func (s *podStandard) waivers(f finding, list string, c val) []waiver {
+	var out []waiver
+	for _, e := range s.of(f.control, true) {
+		if e.names("spec." + list + "[*]." + f.field) {
+			out = append(out, e.forContainer(c))
+		}
+	}
+	return out
+}
+
+// forContainer is what the exclusion takes out of a container's errors.
+func (e exclusion) forContainer(c val) waiver {
+	return waiver{cel.And(e.when, hasImage(c, e.Images)), e.Values}
+}
+
+// hasImage is: the image, as written, matches.
+func hasImage(c val, images []string) cel.Bool {
+	return c.field("image").soft(anyWild(images, ""), cel.String(""), func(x cel.Value) cel.Bool { return inTexts(x, images) })
+}
+
+// dependsOnList tells whether the lists of containers have different exclusions.
+func (s *podStandard) dependsOnList(f finding) bool {
+	about := func(list string) string {
+		var b strings.Builder
+		for _, w := range s.waivers(f, list, at(cel.Ident("container"), anyType())) {
+			b.WriteString(w.when.String() + "\x00" + strings.Join(w.values, "\x01") + "\x02")
+		}
+		return b.String()
+	}
+	first := about("containers")
+	return about("initContainers") != first || about("ephemeralContainers") != first
+}
+
+// excludedVolume is: the volume's type, which is no value but the field's name, is
+// excluded.
+func (s *podStandard) excludedVolume(control string, volume val) cel.Bool {
+	var alts []cel.Bool
+	for _, e := range s.of(control, false) {
+		field, isVolume := strings.CutPrefix(e.RestrictedField, "spec.volumes[*].")
+		switch {
+		case e.RestrictedField == "":
+			alts = append(alts, e.when)
+		case isVolume && field == "unknown":
+			s.l.at(e.Pos)
+			panic(s.l.refuse(diag.NoExpression, "the restricted field %s, which stands for volumes of every unknown type, has no native form", e.RestrictedField))
+		case isVolume && !strings.Contains(field, "."):
+			alts = append(alts, cel.And(e.when, volume.field(field).found()))
+		}
+	}
+	return cel.Or(alts...)
+}

@@ -1,0 +1,99 @@
+package translate
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/vap"
+)
+
+// let is a composed variable of the unit at hand with the value. An expression
+// has one variable, however often it is asked for; a name that stands for another
+// expression gets a number.
+func (l *lowering) let(name string, expr cel.Value) cel.Value {
+	var names []string
+	for _, v := range l.variables {
+		if cel.Equal(v.expr, expr) {
+			return variableNamed(v.name)
+		}
+		names = append(names, v.name)
+	}
+	v := variable{pos: l.pos, name: freshName(name, names), expr: expr}
+	l.variables = append(l.variables, v)
+	return variableNamed(v.name)
+}
+
+func variableNamed(name string) cel.Value { return cel.Ident("variables").Field(name) }
+
+// freshName is name, with a number where it is taken.
+func freshName(name string, taken []string) string {
+	fresh := name
+	for i := 2; slices.Contains(taken, fresh); i++ {
+		fresh = name + strconv.Itoa(i)
+	}
+	return fresh
+}
+
+// declared adds the unit's variables to the draft, and is the unit with the names
+// that they have there. Rules share a variable that they name alike and mean
+// alike; what they name alike and mean otherwise is renamed.
+func (u unit) declared(d *vap.Draft) unit {
+	u.variables = slices.Clone(u.variables)
+	for i := range u.variables {
+		v := u.variables[i] // its expression is in the draft's names already
+		k := slices.IndexFunc(d.Variables, func(w vap.Variable) bool { return w.Name == v.name })
+		switch {
+		case k < 0:
+		case cel.Equal(d.Variables[k].Expr, v.expr):
+			continue
+		default:
+			fresh := freshName(v.name, append(namesOf(d), u.names()...))
+			u = u.renamed(v.name, fresh)
+			v.name = fresh
+		}
+		d.Variables = append(d.Variables, vap.Variable{Pos: v.pos, Name: v.name, Expr: v.expr})
+	}
+	return u
+}
+
+func namesOf(d *vap.Draft) []string {
+	out := make([]string, len(d.Variables))
+	for i, v := range d.Variables {
+		out[i] = v.Name
+	}
+	return out
+}
+
+func (u unit) names() []string {
+	out := make([]string, len(u.variables))
+	for i, v := range u.variables {
+		out[i] = v.name
+	}
+	return out
+}
+
+// renamed is the unit with one of its variables under another name.
+func (u unit) renamed(from, to string) unit {
+	value := func(v cel.Value) cel.Value { return v.RenameField("variables", from, to) }
+	condition := func(b cel.Bool) cel.Bool {
+		if b.IsZero() {
+			return b
+		}
+		return value(b.Value).AsBool()
+	}
+	u.match, u.exempt = condition(u.match), condition(u.exempt)
+	u.pre.b, u.holds.b = condition(u.pre.b), condition(u.holds.b)
+	if u.message.expr != nil {
+		m := value(*u.message.expr)
+		u.message.expr = &m
+	}
+	u.variables = slices.Clone(u.variables)
+	for i, v := range u.variables {
+		u.variables[i].expr = value(v.expr)
+		if v.name == from {
+			u.variables[i].name = to
+		}
+	}
+	return u
+}
