@@ -369,13 +369,13 @@ func (l *lowering) flatten(j jval) jval {
 			}
 			return streamOf(out)
 		}
+		if m, ok := s.(mapped); ok { // what is missing or null gives no elements anyway
+			return streamOf(flat{l: l, of: m.of, f: func(l *lowering, x jval) stream { return l.flatPart(m.f(l, x)) }})
+		}
 		switch kindOf(s.elem()) {
 		case schema.List:
 			return streamOf(flat{l: l, of: s, f: func(l *lowering, x jval) stream { return l.flatPart(x) }})
 		case schema.Any:
-			if _, ok := s.(mapped); ok {
-				return streamOf(flat{l: l, of: s, f: func(l *lowering, x jval) stream { return l.flatPart(x) }})
-			}
 			return streamOf(flat{l: l, of: s, f: func(l *lowering, x jval) stream { return l.flatPart(x) }})
 		}
 		return streamOf(s)

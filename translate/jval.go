@@ -47,9 +47,10 @@ func dynamicOf(v cel.Value) jval { return valOf(at(v, anyType())) }
 // of the request: it needs no == true to be one for CEL.
 const predicate = "predicate"
 
-// isTrue is: the boolean x of type t is true.
+// isTrue is: the boolean x of type t is true. Where the type is known, x itself
+// says so; the root of an expression is made boolean for CEL where it is emitted.
 func isTrue(x cel.Value, t *schema.Type) cel.Bool {
-	if t != nil && t.Format == predicate {
+	if kindOf(t) == schema.Bool {
 		return x.AsBool()
 	}
 	return x.Eq(cel.Lit(true).Value)

@@ -183,6 +183,7 @@ func (l *lowering) unit(t target, ops []string) (unit, bool) {
 		return u, false
 	}
 	u.holds = w.body(&u)
+	u.holds.b = w.fuse(u.holds.b.Simplify())
 	if u.holds.b.IsTrue() && !u.holds.errs && !u.pre.errs {
 		return u, false
 	}

@@ -182,14 +182,14 @@ func (g *group) conditions(d *vap.Draft) {
 		return
 	}
 	if !u.match.IsTrue() {
-		d.Conditions = append(d.Conditions, vap.Condition{Pos: matchPos(u), Name: "match", Expr: u.match})
+		d.Conditions = append(d.Conditions, vap.Condition{Pos: matchPos(u), Name: "match", Expr: u.match.Rooted()})
 	}
 	g.units = slices.Clone(g.units)
 	for i := range g.units {
 		g.units[i].match = cel.True()
 	}
 	if shared(pre) && !u.pre.b.IsTrue() && len(u.variables) == 0 {
-		d.Conditions = append(d.Conditions, vap.Condition{Pos: u.rule.Preconditions.Pos, Name: "preconditions", Expr: u.pre.b})
+		d.Conditions = append(d.Conditions, vap.Condition{Pos: u.rule.Preconditions.Pos, Name: "preconditions", Expr: u.pre.b.Rooted()})
 		for i := range g.units {
 			g.units[i].pre = truthValue{b: cel.True()}
 		}

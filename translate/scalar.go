@@ -160,9 +160,9 @@ func boolCases(v cel.Value, t, f bool) cel.Bool {
 	case t && f:
 		return cel.True()
 	case t:
-		return v.Eq(cel.Lit(true).Value)
+		return v.AsBool()
 	case f:
-		return v.Ne(cel.Lit(true).Value)
+		return cel.Not(v.AsBool())
 	}
 	return cel.False()
 }

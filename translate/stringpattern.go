@@ -172,6 +172,9 @@ func compareDurationIf(ok bool, v cel.Value, op, operand string) cel.Bool {
 // quantities that share a suffix are in the same order.
 func atomQuantity(v cel.Value, a atom) cel.Bool {
 	if _, ok := parseQuantity(a.operand); !ok {
+		if p := collapse(a.operand); a.op == "==" && (p == "?*" || p == "*?") { // no quantity is empty
+			return cel.True()
+		}
 		return atomString(v, a)
 	}
 	return compareQuantity(v, a.op, a.operand)

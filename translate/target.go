@@ -198,7 +198,9 @@ func (t target) ops() []string {
 	switch {
 	case t.sub == "":
 		return []string{"CREATE", "UPDATE", "DELETE"}
-	case t.sub == "ephemeralcontainers", t.sub == "status", t.sub == "scale", t.sub == "resize", t.sub == "approval", t.sub == "finalize":
+	case t.sub == "ephemeralcontainers": // never created, but one rule with the pods reads better
+		return []string{"CREATE", "UPDATE"}
+	case t.sub == "status", t.sub == "scale", t.sub == "resize", t.sub == "approval", t.sub == "finalize":
 		return []string{"UPDATE"}
 	case t.sub == "binding" || t.sub == "eviction" || t.sub == "token":
 		return []string{"CREATE"}

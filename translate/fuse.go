@@ -1,0 +1,70 @@
+package translate
+
+import (
+	"strings"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/schema"
+)
+
+// fuse makes one loop of those that say the same of several lists, as of a pod's
+// containers of all three kinds. The joined list is a variable: it is made once,
+// however many rules go through it.
+func (l *lowering) fuse(b cel.Bool) cel.Bool {
+	return b.Fuse(func(list cel.Value) bool { return l.listType(list) != nil }, l.joinLists)
+}
+
+// joinLists is a variable that holds the lists one after the other.
+func (l *lowering) joinLists(lists []cel.Value) cel.Value {
+	sum := lists[0]
+	certain := 0
+	for i, list := range lists { // the list that is always there comes first
+		if _, sure, _ := list.OptionalPath(); !sure && certain == 0 {
+			lists[0], lists[i] = lists[i], lists[0]
+			sum, certain = lists[0], 1
+		}
+	}
+	first := l.listType(lists[0])
+	for _, list := range lists[1:] {
+		if l.listType(list).Elem != first.Elem { // for the type checker, which adds no lists of different types
+			list = dyn(list)
+		}
+		sum = sum.Plus(list)
+	}
+	return l.let(l.listName(lists), sum)
+}
+
+// listName is allContainers for containers and initContainers.
+func (l *lowering) listName(lists []cel.Value) string {
+	path, _, _ := lists[0].OptionalPath()
+	word := singular(path[len(path)-1])
+	name := "all" + strings.ToUpper(word[:1]) + word[1:] + "s"
+	if path[0] == "oldObject" {
+		name = "old" + strings.ToUpper(name[3:4]) + name[4:]
+	}
+	return name
+}
+
+// listType is the type of a list that can be read without an error: every field
+// on the way is always there, or an orValue stands in for it.
+func (l *lowering) listType(list cel.Value) *schema.Type {
+	path, sure, ok := list.OptionalPath()
+	if !ok || path[0] != "object" && path[0] != "oldObject" {
+		return nil
+	}
+	t := l.rootType(l.target)
+	for _, name := range path[1:] {
+		if t == nil || t.Kind != schema.Object {
+			return nil
+		}
+		f, ok := t.Fields[name]
+		if !ok || !f.Required && !sure {
+			return nil
+		}
+		t = f.Type
+	}
+	if t == nil || t.Kind != schema.List {
+		return nil
+	}
+	return t
+}
