@@ -24,12 +24,8 @@ func (l *lowering) joinLists(lists []cel.Value) cel.Value {
 			sum, certain = lists[0], 1
 		}
 	}
-	first := l.listType(lists[0])
 	for _, list := range lists[1:] {
-		if l.listType(list).Elem != first.Elem { // for the type checker, which adds no lists of different types
-			list = dyn(list)
-		}
-		sum = sum.Plus(list)
+		sum = sum.Plus(dyn(list)) // to the type checker, elements of different fields are of different types
 	}
 	return l.let(l.listName(lists), sum)
 }

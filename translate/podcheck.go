@@ -90,8 +90,9 @@ func (s *podStandard) hostPorts() cel.Bool {
 // probeHosts cannot be excluded: Kyverno knows no control for it.
 func (s *podStandard) probeHosts() cel.Bool {
 	return s.each(s.allContainers(), "container", func(c val) cel.Bool {
-		handlers := cel.List(c.expr.Opt("livenessProbe"), c.expr.Opt("readinessProbe"), c.expr.Opt("startupProbe"),
-			c.expr.Opt("lifecycle").Opt("postStart"), c.expr.Opt("lifecycle").Opt("preStop"))
+		// to the type checker, no two of these are of one type
+		handlers := cel.List(dyn(c.expr.Opt("livenessProbe")), dyn(c.expr.Opt("readinessProbe")), dyn(c.expr.Opt("startupProbe")),
+			dyn(c.expr.Opt("lifecycle").Opt("postStart")), dyn(c.expr.Opt("lifecycle").Opt("preStop")))
 		return s.l.b.all(handlers, "handler", func(h cel.Value) cel.Bool {
 			unset := func(action string) cel.Bool {
 				return h.Opt(action).Opt("host").OrValue(cel.String("")).Eq(cel.String(""))
@@ -181,7 +182,7 @@ func (s *podStandard) appArmor() cel.Bool {
 // volumeTypes are the sources of volumes in the level restricted. A volume has one.
 func (s *podStandard) volumeTypes() cel.Bool {
 	allowed := []string{"configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "image", "persistentVolumeClaim", "projected", "secret"}
-	return s.each(s.list("volumes"), "volume", func(volume val) cel.Bool {
+	return s.each(orEmptyList(s.spec.field("volumes")), "volume", func(volume val) cel.Bool {
 		var alts []cel.Bool
 		for _, field := range allowed {
 			alts = append(alts, volume.field(field).found())

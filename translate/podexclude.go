@@ -220,8 +220,8 @@ func (s *podStandard) containers(fs ...finding) cel.Bool {
 		return over(s.allContainers(), "containers")
 	}
 	var conds []cel.Bool
-	for _, name := range containerLists() {
-		conds = append(conds, over(s.list(name), name))
+	for i, name := range containerLists() {
+		conds = append(conds, over(s.lists[i], name))
 	}
 	return cel.And(conds...)
 }

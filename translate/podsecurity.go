@@ -38,6 +38,7 @@ func (l *lowering) podSecurity(p *policy.PodSecurity) cel.Bool {
 type podStandard struct {
 	l          *lowering
 	spec, meta val
+	lists      []val // of its containers
 	restricted bool
 	minor      int
 	exclusions []exclusion
@@ -50,7 +51,11 @@ func (l *lowering) podStandard(p *policy.PodSecurity) (*podStandard, bool) {
 		return nil, false
 	}
 	// Every level but baseline is checked like restricted, privileged too.
-	s := &podStandard{l: l, spec: spec, meta: meta, restricted: p.Level != "baseline", minor: podMinor(p.Version)}
+	s := &podStandard{l: l, meta: meta, restricted: p.Level != "baseline", minor: podMinor(p.Version)}
+	for _, name := range containerLists() {
+		s.lists = append(s.lists, orEmptyList(spec.field(name)))
+	}
+	s.spec = l.podSpec(spec)
 	for _, e := range p.Exclude {
 		s.exclusions = append(s.exclusions, exclusion{e, cel.True()})
 	}
@@ -80,10 +85,10 @@ func (l *lowering) pod() (spec, meta val, ok bool) {
 		return object.field("spec"), object.field("metadata"), true
 	case isPodController(gvk):
 		template := object.field("spec").field("template")
-		return l.podSpec(template.field("spec")), template.field("metadata"), true
+		return template.field("spec"), template.field("metadata"), true
 	case gvk.Group == "batch" && gvk.Kind == "CronJob":
 		job := object.field("spec").field("jobTemplate")
-		return l.podSpec(job.field("spec").field("template").field("spec")), job.field("metadata"), true
+		return under(job, "spec.template.spec"), job.field("metadata"), true
 	case gvk == schema.GVK{} || l.target.guessed:
 		panic(l.refuse(diag.NoExpression, "a podSecurity rule for objects whose kind is only known at run time has no native form"))
 	}
@@ -100,7 +105,7 @@ func isPodController(gvk schema.GVK) bool {
 
 // podSpec is a spec deep inside the object under a name of its own.
 func (l *lowering) podSpec(v val) val {
-	if !v.certain() {
+	if l.target.gvk.Kind == "Pod" || !v.certain() {
 		return v
 	}
 	return at(l.let(l.ofPrior("podSpec"), v.expr), v.typ)
@@ -121,23 +126,14 @@ func containerLists() []string {
 	return []string{"containers", "initContainers", "ephemeralContainers"}
 }
 
-// allContainers is the pod's containers, whichever list they are in. The lists are
-// of different types, hence dyn.
+// allContainers is the pod's containers, whichever list they are in.
 func (s *podStandard) allContainers() val {
-	var sum cel.Value
-	for i, name := range containerLists() {
-		list := dyn(s.list(name).expr)
-		if i == 0 {
-			sum = list
-		} else {
-			sum = sum.Plus(list)
-		}
+	exprs := make([]cel.Value, len(s.lists))
+	for i, list := range s.lists {
+		exprs[i] = list.expr
 	}
-	return at(s.l.let(s.l.ofPrior("containers"), sum), s.spec.field("containers").typ)
+	return at(s.l.joinLists(exprs), s.lists[0].typ)
 }
-
-// list is a list of the pod spec, empty where it is missing.
-func (s *podStandard) list(name string) val { return orEmptyList(under(s.spec, name)) }
 
 func orEmptyList(v val) val {
 	if v.never {

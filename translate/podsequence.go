@@ -102,8 +102,8 @@ func (s *podStandard) queued(q queue) cel.Bool {
 	if !slices.ContainsFunc(steps, func(e exclusion) bool { return s.total(q.finding, e) }) {
 		conds = append(conds, s.afterStandIns(q, steps[:first], steps[first:]))
 	}
-	for _, list := range containerLists()[1:] {
-		conds = append(conds, s.each(s.list(list), "container", func(c val) cel.Bool {
+	for i, list := range containerLists()[1:] {
+		conds = append(conds, s.each(s.lists[i+1], "container", func(c val) cel.Bool {
 			return q.holds(c, s.waivers(q.finding, list, c))
 		}))
 	}
@@ -125,14 +125,14 @@ func isStandIn(e exclusion) bool { return len(e.Images) == 0 }
 
 // total tells whether the exclusion takes out the errors of every container.
 func (s *podStandard) total(f finding, e exclusion) bool {
-	c := at(cel.Ident("container"), s.list("containers").elem())
+	c := at(cel.Ident("container"), s.lists[0].elem())
 	return !isStandIn(e) && f.covered(c, e.forContainer(c)).IsTrue()
 }
 
 // afterStandIns is: nothing is left of the errors of the pod's containers after
 // exclusions by image, and others that begin with a stand-in.
 func (s *podStandard) afterStandIns(q queue, before, after []exclusion) cel.Bool {
-	list := s.list("containers")
+	list := s.lists[0]
 	gone := func(c val) cel.Bool {
 		var alts []cel.Bool
 		for _, e := range before {
