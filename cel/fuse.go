@@ -114,3 +114,21 @@ func (b Bool) Rooted() Bool {
 	}
 	return b.Eq(Lit(true).Value)
 }
+
+// EqualTo is the literal that b compares the identifier with, if b is nothing but
+// that comparison, with the operator == or !=.
+func (b Bool) EqualTo(name, operator string) (Value, bool) {
+	n := b.n
+	if n.op != opBinary || n.name != operator {
+		return Value{}, false
+	}
+	left, right := n.args[0], n.args[1]
+	if left.op != opIdent || left.name != name {
+		return Value{}, false
+	}
+	switch right.op {
+	case opString, opInt, opBool:
+		return Value{right}, true
+	}
+	return Value{}, false
+}

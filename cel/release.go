@@ -16,6 +16,10 @@ const (
 	Latest Release = 37
 )
 
+// Default is the oldest release that upstream still maintains: what it takes,
+// every maintained release takes.
+const Default Release = 34
+
 // Never is newer than every release: no API server has the feature.
 const Never Release = 1 << 30
 

@@ -29,13 +29,21 @@ func (b *binders) exists(list cel.Value, hint string, body func(cel.Value) cel.B
 }
 
 // quantify drops a quantifier whose body does not depend on the element where
-// that is right for the empty list too: all(true) and exists(false).
+// that is right for the empty list too: all(true) and exists(false). One that
+// looks for a literal is a membership.
 func (b *binders) quantify(macro string, list cel.Value, hint string, body func(cel.Value) cel.Bool) cel.Bool {
 	name := b.take(hint)
 	defer delete(b.taken, name)
 	p := body(cel.Ident(name))
 	if v, ok := p.Const(); ok && v == (macro == "all") {
 		return p
+	}
+	if macro == "exists" {
+		if w, ok := p.EqualTo(name, "=="); ok {
+			return w.In(list)
+		}
+	} else if w, ok := p.EqualTo(name, "!="); ok {
+		return cel.Not(w.In(list))
 	}
 	return list.Macro(macro, name, p.Value).AsBool()
 }

@@ -319,9 +319,9 @@ func (l *lowering) filterBy(s stream, cond *jmespath.Expr) stream {
 	if s == nil {
 		return nil
 	}
-	return filtered{of: s, keep: func(l *lowering, x jval) cel.Bool {
-		return l.truthy(l.perElement(cond, x))
-	}}
+	return inParts(s, func(s stream) stream {
+		return filtered{of: s, keep: func(l *lowering, x jval) cel.Bool { return l.truthy(l.perElement(cond, x)) }}
+	})
 }
 
 // perElement is e of an element, errors of a missing key swallowed. What must be
@@ -341,7 +341,9 @@ func (l *lowering) project(s stream, right *jmespath.Expr) jval {
 	if right.Op == jmespath.Current {
 		return streamOf(s)
 	}
-	return streamOf(mapped{l: l, of: s, f: func(l *lowering, x jval) jval { return l.perElement(right, x) }})
+	return streamOf(inParts(s, func(s stream) stream {
+		return mapped{l: l, of: s, f: func(l *lowering, x jval) jval { return l.perElement(right, x) }}
+	}))
 }
 
 // flatten is j[]: elements that are lists give their elements, others themselves.
@@ -358,28 +360,23 @@ func (l *lowering) flatten(j jval) jval {
 		if s == nil {
 			return litOf(nil)
 		}
-		if c, ok := s.(concat); ok {
-			var out concat
-			for _, part := range c {
-				if one, ok := part.(single); ok {
-					out = append(out, l.flatPart(one.j))
-				} else {
-					out = append(out, part)
-				}
-			}
-			return streamOf(out)
-		}
-		if m, ok := s.(mapped); ok { // what is missing or null gives no elements anyway
-			return streamOf(flat{l: l, of: m.of, f: func(l *lowering, x jval) stream { return l.flatPart(m.f(l, x)) }})
-		}
-		switch kindOf(s.elem()) {
-		case schema.List:
-			return streamOf(flat{l: l, of: s, f: func(l *lowering, x jval) stream { return l.flatPart(x) }})
-		case schema.Any:
-			return streamOf(flat{l: l, of: s, f: func(l *lowering, x jval) stream { return l.flatPart(x) }})
-		}
-		return streamOf(s)
+		return streamOf(inParts(s, l.flattened))
 	})
+}
+
+// flattened is the elements of a stream's elements.
+func (l *lowering) flattened(s stream) stream {
+	switch s := s.(type) {
+	case single:
+		return l.flatPart(s.j)
+	case mapped: // what is missing or null gives no elements anyway
+		return flat{l: l, of: s.of, f: func(l *lowering, x jval) stream { return l.flatPart(s.f(l, x)) }}
+	}
+	switch kindOf(s.elem()) {
+	case schema.List, schema.Any:
+		return flat{l: l, of: s, f: func(l *lowering, x jval) stream { return l.flatPart(x) }}
+	}
+	return s
 }
 
 // flatPart is one element of a flattened list: a list's elements, or itself.
@@ -550,6 +547,11 @@ func (l *lowering) streamEquals(s stream, want any) cel.Bool {
 	}
 	if len(list) == 0 {
 		return cel.Not(s.quantify(l, "exists", false, func(jval) cel.Bool { return cel.True() }))
+	}
+	for _, item := range list {
+		if !couldEqual(s.elem(), item) {
+			return cel.False()
+		}
 	}
 	got, ok := s.list(l, false)
 	w, ok2 := l.literalTree(want)

@@ -344,7 +344,7 @@ func (l *lowering) expr(j jval) (cel.Value, bool) {
 			l.errs = l.errs || j.v.mayMiss()
 		}
 		if shaped := j.v.shaped(); !shaped.IsTrue() {
-			return cel.Cond(shaped, j.v.expr, cel.Null()), true
+			return cel.Cond(shaped, dyn(j.v.expr), dyn(cel.Null())), true
 		}
 		return j.v.expr, true
 	case streamForm:

@@ -151,6 +151,22 @@ func (s concat) elem() *schema.Type {
 	return t
 }
 
+// inParts applies f to a stream, or to each part of one that is put together: the
+// parts keep the types of their elements.
+func inParts(s stream, f func(stream) stream) stream {
+	switch s := s.(type) {
+	case concat:
+		out := make(concat, len(s))
+		for i, part := range s {
+			out[i] = inParts(part, f)
+		}
+		return out
+	case branch:
+		return branch{s.c, inParts(s.then, f), inParts(s.els, f)}
+	}
+	return f(s)
+}
+
 // single is one value as a list.
 type single struct{ j jval }
 

@@ -68,7 +68,7 @@ Exit codes: 0 clean, 1 a remainder under --strict, 2 usage or unreadable input,
 	fs.StringVar(&f.report, "report", "", "write a report to this file, or - for standard output")
 	fs.StringVar(&f.reportForm, "report-format", "", "text, json or markdown (default by the file's ending, else text)")
 	fs.BoolVar(&f.strict, "strict", false, "exit with 1 when a rule has no native form")
-	fs.StringVar(&f.release, "kubernetes-version", cel.Latest.String(), "the oldest Kubernetes release that must take the objects")
+	fs.StringVar(&f.release, "kubernetes-version", cel.Default.String(), "the oldest Kubernetes release that must take the objects")
 	fs.StringSliceVar(&f.crds, "crds", nil, "files and folders of CustomResourceDefinitions, for the types of custom kinds")
 	fs.StringVar(&f.pack, "pack", "policy", "what shares an object: rule, policy or match")
 	fs.StringVar(&f.params, "params", "configmap", "what holds params: configmap or kvap")

@@ -20,7 +20,7 @@ func main() {
 	var c config
 	flag.StringVar(&c.corpus, "corpus", "../shared/corpus", "the folder of the corpus")
 	flag.StringVar(&c.only, "policy", "", "only policies whose folder has this in its name; generated is the folder of the generated rules")
-	flag.StringVar(&c.release, "kubernetes-version", cel.Latest.String(), "the release to translate for")
+	flag.StringVar(&c.release, "kubernetes-version", cel.Default.String(), "the release to translate for")
 	flag.BoolVar(&c.interp, "interp", true, "ask the reference interpreter as well")
 	flag.BoolVar(&c.typeCheck, "typecheck", false, "print what the API server's type checker says of the objects; no failure")
 	flag.BoolVar(&c.verbose, "v", false, "print each disagreement")
