@@ -218,16 +218,15 @@ func (r *rule) judge(a *review) (out verdict) {
 	if err := a.ctx.Err(); err != nil {
 		return say(Error, "the request was given up: %v", err)
 	}
-	subject := a.subject()
-	applicable := ruleApplies(r.policy, r.Rule, subject)
+	if r.Invalid {
+		return say(Error, "the rule has errors; see what reading the policy reported")
+	}
+	applicable := ruleApplies(r.policy, r.Rule, a.subject())
 	switch {
 	case a.labelsErr != nil:
 		return say(Error, "%v", a.labelsErr)
 	case !applicable:
 		return none()
-	}
-	if r.Invalid {
-		return say(Error, "the rule has errors; see what reading the policy reported")
 	}
 	if r.VerifyImages != nil {
 		return unsupported("image verification is not supported")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/kvap/kvap/policy"
@@ -300,4 +301,39 @@ validate:
 	if after := fmt.Sprint(request); after != before {
 		t.Errorf("the request was changed:\n%s\n%s", before, after)
 	}
+}
+
+// TestInvalidRules pins that a rule that could not be read never passes.
+func TestInvalidRules(t *testing.T) {
+	f, _ := policy.Parse("policy.yaml", []byte(widgetPolicy("validate: {pattern: {spec: {x: 1}}, mesage: typo}")))
+	got := New(f.Policies, nil, &Offline{}, Limits{}).Judge(context.Background(), &Request{Admission: create(object(t, `{spec: {x: 1}}`))})
+	if statuses(got) != "r=error" {
+		t.Errorf("got %s", statuses(got))
+	}
+}
+
+// TestConcurrentJudging pins that goroutines may share an interpreter.
+func TestConcurrentJudging(t *testing.T) {
+	f := parse(t, widgetPolicy(`
+context: [{name: c, variable: {jmesPath: request.object.spec.x}}]
+validate: {foreach: [{list: "request.object.spec.l", deny: {conditions: {all: [{key: "{{ element }}", operator: Equals, value: "{{ c }}"}]}}}]}`))
+	cel := parse(t, widgetPolicy(`validate: {cel: {expressions: [{expression: "object.spec.x == 1"}]}}`))
+	in := New(append(f.Policies, cel.Policies...), nil, &Offline{}, Limits{})
+	var wait sync.WaitGroup
+	for i := range 8 {
+		wait.Go(func() {
+			for n := range 20 {
+				spec := map[string]any{"x": int64(1), "l": []any{int64((i + n) % 2)}}
+				want := "r=pass r=pass"
+				if (i+n)%2 == 1 {
+					want = "r=fail r=pass"
+				}
+				got := in.Judge(context.Background(), &Request{Admission: create(map[string]any{"spec": spec})})
+				if statuses(got) != want {
+					t.Errorf("want %s, got %s", want, statuses(got))
+				}
+			}
+		})
+	}
+	wait.Wait()
 }

@@ -30,10 +30,8 @@ type Offline struct {
 	Hosts map[string][]netip.Addr
 	// Kinds are the kinds of resources beside the built-in ones.
 	Kinds map[metav1.GroupVersionResource]string
-	// ClusterScoped are the resources among Kinds that live in no namespace.
-	ClusterScoped map[metav1.GroupVersionResource]bool
 	// Allow decides the authorizer checks; nil denies all.
-	Allow authorizer.Authorizer
+	Allow authorizer.UnconditionalAuthorizer
 	// Time is what Now answers; zero means the time of the computer.
 	Time time.Time
 	// Seed makes Random repeatable.
@@ -122,66 +120,65 @@ func (o *Offline) Global(_ context.Context, name string) (any, error) {
 }
 
 // Kind knows the resources that have subresources of another kind, and Kinds.
-func (o *Offline) Kind(group, version, resource string) (kind string, namespaced, ok bool) {
-	gvr := metav1.GroupVersionResource{Group: group, Version: version, Resource: resource}
-	if kind, ok := o.Kinds[gvr]; ok {
-		return kind, !o.ClusterScoped[gvr], true
+func (o *Offline) Kind(group, version, resource string) (kind string, ok bool) {
+	if kind, ok := o.Kinds[metav1.GroupVersionResource{Group: group, Version: version, Resource: resource}]; ok {
+		return kind, true
 	}
-	kind, namespaced = builtinKind(group, resource)
-	return kind, namespaced, kind != ""
+	kind = builtinKind(group, resource)
+	return kind, kind != ""
 }
 
 // builtinKind is the kind of the built-in resources that have subresources.
-func builtinKind(group, resource string) (kind string, namespaced bool) {
+func builtinKind(group, resource string) string {
 	switch group + "/" + resource {
 	case "/pods":
-		return "Pod", true
+		return "Pod"
 	case "/services":
-		return "Service", true
+		return "Service"
 	case "/serviceaccounts":
-		return "ServiceAccount", true
+		return "ServiceAccount"
 	case "/replicationcontrollers":
-		return "ReplicationController", true
+		return "ReplicationController"
 	case "/persistentvolumeclaims":
-		return "PersistentVolumeClaim", true
+		return "PersistentVolumeClaim"
 	case "/resourcequotas":
-		return "ResourceQuota", true
+		return "ResourceQuota"
 	case "/nodes":
-		return "Node", false
+		return "Node"
 	case "/namespaces":
-		return "Namespace", false
+		return "Namespace"
 	case "/persistentvolumes":
-		return "PersistentVolume", false
+		return "PersistentVolume"
 	case "apps/deployments":
-		return "Deployment", true
+		return "Deployment"
 	case "apps/replicasets":
-		return "ReplicaSet", true
+		return "ReplicaSet"
 	case "apps/statefulsets":
-		return "StatefulSet", true
+		return "StatefulSet"
 	case "apps/daemonsets":
-		return "DaemonSet", true
+		return "DaemonSet"
 	case "batch/jobs":
-		return "Job", true
+		return "Job"
 	case "batch/cronjobs":
-		return "CronJob", true
+		return "CronJob"
 	case "autoscaling/horizontalpodautoscalers":
-		return "HorizontalPodAutoscaler", true
+		return "HorizontalPodAutoscaler"
 	case "policy/poddisruptionbudgets":
-		return "PodDisruptionBudget", true
+		return "PodDisruptionBudget"
 	case "networking.k8s.io/ingresses":
-		return "Ingress", true
+		return "Ingress"
 	case "certificates.k8s.io/certificatesigningrequests":
-		return "CertificateSigningRequest", false
+		return "CertificateSigningRequest"
 	case "apiextensions.k8s.io/customresourcedefinitions":
-		return "CustomResourceDefinition", false
+		return "CustomResourceDefinition"
 	case "apiregistration.k8s.io/apiservices":
-		return "APIService", false
+		return "APIService"
 	}
-	return "", false
+	return ""
 }
 
 // Authorizer is Allow, or one that denies.
-func (o *Offline) Authorizer() authorizer.Authorizer {
+func (o *Offline) Authorizer() authorizer.UnconditionalAuthorizer {
 	if o.Allow != nil {
 		return o.Allow
 	}

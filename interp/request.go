@@ -117,7 +117,7 @@ func requestedKind(a map[string]any, w World) resourceKind {
 		return k
 	}
 	group, version, resource := digText(a, "resource", "group"), digText(a, "resource", "version"), digText(a, "resource", "resource")
-	if kind, _, ok := w.Kind(group, version, resource); ok {
+	if kind, ok := w.Kind(group, version, resource); ok {
 		k.group, k.version, k.kind = group, version, kind
 	}
 	return k

@@ -33,11 +33,10 @@ type World interface {
 	// name if there is a name, else those that the selector selects. None is no
 	// error.
 	Params(ctx context.Context, apiVersion, kind, namespace, name string, selector *metav1.LabelSelector) ([]map[string]any, error)
-	// Kind is the kind of a resource, and whether it lives in namespaces; ok is
-	// false if it is not known.
-	Kind(group, version, resource string) (kind string, namespaced, ok bool)
+	// Kind is the kind of a resource; ok is false if it is not known.
+	Kind(group, version, resource string) (kind string, ok bool)
 	// Authorizer answers the authorizer checks of CEL rules.
-	Authorizer() authorizer.Authorizer
+	Authorizer() authorizer.UnconditionalAuthorizer
 	// Resolve finds the addresses of a host.
 	Resolve(ctx context.Context, host string) ([]netip.Addr, error)
 	// Now is the time.
