@@ -3,6 +3,7 @@ package translate
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kvap/kvap/cel"
@@ -68,20 +69,17 @@ func (l *lowering) celRule(r *policy.CELRule, u *unit) truthValue {
 	}
 	n := &nativeParts{}
 	l.celParams(r, n)
-	scope := celScope{l: l, variables: r.Variables}
+	scope := celScope{l}
 	for _, v := range r.Variables {
 		n.variables = append(n.variables, vap.Variable{Pos: v.Pos, Name: v.Name, Expr: scope.expression(v.Expression, v.Pos)})
 	}
 	l.celPreconditions(scope, n, u)
-	var all []cel.Bool
 	for _, e := range r.Expressions {
-		check := l.celCheck(scope, e)
-		all = append(all, check.Expr)
-		n.checks = append(n.checks, check)
+		n.checks = append(n.checks, l.celCheck(scope, e))
 	}
 	l.celAudits(scope, r, n)
 	u.native = n
-	return truthValue{cel.And(all...), true}
+	return truthValue{cel.False(), true} // nobody asks: the checks stand for it
 }
 
 // celCheck is one expression with what is said where it is not true.
@@ -91,8 +89,8 @@ func (l *lowering) celCheck(scope celScope, e policy.CELValidation) vap.Validati
 	if check.Message == "" {
 		check.Message = l.rule.Validate.Message.Value
 	}
-	if check.Message == "" { // what the API server says without a message
-		check.Message = "failed expression: " + strings.TrimSpace(e.Expression)
+	if check.Message == "" {
+		check.Message = failedExpression(e.Expression)
 	}
 	if e.MessageExpression != "" {
 		check.MessageExpression = scope.message(e)
@@ -103,8 +101,7 @@ func (l *lowering) celCheck(scope celScope, e policy.CELValidation) vap.Validati
 // celReason is the reason of a denial. The API server documents one that it does
 // not take.
 func (l *lowering) celReason(e policy.CELValidation) string {
-	switch e.Reason {
-	case "", "Invalid", "Forbidden", "RequestEntityTooLarge":
+	if takesReason(e.Reason) {
 		return e.Reason
 	}
 	l.at(e.Pos)
@@ -112,12 +109,20 @@ func (l *lowering) celReason(e policy.CELValidation) string {
 	return ""
 }
 
+func takesReason(reason string) bool {
+	switch reason {
+	case "", "Invalid", "Forbidden", "RequestEntityTooLarge":
+		return true
+	}
+	return false
+}
+
 // celPreconditions become match conditions, whose errors and falsehoods count in
 // the same way. Behind what only a validation can ask they become its guard.
 func (l *lowering) celPreconditions(scope celScope, n *nativeParts, u *unit) {
 	var all []cel.Bool
 	for _, c := range l.rule.CELPreconditions {
-		expr := scope.inlined(scope.expression(c.Expression, c.Pos))
+		expr := inlined(scope.expression(c.Expression, c.Pos), n.variables)
 		if n.paramRef != nil && n.paramRef.Selector != nil && mentionsIdent(expr, "params") {
 			l.at(c.Pos)
 			panic(l.unsupported("a CEL precondition on params of which there may be several: the first one that it is false of ends the rule,"))
@@ -177,10 +182,7 @@ func (l *lowering) celAudits(scope celScope, r *policy.CELRule, n *nativeParts) 
 }
 
 // A celScope reads the expressions of a rule as Kyverno does.
-type celScope struct {
-	l         *lowering
-	variables []policy.CEL
-}
+type celScope struct{ l *lowering }
 
 // expression is an expression of the source, as it is to be evaluated natively.
 func (s celScope) expression(text string, pos diag.Pos) cel.Value {
@@ -218,12 +220,11 @@ func (s celScope) message(e policy.CELValidation) *cel.Value {
 	return nil
 }
 
-// inlined is an expression with the rule's variables written out, for the match
+// inlined is an expression with the variables written out, for the match
 // conditions, which have none.
-func (s celScope) inlined(v cel.Value) cel.Value {
-	for i := len(s.variables) - 1; i >= 0; i-- {
-		x := s.variables[i]
-		v = v.SubstituteField("variables", x.Name, s.expression(x.Expression, x.Pos))
+func inlined(v cel.Value, variables []vap.Variable) cel.Value {
+	for _, x := range slices.Backward(variables) { // a variable uses only those before it
+		v = v.SubstituteField("variables", x.Name, x.Expr)
 	}
 	return v
 }
@@ -377,23 +378,29 @@ func policyConditions(p *policy.Policy, release cel.Release) (out []vap.Conditio
 	return out, nil
 }
 
-// refusedExpression is why the API server would refuse an expression of a draft.
-// What the source says in CEL has passed nobody's type checker yet. A message
-// expression that is refused is dropped: the message stands in for it.
-func refusedExpression(d *vap.Draft, release cel.Release) *diag.Diagnostic {
+// refusedExpressions is why the API server would refuse an expression of a draft:
+// what the source says in CEL has passed nobody's type checker yet. The verdict
+// does not depend on message expressions; those that it would refuse are listed by
+// their validations.
+func refusedExpressions(d *vap.Draft, release cel.Release) (why *diag.Diagnostic, messages []int) {
 	objects, found := vap.Emit(d, vap.EmitOptions{ExcludeNamespaces: []string{}})
 	for _, f := range found {
 		if f.Severity == diag.Error {
 			w := diag.Warnf(f.Pos, f.Code, "%s; the webhook will judge this rule", f.Message)
-			return &w
+			return &w, nil
 		}
 	}
 	for _, e := range vap.Validate(objects.Policy, release) {
+		var i int
+		if scan(e.Field, "spec.validations[%d]", &i) && strings.HasSuffix(e.Field, ".messageExpression") {
+			messages = append(messages, i)
+			continue
+		}
 		w := diag.Warnf(place(d, objects, e.Field), diag.NoExpression, "the API server would refuse %s: %s; the webhook will judge this rule",
 			subjectOf(e.Field), compilerMessage(e.Detail))
-		return &w
+		return &w, messages
 	}
-	return nil
+	return nil, messages
 }
 
 // compilerMessage is the first message of a CEL compiler on one line.
@@ -446,19 +453,29 @@ func scan(field, format string, i *int) bool {
 }
 
 // refusedUnits looks through the units of a rule for what the API server would
-// refuse. Units with the same text need to be asked once.
-func refusedUnits(units []unit, o *Options) *diag.Diagnostic {
-	asked := map[string]bool{}
+// refuse. Units with the same text need to be asked about once.
+func refusedUnits(units []unit, o *Options, notes *diag.List) *diag.Diagnostic {
+	asked := map[string][]int{}
 	for _, u := range units {
-		if u.native == nil || asked[u.text()] {
+		if u.native == nil {
 			continue
 		}
-		asked[u.text()] = true
-		g := group{units: []unit{u}, targets: []placed{{u.target, u.ops}}}
-		d := g.draft(o)
-		d.Base = u.policy.Name
-		if why := refusedExpression(d, o.Release); why != nil {
-			return why
+		key := u.text()
+		messages, done := asked[key]
+		if !done {
+			g := group{units: []unit{u}, targets: []placed{{u.target, u.ops}}}
+			d := g.draft(o)
+			d.Base = u.policy.Name
+			var why *diag.Diagnostic
+			if why, messages = refusedExpressions(d, o.Release); why != nil {
+				return why
+			}
+			asked[key] = messages
+		}
+		for _, i := range messages { // the draft has one validation for each check
+			c := &u.native.checks[i]
+			c.MessageExpression = nil
+			*notes = append(*notes, diag.Warnf(c.Pos, diag.MessageVariable, "the messageExpression has no native form; the message is shown instead"))
 		}
 	}
 	return nil

@@ -45,7 +45,7 @@ func lowerRule(p *policy.Policy, r *policy.Rule, o *Options) (units []unit, note
 	for _, t := range base.ruleTargets() {
 		units = append(units, base.lowerTarget(t)...)
 	}
-	return units, notes, refusedUnits(units, o)
+	return units, notes, refusedUnits(units, o, &notes)
 }
 
 // ruleTargets are the targets of all kinds of the match block, each once.

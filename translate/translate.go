@@ -84,6 +84,11 @@ func Policies(ps []*policy.Policy, o Options) Result {
 	var res Result
 	var all []group
 	for _, p := range ps {
+		if p.Validating != nil {
+			rule, ds := lowerValidating(p, &o)
+			res.Rules, res.Diagnostics, res.Drafts = append(res.Rules, rule), append(res.Diagnostics, ds...), append(res.Drafts, rule.Drafts...)
+			continue
+		}
 		groups, rules, ds := lowerPolicy(p, &o)
 		res.Rules = append(res.Rules, rules...)
 		res.Diagnostics = append(res.Diagnostics, ds...)
@@ -116,11 +121,20 @@ func (o Options) withDefaults() Options {
 
 // attach gives each rule the drafts that enforce it.
 func (r *Result) attach() {
+	brought := map[*vap.Draft]bool{} // by a ValidatingPolicy
+	for _, rule := range r.Rules {
+		for _, d := range rule.Drafts {
+			brought[d] = true
+		}
+	}
 	for i := range r.Rules {
 		rule := &r.Rules[i]
 		for _, d := range r.Drafts {
+			if rule.Rule == nil || brought[d] {
+				continue
+			}
 			for _, m := range d.Members {
-				if m.Policy == memberName(rule.Policy) && m.Pos.File == rule.Policy.Pos.File && rule.Rule != nil && m.Origin == rule.Rule.Name {
+				if m.Policy == memberName(rule.Policy) && m.Pos.File == rule.Policy.Pos.File && m.Origin == rule.Rule.Name {
 					rule.Drafts = append(rule.Drafts, d)
 					break
 				}
@@ -230,5 +244,5 @@ func ordered1(p *policy.Policy, reasons map[int]*diag.Diagnostic) *diag.Diagnost
 }
 
 func unsupportedCode(c diag.Code) bool {
-	return c == diag.BackgroundOnly || c == diag.NoBody
+	return c == diag.BackgroundOnly || c == diag.NoBody || c == diag.OtherPayload
 }

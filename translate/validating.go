@@ -1,0 +1,389 @@
+package translate
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/vap"
+)
+
+// A ValidatingPolicy is a native policy but for what Kyverno adds: functions and
+// variables of its own, which have no native form; match conditions that see the
+// namespace; and forms for the controllers of pods. Errors count as they do
+// natively.
+
+// lowerValidating lowers a ValidatingPolicy, which is one rule with the name of the
+// policy.
+func lowerValidating(p *policy.Policy, o *Options) (res RuleResult, ds diag.List) {
+	res = RuleResult{Policy: p, Target: Native}
+	if p.Invalid { // its error has been told where it was read
+		res.Target = Unsupported
+		return res, nil
+	}
+	drafts, notes, why := validatingDrafts(p, o)
+	if why != nil {
+		res.Target, res.Codes = Webhook, []diag.Code{why.Code}
+		if unsupportedCode(why.Code) {
+			res.Target = Unsupported
+		}
+		return res, diag.List{*why}
+	}
+	notes = notes.Sort()
+	res.Codes, res.Drafts = codesOf(notes), drafts
+	return res, notes
+}
+
+// validatingDrafts are the drafts of a ValidatingPolicy; all or none.
+func validatingDrafts(p *policy.Policy, o *Options) (drafts []*vap.Draft, notes diag.List, why *diag.Diagnostic) {
+	v := p.Validating
+	refuse := func(code diag.Code, message string) *diag.Diagnostic {
+		d := diag.Warnf(p.Pos, code, "%s", message)
+		return &d
+	}
+	switch {
+	case v.Mode == "JSON":
+		return nil, nil, refuse(diag.OtherPayload, "the policy is for JSON documents (evaluation.mode: JSON); nothing judges it at admission")
+	case v.AdmissionOff:
+		return nil, nil, refuse(diag.BackgroundOnly, "the policy is for background scans only (evaluation.admission.enabled: false); nothing judges it at admission")
+	}
+	matched := constraintsOf(v.MatchConstraints)
+	if len(matched.Rules) == 0 {
+		return nil, nil, refuse(diag.NoKinds, "matchConstraints without resourceRules match nothing; add the resources that the policy is for")
+	}
+	for _, form := range formsOf(v, matched) {
+		if p.Namespaced() {
+			form.constraints.Rules = withinNamespaces(form.constraints.Rules)
+		}
+		if len(form.constraints.Rules) == 0 {
+			continue
+		}
+		d, why := form.draft(p, o, &notes)
+		if why != nil {
+			return nil, nil, why
+		}
+		drafts = append(drafts, d)
+	}
+	return drafts, notes, nil
+}
+
+// A validatingForm is a ValidatingPolicy for pods as it is written, or for their
+// controllers.
+type validatingForm struct {
+	expansion   string   // as in policy.Rule
+	template    []string // where the pod stands in the controller
+	constraints vap.Constraints
+}
+
+// formsOf are the policy as it is written and its forms for the controllers of
+// pods. Like Kyverno, it makes these only of a policy that matches pods and nothing
+// else, by no name and no label; they have the operations of its first rule.
+func formsOf(v *policy.Validating, matched vap.Constraints) []validatingForm {
+	forms := []validatingForm{{constraints: matched}}
+	if !matched.NamespaceSelector.IsEmpty() || !matched.ObjectSelector.IsEmpty() || slices.ContainsFunc(matched.Rules, notOnlyPods) {
+		return forms
+	}
+	operations := matched.Rules[0].Operations
+	var others, cronJobs []vap.ResourceRule
+	for _, c := range podControllers() {
+		if v.Autogen != nil && !slices.Contains(v.Autogen, c.resource) {
+			continue
+		}
+		rule := vap.ResourceRule{Groups: []string{c.group}, Versions: []string{"v1"}, Resources: []string{c.resource}, Operations: operations, Scope: "*"}
+		switch {
+		case c.resource == "cronjobs":
+			cronJobs = append(cronJobs, rule)
+		case len(others) > 0 && others[len(others)-1].Groups[0] == c.group:
+			last := &others[len(others)-1]
+			last.Resources = append(last.Resources, c.resource)
+		default:
+			others = append(others, rule)
+		}
+	}
+	if others != nil {
+		forms = append(forms, validatingForm{"autogen", []string{"spec", "template"}, vap.Constraints{Rules: others}})
+	}
+	if cronJobs != nil {
+		forms = append(forms, validatingForm{"autogen-cronjob", []string{"spec", "jobTemplate", "spec", "template"}, vap.Constraints{Rules: cronJobs}})
+	}
+	return forms
+}
+
+func notOnlyPods(r vap.ResourceRule) bool {
+	return len(r.Names) > 0 || !slices.Equal(r.Resources, []string{"pods"})
+}
+
+type podController struct{ group, resource string }
+
+func podControllers() []podController {
+	return []podController{
+		{"apps", "daemonsets"}, {"apps", "deployments"}, {"apps", "replicasets"}, {"apps", "statefulsets"}, {"batch", "jobs"}, {"batch", "cronjobs"},
+	}
+}
+
+// withinNamespaces are the rules for objects in namespaces. A selector of
+// namespaces would not leave out the others.
+func withinNamespaces(rules []vap.ResourceRule) []vap.ResourceRule {
+	var out []vap.ResourceRule
+	for _, r := range rules {
+		if r.Scope != "Cluster" {
+			r.Scope = "Namespaced"
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// draft is the native policy of a form.
+func (f validatingForm) draft(p *policy.Policy, o *Options, notes *diag.List) (*vap.Draft, *diag.Diagnostic) {
+	w := &validatingWalk{form: f, policy: p.Validating, release: o.Release, notes: notes, draft: &vap.Draft{
+		Base: f.named(validatingName(p), "-"), FailurePolicy: string(p.FailurePolicy), Constraints: f.constraints, Bindings: validatingBindings(p),
+		Members: []vap.Member{{Pos: p.Pos, Policy: memberName(p), Rule: f.prefixed(p.Name), Origin: p.Name}},
+	}}
+	w.variables()
+	w.conditions()
+	w.validations()
+	w.audits()
+	if w.why == nil {
+		w.why = w.compiled()
+	}
+	return w.draft, w.why
+}
+
+// named is a name with the form behind it.
+func (f validatingForm) named(name, sep string) string {
+	if f.expansion == "" {
+		return name
+	}
+	return name + sep + f.expansion
+}
+
+// prefixed is a name as Kyverno prefixes those of forms.
+func (f validatingForm) prefixed(name string) string {
+	if f.expansion == "" {
+		return name
+	}
+	return f.expansion + "-" + name
+}
+
+func validatingName(p *policy.Policy) string {
+	if p.Namespaced() {
+		return p.Namespace + "." + p.Name
+	}
+	return p.Name
+}
+
+// validatingBindings is the one binding. The API server does not take Deny
+// together with Warn: of a request that is denied there is no warning.
+func validatingBindings(p *policy.Policy) []vap.Binding {
+	var out vap.Binding
+	for _, a := range []string{"Deny", "Warn", "Audit"} {
+		if slices.Contains(p.Validating.Actions, a) && !(a == "Warn" && slices.Contains(p.Validating.Actions, "Deny")) {
+			out.Actions = append(out.Actions, a)
+		}
+	}
+	if p.Namespaced() {
+		out.NamespaceSelector.Labels = []vap.Label{{Key: nameLabel, Value: p.Namespace}}
+	}
+	return []vap.Binding{out}
+}
+
+// A validatingWalk fills the draft of a form; why is set by the first part that has
+// no native form.
+type validatingWalk struct {
+	form    validatingForm
+	policy  *policy.Validating
+	release cel.Release
+	draft   *vap.Draft
+	guard   []cel.Bool // conditions that only a validation can ask
+	notes   *diag.List
+	why     *diag.Diagnostic
+}
+
+// expression is an expression of the source in the form at hand.
+func (w *validatingWalk) expression(text string, at diag.Pos) cel.Value {
+	v, why := readCEL(text, at, w.release)
+	if why != nil {
+		if w.why == nil {
+			w.why = why
+		}
+		return cel.Null()
+	}
+	return inTemplate(v, w.form.template)
+}
+
+func (w *validatingWalk) note(at diag.Pos, code diag.Code, format string, args ...any) {
+	*w.notes = append(*w.notes, diag.Warnf(at, code, format, args...))
+}
+
+func (w *validatingWalk) variables() {
+	for _, v := range w.policy.Variables {
+		w.draft.Variables = append(w.draft.Variables, vap.Variable{Pos: v.Pos, Name: v.Name, Expr: w.expression(v.Expression, v.Pos)})
+	}
+}
+
+// conditions are match conditions, but for those that read the namespace, which
+// match conditions never see: these become a guard of the validations.
+func (w *validatingWalk) conditions() {
+	for _, c := range w.policy.MatchConditions {
+		v := w.expression(c.Expression, c.Pos)
+		whole := inlined(v, w.draft.Variables)
+		if mentionsIdent(whole, "namespaceObject") {
+			w.guard = append(w.guard, v.AsBool())
+			continue
+		}
+		w.draft.Conditions = append(w.draft.Conditions, vap.Condition{Pos: c.Pos, Name: c.Name, Expr: whole.AsBool()})
+	}
+}
+
+func (w *validatingWalk) validations() {
+	for _, e := range w.policy.Validations {
+		holds := truthValue{w.expression(e.Expression, e.Pos).AsBool(), true}
+		v := vap.Validation{Pos: e.Pos, Expr: truthValue{cel.And(w.guard...), true}.implies(holds).b, Message: e.Message, Reason: e.Reason}
+		if !takesReason(e.Reason) {
+			w.note(e.Pos, diag.LeftOut, "the API server does not take the reason %s; the reason of the denial is Invalid", e.Reason)
+			v.Reason = ""
+		}
+		if v.Message == "" {
+			v.Message = failedExpression(e.Expression)
+		}
+		if e.MessageExpression != "" {
+			v.MessageExpression = w.message(e)
+		}
+		w.draft.Validations = append(w.draft.Validations, v)
+	}
+}
+
+// message is a message expression, or nil where it has no native form.
+func (w *validatingWalk) message(e policy.CELValidation) *cel.Value {
+	v, why := readCEL(e.MessageExpression, e.Pos, w.release)
+	if why != nil {
+		w.note(e.Pos, diag.MessageVariable, "the messageExpression has no native form; the message is shown instead")
+		return nil
+	}
+	v = inTemplate(v, w.form.template)
+	return &v
+}
+
+// audits are written by Kyverno for violations only, and by the API server always;
+// an error of one would refuse a request that Kyverno admits.
+func (w *validatingWalk) audits() {
+	for _, a := range w.policy.AuditAnnotations {
+		v, why := readCEL(a.Expression, a.Pos, w.release)
+		if why == nil && len(w.guard) == 0 {
+			if safe, ok := harmless(inTemplate(v, w.form.template), w.draft.Variables); ok {
+				w.draft.Audits = append(w.draft.Audits, vap.Audit{Pos: a.Pos, Key: a.Name, Value: safe})
+				continue
+			}
+		}
+		w.note(a.Pos, diag.LeftOut, "the audit annotation %s may be an error, on which the API server would refuse the request; it is left out", a.Name)
+	}
+}
+
+// compiled asks the API server's compiler about the draft. A message expression
+// that it refuses goes.
+func (w *validatingWalk) compiled() *diag.Diagnostic {
+	why, messages := refusedExpressions(w.draft, w.release)
+	for _, i := range messages {
+		v := &w.draft.Validations[i]
+		v.MessageExpression = nil
+		w.note(v.Pos, diag.MessageVariable, "the messageExpression has no native form; the message is shown instead")
+	}
+	return why
+}
+
+// inTemplate is an expression about a pod as one about the template of pods in a
+// controller. Kyverno looks for the text object.spec, so only plain selections and
+// has() go along.
+func inTemplate(v cel.Value, template []string) cel.Value {
+	if template == nil {
+		return v
+	}
+	type pair struct{ from, to cel.Value }
+	var pairs []pair
+	for _, root := range []string{"object", "oldObject"} {
+		inside := cel.Ident(root)
+		for _, name := range template {
+			inside = inside.Field(name)
+		}
+		for _, part := range []string{"spec", "metadata"} {
+			pairs = append(pairs, pair{cel.Ident(root).Field(part), inside.Field(part)}, pair{cel.Ident(root).Has(part).Value, inside.Has(part).Value})
+		}
+	}
+	return v.Rewrite(func(x cel.Value) cel.Value {
+		for _, p := range pairs {
+			if cel.Equal(x, p.from) {
+				return p.to
+			}
+		}
+		return x
+	})
+}
+
+// constraintsOf reads matchConstraints, whose form the parser has checked.
+func constraintsOf(n *policy.Node) vap.Constraints {
+	return vap.Constraints{
+		Rules:             constraintRules(n.Get("resourceRules")),
+		Exclude:           constraintRules(n.Get("excludeResourceRules")),
+		NamespaceSelector: constraintSelector(n.Get("namespaceSelector")),
+		ObjectSelector:    constraintSelector(n.Get("objectSelector")),
+		MatchPolicy:       nodeText(n.Get("matchPolicy")),
+	}
+}
+
+func constraintRules(n *policy.Node) []vap.ResourceRule {
+	var out []vap.ResourceRule
+	for _, r := range nodeItems(n) {
+		rule := vap.ResourceRule{
+			Groups: nodeTexts(r.Get("apiGroups")), Versions: nodeTexts(r.Get("apiVersions")), Resources: nodeTexts(r.Get("resources")),
+			Operations: nodeTexts(r.Get("operations")), Names: nodeTexts(r.Get("resourceNames")), Scope: nodeText(r.Get("scope")),
+		}
+		if rule.Scope == "" {
+			rule.Scope = "*"
+		}
+		out = append(out, rule)
+	}
+	return out
+}
+
+func constraintSelector(n *policy.Node) vap.Selector {
+	var out vap.Selector
+	if labels := n.Get("matchLabels"); labels != nil {
+		for _, f := range labels.Fields {
+			out.Labels = append(out.Labels, vap.Label{Key: f.Key, Value: nodeText(f.Value)})
+		}
+	}
+	for _, e := range nodeItems(n.Get("matchExpressions")) {
+		out.Expressions = append(out.Expressions, vap.Requirement{Key: nodeText(e.Get("key")), Operator: nodeText(e.Get("operator")), Values: nodeTexts(e.Get("values"))})
+	}
+	return out
+}
+
+func nodeItems(n *policy.Node) []*policy.Node {
+	if n == nil {
+		return nil
+	}
+	return n.Items
+}
+
+func nodeText(n *policy.Node) string {
+	if n == nil {
+		return ""
+	}
+	return n.Str
+}
+
+func nodeTexts(n *policy.Node) []string {
+	var out []string
+	for _, item := range nodeItems(n) {
+		out = append(out, item.Str)
+	}
+	return out
+}
+
+// failedExpression is what the API server says where a validation has no message.
+func failedExpression(expression string) string {
+	return "failed expression: " + strings.TrimSpace(expression)
+}
