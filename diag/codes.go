@@ -176,6 +176,48 @@ const (
 	//	    spec:
 	//	      hostNetwork: false
 	Deprecated Code = 113
+	// BadRequest occurs when a resource or a recorded request cannot be judged: it is
+	// no JSON or YAML object, it has no kind, it lacks its object or its operation, or
+	// the object does not fit its kind. The others are still judged.
+	//
+	// Correct it at the place that the message names; a request is an AdmissionRequest,
+	// alone or under the key request.
+	//
+	// Example:
+	//
+	//	$ echo '{"request": {"operation": "CREATE"}}' | kvap eval policy.yaml --requests -
+	BadRequest Code = 114
+	// UnknownKind occurs when a resource has a kind that the Kubernetes release does
+	// not serve, or a custom kind whose definition was not given. As a warning it says
+	// which resource name was guessed for it.
+	//
+	// Correct the apiVersion or the kind; for a custom kind, give its definition with
+	// --crds.
+	//
+	// Example:
+	//
+	//	$ kvap eval policy.yaml --resource widget.yaml
+	UnknownKind Code = 115
+	// MissingObject occurs when a rule that was judged looks up a ConfigMap, or
+	// params, that were not given. The rule errs, as it would in a cluster where the
+	// object is missing.
+	//
+	// Give the object with --params FILE.
+	//
+	// Example:
+	//
+	//	$ kvap eval policy.yaml --resource pod.yaml
+	MissingObject Code = 116
+	// BadSuite occurs when a test suite, or a file that it names, cannot be used: a key
+	// of the wrong type, a file that does not exist, a policy that nothing defines.
+	// The other suites still run.
+	//
+	// Correct the suite at the place that the message names.
+	//
+	// Example:
+	//
+	//	$ kvap test suites/
+	BadSuite Code = 117
 )
 
 // 2xx: no native form; the webhook judges the rule.

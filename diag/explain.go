@@ -18,6 +18,10 @@ func Codes() []Code {
 		OtherKind,
 		BadExpression,
 		Deprecated,
+		BadRequest,
+		UnknownKind,
+		MissingObject,
+		BadSuite,
 		NoExpression,
 		NoFunction,
 		NoOperator,
@@ -197,6 +201,40 @@ func describe(c Code) (name, text, example string) {
 				"  assert:\n" +
 				"    spec:\n" +
 				"      hostNetwork: false"
+	case BadRequest:
+		return "BadRequest",
+			"Occurs when a resource or a recorded request cannot be judged: it is\n" +
+				"no JSON or YAML object, it has no kind, it lacks its object or its operation, or\n" +
+				"the object does not fit its kind. The others are still judged.\n" +
+				"\n" +
+				"Correct it at the place that the message names; a request is an AdmissionRequest,\n" +
+				"alone or under the key request.",
+			"$ echo '{\"request\": {\"operation\": \"CREATE\"}}' | kvap eval policy.yaml --requests -"
+	case UnknownKind:
+		return "UnknownKind",
+			"Occurs when a resource has a kind that the Kubernetes release does\n" +
+				"not serve, or a custom kind whose definition was not given. As a warning it says\n" +
+				"which resource name was guessed for it.\n" +
+				"\n" +
+				"Correct the apiVersion or the kind; for a custom kind, give its definition with\n" +
+				"--crds.",
+			"$ kvap eval policy.yaml --resource widget.yaml"
+	case MissingObject:
+		return "MissingObject",
+			"Occurs when a rule that was judged looks up a ConfigMap, or\n" +
+				"params, that were not given. The rule errs, as it would in a cluster where the\n" +
+				"object is missing.\n" +
+				"\n" +
+				"Give the object with --params FILE.",
+			"$ kvap eval policy.yaml --resource pod.yaml"
+	case BadSuite:
+		return "BadSuite",
+			"Occurs when a test suite, or a file that it names, cannot be used: a key\n" +
+				"of the wrong type, a file that does not exist, a policy that nothing defines.\n" +
+				"The other suites still run.\n" +
+				"\n" +
+				"Correct the suite at the place that the message names.",
+			"$ kvap test suites/"
 	case NoExpression:
 		return "NoExpression",
 			"Occurs when a construct has no expression in the CEL of the\n" +
