@@ -1,0 +1,309 @@
+package verify
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/vap"
+
+	apischema "k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// A generator makes requests that the rules of one policy are likely to care for.
+type generator struct {
+	hints   *hints
+	schemas *schema.Set
+	// shapes say what objects of kinds without a schema may look like.
+	shapes     map[schema.GVK]*schema.Type
+	targets    []target
+	named      int // how many of the targets the policy is about; the rest are others
+	operations []string
+	users      []string
+	groups     []string
+	namespaces []string
+}
+
+// A target is a resource, or a subresource of one, that requests are about.
+type target struct {
+	resource schema.Resource
+	sub      *schema.Subresource
+}
+
+func newGenerator(p *policy.Policy, exceptions []*policy.Exception, schemas *schema.Set, shapes map[schema.GVK]*schema.Type) *generator {
+	sources := []*policy.Node{p.Source}
+	for _, e := range exceptions {
+		sources = append(sources, e.Source)
+	}
+	g := &generator{hints: readHints(sources...), schemas: schemas, shapes: shapes}
+	g.users = []string{"alice", "system:serviceaccount:default:robot", "system:admin"}
+	g.groups = []string{"system:authenticated", "dev"}
+	g.namespaces = []string{"default", "prod", "kube-system"}
+	for _, r := range policy.Expand(p) {
+		g.block(r.Match)
+		g.block(r.Exclude)
+	}
+	for _, e := range exceptions {
+		g.block(e.Match)
+	}
+	if p.Namespaced() {
+		g.namespaces = add(g.namespaces, p.Namespace)
+	}
+	g.named = len(g.targets)
+	for _, k := range []string{"Pod", "ConfigMap", "Namespace"} {
+		g.kind(k)
+	}
+	return g
+}
+
+func (g *generator) block(b *policy.MatchBlock) {
+	if b == nil {
+		return
+	}
+	filters := append(slices.Clone(b.Any), b.All...)
+	if b.Legacy != nil {
+		filters = append(filters, b.Legacy)
+	}
+	for _, f := range filters {
+		for _, k := range f.Kinds {
+			g.kind(k.Value)
+		}
+		for _, n := range f.Namespaces {
+			for _, s := range instances(n.Value) {
+				if objectName.MatchString(s) {
+					g.namespaces = add(g.namespaces, s)
+				}
+			}
+		}
+		for _, op := range f.Operations {
+			g.operations = add(g.operations, op)
+		}
+		for _, s := range f.Subjects {
+			g.subject(s)
+		}
+	}
+}
+
+func (g *generator) subject(s policy.Subject) {
+	for _, name := range instances(s.Name) {
+		switch s.Kind {
+		case "Group":
+			g.groups = add(g.groups, name)
+		case "ServiceAccount":
+			for _, ns := range instances(s.Namespace) {
+				g.users = add(g.users, "system:serviceaccount:"+ns+":"+name)
+			}
+		default:
+			if name != "" {
+				g.users = add(g.users, name)
+			}
+		}
+	}
+}
+
+// kind adds the resources that a kind selector may mean. It need not read
+// selectors right: what it misses or adds changes only what is tried.
+func (g *generator) kind(selector string) {
+	for _, part := range strings.FieldsFunc(selector, func(r rune) bool { return r == '/' || r == '.' }) {
+		if strings.ToLower(part) == part {
+			continue
+		}
+		for i, r := range g.schemas.Resources("*", "*", part) {
+			if i >= 8 || r.Guessed && strings.ContainsAny(part, "*?") {
+				break
+			}
+			if r.Guessed {
+				r.GVK = guessedKind(selector, part)
+			}
+			g.target(target{resource: r})
+			for _, sub := range r.Subresources {
+				if strings.Contains(selector, sub.Name) || part == "Pod" && sub.Name == "ephemeralcontainers" {
+					g.target(target{resource: r, sub: &sub})
+				}
+			}
+		}
+	}
+}
+
+// guessedKind is the kind that a selector names of a resource that is not known.
+func guessedKind(selector, kind string) schema.GVK {
+	gvk := schema.GVK{Group: "x.io", Version: "v1", Kind: kind}
+	before, _, _ := strings.Cut(selector, kind)
+	parts := strings.Split(strings.Trim(before, "/"), "/")
+	if len(parts) == 2 && !strings.ContainsAny(before, "*?") {
+		gvk.Group, gvk.Version = parts[0], parts[1]
+	}
+	return gvk
+}
+
+func (g *generator) target(t target) {
+	for _, have := range g.targets {
+		if have.resource.GVK == t.resource.GVK && (have.sub == nil) == (t.sub == nil) && (t.sub == nil || *have.sub == *t.sub) {
+			return
+		}
+	}
+	g.targets = append(g.targets, t)
+}
+
+// request makes a request.
+func (g *generator) request(c *choice) *Request {
+	t := g.targets[0]
+	switch kind := c.of(20); {
+	case kind == 19:
+		t = one(c, g.targets...)
+	case kind >= 9 && g.named > 1:
+		t = one(c, g.targets[:g.named]...)
+	}
+	r := &Request{
+		Group: t.resource.Group, Version: t.resource.Version, Resource: t.resource.Plural, Kind: t.resource.GVK,
+		Operation: g.operation(c, t),
+		User:      one(c, g.users...),
+		DryRun:    c.of(30) == 29,
+	}
+	for _, group := range g.groups {
+		if c.of(2) == 0 {
+			r.Groups = append(r.Groups, group)
+		}
+	}
+	if t.sub != nil {
+		r.Subresource = t.sub.Name
+		r.Kind = t.sub.GVK
+	}
+	g.place(c, t, r)
+	g.objects(c, t, r)
+	return r
+}
+
+func (g *generator) operation(c *choice, t target) string {
+	if t.sub != nil {
+		switch t.sub.Name {
+		case "exec", "attach", "portforward", "proxy":
+			return "CONNECT"
+		case "binding", "eviction", "token":
+			return "CREATE"
+		}
+		return "UPDATE"
+	}
+	return one(c, "CREATE", "CREATE", "UPDATE", "UPDATE", "DELETE")
+}
+
+// place gives the request a name and, where it has one, a namespace.
+func (g *generator) place(c *choice, t target, r *Request) {
+	r.Name = one(c, g.hints.names...)
+	switch {
+	case t.resource.Group == "" && t.resource.Kind == "Namespace":
+		r.Name = one(c, append(slices.Clone(g.namespaces), g.hints.names...)...)
+		r.Namespace = r.Name
+	case t.resource.Namespaced:
+		r.Namespace = one(c, g.namespaces...)
+		if c.percent(5) {
+			r.Namespace = one(c, g.hints.names...)
+		}
+	default:
+		return
+	}
+	r.NamespaceLabels = map[string]string{}
+	for range c.of(3) {
+		r.NamespaceLabels[one(c, g.hints.keys...)] = one(c, g.hints.labels...)
+	}
+	r.NamespaceLabels["kubernetes.io/metadata.name"] = r.Namespace
+}
+
+// objects gives the request what its operation has.
+func (g *generator) objects(c *choice, t target, r *Request) {
+	if r.Operation == "CONNECT" {
+		r.Object = map[string]any{"apiVersion": r.Kind.APIVersion(), "kind": r.Kind.Kind}
+		return
+	}
+	first := g.object(c, t, r)
+	switch r.Operation {
+	case "DELETE":
+		r.OldObject = first
+		return
+	case "UPDATE":
+		r.OldObject = first
+		switch other := g.object(c, t, r); c.of(5) {
+		case 0:
+			r.OldObject = other
+		case 1:
+			// no change
+		default:
+			r.OldObject = cross(c, first, other, 3)
+		}
+	}
+	r.Object = first
+	if r.Operation == "CREATE" && c.percent(3) {
+		r.Name = "" // as for an object with generateName
+	}
+}
+
+// cross is a with some parts as in b.
+func cross(c *choice, a, b map[string]any, depth int) map[string]any {
+	out := maps.Clone(a)
+	for _, key := range sortedKeys(b) {
+		if key == "apiVersion" || key == "kind" {
+			continue
+		}
+		x, ok1 := a[key].(map[string]any)
+		y, ok2 := b[key].(map[string]any)
+		switch {
+		case ok1 && ok2 && depth > 0:
+			out[key] = cross(c, x, y, depth-1)
+		case key != "name" && key != "namespace" && c.of(3) == 2:
+			out[key] = b[key]
+		}
+	}
+	return out
+}
+
+// object makes an object of the target's kind in the form that the API server
+// has it in. Where what was made does not fit, a plainer one takes its place.
+func (g *generator) object(c *choice, t target, r *Request) map[string]any {
+	typ := g.schemas.Type(r.Kind)
+	loose := typ == nil
+	if loose {
+		typ = g.shapes[r.Kind]
+	}
+	for attempt := range 3 {
+		m := &maker{choice: c, hints: g.hints, loose: loose, left: 120}
+		if attempt == 2 {
+			m.choice = replay(nil)
+		}
+		out := map[string]any{}
+		if typ != nil {
+			shape := *typ
+			shape.Fields = maps.Clone(typ.Fields)
+			for _, name := range []string{"apiVersion", "kind", "metadata"} {
+				delete(shape.Fields, name)
+			}
+			shape.Open = false
+			out = m.object(&shape, 0)
+		}
+		out["apiVersion"], out["kind"] = r.Kind.APIVersion(), r.Kind.Kind
+		out["metadata"] = m.metadata(g.schemas.ObjectMeta(), r)
+		out, err := vap.Canonical(out, apischema.GroupVersionKind(r.Kind))
+		if err == nil {
+			return out
+		}
+	}
+	return map[string]any{"apiVersion": r.Kind.APIVersion(), "kind": r.Kind.Kind, "metadata": map[string]any{"name": r.Name, "namespace": r.Namespace}}
+}
+
+// metadata is what every stored object has, whatever its schema: labels and
+// annotations are texts and their keys are valid.
+func (m *maker) metadata(typ *schema.Type, r *Request) map[string]any {
+	loose := m.loose
+	m.loose = false
+	defer func() { m.loose = loose }()
+	out := m.object(typ, 1)
+	for _, name := range []string{"name", "namespace", "managedFields"} {
+		delete(out, name)
+	}
+	out["name"] = r.Name
+	if r.Namespace != "" && (r.Resource != "namespaces" || r.Group != "") {
+		out["namespace"] = r.Namespace
+	}
+	return out
+}

@@ -1,0 +1,111 @@
+package verify
+
+import (
+	"encoding/json"
+	"strings"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kvap/kvap/interp"
+	"github.com/kvap/kvap/schema"
+)
+
+// A Request is an admission request, with what a cluster knows of its namespace
+// and user. Objects are JSON as Go data and are not changed.
+type Request struct {
+	Operation       string
+	Kind            schema.GVK // of the objects
+	Group, Version  string     // of the resource
+	Resource        string     // its plural
+	Subresource     string
+	Name, Namespace string
+	Object          map[string]any // nil when absent
+	OldObject       map[string]any
+	User            string
+	Groups          []string
+	NamespaceLabels map[string]string // nil outside of namespaces
+	DryRun          bool
+}
+
+const requestUID = "00000000-0000-0000-0000-000000000000"
+
+// admission is the request as the API server's code takes it.
+func (r *Request) admission() *admissionv1.AdmissionRequest {
+	kind := metav1.GroupVersionKind{Group: r.Kind.Group, Version: r.Kind.Version, Kind: r.Kind.Kind}
+	resource := metav1.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: r.Resource}
+	return &admissionv1.AdmissionRequest{
+		UID: types.UID(requestUID), Kind: kind, RequestKind: &kind, Resource: resource, RequestResource: &resource,
+		SubResource: r.Subresource, RequestSubResource: r.Subresource, Name: r.Name, Namespace: r.Namespace,
+		Operation: admissionv1.Operation(r.Operation),
+		UserInfo:  authenticationv1.UserInfo{Username: r.User, Groups: r.Groups},
+		Object:    raw(r.Object), OldObject: raw(r.OldObject), DryRun: &r.DryRun,
+	}
+}
+
+func raw(object map[string]any) runtime.RawExtension {
+	if object == nil {
+		return runtime.RawExtension{}
+	}
+	return runtime.RawExtension{Object: &unstructured.Unstructured{Object: object}}
+}
+
+// interp is the request as the interpreter takes it: an AdmissionRequest as JSON.
+func (r *Request) interp() *interp.Request {
+	return &interp.Request{Admission: r.json(), NamespaceLabels: r.NamespaceLabels}
+}
+
+func (r *Request) json() map[string]any {
+	kind := map[string]any{"group": r.Kind.Group, "version": r.Kind.Version, "kind": r.Kind.Kind}
+	resource := map[string]any{"group": r.Group, "version": r.Version, "resource": r.Resource}
+	user := map[string]any{"username": r.User}
+	if len(r.Groups) > 0 {
+		groups := make([]any, len(r.Groups))
+		for i, g := range r.Groups {
+			groups[i] = g
+		}
+		user["groups"] = groups
+	}
+	out := map[string]any{
+		"uid": requestUID, "kind": kind, "requestKind": kind, "resource": resource, "requestResource": resource,
+		"operation": r.Operation, "userInfo": user, "dryRun": r.DryRun, "object": nil, "oldObject": nil, "options": nil,
+	}
+	set := func(key, value string) {
+		if value != "" {
+			out[key] = value
+		}
+	}
+	set("subResource", r.Subresource)
+	set("requestSubResource", r.Subresource)
+	set("name", r.Name)
+	set("namespace", r.Namespace)
+	if r.Object != nil {
+		out["object"] = r.Object
+	}
+	if r.OldObject != nil {
+		out["oldObject"] = r.OldObject
+	}
+	return out
+}
+
+// MarshalJSON is the request in the form that kvap eval reads.
+func (r *Request) MarshalJSON() ([]byte, error) {
+	out := map[string]any{"request": r.json()}
+	if r.NamespaceLabels != nil {
+		out["namespaceLabels"] = r.NamespaceLabels
+	}
+	return json.Marshal(out)
+}
+
+// String is the request in one line, for messages.
+func (r *Request) String() string {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return err.Error()
+	}
+	return strings.TrimSpace(string(data))
+}
