@@ -513,6 +513,23 @@ const (
 	//	          operator: AnyIn
 	//	          value: "{{ request.object.metadata.name }}"
 	RequestText Code = 311
+	// Costly occurs when a rule goes through lists inside lists. The API server stops
+	// an expression that costs too much; that is an error, and denies the request if
+	// the failure policy is Fail. It takes objects with hundreds of elements in each
+	// list.
+	//
+	// Example:
+	//
+	//	validate:
+	//	  foreach:
+	//	    - list: request.object.spec.volumes
+	//	      deny:
+	//	        conditions:
+	//	          any:
+	//	            - key: "{{ request.object.spec.[containers, initContainers][].volumeMounts[?name == '{{element.name}}' && readOnly][] | length(@) }}"
+	//	              operator: Equals
+	//	              value: 0
+	Costly Code = 312
 	// LeftOut occurs when a part of a CEL rule is left out that Kyverno has no use
 	// for, and on which the API server would refuse the policy or requests: an audit
 	// annotation that may be an error, a reason that the API server does not take.

@@ -48,6 +48,7 @@ func Codes() []Code {
 		IgnoredAnchor,
 		LeftOut,
 		RequestText,
+		Costly,
 		ExpressionTooLong,
 		InvalidObject,
 		StaticParams,
@@ -508,6 +509,21 @@ func describe(c Code) (name, text, example string) {
 				"        - key: admin\n" +
 				"          operator: AnyIn\n" +
 				"          value: \"{{ request.object.metadata.name }}\""
+	case Costly:
+		return "Costly",
+			"Occurs when a rule goes through lists inside lists. The API server stops\n" +
+				"an expression that costs too much; that is an error, and denies the request if\n" +
+				"the failure policy is Fail. It takes objects with hundreds of elements in each\n" +
+				"list.",
+			"validate:\n" +
+				"  foreach:\n" +
+				"    - list: request.object.spec.volumes\n" +
+				"      deny:\n" +
+				"        conditions:\n" +
+				"          any:\n" +
+				"            - key: \"{{ request.object.spec.[containers, initContainers][].volumeMounts[?name == '{{element.name}}' && readOnly][] | length(@) }}\"\n" +
+				"              operator: Equals\n" +
+				"              value: 0"
 	case ExpressionTooLong:
 		return "ExpressionTooLong",
 			"Occurs when an expression is longer than the API server takes.",

@@ -189,6 +189,7 @@ func (l *lowering) unit(t target, ops []string) (unit, bool) {
 	}
 	u.message = w.message(l.rule.Validate.Message)
 	u.variables, u.params = w.variables, w.params
+	w.noteCost(u)
 	return u, true
 }
 
@@ -260,7 +261,27 @@ func (l *lowering) pattern(p *policy.Node) truthValue {
 	if !ok {
 		return truthValue{b: cel.True()}
 	}
+	l.noteIgnoredAnchors(p)
 	return truthValue{b: l.match(v, l.substituted(p), "").admitted()}
+}
+
+// noteIgnoredAnchors tells where a violation is an error to Kyverno, which a
+// policy that ignores errors admits (deviation 2).
+func (l *lowering) noteIgnoredAnchors(p *policy.Node) {
+	if l.policy.FailurePolicy == policy.Ignore && tracksAnchors(p) {
+		l.at(p.Pos)
+		l.note(diag.IgnoredAnchor, "where an anchor's key is nowhere in the object, Kyverno calls a violation an error and ignores it; here it is a violation")
+	}
+}
+
+// tracksAnchors tells whether a pattern has a conditional or existence anchor.
+func tracksAnchors(p *policy.Node) bool {
+	for _, f := range p.Fields {
+		if kind, _ := splitAnchor(f.Key); kind == conditional || kind == existence || tracksAnchors(f.Value) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(p.Items, tracksAnchors)
 }
 
 // anyPattern is: some pattern is satisfied, or none fails.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/vap"
 )
 
@@ -95,11 +96,13 @@ func (u unit) attributes(o *Options) string {
 func drafts(gs []group, o *Options) []*vap.Draft {
 	var out []*vap.Draft
 	used := map[string]bool{}
-	for _, g := range gs {
-		d := g.draft(o)
-		d.Base = g.name(used)
-		used[d.Base] = true
-		out = append(out, d)
+	for _, whole := range gs {
+		for _, g := range whole.withinBudget() {
+			d := g.draft(o)
+			d.Base = g.name(used)
+			used[d.Base] = true
+			out = append(out, d)
+		}
 	}
 	return out
 }
@@ -109,6 +112,9 @@ func drafts(gs []group, o *Options) []*vap.Draft {
 func (g group) name(used map[string]bool) string {
 	u := g.units[0]
 	base := u.policy.Name
+	if g.policies() > 1 {
+		base = "kvap-" + cmp.Or(g.kindPart(), "workloads")
+	}
 	if u.policy.Namespaced() {
 		base = u.policy.Namespace + "." + base
 	}
@@ -131,6 +137,15 @@ func (g group) name(used map[string]bool) string {
 		name = fmt.Sprintf("%s-%d", base, i)
 	}
 	return name
+}
+
+// policies is how many policies the members are of.
+func (g group) policies() int {
+	seen := map[*policy.Policy]bool{}
+	for _, u := range g.units {
+		seen[u.policy] = true
+	}
+	return len(seen)
 }
 
 func (g group) kindPart() string {
@@ -211,7 +226,9 @@ func (g group) validations(i int, u unit) []vap.Validation {
 		holds = holds.orElse(truthValue{u.exempt, true})
 	}
 	v := vap.Validation{Pos: u.rule.Validate.Pos, Message: u.message.text, MessageExpression: u.message.expr}
-	return []vap.Validation{g.validation(i, u, holds, v)}
+	v = g.validation(i, u, holds, v)
+	v.Expr = v.Expr.Rooted()
+	return []vap.Validation{v}
 }
 
 // validation is a check of a member, behind what tells whether it counts.
@@ -221,6 +238,9 @@ func (g group) validation(i int, u unit, holds truthValue, v vap.Validation) vap
 		return v
 	}
 	prefix := "[" + u.rule.Name + "] "
+	if g.policies() > 1 {
+		prefix = "[" + memberName(u.policy) + "/" + u.rule.Name + "] "
+	}
 	v.Message = prefix + v.Message
 	if v.MessageExpression != nil {
 		m := cel.String(prefix).Plus(*v.MessageExpression)

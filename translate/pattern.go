@@ -217,6 +217,8 @@ func (l *lowering) plainKeys(v val, fields []policy.Field) outcome {
 	for _, f := range fields {
 		kind, key := splitAnchor(f.Key)
 		switch {
+		case kind == global && isWild(key) && v.part == inLabels:
+			out = append(out, filter(cel.Implies(l.someKey(v, key), l.wildKey(v, key, f.Value)), true)...)
 		case kind == global:
 			o := l.matchOr(v.field(key), f.Value, true, key)
 			out = append(out, filter(o.ok(), true)...)

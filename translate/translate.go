@@ -220,6 +220,8 @@ func lowerWhole(p *policy.Policy, r *policy.Rule, o *Options) ([]unit, diag.List
 		return &d
 	}
 	switch {
+	case r.Invalid:
+		return nil, nil, refuse(diag.InvalidRule, "the rule %s could not be read; nothing judges it until it is corrected", r.Name)
 	case r.Validate == nil && r.Type() == "":
 		return nil, nil, refuse(diag.NoBody, "the rule has no body that does anything")
 	case r.Validate == nil:
@@ -244,5 +246,5 @@ func ordered1(p *policy.Policy, reasons map[int]*diag.Diagnostic) *diag.Diagnost
 }
 
 func unsupportedCode(c diag.Code) bool {
-	return c == diag.BackgroundOnly || c == diag.NoBody || c == diag.OtherPayload
+	return c == diag.BackgroundOnly || c == diag.NoBody || c == diag.InvalidRule || c == diag.OtherPayload
 }
