@@ -41,8 +41,9 @@ func mayImport() map[string][]string {
 		"report":                 {"diag"},
 		"fixtures":               {},
 		"cmd/kvap":               {everything},
-		"internal/agree":         {everything},
 		"internal/conformance":   {everything},
+		"internal/court":         {"policy", "translate", "vap", "interp", "schema", "diag"},
+		"internal/manifest":      {"diag"},
 		"internal/controlplane":  {},
 	}
 }

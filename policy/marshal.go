@@ -163,7 +163,7 @@ func isPlain(s string) bool {
 
 // oddNumber is text that some reader of YAML takes for a number, such as 1:30.
 func oddNumber(s string) bool {
-	return strings.ContainsAny(s, "0123456789") && strings.Trim(s, "+-0123456789.:_eExXobafABCDEF") == ""
+	return strings.ContainsAny(s, "0123456789") && strings.Trim(s, "+-0123456789.:_exXobafABCDEF") == ""
 }
 
 // printable tells that a text has no control characters and nothing else that

@@ -107,15 +107,15 @@ type Rule struct {
 }
 
 // Type is validate, mutate, generate or verifyImages; "" when a rule has no body.
-func (r *Rule) Type() string {
+func (rule *Rule) Type() string {
 	switch {
-	case r.Validate != nil:
+	case rule.Validate != nil:
 		return "validate"
-	case r.Mutate != nil:
+	case rule.Mutate != nil:
 		return "mutate"
-	case r.Generate != nil:
+	case rule.Generate != nil:
 		return "generate"
-	case r.VerifyImages != nil:
+	case rule.VerifyImages != nil:
 		return "verifyImages"
 	}
 	return ""

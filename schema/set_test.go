@@ -217,7 +217,7 @@ func TestRecursiveType(t *testing.T) {
 
 func TestTypesAreMadeOnce(t *testing.T) {
 	s := builtin(t, "1.36")
-	if s.Type(pod) != s.Type(pod) {
+	if first, second := s.Type(pod), s.Type(pod); first != second {
 		t.Error("a second call makes a new type")
 	}
 	var all sync.WaitGroup

@@ -121,7 +121,7 @@ func validateParamRef(r *admissionregistrationv1.ParamRef, at *field.Path) (errs
 	case r.Name == "" && r.Selector == nil:
 		errs = append(errs, field.Required(at, "one of name or selector must be specified"))
 	case r.Name != "":
-		for _, msg := range path.ValidatePathSegmentName(r.Name, false) {
+		for _, msg := range path.ValidatePathSegmentName(r.Name, false) { //nolint:staticcheck // it is the API server that calls it
 			errs = append(errs, field.Invalid(at.Child("name"), r.Name, msg))
 		}
 	default:
@@ -181,7 +181,7 @@ func validateMatchResources(m *admissionregistrationv1.MatchResources, at *field
 
 func validateResourceRule(r *admissionregistrationv1.NamedRuleWithOperations, at *field.Path) (errs field.ErrorList) {
 	for i, name := range r.ResourceNames {
-		for _, msg := range path.ValidatePathSegmentName(name, false) {
+		for _, msg := range path.ValidatePathSegmentName(name, false) { //nolint:staticcheck // it is the API server that calls it
 			errs = append(errs, field.Invalid(at.Child("resourceNames").Index(i), name, msg))
 		}
 		if slices.Contains(r.ResourceNames[:i], name) {

@@ -99,7 +99,7 @@ func (r *inputReader) file(path string, found bool) error {
 	if err != nil {
 		return plainPathError(err)
 	}
-	defer f.Close() //nolint:errcheck // it was only read
+	defer f.Close()
 	return r.read(filepath.ToSlash(path), f, found)
 }
 
