@@ -82,24 +82,24 @@ func Policy(p *policy.Policy, o Options) Result { return Policies([]*policy.Poli
 func Policies(ps []*policy.Policy, o Options) Result {
 	o = o.withDefaults()
 	var res Result
-	var all []group
+	var all []unit
 	for _, p := range ps {
 		if p.Validating != nil {
 			rule, ds := lowerValidating(p, &o)
 			res.Rules, res.Diagnostics, res.Drafts = append(res.Rules, rule), append(res.Diagnostics, ds...), append(res.Drafts, rule.Drafts...)
 			continue
 		}
-		groups, rules, ds := lowerPolicy(p, &o)
+		units, rules, ds := lowerPolicy(p, &o)
 		res.Rules = append(res.Rules, rules...)
 		res.Diagnostics = append(res.Diagnostics, ds...)
 		if o.Pack != PackMatch {
-			res.Drafts = append(res.Drafts, drafts(groups, &o)...)
+			res.Drafts = append(res.Drafts, drafts(grouped(units, &o), &o)...)
 			continue
 		}
-		all = append(all, groups...)
+		all = append(all, units...)
 	}
 	if o.Pack == PackMatch {
-		res.Drafts = append(res.Drafts, drafts(all, &o)...)
+		res.Drafts = append(res.Drafts, drafts(grouped(all, &o), &o)...)
 	}
 	res.attach()
 	res.Diagnostics = res.Diagnostics.Sort()
@@ -153,7 +153,7 @@ func memberName(p *policy.Policy) string {
 
 // lowerPolicy lowers the rules of a policy. A rule is native only if all its
 // expanded forms are.
-func lowerPolicy(p *policy.Policy, o *Options) (groups []group, rules []RuleResult, ds diag.List) {
+func lowerPolicy(p *policy.Policy, o *Options) (units []unit, rules []RuleResult, ds diag.List) {
 	reasons := map[int]*diag.Diagnostic{}
 	lowered := map[int][]unit{}
 	notes := map[int]diag.List{}
@@ -176,7 +176,6 @@ func lowerPolicy(p *policy.Policy, o *Options) (groups []group, rules []RuleResu
 			}
 		}
 	}
-	var units []unit
 	for _, r := range p.Rules {
 		res := RuleResult{Policy: p, Rule: r, Target: Native}
 		if r.Invalid { // its error has been told where it was read
@@ -198,7 +197,7 @@ func lowerPolicy(p *policy.Policy, o *Options) (groups []group, rules []RuleResu
 		}
 		rules = append(rules, res)
 	}
-	return grouped(units, o), rules, ds
+	return units, rules, ds
 }
 
 func codesOf(ds diag.List) []diag.Code {
