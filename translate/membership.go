@@ -574,7 +574,7 @@ func (l *lowering) oldMembership(op string, key, value jval) cel.Bool {
 		}
 		return negate(cel.Or(has(literalSet{text}), has(exactlySet(members, wildcards))))
 	}
-	ofList := func(s stream) cel.Bool {
+	ofTexts := func(s stream) cel.Bool {
 		if !allStrings(members) {
 			return cel.False()
 		}
@@ -590,6 +590,7 @@ func (l *lowering) oldMembership(op string, key, value jval) cel.Bool {
 		}
 		return inMembers
 	}
+	ofList := func(s stream) cel.Bool { return l.textsOnly(s, ofTexts(s)) }
 	return l.holds(key, true, pred{
 		lit: func(v any) cel.Bool {
 			switch v := v.(type) {
@@ -635,13 +636,36 @@ func (s exactLiterals) hasLiteral(v any) cel.Bool {
 	return cel.False()
 }
 
-// exactMember is: a list key's element, which must be a string, is a member.
+// textsOnly is b, or an error where an element of a list key is no string, which
+// is where Kyverno crashes (deviation 4).
+func (l *lowering) textsOnly(s stream, b cel.Bool) cel.Bool {
+	texts := s.quantify(l, "all", false, func(x jval) cel.Bool {
+		return l.holds(x, false, pred{
+			lit: func(v any) cel.Bool { _, ok := v.(string); return cel.Lit(ok) },
+			value: func(e cel.Value, t *schema.Type) cel.Bool {
+				switch kindOf(t) {
+				case schema.String:
+					return cel.True()
+				case schema.Any, schema.IntOrString:
+					return isString(e)
+				}
+				return cel.False()
+			},
+			stream: func(stream) cel.Bool { return cel.False() },
+		})
+	})
+	if texts.IsTrue() {
+		return b
+	}
+	return cel.CondBool(texts, b, l.error(typeError("text")))
+}
+
+// exactMember is: a list key's element, which is a string, is a member.
 func (l *lowering) exactMember(x jval, members []any) cel.Bool {
 	return l.holds(x, false, pred{
 		lit: func(v any) cel.Bool { return exactLiterals{exactly(members)}.hasLiteral(v) },
 		value: func(e cel.Value, t *schema.Type) cel.Bool {
 			if kindOf(t) == schema.Any {
-				l.errs = true // deviation 4: no string is an error
 				return cel.And(isString(e), exactly(members).has(e, stringType()))
 			}
 			return exactly(members).has(e, t)
