@@ -45,6 +45,9 @@ func mayImport() map[string][]string {
 		"internal/court":         {"policy", "translate", "vap", "interp", "schema", "diag"},
 		"internal/manifest":      {"diag"},
 		"internal/controlplane":  {},
+		"internal/court":         {"policy", "translate", "vap", "interp", "schema", "diag"},
+		"internal/manifest":      {"diag"},
+		"internal/suite":         {"internal/court", "internal/manifest", "policy", "translate", "vap", "interp", "schema", "diag"},
 	}
 }
 

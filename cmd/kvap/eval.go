@@ -1,0 +1,273 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/court"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate"
+)
+
+// evalFlags are the flags of eval as the user gave them.
+type evalFlags struct {
+	files     []string
+	resources []string
+	requests  []string
+	output    string
+
+	operation    string
+	old          []string
+	user         string
+	groups       []string
+	roles        []string
+	clusterRoles []string
+	namespace    string
+	labels       map[string]string
+
+	params  []string
+	context []string
+	action  string
+
+	release string
+	crds    []string
+
+	quiet, verbose, noColor bool
+}
+
+func newEval() *cobra.Command {
+	var f evalFlags
+	cmd := &cobra.Command{
+		Use:   "eval PATH... (--resource FILE | --requests FILE)",
+		Short: "Judge resources or recorded requests, natively and by the interpreter",
+		Long: `Eval judges resources, or recorded admission requests, by the policies in the
+PATHs, twice: by what they are translated to, with the API server's own matching
+and validation code, and by the reference interpreter. It prints both verdicts on
+each rule. Namespaces are not excluded, and audited rules count as any other.
+
+--resource takes YAML of several documents; each is a request to create it, by
+kubernetes-admin in the namespace default unless flags say otherwise. Objects of
+built-in kinds are brought to the form that the API server gives them; its
+defaults are not filled in.
+
+--requests takes JSON Lines, plain or gzipped. A line is an AdmissionRequest, an
+AdmissionReview, or {"id","request","namespaceLabels","roles","clusterRoles"}.
+
+With -o jsonl there is one line for each line of input, in order:
+  {"id","results":[{"policy","rule","target":"native|webhook",
+    "native":"allow|deny|error|nomatch","interp":"pass|fail|skip|error|none","message"}]}
+A deny means that a validation is false, whatever the policy's action makes of it.
+
+Exit codes: 0 the two agree, 1 they disagree on something, 2 usage or nothing
+could be read, 3 a runtime error, 4 some of the input was left out.`,
+		Example: `  kvap eval policies/ --resource pod.yaml
+  kvap eval policy.yaml --resource new.yaml --old old.yaml --user alice --group dev
+  kvap eval policies/ --requests recorded.jsonl.gz --params configmaps.yaml -o jsonl`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return eval(cmd, slices.Concat(args, f.files), f)
+		},
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.StringSliceVarP(&f.files, "filename", "f", nil, "a file or folder of policies, as if it were a PATH")
+	fs.StringSliceVar(&f.resources, "resource", nil, "a file or folder of resources, or - for standard input")
+	fs.StringSliceVar(&f.requests, "requests", nil, "a file of recorded requests, or - for standard input")
+	fs.StringVarP(&f.output, "output", "o", "table", "table or jsonl")
+	fs.StringVar(&f.operation, "operation", "", "what is done with the resources: CREATE (default), UPDATE (default with --old) or DELETE")
+	fs.StringSliceVar(&f.old, "old", nil, "a file with the resources as they were, for UPDATE")
+	fs.StringVar(&f.user, "user", "kubernetes-admin", "who acts on the resources")
+	fs.StringSliceVar(&f.groups, "group", []string{"system:authenticated"}, "the user's groups")
+	fs.StringSliceVar(&f.roles, "role", nil, "roles bound to the user, as namespace:name")
+	fs.StringSliceVar(&f.clusterRoles, "cluster-role", nil, "cluster roles bound to the user")
+	fs.StringVarP(&f.namespace, "namespace", "n", "default", "the namespace of resources that name none")
+	fs.StringToStringVar(&f.labels, "namespace-labels", nil, "labels of every request's namespace, as key=value")
+	fs.StringSliceVar(&f.params, "params", nil, "a file of ConfigMaps, params, Namespaces and other objects that rules look up")
+	fs.StringSliceVar(&f.context, "context", nil, "the same; also a Context of the Kyverno command line")
+	fs.StringVar(&f.action, "action", "", "judge as if every rule said Enforce, or Audit")
+	fs.StringVar(&f.release, "kubernetes-version", cel.Latest.String(), "the release to translate for")
+	fs.StringSliceVar(&f.crds, "crds", nil, "files and folders of CustomResourceDefinitions")
+	fs.BoolVarP(&f.quiet, "quiet", "q", false, "of the table only violations and disagreements, of the diagnostics only errors")
+	fs.BoolVarP(&f.verbose, "verbose", "v", false, "rules that have nothing to say too, and notes")
+	fs.BoolVar(&f.noColor, "no-color", false, "no colours on a terminal; NO_COLOR does the same")
+	return cmd
+}
+
+func eval(cmd *cobra.Command, paths []string, f evalFlags) error {
+	if err := f.check(paths); err != nil {
+		return err
+	}
+	e, err := f.prepare(cmd, paths)
+	if err != nil {
+		return err
+	}
+	inputs, err := f.inputs(cmd.InOrStdin(), e)
+	if err != nil {
+		return err
+	}
+	if err := e.judge(cmd.Context(), inputs); err != nil {
+		return runtimeError(err)
+	}
+	e.reportMissing()
+	if err := e.out.finish(e.totals); err != nil {
+		return runtimeError(err)
+	}
+	shown := convertFlags{quiet: f.quiet, verbose: f.verbose, noColor: f.noColor}
+	if err := shown.printDiagnostics(cmd.ErrOrStderr(), e.found.Sort(), e.sources, cmd.Root().DisplayName()); err != nil {
+		return runtimeError(err)
+	}
+	return e.verdict()
+}
+
+func (f evalFlags) check(paths []string) error {
+	if _, err := oneOf("-o", f.output, "table", "jsonl"); err != nil {
+		return err
+	}
+	if _, err := oneOf("--operation", f.operation, "", "CREATE", "UPDATE", "DELETE"); err != nil {
+		return fmt.Errorf("%w; a CONNECT is judged with --requests", err)
+	}
+	if _, err := oneOf("--action", f.action, "", string(policy.Enforce), string(policy.Audit)); err != nil {
+		return err
+	}
+	switch {
+	case len(paths) == 0:
+		return errors.New("eval needs a PATH: a file or folder of policies")
+	case len(f.resources) == 0 && len(f.requests) == 0:
+		return errors.New("eval needs something to judge: --resource FILE or --requests FILE")
+	case len(f.resources) > 0 && len(f.requests) > 0:
+		return errors.New("--resource and --requests exclude each other")
+	case len(f.requests) > 0 && (f.operation != "" || len(f.old) > 0):
+		return errors.New("--operation and --old are for --resource; a recorded request says both itself")
+	case len(f.old) > 0 && f.operation != "" && f.operation != "UPDATE":
+		return fmt.Errorf("--old is for UPDATE, not for %s", f.operation)
+	case f.operation == "UPDATE" && len(f.old) == 0:
+		return errors.New("--operation UPDATE needs --old FILE, the resources as they were; " +
+			"for an update that changes nothing, name the same file")
+	case f.quiet && f.verbose:
+		return errors.New("-q and -v exclude each other")
+	case f.stdinReaders(paths) > 1:
+		return errors.New("only one thing can be read from standard input")
+	}
+	return nil
+}
+
+func (f evalFlags) stdinReaders(paths []string) (n int) {
+	for _, p := range slices.Concat(paths, f.resources, f.requests, f.old, f.params, f.context) {
+		if p == "-" {
+			n++
+		}
+	}
+	return n
+}
+
+// An evaluation is a run of eval.
+type evaluation struct {
+	court   *court.Court
+	schemas *schema.Set
+	objects []map[string]any // that rules look up
+	labels  map[string]string
+	out     evalOutput
+
+	sources []source
+	found   diag.List
+	totals  evalTotals
+	missing map[diag.Pos]court.Lookup
+}
+
+// evalTotals count what a run has seen.
+type evalTotals struct {
+	requests, unread int
+	violations       int // requests with one
+	disagreements    int // rules on requests
+}
+
+// prepare reads and compiles everything but what is to be judged.
+func (f evalFlags) prepare(cmd *cobra.Command, paths []string) (*evaluation, error) {
+	release, err := cel.ParseRelease(f.release)
+	if err != nil {
+		return nil, fmt.Errorf("--kubernetes-version %s: %w", f.release, err)
+	}
+	if !release.IsSupported() {
+		return nil, fmt.Errorf("--kubernetes-version %s: kvap compiles for %s to %s", f.release, cel.Oldest, cel.Latest)
+	}
+	schemas, err := loadSchemas(release, f.crds)
+	if err != nil {
+		return nil, err
+	}
+	e := &evaluation{schemas: schemas, labels: f.labels, missing: map[diag.Pos]court.Lookup{}}
+	if err := e.readObjects(slices.Concat(f.params, f.context), cmd.InOrStdin()); err != nil {
+		return nil, err
+	}
+	sources, unread, err := readInput(paths, cmd.InOrStdin())
+	if err != nil {
+		return nil, &exit{exitUsage, err}
+	}
+	e.sources = append(e.sources, sources...)
+	read := &compilation{found: unread}
+	for _, s := range sources {
+		read.parse(s)
+	}
+	read.dropRepeated()
+	e.found = append(e.found, read.found...)
+	if len(read.policies) == 0 && !e.found.HasErrors() {
+		return nil, &exit{exitUsage, fmt.Errorf("there is no policy in %s", strings.Join(paths, ", "))}
+	}
+	if f.action != "" {
+		for _, p := range read.policies {
+			enact(p, policy.Action(f.action))
+		}
+	}
+	found := diag.List{}
+	e.court, found, err = court.New(read.policies, read.exceptions, court.Options{
+		Translate: translate.Options{Release: release, Schemas: schemas}, Objects: e.objects,
+	})
+	if err != nil {
+		return nil, &exit{exitUsage, err}
+	}
+	if f.verbose { // what the translation leaves to the webhook is not what is asked here
+		e.found = append(e.found, found...)
+	}
+	e.out = f.newOutput(cmd.OutOrStdout())
+	return e, nil
+}
+
+// enact gives all rules of a policy one action, in the source too, from which rules
+// are expanded.
+func enact(p *policy.Policy, action policy.Action) {
+	p.Action, p.Overrides = action, nil
+	if p.Validating != nil {
+		p.Validating.Actions = []string{"Audit"}
+		if action == policy.Enforce {
+			p.Validating.Actions = []string{"Deny"}
+		}
+	}
+	for _, r := range p.Rules {
+		if r.Validate == nil {
+			continue
+		}
+		r.Validate.Action, r.Validate.Overrides = action, nil
+		if body := r.Source.Get("validate"); body != nil {
+			*body = *without(body, "failureAction", "failureActionOverrides")
+		}
+	}
+}
+
+// verdict is the exit code: input that was left out weighs most.
+func (e *evaluation) verdict() error {
+	judged := e.totals.requests - e.totals.unread
+	switch {
+	case judged == 0:
+		return &exit{exitUsage, errors.New("nothing was judged")}
+	case e.found.HasErrors():
+		return &exit{code: exitPartly}
+	case e.totals.disagreements > 0:
+		return &exit{code: exitFindings}
+	}
+	return nil
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"iter"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/court"
+	"github.com/kvap/kvap/interp"
+	"github.com/kvap/kvap/vap"
+)
+
+// batchSize is how many inputs are held at once: enough for all cores, little
+// enough for large objects.
+const batchSize = 256
+
+// A judged is an input with what the judges said, or why they were not asked.
+type judged struct {
+	input    input
+	id       string
+	opinions []court.Opinion
+	found    diag.List
+	unread   bool
+}
+
+// judge judges all inputs, in batches, and writes the answers in their order.
+func (e *evaluation) judge(ctx context.Context, inputs iter.Seq2[input, error]) error {
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	batch := make([]judged, 0, batchSize)
+	flush := func() error {
+		e.judgeBatch(ctx, batch)
+		for _, j := range batch {
+			if err := e.note(j); err != nil {
+				return err
+			}
+		}
+		batch = batch[:0]
+		return nil
+	}
+	for in, err := range inputs {
+		if err != nil { // what came before the fault counts
+			e.found = append(e.found, diag.Errorf(in.pos, diag.Unreadable, "%v", err))
+			continue
+		}
+		batch = append(batch, judged{input: in})
+		if len(batch) == batchSize {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return flush()
+}
+
+// judgeBatch judges on every core.
+func (e *evaluation) judgeBatch(ctx context.Context, batch []judged) {
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(batch)) {
+		workers.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(batch); i = int(next.Add(1)) - 1 {
+				e.one(ctx, &batch[i])
+			}
+		})
+	}
+	workers.Wait()
+}
+
+func (e *evaluation) one(ctx context.Context, j *judged) {
+	id, request, found := j.input.read()
+	j.id, j.found, j.unread = id, found, request == nil
+	if j.unread {
+		return
+	}
+	if request.NamespaceLabels == nil && len(e.labels) > 0 {
+		request.NamespaceLabels = e.labels
+	}
+	var err error
+	if j.opinions, err = e.court.Hear(ctx, request); err != nil {
+		j.found = append(j.found, diag.Errorf(j.input.pos, diag.BadRequest, "%v", err))
+		j.unread = true
+	}
+}
+
+// note counts and writes one answer.
+func (e *evaluation) note(j judged) error {
+	e.totals.requests++
+	e.found = append(e.found, j.found...)
+	if j.unread {
+		e.totals.unread++
+	}
+	violated := false
+	for _, o := range j.opinions {
+		if o.Violated() {
+			violated = true
+			e.noteMissing(o)
+		}
+		if !o.Agree() {
+			e.totals.disagreements++
+		}
+	}
+	if violated {
+		e.totals.violations++
+	}
+	return e.out.write(j)
+}
+
+// noteMissing remembers the objects for want of which a rule erred.
+func (e *evaluation) noteMissing(o court.Opinion) {
+	if o.Status != interp.Error && o.Native != vap.Error {
+		return
+	}
+	for _, l := range o.Rule.Lookups() {
+		if _, noted := e.missing[l.Pos]; !noted && !l.In(e.objects) {
+			e.missing[l.Pos] = l
+		}
+	}
+}
+
+// reportMissing says which objects were missing.
+func (e *evaluation) reportMissing() {
+	places := make([]diag.Pos, 0, len(e.missing))
+	for pos := range e.missing {
+		places = append(places, pos)
+	}
+	slices.SortFunc(places, diag.Pos.Compare)
+	for _, pos := range places {
+		e.found = append(e.found, diag.Errorf(pos, diag.MissingObject,
+			"the rule reads the %s, which was not given, so it errs; give it with --params FILE", e.missing[pos]))
+	}
+}

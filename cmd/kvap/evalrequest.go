@@ -1,0 +1,193 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+
+	kjson "k8s.io/apimachinery/pkg/util/json"
+	sigsjson "sigs.k8s.io/json"
+
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/court"
+)
+
+// An input is something to judge. Read is called by several goroutines at once,
+// for different inputs. It gives no request where there is an error.
+type input struct {
+	pos  diag.Pos
+	read func() (id string, request *court.Request, found diag.List)
+}
+
+// inputs are what the flags ask to be judged.
+func (f evalFlags) inputs(stdin io.Reader, e *evaluation) (iter.Seq2[input, error], error) {
+	if len(f.requests) > 0 {
+		return f.requestInputs(stdin)
+	}
+	list, err := f.resourceInputs(stdin, e)
+	return func(yield func(input, error) bool) {
+		for _, in := range list {
+			if !yield(in, nil) {
+				return
+			}
+		}
+	}, err
+}
+
+// requestInputs reads recorded requests line by line: there may be more of them
+// than memory holds.
+func (f evalFlags) requestInputs(stdin io.Reader) (iter.Seq2[input, error], error) {
+	for _, path := range f.requests {
+		if path == "-" {
+			continue
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, &exit{exitUsage, fmt.Errorf("--requests: %w", plainPathError(err))}
+		}
+		if info.IsDir() {
+			return nil, &exit{exitUsage, fmt.Errorf("--requests: %s is a folder; name the files in it", path)}
+		}
+	}
+	return func(yield func(input, error) bool) {
+		for _, path := range f.requests {
+			if !eachLine(path, stdin, yield) {
+				return
+			}
+		}
+	}, nil
+}
+
+func eachLine(path string, stdin io.Reader, yield func(input, error) bool) bool {
+	name, in := stdinName, stdin
+	if path != "-" {
+		file, err := os.Open(path)
+		if err != nil {
+			return yield(input{}, plainPathError(err))
+		}
+		defer file.Close() //nolint:errcheck // it was only read
+		name, in = filepath.ToSlash(path), file
+	}
+	lines, err := unpacked(in)
+	if err != nil {
+		return yield(input{}, fmt.Errorf("%s: %w", name, err))
+	}
+	for n := 1; ; n++ {
+		line, err := lines.ReadBytes('\n')
+		if content := bytes.TrimSpace(line); len(content) > 0 {
+			if n == 1 {
+				content = bytes.TrimPrefix(content, []byte("\ufeff"))
+			}
+			l := requestLine{pos: diag.Pos{File: name, Line: n, Col: 1}, text: content}
+			if !yield(input{l.pos, l.read}, nil) {
+				return false
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return true
+		}
+		if err != nil {
+			return yield(input{}, fmt.Errorf("%s:%d: %w", name, n, err))
+		}
+	}
+}
+
+// unpacked reads a file that may be gzipped, whatever its name is.
+func unpacked(in io.Reader) (*bufio.Reader, error) {
+	lines := bufio.NewReaderSize(in, 1<<16)
+	if magic, _ := lines.Peek(2); !bytes.Equal(magic, []byte{0x1f, 0x8b}) {
+		return lines, nil
+	}
+	unzipped, err := gzip.NewReader(lines)
+	if err != nil {
+		return nil, err
+	}
+	return bufio.NewReaderSize(unzipped, 1<<16), nil
+}
+
+// A requestLine is a recorded request.
+type requestLine struct {
+	pos  diag.Pos
+	text []byte
+}
+
+func (l requestLine) read() (id string, request *court.Request, found diag.List) {
+	fail := func(format string, args ...any) (string, *court.Request, diag.List) {
+		return id, nil, diag.List{diag.Errorf(l.pos, diag.BadRequest, format, args...)}
+	}
+	var line map[string]any
+	if err := kjson.Unmarshal(l.text, &line); err != nil {
+		if ok, offset := sigsjson.SyntaxErrorOffset(err); ok {
+			l.pos.Col = int(offset)
+		}
+		return fail("the line is no JSON object: %v; JSON Lines have one request on each line", err)
+	}
+	id, _ = line["id"].(string)
+	admission := line
+	if inner, wrapped := line["request"]; wrapped {
+		var ok bool
+		if admission, ok = inner.(map[string]any); !ok {
+			return fail("request is no object; it is an AdmissionRequest")
+		}
+	}
+	if id == "" {
+		id, _ = admission["uid"].(string)
+	}
+	request, err := court.NewRequest(admission)
+	if err != nil {
+		return fail("%v", err)
+	}
+	if id == "" {
+		id = title(admission)
+	}
+	if err := surroundings(line, request); err != nil {
+		return fail("%v", err)
+	}
+	return id, request, nil
+}
+
+// surroundings reads what a line says besides its request.
+func surroundings(line map[string]any, r *court.Request) error {
+	if labels, ok := line["namespaceLabels"]; ok && labels != nil {
+		m, ok := labels.(map[string]any)
+		if !ok {
+			return errors.New("namespaceLabels is no object")
+		}
+		r.NamespaceLabels = map[string]string{}
+		for k, v := range m {
+			if r.NamespaceLabels[k], ok = v.(string); !ok {
+				return fmt.Errorf("namespaceLabels has a value that is no text, at %q", k)
+			}
+		}
+	}
+	var err error
+	if r.Roles, err = textList(line, "roles"); err != nil {
+		return err
+	}
+	r.ClusterRoles, err = textList(line, "clusterRoles")
+	return err
+}
+
+func textList(line map[string]any, key string) ([]string, error) {
+	v, ok := line[key]
+	if !ok || v == nil {
+		return nil, nil
+	}
+	list, ok := v.([]any)
+	if !ok {
+		return nil, fmt.Errorf("%s is no list", key)
+	}
+	out := make([]string, len(list))
+	for i, item := range list {
+		if out[i], ok = item.(string); !ok {
+			return nil, fmt.Errorf("%s has an entry that is no text", key)
+		}
+	}
+	return out, nil
+}

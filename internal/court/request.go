@@ -1,0 +1,159 @@
+package court
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	apischema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kvap/kvap/interp"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/vap"
+)
+
+// A Request is an admission request that both judges can read.
+type Request struct {
+	// NamespaceLabels are those of the request's namespace; where nil, the objects
+	// of the court are asked.
+	NamespaceLabels map[string]string
+	// Roles (namespace:name) and ClusterRoles are what is bound to the user.
+	Roles, ClusterRoles []string
+	// Action, if not empty, takes the place of the policies' own, for the
+	// interpreter; the translation has it from its policies.
+	Action policy.Action
+
+	admission map[string]any
+	native    *admissionv1.AdmissionRequest
+}
+
+// UID is the request's uid, empty where it has none.
+func (r *Request) UID() string { return string(r.native.UID) }
+
+// NewRequest reads an AdmissionRequest given as JSON data: the values that
+// k8s.io/apimachinery/pkg/util/json makes. Its unknown keys are dropped, and its
+// objects are brought to the form that the API server would hand on. The data is
+// not changed.
+func NewRequest(data map[string]any) (*Request, error) {
+	known := map[string]any{}
+	for key, v := range data {
+		if isField(key) {
+			known[key] = v
+		}
+	}
+	r := &Request{admission: known, native: &admissionv1.AdmissionRequest{}}
+	if err := r.readFrame(); err != nil {
+		return nil, err
+	}
+	if err := r.readObjects(); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// isField tells the fields of an AdmissionRequest.
+func isField(key string) bool {
+	return slices.Contains([]string{
+		"uid", "kind", "resource", "subResource", "requestKind", "requestResource", "requestSubResource", "name", "namespace",
+		"operation", "userInfo", "object", "oldObject", "dryRun", "options",
+	}, key)
+}
+
+// readFrame reads everything but the objects.
+func (r *Request) readFrame() error {
+	frame := maps.Clone(r.admission)
+	for _, key := range []string{"object", "oldObject", "options"} {
+		delete(frame, key)
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(frame, r.native); err != nil {
+		return fmt.Errorf("the request is no AdmissionRequest: %w", err)
+	}
+	switch {
+	case r.native.Kind.Kind == "" || r.native.Kind.Version == "":
+		return errors.New("the request has no kind; an AdmissionRequest has kind: {group, version, kind}")
+	case r.native.Resource.Resource == "":
+		return errors.New("the request has no resource; an AdmissionRequest has resource: {group, version, resource}")
+	}
+	switch r.native.Operation {
+	case admissionv1.Create, admissionv1.Update, admissionv1.Delete, admissionv1.Connect:
+		return nil
+	case "":
+		return errors.New("the request has no operation; it is CREATE, UPDATE, DELETE or CONNECT")
+	}
+	return fmt.Errorf("operation %q is not CREATE, UPDATE, DELETE or CONNECT", r.native.Operation)
+}
+
+func (r *Request) readObjects() error {
+	for _, field := range []struct {
+		key string
+		to  *runtime.RawExtension
+	}{{"object", &r.native.Object}, {"oldObject", &r.native.OldObject}, {"options", &r.native.Options}} {
+		value := r.admission[field.key]
+		if value == nil {
+			continue
+		}
+		object, ok := value.(map[string]any)
+		if !ok {
+			return fmt.Errorf("%s is no object", field.key)
+		}
+		if field.key != "options" {
+			var err error
+			if object, err = r.canonical(field.key, object); err != nil {
+				return err
+			}
+		}
+		r.admission[field.key] = object
+		field.to.Object = &unstructured.Unstructured{Object: object}
+	}
+	return r.wantObjects()
+}
+
+// canonical is an object of the request with its kind, in the server's form.
+func (r *Request) canonical(field string, object map[string]any) (map[string]any, error) {
+	kind := apischema.GroupVersionKind(r.native.Kind)
+	if text, _ := object["kind"].(string); text == "" {
+		object = maps.Clone(object)
+		object["kind"], object["apiVersion"] = kind.Kind, kind.GroupVersion().String()
+	}
+	out, err := vap.Canonical(object, kind)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", field, err)
+	}
+	return out, nil
+}
+
+// wantObjects tells of a request that lacks what its operation is about.
+func (r *Request) wantObjects() error {
+	missing := ""
+	switch r.native.Operation {
+	case admissionv1.Create:
+		if r.native.Object.Object == nil {
+			missing = "object"
+		}
+	case admissionv1.Update:
+		switch {
+		case r.native.Object.Object == nil:
+			missing = "object"
+		case r.native.OldObject.Object == nil:
+			missing = "oldObject"
+		}
+	case admissionv1.Delete:
+		if r.native.OldObject.Object == nil {
+			missing = "oldObject"
+		}
+	}
+	if missing != "" {
+		return fmt.Errorf("a request of %s needs %s, and it has none", r.native.Operation, missing)
+	}
+	return nil
+}
+
+func (r *Request) interp() *interp.Request {
+	return &interp.Request{
+		Admission: r.admission, NamespaceLabels: r.NamespaceLabels, Roles: r.Roles, ClusterRoles: r.ClusterRoles, Action: r.Action,
+	}
+}
