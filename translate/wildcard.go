@@ -64,10 +64,27 @@ func wildRegexp(p string) string {
 
 // wildMatch is wild for a text known when compiling.
 func wildMatch(p, s string) bool {
-	if !isWild(p) {
-		return p == s
+	pattern, text := []rune(p), []rune(s)
+	i, j := 0, 0
+	star, from := -1, 0 // the last * and the text that it has to take up at least
+	for j < len(text) {
+		switch {
+		case i < len(pattern) && pattern[i] == '*':
+			star, from = i, j
+			i++
+		case i < len(pattern) && (pattern[i] == '?' || pattern[i] == text[j]):
+			i, j = i+1, j+1
+		case star >= 0:
+			from++
+			i, j = star+1, from
+		default:
+			return false
+		}
 	}
-	return regexp.MustCompile(wildRegexp(p)).MatchString(s)
+	for i < len(pattern) && pattern[i] == '*' {
+		i++
+	}
+	return i == len(pattern)
 }
 
 // someKey is: a key of the map matches.
