@@ -42,8 +42,6 @@ func mayImport() map[string][]string {
 		"fixtures":               {},
 		"cmd/kvap":               {everything},
 		"internal/conformance":   {everything},
-		"internal/court":         {"policy", "translate", "vap", "interp", "schema", "diag"},
-		"internal/manifest":      {"diag"},
 		"internal/controlplane":  {},
 		"internal/court":         {"policy", "translate", "vap", "interp", "schema", "diag"},
 		"internal/manifest":      {"diag"},
