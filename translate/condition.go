@@ -92,11 +92,12 @@ func (l *lowering) effect(build func() cel.Bool) truthValue {
 // condition is one comparison.
 func (l *lowering) condition(c *policy.Condition) truthValue {
 	return l.effect(func() cel.Bool {
+		l.readsImages = false
 		key, value := l.node(c.Key), l.node(c.Value)
 		l.at(c.Pos)
 		b := l.compareCondition(strings.ToLower(c.Operator), c.Operator, key, value)
 		if _, known := b.Const(); known && l.errs {
-			return l.probe(key, l.probe(value, b))
+			return l.probeImages(l.probe(key, l.probe(value, b)))
 		}
 		return b
 	})

@@ -73,7 +73,7 @@ func (l *lowering) variableEntry(v *policy.VariableEntry) jval {
 	case v.JMESPath != nil:
 		saved := l.deleteRewrite
 		l.deleteRewrite = false // the path is no {{ }}
-		out = l.eval(l.path(*v.JMESPath), nil)
+		out = l.query(l.path(*v.JMESPath))
 		l.deleteRewrite = saved
 	default:
 		return l.node(v.Default)
@@ -82,8 +82,12 @@ func (l *lowering) variableEntry(v *policy.VariableEntry) jval {
 		return required(out)
 	}
 	def := l.node(v.Default)
-	out = out.softly()
-	return out.over(func(j jval) jval { return choice(l.present(j), j.settled(), def) })
+	return out.softly().over(func(j jval) jval {
+		if j.form == errorForm { // the default stands in for any error
+			return def
+		}
+		return choice(l.present(j), j.settled(), def)
+	})
 }
 
 func (l *lowering) path(t policy.Text) *jmespath.Expr {
@@ -104,11 +108,11 @@ func required(j jval) jval {
 	switch j.form {
 	case litForm:
 		if j.lit == nil {
-			return jval{form: errorForm, hint: "value"}
+			return typeError("value")
 		}
 	case valForm:
 		if j.v.never {
-			return jval{form: errorForm, hint: "value"}
+			return typeError("value")
 		}
 		guards := make([]guard, len(j.v.guards))
 		for i, g := range j.v.guards {
@@ -144,8 +148,4 @@ func (l *lowering) configMap(e *policy.ContextEntry) jval {
 
 func (l *lowering) apiCall(e *policy.ContextEntry) jval {
 	panic(l.refuse(diag.OutsideData, "the answer of the API call %s is outside the request", e.Name))
-}
-
-func (l *lowering) images() jval {
-	panic(l.refuse(diag.OutsideData, "images"))
 }

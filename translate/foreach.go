@@ -29,7 +29,7 @@ func (l *lowering) forEach(f *policy.ForEach, depth int) truthValue {
 	}
 	saved := l.deleteRewrite
 	l.deleteRewrite = false // the list is no {{ }}
-	list := l.eval(e, nil).softly()
+	list := l.query(e).softly()
 	l.deleteRewrite = saved
 	return l.effectOver(list, func(elem jval) truthValue { return l.element1(f, elem, depth) })
 }

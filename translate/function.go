@@ -15,7 +15,7 @@ func (l *lowering) call(e *jmespath.Expr, cur *jval) jval {
 	arg := func(i int) jval { return l.eval(e.Args[i], cur).softly() }
 	strictArg := func(i int) jval { return l.eval(e.Args[i], cur) }
 	if f, ok := jmespath.LookupFunction(e.Name); ok && !f.Accepts(len(e.Args)) {
-		return jval{form: errorForm, hint: e.Name}
+		return typeError(e.Name)
 	}
 	switch e.Name {
 	case "contains":
@@ -176,7 +176,7 @@ func (l *lowering) literalContains(in any, search jval) jval {
 			return boolOf(cel.String(in).Contains(v))
 		}
 	case nil:
-		return jval{form: errorForm, hint: "contains"}
+		return typeError("contains")
 	}
 	panic(l.unsupported("this use of contains"))
 }
@@ -202,7 +202,11 @@ func (l *lowering) length(j jval) jval {
 		case map[string]any:
 			return litOf(float64(len(v)))
 		}
-		return jval{form: errorForm, hint: "length"}
+		return typeError("length")
+	case imagesForm:
+		return l.imageCount(j.images)
+	case imageForm:
+		panic(l.unsupported("the length of an image"))
 	case errorForm:
 		return j
 	case streamForm:
@@ -223,17 +227,19 @@ func (l *lowering) length(j jval) jval {
 		l.errs = true
 		return intOf(x.Size())
 	}
-	return jval{form: errorForm, hint: "length"}
+	return typeError("length")
 }
 
 func (l *lowering) keysOf(j jval, values bool) jval {
 	switch j.form {
+	case imagesForm, imageForm:
+		panic(l.unsupported("the keys and values of images"))
 	case errorForm:
 		return j
 	case litForm:
 		m, ok := j.lit.(map[string]any)
 		if !ok {
-			return jval{form: errorForm, hint: "keys"}
+			return typeError("keys")
 		}
 		var out []any
 		for _, k := range sortedKeys(m) {
@@ -255,7 +261,7 @@ func (l *lowering) keysOf(j jval, values bool) jval {
 			return streamOf(entries{v: w, values: values})
 		}
 	}
-	return jval{form: errorForm, hint: "keys"}
+	return typeError("keys")
 }
 
 // strings2 is f of two strings; an argument that is no string is an error.
@@ -265,7 +271,7 @@ func (l *lowering) strings2(a, b jval, f func(a, b cel.Value) jval) jval {
 			x, ok := l.stringArg(a)
 			y, ok2 := l.stringArg(b)
 			if !ok || !ok2 {
-				return jval{form: errorForm, hint: "argument"}
+				return typeError("argument")
 			}
 			return f(x, y)
 		})
@@ -321,7 +327,7 @@ func (l *lowering) changeCase(name string, a jval) jval {
 		}
 		x, ok := l.stringArg(j)
 		if !ok {
-			return jval{form: errorForm, hint: name}
+			return typeError(name)
 		}
 		return stringOf(x.Call(method))
 	})
@@ -340,7 +346,7 @@ func (l *lowering) equalFold(a, b jval) jval {
 	return a.over(func(a jval) jval {
 		x, ok := l.stringArg(a)
 		if !ok {
-			return jval{form: errorForm, hint: "equal_fold"}
+			return typeError("equal_fold")
 		}
 		return boolOf(x.Matches("(?i)^" + regexp.QuoteMeta(want) + "$"))
 	})
@@ -352,7 +358,7 @@ func (l *lowering) regexMatch(re, text jval) jval {
 		panic(l.refuse(diag.NoFunction, "regex_match with an expression that is a variable has no native form"))
 	}
 	if _, err := regexp.Compile(want); err != nil {
-		return jval{form: errorForm, hint: "regex"}
+		return typeError("regex")
 	}
 	return text.over(func(j jval) jval {
 		if s, ok := j.lit.(string); ok && j.form == litForm {
@@ -360,7 +366,7 @@ func (l *lowering) regexMatch(re, text jval) jval {
 		}
 		x, ok := l.stringOrNumberArg(j)
 		if !ok {
-			return jval{form: errorForm, hint: "regex_match"}
+			return typeError("regex_match")
 		}
 		return boolOf(x.Matches(want))
 	})
@@ -374,7 +380,7 @@ func (l *lowering) patternMatch(p, text jval) jval {
 	return text.over(func(j jval) jval {
 		x, ok := l.stringOrNumberArg(j)
 		if !ok {
-			return jval{form: errorForm, hint: "pattern_match"}
+			return typeError("pattern_match")
 		}
 		return boolOf(wild(x, want))
 	})
@@ -384,12 +390,12 @@ func (l *lowering) replaceAll(text, from, to jval) jval {
 	f, ok := l.stringArg(from)
 	t, ok2 := l.stringArg(to)
 	if !ok || !ok2 {
-		return jval{form: errorForm, hint: "replace_all"}
+		return typeError("replace_all")
 	}
 	return text.over(func(j jval) jval {
 		x, ok := l.stringArg(j)
 		if !ok {
-			return jval{form: errorForm, hint: "replace_all"}
+			return typeError("replace_all")
 		}
 		return stringOf(x.Call("replace", f, t))
 	})
@@ -398,12 +404,12 @@ func (l *lowering) replaceAll(text, from, to jval) jval {
 func (l *lowering) trimPrefix(text, prefix jval) jval {
 	p, ok := l.stringArg(prefix)
 	if !ok {
-		return jval{form: errorForm, hint: "trim_prefix"}
+		return typeError("trim_prefix")
 	}
 	return text.over(func(j jval) jval {
 		x, ok := l.stringArg(j)
 		if !ok {
-			return jval{form: errorForm, hint: "trim_prefix"}
+			return typeError("trim_prefix")
 		}
 		return stringOf(cel.Cond(x.StartsWith(p), x.Call("substring", p.Size()), x))
 	})
@@ -413,7 +419,7 @@ func (l *lowering) joined(glue, list jval) jval {
 	g, ok := l.stringArg(glue)
 	v, ok2 := l.expr(list)
 	if !ok || !ok2 || kindOf(list.typ()) == schema.String {
-		return jval{form: errorForm, hint: "join"}
+		return typeError("join")
 	}
 	return stringOf(v.Call("join", g))
 }
@@ -469,7 +475,7 @@ func (l *lowering) sorted(j jval) jval {
 		}
 		s := l.elements2(j)
 		if s == nil {
-			return jval{form: errorForm, hint: "sort"}
+			return typeError("sort")
 		}
 		return streamOf(sortedStream{s})
 	})

@@ -32,10 +32,20 @@ func (l *lowering) eval(e *jmespath.Expr, cur *jval) jval {
 		return l.flatten(l.eval(e.Args[0], cur).softly())
 	case jmespath.Projection:
 		left := l.eval(e.Args[0], cur).softly()
-		return left.over(func(j jval) jval { return l.project(l.elements2(j), e.Args[1]) })
+		return left.over(func(j jval) jval {
+			if j.form == errorForm { // unlike those below, this projection passes errors on
+				return j
+			}
+			return l.project(l.elements2(j), e.Args[1])
+		})
 	case jmespath.ValueProjection:
 		left := l.eval(e.Args[0], cur).softly()
-		return left.over(func(j jval) jval { return l.project(l.values(j), e.Args[1]) })
+		return left.over(func(j jval) jval {
+			if j.form == imagesForm {
+				return l.imageProjection(j.images, e.Args[1])
+			}
+			return l.project(l.values(j), e.Args[1])
+		})
 	case jmespath.Filter:
 		left := l.eval(e.Args[0], cur).softly()
 		return left.over(func(j jval) jval { return l.project(l.filterBy(l.elements2(j), e.Args[2]), e.Args[1]) })
@@ -45,6 +55,9 @@ func (l *lowering) eval(e *jmespath.Expr, cur *jval) jval {
 		return l.or(l.eval(e.Args[0], cur).softly(), l.eval(e.Args[1], cur).softly())
 	case jmespath.And:
 		a := l.eval(e.Args[0], cur).softly()
+		if a.form == errorForm {
+			return a
+		}
 		b := l.given(l.truthy(a), func() jval { return l.eval(e.Args[1], cur) })
 		if isPredicate(a) && isPredicate(b) {
 			return boolOf(cel.And(a.v.expr.AsBool(), b.v.expr.AsBool()))
@@ -156,6 +169,10 @@ func (l *lowering) field(j jval, name string) jval {
 			}
 		}
 		return jval{form: errorForm, hint: name}
+	case imagesForm:
+		return j.images.named(cel.String(name))
+	case imageForm:
+		return l.imagePart(j, name)
 	case errorForm:
 		return j
 	}
@@ -165,6 +182,9 @@ func (l *lowering) field(j jval, name string) jval {
 // dynamicField is the value of a key that is only known at run time.
 func (l *lowering) dynamicField(cur *jval, key jval) jval {
 	k, ok := l.expr(key)
+	if ok && cur != nil && cur.form == imagesForm {
+		return cur.images.named(k)
+	}
 	if cur == nil || cur.form != valForm || !ok || cur.v.kind() != schema.Map {
 		panic(l.unsupported("a field whose name is a variable"))
 	}
@@ -200,6 +220,9 @@ func (l *lowering) index(j jval, n int) jval {
 		}
 		return litOf(nil)
 	case streamForm, multiForm:
+		if item, ok := l.imageItem(j, n); ok {
+			return item
+		}
 		s := l.elements2(j)
 		list, ok := s.list(l, false)
 		if !ok {
@@ -382,6 +405,8 @@ func (l *lowering) flattened(s stream) stream {
 // flatPart is one element of a flattened list: a list's elements, or itself.
 func (l *lowering) flatPart(j jval) stream {
 	switch j.form {
+	case imagesForm, imageForm:
+		return filtered{of: single{j}, keep: func(l *lowering, _ jval) cel.Bool { return l.present(j) }}
 	case streamForm, multiForm:
 		return l.elements2(j)
 	case litForm:
@@ -427,7 +452,11 @@ func (l *lowering) multi(e *jmespath.Expr, cur *jval) jval {
 		out.form = hashForm
 	}
 	for _, arg := range e.Args {
-		out.multi = append(out.multi, l.eval(arg, cur).softly())
+		j := l.eval(arg, cur).softly()
+		if j.form == errorForm {
+			return j
+		}
+		out.multi = append(out.multi, j)
 	}
 	return out
 }
@@ -452,6 +481,9 @@ func (l *lowering) multiStream(j jval) stream {
 
 // or is a || b: b where a is null or falsy.
 func (l *lowering) or(a, b jval) jval {
+	if a.form == errorForm {
+		return a
+	}
 	if a.form == litForm {
 		if truth(a.lit) {
 			return a

@@ -2,6 +2,7 @@ package translate
 
 import (
 	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
 )
 
@@ -19,6 +20,11 @@ type jval struct {
 	multi     []jval
 	keys      []string // of a hash, one per multi
 	hint      string
+	// of images: a group, or the image of the container called key, or of v where
+	// key is zero
+	images *imageGroup
+	key    cel.Value
+	hard   bool // of an error: it is not about a missing key, so nothing takes it for null
 }
 
 type form int
@@ -30,12 +36,18 @@ const (
 	choiceForm      // c, then, els
 	multiForm       // multi
 	hashForm        // keys, multi
+	imagesForm      // images: a map of the images of a group
+	imageForm       // images, key, v
 	errorForm       // reading it strictly is an error; softly it is null
 )
 
 func litOf(v any) jval       { return jval{form: litForm, lit: v} }
 func valOf(v val) jval       { return jval{form: valForm, v: v} }
 func streamOf(s stream) jval { return jval{form: streamForm, s: s} }
+
+// typeError is an error that stays one where a missing key would be null.
+func typeError(hint string) jval { return jval{form: errorForm, hint: hint, hard: true} }
+
 func boolOf(b cel.Bool) jval {
 	return fold(valOf(at(b.Value, &schema.Type{Kind: schema.Bool, Format: predicate})))
 }
@@ -94,6 +106,9 @@ func (j jval) settled() jval {
 func (j jval) softly() jval {
 	switch j.form {
 	case errorForm:
+		if j.hard {
+			return j
+		}
 		return litOf(nil)
 	case valForm:
 		if j.v.never {
@@ -161,12 +176,8 @@ func (l *lowering) holds(j jval, strict bool, p pred) cel.Bool {
 	case litForm:
 		return p.lit(j.lit)
 	case errorForm:
-		if strict && l.found != nil {
-			*l.found = append(*l.found, cel.False())
-			return cel.False()
-		}
-		if strict {
-			return l.failing(j)
+		if strict || j.hard {
+			return l.error(j)
 		}
 		return p.lit(nil)
 	case choiceForm:
@@ -179,7 +190,7 @@ func (l *lowering) holds(j jval, strict bool, p pred) cel.Bool {
 		null := p.lit(nil)
 		got := p.stream(j.s)
 		isNull := j.s.null()
-		if isNull.IsFalse() {
+		if isNull.IsFalse() || sameIfEmpty(j.s, null, p) {
 			return got
 		}
 		if null.IsTrue() {
@@ -188,10 +199,21 @@ func (l *lowering) holds(j jval, strict bool, p pred) cel.Bool {
 		return cel.And(cel.Not(isNull), got)
 	case multiForm:
 		return p.stream(l.multiStream(j))
+	case imagesForm, imageForm:
+		panic(l.unsupported("an image, or a map of images, as a value"))
 	case hashForm:
 		panic(l.unsupported("a comparison of a multi-select hash"))
 	}
 	return l.valueHolds(j.v, strict, p)
+}
+
+// error is the error j, or, where what must be there is asked for, that nothing is.
+func (l *lowering) error(j jval) cel.Bool {
+	if l.found == nil {
+		return l.failing(j)
+	}
+	*l.found = append(*l.found, cel.False())
+	return cel.False()
 }
 
 func (l *lowering) choose(j jval, strict bool, p pred) cel.Bool {
@@ -241,7 +263,7 @@ func (l *lowering) neutralFor(v val, null bool, p pred) cel.Value {
 	if v.opt.IsZero() || v.typ == nil || p.value(cel.Ident("?"), v.typ).Count("?") != 1 {
 		return cel.Value{}
 	}
-	cands := candidates(v.typ, &emptyPattern)
+	cands := candidates(v.typ, &policy.Node{})
 	if p.neutral != nil {
 		cands = append(cands, p.neutral(v.typ)...)
 	}
@@ -259,9 +281,14 @@ func (l *lowering) present(j jval) cel.Bool {
 	case litForm:
 		return cel.Lit(j.lit != nil)
 	case errorForm:
+		if j.hard {
+			return l.error(j)
+		}
 		return cel.False()
 	case streamForm:
 		return cel.Not(j.s.null())
+	case imagesForm, imageForm:
+		return l.imagePresent(j)
 	case choiceForm:
 		return cel.CondBool(j.c, l.present(*j.then), l.present(*j.els))
 	case valForm:
@@ -278,6 +305,9 @@ func (l *lowering) present(j jval) cel.Bool {
 
 // truthy is JMESPath's truth: not false, null, "", [] or {}.
 func (l *lowering) truthy(j jval) cel.Bool {
+	if j.form == imagesForm || j.form == imageForm {
+		return l.imagePresent(j)
+	}
 	return l.holds(j, false, pred{
 		lit: func(v any) cel.Bool { return cel.Lit(truth(v)) },
 		value: func(x cel.Value, t *schema.Type) cel.Bool {

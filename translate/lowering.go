@@ -33,6 +33,9 @@ type lowering struct {
 	deleteRewrite bool
 	// errs is set by everything that builds an expression which may be an error.
 	errs bool
+	// readsImages is set by everything that reads images, which is an error where
+	// one is no reference.
+	readsImages bool
 
 	scope     map[string]jval // foreach variables
 	element   *jval           // what patterns in a foreach look at
@@ -41,6 +44,7 @@ type lowering struct {
 	context   map[string]*contextVar
 	variables []variable
 	params    *paramUse
+	listTypes map[string]*schema.Type // of the variables that are joined lists
 	// usesNamespace is set where the match reads the labels of the namespace.
 	usesNamespace bool
 	// exception is set inside a PolicyException's match, which ignores operations
@@ -101,8 +105,6 @@ func (l *lowering) failing(j jval) cel.Bool {
 func (l *lowering) on(op string) bool { return slices.Contains(l.ops, op) }
 
 func sortedKeys(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }
-
-var emptyPattern = policy.Node{}
 
 // template lowers a string of the source.
 func (l *lowering) template(t *jmespath.Template) jval {
@@ -193,7 +195,7 @@ func (l *lowering) variable(v *jmespath.Variable) jval {
 	saved := l.deleteRewrite
 	l.deleteRewrite = true
 	defer func() { l.deleteRewrite = saved }()
-	return l.eval(v.Expr, nil)
+	return l.query(v.Expr)
 }
 
 // nested handles a body that is nothing but an inner variable.
@@ -210,7 +212,7 @@ func (l *lowering) nested(v *jmespath.Variable) (jval, bool) {
 	if d != nil {
 		return jval{}, false
 	}
-	return l.eval(e, nil), true
+	return l.query(e), true
 }
 
 // node lowers a value of the source whose strings may hold variables.
