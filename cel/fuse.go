@@ -132,3 +132,12 @@ func (b Bool) EqualTo(name, operator string) (Value, bool) {
 	}
 	return Value{}, false
 }
+
+// Loop is the parts of list.all(x, body), if b is that.
+func (b Bool) Loop() (list Value, binder string, body Bool, ok bool) {
+	n := b.n
+	if n.op != opMacro || n.name != "all" || len(n.vars) != 1 || len(n.args) != 2 {
+		return Value{}, "", Bool{}, false
+	}
+	return Value{n.args[0]}, n.vars[0], Bool{Value{n.args[1]}}, true
+}

@@ -27,7 +27,14 @@ func (l *lowering) joinLists(lists []cel.Value) cel.Value {
 	for _, list := range lists[1:] {
 		sum = sum.Plus(dyn(list)) // to the type checker, elements of different fields are of different types
 	}
-	return l.let(l.listName(lists), sum)
+	v := l.let(l.listName(lists), sum)
+	if path, ok := v.Path(); ok {
+		if l.listTypes == nil {
+			l.listTypes = map[string]*schema.Type{}
+		}
+		l.listTypes[path[1]] = l.listType(lists[0])
+	}
+	return v
 }
 
 // listName is allContainers for containers and initContainers.

@@ -188,6 +188,9 @@ func (l *lowering) unit(t target, ops []string) (unit, bool) {
 		return u, false
 	}
 	u.message = w.message(l.rule.Validate.Message)
+	if u.native == nil {
+		w.nameOffenders(&u)
+	}
 	u.variables, u.params = w.variables, w.params
 	w.noteCost(u)
 	return u, true

@@ -1,0 +1,42 @@
+package translate
+
+import (
+	"strings"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/schema"
+)
+
+// nameOffenders makes the message of a rule that is one loop over named elements,
+// as containers are, say which of them violate it. The names become a variable;
+// the rule holds where there are none.
+func (l *lowering) nameOffenders(u *unit) {
+	list, binder, body, ok := u.holds.b.Loop()
+	if !ok || u.holds.errs || !l.namedElements(list) {
+		return
+	}
+	x := cel.Ident(binder)
+	bad := list.Macro("filter", binder, cel.Not(body).Simplify().Value).Macro("map", binder, x.Field("name"))
+	names := l.let("bad"+strings.ToUpper(binder[:1])+binder[1:]+"s", bad)
+	u.holds.b = names.Size().Eq(cel.Int(0))
+	text := cel.String(u.message.text)
+	if u.message.expr != nil {
+		text = *u.message.expr
+	}
+	m := text.Plus(cel.String(" (")).Plus(names.Call("join", cel.String(", "))).Plus(cel.String(")"))
+	u.message.expr = &m
+}
+
+// namedElements tells that the elements of a list, or of the variable for joined
+// lists, always have a name.
+func (l *lowering) namedElements(list cel.Value) bool {
+	t := l.listType(list)
+	if path, ok := list.Path(); ok && len(path) == 2 && path[0] == "variables" {
+		t = l.listTypes[path[1]]
+	}
+	if t == nil || t.Elem == nil || t.Elem.Kind != schema.Object {
+		return false
+	}
+	f, ok := t.Elem.Fields["name"]
+	return ok && f.Required && f.Type.Kind == schema.String
+}
