@@ -34,13 +34,13 @@ generated: generate ## fail if a generated file is stale
 	git diff --exit-code
 
 golden: ## rewrite the expected files from current output; then read the diff
-	go test ./fixtures ./cmd/kvap -update
+	go test ./fixtures ./report ./vap ./cmd/kvap -update
 
 conformance: ## judge the corpus of recorded requests, where it is at hand
 	go run ./internal/conformance -corpus $(CORPUS)
 
-bench: ## policies a second and allocations: reading, translating, emitting
-	go test -run '^$$' -bench . -benchmem ./translate ./fixtures
+bench: ## how fast, with how many allocations: ./fixtures has reading, translating, emitting
+	go test -run '^$$' -bench . -benchmem ./...
 
 fuzz: ## a minute for each fuzz target
 	@for pkg in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
