@@ -9,6 +9,7 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/vap"
 )
 
@@ -59,23 +60,26 @@ func (n *nativeParts) own() string {
 	return strings.Join(parts, "\x00")
 }
 
-// celRule is: all expressions of a CEL rule are true. In Kyverno an error of one
-// is a violation. A native policy refuses on an error too, if its failure policy
-// is Fail; so it is, whatever the failure policy of the source (see
-// unit.failurePolicy), and what Kyverno lets pass under Ignore must not err.
+// celRule is: all expressions of a CEL rule are true. In Kyverno an error of one is
+// a violation. What is missing makes an expression false here too (see cel.Sure);
+// on any other error a native policy refuses if its failure policy is Fail. So it
+// is, whatever that of the source (see unit.failurePolicy), and what Kyverno lets
+// pass under Ignore must not err.
 func (l *lowering) celRule(r *policy.CELRule, u *unit) truthValue {
 	if l.policy.FailurePolicy == policy.Ignore && (u.pre.errs || len(l.policy.MatchConditions) > 0) {
 		panic(l.unsupported("failurePolicy Ignore for conditions beside CEL expressions, whose errors are violations all the same,"))
 	}
 	n := &nativeParts{}
 	l.celParams(r, n)
-	scope := celScope{l}
+	scope := celScope{l: l, parts: n}
 	for _, v := range r.Variables {
 		n.variables = append(n.variables, vap.Variable{Pos: v.Pos, Name: v.Name, Expr: scope.expression(v.Expression, v.Pos)})
 	}
-	l.celPreconditions(scope, n, u)
+	found := l.celPreconditions(scope, n, u)
 	for _, e := range r.Expressions {
-		n.checks = append(n.checks, l.celCheck(scope, e))
+		check := l.celCheck(scope, e)
+		check.Expr = cel.And(found, check.Expr)
+		n.checks = append(n.checks, check)
 	}
 	l.celAudits(scope, r, n)
 	u.native = n
@@ -84,8 +88,8 @@ func (l *lowering) celRule(r *policy.CELRule, u *unit) truthValue {
 
 // celCheck is one expression with what is said where it is not true.
 func (l *lowering) celCheck(scope celScope, e policy.CELValidation) vap.Validation {
-	expr := scope.expression(e.Expression, e.Pos)
-	check := vap.Validation{Pos: e.Pos, Expr: expr.AsBool(), Message: e.Message, Reason: l.celReason(e)}
+	expr := scope.expression(e.Expression, e.Pos).AsBool().Sure(scope.surroundings())
+	check := vap.Validation{Pos: e.Pos, Expr: expr, Message: e.Message, Reason: l.celReason(e)}
 	if check.Message == "" {
 		check.Message = l.rule.Validate.Message.Value
 	}
@@ -117,30 +121,38 @@ func takesReason(reason string) bool {
 	return false
 }
 
-// celPreconditions become match conditions, whose errors and falsehoods count in
-// the same way. Behind what only a validation can ask they become its guard.
-func (l *lowering) celPreconditions(scope celScope, n *nativeParts, u *unit) {
-	var all []cel.Bool
+// celPreconditions become match conditions; behind what only a validation can ask
+// they become its guard. Kyverno skips the rule where one is false, and takes it for
+// violated where none is false and one errs. So a match condition lets through what
+// it cannot tell, and found is what the checks must ask before all else.
+func (l *lowering) celPreconditions(scope celScope, n *nativeParts, u *unit) (found cel.Bool) {
+	found = cel.True()
+	guards := u.namespace || u.pre.errs
+	around := scope.surroundings()
+	for i := range around.Roots { // preconditions never see the namespace
+		around.Roots[i].Null = around.Roots[i].Null || around.Roots[i].Name == "namespaceObject"
+	}
 	for _, c := range l.rule.CELPreconditions {
-		expr := inlined(scope.expression(c.Expression, c.Pos), n.variables)
-		if n.paramRef != nil && n.paramRef.Selector != nil && mentionsIdent(expr, "params") {
-			l.at(c.Pos)
+		expr := inlined(scope.expression(c.Expression, c.Pos), n.variables).AsBool()
+		l.at(c.Pos)
+		if n.paramRef != nil && n.paramRef.Selector != nil && mentionsIdent(expr.Value, "params") {
 			panic(l.unsupported("a CEL precondition on params of which there may be several: the first one that it is false of ends the rule,"))
 		}
-		all = append(all, expr.AsBool())
-		n.conditions = append(n.conditions, vap.Condition{Pos: c.Pos, Name: c.Name, Expr: expr.AsBool()})
-	}
-	if len(all) == 0 || !u.namespace && !u.pre.errs {
-		return
-	}
-	n.conditions = nil
-	for i, c := range all { // preconditions never see the namespace, validations do
-		if mentionsIdent(c.Value, "namespaceObject") {
-			l.at(l.rule.CELPreconditions[i].Pos)
+		holds := expr
+		if refuted := expr.Refuted(around); !cel.Equal(refuted.Value, cel.Not(expr).Value) {
+			holds = cel.Not(refuted).Simplify()
+			found = cel.And(found, expr.Found(around))
+		}
+		if mentionsIdent(cel.And(holds, found).Value, "namespaceObject") && (guards || !cel.Equal(holds.Value, expr.Value)) {
 			panic(l.unsupported("a CEL precondition that reads namespaceObject, which is null there,"))
 		}
+		if guards {
+			u.pre = u.pre.andThen(truthValue{holds, true})
+			continue
+		}
+		n.conditions = append(n.conditions, vap.Condition{Pos: c.Pos, Name: c.Name, Expr: holds})
 	}
-	u.pre = u.pre.andThen(truthValue{cel.And(all...), true})
+	return found
 }
 
 // celParams says which params there are. Without both the kind and the reference
@@ -182,7 +194,42 @@ func (l *lowering) celAudits(scope celScope, r *policy.CELRule, n *nativeParts) 
 }
 
 // A celScope reads the expressions of a rule as Kyverno does.
-type celScope struct{ l *lowering }
+type celScope struct {
+	l     *lowering
+	parts *nativeParts
+}
+
+// surroundings are what the rule's expressions read. What the rule sees on any of
+// its operations counts for all, so that its objects need not differ by operation.
+func (s celScope) surroundings() cel.Surroundings {
+	l := s.l
+	var ops []string
+	for _, class := range l.operations(l.target) {
+		ops = append(ops, class...)
+	}
+	own := shapeOf(l.rootType(l.target))
+	roots := []cel.Root{
+		{Name: "object", Shape: own, Null: slices.Contains(ops, "DELETE")},
+		{Name: "oldObject", Shape: own, Null: slices.Contains(ops, "CREATE") || slices.Contains(ops, "CONNECT")},
+		{Name: "request", Shape: requestShape()},
+		{Name: "namespaceObject", Shape: shapeOf(l.namespaceType()), Null: l.target.scope != namespaced},
+	}
+	if k := s.parts.paramKind; k != nil {
+		gv := schema.GVK{Version: k.APIVersion, Kind: k.Kind}
+		if group, version, ok := strings.Cut(k.APIVersion, "/"); ok {
+			gv.Group, gv.Version = group, version
+		}
+		roots = append(roots, cel.Root{Name: "params", Shape: shapeOf(l.opts.Schemas.Type(gv))})
+	}
+	return cel.Surroundings{Roots: roots, Variables: func(name string) (cel.Value, bool) {
+		for _, v := range s.parts.variables {
+			if v.Name == name {
+				return v.Expr, true
+			}
+		}
+		return cel.Value{}, false
+	}}
+}
 
 // expression is an expression of the source, as it is to be evaluated natively.
 func (s celScope) expression(text string, pos diag.Pos) cel.Value {
