@@ -11,8 +11,8 @@ import (
 
 // excuse adds what excuses a violation: under Enforce, an update of an object
 // that violated the rule already is admitted. Kyverno never excuses rules with
-// preconditions and rules that match users, and judges the old object as if it
-// were being created.
+// preconditions, and judges the old object as if it were being created by nobody:
+// where only a filter on users matches, the old object does not.
 func (l *lowering) excuse(u *unit) {
 	if !l.excusable() || !contains(u.ops, "UPDATE") {
 		return
@@ -46,7 +46,7 @@ func (l *lowering) excuse(u *unit) {
 func (l *lowering) excusable() bool {
 	v := l.rule.Validate
 	return l.opts.Existing != DenyExisting && l.action() == policy.Enforce && v.AllowExisting && v.CEL == nil &&
-		l.rule.Preconditions == nil && !matchesUser(l.rule.Match)
+		l.rule.Preconditions == nil
 }
 
 // action is the rule's own action; overrides do not count for excuses.

@@ -341,10 +341,3 @@ func (l *lowering) inGroups(groups cel.Value, name string) cel.Bool {
 	}
 	return l.b.exists(groups, "group", func(g cel.Value) cel.Bool { return wild(g, name) })
 }
-
-// matchesUser tells whether a match block looks at who asks.
-func matchesUser(m *policy.MatchBlock) bool {
-	return slices.ContainsFunc(filters(m), func(f *policy.Filter) bool {
-		return len(f.Subjects) > 0 || len(f.Roles) > 0 || len(f.ClusterRoles) > 0
-	})
-}
