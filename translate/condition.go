@@ -122,6 +122,9 @@ func (l *lowering) probe(j jval, b cel.Bool) cel.Bool {
 }
 
 func (l *lowering) compareCondition(op, exact string, key, value jval) cel.Bool {
+	if value.form == errorForm {
+		return l.error(value)
+	}
 	if value.form == choiceForm {
 		return cel.CondBool(value.c, l.compareCondition(op, exact, key, *value.then), l.compareCondition(op, exact, key, *value.els))
 	}
@@ -227,6 +230,9 @@ func neutralsOf(value jval) func(*schema.Type) []any {
 
 // conditionEquals is Equals.
 func (l *lowering) conditionEquals(key, value jval) cel.Bool {
+	if isConfigured(value) {
+		return l.equalsConfigured(key, value)
+	}
 	if value.form != litForm {
 		return l.equalsVariable(key, value)
 	}
