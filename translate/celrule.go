@@ -200,17 +200,17 @@ type celScope struct {
 }
 
 // surroundings are what the rule's expressions read. What the rule sees on any of
-// its operations counts for all, so that its objects need not differ by operation.
+// its operations counts for all, so that its objects need not differ by operation;
+// ephemeral containers count as their pod here too.
 func (s celScope) surroundings() cel.Surroundings {
 	l := s.l
-	var ops []string
-	for _, class := range l.operations(l.target) {
-		ops = append(ops, class...)
+	has := func(op string) bool {
+		return l.someFilterHas(op) && (slices.Contains(l.target.ops(), op) || l.target.sub == "ephemeralcontainers")
 	}
 	own := shapeOf(l.rootType(l.target))
 	roots := []cel.Root{
-		{Name: "object", Shape: own, Null: slices.Contains(ops, "DELETE")},
-		{Name: "oldObject", Shape: own, Null: slices.Contains(ops, "CREATE") || slices.Contains(ops, "CONNECT")},
+		{Name: "object", Shape: own, Null: has("DELETE")},
+		{Name: "oldObject", Shape: own, Null: has("CREATE") || has("CONNECT")},
 		{Name: "request", Shape: requestShape()},
 		{Name: "namespaceObject", Shape: shapeOf(l.namespaceType()), Null: l.target.scope != namespaced},
 	}
