@@ -21,6 +21,9 @@ type nativeParts struct {
 	audits     []vap.Audit
 	paramKind  *vap.ParamKind
 	paramRef   *vap.ParamRef // NotFound is for a binding that denies
+	// written is what the author wrote, for the API server's compiler: what is
+	// asked before an expression can hide that it is no condition.
+	written vap.Draft
 }
 
 // key is everything that the parts say.
@@ -82,13 +85,14 @@ func (l *lowering) celRule(r *policy.CELRule, u *unit) truthValue {
 		n.checks = append(n.checks, check)
 	}
 	l.celAudits(scope, r, n)
+	n.written.Variables, n.written.Audits, n.written.ParamKind = n.variables, n.audits, n.paramKind
 	u.native = n
 	return truthValue{cel.False(), true} // nobody asks: the checks stand for it
 }
 
 // celCheck is one expression with what is said where it is not true.
 func (l *lowering) celCheck(scope celScope, e policy.CELValidation) vap.Validation {
-	expr := scope.expression(e.Expression, e.Pos).AsBool().Sure(scope.surroundings())
+	expr := scope.expression(e.Expression, e.Pos).AsBool()
 	check := vap.Validation{Pos: e.Pos, Expr: expr, Message: e.Message, Reason: l.celReason(e)}
 	if check.Message == "" {
 		check.Message = l.rule.Validate.Message.Value
@@ -99,6 +103,8 @@ func (l *lowering) celCheck(scope celScope, e policy.CELValidation) vap.Validati
 	if e.MessageExpression != "" {
 		check.MessageExpression = scope.message(e)
 	}
+	scope.parts.written.Validations = append(scope.parts.written.Validations, check)
+	check.Expr = expr.Sure(scope.surroundings())
 	return check
 }
 
@@ -134,6 +140,7 @@ func (l *lowering) celPreconditions(scope celScope, n *nativeParts, u *unit) (fo
 	}
 	for _, c := range l.rule.CELPreconditions {
 		expr := inlined(scope.expression(c.Expression, c.Pos), n.variables).AsBool()
+		n.written.Conditions = append(n.written.Conditions, vap.Condition{Pos: c.Pos, Name: c.Name, Expr: expr})
 		l.at(c.Pos)
 		if n.paramRef != nil && n.paramRef.Selector != nil && mentionsIdent(expr.Value, "params") {
 			panic(l.unsupported("a CEL precondition on params of which there may be several: the first one that it is false of ends the rule,"))
@@ -292,7 +299,7 @@ func readCEL(text string, pos diag.Pos, release cel.Release) (cel.Value, *diag.D
 		return refuse(diag.NoExpression, "the CEL expression cannot be read: at %d:%d: %s", d.Line, d.Col, d.Message)
 	}
 	if unknown := v.Unknown(); len(unknown) > 0 {
-		return refuse(diag.NoFunction, "the API server has no function %s", qualifiedName(v, unknown[0]))
+		return refuse(diag.NoFunction, "the API server has no function %s", qualifiedName(v, unknown[len(unknown)-1]))
 	}
 	for _, name := range v.Idents() {
 		if kyvernoOnly(name) {
@@ -511,11 +518,14 @@ func refusedUnits(units []unit, o *Options, notes *diag.List) *diag.Diagnostic {
 		messages, done := asked[key]
 		if !done {
 			g := group{units: []unit{u}, targets: []placed{{u.target, u.ops}}}
-			d := g.draft(o)
-			d.Base = u.policy.Name
-			var why *diag.Diagnostic
-			if why, messages = refusedExpressions(d, o.Release); why != nil {
-				return why
+			emitted, written := g.draft(o), u.native.written
+			emitted.Base = u.policy.Name
+			written.Base, written.Members, written.Constraints = emitted.Base, emitted.Members, emitted.Constraints
+			for _, d := range []*vap.Draft{&written, emitted} {
+				var why *diag.Diagnostic
+				if why, messages = refusedExpressions(d, o.Release); why != nil {
+					return why
+				}
 			}
 			asked[key] = messages
 		}

@@ -197,6 +197,7 @@ type validatingWalk struct {
 	policy  *policy.Validating
 	release cel.Release
 	draft   *vap.Draft
+	written vap.Draft  // for the API server's compiler: see nativeParts
 	guard   []cel.Bool // conditions that only a validation can ask
 	notes   *diag.List
 	why     *diag.Diagnostic
@@ -230,6 +231,7 @@ func (w *validatingWalk) conditions() {
 	for _, c := range w.policy.MatchConditions {
 		v := w.expression(c.Expression, c.Pos)
 		whole := inlined(v, w.draft.Variables)
+		w.written.Conditions = append(w.written.Conditions, vap.Condition{Pos: c.Pos, Name: c.Name, Expr: whole.AsBool()})
 		if mentionsIdent(whole, "namespaceObject") {
 			w.guard = append(w.guard, v.AsBool())
 			continue
@@ -241,7 +243,7 @@ func (w *validatingWalk) conditions() {
 func (w *validatingWalk) validations() {
 	for _, e := range w.policy.Validations {
 		holds := truthValue{w.expression(e.Expression, e.Pos).AsBool(), true}
-		v := vap.Validation{Pos: e.Pos, Expr: truthValue{cel.And(w.guard...), true}.implies(holds).b, Message: e.Message, Reason: e.Reason}
+		v := vap.Validation{Pos: e.Pos, Expr: holds.b, Message: e.Message, Reason: e.Reason}
 		if !takesReason(e.Reason) {
 			w.note(e.Pos, diag.LeftOut, "the API server does not take the reason %s; the reason of the denial is Invalid", e.Reason)
 			v.Reason = ""
@@ -251,6 +253,10 @@ func (w *validatingWalk) validations() {
 		}
 		if e.MessageExpression != "" {
 			v.MessageExpression = w.message(e)
+		}
+		w.written.Validations = append(w.written.Validations, v)
+		if len(w.guard) > 0 {
+			v.Expr = truthValue{cel.And(w.guard...), true}.implies(holds).b
 		}
 		w.draft.Validations = append(w.draft.Validations, v)
 	}
@@ -285,9 +291,12 @@ func (w *validatingWalk) audits() {
 // compiled asks the API server's compiler about the draft. A message expression
 // that it refuses goes.
 func (w *validatingWalk) compiled() *diag.Diagnostic {
-	why, messages := refusedExpressions(w.draft, w.release)
+	d := w.draft
+	w.written.Base, w.written.Members, w.written.Constraints = d.Base, d.Members, d.Constraints
+	w.written.Variables, w.written.Audits = d.Variables, d.Audits
+	why, messages := refusedExpressions(&w.written, w.release)
 	for _, i := range messages {
-		v := &w.draft.Validations[i]
+		v := &d.Validations[i]
 		v.MessageExpression = nil
 		w.note(v.Pos, diag.MessageVariable, "the messageExpression has no native form; the message is shown instead")
 	}
