@@ -140,6 +140,9 @@ func (l requestLine) read() (id string, request *court.Request, found diag.List)
 		id, _ = admission["uid"].(string)
 	}
 	request, err := court.NewRequest(admission)
+	if err == nil {
+		err = request.Complete()
+	}
 	if err != nil {
 		return fail("%v", err)
 	}

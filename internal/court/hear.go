@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/translate"
 	"github.com/kvap/kvap/vap"
@@ -24,6 +25,8 @@ type Opinion struct {
 	// nothing to say.
 	Status, Kyverno interp.Status
 	Message         string // the interpreter's
+	// Code is set for what the interpreter does not support.
+	Code diag.Code
 }
 
 // Compared tells whether both judges have been asked: the rule is native, and the
@@ -110,6 +113,6 @@ func (b bench) hear(ctx context.Context, r *Request, out []Opinion) {
 		}
 		seen[res.Rule]++
 		o := &out[places[n]]
-		o.Status, o.Kyverno, o.Message = res.Status, res.Kyverno, res.Message
+		o.Status, o.Kyverno, o.Message, o.Code = res.Status, res.Kyverno, res.Message, res.Code
 	}
 }

@@ -109,7 +109,7 @@ func (r *Request) readObjects() error {
 		r.admission[field.key] = object
 		field.to.Object = &unstructured.Unstructured{Object: object}
 	}
-	return r.wantObjects()
+	return nil
 }
 
 // canonical is an object of the request with its kind, in the server's form.
@@ -126,8 +126,9 @@ func (r *Request) canonical(field string, object map[string]any) (map[string]any
 	return out, nil
 }
 
-// wantObjects tells of a request that lacks what its operation is about.
-func (r *Request) wantObjects() error {
+// Complete tells of a request that lacks what its operation is about, as no API
+// server would send it.
+func (r *Request) Complete() error {
 	missing := ""
 	switch r.native.Operation {
 	case admissionv1.Create:

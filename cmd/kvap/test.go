@@ -1,0 +1,212 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/suite"
+	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/translate"
+)
+
+// testFlags are the flags of test as the user gave them.
+type testFlags struct {
+	file    string
+	output  string
+	only    bool
+	strict  bool
+	release string
+	crds    []string
+
+	quiet, verbose, noColor bool
+}
+
+func newTest() *cobra.Command {
+	var f testFlags
+	cmd := &cobra.Command{
+		Use:   "test DIR...",
+		Short: "Run kyverno-test.yaml suites on the translation and the interpreter",
+		Long: `Test looks for kyverno-test.yaml files in the folders, and runs what they say on
+the policies they name: natively, with the API server's own code, and by the
+reference interpreter. A row passes when both give what it expects; where a rule
+has no native form, or a mocked value stands in for what a cluster would say, the
+interpreter decides alone and the reason says so.
+
+Not judged: mutation, generation and image verification. Excluded: rows that
+Kyverno passes although no rule looked at the resource, because a name is wrong
+or nothing matches. Neither counts as passed; --strict makes both a failure.
+
+A policy file that does not exist is looked for by the policy's name in the folder
+where it should be.
+
+Exit codes: 0 nothing failed, 1 a row failed, 2 usage or no suite could be read,
+3 a runtime error, 4 some suites were left out.`,
+		Example: `  kvap test policies/
+  kvap test . -o junit > results.xml
+  kvap test . --fail-only -o wide`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return test(cmd, args, f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&f.file, "file-name", "kyverno-test.yaml", "the name of suites to look for in folders")
+	flags.StringVarP(&f.output, "output", "o", "table", "table, wide, json or junit")
+	flags.BoolVar(&f.only, "fail-only", false, "of the table only what did not pass")
+	flags.BoolVar(&f.strict, "strict", false, "exit with 1 when a row was excluded or not judged")
+	flags.StringVar(&f.release, "kubernetes-version", cel.Latest.String(), "the release to translate for")
+	flags.StringSliceVar(&f.crds, "crds", nil, "files and folders of CustomResourceDefinitions")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "of the diagnostics only errors, and of the table only what did not pass")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, "notes too, such as which file took the place of another")
+	flags.BoolVar(&f.noColor, "no-color", false, "no colours on a terminal; NO_COLOR does the same")
+	return cmd
+}
+
+func test(cmd *cobra.Command, dirs []string, f testFlags) error {
+	if _, err := oneOf("-o", f.output, "table", "wide", "json", "junit"); err != nil {
+		return err
+	}
+	if f.quiet && f.verbose {
+		return errors.New("-q and -v exclude each other")
+	}
+	runner, err := f.runner()
+	if err != nil {
+		return err
+	}
+	files, err := f.find(dirs)
+	if err != nil {
+		return err
+	}
+	var suites []report.TestSuite
+	var found diag.List
+	for _, file := range files {
+		read, ds := suite.Read(file)
+		found = append(found, ds...)
+		for _, s := range read {
+			results, ds := runner.Run(cmd.Context(), s)
+			found = append(found, ds...)
+			suites = append(suites, tested(results))
+		}
+	}
+	run := report.NewTestRun(suites)
+	if err := f.write(cmd, run); err != nil {
+		return runtimeError(err)
+	}
+	shown := convertFlags{quiet: f.quiet, verbose: f.verbose, noColor: f.noColor}
+	if err := shown.printDiagnostics(cmd.ErrOrStderr(), unique(found), textsOf(found), cmd.Root().DisplayName()); err != nil {
+		return runtimeError(err)
+	}
+	return f.verdict(run.Totals, found)
+}
+
+func (f testFlags) runner() (suite.Runner, error) {
+	release, err := cel.ParseRelease(f.release)
+	if err != nil {
+		return suite.Runner{}, fmt.Errorf("--kubernetes-version %s: %w", f.release, err)
+	}
+	if !release.IsSupported() {
+		return suite.Runner{}, fmt.Errorf("--kubernetes-version %s: kvap compiles for %s to %s", f.release, cel.Oldest, cel.Latest)
+	}
+	schemas, err := loadSchemas(release, f.crds)
+	if err != nil {
+		return suite.Runner{}, err
+	}
+	return suite.Runner{Schemas: schemas, Translate: translate.Options{Release: release, Schemas: schemas}}, nil
+}
+
+// find lists the suites in folders; a file that is named is one, whatever its name.
+func (f testFlags) find(dirs []string) ([]string, error) {
+	var files []string
+	for _, dir := range dirs {
+		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			if !d.IsDir() && (d.Name() == f.file || path == dir) && !slices.Contains(files, path) {
+				files = append(files, path)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, &exit{exitUsage, plainPathError(err)}
+		}
+	}
+	if len(files) == 0 {
+		return nil, &exit{exitUsage, fmt.Errorf("there is no %s in %v", f.file, dirs)}
+	}
+	return files, nil
+}
+
+func tested(r suite.Results) report.TestSuite {
+	out := report.TestSuite{Name: r.Suite.Name, File: filepath.ToSlash(r.Suite.File), Rows: []report.TestRow{}}
+	for _, row := range r.Rows {
+		out.Rows = append(out.Rows, report.TestRow{
+			Policy: row.Policy, Rule: row.Rule, Form: row.Form, Resource: row.Resource, Expected: row.Expected, Result: string(row.Verdict),
+			Reason: row.Reason, Native: row.Native, Interp: row.Interp, Message: row.Message, File: row.Pos.File, Line: row.Pos.Line,
+		})
+	}
+	return out
+}
+
+func (f testFlags) write(cmd *cobra.Command, run report.TestRun) error {
+	switch f.output {
+	case "json":
+		return run.WriteJSON(cmd.OutOrStdout())
+	case "junit":
+		return run.WriteJUnit(cmd.OutOrStdout())
+	}
+	return run.WriteText(cmd.OutOrStdout(), report.TestTable{Wide: f.output == "wide", Problems: f.only || f.quiet})
+}
+
+// unique leaves out what has been said: suites share policies and resources.
+func unique(found diag.List) diag.List {
+	var out diag.List
+	seen := map[diag.Diagnostic]bool{}
+	for _, d := range found.Sort() {
+		if !seen[d] {
+			seen[d] = true
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// textsOf are the files that diagnostics speak of.
+func textsOf(found diag.List) []source {
+	var out []source
+	seen := map[string]bool{}
+	for _, d := range found {
+		if d.File == "" || seen[d.File] {
+			continue
+		}
+		seen[d.File] = true
+		if data, err := os.ReadFile(d.File); err == nil {
+			out = append(out, source{name: d.File, data: data})
+		}
+	}
+	return out
+}
+
+// verdict is the exit code: suites that were left out weigh most.
+func (f testFlags) verdict(t report.TestTotals, found diag.List) error {
+	switch {
+	case found.HasErrors() && t.Tests == 0:
+		return &exit{code: exitUsage}
+	case found.HasErrors():
+		return &exit{code: exitPartly}
+	case t.Failed > 0:
+		return &exit{code: exitFindings}
+	case f.strict && t.Excluded+t.NotJudged > 0:
+		return &exit{exitFindings, fmt.Errorf("--strict: %d rows were excluded and %d not judged", t.Excluded, t.NotJudged)}
+	}
+	return nil
+}

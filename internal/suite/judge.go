@@ -1,0 +1,222 @@
+package suite
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/court"
+	"github.com/kvap/kvap/internal/manifest"
+	"github.com/kvap/kvap/interp"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/translate"
+	"github.com/kvap/kvap/vap"
+)
+
+// judge judges one resource by the rules that a row means.
+func (r *run) judge(ctx context.Context, row Row, p *policy.Policy, o manifest.Object) []Result {
+	base := Result{Resource: o.Title(), Kind: o.Kind()}
+	refuse := func(format string, args ...any) []Result {
+		base.Verdict, base.Reason = NotJudged, fmt.Sprintf(format, args...)
+		return []Result{base}
+	}
+	s := r.session(p, o.Meta("name"))
+	if s.err != nil {
+		return refuse("%v", s.err)
+	}
+	request, err := r.request(s, p, row, o)
+	if err != nil {
+		return refuse("%v", err)
+	}
+	opinions, err := s.court.Hear(ctx, request)
+	if err != nil {
+		return refuse("%v", err)
+	}
+	var out []Result
+	for _, op := range opinions {
+		if op.Rule.Source != nil && !row.means(op.Rule.Name) || says(op) == string(interp.None) && op.Agree() {
+			continue
+		}
+		result := base
+		r.weigh(&result, row, p, s, op)
+		out = append(out, result)
+	}
+	if out == nil {
+		base.Verdict, base.Reason = Excluded, "no rule looks at the resource"
+		if row.Expected() == string(interp.Skip) {
+			base.Verdict, base.Reason = Passed, "Excluded"
+		}
+		out = append(out, base)
+	}
+	return out
+}
+
+// says is the status that is compared with what a row expects: the interpreter's,
+// or for a ValidatingPolicy, which it does not judge, that of the API server.
+func says(o court.Opinion) string {
+	if o.Rule.Source != nil {
+		return string(o.Kyverno)
+	}
+	switch o.Native {
+	case vap.Allow:
+		return string(interp.Pass)
+	case vap.Deny:
+		return string(interp.Fail)
+	case vap.Error:
+		return string(interp.Error)
+	}
+	return string(interp.None)
+}
+
+// weigh holds both opinions to what the row expects.
+func (r *run) weigh(out *Result, row Row, p *policy.Policy, s *session, o court.Opinion) {
+	out.Form, out.Message = o.Rule.Name, o.Message
+	got := says(o)
+	if got == string(interp.Fail) && p.Annotations["policies.kyverno.io/scored"] == "false" {
+		got = "warn"
+	}
+	if o.Rule.Source != nil {
+		out.Interp = string(o.Status)
+	}
+	if o.Rule.Target == translate.Unsupported && o.Rule.Source == nil {
+		out.Verdict, out.Reason = NotJudged, "the policy has no native form, and the interpreter does not judge its kind"
+		return
+	}
+	if o.Code != 0 {
+		out.Verdict, out.Reason = NotJudged, o.Message
+		return
+	}
+	why := r.notNative(s, o)
+	if why == "" {
+		out.Native = string(o.Native)
+	}
+	want := row.Expected()
+	out.Verdict, out.Reason = Failed, ""
+	switch {
+	case got != want:
+		out.Reason = fmt.Sprintf("Want %s, got %s", want, got)
+	case why == "" && !nativeGives(want, o.Native):
+		out.Reason = fmt.Sprintf("Want %s, and the native policy says %s", want, o.Native)
+	case why != "":
+		out.Verdict, out.Reason = Passed, "Ok ("+why+")"
+	default:
+		out.Verdict, out.Reason = Passed, "Ok"
+	}
+	if out.Verdict == Failed && o.NativeMessage != "" && got == want {
+		out.Message = o.NativeMessage
+	}
+}
+
+// nativeGives tells whether an outcome is what a result asks for.
+func nativeGives(want string, o vap.Outcome) bool {
+	switch want {
+	case "fail", "warn":
+		return o == vap.Deny
+	case "error":
+		return o == vap.Deny || o == vap.Error
+	}
+	return o == vap.Allow || o == vap.NoMatch
+}
+
+// notNative is why the native policy was not asked; empty if it was.
+func (r *run) notNative(s *session, o court.Opinion) string {
+	origin := o.Rule.Name
+	if o.Rule.Origin != nil {
+		origin = o.Rule.Origin.Name
+	}
+	switch names := s.replaced[origin]; {
+	case s.targets[o.Rule.Name] != translate.Native:
+		return "webhook"
+	case len(names) > 0:
+		return "interpreter only: mocked " + strings.Join(names, ", ")
+	case o.Rule.Origin != nil && r.user == nil && matchesUsers(o.Rule.Origin.Match):
+		return "interpreter only: the rule matches users, and the suite names none"
+	}
+	return ""
+}
+
+// matchesUsers tells whether a block looks at the user. Without a user, Kyverno
+// passes over what match says of users; an API server always has one.
+func matchesUsers(m *policy.MatchBlock) bool {
+	if m == nil {
+		return false
+	}
+	filters := slices.Concat(m.Any, m.All)
+	if m.Legacy != nil {
+		filters = append(filters, m.Legacy)
+	}
+	return slices.ContainsFunc(filters, func(f *policy.Filter) bool {
+		return len(f.Subjects)+len(f.Roles)+len(f.ClusterRoles) > 0
+	})
+}
+
+// request is the resource as a request with the mocked values.
+func (r *run) request(s *session, p *policy.Policy, row Row, o manifest.Object) (*court.Request, error) {
+	shared := r.values.forResource(p.Name, o.Meta("name"))
+	client := court.Client{Schemas: r.runner.Schemas, Operation: "CREATE", Namespace: "default", Guess: true}
+	if op, ok := shared["request.operation"].(string); ok && op != "" {
+		client.Operation = op
+	}
+	admission, found := client.Request(o, o) // an update changes nothing
+	r.found = append(r.found, notErrors(found)...)
+	if admission == nil {
+		return nil, found[len(found)-1]
+	}
+	values := s.requests[r.origin(p, row)]
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if at := path(name); at[0] == "request" && len(at) > 1 {
+			admission = put(admission, at[1:], values[name])
+		}
+	}
+	if r.user != nil && r.user.UserInfo != nil {
+		admission = put(admission, []string{"userInfo"}, r.user.UserInfo)
+	}
+	admission = actAs(admission, values)
+	request, err := court.NewRequest(admission)
+	if err != nil {
+		return nil, err
+	}
+	if r.user != nil {
+		request.Roles, request.ClusterRoles = r.user.Roles, r.user.ClusterRoles
+	}
+	namespace, _ := admission["namespace"].(string)
+	if labels, ok := r.values.labels(namespace); ok {
+		request.NamespaceLabels = labels
+	}
+	return request, nil
+}
+
+func notErrors(found diag.List) (out diag.List) {
+	for _, d := range found {
+		if d.Severity != diag.Error {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// origin is the rule as written that a row is about.
+func (r *run) origin(p *policy.Policy, row Row) string {
+	for _, rule := range policy.Expand(p) {
+		if row.means(rule.Name) && rule.Origin != "" {
+			return rule.Origin
+		}
+	}
+	return row.Rule
+}
+
+// actAs gives the request the service account that the values mock.
+func actAs(admission, values map[string]any) map[string]any {
+	name, _ := values["serviceAccountName"].(string)
+	if name == "" {
+		return admission
+	}
+	namespace, _ := values["serviceAccountNamespace"].(string)
+	if namespace == "" {
+		namespace = "default"
+	}
+	return put(admission, []string{"userInfo", "username"}, "system:serviceaccount:"+namespace+":"+name)
+}

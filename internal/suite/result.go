@@ -1,0 +1,39 @@
+package suite
+
+import "github.com/kvap/kvap/diag"
+
+// A Verdict is what became of one row on one resource.
+type Verdict string
+
+// The verdicts. Excluded is that of a row that Kyverno passes although no rule
+// looked at the resource; it proves nothing.
+const (
+	Passed    Verdict = "pass"
+	Failed    Verdict = "fail"
+	Excluded  Verdict = "excluded"
+	NotJudged Verdict = "notjudged"
+)
+
+// A Result is one row on one resource.
+type Result struct {
+	Pos      diag.Pos // of the row
+	Policy   string
+	Rule     string // as the row names it
+	Resource string // kind, namespace and name
+	Kind     string
+	// Form is the name of the rule that was evaluated: the row's, or one of its
+	// expansions. It is empty where none was.
+	Form     string
+	Expected string
+	// Native and Interp are what the judges say, empty where one was not asked.
+	Native, Interp string
+	Verdict        Verdict
+	Reason         string
+	Message        string // the rule's, where it has one
+}
+
+// Results are those of a suite.
+type Results struct {
+	Suite *Suite
+	Rows  []Result
+}

@@ -1,0 +1,224 @@
+package suite
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/court"
+	"github.com/kvap/kvap/internal/manifest"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate"
+)
+
+// A Runner runs suites.
+type Runner struct {
+	Translate translate.Options
+	Schemas   *schema.Set
+}
+
+// Run runs a suite. Where there is an error among the diagnostics, something that
+// it names could not be used; if nothing could be, there are no rows.
+func (r Runner) Run(ctx context.Context, s *Suite) (Results, diag.List) {
+	out := Results{Suite: s}
+	m, found := s.load()
+	for _, d := range found {
+		if d.Severity == diag.Error && d.Code == diag.BadSuite {
+			return out, found
+		}
+	}
+	run := &run{runner: r, suite: s, material: m, courts: map[string]*session{}}
+	for i, row := range s.Results {
+		pos := s.place("results", i)
+		rows := run.row(ctx, row, pos)
+		for j := range rows {
+			rows[j].Pos, rows[j].Policy, rows[j].Rule, rows[j].Expected = pos, row.Policy, row.Rule, row.Expected()
+			if rows[j].Kind == "" {
+				rows[j].Kind = row.Kind
+			}
+		}
+		out.Rows = append(out.Rows, rows...)
+	}
+	if len(s.Checks) > 0 {
+		out.Rows = append(out.Rows, Result{Pos: s.Pos, Verdict: NotJudged, Reason: "checks are assertions on the responses of Kyverno's engine"})
+	}
+	return out, append(found, run.found...)
+}
+
+// A run is one suite on its way.
+type run struct {
+	runner Runner
+	suite  *Suite
+	material
+	found  diag.List
+	courts map[string]*session // by policy and mocked values
+}
+
+// row judges one row: a result for each resource that it means.
+func (r *run) row(ctx context.Context, row Row, pos diag.Pos) []Result {
+	if why := row.unsupported(); why != "" {
+		return r.each(row, Result{Verdict: NotJudged, Reason: why})
+	}
+	p := r.policy(row.Policy)
+	switch {
+	case p == nil:
+		return r.each(row, Result{Verdict: Excluded, Reason: fmt.Sprintf("the suite's policies define no %s", row.Policy)})
+	case p.Validating == nil && !slices.ContainsFunc(policy.Expand(p), func(rule *policy.Rule) bool { return row.means(rule.Name) }):
+		return r.each(row, Result{Verdict: Excluded, Reason: fmt.Sprintf("the policy has no rule %s", row.Rule)})
+	}
+	for _, rule := range p.Rules {
+		if row.means(rule.Name) && rule.Type() != "validate" {
+			return r.each(row, Result{Verdict: NotJudged, Reason: fmt.Sprintf("the rule is of type %s; only validate rules are judged", ruleType(rule))})
+		}
+	}
+	var out []Result
+	for _, name := range r.wanted(row) {
+		matched := false
+		for _, o := range r.resources {
+			if !row.selects(o, name) {
+				continue
+			}
+			matched = true
+			out = append(out, r.judge(ctx, row, p, o)...)
+		}
+		if !matched {
+			out = append(out, Result{Resource: strings.Join([]string{row.Kind, name}, "/"), Verdict: Excluded, Reason: "the resource is not among those of the suite"})
+		}
+	}
+	return out
+}
+
+func ruleType(r *policy.Rule) string {
+	if t := r.Type(); t != "" {
+		return t
+	}
+	return "none"
+}
+
+// unsupported is why a row cannot be judged by what it asks for.
+func (r Row) unsupported() string {
+	switch {
+	case r.PatchedResource != "" || r.PatchedResources != "":
+		return "mutation is not judged (patchedResource)"
+	case r.GeneratedResource != "" || r.CloneSourceResource != "" || len(r.CloneSources) > 0:
+		return "generation is not judged (generatedResource)"
+	case r.NativePolicy || r.NativeMutating:
+		return "the row is of a native policy, which needs no translation"
+	case r.ImageValidatingPolicy, r.MutatingPolicy, r.GeneratingPolicy, r.DeletingPolicy:
+		return "the policy's kind is not judged"
+	}
+	return ""
+}
+
+// each is one result for each resource that the row lists by name.
+func (r *run) each(row Row, result Result) []Result {
+	names := r.wanted(row)
+	if len(names) == 0 {
+		names = []string{""}
+	}
+	out := make([]Result, len(names))
+	for i, name := range names {
+		out[i] = result
+		out[i].Resource = strings.Trim(row.Kind+"/"+name, "/")
+	}
+	return out
+}
+
+func (r *run) policy(name string) *policy.Policy {
+	for _, p := range r.policies {
+		if named(p, name) {
+			return p
+		}
+	}
+	return nil
+}
+
+// means tells whether the row is about a rule: the one that it names, or what that
+// one is expanded to.
+func (r Row) means(rule string) bool {
+	return rule == r.Rule || rule == "autogen-"+r.Rule || rule == "autogen-cronjob-"+r.Rule
+}
+
+// wanted are the resources of a row, each name once in the row's order: those that
+// it lists, else all of its kind.
+func (r *run) wanted(row Row) []string {
+	names := slices.Clone(row.names())
+	for _, s := range row.ResourceSpecs {
+		names = append(names, strings.Trim(s.Namespace+"/"+s.Name, "/"))
+	}
+	if len(names) > 0 {
+		return names
+	}
+	for _, o := range r.resources {
+		if row.ofKind(o) && (row.Namespace == "" || namespaceOf(o) == row.Namespace) {
+			names = append(names, namespaceOf(o)+"/"+o.Meta("name"))
+		}
+	}
+	return slices.Compact(names)
+}
+
+// namespaceOf is where the Kyverno command line puts an object that names no
+// namespace, whatever its kind.
+func namespaceOf(o manifest.Object) string {
+	if n := o.Meta("namespace"); n != "" {
+		return n
+	}
+	return "default"
+}
+
+func (r Row) ofKind(o manifest.Object) bool {
+	return r.Kind == "" || r.Kind == o.Kind()
+}
+
+// selects tells whether a resource has the kind, namespace and name that the row
+// wants. The name may have the namespace in front.
+func (r Row) selects(o manifest.Object, name string) bool {
+	if !r.ofKind(o) || r.Namespace != "" && namespaceOf(o) != r.Namespace {
+		return false
+	}
+	return name == o.Meta("name") || name == namespaceOf(o)+"/"+o.Meta("name")
+}
+
+// A session is a policy with the values that are mocked for a resource.
+type session struct {
+	mocking
+	court *court.Court
+	// targets are those of the rules as the API server would have them, by name.
+	targets map[string]translate.Target
+	err     error
+}
+
+// session compiles a policy for a resource, once for all that have the same values.
+func (r *run) session(p *policy.Policy, resource string) *session {
+	shared := r.values.forResource(p.Name, resource)
+	k := fmt.Sprintf("%p %s", p, key(shared))
+	if s, ok := r.courts[k]; ok {
+		return s
+	}
+	s := &session{targets: map[string]translate.Target{}}
+	r.courts[k] = s
+	if s.mocking, s.err = mock(p, r.values, resource); s.err != nil {
+		return s
+	}
+	options := court.Options{Translate: r.runner.Translate, Objects: slices.Concat(r.objects, s.objects)}
+	if s.court, _, s.err = court.New([]*policy.Policy{s.policy}, r.exceptions, options); s.err != nil {
+		return s
+	}
+	for _, rule := range s.court.Rules {
+		s.targets[rule.Name] = rule.Target
+	}
+	if len(s.replaced) > 0 {
+		original, _, err := court.New([]*policy.Policy{p}, r.exceptions, options)
+		if err != nil {
+			s.err = err
+			return s
+		}
+		for _, rule := range original.Rules {
+			s.targets[rule.Name] = rule.Target
+		}
+	}
+	return s
+}

@@ -1,0 +1,168 @@
+package suite
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/manifest"
+)
+
+// values are mocked variables, of a file or inline.
+type values struct {
+	APIVersion   string            `json:"apiVersion"`
+	Kind         string            `json:"kind"`
+	Metadata     map[string]any    `json:"metadata"`
+	Globals      map[string]any    `json:"globalValues"`
+	Policies     []policyValues    `json:"policies"`
+	Namespaces   []namespaceValues `json:"namespaceSelector"`
+	Subresources []any             `json:"subresources"`
+}
+
+type policyValues struct {
+	Name      string           `json:"name"`
+	Resources []resourceValues `json:"resources"`
+	Rules     []ruleValues     `json:"rules"`
+}
+
+type resourceValues struct {
+	Name   string         `json:"name"`
+	Values map[string]any `json:"values"`
+}
+
+type ruleValues struct {
+	Name    string           `json:"name"`
+	Values  map[string]any   `json:"values"`
+	ForEach map[string][]any `json:"foreachValues"`
+}
+
+type namespaceValues struct {
+	Name   string            `json:"name"`
+	Labels map[string]string `json:"labels"`
+}
+
+// forResource are the values that hold for all rules of a policy on a resource.
+func (v *values) forResource(policyName, resource string) map[string]any {
+	out := map[string]any{}
+	if v == nil {
+		return out
+	}
+	maps.Copy(out, v.Globals)
+	for _, p := range v.Policies {
+		if p.Name != policyName {
+			continue
+		}
+		for _, r := range p.Resources {
+			if r.Name == resource {
+				maps.Copy(out, r.Values)
+			}
+		}
+	}
+	return out
+}
+
+// forRule are the values of a rule, by the name that it is written with.
+func (v *values) forRule(policyName, rule string) (out ruleValues) {
+	if v == nil {
+		return out
+	}
+	for _, p := range v.Policies {
+		if p.Name != policyName {
+			continue
+		}
+		for _, r := range p.Rules {
+			if r.Name == rule {
+				return r
+			}
+		}
+	}
+	return out
+}
+
+// labels are those of a namespace, if the values say.
+func (v *values) labels(namespace string) (map[string]string, bool) {
+	if v == nil {
+		return nil, false
+	}
+	for _, n := range v.Namespaces {
+		if n.Name == namespace {
+			return n.Labels, true
+		}
+	}
+	return nil, false
+}
+
+// A userInfo is who acts, of a file.
+type userInfo struct {
+	APIVersion   string         `json:"apiVersion"`
+	Kind         string         `json:"kind"`
+	Metadata     map[string]any `json:"metadata"`
+	Roles        []string       `json:"roles"`
+	ClusterRoles []string       `json:"clusterRoles"`
+	UserInfo     map[string]any `json:"userInfo"`
+}
+
+// A contextFile is a Context of the Kyverno command line: objects of a cluster.
+type contextFile struct {
+	APIVersion string         `json:"apiVersion"`
+	Kind       string         `json:"kind"`
+	Metadata   map[string]any `json:"metadata"`
+	Spec       struct {
+		Resources []map[string]any `json:"resources"`
+		Images    []map[string]any `json:"images"`
+	} `json:"spec"`
+}
+
+// readOne reads a file that holds one document of a form.
+func readOne(pos diag.Pos, objects []manifest.Object, into any) diag.List {
+	if len(objects) != 1 {
+		return diag.List{diag.Errorf(pos, diag.BadSuite, "the file holds %d documents; it should be one", len(objects))}
+	}
+	return decode(objects[0], into, nil)
+}
+
+// path splits the name of a mocked variable at its dots; quotes keep dots.
+func path(name string) []string {
+	var out []string
+	var part strings.Builder
+	quoted := false
+	for _, r := range name {
+		switch {
+		case r == '"':
+			quoted = !quoted
+		case r == '.' && !quoted:
+			out = append(out, part.String())
+			part.Reset()
+		default:
+			part.WriteRune(r)
+		}
+	}
+	return append(out, part.String())
+}
+
+// put sets a value deep inside a map, and copies every map on its way: others may
+// share them.
+func put(m map[string]any, at []string, value any) map[string]any {
+	out := maps.Clone(m)
+	if out == nil {
+		out = map[string]any{}
+	}
+	if len(at) == 1 {
+		out[at[0]] = value
+		return out
+	}
+	inner, _ := out[at[0]].(map[string]any)
+	out[at[0]] = put(inner, at[1:], value)
+	return out
+}
+
+// key is a text that is the same for the same values.
+func key(v any) string {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(data)
+}
