@@ -265,6 +265,9 @@ func (l *lowering) pattern(p *policy.Node) truthValue {
 		return truthValue{b: cel.True()}
 	}
 	l.noteIgnoredAnchors(p)
+	if p, ok = l.dereferenced(p); !ok {
+		return l.alwaysErrs("reference")
+	}
 	return truthValue{b: l.match(v, l.substituted(p), "").admitted()}
 }
 
@@ -295,6 +298,9 @@ func (l *lowering) anyPattern(p *policy.Node) truthValue {
 	}
 	if p.Kind != policy.List {
 		panic(l.unsupported("an anyPattern that is no list"))
+	}
+	if p, ok = l.dereferenced(p); !ok {
+		return l.alwaysErrs("reference")
 	}
 	var oks, admits []cel.Bool
 	skips := true
