@@ -10,7 +10,7 @@ import (
 func (l *lowering) unlessExcepted() cel.Bool {
 	out := cel.True()
 	for _, e := range l.opts.Exceptions {
-		if !l.excepts(e) || len(e.PodSecurity) > 0 && l.rule.Validate.PodSecurity != nil {
+		if e.Invalid || !l.excepts(e) || len(e.PodSecurity) > 0 && l.rule.Validate.PodSecurity != nil {
 			continue
 		}
 		out = cel.And(out, cel.Not(l.covered(e)))

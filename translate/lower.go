@@ -176,9 +176,13 @@ func (l *lowering) unit(t target, ops []string) (unit, bool) {
 	if u.match.IsFalse() {
 		return u, false
 	}
-	u.match = cel.And(u.match, w.unlessExcepted())
-	u.namespace = w.usesNamespace
 	u.pre = w.conditions(l.rule.Preconditions)
+	if excepted := w.unlessExcepted(); u.pre.errs { // which no exception is from
+		u.pre = u.pre.andThen(truthValue{b: excepted})
+	} else {
+		u.match = cel.And(u.match, excepted)
+	}
+	u.namespace = w.usesNamespace
 	if u.pre.b.IsFalse() && !u.pre.errs {
 		return u, false
 	}
