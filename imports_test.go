@@ -44,8 +44,9 @@ func mayImport() map[string][]string {
 		"internal/conformance":   {everything},
 		"internal/controlplane":  {},
 		"internal/court":         {"policy", "translate", "vap", "interp", "schema", "diag"},
+		"internal/deviation":     {"policy"},
 		"internal/manifest":      {"diag"},
-		"internal/suite":         {"internal/court", "internal/manifest", "policy", "translate", "vap", "interp", "schema", "diag"},
+		"internal/suite":         {"internal/court", "internal/deviation", "internal/manifest", "policy", "translate", "vap", "interp", "schema", "diag"},
 	}
 }
 

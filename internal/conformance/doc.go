@@ -6,7 +6,7 @@
 // disagrees. Where there is no corpus, it says so and succeeds.
 //
 // What must hold: the API server's own code judges, and nothing but the table in
-// deviation.go excuses a disagreement. It never looks at what a policy is called.
+// internal/deviation excuses a disagreement. It never looks at what a policy is called.
 // The reference interpreter is asked about the same cases (opinion.go); it has to
 // give the recorded status exactly.
 //

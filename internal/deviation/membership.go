@@ -1,7 +1,6 @@
-package main
+package deviation
 
 import (
-	"encoding/json"
 	"strings"
 
 	"github.com/kvap/kvap/policy"
@@ -9,12 +8,12 @@ import (
 
 // requestAsPattern: a membership operator of the rule has a constant, and the
 // request a text with a wildcard which, taken for a pattern, matches it.
-func requestAsPattern(d difference) bool {
-	constants := membershipConstants(d.rule)
+func requestAsPattern(d Difference) bool {
+	constants := membershipConstants(d.Rule)
 	if len(constants) == 0 {
 		return false
 	}
-	for _, text := range append(texts(d.rc.Request.Object.Raw), texts(d.rc.Request.OldObject.Raw)...) {
+	for _, text := range append(texts(d.Object), texts(d.Before)...) {
 		if !strings.ContainsAny(text, "*?") {
 			continue
 		}
@@ -80,11 +79,7 @@ func constants(n *policy.Node) (out []string) {
 }
 
 // texts are all strings of an object.
-func texts(raw []byte) (out []string) {
-	var object any
-	if json.Unmarshal(raw, &object) != nil {
-		return nil
-	}
+func texts(object any) (out []string) {
 	var walk func(any)
 	walk = func(v any) {
 		switch v := v.(type) {

@@ -1,74 +1,71 @@
-package main
+package deviation
 
 import (
-	"encoding/json"
 	"regexp"
 	"strings"
-
-	admissionv1 "k8s.io/api/admission/v1"
 
 	"github.com/kvap/kvap/policy"
 )
 
-// A listed deviation is a place where kvap differs from Kyverno on purpose; the
-// number is that of the list of deviations.
-type listed struct {
-	number int
-	reason string
-	// excuses tells that the difference on a case is this one. It goes by what
-	// the rule and the case are, never by what they are called.
-	excuses func(difference) bool
+// A Listed deviation is a place where kvap differs from Kyverno on purpose.
+type Listed struct {
+	Number int // in the list of deviations
+	Reason string
+	// excuses tells that a difference is this one. It goes by what the rule and the
+	// request are, never by what they are called.
+	excuses func(Difference) bool
 }
 
-// A difference is what is recorded and what was said instead: a status, or an
-// outcome of the native form.
-type difference struct {
-	rule       *policy.Rule
-	rc         recordedCase
-	want, said string
+// A Difference is what Kyverno says of a rule on a request, and what is said
+// instead: a status, or an outcome of the native form.
+type Difference struct {
+	Rule           *policy.Rule
+	Operation      string
+	Object, Before any // JSON as Go data
+	Want, Said     string
 }
 
 // admits tells that what was said lets the request pass.
-func (d difference) admits() bool {
-	switch d.said {
+func (d Difference) admits() bool {
+	switch d.Said {
 	case "allow", "nomatch", "pass", "skip", "none":
 		return true
 	}
 	return false
 }
 
-// deviations is the table of all that is excused.
-func deviations() []listed {
-	return []listed{
+// List is the table of all that is excused.
+func List() []Listed {
+	return []Listed{
 		{9, "Kyverno takes a text of the request that has a wildcard for a pattern, in membership operators", requestAsPattern},
 		{3, "Kyverno edits a pattern with a wildcard key in place, so it looks in the old object for the key that it found in the new one", otherWildcardKey},
 		{3, "Kyverno drops entries of labels and annotations that are no strings from a pattern", nonStringEntry},
 	}
 }
 
-// deviation tells whether a difference is a listed one.
-func deviation(d difference) (listed, bool) {
-	if d.rule == nil || d.rc.Request == nil {
-		return listed{}, false
+// Of tells whether a difference is a listed one.
+func Of(d Difference) (Listed, bool) {
+	if d.Rule == nil {
+		return Listed{}, false
 	}
-	for _, l := range deviations() {
+	for _, l := range List() {
 		if l.excuses(d) {
 			return l, true
 		}
 	}
-	return listed{}, false
+	return Listed{}, false
 }
 
 // otherWildcardKey: on UPDATE, a wildcard key under labels or annotations matches
 // a key of the new object that the old one has not, and another key of the old
 // one. kvap sees that the old object violates as well, and lets the new one pass.
-func otherWildcardKey(d difference) bool {
-	if d.rc.Request.Operation != admissionv1.Update || d.want != "fail" || !d.admits() || d.rule.Validate == nil {
+func otherWildcardKey(d Difference) bool {
+	if d.Operation != "UPDATE" || d.Want != "fail" || !d.admits() || d.Rule.Validate == nil {
 		return false
 	}
-	wild := wildcardKeys(d.rule.Validate.Pattern)
-	wild = append(wild, wildcardKeys(d.rule.Validate.AnyPattern)...)
-	have, had := metadataKeys(d.rc.Request.Object.Raw), metadataKeys(d.rc.Request.OldObject.Raw)
+	wild := wildcardKeys(d.Rule.Validate.Pattern)
+	wild = append(wild, wildcardKeys(d.Rule.Validate.AnyPattern)...)
+	have, had := metadataKeys(d.Object), metadataKeys(d.Before)
 	for _, w := range wild {
 		added, other := false, false
 		for key := range have {
@@ -86,14 +83,14 @@ func otherWildcardKey(d difference) bool {
 
 // nonStringEntry: a pattern wants something else than a string of a label or
 // annotation, and Kyverno forgets it.
-func nonStringEntry(d difference) bool {
-	if d.want != "pass" && d.want != "skip" || d.admits() || d.rule.Validate == nil {
+func nonStringEntry(d Difference) bool {
+	if d.Want != "pass" && d.Want != "skip" || d.admits() || d.Rule.Validate == nil {
 		return false
 	}
 	found := false
 	look := func(f policy.Field) { found = found || f.Value.Kind != policy.String }
-	metadataEntries(d.rule.Validate.Pattern, look)
-	metadataEntries(d.rule.Validate.AnyPattern, look)
+	metadataEntries(d.Rule.Validate.Pattern, look)
+	metadataEntries(d.Rule.Validate.AnyPattern, look)
 	return found
 }
 
@@ -142,12 +139,8 @@ func wildcard(pattern string) *regexp.Regexp {
 }
 
 // metadataKeys are the keys of all labels and annotations in an object.
-func metadataKeys(raw []byte) map[string]bool {
+func metadataKeys(object any) map[string]bool {
 	out := map[string]bool{}
-	var object any
-	if json.Unmarshal(raw, &object) != nil {
-		return out
-	}
 	var walk func(any)
 	walk = func(v any) {
 		switch v := v.(type) {
