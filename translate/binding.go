@@ -76,6 +76,7 @@ func suffix(what string, others []vap.Binding) string {
 // binding is a binding with an action, for everything.
 func (u unit) binding(a policy.Action) vap.Binding {
 	b := vap.Binding{Actions: actions(a, u.policy.EmitWarning)}
+	u.params.refer(&b, u, a)
 	if u.native != nil && u.native.paramRef != nil {
 		ref := *u.native.paramRef
 		if a != policy.Enforce || u.policy.FailurePolicy == policy.Ignore {

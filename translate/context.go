@@ -130,22 +130,6 @@ func (l *lowering) mayBeMissing(j jval) bool {
 	return j.form != litForm && !l.present(j).IsTrue()
 }
 
-// A paramUse is the params object that a unit reads.
-type paramUse struct {
-	kind, apiVersion, name, namespace string
-}
-
-func (p *paramUse) key() string {
-	if p == nil {
-		return ""
-	}
-	return p.apiVersion + "/" + p.kind + "/" + p.namespace + "/" + p.name
-}
-
-func (l *lowering) configMap(e *policy.ContextEntry) jval {
-	panic(l.refuse(diag.OutsideData, "the ConfigMap %s is outside the request", e.Name))
-}
-
 func (l *lowering) apiCall(e *policy.ContextEntry) jval {
 	panic(l.refuse(diag.OutsideData, "the answer of the API call %s is outside the request", e.Name))
 }

@@ -19,6 +19,7 @@ func (l *lowering) excuse(u *unit) {
 	}
 	w := l.walk(u.target, []string{"CREATE"})
 	w.prior, w.notes = true, nil
+	w.variables = slices.Clone(u.variables) // a name means one thing
 	w.object = w.old2()
 	w.old = litOf(map[string]any{})
 	match := w.applies()
@@ -36,7 +37,7 @@ func (l *lowering) excuse(u *unit) {
 		violated.b = cel.And(w.anchorsSeen(now, p), w.anchorsSeen(before, p), violated.b)
 	}
 	u.exempt = cel.And(match, violated.b)
-	u.variables = append(u.variables, w.variables...)
+	u.variables = w.variables
 	if len(u.ops) > 1 {
 		update := cel.Ident("request").Field("operation").Eq(cel.String("UPDATE"))
 		u.exempt = cel.And(update, u.exempt)

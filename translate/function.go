@@ -41,9 +41,16 @@ func (l *lowering) call(e *jmespath.Expr, cur *jval) jval {
 		return l.patternMatch(strictArg(0), strictArg(1))
 	case "replace_all":
 		return l.replaceAll(strictArg(0), strictArg(1), strictArg(2))
+	case "parse_json":
+		return strictArg(0).over(l.parseJSON)
 	case "split":
-		return l.strings2(strictArg(0), strictArg(1), func(a, b cel.Value) jval {
-			return valOf(at(a.Call("split", b), &schema.Type{Kind: schema.List, Elem: stringType()}))
+		text := strictArg(0)
+		elem := stringType()
+		if isConfigured(text) {
+			elem = configuredText()
+		}
+		return l.strings2(text, strictArg(1), func(a, b cel.Value) jval {
+			return valOf(at(a.Call("split", b), &schema.Type{Kind: schema.List, Elem: elem}))
 		})
 	case "join":
 		return l.joined(strictArg(0), strictArg(1))
@@ -91,7 +98,7 @@ func (l *lowering) contains(in, search jval) jval {
 		text, ok := l.expr(in)
 		if search.form == litForm {
 			if _, isText := search.lit.(string); !isText {
-				return litOf(false)
+				return l.falseOf(v)
 			}
 		}
 		what, ok2 := l.expr(search)
@@ -99,11 +106,12 @@ func (l *lowering) contains(in, search jval) jval {
 			return boolOf(text.Contains(what))
 		}
 	case schema.List:
+		l.reads(v, true)
 		if search.form == litForm {
 			if w, ok := l.literalTree(search.lit); ok && couldEqual(v.elem(), search.lit) {
 				return boolOf(w.In(v.expr))
 			}
-			return litOf(false)
+			return l.falseOf(v)
 		}
 		what, ok := l.expr(search)
 		if ok && search.typ().Kind == v.elem().Kind {
@@ -123,6 +131,14 @@ func (l *lowering) contains(in, search jval) jval {
 		}
 	}
 	panic(l.unsupported("this use of contains"))
+}
+
+// falseOf is false, but an error where v, which has a size, is missing.
+func (l *lowering) falseOf(v val) jval {
+	if !l.reads(v, true) || v.certain() {
+		return litOf(false)
+	}
+	return boolOf(v.expr.Size().Compare("<", cel.Int(0)))
 }
 
 // hasKey is: a map, which must be there, has the key. has() would be false, not

@@ -1,6 +1,8 @@
 package translate
 
 import (
+	"strings"
+
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/jmespath"
@@ -61,9 +63,11 @@ func (l *lowering) images() jval {
 	if len(groups) == 0 || l.on("DELETE") {
 		return jval{form: errorForm, hint: "images"}
 	}
-	l.readsImages, l.errs = true, true
+	l.readsImages = true
 	if l.found != nil {
 		*l.found = append(*l.found, l.imagesAreValid())
+	} else {
+		l.errs = true
 	}
 	out := jval{form: hashForm}
 	for i := range groups {
@@ -379,7 +383,7 @@ func sameIfEmpty(s stream, null cel.Bool, p pred) bool {
 // imageItem is an element of a list of parts by its place: the first or the last.
 func (l *lowering) imageItem(j jval, n int) (jval, bool) {
 	where, ok := j.s.(whereGroup)
-	if !ok || l.release.Has("sortBy") {
+	if !ok {
 		return jval{}, false
 	}
 	parts, ok := where.stream.(imageParts)
@@ -416,15 +420,22 @@ func (s imageParts) item(l *lowering, n int) (jval, bool) {
 	if best == "" {
 		return jval{}, false
 	}
+	some := s.containers(l).Size().Compare(">", cel.Int(0))
+	text := s.part.text(s.group, s.outermost(l, best))
+	return valOf(val{expr: text, typ: stringType(), guards: []guard{{cond: some, shape: true}}}), true
+}
+
+// outermost is the container whose name is the first or the last.
+func (s imageParts) outermost(l *lowering, best string) cel.Value {
+	defer l.atTop()()
 	containers := s.containers(l)
 	name := l.b.mapped(containers, singular(s.group.name), func(c cel.Value) cel.Value { return c.Field("name") }).Call(best)
-	x := l.b.take(singular(s.group.name))
-	defer delete(l.b.taken, x)
-	c := cel.Ident(x)
-	value := containers.Macro2("map", []string{x}, c.Field("name").Eq(name).Value, s.part.text(s.group, c)).Index(cel.Int(0))
-	some := containers.Size().Compare(">", cel.Int(0))
-	return valOf(val{expr: value, typ: stringType(), guards: []guard{{cond: some, shape: true}}}), true
+	only := l.b.filter(containers, singular(s.group.name), func(c cel.Value) cel.Bool { return c.Field("name").Eq(name) })
+	prefix := map[string]string{"min": "first", "max": "last"}[best]
+	return l.let(prefix+capital(s.group.name[:len(s.group.name)-1]), only.Index(cel.Int(0)))
 }
+
+func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 // imageValues is a group's images as the values of a projection.
 type imageValues struct{ group *imageGroup }

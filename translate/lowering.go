@@ -140,12 +140,16 @@ func (l *lowering) join(a, b jval) jval {
 		return litOf(literalText(a.lit) + literalText(b.lit))
 	}
 	if a.form == litForm && literalText(a.lit) == "" {
-		return stringOf(l.text(b))
+		return l.likeText(b, l.text(b))
 	}
 	if b.form == litForm && literalText(b.lit) == "" {
-		return stringOf(l.text(a))
+		return l.likeText(a, l.text(a))
 	}
-	return stringOf(l.text(a).Plus(l.text(b)))
+	text := l.text(a).Plus(l.text(b))
+	if isConfigured(b) {
+		return l.likeText(b, text)
+	}
+	return l.likeText(a, text)
 }
 
 // text is j as it stands inside a longer string; an error where a key is missing.
@@ -157,14 +161,20 @@ func (l *lowering) text(j jval) cel.Value {
 	if ok {
 		switch kindOf(j.typ()) {
 		case schema.String:
+			if shaped := j.v.shaped(); j.form == valForm && !shaped.IsTrue() {
+				return cel.Cond(shaped, j.v.expr, cel.String("null"))
+			}
 			return v
 		case schema.Int, schema.Bool, schema.IntOrString:
 			return cel.Func("string", v)
 		case schema.Any:
 			// lists and maps, which Kyverno writes as JSON, are an error of string()
 			l.note(diag.TextForm, "a list or map inside a text is an error here; Kyverno writes it as JSON")
-			return cel.Cond(isNull(v), cel.String("null"), cel.Func("string", v))
+			return cel.Cond(isNull(dyn(v)), cel.String("null"), cel.Func("string", dyn(v)))
 		case schema.List:
+			if j.form == streamForm {
+				return cel.Cond(j.s.null(), cel.String("null"), l.jsonList(j))
+			}
 			return l.jsonList(j)
 		}
 	}

@@ -16,6 +16,8 @@ func (l *lowering) membership(op string, key, value jval) cel.Bool {
 		return l.membershipText(op, key, s)
 	}
 	switch {
+	case isConfigured(value):
+		return l.inConfigured(op, key, value)
 	case value.form == litForm:
 		list, ok := value.lit.([]any)
 		if !ok {
@@ -26,6 +28,9 @@ func (l *lowering) membership(op string, key, value jval) cel.Bool {
 		return l.inSet(op, key, valueSet{l, value}, value)
 	case value.form == streamForm || kindOf(value.typ()) == schema.List:
 		list := l.asList(value).s
+		if elemConfigured(list) {
+			return cel.And(cel.Not(list.null()), l.inSet(op, key, configSet{l, list}, value))
+		}
 		return cel.And(cel.Not(list.null()), l.inSet(op, key, streamSet{l, list}, value))
 	}
 	if k, ok := key.lit.(string); ok && key.form == litForm && kindOf(value.typ()) == schema.String && !strings.HasSuffix(op, "notin") {
@@ -554,7 +559,7 @@ func (l *lowering) oldMembership(op string, key, value jval) cel.Bool {
 		}
 		valid, wildcards = isJSON, false
 	default:
-		return l.never(key)
+		return l.neverOfTexts(key)
 	}
 	negate := func(b cel.Bool) cel.Bool {
 		if not {
@@ -615,6 +620,13 @@ func (l *lowering) oldMembership(op string, key, value jval) cel.Bool {
 		stream:  ofList,
 		neutral: neutralsOf(value),
 	})
+}
+
+// neverOfTexts is false, and an error where the key is one or is a list of other
+// things than texts.
+func (l *lowering) neverOfTexts(key jval) cel.Bool {
+	list := func(s stream) cel.Bool { return l.textsOnly(s, cel.False()) }
+	return l.onlyLists(key, list, func(keys []any) cel.Bool { return list(concat(singles(keys))) })
 }
 
 // exactlySet is members that are wildcards or not.

@@ -48,6 +48,10 @@ func (l *lowering) message(t policy.Text) (m message) {
 		return m
 	}
 	v := w.text(j)
+	if w.params != nil && l.params == nil {
+		panic(l.unsupported("params that only the message reads"))
+	}
+	l.variables = w.variables
 	m.expr = &v
 	return m
 }

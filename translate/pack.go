@@ -175,6 +175,7 @@ func (g group) draft(o *Options) *vap.Draft {
 	d.Conditions, _ = policyConditions(first.policy, o.Release) // lowerWhole has seen to the reason
 	g.conditions(d)
 	first.native.add(d)
+	first.params.add(d)
 	for i, u := range g.units {
 		u = u.declared(d)
 		d.Members = append(d.Members, vap.Member{Pos: u.rule.Pos, Policy: memberName(u.policy), Rule: u.rule.Name, Origin: u.rule.Origin})

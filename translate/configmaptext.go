@@ -1,0 +1,289 @@
+package translate
+
+import (
+	"strings"
+	"unicode"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/schema"
+)
+
+// The forms of JSON that are told apart at run time: a list of strings without
+// escapes, which can be taken apart; what is in no list of strings; and the rest,
+// which is an error here.
+const (
+	jsonWord     = `"[^"\\]*"`
+	jsonWords    = `^\s*\[\s*(` + jsonWord + `\s*(,\s*` + jsonWord + `\s*)*)?\]\s*$`
+	jsonScalar   = `^\s*(-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?|true|false|null|` + jsonWord + `|\{\s*\})\s*$`
+	undecidable  = `^\s*[\[{"]|^[-|+]?\d+(\.\d+)?[A-Za-z]*-[-|+]?\d+(\.\d+)?[A-Za-z]*$`
+	unknownWords = "neither_text_nor_list_of_strings"
+	noList       = "no_list_of_strings"
+)
+
+// A configText is a text of the cluster's configuration as the right side of an
+// operator: a pattern, or the JSON of a list of strings. What it is, is only known
+// at run time.
+type configText struct {
+	l       *lowering
+	text    cel.Value
+	name    string   // for variables
+	notNull cel.Bool // the text is there; nothing holds of null
+}
+
+func (l *lowering) configText(value jval) configText {
+	l.reads(value.v, true)
+	l.errs = l.errs || l.found == nil // the text may be none of the forms that are known
+	t := configText{l, value.v.expr, variableName(value.v.expr.LastField(), "configured"), value.v.shaped()}
+	t.text = t.l.once(t.name+"Text", t.text)
+	return t
+}
+
+// once is v as a composed variable if it is long and depends on no comprehension
+// around it.
+func (l *lowering) once(name string, v cel.Value) cel.Value {
+	const short = 40 // characters, as a field of the object has
+	if l.bound(v) || len(v.String()) < short {
+		return v
+	}
+	return l.let(name, v)
+}
+
+// variableName is a field's name as a variable; otherwise where that is none.
+func variableName(field, otherwise string) string {
+	var b strings.Builder
+	upper := false
+	for _, r := range field {
+		switch {
+		case r > unicode.MaxASCII || !unicode.IsLetter(r) && (b.Len() == 0 || !unicode.IsDigit(r)):
+			upper = b.Len() > 0
+			continue
+		case upper:
+			r = unicode.ToUpper(r)
+		}
+		upper = false
+		b.WriteRune(r)
+	}
+	if b.Len() == 0 || reserved(b.String()) {
+		return otherwise
+	}
+	return b.String()
+}
+
+// bound tells that v depends on a comprehension around it.
+func (l *lowering) bound(v cel.Value) bool {
+	for name := range l.b.taken {
+		if v.Count(name) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// shared is what is made of the text as a composed variable, or as it is inside a
+// comprehension that the text depends on.
+func (t configText) shared(suffix string, v func() cel.Value) cel.Value {
+	if t.l.bound(t.text) {
+		return v()
+	}
+	defer t.l.atTop()()
+	return t.l.let(t.name+suffix, v())
+}
+
+// words are the elements of the list that the text is the JSON of, or the text
+// alone; none where it is other JSON.
+func (t configText) words() cel.Value {
+	return t.shared("List", func() cel.Value {
+		return cel.Cond(t.text.Matches(jsonWords), t.taken(),
+			cel.Cond(t.text.Matches(jsonScalar), cel.List(),
+				cel.Cond(t.text.Matches(undecidable), dyn(cel.Map()).Field(unknownWords), cel.List(t.text))))
+	})
+}
+
+// taken are the words, out of their list.
+func (t configText) taken() cel.Value {
+	return t.l.b.mapped(t.text.Call("findAll", cel.String(jsonWord)), "word", func(w cel.Value) cel.Value {
+		return w.Call("substring", cel.Int(1), w.Size().Binary("-", cel.Int(1)))
+	})
+}
+
+// patterns are the words as regular expressions.
+func (t configText) patterns() cel.Value {
+	return t.shared("Patterns", func() cel.Value { return t.l.b.mapped(t.words(), "word", patternOf) })
+}
+
+// pattern is the text as a regular expression.
+func (t configText) pattern() cel.Value {
+	return t.shared("Pattern", func() cel.Value { return patternOf(t.text) })
+}
+
+// patternOf is a wildcard as a regular expression: all of it is quoted, but for
+// * and ?.
+func patternOf(wildcard cel.Value) cel.Value {
+	replaced := func(v cel.Value, from, to string) cel.Value {
+		return v.Call("replace", cel.String(from), cel.String(to))
+	}
+	inner := replaced(replaced(replaced(wildcard, `\`, `\E\\\Q`), "*", `\E.*\Q`), "?", `\E.\Q`)
+	return cel.String(`(?s)^\Q`).Plus(inner).Plus(cel.String(`\E$`))
+}
+
+func matchesPattern(x, re cel.Value) cel.Bool { return x.Call("matches", re).AsBool() }
+
+// inConfigured is a membership in a text of the cluster's configuration.
+func (l *lowering) inConfigured(op string, key, value jval) cel.Bool {
+	if isConfigured(key) || key.form == streamForm && elemConfigured(key.s) {
+		panic(l.unsupported("a membership whose sides are both outside the request"))
+	}
+	t := l.configText(value)
+	not := strings.HasSuffix(op, "notin")
+	scalar := func(x cel.Value) cel.Bool {
+		x = l.once(t.name+"Key", x)
+		in := cel.Or(matchesPattern(x, t.pattern()), x.In(t.words()))
+		if not { // of other JSON nothing is in it, and nothing is not
+			return cel.CondBool(in, cel.False(), cel.Not(t.text.Matches(jsonScalar)))
+		}
+		return in
+	}
+	return cel.And(t.notNull, l.holds(key, true, pred{
+		lit: func(v any) cel.Bool {
+			switch v := v.(type) {
+			case nil, map[string]any:
+				return cel.False()
+			case []any:
+				return t.members(op, concat(singles(v)))
+			}
+			return scalar(cel.String(literalText(v)))
+		},
+		value: func(x cel.Value, typ *schema.Type) cel.Bool {
+			switch kindOf(typ) {
+			case schema.String:
+				return scalar(x)
+			case schema.Int, schema.Bool, schema.IntOrString:
+				return scalar(cel.Func("string", x))
+			case schema.Object, schema.Map:
+				return cel.False()
+			}
+			panic(l.unsupported("the membership of a value whose type is not known in a text that is only known at run time"))
+		},
+		stream: func(s stream) cel.Bool { return t.members(op, s) },
+	}))
+}
+
+func elemConfigured(s stream) bool {
+	return kindOf(s.elem()) == schema.String && s.elem().Format == configured
+}
+
+// members applies an operator to a list key.
+func (t configText) members(op string, s stream) cel.Bool {
+	only := cel.And(s.count(t.l, false).Eq(cel.Int(1)), s.quantify(t.l, "all", false, func(x jval) cel.Bool {
+		return t.each(x, func(x cel.Value) cel.Bool { return x.Eq(t.text) })
+	}))
+	in := func(x jval) cel.Bool {
+		return t.each(x, func(x cel.Value) cel.Bool {
+			return t.l.b.exists(t.patterns(), "pattern", func(p cel.Value) cel.Bool { return matchesPattern(x, p) })
+		})
+	}
+	valid := cel.Not(t.text.Matches(jsonScalar))
+	switch op {
+	case "anyin":
+		return cel.Or(only, s.quantify(t.l, "exists", false, in))
+	case "allin":
+		return cel.Or(only, cel.And(valid, s.quantify(t.l, "all", false, in)))
+	}
+	macro := map[string]string{"anynotin": "exists", "allnotin": "all"}[op]
+	none := s.quantify(t.l, macro, false, func(x jval) cel.Bool { return cel.Not(in(x)) })
+	return cel.CondBool(only, cel.False(), cel.And(valid, none))
+}
+
+// A configSet is a list of texts of the cluster's configuration.
+type configSet struct {
+	l *lowering
+	s stream
+}
+
+func (s configSet) has(x cel.Value, t *schema.Type) cel.Bool {
+	switch kindOf(t) {
+	case schema.String:
+	case schema.Int, schema.Bool, schema.IntOrString:
+		x = cel.Func("string", x)
+	default:
+		panic(s.l.unsupported("the membership of a value whose type is not known in a list that is only known at run time"))
+	}
+	return s.s.quantify(s.l, "exists", true, func(p jval) cel.Bool {
+		text, _ := s.l.expr(p)
+		return matchesPattern(x, patternOf(text))
+	})
+}
+
+func (s configSet) hasLiteral(v any) cel.Bool {
+	text := literalText(v)
+	if isWild(text) {
+		panic(s.l.unsupported("a wildcard against texts that may be wildcards"))
+	}
+	return s.has(cel.String(text), stringType())
+}
+
+// parseJSON is parse_json of a text of the cluster's configuration, which must be
+// a list of strings.
+func (l *lowering) parseJSON(text jval) jval {
+	if !isConfigured(text) {
+		panic(l.refuse(diag.NoFunction, "the function parse_json has no native form"))
+	}
+	t := l.configText(text)
+	list := t.shared("Words", func() cel.Value {
+		return cel.Cond(t.text.Matches(jsonWords), t.taken(), dyn(cel.Map()).Field(noList))
+	})
+	return valOf(at(list, &schema.Type{Kind: schema.List, Elem: configuredText()}))
+}
+
+// each is p of the text of a list key's element.
+func (t configText) each(x jval, p func(cel.Value) cel.Bool) cel.Bool {
+	return t.l.holds(x, false, pred{
+		lit: func(v any) cel.Bool { return cel.And(cel.Lit(v != nil), p(cel.String(literalText(v)))) },
+		value: func(x cel.Value, typ *schema.Type) cel.Bool {
+			switch kindOf(typ) {
+			case schema.String:
+				return p(x)
+			case schema.Int, schema.Bool, schema.IntOrString:
+				return p(cel.Func("string", x))
+			}
+			panic(t.l.unsupported("the membership of a list of values whose type is not known in a text that is only known at run time"))
+		},
+		stream: func(stream) cel.Bool { panic(t.l.unsupported("a list of lists as a condition's key")) },
+	})
+}
+
+// equalsConfigured is Equals of a key that is a text: durations compare as such,
+// then a key that is a quantity compares as one or not at all, then the value is
+// a wildcard.
+func (l *lowering) equalsConfigured(key, value jval) cel.Bool {
+	t := l.configText(value)
+	is := func(x cel.Value) cel.Bool {
+		x = l.once(t.name+"Key", x)
+		durations := cel.And(isDuration(x), x.Ne(cel.String("0")), isDuration(t.text), t.text.Ne(cel.String("0")))
+		quantities := cel.And(isQuantity(t.text), cel.Func("quantity", x).Call("compareTo", cel.Func("quantity", t.text)).Eq(cel.Int(0)))
+		return cel.CondBool(durations, cel.Func("duration", x).Eq(cel.Func("duration", t.text)),
+			cel.CondBool(isQuantity(x), quantities, matchesPattern(x, t.pattern())))
+	}
+	return cel.And(t.notNull, l.holds(key, true, pred{
+		lit: func(v any) cel.Bool {
+			switch v := v.(type) {
+			case string:
+				return is(cel.String(v))
+			case float64:
+				panic(l.unsupported("the comparison of a number with a text that is only known at run time"))
+			}
+			return cel.False()
+		},
+		value: func(x cel.Value, typ *schema.Type) cel.Bool {
+			switch kindOf(typ) {
+			case schema.String:
+				return is(x)
+			case schema.Bool, schema.List, schema.Map, schema.Object:
+				return cel.False()
+			}
+			panic(l.unsupported("the comparison of a value that is no text with one that is only known at run time"))
+		},
+		stream: func(stream) cel.Bool { return cel.False() },
+	}))
+}
