@@ -11,7 +11,15 @@ import (
 // containers of all three kinds. The joined list is a variable: it is made once,
 // however many rules go through it.
 func (l *lowering) fuse(b cel.Bool) cel.Bool {
-	return b.Fuse(func(list cel.Value) bool { return l.listType(list) != nil }, l.joinLists)
+	b = b.Fuse(func(list cel.Value) bool { return l.listType(list) != nil }, l.joinLists)
+	return b.HoistLoops(l.nameLoop).AsBool()
+}
+
+// nameLoop is a variable for a loop that stands inside of another one, and says
+// the same of every element of that.
+func (l *lowering) nameLoop(v cel.Value) cel.Value {
+	word := singular(v.LastField())
+	return l.let("related"+strings.ToUpper(word[:1])+word[1:]+"s", v)
 }
 
 // joinLists is a variable that holds the lists one after the other.

@@ -19,11 +19,11 @@ func (l *lowering) nameOffenders(u *unit) {
 	bad := list.Macro("filter", binder, cel.Not(body).Simplify().Value).Macro("map", binder, x.Field("name"))
 	names := l.let("bad"+strings.ToUpper(binder[:1])+binder[1:]+"s", bad)
 	u.holds.b = names.Size().Eq(cel.Int(0))
-	text := cel.String(u.message.text)
+	text := cel.String(u.message.text + " (")
 	if u.message.expr != nil {
-		text = *u.message.expr
+		text = u.message.expr.Plus(cel.String(" ("))
 	}
-	m := text.Plus(cel.String(" (")).Plus(names.Call("join", cel.String(", "))).Plus(cel.String(")"))
+	m := text.Plus(names.Call("join", cel.String(", "))).Plus(cel.String(")"))
 	u.message.expr = &m
 }
 
