@@ -267,7 +267,11 @@ func (l *lowering) equalsLiteral(x cel.Value, t *schema.Type, want any) cel.Bool
 		return l.perType(x, want)
 	case schema.List:
 		w, ok := l.literalTree(want)
-		if _, isList := want.([]any); !isList || !ok {
+		items, isList := want.([]any)
+		for _, item := range items {
+			ok = ok && couldEqual(t.Elem, item)
+		}
+		if !isList || !ok {
 			return cel.False()
 		}
 		return x.Eq(w)

@@ -223,7 +223,11 @@ func (l *lowering) plainKeys(v val, fields []policy.Field) outcome {
 			o := l.matchOr(v.field(key), f.Value, true, key)
 			out = append(out, filter(o.ok(), true)...)
 		case isWild(key) && v.part == inLabels:
-			out = append(out, check(l.wildKey(v, key, f.Value))...)
+			some := l.wildKey(v, key, f.Value)
+			if nullSatisfies(f.Value) { // as any key that is missing
+				some = cel.Or(some, cel.Not(l.someKey(v, key)))
+			}
+			out = append(out, check(some)...)
 		case f.Value.Kind == policy.String && f.Value.Str == "*":
 			out = append(out, check(l.nonNull(v.field(key)))...)
 		default:
