@@ -214,7 +214,7 @@ func (s celScope) surroundings() cel.Surroundings {
 	has := func(op string) bool {
 		return l.someFilterHas(op) && (slices.Contains(l.target.ops(), op) || l.target.sub == "ephemeralcontainers")
 	}
-	own := shapeOf(l.rootType(l.target))
+	own := l.objectShape()
 	roots := []cel.Root{
 		{Name: "object", Shape: own, Null: has("DELETE")},
 		{Name: "oldObject", Shape: own, Null: has("CREATE") || has("CONNECT")},

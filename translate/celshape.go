@@ -1,6 +1,8 @@
 package translate
 
 import (
+	"maps"
+
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/schema"
 )
@@ -64,5 +66,30 @@ func requestShape() cel.Shape {
 
 // namespaceType is the type of namespaceObject.
 func (l *lowering) namespaceType() *schema.Type {
-	return objectType(&schema.Field{Name: "metadata", Type: l.objectMeta()})
+	return objectType(&schema.Field{Name: "metadata", Type: l.namedMeta()})
+}
+
+// objectShape is an object of the target, which has a name: the API server has
+// generated it before it asks.
+func (l *lowering) objectShape() cel.Shape {
+	t := l.rootType(l.target) // a copy
+	if _, ok := t.Fields["metadata"]; ok {
+		meta := l.namedMeta()
+		if l.target.scope == namespaced {
+			meta = l.namedMeta("namespace")
+		}
+		t.Fields["metadata"] = &schema.Field{Name: "metadata", Type: meta, Required: true}
+	}
+	return shapeOf(t)
+}
+
+// namedMeta is the metadata of an object with a name, and some more fields that it
+// always has.
+func (l *lowering) namedMeta(more ...string) *schema.Type {
+	t := *l.objectMeta()
+	t.Fields = maps.Clone(t.Fields)
+	for _, name := range append(more, "name") {
+		t.Fields[name] = &schema.Field{Name: name, Type: stringType(), Required: true}
+	}
+	return &t
 }
