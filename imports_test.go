@@ -43,7 +43,7 @@ func mayImport() map[string][]string {
 		"cmd/kvap":               {everything},
 		"internal/conformance":   {everything},
 		"internal/controlplane":  {},
-		"internal/court":         {"policy", "translate", "vap", "interp", "schema", "diag"},
+		"internal/court":         {"internal/manifest", "policy", "translate", "vap", "interp", "schema", "diag"},
 		"internal/deviation":     {"policy"},
 		"internal/manifest":      {"diag"},
 		"internal/suite":         {"internal/court", "internal/deviation", "internal/manifest", "policy", "translate", "vap", "interp", "schema", "diag"},
