@@ -369,17 +369,6 @@ type whereGroup struct {
 
 func (s whereGroup) null() cel.Bool { return cel.Not(s.group.present(s.l)) }
 
-// sameIfEmpty tells that a reader makes no difference between null and the empty
-// list, for a list that is empty where it is null.
-func sameIfEmpty(s stream, null cel.Bool, p pred) bool {
-	if _, ok := s.(whereGroup); !ok {
-		return false
-	}
-	of, ok := p.stream(concat{}).Const()
-	is, ok2 := null.Const()
-	return ok && ok2 && of == is
-}
-
 // imageItem is an element of a list of parts by its place: the first or the last.
 func (l *lowering) imageItem(j jval, n int) (jval, bool) {
 	where, ok := j.s.(whereGroup)

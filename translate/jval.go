@@ -59,6 +59,10 @@ func dynamicOf(v cel.Value) jval { return valOf(at(v, anyType())) }
 // of the request: it needs no == true to be one for CEL.
 const predicate = "predicate"
 
+// comparison is the format of a predicate that may be null, and where it is null
+// reads as false without its guards.
+const comparison = "comparison"
+
 // isTrue is: the boolean x of type t is true. Where the type is known, x itself
 // says so; the root of an expression is made boolean for CEL where it is emitted.
 func isTrue(x cel.Value, t *schema.Type) cel.Bool {
@@ -207,6 +211,17 @@ func (l *lowering) holds(j jval, strict bool, p pred) cel.Bool {
 	return l.valueHolds(j.v, strict, p)
 }
 
+// sameIfEmpty tells that p says of a list without elements what it says of null.
+// A stream whose source is missing reads as empty, so it need not be asked for then.
+func sameIfEmpty(s stream, null cel.Bool, p pred) bool {
+	if _, ok := s.(strictList); ok { // it does not read as empty where it is no list
+		return false
+	}
+	of, ok := p.stream(concat{}).Const()
+	is, ok2 := null.Const()
+	return ok && ok2 && of == is
+}
+
 // error is the error j, or, where what must be there is asked for, that nothing is.
 func (l *lowering) error(j jval) cel.Bool {
 	if l.found == nil {
@@ -249,6 +264,11 @@ func (l *lowering) valueHolds(v val, strict bool, p pred) cel.Bool {
 	if strict && l.found != nil {
 		*l.found = append(*l.found, v.keysFound())
 		strict = false
+	}
+	if v.typ != nil && v.typ.Format == comparison {
+		if got := value(v.expr); !isNull && cel.Equal(got.Value, v.expr) || isNull && cel.Equal(got.Value, cel.Not(v.expr.AsBool()).Value) {
+			return got // reads as false where it is null
+		}
 	}
 	if strict {
 		l.errs = l.errs || v.mayMiss()
@@ -308,6 +328,9 @@ func (l *lowering) truthy(j jval) cel.Bool {
 	if j.form == imagesForm || j.form == imageForm {
 		return l.imagePresent(j)
 	}
+	if b, ok := l.truthOfParts(j); ok {
+		return b
+	}
 	return l.holds(j, false, pred{
 		lit: func(v any) cel.Bool { return cel.Lit(truth(v)) },
 		value: func(x cel.Value, t *schema.Type) cel.Bool {
@@ -336,6 +359,24 @@ func (l *lowering) truthy(j jval) cel.Bool {
 			return s.quantify(l, "exists", false, func(jval) cel.Bool { return cel.True() })
 		},
 	})
+}
+
+// truthOfParts is the truth of a comparison, which is false where it is null, and
+// of && and ||, of which the side that is taken need not be looked at again.
+func (l *lowering) truthOfParts(j jval) (cel.Bool, bool) {
+	switch {
+	case j.form == valForm && j.v.typ != nil && j.v.typ.Format == comparison:
+		return j.v.expr.AsBool(), true
+	case j.form == choiceForm:
+		then, els := l.truthy(*j.then), l.truthy(*j.els)
+		switch {
+		case cel.Equal(els.Value, j.c.Value):
+			return cel.And(j.c, then), true
+		case cel.Equal(then.Value, j.c.Value):
+			return cel.Or(j.c, els), true
+		}
+	}
+	return cel.Bool{}, false
 }
 
 func truth(v any) bool {

@@ -28,15 +28,25 @@ func (l *lowering) membership(op string, key, value jval) cel.Bool {
 		return l.inSet(op, key, valueSet{l, value}, value)
 	case value.form == streamForm || kindOf(value.typ()) == schema.List:
 		list := l.asList(value).s
+		there := l.thereFor(op, list)
 		if elemConfigured(list) {
-			return cel.And(cel.Not(list.null()), l.inSet(op, key, configSet{l, list}, value))
+			return cel.And(there, l.inSet(op, key, configSet{l, list}, value))
 		}
-		return cel.And(cel.Not(list.null()), l.inSet(op, key, streamSet{l, list}, value))
+		return cel.And(there, l.inSet(op, key, streamSet{l, list}, value))
 	}
 	if k, ok := key.lit.(string); ok && key.form == litForm && kindOf(value.typ()) == schema.String && !strings.HasSuffix(op, "notin") {
 		return l.inRequestText(k, value)
 	}
 	panic(l.unsupported("a membership in a value whose type is not known"))
+}
+
+// thereFor is what an operator asks of its list before it looks at the elements:
+// null is no list to it. Nothing is in a list that reads as empty where it is null.
+func (l *lowering) thereFor(op string, list stream) cel.Bool {
+	if _, ok := list.(strictList); op == "anyin" && !ok {
+		return cel.True()
+	}
+	return cel.Not(list.null())
 }
 
 // inRequestText is: a word of the policy is in a text of the request, which is
