@@ -529,7 +529,38 @@ func (l *lowering) compare(op string, a, b jval) jval {
 		}
 		return boolOf(eq)
 	}
-	return boolOf(l.order(op, a, b))
+	return l.comparison(l.order(op, a, b), cel.And(l.isNumber(a), l.isNumber(b)))
+}
+
+// comparison is the order of two values, which is null unless both are numbers.
+func (l *lowering) comparison(order, numbers cel.Bool) jval {
+	if known, ok := numbers.Const(); ok && !known {
+		return litOf(nil)
+	} else if ok {
+		return boolOf(order)
+	}
+	j := valOf(at(order.Value, &schema.Type{Kind: schema.Bool, Format: comparison}))
+	j.v.guards = []guard{{cond: numbers, shape: true}}
+	return j
+}
+
+// isNumber is: j is there and a number.
+func (l *lowering) isNumber(j jval) cel.Bool {
+	return l.holds(j, false, pred{
+		lit: func(v any) cel.Bool { _, ok := floatOf(v); return cel.Lit(ok) },
+		value: func(x cel.Value, t *schema.Type) cel.Bool {
+			switch kindOf(t) {
+			case schema.Int, schema.Number:
+				return cel.True()
+			case schema.IntOrString:
+				return typeIs(x, "int")
+			case schema.Any:
+				return isNumber(x)
+			}
+			return cel.False()
+		},
+		stream: func(stream) cel.Bool { return cel.False() },
+	})
 }
 
 func mirrored(op string) string {
