@@ -272,7 +272,7 @@ func (l *lowering) pattern(p *policy.Node) truthValue {
 	if p, ok = l.dereferenced(p); !ok {
 		return l.alwaysErrs("reference")
 	}
-	return truthValue{b: l.match(v, l.substituted(p), "").admitted()}
+	return l.needing(func() cel.Bool { return l.match(v, l.substituted(p), "").admitted() })
 }
 
 // noteIgnoredAnchors tells where a violation is an error to Kyverno, which a
@@ -306,18 +306,23 @@ func (l *lowering) anyPattern(p *policy.Node) truthValue {
 	if p, ok = l.dereferenced(p); !ok {
 		return l.alwaysErrs("reference")
 	}
+	return l.needing(func() cel.Bool { return l.someSatisfied(v, p.Items) })
+}
+
+// someSatisfied is: some pattern is satisfied, or none fails.
+func (l *lowering) someSatisfied(v val, patterns []*policy.Node) cel.Bool {
 	var oks, admits []cel.Bool
 	skips := true
-	for _, item := range p.Items {
-		o := l.match(v, l.substituted(item), "")
+	for _, p := range patterns {
+		o := l.match(v, l.substituted(p), "")
 		oks = append(oks, o.ok())
 		admits = append(admits, o.admitted())
 		skips = skips && o.skips()
 	}
 	if !skips { // all skipped is impossible
-		return truthValue{b: cel.Or(oks...)}
+		return cel.Or(oks...)
 	}
-	return truthValue{b: cel.Or(append(oks, cel.And(admits...))...)}
+	return cel.Or(append(oks, cel.And(admits...))...)
 }
 
 // patternSubject is the value that a pattern is held against: the foreach element
@@ -344,7 +349,7 @@ func (l *lowering) substituted(p *policy.Node) *policy.Node {
 		l.at(p.Pos)
 		j := l.template(l.parseTemplate(p.Str, p.Pos))
 		if j.form != litForm {
-			panic(l.refuse(diag.PatternVariable, "a pattern that is only known at run time, %q", p.Str))
+			return l.runtimeLeaf(p, j)
 		}
 		return nodeOf(j.lit, p.Pos)
 	case policy.List:

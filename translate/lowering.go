@@ -36,6 +36,10 @@ type lowering struct {
 	// readsImages is set by everything that reads images, which is an error where
 	// one is no reference.
 	readsImages bool
+	// runtimeTexts are the texts that leaves of the pattern at hand stand for, and
+	// patternNeeds what must be there for them.
+	runtimeTexts []cel.Value
+	patternNeeds []cel.Bool
 
 	scope     map[string]jval // foreach variables
 	element   *jval           // what patterns in a foreach look at

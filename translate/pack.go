@@ -204,7 +204,7 @@ func (g *group) conditions(d *vap.Draft) {
 	for i := range g.units {
 		g.units[i].match = cel.True()
 	}
-	if shared(pre) && !u.pre.b.IsTrue() && len(u.variables) == 0 {
+	if shared(pre) && !u.pre.b.IsTrue() && u.pre.b.Count("variables") == 0 {
 		d.Conditions = append(d.Conditions, vap.Condition{Pos: u.rule.Preconditions.Pos, Name: "preconditions", Expr: u.pre.b.Rooted()})
 		for i := range g.units {
 			g.units[i].pre = truthValue{b: cel.True()}

@@ -17,6 +17,9 @@ func (l *lowering) match(v val, p *policy.Node, hint string) outcome {
 	if p.Kind == policy.Map || p.Kind == policy.List {
 		return l.matchOr(v, p, false, hint)
 	}
+	if isRuntime(p) {
+		return check(l.runtimeScalar(v, p, nil))
+	}
 	return check(l.scalar(v, p, nullSatisfies(p)))
 }
 
@@ -28,6 +31,9 @@ func (l *lowering) matchOr(v val, p *policy.Node, ok bool, hint string) outcome 
 		return l.matchMap(v, p, ok, hint)
 	case policy.List:
 		return l.matchList(v, p, ok, hint)
+	}
+	if isRuntime(p) {
+		return check(l.runtimeScalar(v, p, &ok))
 	}
 	return check(l.scalar(v, p, ok))
 }

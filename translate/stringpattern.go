@@ -263,7 +263,7 @@ func boolAny(v cel.Value, t, f bool) cel.Bool {
 // null, and the two booleans.
 
 // nullSatisfies tells whether a missing value satisfies p.
-func nullSatisfies(p *policy.Node) bool { return literalSatisfies(nil, p) }
+func nullSatisfies(p *policy.Node) bool { return isRuntime(p) || literalSatisfies(nil, p) }
 
 // literalSatisfies tells whether v (nil, bool, int64, float64 or string) satisfies p.
 func literalSatisfies(v any, p *policy.Node) bool {

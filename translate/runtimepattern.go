@@ -1,0 +1,101 @@
+package translate
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/schema"
+)
+
+// A leaf of a pattern that is one variable is only known at run time, and so is
+// whether its text has operators. Most texts are words, which a value satisfies
+// by being the same. Others may be numbers, quantities or durations, and compare
+// as such. A text with operators, wildcards or a range satisfies itself; for any
+// other value it is an error here.
+const (
+	plainWord = `^([^-+.0-9|&<>!*?\s][^|&*?\s]*)?$`
+	operators = `[|&<>!*?\s]|^[-+]?\d+(\.\d+)?[A-Za-z]*!?-[-+]?\d`
+	// patternError is the key whose absence an error names.
+	patternError = "pattern_with_operators"
+)
+
+// runtimeMark begins the text of a leaf that stands for a text of the request; no
+// document can hold it.
+const runtimeMark = "\x00"
+
+// runtimeLeaf is a leaf that stands for a variable's text.
+func (l *lowering) runtimeLeaf(p *policy.Node, j jval) *policy.Node {
+	if j.form != valForm || kindOf(j.typ()) != schema.String || !j.v.shaped().IsTrue() || isConfigured(j) {
+		panic(l.refuse(diag.PatternVariable, "a pattern that is only known at run time, %q", p.Str))
+	}
+	l.patternNeeds = append(l.patternNeeds, j.v.found())
+	l.runtimeTexts = append(l.runtimeTexts, j.v.expr)
+	return &policy.Node{Kind: policy.String, Pos: p.Pos, Str: runtimeMark + strconv.Itoa(len(l.runtimeTexts)-1)}
+}
+
+func isRuntime(p *policy.Node) bool {
+	return p.Kind == policy.String && strings.HasPrefix(p.Str, runtimeMark)
+}
+
+// runtimeScalar is: the value satisfies the text that the leaf stands for. Where
+// missing is nil, a missing value is matched as null, which is the number 0 to
+// texts that are numbers and nothing to all others; so "0" may stand in for it.
+func (l *lowering) runtimeScalar(v val, p *policy.Node, missing *bool) cel.Bool {
+	i, _ := strconv.Atoi(strings.TrimPrefix(p.Str, runtimeMark))
+	text := l.runtimeTexts[i]
+	field := variableName(v.expr.LastField(), "value")
+	text = l.once("expected"+capital(field), text)
+	switch {
+	case v.never:
+		return l.runtimeMissing(text, missing)
+	case v.kind() == schema.List && kindOf(v.elem()) == schema.String:
+		each := l.b.all(v.expr, "item", func(x cel.Value) cel.Bool { return l.satisfiesText(x, text) })
+		if v.certain() {
+			return each
+		}
+		return cel.CondBool(v.found(), each, l.runtimeMissing(text, missing))
+	case v.kind() != schema.String:
+		l.at(p.Pos)
+		panic(l.refuse(diag.PatternVariable, "a pattern that is only known at run time, for a value that is no text"))
+	case v.certain():
+		return l.satisfiesText(v.expr, text)
+	case missing == nil && !v.opt.IsZero():
+		return l.satisfiesText(l.once(field, v.opt.OrValue(cel.String("0"))), text)
+	}
+	return cel.CondBool(v.found(), l.satisfiesText(v.expr, text), l.runtimeMissing(text, missing))
+}
+
+func (l *lowering) runtimeMissing(text cel.Value, missing *bool) cel.Bool {
+	if missing != nil {
+		return cel.Lit(*missing)
+	}
+	return l.satisfiesText(cel.String("0"), text)
+}
+
+// satisfiesText is: the text x satisfies a pattern.
+func (l *lowering) satisfiesText(x, pattern cel.Value) cel.Bool {
+	durations := cel.Func("duration", x).Eq(cel.Func("duration", pattern))
+	quantities := cel.Func("quantity", x).Call("compareTo", cel.Func("quantity", pattern)).Eq(cel.Int(0))
+	number := cel.CondBool(cel.And(isDuration(x), isDuration(pattern)), durations,
+		cel.And(isQuantity(x), isQuantity(pattern), quantities))
+	decided := cel.CondBool(pattern.Matches(operators), l.failing(typeError(patternError)), number)
+	return cel.Or(x.Eq(pattern), cel.And(cel.Not(pattern.Matches(plainWord)), decided))
+}
+
+// needing is b, an error where a text that the pattern stands for is missing:
+// Kyverno fills in variables before it looks at the object.
+func (l *lowering) needing(build func() cel.Bool) truthValue {
+	saved := l.patternNeeds
+	l.patternNeeds = nil
+	defer func() { l.patternNeeds = saved }()
+	t := l.effect(build)
+	needs := slices.DeleteFunc(l.patternNeeds, func(c cel.Bool) bool { return c.IsTrue() })
+	if len(needs) == 0 {
+		return t
+	}
+	return truthValue{cel.CondBool(cel.And(needs...), t.b, l.failing(typeError("variable"))), true}
+}
