@@ -363,18 +363,26 @@ func (w *surveyor) needsField(of *node, name string) conditions {
 
 // needsIndex is that a list is long enough, or that a map has a key, for a literal.
 func (w *surveyor) needsIndex(n *node) conditions {
-	if !w.look(n.args[0]).data {
-		return nil
-	}
-	switch i := n.args[1]; i.op {
-	case opString:
+	switch i := n.args[1]; {
+	case i.op == opString && w.look(n.args[0]).data:
 		return conditions{Value{i}.In(Value{n.args[0]}).n}
-	case opInt:
-		if path, ok := (Value{n.args[0]}).Path(); ok && isRoot(path[0]) && i.lit.(int64) >= 0 {
-			return conditions{Value{n.args[0]}.Size().Compare(">", Value{i}).n}
-		}
+	case i.op == opInt && i.lit.(int64) >= 0 && w.isList(n.args[0]):
+		return conditions{Value{n.args[0]}.Size().Compare(">", Value{i}).n}
 	}
 	return nil
+}
+
+// isList tells that n cannot be read by a number unless it is a list: it is data
+// of the request, whose maps have texts for keys, or what makes lists.
+func (w *surveyor) isList(n *node) bool {
+	switch n.op {
+	case opMember:
+		return n.name == "split" || n.name == "findAll"
+	case opMacro:
+		return n.name == "filter" || n.name == "map"
+	}
+	path, ok := Value{n}.Path()
+	return ok && isRoot(path[0]) && w.look(n).data
 }
 
 func (w *surveyor) root(n *node) (Root, bool) {

@@ -87,6 +87,8 @@ func TestSure(t *testing.T) {
 		{text: `object.metadata.labels.exists(k, k == 'a')`, want: `has(object.metadata.labels) && object.metadata.labels.exists(k, k == 'a')`},
 		{text: `object.spec.containers[0].image == 'a'`, want: `size(object.spec.containers) > 0 && has(object.spec.containers[0].image) && object.spec.containers[0].image == 'a'`},
 		{text: `object.spec.containers.filter(c, c.image != 'a').size() == 0`, want: `object.spec.containers.all(c, has(c.image)) && object.spec.containers.filter(c, c.image != 'a').size() == 0`},
+		{text: `object.metadata.name.split('-')[1] == 'a'`, want: `size(object.metadata.name.split('-')) > 1 && object.metadata.name.split('-')[1] == 'a'`},
+		{text: `{1: 'a'}[1] == 'a'`, want: `{1: 'a'}[1] == 'a'`},
 		{text: `params.x > 1`, want: `has(params.x) && params.x > 1`},
 		{text: `authorizer.requestResource.check('get').allowed()`, want: `authorizer.requestResource.check('get').allowed()`},
 		{text: `object.spec.hostNetwork == true || object.spec.hostNetwork == false`, want: `has(object.spec.hostNetwork) && (object.spec.hostNetwork == true || object.spec.hostNetwork == false)`},
