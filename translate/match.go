@@ -117,7 +117,7 @@ func (l *lowering) filterOps(f *policy.Filter) bool {
 func (l *lowering) kinds(kinds []policy.Text) cel.Bool {
 	var alts []cel.Bool
 	for _, k := range kinds {
-		sel, ok := parseKind(k.Value)
+		sel, ok := policy.ParseKind(k.Value)
 		if !ok {
 			continue
 		}
@@ -126,23 +126,23 @@ func (l *lowering) kinds(kinds []policy.Text) cel.Bool {
 	return cel.Or(alts...)
 }
 
-func (l *lowering) kind(sel kindSelector) cel.Bool {
+func (l *lowering) kind(sel policy.KindSelector) cel.Bool {
 	t := l.target
 	if t.resource == "*" || t.resource == "*/*" || t.gvk == (schema.GVK{}) && t.parent == (schema.GVK{}) {
 		return l.kindAtRunTime(sel)
 	}
 	if t.guessed {
-		same := wildMatch(sel.kind, t.parent.Kind) && (sel.group == "*" || sel.group == t.parent.Group || t.parent.Group == "") &&
-			(sel.version == "*" || sel.version == t.parent.Version || t.parent.Version == "")
+		same := wildMatch(sel.Kind, t.parent.Kind) && (sel.Group == "*" || sel.Group == t.parent.Group || t.parent.Group == "") &&
+			(sel.Version == "*" || sel.Version == t.parent.Version || t.parent.Version == "")
 		return cel.Lit(same && l.subMatches(sel))
 	}
 	gvk := t.parent
-	return cel.Lit(wildMatch(sel.group, gvk.Group) && wildMatch(sel.version, gvk.Version) && wildMatch(sel.kind, gvk.Kind) && l.subMatches(sel))
+	return cel.Lit(wildMatch(sel.Group, gvk.Group) && wildMatch(sel.Version, gvk.Version) && wildMatch(sel.Kind, gvk.Kind) && l.subMatches(sel))
 }
 
-func (l *lowering) subMatches(sel kindSelector) bool {
+func (l *lowering) subMatches(sel policy.KindSelector) bool {
 	t := l.target
-	if wildMatch(sel.sub, t.sub) {
+	if wildMatch(sel.Subresource, t.sub) {
 		return true
 	}
 	return t.sub == "ephemeralcontainers" && t.parent == schema.GVK{Version: "v1", Kind: "Pod"}
@@ -150,25 +150,25 @@ func (l *lowering) subMatches(sel kindSelector) bool {
 
 // kindAtRunTime asks the request for its kind, where the target is a wildcard. The
 // kind of a subresource's body is not the one that Kyverno means.
-func (l *lowering) kindAtRunTime(sel kindSelector) cel.Bool {
+func (l *lowering) kindAtRunTime(sel policy.KindSelector) cel.Bool {
 	req := cel.Ident("request")
 	sub := req.Opt("subResource").OrValue(cel.String(""))
 	var conds []cel.Bool
 	if l.target.resource != "*" {
-		conds = append(conds, wild(sub, sel.sub))
-	} else if !wildMatch(sel.sub, "") {
+		conds = append(conds, wild(sub, sel.Subresource))
+	} else if !wildMatch(sel.Subresource, "") {
 		return cel.False()
 	}
-	if sel.kind == "*" && sel.group == "*" && sel.version == "*" {
+	if sel.Kind == "*" && sel.Group == "*" && sel.Version == "*" {
 		return cel.And(conds...)
 	}
 	if l.target.resource != "*" {
-		if sel.kind != "*" {
+		if sel.Kind != "*" {
 			panic(l.unsupported("a kind beside a wildcard that covers subresources"))
 		}
 	}
 	kind := req.Field("kind")
-	return cel.And(append(conds, wild(kind.Field("group"), sel.group), wild(kind.Field("version"), sel.version), wild(kind.Field("kind"), sel.kind))...)
+	return cel.And(append(conds, wild(kind.Field("group"), sel.Group), wild(kind.Field("version"), sel.Version), wild(kind.Field("kind"), sel.Kind))...)
 }
 
 // subject is the object that match looks at: the new one, or on DELETE the old.

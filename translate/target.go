@@ -1,7 +1,6 @@
 package translate
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -47,70 +46,28 @@ func (t target) key() string {
 	return strings.Join([]string{t.group, t.version, t.resource, t.kindWild}, "/")
 }
 
-// A selector is a kind selector of the source: each part a wildcard.
-type kindSelector struct{ group, version, kind, sub string }
-
-var versionPart = regexp.MustCompile(`^v\d+((alpha|beta)\d+)?$`)
-
-func isVersion(s string) bool { return s == "*" || versionPart.MatchString(s) }
-
-// parseKind reads a kind selector; false where it can match nothing.
-func parseKind(s string) (kindSelector, bool) {
-	parts := strings.Split(s, "/")
-	last := parts[len(parts)-1]
-	if before, after, ok := strings.Cut(last, "."); ok {
-		parts = append(parts[:len(parts)-1:len(parts)-1], before, after)
-	}
-	switch len(parts) {
-	case 1:
-		return kindSelector{"*", "*", parts[0], ""}, true
-	case 2:
-		return parseTwo(parts[0], parts[1]), true
-	case 3:
-		if isVersion(parts[0]) {
-			return kindSelector{"*", parts[0], parts[1], parts[2]}, true
-		}
-		return kindSelector{parts[0], parts[1], parts[2], ""}, true
-	case 4:
-		return kindSelector{parts[0], parts[1], parts[2], parts[3]}, true
-	}
-	return kindSelector{}, false
-}
-
-func parseTwo(a, b string) kindSelector {
-	switch {
-	case a == "*" && b == "*":
-		return kindSelector{"*", "*", "*", "*"}
-	case a == "*" && b == strings.ToLower(b):
-		return kindSelector{"*", "*", "*", b}
-	case isVersion(a):
-		return kindSelector{"*", a, b, ""}
-	}
-	return kindSelector{"*", "*", a, b}
-}
-
 // targets are the resources that a kind selector matches.
 func (l *lowering) targets(k policy.Text) []target {
 	l.at(k.Pos)
-	sel, ok := parseKind(k.Value)
+	sel, ok := policy.ParseKind(k.Value)
 	if !ok {
 		return nil
 	}
-	if isWild(sel.kind) {
+	if isWild(sel.Kind) {
 		return l.wildTargets(sel)
 	}
 	var out []target
-	for _, r := range l.opts.Schemas.Resources(sel.group, sel.version, sel.kind) {
+	for _, r := range l.opts.Schemas.Resources(sel.Group, sel.Version, sel.Kind) {
 		if r.Guessed {
 			l.noteGuess(sel, r)
 		}
-		out = append(out, l.resourceTargets(r, sel.sub)...)
+		out = append(out, l.resourceTargets(r, sel.Subresource)...)
 	}
 	return out
 }
 
-func (l *lowering) noteGuess(sel kindSelector, r schema.Resource) {
-	l.note(diag.GuessedResource, "the kind %s is not known; its resource is taken to be %s. Give its definition with --crds to be sure", sel.kind, r.Plural)
+func (l *lowering) noteGuess(sel policy.KindSelector, r schema.Resource) {
+	l.note(diag.GuessedResource, "the kind %s is not known; its resource is taken to be %s. Give its definition with --crds to be sure", sel.Kind, r.Plural)
 }
 
 // resourceTargets is a resource with the subresources that a selector names.
@@ -164,31 +121,31 @@ func orAny(s string, guessed bool) string {
 
 // wildTargets is a selector whose kind is a wildcard: every resource, with the
 // kind's wildcard as a condition.
-func (l *lowering) wildTargets(sel kindSelector) []target {
-	if isWild(sel.group) && sel.group != "*" || isWild(sel.version) && sel.version != "*" {
+func (l *lowering) wildTargets(sel policy.KindSelector) []target {
+	if isWild(sel.Group) && sel.Group != "*" || isWild(sel.Version) && sel.Version != "*" {
 		panic(l.unsupported("a kind whose group or version is a wildcard with letters"))
 	}
-	t := target{group: sel.group, version: sel.version, resource: "*"}
-	if sel.kind != "*" {
-		t.kindWild = sel.kind
+	t := target{group: sel.Group, version: sel.Version, resource: "*"}
+	if sel.Kind != "*" {
+		t.kindWild = sel.Kind
 	}
-	switch sel.sub {
+	switch sel.Subresource {
 	case "":
 		// ephemeral containers count as the Pod
 		eph := t
 		eph.group, eph.version, eph.resource, eph.sub = "", "v1", "pods/ephemeralcontainers", "ephemeralcontainers"
 		eph.parent = schema.GVK{Version: "v1", Kind: "Pod"}
-		if (sel.group == "*" || sel.group == "") && wildMatch(sel.version, "v1") && wildMatch(sel.kind, "Pod") {
+		if (sel.Group == "*" || sel.Group == "") && wildMatch(sel.Version, "v1") && wildMatch(sel.Kind, "Pod") {
 			eph.kindWild = ""
 			return []target{t, eph}
 		}
 	case "*":
 		t.resource, t.sub = "*/*", "*"
 	default:
-		if isWild(sel.sub) {
+		if isWild(sel.Subresource) {
 			panic(l.unsupported("a subresource that is a wildcard with letters"))
 		}
-		t.resource, t.sub = "*/"+sel.sub, sel.sub
+		t.resource, t.sub = "*/"+sel.Subresource, sel.Subresource
 	}
 	return []target{t}
 }
