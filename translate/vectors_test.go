@@ -1,0 +1,289 @@
+package translate_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kvap/kvap/vap"
+)
+
+// A vector is a row of the semantics: what a rule says of an object. A status is
+// pass, skip, fail or error; webhook and its codes where there is no native form.
+type vector struct{ rule, object, want string }
+
+// widget is a custom resource without a schema, so nothing is known of its fields.
+func widget(spec string) string {
+	return fmt.Sprintf(`{"apiVersion":"x.io/v1","kind":"Widget","metadata":{"name":"w","namespace":"app"},"spec":%s}`, spec)
+}
+
+func widgetPolicy(validate string) string {
+	return fmt.Sprintf(`
+apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: p}
+spec:
+  validationFailureAction: Enforce
+  rules:
+    - name: r
+      match: {any: [{resources: {kinds: [x.io/v1/Widget]}}]}
+      validate: %s
+`, validate)
+}
+
+func (v vector) judge(t *testing.T) {
+	t.Helper()
+	p := translateText(t, widgetPolicy(v.rule), setting{})
+	got := strings.TrimSuffix(p.targets(), " KV302") // the kind is not known
+	if got == "native" {
+		outcome, _, message := p.verdict(t, widgetRequest(t, v.object))
+		if satisfies(outcome, v.want) {
+			return
+		}
+		got = fmt.Sprintf("%s (%s)", outcome, message)
+	}
+	if got != v.want {
+		t.Errorf("%s on %s: got %s, want %s", v.rule, v.object, got, v.want)
+	}
+}
+
+// widgetRequest creates a widget. Its numbers are those of a request: whole ones
+// are integers, unless they are written with a point.
+func widgetRequest(t *testing.T, spec string) *admissionv1.AdmissionRequest {
+	t.Helper()
+	r := objectRequest(t, "CREATE", widget("{}"), "")
+	if !json.Valid([]byte(spec)) {
+		data, err := yaml.YAMLToJSON([]byte(spec))
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec = string(data)
+	}
+	r.Object = runtime.RawExtension{Raw: []byte(widget(spec))}
+	return r
+}
+
+// satisfies tells whether an outcome is what a status asks for. What errs in
+// Kyverno may be a denial: both keep the object out.
+func satisfies(got vap.Outcome, want string) bool {
+	switch want {
+	case "pass", "skip":
+		return got == vap.Allow || got == vap.NoMatch
+	case "fail":
+		return got == vap.Deny
+	case "error":
+		return got == vap.Deny || got == vap.Error
+	}
+	return false
+}
+
+// missing is the value of a field that is not there.
+const missing = "-"
+
+func TestScalarVectors(t *testing.T) {
+	for _, row := range []struct {
+		pattern string
+		values  string // separated by blanks
+		want    string
+	}{
+		{`"?*"`, missing, "fail"},
+		{`"*"`, missing, "fail"},
+		{`"*"`, `{} []`, "pass"},
+		{`"*"`, `null`, "fail"},
+		{`null`, missing, "pass"},
+		{`null`, `0 "" false`, "pass"},
+		{`null`, `{}`, "fail"},
+		{`null`, `[]`, "pass"},
+		{`0`, missing, "fail"},
+		{`"0"`, missing, "pass"},
+		{`"<10"`, missing, "pass"},
+		{`">0"`, missing, "fail"},
+		{`"!5"`, missing, "pass"},
+		{`"!foo"`, missing, "fail"},
+		{`""`, missing, "fail"},
+		{`"1-5"`, `1 5`, "pass"},
+		{`"1-5"`, missing, "fail"},
+		{`"10!-20"`, `5`, "pass"},
+		{`"10!-20"`, `15`, "fail"},
+		{`"5"`, `5 "5" 5.0 "5.0" "5000m"`, "pass"},
+		{`5`, `"5"`, "pass"},
+		{`5`, `"5.0"`, "fail"},
+		{`"1.10"`, `"1.1"`, "pass"},
+		{`"<=1Gi"`, `"1024Mi"`, "pass"},
+		{`"<=60s"`, `"1m"`, "pass"},
+		{`"<=60s"`, `30`, "fail"},
+		{`"<1h"`, `0 ` + missing, "pass"},
+		{`true`, `"true"`, "fail"},
+		{`"true"`, `true`, "pass"},
+		{`"80*"`, `8080`, "pass"},
+		// one kind of number (deviation 7): whole numbers print as integers
+		{`"80*"`, `8080.0`, "pass"},
+		{`"a|b"`, `"b"`, "pass"},
+		{`"!a & !b"`, `"c"`, "pass"},
+		{`"!a|!b"`, `"a"`, "pass"},
+		{`"foo"`, `["foo","foo"] []`, "pass"},
+		{`"foo"`, `{"a":1}`, "fail"},
+		{`["a"]`, `["a","b"]`, "fail"},
+		{`["a","b"]`, `["a"]`, "pass"},
+		{`[{"n":"a"},{"n":"b"}]`, `[{"n":"a"}]`, "pass"},
+		{`[]`, `[1]`, "fail"},
+		{`[[1,2]]`, `[[1]]`, "pass"},
+		{`[[1],[2]]`, `[[1]]`, "error"},
+		{`[[1]]`, `[[1],[9]]`, "pass"},
+	} {
+		for _, value := range strings.Fields(row.values) {
+			t.Run(row.pattern+" on "+value, func(t *testing.T) {
+				spec := `{"x":` + value + `}`
+				if value == missing {
+					spec = `{}`
+				}
+				vector{`{pattern: {spec: {x: ` + row.pattern + `}}}`, spec, row.want}.judge(t)
+			})
+		}
+	}
+}
+
+// (w is n in the semantics, which unquoted is a boolean in YAML.)
+func TestAnchorVectors(t *testing.T) {
+	for _, v := range []vector{
+		{`{(a): 1, b: 2}`, `{a: 1, b: 3}`, "fail"},
+		{`{(a): 1, b: 2}`, `{a: 2, b: 3}`, "skip"},
+		{`{(a): 1, b: 2}`, `{b: 3}`, "skip"},
+		{`{(a): 1, (b): 2, c: 3}`, `{a: 1, b: 9, c: 9}`, "skip"},
+		{`{=(a): 1}`, `{}`, "pass"},
+		{`{=(a): 1}`, `{a: 2}`, "fail"},
+		{`{=(a): "*"}`, `{a: {}}`, "fail"},
+		{`{=(a): {=(b): "x"}}`, `{a: null}`, "fail"},
+		{`{X(a): "null"}`, `{a: null}`, "fail"},
+		{`{X(a): null}`, `{}`, "pass"},
+		{`{(a): 1, X(b): null}`, `{a: 2, b: 1}`, "skip"},
+		{`{^(l): [{w: "x"}]}`, `{}`, "pass"},
+		{`{^(l): [{w: "x"}]}`, `{l: []}`, "fail"},
+		{`{^(l): [{w: "x"}, {w: "y"}]}`, `{l: [{w: x}, {w: "y"}, {w: z}]}`, "pass"},
+		{`{^(l): [{w: "x"}], r: 3}`, `{r: 4}`, "error"},
+		{`{l: [{(w): "x", v: 1}]}`, `{l: [{w: "y", v: 2}, {w: x, v: 1}]}`, "pass"},
+		{`{l: [{(w): "x", v: 1}]}`, `{l: [{w: "y", v: 2}]}`, "skip"},
+		{`{l: [{(w): "x", v: 1}]}`, `{l: []}`, "pass"},
+		{`{l: [{(w): "x", v: 1}]}`, `{l: [{w: x, v: 2}]}`, "fail"},
+		{`{l: [{(w): "x", v: 1}]}`, `{l: [{v: 2}, {w: x, v: 2}]}`, "fail"},
+		{`{<(a): 1, b: 2}`, `{b: 3}`, "fail"},
+		{`{<(a): 1, b: 2}`, `{a: 9, b: 3}`, "skip"},
+		{`{l: [{<(w): "x*"}], m: 1}`, `{l: [{w: xa}, {w: zz}], m: 2}`, "fail"},
+		{`{l: [{<(w): "x*"}], m: 1}`, `{l: [{w: zz}], m: 2}`, "skip"},
+		{`{m: {(k): 1}, s: {(j): 1, z: 2}}`, `{m: {k: 9}, s: {j: 1, z: 9}}`, "fail"},
+		{`{m: {(k): 1}, s: {z: 2}}`, `{m: {k: 9}, s: {z: 9}}`, "skip"},
+		{`{=(a): {(b): 1}, =(c): 2, d: 3}`, `{a: {b: 9}, d: 9}`, "fail"},
+		{`{=(a): {(b): 1}, d: 3}`, `{a: {b: 9}, d: 9}`, "skip"},
+	} {
+		t.Run(v.rule+" on "+v.object, func(t *testing.T) {
+			vector{`{pattern: {spec: ` + v.rule + `}}`, v.object, v.want}.judge(t)
+		})
+	}
+}
+
+// A condition that is true denies. Keys stand in the rule and, where JSON has
+// them, in the object.
+func TestConditionVectors(t *testing.T) {
+	for _, row := range []struct {
+		key, operator, value string
+		want                 bool
+	}{
+		{`"nginx:latest"`, "Equals", `"*:latest"`, true},
+		{`"*:latest"`, "Equals", `"nginx:latest"`, false},
+		{`"5"`, "Equals", `"*"`, false},
+		{`"abc"`, "Equals", `"*"`, true},
+		{`"5"`, "Equals", `5`, false},
+		{`5`, "Equals", `"5"`, true},
+		{`"1h"`, "Equals", `3600`, true},
+		{`"1Gi"`, "Equals", `"1024Mi"`, true},
+		{`null`, "NotEquals", `"x"`, false},
+		{`""`, "Equals", `""`, true},
+		{`"5"`, "NotEquals", `""`, true},
+		{`"a"`, "AnyIn", `["a","b"]`, true},
+		{`["a","z"]`, "AnyIn", `["a"]`, true},
+		{`["a","z"]`, "AllIn", `["a"]`, false},
+		{`[]`, "AllIn", `["a"]`, true},
+		{`[]`, "AnyIn", `["a"]`, false},
+		{`[]`, "AllNotIn", `["a"]`, true},
+		{`[]`, "AnyNotIn", `["a"]`, false},
+		{`"x"`, "AnyNotIn", `"123"`, false},
+		{`"x"`, "AnyNotIn", `"abc"`, true},
+		{`7`, "AnyIn", `"1-10"`, true},
+		{`[7,11]`, "AllIn", `"1-10"`, false},
+		{`[7,11]`, "AnyNotIn", `"1-10"`, true},
+		{`"1.10"`, "GreaterThan", `"1.9"`, false},
+		{`"1.10.0"`, "GreaterThan", `"1.9.0"`, true},
+		{`"30m"`, "LessThan", `"1h"`, true},
+		{`5`, "GreaterThan", `"1Gi"`, false},
+		{`true`, "GreaterThan", `0`, false},
+		// one kind of number (deviation 7): integers print as integers
+		{`1000000`, "AnyIn", `[1000000]`, true},
+	} {
+		for _, key := range []string{row.key, `"{{ request.object.spec.k }}"`} {
+			t.Run(strings.Join([]string{key, row.operator, row.value, "of", row.key}, " "), func(t *testing.T) {
+				conditionVector(key, row.operator, row.value, row.key, row.want).judge(t)
+			})
+		}
+	}
+}
+
+// Text of the request is no pattern for a policy's literals (deviation 9), text
+// of the rule is.
+func TestReverseWildcardVector(t *testing.T) {
+	conditionVector(`"a*"`, "AnyIn", `["abc"]`, `null`, true).judge(t)
+	conditionVector(`"{{ request.object.spec.k }}"`, "AnyIn", `["abc"]`, `"a*"`, false).judge(t)
+	conditionVector(`"{{ request.object.spec.k }}"`, "AnyIn", `["a*"]`, `"abc"`, true).judge(t)
+}
+
+func conditionVector(key, operator, value, k string, holds bool) vector {
+	want := "pass"
+	if holds {
+		want = "fail"
+	}
+	rule := fmt.Sprintf(`{deny: {conditions: {all: [{key: %s, operator: %s, value: %s}]}}}`, key, operator, value)
+	return vector{rule, `{"k":` + k + `}`, want}
+}
+
+// The result of a query is told by conditions: what it equals is denied; null
+// makes every condition false; an error keeps the object out whatever the operator.
+func TestQueryVectors(t *testing.T) {
+	const data = `{"a":{"b":null},"l":[{"x":1},{}],"n":3}`
+	for _, row := range []struct{ expr, want string }{
+		{"$.a.c", "error"},
+		{"$.a.b.c", "null"},
+		{"$.a.c || 'd'", `"d"`},
+		{"$.l[*].x", `[1]`},
+		{"$.l[].y", `[]`},
+		{"$.z[].y", "null"},
+		{"$.z[*].y", "null"},
+		{"$.z[0]", "error"},
+		{"$.l[?x > `0`]", `[{"x":1}]`},
+		{"length($.z)", "webhook KV201"}, // an error in the interpreter
+		{"$.n > `2`", "true"},
+		{"$.n > '2'", "null"},
+		{"compare('a','a') == `0`", "webhook KV202"},
+		{"$.z && $.n", "null"},
+		{"$.n && $.z", "error"},
+		{"$ | a | z", "null"},
+		{"$.{p: z, q: n}", "webhook KV201"},
+	} {
+		t.Run(row.expr, func(t *testing.T) {
+			key := fmt.Sprintf("%q", "{{ "+strings.ReplaceAll(row.expr, "$", "request.object.spec")+" }}")
+			equals, differs, value := row.want, row.want, `"none"`
+			switch {
+			case row.want == "null":
+				equals, differs = "pass", "pass"
+			case row.want != "error" && !strings.HasPrefix(row.want, "webhook"):
+				equals, differs, value = "fail", "pass", row.want
+			}
+			rule := `{deny: {conditions: {all: [{key: %s, operator: %s, value: %s}]}}}`
+			vector{fmt.Sprintf(rule, key, "Equals", value), data, equals}.judge(t)
+			vector{fmt.Sprintf(rule, key, "NotEquals", value), data, differs}.judge(t)
+		})
+	}
+}
