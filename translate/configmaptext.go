@@ -258,18 +258,28 @@ func (t configText) each(x jval, p func(cel.Value) cel.Bool) cel.Bool {
 // a wildcard.
 func (l *lowering) equalsConfigured(key, value jval) cel.Bool {
 	t := l.configText(value)
-	is := func(x cel.Value) cel.Bool {
-		x = l.once(t.name+"Key", x)
-		durations := cel.And(isDuration(x), x.Ne(cel.String("0")), isDuration(t.text), t.text.Ne(cel.String("0")))
+	compared := func(x cel.Value, timed, counted cel.Bool) cel.Bool {
+		durations := cel.And(timed, isDuration(t.text), t.text.Ne(cel.String("0")))
 		quantities := cel.And(isQuantity(t.text), cel.Func("quantity", x).Call("compareTo", cel.Func("quantity", t.text)).Eq(cel.Int(0)))
 		return cel.CondBool(durations, cel.Func("duration", x).Eq(cel.Func("duration", t.text)),
-			cel.CondBool(isQuantity(x), quantities, matchesPattern(x, t.pattern())))
+			cel.CondBool(counted, quantities, matchesPattern(x, t.pattern())))
+	}
+	is := func(x cel.Value) cel.Bool {
+		x = l.once(t.name+"Key", x)
+		return compared(x, cel.And(isDuration(x), x.Ne(cel.String("0"))), isQuantity(x))
+	}
+	// Of a literal it is known what it reads as; and the API server refuses
+	// duration() of one that is none, even where it is never evaluated.
+	isLiteral := func(s string) cel.Bool {
+		_, timed := parseDuration(s)
+		_, counted := parseQuantity(s)
+		return compared(cel.String(s), cel.Lit(timed && s != "0"), cel.Lit(counted))
 	}
 	return cel.And(t.notNull, l.holds(key, true, pred{
 		lit: func(v any) cel.Bool {
 			switch v := v.(type) {
 			case string:
-				return is(cel.String(v))
+				return isLiteral(v)
 			case float64:
 				panic(l.unsupported("the comparison of a number with a text that is only known at run time"))
 			}
