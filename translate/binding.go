@@ -22,6 +22,9 @@ func (g group) bindings() []vap.Binding {
 		return []vap.Binding{b}
 	}
 	overrides := overridesOf(u.policy, u.rule)
+	if wildOverrides(overrides) { // see byAction
+		return []vap.Binding{u.binding(u.action())}
+	}
 	inNamespaces, outside := g.scopes()
 	other := clusterAction(u.action(), overrides)
 	if !inNamespaces {

@@ -6,8 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/vap"
 )
 
@@ -20,6 +22,9 @@ import (
 // objects, and Namespaces themselves, have the action that Kyverno finds for the
 // namespace "" without labels; where a policy meets both kinds of objects, their
 // bindings are told apart by scope.
+//
+// No selector knows wildcards. Overrides with a wildcard for namespaces make two
+// policy objects, one for each action, which a match condition tells apart.
 
 // action is the unit's action where no override hits.
 func (u unit) action() policy.Action { return baseAction(u.policy, u.rule) }
@@ -43,18 +48,95 @@ func overridesOf(p *policy.Policy, r *policy.Rule) []policy.ActionOverride {
 // checkOverrides refuses overrides that no selector can say, and tells of those
 // that Kyverno reads in two ways.
 func (l *lowering) checkOverrides() {
-	for _, o := range overridesOf(l.policy, l.rule) {
+	overrides := overridesOf(l.policy, l.rule)
+	for _, o := range overrides {
 		l.at(o.Pos)
-		for _, n := range o.Namespaces {
-			if isWild(n) && !anyNamespace(n) {
-				panic(l.unsupported("the wildcard " + n + " for the namespaces of an action override"))
-			}
+		if o.NamespaceSelector != nil && wildOverrides(overrides) {
+			panic(l.unsupported("a selector in an action override, while a wildcard names namespaces in one,"))
 		}
 		if o.Namespaces != nil && o.NamespaceSelector != nil {
 			l.note(diag.OverrideBoth, "an action override with namespaces and a selector: Kyverno takes one or the other in one place, and both in another; here both must hold")
 		}
 	}
 	l.at(l.rule.Pos)
+}
+
+// wildOverrides tells of overrides that no selector can say.
+func wildOverrides(overrides []policy.ActionOverride) bool {
+	return slices.ContainsFunc(overrides, func(o policy.ActionOverride) bool {
+		return slices.ContainsFunc(o.Namespaces, func(n string) bool { return isWild(n) && !anyNamespace(n) })
+	})
+}
+
+// byAction is the draft of a group, or one for each action where a match condition
+// says which of them is meant.
+func (g group) byAction(d *vap.Draft) []*vap.Draft {
+	u := g.units[0]
+	overrides := overridesOf(u.policy, u.rule)
+	if !wildOverrides(overrides) {
+		return []*vap.Draft{d}
+	}
+	var out []*vap.Draft
+	for _, action := range []policy.Action{policy.Enforce, policy.Audit} {
+		when := g.takes(action, u.action(), overrides)
+		if when.IsFalse() {
+			continue
+		}
+		one := *d
+		one.Bindings = []vap.Binding{u.binding(action)}
+		if !when.IsTrue() {
+			name := strings.ToLower(string(action))
+			one.Base += "-" + name
+			one.Conditions = append([]vap.Condition{{Pos: overrides[0].Pos, Name: name, Expr: when}}, d.Conditions...)
+		}
+		out = append(out, &one)
+	}
+	return out
+}
+
+// takes is: the overrides give the action for the request. Without a namespace,
+// and for Namespaces themselves, that is known.
+func (g group) takes(action, base policy.Action, overrides []policy.ActionOverride) cel.Bool {
+	req := cel.Ident("request")
+	outer := clusterAction(base, overrides) == action
+	inNamespaces, outside := g.scopes()
+	switch {
+	case !inNamespaces:
+		return cel.Lit(outer)
+	case !outside:
+		return actionIn(req.Field("namespace"), action, base, overrides)
+	}
+	when := actionIn(req.Opt("namespace").OrValue(cel.String("")), action, base, overrides)
+	if !slices.ContainsFunc(g.targets, func(t placed) bool {
+		return wildScope(t.target) || t.parent == schema.GVK{Version: "v1", Kind: "Namespace"}
+	}) {
+		return when
+	}
+	resource := req.Field("resource")
+	itself := cel.And(resource.Field("group").Eq(cel.String("")), resource.Field("resource").Eq(cel.String("namespaces")))
+	if outer {
+		return cel.Or(itself, when).Simplify()
+	}
+	return cel.And(cel.Not(itself), when).Simplify()
+}
+
+// actionIn is: the overrides give the action in the namespace of that name.
+func actionIn(name cel.Value, action, base policy.Action, overrides []policy.ActionOverride) cel.Bool {
+	out := cel.Lit(base == action)
+	for _, o := range slices.Backward(overrides) {
+		hit := cel.Lit(o.Namespaces == nil)
+		if slices.Contains(o.Namespaces, "*") {
+			hit = cel.True()
+		} else if len(o.Namespaces) > 0 {
+			hit = inTexts(name, o.Namespaces)
+		}
+		if o.Action == action {
+			out = cel.Or(hit, out)
+		} else {
+			out = cel.And(cel.Not(hit), out)
+		}
+	}
+	return out.Simplify()
 }
 
 // anyNamespace tells of the wildcards that match the name of every namespace.

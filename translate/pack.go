@@ -101,7 +101,7 @@ func drafts(gs []group, o *Options) []*vap.Draft {
 			d := g.draft(o)
 			d.Base = g.name(used)
 			used[d.Base] = true
-			out = append(out, d)
+			out = append(out, g.byAction(d)...)
 		}
 	}
 	return out
