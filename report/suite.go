@@ -22,8 +22,8 @@ type TestSuite struct {
 	Rows []TestRow `json:"rows"`
 }
 
-// A TestRow is one expected result on one resource. Result is pass, fail, excluded
-// or notjudged; only pass and fail say something of the policy. Native and Interp
+// A TestRow is one expected result on one resource. Result is pass, fail, deviates,
+// excluded or notjudged; the last two say nothing of the policy. Native and Interp
 // are empty where that judge was not asked.
 type TestRow struct {
 	ID       int    `json:"id"`
@@ -47,6 +47,7 @@ type TestTotals struct {
 	Tests     int `json:"tests"`
 	Passed    int `json:"passed"`
 	Failed    int `json:"failed"`
+	Deviating int `json:"deviating"`
 	Excluded  int `json:"excluded"`
 	NotJudged int `json:"notJudged"`
 }
@@ -55,6 +56,7 @@ type TestTotals struct {
 const (
 	rowPass      = "pass"
 	rowFail      = "fail"
+	rowDeviates  = "deviates"
 	rowExcluded  = "excluded"
 	rowNotJudged = "notjudged"
 )
@@ -83,6 +85,8 @@ func (t *TestTotals) count(result string) {
 		t.Passed++
 	case rowFail:
 		t.Failed++
+	case rowDeviates:
+		t.Deviating++
 	case rowExcluded:
 		t.Excluded++
 	default:
@@ -93,6 +97,9 @@ func (t *TestTotals) count(result string) {
 // String is the totals in a sentence.
 func (t TestTotals) String() string {
 	s := fmt.Sprintf("%s, %s: %d passed, %d failed", plural(t.Suites, "suite", "suites"), plural(t.Tests, "test", "tests"), t.Passed, t.Failed)
+	if t.Deviating > 0 {
+		s += fmt.Sprintf(", %d deviating", t.Deviating)
+	}
 	if t.Excluded > 0 {
 		s += fmt.Sprintf(", %d excluded", t.Excluded)
 	}
@@ -158,6 +165,8 @@ func (r TestRow) word() string {
 		return "Pass"
 	case rowFail:
 		return "Fail"
+	case rowDeviates:
+		return "Deviates"
 	case rowExcluded:
 		return "Excluded"
 	}
@@ -204,8 +213,8 @@ type junitMessage struct {
 	Text    string `xml:",chardata"`
 }
 
-// WriteJUnit writes the form that build servers read. What was not judged, or
-// excluded, is skipped there.
+// WriteJUnit writes the form that build servers read. What deviates, or was
+// excluded or not judged, is skipped there.
 func (r TestRun) WriteJUnit(w io.Writer) error {
 	out := junitSuites{Name: "kvap test"}
 	for _, s := range r.Suites {
@@ -237,7 +246,7 @@ func (s *junitSuite) add(r TestRow) {
 	case rowFail:
 		s.Failures++
 		c.Failure = &junitMessage{r.Reason, r.Message}
-	case rowExcluded, rowNotJudged:
+	case rowDeviates, rowExcluded, rowNotJudged:
 		s.Skipped++
 		c.Skipped = &junitMessage{Message: r.Reason}
 	}

@@ -129,10 +129,10 @@ func (f evalFlags) check(paths []string) error {
 	if _, err := oneOf("-o", f.output, "table", "jsonl"); err != nil {
 		return err
 	}
-	if _, err := oneOf("--operation", f.operation, "", "CREATE", "UPDATE", "DELETE"); err != nil {
+	if _, err := oneOf("--operation", f.operation, "CREATE", "UPDATE", "DELETE"); err != nil && f.operation != "" {
 		return fmt.Errorf("%w; a CONNECT is judged with --requests", err)
 	}
-	if _, err := oneOf("--action", f.action, "", string(policy.Enforce), string(policy.Audit)); err != nil {
+	if _, err := oneOf("--action", f.action, string(policy.Enforce), string(policy.Audit)); err != nil && f.action != "" {
 		return err
 	}
 	switch {
@@ -177,6 +177,7 @@ type evaluation struct {
 	sources []source
 	found   diag.List
 	totals  evalTotals
+	told    map[string]bool // warnings, by their text
 	missing map[diag.Pos]court.Lookup
 }
 
@@ -200,7 +201,7 @@ func (f evalFlags) prepare(cmd *cobra.Command, paths []string) (*evaluation, err
 	if err != nil {
 		return nil, err
 	}
-	e := &evaluation{schemas: schemas, labels: f.labels, missing: map[diag.Pos]court.Lookup{}}
+	e := &evaluation{schemas: schemas, labels: f.labels, told: map[string]bool{}, missing: map[diag.Pos]court.Lookup{}}
 	if err := e.readObjects(slices.Concat(f.params, f.context), cmd.InOrStdin()); err != nil {
 		return nil, err
 	}
@@ -262,7 +263,7 @@ func enact(p *policy.Policy, action policy.Action) {
 func (e *evaluation) verdict() error {
 	judged := e.totals.requests - e.totals.unread
 	switch {
-	case judged == 0:
+	case judged == 0, len(e.court.Rules) == 0:
 		return &exit{exitUsage, errors.New("nothing was judged")}
 	case e.found.HasErrors():
 		return &exit{code: exitPartly}

@@ -91,7 +91,7 @@ func (e *evaluation) one(ctx context.Context, j *judged) {
 // note counts and writes one answer.
 func (e *evaluation) note(j judged) error {
 	e.totals.requests++
-	e.found = append(e.found, j.found...)
+	e.tell(j.found)
 	if j.unread {
 		e.totals.unread++
 	}
@@ -109,6 +109,18 @@ func (e *evaluation) note(j judged) error {
 		e.totals.violations++
 	}
 	return e.out.write(j)
+}
+
+// tell keeps what is to be said. A warning about a kind is said once, of the first
+// resource of it.
+func (e *evaluation) tell(found diag.List) {
+	for _, d := range found {
+		if d.Severity != diag.Error && e.told[d.Message] {
+			continue
+		}
+		e.told[d.Message] = true
+		e.found = append(e.found, d)
+	}
 }
 
 // noteMissing remembers the objects for want of which a rule erred.

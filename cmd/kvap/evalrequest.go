@@ -121,17 +121,20 @@ func (l requestLine) read() (id string, request *court.Request, found diag.List)
 	fail := func(format string, args ...any) (string, *court.Request, diag.List) {
 		return id, nil, diag.List{diag.Errorf(l.pos, diag.BadRequest, format, args...)}
 	}
-	var line map[string]any
-	if err := kjson.Unmarshal(l.text, &line); err != nil {
+	var value any
+	if err := kjson.Unmarshal(l.text, &value); err != nil {
 		if ok, offset := sigsjson.SyntaxErrorOffset(err); ok {
 			l.pos.Col = int(offset)
 		}
-		return fail("the line is no JSON object: %v; JSON Lines have one request on each line", err)
+		return fail("the line is no JSON: %v; JSON Lines have one request on each line", err)
+	}
+	line, ok := value.(map[string]any)
+	if !ok {
+		return fail("the line is no JSON object; a request is an AdmissionRequest, alone or under the key request")
 	}
 	id, _ = line["id"].(string)
 	admission := line
 	if inner, wrapped := line["request"]; wrapped {
-		var ok bool
 		if admission, ok = inner.(map[string]any); !ok {
 			return fail("request is no object; it is an AdmissionRequest")
 		}

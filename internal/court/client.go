@@ -14,7 +14,7 @@ import (
 // A Client makes requests of resources, as a user's kubectl would.
 type Client struct {
 	Schemas   *schema.Set
-	Operation string // CREATE, UPDATE or DELETE
+	Operation string // CREATE where empty, UPDATE, DELETE
 	Namespace string // of resources that name none
 	User      string
 	Groups    []string
@@ -31,6 +31,9 @@ func (c Client) Same(a, b manifest.Object) bool {
 // Request is the AdmissionRequest of a resource, as NewRequest takes it; nil where
 // there is an error. Old, which only an UPDATE needs, is the object as it was.
 func (c Client) Request(o, old manifest.Object) (map[string]any, diag.List) {
+	if c.Operation == "" {
+		c.Operation = "CREATE"
+	}
 	resource, found := c.resource(o)
 	if found.HasErrors() {
 		return nil, found
@@ -78,8 +81,8 @@ func (c Client) resource(o manifest.Object) (schema.Resource, diag.List) {
 	guessed := c.Schemas.Resources(gv.Group, gv.Version, o.Kind())[0]
 	guessed.Group, guessed.Version = gv.Group, gv.Version
 	guessed.Namespaced = o.Meta("namespace") != "" || guessed.Namespaced && !clusterWord(o.Kind())
-	return guessed, diag.List{diag.Notef(o.Pos, diag.UnknownKind,
-		"the definition of %s is not known; its resource is taken for %s; --crds settles it", gvk, guessed.Plural)}
+	return guessed, diag.List{diag.Warnf(o.Pos, diag.UnknownKind,
+		"the definition of %s is not known; its resource is taken for %s; give the definition with --crds", gvk, guessed.Plural)}
 }
 
 // clusterWord tells of a kind whose name says that it lives in no namespace.

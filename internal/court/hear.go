@@ -94,6 +94,19 @@ func (c *Court) note(out []Opinion, v vap.Verdict) {
 	}
 }
 
+// Ask puts the request before native policies that are no translation. The outcome
+// is the gravest of all policies and bindings.
+func (r *Request) Ask(ctx context.Context, judge *vap.Judge) (outcome vap.Outcome, message string, err error) {
+	verdicts, err := judge.Review(ctx, r.native, r.NamespaceLabels)
+	outcome = vap.NoMatch
+	for _, v := range verdicts {
+		if graver(v.Outcome, outcome) {
+			outcome, message = v.Outcome, v.Message
+		}
+	}
+	return outcome, message, err
+}
+
 // graver orders outcomes: what does not match, allows, errs, denies.
 func graver(a, b vap.Outcome) bool {
 	order := []vap.Outcome{vap.NoMatch, vap.Allow, vap.Error, vap.Deny}

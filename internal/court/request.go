@@ -34,6 +34,9 @@ type Request struct {
 // UID is the request's uid, empty where it has none.
 func (r *Request) UID() string { return string(r.native.UID) }
 
+// Admission is the AdmissionRequest as JSON data. It must not be changed.
+func (r *Request) Admission() map[string]any { return r.admission }
+
 // NewRequest reads an AdmissionRequest given as JSON data: the values that
 // k8s.io/apimachinery/pkg/util/json makes. Its unknown keys are dropped, and its
 // objects are brought to the form that the API server would hand on. The data is

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/court"
+	"github.com/kvap/kvap/internal/deviation"
 	"github.com/kvap/kvap/internal/manifest"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
@@ -27,7 +28,7 @@ func (r *run) judge(ctx context.Context, row Row, p *policy.Policy, o manifest.O
 	if s.err != nil {
 		return refuse("%v", s.err)
 	}
-	request, err := r.request(s, p, row, o)
+	request, err := r.request(s, p.Name, r.origin(p, row), o)
 	if err != nil {
 		return refuse("%v", err)
 	}
@@ -37,11 +38,15 @@ func (r *run) judge(ctx context.Context, row Row, p *policy.Policy, o manifest.O
 	}
 	var out []Result
 	for _, op := range opinions {
-		if op.Rule.Source != nil && !row.means(op.Rule.Name) || says(op) == string(interp.None) && op.Agree() {
+		switch {
+		case op.Rule.Source != nil && !row.means(op.Rule.Name):
+			continue
+		case op.Rule.Source == nil && op.Rule.Target != translate.Native: // nobody judges it
+		case says(op) == string(interp.None) && op.Agree():
 			continue
 		}
 		result := base
-		r.weigh(&result, row, p, s, op)
+		r.weigh(&result, row, p, s, request, op)
 		out = append(out, result)
 	}
 	if out == nil {
@@ -60,7 +65,12 @@ func says(o court.Opinion) string {
 	if o.Rule.Source != nil {
 		return string(o.Kyverno)
 	}
-	switch o.Native {
+	return statusOf(o.Native)
+}
+
+// statusOf is an outcome in the words of suites.
+func statusOf(o vap.Outcome) string {
+	switch o {
 	case vap.Allow:
 		return string(interp.Pass)
 	case vap.Deny:
@@ -72,7 +82,8 @@ func says(o court.Opinion) string {
 }
 
 // weigh holds both opinions to what the row expects.
-func (r *run) weigh(out *Result, row Row, p *policy.Policy, s *session, o court.Opinion) {
+func (r *run) weigh(out *Result, row Row, p *policy.Policy, s *session, request *court.Request, o court.Opinion) {
+	out.Expected = row.Expected()
 	out.Form, out.Message = o.Rule.Name, o.Message
 	got := says(o)
 	if got == string(interp.Fail) && p.Annotations["policies.kyverno.io/scored"] == "false" {
@@ -81,7 +92,7 @@ func (r *run) weigh(out *Result, row Row, p *policy.Policy, s *session, o court.
 	if o.Rule.Source != nil {
 		out.Interp = string(o.Status)
 	}
-	if o.Rule.Target == translate.Unsupported && o.Rule.Source == nil {
+	if o.Rule.Target != translate.Native && o.Rule.Source == nil {
 		out.Verdict, out.Reason = NotJudged, "the policy has no native form, and the interpreter does not judge its kind"
 		return
 	}
@@ -93,20 +104,42 @@ func (r *run) weigh(out *Result, row Row, p *policy.Policy, s *session, o court.
 	if why == "" {
 		out.Native = string(o.Native)
 	}
-	want := row.Expected()
-	out.Verdict, out.Reason = Failed, ""
+	out.compare(row.Expected(), got, why, o)
+	if out.Verdict == Failed {
+		out.excuse(o, request)
+	}
+}
+
+// compare holds what was said to what is wanted. Why is the reason for which the
+// native policy was not asked.
+func (out *Result) compare(want, got, why string, o court.Opinion) {
 	switch {
 	case got != want:
-		out.Reason = fmt.Sprintf("Want %s, got %s", want, got)
+		out.Verdict, out.Reason = Failed, fmt.Sprintf("Want %s, got %s", want, got)
 	case why == "" && !nativeGives(want, o.Native):
-		out.Reason = fmt.Sprintf("Want %s, and the native policy says %s", want, o.Native)
+		out.Verdict, out.Reason = Failed, fmt.Sprintf("Want %s, and the native policy says %s", want, o.Native)
+		if o.NativeMessage != "" {
+			out.Message = o.NativeMessage
+		}
 	case why != "":
 		out.Verdict, out.Reason = Passed, "Ok ("+why+")"
 	default:
 		out.Verdict, out.Reason = Passed, "Ok"
 	}
-	if out.Verdict == Failed && o.NativeMessage != "" && got == want {
-		out.Message = o.NativeMessage
+}
+
+// excuse recognises a deviation from Kyverno that is there on purpose.
+func (out *Result) excuse(o court.Opinion, request *court.Request) {
+	said := string(o.Status)
+	if out.Native != "" {
+		said = out.Native
+	}
+	admission := request.Admission()
+	operation, _ := admission["operation"].(string)
+	if l, ok := deviation.Of(deviation.Difference{
+		Rule: o.Rule.Source, Operation: operation, Object: admission["object"], Before: admission["oldObject"], Want: out.Expected, Said: said,
+	}); ok {
+		out.Verdict, out.Reason = Deviates, fmt.Sprintf("%s; kvap differs (deviation %d: %s)", out.Reason, l.Number, l.Reason)
 	}
 }
 
@@ -153,19 +186,20 @@ func matchesUsers(m *policy.MatchBlock) bool {
 	})
 }
 
-// request is the resource as a request with the mocked values.
-func (r *run) request(s *session, p *policy.Policy, row Row, o manifest.Object) (*court.Request, error) {
-	shared := r.values.forResource(p.Name, o.Meta("name"))
+// request is the resource as a request with the values that are mocked for it and
+// a rule.
+func (r *run) request(s *session, policyName, rule string, o manifest.Object) (*court.Request, error) {
+	shared := r.values.forResource(policyName, o.Meta("name"))
 	client := court.Client{Schemas: r.runner.Schemas, Operation: "CREATE", Namespace: "default", Guess: true}
 	if op, ok := shared["request.operation"].(string); ok && op != "" {
 		client.Operation = op
 	}
 	admission, found := client.Request(o, o) // an update changes nothing
-	r.found = append(r.found, notErrors(found)...)
+	r.found = append(r.found, notes(found)...)
 	if admission == nil {
 		return nil, found[len(found)-1]
 	}
-	values := s.requests[r.origin(p, row)]
+	values := s.requests[rule]
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if at := path(name); at[0] == "request" && len(at) > 1 {
 			admission = put(admission, at[1:], values[name])
@@ -189,9 +223,12 @@ func (r *run) request(s *session, p *policy.Policy, row Row, o manifest.Object) 
 	return request, nil
 }
 
-func notErrors(found diag.List) (out diag.List) {
+// notes are what is no error, for those who want to know it all: suites are full of
+// custom kinds.
+func notes(found diag.List) (out diag.List) {
 	for _, d := range found {
 		if d.Severity != diag.Error {
+			d.Severity = diag.Note
 			out = append(out, d)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 type material struct {
 	policies   []*policy.Policy
 	exceptions []*policy.Exception
+	natives    natives
 	resources  []manifest.Object
 	values     *values
 	user       *userInfo // nil where the suite names none
@@ -99,7 +100,7 @@ func (s *Suite) loadPolicy(m *material, name string, pos diag.Pos) diag.List {
 		f, ds := policy.Parse(file, data)
 		m.policies = append(m.policies, f.Policies...)
 		m.exceptions = append(m.exceptions, f.Exceptions...)
-		return ds
+		return append(ds, m.natives.read(file, data)...)
 	})...)
 }
 

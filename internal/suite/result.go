@@ -5,11 +5,13 @@ import "github.com/kvap/kvap/diag"
 // A Verdict is what became of one row on one resource.
 type Verdict string
 
-// The verdicts. Excluded is that of a row that Kyverno passes although no rule
-// looked at the resource; it proves nothing.
+// The verdicts. Deviates is that of a row on which kvap differs from Kyverno on
+// purpose. Excluded is that of a row that Kyverno passes although no rule looked at
+// the resource; it proves nothing.
 const (
 	Passed    Verdict = "pass"
 	Failed    Verdict = "fail"
+	Deviates  Verdict = "deviates"
 	Excluded  Verdict = "excluded"
 	NotJudged Verdict = "notjudged"
 )

@@ -62,8 +62,10 @@ func (r *run) row(ctx context.Context, row Row, pos diag.Pos) []Result {
 	if why := row.unsupported(); why != "" {
 		return r.each(row, Result{Verdict: NotJudged, Reason: why})
 	}
-	p := r.policy(row.Policy)
+	p, native := r.policy(row.Policy), r.natives.named(row.Policy)
 	switch {
+	case native && (row.NativePolicy || p == nil):
+		return r.natively(ctx, row)
 	case p == nil:
 		return r.each(row, Result{Verdict: Excluded, Reason: fmt.Sprintf("the suite's policies define no %s", row.Policy)})
 	case p.Validating == nil && !slices.ContainsFunc(policy.Expand(p), func(rule *policy.Rule) bool { return row.means(rule.Name) }):
@@ -74,15 +76,18 @@ func (r *run) row(ctx context.Context, row Row, pos diag.Pos) []Result {
 			return r.each(row, Result{Verdict: NotJudged, Reason: fmt.Sprintf("the rule is of type %s; only validate rules are judged", ruleType(rule))})
 		}
 	}
-	var out []Result
+	return r.over(row, func(o manifest.Object) []Result { return r.judge(ctx, row, p, o) })
+}
+
+// over judges each resource that a row means.
+func (r *run) over(row Row, judge func(manifest.Object) []Result) (out []Result) {
 	for _, name := range r.wanted(row) {
 		matched := false
 		for _, o := range r.resources {
-			if !row.selects(o, name) {
-				continue
+			if row.selects(o, name) {
+				matched = true
+				out = append(out, judge(o)...)
 			}
-			matched = true
-			out = append(out, r.judge(ctx, row, p, o)...)
 		}
 		if !matched {
 			out = append(out, Result{Resource: strings.Join([]string{row.Kind, name}, "/"), Verdict: Excluded, Reason: "the resource is not among those of the suite"})
@@ -105,9 +110,7 @@ func (r Row) unsupported() string {
 		return "mutation is not judged (patchedResource)"
 	case r.GeneratedResource != "" || r.CloneSourceResource != "" || len(r.CloneSources) > 0:
 		return "generation is not judged (generatedResource)"
-	case r.NativePolicy || r.NativeMutating:
-		return "the row is of a native policy, which needs no translation"
-	case r.ImageValidatingPolicy, r.MutatingPolicy, r.GeneratingPolicy, r.DeletingPolicy:
+	case r.NativeMutating, r.ImageValidatingPolicy, r.MutatingPolicy, r.GeneratingPolicy, r.DeletingPolicy:
 		return "the policy's kind is not judged"
 	}
 	return ""

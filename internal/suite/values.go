@@ -73,7 +73,7 @@ func (v *values) forRule(policyName, rule string) (out ruleValues) {
 			continue
 		}
 		for _, r := range p.Rules {
-			if r.Name == rule {
+			if r.Name == rule || r.Name == "autogen-"+rule || r.Name == "autogen-cronjob-"+rule {
 				return r
 			}
 		}
