@@ -347,9 +347,10 @@ func (l *lowering) substituted(p *policy.Node) *policy.Node {
 	switch p.Kind {
 	case policy.String:
 		l.at(p.Pos)
-		j := l.template(l.parseTemplate(p.Str, p.Pos))
+		t := l.parseTemplate(p.Str, p.Pos)
+		j := l.template(t)
 		if j.form != litForm {
-			return l.runtimeLeaf(p, j)
+			return l.runtimeLeaf(p, t, j)
 		}
 		return nodeOf(j.lit, p.Pos)
 	case policy.List:

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
 )
@@ -27,9 +28,11 @@ const (
 // document can hold it.
 const runtimeMark = "\x00"
 
-// runtimeLeaf is a leaf that stands for a variable's text.
-func (l *lowering) runtimeLeaf(p *policy.Node, j jval) *policy.Node {
-	if j.form != valForm || kindOf(j.typ()) != schema.String || !j.v.shaped().IsTrue() || isConfigured(j) {
+// runtimeLeaf is a leaf that stands for a variable's text. Around the variable there
+// may be words, but no operators: every value would meet them.
+func (l *lowering) runtimeLeaf(p *policy.Node, t *jmespath.Template, j jval) *policy.Node {
+	operated := slices.ContainsFunc(t.Parts, func(part jmespath.Part) bool { return strings.ContainsAny(part.Text, "|&<>!*? \t\r\n") })
+	if operated || j.form != valForm || kindOf(j.typ()) != schema.String || !j.v.shaped().IsTrue() || isConfigured(j) {
 		panic(l.refuse(diag.PatternVariable, "a pattern that is only known at run time, %q", p.Str))
 	}
 	l.patternNeeds = append(l.patternNeeds, j.v.found())
