@@ -129,7 +129,3 @@ func required(j jval) jval {
 func (l *lowering) mayBeMissing(j jval) bool {
 	return j.form != litForm && !l.present(j).IsTrue()
 }
-
-func (l *lowering) apiCall(e *policy.ContextEntry) jval {
-	panic(l.refuse(diag.OutsideData, "the answer of the API call %s is outside the request", e.Name))
-}

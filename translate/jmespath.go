@@ -168,7 +168,7 @@ func (l *lowering) field(j jval, name string) jval {
 				return j.multi[i]
 			}
 		}
-		return jval{form: errorForm, hint: name}
+		return l.unknownKey(j, name)
 	case imagesForm:
 		return j.images.named(cel.String(name))
 	case imageForm:

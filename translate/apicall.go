@@ -1,0 +1,176 @@
+package translate
+
+import (
+	"slices"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/schema"
+)
+
+// apiCall is the answer to a call that the API server has at hand: the object's
+// namespace, or whether its user may do something.
+func (l *lowering) apiCall(e *policy.ContextEntry) jval {
+	c := e.APICall
+	switch {
+	case c.Service != nil:
+	case c.Method != "POST" && l.asksForNamespace(c):
+		return l.namespaceCall(c)
+	case c.Method == "POST" && l.asksForAccess(c):
+		return l.accessCall(c)
+	}
+	panic(l.refuse(diag.OutsideData, "the answer of the API call %s is outside the request", e.Name))
+}
+
+// asksForNamespace tells that a call is for the namespace of the object.
+func (l *lowering) asksForNamespace(c *policy.APICallEntry) bool {
+	t := l.parseTemplate(c.URLPath.Value, c.URLPath.Pos)
+	if len(t.Parts) != 2 || t.Parts[0].Text != "/api/v1/namespaces/" || t.Parts[1].Var == nil || l.target.scope != namespaced {
+		return false
+	}
+	return l.isRequestNamespace(l.variable(t.Parts[1].Var))
+}
+
+// unknownNamespace is the key whose absence an error names.
+const unknownNamespace = "namespace_is_not_known"
+
+// namespaceCall reads the namespace of the object. One that is stored has a phase;
+// where only its labels are known, as in a test, the call is an error.
+func (l *lowering) namespaceCall(c *policy.APICallEntry) jval {
+	ns := cel.Ident("namespaceObject")
+	known := ns.Field("status").Has("phase")
+	if l.found == nil {
+		l.errs = true
+	} else {
+		*l.found = append(*l.found, known)
+	}
+	otherwise := typeError(unknownNamespace)
+	if c.Default != nil && c.Default.Kind != policy.Null {
+		otherwise = l.node(c.Default)
+		return choice(known, l.answer(c, namespaceValue(ns)), otherwise)
+	}
+	ns = l.let("requestNamespace", cel.Cond(known, ns, dyn(cel.Map()).Field(unknownNamespace)))
+	return l.answer(c, namespaceValue(ns))
+}
+
+// partial is the hint of a hash of which only some keys are known.
+const partial = "partial"
+
+// namespaceValue is what policies can see of a namespace.
+func namespaceValue(ns cel.Value) jval {
+	meta := ns.Field("metadata")
+	texts := func(name string) jval { return valOf(optionalField(meta, name, mapOf(configuredText()))) }
+	metadata := jval{form: hashForm, hint: partial, keys: []string{"name", "labels", "annotations"},
+		multi: []jval{valOf(at(meta.Field("name"), configuredText())), texts("labels"), texts("annotations")}}
+	return jval{form: hashForm, hint: partial, keys: []string{"apiVersion", "kind", "metadata"},
+		multi: []jval{litOf("v1"), litOf("Namespace"), metadata}}
+}
+
+// answer is what the call's jmesPath makes of an answer. A key that is missing
+// there makes the entry an error, which nothing takes for null.
+func (l *lowering) answer(c *policy.APICallEntry, j jval) jval {
+	if c.JMESPath == nil {
+		return j
+	}
+	return hardened(l.eval(l.path(*c.JMESPath), &j))
+}
+
+func hardened(j jval) jval {
+	switch j.form {
+	case errorForm:
+		j.hard = true
+	case valForm:
+		if j.v.mayMiss() {
+			return choice(j.v.keysFound(), j.softly(), typeError("key"))
+		}
+	case choiceForm:
+		return choice(j.c, hardened(*j.then), hardened(*j.els))
+	}
+	return j
+}
+
+// asksForAccess tells that a call is a SubjectAccessReview.
+func (l *lowering) asksForAccess(c *policy.APICallEntry) bool {
+	path, ok := l.parseTemplate(c.URLPath.Value, c.URLPath.Pos).Constant()
+	return ok && path == "/apis/authorization.k8s.io/v1/subjectaccessreviews" && c.JMESPath != nil
+}
+
+// accessCall asks whether the user of the request may do something. It is native
+// where the review is about that user with their groups, and only its verdict is
+// read.
+func (l *lowering) accessCall(c *policy.APICallEntry) jval {
+	refusal := l.refuse(diag.OutsideData, "this SubjectAccessReview has no native form")
+	var spec *policy.Node
+	for _, d := range c.Data {
+		if d.Key == "spec" {
+			spec = d.Value
+		}
+	}
+	path := l.path(*c.JMESPath)
+	if spec == nil || c.Default != nil || path.String() != "status.allowed" || !l.isRequestUser(spec) {
+		panic(refusal)
+	}
+	check, ok := l.authorizerCheck(spec.Get("resourceAttributes"))
+	if !ok {
+		panic(refusal)
+	}
+	return boolOf(check.Call("allowed").AsBool())
+}
+
+// isRequestUser tells that a review's spec has nothing but the user of the
+// request, their groups and the attributes of a resource.
+func (l *lowering) isRequestUser(spec *policy.Node) bool {
+	user := cel.Ident("request").Field("userInfo")
+	same := func(key string, v cel.Value) bool {
+		n := spec.Get(key)
+		if n == nil {
+			return false
+		}
+		j := l.node(n)
+		return j.form == valForm && cel.Equal(j.v.expr, v)
+	}
+	for _, f := range spec.Fields {
+		if !slices.Contains([]string{"user", "groups", "resourceAttributes"}, f.Key) {
+			return false
+		}
+	}
+	return same("user", user.Field("username")) && same("groups", user.Field("groups"))
+}
+
+func (l *lowering) authorizerCheck(attributes *policy.Node) (cel.Value, bool) {
+	if attributes == nil || attributes.Kind != policy.Map {
+		return cel.Value{}, false
+	}
+	texts := map[string]cel.Value{}
+	for _, f := range attributes.Fields {
+		j := l.node(f.Value)
+		v, ok := l.expr(j)
+		if !ok || kindOf(j.typ()) != schema.String || l.mayBeMissing(j) ||
+			!slices.Contains([]string{"group", "resource", "subresource", "namespace", "name", "verb"}, f.Key) {
+			return cel.Value{}, false
+		}
+		texts[f.Key] = v
+	}
+	text := func(key string) cel.Value {
+		if v, ok := texts[key]; ok {
+			return v
+		}
+		return cel.String("")
+	}
+	check := cel.Ident("authorizer").Call("group", text("group")).Call("resource", text("resource"))
+	for _, key := range []string{"subresource", "namespace", "name"} {
+		if v, ok := texts[key]; ok {
+			check = check.Call(key, v)
+		}
+	}
+	return check.Call("check", text("verb")), texts["verb"] != (cel.Value{}) && texts["resource"] != (cel.Value{})
+}
+
+// unknownKey refuses a key of something of which only some are known.
+func (l *lowering) unknownKey(j jval, name string) jval {
+	if j.hint == partial {
+		panic(l.refuse(diag.OutsideData, "the field %s of a namespace cannot be read", name))
+	}
+	return jval{form: errorForm, hint: name}
+}
