@@ -111,7 +111,9 @@ func TestWildOverrides(t *testing.T) {
 	if len(p.result.Rules[0].Drafts) != len(p.objects) {
 		t.Errorf("the rule has %d objects of %d", len(p.result.Rules[0].Drafts), len(p.objects))
 	}
-	in := func(namespace string) string { return strings.Replace(configMap("", ""), `"app"`, `"`+namespace+`"`, 1) }
+	in := func(namespace string) string {
+		return strings.Replace(configMap("", ""), `"app"`, `"`+namespace+`"`, 1)
+	}
 	p.try(t, []trial{
 		{name: "enforced", object: in("prod-a"), want: "deny refused"},
 		{name: "enforced by name", object: in("core"), want: "deny refused"},

@@ -1,0 +1,116 @@
+package translate
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/vap"
+)
+
+// refusedExpressions is why the API server would refuse an expression of a draft:
+// what the source says in CEL has passed nobody's type checker yet. The verdict
+// does not depend on message expressions; those that it would refuse are listed by
+// their validations.
+func refusedExpressions(d *vap.Draft, release cel.Release) (why *diag.Diagnostic, messages []int) {
+	objects, found := vap.Emit(d, vap.EmitOptions{ExcludeNamespaces: []string{}})
+	for _, f := range found {
+		if f.Severity == diag.Error {
+			w := diag.Warnf(f.Pos, f.Code, "%s; the webhook will judge this rule", f.Message)
+			return &w, nil
+		}
+	}
+	for _, e := range vap.Validate(objects.Policy, release) {
+		var i int
+		if scan(e.Field, "spec.validations[%d]", &i) && strings.HasSuffix(e.Field, ".messageExpression") {
+			messages = append(messages, i)
+			continue
+		}
+		w := diag.Warnf(place(d, objects, e.Field), diag.NoExpression, "the API server would refuse %s: %s; the webhook will judge this rule",
+			subjectOf(e.Field), compilerMessage(e.Detail))
+		return &w, messages
+	}
+	return nil, messages
+}
+
+// compilerMessage is the first message of a CEL compiler on one line.
+func compilerMessage(detail string) string {
+	if _, after, ok := strings.Cut(detail, "ERROR: <input>:"); ok {
+		detail = after
+	}
+	first, _, _ := strings.Cut(detail, "\n")
+	return strings.TrimSpace(first)
+}
+
+// subjectOf names what a field holds.
+func subjectOf(field string) string {
+	switch {
+	case strings.HasSuffix(field, "xpression"):
+		return "the CEL expression"
+	case strings.HasSuffix(field, ".key"):
+		return "the key"
+	}
+	return strings.TrimPrefix(field, "spec.")
+}
+
+// place is where the source of an emitted field stands.
+func place(d *vap.Draft, o vap.Objects, field string) diag.Pos {
+	var i int
+	switch {
+	case scan(field, "spec.validations[%d]", &i):
+		return d.Validations[i].Pos
+	case scan(field, "spec.auditAnnotations[%d]", &i):
+		return d.Audits[i].Pos
+	case scan(field, "spec.variables[%d]", &i):
+		for _, v := range d.Variables {
+			if v.Name == o.Policy.Spec.Variables[i].Name {
+				return v.Pos
+			}
+		}
+	case scan(field, "spec.matchConditions[%d]", &i):
+		for _, c := range d.Conditions {
+			if c.Name == o.Policy.Spec.MatchConditions[i].Name {
+				return c.Pos
+			}
+		}
+	}
+	return d.Members[0].Pos
+}
+
+func scan(field, format string, i *int) bool {
+	n, _ := fmt.Sscanf(field, format, i)
+	return n == 1
+}
+
+// refusedUnits looks through the units of a rule for what the API server would
+// refuse. Units with the same text need to be asked about once.
+func refusedUnits(units []unit, o *Options, notes *diag.List) *diag.Diagnostic {
+	asked := map[string][]int{}
+	for _, u := range units {
+		if u.native == nil {
+			continue
+		}
+		key := u.text()
+		messages, done := asked[key]
+		if !done {
+			g := group{units: []unit{u}, targets: []placed{{u.target, u.ops}}}
+			emitted, written := g.draft(o), u.native.written
+			emitted.Base = u.policy.Name
+			written.Base, written.Members, written.Constraints = emitted.Base, emitted.Members, emitted.Constraints
+			for _, d := range []*vap.Draft{&written, emitted} {
+				var why *diag.Diagnostic
+				if why, messages = refusedExpressions(d, o.Release); why != nil {
+					return why
+				}
+			}
+			asked[key] = messages
+		}
+		for _, i := range messages { // the draft has one validation for each check
+			c := &u.native.checks[i]
+			c.MessageExpression = nil
+			*notes = append(*notes, diag.Warnf(c.Pos, diag.MessageVariable, "the messageExpression has no native form; the message is shown instead"))
+		}
+	}
+	return nil
+}

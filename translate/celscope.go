@@ -1,0 +1,218 @@
+package translate
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/vap"
+)
+
+// A celScope reads the expressions of a rule as Kyverno does.
+type celScope struct {
+	l     *lowering
+	parts *nativeParts
+}
+
+// surroundings are what the rule's expressions read. What the rule sees on any of
+// its operations counts for all, so that its objects need not differ by operation;
+// ephemeral containers count as their pod here too.
+func (s celScope) surroundings() cel.Surroundings {
+	l := s.l
+	has := func(op string) bool {
+		return l.someFilterHas(op) && (slices.Contains(l.target.ops(), op) || l.target.sub == "ephemeralcontainers")
+	}
+	own := l.objectShape()
+	roots := []cel.Root{
+		{Name: "object", Shape: own, Null: has("DELETE")},
+		{Name: "oldObject", Shape: own, Null: has("CREATE") || has("CONNECT")},
+		{Name: "request", Shape: requestShape()},
+		{Name: "namespaceObject", Shape: shapeOf(l.namespaceType()), Null: l.target.scope != namespaced},
+	}
+	if k := s.parts.paramKind; k != nil {
+		gv := schema.GVK{Version: k.APIVersion, Kind: k.Kind}
+		if group, version, ok := strings.Cut(k.APIVersion, "/"); ok {
+			gv.Group, gv.Version = group, version
+		}
+		roots = append(roots, cel.Root{Name: "params", Shape: shapeOf(l.opts.Schemas.Type(gv))})
+	}
+	return cel.Surroundings{Roots: roots, Variables: func(name string) (cel.Value, bool) {
+		for _, v := range s.parts.variables {
+			if v.Name == name {
+				return v.Expr, true
+			}
+		}
+		return cel.Value{}, false
+	}}
+}
+
+// expression is an expression of the source, as it is to be evaluated natively.
+func (s celScope) expression(text string, pos diag.Pos) cel.Value {
+	v, why := readCEL(text, pos, s.l.opts.Release)
+	if why != nil {
+		panic(refusal{*why})
+	}
+	s.l.at(pos)
+	return s.l.madeUpRequest(v)
+}
+
+// quietly is expression with the reason why there is none.
+func (s celScope) quietly(text string, pos diag.Pos) (v cel.Value, why *diag.Diagnostic) {
+	defer func() {
+		if p := recover(); p != nil {
+			ref, ok := p.(refusal)
+			if !ok {
+				panic(p)
+			}
+			why = &ref.Diagnostic
+		}
+	}()
+	return s.expression(text, pos), nil
+}
+
+// message is a message expression. The verdict does not depend on it: where it has
+// no native form, the message stands alone.
+func (s celScope) message(e policy.CELValidation) *cel.Value {
+	v, why := s.quietly(e.MessageExpression, e.Pos)
+	if why == nil {
+		return &v
+	}
+	s.l.at(e.Pos)
+	s.l.note(diag.MessageVariable, "the messageExpression has no native form; the message is shown instead")
+	return nil
+}
+
+// inlined is an expression with the variables written out, for the match
+// conditions, which have none.
+func inlined(v cel.Value, variables []vap.Variable) cel.Value {
+	for _, x := range slices.Backward(variables) { // a variable uses only those before it
+		v = v.SubstituteField("variables", x.Name, x.Expr)
+	}
+	return v
+}
+
+// readCEL parses an expression of the source. The reason why it cannot be native
+// names the function that the release does not have.
+func readCEL(text string, pos diag.Pos, release cel.Release) (cel.Value, *diag.Diagnostic) {
+	refuse := func(code diag.Code, format string, args ...any) (cel.Value, *diag.Diagnostic) {
+		d := diag.Warnf(pos, code, format+"; the webhook will judge this rule", args...)
+		return cel.Value{}, &d
+	}
+	v, err := cel.Parse(text)
+	if err != nil {
+		var d diag.Diagnostic
+		if !errors.As(err, &d) {
+			return refuse(diag.NoExpression, "the CEL expression cannot be read: %v", err)
+		}
+		return refuse(diag.NoExpression, "the CEL expression cannot be read: at %d:%d: %s", d.Line, d.Col, d.Message)
+	}
+	if unknown := v.Unknown(); len(unknown) > 0 {
+		return refuse(diag.NoFunction, "the API server has no function %s", qualifiedName(v, unknown[len(unknown)-1]))
+	}
+	for _, name := range v.Idents() {
+		if kyvernoOnly(name) {
+			return refuse(diag.NoFunction, "the API server has no variable %s", name)
+		}
+	}
+	if need := v.Needs(); !release.Supports(need) {
+		return refuse(diag.NeedsNewer, "the function %s needs Kubernetes %s", newest(v, need), need)
+	}
+	return v, nil
+}
+
+// kyvernoOnly tells of the variables that Kyverno adds to those of the API server.
+func kyvernoOnly(name string) bool {
+	switch name {
+	case "images", "exceptions", "globalContext", "http", "resource", "generator", "time":
+		return true
+	}
+	return false
+}
+
+// qualifiedName is a function with the variable in front of it that it belongs to, as in
+// resource.Get.
+func qualifiedName(v cel.Value, function string) string {
+	for _, name := range v.Idents() {
+		if strings.Contains(v.String(), name+"."+function+"(") {
+			return name + "." + function
+		}
+	}
+	return function
+}
+
+// newest is the function for which v needs a release.
+func newest(v cel.Value, need cel.Release) string {
+	found := ""
+	v.Calls(func(name string, args int) {
+		if found == "" && cel.Since(name, args) == need {
+			found = name
+		}
+	})
+	return found
+}
+
+// madeUpRequest is an expression that sees the request as it is here, where
+// Kyverno makes one up from the object: it never has a subresource, options or a
+// dry run, its kind is that of the top-level object as the policy matches it, and
+// it names the object also where a collection is deleted.
+func (l *lowering) madeUpRequest(v cel.Value) cel.Value {
+	if v.UsesAll("request") {
+		panic(l.unsupported("the request as a whole"))
+	}
+	for _, field := range v.Uses("request") {
+		switch field {
+		case "options":
+			panic(l.unsupported("request.options in a CEL rule, which Kyverno leaves empty,"))
+		case "subResource", "requestSubResource":
+			if l.target.sub != "" {
+				panic(l.unsupported("request." + field + " in a CEL rule, which Kyverno leaves empty,"))
+			}
+		case "kind", "requestKind":
+			if l.target.sub != "" && l.target.sub != "ephemeralcontainers" {
+				panic(l.unsupported("request." + field + " of a subresource in a CEL rule, which in Kyverno is that of the object,"))
+			}
+		case "namespace":
+			if l.mayBeNamespace() {
+				panic(l.unsupported("request.namespace of a Namespace in a CEL rule, which Kyverno leaves empty,"))
+			}
+		}
+	}
+	v = v.SubstituteField("request", "dryRun", cel.False().Value)
+	v = v.RenameField("request", "requestKind", "kind")
+	v = v.RenameField("request", "requestResource", "resource")
+	if l.on("DELETE") && len(l.ops) == 1 {
+		v = v.SubstituteField("request", "name", cel.Ident("oldObject").Field("metadata").Field("name"))
+	}
+	return v
+}
+
+// mayBeNamespace tells whether Namespaces are among the objects of the target.
+func (l *lowering) mayBeNamespace() bool {
+	return wildScope(l.target) || l.target.parent.Group == "" && l.target.parent.Kind == "Namespace"
+}
+
+func mentionsIdent(v cel.Value, name string) bool { return v.Count(name) > 0 }
+
+// policyConditions are the policy's own match conditions, with the reason why
+// there are none. They are those of a webhook, so they see the real request, but
+// Kyverno asks them once more without an authorizer.
+func policyConditions(p *policy.Policy, release cel.Release) (out []vap.Condition, why *diag.Diagnostic) {
+	for _, c := range p.MatchConditions {
+		v, why := readCEL(c.Expression, c.Pos, release)
+		if why != nil {
+			return nil, why
+		}
+		for _, name := range []string{"authorizer", "params", "variables", "namespaceObject"} {
+			if mentionsIdent(v, name) {
+				d := diag.Warnf(c.Pos, diag.NoExpression, "a match condition of a policy cannot read %s; the webhook will judge this policy", name)
+				return nil, &d
+			}
+		}
+		out = append(out, vap.Condition{Pos: c.Pos, Name: c.Name, Expr: v.AsBool()})
+	}
+	return out, nil
+}
