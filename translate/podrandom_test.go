@@ -3,29 +3,22 @@ package translate_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // A podMaker makes pods that pass the restricted level but for a few places.
 type podMaker struct {
 	*rand.Rand
-	annotations bool // also those that came before fields
+	annotations bool     // also those that came before fields
+	focus       []string // the controls that most of the places are about
 }
 
 func pick[T any](m *podMaker, vs ...T) T { return vs[m.IntN(len(vs))] }
 
 func pointer[T any](v T) *T { return &v }
-
-// maybe is a value one time in n, else nil.
-func maybe[T any](m *podMaker, n int, v T) *T {
-	if m.IntN(n) > 0 {
-		return nil
-	}
-	return &v
-}
 
 func (m *podMaker) pod() *corev1.Pod {
 	p := &corev1.Pod{
@@ -50,9 +43,7 @@ func (m *podMaker) pod() *corev1.Pod {
 			s.SecurityContext.SeccompProfile = &corev1.SeccompProfile{Type: "RuntimeDefault"}
 		}
 	}
-	for range pick(m, 0, 0, 1, 1, 2, 3, 5) {
-		m.spoil(p)
-	}
+	m.spoil(p)
 	return p
 }
 
@@ -65,6 +56,93 @@ func (m *podMaker) container(name string) corev1.Container {
 		SeccompProfile:           &corev1.SeccompProfile{Type: "RuntimeDefault"},
 	}
 	return c
+}
+
+// spoil changes some places of a pod, all about one control or each about any.
+func (m *podMaker) spoil(p *corev1.Pod) {
+	all := spoilers()
+	if len(m.focus) > 0 && m.IntN(5) > 0 {
+		all = slices.DeleteFunc(all, func(s spoiler) bool { return !slices.Contains(m.focus, s.control) })
+	}
+	if len(all) == 0 {
+		return
+	}
+	one := pick(m, all...)
+	for range pick(m, 0, 1, 1, 2, 3, 5) {
+		one.spoil(m, p)
+		if m.IntN(3) == 0 {
+			one = pick(m, all...)
+		}
+	}
+	if m.annotations && m.IntN(4) == 0 {
+		m.annotate(p)
+	}
+}
+
+// A spoiler changes a place that a control is about, mostly for the worse.
+type spoiler struct {
+	control string
+	spoil   func(*podMaker, *corev1.Pod)
+}
+
+func spoilers() []spoiler {
+	container := func(do func(*podMaker, *corev1.Container)) func(*podMaker, *corev1.Pod) {
+		return func(m *podMaker, p *corev1.Pod) { do(m, m.aContainer(p)) }
+	}
+	context := func(do func(*podMaker, *corev1.SecurityContext)) func(*podMaker, *corev1.Pod) {
+		return container(func(m *podMaker, c *corev1.Container) {
+			if c.SecurityContext == nil {
+				c.SecurityContext = &corev1.SecurityContext{}
+			}
+			do(m, c.SecurityContext)
+		})
+	}
+	podContext := func(do func(*podMaker, *corev1.PodSecurityContext)) func(*podMaker, *corev1.Pod) {
+		return func(m *podMaker, p *corev1.Pod) {
+			if p.Spec.SecurityContext == nil {
+				p.Spec.SecurityContext = &corev1.PodSecurityContext{}
+			}
+			do(m, p.Spec.SecurityContext)
+		}
+	}
+	return []spoiler{
+		{"", func(m *podMaker, p *corev1.Pod) {
+			p.Spec.OS = &corev1.PodOS{Name: pick(m, corev1.Windows, corev1.Linux)}
+		}},
+		{"", container((*podMaker).probe)},
+		{"Host Namespaces", (*podMaker).hostNamespace},
+		{"HostPath Volumes", (*podMaker).addVolume},
+		{"Volume Types", (*podMaker).addVolume},
+		{"Host Ports", container((*podMaker).addPort)},
+		{"Sysctls", podContext((*podMaker).addSysctl)},
+		{"Privileged Containers", context(func(m *podMaker, c *corev1.SecurityContext) {
+			c.Privileged = pick(m, nil, pointer(false), pointer(true))
+		})},
+		{"/proc Mount Type", context(func(m *podMaker, c *corev1.SecurityContext) {
+			c.ProcMount = pick(m, nil, pointer(corev1.DefaultProcMount), pointer(corev1.UnmaskedProcMount))
+		})},
+		{"Capabilities", context(func(m *podMaker, c *corev1.SecurityContext) { c.Capabilities = m.capabilities() })},
+		{"Capabilities", container(func(_ *podMaker, c *corev1.Container) { c.SecurityContext = nil })},
+		{"Privilege Escalation", context(func(m *podMaker, c *corev1.SecurityContext) {
+			c.AllowPrivilegeEscalation = pick(m, nil, pointer(true))
+		})},
+		{"Privilege Escalation", container(func(_ *podMaker, c *corev1.Container) { c.SecurityContext = nil })},
+		{"Seccomp", context(func(m *podMaker, c *corev1.SecurityContext) { c.SeccompProfile = m.seccomp() })},
+		{"Seccomp", context(func(m *podMaker, c *corev1.SecurityContext) { c.SeccompProfile = nil })},
+		{"Seccomp", podContext(func(m *podMaker, c *corev1.PodSecurityContext) { c.SeccompProfile = m.seccomp() })},
+		{"SELinux", context(func(m *podMaker, c *corev1.SecurityContext) { c.SELinuxOptions = m.seLinux() })},
+		{"SELinux", podContext(func(m *podMaker, c *corev1.PodSecurityContext) { c.SELinuxOptions = m.seLinux() })},
+		{"AppArmor", context(func(m *podMaker, c *corev1.SecurityContext) { c.AppArmorProfile = m.appArmor() })},
+		{"AppArmor", podContext(func(m *podMaker, c *corev1.PodSecurityContext) { c.AppArmorProfile = m.appArmor() })},
+		{"HostProcess", context(func(m *podMaker, c *corev1.SecurityContext) { c.WindowsOptions = m.windows() })},
+		{"HostProcess", podContext(func(m *podMaker, c *corev1.PodSecurityContext) { c.WindowsOptions = m.windows() })},
+		{"Running as Non-root", context(func(m *podMaker, c *corev1.SecurityContext) { c.RunAsNonRoot = pick(m, nil, nil, pointer(false)) })},
+		{"Running as Non-root", podContext(func(m *podMaker, c *corev1.PodSecurityContext) {
+			c.RunAsNonRoot = pick(m, nil, pointer(false), pointer(true))
+		})},
+		{"Running as Non-root user", context(func(m *podMaker, c *corev1.SecurityContext) { c.RunAsUser = m.user() })},
+		{"Running as Non-root user", podContext(func(m *podMaker, c *corev1.PodSecurityContext) { c.RunAsUser = m.user() })},
+	}
 }
 
 // aContainer is any container of the pod.
@@ -82,30 +160,6 @@ func (m *podMaker) aContainer(p *corev1.Pod) *corev1.Container {
 	return pick(m, all...)
 }
 
-// spoil changes one place of a pod, mostly for the worse.
-func (m *podMaker) spoil(p *corev1.Pod) {
-	switch m.IntN(5) {
-	case 0:
-		m.spoilPod(&p.Spec)
-	case 1:
-		if p.Spec.SecurityContext == nil {
-			p.Spec.SecurityContext = &corev1.PodSecurityContext{}
-		}
-		m.spoilPodContext(p.Spec.SecurityContext)
-	case 2:
-		m.spoilContainer(m.aContainer(p))
-	default:
-		c := m.aContainer(p)
-		if c.SecurityContext == nil {
-			c.SecurityContext = &corev1.SecurityContext{}
-		}
-		m.spoilContext(c.SecurityContext)
-	}
-	if m.annotations && m.IntN(4) == 0 {
-		m.annotate(p)
-	}
-}
-
 func (m *podMaker) annotate(p *corev1.Pod) {
 	if p.Annotations == nil {
 		p.Annotations = map[string]string{}
@@ -116,122 +170,57 @@ func (m *podMaker) annotate(p *corev1.Pod) {
 	p.Annotations[key] = pick(m, "", "unconfined", "runtime/default", "docker/default", "localhost/a", "localhost")
 }
 
-func (m *podMaker) spoilPod(s *corev1.PodSpec) {
-	switch m.IntN(6) {
+func (m *podMaker) hostNamespace(p *corev1.Pod) {
+	switch m.IntN(3) {
 	case 0:
-		s.HostNetwork = true
+		p.Spec.HostNetwork = true
 	case 1:
-		s.HostPID = true
+		p.Spec.HostPID = true
 	case 2:
-		s.HostIPC = true
-	case 3:
-		s.OS = &corev1.PodOS{Name: pick(m, corev1.Windows, corev1.Linux)}
-	default:
-		for i := range 1 + m.IntN(2) {
-			s.Volumes = append(s.Volumes, corev1.Volume{Name: fmt.Sprintf("v%d", len(s.Volumes)+i), VolumeSource: m.volume()})
-		}
+		p.Spec.HostIPC = true
 	}
 }
 
-func (m *podMaker) volume() corev1.VolumeSource {
-	switch m.IntN(6) {
-	case 0:
-		return corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: pointer(resource.MustParse("1Gi"))}}
-	case 1:
-		return corev1.VolumeSource{NFS: &corev1.NFSVolumeSource{Server: "s", Path: "/"}}
-	case 2:
-		return corev1.VolumeSource{ISCSI: &corev1.ISCSIVolumeSource{IQN: "iqn"}}
-	case 3:
-		return corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "s"}}
-	}
-	return corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: pick(m, "/var/log", "/var/run", "/etc")}}
+func (m *podMaker) addVolume(p *corev1.Pod) {
+	p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: fmt.Sprintf("v%d", len(p.Spec.Volumes)), VolumeSource: pick(m,
+		corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}},
+		corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "s"}},
+		corev1.VolumeSource{NFS: &corev1.NFSVolumeSource{Server: "s", Path: "/"}},
+		corev1.VolumeSource{ISCSI: &corev1.ISCSIVolumeSource{IQN: "iqn"}},
+		corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/var/log"}},
+		corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/var/run"}},
+		corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/etc"}},
+	)})
 }
 
-func (m *podMaker) spoilPodContext(c *corev1.PodSecurityContext) {
-	switch m.IntN(8) {
-	case 0:
-		c.RunAsNonRoot = pick(m, nil, pointer(false), pointer(true))
-	case 1:
-		c.RunAsUser = pick(m, nil, pointer[int64](0), pointer[int64](1000))
-	case 2, 3:
-		c.SeccompProfile = m.seccomp()
-	case 4:
-		c.SELinuxOptions = m.seLinux()
-	case 5:
-		c.AppArmorProfile = m.appArmor()
-	case 6:
-		c.WindowsOptions = &corev1.WindowsSecurityContextOptions{HostProcess: maybe(m, 2, m.IntN(2) == 0)}
-	case 7:
-		for range 1 + m.IntN(3) {
-			c.Sysctls = append(c.Sysctls, corev1.Sysctl{Name: pick(m, "kernel.shm_rmid_forced", "kernel.msgmax", "net.core.somaxconn",
-				"net.ipv4.ip_local_reserved_ports", "net.ipv4.tcp_fin_timeout", "net.ipv4.tcp_rmem")})
-		}
-	}
+func (m *podMaker) addPort(c *corev1.Container) {
+	c.Ports = append(c.Ports, corev1.ContainerPort{ContainerPort: 80, HostPort: pick[int32](m, 0, 80, 8080, 9090)})
 }
 
-func (m *podMaker) spoilContainer(c *corev1.Container) {
-	switch m.IntN(4) {
-	case 0:
-		c.SecurityContext = nil
-	case 1:
-		for range 1 + m.IntN(3) {
-			c.Ports = append(c.Ports, corev1.ContainerPort{ContainerPort: 80, HostPort: pick[int32](m, 0, 80, 8080, 9090)})
-		}
-	case 2:
-		probe := &corev1.Probe{ProbeHandler: corev1.ProbeHandler(m.handler())}
-		switch m.IntN(3) {
-		case 0:
-			c.LivenessProbe = probe
-		case 1:
-			c.ReadinessProbe = probe
-		default:
-			c.StartupProbe = probe
-		}
-	case 3:
-		h := m.handler()
-		l := &corev1.Lifecycle{}
-		if m.IntN(2) == 0 {
-			l.PostStart = &corev1.LifecycleHandler{HTTPGet: h.HTTPGet, TCPSocket: h.TCPSocket}
-		} else {
-			l.PreStop = &corev1.LifecycleHandler{HTTPGet: h.HTTPGet, TCPSocket: h.TCPSocket}
-		}
-		c.Lifecycle = l
-	}
+func (m *podMaker) addSysctl(c *corev1.PodSecurityContext) {
+	c.Sysctls = append(c.Sysctls, corev1.Sysctl{Name: pick(m, "kernel.shm_rmid_forced", "kernel.msgmax", "net.core.somaxconn",
+		"net.ipv4.ip_local_reserved_ports", "net.ipv4.tcp_fin_timeout", "net.ipv4.tcp_rmem")})
 }
 
-func (m *podMaker) handler() corev1.ProbeHandler {
+func (m *podMaker) probe(c *corev1.Container) {
 	host := pick(m, "", "127.0.0.1")
+	var h corev1.ProbeHandler
 	if m.IntN(2) == 0 {
-		return corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Host: host}}
+		h.HTTPGet = &corev1.HTTPGetAction{Host: host}
+	} else {
+		h.TCPSocket = &corev1.TCPSocketAction{Host: host}
 	}
-	return corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Host: host}}
-}
-
-func (m *podMaker) spoilContext(c *corev1.SecurityContext) {
-	switch m.IntN(11) {
+	switch m.IntN(5) {
 	case 0:
-		c.Privileged = pick(m, nil, pointer(false), pointer(true))
+		c.LivenessProbe = &corev1.Probe{ProbeHandler: h}
 	case 1:
-		c.ProcMount = pick(m, nil, pointer(corev1.DefaultProcMount), pointer(corev1.UnmaskedProcMount))
-	case 2, 3:
-		c.Capabilities = m.capabilities()
-	case 4, 5:
-		c.SeccompProfile = m.seccomp()
-	case 6:
-		c.SELinuxOptions = m.seLinux()
-	case 7:
-		c.AppArmorProfile = m.appArmor()
-	case 8:
-		c.RunAsNonRoot = pick(m, nil, nil, pointer(false))
-	case 9:
-		c.RunAsUser = pick(m, nil, pointer[int64](0), pointer[int64](1000))
-	case 10:
-		switch m.IntN(2) {
-		case 0:
-			c.AllowPrivilegeEscalation = pick(m, nil, pointer(true))
-		default:
-			c.WindowsOptions = &corev1.WindowsSecurityContextOptions{HostProcess: maybe(m, 2, m.IntN(2) == 0)}
-		}
+		c.ReadinessProbe = &corev1.Probe{ProbeHandler: h}
+	case 2:
+		c.StartupProbe = &corev1.Probe{ProbeHandler: h}
+	case 3:
+		c.Lifecycle = &corev1.Lifecycle{PostStart: &corev1.LifecycleHandler{HTTPGet: h.HTTPGet, TCPSocket: h.TCPSocket}}
+	case 4:
+		c.Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{HTTPGet: h.HTTPGet, TCPSocket: h.TCPSocket}}
 	}
 }
 
@@ -264,3 +253,9 @@ func (m *podMaker) seLinux() *corev1.SELinuxOptions {
 func (m *podMaker) appArmor() *corev1.AppArmorProfile {
 	return pick(m, nil, &corev1.AppArmorProfile{Type: "Unconfined"}, &corev1.AppArmorProfile{Type: "Localhost"}, &corev1.AppArmorProfile{})
 }
+
+func (m *podMaker) windows() *corev1.WindowsSecurityContextOptions {
+	return &corev1.WindowsSecurityContextOptions{HostProcess: pick(m, nil, pointer(true), pointer(false))}
+}
+
+func (m *podMaker) user() *int64 { return pick(m, nil, pointer[int64](0), pointer[int64](1000)) }
