@@ -118,8 +118,9 @@ func eval(cmd *cobra.Command, paths []string, f evalFlags) error {
 	if err := e.out.finish(e.totals); err != nil {
 		return runtimeError(err)
 	}
+	e.found = e.found.Sort()
 	shown := convertFlags{quiet: f.quiet, verbose: f.verbose, noColor: f.noColor}
-	if err := shown.printDiagnostics(cmd.ErrOrStderr(), e.found.Sort(), e.sources, cmd.Root().DisplayName()); err != nil {
+	if err := shown.printDiagnostics(cmd.ErrOrStderr(), e.found, e.sources, cmd.Root().DisplayName()); err != nil {
 		return runtimeError(err)
 	}
 	return e.verdict()

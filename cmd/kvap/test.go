@@ -95,15 +95,18 @@ func test(cmd *cobra.Command, dirs []string, f testFlags) error {
 		for _, s := range read {
 			results, ds := runner.Run(cmd.Context(), s)
 			found = append(found, ds...)
-			suites = append(suites, tested(results))
+			if len(results.Rows) > 0 {
+				suites = append(suites, tested(results))
+			}
 		}
 	}
+	found = found.Sort() // suites share policies and resources: what is said twice goes
 	run := report.NewTestRun(suites)
 	if err := f.write(cmd, run); err != nil {
 		return runtimeError(err)
 	}
 	shown := convertFlags{quiet: f.quiet, verbose: f.verbose, noColor: f.noColor}
-	if err := shown.printDiagnostics(cmd.ErrOrStderr(), unique(found), textsOf(found), cmd.Root().DisplayName()); err != nil {
+	if err := shown.printDiagnostics(cmd.ErrOrStderr(), found, textsOf(found), cmd.Root().DisplayName()); err != nil {
 		return runtimeError(err)
 	}
 	return f.verdict(run.Totals, found)
@@ -166,19 +169,6 @@ func (f testFlags) write(cmd *cobra.Command, run report.TestRun) error {
 		return run.WriteJUnit(cmd.OutOrStdout())
 	}
 	return run.WriteText(cmd.OutOrStdout(), report.TestTable{Wide: f.output == "wide", Problems: f.only || f.quiet})
-}
-
-// unique leaves out what has been said: suites share policies and resources.
-func unique(found diag.List) diag.List {
-	var out diag.List
-	seen := map[diag.Diagnostic]bool{}
-	for _, d := range found.Sort() {
-		if !seen[d] {
-			seen[d] = true
-			out = append(out, d)
-		}
-	}
-	return out
 }
 
 // textsOf are the files that diagnostics speak of.

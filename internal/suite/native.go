@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -38,11 +39,15 @@ func (n *natives) read(file string, data []byte) (found diag.List) {
 		case "ValidatingAdmissionPolicy":
 			p := &admissionregistrationv1.ValidatingAdmissionPolicy{}
 			if err = runtime.DefaultUnstructuredConverter.FromUnstructured(o.Value, p); err == nil {
+				setDefaults(&p.Spec.MatchConstraints)
 				n.policies = append(n.policies, p)
 			}
 		case "ValidatingAdmissionPolicyBinding":
 			b := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{}
 			if err = runtime.DefaultUnstructuredConverter.FromUnstructured(o.Value, b); err == nil {
+				if b.Spec.MatchResources != nil {
+					setDefaults(&b.Spec.MatchResources)
+				}
 				n.bindings = append(n.bindings, b)
 			}
 		}
@@ -51,6 +56,29 @@ func (n *natives) read(file string, data []byte) (found diag.List) {
 		}
 	}
 	return found
+}
+
+// setDefaults fills in what the API server does when such an object is created.
+func setDefaults(m **admissionregistrationv1.MatchResources) {
+	if *m == nil {
+		*m = &admissionregistrationv1.MatchResources{}
+	}
+	if (*m).NamespaceSelector == nil {
+		(*m).NamespaceSelector = &metav1.LabelSelector{}
+	}
+	if (*m).ObjectSelector == nil {
+		(*m).ObjectSelector = &metav1.LabelSelector{}
+	}
+	if (*m).MatchPolicy == nil {
+		equivalent := admissionregistrationv1.Equivalent
+		(*m).MatchPolicy = &equivalent
+	}
+	for i := range (*m).ResourceRules {
+		if rule := &(*m).ResourceRules[i]; rule.Scope == nil {
+			all := admissionregistrationv1.AllScopes
+			rule.Scope = &all
+		}
+	}
 }
 
 func (n natives) named(name string) bool {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -74,6 +75,8 @@ type Row struct {
 	MutatingPolicy        bool `json:"isMutatingPolicy"`
 	GeneratingPolicy      bool `json:"isGeneratingPolicy"`
 	DeletingPolicy        bool `json:"isDeletingPolicy"`
+
+	wrong bool // it has an error that has been told
 }
 
 // A ResourceSpec names a resource in full; what is empty is any.
@@ -150,8 +153,11 @@ func readSuite(o manifest.Object, places map[string][]diag.Pos) (*Suite, diag.Li
 	if len(s.Results) == 0 && len(s.Checks) == 0 {
 		found = append(found, diag.Warnf(o.Pos, diag.BadSuite, "the suite has no results, so it tests nothing"))
 	}
-	for i, r := range s.Results {
-		found = append(found, r.check(s.place("results", i))...)
+	for i := range s.Results {
+		r := &s.Results[i]
+		ds := r.check(s.place("results", i))
+		r.wrong = ds.HasErrors()
+		found = append(found, ds...)
 	}
 	return s, found
 }
@@ -176,12 +182,27 @@ func decode(o manifest.Object, into any, places map[string][]diag.Pos) (found di
 	}
 	unknown, err := sigsjson.UnmarshalStrict(data, into)
 	if err != nil {
-		return diag.List{diag.Errorf(o.Pos, diag.BadSuite, "the %s cannot be read: %v", word(o), err)}
+		return diag.List{misfit(o, err, places)}
 	}
 	for _, u := range unknown {
 		found = append(found, diag.Warnf(placeOf(o.Pos, places, u.Error()), diag.UnknownKey, "%v; it is passed over", u))
 	}
 	return found
+}
+
+// misfit tells of a value of the wrong type.
+func misfit(o manifest.Object, err error, places map[string][]diag.Pos) diag.Diagnostic {
+	var typed *json.UnmarshalTypeError
+	if !errors.As(err, &typed) {
+		return diag.Errorf(o.Pos, diag.BadSuite, "the %s cannot be read: %v", word(o), err)
+	}
+	pos := o.Pos
+	key, _, _ := strings.Cut(typed.Field, ".")
+	if list := places[key]; len(list) > 0 {
+		pos = list[0]
+	}
+	want := map[reflect.Kind]string{reflect.Slice: "a list", reflect.Map: "a map", reflect.Struct: "a map", reflect.String: "a text", reflect.Bool: "true or false"}[typed.Type.Kind()]
+	return diag.Errorf(pos, diag.BadSuite, "%s is of type %s; it should be %s", typed.Field, typed.Value, want)
 }
 
 func word(o manifest.Object) string {

@@ -106,6 +106,8 @@ func ruleType(r *policy.Rule) string {
 // unsupported is why a row cannot be judged by what it asks for.
 func (r Row) unsupported() string {
 	switch {
+	case r.wrong:
+		return "the row has an error"
 	case r.PatchedResource != "" || r.PatchedResources != "":
 		return "mutation is not judged (patchedResource)"
 	case r.GeneratedResource != "" || r.CloneSourceResource != "" || len(r.CloneSources) > 0:
