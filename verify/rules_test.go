@@ -162,7 +162,7 @@ func (m *ruleMaker) rule(name string) obj {
 	}
 	v := obj{}
 	if m.percent(70) {
-		v["message"] = one(m.choice, "no", "no {{ request.object.metadata.name }}", "no {{ request.operation }} by {{ request.userInfo.username }}", "no {{ request.object.spec.x }}", "{{ request.object.spec }}", "x: {{ request.object.metadata.labels.app || 'none' }}", "")
+		v["message"] = one(m.choice, "no", "no {{ request.object.metadata.name }}", "no {{ request.operation }} by {{ request.userInfo.username }}", "no {{ request.object.spec.x }}", "x: {{ request.object.metadata.labels.app || 'none' }}", "")
 	}
 	if m.percent(10) {
 		v["failureAction"] = one(m.choice, "Enforce", "Audit")
