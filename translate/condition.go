@@ -111,8 +111,11 @@ func (l *lowering) probe(j jval, b cel.Bool) cel.Bool {
 	case strictList:
 		return l.probe(valOf(s.v), b)
 	}
-	if j.form == litForm || j.form == streamForm {
+	switch j.form {
+	case litForm:
 		return b
+	case streamForm, multiForm: // no list is shorter than an empty one
+		return cel.Or(l.elements2(j).count(l, false).Compare("<", cel.Int(0)), b)
 	}
 	v, ok := l.expr(j)
 	if !ok {

@@ -97,9 +97,29 @@ func (l *lowering) element1(f *policy.ForEach, elem jval, depth int) truthValue 
 	w.scope["element"+strconv.Itoa(depth)] = elem
 	w.context = contextOf(f.Context, l.context)
 	pre := w.preOfElement(f.Preconditions)
-	holds := w.elementBody(f, elem, depth)
+	holds := pre.implies(w.elementBody(f, elem, depth))
+	if f.ElementScope != nil && *f.ElementScope {
+		holds = w.onlyMaps(elem, holds)
+	}
 	l.variables, l.params, l.errs = w.variables, w.params, l.errs || w.errs
-	return pre.implies(holds)
+	return holds
+}
+
+// onlyMaps is an error for an element that is no map: it cannot be in scope.
+func (l *lowering) onlyMaps(elem jval, holds truthValue) truthValue {
+	failing := func() truthValue { return truthValue{l.failing(jval{hint: "elementScope"}), true} }
+	switch kindOf(elem.typ()) {
+	case schema.Object, schema.Map:
+		return holds
+	case schema.Any:
+		if elem.form == valForm {
+			return truthValue{cel.CondBool(isMap(elem.v.expr), holds.b, failing().b), true}
+		}
+		if _, isMapped := elem.lit.(map[string]any); isMapped {
+			return holds
+		}
+	}
+	return failing()
 }
 
 func (l *lowering) elementBody(f *policy.ForEach, elem jval, depth int) truthValue {
@@ -139,8 +159,6 @@ func (l *lowering) inScope(f *policy.ForEach, elem jval, build func() truthValue
 		_, isMapped = elem.lit.(map[string]any)
 	}
 	switch {
-	case f.ElementScope != nil && *f.ElementScope && !isMapped:
-		return truthValue{l.failing(jval{hint: "elementScope"}), true}
 	case f.ElementScope != nil && !*f.ElementScope, !isMapped:
 		return as(nil)
 	case elem.form != valForm:
@@ -154,13 +172,7 @@ func (l *lowering) dynamicScope(f *policy.ForEach, elem jval, as func(*jval) tru
 		return as(nil)
 	}
 	asMap := valOf(elem.v.settled().asMap())
-	in := as(&asMap)
-	out := truthValue{}
-	if f.ElementScope != nil {
-		out = truthValue{l.failing(jval{hint: "elementScope"}), true}
-	} else {
-		out = as(nil)
-	}
+	in, out := as(&asMap), as(nil)
 	return truthValue{cel.CondBool(isMap(elem.v.expr), in.b, out.b), in.errs || out.errs}
 }
 

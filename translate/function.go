@@ -2,6 +2,7 @@ package translate
 
 import (
 	"regexp"
+	"slices"
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
@@ -269,12 +270,12 @@ func (l *lowering) keysOf(j jval, values bool) jval {
 	case valForm:
 		switch j.v.kind() {
 		case schema.Map, schema.Object:
-			return streamOf(entries{v: j.v, values: values})
+			return streamOf(entries{v: j.v, values: values, given: true})
 		case schema.Any:
 			w := j.v
 			w.guards = append(w.guards[:len(w.guards):len(w.guards)], guard{cond: isMap(w.expr), shape: true})
 			w.typ, w.opt = mapOf(anyType()), cel.Value{}
-			return streamOf(entries{v: w, values: values})
+			return streamOf(entries{v: w, values: values, given: true})
 		}
 	}
 	return typeError("keys")
@@ -433,6 +434,22 @@ func (l *lowering) trimPrefix(text, prefix jval) jval {
 
 func (l *lowering) joined(glue, list jval) jval {
 	g, ok := l.stringArg(glue)
+	if list.form == multiForm {
+		texts := make([]cel.Value, len(list.multi))
+		for i, part := range list.multi { // null is no text either
+			x, isText := l.stringArg(part)
+			texts[i], ok = x, ok && isText
+		}
+		if !ok {
+			return typeError("join")
+		}
+		if slices.ContainsFunc(list.multi, func(part jval) bool { return kindOf(part.typ()) != schema.String }) {
+			for i := range texts { // a list has items of one type
+				texts[i] = dyn(texts[i])
+			}
+		}
+		return stringOf(cel.List(texts...).Call("join", g))
+	}
 	v, ok2 := l.expr(list)
 	if !ok || !ok2 || kindOf(list.typ()) == schema.String {
 		return typeError("join")

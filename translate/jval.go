@@ -471,8 +471,14 @@ func (l *lowering) literalTree(v any) (cel.Value, bool) {
 // homogeneous wraps literals of mixed types in dyn, which CEL's lists want.
 func homogeneous(vs []any, out []cel.Value) []cel.Value {
 	same := true
+	kind := func(v any) schema.Kind {
+		if f, ok := v.(float64); ok && f == float64(int64(f)) {
+			return schema.Int // as which it is written
+		}
+		return litOf(v).typ().Kind
+	}
 	for i := 1; i < len(vs); i++ {
-		same = same && litOf(vs[i]).typ().Kind == litOf(vs[0]).typ().Kind && litOf(vs[i]).typ().Kind != schema.Any
+		same = same && kind(vs[i]) == kind(vs[0]) && kind(vs[i]) != schema.Any
 	}
 	if same {
 		return out

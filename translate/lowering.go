@@ -170,6 +170,9 @@ func (l *lowering) text(j jval) cel.Value {
 			}
 			return v
 		case schema.Int, schema.Bool, schema.IntOrString:
+			if shaped := j.v.shaped(); j.form == valForm && !shaped.IsTrue() {
+				return cel.Cond(shaped, cel.Func("string", j.v.expr), cel.String("null"))
+			}
 			return cel.Func("string", v)
 		case schema.Any:
 			// lists and maps, which Kyverno writes as JSON, are an error of string()

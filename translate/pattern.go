@@ -304,7 +304,7 @@ func (l *lowering) existence(v val, key string, p *policy.Node) cel.Bool {
 
 // elem is the type of a list's items or a map's values.
 func (v val) elem() *schema.Type {
-	if v.typ == nil || v.typ.Elem == nil {
+	if v.typ == nil || v.typ.Elem == nil || v.typ.Elem.Nullable {
 		return anyType()
 	}
 	return v.typ.Elem

@@ -346,6 +346,9 @@ func countBy(l *lowering, s stream, strict bool) cel.Value {
 type entries struct {
 	v      val
 	values bool
+	// given tells that they are those of a function's argument: where the map is
+	// missing that is an error, and nothing takes it for null.
+	given bool
 }
 
 func (s entries) source(strict bool) cel.Value {
@@ -371,16 +374,16 @@ func (s entries) of(src, key cel.Value) jval {
 }
 
 func (s entries) quantify(l *lowering, macro string, strict bool, body func(jval) cel.Bool) cel.Bool {
-	src := s.source(l.reads(s.v, strict))
+	src := s.source(l.reads(s.v, strict || s.given))
 	return l.b.quantify(macro, src, "key", func(k cel.Value) cel.Bool { return body(s.of(src, k)) })
 }
 
 func (s entries) count(l *lowering, strict bool) cel.Value {
-	return s.source(l.reads(s.v, strict)).Size()
+	return s.source(l.reads(s.v, strict || s.given)).Size()
 }
 
 func (s entries) list(l *lowering, strict bool) (cel.Value, bool) {
-	src := s.source(strict)
+	src := s.source(l.reads(s.v, strict || s.given))
 	return l.b.mapped(src, "key", func(k cel.Value) cel.Value {
 		if s.values {
 			return src.Index(k)
@@ -389,7 +392,12 @@ func (s entries) list(l *lowering, strict bool) (cel.Value, bool) {
 	}), true
 }
 
-func (s entries) null() cel.Bool { return cel.Not(s.v.found()) }
+func (s entries) null() cel.Bool {
+	if s.given {
+		return cel.False()
+	}
+	return cel.Not(s.v.found())
+}
 
 func (s entries) elem() *schema.Type {
 	if s.values {

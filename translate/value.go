@@ -86,15 +86,22 @@ func (v val) dynamicStep() val {
 // error, as in Kyverno; dyn keeps the type checker from saying so of every request.
 func (v val) none(name string) val {
 	shape := v.kind() != schema.Object && v.kind() != schema.Map
+	cond := cel.False()
+	if shape && v.mayMiss() { // false too, but an error where v is missing
+		cond = isMap(v.expr)
+	}
 	return val{
 		expr:   cel.Func("dyn", v.expr).Field(name),
 		typ:    anyType(),
-		guards: append(v.guards[:len(v.guards):len(v.guards)], guard{cond: cel.False(), shape: shape}),
+		guards: append(v.guards[:len(v.guards):len(v.guards)], guard{cond: cond, shape: shape}),
 		never:  true,
 	}
 }
 
 func (v val) step(name string, typ *schema.Type, required bool) val {
+	if typ != nil && typ.Nullable { // of what may be null no type is known
+		return v.step(name, anyType(), required).dynamicStep()
+	}
 	w := val{expr: v.expr.Field(name), typ: typ, guards: v.guards, never: v.never}
 	switch {
 	case required && len(v.guards) == 0:
