@@ -1,12 +1,12 @@
 package translate
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/vap"
 )
 
@@ -55,7 +55,11 @@ func (n *nativeParts) own() string {
 		parts = append(parts, "audit", a.Key, a.Value.String())
 	}
 	if n.paramKind != nil {
-		parts = append(parts, "params", fmt.Sprint(*n.paramKind, *n.paramRef, n.paramRef.Selector))
+		ref := n.paramRef
+		parts = append(parts, "params", n.paramKind.APIVersion, n.paramKind.Kind, ref.Namespace, ref.Name, ref.NotFound)
+		if ref.Selector != nil {
+			parts = append(parts, selectorKey(*ref.Selector))
+		}
 	}
 	return strings.Join(parts, "\x00")
 }
@@ -174,10 +178,33 @@ func (l *lowering) celParams(r *policy.CELRule, n *nativeParts) {
 		s := plainSelector(r.ParamRef.Selector)
 		n.paramRef.Selector = &s
 	}
+	if l.paramsOfNobody(n) {
+		l.at(r.ParamRef.Pos)
+		panic(l.unsupported("params in the namespace of an object that may have none, for which the API server refuses the request whatever the action,"))
+	}
 	if r.ParamKind.APIVersion == "v1" && r.ParamKind.Kind == "ConfigMap" {
 		l.at(r.ParamKind.Pos)
 		l.note(diag.ConfigMapParams, "up to Kubernetes 1.37, the API server stops following ConfigMaps once no binding has used one for a second")
 	}
+}
+
+// paramsOfNobody tells whether an object without a namespace may look for params in
+// its own, and Kyverno's error for that may be one that admits.
+func (l *lowering) paramsOfNobody(n *nativeParts) bool {
+	if n.paramRef.Namespace != "" || l.target.scope == namespaced {
+		return false
+	}
+	kind, known := l.opts.Schemas.ByKind(kindOfParams(n.paramKind))
+	denies := l.action() == policy.Enforce && len(overridesOf(l.policy, l.rule)) == 0 && l.policy.FailurePolicy == policy.Fail
+	return !denies && (kind.Namespaced || !known)
+}
+
+func kindOfParams(k *vap.ParamKind) schema.GVK {
+	group, version, ok := strings.Cut(k.APIVersion, "/")
+	if !ok {
+		group, version = "", k.APIVersion
+	}
+	return schema.GVK{Group: group, Version: version, Kind: k.Kind}
 }
 
 // celAudits are the audit annotations. Kyverno never writes them, but the API
@@ -187,11 +214,9 @@ func (l *lowering) celAudits(scope celScope, r *policy.CELRule, n *nativeParts) 
 	for _, a := range r.AuditAnnotations {
 		l.at(a.Pos)
 		v, why := scope.quietly(a.Expression, a.Pos)
-		if why == nil {
-			if safe, ok := harmless(v, n.variables); ok {
-				n.audits = append(n.audits, vap.Audit{Pos: a.Pos, Key: a.Name, Value: safe})
-				continue
-			}
+		if why == nil && harmless(v) {
+			n.audits = append(n.audits, vap.Audit{Pos: a.Pos, Key: a.Name, Value: v})
+			continue
 		}
 		l.note(diag.LeftOut, "the audit annotation %s may be an error, on which the API server would refuse the request; it is left out", a.Name)
 	}
@@ -210,10 +235,8 @@ func (n *nativeParts) add(d *vap.Draft) {
 	}
 }
 
-// harmless is an audit annotation that cannot err; false where that is not sure.
-func harmless(v cel.Value, variables []vap.Variable) (cel.Value, bool) {
-	return v, len(v.Idents()) == 0
-}
+// harmless tells of an audit annotation that cannot err, because it is constant.
+func harmless(v cel.Value) bool { return len(v.Idents()) == 0 }
 
 // failurePolicy is that of the unit's object. An error of a CEL rule's expressions
 // denies under Ignore too.

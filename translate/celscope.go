@@ -8,7 +8,6 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
-	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/vap"
 )
 
@@ -34,11 +33,7 @@ func (s celScope) surroundings() cel.Surroundings {
 		{Name: "namespaceObject", Shape: shapeOf(l.namespaceType()), Null: l.target.scope != namespaced},
 	}
 	if k := s.parts.paramKind; k != nil {
-		gv := schema.GVK{Version: k.APIVersion, Kind: k.Kind}
-		if group, version, ok := strings.Cut(k.APIVersion, "/"); ok {
-			gv.Group, gv.Version = group, version
-		}
-		roots = append(roots, cel.Root{Name: "params", Shape: shapeOf(l.opts.Schemas.Type(gv))})
+		roots = append(roots, cel.Root{Name: "params", Shape: shapeOf(l.opts.Schemas.Type(kindOfParams(k)))})
 	}
 	return cel.Surroundings{Roots: roots, Variables: func(name string) (cel.Value, bool) {
 		for _, v := range s.parts.variables {

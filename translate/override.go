@@ -1,7 +1,6 @@
 package translate
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -145,12 +144,27 @@ func anyNamespace(pattern string) bool { return pattern == "*" || pattern == "?*
 func (u unit) actionKey() string {
 	parts := []string{string(u.action())}
 	for _, o := range overridesOf(u.policy, u.rule) {
-		parts = append(parts, string(o.Action), strings.Join(o.Namespaces, ","), fmt.Sprint(o.Namespaces == nil))
+		parts = append(parts, string(o.Action))
+		if o.Namespaces != nil {
+			parts = append(parts, "in", strings.Join(o.Namespaces, ","))
+		}
 		if s := o.NamespaceSelector; s != nil {
-			parts = append(parts, fmt.Sprint(plainSelector(s)))
+			parts = append(parts, selectorKey(plainSelector(s)))
 		}
 	}
 	return strings.Join(parts, "\x03")
+}
+
+// selectorKey is everything that a selector says.
+func selectorKey(s vap.Selector) string {
+	parts := []string{"selector"}
+	for _, l := range s.Labels {
+		parts = append(parts, l.Key+"="+l.Value)
+	}
+	for _, e := range s.Expressions {
+		parts = append(parts, e.Key+" "+e.Operator+" "+strings.Join(e.Values, ","))
+	}
+	return strings.Join(parts, "\x04")
 }
 
 // plainSelector is a selector in which nothing is a wildcard.

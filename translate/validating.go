@@ -278,11 +278,9 @@ func (w *validatingWalk) message(e policy.CELValidation) *cel.Value {
 func (w *validatingWalk) audits() {
 	for _, a := range w.policy.AuditAnnotations {
 		v, why := readCEL(a.Expression, a.Pos, w.release)
-		if why == nil && len(w.guard) == 0 {
-			if safe, ok := harmless(inTemplate(v, w.form.template), w.draft.Variables); ok {
-				w.draft.Audits = append(w.draft.Audits, vap.Audit{Pos: a.Pos, Key: a.Name, Value: safe})
-				continue
-			}
+		if why == nil && harmless(v) && len(w.guard) == 0 {
+			w.draft.Audits = append(w.draft.Audits, vap.Audit{Pos: a.Pos, Key: a.Name, Value: v})
+			continue
 		}
 		w.note(a.Pos, diag.LeftOut, "the audit annotation %s may be an error, on which the API server would refuse the request; it is left out", a.Name)
 	}
