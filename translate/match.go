@@ -3,6 +3,9 @@ package translate
 import (
 	"slices"
 
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
@@ -132,12 +135,23 @@ func (l *lowering) kind(sel policy.KindSelector) cel.Bool {
 		return l.kindAtRunTime(sel)
 	}
 	if t.guessed {
-		same := wildMatch(sel.Kind, t.parent.Kind) && (sel.Group == "*" || sel.Group == t.parent.Group || t.parent.Group == "") &&
-			(sel.Version == "*" || sel.Version == t.parent.Version || t.parent.Version == "")
-		return cel.Lit(same && l.subMatches(sel))
+		if !wildMatch(sel.Kind, t.parent.Kind) || !l.subMatches(sel) {
+			return cel.False()
+		}
+		resource := cel.Ident("request").Field("resource")
+		return cel.And(guessedPart(resource.Field("group"), t.parent.Group, sel.Group), guessedPart(resource.Field("version"), t.parent.Version, sel.Version))
 	}
 	gvk := t.parent
 	return cel.Lit(wildMatch(sel.Group, gvk.Group) && wildMatch(sel.Version, gvk.Version) && wildMatch(sel.Kind, gvk.Kind) && l.subMatches(sel))
+}
+
+// guessedPart compares a group or version with a selector's. Of a kind that is not
+// known, one that the selector leaves open is only known at run time.
+func guessedPart(actual cel.Value, known, pattern string) cel.Bool {
+	if known == "" || isWild(known) {
+		return wild(actual, pattern)
+	}
+	return cel.Lit(wildMatch(pattern, known))
 }
 
 func (l *lowering) subMatches(sel policy.KindSelector) bool {
@@ -245,8 +259,34 @@ func (l *lowering) pair(m val, p policy.Pair) cel.Bool {
 	return m.field(p.Key).soft(false, neutral, func(x cel.Value) cel.Bool { return wild(x, p.Value) })
 }
 
-// selector is a label selector over the labels of an object.
+// selector is a label selector over the labels of an object. An invalid one
+// matches nothing.
 func (l *lowering) selector(labels val, s *policy.Selector) cel.Bool {
+	if !slices.ContainsFunc(s.Expressions, isInvalid) {
+		return l.validSelector(labels, s)
+	}
+	return cel.False()
+}
+
+// isInvalid tells whether Kubernetes refuses a requirement. (An entry of
+// matchLabels that it refuses is one that no object has.)
+func isInvalid(e policy.SelectorExpression) bool {
+	var op selection.Operator
+	switch e.Operator {
+	case "In":
+		op = selection.In
+	case "NotIn":
+		op = selection.NotIn
+	case "Exists":
+		op = selection.Exists
+	case "DoesNotExist":
+		op = selection.DoesNotExist
+	}
+	_, err := labels.NewRequirement(e.Key, op, e.Values)
+	return err != nil
+}
+
+func (l *lowering) validSelector(labels val, s *policy.Selector) cel.Bool {
 	var conds []cel.Bool
 	for _, p := range s.MatchLabels {
 		conds = append(conds, l.pair(labels, p))
@@ -279,7 +319,7 @@ func (l *lowering) requirement(labels val, e policy.SelectorExpression) cel.Bool
 	case "DoesNotExist":
 		return cel.Not(label.soft(false, cel.Value{}, func(cel.Value) cel.Bool { return cel.True() }))
 	}
-	return cel.False() // an invalid selector matches nothing
+	return cel.False()
 }
 
 // namespaceSelector is a selector over the labels of the request's namespace. Of
@@ -303,6 +343,15 @@ func (l *lowering) namespaceSelector(s *policy.Selector) cel.Bool {
 	empty := l.selector(none, s)
 	l.usesNamespace = true
 	isCluster := ns.Eq(cel.Null())
+	if wildScope(l.target) { // which a Namespace is not, though it is in none
+		kind := cel.Ident("request").Field("kind")
+		isNamespace := cel.And(kind.Field("group").Eq(cel.String("")), kind.Field("kind").Eq(cel.String("Namespace")))
+		if l.exception {
+			empty = cel.Or(empty, isNamespace)
+		} else {
+			empty = cel.And(empty, cel.Not(isNamespace))
+		}
+	}
 	return cel.CondBool(isCluster, empty, has)
 }
 

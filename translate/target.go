@@ -112,8 +112,9 @@ func subTarget(main target, name string, gvk schema.GVK, typ *schema.Type) targe
 	return t
 }
 
+// orAny is a group or version for a resource rule, which has no wildcards but *.
 func orAny(s string, guessed bool) string {
-	if s == "" && guessed {
+	if guessed && (s == "" || isWild(s)) {
 		return "*"
 	}
 	return s

@@ -1,0 +1,70 @@
+package translate_test
+
+import (
+	"fmt"
+	"testing"
+)
+
+// denyingMatch is a policy that denies whatever its match and exclude blocks mean.
+func denyingMatchMatch(match, exclude string) string {
+	return fmt.Sprintf(`
+apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata:
+  name: never
+  annotations: {pod-policies.kyverno.io/autogen-controllers: none}
+spec:
+  background: false
+  validationFailureAction: Enforce
+  rules:
+    - name: never
+      match: %s
+      exclude: %s
+      validate: {deny: {}}
+`, match, exclude)
+}
+
+func gadget(apiVersion string) string {
+	return fmt.Sprintf(`{"apiVersion":%q,"kind":"Gadget","metadata":{"name":"g","namespace":"app"}}`, apiVersion)
+}
+
+// What a selector leaves open of a kind that is not known is asked of the request:
+// resource rules have no wildcards but *.
+func TestGuessedKinds(t *testing.T) {
+	p := translateText(t, denyingMatch(`{any: [{resources: {kinds: [Gadget]}}]}`, `{any: [{resources: {kinds: [x.io/v1/Gadget]}}]}`), setting{})
+	p.try(t, []trial{
+		{name: "excluded group", object: gadget("x.io/v1"), want: "nomatch"},
+		{name: "other group", object: gadget("y.io/v1"), want: "deny refused"},
+		{name: "other version", object: gadget("x.io/v2"), want: "deny refused"},
+	})
+	p = translateText(t, denyingMatch(`{any: [{resources: {kinds: ["*.io/v1*/Gadget"]}}]}`, `{}`), setting{})
+	p.try(t, []trial{
+		{name: "group and version as the wildcards", object: gadget("x.io/v1beta1"), want: "deny refused"},
+		{name: "not the group", object: gadget("x.com/v1"), want: "nomatch"},
+		{name: "not the version", object: gadget("x.io/v2"), want: "nomatch"},
+	})
+}
+
+// A selector that Kubernetes refuses matches nothing, even where it is negative.
+func TestInvalidSelectors(t *testing.T) {
+	for _, selector := range []string{
+		`{matchExpressions: [{key: a, operator: NotIn, values: ["b c"]}]}`,
+		`{matchExpressions: [{key: "a b", operator: DoesNotExist}]}`,
+		`{matchExpressions: [{key: a, operator: DoesNotExist}, {key: "a b", operator: NotIn, values: [x]}]}`,
+	} {
+		p := translateText(t, denyingMatch(`{any: [{resources: {kinds: [Pod], selector: `+selector+`}}]}`, `{}`), setting{})
+		p.try(t, []trial{{name: selector, object: pod("", ""), want: "nomatch"}})
+	}
+}
+
+// A Namespace is in no namespace whose labels a filter could select, and unlike
+// other objects outside of namespaces it has no empty labels either.
+func TestNamespaceSelectorOfAnyKind(t *testing.T) {
+	const without = `{matchExpressions: [{key: env, operator: DoesNotExist}]}`
+	p := translateText(t, denyingMatch(`{any: [{resources: {kinds: ["*"], namespaceSelector: `+without+`}}]}`, `{}`), setting{})
+	p.try(t, []trial{
+		{name: "namespace", object: `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"app"}}`, want: "allow"},
+		{name: "outside", object: `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"app"}}`, want: "deny refused"},
+		{name: "inside", object: pod("", ""), want: "deny refused"},
+	})
+}
