@@ -6,7 +6,7 @@ import (
 )
 
 // denyingMatch is a policy that denies whatever its match and exclude blocks mean.
-func denyingMatchMatch(match, exclude string) string {
+func denyingMatch(match, exclude string) string {
 	return fmt.Sprintf(`
 apiVersion: kyverno.io/v1
 kind: ClusterPolicy
