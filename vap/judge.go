@@ -23,7 +23,7 @@ import (
 // JudgeOptions are what a cluster would know.
 type JudgeOptions struct {
 	// Namespaces are the labels of namespaces by name. One that is not listed
-	// exists, with no labels but its name.
+	// exists, with no labels but its name, and without the phase of a stored one.
 	Namespaces map[string]map[string]string
 	// Params are the objects that bindings may refer to.
 	Params []*unstructured.Unstructured

@@ -101,13 +101,17 @@ type namespaceLister struct {
 }
 
 func (n namespaceLister) Get(name string) (*corev1.Namespace, error) {
-	have := n.labels[name]
+	have, listed := n.labels[name]
 	if name == n.current && n.own != nil {
 		have = n.own
 	}
 	all := map[string]string{namespaceName: name}
 	maps.Copy(all, have)
-	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: all}}, nil
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: all}}
+	if listed { // as a stored one has it; of others, only what a request says is known
+		ns.Status.Phase = corev1.NamespaceActive
+	}
+	return ns, nil
 }
 
 func (n namespaceLister) List(labels.Selector) ([]*corev1.Namespace, error) {
