@@ -124,6 +124,9 @@ func (r TestRun) WriteText(w io.Writer, t TestTable) error {
 		if len(rows) == 1 && t.Problems {
 			continue
 		}
+		if _, err := fmt.Fprintf(w, "%s (%s)\n", s.title(), s.File); err != nil {
+			return err
+		}
 		if err := writeTable(w, rows, ""); err != nil {
 			return err
 		}
@@ -131,6 +134,9 @@ func (r TestRun) WriteText(w io.Writer, t TestTable) error {
 	_, err := io.WriteString(w, r.Totals.String()+"\n")
 	return err
 }
+
+// title is the name of a suite; old ones may have none.
+func (s TestSuite) title() string { return orDash(s.Name) }
 
 func (t TestTable) rows(s TestSuite) [][]string {
 	header := []string{"ID", "POLICY", "RULE", "RESOURCE", "RESULT", "REASON"}
