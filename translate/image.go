@@ -418,10 +418,11 @@ func (s imageParts) item(l *lowering, n int) (jval, bool) {
 func (s imageParts) outermost(l *lowering, best string) cel.Value {
 	defer l.atTop()()
 	containers := s.containers(l)
-	name := l.b.mapped(containers, singular(s.group.name), func(c cel.Value) cel.Value { return c.Field("name") }).Call(best)
+	which := map[string]string{"min": "first", "max": "last"}[best] + capital(s.group.name[:len(s.group.name)-1])
+	names := l.b.mapped(containers, singular(s.group.name), func(c cel.Value) cel.Value { return c.Field("name") })
+	name := l.let(which+"Name", names.Call(best))
 	only := l.b.filter(containers, singular(s.group.name), func(c cel.Value) cel.Bool { return c.Field("name").Eq(name) })
-	prefix := map[string]string{"min": "first", "max": "last"}[best]
-	return l.let(prefix+capital(s.group.name[:len(s.group.name)-1]), only.Index(cel.Int(0)))
+	return l.let(which, only.Index(cel.Int(0)))
 }
 
 func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

@@ -34,6 +34,7 @@ type setting struct {
 	params     []string
 	exceptions []*policy.Exception
 	namespaces map[string]map[string]string
+	own        translate.Params
 }
 
 func builtin(t *testing.T, release cel.Release) *schema.Set {
@@ -58,7 +59,7 @@ func translateText(t *testing.T, text string, s setting) translated {
 	}
 	out := translated{policy: file.Policies[0]}
 	out.result = translate.Policies(file.Policies, translate.Options{
-		Release: s.release, Schemas: builtin(t, s.release), Exceptions: append(file.Exceptions, s.exceptions...),
+		Release: s.release, Schemas: builtin(t, s.release), Exceptions: append(file.Exceptions, s.exceptions...), Params: s.own,
 	})
 	objects, found := vap.EmitAll(out.result.Drafts, vap.EmitOptions{ExcludeNamespaces: []string{}})
 	if found.HasErrors() {

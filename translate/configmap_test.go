@@ -1,0 +1,152 @@
+package translate_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/kvap/kvap/interp"
+	"github.com/kvap/kvap/translate"
+)
+
+func labelled(value string) string {
+	return pod(fmt.Sprintf(`,"labels":{"app":%q},"finalizers":["a.io/x","b.io/y"]`, value), "")
+}
+
+// reading is a policy that denies where a label is, by an operator, in the data of
+// a ConfigMap.
+func reading(condition string) string {
+	return `
+apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: configured}
+spec:
+  validationFailureAction: Enforce
+  rules:
+  - name: r
+    match: {any: [{resources: {kinds: [Pod], operations: [CREATE]}}]}
+    context:
+    - name: cm
+      configMap: {name: allowed}
+    validate:
+      message: refused
+      deny:
+        conditions:
+          any:
+          - ` + condition + "\n"
+}
+
+func TestConfigMapTexts(t *testing.T) {
+	label, finalizers := "{{ request.object.metadata.labels.app }}", "{{ request.object.metadata.finalizers }}"
+	tests := []struct {
+		name, key, op, value string // value is the text in the ConfigMap
+		label                string
+		want                 string
+	}{
+		{"a word", label, "AnyIn", "web", "web", "deny refused"},
+		{"another word", label, "AnyIn", "web", "db", "allow"},
+		{"not a word", label, "AnyNotIn", "web", "db", "deny refused"},
+		{"a wildcard", label, "AllIn", "w*", "web", "deny refused"},
+		{"one character", label, "AllIn", "w?b", "web", "deny refused"},
+		{"no regular expression", label, "AllIn", `w.b`, "web", "allow"},
+		{"a backslash", label, "AllIn", `\E.*`, "web", "allow"},
+		{"a list", label, "AnyIn", `["db", "web"]`, "web", "deny refused"},
+		{"a list without it", label, "AnyIn", `["db"]`, "web", "allow"},
+		{"not in a list", label, "AllNotIn", `["db"]`, "web", "deny refused"},
+		{"no wildcards in a list", label, "AnyIn", `["w*"]`, "web", "allow"},
+		{"an empty list", label, "AnyNotIn", "[ ]", "web", "deny refused"},
+		{"JSON that is no list", label, "AnyIn", `"web"`, "web", "allow"},
+		{"not in JSON that is no list", label, "AnyNotIn", `"web"`, "web", "allow"},
+		{"not in a number", label, "AnyNotIn", "5", "web", "allow"},
+		{"a number", label, "AnyIn", "5", "5", "deny refused"},
+		{"an empty text", label, "AnyIn", "", "web", "allow"},
+		{"a list key, some", finalizers, "AnyIn", `["a.io/*"]`, "", "deny refused"},
+		{"a list key, all", finalizers, "AllIn", `["a.io/*"]`, "", "allow"},
+		{"a list key, not all", finalizers, "AnyNotIn", `["a.io/*"]`, "", "deny refused"},
+		{"a list key, none", finalizers, "AllNotIn", `["a.io/*"]`, "", "allow"},
+		{"a list key and a word", finalizers, "AnyIn", "b.io/?", "", "deny refused"},
+		{"a list key and a number", finalizers, "AllNotIn", "7", "", "allow"},
+		{"equal", label, "Equals", "w*", "web", "deny refused"},
+		{"not equal", label, "NotEquals", "w*", "web", "allow"},
+		{"equal durations", label, "Equals", "60m", "1h", "deny refused"},
+		{"equal quantities", label, "Equals", "1024Mi", "1Gi", "deny refused"},
+		{"a quantity and a wildcard", label, "Equals", "*", "5", "allow"},
+		{"a number and a list", label, "Equals", `["5"]`, "5", "allow"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			text := reading(fmt.Sprintf(`{key: %q, operator: %s, value: "{{ cm.data.words }}"}`, tt.key, tt.op))
+			cm := fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"allowed","namespace":"default"},"data":{"words":%q}}`, tt.value)
+			p := translateText(t, text, setting{params: []string{cm}})
+			if got := p.targets(); !strings.HasPrefix(got, "native") {
+				t.Fatalf("%s: %v", got, p.result.Diagnostics)
+			}
+			p.try(t, []trial{{name: "native", object: labelled(tt.label), want: tt.want}})
+			world := &interp.Offline{Objects: []map[string]any{object(t, cm)}}
+			status := map[string]string{"deny refused": "fail", "allow": "pass"}[tt.want]
+			if got := kyvernoStatus(t, text, world, objectRequest(t, "CREATE", labelled(tt.label), "")); got != status {
+				t.Errorf("the interpreter says %s, want %s", got, status)
+			}
+		})
+	}
+}
+
+func TestConfigMapErrors(t *testing.T) {
+	cm := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"allowed","namespace":"default"},"data":{"words":"[1]","list":"[\"a\", \"w*\"]","split":"a,w?b"}}`
+	condition := func(value string) string {
+		return fmt.Sprintf(`{key: "{{ request.object.metadata.labels.app }}", operator: AnyIn, value: %q}`, value)
+	}
+	tests := []struct {
+		name, condition string
+		params          []string
+		want            string
+	}{
+		{"no ConfigMap", condition("{{ cm.data.list }}"), nil, "error refused"},
+		{"no such key", condition("{{ cm.data.nothing }}"), []string{cm}, "error refused"},
+		{"a default for it", condition("{{ cm.data.nothing || 'web' }}"), []string{cm}, "deny refused"},
+		{"a list of numbers", condition("{{ cm.data.words }}"), []string{cm}, "error refused: neither_text"},
+		{"parsed", condition("{{ parse_json(cm.data.list) }}"), []string{cm}, "deny refused"},
+		{"parsed, but no list", condition("{{ parse_json(cm.data.split) }}"), []string{cm}, "error refused: no_list"},
+		{"split", condition("{{ split(cm.data.split, ',') }}"), []string{cm}, "deny refused"},
+		{"in a longer text", `{key: "{{ request.object.metadata.labels.app }}", operator: Equals, value: "w{{ cm.metadata.name }}"}`, []string{cm}, "allow"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p := translateText(t, reading(tt.condition), setting{params: tt.params})
+			p.try(t, []trial{{name: "native", object: labelled("web"), want: tt.want}})
+		})
+	}
+}
+
+func TestConfigMapPlace(t *testing.T) {
+	text := reading(`{key: "{{ request.object.metadata.labels.app }}", operator: AnyIn, value: "{{ cm.data.words }}"}`)
+	tests := []struct{ name, text, targets, contains string }{
+		{"the default namespace", text, "native KV308", "namespace: default"},
+		{"the object's namespace", strings.Replace(text, "{name: allowed}", `{name: allowed, namespace: "{{ request.namespace }}"}`, 1), "native KV308", "name: allowed\n    parameterNotFoundAction: Deny"},
+		{"the policy's namespace", strings.Replace(strings.Replace(text, "ClusterPolicy", "Policy", 1), "name: configured", "name: configured, namespace: app", 1), "native KV308", "namespace: app\n    parameterNotFoundAction"},
+		{"a name that is a variable", strings.Replace(text, "{name: allowed}", `{name: "{{ request.name }}"}`, 1), "webhook KV204", ""},
+		{"audit", strings.Replace(text, "Enforce", "Audit", 1), "native KV308", "parameterNotFoundAction: Allow"},
+		{"two", strings.Replace(strings.Replace(text, "configMap: {name: allowed}", "configMap: {name: allowed}\n    - name: cm2\n      configMap: {name: other}", 1), "cm.data.words }}", "cm.data.words }}{{ cm2.data.x }}", 1), "webhook KV204", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p := translateText(t, tt.text, setting{})
+			if got := p.targets(); got != tt.targets {
+				t.Errorf("got %s, want %s", got, tt.targets)
+			}
+			if !strings.Contains(p.yaml(t), tt.contains) {
+				t.Errorf("%q is not in\n%s", tt.contains, p.yaml(t))
+			}
+		})
+	}
+}
+
+func TestOwnParams(t *testing.T) {
+	text := reading(`{key: "{{ request.object.metadata.labels.app }}", operator: AnyIn, value: "{{ cm.data.words }}"}`)
+	object := `{"apiVersion":"kvap.dev/v1alpha1","kind":"Params","metadata":{"name":"allowed","namespace":"default"},"data":{"words":"web"}}`
+	p := translateText(t, text, setting{own: translate.ParamsKvap, params: []string{object}})
+	if got := p.targets(); got != "native" {
+		t.Error(got)
+	}
+	p.try(t, []trial{{name: "native", object: labelled("web"), want: "deny refused"}})
+}

@@ -1,0 +1,73 @@
+package translate_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/kvap/kvap/interp"
+)
+
+const sameAccount = `
+apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: same}
+spec:
+  validationFailureAction: Enforce
+  rules:
+  - name: r
+    match: {any: [{resources: {kinds: [Pod], operations: [CREATE]}}]}
+    validate:
+      message: refused
+      pattern:
+        spec:
+          %s: "{{ request.object.metadata.labels.app }}"
+`
+
+func TestRuntimePattern(t *testing.T) {
+	account := func(label, name string) string {
+		spec := ""
+		if name != "-" {
+			spec = fmt.Sprintf(`"serviceAccountName":%q`, name)
+		}
+		return pod(fmt.Sprintf(`,"labels":{"app":%q}`, label), spec)
+	}
+	tests := []struct{ label, name, want string }{
+		{"builder", "builder", "allow"},
+		{"builder", "default", "deny refused"},
+		{"builder", "-", "deny refused"},
+		{"5", "5", "allow"},
+		{"5", "5.0", "allow"},
+		{"5", "6", "deny refused"},
+		{"5", "-", "deny refused"},
+		{"0", "-", "allow"},
+		{"1h", "60m", "allow"},
+		{"1Gi", "1024Mi", "allow"},
+		{"1Gi", "a", "deny refused"},
+		{"1-5", "1-5", "allow"},
+		{"1-5", "3", "error refused: pattern_with_operators"},
+	}
+	text := fmt.Sprintf(sameAccount, "serviceAccountName")
+	p := translateText(t, text, setting{})
+	if got := p.targets(); got != "native" {
+		t.Fatalf("%s: %v", got, p.result.Diagnostics)
+	}
+	for _, tt := range tests {
+		o := account(tt.label, tt.name)
+		p.try(t, []trial{{name: tt.label + " " + tt.name, object: o, want: tt.want}})
+		status, decided := map[string]string{"allow": "pass", "deny refused": "fail"}[tt.want]
+		if got := kyvernoStatus(t, text, &interp.Offline{}, objectRequest(t, "CREATE", o, "")); decided && got != status {
+			t.Errorf("%s %s: the interpreter says %s, want %s", tt.label, tt.name, got, status)
+		}
+	}
+	p.try(t, []trial{{name: "no label", object: pod("", ""), want: "error refused"}})
+}
+
+// Kyverno fills in variables first: what anchors or other keys say does not matter.
+func TestRuntimePatternOptional(t *testing.T) {
+	p := translateText(t, fmt.Sprintf(sameAccount, "=(serviceAccountName)"), setting{})
+	p.try(t, []trial{
+		{name: "missing", object: pod(`,"labels":{"app":"a"}`, ""), want: "allow"},
+		{name: "other", object: pod(`,"labels":{"app":"a"}`, `"serviceAccountName":"b"`), want: "deny refused"},
+		{name: "no label", object: pod("", ""), want: "error refused"},
+	})
+}
