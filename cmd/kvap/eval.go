@@ -225,7 +225,7 @@ func (f evalFlags) prepare(cmd *cobra.Command, paths []string) (*evaluation, err
 			enact(p, policy.Action(f.action))
 		}
 	}
-	found := diag.List{}
+	var found diag.List
 	e.court, found, err = court.New(read.policies, read.exceptions, court.Options{
 		Translate: translate.Options{Release: release, Schemas: schemas}, Objects: e.objects,
 	})

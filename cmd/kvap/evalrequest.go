@@ -71,7 +71,7 @@ func eachLine(path string, stdin io.Reader, yield func(input, error) bool) bool 
 		if err != nil {
 			return yield(input{}, plainPathError(err))
 		}
-		defer file.Close() //nolint:errcheck // it was only read
+		defer file.Close()
 		name, in = filepath.ToSlash(path), file
 	}
 	lines, err := unpacked(in)

@@ -33,7 +33,7 @@ func (r Runner) Run(ctx context.Context, s *Suite) (Results, diag.List) {
 	run := &run{runner: r, suite: s, material: m, courts: map[string]*session{}}
 	for i, row := range s.Results {
 		pos := s.place("results", i)
-		rows := run.row(ctx, row, pos)
+		rows := run.row(ctx, row)
 		for j := range rows {
 			rows[j].Pos, rows[j].Policy, rows[j].Rule, rows[j].Expected = pos, row.Policy, row.Rule, row.Expected()
 			if rows[j].Kind == "" {
@@ -58,7 +58,7 @@ type run struct {
 }
 
 // row judges one row: a result for each resource that it means.
-func (r *run) row(ctx context.Context, row Row, pos diag.Pos) []Result {
+func (r *run) row(ctx context.Context, row Row) []Result {
 	if why := row.unsupported(); why != "" {
 		return r.each(row, Result{Verdict: NotJudged, Reason: why})
 	}
