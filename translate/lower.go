@@ -195,6 +195,7 @@ func (l *lowering) unit(t target, ops []string) (unit, bool) {
 	if u.native == nil {
 		w.nameOffenders(&u)
 	}
+	w.nameControls(&u)
 	u.variables, u.params = w.variables, w.params
 	w.noteCost(u)
 	return u, true

@@ -1,33 +1,38 @@
 package translate
 
-import "github.com/kvap/kvap/cel"
+import (
+	"slices"
+
+	"github.com/kvap/kvap/cel"
+)
 
 // A podCheck is a check of the Pod Security Standards.
 type podCheck struct {
+	control    string
 	restricted bool // not part of the level baseline
 	holds      func(*podStandard) cel.Bool
 }
 
 func podChecks() []podCheck {
 	return []podCheck{
-		{false, (*podStandard).privileged},
-		{false, (*podStandard).hostNamespaces},
-		{false, (*podStandard).hostPathVolumes},
-		{false, (*podStandard).hostPorts},
-		{false, (*podStandard).probeHosts},
-		{false, (*podStandard).procMount},
-		{false, (*podStandard).addedCapabilities},
-		{false, (*podStandard).seccompBaseline},
-		{false, (*podStandard).seLinux},
-		{false, (*podStandard).sysctls},
-		{false, (*podStandard).appArmor},
-		{false, (*podStandard).hostProcess},
-		{true, (*podStandard).volumeTypes},
-		{true, (*podStandard).privilegeEscalation},
-		{true, (*podStandard).nonRoot},
-		{true, (*podStandard).rootUser},
-		{true, (*podStandard).seccompRestricted},
-		{true, (*podStandard).restrictedCapabilities},
+		{"Privileged Containers", false, (*podStandard).privileged},
+		{"Host Namespaces", false, (*podStandard).hostNamespaces},
+		{"HostPath Volumes", false, (*podStandard).hostPathVolumes},
+		{"Host Ports", false, (*podStandard).hostPorts},
+		{"Host Probes / Lifecycle Hooks", false, (*podStandard).probeHosts},
+		{"/proc Mount Type", false, (*podStandard).procMount},
+		{"Capabilities", false, (*podStandard).addedCapabilities},
+		{"Seccomp", false, (*podStandard).seccompBaseline},
+		{"SELinux", false, (*podStandard).seLinux},
+		{"Sysctls", false, (*podStandard).sysctls},
+		{"AppArmor", false, (*podStandard).appArmor},
+		{"HostProcess", false, (*podStandard).hostProcess},
+		{"Volume Types", true, (*podStandard).volumeTypes},
+		{"Privilege Escalation", true, (*podStandard).privilegeEscalation},
+		{"Running as Non-root", true, (*podStandard).nonRoot},
+		{"Running as Non-root user", true, (*podStandard).rootUser},
+		{"Seccomp", true, (*podStandard).seccompRestricted},
+		{"Capabilities", true, (*podStandard).restrictedCapabilities},
 	}
 }
 
@@ -72,7 +77,7 @@ func (s *podStandard) hostPathVolumes() cel.Bool {
 	return s.pod(s.errorEach("HostPath Volumes", "volumes", "hostPath",
 		func(volume val) cel.Bool { return cel.Not(volume.field("hostPath").found()) },
 		func(volume val, values []string) cel.Bool {
-			return under(volume, "hostPath.path").soft(true, cel.String(""), func(x cel.Value) cel.Bool { return inValues(x, values) })
+			return volume.field("hostPath").settled().field("path").soft(true, cel.String(""), func(x cel.Value) cel.Bool { return inValues(x, values) })
 		}))
 }
 
@@ -109,16 +114,24 @@ func (s *podStandard) procMount() cel.Bool {
 // capabilities are those of a field that must be among the words. All others are
 // the values of one error.
 func (s *podStandard) capabilities(field string, words ...string) finding {
-	every := func(in func(cel.Value) cel.Bool) func(val) cel.Bool {
-		return func(c val) cel.Bool {
-			return s.each(orEmptyList(under(c, field)), "capability", func(x val) cel.Bool { return in(x.expr) })
-		}
+	every := func(c val, in func(cel.Value) cel.Bool) cel.Bool {
+		return s.each(orEmptyList(under(c, field)), "capability", func(x val) cel.Bool { return in(x.expr) })
 	}
-	return oneError("Capabilities", field,
-		every(func(x cel.Value) cel.Bool { return oneOf(x, words) }),
+	f := oneError("Capabilities", field,
+		func(c val) cel.Bool { return every(c, func(x cel.Value) cel.Bool { return oneOf(x, words) }) },
 		func(c val, values []string) cel.Bool {
-			return every(func(x cel.Value) cel.Bool { return inTexts(x, append(words[:len(words):len(words)], values...)) })(c)
+			return every(c, func(x cel.Value) cel.Bool { return inTexts(x, slices.Concat(words, values)) })
 		})
+	general := f.holds
+	f.holds = func(c val, waivers []waiver) cel.Bool {
+		if len(waivers) != 1 || waivers[0].values == nil {
+			return general(c, waivers)
+		}
+		return every(c, func(x cel.Value) cel.Bool { // says the same, and the words once only
+			return cel.Or(oneOf(x, words), cel.And(waivers[0].when, inTexts(x, waivers[0].values)))
+		})
+	}
+	return f
 }
 
 func (s *podStandard) addedCapabilities() cel.Bool {
@@ -182,7 +195,7 @@ func (s *podStandard) appArmor() cel.Bool {
 // volumeTypes are the sources of volumes in the level restricted. A volume has one.
 func (s *podStandard) volumeTypes() cel.Bool {
 	allowed := []string{"configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "image", "persistentVolumeClaim", "projected", "secret"}
-	return s.each(orEmptyList(s.spec.field("volumes")), "volume", func(volume val) cel.Bool {
+	return s.each(s.list("volumes"), "volume", func(volume val) cel.Bool {
 		var alts []cel.Bool
 		for _, field := range allowed {
 			alts = append(alts, volume.field(field).found())

@@ -205,27 +205,6 @@ func (s *podStandard) pod(f finding) cel.Bool {
 	return f.holds(s.spec, waivers)
 }
 
-// containers is: the findings are none of any container.
-func (s *podStandard) containers(fs ...finding) cel.Bool {
-	over := func(list val, name string) cel.Bool {
-		return s.each(list, "container", func(c val) cel.Bool {
-			conds := make([]cel.Bool, len(fs))
-			for i, f := range fs {
-				conds[i] = f.holds(c, s.waivers(f, name, c))
-			}
-			return cel.And(conds...)
-		})
-	}
-	if !slices.ContainsFunc(fs, s.dependsOnList) {
-		return over(s.allContainers(), "containers")
-	}
-	var conds []cel.Bool
-	for i, name := range containerLists() {
-		conds = append(conds, over(s.lists[i], name))
-	}
-	return cel.And(conds...)
-}
-
 // waivers are the exclusions for a finding in a container of a list.
 func (s *podStandard) waivers(f finding, list string, c val) []waiver {
 	var out []waiver
@@ -245,19 +224,6 @@ func (e exclusion) forContainer(c val) waiver {
 // hasImage is: the image, as written, matches.
 func hasImage(c val, images []string) cel.Bool {
 	return c.field("image").soft(anyWild(images, ""), cel.String(""), func(x cel.Value) cel.Bool { return inTexts(x, images) })
-}
-
-// dependsOnList tells whether the lists of containers have different exclusions.
-func (s *podStandard) dependsOnList(f finding) bool {
-	about := func(list string) string {
-		var b strings.Builder
-		for _, w := range s.waivers(f, list, at(cel.Ident("container"), anyType())) {
-			b.WriteString(w.when.String() + "\x00" + strings.Join(w.values, "\x01") + "\x02")
-		}
-		return b.String()
-	}
-	first := about("containers")
-	return about("initContainers") != first || about("ephemeralContainers") != first
 }
 
 // excludedVolume is: the volume's type, which is no value but the field's name, is

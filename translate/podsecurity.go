@@ -1,7 +1,10 @@
 package translate
 
 import (
+	"cmp"
+	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -13,8 +16,9 @@ import (
 )
 
 // podSecurity is: the object passes the Pod Security Standards at the rule's level,
-// apart from what the rule and its exceptions exclude. There is one condition for
-// each check, in the order of the standards: podcheck*.go has them.
+// apart from what the rule and its exceptions exclude. The names of the controls
+// that it violates are a variable: the message tells them, and the rule holds
+// where there are none. podcheck.go has the checks.
 func (l *lowering) podSecurity(p *policy.PodSecurity) cel.Bool {
 	if l.object.form != valForm { // a deletion
 		return cel.True()
@@ -24,13 +28,47 @@ func (l *lowering) podSecurity(p *policy.PodSecurity) cel.Bool {
 	if !ok {
 		return l.failing(jval{hint: "pod"})
 	}
-	var conds []cel.Bool
+	holds := map[string]cel.Bool{}
+	var controls []string
 	for _, c := range podChecks() {
-		if s.restricted || !c.restricted {
-			conds = append(conds, c.holds(s))
+		if c.restricted && !s.restricted {
+			continue
+		}
+		before, twice := holds[c.control]
+		if !twice {
+			controls, before = append(controls, c.control), cel.True()
+		}
+		holds[c.control] = cel.And(before, c.holds(s))
+	}
+	var names []cel.Value
+	for _, control := range controls {
+		if is := holds[control].Simplify(); !is.IsTrue() {
+			names = append(names, cel.Cond(is, cel.String(""), cel.String(control)))
 		}
 	}
-	return cel.And(conds...)
+	violated := l.b.filter(cel.List(names...), "control", func(c cel.Value) cel.Bool { return c.Ne(cel.String("")) })
+	return l.let(l.ofPrior(violations), violated).Size().Eq(cel.Int(0))
+}
+
+// violations is the variable with the names of the controls that a pod violates.
+const violations = "violations"
+
+// nameControls makes the message of a podSecurity rule say which controls are
+// violated. Kyverno never shows the rule's own message; here it comes first.
+func (l *lowering) nameControls(u *unit) {
+	p := l.rule.Validate.PodSecurity
+	if p == nil || !slices.ContainsFunc(l.variables, func(v variable) bool { return v.name == violations }) {
+		return
+	}
+	if strings.TrimSpace(l.rule.Validate.Message.Value) == "" {
+		u.message.text = fmt.Sprintf("violates PodSecurity %q", p.Level+":"+cmp.Or(p.Version, "latest"))
+	}
+	text := cel.String(u.message.text + " (")
+	if u.message.expr != nil {
+		text = u.message.expr.Plus(cel.String(" ("))
+	}
+	m := text.Plus(variableNamed(violations).Call("join", cel.String(", "))).Plus(cel.String(")"))
+	u.message.expr = &m
 }
 
 // A podStandard is a level of the Pod Security Standards in the version of one
@@ -38,7 +76,7 @@ func (l *lowering) podSecurity(p *policy.PodSecurity) cel.Bool {
 type podStandard struct {
 	l          *lowering
 	spec, meta val
-	lists      []val // of its containers
+	all        cel.Value // its containers, whichever list they are in
 	restricted bool
 	minor      int
 	exclusions []exclusion
@@ -52,9 +90,11 @@ func (l *lowering) podStandard(p *policy.PodSecurity) (*podStandard, bool) {
 	}
 	// Every level but baseline is checked like restricted, privileged too.
 	s := &podStandard{l: l, meta: meta, restricted: p.Level != "baseline", minor: podMinor(p.Version)}
+	var lists []cel.Value
 	for _, name := range containerLists() {
-		s.lists = append(s.lists, orEmptyList(spec.field(name)))
+		lists = append(lists, orEmptyList(spec.field(name)).expr)
 	}
+	s.all = l.joinLists(lists)
 	s.spec = l.podSpec(spec)
 	for _, e := range p.Exclude {
 		s.exclusions = append(s.exclusions, exclusion{e, cel.True()})
@@ -121,43 +161,12 @@ func (l *lowering) ofPrior(name string) string {
 	return "old" + string(first)
 }
 
-// containerLists are the lists of a pod's containers.
-func containerLists() []string {
-	return []string{"containers", "initContainers", "ephemeralContainers"}
-}
-
-// allContainers is the pod's containers, whichever list they are in.
-func (s *podStandard) allContainers() val {
-	exprs := make([]cel.Value, len(s.lists))
-	for i, list := range s.lists {
-		exprs[i] = list.expr
-	}
-	return at(s.l.joinLists(exprs), s.lists[0].typ)
-}
-
-func orEmptyList(v val) val {
-	if v.never {
-		return at(cel.List(), v.typ)
-	}
-	return at(listOf{v: v}.source(false), v.typ)
-}
-
 // under is the place of a path of fields below v.
 func under(v val, path string) val {
 	for _, name := range strings.Split(path, ".") {
 		v = v.field(name)
 	}
 	return v
-}
-
-// each is: ok of every element.
-func (s *podStandard) each(list val, hint string, ok func(val) cel.Bool) cel.Bool {
-	return s.l.b.all(list.expr, hint, func(x cel.Value) cel.Bool { return ok(at(x, list.elem())) })
-}
-
-// which is the elements of which keep holds.
-func (s *podStandard) which(list val, hint string, keep func(val) cel.Bool) cel.Value {
-	return s.l.b.filter(list.expr, hint, func(x cel.Value) cel.Bool { return keep(at(x, list.elem())) })
 }
 
 // onWindows is: the pod says that it is for Windows. Restricted checks of what

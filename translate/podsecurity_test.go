@@ -277,6 +277,7 @@ apiVersion: kyverno.io/v1
 kind: ClusterPolicy
 metadata:
   name: standards
+  annotations: {pod-policies.kyverno.io/autogen-controllers: "Deployment,CronJob"}
 spec:
   rules:
     - name: pods
@@ -426,13 +427,17 @@ func TestPodSecurityTypes(t *testing.T) {
 		{controlName: Host Ports, images: ["*"], restrictedField: "spec.containers[*].ports[*].hostPort", values: ["80*"]},
 		{controlName: Host Ports, images: ["a*"], restrictedField: "spec.containers[*].ports[*].hostPort", values: ["8*"]}`
 	for _, tt := range []struct {
-		release          cel.Release
-		version, exclude string
-	}{{cel.Oldest, "latest", exclude}, {cel.Latest, "v1.0", ""}, {cel.Latest, "v1.24", exclude}} {
-		text := strings.Replace(podSecurityPolicy("restricted", tt.version, tt.exclude), "  annotations: {pod-policies.kyverno.io/autogen-controllers: none}\n", "", 1)
+		release                       cel.Release
+		version, exclude, controllers string
+	}{
+		{cel.Oldest, "latest", exclude, "Deployment,ReplicationController,CronJob"},
+		{cel.Latest, "v1.0", "", "CronJob"},
+		{cel.Latest, "v1.24", exclude, "none"},
+	} {
+		text := strings.Replace(podSecurityPolicy("restricted", tt.version, tt.exclude), "controllers: none", `controllers: "`+tt.controllers+`"`, 1)
 		p := translateText(t, text, setting{release: tt.release})
-		if len(p.objects) < 4 {
-			t.Fatalf("%s: %d objects, %v", p.targets(), len(p.objects), p.result.Diagnostics)
+		if p.targets() != "native" {
+			t.Fatalf("%s: %v", p.targets(), p.result.Diagnostics)
 		}
 		schemas := builtin(t, tt.release)
 		for _, o := range p.objects {
@@ -452,6 +457,21 @@ func TestPodSecurityCost(t *testing.T) {
 		many[i] = fmt.Sprintf(`"name":"c%d",%s,"ports":[{"containerPort":80},{"containerPort":81}],"livenessProbe":{"httpGet":{"port":80}}`, i, secure)
 	}
 	p.try(t, []trial{{name: "a thousand containers", object: pod("", containers("containers", many...)), want: "allow"}})
+}
+
+// TestPodSecurityMessage: a violation says which controls it is about.
+func TestPodSecurityMessage(t *testing.T) {
+	text := podSecurityPolicy("restricted", "", "")
+	bad := pod("", containers("containers", secure, `"image":"redis","securityContext":{"privileged":true}`)+`,"hostPID":true`)
+	const controls = "(Privileged Containers, Host Namespaces, Capabilities, Seccomp, Privilege Escalation, Running as Non-root)"
+	for _, tt := range []struct{ what, message, want string }{
+		{"no message", "", `deny refused: violates PodSecurity "restricted:latest" ` + controls},
+		{"the author's", "        message: be safe\n", "deny refused: be safe " + controls},
+		{"the author's, with variables", "        message: be safe, {{ request.object.metadata.name }}\n", "deny refused: be safe, web " + controls},
+	} {
+		p := translateText(t, strings.Replace(text, "        podSecurity:\n", tt.message+"        podSecurity:\n", 1), setting{})
+		p.try(t, []trial{{name: tt.what, object: bad, want: tt.want}})
+	}
 }
 
 // TestPodSecurityShares: rules of a policy share the variables that they mean alike.

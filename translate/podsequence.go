@@ -73,11 +73,6 @@ func (s *podStandard) seccompRestricted() cel.Bool {
 	return cel.And(s.pod(profile()), s.queued(wrong), out)
 }
 
-func (s *podStandard) someContainer(p func(val) cel.Bool) cel.Bool {
-	list := s.allContainers()
-	return s.l.b.exists(list.expr, "container", func(x cel.Value) cel.Bool { return p(at(x, list.elem())) })
-}
-
 // A queue is a finding of containers of which exclusions without images take out
 // errors too. They are about the pod, but the container that stands in for its
 // containers has an error as well while the pod sets nothing that a container can
@@ -102,11 +97,7 @@ func (s *podStandard) queued(q queue) cel.Bool {
 	if !slices.ContainsFunc(steps, func(e exclusion) bool { return s.total(q.finding, e) }) {
 		conds = append(conds, s.afterStandIns(q, steps[:first], steps[first:]))
 	}
-	for i, list := range containerLists()[1:] {
-		conds = append(conds, s.each(s.lists[i+1], "container", func(c val) cel.Bool {
-			return q.holds(c, s.waivers(q.finding, list, c))
-		}))
-	}
+	conds = append(conds, s.containersIn(containerLists()[1:], q.finding))
 	return cel.And(conds...)
 }
 
@@ -125,14 +116,14 @@ func isStandIn(e exclusion) bool { return len(e.Images) == 0 }
 
 // total tells whether the exclusion takes out the errors of every container.
 func (s *podStandard) total(f finding, e exclusion) bool {
-	c := at(cel.Ident("container"), s.lists[0].elem())
+	c := at(cel.Ident("container"), s.list("containers").elem())
 	return !isStandIn(e) && f.covered(c, e.forContainer(c)).IsTrue()
 }
 
 // afterStandIns is: nothing is left of the errors of the pod's containers after
 // exclusions by image, and others that begin with a stand-in.
 func (s *podStandard) afterStandIns(q queue, before, after []exclusion) cel.Bool {
-	list := s.lists[0]
+	list := s.list("containers")
 	gone := func(c val) cel.Bool {
 		var alts []cel.Bool
 		for _, e := range before {

@@ -1,0 +1,99 @@
+package translate
+
+import (
+	"strings"
+
+	"github.com/kvap/kvap/cel"
+)
+
+// containerLists are the lists of a pod's containers.
+func containerLists() []string {
+	return []string{"containers", "initContainers", "ephemeralContainers"}
+}
+
+// list is a list of the pod's spec, empty where it is missing.
+func (s *podStandard) list(name string) val { return orEmptyList(s.spec.field(name)) }
+
+func orEmptyList(v val) val {
+	if v.never {
+		return at(cel.List(), v.typ)
+	}
+	return at(listOf{v: v}.source(false), v.typ)
+}
+
+// allContainers is the pod's containers, whichever list they are in.
+func (s *podStandard) allContainers() val { return at(s.all, s.list("containers").typ) }
+
+// joined is the containers of some lists.
+func (s *podStandard) joined(names []string) val {
+	switch len(names) {
+	case 1:
+		return s.list(names[0])
+	case len(containerLists()):
+		return s.allContainers()
+	}
+	first, second := s.list(names[0]), s.list(names[1])
+	name := strings.TrimSuffix(strings.TrimSuffix(names[0], "ontainers"), "C")
+	if name == "c" {
+		name = "containers"
+	}
+	name += "And" + strings.ToUpper(names[1][:1]) + names[1][1:]
+	return at(s.l.let(s.l.ofPrior(name), first.expr.Plus(dyn(second.expr))), first.typ)
+}
+
+// each is: ok of every element.
+func (s *podStandard) each(list val, hint string, ok func(val) cel.Bool) cel.Bool {
+	return s.l.b.all(list.expr, hint, func(x cel.Value) cel.Bool { return ok(at(x, list.elem())) })
+}
+
+// which is the elements of which keep holds.
+func (s *podStandard) which(list val, hint string, keep func(val) cel.Bool) cel.Value {
+	return s.l.b.filter(list.expr, hint, func(x cel.Value) cel.Bool { return keep(at(x, list.elem())) })
+}
+
+// containers is: the findings are none of any container.
+func (s *podStandard) containers(fs ...finding) cel.Bool {
+	return s.containersIn(containerLists(), fs...)
+}
+
+// containersIn is: the findings are none of any container of these lists. Lists
+// with the same exclusions are gone through as one.
+func (s *podStandard) containersIn(lists []string, fs ...finding) cel.Bool {
+	groups := map[string][]string{}
+	var order []string
+	for _, list := range lists {
+		about := s.excludedIn(list, fs)
+		if groups[about] == nil {
+			order = append(order, about)
+		}
+		groups[about] = append(groups[about], list)
+	}
+	var conds []cel.Bool
+	for _, about := range order {
+		conds = append(conds, s.each(s.joined(groups[about]), "container", func(c val) cel.Bool {
+			all := make([]cel.Bool, len(fs))
+			for i, f := range fs {
+				all[i] = f.holds(c, s.waivers(f, groups[about][0], c))
+			}
+			return cel.And(all...)
+		}))
+	}
+	return cel.And(conds...)
+}
+
+// excludedIn tells the exclusions of one list from those of others.
+func (s *podStandard) excludedIn(list string, fs []finding) string {
+	var b strings.Builder
+	for _, f := range fs {
+		for _, w := range s.waivers(f, list, at(cel.Ident("container"), anyType())) {
+			b.WriteString(w.when.String() + "\x00" + strings.Join(w.values, "\x01") + "\x02")
+		}
+		b.WriteString("\x03")
+	}
+	return b.String()
+}
+
+func (s *podStandard) someContainer(p func(val) cel.Bool) cel.Bool {
+	list := s.allContainers()
+	return s.l.b.exists(list.expr, "container", func(x cel.Value) cel.Bool { return p(at(x, list.elem())) })
+}
