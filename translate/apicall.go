@@ -45,10 +45,8 @@ func (l *lowering) namespaceCall(c *policy.APICallEntry) jval {
 	} else {
 		*l.found = append(*l.found, known)
 	}
-	otherwise := typeError(unknownNamespace)
 	if c.Default != nil && c.Default.Kind != policy.Null {
-		otherwise = l.node(c.Default)
-		return choice(known, l.answer(c, namespaceValue(ns)), otherwise)
+		return choice(known, l.answer(c, namespaceValue(ns)), l.node(c.Default))
 	}
 	ns = l.let("requestNamespace", cel.Cond(known, ns, dyn(cel.Map()).Field(unknownNamespace)))
 	return l.answer(c, namespaceValue(ns))
@@ -93,7 +91,7 @@ func hardened(j jval) jval {
 // asksForAccess tells that a call is a SubjectAccessReview.
 func (l *lowering) asksForAccess(c *policy.APICallEntry) bool {
 	path, ok := l.parseTemplate(c.URLPath.Value, c.URLPath.Pos).Constant()
-	return ok && path == "/apis/authorization.k8s.io/v1/subjectaccessreviews" && c.JMESPath != nil
+	return ok && path == "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 }
 
 // accessCall asks whether the user of the request may do something. It is native
@@ -107,15 +105,16 @@ func (l *lowering) accessCall(c *policy.APICallEntry) jval {
 			spec = d.Value
 		}
 	}
-	path := l.path(*c.JMESPath)
-	if spec == nil || c.Default != nil || path.String() != "status.allowed" || !l.isRequestUser(spec) {
+	if spec == nil || c.Default != nil || !l.isRequestUser(spec) {
 		panic(refusal)
 	}
 	check, ok := l.authorizerCheck(spec.Get("resourceAttributes"))
 	if !ok {
 		panic(refusal)
 	}
-	return boolOf(check.Call("allowed").AsBool())
+	allowed := boolOf(check.Call("allowed").AsBool())
+	status := jval{form: hashForm, hint: partial, keys: []string{"allowed"}, multi: []jval{allowed}}
+	return l.answer(c, jval{form: hashForm, hint: partial, keys: []string{"status"}, multi: []jval{status}})
 }
 
 // isRequestUser tells that a review's spec has nothing but the user of the
@@ -170,7 +169,7 @@ func (l *lowering) authorizerCheck(attributes *policy.Node) (cel.Value, bool) {
 // unknownKey refuses a key of something of which only some are known.
 func (l *lowering) unknownKey(j jval, name string) jval {
 	if j.hint == partial {
-		panic(l.refuse(diag.OutsideData, "the field %s of a namespace cannot be read", name))
+		panic(l.refuse(diag.OutsideData, "the field %s of an answer of the API server cannot be read", name))
 	}
 	return jval{form: errorForm, hint: name}
 }
