@@ -626,7 +626,7 @@ func (l *lowering) streamEquals(s stream, want any) cel.Bool {
 
 // others are literals unlike v, to stand in for a missing value.
 func others(v any) func(*schema.Type) []any {
-	return func(t *schema.Type) []any {
+	return func(*schema.Type) []any {
 		switch x := v.(type) {
 		case string:
 			return []any{x, x + "-"}

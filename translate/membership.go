@@ -593,12 +593,9 @@ func (l *lowering) oldMembership(op string, key, value jval) cel.Bool {
 		if !allStrings(members) {
 			return cel.False()
 		}
-		inMembers := cel.Bool{}
+		inMembers := cel.False()
 		if !isText || valid {
-			inMembers = s.quantify(l, "all", false, func(x jval) cel.Bool { return l.exactMember(x, members) })
-			inMembers = negate(inMembers)
-		} else {
-			inMembers = cel.False()
+			inMembers = negate(s.quantify(l, "all", false, func(x jval) cel.Bool { return l.exactMember(x, members) }))
 		}
 		if isText { // the single key that is the value is in it, and also not in it
 			return cel.Or(l.onlyElement(s, text), inMembers)

@@ -1,7 +1,6 @@
 package translate
 
 import (
-	"fmt"
 	"math"
 	"strconv"
 	"time"
@@ -24,9 +23,9 @@ func integerText(n int64) string {
 	case n == 0:
 		return `^[+-]?0+$`
 	case n < 0:
-		return fmt.Sprintf(`^-0*%s$`, strconv.FormatInt(n, 10)[1:])
+		return `^-0*` + strconv.FormatInt(n, 10)[1:] + `$`
 	}
-	return fmt.Sprintf(`^[+]?0*%d$`, n)
+	return `^[+]?0*` + strconv.FormatInt(n, 10) + `$`
 }
 
 func isDuration(v cel.Value) cel.Bool { return v.Matches(durationText) }

@@ -100,14 +100,3 @@ func (o outcome) when(c cel.Bool) outcome {
 	}
 	return out
 }
-
-// wrapped is the outcome as a parent sees it after a nested map or list has
-// passed its skips on.
-func (o outcome) wrapped() outcome {
-	out := make(outcome, len(o))
-	for i, s := range o {
-		s.direct = false
-		out[i] = s
-	}
-	return out
-}

@@ -28,7 +28,7 @@ func (l *lowering) match(v val, p *policy.Node, hint string) outcome {
 func (l *lowering) matchOr(v val, p *policy.Node, ok bool, hint string) outcome {
 	switch p.Kind {
 	case policy.Map:
-		return l.matchMap(v, p, ok, hint)
+		return l.matchMap(v, p, ok)
 	case policy.List:
 		return l.matchList(v, p, ok, hint)
 	}
@@ -61,7 +61,7 @@ func partOf(parent metadataPart, key string) metadataPart {
 // matchMap applies the pattern's keys. Where every key says of a missing parent
 // what the parent itself would say, the parent's guards are left to the keys, so
 // that one chain of optional selections reads through all levels.
-func (l *lowering) matchMap(v val, p *policy.Node, ok bool, hint string) outcome {
+func (l *lowering) matchMap(v val, p *policy.Node, ok bool) outcome {
 	if v.never {
 		return check(cel.Lit(ok))
 	}

@@ -217,14 +217,14 @@ func (g *generator) objects(c *choice, t target, r *Request) {
 		r.Object = map[string]any{"apiVersion": r.Kind.APIVersion(), "kind": r.Kind.Kind}
 		return
 	}
-	first := g.object(c, t, r)
+	first := g.object(c, r)
 	switch r.Operation {
 	case "DELETE":
 		r.OldObject = first
 		return
 	case "UPDATE":
 		r.OldObject = first
-		switch other := g.object(c, t, r); c.of(5) {
+		switch other := g.object(c, r); c.of(5) {
 		case 0:
 			r.OldObject = other
 		case 1:
@@ -260,7 +260,7 @@ func cross(c *choice, a, b map[string]any, depth int) map[string]any {
 
 // object makes an object of the target's kind in the form that the API server
 // has it in. Where what was made does not fit, a plainer one takes its place.
-func (g *generator) object(c *choice, t target, r *Request) map[string]any {
+func (g *generator) object(c *choice, r *Request) map[string]any {
 	typ := g.schemas.Type(r.Kind)
 	loose := typ == nil
 	if loose {

@@ -50,10 +50,6 @@ type ruleForm struct {
 	codes  []string // why not
 }
 
-func (c *compiled) native(name string) bool {
-	return slices.ContainsFunc(c.rules, func(r ruleForm) bool { return r.name == name && r.native })
-}
-
 func (c *compiled) anyNative() bool {
 	return slices.ContainsFunc(c.rules, func(r ruleForm) bool { return r.native })
 }
@@ -84,7 +80,7 @@ func (c *compiler) compile(m material) (*compiled, error) {
 		}
 		translation, ok, err := vap.TranslationOf(o.Policy.Annotations)
 		if !ok || err != nil {
-			return nil, fmt.Errorf("%s: object %s does not say what it was made from: %v", file, o.Policy.Name, err)
+			return nil, fmt.Errorf("%s: object %s does not say what it was made from: %w", file, o.Policy.Name, err)
 		}
 		out.members[o.Policy.Name] = translation
 		policies = append(policies, o.Policy)

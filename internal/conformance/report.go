@@ -40,14 +40,14 @@ func report(w io.Writer, c config, results []result) bool {
 	return failed == 0
 }
 
-func (r *result) add(s result) {
-	r.rules = append(r.rules, s.rules...)
-	r.cases += s.cases
-	r.agree += s.agree
-	r.deviant += s.deviant
-	r.heard += s.heard
-	r.concur += s.concur
-	r.wrong = append(r.wrong, s.wrong...)
+func (out *result) add(s result) {
+	out.rules = append(out.rules, s.rules...)
+	out.cases += s.cases
+	out.agree += s.agree
+	out.deviant += s.deviant
+	out.heard += s.heard
+	out.concur += s.concur
+	out.wrong = append(out.wrong, s.wrong...)
 }
 
 func summary(w io.Writer, r result) {
