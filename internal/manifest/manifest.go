@@ -138,7 +138,7 @@ func (d document) syntax(pos diag.Pos, err error) diag.Diagnostic {
 	at := regexp.MustCompile(`^(?:unmarshal errors:\s*)?line (\d+): `).FindStringSubmatch(message)
 	if at != nil {
 		n, _ := strconv.Atoi(at[1])
-		pos.Line = d.before + n
+		pos.Line = d.before + min(n, bytes.Count(d.data, []byte("\n"))+1) // YAML has more line breaks than \n
 		message = strings.TrimPrefix(message, at[0])
 	}
 	return diag.Errorf(pos, diag.Syntax, "the document is no valid YAML: %s", message)
