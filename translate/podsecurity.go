@@ -2,7 +2,6 @@ package translate
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -61,7 +60,7 @@ func (l *lowering) nameControls(u *unit) {
 		return
 	}
 	if strings.TrimSpace(l.rule.Validate.Message.Value) == "" {
-		u.message.text = fmt.Sprintf("violates PodSecurity %q", p.Level+":"+cmp.Or(p.Version, "latest"))
+		u.message.text = `violates PodSecurity "` + p.Level + ":" + cmp.Or(p.Version, "latest") + `"`
 	}
 	text := cel.String(u.message.text + " (")
 	if u.message.expr != nil {
@@ -129,10 +128,20 @@ func (l *lowering) pod() (spec, meta val, ok bool) {
 	case gvk.Group == "batch" && gvk.Kind == "CronJob":
 		job := object.field("spec").field("jobTemplate")
 		return under(job, "spec.template.spec"), job.field("metadata"), true
-	case gvk == schema.GVK{} || l.target.guessed:
-		panic(l.refuse(diag.NoExpression, "a podSecurity rule for objects whose kind is only known at run time has no native form"))
+	case gvk == schema.GVK{} || l.target.guessed || hasPod(gvk.Kind):
+		panic(l.refuse(diag.NoExpression, "a podSecurity rule for objects of which it is not known where their pod is has no native form"))
 	}
 	return val{}, val{}, false
+}
+
+// hasPod tells whether Kyverno looks for a pod in objects of a kind, whatever the
+// group.
+func hasPod(kind string) bool {
+	switch kind {
+	case "Pod", "DaemonSet", "Deployment", "StatefulSet", "ReplicaSet", "Job", "ReplicationController", "CronJob":
+		return true
+	}
+	return false
 }
 
 func isPodController(gvk schema.GVK) bool {

@@ -172,7 +172,7 @@ func (g *generator) request(c *choice) *Request {
 		r.Kind = t.sub.GVK
 	}
 	g.place(c, t, r)
-	g.objects(c, t, r)
+	g.objects(c, r)
 	return r
 }
 
@@ -212,7 +212,7 @@ func (g *generator) place(c *choice, t target, r *Request) {
 }
 
 // objects gives the request what its operation has.
-func (g *generator) objects(c *choice, t target, r *Request) {
+func (g *generator) objects(c *choice, r *Request) {
 	if r.Operation == "CONNECT" {
 		r.Object = map[string]any{"apiVersion": r.Kind.APIVersion(), "kind": r.Kind.Kind}
 		return

@@ -25,8 +25,8 @@ type result struct {
 	unjudged error // why nothing could be judged
 }
 
-func (r result) native() (n int) {
-	for _, rule := range r.rules {
+func (out result) native() (n int) {
+	for _, rule := range out.rules {
 		if rule.native {
 			n++
 		}
