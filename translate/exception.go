@@ -27,6 +27,7 @@ func (l *lowering) covered(e *policy.Exception) cel.Bool {
 		hit = cel.And(hit, w.preOfElement(e.Conditions).b)
 	}
 	l.usesNamespace = l.usesNamespace || w.usesNamespace
+	l.variables = w.variables
 	return hit
 }
 

@@ -142,8 +142,11 @@ func (l *lowering) dependsOnOperation() bool {
 	if l.rule.Validate.CEL != nil { // CEL itself takes any operation as it comes
 		source = source.Get("preconditions")
 	}
-	return mentions(source, func(s string) bool {
+	asks := func(s string) bool {
 		return strings.Contains(s, "operation") || strings.Contains(s, "oldObject")
+	}
+	return mentions(source, asks) || slices.ContainsFunc(l.opts.Exceptions, func(e *policy.Exception) bool {
+		return l.excepts(e) && mentions(e.Source, asks)
 	})
 }
 
@@ -270,6 +273,7 @@ func (l *lowering) pattern(p *policy.Node) truthValue {
 		return truthValue{b: cel.True()}
 	}
 	l.noteIgnoredAnchors(p)
+	l.refuseMetadata(p)
 	if p, ok = l.dereferenced(p); !ok {
 		return l.alwaysErrs("reference")
 	}
@@ -303,6 +307,9 @@ func (l *lowering) anyPattern(p *policy.Node) truthValue {
 	}
 	if p.Kind != policy.List {
 		panic(l.unsupported("an anyPattern that is no list"))
+	}
+	for _, item := range p.Items {
+		l.refuseMetadata(item)
 	}
 	if p, ok = l.dereferenced(p); !ok {
 		return l.alwaysErrs("reference")

@@ -208,10 +208,10 @@ func (l *lowering) names(texts []policy.Text) cel.Bool {
 		words[i] = t.Value
 	}
 	name := l.meta("name")
-	if name.never {
-		return cel.False()
+	if name.never { // as with the options of a connection
+		return cel.Lit(anyWild(words, ""))
 	}
-	return name.soft(false, l.missingName(words), func(x cel.Value) cel.Bool { return inTexts(x, words) })
+	return name.soft(anyWild(words, ""), l.missingName(words), func(x cel.Value) cel.Bool { return inTexts(x, words) })
 }
 
 // missingName stands for the name of an object that has none, where it is no match.

@@ -2,7 +2,10 @@ package translate_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
+
+	admissionv1 "k8s.io/api/admission/v1"
 )
 
 // denyingMatch is a policy that denies whatever its match and exclude blocks mean.
@@ -67,4 +70,23 @@ func TestNamespaceSelectorOfAnyKind(t *testing.T) {
 		{name: "outside", object: `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"app"}}`, want: "deny refused"},
 		{name: "inside", object: pod("", ""), want: "deny refused"},
 	})
+}
+
+// The options of a connection have no metadata, so no name; only * matches that.
+func TestOptionsHaveNoMetadata(t *testing.T) {
+	const options = `{"apiVersion":"v1","kind":"PodExecOptions","command":["sh"]}`
+	connect := func(r *admissionv1.AdmissionRequest) {
+		r.Resource.Resource, r.SubResource, r.Name, r.Namespace = "pods", "exec", "web", "app"
+	}
+	for _, tt := range []struct{ names, want string }{{`"*"`, "deny refused"}, {`"?*"`, "nomatch"}, {`web`, "nomatch"}} {
+		p := translateText(t, denyingMatch(`{any: [{resources: {kinds: [Pod/exec], namespaces: [app], names: [`+tt.names+`]}}]}`, `{}`), setting{})
+		if len(p.result.Drafts) == 0 && tt.want == "nomatch" {
+			continue
+		}
+		p.try(t, []trial{{name: tt.names, operation: "CONNECT", object: options, want: tt.want, edit: connect}})
+	}
+	p := translateText(t, strings.Replace(denyingMatch(`{any: [{resources: {kinds: [Pod/exec]}}]}`, `{}`), "{deny: {}}", `{pattern: {metadata: {namespace: "x*"}}}`, 1), setting{})
+	if got := p.targets(); got != "webhook KV201" {
+		t.Errorf("a pattern about their metadata is %s", got)
+	}
 }

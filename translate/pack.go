@@ -194,7 +194,7 @@ func (g *group) conditions(d *vap.Draft) {
 	match := func(u unit) cel.Bool { return u.match }
 	pre := func(u unit) cel.Bool { return u.pre.b }
 	u := g.units[0]
-	if !shared(match) || u.namespace {
+	if !shared(match) || u.namespace || !standsAlone(u.match) {
 		return
 	}
 	if !u.match.IsTrue() {
@@ -204,12 +204,18 @@ func (g *group) conditions(d *vap.Draft) {
 	for i := range g.units {
 		g.units[i].match = cel.True()
 	}
-	if shared(pre) && !u.pre.b.IsTrue() && u.pre.b.Count("variables") == 0 {
+	if shared(pre) && !u.pre.b.IsTrue() && standsAlone(u.pre.b) {
 		d.Conditions = append(d.Conditions, vap.Condition{Pos: u.rule.Preconditions.Pos, Name: "preconditions", Expr: u.pre.b.Rooted()})
 		for i := range g.units {
 			g.units[i].pre = truthValue{b: cel.True()}
 		}
 	}
+}
+
+// standsAlone tells that a match condition may say b: it knows neither variables
+// nor the namespace, which is null there.
+func standsAlone(b cel.Bool) bool {
+	return b.Count("variables") == 0 && b.Count("namespaceObject") == 0
 }
 
 // validations are one member's checks: those of a CEL rule, or the one that a

@@ -1,7 +1,6 @@
 package translate
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/kvap/kvap/cel"
@@ -180,12 +179,35 @@ func (l *lowering) rootType(t target) *schema.Type {
 		}
 		out.Fields = fields
 	}
-	if t.sub == "" || t.typ != nil || slices.Contains([]string{"ephemeralcontainers", "status"}, t.sub) {
+	if t.hasMetadata() {
 		out.Fields["metadata"] = required("metadata", l.objectMeta())
 	}
 	out.Fields["apiVersion"] = required("apiVersion", stringType())
 	out.Fields["kind"] = required("kind", stringType())
 	return &out
+}
+
+// hasMetadata tells that the body is an object with metadata for sure, as the
+// options of a connection are not.
+func (t target) hasMetadata() bool {
+	if t.sub == "" || t.sub == "ephemeralcontainers" || t.sub == "status" {
+		return true
+	}
+	return t.typ != nil && t.typ.Fields["metadata"] != nil
+}
+
+// refuseMetadata: Kyverno holds a pattern against options to which it has added
+// the metadata of an object in the request's namespace.
+func (l *lowering) refuseMetadata(p *policy.Node) {
+	if l.element != nil || l.target.hasMetadata() {
+		return
+	}
+	for _, f := range p.Fields {
+		if _, key := splitAnchor(f.Key); key == "metadata" {
+			l.at(f.Pos)
+			panic(l.unsupported("a pattern about the metadata of what may have none"))
+		}
+	}
 }
 
 // objectMeta is ObjectMeta with the name, which every object has when policies see it.
