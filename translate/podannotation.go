@@ -89,7 +89,7 @@ func (s *podStandard) annotationWaivers(control string) []annotationWaiver {
 
 // matches is: the annotation's value is one of those excluded.
 func (w annotationWaiver) matches(value cel.Value) cel.Bool {
-	if w.values == nil {
+	if len(w.values) == 0 {
 		return cel.True()
 	}
 	return inValues(value, w.values)

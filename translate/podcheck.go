@@ -124,7 +124,7 @@ func (s *podStandard) capabilities(field string, words ...string) finding {
 		})
 	general := f.holds
 	f.holds = func(c val, waivers []waiver) cel.Bool {
-		if len(waivers) != 1 || waivers[0].values == nil {
+		if len(waivers) != 1 || len(waivers[0].values) == 0 {
 			return general(c, waivers)
 		}
 		return every(c, func(x cel.Value) cel.Bool { // says the same, and the words once only

@@ -33,11 +33,7 @@ func (s *podStandard) joined(names []string) val {
 		return s.allContainers()
 	}
 	first, second := s.list(names[0]), s.list(names[1])
-	name := strings.TrimSuffix(strings.TrimSuffix(names[0], "ontainers"), "C")
-	if name == "c" {
-		name = "containers"
-	}
-	name += "And" + strings.ToUpper(names[1][:1]) + names[1][1:]
+	name := strings.TrimSuffix(names[0], "Containers") + "And" + strings.ToUpper(names[1][:1]) + names[1][1:]
 	return at(s.l.let(s.l.ofPrior(name), first.expr.Plus(dyn(second.expr))), first.typ)
 }
 
@@ -96,4 +92,12 @@ func (s *podStandard) excludedIn(list string, fs []finding) string {
 func (s *podStandard) someContainer(p func(val) cel.Bool) cel.Bool {
 	list := s.allContainers()
 	return s.l.b.exists(list.expr, "container", func(x cel.Value) cel.Bool { return p(at(x, list.elem())) })
+}
+
+// added is sum + v, where the sum may have nothing in it yet.
+func added(sum, v cel.Value) cel.Value {
+	if sum.IsZero() {
+		return v
+	}
+	return sum.Plus(v)
 }

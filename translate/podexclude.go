@@ -70,7 +70,7 @@ func (s *podStandard) of(control string, byImage bool) []exclusion {
 // A waiver is an exclusion for a pod or a container.
 type waiver struct {
 	when   cel.Bool
-	values []string // which all values of an error must match; nil for any
+	values []string // which all values of an error must match; none for any
 }
 
 // A finding is one kind of error of a check: a field of the pod's spec or of a
@@ -99,7 +99,7 @@ func oneError(control, field string, ok func(val) cel.Bool, covers func(val, []s
 
 // covered is: the waiver takes the error out.
 func (f finding) covered(v val, w waiver) cel.Bool {
-	if w.values == nil {
+	if len(w.values) == 0 {
 		return w.when
 	}
 	return cel.And(w.when, f.covers(v, w.values))
@@ -108,7 +108,8 @@ func (f finding) covered(v val, w waiver) cel.Bool {
 // errorEach is a finding with an error for each element of a list that is not ok.
 // The errors differ in an index only, so that it is their number that counts: an
 // exclusion takes out as many as it covers, and two that cover the same take out
-// another one.
+// another one. (An empty path or name of a sysctl, which any exclusion covers, is
+// nothing that the API server lets through.)
 func (s *podStandard) errorEach(control, list, last string, ok func(val) cel.Bool, covers func(val, []string) cel.Bool) finding {
 	one := oneError(control, "", ok, covers)
 	holds := func(v val, waivers []waiver) cel.Bool {
@@ -117,7 +118,7 @@ func (s *podStandard) errorEach(control, list, last string, ok func(val) cel.Boo
 		var all []cel.Bool
 		var some []waiver
 		for _, w := range waivers {
-			if w.values == nil {
+			if len(w.values) == 0 {
 				all = append(all, w.when)
 			} else {
 				some = append(some, w)
@@ -142,11 +143,7 @@ func (s *podStandard) counted(items val, hint string, waivers []waiver, ok func(
 		if !w.when.IsTrue() {
 			n = cel.Cond(w.when, n, cel.Int(0))
 		}
-		if sum.IsZero() {
-			sum = n
-		} else {
-			sum = sum.Plus(n)
-		}
+		sum = added(sum, n)
 	}
 	return sum.Compare(">=", s.which(items, hint, func(x val) cel.Bool { return cel.Not(ok(x)) }).Size())
 }
@@ -166,22 +163,32 @@ func overlap(waivers []waiver) bool {
 // haveCommonText tells whether some text matches a wildcard of each list.
 func haveCommonText(ps, qs []string) bool {
 	return slices.ContainsFunc(ps, func(p string) bool {
-		return slices.ContainsFunc(qs, func(q string) bool { return commonText(p, q) })
+		return slices.ContainsFunc(qs, func(q string) bool { return commonText([]rune(p), []rune(q)) })
 	})
 }
 
-func commonText(p, q string) bool {
-	switch {
-	case p == "" && q == "":
-		return true
-	case strings.HasPrefix(p, "*"):
-		return commonText(p[1:], q) || q != "" && commonText(p, q[1:])
-	case strings.HasPrefix(q, "*"):
-		return commonText(q, p)
-	case p == "" || q == "":
-		return false
+// commonText tells whether some text matches both wildcards. It asks so of their
+// ends first, the shortest ones before the others.
+func commonText(p, q []rune) bool {
+	after := make([]bool, len(q)+1) // of what follows p[i], by the start in q
+	for i := len(p); i >= 0; i-- {
+		here := make([]bool, len(q)+1)
+		for j := len(q); j >= 0; j-- {
+			atP, atQ := i < len(p), j < len(q)
+			switch {
+			case !atP && !atQ:
+				here[j] = true
+			case atP && p[i] == '*':
+				here[j] = after[j] || atQ && here[j+1]
+			case atQ && q[j] == '*':
+				here[j] = here[j+1] || atP && after[j]
+			default:
+				here[j] = atP && atQ && (p[i] == q[j] || p[i] == '?' || q[j] == '?') && after[j+1]
+			}
+		}
+		after = here
 	}
-	return (p[0] == q[0] || p[0] == '?' || q[0] == '?') && commonText(p[1:], q[1:])
+	return after[0]
 }
 
 // constantly is the covers of an error whose value is always the same.
@@ -238,7 +245,7 @@ func (s *podStandard) excludedVolume(control string, volume val) cel.Bool {
 		case isVolume && field == "unknown":
 			s.l.at(e.Pos)
 			panic(s.l.refuse(diag.NoExpression, "the restricted field %s, which stands for volumes of every unknown type, has no native form", e.RestrictedField))
-		case isVolume && !strings.Contains(field, "."):
+		case isVolume && field != "name" && !strings.Contains(field, "."):
 			alts = append(alts, cel.And(e.when, volume.field(field).found()))
 		}
 	}

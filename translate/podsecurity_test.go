@@ -208,6 +208,9 @@ func TestPodSecurityExclusions(t *testing.T) {
 			{containers("containers", secure) + `,"volumes":[{"name":"v","nfs":{"server":"s","path":"/"}}]`, true},
 			{containers("containers", secure) + `,"volumes":[{"name":"v","iscsi":{"iqn":"s","lun":0,"targetPortal":"p"}}]`, false},
 		}},
+		{"a field of volumes that is no type", "restricted", "latest", `{controlName: Volume Types, restrictedField: "spec.volumes[*].name", values: ["v"]}`, []trial{
+			{containers("containers", secure) + `,"volumes":[{"name":"v","nfs":{"server":"s","path":"/"}}]`, false},
+		}},
 		{"profiles of images, which hide those that are missing", "restricted", "latest", `{controlName: Seccomp, images: [nginx]}`, []trial{
 			{containers("containers", nginx+context(unconfined)), true},
 			{containers("containers", nginx+context(unset)), true},
@@ -232,6 +235,11 @@ func TestPodSecurityExclusions(t *testing.T) {
 			{containers("containers", redis+context(unset), nginx+context(unset)), true},
 			{containers("containers", nginx+context(unset), redis+context(unset)), true},
 			{containers("containers", redis+context(unset), redis+context(unset)), false},
+		}},
+		{"the stand-in takes a wrong profile out too, before 1.19", "restricted", "v1.18", `{controlName: Seccomp}`, []trial{
+			{containers("containers", context(unconfined), context(unset), context(unset)), true},
+			{containers("containers", context(unconfined), context(unconfined)), false},
+			{containers("containers", context(unset), context(unset)), false},
 		}},
 		{"all of seccomp", "restricted", "latest", `{controlName: Seccomp}, {controlName: Seccomp, images: ["*"]}`, []trial{
 			{containers("containers", context(unset), context(unconfined)), true},

@@ -59,7 +59,11 @@ func (s *podStandard) seccompRestricted() cel.Bool {
 		errors:  []func(val) cel.Bool{func(c val) cel.Bool { return cel.Not(set(c)) }},
 	}
 	profiled := []cel.Bool{s.onWindows(), ofPod}
-	if len(s.of(seccomp, true)) > 0 {
+	wrongs := len(s.of(seccomp, true))
+	if !s.since(19) {
+		wrongs += len(s.of(seccomp, false))
+	}
+	if wrongs > 0 { // some may be excluded
 		profiled = append(profiled, s.someContainer(func(c val) cel.Bool { return cel.Not(profile().holds(c, nil)) }))
 	}
 	out := cel.Or(append(profiled, s.queued(missing))...)
@@ -136,13 +140,8 @@ func (s *podStandard) afterStandIns(q queue, before, after []exclusion) cel.Bool
 		return left.Size().Compare("<=", q.standIns(after))
 	}
 	var errors cel.Value
-	for i, is := range q.errors {
-		part := s.which(list, "container", func(c val) cel.Bool { return cel.And(is(c), cel.Not(gone(c))) })
-		if i == 0 {
-			errors = part
-		} else {
-			errors = errors.Plus(part)
-		}
+	for _, is := range q.errors {
+		errors = added(errors, s.which(list, "container", func(c val) cel.Bool { return cel.And(is(c), cel.Not(gone(c))) }))
 	}
 	left := at(s.l.let(s.l.ofPrior(q.name), errors), list.typ)
 	var taken func(val) cel.Bool // out of left
@@ -164,25 +163,17 @@ func (s *podStandard) afterStandIns(q queue, before, after []exclusion) cel.Bool
 
 // standIns is how many errors the stand-ins of exclusions take out.
 func (q queue) standIns(es []exclusion) cel.Value {
-	constant := int64(0)
+	var always int64
 	var sum cel.Value
 	for _, e := range es {
 		if e.when.IsTrue() {
-			constant++
-			continue
-		}
-		n := cel.Cond(e.when, cel.Int(1), cel.Int(0))
-		if sum.IsZero() {
-			sum = n
+			always++
 		} else {
-			sum = sum.Plus(n)
+			sum = added(sum, cel.Cond(e.when, cel.Int(1), cel.Int(0)))
 		}
 	}
-	switch {
-	case sum.IsZero():
-		sum = cel.Int(constant)
-	case constant > 0:
-		sum = sum.Plus(cel.Int(constant))
+	if always > 0 {
+		sum = added(sum, cel.Int(always))
 	}
 	if q.active.IsTrue() {
 		return sum
