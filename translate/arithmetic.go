@@ -59,6 +59,7 @@ func (l *lowering) operand(j jval) (cel.Value, operandKind) {
 		if !ok || kindOf(t) != schema.String {
 			return cel.Value{}, noOperand
 		}
+		l.errs = true
 		return cel.Func("quantity", a), quantityOperand
 	}
 	v, ok := l.expr(j)
@@ -69,6 +70,7 @@ func (l *lowering) operand(j jval) (cel.Value, operandKind) {
 	case kindOf(j.typ()) == schema.Int:
 		return v, numberOperand
 	case kindOf(j.typ()) == schema.String:
+		l.errs = true
 		return cel.Func("quantity", v), quantityOperand
 	}
 	return v, noOperand

@@ -96,8 +96,12 @@ func (l *lowering) condition(c *policy.Condition) truthValue {
 		key, value := l.node(c.Key), l.node(c.Value)
 		l.at(c.Pos)
 		b := l.compareCondition(strings.ToLower(c.Operator), c.Operator, key, value)
-		if _, known := b.Const(); known && l.errs {
-			return l.probeImages(l.probe(key, l.probe(value, b)))
+		if _, known := b.Const(); known {
+			errs := l.errs
+			b = l.probe(key, l.probe(value, b))
+			if errs {
+				b = l.probeImages(b)
+			}
 		}
 		return b
 	})
@@ -115,7 +119,17 @@ func (l *lowering) probe(j jval, b cel.Bool) cel.Bool {
 	case litForm:
 		return b
 	case streamForm, multiForm: // no list is shorter than an empty one
-		return cel.Or(l.elements2(j).count(l, false).Compare("<", cel.Int(0)), b)
+		if l.readsImages { // probeImages asks for these
+			return b
+		}
+		t := l.effect(func() cel.Bool { return l.elements2(j).count(l, false).Compare("<", cel.Int(0)) })
+		if !t.errs {
+			return b
+		}
+		return cel.Or(t.b, b)
+	}
+	if !l.errs {
+		return b
 	}
 	v, ok := l.expr(j)
 	if !ok {
@@ -129,7 +143,10 @@ func (l *lowering) compareCondition(op, exact string, key, value jval) cel.Bool 
 		return l.error(value)
 	}
 	if value.form == choiceForm {
-		return cel.CondBool(value.c, l.compareCondition(op, exact, key, *value.then), l.compareCondition(op, exact, key, *value.els))
+		then, els := l.eitherWay(value.c,
+			func() cel.Bool { return l.compareCondition(op, exact, key, *value.then) },
+			func() cel.Bool { return l.compareCondition(op, exact, key, *value.els) })
+		return cel.CondBool(value.c, then, els)
 	}
 	switch op {
 	case "equal", "equals":
@@ -240,6 +257,9 @@ func (l *lowering) conditionEquals(key, value jval) cel.Bool {
 		return l.equalsVariable(key, value)
 	}
 	want := value.lit
+	if key.form == valForm && key.hint == "quantity" {
+		return l.equalsSum(key.v.expr, want)
+	}
 	return l.holds(key, true, pred{
 		lit: func(v any) cel.Bool { return cel.Lit(literalEquals(v, want)) },
 		value: func(x cel.Value, t *schema.Type) cel.Bool {
@@ -248,6 +268,19 @@ func (l *lowering) conditionEquals(key, value jval) cel.Bool {
 		stream:  func(s stream) cel.Bool { return l.streamEquals(s, want) },
 		neutral: neutralsOf(value),
 	})
+}
+
+// equalsSum is Equals of a quantity that arithmetic gives, which is a text to
+// Kyverno and equals texts that are the same quantity.
+func (l *lowering) equalsSum(x cel.Value, want any) cel.Bool {
+	text, ok := want.(string)
+	if _, isTime := parseDuration(text); ok && isTime && text != "0" {
+		panic(l.unsupported("the comparison of a calculated quantity with a duration"))
+	}
+	if _, isQuantity := parseQuantity(text); !ok || !isQuantity {
+		return cel.False()
+	}
+	return x.Call("compareTo", cel.Func("quantity", cel.String(text))).Eq(cel.Int(0))
 }
 
 // equalsLiteral is Equals of a value that is there.

@@ -120,6 +120,8 @@ func required(j jval) jval {
 			guards[i] = g
 		}
 		j.v.guards = guards
+	case streamForm:
+		return choice(j.s.null(), typeError("value"), j)
 	case choiceForm:
 		return choice(j.c, required(*j.then), required(*j.els))
 	}

@@ -63,6 +63,8 @@ func (l *lowering) effectOver(list jval, body func(jval) truthValue) truthValue 
 		out = l.elements2(list).quantify(l, "all", false, run)
 	case valForm:
 		out = l.overValue(list.v, run)
+	case errorForm:
+		return truthValue{l.error(list), true}
 	default:
 		out = run(list)
 	}

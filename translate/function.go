@@ -510,7 +510,7 @@ func (l *lowering) sorted(j jval) jval {
 		if s == nil {
 			return typeError("sort")
 		}
-		return streamOf(sortedStream{s})
+		return choice(s.null(), typeError("sort"), streamOf(sortedStream{s}))
 	})
 }
 
@@ -543,7 +543,7 @@ func (l *lowering) toNumber(j jval) jval {
 	case schema.Int, schema.Number:
 		return j
 	case schema.String:
-		number := valOf(at(cel.Func("double", v), &schema.Type{Kind: schema.Number}))
+		number := valOf(at(dyn(cel.Func("double", v)), &schema.Type{Kind: schema.Number}))
 		return choice(cel.And(found, v.Matches(decimalText)), number, litOf(nil))
 	}
 	panic(l.unsupported("to_number of a value whose type is not known"))

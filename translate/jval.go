@@ -222,6 +222,28 @@ func sameIfEmpty(s stream, null cel.Bool, p pred) bool {
 	return ok && ok2 && of == is
 }
 
+// eitherWay builds what counts where c holds and what counts where it does not. What
+// each asks to be there must be there only then.
+func (l *lowering) eitherWay(c cel.Bool, then, els func() cel.Bool) (cel.Bool, cel.Bool) {
+	if l.found == nil {
+		return then(), els()
+	}
+	outer := l.found
+	defer func() { l.found = outer }()
+	var needs, otherwise []cel.Bool
+	l.found = &needs
+	t := then()
+	l.found = &otherwise
+	e := els()
+	switch a, b := cel.And(needs...), cel.And(otherwise...); {
+	case cel.Equal(a.Value, b.Value):
+		*outer = append(*outer, a)
+	default:
+		*outer = append(*outer, cel.CondBool(c, a, b))
+	}
+	return t, e
+}
+
 // error is the error j, or, where what must be there is asked for, that nothing is.
 func (l *lowering) error(j jval) cel.Bool {
 	if l.found == nil {
@@ -232,7 +254,9 @@ func (l *lowering) error(j jval) cel.Bool {
 }
 
 func (l *lowering) choose(j jval, strict bool, p pred) cel.Bool {
-	then, els := l.holds(*j.then, strict, p), l.holds(*j.els, strict, p)
+	then, els := l.eitherWay(j.c,
+		func() cel.Bool { return l.holds(*j.then, strict, p) },
+		func() cel.Bool { return l.holds(*j.els, strict, p) })
 	t, tok := then.Const()
 	e, eok := els.Const()
 	switch {

@@ -96,7 +96,7 @@ func (l *lowering) operations(t target) [][]string {
 	var all []string
 	v := l.rule.Validate
 	for _, op := range t.ops() {
-		if op == "DELETE" && l.rule.Preconditions == nil && (v.Pattern != nil || v.AnyPattern != nil || v.PodSecurity != nil) && v.Deny == nil {
+		if op == "DELETE" && l.rule.Preconditions == nil && v.Deny == nil && l.passesDeletion(v) {
 			continue
 		}
 		if l.someFilterHas(op) {
@@ -123,6 +123,18 @@ func (l *lowering) operations(t target) [][]string {
 		out = append([][]string{writes}, out...)
 	}
 	return out
+}
+
+// passesDeletion tells whether a body has nothing to say of a deletion. The
+// variables of a pattern are filled in all the same, which may be an error.
+func (l *lowering) passesDeletion(v *policy.Validate) bool {
+	switch {
+	case v.Pattern != nil:
+		return !hasVariables(v.Pattern)
+	case v.AnyPattern != nil:
+		return !hasVariables(v.AnyPattern)
+	}
+	return v.PodSecurity != nil
 }
 
 func (l *lowering) someFilterHas(op string) bool {
@@ -270,7 +282,7 @@ func (l *lowering) conditionsOf(d *policy.Deny) truthValue {
 func (l *lowering) pattern(p *policy.Node) truthValue {
 	v, ok := l.patternSubject()
 	if !ok {
-		return truthValue{b: cel.True()}
+		return l.filledIn(p)
 	}
 	l.noteIgnoredAnchors(p)
 	l.refuseMetadata(p)
@@ -278,6 +290,16 @@ func (l *lowering) pattern(p *policy.Node) truthValue {
 		return l.alwaysErrs("reference")
 	}
 	return l.needing(func() cel.Bool { return l.match(v, l.substituted(p), "").admitted() })
+}
+
+// filledIn is true, and an error where the pattern's variables are one: a pattern
+// says nothing of a deletion, but Kyverno fills it in before it sees that.
+func (l *lowering) filledIn(p *policy.Node) truthValue {
+	p, ok := l.dereferenced(p)
+	if !ok {
+		return l.alwaysErrs("reference")
+	}
+	return l.needing(func() cel.Bool { l.substituted(p); return cel.True() })
 }
 
 // noteIgnoredAnchors tells where a violation is an error to Kyverno, which a
@@ -302,7 +324,10 @@ func tracksAnchors(p *policy.Node) bool {
 // anyPattern is: some pattern is satisfied, or none fails.
 func (l *lowering) anyPattern(p *policy.Node) truthValue {
 	v, ok := l.patternSubject()
-	if !ok || p.Kind == policy.List && len(p.Items) == 0 {
+	if !ok {
+		return l.filledIn(p)
+	}
+	if p.Kind == policy.List && len(p.Items) == 0 {
 		return truthValue{b: cel.True()}
 	}
 	if p.Kind != policy.List {
