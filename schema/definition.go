@@ -58,7 +58,31 @@ func (s *Set) definition(name string) *Type {
 		return t // Any: safe, and a test reads every definition
 	}
 	*t = *s.convert(&d)
+	for _, field := range nullLists(name) {
+		if f := t.Fields[field]; f != nil {
+			f.Type.Nullable = true
+		}
+	}
 	return t
+}
+
+// nullLists are the lists of a definition that an API server hands to policies as
+// null when they are empty: their Go fields are written without omitempty, and
+// validation takes them empty.
+func nullLists(definition string) []string {
+	switch definition {
+	case "io.k8s.api.rbac.v1.ClusterRole", "io.k8s.api.rbac.v1.Role":
+		return []string{"rules"}
+	case "io.k8s.api.discovery.v1.EndpointSlice":
+		return []string{"endpoints", "ports"}
+	case "io.k8s.api.core.v1.ProjectedVolumeSource":
+		return []string{"sources"}
+	case "io.k8s.api.core.v1.LimitRangeSpec":
+		return []string{"limits"}
+	case "io.k8s.api.storage.v1.CSINodeSpec":
+		return []string{"drivers"}
+	}
+	return nil
 }
 
 // specialType is the type of the definitions whose JSON form the OpenAPI does

@@ -26,8 +26,8 @@ type Type struct {
 	Format string
 	Fields map[string]*Field // of an Object
 	Elem   *Type             // of a Map or List
-	// Nullable tells that the value may be null. Built-in kinds have no nulls:
-	// the API server drops them when it decodes.
+	// Nullable tells that the value may be null. Built-in kinds have few nulls: the
+	// API server drops them when it decodes, but writes some empty lists as null.
 	Nullable bool
 	// Open tells that an Object may have fields that are not in Fields.
 	Open bool

@@ -106,7 +106,7 @@ func TestTypes(t *testing.T) {
 		{gvk("autoscaling/v2 HorizontalPodAutoscaler"), "spec.metrics[].resource.target.averageValue", "string/quantity"},
 		{gvk("autoscaling/v2 HorizontalPodAutoscaler"), "spec.scaleTargetRef.name", "string!"},
 		{gvk("v1 Secret"), "data[]", "string/byte"},
-		{gvk("v1 LimitRange"), "spec.limits", "list"},
+		{gvk("v1 LimitRange"), "spec.limits", "list nullable"},
 		{gvk("rbac.authorization.k8s.io/v1 RoleBinding"), "roleRef.name", "string!"},
 		{gvk("autoscaling/v1 Scale"), "spec.replicas", "int"},
 		{gvk("v1 PodExecOptions"), "command[]", "string"},

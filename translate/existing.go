@@ -103,7 +103,7 @@ func (a *anchorPlaces) collect(v val, p *policy.Node, here cel.Bool, some func(c
 		}
 		for _, f := range p.Fields {
 			kind, key := splitAnchor(f.Key)
-			child := v.field(key)
+			child := v.matched(key)
 			if kind == conditional || kind == existence {
 				a.visited[f.Key] = append(a.visited[f.Key], some(here))
 				a.present[f.Key] = append(a.present[f.Key], some(cel.And(here, child.found())))

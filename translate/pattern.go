@@ -102,7 +102,7 @@ func (l *lowering) chains(v val, p *policy.Node, ok bool) bool {
 	}
 	for _, f := range p.Fields {
 		kind, key := splitAnchor(f.Key)
-		child := v.field(key)
+		child := v.matched(key)
 		if child.opt.IsZero() || child.never || isWild(key) {
 			return false
 		}
@@ -226,7 +226,7 @@ func (l *lowering) plainKeys(v val, fields []policy.Field) outcome {
 		case kind == global && isWild(key) && v.part == inLabels:
 			out = append(out, filter(cel.Implies(l.someKey(v, key), l.wildKey(v, key, f.Value)), true)...)
 		case kind == global:
-			o := l.matchOr(v.field(key), f.Value, true, key)
+			o := l.matchOr(v.matched(key), f.Value, true, key)
 			out = append(out, filter(o.ok(), true)...)
 		case isWild(key) && v.part == inLabels:
 			some := l.wildKey(v, key, f.Value)
@@ -235,9 +235,9 @@ func (l *lowering) plainKeys(v val, fields []policy.Field) outcome {
 			}
 			out = append(out, check(some)...)
 		case f.Value.Kind == policy.String && f.Value.Str == "*":
-			out = append(out, check(l.nonNull(v.field(key)))...)
+			out = append(out, check(l.nonNull(v.matched(key)))...)
 		default:
-			out = append(out, l.match(v.field(key), f.Value, key)...)
+			out = append(out, l.match(v.matched(key), f.Value, key)...)
 		}
 	}
 	return out
@@ -255,7 +255,7 @@ func (l *lowering) conditional(v val, key string, p *policy.Node) cel.Bool {
 	if isWild(key) && v.part == inLabels {
 		return l.wildKey(v, key, p)
 	}
-	child := v.field(key)
+	child := v.matched(key)
 	return l.matchOr(child, p, false, key).ok()
 }
 
@@ -264,7 +264,7 @@ func (l *lowering) equality(v val, key string, p *policy.Node) outcome {
 	if isWild(key) && v.part == inLabels {
 		return check(cel.Implies(l.someKey(v, key), l.wildKey(v, key, p)))
 	}
-	child := v.field(key)
+	child := v.matched(key)
 	return l.matchOr(child, p, true, key)
 }
 
@@ -273,12 +273,12 @@ func (l *lowering) negation(v val, key string) cel.Bool {
 	if isWild(key) && v.part == inLabels {
 		return cel.Not(l.someKey(v, key))
 	}
-	return cel.Not(v.field(key).found())
+	return cel.Not(v.matched(key).found())
 }
 
 // existence is: the key is missing, or each map of p is satisfied by some element.
 func (l *lowering) existence(v val, key string, p *policy.Node) cel.Bool {
-	child := v.field(key)
+	child := v.matched(key)
 	if child.never {
 		return cel.True()
 	}

@@ -99,7 +99,7 @@ func (v val) none(name string) val {
 }
 
 func (v val) step(name string, typ *schema.Type, required bool) val {
-	if typ != nil && typ.Nullable { // of what may be null no type is known
+	if typ != nil && typ.Nullable && typ.Kind != schema.List { // of what may be null no type is known
 		return v.step(name, anyType(), required).dynamicStep()
 	}
 	w := val{expr: v.expr.Field(name), typ: typ, guards: v.guards, never: v.never}
@@ -117,7 +117,31 @@ func (v val) step(name string, typ *schema.Type, required bool) val {
 		w.opt = v.opt.Opt(name)
 	}
 	w.guards = append(v.guards[:len(v.guards):len(v.guards)], guard{cond: v.expr.Has(name)})
+	if typ != nil && typ.Nullable && typ.Kind == schema.List {
+		return w.nullable()
+	}
 	return w
+}
+
+// matched is the place of a key as a pattern looks at it: null is a value to it.
+func (v val) matched(key string) val {
+	w := v.field(key)
+	if w.typ == nil || !w.typ.Nullable || w.dynamic() {
+		return w
+	}
+	w.guards = w.guards[:len(w.guards)-1]
+	w.typ = anyType()
+	return w.dynamicStep()
+}
+
+// nullable is a val that may be null though its type is known: a list that the API
+// server writes as null when it is empty.
+func (v val) nullable() val {
+	v.guards = append(v.guards, guard{cond: dyn(v.expr).Ne(cel.Null()), shape: true})
+	if !v.opt.IsZero() {
+		v.opt = cel.Func("optional.ofNonZeroValue", v.opt.OrValue(cel.List()))
+	}
+	return v
 }
 
 // found tells that there is a value, which may still be null where the type is
