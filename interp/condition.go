@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/policy"
 )
@@ -16,6 +17,7 @@ type conditions struct {
 }
 
 type condition struct {
+	pos        diag.Pos
 	key, value *document
 	operator   string
 	message    string
@@ -28,7 +30,7 @@ func readConditions(c *policy.Conditions) *conditions {
 	read := func(list []*policy.Condition) []condition {
 		out := make([]condition, len(list))
 		for i, c := range list {
-			out[i] = condition{readDocument(c.Key), readDocument(c.Value), c.Operator, c.Message}
+			out[i] = condition{c.Pos, readDocument(c.Key), readDocument(c.Value), c.Operator, c.Message}
 		}
 		return out
 	}
@@ -86,10 +88,11 @@ func (c *conditions) allHold(v *vars) (bool, string, error) {
 	return true, joinMessages(held...), nil
 }
 
-func (c condition) holds(v *vars) (bool, error) {
+func (c condition) holds(v *vars) (holds bool, err error) {
 	if err := v.ctx.Err(); err != nil {
 		return false, err
 	}
+	defer func() { observe(v.ctx, Observation{Pos: c.pos, Holds: holds, Err: err}) }()
 	key, err := v.operand(c.key, c.operator)
 	if err != nil {
 		return false, fmt.Errorf("failed to resolve the key of a condition: %w", err)

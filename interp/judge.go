@@ -222,6 +222,7 @@ func (r *rule) judge(a *review) (out verdict) {
 		return say(Error, "the rule has errors; see what reading the policy reported")
 	}
 	applicable := ruleApplies(r.policy, r.Rule, a.subject())
+	observe(a.ctx, Observation{Rule: r.Name, Holds: applicable, Err: a.labelsErr})
 	switch {
 	case a.labelsErr != nil:
 		return say(Error, "%v", a.labelsErr)

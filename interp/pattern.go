@@ -231,6 +231,12 @@ func (m *patternMatch) conditions(anchors []anchor, value, pattern map[string]an
 
 // entry matches one key of a pattern.
 func (m *patternMatch) entry(a anchor, value, pattern map[string]any, path string, at place) *mismatch {
+	bad := m.matchEntry(a, value, pattern, path, at)
+	observe(m.ctx, Observation{Path: path + a.raw + "/", Holds: bad == nil})
+	return bad
+}
+
+func (m *patternMatch) matchEntry(a anchor, value, pattern map[string]any, path string, at place) *mismatch {
 	p := pattern[a.raw]
 	if at == inTags && hasWildcard(a.name) {
 		return m.wildEntry(a, value, p, path)
