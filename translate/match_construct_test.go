@@ -90,3 +90,20 @@ func TestOptionsHaveNoMetadata(t *testing.T) {
 		t.Errorf("a pattern about their metadata is %s", got)
 	}
 }
+
+// An override that no namespace can hit is none: the API server would refuse a
+// binding with its selector.
+func TestImpossibleOverrides(t *testing.T) {
+	for overrides, want := range map[string]string{
+		`[{action: Enforce, namespaceSelector: {matchExpressions: [{key: a, operator: NotIn, values: ["b c"]}]}}]`: "Audit{}",
+		`[{action: Enforce, namespaceSelector: {matchLabels: {a: "x*"}}}]`:                                         "Audit{}",
+		`[{action: Enforce, namespaceSelector: {matchLabels: {"a b": x}}}]`:                                        "Audit{}",
+		`[{action: Enforce, namespaces: ["A b"]}]`:                                                                 "Audit{}",
+		`[{action: Enforce, namespaces: ["A b", app]}]`:                                                            "Deny enforce{name=app} Audit audit{name notin app}",
+	} {
+		p := translateText(t, overriding("Pod", "Audit", overrides), setting{})
+		if got := bindingsText(p.result.Drafts[0].Bindings); got != want {
+			t.Errorf("%s: got %s, want %s", overrides, got, want)
+		}
+	}
+}

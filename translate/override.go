@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
@@ -37,10 +39,41 @@ func baseAction(p *policy.Policy, r *policy.Rule) policy.Action {
 // overridesOf are the overrides that count for a rule, in order. Those of the
 // policy only come after those of the rule if the rule names no action itself.
 func overridesOf(p *policy.Policy, r *policy.Rule) []policy.ActionOverride {
-	if r.Validate.Action != "" {
-		return r.Validate.Overrides
+	all := r.Validate.Overrides
+	if r.Validate.Action == "" {
+		all = slices.Concat(all, p.Overrides)
 	}
-	return slices.Concat(r.Validate.Overrides, p.Overrides)
+	var out []policy.ActionOverride
+	for _, o := range all {
+		if o.NamespaceSelector != nil && refusedSelector(o.NamespaceSelector) {
+			continue // it never hits
+		}
+		out = append(out, possible(o))
+	}
+	return out
+}
+
+// possible is the override without what can be no namespace's name, which no
+// selector may say.
+func possible(o policy.ActionOverride) policy.ActionOverride {
+	if o.Namespaces == nil {
+		return o
+	}
+	names := []string{}
+	for _, n := range o.Namespaces {
+		if isWild(n) || len(validation.IsValidLabelValue(n)) == 0 {
+			names = append(names, n)
+		}
+	}
+	o.Namespaces = names
+	return o
+}
+
+// refusedSelector tells whether Kubernetes refuses a selector without wildcards.
+func refusedSelector(s *policy.Selector) bool {
+	return slices.ContainsFunc(s.Expressions, isInvalid) || slices.ContainsFunc(s.MatchLabels, func(p policy.Pair) bool {
+		return isInvalid(policy.SelectorExpression{Key: p.Key, Operator: "In", Values: []string{p.Value}})
+	})
 }
 
 // checkOverrides refuses overrides that no selector can say, and tells of those
