@@ -234,7 +234,7 @@ const (
 	//	  deny:
 	//	    conditions:
 	//	      all:
-	//	        - key: "{{ request.object.spec.containers[0:1].name }}"
+	//	        - key: "{{ request.object.spec.containers[::-1].name }}"
 	//	          operator: AnyIn
 	//	          value: [a]
 	NoExpression Code = 201

@@ -247,7 +247,7 @@ func describe(c Code) (name, text, example string) {
 				"  deny:\n" +
 				"    conditions:\n" +
 				"      all:\n" +
-				"        - key: \"{{ request.object.spec.containers[0:1].name }}\"\n" +
+				"        - key: \"{{ request.object.spec.containers[::-1].name }}\"\n" +
 				"          operator: AnyIn\n" +
 				"          value: [a]"
 	case NoFunction:

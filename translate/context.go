@@ -1,6 +1,8 @@
 package translate
 
 import (
+	"slices"
+
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/policy"
@@ -32,8 +34,21 @@ func contextOf(entries []*policy.ContextEntry, outer map[string]*contextVar) map
 	return all
 }
 
+// loadedBefore is an entry of the rule while the old object is judged: Kyverno
+// keeps what it loaded when it judged the new one (8.4).
+func (l *lowering) loadedBefore(v *contextVar) jval {
+	n := *l.now
+	n.b, n.variables, n.found, n.errs, n.params = l.b, l.variables, l.found, l.errs, l.params
+	j := n.contextValue(v)
+	l.variables, l.errs, l.params = n.variables, n.errs, n.params
+	return j
+}
+
 // contextValue is the value of an entry.
 func (l *lowering) contextValue(v *contextVar) jval {
+	if l.now != nil && slices.Contains(l.rule.Context, v.entry) {
+		return l.loadedBefore(v)
+	}
 	saved := l.context
 	l.context = v.outer
 	pos := l.pos

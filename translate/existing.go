@@ -19,6 +19,7 @@ func (l *lowering) excuse(u *unit) {
 	}
 	w := l.walk(u.target, []string{"CREATE"})
 	w.prior, w.notes = true, nil
+	w.now = l.walk(u.target, []string{"UPDATE"})
 	w.variables = slices.Clone(u.variables) // a name means one thing
 	w.object = w.old2()
 	w.old = litOf(map[string]any{})
@@ -32,7 +33,7 @@ func (l *lowering) excuse(u *unit) {
 		return
 	}
 	if p := l.rule.Validate.Pattern; p != nil {
-		now, _ := l.walk(u.target, []string{"UPDATE"}).patternSubject()
+		now, _ := w.now.patternSubject()
 		before, _ := w.patternSubject()
 		violated.b = cel.And(w.anchorsSeen(now, p), w.anchorsSeen(before, p), violated.b)
 	}

@@ -2,6 +2,7 @@ package translate
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
@@ -31,7 +32,73 @@ func (l *lowering) forEach(f *policy.ForEach, depth int) truthValue {
 	l.deleteRewrite = false // the list is no {{ }}
 	list := l.query(e).softly()
 	l.deleteRewrite = saved
-	return l.effectOver(list, func(elem jval) truthValue { return l.element1(f, elem, depth) })
+	if l.countsElements() {
+		return l.numbered(list, func(elem, index jval) truthValue { return l.element1(f, elem, index, depth) })
+	}
+	return l.effectOver(list, func(elem jval) truthValue { return l.element1(f, elem, jval{}, depth) })
+}
+
+// countsElements tells whether the rule reads elementIndex anywhere but in its message.
+func (l *lowering) countsElements() bool {
+	return mentions(l.rule.Source.Get("validate").Get("foreach"), func(s string) bool {
+		return strings.Contains(s, "elementIndex")
+	})
+}
+
+// numbered is effectOver with the index of each element. Null elements are
+// skipped, but counted.
+func (l *lowering) numbered(list jval, body func(elem, index jval) truthValue) truthValue {
+	switch {
+	case list.form == choiceForm:
+		a, b := l.numbered(*list.then, body), l.numbered(*list.els, body)
+		return truthValue{cel.CondBool(list.c, a.b, b.b), a.errs || b.errs}
+	case list.form == litForm:
+		items, ok := list.lit.([]any)
+		if !ok {
+			items = []any{list.lit}
+		}
+		out := truthValue{b: cel.True()}
+		for i := len(items) - 1; i >= 0; i-- {
+			if items[i] != nil {
+				out = body(litOf(items[i]), litOf(float64(i))).andThen(out)
+			}
+		}
+		return out
+	case list.form == valForm && list.v.never:
+		return truthValue{b: cel.True()}
+	case list.form == valForm && !list.v.dynamic() && list.v.kind() != schema.List:
+		one := func(elem jval) truthValue { return body(elem, litOf(float64(0))) }
+		return l.effectOver(list, one)
+	}
+	return l.numberedList(list, body)
+}
+
+func (l *lowering) numberedList(list jval, body func(elem, index jval) truthValue) truthValue {
+	if !cel.Release(l.release).Supports(cel.Since("all", 3)) {
+		panic(l.refuse(diag.NeedsNewer, "elementIndex needs Kubernetes 1.33"))
+	}
+	var s stream
+	if list.form == valForm && list.v.kind() == schema.List {
+		s = listOf{v: list.v, hint: l.hint(list.v)}
+	} else if list.form == streamForm {
+		s = list.s
+	}
+	if s == nil {
+		panic(l.unsupported("elementIndex in a list of unknown type"))
+	}
+	items, ok := s.list(l, false)
+	if !ok {
+		panic(l.unsupported("elementIndex in a nested projection, before Kubernetes 1.35"))
+	}
+	i, x := l.b.take("i"), l.b.take(hintOf(s))
+	defer delete(l.b.taken, i)
+	defer delete(l.b.taken, x)
+	elem := valOf(at(cel.Ident(x), s.elem()))
+	t := body(elem, intOf(cel.Ident(i)))
+	if elem.v.dynamic() {
+		t.b = cel.Or(isNull(elem.v.expr), t.b)
+	}
+	return truthValue{items.Macro2("all", []string{i, x}, t.b.Value).AsBool(), t.errs}
 }
 
 // effectOver is: body holds for every element of a list, for the value itself
@@ -89,7 +156,7 @@ func (l *lowering) overValue(v val, run func(jval) cel.Bool) cel.Bool {
 
 // element1 is: one element passes or is skipped. An error of its preconditions
 // skips it; any other error is the rule's.
-func (l *lowering) element1(f *policy.ForEach, elem jval, depth int) truthValue {
+func (l *lowering) element1(f *policy.ForEach, elem, index jval, depth int) truthValue {
 	w := *l
 	w.scope = map[string]jval{}
 	for k, v := range l.scope {
@@ -97,6 +164,10 @@ func (l *lowering) element1(f *policy.ForEach, elem jval, depth int) truthValue 
 	}
 	w.scope["element"] = elem
 	w.scope["element"+strconv.Itoa(depth)] = elem
+	if index.form != litForm || index.lit != nil {
+		w.scope["elementIndex"] = index
+		w.scope["elementIndex"+strconv.Itoa(depth)] = index
+	}
 	w.context = contextOf(f.Context, l.context)
 	pre := w.preOfElement(f.Preconditions)
 	holds := pre.implies(w.elementBody(f, elem, depth))

@@ -30,6 +30,9 @@ func (l *lowering) eval(e *jmespath.Expr, cur *jval) jval {
 		return left.over(func(j jval) jval { return l.index(j, e.Num) })
 	case jmespath.Flatten:
 		return l.flatten(l.eval(e.Args[0], cur).softly())
+	case jmespath.Slice:
+		left := l.eval(e.Args[0], cur).softly()
+		return left.over(func(j jval) jval { return l.slice(j, e) })
 	case jmespath.Projection:
 		left := l.eval(e.Args[0], cur).softly()
 		return left.over(func(j jval) jval {

@@ -29,6 +29,8 @@ type lowering struct {
 	object, old jval
 	// prior is set while the old object is judged in place of the new one.
 	prior bool
+	// now is the walk over the new object while the old one is judged.
+	now *lowering
 	// deleteRewrite makes request.object mean the old object, inside {{ }} on DELETE.
 	deleteRewrite bool
 	// errs is set by everything that builds an expression which may be an error.
