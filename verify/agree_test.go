@@ -108,7 +108,7 @@ func (l *lab) trial(source []byte, validate bool) (*trial, error) {
 	if len(e.Native) == 0 {
 		return nil, nil
 	}
-	tr := &trial{source: source, engines: e, generator: newGenerator(file.Policies[0], file.Exceptions, setting.Translate.Schemas, l.shapes)}
+	tr := &trial{source: source, engines: e, generator: newGenerator(file.Policies[0], file.Exceptions, setting.Translate.Schemas)}
 	if validate {
 		tr.refused = e.Refused(setting)
 	}

@@ -7,7 +7,7 @@ import "math/rand/v2"
 // fuzzer or from a smaller list. Option 0 is always the plainest, and the one
 // that is taken where the list ends: a shorter list makes a plainer thing.
 type choice struct {
-	chance *rand.Rand // nil when replaying
+	chance *rand.Rand // nil: none beyond the list
 	list   []byte     // the decisions, made or to be made
 	next   int
 }
@@ -18,23 +18,30 @@ func choose(seed uint64) *choice {
 
 func replay(list []byte) *choice { return &choice{list: list} }
 
+// follow makes the decisions of a list, and further ones by chance.
+func follow(list []byte, chance *rand.Rand) *choice { return &choice{list: list, chance: chance} }
+
 // of is a number below n, of which there are at most 256.
 func (c *choice) of(n int) int {
 	if n <= 1 {
 		return 0
 	}
-	if c.chance != nil {
-		b := c.chance.IntN(n)
-		c.list = append(c.list, byte(b))
-		return b
+	if c.next < len(c.list) {
+		b := c.list[c.next]
+		c.next++
+		return int(b) % n
 	}
-	if c.next >= len(c.list) {
+	if c.chance == nil {
 		return 0
 	}
-	b := c.list[c.next]
+	b := c.chance.IntN(n)
+	c.list = append(c.list, byte(b))
 	c.next++
-	return int(b) % n
+	return b
 }
+
+// made are the decisions that were made so far.
+func (c *choice) made() []byte { return c.list[:min(c.next, len(c.list))] }
 
 // percent is true that often.
 func (c *choice) percent(p int) bool { return c.of(100) >= 100-p }

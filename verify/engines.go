@@ -38,21 +38,21 @@ type Setting struct {
 	Translate translate.Options
 	// Params are the ConfigMaps and other objects that rules look up.
 	Params []*unstructured.Unstructured
-	// Alter, where not nil, changes the drafts before they are emitted, as tests
-	// do to see that a broken translation is found.
-	Alter func([]*vap.Draft)
+	// Alter, where not nil, changes the objects before they judge, as tests do to
+	// see that a broken translation is found.
+	Alter func([]vap.Objects)
 }
 
 // NewEngines translates a policy and makes both engines. An error says why the
 // translation has no objects that could judge.
 func NewEngines(p *policy.Policy, s Setting) (*Engines, error) {
 	result := translate.Policies([]*policy.Policy{p}, s.Translate)
-	if s.Alter != nil {
-		s.Alter(result.Drafts)
-	}
 	objects, found := vap.EmitAll(result.Drafts, vap.EmitOptions{ExcludeNamespaces: []string{}})
 	if found.HasErrors() {
 		return nil, fmt.Errorf("the translation cannot be emitted: %w", asError(found))
+	}
+	if s.Alter != nil {
+		s.Alter(objects)
 	}
 	e := &Engines{Policy: p, Objects: objects, Translation: result, members: map[string]vap.Translation{}}
 	e.Native = nativeRules(p, result)

@@ -15,9 +15,10 @@ import (
 // A generator makes requests that the rules of one policy are likely to care for.
 type generator struct {
 	hints   *hints
+	focus   *focus
 	schemas *schema.Set
-	// shapes say what objects of kinds without a schema may look like.
-	shapes     map[schema.GVK]*schema.Type
+	// shape is what objects of kinds without a schema may look like.
+	shape      *schema.Type
 	targets    []target
 	named      int // how many of the targets the policy is about; the rest are others
 	operations []string
@@ -32,19 +33,23 @@ type target struct {
 	sub      *schema.Subresource
 }
 
-func newGenerator(p *policy.Policy, exceptions []*policy.Exception, schemas *schema.Set, shapes map[schema.GVK]*schema.Type) *generator {
+func newGenerator(p *policy.Policy, exceptions []*policy.Exception, schemas *schema.Set) *generator {
 	sources := []*policy.Node{p.Source}
 	for _, e := range exceptions {
 		sources = append(sources, e.Source)
 	}
-	g := &generator{hints: readHints(sources...), schemas: schemas, shapes: shapes}
+	g := &generator{hints: readHints(sources...), schemas: schemas, focus: &focus{}}
 	g.users = []string{"alice", "system:serviceaccount:default:robot", "system:admin"}
 	g.groups = []string{"system:authenticated", "dev"}
 	g.namespaces = []string{"default", "prod", "kube-system"}
 	for _, r := range policy.Expand(p) {
 		g.block(r.Match)
 		g.block(r.Exclude)
+		for _, m := range r.Mentions() {
+			g.focus.add(m)
+		}
 	}
+	g.shape = g.focus.shape()
 	for _, e := range exceptions {
 		g.block(e.Match)
 	}
@@ -191,22 +196,22 @@ func (g *generator) operation(c *choice, t target) string {
 
 // place gives the request a name and, where it has one, a namespace.
 func (g *generator) place(c *choice, t target, r *Request) {
-	r.Name = one(c, g.hints.names...)
+	r.Name = one(c, g.hints.all.names...)
 	switch {
 	case t.resource.Group == "" && t.resource.Kind == "Namespace":
-		r.Name = one(c, append(slices.Clone(g.namespaces), g.hints.names...)...)
+		r.Name = one(c, append(slices.Clone(g.namespaces), g.hints.all.names...)...)
 		r.Namespace = r.Name
 	case t.resource.Namespaced:
 		r.Namespace = one(c, g.namespaces...)
 		if c.percent(5) {
-			r.Namespace = one(c, g.hints.names...)
+			r.Namespace = one(c, g.hints.all.names...)
 		}
 	default:
 		return
 	}
 	r.NamespaceLabels = map[string]string{}
 	for range c.of(3) {
-		r.NamespaceLabels[one(c, g.hints.keys...)] = one(c, g.hints.labels...)
+		r.NamespaceLabels[one(c, g.hints.all.keys...)] = one(c, g.hints.all.labels...)
 	}
 	r.NamespaceLabels["kubernetes.io/metadata.name"] = r.Namespace
 }
@@ -264,7 +269,7 @@ func (g *generator) object(c *choice, r *Request) map[string]any {
 	typ := g.schemas.Type(r.Kind)
 	loose := typ == nil
 	if loose {
-		typ = g.shapes[r.Kind]
+		typ = g.shape
 	}
 	for attempt := range 3 {
 		m := &maker{choice: c, hints: g.hints, loose: loose, left: 120}
@@ -272,19 +277,19 @@ func (g *generator) object(c *choice, r *Request) map[string]any {
 			m.choice = replay(nil)
 		}
 		out := map[string]any{}
-		if typ != nil {
+		if typ.Kind == schema.Object {
 			shape := *typ
 			shape.Fields = maps.Clone(typ.Fields)
 			for _, name := range []string{"apiVersion", "kind", "metadata"} {
 				delete(shape.Fields, name)
 			}
 			shape.Open = false
-			out = m.object(&shape, 0)
+			out = m.object(&shape, g.focus, 0)
 		}
 		out["apiVersion"], out["kind"] = r.Kind.APIVersion(), r.Kind.Kind
-		out["metadata"] = m.metadata(g.schemas.ObjectMeta(), r)
+		out["metadata"] = m.metadata(g.schemas.ObjectMeta(), g.focus.at("metadata"), r)
 		out, err := vap.Canonical(out, apischema.GroupVersionKind(r.Kind))
-		if err == nil {
+		if err == nil && (loose || complete(out, typ, 0)) {
 			return out
 		}
 	}
@@ -293,11 +298,11 @@ func (g *generator) object(c *choice, r *Request) map[string]any {
 
 // metadata is what every stored object has, whatever its schema: labels and
 // annotations are texts and their keys are valid.
-func (m *maker) metadata(typ *schema.Type, r *Request) map[string]any {
+func (m *maker) metadata(typ *schema.Type, f *focus, r *Request) map[string]any {
 	loose := m.loose
 	m.loose = false
 	defer func() { m.loose = loose }()
-	out := m.object(typ, 1)
+	out := m.object(typ, f, 1)
 	for _, name := range []string{"name", "namespace", "managedFields"} {
 		delete(out, name)
 	}

@@ -15,9 +15,18 @@ import (
 )
 
 // hints are what the source of a policy talks about: the names of fields that it
-// may look at, and the values that it may compare with, with their neighbours.
+// may look at, and the values that it may compare them with, with their
+// neighbours.
 type hints struct {
-	words      map[string]bool
+	words map[string]bool
+	all   *pool
+	// near are the values that stand beside a name in the source.
+	near map[string]*pool
+	into []*pool // where values that are read go to
+}
+
+// A pool is a choice of values, each kind for the fields that can hold it.
+type pool struct {
 	texts      []string
 	labels     []string // texts that are valid values of a label
 	names      []string // texts that are valid names of objects
@@ -29,7 +38,8 @@ type hints struct {
 }
 
 func readHints(sources ...*policy.Node) *hints {
-	h := &hints{words: map[string]bool{}}
+	h := &hints{words: map[string]bool{}, all: &pool{}, near: map[string]*pool{}}
+	h.into = []*pool{h.all}
 	for _, n := range sources {
 		h.node(n)
 	}
@@ -39,20 +49,36 @@ func readHints(sources ...*policy.Node) *hints {
 	for _, n := range []int64{0, 1, -1, 5, 100, 1000000} {
 		h.number(n)
 	}
-	h.floats = add(h.floats, 0.5)
+	h.all.floats = add(h.all.floats, 0.5)
 	for _, s := range []string{"app", "tier", "app.kubernetes.io/name"} {
-		h.keys = add(h.keys, s)
+		h.all.keys = add(h.all.keys, s)
 	}
-	h.names = add(h.names, "web-1")
-	h.labels = add(h.labels, "web")
+	h.all.names = add(h.all.names, "web-1")
+	h.all.labels = add(h.all.labels, "web")
 	return h
 }
 
+// add adds a value that is not there; a pool has no more than a choice can tell
+// apart.
 func add[T comparable](list []T, v T) []T {
 	if slices.Contains(list, v) || len(list) >= 250 {
 		return list
 	}
 	return append(list, v)
+}
+
+// beside makes what read reads belong to names too.
+func (h *hints) beside(names []string, read func()) {
+	saved := h.into
+	defer func() { h.into = saved }()
+	h.into = slices.Clone(saved)
+	for _, name := range names {
+		if h.near[name] == nil {
+			h.near[name] = &pool{}
+		}
+		h.into = append(h.into, h.near[name])
+	}
+	read()
 }
 
 func (h *hints) node(n *policy.Node) {
@@ -65,15 +91,43 @@ func (h *hints) node(n *policy.Node) {
 	case policy.Int:
 		h.number(n.Int)
 	case policy.Float:
-		h.floats = add(h.floats, n.Float)
+		h.float(n.Float)
 	}
 	for _, item := range n.Items {
 		h.node(item)
 	}
-	for _, f := range n.Fields {
-		h.key(f.Key)
-		h.node(f.Value)
+	if key := n.Get("key"); key != nil && n.Get("operator") != nil {
+		h.beside(identifiers(key), func() { h.node(key); h.node(n.Get("value")) })
+		return
 	}
+	for _, f := range n.Fields {
+		names := h.key(f.Key)
+		if f.Value.Kind == policy.Map || f.Value.Kind == policy.List && slices.ContainsFunc(f.Value.Items, isMap) {
+			h.node(f.Value)
+			continue
+		}
+		h.beside(names, func() { h.node(f.Value) })
+	}
+}
+
+func isMap(n *policy.Node) bool { return n.Kind == policy.Map }
+
+// identifiers are the names in the texts of a value.
+func identifiers(n *policy.Node) []string {
+	var out []string
+	if n.Kind == policy.String {
+		out = identifier.FindAllString(n.Str, -1)
+		for _, m := range quoted.FindAllStringSubmatch(n.Str, -1) {
+			if m[1] != "" {
+				out = append(out, m[1])
+			}
+		}
+	}
+	for _, item := range n.Items {
+		out = append(out, identifiers(item)...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 var (
@@ -86,38 +140,48 @@ var (
 	objectName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 )
 
-func (h *hints) key(s string) {
+// key adds a key of the source, and gives the names that it may stand for.
+func (h *hints) key(s string) []string {
 	if m := anchored.FindStringSubmatch(strings.TrimSpace(s)); m != nil {
 		s = m[1]
 	}
-	for _, s := range instances(s) {
+	names := instances(s)
+	for _, s := range names {
 		h.words[s] = true
 		if labelKey.MatchString(s) {
-			h.keys = add(h.keys, s)
+			h.all.keys = add(h.all.keys, s)
 		}
 	}
+	return names
 }
 
 // source takes a text of the policy apart: it may be a value, a pattern, an
 // expression, or text with expressions in it.
 func (h *hints) source(s string) {
-	for _, word := range identifier.FindAllString(s, -1) {
+	names := identifier.FindAllString(s, -1)
+	for _, word := range names {
 		h.words[word] = true
 	}
-	for _, m := range quoted.FindAllStringSubmatch(s, -1) {
+	literals := quoted.FindAllStringSubmatch(s, -1)
+	if len(literals) > 0 {
+		h.beside(names, func() { h.literals(literals) })
+	}
+	if !strings.Contains(s, "{{") {
+		h.text(s)
+		h.pattern(s)
+	}
+}
+
+func (h *hints) literals(found [][]string) {
+	for _, m := range found {
 		switch {
 		case m[1] != "":
 			h.key(m[1])
-			h.text(m[1])
 		case m[3] != "":
 			h.literal(m[3])
 		default:
 			h.pattern(m[2])
 		}
-	}
-	if !strings.Contains(s, "{{") {
-		h.text(s)
-		h.pattern(s)
 	}
 }
 
@@ -139,7 +203,7 @@ func (h *hints) value(v any) {
 		if v == float64(int64(v)) {
 			h.number(int64(v))
 		} else {
-			h.floats = add(h.floats, v)
+			h.float(v)
 		}
 	case []any:
 		for _, item := range v {
@@ -173,7 +237,7 @@ func (h *hints) pattern(s string) {
 	}
 }
 
-// instances are texts that a wildcard matches, and one that it just fails to.
+// instances are texts that a wildcard matches, and one that it may just fail to.
 func instances(s string) []string {
 	if !strings.ContainsAny(s, "*?") {
 		return []string{s}
@@ -189,46 +253,66 @@ func (h *hints) text(s string) {
 	if len(s) > 200 {
 		return
 	}
-	h.texts = add(h.texts, s)
-	if len(s) <= 63 && labelValue.MatchString(s) {
-		h.labels = add(h.labels, s)
-	}
-	if len(s) <= 63 && objectName.MatchString(s) {
-		h.names = add(h.names, s)
-	}
-	if len(s) <= 63 && labelKey.MatchString(s) {
-		h.keys = add(h.keys, s)
-	}
-	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
-		h.number(n)
-	}
-	if q, err := resource.ParseQuantity(s); err == nil {
-		h.quantity(q)
-	}
-	if d, err := time.ParseDuration(s); err == nil {
-		for _, d := range []time.Duration{d, d + time.Second, d - time.Second} {
-			h.durations = add(h.durations, d.String())
-		}
-		h.durations = add(h.durations, s)
+	for _, p := range h.into {
+		p.text(s)
 	}
 }
 
-func (h *hints) quantity(q resource.Quantity) {
-	h.quantities = add(h.quantities, q.String())
+func (p *pool) text(s string) {
+	p.texts = add(p.texts, s)
+	if len(s) <= 63 {
+		if labelValue.MatchString(s) {
+			p.labels = add(p.labels, s)
+		}
+		if objectName.MatchString(s) {
+			p.names = add(p.names, s)
+		}
+		if labelKey.MatchString(s) {
+			p.keys = add(p.keys, s)
+		}
+	}
+	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+		p.number(n)
+	}
+	if q, err := resource.ParseQuantity(s); err == nil {
+		p.quantity(q)
+	}
+	if d, err := time.ParseDuration(s); err == nil {
+		p.durations = add(p.durations, s)
+		for _, d := range []time.Duration{d, d + time.Second, d - time.Second} {
+			p.durations = add(p.durations, d.String())
+		}
+	}
+}
+
+func (p *pool) quantity(q resource.Quantity) {
+	p.quantities = add(p.quantities, q.String())
 	more := q.DeepCopy()
 	more.Add(resource.MustParse("1"))
-	h.quantities = add(h.quantities, more.String())
+	p.quantities = add(p.quantities, more.String())
 	more.Sub(resource.MustParse("2"))
-	h.quantities = add(h.quantities, more.String())
+	p.quantities = add(p.quantities, more.String())
 	if n, ok := q.AsInt64(); ok && n > -1<<40 && n < 1<<40 {
-		h.ints = add(h.ints, n)
+		p.ints = add(p.ints, n)
 	}
 }
 
 func (h *hints) number(n int64) {
+	for _, p := range h.into {
+		p.number(n)
+	}
+}
+
+func (p *pool) number(n int64) {
 	for _, n := range []int64{n, n + 1, n - 1} {
-		h.ints = add(h.ints, n)
-		h.texts = add(h.texts, strconv.FormatInt(n, 10))
+		p.ints = add(p.ints, n)
+		p.texts = add(p.texts, strconv.FormatInt(n, 10))
+	}
+}
+
+func (h *hints) float(f float64) {
+	for _, p := range h.into {
+		p.floats = add(p.floats, f)
 	}
 }
 

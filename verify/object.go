@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
 )
 
@@ -17,16 +18,27 @@ type maker struct {
 	left  int // how many more values there may be, so that objects stay small
 }
 
+// near are the values that the policy has beside a name, most of the time, where
+// it has any of a kind.
+func near[T any](m *maker, name string, kind func(*pool) []T) T {
+	if p := m.hints.near[name]; p != nil {
+		if list := kind(p); len(list) > 0 && m.percent(70) {
+			return one(m.choice, list...)
+		}
+	}
+	return one(m.choice, kind(m.hints.all)...)
+}
+
 // fields are those of an object by name.
 func fields(t *schema.Type) []string { return slices.Sorted(maps.Keys(t.Fields)) }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // value makes a value of a type, found under a name.
-func (m *maker) value(t *schema.Type, name string, depth int) any {
+func (m *maker) value(t *schema.Type, name string, f *focus, depth int) any {
 	m.left--
 	if m.loose && m.percent(12) {
-		return m.any(2)
+		return m.any(name, 2)
 	}
 	if t.Nullable && m.percent(15) {
 		return nil
@@ -35,115 +47,151 @@ func (m *maker) value(t *schema.Type, name string, depth int) any {
 	case schema.Bool:
 		return m.of(2) == 1
 	case schema.Int:
-		return m.int()
+		return m.int(name)
 	case schema.Number:
-		return m.number()
+		return m.number(name)
 	case schema.String:
 		return m.string(t.Format, name)
 	case schema.IntOrString:
 		if m.of(2) == 0 {
-			return m.int()
+			return m.int(name)
 		}
 		return m.string("", name)
 	case schema.Object:
-		return m.object(t, depth)
+		return m.object(t, f, depth)
 	case schema.Map:
-		return m.mapOf(t, name, depth)
+		return m.mapOf(t, name, f, depth)
 	case schema.List:
-		return m.list(t, name, depth)
+		return m.list(t, name, f, depth)
 	}
-	return m.any(3)
+	return m.any(name, 3)
 }
 
 // int is what every integer field of a built-in kind can hold.
-func (m *maker) int() int64 {
-	n := one(m.choice, m.hints.ints...)
+func (m *maker) int(name string) int64 {
+	n := near(m, name, func(p *pool) []int64 { return p.ints })
 	return max(min(n, 1<<31-1), -1<<31)
 }
 
-func (m *maker) number() any {
+func (m *maker) number(name string) any {
 	if m.of(3) == 2 {
-		return one(m.choice, m.hints.floats...)
+		return m.float(name)
 	}
-	return m.int()
+	return m.int(name)
+}
+
+func (m *maker) float(name string) float64 {
+	return near(m, name, func(p *pool) []float64 { return p.floats })
+}
+
+func (m *maker) text(name string) string {
+	return near(m, name, func(p *pool) []string { return p.texts })
+}
+
+func (m *maker) quantity(name string) string {
+	return near(m, name, func(p *pool) []string { return p.quantities })
+}
+
+func (m *maker) duration(name string) string {
+	return near(m, name, func(p *pool) []string { return p.durations })
 }
 
 func (m *maker) string(format, name string) string {
 	switch format {
 	case "quantity":
-		return one(m.choice, m.hints.quantities...)
+		return m.quantity(name)
 	case "duration":
-		return one(m.choice, m.hints.durations...)
+		return m.duration(name)
 	case "date-time":
 		return one(m.choice, "2024-01-01T00:00:00Z", "2030-06-30T12:30:00Z", "1999-12-31T23:59:59Z")
 	case "byte":
-		return base64Text(one(m.choice, m.hints.texts...))
+		return base64Text(m.text(name))
 	}
 	switch name {
-	case "labels":
-		return one(m.choice, m.hints.labels...)
 	case "name", "namespace", "generateName":
-		if m.percent(80) {
-			return one(m.choice, m.hints.names...)
+		if m.percent(60) {
+			return near(m, name, func(p *pool) []string { return p.names })
 		}
 	}
-	switch m.of(8) {
-	case 6:
-		return one(m.choice, m.hints.quantities...)
-	case 7:
-		return one(m.choice, m.hints.durations...)
+	switch m.of(10) {
+	case 8:
+		return m.quantity(name)
+	case 9:
+		return m.duration(name)
 	}
-	return one(m.choice, m.hints.texts...)
+	return m.text(name)
 }
 
-func (m *maker) object(t *schema.Type, depth int) map[string]any {
+func (m *maker) object(t *schema.Type, f *focus, depth int) map[string]any {
 	out := map[string]any{}
 	for _, name := range fields(t) {
-		f := t.Fields[name]
-		include := f.Required || f.Mandatory
-		if !include && m.left > 0 && depth < 12 {
-			if m.hints.words[name] {
-				include = m.percent(75)
-			} else if m.left > 40 {
-				include = m.of(40) == 39
-			}
+		field := t.Fields[name]
+		must := field.Required || field.Mandatory
+		if must || m.wants(name, f, depth) {
+			out[name] = m.value(field.Type, name, f.at(name), depth+1)
 		}
-		if include {
-			out[name] = m.value(f.Type, name, depth+1)
+		if must && out[name] == "" { // which is as good as missing
+			out[name] = "a"
 		}
 	}
 	if t.Open && m.percent(20) {
-		out[one(m.choice, m.hints.keys...)] = m.any(1)
+		out[one(m.choice, m.hints.all.keys...)] = m.any("", 1)
 	}
 	return out
 }
 
-func (m *maker) mapOf(t *schema.Type, name string, depth int) map[string]any {
+// wants tells whether to make an optional field: most of those that the policy
+// looks at, some of those that have a name that it mentions, and few others.
+func (m *maker) wants(name string, f *focus, depth int) bool {
+	switch {
+	case m.left <= 0 || depth >= 12:
+		return false
+	case f.at(name) != nil:
+		return m.percent(80)
+	case m.hints.words[name]:
+		return m.percent(15)
+	}
+	return m.left > 40 && m.of(50) == 49
+}
+
+func (m *maker) mapOf(t *schema.Type, name string, f *focus, depth int) map[string]any {
 	out := map[string]any{}
-	keys := m.hints.keys
-	for range m.of(4) {
+	for _, key := range f.keys() {
+		if key != policy.AnyKey && key != policy.AnyElement && m.left > 0 && m.percent(65) {
+			out[key] = m.entry(t, name, key, f.at(key), depth)
+		}
+	}
+	for range one(m.choice, 0, 1, 0, 2, 0, 3) {
 		if m.left <= 0 {
 			break
 		}
-		out[one(m.choice, keys...)] = m.value(t.Elem, name, depth+1)
+		key := one(m.choice, m.hints.all.keys...)
+		out[key] = m.entry(t, name, key, f.at(policy.AnyKey), depth)
 	}
 	return out
 }
 
-func (m *maker) list(t *schema.Type, name string, depth int) []any {
+// entry is a value of a map. Labels have values of their own.
+func (m *maker) entry(t *schema.Type, name, key string, f *focus, depth int) any {
+	if name == "labels" && t.Elem.Kind == schema.String {
+		return near(m, key, func(p *pool) []string { return p.labels })
+	}
+	return m.value(t.Elem, key, f, depth+1)
+}
+
+func (m *maker) list(t *schema.Type, name string, f *focus, depth int) []any {
 	out := []any{}
-	n := one(m.choice, 1, 0, 2, 1, 2, 3)
-	for i := range n {
+	for i := range one(m.choice, 1, 0, 2, 1, 2, 3) {
 		if i > 0 && m.left <= 0 {
 			break
 		}
-		out = append(out, m.value(t.Elem, name, depth+1))
+		out = append(out, m.value(t.Elem, name, f.at(policy.AnyElement), depth+1))
 	}
 	return out
 }
 
 // any makes a value of any type.
-func (m *maker) any(depth int) any {
+func (m *maker) any(name string, depth int) any {
 	m.left--
 	n := 8
 	if depth <= 0 || m.left <= 0 {
@@ -155,21 +203,21 @@ func (m *maker) any(depth int) any {
 	case 1:
 		return m.of(2) == 1
 	case 2:
-		return m.int()
+		return m.int(name)
 	case 3, 4:
-		return m.string("", "")
+		return m.string("", name)
 	case 5:
-		return one(m.choice, m.hints.floats...)
+		return m.float(name)
 	case 6:
 		out := []any{}
 		for range m.of(3) {
-			out = append(out, m.any(depth-1))
+			out = append(out, m.any(name, depth-1))
 		}
 		return out
 	}
 	out := map[string]any{}
 	for range m.of(3) {
-		out[one(m.choice, m.hints.keys...)] = m.any(depth - 1)
+		out[one(m.choice, m.hints.all.keys...)] = m.any(name, depth-1)
 	}
 	return out
 }

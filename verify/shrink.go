@@ -1,0 +1,236 @@
+package verify
+
+import (
+	"bytes"
+	"context"
+	"maps"
+	"reflect"
+	"slices"
+
+	apischema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/vap"
+)
+
+// maxShrinking bounds the requests that are tried to make a counterexample
+// smaller. It is a number and no time, so that the same seed gives the same.
+const maxShrinking = 3000
+
+// shrink makes a disagreement smaller: first the decisions that the request was
+// made from, then the objects in it. What is left shows the same disagreement.
+func (s *search) shrink(ctx context.Context, made []byte, r *Request, o Opinion) (*Request, Opinion) {
+	sh := &shrinker{search: s, ctx: ctx, opinion: o, smallest: r, left: maxShrinking}
+	sh.decisions(slices.Clone(made))
+	sh.request()
+	return sh.smallest, sh.opinion
+}
+
+type shrinker struct {
+	search   *search
+	ctx      context.Context
+	opinion  Opinion // of the smallest
+	smallest *Request
+	left     int
+}
+
+// try takes the request if it shows the same disagreement.
+func (sh *shrinker) try(r *Request) bool {
+	if sh.left <= 0 || sh.ctx.Err() != nil {
+		return false
+	}
+	sh.left--
+	opinions, err := sh.search.engines.Judge(sh.ctx, r)
+	if err != nil {
+		return false
+	}
+	for _, o := range opinions {
+		if o.Rule == sh.opinion.Rule && o.Native == sh.opinion.Native && o.Interp == sh.opinion.Interp {
+			sh.opinion, sh.smallest = o, r
+			return true
+		}
+	}
+	return false
+}
+
+// decisions leaves out decisions, and makes others the plainest, as long as what
+// comes of them shows the disagreement.
+func (sh *shrinker) decisions(list []byte) {
+	works := func(list []byte) bool { return sh.try(sh.search.make.request(replay(list))) }
+	for again := true; again && sh.left > maxShrinking/3; {
+		again = false
+		for size := max(len(list)/2, 1); size > 0; size /= 2 {
+			for at := 0; at+size <= len(list); {
+				without := slices.Delete(slices.Clone(list), at, at+size)
+				zeroed := slices.Clone(list)
+				clear(zeroed[at : at+size])
+				switch {
+				case works(without):
+					list, again = without, true
+				case !bytes.Equal(zeroed, list) && works(zeroed):
+					list, again = zeroed, true
+					at += size
+				default:
+					at += size
+				}
+			}
+		}
+	}
+}
+
+// request leaves out what of the request does not matter.
+func (sh *shrinker) request() {
+	for _, plainer := range []func(*Request){
+		func(r *Request) { r.Groups = nil },
+		func(r *Request) { r.User = "alice" },
+		func(r *Request) { r.DryRun = false },
+		func(r *Request) {
+			if r.NamespaceLabels != nil {
+				r.NamespaceLabels = map[string]string{namespaceName: r.Namespace}
+			}
+		},
+		func(r *Request) {
+			if r.Operation == "UPDATE" && r.Subresource == "" {
+				r.Operation, r.OldObject = "CREATE", nil
+			}
+		},
+		func(r *Request) {
+			if r.Object != nil && r.OldObject != nil {
+				r.OldObject = r.Object
+			}
+		},
+	} {
+		r := *sh.smallest
+		plainer(&r)
+		sh.try(&r)
+	}
+	for again := true; again && sh.left > 0; {
+		again = sh.object(func(r *Request) *map[string]any { return &r.Object })
+		again = sh.object(func(r *Request) *map[string]any { return &r.OldObject }) || again
+	}
+}
+
+const namespaceName = "kubernetes.io/metadata.name"
+
+// object leaves out parts of one of the objects, one after the other.
+func (sh *shrinker) object(of func(*Request) *map[string]any) (smaller bool) {
+	object := *of(sh.smallest)
+	if object == nil {
+		return false
+	}
+	for _, path := range pathsOf(object) {
+		if len(path) == 1 && (path[0] == "kind" || path[0] == "apiVersion" || path[0] == "metadata") ||
+			len(path) == 2 && path[0] == "metadata" && (path[1] == "name" || path[1] == "namespace") {
+			continue
+		}
+		r := *sh.smallest
+		without, ok := remove(*of(&r), path).(map[string]any)
+		if !ok || !sh.search.make.fits(without, r.Kind) {
+			continue
+		}
+		*of(&r) = without
+		smaller = sh.try(&r) || smaller
+	}
+	return smaller
+}
+
+// pathsOf are the places in a value, the larger parts first. A step is a key or
+// an index.
+func pathsOf(v any) (out [][]any) {
+	var walk func(v any, path []any)
+	walk = func(v any, path []any) {
+		below := func(step any) []any { return append(slices.Clone(path), step) }
+		switch v := v.(type) {
+		case map[string]any:
+			for _, key := range sortedKeys(v) {
+				out = append(out, below(key))
+				walk(v[key], below(key))
+			}
+		case []any:
+			for i := len(v) - 1; i >= 0; i-- {
+				out = append(out, below(i))
+				walk(v[i], below(i))
+			}
+		}
+	}
+	walk(v, nil)
+	return out
+}
+
+// remove is v without the part at a path, which may be gone already.
+func remove(v any, path []any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		key, ok := path[0].(string)
+		sub, present := v[key]
+		if !ok || !present {
+			return nil
+		}
+		out := maps.Clone(v)
+		if len(path) == 1 {
+			delete(out, key)
+			return out
+		}
+		if out[key] = remove(sub, path[1:]); out[key] == nil {
+			return nil
+		}
+		return out
+	case []any:
+		i, ok := path[0].(int)
+		if !ok || i >= len(v) {
+			return nil
+		}
+		if len(path) == 1 {
+			return slices.Delete(slices.Clone(v), i, i+1)
+		}
+		out := slices.Clone(v)
+		if out[i] = remove(v[i], path[1:]); out[i] == nil {
+			return nil
+		}
+		return out
+	}
+	return nil
+}
+
+// fits tells whether an API server could have the object: it has what its schema
+// requires, and the form that the server gives it.
+func (g *generator) fits(object map[string]any, kind schema.GVK) bool {
+	if t := g.schemas.Type(kind); t != nil && !complete(object, t, 0) {
+		return false
+	}
+	same, err := vap.Canonical(object, apischema.GroupVersionKind(kind))
+	return err == nil && reflect.DeepEqual(same, object)
+}
+
+// complete tells whether nothing is missing that a type requires.
+func complete(v any, t *schema.Type, depth int) bool {
+	if depth > 30 {
+		return true
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for _, name := range fields(t) {
+			if sub, present := v[name]; present {
+				if !complete(sub, t.Fields[name].Type, depth+1) {
+					return false
+				}
+			} else if t.Fields[name].Required || t.Fields[name].Mandatory {
+				return false
+			}
+		}
+		if t.Elem != nil {
+			for _, sub := range v {
+				if !complete(sub, t.Elem, depth+1) {
+					return false
+				}
+			}
+		}
+	case []any:
+		for _, item := range v {
+			if t.Elem != nil && !complete(item, t.Elem, depth+1) {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,176 @@
+package verify
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kvap/kvap/interp"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/vap"
+)
+
+const typical = `
+apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: typical}
+spec:
+  validationFailureAction: Enforce
+  rules:
+  - name: limits
+    match: {any: [{resources: {kinds: [Pod]}}]}
+    exclude: {any: [{resources: {namespaces: [kube-system]}}]}
+    preconditions:
+      all:
+      - {key: "{{ request.operation || 'BACKGROUND' }}", operator: NotEquals, value: DELETE}
+    validate:
+      message: Containers need a limit of memory.
+      pattern:
+        spec:
+          containers:
+          - (image): "!busybox:*"
+            resources: {limits: {memory: "<=1Gi"}}
+`
+
+func parsed(t testing.TB, source string) *policy.Policy {
+	t.Helper()
+	file, found := policy.Parse("policy.yaml", []byte(source))
+	if found.HasErrors() || len(file.Policies) != 1 {
+		t.Fatalf("%d policies, %v", len(file.Policies), found)
+	}
+	return file.Policies[0]
+}
+
+func TestPolicyGivesEvidence(t *testing.T) {
+	got, err := Policy(context.Background(), parsed(t, typical), Options{Setting: theLab().setting, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Disagree() || got.Requests != defaultRequests || len(got.Rules) != 3 {
+		t.Fatalf("disagree %v, %d requests, %d rules", got.Disagree(), got.Requests, len(got.Rules))
+	}
+	for _, r := range got.Rules {
+		if !r.Native || r.Matched == 0 || r.BothWays < r.Predicates-1 {
+			t.Errorf("%+v", r)
+		}
+		for _, s := range []interp.Status{interp.Pass, interp.Fail, interp.Skip, interp.None} {
+			if r.Verdicts[s] < 20 {
+				t.Errorf("%s: %d requests with the status %s", r.Rule, r.Verdicts[s], s)
+			}
+		}
+	}
+}
+
+// The same seed gives the same run, another seed another.
+func TestSeed(t *testing.T) {
+	run := func(seed uint64) string {
+		e, err := Policy(context.Background(), parsed(t, typical), Options{Setting: theLab().setting, Seed: seed, Requests: 300})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.Elapsed, e.Policy = 0, nil
+		text, err := json.Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	if d := cmp.Diff(run(7), run(7)); d != "" {
+		t.Errorf("two runs with one seed differ:\n%s", d)
+	}
+	if run(7) == run(8) {
+		t.Error("two seeds give the same run")
+	}
+}
+
+// Every request is one that an API server could hand to admission.
+func TestRequestsAreValid(t *testing.T) {
+	for _, source := range []string{typical, strings.ReplaceAll(typical, "kinds: [Pod]", "kinds: [Deployment, Service, Namespace, ClusterRole, Gadget, Widget, Pod/exec, Deployment/scale]")} {
+		p := parsed(t, source)
+		g := newGenerator(p, nil, theLab().setting.Translate.Schemas)
+		kinds := map[string]bool{}
+		for seed := range uint64(400) {
+			r := g.request(choose(seed))
+			kinds[r.Kind.Kind] = true
+			for _, object := range []map[string]any{r.Object, r.OldObject} {
+				if object != nil && r.Operation != "CONNECT" && !g.fits(object, r.Kind) {
+					t.Errorf("the object is not as its schema wants it: %s", r)
+				}
+			}
+			if has := r.Object != nil; has == (r.Operation == "DELETE") {
+				t.Errorf("object %v: %s", has, r)
+			}
+			if has := r.OldObject != nil; has != (r.Operation == "DELETE" || r.Operation == "UPDATE") {
+				t.Errorf("old object %v: %s", has, r)
+			}
+		}
+		if len(kinds) < 3 {
+			t.Errorf("requests are about %v only", kinds)
+		}
+	}
+}
+
+// A counterexample shows nothing that does not matter.
+func TestShrinks(t *testing.T) {
+	setting := theLab().setting
+	setting.Alter = replaceIn("'1Gi'", "'2Gi'")
+	got, err := Policy(context.Background(), parsed(t, typical), Options{Setting: setting, Seed: 3, Requests: 20000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range got.Rules {
+		c := r.Counterexample
+		if c == nil {
+			t.Fatalf("%s: nothing was found", r.Rule)
+		}
+		if c.Native == vap.Deny || c.Interp != interp.Fail {
+			t.Errorf("%s: native %s, interpreter %s", r.Rule, c.Native, c.Interp)
+		}
+		if text := c.Request.String(); len(text) > 1100 || c.Request.Operation != "CREATE" || c.Request.OldObject != nil {
+			t.Errorf("%s: %s", r.Rule, text)
+		}
+	}
+}
+
+// replaceIn replaces a text in all expressions.
+func replaceIn(old, text string) func([]vap.Objects) {
+	return func(objects []vap.Objects) {
+		for _, o := range objects {
+			for i := range o.Policy.Spec.Validations {
+				v := &o.Policy.Spec.Validations[i]
+				v.Expression = strings.ReplaceAll(v.Expression, old, text)
+			}
+			for i := range o.Policy.Spec.Variables {
+				v := &o.Policy.Spec.Variables[i]
+				v.Expression = strings.ReplaceAll(v.Expression, old, text)
+			}
+			for i := range o.Policy.Spec.MatchConditions {
+				c := &o.Policy.Spec.MatchConditions[i]
+				c.Expression = strings.ReplaceAll(c.Expression, old, text)
+			}
+		}
+	}
+}
+
+// BenchmarkPolicy is the search in one policy; requests a second is what counts.
+func BenchmarkPolicy(b *testing.B) {
+	setting := theLab().setting
+	p := parsed(b, typical)
+	e, err := NewEngines(p, setting)
+	if err != nil {
+		b.Fatal(err)
+	}
+	s := newSearch(e, Options{Setting: setting, Seed: 1})
+	b.ReportAllocs()
+	begin := time.Now()
+	for b.Loop() {
+		if err := s.try(context.Background()); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.N)/time.Since(begin).Seconds(), "requests/s")
+}
