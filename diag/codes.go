@@ -530,6 +530,21 @@ const (
 	//	              operator: Equals
 	//	              value: 0
 	Costly Code = 312
+	// RuntimeText occurs when a pattern, or a list to compare with, is a text that is
+	// known only at run time. Words, wildcards and lists of words are taken as Kyverno
+	// takes them; a text with other operators, a range, or other JSON is an error,
+	// where Kyverno decides. The same is true of image references that only Kyverno's
+	// grammar knows.
+	//
+	// Keep such texts to words, or choose the failure policy Fail.
+	//
+	// Example:
+	//
+	//	validate:
+	//	  pattern:
+	//	    spec:
+	//	      serviceAccountName: "{{ request.object.metadata.name }}"
+	RuntimeText Code = 313
 	// LeftOut occurs when a part of a CEL rule is left out that Kyverno has no use
 	// for, and on which the API server would refuse the policy or requests: an audit
 	// annotation that may be an error, a reason that the API server does not take.

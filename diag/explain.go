@@ -49,6 +49,7 @@ func Codes() []Code {
 		LeftOut,
 		RequestText,
 		Costly,
+		RuntimeText,
 		ExpressionTooLong,
 		InvalidObject,
 		StaticParams,
@@ -524,6 +525,19 @@ func describe(c Code) (name, text, example string) {
 				"            - key: \"{{ request.object.spec.[containers, initContainers][].volumeMounts[?name == '{{element.name}}' && readOnly][] | length(@) }}\"\n" +
 				"              operator: Equals\n" +
 				"              value: 0"
+	case RuntimeText:
+		return "RuntimeText",
+			"Occurs when a pattern, or a list to compare with, is a text that is\n" +
+				"known only at run time. Words, wildcards and lists of words are taken as Kyverno\n" +
+				"takes them; a text with other operators, a range, or other JSON is an error,\n" +
+				"where Kyverno decides. The same is true of image references that only Kyverno's\n" +
+				"grammar knows.\n" +
+				"\n" +
+				"Keep such texts to words, or choose the failure policy Fail.",
+			"validate:\n" +
+				"  pattern:\n" +
+				"    spec:\n" +
+				"      serviceAccountName: \"{{ request.object.metadata.name }}\""
 	case ExpressionTooLong:
 		return "ExpressionTooLong",
 			"Occurs when an expression is longer than the API server takes.",

@@ -32,6 +32,7 @@ type configText struct {
 }
 
 func (l *lowering) configText(value jval) configText {
+	l.note(diag.RuntimeText, "the text of the ConfigMap is known only at run time; a range, or JSON that is no list of words, is an error")
 	l.reads(value.v, true)
 	l.errs = l.errs || l.found == nil // the text may be none of the forms that are known
 	t := configText{l, value.v.expr, variableName(value.v.expr.LastField(), "configured"), value.v.shaped()}

@@ -35,6 +35,7 @@ func (l *lowering) runtimeLeaf(p *policy.Node, t *jmespath.Template, j jval) *po
 	if operated || j.form != valForm || kindOf(j.typ()) != schema.String || !j.v.shaped().IsTrue() || isConfigured(j) {
 		panic(l.refuse(diag.PatternVariable, "a pattern that is only known at run time, %q", p.Str))
 	}
+	l.note(diag.RuntimeText, "the pattern %q is known only at run time; a value with operators or a range is an error", p.Str)
 	l.patternNeeds = append(l.patternNeeds, j.v.found())
 	l.runtimeTexts = append(l.runtimeTexts, j.v.expr)
 	return &policy.Node{Kind: policy.String, Pos: p.Pos, Str: runtimeMark + strconv.Itoa(len(l.runtimeTexts)-1)}
