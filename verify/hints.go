@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -229,6 +230,7 @@ func (h *hints) pattern(s string) {
 		atom = strings.TrimSpace(strings.TrimLeft(strings.TrimSpace(atom), "<>=!"))
 		for _, text := range instances(atom) {
 			h.text(text)
+			h.neighbours(text)
 		}
 		if m := ranged.FindStringSubmatch(atom); m != nil {
 			h.text(m[1])
@@ -246,6 +248,18 @@ func instances(s string) []string {
 		strings.NewReplacer("*", "", "?", "x").Replace(s),
 		strings.NewReplacer("*", "abc", "?", "x").Replace(s),
 		strings.NewReplacer("*", "a", "?", "").Replace(s),
+	}
+}
+
+// neighbours are texts that only just differ.
+func (h *hints) neighbours(s string) {
+	if len(s) < 2 || strings.ContainsAny(s, "{}\n") {
+		return
+	}
+	for _, near := range []string{"x" + s, s + "x", strings.ToUpper(s), s[:len(s)-1]} {
+		if near != s && utf8.ValidString(near) {
+			h.text(near)
+		}
 	}
 }
 
