@@ -44,7 +44,9 @@ type verdict struct {
 func newCoverage(rules []*policy.Rule) *coverage {
 	c := &coverage{seen: map[predicate]*[3]bool{}, verdicts: map[verdict]bool{}}
 	for _, r := range rules {
-		c.know(r.Name, "")
+		if r.Expansion == "" { // one that was made for a kind may match all of it
+			c.know(r.Name, "")
+		}
 		c.conditions(r.Name, r.Preconditions)
 		if v := r.Validate; v != nil {
 			c.body(r.Name, v.Pattern, v.AnyPattern, v.Deny, v.ForEach)
@@ -119,6 +121,9 @@ func (c *coverage) observe(o interp.Observation) {
 	switch {
 	case o.Rule != "":
 		c.rule = o.Rule
+		if o.Holds && c.seen[predicate{o.Rule, ""}] == nil {
+			return
+		}
 	case o.Path != "":
 		at = index.ReplaceAllString(o.Path, "/*/")
 	default:

@@ -28,16 +28,25 @@ type Engines struct {
 	// Translation is what became of each rule.
 	Translation translate.Result
 
-	judge   *vap.Judge
-	interp  *interp.Interpreter
+	worlds  []world
 	members map[string]vap.Translation // of each emitted policy
+}
+
+// A world is the two judges with the objects that rules look up.
+type world struct {
+	params []*unstructured.Unstructured
+	judge  *vap.Judge
+	interp *interp.Interpreter
 }
 
 // A Setting is what engines are made for.
 type Setting struct {
 	Translate translate.Options
-	// Params are the ConfigMaps and other objects that rules look up.
+	// Params are the ConfigMaps and other objects that rules look up. ConfigMaps
+	// that are not there are made up.
 	Params []*unstructured.Unstructured
+	// Seed makes them.
+	Seed uint64
 	// Alter, where not nil, changes the objects before they judge, as tests do to
 	// see that a broken translation is found.
 	Alter func([]vap.Objects)
@@ -45,7 +54,7 @@ type Setting struct {
 
 // NewEngines translates a policy and makes both engines. An error says why the
 // translation has no objects that could judge.
-func NewEngines(p *policy.Policy, s Setting) (*Engines, error) {
+func NewEngines(p *policy.Policy, s Setting) (e *Engines, err error) {
 	result := translate.Policies([]*policy.Policy{p}, s.Translate)
 	objects, found := vap.EmitAll(result.Drafts, vap.EmitOptions{ExcludeNamespaces: []string{}})
 	if found.HasErrors() {
@@ -54,16 +63,20 @@ func NewEngines(p *policy.Policy, s Setting) (*Engines, error) {
 	if s.Alter != nil {
 		s.Alter(objects)
 	}
-	e := &Engines{Policy: p, Objects: objects, Translation: result, members: map[string]vap.Translation{}}
+	e = &Engines{Policy: p, Objects: objects, Translation: result, members: map[string]vap.Translation{}}
 	e.Native = nativeRules(p, result)
-	if err := e.compile(s.Params); err != nil {
-		return nil, err
+	for _, params := range configMaps(p, s.Params, readHints(p.Source), s.Seed) {
+		w := world{params: params}
+		if w.judge, err = e.compile(params); err != nil {
+			return nil, err
+		}
+		objects := &interp.Offline{}
+		for _, u := range params {
+			objects.Objects = append(objects.Objects, u.Object)
+		}
+		w.interp = interp.New([]*policy.Policy{p}, s.Translate.Exceptions, objects, interp.Limits{})
+		e.worlds = append(e.worlds, w)
 	}
-	world := &interp.Offline{}
-	for _, u := range s.Params {
-		world.Objects = append(world.Objects, u.Object)
-	}
-	e.interp = interp.New([]*policy.Policy{p}, s.Translate.Exceptions, world, interp.Limits{})
 	return e, nil
 }
 
@@ -76,21 +89,19 @@ func asError(ds diag.List) error {
 	return nil
 }
 
-func (e *Engines) compile(params []*unstructured.Unstructured) error {
+func (e *Engines) compile(params []*unstructured.Unstructured) (*vap.Judge, error) {
 	var policies []*admissionregistrationv1.ValidatingAdmissionPolicy
 	var bindings []*admissionregistrationv1.ValidatingAdmissionPolicyBinding
 	for _, o := range e.Objects {
 		translation, ok, err := vap.TranslationOf(o.Policy.Annotations)
 		if !ok || err != nil {
-			return fmt.Errorf("object %s does not say what it was made from: %w", o.Policy.Name, err)
+			return nil, fmt.Errorf("object %s does not say what it was made from: %w", o.Policy.Name, err)
 		}
 		e.members[o.Policy.Name] = translation
 		policies = append(policies, o.Policy)
 		bindings = append(bindings, o.Bindings...)
 	}
-	judge, err := vap.NewJudge(policies, bindings, vap.JudgeOptions{Params: params})
-	e.judge = judge
-	return err
+	return vap.NewJudge(policies, bindings, vap.JudgeOptions{Params: params})
 }
 
 // Refused is what an API server of the release would refuse the objects for.
@@ -149,7 +160,8 @@ func (o Opinion) Agree() bool {
 // Judge asks both engines about a request. There is an opinion for each native
 // rule, in the order of Native.
 func (e *Engines) Judge(ctx context.Context, r *Request) ([]Opinion, error) {
-	verdicts, err := e.judge.Review(ctx, r.admission(), r.NamespaceLabels)
+	w := e.worlds[r.world%len(e.worlds)]
+	verdicts, err := w.judge.Review(ctx, r.admission(), r.NamespaceLabels)
 	if err != nil {
 		return nil, err
 	}
@@ -166,12 +178,17 @@ func (e *Engines) Judge(ctx context.Context, r *Request) ([]Opinion, error) {
 			}
 		}
 	}
-	for _, res := range e.interp.Judge(ctx, r.interp()) {
+	for _, res := range w.interp.Judge(ctx, r.interp()) {
 		if o := opinionOf(out, res.Rule); o != nil {
 			o.Interp, o.InterpMessage = res.Status, res.Message
 		}
 	}
 	return out, nil
+}
+
+// Params are the objects that rules look up when they judge a request.
+func (e *Engines) Params(r *Request) []*unstructured.Unstructured {
+	return e.worlds[r.world%len(e.worlds)].params
 }
 
 func opinionOf(list []Opinion, rule string) *Opinion {

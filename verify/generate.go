@@ -166,6 +166,7 @@ func (g *generator) request(c *choice) *Request {
 		Operation: g.operation(c, t),
 		User:      one(c, g.users...),
 		DryRun:    c.of(30) == 29,
+		world:     c.of(worlds),
 	}
 	for _, group := range g.groups {
 		if c.of(2) == 0 {

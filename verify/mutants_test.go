@@ -127,7 +127,7 @@ func TestMutants(t *testing.T) {
 	for _, m := range mutants() {
 		t.Run(m.name, func(t *testing.T) {
 			setting := theLab().setting
-			sound := search1(t, m.policy, Options{Setting: setting, Seed: seedOfMutants, Requests: 3000})
+			sound := search1(t, m.policy, Options{Setting: seeded(setting, seedOfMutants), Requests: 3000})
 			for _, r := range sound.Rules {
 				if !r.Native {
 					t.Fatalf("%s has no native form", r.Rule)
@@ -143,7 +143,7 @@ func TestMutants(t *testing.T) {
 					t.Fatalf("the mutant is no other translation:\n%s", before)
 				}
 			}
-			broken := search1(t, m.policy, Options{Setting: setting, Seed: seedOfMutants, Time: timeForMutant})
+			broken := search1(t, m.policy, Options{Setting: seeded(setting, seedOfMutants), Time: timeForMutant})
 			found := slices.IndexFunc(broken.Rules, func(r RuleEvidence) bool { return r.Counterexample != nil })
 			if found < 0 {
 				t.Fatalf("not found in %d requests: %+v", broken.Requests, broken.Rules)

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -30,6 +31,8 @@ type Request struct {
 	Groups          []string
 	NamespaceLabels map[string]string // nil outside of namespaces
 	DryRun          bool
+
+	world int // which of the made up ConfigMaps there are
 }
 
 const requestUID = "00000000-0000-0000-0000-000000000000"
@@ -108,4 +111,32 @@ func (r *Request) String() string {
 		return err.Error()
 	}
 	return strings.TrimSpace(string(data))
+}
+
+// Summary says who does what, in words.
+func (r *Request) Summary() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s", r.Operation, r.Resource)
+	if r.Subresource != "" {
+		b.WriteString("/" + r.Subresource)
+	}
+	if r.Name != "" {
+		b.WriteString(" " + r.Name)
+	}
+	if r.Namespace != "" {
+		fmt.Fprintf(&b, " in %s", r.Namespace)
+		for _, key := range sortedKeys(r.NamespaceLabels) {
+			if key != namespaceName {
+				fmt.Fprintf(&b, ", labelled %s=%s,", key, r.NamespaceLabels[key])
+			}
+		}
+	}
+	fmt.Fprintf(&b, " by %s", r.User)
+	if len(r.Groups) > 0 {
+		fmt.Fprintf(&b, " of %s", strings.Join(r.Groups, ", "))
+	}
+	if r.DryRun {
+		b.WriteString(", as a dry run")
+	}
+	return b.String()
 }

@@ -214,7 +214,7 @@ func complete(v any, t *schema.Type, depth int) bool {
 				if !complete(sub, t.Fields[name].Type, depth+1) {
 					return false
 				}
-			} else if t.Fields[name].Required || t.Fields[name].Mandatory {
+			} else if t.Fields[name].Required || t.Fields[name].Mandatory || isContainer(t) && name == "image" {
 				return false
 			}
 		}

@@ -6,17 +6,17 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/translate"
 	"github.com/kvap/kvap/vap"
 )
 
-// Options are the choices of a search.
+// Options are the choices of a search. The same seed tries the same requests.
 type Options struct {
 	Setting
-	// Seed makes the run: the same seed tries the same requests.
-	Seed uint64
 	// Requests and Time bound the search of a policy, whichever comes first; zero is
 	// no bound. With neither, 2000 requests are tried.
 	Requests int
@@ -51,8 +51,9 @@ func (e Evidence) Disagree() bool {
 type RuleEvidence struct {
 	Rule string // as Kyverno reports it
 	// Native tells that the rule has a native form; others are not held against
-	// anything.
+	// anything. Target is where the rule is judged.
 	Native bool
+	Target translate.Target
 	// Requests were tried, of which Matched the rule applies to.
 	Requests, Matched int
 	// Verdicts counts the interpreter's.
@@ -75,6 +76,8 @@ type Unseen struct {
 type Counterexample struct {
 	Opinion
 	Request *Request
+	// Params are the objects that rules looked up, given and made up.
+	Params []*unstructured.Unstructured
 	// Tried is how many requests had been tried when the first of its kind was found.
 	Tried int
 }
@@ -172,7 +175,7 @@ func (s *search) try(ctx context.Context) error {
 		}
 		if !o.Agree() && s.found[o.Rule] == nil {
 			small, opinion := s.shrink(ctx, c.made(), r, o)
-			s.found[o.Rule] = &Counterexample{Opinion: opinion, Request: small, Tried: s.tried}
+			s.found[o.Rule] = &Counterexample{Opinion: opinion, Request: small, Params: s.engines.Params(small), Tried: s.tried}
 		}
 	}
 	if s.coverage.fresh {
@@ -210,7 +213,7 @@ func (s *search) next() *choice {
 func (s *search) evidence() []RuleEvidence {
 	var out []RuleEvidence
 	for _, r := range policy.Expand(s.engines.Policy) {
-		e := RuleEvidence{Rule: r.Name}
+		e := RuleEvidence{Rule: r.Name, Target: s.target(r)}
 		if verdicts, native := s.verdicts[r.Name]; native {
 			e.Native, e.Requests, e.Matched, e.Verdicts = true, s.tried, s.matched[r.Name], verdicts
 			e.BothWays, e.Predicates = s.coverage.bothWays(r.Name)
@@ -222,5 +225,12 @@ func (s *search) evidence() []RuleEvidence {
 	return out
 }
 
-// Targets tells of each rule as written where it is judged.
-func (e *Engines) Targets() []translate.RuleResult { return e.Translation.Rules }
+// target is where a rule is judged, as written or expanded.
+func (s *search) target(r *policy.Rule) translate.Target {
+	for _, result := range s.engines.Translation.Rules {
+		if result.Rule != nil && result.Rule.Index == r.Index {
+			return result.Target
+		}
+	}
+	return translate.Unsupported
+}

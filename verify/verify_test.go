@@ -36,6 +36,11 @@ spec:
             resources: {limits: {memory: "<=1Gi"}}
 `
 
+func seeded(s Setting, seed uint64) Setting {
+	s.Seed = seed
+	return s
+}
+
 func parsed(t testing.TB, source string) *policy.Policy {
 	t.Helper()
 	file, found := policy.Parse("policy.yaml", []byte(source))
@@ -46,7 +51,7 @@ func parsed(t testing.TB, source string) *policy.Policy {
 }
 
 func TestPolicyGivesEvidence(t *testing.T) {
-	got, err := Policy(context.Background(), parsed(t, typical), Options{Setting: theLab().setting, Seed: 1})
+	got, err := Policy(context.Background(), parsed(t, typical), Options{Setting: seeded(theLab().setting, 1)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +73,7 @@ func TestPolicyGivesEvidence(t *testing.T) {
 // The same seed gives the same run, another seed another.
 func TestSeed(t *testing.T) {
 	run := func(seed uint64) string {
-		e, err := Policy(context.Background(), parsed(t, typical), Options{Setting: theLab().setting, Seed: seed, Requests: 300})
+		e, err := Policy(context.Background(), parsed(t, typical), Options{Setting: seeded(theLab().setting, seed), Requests: 300})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +123,7 @@ func TestRequestsAreValid(t *testing.T) {
 func TestShrinks(t *testing.T) {
 	setting := theLab().setting
 	setting.Alter = replaceIn("'1Gi'", "'2Gi'")
-	got, err := Policy(context.Background(), parsed(t, typical), Options{Setting: setting, Seed: 3, Requests: 20000})
+	got, err := Policy(context.Background(), parsed(t, typical), Options{Setting: seeded(setting, 3), Requests: 20000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +169,7 @@ func BenchmarkPolicy(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s := newSearch(e, Options{Setting: setting, Seed: 1})
+	s := newSearch(e, Options{Setting: seeded(setting, 1)})
 	b.ReportAllocs()
 	begin := time.Now()
 	for b.Loop() {

@@ -52,7 +52,7 @@ itself, with no webhook. It says which rule went where, and why.`,
 			return cmd.Help()
 		},
 	}
-	root.AddCommand(newConvert(), newEval(), newTest(), newExplain(), newVersion())
+	root.AddCommand(newConvert(), newEval(), newTest(), newVerify(), newExplain(), newVersion())
 	return root
 }
 

@@ -1,0 +1,301 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/translate"
+	"github.com/kvap/kvap/verify"
+)
+
+// verifyFlags are the flags of verify as the user gave them.
+type verifyFlags struct {
+	files   []string
+	budget  string
+	seed    uint64
+	output  string
+	save    string
+	params  []string
+	release string
+	crds    []string
+
+	quiet, verbose, noColor bool
+}
+
+func newVerify() *cobra.Command {
+	var f verifyFlags
+	cmd := &cobra.Command{
+		Use:   "verify PATH...",
+		Short: "Look for a request on which translation and interpreter disagree",
+		Long: `Verify makes admission requests from each policy and the schemas of its kinds, and
+judges them twice: by what the policy is translated to, with the API server's own
+code, and by the reference interpreter. It varies the requests that showed
+something new. Where the two disagree, it makes the request as small as it can and
+prints it with what both sides say.
+
+Where they do not, it prints the evidence: how many requests were tried and how
+many the rule applies to, what came out, and how many of the rule's predicates
+(its match, its conditions, the keys of its patterns) were seen both to hold and
+to fail; -v lists the others. Rules without a native form have nothing to be held
+against. ConfigMaps that rules look up are made up unless --params gives them.
+
+The budget counts for each policy: a number of requests, or a time. The same seed
+tries the same requests in the same order.
+
+Exit codes: 0 no disagreement was found, 1 one was, 2 usage or no policy could be
+read, 3 a runtime error, 4 some of the input was left out.`,
+		Example: `  kvap verify policies/
+  kvap verify policy.yaml --budget 30s --crds crds/
+  kvap verify policies/ --budget 10000 --seed 7 -o json
+  kvap verify policies/ --save found.jsonl; kvap eval policies/ --requests found.jsonl`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runVerify(cmd, slices.Concat(args, f.files), f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringSliceVarP(&f.files, "filename", "f", nil, "a file or folder of policies, as if it were a PATH")
+	flags.StringVar(&f.budget, "budget", "2000", "for each policy, a number of requests or a time such as 10s")
+	flags.Uint64Var(&f.seed, "seed", 1, "the same seed gives the same run")
+	flags.StringVarP(&f.output, "output", "o", "table", "table or json")
+	flags.StringVar(&f.save, "save", "", "write the requests that were found to this file, for kvap eval --requests")
+	flags.StringSliceVar(&f.params, "params", nil, "a file of ConfigMaps and other objects that rules look up")
+	flags.StringVar(&f.release, "kubernetes-version", cel.Latest.String(), "the release to translate for")
+	flags.StringSliceVar(&f.crds, "crds", nil, "files and folders of CustomResourceDefinitions: objects of their kinds then fit them")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress, and of the diagnostics only errors")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, "what was not seen both ways, and notes")
+	flags.BoolVar(&f.noColor, "no-color", false, "no colours on a terminal; NO_COLOR does the same")
+	return cmd
+}
+
+func runVerify(cmd *cobra.Command, paths []string, f verifyFlags) error {
+	options, err := f.options(paths)
+	if err != nil {
+		return err
+	}
+	input, err := f.read(cmd, paths, &options)
+	if err != nil {
+		return err
+	}
+	progress := newProgress(cmd.ErrOrStderr(), f.quiet)
+	var policies []report.VerifiedPolicy
+	for i, p := range input.policies {
+		options.Progress = func(tried int) {
+			progress.show("%d/%d %s: %d requests", i+1, len(input.policies), p.Name, tried)
+		}
+		policies = append(policies, verifyOne(cmd.Context(), p, options))
+	}
+	progress.clear()
+	done := report.NewVerification(f.seed, policies)
+	if err := f.write(cmd.OutOrStdout(), done); err != nil {
+		return runtimeError(err)
+	}
+	if err := f.saveFound(done); err != nil {
+		return runtimeError(err)
+	}
+	shown := convertFlags{quiet: f.quiet, verbose: f.verbose, noColor: f.noColor}
+	if err := shown.printDiagnostics(cmd.ErrOrStderr(), input.found, input.sources, cmd.Root().DisplayName()); err != nil {
+		return runtimeError(err)
+	}
+	return verified(done.Totals, input.found)
+}
+
+// verified is the exit code: what was found weighs more than what was left out.
+func verified(t report.VerificationTotals, found diag.List) error {
+	switch {
+	case t.Disagreeing > 0 || t.Refused > 0:
+		return &exit{code: exitFindings}
+	case t.Unsearchable > 0 && t.Unsearchable == t.Policies:
+		return &exit{code: exitRuntime}
+	case found.HasErrors() && t.Native == 0:
+		return &exit{code: exitUsage}
+	case t.Unsearchable > 0 || found.HasErrors():
+		return &exit{code: exitPartly}
+	}
+	return nil
+}
+
+func (f verifyFlags) options(paths []string) (verify.Options, error) {
+	o := verify.Options{Setting: verify.Setting{Seed: f.seed}}
+	if _, err := oneOf("-o", f.output, "table", "json"); err != nil {
+		return o, err
+	}
+	switch {
+	case len(paths) == 0:
+		return o, errors.New("verify needs a PATH: a file or folder of policies")
+	case f.quiet && f.verbose:
+		return o, errors.New("-q and -v exclude each other")
+	}
+	if n, err := strconv.Atoi(f.budget); err == nil {
+		o.Requests = n
+	} else if o.Time, err = time.ParseDuration(f.budget); err != nil {
+		return o, fmt.Errorf("--budget %s: want a number of requests, or a time such as 10s", f.budget)
+	}
+	if o.Requests <= 0 && o.Time <= 0 {
+		return o, fmt.Errorf("--budget %s: want more than nothing", f.budget)
+	}
+	release, err := cel.ParseRelease(f.release)
+	if err != nil {
+		return o, fmt.Errorf("--kubernetes-version %s: %w", f.release, err)
+	}
+	if !release.IsSupported() {
+		return o, fmt.Errorf("--kubernetes-version %s: kvap compiles for %s to %s", f.release, cel.Oldest, cel.Latest)
+	}
+	schemas, err := loadSchemas(release, f.crds)
+	if err != nil {
+		return o, err
+	}
+	o.Translate = translate.Options{Release: release, Schemas: schemas}
+	return o, nil
+}
+
+// A verifyInput is what was read.
+type verifyInput struct {
+	policies []*policy.Policy
+	sources  []source
+	found    diag.List
+}
+
+func (f verifyFlags) read(cmd *cobra.Command, paths []string, o *verify.Options) (verifyInput, error) {
+	var in verifyInput
+	objects, sources, found, err := readManifests("--params", f.params, cmd.InOrStdin())
+	if err != nil {
+		return in, err
+	}
+	in.sources, in.found = sources, found
+	for _, object := range objects {
+		for _, one := range contextObjects(object.Value) {
+			o.Params = append(o.Params, &unstructured.Unstructured{Object: one})
+		}
+	}
+	sources, unread, err := readInput(paths, cmd.InOrStdin())
+	if err != nil {
+		return in, &exit{exitUsage, err}
+	}
+	in.sources = append(in.sources, sources...)
+	read := &compilation{found: unread}
+	for _, s := range sources {
+		read.parse(s)
+	}
+	read.dropRepeated()
+	in.found = append(in.found, read.found...).Sort()
+	in.policies = slices.DeleteFunc(read.policies, func(p *policy.Policy) bool { return p.Invalid })
+	o.Translate.Exceptions = read.exceptions
+	if len(in.policies) == 0 {
+		shown := convertFlags{quiet: f.quiet, verbose: f.verbose, noColor: f.noColor}
+		if err := shown.printDiagnostics(cmd.ErrOrStderr(), in.found, in.sources, cmd.Root().DisplayName()); err != nil {
+			return in, runtimeError(err)
+		}
+		return in, &exit{exitUsage, fmt.Errorf("there is no policy in %s that can be verified", strings.Join(paths, ", "))}
+	}
+	return in, nil
+}
+
+func verifyOne(ctx context.Context, p *policy.Policy, o verify.Options) report.VerifiedPolicy {
+	out := report.VerifiedPolicy{Name: p.Name, Kind: p.Kind, File: p.Pos.File, Rules: []report.VerifiedRule{}, Refused: []string{}}
+	if p.Namespaced() {
+		out.Namespace = p.Namespace
+	}
+	evidence, err := verify.Policy(ctx, p, o)
+	if err != nil {
+		out.Error = err.Error()
+	}
+	out.Requests = evidence.Requests
+	out.Refused = append(out.Refused, evidence.Refused...)
+	for _, r := range evidence.Rules {
+		out.Rules = append(out.Rules, verifiedRule(r))
+	}
+	return out
+}
+
+func verifiedRule(r verify.RuleEvidence) report.VerifiedRule {
+	out := report.VerifiedRule{
+		Rule: r.Rule, Target: string(r.Target), Matched: r.Matched, Verdicts: map[string]int{},
+		Predicates: r.Predicates, BothWays: r.BothWays, Unseen: []report.UnseenPredicate{},
+	}
+	for status, n := range r.Verdicts {
+		out.Verdicts[string(status)] = n
+	}
+	for _, u := range r.Unseen {
+		out.Unseen = append(out.Unseen, report.UnseenPredicate{At: u.At, Holds: u.Holds, Fails: u.Fails})
+	}
+	if c := r.Counterexample; c != nil {
+		out.Counterexample = &report.CounterexampleForm{
+			Tried: c.Tried, Native: string(c.Native), NativeMessage: c.NativeMessage, Interp: string(c.Interp), InterpMessage: c.InterpMessage,
+			Summary: c.Request.Summary(), Object: c.Request.Object, OldObject: c.Request.OldObject, Line: json.RawMessage(c.Request.String()),
+		}
+		for _, u := range c.Params {
+			out.Counterexample.Params = append(out.Counterexample.Params, u.Object)
+		}
+	}
+	return out
+}
+
+func (f verifyFlags) write(w io.Writer, v report.Verification) error {
+	if f.output == "json" {
+		return v.WriteJSON(w)
+	}
+	return v.WriteText(w, f.verbose)
+}
+
+// saveFound writes a line for each counterexample; none make an empty file.
+func (f verifyFlags) saveFound(v report.Verification) error {
+	if f.save == "" {
+		return nil
+	}
+	var lines []byte
+	for _, p := range v.Policies {
+		for _, r := range p.Rules {
+			if r.Counterexample != nil {
+				lines = append(append(lines, r.Counterexample.Line...), '\n')
+			}
+		}
+	}
+	return os.WriteFile(f.save, lines, 0o644) //nolint:gosec // it is for others to read
+}
+
+// A progress is one line on a terminal that says how far the work is.
+type progress struct {
+	w     io.Writer // nil where nobody looks
+	shown time.Time
+	width int
+}
+
+func newProgress(w io.Writer, quiet bool) *progress {
+	if quiet || !isTerminal(w) {
+		return &progress{}
+	}
+	return &progress{w: w}
+}
+
+// show replaces the line, but not more often than one can read.
+func (p *progress) show(format string, args ...any) {
+	if p.w == nil || time.Since(p.shown) < 100*time.Millisecond {
+		return
+	}
+	p.shown = time.Now()
+	line := fmt.Sprintf(format, args...)
+	fmt.Fprintf(p.w, "\r%-*s", p.width, line)
+	p.width = len(line)
+}
+
+func (p *progress) clear() {
+	if p.w != nil && p.width > 0 {
+		fmt.Fprintf(p.w, "\r%*s\r", p.width, "")
+	}
+}
