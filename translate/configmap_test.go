@@ -121,11 +121,11 @@ func TestConfigMapErrors(t *testing.T) {
 func TestConfigMapPlace(t *testing.T) {
 	text := reading(`{key: "{{ request.object.metadata.labels.app }}", operator: AnyIn, value: "{{ cm.data.words }}"}`)
 	tests := []struct{ name, text, targets, contains string }{
-		{"the default namespace", text, "native KV308", "namespace: default"},
-		{"the object's namespace", strings.Replace(text, "{name: allowed}", `{name: allowed, namespace: "{{ request.namespace }}"}`, 1), "native KV308", "name: allowed\n    parameterNotFoundAction: Deny"},
-		{"the policy's namespace", strings.Replace(strings.Replace(text, "ClusterPolicy", "Policy", 1), "name: configured", "name: configured, namespace: app", 1), "native KV308", "namespace: app\n    parameterNotFoundAction"},
+		{"the default namespace", text, "native KV308 KV313", "namespace: default"},
+		{"the object's namespace", strings.Replace(text, "{name: allowed}", `{name: allowed, namespace: "{{ request.namespace }}"}`, 1), "native KV308 KV313", "name: allowed\n    parameterNotFoundAction: Deny"},
+		{"the policy's namespace", strings.Replace(strings.Replace(text, "ClusterPolicy", "Policy", 1), "name: configured", "name: configured, namespace: app", 1), "native KV308 KV313", "namespace: app\n    parameterNotFoundAction"},
 		{"a name that is a variable", strings.Replace(text, "{name: allowed}", `{name: "{{ request.name }}"}`, 1), "webhook KV204", ""},
-		{"audit", strings.Replace(text, "Enforce", "Audit", 1), "native KV308", "parameterNotFoundAction: Allow"},
+		{"audit", strings.Replace(text, "Enforce", "Audit", 1), "native KV308 KV313", "parameterNotFoundAction: Allow"},
 		{"two", strings.Replace(strings.Replace(text, "configMap: {name: allowed}", "configMap: {name: allowed}\n    - name: cm2\n      configMap: {name: other}", 1), "cm.data.words }}", "cm.data.words }}{{ cm2.data.x }}", 1), "webhook KV204", ""},
 	}
 	for _, tt := range tests {
@@ -145,7 +145,7 @@ func TestOwnParams(t *testing.T) {
 	text := reading(`{key: "{{ request.object.metadata.labels.app }}", operator: AnyIn, value: "{{ cm.data.words }}"}`)
 	object := `{"apiVersion":"kvap.dev/v1alpha1","kind":"Params","metadata":{"name":"allowed","namespace":"default"},"data":{"words":"web"}}`
 	p := translateText(t, text, setting{own: translate.ParamsKvap, params: []string{object}})
-	if got := p.targets(); got != "native" {
+	if got := p.targets(); got != "native KV313" {
 		t.Error(got)
 	}
 	p.try(t, []trial{{name: "native", object: labelled("web"), want: "deny refused"}})

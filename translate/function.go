@@ -128,7 +128,8 @@ func (l *lowering) contains(in, search jval) jval {
 			if !isText {
 				return boolOf(what.In(x))
 			}
-			return boolOf(cel.CondBool(isString(x), x.Contains(what), what.In(x)))
+			inList := cel.CondBool(isList(x), what.In(x), l.failing(typeError("contains")))
+			return boolOf(cel.CondBool(isString(x), x.Contains(what), inList))
 		}
 	}
 	panic(l.unsupported("this use of contains"))
@@ -160,7 +161,11 @@ func (l *lowering) hasKey(v val, name string) cel.Bool {
 		return v.field(name).found()
 	}
 	if l.reads(v, true) {
-		return cel.String(name).In(v.expr)
+		in := cel.String(name).In(v.expr)
+		if shaped := v.shaped(); !shaped.IsTrue() { // of anything but a map the keys are an error
+			return cel.CondBool(shaped, in, l.failing(typeError("keys")))
+		}
+		return in
 	}
 	return v.field(name).found()
 }
@@ -461,7 +466,7 @@ func (l *lowering) toArray(j jval) jval {
 	switch j.form {
 	case streamForm:
 		if null := j.s.null(); !null.IsFalse() {
-			return streamOf(branch{null, concat{}, orEmpty{j.s}}) // [null], whose null no reader sees
+			return streamOf(branch{null, concat{single{litOf(nil)}}, orEmpty{j.s}}) // [null]
 		}
 		return j
 	case multiForm:

@@ -48,7 +48,7 @@ func TestRuntimePattern(t *testing.T) {
 	}
 	text := fmt.Sprintf(sameAccount, "serviceAccountName")
 	p := translateText(t, text, setting{})
-	if got := p.targets(); got != "native" {
+	if got := p.targets(); got != "native KV313" {
 		t.Fatalf("%s: %v", got, p.result.Diagnostics)
 	}
 	for _, tt := range tests {
