@@ -21,11 +21,11 @@ type Mention []string
 // Mentions are the places in the object that the patterns and expressions of a
 // rule name, in the order of the source, each once. What an expression does not
 // let one see, such as the fields of something that a function gives, is left out.
-func (r *Rule) Mentions() []Mention {
+func (rule *Rule) Mentions() []Mention {
 	f := &finder{seen: map[string]bool{}, scope: map[string]finding{}}
-	f.entries(r.Context)
-	f.conditions(r.Preconditions)
-	v := r.Validate
+	f.entries(rule.Context)
+	f.conditions(rule.Preconditions)
+	v := rule.Validate
 	if v == nil {
 		return f.found
 	}
