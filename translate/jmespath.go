@@ -147,7 +147,11 @@ func (l *lowering) behindGuards(v val, j jval) jval {
 	case streamForm:
 		return streamOf(guarded{stream: j.s, v: v})
 	}
-	return choice(v.found(), j, jval{form: errorForm, hint: "missing"})
+	missing := choice(v.keysFound(), litOf(nil), jval{form: errorForm, hint: "missing"})
+	if !v.mayMiss() { // a step on the way has another structure
+		missing = litOf(nil)
+	}
+	return choice(v.found(), j, missing)
 }
 
 // field is j.name.
