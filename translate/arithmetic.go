@@ -23,7 +23,7 @@ func (l *lowering) arithmetic(name string, a, b jval) jval {
 		return intOf(x.Binary(op, y))
 	case xk == quantityOperand && yk == quantityOperand && (name == "add" || name == "subtract"):
 		op := map[string]string{"add": "add", "subtract": "sub"}[name]
-		return valOf(at(x.Call(op, y), &schema.Type{Kind: schema.Any, Format: calculated}))
+		return jval{form: valForm, v: at(x.Call(op, y), &schema.Type{Kind: schema.Any}), hint: "quantity"}
 	}
 	panic(l.refuse(diag.NoFunction, "the function %s of these operands has no native form", name))
 }
@@ -52,9 +52,6 @@ func (l *lowering) operand(j jval) (cel.Value, operandKind) {
 			}
 		}
 		return cel.Value{}, noOperand
-	}
-	if j.typ().Format == calculated {
-		panic(l.unsupported("arithmetic with a calculated quantity"))
 	}
 	if j.form == choiceForm {
 		a, ok := l.expr(j)

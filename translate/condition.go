@@ -195,8 +195,6 @@ func orderSign(op string) string {
 
 // negated is the negation of an operator, except that a null key is false too.
 func (l *lowering) negated(key jval, positive func(jval) cel.Bool, value jval) cel.Bool {
-	l.calculates = true
-	defer func() { l.calculates = false }()
 	return l.holds(key, true, pred{
 		lit: func(v any) cel.Bool {
 			if v == nil {
@@ -259,8 +257,9 @@ func (l *lowering) conditionEquals(key, value jval) cel.Bool {
 		return l.equalsVariable(key, value)
 	}
 	want := value.lit
-	l.calculates = true
-	defer func() { l.calculates = false }()
+	if key.form == valForm && key.hint == "quantity" {
+		return l.equalsSum(key.v.expr, want)
+	}
 	return l.holds(key, true, pred{
 		lit: func(v any) cel.Bool { return cel.Lit(literalEquals(v, want)) },
 		value: func(x cel.Value, t *schema.Type) cel.Bool {
@@ -271,26 +270,21 @@ func (l *lowering) conditionEquals(key, value jval) cel.Bool {
 	})
 }
 
-// orderCalculated compares what arithmetic gives with a text that is a quantity.
-// Numbers may also be compared with numbers, and texts with durations.
-func (l *lowering) orderCalculated(op string, x cel.Value, want any) cel.Bool {
+// equalsSum is Equals of a quantity that arithmetic gives, which is a text to
+// Kyverno and equals texts that are the same quantity.
+func (l *lowering) equalsSum(x cel.Value, want any) cel.Bool {
 	text, ok := want.(string)
-	_, isTime := parseDuration(text)
-	_, isQuantity := parseQuantity(text)
-	switch {
-	case ok && isQuantity && (!isTime || text == "0"):
-		return x.Call("compareTo", cel.Func("quantity", cel.String(text))).Compare(op, cel.Int(0))
-	case op == "==" && !isTime:
+	if _, isTime := parseDuration(text); ok && isTime && text != "0" {
+		panic(l.unsupported("the comparison of a calculated quantity with a duration"))
+	}
+	if _, isQuantity := parseQuantity(text); !ok || !isQuantity {
 		return cel.False()
 	}
-	panic(l.unsupported("this comparison of a calculated quantity"))
+	return x.Call("compareTo", cel.Func("quantity", cel.String(text))).Eq(cel.Int(0))
 }
 
 // equalsLiteral is Equals of a value that is there.
 func (l *lowering) equalsLiteral(x cel.Value, t *schema.Type, want any) cel.Bool {
-	if t != nil && t.Format == calculated {
-		return l.orderCalculated("==", x, want)
-	}
 	switch kindOf(t) {
 	case schema.Bool:
 		b, ok := want.(bool)

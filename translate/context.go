@@ -3,7 +3,6 @@ package translate
 import (
 	"slices"
 
-	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/policy"
@@ -81,7 +80,7 @@ func (l *lowering) variableEntry(v *policy.VariableEntry) jval {
 	case v.Value != nil:
 		value := l.node(v.Value)
 		// null is an error here even with a default
-		out = l.required(value.over(func(j jval) jval { return l.eval(l.path(*v.JMESPath), &j) }))
+		out = required(value.over(func(j jval) jval { return l.eval(l.path(*v.JMESPath), &j) }))
 		if v.Default == nil || !l.mayBeMissing(out) {
 			return out
 		}
@@ -95,7 +94,7 @@ func (l *lowering) variableEntry(v *policy.VariableEntry) jval {
 		return l.node(v.Default)
 	}
 	if v.Default == nil || v.Default.Kind == policy.Null {
-		return l.required(out)
+		return required(out)
 	}
 	def := l.node(v.Default)
 	return out.softly().over(func(j jval) jval {
@@ -119,44 +118,29 @@ func (l *lowering) path(t policy.Text) *jmespath.Expr {
 	return e
 }
 
-// required is j, an error where a key on its way is missing or where it is null:
-// one of loading the entry, which nothing takes for null afterwards.
-func (l *lowering) required(j jval) jval {
+// required is j, an error where it is null too.
+func required(j jval) jval {
 	switch j.form {
-	case errorForm:
-		return typeError(j.hint)
 	case litForm:
 		if j.lit == nil {
 			return typeError("value")
 		}
 	case valForm:
-		return l.requiredValue(j)
+		if j.v.never {
+			return typeError("value")
+		}
+		guards := make([]guard, len(j.v.guards))
+		for i, g := range j.v.guards {
+			g.shape = false
+			guards[i] = g
+		}
+		j.v.guards = guards
 	case streamForm:
 		return choice(j.s.null(), typeError("value"), j)
 	case choiceForm:
-		return choice(j.c, l.required(*j.then), l.required(*j.els))
+		return choice(j.c, required(*j.then), required(*j.els))
 	}
 	return j
-}
-
-func (l *lowering) requiredValue(j jval) jval {
-	v := j.v
-	switch {
-	case v.never:
-		return typeError("value")
-	case v.certain() && !v.dynamic():
-		return j
-	case l.found != nil:
-		*l.found = append(*l.found, l.present(j))
-		return j.settled()
-	}
-	l.errs = true
-	w := v.settled()
-	w.fails = true
-	if v.dynamic() {
-		w.expr = cel.Cond(cel.Not(isNull(v.expr)), v.expr, dyn(cel.Map()).Field("value"))
-	}
-	return valOf(w)
 }
 
 func (l *lowering) mayBeMissing(j jval) bool {

@@ -13,20 +13,6 @@ import (
 // call lowers a function. An argument that is missing is null to Kyverno, which
 // most functions refuse as an error; the strict form of the argument is an error too.
 func (l *lowering) call(e *jmespath.Expr, cur *jval) jval {
-	before := l.errs
-	l.errs = false
-	defer func() { l.errs = l.errs || before }()
-	j := l.function(e, cur)
-	if !l.errs {
-		return j
-	}
-	return j.over(func(j jval) jval {
-		j.v.fails = j.form == valForm
-		return j
-	})
-}
-
-func (l *lowering) function(e *jmespath.Expr, cur *jval) jval {
 	arg := func(i int) jval { return l.eval(e.Args[i], cur).softly() }
 	strictArg := func(i int) jval { return l.eval(e.Args[i], cur) }
 	if f, ok := jmespath.LookupFunction(e.Name); ok && !f.Accepts(len(e.Args)) {
@@ -102,7 +88,6 @@ func (l *lowering) contains(in, search jval) jval {
 		s := l.elements2(in)
 		if e, ok := s.(entries); ok && !e.values {
 			if name, ok := search.lit.(string); ok && search.form == litForm {
-				l.errs = l.errs || e.fails
 				return boolOf(l.hasKey(e.v, name))
 			}
 		}
@@ -139,14 +124,12 @@ func (l *lowering) contains(in, search jval) jval {
 		x, ok2 := l.expr(in)
 		if ok && ok2 {
 			l.errs = true
-			if kindOf(search.typ()) != schema.String {
-				return boolOf(what.In(l.demanded(isList(x), x, "contains")))
+			isText := kindOf(search.typ()) == schema.String
+			if !isText {
+				return boolOf(what.In(x))
 			}
-			if l.found != nil {
-				*l.found = append(*l.found, cel.Or(isString(x), isList(x)))
-				return boolOf(cel.CondBool(isString(x), x.Contains(what), what.In(x)))
-			}
-			return boolOf(cel.CondBool(isString(x), x.Contains(what), what.In(l.demanded(isList(x), x, "contains"))))
+			inList := cel.CondBool(isList(x), what.In(x), l.failing(typeError("contains")))
+			return boolOf(cel.CondBool(isString(x), x.Contains(what), inList))
 		}
 	}
 	panic(l.unsupported("this use of contains"))
@@ -178,7 +161,11 @@ func (l *lowering) hasKey(v val, name string) cel.Bool {
 		return v.field(name).found()
 	}
 	if l.reads(v, true) {
-		return cel.String(name).In(v.expr)
+		in := cel.String(name).In(v.expr)
+		if shaped := v.shaped(); !shaped.IsTrue() { // of anything but a map the keys are an error
+			return cel.CondBool(shaped, in, l.failing(typeError("keys")))
+		}
+		return in
 	}
 	return v.field(name).found()
 }
@@ -290,9 +277,10 @@ func (l *lowering) keysOf(j jval, values bool) jval {
 		case schema.Map, schema.Object:
 			return streamOf(entries{v: j.v, values: values, given: true})
 		case schema.Any:
-			x, _ := l.expr(j)
-			object := at(l.demanded(isMap(x), x, "keys"), mapOf(anyType()))
-			return streamOf(entries{v: object, values: values, given: true, fails: l.found == nil, plain: x})
+			w := j.v
+			w.guards = append(w.guards[:len(w.guards):len(w.guards)], guard{cond: isMap(w.expr), shape: true})
+			w.typ, w.opt = mapOf(anyType()), cel.Value{}
+			return streamOf(entries{v: w, values: values, given: true})
 		}
 	}
 	return typeError("keys")
@@ -321,10 +309,6 @@ func (l *lowering) stringArg(j jval) (cel.Value, bool) {
 		return cel.String(s), ok
 	case j.form == errorForm:
 		return cel.Value{}, false
-	}
-	if j.form == valForm && kindOf(j.typ()) == schema.String && !j.v.never {
-		l.reads(j.v, true) // null is an error as well
-		return j.v.expr, true
 	}
 	v, ok := l.expr(j)
 	if !ok {
@@ -464,9 +448,7 @@ func (l *lowering) joined(glue, list jval) jval {
 		if !ok {
 			return typeError("join")
 		}
-		if slices.ContainsFunc(list.multi, func(part jval) bool {
-			return part.form != valForm && part.form != litForm || kindOf(part.typ()) != schema.String
-		}) {
+		if slices.ContainsFunc(list.multi, func(part jval) bool { return kindOf(part.typ()) != schema.String }) {
 			for i := range texts { // a list has items of one type
 				texts[i] = dyn(texts[i])
 			}

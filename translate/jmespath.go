@@ -147,11 +147,7 @@ func (l *lowering) behindGuards(v val, j jval) jval {
 	case streamForm:
 		return streamOf(guarded{stream: j.s, v: v})
 	}
-	missing := choice(v.keysFound(), litOf(nil), jval{form: errorForm, hint: "missing"})
-	if !v.mayMiss() { // a step on the way has another structure
-		missing = litOf(nil)
-	}
-	return choice(v.found(), j, missing)
+	return choice(v.found(), j, jval{form: errorForm, hint: "missing"})
 }
 
 // field is j.name.

@@ -63,10 +63,6 @@ const predicate = "predicate"
 // reads as false without its guards.
 const comparison = "comparison"
 
-// calculated is the format of what arithmetic with quantities gives, which is a
-// text to Kyverno and a quantity to CEL.
-const calculated = "calculated"
-
 // isTrue is: the boolean x of type t is true. Where the type is known, x itself
 // says so; the root of an expression is made boolean for CEL where it is emitted.
 func isTrue(x cel.Value, t *schema.Type) cel.Bool {
@@ -196,7 +192,7 @@ func (l *lowering) holds(j jval, strict bool, p pred) cel.Bool {
 			j.s = g
 		}
 		null := p.lit(nil)
-		got := l.counted(j.s, p.stream(j.s))
+		got := p.stream(j.s)
 		isNull := j.s.null()
 		if isNull.IsFalse() || sameIfEmpty(j.s, null, p) {
 			return got
@@ -282,31 +278,12 @@ func (l *lowering) choose(j jval, strict bool, p pred) cel.Bool {
 	return cel.CondBool(j.c, then, els)
 }
 
-// counted is b, which a stream decides, and an error where going through it is one
-// although b does not depend on what is in it.
-func (l *lowering) counted(s stream, b cel.Bool) cel.Bool {
-	if _, known := b.Const(); !known || l.readsImages {
-		return b
-	}
-	empty := l.effect(func() cel.Bool { return s.count(l, false).Compare("<", cel.Int(0)) })
-	if !empty.errs { // no list is shorter than an empty one
-		return b
-	}
-	return cel.Or(empty.b, b)
-}
-
 func (l *lowering) valueHolds(v val, strict bool, p pred) cel.Bool {
 	null := p.lit(nil)
 	value := func(x cel.Value) cel.Bool { return p.value(x, v.typ) }
 	isNull, known := null.Const()
 	if !known {
 		panic(l.unsupported("a comparison of a value that may be null with one that is not known"))
-	}
-	if v.typ != nil && v.typ.Format == calculated && !l.calculates {
-		panic(l.unsupported("this use of a calculated quantity"))
-	}
-	if v.fails {
-		value = l.evaluated(v, value)
 	}
 	if strict && l.found != nil {
 		*l.found = append(*l.found, v.keysFound())
@@ -322,32 +299,6 @@ func (l *lowering) valueHolds(v val, strict bool, p pred) cel.Bool {
 		return v.strict(isNull, value)
 	}
 	return v.soft(isNull, l.neutralFor(v, isNull, p), value)
-}
-
-// demanded is x, which must be as c says: an error elsewhere, or asked for.
-func (l *lowering) demanded(c cel.Bool, x cel.Value, hint string) cel.Value {
-	if l.found != nil {
-		*l.found = append(*l.found, c)
-		return x
-	}
-	l.errs = true
-	return cel.Cond(c, x, dyn(cel.Map()).Field(hint))
-}
-
-// evaluated is value, of an expression that is evaluated even if the verdict does
-// not depend on what it gives.
-func (l *lowering) evaluated(v val, value func(cel.Value) cel.Bool) func(cel.Value) cel.Bool {
-	return func(x cel.Value) cel.Bool {
-		got := value(x)
-		if _, known := got.Const(); !known {
-			return got
-		}
-		if l.found != nil {
-			panic(l.unsupported("a condition of an element that is only about an error"))
-		}
-		l.errs = true
-		return cel.CondBool(isNull(dyn(x)), got, got)
-	}
 }
 
 // neutralFor looks for a literal of the value's type of which p says what it says

@@ -33,8 +33,6 @@ type lowering struct {
 	now *lowering
 	// deleteRewrite makes request.object mean the old object, inside {{ }} on DELETE.
 	deleteRewrite bool
-	// calculates is set where a calculated quantity may be compared.
-	calculates bool
 	// errs is set by everything that builds an expression which may be an error.
 	errs bool
 	// readsImages is set by everything that reads images, which is an error where

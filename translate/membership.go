@@ -288,15 +288,7 @@ func (s streamSet) hasLiteral(v any) cel.Bool {
 				stream: func(stream) cel.Bool { return cel.False() },
 			})
 		}
-		switch v.(type) {
-		case nil, []any, map[string]any:
-			return s.l.equal(y, litOf(v))
-		}
-		return s.l.holds(y, false, pred{ // as texts
-			lit:    func(w any) cel.Bool { return cel.Lit(w != nil && literalText(w) == literalText(v)) },
-			value:  func(e cel.Value, t *schema.Type) cel.Bool { return exactly{v}.has(e, t) },
-			stream: func(stream) cel.Bool { return cel.False() },
-		})
+		return s.l.equal(y, litOf(v))
 	})
 }
 

@@ -16,8 +16,6 @@ func (l *lowering) conditionOrder(op string, key, value jval) cel.Bool {
 		return l.orderVariable(op, key, value)
 	}
 	want := value.lit
-	l.calculates = true
-	defer func() { l.calculates = false }()
 	return l.holds(key, true, pred{
 		lit:   func(v any) cel.Bool { return cel.Lit(literalOrder(op, v, want)) },
 		value: func(x cel.Value, t *schema.Type) cel.Bool { return l.orderLiteral(op, x, t, want) },
@@ -29,9 +27,6 @@ func (l *lowering) conditionOrder(op string, key, value jval) cel.Bool {
 }
 
 func (l *lowering) orderLiteral(op string, x cel.Value, t *schema.Type, want any) cel.Bool {
-	if t != nil && t.Format == calculated {
-		return l.orderCalculated(op, x, want)
-	}
 	switch kindOf(t) {
 	case schema.Int, schema.Number:
 		return l.orderNumber(op, x, want)

@@ -349,8 +349,6 @@ type entries struct {
 	// given tells that they are those of a function's argument: where the map is
 	// missing that is an error, and nothing takes it for null.
 	given bool
-	fails bool      // to find that the argument is no map
-	plain cel.Value // the map, where it is known to be one
 }
 
 func (s entries) source(strict bool) cel.Value {
@@ -370,9 +368,6 @@ func (s entries) source(strict bool) cel.Value {
 
 func (s entries) of(src, key cel.Value) jval {
 	if s.values {
-		if !s.plain.IsZero() {
-			src = s.plain
-		}
 		return valOf(at(src.Index(key), s.v.elem()))
 	}
 	return valOf(at(key, stringType()))
@@ -380,12 +375,10 @@ func (s entries) of(src, key cel.Value) jval {
 
 func (s entries) quantify(l *lowering, macro string, strict bool, body func(jval) cel.Bool) cel.Bool {
 	src := s.source(l.reads(s.v, strict || s.given))
-	l.errs = l.errs || s.fails
 	return l.b.quantify(macro, src, "key", func(k cel.Value) cel.Bool { return body(s.of(src, k)) })
 }
 
 func (s entries) count(l *lowering, strict bool) cel.Value {
-	l.errs = l.errs || s.fails
 	return s.source(l.reads(s.v, strict || s.given)).Size()
 }
 

@@ -19,9 +19,6 @@ type val struct {
 	guards []guard
 	// never tells that nothing can be there: the schema has no such field.
 	never bool
-	// fails tells that evaluating the expression may be an error even where all
-	// guards hold, since it calls a function that does not take everything.
-	fails bool
 	part  metadataPart
 }
 
