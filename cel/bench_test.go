@@ -67,7 +67,7 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
-// A junction of many terms must not be quadratic.
+// A chain of many terms must not be quadratic.
 func BenchmarkWide(b *testing.B) {
 	var terms []Bool
 	for i := range 3000 {

@@ -16,4 +16,6 @@
 // strings.
 //
 // Start at tree.go, the constructors; print.go and simplify.go follow from it.
+// functions.go is the table of what each release understands; guard.go makes
+// expressions that are false where they would be an error.
 package cel

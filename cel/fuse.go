@@ -65,12 +65,12 @@ func (f fuser) loop(n *node, macro string) bool {
 }
 
 // OptionalPath is the fields of a chain of selections, optional or not, that
-// begins with an identifier; an orValue at its end is looked through, and sure
-// tells that there is one.
-func (v Value) OptionalPath() (path []string, sure, ok bool) {
+// begins with an identifier; an orValue at its end is looked through, and
+// defaulted tells that there is one.
+func (v Value) OptionalPath() (path []string, defaulted, ok bool) {
 	n := v.n
 	if n.op == opMember && n.name == "orValue" {
-		sure, n = true, n.args[0]
+		defaulted, n = true, n.args[0]
 	}
 	for ; n.op == opSelect || n.op == opOpt; n = n.args[0] {
 		path = append([]string{n.name}, path...)
@@ -78,7 +78,7 @@ func (v Value) OptionalPath() (path []string, sure, ok bool) {
 	if n.op != opIdent {
 		return nil, false, false
 	}
-	return append([]string{n.name}, path...), sure, true
+	return append([]string{n.name}, path...), defaulted, true
 }
 
 // Boolean tells that CEL knows v to be boolean when nothing is known of the

@@ -111,9 +111,9 @@ func print(n *node) doc {
 	case opMaybe:
 		return cat(text("?"), print(n.args[0]))
 	case opAnd:
-		return junctionDoc(n, "&&", precAnd)
+		return andOrDoc(n, "&&", precAnd)
 	case opOr:
-		return junctionDoc(n, "||", precOr)
+		return andOrDoc(n, "||", precOr)
 	case opNot:
 		return cat(text("!"), operand(n.args[0], precMember))
 	case opNeg:
@@ -228,9 +228,9 @@ func structure(n *node) doc {
 	return enclosed(n.name+"{", join(ds), "}")
 }
 
-// junctionDoc breaks behind the operators. A junction in a junction is indented,
+// andOrDoc breaks behind the operators. A chain in a chain is indented,
 // so that lines of one depth are the terms of one operator.
-func junctionDoc(n *node, operator string, prec int) doc {
+func andOrDoc(n *node, operator string, prec int) doc {
 	ds := make([]doc, len(n.args))
 	for i, a := range n.args {
 		d := operand(a, prec+1)

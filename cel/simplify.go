@@ -88,7 +88,7 @@ func (s simplifier) step(n *node, boolean bool) *node {
 	case opNot:
 		return s.negated(n.args[0], boolean)
 	case opAnd, opOr:
-		return s.junction(n, boolean)
+		return s.andOr(n, boolean)
 	case opCond:
 		return s.cond(n, boolean)
 	case opBinary:

@@ -158,7 +158,7 @@ func (s *sower) bool(depth int) Value {
 		)
 	}
 	d := depth - 1
-	junction := func() Value {
+	chain := func() Value {
 		o := []op{opAnd, opOr}[s.r.IntN(2)]
 		vs := []Value{s.bool(d), s.bool(d)}
 		if s.r.IntN(3) == 0 { // a term again, for the rules that look for one
@@ -176,7 +176,7 @@ func (s *sower) bool(depth int) Value {
 		return s.value(d).Binary([]string{"==", "!=", "<", "<=", ">", ">="}[s.r.IntN(6)], s.value(d))
 	}
 	return s.pick(
-		junction, junction, junction,
+		chain, chain, chain,
 		func() Value { return s.raw(opNot, s.bool(d)) },
 		func() Value { return s.raw(opNot, s.bool(d)) },
 		compare,

@@ -269,12 +269,12 @@ func (b Bool) IsTrue() bool { v, ok := b.Const(); return ok && v }
 func (b Bool) IsFalse() bool { v, ok := b.Const(); return ok && !v }
 
 // And is the conjunction, flattened and without literals. No terms are true.
-func And(bs ...Bool) Bool { return junction(opAnd, true, bs) }
+func And(bs ...Bool) Bool { return andOr(opAnd, true, bs) }
 
 // Or is the disjunction, flattened and without literals. No terms are false.
-func Or(bs ...Bool) Bool { return junction(opOr, false, bs) }
+func Or(bs ...Bool) Bool { return andOr(opOr, false, bs) }
 
-func junction(o op, unit bool, bs []Bool) Bool {
+func andOr(o op, unit bool, bs []Bool) Bool {
 	var args []*node
 	seen := set{}
 	var add func(*node) bool

@@ -159,3 +159,21 @@ func (v Value) Rewrite(f func(Value) Value) Value {
 	}
 	return f(Value{v.n.with(args)})
 }
+
+// LastField is the name of the last selection of v, looked for through optional
+// values and calls; "" where there is none.
+func (v Value) LastField() string {
+	for n := v.n; n != nil; {
+		switch n.op {
+		case opSelect, opOpt:
+			return n.name
+		case opMember, opIndex, opOptIdx, opMacro:
+			n = n.args[0]
+		case opCond:
+			n = n.args[1]
+		default:
+			return ""
+		}
+	}
+	return ""
+}

@@ -65,7 +65,7 @@ func (n *nativeParts) own() string {
 }
 
 // celRule is: all expressions of a CEL rule are true. In Kyverno an error of one is
-// a violation. What is missing makes an expression false here too (see cel.Sure);
+// a violation. What is missing makes an expression false here too (see cel.Bool.Guarded);
 // on any other error a native policy refuses if its failure policy is Fail. So it
 // is, whatever that of the source (see unit.failurePolicy), and what Kyverno lets
 // pass under Ignore must not err.
@@ -105,7 +105,7 @@ func (l *lowering) celCheck(scope celScope, e policy.CELValidation) vap.Validati
 		check.MessageExpression = scope.message(e)
 	}
 	scope.parts.written.Validations = append(scope.parts.written.Validations, check)
-	check.Expr = expr.Sure(scope.surroundings())
+	check.Expr = expr.Guarded(scope.surroundings())
 	return check
 }
 
@@ -147,9 +147,9 @@ func (l *lowering) celPreconditions(scope celScope, n *nativeParts, u *unit) (fo
 			panic(l.unsupported("a CEL precondition on params of which there may be several: the first one that it is false of ends the rule,"))
 		}
 		holds := expr
-		if refuted := expr.Refuted(around); !cel.Equal(refuted.Value, cel.Not(expr).Value) {
-			holds = cel.Not(refuted).Simplify()
-			found = cel.And(found, expr.Found(around))
+		if refutation := expr.GuardedNot(around); !cel.Equal(refutation.Value, cel.Not(expr).Value) {
+			holds = cel.Not(refutation).Simplify()
+			found = cel.And(found, expr.Present(around))
 		}
 		if mentionsIdent(cel.And(holds, found).Value, "namespaceObject") && (guards || !cel.Equal(holds.Value, expr.Value)) {
 			panic(l.unsupported("a CEL precondition that reads namespaceObject, which is null there,"))

@@ -105,7 +105,7 @@ func readCEL(text string, pos diag.Pos, release cel.Release) (cel.Value, *diag.D
 		}
 		return refuse(diag.NoExpression, "the CEL expression cannot be read: at %d:%d: %s", d.Line, d.Col, d.Message)
 	}
-	if unknown := v.Unknown(); len(unknown) > 0 {
+	if unknown := v.UnknownFunctions(); len(unknown) > 0 {
 		return refuse(diag.NoFunction, "the API server has no function %s", qualifiedName(v, unknown[len(unknown)-1]))
 	}
 	for _, name := range v.Idents() {
@@ -113,7 +113,7 @@ func readCEL(text string, pos diag.Pos, release cel.Release) (cel.Value, *diag.D
 			return refuse(diag.NoFunction, "the API server has no variable %s", name)
 		}
 	}
-	if need := v.Needs(); !release.Supports(need) {
+	if need := v.FirstRelease(); !release.Supports(need) {
 		return refuse(diag.NeedsNewer, "the function %s needs Kubernetes %s", newest(v, need), need)
 	}
 	return v, nil
@@ -143,7 +143,7 @@ func qualifiedName(v cel.Value, function string) string {
 func newest(v cel.Value, need cel.Release) string {
 	found := ""
 	v.Calls(func(name string, args int) {
-		if found == "" && cel.Since(name, args) == need {
+		if found == "" && cel.FirstRelease(name, args) == need {
 			found = name
 		}
 	})

@@ -74,7 +74,7 @@ func (l *lowering) numbered(list jval, body func(elem, index jval) truthValue) t
 }
 
 func (l *lowering) numberedList(list jval, body func(elem, index jval) truthValue) truthValue {
-	if !cel.Release(l.release).Supports(cel.Since("all", 3)) {
+	if !cel.Release(l.release).Supports(cel.FirstRelease("all", 3)) {
 		panic(l.refuse(diag.NeedsNewer, "elementIndex needs Kubernetes 1.33"))
 	}
 	var s stream

@@ -27,7 +27,7 @@ func (l *lowering) joinLists(lists []cel.Value) cel.Value {
 	sum := lists[0]
 	certain := 0
 	for i, list := range lists { // the list that is always there comes first
-		if _, sure, _ := list.OptionalPath(); !sure && certain == 0 {
+		if _, defaulted, _ := list.OptionalPath(); !defaulted && certain == 0 {
 			lists[0], lists[i] = lists[i], lists[0]
 			sum, certain = lists[0], 1
 		}
@@ -59,7 +59,7 @@ func (l *lowering) listName(lists []cel.Value) string {
 // listType is the type of a list that can be read without an error: every field
 // on the way is always there, or an orValue stands in for it.
 func (l *lowering) listType(list cel.Value) *schema.Type {
-	path, sure, ok := list.OptionalPath()
+	path, defaulted, ok := list.OptionalPath()
 	if !ok || path[0] != "object" && path[0] != "oldObject" {
 		return nil
 	}
@@ -69,7 +69,7 @@ func (l *lowering) listType(list cel.Value) *schema.Type {
 			return nil
 		}
 		f, ok := t.Fields[name]
-		if !ok || !f.Required && !sure {
+		if !ok || !f.Required && !defaulted {
 			return nil
 		}
 		t = f.Type

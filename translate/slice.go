@@ -33,7 +33,7 @@ func (l *lowering) slice(j jval, e *jmespath.Expr) jval {
 	if s == nil {
 		return litOf(nil)
 	}
-	if !cel.Release(l.release).Supports(cel.Since("transformList", 4)) {
+	if !cel.Release(l.release).Supports(cel.FirstRelease("transformList", 4)) {
 		panic(l.refuse(diag.NeedsNewer, "a slice needs Kubernetes 1.33"))
 	}
 	return streamOf(sliced{of: s, start: e.Start, stop: e.Stop})

@@ -14,7 +14,7 @@ type release cel.Release
 
 // Has tells whether a new policy may call a CEL function on the release.
 func (r release) Has(function string) bool {
-	return cel.Release(r).Supports(cel.Since(function, 0))
+	return cel.Release(r).Supports(cel.FirstRelease(function, 0))
 }
 
 // A scope says where objects of a kind live.

@@ -58,7 +58,7 @@ func podSurroundings(t *testing.T, null bool) Surroundings {
 	}
 }
 
-func TestSure(t *testing.T) {
+func TestGuarded(t *testing.T) {
 	for _, tt := range []struct {
 		text, want string
 		null       bool
@@ -93,14 +93,14 @@ func TestSure(t *testing.T) {
 		{text: `authorizer.requestResource.check('get').allowed()`, want: `authorizer.requestResource.check('get').allowed()`},
 		{text: `object.spec.hostNetwork == true || object.spec.hostNetwork == false`, want: `has(object.spec.hostNetwork) && (object.spec.hostNetwork == true || object.spec.hostNetwork == false)`},
 	} {
-		if got := parse(t, tt.text).AsBool().Sure(podSurroundings(t, tt.null)).String(); got != tt.want {
+		if got := parse(t, tt.text).AsBool().Guarded(podSurroundings(t, tt.null)).String(); got != tt.want {
 			t.Errorf("%s\ngot  %s\nwant %s", tt.text, got, tt.want)
 		}
 	}
 }
 
-// What is sure is what was true, and nothing is missing.
-func TestSureIsTrue(t *testing.T) {
+// A guarded expression is true where the expression was, and nothing is missing.
+func TestGuardedIsTrue(t *testing.T) {
 	e := env(t, Latest)
 	s := Surroundings{Roots: []Root{{"object", nil, true}, {"oldObject", nil, true}}}
 	compiled, erred, told := 0, 0, 0
@@ -112,25 +112,25 @@ func TestSureIsTrue(t *testing.T) {
 			continue
 		}
 		compiled++
-		sure, ok1 := program(t, e, b.Sure(s))
-		refuted, ok2 := program(t, e, b.Refuted(s))
-		found, ok3 := program(t, e, b.Found(s))
+		guarded, ok1 := program(t, e, b.Guarded(s))
+		refuted, ok2 := program(t, e, b.GuardedNot(s))
+		present, ok3 := program(t, e, b.Present(s))
 		if !ok1 || !ok2 || !ok3 {
-			t.Fatalf("%s: one of\n%s\n%s\n%s\ndoes not compile", b, b.Sure(s), b.Refuted(s), b.Found(s))
+			t.Fatalf("%s: one of\n%s\n%s\n%s\ndoes not compile", b, b.Guarded(s), b.GuardedNot(s), b.Present(s))
 		}
 		for range 20 {
 			vars := map[string]any{"object": w.object(), "oldObject": w.object()}
 			want := outcome(p, vars)
 			if want == nil {
 				erred++
-				if outcome(sure, vars) == types.False {
+				if outcome(guarded, vars) == types.False {
 					told++
 				}
 			}
 			fits := func() bool {
 				want = outcome(p, vars)
-				return agreesWith(want, outcome(sure, vars), types.True) && agreesWith(want, outcome(refuted, vars), types.False) &&
-					(want == nil || outcome(found, vars) == types.True)
+				return agreesWith(want, outcome(guarded, vars), types.True) && agreesWith(want, outcome(refuted, vars), types.False) &&
+					(want == nil || outcome(present, vars) == types.True)
 			}
 			ok := false
 			for range 50 { // what walks the keys of a map has them in any order
@@ -139,8 +139,8 @@ func TestSureIsTrue(t *testing.T) {
 				}
 			}
 			if !ok {
-				t.Fatalf("%s\nis %v\nsure %s\nis %v\nrefuted %s\nis %v\nfound %s\nis %v\n%s", b, want, b.Sure(s), outcome(sure, vars),
-					b.Refuted(s), outcome(refuted, vars), b.Found(s), outcome(found, vars), fmt.Sprint(vars))
+				t.Fatalf("%s\nis %v\nguarded %s\nis %v\nrefuted %s\nis %v\npresent %s\nis %v\n%s", b, want, b.Guarded(s), outcome(guarded, vars),
+					b.GuardedNot(s), outcome(refuted, vars), b.Present(s), outcome(present, vars), fmt.Sprint(vars))
 			}
 		}
 	}

@@ -2,14 +2,17 @@ package cel
 
 import "strings"
 
-// Since is the first release on which a new policy may call the function, method
+// The functions, methods and macros of CEL, each with the release of Kubernetes
+// that a policy needs to call it.
+
+// FirstRelease is the first release on which a new policy may call the function, method
 // or macro name with args arguments, a receiver not counted.
 //
 // A server checks what is new in a policy by the language of the release before
 // it, so that a downgrade finds nothing it cannot read. Hence the releases are
 // one later than those in which the API server learned a function. What a
 // release of the CEL library brought along needs no such wait.
-func Since(name string, args int) Release {
+func FirstRelease(name string, args int) Release {
 	switch name {
 	case "all", "exists", "exists_one":
 		if args == 3 { // with two variables
@@ -42,12 +45,12 @@ func Since(name string, args int) Release {
 	case "includes":
 		return 38
 	}
-	return sinceOldest(name)
+	return everywhere(name)
 }
 
-// sinceOldest is Oldest for what every supported release understands, and Never
+// everywhere is Oldest for what every supported release understands, and Never
 // for what none does.
-func sinceOldest(name string) Release {
+func everywhere(name string) Release {
 	switch name {
 	case // macros
 		"has", "map", "filter", "optMap", "optFlatMap",
@@ -78,11 +81,11 @@ func sinceOldest(name string) Release {
 	return Never
 }
 
-// Needs is the first release on which a new policy may have the expression v. It
+// FirstRelease is the first release on which a new policy may have the expression v. It
 // is Never when v calls a function that no API server has.
-func (v Value) Needs() Release {
+func (v Value) FirstRelease() Release {
 	need := Oldest
-	v.Calls(func(name string, args int) { need = max(need, Since(name, args)) })
+	v.Calls(func(name string, args int) { need = max(need, FirstRelease(name, args)) })
 	v.Walk(func(v Value) bool {
 		if v.n.op == opStruct { // Object{...}, in a MutatingAdmissionPolicy
 			need = max(need, 36)
@@ -92,11 +95,11 @@ func (v Value) Needs() Release {
 	return need
 }
 
-// Unknown are the functions that v calls and no API server has, in order.
-func (v Value) Unknown() []string {
+// UnknownFunctions are the functions that v calls and no API server has, in order.
+func (v Value) UnknownFunctions() []string {
 	var names []string
 	v.Calls(func(name string, args int) {
-		if Since(name, args) == Never {
+		if FirstRelease(name, args) == Never {
 			names = append(names, name)
 		}
 	})
@@ -113,5 +116,5 @@ func qualified(name string) bool {
 		"math.bitAnd", "math.bitOr", "math.bitXor", "math.bitNot", "math.bitShiftLeft", "math.bitShiftRight":
 		return true
 	}
-	return strings.Contains(name, ".") && Since(name, 0) != Never
+	return strings.Contains(name, ".") && FirstRelease(name, 0) != Never
 }

@@ -12,7 +12,7 @@ import (
 // The table agrees with what the API server's environments declare. The
 // environments of all releases are made with one release of the CEL library
 // here; what came with the library is left out.
-func TestSinceAgreesWithEnvironments(t *testing.T) {
+func TestFirstReleaseAgreesWithEnvironments(t *testing.T) {
 	for _, r := range Supported() {
 		e := env(t, r)
 		has := functions(e)
@@ -20,7 +20,7 @@ func TestSinceAgreesWithEnvironments(t *testing.T) {
 			if broughtAlong(name) {
 				continue
 			}
-			if got, want := Since(name, 2) <= r, has[name]; got != want {
+			if got, want := FirstRelease(name, 2) <= r, has[name]; got != want {
 				t.Errorf("%s: %s is usable: %v, want %v", r, name, got, want)
 			}
 		}
@@ -28,7 +28,7 @@ func TestSinceAgreesWithEnvironments(t *testing.T) {
 			if broughtAlong(m.Function()) {
 				continue
 			}
-			if got := Since(m.Function(), m.ArgCount()); got > r {
+			if got := FirstRelease(m.Function(), m.ArgCount()); got > r {
 				t.Errorf("%s: macro %s with %d arguments: usable from %s", r, m.Function(), m.ArgCount(), got)
 			}
 		}
@@ -54,7 +54,7 @@ func functions(e *celgo.Env) map[string]bool {
 	return names
 }
 
-func TestNeeds(t *testing.T) {
+func TestFirstReleaseOfExpressions(t *testing.T) {
 	for _, tt := range []struct {
 		text string
 		want Release
@@ -68,7 +68,7 @@ func TestNeeds(t *testing.T) {
 		{`math.greatest(1, 2) > 1`, Never},
 		{`cel.bind(x, 1, x)`, Never},
 	} {
-		if got := parse(t, tt.text).Needs(); got != tt.want {
+		if got := parse(t, tt.text).FirstRelease(); got != tt.want {
 			t.Errorf("%s: needs %s, want %s", tt.text, got, tt.want)
 		}
 	}

@@ -2,46 +2,28 @@ package cel
 
 import "slices"
 
-// A Shape is what is known of the values of an expression. Shapes are compared
-// with ==. nil knows nothing.
-type Shape interface {
-	// Field is the shape of a field, and whether every value has that field.
-	Field(name string) (shape Shape, always bool)
-	// Elem is the shape of the elements of a list, or of the values of a map.
-	Elem() Shape
-}
+// A guarded expression asks whether what it reads is there before it reads it, so
+// that it is false instead of an error. presence.go says what must be there, shape.go
+// what is always there.
 
-// A Root is a variable of the request, as object is.
-type Root struct {
-	Name  string
-	Shape Shape
-	Null  bool // it may be null
-}
-
-// Surroundings are what an expression reads.
-type Surroundings struct {
-	Roots     []Root
-	Variables func(name string) (Value, bool) // the composed variables
-}
-
-// Sure is true exactly where b is. Where b is an error because of something that
+// Guarded is true exactly where b is. Where b is an error because of something that
 // is not there, a field or an element, or a field of null, it is false; where b is
 // another error, it is false or an error. What b asks for itself is not asked for again.
-func (b Bool) Sure(s Surroundings) Bool { return b.surely(true, s) }
+func (b Bool) Guarded(s Surroundings) Bool { return b.guardedAs(true, s) }
 
-// Refuted is true exactly where b is false; else it is as Sure.
-func (b Bool) Refuted(s Surroundings) Bool { return b.surely(false, s) }
+// GuardedNot is true exactly where b is false; else it is as Guarded.
+func (b Bool) GuardedNot(s Surroundings) Bool { return b.guardedAs(false, s) }
 
-// Found is true wherever b is true or false. Where b is an error because of
+// Present is true wherever b is true or false. Where b is an error because of
 // something that is not there, it is false.
-func (b Bool) Found(s Surroundings) Bool {
-	w := survey(s)
-	return bounded(and(w.needs(b.n)), b)
+func (b Bool) Present(s Surroundings) Bool {
+	g := newGuard(s)
+	return bounded(and(g.needs(b.n)), b)
 }
 
-func (b Bool) surely(want bool, s Surroundings) Bool {
-	w := survey(s)
-	out, _ := w.judge(b.n, want, nil)
+func (b Bool) guardedAs(want bool, s Surroundings) Bool {
+	g := newGuard(s)
+	out, _ := g.guarded(b.n, want, nil)
 	if want {
 		return bounded(out, b)
 	}
@@ -56,28 +38,21 @@ func bounded(b, short Bool) Bool {
 	return b
 }
 
-// A surveyor knows what the variables in scope stand for. Its lists of nodes are
+// A guard knows what the variables in scope stand for. Its lists of nodes are
 // conditions: what is asked for, or is known to hold.
-type surveyor struct {
+type guard struct {
 	Surroundings
 	bound []binding
 	asked map[string]conditions // what each composed variable needs, once it was asked
 }
 
-func survey(s Surroundings) *surveyor {
-	return &surveyor{Surroundings: s, asked: map[string]conditions{}}
+func newGuard(s Surroundings) *guard {
+	return &guard{Surroundings: s, asked: map[string]conditions{}}
 }
 
 type binding struct {
 	name string
-	seen
-}
-
-// seen is what is known of a value: its shape, and whether it is data, of which
-// has() can be asked. An optional value, for one, is none.
-type seen struct {
-	shape Shape
-	data  bool
+	inferred
 }
 
 type conditions []*node
@@ -120,25 +95,25 @@ func literally(n *node, want bool) Bool {
 	return Not(Bool{Value{n}})
 }
 
-// judge is true where n has the wanted truth value, and false where it has the
+// guarded is true where n has the wanted truth value, and false where it has the
 // other or something is missing, given what is known. asks tells that it is more
 // than n or its negation.
-func (w *surveyor) judge(n *node, want bool, known conditions) (b Bool, asks bool) {
+func (g *guard) guarded(n *node, want bool, known conditions) (b Bool, asks bool) {
 	switch {
 	case n.op == opNot:
-		b, asks = w.judge(n.args[0], !want, known)
+		b, asks = g.guarded(n.args[0], !want, known)
 	case n.op == opAnd || n.op == opOr:
 		if (n.op == opAnd) == want {
-			b, asks = w.each(n, want, known)
+			b, asks = g.each(n, want, known)
 		} else {
-			b, asks = w.some(n, want, known)
+			b, asks = g.some(n, want, known)
 		}
 	case n.op == opCond:
-		b, asks = w.choice(n, want, known)
+		b, asks = g.choice(n, want, known)
 	case n.isQuantifier():
-		b, asks = w.quantified(n, want, known)
+		b, asks = g.quantified(n, want, known)
 	default:
-		missing := w.needs(n).without(known)
+		missing := g.needs(n).without(known)
 		b, asks = and(missing, literally(n, want)), len(missing) > 0
 	}
 	if !asks {
@@ -151,48 +126,48 @@ func (n *node) isQuantifier() bool {
 	return n.op == opMacro && (n.name == "all" || n.name == "exists")
 }
 
-// each judges what must all be so: each part may rely on those before it.
-func (w *surveyor) each(n *node, want bool, known conditions) (Bool, bool) {
+// each guards what must all be so: each part may rely on those before it.
+func (g *guard) each(n *node, want bool, known conditions) (Bool, bool) {
 	var parts []Bool
 	asks := false
 	for _, a := range n.args {
-		part, more := w.judge(a, want, known)
+		part, more := g.guarded(a, want, known)
 		parts, asks = append(parts, part), asks || more
-		known = known.and(w.tells(a, want))
+		known = known.and(g.tells(a, want))
 	}
 	return And(parts...), asks
 }
 
-// some judges what only one part must be. What every part needs comes first. A
+// some guards what only one part must be. What every part needs comes first. A
 // part that asks for nothing more is a value, so those after it may rely on its
 // being the other one.
-func (w *surveyor) some(n *node, want bool, known conditions) (Bool, bool) {
-	first := w.implied(n, want, false).without(known)
+func (g *guard) some(n *node, want bool, known conditions) (Bool, bool) {
+	first := g.implied(n, want, false).without(known)
 	known = known.and(first)
 	asks := len(first) > 0
 	var parts []Bool
 	for _, a := range n.args {
-		part, more := w.judge(a, want, known)
+		part, more := g.guarded(a, want, known)
 		parts, asks = append(parts, part), asks || more
 		if !more {
-			known = known.and(w.tells(a, !want))
+			known = known.and(g.tells(a, !want))
 		}
 	}
 	return and(first, Or(parts...)), asks
 }
 
-func (w *surveyor) choice(n *node, want bool, known conditions) (Bool, bool) {
+func (g *guard) choice(n *node, want bool, known conditions) (Bool, bool) {
 	c := n.args[0]
-	first := w.needs(c).without(known)
+	first := g.needs(c).without(known)
 	known = known.and(first)
-	yes, asks1 := w.judge(n.args[1], want, known.and(w.tells(c, true)))
-	no, asks2 := w.judge(n.args[2], want, known.and(w.tells(c, false)))
+	yes, asks1 := g.guarded(n.args[1], want, known.and(g.tells(c, true)))
+	no, asks2 := g.guarded(n.args[2], want, known.and(g.tells(c, false)))
 	return and(first, CondBool(Bool{Value{c}}, yes, no)), len(first) > 0 || asks1 || asks2
 }
 
-func (w *surveyor) quantified(n *node, want bool, known conditions) (Bool, bool) {
-	first := w.needs(n.args[0]).without(known)
-	body, asks := w.inside(n).judge(n.args[1], want, w.outer(n, known.and(first)))
+func (g *guard) quantified(n *node, want bool, known conditions) (Bool, bool) {
+	first := g.needs(n.args[0]).without(known)
+	body, asks := g.inside(n).guarded(n.args[1], want, g.outer(n, known.and(first)))
 	m := *n
 	m.args = []*node{n.args[0], body.n}
 	if !want {
@@ -202,25 +177,25 @@ func (w *surveyor) quantified(n *node, want bool, known conditions) (Bool, bool)
 }
 
 // outer is what is known that does not speak of the variables that n binds.
-func (w *surveyor) outer(n *node, known conditions) conditions {
+func (g *guard) outer(n *node, known conditions) conditions {
 	return slices.DeleteFunc(slices.Clone(known), func(k *node) bool {
 		return slices.ContainsFunc(n.vars, func(x string) bool { return Value{k}.Count(x) > 0 })
 	})
 }
 
-// inside is the surveyor in the body of a macro.
-func (w *surveyor) inside(n *node) *surveyor {
-	list := w.look(n.args[0])
-	elem := seen{data: list.data}
+// inside is the guard in the body of a macro.
+func (g *guard) inside(n *node) *guard {
+	list := g.infer(n.args[0])
+	elem := inferred{data: list.data}
 	if list.shape != nil {
 		elem.shape = list.shape.Elem()
 	}
-	in := *w
-	in.bound = slices.Clip(w.bound)
+	in := *g
+	in.bound = slices.Clip(g.bound)
 	for i, x := range n.vars {
-		b := binding{name: x, seen: elem}
+		b := binding{name: x, inferred: elem}
 		if len(n.vars) == 2 && i == 0 { // an index or a key
-			b.seen = seen{}
+			b.inferred = inferred{}
 		}
 		in.bound = append(in.bound, b)
 	}
@@ -228,18 +203,18 @@ func (w *surveyor) inside(n *node) *surveyor {
 }
 
 // tells is what holds where n has a truth value.
-func (w *surveyor) tells(n *node, value bool) conditions { return w.implied(n, value, true) }
+func (g *guard) tells(n *node, value bool) conditions { return g.implied(n, value, true) }
 
 // implied is what must be there for n to have a truth value; with self, it includes
 // what n itself says then.
-func (w *surveyor) implied(n *node, value, self bool) conditions {
+func (g *guard) implied(n *node, value, self bool) conditions {
 	switch {
 	case n.op == opNot:
-		return w.implied(n.args[0], !value, self)
+		return g.implied(n.args[0], !value, self)
 	case n.op == opAnd || n.op == opOr:
-		out := w.implied(n.args[0], value, self)
+		out := g.implied(n.args[0], value, self)
 		for _, a := range n.args[1:] {
-			if more := w.implied(a, value, self); (n.op == opAnd) == value {
+			if more := g.implied(a, value, self); (n.op == opAnd) == value {
 				out = out.and(more)
 			} else {
 				out = out.common(more)
@@ -247,9 +222,9 @@ func (w *surveyor) implied(n *node, value, self bool) conditions {
 		}
 		return out
 	case n.op == opCond, n.isQuantifier():
-		return w.needs(n.args[0])
+		return g.needs(n.args[0])
 	}
-	out := w.needs(n)
+	out := g.needs(n)
 	if self {
 		out = out.and(conditions{literally(n, value).n})
 	}

@@ -2,10 +2,13 @@ package cel
 
 import "slices"
 
-// junction simplifies && and || of simplified terms. What is said here of ||
+// How chains of && and || are simplified: what decides them, what is said twice, and
+// what their terms have in common.
+
+// andOr simplifies && and || of simplified terms. What is said here of ||
 // holds of && with the two in each other's place.
-func (s simplifier) junction(n *node, boolean bool) *node {
-	j := junct{simplifier: s, op: n.op, dual: opAnd + opOr - n.op, unit: n.op == opAnd}
+func (s simplifier) andOr(n *node, boolean bool) *node {
+	j := chain{simplifier: s, op: n.op, dual: opAnd + opOr - n.op, unit: n.op == opAnd}
 	terms, decided := j.flat(n)
 	if decided || j.excludesNothing(terms) {
 		return Lit(!j.unit).n
@@ -20,14 +23,14 @@ func (s simplifier) junction(n *node, boolean bool) *node {
 	return j.factor(m)
 }
 
-type junct struct {
+type chain struct {
 	simplifier
 	op, dual op
 	unit     bool
 }
 
-// of is the junction of terms.
-func (j junct) of(terms []*node) *node {
+// of is the chain of terms.
+func (j chain) of(terms []*node) *node {
 	switch len(terms) {
 	case 0:
 		return Lit(j.unit).n
@@ -37,13 +40,13 @@ func (j junct) of(terms []*node) *node {
 	return newNode(node{op: j.op, args: terms})
 }
 
-func (j junct) dualOf(terms []*node) *node {
-	return junct{op: j.dual, dual: j.op, unit: !j.unit}.of(terms)
+func (j chain) dualOf(terms []*node) *node {
+	return chain{op: j.dual, dual: j.op, unit: !j.unit}.of(terms)
 }
 
-// flat are the terms of n and of junctions like it within, each once and without
+// flat are the terms of n and of chains like it within, each once and without
 // literals. decided tells that one literal decides the whole.
-func (j junct) flat(n *node) (terms []*node, decided bool) {
+func (j chain) flat(n *node) (terms []*node, decided bool) {
 	seen := set{}
 	var walk func(*node)
 	walk = func(n *node) {
@@ -63,7 +66,7 @@ func (j junct) flat(n *node) (terms []*node, decided bool) {
 }
 
 // excludesNothing finds a || !a, where a cannot err.
-func (j junct) excludesNothing(terms []*node) bool {
+func (j chain) excludesNothing(terms []*node) bool {
 	seen := setOf(terms)
 	return slices.ContainsFunc(terms, func(t *node) bool {
 		return t.isBool() && j.isTotal(t) && seen.has(j.negated(t, true))
@@ -79,7 +82,7 @@ func setOf(ns []*node) set {
 }
 
 // factors are the terms of a conjunction among the terms of a disjunction.
-func (j junct) factors(t *node) []*node {
+func (j chain) factors(t *node) []*node {
 	if t.op == j.dual {
 		return t.args
 	}
@@ -87,7 +90,7 @@ func (j junct) factors(t *node) []*node {
 }
 
 // absorb drops a && b beside a.
-func (j junct) absorb(terms []*node) []*node {
+func (j chain) absorb(terms []*node) []*node {
 	if !slices.ContainsFunc(terms, func(t *node) bool { return t.op == j.dual }) {
 		return terms
 	}
@@ -106,14 +109,14 @@ func (j junct) absorb(terms []*node) []*node {
 }
 
 // divides tells that all factors of u are factors of t.
-func (j junct) divides(u, t *node) bool {
+func (j chain) divides(u, t *node) bool {
 	own := setOf(t.args)
 	return !slices.ContainsFunc(j.factors(u), func(f *node) bool { return !own.has(f) })
 }
 
 // discharge makes !a || a && b into !a || b. Where a is an error, the former is
 // an error, but the latter is true if b is; so a must not err there.
-func (j junct) discharge(terms []*node) []*node {
+func (j chain) discharge(terms []*node) []*node {
 	out := slices.Clone(terms)
 	at := map[uint64]int{} // places of terms by their hash
 	for i, t := range terms {
@@ -142,8 +145,8 @@ func (j junct) discharge(terms []*node) []*node {
 }
 
 // safe tells that an error of a makes rest an error too, or leaves it at what is
-// no news for the junction: false in ||.
-func (j junct) safe(a, rest *node) bool {
+// no news for the chain: false in ||.
+func (j chain) safe(a, rest *node) bool {
 	if a.isBool() && j.isTotal(a) {
 		return true
 	}
@@ -151,12 +154,12 @@ func (j junct) safe(a, rest *node) bool {
 	if h.op == opNot {
 		h = h.args[0]
 	}
-	return h.op == opHas && rest.rests(h.args[0], !j.unit)
+	return h.op == opHas && rest.selectedIf(h.args[0], !j.unit)
 }
 
 // mergeEqual makes x == 'a' || x in ['b', 'c'] into x in ['a', 'b', 'c'], and
 // likewise x != 'a' && x != 'b'.
-func (j junct) mergeEqual(terms []*node) []*node {
+func (j chain) mergeEqual(terms []*node) []*node {
 	var out []*node
 	var choices []*choice
 	for _, t := range terms {
@@ -186,7 +189,7 @@ type choice struct {
 }
 
 // choice reads x == 'a' and x in ['a', 'b'], in a conjunction their negations.
-func (j junct) choice(t *node) (x *node, lits []*node, ok bool) {
+func (j chain) choice(t *node) (x *node, lits []*node, ok bool) {
 	equals, in := "==", "in"
 	if j.op == opAnd {
 		equals, in = "!=", ""
@@ -208,7 +211,7 @@ func (j junct) choice(t *node) (x *node, lits []*node, ok bool) {
 	return nil, nil, false
 }
 
-func (j junct) oneOf(c *choice) *node {
+func (j chain) oneOf(c *choice) *node {
 	seen := set{}
 	var lits []*node
 	for _, l := range c.lits {
@@ -225,7 +228,7 @@ func (j junct) oneOf(c *choice) *node {
 }
 
 // factor makes a && b || a && c into a && (b || c).
-func (j junct) factor(n *node) *node {
+func (j chain) factor(n *node) *node {
 	if n.op != j.op {
 		return n
 	}

@@ -1,0 +1,144 @@
+package cel
+
+// What must be there for an expression to have a value.
+
+// needs is what must be there for n to have a value.
+func (g *guard) needs(n *node) conditions {
+	switch n.op {
+	case opIdent:
+		return nil
+	case opSelect:
+		if v, ok := g.variable(n); ok {
+			return v.needs()
+		}
+		return g.needs(n.args[0]).and(g.needsField(n.args[0], n.name))
+	case opHas:
+		return g.needs(n.args[0])
+	case opIndex:
+		return g.needsAll(n.args).and(g.needsIndex(n))
+	case opMember:
+		if n.name == "or" || n.name == "orValue" { // evaluate their argument when they must
+			return g.needs(n.args[0])
+		}
+	case opAnd, opOr:
+		return g.needsTruth(n)
+	case opBinary:
+		if l := n.args[1]; n.name == "in" && l.op == opList && len(l.args) == 0 { // false, whatever is looked for
+			return nil
+		}
+	case opCond:
+		return g.needs(n.args[0]).and(g.needsBranch(n))
+	case opMacro:
+		if n.isQuantifier() {
+			return g.needsTruth(n)
+		}
+		return g.needs(n.args[0]).and(g.needsBody(n))
+	}
+	return g.needsAll(n.args)
+}
+
+func (g *guard) needsAll(ns []*node) conditions {
+	var out conditions
+	for _, n := range ns {
+		out = out.and(g.needs(n))
+	}
+	return out
+}
+
+// needsTruth is that n is true or false, where that is a question.
+func (g *guard) needsTruth(n *node) conditions {
+	yes, asks1 := g.guarded(n, true, nil)
+	no, asks2 := g.guarded(n, false, nil)
+	if !asks1 && !asks2 {
+		return nil
+	}
+	return conditions{Or(yes, no).n}
+}
+
+func (g *guard) needsBranch(n *node) conditions {
+	c := Bool{Value{n.args[0]}}
+	yes := g.needs(n.args[1]).without(g.tells(n.args[0], true))
+	no := g.needs(n.args[2]).without(g.tells(n.args[0], false))
+	switch {
+	case len(yes)+len(no) == 0:
+		return nil
+	case len(yes) == 0:
+		return conditions{Or(c, and(no)).n}
+	case len(no) == 0:
+		return conditions{Implies(c, and(yes)).n}
+	}
+	return conditions{CondBool(c, and(yes), and(no)).n}
+}
+
+// needsBody is what every element must have for a list to be filtered or mapped.
+func (g *guard) needsBody(n *node) conditions {
+	if len(n.vars) != 1 || n.name != "map" && n.name != "filter" && n.name != "exists_one" {
+		return nil
+	}
+	in := g.inside(n)
+	need := and(in.needs(n.args[1]))
+	if len(n.args) == 3 {
+		more := in.needs(n.args[2]).without(in.tells(n.args[1], true))
+		need = And(need, Implies(Bool{Value{n.args[1]}}, and(more)))
+		if len(more) == 0 {
+			need = and(in.needs(n.args[1]))
+		}
+	}
+	if need.IsTrue() {
+		return nil
+	}
+	return conditions{Value{n.args[0]}.Macro("all", n.vars[0], need.Value).n}
+}
+
+// needsField is that a value has a field.
+func (g *guard) needsField(of *node, name string) conditions {
+	s := g.infer(of)
+	if !s.data {
+		return nil
+	}
+	if s.shape != nil {
+		if _, always := s.shape.Field(name); always {
+			if r, ok := g.root(of); ok && r.Null {
+				return conditions{Value{of}.Ne(Null()).n}
+			}
+			return nil
+		}
+	}
+	return conditions{Value{of}.Has(name).n}
+}
+
+// needsIndex is that a list is long enough, or that a map has a key, for a literal.
+func (g *guard) needsIndex(n *node) conditions {
+	switch i := n.args[1]; {
+	case i.op == opString && g.infer(n.args[0]).data:
+		return conditions{Value{i}.In(Value{n.args[0]}).n}
+	case i.op == opInt && i.lit.(int64) >= 0 && g.isList(n.args[0]):
+		return conditions{Value{n.args[0]}.Size().Compare(">", Value{i}).n}
+	}
+	return nil
+}
+
+// A composed variable is inferred from outside of all macros.
+type composed struct {
+	g    *guard
+	name string
+	expr *node
+}
+
+func (c composed) needs() conditions {
+	need, done := c.g.asked[c.name]
+	if !done {
+		need = c.g.needs(c.expr)
+		c.g.asked[c.name] = need
+	}
+	return need
+}
+
+// variable is the composed variable that n selects.
+func (g *guard) variable(n *node) (composed, bool) {
+	if n.op != opSelect || n.args[0].op != opIdent || n.args[0].name != "variables" || g.Variables == nil {
+		return composed{}, false
+	}
+	v, ok := g.Variables(n.name)
+	return composed{&guard{Surroundings: g.Surroundings, asked: g.asked}, n.name, v.n}, ok
+}

@@ -1,0 +1,190 @@
+package cel
+
+import "slices"
+
+// What is known of the values that an expression reads: the variables of the request
+// by their schema, and from them the fields, the elements and what macros make.
+
+// A Shape is what is known of the values of an expression. Shapes are compared
+// with ==. nil knows nothing.
+type Shape interface {
+	// Field is the shape of a field, and whether every value has that field.
+	Field(name string) (shape Shape, always bool)
+	// Elem is the shape of the elements of a list, or of the values of a map.
+	Elem() Shape
+}
+
+// A Root is a variable of the request, as object is.
+type Root struct {
+	Name  string
+	Shape Shape
+	Null  bool // it may be null
+}
+
+// Surroundings are what an expression reads.
+type Surroundings struct {
+	Roots     []Root
+	Variables func(name string) (Value, bool) // the composed variables
+}
+
+// inferred is what is known of a value: its shape, and whether it is data, of which
+// has() can be asked. An optional value, for one, is none.
+type inferred struct {
+	shape Shape
+	data  bool
+}
+
+// isList tells that n cannot be read by a number unless it is a list: it is data
+// of the request, whose maps have texts for keys, or what makes lists.
+func (g *guard) isList(n *node) bool {
+	switch n.op {
+	case opMember:
+		return n.name == "split" || n.name == "findAll"
+	case opMacro:
+		return n.name == "filter" || n.name == "map"
+	}
+	path, ok := Value{n}.Path()
+	return ok && isRoot(path[0]) && g.infer(n).data
+}
+
+func (g *guard) root(n *node) (Root, bool) {
+	if n.op != opIdent || slices.ContainsFunc(g.bound, func(b binding) bool { return b.name == n.name }) {
+		return Root{}, false
+	}
+	i := slices.IndexFunc(g.Roots, func(r Root) bool { return r.Name == n.name })
+	if i < 0 {
+		return Root{}, false
+	}
+	return g.Roots[i], true
+}
+
+// infer is what is known of the value of n.
+func (g *guard) infer(n *node) inferred {
+	switch n.op {
+	case opNull, opBool, opInt, opUint, opDouble, opString, opBytes:
+		return inferred{data: true}
+	case opIdent:
+		for _, b := range slices.Backward(g.bound) {
+			if b.name == n.name {
+				return b.inferred
+			}
+		}
+		r, ok := g.root(n)
+		return inferred{r.Shape, ok}
+	case opSelect:
+		if v, ok := g.variable(n); ok {
+			return v.g.infer(v.expr)
+		}
+		return g.infer(n.args[0]).field(n.name)
+	case opIndex:
+		if i := n.args[1]; i.op == opString {
+			return g.infer(n.args[0]).field(i.lit.(string))
+		}
+		return g.infer(n.args[0]).elem()
+	case opBinary, opList, opMap:
+		return g.inferAlike(n.args, n.op == opBinary)
+	case opCond:
+		return g.inferAlike(n.args[1:], true)
+	case opCall:
+		if n.name == "dyn" {
+			return g.infer(n.args[0])
+		}
+	case opMember:
+		if n.name == "orValue" {
+			return g.inferOrValue(g.inferContent(n.args[0]), n.args[1])
+		}
+	case opMacro:
+		return g.inferMacro(n)
+	}
+	return inferred{}
+}
+
+// inferMacro is what is known of the list that a macro makes.
+func (g *guard) inferMacro(n *node) inferred {
+	switch {
+	case n.name == "filter":
+		return g.infer(n.args[0])
+	case n.name == "map":
+		elem := g.inside(n).infer(n.args[len(n.args)-1])
+		return inferred{listShape{elem.shape}, elem.data}
+	}
+	return inferred{}
+}
+
+// inferOrValue is a value for which another stands in where it is missing.
+func (g *guard) inferOrValue(s inferred, n *node) inferred {
+	if (n.op == opList || n.op == opMap) && len(n.args) == 0 {
+		if s.shape != nil && s.shape.Elem() == nil { // an empty map has none of an object's fields
+			s.shape = nil
+		}
+		return s
+	}
+	other := g.infer(n)
+	if other.shape != s.shape {
+		s.shape = nil
+	}
+	s.data = s.data && other.data
+	return s
+}
+
+// inferAlike is what is known of all of several values.
+func (g *guard) inferAlike(ns []*node, shaped bool) inferred {
+	out := inferred{data: true}
+	for i, n := range ns {
+		s := g.infer(n)
+		if i == 0 {
+			out.shape = s.shape
+		}
+		if out.shape != s.shape {
+			out.shape = nil
+		}
+		out.data = out.data && s.data
+	}
+	if !shaped {
+		out.shape = nil
+	}
+	return out
+}
+
+// inferContent is what is known of the value inside of an optional one.
+func (g *guard) inferContent(n *node) inferred {
+	switch n.op {
+	case opOpt, opSelect:
+		return g.inferMaybe(n.args[0]).field(n.name)
+	case opOptIdx:
+		if i := n.args[1]; i.op == opString {
+			return g.inferMaybe(n.args[0]).field(i.lit.(string))
+		}
+		return g.inferMaybe(n.args[0]).elem()
+	}
+	return inferred{}
+}
+
+// inferMaybe is what is known of a value that may be optional.
+func (g *guard) inferMaybe(n *node) inferred {
+	if s := g.infer(n); s.data {
+		return s
+	}
+	return g.inferContent(n)
+}
+
+func (s inferred) field(name string) inferred {
+	if s.shape == nil {
+		return s
+	}
+	shape, _ := s.shape.Field(name)
+	return inferred{shape, s.data}
+}
+
+func (s inferred) elem() inferred {
+	if s.shape == nil {
+		return s
+	}
+	return inferred{s.shape.Elem(), s.data}
+}
+
+// A listShape is a list of which only the elements are known.
+type listShape struct{ elem Shape }
+
+func (listShape) Field(string) (Shape, bool) { return nil, false }
+func (l listShape) Elem() Shape              { return l.elem }
