@@ -46,16 +46,3 @@ func (l *lowering) noteCost(u unit) {
 		l.note(diag.Costly, "the rule goes through lists inside lists; on a very large object the API server may stop evaluating it, which counts as an error")
 	}
 }
-
-// cost is about the most that one evaluation of the unit costs. What a message
-// expression costs is counted too: it is always evaluated.
-func (u unit) cost() int64 {
-	total := cel.Cost(u.match.Value, nil) + cel.Cost(u.pre.b.Value, nil) + cel.Cost(u.holds.b.Value, nil) + cel.Cost(u.exempt.Value, nil)
-	for _, v := range u.variables {
-		total += cel.Cost(v.expr, nil)
-	}
-	if u.message.expr != nil {
-		total += cel.Cost(*u.message.expr, nil)
-	}
-	return total
-}

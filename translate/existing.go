@@ -62,15 +62,6 @@ func (l *lowering) action() policy.Action {
 // old2 is the old object as a root, though the walk is for a creation.
 func (l *lowering) old2() jval { return valOf(at(cel.Ident("oldObject"), l.rootType(l.target))) }
 
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
-}
-
 // anchorsSeen is: every key with a conditional or existence anchor is somewhere in
 // the object, if the maps that it belongs to are. Otherwise Kyverno calls a
 // violation an error, which excuses nothing.

@@ -302,14 +302,6 @@ func (l *lowering) existence(v val, key string, p *policy.Node) cel.Bool {
 	return cel.Or(missing, cel.And(conds...))
 }
 
-// elem is the type of a list's items or a map's values.
-func (v val) elem() *schema.Type {
-	if v.typ == nil || v.typ.Elem == nil || v.typ.Elem.Nullable {
-		return anyType()
-	}
-	return v.typ.Elem
-}
-
 // matchList applies a list pattern; only its first element says how.
 func (l *lowering) matchList(v val, p *policy.Node, ok bool, hint string) outcome {
 	if v.never {

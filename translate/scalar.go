@@ -148,8 +148,6 @@ func (l *lowering) scalarAny(v cel.Value, p *policy.Node) cel.Bool {
 	return l.patternAny(v, p.Str)
 }
 
-func dyn(v cel.Value) cel.Value { return cel.Func("dyn", v) }
-
 func (l *lowering) scalarBool(v cel.Value, p *policy.Node) cel.Bool {
 	return boolCases(v, literalSatisfies(true, p), literalSatisfies(false, p))
 }

@@ -64,36 +64,3 @@ func namesOf(d *vap.Draft) []string {
 	}
 	return out
 }
-
-func (u unit) names() []string {
-	out := make([]string, len(u.variables))
-	for i, v := range u.variables {
-		out[i] = v.name
-	}
-	return out
-}
-
-// renamed is the unit with one of its variables under another name.
-func (u unit) renamed(from, to string) unit {
-	value := func(v cel.Value) cel.Value { return v.RenameField("variables", from, to) }
-	condition := func(b cel.Bool) cel.Bool {
-		if b.IsZero() {
-			return b
-		}
-		return value(b.Value).AsBool()
-	}
-	u.match, u.exempt = condition(u.match), condition(u.exempt)
-	u.pre.b, u.holds.b = condition(u.pre.b), condition(u.holds.b)
-	if u.message.expr != nil {
-		m := value(*u.message.expr)
-		u.message.expr = &m
-	}
-	u.variables = slices.Clone(u.variables)
-	for i, v := range u.variables {
-		u.variables[i].expr = value(v.expr)
-		if v.name == from {
-			u.variables[i].name = to
-		}
-	}
-	return u
-}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/policy"
-	"github.com/kvap/kvap/schema"
 )
 
 // isWild tells whether a text holds * or ?.
@@ -107,5 +106,3 @@ func (l *lowering) wildKey(v val, key string, p *policy.Node) cel.Bool {
 	})
 	return cel.And(v.found(), found)
 }
-
-func mapOf(elem *schema.Type) *schema.Type { return &schema.Type{Kind: schema.Map, Elem: elem} }

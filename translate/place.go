@@ -211,10 +211,13 @@ func (v val) strict(null bool, pred func(cel.Value) cel.Bool) cel.Bool {
 // typeIs tells that a value of unknown type is of a CEL type.
 func typeIs(v cel.Value, name string) cel.Bool { return v.Type().Eq(cel.Ident(name)) }
 
-func isMap(v cel.Value) cel.Bool    { return typeIs(v, "map") }
-func isList(v cel.Value) cel.Bool   { return typeIs(v, "list") }
+func isMap(v cel.Value) cel.Bool { return typeIs(v, "map") }
+
+func isList(v cel.Value) cel.Bool { return typeIs(v, "list") }
+
 func isString(v cel.Value) cel.Bool { return typeIs(v, "string") }
-func isNull(v cel.Value) cel.Bool   { return v.Eq(cel.Null()) }
+
+func isNull(v cel.Value) cel.Bool { return v.Eq(cel.Null()) }
 
 // isNumber tells that v is an int or a double.
 func isNumber(v cel.Value) cel.Bool { return cel.Or(typeIs(v, "int"), typeIs(v, "double")) }
@@ -258,3 +261,49 @@ func (v val) keysFound() cel.Bool {
 	}
 	return out
 }
+
+func mapOf(elem *schema.Type) *schema.Type { return &schema.Type{Kind: schema.Map, Elem: elem} }
+
+// elem is the type of a list's items or a map's values.
+func (v val) elem() *schema.Type {
+	if v.typ == nil || v.typ.Elem == nil || v.typ.Elem.Nullable {
+		return anyType()
+	}
+	return v.typ.Elem
+}
+
+// asList is a val of unknown type as a list; where it is none it counts as null.
+func (v val) asList() val {
+	w := v
+	w.guards = append(v.guards[:len(v.guards):len(v.guards)], guard{cond: isList(v.expr), shape: true})
+	w.typ = &schema.Type{Kind: schema.List, Elem: anyType()}
+	w.opt = cel.Value{}
+	return w
+}
+
+// item is the place of a list's element.
+func (v val) item(n int) val {
+	w := v
+	w.guards = v.guards[:len(v.guards):len(v.guards)]
+	if v.dynamic() {
+		w.guards = append(w.guards, guard{cond: isList(v.expr), shape: true})
+		w.opt = cel.Value{}
+	}
+	i, least := cel.Int(int64(n)), n+1
+	if n < 0 {
+		i, least = v.expr.Size().Binary("-", cel.Int(int64(-n))), -n
+	}
+	w.guards = append(w.guards, guard{cond: v.expr.Size().Compare(">=", cel.Int(int64(least))), shape: true})
+	w.expr, w.typ = v.expr.Index(i), v.elem()
+	switch {
+	case n < 0 || v.dynamic():
+		w.opt = cel.Value{}
+	case v.certain():
+		w.opt = v.expr.OptIndex(i)
+	case !v.opt.IsZero():
+		w.opt = v.opt.OptIndex(i)
+	}
+	return w
+}
+
+func dyn(v cel.Value) cel.Value { return cel.Func("dyn", v) }

@@ -55,7 +55,8 @@ type allowed struct {
 func anything() allowed { return allowed{absent: true, others: true} }
 
 func (a allowed) isAnything() bool { return a.absent && a.others && len(a.values) == 0 }
-func (a allowed) isNothing() bool  { return !a.absent && !a.others && len(a.values) == 0 }
+
+func (a allowed) isNothing() bool { return !a.absent && !a.others && len(a.values) == 0 }
 
 func (a allowed) has(v string) bool { return slices.Contains(a.values, v) != a.others }
 

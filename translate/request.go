@@ -56,16 +56,6 @@ func optionalField(v cel.Value, name string, t *schema.Type) val {
 	return val{expr: v.Field(name), typ: t, opt: v.Opt(name), guards: []guard{{cond: v.Has(name)}}}
 }
 
-func (l *lowering) operation() jval {
-	if l.prior {
-		return litOf("CREATE")
-	}
-	if len(l.ops) == 1 {
-		return litOf(l.ops[0])
-	}
-	return stringOf(cel.Ident("request").Field("operation"))
-}
-
 func (l *lowering) requestObject() jval {
 	if l.deleteRewrite && len(l.ops) == 1 && l.ops[0] == "DELETE" {
 		return l.old

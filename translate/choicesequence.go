@@ -1,0 +1,102 @@
+package translate
+
+import (
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/schema"
+)
+
+// orEmpty is a stream whose missing source counts as an empty list.
+type orEmpty struct{ stream }
+
+func (s orEmpty) quantify(l *lowering, macro string, _ bool, body func(jval) cel.Bool) cel.Bool {
+	return s.stream.quantify(l, macro, false, body)
+}
+
+func (s orEmpty) count(l *lowering, _ bool) cel.Value { return s.stream.count(l, false) }
+
+func (s orEmpty) list(l *lowering, _ bool) (cel.Value, bool) { return s.stream.list(l, false) }
+
+func (s orEmpty) null() cel.Bool { return cel.False() }
+
+// branch is one stream or another.
+type branch struct {
+	c         cel.Bool
+	then, els stream
+}
+
+func (s branch) quantify(l *lowering, macro string, strict bool, body func(jval) cel.Bool) cel.Bool {
+	return cel.CondBool(s.c, s.then.quantify(l, macro, strict, body), s.els.quantify(l, macro, strict, body))
+}
+
+func (s branch) count(l *lowering, strict bool) cel.Value {
+	return cel.Cond(s.c, s.then.count(l, strict), s.els.count(l, strict))
+}
+
+func (s branch) list(l *lowering, strict bool) (cel.Value, bool) {
+	a, ok := s.then.list(l, strict)
+	b, ok2 := s.els.list(l, strict)
+	if !ok || !ok2 {
+		return cel.Value{}, false
+	}
+	return cel.Cond(s.c, a, b), true
+}
+
+func (s branch) null() cel.Bool { return cel.CondBool(s.c, s.then.null(), s.els.null()) }
+
+func (s branch) elem() *schema.Type { return concat{s.then, s.els}.elem() }
+
+// guarded is a stream that counts only where a value is found. Read strictly, it
+// is an error where the value is missing; softly it is then null.
+type guarded struct {
+	stream
+	v    val
+	soft bool
+}
+
+func (s guarded) quantify(l *lowering, macro string, strict bool, body func(jval) cel.Bool) cel.Bool {
+	inner := s.stream.quantify(l, macro, strict, body)
+	switch {
+	case s.asIs(l, strict):
+		return inner
+	case macro == "all":
+		return cel.Implies(s.v.found(), inner)
+	}
+	return cel.And(s.v.found(), inner)
+}
+
+// asIs tells that the elements are read without asking for v: where null is an
+// error, and where a missing v is one.
+func (s guarded) asIs(l *lowering, strict bool) bool {
+	if strict {
+		l.reads(s.v, true)
+	}
+	return strict || !s.soft
+}
+
+func (s guarded) count(l *lowering, strict bool) cel.Value {
+	n := s.stream.count(l, strict)
+	if s.asIs(l, strict) {
+		return n
+	}
+	return cel.Cond(s.v.found(), n, cel.Int(0))
+}
+
+func (s guarded) list(l *lowering, strict bool) (cel.Value, bool) {
+	list, ok := s.stream.list(l, strict)
+	if s.asIs(l, strict) || !ok {
+		return list, ok
+	}
+	return cel.Cond(s.v.found(), list, cel.List()), true
+}
+
+func (s guarded) null() cel.Bool {
+	if s.soft {
+		return cel.Or(cel.Not(s.v.found()), s.stream.null())
+	}
+	return s.stream.null()
+}
+
+// presentStream is a stream whose source is known to be there.
+type presentStream struct{ stream }
+
+func (presentStream) null() cel.Bool { return cel.False() }

@@ -1,0 +1,237 @@
+package translate
+
+import (
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/schema"
+)
+
+// compare is a comparison. Orders are null, hence false, of anything but numbers.
+func (l *lowering) compare(op string, a, b jval) jval {
+	if b.form != litForm && a.form == litForm {
+		a, b = b, a
+		op = mirrored(op)
+	}
+	if op == "==" || op == "!=" {
+		eq := l.equal(a, b)
+		if op == "!=" {
+			eq = cel.Not(eq)
+		}
+		return boolOf(eq)
+	}
+	return l.comparison(l.order(op, a, b), cel.And(l.isNumber(a), l.isNumber(b)))
+}
+
+// comparison is the order of two values, which is null unless both are numbers.
+func (l *lowering) comparison(order, numbers cel.Bool) jval {
+	if known, ok := numbers.Const(); ok && !known {
+		return litOf(nil)
+	} else if ok {
+		return boolOf(order)
+	}
+	j := valOf(at(order.Value, &schema.Type{Kind: schema.Bool, Format: comparison}))
+	j.v.guards = []guard{{cond: numbers, shape: true}}
+	return j
+}
+
+// isNumber is: j is there and a number.
+func (l *lowering) isNumber(j jval) cel.Bool {
+	return l.holds(j, false, pred{
+		lit: func(v any) cel.Bool { _, ok := floatOf(v); return cel.Lit(ok) },
+		value: func(x cel.Value, t *schema.Type) cel.Bool {
+			switch kindOf(t) {
+			case schema.Int, schema.Number:
+				return cel.True()
+			case schema.IntOrString:
+				return typeIs(x, "int")
+			case schema.Any:
+				return isNumber(x)
+			}
+			return cel.False()
+		},
+		stream: func(stream) cel.Bool { return cel.False() },
+	})
+}
+
+func mirrored(op string) string {
+	switch op {
+	case "<":
+		return ">"
+	case "<=":
+		return ">="
+	case ">":
+		return "<"
+	case ">=":
+		return "<="
+	}
+	return op
+}
+
+// equal is JMESPath's ==, type strict; numbers are numbers.
+func (l *lowering) equal(a, b jval) cel.Bool {
+	if b.form != litForm {
+		return l.equalValues(a, b)
+	}
+	want := b.lit
+	return l.holds(a, false, pred{
+		lit: func(v any) cel.Bool { return cel.Lit(sameLiteral(v, want)) },
+		value: func(x cel.Value, t *schema.Type) cel.Bool {
+			if !couldEqual(t, want) {
+				return cel.False()
+			}
+			if b, ok := want.(bool); ok && kindOf(t) == schema.Bool {
+				return isBool(x, t, b)
+			}
+			w, ok := l.literalTree(want)
+			if !ok {
+				panic(l.unsupported("a comparison with this literal"))
+			}
+			return x.Eq(w)
+		},
+		stream:  func(s stream) cel.Bool { return l.streamEquals(s, want) },
+		neutral: others(want),
+	})
+}
+
+func (l *lowering) streamEquals(s stream, want any) cel.Bool {
+	list, ok := want.([]any)
+	if !ok {
+		return cel.False()
+	}
+	if len(list) == 0 {
+		return cel.Not(s.quantify(l, "exists", false, func(jval) cel.Bool { return cel.True() }))
+	}
+	for _, item := range list {
+		if !couldEqual(s.elem(), item) {
+			return cel.False()
+		}
+	}
+	got, ok := s.list(l, false)
+	w, ok2 := l.literalTree(want)
+	if !ok || !ok2 {
+		panic(l.unsupported("the comparison of a nested projection, before Kubernetes 1.35"))
+	}
+	return got.Eq(w)
+}
+
+// others are literals unlike v, to stand in for a missing value.
+func others(v any) func(*schema.Type) []any {
+	return func(*schema.Type) []any {
+		switch x := v.(type) {
+		case string:
+			return []any{x, x + "-"}
+		case float64:
+			return []any{int64(x), int64(x) + 1}
+		case bool:
+			return []any{!x}
+		}
+		return nil
+	}
+}
+
+func couldEqual(t *schema.Type, lit any) bool {
+	switch lit.(type) {
+	case nil:
+		return kindOf(t) == schema.Any
+	case bool:
+		return kindOf(t) == schema.Bool || kindOf(t) == schema.Any
+	case string:
+		return kindOf(t) == schema.String || kindOf(t) == schema.Any || kindOf(t) == schema.IntOrString
+	case float64, int64:
+		k := kindOf(t)
+		return k == schema.Int || k == schema.Number || k == schema.Any || k == schema.IntOrString
+	case []any:
+		return kindOf(t) == schema.List || kindOf(t) == schema.Any
+	}
+	return kindOf(t) == schema.Any || kindOf(t) == schema.Map || kindOf(t) == schema.Object
+}
+
+// equalValues compares two values that are both of the request.
+func (l *lowering) equalValues(a, b jval) cel.Bool {
+	if a.form == choiceForm {
+		return cel.CondBool(a.c, l.equalValues(*a.then, b), l.equalValues(*a.els, b))
+	}
+	if b.form == choiceForm {
+		return cel.CondBool(b.c, l.equalValues(a, *b.then), l.equalValues(a, *b.els))
+	}
+	if b.form == litForm {
+		return l.equal(a, b)
+	}
+	if a.form == litForm {
+		return l.equal(b, a)
+	}
+	x, ok := l.expr(a.settled())
+	y, ok2 := l.expr(b.settled())
+	if !ok || !ok2 {
+		panic(l.unsupported("this comparison of two values"))
+	}
+	pa, pb := l.present(a), l.present(b)
+	same := x.Eq(y)
+	if a.typ().Kind != b.typ().Kind && a.typ().Kind != schema.Any && b.typ().Kind != schema.Any {
+		same = cel.False()
+		if numericKind(a.typ()) && numericKind(b.typ()) {
+			same = dyn(x).Eq(dyn(y))
+		}
+	}
+	if pa.IsTrue() && pb.IsTrue() {
+		return same
+	}
+	return cel.Or(cel.And(pa, pb, same), cel.And(cel.Not(pa), cel.Not(pb)))
+}
+
+func numericKind(t *schema.Type) bool {
+	return kindOf(t) == schema.Int || kindOf(t) == schema.Number
+}
+
+func (l *lowering) order(op string, a, b jval) cel.Bool {
+	want, ok := b.lit.(float64)
+	if b.form != litForm || !ok {
+		if b.form == litForm {
+			return cel.False()
+		}
+		return l.orderValues(op, a, b)
+	}
+	n, exact := cel.Double(want), want == float64(int64(want))
+	if exact {
+		n = cel.Int(int64(want))
+	}
+	return l.holds(a, false, pred{
+		lit: func(v any) cel.Bool {
+			f, ok := floatOf(v)
+			return cel.Lit(ok && ordered(op, compareFloats(f, want)))
+		},
+		value: func(x cel.Value, t *schema.Type) cel.Bool {
+			switch kindOf(t) {
+			case schema.Int, schema.Number:
+				return x.Compare(op, n)
+			case schema.IntOrString:
+				return cel.And(typeIs(x, "int"), x.Compare(op, n))
+			case schema.Any:
+				return cel.And(isNumber(x), x.Compare(op, n))
+			}
+			return cel.False()
+		},
+		stream: func(stream) cel.Bool { return cel.False() },
+	})
+}
+
+func (l *lowering) orderValues(op string, a, b jval) cel.Bool {
+	x, ok := l.expr(a.settled())
+	y, ok2 := l.expr(b.settled())
+	if !ok || !ok2 || a.form == choiceForm || b.form == choiceForm {
+		panic(l.unsupported("this comparison of two values"))
+	}
+	conds := []cel.Bool{l.present(a), l.present(b)}
+	for _, j := range []struct {
+		t *schema.Type
+		x cel.Value
+	}{{a.typ(), x}, {b.typ(), y}} {
+		switch {
+		case numericKind(j.t):
+		case kindOf(j.t) == schema.Any:
+			conds = append(conds, isNumber(j.x))
+		default:
+			return cel.False()
+		}
+	}
+	return cel.And(append(conds, x.Compare(op, y))...)
+}

@@ -1,0 +1,152 @@
+package translate
+
+import (
+	"regexp"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/schema"
+)
+
+// contains is membership in a list or in a string.
+func (l *lowering) contains(in, search jval) jval {
+	switch in.form {
+	case litForm:
+		return l.literalContains(in.lit, search)
+	case errorForm:
+		return in
+	case streamForm, multiForm:
+		s := l.elements2(in)
+		if e, ok := s.(entries); ok && !e.values {
+			if name, ok := search.lit.(string); ok && search.form == litForm {
+				return boolOf(l.hasKey(e.v, name))
+			}
+		}
+		return boolOf(s.quantify(l, "exists", true, func(x jval) cel.Bool { return l.equalValues(x, search) }))
+	}
+	v := in.v
+	switch v.kind() {
+	case schema.String:
+		text, ok := l.expr(in)
+		if search.form == litForm {
+			if _, isText := search.lit.(string); !isText {
+				return l.falseOf(v)
+			}
+		}
+		what, ok2 := l.expr(search)
+		if ok && ok2 && kindOf(search.typ()) == schema.String {
+			return boolOf(text.Contains(what))
+		}
+	case schema.List:
+		l.reads(v, true)
+		if search.form == litForm {
+			if w, ok := l.literalTree(search.lit); ok && couldEqual(v.elem(), search.lit) {
+				return boolOf(w.In(v.expr))
+			}
+			return l.falseOf(v)
+		}
+		what, ok := l.expr(search)
+		if ok && search.typ().Kind == v.elem().Kind {
+			return boolOf(what.In(v.expr))
+		}
+		return boolOf(listOf{v: v, hint: l.hint(v)}.quantify(l, "exists", true, func(x jval) cel.Bool { return l.equalValues(x, search) }))
+	case schema.Any:
+		what, ok := l.expr(search)
+		x, ok2 := l.expr(in)
+		if ok && ok2 {
+			l.errs = true
+			isText := kindOf(search.typ()) == schema.String
+			if !isText {
+				return boolOf(what.In(x))
+			}
+			inList := cel.CondBool(isList(x), what.In(x), l.failing(typeError("contains")))
+			return boolOf(cel.CondBool(isString(x), x.Contains(what), inList))
+		}
+	}
+	panic(l.unsupported("this use of contains"))
+}
+
+// falseOf is false, but an error where v, which has a size, is missing.
+func (l *lowering) falseOf(v val) jval {
+	if !l.reads(v, true) || v.certain() {
+		return litOf(false)
+	}
+	return boolOf(v.expr.Size().Compare("<", cel.Int(0)))
+}
+
+// hasKey is: a map, which must be there, has the key. has() would be false, not
+// an error, for a map that is missing.
+func (l *lowering) hasKey(v val, name string) cel.Bool {
+	child := v.settled().field(name)
+	switch {
+	case v.certain() && child.never:
+		return cel.False()
+	case v.certain() && child.certain():
+		return cel.True()
+	case v.certain():
+		return child.guards[len(child.guards)-1].cond
+	case v.kind() == schema.Object:
+		if l.reads(v, true) {
+			return cel.String(name).In(dyn(v.expr))
+		}
+		return v.field(name).found()
+	}
+	if l.reads(v, true) {
+		in := cel.String(name).In(v.expr)
+		if shaped := v.shaped(); !shaped.IsTrue() { // of anything but a map the keys are an error
+			return cel.CondBool(shaped, in, l.failing(typeError("keys")))
+		}
+		return in
+	}
+	return v.field(name).found()
+}
+
+func (l *lowering) literalContains(in any, search jval) jval {
+	switch in := in.(type) {
+	case []any:
+		if search.form == litForm {
+			for _, item := range in {
+				if sameLiteral(item, search.lit) {
+					return litOf(true)
+				}
+			}
+			return litOf(false)
+		}
+		var alts []cel.Bool
+		if v, ok := l.expr(search); ok && allStrings(in) && kindOf(search.typ()) == schema.String {
+			list, _ := l.literalTree(in)
+			return boolOf(v.In(list))
+		}
+		for _, item := range in {
+			alts = append(alts, l.equal(search, litOf(item)))
+		}
+		return boolOf(cel.Or(alts...))
+	case string:
+		if s, ok := search.lit.(string); ok && search.form == litForm {
+			return litOf(wildMatch("*"+regexp.QuoteMeta(s)+"*", in) || containsText(in, s))
+		}
+		if v, ok := l.expr(search); ok && kindOf(search.typ()) == schema.String {
+			return boolOf(cel.String(in).Contains(v))
+		}
+	case nil:
+		return typeError("contains")
+	}
+	panic(l.unsupported("this use of contains"))
+}
+
+func allStrings(vs []any) bool {
+	for _, v := range vs {
+		if _, ok := v.(string); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+func contains(list []string, s string) bool {
+	for _, x := range list {
+		if x == s {
+			return true
+		}
+	}
+	return false
+}

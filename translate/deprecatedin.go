@@ -1,0 +1,132 @@
+package translate
+
+import (
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/schema"
+)
+
+// oldMembership is the deprecated In and NotIn.
+func (l *lowering) oldMembership(op string, key, value jval) cel.Bool {
+	key = key.over(l.asList)
+	not := op == "notin"
+	if value.form != litForm {
+		panic(l.refuse(diag.NoOperator, "the deprecated operator %s with a variable as its value has no native form", op))
+	}
+	var members []any
+	wildcards, valid := true, true
+	text, isText := value.lit.(string)
+	switch v := value.lit.(type) {
+	case []any:
+		members = v
+	case string:
+		words, isJSON, _ := jsonStrings(v)
+		for _, s := range words {
+			members = append(members, s)
+		}
+		valid, wildcards = isJSON, false
+	default:
+		return l.neverOfTexts(key)
+	}
+	negate := func(b cel.Bool) cel.Bool {
+		if not {
+			return cel.Not(b)
+		}
+		return b
+	}
+	scalar := func(has func(set) cel.Bool) cel.Bool {
+		if !isText {
+			return negate(has(literalSet(members)))
+		}
+		if !valid { // only the wildcard decides
+			if not {
+				return cel.False()
+			}
+			return has(literalSet{text})
+		}
+		return negate(cel.Or(has(literalSet{text}), has(exactlySet(members, wildcards))))
+	}
+	ofTexts := func(s stream) cel.Bool {
+		if !allStrings(members) {
+			return cel.False()
+		}
+		inMembers := cel.False()
+		if !isText || valid {
+			inMembers = negate(s.quantify(l, "all", false, func(x jval) cel.Bool { return l.exactMember(x, members) }))
+		}
+		if isText { // the single key that is the value is in it, and also not in it
+			return cel.Or(l.onlyElement(s, text), inMembers)
+		}
+		return inMembers
+	}
+	ofList := func(s stream) cel.Bool { return l.textsOnly(s, ofTexts(s)) }
+	return l.holds(key, true, pred{
+		lit: func(v any) cel.Bool {
+			switch v := v.(type) {
+			case nil, map[string]any:
+				return cel.False()
+			case []any:
+				return ofList(concat(singles(v)))
+			}
+			return scalar(func(s set) cel.Bool { return s.hasLiteral(v) })
+		},
+		value: func(x cel.Value, t *schema.Type) cel.Bool {
+			one := func() cel.Bool { return scalar(func(s set) cel.Bool { return s.has(x, t) }) }
+			switch kindOf(t) {
+			case schema.Object, schema.Map:
+				return cel.False()
+			case schema.Any:
+				return cel.Or(cel.And(isScalar(x), one()),
+					cel.And(isList(x), ofList(listOf{v: at(x, &schema.Type{Kind: schema.List, Elem: anyType()})})))
+			}
+			return one()
+		},
+		stream:  ofList,
+		neutral: neutralsOf(value),
+	})
+}
+
+// neverOfTexts is false, and an error where the key is one or is a list of other
+// things than texts.
+func (l *lowering) neverOfTexts(key jval) cel.Bool {
+	list := func(s stream) cel.Bool { return l.textsOnly(s, cel.False()) }
+	return l.onlyLists(key, list, func(keys []any) cel.Bool { return list(concat(singles(keys))) })
+}
+
+// textsOnly is b, or an error where an element of a list key is no string, which
+// is where Kyverno crashes (deviation 4).
+func (l *lowering) textsOnly(s stream, b cel.Bool) cel.Bool {
+	texts := s.quantify(l, "all", false, func(x jval) cel.Bool {
+		return l.holds(x, false, pred{
+			lit: func(v any) cel.Bool { _, ok := v.(string); return cel.Lit(ok) },
+			value: func(e cel.Value, t *schema.Type) cel.Bool {
+				switch kindOf(t) {
+				case schema.String:
+					return cel.True()
+				case schema.Any, schema.IntOrString:
+					return isString(e)
+				}
+				return cel.False()
+			},
+			stream: func(stream) cel.Bool { return cel.False() },
+		})
+	})
+	if texts.IsTrue() {
+		return b
+	}
+	return cel.CondBool(texts, b, l.error(typeError("text")))
+}
+
+// exactMember is: a list key's element, which is a string, is a member.
+func (l *lowering) exactMember(x jval, members []any) cel.Bool {
+	return l.holds(x, false, pred{
+		lit: func(v any) cel.Bool { return exactLiterals{exactly(members)}.hasLiteral(v) },
+		value: func(e cel.Value, t *schema.Type) cel.Bool {
+			if kindOf(t) == schema.Any {
+				return cel.And(isString(e), exactly(members).has(e, stringType()))
+			}
+			return exactly(members).has(e, t)
+		},
+		stream: func(stream) cel.Bool { return cel.False() },
+	})
+}

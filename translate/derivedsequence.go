@@ -1,0 +1,163 @@
+package translate
+
+import (
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/schema"
+)
+
+// filtered is the elements that satisfy keep.
+type filtered struct {
+	of   stream
+	keep func(*lowering, jval) cel.Bool
+}
+
+func (s filtered) quantify(l *lowering, macro string, strict bool, body func(jval) cel.Bool) cel.Bool {
+	return s.of.quantify(l, macro, strict, func(x jval) cel.Bool {
+		if macro == "all" {
+			return cel.Implies(s.keep(l, x), body(x))
+		}
+		return cel.And(s.keep(l, x), body(x))
+	})
+}
+
+func (s filtered) count(l *lowering, strict bool) cel.Value {
+	if list, ok := s.list(l, strict); ok {
+		return list.Size()
+	}
+	return countBy(l, s, strict)
+}
+
+func (s filtered) list(l *lowering, strict bool) (cel.Value, bool) {
+	src, ok := s.of.list(l, strict)
+	if !ok {
+		return src, false
+	}
+	kept := l.b.filter(src, hintOf(s.of), func(x cel.Value) cel.Bool { return s.keep(l, valOf(at(x, s.of.elem()))) })
+	return kept, true
+}
+
+func (s filtered) null() cel.Bool { return s.of.null() }
+
+func (s filtered) elem() *schema.Type { return s.of.elem() }
+
+// mapped is f of each element, without those for which it is missing or null.
+type mapped struct {
+	l  *lowering
+	of stream
+	f  func(*lowering, jval) jval
+}
+
+func (s mapped) quantify(l *lowering, macro string, strict bool, body func(jval) cel.Bool) cel.Bool {
+	return s.of.quantify(l, macro, strict, func(x jval) cel.Bool {
+		y := s.f(l, x)
+		found := l.present(y)
+		if macro == "all" {
+			return cel.Implies(found, body(y.settled()))
+		}
+		return cel.And(found, body(y.settled()))
+	})
+}
+
+func (s mapped) count(l *lowering, strict bool) cel.Value {
+	src, ok := s.of.list(l, strict)
+	if !ok {
+		return countBy(l, s, strict)
+	}
+	return s.kept(l, src).Size()
+}
+
+func (s mapped) kept(l *lowering, src cel.Value) cel.Value {
+	if p := l.present(s.f(l, valOf(at(cel.Ident("x"), s.of.elem())))); p.IsTrue() {
+		return src
+	}
+	return l.b.filter(src, hintOf(s.of), func(x cel.Value) cel.Bool {
+		return l.present(s.f(l, valOf(at(x, s.of.elem()))))
+	})
+}
+
+func (s mapped) list(l *lowering, strict bool) (cel.Value, bool) {
+	src, ok := s.of.list(l, strict)
+	if !ok {
+		return src, false
+	}
+	good := true
+	out := l.b.mapped(s.kept(l, src), hintOf(s.of), func(x cel.Value) cel.Value {
+		y, ok := l.expr(s.f(l, valOf(at(x, s.of.elem()))).settled())
+		good = good && ok
+		return y
+	})
+	return out, good
+}
+
+func (s mapped) null() cel.Bool { return s.of.null() }
+
+func (s mapped) elem() *schema.Type {
+	probe := s.f(s.l, valOf(at(cel.Ident("x"), s.of.elem())))
+	return probe.typ()
+}
+
+// flat is the elements of the lists that f gives for each element, one after the
+// other.
+type flat struct {
+	l  *lowering
+	of stream
+	f  func(*lowering, jval) stream
+}
+
+func (s flat) quantify(l *lowering, macro string, strict bool, body func(jval) cel.Bool) cel.Bool {
+	return s.of.quantify(l, macro, strict, func(x jval) cel.Bool {
+		return s.f(l, x).quantify(l, macro, false, body)
+	})
+}
+
+func (s flat) count(l *lowering, strict bool) cel.Value { return countBy(l, s, strict) }
+
+func (s flat) list(l *lowering, strict bool) (cel.Value, bool) {
+	if !l.release.Has("flatten") {
+		return cel.Value{}, false
+	}
+	src, ok := s.of.list(l, strict)
+	if !ok {
+		return src, false
+	}
+	good := true
+	lists := l.b.mapped(src, hintOf(s.of), func(x cel.Value) cel.Value {
+		inner, ok := s.f(l, valOf(at(x, s.of.elem()))).list(l, false)
+		good = good && ok
+		return inner
+	})
+	return lists.Call("flatten"), good
+}
+
+func (s flat) null() cel.Bool { return s.of.null() }
+
+func (s flat) elem() *schema.Type {
+	return s.f(s.l, valOf(at(cel.Ident("x"), s.of.elem()))).elem()
+}
+
+// countBy adds up the counts of the parts of a nested stream.
+func countBy(l *lowering, s stream, strict bool) cel.Value {
+	switch s := s.(type) {
+	case flat:
+		if src, ok := s.of.list(l, strict); ok {
+			return l.b.mapped(src, hintOf(s.of), func(x cel.Value) cel.Value {
+				return s.f(l, valOf(at(x, s.of.elem()))).count(l, false)
+			}).Call("sum")
+		}
+		if outer, ok := s.of.(flat); ok {
+			inner := flat{l: l, of: outer.of, f: func(l *lowering, x jval) stream { return flat{l: l, of: outer.f(l, x), f: s.f} }}
+			return countBy(l, inner, strict)
+		}
+	case filtered:
+		if outer, ok := s.of.(flat); ok {
+			inner := flat{l: l, of: outer.of, f: func(l *lowering, x jval) stream { return filtered{of: outer.f(l, x), keep: s.keep} }}
+			return countBy(l, inner, strict)
+		}
+	case mapped:
+		if outer, ok := s.of.(flat); ok {
+			inner := flat{l: l, of: outer.of, f: func(l *lowering, x jval) stream { return mapped{l: l, of: outer.f(l, x), f: s.f} }}
+			return countBy(l, inner, strict)
+		}
+	}
+	panic(l.unsupported("counting the elements of this projection"))
+}

@@ -1,0 +1,272 @@
+package translate
+
+import (
+	"strings"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/schema"
+)
+
+// conditionEquals is Equals.
+func (l *lowering) conditionEquals(key, value jval) cel.Bool {
+	if isConfigured(value) {
+		return l.equalsConfigured(key, value)
+	}
+	if value.form != litForm {
+		return l.equalsVariable(key, value)
+	}
+	want := value.lit
+	if key.form == valForm && key.hint == "quantity" {
+		return l.equalsSum(key.v.expr, want)
+	}
+	return l.holds(key, true, pred{
+		lit: func(v any) cel.Bool { return cel.Lit(literalEquals(v, want)) },
+		value: func(x cel.Value, t *schema.Type) cel.Bool {
+			return l.equalsLiteral(x, t, want)
+		},
+		stream:  func(s stream) cel.Bool { return l.streamEquals(s, want) },
+		neutral: neutralsOf(value),
+	})
+}
+
+// equalsSum is Equals of a quantity that arithmetic gives, which is a text to
+// Kyverno and equals texts that are the same quantity.
+func (l *lowering) equalsSum(x cel.Value, want any) cel.Bool {
+	text, ok := want.(string)
+	if _, isTime := parseDuration(text); ok && isTime && text != "0" {
+		panic(l.unsupported("the comparison of a calculated quantity with a duration"))
+	}
+	if _, isQuantity := parseQuantity(text); !ok || !isQuantity {
+		return cel.False()
+	}
+	return x.Call("compareTo", cel.Func("quantity", cel.String(text))).Eq(cel.Int(0))
+}
+
+// equalsLiteral is Equals of a value that is there.
+func (l *lowering) equalsLiteral(x cel.Value, t *schema.Type, want any) cel.Bool {
+	switch kindOf(t) {
+	case schema.Bool:
+		b, ok := want.(bool)
+		return cel.And(cel.Lit(ok), isBool(x, t, b))
+	case schema.Int, schema.Number:
+		f, ok := equalNumber(want)
+		if !ok {
+			return cel.False()
+		}
+		return l.equalsNumber(x, f)
+	case schema.String:
+		return l.equalsString(x, want)
+	case schema.IntOrString:
+		return l.perType(x, want)
+	case schema.Any:
+		return l.perType(x, want)
+	case schema.List:
+		w, ok := l.literalTree(want)
+		items, isList := want.([]any)
+		for _, item := range items {
+			ok = ok && couldEqual(t.Elem, item)
+		}
+		if !isList || !ok {
+			return cel.False()
+		}
+		return x.Eq(w)
+	}
+	m, isMap := want.(map[string]any)
+	if !isMap {
+		return cel.False()
+	}
+	w, ok := l.literalTree(m)
+	if !ok {
+		panic(l.unsupported("this comparison with a map"))
+	}
+	return dyn(x).Eq(w)
+}
+
+// perType dispatches Equals at run time.
+func (l *lowering) perType(x cel.Value, want any) cel.Bool {
+	switch w := want.(type) {
+	case bool:
+		return x.Eq(cel.Lit(w).Value)
+	case float64:
+		number := l.equalsNumber(x, w)
+		return cel.Or(number, cel.And(isString(x), l.equalsString(x, want)))
+	case string:
+		alts := []cel.Bool{}
+		if !isWild(w) && !numeric(w) {
+			alts = append(alts, x.Eq(cel.String(w)))
+		} else {
+			alts = append(alts, cel.And(isString(x), l.equalsString(x, want)))
+		}
+		if f, ok := equalNumber(want); ok {
+			alts = append(alts, l.equalsNumber(x, f))
+		}
+		return cel.Or(alts...)
+	case nil:
+		return cel.False()
+	}
+	tree, ok := l.literalTree(want)
+	if !ok {
+		panic(l.unsupported("this comparison"))
+	}
+	return x.Eq(tree)
+}
+
+func (l *lowering) equalsNumber(x cel.Value, f float64) cel.Bool {
+	if f == float64(int64(f)) {
+		return x.Eq(cel.Int(int64(f)))
+	}
+	return x.Eq(cel.Double(f))
+}
+
+// equalNumber is the number that a numeric key must be to equal v.
+func equalNumber(v any) (float64, bool) {
+	switch v := v.(type) {
+	case float64:
+		return v, true
+	case string:
+		return parseNumber(v)
+	}
+	return 0, false
+}
+
+// equalsString is Equals of a string key.
+func (l *lowering) equalsString(x cel.Value, want any) cel.Bool {
+	switch w := want.(type) {
+	case float64:
+		// a duration key equals a number of seconds; "0" is no duration here
+		return cel.And(isDuration(x), cel.Not(isZeroText(x)),
+			cel.Func("duration", x).Eq(cel.Func("duration", cel.String(seconds(w)))))
+	case string:
+		return l.equalsText(x, w)
+	}
+	return cel.False()
+}
+
+// isZeroText is: a text that Go reads as the duration 0 and Kyverno as none.
+func isZeroText(x cel.Value) cel.Bool { return x.Eq(cel.String("0")) }
+
+func seconds(f float64) string { return numberText(float64(int64(f))) + "s" }
+
+// equalsText: durations compare as durations, then a key that is a quantity
+// compares as one or not at all, then the value is a wildcard.
+func (l *lowering) equalsText(x cel.Value, want string) cel.Bool {
+	dur := isNonzeroDuration(want)
+	_, qty := parseQuantity(want)
+	switch {
+	case dur && qty: // "5m"
+		byDuration := cel.And(isDuration(x), cel.Not(isZeroText(x)))
+		return cel.Or(
+			cel.And(byDuration, compareDuration(x, "==", want)),
+			cel.And(cel.Not(byDuration), isQuantity(x), compareQuantity(x, "==", want)))
+	case dur:
+		return cel.And(isDuration(x), cel.Not(isZeroText(x)), compareDuration(x, "==", want))
+	case qty:
+		return cel.And(isQuantity(x), compareQuantity(x, "==", want))
+	case isWild(want): // a key that is a quantity matches no wildcard
+		return cel.And(wild(x, want), notQuantity(x, want))
+	}
+	return x.Eq(cel.String(want))
+}
+
+// notQuantity is: x, which matches the wildcard, is no quantity; literally true
+// where the wildcard's own letters rule that out.
+func notQuantity(x cel.Value, wildcard string) cel.Bool {
+	for _, r := range wildcard {
+		if r != '*' && r != '?' && !strings.ContainsRune("0123456789.+-eEnumkMGTPiKE", r) {
+			return cel.True()
+		}
+	}
+	return cel.Not(isQuantity(x))
+}
+
+func isNonzeroDuration(s string) bool {
+	_, ok := parseDuration(s)
+	return ok && s != "0"
+}
+
+// literalEquals is Equals of two literals.
+func literalEquals(key, value any) bool {
+	switch k := key.(type) {
+	case bool:
+		return key == value
+	case float64:
+		f, ok := equalNumber(value)
+		return ok && f == k
+	case int64:
+		f, ok := equalNumber(value)
+		return ok && f == float64(k)
+	case string:
+		switch v := value.(type) {
+		case float64:
+			if d, ok := parseDuration(k); ok && k != "0" {
+				return d.Seconds() == float64(int64(v))
+			}
+		case string:
+			if isNonzeroDuration(k) && isNonzeroDuration(v) {
+				c, _ := compareTexts(k, v)
+				return c == 0
+			}
+			if q, ok := parseQuantity(k); ok {
+				r, ok := parseQuantity(v)
+				return ok && q.Cmp(r) == 0
+			}
+			return wildMatch(v, k)
+		}
+		return false
+	case nil:
+		return false
+	}
+	return sameLiteral(key, value) && value != nil
+}
+
+// equalsVariable is Equals where the value is of the request too. Text of the
+// request is no pattern.
+func (l *lowering) equalsVariable(key, value jval) cel.Bool {
+	if s, ok := l.sortedPair(key, value); ok {
+		return s
+	}
+	if key.form == choiceForm {
+		return cel.CondBool(key.c, l.equalsVariable(*key.then, value), l.equalsVariable(*key.els, value))
+	}
+	if key.form == litForm && key.lit == nil {
+		return cel.False()
+	}
+	k, ok := l.expr(key)
+	v, ok2 := l.expr(value)
+	if !ok || !ok2 {
+		panic(l.unsupported("this comparison of two values"))
+	}
+	kt, vt := kindOf(key.typ()), kindOf(value.typ())
+	switch {
+	case kt == schema.String && vt == schema.String:
+		l.note(diag.TextEquality, "two values of the request are compared as texts; Kyverno reads them as quantities, durations or wildcards where it can")
+		return k.Eq(v)
+	case kt == vt && kt != schema.Any:
+		return k.Eq(v)
+	case numericKind(key.typ()) && numericKind(value.typ()):
+		return k.Eq(v)
+	}
+	panic(l.unsupported("this comparison of two values"))
+}
+
+// sortedPair compares two sorted lists.
+func (l *lowering) sortedPair(key, value jval) (cel.Bool, bool) {
+	if key.form != streamForm || value.form != streamForm {
+		return cel.Bool{}, false
+	}
+	a, ok := key.s.(sortedStream)
+	b, ok2 := value.s.(sortedStream)
+	if !ok || !ok2 {
+		return cel.Bool{}, false
+	}
+	return l.sameElements(a.stream, b.stream), true
+}
+
+// isBool is: the boolean x of type t is b.
+func isBool(x cel.Value, t *schema.Type, b bool) cel.Bool {
+	if b {
+		return isTrue(x, t)
+	}
+	return cel.Not(isTrue(x, t))
+}

@@ -1,0 +1,158 @@
+package translate
+
+import (
+	"slices"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/schema"
+)
+
+// length is the number of elements, entries or characters.
+func (l *lowering) length(j jval) jval {
+	switch j.form {
+	case litForm:
+		switch v := j.lit.(type) {
+		case string:
+			return litOf(float64(len([]rune(v))))
+		case []any:
+			return litOf(float64(len(v)))
+		case map[string]any:
+			return litOf(float64(len(v)))
+		}
+		return typeError("length")
+	case imagesForm:
+		return l.imageCount(j.images)
+	case imageForm:
+		panic(l.unsupported("the length of an image"))
+	case errorForm:
+		return j
+	case streamForm:
+		return intOf(j.s.count(l, true))
+	case multiForm:
+		return litOf(float64(len(j.multi)))
+	case hashForm:
+		return litOf(float64(len(j.multi)))
+	}
+	switch j.v.kind() {
+	case schema.String, schema.List, schema.Map:
+		l.errs = l.errs || !j.v.certain()
+		return intOf(j.v.expr.Size())
+	case schema.Object:
+		return intOf(dyn(j.v.expr).Size())
+	case schema.Any:
+		x, _ := l.expr(j)
+		l.errs = true
+		return intOf(x.Size())
+	}
+	return typeError("length")
+}
+
+func (l *lowering) keysOf(j jval, values bool) jval {
+	switch j.form {
+	case imagesForm, imageForm:
+		panic(l.unsupported("the keys and values of images"))
+	case errorForm:
+		return j
+	case litForm:
+		m, ok := j.lit.(map[string]any)
+		if !ok {
+			return typeError("keys")
+		}
+		var out []any
+		for _, k := range sortedKeys(m) {
+			if values {
+				out = append(out, m[k])
+			} else {
+				out = append(out, k)
+			}
+		}
+		return litOf(out)
+	case valForm:
+		switch j.v.kind() {
+		case schema.Map, schema.Object:
+			return streamOf(entries{v: j.v, values: values, given: true})
+		case schema.Any:
+			w := j.v
+			w.guards = append(w.guards[:len(w.guards):len(w.guards)], guard{cond: isMap(w.expr), shape: true})
+			w.typ, w.opt = mapOf(anyType()), cel.Value{}
+			return streamOf(entries{v: w, values: values, given: true})
+		}
+	}
+	return typeError("keys")
+}
+
+func (l *lowering) joined(glue, list jval) jval {
+	g, ok := l.stringArg(glue)
+	if list.form == multiForm {
+		texts := make([]cel.Value, len(list.multi))
+		for i, part := range list.multi { // null is no text either
+			x, isText := l.stringArg(part)
+			texts[i], ok = x, ok && isText
+		}
+		if !ok {
+			return typeError("join")
+		}
+		if slices.ContainsFunc(list.multi, func(part jval) bool { return kindOf(part.typ()) != schema.String }) {
+			for i := range texts { // a list has items of one type
+				texts[i] = dyn(texts[i])
+			}
+		}
+		return stringOf(cel.List(texts...).Call("join", g))
+	}
+	v, ok2 := l.expr(list)
+	if !ok || !ok2 || kindOf(list.typ()) == schema.String {
+		return typeError("join")
+	}
+	return stringOf(v.Call("join", g))
+}
+
+func (l *lowering) toArray(j jval) jval {
+	switch j.form {
+	case streamForm:
+		if null := j.s.null(); !null.IsFalse() {
+			return streamOf(branch{null, concat{single{litOf(nil)}}, orEmpty{j.s}}) // [null]
+		}
+		return j
+	case multiForm:
+		return j
+	case litForm:
+		if _, ok := j.lit.([]any); ok {
+			return j
+		}
+		return litOf([]any{j.lit})
+	case valForm:
+		if j.v.kind() == schema.List {
+			return j
+		}
+		if j.v.certain() && !j.v.dynamic() {
+			return streamOf(concat{single{j}})
+		}
+	}
+	panic(l.unsupported("this use of to_array"))
+}
+
+// sorted keeps a list as it is where CEL cannot sort yet: two sorted lists are
+// then compared by what they hold.
+func (l *lowering) sorted(j jval) jval {
+	return j.over(func(j jval) jval {
+		if list, ok := j.lit.([]any); ok && j.form == litForm {
+			return litOf(sortLiterals(list))
+		}
+		s := l.elements2(j)
+		if s == nil {
+			return typeError("sort")
+		}
+		return choice(s.null(), typeError("sort"), streamOf(sortedStream{s}))
+	})
+}
+
+func (l *lowering) extreme(name string, list jval) jval {
+	v, ok := l.expr(list)
+	elem := kindOf(list.typ().Elem)
+	if !ok || elem != schema.Int && elem != schema.String {
+		panic(l.refuse(diag.NoFunction, "the function %s of this list has no native form", name))
+	}
+	value := valOf(at(v.Call(name), list.typ().Elem))
+	return choice(v.Size().Compare(">", cel.Int(0)), value, litOf(nil))
+}

@@ -1,0 +1,105 @@
+package translate
+
+import (
+	"regexp"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
+)
+
+func (l *lowering) changeCase(name string, a jval) jval {
+	l.note(diag.ASCIICase, "%s changes only ASCII letters here", name)
+	method := map[string]string{"to_upper": "upperAscii", "to_lower": "lowerAscii"}[name]
+	return a.over(func(j jval) jval {
+		if s, ok := j.lit.(string); ok && j.form == litForm {
+			return litOf(changeCase(name, s))
+		}
+		x, ok := l.stringArg(j)
+		if !ok {
+			return typeError(name)
+		}
+		return stringOf(x.Call(method))
+	})
+}
+
+// equalFold compares with a literal through a regular expression, whose folding
+// is the one of Go's EqualFold.
+func (l *lowering) equalFold(a, b jval) jval {
+	if a.form == litForm {
+		a, b = b, a
+	}
+	want, ok := b.lit.(string)
+	if b.form != litForm || !ok {
+		panic(l.refuse(diag.NoFunction, "the function equal_fold of two variables has no native form"))
+	}
+	return a.over(func(a jval) jval {
+		x, ok := l.stringArg(a)
+		if !ok {
+			return typeError("equal_fold")
+		}
+		return boolOf(x.Matches("(?i)^" + regexp.QuoteMeta(want) + "$"))
+	})
+}
+
+func (l *lowering) regexMatch(re, text jval) jval {
+	want, ok := re.lit.(string)
+	if re.form != litForm || !ok {
+		panic(l.refuse(diag.NoFunction, "regex_match with an expression that is a variable has no native form"))
+	}
+	if _, err := regexp.Compile(want); err != nil {
+		return typeError("regex")
+	}
+	return text.over(func(j jval) jval {
+		if s, ok := j.lit.(string); ok && j.form == litForm {
+			return litOf(regexp.MustCompile(want).MatchString(s))
+		}
+		x, ok := l.stringOrNumberArg(j)
+		if !ok {
+			return typeError("regex_match")
+		}
+		return boolOf(x.Matches(want))
+	})
+}
+
+func (l *lowering) patternMatch(p, text jval) jval {
+	want, ok := p.lit.(string)
+	if p.form != litForm || !ok {
+		panic(l.refuse(diag.NoFunction, "pattern_match with a pattern that is a variable has no native form"))
+	}
+	return text.over(func(j jval) jval {
+		x, ok := l.stringOrNumberArg(j)
+		if !ok {
+			return typeError("pattern_match")
+		}
+		return boolOf(wild(x, want))
+	})
+}
+
+func (l *lowering) replaceAll(text, from, to jval) jval {
+	f, ok := l.stringArg(from)
+	t, ok2 := l.stringArg(to)
+	if !ok || !ok2 {
+		return typeError("replace_all")
+	}
+	return text.over(func(j jval) jval {
+		x, ok := l.stringArg(j)
+		if !ok {
+			return typeError("replace_all")
+		}
+		return stringOf(x.Call("replace", f, t))
+	})
+}
+
+func (l *lowering) trimPrefix(text, prefix jval) jval {
+	p, ok := l.stringArg(prefix)
+	if !ok {
+		return typeError("trim_prefix")
+	}
+	return text.over(func(j jval) jval {
+		x, ok := l.stringArg(j)
+		if !ok {
+			return typeError("trim_prefix")
+		}
+		return stringOf(cel.Cond(x.StartsWith(p), x.Call("substring", p.Size()), x))
+	})
+}

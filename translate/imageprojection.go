@@ -1,0 +1,150 @@
+package translate
+
+import (
+	"strings"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/jmespath"
+	"github.com/kvap/kvap/schema"
+)
+
+// imageParts is the same part of each image of a group, ordered by the names of
+// the containers.
+type imageParts struct {
+	listOf
+	group *imageGroup
+	part  imagePart
+}
+
+// projectImages is group.*.right; false where that is no single part.
+func (l *lowering) projectImages(g *imageGroup, right *jmespath.Expr) (jval, bool) {
+	if right.Op != jmespath.Field || right.Dynamic != nil {
+		return jval{}, false
+	}
+	part, ok := imagePartNamed(right.Name)
+	if !ok {
+		return streamOf(whereGroup{concat{}, g, l}), true
+	}
+	defer l.atTop()()
+	keep := every
+	if part.has != nil {
+		keep = func(c cel.Value) cel.Bool { return part.has(c.Field("image")) }
+	}
+	texts := l.ifValid(g.mapped(l, keep, func(c cel.Value) cel.Value { return part.text(g, c) }))
+	name := g.name[:len(g.name)-1] + part.plural
+	list := listOf{v: at(l.let(name, texts), &schema.Type{Kind: schema.List, Elem: stringType()}), hint: part.plural}
+	parts := imageParts{list, g, part}
+	return streamOf(whereGroup{parts, g, l}), true
+}
+
+// whereGroup is a list that is null where the group has no images; it is empty then.
+type whereGroup struct {
+	stream
+	group *imageGroup
+	l     *lowering
+}
+
+func (s whereGroup) null() cel.Bool { return cel.Not(s.group.present(s.l)) }
+
+// imageItem is an element of a list of parts by its place: the first or the last.
+func (l *lowering) imageItem(j jval, n int) (jval, bool) {
+	where, ok := j.s.(whereGroup)
+	if !ok {
+		return jval{}, false
+	}
+	parts, ok := where.stream.(imageParts)
+	if !ok {
+		return jval{}, false
+	}
+	return parts.item(l, n)
+}
+
+// list is in the order of the containers' names.
+func (s imageParts) list(l *lowering, _ bool) (cel.Value, bool) {
+	if !l.release.Has("sortBy") {
+		return cel.Value{}, false
+	}
+	containers := s.containers(l)
+	c := l.b.take(singular(s.group.name))
+	sorted := containers.Macro("sortBy", c, cel.Ident(c).Field("name"))
+	delete(l.b.taken, c)
+	return l.b.mapped(sorted, singular(s.group.name), func(c cel.Value) cel.Value { return s.part.text(s.group, c) }), true
+}
+
+// containers are those whose images have the part.
+func (s imageParts) containers(l *lowering) cel.Value {
+	all := l.ifValidContainers(s.group)
+	if s.part.has == nil {
+		return all
+	}
+	return l.b.filter(all, singular(s.group.name), func(c cel.Value) cel.Bool { return s.part.has(c.Field("image")) })
+}
+
+// item is the first or the last of the list, which every release can say.
+func (s imageParts) item(l *lowering, n int) (jval, bool) {
+	best := map[int]string{0: "min", -1: "max"}[n]
+	if best == "" {
+		return jval{}, false
+	}
+	some := s.containers(l).Size().Compare(">", cel.Int(0))
+	text := s.part.text(s.group, s.outermost(l, best))
+	return valOf(val{expr: text, typ: stringType(), guards: []guard{{cond: some, shape: true}}}), true
+}
+
+// outermost is the container whose name is the first or the last.
+func (s imageParts) outermost(l *lowering, best string) cel.Value {
+	defer l.atTop()()
+	containers := s.containers(l)
+	which := map[string]string{"min": "first", "max": "last"}[best] + capital(s.group.name[:len(s.group.name)-1])
+	names := l.b.mapped(containers, singular(s.group.name), func(c cel.Value) cel.Value { return c.Field("name") })
+	name := l.let(which+"Name", names.Call(best))
+	only := l.b.filter(containers, singular(s.group.name), func(c cel.Value) cel.Bool { return c.Field("name").Eq(name) })
+	return l.let(which, only.Index(cel.Int(0)))
+}
+
+func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+// imageValues is a group's images as the values of a projection.
+type imageValues struct{ group *imageGroup }
+
+func (s imageValues) quantify(l *lowering, macro string, _ bool, body func(jval) cel.Bool) cel.Bool {
+	return l.b.quantify(macro, l.ifValidContainers(s.group), singular(s.group.name), func(c cel.Value) cel.Bool {
+		return body(jval{form: imageForm, images: s.group, v: at(c, s.group.list.elem())})
+	})
+}
+
+func (s imageValues) count(l *lowering, _ bool) cel.Value { return l.ifValidContainers(s.group).Size() }
+
+func (s imageValues) list(*lowering, bool) (cel.Value, bool) { return cel.Value{}, false }
+
+func (s imageValues) null() cel.Bool { return cel.False() }
+
+func (s imageValues) elem() *schema.Type { return anyType() }
+
+// imageProjection is group.*, and right of each image.
+func (l *lowering) imageProjection(g *imageGroup, right *jmespath.Expr) jval {
+	if j, ok := l.projectImages(g, right); ok {
+		return j
+	}
+	if !keepsNull(right) {
+		panic(l.refuse(diag.NoExpression, "a projection over images that makes something of null"))
+	}
+	var s stream = imageValues{g}
+	if right.Op != jmespath.Current {
+		s = mapped{l: l, of: s, f: func(l *lowering, x jval) jval { return l.perElement(right, x) }}
+	}
+	return streamOf(whereGroup{s, g, l})
+}
+
+// keepsNull tells that the expression is null of null. The projection of a map
+// begins with as many nulls as there are values.
+func keepsNull(e *jmespath.Expr) bool {
+	switch e.Op {
+	case jmespath.Current, jmespath.Field, jmespath.MultiList, jmespath.MultiHash:
+		return true
+	case jmespath.Sub, jmespath.Index, jmespath.Flatten, jmespath.Projection, jmespath.ValueProjection, jmespath.Filter:
+		return keepsNull(e.Args[0]) && (e.Op != jmespath.Sub || keepsNull(e.Args[1]))
+	}
+	return false
+}

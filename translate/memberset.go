@@ -1,0 +1,230 @@
+package translate
+
+import (
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/schema"
+)
+
+// A set is the right side of a membership.
+type set interface {
+	// has is: the value of the type is a member.
+	has(x cel.Value, t *schema.Type) cel.Bool
+	// hasLiteral is: the literal is a member.
+	hasLiteral(v any) cel.Bool
+}
+
+// literalSet is a list of the policy. Its texts may be wildcards; those of the
+// request are none (deviation 9). Numbers and booleans compare by their text.
+type literalSet []any
+
+func (s literalSet) texts() []string {
+	out := make([]string, len(s))
+	for i, v := range s {
+		out[i] = literalText(v)
+	}
+	return out
+}
+
+func (s literalSet) has(x cel.Value, t *schema.Type) cel.Bool {
+	switch kindOf(t) {
+	case schema.String:
+		return inTexts(x, s.texts())
+	case schema.Bool:
+		return boolCases(x, anyWild(s.texts(), "true"), anyWild(s.texts(), "false"))
+	case schema.Int:
+		return intIn(x, s.texts())
+	case schema.Number:
+		return intIn(x, s.texts())
+	case schema.IntOrString:
+		return byType(x, typed{"int", intIn(x, s.texts())}, typed{"string", inTexts(x, s.texts())})
+	case schema.Any:
+		if !anyIsWild(s.texts()) {
+			return anyIn(x, s.texts())
+		}
+		return cel.Or(
+			cel.And(isString(x), inTexts(x, s.texts())),
+			cel.And(isNumber(x), intIn(x, s.texts())),
+			boolAny(x, anyWild(s.texts(), "true"), anyWild(s.texts(), "false")))
+	}
+	return cel.False()
+}
+
+func (s literalSet) hasLiteral(v any) cel.Bool {
+	text := literalText(v)
+	for _, t := range s.texts() {
+		if wildMatch(t, text) || wildMatch(text, t) {
+			return cel.True()
+		}
+	}
+	return cel.False()
+}
+
+func anyIsWild(texts []string) bool {
+	for _, t := range texts {
+		if isWild(t) {
+			return true
+		}
+	}
+	return false
+}
+
+func anyWild(texts []string, s string) bool {
+	for _, t := range texts {
+		if wildMatch(t, s) {
+			return true
+		}
+	}
+	return false
+}
+
+// inTexts is: the string is one of the words, or matches one of the wildcards.
+func inTexts(x cel.Value, texts []string) cel.Bool {
+	var words []string
+	var alts []cel.Bool
+	for _, t := range texts {
+		if isWild(t) {
+			alts = append(alts, wild(x, t))
+		} else {
+			words = append(words, t)
+		}
+	}
+	if len(words) > 0 {
+		alts = append([]cel.Bool{oneOf(x, words)}, alts...)
+	}
+	return cel.Or(alts...)
+}
+
+// intIn is: the text of the number is one of the texts.
+func intIn(x cel.Value, texts []string) cel.Bool {
+	var numbers []cel.Value
+	var alts []cel.Bool
+	for _, t := range texts {
+		switch f, ok := parseNumber(t); {
+		case isWild(t):
+			alts = append(alts, intText(x, atom{"==", t}))
+		case ok && numberText(f) == t && f == float64(int64(f)):
+			numbers = append(numbers, cel.Int(int64(f)))
+		case ok && numberText(f) == t:
+			alts = append(alts, x.Eq(cel.Double(f)))
+		}
+	}
+	if len(numbers) == 1 {
+		alts = append(alts, x.Eq(numbers[0]))
+	} else if len(numbers) > 1 {
+		alts = append(alts, x.In(cel.List(numbers...)))
+	}
+	return cel.Or(alts...)
+}
+
+// anyIn is membership of a value of unknown type in words: as a text, a number or
+// a boolean that reads like one of them.
+func anyIn(x cel.Value, texts []string) cel.Bool {
+	alts := []cel.Bool{}
+	if len(texts) > 0 {
+		alts = append(alts, oneOf(x, texts))
+	}
+	return cel.Or(append(alts, intIn(x, texts), boolAny(x, anyWild(texts, "true"), anyWild(texts, "false")))...)
+}
+
+// streamSet is a list of the request, whose texts are no wildcards.
+type streamSet struct {
+	l *lowering
+	s stream
+}
+
+func (s streamSet) has(x cel.Value, t *schema.Type) cel.Bool {
+	if list, ok := s.s.list(s.l, false); ok && kindOf(t) == kindOf(s.s.elem()) && kindOf(t) == schema.String {
+		return x.In(list)
+	}
+	return s.s.quantify(s.l, "exists", false, func(y jval) cel.Bool { return s.l.equalValues(valOf(at(x, t)), y) })
+}
+
+func (s streamSet) hasLiteral(v any) cel.Bool {
+	return s.s.quantify(s.l, "exists", false, func(y jval) cel.Bool {
+		if text, ok := v.(string); ok && isWild(text) {
+			return s.l.holds(y, false, pred{
+				lit:    func(w any) cel.Bool { return cel.Lit(w != nil && wildMatch(text, literalText(w))) },
+				value:  func(e cel.Value, t *schema.Type) cel.Bool { return literalSet{text}.has(e, t) },
+				stream: func(stream) cel.Bool { return cel.False() },
+			})
+		}
+		return s.l.equal(y, litOf(v))
+	})
+}
+
+// valueSet is a list of the policy some of whose items are variables.
+type valueSet struct {
+	l    *lowering
+	list jval
+}
+
+func (s valueSet) has(x cel.Value, t *schema.Type) cel.Bool {
+	var alts []cel.Bool
+	for _, item := range s.list.multi {
+		if item.form == litForm {
+			alts = append(alts, literalSet{item.lit}.has(x, t))
+			continue
+		}
+		alts = append(alts, s.l.equalValues(valOf(at(x, t)), item))
+	}
+	return cel.Or(alts...)
+}
+
+func (s valueSet) hasLiteral(v any) cel.Bool {
+	var alts []cel.Bool
+	for _, item := range s.list.multi {
+		if item.form == litForm {
+			alts = append(alts, literalSet{item.lit}.hasLiteral(v))
+			continue
+		}
+		alts = append(alts, streamSet{l: s.l, s: single{item}}.hasLiteral(v))
+	}
+	return cel.Or(alts...)
+}
+
+func singles(vs []any) []stream {
+	out := make([]stream, len(vs))
+	for i, v := range vs {
+		out[i] = single{litOf(v)}
+	}
+	return out
+}
+
+// exactly is a set of words that are no wildcards.
+type exactly []any
+
+func (s exactly) has(x cel.Value, t *schema.Type) cel.Bool {
+	var words []string
+	for _, v := range s {
+		words = append(words, literalText(v))
+	}
+	switch kindOf(t) {
+	case schema.String:
+		if len(words) == 0 {
+			return cel.False()
+		}
+		return oneOf(x, words)
+	case schema.Any:
+		return anyIn(x, words)
+	}
+	return literalSet(s).has(x, t)
+}
+
+// exactlySet is members that are wildcards or not.
+func exactlySet(members []any, wildcards bool) set {
+	if wildcards {
+		return literalSet(members)
+	}
+	return exactLiterals{exactly(members)}
+}
+
+type exactLiterals struct{ exactly }
+
+func (s exactLiterals) hasLiteral(v any) cel.Bool {
+	for _, m := range s.exactly {
+		if literalText(m) == literalText(v) {
+			return cel.True()
+		}
+	}
+	return cel.False()
+}

@@ -1,0 +1,195 @@
+package translate
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/schema"
+)
+
+// inRequestText is: a word of the policy is in a text of the request, which is
+// when they are the same. The text is no pattern (deviation 9).
+func (l *lowering) inRequestText(k string, value jval) cel.Bool {
+	if numeric(k) {
+		panic(l.unsupported("the membership of a number in a text of the request"))
+	}
+	l.note(diag.RequestText, "a text of the request is compared as it is; Kyverno reads one that is a JSON list as the list")
+	return l.holds(value, true, pred{
+		lit:     func(v any) cel.Bool { return cel.Lit(v == k) },
+		value:   func(x cel.Value, _ *schema.Type) cel.Bool { return literalSet{k}.has(x, stringType()) },
+		stream:  func(stream) cel.Bool { return cel.False() },
+		neutral: neutralsOf(litOf(k)),
+	})
+}
+
+// membershipText is a value that is a text: a wildcard, a range, or a list in
+// JSON for a scalar key; for a list key also one element.
+func (l *lowering) membershipText(op string, key jval, text string) cel.Bool {
+	list, isJSON, valid := jsonStrings(text)
+	members := make([]any, len(list))
+	for i, s := range list {
+		members[i] = s
+	}
+	scalar := textSet{l: l, text: text, members: members, valid: valid, isList: isJSON}
+	not := strings.HasSuffix(op, "notin")
+	one := func(in cel.Bool, decided bool) cel.Bool {
+		if !decided {
+			return cel.False()
+		}
+		if not {
+			return cel.Not(in)
+		}
+		return in
+	}
+	return l.holds(key, true, pred{
+		lit: func(v any) cel.Bool {
+			switch v := v.(type) {
+			case nil, map[string]any:
+				return cel.False()
+			case []any:
+				return l.listInText(op, concat(singles(v)), scalar)
+			}
+			in, invalid := scalar.literal(v)
+			return one(cel.Lit(in), !invalid)
+		},
+		value: func(x cel.Value, t *schema.Type) cel.Bool {
+			switch kindOf(t) {
+			case schema.Object, schema.Map:
+				return cel.False()
+			case schema.Any:
+				elems := listOf{v: at(x, &schema.Type{Kind: schema.List, Elem: anyType()})}
+				return cel.Or(cel.And(isScalar(x), scalar.holds(x, t, not)), cel.And(isList(x), l.listInText(op, elems, scalar)))
+			}
+			return scalar.holds(x, t, not)
+		},
+		stream:  func(s stream) cel.Bool { return l.listInText(op, s, scalar) },
+		neutral: neutralsOf(litOf(text)),
+	})
+}
+
+// textSet is a text as the right side for a scalar key.
+type textSet struct {
+	l             *lowering
+	text          string
+	members       []any
+	valid, isList bool // JSON; a JSON list of strings
+}
+
+func (s textSet) inRange() bool { return insideRange.MatchString(s.text) }
+
+// holds is the operator of a scalar key: in, or its negation.
+func (s textSet) holds(x cel.Value, t *schema.Type, not bool) cel.Bool {
+	wildcard := literalSet{s.text}.has(x, t)
+	var rest cel.Bool
+	invalid := false
+	switch {
+	case s.inRange():
+		rest = s.l.scalarOne(at(x, t), &policy.Node{Kind: policy.String, Str: s.text}, false)
+	case s.isList:
+		rest = exactly(s.members).has(x, t)
+	case s.valid:
+		invalid = true
+	default:
+		rest = literalSet{s.text}.has(x, t)
+	}
+	if invalid { // true where the wildcard matches, and false otherwise, negated too
+		if not {
+			return cel.False()
+		}
+		return wildcard
+	}
+	in := cel.Or(wildcard, rest)
+	if not {
+		return cel.Not(in)
+	}
+	return in
+}
+
+func (s textSet) literal(v any) (in, invalid bool) {
+	text := literalText(v)
+	switch {
+	case wildMatch(s.text, text):
+		return true, false
+	case s.inRange():
+		if f, ok := v.(float64); ok && f == float64(int64(f)) {
+			v = int64(f)
+		}
+		return patternHolds(v, s.text), false
+	case s.isList:
+		for _, m := range s.members {
+			if m == text {
+				return true, false
+			}
+		}
+		return false, false
+	}
+	return false, s.valid
+}
+
+// listInText is a list key against a text.
+func (l *lowering) listInText(op string, s stream, t textSet) cel.Bool {
+	switch {
+	case t.inRange():
+		p := &policy.Node{Kind: policy.String, Str: t.text}
+		in := func(x jval) cel.Bool {
+			return l.holds(x, false, pred{
+				lit:    func(v any) cel.Bool { return cel.Lit(literalSatisfies(v, p)) },
+				value:  func(e cel.Value, typ *schema.Type) cel.Bool { return l.scalarOne(at(e, typ), p, false) },
+				stream: func(stream) cel.Bool { return cel.False() },
+			})
+		}
+		if strings.Count(t.text, "-") > 1 && op == "anynotin" {
+			panic(l.unsupported("AnyNotIn with a range that has a sign"))
+		}
+		return l.quantified(op, s, in)
+	case t.isList:
+		return l.members(op, s, literalSet(t.members))
+	case t.valid:
+		// the text of a JSON value that is no list of strings is in no list but the
+		// one that holds just this text
+		only := l.onlyElement(s, t.text)
+		if strings.HasSuffix(op, "notin") {
+			return cel.False()
+		}
+		return only
+	}
+	return l.members(op, s, literalSet{t.text})
+}
+
+// onlyElement is: the list has one element, this text.
+func (l *lowering) onlyElement(s stream, text string) cel.Bool {
+	return cel.And(s.count(l, false).Eq(cel.Int(1)),
+		s.quantify(l, "all", false, func(x jval) cel.Bool {
+			return l.holds(x, false, pred{
+				lit:    func(v any) cel.Bool { return cel.Lit(literalText(v) == text) },
+				value:  func(e cel.Value, t *schema.Type) cel.Bool { return exactly{text}.has(e, t) },
+				stream: func(stream) cel.Bool { return cel.False() },
+			})
+		}))
+}
+
+func (l *lowering) quantified(op string, s stream, in func(jval) cel.Bool) cel.Bool {
+	not := func(x jval) cel.Bool { return cel.Not(in(x)) }
+	switch op {
+	case "anyin":
+		return s.quantify(l, "exists", false, in)
+	case "allin":
+		return s.quantify(l, "all", false, in)
+	case "anynotin":
+		return s.quantify(l, "exists", false, not)
+	}
+	return s.quantify(l, "all", false, not)
+}
+
+// jsonStrings reads a text that is a JSON list of strings. valid tells whether it
+// is JSON at all.
+func jsonStrings(s string) (list []string, isList, valid bool) {
+	if !json.Valid([]byte(s)) {
+		return nil, false, false
+	}
+	err := json.Unmarshal([]byte(s), &list)
+	return list, err == nil && strings.HasPrefix(strings.TrimSpace(s), "["), true
+}

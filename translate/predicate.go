@@ -1,0 +1,171 @@
+package translate
+
+import (
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/schema"
+)
+
+// isTrue is: the boolean x of type t is true. Where the type is known, x itself
+// says so; the root of an expression is made boolean for CEL where it is emitted.
+func isTrue(x cel.Value, t *schema.Type) cel.Bool {
+	if kindOf(t) == schema.Bool {
+		return x.AsBool()
+	}
+	return x.Eq(cel.Lit(true).Value)
+}
+
+// A pred is a predicate over JMESPath values, by form.
+type pred struct {
+	lit    func(any) cel.Bool                     // also nil, for null
+	value  func(cel.Value, *schema.Type) cel.Bool // a value that is there; of unknown type it may be null
+	stream func(stream) cel.Bool                  // a list that is there
+	// single tells that value reads its argument once, so that a literal with the
+	// same verdict as null may stand in for a missing value.
+	neutral func(*schema.Type) []any
+}
+
+// holds is p of j. Where strict is set, a missing key is an error; else it is null.
+func (l *lowering) holds(j jval, strict bool, p pred) cel.Bool {
+	switch j.form {
+	case litForm:
+		return p.lit(j.lit)
+	case errorForm:
+		if strict || j.hard {
+			return l.error(j)
+		}
+		return p.lit(nil)
+	case choiceForm:
+		return l.choose(j, strict, p)
+	case streamForm:
+		if g, ok := j.s.(guarded); ok && !g.soft {
+			g.soft = !strict || !l.reads(g.v, true)
+			j.s = g
+		}
+		null := p.lit(nil)
+		got := p.stream(j.s)
+		isNull := j.s.null()
+		if isNull.IsFalse() || sameIfEmpty(j.s, null, p) {
+			return got
+		}
+		if null.IsTrue() {
+			return cel.Or(isNull, got)
+		}
+		return cel.And(cel.Not(isNull), got)
+	case multiForm:
+		return p.stream(l.multiStream(j))
+	case imagesForm, imageForm:
+		panic(l.unsupported("an image, or a map of images, as a value"))
+	case hashForm:
+		panic(l.unsupported("a comparison of a multi-select hash"))
+	}
+	return l.valueHolds(j.v, strict, p)
+}
+
+// sameIfEmpty tells that p says of a list without elements what it says of null.
+// A stream whose source is missing reads as empty, so it need not be asked for then.
+func sameIfEmpty(s stream, null cel.Bool, p pred) bool {
+	if _, ok := s.(strictList); ok { // it does not read as empty where it is no list
+		return false
+	}
+	of, ok := p.stream(concat{}).Const()
+	is, ok2 := null.Const()
+	return ok && ok2 && of == is
+}
+
+// eitherWay builds what counts where c holds and what counts where it does not. What
+// each asks to be there must be there only then.
+func (l *lowering) eitherWay(c cel.Bool, then, els func() cel.Bool) (cel.Bool, cel.Bool) {
+	if l.found == nil {
+		return then(), els()
+	}
+	outer := l.found
+	defer func() { l.found = outer }()
+	var needs, otherwise []cel.Bool
+	l.found = &needs
+	t := then()
+	l.found = &otherwise
+	e := els()
+	switch a, b := cel.And(needs...), cel.And(otherwise...); {
+	case cel.Equal(a.Value, b.Value):
+		*outer = append(*outer, a)
+	default:
+		*outer = append(*outer, cel.CondBool(c, a, b))
+	}
+	return t, e
+}
+
+// error is the error j, or, where what must be there is asked for, that nothing is.
+func (l *lowering) error(j jval) cel.Bool {
+	if l.found == nil {
+		return l.failing(j)
+	}
+	*l.found = append(*l.found, cel.False())
+	return cel.False()
+}
+
+func (l *lowering) choose(j jval, strict bool, p pred) cel.Bool {
+	then, els := l.eitherWay(j.c,
+		func() cel.Bool { return l.holds(*j.then, strict, p) },
+		func() cel.Bool { return l.holds(*j.els, strict, p) })
+	t, tok := then.Const()
+	e, eok := els.Const()
+	switch {
+	case tok && eok && t == e:
+		return then
+	case tok && eok && t:
+		return j.c
+	case tok && eok:
+		return cel.Not(j.c)
+	case eok && !e:
+		return cel.And(j.c, then)
+	case eok && e:
+		return cel.Implies(j.c, then)
+	case tok && !t:
+		return cel.And(cel.Not(j.c), els)
+	case tok && t:
+		return cel.Or(j.c, els)
+	}
+	return cel.CondBool(j.c, then, els)
+}
+
+func (l *lowering) valueHolds(v val, strict bool, p pred) cel.Bool {
+	null := p.lit(nil)
+	value := func(x cel.Value) cel.Bool { return p.value(x, v.typ) }
+	isNull, known := null.Const()
+	if !known {
+		panic(l.unsupported("a comparison of a value that may be null with one that is not known"))
+	}
+	if strict && l.found != nil {
+		*l.found = append(*l.found, v.keysFound())
+		strict = false
+	}
+	if v.typ != nil && v.typ.Format == comparison {
+		if got := value(v.expr); !isNull && cel.Equal(got.Value, v.expr) || isNull && cel.Equal(got.Value, cel.Not(v.expr.AsBool()).Value) {
+			return got // reads as false where it is null
+		}
+	}
+	if strict {
+		l.errs = l.errs || v.mayMiss()
+		return v.strict(isNull, value)
+	}
+	return v.soft(isNull, l.neutralFor(v, isNull, p), value)
+}
+
+// neutralFor looks for a literal of the value's type of which p says what it says
+// of null.
+func (l *lowering) neutralFor(v val, null bool, p pred) cel.Value {
+	if v.opt.IsZero() || v.typ == nil || p.value(cel.Ident("?"), v.typ).Count("?") != 1 {
+		return cel.Value{}
+	}
+	cands := candidates(v.typ, &policy.Node{})
+	if p.neutral != nil {
+		cands = append(cands, p.neutral(v.typ)...)
+	}
+	for _, c := range cands {
+		if got, ok := p.lit(c).Const(); ok && got == null {
+			return literal(c)
+		}
+	}
+	return cel.Value{}
+}

@@ -1,0 +1,139 @@
+package translate
+
+import (
+	"slices"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/policy"
+)
+
+// pattern is: the object does not fail the pattern. A pattern says nothing about
+// a deletion.
+func (l *lowering) pattern(p *policy.Node) truthValue {
+	v, ok := l.patternSubject()
+	if !ok {
+		return l.filledIn(p)
+	}
+	l.noteIgnoredAnchors(p)
+	l.refuseMetadata(p)
+	if p, ok = l.dereferenced(p); !ok {
+		return l.alwaysErrs("reference")
+	}
+	return l.needing(func() cel.Bool { return l.match(v, l.substituted(p), "").admitted() })
+}
+
+// filledIn is true, and an error where the pattern's variables are one: a pattern
+// says nothing of a deletion, but Kyverno fills it in before it sees that.
+func (l *lowering) filledIn(p *policy.Node) truthValue {
+	p, ok := l.dereferenced(p)
+	if !ok {
+		return l.alwaysErrs("reference")
+	}
+	return l.needing(func() cel.Bool { l.substituted(p); return cel.True() })
+}
+
+// noteIgnoredAnchors tells where a violation is an error to Kyverno, which a
+// policy that ignores errors admits (deviation 2).
+func (l *lowering) noteIgnoredAnchors(p *policy.Node) {
+	if l.policy.FailurePolicy == policy.Ignore && tracksAnchors(p) {
+		l.at(p.Pos)
+		l.note(diag.IgnoredAnchor, "where an anchor's key is nowhere in the object, Kyverno calls a violation an error and ignores it; here it is a violation")
+	}
+}
+
+// tracksAnchors tells whether a pattern has a conditional or existence anchor.
+func tracksAnchors(p *policy.Node) bool {
+	for _, f := range p.Fields {
+		if kind, _ := splitAnchor(f.Key); kind == conditional || kind == existence || tracksAnchors(f.Value) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(p.Items, tracksAnchors)
+}
+
+// anyPattern is: some pattern is satisfied, or none fails.
+func (l *lowering) anyPattern(p *policy.Node) truthValue {
+	v, ok := l.patternSubject()
+	if !ok {
+		return l.filledIn(p)
+	}
+	if p.Kind == policy.List && len(p.Items) == 0 {
+		return truthValue{b: cel.True()}
+	}
+	if p.Kind != policy.List {
+		panic(l.unsupported("an anyPattern that is no list"))
+	}
+	for _, item := range p.Items {
+		l.refuseMetadata(item)
+	}
+	if p, ok = l.dereferenced(p); !ok {
+		return l.alwaysErrs("reference")
+	}
+	return l.needing(func() cel.Bool { return l.someSatisfied(v, p.Items) })
+}
+
+// someSatisfied is: some pattern is satisfied, or none fails.
+func (l *lowering) someSatisfied(v val, patterns []*policy.Node) cel.Bool {
+	var oks, admits []cel.Bool
+	skips := true
+	for _, p := range patterns {
+		o := l.match(v, l.substituted(p), "")
+		oks = append(oks, o.ok())
+		admits = append(admits, o.admitted())
+		skips = skips && o.skips()
+	}
+	if !skips { // all skipped is impossible
+		return cel.Or(oks...)
+	}
+	return cel.Or(append(oks, cel.And(admits...))...)
+}
+
+// patternSubject is the value that a pattern is held against: the foreach element
+// in scope, or the object.
+func (l *lowering) patternSubject() (val, bool) {
+	j := l.object
+	if l.element != nil {
+		j = *l.element
+	}
+	if j.form != valForm {
+		return val{}, false
+	}
+	return j.v.settled(), true
+}
+
+// substituted is a pattern with its variables replaced, which is possible where
+// their values are known when compiling.
+func (l *lowering) substituted(p *policy.Node) *policy.Node {
+	if !hasVariables(p) {
+		return p
+	}
+	switch p.Kind {
+	case policy.String:
+		l.at(p.Pos)
+		t := l.parseTemplate(p.Str, p.Pos)
+		j := l.template(t)
+		if j.form != litForm {
+			return l.runtimeLeaf(p, t, j)
+		}
+		return nodeOf(j.lit, p.Pos)
+	case policy.List:
+		out := *p
+		out.Items = make([]*policy.Node, len(p.Items))
+		for i, item := range p.Items {
+			out.Items[i] = l.substituted(item)
+		}
+		return &out
+	}
+	out := *p
+	out.Fields = make([]policy.Field, len(p.Fields))
+	for i, f := range p.Fields {
+		key, ok := l.template(l.parseTemplate(f.Key, f.Pos)).lit.(string)
+		if !ok {
+			l.at(f.Pos)
+			panic(l.refuse(diag.PatternVariable, "a pattern's key that is only known at run time, %q", f.Key))
+		}
+		out.Fields[i] = policy.Field{Key: key, Pos: f.Pos, Value: l.substituted(f.Value)}
+	}
+	return &out
+}

@@ -1,0 +1,202 @@
+package translate
+
+import (
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/schema"
+)
+
+// A stream is a JMESPath list, kept as a way to go through its elements. CEL
+// cannot flatten nested lists before 1.35, but most readers of a list only ask
+// whether some or all elements have a property, or how many there are, and that
+// nested quantifiers can say.
+//
+// A stream's source may be missing, which JMESPath projections turn to null. Read
+// softly it is then empty; read strictly it is an error.
+type stream interface {
+	// quantify is: some (exists) or all elements satisfy body.
+	quantify(l *lowering, macro string, strict bool, body func(jval) cel.Bool) cel.Bool
+	// count is the number of elements, an int.
+	count(l *lowering, strict bool) cel.Value
+	// list is the elements as one CEL list; false where CEL has no such expression.
+	list(l *lowering, strict bool) (cel.Value, bool)
+	// null is: the source is missing.
+	null() cel.Bool
+	// elem is the type of the elements.
+	elem() *schema.Type
+}
+
+// listOf is the stream of a list value.
+type listOf struct {
+	v    val
+	hint string
+}
+
+func (s listOf) source(strict bool) cel.Value {
+	switch {
+	case s.v.certain() || strict:
+		return s.v.expr
+	case !s.v.opt.IsZero():
+		return s.v.opt.OrValue(cel.List())
+	}
+	return cel.Cond(s.v.found(), s.v.expr, cel.List())
+}
+
+func (s listOf) quantify(l *lowering, macro string, strict bool, body func(jval) cel.Bool) cel.Bool {
+	strict = l.reads(s.v, strict)
+	over := func(list cel.Value) cel.Bool {
+		return l.b.quantify(macro, list, singular(s.hint), func(x cel.Value) cel.Bool { return body(valOf(at(x, s.v.elem()))) })
+	}
+	if strict || s.v.certain() || !s.v.opt.IsZero() {
+		return over(s.source(strict))
+	}
+	return s.v.soft(macro == "all", cel.Value{}, over)
+}
+
+func (s listOf) count(l *lowering, strict bool) cel.Value {
+	return s.source(l.reads(s.v, strict)).Size()
+}
+
+func (s listOf) list(l *lowering, strict bool) (cel.Value, bool) {
+	return s.source(l.reads(s.v, strict)), true
+}
+
+// reads notes that a source is read: strictly, which may be an error, or softly
+// where what must be there is asked for beforehand.
+func (l *lowering) reads(v val, strict bool) bool {
+	if !strict || v.certain() {
+		return strict
+	}
+	if l.found != nil {
+		*l.found = append(*l.found, v.found())
+		return false
+	}
+	l.errs = true
+	return true
+}
+
+// strictList is a list that is read as a value, not through a projection: where
+// it is missing, reading it is an error.
+type strictList struct{ listOf }
+
+func (s strictList) quantify(l *lowering, macro string, _ bool, body func(jval) cel.Bool) cel.Bool {
+	return s.listOf.quantify(l, macro, true, body)
+}
+
+func (s strictList) count(l *lowering, _ bool) cel.Value { return s.listOf.count(l, true) }
+
+func (s strictList) list(l *lowering, _ bool) (cel.Value, bool) { return s.listOf.list(l, true) }
+
+func (s strictList) null() cel.Bool { return cel.Not(s.v.shaped()) }
+
+func (s listOf) null() cel.Bool { return cel.Not(s.v.found()) }
+
+func (s listOf) elem() *schema.Type { return s.v.elem() }
+
+// concat is several streams one after the other. It is never null.
+type concat []stream
+
+func (s concat) quantify(l *lowering, macro string, _ bool, body func(jval) cel.Bool) cel.Bool {
+	conds := make([]cel.Bool, len(s))
+	for i, part := range s {
+		conds[i] = part.quantify(l, macro, false, body)
+	}
+	if macro == "all" {
+		return cel.And(conds...)
+	}
+	return cel.Or(conds...)
+}
+
+func (s concat) count(l *lowering, _ bool) cel.Value {
+	if len(s) == 0 {
+		return cel.Int(0)
+	}
+	sum := s[0].count(l, false)
+	for _, part := range s[1:] {
+		sum = sum.Plus(part.count(l, false))
+	}
+	return sum
+}
+
+func (s concat) list(l *lowering, _ bool) (cel.Value, bool) {
+	if len(s) == 0 {
+		return cel.List(), true
+	}
+	var sum cel.Value
+	for i, part := range s {
+		list, ok := part.list(l, false)
+		if !ok {
+			return cel.Value{}, false
+		}
+		if i == 0 {
+			sum = list
+		} else {
+			sum = sum.Plus(list)
+		}
+	}
+	return sum, true
+}
+
+func (s concat) null() cel.Bool { return cel.False() }
+
+func (s concat) elem() *schema.Type {
+	if len(s) == 0 {
+		return anyType()
+	}
+	t := s[0].elem()
+	for _, part := range s[1:] {
+		if part.elem() != t {
+			return anyType()
+		}
+	}
+	return t
+}
+
+// inParts applies f to a stream, or to each part of one that is put together: the
+// parts keep the types of their elements.
+func inParts(s stream, f func(stream) stream) stream {
+	switch s := s.(type) {
+	case concat:
+		out := make(concat, len(s))
+		for i, part := range s {
+			out[i] = inParts(part, f)
+		}
+		return out
+	case branch:
+		return branch{s.c, inParts(s.then, f), inParts(s.els, f)}
+	}
+	return f(s)
+}
+
+// single is one value as a list.
+type single struct{ j jval }
+
+func (s single) quantify(_ *lowering, _ string, _ bool, body func(jval) cel.Bool) cel.Bool {
+	return body(s.j)
+}
+
+func (s single) count(*lowering, bool) cel.Value { return cel.Int(1) }
+
+func (s single) list(l *lowering, _ bool) (cel.Value, bool) {
+	v, ok := l.expr(s.j)
+	return cel.List(v), ok
+}
+
+func (s single) null() cel.Bool { return cel.False() }
+
+func (s single) elem() *schema.Type { return s.j.typ() }
+
+func hintOf(s stream) string {
+	switch s := s.(type) {
+	case listOf:
+		return singular(s.hint)
+	case filtered:
+		return hintOf(s.of)
+	case mapped:
+		return hintOf(s.of)
+	case concat:
+		if len(s) > 0 {
+			return hintOf(s[0])
+		}
+	}
+	return "item"
+}

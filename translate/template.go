@@ -1,0 +1,138 @@
+package translate
+
+import (
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/jmespath"
+	"github.com/kvap/kvap/schema"
+)
+
+// template lowers a string of the source.
+func (l *lowering) template(t *jmespath.Template) jval {
+	if s, ok := t.Constant(); ok {
+		return litOf(s)
+	}
+	if v := t.Single(); v != nil {
+		return l.variable(v)
+	}
+	out := litOf("")
+	for _, part := range t.Parts {
+		switch {
+		case part.Ref != nil:
+			panic(l.unsupported("a reference $(...)"))
+		case part.Var != nil:
+			out = l.join(out, l.variable(part.Var))
+		default:
+			out = l.join(out, litOf(part.Text))
+		}
+	}
+	return out
+}
+
+// join is the text of a and b.
+func (l *lowering) join(a, b jval) jval {
+	if b.form == choiceForm {
+		return choice(b.c, l.join(a, *b.then), l.join(a, *b.els))
+	}
+	if a.form == choiceForm {
+		return choice(a.c, l.join(*a.then, b), l.join(*a.els, b))
+	}
+	if a.form == litForm && b.form == litForm {
+		return litOf(literalText(a.lit) + literalText(b.lit))
+	}
+	if a.form == litForm && literalText(a.lit) == "" {
+		return l.likeText(b, l.text(b))
+	}
+	if b.form == litForm && literalText(b.lit) == "" {
+		return l.likeText(a, l.text(a))
+	}
+	text := l.text(a).Plus(l.text(b))
+	if isConfigured(b) {
+		return l.likeText(b, text)
+	}
+	return l.likeText(a, text)
+}
+
+// text is j as it stands inside a longer string; an error where a key is missing.
+func (l *lowering) text(j jval) cel.Value {
+	if j.form == litForm {
+		return cel.String(literalText(j.lit))
+	}
+	v, ok := l.expr(j)
+	if ok {
+		switch kindOf(j.typ()) {
+		case schema.String:
+			if shaped := j.v.shaped(); j.form == valForm && !shaped.IsTrue() {
+				return cel.Cond(shaped, j.v.expr, cel.String("null"))
+			}
+			return v
+		case schema.Int, schema.Bool, schema.IntOrString:
+			if shaped := j.v.shaped(); j.form == valForm && !shaped.IsTrue() {
+				return cel.Cond(shaped, cel.Func("string", j.v.expr), cel.String("null"))
+			}
+			return cel.Func("string", v)
+		case schema.Any:
+			// lists and maps, which Kyverno writes as JSON, are an error of string()
+			l.note(diag.TextForm, "a list or map inside a text is an error here; Kyverno writes it as JSON")
+			return cel.Cond(isNull(dyn(v)), cel.String("null"), cel.Func("string", dyn(v)))
+		case schema.List:
+			if j.form == streamForm {
+				return cel.Cond(j.s.null(), cel.String("null"), l.jsonList(j))
+			}
+			return l.jsonList(j)
+		}
+	}
+	panic(l.unsupported("the JSON text of a value inside a longer text"))
+}
+
+// jsonList is the JSON text of a list of strings.
+func (l *lowering) jsonList(j jval) cel.Value {
+	v, ok := l.expr(j)
+	if !ok || kindOf(j.typ().Elem) != schema.String {
+		panic(l.unsupported("the JSON text of a value inside a longer text"))
+	}
+	quoted := l.b.mapped(v, "item", func(x cel.Value) cel.Value { return cel.Func("strings.quote", x) })
+	return cel.String("[").Plus(quoted.Call("join", cel.String(","))).Plus(cel.String("]"))
+}
+
+// variable lowers one {{ }}.
+func (l *lowering) variable(v *jmespath.Variable) jval {
+	if v.Pos != (diag.Pos{}) {
+		l.at(v.Pos)
+	}
+	if v.Expr == nil {
+		if j, ok := l.nested(v); ok {
+			return j
+		}
+		panic(l.unsupported("an expression that is put together from variables"))
+	}
+	saved := l.deleteRewrite
+	l.deleteRewrite = true
+	defer func() { l.deleteRewrite = saved }()
+	return l.query(v.Expr)
+}
+
+// nested handles a body that is nothing but an inner variable.
+func (l *lowering) nested(v *jmespath.Variable) (jval, bool) {
+	if v.Body == nil {
+		return jval{}, false
+	}
+	j := l.template(v.Body)
+	s, ok := j.lit.(string)
+	if j.form != litForm || !ok {
+		return jval{}, false
+	}
+	e, d := jmespath.Parse(s, v.Pos)
+	if d != nil {
+		return jval{}, false
+	}
+	return l.query(e), true
+}
+
+func (l *lowering) parseTemplate(s string, pos diag.Pos) *jmespath.Template {
+	t, d := jmespath.ParseTemplate(s, pos)
+	if d != nil {
+		panic(refusal{diag.Warnf(d.Pos, diag.NoExpression, "%s; the webhook will judge this rule", d.Message)})
+	}
+	return t
+}

@@ -1,0 +1,106 @@
+package translate
+
+import (
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/schema"
+)
+
+// present is: j is found and not null.
+func (l *lowering) present(j jval) cel.Bool {
+	switch j.form {
+	case litForm:
+		return cel.Lit(j.lit != nil)
+	case errorForm:
+		if j.hard {
+			return l.error(j)
+		}
+		return cel.False()
+	case streamForm:
+		return cel.Not(j.s.null())
+	case imagesForm, imageForm:
+		return l.imagePresent(j)
+	case choiceForm:
+		return cel.CondBool(j.c, l.present(*j.then), l.present(*j.els))
+	case valForm:
+		if j.v.never {
+			return cel.False()
+		}
+		if j.v.dynamic() {
+			return cel.And(j.v.found(), cel.Not(isNull(j.v.expr)))
+		}
+		return j.v.found()
+	}
+	return cel.True()
+}
+
+// truthy is JMESPath's truth: not false, null, "", [] or {}.
+func (l *lowering) truthy(j jval) cel.Bool {
+	if j.form == imagesForm || j.form == imageForm {
+		return l.imagePresent(j)
+	}
+	if b, ok := l.truthOfParts(j); ok {
+		return b
+	}
+	return l.holds(j, false, pred{
+		lit: func(v any) cel.Bool { return cel.Lit(truth(v)) },
+		value: func(x cel.Value, t *schema.Type) cel.Bool {
+			switch kindOf(t) {
+			case schema.Bool:
+				return isTrue(x, t)
+			case schema.String:
+				return x.Ne(cel.String(""))
+			case schema.List, schema.Map:
+				return x.Size().Compare(">", cel.Int(0))
+			case schema.Int, schema.Number:
+				return cel.True()
+			case schema.Object: // {} is false; the type checker knows no == of an object type
+				return dyn(x).Ne(cel.Map())
+			case schema.IntOrString:
+				return x.Ne(cel.String(""))
+			}
+			return cel.Not(amongst(x, cel.Null(), cel.Lit(false).Value, cel.String(""), cel.List(), cel.Map()))
+		},
+		stream: func(s stream) cel.Bool {
+			if list, ok := s.list(l, false); ok {
+				if _, plain := s.(listOf); plain {
+					return list.Size().Compare(">", cel.Int(0))
+				}
+			}
+			return s.quantify(l, "exists", false, func(jval) cel.Bool { return cel.True() })
+		},
+	})
+}
+
+// truthOfParts is the truth of a comparison, which is false where it is null, and
+// of && and ||, of which the side that is taken need not be looked at again.
+func (l *lowering) truthOfParts(j jval) (cel.Bool, bool) {
+	switch {
+	case j.form == valForm && j.v.typ != nil && j.v.typ.Format == comparison:
+		return j.v.expr.AsBool(), true
+	case j.form == choiceForm:
+		then, els := l.truthy(*j.then), l.truthy(*j.els)
+		switch {
+		case cel.Equal(els.Value, j.c.Value):
+			return cel.And(j.c, then), true
+		case cel.Equal(then.Value, j.c.Value):
+			return cel.Or(j.c, els), true
+		}
+	}
+	return cel.Bool{}, false
+}
+
+func truth(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return false
+	case bool:
+		return v
+	case string:
+		return v != ""
+	case []any:
+		return len(v) > 0
+	case map[string]any:
+		return len(v) > 0
+	}
+	return true
+}
