@@ -11,7 +11,7 @@ import (
 
 // apiCall is the answer to a call that the API server has at hand: the object's
 // namespace, or whether its user may do something.
-func (l *lowering) apiCall(e *policy.ContextEntry) jval {
+func (l *lowering) apiCall(e *policy.ContextEntry) operand {
 	c := e.APICall
 	switch {
 	case c.Service != nil:
@@ -37,7 +37,7 @@ const unknownNamespace = "namespace_is_not_known"
 
 // namespaceCall reads the namespace of the object. One that is stored has a phase;
 // where only its labels are known, as in a test, the call is an error.
-func (l *lowering) namespaceCall(c *policy.APICallEntry) jval {
+func (l *lowering) namespaceCall(c *policy.APICallEntry) operand {
 	ns := cel.Ident("namespaceObject")
 	known := ns.Field("status").Has("phase")
 	if l.found == nil {
@@ -56,29 +56,29 @@ func (l *lowering) namespaceCall(c *policy.APICallEntry) jval {
 const partial = "partial"
 
 // namespaceValue is what policies can see of a namespace.
-func namespaceValue(ns cel.Value) jval {
+func namespaceValue(ns cel.Value) operand {
 	meta := ns.Field("metadata")
-	texts := func(name string) jval { return valOf(optionalField(meta, name, mapOf(configuredText()))) }
-	metadata := jval{form: hashForm, hint: partial, keys: []string{"name", "labels", "annotations"},
-		multi: []jval{valOf(at(meta.Field("name"), configuredText())), texts("labels"), texts("annotations")}}
-	return jval{form: hashForm, hint: partial, keys: []string{"apiVersion", "kind", "metadata"},
-		multi: []jval{litOf("v1"), litOf("Namespace"), metadata}}
+	texts := func(name string) operand { return operandAt(optionalField(meta, name, mapOf(configuredText()))) }
+	metadata := operand{form: hashForm, hint: partial, keys: []string{"name", "labels", "annotations"},
+		multi: []operand{valueOf(meta.Field("name"), configuredText()), texts("labels"), texts("annotations")}}
+	return operand{form: hashForm, hint: partial, keys: []string{"apiVersion", "kind", "metadata"},
+		multi: []operand{litOf("v1"), litOf("Namespace"), metadata}}
 }
 
 // answer is what the call's jmesPath makes of an answer. A key that is missing
 // there makes the entry an error, which nothing takes for null.
-func (l *lowering) answer(c *policy.APICallEntry, j jval) jval {
+func (l *lowering) answer(c *policy.APICallEntry, j operand) operand {
 	if c.JMESPath == nil {
 		return j
 	}
 	return hardened(l.eval(l.path(*c.JMESPath), &j))
 }
 
-func hardened(j jval) jval {
+func hardened(j operand) operand {
 	switch j.form {
 	case errorForm:
 		j.hard = true
-	case valForm:
+	case placeForm:
 		if j.v.mayMiss() {
 			return choice(j.v.keysFound(), j.softly(), typeError("key"))
 		}
@@ -97,7 +97,7 @@ func (l *lowering) asksForAccess(c *policy.APICallEntry) bool {
 // accessCall asks whether the user of the request may do something. It is native
 // where the review is about that user with their groups, and only its verdict is
 // read.
-func (l *lowering) accessCall(c *policy.APICallEntry) jval {
+func (l *lowering) accessCall(c *policy.APICallEntry) operand {
 	refusal := l.refuse(diag.OutsideData, "this SubjectAccessReview has no native form")
 	var spec *policy.Node
 	for _, d := range c.Data {
@@ -113,8 +113,8 @@ func (l *lowering) accessCall(c *policy.APICallEntry) jval {
 		panic(refusal)
 	}
 	allowed := boolOf(check.Call("allowed").AsBool())
-	status := jval{form: hashForm, hint: partial, keys: []string{"allowed"}, multi: []jval{allowed}}
-	return l.answer(c, jval{form: hashForm, hint: partial, keys: []string{"status"}, multi: []jval{status}})
+	status := operand{form: hashForm, hint: partial, keys: []string{"allowed"}, multi: []operand{allowed}}
+	return l.answer(c, operand{form: hashForm, hint: partial, keys: []string{"status"}, multi: []operand{status}})
 }
 
 // isRequestUser tells that a review's spec has nothing but the user of the
@@ -127,7 +127,7 @@ func (l *lowering) isRequestUser(spec *policy.Node) bool {
 			return false
 		}
 		j := l.node(n)
-		return j.form == valForm && cel.Equal(j.v.expr, v)
+		return j.form == placeForm && cel.Equal(j.v.expr, v)
 	}
 	for _, f := range spec.Fields {
 		if !slices.Contains([]string{"user", "groups", "resourceAttributes"}, f.Key) {
@@ -167,9 +167,9 @@ func (l *lowering) authorizerCheck(attributes *policy.Node) (cel.Value, bool) {
 }
 
 // unknownKey refuses a key of something of which only some are known.
-func (l *lowering) unknownKey(j jval, name string) jval {
+func (l *lowering) unknownKey(j operand, name string) operand {
 	if j.hint == partial {
 		panic(l.refuse(diag.OutsideData, "the field %s of an answer of the API server cannot be read", name))
 	}
-	return jval{form: errorForm, hint: name}
+	return operand{form: errorForm, hint: name}
 }

@@ -8,10 +8,10 @@ import (
 
 // arithmetic lowers add, subtract, multiply and divide for the operands whose
 // kind is known when compiling: numbers, and texts that are quantities.
-func (l *lowering) arithmetic(name string, a, b jval) jval {
+func (l *lowering) arithmetic(name string, a, b operand) operand {
 	x, xk := l.operand(a)
 	y, yk := l.operand(b)
-	number := func(v cel.Value) jval { return valOf(at(v, &schema.Type{Kind: schema.Number})) }
+	number := func(v cel.Value) operand { return valueOf(v, &schema.Type{Kind: schema.Number}) }
 	switch {
 	case name == "divide" && xk == quantityOperand && yk == quantityOperand:
 		// a zero divisor is an error to Kyverno, where CEL gives infinity
@@ -23,7 +23,7 @@ func (l *lowering) arithmetic(name string, a, b jval) jval {
 		return intOf(x.Binary(op, y))
 	case xk == quantityOperand && yk == quantityOperand && (name == "add" || name == "subtract"):
 		op := map[string]string{"add": "add", "subtract": "sub"}[name]
-		return jval{form: valForm, v: at(x.Call(op, y), &schema.Type{Kind: schema.Any}), hint: "quantity"}
+		return operand{form: placeForm, v: placeOf(x.Call(op, y), &schema.Type{Kind: schema.Any}), hint: "quantity"}
 	}
 	panic(l.refuse(diag.NoFunction, "the function %s of these operands has no native form", name))
 }
@@ -39,7 +39,7 @@ const (
 // operand is an operand and its kind. A text that may also be a duration, or
 // neither, is an error in Kyverno or another kind of arithmetic; quantity() errs
 // on all of those.
-func (l *lowering) operand(j jval) (cel.Value, operandKind) {
+func (l *lowering) operand(j operand) (cel.Value, operandKind) {
 	if j.form == litForm {
 		switch v := j.lit.(type) {
 		case float64:

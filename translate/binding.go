@@ -30,12 +30,12 @@ func (g group) bindings() []vap.Binding {
 	if !inNamespaces {
 		return []vap.Binding{u.binding(other)}
 	}
-	regions := regionsOf(u.action(), overrides)
-	if len(regions) == 1 && (!outside || regions[0].action == other) {
-		return []vap.Binding{u.binding(regions[0].action)}
+	sets := namespaceSets(u.action(), overrides)
+	if len(sets) == 1 && (!outside || sets[0].action == other) {
+		return []vap.Binding{u.binding(sets[0].action)}
 	}
 	var out []vap.Binding
-	for _, r := range regions {
+	for _, r := range sets {
 		b := u.binding(r.action)
 		b.NamespaceSelector, b.Suffix = r.selector(), suffix(string(r.action), out)
 		if outside {

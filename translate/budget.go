@@ -42,7 +42,7 @@ func (g group) withinBudget() []group {
 func (l *lowering) noteCost(u unit) {
 	const perExpression = 1_000_000
 	if cel.Cost(u.holds.b.Value, nil) > perExpression {
-		l.at(l.rule.Pos)
+		l.setPos(l.rule.Pos)
 		l.note(diag.Costly, "the rule goes through lists inside lists; on a very large object the API server may stop evaluating it, which counts as an error")
 	}
 }

@@ -27,7 +27,7 @@ func refusedExpressions(d *vap.Draft, release cel.Release) (why *diag.Diagnostic
 			messages = append(messages, i)
 			continue
 		}
-		w := diag.Warnf(place(d, objects, e.Field), diag.NoExpression, "the API server would refuse %s: %s; the webhook will judge this rule",
+		w := diag.Warnf(posOfField(d, objects, e.Field), diag.NoExpression, "the API server would refuse %s: %s; the webhook will judge this rule",
 			subjectOf(e.Field), compilerMessage(e.Detail))
 		return &w, messages
 	}
@@ -54,8 +54,8 @@ func subjectOf(field string) string {
 	return strings.TrimPrefix(field, "spec.")
 }
 
-// place is where the source of an emitted field stands.
-func place(d *vap.Draft, o vap.Objects, field string) diag.Pos {
+// posOfField is where the source of an emitted field stands.
+func posOfField(d *vap.Draft, o vap.Objects, field string) diag.Pos {
 	var i int
 	switch {
 	case scan(field, "spec.validations[%d]", &i):

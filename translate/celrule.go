@@ -115,7 +115,7 @@ func (l *lowering) celReason(e policy.CELValidation) string {
 	if takesReason(e.Reason) {
 		return e.Reason
 	}
-	l.at(e.Pos)
+	l.setPos(e.Pos)
 	l.note(diag.LeftOut, "the API server does not take the reason %s; the reason of the denial is Invalid", e.Reason)
 	return ""
 }
@@ -142,7 +142,7 @@ func (l *lowering) celPreconditions(scope celScope, n *nativeParts, u *unit) (fo
 	for _, c := range l.rule.CELPreconditions {
 		expr := inlined(scope.expression(c.Expression, c.Pos), n.variables).AsBool()
 		n.written.Conditions = append(n.written.Conditions, vap.Condition{Pos: c.Pos, Name: c.Name, Expr: expr})
-		l.at(c.Pos)
+		l.setPos(c.Pos)
 		if n.paramRef != nil && n.paramRef.Selector != nil && mentionsIdent(expr.Value, "params") {
 			panic(l.unsupported("a CEL precondition on params of which there may be several: the first one that it is false of ends the rule,"))
 		}
@@ -179,11 +179,11 @@ func (l *lowering) celParams(r *policy.CELRule, n *nativeParts) {
 		n.paramRef.Selector = &s
 	}
 	if l.paramsOfNobody(n) {
-		l.at(r.ParamRef.Pos)
+		l.setPos(r.ParamRef.Pos)
 		panic(l.unsupported("params in the namespace of an object that may have none, for which the API server refuses the request whatever the action,"))
 	}
 	if r.ParamKind.APIVersion == "v1" && r.ParamKind.Kind == "ConfigMap" {
-		l.at(r.ParamKind.Pos)
+		l.setPos(r.ParamKind.Pos)
 		l.note(diag.ConfigMapParams, "up to Kubernetes 1.37, the API server stops following ConfigMaps once no binding has used one for a second")
 	}
 }
@@ -212,7 +212,7 @@ func kindOfParams(k *vap.ParamKind) schema.GVK {
 // only those stay that cannot err.
 func (l *lowering) celAudits(scope celScope, r *policy.CELRule, n *nativeParts) {
 	for _, a := range r.AuditAnnotations {
-		l.at(a.Pos)
+		l.setPos(a.Pos)
 		v, why := scope.quietly(a.Expression, a.Pos)
 		if why == nil && harmless(v) {
 			n.audits = append(n.audits, vap.Audit{Pos: a.Pos, Key: a.Name, Value: v})

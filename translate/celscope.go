@@ -51,7 +51,7 @@ func (s celScope) expression(text string, pos diag.Pos) cel.Value {
 	if why != nil {
 		panic(refusal{*why})
 	}
-	s.l.at(pos)
+	s.l.setPos(pos)
 	return s.l.madeUpRequest(v)
 }
 
@@ -76,7 +76,7 @@ func (s celScope) message(e policy.CELValidation) *cel.Value {
 	if why == nil {
 		return &v
 	}
-	s.l.at(e.Pos)
+	s.l.setPos(e.Pos)
 	s.l.note(diag.MessageVariable, "the messageExpression has no native form; the message is shown instead")
 	return nil
 }

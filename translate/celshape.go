@@ -72,7 +72,7 @@ func (l *lowering) namespaceType() *schema.Type {
 // objectShape is an object of the target, which has a name: the API server has
 // generated it before it asks.
 func (l *lowering) objectShape() cel.Shape {
-	t := l.rootType(l.target) // a copy
+	t := l.objectType(l.target) // a copy
 	if _, ok := t.Fields["metadata"]; ok {
 		meta := l.namedMeta()
 		if l.target.scope == namespaced {

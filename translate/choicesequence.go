@@ -5,26 +5,26 @@ import (
 	"github.com/kvap/kvap/schema"
 )
 
-// orEmpty is a stream whose missing source counts as an empty list.
-type orEmpty struct{ stream }
+// orEmpty is a sequence whose missing source counts as an empty list.
+type orEmpty struct{ sequence }
 
-func (s orEmpty) quantify(l *lowering, macro string, _ bool, body func(jval) cel.Bool) cel.Bool {
-	return s.stream.quantify(l, macro, false, body)
+func (s orEmpty) quantify(l *lowering, macro string, _ bool, body func(operand) cel.Bool) cel.Bool {
+	return s.sequence.quantify(l, macro, false, body)
 }
 
-func (s orEmpty) count(l *lowering, _ bool) cel.Value { return s.stream.count(l, false) }
+func (s orEmpty) count(l *lowering, _ bool) cel.Value { return s.sequence.count(l, false) }
 
-func (s orEmpty) list(l *lowering, _ bool) (cel.Value, bool) { return s.stream.list(l, false) }
+func (s orEmpty) list(l *lowering, _ bool) (cel.Value, bool) { return s.sequence.list(l, false) }
 
 func (s orEmpty) null() cel.Bool { return cel.False() }
 
-// branch is one stream or another.
+// branch is one sequence or another.
 type branch struct {
 	c         cel.Bool
-	then, els stream
+	then, els sequence
 }
 
-func (s branch) quantify(l *lowering, macro string, strict bool, body func(jval) cel.Bool) cel.Bool {
+func (s branch) quantify(l *lowering, macro string, strict bool, body func(operand) cel.Bool) cel.Bool {
 	return cel.CondBool(s.c, s.then.quantify(l, macro, strict, body), s.els.quantify(l, macro, strict, body))
 }
 
@@ -45,16 +45,16 @@ func (s branch) null() cel.Bool { return cel.CondBool(s.c, s.then.null(), s.els.
 
 func (s branch) elem() *schema.Type { return concat{s.then, s.els}.elem() }
 
-// guarded is a stream that counts only where a value is found. Read strictly, it
+// guarded is a sequence that counts only where a value is found. Read strictly, it
 // is an error where the value is missing; softly it is then null.
 type guarded struct {
-	stream
-	v    val
+	sequence
+	v    place
 	soft bool
 }
 
-func (s guarded) quantify(l *lowering, macro string, strict bool, body func(jval) cel.Bool) cel.Bool {
-	inner := s.stream.quantify(l, macro, strict, body)
+func (s guarded) quantify(l *lowering, macro string, strict bool, body func(operand) cel.Bool) cel.Bool {
+	inner := s.sequence.quantify(l, macro, strict, body)
 	switch {
 	case s.asIs(l, strict):
 		return inner
@@ -74,7 +74,7 @@ func (s guarded) asIs(l *lowering, strict bool) bool {
 }
 
 func (s guarded) count(l *lowering, strict bool) cel.Value {
-	n := s.stream.count(l, strict)
+	n := s.sequence.count(l, strict)
 	if s.asIs(l, strict) {
 		return n
 	}
@@ -82,7 +82,7 @@ func (s guarded) count(l *lowering, strict bool) cel.Value {
 }
 
 func (s guarded) list(l *lowering, strict bool) (cel.Value, bool) {
-	list, ok := s.stream.list(l, strict)
+	list, ok := s.sequence.list(l, strict)
 	if s.asIs(l, strict) || !ok {
 		return list, ok
 	}
@@ -91,12 +91,12 @@ func (s guarded) list(l *lowering, strict bool) (cel.Value, bool) {
 
 func (s guarded) null() cel.Bool {
 	if s.soft {
-		return cel.Or(cel.Not(s.v.found()), s.stream.null())
+		return cel.Or(cel.Not(s.v.found()), s.sequence.null())
 	}
-	return s.stream.null()
+	return s.sequence.null()
 }
 
-// presentStream is a stream whose source is known to be there.
-type presentStream struct{ stream }
+// presentSequence is a sequence whose source is known to be there.
+type presentSequence struct{ sequence }
 
-func (presentStream) null() cel.Bool { return cel.False() }
+func (presentSequence) null() cel.Bool { return cel.False() }

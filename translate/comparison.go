@@ -6,7 +6,7 @@ import (
 )
 
 // compare is a comparison. Orders are null, hence false, of anything but numbers.
-func (l *lowering) compare(op string, a, b jval) jval {
+func (l *lowering) compare(op string, a, b operand) operand {
 	if b.form != litForm && a.form == litForm {
 		a, b = b, a
 		op = mirrored(op)
@@ -22,19 +22,19 @@ func (l *lowering) compare(op string, a, b jval) jval {
 }
 
 // comparison is the order of two values, which is null unless both are numbers.
-func (l *lowering) comparison(order, numbers cel.Bool) jval {
+func (l *lowering) comparison(order, numbers cel.Bool) operand {
 	if known, ok := numbers.Const(); ok && !known {
 		return litOf(nil)
 	} else if ok {
 		return boolOf(order)
 	}
-	j := valOf(at(order.Value, &schema.Type{Kind: schema.Bool, Format: comparison}))
+	j := valueOf(order.Value, &schema.Type{Kind: schema.Bool, Format: comparison})
 	j.v.guards = []guard{{cond: numbers, shape: true}}
 	return j
 }
 
 // isNumber is: j is there and a number.
-func (l *lowering) isNumber(j jval) cel.Bool {
+func (l *lowering) isNumber(j operand) cel.Bool {
 	return l.holds(j, false, pred{
 		lit: func(v any) cel.Bool { _, ok := floatOf(v); return cel.Lit(ok) },
 		value: func(x cel.Value, t *schema.Type) cel.Bool {
@@ -48,7 +48,7 @@ func (l *lowering) isNumber(j jval) cel.Bool {
 			}
 			return cel.False()
 		},
-		stream: func(stream) cel.Bool { return cel.False() },
+		sequence: func(sequence) cel.Bool { return cel.False() },
 	})
 }
 
@@ -67,7 +67,7 @@ func mirrored(op string) string {
 }
 
 // equal is JMESPath's ==, type strict; numbers are numbers.
-func (l *lowering) equal(a, b jval) cel.Bool {
+func (l *lowering) equal(a, b operand) cel.Bool {
 	if b.form != litForm {
 		return l.equalValues(a, b)
 	}
@@ -87,18 +87,18 @@ func (l *lowering) equal(a, b jval) cel.Bool {
 			}
 			return x.Eq(w)
 		},
-		stream:  func(s stream) cel.Bool { return l.streamEquals(s, want) },
-		neutral: others(want),
+		sequence: func(s sequence) cel.Bool { return l.sequenceEquals(s, want) },
+		neutral:  others(want),
 	})
 }
 
-func (l *lowering) streamEquals(s stream, want any) cel.Bool {
+func (l *lowering) sequenceEquals(s sequence, want any) cel.Bool {
 	list, ok := want.([]any)
 	if !ok {
 		return cel.False()
 	}
 	if len(list) == 0 {
-		return cel.Not(s.quantify(l, "exists", false, func(jval) cel.Bool { return cel.True() }))
+		return cel.Not(s.quantify(l, "exists", false, func(operand) cel.Bool { return cel.True() }))
 	}
 	for _, item := range list {
 		if !couldEqual(s.elem(), item) {
@@ -146,7 +146,7 @@ func couldEqual(t *schema.Type, lit any) bool {
 }
 
 // equalValues compares two values that are both of the request.
-func (l *lowering) equalValues(a, b jval) cel.Bool {
+func (l *lowering) equalValues(a, b operand) cel.Bool {
 	if a.form == choiceForm {
 		return cel.CondBool(a.c, l.equalValues(*a.then, b), l.equalValues(*a.els, b))
 	}
@@ -182,7 +182,7 @@ func numericKind(t *schema.Type) bool {
 	return kindOf(t) == schema.Int || kindOf(t) == schema.Number
 }
 
-func (l *lowering) order(op string, a, b jval) cel.Bool {
+func (l *lowering) order(op string, a, b operand) cel.Bool {
 	want, ok := b.lit.(float64)
 	if b.form != litForm || !ok {
 		if b.form == litForm {
@@ -210,11 +210,11 @@ func (l *lowering) order(op string, a, b jval) cel.Bool {
 			}
 			return cel.False()
 		},
-		stream: func(stream) cel.Bool { return cel.False() },
+		sequence: func(sequence) cel.Bool { return cel.False() },
 	})
 }
 
-func (l *lowering) orderValues(op string, a, b jval) cel.Bool {
+func (l *lowering) orderValues(op string, a, b operand) cel.Bool {
 	x, ok := l.expr(a.settled())
 	y, ok2 := l.expr(b.settled())
 	if !ok || !ok2 || a.form == choiceForm || b.form == choiceForm {

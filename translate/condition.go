@@ -36,7 +36,7 @@ func (l *lowering) condition(c *policy.Condition) truthValue {
 	return l.effect(func() cel.Bool {
 		l.readsImages = false
 		key, value := l.node(c.Key), l.node(c.Value)
-		l.at(c.Pos)
+		l.setPos(c.Pos)
 		b := l.compareCondition(strings.ToLower(c.Operator), c.Operator, key, value)
 		if _, known := b.Const(); known {
 			errs := l.errs
@@ -50,21 +50,21 @@ func (l *lowering) condition(c *policy.Condition) truthValue {
 }
 
 // probe is b, which does not depend on j, where reading j is no error.
-func (l *lowering) probe(j jval, b cel.Bool) cel.Bool {
+func (l *lowering) probe(j operand, b cel.Bool) cel.Bool {
 	switch s := j.s.(type) {
 	case guarded:
-		return l.probe(valOf(s.v), b)
+		return l.probe(operandAt(s.v), b)
 	case strictList:
-		return l.probe(valOf(s.v), b)
+		return l.probe(operandAt(s.v), b)
 	}
 	switch j.form {
 	case litForm:
 		return b
-	case streamForm, multiForm: // no list is shorter than an empty one
+	case sequenceForm, multiForm: // no list is shorter than an empty one
 		if l.readsImages { // probeImages asks for these
 			return b
 		}
-		t := l.effect(func() cel.Bool { return l.elements2(j).count(l, false).Compare("<", cel.Int(0)) })
+		t := l.effect(func() cel.Bool { return l.sequence(j).count(l, false).Compare("<", cel.Int(0)) })
 		if !t.errs {
 			return b
 		}
@@ -80,7 +80,7 @@ func (l *lowering) probe(j jval, b cel.Bool) cel.Bool {
 	return cel.CondBool(isNull(dyn(v)), b, b)
 }
 
-func (l *lowering) compareCondition(op, exact string, key, value jval) cel.Bool {
+func (l *lowering) compareCondition(op, exact string, key, value operand) cel.Bool {
 	if value.form == errorForm {
 		return l.error(value)
 	}
@@ -94,7 +94,7 @@ func (l *lowering) compareCondition(op, exact string, key, value jval) cel.Bool 
 	case "equal", "equals":
 		return l.conditionEquals(key, value)
 	case "notequal", "notequals":
-		return l.negated(key, func(k jval) cel.Bool { return l.conditionEquals(k, value) }, value)
+		return l.negated(key, func(k operand) cel.Bool { return l.conditionEquals(k, value) }, value)
 	case "anyin", "allin", "anynotin", "allnotin":
 		return l.membership(op, key, value)
 	case "in", "notin":
@@ -136,7 +136,7 @@ func orderSign(op string) string {
 }
 
 // negated is the negation of an operator, except that a null key is false too.
-func (l *lowering) negated(key jval, positive func(jval) cel.Bool, value jval) cel.Bool {
+func (l *lowering) negated(key operand, positive func(operand) cel.Bool, value operand) cel.Bool {
 	return l.holds(key, true, pred{
 		lit: func(v any) cel.Bool {
 			if v == nil {
@@ -145,19 +145,19 @@ func (l *lowering) negated(key jval, positive func(jval) cel.Bool, value jval) c
 			return cel.Not(positive(litOf(v)))
 		},
 		value: func(x cel.Value, t *schema.Type) cel.Bool {
-			p := cel.Not(positive(valOf(at(x, t))))
+			p := cel.Not(positive(valueOf(x, t)))
 			if kindOf(t) == schema.Any {
 				return cel.And(cel.Not(isNull(x)), p)
 			}
 			return p
 		},
-		stream:  func(s stream) cel.Bool { return cel.Not(positive(streamOf(presentStream{s}))) },
-		neutral: neutralsOf(value),
+		sequence: func(s sequence) cel.Bool { return cel.Not(positive(sequenceOf(presentSequence{s}))) },
+		neutral:  neutralsOf(value),
 	})
 }
 
 // neutralsOf are literals near a value, candidates to stand in for a missing key.
-func neutralsOf(value jval) func(*schema.Type) []any {
+func neutralsOf(value operand) func(*schema.Type) []any {
 	if value.form != litForm {
 		return nil
 	}

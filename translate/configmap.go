@@ -15,14 +15,14 @@ const configured = "configured"
 func configuredText() *schema.Type { return &schema.Type{Kind: schema.String, Format: configured} }
 
 // isConfigured tells that a value is a text of the cluster's configuration.
-func isConfigured(j jval) bool {
+func isConfigured(j operand) bool {
 	t := j.typ()
-	return j.form == valForm && kindOf(t) == schema.String && t.Format == configured
+	return j.form == placeForm && kindOf(t) == schema.String && t.Format == configured
 }
 
 // configMap is the data and metadata of a ConfigMap, which becomes the params of
 // the policy. That takes a name which is known when compiling.
-func (l *lowering) configMap(e *policy.ContextEntry) jval {
+func (l *lowering) configMap(e *policy.ContextEntry) operand {
 	name, ok := l.template(l.parseTemplate(e.ConfigMap.Name.Value, e.ConfigMap.Name.Pos)).lit.(string)
 	if !ok || name == "" {
 		panic(l.refuse(diag.OutsideData, "the ConfigMap %s is outside the request: its name is a variable", e.Name))
@@ -32,16 +32,16 @@ func (l *lowering) configMap(e *policy.ContextEntry) jval {
 		return typeError("configMap") // not the policy's own
 	}
 	params := l.useParams(name, namespace)
-	data := val{expr: params.Field("data"), typ: mapOf(configuredText()), opt: params.Opt("data"), guards: []guard{{cond: params.Has("data"), shape: true}}}
-	return jval{form: hashForm, keys: []string{"data", "metadata"}, multi: []jval{valOf(data), l.paramsMetadata(params)}}
+	data := place{expr: params.Field("data"), typ: mapOf(configuredText()), opt: params.Opt("data"), guards: []guard{{cond: params.Has("data"), shape: true}}}
+	return operand{form: hashForm, keys: []string{"data", "metadata"}, multi: []operand{operandAt(data), l.paramsMetadata(params)}}
 }
 
-func (l *lowering) paramsMetadata(params cel.Value) jval {
+func (l *lowering) paramsMetadata(params cel.Value) operand {
 	t := l.opts.Schemas.Type(schema.GVK{Version: "v1", Kind: "ConfigMap"})
 	if t == nil || t.Fields["metadata"] == nil {
-		return valOf(at(params.Field("metadata"), anyType()))
+		return valueOf(params.Field("metadata"), anyType())
 	}
-	return valOf(at(params.Field("metadata"), t.Fields["metadata"].Type))
+	return valueOf(params.Field("metadata"), t.Fields["metadata"].Type)
 }
 
 // configMapNamespace is where the ConfigMap is; empty for the namespace of the
@@ -66,14 +66,14 @@ func (l *lowering) configMapNamespace(e *policy.ContextEntry) (namespace string,
 }
 
 // isRequestNamespace tells that a value is request.namespace.
-func (l *lowering) isRequestNamespace(j jval) bool {
-	return j.form == valForm && cel.Equal(j.v.expr, cel.Ident("request").Field("namespace"))
+func (l *lowering) isRequestNamespace(j operand) bool {
+	return j.form == placeForm && cel.Equal(j.v.expr, cel.Ident("request").Field("namespace"))
 }
 
 // likeText is a text that has j in it, and so comes from where j does.
-func (l *lowering) likeText(j jval, text cel.Value) jval {
+func (l *lowering) likeText(j operand, text cel.Value) operand {
 	if isConfigured(j) {
-		return valOf(at(text, configuredText()))
+		return valueOf(text, configuredText())
 	}
 	return stringOf(text)
 }

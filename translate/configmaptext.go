@@ -31,7 +31,7 @@ type configText struct {
 	notNull cel.Bool // the text is there; nothing holds of null
 }
 
-func (l *lowering) configText(value jval) configText {
+func (l *lowering) configText(value operand) configText {
 	l.note(diag.RuntimeText, "the text of the ConfigMap is known only at run time; a range, or JSON that is no list of words, is an error")
 	l.reads(value.v, true)
 	l.errs = l.errs || l.found == nil // the text may be none of the forms that are known
@@ -131,8 +131,8 @@ func patternOf(wildcard cel.Value) cel.Value {
 func matchesPattern(x, re cel.Value) cel.Bool { return x.Call("matches", re).AsBool() }
 
 // inConfigured is a membership in a text of the cluster's configuration.
-func (l *lowering) inConfigured(op string, key, value jval) cel.Bool {
-	if isConfigured(key) || key.form == streamForm && elemConfigured(key.s) {
+func (l *lowering) inConfigured(op string, key, value operand) cel.Bool {
+	if isConfigured(key) || key.form == sequenceForm && elemConfigured(key.s) {
 		panic(l.unsupported("a membership whose sides are both outside the request"))
 	}
 	t := l.configText(value)
@@ -166,20 +166,20 @@ func (l *lowering) inConfigured(op string, key, value jval) cel.Bool {
 			}
 			panic(l.unsupported("the membership of a value whose type is not known in a text that is only known at run time"))
 		},
-		stream: func(s stream) cel.Bool { return t.members(op, s) },
+		sequence: func(s sequence) cel.Bool { return t.members(op, s) },
 	}))
 }
 
-func elemConfigured(s stream) bool {
+func elemConfigured(s sequence) bool {
 	return kindOf(s.elem()) == schema.String && s.elem().Format == configured
 }
 
 // members applies an operator to a list key.
-func (t configText) members(op string, s stream) cel.Bool {
-	only := cel.And(s.count(t.l, false).Eq(cel.Int(1)), s.quantify(t.l, "all", false, func(x jval) cel.Bool {
+func (t configText) members(op string, s sequence) cel.Bool {
+	only := cel.And(s.count(t.l, false).Eq(cel.Int(1)), s.quantify(t.l, "all", false, func(x operand) cel.Bool {
 		return t.each(x, func(x cel.Value) cel.Bool { return x.Eq(t.text) })
 	}))
-	in := func(x jval) cel.Bool {
+	in := func(x operand) cel.Bool {
 		return t.each(x, func(x cel.Value) cel.Bool {
 			return t.l.b.exists(t.patterns(), "pattern", func(p cel.Value) cel.Bool { return matchesPattern(x, p) })
 		})
@@ -192,14 +192,14 @@ func (t configText) members(op string, s stream) cel.Bool {
 		return cel.Or(only, cel.And(valid, s.quantify(t.l, "all", false, in)))
 	}
 	macro := map[string]string{"anynotin": "exists", "allnotin": "all"}[op]
-	none := s.quantify(t.l, macro, false, func(x jval) cel.Bool { return cel.Not(in(x)) })
+	none := s.quantify(t.l, macro, false, func(x operand) cel.Bool { return cel.Not(in(x)) })
 	return cel.CondBool(only, cel.False(), cel.And(valid, none))
 }
 
 // A configSet is a list of texts of the cluster's configuration.
 type configSet struct {
 	l *lowering
-	s stream
+	s sequence
 }
 
 func (s configSet) has(x cel.Value, t *schema.Type) cel.Bool {
@@ -210,7 +210,7 @@ func (s configSet) has(x cel.Value, t *schema.Type) cel.Bool {
 	default:
 		panic(s.l.unsupported("the membership of a value whose type is not known in a list that is only known at run time"))
 	}
-	return s.s.quantify(s.l, "exists", true, func(p jval) cel.Bool {
+	return s.s.quantify(s.l, "exists", true, func(p operand) cel.Bool {
 		text, _ := s.l.expr(p)
 		return matchesPattern(x, patternOf(text))
 	})
@@ -226,7 +226,7 @@ func (s configSet) hasLiteral(v any) cel.Bool {
 
 // parseJSON is parse_json of a text of the cluster's configuration, which must be
 // a list of strings.
-func (l *lowering) parseJSON(text jval) jval {
+func (l *lowering) parseJSON(text operand) operand {
 	if !isConfigured(text) {
 		panic(l.refuse(diag.NoFunction, "the function parse_json has no native form"))
 	}
@@ -234,11 +234,11 @@ func (l *lowering) parseJSON(text jval) jval {
 	list := t.shared("Words", func() cel.Value {
 		return cel.Cond(t.text.Matches(jsonWords), t.taken(), dyn(cel.Map()).Field(noList))
 	})
-	return valOf(at(list, &schema.Type{Kind: schema.List, Elem: configuredText()}))
+	return valueOf(list, &schema.Type{Kind: schema.List, Elem: configuredText()})
 }
 
 // each is p of the text of a list key's element.
-func (t configText) each(x jval, p func(cel.Value) cel.Bool) cel.Bool {
+func (t configText) each(x operand, p func(cel.Value) cel.Bool) cel.Bool {
 	return t.l.holds(x, false, pred{
 		lit: func(v any) cel.Bool { return cel.And(cel.Lit(v != nil), p(cel.String(literalText(v)))) },
 		value: func(x cel.Value, typ *schema.Type) cel.Bool {
@@ -250,14 +250,14 @@ func (t configText) each(x jval, p func(cel.Value) cel.Bool) cel.Bool {
 			}
 			panic(t.l.unsupported("the membership of a list of values whose type is not known in a text that is only known at run time"))
 		},
-		stream: func(stream) cel.Bool { panic(t.l.unsupported("a list of lists as a condition's key")) },
+		sequence: func(sequence) cel.Bool { panic(t.l.unsupported("a list of lists as a condition's key")) },
 	})
 }
 
 // equalsConfigured is Equals of a key that is a text: durations compare as such,
 // then a key that is a quantity compares as one or not at all, then the value is
 // a wildcard.
-func (l *lowering) equalsConfigured(key, value jval) cel.Bool {
+func (l *lowering) equalsConfigured(key, value operand) cel.Bool {
 	t := l.configText(value)
 	compared := func(x cel.Value, timed, counted cel.Bool) cel.Bool {
 		durations := cel.And(timed, isDuration(t.text), t.text.Ne(cel.String("0")))
@@ -295,6 +295,6 @@ func (l *lowering) equalsConfigured(key, value jval) cel.Bool {
 			}
 			panic(l.unsupported("the comparison of a value that is no text with one that is only known at run time"))
 		},
-		stream: func(stream) cel.Bool { return cel.False() },
+		sequence: func(sequence) cel.Bool { return cel.False() },
 	}))
 }

@@ -8,20 +8,20 @@ import (
 )
 
 // contains is membership in a list or in a string.
-func (l *lowering) contains(in, search jval) jval {
+func (l *lowering) contains(in, search operand) operand {
 	switch in.form {
 	case litForm:
 		return l.literalContains(in.lit, search)
 	case errorForm:
 		return in
-	case streamForm, multiForm:
-		s := l.elements2(in)
+	case sequenceForm, multiForm:
+		s := l.sequence(in)
 		if e, ok := s.(entries); ok && !e.values {
 			if name, ok := search.lit.(string); ok && search.form == litForm {
 				return boolOf(l.hasKey(e.v, name))
 			}
 		}
-		return boolOf(s.quantify(l, "exists", true, func(x jval) cel.Bool { return l.equalValues(x, search) }))
+		return boolOf(s.quantify(l, "exists", true, func(x operand) cel.Bool { return l.equalValues(x, search) }))
 	}
 	v := in.v
 	switch v.kind() {
@@ -48,7 +48,7 @@ func (l *lowering) contains(in, search jval) jval {
 		if ok && search.typ().Kind == v.elem().Kind {
 			return boolOf(what.In(v.expr))
 		}
-		return boolOf(listOf{v: v, hint: l.hint(v)}.quantify(l, "exists", true, func(x jval) cel.Bool { return l.equalValues(x, search) }))
+		return boolOf(listOf{v: v, hint: l.hint(v)}.quantify(l, "exists", true, func(x operand) cel.Bool { return l.equalValues(x, search) }))
 	case schema.Any:
 		what, ok := l.expr(search)
 		x, ok2 := l.expr(in)
@@ -66,7 +66,7 @@ func (l *lowering) contains(in, search jval) jval {
 }
 
 // falseOf is false, but an error where v, which has a size, is missing.
-func (l *lowering) falseOf(v val) jval {
+func (l *lowering) falseOf(v place) operand {
 	if !l.reads(v, true) || v.certain() {
 		return litOf(false)
 	}
@@ -75,7 +75,7 @@ func (l *lowering) falseOf(v val) jval {
 
 // hasKey is: a map, which must be there, has the key. has() would be false, not
 // an error, for a map that is missing.
-func (l *lowering) hasKey(v val, name string) cel.Bool {
+func (l *lowering) hasKey(v place, name string) cel.Bool {
 	child := v.settled().field(name)
 	switch {
 	case v.certain() && child.never:
@@ -100,7 +100,7 @@ func (l *lowering) hasKey(v val, name string) cel.Bool {
 	return v.field(name).found()
 }
 
-func (l *lowering) literalContains(in any, search jval) jval {
+func (l *lowering) literalContains(in any, search operand) operand {
 	switch in := in.(type) {
 	case []any:
 		if search.form == litForm {

@@ -36,7 +36,7 @@ func contextOf(entries []*policy.ContextEntry, outer map[string]*contextVar) map
 
 // loadedBefore is an entry of the rule while the old object is judged: Kyverno
 // keeps what it loaded when it judged the new one (8.4).
-func (l *lowering) loadedBefore(v *contextVar) jval {
+func (l *lowering) loadedBefore(v *contextVar) operand {
 	n := *l.now
 	n.b, n.variables, n.found, n.errs, n.params = l.b, l.variables, l.found, l.errs, l.params
 	j := n.contextValue(v)
@@ -45,7 +45,7 @@ func (l *lowering) loadedBefore(v *contextVar) jval {
 }
 
 // contextValue is the value of an entry.
-func (l *lowering) contextValue(v *contextVar) jval {
+func (l *lowering) contextValue(v *contextVar) operand {
 	if l.now != nil && slices.Contains(l.rule.Context, v.entry) {
 		return l.loadedBefore(v)
 	}
@@ -54,7 +54,7 @@ func (l *lowering) contextValue(v *contextVar) jval {
 	pos := l.pos
 	defer func() { l.context, l.pos = saved, pos }()
 	e := v.entry
-	l.at(e.Pos)
+	l.setPos(e.Pos)
 	switch {
 	case e.Variable != nil:
 		return l.variableEntry(e.Variable)
@@ -72,15 +72,15 @@ func (l *lowering) contextValue(v *contextVar) jval {
 
 // variableEntry is a variable: its value, what a JMESPath expression gives, or
 // the default where that is null or an error.
-func (l *lowering) variableEntry(v *policy.VariableEntry) jval {
-	var out jval
+func (l *lowering) variableEntry(v *policy.VariableEntry) operand {
+	var out operand
 	switch {
 	case v.Value != nil && v.JMESPath == nil:
 		out = l.node(v.Value)
 	case v.Value != nil:
 		value := l.node(v.Value)
 		// null is an error here even with a default
-		out = required(value.over(func(j jval) jval { return l.eval(l.path(*v.JMESPath), &j) }))
+		out = required(value.over(func(j operand) operand { return l.eval(l.path(*v.JMESPath), &j) }))
 		if v.Default == nil || !l.mayBeMissing(out) {
 			return out
 		}
@@ -97,7 +97,7 @@ func (l *lowering) variableEntry(v *policy.VariableEntry) jval {
 		return required(out)
 	}
 	def := l.node(v.Default)
-	return out.softly().over(func(j jval) jval {
+	return out.softly().over(func(j operand) operand {
 		if j.form == errorForm { // the default stands in for any error
 			return def
 		}
@@ -106,7 +106,7 @@ func (l *lowering) variableEntry(v *policy.VariableEntry) jval {
 }
 
 func (l *lowering) path(t policy.Text) *jmespath.Expr {
-	l.at(t.Pos)
+	l.setPos(t.Pos)
 	s, ok := l.template(l.parseTemplate(t.Value, t.Pos)).lit.(string)
 	if !ok {
 		panic(l.unsupported("a jmesPath with variables"))
@@ -119,13 +119,13 @@ func (l *lowering) path(t policy.Text) *jmespath.Expr {
 }
 
 // required is j, an error where it is null too.
-func required(j jval) jval {
+func required(j operand) operand {
 	switch j.form {
 	case litForm:
 		if j.lit == nil {
 			return typeError("value")
 		}
-	case valForm:
+	case placeForm:
 		if j.v.never {
 			return typeError("value")
 		}
@@ -135,7 +135,7 @@ func required(j jval) jval {
 			guards[i] = g
 		}
 		j.v.guards = guards
-	case streamForm:
+	case sequenceForm:
 		return choice(j.s.null(), typeError("value"), j)
 	case choiceForm:
 		return choice(j.c, required(*j.then), required(*j.els))
@@ -143,6 +143,6 @@ func required(j jval) jval {
 	return j
 }
 
-func (l *lowering) mayBeMissing(j jval) bool {
+func (l *lowering) mayBeMissing(j operand) bool {
 	return j.form != litForm && !l.present(j).IsTrue()
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // oldMembership is the deprecated In and NotIn.
-func (l *lowering) oldMembership(op string, key, value jval) cel.Bool {
+func (l *lowering) oldMembership(op string, key, value operand) cel.Bool {
 	key = key.over(l.asList)
 	not := op == "notin"
 	if value.form != litForm {
@@ -46,20 +46,20 @@ func (l *lowering) oldMembership(op string, key, value jval) cel.Bool {
 		}
 		return negate(cel.Or(has(literalSet{text}), has(exactlySet(members, wildcards))))
 	}
-	ofTexts := func(s stream) cel.Bool {
+	ofTexts := func(s sequence) cel.Bool {
 		if !allStrings(members) {
 			return cel.False()
 		}
 		inMembers := cel.False()
 		if !isText || valid {
-			inMembers = negate(s.quantify(l, "all", false, func(x jval) cel.Bool { return l.exactMember(x, members) }))
+			inMembers = negate(s.quantify(l, "all", false, func(x operand) cel.Bool { return l.exactMember(x, members) }))
 		}
 		if isText { // the single key that is the value is in it, and also not in it
 			return cel.Or(l.onlyElement(s, text), inMembers)
 		}
 		return inMembers
 	}
-	ofList := func(s stream) cel.Bool { return l.textsOnly(s, ofTexts(s)) }
+	ofList := func(s sequence) cel.Bool { return l.textsOnly(s, ofTexts(s)) }
 	return l.holds(key, true, pred{
 		lit: func(v any) cel.Bool {
 			switch v := v.(type) {
@@ -77,26 +77,26 @@ func (l *lowering) oldMembership(op string, key, value jval) cel.Bool {
 				return cel.False()
 			case schema.Any:
 				return cel.Or(cel.And(isScalar(x), one()),
-					cel.And(isList(x), ofList(listOf{v: at(x, &schema.Type{Kind: schema.List, Elem: anyType()})})))
+					cel.And(isList(x), ofList(listOf{v: placeOf(x, &schema.Type{Kind: schema.List, Elem: anyType()})})))
 			}
 			return one()
 		},
-		stream:  ofList,
-		neutral: neutralsOf(value),
+		sequence: ofList,
+		neutral:  neutralsOf(value),
 	})
 }
 
 // neverOfTexts is false, and an error where the key is one or is a list of other
 // things than texts.
-func (l *lowering) neverOfTexts(key jval) cel.Bool {
-	list := func(s stream) cel.Bool { return l.textsOnly(s, cel.False()) }
+func (l *lowering) neverOfTexts(key operand) cel.Bool {
+	list := func(s sequence) cel.Bool { return l.textsOnly(s, cel.False()) }
 	return l.onlyLists(key, list, func(keys []any) cel.Bool { return list(concat(singles(keys))) })
 }
 
 // textsOnly is b, or an error where an element of a list key is no string, which
 // is where Kyverno crashes (deviation 4).
-func (l *lowering) textsOnly(s stream, b cel.Bool) cel.Bool {
-	texts := s.quantify(l, "all", false, func(x jval) cel.Bool {
+func (l *lowering) textsOnly(s sequence, b cel.Bool) cel.Bool {
+	texts := s.quantify(l, "all", false, func(x operand) cel.Bool {
 		return l.holds(x, false, pred{
 			lit: func(v any) cel.Bool { _, ok := v.(string); return cel.Lit(ok) },
 			value: func(e cel.Value, t *schema.Type) cel.Bool {
@@ -108,7 +108,7 @@ func (l *lowering) textsOnly(s stream, b cel.Bool) cel.Bool {
 				}
 				return cel.False()
 			},
-			stream: func(stream) cel.Bool { return cel.False() },
+			sequence: func(sequence) cel.Bool { return cel.False() },
 		})
 	})
 	if texts.IsTrue() {
@@ -118,7 +118,7 @@ func (l *lowering) textsOnly(s stream, b cel.Bool) cel.Bool {
 }
 
 // exactMember is: a list key's element, which is a string, is a member.
-func (l *lowering) exactMember(x jval, members []any) cel.Bool {
+func (l *lowering) exactMember(x operand, members []any) cel.Bool {
 	return l.holds(x, false, pred{
 		lit: func(v any) cel.Bool { return exactLiterals{exactly(members)}.hasLiteral(v) },
 		value: func(e cel.Value, t *schema.Type) cel.Bool {
@@ -127,6 +127,6 @@ func (l *lowering) exactMember(x jval, members []any) cel.Bool {
 			}
 			return exactly(members).has(e, t)
 		},
-		stream: func(stream) cel.Bool { return cel.False() },
+		sequence: func(sequence) cel.Bool { return cel.False() },
 	})
 }

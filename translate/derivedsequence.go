@@ -7,12 +7,12 @@ import (
 
 // filtered is the elements that satisfy keep.
 type filtered struct {
-	of   stream
-	keep func(*lowering, jval) cel.Bool
+	of   sequence
+	keep func(*lowering, operand) cel.Bool
 }
 
-func (s filtered) quantify(l *lowering, macro string, strict bool, body func(jval) cel.Bool) cel.Bool {
-	return s.of.quantify(l, macro, strict, func(x jval) cel.Bool {
+func (s filtered) quantify(l *lowering, macro string, strict bool, body func(operand) cel.Bool) cel.Bool {
+	return s.of.quantify(l, macro, strict, func(x operand) cel.Bool {
 		if macro == "all" {
 			return cel.Implies(s.keep(l, x), body(x))
 		}
@@ -32,7 +32,7 @@ func (s filtered) list(l *lowering, strict bool) (cel.Value, bool) {
 	if !ok {
 		return src, false
 	}
-	kept := l.b.filter(src, hintOf(s.of), func(x cel.Value) cel.Bool { return s.keep(l, valOf(at(x, s.of.elem()))) })
+	kept := l.b.filter(src, hintOf(s.of), func(x cel.Value) cel.Bool { return s.keep(l, valueOf(x, s.of.elem())) })
 	return kept, true
 }
 
@@ -43,12 +43,12 @@ func (s filtered) elem() *schema.Type { return s.of.elem() }
 // mapped is f of each element, without those for which it is missing or null.
 type mapped struct {
 	l  *lowering
-	of stream
-	f  func(*lowering, jval) jval
+	of sequence
+	f  func(*lowering, operand) operand
 }
 
-func (s mapped) quantify(l *lowering, macro string, strict bool, body func(jval) cel.Bool) cel.Bool {
-	return s.of.quantify(l, macro, strict, func(x jval) cel.Bool {
+func (s mapped) quantify(l *lowering, macro string, strict bool, body func(operand) cel.Bool) cel.Bool {
+	return s.of.quantify(l, macro, strict, func(x operand) cel.Bool {
 		y := s.f(l, x)
 		found := l.present(y)
 		if macro == "all" {
@@ -67,11 +67,11 @@ func (s mapped) count(l *lowering, strict bool) cel.Value {
 }
 
 func (s mapped) kept(l *lowering, src cel.Value) cel.Value {
-	if p := l.present(s.f(l, valOf(at(cel.Ident("x"), s.of.elem())))); p.IsTrue() {
+	if p := l.present(s.f(l, valueOf(cel.Ident("x"), s.of.elem()))); p.IsTrue() {
 		return src
 	}
 	return l.b.filter(src, hintOf(s.of), func(x cel.Value) cel.Bool {
-		return l.present(s.f(l, valOf(at(x, s.of.elem()))))
+		return l.present(s.f(l, valueOf(x, s.of.elem())))
 	})
 }
 
@@ -82,7 +82,7 @@ func (s mapped) list(l *lowering, strict bool) (cel.Value, bool) {
 	}
 	good := true
 	out := l.b.mapped(s.kept(l, src), hintOf(s.of), func(x cel.Value) cel.Value {
-		y, ok := l.expr(s.f(l, valOf(at(x, s.of.elem()))).settled())
+		y, ok := l.expr(s.f(l, valueOf(x, s.of.elem())).settled())
 		good = good && ok
 		return y
 	})
@@ -92,7 +92,7 @@ func (s mapped) list(l *lowering, strict bool) (cel.Value, bool) {
 func (s mapped) null() cel.Bool { return s.of.null() }
 
 func (s mapped) elem() *schema.Type {
-	probe := s.f(s.l, valOf(at(cel.Ident("x"), s.of.elem())))
+	probe := s.f(s.l, valueOf(cel.Ident("x"), s.of.elem()))
 	return probe.typ()
 }
 
@@ -100,12 +100,12 @@ func (s mapped) elem() *schema.Type {
 // other.
 type flat struct {
 	l  *lowering
-	of stream
-	f  func(*lowering, jval) stream
+	of sequence
+	f  func(*lowering, operand) sequence
 }
 
-func (s flat) quantify(l *lowering, macro string, strict bool, body func(jval) cel.Bool) cel.Bool {
-	return s.of.quantify(l, macro, strict, func(x jval) cel.Bool {
+func (s flat) quantify(l *lowering, macro string, strict bool, body func(operand) cel.Bool) cel.Bool {
+	return s.of.quantify(l, macro, strict, func(x operand) cel.Bool {
 		return s.f(l, x).quantify(l, macro, false, body)
 	})
 }
@@ -122,7 +122,7 @@ func (s flat) list(l *lowering, strict bool) (cel.Value, bool) {
 	}
 	good := true
 	lists := l.b.mapped(src, hintOf(s.of), func(x cel.Value) cel.Value {
-		inner, ok := s.f(l, valOf(at(x, s.of.elem()))).list(l, false)
+		inner, ok := s.f(l, valueOf(x, s.of.elem())).list(l, false)
 		good = good && ok
 		return inner
 	})
@@ -132,30 +132,30 @@ func (s flat) list(l *lowering, strict bool) (cel.Value, bool) {
 func (s flat) null() cel.Bool { return s.of.null() }
 
 func (s flat) elem() *schema.Type {
-	return s.f(s.l, valOf(at(cel.Ident("x"), s.of.elem()))).elem()
+	return s.f(s.l, valueOf(cel.Ident("x"), s.of.elem())).elem()
 }
 
-// countBy adds up the counts of the parts of a nested stream.
-func countBy(l *lowering, s stream, strict bool) cel.Value {
+// countBy adds up the counts of the parts of a nested sequence.
+func countBy(l *lowering, s sequence, strict bool) cel.Value {
 	switch s := s.(type) {
 	case flat:
 		if src, ok := s.of.list(l, strict); ok {
 			return l.b.mapped(src, hintOf(s.of), func(x cel.Value) cel.Value {
-				return s.f(l, valOf(at(x, s.of.elem()))).count(l, false)
+				return s.f(l, valueOf(x, s.of.elem())).count(l, false)
 			}).Call("sum")
 		}
 		if outer, ok := s.of.(flat); ok {
-			inner := flat{l: l, of: outer.of, f: func(l *lowering, x jval) stream { return flat{l: l, of: outer.f(l, x), f: s.f} }}
+			inner := flat{l: l, of: outer.of, f: func(l *lowering, x operand) sequence { return flat{l: l, of: outer.f(l, x), f: s.f} }}
 			return countBy(l, inner, strict)
 		}
 	case filtered:
 		if outer, ok := s.of.(flat); ok {
-			inner := flat{l: l, of: outer.of, f: func(l *lowering, x jval) stream { return filtered{of: outer.f(l, x), keep: s.keep} }}
+			inner := flat{l: l, of: outer.of, f: func(l *lowering, x operand) sequence { return filtered{of: outer.f(l, x), keep: s.keep} }}
 			return countBy(l, inner, strict)
 		}
 	case mapped:
 		if outer, ok := s.of.(flat); ok {
-			inner := flat{l: l, of: outer.of, f: func(l *lowering, x jval) stream { return mapped{l: l, of: outer.f(l, x), f: s.f} }}
+			inner := flat{l: l, of: outer.of, f: func(l *lowering, x operand) sequence { return mapped{l: l, of: outer.f(l, x), f: s.f} }}
 			return countBy(l, inner, strict)
 		}
 	}

@@ -13,5 +13,5 @@
 // It does not print, name objects finally or validate them: that is vap's work.
 //
 // Start at lower.go, which drives the walk; then pattern.go and jmespath.go, its
-// two halves; value.go explains how a place in the request is read.
+// two halves; place.go explains how a place in the request is read.
 package translate

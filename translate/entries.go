@@ -7,7 +7,7 @@ import (
 
 // entries is the keys, or the values, of a map.
 type entries struct {
-	v      val
+	v      place
 	values bool
 	// given tells that they are those of a function's argument: where the map is
 	// missing that is an error, and nothing takes it for null.
@@ -29,14 +29,14 @@ func (s entries) source(strict bool) cel.Value {
 	return src
 }
 
-func (s entries) of(src, key cel.Value) jval {
+func (s entries) of(src, key cel.Value) operand {
 	if s.values {
-		return valOf(at(src.Index(key), s.v.elem()))
+		return valueOf(src.Index(key), s.v.elem())
 	}
-	return valOf(at(key, stringType()))
+	return valueOf(key, stringType())
 }
 
-func (s entries) quantify(l *lowering, macro string, strict bool, body func(jval) cel.Bool) cel.Bool {
+func (s entries) quantify(l *lowering, macro string, strict bool, body func(operand) cel.Bool) cel.Bool {
 	src := s.source(l.reads(s.v, strict || s.given))
 	return l.b.quantify(macro, src, "key", func(k cel.Value) cel.Bool { return body(s.of(src, k)) })
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // conditionEquals is Equals.
-func (l *lowering) conditionEquals(key, value jval) cel.Bool {
+func (l *lowering) conditionEquals(key, value operand) cel.Bool {
 	if isConfigured(value) {
 		return l.equalsConfigured(key, value)
 	}
@@ -17,7 +17,7 @@ func (l *lowering) conditionEquals(key, value jval) cel.Bool {
 		return l.equalsVariable(key, value)
 	}
 	want := value.lit
-	if key.form == valForm && key.hint == "quantity" {
+	if key.form == placeForm && key.hint == "quantity" {
 		return l.equalsSum(key.v.expr, want)
 	}
 	return l.holds(key, true, pred{
@@ -25,8 +25,8 @@ func (l *lowering) conditionEquals(key, value jval) cel.Bool {
 		value: func(x cel.Value, t *schema.Type) cel.Bool {
 			return l.equalsLiteral(x, t, want)
 		},
-		stream:  func(s stream) cel.Bool { return l.streamEquals(s, want) },
-		neutral: neutralsOf(value),
+		sequence: func(s sequence) cel.Bool { return l.sequenceEquals(s, want) },
+		neutral:  neutralsOf(value),
 	})
 }
 
@@ -222,7 +222,7 @@ func literalEquals(key, value any) bool {
 
 // equalsVariable is Equals where the value is of the request too. Text of the
 // request is no pattern.
-func (l *lowering) equalsVariable(key, value jval) cel.Bool {
+func (l *lowering) equalsVariable(key, value operand) cel.Bool {
 	if s, ok := l.sortedPair(key, value); ok {
 		return s
 	}
@@ -251,16 +251,16 @@ func (l *lowering) equalsVariable(key, value jval) cel.Bool {
 }
 
 // sortedPair compares two sorted lists.
-func (l *lowering) sortedPair(key, value jval) (cel.Bool, bool) {
-	if key.form != streamForm || value.form != streamForm {
+func (l *lowering) sortedPair(key, value operand) (cel.Bool, bool) {
+	if key.form != sequenceForm || value.form != sequenceForm {
 		return cel.Bool{}, false
 	}
-	a, ok := key.s.(sortedStream)
-	b, ok2 := value.s.(sortedStream)
+	a, ok := key.s.(sortedSequence)
+	b, ok2 := value.s.(sortedSequence)
 	if !ok || !ok2 {
 		return cel.Bool{}, false
 	}
-	return l.sameElements(a.stream, b.stream), true
+	return l.sameElements(a.sequence, b.sequence), true
 }
 
 // isBool is: the boolean x of type t is b.

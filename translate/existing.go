@@ -21,7 +21,7 @@ func (l *lowering) excuse(u *unit) {
 	w.prior, w.notes = true, nil
 	w.now = l.walk(u.target, []string{"UPDATE"})
 	w.variables = slices.Clone(u.variables) // a name means one thing
-	w.object = w.old2()
+	w.object = w.priorObject()
 	w.old = litOf(map[string]any{})
 	match := w.applies()
 	if match.IsFalse() {
@@ -59,13 +59,15 @@ func (l *lowering) action() policy.Action {
 	return l.policy.Action
 }
 
-// old2 is the old object as a root, though the walk is for a creation.
-func (l *lowering) old2() jval { return valOf(at(cel.Ident("oldObject"), l.rootType(l.target))) }
+// priorObject is the old object, though the walk is for a creation.
+func (l *lowering) priorObject() operand {
+	return valueOf(cel.Ident("oldObject"), l.objectType(l.target))
+}
 
 // anchorsSeen is: every key with a conditional or existence anchor is somewhere in
 // the object, if the maps that it belongs to are. Otherwise Kyverno calls a
 // violation an error, which excuses nothing.
-func (l *lowering) anchorsSeen(v val, p *policy.Node) cel.Bool {
+func (l *lowering) anchorsSeen(v place, p *policy.Node) cel.Bool {
 	places := anchorPlaces{l: l, visited: map[string][]cel.Bool{}, present: map[string][]cel.Bool{}}
 	places.collect(v, p, cel.True(), func(c cel.Bool) cel.Bool { return c })
 	var all []cel.Bool
@@ -84,7 +86,7 @@ type anchorPlaces struct {
 
 // collect goes down a pattern. here is the condition under which v is looked at;
 // some puts a condition about an element into the quantifiers around it.
-func (a *anchorPlaces) collect(v val, p *policy.Node, here cel.Bool, some func(cel.Bool) cel.Bool) {
+func (a *anchorPlaces) collect(v place, p *policy.Node, here cel.Bool, some func(cel.Bool) cel.Bool) {
 	switch p.Kind {
 	case policy.Map:
 		here = cel.And(here, v.found())
@@ -113,17 +115,17 @@ func (a *anchorPlaces) collect(v val, p *policy.Node, here cel.Bool, some func(c
 	}
 }
 
-func (a *anchorPlaces) satisfied(v val, p *policy.Node) cel.Bool {
+func (a *anchorPlaces) satisfied(v place, p *policy.Node) cel.Bool {
 	if v.never || v.kind() != schema.List && !v.dynamic() {
 		return cel.False()
 	}
 	list := v.settled()
 	return a.l.b.exists(list.expr, singular(a.l.hint(list)), func(x cel.Value) cel.Bool {
-		return a.l.match(at(x, list.elem()), p, "").ok()
+		return a.l.match(placeOf(x, list.elem()), p, "").ok()
 	})
 }
 
-func (a *anchorPlaces) elements(v val, p *policy.Node, here cel.Bool, some func(cel.Bool) cel.Bool) {
+func (a *anchorPlaces) elements(v place, p *policy.Node, here cel.Bool, some func(cel.Bool) cel.Bool) {
 	if !hasAnchors(p) || v.never || v.kind() != schema.List && !v.dynamic() {
 		return
 	}
@@ -135,7 +137,7 @@ func (a *anchorPlaces) elements(v val, p *policy.Node, here cel.Bool, some func(
 	b := a.l.b
 	name := b.take(singular(a.l.hint(list)))
 	defer delete(b.taken, name)
-	a.collect(at(cel.Ident(name), list.elem()), p, cel.True(), func(c cel.Bool) cel.Bool {
+	a.collect(placeOf(cel.Ident(name), list.elem()), p, cel.True(), func(c cel.Bool) cel.Bool {
 		if c.IsTrue() {
 			return some(cel.And(here, list.expr.Size().Compare(">", cel.Int(0))))
 		}

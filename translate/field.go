@@ -6,7 +6,7 @@ import (
 	"github.com/kvap/kvap/schema"
 )
 
-func (l *lowering) fieldOf(e *jmespath.Expr, cur *jval) jval {
+func (l *lowering) fieldOf(e *jmespath.Expr, cur *operand) operand {
 	if e.Dynamic != nil {
 		key := l.template(e.Dynamic)
 		if lit, ok := key.lit.(string); ok && key.form == litForm {
@@ -17,18 +17,18 @@ func (l *lowering) fieldOf(e *jmespath.Expr, cur *jval) jval {
 	return l.member(cur, e.Name)
 }
 
-func (l *lowering) member(cur *jval, name string) jval {
+func (l *lowering) member(cur *operand, name string) operand {
 	if cur == nil {
-		return l.root(name)
+		return l.topLevel(name)
 	}
-	return cur.over(func(j jval) jval { return l.known(l.field(j, name)) })
+	return cur.over(func(j operand) operand { return l.known(l.field(j, name)) })
 }
 
 // field is j.name.
-func (l *lowering) field(j jval, name string) jval {
+func (l *lowering) field(j operand, name string) operand {
 	switch j.form {
-	case valForm:
-		return valOf(j.v.field(name))
+	case placeForm:
+		return operandAt(j.v.field(name))
 	case litForm:
 		m, ok := j.lit.(map[string]any)
 		if !ok {
@@ -36,7 +36,7 @@ func (l *lowering) field(j jval, name string) jval {
 		}
 		v, ok := m[name]
 		if !ok {
-			return jval{form: errorForm, hint: name}
+			return operand{form: errorForm, hint: name}
 		}
 		return litOf(v)
 	case hashForm:
@@ -57,27 +57,27 @@ func (l *lowering) field(j jval, name string) jval {
 }
 
 // dynamicField is the value of a key that is only known at run time.
-func (l *lowering) dynamicField(cur *jval, key jval) jval {
+func (l *lowering) dynamicField(cur *operand, key operand) operand {
 	k, ok := l.expr(key)
 	if ok && cur != nil && cur.form == imagesForm {
 		return cur.images.named(k)
 	}
-	if cur == nil || cur.form != valForm || !ok || cur.v.kind() != schema.Map {
+	if cur == nil || cur.form != placeForm || !ok || cur.v.kind() != schema.Map {
 		panic(l.unsupported("a field whose name is a variable"))
 	}
 	v := cur.v
-	w := val{expr: v.expr.Index(k), typ: v.elem()}
+	w := place{expr: v.expr.Index(k), typ: v.elem()}
 	w.guards = append(v.guards[:len(v.guards):len(v.guards)], guard{cond: k.In(v.expr)})
 	if v.certain() {
 		w.opt = v.expr.OptIndex(k)
 	} else if !v.opt.IsZero() {
 		w.opt = v.opt.OptIndex(k)
 	}
-	return valOf(w)
+	return operandAt(w)
 }
 
 // index is j[n]; null beyond the ends.
-func (l *lowering) index(j jval, n int) jval {
+func (l *lowering) index(j operand, n int) operand {
 	switch j.form {
 	case litForm:
 		if list, ok := j.lit.([]any); ok {
@@ -91,21 +91,21 @@ func (l *lowering) index(j jval, n int) jval {
 		return litOf(nil)
 	case errorForm:
 		return j
-	case valForm:
+	case placeForm:
 		if j.v.kind() == schema.List || j.v.dynamic() {
-			return valOf(j.v.item(n))
+			return operandAt(j.v.item(n))
 		}
 		return litOf(nil)
-	case streamForm, multiForm:
+	case sequenceForm, multiForm:
 		if item, ok := l.imageItem(j, n); ok {
 			return item
 		}
-		s := l.elements2(j)
+		s := l.sequence(j)
 		list, ok := s.list(l, false)
 		if !ok {
 			panic(l.unsupported("an element of a nested projection, before Kubernetes 1.35"))
 		}
-		return valOf(at(list, &schema.Type{Kind: schema.List, Elem: s.elem()}).item(n)).softly()
+		return operandAt(placeOf(list, &schema.Type{Kind: schema.List, Elem: s.elem()}).item(n)).softly()
 	}
 	return litOf(nil)
 }

@@ -23,7 +23,7 @@ func (l *lowering) forEachAll(entries []*policy.ForEach, depth int) truthValue {
 
 // forEach is: no element fails the entry.
 func (l *lowering) forEach(f *policy.ForEach, depth int) truthValue {
-	l.at(f.List.Pos)
+	l.setPos(f.List.Pos)
 	e, d := jmespath.Parse(f.List.Value, f.List.Pos)
 	if d != nil {
 		panic(refusal{diag.Warnf(d.Pos, diag.NoExpression, "%s; the webhook will judge this rule", d.Message)})
@@ -33,9 +33,9 @@ func (l *lowering) forEach(f *policy.ForEach, depth int) truthValue {
 	list := l.query(e).softly()
 	l.deleteRewrite = saved
 	if l.countsElements() {
-		return l.numbered(list, func(elem, index jval) truthValue { return l.element1(f, elem, index, depth) })
+		return l.numbered(list, func(elem, index operand) truthValue { return l.oneElement(f, elem, index, depth) })
 	}
-	return l.effectOver(list, func(elem jval) truthValue { return l.element1(f, elem, jval{}, depth) })
+	return l.effectOver(list, func(elem operand) truthValue { return l.oneElement(f, elem, operand{}, depth) })
 }
 
 // countsElements tells whether the rule reads elementIndex anywhere but in its message.
@@ -47,7 +47,7 @@ func (l *lowering) countsElements() bool {
 
 // numbered is effectOver with the index of each element. Null elements are
 // skipped, but counted.
-func (l *lowering) numbered(list jval, body func(elem, index jval) truthValue) truthValue {
+func (l *lowering) numbered(list operand, body func(elem, index operand) truthValue) truthValue {
 	switch {
 	case list.form == choiceForm:
 		a, b := l.numbered(*list.then, body), l.numbered(*list.els, body)
@@ -64,23 +64,23 @@ func (l *lowering) numbered(list jval, body func(elem, index jval) truthValue) t
 			}
 		}
 		return out
-	case list.form == valForm && list.v.never:
+	case list.form == placeForm && list.v.never:
 		return truthValue{b: cel.True()}
-	case list.form == valForm && !list.v.dynamic() && list.v.kind() != schema.List:
-		one := func(elem jval) truthValue { return body(elem, litOf(float64(0))) }
+	case list.form == placeForm && !list.v.dynamic() && list.v.kind() != schema.List:
+		one := func(elem operand) truthValue { return body(elem, litOf(float64(0))) }
 		return l.effectOver(list, one)
 	}
 	return l.numberedList(list, body)
 }
 
-func (l *lowering) numberedList(list jval, body func(elem, index jval) truthValue) truthValue {
+func (l *lowering) numberedList(list operand, body func(elem, index operand) truthValue) truthValue {
 	if !cel.Release(l.release).Supports(cel.FirstRelease("all", 3)) {
 		panic(l.refuse(diag.NeedsNewer, "elementIndex needs Kubernetes 1.33"))
 	}
-	var s stream
-	if list.form == valForm && list.v.kind() == schema.List {
+	var s sequence
+	if list.form == placeForm && list.v.kind() == schema.List {
 		s = listOf{v: list.v, hint: l.hint(list.v)}
-	} else if list.form == streamForm {
+	} else if list.form == sequenceForm {
 		s = list.s
 	}
 	if s == nil {
@@ -93,7 +93,7 @@ func (l *lowering) numberedList(list jval, body func(elem, index jval) truthValu
 	i, x := l.b.take("i"), l.b.take(hintOf(s))
 	defer delete(l.b.taken, i)
 	defer delete(l.b.taken, x)
-	elem := valOf(at(cel.Ident(x), s.elem()))
+	elem := valueOf(cel.Ident(x), s.elem())
 	t := body(elem, intOf(cel.Ident(i)))
 	if elem.v.dynamic() {
 		t.b = cel.Or(isNull(elem.v.expr), t.b)
@@ -103,9 +103,9 @@ func (l *lowering) numberedList(list jval, body func(elem, index jval) truthValu
 
 // effectOver is: body holds for every element of a list, for the value itself
 // where it is no list, and for nothing where it is null.
-func (l *lowering) effectOver(list jval, body func(jval) truthValue) truthValue {
+func (l *lowering) effectOver(list operand, body func(operand) truthValue) truthValue {
 	errs := false
-	run := func(x jval) cel.Bool {
+	run := func(x operand) cel.Bool {
 		t := body(x)
 		errs = errs || t.errs
 		return t.b
@@ -126,9 +126,9 @@ func (l *lowering) effectOver(list jval, body func(jval) truthValue) truthValue 
 				out = cel.And(out, run(litOf(item)))
 			}
 		}
-	case streamForm, multiForm:
-		out = l.elements2(list).quantify(l, "all", false, run)
-	case valForm:
+	case sequenceForm, multiForm:
+		out = l.sequence(list).quantify(l, "all", false, run)
+	case placeForm:
 		out = l.overValue(list.v, run)
 	case errorForm:
 		return truthValue{l.error(list), true}
@@ -138,27 +138,27 @@ func (l *lowering) effectOver(list jval, body func(jval) truthValue) truthValue 
 	return truthValue{out, errs && !out.IsTrue()}
 }
 
-func (l *lowering) overValue(v val, run func(jval) cel.Bool) cel.Bool {
+func (l *lowering) overValue(v place, run func(operand) cel.Bool) cel.Bool {
 	if v.never {
 		return cel.True()
 	}
 	switch v.kind() {
 	case schema.List:
-		return l.elements2(valOf(v)).quantify(l, "all", false, run)
+		return l.sequence(operandAt(v)).quantify(l, "all", false, run)
 	case schema.Any:
 		one := v.soft(true, cel.Value{}, func(x cel.Value) cel.Bool {
 			return cel.Or(isList(x), isNull(x), run(dynamicOf(x)))
 		})
-		return cel.And(l.elements2(valOf(v)).quantify(l, "all", false, run), one)
+		return cel.And(l.sequence(operandAt(v)).quantify(l, "all", false, run), one)
 	}
-	return v.soft(true, cel.Value{}, func(cel.Value) cel.Bool { return run(valOf(v.settled())) })
+	return v.soft(true, cel.Value{}, func(cel.Value) cel.Bool { return run(operandAt(v.settled())) })
 }
 
-// element1 is: one element passes or is skipped. An error of its preconditions
+// oneElement is: one element passes or is skipped. An error of its preconditions
 // skips it; any other error is the rule's.
-func (l *lowering) element1(f *policy.ForEach, elem, index jval, depth int) truthValue {
+func (l *lowering) oneElement(f *policy.ForEach, elem, index operand, depth int) truthValue {
 	w := *l
-	w.scope = map[string]jval{}
+	w.scope = map[string]operand{}
 	for k, v := range l.scope {
 		w.scope[k] = v
 	}
@@ -179,13 +179,13 @@ func (l *lowering) element1(f *policy.ForEach, elem, index jval, depth int) trut
 }
 
 // onlyMaps is an error for an element that is no map: it cannot be in scope.
-func (l *lowering) onlyMaps(elem jval, holds truthValue) truthValue {
-	failing := func() truthValue { return truthValue{l.failing(jval{hint: "elementScope"}), true} }
+func (l *lowering) onlyMaps(elem operand, holds truthValue) truthValue {
+	failing := func() truthValue { return truthValue{l.failing(operand{hint: "elementScope"}), true} }
 	switch kindOf(elem.typ()) {
 	case schema.Object, schema.Map:
 		return holds
 	case schema.Any:
-		if elem.form == valForm {
+		if elem.form == placeForm {
 			return truthValue{cel.CondBool(isMap(elem.v.expr), holds.b, failing().b), true}
 		}
 		if _, isMapped := elem.lit.(map[string]any); isMapped {
@@ -195,8 +195,8 @@ func (l *lowering) onlyMaps(elem jval, holds truthValue) truthValue {
 	return failing()
 }
 
-func (l *lowering) elementBody(f *policy.ForEach, elem jval, depth int) truthValue {
-	l.at(f.Pos)
+func (l *lowering) elementBody(f *policy.ForEach, elem operand, depth int) truthValue {
+	l.setPos(f.Pos)
 	switch {
 	case f.Deny != nil:
 		return l.conditionsOf(f.Deny).not()
@@ -212,8 +212,8 @@ func (l *lowering) elementBody(f *policy.ForEach, elem jval, depth int) truthVal
 
 // inScope runs build with the element as what patterns look at. By default only
 // maps are; a pattern beside another element looks at the object.
-func (l *lowering) inScope(f *policy.ForEach, elem jval, build func() truthValue) truthValue {
-	as := func(e *jval) truthValue {
+func (l *lowering) inScope(f *policy.ForEach, elem operand, build func() truthValue) truthValue {
+	as := func(e *operand) truthValue {
 		saved := l.element
 		defer func() { l.element = saved }()
 		if e != nil {
@@ -226,7 +226,7 @@ func (l *lowering) inScope(f *policy.ForEach, elem jval, build func() truthValue
 	case schema.Object, schema.Map:
 		isMapped = true
 	case schema.Any:
-		if elem.form == valForm {
+		if elem.form == placeForm {
 			return l.dynamicScope(f, elem, as)
 		}
 		_, isMapped = elem.lit.(map[string]any)
@@ -234,17 +234,17 @@ func (l *lowering) inScope(f *policy.ForEach, elem jval, build func() truthValue
 	switch {
 	case f.ElementScope != nil && !*f.ElementScope, !isMapped:
 		return as(nil)
-	case elem.form != valForm:
+	case elem.form != placeForm:
 		panic(l.unsupported("a pattern on an element that is not of the request"))
 	}
 	return as(&elem)
 }
 
-func (l *lowering) dynamicScope(f *policy.ForEach, elem jval, as func(*jval) truthValue) truthValue {
+func (l *lowering) dynamicScope(f *policy.ForEach, elem operand, as func(*operand) truthValue) truthValue {
 	if f.ElementScope != nil && !*f.ElementScope {
 		return as(nil)
 	}
-	asMap := valOf(elem.v.settled().asMap())
+	asMap := operandAt(elem.v.settled().asMap())
 	in, out := as(&asMap), as(nil)
 	return truthValue{cel.CondBool(isMap(elem.v.expr), in.b, out.b), in.errs || out.errs}
 }

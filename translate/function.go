@@ -9,26 +9,26 @@ import (
 
 // call lowers a function. An argument that is missing is null to Kyverno, which
 // most functions refuse as an error; the strict form of the argument is an error too.
-func (l *lowering) call(e *jmespath.Expr, cur *jval) jval {
-	arg := func(i int) jval { return l.eval(e.Args[i], cur).softly() }
-	strictArg := func(i int) jval { return l.eval(e.Args[i], cur) }
+func (l *lowering) call(e *jmespath.Expr, cur *operand) operand {
+	arg := func(i int) operand { return l.eval(e.Args[i], cur).softly() }
+	strictArg := func(i int) operand { return l.eval(e.Args[i], cur) }
 	if f, ok := jmespath.LookupFunction(e.Name); ok && !f.Accepts(len(e.Args)) {
 		return typeError(e.Name)
 	}
 	switch e.Name {
 	case "contains":
-		return arg(1).over(func(search jval) jval {
-			return strictArg(0).over(func(in jval) jval { return l.contains(in, search) })
+		return arg(1).over(func(search operand) operand {
+			return strictArg(0).over(func(in operand) operand { return l.contains(in, search) })
 		})
 	case "length":
 		return strictArg(0).over(l.length)
 	case "keys":
-		return strictArg(0).over(func(j jval) jval { return l.keysOf(j, false) })
+		return strictArg(0).over(func(j operand) operand { return l.keysOf(j, false) })
 	case "values":
-		return strictArg(0).over(func(j jval) jval { return l.keysOf(j, true) })
+		return strictArg(0).over(func(j operand) operand { return l.keysOf(j, true) })
 	case "starts_with", "ends_with":
 		name := map[string]string{"starts_with": "startsWith", "ends_with": "endsWith"}[e.Name]
-		return l.strings2(strictArg(0), strictArg(1), func(a, b cel.Value) jval { return boolOf(a.Call(name, b).AsBool()) })
+		return l.ofTwoTexts(strictArg(0), strictArg(1), func(a, b cel.Value) operand { return boolOf(a.Call(name, b).AsBool()) })
 	case "to_upper", "to_lower":
 		return l.changeCase(e.Name, strictArg(0))
 	case "equal_fold":
@@ -47,8 +47,8 @@ func (l *lowering) call(e *jmespath.Expr, cur *jval) jval {
 		if isConfigured(text) {
 			elem = configuredText()
 		}
-		return l.strings2(text, strictArg(1), func(a, b cel.Value) jval {
-			return valOf(at(a.Call("split", b), &schema.Type{Kind: schema.List, Elem: elem}))
+		return l.ofTwoTexts(text, strictArg(1), func(a, b cel.Value) operand {
+			return valueOf(a.Call("split", b), &schema.Type{Kind: schema.List, Elem: elem})
 		})
 	case "join":
 		return l.joined(strictArg(0), strictArg(1))
@@ -74,10 +74,10 @@ func (l *lowering) call(e *jmespath.Expr, cur *jval) jval {
 	panic(l.refuse(diag.NoFunction, "the function %s has no native form", e.Name))
 }
 
-// strings2 is f of two strings; an argument that is no string is an error.
-func (l *lowering) strings2(a, b jval, f func(a, b cel.Value) jval) jval {
-	return a.over(func(a jval) jval {
-		return b.over(func(b jval) jval {
+// ofTwoTexts is f of two strings; an argument that is no string is an error.
+func (l *lowering) ofTwoTexts(a, b operand, f func(a, b cel.Value) operand) operand {
+	return a.over(func(a operand) operand {
+		return b.over(func(b operand) operand {
 			x, ok := l.stringArg(a)
 			y, ok2 := l.stringArg(b)
 			if !ok || !ok2 {
@@ -90,7 +90,7 @@ func (l *lowering) strings2(a, b jval, f func(a, b cel.Value) jval) jval {
 
 // stringArg is an argument that must be a string: an error at run time where it
 // may be something else, and false where it cannot be one.
-func (l *lowering) stringArg(j jval) (cel.Value, bool) {
+func (l *lowering) stringArg(j operand) (cel.Value, bool) {
 	switch {
 	case j.form == litForm:
 		s, ok := j.lit.(string)
@@ -113,7 +113,7 @@ func (l *lowering) stringArg(j jval) (cel.Value, bool) {
 }
 
 // stringOrNumberArg is for the functions that take numbers as text too.
-func (l *lowering) stringOrNumberArg(j jval) (cel.Value, bool) {
+func (l *lowering) stringOrNumberArg(j operand) (cel.Value, bool) {
 	if f, ok := floatOf(j.lit); ok && j.form == litForm {
 		return cel.String(numberText(f)), true
 	}
@@ -128,7 +128,7 @@ func (l *lowering) stringOrNumberArg(j jval) (cel.Value, bool) {
 	return l.stringArg(j)
 }
 
-func (l *lowering) toString(j jval) jval {
+func (l *lowering) toString(j operand) operand {
 	if j.form == litForm {
 		return litOf(literalText(j.lit))
 	}
@@ -136,7 +136,7 @@ func (l *lowering) toString(j jval) jval {
 }
 
 // notNull is the first argument that is neither missing nor null.
-func (l *lowering) notNull(e *jmespath.Expr, cur *jval) jval {
+func (l *lowering) notNull(e *jmespath.Expr, cur *operand) operand {
 	out := litOf(nil)
 	for i := len(e.Args) - 1; i >= 0; i-- {
 		j := l.eval(e.Args[i], cur).softly()
@@ -145,7 +145,7 @@ func (l *lowering) notNull(e *jmespath.Expr, cur *jval) jval {
 	return out
 }
 
-func (l *lowering) typeName(j jval) jval {
+func (l *lowering) typeName(j operand) operand {
 	switch kindOf(j.typ()) {
 	case schema.Bool, schema.Int, schema.Number, schema.String, schema.List, schema.Map, schema.Object:
 		name := map[schema.Kind]string{schema.Bool: "boolean", schema.Int: "number", schema.Number: "number",
@@ -158,7 +158,7 @@ func (l *lowering) typeName(j jval) jval {
 	panic(l.unsupported("the type of a value that is only known at run time"))
 }
 
-func (l *lowering) toNumber(j jval) jval {
+func (l *lowering) toNumber(j operand) operand {
 	if j.form == litForm {
 		if f, ok := parseNumber(j.lit); ok {
 			return litOf(f)
@@ -174,7 +174,7 @@ func (l *lowering) toNumber(j jval) jval {
 	case schema.Int, schema.Number:
 		return j
 	case schema.String:
-		number := valOf(at(dyn(cel.Func("double", v)), &schema.Type{Kind: schema.Number}))
+		number := valueOf(dyn(cel.Func("double", v)), &schema.Type{Kind: schema.Number})
 		return choice(cel.And(found, v.Matches(decimalText)), number, litOf(nil))
 	}
 	panic(l.unsupported("to_number of a value whose type is not known"))

@@ -9,7 +9,7 @@ import (
 )
 
 // length is the number of elements, entries or characters.
-func (l *lowering) length(j jval) jval {
+func (l *lowering) length(j operand) operand {
 	switch j.form {
 	case litForm:
 		switch v := j.lit.(type) {
@@ -27,7 +27,7 @@ func (l *lowering) length(j jval) jval {
 		panic(l.unsupported("the length of an image"))
 	case errorForm:
 		return j
-	case streamForm:
+	case sequenceForm:
 		return intOf(j.s.count(l, true))
 	case multiForm:
 		return litOf(float64(len(j.multi)))
@@ -48,7 +48,7 @@ func (l *lowering) length(j jval) jval {
 	return typeError("length")
 }
 
-func (l *lowering) keysOf(j jval, values bool) jval {
+func (l *lowering) keysOf(j operand, values bool) operand {
 	switch j.form {
 	case imagesForm, imageForm:
 		panic(l.unsupported("the keys and values of images"))
@@ -68,21 +68,21 @@ func (l *lowering) keysOf(j jval, values bool) jval {
 			}
 		}
 		return litOf(out)
-	case valForm:
+	case placeForm:
 		switch j.v.kind() {
 		case schema.Map, schema.Object:
-			return streamOf(entries{v: j.v, values: values, given: true})
+			return sequenceOf(entries{v: j.v, values: values, given: true})
 		case schema.Any:
 			w := j.v
 			w.guards = append(w.guards[:len(w.guards):len(w.guards)], guard{cond: isMap(w.expr), shape: true})
 			w.typ, w.opt = mapOf(anyType()), cel.Value{}
-			return streamOf(entries{v: w, values: values, given: true})
+			return sequenceOf(entries{v: w, values: values, given: true})
 		}
 	}
 	return typeError("keys")
 }
 
-func (l *lowering) joined(glue, list jval) jval {
+func (l *lowering) joined(glue, list operand) operand {
 	g, ok := l.stringArg(glue)
 	if list.form == multiForm {
 		texts := make([]cel.Value, len(list.multi))
@@ -93,7 +93,7 @@ func (l *lowering) joined(glue, list jval) jval {
 		if !ok {
 			return typeError("join")
 		}
-		if slices.ContainsFunc(list.multi, func(part jval) bool { return kindOf(part.typ()) != schema.String }) {
+		if slices.ContainsFunc(list.multi, func(part operand) bool { return kindOf(part.typ()) != schema.String }) {
 			for i := range texts { // a list has items of one type
 				texts[i] = dyn(texts[i])
 			}
@@ -107,11 +107,11 @@ func (l *lowering) joined(glue, list jval) jval {
 	return stringOf(v.Call("join", g))
 }
 
-func (l *lowering) toArray(j jval) jval {
+func (l *lowering) toArray(j operand) operand {
 	switch j.form {
-	case streamForm:
+	case sequenceForm:
 		if null := j.s.null(); !null.IsFalse() {
-			return streamOf(branch{null, concat{single{litOf(nil)}}, orEmpty{j.s}}) // [null]
+			return sequenceOf(branch{null, concat{single{litOf(nil)}}, orEmpty{j.s}}) // [null]
 		}
 		return j
 	case multiForm:
@@ -121,12 +121,12 @@ func (l *lowering) toArray(j jval) jval {
 			return j
 		}
 		return litOf([]any{j.lit})
-	case valForm:
+	case placeForm:
 		if j.v.kind() == schema.List {
 			return j
 		}
 		if j.v.certain() && !j.v.dynamic() {
-			return streamOf(concat{single{j}})
+			return sequenceOf(concat{single{j}})
 		}
 	}
 	panic(l.unsupported("this use of to_array"))
@@ -134,25 +134,25 @@ func (l *lowering) toArray(j jval) jval {
 
 // sorted keeps a list as it is where CEL cannot sort yet: two sorted lists are
 // then compared by what they hold.
-func (l *lowering) sorted(j jval) jval {
-	return j.over(func(j jval) jval {
+func (l *lowering) sorted(j operand) operand {
+	return j.over(func(j operand) operand {
 		if list, ok := j.lit.([]any); ok && j.form == litForm {
 			return litOf(sortLiterals(list))
 		}
-		s := l.elements2(j)
+		s := l.sequence(j)
 		if s == nil {
 			return typeError("sort")
 		}
-		return choice(s.null(), typeError("sort"), streamOf(sortedStream{s}))
+		return choice(s.null(), typeError("sort"), sequenceOf(sortedSequence{s}))
 	})
 }
 
-func (l *lowering) extreme(name string, list jval) jval {
+func (l *lowering) extreme(name string, list operand) operand {
 	v, ok := l.expr(list)
 	elem := kindOf(list.typ().Elem)
 	if !ok || elem != schema.Int && elem != schema.String {
 		panic(l.refuse(diag.NoFunction, "the function %s of this list has no native form", name))
 	}
-	value := valOf(at(v.Call(name), list.typ().Elem))
+	value := valueOf(v.Call(name), list.typ().Elem)
 	return choice(v.Size().Compare(">", cel.Int(0)), value, litOf(nil))
 }

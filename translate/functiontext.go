@@ -7,10 +7,10 @@ import (
 	"github.com/kvap/kvap/diag"
 )
 
-func (l *lowering) changeCase(name string, a jval) jval {
+func (l *lowering) changeCase(name string, a operand) operand {
 	l.note(diag.ASCIICase, "%s changes only ASCII letters here", name)
 	method := map[string]string{"to_upper": "upperAscii", "to_lower": "lowerAscii"}[name]
-	return a.over(func(j jval) jval {
+	return a.over(func(j operand) operand {
 		if s, ok := j.lit.(string); ok && j.form == litForm {
 			return litOf(changeCase(name, s))
 		}
@@ -24,7 +24,7 @@ func (l *lowering) changeCase(name string, a jval) jval {
 
 // equalFold compares with a literal through a regular expression, whose folding
 // is the one of Go's EqualFold.
-func (l *lowering) equalFold(a, b jval) jval {
+func (l *lowering) equalFold(a, b operand) operand {
 	if a.form == litForm {
 		a, b = b, a
 	}
@@ -32,7 +32,7 @@ func (l *lowering) equalFold(a, b jval) jval {
 	if b.form != litForm || !ok {
 		panic(l.refuse(diag.NoFunction, "the function equal_fold of two variables has no native form"))
 	}
-	return a.over(func(a jval) jval {
+	return a.over(func(a operand) operand {
 		x, ok := l.stringArg(a)
 		if !ok {
 			return typeError("equal_fold")
@@ -41,7 +41,7 @@ func (l *lowering) equalFold(a, b jval) jval {
 	})
 }
 
-func (l *lowering) regexMatch(re, text jval) jval {
+func (l *lowering) regexMatch(re, text operand) operand {
 	want, ok := re.lit.(string)
 	if re.form != litForm || !ok {
 		panic(l.refuse(diag.NoFunction, "regex_match with an expression that is a variable has no native form"))
@@ -49,7 +49,7 @@ func (l *lowering) regexMatch(re, text jval) jval {
 	if _, err := regexp.Compile(want); err != nil {
 		return typeError("regex")
 	}
-	return text.over(func(j jval) jval {
+	return text.over(func(j operand) operand {
 		if s, ok := j.lit.(string); ok && j.form == litForm {
 			return litOf(regexp.MustCompile(want).MatchString(s))
 		}
@@ -61,12 +61,12 @@ func (l *lowering) regexMatch(re, text jval) jval {
 	})
 }
 
-func (l *lowering) patternMatch(p, text jval) jval {
+func (l *lowering) patternMatch(p, text operand) operand {
 	want, ok := p.lit.(string)
 	if p.form != litForm || !ok {
 		panic(l.refuse(diag.NoFunction, "pattern_match with a pattern that is a variable has no native form"))
 	}
-	return text.over(func(j jval) jval {
+	return text.over(func(j operand) operand {
 		x, ok := l.stringOrNumberArg(j)
 		if !ok {
 			return typeError("pattern_match")
@@ -75,13 +75,13 @@ func (l *lowering) patternMatch(p, text jval) jval {
 	})
 }
 
-func (l *lowering) replaceAll(text, from, to jval) jval {
+func (l *lowering) replaceAll(text, from, to operand) operand {
 	f, ok := l.stringArg(from)
 	t, ok2 := l.stringArg(to)
 	if !ok || !ok2 {
 		return typeError("replace_all")
 	}
-	return text.over(func(j jval) jval {
+	return text.over(func(j operand) operand {
 		x, ok := l.stringArg(j)
 		if !ok {
 			return typeError("replace_all")
@@ -90,12 +90,12 @@ func (l *lowering) replaceAll(text, from, to jval) jval {
 	})
 }
 
-func (l *lowering) trimPrefix(text, prefix jval) jval {
+func (l *lowering) trimPrefix(text, prefix operand) operand {
 	p, ok := l.stringArg(prefix)
 	if !ok {
 		return typeError("trim_prefix")
 	}
-	return text.over(func(j jval) jval {
+	return text.over(func(j operand) operand {
 		x, ok := l.stringArg(j)
 		if !ok {
 			return typeError("trim_prefix")

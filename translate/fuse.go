@@ -63,7 +63,7 @@ func (l *lowering) listType(list cel.Value) *schema.Type {
 	if !ok || path[0] != "object" && path[0] != "oldObject" {
 		return nil
 	}
-	t := l.rootType(l.target)
+	t := l.objectType(l.target)
 	for _, name := range path[1:] {
 		if t == nil || t.Kind != schema.Object {
 			return nil

@@ -14,7 +14,7 @@ import (
 // for imagesAreValid first.
 type imageGroup struct {
 	name string // containers, initContainers or ephemeralContainers
-	list val    // in the object
+	list place  // in the object
 	path string // to the list, as a JSON pointer
 }
 
@@ -51,13 +51,13 @@ const invalidImage = "invalid_image_reference"
 const longestRepository = 255
 
 // images is the images of the new object, also where the old one is judged.
-func (l *lowering) images() jval {
+func (l *lowering) images() operand {
 	if l.rule.ImageExtractors.Get(l.target.gvk.Kind) != nil {
 		panic(l.unsupported("an imageExtractor of the rule's own"))
 	}
 	groups := l.imageGroups()
 	if len(groups) == 0 || l.on("DELETE") {
-		return jval{form: errorForm, hint: "images"}
+		return operand{form: errorForm, hint: "images"}
 	}
 	l.readsImages = true
 	if l.found != nil {
@@ -65,10 +65,10 @@ func (l *lowering) images() jval {
 	} else {
 		l.errs = true
 	}
-	out := jval{form: hashForm}
+	out := operand{form: hashForm}
 	for i := range groups {
 		out.keys = append(out.keys, groups[i].name)
-		out.multi = append(out.multi, jval{form: imagesForm, images: &groups[i]})
+		out.multi = append(out.multi, operand{form: imagesForm, images: &groups[i]})
 	}
 	return out
 }
@@ -89,7 +89,7 @@ func (l *lowering) imageGroups() []imageGroup {
 		}
 		return nil
 	}
-	spec, pointer := at(cel.Ident("object"), l.rootType(l.target)), ""
+	spec, pointer := placeOf(cel.Ident("object"), l.objectType(l.target)), ""
 	for _, name := range path {
 		spec, pointer = spec.field(name), pointer+"/"+name
 	}
@@ -151,7 +151,7 @@ func (l *lowering) ifValid(v cel.Value) cel.Value {
 // readValid is j of a query that reads images. Kyverno reads them before it
 // evaluates the query, so one that gets by without them is an error all the same
 // where they are no references.
-func (l *lowering) readValid(e *jmespath.Expr, j jval) jval {
+func (l *lowering) readValid(e *jmespath.Expr, j operand) operand {
 	if readsFirst(e, "images") {
 		return j
 	}
@@ -177,7 +177,7 @@ func (g *imageGroup) present(l *lowering) cel.Bool {
 }
 
 // imagePresent is: the group, or the image, is there.
-func (l *lowering) imagePresent(j jval) cel.Bool {
+func (l *lowering) imagePresent(j operand) cel.Bool {
 	switch {
 	case j.form == imagesForm:
 		return j.images.present(l)
@@ -188,7 +188,7 @@ func (l *lowering) imagePresent(j jval) cel.Bool {
 }
 
 // imageCount is the length of a group; an error where there is none.
-func (l *lowering) imageCount(g *imageGroup) jval {
+func (l *lowering) imageCount(g *imageGroup) operand {
 	return choice(g.present(l), intOf(l.ifValidContainers(g).Size()), typeError("length"))
 }
 
@@ -202,8 +202,8 @@ func (l *lowering) probeImages(b cel.Bool) cel.Bool {
 }
 
 // named is the image of the container with a name.
-func (g *imageGroup) named(key cel.Value) jval {
-	return jval{form: imageForm, images: g, key: key}
+func (g *imageGroup) named(key cel.Value) operand {
+	return operand{form: imageForm, images: g, key: key}
 }
 
 // ifValidContainers are the containers of a group that have an image, an error

@@ -3,17 +3,17 @@ package translate
 import "github.com/kvap/kvap/cel"
 
 // imagePart is a part of one image, or of the image at hand in a projection.
-func (l *lowering) imagePart(j jval, name string) jval {
+func (l *lowering) imagePart(j operand, name string) operand {
 	part, ok := imagePartNamed(name)
 	if !ok {
-		return jval{form: errorForm, hint: name}
+		return operand{form: errorForm, hint: name}
 	}
 	if j.key.IsZero() { // the container is at hand
-		w := at(part.text(j.images, j.v.expr), stringType())
+		w := placeOf(part.text(j.images, j.v.expr), stringType())
 		if part.has != nil {
 			w.guards = []guard{{cond: part.has(j.v.expr.Field("image"))}}
 		}
-		return valOf(w)
+		return operandAt(w)
 	}
 	hasPart := func(c cel.Value) cel.Bool {
 		is := c.Field("name").Eq(j.key)
@@ -29,7 +29,7 @@ func (l *lowering) imagePart(j jval, name string) jval {
 	value := list.Macro2("map", []string{x}, hasPart(c).Value, part.text(j.images, c)).Index(cel.Int(0))
 	delete(l.b.taken, x)
 	exists := l.b.exists(list, binder, hasPart)
-	return valOf(val{expr: value, typ: stringType(), guards: []guard{{cond: exists}}})
+	return operandAt(place{expr: value, typ: stringType(), guards: []guard{{cond: exists}}})
 }
 
 // An imagePart is a field of the information on an image.

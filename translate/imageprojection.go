@@ -18,13 +18,13 @@ type imageParts struct {
 }
 
 // projectImages is group.*.right; false where that is no single part.
-func (l *lowering) projectImages(g *imageGroup, right *jmespath.Expr) (jval, bool) {
+func (l *lowering) projectImages(g *imageGroup, right *jmespath.Expr) (operand, bool) {
 	if right.Op != jmespath.Field || right.Dynamic != nil {
-		return jval{}, false
+		return operand{}, false
 	}
 	part, ok := imagePartNamed(right.Name)
 	if !ok {
-		return streamOf(whereGroup{concat{}, g, l}), true
+		return sequenceOf(whereGroup{concat{}, g, l}), true
 	}
 	defer l.atTop()()
 	keep := every
@@ -33,14 +33,14 @@ func (l *lowering) projectImages(g *imageGroup, right *jmespath.Expr) (jval, boo
 	}
 	texts := l.ifValid(g.mapped(l, keep, func(c cel.Value) cel.Value { return part.text(g, c) }))
 	name := g.name[:len(g.name)-1] + part.plural
-	list := listOf{v: at(l.let(name, texts), &schema.Type{Kind: schema.List, Elem: stringType()}), hint: part.plural}
+	list := listOf{v: placeOf(l.let(name, texts), &schema.Type{Kind: schema.List, Elem: stringType()}), hint: part.plural}
 	parts := imageParts{list, g, part}
-	return streamOf(whereGroup{parts, g, l}), true
+	return sequenceOf(whereGroup{parts, g, l}), true
 }
 
 // whereGroup is a list that is null where the group has no images; it is empty then.
 type whereGroup struct {
-	stream
+	sequence
 	group *imageGroup
 	l     *lowering
 }
@@ -48,14 +48,14 @@ type whereGroup struct {
 func (s whereGroup) null() cel.Bool { return cel.Not(s.group.present(s.l)) }
 
 // imageItem is an element of a list of parts by its place: the first or the last.
-func (l *lowering) imageItem(j jval, n int) (jval, bool) {
+func (l *lowering) imageItem(j operand, n int) (operand, bool) {
 	where, ok := j.s.(whereGroup)
 	if !ok {
-		return jval{}, false
+		return operand{}, false
 	}
-	parts, ok := where.stream.(imageParts)
+	parts, ok := where.sequence.(imageParts)
 	if !ok {
-		return jval{}, false
+		return operand{}, false
 	}
 	return parts.item(l, n)
 }
@@ -82,14 +82,14 @@ func (s imageParts) containers(l *lowering) cel.Value {
 }
 
 // item is the first or the last of the list, which every release can say.
-func (s imageParts) item(l *lowering, n int) (jval, bool) {
+func (s imageParts) item(l *lowering, n int) (operand, bool) {
 	best := map[int]string{0: "min", -1: "max"}[n]
 	if best == "" {
-		return jval{}, false
+		return operand{}, false
 	}
 	some := s.containers(l).Size().Compare(">", cel.Int(0))
 	text := s.part.text(s.group, s.outermost(l, best))
-	return valOf(val{expr: text, typ: stringType(), guards: []guard{{cond: some, shape: true}}}), true
+	return operandAt(place{expr: text, typ: stringType(), guards: []guard{{cond: some, shape: true}}}), true
 }
 
 // outermost is the container whose name is the first or the last.
@@ -108,9 +108,9 @@ func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 // imageValues is a group's images as the values of a projection.
 type imageValues struct{ group *imageGroup }
 
-func (s imageValues) quantify(l *lowering, macro string, _ bool, body func(jval) cel.Bool) cel.Bool {
+func (s imageValues) quantify(l *lowering, macro string, _ bool, body func(operand) cel.Bool) cel.Bool {
 	return l.b.quantify(macro, l.ifValidContainers(s.group), singular(s.group.name), func(c cel.Value) cel.Bool {
-		return body(jval{form: imageForm, images: s.group, v: at(c, s.group.list.elem())})
+		return body(operand{form: imageForm, images: s.group, v: placeOf(c, s.group.list.elem())})
 	})
 }
 
@@ -123,18 +123,18 @@ func (s imageValues) null() cel.Bool { return cel.False() }
 func (s imageValues) elem() *schema.Type { return anyType() }
 
 // imageProjection is group.*, and right of each image.
-func (l *lowering) imageProjection(g *imageGroup, right *jmespath.Expr) jval {
+func (l *lowering) imageProjection(g *imageGroup, right *jmespath.Expr) operand {
 	if j, ok := l.projectImages(g, right); ok {
 		return j
 	}
 	if !keepsNull(right) {
 		panic(l.refuse(diag.NoExpression, "a projection over images that makes something of null"))
 	}
-	var s stream = imageValues{g}
+	var s sequence = imageValues{g}
 	if right.Op != jmespath.Current {
-		s = mapped{l: l, of: s, f: func(l *lowering, x jval) jval { return l.perElement(right, x) }}
+		s = mapped{l: l, of: s, f: func(l *lowering, x operand) operand { return l.perElement(right, x) }}
 	}
-	return streamOf(whereGroup{s, g, l})
+	return sequenceOf(whereGroup{s, g, l})
 }
 
 // keepsNull tells that the expression is null of null. The projection of a map

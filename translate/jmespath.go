@@ -10,7 +10,7 @@ import (
 
 // eval lowers a JMESPath expression, with cur as the current node. A nil cur is
 // the root of the context.
-func (l *lowering) eval(e *jmespath.Expr, cur *jval) jval {
+func (l *lowering) eval(e *jmespath.Expr, cur *operand) operand {
 	switch e.Op {
 	case jmespath.Current:
 		if cur == nil {
@@ -21,29 +21,29 @@ func (l *lowering) eval(e *jmespath.Expr, cur *jval) jval {
 		return l.fieldOf(e, cur)
 	case jmespath.Sub:
 		left := l.eval(e.Args[0], cur)
-		return left.over(func(j jval) jval { return l.sub(j, e.Args[1]) })
+		return left.over(func(j operand) operand { return l.sub(j, e.Args[1]) })
 	case jmespath.Pipe:
 		left := l.eval(e.Args[0], cur).softly()
-		return left.over(func(j jval) jval { return l.eval(e.Args[1], &j) }).softly()
+		return left.over(func(j operand) operand { return l.eval(e.Args[1], &j) }).softly()
 	case jmespath.Index:
 		left := l.eval(e.Args[0], cur)
-		return left.over(func(j jval) jval { return l.index(j, e.Num) })
+		return left.over(func(j operand) operand { return l.index(j, e.Num) })
 	case jmespath.Flatten:
 		return l.flatten(l.eval(e.Args[0], cur).softly())
 	case jmespath.Slice:
 		left := l.eval(e.Args[0], cur).softly()
-		return left.over(func(j jval) jval { return l.slice(j, e) })
+		return left.over(func(j operand) operand { return l.slice(j, e) })
 	case jmespath.Projection:
 		left := l.eval(e.Args[0], cur).softly()
-		return left.over(func(j jval) jval {
+		return left.over(func(j operand) operand {
 			if j.form == errorForm { // unlike those below, this projection passes errors on
 				return j
 			}
-			return l.project(l.elements2(j), e.Args[1])
+			return l.project(l.sequence(j), e.Args[1])
 		})
 	case jmespath.ValueProjection:
 		left := l.eval(e.Args[0], cur).softly()
-		return left.over(func(j jval) jval {
+		return left.over(func(j operand) operand {
 			if j.form == imagesForm {
 				return l.imageProjection(j.images, e.Args[1])
 			}
@@ -51,7 +51,7 @@ func (l *lowering) eval(e *jmespath.Expr, cur *jval) jval {
 		})
 	case jmespath.Filter:
 		left := l.eval(e.Args[0], cur).softly()
-		return left.over(func(j jval) jval { return l.project(l.filterBy(l.elements2(j), e.Args[2]), e.Args[1]) })
+		return left.over(func(j operand) operand { return l.project(l.filterBy(l.sequence(j), e.Args[2]), e.Args[1]) })
 	case jmespath.MultiList, jmespath.MultiHash:
 		return l.multi(e, cur)
 	case jmespath.Or:
@@ -61,7 +61,7 @@ func (l *lowering) eval(e *jmespath.Expr, cur *jval) jval {
 		if a.form == errorForm {
 			return a
 		}
-		b := l.given(l.truthy(a), func() jval { return l.eval(e.Args[1], cur) })
+		b := l.given(l.truthy(a), func() operand { return l.eval(e.Args[1], cur) })
 		if isPredicate(a) && isPredicate(b) {
 			return boolOf(cel.And(a.v.expr.AsBool(), b.v.expr.AsBool()))
 		}
@@ -81,7 +81,7 @@ func (l *lowering) eval(e *jmespath.Expr, cur *jval) jval {
 }
 
 // given builds something in a context where a condition is known to hold.
-func (l *lowering) given(c cel.Bool, build func() jval) jval {
+func (l *lowering) given(c cel.Bool, build func() operand) operand {
 	saved := l.facts
 	l.facts = append(saved[:len(saved):len(saved)], c)
 	defer func() { l.facts = saved }()
@@ -89,8 +89,8 @@ func (l *lowering) given(c cel.Bool, build func() jval) jval {
 }
 
 // known is j without the guards that are known to hold.
-func (l *lowering) known(j jval) jval {
-	if j.form != valForm || len(l.facts) == 0 || j.v.never {
+func (l *lowering) known(j operand) operand {
+	if j.form != placeForm || len(l.facts) == 0 || j.v.never {
 		return j
 	}
 	for _, g := range j.v.guards {
@@ -102,11 +102,11 @@ func (l *lowering) known(j jval) jval {
 }
 
 // sub is left.right, where a missing left stays an error.
-func (l *lowering) sub(left jval, right *jmespath.Expr) jval {
+func (l *lowering) sub(left operand, right *jmespath.Expr) operand {
 	if left.form == errorForm {
 		return left
 	}
-	if left.form == valForm && !left.v.certain() {
+	if left.form == placeForm && !left.v.certain() {
 		switch right.Op {
 		case jmespath.Call, jmespath.Projection, jmespath.Filter, jmespath.ValueProjection, jmespath.MultiList, jmespath.MultiHash:
 			inner := left.settled()
@@ -117,22 +117,22 @@ func (l *lowering) sub(left jval, right *jmespath.Expr) jval {
 }
 
 // behindGuards is j, which counts only where v is found: missing or null where v is.
-func (l *lowering) behindGuards(v val, j jval) jval {
+func (l *lowering) behindGuards(v place, j operand) operand {
 	if v.never {
-		return jval{form: errorForm, hint: "missing"}
+		return operand{form: errorForm, hint: "missing"}
 	}
 	switch j.form {
-	case valForm:
+	case placeForm:
 		j.v.guards = append(v.guards[:len(v.guards):len(v.guards)], j.v.guards...)
 		j.v.opt = cel.Value{}
 		return j
-	case streamForm:
-		return streamOf(guarded{stream: j.s, v: v})
+	case sequenceForm:
+		return sequenceOf(guarded{sequence: j.s, v: v})
 	}
-	return choice(v.found(), j, jval{form: errorForm, hint: "missing"})
+	return choice(v.found(), j, operand{form: errorForm, hint: "missing"})
 }
 
-func (l *lowering) multi(e *jmespath.Expr, cur *jval) jval {
+func (l *lowering) multi(e *jmespath.Expr, cur *operand) operand {
 	if cur != nil {
 		if cur.form == litForm && cur.lit == nil {
 			return litOf(nil)
@@ -141,7 +141,7 @@ func (l *lowering) multi(e *jmespath.Expr, cur *jval) jval {
 			return *cur
 		}
 	}
-	out := jval{form: multiForm, keys: e.Keys}
+	out := operand{form: multiForm, keys: e.Keys}
 	if e.Op == jmespath.MultiHash {
 		out.form = hashForm
 	}
@@ -156,7 +156,7 @@ func (l *lowering) multi(e *jmespath.Expr, cur *jval) jval {
 }
 
 // or is a || b: b where a is null or falsy.
-func (l *lowering) or(a, b jval) jval {
+func (l *lowering) or(a, b operand) operand {
 	if a.form == errorForm {
 		return a
 	}
@@ -170,8 +170,8 @@ func (l *lowering) or(a, b jval) jval {
 		switch b := b.lit.(type) {
 		case []any: // a list or [] is the list, empty where it is missing
 			if len(b) == 0 {
-				if s := l.elements2(a); s != nil && (a.form == streamForm || a.v.kind() == schema.List) {
-					return streamOf(orEmpty{s})
+				if s := l.sequence(a); s != nil && (a.form == sequenceForm || a.v.kind() == schema.List) {
+					return sequenceOf(orEmpty{s})
 				}
 			}
 		}
@@ -179,8 +179,8 @@ func (l *lowering) or(a, b jval) jval {
 	if isPredicate(a) && isPredicate(b) {
 		return boolOf(cel.Or(a.v.expr.AsBool(), b.v.expr.AsBool()))
 	}
-	return a.over(func(a jval) jval {
-		if a.form == valForm && a.v.kind() == schema.Int {
+	return a.over(func(a operand) operand {
+		if a.form == placeForm && a.v.kind() == schema.Int {
 			return choice(a.v.found(), a.settled(), b) // never falsy
 		}
 		return choice(l.truthy(a), a.settled(), b)
@@ -188,13 +188,13 @@ func (l *lowering) or(a, b jval) jval {
 }
 
 // isPredicate tells that j is a boolean that an expression of ours gives.
-func isPredicate(j jval) bool {
-	return j.form == valForm && j.v.certain() && j.v.kind() == schema.Bool && j.v.typ.Format == predicate
+func isPredicate(j operand) bool {
+	return j.form == placeForm && j.v.certain() && j.v.kind() == schema.Bool && j.v.typ.Format == predicate
 }
 
 // rawString is a '...' that holds variables: a text, whatever they are.
-func (l *lowering) rawString(t *jmespath.Template) jval {
-	return l.template(t).over(func(j jval) jval {
+func (l *lowering) rawString(t *jmespath.Template) operand {
+	return l.template(t).over(func(j operand) operand {
 		if j.form == litForm {
 			return litOf(literalText(j.lit))
 		}
@@ -203,7 +203,7 @@ func (l *lowering) rawString(t *jmespath.Template) jval {
 }
 
 // query is an expression on the whole context.
-func (l *lowering) query(e *jmespath.Expr) jval {
+func (l *lowering) query(e *jmespath.Expr) operand {
 	before := l.readsImages
 	l.readsImages = false
 	j := l.eval(e, nil)

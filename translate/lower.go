@@ -108,8 +108,8 @@ func (l *lowering) walk(t target, ops []string) *lowering {
 	w := *l
 	w.b, w.target, w.ops = &binders{}, t, ops
 	w.context = contextOf(l.rule.Context, nil)
-	typ := w.rootType(t)
-	w.object, w.old = valOf(at(cel.Ident("object"), typ)), valOf(at(cel.Ident("oldObject"), typ))
+	typ := w.objectType(t)
+	w.object, w.old = valueOf(cel.Ident("object"), typ), valueOf(cel.Ident("oldObject"), typ)
 	switch {
 	case w.on("DELETE"):
 		w.object = litOf(nil)
@@ -124,7 +124,7 @@ func (l *lowering) walk(t target, ops []string) *lowering {
 // body is: the rule's validate block does not fail.
 func (l *lowering) body(u *unit) truthValue {
 	v := l.rule.Validate
-	l.at(v.Pos)
+	l.setPos(v.Pos)
 	switch {
 	case v.Manifests != nil:
 		panic(l.refuse(diag.Manifests, "signed manifests are verified outside the API server"))
@@ -145,7 +145,7 @@ func (l *lowering) body(u *unit) truthValue {
 }
 
 func (l *lowering) conditionsOf(d *policy.Deny) truthValue {
-	l.at(d.Pos)
+	l.setPos(d.Pos)
 	if l.prior { // an error is no violation of the old object
 		return l.preOfElement(d.Conditions)
 	}

@@ -25,7 +25,7 @@ type lowering struct {
 
 	// object and old are the roots of the request's objects; literal null where the
 	// operations have none.
-	object, old jval
+	object, old operand
 	// prior is set while the old object is judged in place of the new one.
 	prior bool
 	// now is the walk over the new object while the old one is judged.
@@ -42,10 +42,10 @@ type lowering struct {
 	runtimeTexts []cel.Value
 	patternNeeds []cel.Bool
 
-	scope     map[string]jval // foreach variables
-	element   *jval           // what patterns in a foreach look at
-	facts     []cel.Bool      // what is known to hold where the walk is
-	found     *[]cel.Bool     // where set, strict reads become soft and ask here for what must be there
+	scope     map[string]operand // foreach variables
+	element   *operand           // what patterns in a foreach look at
+	facts     []cel.Bool         // what is known to hold where the walk is
+	found     *[]cel.Bool        // where set, strict reads become soft and ask here for what must be there
 	context   map[string]*contextVar
 	variables []variable
 	params    *paramUse
@@ -78,8 +78,8 @@ func (l *lowering) refuse(code diag.Code, format string, args ...any) refusal {
 	return refusal{diag.Warnf(l.pos, code, format+"; the webhook will judge this rule", args...)}
 }
 
-// at sets the position for the refusals and notes of what follows.
-func (l *lowering) at(pos diag.Pos) {
+// setPos sets the position for the refusals and notes of what follows.
+func (l *lowering) setPos(pos diag.Pos) {
 	if pos != (diag.Pos{}) {
 		l.pos = pos
 	}
@@ -93,12 +93,12 @@ func (l *lowering) note(code diag.Code, format string, args ...any) {
 }
 
 func (l *lowering) noteWildKey(pos diag.Pos, key string) {
-	l.at(pos)
+	l.setPos(pos)
 	l.note(diag.WildcardKey, "Kyverno takes an arbitrary one of the keys that match %s; here some matching key must satisfy the pattern, and under a negation none may match", key)
 }
 
 // failing is an expression that is an error, for what Kyverno errs on always.
-func (l *lowering) failing(j jval) cel.Bool {
+func (l *lowering) failing(j operand) cel.Bool {
 	l.errs = true
 	name := j.hint
 	if name == "" {

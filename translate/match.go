@@ -63,7 +63,7 @@ func filters(m *policy.MatchBlock) []*policy.Filter {
 
 // filter is one filter. Everything it gives must hold; an empty one matches nothing.
 func (l *lowering) filter(f *policy.Filter) cel.Bool {
-	l.at(f.Pos)
+	l.setPos(f.Pos)
 	if isEmpty(f) {
 		return cel.False()
 	}
@@ -186,17 +186,17 @@ func (l *lowering) kindAtRunTime(sel policy.KindSelector) cel.Bool {
 }
 
 // subject is the object that match looks at: the new one, or on DELETE the old.
-func (l *lowering) subject() jval {
-	if l.object.form == valForm {
+func (l *lowering) subject() operand {
+	if l.object.form == placeForm {
 		return l.object
 	}
 	return l.old
 }
 
-func (l *lowering) meta(field string) val {
+func (l *lowering) meta(field string) place {
 	j := l.subject()
-	if j.form != valForm {
-		return val{never: true}
+	if j.form != placeForm {
+		return place{never: true}
 	}
 	return j.v.field("metadata").field(field)
 }
@@ -242,7 +242,7 @@ func (l *lowering) namespaces(texts []policy.Text) cel.Bool {
 }
 
 // pair is: some entry of the map matches key and value, both perhaps wildcards.
-func (l *lowering) pair(m val, p policy.Pair) cel.Bool {
+func (l *lowering) pair(m place, p policy.Pair) cel.Bool {
 	if m.never {
 		return cel.False()
 	}
@@ -261,7 +261,7 @@ func (l *lowering) pair(m val, p policy.Pair) cel.Bool {
 
 // selector is a label selector over the labels of an object. An invalid one
 // matches nothing.
-func (l *lowering) selector(labels val, s *policy.Selector) cel.Bool {
+func (l *lowering) selector(labels place, s *policy.Selector) cel.Bool {
 	if !slices.ContainsFunc(s.Expressions, isInvalid) {
 		return l.validSelector(labels, s)
 	}
@@ -286,7 +286,7 @@ func isInvalid(e policy.SelectorExpression) bool {
 	return err != nil
 }
 
-func (l *lowering) validSelector(labels val, s *policy.Selector) cel.Bool {
+func (l *lowering) validSelector(labels place, s *policy.Selector) cel.Bool {
 	var conds []cel.Bool
 	for _, p := range s.MatchLabels {
 		conds = append(conds, l.pair(labels, p))
@@ -297,10 +297,10 @@ func (l *lowering) validSelector(labels val, s *policy.Selector) cel.Bool {
 	return cel.And(conds...)
 }
 
-func (l *lowering) requirement(labels val, e policy.SelectorExpression) cel.Bool {
+func (l *lowering) requirement(labels place, e policy.SelectorExpression) cel.Bool {
 	label := labels.field(e.Key)
 	if labels.never {
-		label = val{never: true}
+		label = place{never: true}
 	}
 	in := func(x cel.Value) cel.Bool { return oneOf(x, e.Values) }
 	switch e.Operator {
@@ -328,14 +328,14 @@ func (l *lowering) namespaceSelector(s *policy.Selector) cel.Bool {
 	if l.target.gvk == (schema.GVK{Version: "v1", Kind: "Namespace"}) {
 		return cel.Lit(l.exception)
 	}
-	none := val{never: true}
+	none := place{never: true}
 	if l.target.scope == cluster {
 		return l.selector(none, s)
 	}
 	l.usesNamespace = true
 	ns := cel.Ident("namespaceObject")
 	meta := ns.Field("metadata")
-	labels := val{expr: meta.Field("labels"), typ: mapOf(stringType()), opt: meta.Opt("labels"), guards: []guard{{cond: meta.Has("labels")}}}
+	labels := place{expr: meta.Field("labels"), typ: mapOf(stringType()), opt: meta.Opt("labels"), guards: []guard{{cond: meta.Has("labels")}}}
 	has := l.selector(labels, s)
 	if l.target.scope == namespaced && !wildScope(l.target) {
 		return has

@@ -126,26 +126,26 @@ func anyIn(x cel.Value, texts []string) cel.Bool {
 	return cel.Or(append(alts, intIn(x, texts), boolAny(x, anyWild(texts, "true"), anyWild(texts, "false")))...)
 }
 
-// streamSet is a list of the request, whose texts are no wildcards.
-type streamSet struct {
+// sequenceSet is a list of the request, whose texts are no wildcards.
+type sequenceSet struct {
 	l *lowering
-	s stream
+	s sequence
 }
 
-func (s streamSet) has(x cel.Value, t *schema.Type) cel.Bool {
+func (s sequenceSet) has(x cel.Value, t *schema.Type) cel.Bool {
 	if list, ok := s.s.list(s.l, false); ok && kindOf(t) == kindOf(s.s.elem()) && kindOf(t) == schema.String {
 		return x.In(list)
 	}
-	return s.s.quantify(s.l, "exists", false, func(y jval) cel.Bool { return s.l.equalValues(valOf(at(x, t)), y) })
+	return s.s.quantify(s.l, "exists", false, func(y operand) cel.Bool { return s.l.equalValues(valueOf(x, t), y) })
 }
 
-func (s streamSet) hasLiteral(v any) cel.Bool {
-	return s.s.quantify(s.l, "exists", false, func(y jval) cel.Bool {
+func (s sequenceSet) hasLiteral(v any) cel.Bool {
+	return s.s.quantify(s.l, "exists", false, func(y operand) cel.Bool {
 		if text, ok := v.(string); ok && isWild(text) {
 			return s.l.holds(y, false, pred{
-				lit:    func(w any) cel.Bool { return cel.Lit(w != nil && wildMatch(text, literalText(w))) },
-				value:  func(e cel.Value, t *schema.Type) cel.Bool { return literalSet{text}.has(e, t) },
-				stream: func(stream) cel.Bool { return cel.False() },
+				lit:      func(w any) cel.Bool { return cel.Lit(w != nil && wildMatch(text, literalText(w))) },
+				value:    func(e cel.Value, t *schema.Type) cel.Bool { return literalSet{text}.has(e, t) },
+				sequence: func(sequence) cel.Bool { return cel.False() },
 			})
 		}
 		return s.l.equal(y, litOf(v))
@@ -155,7 +155,7 @@ func (s streamSet) hasLiteral(v any) cel.Bool {
 // valueSet is a list of the policy some of whose items are variables.
 type valueSet struct {
 	l    *lowering
-	list jval
+	list operand
 }
 
 func (s valueSet) has(x cel.Value, t *schema.Type) cel.Bool {
@@ -165,7 +165,7 @@ func (s valueSet) has(x cel.Value, t *schema.Type) cel.Bool {
 			alts = append(alts, literalSet{item.lit}.has(x, t))
 			continue
 		}
-		alts = append(alts, s.l.equalValues(valOf(at(x, t)), item))
+		alts = append(alts, s.l.equalValues(valueOf(x, t), item))
 	}
 	return cel.Or(alts...)
 }
@@ -177,13 +177,13 @@ func (s valueSet) hasLiteral(v any) cel.Bool {
 			alts = append(alts, literalSet{item.lit}.hasLiteral(v))
 			continue
 		}
-		alts = append(alts, streamSet{l: s.l, s: single{item}}.hasLiteral(v))
+		alts = append(alts, sequenceSet{l: s.l, s: single{item}}.hasLiteral(v))
 	}
 	return cel.Or(alts...)
 }
 
-func singles(vs []any) []stream {
-	out := make([]stream, len(vs))
+func singles(vs []any) []sequence {
+	out := make([]sequence, len(vs))
 	for i, v := range vs {
 		out[i] = single{litOf(v)}
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // membership is AnyIn, AllIn, AnyNotIn and AllNotIn.
-func (l *lowering) membership(op string, key, value jval) cel.Bool {
+func (l *lowering) membership(op string, key, value operand) cel.Bool {
 	key = key.over(l.asList)
 	if s, ok := value.lit.(string); ok && value.form == litForm {
 		return l.membershipText(op, key, s)
@@ -24,13 +24,13 @@ func (l *lowering) membership(op string, key, value jval) cel.Bool {
 		return l.inSet(op, key, literalSet(list), value)
 	case value.form == multiForm:
 		return l.inSet(op, key, valueSet{l, value}, value)
-	case value.form == streamForm || kindOf(value.typ()) == schema.List:
+	case value.form == sequenceForm || kindOf(value.typ()) == schema.List:
 		list := l.asList(value).s
 		there := l.thereFor(op, list)
 		if elemConfigured(list) {
 			return cel.And(there, l.inSet(op, key, configSet{l, list}, value))
 		}
-		return cel.And(there, l.inSet(op, key, streamSet{l, list}, value))
+		return cel.And(there, l.inSet(op, key, sequenceSet{l, list}, value))
 	}
 	if k, ok := key.lit.(string); ok && key.form == litForm && kindOf(value.typ()) == schema.String && !strings.HasSuffix(op, "notin") {
 		return l.inRequestText(k, value)
@@ -40,27 +40,27 @@ func (l *lowering) membership(op string, key, value jval) cel.Bool {
 
 // thereFor is what an operator asks of its list before it looks at the elements:
 // null is no list to it. Nothing is in a list that reads as empty where it is null.
-func (l *lowering) thereFor(op string, list stream) cel.Bool {
+func (l *lowering) thereFor(op string, list sequence) cel.Bool {
 	if _, ok := list.(strictList); op == "anyin" && !ok {
 		return cel.True()
 	}
 	return cel.Not(list.null())
 }
 
-// asList makes the key a stream where it is a list.
-func (l *lowering) asList(key jval) jval {
+// asList makes the key a sequence where it is a list.
+func (l *lowering) asList(key operand) operand {
 	switch {
-	case key.form == valForm && key.v.kind() == schema.List && !key.v.never:
-		return streamOf(strictList{listOf{v: key.v, hint: l.hint(key.v)}})
+	case key.form == placeForm && key.v.kind() == schema.List && !key.v.never:
+		return sequenceOf(strictList{listOf{v: key.v, hint: l.hint(key.v)}})
 	case key.form == multiForm:
-		return streamOf(l.multiStream(key))
+		return sequenceOf(l.selection(key))
 	}
 	return key
 }
 
 // inSet applies an operator to a key. Scalar keys see no difference between Any
 // and All.
-func (l *lowering) inSet(op string, key jval, s set, value jval) cel.Bool {
+func (l *lowering) inSet(op string, key operand, s set, value operand) cel.Bool {
 	not := strings.HasSuffix(op, "notin")
 	negate := func(b cel.Bool) cel.Bool {
 		if not {
@@ -84,22 +84,22 @@ func (l *lowering) inSet(op string, key jval, s set, value jval) cel.Bool {
 				return cel.False()
 			case schema.Any:
 				one := cel.And(isScalar(x), negate(s.has(x, t)))
-				return cel.Or(one, cel.And(isList(x), l.members(op, listOf{v: at(x, &schema.Type{Kind: schema.List, Elem: anyType()})}, s)))
+				return cel.Or(one, cel.And(isList(x), l.members(op, listOf{v: placeOf(x, &schema.Type{Kind: schema.List, Elem: anyType()})}, s)))
 			}
 			return negate(s.has(x, t))
 		},
-		stream:  func(st stream) cel.Bool { return l.members(op, st, s) },
-		neutral: neutralsOf(value),
+		sequence: func(st sequence) cel.Bool { return l.members(op, st, s) },
+		neutral:  neutralsOf(value),
 	})
 }
 
 // members applies an operator to a list key.
-func (l *lowering) members(op string, st stream, s set) cel.Bool {
-	in := func(x jval) cel.Bool {
+func (l *lowering) members(op string, st sequence, s set) cel.Bool {
+	in := func(x operand) cel.Bool {
 		return l.holds(x, false, pred{
-			lit:    func(v any) cel.Bool { return s.hasLiteral(v) },
-			value:  func(e cel.Value, t *schema.Type) cel.Bool { return s.has(e, t) },
-			stream: func(stream) cel.Bool { panic(l.unsupported("a list of lists as a condition's key")) },
+			lit:      func(v any) cel.Bool { return s.hasLiteral(v) },
+			value:    func(e cel.Value, t *schema.Type) cel.Bool { return s.has(e, t) },
+			sequence: func(sequence) cel.Bool { panic(l.unsupported("a list of lists as a condition's key")) },
 		})
 	}
 	switch op {
@@ -108,9 +108,9 @@ func (l *lowering) members(op string, st stream, s set) cel.Bool {
 	case "allin":
 		return st.quantify(l, "all", false, in)
 	case "anynotin":
-		return st.quantify(l, "exists", false, func(x jval) cel.Bool { return cel.Not(in(x)) })
+		return st.quantify(l, "exists", false, func(x operand) cel.Bool { return cel.Not(in(x)) })
 	}
-	return st.quantify(l, "all", false, func(x jval) cel.Bool { return cel.Not(in(x)) })
+	return st.quantify(l, "all", false, func(x operand) cel.Bool { return cel.Not(in(x)) })
 }
 
 func literalMembers(op string, keys []any, s set) cel.Bool {
@@ -130,27 +130,27 @@ func literalMembers(op string, keys []any, s set) cel.Bool {
 
 // membershipScalar is a value that is no list and no text: invalid for a scalar
 // key, and for a list key one element.
-func (l *lowering) membershipScalar(op string, key, value jval) cel.Bool {
+func (l *lowering) membershipScalar(op string, key, value operand) cel.Bool {
 	one := literalSet{value.lit}
 	_, isMap := value.lit.(map[string]any)
 	if value.lit == nil || isMap || strings.HasPrefix(op, "all") {
 		return l.never(key)
 	}
-	return l.onlyLists(key, func(s stream) cel.Bool { return l.members(op, s, one) },
+	return l.onlyLists(key, func(s sequence) cel.Bool { return l.members(op, s, one) },
 		func(keys []any) cel.Bool { return literalMembers(op, keys, one) })
 }
 
 // never is false, and an error where the key is one.
-func (l *lowering) never(key jval) cel.Bool {
+func (l *lowering) never(key operand) cel.Bool {
 	return l.holds(key, true, pred{
-		lit:    func(any) cel.Bool { return cel.False() },
-		value:  func(cel.Value, *schema.Type) cel.Bool { return cel.False() },
-		stream: func(stream) cel.Bool { return cel.False() },
+		lit:      func(any) cel.Bool { return cel.False() },
+		value:    func(cel.Value, *schema.Type) cel.Bool { return cel.False() },
+		sequence: func(sequence) cel.Bool { return cel.False() },
 	})
 }
 
 // onlyLists is false for every key but a list.
-func (l *lowering) onlyLists(key jval, list func(stream) cel.Bool, literals func([]any) cel.Bool) cel.Bool {
+func (l *lowering) onlyLists(key operand, list func(sequence) cel.Bool, literals func([]any) cel.Bool) cel.Bool {
 	return l.holds(key, true, pred{
 		lit: func(v any) cel.Bool {
 			if keys, ok := v.([]any); ok {
@@ -160,10 +160,10 @@ func (l *lowering) onlyLists(key jval, list func(stream) cel.Bool, literals func
 		},
 		value: func(x cel.Value, t *schema.Type) cel.Bool {
 			if kindOf(t) == schema.Any {
-				return cel.And(isList(x), list(listOf{v: at(x, &schema.Type{Kind: schema.List, Elem: anyType()})}))
+				return cel.And(isList(x), list(listOf{v: placeOf(x, &schema.Type{Kind: schema.List, Elem: anyType()})}))
 			}
 			return cel.False()
 		},
-		stream: list,
+		sequence: list,
 	})
 }

@@ -12,22 +12,22 @@ import (
 
 // inRequestText is: a word of the policy is in a text of the request, which is
 // when they are the same. The text is no pattern (deviation 9).
-func (l *lowering) inRequestText(k string, value jval) cel.Bool {
+func (l *lowering) inRequestText(k string, value operand) cel.Bool {
 	if numeric(k) {
 		panic(l.unsupported("the membership of a number in a text of the request"))
 	}
 	l.note(diag.RequestText, "a text of the request is compared as it is; Kyverno reads one that is a JSON list as the list")
 	return l.holds(value, true, pred{
-		lit:     func(v any) cel.Bool { return cel.Lit(v == k) },
-		value:   func(x cel.Value, _ *schema.Type) cel.Bool { return literalSet{k}.has(x, stringType()) },
-		stream:  func(stream) cel.Bool { return cel.False() },
-		neutral: neutralsOf(litOf(k)),
+		lit:      func(v any) cel.Bool { return cel.Lit(v == k) },
+		value:    func(x cel.Value, _ *schema.Type) cel.Bool { return literalSet{k}.has(x, stringType()) },
+		sequence: func(sequence) cel.Bool { return cel.False() },
+		neutral:  neutralsOf(litOf(k)),
 	})
 }
 
 // membershipText is a value that is a text: a wildcard, a range, or a list in
 // JSON for a scalar key; for a list key also one element.
-func (l *lowering) membershipText(op string, key jval, text string) cel.Bool {
+func (l *lowering) membershipText(op string, key operand, text string) cel.Bool {
 	list, isJSON, valid := jsonStrings(text)
 	members := make([]any, len(list))
 	for i, s := range list {
@@ -60,13 +60,13 @@ func (l *lowering) membershipText(op string, key jval, text string) cel.Bool {
 			case schema.Object, schema.Map:
 				return cel.False()
 			case schema.Any:
-				elems := listOf{v: at(x, &schema.Type{Kind: schema.List, Elem: anyType()})}
+				elems := listOf{v: placeOf(x, &schema.Type{Kind: schema.List, Elem: anyType()})}
 				return cel.Or(cel.And(isScalar(x), scalar.holds(x, t, not)), cel.And(isList(x), l.listInText(op, elems, scalar)))
 			}
 			return scalar.holds(x, t, not)
 		},
-		stream:  func(s stream) cel.Bool { return l.listInText(op, s, scalar) },
-		neutral: neutralsOf(litOf(text)),
+		sequence: func(s sequence) cel.Bool { return l.listInText(op, s, scalar) },
+		neutral:  neutralsOf(litOf(text)),
 	})
 }
 
@@ -87,7 +87,7 @@ func (s textSet) holds(x cel.Value, t *schema.Type, not bool) cel.Bool {
 	invalid := false
 	switch {
 	case s.inRange():
-		rest = s.l.scalarOne(at(x, t), &policy.Node{Kind: policy.String, Str: s.text}, false)
+		rest = s.l.scalarOne(placeOf(x, t), &policy.Node{Kind: policy.String, Str: s.text}, false)
 	case s.isList:
 		rest = exactly(s.members).has(x, t)
 	case s.valid:
@@ -130,15 +130,15 @@ func (s textSet) literal(v any) (in, invalid bool) {
 }
 
 // listInText is a list key against a text.
-func (l *lowering) listInText(op string, s stream, t textSet) cel.Bool {
+func (l *lowering) listInText(op string, s sequence, t textSet) cel.Bool {
 	switch {
 	case t.inRange():
 		p := &policy.Node{Kind: policy.String, Str: t.text}
-		in := func(x jval) cel.Bool {
+		in := func(x operand) cel.Bool {
 			return l.holds(x, false, pred{
-				lit:    func(v any) cel.Bool { return cel.Lit(literalSatisfies(v, p)) },
-				value:  func(e cel.Value, typ *schema.Type) cel.Bool { return l.scalarOne(at(e, typ), p, false) },
-				stream: func(stream) cel.Bool { return cel.False() },
+				lit:      func(v any) cel.Bool { return cel.Lit(literalSatisfies(v, p)) },
+				value:    func(e cel.Value, typ *schema.Type) cel.Bool { return l.scalarOne(placeOf(e, typ), p, false) },
+				sequence: func(sequence) cel.Bool { return cel.False() },
 			})
 		}
 		if strings.Count(t.text, "-") > 1 && op == "anynotin" {
@@ -160,19 +160,19 @@ func (l *lowering) listInText(op string, s stream, t textSet) cel.Bool {
 }
 
 // onlyElement is: the list has one element, this text.
-func (l *lowering) onlyElement(s stream, text string) cel.Bool {
+func (l *lowering) onlyElement(s sequence, text string) cel.Bool {
 	return cel.And(s.count(l, false).Eq(cel.Int(1)),
-		s.quantify(l, "all", false, func(x jval) cel.Bool {
+		s.quantify(l, "all", false, func(x operand) cel.Bool {
 			return l.holds(x, false, pred{
-				lit:    func(v any) cel.Bool { return cel.Lit(literalText(v) == text) },
-				value:  func(e cel.Value, t *schema.Type) cel.Bool { return exactly{text}.has(e, t) },
-				stream: func(stream) cel.Bool { return cel.False() },
+				lit:      func(v any) cel.Bool { return cel.Lit(literalText(v) == text) },
+				value:    func(e cel.Value, t *schema.Type) cel.Bool { return exactly{text}.has(e, t) },
+				sequence: func(sequence) cel.Bool { return cel.False() },
 			})
 		}))
 }
 
-func (l *lowering) quantified(op string, s stream, in func(jval) cel.Bool) cel.Bool {
-	not := func(x jval) cel.Bool { return cel.Not(in(x)) }
+func (l *lowering) quantified(op string, s sequence, in func(operand) cel.Bool) cel.Bool {
+	not := func(x operand) cel.Bool { return cel.Not(in(x)) }
 	switch op {
 	case "anyin":
 		return s.quantify(l, "exists", false, in)

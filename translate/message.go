@@ -35,7 +35,7 @@ func (l *lowering) message(t policy.Text) (m message) {
 			if _, ok := v.(refusal); !ok {
 				panic(v)
 			}
-			l.at(t.Pos)
+			l.setPos(t.Pos)
 			l.note(diag.MessageVariable, "the variables of the message have no native form; it is shown as written")
 			m.expr = nil
 		}

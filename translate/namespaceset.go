@@ -8,13 +8,13 @@ import (
 	"github.com/kvap/kvap/vap"
 )
 
-// regionsOf are regions that exclude each other and cover all namespaces, each
-// with its action.
-func regionsOf(base policy.Action, overrides []policy.ActionOverride) []region {
-	var out []region
-	rest := []region{{}}
+// namespaceSets are sets of namespaces that exclude each other and cover all
+// namespaces, each with its action.
+func namespaceSets(base policy.Action, overrides []policy.ActionOverride) []namespaceSet {
+	var out []namespaceSet
+	rest := []namespaceSet{{}}
 	for _, o := range overrides {
-		var missed []region
+		var missed []namespaceSet
 		for _, r := range rest {
 			hit, ok := r.hitBy(o)
 			if ok {
@@ -32,40 +32,40 @@ func regionsOf(base policy.Action, overrides []policy.ActionOverride) []region {
 	return joined(out)
 }
 
-// A region is the namespaces whose labels are all among the allowed ones. A label
-// that is not listed may be anything.
-type region struct {
+// A namespaceSet is the namespaces whose labels are all among the allowed ones, and
+// the action there. A label that is not listed may be anything.
+type namespaceSet struct {
 	action policy.Action
 	labels []label // by key
 }
 
 type label struct {
 	key string
-	allowed
+	labelValues
 }
 
-// allowed is a set of values of a label. Only finite sets of values and what they
+// labelValues is a set of values of a label. Only finite sets of values and what they
 // leave over come up; that a label is absent is a value of its own.
-type allowed struct {
+type labelValues struct {
 	absent bool
 	others bool // all values but the listed, and not only the listed
 	values []string
 }
 
-func anything() allowed { return allowed{absent: true, others: true} }
+func anything() labelValues { return labelValues{absent: true, others: true} }
 
-func (a allowed) isAnything() bool { return a.absent && a.others && len(a.values) == 0 }
+func (a labelValues) isAnything() bool { return a.absent && a.others && len(a.values) == 0 }
 
-func (a allowed) isNothing() bool { return !a.absent && !a.others && len(a.values) == 0 }
+func (a labelValues) isNothing() bool { return !a.absent && !a.others && len(a.values) == 0 }
 
-func (a allowed) has(v string) bool { return slices.Contains(a.values, v) != a.others }
+func (a labelValues) has(v string) bool { return slices.Contains(a.values, v) != a.others }
 
-func (a allowed) not() allowed {
-	return allowed{absent: !a.absent, others: !a.others, values: a.values}
+func (a labelValues) not() labelValues {
+	return labelValues{absent: !a.absent, others: !a.others, values: a.values}
 }
 
-func (a allowed) and(b allowed) allowed {
-	out := allowed{absent: a.absent && b.absent, others: a.others && b.others}
+func (a labelValues) and(b labelValues) labelValues {
+	out := labelValues{absent: a.absent && b.absent, others: a.others && b.others}
 	for _, v := range slices.Concat(a.values, b.values) {
 		if in := a.has(v) && b.has(v); in != out.others && !slices.Contains(out.values, v) {
 			out.values = append(out.values, v)
@@ -75,29 +75,29 @@ func (a allowed) and(b allowed) allowed {
 	return out
 }
 
-func (a allowed) or(b allowed) allowed { return a.not().and(b.not()).not() }
+func (a labelValues) or(b labelValues) labelValues { return a.not().and(b.not()).not() }
 
-func (a allowed) equal(b allowed) bool {
+func (a labelValues) equal(b labelValues) bool {
 	return a.absent == b.absent && a.others == b.others && slices.Equal(a.values, b.values)
 }
 
 // isConjunction tells whether requirements can say a: they cannot say that a label
 // is absent or one of some values.
-func (a allowed) isConjunction() bool { return !a.absent || a.others || len(a.values) == 0 }
+func (a labelValues) isConjunction() bool { return !a.absent || a.others || len(a.values) == 0 }
 
-func (r region) at(key string) allowed {
+func (r namespaceSet) valuesOf(key string) labelValues {
 	for _, l := range r.labels {
 		if l.key == key {
-			return l.allowed
+			return l.labelValues
 		}
 	}
 	return anything()
 }
 
-// with is the region where a label is among those allowed too; false where there
+// with is the set where a label is among those allowed too; false where there
 // is no such namespace.
-func (r region) with(key string, a allowed) (region, bool) {
-	a = a.and(r.at(key))
+func (r namespaceSet) with(key string, a labelValues) (namespaceSet, bool) {
+	a = a.and(r.valuesOf(key))
 	out := r.without(key)
 	if !a.isAnything() {
 		out.labels = append(out.labels, label{key, a})
@@ -106,35 +106,35 @@ func (r region) with(key string, a allowed) (region, bool) {
 	return out, !a.isNothing()
 }
 
-func (r region) without(key string) region {
+func (r namespaceSet) without(key string) namespaceSet {
 	r.labels = slices.DeleteFunc(slices.Clone(r.labels), func(l label) bool { return l.key == key })
 	return r
 }
 
-// hitBy is the part of the region in which an override hits.
-func (r region) hitBy(o policy.ActionOverride) (region, bool) {
+// hitBy is the part of the set in which an override hits.
+func (r namespaceSet) hitBy(o policy.ActionOverride) (namespaceSet, bool) {
 	labels, ok := wanted(o)
 	for _, l := range labels {
 		var some bool
-		r, some = r.with(l.key, l.allowed)
+		r, some = r.with(l.key, l.labelValues)
 		ok = ok && some
 	}
 	return r, ok
 }
 
 // missedBy is the rest, in parts that exclude each other.
-func (r region) missedBy(o policy.ActionOverride) []region {
+func (r namespaceSet) missedBy(o policy.ActionOverride) []namespaceSet {
 	labels, ok := wanted(o)
 	if !ok {
-		return []region{r}
+		return []namespaceSet{r}
 	}
-	var out []region
+	var out []namespaceSet
 	for _, l := range labels {
 		if part, some := r.with(l.key, l.not()); some {
 			out = append(out, part)
 		}
 		var some bool
-		if r, some = r.with(l.key, l.allowed); !some {
+		if r, some = r.with(l.key, l.labelValues); !some {
 			break
 		}
 	}
@@ -144,43 +144,43 @@ func (r region) missedBy(o policy.ActionOverride) []region {
 // wanted is what an override asks of a namespace, each label once; false where it
 // never hits.
 func wanted(o policy.ActionOverride) (labels []label, ok bool) {
-	r, ok := region{}, true
-	add := func(key string, a allowed) {
+	r, ok := namespaceSet{}, true
+	add := func(key string, a labelValues) {
 		var some bool
 		r, some = r.with(key, a)
 		ok = ok && some
 	}
 	if o.Namespaces != nil && !slices.ContainsFunc(o.Namespaces, anyNamespace) {
 		names := slices.DeleteFunc(slices.Clone(o.Namespaces), func(n string) bool { return n == "" })
-		add(nameLabel, allowed{values: slices.Compact(slices.Sorted(slices.Values(names)))})
+		add(nameLabel, labelValues{values: slices.Compact(slices.Sorted(slices.Values(names)))})
 	}
 	if s := o.NamespaceSelector; s != nil {
 		for _, p := range s.MatchLabels {
-			add(p.Key, allowed{values: []string{p.Value}})
+			add(p.Key, labelValues{values: []string{p.Value}})
 		}
 		for _, e := range s.Expressions {
-			add(e.Key, allowedBy(e))
+			add(e.Key, labelValuesOf(e))
 		}
 	}
 	return r.labels, ok
 }
 
-func allowedBy(e policy.SelectorExpression) allowed {
+func labelValuesOf(e policy.SelectorExpression) labelValues {
 	values := slices.Compact(slices.Sorted(slices.Values(e.Values)))
 	switch e.Operator {
 	case "In":
-		return allowed{values: values}
+		return labelValues{values: values}
 	case "NotIn":
-		return allowed{absent: true, others: true, values: values}
+		return labelValues{absent: true, others: true, values: values}
 	case "Exists":
-		return allowed{others: true}
+		return labelValues{others: true}
 	}
-	return allowed{absent: true} // DoesNotExist
+	return labelValues{absent: true} // DoesNotExist
 }
 
-// joined puts regions of one action together where requirements can say both at
+// joined puts sets of namespaces of one action together where requirements can say both at
 // once, and takes apart what they cannot say.
-func joined(rs []region) []region {
+func joined(rs []namespaceSet) []namespaceSet {
 	for again := true; again; {
 		again = false
 		for i := 0; i < len(rs); i++ {
@@ -193,28 +193,28 @@ func joined(rs []region) []region {
 			}
 		}
 	}
-	var out []region
+	var out []namespaceSet
 	for _, r := range rs {
 		out = append(out, r.conjunctions()...)
 	}
 	return out
 }
 
-// join is both regions in one, where they differ in one label only.
-func (r region) join(s region) (region, bool) {
+// join is both sets in one, where they differ in one label only.
+func (r namespaceSet) join(s namespaceSet) (namespaceSet, bool) {
 	if r.action != s.action {
 		return r, false
 	}
 	differs := ""
 	for _, l := range slices.Concat(r.labels, s.labels) {
-		if l.key != differs && !r.at(l.key).equal(s.at(l.key)) {
+		if l.key != differs && !r.valuesOf(l.key).equal(s.valuesOf(l.key)) {
 			if differs != "" {
 				return r, false
 			}
 			differs = l.key
 		}
 	}
-	union := r.at(differs).or(s.at(differs))
+	union := r.valuesOf(differs).or(s.valuesOf(differs))
 	if !union.isConjunction() {
 		return r, false
 	}
@@ -222,19 +222,19 @@ func (r region) join(s region) (region, bool) {
 	return out, ok
 }
 
-func (r region) conjunctions() []region {
+func (r namespaceSet) conjunctions() []namespaceSet {
 	for _, l := range r.labels {
 		if !l.isConjunction() {
-			absent, _ := r.with(l.key, allowed{absent: true})
-			present, _ := r.with(l.key, allowed{others: true})
+			absent, _ := r.with(l.key, labelValues{absent: true})
+			present, _ := r.with(l.key, labelValues{others: true})
 			return append(present.conjunctions(), absent.conjunctions()...)
 		}
 	}
-	return []region{r}
+	return []namespaceSet{r}
 }
 
-// selector says the region as a selector of namespaces.
-func (r region) selector() vap.Selector {
+// selector says the set as a selector of namespaces.
+func (r namespaceSet) selector() vap.Selector {
 	var out vap.Selector
 	for _, l := range r.labels {
 		switch {

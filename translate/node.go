@@ -7,11 +7,11 @@ import (
 )
 
 // node lowers a value of the source whose strings may hold variables.
-func (l *lowering) node(n *policy.Node) jval {
+func (l *lowering) node(n *policy.Node) operand {
 	if n == nil {
 		return litOf(nil)
 	}
-	l.at(n.Pos)
+	l.setPos(n.Pos)
 	switch n.Kind {
 	case policy.String:
 		return l.template(l.parseTemplate(n.Str, n.Pos))
@@ -23,7 +23,7 @@ func (l *lowering) node(n *policy.Node) jval {
 		if !hasVariables(n) {
 			return litOf(floats(n.Value()))
 		}
-		out := jval{form: hashForm}
+		out := operand{form: hashForm}
 		for _, f := range n.Fields {
 			out.keys = append(out.keys, f.Key)
 			out.multi = append(out.multi, l.node(f.Value))
@@ -33,11 +33,11 @@ func (l *lowering) node(n *policy.Node) jval {
 	return litOf(n.Value())
 }
 
-func (l *lowering) listNode(n *policy.Node) jval {
+func (l *lowering) listNode(n *policy.Node) operand {
 	if !hasVariables(n) {
 		return litOf(floats(n.Value()))
 	}
-	out := jval{form: multiForm}
+	out := operand{form: multiForm}
 	for _, item := range n.Items {
 		out.multi = append(out.multi, l.node(item))
 	}

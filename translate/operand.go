@@ -5,18 +5,19 @@ import (
 	"github.com/kvap/kvap/schema"
 )
 
-// A jval is what a JMESPath expression gives, as far as it is known when
-// compiling. Exactly one form is set: a literal, a value of the request, a list,
-// a choice, a selection of several, or an error.
-type jval struct {
+// An operand is what an expression of the source, or a value that may hold
+// variables, gives: as far as it is known when compiling. Exactly one form is
+// set: a literal, a place in the request, a sequence, a choice, a selection of
+// several, or an error.
+type operand struct {
 	form form
 	lit  any // nil, bool, float64, int64, string, []any, map[string]any
-	v    val
-	s    stream
+	v    place
+	s    sequence
 	// of a choice: then where c holds, otherwise els
 	c         cel.Bool
-	then, els *jval
-	multi     []jval
+	then, els *operand
+	multi     []operand
 	keys      []string // of a hash, one per multi
 	hint      string
 	// of images: a group, or the image of the container called key, or of v where
@@ -29,35 +30,38 @@ type jval struct {
 type form int
 
 const (
-	litForm    form = iota
-	valForm         // v
-	streamForm      // s
-	choiceForm      // c, then, els
-	multiForm       // multi
-	hashForm        // keys, multi
-	imagesForm      // images: a map of the images of a group
-	imageForm       // images, key, v
-	errorForm       // reading it strictly is an error; softly it is null
+	litForm      form = iota
+	placeForm         // v
+	sequenceForm      // s
+	choiceForm        // c, then, els
+	multiForm         // multi
+	hashForm          // keys, multi
+	imagesForm        // images: a map of the images of a group
+	imageForm         // images, key, v
+	errorForm         // reading it strictly is an error; softly it is null
 )
 
-func litOf(v any) jval { return jval{form: litForm, lit: v} }
+func litOf(v any) operand { return operand{form: litForm, lit: v} }
 
-func valOf(v val) jval { return jval{form: valForm, v: v} }
+func operandAt(v place) operand { return operand{form: placeForm, v: v} }
 
-func streamOf(s stream) jval { return jval{form: streamForm, s: s} }
+func sequenceOf(s sequence) operand { return operand{form: sequenceForm, s: s} }
 
 // typeError is an error that stays one where a missing key would be null.
-func typeError(hint string) jval { return jval{form: errorForm, hint: hint, hard: true} }
+func typeError(hint string) operand { return operand{form: errorForm, hint: hint, hard: true} }
 
-func boolOf(b cel.Bool) jval {
-	return fold(valOf(at(b.Value, &schema.Type{Kind: schema.Bool, Format: predicate})))
+func boolOf(b cel.Bool) operand {
+	return fold(valueOf(b.Value, &schema.Type{Kind: schema.Bool, Format: predicate}))
 }
 
-func intOf(v cel.Value) jval { return valOf(at(v, &schema.Type{Kind: schema.Int})) }
+func intOf(v cel.Value) operand { return valueOf(v, &schema.Type{Kind: schema.Int}) }
 
-func stringOf(v cel.Value) jval { return valOf(at(v, stringType())) }
+func stringOf(v cel.Value) operand { return valueOf(v, stringType()) }
 
-func dynamicOf(v cel.Value) jval { return valOf(at(v, anyType())) }
+// valueOf is an expression of a type, without guards.
+func valueOf(expr cel.Value, typ *schema.Type) operand { return operandAt(placeOf(expr, typ)) }
+
+func dynamicOf(v cel.Value) operand { return valueOf(v, anyType()) }
 
 // predicate is the format of a boolean that is an expression of ours, not a value
 // of the request: it needs no == true to be one for CEL.
@@ -68,25 +72,25 @@ const predicate = "predicate"
 const comparison = "comparison"
 
 // fold makes a literal of a boolean that is known.
-func fold(j jval) jval {
+func fold(j operand) operand {
 	if b, ok := j.v.expr.AsBool().Const(); ok && j.v.certain() {
 		return litOf(b)
 	}
 	return j
 }
 
-func choice(c cel.Bool, then, els jval) jval {
+func choice(c cel.Bool, then, els operand) operand {
 	if v, ok := c.Const(); ok {
 		if v {
 			return then
 		}
 		return els
 	}
-	return jval{form: choiceForm, c: c, then: &then, els: &els}
+	return operand{form: choiceForm, c: c, then: &then, els: &els}
 }
 
 // over applies f to every branch of a choice.
-func (j jval) over(f func(jval) jval) jval {
+func (j operand) over(f func(operand) operand) operand {
 	if j.form != choiceForm {
 		return f(j)
 	}
@@ -94,22 +98,22 @@ func (j jval) over(f func(jval) jval) jval {
 }
 
 // settled is j inside a context where it is known to be found.
-func (j jval) settled() jval {
-	if j.form == valForm {
+func (j operand) settled() operand {
+	if j.form == placeForm {
 		j.v = j.v.settled()
 	}
 	return j
 }
 
 // softly is j with a missing key read as null.
-func (j jval) softly() jval {
+func (j operand) softly() operand {
 	switch j.form {
 	case errorForm:
 		if j.hard {
 			return j
 		}
 		return litOf(nil)
-	case valForm:
+	case placeForm:
 		if j.v.never {
 			return litOf(nil)
 		}
@@ -119,10 +123,10 @@ func (j jval) softly() jval {
 			guards[i] = g
 		}
 		j.v.guards = guards
-	case streamForm:
+	case sequenceForm:
 		if g, ok := j.s.(guarded); ok {
 			g.soft = true
-			return streamOf(g)
+			return sequenceOf(g)
 		}
 	case choiceForm:
 		return choice(j.c, j.then.softly(), j.els.softly())
@@ -131,9 +135,9 @@ func (j jval) softly() jval {
 }
 
 // typ is what is known of the type.
-func (j jval) typ() *schema.Type {
+func (j operand) typ() *schema.Type {
 	switch j.form {
-	case valForm:
+	case placeForm:
 		if j.v.typ != nil {
 			return j.v.typ
 		}
@@ -148,7 +152,7 @@ func (j jval) typ() *schema.Type {
 		case float64:
 			return &schema.Type{Kind: schema.Number}
 		}
-	case streamForm:
+	case sequenceForm:
 		return &schema.Type{Kind: schema.List, Elem: j.s.elem()}
 	case choiceForm:
 		t, u := j.then.typ(), j.els.typ()
@@ -168,11 +172,11 @@ func kindOf(t *schema.Type) schema.Kind {
 
 // expr is j as one CEL expression, an error where a key is missing; false where
 // there is none.
-func (l *lowering) expr(j jval) (cel.Value, bool) {
+func (l *lowering) expr(j operand) (cel.Value, bool) {
 	switch j.form {
 	case litForm:
 		return l.literalTree(j.lit)
-	case valForm:
+	case placeForm:
 		if l.found != nil && j.v.mayMiss() {
 			*l.found = append(*l.found, j.v.keysFound())
 		} else {
@@ -182,10 +186,10 @@ func (l *lowering) expr(j jval) (cel.Value, bool) {
 			return cel.Cond(shaped, dyn(j.v.expr), dyn(cel.Null())), true
 		}
 		return j.v.expr, true
-	case streamForm:
+	case sequenceForm:
 		return j.s.list(l, true)
 	case multiForm:
-		return l.multiStream(j).list(l, false)
+		return l.selection(j).list(l, false)
 	case choiceForm:
 		a, ok := l.expr(*j.then)
 		b, ok2 := l.expr(*j.els)

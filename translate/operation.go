@@ -102,7 +102,7 @@ func mentions(n *policy.Node, f func(string) bool) bool {
 	return false
 }
 
-func (l *lowering) operation() jval {
+func (l *lowering) operation() operand {
 	if l.prior {
 		return litOf("CREATE")
 	}

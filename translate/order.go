@@ -11,7 +11,7 @@ import (
 )
 
 // conditionOrder is GreaterThan and its kin.
-func (l *lowering) conditionOrder(op string, key, value jval) cel.Bool {
+func (l *lowering) conditionOrder(op string, key, value operand) cel.Bool {
 	if value.form != litForm {
 		return l.orderVariable(op, key, value)
 	}
@@ -19,7 +19,7 @@ func (l *lowering) conditionOrder(op string, key, value jval) cel.Bool {
 	return l.holds(key, true, pred{
 		lit:   func(v any) cel.Bool { return cel.Lit(literalOrder(op, v, want)) },
 		value: func(x cel.Value, t *schema.Type) cel.Bool { return l.orderLiteral(op, x, t, want) },
-		stream: func(stream) cel.Bool {
+		sequence: func(sequence) cel.Bool {
 			return cel.False()
 		},
 		neutral: neutralsOf(value),
@@ -164,7 +164,7 @@ func textOrder(op, k string, want any) bool {
 }
 
 // orderVariable compares two values of the request, where both are numbers.
-func (l *lowering) orderVariable(op string, key, value jval) cel.Bool {
+func (l *lowering) orderVariable(op string, key, value operand) cel.Bool {
 	k, ok := l.expr(key)
 	v, ok2 := l.expr(value)
 	if ok && ok2 && numericKind(key.typ()) && numericKind(value.typ()) {
@@ -174,7 +174,7 @@ func (l *lowering) orderVariable(op string, key, value jval) cel.Bool {
 }
 
 // durationOrder is the deprecated Duration operators: numbers are seconds.
-func (l *lowering) durationOrder(op string, key, value jval) cel.Bool {
+func (l *lowering) durationOrder(op string, key, value operand) cel.Bool {
 	if value.form != litForm {
 		panic(l.refuse(diag.NoOperator, "a Duration operator with a variable as its value has no native form"))
 	}
@@ -217,6 +217,6 @@ func (l *lowering) durationOrder(op string, key, value jval) cel.Bool {
 			}
 			return cel.False()
 		},
-		stream: func(stream) cel.Bool { return cel.False() },
+		sequence: func(sequence) cel.Bool { return cel.False() },
 	})
 }

@@ -15,7 +15,7 @@ import (
 
 // The action of a violation can depend on the namespace: the first override that
 // hits decides. A binding has one action and a selector of namespaces, which is a
-// conjunction; so the overrides are taken apart into regions that exclude each
+// conjunction; so the overrides are taken apart into sets of namespaces that exclude each
 // other, each a conjunction with one action.
 //
 // A selector of namespaces never leaves out an object without a namespace. Such
@@ -81,7 +81,7 @@ func refusedSelector(s *policy.Selector) bool {
 func (l *lowering) checkOverrides() {
 	overrides := overridesOf(l.policy, l.rule)
 	for _, o := range overrides {
-		l.at(o.Pos)
+		l.setPos(o.Pos)
 		if o.NamespaceSelector != nil && wildOverrides(overrides) {
 			panic(l.unsupported("a selector in an action override, while a wildcard names namespaces in one,"))
 		}
@@ -89,7 +89,7 @@ func (l *lowering) checkOverrides() {
 			l.note(diag.OverrideBoth, "an action override with namespaces and a selector: Kyverno takes one or the other in one place, and both in another; here both must hold")
 		}
 	}
-	l.at(l.rule.Pos)
+	l.setPos(l.rule.Pos)
 }
 
 // wildOverrides tells of overrides that no selector can say.

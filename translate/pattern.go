@@ -13,7 +13,7 @@ import (
 // (docs/semantics.md, patterns). A missing value is matched as null.
 
 // match says what pattern p finds at v, where v may be missing.
-func (l *lowering) match(v val, p *policy.Node, hint string) outcome {
+func (l *lowering) match(v place, p *policy.Node, hint string) outcome {
 	if p.Kind == policy.Map || p.Kind == policy.List {
 		return l.matchOr(v, p, false, hint)
 	}
@@ -25,7 +25,7 @@ func (l *lowering) match(v val, p *policy.Node, hint string) outcome {
 
 // matchOr is match with another verdict, ok, for a value that is not there:
 // the equality anchor wants true. The verdict counts for all of v's guards.
-func (l *lowering) matchOr(v val, p *policy.Node, ok bool, hint string) outcome {
+func (l *lowering) matchOr(v place, p *policy.Node, ok bool, hint string) outcome {
 	switch p.Kind {
 	case policy.Map:
 		return l.matchMap(v, p, ok)
@@ -61,7 +61,7 @@ func partOf(parent metadataPart, key string) metadataPart {
 // matchMap applies the pattern's keys. Where every key says of a missing parent
 // what the parent itself would say, the parent's guards are left to the keys, so
 // that one chain of optional selections reads through all levels.
-func (l *lowering) matchMap(v val, p *policy.Node, ok bool) outcome {
+func (l *lowering) matchMap(v place, p *policy.Node, ok bool) outcome {
 	if v.never {
 		return check(cel.Lit(ok))
 	}
@@ -81,8 +81,8 @@ func (l *lowering) matchMap(v val, p *policy.Node, ok bool) outcome {
 	return l.behind(v, check(cel.False()), ok)
 }
 
-// behind puts a val's guards before an outcome of its settled value.
-func (l *lowering) behind(v val, o outcome, ok bool) outcome {
+// behind puts a place's guards before an outcome of its settled value.
+func (l *lowering) behind(v place, o outcome, ok bool) outcome {
 	if v.certain() {
 		return o
 	}
@@ -93,7 +93,7 @@ func (l *lowering) behind(v val, o outcome, ok bool) outcome {
 }
 
 // chains tells whether all keys of p may take over v's guards.
-func (l *lowering) chains(v val, p *policy.Node, ok bool) bool {
+func (l *lowering) chains(v place, p *policy.Node, ok bool) bool {
 	if v.part == inLabels && len(textsOnly(p).Fields) != len(p.Fields) {
 		return false
 	}
@@ -120,7 +120,7 @@ func (l *lowering) chains(v val, p *policy.Node, ok bool) bool {
 }
 
 // keys applies a map pattern's keys in the engine's two phases.
-func (l *lowering) keys(v val, p *policy.Node) outcome {
+func (l *lowering) keys(v place, p *policy.Node) outcome {
 	if v.part == inLabels {
 		p = textsOnly(p)
 	}
@@ -181,7 +181,7 @@ func hasAnchors(n *policy.Node) bool {
 // anchors is phase one. Conditional anchors sort first, and a mismatch of one
 // skips the map whatever the others say. A skip that an equality anchor passes
 // on counts only when no anchor of this map applied.
-func (l *lowering) anchors(v val, fields []policy.Field) outcome {
+func (l *lowering) anchors(v place, fields []policy.Field) outcome {
 	var out outcome
 	var skippable []cel.Bool // what must hold for the equality anchors that can skip to apply
 	applied := false         // some anchor applies whenever phase one does not fail
@@ -218,7 +218,7 @@ func (l *lowering) anchors(v val, fields []policy.Field) outcome {
 }
 
 // plainKeys is phase two.
-func (l *lowering) plainKeys(v val, fields []policy.Field) outcome {
+func (l *lowering) plainKeys(v place, fields []policy.Field) outcome {
 	var out outcome
 	for _, f := range fields {
 		kind, key := splitAnchor(f.Key)
@@ -243,7 +243,7 @@ func (l *lowering) plainKeys(v val, fields []policy.Field) outcome {
 	return out
 }
 
-func (l *lowering) nonNull(v val) cel.Bool {
+func (l *lowering) nonNull(v place) cel.Bool {
 	if v.dynamic() {
 		return cel.And(v.found(), cel.Not(isNull(v.expr)))
 	}
@@ -251,7 +251,7 @@ func (l *lowering) nonNull(v val) cel.Bool {
 }
 
 // conditional is: the key is there and its value satisfies p.
-func (l *lowering) conditional(v val, key string, p *policy.Node) cel.Bool {
+func (l *lowering) conditional(v place, key string, p *policy.Node) cel.Bool {
 	if isWild(key) && v.part == inLabels {
 		return l.wildKey(v, key, p)
 	}
@@ -260,7 +260,7 @@ func (l *lowering) conditional(v val, key string, p *policy.Node) cel.Bool {
 }
 
 // equality is: the key is missing or its value satisfies p.
-func (l *lowering) equality(v val, key string, p *policy.Node) outcome {
+func (l *lowering) equality(v place, key string, p *policy.Node) outcome {
 	if isWild(key) && v.part == inLabels {
 		return check(cel.Implies(l.someKey(v, key), l.wildKey(v, key, p)))
 	}
@@ -269,7 +269,7 @@ func (l *lowering) equality(v val, key string, p *policy.Node) outcome {
 }
 
 // negation is: the key is missing.
-func (l *lowering) negation(v val, key string) cel.Bool {
+func (l *lowering) negation(v place, key string) cel.Bool {
 	if isWild(key) && v.part == inLabels {
 		return cel.Not(l.someKey(v, key))
 	}
@@ -277,7 +277,7 @@ func (l *lowering) negation(v val, key string) cel.Bool {
 }
 
 // existence is: the key is missing, or each map of p is satisfied by some element.
-func (l *lowering) existence(v val, key string, p *policy.Node) cel.Bool {
+func (l *lowering) existence(v place, key string, p *policy.Node) cel.Bool {
 	child := v.matched(key)
 	if child.never {
 		return cel.True()
@@ -296,14 +296,14 @@ func (l *lowering) existence(v val, key string, p *policy.Node) cel.Bool {
 			return missing
 		}
 		conds = append(conds, l.b.exists(list.expr, singular(key), func(x cel.Value) cel.Bool {
-			return l.match(at(x, list.elem()), item, "").ok()
+			return l.match(placeOf(x, list.elem()), item, "").ok()
 		}))
 	}
 	return cel.Or(missing, cel.And(conds...))
 }
 
 // matchList applies a list pattern; only its first element says how.
-func (l *lowering) matchList(v val, p *policy.Node, ok bool, hint string) outcome {
+func (l *lowering) matchList(v place, p *policy.Node, ok bool, hint string) outcome {
 	if v.never {
 		return check(cel.Lit(ok))
 	}
@@ -314,17 +314,17 @@ func (l *lowering) matchList(v val, p *policy.Node, ok bool, hint string) outcom
 		return l.behind(v, check(cel.False()), ok)
 	}
 	if v.dynamic() {
-		o := append(check(isList(v.expr)), l.elements(at(v.expr, &schema.Type{Kind: schema.List, Elem: anyType()}), p, hint)...)
+		o := append(check(isList(v.expr)), l.elements(placeOf(v.expr, &schema.Type{Kind: schema.List, Elem: anyType()}), p, hint)...)
 		return l.behind(v, o, ok)
 	}
 	if ok && !v.certain() && !v.opt.IsZero() && p.Items[0].Kind != policy.List {
 		// an empty list satisfies every pattern that looks at all elements
-		return l.elements(at(v.opt.OrValue(cel.List()), v.typ), p, hint)
+		return l.elements(placeOf(v.opt.OrValue(cel.List()), v.typ), p, hint)
 	}
 	return l.behind(v, l.elements(v.settled(), p, hint), ok)
 }
 
-func (l *lowering) elements(list val, p *policy.Node, hint string) outcome {
+func (l *lowering) elements(list place, p *policy.Node, hint string) outcome {
 	first := p.Items[0]
 	switch first.Kind {
 	case policy.List:
@@ -333,16 +333,16 @@ func (l *lowering) elements(list val, p *policy.Node, hint string) outcome {
 		return l.eachElement(list, first, hint)
 	}
 	return check(l.b.all(list.expr, singular(hint), func(x cel.Value) cel.Bool {
-		return l.scalarOne(at(x, list.elem()), first, false)
+		return l.scalarOne(placeOf(x, list.elem()), first, false)
 	}))
 }
 
 // eachElement applies one map pattern to every element. Elements may be skipped;
 // when all are, the list is.
-func (l *lowering) eachElement(list val, p *policy.Node, hint string) outcome {
+func (l *lowering) eachElement(list place, p *policy.Node, hint string) outcome {
 	var skips bool
 	out := check(l.b.all(list.expr, singular(hint), func(x cel.Value) cel.Bool {
-		o := l.match(at(x, list.elem()), p, "")
+		o := l.match(placeOf(x, list.elem()), p, "")
 		skips = o.skips()
 		return o.admitted()
 	}))
@@ -350,18 +350,18 @@ func (l *lowering) eachElement(list val, p *policy.Node, hint string) outcome {
 		return out
 	}
 	some := l.b.exists(list.expr, singular(hint), func(x cel.Value) cel.Bool {
-		return l.match(at(x, list.elem()), p, "").ok()
+		return l.match(placeOf(x, list.elem()), p, "").ok()
 	})
 	return append(out, filter(cel.Or(list.expr.Size().Eq(cel.Int(0)), some), false)...)
 }
 
 // positional compares element by element; surplus elements are ignored.
-func (l *lowering) positional(list val, p *policy.Node, hint string) outcome {
+func (l *lowering) positional(list place, p *policy.Node, hint string) outcome {
 	out := check(list.expr.Size().Compare(">=", cel.Int(int64(len(p.Items)))))
 	var skips bool
 	var oks []cel.Bool
 	for i, item := range p.Items {
-		o := l.match(at(list.expr.Index(cel.Int(int64(i))), list.elem()), item, hint)
+		o := l.match(placeOf(list.expr.Index(cel.Int(int64(i))), list.elem()), item, hint)
 		out = append(out, check(o.admitted())...)
 		skips = skips || o.skips()
 		oks = append(oks, o.ok())

@@ -5,14 +5,14 @@ import (
 	"github.com/kvap/kvap/schema"
 )
 
-// A val is a place in the request: an expression, what the schema knows of it,
+// A place is where a value of the request stands: an expression, what the schema knows of it,
 // and the guards that say whether anything is there.
 //
 // The guards are in the order of the path. Each evaluates without error where
 // those before it hold; the expression does where all of them hold, and is an
-// error ("no such key") where a key is missing. So a val can be read strictly,
+// error ("no such key") where a key is missing. So a place can be read strictly,
 // where Kyverno errs on a missing key as well, or softly, behind its guards.
-type val struct {
+type place struct {
 	expr   cel.Value
 	typ    *schema.Type
 	opt    cel.Value // expr as a CEL optional; zero where the path holds a step of unknown type
@@ -22,7 +22,7 @@ type val struct {
 	part  metadataPart
 }
 
-// A guard is one condition on the way to a val.
+// A guard is one condition on the way to a place.
 type guard struct {
 	cond cel.Bool
 	// shape tells that the guard is about the type of the parent (a failure means
@@ -30,15 +30,15 @@ type guard struct {
 	shape bool
 }
 
-// at is a val without guards.
-func at(expr cel.Value, typ *schema.Type) val { return val{expr: expr, typ: typ} }
+// placeOf is a place without guards.
+func placeOf(expr cel.Value, typ *schema.Type) place { return place{expr: expr, typ: typ} }
 
 func anyType() *schema.Type { return &schema.Type{Kind: schema.Any} }
 
 func stringType() *schema.Type { return &schema.Type{Kind: schema.String} }
 
 // kind is the kind of the value; Any when it is not known.
-func (v val) kind() schema.Kind {
+func (v place) kind() schema.Kind {
 	if v.typ == nil {
 		return schema.Any
 	}
@@ -46,16 +46,16 @@ func (v val) kind() schema.Kind {
 }
 
 // dynamic tells that the type is only known at run time.
-func (v val) dynamic() bool { return v.kind() == schema.Any }
+func (v place) dynamic() bool { return v.kind() == schema.Any }
 
 // field is the place of a key.
-func (v val) field(name string) val {
+func (v place) field(name string) place {
 	w := v.below(name)
 	w.part = partOf(v.part, name)
 	return w
 }
 
-func (v val) below(name string) val {
+func (v place) below(name string) place {
 	switch v.kind() {
 	case schema.Object:
 		f, ok := v.typ.Fields[name]
@@ -77,20 +77,20 @@ func (v val) below(name string) val {
 	return v.none(name)
 }
 
-func (v val) dynamicStep() val {
+func (v place) dynamicStep() place {
 	v.opt = cel.Value{}
 	return v
 }
 
 // none is a field that the schema does not have. Reading it strictly is an
 // error, as in Kyverno; dyn keeps the type checker from saying so of every request.
-func (v val) none(name string) val {
+func (v place) none(name string) place {
 	shape := v.kind() != schema.Object && v.kind() != schema.Map
 	cond := cel.False()
 	if shape && v.mayMiss() { // false too, but an error where v is missing
 		cond = isMap(v.expr)
 	}
-	return val{
+	return place{
 		expr:   cel.Func("dyn", v.expr).Field(name),
 		typ:    anyType(),
 		guards: append(v.guards[:len(v.guards):len(v.guards)], guard{cond: cond, shape: shape}),
@@ -98,11 +98,11 @@ func (v val) none(name string) val {
 	}
 }
 
-func (v val) step(name string, typ *schema.Type, required bool) val {
+func (v place) step(name string, typ *schema.Type, required bool) place {
 	if typ != nil && typ.Nullable && typ.Kind != schema.List { // of what may be null no type is known
 		return v.step(name, anyType(), required).dynamicStep()
 	}
-	w := val{expr: v.expr.Field(name), typ: typ, guards: v.guards, never: v.never}
+	w := place{expr: v.expr.Field(name), typ: typ, guards: v.guards, never: v.never}
 	switch {
 	case required && len(v.guards) == 0:
 		return w
@@ -124,7 +124,7 @@ func (v val) step(name string, typ *schema.Type, required bool) val {
 }
 
 // matched is the place of a key as a pattern looks at it: null is a value to it.
-func (v val) matched(key string) val {
+func (v place) matched(key string) place {
 	w := v.field(key)
 	if w.typ == nil || !w.typ.Nullable || w.dynamic() {
 		return w
@@ -134,9 +134,9 @@ func (v val) matched(key string) val {
 	return w.dynamicStep()
 }
 
-// nullable is a val that may be null though its type is known: a list that the API
+// nullable is a place that may be null though its type is known: a list that the API
 // server writes as null when it is empty.
-func (v val) nullable() val {
+func (v place) nullable() place {
 	v.guards = append(v.guards, guard{cond: dyn(v.expr).Ne(cel.Null()), shape: true})
 	if !v.opt.IsZero() {
 		v.opt = cel.Func("optional.ofNonZeroValue", v.opt.OrValue(cel.List()))
@@ -146,7 +146,7 @@ func (v val) nullable() val {
 
 // found tells that there is a value, which may still be null where the type is
 // not known.
-func (v val) found() cel.Bool {
+func (v place) found() cel.Bool {
 	// has(a.b.c) where every step is optional reads best as a.?b.?c.hasValue().
 	if len(v.guards) > 2 && !v.opt.IsZero() {
 		return v.opt.HasValue()
@@ -160,7 +160,7 @@ func (v val) found() cel.Bool {
 
 // shaped tells that every step of the path has the structure it needs; unlike
 // found it errs where a key is missing.
-func (v val) shaped() cel.Bool {
+func (v place) shaped() cel.Bool {
 	var conds []cel.Bool
 	for _, g := range v.guards {
 		if g.shape {
@@ -171,10 +171,10 @@ func (v val) shaped() cel.Bool {
 }
 
 // certain tells that the value is always there.
-func (v val) certain() bool { return len(v.guards) == 0 }
+func (v place) certain() bool { return len(v.guards) == 0 }
 
-// settled is the val inside a context where its guards are known to hold.
-func (v val) settled() val {
+// settled is the place inside a context where its guards are known to hold.
+func (v place) settled() place {
 	v.guards, v.opt = nil, cel.Value{}
 	return v
 }
@@ -182,7 +182,7 @@ func (v val) settled() val {
 // soft is pred where the value is found and missing where it is not. A neutral
 // value, of which pred says the same as missing, gives the shorter form; the
 // zero Value says that there is none, or that pred reads its argument twice.
-func (v val) soft(missing bool, neutral cel.Value, pred func(cel.Value) cel.Bool) cel.Bool {
+func (v place) soft(missing bool, neutral cel.Value, pred func(cel.Value) cel.Bool) cel.Bool {
 	if v.never {
 		return cel.Lit(missing)
 	}
@@ -200,7 +200,7 @@ func (v val) soft(missing bool, neutral cel.Value, pred func(cel.Value) cel.Bool
 
 // strict is pred of the value; an error where a key is missing, and null's
 // verdict where a step of the path is no map.
-func (v val) strict(null bool, pred func(cel.Value) cel.Bool) cel.Bool {
+func (v place) strict(null bool, pred func(cel.Value) cel.Bool) cel.Bool {
 	shaped := v.shaped()
 	if null {
 		return cel.Implies(shaped, pred(v.expr))
@@ -233,14 +233,14 @@ func amongst(v cel.Value, ws ...cel.Value) cel.Bool {
 	return v.In(cel.List(ws...))
 }
 
-// asMap is a val of unknown type that is known to be a map.
-func (v val) asMap() val {
+// asMap is a place of unknown type that is known to be a map.
+func (v place) asMap() place {
 	v.typ = mapOf(anyType())
 	return v
 }
 
 // mayMiss tells that reading the value strictly may be an error.
-func (v val) mayMiss() bool {
+func (v place) mayMiss() bool {
 	for _, g := range v.guards {
 		if !g.shape {
 			return true
@@ -250,7 +250,7 @@ func (v val) mayMiss() bool {
 }
 
 // keysFound is: no key on the way is missing, or a step before it is no map.
-func (v val) keysFound() cel.Bool {
+func (v place) keysFound() cel.Bool {
 	out := cel.True()
 	for i := len(v.guards) - 1; i >= 0; i-- {
 		if g := v.guards[i]; g.shape {
@@ -265,15 +265,15 @@ func (v val) keysFound() cel.Bool {
 func mapOf(elem *schema.Type) *schema.Type { return &schema.Type{Kind: schema.Map, Elem: elem} }
 
 // elem is the type of a list's items or a map's values.
-func (v val) elem() *schema.Type {
+func (v place) elem() *schema.Type {
 	if v.typ == nil || v.typ.Elem == nil || v.typ.Elem.Nullable {
 		return anyType()
 	}
 	return v.typ.Elem
 }
 
-// asList is a val of unknown type as a list; where it is none it counts as null.
-func (v val) asList() val {
+// asList is a place of unknown type as a list; where it is none it counts as null.
+func (v place) asList() place {
 	w := v
 	w.guards = append(v.guards[:len(v.guards):len(v.guards)], guard{cond: isList(v.expr), shape: true})
 	w.typ = &schema.Type{Kind: schema.List, Elem: anyType()}
@@ -282,7 +282,7 @@ func (v val) asList() val {
 }
 
 // item is the place of a list's element.
-func (v val) item(n int) val {
+func (v place) item(n int) place {
 	w := v
 	w.guards = v.guards[:len(v.guards):len(v.guards)]
 	if v.dynamic() {

@@ -44,7 +44,7 @@ func (s *podStandard) seccompAnnotations(control string) cel.Bool {
 		return allowed(x, func(w annotationWaiver) cel.Bool { return cel.Lit(w.is(podKey)) })
 	})
 	ofContainers := annotations.soft(true, cel.Value{}, func(all cel.Value) cel.Bool {
-		return s.each(s.allContainers(), "container", func(c val) cel.Bool {
+		return s.each(s.allContainers(), "container", func(c place) cel.Bool {
 			key := cel.String(prefix).Plus(c.expr.Field("name"))
 			return cel.Implies(key.In(all), allowed(all.Index(key), func(w annotationWaiver) cel.Bool {
 				// what stands in for the containers of a pod is called fake
@@ -78,7 +78,7 @@ func (s *podStandard) annotationWaivers(control string) []annotationWaiver {
 		}
 		for _, x := range out {
 			if w.pattern == x.pattern && strings.Contains(w.pattern, "*") && haveCommonText(w.values, x.values) {
-				s.l.at(e.Pos)
+				s.l.setPos(e.Pos)
 				panic(s.l.refuse(diag.NoExpression, "two exclusions of the same values of the restricted field %s, each of which takes out an annotation, have no native form", e.RestrictedField))
 			}
 		}

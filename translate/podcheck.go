@@ -37,14 +37,14 @@ func podChecks() []podCheck {
 }
 
 // boolean is the place's boolean, or what a missing one stands for.
-func boolean(v val, missing bool) cel.Bool {
+func boolean(v place, missing bool) cel.Bool {
 	return v.soft(missing, cel.Lit(missing).Value, cel.Value.AsBool)
 }
 
 // forbidden is a boolean field that must not be true.
 func forbidden(control, field string) finding {
 	return oneError(control, field,
-		func(v val) cel.Bool { return cel.Not(boolean(under(v, field), false)) },
+		func(v place) cel.Bool { return cel.Not(boolean(under(v, field), false)) },
 		constantly("true"))
 }
 
@@ -56,10 +56,10 @@ func text(control, field string, words ...string) finding {
 		empty = nil
 	}
 	return oneError(control, field,
-		func(v val) cel.Bool {
+		func(v place) cel.Bool {
 			return under(v, field).soft(true, cel.String(words[0]), func(x cel.Value) cel.Bool { return oneOf(x, words) })
 		},
-		func(v val, values []string) cel.Bool {
+		func(v place, values []string) cel.Bool {
 			return under(v, field).soft(true, cel.String(""), func(x cel.Value) cel.Bool { return inTexts(x, append(empty, values...)) })
 		})
 }
@@ -75,26 +75,26 @@ func (s *podStandard) hostNamespaces() cel.Bool {
 
 func (s *podStandard) hostPathVolumes() cel.Bool {
 	return s.pod(s.errorEach("HostPath Volumes", "volumes", "hostPath",
-		func(volume val) cel.Bool { return cel.Not(volume.field("hostPath").found()) },
-		func(volume val, values []string) cel.Bool {
+		func(volume place) cel.Bool { return cel.Not(volume.field("hostPath").found()) },
+		func(volume place, values []string) cel.Bool {
 			return volume.field("hostPath").settled().field("path").soft(true, cel.String(""), func(x cel.Value) cel.Bool { return inValues(x, values) })
 		}))
 }
 
 func (s *podStandard) hostPorts() cel.Bool {
-	port := func(in func(cel.Value) cel.Bool) func(val) cel.Bool {
-		return func(v val) cel.Bool { return v.field("hostPort").soft(true, cel.Int(0), in) }
+	port := func(in func(cel.Value) cel.Bool) func(place) cel.Bool {
+		return func(v place) cel.Bool { return v.field("hostPort").soft(true, cel.Int(0), in) }
 	}
 	return s.containers(s.errorEach("Host Ports", "ports", "hostPort",
 		port(func(x cel.Value) cel.Bool { return x.Eq(cel.Int(0)) }),
-		func(v val, values []string) cel.Bool {
+		func(v place, values []string) cel.Bool {
 			return port(func(x cel.Value) cel.Bool { return intIn(x, values) })(v)
 		}))
 }
 
 // probeHosts cannot be excluded: Kyverno knows no control for it.
 func (s *podStandard) probeHosts() cel.Bool {
-	return s.each(s.allContainers(), "container", func(c val) cel.Bool {
+	return s.each(s.allContainers(), "container", func(c place) cel.Bool {
 		// to the type checker, no two of these are of one type
 		handlers := cel.List(dyn(c.expr.Opt("livenessProbe")), dyn(c.expr.Opt("readinessProbe")), dyn(c.expr.Opt("startupProbe")),
 			dyn(c.expr.Opt("lifecycle").Opt("postStart")), dyn(c.expr.Opt("lifecycle").Opt("preStop")))
@@ -114,16 +114,16 @@ func (s *podStandard) procMount() cel.Bool {
 // capabilities are those of a field that must be among the words. All others are
 // the values of one error.
 func (s *podStandard) capabilities(field string, words ...string) finding {
-	every := func(c val, in func(cel.Value) cel.Bool) cel.Bool {
-		return s.each(orEmptyList(under(c, field)), "capability", func(x val) cel.Bool { return in(x.expr) })
+	every := func(c place, in func(cel.Value) cel.Bool) cel.Bool {
+		return s.each(orEmptyList(under(c, field)), "capability", func(x place) cel.Bool { return in(x.expr) })
 	}
 	f := oneError("Capabilities", field,
-		func(c val) cel.Bool { return every(c, func(x cel.Value) cel.Bool { return oneOf(x, words) }) },
-		func(c val, values []string) cel.Bool {
+		func(c place) cel.Bool { return every(c, func(x cel.Value) cel.Bool { return oneOf(x, words) }) },
+		func(c place, values []string) cel.Bool {
 			return every(c, func(x cel.Value) cel.Bool { return inTexts(x, slices.Concat(words, values)) })
 		})
 	general := f.holds
-	f.holds = func(c val, waivers []waiver) cel.Bool {
+	f.holds = func(c place, waivers []waiver) cel.Bool {
 		if len(waivers) != 1 || len(waivers[0].values) == 0 {
 			return general(c, waivers)
 		}
@@ -172,13 +172,13 @@ func (s *podStandard) sysctls() cel.Bool {
 	if s.since(32) {
 		allowed = append(allowed, "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem")
 	}
-	name := func(words []string) func(val) cel.Bool {
-		return func(v val) cel.Bool {
+	name := func(words []string) func(place) cel.Bool {
+		return func(v place) cel.Bool {
 			return v.field("name").soft(anyWild(words, ""), cel.String(""), func(x cel.Value) cel.Bool { return inTexts(x, words) })
 		}
 	}
 	return s.pod(s.errorEach("Sysctls", "securityContext.sysctls", "name", name(allowed),
-		func(v val, values []string) cel.Bool { return name(append([]string{""}, values...))(v) }))
+		func(v place, values []string) cel.Bool { return name(append([]string{""}, values...))(v) }))
 }
 
 func (s *podStandard) hostProcess() cel.Bool {
@@ -195,7 +195,7 @@ func (s *podStandard) appArmor() cel.Bool {
 // volumeTypes are the sources of volumes in the level restricted. A volume has one.
 func (s *podStandard) volumeTypes() cel.Bool {
 	allowed := []string{"configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "image", "persistentVolumeClaim", "projected", "secret"}
-	return s.each(s.list("volumes"), "volume", func(volume val) cel.Bool {
+	return s.each(s.list("volumes"), "volume", func(volume place) cel.Bool {
 		var alts []cel.Bool
 		for _, field := range allowed {
 			alts = append(alts, volume.field(field).found())
@@ -209,8 +209,8 @@ func (s *podStandard) volumeTypes() cel.Bool {
 func (s *podStandard) privilegeEscalation() cel.Bool {
 	const field = "securityContext.allowPrivilegeEscalation"
 	f := oneError("Privilege Escalation", field,
-		func(c val) cel.Bool { return cel.Not(boolean(under(c, field), true)) },
-		func(c val, values []string) cel.Bool {
+		func(c place) cel.Bool { return cel.Not(boolean(under(c, field), true)) },
+		func(c place, values []string) cel.Bool {
 			isNil, isTrue := anyWild(values, "nil"), anyWild(values, "true")
 			set := under(c, field).found()
 			switch {
@@ -229,7 +229,7 @@ func (s *podStandard) privilegeEscalation() cel.Bool {
 func (s *podStandard) rootUser() cel.Bool {
 	const field = "securityContext.runAsUser"
 	f := oneError("Running as Non-root user", field,
-		func(v val) cel.Bool {
+		func(v place) cel.Bool {
 			return under(v, field).soft(true, cel.Int(1), func(x cel.Value) cel.Bool { return x.Ne(cel.Int(0)) })
 		},
 		constantly("0"))
@@ -239,9 +239,9 @@ func (s *podStandard) rootUser() cel.Bool {
 func (s *podStandard) restrictedCapabilities() cel.Bool {
 	const drop = "securityContext.capabilities.drop"
 	dropped := oneError("Capabilities", drop,
-		func(c val) cel.Bool { return cel.String("ALL").In(orEmptyList(under(c, drop)).expr).AsBool() },
-		func(c val, values []string) cel.Bool { // a missing or empty list has no values
-			return s.each(orEmptyList(under(c, drop)), "capability", func(x val) cel.Bool { return inTexts(x.expr, values) })
+		func(c place) cel.Bool { return cel.String("ALL").In(orEmptyList(under(c, drop)).expr).AsBool() },
+		func(c place, values []string) cel.Bool { // a missing or empty list has no values
+			return s.each(orEmptyList(under(c, drop)), "capability", func(x place) cel.Bool { return inTexts(x.expr, values) })
 		})
 	return cel.Or(s.onWindows(), s.containers(dropped, s.capabilities("securityContext.capabilities.add", "NET_BIND_SERVICE")))
 }

@@ -12,20 +12,20 @@ func containerLists() []string {
 }
 
 // list is a list of the pod's spec, empty where it is missing.
-func (s *podStandard) list(name string) val { return orEmptyList(s.spec.field(name)) }
+func (s *podStandard) list(name string) place { return orEmptyList(s.spec.field(name)) }
 
-func orEmptyList(v val) val {
+func orEmptyList(v place) place {
 	if v.never {
-		return at(cel.List(), v.typ)
+		return placeOf(cel.List(), v.typ)
 	}
-	return at(listOf{v: v}.source(false), v.typ)
+	return placeOf(listOf{v: v}.source(false), v.typ)
 }
 
 // allContainers is the pod's containers, whichever list they are in.
-func (s *podStandard) allContainers() val { return at(s.all, s.list("containers").typ) }
+func (s *podStandard) allContainers() place { return placeOf(s.all, s.list("containers").typ) }
 
 // joined is the containers of some lists.
-func (s *podStandard) joined(names []string) val {
+func (s *podStandard) joined(names []string) place {
 	switch len(names) {
 	case 1:
 		return s.list(names[0])
@@ -34,17 +34,17 @@ func (s *podStandard) joined(names []string) val {
 	}
 	first, second := s.list(names[0]), s.list(names[1])
 	name := strings.TrimSuffix(names[0], "Containers") + "And" + strings.ToUpper(names[1][:1]) + names[1][1:]
-	return at(s.l.let(s.l.ofPrior(name), first.expr.Plus(dyn(second.expr))), first.typ)
+	return placeOf(s.l.let(s.l.ofPrior(name), first.expr.Plus(dyn(second.expr))), first.typ)
 }
 
 // each is: ok of every element.
-func (s *podStandard) each(list val, hint string, ok func(val) cel.Bool) cel.Bool {
-	return s.l.b.all(list.expr, hint, func(x cel.Value) cel.Bool { return ok(at(x, list.elem())) })
+func (s *podStandard) each(list place, hint string, ok func(place) cel.Bool) cel.Bool {
+	return s.l.b.all(list.expr, hint, func(x cel.Value) cel.Bool { return ok(placeOf(x, list.elem())) })
 }
 
 // which is the elements of which keep holds.
-func (s *podStandard) which(list val, hint string, keep func(val) cel.Bool) cel.Value {
-	return s.l.b.filter(list.expr, hint, func(x cel.Value) cel.Bool { return keep(at(x, list.elem())) })
+func (s *podStandard) which(list place, hint string, keep func(place) cel.Bool) cel.Value {
+	return s.l.b.filter(list.expr, hint, func(x cel.Value) cel.Bool { return keep(placeOf(x, list.elem())) })
 }
 
 // containers is: the findings are none of any container.
@@ -66,7 +66,7 @@ func (s *podStandard) containersIn(lists []string, fs ...finding) cel.Bool {
 	}
 	var conds []cel.Bool
 	for _, about := range order {
-		conds = append(conds, s.each(s.joined(groups[about]), "container", func(c val) cel.Bool {
+		conds = append(conds, s.each(s.joined(groups[about]), "container", func(c place) cel.Bool {
 			all := make([]cel.Bool, len(fs))
 			for i, f := range fs {
 				all[i] = f.holds(c, s.waivers(f, groups[about][0], c))
@@ -81,7 +81,7 @@ func (s *podStandard) containersIn(lists []string, fs ...finding) cel.Bool {
 func (s *podStandard) excludedIn(list string, fs []finding) string {
 	var b strings.Builder
 	for _, f := range fs {
-		for _, w := range s.waivers(f, list, at(cel.Ident("container"), anyType())) {
+		for _, w := range s.waivers(f, list, placeOf(cel.Ident("container"), anyType())) {
 			b.WriteString(w.when.String() + "\x00" + strings.Join(w.values, "\x01") + "\x02")
 		}
 		b.WriteString("\x03")
@@ -89,9 +89,9 @@ func (s *podStandard) excludedIn(list string, fs []finding) string {
 	return b.String()
 }
 
-func (s *podStandard) someContainer(p func(val) cel.Bool) cel.Bool {
+func (s *podStandard) someContainer(p func(place) cel.Bool) cel.Bool {
 	list := s.allContainers()
-	return s.l.b.exists(list.expr, "container", func(x cel.Value) cel.Bool { return p(at(x, list.elem())) })
+	return s.l.b.exists(list.expr, "container", func(x cel.Value) cel.Bool { return p(placeOf(x, list.elem())) })
 }
 
 // added is sum + v, where the sum may have nothing in it yet.

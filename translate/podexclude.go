@@ -78,16 +78,16 @@ type waiver struct {
 type finding struct {
 	control string
 	field   string
-	holds   func(v val, waivers []waiver) cel.Bool
+	holds   func(v place, waivers []waiver) cel.Bool
 	// covers is: all values of the error match one of those given. It is only asked
 	// where there is an error.
-	covers func(v val, values []string) cel.Bool
+	covers func(v place, values []string) cel.Bool
 }
 
 // oneError is a finding with at most one error.
-func oneError(control, field string, ok func(val) cel.Bool, covers func(val, []string) cel.Bool) finding {
+func oneError(control, field string, ok func(place) cel.Bool, covers func(place, []string) cel.Bool) finding {
 	f := finding{control: control, field: field, covers: covers}
-	f.holds = func(v val, waivers []waiver) cel.Bool {
+	f.holds = func(v place, waivers []waiver) cel.Bool {
 		alts := []cel.Bool{ok(v)}
 		for _, w := range waivers {
 			alts = append(alts, f.covered(v, w))
@@ -98,7 +98,7 @@ func oneError(control, field string, ok func(val) cel.Bool, covers func(val, []s
 }
 
 // covered is: the waiver takes the error out.
-func (f finding) covered(v val, w waiver) cel.Bool {
+func (f finding) covered(v place, w waiver) cel.Bool {
 	if len(w.values) == 0 {
 		return w.when
 	}
@@ -110,9 +110,9 @@ func (f finding) covered(v val, w waiver) cel.Bool {
 // exclusion takes out as many as it covers, and two that cover the same take out
 // another one. (An empty path or name of a sysctl, which any exclusion covers, is
 // nothing that the API server lets through.)
-func (s *podStandard) errorEach(control, list, last string, ok func(val) cel.Bool, covers func(val, []string) cel.Bool) finding {
+func (s *podStandard) errorEach(control, list, last string, ok func(place) cel.Bool, covers func(place, []string) cel.Bool) finding {
 	one := oneError(control, "", ok, covers)
-	holds := func(v val, waivers []waiver) cel.Bool {
+	holds := func(v place, waivers []waiver) cel.Bool {
 		items := orEmptyList(under(v, list))
 		hint := singular(list[strings.LastIndex(list, ".")+1:])
 		var all []cel.Bool
@@ -127,17 +127,17 @@ func (s *podStandard) errorEach(control, list, last string, ok func(val) cel.Boo
 		if overlap(some) {
 			return cel.Or(append(all, s.counted(items, hint, some, ok, covers))...)
 		}
-		every := s.each(items, hint, func(x val) cel.Bool { return one.holds(x, some) })
+		every := s.each(items, hint, func(x place) cel.Bool { return one.holds(x, some) })
 		return cel.Or(append(all, every)...)
 	}
 	return finding{control: control, field: list + "[*]." + last, holds: holds}
 }
 
 // counted is: the waivers cover as many elements as are not ok.
-func (s *podStandard) counted(items val, hint string, waivers []waiver, ok func(val) cel.Bool, covers func(val, []string) cel.Bool) cel.Bool {
+func (s *podStandard) counted(items place, hint string, waivers []waiver, ok func(place) cel.Bool, covers func(place, []string) cel.Bool) cel.Bool {
 	var sum cel.Value
 	for _, w := range waivers {
-		n := s.which(items, hint, func(x val) cel.Bool {
+		n := s.which(items, hint, func(x place) cel.Bool {
 			return cel.And(cel.Not(ok(x)), covers(x, w.values))
 		}).Size()
 		if !w.when.IsTrue() {
@@ -145,7 +145,7 @@ func (s *podStandard) counted(items val, hint string, waivers []waiver, ok func(
 		}
 		sum = added(sum, n)
 	}
-	return sum.Compare(">=", s.which(items, hint, func(x val) cel.Bool { return cel.Not(ok(x)) }).Size())
+	return sum.Compare(">=", s.which(items, hint, func(x place) cel.Bool { return cel.Not(ok(x)) }).Size())
 }
 
 // overlap tells whether two of the waivers may cover the same error.
@@ -192,8 +192,8 @@ func commonText(p, q []rune) bool {
 }
 
 // constantly is the covers of an error whose value is always the same.
-func constantly(value string) func(val, []string) cel.Bool {
-	return func(_ val, values []string) cel.Bool { return cel.Lit(anyWild(values, value)) }
+func constantly(value string) func(place, []string) cel.Bool {
+	return func(_ place, values []string) cel.Bool { return cel.Lit(anyWild(values, value)) }
 }
 
 // inValues is: the value matches, or it is empty and so no value at all.
@@ -213,7 +213,7 @@ func (s *podStandard) pod(f finding) cel.Bool {
 }
 
 // waivers are the exclusions for a finding in a container of a list.
-func (s *podStandard) waivers(f finding, list string, c val) []waiver {
+func (s *podStandard) waivers(f finding, list string, c place) []waiver {
 	var out []waiver
 	for _, e := range s.of(f.control, true) {
 		if e.names("spec." + list + "[*]." + f.field) {
@@ -224,18 +224,18 @@ func (s *podStandard) waivers(f finding, list string, c val) []waiver {
 }
 
 // forContainer is what the exclusion takes out of a container's errors.
-func (e exclusion) forContainer(c val) waiver {
+func (e exclusion) forContainer(c place) waiver {
 	return waiver{cel.And(e.when, hasImage(c, e.Images)), e.Values}
 }
 
 // hasImage is: the image, as written, matches.
-func hasImage(c val, images []string) cel.Bool {
+func hasImage(c place, images []string) cel.Bool {
 	return c.field("image").soft(anyWild(images, ""), cel.String(""), func(x cel.Value) cel.Bool { return inTexts(x, images) })
 }
 
 // excludedVolume is: the volume's type, which is no value but the field's name, is
 // excluded.
-func (s *podStandard) excludedVolume(control string, volume val) cel.Bool {
+func (s *podStandard) excludedVolume(control string, volume place) cel.Bool {
 	var alts []cel.Bool
 	for _, e := range s.of(control, false) {
 		field, isVolume := strings.CutPrefix(e.RestrictedField, "spec.volumes[*].")
@@ -243,7 +243,7 @@ func (s *podStandard) excludedVolume(control string, volume val) cel.Bool {
 		case e.RestrictedField == "":
 			alts = append(alts, e.when)
 		case isVolume && field == "unknown":
-			s.l.at(e.Pos)
+			s.l.setPos(e.Pos)
 			panic(s.l.refuse(diag.NoExpression, "the restricted field %s, which stands for volumes of every unknown type, has no native form", e.RestrictedField))
 		case isVolume && field != "name" && !strings.Contains(field, "."):
 			alts = append(alts, cel.And(e.when, volume.field(field).found()))

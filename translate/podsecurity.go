@@ -19,13 +19,13 @@ import (
 // that it violates are a variable: the message tells them, and the rule holds
 // where there are none. podcheck.go has the checks.
 func (l *lowering) podSecurity(p *policy.PodSecurity) cel.Bool {
-	if l.object.form != valForm { // a deletion
+	if l.object.form != placeForm { // a deletion
 		return cel.True()
 	}
-	l.at(p.Pos)
+	l.setPos(p.Pos)
 	s, ok := l.podStandard(p)
 	if !ok {
-		return l.failing(jval{hint: "pod"})
+		return l.failing(operand{hint: "pod"})
 	}
 	holds := map[string]cel.Bool{}
 	var controls []string
@@ -74,7 +74,7 @@ func (l *lowering) nameControls(u *unit) {
 // release, held against the pod in the object.
 type podStandard struct {
 	l          *lowering
-	spec, meta val
+	spec, meta place
 	all        cel.Value // its containers, whichever list they are in
 	restricted bool
 	minor      int
@@ -117,7 +117,7 @@ func (s *podStandard) since(minor int) bool { return s.minor >= minor }
 
 // pod is the pod's spec and metadata in the object. Of a CronJob, the metadata are
 // those of the Job: Kyverno looks for the annotations of the pod there.
-func (l *lowering) pod() (spec, meta val, ok bool) {
+func (l *lowering) pod() (spec, meta place, ok bool) {
 	object := l.object.v
 	switch gvk := l.target.gvk; {
 	case gvk == schema.GVK{Version: "v1", Kind: "Pod"}:
@@ -131,7 +131,7 @@ func (l *lowering) pod() (spec, meta val, ok bool) {
 	case gvk == schema.GVK{} || l.target.guessed || hasPod(gvk.Kind):
 		panic(l.refuse(diag.NoExpression, "a podSecurity rule for objects of which it is not known where their pod is has no native form"))
 	}
-	return val{}, val{}, false
+	return place{}, place{}, false
 }
 
 // hasPod tells whether Kyverno looks for a pod in objects of a kind, whatever the
@@ -153,11 +153,11 @@ func isPodController(gvk schema.GVK) bool {
 }
 
 // podSpec is a spec deep inside the object under a name of its own.
-func (l *lowering) podSpec(v val) val {
+func (l *lowering) podSpec(v place) place {
 	if l.target.gvk.Kind == "Pod" || !v.certain() {
 		return v
 	}
-	return at(l.let(l.ofPrior("podSpec"), v.expr), v.typ)
+	return placeOf(l.let(l.ofPrior("podSpec"), v.expr), v.typ)
 }
 
 // ofPrior is the name of a variable, told apart where it is about the old object.
@@ -171,7 +171,7 @@ func (l *lowering) ofPrior(name string) string {
 }
 
 // under is the place of a path of fields below v.
-func under(v val, path string) val {
+func under(v place, path string) place {
 	for _, name := range strings.Split(path, ".") {
 		v = v.field(name)
 	}

@@ -9,21 +9,21 @@ import (
 // nonRoot must be true for every container, its own or else the pod's.
 func (s *podStandard) nonRoot() cel.Bool {
 	const control, field = "Running as Non-root", "securityContext.runAsNonRoot"
-	set := func(v val) cel.Bool { return under(v, field).found() }
+	set := func(v place) cel.Bool { return under(v, field).found() }
 	ofPod := boolean(under(s.spec, field), false)
 	own := oneError(control, field,
-		func(v val) cel.Bool { return boolean(under(v, field), true) },
+		func(v place) cel.Bool { return boolean(under(v, field), true) },
 		constantly("false"))
 	either := oneError(control, field,
-		func(c val) cel.Bool { return under(c, field).soft(false, ofPod.Value, cel.Value.AsBool) },
-		func(c val, values []string) cel.Bool {
+		func(c place) cel.Bool { return under(c, field).soft(false, ofPod.Value, cel.Value.AsBool) },
+		func(c place, values []string) cel.Bool {
 			return cel.Or(cel.Not(set(c)), cel.Lit(anyWild(values, "false"))) // a missing one has no value
 		})
 	q := queue{
 		finding: either, active: cel.Not(ofPod), name: "rootContainers",
-		errors: []func(val) cel.Bool{
-			func(c val) cel.Bool { return cel.Not(boolean(under(c, field), true)) },
-			func(c val) cel.Bool { return cel.And(cel.Not(set(c)), cel.Not(ofPod)) },
+		errors: []func(place) cel.Bool{
+			func(c place) cel.Bool { return cel.Not(boolean(under(c, field), true)) },
+			func(c place) cel.Bool { return cel.And(cel.Not(set(c)), cel.Not(ofPod)) },
 		},
 	}
 	return cel.And(s.pod(own), s.queued(q))
@@ -50,13 +50,13 @@ func (s *podStandard) seccompBaseline() cel.Bool {
 // what is not allowed; so where such are excluded, it does not ask at all.
 func (s *podStandard) seccompRestricted() cel.Bool {
 	const holder = "securityContext.seccompProfile"
-	set := func(v val) cel.Bool { return under(v, holder).found() }
+	set := func(v place) cel.Bool { return under(v, holder).found() }
 	ofPod := set(s.spec)
 	missing := queue{
-		finding: oneError(seccomp, seccompField, set, func(val, []string) cel.Bool { return cel.True() }),
+		finding: oneError(seccomp, seccompField, set, func(place, []string) cel.Bool { return cel.True() }),
 		active:  cel.True(), // behind !ofPod
 		name:    "unconfinedContainers",
-		errors:  []func(val) cel.Bool{func(c val) cel.Bool { return cel.Not(set(c)) }},
+		errors:  []func(place) cel.Bool{func(c place) cel.Bool { return cel.Not(set(c)) }},
 	}
 	profiled := []cel.Bool{s.onWindows(), ofPod}
 	wrongs := len(s.of(seccomp, true))
@@ -64,7 +64,7 @@ func (s *podStandard) seccompRestricted() cel.Bool {
 		wrongs += len(s.of(seccomp, false))
 	}
 	if wrongs > 0 { // some may be excluded
-		profiled = append(profiled, s.someContainer(func(c val) cel.Bool { return cel.Not(profile().holds(c, nil)) }))
+		profiled = append(profiled, s.someContainer(func(c place) cel.Bool { return cel.Not(profile().holds(c, nil)) }))
 	}
 	out := cel.Or(append(profiled, s.queued(missing))...)
 	if s.since(19) { // the baseline check sees to what is set
@@ -72,7 +72,7 @@ func (s *podStandard) seccompRestricted() cel.Bool {
 	}
 	wrong := queue{
 		finding: profile(), active: cel.Not(ofPod), name: "wronglyConfinedContainers",
-		errors: []func(val) cel.Bool{func(c val) cel.Bool { return cel.Not(profile().holds(c, nil)) }},
+		errors: []func(place) cel.Bool{func(c place) cel.Bool { return cel.Not(profile().holds(c, nil)) }},
 	}
 	return cel.And(s.pod(profile()), s.queued(wrong), out)
 }
@@ -85,9 +85,9 @@ func (s *podStandard) seccompRestricted() cel.Bool {
 // exclusions come, and the errors.
 type queue struct {
 	finding
-	active cel.Bool             // the stand-in has an error
-	errors []func(val) cel.Bool // those that a container has, in Kyverno's order
-	name   string               // of variables
+	active cel.Bool               // the stand-in has an error
+	errors []func(place) cel.Bool // those that a container has, in Kyverno's order
+	name   string                 // of variables
 }
 
 // queued is: nothing is left in the queue.
@@ -120,7 +120,7 @@ func isStandIn(e exclusion) bool { return len(e.Images) == 0 }
 
 // total tells whether the exclusion takes out the errors of every container.
 func (s *podStandard) total(f finding, e exclusion) bool {
-	c := at(cel.Ident("container"), s.list("containers").elem())
+	c := placeOf(cel.Ident("container"), s.list("containers").elem())
 	return !isStandIn(e) && f.covered(c, e.forContainer(c)).IsTrue()
 }
 
@@ -128,7 +128,7 @@ func (s *podStandard) total(f finding, e exclusion) bool {
 // exclusions by image, and others that begin with a stand-in.
 func (s *podStandard) afterStandIns(q queue, before, after []exclusion) cel.Bool {
 	list := s.list("containers")
-	gone := func(c val) cel.Bool {
+	gone := func(c place) cel.Bool {
 		var alts []cel.Bool
 		for _, e := range before {
 			alts = append(alts, q.covered(c, e.forContainer(c)))
@@ -136,27 +136,27 @@ func (s *podStandard) afterStandIns(q queue, before, after []exclusion) cel.Bool
 		return cel.Or(alts...)
 	}
 	if !slices.ContainsFunc(after, func(e exclusion) bool { return !isStandIn(e) }) {
-		left := s.which(list, "container", func(c val) cel.Bool { return cel.And(cel.Not(q.holds(c, nil)), cel.Not(gone(c))) })
+		left := s.which(list, "container", func(c place) cel.Bool { return cel.And(cel.Not(q.holds(c, nil)), cel.Not(gone(c))) })
 		return left.Size().Compare("<=", q.standIns(after))
 	}
 	var errors cel.Value
 	for _, is := range q.errors {
-		errors = added(errors, s.which(list, "container", func(c val) cel.Bool { return cel.And(is(c), cel.Not(gone(c))) }))
+		errors = added(errors, s.which(list, "container", func(c place) cel.Bool { return cel.And(is(c), cel.Not(gone(c))) }))
 	}
-	left := at(s.l.let(s.l.ofPrior(q.name), errors), list.typ)
-	var taken func(val) cel.Bool // out of left
+	left := placeOf(s.l.let(s.l.ofPrior(q.name), errors), list.typ)
+	var taken func(place) cel.Bool // out of left
 	for i, e := range after {
 		so := taken
 		if !isStandIn(e) {
-			taken = func(c val) cel.Bool { return cel.Or(so(c), q.covered(c, e.forContainer(c))) }
+			taken = func(c place) cel.Bool { return cel.Or(so(c), q.covered(c, e.forContainer(c))) }
 			continue
 		}
 		if i > 0 {
-			rest := s.which(left, "container", func(c val) cel.Bool { return cel.Not(so(c)) })
-			left = at(s.l.let(s.l.ofPrior(q.name), rest), list.typ)
+			rest := s.which(left, "container", func(c place) cel.Bool { return cel.Not(so(c)) })
+			left = placeOf(s.l.let(s.l.ofPrior(q.name), rest), list.typ)
 		}
 		first := left.expr.Index(cel.Int(0)).Field("name")
-		taken = func(c val) cel.Bool { return cel.And(q.active, e.when, c.expr.Field("name").Eq(first)) }
+		taken = func(c place) cel.Bool { return cel.And(q.active, e.when, c.expr.Field("name").Eq(first)) }
 	}
 	return s.each(left, "container", taken)
 }

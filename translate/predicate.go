@@ -17,16 +17,16 @@ func isTrue(x cel.Value, t *schema.Type) cel.Bool {
 
 // A pred is a predicate over JMESPath values, by form.
 type pred struct {
-	lit    func(any) cel.Bool                     // also nil, for null
-	value  func(cel.Value, *schema.Type) cel.Bool // a value that is there; of unknown type it may be null
-	stream func(stream) cel.Bool                  // a list that is there
+	lit      func(any) cel.Bool                     // also nil, for null
+	value    func(cel.Value, *schema.Type) cel.Bool // a value that is there; of unknown type it may be null
+	sequence func(sequence) cel.Bool                // a list that is there
 	// single tells that value reads its argument once, so that a literal with the
 	// same verdict as null may stand in for a missing value.
 	neutral func(*schema.Type) []any
 }
 
 // holds is p of j. Where strict is set, a missing key is an error; else it is null.
-func (l *lowering) holds(j jval, strict bool, p pred) cel.Bool {
+func (l *lowering) holds(j operand, strict bool, p pred) cel.Bool {
 	switch j.form {
 	case litForm:
 		return p.lit(j.lit)
@@ -37,13 +37,13 @@ func (l *lowering) holds(j jval, strict bool, p pred) cel.Bool {
 		return p.lit(nil)
 	case choiceForm:
 		return l.choose(j, strict, p)
-	case streamForm:
+	case sequenceForm:
 		if g, ok := j.s.(guarded); ok && !g.soft {
 			g.soft = !strict || !l.reads(g.v, true)
 			j.s = g
 		}
 		null := p.lit(nil)
-		got := p.stream(j.s)
+		got := p.sequence(j.s)
 		isNull := j.s.null()
 		if isNull.IsFalse() || sameIfEmpty(j.s, null, p) {
 			return got
@@ -53,7 +53,7 @@ func (l *lowering) holds(j jval, strict bool, p pred) cel.Bool {
 		}
 		return cel.And(cel.Not(isNull), got)
 	case multiForm:
-		return p.stream(l.multiStream(j))
+		return p.sequence(l.selection(j))
 	case imagesForm, imageForm:
 		panic(l.unsupported("an image, or a map of images, as a value"))
 	case hashForm:
@@ -63,12 +63,12 @@ func (l *lowering) holds(j jval, strict bool, p pred) cel.Bool {
 }
 
 // sameIfEmpty tells that p says of a list without elements what it says of null.
-// A stream whose source is missing reads as empty, so it need not be asked for then.
-func sameIfEmpty(s stream, null cel.Bool, p pred) bool {
+// A sequence whose source is missing reads as empty, so it need not be asked for then.
+func sameIfEmpty(s sequence, null cel.Bool, p pred) bool {
 	if _, ok := s.(strictList); ok { // it does not read as empty where it is no list
 		return false
 	}
-	of, ok := p.stream(concat{}).Const()
+	of, ok := p.sequence(concat{}).Const()
 	is, ok2 := null.Const()
 	return ok && ok2 && of == is
 }
@@ -96,7 +96,7 @@ func (l *lowering) eitherWay(c cel.Bool, then, els func() cel.Bool) (cel.Bool, c
 }
 
 // error is the error j, or, where what must be there is asked for, that nothing is.
-func (l *lowering) error(j jval) cel.Bool {
+func (l *lowering) error(j operand) cel.Bool {
 	if l.found == nil {
 		return l.failing(j)
 	}
@@ -104,7 +104,7 @@ func (l *lowering) error(j jval) cel.Bool {
 	return cel.False()
 }
 
-func (l *lowering) choose(j jval, strict bool, p pred) cel.Bool {
+func (l *lowering) choose(j operand, strict bool, p pred) cel.Bool {
 	then, els := l.eitherWay(j.c,
 		func() cel.Bool { return l.holds(*j.then, strict, p) },
 		func() cel.Bool { return l.holds(*j.els, strict, p) })
@@ -129,7 +129,7 @@ func (l *lowering) choose(j jval, strict bool, p pred) cel.Bool {
 	return cel.CondBool(j.c, then, els)
 }
 
-func (l *lowering) valueHolds(v val, strict bool, p pred) cel.Bool {
+func (l *lowering) valueHolds(v place, strict bool, p pred) cel.Bool {
 	null := p.lit(nil)
 	value := func(x cel.Value) cel.Bool { return p.value(x, v.typ) }
 	isNull, known := null.Const()
@@ -154,7 +154,7 @@ func (l *lowering) valueHolds(v val, strict bool, p pred) cel.Bool {
 
 // neutralFor looks for a literal of the value's type of which p says what it says
 // of null.
-func (l *lowering) neutralFor(v val, null bool, p pred) cel.Value {
+func (l *lowering) neutralFor(v place, null bool, p pred) cel.Value {
 	if v.opt.IsZero() || v.typ == nil || p.value(cel.Ident("?"), v.typ).Count("?") != 1 {
 		return cel.Value{}
 	}

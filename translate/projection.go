@@ -6,14 +6,14 @@ import (
 	"github.com/kvap/kvap/schema"
 )
 
-// elements2 is a value as the list that a projection goes through; nil where it
+// sequence is a value as the list that a projection goes through; nil where it
 // is no list, which gives null.
-func (l *lowering) elements2(j jval) stream {
+func (l *lowering) sequence(j operand) sequence {
 	switch j.form {
-	case streamForm:
+	case sequenceForm:
 		return j.s
 	case multiForm:
-		return l.multiStream(j)
+		return l.selection(j)
 	case litForm:
 		list, ok := j.lit.([]any)
 		if !ok {
@@ -26,7 +26,7 @@ func (l *lowering) elements2(j jval) stream {
 			}
 		}
 		return out
-	case valForm:
+	case placeForm:
 		switch {
 		case j.v.never:
 			return nil
@@ -40,18 +40,18 @@ func (l *lowering) elements2(j jval) stream {
 }
 
 // nonNullItems drops null elements, which only lists of unknown type can have.
-func (l *lowering) nonNullItems(s listOf) stream {
+func (l *lowering) nonNullItems(s listOf) sequence {
 	if kindOf(s.elem()) != schema.Any {
 		return s
 	}
-	return filtered{of: s, keep: func(_ *lowering, x jval) cel.Bool { return cel.Not(isNull(x.v.expr)) }}
+	return filtered{of: s, keep: func(_ *lowering, x operand) cel.Bool { return cel.Not(isNull(x.v.expr)) }}
 }
 
 // hint is the last field on the way to a value, to name its elements after.
-func (l *lowering) hint(v val) string { return v.expr.LastField() }
+func (l *lowering) hint(v place) string { return v.expr.LastField() }
 
-func (l *lowering) values(j jval) stream {
-	if j.form == valForm && !j.v.never && (j.v.kind() == schema.Map || j.v.kind() == schema.Object) {
+func (l *lowering) values(j operand) sequence {
+	if j.form == placeForm && !j.v.never && (j.v.kind() == schema.Map || j.v.kind() == schema.Object) {
 		return entries{v: j.v, values: true}
 	}
 	if j.form == litForm {
@@ -71,24 +71,24 @@ func (l *lowering) values(j jval) stream {
 		}
 		return out
 	}
-	if j.form == valForm && !j.v.dynamic() {
+	if j.form == placeForm && !j.v.dynamic() {
 		return nil
 	}
 	panic(l.unsupported("the values of a map whose type is not known"))
 }
 
-func (l *lowering) filterBy(s stream, cond *jmespath.Expr) stream {
+func (l *lowering) filterBy(s sequence, cond *jmespath.Expr) sequence {
 	if s == nil {
 		return nil
 	}
-	return inParts(s, func(s stream) stream {
-		return filtered{of: s, keep: func(l *lowering, x jval) cel.Bool { return l.truthy(l.perElement(cond, x)) }}
+	return inParts(s, func(s sequence) sequence {
+		return filtered{of: s, keep: func(l *lowering, x operand) cel.Bool { return l.truthy(l.perElement(cond, x)) }}
 	})
 }
 
 // perElement is e of an element, errors of a missing key swallowed. What must be
 // there is asked for where the element is in scope, not before.
-func (l *lowering) perElement(e *jmespath.Expr, x jval) jval {
+func (l *lowering) perElement(e *jmespath.Expr, x operand) operand {
 	saved := l.found
 	l.found = nil
 	defer func() { l.found = saved }()
@@ -96,60 +96,60 @@ func (l *lowering) perElement(e *jmespath.Expr, x jval) jval {
 }
 
 // project is right of each element, nulls dropped.
-func (l *lowering) project(s stream, right *jmespath.Expr) jval {
+func (l *lowering) project(s sequence, right *jmespath.Expr) operand {
 	if s == nil {
 		return litOf(nil)
 	}
 	if right.Op == jmespath.Current {
-		return streamOf(s)
+		return sequenceOf(s)
 	}
-	return streamOf(inParts(s, func(s stream) stream {
-		return mapped{l: l, of: s, f: func(l *lowering, x jval) jval { return l.perElement(right, x) }}
+	return sequenceOf(inParts(s, func(s sequence) sequence {
+		return mapped{l: l, of: s, f: func(l *lowering, x operand) operand { return l.perElement(right, x) }}
 	}))
 }
 
 // flatten is j[]: elements that are lists give their elements, others themselves.
-func (l *lowering) flatten(j jval) jval {
-	return j.over(func(j jval) jval {
+func (l *lowering) flatten(j operand) operand {
+	return j.over(func(j operand) operand {
 		if j.form == multiForm {
 			var out concat
 			for _, part := range j.multi {
 				out = append(out, l.flatPart(part.softly()))
 			}
-			return streamOf(out)
+			return sequenceOf(out)
 		}
-		s := l.elements2(j)
+		s := l.sequence(j)
 		if s == nil {
 			return litOf(nil)
 		}
-		return streamOf(inParts(s, l.flattened))
+		return sequenceOf(inParts(s, l.flattened))
 	})
 }
 
-// flattened is the elements of a stream's elements.
-func (l *lowering) flattened(s stream) stream {
+// flattened is the elements of a sequence's elements.
+func (l *lowering) flattened(s sequence) sequence {
 	switch s := s.(type) {
 	case single:
 		return l.flatPart(s.j)
 	case mapped: // what is missing or null gives no elements anyway
-		return flat{l: l, of: s.of, f: func(l *lowering, x jval) stream { return l.flatPart(s.f(l, x)) }}
+		return flat{l: l, of: s.of, f: func(l *lowering, x operand) sequence { return l.flatPart(s.f(l, x)) }}
 	}
 	switch kindOf(s.elem()) {
 	case schema.List, schema.Any:
-		return flat{l: l, of: s, f: func(l *lowering, x jval) stream { return l.flatPart(x) }}
+		return flat{l: l, of: s, f: func(l *lowering, x operand) sequence { return l.flatPart(x) }}
 	}
 	return s
 }
 
 // flatPart is one element of a flattened list: a list's elements, or itself.
-func (l *lowering) flatPart(j jval) stream {
+func (l *lowering) flatPart(j operand) sequence {
 	switch j.form {
 	case imagesForm, imageForm:
-		return filtered{of: single{j}, keep: func(l *lowering, _ jval) cel.Bool { return l.present(j) }}
-	case streamForm, multiForm:
-		return l.elements2(j)
+		return filtered{of: single{j}, keep: func(l *lowering, _ operand) cel.Bool { return l.present(j) }}
+	case sequenceForm, multiForm:
+		return l.sequence(j)
 	case litForm:
-		if list := l.elements2(j); list != nil {
+		if list := l.sequence(j); list != nil {
 			return list
 		}
 		if j.lit == nil {
@@ -166,20 +166,20 @@ func (l *lowering) flatPart(j jval) stream {
 	}
 	switch j.v.kind() {
 	case schema.List:
-		return l.elements2(j)
+		return l.sequence(j)
 	case schema.Any:
-		list := l.elements2(j)
-		one := filtered{of: single{j}, keep: func(_ *lowering, x jval) cel.Bool {
+		list := l.sequence(j)
+		one := filtered{of: single{j}, keep: func(_ *lowering, x operand) cel.Bool {
 			return cel.And(x.v.found(), cel.Not(isNull(x.v.expr)), cel.Not(isList(x.v.expr)))
 		}}
 		return concat{list, one}
 	}
-	return filtered{of: single{j.settled()}, keep: func(*lowering, jval) cel.Bool { return l.present(j) }}
+	return filtered{of: single{j.settled()}, keep: func(*lowering, operand) cel.Bool { return l.present(j) }}
 }
 
-// multiStream is a multi-select list as a stream; its nulls count as elements
-// only until the first projection, and no reader of streams sees them.
-func (l *lowering) multiStream(j jval) stream {
+// selection is a multi-select list as a sequence; its nulls count as elements
+// only until the first projection, and no reader of sequences sees them.
+func (l *lowering) selection(j operand) sequence {
 	var out concat
 	for _, part := range j.multi {
 		p := l.present(part)
@@ -189,7 +189,7 @@ func (l *lowering) multiStream(j jval) stream {
 		case p.IsFalse():
 		default:
 			part := part
-			out = append(out, filtered{of: single{part.settled()}, keep: func(l *lowering, _ jval) cel.Bool { return l.present(part) }})
+			out = append(out, filtered{of: single{part.settled()}, keep: func(l *lowering, _ operand) cel.Bool { return l.present(part) }})
 		}
 	}
 	return out

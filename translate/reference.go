@@ -21,7 +21,7 @@ func (l *lowering) dereferenced(root *policy.Node) (*policy.Node, bool) {
 
 // alwaysErrs is what Kyverno errs on for every object.
 func (l *lowering) alwaysErrs(what string) truthValue {
-	return l.effect(func() cel.Bool { return l.failing(jval{hint: what}) })
+	return l.effect(func() cel.Bool { return l.failing(operand{hint: what}) })
 }
 
 type dereferencer struct {
@@ -62,7 +62,7 @@ func (d *dereferencer) text(n *policy.Node, at string) string {
 		case part.Ref != nil:
 			b.WriteString(d.value(part.Ref, at))
 		case part.Var != nil:
-			d.l.at(n.Pos)
+			d.l.setPos(n.Pos)
 			panic(d.l.unsupported("a reference beside a variable"))
 		default:
 			b.WriteString(part.Text)
@@ -82,7 +82,7 @@ func (d *dereferencer) value(r *jmespath.Reference, at string) string {
 	switch {
 	case n == nil:
 	case n.Kind == policy.String && hasVariables(n):
-		d.l.at(n.Pos)
+		d.l.setPos(n.Pos)
 		panic(d.l.unsupported("a reference to a value with variables"))
 	case n.Kind == policy.String:
 		return r.Operator + n.Str

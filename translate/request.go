@@ -5,8 +5,8 @@ import (
 	"github.com/kvap/kvap/schema"
 )
 
-// root is a name at the top of the context.
-func (l *lowering) root(name string) jval {
+// topLevel is a name at the top of the context.
+func (l *lowering) topLevel(name string) operand {
 	if j, ok := l.scope[name]; ok {
 		return j
 	}
@@ -23,15 +23,15 @@ func (l *lowering) root(name string) jval {
 	case "images":
 		return l.images()
 	}
-	return jval{form: errorForm, hint: name}
+	return operand{form: errorForm, hint: name}
 }
 
 // request is the admission request. Keys that JSON leaves out when they are
 // empty are missing, as in Kyverno.
-func (l *lowering) request() jval {
+func (l *lowering) request() operand {
 	req := cel.Ident("request")
-	out := jval{form: hashForm}
-	add := func(key string, j jval) {
+	out := operand{form: hashForm}
+	add := func(key string, j operand) {
 		out.keys = append(out.keys, key)
 		out.multi = append(out.multi, j)
 	}
@@ -43,28 +43,28 @@ func (l *lowering) request() jval {
 	add("resource", l.groupKind(req.Field("resource"), "resource"))
 	add("requestResource", l.groupKind(req.Field("requestResource"), "resource"))
 	add("namespace", l.requestNamespace())
-	add("name", valOf(optionalField(req, "name", stringType())))
-	add("subResource", valOf(optionalField(req, "subResource", stringType())))
-	add("requestSubResource", valOf(optionalField(req, "requestSubResource", stringType())))
+	add("name", operandAt(optionalField(req, "name", stringType())))
+	add("subResource", operandAt(optionalField(req, "subResource", stringType())))
+	add("requestSubResource", operandAt(optionalField(req, "requestSubResource", stringType())))
 	add("userInfo", l.userInfo())
-	add("dryRun", valOf(optionalField(req, "dryRun", &schema.Type{Kind: schema.Bool})))
-	add("options", valOf(optionalField(req, "options", anyType())))
+	add("dryRun", operandAt(optionalField(req, "dryRun", &schema.Type{Kind: schema.Bool})))
+	add("options", operandAt(optionalField(req, "options", anyType())))
 	return out
 }
 
-func optionalField(v cel.Value, name string, t *schema.Type) val {
-	return val{expr: v.Field(name), typ: t, opt: v.Opt(name), guards: []guard{{cond: v.Has(name)}}}
+func optionalField(v cel.Value, name string, t *schema.Type) place {
+	return place{expr: v.Field(name), typ: t, opt: v.Opt(name), guards: []guard{{cond: v.Has(name)}}}
 }
 
-func (l *lowering) requestObject() jval {
+func (l *lowering) requestObject() operand {
 	if l.deleteRewrite && len(l.ops) == 1 && l.ops[0] == "DELETE" {
 		return l.old
 	}
 	return l.object
 }
 
-func (l *lowering) groupKind(v cel.Value, last string) jval {
-	out := jval{form: hashForm}
+func (l *lowering) groupKind(v cel.Value, last string) operand {
+	out := operand{form: hashForm}
 	for _, f := range []string{"group", "version", last} {
 		out.keys = append(out.keys, f)
 		out.multi = append(out.multi, stringOf(v.Field(f)))
@@ -73,31 +73,31 @@ func (l *lowering) groupKind(v cel.Value, last string) jval {
 }
 
 // requestNamespace is there for namespaced kinds and for Namespaces themselves.
-func (l *lowering) requestNamespace() jval {
+func (l *lowering) requestNamespace() operand {
 	req := cel.Ident("request")
 	switch {
 	case l.target.scope == namespaced || l.target.gvk == schema.GVK{Version: "v1", Kind: "Namespace"}:
 		return stringOf(req.Field("namespace"))
 	case l.target.scope == cluster:
-		return jval{form: errorForm, hint: "namespace"}
+		return operand{form: errorForm, hint: "namespace"}
 	}
-	return valOf(optionalField(req, "namespace", stringType()))
+	return operandAt(optionalField(req, "namespace", stringType()))
 }
 
-func (l *lowering) userInfo() jval {
+func (l *lowering) userInfo() operand {
 	user := cel.Ident("request").Field("userInfo")
 	strings := &schema.Type{Kind: schema.List, Elem: stringType()}
-	return jval{form: hashForm, keys: []string{"username", "uid", "groups", "extra"}, multi: []jval{
+	return operand{form: hashForm, keys: []string{"username", "uid", "groups", "extra"}, multi: []operand{
 		stringOf(user.Field("username")),
-		valOf(optionalField(user, "uid", stringType())),
-		valOf(optionalField(user, "groups", strings)),
-		valOf(optionalField(user, "extra", mapOf(strings))),
+		operandAt(optionalField(user, "uid", stringType())),
+		operandAt(optionalField(user, "groups", strings)),
+		operandAt(optionalField(user, "extra", mapOf(strings))),
 	}}
 }
 
 // serviceAccount is a part of the user's name if the user is a service account,
 // and empty otherwise; deviation 6.
-func (l *lowering) serviceAccount(part int64) jval {
+func (l *lowering) serviceAccount(part int64) operand {
 	user := cel.Ident("request").Field("userInfo").Field("username")
 	is := user.StartsWith(cel.String("system:serviceaccount:"))
 	return stringOf(cel.Cond(is, user.Call("split", cel.String(":")).Index(cel.Int(part)), cel.String("")))

@@ -37,7 +37,7 @@ func (l *lowering) filledIn(p *policy.Node) truthValue {
 // policy that ignores errors admits (deviation 2).
 func (l *lowering) noteIgnoredAnchors(p *policy.Node) {
 	if l.policy.FailurePolicy == policy.Ignore && tracksAnchors(p) {
-		l.at(p.Pos)
+		l.setPos(p.Pos)
 		l.note(diag.IgnoredAnchor, "where an anchor's key is nowhere in the object, Kyverno calls a violation an error and ignores it; here it is a violation")
 	}
 }
@@ -74,7 +74,7 @@ func (l *lowering) anyPattern(p *policy.Node) truthValue {
 }
 
 // someSatisfied is: some pattern is satisfied, or none fails.
-func (l *lowering) someSatisfied(v val, patterns []*policy.Node) cel.Bool {
+func (l *lowering) someSatisfied(v place, patterns []*policy.Node) cel.Bool {
 	var oks, admits []cel.Bool
 	skips := true
 	for _, p := range patterns {
@@ -91,13 +91,13 @@ func (l *lowering) someSatisfied(v val, patterns []*policy.Node) cel.Bool {
 
 // patternSubject is the value that a pattern is held against: the foreach element
 // in scope, or the object.
-func (l *lowering) patternSubject() (val, bool) {
+func (l *lowering) patternSubject() (place, bool) {
 	j := l.object
 	if l.element != nil {
 		j = *l.element
 	}
-	if j.form != valForm {
-		return val{}, false
+	if j.form != placeForm {
+		return place{}, false
 	}
 	return j.v.settled(), true
 }
@@ -110,7 +110,7 @@ func (l *lowering) substituted(p *policy.Node) *policy.Node {
 	}
 	switch p.Kind {
 	case policy.String:
-		l.at(p.Pos)
+		l.setPos(p.Pos)
 		t := l.parseTemplate(p.Str, p.Pos)
 		j := l.template(t)
 		if j.form != litForm {
@@ -130,7 +130,7 @@ func (l *lowering) substituted(p *policy.Node) *policy.Node {
 	for i, f := range p.Fields {
 		key, ok := l.template(l.parseTemplate(f.Key, f.Pos)).lit.(string)
 		if !ok {
-			l.at(f.Pos)
+			l.setPos(f.Pos)
 			panic(l.refuse(diag.PatternVariable, "a pattern's key that is only known at run time, %q", f.Key))
 		}
 		out.Fields[i] = policy.Field{Key: key, Pos: f.Pos, Value: l.substituted(f.Value)}

@@ -30,9 +30,9 @@ const runtimeMark = "\x00"
 
 // runtimeLeaf is a leaf that stands for a variable's text. Around the variable there
 // may be words, but no operators: every value would meet them.
-func (l *lowering) runtimeLeaf(p *policy.Node, t *jmespath.Template, j jval) *policy.Node {
+func (l *lowering) runtimeLeaf(p *policy.Node, t *jmespath.Template, j operand) *policy.Node {
 	operated := slices.ContainsFunc(t.Parts, func(part jmespath.Part) bool { return strings.ContainsAny(part.Text, "|&<>!*? \t\r\n") })
-	if operated || j.form != valForm || kindOf(j.typ()) != schema.String || !j.v.shaped().IsTrue() || isConfigured(j) {
+	if operated || j.form != placeForm || kindOf(j.typ()) != schema.String || !j.v.shaped().IsTrue() || isConfigured(j) {
 		panic(l.refuse(diag.PatternVariable, "a pattern that is only known at run time, %q", p.Str))
 	}
 	l.note(diag.RuntimeText, "the pattern %q is known only at run time; a value with operators or a range is an error", p.Str)
@@ -48,7 +48,7 @@ func isRuntime(p *policy.Node) bool {
 // runtimeScalar is: the value satisfies the text that the leaf stands for. Where
 // missing is nil, a missing value is matched as null, which is the number 0 to
 // texts that are numbers and nothing to all others; so "0" may stand in for it.
-func (l *lowering) runtimeScalar(v val, p *policy.Node, missing *bool) cel.Bool {
+func (l *lowering) runtimeScalar(v place, p *policy.Node, missing *bool) cel.Bool {
 	i, _ := strconv.Atoi(strings.TrimPrefix(p.Str, runtimeMark))
 	text := l.runtimeTexts[i]
 	field := variableName(v.expr.LastField(), "value")
@@ -63,7 +63,7 @@ func (l *lowering) runtimeScalar(v val, p *policy.Node, missing *bool) cel.Bool 
 		}
 		return cel.CondBool(v.found(), each, l.runtimeMissing(text, missing))
 	case v.kind() != schema.String:
-		l.at(p.Pos)
+		l.setPos(p.Pos)
 		panic(l.refuse(diag.PatternVariable, "a pattern that is only known at run time, for a value that is no text"))
 	case v.certain():
 		return l.satisfiesText(v.expr, text)

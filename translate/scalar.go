@@ -8,7 +8,7 @@ import (
 
 // scalar is: the value satisfies p, with the given verdict where it is missing.
 // Of a list, every element must.
-func (l *lowering) scalar(v val, p *policy.Node, missing bool) cel.Bool {
+func (l *lowering) scalar(v place, p *policy.Node, missing bool) cel.Bool {
 	if v.never {
 		return cel.Lit(missing)
 	}
@@ -16,7 +16,7 @@ func (l *lowering) scalar(v val, p *policy.Node, missing bool) cel.Bool {
 	switch v.kind() {
 	case schema.List:
 		all := func(x cel.Value) cel.Bool {
-			return l.b.all(x, "item", func(e cel.Value) cel.Bool { return l.scalarOne(at(e, settled.elem()), p, false) })
+			return l.b.all(x, "item", func(e cel.Value) cel.Bool { return l.scalarOne(placeOf(e, settled.elem()), p, false) })
 		}
 		neutral := cel.Value{}
 		if missing {
@@ -26,14 +26,14 @@ func (l *lowering) scalar(v val, p *policy.Node, missing bool) cel.Bool {
 	case schema.Object, schema.Map:
 		return v.soft(missing, cel.Value{}, func(cel.Value) cel.Bool { return cel.False() })
 	}
-	pred := func(x cel.Value) cel.Bool { return l.scalarOne(at(x, v.typ), p, true) }
+	pred := func(x cel.Value) cel.Bool { return l.scalarOne(placeOf(x, v.typ), p, true) }
 	return v.soft(missing, l.neutral(v, p, missing, pred), pred)
 }
 
 // neutral is a literal of which the pattern says the same as of a missing value,
 // for use in orValue; the zero Value where there is none, or where the predicate
 // would repeat the whole chain.
-func (l *lowering) neutral(v val, p *policy.Node, missing bool, pred func(cel.Value) cel.Bool) cel.Value {
+func (l *lowering) neutral(v place, p *policy.Node, missing bool, pred func(cel.Value) cel.Bool) cel.Value {
 	if v.opt.IsZero() || pred(cel.Ident("?")).Count("?") != 1 {
 		return cel.Value{}
 	}
@@ -90,7 +90,7 @@ func literal(v any) cel.Value {
 
 // scalarOne is: one value, which is there, satisfies p. lists tells whether a
 // value of unknown type may be a list whose elements are looked at.
-func (l *lowering) scalarOne(v val, p *policy.Node, lists bool) cel.Bool {
+func (l *lowering) scalarOne(v place, p *policy.Node, lists bool) cel.Bool {
 	switch v.kind() {
 	case schema.Object, schema.Map, schema.List:
 		return cel.False()

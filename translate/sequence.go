@@ -5,16 +5,16 @@ import (
 	"github.com/kvap/kvap/schema"
 )
 
-// A stream is a JMESPath list, kept as a way to go through its elements. CEL
+// A sequence is a JMESPath list, kept as a way to go through its elements. CEL
 // cannot flatten nested lists before 1.35, but most readers of a list only ask
 // whether some or all elements have a property, or how many there are, and that
 // nested quantifiers can say.
 //
-// A stream's source may be missing, which JMESPath projections turn to null. Read
+// A sequence's source may be missing, which JMESPath projections turn to null. Read
 // softly it is then empty; read strictly it is an error.
-type stream interface {
+type sequence interface {
 	// quantify is: some (exists) or all elements satisfy body.
-	quantify(l *lowering, macro string, strict bool, body func(jval) cel.Bool) cel.Bool
+	quantify(l *lowering, macro string, strict bool, body func(operand) cel.Bool) cel.Bool
 	// count is the number of elements, an int.
 	count(l *lowering, strict bool) cel.Value
 	// list is the elements as one CEL list; false where CEL has no such expression.
@@ -25,9 +25,9 @@ type stream interface {
 	elem() *schema.Type
 }
 
-// listOf is the stream of a list value.
+// listOf is the sequence of a list value.
 type listOf struct {
-	v    val
+	v    place
 	hint string
 }
 
@@ -41,10 +41,10 @@ func (s listOf) source(strict bool) cel.Value {
 	return cel.Cond(s.v.found(), s.v.expr, cel.List())
 }
 
-func (s listOf) quantify(l *lowering, macro string, strict bool, body func(jval) cel.Bool) cel.Bool {
+func (s listOf) quantify(l *lowering, macro string, strict bool, body func(operand) cel.Bool) cel.Bool {
 	strict = l.reads(s.v, strict)
 	over := func(list cel.Value) cel.Bool {
-		return l.b.quantify(macro, list, singular(s.hint), func(x cel.Value) cel.Bool { return body(valOf(at(x, s.v.elem()))) })
+		return l.b.quantify(macro, list, singular(s.hint), func(x cel.Value) cel.Bool { return body(valueOf(x, s.v.elem())) })
 	}
 	if strict || s.v.certain() || !s.v.opt.IsZero() {
 		return over(s.source(strict))
@@ -62,7 +62,7 @@ func (s listOf) list(l *lowering, strict bool) (cel.Value, bool) {
 
 // reads notes that a source is read: strictly, which may be an error, or softly
 // where what must be there is asked for beforehand.
-func (l *lowering) reads(v val, strict bool) bool {
+func (l *lowering) reads(v place, strict bool) bool {
 	if !strict || v.certain() {
 		return strict
 	}
@@ -78,7 +78,7 @@ func (l *lowering) reads(v val, strict bool) bool {
 // it is missing, reading it is an error.
 type strictList struct{ listOf }
 
-func (s strictList) quantify(l *lowering, macro string, _ bool, body func(jval) cel.Bool) cel.Bool {
+func (s strictList) quantify(l *lowering, macro string, _ bool, body func(operand) cel.Bool) cel.Bool {
 	return s.listOf.quantify(l, macro, true, body)
 }
 
@@ -92,10 +92,10 @@ func (s listOf) null() cel.Bool { return cel.Not(s.v.found()) }
 
 func (s listOf) elem() *schema.Type { return s.v.elem() }
 
-// concat is several streams one after the other. It is never null.
-type concat []stream
+// concat is several sequences one after the other. It is never null.
+type concat []sequence
 
-func (s concat) quantify(l *lowering, macro string, _ bool, body func(jval) cel.Bool) cel.Bool {
+func (s concat) quantify(l *lowering, macro string, _ bool, body func(operand) cel.Bool) cel.Bool {
 	conds := make([]cel.Bool, len(s))
 	for i, part := range s {
 		conds[i] = part.quantify(l, macro, false, body)
@@ -151,9 +151,9 @@ func (s concat) elem() *schema.Type {
 	return t
 }
 
-// inParts applies f to a stream, or to each part of one that is put together: the
+// inParts applies f to a sequence, or to each part of one that is put together: the
 // parts keep the types of their elements.
-func inParts(s stream, f func(stream) stream) stream {
+func inParts(s sequence, f func(sequence) sequence) sequence {
 	switch s := s.(type) {
 	case concat:
 		out := make(concat, len(s))
@@ -168,9 +168,9 @@ func inParts(s stream, f func(stream) stream) stream {
 }
 
 // single is one value as a list.
-type single struct{ j jval }
+type single struct{ j operand }
 
-func (s single) quantify(_ *lowering, _ string, _ bool, body func(jval) cel.Bool) cel.Bool {
+func (s single) quantify(_ *lowering, _ string, _ bool, body func(operand) cel.Bool) cel.Bool {
 	return body(s.j)
 }
 
@@ -185,7 +185,7 @@ func (s single) null() cel.Bool { return cel.False() }
 
 func (s single) elem() *schema.Type { return s.j.typ() }
 
-func hintOf(s stream) string {
+func hintOf(s sequence) string {
 	switch s := s.(type) {
 	case listOf:
 		return singular(s.hint)

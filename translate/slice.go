@@ -9,15 +9,15 @@ import (
 
 // slice is j[start:stop], which is null of what is no list. CEL selects by index
 // from 1.33 on.
-func (l *lowering) slice(j jval, e *jmespath.Expr) jval {
+func (l *lowering) slice(j operand, e *jmespath.Expr) operand {
 	if e.Step != nil && *e.Step != 1 {
 		panic(l.unsupported("a slice with a step"))
 	}
-	var s stream
+	var s sequence
 	switch j.form {
-	case streamForm, multiForm:
-		s = l.elements2(j)
-	case valForm:
+	case sequenceForm, multiForm:
+		s = l.sequence(j)
+	case placeForm:
 		switch {
 		case j.v.never:
 		case j.v.kind() == schema.List:
@@ -36,12 +36,12 @@ func (l *lowering) slice(j jval, e *jmespath.Expr) jval {
 	if !cel.Release(l.release).Supports(cel.FirstRelease("transformList", 4)) {
 		panic(l.refuse(diag.NeedsNewer, "a slice needs Kubernetes 1.33"))
 	}
-	return streamOf(sliced{of: s, start: e.Start, stop: e.Stop})
+	return sequenceOf(sliced{of: s, start: e.Start, stop: e.Stop})
 }
 
 // sliced is the elements from start up to stop; negative ones count from the end.
 type sliced struct {
-	of          stream
+	of          sequence
 	start, stop *int
 }
 
@@ -53,7 +53,7 @@ func (s sliced) list(l *lowering, strict bool) (cel.Value, bool) {
 	i, x := l.b.take("i"), l.b.take(hintOf(s.of))
 	defer delete(l.b.taken, i)
 	defer delete(l.b.taken, x)
-	at := func(n int) cel.Value {
+	bound := func(n int) cel.Value {
 		if n < 0 {
 			return src.Size().Binary("-", cel.Int(int64(-n)))
 		}
@@ -61,10 +61,10 @@ func (s sliced) list(l *lowering, strict bool) (cel.Value, bool) {
 	}
 	keep := cel.True()
 	if s.start != nil && *s.start != 0 {
-		keep = cel.And(keep, cel.Ident(i).Compare(">=", at(*s.start)))
+		keep = cel.And(keep, cel.Ident(i).Compare(">=", bound(*s.start)))
 	}
 	if s.stop != nil {
-		keep = cel.And(keep, cel.Ident(i).Compare("<", at(*s.stop)))
+		keep = cel.And(keep, cel.Ident(i).Compare("<", bound(*s.stop)))
 	}
 	if kindOf(s.of.elem()) == schema.Any { // a projection drops nulls
 		keep = cel.And(keep, cel.Not(isNull(cel.Ident(x))))
@@ -75,13 +75,13 @@ func (s sliced) list(l *lowering, strict bool) (cel.Value, bool) {
 	return src.Macro2("transformList", []string{i, x}, keep.Value, cel.Ident(x)), true
 }
 
-func (s sliced) quantify(l *lowering, macro string, strict bool, body func(jval) cel.Bool) cel.Bool {
+func (s sliced) quantify(l *lowering, macro string, strict bool, body func(operand) cel.Bool) cel.Bool {
 	list, ok := s.list(l, strict)
 	if !ok {
 		panic(l.unsupported("a slice of a nested projection, before Kubernetes 1.35"))
 	}
 	return l.b.quantify(macro, list, hintOf(s.of), func(x cel.Value) cel.Bool {
-		return body(valOf(at(x, s.of.elem())))
+		return body(valueOf(x, s.of.elem()))
 	})
 }
 

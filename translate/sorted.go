@@ -4,12 +4,12 @@ import (
 	"github.com/kvap/kvap/cel"
 )
 
-// sortedStream is a list that was sorted. CEL sorts from 1.35 on; before, it can
+// sortedSequence is a list that was sorted. CEL sorts from 1.35 on; before, it can
 // only be compared with another sorted list.
-type sortedStream struct{ stream }
+type sortedSequence struct{ sequence }
 
-func (s sortedStream) list(l *lowering, strict bool) (cel.Value, bool) {
-	v, ok := s.stream.list(l, strict)
+func (s sortedSequence) list(l *lowering, strict bool) (cel.Value, bool) {
+	v, ok := s.sequence.list(l, strict)
 	if !ok || !l.release.Has("sort") {
 		return cel.Value{}, false
 	}
@@ -18,7 +18,7 @@ func (s sortedStream) list(l *lowering, strict bool) (cel.Value, bool) {
 
 // sameElements is: two sorted lists are equal, which is when both have each
 // element as often as the other.
-func (l *lowering) sameElements(a, b stream) cel.Bool {
+func (l *lowering) sameElements(a, b sequence) cel.Bool {
 	x, ok := a.list(l, true)
 	y, ok2 := b.list(l, true)
 	if !ok || !ok2 {
@@ -34,10 +34,10 @@ func (l *lowering) sameElements(a, b stream) cel.Bool {
 }
 
 // sameByCount is sameElements of nested projections.
-func (l *lowering) sameByCount(a, b stream) cel.Bool {
-	counts := a.quantify(l, "all", true, func(x jval) cel.Bool {
-		of := func(s stream) cel.Value {
-			return filtered{of: s, keep: func(l *lowering, y jval) cel.Bool { return l.equalValues(x, y) }}.count(l, true)
+func (l *lowering) sameByCount(a, b sequence) cel.Bool {
+	counts := a.quantify(l, "all", true, func(x operand) cel.Bool {
+		of := func(s sequence) cel.Value {
+			return filtered{of: s, keep: func(l *lowering, y operand) cel.Bool { return l.equalValues(x, y) }}.count(l, true)
 		}
 		return of(a).Eq(of(b))
 	})

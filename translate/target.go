@@ -47,7 +47,7 @@ func (t target) key() string {
 
 // targets are the resources that a kind selector matches.
 func (l *lowering) targets(k policy.Text) []target {
-	l.at(k.Pos)
+	l.setPos(k.Pos)
 	sel, ok := policy.ParseKind(k.Value)
 	if !ok {
 		return nil
@@ -165,8 +165,8 @@ func (t target) ops() []string {
 	return []string{"CREATE", "UPDATE", "DELETE", "CONNECT"}
 }
 
-// rootType is the type of the object: its schema, or what every object has.
-func (l *lowering) rootType(t target) *schema.Type {
+// objectType is the type of the object: its schema, or what every object has.
+func (l *lowering) objectType(t target) *schema.Type {
 	required := func(name string, typ *schema.Type) *schema.Field {
 		return &schema.Field{Name: name, Type: typ, Required: true}
 	}
@@ -204,7 +204,7 @@ func (l *lowering) refuseMetadata(p *policy.Node) {
 	}
 	for _, f := range p.Fields {
 		if _, key := splitAnchor(f.Key); key == "metadata" {
-			l.at(f.Pos)
+			l.setPos(f.Pos)
 			panic(l.unsupported("a pattern about the metadata of what may have none"))
 		}
 	}

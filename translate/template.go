@@ -8,7 +8,7 @@ import (
 )
 
 // template lowers a string of the source.
-func (l *lowering) template(t *jmespath.Template) jval {
+func (l *lowering) template(t *jmespath.Template) operand {
 	if s, ok := t.Constant(); ok {
 		return litOf(s)
 	}
@@ -30,7 +30,7 @@ func (l *lowering) template(t *jmespath.Template) jval {
 }
 
 // join is the text of a and b.
-func (l *lowering) join(a, b jval) jval {
+func (l *lowering) join(a, b operand) operand {
 	if b.form == choiceForm {
 		return choice(b.c, l.join(a, *b.then), l.join(a, *b.els))
 	}
@@ -54,7 +54,7 @@ func (l *lowering) join(a, b jval) jval {
 }
 
 // text is j as it stands inside a longer string; an error where a key is missing.
-func (l *lowering) text(j jval) cel.Value {
+func (l *lowering) text(j operand) cel.Value {
 	if j.form == litForm {
 		return cel.String(literalText(j.lit))
 	}
@@ -62,12 +62,12 @@ func (l *lowering) text(j jval) cel.Value {
 	if ok {
 		switch kindOf(j.typ()) {
 		case schema.String:
-			if shaped := j.v.shaped(); j.form == valForm && !shaped.IsTrue() {
+			if shaped := j.v.shaped(); j.form == placeForm && !shaped.IsTrue() {
 				return cel.Cond(shaped, j.v.expr, cel.String("null"))
 			}
 			return v
 		case schema.Int, schema.Bool, schema.IntOrString:
-			if shaped := j.v.shaped(); j.form == valForm && !shaped.IsTrue() {
+			if shaped := j.v.shaped(); j.form == placeForm && !shaped.IsTrue() {
 				return cel.Cond(shaped, cel.Func("string", j.v.expr), cel.String("null"))
 			}
 			return cel.Func("string", v)
@@ -76,7 +76,7 @@ func (l *lowering) text(j jval) cel.Value {
 			l.note(diag.TextForm, "a list or map inside a text is an error here; Kyverno writes it as JSON")
 			return cel.Cond(isNull(dyn(v)), cel.String("null"), cel.Func("string", dyn(v)))
 		case schema.List:
-			if j.form == streamForm {
+			if j.form == sequenceForm {
 				return cel.Cond(j.s.null(), cel.String("null"), l.jsonList(j))
 			}
 			return l.jsonList(j)
@@ -86,7 +86,7 @@ func (l *lowering) text(j jval) cel.Value {
 }
 
 // jsonList is the JSON text of a list of strings.
-func (l *lowering) jsonList(j jval) cel.Value {
+func (l *lowering) jsonList(j operand) cel.Value {
 	v, ok := l.expr(j)
 	if !ok || kindOf(j.typ().Elem) != schema.String {
 		panic(l.unsupported("the JSON text of a value inside a longer text"))
@@ -96,9 +96,9 @@ func (l *lowering) jsonList(j jval) cel.Value {
 }
 
 // variable lowers one {{ }}.
-func (l *lowering) variable(v *jmespath.Variable) jval {
+func (l *lowering) variable(v *jmespath.Variable) operand {
 	if v.Pos != (diag.Pos{}) {
-		l.at(v.Pos)
+		l.setPos(v.Pos)
 	}
 	if v.Expr == nil {
 		if j, ok := l.nested(v); ok {
@@ -113,18 +113,18 @@ func (l *lowering) variable(v *jmespath.Variable) jval {
 }
 
 // nested handles a body that is nothing but an inner variable.
-func (l *lowering) nested(v *jmespath.Variable) (jval, bool) {
+func (l *lowering) nested(v *jmespath.Variable) (operand, bool) {
 	if v.Body == nil {
-		return jval{}, false
+		return operand{}, false
 	}
 	j := l.template(v.Body)
 	s, ok := j.lit.(string)
 	if j.form != litForm || !ok {
-		return jval{}, false
+		return operand{}, false
 	}
 	e, d := jmespath.Parse(s, v.Pos)
 	if d != nil {
-		return jval{}, false
+		return operand{}, false
 	}
 	return l.query(e), true
 }

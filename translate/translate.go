@@ -169,7 +169,7 @@ func lowerPolicy(p *policy.Policy, o *Options) (units []unit, rules []RuleResult
 		lowered[r.Index] = append(lowered[r.Index], units...)
 		notes[r.Index] = append(notes[r.Index], found...)
 	}
-	if why := ordered1(p); why != nil {
+	if why := dependentRules(p); why != nil {
 		for _, r := range p.Rules {
 			if reasons[r.Index] == nil {
 				reasons[r.Index] = why
@@ -234,9 +234,9 @@ func lowerWhole(p *policy.Policy, r *policy.Rule, o *Options) ([]unit, diag.List
 	return lowerRule(p, r, o)
 }
 
-// ordered1 is why the rules of a policy cannot be judged apart: with applyRules:
+// dependentRules is why the rules of a policy cannot be judged apart: with applyRules:
 // One, a rule counts only when those before it did not apply.
-func ordered1(p *policy.Policy) *diag.Diagnostic {
+func dependentRules(p *policy.Policy) *diag.Diagnostic {
 	if !p.ApplyOne || len(p.Rules) < 2 {
 		return nil
 	}

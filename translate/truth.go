@@ -6,7 +6,7 @@ import (
 )
 
 // present is: j is found and not null.
-func (l *lowering) present(j jval) cel.Bool {
+func (l *lowering) present(j operand) cel.Bool {
 	switch j.form {
 	case litForm:
 		return cel.Lit(j.lit != nil)
@@ -15,13 +15,13 @@ func (l *lowering) present(j jval) cel.Bool {
 			return l.error(j)
 		}
 		return cel.False()
-	case streamForm:
+	case sequenceForm:
 		return cel.Not(j.s.null())
 	case imagesForm, imageForm:
 		return l.imagePresent(j)
 	case choiceForm:
 		return cel.CondBool(j.c, l.present(*j.then), l.present(*j.els))
-	case valForm:
+	case placeForm:
 		if j.v.never {
 			return cel.False()
 		}
@@ -34,7 +34,7 @@ func (l *lowering) present(j jval) cel.Bool {
 }
 
 // truthy is JMESPath's truth: not false, null, "", [] or {}.
-func (l *lowering) truthy(j jval) cel.Bool {
+func (l *lowering) truthy(j operand) cel.Bool {
 	if j.form == imagesForm || j.form == imageForm {
 		return l.imagePresent(j)
 	}
@@ -60,22 +60,22 @@ func (l *lowering) truthy(j jval) cel.Bool {
 			}
 			return cel.Not(amongst(x, cel.Null(), cel.Lit(false).Value, cel.String(""), cel.List(), cel.Map()))
 		},
-		stream: func(s stream) cel.Bool {
+		sequence: func(s sequence) cel.Bool {
 			if list, ok := s.list(l, false); ok {
 				if _, plain := s.(listOf); plain {
 					return list.Size().Compare(">", cel.Int(0))
 				}
 			}
-			return s.quantify(l, "exists", false, func(jval) cel.Bool { return cel.True() })
+			return s.quantify(l, "exists", false, func(operand) cel.Bool { return cel.True() })
 		},
 	})
 }
 
 // truthOfParts is the truth of a comparison, which is false where it is null, and
 // of && and ||, of which the side that is taken need not be looked at again.
-func (l *lowering) truthOfParts(j jval) (cel.Bool, bool) {
+func (l *lowering) truthOfParts(j operand) (cel.Bool, bool) {
 	switch {
-	case j.form == valForm && j.v.typ != nil && j.v.typ.Format == comparison:
+	case j.form == placeForm && j.v.typ != nil && j.v.typ.Format == comparison:
 		return j.v.expr.AsBool(), true
 	case j.form == choiceForm:
 		then, els := l.truthy(*j.then), l.truthy(*j.els)

@@ -87,18 +87,18 @@ func wildMatch(p, s string) bool {
 }
 
 // someKey is: a key of the map matches.
-func (l *lowering) someKey(v val, key string) cel.Bool {
+func (l *lowering) someKey(v place, key string) cel.Bool {
 	found := l.b.exists(v.settled().expr, "key", func(k cel.Value) cel.Bool { return wild(k, key) })
 	return cel.And(v.found(), found)
 }
 
 // wildKey is: some key that matches has a value that satisfies p. Kyverno takes
 // an arbitrary one of the keys that match; deviation 3.
-func (l *lowering) wildKey(v val, key string, p *policy.Node) cel.Bool {
+func (l *lowering) wildKey(v place, key string, p *policy.Node) cel.Bool {
 	l.noteWildKey(p.Pos, key)
 	m := v.settled()
 	found := l.b.exists(m.expr, "key", func(k cel.Value) cel.Bool {
-		value := at(m.expr.Index(k), m.elem())
+		value := placeOf(m.expr.Index(k), m.elem())
 		if p.Kind == policy.String && p.Str == "*" {
 			return wild(k, key)
 		}
