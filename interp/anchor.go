@@ -3,6 +3,8 @@ package interp
 import (
 	"slices"
 	"strings"
+
+	"github.com/kvap/kvap/interp/internal/wildcard"
 )
 
 // An anchorKind is what the form of a pattern's key makes of it.
@@ -122,7 +124,7 @@ func (l ledger) incomplete() bool {
 // hasKey tells whether a map has a key, or one that matches it where keys may
 // hold wildcards.
 func hasKey(value map[string]any, name string, wild bool) bool {
-	if wild && hasWildcard(name) {
+	if wild && wildcard.Has(name) {
 		return len(keysLike(value, name)) > 0
 	}
 	_, ok := value[name]
@@ -133,7 +135,7 @@ func hasKey(value map[string]any, name string, wild bool) bool {
 func keysLike(value map[string]any, pattern string) []string {
 	var keys []string
 	for k := range value {
-		if wildcardMatch(pattern, k) {
+		if wildcard.Match(pattern, k) {
 			keys = append(keys, k)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/kvap/kvap/policy"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,6 +19,8 @@ import (
 	authuser "k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/cel/environment"
+
+	"github.com/kvap/kvap/policy"
 )
 
 // A celRule is validate.cel, compiled with the API server's own code when it is

@@ -163,7 +163,7 @@ func (v *vars) wordOf(t *text) (word, error) {
 		// An empty text beside it makes the variable an embedded one, which
 		// resolves to text whatever its type.
 		one := &jmespath.Template{Pos: tmpl.Pos, Text: tmpl.Text, Parts: []jmespath.Part{{}, p}}
-		value, err := substitute(one, v)
+		value, err := v.substitute(one)
 		if err != nil {
 			return word{}, err
 		}

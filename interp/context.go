@@ -4,10 +4,11 @@ import (
 	"fmt"
 	"strings"
 
+	kjson "k8s.io/apimachinery/pkg/util/json"
+
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/policy"
-	kjson "k8s.io/apimachinery/pkg/util/json"
 )
 
 // An entry is a context entry of a rule or loop, read once.
@@ -72,7 +73,7 @@ func (v *vars) defineImages(a *review, r *rule) {
 			if a.object == nil {
 				return nil, false, errAbsent
 			}
-			images, err := imagesOf(r.Rule, a.object, v.surroundings())
+			images, err := v.imagesOf(r.Rule, a.object)
 			if err == nil && images == nil {
 				return nil, false, errAbsent
 			}
@@ -141,7 +142,7 @@ func (e *variableEntry) load(v *vars, _ *review) (any, error) {
 	case e.value != nil && expr == nil:
 		return notNull(value, nil)
 	case e.value != nil:
-		found, err := evaluateOn(expr, value, v)
+		found, err := v.evaluateOn(expr, value)
 		if err != nil {
 			return notNull(otherwise, err)
 		}
@@ -149,7 +150,7 @@ func (e *variableEntry) load(v *vars, _ *review) (any, error) {
 	case expr != nil:
 		if err = v.prepare(text); err == nil {
 			var found any
-			found, err = evaluate(expr, v)
+			found, err = v.evaluate(expr)
 			if err == nil && found != nil {
 				return found, nil
 			}
@@ -225,7 +226,7 @@ func (q *query) apply(v *vars, data any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return evaluateOn(expr, data, v)
+	return v.evaluateOn(expr, data)
 }
 
 // documentRoots lists the names that the variables of a document look up.

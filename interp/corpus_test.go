@@ -14,8 +14,10 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/kvap/kvap/policy"
 	kjson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/kvap/kvap/interp/internal/datum"
+	"github.com/kvap/kvap/policy"
 )
 
 const corpusDir = "../../shared/corpus"
@@ -165,7 +167,7 @@ func compareCase(t *testing.T, in *Interpreter, c *corpusCase, action policy.Act
 			rules[name] = None
 		}
 	}
-	for _, name := range keysOf(rules) {
+	for _, name := range datum.Keys(rules) {
 		status := got[name].Kyverno
 		if status == "" {
 			status = None

@@ -23,5 +23,5 @@
 //
 // Start at judge.go, the way of a request through a rule; then validation.go,
 // pattern.go and condition.go, what rules are made of. vars.go is what expressions
-// see; jmespath.go evaluates them. world.go is everything outside.
+// see; package expr evaluates them. world.go is everything outside.
 package interp

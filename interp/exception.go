@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kvap/kvap/interp/internal/wildcard"
 	"github.com/kvap/kvap/policy"
 )
 
@@ -25,7 +26,7 @@ func (e *exception) names(p *policy.Policy, r *policy.Rule) bool {
 		name = p.Namespace + "/" + p.Name
 	}
 	return slices.ContainsFunc(e.Exceptions, func(ref policy.ExceptionRef) bool {
-		return ref.PolicyName == name && matchesAny(ref.RuleNames, r.Name)
+		return ref.PolicyName == name && wildcard.Any(ref.RuleNames, r.Name)
 	})
 }
 

@@ -1,6 +1,10 @@
 package interp
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/kvap/kvap/interp/internal/datum"
+)
 
 // fill is a document with its variables replaced by what they give.
 func (v *vars) fill(d *document) (any, error) {
@@ -54,7 +58,7 @@ func (v *vars) fillKey(f documentField) (string, error) {
 	case string:
 		return key, nil
 	}
-	return "", fmt.Errorf("the key %q must resolve to a string, not to %s", f.key, typeName(value))
+	return "", fmt.Errorf("the key %q must resolve to a string, not to %s", f.key, datum.TypeName(value))
 }
 
 // fillText is a string with its variables replaced. One that is a single variable
@@ -78,7 +82,7 @@ func (v *vars) fillText(t *text) (any, error) {
 			return nil, err
 		}
 	}
-	return substitute(tmpl, v)
+	return v.substitute(tmpl)
 }
 
 // fillString is a text that must give a string.
@@ -89,7 +93,7 @@ func (v *vars) fillString(t *text) (string, error) {
 	}
 	s, ok := value.(string)
 	if !ok {
-		return "", notText{t.tmpl.Text, typeName(value)}
+		return "", notText{t.tmpl.Text, datum.TypeName(value)}
 	}
 	return s, nil
 }

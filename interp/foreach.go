@@ -4,6 +4,9 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+
+	"github.com/kvap/kvap/interp/internal/datum"
+	"github.com/kvap/kvap/interp/internal/expr"
 )
 
 // judgeLoops holds every element of every list to its check. The first that is
@@ -15,7 +18,7 @@ func (val *validation) judgeLoops(loops []*loop) verdict {
 	for _, l := range loops {
 		elements, err := val.elements(l)
 		if err != nil {
-			if !isUnknownKey(err) {
+			if !expr.IsUnknownKey(err) {
 				listErr = errors.Join(listErr, err)
 			}
 			continue
@@ -43,7 +46,7 @@ func (val *validation) elements(l *loop) ([]any, error) {
 	if err := val.vars.prepare(l.listText); err != nil {
 		return nil, err
 	}
-	value, err := evaluate(l.list, val.vars)
+	value, err := val.vars.evaluate(l.list)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +86,7 @@ func (val *validation) judgeElement(l *loop, index int, element any, ofRequest b
 		inScope = *l.elementScope
 	}
 	if inScope && !isMap {
-		return say(Error, "failed to process foreach: elementScope needs elements that are maps, element %d is %s", index, typeName(element))
+		return say(Error, "failed to process foreach: elementScope needs elements that are maps, element %d is %s", index, datum.TypeName(element))
 	}
 	val.openElement(index, element, ofRequest)
 	defer val.vars.pop()

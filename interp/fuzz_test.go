@@ -7,8 +7,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/kvap/kvap/policy"
 	kjson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/kvap/kvap/policy"
 )
 
 // FuzzJudge pins that judging never crashes, always ends, and says the same twice,

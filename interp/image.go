@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/kvap/kvap/interp/internal/datum"
 	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/policy"
 )
@@ -84,7 +85,7 @@ func validHost(host string) bool {
 	return true
 }
 
-func validPort(port string) bool { return port != "" && countDigits(port) == len(port) }
+func validPort(port string) bool { return port != "" && datum.CountDigits(port) == len(port) }
 
 // validPathPart accepts lower-case letters and digits, with one dot, one or two
 // underscores, or any number of dashes between them.
@@ -239,7 +240,7 @@ func extractorQuery(n *policy.Node) (*jmespath.Expr, error) {
 
 // imagesOf is the value of images: by group, then by the name of the container.
 // nil when the object has none.
-func imagesOf(r *policy.Rule, object map[string]any, around surroundings) (map[string]any, error) {
+func (v *vars) imagesOf(r *policy.Rule, object map[string]any) (map[string]any, error) {
 	kind, _ := object["kind"].(string)
 	extractors, err := imageExtractors(r, kind)
 	if err != nil {
@@ -248,7 +249,7 @@ func imagesOf(r *policy.Rule, object map[string]any, around surroundings) (map[s
 	images := map[string]any{}
 	for _, e := range extractors {
 		group := map[string]any{}
-		if err := e.extract(object, e.path, "", group, around); err != nil {
+		if err := e.extract(v, object, e.path, "", group); err != nil {
 			return nil, err
 		}
 		if len(group) == 0 {
@@ -263,7 +264,7 @@ func imagesOf(r *policy.Rule, object map[string]any, around surroundings) (map[s
 }
 
 // extract walks to the images and adds them to their group.
-func (e imageExtractor) extract(at any, path []string, pointer string, group map[string]any, around surroundings) error {
+func (e imageExtractor) extract(v *vars, at any, path []string, pointer string, group map[string]any) error {
 	if at == nil {
 		return nil
 	}
@@ -271,32 +272,32 @@ func (e imageExtractor) extract(at any, path []string, pointer string, group map
 		switch at := at.(type) {
 		case []any:
 			for i, item := range at {
-				if err := e.extract(item, path[1:], pointer+"/"+strconv.Itoa(i), group, around); err != nil {
+				if err := e.extract(v, item, path[1:], pointer+"/"+strconv.Itoa(i), group); err != nil {
 					return err
 				}
 			}
 		case map[string]any:
-			for _, k := range keysOf(at) {
-				if err := e.extract(at[k], path[1:], pointer+"/"+k, group, around); err != nil {
+			for _, k := range datum.Keys(at) {
+				if err := e.extract(v, at[k], path[1:], pointer+"/"+k, group); err != nil {
 					return err
 				}
 			}
 		default:
-			return fmt.Errorf("images cannot be found in %s at %s", typeName(at), pointer)
+			return fmt.Errorf("images cannot be found in %s at %s", datum.TypeName(at), pointer)
 		}
 		return nil
 	}
 	m, ok := at.(map[string]any)
 	if !ok {
-		return fmt.Errorf("images cannot be found in %s at %s", typeName(at), pointer)
+		return fmt.Errorf("images cannot be found in %s at %s", datum.TypeName(at), pointer)
 	}
 	if len(path) > 0 {
-		return e.extract(m[path[0]], path[1:], pointer+"/"+path[0], group, around)
+		return e.extract(v, m[path[0]], path[1:], pointer+"/"+path[0], group)
 	}
-	return e.add(m, pointer+"/"+e.value, group, around)
+	return e.add(v, m, pointer+"/"+e.value, group)
 }
 
-func (e imageExtractor) add(m map[string]any, pointer string, group map[string]any, around surroundings) error {
+func (e imageExtractor) add(v *vars, m map[string]any, pointer string, group map[string]any) error {
 	key := pointer
 	if e.key != "" {
 		name, ok := m[e.key].(string)
@@ -308,7 +309,7 @@ func (e imageExtractor) add(m map[string]any, pointer string, group map[string]a
 	value := m[e.value]
 	if e.query != nil && value != nil {
 		var err error
-		if value, err = eval(around.ctx, e.query, value, around); err != nil {
+		if value, err = v.evaluateOn(e.query, value); err != nil {
 			return fmt.Errorf("the jmesPath of the extractor for %s failed: %w", pointer, err)
 		}
 	}
@@ -316,7 +317,7 @@ func (e imageExtractor) add(m map[string]any, pointer string, group map[string]a
 	if !ok {
 		return nil
 	}
-	img, err := parseImage(text, around.defaultRegistry)
+	img, err := parseImage(text, v.registry)
 	if err != nil {
 		return err
 	}

@@ -96,7 +96,8 @@ imageExtractors:
   - {path: /spec/urls/*/url, name: urls, jmesPath: "trim_prefix(@, 'docker://')"}
 validate: {deny: {}}`))
 	r := f.Policies[0].Rules[0]
-	got, err := imagesOf(r, object(t, `{kind: Widget, spec: {main: nginx, urls: [{url: "docker://redis:7"}], parts: {p: {id: one, img: "a/b:1"}, q: {id: two}}}}`), surroundings{defaultRegistry: "docker.io"})
+	v := &vars{ctx: t.Context(), registry: "docker.io"}
+	got, err := v.imagesOf(r, object(t, `{kind: Widget, spec: {main: nginx, urls: [{url: "docker://redis:7"}], parts: {p: {id: one, img: "a/b:1"}, q: {id: two}}}}`))
 	want := map[string]any{
 		"parts":  map[string]any{"one": image{"docker.io", "a/b", "b", "1", ""}.value("/spec/parts/p/img")},
 		"urls":   map[string]any{"/spec/urls/0/url": image{"docker.io", "redis", "redis", "7", ""}.value("/spec/urls/0/url")},
@@ -105,13 +106,13 @@ validate: {deny: {}}`))
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v\n%s", err, diff)
 	}
-	if got, err := imagesOf(r, object(t, `{kind: Other, spec: {main: nginx}}`), surroundings{defaultRegistry: "docker.io"}); got != nil || err != nil {
+	if got, err := v.imagesOf(r, object(t, `{kind: Other, spec: {main: nginx}}`)); got != nil || err != nil {
 		t.Errorf("another kind has no images: %v %v", got, err)
 	}
-	if _, err := imagesOf(r, object(t, `{kind: Pod, spec: {containers: [{name: a, image: "a b"}]}}`), surroundings{defaultRegistry: "docker.io"}); err == nil {
+	if _, err := v.imagesOf(r, object(t, `{kind: Pod, spec: {containers: [{name: a, image: "a b"}]}}`)); err == nil {
 		t.Error("a bad reference is an error")
 	}
-	if _, err := imagesOf(r, object(t, `{kind: Pod, spec: {containers: [{image: a}]}}`), surroundings{defaultRegistry: "docker.io"}); err == nil {
+	if _, err := v.imagesOf(r, object(t, `{kind: Pod, spec: {containers: [{image: a}]}}`)); err == nil {
 		t.Error("a container without a name is an error")
 	}
 }

@@ -7,9 +7,10 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/kvap/kvap/policy"
 	kjson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kvap/kvap/policy"
 )
 
 // parse reads a policy or exception written in YAML.

@@ -1,6 +1,11 @@
 package interp
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/kvap/kvap/interp/internal/datum"
+	"github.com/kvap/kvap/interp/internal/wildcard"
+)
 
 // A kindSelector is one entry of a filter's kinds. Its parts are wildcards.
 type kindSelector struct {
@@ -50,14 +55,14 @@ func isVersion(s string) bool {
 	if !strings.HasPrefix(s, "v") {
 		return false
 	}
-	n := countDigits(s[1:])
+	n := datum.CountDigits(s[1:])
 	rest := s[1+n:]
 	if n == 0 || rest == "" {
 		return n > 0
 	}
 	for _, stage := range []string{"alpha", "beta"} {
 		if after, ok := strings.CutPrefix(rest, stage); ok {
-			return after != "" && countDigits(after) == len(after)
+			return after != "" && datum.CountDigits(after) == len(after)
 		}
 	}
 	return false
@@ -65,10 +70,10 @@ func isVersion(s string) bool {
 
 // matches tells whether a request's resource is among those that s selects.
 func (s kindSelector) matches(k resourceKind) bool {
-	if !wildcardMatch(s.group, k.group) || !wildcardMatch(s.version, k.version) || !wildcardMatch(s.kind, k.kind) {
+	if !wildcard.Match(s.group, k.group) || !wildcard.Match(s.version, k.version) || !wildcard.Match(s.kind, k.kind) {
 		return false
 	}
-	if wildcardMatch(s.subresource, k.subresource) {
+	if wildcard.Match(s.subresource, k.subresource) {
 		return true
 	}
 	// Adding an ephemeral container to a pod counts as a change of the pod.

@@ -3,6 +3,7 @@ package interp
 import (
 	"slices"
 
+	"github.com/kvap/kvap/interp/internal/wildcard"
 	"github.com/kvap/kvap/policy"
 )
 
@@ -117,7 +118,7 @@ func resourceMatches(f *policy.Filter, s *subject, at filterPlace) bool {
 		return false
 	}
 	name := objectName(s.object)
-	if f.Name != nil && f.Name.Value != "" && !wildcardMatch(f.Name.Value, name) {
+	if f.Name != nil && f.Name.Value != "" && !wildcard.Match(f.Name.Value, name) {
 		return false
 	}
 	if len(f.Names) > 0 && !anyText(f.Names, name) {
@@ -149,7 +150,7 @@ func objectNamespace(object map[string]any) string {
 }
 
 func anyText(patterns []policy.Text, text string) bool {
-	return slices.ContainsFunc(patterns, func(p policy.Text) bool { return wildcardMatch(p.Value, text) })
+	return slices.ContainsFunc(patterns, func(p policy.Text) bool { return wildcard.Match(p.Value, text) })
 }
 
 // hasAnnotations tells whether, for each wanted pair, some annotation matches
@@ -169,7 +170,7 @@ func hasAnnotations(object map[string]any, wanted []policy.Pair) bool {
 
 func hasPair(actual map[string]string, want policy.Pair) bool {
 	for k, v := range actual {
-		if wildcardMatch(want.Key, k) && wildcardMatch(want.Value, v) {
+		if wildcard.Match(want.Key, k) && wildcard.Match(want.Value, v) {
 			return true
 		}
 	}
@@ -210,11 +211,11 @@ func shares(wanted []policy.Text, actual []string) bool {
 func subjectMatches(s policy.Subject, u user) bool {
 	switch s.Kind {
 	case "ServiceAccount":
-		return wildcardMatch("system:serviceaccount:"+s.Namespace+":"+s.Name, u.name)
+		return wildcard.Match("system:serviceaccount:"+s.Namespace+":"+s.Name, u.name)
 	case "User":
-		return wildcardMatch(s.Name, u.name)
+		return wildcard.Match(s.Name, u.name)
 	case "Group":
-		return slices.ContainsFunc(u.groups, func(g string) bool { return wildcardMatch(s.Name, g) })
+		return slices.ContainsFunc(u.groups, func(g string) bool { return wildcard.Match(s.Name, g) })
 	}
 	return false
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/kvap/kvap/interp/internal/wildcard"
 )
 
 func TestKindSelectors(t *testing.T) {
@@ -79,7 +81,7 @@ func TestWildcards(t *testing.T) {
 		{"**a", "ba", true}, {"*a*b*", "xaxbx", true}, {"a", "A", false}, {"*\n*", "a\nb", true}, {"a?c", "a\nc", true},
 	}
 	for _, tt := range tests {
-		if got := wildcardMatch(tt.pattern, tt.text); got != tt.want {
+		if got := wildcard.Match(tt.pattern, tt.text); got != tt.want {
 			t.Errorf("%q of %q: want %v", tt.pattern, tt.text, tt.want)
 		}
 		glob := word{text: tt.pattern, glob: appendGlob([]globRune{}, tt.pattern, true)}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/kvap/kvap/interp/internal/datum"
 )
 
 // membership is AnyIn, AllIn, AnyNotIn and AllNotIn. A value that cannot be
@@ -132,7 +134,7 @@ func oldMembership(key, value operand, negated bool) (bool, error) {
 		for i, item := range k {
 			s, ok := item.(string)
 			if !ok {
-				return false, fmt.Errorf("the operators In and NotIn compare strings only, element %d of the key is %s", i, typeName(item))
+				return false, fmt.Errorf("the operators In and NotIn compare strings only, element %d of the key is %s", i, datum.TypeName(item))
 			}
 			keys[i] = s
 		}

@@ -1,10 +1,5 @@
 package interp
 
-import (
-	"maps"
-	"slices"
-)
-
 // dig is the value at a path of keys, or nil.
 func dig(object map[string]any, path ...string) any {
 	var v any = object
@@ -57,9 +52,4 @@ func texts(v any) []string {
 		}
 	}
 	return out
-}
-
-// keysOf lists the keys of a map, sorted.
-func keysOf[V any](m map[string]V) []string {
-	return slices.Sorted(maps.Keys(m))
 }

@@ -2,13 +2,14 @@ package interp
 
 import (
 	"fmt"
-	"math"
-	"reflect"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/blang/semver/v4"
+
+	"github.com/kvap/kvap/interp/internal/datum"
+	"github.com/kvap/kvap/interp/internal/wildcard"
 )
 
 // compareOperands tells whether a condition's operator holds between its key
@@ -46,10 +47,10 @@ func equals(key, value any) bool {
 		return equalsText(k, value)
 	case []any:
 		v, ok := value.([]any)
-		return ok && deepEqual(k, v)
+		return ok && datum.Equal(k, v)
 	case map[string]any:
 		v, ok := value.(map[string]any)
-		return ok && deepEqual(k, v)
+		return ok && datum.Equal(k, v)
 	}
 	return false
 }
@@ -57,10 +58,10 @@ func equals(key, value any) bool {
 func equalsNumber(key, value any) bool {
 	switch v := value.(type) {
 	case int64, float64:
-		return compareNumbers(key, v) == 0
+		return datum.Compare(key, v) == 0
 	case string:
 		f, err := strconv.ParseFloat(v, 64)
-		return err == nil && compareNumbers(key, f) == 0
+		return err == nil && datum.Compare(key, f) == 0
 	}
 	return false
 }
@@ -75,76 +76,11 @@ func equalsText(key string, value any) bool {
 	if !ok {
 		return false
 	}
-	if q, err := parseQuantity(key); err == nil {
-		w, err := parseQuantity(v)
+	if q, err := datum.ParseQuantity(key); err == nil {
+		w, err := datum.ParseQuantity(v)
 		return err == nil && q.Cmp(w) == 0
 	}
-	return wildcardMatch(v, key)
-}
-
-// deepEqual compares JSON values; numbers by their value (deviation 7).
-func deepEqual(a, b any) bool {
-	switch a := a.(type) {
-	case int64, float64:
-		switch b.(type) {
-		case int64, float64:
-			return compareNumbers(a, b) == 0
-		}
-		return false
-	case []any:
-		b, ok := b.([]any)
-		if !ok || len(a) != len(b) {
-			return false
-		}
-		for i := range a {
-			if !deepEqual(a[i], b[i]) {
-				return false
-			}
-		}
-		return true
-	case map[string]any:
-		b, ok := b.(map[string]any)
-		if !ok || len(a) != len(b) {
-			return false
-		}
-		for k, v := range a {
-			w, ok := b[k]
-			if !ok || !deepEqual(v, w) {
-				return false
-			}
-		}
-		return true
-	}
-	return reflect.DeepEqual(a, b)
-}
-
-// compareNumbers orders two numbers, each an int64 or float64.
-func compareNumbers(a, b any) int {
-	if x, ok := a.(int64); ok {
-		if y, ok := b.(int64); ok {
-			return compareInts(x, y)
-		}
-	}
-	x, y := toFloat(a), toFloat(b)
-	switch {
-	case x < y:
-		return -1
-	case x > y:
-		return 1
-	case x == y:
-		return 0
-	}
-	return 2 // one is no number
-}
-
-func toFloat(v any) float64 {
-	switch v := v.(type) {
-	case int64:
-		return float64(v)
-	case float64:
-		return v
-	}
-	return math.NaN()
+	return wildcard.Match(v, key)
 }
 
 // ordered is GreaterThan and its relatives. The operator's spelling is exact.
@@ -179,17 +115,17 @@ func orderOperator(operator string) (textOperator, bool) {
 func orderedNumber(key any, op textOperator, value any) bool {
 	switch v := value.(type) {
 	case int64, float64:
-		c := compareNumbers(key, v)
+		c := datum.Compare(key, v)
 		return c != 2 && holds(op, c)
 	case string:
 		if k, d, ok := durationPair(key, v); ok {
-			return holds(op, compareInts(int64(k), int64(d)))
+			return holds(op, datum.CompareInts(int64(k), int64(d)))
 		}
 		f, err := strconv.ParseFloat(v, 64)
 		if err != nil {
 			return false
 		}
-		c := compareNumbers(key, f)
+		c := datum.Compare(key, f)
 		return c != 2 && holds(op, c)
 	}
 	return false
@@ -198,13 +134,13 @@ func orderedNumber(key any, op textOperator, value any) bool {
 // orderedText tries, in turn, durations, quantities, numbers and versions.
 func orderedText(key string, op textOperator, value any) bool {
 	if k, v, ok := durationPair(key, value); ok {
-		return holds(op, compareInts(int64(k), int64(v)))
+		return holds(op, datum.CompareInts(int64(k), int64(v)))
 	}
 	text, isText := value.(string)
 	if isText {
-		k, err := parseQuantity(key)
+		k, err := datum.ParseQuantity(key)
 		if err == nil {
-			if v, err := parseQuantity(text); err == nil {
+			if v, err := datum.ParseQuantity(text); err == nil {
 				return holds(op, k.Cmp(v))
 			}
 		}
@@ -266,7 +202,7 @@ func orderedDurations(key any, operator string, value any) bool {
 	}
 	k, keyOK := anyDuration(key)
 	v, valueOK := anyDuration(value)
-	return keyOK && valueOK && holds(op, compareInts(int64(k), int64(v)))
+	return keyOK && valueOK && holds(op, datum.CompareInts(int64(k), int64(v)))
 }
 
 func anyDuration(v any) (time.Duration, bool) {

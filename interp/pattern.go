@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+
+	"github.com/kvap/kvap/interp/internal/datum"
+	"github.com/kvap/kvap/interp/internal/wildcard"
 )
 
 // A mismatch is why an object does not satisfy a pattern.
@@ -94,13 +97,13 @@ func (m *patternMatch) value(value, pattern any, path string, at place) *mismatc
 	case map[string]any:
 		v, ok := value.(map[string]any)
 		if !ok {
-			return violation(path, "pattern and resource have different structures: expected a map, found %s", typeName(value))
+			return violation(path, "pattern and resource have different structures: expected a map, found %s", datum.TypeName(value))
 		}
 		return m.object(v, p, path, at)
 	case []any:
 		v, ok := value.([]any)
 		if !ok {
-			return violation(path, "pattern and resource have different structures: expected a list, found %s", typeName(value))
+			return violation(path, "pattern and resource have different structures: expected a list, found %s", datum.TypeName(value))
 		}
 		return m.list(v, p, path)
 	case nil, bool, int64, float64, string:
@@ -195,7 +198,7 @@ func (m *patternMatch) object(value, pattern map[string]any, path string, at pla
 func tagsPattern(pattern map[string]any) map[string]any {
 	strings := make(map[string]any, len(pattern))
 	for k, p := range pattern {
-		if hasWildcard(parseAnchor(k).name) {
+		if wildcard.Has(parseAnchor(k).name) {
 			return pattern
 		}
 		if _, ok := p.(string); ok {
@@ -238,7 +241,7 @@ func (m *patternMatch) entry(a anchor, value, pattern map[string]any, path strin
 
 func (m *patternMatch) matchEntry(a anchor, value, pattern map[string]any, path string, at place) *mismatch {
 	p := pattern[a.raw]
-	if at == inTags && hasWildcard(a.name) {
+	if at == inTags && wildcard.Has(a.name) {
 		return m.wildEntry(a, value, p, path)
 	}
 	v, present := value[a.name]
@@ -323,15 +326,15 @@ func asSkip(bad *mismatch, anchor string) *mismatch {
 func (m *patternMatch) existence(value, pattern any, path string) *mismatch {
 	values, ok := value.([]any)
 	if !ok {
-		return violation(path, "invalid resource type %s: an existence anchor needs a list", typeName(value))
+		return violation(path, "invalid resource type %s: an existence anchor needs a list", datum.TypeName(value))
 	}
 	patterns, ok := pattern.([]any)
 	if !ok {
-		return violation(path, "invalid pattern type %s: an existence anchor needs a list of maps", typeName(pattern))
+		return violation(path, "invalid pattern type %s: an existence anchor needs a list of maps", datum.TypeName(pattern))
 	}
 	for _, p := range patterns {
 		if _, ok := p.(map[string]any); !ok {
-			return violation(path, "invalid pattern type %s: an existence anchor needs maps", typeName(p))
+			return violation(path, "invalid pattern type %s: an existence anchor needs maps", datum.TypeName(p))
 		}
 		found, bad := m.some(values, p, path)
 		if bad != nil {
@@ -358,23 +361,4 @@ func (m *patternMatch) some(values []any, p any, path string) (found bool, bad *
 		}
 	}
 	return false, nil
-}
-
-// typeName is the word for a JSON value's type.
-func typeName(v any) string {
-	switch v.(type) {
-	case nil:
-		return "null"
-	case bool:
-		return "a boolean"
-	case int64, float64:
-		return "a number"
-	case string:
-		return "a string"
-	case []any:
-		return "a list"
-	case map[string]any:
-		return "a map"
-	}
-	return fmt.Sprintf("%T", v)
 }

@@ -6,10 +6,13 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/kvap/kvap/policy"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/pod-security-admission/api"
+
+	"github.com/kvap/kvap/interp/internal/datum"
+	"github.com/kvap/kvap/interp/internal/wildcard"
+	"github.com/kvap/kvap/policy"
 )
 
 // A podResult is a check that a pod does not pass.
@@ -118,17 +121,17 @@ func exclusionPod(e policy.PodSecurityExclude, p *pod) *pod {
 		return part
 	}
 	for _, c := range p.spec.InitContainers {
-		if matchesAny(e.Images, c.Image) {
+		if wildcard.Any(e.Images, c.Image) {
 			part.spec.InitContainers = append(part.spec.InitContainers, c)
 		}
 	}
 	for _, c := range p.spec.Containers {
-		if matchesAny(e.Images, c.Image) {
+		if wildcard.Any(e.Images, c.Image) {
 			part.spec.Containers = append(part.spec.Containers, c)
 		}
 	}
 	for _, c := range p.spec.EphemeralContainers {
-		if matchesAny(e.Images, c.Image) {
+		if wildcard.Any(e.Images, c.Image) {
 			part.spec.EphemeralContainers = append(part.spec.EphemeralContainers, c)
 		}
 	}
@@ -144,7 +147,7 @@ func covers(e policy.PodSecurityExclude, f fieldError) bool {
 		return true
 	}
 	for _, v := range badValues(f.bad) {
-		if !matchesAny(e.Values, v) {
+		if !wildcard.Any(e.Values, v) {
 			return false
 		}
 	}
@@ -171,7 +174,7 @@ func badValues(bad any) []string {
 func withoutIndexes(field string) string {
 	var b strings.Builder
 	for i := 0; i < len(field); {
-		if n := countDigits(field[i:]); n > 0 {
+		if n := datum.CountDigits(field[i:]); n > 0 {
 			b.WriteByte('*')
 			i += n
 			continue

@@ -7,9 +7,10 @@ import (
 	"maps"
 	"strings"
 
-	"github.com/kvap/kvap/policy"
 	admissionv1 "k8s.io/api/admission/v1"
 	kjson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/kvap/kvap/policy"
 )
 
 // A Request is an admission request to judge, with what the cluster knows of the

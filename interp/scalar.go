@@ -6,6 +6,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/kvap/kvap/interp/internal/datum"
+	"github.com/kvap/kvap/interp/internal/wildcard"
 )
 
 // matchScalar tells whether a value of the object satisfies a scalar of a
@@ -180,13 +183,13 @@ func bound(s string) int {
 	if i < len(s) && (s[i] == '-' || s[i] == '+' || s[i] == '|') {
 		i++
 	}
-	digits := countDigits(s[i:])
+	digits := datum.CountDigits(s[i:])
 	if digits == 0 {
 		return 0
 	}
 	i += digits
 	if i < len(s) && s[i] == '.' {
-		if n := countDigits(s[i+1:]); n > 0 {
+		if n := datum.CountDigits(s[i+1:]); n > 0 {
 			i += 1 + n
 		}
 	}
@@ -196,27 +199,19 @@ func bound(s string) int {
 	return i
 }
 
-func countDigits(s string) int {
-	n := 0
-	for n < len(s) && s[n] >= '0' && s[n] <= '9' {
-		n++
-	}
-	return n
-}
-
 // compareText compares a value with the operand of an atom: as durations if
 // both are, else as quantities if both are, else as text.
 func compareText(value any, operand string, op textOperator) bool {
 	if d, err := time.ParseDuration(operand); err == nil {
 		if text, ok := measure(value); ok {
 			if v, err := time.ParseDuration(text); err == nil {
-				return holds(op, compareInts(int64(v), int64(d)))
+				return holds(op, datum.CompareInts(int64(v), int64(d)))
 			}
 		}
 	}
-	if q, err := parseQuantity(operand); err == nil {
+	if q, err := datum.ParseQuantity(operand); err == nil {
 		if text, ok := measure(value); ok {
-			if v, err := parseQuantity(text); err == nil {
+			if v, err := datum.ParseQuantity(text); err == nil {
 				return holds(op, v.Cmp(q))
 			}
 		}
@@ -243,7 +238,7 @@ func matchWords(value any, operand string, op textOperator) bool {
 	default:
 		return false
 	}
-	return wildcardMatch(operand, text) == (op == opEqual)
+	return wildcard.Match(operand, text) == (op == opEqual)
 }
 
 // measure is the text of a value that is compared as a duration or quantity. A
@@ -270,16 +265,6 @@ func floatText(f float64, format byte) string {
 		return strconv.FormatInt(int64(f), 10)
 	}
 	return strconv.FormatFloat(f, format, -1, 64)
-}
-
-func compareInts(a, b int64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // holds tells whether a comparison's result, negative, zero or positive, is

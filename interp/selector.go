@@ -3,9 +3,12 @@ package interp
 import (
 	"strings"
 
-	"github.com/kvap/kvap/policy"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kvap/kvap/interp/internal/datum"
+	"github.com/kvap/kvap/interp/internal/wildcard"
+	"github.com/kvap/kvap/policy"
 )
 
 // selects tells whether a selector selects something with the given labels.
@@ -35,11 +38,11 @@ func labelSelector(s *policy.Selector, actual map[string]string) *metav1.LabelSe
 // there is none, zeros take the place of the wildcards, so that the pair stays
 // valid and normally matches nothing.
 func resolveLabel(key, value string, actual map[string]string) (string, string) {
-	if !hasWildcard(key) && !hasWildcard(value) {
+	if !wildcard.Has(key) && !wildcard.Has(value) {
 		return key, value
 	}
-	for _, k := range keysOf(actual) {
-		if wildcardMatch(key, k) && wildcardMatch(value, actual[k]) {
+	for _, k := range datum.Keys(actual) {
+		if wildcard.Match(key, k) && wildcard.Match(value, actual[k]) {
 			return k, actual[k]
 		}
 	}

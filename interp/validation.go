@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/kvap/kvap/interp/internal/datum"
 	"github.com/kvap/kvap/policy"
 )
 
@@ -120,7 +121,7 @@ func (val *validation) judgePattern(object, pattern any) verdict {
 func (val *validation) judgeAnyPattern(object, patterns any) verdict {
 	list, ok := patterns.([]any)
 	if !ok {
-		return say(Error, "anyPattern must be a list, not %s", typeName(patterns))
+		return say(Error, "anyPattern must be a list, not %s", datum.TypeName(patterns))
 	}
 	if len(list) == 0 {
 		return say(Pass, "%s", val.rule.Validate.Message.Value)

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+
+	"github.com/kvap/kvap/interp/internal/expr"
 )
 
 // vars is what the expressions of one rule can see: the request, the rule's
@@ -22,7 +24,7 @@ type vars struct {
 	// those in front of it.
 	within   int
 	size     *meter
-	world    chance
+	world    expr.World
 	registry string
 }
 

@@ -3,6 +3,8 @@ package interp
 import (
 	"strings"
 	"unicode/utf8"
+
+	"github.com/kvap/kvap/interp/internal/wildcard"
 )
 
 // A word is a text that membership operators compare. Wildcards that the policy
@@ -25,7 +27,7 @@ func plainWord(text string) word { return word{text: text} }
 
 // requestWord is a text of the request.
 func requestWord(text string) word {
-	if !hasWildcard(text) {
+	if !wildcard.Has(text) {
 		return word{text: text}
 	}
 	return word{text: text, glob: appendGlob(nil, text, false)}
@@ -63,7 +65,7 @@ func appendGlob(glob []globRune, text string, wild bool) []globRune {
 // matches tells whether text has the form that w describes.
 func (w word) matches(text string) bool {
 	if w.glob == nil {
-		return wildcardMatch(w.text, text)
+		return wildcard.Match(w.text, text)
 	}
 	return globMatch(w.glob, text)
 }
@@ -71,7 +73,7 @@ func (w word) matches(text string) bool {
 // alike tells whether either word has the form of the other.
 func alike(a, b word) bool { return a.matches(b.text) || b.matches(a.text) }
 
-// globMatch is wildcardMatch for a pattern in which only some * and ? count.
+// globMatch is wildcard.Match for a pattern in which only some * and ? count.
 func globMatch(glob []globRune, text string) bool {
 	star, restart := -1, 0
 	p, t := 0, 0

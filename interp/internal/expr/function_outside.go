@@ -1,4 +1,4 @@
-package interp
+package expr
 
 import (
 	"errors"
@@ -23,15 +23,10 @@ func outsideFunction(name string) function {
 }
 
 func imageNormalize(ev *evaluator, args []any) (any, error) {
-	registry := ev.around.defaultRegistry
-	if registry == "" {
-		registry = "docker.io"
+	if ev.around.NormalizeImage == nil {
+		return nil, errors.New("references of images are not read here")
 	}
-	img, err := parseImage(args[0].(string), registry)
-	if err != nil {
-		return nil, err
-	}
-	return img.reference(), nil
+	return ev.around.NormalizeImage(args[0].(string))
 }
 
 // isExternalURL tells whether a URL leads neither to a loopback address nor to a
@@ -44,10 +39,10 @@ func isExternalURL(ev *evaluator, args []any) (any, error) {
 	if address, err := netip.ParseAddr(u.Hostname()); err == nil {
 		return isExternal(address), nil
 	}
-	if ev.around.world == nil {
+	if ev.around.World == nil {
 		return nil, errors.New("names are not resolved here")
 	}
-	addresses, err := ev.around.world.Resolve(ev.around.ctx, u.Hostname())
+	addresses, err := ev.around.World.Resolve(ev.ctx, u.Hostname())
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +67,7 @@ func random(ev *evaluator, args []any) (any, error) {
 	if args[0] == "" {
 		return nil, errors.New("the regular expression is empty")
 	}
-	if ev.around.world == nil {
+	if ev.around.World == nil {
 		return nil, errors.New("there is no source of random numbers here")
 	}
 	re, err := syntax.Parse(args[0].(string), syntax.Perl)
@@ -101,7 +96,7 @@ func (ev *evaluator) generate(b *strings.Builder, re *syntax.Regexp) error {
 		}
 		b.WriteRune(ev.randomRune(re.Rune))
 	case syntax.OpAnyChar, syntax.OpAnyCharNotNL:
-		b.WriteByte(byte(' ' + ev.around.world.Random('~'-' '+1)))
+		b.WriteByte(byte(' ' + ev.around.World.Random('~'-' '+1)))
 	case syntax.OpCapture, syntax.OpConcat:
 		for _, sub := range re.Sub {
 			if err := ev.generate(b, sub); err != nil {
@@ -109,7 +104,7 @@ func (ev *evaluator) generate(b *strings.Builder, re *syntax.Regexp) error {
 			}
 		}
 	case syntax.OpAlternate:
-		return ev.generate(b, re.Sub[ev.around.world.Random(len(re.Sub))])
+		return ev.generate(b, re.Sub[ev.around.World.Random(len(re.Sub))])
 	case syntax.OpStar:
 		return ev.repeat(b, re.Sub[0], 0, maxRepeat)
 	case syntax.OpPlus:
@@ -130,7 +125,7 @@ func (ev *evaluator) generate(b *strings.Builder, re *syntax.Regexp) error {
 }
 
 func (ev *evaluator) repeat(b *strings.Builder, re *syntax.Regexp, least, most int) error {
-	for range least + ev.around.world.Random(most-least+1) {
+	for range least + ev.around.World.Random(most-least+1) {
 		if err := ev.generate(b, re); err != nil {
 			return err
 		}
@@ -150,7 +145,7 @@ func (ev *evaluator) randomRune(class []rune) rune {
 	for i := 0; i < len(class) && class[i] <= limit; i += 2 {
 		n += int(min(class[i+1], limit)-class[i]) + 1
 	}
-	n = ev.around.world.Random(n)
+	n = ev.around.World.Random(n)
 	for i := 0; ; i += 2 {
 		size := int(min(class[i+1], limit)-class[i]) + 1
 		if n < size {

@@ -1,11 +1,11 @@
-package interp
+package wildcard
 
 import "unicode/utf8"
 
-// wildcardMatch tells whether text has the form of pattern, in which * stands
-// for any run of characters, the empty one and ones with slashes and newlines
-// included, and ? for exactly one. Nothing escapes them.
-func wildcardMatch(pattern, text string) bool {
+// Match tells whether text has the form of pattern, in which * stands for any run
+// of characters, the empty one and ones with slashes and newlines included, and ?
+// for exactly one. Nothing escapes them.
+func Match(pattern, text string) bool {
 	star, restart := -1, 0
 	p, t := 0, 0
 	for t < len(text) {
@@ -38,9 +38,8 @@ func wildcardMatch(pattern, text string) bool {
 	return p == len(pattern)
 }
 
-// hasWildcard tells whether s holds a character that wildcardMatch does not
-// take literally.
-func hasWildcard(s string) bool {
+// Has tells whether s holds a character that Match does not take literally.
+func Has(s string) bool {
 	for i := range len(s) {
 		if s[i] == '*' || s[i] == '?' {
 			return true
@@ -49,10 +48,10 @@ func hasWildcard(s string) bool {
 	return false
 }
 
-// matchesAny tells whether any of the patterns matches text.
-func matchesAny(patterns []string, text string) bool {
+// Any tells whether any of the patterns matches text.
+func Any(patterns []string, text string) bool {
 	for _, p := range patterns {
-		if wildcardMatch(p, text) {
+		if Match(p, text) {
 			return true
 		}
 	}

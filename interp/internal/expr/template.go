@@ -1,11 +1,13 @@
-package interp
+package expr
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
 
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/interp/internal/datum"
 	"github.com/kvap/kvap/jmespath"
 )
 
@@ -20,16 +22,12 @@ func (e *variableError) Error() string { return fmt.Sprintf("failed to resolve %
 // Unwrap gives the reason.
 func (e *variableError) Unwrap() error { return e.err }
 
-// substitute fills in the variables of a template. One that is the whole string
+// Substitute fills in the variables of a template. One that is the whole string
 // keeps the type of its value; others are put in as text. What they give is not
 // searched for further variables (deviation 5). References must have been
 // resolved before.
-func substitute(t *jmespath.Template, s scope) (any, error) {
-	var around surroundings
-	if s, ok := s.(surrounded); ok {
-		around = s.surroundings()
-	}
-	return newEvaluator(s, around).substitute(t)
+func Substitute(ctx context.Context, t *jmespath.Template, s Scope, around Surroundings) (any, error) {
+	return newEvaluator(ctx, s, around).substitute(t)
 }
 
 func (ev *evaluator) substitute(t *jmespath.Template) (any, error) {
@@ -72,7 +70,7 @@ func (ev *evaluator) embedded(v *jmespath.Variable) (string, error) {
 		return s, nil
 	}
 	if v.Shallow {
-		return "", &variableError{v.Raw, fmt.Errorf("a {{- variable in a text must be a string, not %s", typeName(value))}
+		return "", &variableError{v.Raw, fmt.Errorf("a {{- variable in a text must be a string, not %s", datum.TypeName(value))}
 	}
 	text, err := ev.json(value)
 	if err != nil {

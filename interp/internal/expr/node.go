@@ -1,9 +1,10 @@
-package interp
+package expr
 
 import (
 	"errors"
 	"fmt"
 
+	"github.com/kvap/kvap/interp/internal/datum"
 	"github.com/kvap/kvap/jmespath"
 )
 
@@ -57,13 +58,13 @@ func (ev *evaluator) eval(e *jmespath.Expr, v any) (any, error) {
 // lenient evaluates e, with null for a key that is missing.
 func (ev *evaluator) lenient(e *jmespath.Expr, v any) (any, error) {
 	value, err := ev.eval(e, v)
-	if isUnknownKey(err) {
+	if IsUnknownKey(err) {
 		return nil, nil
 	}
 	return value, err
 }
 
-func isUnknownKey(err error) bool {
+func IsUnknownKey(err error) bool {
 	if err == nil {
 		return false
 	}
@@ -84,7 +85,7 @@ func (ev *evaluator) field(e *jmespath.Expr, v any) (any, error) {
 			return value, nil
 		}
 		return nil, &unknownKeyError{name}
-	case scope:
+	case Scope:
 		value, found, err := v.Lookup(name)
 		if err == nil && !found {
 			err = &unknownKeyError{name}
@@ -167,10 +168,10 @@ func (ev *evaluator) compare(e *jmespath.Expr, v any) (any, error) {
 		same, err := ev.equal(left, right)
 		return same == (e.Name == "=="), err
 	}
-	if !isNumber(left) || !isNumber(right) {
+	if !datum.IsNumber(left) || !datum.IsNumber(right) {
 		return nil, nil
 	}
-	c := compareNumbers(left, right)
+	c := datum.Compare(left, right)
 	switch e.Name {
 	case "<":
 		return c == -1, nil
@@ -184,7 +185,7 @@ func (ev *evaluator) compare(e *jmespath.Expr, v any) (any, error) {
 
 func (ev *evaluator) equal(a, b any) (bool, error) {
 	for _, v := range []*any{&a, &b} {
-		if s, ok := (*v).(scope); ok {
+		if s, ok := (*v).(Scope); ok {
 			value, err := whole(s)
 			if err != nil {
 				return false, err
@@ -195,7 +196,7 @@ func (ev *evaluator) equal(a, b any) (bool, error) {
 			return false, err
 		}
 	}
-	return deepEqual(a, b), nil
+	return datum.Equal(a, b), nil
 }
 
 // multiselect is [a, b] and {k: a}. Of null they are null.

@@ -1,9 +1,12 @@
-package interp
+package expr
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"strconv"
+
+	"github.com/kvap/kvap/interp/internal/datum"
 )
 
 // numberFunction is the functions of numbers, and the arithmetic that quantities
@@ -29,7 +32,7 @@ func numberFunction(name string) function {
 }
 
 func onNumber(f func(float64) float64) function {
-	return func(_ *evaluator, args []any) (any, error) { return f(toFloat(args[0])), nil }
+	return func(_ *evaluator, args []any) (any, error) { return f(datum.Float(args[0])), nil }
 }
 
 // average of no numbers is NaN, which no other value equals and no text shows.
@@ -37,18 +40,18 @@ func average(_ *evaluator, args []any) (any, error) {
 	list := args[0].([]any)
 	total := 0.0
 	for _, item := range list {
-		total += toFloat(item)
+		total += datum.Float(item)
 	}
 	return total / float64(len(list)), nil
 }
 
 func round(_ *evaluator, args []any) (any, error) {
-	places, ok := wholeNumber(args[1])
+	places, ok := datum.Whole(args[1])
 	if !ok || places < 0 {
 		return nil, errors.New("the number of places must be whole and not negative")
 	}
 	shift := math.Pow(10, float64(places))
-	return math.Round(toFloat(args[0])*shift) / shift, nil
+	return math.Round(datum.Float(args[0])*shift) / shift, nil
 }
 
 // toNumber is null for what is neither a number nor the text of one.
@@ -62,4 +65,22 @@ func toNumber(_ *evaluator, args []any) (any, error) {
 		}
 	}
 	return nil, nil
+}
+
+// scalarText is a string, number or boolean as text, for functions that take
+// either. Fractions are printed as Kyverno prints them, with the precision of 32
+// bits; integers as they are (deviation 7).
+func scalarText(v any) (string, error) {
+	switch v := v.(type) {
+	case string:
+		return v, nil
+	case bool:
+		return strconv.FormatBool(v), nil
+	case int64, float64:
+		if i, ok := datum.Whole(v); ok {
+			return strconv.FormatInt(i, 10), nil
+		}
+		return strconv.FormatFloat(datum.Float(v), 'f', -1, 32), nil
+	}
+	return "", fmt.Errorf("%s has no text", datum.TypeName(v))
 }

@@ -1,9 +1,10 @@
-package interp
+package expr
 
 import (
 	"fmt"
 	"math"
 
+	"github.com/kvap/kvap/interp/internal/datum"
 	"github.com/kvap/kvap/jmespath"
 )
 
@@ -58,7 +59,7 @@ func (ev *evaluator) elements(e *jmespath.Expr, v any) ([]any, bool, error) {
 // something of null: an extra result, or an error. The order of Kyverno's is
 // random.
 func (ev *evaluator) valuesOf(left any) ([]any, bool, error) {
-	if s, ok := left.(scope); ok {
+	if s, ok := left.(Scope); ok {
 		value, err := whole(s)
 		if err != nil {
 			return nil, false, err
@@ -70,7 +71,7 @@ func (ev *evaluator) valuesOf(left any) ([]any, bool, error) {
 		return nil, false, nil
 	}
 	values := make([]any, len(m), 2*len(m))
-	for _, key := range keysOf(m) {
+	for _, key := range datum.Keys(m) {
 		values = append(values, m[key])
 	}
 	return values, true, ev.spend(len(values))

@@ -1,10 +1,12 @@
-package interp
+package expr
 
 import (
 	"errors"
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/kvap/kvap/interp/internal/datum"
 )
 
 // timeFunction is the functions of times, which are texts as RFC 3339 writes
@@ -54,10 +56,10 @@ func onTimes(f func([]time.Time) any) function {
 }
 
 func (ev *evaluator) now(utc bool) (any, error) {
-	if ev.around.world == nil {
+	if ev.around.World == nil {
 		return nil, errors.New("there is no clock here")
 	}
-	now := ev.around.world.Now()
+	now := ev.around.World.Now()
 	if utc {
 		now = now.UTC()
 	}
@@ -87,7 +89,7 @@ func timeAndDuration(s []string) (time.Time, time.Duration, error) {
 // is the number of seconds since 1970.
 func timeParse(s ...string) (any, error) {
 	layout, text := s[0], s[1]
-	if layout != "" && countDigits(layout) == len(layout) {
+	if layout != "" && datum.CountDigits(layout) == len(layout) {
 		seconds, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
 			return nil, err
@@ -113,10 +115,10 @@ func timeSince(ev *evaluator, args []any) (any, error) {
 		end, err := time.Parse(layout, to)
 		return end.Sub(start).String(), err
 	}
-	if ev.around.world == nil {
+	if ev.around.World == nil {
 		return nil, errors.New("there is no clock here")
 	}
-	return ev.around.world.Now().Sub(start).String(), nil
+	return ev.around.World.Now().Sub(start).String(), nil
 }
 
 func cron(t time.Time) string {

@@ -1,4 +1,4 @@
-package interp
+package expr
 
 import (
 	"encoding/base64"
@@ -10,6 +10,9 @@ import (
 
 	"github.com/blang/semver/v4"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kvap/kvap/interp/internal/datum"
+	"github.com/kvap/kvap/interp/internal/wildcard"
 )
 
 // textFunction is the functions of strings.
@@ -32,7 +35,7 @@ func textFunction(name string) function {
 	case "path_canonicalize":
 		return onText(func(s string) string { return path.Join(s) })
 	case "pattern_match":
-		return onScalars(func(_ *evaluator, s []string) (any, error) { return wildcardMatch(s[0], s[1]), nil })
+		return onScalars(func(_ *evaluator, s []string) (any, error) { return wildcard.Match(s[0], s[1]), nil })
 	case "regex_match":
 		return onScalars(regexMatch)
 	case "regex_replace_all":
@@ -41,7 +44,7 @@ func textFunction(name string) function {
 		return onScalars(regexReplaceLiteral)
 	case "replace":
 		return func(_ *evaluator, args []any) (any, error) {
-			return replace(args[0].(string), args[1].(string), args[2].(string), clampedInt(args[3]))
+			return replace(args[0].(string), args[1].(string), args[2].(string), datum.Clamped(args[3]))
 		}
 	case "replace_all":
 		return parsing(func(s ...string) (any, error) { return replace(s[0], s[1], s[2], -1) })
@@ -168,7 +171,7 @@ func toText(ev *evaluator, args []any) (any, error) {
 
 // truncate cuts a text after a number of characters.
 func truncate(_ *evaluator, args []any) (any, error) {
-	text, n := args[0].(string), max(0, clampedInt(args[1]))
+	text, n := args[0].(string), max(0, datum.Clamped(args[1]))
 	for i := range text {
 		if n == 0 {
 			return text[:i], nil

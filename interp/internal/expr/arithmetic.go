@@ -1,4 +1,4 @@
-package interp
+package expr
 
 import (
 	"fmt"
@@ -7,34 +7,9 @@ import (
 
 	"gopkg.in/inf.v0"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/kvap/kvap/interp/internal/datum"
 )
-
-// maxQuantityLength bounds the texts that are read as quantities; real ones are
-// short.
-const maxQuantityLength = 64
-
-// parseQuantity reads a quantity. Texts that are very long or have an exponent of
-// more than three digits are none: reading them would take seconds, or for ever.
-func parseQuantity(text string) (resource.Quantity, error) {
-	if len(text) > maxQuantityLength || exponentDigits(text) > 3 {
-		return resource.Quantity{}, resource.ErrFormatWrong
-	}
-	return resource.ParseQuantity(text)
-}
-
-func exponentDigits(text string) int {
-	for i := range len(text) {
-		if text[i] != 'e' && text[i] != 'E' {
-			continue
-		}
-		rest := text[i+1:]
-		if len(rest) > 0 && (rest[0] == '-' || rest[0] == '+') {
-			rest = rest[1:]
-		}
-		return countDigits(rest)
-	}
-	return 0
-}
 
 // arithmetic is add, subtract, multiply, divide and modulo, on numbers,
 // quantities and durations. A text is a quantity where it can be, so 5m is five
@@ -63,9 +38,9 @@ func arithmetic(operation string, a, b any) (any, error) {
 func arithmeticOperand(operation string, position int, v any) (any, error) {
 	switch v := v.(type) {
 	case int64, float64:
-		return toFloat(v), nil
+		return datum.Float(v), nil
 	case string:
-		if q, err := parseQuantity(v); err == nil {
+		if q, err := datum.ParseQuantity(v); err == nil {
 			return q, nil
 		}
 		if d, err := time.ParseDuration(v); err == nil {
@@ -73,7 +48,7 @@ func arithmeticOperand(operation string, position int, v any) (any, error) {
 		}
 		return nil, fmt.Errorf("argument %d of %s() is neither a quantity nor a duration: %q", position, operation, v)
 	}
-	return nil, fmt.Errorf("argument %d of %s() must be a number, a quantity or a duration, not %s", position, operation, typeName(v))
+	return nil, fmt.Errorf("argument %d of %s() must be a number, a quantity or a duration, not %s", position, operation, datum.TypeName(v))
 }
 
 func typesMismatch(operation string) error {
@@ -138,7 +113,7 @@ func product(a, b any) (any, error) {
 }
 
 func scalarQuantity(f float64) (resource.Quantity, error) {
-	return parseQuantity(fmt.Sprint(f))
+	return datum.ParseQuantity(fmt.Sprint(f))
 }
 
 func durationOf(seconds float64) (any, error) {
@@ -226,8 +201,8 @@ func remainder(a, b any) (any, error) {
 }
 
 func wholeRemainder(a, b float64) (int64, error) {
-	i, ok := wholeNumber(a)
-	j, whole := wholeNumber(b)
+	i, ok := datum.Whole(a)
+	j, whole := datum.Whole(b)
 	switch {
 	case !ok || !whole:
 		return 0, fmt.Errorf("non-integer argument passed to modulo()")

@@ -1,11 +1,12 @@
-package interp
+package expr
 
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/kvap/kvap/interp/internal/datum"
 )
 
 // listFunction is the functions of lists and maps, and those of any value.
@@ -18,7 +19,9 @@ func listFunction(name string) function {
 	case "join":
 		return join
 	case "keys":
-		return func(_ *evaluator, args []any) (any, error) { return textList(keysOf(args[0].(map[string]any))), nil }
+		return func(_ *evaluator, args []any) (any, error) {
+			return textList(datum.Keys(args[0].(map[string]any))), nil
+		}
 	case "label_match":
 		return labelMatch
 	case "length":
@@ -95,7 +98,7 @@ func identical(a, b any) (bool, error) {
 	case map[string]any, []any, itemList:
 		return false, nil
 	}
-	return deepEqual(a, b), nil
+	return datum.Equal(a, b), nil
 }
 
 // items makes a list of maps from the entries of a map, by key, or of a list,
@@ -106,7 +109,7 @@ func items(ev *evaluator, args []any) (any, error) {
 	out := itemList{}
 	switch from := args[0].(type) {
 	case map[string]any:
-		for _, key := range keysOf(from) {
+		for _, key := range datum.Keys(from) {
 			out = append(out, map[string]any{keyName: key, valueName: from[key]})
 		}
 	case []any:
@@ -137,7 +140,7 @@ func join(_ *evaluator, args []any) (any, error) {
 func labelMatch(_ *evaluator, args []any) (any, error) {
 	labels := args[1].(map[string]any)
 	selector := args[0].(map[string]any)
-	for _, key := range keysOf(selector) {
+	for _, key := range datum.Keys(selector) {
 		value, ok := labels[key]
 		if !ok {
 			return false, nil
@@ -171,7 +174,7 @@ func lookup(_ *evaluator, args []any) (any, error) {
 		}
 		return from[key], nil
 	case []any:
-		i, ok := wholeNumber(args[1])
+		i, ok := datum.Whole(args[1])
 		if !ok {
 			return nil, errors.New("the index of a list must be a whole number")
 		}
@@ -204,65 +207,6 @@ func (ev *evaluator) each(by any, list []any) ([]any, error) {
 		out[i] = value
 	}
 	return out, nil
-}
-
-// orderedKeys tells whether all keys are numbers, or all are strings.
-func orderedKeys(keys []any) error {
-	if allAre(keys, isNumber) || allAre(keys, isString) {
-		return nil
-	}
-	return errors.New("invalid type, the keys must all be numbers or all be strings")
-}
-
-// compareKeys orders two numbers or two strings.
-func compareKeys(a, b any) int {
-	if s, ok := a.(string); ok {
-		t, _ := b.(string)
-		return strings.Compare(s, t)
-	}
-	return compareNumbers(a, b)
-}
-
-// best is the first of the greatest, or least, elements; null of none.
-func best(list []any, greatest bool) any {
-	i := bestIndex(list, greatest)
-	if i < 0 {
-		return nil
-	}
-	return list[i]
-}
-
-func bestIndex(keys []any, greatest bool) int {
-	found := -1
-	for i, key := range keys {
-		if found < 0 {
-			found = i
-			continue
-		}
-		if c := compareKeys(key, keys[found]); greatest && c == 1 || !greatest && c == -1 {
-			found = i
-		}
-	}
-	return found
-}
-
-// bestBy is max_by and min_by. The key of a single element is not looked at.
-func (ev *evaluator) bestBy(args []any, greatest bool) (any, error) {
-	list, err := plainList(args[0])
-	if err != nil {
-		return nil, err
-	}
-	if len(list) < 2 {
-		return best(list, greatest), nil
-	}
-	keys, err := ev.each(args[1], list)
-	if err == nil {
-		err = orderedKeys(keys)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return list[bestIndex(keys, greatest)], nil
 }
 
 // merge puts the fields of maps together; the last wins. Kyverno checks no types
@@ -310,59 +254,6 @@ func objectFromLists(_ *evaluator, args []any) (any, error) {
 		if i < len(values) {
 			out[name] = values[i]
 		}
-	}
-	return out, nil
-}
-
-func reverse(_ *evaluator, args []any) (any, error) {
-	if s, ok := args[0].(string); ok {
-		runes := []rune(s)
-		slices.Reverse(runes)
-		return string(runes), nil
-	}
-	list, err := plainList(args[0])
-	if err != nil {
-		return nil, err
-	}
-	out := slices.Clone(list)
-	slices.Reverse(out)
-	return out, nil
-}
-
-func sortList(_ *evaluator, args []any) (any, error) {
-	out := slices.Clone(args[0].([]any))
-	slices.SortStableFunc(out, compareKeys)
-	return out, nil
-}
-
-// sortBy sorts a copy; Kyverno sorts the data itself. The key of a single element
-// is not looked at. Only a key that the first element misses is a missing key to
-// what stands around.
-func sortBy(ev *evaluator, args []any) (any, error) {
-	list, err := plainList(args[0])
-	if err != nil || len(list) < 2 {
-		return list, err
-	}
-	first, err := ev.each(args[1], list[:1])
-	if err != nil {
-		return nil, err
-	}
-	others, err := ev.each(args[1], list[1:])
-	if err != nil {
-		return nil, errors.New("error in sort_by comparison: " + err.Error())
-	}
-	keys := append(first, others...)
-	if err := orderedKeys(keys); err != nil {
-		return nil, err
-	}
-	order := make([]int, len(list))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return compareKeys(keys[a], keys[b]) })
-	out := make([]any, len(list))
-	for i, from := range order {
-		out[i] = list[from]
 	}
 	return out, nil
 }
@@ -415,7 +306,7 @@ func typeOf(_ *evaluator, args []any) (any, error) {
 func values(_ *evaluator, args []any) (any, error) {
 	m := args[0].(map[string]any)
 	out := make([]any, 0, len(m))
-	for _, key := range keysOf(m) {
+	for _, key := range datum.Keys(m) {
 		out = append(out, m[key])
 	}
 	return out, nil

@@ -1,4 +1,4 @@
-package interp
+package expr
 
 import (
 	"fmt"
@@ -135,8 +135,8 @@ func TestCommunityAgrees(t *testing.T) {
 		if err != nil {
 			continue // ours may still take it as null
 		}
-		got, err := eval(t.Context(), e, data, surroundings{})
-		if err != nil && !isUnknownKey(err) {
+		got, err := Eval(t.Context(), e, data, Surroundings{})
+		if err != nil && !IsUnknownKey(err) {
 			t.Fatalf("%s: %v, but %v to the library", text, err, want)
 		}
 		if !cmp.Equal(got, want) {

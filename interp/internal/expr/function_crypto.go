@@ -1,4 +1,4 @@
-package interp
+package expr
 
 import (
 	"crypto/md5"

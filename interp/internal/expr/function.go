@@ -1,9 +1,10 @@
-package interp
+package expr
 
 import (
 	"fmt"
 	"strings"
 
+	"github.com/kvap/kvap/interp/internal/datum"
 	"github.com/kvap/kvap/jmespath"
 )
 
@@ -20,7 +21,7 @@ func (ev *evaluator) callExpression(e *jmespath.Expr, v any) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if s, ok := value.(scope); ok {
+		if s, ok := value.(Scope); ok {
 			if value, err = whole(s); err != nil {
 				return nil, err
 			}
@@ -77,7 +78,7 @@ func isOf(v any, t jmespath.Type) bool {
 		return t&jmespath.ListType != 0
 	case []any:
 		return t&jmespath.ListType != 0 ||
-			t&jmespath.NumberList != 0 && allAre(v, isNumber) ||
+			t&jmespath.NumberList != 0 && allAre(v, datum.IsNumber) ||
 			t&jmespath.StringList != 0 && allAre(v, isString)
 	}
 	return false
@@ -97,7 +98,7 @@ func isString(v any) bool {
 	return ok
 }
 
-// kindOf is typeName for everything that an argument can be.
+// kindOf is TypeName for everything that an argument can be.
 func kindOf(v any) string {
 	switch v.(type) {
 	case itemList:
@@ -105,7 +106,7 @@ func kindOf(v any) string {
 	case expression:
 		return "an &expression"
 	}
-	return typeName(v)
+	return datum.TypeName(v)
 }
 
 // plainList is a list that is not one of items(): Kyverno panics on those in the

@@ -1,4 +1,4 @@
-package interp
+package expr
 
 import (
 	"context"
@@ -45,7 +45,14 @@ func (s fixedScope) Lookup(name string) (any, bool, error) {
 	return v, ok, nil
 }
 
-func (s fixedScope) surroundings() surroundings { return surroundings{world: fixedWorld{}} }
+func fixedSurroundings() Surroundings {
+	return Surroundings{World: fixedWorld{}, NormalizeImage: func(reference string) (string, error) {
+		if strings.Contains(reference, " ") {
+			return "", errors.New("bad image reference")
+		}
+		return "docker.io/" + reference + ":latest", nil
+	}}
+}
 
 type row struct {
 	expr string
@@ -60,7 +67,7 @@ func checkRows(t *testing.T, data any, rows []row) {
 			t.Errorf("%s: %v", r.expr, bad)
 			continue
 		}
-		got, err := eval(t.Context(), e, data, surroundings{world: fixedWorld{}})
+		got, err := Eval(t.Context(), e, data, fixedSurroundings())
 		report(t, r, got, err)
 	}
 }
@@ -255,14 +262,14 @@ func TestEvalIsBounded(t *testing.T) {
 	if bad != nil {
 		t.Fatal(bad)
 	}
-	if _, err := eval(t.Context(), e, "x", surroundings{}); err == nil || !strings.Contains(err.Error(), "too many steps") {
+	if _, err := Eval(t.Context(), e, "x", Surroundings{}); err == nil || !strings.Contains(err.Error(), "too many steps") {
 		t.Errorf("doubling: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	list := make([]any, 5000)
 	e, _ = jmespath.Parse("[][]", diag.Pos{})
-	if _, err := eval(ctx, e, list, surroundings{}); !errors.Is(err, context.Canceled) {
+	if _, err := Eval(ctx, e, list, Surroundings{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
@@ -311,19 +318,19 @@ func TestSubstitute(t *testing.T) {
 			t.Errorf("%s: %v", r.expr, bad)
 			continue
 		}
-		got, err := substitute(tmpl, s)
+		got, err := Substitute(t.Context(), tmpl, s, fixedSurroundings())
 		report(t, r, got, err)
 	}
 }
 
 func TestUnknownKeyIsATypedError(t *testing.T) {
 	tmpl, _ := jmespath.ParseTemplate("x {{ a.z }}", diag.Pos{})
-	_, err := substitute(tmpl, fixedScope{"a": map[string]any{}})
-	if !isUnknownKey(err) {
+	_, err := Substitute(t.Context(), tmpl, fixedScope{"a": map[string]any{}}, fixedSurroundings())
+	if !IsUnknownKey(err) {
 		t.Errorf("%v is no unknown key", err)
 	}
 	tmpl, _ = jmespath.ParseTemplate("x {{ abs('z') }}", diag.Pos{})
-	if _, err = substitute(tmpl, fixedScope{}); err == nil || isUnknownKey(err) {
+	if _, err = Substitute(t.Context(), tmpl, fixedScope{}, fixedSurroundings()); err == nil || IsUnknownKey(err) {
 		t.Errorf("%v is an unknown key", err)
 	}
 }
@@ -342,8 +349,8 @@ func FuzzEval(f *testing.F) {
 			return
 		}
 		before, _ := json.Marshal(v)
-		got, err := eval(t.Context(), e, v, surroundings{world: fixedWorld{}})
-		again, err2 := eval(t.Context(), e, v, surroundings{world: fixedWorld{}})
+		got, err := Eval(t.Context(), e, v, fixedSurroundings())
+		again, err2 := Eval(t.Context(), e, v, fixedSurroundings())
 		if (err == nil) != (err2 == nil) {
 			t.Fatalf("%s: %v, then %v", expr, err, err2)
 		}

@@ -1,0 +1,94 @@
+package expr
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/kvap/kvap/jmespath"
+)
+
+// Eval gives the value of an expression for data, which is nil, a bool, int64,
+// float64, string, []any or map[string]any, or a Scope. The result may share its
+// parts with the data: neither may be changed. It never panics.
+func Eval(ctx context.Context, e *jmespath.Expr, data any, around Surroundings) (any, error) {
+	return newEvaluator(ctx, data, around).expression(e)
+}
+
+// An evaluator evaluates expressions on one root.
+type evaluator struct {
+	ctx    context.Context
+	around Surroundings
+	root   any
+	steps  int
+	// texts are the strings and names of the expression that hold variables, with
+	// these filled in. Kyverno fills them in before it looks at the expression;
+	// here their text is data, and cannot become syntax.
+	texts map[*jmespath.Template]string
+	items bool // whether items() was called
+}
+
+func newEvaluator(ctx context.Context, root any, around Surroundings) *evaluator {
+	return &evaluator{ctx: ctx, around: around, root: root, steps: maxSteps}
+}
+
+// expression evaluates a whole expression on the root.
+func (ev *evaluator) expression(e *jmespath.Expr) (any, error) {
+	if err := ev.fillTexts(e); err != nil {
+		return nil, err
+	}
+	value, err := ev.eval(e, ev.root)
+	if err != nil {
+		return nil, err
+	}
+	return ev.plain(value)
+}
+
+// fillTexts resolves the variables inside the strings and names of e. One that
+// fails fails the whole expression, whatever stands around it.
+func (ev *evaluator) fillTexts(e *jmespath.Expr) (err error) {
+	jmespath.Walk(e, func(e *jmespath.Expr) bool {
+		for _, t := range []*jmespath.Template{e.Text, e.Dynamic} {
+			if t == nil || err != nil {
+				continue
+			}
+			var text string
+			if text, err = ev.text(t); err != nil {
+				continue
+			}
+			if ev.texts == nil {
+				ev.texts = map[*jmespath.Template]string{}
+			}
+			ev.texts[t] = text
+		}
+		// The variables' own expressions were evaluated on their own.
+		return err == nil && e.Text == nil && e.Dynamic == nil
+	})
+	return err
+}
+
+// plain makes a result plain data: a whole scope is a map, and so on.
+func (ev *evaluator) plain(v any) (any, error) {
+	switch v := v.(type) {
+	case Scope:
+		return whole(v)
+	case expression:
+		return nil, fmt.Errorf("an &expression is no value")
+	}
+	if !ev.items {
+		return v, nil
+	}
+	if err := ev.measure(v); err != nil {
+		return nil, err
+	}
+	return withoutItems(v), nil
+}
+
+func whole(s Scope) (any, error) {
+	if s, ok := s.(Whole); ok {
+		return s.Whole()
+	}
+	return nil, fmt.Errorf("the whole context cannot be a value; name the entry that is meant")
+}
+
+// An expression is one given with & to a function.
+type expression struct{ e *jmespath.Expr }
