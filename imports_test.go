@@ -34,13 +34,14 @@ func mayImport() map[string][]string {
 		"policy":                   {"diag", "jmespath"},
 		"vap":                      {"cel", "schema", "diag"},
 		"translate":                {"cel", "policy", "jmespath", "schema", "vap", "diag"},
+		"compile":                  {"translate", "vap", "policy", "cel", "diag"},
 		"interp":                   {"interp/internal/expr", "interp/internal/datum", "interp/internal/wildcard", "policy", "jmespath", "diag"}, // the second opinion shares no code with what it judges
 		"interp/internal/expr":     {"interp/internal/datum", "interp/internal/wildcard", "jmespath", "diag"},
 		"interp/internal/datum":    {},
 		"interp/internal/wildcard": {},
 		"verify":                   {"policy", "translate", "vap", "interp", "schema", "diag"},
 		"webhook":                  {"interp", "policy", "diag"},
-		"controller":               {"translate", "vap", "policy", "interp", "report", "schema", "diag"},
+		"controller":               {"compile", "vap", "policy", "interp", "report", "schema", "diag"},
 		"report":                   {"diag"},
 		"fixtures":                 {},
 		"cmd/kvap":                 {everything},
@@ -56,8 +57,12 @@ func mayImport() map[string][]string {
 // compilers are the packages that take values and return values, so that they
 // run in a browser, a test or a controller alike.
 func compilers() []string {
-	return []string{"diag", "cel", "jmespath", "policy", "schema", "translate", "vap"}
+	return []string{"diag", "cel", "jmespath", "policy", "schema", "translate", "vap", "compile"}
 }
+
+// concurrent are the compilers that may start goroutines: those whose result does
+// not depend on which of them is done first, and that leave none behind.
+func concurrent() []string { return []string{"compile"} }
 
 // onlyThere names import paths that have one home, by prefix: CEL's own trees
 // and printer belong to cel, the JMESPath parser to jmespath, YAML nodes to policy.
@@ -206,8 +211,12 @@ func TestCompilersTakeValuesAndReturnValues(t *testing.T) {
 			case *ast.GoStmt:
 				t.Errorf("%s: a compiler package starts no goroutine", s.at(n))
 			case *ast.SelectorExpr:
-				if x, ok := n.X.(*ast.Ident); ok && x.Name == "time" && (n.Sel.Name == "Now" || n.Sel.Name == "Since") {
+				x, ok := n.X.(*ast.Ident)
+				switch {
+				case ok && x.Name == "time" && (n.Sel.Name == "Now" || n.Sel.Name == "Since"):
 					t.Errorf("%s: a compiler package has no clock", s.at(n))
+				case ok && x.Name == "sync" && n.Sel.Name == "WaitGroup" && !slices.Contains(concurrent(), s.pkg):
+					t.Errorf("%s: a compiler package starts no goroutine", s.at(n))
 				}
 			}
 			return true

@@ -405,6 +405,11 @@ const (
 	// OtherPayload occurs when a ValidatingPolicy is for JSON documents that are no
 	// Kubernetes objects (evaluation.mode: JSON). Nothing judges them at admission.
 	OtherPayload Code = 215
+	// CompilerFault occurs when the compiler itself fails on a policy. The other
+	// policies are compiled as always.
+	//
+	// This is a mistake in kvap: please report it, with the policy.
+	CompilerFault Code = 216
 )
 
 // 3xx: native, but different in a way the user must know.
@@ -551,6 +556,25 @@ const (
 	//
 	// Guard the fields that the annotation reads, with has() or as optional ones.
 	LeftOut Code = 310
+	// NeedsNoObject occurs when no request can violate a rule, as one whose
+	// preconditions never hold. It is native, and has no object.
+	//
+	// Nothing is lost. Where the rule was to forbid something, look for what makes it
+	// always pass.
+	//
+	// Example:
+	//
+	//	preconditions:
+	//	  all:
+	//	    - key: production
+	//	      operator: Equals
+	//	      value: test
+	//	validate:
+	//	  pattern:
+	//	    metadata:
+	//	      labels:
+	//	        app: "?*"
+	NeedsNoObject Code = 314
 )
 
 // 4xx: checks of the emitted objects.

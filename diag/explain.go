@@ -37,6 +37,7 @@ func Codes() []Code {
 		NeedsNewer,
 		InvalidRule,
 		OtherPayload,
+		CompilerFault,
 		WildcardKey,
 		GuessedResource,
 		MessageVariable,
@@ -50,6 +51,7 @@ func Codes() []Code {
 		RequestText,
 		Costly,
 		RuntimeText,
+		NeedsNoObject,
 		ExpressionTooLong,
 		InvalidObject,
 		StaticParams,
@@ -406,6 +408,13 @@ func describe(c Code) (name, text, example string) {
 			"Occurs when a ValidatingPolicy is for JSON documents that are no\n" +
 				"Kubernetes objects (evaluation.mode: JSON). Nothing judges them at admission.",
 			""
+	case CompilerFault:
+		return "CompilerFault",
+			"Occurs when the compiler itself fails on a policy. The other\n" +
+				"policies are compiled as always.\n" +
+				"\n" +
+				"This is a mistake in kvap: please report it, with the policy.",
+			""
 	case WildcardKey:
 		return "WildcardKey",
 			"Occurs when a pattern has a wildcard in a key of labels or\n" +
@@ -538,6 +547,23 @@ func describe(c Code) (name, text, example string) {
 				"  pattern:\n" +
 				"    spec:\n" +
 				"      serviceAccountName: \"{{ request.object.metadata.name }}\""
+	case NeedsNoObject:
+		return "NeedsNoObject",
+			"Occurs when no request can violate a rule, as one whose\n" +
+				"preconditions never hold. It is native, and has no object.\n" +
+				"\n" +
+				"Nothing is lost. Where the rule was to forbid something, look for what makes it\n" +
+				"always pass.",
+			"preconditions:\n" +
+				"  all:\n" +
+				"    - key: production\n" +
+				"      operator: Equals\n" +
+				"      value: test\n" +
+				"validate:\n" +
+				"  pattern:\n" +
+				"    metadata:\n" +
+				"      labels:\n" +
+				"        app: \"?*\""
 	case ExpressionTooLong:
 		return "ExpressionTooLong",
 			"Occurs when an expression is longer than the API server takes.",

@@ -27,7 +27,8 @@ func refusedExpressions(d *vap.Draft, release cel.Release) (why *diag.Diagnostic
 			messages = append(messages, i)
 			continue
 		}
-		w := diag.Warnf(posOfField(d, objects, e.Field), diag.NoExpression, "the API server would refuse %s: %s; the webhook will judge this rule",
+		pos, _ := objects.MadeFrom(e.Field)
+		w := diag.Warnf(pos, diag.NoExpression, "the API server would refuse %s: %s; the webhook will judge this rule",
 			subjectOf(e.Field), compilerMessage(e.Detail))
 		return &w, messages
 	}
@@ -52,30 +53,6 @@ func subjectOf(field string) string {
 		return "the key"
 	}
 	return strings.TrimPrefix(field, "spec.")
-}
-
-// posOfField is where the source of an emitted field stands.
-func posOfField(d *vap.Draft, o vap.Objects, field string) diag.Pos {
-	var i int
-	switch {
-	case scan(field, "spec.validations[%d]", &i):
-		return d.Validations[i].Pos
-	case scan(field, "spec.auditAnnotations[%d]", &i):
-		return d.Audits[i].Pos
-	case scan(field, "spec.variables[%d]", &i):
-		for _, v := range d.Variables {
-			if v.Name == o.Policy.Spec.Variables[i].Name {
-				return v.Pos
-			}
-		}
-	case scan(field, "spec.matchConditions[%d]", &i):
-		for _, c := range d.Conditions {
-			if c.Name == o.Policy.Spec.MatchConditions[i].Name {
-				return c.Pos
-			}
-		}
-	}
-	return d.Members[0].Pos
 }
 
 func scan(field, format string, i *int) bool {

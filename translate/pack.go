@@ -14,6 +14,7 @@ import (
 // A group is the rules that share a policy object: the same action, failure
 // policy and params, and the same text for the same targets.
 type group struct {
+	base    string // the stem of the objects' names
 	units   []unit // one per member, of the first target
 	targets []placed
 }
@@ -92,19 +93,25 @@ func (u unit) attributes(o *Options) string {
 	return strings.Join(parts, "\x02")
 }
 
-// drafts makes the policy objects of groups, with names that differ.
-func drafts(gs []group, o *Options) []*vap.Draft {
-	var out []*vap.Draft
+// named are groups within the budget, with names that differ.
+func named(gs []group) []group {
+	var out []group
 	used := map[string]bool{}
 	for _, whole := range gs {
 		for _, g := range whole.withinBudget() {
-			d := g.draft(o)
-			d.Base = g.name(used)
-			used[d.Base] = true
-			out = append(out, g.byAction(d)...)
+			g.base = g.name(used)
+			used[g.base] = true
+			out = append(out, g)
 		}
 	}
 	return out
+}
+
+// drafts are the policy objects of a group.
+func (g group) drafts(o *Options) []*vap.Draft {
+	d := g.draft(o)
+	d.Base = g.base
+	return g.byAction(d)
 }
 
 // name is the policy's name, with as much after it as tells this object from the

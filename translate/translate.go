@@ -71,7 +71,27 @@ type RuleResult struct {
 	Rule   *policy.Rule // nil for a ValidatingPolicy, which is one rule
 	Target Target
 	Codes  []diag.Code // why it is not native, or what the user must know
+	// Found is what there is to say of the rule.
+	Found diag.List
+	// Drafts enforce the rule.
 	Drafts []*vap.Draft
+	// Forms are the rule as Kyverno reports it: as written, and as expanded for the
+	// controllers of pods.
+	Forms []Form
+}
+
+// A Form is a rule by a name that Kyverno reports.
+type Form struct {
+	Name string
+	Rule *policy.Rule // as expanded; nil for a ValidatingPolicy
+	// Places are where the drafts have it.
+	Places []Place
+}
+
+// A Place is a member of a draft.
+type Place struct {
+	Draft  *vap.Draft
+	Member int // index of Draft.Members
 }
 
 // Policy translates one policy.
@@ -80,30 +100,11 @@ func Policy(p *policy.Policy, o Options) Result { return Policies([]*policy.Poli
 // Policies translates policies. A rule that has no native form is a result, not
 // an error: it is listed with its reason, and the other rules go on.
 func Policies(ps []*policy.Policy, o Options) Result {
-	o = o.withDefaults()
-	var res Result
-	var all []unit
-	for _, p := range ps {
-		if p.Validating != nil {
-			rule, ds := lowerValidating(p, &o)
-			res.Rules, res.Diagnostics, res.Drafts = append(res.Rules, rule), append(res.Diagnostics, ds...), append(res.Drafts, rule.Drafts...)
-			continue
-		}
-		units, rules, ds := lowerPolicy(p, &o)
-		res.Rules = append(res.Rules, rules...)
-		res.Diagnostics = append(res.Diagnostics, ds...)
-		if o.Pack != PackMatch {
-			res.Drafts = append(res.Drafts, drafts(grouped(units, &o), &o)...)
-			continue
-		}
-		all = append(all, units...)
+	lowered := make([]Lowered, len(ps))
+	for i, p := range ps {
+		lowered[i] = Lower(p, o)
 	}
-	if o.Pack == PackMatch {
-		res.Drafts = append(res.Drafts, drafts(grouped(all, &o), &o)...)
-	}
-	res.attach()
-	res.Diagnostics = res.Diagnostics.Sort()
-	return res
+	return Assemble(lowered, o)
 }
 
 func (o Options) withDefaults() Options {
@@ -119,30 +120,6 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// attach gives each rule the drafts that enforce it.
-func (r *Result) attach() {
-	brought := map[*vap.Draft]bool{} // by a ValidatingPolicy
-	for _, rule := range r.Rules {
-		for _, d := range rule.Drafts {
-			brought[d] = true
-		}
-	}
-	for i := range r.Rules {
-		rule := &r.Rules[i]
-		for _, d := range r.Drafts {
-			if rule.Rule == nil || brought[d] {
-				continue
-			}
-			for _, m := range d.Members {
-				if m.Policy == memberName(rule.Policy) && m.Pos.File == rule.Policy.Pos.File && m.Origin == rule.Rule.Name {
-					rule.Drafts = append(rule.Drafts, d)
-					break
-				}
-			}
-		}
-	}
-}
-
 // memberName is the policy's name, with its namespace where it has one.
 func memberName(p *policy.Policy) string {
 	if p.Namespaced() {
@@ -153,11 +130,13 @@ func memberName(p *policy.Policy) string {
 
 // lowerPolicy lowers the rules of a policy. A rule is native only if all its
 // expanded forms are.
-func lowerPolicy(p *policy.Policy, o *Options) (units []unit, rules []RuleResult, ds diag.List) {
+func lowerPolicy(p *policy.Policy, o *Options) (units []unit, rules []RuleResult) {
 	reasons := map[int]*diag.Diagnostic{}
 	lowered := map[int][]unit{}
 	notes := map[int]diag.List{}
+	forms := map[int][]Form{}
 	for _, r := range policy.Expand(p) {
+		forms[r.Index] = append(forms[r.Index], Form{Name: r.Name, Rule: r})
 		if p.Rules[r.Index].Invalid || reasons[r.Index] != nil {
 			continue
 		}
@@ -169,35 +148,25 @@ func lowerPolicy(p *policy.Policy, o *Options) (units []unit, rules []RuleResult
 		lowered[r.Index] = append(lowered[r.Index], units...)
 		notes[r.Index] = append(notes[r.Index], found...)
 	}
-	if why := dependentRules(p); why != nil {
-		for _, r := range p.Rules {
-			if reasons[r.Index] == nil {
-				reasons[r.Index] = why
-			}
+	for i, r := range p.Rules {
+		res := RuleResult{Policy: p, Rule: r, Target: Native, Forms: forms[i]}
+		why := reasons[i]
+		if why == nil {
+			why = dependentRules(p)
 		}
-	}
-	for _, r := range p.Rules {
-		res := RuleResult{Policy: p, Rule: r, Target: Native}
-		if r.Invalid { // its error has been told where it was read
+		switch {
+		case r.Invalid: // its error has been told where it was read
 			res.Target = Unsupported
-			rules = append(rules, res)
-			continue
-		}
-		if why := reasons[r.Index]; why != nil {
-			res.Target, res.Codes = Webhook, []diag.Code{why.Code}
-			if unsupportedCode(why.Code) {
-				res.Target = Unsupported
-			}
-			ds = append(ds, *why)
-		} else {
-			units = append(units, lowered[r.Index]...)
-			list := notes[r.Index].Sort()
-			ds = append(ds, list...)
-			res.Codes = codesOf(list)
+		case why != nil:
+			res.refuse(*why)
+		default:
+			units = append(units, lowered[i]...)
+			res.Found = notes[i].Sort()
+			res.Codes = codesOf(res.Found)
 		}
 		rules = append(rules, res)
 	}
-	return units, rules, ds
+	return units, rules
 }
 
 func codesOf(ds diag.List) []diag.Code {

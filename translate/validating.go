@@ -17,23 +17,26 @@ import (
 
 // lowerValidating lowers a ValidatingPolicy, which is one rule with the name of the
 // policy.
-func lowerValidating(p *policy.Policy, o *Options) (res RuleResult, ds diag.List) {
-	res = RuleResult{Policy: p, Target: Native}
+func lowerValidating(p *policy.Policy, o *Options) RuleResult {
+	res := RuleResult{Policy: p, Target: Native, Forms: []Form{{Name: p.Name}}}
 	if p.Invalid { // its error has been told where it was read
 		res.Target = Unsupported
-		return res, nil
+		return res
 	}
 	drafts, notes, why := validatingDrafts(p, o)
 	if why != nil {
-		res.Target, res.Codes = Webhook, []diag.Code{why.Code}
-		if unsupportedCode(why.Code) {
-			res.Target = Unsupported
-		}
-		return res, diag.List{*why}
+		res.refuse(*why)
+		return res
 	}
-	notes = notes.Sort()
-	res.Codes, res.Drafts = codesOf(notes), drafts
-	return res, notes
+	res.Found, res.Drafts = notes.Sort(), drafts
+	res.Codes = codesOf(res.Found)
+	for i, d := range drafts {
+		if i == 0 {
+			res.Forms = nil
+		}
+		res.Forms = append(res.Forms, Form{Name: d.Members[0].Rule, Places: []Place{{d, 0}}})
+	}
+	return res
 }
 
 // validatingDrafts are the drafts of a ValidatingPolicy; all or none.

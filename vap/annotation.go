@@ -75,7 +75,7 @@ func annotate(d *Draft) map[string]string {
 	}
 	out[MembersAnnotation] = strings.Join(names, "\n")
 	out[SourceAnnotation] = strings.Join(places, "\n")
-	out[TranslationAnnotation] = translation(d).json()
+	out[TranslationAnnotation] = d.Translation().json()
 	return out
 }
 
@@ -95,7 +95,8 @@ func place(m Member) string {
 	return text
 }
 
-func translation(d *Draft) Translation {
+// Translation is the source map of what is emitted from the draft.
+func (d *Draft) Translation() Translation {
 	var t Translation
 	for _, m := range d.Members {
 		tm := TranslatedMember{Policy: m.Policy, Rule: m.Rule, File: m.Pos.File, Line: m.Pos.Line, Path: m.Pos.Path}

@@ -58,27 +58,54 @@ func Emit(d *Draft, opts EmitOptions) (Objects, diag.List) {
 	return Objects{Draft: d, Policy: policy, Bindings: e.bindings(name)}, e.found.Sort()
 }
 
-// EmitAll emits drafts that go into the same cluster. Drafts whose names would
-// be the same get a suffix that is a hash of what told them apart in the source.
+// EmitAll emits drafts that go into the same cluster.
 func EmitAll(drafts []*Draft, opts EmitOptions) ([]Objects, diag.List) {
 	var out []Objects
 	var found diag.List
-	names := map[string]bool{}
+	e := NewEmitter(opts)
 	for _, d := range drafts {
-		e := &emitter{draft: d, opts: opts}
-		name := e.policyName(d.Base)
-		for salt := d.Base; names[name]; salt += "+" {
-			name = e.policyName(d.Base + "-" + shortHash(salt))
+		objects, ds := e.Emit(d)
+		found = append(found, ds...)
+		if !ds.HasErrors() {
+			out = append(out, objects)
 		}
-		policy := e.policy(name)
-		found = append(found, e.found...)
-		if e.found.HasErrors() {
-			continue
-		}
-		names[name] = true
-		out = append(out, Objects{Draft: d, Policy: policy, Bindings: e.bindings(name)})
 	}
 	return out, found.Sort()
+}
+
+// An Emitter emits drafts that go into the same cluster, one after the other.
+type Emitter struct {
+	opts  EmitOptions
+	taken map[string]bool
+	tried map[string]string // by name, the last hash that told two drafts apart
+}
+
+// NewEmitter makes an emitter for an empty cluster.
+func NewEmitter(opts EmitOptions) *Emitter {
+	return &Emitter{opts: opts, taken: map[string]bool{}, tried: map[string]string{}}
+}
+
+// Emit is like the function Emit. A draft whose name is taken gets a suffix that is
+// a hash of what told it apart in the source.
+func (m *Emitter) Emit(d *Draft) (Objects, diag.List) {
+	e := &emitter{draft: d, opts: m.opts}
+	first := e.policyName(d.Base)
+	name := first
+	salt := d.Base
+	if last, ok := m.tried[first]; ok {
+		salt = last
+	}
+	for ; m.taken[name]; salt += "+" {
+		name = e.policyName(d.Base + "-" + shortHash(salt))
+	}
+	policy := e.policy(name)
+	if e.found.HasErrors() {
+		return Objects{}, e.found.Sort()
+	}
+	if m.taken[name] = true; name != first {
+		m.tried[first] = salt
+	}
+	return Objects{Draft: d, Policy: policy, Bindings: e.bindings(name)}, e.found.Sort()
 }
 
 type emitter struct {

@@ -99,14 +99,7 @@ type hook struct {
 // expression that does not compile errs when it is evaluated. Validate finds
 // such before. Bindings to other policies are ignored.
 func NewJudge(policies []*admissionregistrationv1.ValidatingAdmissionPolicy, bindings []*admissionregistrationv1.ValidatingAdmissionPolicyBinding, opts JudgeOptions) (*Judge, error) {
-	params, err := newParamStore(opts)
-	if err != nil {
-		return nil, err
-	}
-	if opts.Authorizer == nil {
-		opts.Authorizer = noOpinion{}
-	}
-	j := &Judge{opts: opts, params: params, objects: newInterfaces(opts.Equivalent)}
+	j := &Judge{}
 	for _, p := range policies {
 		h := hook{policy: p, validator: compile(p)}
 		for _, b := range bindings {
@@ -116,7 +109,20 @@ func NewJudge(policies []*admissionregistrationv1.ValidatingAdmissionPolicy, bin
 		}
 		j.hooks = append(j.hooks, h)
 	}
-	return j, nil
+	return j.With(opts)
+}
+
+// With is the judge with other params, namespaces and authorizer. Nothing is
+// compiled again.
+func (j *Judge) With(opts JudgeOptions) (*Judge, error) {
+	params, err := newParamStore(opts)
+	if err != nil {
+		return nil, err
+	}
+	if opts.Authorizer == nil {
+		opts.Authorizer = noOpinion{}
+	}
+	return &Judge{hooks: j.hooks, opts: opts, params: params, objects: newInterfaces(opts.Equivalent)}, nil
 }
 
 // Review judges one request, with a verdict for each policy and binding in the
@@ -264,7 +270,7 @@ func (v *Verdict) add(p *admissionregistrationv1.ValidatingAdmissionPolicy, b *a
 		if !whole {
 			v.Results = append(v.Results, Result{Index: i, Param: param, Outcome: outcome, Message: d.Message, Reason: string(d.Reason)})
 		}
-		if outcome != Allow && rank(outcome) > rank(v.Outcome) {
+		if outcome != Allow && outcome.Graver(v.Outcome) {
 			v.Message = d.Message
 		}
 		v.raise(outcome)
@@ -304,7 +310,7 @@ func outcomeOf(d validating.PolicyDecision) Outcome {
 
 // raise keeps the gravest outcome.
 func (v *Verdict) raise(o Outcome) {
-	if rank(o) > rank(v.Outcome) {
+	if o.Graver(v.Outcome) {
 		v.Outcome = o
 	}
 }
@@ -320,6 +326,10 @@ func rank(o Outcome) int {
 	}
 	return 0
 }
+
+// Graver tells whether an outcome weighs more than another one: what does not
+// match, allows, errs, denies.
+func (o Outcome) Graver(than Outcome) bool { return rank(o) > rank(than) }
 
 // act does what the binding's actions say to a validation that does not hold.
 func (v *Verdict) act(p *admissionregistrationv1.ValidatingAdmissionPolicy, b *admissionregistrationv1.ValidatingAdmissionPolicyBinding, o Outcome, message string) {
@@ -352,7 +362,7 @@ func (v Verdict) Members(t Translation) []Result {
 			continue
 		}
 		m := &out[t.Validations[r.Index].Member]
-		if rank(r.Outcome) > rank(m.Outcome) {
+		if r.Outcome.Graver(m.Outcome) {
 			m.Outcome, m.Message, m.Reason, m.Param = r.Outcome, r.Message, r.Reason, r.Param
 		}
 	}

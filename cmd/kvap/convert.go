@@ -110,7 +110,7 @@ func convert(cmd *cobra.Command, args []string, f convertFlags) error {
 		sources = append(sources, rendered)
 	}
 
-	done := compile(sources, choices)
+	done := compileSources(sources, choices)
 	done.found = append(done.found, unread...).Sort()
 	if err := out.write(cmd.OutOrStdout(), done); err != nil {
 		return runtimeError(err)

@@ -56,7 +56,6 @@ func (d destination) writeFolder(done *compilation) error {
 		for _, o := range group.objects {
 			objects = append(objects, o.All()...)
 		}
-		objects = append(objects, group.params...)
 		data, err := d.marshal(objects)
 		if err != nil {
 			return err

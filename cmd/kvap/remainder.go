@@ -15,10 +15,10 @@ func (done *compilation) remainder(p *policy.Policy) []byte {
 		if r.Policy != p || r.Target == translate.Native {
 			continue
 		}
-		if r.Rule == nil {
+		if r.Source == nil {
 			return policy.Marshal(appliable(p.Source))
 		}
-		stays[r.Rule.Index] = !r.Rule.Invalid
+		stays[r.Source.Index] = !r.Source.Invalid
 	}
 	doc := p.Only(func(r *policy.Rule) bool { return stays[r.Index] })
 	if doc == nil {

@@ -1,0 +1,224 @@
+package compile
+
+import (
+	"slices"
+
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/translate"
+	"github.com/kvap/kvap/vap"
+)
+
+// An Input is what was read.
+type Input struct {
+	Policies   []*policy.Policy
+	Exceptions []*policy.Exception
+	// Found is what reading them said. It explains the rules that could not be read.
+	Found diag.List
+}
+
+// Options are the choices of a compilation.
+type Options struct {
+	Translate translate.Options // its Exceptions are those of the input
+	Emit      vap.EmitOptions
+}
+
+// A Result is what became of the input.
+type Result struct {
+	Policies []*policy.Policy
+	Rules    []*Rule // in the order of the policies
+	Objects  []vap.Objects
+	// Diagnostics are those of the compilation, without those of reading.
+	Diagnostics diag.List
+}
+
+// A Rule is what became of one rule as written.
+type Rule struct {
+	Policy *policy.Policy
+	Source *policy.Rule // nil for a ValidatingPolicy, which is one rule
+	Target translate.Target
+	Codes  []diag.Code // why it is not native, or what the user must know
+	Reason string      // why it is not native, in words
+	// Forms are the rule as Kyverno reports it: as written, and as expanded for the
+	// controllers of pods.
+	Forms []*Form
+	// Objects are indexes of Result.Objects.
+	Objects []int
+}
+
+// Pos is the place of the rule.
+func (r *Rule) Pos() diag.Pos {
+	if r.Source == nil {
+		return r.Policy.Pos
+	}
+	return r.Source.Pos
+}
+
+// Name is the rule's name as written.
+func (r *Rule) Name() string {
+	if r.Source == nil {
+		return r.Policy.Name
+	}
+	return r.Source.Name
+}
+
+// A Form is a rule by a name that Kyverno reports.
+type Form struct {
+	Rule   *Rule
+	Name   string
+	Source *policy.Rule // as expanded; nil for a ValidatingPolicy
+	Places []Place
+}
+
+// A Place is where a form is in the objects.
+type Place struct {
+	Object int // index of Result.Objects
+	Member int // of the object's draft
+}
+
+// Policies compiles policies that go into the same cluster.
+func Policies(in Input, o Options) Result {
+	o.Translate.Exceptions = in.Exceptions
+	c := &compilation{options: o}
+	c.lower(in.Policies)
+	c.assemble()
+	for c.check() { // each round leaves a rule less
+		c.assemble()
+	}
+	return c.result(in)
+}
+
+// A compilation is policies on their way to objects.
+type compilation struct {
+	options    Options
+	lowered    []translate.Lowered
+	translated translate.Result
+	objects    []vap.Objects
+	found      diag.List // of the output
+}
+
+// lower lowers each policy. One that makes the compiler fail has no native rule.
+func (c *compilation) lower(ps []*policy.Policy) {
+	c.lowered = make([]translate.Lowered, len(ps))
+	onEveryCore(len(ps), func(i int) {
+		p := ps[i]
+		if fault := guard(p.Pos, func() { c.lowered[i] = translate.Lower(p, c.options.Translate) }); fault != nil {
+			c.lowered[i] = translate.Refused(p, *fault)
+		}
+	})
+}
+
+// assemble packs what is native. Where that fails, the policies on which it fails
+// alone are left out.
+func (c *compilation) assemble() {
+	if guard(diag.Pos{}, func() { c.translated = translate.Assemble(c.lowered, c.options.Translate) }) == nil {
+		return
+	}
+	for i, l := range c.lowered {
+		if fault := guard(l.Policy.Pos, func() { translate.Assemble([]translate.Lowered{l}, c.options.Translate) }); fault != nil {
+			c.lowered[i] = translate.Refused(l.Policy, *fault)
+		}
+	}
+	c.translated = translate.Assemble(c.lowered, c.options.Translate)
+}
+
+// check emits the drafts and has the objects checked. It tells whether a rule had
+// to be left to the webhook, so that the drafts are no longer true.
+func (c *compilation) check() (again bool) {
+	c.objects, c.found = nil, nil
+	refused := &refusals{drafts: c.translated.Drafts}
+	emitter := vap.NewEmitter(c.options.Emit)
+	for i, d := range c.translated.Drafts {
+		var objects vap.Objects
+		var found diag.List
+		if fault := guard(posOf(d), func() { objects, found = emitter.Emit(d) }); fault != nil {
+			found = diag.List{*fault}
+		}
+		if found.HasErrors() {
+			refused.emission(i, found)
+			continue
+		}
+		c.objects, c.found = append(c.objects, objects), append(c.found, found...)
+	}
+	refused.invalid(c.objects, c.options.Translate.Release)
+	return c.leave(refused)
+}
+
+// leave leaves the refused rules to the webhook.
+func (c *compilation) leave(refused *refusals) (some bool) {
+	at := map[*policy.Policy]int{}
+	for i, l := range c.lowered {
+		at[l.Policy] = i
+	}
+	for _, r := range c.translated.Rules {
+		if why := refused.of(r); why != nil {
+			i := at[r.Policy]
+			c.lowered[i] = c.lowered[i].Without(r.Rule, *why)
+			some = true
+		}
+	}
+	return some
+}
+
+// result is the list of all rules with their objects.
+func (c *compilation) result(in Input) Result {
+	out := Result{Policies: in.Policies, Objects: c.objects}
+	object := map[*vap.Draft]int{}
+	for i, o := range c.objects {
+		object[o.Draft] = i
+	}
+	errors := errorsOf(in)
+	found := c.found
+	for _, t := range c.translated.Rules {
+		r := &Rule{Policy: t.Policy, Source: t.Rule, Target: t.Target, Codes: slices.Clone(t.Codes)}
+		for _, f := range t.Forms {
+			r.addForm(f, object)
+		}
+		said := t.Found
+		if r.Target == translate.Native && len(r.Objects) == 0 {
+			note := diag.Notef(r.Pos(), diag.NeedsNoObject, "no request can violate the rule %s, so it needs no object", r.Name())
+			r.Codes, found = append(r.Codes, note.Code), append(found, note)
+		}
+		if r.Policy.Invalid || r.Source != nil && r.Source.Invalid {
+			said = errors.within(r)
+			r.addCodes(said)
+		}
+		r.Reason = r.reason(said)
+		out.Rules = append(out.Rules, r)
+	}
+	out.Diagnostics = append(found, c.translated.Diagnostics...).Sort()
+	return out
+}
+
+func (r *Rule) addForm(f translate.Form, object map[*vap.Draft]int) {
+	form := &Form{Rule: r, Name: f.Name, Source: f.Rule}
+	for _, p := range f.Places {
+		i := object[p.Draft]
+		form.Places = append(form.Places, Place{Object: i, Member: p.Member})
+		if !slices.Contains(r.Objects, i) {
+			r.Objects = append(r.Objects, i)
+		}
+	}
+	r.Forms = append(r.Forms, form)
+}
+
+func (r *Rule) addCodes(ds diag.List) {
+	for _, d := range ds {
+		if !slices.Contains(r.Codes, d.Code) {
+			r.Codes = append(r.Codes, d.Code)
+		}
+	}
+}
+
+// reason is the message of the first diagnostic of the rule's first code.
+func (r *Rule) reason(ds diag.List) string {
+	if r.Target == translate.Native || len(r.Codes) == 0 {
+		return ""
+	}
+	for _, d := range ds {
+		if d.Code == r.Codes[0] {
+			return d.Message
+		}
+	}
+	return "see kvap explain " + r.Codes[0].String()
+}

@@ -1,0 +1,141 @@
+package compile_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate"
+	"github.com/kvap/kvap/vap"
+)
+
+func options(t testing.TB) compile.Options {
+	t.Helper()
+	schemas, err := schema.Builtin(cel.Latest.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return compile.Options{Translate: translate.Options{Release: cel.Latest, Schemas: schemas}}
+}
+
+func read(t testing.TB, text string) compile.Input {
+	t.Helper()
+	f, found := policy.Parse("p.yaml", []byte(text))
+	return compile.Input{Policies: f.Policies, Exceptions: f.Exceptions, Found: found}
+}
+
+// labels is a policy with a rule for each value that the label l may have.
+func labels(name string, values ...string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "---\napiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: %s}\nspec:\n  rules:\n", name)
+	for i, v := range values {
+		fmt.Fprintf(&b, "  - name: r%d\n    match: {any: [{resources: {kinds: [ConfigMap]}}]}\n    validate: {pattern: {metadata: {labels: {l: %q}}}}\n", i, v)
+	}
+	return b.String()
+}
+
+// told is a line for each rule: where it goes, why, and its objects.
+func told(r compile.Result) string {
+	var b strings.Builder
+	for _, rule := range r.Rules {
+		fmt.Fprintf(&b, "%s/%s %s %v", rule.Policy.Name, rule.Name(), rule.Target, rule.Codes)
+		for _, i := range rule.Objects {
+			o := r.Objects[i]
+			fmt.Fprintf(&b, " %s", o.Policy.Name)
+			for _, f := range rule.Forms {
+				for _, p := range f.Places {
+					if p.Object == i {
+						fmt.Fprintf(&b, "[%s]", o.Draft.Members[p.Member].Rule)
+					}
+				}
+			}
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// Of a pack, only the rule that is refused goes to the webhook.
+func TestOneOfAPackIsRefused(t *testing.T) {
+	long := strings.Repeat("x", 110_000)
+	for _, c := range []struct {
+		pack translate.Pack
+		want string
+	}{
+		{translate.PackPolicy, "p/r0 native [] p[r0]\np/r1 webhook [KV401]\np/r2 native [] p[r2]\nq/r0 native [] q-r0[r0]\nq/r1 webhook [KV401]\n"},
+		{translate.PackMatch, "p/r0 native [] kvap-configmaps[r0]\np/r1 webhook [KV401]\np/r2 native [] kvap-configmaps[r2]\nq/r0 native [] kvap-configmaps[r0]\nq/r1 webhook [KV401]\n"},
+	} {
+		o := options(t)
+		o.Translate.Pack = c.pack
+		got := compile.Policies(read(t, labels("p", "a", long, "b")+labels("q", "c", long)), o)
+		if told(got) != c.want {
+			t.Errorf("%s: got\n%swant\n%s", c.pack, told(got), c.want)
+		}
+		if !strings.Contains(got.Rules[1].Reason, "split the rule") {
+			t.Errorf("%s: the reason is %q", c.pack, got.Rules[1].Reason)
+		}
+	}
+}
+
+// What the API server would refuse is no object, whatever the reason.
+func TestRefusedBinding(t *testing.T) {
+	o := options(t)
+	o.Emit.ExcludeNamespaces = []string{"not a label"}
+	got := compile.Policies(read(t, labels("p", "a")), o)
+	if want := "p/r0 webhook [KV402]\n"; told(got) != want || len(got.Objects) > 0 {
+		t.Errorf("got\n%swant\n%s", told(got), want)
+	}
+}
+
+// A native rule without an object says why it needs none.
+func TestNoObjectNeeded(t *testing.T) {
+	got := compile.Policies(read(t, labels("p", "a")+"    preconditions: {all: [{key: a, operator: Equals, value: b}]}\n"), options(t))
+	if want := "p/r0 native [KV314]\n"; told(got) != want || len(got.Diagnostics) != 1 {
+		t.Errorf("got\n%s%v\nwant\n%s", told(got), got.Diagnostics, want)
+	}
+}
+
+// A rule that could not be read has the code of its error.
+func TestUnreadRule(t *testing.T) {
+	in := read(t, labels("p", "a", "b")+strings.ReplaceAll(labels("q", "c"), "validate: {", "validate: {oops: 1, "))
+	got := compile.Policies(in, options(t))
+	want := "p/r0 native [] p[r0]\np/r1 native [] p[r1]\nq/r0 unsupported [KV106]\n"
+	if told(got) != want || !strings.Contains(got.Rules[2].Reason, "oops") {
+		t.Errorf("got\n%s%s\nwant\n%s", told(got), got.Rules[2].Reason, want)
+	}
+}
+
+// Many policies give the same result each time, although all cores work on them.
+func TestStableOrder(t *testing.T) {
+	var text strings.Builder
+	for i := range 60 {
+		text.WriteString(labels(fmt.Sprintf("p%d", i%50), "a", "b?*", ">5"))
+	}
+	print := func() string {
+		r := compile.Policies(read(t, text.String()), options(t))
+		var all []any
+		for _, o := range r.Objects {
+			all = append(all, o.All()...)
+		}
+		data, err := vap.Marshal(all...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return told(r) + string(data) + fmt.Sprint(r.Diagnostics)
+	}
+	first := print()
+	for range 3 {
+		if print() != first {
+			t.Fatal("the same input gave another result")
+		}
+	}
+	if slices.Contains(strings.Split(first, "\n"), diag.CompilerFault.String()) {
+		t.Error("the compiler failed")
+	}
+}

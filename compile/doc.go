@@ -1,0 +1,18 @@
+// Package compile turns policies into checked objects, in one call.
+//
+// In come policies, exceptions, what reading them said, and the choices of the
+// translation and of the output. Out come a list of all rules, each with where it
+// is judged, why, and where in the objects it is; the objects; and diagnostics.
+//
+// What must hold: an API server of the release takes every object. A rule of which
+// a check refuses a part goes to the webhook with the code of the check, whole, and
+// the others of its pack keep their object. A rule for the webhook is in no object;
+// a native one is in at least one, or has a code that says why it needs none. What
+// goes wrong in one policy is that policy's diagnostic and changes nothing else:
+// this is the one place that catches a panic. The same input gives the same result,
+// although policies are lowered and objects are checked on every core.
+//
+// It does not read files, and it decides nothing about the translation.
+//
+// Start at Policies (compile.go).
+package compile

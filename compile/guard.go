@@ -1,0 +1,54 @@
+package compile
+
+import (
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/kvap/kvap/diag"
+)
+
+// guard runs a part of the compiler. A panic in it is a diagnostic of what it was
+// about, so that one policy cannot take the others with it.
+func guard(at diag.Pos, do func()) (fault *diag.Diagnostic) {
+	defer func() {
+		if v := recover(); v != nil {
+			d := diag.Errorf(at, diag.CompilerFault, "the compiler failed on this policy (%v, %s); the webhook will judge it; please report this with the policy", v, faultyFunction())
+			fault = &d
+		}
+	}()
+	do()
+	return nil
+}
+
+// faultyFunction is the function that panicked, for the report of it: the innermost
+// one that is not the runtime's.
+func faultyFunction() string {
+	var stack [64]uintptr
+	frames := runtime.CallersFrames(stack[:runtime.Callers(3, stack[:])])
+	for {
+		f, more := frames.Next()
+		if !strings.HasPrefix(f.Function, "runtime.") {
+			return "in " + f.Function[strings.LastIndexByte(f.Function, '/')+1:]
+		}
+		if !more {
+			return "in the runtime"
+		}
+	}
+}
+
+// onEveryCore does n independent things. Each writes its own result, so that the
+// order in which they are done does not show.
+func onEveryCore(n int, do func(i int)) {
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), n) {
+		workers.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				do(i)
+			}
+		})
+	}
+	workers.Wait()
+}

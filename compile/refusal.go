@@ -1,0 +1,151 @@
+package compile
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/translate"
+	"github.com/kvap/kvap/vap"
+)
+
+// refusals are what checks say against members of drafts.
+type refusals struct {
+	drafts []*vap.Draft
+	why    map[*vap.Draft]map[int]diag.Diagnostic // by draft and member
+}
+
+func (r *refusals) add(d *vap.Draft, members []int, why diag.Diagnostic) {
+	if r.why == nil {
+		r.why = map[*vap.Draft]map[int]diag.Diagnostic{}
+	}
+	if r.why[d] == nil {
+		r.why[d] = map[int]diag.Diagnostic{}
+	}
+	for _, m := range members {
+		if _, told := r.why[d][m]; !told {
+			r.why[d][m] = why
+		}
+	}
+}
+
+// emission notes the errors of a draft that was not emitted.
+func (r *refusals) emission(draft int, found diag.List) {
+	d := r.drafts[draft]
+	for _, f := range found {
+		if f.Severity == diag.Error {
+			r.add(d, d.MembersAt(f.Pos), f)
+		}
+	}
+}
+
+// invalid has the objects validated, and notes what an API server would refuse.
+func (r *refusals) invalid(objects []vap.Objects, release cel.Release) {
+	errs := make([]field.ErrorList, len(objects))
+	faults := make([]*diag.Diagnostic, len(objects))
+	onEveryCore(len(objects), func(i int) {
+		o := objects[i]
+		faults[i] = guard(posOf(o.Draft), func() {
+			errs[i] = vap.Validate(o.Policy, release)
+			for _, b := range o.Bindings {
+				errs[i] = append(errs[i], vap.ValidateBinding(b)...)
+			}
+		})
+	})
+	for i, o := range objects {
+		if faults[i] != nil {
+			r.add(o.Draft, o.Draft.AllMembers(), *faults[i])
+		}
+		for _, err := range errs[i] {
+			pos, members := o.MadeFrom(err.Field)
+			r.add(o.Draft, members, diag.Warnf(pos, diag.InvalidObject,
+				"the API server would refuse %s: %s; the webhook will judge this rule", err.Field, firstMessage(err.Detail)))
+		}
+	}
+}
+
+// of is why a rule must be left to the webhook; nil where nothing is said against
+// any of its forms.
+func (r *refusals) of(rule translate.RuleResult) *diag.Diagnostic {
+	for _, f := range rule.Forms {
+		for _, p := range f.Places {
+			if why, ok := r.why[p.Draft][p.Member]; ok {
+				return &why
+			}
+		}
+	}
+	return nil
+}
+
+// firstMessage is the first message of a CEL compiler, or another text, on one line.
+func firstMessage(detail string) string {
+	if _, after, ok := strings.Cut(detail, "ERROR: <input>:"); ok {
+		detail, _, _ = strings.Cut(after, "\n")
+	}
+	return strings.Join(strings.Fields(detail), " ")
+}
+
+// posOf is where the first rule of a draft stands.
+func posOf(d *vap.Draft) diag.Pos {
+	if len(d.Members) == 0 {
+		return diag.Pos{}
+	}
+	return d.Members[0].Pos
+}
+
+// readErrors are the errors of reading, by the policy that they are in.
+type readErrors struct {
+	files map[string][]span
+	all   map[diag.Pos]diag.List // by the place of the policy
+}
+
+// A span is a policy's place: up to the next of the file.
+type span struct {
+	line int
+	pos  diag.Pos
+}
+
+// errorsOf sorts the errors of reading by policy. Paths begin anew in each document
+// of a file, so the lines tell the documents apart.
+func errorsOf(in Input) readErrors {
+	e := readErrors{map[string][]span{}, map[diag.Pos]diag.List{}}
+	for _, p := range in.Policies {
+		e.files[p.Pos.File] = append(e.files[p.Pos.File], span{p.Pos.Line, p.Pos})
+	}
+	for _, spans := range e.files {
+		slices.SortStableFunc(spans, func(a, b span) int { return a.line - b.line })
+	}
+	for _, d := range in.Found {
+		if d.Severity != diag.Error {
+			continue
+		}
+		spans := e.files[d.Pos.File]
+		i, _ := slices.BinarySearchFunc(spans, d.Pos.Line+1, func(s span, line int) int { return s.line - line })
+		if i > 0 {
+			owner := spans[i-1].pos
+			e.all[owner] = append(e.all[owner], d)
+		}
+	}
+	return e
+}
+
+// within are the errors in a rule; where there are none, those in the policy
+// around it.
+func (e readErrors) within(r *Rule) diag.List {
+	for _, outer := range []string{r.Pos().Path, r.Policy.Pos.Path} {
+		var out diag.List
+		for _, d := range e.all[r.Policy.Pos] {
+			rest, inside := strings.CutPrefix(d.Pos.Path, outer)
+			if inside && (rest == "" || outer == "" || rest[0] == '.' || rest[0] == '[') {
+				out = append(out, d)
+			}
+		}
+		if len(out) > 0 {
+			return out
+		}
+	}
+	return nil
+}

@@ -1,0 +1,132 @@
+package translate
+
+import (
+	"slices"
+
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/vap"
+)
+
+// A Lowered is one policy on its way to drafts: what became of each of its rules,
+// and of the native ones the expressions, which are not yet packed.
+type Lowered struct {
+	Policy *policy.Policy
+	rules  []RuleResult // without their places in drafts, but for a ValidatingPolicy
+	units  []unit       // of the native rules
+}
+
+// Lower decides for each rule of a policy whether it is native.
+func Lower(p *policy.Policy, o Options) Lowered {
+	o = o.withDefaults()
+	if p.Validating != nil {
+		return Lowered{Policy: p, rules: []RuleResult{lowerValidating(p, &o)}}
+	}
+	units, rules := lowerPolicy(p, &o)
+	return Lowered{Policy: p, rules: rules, units: units}
+}
+
+// Refused is a policy of which nothing is native, for one reason.
+func Refused(p *policy.Policy, why diag.Diagnostic) Lowered {
+	out := Lowered{Policy: p}
+	if p.Validating != nil {
+		out.rules = []RuleResult{{Policy: p, Forms: []Form{{Name: p.Name}}}}
+	}
+	for _, r := range p.Rules {
+		out.rules = append(out.rules, RuleResult{Policy: p, Rule: r, Forms: []Form{{Name: r.Name, Rule: r}}})
+	}
+	for i := range out.rules {
+		out.rules[i].refuse(why)
+	}
+	return out
+}
+
+// Without is the policy with a rule left to the webhook that was native. The rule
+// is nil for a ValidatingPolicy.
+func (l Lowered) Without(r *policy.Rule, why diag.Diagnostic) Lowered {
+	l.rules = slices.Clone(l.rules)
+	for i := range l.rules {
+		if l.rules[i].Rule == r {
+			l.rules[i].refuse(why)
+		}
+	}
+	l.units = slices.DeleteFunc(slices.Clone(l.units), func(u unit) bool { return u.rule.Index == r.Index })
+	return l
+}
+
+// refuse takes a rule for one without a native form. What was said of the native
+// form no longer counts.
+func (r *RuleResult) refuse(why diag.Diagnostic) {
+	r.Target = Webhook
+	if unsupportedCode(why.Code) {
+		r.Target = Unsupported
+	}
+	r.Codes, r.Found, r.Drafts = []diag.Code{why.Code}, diag.List{why}, nil
+	r.Forms = slices.Clone(r.Forms)
+	for i := range r.Forms {
+		r.Forms[i].Places = nil
+	}
+}
+
+// Assemble makes drafts of policies. Their rules share what Options.Pack lets them
+// share.
+func Assemble(ls []Lowered, o Options) Result {
+	o = o.withDefaults()
+	var res Result
+	at := places{}
+	var all []unit
+	for _, l := range ls {
+		if o.Pack == PackMatch {
+			all = append(all, l.units...)
+		} else {
+			res.Drafts = append(res.Drafts, at.drafts(grouped(l.units, &o), &o)...)
+		}
+		if l.Policy.Validating != nil { // it shares no draft
+			res.Drafts = append(res.Drafts, l.rules[0].Drafts...)
+		}
+	}
+	res.Drafts = append(res.Drafts, at.drafts(grouped(all, &o), &o)...)
+	for _, l := range ls {
+		for _, r := range l.rules {
+			res.Rules = append(res.Rules, at.placed(r))
+			res.Diagnostics = append(res.Diagnostics, r.Found...)
+		}
+	}
+	res.Diagnostics = res.Diagnostics.Sort()
+	return res
+}
+
+// places are where rules are in drafts, by the rule as expanded.
+type places map[*policy.Rule][]Place
+
+// drafts are the drafts of groups, whose members have their places then.
+func (at places) drafts(gs []group, o *Options) []*vap.Draft {
+	var out []*vap.Draft
+	for _, g := range named(gs) {
+		for _, d := range g.drafts(o) {
+			out = append(out, d)
+			for i, u := range g.units {
+				at[u.rule] = append(at[u.rule], Place{d, i})
+			}
+		}
+	}
+	return out
+}
+
+// placed is what became of a rule, with its places in drafts.
+func (at places) placed(r RuleResult) RuleResult {
+	if r.Rule == nil {
+		return r
+	}
+	r.Forms = slices.Clone(r.Forms)
+	for i := range r.Forms {
+		f := &r.Forms[i]
+		f.Places = at[f.Rule]
+		for _, p := range f.Places {
+			if !slices.Contains(r.Drafts, p.Draft) {
+				r.Drafts = append(r.Drafts, p.Draft)
+			}
+		}
+	}
+	return r
+}
