@@ -39,7 +39,7 @@ func mayImport() map[string][]string {
 		"interp/internal/expr":     {"interp/internal/datum", "interp/internal/wildcard", "jmespath", "diag"},
 		"interp/internal/datum":    {},
 		"interp/internal/wildcard": {},
-		"verify":                   {"policy", "translate", "vap", "interp", "schema", "diag"},
+		"verify":                   {"policy", "jmespath", "translate", "vap", "interp", "schema", "diag"},
 		"webhook":                  {"interp", "policy", "diag"},
 		"controller":               {"compile", "vap", "policy", "interp", "report", "schema", "diag"},
 		"report":                   {"diag"},

@@ -390,7 +390,7 @@ type ExceptionRef struct {
 // additions.
 type Validating struct {
 	Pos              diag.Pos
-	MatchConstraints *Node // as in ValidatingAdmissionPolicy
+	MatchConstraints *MatchConstraints // nil when absent
 	MatchConditions  []CEL
 	Variables        []CEL
 	Validations      []CELValidation
@@ -403,6 +403,26 @@ type Validating struct {
 	BackgroundOff   bool
 	Mode            string // evaluation.mode: Kubernetes (default) or JSON
 	ExistingAllowed bool
+}
+
+// MatchConstraints say which requests a ValidatingPolicy is about, as those of a
+// ValidatingAdmissionPolicy do.
+type MatchConstraints struct {
+	Pos               diag.Pos
+	Rules             []ResourceRule
+	Exclude           []ResourceRule
+	NamespaceSelector *Selector // nil when absent
+	ObjectSelector    *Selector // nil when absent
+	MatchPolicy       string    // Exact, Equivalent, or empty when absent
+}
+
+// A ResourceRule names operations on resources.
+type ResourceRule struct {
+	Pos                         diag.Pos
+	Groups, Versions, Resources []string
+	Operations                  []string
+	Names                       []string // of objects; all if empty
+	Scope                       string   // Cluster, Namespaced or *
 }
 
 // A Cleanup is a CleanupPolicy or ClusterCleanupPolicy: objects that match are

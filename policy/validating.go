@@ -25,10 +25,10 @@ func (r *reader) validatingSpec(p *Policy, n *Node) {
 		p.FailurePolicy = FailurePolicy(fp)
 	}
 	r.evaluation(p, o)
-	v.MatchConstraints = o.take("matchConstraints")
+	constraints := o.take("matchConstraints")
 	switch {
-	case v.MatchConstraints != nil:
-		r.matchConstraints(v.MatchConstraints)
+	case constraints != nil:
+		v.MatchConstraints = r.matchConstraints(constraints)
 	case v.Mode != "JSON": // which judges documents that are no Kubernetes objects
 		o.missing("matchConstraints")
 	}
@@ -112,33 +112,35 @@ func (r *reader) autogen(v *Validating, n *Node) {
 	o.end()
 }
 
-// matchConstraints checks those of a ValidatingAdmissionPolicy; they are kept as
-// they are.
-func (r *reader) matchConstraints(n *Node) {
+// matchConstraints reads those of a ValidatingAdmissionPolicy.
+func (r *reader) matchConstraints(n *Node) *MatchConstraints {
 	o := r.object(n, "matchConstraints")
-	r.selector(o.take("namespaceSelector"))
-	r.selector(o.take("objectSelector"))
-	o.choice("matchPolicy", "Exact", "Equivalent")
-	for _, item := range o.list("resourceRules") {
-		r.resourceRule(item)
-	}
-	for _, item := range o.list("excludeResourceRules") {
-		r.resourceRule(item)
-	}
+	m := &MatchConstraints{Pos: n.Pos}
+	m.NamespaceSelector = r.selector(o.take("namespaceSelector"))
+	m.ObjectSelector = r.selector(o.take("objectSelector"))
+	m.MatchPolicy = o.choice("matchPolicy", "Exact", "Equivalent")
+	m.Rules = each(o.list("resourceRules"), r.resourceRule)
+	m.Exclude = each(o.list("excludeResourceRules"), r.resourceRule)
 	o.end()
+	return m
 }
 
-func (r *reader) resourceRule(n *Node) {
+func (r *reader) resourceRule(n *Node) ResourceRule {
 	o := r.object(n, "a resource rule")
-	o.choice("scope", "Cluster", "Namespaced", "*")
-	o.strings("resourceNames")
-	for _, key := range []string{"apiGroups", "apiVersions", "resources"} {
-		if o.require(key) != nil {
-			o.strings(key)
-		}
+	rule := ResourceRule{Pos: n.Pos, Names: o.strings("resourceNames")}
+	if rule.Scope = o.choice("scope", "Cluster", "Namespaced", "*"); rule.Scope == "" {
+		rule.Scope = "*"
 	}
+	needed := func(key string) (list []string) {
+		if o.require(key) != nil {
+			list = o.strings(key)
+		}
+		return list
+	}
+	rule.Groups, rule.Versions, rule.Resources = needed("apiGroups"), needed("apiVersions"), needed("resources")
 	if o.require("operations") != nil {
-		o.choices("operations", "CREATE", "UPDATE", "DELETE", "CONNECT", "*")
+		rule.Operations = o.choices("operations", "CREATE", "UPDATE", "DELETE", "CONNECT", "*")
 	}
 	o.end()
+	return rule
 }

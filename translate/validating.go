@@ -332,63 +332,37 @@ func inTemplate(v cel.Value, template []string) cel.Value {
 	})
 }
 
-// constraintsOf reads matchConstraints, whose form the parser has checked.
-func constraintsOf(n *policy.Node) vap.Constraints {
+// constraintsOf are matchConstraints; without any nothing matches.
+func constraintsOf(m *policy.MatchConstraints) vap.Constraints {
+	if m == nil {
+		return vap.Constraints{}
+	}
 	return vap.Constraints{
-		Rules:             constraintRules(n.Get("resourceRules")),
-		Exclude:           constraintRules(n.Get("excludeResourceRules")),
-		NamespaceSelector: constraintSelector(n.Get("namespaceSelector")),
-		ObjectSelector:    constraintSelector(n.Get("objectSelector")),
-		MatchPolicy:       nodeText(n.Get("matchPolicy")),
+		Rules: constraintRules(m.Rules), Exclude: constraintRules(m.Exclude), MatchPolicy: m.MatchPolicy,
+		NamespaceSelector: constraintSelector(m.NamespaceSelector), ObjectSelector: constraintSelector(m.ObjectSelector),
 	}
 }
 
-func constraintRules(n *policy.Node) []vap.ResourceRule {
+func constraintRules(rules []policy.ResourceRule) []vap.ResourceRule {
 	var out []vap.ResourceRule
-	for _, r := range nodeItems(n) {
-		rule := vap.ResourceRule{
-			Groups: nodeTexts(r.Get("apiGroups")), Versions: nodeTexts(r.Get("apiVersions")), Resources: nodeTexts(r.Get("resources")),
-			Operations: nodeTexts(r.Get("operations")), Names: nodeTexts(r.Get("resourceNames")), Scope: nodeText(r.Get("scope")),
-		}
-		if rule.Scope == "" {
-			rule.Scope = "*"
-		}
-		out = append(out, rule)
+	for _, r := range rules {
+		out = append(out, vap.ResourceRule{
+			Groups: r.Groups, Versions: r.Versions, Resources: r.Resources, Operations: r.Operations, Names: r.Names, Scope: r.Scope,
+		})
 	}
 	return out
 }
 
-func constraintSelector(n *policy.Node) vap.Selector {
+func constraintSelector(s *policy.Selector) vap.Selector {
 	var out vap.Selector
-	if labels := n.Get("matchLabels"); labels != nil {
-		for _, f := range labels.Fields {
-			out.Labels = append(out.Labels, vap.Label{Key: f.Key, Value: nodeText(f.Value)})
-		}
+	if s == nil {
+		return out
 	}
-	for _, e := range nodeItems(n.Get("matchExpressions")) {
-		out.Expressions = append(out.Expressions, vap.Requirement{Key: nodeText(e.Get("key")), Operator: nodeText(e.Get("operator")), Values: nodeTexts(e.Get("values"))})
+	for _, l := range s.MatchLabels {
+		out.Labels = append(out.Labels, vap.Label{Key: l.Key, Value: l.Value})
 	}
-	return out
-}
-
-func nodeItems(n *policy.Node) []*policy.Node {
-	if n == nil {
-		return nil
-	}
-	return n.Items
-}
-
-func nodeText(n *policy.Node) string {
-	if n == nil {
-		return ""
-	}
-	return n.Str
-}
-
-func nodeTexts(n *policy.Node) []string {
-	var out []string
-	for _, item := range nodeItems(n) {
-		out = append(out, item.Str)
+	for _, e := range s.Expressions {
+		out.Expressions = append(out.Expressions, vap.Requirement{Key: e.Key, Operator: e.Operator, Values: e.Values})
 	}
 	return out
 }

@@ -45,7 +45,7 @@ func newGenerator(p *policy.Policy, exceptions []*policy.Exception, schemas *sch
 	for _, r := range policy.Expand(p) {
 		g.block(r.Match)
 		g.block(r.Exclude)
-		for _, m := range r.Mentions() {
+		for _, m := range mentions(r) {
 			g.focus.add(m)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
 )
 
@@ -163,7 +162,7 @@ func (m *maker) wants(name string, f *focus, depth int) bool {
 func (m *maker) mapOf(t *schema.Type, name string, f *focus, depth int) map[string]any {
 	out := map[string]any{}
 	for _, key := range f.keys() {
-		if key != policy.AnyKey && key != policy.AnyElement && m.left > 0 && m.percent(65) {
+		if key != anyKey && key != anyElement && m.left > 0 && m.percent(65) {
 			out[key] = m.entry(t, name, key, f.at(key), depth)
 		}
 	}
@@ -172,7 +171,7 @@ func (m *maker) mapOf(t *schema.Type, name string, f *focus, depth int) map[stri
 			break
 		}
 		key := one(m.choice, m.hints.all.keys...)
-		out[key] = m.entry(t, name, key, f.at(policy.AnyKey), depth)
+		out[key] = m.entry(t, name, key, f.at(anyKey), depth)
 	}
 	return out
 }
@@ -191,7 +190,7 @@ func (m *maker) list(t *schema.Type, name string, f *focus, depth int) []any {
 		if i > 0 && m.left <= 0 {
 			break
 		}
-		out = append(out, m.value(t.Elem, name, f.at(policy.AnyElement), depth+1))
+		out = append(out, m.value(t.Elem, name, f.at(anyElement), depth+1))
 	}
 	return out
 }

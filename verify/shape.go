@@ -5,16 +5,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
 )
 
 // A focus is a tree of the places that a policy looks at.
 type focus struct {
-	below map[string]*focus // by the steps of a policy.Mention
+	below map[string]*focus // by the steps of a mention
 }
 
-func (f *focus) add(m policy.Mention) {
+func (f *focus) add(m mention) {
 	for _, step := range m {
 		if f.below == nil {
 			f.below = map[string]*focus{}
@@ -49,10 +48,10 @@ func (f *focus) shape() *schema.Type {
 	switch {
 	case len(names) == 0:
 		return &schema.Type{Kind: schema.Any}
-	case names[0] == policy.AnyElement:
-		return &schema.Type{Kind: schema.List, Elem: f.at(policy.AnyElement).shape()}
-	case len(names) == 1 && names[0] == policy.AnyKey:
-		return &schema.Type{Kind: schema.Map, Elem: f.at(policy.AnyKey).shape()}
+	case names[0] == anyElement:
+		return &schema.Type{Kind: schema.List, Elem: f.at(anyElement).shape()}
+	case len(names) == 1 && names[0] == anyKey:
+		return &schema.Type{Kind: schema.Map, Elem: f.at(anyKey).shape()}
 	}
 	t := &schema.Type{Kind: schema.Object, Fields: map[string]*schema.Field{}}
 	for _, name := range names {

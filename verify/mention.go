@@ -1,4 +1,4 @@
-package policy
+package verify
 
 import (
 	"slices"
@@ -6,23 +6,24 @@ import (
 
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/jmespath"
+	"github.com/kvap/kvap/policy"
 )
 
-// The steps of a Mention that are no field names.
+// The steps of a mention that are no field names.
 const (
-	AnyElement = "[]" // of a list
-	AnyKey     = "{}" // of a map
+	anyElement = "[]" // of a list
+	anyKey     = "{}" // of a map
 )
 
-// A Mention is a place in the object that a rule looks at: field names, AnyElement
-// and AnyKey.
-type Mention []string
+// A mention is a place in the object that a rule looks at: field names, anyElement
+// and anyKey.
+type mention []string
 
-// Mentions are the places in the object that the patterns and expressions of a
+// mentions are the places in the object that the patterns and expressions of a
 // rule name, in the order of the source, each once. What an expression does not
 // let one see, such as the fields of something that a function gives, is left out.
-func (rule *Rule) Mentions() []Mention {
-	f := &finder{seen: map[string]bool{}, scope: map[string]finding{}}
+func mentions(rule *policy.Rule) []mention {
+	f := &mentionFinder{seen: map[string]bool{}, scope: map[string]finding{}}
 	f.entries(rule.Context)
 	f.conditions(rule.Preconditions)
 	v := rule.Validate
@@ -42,7 +43,7 @@ func (rule *Rule) Mentions() []Mention {
 // A finding is where an expression's value may be in the object; nowhere where
 // that is not known.
 type finding struct {
-	paths []Mention
+	paths []mention
 	// projected tells that the value is the list of what is at the paths.
 	projected bool
 	// request tells that the value is the request itself.
@@ -50,15 +51,15 @@ type finding struct {
 }
 
 // wholeObject is the finding of the object.
-func wholeObject() finding { return finding{paths: []Mention{{}}} }
+func wholeObject() finding { return finding{paths: []mention{{}}} }
 
-type finder struct {
-	found []Mention
+type mentionFinder struct {
+	found []mention
 	seen  map[string]bool
 	scope map[string]finding // of context entries and loop variables
 }
 
-func (f *finder) add(path Mention) {
+func (f *mentionFinder) add(path mention) {
 	if key := strings.Join(path, "\x00"); !f.seen[key] {
 		f.seen[key] = true
 		f.found = append(f.found, path)
@@ -66,9 +67,9 @@ func (f *finder) add(path Mention) {
 }
 
 // step is what is one step below.
-func (f *finder) step(at finding, step string) finding {
+func (f *mentionFinder) step(at finding, step string) finding {
 	if at.projected {
-		if step == AnyElement {
+		if step == anyElement {
 			return finding{paths: at.paths}
 		}
 		return finding{}
@@ -82,7 +83,7 @@ func (f *finder) step(at finding, step string) finding {
 	return out
 }
 
-func (f *finder) pattern(n *Node, at finding) {
+func (f *mentionFinder) pattern(n *policy.Node, at finding) {
 	if n == nil {
 		return
 	}
@@ -93,17 +94,17 @@ func (f *finder) pattern(n *Node, at finding) {
 			key = key[open+1 : len(key)-1]
 		}
 		if strings.ContainsAny(key, "*?") {
-			key = AnyKey
+			key = anyKey
 		}
 		f.pattern(field.Value, f.step(at, key))
 	}
 	for _, item := range n.Items {
-		f.pattern(item, f.step(at, AnyElement))
+		f.pattern(item, f.step(at, anyElement))
 	}
 }
 
 // patterns are alternatives.
-func (f *finder) patterns(n *Node, at finding) {
+func (f *mentionFinder) patterns(n *policy.Node, at finding) {
 	if n == nil {
 		return
 	}
@@ -112,7 +113,7 @@ func (f *finder) patterns(n *Node, at finding) {
 	}
 }
 
-func (f *finder) entries(entries []*ContextEntry) {
+func (f *mentionFinder) entries(entries []*policy.ContextEntry) {
 	for _, e := range entries {
 		f.scope[e.Name] = finding{}
 		if v := e.Variable; v != nil {
@@ -125,7 +126,7 @@ func (f *finder) entries(entries []*ContextEntry) {
 	}
 }
 
-func (f *finder) conditions(c *Conditions) {
+func (f *mentionFinder) conditions(c *policy.Conditions) {
 	if c == nil {
 		return
 	}
@@ -135,14 +136,14 @@ func (f *finder) conditions(c *Conditions) {
 	}
 }
 
-func (f *finder) loops(loops []*ForEach, outer finding, depth int) {
+func (f *mentionFinder) loops(loops []*policy.ForEach, outer finding, depth int) {
 	for _, loop := range loops {
 		saved := f.scope
 		f.scope = map[string]finding{}
 		for name, at := range saved {
 			f.scope[name] = at
 		}
-		elem := f.step(f.expression(loop.List.Value), AnyElement)
+		elem := f.step(f.expression(loop.List.Value), anyElement)
 		f.scope["element"], f.scope["element"+string(rune('0'+depth))] = elem, elem
 		f.entries(loop.Context)
 		f.conditions(loop.Preconditions)
@@ -161,11 +162,11 @@ func (f *finder) loops(loops []*ForEach, outer finding, depth int) {
 }
 
 // texts looks into the variables of all strings of a value.
-func (f *finder) texts(n *Node) {
+func (f *mentionFinder) texts(n *policy.Node) {
 	if n == nil {
 		return
 	}
-	if n.Kind == String {
+	if n.Kind == policy.String {
 		f.text(n.Str)
 	}
 	for _, item := range n.Items {
@@ -177,7 +178,7 @@ func (f *finder) texts(n *Node) {
 	}
 }
 
-func (f *finder) text(s string) {
+func (f *mentionFinder) text(s string) {
 	if !strings.Contains(s, "{{") {
 		return
 	}
@@ -186,7 +187,7 @@ func (f *finder) text(s string) {
 	}
 }
 
-func (f *finder) template(t *jmespath.Template) {
+func (f *mentionFinder) template(t *jmespath.Template) {
 	if t == nil {
 		return
 	}
@@ -201,7 +202,7 @@ func (f *finder) template(t *jmespath.Template) {
 	}
 }
 
-func (f *finder) expression(s string) finding {
+func (f *mentionFinder) expression(s string) finding {
 	e, d := jmespath.Parse(s, diag.Pos{})
 	if d != nil {
 		return finding{}
@@ -210,7 +211,7 @@ func (f *finder) expression(s string) finding {
 }
 
 // eval follows an expression; a nil cur is the root of the context.
-func (f *finder) eval(e *jmespath.Expr, cur *finding) finding {
+func (f *mentionFinder) eval(e *jmespath.Expr, cur *finding) finding {
 	switch e.Op {
 	case jmespath.Current:
 		if cur != nil {
@@ -222,19 +223,19 @@ func (f *finder) eval(e *jmespath.Expr, cur *finding) finding {
 		left := f.eval(e.Args[0], cur)
 		return f.eval(e.Args[1], &left)
 	case jmespath.Index:
-		return f.step(f.eval(e.Args[0], cur), AnyElement)
+		return f.step(f.eval(e.Args[0], cur), anyElement)
 	case jmespath.Slice:
 		return f.eval(e.Args[0], cur)
 	case jmespath.Flatten:
 		return f.flattened(e, cur)
 	case jmespath.Projection, jmespath.Filter:
-		elem := f.step(f.eval(e.Args[0], cur), AnyElement)
+		elem := f.step(f.eval(e.Args[0], cur), anyElement)
 		if e.Op == jmespath.Filter {
 			f.eval(e.Args[2], &elem)
 		}
 		return projection(f.eval(e.Args[1], &elem))
 	case jmespath.ValueProjection:
-		value := f.step(f.eval(e.Args[0], cur), AnyKey)
+		value := f.step(f.eval(e.Args[0], cur), anyKey)
 		return projection(f.eval(e.Args[1], &value))
 	case jmespath.MultiList:
 		return f.multi(e, cur)
@@ -257,7 +258,7 @@ func projection(at finding) finding {
 }
 
 // multi is a list of several values.
-func (f *finder) multi(e *jmespath.Expr, cur *finding) finding {
+func (f *mentionFinder) multi(e *jmespath.Expr, cur *finding) finding {
 	out := finding{projected: true}
 	for _, arg := range e.Args {
 		out.paths = append(out.paths, f.eval(arg, cur).paths...)
@@ -267,18 +268,18 @@ func (f *finder) multi(e *jmespath.Expr, cur *finding) finding {
 
 // flattened is the elements of lists: of the list itself, where its elements are
 // none, which is taken for granted unless it is put together from lists.
-func (f *finder) flattened(e *jmespath.Expr, cur *finding) finding {
+func (f *mentionFinder) flattened(e *jmespath.Expr, cur *finding) finding {
 	return finding{paths: f.eval(e.Args[0], cur).paths}
 }
 
-func (f *finder) parts(e *jmespath.Expr, cur *finding) finding {
+func (f *mentionFinder) parts(e *jmespath.Expr, cur *finding) finding {
 	out := finding{}
 	for i, arg := range e.Args {
 		at := f.eval(arg, cur)
 		if i == 0 && e.Op == jmespath.Call {
 			switch e.Name {
 			case "keys", "values", "items":
-				f.step(at, AnyKey)
+				f.step(at, anyKey)
 			case "sort", "reverse", "to_array", "not_null", "sort_by":
 				out = at
 			}
@@ -287,7 +288,7 @@ func (f *finder) parts(e *jmespath.Expr, cur *finding) finding {
 	return out
 }
 
-func (f *finder) field(e *jmespath.Expr, cur *finding) finding {
+func (f *mentionFinder) field(e *jmespath.Expr, cur *finding) finding {
 	f.template(e.Dynamic)
 	switch {
 	case cur == nil && e.Name == "request":
@@ -299,7 +300,7 @@ func (f *finder) field(e *jmespath.Expr, cur *finding) finding {
 	case cur.request:
 		return finding{}
 	case e.Dynamic != nil:
-		return f.step(*cur, AnyKey)
+		return f.step(*cur, anyKey)
 	}
 	return f.step(*cur, e.Name)
 }

@@ -1,14 +1,16 @@
-package policy
+package verify
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kvap/kvap/policy"
 )
 
 func TestMentions(t *testing.T) {
-	file, found := Parse("p.yaml", []byte(`
+	file, found := policy.Parse("p.yaml", []byte(`
 apiVersion: kyverno.io/v1
 kind: ClusterPolicy
 metadata: {name: p}
@@ -39,7 +41,7 @@ spec:
 		t.Fatal(found)
 	}
 	var got []string
-	for _, m := range file.Policies[0].Rules[0].Mentions() {
+	for _, m := range mentions(file.Policies[0].Rules[0]) {
 		got = append(got, strings.Join(m, "/"))
 	}
 	want := []string{
