@@ -410,6 +410,12 @@ const (
 	//
 	// This is a mistake in kvap: please report it, with the policy.
 	CompilerFault Code = 216
+	// TooLarge occurs when a rule would become larger than an API server takes, or
+	// than a person could read: many choices that depend on one another, or lists
+	// within lists of them.
+	//
+	// Split the rule, or say the same with fewer alternatives (||) and variables.
+	TooLarge Code = 217
 )
 
 // 3xx: native, but different in a way the user must know.

@@ -38,6 +38,7 @@ func Codes() []Code {
 		InvalidRule,
 		OtherPayload,
 		CompilerFault,
+		TooLarge,
 		WildcardKey,
 		GuessedResource,
 		MessageVariable,
@@ -414,6 +415,14 @@ func describe(c Code) (name, text, example string) {
 				"policies are compiled as always.\n" +
 				"\n" +
 				"This is a mistake in kvap: please report it, with the policy.",
+			""
+	case TooLarge:
+		return "TooLarge",
+			"Occurs when a rule would become larger than an API server takes, or\n" +
+				"than a person could read: many choices that depend on one another, or lists\n" +
+				"within lists of them.\n" +
+				"\n" +
+				"Split the rule, or say the same with fewer alternatives (||) and variables.",
 			""
 	case WildcardKey:
 		return "WildcardKey",

@@ -97,12 +97,12 @@ func (l *lowering) variableEntry(v *policy.VariableEntry) operand {
 		return required(out)
 	}
 	def := l.node(v.Default)
-	return out.softly().over(func(j operand) operand {
+	return l.bounded(out.softly().over(func(j operand) operand {
 		if j.form == errorForm { // the default stands in for any error
 			return def
 		}
 		return choice(l.present(j), j.settled(), def)
-	})
+	}))
 }
 
 func (l *lowering) path(t policy.Text) *jmespath.Expr {

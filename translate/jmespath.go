@@ -11,6 +11,10 @@ import (
 // eval lowers a JMESPath expression, with cur as the current node. A nil cur is
 // the root of the context.
 func (l *lowering) eval(e *jmespath.Expr, cur *operand) operand {
+	return l.bounded(l.evalNode(e, cur))
+}
+
+func (l *lowering) evalNode(e *jmespath.Expr, cur *operand) operand {
 	switch e.Op {
 	case jmespath.Current:
 		if cur == nil {
@@ -178,6 +182,9 @@ func (l *lowering) or(a, b operand) operand {
 	}
 	if isPredicate(a) && isPredicate(b) {
 		return boolOf(cel.Or(a.v.expr.AsBool(), b.v.expr.AsBool()))
+	}
+	if a.cases() > 1 && a.cases()*(1+b.cases()) > fewCases {
+		return choice(l.truthy(a), a.settledAll(), b)
 	}
 	return a.over(func(a operand) operand {
 		if a.form == placeForm && a.v.kind() == schema.Int {

@@ -17,6 +17,7 @@ type operand struct {
 	// of a choice: then where c holds, otherwise els
 	c         cel.Bool
 	then, els *operand
+	branches  int // of a choice, in all
 	multi     []operand
 	keys      []string // of a hash, one per multi
 	hint      string
@@ -86,7 +87,7 @@ func choice(c cel.Bool, then, els operand) operand {
 		}
 		return els
 	}
-	return operand{form: choiceForm, c: c, then: &then, els: &els}
+	return operand{form: choiceForm, c: c, then: &then, els: &els, branches: then.cases() + els.cases()}
 }
 
 // over applies f to every branch of a choice.

@@ -62,9 +62,11 @@ func candidates(t *schema.Type, p *policy.Node) []any {
 		out := []any{""}
 		if p.Kind == policy.String {
 			for _, alt := range parsePattern(p.Str) {
-				for _, a := range alt {
-					if !isWild(a.operand) {
-						out = append(out, a.operand)
+				for _, t := range alt {
+					for _, a := range t.atoms {
+						if !isWild(a.operand) {
+							out = append(out, a.operand)
+						}
 					}
 				}
 			}

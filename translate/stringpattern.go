@@ -2,6 +2,7 @@ package translate
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -9,34 +10,30 @@ import (
 	"github.com/kvap/kvap/policy"
 )
 
-// An atom is one comparison of a string pattern.
+// An atom is one comparison of a string pattern with an operand.
 type atom struct {
 	op      string // == != < <= > >=
 	operand string
 }
 
-// parsePattern splits a string pattern into alternatives of atoms that must all
-// hold. A range is two atoms, and the outside of a range two alternatives, which
-// is why an alternative is a list of lists inside.
-func parsePattern(p string) [][]atom {
-	var out [][]atom
-	for _, alt := range strings.Split(p, "|") {
-		alts := [][]atom{nil}
-		for _, part := range strings.Split(alt, "&") {
-			alts = product(alts, parseAtom(strings.TrimSpace(part)))
-		}
-		out = append(out, alts...)
-	}
-	return out
+// A term is one of the conditions that a string pattern joins with &: a comparison,
+// or a range, which is two of them. The outside of a range is a term of which
+// either may hold; of any other term all must.
+type term struct {
+	atoms  []atom
+	either bool
 }
 
-// product joins every alternative of a with every one of b.
-func product(a, b [][]atom) [][]atom {
-	var out [][]atom
-	for _, x := range a {
-		for _, y := range b {
-			out = append(out, append(x[:len(x):len(x)], y...))
+// parsePattern splits a string pattern into alternatives of terms that must all
+// hold. It never multiplies them out: many ranges in one pattern stay as few terms.
+func parsePattern(p string) [][]term {
+	var out [][]term
+	for _, alt := range strings.Split(p, "|") {
+		var terms []term
+		for _, part := range strings.Split(alt, "&") {
+			terms = append(terms, parseTerm(strings.TrimSpace(part)))
 		}
+		out = append(out, terms)
 	}
 	return out
 }
@@ -46,9 +43,9 @@ var (
 	outsideRange = regexp.MustCompile(`^([-|+]?\d+(?:\.\d+)?[A-Za-z]*)!-([-|+]?\d+(?:\.\d+)?[A-Za-z]*)$`)
 )
 
-// parseAtom reads one comparison, as alternatives of atoms.
-func parseAtom(s string) [][]atom {
-	one := func(op, rest string) [][]atom { return [][]atom{{{op, strings.TrimSpace(rest)}}} }
+// parseTerm reads one comparison or range.
+func parseTerm(s string) term {
+	one := func(op, rest string) term { return term{atoms: []atom{{op, strings.TrimSpace(rest)}}} }
 	if len(s) < 2 {
 		return one("==", s)
 	}
@@ -61,10 +58,10 @@ func parseAtom(s string) [][]atom {
 		return one("!=", rest)
 	}
 	if m := outsideRange.FindStringSubmatch(s); m != nil {
-		return [][]atom{{{"<", m[1]}}, {{">", m[2]}}}
+		return term{atoms: []atom{{"<", m[1]}, {">", m[2]}}, either: true}
 	}
 	if m := insideRange.FindStringSubmatch(s); m != nil {
-		return [][]atom{{{">=", m[1]}, {"<=", m[2]}}}
+		return term{atoms: []atom{{">=", m[1]}, {"<=", m[2]}}}
 	}
 	return one("==", s)
 }
@@ -75,12 +72,23 @@ func combine(p string, one func(atom) cel.Bool) cel.Bool {
 	var alts []cel.Bool
 	for _, alt := range parsePattern(p) {
 		var conds []cel.Bool
-		for _, a := range alt {
-			conds = append(conds, one(a))
+		for _, t := range alt {
+			conds = append(conds, t.build(one))
 		}
 		alts = append(alts, cel.And(conds...))
 	}
 	return cel.Or(alts...)
+}
+
+func (t term) build(one func(atom) cel.Bool) cel.Bool {
+	var parts []cel.Bool
+	for _, a := range t.atoms {
+		parts = append(parts, one(a))
+	}
+	if t.either {
+		return cel.Or(parts...)
+	}
+	return cel.And(parts...)
 }
 
 // patternString is: the string v satisfies p.
@@ -105,10 +113,14 @@ func (l *lowering) patternString(v cel.Value, p, format string) cel.Bool {
 func wordList(p string) ([]string, bool) {
 	var words []string
 	for _, alt := range parsePattern(p) {
-		if len(alt) != 1 || alt[0].op != "==" || isWild(alt[0].operand) || numeric(alt[0].operand) {
+		if len(alt) != 1 || len(alt[0].atoms) != 1 {
 			return nil, false
 		}
-		words = append(words, alt[0].operand)
+		a := alt[0].atoms[0]
+		if a.op != "==" || isWild(a.operand) || numeric(a.operand) {
+			return nil, false
+		}
+		words = append(words, a.operand)
 	}
 	if len(words) > 1 {
 		words = append(words, p) // the very text of the pattern
@@ -296,15 +308,19 @@ func literalSatisfies(v any, p *policy.Node) bool {
 // a text satisfies itself left aside.
 func patternHolds(v any, p string) bool {
 	for _, alt := range parsePattern(p) {
-		ok := true
-		for _, a := range alt {
-			ok = ok && atomHolds(v, a)
-		}
-		if ok {
+		if !slices.ContainsFunc(alt, func(t term) bool { return !t.holds(v) }) {
 			return true
 		}
 	}
 	return false
+}
+
+func (t term) holds(v any) bool {
+	satisfied := func(a atom) bool { return atomHolds(v, a) }
+	if t.either {
+		return slices.ContainsFunc(t.atoms, satisfied)
+	}
+	return !slices.ContainsFunc(t.atoms, func(a atom) bool { return !satisfied(a) })
 }
 
 func atomHolds(v any, a atom) bool {

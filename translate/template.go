@@ -31,6 +31,9 @@ func (l *lowering) template(t *jmespath.Template) operand {
 
 // join is the text of a and b.
 func (l *lowering) join(a, b operand) operand {
+	if multiply(a, b) {
+		a, b = l.oneText(a), l.oneText(b)
+	}
 	if b.form == choiceForm {
 		return choice(b.c, l.join(a, *b.then), l.join(a, *b.els))
 	}

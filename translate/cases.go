@@ -1,0 +1,86 @@
+package translate
+
+import (
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
+)
+
+// A choice has a branch for each way in which it may come out. Choices that meet
+// in one expression would multiply, so what is built of them keeps to a bound.
+const (
+	// fewCases is how many branches are told apart where choices meet.
+	fewCases = 8
+	// manyCases is how many branches an operand may have in all.
+	manyCases = 128
+)
+
+// cases is in how many ways j may come out.
+func (j operand) cases() int { return max(1, j.branches) }
+
+// bounded is j, unless it may come out in more ways than anybody would write down:
+// what is built of it has a branch for each, wherever it is used.
+func (l *lowering) bounded(j operand) operand {
+	if j.cases() > manyCases {
+		panic(l.refuse(diag.TooLarge, "this expression may come out in more than %d ways, too many to tell apart in CEL", manyCases))
+	}
+	return j
+}
+
+// some tells whether f is true of a branch of a choice.
+func (j operand) some(f func(operand) bool) bool {
+	if j.form != choiceForm {
+		return f(j)
+	}
+	return j.then.some(f) || j.els.some(f)
+}
+
+// settledAll is j where it is known to be found, whichever branch that is.
+func (j operand) settledAll() operand {
+	if j.form != choiceForm {
+		return j.settled()
+	}
+	return choice(j.c, j.then.settledAll(), j.els.settledAll())
+}
+
+// repeatable tells that j may be written more than once: each branch is a literal
+// or a place in the request.
+func (j operand) repeatable() bool {
+	return !j.some(func(branch operand) bool {
+		if branch.form != placeForm {
+			return branch.form != litForm && branch.form != errorForm
+		}
+		_, _, path := branch.v.expr.OptionalPath()
+		return !path
+	})
+}
+
+// multiply tells that texts joined branch by branch would be too many, or would
+// repeat more than a name.
+func multiply(a, b operand) bool {
+	repeatsA, repeatsB := b.cases() > 1, a.cases() > 1
+	return a.cases()*b.cases() > fewCases || repeatsA && !a.repeatable() || repeatsB && !b.repeatable()
+}
+
+// oneText is a choice among texts as one text. A choice of which a branch is an
+// error for certain stays one.
+func (l *lowering) oneText(j operand) operand {
+	if j.form != choiceForm || j.some(func(branch operand) bool { return branch.form == errorForm }) {
+		return j
+	}
+	text := l.chosenText(j)
+	if j.some(isConfigured) {
+		return valueOf(text, configuredText())
+	}
+	return stringOf(text)
+}
+
+func (l *lowering) chosenText(j operand) cel.Value {
+	if j.form != choiceForm {
+		return l.text(j)
+	}
+	var then, els cel.Value
+	l.eitherWay(j.c,
+		func() cel.Bool { then = l.chosenText(*j.then); return cel.True() },
+		func() cel.Bool { els = l.chosenText(*j.els); return cel.True() })
+	return cel.Cond(j.c, then, els)
+}

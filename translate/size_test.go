@@ -1,0 +1,84 @@
+package translate_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/translate"
+	"github.com/kvap/kvap/vap"
+)
+
+// Some constructs, written several times in one rule, would multiply. Each must
+// become expressions that grow with the rule, or be refused with the code for it.
+func TestSizeGrowsWithTheRule(t *testing.T) {
+	const head = `apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: large}
+spec:
+  rules:
+    - name: r
+      match: {any: [{resources: {kinds: [ConfigMap]}}]}
+`
+	repeat := func(n int, sep string, f func(i int) string) string {
+		parts := make([]string, n)
+		for i := range parts {
+			parts[i] = f(i)
+		}
+		return strings.Join(parts, sep)
+	}
+	deny := func(context, key string) string {
+		return head + context + `      validate:
+        deny: {conditions: {any: [{key: "` + key + `", operator: Equals, value: never}]}}
+`
+	}
+	chain := func(n int) string { // each variable is made of the one before it, twice
+		return "      context:\n" +
+			"        - {name: v0, variable: {jmesPath: \"request.object.data.v || 'none'\"}}\n" +
+			repeat(n, "", func(i int) string {
+				return fmt.Sprintf("        - {name: v%d, variable: {jmesPath: \"v%d || request.object.data.x%d || v%d\"}}\n", i+1, i, i, i)
+			})
+	}
+	cases := []struct {
+		name, source string
+		native       bool
+	}{
+		{"outsides of ranges", head + "      validate: {pattern: {data: {size: \"" +
+			repeat(14, " & ", func(i int) string { return fmt.Sprintf("%d!-%d", 10*i, 10*i+5) }) + "\"}}}\n", true},
+		{"alternatives in one text", deny("", repeat(16, "-", func(i int) string { return fmt.Sprintf("{{ request.object.data.k%d || 'x' }}", i) })), true},
+		{"chained variables", deny(chain(4), "{{ v4 }}"), true},
+		{"many chained variables", deny(chain(40), "{{ v40 }}"), false},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			file, ds := policy.Parse("policy.yaml", []byte(c.source))
+			if ds.HasErrors() {
+				t.Fatal(ds)
+			}
+			result := translate.Policies(file.Policies, translate.Options{Release: 34, Schemas: builtin(t, 34)})
+			rule := result.Rules[0]
+			if !c.native {
+				if len(rule.Codes) != 1 || rule.Codes[0] != diag.TooLarge {
+					t.Fatalf("codes %v, want %v", rule.Codes, diag.TooLarge)
+				}
+				return
+			}
+			if rule.Target != translate.Native {
+				t.Fatalf("target %s, codes %v", rule.Target, rule.Codes)
+			}
+			objects, ds := vap.EmitAll(result.Drafts, vap.EmitOptions{})
+			if ds.HasErrors() {
+				t.Fatal(ds)
+			}
+			for _, o := range objects {
+				for _, v := range o.Policy.Spec.Validations {
+					if n := len(v.Expression); n > 50*len(c.source) {
+						t.Errorf("an expression of %d characters for a policy of %d", n, len(c.source))
+					}
+				}
+			}
+		})
+	}
+}
