@@ -37,11 +37,9 @@ func contextOf(entries []*policy.ContextEntry, outer map[string]*contextVar) map
 // loadedBefore is an entry of the rule while the old object is judged: Kyverno
 // keeps what it loaded when it judged the new one (8.4).
 func (l *lowering) loadedBefore(v *contextVar) operand {
-	n := *l.now
-	n.b, n.variables, n.found, n.errs, n.params = l.b, l.variables, l.found, l.errs, l.params
-	j := n.contextValue(v)
-	l.variables, l.errs, l.params = n.variables, n.errs, n.params
-	return j
+	defer l.restore(l.environment)
+	l.environment = l.ofNewObject()
+	return l.contextValue(v)
 }
 
 // contextValue is the value of an entry.
@@ -49,10 +47,9 @@ func (l *lowering) contextValue(v *contextVar) operand {
 	if l.now != nil && slices.Contains(l.rule.Context, v.entry) {
 		return l.loadedBefore(v)
 	}
-	saved := l.context
+	defer l.restore(l.environment)
+	defer l.setPos(l.pos)
 	l.context = v.outer
-	pos := l.pos
-	defer func() { l.context, l.pos = saved, pos }()
 	e := v.entry
 	l.setPos(e.Pos)
 	switch {
@@ -86,10 +83,7 @@ func (l *lowering) variableEntry(v *policy.VariableEntry) operand {
 		}
 		panic(l.unsupported("a variable with a value, a jmesPath and a default"))
 	case v.JMESPath != nil:
-		saved := l.deleteRewrite
-		l.deleteRewrite = false // the path is no {{ }}
-		out = l.query(l.path(*v.JMESPath))
-		l.deleteRewrite = saved
+		out = l.queryOutside(l.path(*v.JMESPath))
 	default:
 		return l.node(v.Default)
 	}

@@ -20,14 +20,13 @@ func (l *lowering) unlessExcepted() cel.Bool {
 
 // covered is: the exception is about this object.
 func (l *lowering) covered(e *policy.Exception) cel.Bool {
-	w := *l
-	w.exception, w.ignoreOps = true, true
-	hit := w.block(e.Match, w.filter)
+	defer l.restore(l.environment)
+	defer l.setPos(l.pos)
+	l.exception = true
+	hit := l.block(e.Match, l.filter)
 	if e.Conditions != nil {
-		hit = cel.And(hit, w.preOfElement(e.Conditions).b)
+		hit = cel.And(hit, l.preOfElement(e.Conditions).b)
 	}
-	l.usesNamespace = l.usesNamespace || w.usesNamespace
-	l.variables = w.variables
 	return hit
 }
 

@@ -18,9 +18,9 @@ func (l *lowering) excuse(u *unit) {
 		return
 	}
 	w := l.walk(u.target, []string{"CREATE"})
-	w.prior, w.notes = true, nil
-	w.now = l.walk(u.target, []string{"UPDATE"})
-	w.variables = slices.Clone(u.variables) // a name means one thing
+	now := l.environmentOf(u.target, []string{"UPDATE"})
+	w.prior, w.now, w.notes = true, &now, nil
+	w.variables, w.params = slices.Clone(u.variables), u.params // a name means one thing
 	w.object = w.priorObject()
 	w.old = litOf(map[string]any{})
 	match := w.applies()
@@ -33,12 +33,12 @@ func (l *lowering) excuse(u *unit) {
 		return
 	}
 	if p := l.rule.Validate.Pattern; p != nil {
-		now, _ := w.now.patternSubject()
+		now, _ := w.ofNewObject().patternSubject()
 		before, _ := w.patternSubject()
 		violated.b = cel.And(w.anchorsSeen(now, p), w.anchorsSeen(before, p), violated.b)
 	}
 	u.exempt = cel.And(match, violated.b)
-	u.variables = w.variables
+	u.variables, u.params = w.variables, w.params
 	if len(u.ops) > 1 {
 		update := cel.Ident("request").Field("operation").Eq(cel.String("UPDATE"))
 		u.exempt = cel.And(update, u.exempt)

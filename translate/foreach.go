@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"maps"
 	"strconv"
 	"strings"
 
@@ -28,10 +29,7 @@ func (l *lowering) forEach(f *policy.ForEach, depth int) truthValue {
 	if d != nil {
 		panic(refusal{diag.Warnf(d.Pos, diag.NoExpression, "%s; the webhook will judge this rule", d.Message)})
 	}
-	saved := l.deleteRewrite
-	l.deleteRewrite = false // the list is no {{ }}
-	list := l.query(e).softly()
-	l.deleteRewrite = saved
+	list := l.queryOutside(e).softly() // the list is no {{ }}
 	if l.countsElements() {
 		return l.numbered(list, func(elem, index operand) truthValue { return l.oneElement(f, elem, index, depth) })
 	}
@@ -157,24 +155,24 @@ func (l *lowering) overValue(v place, run func(operand) cel.Bool) cel.Bool {
 // oneElement is: one element passes or is skipped. An error of its preconditions
 // skips it; any other error is the rule's.
 func (l *lowering) oneElement(f *policy.ForEach, elem, index operand, depth int) truthValue {
-	w := *l
-	w.scope = map[string]operand{}
-	for k, v := range l.scope {
-		w.scope[k] = v
+	defer l.restore(l.environment)
+	defer l.setPos(l.pos)
+	l.scope = maps.Clone(l.scope)
+	if l.scope == nil {
+		l.scope = map[string]operand{}
 	}
-	w.scope["element"] = elem
-	w.scope["element"+strconv.Itoa(depth)] = elem
+	l.scope["element"] = elem
+	l.scope["element"+strconv.Itoa(depth)] = elem
 	if index.form != litForm || index.lit != nil {
-		w.scope["elementIndex"] = index
-		w.scope["elementIndex"+strconv.Itoa(depth)] = index
+		l.scope["elementIndex"] = index
+		l.scope["elementIndex"+strconv.Itoa(depth)] = index
 	}
-	w.context = contextOf(f.Context, l.context)
-	pre := w.preOfElement(f.Preconditions)
-	holds := pre.implies(w.elementBody(f, elem, depth))
+	l.context = contextOf(f.Context, l.context)
+	pre := l.preOfElement(f.Preconditions)
+	holds := pre.implies(l.elementBody(f, elem, depth))
 	if f.ElementScope != nil && *f.ElementScope {
-		holds = w.onlyMaps(elem, holds)
+		holds = l.onlyMaps(elem, holds)
 	}
-	l.variables, l.params, l.errs = w.variables, w.params, l.errs || w.errs
 	return holds
 }
 
@@ -214,8 +212,7 @@ func (l *lowering) elementBody(f *policy.ForEach, elem operand, depth int) truth
 // maps are; a pattern beside another element looks at the object.
 func (l *lowering) inScope(f *policy.ForEach, elem operand, build func() truthValue) truthValue {
 	as := func(e *operand) truthValue {
-		saved := l.element
-		defer func() { l.element = saved }()
+		defer l.restore(l.environment)
 		if e != nil {
 			l.element = e
 		}
@@ -273,9 +270,8 @@ func (l *lowering) preOfElement(c *policy.Conditions) truthValue {
 
 // guarded is a condition and what must be there for it not to err.
 func (l *lowering) guarded(c *policy.Condition) (found, b cel.Bool) {
-	saved, errs := l.found, l.errs
-	defer func() { l.found, l.errs = saved, errs }()
-	l.found, l.errs = &[]cel.Bool{}, false
+	defer l.restore(l.environment)
+	l.found = &[]cel.Bool{}
 	t := l.condition(c)
 	if t.errs {
 		panic(l.unsupported("a precondition of an element that may be an error"))

@@ -138,9 +138,9 @@ func (l *lowering) imagesAreValid() cel.Bool {
 // atTop makes what is built until the function it gives is called free of the
 // comprehensions around, as a composed variable is.
 func (l *lowering) atTop() func() {
-	saved := l.b
+	outer := l.environment
 	l.b = &binders{}
-	return func() { l.b = saved }
+	return func() { l.environment = outer }
 }
 
 // ifValid is v, and an error where an image of the object is no reference.

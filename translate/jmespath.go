@@ -86,9 +86,8 @@ func (l *lowering) evalNode(e *jmespath.Expr, cur *operand) operand {
 
 // given builds something in a context where a condition is known to hold.
 func (l *lowering) given(c cel.Bool, build func() operand) operand {
-	saved := l.facts
-	l.facts = append(saved[:len(saved):len(saved)], c)
-	defer func() { l.facts = saved }()
+	defer l.restore(l.environment)
+	l.facts = append(l.facts[:len(l.facts):len(l.facts)], c)
 	return build()
 }
 
@@ -207,6 +206,13 @@ func (l *lowering) rawString(t *jmespath.Template) operand {
 		}
 		return stringOf(l.text(j))
 	})
+}
+
+// queryOutside is query of an expression that stands outside {{ }}.
+func (l *lowering) queryOutside(e *jmespath.Expr) operand {
+	defer l.restore(l.environment)
+	l.deleteRewrite = false
+	return l.query(e)
 }
 
 // query is an expression on the whole context.

@@ -20,8 +20,7 @@ func lowerRule(p *policy.Policy, r *policy.Rule, o *Options) (units []unit, note
 			why = &ref.Diagnostic
 		}
 	}()
-	base := &lowering{b: &binders{}, opts: o, release: release(o.Release), policy: p, rule: r, pos: r.Pos, notes: &notes}
-	base.context = contextOf(r.Context, nil)
+	base := &lowering{opts: o, release: release(o.Release), policy: p, rule: r, pos: r.Pos, gathered: &gathered{notes: &notes}}
 	base.checkOverrides()
 	for _, t := range base.ruleTargets() {
 		units = append(units, base.lowerTarget(t)...)
@@ -103,22 +102,28 @@ func (l *lowering) unit(t target, ops []string) (unit, bool) {
 	return u, true
 }
 
-// walk is a lowering for a target and operations, with its objects in place.
+// walk is a lowering for a target and operations, which has gathered nothing yet.
 func (l *lowering) walk(t target, ops []string) *lowering {
 	w := *l
-	w.b, w.target, w.ops = &binders{}, t, ops
-	w.context = contextOf(l.rule.Context, nil)
-	typ := w.objectType(t)
-	w.object, w.old = valueOf(cel.Ident("object"), typ), valueOf(cel.Ident("oldObject"), typ)
-	switch {
-	case w.on("DELETE"):
-		w.object = litOf(nil)
-	case !w.on("UPDATE"):
-		w.old = litOf(nil)
-	case w.on("CREATE"):
-		w.old = litOf(nil) // nobody asks: see dependsOnOperation
-	}
+	w.gathered = &gathered{notes: l.notes}
+	w.environment = l.environmentOf(t, ops)
 	return &w
+}
+
+// environmentOf is the environment of a rule, with its objects in place.
+func (l *lowering) environmentOf(t target, ops []string) environment {
+	typ := l.objectType(t)
+	e := environment{b: &binders{}, target: t, ops: ops, context: contextOf(l.rule.Context, nil)}
+	e.object, e.old = valueOf(cel.Ident("object"), typ), valueOf(cel.Ident("oldObject"), typ)
+	switch {
+	case e.on("DELETE"):
+		e.object = litOf(nil)
+	case !e.on("UPDATE"):
+		e.old = litOf(nil)
+	case e.on("CREATE"):
+		e.old = litOf(nil) // nobody asks: see dependsOnOperation
+	}
+	return e
 }
 
 // body is: the rule's validate block does not fail.

@@ -14,48 +14,90 @@ import (
 // operations. It decides and builds at once: where a construct has no native
 // form it panics with a refusal, which lower turns into the rule's reason.
 type lowering struct {
-	b       *binders
 	opts    *Options
 	release release
 	policy  *policy.Policy
 	rule    *policy.Rule
-	target  target
-	ops     []string // the operations this walk is for
 	pos     diag.Pos // of the construct at hand
 
-	// object and old are the roots of the request's objects; literal null where the
-	// operations have none.
-	object, old operand
-	// prior is set while the old object is judged in place of the new one.
-	prior bool
-	// now is the walk over the new object while the old one is judged.
-	now *lowering
-	// deleteRewrite makes request.object mean the old object, inside {{ }} on DELETE.
-	deleteRewrite bool
+	*gathered
+	environment
+}
+
+// gathered is what accumulates along a walk, whatever environment it is in.
+type gathered struct {
+	variables []variable
+	listTypes map[string]*schema.Type // of the variables that are joined lists
+	params    *paramUse
+	notes     *diag.List // nil where nobody is to be told
 	// errs is set by everything that builds an expression which may be an error.
 	errs bool
 	// readsImages is set by everything that reads images, which is an error where
 	// one is no reference.
 	readsImages bool
-	// runtimeTexts are the texts that leaves of the pattern at hand stand for, and
-	// patternNeeds what must be there for them.
-	runtimeTexts []cel.Value
-	patternNeeds []cel.Bool
-
-	scope     map[string]operand // foreach variables
-	element   *operand           // what patterns in a foreach look at
-	facts     []cel.Bool         // what is known to hold where the walk is
-	found     *[]cel.Bool        // where set, strict reads become soft and ask here for what must be there
-	context   map[string]*contextVar
-	variables []variable
-	params    *paramUse
-	listTypes map[string]*schema.Type // of the variables that are joined lists
 	// usesNamespace is set where the match reads the labels of the namespace.
 	usesNamespace bool
+	// runtimeTexts are the texts that leaves of patterns stand for.
+	runtimeTexts []cel.Value
+}
+
+// An environment is what an expression means where the walk is: what names stand
+// for, what is known there, and how what may be missing is read. A construct that
+// changes it for what is inside begins with
+//
+//	defer l.restore(l.environment)
+type environment struct {
+	b      *binders
+	target target
+	ops    []string // the operations this walk is for
+	// object and old are the request's objects; literal null where the operations
+	// have none.
+	object, old operand
+	// prior is set while the old object is judged in place of the new one, and now
+	// is then the environment of the new one.
+	prior bool
+	now   *environment
+	// deleteRewrite makes request.object mean the old object, inside {{ }} on DELETE.
+	deleteRewrite bool
 	// exception is set inside a PolicyException's match, which ignores operations
 	// and does not apply namespace selectors to Namespaces.
-	exception, ignoreOps bool
-	notes                *diag.List
+	exception bool
+
+	context map[string]*contextVar
+	scope   map[string]operand // foreach variables
+	element *operand           // what patterns in a foreach look at
+	facts   []cel.Bool         // what is known to hold
+	// found is where strict reads, which become soft, ask for what must be there;
+	// nil where they stay strict.
+	found *[]cel.Bool
+	// needs is what must be there for the texts of the pattern at hand.
+	needs *[]cel.Bool
+}
+
+// restore goes back to an environment.
+func (l *lowering) restore(e environment) { l.environment = e }
+
+// ofNewObject is the environment of the new object, while the old one is judged.
+func (e environment) ofNewObject() environment {
+	now := *e.now
+	now.b, now.found = e.b, e.found
+	return now
+}
+
+// attempt runs build; where that refuses, nothing is left of what it gathered.
+func (l *lowering) attempt(build func()) (ok bool) {
+	before, outer := *l.gathered, l.environment
+	defer func() {
+		switch v := recover().(type) {
+		case nil:
+		case refusal:
+			*l.gathered, l.environment, ok = before, outer, false
+		default:
+			panic(v)
+		}
+	}()
+	build()
+	return true
 }
 
 // A variable is a composed variable that the lowering made.
@@ -107,6 +149,6 @@ func (l *lowering) failing(j operand) cel.Bool {
 	return dyn(cel.Map()).Field(name).Eq(cel.Lit(true).Value)
 }
 
-func (l *lowering) on(op string) bool { return slices.Contains(l.ops, op) }
+func (e environment) on(op string) bool { return slices.Contains(e.ops, op) }
 
 func sortedKeys(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }

@@ -106,7 +106,7 @@ func isEmpty(f *policy.Filter) bool {
 
 // filterOps: the walk is for operations that all filters of the rule treat alike.
 func (l *lowering) filterOps(f *policy.Filter) bool {
-	if l.ignoreOps {
+	if l.exception {
 		return true
 	}
 	op := l.ops[0]

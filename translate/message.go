@@ -30,28 +30,25 @@ func (l *lowering) message(t policy.Text) (m message) {
 		m.text = "rule " + l.rule.Name + " is violated"
 		return m
 	}
-	defer func() {
-		if v := recover(); v != nil {
-			if _, ok := v.(refusal); !ok {
-				panic(v)
-			}
-			l.setPos(t.Pos)
-			l.note(diag.MessageVariable, "the variables of the message have no native form; it is shown as written")
-			m.expr = nil
+	notes, first, pos := l.notes, l.params == nil, l.pos
+	l.notes = nil
+	ok := l.attempt(func() {
+		j := l.template(l.parseTemplate(m.text, t.Pos))
+		if s, ok := j.lit.(string); ok && j.form == litForm {
+			m.text = s
+			return
 		}
-	}()
-	w := *l
-	w.notes = nil
-	j := w.template(w.parseTemplate(strings.Join(strings.Fields(t.Value), " "), t.Pos))
-	if s, ok := j.lit.(string); ok && j.form == litForm {
-		m.text = s
-		return m
+		v := l.text(j)
+		if first && l.params != nil {
+			panic(l.unsupported("params that only the message reads"))
+		}
+		m.expr = &v
+	})
+	l.notes = notes
+	l.setPos(pos)
+	if !ok {
+		l.setPos(t.Pos)
+		l.note(diag.MessageVariable, "the variables of the message have no native form; it is shown as written")
 	}
-	v := w.text(j)
-	if w.params != nil && l.params == nil {
-		panic(l.unsupported("params that only the message reads"))
-	}
-	l.variables = w.variables
-	m.expr = &v
 	return m
 }

@@ -48,12 +48,11 @@ func (l *lowering) exceptedControls() []exclusion {
 // exceptedNow is: the exception is about the request, also where it is the old
 // object that is being judged.
 func (l *lowering) exceptedNow(e *policy.Exception) cel.Bool {
-	w := l
+	defer l.restore(l.environment)
 	if l.prior {
-		w = l.walk(l.target, []string{"UPDATE"})
-		w.prior = false
+		l.environment = l.ofNewObject()
 	}
-	return w.covered(e)
+	return l.covered(e)
 }
 
 // of are the exclusions of a control, of pods or of containers by their images.

@@ -79,8 +79,8 @@ func (l *lowering) eitherWay(c cel.Bool, then, els func() cel.Bool) (cel.Bool, c
 	if l.found == nil {
 		return then(), els()
 	}
+	defer l.restore(l.environment)
 	outer := l.found
-	defer func() { l.found = outer }()
 	var needs, otherwise []cel.Bool
 	l.found = &needs
 	t := then()

@@ -89,9 +89,8 @@ func (l *lowering) filterBy(s sequence, cond *jmespath.Expr) sequence {
 // perElement is e of an element, errors of a missing key swallowed. What must be
 // there is asked for where the element is in scope, not before.
 func (l *lowering) perElement(e *jmespath.Expr, x operand) operand {
-	saved := l.found
+	defer l.restore(l.environment)
 	l.found = nil
-	defer func() { l.found = saved }()
 	return l.eval(e, &x).softly()
 }
 

@@ -91,10 +91,10 @@ func (l *lowering) someSatisfied(v place, patterns []*policy.Node) cel.Bool {
 
 // patternSubject is the value that a pattern is held against: the foreach element
 // in scope, or the object.
-func (l *lowering) patternSubject() (place, bool) {
-	j := l.object
-	if l.element != nil {
-		j = *l.element
+func (e environment) patternSubject() (place, bool) {
+	j := e.object
+	if e.element != nil {
+		j = *e.element
 	}
 	if j.form != placeForm {
 		return place{}, false

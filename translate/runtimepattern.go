@@ -36,7 +36,7 @@ func (l *lowering) runtimeLeaf(p *policy.Node, t *jmespath.Template, j operand) 
 		panic(l.refuse(diag.PatternVariable, "a pattern that is only known at run time, %q", p.Str))
 	}
 	l.note(diag.RuntimeText, "the pattern %q is known only at run time; a value with operators or a range is an error", p.Str)
-	l.patternNeeds = append(l.patternNeeds, j.v.found())
+	*l.needs = append(*l.needs, j.v.found())
 	l.runtimeTexts = append(l.runtimeTexts, j.v.expr)
 	return &policy.Node{Kind: policy.String, Pos: p.Pos, Str: runtimeMark + strconv.Itoa(len(l.runtimeTexts)-1)}
 }
@@ -93,11 +93,10 @@ func (l *lowering) satisfiesText(x, pattern cel.Value) cel.Bool {
 // needing is b, an error where a text that the pattern stands for is missing:
 // Kyverno fills in variables before it looks at the object.
 func (l *lowering) needing(build func() cel.Bool) truthValue {
-	saved := l.patternNeeds
-	l.patternNeeds = nil
-	defer func() { l.patternNeeds = saved }()
+	defer l.restore(l.environment)
+	l.needs = &[]cel.Bool{}
 	t := l.effect(build)
-	needs := slices.DeleteFunc(l.patternNeeds, func(c cel.Bool) bool { return c.IsTrue() })
+	needs := slices.DeleteFunc(*l.needs, func(c cel.Bool) bool { return c.IsTrue() })
 	if len(needs) == 0 {
 		return t
 	}

@@ -109,9 +109,8 @@ func (l *lowering) variable(v *jmespath.Variable) operand {
 		}
 		panic(l.unsupported("an expression that is put together from variables"))
 	}
-	saved := l.deleteRewrite
+	defer l.restore(l.environment)
 	l.deleteRewrite = true
-	defer func() { l.deleteRewrite = saved }()
 	return l.query(v.Expr)
 }
 
