@@ -47,10 +47,10 @@ func mayImport() map[string][]string {
 		"cmd/kvap":                 {everything},
 		"internal/conformance":     {everything},
 		"internal/controlplane":    {},
-		"internal/court":           {"internal/manifest", "policy", "translate", "vap", "interp", "schema", "diag"},
+		"internal/judge":           {"internal/manifest", "compile", "policy", "translate", "vap", "interp", "schema", "diag"},
 		"internal/deviation":       {"policy"},
 		"internal/manifest":        {"diag"},
-		"internal/suite":           {"internal/court", "internal/deviation", "internal/manifest", "policy", "translate", "vap", "interp", "schema", "diag"},
+		"internal/suite":           {"compile", "internal/judge", "internal/deviation", "internal/manifest", "policy", "translate", "vap", "interp", "schema", "diag"},
 	}
 }
 

@@ -62,6 +62,14 @@ func (r *Rule) Name() string {
 	return r.Source.Name
 }
 
+// PolicyName is how users call the policy: with the namespace of a namespaced one.
+func (r *Rule) PolicyName() string {
+	if r.Policy.Namespaced() {
+		return r.Policy.Namespace + "/" + r.Policy.Name
+	}
+	return r.Policy.Name
+}
+
 // A Form is a rule by a name that Kyverno reports.
 type Form struct {
 	Rule   *Rule

@@ -9,8 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/diag"
-	"github.com/kvap/kvap/internal/court"
+	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate"
@@ -169,7 +170,7 @@ func (f evalFlags) stdinReaders(paths []string) (n int) {
 
 // An evaluation is a run of eval.
 type evaluation struct {
-	court   *court.Court
+	judges  *judge.Judges
 	schemas *schema.Set
 	objects []map[string]any // that rules look up
 	labels  map[string]string
@@ -179,7 +180,7 @@ type evaluation struct {
 	found   diag.List
 	totals  evalTotals
 	told    map[string]bool // warnings, by their text
-	missing map[diag.Pos]court.Lookup
+	missing map[diag.Pos]judge.Lookup
 }
 
 // evalTotals count what a run has seen.
@@ -202,7 +203,7 @@ func (f evalFlags) prepare(cmd *cobra.Command, paths []string) (*evaluation, err
 	if err != nil {
 		return nil, err
 	}
-	e := &evaluation{schemas: schemas, labels: f.labels, told: map[string]bool{}, missing: map[diag.Pos]court.Lookup{}}
+	e := &evaluation{schemas: schemas, labels: f.labels, told: map[string]bool{}, missing: map[diag.Pos]judge.Lookup{}}
 	if err := e.readObjects(slices.Concat(f.params, f.context), cmd.InOrStdin()); err != nil {
 		return nil, err
 	}
@@ -225,15 +226,13 @@ func (f evalFlags) prepare(cmd *cobra.Command, paths []string) (*evaluation, err
 			enact(p, policy.Action(f.action))
 		}
 	}
-	var found diag.List
-	e.court, found, err = court.New(read.policies, read.exceptions, court.Options{
-		Translate: translate.Options{Release: release, Schemas: schemas}, Objects: e.objects,
-	})
+	e.judges, err = judge.Compile(compile.Input{Policies: read.policies, Exceptions: read.exceptions, Found: read.found},
+		compile.Options{Translate: translate.Options{Release: release, Schemas: schemas}}, judge.Cluster{Objects: e.objects})
 	if err != nil {
 		return nil, &exit{exitUsage, err}
 	}
 	if f.verbose { // what the translation leaves to the webhook is not what is asked here
-		e.found = append(e.found, found...)
+		e.found = append(e.found, e.judges.Compiled.Diagnostics...)
 	}
 	e.out = f.newOutput(cmd.OutOrStdout())
 	return e, nil
@@ -264,7 +263,7 @@ func enact(p *policy.Policy, action policy.Action) {
 func (e *evaluation) verdict() error {
 	judged := e.totals.requests - e.totals.unread
 	switch {
-	case judged == 0, len(e.court.Rules) == 0:
+	case judged == 0, len(e.judges.Rules) == 0:
 		return &exit{exitUsage, errors.New("nothing was judged")}
 	case e.found.HasErrors():
 		return &exit{code: exitPartly}

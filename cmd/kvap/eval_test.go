@@ -12,8 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/diag"
-	"github.com/kvap/kvap/internal/court"
+	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/translate"
@@ -110,9 +111,9 @@ func TestEvalTruncated(t *testing.T) {
 
 // TestEvalVerdict pins what weighs most among what a run has seen.
 func TestEvalVerdict(t *testing.T) {
-	rule := &court.Rule{Policy: &policy.Policy{Name: "p"}, Name: "r", Source: &policy.Rule{}, Target: translate.Native}
-	agree := judged{id: "1", opinions: []court.Opinion{{Rule: rule, Native: vap.Deny, Status: interp.Fail, Kyverno: interp.Fail}}}
-	disagree := judged{id: "2", opinions: []court.Opinion{{Rule: rule, Native: vap.Allow, Status: interp.Fail, Kyverno: interp.Fail, Message: "bad"}}}
+	rule := &compile.Form{Name: "r", Source: &policy.Rule{}, Rule: &compile.Rule{Policy: &policy.Policy{Name: "p"}, Target: translate.Native}}
+	agree := judged{id: "1", opinions: []judge.Opinion{{Rule: rule, Native: vap.Deny, Status: interp.Fail, Kyverno: interp.Fail}}}
+	disagree := judged{id: "2", opinions: []judge.Opinion{{Rule: rule, Native: vap.Allow, Status: interp.Fail, Kyverno: interp.Fail, Message: "bad"}}}
 	unread := judged{unread: true, found: diag.List{diag.Errorf(diag.Pos{}, diag.BadRequest, "unreadable")}}
 	for name, c := range map[string]struct {
 		judged []judged
@@ -127,8 +128,8 @@ func TestEvalVerdict(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
 			e := &evaluation{
-				court: &court.Court{Rules: []*court.Rule{rule}}, out: evalFlags{}.newOutput(&out),
-				told: map[string]bool{}, missing: map[diag.Pos]court.Lookup{},
+				judges: &judge.Judges{Rules: []*compile.Form{rule}}, out: evalFlags{}.newOutput(&out),
+				told: map[string]bool{}, missing: map[diag.Pos]judge.Lookup{},
 			}
 			for _, j := range c.judged {
 				if err := e.note(j); err != nil {

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/kvap/kvap/diag"
-	"github.com/kvap/kvap/internal/court"
+	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/vap"
 )
@@ -22,7 +22,7 @@ const batchSize = 256
 type judged struct {
 	input    input
 	id       string
-	opinions []court.Opinion
+	opinions []judge.Opinion
 	found    diag.List
 	unread   bool
 }
@@ -82,7 +82,7 @@ func (e *evaluation) one(ctx context.Context, j *judged) {
 		request.NamespaceLabels = e.labels
 	}
 	var err error
-	if j.opinions, err = e.court.Hear(ctx, request); err != nil {
+	if j.opinions, err = e.judges.Judge(ctx, request); err != nil {
 		j.found = append(j.found, diag.Errorf(j.input.pos, diag.BadRequest, "%v", err))
 		j.unread = true
 	}
@@ -124,11 +124,11 @@ func (e *evaluation) tell(found diag.List) {
 }
 
 // noteMissing remembers the objects for want of which a rule erred.
-func (e *evaluation) noteMissing(o court.Opinion) {
+func (e *evaluation) noteMissing(o judge.Opinion) {
 	if o.Status != interp.Error && o.Native != vap.Error {
 		return
 	}
-	for _, l := range o.Rule.Lookups() {
+	for _, l := range judge.Lookups(o.Rule.Rule) {
 		if _, noted := e.missing[l.Pos]; !noted && !l.In(e.objects) {
 			e.missing[l.Pos] = l
 		}

@@ -8,7 +8,8 @@ import (
 	"io"
 	"strings"
 
-	"github.com/kvap/kvap/internal/court"
+	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/translate"
@@ -51,7 +52,7 @@ func (l *jsonLines) write(j judged) error {
 	answer := jsonAnswer{ID: j.id, Results: make([]jsonResult, 0, len(j.opinions))}
 	for _, o := range j.opinions {
 		answer.Results = append(answer.Results, jsonResult{
-			Policy: o.Rule.PolicyName(), Rule: o.Rule.Name, Target: targetWord(o.Rule),
+			Policy: o.Rule.Rule.PolicyName(), Rule: o.Rule.Name, Target: targetWord(o.Rule.Rule),
 			Native: string(o.Native), Interp: string(o.Kyverno), Message: message(o),
 		})
 	}
@@ -72,7 +73,7 @@ func (l *jsonLines) finish(evalTotals) error { return l.w.Flush() }
 
 // targetWord is native or webhook: whatever is not native is left to a webhook,
 // which may have nothing to say.
-func targetWord(r *court.Rule) string {
+func targetWord(r *compile.Rule) string {
 	if r.Target == translate.Native {
 		return string(translate.Native)
 	}
@@ -81,7 +82,7 @@ func targetWord(r *court.Rule) string {
 
 // message is what a user would be told: by the API server where it denies, else
 // by the interpreter.
-func message(o court.Opinion) string {
+func message(o judge.Opinion) string {
 	if (o.Native == vap.Deny || o.Native == vap.Error) && o.NativeMessage != "" {
 		return o.NativeMessage
 	}
@@ -106,12 +107,12 @@ func (t *evalTable) write(j judged) error {
 	return nil
 }
 
-func judgement(id string, o court.Opinion) report.Judgement {
+func judgement(id string, o judge.Opinion) report.Judgement {
 	row := report.Judgement{
-		Request: id, Policy: o.Rule.PolicyName(), Rule: o.Rule.Name, Native: string(o.Native), Interp: string(o.Status), Message: message(o),
+		Request: id, Policy: o.Rule.Rule.PolicyName(), Rule: o.Rule.Name, Native: string(o.Native), Interp: string(o.Status), Message: message(o),
 		Agree: o.Agree(),
 	}
-	if o.Rule.Target != translate.Native {
+	if o.Rule.Rule.Target != translate.Native {
 		row.Native = ""
 	}
 	if o.Rule.Source == nil {

@@ -15,14 +15,14 @@ import (
 	sigsjson "sigs.k8s.io/json"
 
 	"github.com/kvap/kvap/diag"
-	"github.com/kvap/kvap/internal/court"
+	"github.com/kvap/kvap/internal/judge"
 )
 
 // An input is something to judge. Read is called by several goroutines at once,
 // for different inputs. It gives no request where there is an error.
 type input struct {
 	pos  diag.Pos
-	read func() (id string, request *court.Request, found diag.List)
+	read func() (id string, request *judge.Request, found diag.List)
 }
 
 // inputs are what the flags ask to be judged.
@@ -117,8 +117,8 @@ type requestLine struct {
 	text []byte
 }
 
-func (l requestLine) read() (id string, request *court.Request, found diag.List) {
-	fail := func(format string, args ...any) (string, *court.Request, diag.List) {
+func (l requestLine) read() (id string, request *judge.Request, found diag.List) {
+	fail := func(format string, args ...any) (string, *judge.Request, diag.List) {
 		return id, nil, diag.List{diag.Errorf(l.pos, diag.BadRequest, format, args...)}
 	}
 	var value any
@@ -142,7 +142,7 @@ func (l requestLine) read() (id string, request *court.Request, found diag.List)
 	if id == "" {
 		id, _ = admission["uid"].(string)
 	}
-	request, err := court.NewRequest(admission)
+	request, err := judge.NewRequest(admission)
 	if err == nil {
 		err = request.Complete()
 	}
@@ -159,7 +159,7 @@ func (l requestLine) read() (id string, request *court.Request, found diag.List)
 }
 
 // surroundings reads what a line says besides its request.
-func surroundings(line map[string]any, r *court.Request) error {
+func surroundings(line map[string]any, r *judge.Request) error {
 	if labels, ok := line["namespaceLabels"]; ok && labels != nil {
 		m, ok := labels.(map[string]any)
 		if !ok {

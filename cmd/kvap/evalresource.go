@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/kvap/kvap/diag"
-	"github.com/kvap/kvap/internal/court"
+	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/internal/manifest"
 )
 
@@ -23,7 +23,7 @@ func (f evalFlags) resourceInputs(stdin io.Reader, e *evaluation) ([]input, erro
 		return nil, err
 	}
 	e.sources, e.found = append(e.sources, sources...), append(e.found, found...)
-	client := court.Client{Schemas: e.schemas, Operation: f.operation, Namespace: f.namespace, User: f.user, Groups: f.groups}
+	client := judge.Client{Schemas: e.schemas, Operation: f.operation, Namespace: f.namespace, User: f.user, Groups: f.groups}
 	switch {
 	case client.Operation == "" && len(f.old) > 0:
 		client.Operation = "UPDATE"
@@ -36,7 +36,7 @@ func (f evalFlags) resourceInputs(stdin io.Reader, e *evaluation) ([]input, erro
 		if i := slices.IndexFunc(old, func(old manifest.Object) bool { return client.Same(o, old) }); i >= 0 {
 			before = old[i]
 		}
-		out = append(out, input{pos: o.Pos, read: func() (string, *court.Request, diag.List) {
+		out = append(out, input{pos: o.Pos, read: func() (string, *judge.Request, diag.List) {
 			request, ds := f.request(client, o, before)
 			return o.Title(), request, ds
 		}})
@@ -44,12 +44,12 @@ func (f evalFlags) resourceInputs(stdin io.Reader, e *evaluation) ([]input, erro
 	return out, nil
 }
 
-func (f evalFlags) request(client court.Client, o, old manifest.Object) (*court.Request, diag.List) {
+func (f evalFlags) request(client judge.Client, o, old manifest.Object) (*judge.Request, diag.List) {
 	admission, found := client.Request(o, old)
 	if admission == nil {
 		return nil, found
 	}
-	request, err := court.NewRequest(admission)
+	request, err := judge.NewRequest(admission)
 	if err != nil {
 		return nil, append(found, diag.Errorf(o.Pos, diag.BadRequest, "%s: %v", o.Title(), err))
 	}

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/kvap/kvap/cel"
-	"github.com/kvap/kvap/vap"
 )
 
 const teamPolicy = `apiVersion: kyverno.io/v1
@@ -107,18 +106,6 @@ func TestRunWithoutCorpus(t *testing.T) {
 func TestRunWithoutSuchPolicy(t *testing.T) {
 	if _, err := run(&bytes.Buffer{}, config{corpus: smallCorpus(t, ""), only: "nothing", release: cel.Latest.String()}); err == nil {
 		t.Error("no error")
-	}
-}
-
-func TestAgrees(t *testing.T) {
-	for status, want := range map[string]string{
-		"fail": "deny", "error": "deny error", "pass": "nomatch allow", "skip": "nomatch allow", "none": "nomatch allow", "": "nomatch allow",
-	} {
-		for _, o := range []vap.Outcome{vap.NoMatch, vap.Allow, vap.Deny, vap.Error} {
-			if got := agrees(status, o); got != strings.Contains(" "+want+" ", " "+string(o)+" ") {
-				t.Errorf("%q and %s: %v", status, o, got)
-			}
-		}
 	}
 }
 

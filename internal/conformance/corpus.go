@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 
 	admissionv1 "k8s.io/api/admission/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // An index is the corpus's list of its policies.
@@ -55,7 +54,7 @@ type subject interface {
 type material struct {
 	file    string
 	source  []byte
-	params  []*unstructured.Unstructured
+	objects []map[string]any  // that rules look up
 	classes map[string]string // of rules, as Kyverno reports them; nil where there are none
 	cases   []recordedCase
 }
@@ -73,7 +72,7 @@ func (r recorded) load() (m material, err error) {
 	if m.source, err = os.ReadFile(filepath.Join(dir, "policy.yaml")); err != nil {
 		return m, err
 	}
-	if m.params, err = readParams(filepath.Join(dir, "configmaps.json")); err != nil {
+	if m.objects, err = readObjects(filepath.Join(dir, "configmaps.json")); err != nil {
 		return m, err
 	}
 	m.classes = map[string]string{}
@@ -100,7 +99,7 @@ func readIndex(corpus string) (index, error) {
 	return i, json.Unmarshal(text, &i)
 }
 
-func readParams(file string) ([]*unstructured.Unstructured, error) {
+func readObjects(file string) (objects []map[string]any, err error) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -108,15 +107,10 @@ func readParams(file string) ([]*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
-	var objects []map[string]any
 	if err := json.Unmarshal(text, &objects); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	var out []*unstructured.Unstructured
-	for _, o := range objects {
-		out = append(out, &unstructured.Unstructured{Object: o})
-	}
-	return out, nil
+	return objects, nil
 }
 
 // readLines calls do for each line of a gzipped file. Cases are long: an object

@@ -57,10 +57,7 @@ func run(w io.Writer, c config) (ok bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	compiler.typeCheck = c.typeCheck
-	if c.interp {
-		compiler.engine = interpreter
-	}
+	compiler.typeCheck, compiler.interp = c.typeCheck, c.interp
 	subjects, err := subjectsOf(c, index)
 	if err != nil {
 		return false, err
@@ -81,7 +78,7 @@ func newCompiler(release string) (*compiler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &compiler{release: r, options: translate.Options{Release: r, Schemas: schemas}}, nil
+	return &compiler{options: translate.Options{Release: r, Schemas: schemas}}, nil
 }
 
 func subjectsOf(c config, index index) ([]subject, error) {

@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/kvap/kvap/internal/judge"
+	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
-	"github.com/kvap/kvap/vap"
 )
 
 // A result is what became of one subject.
@@ -17,7 +18,7 @@ type result struct {
 	cases    int // judgements: a case counts twice where it is judged as published and enforcing
 	agree    int
 	deviant  int // of those that agree, the ones that differ as the list of deviations says
-	heard    int // cases that a second engine was asked about
+	asked    int // cases that the interpreter was asked about
 	concur   int // of those, the ones on which it says what is recorded
 	wrong    []disagreement
 	refused  []string
@@ -37,7 +38,7 @@ func (out result) native() (n int) {
 // A disagreement is one rule on one case.
 type disagreement struct {
 	id, rule, mode string // mode is published or enforcing
-	engine         string // native, or the engine of an opinion
+	engine         string // native or interp
 	want, got      string
 	message        string
 	of             recordedCase
@@ -72,15 +73,13 @@ func (out *result) round(c *compiler, m material, mode string, want func(recorde
 		return nil, err
 	}
 	if out.rules == nil {
-		out.rules = compiled.rules
+		out.rules = compiled.ruleForms()
 	}
 	out.refused = appendNew(out.refused, compiled.refused)
 	out.warned = appendNew(out.warned, compiled.warned)
-	if compiled.anyNative() {
-		out.judge(compiled, mode, m.cases, want)
-	}
-	if compiled.opinion != nil {
-		out.hear(compiled.opinion, compiled.policy, mode, m.cases, want)
+	r := round{out: out, judges: compiled.judges, mode: mode, native: compiled.anyNative(), interp: c.interp}
+	for _, rc := range m.cases {
+		r.judge(rc, want(rc))
 	}
 	return compiled.policy, nil
 }
@@ -113,90 +112,74 @@ func allEnforce(p *policy.Policy) bool {
 	return true
 }
 
-func (out *result) judge(c *compiled, mode string, cases []recordedCase, want func(recordedCase) map[string]string) {
-	for _, rc := range cases {
-		out.cases++
-		got, err := c.outcomes(rc)
-		if err != nil {
-			out.wrong = append(out.wrong, disagreement{id: rc.ID, mode: mode, engine: "native", got: "unreadable", message: err.Error(), of: rc})
-			continue
-		}
-		wrong, deviant := compare(c, mode, rc, want(rc), got)
-		if len(wrong) == 0 {
-			out.agree++
-		}
-		if deviant {
-			out.deviant++
-		}
-		out.wrong = append(out.wrong, wrong...)
+// A round is what the judges of a policy say of its cases, held to what is
+// recorded. The native form need only admit or deny; the interpreter must give the
+// recorded statuses exactly.
+type round struct {
+	out            *result
+	judges         *judge.Judges
+	mode           string
+	native, interp bool // which judges are held to it
+}
+
+func (r round) judge(rc recordedCase, want map[string]string) {
+	opinions, err := r.opinions(rc)
+	if r.native {
+		r.out.cases++
+		ok, deviant := r.hold("native", rc, want, opinions, err)
+		r.out.agree += ok
+		r.out.deviant += deviant
+	}
+	if r.interp {
+		r.out.asked++
+		ok, _ := r.hold("interp", rc, want, opinions, err)
+		r.out.concur += ok
 	}
 }
 
-// An outcome is what the native form of a rule says.
-type outcome struct {
-	vap.Outcome
-	message string
-}
-
-// outcomes are those of the rules, over all policies and bindings made from them.
-func (c *compiled) outcomes(rc recordedCase) (map[string]outcome, error) {
-	verdicts, err := c.judge.Review(context.Background(), rc.Request, rc.NamespaceLabels)
+func (r round) opinions(rc recordedCase) ([]judge.Opinion, error) {
+	admission, err := interp.AdmissionOf(rc.Request)
 	if err != nil {
 		return nil, err
 	}
-	out := map[string]outcome{}
-	for _, v := range verdicts {
-		translation := c.members[v.Policy]
-		for i, r := range v.Members(translation) {
-			name := translation.Members[i].Rule
-			if graver(r.Outcome, out[name].Outcome) {
-				out[name] = outcome{r.Outcome, r.Message}
-			}
+	request := judge.Recorded(rc.Request, admission)
+	request.NamespaceLabels, request.Roles, request.ClusterRoles = rc.NamespaceLabels, rc.Roles, rc.ClusterRoles
+	return r.judges.Judge(context.Background(), request)
+}
+
+// hold holds one of the judges to a case: ok is 1 where nothing is wrong, and deviant
+// is 1 where something differs as the list of deviations says.
+func (r round) hold(engine string, rc recordedCase, want map[string]string, opinions []judge.Opinion, err error) (ok, deviant int) {
+	if err != nil {
+		r.out.wrong = append(r.out.wrong, disagreement{id: rc.ID, mode: r.mode, engine: engine, got: "unreadable", message: err.Error(), of: rc})
+		return 0, 0
+	}
+	ok = 1
+	for _, o := range opinions {
+		status := orNone(want[o.Rule.Name])
+		got, message, same := string(o.Kyverno), o.Message, status == string(o.Kyverno)
+		if engine == "native" {
+			got, message, same = string(o.Native), o.NativeMessage, !isNative(o.Rule) || judge.Same(interp.Status(status), o.Native)
+		}
+		switch {
+		case same:
+		case excused(o.Rule.Source, rc, status, got):
+			deviant = 1
+		default:
+			ok = 0
+			r.out.wrong = append(r.out.wrong, disagreement{id: rc.ID, rule: o.Rule.Name, mode: r.mode, engine: engine, want: status, got: got, message: message, of: rc})
 		}
 	}
-	return out, nil
+	return ok, deviant
 }
 
-// graver orders outcomes: what does not match, allows, errs, denies.
-func graver(a, b vap.Outcome) bool {
-	order := []vap.Outcome{"", vap.NoMatch, vap.Allow, vap.Error, vap.Deny}
-	return slices.Index(order, a) > slices.Index(order, b)
-}
-
-// compare holds each native rule to its recorded status. A rule that has none
-// must admit.
-func compare(c *compiled, mode string, rc recordedCase, want map[string]string, got map[string]outcome) (wrong []disagreement, deviant bool) {
-	for _, rule := range c.rules {
-		if !rule.native {
-			continue
-		}
-		o := got[rule.name]
-		status := want[rule.name]
-		if agrees(status, o.Outcome) {
-			continue
-		}
-		text := string(o.Outcome)
-		if text == "" {
-			text = string(vap.NoMatch)
-		}
-		if excused(rule.source, rc, orNone(status), text) {
-			deviant = true
-			continue
-		}
-		wrong = append(wrong, disagreement{id: rc.ID, rule: rule.name, mode: mode, engine: "native", want: orNone(status), got: text, message: o.message, of: rc})
-	}
-	return wrong, deviant
-}
-
-// agrees tells whether an outcome is what the recorded status asks for.
-func agrees(status string, o vap.Outcome) bool {
+// orNone is a recorded status.
+func orNone(status string) string {
 	switch status {
-	case "fail":
-		return o == vap.Deny
-	case "error":
-		return o == vap.Deny || o == vap.Error
-	case "pass", "skip", "none", "":
-		return o != vap.Deny && o != vap.Error
+	case "":
+		return string(interp.None)
+	case "pass", "fail", "skip", "error", "none":
+		return status
 	}
 	panic(fmt.Sprintf("the corpus has a status %q", status))
 }

@@ -16,7 +16,7 @@ func report(w io.Writer, c config, results []result) bool {
 	generated := result{name: "generated"}
 	for _, r := range results {
 		passed += r.agree + r.concur
-		failed += len(r.refused) + r.cases - r.agree + r.heard - r.concur
+		failed += len(r.refused) + r.cases - r.agree + r.asked - r.concur
 		if r.unjudged != nil {
 			failed++
 		}
@@ -45,7 +45,7 @@ func (out *result) add(s result) {
 	out.cases += s.cases
 	out.agree += s.agree
 	out.deviant += s.deviant
-	out.heard += s.heard
+	out.asked += s.asked
 	out.concur += s.concur
 	out.wrong = append(out.wrong, s.wrong...)
 }
@@ -55,8 +55,8 @@ func summary(w io.Writer, r result) {
 	if r.deviant > 0 {
 		fmt.Fprintf(w, "  deviate %d", r.deviant)
 	}
-	if r.heard > 0 {
-		fmt.Fprintf(w, "  interp %d/%d", r.concur, r.heard)
+	if r.asked > 0 {
+		fmt.Fprintf(w, "  interp %d/%d", r.concur, r.asked)
 	}
 	fmt.Fprintln(w)
 	if r.unjudged != nil {
@@ -66,7 +66,7 @@ func summary(w io.Writer, r result) {
 		fmt.Fprintf(w, "    type check: %s\n", text)
 	}
 	for _, text := range r.refused {
-		fmt.Fprintf(w, "    the API server would refuse %s\n", text)
+		fmt.Fprintf(w, "    refused: %s\n", text)
 	}
 }
 

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/kvap/kvap/diag"
-	"github.com/kvap/kvap/internal/court"
 	"github.com/kvap/kvap/internal/deviation"
+	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/internal/manifest"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
@@ -32,7 +32,7 @@ func (r *run) judge(ctx context.Context, row Row, p *policy.Policy, o manifest.O
 	if err != nil {
 		return refuse("%v", err)
 	}
-	opinions, err := s.court.Hear(ctx, request)
+	opinions, err := s.judges.Judge(ctx, request)
 	if err != nil {
 		return refuse("%v", err)
 	}
@@ -41,7 +41,7 @@ func (r *run) judge(ctx context.Context, row Row, p *policy.Policy, o manifest.O
 		switch {
 		case op.Rule.Source != nil && !row.means(op.Rule.Name):
 			continue
-		case op.Rule.Source == nil && op.Rule.Target != translate.Native: // nobody judges it
+		case op.Rule.Source == nil && op.Rule.Rule.Target != translate.Native: // nobody judges it
 		case says(op) == string(interp.None) && op.Agree():
 			continue
 		}
@@ -61,7 +61,7 @@ func (r *run) judge(ctx context.Context, row Row, p *policy.Policy, o manifest.O
 
 // says is the status that is compared with what a row expects: the interpreter's,
 // or for a ValidatingPolicy, which it does not judge, that of the API server.
-func says(o court.Opinion) string {
+func says(o judge.Opinion) string {
 	if o.Rule.Source != nil {
 		return string(o.Kyverno)
 	}
@@ -82,7 +82,7 @@ func statusOf(o vap.Outcome) string {
 }
 
 // weigh holds both opinions to what the row expects.
-func (r *run) weigh(out *Result, row Row, p *policy.Policy, s *session, request *court.Request, o court.Opinion) {
+func (r *run) weigh(out *Result, row Row, p *policy.Policy, s *session, request *judge.Request, o judge.Opinion) {
 	out.Expected = row.Expected()
 	out.Form, out.Message = o.Rule.Name, o.Message
 	got := says(o)
@@ -92,7 +92,7 @@ func (r *run) weigh(out *Result, row Row, p *policy.Policy, s *session, request 
 	if o.Rule.Source != nil {
 		out.Interp = string(o.Status)
 	}
-	if o.Rule.Target != translate.Native && o.Rule.Source == nil {
+	if o.Rule.Rule.Target != translate.Native && o.Rule.Source == nil {
 		out.Verdict, out.Reason = NotJudged, "the policy has no native form, and the interpreter does not judge its kind"
 		return
 	}
@@ -112,7 +112,7 @@ func (r *run) weigh(out *Result, row Row, p *policy.Policy, s *session, request 
 
 // compare holds what was said to what is wanted. Why is the reason for which the
 // native policy was not asked.
-func (out *Result) compare(want, got, why string, o court.Opinion) {
+func (out *Result) compare(want, got, why string, o judge.Opinion) {
 	switch {
 	case got != want:
 		out.Verdict, out.Reason = Failed, fmt.Sprintf("Want %s, got %s", want, got)
@@ -129,7 +129,7 @@ func (out *Result) compare(want, got, why string, o court.Opinion) {
 }
 
 // excuse recognises a deviation from Kyverno that is there on purpose.
-func (out *Result) excuse(o court.Opinion, request *court.Request) {
+func (out *Result) excuse(o judge.Opinion, request *judge.Request) {
 	said := string(o.Status)
 	if out.Native != "" {
 		said = out.Native
@@ -155,17 +155,14 @@ func nativeGives(want string, o vap.Outcome) bool {
 }
 
 // notNative is why the native policy was not asked; empty if it was.
-func (r *run) notNative(s *session, o court.Opinion) string {
-	origin := o.Rule.Name
-	if o.Rule.Origin != nil {
-		origin = o.Rule.Origin.Name
-	}
-	switch names := s.replaced[origin]; {
+func (r *run) notNative(s *session, o judge.Opinion) string {
+	written := o.Rule.Rule
+	switch names := s.replaced[written.Name()]; {
 	case s.targets[o.Rule.Name] != translate.Native:
 		return "webhook"
 	case len(names) > 0:
 		return "interpreter only: mocked " + strings.Join(names, ", ")
-	case o.Rule.Origin != nil && r.user == nil && matchesUsers(o.Rule.Origin.Match):
+	case written.Source != nil && r.user == nil && matchesUsers(written.Source.Match):
 		return "interpreter only: the rule matches users, and the suite names none"
 	}
 	return ""
@@ -188,9 +185,9 @@ func matchesUsers(m *policy.MatchBlock) bool {
 
 // request is the resource as a request with the values that are mocked for it and
 // a rule.
-func (r *run) request(s *session, policyName, rule string, o manifest.Object) (*court.Request, error) {
+func (r *run) request(s *session, policyName, rule string, o manifest.Object) (*judge.Request, error) {
 	shared := r.values.forResource(policyName, o.Meta("name"))
-	client := court.Client{Schemas: r.runner.Schemas, Operation: "CREATE", Namespace: "default", Guess: true}
+	client := judge.Client{Schemas: r.runner.Schemas, Operation: "CREATE", Namespace: "default", Guess: true}
 	if op, ok := shared["request.operation"].(string); ok && op != "" {
 		client.Operation = op
 	}
@@ -209,7 +206,7 @@ func (r *run) request(s *session, policyName, rule string, o manifest.Object) (*
 		admission = put(admission, []string{"userInfo"}, r.user.UserInfo)
 	}
 	admission = actAs(admission, values)
-	request, err := court.NewRequest(admission)
+	request, err := judge.NewRequest(admission)
 	if err != nil {
 		return nil, err
 	}

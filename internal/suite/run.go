@@ -6,8 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/diag"
-	"github.com/kvap/kvap/internal/court"
+	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/internal/manifest"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
@@ -30,7 +31,7 @@ func (r Runner) Run(ctx context.Context, s *Suite) (Results, diag.List) {
 			return out, found
 		}
 	}
-	run := &run{runner: r, suite: s, material: m, courts: map[string]*session{}}
+	run := &run{runner: r, suite: s, material: m, sessions: map[string]*session{}}
 	for i, row := range s.Results {
 		pos := s.place("results", i)
 		rows := run.row(ctx, row)
@@ -53,8 +54,8 @@ type run struct {
 	runner Runner
 	suite  *Suite
 	material
-	found  diag.List
-	courts map[string]*session // by policy and mocked values
+	found    diag.List
+	sessions map[string]*session // by policy and mocked values
 }
 
 // row judges one row: a result for each resource that it means.
@@ -190,7 +191,7 @@ func (r Row) selects(o manifest.Object, name string) bool {
 // A session is a policy with the values that are mocked for a resource.
 type session struct {
 	mocking
-	court *court.Court
+	judges *judge.Judges
 	// targets are those of the rules as the API server would have them, by name.
 	targets map[string]translate.Target
 	err     error
@@ -200,30 +201,33 @@ type session struct {
 func (r *run) session(p *policy.Policy, resource string) *session {
 	shared := r.values.forResource(p.Name, resource)
 	k := fmt.Sprintf("%p %s", p, key(shared))
-	if s, ok := r.courts[k]; ok {
+	if s, ok := r.sessions[k]; ok {
 		return s
 	}
 	s := &session{targets: map[string]translate.Target{}}
-	r.courts[k] = s
+	r.sessions[k] = s
 	if s.mocking, s.err = mock(p, r.values, resource); s.err != nil {
 		return s
 	}
-	options := court.Options{Translate: r.runner.Translate, Objects: slices.Concat(r.objects, s.objects)}
-	if s.court, _, s.err = court.New([]*policy.Policy{s.policy}, r.exceptions, options); s.err != nil {
+	options := compile.Options{Translate: r.runner.Translate}
+	cluster := judge.Cluster{Objects: slices.Concat(r.objects, s.objects)}
+	in := compile.Input{Policies: []*policy.Policy{s.policy}, Exceptions: r.exceptions}
+	if s.judges, s.err = judge.Compile(in, options, cluster); s.err != nil {
 		return s
 	}
-	for _, rule := range s.court.Rules {
-		s.targets[rule.Name] = rule.Target
-	}
+	s.note(s.judges.Compiled)
 	if len(s.replaced) > 0 {
-		original, _, err := court.New([]*policy.Policy{p}, r.exceptions, options)
-		if err != nil {
-			s.err = err
-			return s
-		}
-		for _, rule := range original.Rules {
-			s.targets[rule.Name] = rule.Target
-		}
+		in.Policies = []*policy.Policy{p}
+		s.note(compile.Policies(in, options))
 	}
 	return s
+}
+
+// note keeps where the rules are judged.
+func (s *session) note(c compile.Result) {
+	for _, rule := range c.Rules {
+		for _, form := range rule.Forms {
+			s.targets[form.Name] = rule.Target
+		}
+	}
 }

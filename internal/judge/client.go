@@ -1,4 +1,4 @@
-package court
+package judge
 
 import (
 	"maps"

@@ -1,9 +1,10 @@
-package court
+package judge
 
 import (
 	"fmt"
 	"strings"
 
+	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
 )
@@ -22,14 +23,15 @@ func (l Lookup) String() string {
 	return fmt.Sprintf("%s %s/%s", l.Kind, l.Namespace, l.Name)
 }
 
-// Lookups are the objects that the rule reads, apart from those whose name or
-// namespace depends on the request.
-func (r *Rule) Lookups() []Lookup {
-	if r.Origin == nil {
+// Lookups are the objects that a rule as written reads, apart from those whose name
+// or namespace depends on the request.
+func Lookups(rule *compile.Rule) []Lookup {
+	if rule.Source == nil {
 		return nil
 	}
-	out := r.configMaps(r.Origin.Context)
-	v := r.Origin.Validate
+	r := lookups{rule.Policy}
+	out := r.configMaps(rule.Source.Context)
+	v := rule.Source.Validate
 	if v == nil {
 		return out
 	}
@@ -40,7 +42,10 @@ func (r *Rule) Lookups() []Lookup {
 	return append(out, r.inLoops(v.ForEach)...)
 }
 
-func (r *Rule) inLoops(loops []*policy.ForEach) (out []Lookup) {
+// lookups are those of a policy.
+type lookups struct{ policy *policy.Policy }
+
+func (r lookups) inLoops(loops []*policy.ForEach) (out []Lookup) {
 	for _, loop := range loops {
 		out = append(out, r.configMaps(loop.Context)...)
 		out = append(out, r.inLoops(loop.ForEach)...)
@@ -48,7 +53,7 @@ func (r *Rule) inLoops(loops []*policy.ForEach) (out []Lookup) {
 	return out
 }
 
-func (r *Rule) configMaps(entries []*policy.ContextEntry) (out []Lookup) {
+func (r lookups) configMaps(entries []*policy.ContextEntry) (out []Lookup) {
 	for _, e := range entries {
 		if e.ConfigMap == nil || strings.Contains(e.ConfigMap.Name.Value, "{{") || strings.Contains(e.ConfigMap.Namespace.Value, "{{") {
 			continue
@@ -56,8 +61,8 @@ func (r *Rule) configMaps(entries []*policy.ContextEntry) (out []Lookup) {
 		l := Lookup{e.ConfigMap.Pos, "v1", "ConfigMap", e.ConfigMap.Namespace.Value, e.ConfigMap.Name.Value}
 		switch {
 		case l.Namespace != "":
-		case r.Policy.Namespaced():
-			l.Namespace = r.Policy.Namespace
+		case r.policy.Namespaced():
+			l.Namespace = r.policy.Namespace
 		default:
 			l.Namespace = "default"
 		}

@@ -1,4 +1,4 @@
-package court_test
+package judge_test
 
 import (
 	"context"
@@ -7,7 +7,8 @@ import (
 	kjson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/kvap/kvap/cel"
-	"github.com/kvap/kvap/internal/court"
+	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate"
@@ -18,8 +19,8 @@ const benchRequest = `{"uid":"u","operation":"CREATE","kind":{"version":"v1","ki
 "object":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"n","labels":{"app":"x","team":"red"}},
 "spec":{"containers":[{"name":"a","image":"nginx:1.27","securityContext":{"runAsNonRoot":true}},{"name":"b","image":"redis:7"}]}}}`
 
-// BenchmarkHear reads a request and puts it before both judges of one typical rule.
-func BenchmarkHear(b *testing.B) {
+// BenchmarkJudge reads a request and puts it before both judges of one typical rule.
+func BenchmarkJudge(b *testing.B) {
 	schemas, err := schema.Builtin(cel.Latest.String())
 	if err != nil {
 		b.Fatal(err)
@@ -38,7 +39,7 @@ spec:
       - list: request.object.spec.containers
         deny: {conditions: {any: [{key: "{{ element.image }}", operator: AnyIn, value: ["*:latest"]}]}}
 `))
-	c, _, err := court.New(f.Policies, nil, court.Options{Translate: translate.Options{Release: cel.Latest, Schemas: schemas}})
+	j, err := judge.Compile(compile.Input{Policies: f.Policies}, compile.Options{Translate: translate.Options{Release: cel.Latest, Schemas: schemas}}, judge.Cluster{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -48,11 +49,11 @@ spec:
 		if err := kjson.Unmarshal([]byte(benchRequest), &data); err != nil {
 			b.Fatal(err)
 		}
-		r, err := court.NewRequest(data)
+		r, err := judge.NewRequest(data)
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, err := c.Hear(context.Background(), r); err != nil {
+		if _, err := j.Judge(context.Background(), r); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -1,4 +1,4 @@
-package court
+package judge
 
 import (
 	"errors"
@@ -19,7 +19,7 @@ import (
 // A Request is an admission request that both judges can read.
 type Request struct {
 	// NamespaceLabels are those of the request's namespace; where nil, the objects
-	// of the court are asked.
+	// of the cluster are asked.
 	NamespaceLabels map[string]string
 	// Roles (namespace:name) and ClusterRoles are what is bound to the user.
 	Roles, ClusterRoles []string
@@ -56,6 +56,12 @@ func NewRequest(data map[string]any) (*Request, error) {
 		return nil, err
 	}
 	return r, nil
+}
+
+// Recorded is a request whose objects have the API server's form already, as it is
+// and as JSON data. Neither must be changed.
+func Recorded(request *admissionv1.AdmissionRequest, admission map[string]any) *Request {
+	return &Request{admission: admission, native: request}
 }
 
 // isField tells the fields of an AdmissionRequest.

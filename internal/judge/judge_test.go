@@ -1,4 +1,4 @@
-package court_test
+package judge_test
 
 import (
 	"context"
@@ -9,7 +9,8 @@ import (
 	kjson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/kvap/kvap/cel"
-	"github.com/kvap/kvap/internal/court"
+	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/internal/manifest"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
@@ -27,8 +28,8 @@ func schemas(t *testing.T) *schema.Set {
 	return s
 }
 
-// open makes a court of the policies in some files.
-func open(t *testing.T, objects []map[string]any, files ...string) *court.Court {
+// open makes judges of the policies in some files.
+func open(t *testing.T, objects []map[string]any, files ...string) *judge.Judges {
 	t.Helper()
 	var policies []*policy.Policy
 	var exceptions []*policy.Exception
@@ -39,17 +40,16 @@ func open(t *testing.T, objects []map[string]any, files ...string) *court.Court 
 		}
 		policies, exceptions = append(policies, f.Policies...), append(exceptions, f.Exceptions...)
 	}
-	c, _, err := court.New(policies, exceptions, court.Options{
-		Translate: translate.Options{Release: cel.Latest, Schemas: schemas(t)}, Objects: objects,
-	})
+	j, err := judge.Compile(compile.Input{Policies: policies, Exceptions: exceptions},
+		compile.Options{Translate: translate.Options{Release: cel.Latest, Schemas: schemas(t)}}, judge.Cluster{Objects: objects})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c
+	return j
 }
 
 // request is that of the first resource in a text.
-func request(t *testing.T, client court.Client, text string) *court.Request {
+func request(t *testing.T, client judge.Client, text string) *judge.Request {
 	t.Helper()
 	objects, found := manifest.Read("r.yaml", []byte(text))
 	if len(found) > 0 {
@@ -69,27 +69,27 @@ func request(t *testing.T, client court.Client, text string) *court.Request {
 	if found.HasErrors() {
 		t.Fatal(found)
 	}
-	r, err := court.NewRequest(admission)
+	r, err := judge.NewRequest(admission)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
 }
 
-// heard are the opinions on a request that say something, in one text.
-func heard(t *testing.T, c *court.Court, r *court.Request) string {
+// said are the opinions on a request that say something, in one text.
+func said(t *testing.T, j *judge.Judges, r *judge.Request) string {
 	t.Helper()
-	opinions, err := c.Hear(context.Background(), r)
+	opinions, err := j.Judge(context.Background(), r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var lines []string
 	for _, o := range opinions {
 		if !o.Agree() {
-			t.Errorf("%s/%s: %s, %s", o.Rule.PolicyName(), o.Rule.Name, o.Native, o.Status)
+			t.Errorf("%s/%s: %s, %s", o.Rule.Rule.PolicyName(), o.Rule.Name, o.Native, o.Status)
 		}
 		if o.Native != vap.NoMatch || o.Status != interp.None {
-			lines = append(lines, o.Rule.PolicyName()+"/"+o.Rule.Name+" "+string(o.Native)+" "+string(o.Status))
+			lines = append(lines, o.Rule.Rule.PolicyName()+"/"+o.Rule.Name+" "+string(o.Native)+" "+string(o.Status))
 		}
 	}
 	return strings.Join(lines, "\n")
@@ -123,11 +123,11 @@ const (
 func TestSameNames(t *testing.T) {
 	c := open(t, nil, labelPolicy("ClusterPolicy", "p", "a"), labelPolicy("Policy", "p", "b"), labelPolicy("ClusterPolicy", "p", "c"))
 	want := "p/label allow pass\ndefault/p/label deny fail\np/label deny fail"
-	if d := cmp.Diff(want, heard(t, c, request(t, court.Client{}, pod))); d != "" {
+	if d := cmp.Diff(want, said(t, c, request(t, judge.Client{}, pod))); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 	want = strings.ReplaceAll(want, "/label", "/autogen-label")
-	if d := cmp.Diff(want, heard(t, c, request(t, court.Client{}, deployment))); d != "" {
+	if d := cmp.Diff(want, said(t, c, request(t, judge.Client{}, deployment))); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 }
@@ -142,7 +142,7 @@ func TestCutNames(t *testing.T) {
 	c := open(t, nil, text+strings.ReplaceAll(second, "name: label", "name: "+long+"2"))
 	name := ("autogen-" + long)[:63]
 	want := "p/" + name + " allow pass\np/" + name + " deny fail"
-	if d := cmp.Diff(want, heard(t, c, request(t, court.Client{}, deployment))); d != "" {
+	if d := cmp.Diff(want, said(t, c, request(t, judge.Client{}, deployment))); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 }
@@ -156,7 +156,7 @@ spec:
   matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]}
   validations: [{expression: "has(object.data)", message: data is needed}]
 `)
-	if got := heard(t, c, request(t, court.Client{}, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n")); got != "v/v deny none" {
+	if got := said(t, c, request(t, judge.Client{}, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n")); got != "v/v deny none" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -167,30 +167,30 @@ func TestNamespaceLabels(t *testing.T) {
 	objects := []map[string]any{{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "default", "labels": map[string]any{"stage": "prod"}}}}
 	text := strings.ReplaceAll(labelPolicy("ClusterPolicy", "p", "b"), "kinds: [Pod]", "kinds: [Pod], namespaceSelector: {matchLabels: {stage: prod, kubernetes.io/metadata.name: default}}")
 	c := open(t, objects, text)
-	if got := heard(t, c, request(t, court.Client{}, pod)); got != "p/label deny fail" {
+	if got := said(t, c, request(t, judge.Client{}, pod)); got != "p/label deny fail" {
 		t.Errorf("labels of the objects: %q", got)
 	}
-	r := request(t, court.Client{}, pod)
+	r := request(t, judge.Client{}, pod)
 	r.NamespaceLabels = map[string]string{"stage": "test"}
-	if got := heard(t, c, r); strings.Contains(got, "fail") {
+	if got := said(t, c, r); strings.Contains(got, "fail") {
 		t.Errorf("labels of the request: %q", got)
 	}
 }
 
 func TestAgree(t *testing.T) {
-	rule := &court.Rule{Policy: &policy.Policy{}, Source: &policy.Rule{}, Target: translate.Native}
+	rule := &compile.Form{Source: &policy.Rule{}, Rule: &compile.Rule{Target: translate.Native}}
 	for status, want := range map[interp.Status]string{
 		interp.Pass: "nomatch allow", interp.Skip: "nomatch allow", interp.None: "nomatch allow", interp.Fail: "deny", interp.Error: "deny error",
 	} {
 		for _, o := range []vap.Outcome{vap.NoMatch, vap.Allow, vap.Deny, vap.Error} {
 			agree := strings.Contains(" "+want+" ", " "+string(o)+" ")
-			if got := (court.Opinion{Rule: rule, Native: o, Status: status}).Agree(); got != agree {
+			if got := (judge.Opinion{Rule: rule, Native: o, Status: status}).Agree(); got != agree {
 				t.Errorf("%s and %s: %v", status, o, got)
 			}
 		}
 	}
-	webhook := &court.Rule{Policy: &policy.Policy{}, Source: &policy.Rule{}, Target: translate.Webhook}
-	if !(court.Opinion{Rule: webhook, Native: vap.NoMatch, Status: interp.Fail}).Agree() {
+	webhook := &compile.Form{Source: &policy.Rule{}, Rule: &compile.Rule{Target: translate.Webhook}}
+	if !(judge.Opinion{Rule: webhook, Native: vap.NoMatch, Status: interp.Fail}).Agree() {
 		t.Error("a rule of the webhook has nobody to disagree with")
 	}
 }
@@ -205,7 +205,7 @@ func TestRequestIsCanonical(t *testing.T) {
 		t.Fatal(err)
 	}
 	before, _ := kjson.Marshal(data)
-	r, err := court.NewRequest(data)
+	r, err := judge.NewRequest(data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +234,7 @@ func TestClient(t *testing.T) {
 		"no metadata":    {"apiVersion: v1\nkind: Pod\n", "pods team/ in team"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := request(t, court.Client{Operation: "CREATE", Namespace: "team"}, c.text).Admission()
+			a := request(t, judge.Client{Operation: "CREATE", Namespace: "team"}, c.text).Admission()
 			object := manifest.Object{Value: a["object"].(map[string]any)}
 			namespace, _ := a["namespace"].(string)
 			got := a["resource"].(map[string]any)["resource"].(string) + " " + object.Meta("namespace") + "/" + object.Meta("name") + " in " + namespace
@@ -266,7 +266,7 @@ spec:
         deny: {conditions: {any: [{key: "{{ element }}", operator: Equals, value: x}]}}
 `)
 	var got []string
-	for _, l := range c.Rules[0].Lookups() {
+	for _, l := range judge.Lookups(c.Rules[0].Rule) {
 		got = append(got, l.String())
 	}
 	want := []string{"ConfigMap ns/one", "ConfigMap default/two", "ConfigMap ns/three"}

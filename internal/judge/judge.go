@@ -1,0 +1,177 @@
+package judge
+
+import (
+	"maps"
+	"slices"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/interp"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/vap"
+)
+
+// A Cluster is what the judges know besides the policies.
+type Cluster struct {
+	// Objects are ConfigMaps, Namespaces and others that rules look up.
+	Objects []map[string]any
+	// World is what the interpreter asks; nil is one that has the Objects.
+	World interp.World
+}
+
+// Judges are both judges of some policies: their native translation and the
+// interpreter. They are safe for concurrent use.
+type Judges struct {
+	// Compiled is what the policies were translated to.
+	Compiled compile.Result
+	// Rules are the rules as Kyverno reports them, in its order, so with one for each
+	// group of pod controllers that a rule is expanded for.
+	Rules []*compile.Form
+
+	native       *vap.Judge
+	members      map[string]members // by emitted policy
+	interpreters []interpreter
+	exceptions   []*policy.Exception
+}
+
+// members say which rules an emitted policy enforces.
+type members struct {
+	rules []int // places in Judges.Rules, by member; -1 for one that is not there
+	text  vap.Translation
+}
+
+// An interpreter judges by one policy.
+type interpreter struct {
+	policy *policy.Policy
+	*interp.Interpreter
+	rules map[string][]int // places in Judges.Rules, by name: several where long names are cut to the same
+}
+
+// Compile compiles policies for both judges. Namespaces are not excluded: that
+// belongs to a cluster, not to a rule.
+func Compile(in compile.Input, o compile.Options, c Cluster) (*Judges, error) {
+	o.Emit.ExcludeNamespaces = []string{}
+	return New(compile.Policies(in, o), in.Exceptions, c)
+}
+
+// New makes judges of policies that are compiled, and of the exceptions from them.
+// A rule that has no native form is judged by the interpreter only.
+func New(compiled compile.Result, exceptions []*policy.Exception, c Cluster) (*Judges, error) {
+	j := &Judges{Compiled: compiled, exceptions: exceptions, members: map[string]members{}}
+	var policies []*admissionregistrationv1.ValidatingAdmissionPolicy
+	var bindings []*admissionregistrationv1.ValidatingAdmissionPolicyBinding
+	at := make([]members, len(compiled.Objects))
+	for i, o := range compiled.Objects {
+		at[i] = members{rules: slices.Repeat([]int{-1}, len(o.Draft.Members)), text: o.Draft.Translation()}
+		policies = append(policies, o.Policy)
+		bindings = append(bindings, o.Bindings...)
+	}
+	j.Rules = inOrder(compiled.Rules)
+	for place, f := range j.Rules {
+		for _, p := range f.Places {
+			at[p.Object].rules[p.Member] = place
+		}
+	}
+	for i, o := range compiled.Objects {
+		j.members[o.Policy.Name] = at[i]
+	}
+	native, err := vap.NewJudge(policies, bindings, c.options())
+	if err != nil {
+		return nil, err
+	}
+	j.native = native
+	j.interpret(c)
+	return j, nil
+}
+
+// inOrder are the forms of rules as Kyverno goes through them: of each policy, those
+// as written come first.
+func inOrder(rules []*compile.Rule) []*compile.Form {
+	var out, expanded []*compile.Form
+	for i, r := range rules {
+		for _, f := range r.Forms {
+			if f.Source != nil && f.Source.Expansion != "" {
+				expanded = append(expanded, f)
+			} else {
+				out = append(out, f)
+			}
+		}
+		if i+1 == len(rules) || rules[i+1].Policy != r.Policy {
+			out, expanded = append(out, expanded...), nil
+		}
+	}
+	return out
+}
+
+// In are the same judges in another cluster. Nothing is compiled again.
+func (j *Judges) In(c Cluster) (*Judges, error) {
+	other := *j
+	var err error
+	other.native, err = j.native.With(c.options())
+	other.interpret(c)
+	return &other, err
+}
+
+// interpret makes an interpreter of each policy, which knows the places of its
+// rules.
+func (j *Judges) interpret(c Cluster) {
+	world := c.World
+	if world == nil {
+		world = &interp.Offline{Objects: withNamespaceNames(c.Objects)}
+	}
+	rules := map[*policy.Policy]map[string][]int{}
+	for i, f := range j.Rules {
+		p := f.Rule.Policy
+		if rules[p] == nil {
+			rules[p] = map[string][]int{}
+		}
+		rules[p][f.Name] = append(rules[p][f.Name], i)
+	}
+	j.interpreters = nil
+	for _, p := range j.Compiled.Policies {
+		in := interp.New([]*policy.Policy{p}, j.exceptions, world, interp.Limits{})
+		j.interpreters = append(j.interpreters, interpreter{p, in, rules[p]})
+	}
+}
+
+// options are what the native judge knows of the cluster.
+func (c Cluster) options() vap.JudgeOptions {
+	params := make([]*unstructured.Unstructured, 0, len(c.Objects))
+	for _, object := range c.Objects {
+		params = append(params, &unstructured.Unstructured{Object: object})
+	}
+	return vap.JudgeOptions{Params: params, Namespaces: namespaceLabels(c.Objects)}
+}
+
+// namespaceLabels are the labels of the Namespaces among objects.
+func namespaceLabels(objects []map[string]any) map[string]map[string]string {
+	out := map[string]map[string]string{}
+	for _, o := range objects {
+		if o["kind"] == "Namespace" && o["apiVersion"] == "v1" {
+			u := unstructured.Unstructured{Object: o}
+			out[u.GetName()] = u.GetLabels()
+		}
+	}
+	return out
+}
+
+// withNamespaceNames gives Namespaces the label that the API server gives them.
+func withNamespaceNames(objects []map[string]any) []map[string]any {
+	out := slices.Clone(objects)
+	for i, o := range out {
+		if o["kind"] != "Namespace" || o["apiVersion"] != "v1" {
+			continue
+		}
+		u := (&unstructured.Unstructured{Object: o}).DeepCopy()
+		labels := maps.Clone(u.GetLabels())
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		labels["kubernetes.io/metadata.name"] = u.GetName()
+		u.SetLabels(labels)
+		out[i] = u.Object
+	}
+	return out
+}
