@@ -7,7 +7,7 @@ TOOL := go tool -modfile=tools/go.mod
 FUZZTIME ?= 1m
 CORPUS ?= ../shared/corpus
 
-.PHONY: help demo build test lint check generated generate golden conformance bench fuzz clean
+.PHONY: help demo build test e2e bench-admission lint check generated generate golden conformance bench fuzz clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -22,10 +22,13 @@ build: ## build bin/kvap
 test: ## unit, golden, script and import tests: no cluster, no network
 	go test ./...
 
+e2e: ## all that needs a real control plane; its first build takes several minutes
+	go test -count=1 -tags e2e -timeout 90m ./internal/controlplane ./internal/e2e
+
 lint: ## formatting, vet, static analysis and the house rules
 	$(TOOL) golangci-lint run
 
-check: lint test conformance generated ## what CI runs, in CI's order
+check: lint test e2e conformance generated ## what CI runs, in CI's order
 
 generate: ## rewrite what is generated from sources in this repository
 	go generate ./diag/...

@@ -1,0 +1,87 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	apischema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+)
+
+// healthy tells what an address answers, if not 200.
+func healthy(ctx context.Context, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close() //nolint:errcheck // nothing of it is read
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s", url, answer.Status)
+	}
+	return nil
+}
+
+// serving tells whether an API server has written its certificate, has made its
+// own roles, and lets requests through admission, which refuses all until it is
+// synced.
+func (c *ControlPlane) serving(ctx context.Context, admin *rest.Config) error {
+	if _, err := os.Stat(c.certificate()); err != nil {
+		return err
+	}
+	client, err := dynamic.NewForConfig(admin)
+	if err != nil {
+		return err
+	}
+	if _, err := client.Resource(rbac("clusterroles")).Get(ctx, "cluster-admin", metav1.GetOptions{}); err != nil {
+		return err
+	}
+	canary := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "canary"},
+	}}
+	// The server makes the namespace a moment after it says that it is ready.
+	_, err = client.Resource(apischema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace(metav1.NamespaceDefault).
+		Create(ctx, canary, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	return err
+}
+
+// empowerControllers lets kube-controller-manager do everything: it acts as one
+// user here, not as an account for each controller with a role of its own.
+func (c *ControlPlane) empowerControllers(ctx context.Context) error {
+	client, err := dynamic.NewForConfig(c.Config(Admin))
+	if err != nil {
+		return err
+	}
+	binding, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&rbacv1.ClusterRoleBinding{
+		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRoleBinding"},
+		ObjectMeta: metav1.ObjectMeta{Name: controllerUser},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: controllerUser}},
+	})
+	if err != nil {
+		return err
+	}
+	_, err = client.Resource(rbac("clusterrolebindings")).Create(ctx, &unstructured.Unstructured{Object: binding}, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) { // the folder is the caller's, and was used before
+		return nil
+	}
+	return err
+}
+
+func rbac(resource string) apischema.GroupVersionResource {
+	return rbacv1.SchemeGroupVersion.WithResource(resource)
+}

@@ -1,0 +1,15 @@
+// Package e2e holds the tests that need a real Kubernetes control plane; it has
+// nothing to import. They run by `make e2e`, for they carry the build tag e2e.
+//
+// In come the fixtures, and the corpus of public policies where it is at hand, as
+// `kvap convert` makes objects of them. Three things must hold: the API server
+// takes every object; its type checker has nothing to say of an expression that
+// kvap wrote; and requests are denied and admitted as the fixtures' cases say, and
+// as the judge of package vap says in process.
+//
+// What a case asks for cannot always be made on a real server: it refuses objects
+// that are invalid, and fills in defaults. Such cases are counted and listed with
+// the reason, and there is a floor under the number of those that ran.
+//
+// Start reading at cluster_test.go, then accept_test.go.
+package e2e

@@ -1,0 +1,183 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+// enforce makes the policies and bindings, all with the action Deny, and returns
+// when the API server judges by them. They are removed with the test; that they
+// are is waited for by the next enforce.
+func (c *cluster) enforce(t *testing.T, objects []*unstructured.Unstructured) {
+	t.Helper()
+	for _, o := range objects {
+		resource, ok := resourceOf(o)
+		if !ok {
+			continue
+		}
+		o = o.DeepCopy()
+		if resource == bindings {
+			set(t, o, []any{"Deny"}, "spec", "validationActions")
+		}
+		if _, err := c.unjudged.Resource(resource).Create(t.Context(), o, metav1.CreateOptions{}); err != nil {
+			t.Fatalf("%s %s: %v", o.GetKind(), o.GetName(), err)
+		}
+		t.Cleanup(func() {
+			if err := c.unjudged.Resource(resource).Delete(context.Background(), o.GetName(), metav1.DeleteOptions{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	c.barrier(t)
+}
+
+// barrier returns when the API server knows all policies and bindings that were
+// made before, and has forgotten those that were deleted. It makes a pair of its
+// own, and waits until that denies: a server learns of the objects of a kind in
+// the order of their changes, and takes up what it learned all at once.
+func (c *cluster) barrier(t *testing.T) {
+	t.Helper()
+	name := "barrier-" + strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
+	c.make(t, fmt.Sprintf(`
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: %[1]s}
+spec:
+  matchConstraints:
+    resourceRules: [{apiGroups: [""], apiVersions: [v1], resources: [configmaps], operations: [CREATE], resourceNames: [%[1]s]}]
+  validations: [{expression: "false", message: the barrier stands}]
+`, name))
+	c.make(t, fmt.Sprintf(`
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: %[1]s}
+spec: {policyName: %[1]s, validationActions: [Deny]}
+`, name))
+	canary := read(t, fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: %s}}", name))
+	soon(t, "the barrier stands", func() bool {
+		_, err := c.judged.Resource(configMaps).Namespace("default").Create(t.Context(), canary, metav1.CreateOptions{DryRun: dryRun()})
+		return err != nil && strings.Contains(err.Error(), "the barrier stands") // or of a policy that the test is about, before
+	})
+}
+
+// make creates a policy or a binding until the end of the test.
+func (c *cluster) make(t *testing.T, text string) {
+	t.Helper()
+	o := read(t, text)
+	resource, _ := resourceOf(o)
+	client := c.unjudged.Resource(resource)
+	if _, err := client.Create(t.Context(), o, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := client.Delete(context.Background(), o.GetName(), metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// anchorParams keeps a binding that uses ConfigMaps: when the last one goes away,
+// later ones find no params (kubernetes#130887).
+func (c *cluster) anchorParams(t *testing.T) {
+	t.Helper()
+	c.make(t, `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: anchor}
+spec:
+  paramKind: {apiVersion: v1, kind: ConfigMap}
+  matchConstraints:
+    resourceRules: [{apiGroups: [nobody.kvap.dev], apiVersions: [v1], resources: [nothings], operations: [CREATE]}]
+  validations: [{expression: "true"}]
+`)
+	c.make(t, `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: anchor}
+spec:
+  policyName: anchor
+  validationActions: [Deny]
+  paramRef: {name: anchor, namespace: default, parameterNotFoundAction: Allow}
+`)
+}
+
+// everybodyMay gives every user all rights: what is tested comes after RBAC.
+func (c *cluster) everybodyMay(t *testing.T) {
+	t.Helper()
+	o := read(t, `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: everybody}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: "system:authenticated"}]
+`)
+	client := c.unjudged.Resource(clusterRoleBindings)
+	if _, err := client.Create(t.Context(), o, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := client.Delete(context.Background(), o.GetName(), metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// store makes an object for real, in place of one of that name, unless it is a
+// Namespace: that gets the labels.
+func (c *cluster) store(t *testing.T, at resourceAt, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	t.Helper()
+	client := at.in(c.unjudged)
+	made, err := client.Create(t.Context(), o, metav1.CreateOptions{})
+	if !apierrors.IsAlreadyExists(err) {
+		return made, err
+	}
+	old, err := client.Get(t.Context(), o.GetName(), metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	if at.resource == namespaces {
+		old.SetLabels(o.GetLabels())
+		old.SetAnnotations(o.GetAnnotations())
+		return client.Update(t.Context(), old, metav1.UpdateOptions{})
+	}
+	c.remove(t, at, o.GetName())
+	return client.Create(t.Context(), o, metav1.CreateOptions{})
+}
+
+// remove deletes an object at once. Namespaces stay: their end takes long.
+func (c *cluster) remove(t *testing.T, at resourceAt, name string) {
+	t.Helper()
+	if at.resource == namespaces {
+		return
+	}
+	now := int64(0)
+	err := at.in(c.unjudged).Delete(t.Context(), name, metav1.DeleteOptions{GracePeriodSeconds: &now})
+	if err != nil && !apierrors.IsNotFound(err) {
+		t.Error(err)
+	}
+}
+
+func read(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	o := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &o.Object); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func set(t *testing.T, o *unstructured.Unstructured, value any, path ...string) {
+	t.Helper()
+	if err := unstructured.SetNestedField(o.Object, value, path...); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,101 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// ofTypeCheck labels the policies that TestTypeCheck makes, with their source in
+// an annotation.
+const (
+	ofTypeCheck = "kvap.dev/e2e-type-check"
+	subjectOf   = "kvap.dev/e2e-subject"
+)
+
+// The type checker of a real cluster, which knows the cluster's own schemas, has
+// nothing to say of an expression that kvap wrote.
+func TestTypeCheck(t *testing.T) {
+	var made []*unstructured.Unstructured
+	for _, s := range subjects(t) {
+		if s.userCEL {
+			continue
+		}
+		for _, pack := range packs() {
+			for _, p := range ofKind(shared.convert(t, s, pack).objects, "ValidatingAdmissionPolicy") {
+				p = p.DeepCopy()
+				p.SetName(fmt.Sprintf("e2e-%d", len(made)))
+				p.SetLabels(map[string]string{ofTypeCheck: ""})
+				p.SetAnnotations(map[string]string{subjectOf: s.name + " --pack " + pack})
+				made = append(made, p)
+			}
+		}
+	}
+	if len(made) < 200 {
+		t.Errorf("only %d policies; are the fixtures there?", len(made))
+	}
+	createAll(t, made)
+	for _, p := range awaitTypeChecks(t, len(made)) {
+		warnings, _, _ := unstructured.NestedSlice(p.Object, "status", "typeChecking", "expressionWarnings")
+		for _, w := range warnings {
+			w := w.(map[string]any)
+			t.Errorf("%s: %s: %s", p.GetAnnotations()[subjectOf], w["fieldRef"], strings.Join(strings.Fields(fmt.Sprint(w["warning"])), " "))
+		}
+	}
+}
+
+// createAll makes the policies, which judge nothing for want of bindings, and
+// removes them in the end.
+func createAll(t *testing.T, objects []*unstructured.Unstructured) {
+	t.Helper()
+	client := shared.unjudged.Resource(policies)
+	t.Cleanup(func() {
+		err := client.DeleteCollection(context.Background(), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: ofTypeCheck})
+		if err != nil {
+			t.Log(err)
+		}
+	})
+	var group sync.WaitGroup
+	slots := make(chan struct{}, 4)
+	for _, o := range objects {
+		slots <- struct{}{}
+		group.Go(func() {
+			defer func() { <-slots }()
+			if _, err := client.Create(t.Context(), o, metav1.CreateOptions{}); err != nil {
+				t.Errorf("%s: %v", o.GetAnnotations()[subjectOf], err)
+			}
+		})
+	}
+	group.Wait()
+}
+
+// awaitTypeChecks returns the policies when the status of each is of what is stored.
+func awaitTypeChecks(t *testing.T, want int) []unstructured.Unstructured {
+	t.Helper()
+	var checked []unstructured.Unstructured
+	soon(t, "every policy has been type-checked", func() bool {
+		list, err := shared.unjudged.Resource(policies).List(t.Context(), metav1.ListOptions{LabelSelector: ofTypeCheck})
+		if err != nil {
+			t.Fatal(err)
+		}
+		checked = nil
+		for _, p := range list.Items {
+			seen, _, _ := unstructured.NestedInt64(p.Object, "status", "observedGeneration")
+			if seen == p.GetGeneration() {
+				checked = append(checked, p)
+			}
+		}
+		if t.Failed() { // some could not be made
+			return len(checked) == len(list.Items)
+		}
+		return len(checked) == want
+	})
+	return checked
+}

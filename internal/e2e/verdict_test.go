@@ -1,0 +1,315 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	apischema "k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kvap/kvap/fixtures"
+	"github.com/kvap/kvap/internal/controlplane"
+	"github.com/kvap/kvap/interp"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/vap"
+)
+
+// casesAtLeast is the floor under the cases that are judged as they are written.
+const casesAtLeast = 250
+
+// A tally counts what became of the cases.
+type tally struct {
+	asWritten int
+	others    map[string][]string // by reason: the cases that did not run, or not as they are written
+}
+
+func (y *tally) note(reason, fixture string, c fixtures.Case) {
+	y.others[reason] = append(y.others[reason], fixture+": "+c.Note)
+}
+
+// Native rules deny and admit real requests as the fixtures' cases say. Where the
+// server's defaults change what a case is about, the reference interpreter says
+// what is right. The judge that works in process must say the same each time.
+func TestVerdicts(t *testing.T) {
+	shared.everybodyMay(t)
+	shared.anchorParams(t)
+	installKinds(t)
+	y := &tally{others: map[string][]string{}}
+	for _, f := range fixtures.All() {
+		if f.Cases == nil {
+			continue
+		}
+		t.Run(f.Name, func(t *testing.T) { judgeFixture(t, f, y) })
+	}
+	t.Logf("%d cases judged as they are written", y.asWritten)
+	for _, reason := range slices.Sorted(maps.Keys(y.others)) {
+		t.Logf("%d: %s\n\t%s", len(y.others[reason]), reason, strings.Join(y.others[reason], "\n\t"))
+	}
+	if y.asWritten < casesAtLeast {
+		t.Errorf("%d cases, want %d or more", y.asWritten, casesAtLeast)
+	}
+}
+
+// A trial is a fixture in force, with those that are asked for their opinion.
+type trial struct {
+	fixture string
+	conversion
+	denyExisting bool
+	inProcess    *vap.Judge
+	reference    *interp.Interpreter
+	world        *interp.Offline
+}
+
+func judgeFixture(t *testing.T, f fixtures.Fixture, y *tally) {
+	cases, err := fixtures.ParseCases(f.Cases)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := fixtureSubject(t, f)
+	s.flags = append(s.flags, "--exclude-namespaces", "none")
+	x := &trial{fixture: f.Name, conversion: shared.convert(t, s, "policy"), denyExisting: slices.Contains(s.flags, "deny")}
+	params := storeContext(t, f)
+	x.inProcess = newJudge(t, x.objects, params)
+	x.reference = newReference(t, f, params)
+	shared.enforce(t, x.objects)
+	for _, c := range cases {
+		x.judge(t, c, y)
+	}
+}
+
+// judge puts one case before the server, and says where it belongs in the tally.
+func (x *trial) judge(t *testing.T, c fixtures.Case, y *tally) {
+	t.Helper()
+	a := newAttempt(t, c)
+	if why := a.impossible(); why != "" {
+		y.note(why, x.fixture, c)
+		return
+	}
+	if err := a.prepare(t, shared); err != nil {
+		y.note("the API server refuses "+err.Error(), x.fixture, c)
+		return
+	}
+	if a.stored != nil {
+		defer shared.remove(t, a.at, a.stored.GetName())
+	}
+	object, err := a.send(t.Context(), t, a.as(t, shared.second))
+	if err != nil {
+		y.note("the API server refuses it by itself: "+err.Error(), x.fixture, c)
+		return
+	}
+	served := a.asServed(t, object)
+	labels := namespaceLabels(t, a)
+	refused := x.ask(t, a, x.refusedInProcess(t, served, labels))
+	statuses := x.statuses(t, c, served, labels)
+	if !x.agrees(c, statuses, refused) {
+		t.Errorf("%s: refused is %v, and the interpreter says %v", c.Note, refused, statuses)
+	}
+	if !x.agrees(c, c.Want, refused) {
+		y.note("with what the server fills in, the case is another one", x.fixture, c)
+		return
+	}
+	y.asWritten++
+}
+
+// ask puts the request before the server, and says whether a policy refuses it.
+// The server's knowledge of namespaces and params trails what is stored by some
+// milliseconds, so it is asked again for a while where its answer is not the one
+// expected.
+func (x *trial) ask(t *testing.T, a *attempt, expected bool) bool {
+	t.Helper()
+	client := a.as(t, shared.admin)
+	for deadline := time.Now().Add(3 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+		_, err := a.send(t.Context(), t, client)
+		refused := err != nil && strings.Contains(err.Error(), "ValidatingAdmissionPolicy '")
+		if err != nil && !refused {
+			t.Errorf("%s: %v", a.Note, err)
+			return refused
+		}
+		if refused == expected {
+			return refused
+		}
+		if time.Now().After(deadline) {
+			t.Errorf("%s: refused is %v, and in process it is %v (%v)", a.Note, refused, expected, err)
+			return refused
+		}
+	}
+}
+
+// agrees tells whether a refusal is what the statuses of native rules make of a
+// request. A rule that errs is refused, unless errors are to be ignored.
+func (x *trial) agrees(c fixtures.Case, statuses map[string]string, refused bool) bool {
+	must, may := false, false
+	for rule, status := range statuses {
+		if !x.native[rule] && !x.native[x.origin(rule)] {
+			continue
+		}
+		if x.denyExisting && c.Operation == "UPDATE" && status == "skip" {
+			status = "fail" // that is what the option asks for
+		}
+		must = must || status == "fail"
+		may = may || status == "error"
+	}
+	return refused == must || refused && may
+}
+
+func (x *trial) refusedInProcess(t *testing.T, r *admissionv1.AdmissionRequest, labels map[string]string) bool {
+	t.Helper()
+	verdicts, err := x.inProcess.Review(t.Context(), r, labels)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(verdicts, func(v vap.Verdict) bool { return v.Refused })
+}
+
+// statuses are what the interpreter says of each rule.
+func (x *trial) statuses(t *testing.T, c fixtures.Case, r *admissionv1.AdmissionRequest, labels map[string]string) map[string]string {
+	t.Helper()
+	request, err := interp.ParseAdmission(marshal(t, r))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, result := range x.reference.Judge(t.Context(), &interp.Request{
+		Admission: request, NamespaceLabels: labels, Roles: c.Roles, ClusterRoles: c.ClusterRoles,
+	}) {
+		if result.Status != interp.None {
+			got[result.Rule] = string(result.Status)
+		}
+	}
+	return got
+}
+
+func namespaceLabels(t *testing.T, a *attempt) map[string]string {
+	t.Helper()
+	if a.at.namespace == "" || a.at.resource == namespaces {
+		return a.NamespaceLabels
+	}
+	ns, err := shared.unjudged.Resource(namespaces).Get(t.Context(), a.at.namespace, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ns.GetLabels()
+}
+
+// newJudge is the judge in process, for bindings that deny.
+func newJudge(t *testing.T, objects, params []*unstructured.Unstructured) *vap.Judge {
+	t.Helper()
+	var ps []*admissionregistrationv1.ValidatingAdmissionPolicy
+	var bs []*admissionregistrationv1.ValidatingAdmissionPolicyBinding
+	for _, o := range ofKind(objects, "ValidatingAdmissionPolicy") {
+		p := &admissionregistrationv1.ValidatingAdmissionPolicy{}
+		typed(t, o, p)
+		ps = append(ps, p)
+	}
+	for _, o := range ofKind(objects, "ValidatingAdmissionPolicyBinding") {
+		b := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{}
+		typed(t, o, b)
+		b.Spec.ValidationActions = []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny}
+		bs = append(bs, b)
+	}
+	judge, err := vap.NewJudge(ps, bs, vap.JudgeOptions{Params: params})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return judge
+}
+
+func typed(t *testing.T, o *unstructured.Unstructured, into any) {
+	t.Helper()
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, into); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// newReference is the interpreter, in a world that has the fixture's context.
+func newReference(t *testing.T, f fixtures.Fixture, objects []*unstructured.Unstructured) *interp.Interpreter {
+	t.Helper()
+	file, _ := policy.Parse("policy.yaml", f.Policy)
+	world := &interp.Offline{Kinds: customKinds(), Answers: map[string][]byte{}}
+	for _, o := range objects {
+		world.Objects = append(world.Objects, o.Object)
+		if o.GetKind() == "Namespace" {
+			world.Answers["/api/v1/namespaces/"+o.GetName()] = marshal(t, o)
+		}
+	}
+	return interp.New(file.Policies, file.Exceptions, world, interp.Limits{})
+}
+
+// storeContext makes what the fixture's rules look up.
+func storeContext(t *testing.T, f fixtures.Fixture) []*unstructured.Unstructured {
+	t.Helper()
+	var list []map[string]any
+	if err := yaml.Unmarshal(f.Context, &list); err != nil {
+		t.Fatal(err)
+	}
+	var objects []*unstructured.Unstructured
+	for _, o := range list {
+		u := &unstructured.Unstructured{Object: normal(t, o)}
+		objects = append(objects, u)
+		at := contextAt(t, u)
+		if at.namespace != "" {
+			if err := shared.label(t, at.namespace, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := shared.store(t, at, u); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { // t.Context is over by then
+			_ = at.in(shared.unjudged).Delete(context.Background(), u.GetName(), metav1.DeleteOptions{})
+		})
+	}
+	return objects
+}
+
+func contextAt(t *testing.T, o *unstructured.Unstructured) resourceAt {
+	t.Helper()
+	switch o.GetKind() {
+	case "ConfigMap":
+		return resourceAt{configMaps, o.GetNamespace()}
+	case "Params":
+		return resourceAt{o.GroupVersionKind().GroupVersion().WithResource("params"), o.GetNamespace()}
+	case "Namespace":
+		return resourceAt{namespaces, ""}
+	}
+	t.Fatalf("a context has %s", o.GetKind())
+	return resourceAt{}
+}
+
+// customKinds are the kinds that fixtures invent.
+func customKinds() map[metav1.GroupVersionResource]string {
+	return map[metav1.GroupVersionResource]string{
+		{Group: "acme.io", Version: "v1", Resource: "widgets"}:          "Widget",
+		{Group: "acme.io", Version: "v1", Resource: "gizmos"}:           "Gizmo",
+		{Group: "serving.acme.io", Version: "v1", Resource: "services"}: "Service",
+	}
+}
+
+// installKinds defines them.
+func installKinds(t *testing.T) {
+	t.Helper()
+	for r, kind := range customKinds() {
+		resource := apischema.GroupVersionResource(r)
+		crd := controlplane.StandIn(resource.GroupVersion().WithKind(kind), r.Resource, true)
+		if err := shared.plane.InstallCRDs(t.Context(), crd); err != nil {
+			t.Fatal(err)
+		}
+		at := resourceAt{resource: resource}
+		soon(t, fmt.Sprintf("%s is served by both servers", kind), func() bool {
+			_, err := at.in(shared.unjudged).List(t.Context(), metav1.ListOptions{Limit: 1})
+			return err == nil
+		})
+	}
+}
