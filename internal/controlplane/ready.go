@@ -50,11 +50,16 @@ func (c *ControlPlane) serving(ctx context.Context, admin *rest.Config) error {
 	if _, err := client.Resource(rbac("clusterroles")).Get(ctx, "cluster-admin", metav1.GetOptions{}); err != nil {
 		return err
 	}
-	canary := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "canary"},
-	}}
 	// The server makes the namespace a moment after it says that it is ready.
-	_, err = client.Resource(apischema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace(metav1.NamespaceDefault).
+	return createCanary(ctx, client, "canary")
+}
+
+// createCanary asks, dry, for a ConfigMap in the namespace default.
+func createCanary(ctx context.Context, client dynamic.Interface, name string) error {
+	canary := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name},
+	}}
+	_, err := client.Resource(apischema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace(metav1.NamespaceDefault).
 		Create(ctx, canary, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	return err
 }

@@ -4,8 +4,6 @@ package e2e
 
 import (
 	"context"
-	"fmt"
-	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -37,36 +35,9 @@ func (c *cluster) enforce(t *testing.T, objects []*unstructured.Unstructured) {
 			}
 		})
 	}
-	c.barrier(t)
-}
-
-// barrier returns when the API server knows all policies and bindings that were
-// made before, and has forgotten those that were deleted. It makes a pair of its
-// own, and waits until that denies: a server learns of the objects of a kind in
-// the order of their changes, and takes up what it learned all at once.
-func (c *cluster) barrier(t *testing.T) {
-	t.Helper()
-	name := "barrier-" + strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
-	c.make(t, fmt.Sprintf(`
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicy
-metadata: {name: %[1]s}
-spec:
-  matchConstraints:
-    resourceRules: [{apiGroups: [""], apiVersions: [v1], resources: [configmaps], operations: [CREATE], resourceNames: [%[1]s]}]
-  validations: [{expression: "false", message: the barrier stands}]
-`, name))
-	c.make(t, fmt.Sprintf(`
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicyBinding
-metadata: {name: %[1]s}
-spec: {policyName: %[1]s, validationActions: [Deny]}
-`, name))
-	canary := read(t, fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: %s}}", name))
-	soon(t, "the barrier stands", func() bool {
-		_, err := c.judged.Resource(configMaps).Namespace("default").Create(t.Context(), canary, metav1.CreateOptions{DryRun: dryRun()})
-		return err != nil && strings.Contains(err.Error(), "the barrier stands") // or of a policy that the test is about, before
-	})
+	if err := c.plane.Settle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // make creates a policy or a binding until the end of the test.
