@@ -123,6 +123,9 @@ func (c *ControlPlane) startServers(ctx context.Context, flags []string) error {
 	if err := c.empowerControllers(ctx); err != nil {
 		return err
 	}
+	if err := c.await(ctx, "kube-apiserver", func() error { return c.controllersMay(ctx) }); err != nil {
+		return err
+	}
 	return c.launch("kube-controller-manager", "kube-controller-manager", controllerManagerFlags(c.dir))
 }
 

@@ -44,6 +44,9 @@ func begin(t *testing.T, o Options) *ControlPlane {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(c.logTail("kube-controller-manager"))
+		}
 		if err := c.Stop(); err != nil {
 			t.Error(err)
 		}

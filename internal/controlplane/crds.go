@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 )
 
@@ -68,7 +69,9 @@ func StandIn(kind apischema.GroupVersionKind, resource string, namespaced bool) 
 // InstallCRDs makes the definitions, and returns when the API server serves all of
 // them. One that is there already stays as it is.
 func (c *ControlPlane) InstallCRDs(ctx context.Context, crds ...CRD) error {
-	client, err := dynamic.NewForConfig(c.Config(Admin))
+	config := c.Config(Admin)
+	config.WarningHandler = rest.NoWarnings{} // a definition may have versions that it calls deprecated
+	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return err
 	}

@@ -73,7 +73,7 @@ func (c *ControlPlane) empowerControllers(ctx context.Context) error {
 	}
 	binding, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&rbacv1.ClusterRoleBinding{
 		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRoleBinding"},
-		ObjectMeta: metav1.ObjectMeta{Name: controllerUser},
+		ObjectMeta: metav1.ObjectMeta{Name: "kvap-controllers"}, // the user's own name is taken, for a role with less
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: controllerUser}},
 	})
@@ -84,6 +84,18 @@ func (c *ControlPlane) empowerControllers(ctx context.Context) error {
 	if apierrors.IsAlreadyExists(err) { // the folder is the caller's, and was used before
 		return nil
 	}
+	return err
+}
+
+// controllersMay tells whether the API server has learned of the binding: what is
+// forbidden to kube-controller-manager when it starts, it does not try again for
+// long.
+func (c *ControlPlane) controllersMay(ctx context.Context) error {
+	client, err := dynamic.NewForConfig(c.Config(controllerUser))
+	if err != nil {
+		return err
+	}
+	_, err = client.Resource(rbac("clusterroles")).List(ctx, metav1.ListOptions{Limit: 1}) // the role with less may not
 	return err
 }
 
