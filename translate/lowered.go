@@ -102,7 +102,7 @@ type places map[*policy.Rule][]Place
 // drafts are the drafts of groups, whose members have their places then.
 func (at places) drafts(gs []group, o *Options) []*vap.Draft {
 	var out []*vap.Draft
-	for _, g := range named(gs) {
+	for _, g := range named(gs, o) {
 		for _, d := range g.drafts(o) {
 			out = append(out, d)
 			for i, u := range g.units {

@@ -94,14 +94,16 @@ func (u unit) attributes(o *Options) string {
 }
 
 // named are groups within the budget, with names that differ.
-func named(gs []group) []group {
+func named(gs []group, o *Options) []group {
 	var out []group
 	used := map[string]bool{}
 	for _, whole := range gs {
-		for _, g := range whole.withinBudget() {
-			g.base = g.name(used)
-			used[g.base] = true
-			out = append(out, g)
+		for _, part := range whole.byGuard(o) {
+			for _, g := range part.withinBudget() {
+				g.base = g.name(used)
+				used[g.base] = true
+				out = append(out, g)
+			}
 		}
 	}
 	return out
@@ -183,11 +185,14 @@ func (g group) draft(o *Options) *vap.Draft {
 	g.conditions(d)
 	first.native.add(d)
 	first.params.add(d)
+	var members []unit
 	for i, u := range g.units {
 		u = u.declared(d)
+		members = append(members, u)
 		d.Members = append(d.Members, vap.Member{Pos: u.rule.Pos, Policy: memberName(u.policy), Rule: u.rule.Name, Origin: u.rule.Origin})
 		d.Validations = append(d.Validations, g.validations(i, u)...)
 	}
+	d.Guard = g.guard(d, members, o)
 	return d
 }
 
@@ -205,14 +210,14 @@ func (g *group) conditions(d *vap.Draft) {
 		return
 	}
 	if !u.match.IsTrue() {
-		d.Conditions = append(d.Conditions, vap.Condition{Pos: matchPos(u), Name: "match", Expr: u.match.Rooted()})
+		d.Conditions = append(d.Conditions, vap.Condition{Pos: matchPos(u), Name: "match", Expr: u.match.Rooted(), Sound: true})
 	}
 	g.units = slices.Clone(g.units)
 	for i := range g.units {
 		g.units[i].match = cel.True()
 	}
 	if shared(pre) && !u.pre.b.IsTrue() && standsAlone(u.pre.b) {
-		d.Conditions = append(d.Conditions, vap.Condition{Pos: u.rule.Preconditions.Pos, Name: "preconditions", Expr: u.pre.b.Rooted()})
+		d.Conditions = append(d.Conditions, vap.Condition{Pos: u.rule.Preconditions.Pos, Name: "preconditions", Expr: u.pre.b.Rooted(), Sound: !u.pre.errs})
 		for i := range g.units {
 			g.units[i].pre = truthValue{b: cel.True()}
 		}

@@ -15,6 +15,7 @@ type Options struct {
 	Pack       Pack
 	Params     Params
 	Existing   Existing
+	Guard      Guard
 	Exceptions []*policy.Exception
 }
 
@@ -116,6 +117,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Existing == "" {
 		o.Existing = AllowExisting
+	}
+	if o.Guard == "" {
+		o.Guard = GuardNever
 	}
 	return o
 }

@@ -19,6 +19,7 @@ const (
 type Translation struct {
 	Members     []TranslatedMember     `json:"members"`
 	Validations []TranslatedExpression `json:"validations,omitempty"` // one for each of the policy's validations
+	Guard       string                 `json:"guard,omitempty"`       // the match condition that is false where all validations are true
 }
 
 // A TranslatedMember is a source rule. Its Line and Path are where the rule begins.
@@ -60,7 +61,7 @@ func TranslationOf(annotations map[string]string) (t Translation, ok bool, err e
 
 // annotate writes where d came from. The draft's own annotations come first, so
 // that none of them can pass for the compiler's.
-func annotate(d *Draft) map[string]string {
+func annotate(d *Draft, guard string) map[string]string {
 	out := map[string]string{}
 	for k, v := range d.Annotations {
 		out[k] = v
@@ -75,7 +76,9 @@ func annotate(d *Draft) map[string]string {
 	}
 	out[MembersAnnotation] = strings.Join(names, "\n")
 	out[SourceAnnotation] = strings.Join(places, "\n")
-	out[TranslationAnnotation] = d.Translation().json()
+	t := d.Translation()
+	t.Guard = guard
+	out[TranslationAnnotation] = t.json()
 	return out
 }
 

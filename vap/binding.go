@@ -46,7 +46,7 @@ func (e *emitter) bindingName(policy, suffix string) string {
 // bindingAnnotations say who the members are; the map of expressions stays with
 // the policy, which has the expressions.
 func bindingAnnotations(d *Draft) map[string]string {
-	all := annotate(d)
+	all := annotate(d, "")
 	delete(all, TranslationAnnotation)
 	if len(all) == 0 {
 		return nil

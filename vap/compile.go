@@ -1,21 +1,30 @@
 package vap
 
 import (
+	"context"
+	"slices"
+
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/admission"
 	plugincel "k8s.io/apiserver/pkg/admission/plugin/cel"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/cel/environment"
 )
 
 // compile is the API server's compilePolicy, which is not exported. The one
 // difference is the failure policy, which is always Fail, so that an error shows
 // as one; a Verdict applies the policy's own.
-func compile(p *admissionregistrationv1.ValidatingAdmissionPolicy) validating.Validator {
+//
+// The matcher is that of the match conditions without the guard, where there is one:
+// it tells what stops at the guard from what the policy does not match.
+func compile(p *admissionregistrationv1.ValidatingAdmissionPolicy) (validating.Validator, matchconditions.Matcher) {
 	fail := admissionregistrationv1.Fail
 	compiler, err := plugincel.NewCompositedCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
 	if err != nil {
-		return validating.NewValidator(nil, nil, nil, nil, &fail, err)
+		return validating.NewValidator(nil, nil, nil, nil, &fail, err), nil
 	}
 	all := plugincel.OptionalVariableDeclarations{HasParams: p.Spec.ParamKind != nil, HasAuthorizer: true}
 	message := plugincel.OptionalVariableDeclarations{HasParams: p.Spec.ParamKind != nil}
@@ -23,18 +32,45 @@ func compile(p *admissionregistrationv1.ValidatingAdmissionPolicy) validating.Va
 	condition := func(accessors []plugincel.ExpressionAccessor, o plugincel.OptionalVariableDeclarations) plugincel.ConditionEvaluator {
 		return compiler.CompileCondition(accessors, o, environment.StoredExpressions)
 	}
-	var matcher matchconditions.Matcher
-	if conditions := conditionAccessors(p); len(conditions) > 0 {
-		matcher = matchconditions.NewMatcher(condition(conditions, all), &fail, "policy", "validate", p.Name)
+	matching := func(conditions []plugincel.ExpressionAccessor) matchconditions.Matcher {
+		if len(conditions) == 0 {
+			return nil
+		}
+		return matchconditions.NewMatcher(condition(conditions, all), &fail, "policy", "validate", p.Name)
+	}
+	var unguarded matchconditions.Matcher
+	conditions := conditionAccessors(p)
+	if i := guardOf(p); i >= 0 {
+		unguarded = matching(slices.Delete(slices.Clone(conditions), i, i+1))
+		if unguarded == nil {
+			unguarded = anyRequest{}
+		}
 	}
 	return validating.NewValidator(
 		condition(validationAccessors(p), all),
-		matcher,
+		matching(conditions),
 		condition(auditAccessors(p), all),
 		condition(messageAccessors(p), message),
 		&fail,
 		nil,
-	)
+	), unguarded
+}
+
+// guardOf is the place of the guard among the match conditions; -1 where there is none.
+func guardOf(p *admissionregistrationv1.ValidatingAdmissionPolicy) int {
+	t, ok, err := TranslationOf(p.Annotations)
+	if !ok || err != nil || t.Guard == "" {
+		return -1
+	}
+	return slices.IndexFunc(p.Spec.MatchConditions, func(c admissionregistrationv1.MatchCondition) bool { return c.Name == t.Guard })
+}
+
+// anyRequest matches every request.
+type anyRequest struct{}
+
+// Match is true.
+func (anyRequest) Match(context.Context, *admission.VersionedAttributes, runtime.Object, authorizer.UnconditionalAuthorizer) matchconditions.MatchResult {
+	return matchconditions.MatchResult{Matches: true}
 }
 
 func variableAccessors(p *admissionregistrationv1.ValidatingAdmissionPolicy) []plugincel.NamedExpressionAccessor {

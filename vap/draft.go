@@ -18,12 +18,26 @@ type Draft struct {
 	Constraints   Constraints
 	ParamKind     *ParamKind
 	Conditions    []Condition // matchConditions: all must hold for the validations to run
-	Variables     []Variable  // in order of dependence
-	Validations   []Validation
-	Audits        []Audit
-	Bindings      []Binding
-	Labels        map[string]string
-	Annotations   map[string]string
+	// Guard is a match condition too: false only where all validations are true. It
+	// is true, or zero, where there is none.
+	Guard       cel.Bool
+	Variables   []Variable // in order of dependence
+	Validations []Validation
+	Audits      []Audit
+	Bindings    []Binding
+	Labels      map[string]string
+	Annotations map[string]string
+}
+
+// guardName is the name of the guard's match condition.
+const guardName = "violated"
+
+// guards is how many guards there are.
+func (d *Draft) guards() int {
+	if d.Guard.IsZero() || d.Guard.IsTrue() {
+		return 0
+	}
+	return 1
 }
 
 // A Member is one source rule, or one expanded form of it.
@@ -74,6 +88,8 @@ type Condition struct {
 	Pos  diag.Pos
 	Name string
 	Expr cel.Bool
+	// Sound tells that it is never an error.
+	Sound bool
 }
 
 // A Variable is one composed variable, used as variables.Name.

@@ -114,6 +114,7 @@ type emitter struct {
 	found diag.List
 	vars  []variable
 	reads map[string]bool // the variables that something reads
+	guard string          // the name of the guard's match condition, if there is one
 }
 
 // A variable has its text beside the draft's tree.
@@ -149,7 +150,7 @@ func (e *emitter) policy(name string) *admissionregistrationv1.ValidatingAdmissi
 	spec.Variables = e.used()
 	return &admissionregistrationv1.ValidatingAdmissionPolicy{
 		TypeMeta:   metav1.TypeMeta{APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: "ValidatingAdmissionPolicy"},
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: e.labels(), Annotations: annotate(d)},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: e.labels(), Annotations: annotate(d, e.guard)},
 		Spec:       spec,
 	}
 }
@@ -210,12 +211,15 @@ func (e *emitter) conditions() []admissionregistrationv1.MatchCondition {
 			kept = append(kept, c)
 		}
 	}
-	if len(kept) > maxMatchConditions {
+	if len(kept)+e.draft.guards() > maxMatchConditions {
 		all := make([]cel.Bool, len(kept))
 		for i, c := range kept {
 			all[i] = c.Expr
 		}
 		kept = []Condition{{Pos: kept[0].Pos, Name: "all", Expr: cel.And(all...)}}
+	}
+	if e.draft.guards() > 0 {
+		kept = append(kept, Condition{Pos: e.pos(), Name: guardName, Expr: e.draft.Guard})
 	}
 	names := make([]string, len(kept))
 	for i, c := range kept {
@@ -224,6 +228,9 @@ func (e *emitter) conditions() []admissionregistrationv1.MatchCondition {
 	var out []admissionregistrationv1.MatchCondition
 	for i, name := range conditionNames(names) {
 		out = append(out, admissionregistrationv1.MatchCondition{Name: name, Expression: e.text(kept[i].Pos, kept[i].Expr.Value)})
+		if i == len(kept)-e.draft.guards() {
+			e.guard = name
+		}
 	}
 	return out
 }

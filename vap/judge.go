@@ -16,6 +16,7 @@ import (
 	"k8s.io/apiserver/pkg/admission/plugin/policy/generic"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/matching"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
@@ -63,6 +64,9 @@ type Verdict struct {
 	// Message is that of the first validation that is false, or else that errs,
 	// or the error before the validations.
 	Message string
+	// Stopped tells that the request went no further than the policy's guard: the
+	// results are those that the validations have then.
+	Stopped bool
 	// Refused tells that the API server would refuse the request for this, with
 	// the binding's actions and the policy's failure policy.
 	Refused bool
@@ -93,6 +97,7 @@ type hook struct {
 	policy    *admissionregistrationv1.ValidatingAdmissionPolicy
 	bindings  []*admissionregistrationv1.ValidatingAdmissionPolicyBinding
 	validator validating.Validator
+	unguarded matchconditions.Matcher // nil where the policy has no guard
 }
 
 // NewJudge compiles policies as an API server that has stored them does: an
@@ -101,7 +106,8 @@ type hook struct {
 func NewJudge(policies []*admissionregistrationv1.ValidatingAdmissionPolicy, bindings []*admissionregistrationv1.ValidatingAdmissionPolicyBinding, opts JudgeOptions) (*Judge, error) {
 	j := &Judge{}
 	for _, p := range policies {
-		h := hook{policy: p, validator: compile(p)}
+		h := hook{policy: p}
+		h.validator, h.unguarded = compile(p)
 		for _, b := range bindings {
 			if b.Spec.PolicyName == p.Name {
 				h.bindings = append(h.bindings, b)
@@ -210,6 +216,9 @@ func (r *review) binding(ctx context.Context, h hook, b *admissionregistrationv1
 	}
 	for _, p := range params {
 		result := h.validator.Validate(ctx, resource, versioned, p, namespace, celconfig.RuntimeCELCostBudget, r.authorizer)
+		if len(result.Decisions) == 0 && h.unguarded != nil && h.unguarded.Match(ctx, versioned, p, r.authorizer).Matches {
+			v.pass(h.policy, paramName(p)) // it stopped at the guard
+		}
 		v.add(h.policy, b, paramName(p), result)
 	}
 }
@@ -296,6 +305,15 @@ func (v *Verdict) add(p *admissionregistrationv1.ValidatingAdmissionPolicy, b *a
 			v.Audits[a.Key] = a.Value
 		}
 	}
+}
+
+// pass is that all validations are true for one param.
+func (v *Verdict) pass(p *admissionregistrationv1.ValidatingAdmissionPolicy, param string) {
+	for i := range p.Spec.Validations {
+		v.Results = append(v.Results, Result{Index: i, Param: param, Outcome: Allow})
+	}
+	v.Stopped = true
+	v.raise(Allow)
 }
 
 func outcomeOf(d validating.PolicyDecision) Outcome {

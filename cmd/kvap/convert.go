@@ -29,6 +29,7 @@ type convertFlags struct {
 	pack       string
 	params     string
 	existing   string
+	guard      string
 	namespaces []string
 	static     bool
 
@@ -73,6 +74,7 @@ Exit codes: 0 clean, 1 a remainder under --strict, 2 usage or unreadable input,
 	fs.StringVar(&f.pack, "pack", "policy", "what shares an object: rule, policy or match")
 	fs.StringVar(&f.params, "params", "configmap", "what holds params: configmap or kvap")
 	fs.StringVar(&f.existing, "existing-violations", "allow", "what an update of a violating object does: allow (as Kyverno) or deny")
+	fs.StringVar(&f.guard, "guard", "never", "whether objects stop good requests at a match condition: auto or never")
 	fs.StringSliceVar(&f.namespaces, "exclude-namespaces", vap.DefaultExcludedNamespaces(), "namespaces that bindings leave out; none for none")
 	fs.BoolVar(&f.static, "static", false, "make static manifests for an API server's own folder")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no summary, and of the diagnostics only errors")
@@ -170,6 +172,9 @@ func (f convertFlags) choices() (choices, error) {
 		return c, err
 	}
 	if c.translate.Existing, err = oneOf("--existing-violations", f.existing, translate.AllowExisting, translate.DenyExisting); err != nil {
+		return c, err
+	}
+	if c.translate.Guard, err = oneOf("--guard", f.guard, translate.GuardAuto, translate.GuardNever); err != nil {
 		return c, err
 	}
 	c.emit = vap.EmitOptions{ExcludeNamespaces: f.namespaces, Static: f.static}

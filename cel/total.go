@@ -1,0 +1,390 @@
+package cel
+
+import (
+	"regexp/syntax"
+	"slices"
+)
+
+// A Kind is what sort of value there is at run time.
+type Kind int
+
+// The kinds; an object is a map. Unknown is any of them.
+const (
+	Unknown Kind = iota
+	BoolKind
+	NumberKind
+	StringKind
+	ListKind
+	MapKind
+	otherKind // what operators take only to compare it
+)
+
+// A KindedShape knows what kind the values of a shape are.
+type KindedShape interface {
+	Shape
+	Kind() Kind
+}
+
+// IsTotal tells that v has a value whatever the input: nothing that it reads can
+// be missing or null, no function gets what it does not take, and nothing is
+// computed that may have no result. Where that is not plain to see, it is false.
+func (v Value) IsTotal(s Surroundings) bool {
+	g := newGuard(s)
+	if len(g.needs(v.n)) > 0 {
+		return false
+	}
+	_, ok := typer{g, nil}.of(v.n)
+	return ok
+}
+
+// A typer finds the kinds of values, as far as the shapes of the request tell.
+type typer struct {
+	*guard
+	keys []keyed
+}
+
+// keyed is a variable that goes through the keys of a map.
+type keyed struct {
+	name string
+	of   *node
+}
+
+// A typ is what is known of a value's kind; optional tells that the value is
+// wrapped in an optional one.
+type typ struct {
+	kind     Kind
+	shape    Shape
+	optional bool
+}
+
+func typeOf(s Shape) typ {
+	if k, ok := s.(KindedShape); ok {
+		return typ{kind: k.Kind(), shape: s}
+	}
+	return typ{shape: s}
+}
+
+func (t typ) is(kinds ...Kind) bool { return !t.optional && slices.Contains(kinds, t.kind) }
+
+func (t typ) field(name string) typ {
+	if t.shape == nil {
+		return typ{}
+	}
+	s, _ := t.shape.Field(name)
+	return typeOf(s)
+}
+
+func (t typ) elem() typ {
+	if t.shape == nil {
+		return typ{}
+	}
+	return typeOf(t.shape.Elem())
+}
+
+// of is the type of n; false where n may be an error for what is there.
+func (t typer) of(n *node) (typ, bool) {
+	switch n.op {
+	case opBool:
+		return typ{kind: BoolKind}, true
+	case opInt, opUint, opDouble:
+		return typ{kind: NumberKind}, true
+	case opString:
+		return typ{kind: StringKind}, true
+	case opNull, opBytes:
+		return typ{kind: otherKind}, true
+	case opIdent:
+		return t.ident(n)
+	case opSelect, opHas, opOpt:
+		return t.selection(n)
+	case opIndex, opOptIdx:
+		return t.index(n)
+	case opAnd, opOr, opNot:
+		return typ{kind: BoolKind}, t.all(n.args, BoolKind)
+	case opCond:
+		return t.ternary(n)
+	case opBinary:
+		return t.binary(n)
+	case opMap:
+		return typ{kind: MapKind}, len(n.args) == 0
+	case opList:
+		return t.list(n)
+	case opMacro:
+		return t.macro(n)
+	case opCall, opMember:
+		return t.call(n)
+	}
+	return typ{}, false
+}
+
+// all tells that each of ns has a value, of the given kind.
+func (t typer) all(ns []*node, kind Kind) bool {
+	for _, n := range ns {
+		if got, ok := t.of(n); !ok || !got.is(kind) {
+			return false
+		}
+	}
+	return true
+}
+
+func (t typer) ident(n *node) (typ, bool) {
+	for _, b := range slices.Backward(t.bound) {
+		if b.name == n.name {
+			if _, isKey := t.keyOf(n); isKey {
+				return typ{kind: StringKind}, true
+			}
+			return typeOf(b.shape), true
+		}
+	}
+	if r, ok := t.root(n); ok {
+		return typ{kind: MapKind, shape: r.Shape}, true
+	}
+	switch n.name {
+	case "bool", "int", "uint", "double", "string", "bytes", "list", "map", "null_type":
+		return typ{kind: otherKind}, true
+	}
+	return typ{}, false
+}
+
+func (t typer) keyOf(n *node) (*node, bool) {
+	for _, k := range slices.Backward(t.keys) {
+		if n.op == opIdent && k.name == n.name {
+			return k.of, k.of != nil
+		}
+	}
+	return nil, false
+}
+
+// selection: that a field is there, needs has seen to. An object that may be null
+// has fields, none of which is there, but for the optional selection.
+func (t typer) selection(n *node) (typ, bool) {
+	if v, ok := t.variable(n); ok {
+		return typer{v.g, nil}.of(v.expr)
+	}
+	of, ok := t.of(n.args[0])
+	if !ok || of.kind != MapKind || of.optional && n.op != opOpt {
+		return typ{}, false
+	}
+	field := of.field(n.name)
+	switch n.op {
+	case opHas:
+		return typ{kind: BoolKind}, true
+	case opOpt:
+		field.optional = true
+		r, isRoot := t.root(n.args[0])
+		return field, !isRoot || !r.Null
+	}
+	return field, true
+}
+
+// index: that a literal is within, needs has seen to; a key of the map is.
+func (t typer) index(n *node) (typ, bool) {
+	of, ok := t.of(n.args[0])
+	if !ok {
+		return typ{}, false
+	}
+	i := n.args[1]
+	optional := n.op == opOptIdx
+	switch {
+	case of.kind == MapKind && i.op == opString && (optional || !of.optional):
+		f := of.field(i.lit.(string))
+		f.optional = optional
+		return f, true
+	case of.is(ListKind) && i.op == opInt && (optional || i.lit.(int64) >= 0 && t.isList(n.args[0])):
+		e := of.elem()
+		e.optional = optional
+		return e, true
+	case of.is(MapKind):
+		if m, isKey := t.keyOf(i); isKey && equal(m, n.args[0]) {
+			e := of.elem()
+			e.optional = optional
+			return e, true
+		}
+	}
+	return typ{}, false
+}
+
+func (t typer) ternary(n *node) (typ, bool) {
+	if !t.all(n.args[:1], BoolKind) {
+		return typ{}, false
+	}
+	a, ok := t.of(n.args[1])
+	b, ok2 := t.of(n.args[2])
+	return a.or(b), ok && ok2
+}
+
+// or is the type of what is one or the other.
+func (t typ) or(u typ) typ {
+	if t == u {
+		return t
+	}
+	if t.kind != u.kind || t.optional != u.optional {
+		return typ{kind: Unknown}
+	}
+	t.shape = nil
+	return t
+}
+
+func (t typer) binary(n *node) (typ, bool) {
+	a, ok := t.of(n.args[0])
+	b, ok2 := t.of(n.args[1])
+	if !ok || !ok2 || a.optional || b.optional {
+		return typ{}, false
+	}
+	truth := typ{kind: BoolKind}
+	switch n.name {
+	case "==", "!=":
+		return truth, true
+	case "in":
+		return truth, b.is(ListKind) || b.is(MapKind) && a.is(StringKind)
+	case "<", "<=", ">", ">=":
+		return truth, a.kind == b.kind && a.is(NumberKind, StringKind)
+	case "+":
+		return a.or(b), a.kind == b.kind && a.is(StringKind, ListKind)
+	}
+	return typ{}, false
+}
+
+func (t typer) list(n *node) (typ, bool) {
+	var elem typ
+	for i, a := range n.args {
+		e, ok := t.of(a)
+		if !ok || a.op == opMaybe {
+			return typ{}, false
+		}
+		if i == 0 {
+			elem = e
+		}
+		elem = elem.or(e)
+	}
+	if elem.optional {
+		elem = typ{}
+	}
+	return typ{kind: ListKind, shape: kindedList{elem}}, true
+}
+
+// A kindedList is a list of which only the elements are known.
+type kindedList struct{ t typ }
+
+// Field is none.
+func (kindedList) Field(string) (Shape, bool) { return nil, false }
+
+// Elem is the shape of the elements.
+func (l kindedList) Elem() Shape { return kindedElem{l.t} }
+
+// Kind is that of a list.
+func (kindedList) Kind() Kind { return ListKind }
+
+// A kindedElem is an element, of which there may be a kind and no shape.
+type kindedElem struct{ t typ }
+
+// Field is a field of the element.
+func (e kindedElem) Field(name string) (Shape, bool) {
+	if e.t.shape == nil {
+		return nil, false
+	}
+	return e.t.shape.Field(name)
+}
+
+// Elem is what is in the element.
+func (e kindedElem) Elem() Shape {
+	if e.t.shape == nil {
+		return nil
+	}
+	return e.t.shape.Elem()
+}
+
+// Kind is that of the element.
+func (e kindedElem) Kind() Kind { return e.t.kind }
+
+func (t typer) macro(n *node) (typ, bool) {
+	list, ok := t.of(n.args[0])
+	if !ok || len(n.vars) != 1 || !list.is(ListKind, MapKind) {
+		return typ{}, false
+	}
+	in := typer{t.within(n, list), append(slices.Clip(t.keys), keyed{name: n.vars[0]})}
+	if list.is(MapKind) {
+		in.keys[len(in.keys)-1].of = n.args[0]
+	}
+	body, ok := in.of(n.args[1])
+	switch n.name {
+	case "all", "exists", "exists_one":
+		return typ{kind: BoolKind}, ok && body.is(BoolKind)
+	case "filter":
+		return list, ok && body.is(BoolKind) && list.is(ListKind)
+	case "map":
+		if len(n.args) == 2 && !body.optional {
+			return typ{kind: ListKind, shape: kindedList{body}}, ok
+		}
+	}
+	return typ{}, false
+}
+
+// within is the guard in the body of a macro, with what the type of its list
+// says of the elements.
+func (t typer) within(n *node, list typ) *guard {
+	in := t.inside(n)
+	last := &in.bound[len(in.bound)-1]
+	if last.shape == nil && list.shape != nil && list.is(ListKind) {
+		last.shape = list.shape.Elem()
+	}
+	return in
+}
+
+// call: functions that have a result for all that they take.
+func (t typer) call(n *node) (typ, bool) {
+	var args []typ
+	for _, a := range n.args {
+		got, ok := t.of(a)
+		if !ok {
+			return typ{}, false
+		}
+		args = append(args, got)
+	}
+	truth, text := typ{kind: BoolKind}, typ{kind: StringKind}
+	texts := !slices.ContainsFunc(args, func(a typ) bool { return !a.is(StringKind) })
+	switch n.name {
+	case "orValue":
+		if len(args) != 2 || !args[0].optional {
+			return typ{}, false
+		}
+		args[0].optional = false
+		return orEmpty(args[0], args[1], n.args[1]), true
+	case "hasValue":
+		return truth, len(args) == 1 && args[0].optional
+	case "dyn":
+		return args[0], true
+	case "size":
+		return typ{kind: NumberKind}, len(args) == 1 && args[0].is(StringKind, ListKind, MapKind)
+	case "startsWith", "endsWith", "contains":
+		return truth, len(args) == 2 && texts
+	case "matches":
+		return truth, len(args) == 2 && texts && isRegex(n.args[1])
+	case "lowerAscii", "upperAscii", "trim":
+		return text, len(args) == 1 && texts
+	case "isQuantity", "isIP", "isCIDR", "isURL", "isSemver":
+		return truth, len(args) == 1 && texts
+	case "type":
+		return typ{kind: otherKind}, !args[0].optional
+	case "string":
+		return text, args[0].is(StringKind, NumberKind, BoolKind)
+	}
+	return typ{}, false
+}
+
+// orEmpty is the type of what is there, or of what stands in for it: an empty
+// list or map is of the same shape, as no element of it is ever read.
+func orEmpty(t, other typ, n *node) typ {
+	if t.kind == other.kind && len(n.args) == 0 && (n.op == opList || n.op == opMap) {
+		return t
+	}
+	return t.or(other)
+}
+
+// isRegex tells of a literal that can be matched.
+func isRegex(n *node) bool {
+	if n.op != opString {
+		return false
+	}
+	_, err := syntax.Parse(n.lit.(string), syntax.Perl)
+	return err == nil
+}

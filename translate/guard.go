@@ -1,0 +1,210 @@
+package translate
+
+import (
+	"slices"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/vap"
+)
+
+// A Guard says whether policy objects have a guard.
+type Guard string
+
+// The choices for guards.
+const (
+	GuardAuto  Guard = "auto"  // where there can be one; the default
+	GuardNever Guard = "never" // none
+)
+
+// A guard is a match condition that is true when some validation of the object is
+// not. On a request that violates nothing the API server stops there. It is never
+// an error, and false only where every validation is true: what cannot be said in
+// a match condition is left out of it, so that the guard is true more often.
+//
+// guard is the one for members, which are named as in the draft; true where there
+// is none.
+func (g group) guard(d *vap.Draft, members []unit, o *Options) cel.Bool {
+	if o.Guard == GuardNever || len(d.Audits) > 0 {
+		return cel.True()
+	}
+	w := g.watch(d.Variables, o)
+	if !w.concludes(d.Conditions) {
+		return cel.True()
+	}
+	var violations []cel.Bool
+	for _, u := range members {
+		b, _ := w.violation(u)
+		if b.IsTrue() {
+			return b
+		}
+		violations = append(violations, b)
+	}
+	return cel.AnyOf(violations, w.variables, w.total).Searching().MergeLoops().Rooted()
+}
+
+// A watch is what guards of a group are made with.
+type watch struct {
+	variables []cel.Definition
+	around    []cel.Surroundings // one for each target
+}
+
+func (g group) watch(variables []vap.Variable, o *Options) watch {
+	var w watch
+	for _, v := range variables {
+		w.variables = append(w.variables, cel.Definition{Name: v.Name, Expr: v.Expr})
+	}
+	for _, t := range g.targets {
+		l := &lowering{opts: o, environment: environment{target: t.target}}
+		own := l.objectShape()
+		w.around = append(w.around, cel.Surroundings{
+			Roots: []cel.Root{
+				{Name: "object", Shape: own, Null: slices.Contains(t.ops, "DELETE")},
+				{Name: "oldObject", Shape: own, Null: slices.Contains(t.ops, "CREATE") || slices.Contains(t.ops, "CONNECT")},
+				{Name: "request", Shape: requestShape()},
+			},
+			Variables: w.variable,
+		})
+	}
+	return w
+}
+
+func (w watch) variable(name string) (cel.Value, bool) {
+	for _, v := range w.variables {
+		if v.Name == name {
+			return v.Expr, true
+		}
+	}
+	return cel.Value{}, false
+}
+
+// total tells that v is never an error on any target.
+func (w watch) total(v cel.Value) bool {
+	return !slices.ContainsFunc(w.around, func(s cel.Surroundings) bool { return !v.IsTotal(s) })
+}
+
+// concludes tells that conditions are never an error: beside one that is, a guard
+// that is false would hide the error.
+func (w watch) concludes(conditions []vap.Condition) bool {
+	return !slices.ContainsFunc(conditions, func(c vap.Condition) bool {
+		return !c.Sound && !w.total(c.Expr.Value)
+	})
+}
+
+// violation is: the unit applies and does not hold, as far as a match condition
+// can say it. An excuse for an old violation is left to the validation. ok tells
+// that what must hold is part of it.
+func (w watch) violation(u unit) (b cel.Bool, ok bool) {
+	match, some, fails := cel.True(), cel.True(), cel.True()
+	if w.sayable(u.match.Value) {
+		match = u.match
+	}
+	if no, ok := w.surely(u.pre.not()); ok {
+		some = no.Violation(w.variables)
+	}
+	holds, ok := w.surely(u.checks())
+	if ok {
+		fails = holds.Violation(w.variables)
+	}
+	if u.pre.errs && !w.total(u.pre.b.Value) { // an error is one whatever the body says
+		yes, sure := w.surely(u.pre)
+		if !sure {
+			return cel.And(match, some), false
+		}
+		fails = cel.Or(yes.Violation(w.variables), fails)
+	}
+	return cel.And(match, some, fails), ok
+}
+
+// checks is what the unit's validations ask behind its preconditions.
+func (u unit) checks() truthValue {
+	if u.native == nil {
+		return u.holds
+	}
+	all := make([]cel.Bool, len(u.native.checks))
+	for i, c := range u.native.checks {
+		all[i] = c.Expr
+	}
+	return truthValue{cel.And(all...), true}
+}
+
+// surely is an expression that is never an error, and true only where t is; false
+// where there is none for a match condition.
+func (w watch) surely(t truthValue) (cel.Bool, bool) {
+	b := t.b
+	switch {
+	case !w.sayable(b.Value):
+		return b, false
+	case !t.errs || w.total(b.Value):
+		return b, true
+	case len(w.around) != 1:
+		return b, false
+	}
+	sure := b.Guarded(w.around[0])
+	return sure, w.total(sure.Value)
+}
+
+// sayable tells that a match condition may say v: it knows neither params nor the
+// namespace, it sees the resource that was asked for and not the one that matched,
+// and to ask the authorizer is no cheap way to find out.
+func (w watch) sayable(v cel.Value) bool {
+	for _, name := range []string{"namespaceObject", "params", "authorizer"} {
+		if mentionsIdent(v, name) {
+			return false
+		}
+	}
+	if v.UsesAll("request") || slices.Contains(v.Uses("request"), "resource") || v.UsesAll("variables") {
+		return false
+	}
+	return !slices.ContainsFunc(v.Uses("variables"), func(name string) bool {
+		behind, ok := w.variable(name)
+		return !ok || !w.sayable(behind)
+	})
+}
+
+// byGuard splits a group into the units that a guard can speak for and the others,
+// which would keep the guard from being false.
+func (g group) byGuard(o *Options) []group {
+	if o.Guard == GuardNever || o.Pack != PackMatch {
+		return []group{g}
+	}
+	watched, others := group{targets: g.targets}, group{targets: g.targets}
+	for _, u := range g.units {
+		var variables []vap.Variable
+		for _, v := range u.variables {
+			variables = append(variables, vap.Variable{Name: v.name, Expr: v.expr})
+		}
+		if _, ok := g.watch(variables, o).violation(u); ok {
+			watched.units = append(watched.units, u)
+		} else {
+			others.units = append(others.units, u)
+		}
+	}
+	var out []group
+	for _, part := range []group{watched, others} {
+		if len(part.units) > 0 {
+			out = append(out, part)
+		}
+	}
+	return out
+}
+
+// Kind is the kind of the values at run time, which are never null.
+func (s typeShape) Kind() cel.Kind {
+	if s.t.Nullable {
+		return cel.Unknown
+	}
+	switch s.t.Kind {
+	case schema.Bool:
+		return cel.BoolKind
+	case schema.Int, schema.Number:
+		return cel.NumberKind
+	case schema.String:
+		return cel.StringKind
+	case schema.List:
+		return cel.ListKind
+	case schema.Map, schema.Object:
+		return cel.MapKind
+	}
+	return cel.Unknown
+}

@@ -1,0 +1,92 @@
+package verify
+
+import (
+	"context"
+	"testing"
+
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/translate"
+	"github.com/kvap/kvap/vap"
+)
+
+// Whatever the rule and the request, an object with a guard says of both what it
+// says without: the same outcome with the same message, errors included. So no
+// guard is an error, and none is false where a validation is not true.
+func TestGuardsKeepEveryVerdict(t *testing.T) {
+	l := theLab()
+	const rules, perRule = 250, 16
+	guards, outcomes := 0, map[vap.Outcome]int{}
+	for seed := uint64(1); seed <= rules; seed++ {
+		source := l.source(choose(seed))
+		plain, err := l.guarded(source, seed, translate.GuardNever)
+		if err != nil || plain == nil {
+			continue
+		}
+		with, err := l.guarded(source, seed, translate.GuardAuto)
+		if err != nil || with == nil {
+			t.Fatalf("seed %d: there is no translation with guards: %v\n%s", seed, err, source)
+		}
+		for _, o := range with.engines.Objects {
+			if m, _, _ := vap.TranslationOf(o.Policy.Annotations); m.Guard != "" {
+				guards++
+			}
+		}
+		for i := range uint64(perRule) {
+			r := plain.generator.request(choose(seed<<8 + i))
+			want, err := plain.engines.Judge(context.Background(), r)
+			if err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			got, err := with.engines.Judge(context.Background(), r)
+			if err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			for k, w := range want {
+				outcomes[w.Native]++
+				if g := got[k]; !sameOutcome(g.Native, w.Native, seed) || g.NativeMessage != w.NativeMessage && !packedByMatch(seed) {
+					t.Errorf("seed %d: %s is %s (%s) without a guard and %s (%s) with it\n%s\n%s\n%s", seed, w.Rule,
+						w.Native, w.NativeMessage, g.Native, g.NativeMessage, source, r, expressions(with.engines))
+				}
+			}
+			if t.Failed() {
+				return
+			}
+		}
+	}
+	if guards < rules/3 || outcomes[vap.Allow] == 0 || outcomes[vap.Deny] == 0 || outcomes[vap.Error] == 0 {
+		t.Errorf("%d guards, outcomes %v: the rules do not try them", guards, outcomes)
+	}
+}
+
+// sameOutcome: where rules are packed by match, those that a guard can speak for
+// have an object of their own, and more of their conditions are that object's.
+func sameOutcome(a, b vap.Outcome, seed uint64) bool {
+	admits := func(o vap.Outcome) bool { return o == vap.NoMatch || o == vap.Allow }
+	return a == b || packedByMatch(seed) && admits(a) && admits(b)
+}
+
+func packedByMatch(seed uint64) bool { return seed%3 == 0 }
+
+// guarded is a trial of a rule with or without guards; the seed says how it is
+// packed and what becomes of errors.
+func (l *lab) guarded(source []byte, seed uint64, guard translate.Guard) (*trial, error) {
+	file, found := policy.Parse("p.yaml", source)
+	if found.HasErrors() || len(file.Policies) != 1 {
+		return nil, nil
+	}
+	p := file.Policies[0]
+	if seed%2 == 0 {
+		p.FailurePolicy = policy.Ignore
+	}
+	setting := l.setting
+	setting.Translate.Exceptions = file.Exceptions
+	setting.Translate.Guard = guard
+	if packedByMatch(seed) {
+		setting.Translate.Pack = translate.PackMatch
+	}
+	e, err := NewEngines(p, setting)
+	if err != nil || len(e.Native) == 0 {
+		return nil, err
+	}
+	return &trial{source: source, engines: e, generator: newGenerator(p, file.Exceptions, setting.Translate.Schemas)}, nil
+}
