@@ -21,20 +21,46 @@ type condition struct {
 	key, value *document
 	operator   string
 	message    string
+	// literal is set where texts of the request are no patterns.
+	literal bool
 }
 
-func readConditions(c *policy.Conditions) *conditions {
+// A purpose is what becomes of a request when conditions are true.
+type purpose bool
+
+const (
+	denying  purpose = false // the rule is applied, or denies
+	excusing purpose = true  // the rule is skipped
+)
+
+func readConditions(c *policy.Conditions, of purpose) *conditions {
 	if c == nil {
 		return nil
 	}
 	read := func(list []*policy.Condition) []condition {
 		out := make([]condition, len(list))
 		for i, c := range list {
-			out[i] = condition{c.Pos, readDocument(c.Key), readDocument(c.Value), c.Operator, c.Message}
+			out[i] = condition{
+				pos: c.Pos, key: readDocument(c.Key), value: readDocument(c.Value), operator: c.Operator, message: c.Message,
+				literal: literalRequest(c.Operator, of),
+			}
 		}
 		return out
 	}
 	return &conditions{any: read(c.Any), hasAny: c.Any != nil, all: read(c.All)}
+}
+
+// literalRequest tells whether an operator takes the texts of the request as they
+// are. Kyverno takes them for patterns. Where that makes a condition true that
+// denies, or false that excuses, so does kvap; otherwise not (deviation 9).
+func literalRequest(operator string, of purpose) bool {
+	switch strings.ToLower(operator) {
+	case "in", "anyin", "allin":
+		return of == excusing
+	case "notin", "anynotin", "allnotin":
+		return of == denying
+	}
+	return false
 }
 
 // holds tells whether the conditions are true, with the messages of those that
@@ -93,22 +119,22 @@ func (c condition) holds(v *vars) (holds bool, err error) {
 		return false, err
 	}
 	defer func() { observe(v.ctx, Observation{Pos: c.pos, Holds: holds, Err: err}) }()
-	key, err := v.operand(c.key, c.operator)
+	key, err := v.operand(c.key, c.literal)
 	if err != nil {
 		return false, fmt.Errorf("failed to resolve the key of a condition: %w", err)
 	}
-	value, err := v.operand(c.value, c.operator)
+	value, err := v.operand(c.value, c.literal)
 	if err != nil {
 		return false, fmt.Errorf("failed to resolve the value of a condition: %w", err)
 	}
 	return compareOperands(key, c.operator, value)
 }
 
-// operand resolves a key or value. For membership it also finds out which of its
-// texts come from the request.
-func (v *vars) operand(d *document, operator string) (operand, error) {
+// operand resolves a key or value. Where texts of the request are literal, it also
+// finds out which these are.
+func (v *vars) operand(d *document, literal bool) (operand, error) {
 	value, err := v.fill(d)
-	if err != nil || d.fixed || !strings.HasSuffix(strings.ToLower(operator), "in") {
+	if err != nil || d.fixed || !literal {
 		return operand{value: value}, err
 	}
 	o := operand{value: value}

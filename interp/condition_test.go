@@ -130,42 +130,54 @@ func TestOperators(t *testing.T) {
 	}
 }
 
-// TestRequestWildcards pins deviation 9: in membership, the wildcards of the
-// policy count and those of the request do not.
+// TestRequestWildcards pins deviation 9: In and its relatives take the texts of the
+// request for patterns, as Kyverno does, and the negated operators do not. So
+// either is true where any reading makes it true.
 func TestRequestWildcards(t *testing.T) {
 	const star = `{metadata: {name: w}, spec: {x: "*", l: ["*"], plain: nginx}}`
 	tests := []struct {
 		note, key, value string
-		want             bool
+		in, notIn        bool
 	}{
-		{"a key of the request is no pattern", `"{{ request.object.spec.x }}"`, `["nginx"]`, false},
-		{"but equals itself", `"{{ request.object.spec.x }}"`, `["\\*", "*"]`, true},
-		{"nor is one in a list", `"{{ request.object.spec.l }}"`, `["nginx"]`, false},
-		{"nor the value", `nginx`, `"{{ request.object.spec.l }}"`, false},
-		{"nor as text", `nginx`, `"{{ request.object.spec.x }}"`, false},
-		{"the policy's patterns count", `"{{ request.object.spec.plain }}"`, `["ngi*"]`, true},
-		{"in a list with the request's", `nginx`, `["{{ request.object.spec.x }}", "ngi*"]`, true},
-		{"beside the request's in one text", `"*-x"`, `["{{ request.object.spec.x }}-?"]`, true},
-		{"where the request's do not", `"a-x"`, `["{{ request.object.spec.x }}-?"]`, false},
-		{"a literal of an expression is the policy's", `nginx`, `["{{ 'ngi*' }}"]`, true},
-		{"what goes through the context keeps its origin", `nginx`, `"{{ copy }}"`, false},
-		{"a variable of the policy's own text is its own", `nginx`, `"{{ own }}"`, true},
+		{"a key of the request", `"{{ request.object.spec.x }}"`, `["nginx"]`, true, true},
+		{"equals itself", `"{{ request.object.spec.x }}"`, `["\\*", "*"]`, true, false},
+		{"one in a list", `"{{ request.object.spec.l }}"`, `["nginx"]`, true, true},
+		{"the value", `nginx`, `"{{ request.object.spec.l }}"`, true, true},
+		{"as text", `nginx`, `"{{ request.object.spec.x }}"`, true, true},
+		{"the policy's patterns count", `"{{ request.object.spec.plain }}"`, `["ngi*"]`, true, false},
+		{"in a list with the request's", `nginx`, `["{{ request.object.spec.x }}", "ngi*"]`, true, false},
+		{"beside the request's in one text", `"*-x"`, `["{{ request.object.spec.x }}-?"]`, true, false},
+		{"where the request's count or do not", `"a-x"`, `["{{ request.object.spec.x }}-?"]`, true, true},
+		{"a literal of an expression is the policy's", `nginx`, `["{{ 'ngi*' }}"]`, true, false},
+		{"what goes through the context keeps its origin", `nginx`, `"{{ copy }}"`, true, true},
+		{"a variable of the policy's own text is its own", `nginx`, `"{{ own }}"`, true, false},
 	}
 	for _, tt := range tests {
-		t.Run(tt.note, func(t *testing.T) {
-			got := widgetStatus(t, `
+		for operator, denied := range map[string]bool{"AnyIn": tt.in, "AllIn": tt.in, "AnyNotIn": tt.notIn, "AllNotIn": tt.notIn} {
+			t.Run(tt.note+" "+operator, func(t *testing.T) {
+				got := widgetStatus(t, `
 context:
 - {name: copy, variable: {jmesPath: request.object.spec.l}}
 - {name: own, variable: {value: ["ngi*"]}}
-validate: {deny: {conditions: {all: [{key: `+tt.key+`, operator: AnyIn, value: `+tt.value+`}]}}}`, star)
-			want := Pass
-			if tt.want {
-				want = Fail
-			}
-			if got.Status != want {
-				t.Errorf("want %s, got %s (%s)", want, got.Status, got.Message)
-			}
-		})
+validate: {deny: {conditions: {all: [{key: `+tt.key+`, operator: `+operator+`, value: `+tt.value+`}]}}}`, star)
+				want := Pass
+				if denied {
+					want = Fail
+				}
+				if got.Status != want {
+					t.Errorf("want %s, got %s (%s)", want, got.Status, got.Message)
+				}
+			})
+		}
+	}
+}
+
+func TestOldMembershipOfRequestWildcards(t *testing.T) {
+	const key, object = `"{{ request.object.spec.x }}"`, `{spec: {x: "*"}}`
+	for _, operator := range []string{"In", "NotIn"} {
+		if got := denies(t, key, operator, `["nginx"]`, object); got != Fail {
+			t.Errorf("%s: want fail, got %s", operator, got)
+		}
 	}
 }
 

@@ -15,7 +15,7 @@ type exception struct {
 }
 
 func readException(e *policy.Exception) *exception {
-	return &exception{e, readConditions(e.Conditions)}
+	return &exception{e, readConditions(e.Conditions, excusing)}
 }
 
 // names tells whether an exception is from the rule. Rules for pod controllers go

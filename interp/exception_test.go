@@ -17,7 +17,7 @@ spec:
 }
 
 func TestExceptions(t *testing.T) {
-	const object1 = `{metadata: {name: a, namespace: team}, spec: {x: 2}}`
+	const object1 = `{metadata: {name: a, namespace: team}, spec: {x: 2, star: "*"}}`
 	const rule = "validate: {pattern: {spec: {x: 1}}}"
 	tests := []struct {
 		note, rule, exception string
@@ -31,6 +31,9 @@ func TestExceptions(t *testing.T) {
 		{"conditions that err", rule, exceptionFor(`{resources: {kinds: [Widget]}}`, `conditions: {any: [{key: "{{ request.object.spec.zz }}", operator: Equals, value: 3}]}`), Fail},
 		{"preconditions come first", "preconditions: {all: [{key: a, operator: Equals, value: b}]}\n" + rule, exceptionFor(`{resources: {kinds: [Widget]}}`, ""), Skip},
 		{"and so do their errors", "preconditions: {all: [{key: \"{{ zz }}\", operator: Equals, value: b}]}\n" + rule, exceptionFor(`{resources: {kinds: [Widget]}}`, ""), Error},
+		{"a wildcard of the request is on no list (deviation 9)", rule, exceptionFor(`{resources: {kinds: [Widget]}}`, `conditions: {any: [{key: "{{ request.object.spec.star }}", operator: AnyIn, value: [a]}]}`), Fail},
+		{"but itself", rule, exceptionFor(`{resources: {kinds: [Widget]}}`, `conditions: {any: [{key: "{{ request.object.spec.star }}", operator: AnyIn, value: ["*"]}]}`), Skip},
+		{"and off none", rule, exceptionFor(`{resources: {kinds: [Widget]}}`, `conditions: {any: [{key: "{{ request.object.spec.star }}", operator: AnyNotIn, value: [a]}]}`), Fail},
 		{"by user", rule, exceptionFor(`{resources: {kinds: [Widget]}, subjects: [{kind: User, name: alice}]}`, ""), Skip},
 	}
 	for _, tt := range tests {

@@ -221,6 +221,10 @@ func (r *rule) judge(a *review) (out verdict) {
 	if r.Invalid {
 		return say(Error, "the rule has errors; see what reading the policy reported")
 	}
+	if a.deletes() && r.needsObject() {
+		observe(a.ctx, Observation{Rule: r.Name})
+		return none()
+	}
 	applicable := ruleApplies(r.policy, r.Rule, a.subject())
 	observe(a.ctx, Observation{Rule: r.Name, Holds: applicable, Err: a.labelsErr})
 	switch {
@@ -246,6 +250,14 @@ func (r *rule) judge(a *review) (out verdict) {
 		return say(Skip, "%s", joinMessages("preconditions not met", message))
 	}
 	return r.handle(a, v)
+}
+
+// needsObject tells whether a rule has nothing to check where no object is left.
+// Such a rule does not match DELETE; Kyverno's can still err there, and so keep
+// an object from being deleted (deviation 12).
+func (r *rule) needsObject() bool {
+	v := r.Validate
+	return v != nil && v.Deny == nil && (v.Pattern != nil || v.AnyPattern != nil || v.PodSecurity != nil)
 }
 
 // subject is what match and exclude are held to: the new object, or on DELETE

@@ -68,7 +68,10 @@ func TestScalars(t *testing.T) {
 		{`[[1]]`, `[[1],[9]]`, Pass, ""},
 		// beyond the published vectors
 		{`"a|b&c"`, `"a"`, Pass, ""},
-		{`"a|b"`, `"a|b"`, Pass, ""},
+		{`"a|b"`, `"a|b"`, Fail, "/spec/x/"}, // deviation 13, and below
+		{`"!*:latest"`, `"!*:latest"`, Fail, "/spec/x/"},
+		{`"1-5"`, `"1-5"`, Fail, "/spec/x/"},
+		{`"x*"`, `"x*"`, Pass, ""},
 		{`"*"`, `"x"`, Pass, ""},
 		{`"!"`, `"!"`, Pass, ""},
 		{`"-5--1"`, `-3`, Pass, ""},
@@ -303,10 +306,29 @@ func TestPatternDepth(t *testing.T) {
 func TestPatternOperations(t *testing.T) {
 	source := widgetPolicy(`validate: {pattern: {spec: {x: 1}}}`)
 	old := object(t, `{spec: {x: 2}}`)
-	if got := judgeOne(t, source, &Request{Admission: admissionRequest("DELETE", nil, old)}, nil); got.Status != None {
-		t.Errorf("DELETE: got %s", got.Status)
-	}
 	if got := judgeOne(t, source, &Request{Admission: admissionRequest("UPDATE", old, old)}, nil); got.Status != Fail {
 		t.Errorf("UPDATE: got %s", got.Status)
+	}
+}
+
+// TestDeletionNeedsACheck pins deviation 12: a rule that has nothing to check on
+// DELETE cannot err there either.
+func TestDeletionNeedsACheck(t *testing.T) {
+	const errs = "preconditions: {all: [{key: \"{{ nothing }}\", operator: Equals, value: x}]}\n"
+	for _, tt := range []struct {
+		validate string
+		want     Status
+	}{
+		{`pattern: {spec: {x: 1}}`, None},
+		{`anyPattern: [{spec: {x: 1}}]`, None},
+		{`podSecurity: {level: baseline}`, None},
+		{`deny: {}`, Error},
+		{`foreach: [{list: request.oldObject.spec.l, pattern: {x: 1}}]`, Error},
+	} {
+		source := widgetPolicy(errs + "validate: {" + tt.validate + "}")
+		got := judgeOne(t, source, &Request{Admission: admissionRequest("DELETE", nil, object(t, `{spec: {x: 2}}`))}, nil)
+		if got.Status != tt.want {
+			t.Errorf("%s: want %s, got %s (%s)", tt.validate, tt.want, got.Status, got.Message)
+		}
 	}
 }

@@ -40,7 +40,7 @@ type loop struct {
 }
 
 func (in *Interpreter) readRule(p *policy.Policy, r *policy.Rule) *rule {
-	out := &rule{Rule: r, policy: p, entries: readEntries(p, r.Context), preconditions: readConditions(r.Preconditions)}
+	out := &rule{Rule: r, policy: p, entries: readEntries(p, r.Context), preconditions: readConditions(r.Preconditions, denying)}
 	for _, e := range in.exceptions {
 		if e.names(p, r) {
 			out.exceptions = append(out.exceptions, e)
@@ -61,7 +61,7 @@ func (in *Interpreter) readRule(p *policy.Policy, r *policy.Rule) *rule {
 func readCheck(p *policy.Policy, deny *policy.Deny, pattern, anyPattern *policy.Node, loops []*policy.ForEach) *check {
 	c := &check{}
 	if deny != nil {
-		c.denies, c.deny = true, readConditions(deny.Conditions)
+		c.denies, c.deny = true, readConditions(deny.Conditions, denying)
 	}
 	if pattern != nil {
 		c.pattern = readDocument(pattern)
@@ -78,7 +78,7 @@ func readCheck(p *policy.Policy, deny *policy.Deny, pattern, anyPattern *policy.
 func readLoop(p *policy.Policy, f *policy.ForEach) *loop {
 	l := &loop{
 		listText: f.List.Value, elementScope: f.ElementScope,
-		entries: readEntries(p, f.Context), preconditions: readConditions(f.Preconditions),
+		entries: readEntries(p, f.Context), preconditions: readConditions(f.Preconditions, denying),
 		check: readCheck(p, f.Deny, f.Pattern, f.AnyPattern, f.ForEach),
 	}
 	l.list, l.listErr = parseQuery(f.List.Value, f.List.Pos)

@@ -76,11 +76,9 @@ func isZero(value any) bool {
 }
 
 // matchText tells whether a value satisfies a string of a pattern: alternatives
-// by |, each of them atoms joined by &.
+// by |, each of them atoms joined by &. A value that is the pattern's own text is
+// held to it as any other (deviation 13).
 func matchText(value any, pattern string) bool {
-	if s, ok := value.(string); ok && s == pattern {
-		return true
-	}
 	for alternative := range strings.SplitSeq(pattern, "|") {
 		if matchAll(value, strings.TrimSpace(alternative)) {
 			return true

@@ -9,7 +9,7 @@ import (
 
 // A word is a text that membership operators compare. Wildcards that the policy
 // wrote, or that come from cluster data such as a ConfigMap, count; those of the
-// request do not (deviation 9).
+// request do where the operator takes them for patterns (deviation 9).
 type word struct {
 	text string
 	glob []globRune // nil when the text is its own pattern
@@ -25,7 +25,7 @@ type globRune struct {
 // plainWord is a text whose wildcards count.
 func plainWord(text string) word { return word{text: text} }
 
-// requestWord is a text of the request.
+// requestWord is a text of the request whose wildcards do not count.
 func requestWord(text string) word {
 	if !wildcard.Has(text) {
 		return word{text: text}
