@@ -26,39 +26,40 @@ const everything = "*"
 // fails the test. Tests are free to import what they need.
 func mayImport() map[string][]string {
 	return map[string][]string{
-		"diag":                     {},
-		"diag/internal/gencodes":   {},
-		"cel":                      {"diag"},
-		"jmespath":                 {"diag"},
-		"schema":                   {"diag"},
-		"policy":                   {"diag", "jmespath"},
-		"vap":                      {"cel", "schema", "diag"},
-		"translate":                {"cel", "policy", "jmespath", "schema", "vap", "diag"},
-		"compile":                  {"translate", "vap", "policy", "cel", "diag"},
-		"interp":                   {"interp/internal/expr", "interp/internal/datum", "interp/internal/wildcard", "policy", "jmespath", "diag"}, // the second opinion shares no code with what it judges
-		"interp/internal/expr":     {"interp/internal/datum", "interp/internal/wildcard", "jmespath", "diag"},
-		"interp/internal/datum":    {},
-		"interp/internal/wildcard": {},
-		"verify":                   {"policy", "jmespath", "translate", "vap", "interp", "schema", "diag"},
-		"webhook":                  {"interp", "policy", "diag"},
-		"controller":               {"compile", "vap", "policy", "interp", "report", "schema", "diag"},
-		"report":                   {"diag"},
-		"fixtures":                 {},
-		"cmd/kvap":                 {everything},
-		"internal/conformance":     {everything},
-		"internal/controlplane":    {},
-		"internal/judge":           {"internal/manifest", "compile", "policy", "translate", "vap", "interp", "schema", "diag"},
-		"internal/deviation":       {"policy"},
-		"internal/e2e":             {}, // its tests stand above all rooms
-		"internal/manifest":        {"diag"},
-		"internal/suite":           {"compile", "internal/judge", "internal/deviation", "internal/manifest", "policy", "translate", "vap", "interp", "schema", "diag"},
+		"diag":                      {},
+		"diag/internal/gencodes":    {},
+		"cel":                       {"diag"},
+		"jmespath":                  {"diag"},
+		"schema":                    {"diag"},
+		"policy":                    {"diag", "jmespath"},
+		"vap":                       {"cel", "schema", "diag"},
+		"translate":                 {"translate/internal/scalar", "cel", "policy", "jmespath", "schema", "vap", "diag"},
+		"translate/internal/scalar": {},
+		"compile":                   {"translate", "vap", "policy", "cel", "diag"},
+		"interp":                    {"interp/internal/expr", "interp/internal/datum", "interp/internal/wildcard", "policy", "jmespath", "diag"}, // the second opinion shares no code with what it judges
+		"interp/internal/expr":      {"interp/internal/datum", "interp/internal/wildcard", "jmespath", "diag"},
+		"interp/internal/datum":     {},
+		"interp/internal/wildcard":  {},
+		"verify":                    {"policy", "jmespath", "translate", "vap", "interp", "schema", "diag"},
+		"webhook":                   {"interp", "policy", "diag"},
+		"controller":                {"compile", "vap", "policy", "interp", "report", "schema", "diag"},
+		"report":                    {"diag"},
+		"fixtures":                  {},
+		"cmd/kvap":                  {everything},
+		"internal/conformance":      {everything},
+		"internal/controlplane":     {},
+		"internal/judge":            {"internal/manifest", "compile", "policy", "translate", "vap", "interp", "schema", "diag"},
+		"internal/deviation":        {"policy"},
+		"internal/e2e":              {}, // its tests stand above all rooms
+		"internal/manifest":         {"diag"},
+		"internal/suite":            {"compile", "internal/judge", "internal/deviation", "internal/manifest", "policy", "translate", "vap", "interp", "schema", "diag"},
 	}
 }
 
 // compilers are the packages that take values and return values, so that they
 // run in a browser, a test or a controller alike.
 func compilers() []string {
-	return []string{"diag", "cel", "jmespath", "policy", "schema", "translate", "vap", "compile"}
+	return []string{"diag", "cel", "jmespath", "policy", "schema", "translate", "translate/internal/scalar", "vap", "compile"}
 }
 
 // concurrent are the compilers that may start goroutines: those whose result does

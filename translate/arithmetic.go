@@ -4,6 +4,7 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
 // arithmetic lowers add, subtract, multiply and divide for the operands whose
@@ -47,7 +48,7 @@ func (l *lowering) operand(j operand) (cel.Value, operandKind) {
 				return cel.Int(int64(v)), numberOperand
 			}
 		case string:
-			if _, ok := parseQuantity(v); ok {
+			if _, ok := scalar.Quantity(v); ok {
 				return cel.Func("quantity", cel.String(v)), quantityOperand
 			}
 		}

@@ -21,31 +21,31 @@ func (b *binders) over(macro string, list cel.Value, hint string, body func(cel.
 }
 
 func (b *binders) all(list cel.Value, hint string, body func(cel.Value) cel.Bool) cel.Bool {
-	return b.quantify("all", list, hint, body)
+	return b.quantify(forAll, list, hint, body)
 }
 
 func (b *binders) exists(list cel.Value, hint string, body func(cel.Value) cel.Bool) cel.Bool {
-	return b.quantify("exists", list, hint, body)
+	return b.quantify(forSome, list, hint, body)
 }
 
 // quantify drops a quantifier whose body does not depend on the element where
 // that is right for the empty list too: all(true) and exists(false). One that
 // looks for a literal is a membership.
-func (b *binders) quantify(macro string, list cel.Value, hint string, body func(cel.Value) cel.Bool) cel.Bool {
+func (b *binders) quantify(macro quantifier, list cel.Value, hint string, body func(cel.Value) cel.Bool) cel.Bool {
 	name := b.take(hint)
 	defer delete(b.taken, name)
 	p := body(cel.Ident(name))
-	if v, ok := p.Const(); ok && v == (macro == "all") {
+	if v, ok := p.Const(); ok && v == (macro == forAll) {
 		return p
 	}
-	if macro == "exists" {
+	if macro == forSome {
 		if w, ok := p.EqualTo(name, "=="); ok {
 			return w.In(list)
 		}
 	} else if w, ok := p.EqualTo(name, "!="); ok {
 		return cel.Not(w.In(list))
 	}
-	return list.Macro(macro, name, p.Value).AsBool()
+	return list.Macro(string(macro), name, p.Value).AsBool()
 }
 
 func (b *binders) filter(list cel.Value, hint string, body func(cel.Value) cel.Bool) cel.Value {

@@ -8,7 +8,7 @@ import (
 // orEmpty is a sequence whose missing source counts as an empty list.
 type orEmpty struct{ sequence }
 
-func (s orEmpty) quantify(l *lowering, macro string, _ bool, body func(operand) cel.Bool) cel.Bool {
+func (s orEmpty) quantify(l *lowering, macro quantifier, _ bool, body func(operand) cel.Bool) cel.Bool {
 	return s.sequence.quantify(l, macro, false, body)
 }
 
@@ -24,7 +24,7 @@ type branch struct {
 	then, els sequence
 }
 
-func (s branch) quantify(l *lowering, macro string, strict bool, body func(operand) cel.Bool) cel.Bool {
+func (s branch) quantify(l *lowering, macro quantifier, strict bool, body func(operand) cel.Bool) cel.Bool {
 	return cel.CondBool(s.c, s.then.quantify(l, macro, strict, body), s.els.quantify(l, macro, strict, body))
 }
 
@@ -53,12 +53,12 @@ type guarded struct {
 	soft bool
 }
 
-func (s guarded) quantify(l *lowering, macro string, strict bool, body func(operand) cel.Bool) cel.Bool {
+func (s guarded) quantify(l *lowering, macro quantifier, strict bool, body func(operand) cel.Bool) cel.Bool {
 	inner := s.sequence.quantify(l, macro, strict, body)
 	switch {
 	case s.asIs(l, strict):
 		return inner
-	case macro == "all":
+	case macro == forAll:
 		return cel.Implies(s.v.found(), inner)
 	}
 	return cel.And(s.v.found(), inner)

@@ -3,17 +3,18 @@ package translate
 import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
 // compare is a comparison. Orders are null, hence false, of anything but numbers.
-func (l *lowering) compare(op string, a, b operand) operand {
+func (l *lowering) compare(op scalar.Relation, a, b operand) operand {
 	if b.form != litForm && a.form == litForm {
 		a, b = b, a
-		op = mirrored(op)
+		op = op.Mirrored()
 	}
-	if op == "==" || op == "!=" {
+	if op == scalar.Equals || op == scalar.Differs {
 		eq := l.equal(a, b)
-		if op == "!=" {
+		if op == scalar.Differs {
 			eq = cel.Not(eq)
 		}
 		return boolOf(eq)
@@ -36,7 +37,7 @@ func (l *lowering) comparison(order, numbers cel.Bool) operand {
 // isNumber is: j is there and a number.
 func (l *lowering) isNumber(j operand) cel.Bool {
 	return l.holds(j, false, pred{
-		lit: func(v any) cel.Bool { _, ok := floatOf(v); return cel.Lit(ok) },
+		lit: func(v any) cel.Bool { _, ok := scalar.Float(v); return cel.Lit(ok) },
 		value: func(x cel.Value, t *schema.Type) cel.Bool {
 			switch kindOf(t) {
 			case schema.Int, schema.Number:
@@ -52,20 +53,6 @@ func (l *lowering) isNumber(j operand) cel.Bool {
 	})
 }
 
-func mirrored(op string) string {
-	switch op {
-	case "<":
-		return ">"
-	case "<=":
-		return ">="
-	case ">":
-		return "<"
-	case ">=":
-		return "<="
-	}
-	return op
-}
-
 // equal is JMESPath's ==, type strict; numbers are numbers.
 func (l *lowering) equal(a, b operand) cel.Bool {
 	if b.form != litForm {
@@ -73,7 +60,7 @@ func (l *lowering) equal(a, b operand) cel.Bool {
 	}
 	want := b.lit
 	return l.holds(a, false, pred{
-		lit: func(v any) cel.Bool { return cel.Lit(sameLiteral(v, want)) },
+		lit: func(v any) cel.Bool { return cel.Lit(scalar.Same(v, want)) },
 		value: func(x cel.Value, t *schema.Type) cel.Bool {
 			if !couldEqual(t, want) {
 				return cel.False()
@@ -98,7 +85,7 @@ func (l *lowering) sequenceEquals(s sequence, want any) cel.Bool {
 		return cel.False()
 	}
 	if len(list) == 0 {
-		return cel.Not(s.quantify(l, "exists", false, func(operand) cel.Bool { return cel.True() }))
+		return cel.Not(s.quantify(l, forSome, false, func(operand) cel.Bool { return cel.True() }))
 	}
 	for _, item := range list {
 		if !couldEqual(s.elem(), item) {
@@ -182,7 +169,7 @@ func numericKind(t *schema.Type) bool {
 	return kindOf(t) == schema.Int || kindOf(t) == schema.Number
 }
 
-func (l *lowering) order(op string, a, b operand) cel.Bool {
+func (l *lowering) order(op scalar.Relation, a, b operand) cel.Bool {
 	want, ok := b.lit.(float64)
 	if b.form != litForm || !ok {
 		if b.form == litForm {
@@ -196,17 +183,17 @@ func (l *lowering) order(op string, a, b operand) cel.Bool {
 	}
 	return l.holds(a, false, pred{
 		lit: func(v any) cel.Bool {
-			f, ok := floatOf(v)
-			return cel.Lit(ok && ordered(op, compareFloats(f, want)))
+			f, ok := scalar.Float(v)
+			return cel.Lit(ok && op.Holds(scalar.CompareFloats(f, want)))
 		},
 		value: func(x cel.Value, t *schema.Type) cel.Bool {
 			switch kindOf(t) {
 			case schema.Int, schema.Number:
-				return x.Compare(op, n)
+				return x.Compare(string(op), n)
 			case schema.IntOrString:
-				return cel.And(typeIs(x, "int"), x.Compare(op, n))
+				return cel.And(typeIs(x, "int"), x.Compare(string(op), n))
 			case schema.Any:
-				return cel.And(isNumber(x), x.Compare(op, n))
+				return cel.And(isNumber(x), x.Compare(string(op), n))
 			}
 			return cel.False()
 		},
@@ -214,7 +201,7 @@ func (l *lowering) order(op string, a, b operand) cel.Bool {
 	})
 }
 
-func (l *lowering) orderValues(op string, a, b operand) cel.Bool {
+func (l *lowering) orderValues(op scalar.Relation, a, b operand) cel.Bool {
 	x, ok := l.expr(a.settled())
 	y, ok2 := l.expr(b.settled())
 	if !ok || !ok2 || a.form == choiceForm || b.form == choiceForm {
@@ -233,5 +220,5 @@ func (l *lowering) orderValues(op string, a, b operand) cel.Bool {
 			return cel.False()
 		}
 	}
-	return cel.And(append(conds, x.Compare(op, y))...)
+	return cel.And(append(conds, x.Compare(string(op), y))...)
 }

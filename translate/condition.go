@@ -1,12 +1,11 @@
 package translate
 
 import (
-	"strings"
-
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
 // conditions is the truth of preconditions or of a deny: all of All and, where
@@ -37,7 +36,7 @@ func (l *lowering) condition(c *policy.Condition) truthValue {
 		l.readsImages = false
 		key, value := l.node(c.Key), l.node(c.Value)
 		l.setPos(c.Pos)
-		b := l.compareCondition(strings.ToLower(c.Operator), c.Operator, key, value)
+		b := l.compareCondition(operatorOf(c.Operator), c.Operator, key, value)
 		if _, known := b.Const(); known {
 			errs := l.errs
 			b = l.probe(key, l.probe(value, b))
@@ -80,59 +79,35 @@ func (l *lowering) probe(j operand, b cel.Bool) cel.Bool {
 	return cel.CondBool(isNull(dyn(v)), b, b)
 }
 
-func (l *lowering) compareCondition(op, exact string, key, value operand) cel.Bool {
+func (l *lowering) compareCondition(op operator, written string, key, value operand) cel.Bool {
 	if value.form == errorForm {
 		return l.error(value)
 	}
 	if value.form == choiceForm {
 		then, els := l.eitherWay(value.c,
-			func() cel.Bool { return l.compareCondition(op, exact, key, *value.then) },
-			func() cel.Bool { return l.compareCondition(op, exact, key, *value.els) })
+			func() cel.Bool { return l.compareCondition(op, written, key, *value.then) },
+			func() cel.Bool { return l.compareCondition(op, written, key, *value.els) })
 		return cel.CondBool(value.c, then, els)
 	}
-	switch op {
-	case "equal", "equals":
+	switch op.kind {
+	case equalityKind:
+		if op.not {
+			return l.negated(key, func(k operand) cel.Bool { return l.conditionEquals(k, value) }, value)
+		}
 		return l.conditionEquals(key, value)
-	case "notequal", "notequals":
-		return l.negated(key, func(k operand) cel.Bool { return l.conditionEquals(k, value) }, value)
-	case "anyin", "allin", "anynotin", "allnotin":
-		return l.membership(op, key, value)
-	case "in", "notin":
-		return l.oldMembership(op, key, value)
-	case "greaterthan", "greaterthanorequals", "lessthan", "lessthanorequals":
-		if !knownOrder(exact) {
-			return cel.False()
-		}
-		return l.conditionOrder(orderSign(op), key, value)
-	case "durationgreaterthan", "durationgreaterthanorequals", "durationlessthan", "durationlessthanorequals":
-		if !knownOrder(exact) {
-			return cel.False()
-		}
-		return l.durationOrder(orderSign(strings.TrimPrefix(op, "duration")), key, value)
+	case membershipKind:
+		return l.membership(op.member, key, value)
+	case oldMembershipKind:
+		return l.oldMembership(op.not, key, value)
+	case orderingKind:
+		return l.conditionOrder(op.order, key, value)
+	case durationKind:
+		return l.durationOrder(op.order, key, value)
+	case neverKind:
+		return cel.False()
+	case unknownKind:
 	}
-	panic(l.refuse(diag.NoOperator, "the operator %s is not known", exact))
-}
-
-// knownOrder tells whether an ordering operator is spelled exactly; otherwise it
-// is never true.
-func knownOrder(op string) bool {
-	switch strings.TrimPrefix(op, "Duration") {
-	case "GreaterThan", "GreaterThanOrEquals", "LessThan", "LessThanOrEquals":
-		return true
-	}
-	return false
-}
-
-func orderSign(op string) string {
-	switch op {
-	case "greaterthan":
-		return ">"
-	case "greaterthanorequals":
-		return ">="
-	case "lessthan":
-		return "<"
-	}
-	return "<="
+	panic(l.refuse(diag.NoOperator, "the operator %s is not known", written))
 }
 
 // negated is the negation of an operator, except that a null key is false too.
@@ -166,7 +141,7 @@ func neutralsOf(value operand) func(*schema.Type) []any {
 		add := func(v any) {
 			switch v := v.(type) {
 			case string:
-				if kindOf(t) == schema.String && !isWild(v) {
+				if kindOf(t) == schema.String && !scalar.IsWild(v) {
 					out = append(out, v)
 				}
 			case float64:

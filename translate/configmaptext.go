@@ -7,6 +7,7 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
 // The forms of JSON that are told apart at run time: a list of strings without
@@ -131,13 +132,13 @@ func patternOf(wildcard cel.Value) cel.Value {
 func matchesPattern(x, re cel.Value) cel.Bool { return x.Call("matches", re).AsBool() }
 
 // inConfigured is a membership in a text of the cluster's configuration.
-func (l *lowering) inConfigured(op string, key, value operand) cel.Bool {
+func (l *lowering) inConfigured(op memberOperator, key, value operand) cel.Bool {
 	if isConfigured(key) || key.form == sequenceForm && elemConfigured(key.s) {
 		panic(l.unsupported("a membership whose sides are both outside the request"))
 	}
 	t := l.configText(value)
-	not := strings.HasSuffix(op, "notin")
-	scalar := func(x cel.Value) cel.Bool {
+	not := op.not
+	one := func(x cel.Value) cel.Bool {
 		x = l.once(t.name+"Key", x)
 		in := cel.Or(matchesPattern(x, t.pattern()), x.In(t.words()))
 		if not { // of other JSON nothing is in it, and nothing is not
@@ -153,14 +154,14 @@ func (l *lowering) inConfigured(op string, key, value operand) cel.Bool {
 			case []any:
 				return t.members(op, concat(singles(v)))
 			}
-			return scalar(cel.String(literalText(v)))
+			return one(cel.String(scalar.Text(v)))
 		},
 		value: func(x cel.Value, typ *schema.Type) cel.Bool {
 			switch kindOf(typ) {
 			case schema.String:
-				return scalar(x)
+				return one(x)
 			case schema.Int, schema.Bool, schema.IntOrString:
-				return scalar(cel.Func("string", x))
+				return one(cel.Func("string", x))
 			case schema.Object, schema.Map:
 				return cel.False()
 			}
@@ -175,8 +176,8 @@ func elemConfigured(s sequence) bool {
 }
 
 // members applies an operator to a list key.
-func (t configText) members(op string, s sequence) cel.Bool {
-	only := cel.And(s.count(t.l, false).Eq(cel.Int(1)), s.quantify(t.l, "all", false, func(x operand) cel.Bool {
+func (t configText) members(op memberOperator, s sequence) cel.Bool {
+	only := cel.And(s.count(t.l, false).Eq(cel.Int(1)), s.quantify(t.l, forAll, false, func(x operand) cel.Bool {
 		return t.each(x, func(x cel.Value) cel.Bool { return x.Eq(t.text) })
 	}))
 	in := func(x operand) cel.Bool {
@@ -185,15 +186,14 @@ func (t configText) members(op string, s sequence) cel.Bool {
 		})
 	}
 	valid := cel.Not(t.text.Matches(jsonScalar))
-	switch op {
-	case "anyin":
-		return cel.Or(only, s.quantify(t.l, "exists", false, in))
-	case "allin":
-		return cel.Or(only, cel.And(valid, s.quantify(t.l, "all", false, in)))
+	members := op.ofList(t.l, s, in)
+	switch {
+	case op.not:
+		return cel.CondBool(only, cel.False(), cel.And(valid, members))
+	case op.over == forAll:
+		return cel.Or(only, cel.And(valid, members))
 	}
-	macro := map[string]string{"anynotin": "exists", "allnotin": "all"}[op]
-	none := s.quantify(t.l, macro, false, func(x operand) cel.Bool { return cel.Not(in(x)) })
-	return cel.CondBool(only, cel.False(), cel.And(valid, none))
+	return cel.Or(only, members)
 }
 
 // A configSet is a list of texts of the cluster's configuration.
@@ -210,15 +210,15 @@ func (s configSet) has(x cel.Value, t *schema.Type) cel.Bool {
 	default:
 		panic(s.l.unsupported("the membership of a value whose type is not known in a list that is only known at run time"))
 	}
-	return s.s.quantify(s.l, "exists", true, func(p operand) cel.Bool {
+	return s.s.quantify(s.l, forSome, true, func(p operand) cel.Bool {
 		text, _ := s.l.expr(p)
 		return matchesPattern(x, patternOf(text))
 	})
 }
 
 func (s configSet) hasLiteral(v any) cel.Bool {
-	text := literalText(v)
-	if isWild(text) {
+	text := scalar.Text(v)
+	if scalar.IsWild(text) {
 		panic(s.l.unsupported("a wildcard against texts that may be wildcards"))
 	}
 	return s.has(cel.String(text), stringType())
@@ -240,7 +240,7 @@ func (l *lowering) parseJSON(text operand) operand {
 // each is p of the text of a list key's element.
 func (t configText) each(x operand, p func(cel.Value) cel.Bool) cel.Bool {
 	return t.l.holds(x, false, pred{
-		lit: func(v any) cel.Bool { return cel.And(cel.Lit(v != nil), p(cel.String(literalText(v)))) },
+		lit: func(v any) cel.Bool { return cel.And(cel.Lit(v != nil), p(cel.String(scalar.Text(v)))) },
 		value: func(x cel.Value, typ *schema.Type) cel.Bool {
 			switch kindOf(typ) {
 			case schema.String:
@@ -272,8 +272,8 @@ func (l *lowering) equalsConfigured(key, value operand) cel.Bool {
 	// Of a literal it is known what it reads as; and the API server refuses
 	// duration() of one that is none, even where it is never evaluated.
 	isLiteral := func(s string) cel.Bool {
-		_, timed := parseDuration(s)
-		_, counted := parseQuantity(s)
+		_, timed := scalar.Duration(s)
+		_, counted := scalar.Quantity(s)
 		return compared(cel.String(s), cel.Lit(timed && s != "0"), cel.Lit(counted))
 	}
 	return cel.And(t.notNull, l.holds(key, true, pred{

@@ -5,6 +5,7 @@ import (
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
 // contains is membership in a list or in a string.
@@ -21,7 +22,7 @@ func (l *lowering) contains(in, search operand) operand {
 				return boolOf(l.hasKey(e.v, name))
 			}
 		}
-		return boolOf(s.quantify(l, "exists", true, func(x operand) cel.Bool { return l.equalValues(x, search) }))
+		return boolOf(s.quantify(l, forSome, true, func(x operand) cel.Bool { return l.equalValues(x, search) }))
 	}
 	v := in.v
 	switch v.kind() {
@@ -48,7 +49,7 @@ func (l *lowering) contains(in, search operand) operand {
 		if ok && search.typ().Kind == v.elem().Kind {
 			return boolOf(what.In(v.expr))
 		}
-		return boolOf(listOf{v: v, hint: l.hint(v)}.quantify(l, "exists", true, func(x operand) cel.Bool { return l.equalValues(x, search) }))
+		return boolOf(listOf{v: v, hint: l.hint(v)}.quantify(l, forSome, true, func(x operand) cel.Bool { return l.equalValues(x, search) }))
 	case schema.Any:
 		what, ok := l.expr(search)
 		x, ok2 := l.expr(in)
@@ -105,7 +106,7 @@ func (l *lowering) literalContains(in any, search operand) operand {
 	case []any:
 		if search.form == litForm {
 			for _, item := range in {
-				if sameLiteral(item, search.lit) {
+				if scalar.Same(item, search.lit) {
 					return litOf(true)
 				}
 			}
@@ -122,7 +123,7 @@ func (l *lowering) literalContains(in any, search operand) operand {
 		return boolOf(cel.Or(alts...))
 	case string:
 		if s, ok := search.lit.(string); ok && search.form == litForm {
-			return litOf(wildMatch("*"+regexp.QuoteMeta(s)+"*", in) || containsText(in, s))
+			return litOf(scalar.WildMatch("*"+regexp.QuoteMeta(s)+"*", in) || containsText(in, s))
 		}
 		if v, ok := l.expr(search); ok && kindOf(search.typ()) == schema.String {
 			return boolOf(cel.String(in).Contains(v))

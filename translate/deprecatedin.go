@@ -4,14 +4,14 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
 // oldMembership is the deprecated In and NotIn.
-func (l *lowering) oldMembership(op string, key, value operand) cel.Bool {
+func (l *lowering) oldMembership(not bool, key, value operand) cel.Bool {
 	key = key.over(l.asList)
-	not := op == "notin"
 	if value.form != litForm {
-		panic(l.refuse(diag.NoOperator, "the deprecated operator %s with a variable as its value has no native form", op))
+		panic(l.refuse(diag.NoOperator, "a deprecated operator, In or NotIn, with a variable as its value has no native form"))
 	}
 	var members []any
 	wildcards, valid := true, true
@@ -20,7 +20,7 @@ func (l *lowering) oldMembership(op string, key, value operand) cel.Bool {
 	case []any:
 		members = v
 	case string:
-		words, isJSON, _ := jsonStrings(v)
+		words, isJSON, _ := scalar.JSONStrings(v)
 		for _, s := range words {
 			members = append(members, s)
 		}
@@ -34,7 +34,7 @@ func (l *lowering) oldMembership(op string, key, value operand) cel.Bool {
 		}
 		return b
 	}
-	scalar := func(has func(set) cel.Bool) cel.Bool {
+	oneKey := func(has func(set) cel.Bool) cel.Bool {
 		if !isText {
 			return negate(has(literalSet(members)))
 		}
@@ -52,7 +52,7 @@ func (l *lowering) oldMembership(op string, key, value operand) cel.Bool {
 		}
 		inMembers := cel.False()
 		if !isText || valid {
-			inMembers = negate(s.quantify(l, "all", false, func(x operand) cel.Bool { return l.exactMember(x, members) }))
+			inMembers = negate(s.quantify(l, forAll, false, func(x operand) cel.Bool { return l.exactMember(x, members) }))
 		}
 		if isText { // the single key that is the value is in it, and also not in it
 			return cel.Or(l.onlyElement(s, text), inMembers)
@@ -68,10 +68,10 @@ func (l *lowering) oldMembership(op string, key, value operand) cel.Bool {
 			case []any:
 				return ofList(concat(singles(v)))
 			}
-			return scalar(func(s set) cel.Bool { return s.hasLiteral(v) })
+			return oneKey(func(s set) cel.Bool { return s.hasLiteral(v) })
 		},
 		value: func(x cel.Value, t *schema.Type) cel.Bool {
-			one := func() cel.Bool { return scalar(func(s set) cel.Bool { return s.has(x, t) }) }
+			one := func() cel.Bool { return oneKey(func(s set) cel.Bool { return s.has(x, t) }) }
 			switch kindOf(t) {
 			case schema.Object, schema.Map:
 				return cel.False()
@@ -96,7 +96,7 @@ func (l *lowering) neverOfTexts(key operand) cel.Bool {
 // textsOnly is b, or an error where an element of a list key is no string, which
 // is where Kyverno crashes (deviation 4).
 func (l *lowering) textsOnly(s sequence, b cel.Bool) cel.Bool {
-	texts := s.quantify(l, "all", false, func(x operand) cel.Bool {
+	texts := s.quantify(l, forAll, false, func(x operand) cel.Bool {
 		return l.holds(x, false, pred{
 			lit: func(v any) cel.Bool { _, ok := v.(string); return cel.Lit(ok) },
 			value: func(e cel.Value, t *schema.Type) cel.Bool {

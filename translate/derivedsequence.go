@@ -11,9 +11,9 @@ type filtered struct {
 	keep func(*lowering, operand) cel.Bool
 }
 
-func (s filtered) quantify(l *lowering, macro string, strict bool, body func(operand) cel.Bool) cel.Bool {
+func (s filtered) quantify(l *lowering, macro quantifier, strict bool, body func(operand) cel.Bool) cel.Bool {
 	return s.of.quantify(l, macro, strict, func(x operand) cel.Bool {
-		if macro == "all" {
+		if macro == forAll {
 			return cel.Implies(s.keep(l, x), body(x))
 		}
 		return cel.And(s.keep(l, x), body(x))
@@ -47,11 +47,11 @@ type mapped struct {
 	f  func(*lowering, operand) operand
 }
 
-func (s mapped) quantify(l *lowering, macro string, strict bool, body func(operand) cel.Bool) cel.Bool {
+func (s mapped) quantify(l *lowering, macro quantifier, strict bool, body func(operand) cel.Bool) cel.Bool {
 	return s.of.quantify(l, macro, strict, func(x operand) cel.Bool {
 		y := s.f(l, x)
 		found := l.present(y)
-		if macro == "all" {
+		if macro == forAll {
 			return cel.Implies(found, body(y.settled()))
 		}
 		return cel.And(found, body(y.settled()))
@@ -104,7 +104,7 @@ type flat struct {
 	f  func(*lowering, operand) sequence
 }
 
-func (s flat) quantify(l *lowering, macro string, strict bool, body func(operand) cel.Bool) cel.Bool {
+func (s flat) quantify(l *lowering, macro quantifier, strict bool, body func(operand) cel.Bool) cel.Bool {
 	return s.of.quantify(l, macro, strict, func(x operand) cel.Bool {
 		return s.f(l, x).quantify(l, macro, false, body)
 	})

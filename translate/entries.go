@@ -36,7 +36,7 @@ func (s entries) of(src, key cel.Value) operand {
 	return valueOf(key, stringType())
 }
 
-func (s entries) quantify(l *lowering, macro string, strict bool, body func(operand) cel.Bool) cel.Bool {
+func (s entries) quantify(l *lowering, macro quantifier, strict bool, body func(operand) cel.Bool) cel.Bool {
 	src := s.source(l.reads(s.v, strict || s.given))
 	return l.b.quantify(macro, src, "key", func(k cel.Value) cel.Bool { return body(s.of(src, k)) })
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
 // conditionEquals is Equals.
@@ -21,7 +22,7 @@ func (l *lowering) conditionEquals(key, value operand) cel.Bool {
 		return l.equalsSum(key.v.expr, want)
 	}
 	return l.holds(key, true, pred{
-		lit: func(v any) cel.Bool { return cel.Lit(literalEquals(v, want)) },
+		lit: func(v any) cel.Bool { return cel.Lit(scalar.Equal(v, want)) },
 		value: func(x cel.Value, t *schema.Type) cel.Bool {
 			return l.equalsLiteral(x, t, want)
 		},
@@ -34,10 +35,10 @@ func (l *lowering) conditionEquals(key, value operand) cel.Bool {
 // Kyverno and equals texts that are the same quantity.
 func (l *lowering) equalsSum(x cel.Value, want any) cel.Bool {
 	text, ok := want.(string)
-	if _, isTime := parseDuration(text); ok && isTime && text != "0" {
+	if _, isTime := scalar.Duration(text); ok && isTime && text != "0" {
 		panic(l.unsupported("the comparison of a calculated quantity with a duration"))
 	}
-	if _, isQuantity := parseQuantity(text); !ok || !isQuantity {
+	if _, isQuantity := scalar.Quantity(text); !ok || !isQuantity {
 		return cel.False()
 	}
 	return x.Call("compareTo", cel.Func("quantity", cel.String(text))).Eq(cel.Int(0))
@@ -50,7 +51,7 @@ func (l *lowering) equalsLiteral(x cel.Value, t *schema.Type, want any) cel.Bool
 		b, ok := want.(bool)
 		return cel.And(cel.Lit(ok), isBool(x, t, b))
 	case schema.Int, schema.Number:
-		f, ok := equalNumber(want)
+		f, ok := scalar.EqualNumber(want)
 		if !ok {
 			return cel.False()
 		}
@@ -93,12 +94,12 @@ func (l *lowering) perType(x cel.Value, want any) cel.Bool {
 		return cel.Or(number, cel.And(isString(x), l.equalsString(x, want)))
 	case string:
 		alts := []cel.Bool{}
-		if !isWild(w) && !numeric(w) {
+		if !scalar.IsWild(w) && !scalar.IsNumeric(w) {
 			alts = append(alts, x.Eq(cel.String(w)))
 		} else {
 			alts = append(alts, cel.And(isString(x), l.equalsString(x, want)))
 		}
-		if f, ok := equalNumber(want); ok {
+		if f, ok := scalar.EqualNumber(want); ok {
 			alts = append(alts, l.equalsNumber(x, f))
 		}
 		return cel.Or(alts...)
@@ -119,24 +120,13 @@ func (l *lowering) equalsNumber(x cel.Value, f float64) cel.Bool {
 	return x.Eq(cel.Double(f))
 }
 
-// equalNumber is the number that a numeric key must be to equal v.
-func equalNumber(v any) (float64, bool) {
-	switch v := v.(type) {
-	case float64:
-		return v, true
-	case string:
-		return parseNumber(v)
-	}
-	return 0, false
-}
-
 // equalsString is Equals of a string key.
 func (l *lowering) equalsString(x cel.Value, want any) cel.Bool {
 	switch w := want.(type) {
 	case float64:
 		// a duration key equals a number of seconds; "0" is no duration here
 		return cel.And(isDuration(x), cel.Not(isZeroText(x)),
-			cel.Func("duration", x).Eq(cel.Func("duration", cel.String(seconds(w)))))
+			cel.Func("duration", x).Eq(cel.Func("duration", cel.String(scalar.Seconds(w)))))
 	case string:
 		return l.equalsText(x, w)
 	}
@@ -146,24 +136,22 @@ func (l *lowering) equalsString(x cel.Value, want any) cel.Bool {
 // isZeroText is: a text that Go reads as the duration 0 and Kyverno as none.
 func isZeroText(x cel.Value) cel.Bool { return x.Eq(cel.String("0")) }
 
-func seconds(f float64) string { return numberText(float64(int64(f))) + "s" }
-
 // equalsText: durations compare as durations, then a key that is a quantity
 // compares as one or not at all, then the value is a wildcard.
 func (l *lowering) equalsText(x cel.Value, want string) cel.Bool {
-	dur := isNonzeroDuration(want)
-	_, qty := parseQuantity(want)
+	dur := scalar.IsNonzeroDuration(want)
+	_, qty := scalar.Quantity(want)
 	switch {
 	case dur && qty: // "5m"
 		byDuration := cel.And(isDuration(x), cel.Not(isZeroText(x)))
 		return cel.Or(
-			cel.And(byDuration, compareDuration(x, "==", want)),
-			cel.And(cel.Not(byDuration), isQuantity(x), compareQuantity(x, "==", want)))
+			cel.And(byDuration, compareDuration(x, scalar.Equals, want)),
+			cel.And(cel.Not(byDuration), isQuantity(x), compareQuantity(x, scalar.Equals, want)))
 	case dur:
-		return cel.And(isDuration(x), cel.Not(isZeroText(x)), compareDuration(x, "==", want))
+		return cel.And(isDuration(x), cel.Not(isZeroText(x)), compareDuration(x, scalar.Equals, want))
 	case qty:
-		return cel.And(isQuantity(x), compareQuantity(x, "==", want))
-	case isWild(want): // a key that is a quantity matches no wildcard
+		return cel.And(isQuantity(x), compareQuantity(x, scalar.Equals, want))
+	case scalar.IsWild(want): // a key that is a quantity matches no wildcard
 		return cel.And(wild(x, want), notQuantity(x, want))
 	}
 	return x.Eq(cel.String(want))
@@ -178,46 +166,6 @@ func notQuantity(x cel.Value, wildcard string) cel.Bool {
 		}
 	}
 	return cel.Not(isQuantity(x))
-}
-
-func isNonzeroDuration(s string) bool {
-	_, ok := parseDuration(s)
-	return ok && s != "0"
-}
-
-// literalEquals is Equals of two literals.
-func literalEquals(key, value any) bool {
-	switch k := key.(type) {
-	case bool:
-		return key == value
-	case float64:
-		f, ok := equalNumber(value)
-		return ok && f == k
-	case int64:
-		f, ok := equalNumber(value)
-		return ok && f == float64(k)
-	case string:
-		switch v := value.(type) {
-		case float64:
-			if d, ok := parseDuration(k); ok && k != "0" {
-				return d.Seconds() == float64(int64(v))
-			}
-		case string:
-			if isNonzeroDuration(k) && isNonzeroDuration(v) {
-				c, _ := compareTexts(k, v)
-				return c == 0
-			}
-			if q, ok := parseQuantity(k); ok {
-				r, ok := parseQuantity(v)
-				return ok && q.Cmp(r) == 0
-			}
-			return wildMatch(v, k)
-		}
-		return false
-	case nil:
-		return false
-	}
-	return sameLiteral(key, value) && value != nil
 }
 
 // equalsVariable is Equals where the value is of the request too. Text of the

@@ -3,6 +3,7 @@ package translate
 import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
 // unlessExcepted is: no PolicyException is about this rule and this object. An
@@ -37,7 +38,7 @@ func (l *lowering) excepts(e *policy.Exception) bool {
 		name = l.policy.Namespace + "/" + name
 	}
 	for _, ref := range e.Exceptions {
-		if ref.PolicyName == name && anyWild(ref.RuleNames, l.rule.Name) {
+		if ref.PolicyName == name && scalar.AnyWild(ref.RuleNames, l.rule.Name) {
 			return true
 		}
 	}

@@ -125,7 +125,7 @@ func (l *lowering) effectOver(list operand, body func(operand) truthValue) truth
 			}
 		}
 	case sequenceForm, multiForm:
-		out = l.sequence(list).quantify(l, "all", false, run)
+		out = l.sequence(list).quantify(l, forAll, false, run)
 	case placeForm:
 		out = l.overValue(list.v, run)
 	case errorForm:
@@ -142,12 +142,12 @@ func (l *lowering) overValue(v place, run func(operand) cel.Bool) cel.Bool {
 	}
 	switch v.kind() {
 	case schema.List:
-		return l.sequence(operandAt(v)).quantify(l, "all", false, run)
+		return l.sequence(operandAt(v)).quantify(l, forAll, false, run)
 	case schema.Any:
 		one := v.soft(true, cel.Value{}, func(x cel.Value) cel.Bool {
 			return cel.Or(isList(x), isNull(x), run(dynamicOf(x)))
 		})
-		return cel.And(l.sequence(operandAt(v)).quantify(l, "all", false, run), one)
+		return cel.And(l.sequence(operandAt(v)).quantify(l, forAll, false, run), one)
 	}
 	return v.soft(true, cel.Value{}, func(cel.Value) cel.Bool { return run(operandAt(v.settled())) })
 }

@@ -5,6 +5,7 @@ import (
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
 // call lowers a function. An argument that is missing is null to Kyverno, which
@@ -114,8 +115,8 @@ func (l *lowering) stringArg(j operand) (cel.Value, bool) {
 
 // stringOrNumberArg is for the functions that take numbers as text too.
 func (l *lowering) stringOrNumberArg(j operand) (cel.Value, bool) {
-	if f, ok := floatOf(j.lit); ok && j.form == litForm {
-		return cel.String(numberText(f)), true
+	if f, ok := scalar.Float(j.lit); ok && j.form == litForm {
+		return cel.String(scalar.NumberText(f)), true
 	}
 	switch kindOf(j.typ()) {
 	case schema.Int:
@@ -130,7 +131,7 @@ func (l *lowering) stringOrNumberArg(j operand) (cel.Value, bool) {
 
 func (l *lowering) toString(j operand) operand {
 	if j.form == litForm {
-		return litOf(literalText(j.lit))
+		return litOf(scalar.Text(j.lit))
 	}
 	return stringOf(l.text(j))
 }
@@ -160,7 +161,7 @@ func (l *lowering) typeName(j operand) operand {
 
 func (l *lowering) toNumber(j operand) operand {
 	if j.form == litForm {
-		if f, ok := parseNumber(j.lit); ok {
+		if f, ok := scalar.Number(j.lit); ok {
 			return litOf(f)
 		}
 		return litOf(nil)

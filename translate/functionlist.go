@@ -6,6 +6,7 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
 // length is the number of elements, entries or characters.
@@ -137,7 +138,7 @@ func (l *lowering) toArray(j operand) operand {
 func (l *lowering) sorted(j operand) operand {
 	return j.over(func(j operand) operand {
 		if list, ok := j.lit.([]any); ok && j.form == litForm {
-			return litOf(sortLiterals(list))
+			return litOf(scalar.Sorted(list))
 		}
 		s := l.sequence(j)
 		if s == nil {

@@ -108,7 +108,7 @@ func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 // imageValues is a group's images as the values of a projection.
 type imageValues struct{ group *imageGroup }
 
-func (s imageValues) quantify(l *lowering, macro string, _ bool, body func(operand) cel.Bool) cel.Bool {
+func (s imageValues) quantify(l *lowering, macro quantifier, _ bool, body func(operand) cel.Bool) cel.Bool {
 	return l.b.quantify(macro, l.ifValidContainers(s.group), singular(s.group.name), func(c cel.Value) cel.Bool {
 		return body(operand{form: imageForm, images: s.group, v: placeOf(c, s.group.list.elem())})
 	})

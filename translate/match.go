@@ -10,6 +10,7 @@ import (
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
 // applies is the part of match and exclude that the resource rules do not say,
@@ -135,28 +136,28 @@ func (l *lowering) kind(sel policy.KindSelector) cel.Bool {
 		return l.kindAtRunTime(sel)
 	}
 	if t.guessed {
-		if !wildMatch(sel.Kind, t.parent.Kind) || !l.subMatches(sel) {
+		if !scalar.WildMatch(sel.Kind, t.parent.Kind) || !l.subMatches(sel) {
 			return cel.False()
 		}
 		resource := cel.Ident("request").Field("resource")
 		return cel.And(guessedPart(resource.Field("group"), t.parent.Group, sel.Group), guessedPart(resource.Field("version"), t.parent.Version, sel.Version))
 	}
 	gvk := t.parent
-	return cel.Lit(wildMatch(sel.Group, gvk.Group) && wildMatch(sel.Version, gvk.Version) && wildMatch(sel.Kind, gvk.Kind) && l.subMatches(sel))
+	return cel.Lit(scalar.WildMatch(sel.Group, gvk.Group) && scalar.WildMatch(sel.Version, gvk.Version) && scalar.WildMatch(sel.Kind, gvk.Kind) && l.subMatches(sel))
 }
 
 // guessedPart compares a group or version with a selector's. Of a kind that is not
 // known, one that the selector leaves open is only known at run time.
 func guessedPart(actual cel.Value, known, pattern string) cel.Bool {
-	if known == "" || isWild(known) {
+	if known == "" || scalar.IsWild(known) {
 		return wild(actual, pattern)
 	}
-	return cel.Lit(wildMatch(pattern, known))
+	return cel.Lit(scalar.WildMatch(pattern, known))
 }
 
 func (l *lowering) subMatches(sel policy.KindSelector) bool {
 	t := l.target
-	if wildMatch(sel.Subresource, t.sub) {
+	if scalar.WildMatch(sel.Subresource, t.sub) {
 		return true
 	}
 	return t.sub == "ephemeralcontainers" && t.parent == schema.GVK{Version: "v1", Kind: "Pod"}
@@ -170,7 +171,7 @@ func (l *lowering) kindAtRunTime(sel policy.KindSelector) cel.Bool {
 	var conds []cel.Bool
 	if l.target.resource != "*" {
 		conds = append(conds, wild(sub, sel.Subresource))
-	} else if !wildMatch(sel.Subresource, "") {
+	} else if !scalar.WildMatch(sel.Subresource, "") {
 		return cel.False()
 	}
 	if sel.Kind == "*" && sel.Group == "*" && sel.Version == "*" {
@@ -209,14 +210,14 @@ func (l *lowering) names(texts []policy.Text) cel.Bool {
 	}
 	name := l.meta("name")
 	if name.never { // as with the options of a connection
-		return cel.Lit(anyWild(words, ""))
+		return cel.Lit(scalar.AnyWild(words, ""))
 	}
-	return name.soft(anyWild(words, ""), l.missingName(words), func(x cel.Value) cel.Bool { return inTexts(x, words) })
+	return name.soft(scalar.AnyWild(words, ""), l.missingName(words), func(x cel.Value) cel.Bool { return inTexts(x, words) })
 }
 
 // missingName stands for the name of an object that has none, where it is no match.
 func (l *lowering) missingName(words []string) cel.Value {
-	if anyWild(words, "") {
+	if scalar.AnyWild(words, "") {
 		return cel.Value{}
 	}
 	return cel.String("")
@@ -229,14 +230,14 @@ func (l *lowering) namespaces(texts []policy.Text) cel.Bool {
 		words[i] = t.Value
 	}
 	if l.target.gvk == (schema.GVK{Version: "v1", Kind: "Namespace"}) {
-		return l.meta("name").soft(anyWild(words, ""), cel.Value{}, func(x cel.Value) cel.Bool { return inTexts(x, words) })
+		return l.meta("name").soft(scalar.AnyWild(words, ""), cel.Value{}, func(x cel.Value) cel.Bool { return inTexts(x, words) })
 	}
 	ns := cel.Ident("request").Field("namespace")
 	switch l.target.scope {
 	case namespaced:
 		return inTexts(ns, words)
 	case cluster:
-		return cel.Lit(anyWild(words, ""))
+		return cel.Lit(scalar.AnyWild(words, ""))
 	}
 	return inTexts(cel.Ident("request").Opt("namespace").OrValue(cel.String("")), words)
 }
@@ -246,14 +247,14 @@ func (l *lowering) pair(m place, p policy.Pair) cel.Bool {
 	if m.never {
 		return cel.False()
 	}
-	if isWild(p.Key) {
+	if scalar.IsWild(p.Key) {
 		found := l.b.exists(m.settled().expr, "key", func(k cel.Value) cel.Bool {
 			return cel.And(wild(k, p.Key), wild(m.expr.Index(k), p.Value))
 		})
 		return cel.And(m.found(), found)
 	}
 	neutral := cel.String("")
-	if wildMatch(p.Value, "") {
+	if scalar.WildMatch(p.Value, "") {
 		neutral = cel.Value{}
 	}
 	return m.field(p.Key).soft(false, neutral, func(x cel.Value) cel.Bool { return wild(x, p.Value) })
@@ -385,7 +386,7 @@ func (l *lowering) user(f *policy.Filter) cel.Bool {
 }
 
 func (l *lowering) inGroups(groups cel.Value, name string) cel.Bool {
-	if !isWild(name) {
+	if !scalar.IsWild(name) {
 		return cel.String(name).In(groups)
 	}
 	return l.b.exists(groups, "group", func(g cel.Value) cel.Bool { return wild(g, name) })

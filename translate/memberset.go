@@ -3,6 +3,7 @@ package translate
 import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
 // A set is the right side of a membership.
@@ -20,7 +21,7 @@ type literalSet []any
 func (s literalSet) texts() []string {
 	out := make([]string, len(s))
 	for i, v := range s {
-		out[i] = literalText(v)
+		out[i] = scalar.Text(v)
 	}
 	return out
 }
@@ -30,7 +31,7 @@ func (s literalSet) has(x cel.Value, t *schema.Type) cel.Bool {
 	case schema.String:
 		return inTexts(x, s.texts())
 	case schema.Bool:
-		return boolCases(x, anyWild(s.texts(), "true"), anyWild(s.texts(), "false"))
+		return boolCases(x, scalar.AnyWild(s.texts(), "true"), scalar.AnyWild(s.texts(), "false"))
 	case schema.Int:
 		return intIn(x, s.texts())
 	case schema.Number:
@@ -38,43 +39,25 @@ func (s literalSet) has(x cel.Value, t *schema.Type) cel.Bool {
 	case schema.IntOrString:
 		return byType(x, typed{"int", intIn(x, s.texts())}, typed{"string", inTexts(x, s.texts())})
 	case schema.Any:
-		if !anyIsWild(s.texts()) {
+		if !scalar.AnyIsWild(s.texts()) {
 			return anyIn(x, s.texts())
 		}
 		return cel.Or(
 			cel.And(isString(x), inTexts(x, s.texts())),
 			cel.And(isNumber(x), intIn(x, s.texts())),
-			boolAny(x, anyWild(s.texts(), "true"), anyWild(s.texts(), "false")))
+			boolAny(x, scalar.AnyWild(s.texts(), "true"), scalar.AnyWild(s.texts(), "false")))
 	}
 	return cel.False()
 }
 
 func (s literalSet) hasLiteral(v any) cel.Bool {
-	text := literalText(v)
+	text := scalar.Text(v)
 	for _, t := range s.texts() {
-		if wildMatch(t, text) || wildMatch(text, t) {
+		if scalar.WildMatch(t, text) || scalar.WildMatch(text, t) {
 			return cel.True()
 		}
 	}
 	return cel.False()
-}
-
-func anyIsWild(texts []string) bool {
-	for _, t := range texts {
-		if isWild(t) {
-			return true
-		}
-	}
-	return false
-}
-
-func anyWild(texts []string, s string) bool {
-	for _, t := range texts {
-		if wildMatch(t, s) {
-			return true
-		}
-	}
-	return false
 }
 
 // inTexts is: the string is one of the words, or matches one of the wildcards.
@@ -82,7 +65,7 @@ func inTexts(x cel.Value, texts []string) cel.Bool {
 	var words []string
 	var alts []cel.Bool
 	for _, t := range texts {
-		if isWild(t) {
+		if scalar.IsWild(t) {
 			alts = append(alts, wild(x, t))
 		} else {
 			words = append(words, t)
@@ -99,12 +82,12 @@ func intIn(x cel.Value, texts []string) cel.Bool {
 	var numbers []cel.Value
 	var alts []cel.Bool
 	for _, t := range texts {
-		switch f, ok := parseNumber(t); {
-		case isWild(t):
-			alts = append(alts, intText(x, atom{"==", t}))
-		case ok && numberText(f) == t && f == float64(int64(f)):
+		switch f, ok := scalar.Number(t); {
+		case scalar.IsWild(t):
+			alts = append(alts, intText(x, scalar.Atom{Op: scalar.Equals, Operand: t}))
+		case ok && scalar.NumberText(f) == t && f == float64(int64(f)):
 			numbers = append(numbers, cel.Int(int64(f)))
-		case ok && numberText(f) == t:
+		case ok && scalar.NumberText(f) == t:
 			alts = append(alts, x.Eq(cel.Double(f)))
 		}
 	}
@@ -123,7 +106,7 @@ func anyIn(x cel.Value, texts []string) cel.Bool {
 	if len(texts) > 0 {
 		alts = append(alts, oneOf(x, texts))
 	}
-	return cel.Or(append(alts, intIn(x, texts), boolAny(x, anyWild(texts, "true"), anyWild(texts, "false")))...)
+	return cel.Or(append(alts, intIn(x, texts), boolAny(x, scalar.AnyWild(texts, "true"), scalar.AnyWild(texts, "false")))...)
 }
 
 // sequenceSet is a list of the request, whose texts are no wildcards.
@@ -136,14 +119,14 @@ func (s sequenceSet) has(x cel.Value, t *schema.Type) cel.Bool {
 	if list, ok := s.s.list(s.l, false); ok && kindOf(t) == kindOf(s.s.elem()) && kindOf(t) == schema.String {
 		return x.In(list)
 	}
-	return s.s.quantify(s.l, "exists", false, func(y operand) cel.Bool { return s.l.equalValues(valueOf(x, t), y) })
+	return s.s.quantify(s.l, forSome, false, func(y operand) cel.Bool { return s.l.equalValues(valueOf(x, t), y) })
 }
 
 func (s sequenceSet) hasLiteral(v any) cel.Bool {
-	return s.s.quantify(s.l, "exists", false, func(y operand) cel.Bool {
-		if text, ok := v.(string); ok && isWild(text) {
+	return s.s.quantify(s.l, forSome, false, func(y operand) cel.Bool {
+		if text, ok := v.(string); ok && scalar.IsWild(text) {
 			return s.l.holds(y, false, pred{
-				lit:      func(w any) cel.Bool { return cel.Lit(w != nil && wildMatch(text, literalText(w))) },
+				lit:      func(w any) cel.Bool { return cel.Lit(w != nil && scalar.WildMatch(text, scalar.Text(w))) },
 				value:    func(e cel.Value, t *schema.Type) cel.Bool { return literalSet{text}.has(e, t) },
 				sequence: func(sequence) cel.Bool { return cel.False() },
 			})
@@ -196,7 +179,7 @@ type exactly []any
 func (s exactly) has(x cel.Value, t *schema.Type) cel.Bool {
 	var words []string
 	for _, v := range s {
-		words = append(words, literalText(v))
+		words = append(words, scalar.Text(v))
 	}
 	switch kindOf(t) {
 	case schema.String:
@@ -222,7 +205,7 @@ type exactLiterals struct{ exactly }
 
 func (s exactLiterals) hasLiteral(v any) cel.Bool {
 	for _, m := range s.exactly {
-		if literalText(m) == literalText(v) {
+		if scalar.Text(m) == scalar.Text(v) {
 			return cel.True()
 		}
 	}

@@ -1,14 +1,12 @@
 package translate
 
 import (
-	"strings"
-
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/schema"
 )
 
 // membership is AnyIn, AllIn, AnyNotIn and AllNotIn.
-func (l *lowering) membership(op string, key, value operand) cel.Bool {
+func (l *lowering) membership(op memberOperator, key, value operand) cel.Bool {
 	key = key.over(l.asList)
 	if s, ok := value.lit.(string); ok && value.form == litForm {
 		return l.membershipText(op, key, s)
@@ -32,7 +30,7 @@ func (l *lowering) membership(op string, key, value operand) cel.Bool {
 		}
 		return cel.And(there, l.inSet(op, key, sequenceSet{l, list}, value))
 	}
-	if k, ok := key.lit.(string); ok && key.form == litForm && kindOf(value.typ()) == schema.String && !strings.HasSuffix(op, "notin") {
+	if k, ok := key.lit.(string); ok && key.form == litForm && kindOf(value.typ()) == schema.String && !op.not {
 		return l.inRequestText(k, value)
 	}
 	panic(l.unsupported("a membership in a value whose type is not known"))
@@ -40,8 +38,8 @@ func (l *lowering) membership(op string, key, value operand) cel.Bool {
 
 // thereFor is what an operator asks of its list before it looks at the elements:
 // null is no list to it. Nothing is in a list that reads as empty where it is null.
-func (l *lowering) thereFor(op string, list sequence) cel.Bool {
-	if _, ok := list.(strictList); op == "anyin" && !ok {
+func (l *lowering) thereFor(op memberOperator, list sequence) cel.Bool {
+	if _, ok := list.(strictList); op == (memberOperator{over: forSome}) && !ok {
 		return cel.True()
 	}
 	return cel.Not(list.null())
@@ -60,14 +58,7 @@ func (l *lowering) asList(key operand) operand {
 
 // inSet applies an operator to a key. Scalar keys see no difference between Any
 // and All.
-func (l *lowering) inSet(op string, key operand, s set, value operand) cel.Bool {
-	not := strings.HasSuffix(op, "notin")
-	negate := func(b cel.Bool) cel.Bool {
-		if not {
-			return cel.Not(b)
-		}
-		return b
-	}
+func (l *lowering) inSet(op memberOperator, key operand, s set, value operand) cel.Bool {
 	return l.holds(key, true, pred{
 		lit: func(v any) cel.Bool {
 			switch v := v.(type) {
@@ -76,17 +67,17 @@ func (l *lowering) inSet(op string, key operand, s set, value operand) cel.Bool 
 			case []any:
 				return literalMembers(op, v, s)
 			}
-			return negate(s.hasLiteral(v))
+			return op.verdict(s.hasLiteral(v))
 		},
 		value: func(x cel.Value, t *schema.Type) cel.Bool {
 			switch kindOf(t) {
 			case schema.Object, schema.Map:
 				return cel.False()
 			case schema.Any:
-				one := cel.And(isScalar(x), negate(s.has(x, t)))
+				one := cel.And(isScalar(x), op.verdict(s.has(x, t)))
 				return cel.Or(one, cel.And(isList(x), l.members(op, listOf{v: placeOf(x, &schema.Type{Kind: schema.List, Elem: anyType()})}, s)))
 			}
-			return negate(s.has(x, t))
+			return op.verdict(s.has(x, t))
 		},
 		sequence: func(st sequence) cel.Bool { return l.members(op, st, s) },
 		neutral:  neutralsOf(value),
@@ -94,7 +85,7 @@ func (l *lowering) inSet(op string, key operand, s set, value operand) cel.Bool 
 }
 
 // members applies an operator to a list key.
-func (l *lowering) members(op string, st sequence, s set) cel.Bool {
+func (l *lowering) members(op memberOperator, st sequence, s set) cel.Bool {
 	in := func(x operand) cel.Bool {
 		return l.holds(x, false, pred{
 			lit:      func(v any) cel.Bool { return s.hasLiteral(v) },
@@ -102,27 +93,15 @@ func (l *lowering) members(op string, st sequence, s set) cel.Bool {
 			sequence: func(sequence) cel.Bool { panic(l.unsupported("a list of lists as a condition's key")) },
 		})
 	}
-	switch op {
-	case "anyin":
-		return st.quantify(l, "exists", false, in)
-	case "allin":
-		return st.quantify(l, "all", false, in)
-	case "anynotin":
-		return st.quantify(l, "exists", false, func(x operand) cel.Bool { return cel.Not(in(x)) })
-	}
-	return st.quantify(l, "all", false, func(x operand) cel.Bool { return cel.Not(in(x)) })
+	return op.ofList(l, st, in)
 }
 
-func literalMembers(op string, keys []any, s set) cel.Bool {
+func literalMembers(op memberOperator, keys []any, s set) cel.Bool {
 	var each []cel.Bool
 	for _, k := range keys {
-		in := s.hasLiteral(k)
-		if strings.HasSuffix(op, "notin") {
-			in = cel.Not(in)
-		}
-		each = append(each, in)
+		each = append(each, op.verdict(s.hasLiteral(k)))
 	}
-	if strings.HasPrefix(op, "any") {
+	if op.over == forSome {
 		return cel.Or(each...)
 	}
 	return cel.And(each...)
@@ -130,10 +109,10 @@ func literalMembers(op string, keys []any, s set) cel.Bool {
 
 // membershipScalar is a value that is no list and no text: invalid for a scalar
 // key, and for a list key one element.
-func (l *lowering) membershipScalar(op string, key, value operand) cel.Bool {
+func (l *lowering) membershipScalar(op memberOperator, key, value operand) cel.Bool {
 	one := literalSet{value.lit}
 	_, isMap := value.lit.(map[string]any)
-	if value.lit == nil || isMap || strings.HasPrefix(op, "all") {
+	if value.lit == nil || isMap || op.over == forAll {
 		return l.never(key)
 	}
 	return l.onlyLists(key, func(s sequence) cel.Bool { return l.members(op, s, one) },

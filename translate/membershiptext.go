@@ -1,19 +1,19 @@
 package translate
 
 import (
-	"encoding/json"
 	"strings"
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
 // inRequestText is: a word of the policy is in a text of the request, which is
 // when they are the same. The text is no pattern (deviation 9).
 func (l *lowering) inRequestText(k string, value operand) cel.Bool {
-	if numeric(k) {
+	if scalar.IsNumeric(k) {
 		panic(l.unsupported("the membership of a number in a text of the request"))
 	}
 	l.note(diag.RequestText, "a text of the request is compared as it is; Kyverno reads one that is a JSON list as the list")
@@ -27,14 +27,14 @@ func (l *lowering) inRequestText(k string, value operand) cel.Bool {
 
 // membershipText is a value that is a text: a wildcard, a range, or a list in
 // JSON for a scalar key; for a list key also one element.
-func (l *lowering) membershipText(op string, key operand, text string) cel.Bool {
-	list, isJSON, valid := jsonStrings(text)
+func (l *lowering) membershipText(op memberOperator, key operand, text string) cel.Bool {
+	list, isJSON, valid := scalar.JSONStrings(text)
 	members := make([]any, len(list))
 	for i, s := range list {
 		members[i] = s
 	}
-	scalar := textSet{l: l, text: text, members: members, valid: valid, isList: isJSON}
-	not := strings.HasSuffix(op, "notin")
+	inText := textSet{l: l, text: text, members: members, valid: valid, isList: isJSON}
+	not := op.not
 	one := func(in cel.Bool, decided bool) cel.Bool {
 		if !decided {
 			return cel.False()
@@ -50,9 +50,9 @@ func (l *lowering) membershipText(op string, key operand, text string) cel.Bool 
 			case nil, map[string]any:
 				return cel.False()
 			case []any:
-				return l.listInText(op, concat(singles(v)), scalar)
+				return l.listInText(op, concat(singles(v)), inText)
 			}
-			in, invalid := scalar.literal(v)
+			in, invalid := inText.literal(v)
 			return one(cel.Lit(in), !invalid)
 		},
 		value: func(x cel.Value, t *schema.Type) cel.Bool {
@@ -61,11 +61,11 @@ func (l *lowering) membershipText(op string, key operand, text string) cel.Bool 
 				return cel.False()
 			case schema.Any:
 				elems := listOf{v: placeOf(x, &schema.Type{Kind: schema.List, Elem: anyType()})}
-				return cel.Or(cel.And(isScalar(x), scalar.holds(x, t, not)), cel.And(isList(x), l.listInText(op, elems, scalar)))
+				return cel.Or(cel.And(isScalar(x), inText.holds(x, t, not)), cel.And(isList(x), l.listInText(op, elems, inText)))
 			}
-			return scalar.holds(x, t, not)
+			return inText.holds(x, t, not)
 		},
-		sequence: func(s sequence) cel.Bool { return l.listInText(op, s, scalar) },
+		sequence: func(s sequence) cel.Bool { return l.listInText(op, s, inText) },
 		neutral:  neutralsOf(litOf(text)),
 	})
 }
@@ -78,7 +78,7 @@ type textSet struct {
 	valid, isList bool // JSON; a JSON list of strings
 }
 
-func (s textSet) inRange() bool { return insideRange.MatchString(s.text) }
+func (s textSet) inRange() bool { return scalar.IsRange(s.text) }
 
 // holds is the operator of a scalar key: in, or its negation.
 func (s textSet) holds(x cel.Value, t *schema.Type, not bool) cel.Bool {
@@ -109,15 +109,15 @@ func (s textSet) holds(x cel.Value, t *schema.Type, not bool) cel.Bool {
 }
 
 func (s textSet) literal(v any) (in, invalid bool) {
-	text := literalText(v)
+	text := scalar.Text(v)
 	switch {
-	case wildMatch(s.text, text):
+	case scalar.WildMatch(s.text, text):
 		return true, false
 	case s.inRange():
 		if f, ok := v.(float64); ok && f == float64(int64(f)) {
 			v = int64(f)
 		}
-		return patternHolds(v, s.text), false
+		return scalar.Satisfies(v, s.text), false
 	case s.isList:
 		for _, m := range s.members {
 			if m == text {
@@ -130,7 +130,7 @@ func (s textSet) literal(v any) (in, invalid bool) {
 }
 
 // listInText is a list key against a text.
-func (l *lowering) listInText(op string, s sequence, t textSet) cel.Bool {
+func (l *lowering) listInText(op memberOperator, s sequence, t textSet) cel.Bool {
 	switch {
 	case t.inRange():
 		p := &policy.Node{Kind: policy.String, Str: t.text}
@@ -141,17 +141,17 @@ func (l *lowering) listInText(op string, s sequence, t textSet) cel.Bool {
 				sequence: func(sequence) cel.Bool { return cel.False() },
 			})
 		}
-		if strings.Count(t.text, "-") > 1 && op == "anynotin" {
+		if strings.Count(t.text, "-") > 1 && op == (memberOperator{over: forSome, not: true}) {
 			panic(l.unsupported("AnyNotIn with a range that has a sign"))
 		}
-		return l.quantified(op, s, in)
+		return op.ofList(l, s, in)
 	case t.isList:
 		return l.members(op, s, literalSet(t.members))
 	case t.valid:
 		// the text of a JSON value that is no list of strings is in no list but the
 		// one that holds just this text
 		only := l.onlyElement(s, t.text)
-		if strings.HasSuffix(op, "notin") {
+		if op.not {
 			return cel.False()
 		}
 		return only
@@ -162,34 +162,11 @@ func (l *lowering) listInText(op string, s sequence, t textSet) cel.Bool {
 // onlyElement is: the list has one element, this text.
 func (l *lowering) onlyElement(s sequence, text string) cel.Bool {
 	return cel.And(s.count(l, false).Eq(cel.Int(1)),
-		s.quantify(l, "all", false, func(x operand) cel.Bool {
+		s.quantify(l, forAll, false, func(x operand) cel.Bool {
 			return l.holds(x, false, pred{
-				lit:      func(v any) cel.Bool { return cel.Lit(literalText(v) == text) },
+				lit:      func(v any) cel.Bool { return cel.Lit(scalar.Text(v) == text) },
 				value:    func(e cel.Value, t *schema.Type) cel.Bool { return exactly{text}.has(e, t) },
 				sequence: func(sequence) cel.Bool { return cel.False() },
 			})
 		}))
-}
-
-func (l *lowering) quantified(op string, s sequence, in func(operand) cel.Bool) cel.Bool {
-	not := func(x operand) cel.Bool { return cel.Not(in(x)) }
-	switch op {
-	case "anyin":
-		return s.quantify(l, "exists", false, in)
-	case "allin":
-		return s.quantify(l, "all", false, in)
-	case "anynotin":
-		return s.quantify(l, "exists", false, not)
-	}
-	return s.quantify(l, "all", false, not)
-}
-
-// jsonStrings reads a text that is a JSON list of strings. valid tells whether it
-// is JSON at all.
-func jsonStrings(s string) (list []string, isList, valid bool) {
-	if !json.Valid([]byte(s)) {
-		return nil, false, false
-	}
-	err := json.Unmarshal([]byte(s), &list)
-	return list, err == nil && strings.HasPrefix(strings.TrimSpace(s), "["), true
 }

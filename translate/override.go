@@ -10,6 +10,7 @@ import (
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/scalar"
 	"github.com/kvap/kvap/vap"
 )
 
@@ -61,7 +62,7 @@ func possible(o policy.ActionOverride) policy.ActionOverride {
 	}
 	names := []string{}
 	for _, n := range o.Namespaces {
-		if isWild(n) || len(validation.IsValidLabelValue(n)) == 0 {
+		if scalar.IsWild(n) || len(validation.IsValidLabelValue(n)) == 0 {
 			names = append(names, n)
 		}
 	}
@@ -95,7 +96,7 @@ func (l *lowering) checkOverrides() {
 // wildOverrides tells of overrides that no selector can say.
 func wildOverrides(overrides []policy.ActionOverride) bool {
 	return slices.ContainsFunc(overrides, func(o policy.ActionOverride) bool {
-		return slices.ContainsFunc(o.Namespaces, func(n string) bool { return isWild(n) && !anyNamespace(n) })
+		return slices.ContainsFunc(o.Namespaces, func(n string) bool { return scalar.IsWild(n) && !anyNamespace(n) })
 	})
 }
 
@@ -215,7 +216,7 @@ func plainSelector(s *policy.Selector) vap.Selector {
 // clusterAction is the action for objects without a namespace.
 func clusterAction(base policy.Action, overrides []policy.ActionOverride) policy.Action {
 	for _, o := range overrides {
-		if (o.Namespaces == nil || anyWild(o.Namespaces, "")) && selectsNothing(o.NamespaceSelector) {
+		if (o.Namespaces == nil || scalar.AnyWild(o.Namespaces, "")) && selectsNothing(o.NamespaceSelector) {
 			return o.Action
 		}
 	}

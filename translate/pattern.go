@@ -7,6 +7,7 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
 // The outcome of a pattern follows the overlay engine step by step
@@ -103,7 +104,7 @@ func (l *lowering) chains(v place, p *policy.Node, ok bool) bool {
 	for _, f := range p.Fields {
 		kind, key := splitAnchor(f.Key)
 		child := v.matched(key)
-		if child.opt.IsZero() || child.never || isWild(key) {
+		if child.opt.IsZero() || child.never || scalar.IsWild(key) {
 			return false
 		}
 		switch {
@@ -135,7 +136,7 @@ func textsOnly(p *policy.Node) *policy.Node {
 	out := *p
 	out.Fields = nil
 	for _, f := range p.Fields {
-		if _, key := splitAnchor(f.Key); isWild(key) {
+		if _, key := splitAnchor(f.Key); scalar.IsWild(key) {
 			return p
 		}
 		if f.Value.Kind == policy.String {
@@ -223,12 +224,12 @@ func (l *lowering) plainKeys(v place, fields []policy.Field) outcome {
 	for _, f := range fields {
 		kind, key := splitAnchor(f.Key)
 		switch {
-		case kind == global && isWild(key) && v.part == inLabels:
+		case kind == global && scalar.IsWild(key) && v.part == inLabels:
 			out = append(out, filter(cel.Implies(l.someKey(v, key), l.wildKey(v, key, f.Value)), true)...)
 		case kind == global:
 			o := l.matchOr(v.matched(key), f.Value, true, key)
 			out = append(out, filter(o.ok(), true)...)
-		case isWild(key) && v.part == inLabels:
+		case scalar.IsWild(key) && v.part == inLabels:
 			some := l.wildKey(v, key, f.Value)
 			if nullSatisfies(f.Value) { // as any key that is missing
 				some = cel.Or(some, cel.Not(l.someKey(v, key)))
@@ -252,7 +253,7 @@ func (l *lowering) nonNull(v place) cel.Bool {
 
 // conditional is: the key is there and its value satisfies p.
 func (l *lowering) conditional(v place, key string, p *policy.Node) cel.Bool {
-	if isWild(key) && v.part == inLabels {
+	if scalar.IsWild(key) && v.part == inLabels {
 		return l.wildKey(v, key, p)
 	}
 	child := v.matched(key)
@@ -261,7 +262,7 @@ func (l *lowering) conditional(v place, key string, p *policy.Node) cel.Bool {
 
 // equality is: the key is missing or its value satisfies p.
 func (l *lowering) equality(v place, key string, p *policy.Node) outcome {
-	if isWild(key) && v.part == inLabels {
+	if scalar.IsWild(key) && v.part == inLabels {
 		return check(cel.Implies(l.someKey(v, key), l.wildKey(v, key, p)))
 	}
 	child := v.matched(key)
@@ -270,7 +271,7 @@ func (l *lowering) equality(v place, key string, p *policy.Node) outcome {
 
 // negation is: the key is missing.
 func (l *lowering) negation(v place, key string) cel.Bool {
-	if isWild(key) && v.part == inLabels {
+	if scalar.IsWild(key) && v.part == inLabels {
 		return cel.Not(l.someKey(v, key))
 	}
 	return cel.Not(v.matched(key).found())

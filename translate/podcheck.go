@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
 // A podCheck is a check of the Pod Security Standards.
@@ -52,7 +53,7 @@ func forbidden(control, field string) finding {
 // one that is not among them is an error without a value.
 func text(control, field string, words ...string) finding {
 	empty := []string{""}
-	if anyWild(words, "") {
+	if scalar.AnyWild(words, "") {
 		empty = nil
 	}
 	return oneError(control, field,
@@ -174,7 +175,7 @@ func (s *podStandard) sysctls() cel.Bool {
 	}
 	name := func(words []string) func(place) cel.Bool {
 		return func(v place) cel.Bool {
-			return v.field("name").soft(anyWild(words, ""), cel.String(""), func(x cel.Value) cel.Bool { return inTexts(x, words) })
+			return v.field("name").soft(scalar.AnyWild(words, ""), cel.String(""), func(x cel.Value) cel.Bool { return inTexts(x, words) })
 		}
 	}
 	return s.pod(s.errorEach("Sysctls", "securityContext.sysctls", "name", name(allowed),
@@ -211,7 +212,7 @@ func (s *podStandard) privilegeEscalation() cel.Bool {
 	f := oneError("Privilege Escalation", field,
 		func(c place) cel.Bool { return cel.Not(boolean(under(c, field), true)) },
 		func(c place, values []string) cel.Bool {
-			isNil, isTrue := anyWild(values, "nil"), anyWild(values, "true")
+			isNil, isTrue := scalar.AnyWild(values, "nil"), scalar.AnyWild(values, "true")
 			set := under(c, field).found()
 			switch {
 			case isNil && isTrue:

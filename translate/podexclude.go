@@ -7,6 +7,7 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
 // An exclusion takes violations of a control out of the result. Kyverno finds what
@@ -192,7 +193,7 @@ func commonText(p, q []rune) bool {
 
 // constantly is the covers of an error whose value is always the same.
 func constantly(value string) func(place, []string) cel.Bool {
-	return func(_ place, values []string) cel.Bool { return cel.Lit(anyWild(values, value)) }
+	return func(_ place, values []string) cel.Bool { return cel.Lit(scalar.AnyWild(values, value)) }
 }
 
 // inValues is: the value matches, or it is empty and so no value at all.
@@ -229,7 +230,7 @@ func (e exclusion) forContainer(c place) waiver {
 
 // hasImage is: the image, as written, matches.
 func hasImage(c place, images []string) cel.Bool {
-	return c.field("image").soft(anyWild(images, ""), cel.String(""), func(x cel.Value) cel.Bool { return inTexts(x, images) })
+	return c.field("image").soft(scalar.AnyWild(images, ""), cel.String(""), func(x cel.Value) cel.Bool { return inTexts(x, images) })
 }
 
 // excludedVolume is: the volume's type, which is no value but the field's name, is

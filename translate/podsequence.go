@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
 // nonRoot must be true for every container, its own or else the pod's.
@@ -17,7 +18,7 @@ func (s *podStandard) nonRoot() cel.Bool {
 	either := oneError(control, field,
 		func(c place) cel.Bool { return under(c, field).soft(false, ofPod.Value, cel.Value.AsBool) },
 		func(c place, values []string) cel.Bool {
-			return cel.Or(cel.Not(set(c)), cel.Lit(anyWild(values, "false"))) // a missing one has no value
+			return cel.Or(cel.Not(set(c)), cel.Lit(scalar.AnyWild(values, "false"))) // a missing one has no value
 		})
 	q := queue{
 		finding: either, active: cel.Not(ofPod), name: "rootContainers",

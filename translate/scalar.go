@@ -4,6 +4,7 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
 // scalar is: the value satisfies p, with the given verdict where it is missing.
@@ -61,11 +62,11 @@ func candidates(t *schema.Type, p *policy.Node) []any {
 		}
 		out := []any{""}
 		if p.Kind == policy.String {
-			for _, alt := range parsePattern(p.Str) {
+			for _, alt := range scalar.ParsePattern(p.Str) {
 				for _, t := range alt {
-					for _, a := range t.atoms {
-						if !isWild(a.operand) {
-							out = append(out, a.operand)
+					for _, a := range t.Atoms {
+						if !scalar.IsWild(a.Operand) {
+							out = append(out, a.Operand)
 						}
 					}
 				}

@@ -14,7 +14,7 @@ import (
 // softly it is then empty; read strictly it is an error.
 type sequence interface {
 	// quantify is: some (exists) or all elements satisfy body.
-	quantify(l *lowering, macro string, strict bool, body func(operand) cel.Bool) cel.Bool
+	quantify(l *lowering, macro quantifier, strict bool, body func(operand) cel.Bool) cel.Bool
 	// count is the number of elements, an int.
 	count(l *lowering, strict bool) cel.Value
 	// list is the elements as one CEL list; false where CEL has no such expression.
@@ -41,7 +41,7 @@ func (s listOf) source(strict bool) cel.Value {
 	return cel.Cond(s.v.found(), s.v.expr, cel.List())
 }
 
-func (s listOf) quantify(l *lowering, macro string, strict bool, body func(operand) cel.Bool) cel.Bool {
+func (s listOf) quantify(l *lowering, macro quantifier, strict bool, body func(operand) cel.Bool) cel.Bool {
 	strict = l.reads(s.v, strict)
 	over := func(list cel.Value) cel.Bool {
 		return l.b.quantify(macro, list, singular(s.hint), func(x cel.Value) cel.Bool { return body(valueOf(x, s.v.elem())) })
@@ -49,7 +49,7 @@ func (s listOf) quantify(l *lowering, macro string, strict bool, body func(opera
 	if strict || s.v.certain() || !s.v.opt.IsZero() {
 		return over(s.source(strict))
 	}
-	return s.v.soft(macro == "all", cel.Value{}, over)
+	return s.v.soft(macro == forAll, cel.Value{}, over)
 }
 
 func (s listOf) count(l *lowering, strict bool) cel.Value {
@@ -78,7 +78,7 @@ func (l *lowering) reads(v place, strict bool) bool {
 // it is missing, reading it is an error.
 type strictList struct{ listOf }
 
-func (s strictList) quantify(l *lowering, macro string, _ bool, body func(operand) cel.Bool) cel.Bool {
+func (s strictList) quantify(l *lowering, macro quantifier, _ bool, body func(operand) cel.Bool) cel.Bool {
 	return s.listOf.quantify(l, macro, true, body)
 }
 
@@ -95,12 +95,12 @@ func (s listOf) elem() *schema.Type { return s.v.elem() }
 // concat is several sequences one after the other. It is never null.
 type concat []sequence
 
-func (s concat) quantify(l *lowering, macro string, _ bool, body func(operand) cel.Bool) cel.Bool {
+func (s concat) quantify(l *lowering, macro quantifier, _ bool, body func(operand) cel.Bool) cel.Bool {
 	conds := make([]cel.Bool, len(s))
 	for i, part := range s {
 		conds[i] = part.quantify(l, macro, false, body)
 	}
-	if macro == "all" {
+	if macro == forAll {
 		return cel.And(conds...)
 	}
 	return cel.Or(conds...)
@@ -170,7 +170,7 @@ func inParts(s sequence, f func(sequence) sequence) sequence {
 // single is one value as a list.
 type single struct{ j operand }
 
-func (s single) quantify(_ *lowering, _ string, _ bool, body func(operand) cel.Bool) cel.Bool {
+func (s single) quantify(_ *lowering, _ quantifier, _ bool, body func(operand) cel.Bool) cel.Bool {
 	return body(s.j)
 }
 

@@ -75,7 +75,7 @@ func (s sliced) list(l *lowering, strict bool) (cel.Value, bool) {
 	return src.Macro2("transformList", []string{i, x}, keep.Value, cel.Ident(x)), true
 }
 
-func (s sliced) quantify(l *lowering, macro string, strict bool, body func(operand) cel.Bool) cel.Bool {
+func (s sliced) quantify(l *lowering, macro quantifier, strict bool, body func(operand) cel.Bool) cel.Bool {
 	list, ok := s.list(l, strict)
 	if !ok {
 		panic(l.unsupported("a slice of a nested projection, before Kubernetes 1.35"))

@@ -35,7 +35,7 @@ func (l *lowering) sameElements(a, b sequence) cel.Bool {
 
 // sameByCount is sameElements of nested projections.
 func (l *lowering) sameByCount(a, b sequence) cel.Bool {
-	counts := a.quantify(l, "all", true, func(x operand) cel.Bool {
+	counts := a.quantify(l, forAll, true, func(x operand) cel.Bool {
 		of := func(s sequence) cel.Value {
 			return filtered{of: s, keep: func(l *lowering, y operand) cel.Bool { return l.equalValues(x, y) }}.count(l, true)
 		}

@@ -1,91 +1,34 @@
 package translate
 
 import (
-	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/translate/internal/scalar"
 )
-
-// An atom is one comparison of a string pattern with an operand.
-type atom struct {
-	op      string // == != < <= > >=
-	operand string
-}
-
-// A term is one of the conditions that a string pattern joins with &: a comparison,
-// or a range, which is two of them. The outside of a range is a term of which
-// either may hold; of any other term all must.
-type term struct {
-	atoms  []atom
-	either bool
-}
-
-// parsePattern splits a string pattern into alternatives of terms that must all
-// hold. It never multiplies them out: many ranges in one pattern stay as few terms.
-func parsePattern(p string) [][]term {
-	var out [][]term
-	for _, alt := range strings.Split(p, "|") {
-		var terms []term
-		for _, part := range strings.Split(alt, "&") {
-			terms = append(terms, parseTerm(strings.TrimSpace(part)))
-		}
-		out = append(out, terms)
-	}
-	return out
-}
-
-var (
-	insideRange  = regexp.MustCompile(`^([-|+]?\d+(?:\.\d+)?[A-Za-z]*)-([-|+]?\d+(?:\.\d+)?[A-Za-z]*)$`)
-	outsideRange = regexp.MustCompile(`^([-|+]?\d+(?:\.\d+)?[A-Za-z]*)!-([-|+]?\d+(?:\.\d+)?[A-Za-z]*)$`)
-)
-
-// parseTerm reads one comparison or range.
-func parseTerm(s string) term {
-	one := func(op, rest string) term { return term{atoms: []atom{{op, strings.TrimSpace(rest)}}} }
-	if len(s) < 2 {
-		return one("==", s)
-	}
-	for _, op := range []string{">=", "<=", ">", "<"} {
-		if rest, ok := strings.CutPrefix(s, op); ok {
-			return one(op, rest)
-		}
-	}
-	if rest, ok := strings.CutPrefix(s, "!"); ok {
-		return one("!=", rest)
-	}
-	if m := outsideRange.FindStringSubmatch(s); m != nil {
-		return term{atoms: []atom{{"<", m[1]}, {">", m[2]}}, either: true}
-	}
-	if m := insideRange.FindStringSubmatch(s); m != nil {
-		return term{atoms: []atom{{">=", m[1]}, {"<=", m[2]}}}
-	}
-	return one("==", s)
-}
 
 // combine is the pattern, given how one atom reads. Several alternatives that are
 // equalities of the same value become one membership.
-func combine(p string, one func(atom) cel.Bool) cel.Bool {
+func combine(p string, one func(scalar.Atom) cel.Bool) cel.Bool {
 	var alts []cel.Bool
-	for _, alt := range parsePattern(p) {
+	for _, alt := range scalar.ParsePattern(p) {
 		var conds []cel.Bool
 		for _, t := range alt {
-			conds = append(conds, t.build(one))
+			conds = append(conds, buildTerm(t, one))
 		}
 		alts = append(alts, cel.And(conds...))
 	}
 	return cel.Or(alts...)
 }
 
-func (t term) build(one func(atom) cel.Bool) cel.Bool {
+func buildTerm(t scalar.Term, one func(scalar.Atom) cel.Bool) cel.Bool {
 	var parts []cel.Bool
-	for _, a := range t.atoms {
+	for _, a := range t.Atoms {
 		parts = append(parts, one(a))
 	}
-	if t.either {
+	if t.Either {
 		return cel.Or(parts...)
 	}
 	return cel.And(parts...)
@@ -96,14 +39,14 @@ func (l *lowering) patternString(v cel.Value, p, format string) cel.Bool {
 	if words, ok := wordList(p); ok && format != "quantity" {
 		return oneOf(v, words)
 	}
-	out := combine(p, func(a atom) cel.Bool {
+	out := combine(p, func(a scalar.Atom) cel.Bool {
 		if format == "quantity" {
 			return atomQuantity(v, a)
 		}
 		return atomString(v, a)
 	})
 	// a value that is the very text of the pattern satisfies it
-	if format != "quantity" && !patternHolds(p, p) {
+	if format != "quantity" && !scalar.Satisfies(p, p) {
 		return cel.Or(v.Eq(cel.String(p)), out)
 	}
 	return out
@@ -112,27 +55,20 @@ func (l *lowering) patternString(v cel.Value, p, format string) cel.Bool {
 // wordList reads a pattern that is nothing but alternatives of plain words.
 func wordList(p string) ([]string, bool) {
 	var words []string
-	for _, alt := range parsePattern(p) {
-		if len(alt) != 1 || len(alt[0].atoms) != 1 {
+	for _, alt := range scalar.ParsePattern(p) {
+		if len(alt) != 1 || len(alt[0].Atoms) != 1 {
 			return nil, false
 		}
-		a := alt[0].atoms[0]
-		if a.op != "==" || isWild(a.operand) || numeric(a.operand) {
+		a := alt[0].Atoms[0]
+		if a.Op != scalar.Equals || scalar.IsWild(a.Operand) || scalar.IsNumeric(a.Operand) {
 			return nil, false
 		}
-		words = append(words, a.operand)
+		words = append(words, a.Operand)
 	}
 	if len(words) > 1 {
 		words = append(words, p) // the very text of the pattern
 	}
 	return words, true
-}
-
-// numeric tells that an operand is compared as a duration or quantity where it can be.
-func numeric(s string) bool {
-	_, d := parseDuration(s)
-	_, q := parseQuantity(s)
-	return d || q
 }
 
 func oneOf(v cel.Value, words []string) cel.Bool {
@@ -142,29 +78,30 @@ func oneOf(v cel.Value, words []string) cel.Bool {
 	return v.In(cel.Strings(words...))
 }
 
-func atomString(v cel.Value, a atom) cel.Bool {
-	_, isDur := parseDuration(a.operand)
-	_, isQty := parseQuantity(a.operand)
+func atomString(v cel.Value, a scalar.Atom) cel.Bool {
+	_, isDur := scalar.Duration(a.Operand)
+	_, isQty := scalar.Quantity(a.Operand)
 	if !isDur && !isQty {
-		switch a.op {
-		case "==":
-			return wild(v, a.operand)
-		case "!=":
-			return cel.Not(wild(v, a.operand))
+		switch a.Op {
+		case scalar.Equals:
+			return wild(v, a.Operand)
+		case scalar.Differs:
+			return cel.Not(wild(v, a.Operand))
+		case scalar.Less, scalar.LessEqual, scalar.Greater, scalar.GreaterEqual: // of texts there is no order
 		}
 		return cel.False()
 	}
-	op := a.op
-	if op == "!=" { // where neither applies, a text differs from an operand that is a number
-		return cel.Not(atomString(v, atom{"==", a.operand}))
+	op := a.Op
+	if op == scalar.Differs { // where neither applies, a text differs from an operand that is a number
+		return cel.Not(atomString(v, scalar.Atom{Op: scalar.Equals, Operand: a.Operand}))
 	}
 	var alts []cel.Bool
-	asDur := cel.And(isDuration(v), compareDurationIf(isDur, v, op, a.operand))
+	asDur := cel.And(isDuration(v), compareDurationIf(isDur, v, op, a.Operand))
 	if isDur {
 		alts = append(alts, asDur)
 	}
 	if isQty {
-		q := cel.And(isQuantity(v), compareQuantity(v, op, a.operand))
+		q := cel.And(isQuantity(v), compareQuantity(v, op, a.Operand))
 		if isDur {
 			q = cel.And(cel.Not(isDuration(v)), q)
 		}
@@ -173,7 +110,7 @@ func atomString(v cel.Value, a atom) cel.Bool {
 	return cel.Or(alts...)
 }
 
-func compareDurationIf(ok bool, v cel.Value, op, operand string) cel.Bool {
+func compareDurationIf(ok bool, v cel.Value, op scalar.Relation, operand string) cel.Bool {
 	if !ok {
 		return cel.False()
 	}
@@ -182,43 +119,43 @@ func compareDurationIf(ok bool, v cel.Value, op, operand string) cel.Bool {
 
 // atomQuantity is for a value that is a canonical quantity. Durations and
 // quantities that share a suffix are in the same order.
-func atomQuantity(v cel.Value, a atom) cel.Bool {
-	if _, ok := parseQuantity(a.operand); !ok {
-		if p := collapse(a.operand); a.op == "==" && (p == "?*" || p == "*?") { // no quantity is empty
+func atomQuantity(v cel.Value, a scalar.Atom) cel.Bool {
+	if _, ok := scalar.Quantity(a.Operand); !ok {
+		if p := scalar.Collapse(a.Operand); a.Op == scalar.Equals && (p == "?*" || p == "*?") { // no quantity is empty
 			return cel.True()
 		}
 		return atomString(v, a)
 	}
-	return compareQuantity(v, a.op, a.operand)
+	return compareQuantity(v, a.Op, a.Operand)
 }
 
 // patternInt is: the integer v satisfies p.
 func (l *lowering) patternInt(v cel.Value, p string) cel.Bool {
-	return combine(p, func(a atom) cel.Bool {
-		if q, ok := parseQuantity(a.operand); ok {
-			return compareInt(v, a.op, q)
+	return combine(p, func(a scalar.Atom) cel.Bool {
+		if q, ok := scalar.Quantity(a.Operand); ok {
+			return compareInt(v, a.Op, q)
 		}
-		if d, ok := parseDuration(a.operand); ok { // of the integers only 0 is a duration
-			return cel.And(v.Eq(cel.Int(0)), cel.Lit(ordered(a.op, sign(0, int64(d)))))
+		if d, ok := scalar.Duration(a.Operand); ok { // of the integers only 0 is a duration
+			return cel.And(v.Eq(cel.Int(0)), cel.Lit(a.Op.Holds(scalar.Sign(0, int64(d)))))
 		}
 		return intText(v, a)
 	})
 }
 
 // intText compares the decimal text of an integer.
-func intText(v cel.Value, a atom) cel.Bool {
+func intText(v cel.Value, a scalar.Atom) cel.Bool {
 	var same cel.Bool
 	switch {
-	case a.op != "==" && a.op != "!=":
+	case a.Op != scalar.Equals && a.Op != scalar.Differs:
 		return cel.False()
-	case strings.Trim(a.operand, "*") == "" && a.operand != "", collapse(a.operand) == "?*", collapse(a.operand) == "*?":
+	case strings.Trim(a.Operand, "*") == "" && a.Operand != "", scalar.Collapse(a.Operand) == "?*", scalar.Collapse(a.Operand) == "*?":
 		same = cel.True()
-	case !isWild(a.operand) || strings.Trim(a.operand, "*?-0123456789") != "":
+	case !scalar.IsWild(a.Operand) || strings.Trim(a.Operand, "*?-0123456789") != "":
 		same = cel.False() // no integer reads like this
 	default:
-		same = wild(cel.Func("string", v), a.operand)
+		same = wild(cel.Func("string", v), a.Operand)
 	}
-	if a.op == "!=" {
+	if a.Op == scalar.Differs {
 		return cel.Not(same)
 	}
 	return same
@@ -226,12 +163,12 @@ func intText(v cel.Value, a atom) cel.Bool {
 
 // patternDouble is: the number v, which may be a fraction, satisfies p.
 func (l *lowering) patternDouble(v cel.Value, p string) cel.Bool {
-	return combine(p, func(a atom) cel.Bool {
-		if q, ok := parseQuantity(a.operand); ok {
-			return compareNumber(v, a.op, q)
+	return combine(p, func(a scalar.Atom) cel.Bool {
+		if q, ok := scalar.Quantity(a.Operand); ok {
+			return compareNumber(v, a.Op, q)
 		}
-		if d, ok := parseDuration(a.operand); ok {
-			return cel.And(v.Eq(cel.Int(0)), cel.Lit(ordered(a.op, sign(0, int64(d)))))
+		if d, ok := scalar.Duration(a.Operand); ok {
+			return cel.And(v.Eq(cel.Int(0)), cel.Lit(a.Op.Holds(scalar.Sign(0, int64(d)))))
 		}
 		return intText(v, a)
 	})
@@ -241,8 +178,8 @@ func (l *lowering) patternDouble(v cel.Value, p string) cel.Bool {
 func (l *lowering) patternAny(v cel.Value, p string) cel.Bool {
 	str := l.patternString(v, p, "")
 	num := l.patternDouble(v, p)
-	t, f := patternHolds(true, p), patternHolds(false, p)
-	null := patternHolds(nil, p)
+	t, f := scalar.Satisfies(true, p), scalar.Satisfies(false, p)
+	null := scalar.Satisfies(nil, p)
 	if t && f && num.IsTrue() && !null { // ?* and the like: any scalar, but not every string
 		return cel.And(isScalar(v), cel.Or(cel.Not(isString(v)), str))
 	}
@@ -299,101 +236,9 @@ func literalSatisfies(v any, p *policy.Node) bool {
 			return err == nil && f == p.Float
 		}
 	case policy.String:
-		return v == p.Str || patternHolds(v, p.Str)
+		return v == p.Str || scalar.Satisfies(v, p.Str)
 	}
 	return false
-}
-
-// patternHolds tells whether a literal satisfies a string pattern, the rule that
-// a text satisfies itself left aside.
-func patternHolds(v any, p string) bool {
-	for _, alt := range parsePattern(p) {
-		if !slices.ContainsFunc(alt, func(t term) bool { return !t.holds(v) }) {
-			return true
-		}
-	}
-	return false
-}
-
-func (t term) holds(v any) bool {
-	satisfied := func(a atom) bool { return atomHolds(v, a) }
-	if t.either {
-		return slices.ContainsFunc(t.atoms, satisfied)
-	}
-	return !slices.ContainsFunc(t.atoms, func(a atom) bool { return !satisfied(a) })
-}
-
-func atomHolds(v any, a atom) bool {
-	number, text := v, ""
-	switch x := v.(type) {
-	case nil:
-		number = "0"
-	case bool:
-		number, text = nil, strconv.FormatBool(x)
-	case int64:
-		number, text = strconv.FormatInt(x, 10), strconv.FormatInt(x, 10)
-	case float64:
-		number, text = strconv.FormatFloat(x, 'f', 6, 64), strconv.FormatFloat(x, 'E', -1, 64)
-	case string:
-		text = x
-	}
-	if n, ok := number.(string); ok {
-		if c, ok := compareTexts(n, a.operand); ok {
-			return ordered(a.op, c)
-		}
-	}
-	if v == nil {
-		return false
-	}
-	switch a.op {
-	case "==":
-		return wildMatch(a.operand, text)
-	case "!=":
-		return !wildMatch(a.operand, text)
-	}
-	return false
-}
-
-// compareTexts compares two texts as durations or as quantities, where both are.
-func compareTexts(a, b string) (int, bool) {
-	if d, ok := parseDuration(a); ok {
-		if e, ok := parseDuration(b); ok {
-			return sign(int64(d), int64(e)), true
-		}
-	}
-	if q, ok := parseQuantity(a); ok {
-		if r, ok := parseQuantity(b); ok {
-			return q.Cmp(r), true
-		}
-	}
-	return 0, false
-}
-
-func sign(a, b int64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
-}
-
-// ordered tells whether a comparison's sign satisfies an operator.
-func ordered(op string, c int) bool {
-	switch op {
-	case "==":
-		return c == 0
-	case "!=":
-		return c != 0
-	case "<":
-		return c < 0
-	case "<=":
-		return c <= 0
-	case ">":
-		return c > 0
-	}
-	return c >= 0
 }
 
 // number is the value of a numeric node.

@@ -7,6 +7,7 @@ import (
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
 // A release is the Kubernetes release that the output is for.
@@ -52,7 +53,7 @@ func (l *lowering) targets(k policy.Text) []target {
 	if !ok {
 		return nil
 	}
-	if isWild(sel.Kind) {
+	if scalar.IsWild(sel.Kind) {
 		return l.wildTargets(sel)
 	}
 	var out []target
@@ -81,7 +82,7 @@ func (l *lowering) resourceTargets(r schema.Resource, sub string) []target {
 	}
 	isPod := r.GVK == schema.GVK{Version: "v1", Kind: "Pod"}
 	var out []target
-	if sub == "" || wildMatch(sub, "") {
+	if sub == "" || scalar.WildMatch(sub, "") {
 		out = append(out, main)
 	}
 	if sub == "" {
@@ -94,12 +95,12 @@ func (l *lowering) resourceTargets(r schema.Resource, sub string) []target {
 	}
 	known := false
 	for _, s := range r.Subresources {
-		if wildMatch(sub, s.Name) {
+		if scalar.WildMatch(sub, s.Name) {
 			known = true
 			out = append(out, subTarget(main, s.Name, s.GVK, l.opts.Schemas.Type(s.GVK)))
 		}
 	}
-	if !known && !isWild(sub) {
+	if !known && !scalar.IsWild(sub) {
 		out = append(out, subTarget(main, sub, schema.GVK{}, nil))
 	}
 	return out
@@ -113,7 +114,7 @@ func subTarget(main target, name string, gvk schema.GVK, typ *schema.Type) targe
 
 // orAny is a group or version for a resource rule, which has no wildcards but *.
 func orAny(s string, guessed bool) string {
-	if guessed && (s == "" || isWild(s)) {
+	if guessed && (s == "" || scalar.IsWild(s)) {
 		return "*"
 	}
 	return s
@@ -122,7 +123,7 @@ func orAny(s string, guessed bool) string {
 // wildTargets is a selector whose kind is a wildcard: every resource, with the
 // kind's wildcard as a condition.
 func (l *lowering) wildTargets(sel policy.KindSelector) []target {
-	if isWild(sel.Group) && sel.Group != "*" || isWild(sel.Version) && sel.Version != "*" {
+	if scalar.IsWild(sel.Group) && sel.Group != "*" || scalar.IsWild(sel.Version) && sel.Version != "*" {
 		panic(l.unsupported("a kind whose group or version is a wildcard with letters"))
 	}
 	t := target{group: sel.Group, version: sel.Version, resource: "*"}
@@ -135,14 +136,14 @@ func (l *lowering) wildTargets(sel policy.KindSelector) []target {
 		eph := t
 		eph.group, eph.version, eph.resource, eph.sub = "", "v1", "pods/ephemeralcontainers", "ephemeralcontainers"
 		eph.parent = schema.GVK{Version: "v1", Kind: "Pod"}
-		if (sel.Group == "*" || sel.Group == "") && wildMatch(sel.Version, "v1") && wildMatch(sel.Kind, "Pod") {
+		if (sel.Group == "*" || sel.Group == "") && scalar.WildMatch(sel.Version, "v1") && scalar.WildMatch(sel.Kind, "Pod") {
 			eph.kindWild = ""
 			return []target{t, eph}
 		}
 	case "*":
 		t.resource, t.sub = "*/*", "*"
 	default:
-		if isWild(sel.Subresource) {
+		if scalar.IsWild(sel.Subresource) {
 			panic(l.unsupported("a subresource that is a wildcard with letters"))
 		}
 		t.resource, t.sub = "*/"+sel.Subresource, sel.Subresource

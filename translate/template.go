@@ -5,6 +5,7 @@ import (
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
 // template lowers a string of the source.
@@ -41,12 +42,12 @@ func (l *lowering) join(a, b operand) operand {
 		return choice(a.c, l.join(*a.then, b), l.join(*a.els, b))
 	}
 	if a.form == litForm && b.form == litForm {
-		return litOf(literalText(a.lit) + literalText(b.lit))
+		return litOf(scalar.Text(a.lit) + scalar.Text(b.lit))
 	}
-	if a.form == litForm && literalText(a.lit) == "" {
+	if a.form == litForm && scalar.Text(a.lit) == "" {
 		return l.likeText(b, l.text(b))
 	}
-	if b.form == litForm && literalText(b.lit) == "" {
+	if b.form == litForm && scalar.Text(b.lit) == "" {
 		return l.likeText(a, l.text(a))
 	}
 	text := l.text(a).Plus(l.text(b))
@@ -59,7 +60,7 @@ func (l *lowering) join(a, b operand) operand {
 // text is j as it stands inside a longer string; an error where a key is missing.
 func (l *lowering) text(j operand) cel.Value {
 	if j.form == litForm {
-		return cel.String(literalText(j.lit))
+		return cel.String(scalar.Text(j.lit))
 	}
 	v, ok := l.expr(j)
 	if ok {

@@ -1,31 +1,28 @@
 package translate
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/translate/internal/scalar"
 )
-
-// isWild tells whether a text holds * or ?.
-func isWild(s string) bool { return strings.ContainsAny(s, "*?") }
 
 // wild is: text v matches pattern p, in the shortest form that says so. * is any
 // run of characters, also an empty one, and ? exactly one.
 func wild(v cel.Value, p string) cel.Bool {
-	if !isWild(p) {
+	if !scalar.IsWild(p) {
 		return v.Eq(cel.String(p))
 	}
-	p = collapse(p)
+	p = scalar.Collapse(p)
 	inner := strings.Trim(p, "*")
 	switch {
 	case p == "*":
 		return cel.True()
 	case p == "?*" || p == "*?":
 		return v.Ne(cel.String(""))
-	case isWild(inner):
-		return v.Matches(wildRegexp(p))
+	case scalar.IsWild(inner):
+		return v.Matches(scalar.WildRegexp(p))
 	case p == "*"+inner+"*":
 		return v.Contains(cel.String(inner))
 	case p == inner+"*":
@@ -33,57 +30,6 @@ func wild(v cel.Value, p string) cel.Bool {
 	default: // "*" + inner
 		return v.EndsWith(cel.String(inner))
 	}
-}
-
-// collapse brings runs of * to one.
-func collapse(p string) string {
-	for strings.Contains(p, "**") {
-		p = strings.ReplaceAll(p, "**", "*")
-	}
-	return p
-}
-
-// wildRegexp is the RE2 form, for the whole text, newlines included.
-func wildRegexp(p string) string {
-	var b strings.Builder
-	b.WriteString("^")
-	for _, r := range p {
-		switch r {
-		case '*':
-			b.WriteString(".*")
-		case '?':
-			b.WriteString(".")
-		default:
-			b.WriteString(regexp.QuoteMeta(string(r)))
-		}
-	}
-	b.WriteString("$")
-	return "(?s)" + b.String()
-}
-
-// wildMatch is wild for a text known when compiling.
-func wildMatch(p, s string) bool {
-	pattern, text := []rune(p), []rune(s)
-	i, j := 0, 0
-	star, from := -1, 0 // the last * and the text that it has to take up at least
-	for j < len(text) {
-		switch {
-		case i < len(pattern) && pattern[i] == '*':
-			star, from = i, j
-			i++
-		case i < len(pattern) && (pattern[i] == '?' || pattern[i] == text[j]):
-			i, j = i+1, j+1
-		case star >= 0:
-			from++
-			i, j = star+1, from
-		default:
-			return false
-		}
-	}
-	for i < len(pattern) && pattern[i] == '*' {
-		i++
-	}
-	return i == len(pattern)
 }
 
 // someKey is: a key of the map matches.

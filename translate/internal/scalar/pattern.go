@@ -1,0 +1,118 @@
+package scalar
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// An Atom is one comparison of a string pattern with an operand.
+type Atom struct {
+	Op      Relation
+	Operand string
+}
+
+// A Term is one of the conditions that a string pattern joins with &: a comparison,
+// or a range, which is two of them. The outside of a range is a term of which
+// either may hold; of any other term all must.
+type Term struct {
+	Atoms  []Atom
+	Either bool
+}
+
+// ParsePattern splits a string pattern into alternatives of terms that must all
+// hold. It never multiplies them out: many ranges in one pattern stay as few terms.
+func ParsePattern(p string) [][]Term {
+	var out [][]Term
+	for _, alt := range strings.Split(p, "|") {
+		var terms []Term
+		for _, part := range strings.Split(alt, "&") {
+			terms = append(terms, parseTerm(strings.TrimSpace(part)))
+		}
+		out = append(out, terms)
+	}
+	return out
+}
+
+var (
+	insideRange  = regexp.MustCompile(`^([-|+]?\d+(?:\.\d+)?[A-Za-z]*)-([-|+]?\d+(?:\.\d+)?[A-Za-z]*)$`)
+	outsideRange = regexp.MustCompile(`^([-|+]?\d+(?:\.\d+)?[A-Za-z]*)!-([-|+]?\d+(?:\.\d+)?[A-Za-z]*)$`)
+)
+
+// IsRange tells that a text is a range: from one number or quantity to another.
+func IsRange(s string) bool { return insideRange.MatchString(s) }
+
+// parseTerm reads one comparison or range.
+func parseTerm(s string) Term {
+	one := func(op Relation, rest string) Term { return Term{Atoms: []Atom{{op, strings.TrimSpace(rest)}}} }
+	if len(s) < 2 {
+		return one(Equals, s)
+	}
+	for _, op := range []Relation{GreaterEqual, LessEqual, Greater, Less} {
+		if rest, ok := strings.CutPrefix(s, string(op)); ok {
+			return one(op, rest)
+		}
+	}
+	if rest, ok := strings.CutPrefix(s, "!"); ok {
+		return one(Differs, rest)
+	}
+	if m := outsideRange.FindStringSubmatch(s); m != nil {
+		return Term{Atoms: []Atom{{Less, m[1]}, {Greater, m[2]}}, Either: true}
+	}
+	if m := insideRange.FindStringSubmatch(s); m != nil {
+		return Term{Atoms: []Atom{{GreaterEqual, m[1]}, {LessEqual, m[2]}}}
+	}
+	return one(Equals, s)
+}
+
+// Satisfies tells whether a literal satisfies a string pattern, the rule that
+// a text satisfies itself left aside.
+func Satisfies(v any, p string) bool {
+	for _, alt := range ParsePattern(p) {
+		if !slices.ContainsFunc(alt, func(t Term) bool { return !t.holds(v) }) {
+			return true
+		}
+	}
+	return false
+}
+
+func (t Term) holds(v any) bool {
+	satisfied := func(a Atom) bool { return atomHolds(v, a) }
+	if t.Either {
+		return slices.ContainsFunc(t.Atoms, satisfied)
+	}
+	return !slices.ContainsFunc(t.Atoms, func(a Atom) bool { return !satisfied(a) })
+}
+
+func atomHolds(v any, a Atom) bool {
+	number, text := v, ""
+	switch x := v.(type) {
+	case nil:
+		number = "0"
+	case bool:
+		number, text = nil, strconv.FormatBool(x)
+	case int64:
+		number, text = strconv.FormatInt(x, 10), strconv.FormatInt(x, 10)
+	case float64:
+		number, text = strconv.FormatFloat(x, 'f', 6, 64), strconv.FormatFloat(x, 'E', -1, 64)
+	case string:
+		text = x
+	}
+	if n, ok := number.(string); ok {
+		if c, ok := CompareTexts(n, a.Operand); ok {
+			return a.Op.Holds(c)
+		}
+	}
+	if v == nil {
+		return false
+	}
+	switch a.Op {
+	case Equals:
+		return WildMatch(a.Operand, text)
+	case Differs:
+		return !WildMatch(a.Operand, text)
+	case Less, LessEqual, Greater, GreaterEqual: // of texts there is no order
+	}
+	return false
+}
