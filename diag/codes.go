@@ -104,7 +104,8 @@ const (
 	//	        kinds: Pod
 	WrongType Code = 107
 	// OutOfRange occurs when a value has the right type but is not among the allowed
-	// ones: an operator, an action, a version, a name that is too long.
+	// ones: an operator, an action, a version, a name that is too long or that no
+	// cluster takes.
 	//
 	// Use one of the values that the message names.
 	//

@@ -148,7 +148,8 @@ func describe(c Code) (name, text, example string) {
 	case OutOfRange:
 		return "OutOfRange",
 			"Occurs when a value has the right type but is not among the allowed\n" +
-				"ones: an operator, an action, a version, a name that is too long.\n" +
+				"ones: an operator, an action, a version, a name that is too long or that no\n" +
+				"cluster takes.\n" +
 				"\n" +
 				"Use one of the values that the message names.",
 			"preconditions:\n" +

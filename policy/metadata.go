@@ -29,8 +29,22 @@ func (r *reader) metadata(o *object) metadata {
 	}
 	ns := m.text("namespace")
 	meta.namespace, meta.namespacePos = ns.Value, ns.Pos
+	r.checkNames(name, ns)
 	m.end()
 	return meta
+}
+
+// checkNames refuses names that no cluster takes. They become names of objects and
+// files, so nothing else may get past this place.
+func (r *reader) checkNames(name, namespace Text) {
+	if name.Value != "" && !IsSubdomain(name.Value) {
+		r.fail(name.Pos, diag.OutOfRange, "name cannot be %q; no cluster takes it: it has to be lower-case letters, digits, '-' and '.', "+
+			"with a letter or digit at both ends and beside each '.'; rename the object", name.Value)
+	}
+	if namespace.Value != "" && !IsLabel(namespace.Value) {
+		r.fail(namespace.Pos, diag.OutOfRange, "namespace cannot be %q; no cluster takes it: it has to be at most 63 lower-case letters, digits and '-', "+
+			"with a letter or digit at both ends; correct it", namespace.Value)
+	}
 }
 
 func pairMap(pairs []Pair) map[string]string {

@@ -46,6 +46,11 @@ func (d destination) marshal(objects []any) ([]byte, error) {
 // writeFolder writes a file for each policy that has native objects, and one in
 // remainder/ for each that has rules left.
 func (d destination) writeFolder(done *compilation) error {
+	to, err := openFolder(d.dir)
+	if err != nil {
+		return err
+	}
+	defer to.close()
 	names := fileNames(done.policies)
 	for _, group := range done.byPolicy() {
 		name := names[group.policy]
@@ -60,16 +65,16 @@ func (d destination) writeFolder(done *compilation) error {
 		if err != nil {
 			return err
 		}
-		if err := writeFile(filepath.Join(d.dir, name+d.extension()), data); err != nil {
+		if err := to.write(name+d.extension(), data); err != nil {
 			return err
 		}
 	}
-	return d.writeRemainder(done, names)
+	return writeRemainder(to, done, names)
 }
 
 // writeRemainder writes the policies of the rules that stay behind, and the
 // exceptions from them.
-func (d destination) writeRemainder(done *compilation, names map[*policy.Policy]string) error {
+func writeRemainder(to *folder, done *compilation, names map[*policy.Policy]string) error {
 	var remaining []*policy.Policy
 	for _, p := range done.policies {
 		data := done.remainder(p)
@@ -77,13 +82,13 @@ func (d destination) writeRemainder(done *compilation, names map[*policy.Policy]
 			continue
 		}
 		remaining = append(remaining, p)
-		if err := writeFile(filepath.Join(d.dir, "remainder", names[p]+".yaml"), data); err != nil {
+		if err := to.write("remainder/"+names[p]+".yaml", data); err != nil {
 			return err
 		}
 	}
 	for _, e := range done.exceptionsFrom(remaining) {
 		name := "exception." + e.Namespace + "." + e.Name + ".yaml"
-		if err := writeFile(filepath.Join(d.dir, "remainder", name), policy.Marshal(appliable(e.Source))); err != nil {
+		if err := to.write("remainder/"+name, policy.Marshal(appliable(e.Source))); err != nil {
 			return err
 		}
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // remainder is the policy with only the rules that stay behind, as YAML; nil when
-// none does. Rules with an error are in neither half: they are to be mended first.
+// none does. What has an error is in neither half: it is to be mended first.
 func (done *compilation) remainder(p *policy.Policy) []byte {
 	stays := map[int]bool{}
 	for _, r := range done.rules {
@@ -16,6 +16,9 @@ func (done *compilation) remainder(p *policy.Policy) []byte {
 			continue
 		}
 		if r.Source == nil {
+			if p.Invalid {
+				return nil
+			}
 			return policy.Marshal(appliable(p.Source))
 		}
 		stays[r.Source.Index] = !r.Source.Invalid
@@ -35,7 +38,7 @@ func (done *compilation) exceptionsFrom(policies []*policy.Policy) []*policy.Exc
 		named := slices.ContainsFunc(policies, func(p *policy.Policy) bool {
 			return slices.ContainsFunc(e.Exceptions, func(ref policy.ExceptionRef) bool { return ref.PolicyName == fullName(p) })
 		})
-		if named {
+		if named && !e.Invalid {
 			list = append(list, e)
 		}
 	}
