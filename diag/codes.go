@@ -219,6 +219,17 @@ const (
 	//
 	//	$ kvap test suites/
 	BadSuite Code = 117
+	// IdleException occurs when a PolicyException is from a policy that is not among
+	// the input, or from rules that its policy does not have. It changes nothing: what
+	// it should let through is judged as any other object.
+	//
+	// Give the policy and its exceptions together, or correct the names. A rule for pod
+	// controllers has a name of its own, with autogen- or autogen-cronjob- in front.
+	//
+	// Example:
+	//
+	//	$ kvap convert policy.yaml exception.yaml
+	IdleException Code = 118
 )
 
 // 2xx: no native form; the webhook judges the rule.

@@ -22,6 +22,7 @@ func Codes() []Code {
 		UnknownKind,
 		MissingObject,
 		BadSuite,
+		IdleException,
 		NoExpression,
 		NoFunction,
 		NoOperator,
@@ -241,6 +242,15 @@ func describe(c Code) (name, text, example string) {
 				"\n" +
 				"Correct the suite at the place that the message names.",
 			"$ kvap test suites/"
+	case IdleException:
+		return "IdleException",
+			"Occurs when a PolicyException is from a policy that is not among\n" +
+				"the input, or from rules that its policy does not have. It changes nothing: what\n" +
+				"it should let through is judged as any other object.\n" +
+				"\n" +
+				"Give the policy and its exceptions together, or correct the names. A rule for pod\n" +
+				"controllers has a name of its own, with autogen- or autogen-cronjob- in front.",
+			"$ kvap convert policy.yaml exception.yaml"
 	case NoExpression:
 		return "NoExpression",
 			"Occurs when a construct has no expression in the CEL of the\n" +

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/kvap/kvap/diag"
 )
@@ -23,6 +24,8 @@ type Conversion struct {
 	Policies    []Policy     `json:"policies"`
 	Totals      Totals       `json:"totals"`
 	Diagnostics []Diagnostic `json:"diagnostics"`
+	// ExcludedNamespaces are those in which no binding counts.
+	ExcludedNamespaces []string `json:"excludedNamespaces"`
 }
 
 // A Policy is one source policy.
@@ -68,7 +71,7 @@ type Diagnostic struct {
 // New makes a Conversion of policies and diagnostics, in the order given, and
 // counts its rules.
 func New(policies []Policy, ds diag.List) Conversion {
-	c := Conversion{Policies: make([]Policy, 0, len(policies)), Diagnostics: make([]Diagnostic, 0, len(ds))}
+	c := Conversion{Policies: make([]Policy, 0, len(policies)), Diagnostics: make([]Diagnostic, 0, len(ds)), ExcludedNamespaces: []string{}}
 	for _, p := range policies {
 		c.add(p)
 	}
@@ -128,6 +131,15 @@ func (t Totals) String() string {
 		s += fmt.Sprintf(", %d unsupported", t.Unsupported)
 	}
 	return s
+}
+
+// excluded says in which namespaces the native half does not count; "" where there
+// are none.
+func (c Conversion) excluded() string {
+	if len(c.ExcludedNamespaces) == 0 || c.Totals.Native == 0 {
+		return ""
+	}
+	return "bindings leave out the namespaces " + strings.Join(c.ExcludedNamespaces, ", ") + " (--exclude-namespaces)"
 }
 
 func plural(n int, one, many string) string {

@@ -17,7 +17,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the expected files from current output")
 
 func sample() report.Conversion {
-	return report.New([]report.Policy{
+	c := report.New([]report.Policy{
 		{Name: "labels", Kind: "ClusterPolicy", File: "a.yaml", Rules: []report.Rule{
 			{Name: "team", Type: "validate", Target: report.Native, Objects: []string{"labels", "labels-controllers"}, Line: 7},
 			{Name: "owner|x", Type: "validate", Target: report.Webhook, Codes: []diag.Code{201, 203}, Line: 19, Reason: "an apiCall has no native form"},
@@ -30,6 +30,8 @@ func sample() report.Conversion {
 		diag.Warnf(diag.Pos{File: "a.yaml", Line: 20, Col: 7, Path: "spec.rules[1].context[0]"}, 201, "an apiCall has no <native> form"),
 		diag.Notef(diag.Pos{File: "d.yaml", Line: 1, Col: 1}, 111, "passed over"),
 	})
+	c.ExcludedNamespaces = []string{"kube-system"}
+	return c
 }
 
 func TestGolden(t *testing.T) {
@@ -76,6 +78,7 @@ func TestJSONKeys(t *testing.T) {
 	first := policies[0].(map[string]any)
 	has(t, first, "name", "kind", "namespace", "file", "rules")
 	has(t, first["rules"].([]any)[0].(map[string]any), "rule", "type", "target", "codes", "objects", "line")
+	has(t, top, "policies", "totals", "diagnostics", "excludedNamespaces")
 	has(t, top["totals"].(map[string]any), "policies", "rules", "native", "webhook", "unsupported")
 	has(t, top["diagnostics"].([]any)[0].(map[string]any), "code", "severity", "file", "line", "column", "path", "message")
 	if rules, ok := policies[2].(map[string]any)["rules"].([]any); !ok || len(rules) != 0 {
@@ -97,7 +100,7 @@ func TestEmptyReport(t *testing.T) {
 	if err := report.New(nil, nil).WriteJSON(&b); err != nil {
 		t.Fatal(err)
 	}
-	want := "{\n  \"policies\": [],\n  \"totals\": {\n    \"policies\": 0,\n    \"rules\": 0,\n    \"native\": 0,\n    \"webhook\": 0,\n    \"unsupported\": 0\n  },\n  \"diagnostics\": []\n}\n"
+	want := "{\n  \"policies\": [],\n  \"totals\": {\n    \"policies\": 0,\n    \"rules\": 0,\n    \"native\": 0,\n    \"webhook\": 0,\n    \"unsupported\": 0\n  },\n  \"diagnostics\": [],\n  \"excludedNamespaces\": []\n}\n"
 	if d := cmp.Diff(want, b.String()); d != "" {
 		t.Error(d)
 	}

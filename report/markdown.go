@@ -13,6 +13,9 @@ import (
 func (c Conversion) WriteMarkdown(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Conversion\n\n%s.\n", c.Totals)
+	if excluded := c.excluded(); excluded != "" {
+		fmt.Fprintf(&b, "\n%s.\n", strings.ToUpper(excluded[:1])+excluded[1:])
+	}
 	if c.Totals.Rules > 0 {
 		b.WriteString("\n| policy | rule | type | target | codes | objects |\n|---|---|---|---|---|---|\n")
 		for _, p := range c.Policies {

@@ -20,7 +20,15 @@ func (c Conversion) WriteSummary(w io.Writer) error {
 			strconv.Itoa(t.Unsupported), codes(p.codes()),
 		})
 	}
-	return writeTable(w, rows, c.Totals.String())
+	return writeTable(w, rows, c.totals())
+}
+
+// totals are the lines below a table.
+func (c Conversion) totals() string {
+	if excluded := c.excluded(); excluded != "" {
+		return c.Totals.String() + "\n" + excluded
+	}
+	return c.Totals.String()
 }
 
 // WriteText writes one line for each rule and the totals.
@@ -31,7 +39,7 @@ func (c Conversion) WriteText(w io.Writer) error {
 			rows = append(rows, []string{p.title(), r.Name, r.Type, string(r.Target), codes(r.Codes), orDash(strings.Join(r.Objects, " "))})
 		}
 	}
-	return writeTable(w, rows, c.Totals.String())
+	return writeTable(w, rows, c.totals())
 }
 
 func writeTable(w io.Writer, rows [][]string, totals string) error {

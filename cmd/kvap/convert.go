@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/translate"
 	"github.com/kvap/kvap/vap"
@@ -114,10 +115,14 @@ func convert(cmd *cobra.Command, args []string, f convertFlags) error {
 
 	done := compileSources(sources, choices)
 	done.found = append(done.found, unread...).Sort()
-	if err := out.write(cmd.OutOrStdout(), done); err != nil {
-		return runtimeError(err)
+	done.found = append(done.found, policy.Idle(done.policies, done.exceptions)...).Sort()
+	if len(done.policies) > 0 {
+		if err := out.write(cmd.OutOrStdout(), done); err != nil {
+			return runtimeError(err)
+		}
 	}
 	conversion := done.report()
+	conversion.ExcludedNamespaces = choices.emit.ExcludeNamespaces
 	if err := f.writeReport(cmd, conversion); err != nil {
 		return runtimeError(err)
 	}
@@ -129,7 +134,19 @@ func convert(cmd *cobra.Command, args []string, f convertFlags) error {
 			return runtimeError(err)
 		}
 	}
+	if len(done.policies) == 0 {
+		return noPolicy(paths, f.kustomize)
+	}
 	return verdict(done, conversion, f.strict)
+}
+
+// noPolicy is the end of a run that found nothing to convert: likely it was
+// pointed at the wrong place, and nobody should take that for success.
+func noPolicy(paths []string, kustomize string) error {
+	if kustomize != "" {
+		paths = append(paths, kustomize)
+	}
+	return &exit{exitUsage, fmt.Errorf("there is no policy in %s; -v says what was passed over", strings.Join(paths, ", "))}
 }
 
 // verdict is the exit code: input that was left out weighs more than a remainder.
@@ -177,11 +194,31 @@ func (f convertFlags) choices() (choices, error) {
 	if c.translate.Guard, err = oneOf("--guard", f.guard, translate.GuardAuto, translate.GuardNever); err != nil {
 		return c, err
 	}
-	c.emit = vap.EmitOptions{ExcludeNamespaces: f.namespaces, Static: f.static}
-	if slices.Equal(f.namespaces, []string{"none"}) {
-		c.emit.ExcludeNamespaces = []string{}
+	c.emit = vap.EmitOptions{Static: f.static}
+	c.emit.ExcludeNamespaces, err = excludedNamespaces(f.namespaces)
+	return c, err
+}
+
+// excludedNamespaces reads the names of --exclude-namespaces.
+func excludedNamespaces(names []string) ([]string, error) {
+	if slices.Equal(names, []string{"none"}) {
+		return []string{}, nil
 	}
-	return c, nil
+	if len(names) == 0 {
+		return nil, errors.New("--exclude-namespaces wants names of namespaces, or none")
+	}
+	for i, name := range names {
+		switch {
+		case name == "none":
+			return nil, errors.New("--exclude-namespaces none stands alone; drop it, or the other names")
+		case !policy.IsLabel(name):
+			return nil, fmt.Errorf("--exclude-namespaces %q: no namespace can be called that; "+
+				"give names of lower-case letters, digits and '-', with commas between (there are no wildcards)", name)
+		case slices.Contains(names[:i], name):
+			return nil, fmt.Errorf("--exclude-namespaces names %s twice", name)
+		}
+	}
+	return names, nil
 }
 
 // oneOf finds a flag's value among those that are allowed.

@@ -67,27 +67,50 @@ type inputReader struct {
 // folder reads all YAML and JSON files below dir. Hidden folders are passed over.
 // A file that cannot be read is a diagnostic, and the others are still read.
 func (r *inputReader) folder(dir string) error {
-	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	return walk(dir, func(path string, d fs.DirEntry, err error) error {
+		hidden := !isFolder(path, dir) && strings.HasPrefix(filepath.Base(path), ".")
 		switch {
 		case err != nil:
 			r.found = append(r.found, unreadable(path, err))
 			return nil
 		case d.IsDir():
-			if path != dir && strings.HasPrefix(d.Name(), ".") {
+			if hidden {
 				return fs.SkipDir
+			}
+			return nil
+		case d.Type()&fs.ModeSymlink != 0 && leadsToFolder(path):
+			if !hidden {
+				r.found = append(r.found, diag.Warnf(diag.Pos{File: filepath.ToSlash(path)}, diag.Unreadable,
+					"links to folders are not followed inside of folders; name this one as a PATH of its own"))
 			}
 			return nil
 		case !slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(filepath.Ext(path))):
 			return nil
 		}
 		if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-			return nil // a link to a folder, a pipe
+			return nil // a pipe
 		}
 		if err := r.file(path, true); err != nil {
 			r.found = append(r.found, unreadable(path, err))
 		}
 		return nil
 	})
+}
+
+// walk is filepath.WalkDir, save that a dir which is a link is entered.
+func walk(dir string, visit fs.WalkDirFunc) error {
+	if leadsToFolder(dir) {
+		dir = filepath.Clean(dir) + string(filepath.Separator)
+	}
+	return filepath.WalkDir(dir, visit)
+}
+
+// isFolder tells whether a path that walk visits is where it began.
+func isFolder(path, dir string) bool { return filepath.Clean(path) == filepath.Clean(dir) }
+
+func leadsToFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 func (r *inputReader) file(path string, found bool) error {

@@ -36,21 +36,13 @@ func (done *compilation) exceptionsFrom(policies []*policy.Policy) []*policy.Exc
 	var list []*policy.Exception
 	for _, e := range done.exceptions {
 		named := slices.ContainsFunc(policies, func(p *policy.Policy) bool {
-			return slices.ContainsFunc(e.Exceptions, func(ref policy.ExceptionRef) bool { return ref.PolicyName == fullName(p) })
+			return slices.ContainsFunc(e.Exceptions, func(ref policy.ExceptionRef) bool { return ref.PolicyName == p.FullName() })
 		})
 		if named && !e.Invalid {
 			list = append(list, e)
 		}
 	}
 	return list
-}
-
-// fullName is how an exception names a policy.
-func fullName(p *policy.Policy) string {
-	if p.Namespaced() {
-		return p.Namespace + "/" + p.Name
-	}
-	return p.Name
 }
 
 // appliable is a document without what the API server wrote into it.

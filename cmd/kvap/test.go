@@ -131,7 +131,7 @@ func (f testFlags) runner() (suite.Runner, error) {
 func (f testFlags) find(dirs []string) ([]string, error) {
 	var files []string
 	for _, dir := range dirs {
-		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		err := walk(dir, func(path string, d fs.DirEntry, err error) error {
 			if err != nil {
 				return err
 			}

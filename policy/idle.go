@@ -1,0 +1,68 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/kvap/kvap/diag"
+)
+
+// Idle reports what exceptions name and the policies do not have. In a cluster such
+// an exception may be waiting for its policy; beside the policies that it is meant
+// for, it is a spelling mistake, and what should be let through is denied.
+func Idle(policies []*Policy, exceptions []*Exception) diag.List {
+	byName := map[string]*Policy{}
+	var names []string
+	for _, p := range policies {
+		if p.Validating == nil { // for which there are other exceptions
+			byName[p.FullName()] = p
+			names = append(names, p.FullName())
+		}
+	}
+	var ds diag.List
+	for _, e := range exceptions {
+		if e.Invalid {
+			continue
+		}
+		for _, ref := range e.Exceptions {
+			if p := byName[ref.PolicyName]; p == nil {
+				ds = append(ds, ref.noPolicy(e, names))
+			} else if d := ref.noRule(e, p); d != nil {
+				ds = append(ds, *d)
+			}
+		}
+	}
+	return ds
+}
+
+// FullName is how an exception names the policy: with its namespace, if it has one.
+func (p *Policy) FullName() string {
+	if p.Namespaced() {
+		return p.Namespace + "/" + p.Name
+	}
+	return p.Name
+}
+
+func (ref ExceptionRef) covers(rule string) bool {
+	return slices.ContainsFunc(ref.RuleNames, func(pattern string) bool { return wildcard(pattern, rule) })
+}
+
+func (ref ExceptionRef) noPolicy(e *Exception, names []string) diag.Diagnostic {
+	hint := "give the policy too, or correct the name"
+	if guess := nearest(ref.PolicyName, names); guess != "" {
+		hint = "did you mean " + guess + "?"
+	} else if i := slices.IndexFunc(names, func(n string) bool { return strings.HasSuffix(n, "/"+ref.PolicyName) }); i >= 0 {
+		hint = "a namespaced policy is named with its namespace: " + names[i]
+	}
+	return diag.Warnf(ref.Pos, diag.IdleException, "the exception %s is from the policy %q, which is not among the input, so it changes nothing; %s",
+		e.Name, ref.PolicyName, hint)
+}
+
+func (ref ExceptionRef) noRule(e *Exception, p *Policy) *diag.Diagnostic {
+	if p.Invalid || slices.ContainsFunc(Expand(p), func(r *Rule) bool { return ref.covers(r.Name) }) {
+		return nil
+	}
+	d := diag.Warnf(ref.Pos, diag.IdleException, "the exception %s is from the rules %s of %s, which has none of these, so it changes nothing; correct ruleNames",
+		e.Name, strings.Join(ref.RuleNames, ", "), p.FullName())
+	return &d
+}
