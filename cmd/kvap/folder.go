@@ -41,8 +41,7 @@ func (f *folder) blame(name string, err error) error {
 	if err == nil {
 		return nil
 	}
-	var p *fs.PathError
-	if errors.As(err, &p) {
+	for p := (*fs.PathError)(nil); errors.As(err, &p); {
 		err = p.Err
 	}
 	return fmt.Errorf("%s: %w", path.Join(f.name, name), err)
