@@ -593,6 +593,54 @@ const (
 	//	      labels:
 	//	        app: "?*"
 	NeedsNoObject Code = 314
+	// UnaskedOperation occurs when a rule that lists no operations can deny a DELETE or
+	// a CONNECT. Kyverno asks such a rule about all four operations, although its
+	// documentation names CREATE and UPDATE, and so does its native form: an object
+	// that violates it cannot be deleted.
+	//
+	// List the operations in match. With --operations create-update, rules that list
+	// none get the two that are documented.
+	//
+	// Example:
+	//
+	//	validate:
+	//	  failureAction: Enforce
+	//	  deny:
+	//	    conditions:
+	//	      all:
+	//	        - key: "{{ request.object.spec.hostNetwork || `false` }}"
+	//	          operator: Equals
+	//	          value: true
+	UnaskedOperation Code = 317
+	// NeverOnUpdate occurs when a rule can deny no update. An update of an object that
+	// violated the rule before is let through, and this rule looks only at what does
+	// not change. It counts when objects are created.
+	//
+	// Set allowExistingViolations: false in the rule, or convert with
+	// --existing-violations deny.
+	//
+	// Example:
+	//
+	//	validate:
+	//	  failureAction: Enforce
+	//	  pattern:
+	//	    metadata:
+	//	      name: "?????*"
+	NeverOnUpdate Code = 315
+	// DefaultFilters occurs when a rule is on every kind, or can deny what the control
+	// plane writes by itself, such as Events, Nodes and Leases. Kyverno's default
+	// configuration has resource filters that keep all policies away from these
+	// objects. They are no part of a policy, so its native form judges them.
+	//
+	// Name the kinds that the rule is meant for, or exclude the others.
+	//
+	// Example:
+	//
+	//	match:
+	//	  any:
+	//	    - resources:
+	//	        kinds: ["*"]
+	DefaultFilters Code = 316
 )
 
 // 4xx: checks of the emitted objects.

@@ -54,6 +54,9 @@ func Codes() []Code {
 		Costly,
 		RuntimeText,
 		NeedsNoObject,
+		NeverOnUpdate,
+		DefaultFilters,
+		UnaskedOperation,
 		ExpressionTooLong,
 		InvalidObject,
 		StaticParams,
@@ -584,6 +587,48 @@ func describe(c Code) (name, text, example string) {
 				"    metadata:\n" +
 				"      labels:\n" +
 				"        app: \"?*\""
+	case NeverOnUpdate:
+		return "NeverOnUpdate",
+			"Occurs when a rule can deny no update. An update of an object that\n" +
+				"violated the rule before is let through, and this rule looks only at what does\n" +
+				"not change. It counts when objects are created.\n" +
+				"\n" +
+				"Set allowExistingViolations: false in the rule, or convert with\n" +
+				"--existing-violations deny.",
+			"validate:\n" +
+				"  failureAction: Enforce\n" +
+				"  pattern:\n" +
+				"    metadata:\n" +
+				"      name: \"?????*\""
+	case DefaultFilters:
+		return "DefaultFilters",
+			"Occurs when a rule is on every kind, or can deny what the control\n" +
+				"plane writes by itself, such as Events, Nodes and Leases. Kyverno's default\n" +
+				"configuration has resource filters that keep all policies away from these\n" +
+				"objects. They are no part of a policy, so its native form judges them.\n" +
+				"\n" +
+				"Name the kinds that the rule is meant for, or exclude the others.",
+			"match:\n" +
+				"  any:\n" +
+				"    - resources:\n" +
+				"        kinds: [\"*\"]"
+	case UnaskedOperation:
+		return "UnaskedOperation",
+			"Occurs when a rule that lists no operations can deny a DELETE or\n" +
+				"a CONNECT. Kyverno asks such a rule about all four operations, although its\n" +
+				"documentation names CREATE and UPDATE, and so does its native form: an object\n" +
+				"that violates it cannot be deleted.\n" +
+				"\n" +
+				"List the operations in match. With --operations create-update, rules that list\n" +
+				"none get the two that are documented.",
+			"validate:\n" +
+				"  failureAction: Enforce\n" +
+				"  deny:\n" +
+				"    conditions:\n" +
+				"      all:\n" +
+				"        - key: \"{{ request.object.spec.hostNetwork || `false` }}\"\n" +
+				"          operator: Equals\n" +
+				"          value: true"
 	case ExpressionTooLong:
 		return "ExpressionTooLong",
 			"Occurs when an expression is longer than the API server takes.",

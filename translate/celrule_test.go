@@ -23,6 +23,7 @@ spec:
         any:
           - resources:
               kinds: [Pod]
+              operations: [CREATE, UPDATE, DELETE]
       validate:
         failureAction: Enforce
         message: no host network
@@ -211,7 +212,7 @@ func TestCELTargets(t *testing.T) {
 		{"null namespace in preconditions", kinds, "", "celPreconditions: [{name: a, expression: \"namespaceObject == null\"}]", expression("true"), "native", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			text := strings.Replace(oneCELRule(tt.spec, tt.rule, tt.cel), "kinds: [ConfigMap], operations: [CREATE, UPDATE]", "kinds: "+tt.kinds, 1)
+			text := strings.Replace(oneCELRule(tt.spec, tt.rule, tt.cel), "kinds: [ConfigMap], operations: [CREATE, UPDATE]", "kinds: "+tt.kinds+", operations: [CREATE, UPDATE, DELETE, CONNECT]", 1)
 			p := translateText(t, text, setting{})
 			if got := p.targets(); got != tt.want {
 				t.Errorf("got %s, want %s\n%v", got, tt.want, p.result.Diagnostics)

@@ -21,11 +21,11 @@ func (l *lowering) noteDefaultFilters(targets []target) {
 	var written []string
 	for _, t := range targets {
 		if t.kindWild == "" {
-			written = append(written, writtenByControlPlane(t.group, t.resource))
+			written = append(written, writtenBy(t.group, t.resource)...)
 		}
 	}
 	if message := filtersMissed(written, l.enforces()); message != "" {
-		l.at(l.rule.Match.Pos)
+		l.setPos(l.rule.Pos)
 		l.note(diag.DefaultFilters, "%s", message)
 	}
 }
@@ -37,7 +37,7 @@ func noteConstraints(p *policy.Policy, rules []vap.ResourceRule, notes *diag.Lis
 		for _, group := range r.Groups {
 			for _, resource := range r.Resources {
 				if len(r.Names) == 0 {
-					written = append(written, writtenByControlPlane(group, resource))
+					written = append(written, writtenBy(group, resource)...)
 				}
 			}
 		}
@@ -49,41 +49,45 @@ func noteConstraints(p *policy.Policy, rules []vap.ResourceRule, notes *diag.Lis
 
 const everyKind = "every kind"
 
-// writtenByControlPlane is the kind of a resource that the control plane writes by
-// itself, "" of others. They are those of Kyverno's default filters, and Leases.
-func writtenByControlPlane(group, resource string) string {
-	switch group + "/" + resource {
-	case "/events", "events.k8s.io/events":
-		return "Event"
-	case "/nodes":
-		return "Node"
-	case "/bindings":
-		return "Binding"
-	case "/pods/binding":
-		return "Pod/binding"
-	case "apps/replicasets":
-		return "ReplicaSet"
-	case "coordination.k8s.io/leases":
-		return "Lease"
-	case "apiregistration.k8s.io/apiservices":
-		return "APIService"
-	case "authentication.k8s.io/tokenreviews":
-		return "TokenReview"
-	case "authorization.k8s.io/subjectaccessreviews":
-		return "SubjectAccessReview"
-	case "authorization.k8s.io/selfsubjectaccessreviews":
-		return "SelfSubjectAccessReview"
+// A writtenKind is a kind that the control plane writes by itself.
+type writtenKind struct{ group, resource, kind string }
+
+// controlPlaneKinds are those of Kyverno's default filters, and Leases.
+func controlPlaneKinds() []writtenKind {
+	return []writtenKind{
+		{"", "events", "Event"},
+		{"events.k8s.io", "events", "Event"},
+		{"", "nodes", "Node"},
+		{"", "bindings", "Binding"},
+		{"", "pods/binding", "Pod/binding"},
+		{"apps", "replicasets", "ReplicaSet"},
+		{"coordination.k8s.io", "leases", "Lease"},
+		{"apiregistration.k8s.io", "apiservices", "APIService"},
+		{"authentication.k8s.io", "tokenreviews", "TokenReview"},
+		{"authorization.k8s.io", "subjectaccessreviews", "SubjectAccessReview"},
+		{"authorization.k8s.io", "selfsubjectaccessreviews", "SelfSubjectAccessReview"},
 	}
-	if strings.HasPrefix(resource, "*") {
-		return everyKind
+}
+
+// writtenBy are the kinds among what a resource rule names, which may be all of a
+// group.
+func writtenBy(group, resource string) []string {
+	if group == "*" && strings.HasPrefix(resource, "*") {
+		return []string{everyKind}
 	}
-	return ""
+	var kinds []string
+	for _, k := range controlPlaneKinds() {
+		all := resource == "*/*" || resource == "*" && !strings.Contains(k.resource, "/")
+		if (group == "*" || group == k.group) && (all || resource == k.resource) {
+			kinds = append(kinds, k.kind)
+		}
+	}
+	return kinds
 }
 
 // filtersMissed says what it means that a rule is on some of these kinds; "" where
 // that is nothing.
 func filtersMissed(written []string, denies bool) string {
-	written = slices.DeleteFunc(written, func(kind string) bool { return kind == "" })
 	slices.Sort(written)
 	written = slices.Compact(written)
 	what := ""

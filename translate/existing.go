@@ -37,7 +37,7 @@ func (l *lowering) excuse(u *unit) {
 		before, _ := w.patternSubject()
 		violated.b = cel.And(w.anchorsSeen(now, p), w.anchorsSeen(before, p), violated.b)
 	}
-	u.exempt = cel.And(match, violated.b)
+	u.exempt, u.excused = cel.And(match, violated.b), u.alwaysExcused(match, violated.b)
 	u.variables, u.params = w.variables, w.params
 	if len(u.ops) > 1 {
 		update := cel.Ident("request").Field("operation").Eq(cel.String("UPDATE"))

@@ -22,9 +22,13 @@ func lowerRule(p *policy.Policy, r *policy.Rule, o *Options) (units []unit, note
 	}()
 	base := &lowering{opts: o, release: release(o.Release), policy: p, rule: r, pos: r.Pos, gathered: &gathered{notes: &notes}}
 	base.checkOverrides()
-	for _, t := range base.ruleTargets() {
+	targets := base.ruleTargets()
+	for _, t := range targets {
 		units = append(units, base.lowerTarget(t)...)
 	}
+	units = base.withoutExcused(units)
+	base.noteUnasked(units)
+	base.noteDefaultFilters(targets)
 	return units, notes, refusedUnits(units, o, &notes)
 }
 

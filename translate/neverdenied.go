@@ -18,13 +18,13 @@ func (u unit) alwaysExcused(match, violated cel.Bool) bool {
 	return now.Count("object") == 0 && now.Count("variables") == 0 && cel.Equal(now, unchanging(cel.And(match, violated).Simplify().Value))
 }
 
-// unchanging reads what no update changes, the name and the namespace, from the old
+// unchanging reads what no update changes, the name and the namespace, from neither
 // object.
 func unchanging(v cel.Value) cel.Value {
 	return v.Rewrite(func(x cel.Value) cel.Value {
 		path, ok := x.Path()
-		if ok && len(path) == 3 && path[0] == "object" && path[1] == "metadata" && (path[2] == "name" || path[2] == "namespace") {
-			return cel.Ident("oldObject").Field("metadata").Field(path[2])
+		if ok && len(path) == 3 && (path[0] == "object" || path[0] == "oldObject") && path[1] == "metadata" && (path[2] == "name" || path[2] == "namespace") {
+			return cel.Ident(path[2])
 		}
 		return x
 	})
@@ -35,9 +35,11 @@ func (l *lowering) withoutExcused(units []unit) []unit {
 	var out []unit
 	for _, u := range units {
 		if u.excused {
-			l.at(l.rule.Validate.Pos)
-			l.note(diag.NeverOnUpdate, "the rule denies no update: the old object violates it as much as the new one, "+
-				"and such updates are let through; set allowExistingViolations: false to have them denied")
+			if !l.namesPart(u.target) {
+				l.setPos(l.rule.Validate.Pos)
+				l.note(diag.NeverOnUpdate, "the rule denies no update: the old object violates it as much as the new one, "+
+					"and such updates are let through; set allowExistingViolations: false to have them denied")
+			}
 			u.exempt = cel.False()
 			u.ops = slices.DeleteFunc(slices.Clone(u.ops), func(op string) bool { return op == "UPDATE" })
 		}

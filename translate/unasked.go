@@ -16,32 +16,39 @@ func (l *lowering) noteUnasked(units []unit) {
 		return
 	}
 	for _, op := range []string{"DELETE", "CONNECT"} {
-		judged := slices.ContainsFunc(units, func(u unit) bool { return slices.Contains(u.ops, op) && !u.target.only(op) })
+		judged := slices.ContainsFunc(units, func(u unit) bool { return slices.Contains(u.ops, op) && !l.namesPart(u.target) })
 		asked := slices.ContainsFunc(filters(l.rule.Match), func(f *policy.Filter) bool { return slices.Contains(f.Operations, op) })
 		if judged && !asked {
-			l.at(l.rule.Match.Pos)
-			l.note(diag.UnaskedOperation, "the rule lists no operations, so it is judged on %s too: %s; list operations in match, or convert with --operations create-update",
-				op, l.unaskedConsequence(op))
+			*l.notes = append(*l.notes, l.unasked(op))
 		}
 	}
 }
 
-// only tells whether an operation is all that can happen to the target: a rule
-// that names it asks for that.
-func (t target) only(op string) bool {
-	return op == "CONNECT" && t.sub != "" && !strings.Contains(t.resource, "*") // exec, attach, proxy and their like
+// unasked matters most where the operation can be denied.
+func (l *lowering) unasked(op string) diag.Diagnostic {
+	tell, consequence := diag.Notef, "a violation is reported when the object is deleted"
+	if op == "CONNECT" {
+		consequence = "what connects to objects, as exec and proxy do, is reported"
+	}
+	if l.enforces() {
+		tell, consequence = diag.Warnf, "an object that violates it cannot be deleted"
+		if op == "CONNECT" {
+			consequence = "what connects to objects, as exec and proxy do, can be denied"
+		}
+	}
+	return tell(l.rule.Pos, diag.UnaskedOperation, "the rule lists no operations, so it is judged on %s too: %s; "+
+		"list operations in match, or convert with --operations create-update", op, consequence)
 }
 
-func (l *lowering) unaskedConsequence(op string) string {
-	switch {
-	case op == "CONNECT" && l.enforces():
-		return "what connects to objects, as exec and proxy do, can be denied"
-	case op == "CONNECT":
-		return "what connects to objects, as exec and proxy do, is reported"
-	case l.enforces():
-		return "an object that violates it cannot be deleted"
-	}
-	return "the deletion of an object that violates it is reported"
+// namesPart tells of a subresource that the rule names, as exec: it has operations
+// of its own, and who names it asks for them.
+func (l *lowering) namesPart(t target) bool {
+	return t.sub != "" && slices.ContainsFunc(filters(l.rule.Match), func(f *policy.Filter) bool {
+		return slices.ContainsFunc(f.Kinds, func(k policy.Text) bool {
+			sel, ok := policy.ParseKind(k.Value)
+			return ok && sel.Subresource == t.sub
+		})
+	})
 }
 
 // enforces tells whether a violation is denied anywhere.

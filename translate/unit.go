@@ -19,6 +19,7 @@ type unit struct {
 	pre       truthValue // preconditions
 	holds     truthValue // the rule does not fail
 	exempt    cel.Bool   // an old violation excuses this one; false where there is no such excuse
+	excused   bool       // exempt excuses every update that violates the rule
 	namespace bool       // match reads namespaceObject, so it cannot be a match condition
 	message   message
 	variables []variable

@@ -56,6 +56,7 @@ func validatingDrafts(p *policy.Policy, o *Options) (drafts []*vap.Draft, notes 
 	if len(matched.Rules) == 0 {
 		return nil, nil, refuse(diag.NoKinds, "matchConstraints without resourceRules match nothing; add the resources that the policy is for")
 	}
+	noteConstraints(p, matched.Rules, &notes)
 	for _, form := range formsOf(v, matched) {
 		if p.Namespaced() {
 			form.constraints.Rules = withinNamespaces(form.constraints.Rules)
