@@ -55,7 +55,7 @@ func TestConstructsAgree(t *testing.T) {
 			`[{}, {z: a}, {z: a, x: 1}, {z: b}]`},
 	} {
 		t.Run(s.name, func(t *testing.T) {
-			e := s.engines(t, translate.Options{Release: 34, Schemas: schemas})
+			e := s.judges(t, translate.Options{Release: 34, Schemas: schemas})
 			for _, r := range s.requests(t) {
 				opinions, err := e.Judge(t.Context(), r)
 				if err != nil {
@@ -63,7 +63,7 @@ func TestConstructsAgree(t *testing.T) {
 				}
 				for _, o := range opinions {
 					if !o.Agree() {
-						t.Errorf("%s: %s (%s) natively, %s (%s) by the interpreter", r, o.Native, o.NativeMessage, o.Interp, o.InterpMessage)
+						t.Errorf("%s: %s (%s) natively, %s (%s) by the interpreter", r, o.Native, o.NativeMessage, o.Status, o.Message)
 					}
 				}
 			}
@@ -71,7 +71,7 @@ func TestConstructsAgree(t *testing.T) {
 	}
 }
 
-func (s sample) engines(t *testing.T, o translate.Options) *verify.Engines {
+func (s sample) judges(t *testing.T, o translate.Options) *verify.Judges {
 	t.Helper()
 	text := fmt.Sprintf(`{apiVersion: kyverno.io/v1, kind: ClusterPolicy, metadata: {name: p, annotations: {pod-policies.kyverno.io/autogen-controllers: none}},
   spec: {validationFailureAction: Enforce, rules: [{name: r, match: {any: [{resources: {kinds: [%s]}}]}, %s}]}}`, s.kind, s.rule)
@@ -79,15 +79,14 @@ func (s sample) engines(t *testing.T, o translate.Options) *verify.Engines {
 	if found.HasErrors() || len(file.Policies) != 1 {
 		t.Fatalf("%d policies: %v", len(file.Policies), found)
 	}
-	setting := verify.Setting{Translate: o}
-	e, err := verify.NewEngines(file.Policies[0], setting)
+	e, err := verify.NewJudges(file.Policies[0], verify.Setting{Translate: o})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(e.Native) == 0 {
-		t.Fatalf("not native: %v", e.Translation.Diagnostics)
+	if len(e.Native()) == 0 {
+		t.Fatalf("not native: %v", e.Compiled.Diagnostics)
 	}
-	for _, refused := range e.Refused(setting) {
+	for _, refused := range e.Refused() {
 		t.Error(refused)
 	}
 	return e

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
@@ -88,7 +89,7 @@ func (l *lab) source(c *choice) []byte {
 // A trial is one policy, ready to be asked.
 type trial struct {
 	source    []byte
-	engines   *Engines
+	judges    *Judges
 	generator *generator
 	refused   []string
 }
@@ -101,29 +102,29 @@ func (l *lab) trial(source []byte, validate bool) (*trial, error) {
 	}
 	setting := l.setting
 	setting.Translate.Exceptions = file.Exceptions
-	e, err := NewEngines(file.Policies[0], setting)
+	e, err := NewJudges(file.Policies[0], setting)
 	if err != nil {
 		return nil, err
 	}
-	if len(e.Native) == 0 {
+	if len(e.Native()) == 0 {
 		return nil, nil
 	}
-	tr := &trial{source: source, engines: e, generator: newGenerator(file.Policies[0], file.Exceptions, setting.Translate.Schemas)}
+	tr := &trial{source: source, judges: e, generator: newGenerator(file.Policies[0], file.Exceptions, setting.Translate.Schemas)}
 	if validate {
-		tr.refused = e.Refused(setting)
+		tr.refused = e.Refused()
 	}
 	return tr, nil
 }
 
 // disagreement judges the request that decisions make.
-func (tr *trial) disagreement(c *choice) (*Request, *Opinion, error) {
+func (tr *trial) disagreement(c *choice) (*Request, *judge.Opinion, error) {
 	r := tr.generator.request(c)
-	opinions, err := tr.engines.Judge(context.Background(), r)
+	opinions, err := tr.judges.Judge(context.Background(), r)
 	if err != nil {
 		return r, nil, err
 	}
 	for _, o := range opinions {
-		if !o.Agree() && !known(tr.engines, o) {
+		if !o.Agree() && !known(tr.judges, o) {
 			return r, &o, nil
 		}
 	}
@@ -149,13 +150,13 @@ func (l *lab) complaint(rule, request *choice, validate bool) (text, class strin
 	case o == nil:
 		return "", ""
 	}
-	return fmt.Sprintf("rule %s: native %s (%s), interpreter %s (%s)\n%s\n%s\n%s", o.Rule, o.Native, o.NativeMessage, o.Interp, o.InterpMessage, source, r, expressions(tr.engines)),
-		string(o.Native) + "/" + string(o.Interp)
+	return fmt.Sprintf("rule %s: native %s (%s), interpreter %s (%s)\n%s\n%s\n%s", o.Rule.Name, o.Native, o.NativeMessage, o.Status, o.Message, source, r, expressions(tr.judges)),
+		string(o.Native) + "/" + string(o.Status)
 }
 
-func expressions(e *Engines) string {
+func expressions(e *Judges) string {
 	var b strings.Builder
-	for _, o := range e.Objects {
+	for _, o := range e.Compiled.Objects {
 		for _, c := range o.Policy.Spec.MatchConditions {
 			fmt.Fprintf(&b, "condition %s: %s\n", c.Name, c.Expression)
 		}
@@ -247,7 +248,7 @@ func TestAgree(t *testing.T) {
 		for i := range perRule {
 			c := choose(seed<<8 + uint64(i))
 			r := tr.generator.request(c)
-			opinions, err := tr.engines.Judge(context.Background(), r)
+			opinions, err := tr.judges.Judge(context.Background(), r)
 			pairs++
 			if err != nil {
 				t.Errorf("seed %d: %v\n%s\n%s", seed, err, source, r)
@@ -255,12 +256,12 @@ func TestAgree(t *testing.T) {
 			}
 			wrong := false
 			for _, o := range opinions {
-				stats[string(o.Interp)+"/"+string(o.Native)]++
-				sides[o.Interp] = true
+				stats[string(o.Status)+"/"+string(o.Native)]++
+				sides[o.Status] = true
 				if o.Native != vap.NoMatch {
 					matched++
 				}
-				wrong = wrong || !o.Agree() && !known(tr.engines, o)
+				wrong = wrong || !o.Agree() && !known(tr.judges, o)
 			}
 			if wrong {
 				report(t, l, seed, rule.list, c.list, seen)

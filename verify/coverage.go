@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/vap"
@@ -22,7 +24,7 @@ const (
 // A predicate is a condition of a rule, a key of its patterns, or whether it
 // applies at all.
 type predicate struct {
-	rule string // as Kyverno reports it
+	rule *compile.Form
 	at   string // the place of the condition or the key; "" where the rule itself is meant
 }
 
@@ -30,32 +32,51 @@ type predicate struct {
 type coverage struct {
 	seen     map[predicate]*[3]bool
 	verdicts map[verdict]bool
-	rule     string // that is being judged
-	fresh    bool   // something new was seen since it was cleared
+	named    map[string][]*compile.Form // long names may be cut to the same
+	begun    map[string]int             // how many rules of a name have been judged of the request at hand
+	rule     *compile.Form              // that is being judged
+	fresh    bool                       // something new was seen of the request at hand
 }
 
 type verdict struct {
-	rule   string
+	rule   *compile.Form
 	native vap.Outcome
 	interp interp.Status
 }
 
 // newCoverage knows the predicates of the rules, none of them seen.
-func newCoverage(rules []*policy.Rule) *coverage {
-	c := &coverage{seen: map[predicate]*[3]bool{}, verdicts: map[verdict]bool{}}
-	for _, r := range rules {
-		if r.Expansion == "" { // one that was made for a kind may match all of it
-			c.know(r.Name, "")
+func newCoverage(rules []*compile.Form) *coverage {
+	c := &coverage{seen: map[predicate]*[3]bool{}, verdicts: map[verdict]bool{}, named: map[string][]*compile.Form{}}
+	for _, f := range rules {
+		c.named[f.Name] = append(c.named[f.Name], f)
+		r := f.Source
+		if r == nil {
+			continue
 		}
-		c.conditions(r.Name, r.Preconditions)
+		if r.Expansion == "" { // one that was made for a kind may match all of it
+			c.know(f, "")
+		}
+		c.conditions(f, r.Preconditions)
 		if v := r.Validate; v != nil {
-			c.body(r.Name, v.Pattern, v.AnyPattern, v.Deny, v.ForEach)
+			c.body(f, v.Pattern, v.AnyPattern, v.Deny, v.ForEach)
 		}
 	}
 	return c
 }
 
-func (c *coverage) know(rule, at string) *[3]bool {
+// begin is told of a new request.
+func (c *coverage) begin() { c.begun, c.rule, c.fresh = map[string]int{}, nil, false }
+
+// beginRule is told of the next rule of a name.
+func (c *coverage) beginRule(name string) {
+	c.rule = nil
+	if n := c.begun[name]; n < len(c.named[name]) {
+		c.rule = c.named[name][n]
+	}
+	c.begun[name]++
+}
+
+func (c *coverage) know(rule *compile.Form, at string) *[3]bool {
 	p := predicate{rule, at}
 	if c.seen[p] == nil {
 		c.seen[p] = &[3]bool{}
@@ -63,7 +84,7 @@ func (c *coverage) know(rule, at string) *[3]bool {
 	return c.seen[p]
 }
 
-func (c *coverage) conditions(rule string, conditions *policy.Conditions) {
+func (c *coverage) conditions(rule *compile.Form, conditions *policy.Conditions) {
 	if conditions == nil {
 		return
 	}
@@ -72,7 +93,7 @@ func (c *coverage) conditions(rule string, conditions *policy.Conditions) {
 	}
 }
 
-func (c *coverage) body(rule string, pattern, anyPattern *policy.Node, deny *policy.Deny, loops []*policy.ForEach) {
+func (c *coverage) body(rule *compile.Form, pattern, anyPattern *policy.Node, deny *policy.Deny, loops []*policy.ForEach) {
 	c.keys(rule, pattern, "/")
 	if anyPattern != nil {
 		for _, p := range anyPattern.Items {
@@ -89,7 +110,7 @@ func (c *coverage) body(rule string, pattern, anyPattern *policy.Node, deny *pol
 }
 
 // keys are those of a pattern, as the interpreter tells of them.
-func (c *coverage) keys(rule string, p *policy.Node, at string) {
+func (c *coverage) keys(rule *compile.Form, p *policy.Node, at string) {
 	if p == nil {
 		return
 	}
@@ -120,8 +141,8 @@ func (c *coverage) observe(o interp.Observation) {
 	at := ""
 	switch {
 	case o.Rule != "":
-		c.rule = o.Rule
-		if o.Holds && c.seen[predicate{o.Rule, ""}] == nil {
+		c.beginRule(o.Rule)
+		if o.Holds && c.seen[predicate{c.rule, ""}] == nil {
 			return
 		}
 	case o.Path != "":
@@ -142,8 +163,8 @@ func (c *coverage) observe(o interp.Observation) {
 	}
 }
 
-func (c *coverage) verdict(o Opinion) {
-	v := verdict{o.Rule, o.Native, o.Interp}
+func (c *coverage) verdict(o judge.Opinion) {
+	v := verdict{o.Rule, o.Native, o.Status}
 	if !c.verdicts[v] {
 		c.verdicts[v] = true
 		c.fresh = true
@@ -152,7 +173,7 @@ func (c *coverage) verdict(o Opinion) {
 
 // bothWays counts the predicates of a rule, and those that were seen to hold and
 // to fail.
-func (c *coverage) bothWays(rule string) (seen, all int) {
+func (c *coverage) bothWays(rule *compile.Form) (seen, all int) {
 	for p, outcomes := range c.seen {
 		if p.rule != rule {
 			continue
@@ -166,7 +187,7 @@ func (c *coverage) bothWays(rule string) (seen, all int) {
 }
 
 // oneWay are the predicates of a rule that were not seen both ways, sorted.
-func (c *coverage) oneWay(rule string) []Unseen {
+func (c *coverage) oneWay(rule *compile.Form) []Unseen {
 	var out []Unseen
 	for p, outcomes := range c.seen {
 		if p.rule == rule && !(outcomes[holds] && outcomes[fails]) {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/vap"
 )
@@ -14,29 +15,29 @@ import (
 // a test sees to it that each still is one.
 type gap struct {
 	name string
-	is   func(e *Engines, o Opinion) bool
+	is   func(e *Judges, o judge.Opinion) bool
 }
 
 func gaps() []gap {
-	code := func(codes ...diag.Code) func(*Engines, Opinion) bool {
-		return func(e *Engines, _ Opinion) bool {
-			return slices.ContainsFunc(e.Translation.Diagnostics, func(d diag.Diagnostic) bool { return slices.Contains(codes, d.Code) })
+	code := func(codes ...diag.Code) func(*Judges, judge.Opinion) bool {
+		return func(e *Judges, _ judge.Opinion) bool {
+			return slices.ContainsFunc(e.Compiled.Diagnostics, func(d diag.Diagnostic) bool { return slices.Contains(codes, d.Code) })
 		}
 	}
 	return []gap{
 		{"the translation says itself that texts are compared or written in another way", code(diag.TextForm, diag.TextEquality)},
-		{"a message that is no text is an error, which excuses no old violation", func(_ *Engines, o Opinion) bool {
-			return strings.Contains(o.InterpMessage, "must resolve to a string")
+		{"a message that is no text is an error, which excuses no old violation", func(_ *Judges, o judge.Opinion) bool {
+			return strings.Contains(o.Message, "must resolve to a string")
 		}},
-		{"what Kyverno calls an error of a pattern depends on the order of evaluation, and excuses no old violation", func(e *Engines, o Opinion) bool {
-			return o.Native == vap.Deny && o.Interp == interp.Skip && strings.Contains(o.InterpMessage, "pre-existing")
+		{"what Kyverno calls an error of a pattern depends on the order of evaluation, and excuses no old violation", func(e *Judges, o judge.Opinion) bool {
+			return o.Native == vap.Deny && o.Status == interp.Skip && strings.Contains(o.Message, "pre-existing")
 		}},
-		{"lists that are too short for a pattern are an error, which excuses no old violation", func(e *Engines, o Opinion) bool {
-			return strings.Contains(o.InterpMessage, "array length mismatch")
+		{"lists that are too short for a pattern are an error, which excuses no old violation", func(e *Judges, o judge.Opinion) bool {
+			return strings.Contains(o.Message, "array length mismatch")
 		}},
 	}
 }
 
-func known(e *Engines, o Opinion) bool {
+func known(e *Judges, o judge.Opinion) bool {
 	return slices.ContainsFunc(gaps(), func(g gap) bool { return g.is(e, o) })
 }

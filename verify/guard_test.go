@@ -26,26 +26,26 @@ func TestGuardsKeepEveryVerdict(t *testing.T) {
 		if err != nil || with == nil {
 			t.Fatalf("seed %d: there is no translation with guards: %v\n%s", seed, err, source)
 		}
-		for _, o := range with.engines.Objects {
+		for _, o := range with.judges.Compiled.Objects {
 			if m, _, _ := vap.TranslationOf(o.Policy.Annotations); m.Guard != "" {
 				guards++
 			}
 		}
 		for i := range uint64(perRule) {
 			r := plain.generator.request(choose(seed<<8 + i))
-			want, err := plain.engines.Judge(context.Background(), r)
+			want, err := plain.judges.Judge(context.Background(), r)
 			if err != nil {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
-			got, err := with.engines.Judge(context.Background(), r)
+			got, err := with.judges.Judge(context.Background(), r)
 			if err != nil {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
 			for k, w := range want {
 				outcomes[w.Native]++
 				if g := got[k]; !sameOutcome(g.Native, w.Native, seed) || g.NativeMessage != w.NativeMessage && !packedByMatch(seed) {
-					t.Errorf("seed %d: %s is %s (%s) without a guard and %s (%s) with it\n%s\n%s\n%s", seed, w.Rule,
-						w.Native, w.NativeMessage, g.Native, g.NativeMessage, source, r, expressions(with.engines))
+					t.Errorf("seed %d: %s is %s (%s) without a guard and %s (%s) with it\n%s\n%s\n%s", seed, w.Rule.Name,
+						w.Native, w.NativeMessage, g.Native, g.NativeMessage, source, r, expressions(with.judges))
 				}
 			}
 			if t.Failed() {
@@ -84,9 +84,9 @@ func (l *lab) guarded(source []byte, seed uint64, guard translate.Guard) (*trial
 	if packedByMatch(seed) {
 		setting.Translate.Pack = translate.PackMatch
 	}
-	e, err := NewEngines(p, setting)
-	if err != nil || len(e.Native) == 0 {
+	e, err := NewJudges(p, setting)
+	if err != nil || len(e.Native()) == 0 {
 		return nil, err
 	}
-	return &trial{source: source, engines: e, generator: newGenerator(p, file.Exceptions, setting.Translate.Schemas)}, nil
+	return &trial{source: source, judges: e, generator: newGenerator(p, file.Exceptions, setting.Translate.Schemas)}, nil
 }

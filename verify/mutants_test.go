@@ -149,7 +149,7 @@ func TestMutants(t *testing.T) {
 				t.Fatalf("not found in %d requests: %+v", broken.Requests, broken.Rules)
 			}
 			c := broken.Rules[found].Counterexample
-			t.Logf("found by request %d: native %s, interpreter %s: %s", c.Tried, c.Native, c.Interp, c.Request)
+			t.Logf("found by request %d: native %s, interpreter %s: %s", c.Tried, c.Native, c.Status, c.Request)
 		})
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/schema"
 )
 
@@ -57,11 +56,7 @@ func raw(object map[string]any) runtime.RawExtension {
 	return runtime.RawExtension{Object: &unstructured.Unstructured{Object: object}}
 }
 
-// interp is the request as the interpreter takes it: an AdmissionRequest as JSON.
-func (r *Request) interp() *interp.Request {
-	return &interp.Request{Admission: r.json(), NamespaceLabels: r.NamespaceLabels}
-}
-
+// json is the request as the interpreter takes it: an AdmissionRequest as JSON.
 func (r *Request) json() map[string]any {
 	kind := map[string]any{"group": r.Kind.Group, "version": r.Kind.Version, "kind": r.Kind.Kind}
 	resource := map[string]any{"group": r.Group, "version": r.Version, "resource": r.Resource}

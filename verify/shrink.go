@@ -9,6 +9,7 @@ import (
 
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/vap"
 )
@@ -19,7 +20,7 @@ const maxShrinking = 3000
 
 // shrink makes a disagreement smaller: first the decisions that the request was
 // made from, then the objects in it. What is left shows the same disagreement.
-func (s *search) shrink(ctx context.Context, made []byte, r *Request, o Opinion) (*Request, Opinion) {
+func (s *search) shrink(ctx context.Context, made []byte, r *Request, o judge.Opinion) (*Request, judge.Opinion) {
 	sh := &shrinker{search: s, ctx: ctx, opinion: o, smallest: r, left: maxShrinking}
 	sh.decisions(slices.Clone(made))
 	sh.request()
@@ -29,7 +30,7 @@ func (s *search) shrink(ctx context.Context, made []byte, r *Request, o Opinion)
 type shrinker struct {
 	search   *search
 	ctx      context.Context
-	opinion  Opinion // of the smallest
+	opinion  judge.Opinion // of the smallest
 	smallest *Request
 	left     int
 }
@@ -40,12 +41,12 @@ func (sh *shrinker) try(r *Request) bool {
 		return false
 	}
 	sh.left--
-	opinions, err := sh.search.engines.Judge(sh.ctx, r)
+	opinions, err := sh.search.judges.Judge(sh.ctx, r)
 	if err != nil {
 		return false
 	}
 	for _, o := range opinions {
-		if o.Rule == sh.opinion.Rule && o.Native == sh.opinion.Native && o.Interp == sh.opinion.Interp {
+		if o.Rule == sh.opinion.Rule && o.Native == sh.opinion.Native && o.Status == sh.opinion.Status {
 			sh.opinion, sh.smallest = o, r
 			return true
 		}

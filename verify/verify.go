@@ -8,6 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/translate"
@@ -74,7 +76,7 @@ type Unseen struct {
 // A Counterexample is a request of which the two sides think differently, as
 // small as was found.
 type Counterexample struct {
-	Opinion
+	judge.Opinion
 	Request *Request
 	// Params are the objects that rules looked up, given and made up.
 	Params []*unstructured.Unstructured
@@ -86,12 +88,12 @@ type Counterexample struct {
 // interpreter disagree. An error says why there was nothing to search with.
 func Policy(ctx context.Context, p *policy.Policy, o Options) (Evidence, error) {
 	out := Evidence{Policy: p}
-	e, err := NewEngines(p, o.Setting)
+	j, err := NewJudges(p, o.Setting)
 	if err != nil {
 		return out, err
 	}
-	out.Refused = e.Refused(o.Setting)
-	s := newSearch(e, o)
+	out.Refused = j.Refused()
+	s := newSearch(j, o)
 	begin := time.Now()
 	err = s.run(ctx, begin)
 	out.Requests, out.Elapsed = s.tried, time.Since(begin)
@@ -101,34 +103,32 @@ func Policy(ctx context.Context, p *policy.Policy, o Options) (Evidence, error) 
 
 // A search goes on from requests that showed something new.
 type search struct {
-	engines  *Engines
+	judges   *Judges
 	options  Options
 	make     *generator
 	coverage *coverage
 	chance   *rand.Rand
-	rules    []*policy.Rule
-	found    map[string]*Counterexample
-	verdicts map[string]map[interp.Status]int
-	matched  map[string]int
+	native   map[*compile.Form]*findings
+	refuted  int      // how many of them have a counterexample
 	queue    [][]byte // decisions that made something new
 	tried    int
 }
 
-func newSearch(e *Engines, o Options) *search {
+// findings are what came of one native rule so far.
+type findings struct {
+	verdicts       map[interp.Status]int
+	matched        int
+	counterexample *Counterexample
+}
+
+func newSearch(j *Judges, o Options) *search {
 	s := &search{
-		engines: e, options: o, make: newGenerator(e.Policy, o.Translate.Exceptions, o.Translate.Schemas),
-		chance: rand.New(rand.NewPCG(o.Seed, 0x6b766170)),
-		found:  map[string]*Counterexample{}, verdicts: map[string]map[interp.Status]int{}, matched: map[string]int{},
+		judges: j, options: o, make: newGenerator(j.policy, o.Translate.Exceptions, o.Translate.Schemas),
+		chance: rand.New(rand.NewPCG(o.Seed, 0x6b766170)), native: map[*compile.Form]*findings{}, coverage: newCoverage(j.rules),
 	}
-	for _, r := range policy.Expand(e.Policy) {
-		for _, name := range e.Native {
-			if name == r.Name {
-				s.rules = append(s.rules, r)
-				s.verdicts[name] = map[interp.Status]int{}
-			}
-		}
+	for _, f := range j.Native() {
+		s.native[f] = &findings{verdicts: map[interp.Status]int{}}
 	}
-	s.coverage = newCoverage(s.rules)
 	return s
 }
 
@@ -138,7 +138,7 @@ func (s *search) run(ctx context.Context, begin time.Time) error {
 	if limit == 0 && s.options.Time == 0 {
 		limit = defaultRequests
 	}
-	for (limit == 0 || s.tried < limit) && len(s.found) < len(s.rules) {
+	for (limit == 0 || s.tried < limit) && s.refuted < len(s.native) {
 		if s.tried%32 == 0 {
 			if err := ctx.Err(); err != nil {
 				return err
@@ -162,23 +162,28 @@ func (s *search) try(ctx context.Context) error {
 	c := s.next()
 	r := s.make.request(c)
 	s.tried++
-	s.coverage.fresh = false
-	opinions, err := s.engines.Judge(interp.Observed(ctx, s.coverage.observe), r)
+	s.coverage.begin()
+	opinions, err := s.judges.Judge(interp.Observed(ctx, s.coverage.observe), r)
 	if err != nil {
 		return fmt.Errorf("a request cannot be judged: %w: %s", err, r)
 	}
 	for _, o := range opinions {
 		s.coverage.verdict(o)
-		s.verdicts[o.Rule][o.Interp]++
-		if o.Interp != interp.None || o.Native != vap.NoMatch {
-			s.matched[o.Rule]++
+	}
+	fresh := s.coverage.fresh
+	for _, o := range opinions {
+		f := s.native[o.Rule]
+		f.verdicts[o.Status]++
+		if o.Status != interp.None || o.Native != vap.NoMatch {
+			f.matched++
 		}
-		if !o.Agree() && s.found[o.Rule] == nil {
+		if !o.Agree() && f.counterexample == nil {
 			small, opinion := s.shrink(ctx, c.made(), r, o)
-			s.found[o.Rule] = &Counterexample{Opinion: opinion, Request: small, Params: s.engines.Params(small), Tried: s.tried}
+			f.counterexample = &Counterexample{Opinion: opinion, Request: small, Params: s.judges.params(small), Tried: s.tried}
+			s.refuted++
 		}
 	}
-	if s.coverage.fresh {
+	if fresh {
 		s.queue = append(s.queue, c.made())
 	}
 	return nil
@@ -212,25 +217,18 @@ func (s *search) next() *choice {
 
 func (s *search) evidence() []RuleEvidence {
 	var out []RuleEvidence
-	for _, r := range policy.Expand(s.engines.Policy) {
-		e := RuleEvidence{Rule: r.Name, Target: s.target(r)}
-		if verdicts, native := s.verdicts[r.Name]; native {
-			e.Native, e.Requests, e.Matched, e.Verdicts = true, s.tried, s.matched[r.Name], verdicts
-			e.BothWays, e.Predicates = s.coverage.bothWays(r.Name)
-			e.Unseen = s.coverage.oneWay(r.Name)
-			e.Counterexample = s.found[r.Name]
+	for _, f := range s.judges.rules {
+		if f.Source == nil {
+			continue
+		}
+		e := RuleEvidence{Rule: f.Name, Target: f.Rule.Target}
+		if found := s.native[f]; found != nil {
+			e.Native, e.Requests, e.Matched, e.Verdicts = true, s.tried, found.matched, found.verdicts
+			e.BothWays, e.Predicates = s.coverage.bothWays(f)
+			e.Unseen = s.coverage.oneWay(f)
+			e.Counterexample = found.counterexample
 		}
 		out = append(out, e)
 	}
 	return out
-}
-
-// target is where a rule is judged, as written or expanded.
-func (s *search) target(r *policy.Rule) translate.Target {
-	for _, result := range s.engines.Translation.Rules {
-		if result.Rule != nil && result.Rule.Index == r.Index {
-			return result.Target
-		}
-	}
-	return translate.Unsupported
 }

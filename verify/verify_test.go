@@ -132,8 +132,8 @@ func TestShrinks(t *testing.T) {
 		if c == nil {
 			t.Fatalf("%s: nothing was found", r.Rule)
 		}
-		if c.Native == vap.Deny || c.Interp != interp.Fail {
-			t.Errorf("%s: native %s, interpreter %s", r.Rule, c.Native, c.Interp)
+		if c.Native == vap.Deny || c.Status != interp.Fail {
+			t.Errorf("%s: native %s, interpreter %s", r.Rule, c.Native, c.Status)
 		}
 		if text := c.Request.String(); len(text) > 1100 || c.Request.Operation != "CREATE" || c.Request.OldObject != nil {
 			t.Errorf("%s: %s", r.Rule, text)
@@ -165,7 +165,7 @@ func replaceIn(old, text string) func([]vap.Objects) {
 func BenchmarkPolicy(b *testing.B) {
 	setting := theLab().setting
 	p := parsed(b, typical)
-	e, err := NewEngines(p, setting)
+	e, err := NewJudges(p, setting)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -178,4 +178,30 @@ func BenchmarkPolicy(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(b.N)/time.Since(begin).Seconds(), "requests/s")
+}
+
+// Rules whose names are cut to the same are searched apart: the broken one of the
+// two is the one that is told of.
+func TestCutNames(t *testing.T) {
+	long := strings.Repeat("x", 60)
+	source := "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: p}\nspec:\n  rules:" + `
+  - name: ` + long + `1
+    match: {any: [{resources: {kinds: [Pod]}}]}
+    validate: {pattern: {spec: {=(hostNetwork): false}}}
+  - name: ` + long + `2
+    match: {any: [{resources: {kinds: [Pod]}}]}
+    validate: {pattern: {spec: {=(hostPID): false}}}
+`
+	setting := theLab().setting
+	setting.Alter = replaceIn("hostPID", "hostIPC")
+	got := search1(t, source, Options{Setting: seeded(setting, 1), Requests: 4000})
+	if len(got.Rules) != 6 {
+		t.Fatalf("%d rules", len(got.Rules))
+	}
+	for i, r := range got.Rules {
+		second := i == 1 || i >= 4 // as written, and its expansions
+		if found := r.Counterexample != nil; found != second || r.Matched == 0 {
+			t.Errorf("rule %d, %s: found %v, matched %d", i, r.Rule, found, r.Matched)
+		}
+	}
 }

@@ -236,7 +236,7 @@ func verifiedRule(r verify.RuleEvidence) report.VerifiedRule {
 	}
 	if c := r.Counterexample; c != nil {
 		out.Counterexample = &report.CounterexampleForm{
-			Tried: c.Tried, Native: string(c.Native), NativeMessage: c.NativeMessage, Interp: string(c.Interp), InterpMessage: c.InterpMessage,
+			Tried: c.Tried, Native: string(c.Native), NativeMessage: c.NativeMessage, Interp: string(c.Status), InterpMessage: c.Message,
 			Summary: c.Request.Summary(), Object: c.Request.Object, OldObject: c.Request.OldObject, Line: json.RawMessage(c.Request.String()),
 		}
 		for _, u := range c.Params {

@@ -1,0 +1,110 @@
+package verify
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/judge"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/translate"
+	"github.com/kvap/kvap/vap"
+)
+
+// A Setting is what judges are made for.
+type Setting struct {
+	Translate translate.Options
+	// Params are the ConfigMaps and other objects that rules look up. ConfigMaps
+	// that are not there are made up.
+	Params []*unstructured.Unstructured
+	// Seed makes them.
+	Seed uint64
+	// Alter, where not nil, changes the objects before they judge, as tests do to
+	// see that a broken translation is found.
+	Alter func([]vap.Objects)
+}
+
+// Judges are both judges of one policy, with each of the sets of objects that its
+// rules may look up.
+type Judges struct {
+	// Compiled is what the policy was translated to.
+	Compiled compile.Result
+	policy   *policy.Policy
+	rules    []*compile.Form // all of them, as Kyverno reports them
+	worlds   []world
+}
+
+// A world is the judges with the objects that rules look up.
+type world struct {
+	params []*unstructured.Unstructured
+	*judge.Judges
+}
+
+// NewJudges compiles a policy, once for all worlds.
+func NewJudges(p *policy.Policy, s Setting) (*Judges, error) {
+	in := compile.Input{Policies: []*policy.Policy{p}, Exceptions: s.Translate.Exceptions}
+	out := &Judges{policy: p}
+	out.Compiled = compile.Policies(in, compile.Options{Translate: s.Translate, Emit: vap.EmitOptions{ExcludeNamespaces: []string{}}})
+	if s.Alter != nil {
+		s.Alter(out.Compiled.Objects)
+	}
+	both, err := judge.New(out.Compiled, in.Exceptions, judge.Cluster{})
+	if err != nil {
+		return nil, err
+	}
+	out.rules = both.Rules
+	for _, params := range configMaps(p, s.Params, readHints(p.Source), s.Seed) {
+		var objects []map[string]any
+		for _, u := range params {
+			objects = append(objects, u.Object)
+		}
+		in, err := both.In(judge.Cluster{Objects: objects})
+		if err != nil {
+			return nil, err
+		}
+		out.worlds = append(out.worlds, world{params, in})
+	}
+	return out, nil
+}
+
+// Refused is what checks had against the objects, for which rules that could be
+// native are not.
+func (j *Judges) Refused() (out []string) {
+	for _, d := range j.Compiled.Diagnostics {
+		if d.Code == diag.InvalidObject || d.Code == diag.CompilerFault {
+			out = append(out, d.Message)
+		}
+	}
+	return out
+}
+
+// Native are the rules that both judges judge.
+func (j *Judges) Native() (out []*compile.Form) {
+	for _, f := range j.rules {
+		if f.Rule.Target == translate.Native && f.Source != nil {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// Judge asks both judges about a request. There is an opinion for each native rule.
+func (j *Judges) Judge(ctx context.Context, r *Request) ([]judge.Opinion, error) {
+	request := judge.Recorded(r.admission(), r.json())
+	request.NamespaceLabels = r.NamespaceLabels
+	all, err := j.worlds[r.world%len(j.worlds)].Judge(ctx, request)
+	out := all[:0]
+	for _, o := range all {
+		if o.Compared() {
+			out = append(out, o)
+		}
+	}
+	return out, err
+}
+
+// params are the objects that rules look up when they judge a request.
+func (j *Judges) params(r *Request) []*unstructured.Unstructured {
+	return j.worlds[r.world%len(j.worlds)].params
+}
