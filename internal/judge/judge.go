@@ -119,7 +119,7 @@ func (j *Judges) In(c Cluster) (*Judges, error) {
 func (j *Judges) interpret(c Cluster) {
 	world := c.World
 	if world == nil {
-		world = &interp.Offline{Objects: withNamespaceNames(c.Objects)}
+		world = World(c.Objects)
 	}
 	rules := map[*policy.Policy]map[string][]int{}
 	for i, f := range j.Rules {
@@ -134,6 +134,11 @@ func (j *Judges) interpret(c Cluster) {
 		in := interp.New([]*policy.Policy{p}, j.exceptions, world, interp.Limits{})
 		j.interpreters = append(j.interpreters, interpreter{p, in, rules[p]})
 	}
+}
+
+// World is a world that has some objects, and nothing else.
+func World(objects []map[string]any) *interp.Offline {
+	return &interp.Offline{Objects: withNamespaceNames(objects)}
 }
 
 // options are what the native judge knows of the cluster.

@@ -28,7 +28,7 @@ func (r *run) judge(ctx context.Context, row Row, p *policy.Policy, o manifest.O
 	if s.err != nil {
 		return refuse("%v", s.err)
 	}
-	request, err := r.request(s, p.Name, r.origin(p, row), o)
+	request, err := r.request(s, p.Name, r.origin(p, row), row.Operation, o)
 	if err != nil {
 		return refuse("%v", err)
 	}
@@ -185,11 +185,14 @@ func matchesUsers(m *policy.MatchBlock) bool {
 
 // request is the resource as a request with the values that are mocked for it and
 // a rule.
-func (r *run) request(s *session, policyName, rule string, o manifest.Object) (*judge.Request, error) {
+func (r *run) request(s *session, policyName, rule, operation string, o manifest.Object) (*judge.Request, error) {
 	shared := r.values.forResource(policyName, o.Meta("name"))
 	client := judge.Client{Schemas: r.runner.Schemas, Operation: "CREATE", Namespace: "default", Guess: true}
 	if op, ok := shared["request.operation"].(string); ok && op != "" {
 		client.Operation = op
+	}
+	if operation != "" { // what the row says wins
+		client.Operation = operation
 	}
 	admission, found := client.Request(o, o) // an update changes nothing
 	r.found = append(r.found, notes(found)...)

@@ -20,8 +20,10 @@ type material struct {
 	natives    natives
 	resources  []manifest.Object
 	values     *values
-	user       *userInfo // nil where the suite names none
-	objects    []map[string]any
+	user       *userInfo        // nil where the suite names none
+	objects    []map[string]any // that rules look up
+	images     map[string]map[string]any
+	answers    []answers // later ones win
 }
 
 // load reads all that a suite names. Where a file is missing there is nothing
@@ -43,6 +45,15 @@ func (s *Suite) load() (m material, found diag.List) {
 		found = append(found, s.eachFile(name, pos, func(file string, data []byte) diag.List {
 			objects, ds := manifest.Read(file, data)
 			m.resources = append(m.resources, objects...)
+			return ds
+		})...)
+	}
+	for i, name := range s.ClusterResources {
+		found = append(found, s.eachFile(name, s.place("clusterResources", i), func(file string, data []byte) diag.List {
+			objects, ds := manifest.Read(file, data)
+			for _, o := range objects {
+				m.objects = append(m.objects, o.Value)
+			}
 			return ds
 		})...)
 	}
@@ -73,7 +84,14 @@ func (s *Suite) loadSurroundings(m *material) (found diag.List) {
 	}
 	context := &contextFile{}
 	one("context", s.Context, context)
-	m.objects = context.Spec.Resources
+	m.objects = append(m.objects, context.Spec.Resources...)
+	m.images = imageData(context.Spec.Images)
+	m.answers = append(m.answers, context.Spec.answers)
+	if m.values != nil {
+		m.objects = append(m.objects, m.values.Cluster...)
+		m.answers = append(m.answers, m.values.answers)
+	}
+	m.answers = append(m.answers, s.answers)
 	return found
 }
 
@@ -85,6 +103,9 @@ func merged(inline, file *values) *values {
 	out := *file
 	out.Policies = slices.Concat(file.Policies, inline.Policies)
 	out.Namespaces = slices.Concat(file.Namespaces, inline.Namespaces)
+	out.Cluster = slices.Concat(file.Cluster, inline.Cluster)
+	out.Calls = slices.Concat(file.Calls, inline.Calls)
+	out.answers.Globals = slices.Concat(file.answers.Globals, inline.answers.Globals)
 	out.Globals = map[string]any{}
 	for _, m := range []map[string]any{file.Globals, inline.Globals} {
 		for k, v := range m {

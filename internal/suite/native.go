@@ -118,7 +118,7 @@ func (r *run) natively(ctx context.Context, row Row) []Result {
 	}
 	return r.over(row, func(o manifest.Object) []Result {
 		out := Result{Resource: o.Title(), Kind: o.Kind()}
-		request, err := r.request(&session{}, row.Policy, row.Rule, o)
+		request, err := r.request(&session{}, row.Policy, row.Rule, row.Operation, o)
 		outcome := vap.NoMatch
 		if err == nil {
 			outcome, out.Message, err = request.Ask(ctx, judge)

@@ -37,17 +37,19 @@ type form struct {
 	Metadata   map[string]any `json:"metadata"`
 	OldName    string         `json:"name"`
 
-	Policies        []string `json:"policies"`
-	Resources       []string `json:"resources"`
-	TargetResources []string `json:"targetResources"`
-	Variables       string   `json:"variables"`
-	UserInfo        string   `json:"userinfo"`
-	Context         string   `json:"context"`
-	Exceptions      []string `json:"exceptions"`
-	Values          *values  `json:"values"`
-	Results         []Row    `json:"results"`
-	Checks          []any    `json:"checks"`
-	JSONPayload     string   `json:"jsonPayload"`
+	Policies         []string `json:"policies"`
+	Resources        []string `json:"resources"`
+	TargetResources  []string `json:"targetResources"`
+	ClusterResources []string `json:"clusterResources"`
+	Variables        string   `json:"variables"`
+	UserInfo         string   `json:"userinfo"`
+	Context          string   `json:"context"`
+	Exceptions       []string `json:"exceptions"`
+	Values           *values  `json:"values"`
+	Results          []Row    `json:"results"`
+	Checks           []any    `json:"checks"`
+	JSONPayload      string   `json:"jsonPayload"`
+	answers
 }
 
 // A Row is one entry of a suite's results.
@@ -61,6 +63,7 @@ type Row struct {
 	ResourceSpecs []ResourceSpec `json:"resourceSpecs"`
 	Result        string         `json:"result"`
 	Status        string         `json:"status"` // of old suites
+	Operation     string         `json:"operation"`
 
 	PatchedResource     string   `json:"patchedResource"`
 	PatchedResources    string   `json:"patchedResources"`
@@ -166,6 +169,9 @@ func readSuite(o manifest.Object, places map[string][]diag.Pos) (*Suite, diag.Li
 func (r Row) check(pos diag.Pos) (found diag.List) {
 	if !slices.Contains([]string{"pass", "fail", "skip", "warn", "error"}, r.Expected()) {
 		found = append(found, diag.Errorf(pos, diag.BadSuite, "the result %q is not pass, fail, skip, warn or error", r.Expected()))
+	}
+	if r.Operation != "" && !slices.Contains([]string{"CREATE", "UPDATE", "DELETE", "CONNECT"}, r.Operation) {
+		found = append(found, diag.Errorf(pos, diag.BadSuite, "the operation %q is not CREATE, UPDATE, DELETE or CONNECT", r.Operation))
 	}
 	if r.Policy == "" {
 		found = append(found, diag.Errorf(pos, diag.BadSuite, "the result names no policy"))

@@ -210,7 +210,8 @@ func (r *run) session(p *policy.Policy, resource string) *session {
 		return s
 	}
 	options := compile.Options{Translate: r.runner.Translate}
-	cluster := judge.Cluster{Objects: slices.Concat(r.objects, s.objects)}
+	objects := slices.Concat(r.objects, s.objects)
+	cluster := judge.Cluster{Objects: objects, World: r.world(objects)}
 	in := compile.Input{Policies: []*policy.Policy{s.policy}, Exceptions: r.exceptions}
 	if s.judges, s.err = judge.Compile(in, options, cluster); s.err != nil {
 		return s

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/manifest"
 )
@@ -19,6 +21,9 @@ type values struct {
 	Policies     []policyValues    `json:"policies"`
 	Namespaces   []namespaceValues `json:"namespaceSelector"`
 	Subresources []any             `json:"subresources"`
+	// Cluster are Namespaces that rules look up.
+	Cluster []map[string]any `json:"namespaces"`
+	answers
 }
 
 type policyValues struct {
@@ -91,6 +96,11 @@ func (v *values) labels(namespace string) (map[string]string, bool) {
 			return n.Labels, true
 		}
 	}
+	for _, n := range v.Cluster {
+		if u := (unstructured.Unstructured{Object: n}); u.GetName() == namespace {
+			return u.GetLabels(), true
+		}
+	}
 	return nil, false
 }
 
@@ -112,6 +122,7 @@ type contextFile struct {
 	Spec       struct {
 		Resources []map[string]any `json:"resources"`
 		Images    []map[string]any `json:"images"`
+		answers
 	} `json:"spec"`
 }
 
