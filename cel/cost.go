@@ -52,6 +52,9 @@ const (
 	perRegex  = 0.25
 )
 
+// commonReplaced is how often a text has what replace() looks for, mostly.
+const commonReplaced = 4
+
 // A shape is what is assumed of a value: of a string its characters, of a list or
 // map its elements. Of a value of unknown type it is both.
 type shape struct {
@@ -115,6 +118,12 @@ func commonSize(field string) (chars, items float64) {
 		return 1, 30
 	case "labels", "annotations":
 		return 1, 100
+	case "rules": // of roles, ingresses and network policies
+		return 1, 60
+	case "verbs", "apiGroups":
+		return 1, 20
+	case "verbs[]", "apiGroups[]":
+		return 63, 1
 	case "labels[]", "name", "namespace", "kind", "apiVersion":
 		return 253, 1
 	case "image", "annotations[]":
