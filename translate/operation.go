@@ -8,14 +8,12 @@ import (
 	"github.com/kvap/kvap/policy"
 )
 
-// operations are the classes of operations that the rule may treat differently.
-// Patterns and pod security say nothing about a deletion, but preconditions are
-// evaluated before that, and may be an error.
+// operations are the classes of operations that the rule may treat differently. A
+// rule whose check says nothing of a deletion is not asked about one (deviation 12).
 func (l *lowering) operations(t target) [][]string {
 	var all []string
-	v := l.rule.Validate
 	for _, op := range t.ops() {
-		if op == "DELETE" && l.rule.Preconditions == nil && v.Deny == nil && l.passesDeletion(v) {
+		if op == "DELETE" && l.ignoresDeletion() {
 			continue
 		}
 		if l.someFilterHas(op) {
@@ -44,16 +42,13 @@ func (l *lowering) operations(t target) [][]string {
 	return out
 }
 
-// passesDeletion tells whether a body has nothing to say of a deletion. The
-// variables of a pattern are filled in all the same, which may be an error.
-func (l *lowering) passesDeletion(v *policy.Validate) bool {
-	switch {
-	case v.Pattern != nil:
-		return !hasVariables(v.Pattern)
-	case v.AnyPattern != nil:
-		return !hasVariables(v.AnyPattern)
+// ignoresDeletion tells whether the check is not evaluated on DELETE.
+func (l *lowering) ignoresDeletion() bool {
+	v := l.rule.Validate
+	if v.PodSecurity != nil {
+		return true
 	}
-	return v.PodSecurity != nil
+	return v.CEL == nil && v.Deny == nil && (v.Pattern != nil || v.AnyPattern != nil)
 }
 
 func (l *lowering) someFilterHas(op string) bool {
