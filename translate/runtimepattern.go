@@ -15,8 +15,7 @@ import (
 // A leaf of a pattern that is one variable is only known at run time, and so is
 // whether its text has operators. Most texts are words, which a value satisfies
 // by being the same. Others may be numbers, quantities or durations, and compare
-// as such. A text with operators, wildcards or a range satisfies itself; for any
-// other value it is an error here.
+// as such. A text with operators, wildcards or a range is an error here.
 const (
 	plainWord = `^([^-+.0-9|&<>!*?\s][^|&*?\s]*)?$`
 	operators = `[|&<>!*?\s]|^[-+]?\d+(\.\d+)?[A-Za-z]*!?-[-+]?\d`
@@ -86,8 +85,8 @@ func (l *lowering) satisfiesText(x, pattern cel.Value) cel.Bool {
 	quantities := cel.Func("quantity", x).Call("compareTo", cel.Func("quantity", pattern)).Eq(cel.Int(0))
 	number := cel.CondBool(cel.And(isDuration(x), isDuration(pattern)), durations,
 		cel.And(isQuantity(x), isQuantity(pattern), quantities))
-	decided := cel.CondBool(pattern.Matches(operators), l.failing(typeError(patternError)), number)
-	return cel.Or(x.Eq(pattern), cel.And(cel.Not(pattern.Matches(plainWord)), decided))
+	decided := cel.Or(x.Eq(pattern), cel.And(cel.Not(pattern.Matches(plainWord)), number))
+	return cel.CondBool(pattern.Matches(operators), l.failing(typeError(patternError)), decided)
 }
 
 // needing is b, an error where a text that the pattern stands for is missing:

@@ -39,17 +39,12 @@ func (l *lowering) patternString(v cel.Value, p, format string) cel.Bool {
 	if words, ok := wordList(p); ok && format != "quantity" {
 		return oneOf(v, words)
 	}
-	out := combine(p, func(a scalar.Atom) cel.Bool {
+	return combine(p, func(a scalar.Atom) cel.Bool {
 		if format == "quantity" {
 			return atomQuantity(v, a)
 		}
 		return atomString(v, a)
 	})
-	// a value that is the very text of the pattern satisfies it
-	if format != "quantity" && !scalar.Satisfies(p, p) {
-		return cel.Or(v.Eq(cel.String(p)), out)
-	}
-	return out
 }
 
 // wordList reads a pattern that is nothing but alternatives of plain words.
@@ -64,9 +59,6 @@ func wordList(p string) ([]string, bool) {
 			return nil, false
 		}
 		words = append(words, a.Operand)
-	}
-	if len(words) > 1 {
-		words = append(words, p) // the very text of the pattern
 	}
 	return words, true
 }
@@ -236,7 +228,7 @@ func literalSatisfies(v any, p *policy.Node) bool {
 			return err == nil && f == p.Float
 		}
 	case policy.String:
-		return v == p.Str || scalar.Satisfies(v, p.Str)
+		return scalar.Satisfies(v, p.Str)
 	}
 	return false
 }
