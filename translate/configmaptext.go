@@ -182,7 +182,11 @@ func (t configText) members(op memberOperator, s sequence) cel.Bool {
 	}))
 	in := func(x operand) cel.Bool {
 		return t.each(x, func(x cel.Value) cel.Bool {
-			return t.l.b.exists(t.patterns(), "pattern", func(p cel.Value) cel.Bool { return matchesPattern(x, p) })
+			is := t.l.b.exists(t.patterns(), "pattern", func(p cel.Value) cel.Bool { return matchesPattern(x, p) })
+			if !t.l.mutual(op) {
+				return is
+			}
+			return cel.Or(is, t.l.b.exists(t.words(), "word", func(w cel.Value) cel.Bool { return matchesPattern(w, patternOf(x)) }))
 		})
 	}
 	valid := cel.Not(t.text.Matches(jsonScalar))
@@ -198,8 +202,9 @@ func (t configText) members(op memberOperator, s sequence) cel.Bool {
 
 // A configSet is a list of texts of the cluster's configuration.
 type configSet struct {
-	l *lowering
-	s sequence
+	l  *lowering
+	s  sequence
+	op memberOperator
 }
 
 func (s configSet) has(x cel.Value, t *schema.Type) cel.Bool {
@@ -212,6 +217,9 @@ func (s configSet) has(x cel.Value, t *schema.Type) cel.Bool {
 	}
 	return s.s.quantify(s.l, forSome, true, func(p operand) cel.Bool {
 		text, _ := s.l.expr(p)
+		if s.l.mutual(s.op) && mayBeText(t) {
+			return cel.Or(matchesPattern(x, patternOf(text)), matchesPattern(text, patternOf(x)))
+		}
 		return matchesPattern(x, patternOf(text))
 	})
 }

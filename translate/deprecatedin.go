@@ -36,7 +36,7 @@ func (l *lowering) oldMembership(not bool, key, value operand) cel.Bool {
 	}
 	oneKey := func(has func(set) cel.Bool) cel.Bool {
 		if !isText {
-			return negate(has(literalSet(members)))
+			return negate(has(l.wordsFor(memberOperator{not: not}, members)))
 		}
 		if !valid { // only the wildcard decides
 			if not {

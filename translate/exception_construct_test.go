@@ -65,3 +65,18 @@ func TestConditionsThatMatchConditionsCannotAsk(t *testing.T) {
 		p.try(t, []trial{{name: tt.name, object: configMapWith(`{"a":"b"}`), want: tt.want}})
 	}
 }
+
+// In the conditions of an exception, a text of the request is a pattern where that
+// makes fewer of them true (deviation 9).
+func TestWildcardsOfTheRequestInExceptions(t *testing.T) {
+	for _, tt := range []struct{ operator, data, want string }{
+		{"AnyIn", "good", "nomatch"},
+		{"AnyIn", "*", "deny refused"},
+		{"AnyNotIn", "bad", "nomatch"},
+		{"AnyNotIn", "*", "deny refused"},
+	} {
+		asks := fmt.Sprintf("{any: [{key: \"{{ request.object.data.a || '' }}\", operator: %s, value: [good]}]}", tt.operator)
+		p := translateText(t, aboutConfigMaps("      validate: {deny: {}}")+excepting(asks), setting{})
+		p.try(t, []trial{{name: tt.operator + " " + tt.data, object: configMapWith(fmt.Sprintf(`{"a":%q}`, tt.data)), want: tt.want}})
+	}
+}

@@ -14,8 +14,7 @@ type set interface {
 	hasLiteral(v any) cel.Bool
 }
 
-// literalSet is a list of the policy. Its texts may be wildcards; those of the
-// request are none (deviation 9). Numbers and booleans compare by their text.
+// literalSet is a list of the policy. Its texts may be wildcards. Numbers and booleans compare by their text.
 type literalSet []any
 
 func (s literalSet) texts() []string {
@@ -109,29 +108,37 @@ func anyIn(x cel.Value, texts []string) cel.Bool {
 	return cel.Or(append(alts, intIn(x, texts), boolAny(x, scalar.AnyWild(texts, "true"), scalar.AnyWild(texts, "false")))...)
 }
 
-// sequenceSet is a list of the request, whose texts are no wildcards.
+// sequenceSet is a list of the request as the right side of an operator.
 type sequenceSet struct {
-	l *lowering
-	s sequence
+	l  *lowering
+	s  sequence
+	op memberOperator
 }
 
 func (s sequenceSet) has(x cel.Value, t *schema.Type) cel.Bool {
+	if s.l.mutual(s.op) {
+		return s.s.quantify(s.l, forSome, false, func(y operand) cel.Bool { return s.l.alike(valueOf(x, t), y) })
+	}
 	if list, ok := s.s.list(s.l, false); ok && kindOf(t) == kindOf(s.s.elem()) && kindOf(t) == schema.String {
 		return x.In(list)
 	}
-	return s.s.quantify(s.l, forSome, false, func(y operand) cel.Bool { return s.l.equalValues(valueOf(x, t), y) })
+	return s.s.quantify(s.l, forSome, false, func(y operand) cel.Bool { return s.l.equalWords(valueOf(x, t), y) })
 }
 
 func (s sequenceSet) hasLiteral(v any) cel.Bool {
+	switch v.(type) {
+	case nil: // no word
+		return cel.False()
+	case []any, map[string]any:
+		return s.s.quantify(s.l, forSome, false, func(y operand) cel.Bool { return s.l.equal(y, litOf(v)) })
+	}
+	word := s.l.wordsFor(s.op, literalSet{v})
 	return s.s.quantify(s.l, forSome, false, func(y operand) cel.Bool {
-		if text, ok := v.(string); ok && scalar.IsWild(text) {
-			return s.l.holds(y, false, pred{
-				lit:      func(w any) cel.Bool { return cel.Lit(w != nil && scalar.WildMatch(text, scalar.Text(w))) },
-				value:    func(e cel.Value, t *schema.Type) cel.Bool { return literalSet{text}.has(e, t) },
-				sequence: func(sequence) cel.Bool { return cel.False() },
-			})
-		}
-		return s.l.equal(y, litOf(v))
+		return s.l.holds(y, false, pred{
+			lit:      func(w any) cel.Bool { return cel.And(cel.Lit(w != nil), word.hasLiteral(w)) },
+			value:    word.has,
+			sequence: func(sequence) cel.Bool { return cel.False() },
+		})
 	})
 }
 
@@ -139,16 +146,20 @@ func (s sequenceSet) hasLiteral(v any) cel.Bool {
 type valueSet struct {
 	l    *lowering
 	list operand
+	op   memberOperator
+}
+
+func (s valueSet) of(item operand) set {
+	if item.form == litForm {
+		return s.l.wordsFor(s.op, literalSet{item.lit})
+	}
+	return sequenceSet{s.l, single{item}, s.op}
 }
 
 func (s valueSet) has(x cel.Value, t *schema.Type) cel.Bool {
 	var alts []cel.Bool
 	for _, item := range s.list.multi {
-		if item.form == litForm {
-			alts = append(alts, literalSet{item.lit}.has(x, t))
-			continue
-		}
-		alts = append(alts, s.l.equalValues(valueOf(x, t), item))
+		alts = append(alts, s.of(item).has(x, t))
 	}
 	return cel.Or(alts...)
 }
@@ -156,11 +167,7 @@ func (s valueSet) has(x cel.Value, t *schema.Type) cel.Bool {
 func (s valueSet) hasLiteral(v any) cel.Bool {
 	var alts []cel.Bool
 	for _, item := range s.list.multi {
-		if item.form == litForm {
-			alts = append(alts, literalSet{item.lit}.hasLiteral(v))
-			continue
-		}
-		alts = append(alts, sequenceSet{l: s.l, s: single{item}}.hasLiteral(v))
+		alts = append(alts, s.of(item).hasLiteral(v))
 	}
 	return cel.Or(alts...)
 }

@@ -19,19 +19,19 @@ func (l *lowering) membership(op memberOperator, key, value operand) cel.Bool {
 		if !ok {
 			return l.membershipScalar(op, key, value)
 		}
-		return l.inSet(op, key, literalSet(list), value)
+		return l.inSet(op, key, l.wordsFor(op, list), value)
 	case value.form == multiForm:
-		return l.inSet(op, key, valueSet{l, value}, value)
+		return l.inSet(op, key, valueSet{l, value, op}, value)
 	case value.form == sequenceForm || kindOf(value.typ()) == schema.List:
 		list := l.asList(value).s
 		there := l.thereFor(op, list)
 		if elemConfigured(list) {
-			return cel.And(there, l.inSet(op, key, configSet{l, list}, value))
+			return cel.And(there, l.inSet(op, key, configSet{l, list, op}, value))
 		}
-		return cel.And(there, l.inSet(op, key, sequenceSet{l, list}, value))
+		return cel.And(there, l.inSet(op, key, sequenceSet{l, list, op}, value))
 	}
 	if k, ok := key.lit.(string); ok && key.form == litForm && kindOf(value.typ()) == schema.String && !op.not {
-		return l.inRequestText(k, value)
+		return l.inRequestText(op, k, value)
 	}
 	panic(l.unsupported("a membership in a value whose type is not known"))
 }
@@ -110,7 +110,7 @@ func literalMembers(op memberOperator, keys []any, s set) cel.Bool {
 // membershipScalar is a value that is no list and no text: invalid for a scalar
 // key, and for a list key one element.
 func (l *lowering) membershipScalar(op memberOperator, key, value operand) cel.Bool {
-	one := literalSet{value.lit}
+	one := l.wordsFor(op, literalSet{value.lit})
 	_, isMap := value.lit.(map[string]any)
 	if value.lit == nil || isMap || op.over == forAll {
 		return l.never(key)

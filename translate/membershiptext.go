@@ -11,15 +11,20 @@ import (
 )
 
 // inRequestText is: a word of the policy is in a text of the request, which is
-// when they are the same. The text is no pattern (deviation 9).
-func (l *lowering) inRequestText(k string, value operand) cel.Bool {
+// when it matches the text, or is the same where that is no pattern (deviation 9).
+func (l *lowering) inRequestText(op memberOperator, k string, value operand) cel.Bool {
 	if scalar.IsNumeric(k) {
 		panic(l.unsupported("the membership of a number in a text of the request"))
 	}
 	l.note(diag.RequestText, "a text of the request is compared as it is; Kyverno reads one that is a JSON list as the list")
 	return l.holds(value, true, pred{
-		lit:      func(v any) cel.Bool { return cel.Lit(v == k) },
-		value:    func(x cel.Value, _ *schema.Type) cel.Bool { return literalSet{k}.has(x, stringType()) },
+		lit: func(v any) cel.Bool { return cel.Lit(v == k) },
+		value: func(x cel.Value, _ *schema.Type) cel.Bool {
+			if l.mutual(op) {
+				return matchesPattern(cel.String(k), patternOf(x))
+			}
+			return exactly{k}.has(x, stringType())
+		},
 		sequence: func(sequence) cel.Bool { return cel.False() },
 		neutral:  neutralsOf(litOf(k)),
 	})
@@ -146,7 +151,7 @@ func (l *lowering) listInText(op memberOperator, s sequence, t textSet) cel.Bool
 		}
 		return op.ofList(l, s, in)
 	case t.isList:
-		return l.members(op, s, literalSet(t.members))
+		return l.members(op, s, l.wordsFor(op, t.members))
 	case t.valid:
 		// the text of a JSON value that is no list of strings is in no list but the
 		// one that holds just this text
@@ -156,7 +161,7 @@ func (l *lowering) listInText(op memberOperator, s sequence, t textSet) cel.Bool
 		}
 		return only
 	}
-	return l.members(op, s, literalSet{t.text})
+	return l.members(op, s, l.wordsFor(op, literalSet{t.text}))
 }
 
 // onlyElement is: the list has one element, this text.

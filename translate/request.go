@@ -44,8 +44,8 @@ func (l *lowering) request() operand {
 	add("requestResource", l.groupKind(req.Field("requestResource"), "resource"))
 	add("namespace", l.requestNamespace())
 	add("name", operandAt(optionalField(req, "name", stringType())))
-	add("subResource", operandAt(optionalField(req, "subResource", stringType())))
-	add("requestSubResource", operandAt(optionalField(req, "requestSubResource", stringType())))
+	add("subResource", operandAt(optionalField(req, "subResource", plainType())))
+	add("requestSubResource", operandAt(optionalField(req, "requestSubResource", plainType())))
 	add("userInfo", l.userInfo())
 	add("dryRun", operandAt(optionalField(req, "dryRun", &schema.Type{Kind: schema.Bool})))
 	add("options", operandAt(optionalField(req, "options", anyType())))
@@ -67,7 +67,7 @@ func (l *lowering) groupKind(v cel.Value, last string) operand {
 	out := operand{form: hashForm}
 	for _, f := range []string{"group", "version", last} {
 		out.keys = append(out.keys, f)
-		out.multi = append(out.multi, stringOf(v.Field(f)))
+		out.multi = append(out.multi, operandAt(placeOf(v.Field(f), plainType())))
 	}
 	return out
 }
@@ -77,11 +77,11 @@ func (l *lowering) requestNamespace() operand {
 	req := cel.Ident("request")
 	switch {
 	case l.target.scope == namespaced || l.target.gvk == schema.GVK{Version: "v1", Kind: "Namespace"}:
-		return stringOf(req.Field("namespace"))
+		return operandAt(placeOf(req.Field("namespace"), plainType()))
 	case l.target.scope == cluster:
 		return operand{form: errorForm, hint: "namespace"}
 	}
-	return operandAt(optionalField(req, "namespace", stringType()))
+	return operandAt(optionalField(req, "namespace", plainType()))
 }
 
 func (l *lowering) userInfo() operand {

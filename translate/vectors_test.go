@@ -39,8 +39,8 @@ spec:
 func (v vector) judge(t *testing.T) {
 	t.Helper()
 	p := translateText(t, widgetPolicy(v.rule), setting{})
-	// The kind is not known; and what a rule means for other operations is not asked.
-	got := strings.NewReplacer(" KV302", "", " KV315", "", " KV317", "").Replace(p.targets())
+	// The kind is not known, nor how large it may be; and what a rule means for other operations is not asked.
+	got := strings.NewReplacer(" KV302", "", " KV315", "", " KV317", "", " KV312", "").Replace(p.targets())
 	if got == "native" {
 		outcome, _, message := p.verdict(t, widgetRequest(t, v.object))
 		if satisfies(outcome, v.want) {
@@ -49,7 +49,7 @@ func (v vector) judge(t *testing.T) {
 		got = fmt.Sprintf("%s (%s)", outcome, message)
 	}
 	if got != v.want {
-		t.Errorf("%s on %s: got %s, want %s", v.rule, v.object, got, v.want)
+		t.Errorf("%s on %s: got %s, want %s\n%v", v.rule, v.object, got, v.want, p.result.Diagnostics)
 	}
 }
 
@@ -125,6 +125,11 @@ func TestScalarVectors(t *testing.T) {
 		// one kind of number (deviation 7): whole numbers print as integers
 		{`"80*"`, `8080.0`, "pass"},
 		{`"a|b"`, `"b"`, "pass"},
+		// the pattern decides also of its own text (deviation 13)
+		{`"a|b"`, `"a|b"`, "fail"},
+		{`"!*:latest"`, `"!*:latest"`, "fail"},
+		{`">x"`, `">x"`, "fail"},
+		{`"1-5"`, `"1-5"`, "fail"},
 		{`"!a & !b"`, `"c"`, "pass"},
 		{`"!a|!b"`, `"a"`, "pass"},
 		{`"foo"`, `["foo","foo"] []`, "pass"},
@@ -233,12 +238,43 @@ func TestConditionVectors(t *testing.T) {
 	}
 }
 
-// Text of the request is no pattern for a policy's literals (deviation 9), text
-// of the rule is.
-func TestReverseWildcardVector(t *testing.T) {
-	conditionVector(`"a*"`, "AnyIn", `["abc"]`, `null`, true).judge(t)
-	conditionVector(`"{{ request.object.spec.k }}"`, "AnyIn", `["abc"]`, `"a*"`, false).judge(t)
-	conditionVector(`"{{ request.object.spec.k }}"`, "AnyIn", `["a*"]`, `"abc"`, true).judge(t)
+// A text of the request with wildcards is a pattern for the policy's words, and for
+// other texts of the request, where that makes a condition true (deviation 9).
+func TestReverseWildcardVectors(t *testing.T) {
+	const key = `"{{ request.object.spec.k }}"`
+	for _, row := range []struct {
+		key, operator, value, k string
+		want                    bool
+	}{
+		{`"a*"`, "AnyIn", `["abc"]`, `null`, true},
+		{key, "AnyIn", `["a*"]`, `"abc"`, true},
+		{key, "AnyIn", `["abc"]`, `"a*"`, true},
+		{key, "AnyIn", `["abc", "x"]`, `"?"`, true},
+		{key, "AnyIn", `["abc", "x"]`, `"?.*"`, false},
+		{key, "AnyIn", `["a\\Eb"]`, `"a\\E*"`, true},
+		{key, "AllIn", `["abc"]`, `["a*", "abc"]`, true},
+		{key, "AllIn", `["abc"]`, `["a*", "b*"]`, false},
+		{key, "In", `["abc"]`, `"*"`, true},
+		{key, "In", `["abc"]`, `["*"]`, false}, // of lists In compares exactly
+		{key, "AnyIn", `"abc"`, `"*"`, false},  // the value alone is a pattern for a single key
+		{key, "AnyIn", `"abc"`, `["*"]`, true},
+		{key, "AnyIn", `5`, `["?"]`, true},
+		{key, "AnyNotIn", `["abc"]`, `"*"`, true},
+		{key, "AllNotIn", `["abc"]`, `["a*", "?bc"]`, true},
+		{key, "NotIn", `["abc"]`, `"*"`, true},
+		{key, "AnyNotIn", `"abc"`, `["*"]`, true},
+		{`"abc"`, "AnyIn", `"{{ request.object.spec.l[*] }}"`, `null`, true},
+		{`"abd"`, "AnyNotIn", `"{{ request.object.spec.l[*] }}"`, `null`, true},
+		{`"abc"`, "AnyNotIn", `"{{ request.object.spec.l[*] }}"`, `null`, true},
+		{key, "AnyIn", `["{{ request.object.spec.s }}", "b"]`, `"abc"`, true},
+		{key, "AnyNotIn", `["{{ request.object.spec.s }}", "b"]`, `"abc"`, true},
+	} {
+		t.Run(strings.Join([]string{row.key, row.operator, row.value, "of", row.k}, " "), func(t *testing.T) {
+			v := conditionVector(row.key, row.operator, row.value, row.k, row.want)
+			v.object = strings.TrimSuffix(v.object, "}") + `,"l":["a*","x"],"s":"a*"}`
+			v.judge(t)
+		})
+	}
 }
 
 func conditionVector(key, operator, value, k string, holds bool) vector {

@@ -66,8 +66,8 @@ func parseTerm(s string) Term {
 	return one(Equals, s)
 }
 
-// Satisfies tells whether a literal satisfies a string pattern, the rule that
-// a text satisfies itself left aside.
+// Satisfies tells whether a literal satisfies a string pattern. A text that is the
+// pattern's own is no exception (deviation 13).
 func Satisfies(v any, p string) bool {
 	for _, alt := range ParsePattern(p) {
 		if !slices.ContainsFunc(alt, func(t Term) bool { return !t.holds(v) }) {
