@@ -56,7 +56,7 @@ func (g group) watch(variables []vap.Variable, o *Options) watch {
 	}
 	for _, t := range g.targets {
 		l := &lowering{opts: o, environment: environment{target: t.target}}
-		own := l.objectShape()
+		own := shapeOf(l.objectType(t.target))
 		w.around = append(w.around, cel.Surroundings{
 			Roots: []cel.Root{
 				{Name: "object", Shape: own, Null: slices.Contains(t.ops, "DELETE")},

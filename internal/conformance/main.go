@@ -22,6 +22,8 @@ func main() {
 	flag.StringVar(&c.only, "policy", "", "only policies whose folder has this in its name; generated is the folder of the generated rules")
 	flag.StringVar(&c.release, "kubernetes-version", cel.Default.String(), "the release to translate for")
 	flag.BoolVar(&c.interp, "interp", true, "ask the reference interpreter as well")
+	flag.StringVar(&c.guard, "guard", string(translate.GuardNever), "auto to judge by objects that have guards")
+	flag.StringVar(&c.pack, "pack", string(translate.PackPolicy), "what shares an object: rule, policy or match")
 	flag.BoolVar(&c.typeCheck, "typecheck", false, "print what the API server's type checker says of the objects; no failure")
 	flag.BoolVar(&c.verbose, "v", false, "print each disagreement")
 	flag.IntVar(&c.max, "max", 5, "with -v, how many disagreements of a rule to print; 0 for all")
@@ -38,6 +40,7 @@ func main() {
 
 type config struct {
 	corpus, only, release string
+	guard, pack           string
 	interp, typeCheck     bool
 	verbose               bool
 	max                   int
@@ -57,6 +60,7 @@ func run(w io.Writer, c config) (ok bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	compiler.options.Guard, compiler.options.Pack = translate.Guard(c.guard), translate.Pack(c.pack)
 	compiler.typeCheck, compiler.interp = c.typeCheck, c.interp
 	subjects, err := subjectsOf(c, index)
 	if err != nil {
