@@ -40,7 +40,17 @@ func Parse(text string) (Value, error) {
 	if r.err != nil {
 		return Value{}, *r.err
 	}
+	n.written = text // the reader has just made it
 	return Value{n}, nil
+}
+
+// Written is the text that v was parsed from, and "" for what was built, or has
+// been changed since.
+func (v Value) Written() string {
+	if v.IsZero() {
+		return ""
+	}
+	return v.n.written
 }
 
 // syntaxError is the first error by place: the later ones follow from it.

@@ -49,11 +49,14 @@ type node struct {
 	args []*node
 	hash uint64 // of all of the above: equal trees have equal hashes
 	size int    // how many nodes the tree has
+
+	written string // the text that was parsed, in the node that is all of it
 }
 
 func newNode(n node) *node {
 	n.hash = n.sum()
 	n.size = 1
+	n.written = ""
 	for _, a := range n.args {
 		if a != nil {
 			n.size += a.size

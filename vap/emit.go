@@ -1,6 +1,7 @@
 package vap
 
 import (
+	"cmp"
 	"slices"
 	"unicode/utf8"
 
@@ -194,8 +195,9 @@ func (e *emitter) text(pos diag.Pos, v cel.Value) string {
 	return e.print(pos, v)
 }
 
+// print leaves what the author wrote, and nothing has changed, as it is written.
 func (e *emitter) print(pos diag.Pos, v cel.Value) string {
-	s := v.Text(textWidth)
+	s := cmp.Or(v.Written(), v.Text(textWidth))
 	if n := utf8.RuneCountInString(s); n > maxExpressionLength {
 		e.fail(expressionTooLong(pos, n))
 	}
@@ -238,17 +240,16 @@ func (e *emitter) conditions() []admissionregistrationv1.MatchCondition {
 // variables drops repetitions. The API server accepts a name twice, but then
 // server-side apply cannot merge the list.
 func (e *emitter) variables() {
-	have := map[string]string{}
+	have := map[string]cel.Value{}
 	for _, v := range e.draft.Variables {
-		text := e.print(v.Pos, v.Expr)
 		if other, twice := have[v.Name]; twice {
-			if other != text {
+			if !cel.Equal(other, v.Expr) {
 				e.fail(variableTwice(v.Pos, v.Name))
 			}
 			continue
 		}
-		have[v.Name] = text
-		e.vars = append(e.vars, variable{v, text})
+		have[v.Name] = v.Expr
+		e.vars = append(e.vars, variable{v, e.print(v.Pos, v.Expr)})
 	}
 }
 

@@ -14,6 +14,10 @@ import (
 // one becomes a variable.
 const guardLength = 100
 
+// messageCost is what a message may cost, of the ten million units that an API
+// server spends on one request for all checks and messages of a policy.
+const messageCost = 100_000
+
 // validations are in the draft's order, so that an index means the same in both.
 func (e *emitter) validations() []admissionregistrationv1.Validation {
 	var out []admissionregistrationv1.Validation
@@ -32,10 +36,11 @@ func (e *emitter) validations() []admissionregistrationv1.Validation {
 // guardedMessage is a message expression that is behind its check. Message
 // expressions are evaluated on every request, and from the same budget as the
 // checks: so it costs nothing more and cannot err while the check holds. A check
-// too long to be repeated becomes a variable.
+// too long to be repeated becomes a variable. A message that the author wrote
+// stays as it is, unless it costs much.
 func (e *emitter) guardedMessage(v Validation) (holds cel.Bool, text string) {
 	message := *v.MessageExpression
-	if e.asksAuthorizer(v.Expr.Value) {
+	if e.asksAuthorizer(v.Expr.Value) || message.Written() != "" && cel.Cost(message, nil) < messageCost {
 		return v.Expr, e.text(v.Pos, message)
 	}
 	holds = v.Expr
