@@ -16,6 +16,7 @@
 // strings.
 //
 // Start at tree.go, the constructors; print.go and simplify.go follow from it.
-// functions.go is the table of what each release understands; guard.go makes
-// expressions that are false where they would be an error.
+// functions.go is the table of what each release understands, and change.go of
+// what means another thing from some release on; guard.go makes expressions that
+// are false where they would be an error.
 package cel

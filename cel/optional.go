@@ -1,0 +1,257 @@
+package cel
+
+import "slices"
+
+// What orValue and or mean on a value that is not optional differs between the
+// releases of Kubernetes: up to 1.36 it is the value, and since 1.37, whose API
+// server has a newer CEL library, it is an error. What is known here of each value
+// is whether it is optional.
+
+// strictOptionals is the first release in which orValue and or of a value that is
+// not optional are errors.
+const strictOptionals Release = 37
+
+// optionality says whether a value is optional.
+type optionality int
+
+const (
+	unclear  optionality = iota
+	plain                // not optional, nor is anything in it
+	optional             // and what may be in it is plain
+	opaque               // optional, and nothing is known of what may be in it
+)
+
+func (o optionality) isOptional() bool { return o == optional || o == opaque }
+
+// inside is the optionality of an optional value's content.
+func (o optionality) inside() optionality {
+	if o == optional {
+		return plain
+	}
+	return unclear
+}
+
+// within is the optionality of an optional value with the content o.
+func (o optionality) within() optionality {
+	if o == plain {
+		return optional
+	}
+	return opaque
+}
+
+// WithoutPlainOptionals is v with x in the place of x.orValue(y) and x.or(y) where x
+// is a value that is not optional: that is what these mean up to 1.36. What v reads
+// as variables.name is looked up; all else that it does not bind is data, in which
+// nothing is optional.
+func (v Value) WithoutPlainOptionals(variables func(name string) (Value, bool)) Value {
+	o := optionals{variables: variables, known: map[string]optionality{}}
+	return Value{o.rewrite(v.n, nil)}
+}
+
+type optionals struct {
+	variables func(name string) (Value, bool)
+	known     map[string]optionality // of variables.name
+}
+
+// A boundValue is a variable of a macro with its optionality.
+type boundValue struct {
+	name string
+	optionality
+}
+
+func (o *optionals) rewrite(n *node, bound []boundValue) *node {
+	if n == nil || len(n.args) == 0 {
+		return n
+	}
+	args := make([]*node, len(n.args))
+	inner := bound
+	for i, a := range n.args {
+		if n.op == opMacro && i == 1 {
+			inner = boundBy(n, o.of(args[0], bound), bound)
+		}
+		args[i] = o.rewrite(a, inner)
+	}
+	n = n.with(args)
+	if n.isAlternative() && o.of(n.args[0], bound) == plain {
+		return n.args[0]
+	}
+	return n
+}
+
+// isAlternative tells of x.orValue(y) and x.or(y).
+func (n *node) isAlternative() bool {
+	return n.op == opMember && (n.name == "orValue" || n.name == "or") && len(n.args) == 2
+}
+
+// visit calls f for n and its parts with the variables that are bound there.
+func (o *optionals) visit(n *node, bound []boundValue, f func(*node, []boundValue)) {
+	if n == nil {
+		return
+	}
+	f(n, bound)
+	inner := bound
+	for i, a := range n.args {
+		if n.op == opMacro && i == 1 {
+			inner = boundBy(n, o.of(n.args[0], bound), bound)
+		}
+		o.visit(a, inner, f)
+	}
+}
+
+// boundBy adds the variables of the macro n, which loops over or looks into a value.
+func boundBy(n *node, elem optionality, bound []boundValue) []boundValue {
+	switch {
+	case n.name == "optMap" || n.name == "optFlatMap":
+		elem = elem.inside()
+	case elem != plain:
+		elem = unclear
+	}
+	out := slices.Clip(bound)
+	for i, x := range n.vars {
+		b := boundValue{x, elem}
+		if len(n.vars) == 2 && i == 0 { // an index or a key
+			b.optionality = plain
+		}
+		out = append(out, b)
+	}
+	return out
+}
+
+// of is the optionality of the value of n.
+func (o *optionals) of(n *node, bound []boundValue) optionality {
+	switch n.op {
+	case opIdent:
+		for _, b := range slices.Backward(bound) {
+			if b.name == n.name {
+				return b.optionality
+			}
+		}
+		return plain
+	case opSelect:
+		if of, ok := o.variable(n, bound); ok {
+			return of
+		}
+		return o.of(n.args[0], bound) // of an optional value, it is optional
+	case opIndex:
+		return o.of(n.args[0], bound)
+	case opOpt, opOptIdx:
+		if of := o.of(n.args[0], bound); of == plain || of == optional {
+			return optional
+		}
+		return opaque
+	case opMaybe:
+		return o.of(n.args[0], bound).inside()
+	case opCond:
+		return either(o.of(n.args[1], bound), o.of(n.args[2], bound))
+	case opMember:
+		return o.method(n, bound)
+	case opCall:
+		return o.function(n, bound)
+	case opMacro:
+		return o.macro(n, bound)
+	case opHas, opAnd, opOr, opNot:
+		return plain
+	case opBinary:
+		if n.prec() == precRelation {
+			return plain
+		}
+	}
+	return o.whole(n, bound)
+}
+
+func either(a, b optionality) optionality {
+	switch {
+	case a == b:
+		return a
+	case a.isOptional() && b.isOptional():
+		return opaque
+	}
+	return unclear
+}
+
+// whole is plain for what is made of plain parts only.
+func (o *optionals) whole(n *node, bound []boundValue) optionality {
+	for _, a := range n.args {
+		if o.of(a, bound) != plain {
+			return unclear
+		}
+	}
+	return plain
+}
+
+// variable is the optionality of variables.name.
+func (o *optionals) variable(n *node, bound []boundValue) (of optionality, ok bool) {
+	if n.args[0].op != opIdent || n.args[0].name != "variables" || o.variables == nil ||
+		slices.ContainsFunc(bound, func(b boundValue) bool { return b.name == "variables" }) {
+		return unclear, false
+	}
+	if of, done := o.known[n.name]; done {
+		return of, true
+	}
+	v, ok := o.variables(n.name)
+	if !ok {
+		return unclear, false
+	}
+	o.known[n.name] = unclear // for one that reads itself, which no API server takes
+	o.known[n.name] = o.of(v.n, nil)
+	return o.known[n.name], true
+}
+
+func (o *optionals) method(n *node, bound []boundValue) optionality {
+	of := o.of(n.args[0], bound)
+	switch n.name {
+	case "orValue":
+		if of.isOptional() {
+			return either(of.inside(), o.of(n.args[1], bound))
+		}
+		return of
+	case "or":
+		return either(of, o.of(n.args[1], bound))
+	case "value":
+		return of.inside()
+	case "hasValue", "size", "startsWith", "endsWith", "matches", "contains":
+		return plain
+	case "first", "last":
+		return of.within()
+	case "validate": // of a format
+		return optional
+	case "unwrapOpt":
+		return unclear
+	}
+	return o.whole(n, bound)
+}
+
+func (o *optionals) function(n *node, bound []boundValue) optionality {
+	switch n.name {
+	case "optional.none":
+		return optional
+	case "optional.of", "optional.ofNonZeroValue":
+		if len(n.args) == 1 {
+			return o.of(n.args[0], bound).within()
+		}
+	case "size", "type", "int", "uint", "double", "string", "bool":
+		return plain
+	case "optional.unwrap":
+		return unclear
+	}
+	return o.whole(n, bound)
+}
+
+func (o *optionals) macro(n *node, bound []boundValue) optionality {
+	list := o.of(n.args[0], bound)
+	body := func() optionality { return o.of(n.args[len(n.args)-1], boundBy(n, list, bound)) }
+	switch n.name {
+	case "all", "exists", "exists_one", "existsOne":
+		return plain
+	case "filter", "sortBy":
+		return list
+	case "optMap":
+		return body().within()
+	case "optFlatMap":
+		return either(optional, body())
+	}
+	if body() == plain { // what makes a list or a map of values
+		return plain
+	}
+	return unclear
+}
