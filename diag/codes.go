@@ -428,6 +428,20 @@ const (
 	//
 	// Split the rule, or say the same with fewer alternatives (||) and variables.
 	TooLarge Code = 217
+	// ReleaseDependent occurs when a CEL expression means one thing in some releases of
+	// Kubernetes and another in others, so that no object could say it for all: up to
+	// 1.36, x.orValue(y) is x where x is no optional value, and from 1.37 on it is an
+	// error. Where kvap can tell that x is none, it writes x.
+	//
+	// Call orValue only on what .?field, [?key] or optional.of gives.
+	//
+	// Example:
+	//
+	//	validate:
+	//	  cel:
+	//	    expressions:
+	//	      - expression: "(has(object.spec.old) ? object.spec.old : object.spec.?new).orValue(1) > 0"
+	ReleaseDependent Code = 218
 )
 
 // 3xx: native, but different in a way the user must know.
@@ -641,6 +655,20 @@ const (
 	//	    - resources:
 	//	        kinds: ["*"]
 	DefaultFilters Code = 316
+	// Rewritten occurs when a CEL expression, or the failure policy of a CEL rule, does
+	// not come out as it was written: natively it would mean another thing, or could not
+	// stand where it must. The verdict is the same.
+	//
+	// Nothing need be done. Ask with has(), or read fields as optional ones (.?field),
+	// where the message says that the expression asks for what it reads.
+	//
+	// Example:
+	//
+	//	validate:
+	//	  cel:
+	//	    expressions:
+	//	      - expression: object.spec.priority < 10
+	Rewritten Code = 318
 )
 
 // 4xx: checks of the emitted objects.

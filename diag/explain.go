@@ -40,6 +40,7 @@ func Codes() []Code {
 		OtherPayload,
 		CompilerFault,
 		TooLarge,
+		ReleaseDependent,
 		WildcardKey,
 		GuessedResource,
 		MessageVariable,
@@ -57,6 +58,7 @@ func Codes() []Code {
 		NeverOnUpdate,
 		DefaultFilters,
 		UnaskedOperation,
+		Rewritten,
 		ExpressionTooLong,
 		InvalidObject,
 		StaticParams,
@@ -438,6 +440,18 @@ func describe(c Code) (name, text, example string) {
 				"\n" +
 				"Split the rule, or say the same with fewer alternatives (||) and variables.",
 			""
+	case ReleaseDependent:
+		return "ReleaseDependent",
+			"Occurs when a CEL expression means one thing in some releases of\n" +
+				"Kubernetes and another in others, so that no object could say it for all: up to\n" +
+				"1.36, x.orValue(y) is x where x is no optional value, and from 1.37 on it is an\n" +
+				"error. Where kvap can tell that x is none, it writes x.\n" +
+				"\n" +
+				"Call orValue only on what .?field, [?key] or optional.of gives.",
+			"validate:\n" +
+				"  cel:\n" +
+				"    expressions:\n" +
+				"      - expression: \"(has(object.spec.old) ? object.spec.old : object.spec.?new).orValue(1) > 0\""
 	case WildcardKey:
 		return "WildcardKey",
 			"Occurs when a pattern has a wildcard in a key of labels or\n" +
@@ -629,6 +643,18 @@ func describe(c Code) (name, text, example string) {
 				"        - key: \"{{ request.object.spec.hostNetwork || `false` }}\"\n" +
 				"          operator: Equals\n" +
 				"          value: true"
+	case Rewritten:
+		return "Rewritten",
+			"Occurs when a CEL expression, or the failure policy of a CEL rule, does\n" +
+				"not come out as it was written: natively it would mean another thing, or could not\n" +
+				"stand where it must. The verdict is the same.\n" +
+				"\n" +
+				"Nothing need be done. Ask with has(), or read fields as optional ones (.?field),\n" +
+				"where the message says that the expression asks for what it reads.",
+			"validate:\n" +
+				"  cel:\n" +
+				"    expressions:\n" +
+				"      - expression: object.spec.priority < 10"
 	case ExpressionTooLong:
 		return "ExpressionTooLong",
 			"Occurs when an expression is longer than the API server takes.",
