@@ -35,7 +35,7 @@ func (o *optionals) changed(n *node, bound []boundValue) Release {
 	}
 	switch n.name {
 	case "orValue", "or":
-		if n.isAlternative() && !o.of(n.args[0], bound).isOptional() {
+		if len(n.args) == 2 && !o.of(n.args[0], bound).isOptional() {
 			return strictOptionals
 		}
 	case "indexOf", "lastIndexOf":

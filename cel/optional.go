@@ -39,13 +39,33 @@ func (o optionality) within() optionality {
 	return opaque
 }
 
-// WithoutPlainOptionals is v with x in the place of x.orValue(y) and x.or(y) where x
-// is a value that is not optional: that is what these mean up to 1.36. What v reads
-// as variables.name is looked up; all else that it does not bind is data, in which
+// WithoutPlainOptionals is v with x in the place of x.orValue(y) where x is a value
+// that is not optional: that is what it means up to 1.36. What v reads as
+// variables.name is looked up; all else that it does not bind is data, in which
 // nothing is optional.
 func (v Value) WithoutPlainOptionals(variables func(name string) (Value, bool)) Value {
 	o := optionals{variables: variables, known: map[string]optionality{}}
 	return Value{o.rewrite(v.n, nil)}
+}
+
+// WithoutPlainOptionals is a boolean to the type checker too, which knows less of x
+// than of x.orValue(true).
+func (b Bool) WithoutPlainOptionals(variables func(name string) (Value, bool)) Bool {
+	o := optionals{variables: variables, known: map[string]optionality{}}
+	return Bool{Value{o.condition(b.n)}}
+}
+
+func (o *optionals) condition(n *node) *node {
+	m := o.rewrite(n, nil)
+	switch {
+	case m == n || m.isBool():
+		return m
+	case n.op == opCond:
+		return m.with([]*node{m.args[0], o.condition(n.args[1]), o.condition(n.args[2])})
+	case n.isOrValue():
+		return Value{m}.Eq(True().Value).n
+	}
+	return m
 }
 
 type optionals struct {
@@ -72,15 +92,15 @@ func (o *optionals) rewrite(n *node, bound []boundValue) *node {
 		args[i] = o.rewrite(a, inner)
 	}
 	n = n.with(args)
-	if n.isAlternative() && o.of(n.args[0], bound) == plain {
+	if n.isOrValue() && o.of(n.args[0], bound) == plain {
 		return n.args[0]
 	}
 	return n
 }
 
-// isAlternative tells of x.orValue(y) and x.or(y).
-func (n *node) isAlternative() bool {
-	return n.op == opMember && (n.name == "orValue" || n.name == "or") && len(n.args) == 2
+// isOrValue tells of x.orValue(y).
+func (n *node) isOrValue() bool {
+	return n.op == opMember && n.name == "orValue" && len(n.args) == 2
 }
 
 // visit calls f for n and its parts with the variables that are bound there.

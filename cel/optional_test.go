@@ -34,7 +34,7 @@ func TestWithoutPlainOptionals(t *testing.T) {
 		{`object.spec.?a.b.c.orValue(1)`, `object.spec.?a.b.c.orValue(1)`, 0},
 		{`object.spec[?'a']['b'].orValue(1)`, `object.spec[?'a']['b'].orValue(1)`, 0},
 		{`object.spec.a.orValue(1)`, `object.spec.a`, 0},
-		{`object.spec.a.or(optional.of(1)).orValue(2)`, `object.spec.a`, 0},
+		{`object.spec.a.or(optional.of(1)).orValue(2)`, `object.spec.a.or(optional.of(1)).orValue(2)`, 2},
 		{`object.?spec.a.or(object.?b).orValue(2)`, `object.?spec.a.or(object.?b).orValue(2)`, 0},
 		{`object.spec.rules.orValue([]).exists(r, r.paths.orValue([]).size() > 0)`, `object.spec.rules.exists(r, r.paths.size() > 0)`, 0},
 		{`object.?spec.orValue({}).a.orValue(1) == request.name.orValue('')`, `object.?spec.orValue({}).a == request.name`, 0},

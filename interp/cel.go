@@ -92,7 +92,11 @@ func (c *celRule) expressions() (checks, messages []plugincel.ExpressionAccessor
 }
 
 func newCELCompiler() (*plugincel.CompositedCompiler, error) {
-	return plugincel.NewCompositedCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
+	env, err := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).Extend(lenientOptionals())
+	if err != nil {
+		return nil, err
+	}
+	return plugincel.NewCompositedCompiler(env)
 }
 
 func newCELMatcher(compiler *plugincel.CompositedCompiler, conditions []policy.CEL, declared plugincel.OptionalVariableDeclarations) matchconditions.Matcher {

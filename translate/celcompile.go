@@ -35,6 +35,16 @@ func refusedExpressions(d *vap.Draft, release cel.Release) (why *diag.Diagnostic
 	return nil, messages
 }
 
+// refusedDrafts is refusedExpressions of what is written, and of what comes of it,
+// which may have lost what made it a boolean or a text.
+func refusedDrafts(written, emitted *vap.Draft, release cel.Release) (why *diag.Diagnostic, messages []int) {
+	why, messages = refusedExpressions(written, release)
+	if why == nil {
+		why, messages = refusedExpressions(emitted, release)
+	}
+	return why, messages
+}
+
 // compilerMessage is the first message of a CEL compiler on one line.
 func compilerMessage(detail string) string {
 	if _, after, ok := strings.Cut(detail, "ERROR: <input>:"); ok {
@@ -75,11 +85,9 @@ func refusedUnits(units []unit, o *Options, notes *diag.List) *diag.Diagnostic {
 			emitted, written := g.draft(o), u.native.written
 			emitted.Base = u.policy.Name
 			written.Base, written.Members, written.Constraints = emitted.Base, emitted.Members, emitted.Constraints
-			for _, d := range []*vap.Draft{&written, emitted} {
-				var why *diag.Diagnostic
-				if why, messages = refusedExpressions(d, o.Release); why != nil {
-					return why
-				}
+			var why *diag.Diagnostic
+			if why, messages = refusedDrafts(&written, emitted, o.Release); why != nil {
+				return why
 			}
 			asked[key] = messages
 		}

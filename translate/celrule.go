@@ -73,11 +73,16 @@ func (l *lowering) celRule(r *policy.CELRule, u *unit) truthValue {
 	if l.policy.FailurePolicy == policy.Ignore && (u.pre.errs || len(l.policy.MatchConditions) > 0) {
 		panic(l.unsupported("failurePolicy Ignore for conditions beside CEL expressions, whose errors are violations all the same,"))
 	}
+	if l.policy.FailurePolicy == policy.Ignore {
+		noteRewritten(l.notes, r.Pos, "the failure policy is Fail and not Ignore, since in Kyverno an error of a CEL expression is a violation all the same")
+	}
 	n := &nativeParts{}
 	l.celParams(r, n)
 	scope := celScope{l: l, parts: n}
 	for _, v := range r.Variables {
-		n.variables = append(n.variables, vap.Variable{Pos: v.Pos, Name: v.Name, Expr: scope.expression(v.Expression, v.Pos)})
+		expr := scope.read(v.Expression, v.Pos)
+		n.written.Variables = append(n.written.Variables, vap.Variable{Pos: v.Pos, Name: v.Name, Expr: expr})
+		n.variables = append(n.variables, vap.Variable{Pos: v.Pos, Name: v.Name, Expr: scope.portable(expr, v.Pos)})
 	}
 	found := l.celPreconditions(scope, n, u)
 	for _, e := range r.Expressions {
@@ -86,15 +91,15 @@ func (l *lowering) celRule(r *policy.CELRule, u *unit) truthValue {
 		n.checks = append(n.checks, check)
 	}
 	l.celAudits(scope, r, n)
-	n.written.Variables, n.written.Audits, n.written.ParamKind = n.variables, n.audits, n.paramKind
+	n.written.Audits, n.written.ParamKind = n.audits, n.paramKind
 	u.native = n
 	return truthValue{cel.False(), true} // nobody asks: the checks stand for it
 }
 
 // celCheck is one expression with what is said where it is not true.
 func (l *lowering) celCheck(scope celScope, e policy.CELValidation) vap.Validation {
-	expr := scope.expression(e.Expression, e.Pos).AsBool()
-	check := vap.Validation{Pos: e.Pos, Expr: expr, Message: e.Message, Reason: l.celReason(e)}
+	expr := scope.read(e.Expression, e.Pos)
+	check := vap.Validation{Pos: e.Pos, Expr: expr.AsBool(), Message: e.Message, Reason: l.celReason(e)}
 	if check.Message == "" {
 		check.Message = l.rule.Validate.Message.Value
 	}
@@ -105,7 +110,7 @@ func (l *lowering) celCheck(scope celScope, e policy.CELValidation) vap.Validati
 		check.MessageExpression = scope.message(e)
 	}
 	scope.parts.written.Validations = append(scope.parts.written.Validations, check)
-	check.Expr = expr.Guarded(scope.surroundings())
+	check.Expr = scope.guarded(scope.portableCondition(expr, e.Pos), e.Pos)
 	return check
 }
 
@@ -140,16 +145,22 @@ func (l *lowering) celPreconditions(scope celScope, n *nativeParts, u *unit) (fo
 		around.Roots[i].Null = around.Roots[i].Null || around.Roots[i].Name == "namespaceObject"
 	}
 	for _, c := range l.rule.CELPreconditions {
-		expr := inlined(scope.expression(c.Expression, c.Pos), n.variables).AsBool()
-		n.written.Conditions = append(n.written.Conditions, vap.Condition{Pos: c.Pos, Name: c.Name, Expr: expr})
+		read := scope.read(c.Expression, c.Pos)
+		n.written.Conditions = append(n.written.Conditions, vap.Condition{Pos: c.Pos, Name: c.Name, Expr: inlined(read, n.written.Variables).AsBool()})
+		holds := scope.portableCondition(read, c.Pos)
+		expr := inlined(holds.Value, n.variables).AsBool()
+		if !cel.Equal(expr.Value, holds.Value) {
+			noteRewritten(l.notes, c.Pos, "match conditions have no variables")
+		}
 		l.setPos(c.Pos)
 		if n.paramRef != nil && n.paramRef.Selector != nil && mentionsIdent(expr.Value, "params") {
 			panic(l.unsupported("a CEL precondition on params of which there may be several: the first one that it is false of ends the rule,"))
 		}
-		holds := expr
+		holds = expr
 		if refutation := expr.GuardedNot(around); !cel.Equal(refutation.Value, cel.Not(expr).Value) {
 			holds = cel.Not(refutation).Simplify()
 			found = cel.And(found, expr.Present(around))
+			noteRewritten(l.notes, c.Pos, "it lets through what it cannot tell, and the expressions ask for what it reads, since in Kyverno its error is a violation")
 		}
 		if mentionsIdent(cel.And(holds, found).Value, "namespaceObject") && (guards || !cel.Equal(holds.Value, expr.Value)) {
 			panic(l.unsupported("a CEL precondition that reads namespaceObject, which is null there,"))

@@ -35,27 +35,51 @@ func (s celScope) surroundings() cel.Surroundings {
 	if k := s.parts.paramKind; k != nil {
 		roots = append(roots, cel.Root{Name: "params", Shape: shapeOf(l.opts.Schemas.Type(kindOfParams(k)))})
 	}
-	return cel.Surroundings{Roots: roots, Variables: func(name string) (cel.Value, bool) {
-		for _, v := range s.parts.variables {
-			if v.Name == name {
-				return v.Expr, true
-			}
-		}
-		return cel.Value{}, false
-	}}
+	return cel.Surroundings{Roots: roots, Variables: among(s.parts.variables)}
 }
 
-// expression is an expression of the source, as it is to be evaluated natively.
-func (s celScope) expression(text string, pos diag.Pos) cel.Value {
+// read is an expression of the source with the request as Kyverno makes it up.
+func (s celScope) read(text string, pos diag.Pos) cel.Value {
 	v, why := readCEL(text, pos, s.l.opts.Release)
 	if why != nil {
 		panic(refusal{*why})
 	}
 	s.l.setPos(pos)
-	return s.l.madeUpRequest(v)
+	out := s.l.madeUpRequest(v)
+	if !cel.Equal(out, v) {
+		noteRewritten(s.l.notes, pos, "Kyverno makes up the request from the object")
+	}
+	return out
 }
 
-// quietly is expression with the reason why there is none.
+// portable is an expression as it is to be evaluated natively.
+func (s celScope) portable(v cel.Value, pos diag.Pos) cel.Value {
+	out, why := portable(v, pos, s.parts.variables, s.l.opts, s.l.notes)
+	if why != nil {
+		panic(refusal{*why})
+	}
+	return out
+}
+
+// portableCondition is portable for what must be a boolean.
+func (s celScope) portableCondition(v cel.Value, pos diag.Pos) cel.Bool {
+	out, why := portableCondition(v.AsBool(), pos, s.parts.variables, s.l.opts, s.l.notes)
+	if why != nil {
+		panic(refusal{*why})
+	}
+	return out
+}
+
+// guarded is a check that is false where something is missing that it reads.
+func (s celScope) guarded(check cel.Bool, pos diag.Pos) cel.Bool {
+	out := check.Guarded(s.surroundings())
+	if !cel.Equal(out.Value, check.Value) {
+		noteRewritten(s.l.notes, pos, "it asks first for what it reads, since in Kyverno an error of a CEL expression is a violation like any other")
+	}
+	return out
+}
+
+// quietly is an expression as it is to be evaluated, or the reason why there is none.
 func (s celScope) quietly(text string, pos diag.Pos) (v cel.Value, why *diag.Diagnostic) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -66,7 +90,7 @@ func (s celScope) quietly(text string, pos diag.Pos) (v cel.Value, why *diag.Dia
 			why = &ref.Diagnostic
 		}
 	}()
-	return s.expression(text, pos), nil
+	return s.portable(s.read(text, pos), pos), nil
 }
 
 // message is a message expression. The verdict does not depend on it: where it has
@@ -195,9 +219,9 @@ func mentionsIdent(v cel.Value, name string) bool { return v.Count(name) > 0 }
 // policyConditions are the policy's own match conditions, with the reason why
 // there are none. They are those of a webhook, so they see the real request, but
 // Kyverno asks them once more without an authorizer.
-func policyConditions(p *policy.Policy, release cel.Release) (out []vap.Condition, why *diag.Diagnostic) {
+func policyConditions(p *policy.Policy, o *Options, notes *diag.List) (out []vap.Condition, why *diag.Diagnostic) {
 	for _, c := range p.MatchConditions {
-		v, why := readCEL(c.Expression, c.Pos, release)
+		v, why := readCEL(c.Expression, c.Pos, o.Release)
 		if why != nil {
 			return nil, why
 		}
@@ -207,7 +231,11 @@ func policyConditions(p *policy.Policy, release cel.Release) (out []vap.Conditio
 				return nil, &d
 			}
 		}
-		out = append(out, vap.Condition{Pos: c.Pos, Name: c.Name, Expr: v.AsBool()})
+		holds, why := portableCondition(v.AsBool(), c.Pos, nil, o, notes)
+		if why != nil {
+			return nil, why
+		}
+		out = append(out, vap.Condition{Pos: c.Pos, Name: c.Name, Expr: holds})
 	}
 	return out, nil
 }

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate"
@@ -144,10 +145,14 @@ func (p translated) targets() string {
 	return strings.Join(words, ", ")
 }
 
+// codes are a rule's codes but that of what comes out rewritten, which has tests of
+// its own.
 func codes(r translate.RuleResult) []string {
 	var out []string
 	for _, c := range r.Codes {
-		out = append(out, c.String())
+		if c != diag.Rewritten {
+			out = append(out, c.String())
+		}
 	}
 	return out
 }

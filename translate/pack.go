@@ -181,7 +181,7 @@ func (g group) draft(o *Options) *vap.Draft {
 		Constraints:   vap.Constraints{Rules: resourceRules(g.targets, first.policy.Namespaced())},
 		Bindings:      g.bindings(),
 	}
-	d.Conditions, _ = policyConditions(first.policy, o.Release) // lowerWhole has seen to the reason
+	d.Conditions, _ = policyConditions(first.policy, o, nil) // lowerWhole has seen to the reason
 	g.conditions(d)
 	first.native.add(d)
 	first.params.add(d)

@@ -201,10 +201,12 @@ func lowerWhole(p *policy.Policy, r *policy.Rule, o *Options) ([]unit, diag.List
 	case !p.Admission:
 		return nil, nil, refuse(diag.BackgroundOnly, "the policy is for background scans only (admission: false); nothing judges it at admission")
 	}
-	if _, why := policyConditions(p, o.Release); why != nil {
+	var rewritten diag.List
+	if _, why := policyConditions(p, o, &rewritten); why != nil {
 		return nil, nil, why
 	}
-	return lowerRule(p, r, o)
+	units, notes, why := lowerRule(p, r, o)
+	return units, append(rewritten, notes...), why
 }
 
 // dependentRules is why the rules of a policy cannot be judged apart: with applyRules:

@@ -142,7 +142,7 @@ func withinNamespaces(rules []vap.ResourceRule) []vap.ResourceRule {
 
 // draft is the native policy of a form.
 func (f validatingForm) draft(p *policy.Policy, o *Options, notes *diag.List) (*vap.Draft, *diag.Diagnostic) {
-	w := &validatingWalk{form: f, policy: p.Validating, release: o.Release, notes: notes, draft: &vap.Draft{
+	w := &validatingWalk{form: f, policy: p.Validating, opts: o, notes: notes, draft: &vap.Draft{
 		Base: f.named(validatingName(p), "-"), FailurePolicy: string(p.FailurePolicy), Constraints: f.constraints, Bindings: validatingBindings(p),
 		Members: []vap.Member{{Pos: p.Pos, Policy: memberName(p), Rule: f.prefixed(p.Name), Origin: p.Name}},
 	}}
@@ -192,117 +192,6 @@ func validatingBindings(p *policy.Policy) []vap.Binding {
 		out.NamespaceSelector.Labels = []vap.Label{{Key: nameLabel, Value: p.Namespace}}
 	}
 	return []vap.Binding{out}
-}
-
-// A validatingWalk fills the draft of a form; why is set by the first part that has
-// no native form.
-type validatingWalk struct {
-	form    validatingForm
-	policy  *policy.Validating
-	release cel.Release
-	draft   *vap.Draft
-	written vap.Draft  // for the API server's compiler: see nativeParts
-	guard   []cel.Bool // conditions that only a validation can ask
-	notes   *diag.List
-	why     *diag.Diagnostic
-}
-
-// expression is an expression of the source in the form at hand.
-func (w *validatingWalk) expression(text string, at diag.Pos) cel.Value {
-	v, why := readCEL(text, at, w.release)
-	if why != nil {
-		if w.why == nil {
-			w.why = why
-		}
-		return cel.Null()
-	}
-	return inTemplate(v, w.form.template)
-}
-
-func (w *validatingWalk) note(at diag.Pos, code diag.Code, format string, args ...any) {
-	*w.notes = append(*w.notes, diag.Warnf(at, code, format, args...))
-}
-
-func (w *validatingWalk) variables() {
-	for _, v := range w.policy.Variables {
-		w.draft.Variables = append(w.draft.Variables, vap.Variable{Pos: v.Pos, Name: v.Name, Expr: w.expression(v.Expression, v.Pos)})
-	}
-}
-
-// conditions are match conditions, but for those that read the namespace, which
-// match conditions never see: these become a guard of the validations.
-func (w *validatingWalk) conditions() {
-	for _, c := range w.policy.MatchConditions {
-		v := w.expression(c.Expression, c.Pos)
-		whole := inlined(v, w.draft.Variables)
-		w.written.Conditions = append(w.written.Conditions, vap.Condition{Pos: c.Pos, Name: c.Name, Expr: whole.AsBool()})
-		if mentionsIdent(whole, "namespaceObject") {
-			w.guard = append(w.guard, v.AsBool())
-			continue
-		}
-		w.draft.Conditions = append(w.draft.Conditions, vap.Condition{Pos: c.Pos, Name: c.Name, Expr: whole.AsBool()})
-	}
-}
-
-func (w *validatingWalk) validations() {
-	for _, e := range w.policy.Validations {
-		holds := truthValue{w.expression(e.Expression, e.Pos).AsBool(), true}
-		v := vap.Validation{Pos: e.Pos, Expr: holds.b, Message: e.Message, Reason: e.Reason}
-		if !takesReason(e.Reason) {
-			w.note(e.Pos, diag.LeftOut, "the API server does not take the reason %s; the reason of the denial is Invalid", e.Reason)
-			v.Reason = ""
-		}
-		if v.Message == "" {
-			v.Message = failedExpression(e.Expression)
-		}
-		if e.MessageExpression != "" {
-			v.MessageExpression = w.message(e)
-		}
-		w.written.Validations = append(w.written.Validations, v)
-		if len(w.guard) > 0 {
-			v.Expr = truthValue{cel.And(w.guard...), true}.implies(holds).b
-		}
-		w.draft.Validations = append(w.draft.Validations, v)
-	}
-}
-
-// message is a message expression, or nil where it has no native form.
-func (w *validatingWalk) message(e policy.CELValidation) *cel.Value {
-	v, why := readCEL(e.MessageExpression, e.Pos, w.release)
-	if why != nil {
-		w.note(e.Pos, diag.MessageVariable, "the messageExpression has no native form; the message is shown instead")
-		return nil
-	}
-	v = inTemplate(v, w.form.template)
-	return &v
-}
-
-// audits are written by Kyverno for violations only, and by the API server always;
-// an error of one would refuse a request that Kyverno admits.
-func (w *validatingWalk) audits() {
-	for _, a := range w.policy.AuditAnnotations {
-		v, why := readCEL(a.Expression, a.Pos, w.release)
-		if why == nil && harmless(v) && len(w.guard) == 0 {
-			w.draft.Audits = append(w.draft.Audits, vap.Audit{Pos: a.Pos, Key: a.Name, Value: v})
-			continue
-		}
-		w.note(a.Pos, diag.LeftOut, "the audit annotation %s may be an error, on which the API server would refuse the request; it is left out", a.Name)
-	}
-}
-
-// compiled asks the API server's compiler about the draft. A message expression
-// that it refuses goes.
-func (w *validatingWalk) compiled() *diag.Diagnostic {
-	d := w.draft
-	w.written.Base, w.written.Members, w.written.Constraints = d.Base, d.Members, d.Constraints
-	w.written.Variables, w.written.Audits = d.Variables, d.Audits
-	why, messages := refusedExpressions(&w.written, w.release)
-	for _, i := range messages {
-		v := &d.Validations[i]
-		v.MessageExpression = nil
-		w.note(v.Pos, diag.MessageVariable, "the messageExpression has no native form; the message is shown instead")
-	}
-	return why
 }
 
 // inTemplate is an expression about a pod as one about the template of pods in a
