@@ -203,7 +203,7 @@ const (
 	// params, that were not given. The rule errs, as it would in a cluster where the
 	// object is missing.
 	//
-	// Give the object with --params FILE.
+	// Give the object with --param FILE.
 	//
 	// Example:
 	//

@@ -237,7 +237,7 @@ func describe(c Code) (name, text, example string) {
 				"params, that were not given. The rule errs, as it would in a cluster where the\n" +
 				"object is missing.\n" +
 				"\n" +
-				"Give the object with --params FILE.",
+				"Give the object with --param FILE.",
 			"$ kvap eval policy.yaml --resource pod.yaml"
 	case BadSuite:
 		return "BadSuite",

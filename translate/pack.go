@@ -133,6 +133,9 @@ func (g group) name(used map[string]bool) string {
 	if u.rule.Expansion != "" {
 		base += "-" + u.rule.Expansion
 	}
+	if g.onlyDeletes() && !strings.Contains(base, "delete") {
+		base += "-delete"
+	}
 	name := base
 	for _, extra := range []string{g.kindPart(), g.opPart(), strings.ToLower(u.rule.Origin)} {
 		if !used[name] {
@@ -146,6 +149,12 @@ func (g group) name(used map[string]bool) string {
 		name = fmt.Sprintf("%s-%d", base, i)
 	}
 	return name
+}
+
+// onlyDeletes tells of a group about deletions, which a reader would not look for
+// below the name of the policy.
+func (g group) onlyDeletes() bool {
+	return !slices.ContainsFunc(g.targets, func(t placed) bool { return !slices.Equal(t.ops, []string{"DELETE"}) })
 }
 
 // policies is how many policies the members are of.
@@ -169,6 +178,9 @@ func (g group) kindPart() string {
 }
 
 func (g group) opPart() string {
+	if g.onlyDeletes() {
+		return ""
+	}
 	return strings.ToLower(strings.Join(inOrder(g.targets[0].ops), "-"))
 }
 

@@ -2,7 +2,6 @@ package translate
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
@@ -12,7 +11,7 @@ import (
 // never speaks of them: one that lists no operations is asked about all four,
 // where its author will have thought of writes.
 func (l *lowering) noteUnasked(units []unit) {
-	if mentions(l.rule.Source, func(s string) bool { return strings.Contains(s, "request.operation") }) {
+	if l.rule.AsksForOperation() {
 		return
 	}
 	for _, op := range []string{"DELETE", "CONNECT"} {

@@ -27,6 +27,7 @@ func compileSources(sources []source, c choices) *compilation {
 		done.parse(s)
 	}
 	done.dropRepeated()
+	c.rewrite(done.policies)
 	result := compile.Policies(compile.Input{Policies: done.policies, Exceptions: done.exceptions, Found: done.found},
 		compile.Options{Translate: c.translate, Emit: c.emit})
 	done.rules, done.objects = result.Rules, result.Objects

@@ -8,10 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
-	"github.com/kvap/kvap/translate"
 	"github.com/kvap/kvap/vap"
 )
 
@@ -25,12 +23,7 @@ type convertFlags struct {
 	reportForm string
 	strict     bool
 
-	release    string
-	crds       []string
-	pack       string
-	params     string
-	existing   string
-	guard      string
+	choiceFlags
 	namespaces []string
 	static     bool
 
@@ -70,12 +63,7 @@ Exit codes: 0 clean, 1 a remainder under --strict, 2 usage or unreadable input,
 	fs.StringVar(&f.report, "report", "", "write a report to this file, or - for standard output")
 	fs.StringVar(&f.reportForm, "report-format", "", "text, json or markdown (default by the file's ending, else text)")
 	fs.BoolVar(&f.strict, "strict", false, "exit with 1 when a rule has no native form")
-	fs.StringVar(&f.release, "kubernetes-version", cel.Default.String(), "the oldest Kubernetes release that must take the objects")
-	fs.StringSliceVar(&f.crds, "crds", nil, "files and folders of CustomResourceDefinitions, for the types of custom kinds")
-	fs.StringVar(&f.pack, "pack", "policy", "what shares an object: rule, policy or match")
-	fs.StringVar(&f.params, "params", "configmap", "what holds params: configmap or kvap")
-	fs.StringVar(&f.existing, "existing-violations", "allow", "what an update of a violating object does: allow (as Kyverno) or deny")
-	fs.StringVar(&f.guard, "guard", "never", "whether objects stop good requests at a match condition: auto or never")
+	f.choiceFlags.add(fs)
 	fs.StringSliceVar(&f.namespaces, "exclude-namespaces", vap.DefaultExcludedNamespaces(), "namespaces that bindings leave out; none for none")
 	fs.BoolVar(&f.static, "static", false, "make static manifests for an API server's own folder")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no summary, and of the diagnostics only errors")
@@ -94,6 +82,10 @@ func convert(cmd *cobra.Command, args []string, f convertFlags) error {
 	if err != nil {
 		return err
 	}
+	if choices.emit.ExcludeNamespaces, err = excludedNamespaces(f.namespaces); err != nil {
+		return err
+	}
+	choices.emit.Static = f.static
 	if len(paths) == 0 && f.kustomize == "" {
 		return errors.New("convert needs a PATH: a file, a folder, or - for standard input")
 	}
@@ -162,43 +154,6 @@ func verdict(done *compilation, c report.Conversion, strict bool) error {
 	return nil
 }
 
-// choices are the flags that steer the compiler.
-type choices struct {
-	translate translate.Options
-	emit      vap.EmitOptions
-}
-
-func (f convertFlags) choices() (choices, error) {
-	var c choices
-	release, err := cel.ParseRelease(f.release)
-	if err != nil {
-		return c, fmt.Errorf("--kubernetes-version %s: %w", f.release, err)
-	}
-	if !release.IsSupported() {
-		return c, fmt.Errorf("--kubernetes-version %s: kvap compiles for %s to %s", f.release, cel.Oldest, cel.Latest)
-	}
-	schemas, err := loadSchemas(release, f.crds)
-	if err != nil {
-		return c, err
-	}
-	c.translate = translate.Options{Release: release, Schemas: schemas}
-	if c.translate.Pack, err = oneOf("--pack", f.pack, translate.PackRule, translate.PackPolicy, translate.PackMatch); err != nil {
-		return c, err
-	}
-	if c.translate.Params, err = oneOf("--params", f.params, translate.ParamsConfigMap, translate.ParamsKvap); err != nil {
-		return c, err
-	}
-	if c.translate.Existing, err = oneOf("--existing-violations", f.existing, translate.AllowExisting, translate.DenyExisting); err != nil {
-		return c, err
-	}
-	if c.translate.Guard, err = oneOf("--guard", f.guard, translate.GuardAuto, translate.GuardNever); err != nil {
-		return c, err
-	}
-	c.emit = vap.EmitOptions{Static: f.static}
-	c.emit.ExcludeNamespaces, err = excludedNamespaces(f.namespaces)
-	return c, err
-}
-
 // excludedNamespaces reads the names of --exclude-namespaces.
 func excludedNamespaces(names []string) ([]string, error) {
 	if slices.Equal(names, []string{"none"}) {
@@ -219,18 +174,6 @@ func excludedNamespaces(names []string) ([]string, error) {
 		}
 	}
 	return names, nil
-}
-
-// oneOf finds a flag's value among those that are allowed.
-func oneOf[T ~string](flag, value string, allowed ...T) (T, error) {
-	if slices.Contains(allowed, T(value)) {
-		return T(value), nil
-	}
-	words := make([]string, len(allowed))
-	for i, a := range allowed {
-		words[i] = string(a)
-	}
-	return "", fmt.Errorf("%s %s: want one of %s", flag, value, strings.Join(words, ", "))
 }
 
 // destination says where objects go. Two things on standard output would be one

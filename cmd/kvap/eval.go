@@ -8,13 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/judge"
-	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
-	"github.com/kvap/kvap/translate"
 )
 
 // evalFlags are the flags of eval as the user gave them.
@@ -33,12 +30,10 @@ type evalFlags struct {
 	namespace    string
 	labels       map[string]string
 
-	params  []string
+	param   []string
 	context []string
-	action  string
 
-	release string
-	crds    []string
+	choiceFlags
 
 	quiet, verbose, noColor bool
 }
@@ -70,7 +65,7 @@ Exit codes: 0 the two agree, 1 they disagree on something, 2 usage or nothing
 could be read, 3 a runtime error, 4 some of the input was left out.`,
 		Example: `  kvap eval policies/ --resource pod.yaml
   kvap eval policy.yaml --resource new.yaml --old old.yaml --user alice --group dev
-  kvap eval policies/ --requests recorded.jsonl.gz --params configmaps.yaml -o jsonl`,
+  kvap eval policies/ --requests recorded.jsonl.gz --param configmaps.yaml -o jsonl`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return eval(cmd, slices.Concat(args, f.files), f)
 		},
@@ -89,11 +84,9 @@ could be read, 3 a runtime error, 4 some of the input was left out.`,
 	fs.StringSliceVar(&f.clusterRoles, "cluster-role", nil, "cluster roles bound to the user")
 	fs.StringVarP(&f.namespace, "namespace", "n", "default", "the namespace of resources that name none")
 	fs.StringToStringVar(&f.labels, "namespace-labels", nil, "labels of every request's namespace, as key=value")
-	fs.StringSliceVar(&f.params, "params", nil, "a file of ConfigMaps, params, Namespaces and other objects that rules look up")
+	fs.StringSliceVar(&f.param, "param", nil, "a file of ConfigMaps, params, Namespaces and other objects that rules look up")
 	fs.StringSliceVar(&f.context, "context", nil, "the same; also a Context of the Kyverno command line")
-	fs.StringVar(&f.action, "action", "", "judge as if every rule said Enforce, or Audit")
-	fs.StringVar(&f.release, "kubernetes-version", cel.Latest.String(), "the release to translate for")
-	fs.StringSliceVar(&f.crds, "crds", nil, "files and folders of CustomResourceDefinitions")
+	f.choiceFlags.add(fs)
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "of the table only violations and disagreements, of the diagnostics only errors")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "rules that have nothing to say too, and notes")
 	fs.BoolVar(&f.noColor, "no-color", false, "no colours on a terminal; NO_COLOR does the same")
@@ -134,9 +127,6 @@ func (f evalFlags) check(paths []string) error {
 	if _, err := oneOf("--operation", f.operation, "CREATE", "UPDATE", "DELETE"); err != nil && f.operation != "" {
 		return fmt.Errorf("%w; a CONNECT is judged with --requests", err)
 	}
-	if _, err := oneOf("--action", f.action, string(policy.Enforce), string(policy.Audit)); err != nil && f.action != "" {
-		return err
-	}
 	switch {
 	case len(paths) == 0:
 		return errors.New("eval needs a PATH: a file or folder of policies")
@@ -160,7 +150,7 @@ func (f evalFlags) check(paths []string) error {
 }
 
 func (f evalFlags) stdinReaders(paths []string) (n int) {
-	for _, p := range slices.Concat(paths, f.resources, f.requests, f.old, f.params, f.context) {
+	for _, p := range slices.Concat(paths, f.resources, f.requests, f.old, f.param, f.context) {
 		if p == "-" {
 			n++
 		}
@@ -192,19 +182,12 @@ type evalTotals struct {
 
 // prepare reads and compiles everything but what is to be judged.
 func (f evalFlags) prepare(cmd *cobra.Command, paths []string) (*evaluation, error) {
-	release, err := cel.ParseRelease(f.release)
-	if err != nil {
-		return nil, fmt.Errorf("--kubernetes-version %s: %w", f.release, err)
-	}
-	if !release.IsSupported() {
-		return nil, fmt.Errorf("--kubernetes-version %s: kvap compiles for %s to %s", f.release, cel.Oldest, cel.Latest)
-	}
-	schemas, err := loadSchemas(release, f.crds)
+	choices, err := f.choices()
 	if err != nil {
 		return nil, err
 	}
-	e := &evaluation{schemas: schemas, labels: f.labels, told: map[string]bool{}, missing: map[diag.Pos]judge.Lookup{}}
-	if err := e.readObjects(slices.Concat(f.params, f.context), cmd.InOrStdin()); err != nil {
+	e := &evaluation{schemas: choices.translate.Schemas, labels: f.labels, told: map[string]bool{}, missing: map[diag.Pos]judge.Lookup{}}
+	if err := e.readObjects(slices.Concat(f.param, f.context), cmd.InOrStdin()); err != nil {
 		return nil, err
 	}
 	sources, unread, err := readInput(paths, cmd.InOrStdin())
@@ -221,13 +204,9 @@ func (f evalFlags) prepare(cmd *cobra.Command, paths []string) (*evaluation, err
 	if len(read.policies) == 0 && !e.found.HasErrors() {
 		return nil, &exit{exitUsage, fmt.Errorf("there is no policy in %s", strings.Join(paths, ", "))}
 	}
-	if f.action != "" {
-		for _, p := range read.policies {
-			enact(p, policy.Action(f.action))
-		}
-	}
+	choices.rewrite(read.policies)
 	e.judges, err = judge.Compile(compile.Input{Policies: read.policies, Exceptions: read.exceptions, Found: read.found},
-		compile.Options{Translate: translate.Options{Release: release, Schemas: schemas}}, judge.Cluster{Objects: e.objects})
+		compile.Options{Translate: choices.translate}, judge.Cluster{Objects: e.objects})
 	if err != nil {
 		return nil, &exit{exitUsage, err}
 	}
@@ -236,27 +215,6 @@ func (f evalFlags) prepare(cmd *cobra.Command, paths []string) (*evaluation, err
 	}
 	e.out = f.newOutput(cmd.OutOrStdout())
 	return e, nil
-}
-
-// enact gives all rules of a policy one action, in the source too, from which rules
-// are expanded.
-func enact(p *policy.Policy, action policy.Action) {
-	p.Action, p.Overrides = action, nil
-	if p.Validating != nil {
-		p.Validating.Actions = []string{"Audit"}
-		if action == policy.Enforce {
-			p.Validating.Actions = []string{"Deny"}
-		}
-	}
-	for _, r := range p.Rules {
-		if r.Validate == nil {
-			continue
-		}
-		r.Validate.Action, r.Validate.Overrides = action, nil
-		if body := r.Source.Get("validate"); body != nil {
-			*body = *without(body, "failureAction", "failureActionOverrides")
-		}
-	}
 }
 
 // verdict is the exit code: input that was left out weighs most.

@@ -144,6 +144,6 @@ func (e *evaluation) reportMissing() {
 	slices.SortFunc(places, diag.Pos.Compare)
 	for _, pos := range places {
 		e.found = append(e.found, diag.Errorf(pos, diag.MissingObject,
-			"the rule reads the %s, which was not given, so it errs; give it with --params FILE", e.missing[pos]))
+			"the rule reads the %s, which was not given, so it errs; give it with --param FILE", e.missing[pos]))
 	}
 }

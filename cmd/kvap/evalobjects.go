@@ -33,7 +33,7 @@ func readManifests(flag string, paths []string, stdin io.Reader) ([]manifest.Obj
 // readObjects reads what rules look up. A Context of the Kyverno command line
 // counts as the objects in it.
 func (e *evaluation) readObjects(paths []string, stdin io.Reader) error {
-	objects, sources, found, err := readManifests("--params", paths, stdin)
+	objects, sources, found, err := readManifests("--param", paths, stdin)
 	if err != nil {
 		return err
 	}

@@ -10,21 +10,18 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/suite"
 	"github.com/kvap/kvap/report"
-	"github.com/kvap/kvap/translate"
 )
 
 // testFlags are the flags of test as the user gave them.
 type testFlags struct {
-	file    string
-	output  string
-	only    bool
-	strict  bool
-	release string
-	crds    []string
+	file   string
+	output string
+	only   bool
+	strict bool
+	choiceFlags
 
 	quiet, verbose, noColor bool
 }
@@ -64,8 +61,7 @@ Exit codes: 0 nothing failed, 1 a row failed, 2 usage or no suite could be read,
 	flags.StringVarP(&f.output, "output", "o", "table", "table, wide, json or junit")
 	flags.BoolVar(&f.only, "fail-only", false, "of the table only what did not pass")
 	flags.BoolVar(&f.strict, "strict", false, "exit with 1 when a row deviates, was excluded or not judged")
-	flags.StringVar(&f.release, "kubernetes-version", cel.Latest.String(), "the release to translate for")
-	flags.StringSliceVar(&f.crds, "crds", nil, "files and folders of CustomResourceDefinitions")
+	f.choiceFlags.add(flags)
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "of the diagnostics only errors, and of the table only what did not pass")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "notes too, such as which file took the place of another")
 	flags.BoolVar(&f.noColor, "no-color", false, "no colours on a terminal; NO_COLOR does the same")
@@ -113,18 +109,11 @@ func test(cmd *cobra.Command, dirs []string, f testFlags) error {
 }
 
 func (f testFlags) runner() (suite.Runner, error) {
-	release, err := cel.ParseRelease(f.release)
-	if err != nil {
-		return suite.Runner{}, fmt.Errorf("--kubernetes-version %s: %w", f.release, err)
-	}
-	if !release.IsSupported() {
-		return suite.Runner{}, fmt.Errorf("--kubernetes-version %s: kvap compiles for %s to %s", f.release, cel.Oldest, cel.Latest)
-	}
-	schemas, err := loadSchemas(release, f.crds)
+	choices, err := f.choices()
 	if err != nil {
 		return suite.Runner{}, err
 	}
-	return suite.Runner{Schemas: schemas, Translate: translate.Options{Release: release, Schemas: schemas}}, nil
+	return suite.Runner{Schemas: choices.translate.Schemas, Translate: choices.translate, Rewrite: choices.rewrite}, nil
 }
 
 // find lists the suites in folders; a file that is named is one, whatever its name.

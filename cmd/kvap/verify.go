@@ -15,24 +15,21 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
-	"github.com/kvap/kvap/translate"
 	"github.com/kvap/kvap/verify"
 )
 
 // verifyFlags are the flags of verify as the user gave them.
 type verifyFlags struct {
-	files   []string
-	budget  string
-	seed    uint64
-	output  string
-	save    string
-	params  []string
-	release string
-	crds    []string
+	files  []string
+	budget string
+	seed   uint64
+	output string
+	save   string
+	param  []string
+	choiceFlags
 
 	quiet, verbose, noColor bool
 }
@@ -52,7 +49,7 @@ Where they do not, it prints the evidence: how many requests were tried and how
 many the rule applies to, what came out, and how many of the rule's predicates
 (its match, its conditions, the keys of its patterns) were seen both to hold and
 to fail; -v lists the others. Rules without a native form have nothing to be held
-against. ConfigMaps that rules look up are made up unless --params gives them.
+against. ConfigMaps that rules look up are made up unless --param gives them.
 
 The budget counts for each policy: a number of requests, or a time. The same seed
 tries the same requests in the same order.
@@ -74,9 +71,8 @@ read, 3 a runtime error, 4 some of the input was left out.`,
 	flags.Uint64Var(&f.seed, "seed", 1, "the same seed gives the same run")
 	flags.StringVarP(&f.output, "output", "o", "table", "table or json")
 	flags.StringVar(&f.save, "save", "", "write the requests that were found to this file, for kvap eval --requests")
-	flags.StringSliceVar(&f.params, "params", nil, "a file of ConfigMaps and other objects that rules look up")
-	flags.StringVar(&f.release, "kubernetes-version", cel.Latest.String(), "the release to translate for")
-	flags.StringSliceVar(&f.crds, "crds", nil, "files and folders of CustomResourceDefinitions: objects of their kinds then fit them")
+	flags.StringSliceVar(&f.param, "param", nil, "a file of ConfigMaps and other objects that rules look up")
+	f.choiceFlags.add(flags)
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress, and of the diagnostics only errors")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "what was not seen both ways, and notes")
 	flags.BoolVar(&f.noColor, "no-color", false, "no colours on a terminal; NO_COLOR does the same")
@@ -84,7 +80,7 @@ read, 3 a runtime error, 4 some of the input was left out.`,
 }
 
 func runVerify(cmd *cobra.Command, paths []string, f verifyFlags) error {
-	options, err := f.options(paths)
+	options, choices, err := f.options(paths)
 	if err != nil {
 		return err
 	}
@@ -92,6 +88,7 @@ func runVerify(cmd *cobra.Command, paths []string, f verifyFlags) error {
 	if err != nil {
 		return err
 	}
+	choices.rewrite(input.policies)
 	progress := newProgress(cmd.ErrOrStderr(), f.quiet)
 	var policies []report.VerifiedPolicy
 	for i, p := range input.policies {
@@ -130,38 +127,29 @@ func verified(t report.VerificationTotals, found diag.List) error {
 	return nil
 }
 
-func (f verifyFlags) options(paths []string) (verify.Options, error) {
+func (f verifyFlags) options(paths []string) (verify.Options, choices, error) {
+	var c choices
 	o := verify.Options{Setting: verify.Setting{Seed: f.seed}}
 	if _, err := oneOf("-o", f.output, "table", "json"); err != nil {
-		return o, err
+		return o, c, err
 	}
 	switch {
 	case len(paths) == 0:
-		return o, errors.New("verify needs a PATH: a file or folder of policies")
+		return o, c, errors.New("verify needs a PATH: a file or folder of policies")
 	case f.quiet && f.verbose:
-		return o, errors.New("-q and -v exclude each other")
+		return o, c, errors.New("-q and -v exclude each other")
 	}
 	if n, err := strconv.Atoi(f.budget); err == nil {
 		o.Requests = n
 	} else if o.Time, err = time.ParseDuration(f.budget); err != nil {
-		return o, fmt.Errorf("--budget %s: want a number of requests, or a time such as 10s", f.budget)
+		return o, c, fmt.Errorf("--budget %s: want a number of requests, or a time such as 10s", f.budget)
 	}
 	if o.Requests <= 0 && o.Time <= 0 {
-		return o, fmt.Errorf("--budget %s: want more than nothing", f.budget)
+		return o, c, fmt.Errorf("--budget %s: want more than nothing", f.budget)
 	}
-	release, err := cel.ParseRelease(f.release)
-	if err != nil {
-		return o, fmt.Errorf("--kubernetes-version %s: %w", f.release, err)
-	}
-	if !release.IsSupported() {
-		return o, fmt.Errorf("--kubernetes-version %s: kvap compiles for %s to %s", f.release, cel.Oldest, cel.Latest)
-	}
-	schemas, err := loadSchemas(release, f.crds)
-	if err != nil {
-		return o, err
-	}
-	o.Translate = translate.Options{Release: release, Schemas: schemas}
-	return o, nil
+	c, err := f.choices()
+	o.Translate = c.translate
+	return o, c, err
 }
 
 // A verifyInput is what was read.
@@ -173,7 +161,7 @@ type verifyInput struct {
 
 func (f verifyFlags) read(cmd *cobra.Command, paths []string, o *verify.Options) (verifyInput, error) {
 	var in verifyInput
-	objects, sources, found, err := readManifests("--params", f.params, cmd.InOrStdin())
+	objects, sources, found, err := readManifests("--param", f.param, cmd.InOrStdin())
 	if err != nil {
 		return in, err
 	}

@@ -19,6 +19,8 @@ import (
 type Runner struct {
 	Translate translate.Options
 	Schemas   *schema.Set
+	// Rewrite, where set, makes choices that are about the policies themselves.
+	Rewrite func([]*policy.Policy)
 }
 
 // Run runs a suite. Where there is an error among the diagnostics, something that
@@ -30,6 +32,9 @@ func (r Runner) Run(ctx context.Context, s *Suite) (Results, diag.List) {
 		if d.Severity == diag.Error && d.Code == diag.BadSuite {
 			return out, found
 		}
+	}
+	if r.Rewrite != nil {
+		r.Rewrite(m.policies)
 	}
 	run := &run{runner: r, suite: s, material: m, sessions: map[string]*session{}}
 	for i, row := range s.Results {

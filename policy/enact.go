@@ -1,0 +1,57 @@
+package policy
+
+// Enact gives all rules of a policy one action, in place of what they, the policy
+// and its overrides say; warn makes the one who asks see it too. The source follows,
+// from which rules are expanded and what stays behind is written.
+func (p *Policy) Enact(action Action, warn bool) {
+	p.Action, p.Overrides, p.EmitWarning = action, nil, warn
+	spec := p.Source.Get("spec")
+	if spec == nil || spec.Kind != Map {
+		return
+	}
+	if p.Validating != nil {
+		p.Validating.Actions = validationActions(action, warn)
+		spec = spec.with("validationAction", nil).with("validationActions", texts(spec, p.Validating.Actions))
+	} else {
+		spec = spec.with("validationFailureActionOverrides", nil).with("validationFailureAction", text(spec, string(action)))
+		spec = spec.with("emitWarning", nil)
+		if warn {
+			spec = spec.with("emitWarning", &Node{Kind: Bool, Pos: spec.Pos, Bool: true})
+		}
+	}
+	p.Source = p.Source.with("spec", spec)
+	for _, r := range p.Rules {
+		r.enact(action)
+	}
+}
+
+func (r *Rule) enact(action Action) {
+	body := r.Source.Get("validate")
+	if r.Validate == nil || body == nil || body.Kind != Map {
+		return
+	}
+	r.Validate.Action, r.Validate.Overrides = "", nil
+	r.Source = r.Source.with("validate", body.with("failureAction", nil).with("failureActionOverrides", nil))
+}
+
+// validationActions are an action as a ValidatingPolicy has it.
+func validationActions(action Action, warn bool) []string {
+	switch {
+	case action == Enforce:
+		return []string{"Deny"}
+	case warn:
+		return []string{"Audit", "Warn"}
+	}
+	return []string{"Audit"}
+}
+
+// text is a node for s, where at is.
+func text(at *Node, s string) *Node { return &Node{Kind: String, Pos: at.Pos, Str: s} }
+
+func texts(at *Node, list []string) *Node {
+	n := &Node{Kind: List, Pos: at.Pos}
+	for _, s := range list {
+		n.Items = append(n.Items, text(at, s))
+	}
+	return n
+}
