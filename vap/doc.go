@@ -5,6 +5,7 @@
 // admissionregistration.k8s.io/v1 with every field written that the API server
 // would default; by Marshal their YAML or JSON; by Validate and TypeCheck what
 // the API server has to say about such objects when they are created and after;
+// by Differences what in them another release would evaluate otherwise;
 // and by a Judge the verdicts that they give on requests.
 //
 // What must hold: the same draft gives the same bytes. A name is a function of
