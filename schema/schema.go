@@ -33,6 +33,11 @@ type Type struct {
 	Open bool
 }
 
+// HoldsQuantities tells of quantities, and of lists and maps of them.
+func (t *Type) HoldsQuantities() bool {
+	return t != nil && (t.Kind == String && t.Format == "quantity" || t.Elem.HoldsQuantities())
+}
+
 // A Field is a field of an Object.
 type Field struct {
 	Name string

@@ -204,6 +204,7 @@ func (g group) draft(o *Options) *vap.Draft {
 		d.Members = append(d.Members, vap.Member{Pos: u.rule.Pos, Policy: memberName(u.policy), Rule: u.rule.Name, Origin: u.rule.Origin})
 		d.Validations = append(d.Validations, g.validations(i, u)...)
 	}
+	d.Checkers = g.checkers()
 	d.Guard = g.guard(d, members, o)
 	return d
 }

@@ -23,6 +23,9 @@ type Draft struct {
 	Guard       cel.Bool
 	Variables   []Variable // in order of dependence
 	Validations []Validation
+	// Checkers are what the API server's type checker makes of each kind that the
+	// draft is about. There are none where the expressions are the user's own.
+	Checkers    []cel.Checker
 	Audits      []Audit
 	Bindings    []Binding
 	Labels      map[string]string

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
 )
 
 // guardLength is the longest check that a message repeats as its guard. A longer
@@ -27,7 +28,7 @@ func (e *emitter) validations() []admissionregistrationv1.Validation {
 		if v.MessageExpression != nil && !v.Expr.IsTrue() {
 			holds, w.MessageExpression = e.guardedMessage(v)
 		}
-		w.Expression = e.text(v.Pos, holds.Value)
+		w.Expression = e.checked(v.Pos, holds.Value)
 		out = append(out, w)
 	}
 	return out
@@ -41,13 +42,22 @@ func (e *emitter) validations() []admissionregistrationv1.Validation {
 func (e *emitter) guardedMessage(v Validation) (holds cel.Bool, text string) {
 	message := *v.MessageExpression
 	if e.asksAuthorizer(v.Expr.Value) || message.Written() != "" && cel.Cost(message, nil) < messageCost {
-		return v.Expr, e.text(v.Pos, message)
+		return v.Expr, e.checked(v.Pos, message)
 	}
 	holds = v.Expr
 	if check := e.print(v.Pos, holds.Value); len(check) > guardLength {
 		holds = e.check(v, check)
 	}
-	return holds, e.text(v.Pos, cel.Cond(holds, cel.String(""), message))
+	return holds, e.checked(v.Pos, cel.Cond(holds, cel.String(""), message))
+}
+
+// checked is the text of an expression that the API server's type checker looks
+// at: validations and their messages, and nothing else.
+func (e *emitter) checked(pos diag.Pos, v cel.Value) string {
+	for _, c := range e.draft.Checkers {
+		v = c.Settle(v)
+	}
+	return e.text(pos, v)
 }
 
 // check makes a variable of a validation's expression, or finds the one that is it.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -16,71 +17,74 @@ import (
 
 // Settle returns when the API server judges by every ValidatingAdmissionPolicy and
 // binding that exists, and by none that has been deleted. It makes a pair of its
-// own and waits until that denies: a server learns of the objects of a kind in the
+// own and waits until that warns: a server learns of the objects of a kind in the
 // order of their changes, and takes up what it has learned all at once, about once
-// a second. Where other policies deny every ConfigMap in the namespace default, it
-// cannot tell.
+// a second. The warning comes whatever other policies say of the request.
 func (c *ControlPlane) Settle(ctx context.Context) (err error) {
-	client, err := dynamic.NewForConfig(c.Config(Admin))
+	config := c.Config(Admin)
+	heard := &listener{word: "settle-" + strings.ToLower(rand.Text())}
+	config.WarningHandler = heard
+	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return err
 	}
-	name := "settle-" + strings.ToLower(rand.Text())
-	policies := client.Resource(admissionregistrationv1.SchemeGroupVersion.WithResource("validatingadmissionpolicies"))
-	bindings := client.Resource(admissionregistrationv1.SchemeGroupVersion.WithResource("validatingadmissionpolicybindings"))
-	if _, err := policies.Create(ctx, denyOnly(name), metav1.CreateOptions{}); err != nil {
-		return err
+	for _, o := range settlePair(heard.word) {
+		made := client.Resource(admissionregistrationv1.SchemeGroupVersion.WithResource(pluralOf(o)))
+		if _, err := made.Create(ctx, o, metav1.CreateOptions{}); err != nil {
+			return err
+		}
+		defer func() {
+			err = errors.Join(err, made.Delete(context.WithoutCancel(ctx), o.GetName(), metav1.DeleteOptions{}))
+		}()
 	}
-	defer func() {
-		err = errors.Join(err, policies.Delete(context.WithoutCancel(ctx), name, metav1.DeleteOptions{}))
-	}()
-	if _, err := bindings.Create(ctx, bindTo(name), metav1.CreateOptions{}); err != nil {
-		return err
-	}
-	defer func() {
-		err = errors.Join(err, bindings.Delete(context.WithoutCancel(ctx), name, metav1.DeleteOptions{}))
-	}()
-	return awaitDenial(ctx, client, name)
-}
-
-// awaitDenial asks until the policy of that name is what denies.
-func awaitDenial(ctx context.Context, client dynamic.Interface, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
-	for {
-		err := createCanary(ctx, client, name)
-		if err != nil && strings.Contains(err.Error(), "'"+name+"'") {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
+	for !heard.yes.Load() {
+		if err := createCanary(ctx, client, heard.word); ctx.Err() != nil {
 			return fmt.Errorf("the API server does not take up policies: %w", errors.Join(ctx.Err(), err))
-		case <-time.After(20 * time.Millisecond):
 		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return nil
+}
+
+// A listener waits for a word in a warning.
+type listener struct {
+	word string
+	yes  atomic.Bool
+}
+
+// HandleWarningHeader takes the warnings of a response.
+func (l *listener) HandleWarningHeader(_ int, _, text string) {
+	if strings.Contains(text, l.word) {
+		l.yes.Store(true)
 	}
 }
 
-// denyOnly is a policy that denies one ConfigMap.
-func denyOnly(name string) *unstructured.Unstructured {
-	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": admissionregistrationv1.SchemeGroupVersion.String(),
-		"kind":       "ValidatingAdmissionPolicy",
-		"metadata":   map[string]any{"name": name},
-		"spec": map[string]any{
-			"matchConstraints": map[string]any{"resourceRules": []any{map[string]any{
-				"apiGroups": []any{""}, "apiVersions": []any{"v1"}, "resources": []any{"configmaps"},
-				"operations": []any{"CREATE"}, "resourceNames": []any{name},
-			}}},
-			"validations": []any{map[string]any{"expression": "false", "message": "all is taken up"}},
-		},
-	}}
+// settlePair is a policy that finds fault with one ConfigMap, and its binding.
+func settlePair(name string) []*unstructured.Unstructured {
+	version := admissionregistrationv1.SchemeGroupVersion.String()
+	return []*unstructured.Unstructured{
+		{Object: map[string]any{
+			"apiVersion": version, "kind": "ValidatingAdmissionPolicy", "metadata": map[string]any{"name": name},
+			"spec": map[string]any{
+				"matchConstraints": map[string]any{"resourceRules": []any{map[string]any{
+					"apiGroups": []any{""}, "apiVersions": []any{"v1"}, "resources": []any{"configmaps"},
+					"operations": []any{"CREATE"}, "resourceNames": []any{name},
+				}}},
+				"validations": []any{map[string]any{"expression": "false", "message": "all is taken up"}},
+			},
+		}},
+		{Object: map[string]any{
+			"apiVersion": version, "kind": "ValidatingAdmissionPolicyBinding", "metadata": map[string]any{"name": name},
+			"spec": map[string]any{"policyName": name, "validationActions": []any{"Warn"}},
+		}},
+	}
 }
 
-func bindTo(name string) *unstructured.Unstructured {
-	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": admissionregistrationv1.SchemeGroupVersion.String(),
-		"kind":       "ValidatingAdmissionPolicyBinding",
-		"metadata":   map[string]any{"name": name},
-		"spec":       map[string]any{"policyName": name, "validationActions": []any{"Deny"}},
-	}}
+func pluralOf(o *unstructured.Unstructured) string {
+	if strings.HasSuffix(o.GetKind(), "Policy") {
+		return "validatingadmissionpolicies"
+	}
+	return "validatingadmissionpolicybindings"
 }

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,6 +23,9 @@ import (
 
 // corpus is the folder of public policies, where it is at hand.
 const corpus = "../../../shared/corpus"
+
+// only narrows the tests down while one works on something.
+var only = flag.String("only", "", "convert only subjects whose name has this in it, and expect no numbers of them")
 
 // packs are the ways of packing that are tested.
 func packs() []string { return []string{"policy", "match"} }
@@ -63,7 +67,7 @@ func subjects(t *testing.T) []subject {
 			all = append(all, subject{name: name, file: file, userCEL: bringsCEL(data)})
 		}
 	}
-	return all
+	return slices.DeleteFunc(all, func(s subject) bool { return !strings.Contains(s.name, *only) })
 }
 
 // fixtureSubject turns options.yaml into the flags that it stands for.

@@ -1,0 +1,157 @@
+package cel
+
+import "slices"
+
+// A Checker is what the API server's type checker makes of some variables. It
+// looks at the validations of stored policies and writes what it finds into their
+// status, where there should be nothing to find. In some places it is wrong: there
+// an expression goes through dyn, of which it knows nothing.
+type Checker struct {
+	Roots []Root
+	// Hidden tells of a shape that the server's schemas cannot say, so that fields
+	// of it do not exist for the checker.
+	Hidden func(Shape) bool
+	// Struct tells of objects and of what holds them. Two of them at two places
+	// are of two types for the checker, whatever the schemas call them.
+	Struct func(Shape) bool
+}
+
+// Settle is v so that the checker has nothing to say of it. The value is the same.
+func (c Checker) Settle(v Value) Value {
+	if v.IsZero() || c.Hidden == nil {
+		return v
+	}
+	w := checked{Checker: c}
+	for _, r := range c.Roots {
+		w.bound = append(w.bound, seen{name: r.Name, typed: typed{r.Shape, "."}})
+	}
+	return Value{w.node(v.n)}
+}
+
+// typed is a value of known type. Objects before and after a request are at one
+// place; the zero value is of unknown type.
+type typed struct {
+	shape Shape
+	place string
+}
+
+func (t typed) field(name string) typed {
+	if t.shape == nil {
+		return typed{}
+	}
+	shape, _ := t.shape.Field(name)
+	return typed{shape, t.place + "." + name}
+}
+
+func (t typed) elem() typed {
+	if t.shape == nil {
+		return typed{}
+	}
+	return typed{t.shape.Elem(), t.place + "[]"}
+}
+
+// seen is a variable of known type.
+type seen struct {
+	name string
+	typed
+}
+
+type checked struct {
+	Checker
+	bound []seen // the inner ones last
+}
+
+func (c checked) node(n *node) *node {
+	if len(n.args) == 0 {
+		return n
+	}
+	args := make([]*node, len(n.args))
+	for i, a := range n.args {
+		if n.op == opMacro && i == 1 {
+			c = c.inside(n)
+		}
+		args[i] = c.node(a)
+	}
+	if c.readsHidden(n) || c.comparesTypes(n) {
+		args[0] = Func("dyn", Value{args[0]}).n
+	}
+	if slices.Equal(args, n.args) {
+		return n
+	}
+	return n.with(args)
+}
+
+// inside is c in the bodies of a macro.
+func (c checked) inside(n *node) checked {
+	elem := c.typeOf(n.args[0]).elem()
+	c.bound = slices.Clip(c.bound)
+	for i, x := range n.vars {
+		b := seen{name: x, typed: elem}
+		if len(n.vars) == 2 && i == 0 { // an index or a key
+			b.typed = typed{}
+		}
+		c.bound = append(c.bound, b)
+	}
+	return c
+}
+
+// readsHidden tells that n reads a field that the checker does not see.
+func (c checked) readsHidden(n *node) bool {
+	name, ok := n.field()
+	return ok && c.hidden(c.typeOf(n.args[0]).field(name))
+}
+
+func (c checked) hidden(t typed) bool { return t.shape != nil && c.Hidden(t.shape) }
+
+// comparesTypes tells that n compares objects of two places.
+func (c checked) comparesTypes(n *node) bool {
+	if n.op != opBinary || n.name != "==" && n.name != "!=" {
+		return false
+	}
+	x, y := c.typeOf(n.args[0]), c.typeOf(n.args[1])
+	return x.shape != nil && y.shape != nil && x.place != y.place && c.Struct(x.shape) && c.Struct(y.shape)
+}
+
+// typeOf is the type that the checker sees of a value, or of what an optional
+// value holds.
+func (c checked) typeOf(n *node) typed {
+	switch n.op {
+	case opIdent:
+		for _, b := range slices.Backward(c.bound) {
+			if b.name == n.name {
+				return b.typed
+			}
+		}
+	case opSelect, opOpt, opIndex, opOptIdx:
+		name, ok := n.field()
+		if !ok {
+			return c.typeOf(n.args[0]).elem()
+		}
+		if t := c.typeOf(n.args[0]).field(name); !c.hidden(t) {
+			return t
+		}
+	case opCond:
+		return c.either(n.args[1], n.args[2])
+	case opBinary:
+		if n.name == "+" {
+			return c.either(n.args[0], n.args[1])
+		}
+	case opMember:
+		if n.name == "orValue" || n.name == "value" {
+			return c.typeOf(n.args[0])
+		}
+	case opMacro:
+		if n.name == "filter" {
+			return c.typeOf(n.args[0])
+		}
+	}
+	return typed{}
+}
+
+// either is the type of one of two values, of which the other one fits.
+func (c checked) either(x, y *node) typed {
+	if t := c.typeOf(x); t.shape != nil {
+		return t
+	}
+	return c.typeOf(y)
+}

@@ -1,0 +1,40 @@
+package translate
+
+import (
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/schema"
+)
+
+// checkers are what the API server's type checker makes of the kinds of a group.
+// CEL that the user wrote is left as it is.
+func (g group) checkers() []cel.Checker {
+	if g.units[0].native != nil {
+		return nil
+	}
+	var out []cel.Checker
+	for _, t := range g.targets {
+		if shape := shapeOf(t.typ); shape != nil {
+			out = append(out, cel.Checker{
+				Roots:  []cel.Root{{Name: "object", Shape: shape}, {Name: "oldObject", Shape: shape}},
+				Hidden: isShape((*schema.Type).HoldsQuantities), // which a cluster says are texts or numbers: no type to the checker
+				Struct: isShape(structured),
+			})
+		}
+	}
+	return out
+}
+
+func isShape(is func(*schema.Type) bool) func(cel.Shape) bool {
+	return func(s cel.Shape) bool {
+		t, ok := s.(typeShape)
+		return ok && is(t.t)
+	}
+}
+
+// structured tells of objects, and of lists and maps of them.
+func structured(t *schema.Type) bool {
+	if t == nil {
+		return false
+	}
+	return t.Kind == schema.Object || structured(t.Elem)
+}
