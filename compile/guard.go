@@ -52,3 +52,29 @@ func onEveryCore(n int, do func(i int)) {
 	}
 	workers.Wait()
 }
+
+// A pool has a tool for each worker.
+type pool[T any] struct {
+	mu   sync.Mutex
+	idle []T
+	make func() T
+}
+
+func newPool[T any](make func() T) *pool[T] { return &pool[T]{make: make} }
+
+func (p *pool[T]) take() T {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if n := len(p.idle); n > 0 {
+		tool := p.idle[n-1]
+		p.idle = p.idle[:n-1]
+		return tool
+	}
+	return p.make()
+}
+
+func (p *pool[T]) give(tool T) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.idle = append(p.idle, tool)
+}

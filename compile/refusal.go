@@ -46,10 +46,13 @@ func (r *refusals) emission(draft int, found diag.List) {
 func (r *refusals) invalid(objects []vap.Objects, release cel.Release) {
 	errs := make([]field.ErrorList, len(objects))
 	faults := make([]*diag.Diagnostic, len(objects))
+	checkers := newPool(func() *vap.Checker { return vap.NewChecker(release) })
 	onEveryCore(len(objects), func(i int) {
 		o := objects[i]
 		faults[i] = guard(posOf(o.Draft), func() {
-			errs[i] = vap.Validate(o.Policy, release)
+			checker := checkers.take()
+			defer checkers.give(checker)
+			errs[i] = checker.Validate(o.Policy)
 			for _, b := range o.Bindings {
 				errs[i] = append(errs[i], vap.ValidateBinding(b)...)
 			}

@@ -1,24 +1,23 @@
 package vap
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
-	celgo "github.com/google/cel-go/cel"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/apimachinery/pkg/util/version"
-	plugincel "k8s.io/apiserver/pkg/admission/plugin/cel"
-	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
-	apiservercel "k8s.io/apiserver/pkg/cel"
-	"k8s.io/apiserver/pkg/cel/environment"
 
 	"github.com/kvap/kvap/cel"
 )
+
+// Validate says what an API server of the release would refuse the policy for
+// when it is created.
+func Validate(p *admissionregistrationv1.ValidatingAdmissionPolicy, release cel.Release) field.ErrorList {
+	return NewChecker(release).Validate(p)
+}
 
 // Validate says what an API server of the release would refuse the policy for
 // when it is created. It compiles each expression in that release's environment
@@ -27,7 +26,7 @@ import (
 // The rules on fields are those of k8s.io/kubernetes/pkg/apis/admissionregistration/validation,
 // which cannot be imported. They are for objects with defaults written, as Emit
 // makes them: an absent default is an error here.
-func Validate(p *admissionregistrationv1.ValidatingAdmissionPolicy, release cel.Release) field.ErrorList {
+func (c *Checker) Validate(p *admissionregistrationv1.ValidatingAdmissionPolicy) field.ErrorList {
 	var errs field.ErrorList
 	errs = append(errs, validateName(p.Name)...)
 	spec := field.NewPath("spec")
@@ -49,14 +48,12 @@ func Validate(p *admissionregistrationv1.ValidatingAdmissionPolicy, release cel.
 	if len(p.Spec.Validations)+len(p.Spec.AuditAnnotations) == 0 {
 		errs = append(errs, field.Required(spec.Child("validations"), "validations or auditAnnotations must contain at least one item"))
 	}
-	compiler, err := newChecker(p, release)
-	if err != nil {
-		return append(errs, field.InternalError(spec, err))
-	}
-	errs = append(errs, compiler.conditions(p.Spec.MatchConditions, spec.Child("matchConditions"))...)
-	errs = append(errs, compiler.variables(p.Spec.Variables, spec.Child("variables"))...)
-	errs = append(errs, compiler.validations(p.Spec.Validations, spec.Child("validations"))...)
-	return append(errs, compiler.audits(p.Name, p.Spec.AuditAnnotations, spec.Child("auditAnnotations"))...)
+	e := expressions{Checker: c, params: p.Spec.ParamKind != nil}
+	clear(c.variables.Fields)
+	errs = append(errs, e.conditions(p.Spec.MatchConditions, spec.Child("matchConditions"))...)
+	errs = append(errs, e.variables(p.Spec.Variables, spec.Child("variables"))...)
+	errs = append(errs, e.validations(p.Spec.Validations, spec.Child("validations"))...)
+	return append(errs, e.audits(p.Name, p.Spec.AuditAnnotations, spec.Child("auditAnnotations"))...)
 }
 
 // ValidateBinding says what an API server would refuse the binding for.
@@ -250,146 +247,6 @@ func validateResources(list []string, at *field.Path) (errs field.ErrorList) {
 	}
 	if slices.Contains(list, "*") && slices.ContainsFunc(list, func(r string) bool { return r != "*" && !strings.Contains(r, "/") }) {
 		errs = append(errs, field.Invalid(at, list, "if '*' is present, must not specify other resources without subresources"))
-	}
-	return errs
-}
-
-// A checker compiles expressions as the API server does on creation.
-type checker struct {
-	compiler *plugincel.CompositedCompiler
-	plain    plugincel.Compiler // without variables, for match conditions
-	params   bool
-}
-
-func newChecker(p *admissionregistrationv1.ValidatingAdmissionPolicy, release cel.Release) (*checker, error) {
-	base := environment.MustBaseEnvSet(version.MajorMinor(1, uint(release)-1))
-	compiler, err := plugincel.NewCompositedCompiler(base)
-	if err != nil {
-		return nil, err
-	}
-	return &checker{compiler: compiler, plain: plugincel.NewCompiler(base), params: p.Spec.ParamKind != nil}, nil
-}
-
-// An expression is what is to be compiled, with the types that it may have.
-type expression struct {
-	text  string
-	types []*celgo.Type
-}
-
-// GetExpression is the text.
-func (e expression) GetExpression() string { return e.text }
-
-// ReturnTypes are the types that the text may have.
-func (e expression) ReturnTypes() []*celgo.Type { return e.types }
-
-func (c *checker) compile(with plugincel.Compiler, text string, authorizer bool, at *field.Path, types ...*celgo.Type) field.ErrorList {
-	if strings.TrimSpace(text) == "" {
-		return field.ErrorList{field.Required(at, "")}
-	}
-	result := with.CompileCELExpression(expression{text, types},
-		plugincel.OptionalVariableDeclarations{HasParams: c.params, HasAuthorizer: authorizer}, environment.NewExpressions)
-	return compileErrors(result.Error, text, at)
-}
-
-func compileErrors(err *apiservercel.Error, text string, at *field.Path) field.ErrorList {
-	if err == nil {
-		return nil
-	}
-	if err.Type == apiservercel.ErrorTypeInternal {
-		return field.ErrorList{field.InternalError(at, err)}
-	}
-	return field.ErrorList{field.Invalid(at, text, err.Detail)}
-}
-
-func (c *checker) conditions(list []admissionregistrationv1.MatchCondition, at *field.Path) (errs field.ErrorList) {
-	if len(list) > maxMatchConditions {
-		errs = append(errs, field.TooMany(at, len(list), maxMatchConditions))
-	}
-	seen := map[string]bool{}
-	for i, m := range list {
-		for _, msg := range validation.IsQualifiedName(m.Name) {
-			errs = append(errs, field.Invalid(at.Index(i).Child("name"), m.Name, msg))
-		}
-		if seen[m.Name] {
-			errs = append(errs, field.Duplicate(at.Index(i).Child("name"), m.Name))
-		}
-		seen[m.Name] = true
-		errs = append(errs, c.compile(c.plain, m.Expression, true, at.Index(i).Child("expression"), celgo.BoolType)...)
-	}
-	return errs
-}
-
-// isVariableName tells that variables.name parses.
-func isVariableName(name string) bool {
-	switch name {
-	case "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if",
-		"import", "let", "loop", "package", "namespace", "return", "var", "void", "while":
-		return false
-	}
-	for i, r := range name {
-		if r != '_' && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (i == 0 || r < '0' || r > '9') {
-			return false
-		}
-	}
-	return name != ""
-}
-
-func (c *checker) variables(list []admissionregistrationv1.Variable, at *field.Path) (errs field.ErrorList) {
-	for i, v := range list {
-		if !isVariableName(v.Name) {
-			errs = append(errs, field.Invalid(at.Index(i).Child("name"), v.Name, "name is not a valid CEL identifier"))
-			continue
-		}
-		if strings.TrimSpace(v.Expression) == "" {
-			errs = append(errs, field.Required(at.Index(i).Child("expression"), ""))
-			continue
-		}
-		result := c.compiler.CompileAndStoreVariable(&validating.Variable{Name: v.Name, Expression: v.Expression},
-			plugincel.OptionalVariableDeclarations{HasParams: c.params, HasAuthorizer: true}, environment.NewExpressions)
-		errs = append(errs, compileErrors(result.Error, v.Expression, at.Index(i).Child("expression"))...)
-	}
-	return errs
-}
-
-func (c *checker) validations(list []admissionregistrationv1.Validation, at *field.Path) (errs field.ErrorList) {
-	for i, v := range list {
-		at := at.Index(i)
-		errs = append(errs, c.compile(c.compiler, v.Expression, true, at.Child("expression"), celgo.BoolType)...)
-		if v.MessageExpression != "" {
-			errs = append(errs, c.compile(c.compiler, v.MessageExpression, false, at.Child("messageExpression"), celgo.StringType)...)
-		}
-		switch {
-		case v.Message != "" && strings.TrimSpace(v.Message) == "":
-			errs = append(errs, field.Invalid(at.Child("message"), v.Message, "message must be non-empty if specified"))
-		case strings.ContainsAny(strings.TrimSpace(v.Message), "\n\r"):
-			errs = append(errs, field.Invalid(at.Child("message"), v.Message, "message must not contain line breaks"))
-		}
-		if v.Reason != nil {
-			errs = append(errs, supported(at.Child("reason"), *v.Reason,
-				metav1.StatusReasonForbidden, metav1.StatusReasonInvalid, metav1.StatusReasonRequestEntityTooLarge)...)
-		}
-	}
-	return errs
-}
-
-func (c *checker) audits(policy string, list []admissionregistrationv1.AuditAnnotation, at *field.Path) (errs field.ErrorList) {
-	if len(list) > maxAuditAnnotations {
-		errs = append(errs, field.Invalid(at, len(list), fmt.Sprintf("must not have more than %d auditAnnotations", maxAuditAnnotations)))
-	}
-	seen := map[string]bool{}
-	for i, a := range list {
-		at := at.Index(i)
-		for _, msg := range validation.IsQualifiedName(policy + "/" + a.Key) {
-			errs = append(errs, field.Invalid(at.Child("key"), a.Key, msg))
-		}
-		if seen[a.Key] {
-			errs = append(errs, field.Duplicate(at.Child("key"), a.Key))
-		}
-		seen[a.Key] = true
-		if len(a.ValueExpression) > maxAuditExpression {
-			errs = append(errs, field.TooLong(at.Child("valueExpression"), "", maxAuditExpression))
-		}
-		errs = append(errs, c.compile(c.compiler, a.ValueExpression, true, at.Child("valueExpression"), celgo.StringType, celgo.NullType)...)
 	}
 	return errs
 }
