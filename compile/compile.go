@@ -87,7 +87,7 @@ type Place struct {
 // Policies compiles policies that go into the same cluster.
 func Policies(in Input, o Options) Result {
 	o.Translate.Exceptions = in.Exceptions
-	c := &compilation{options: o}
+	c := &compilation{options: o, checkers: newPool(func() *vap.Checker { return vap.NewChecker(o.Translate.Release) })}
 	c.lower(in.Policies)
 	c.assemble()
 	for c.check() { // each round leaves a rule less
@@ -99,6 +99,7 @@ func Policies(in Input, o Options) Result {
 // A compilation is policies on their way to objects.
 type compilation struct {
 	options    Options
+	checkers   *pool[*vap.Checker]
 	lowered    []translate.Lowered
 	translated translate.Result
 	objects    []vap.Objects
@@ -110,7 +111,10 @@ func (c *compilation) lower(ps []*policy.Policy) {
 	c.lowered = make([]translate.Lowered, len(ps))
 	onEveryCore(len(ps), func(i int) {
 		p := ps[i]
-		if fault := guard(p.Pos, func() { c.lowered[i] = translate.Lower(p, c.options.Translate) }); fault != nil {
+		o := c.options.Translate
+		o.Checker = c.checkers.take()
+		defer c.checkers.give(o.Checker)
+		if fault := guard(p.Pos, func() { c.lowered[i] = translate.Lower(p, o) }); fault != nil {
 			c.lowered[i] = translate.Refused(p, *fault)
 		}
 	})
@@ -148,7 +152,7 @@ func (c *compilation) check() (again bool) {
 		}
 		c.objects, c.found = append(c.objects, objects), append(c.found, found...)
 	}
-	refused.invalid(c.objects, c.options.Translate.Release)
+	refused.invalid(c.objects, c.checkers)
 	return c.leave(refused)
 }
 

@@ -6,7 +6,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/translate"
 	"github.com/kvap/kvap/vap"
@@ -43,10 +42,9 @@ func (r *refusals) emission(draft int, found diag.List) {
 }
 
 // invalid has the objects validated, and notes what an API server would refuse.
-func (r *refusals) invalid(objects []vap.Objects, release cel.Release) {
+func (r *refusals) invalid(objects []vap.Objects, checkers *pool[*vap.Checker]) {
 	errs := make([]field.ErrorList, len(objects))
 	faults := make([]*diag.Diagnostic, len(objects))
-	checkers := newPool(func() *vap.Checker { return vap.NewChecker(release) })
 	onEveryCore(len(objects), func(i int) {
 		o := objects[i]
 		faults[i] = guard(posOf(o.Draft), func() {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/vap"
 )
@@ -13,7 +12,7 @@ import (
 // what the source says in CEL has passed nobody's type checker yet. The verdict
 // does not depend on message expressions; those that it would refuse are listed by
 // their validations.
-func refusedExpressions(d *vap.Draft, release cel.Release) (why *diag.Diagnostic, messages []int) {
+func refusedExpressions(d *vap.Draft, checker *vap.Checker) (why *diag.Diagnostic, messages []int) {
 	objects, found := vap.Emit(d, vap.EmitOptions{ExcludeNamespaces: []string{}})
 	for _, f := range found {
 		if f.Severity == diag.Error {
@@ -21,7 +20,7 @@ func refusedExpressions(d *vap.Draft, release cel.Release) (why *diag.Diagnostic
 			return &w, nil
 		}
 	}
-	for _, e := range vap.Validate(objects.Policy, release) {
+	for _, e := range checker.Validate(objects.Policy) {
 		var i int
 		if scan(e.Field, "spec.validations[%d]", &i) && strings.HasSuffix(e.Field, ".messageExpression") {
 			messages = append(messages, i)
@@ -37,10 +36,10 @@ func refusedExpressions(d *vap.Draft, release cel.Release) (why *diag.Diagnostic
 
 // refusedDrafts is refusedExpressions of what is written, and of what comes of it,
 // which may have lost what made it a boolean or a text.
-func refusedDrafts(written, emitted *vap.Draft, release cel.Release) (why *diag.Diagnostic, messages []int) {
-	why, messages = refusedExpressions(written, release)
+func refusedDrafts(written, emitted *vap.Draft, checker *vap.Checker) (why *diag.Diagnostic, messages []int) {
+	why, messages = refusedExpressions(written, checker)
 	if why == nil {
-		why, messages = refusedExpressions(emitted, release)
+		why, messages = refusedExpressions(emitted, checker)
 	}
 	return why, messages
 }
@@ -86,7 +85,7 @@ func refusedUnits(units []unit, o *Options, notes *diag.List) *diag.Diagnostic {
 			emitted.Base = u.policy.Name
 			written.Base, written.Members, written.Constraints = emitted.Base, emitted.Members, emitted.Constraints
 			var why *diag.Diagnostic
-			if why, messages = refusedDrafts(&written, emitted, o.Release); why != nil {
+			if why, messages = refusedDrafts(&written, emitted, o.Checker); why != nil {
 				return why
 			}
 			asked[key] = messages

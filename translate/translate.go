@@ -17,6 +17,8 @@ type Options struct {
 	Existing   Existing
 	Guard      Guard
 	Exceptions []*policy.Exception
+	// Checker checks what the source says in CEL; nil makes one.
+	Checker *vap.Checker
 }
 
 // A Pack says which rules share a ValidatingAdmissionPolicy.
@@ -109,6 +111,9 @@ func Policies(ps []*policy.Policy, o Options) Result {
 }
 
 func (o Options) withDefaults() Options {
+	if o.Checker == nil {
+		o.Checker = vap.NewChecker(o.Release)
+	}
 	if o.Pack == "" {
 		o.Pack = PackPolicy
 	}

@@ -141,7 +141,7 @@ func (w *validatingWalk) compiled() *diag.Diagnostic {
 	d := w.draft
 	w.written.Base, w.written.Members, w.written.Constraints = d.Base, d.Members, d.Constraints
 	w.written.Audits = d.Audits
-	why, messages := refusedDrafts(&w.written, d, w.opts.Release)
+	why, messages := refusedDrafts(&w.written, d, w.opts.Checker)
 	for _, i := range messages {
 		v := &d.Validations[i]
 		v.MessageExpression = nil
