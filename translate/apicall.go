@@ -58,9 +58,11 @@ const partial = "partial"
 // namespaceValue is what policies can see of a namespace.
 func namespaceValue(ns cel.Value) operand {
 	meta := ns.Field("metadata")
-	texts := func(name string) operand { return operandAt(optionalField(meta, name, mapOf(configuredText()))) }
+	texts := func(name string) operand {
+		return operandAt(optionalField(meta, name, mapOf(stringType())).from(fromConfiguration))
+	}
 	metadata := operand{form: hashForm, hint: partial, keys: []string{"name", "labels", "annotations"},
-		multi: []operand{valueOf(meta.Field("name"), configuredText()), texts("labels"), texts("annotations")}}
+		multi: []operand{configuredText(meta.Field("name")), texts("labels"), texts("annotations")}}
 	return operand{form: hashForm, hint: partial, keys: []string{"apiVersion", "kind", "metadata"},
 		multi: []operand{litOf("v1"), litOf("Namespace"), metadata}}
 }

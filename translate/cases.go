@@ -69,7 +69,7 @@ func (l *lowering) oneText(j operand) operand {
 	}
 	text := l.chosenText(j)
 	if j.some(isConfigured) {
-		return valueOf(text, configuredText())
+		return configuredText(text)
 	}
 	return stringOf(text)
 }

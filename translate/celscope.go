@@ -22,7 +22,7 @@ type celScope struct {
 // ephemeral containers count as their pod here too.
 func (s celScope) surroundings() cel.Surroundings {
 	l := s.l
-	has := func(op string) bool {
+	has := func(op operation) bool {
 		return l.someFilterHas(op) && (slices.Contains(l.target.ops(), op) || l.target.sub == "ephemeralcontainers")
 	}
 	own := l.objectShape()

@@ -29,7 +29,7 @@ func (l *lowering) comparison(order, numbers cel.Bool) operand {
 	} else if ok {
 		return boolOf(order)
 	}
-	j := valueOf(order.Value, &schema.Type{Kind: schema.Bool, Format: comparison})
+	j := operandAt(placeOf(order.Value, &schema.Type{Kind: schema.Bool}).from(fromOrdering))
 	j.v.guards = []guard{{cond: numbers, shape: true}}
 	return j
 }

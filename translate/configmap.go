@@ -7,19 +7,6 @@ import (
 	"github.com/kvap/kvap/schema"
 )
 
-// configured is the format of a text that comes from the cluster's configuration
-// and not from the request: unlike the request's, it may be a pattern, or a list
-// in the form of JSON.
-const configured = "configured"
-
-func configuredText() *schema.Type { return &schema.Type{Kind: schema.String, Format: configured} }
-
-// isConfigured tells that a value is a text of the cluster's configuration.
-func isConfigured(j operand) bool {
-	t := j.typ()
-	return j.form == placeForm && kindOf(t) == schema.String && t.Format == configured
-}
-
 // configMap is the data and metadata of a ConfigMap, which becomes the params of
 // the policy. That takes a name which is known when compiling.
 func (l *lowering) configMap(e *policy.ContextEntry) operand {
@@ -32,7 +19,7 @@ func (l *lowering) configMap(e *policy.ContextEntry) operand {
 		return typeError("configMap") // not the policy's own
 	}
 	params := l.useParams(name, namespace)
-	data := place{expr: params.Field("data"), typ: mapOf(configuredText()), opt: params.Opt("data"), guards: []guard{{cond: params.Has("data"), shape: true}}}
+	data := place{expr: params.Field("data"), typ: mapOf(stringType()), opt: params.Opt("data"), guards: []guard{{cond: params.Has("data"), shape: true}}, origin: fromConfiguration}
 	return operand{form: hashForm, keys: []string{"data", "metadata"}, multi: []operand{operandAt(data), l.paramsMetadata(params)}}
 }
 
@@ -73,7 +60,7 @@ func (l *lowering) isRequestNamespace(j operand) bool {
 // likeText is a text that has j in it, and so comes from where j does.
 func (l *lowering) likeText(j operand, text cel.Value) operand {
 	if isConfigured(j) {
-		return valueOf(text, configuredText())
+		return configuredText(text)
 	}
 	return stringOf(text)
 }

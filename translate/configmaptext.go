@@ -171,10 +171,6 @@ func (l *lowering) inConfigured(op memberOperator, key, value operand) cel.Bool 
 	}))
 }
 
-func elemConfigured(s sequence) bool {
-	return kindOf(s.elem()) == schema.String && s.elem().Format == configured
-}
-
 // members applies an operator to a list key.
 func (t configText) members(op memberOperator, s sequence) cel.Bool {
 	only := cel.And(s.count(t.l, false).Eq(cel.Int(1)), s.quantify(t.l, forAll, false, func(x operand) cel.Bool {
@@ -242,7 +238,7 @@ func (l *lowering) parseJSON(text operand) operand {
 	list := t.shared("Words", func() cel.Value {
 		return cel.Cond(t.text.Matches(jsonWords), t.taken(), dyn(cel.Map()).Field(noList))
 	})
-	return valueOf(list, &schema.Type{Kind: schema.List, Elem: configuredText()})
+	return operandAt(placeOf(list, &schema.Type{Kind: schema.List, Elem: stringType()}).from(fromConfiguration))
 }
 
 // each is p of the text of a list key's element.

@@ -142,12 +142,3 @@ func allStrings(vs []any) bool {
 	}
 	return true
 }
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
-}

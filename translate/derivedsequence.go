@@ -32,7 +32,7 @@ func (s filtered) list(l *lowering, strict bool) (cel.Value, bool) {
 	if !ok {
 		return src, false
 	}
-	kept := l.b.filter(src, hintOf(s.of), func(x cel.Value) cel.Bool { return s.keep(l, valueOf(x, s.of.elem())) })
+	kept := l.b.filter(src, hintOf(s.of), func(x cel.Value) cel.Bool { return s.keep(l, elementOf(s.of, x)) })
 	return kept, true
 }
 
@@ -67,11 +67,11 @@ func (s mapped) count(l *lowering, strict bool) cel.Value {
 }
 
 func (s mapped) kept(l *lowering, src cel.Value) cel.Value {
-	if p := l.present(s.f(l, valueOf(cel.Ident("x"), s.of.elem()))); p.IsTrue() {
+	if p := l.present(s.f(l, elementOf(s.of, cel.Ident("x")))); p.IsTrue() {
 		return src
 	}
 	return l.b.filter(src, hintOf(s.of), func(x cel.Value) cel.Bool {
-		return l.present(s.f(l, valueOf(x, s.of.elem())))
+		return l.present(s.f(l, elementOf(s.of, x)))
 	})
 }
 
@@ -82,7 +82,7 @@ func (s mapped) list(l *lowering, strict bool) (cel.Value, bool) {
 	}
 	good := true
 	out := l.b.mapped(s.kept(l, src), hintOf(s.of), func(x cel.Value) cel.Value {
-		y, ok := l.expr(s.f(l, valueOf(x, s.of.elem())).settled())
+		y, ok := l.expr(s.f(l, elementOf(s.of, x)).settled())
 		good = good && ok
 		return y
 	})
@@ -92,9 +92,11 @@ func (s mapped) list(l *lowering, strict bool) (cel.Value, bool) {
 func (s mapped) null() cel.Bool { return s.of.null() }
 
 func (s mapped) elem() *schema.Type {
-	probe := s.f(s.l, valueOf(cel.Ident("x"), s.of.elem()))
-	return probe.typ()
+	return s.probe().typ()
 }
+
+// probe is f of some element.
+func (s mapped) probe() operand { return s.f(s.l, elementOf(s.of, cel.Ident("x"))) }
 
 // flat is the elements of the lists that f gives for each element, one after the
 // other.
@@ -122,7 +124,7 @@ func (s flat) list(l *lowering, strict bool) (cel.Value, bool) {
 	}
 	good := true
 	lists := l.b.mapped(src, hintOf(s.of), func(x cel.Value) cel.Value {
-		inner, ok := s.f(l, valueOf(x, s.of.elem())).list(l, false)
+		inner, ok := s.f(l, elementOf(s.of, x)).list(l, false)
 		good = good && ok
 		return inner
 	})
@@ -132,8 +134,11 @@ func (s flat) list(l *lowering, strict bool) (cel.Value, bool) {
 func (s flat) null() cel.Bool { return s.of.null() }
 
 func (s flat) elem() *schema.Type {
-	return s.f(s.l, valueOf(cel.Ident("x"), s.of.elem())).elem()
+	return s.probe().elem()
 }
+
+// probe is f of some element.
+func (s flat) probe() sequence { return s.f(s.l, elementOf(s.of, cel.Ident("x"))) }
 
 // countBy adds up the counts of the parts of a nested sequence.
 func countBy(l *lowering, s sequence, strict bool) cel.Value {
@@ -141,7 +146,7 @@ func countBy(l *lowering, s sequence, strict bool) cel.Value {
 	case flat:
 		if src, ok := s.of.list(l, strict); ok {
 			return l.b.mapped(src, hintOf(s.of), func(x cel.Value) cel.Value {
-				return s.f(l, valueOf(x, s.of.elem())).count(l, false)
+				return s.f(l, elementOf(s.of, x)).count(l, false)
 			}).Call("sum")
 		}
 		if outer, ok := s.of.(flat); ok {

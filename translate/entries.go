@@ -31,7 +31,7 @@ func (s entries) source(strict bool) cel.Value {
 
 func (s entries) of(src, key cel.Value) operand {
 	if s.values {
-		return valueOf(src.Index(key), s.v.elem())
+		return elementOf(s, src.Index(key))
 	}
 	return valueOf(key, stringType())
 }

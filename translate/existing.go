@@ -14,11 +14,11 @@ import (
 // preconditions, and judges the old object as if it were being created by nobody:
 // where only a filter on users matches, the old object does not.
 func (l *lowering) excuse(u *unit) {
-	if !l.excusable() || !contains(u.ops, "UPDATE") {
+	if !l.excusable() || !slices.Contains(u.ops, opUpdate) {
 		return
 	}
-	w := l.walk(u.target, []string{"CREATE"})
-	now := l.environmentOf(u.target, []string{"UPDATE"})
+	w := l.walk(u.target, []operation{opCreate})
+	now := l.environmentOf(u.target, []operation{opUpdate})
 	w.prior, w.now, w.notes = true, &now, nil
 	w.variables, w.params = slices.Clone(u.variables), u.params // a name means one thing
 	w.object = w.priorObject()
@@ -40,7 +40,7 @@ func (l *lowering) excuse(u *unit) {
 	u.exempt, u.excused = cel.And(match, violated.b), u.alwaysExcused(match, violated.b)
 	u.variables, u.params = w.variables, w.params
 	if len(u.ops) > 1 {
-		update := cel.Ident("request").Field("operation").Eq(cel.String("UPDATE"))
+		update := cel.Ident("request").Field("operation").Eq(cel.String(string(opUpdate)))
 		u.exempt = cel.And(update, u.exempt)
 	}
 }

@@ -42,7 +42,7 @@ func (l *lowering) field(j operand, name string) operand {
 	case hashForm:
 		for i, k := range j.keys {
 			if k == name {
-				return j.multi[i]
+				return l.read(j.multi[i])
 			}
 		}
 		return l.unknownKey(j, name)
@@ -66,7 +66,7 @@ func (l *lowering) dynamicField(cur *operand, key operand) operand {
 		panic(l.unsupported("a field whose name is a variable"))
 	}
 	v := cur.v
-	w := place{expr: v.expr.Index(k), typ: v.elem()}
+	w := place{expr: v.expr.Index(k), typ: v.elem(), origin: v.origin}
 	w.guards = append(v.guards[:len(v.guards):len(v.guards)], guard{cond: k.In(v.expr)})
 	if v.certain() {
 		w.opt = v.expr.OptIndex(k)

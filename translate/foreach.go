@@ -3,7 +3,6 @@ package translate
 import (
 	"maps"
 	"strconv"
-	"strings"
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
@@ -30,17 +29,18 @@ func (l *lowering) forEach(f *policy.ForEach, depth int) truthValue {
 		panic(refusal{diag.Warnf(d.Pos, diag.NoExpression, "%s; the webhook will judge this rule", d.Message)})
 	}
 	list := l.queryOutside(e).softly() // the list is no {{ }}
-	if l.countsElements() {
+	var out truthValue
+	uncounted := operand{form: errorForm, hint: "elementIndex", stops: asksIndex{depth}}
+	stop := l.attempt(func() {
+		out = l.effectOver(list, func(elem operand) truthValue { return l.oneElement(f, elem, uncounted, depth) })
+	})
+	switch stop {
+	case nil:
+		return out
+	case asksIndex{depth}:
 		return l.numbered(list, func(elem, index operand) truthValue { return l.oneElement(f, elem, index, depth) })
 	}
-	return l.effectOver(list, func(elem operand) truthValue { return l.oneElement(f, elem, operand{}, depth) })
-}
-
-// countsElements tells whether the rule reads elementIndex anywhere but in its message.
-func (l *lowering) countsElements() bool {
-	return mentions(l.rule.Source.Get("validate").Get("foreach"), func(s string) bool {
-		return strings.Contains(s, "elementIndex")
-	})
+	panic(stop)
 }
 
 // numbered is effectOver with the index of each element. Null elements are
@@ -163,10 +163,8 @@ func (l *lowering) oneElement(f *policy.ForEach, elem, index operand, depth int)
 	}
 	l.scope["element"] = elem
 	l.scope["element"+strconv.Itoa(depth)] = elem
-	if index.form != litForm || index.lit != nil {
-		l.scope["elementIndex"] = index
-		l.scope["elementIndex"+strconv.Itoa(depth)] = index
-	}
+	l.scope["elementIndex"] = index
+	l.scope["elementIndex"+strconv.Itoa(depth)] = index
 	l.context = contextOf(f.Context, l.context)
 	pre := l.preOfElement(f.Preconditions)
 	holds := pre.implies(l.elementBody(f, elem, depth))

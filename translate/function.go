@@ -44,12 +44,8 @@ func (l *lowering) call(e *jmespath.Expr, cur *operand) operand {
 		return strictArg(0).over(l.parseJSON)
 	case "split":
 		text := strictArg(0)
-		elem := stringType()
-		if isConfigured(text) {
-			elem = configuredText()
-		}
 		return l.ofTwoTexts(text, strictArg(1), func(a, b cel.Value) operand {
-			return valueOf(a.Call("split", b), &schema.Type{Kind: schema.List, Elem: elem})
+			return operandAt(placeOf(a.Call("split", b), &schema.Type{Kind: schema.List, Elem: stringType()}).from(text.origin()))
 		})
 	case "join":
 		return l.joined(strictArg(0), strictArg(1))

@@ -56,7 +56,7 @@ func (l *lowering) images() operand {
 		panic(l.unsupported("an imageExtractor of the rule's own"))
 	}
 	groups := l.imageGroups()
-	if len(groups) == 0 || l.on("DELETE") {
+	if len(groups) == 0 || l.on(opDelete) {
 		return operand{form: errorForm, hint: "images"}
 	}
 	l.readsImages = true

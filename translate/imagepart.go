@@ -9,7 +9,7 @@ func (l *lowering) imagePart(j operand, name string) operand {
 		return operand{form: errorForm, hint: name}
 	}
 	if j.key.IsZero() { // the container is at hand
-		w := placeOf(part.text(j.images, j.v.expr), plainType())
+		w := placeOf(part.text(j.images, j.v.expr), stringType()).from(fromServer)
 		if part.has != nil {
 			w.guards = []guard{{cond: part.has(j.v.expr.Field("image"))}}
 		}
@@ -29,7 +29,7 @@ func (l *lowering) imagePart(j operand, name string) operand {
 	value := list.Macro2("map", []string{x}, hasPart(c).Value, part.text(j.images, c)).Index(cel.Int(0))
 	delete(l.b.taken, x)
 	exists := l.b.exists(list, binder, hasPart)
-	return operandAt(place{expr: value, typ: plainType(), guards: []guard{{cond: exists}}})
+	return operandAt(place{expr: value, typ: stringType(), origin: fromServer, guards: []guard{{cond: exists}}})
 }
 
 // An imagePart is a field of the information on an image.

@@ -33,7 +33,7 @@ func (l *lowering) projectImages(g *imageGroup, right *jmespath.Expr) (operand, 
 	}
 	texts := l.ifValid(g.mapped(l, keep, func(c cel.Value) cel.Value { return part.text(g, c) }))
 	name := g.name[:len(g.name)-1] + part.plural
-	list := listOf{v: placeOf(l.let(name, texts), &schema.Type{Kind: schema.List, Elem: plainType()}), hint: part.plural}
+	list := listOf{v: placeOf(l.let(name, texts), &schema.Type{Kind: schema.List, Elem: stringType()}).from(fromServer), hint: part.plural}
 	parts := imageParts{list, g, part}
 	return sequenceOf(whereGroup{parts, g, l}), true
 }
@@ -89,7 +89,7 @@ func (s imageParts) item(l *lowering, n int) (operand, bool) {
 	}
 	some := s.containers(l).Size().Compare(">", cel.Int(0))
 	text := s.part.text(s.group, s.outermost(l, best))
-	return operandAt(place{expr: text, typ: plainType(), guards: []guard{{cond: some, shape: true}}}), true
+	return operandAt(place{expr: text, typ: stringType(), origin: fromServer, guards: []guard{{cond: some, shape: true}}}), true
 }
 
 // outermost is the container whose name is the first or the last.

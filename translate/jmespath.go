@@ -196,7 +196,7 @@ func (l *lowering) or(a, b operand) operand {
 
 // isPredicate tells that j is a boolean that an expression of ours gives.
 func isPredicate(j operand) bool {
-	return j.form == placeForm && j.v.certain() && j.v.kind() == schema.Bool && j.v.typ.Format == predicate
+	return j.form == placeForm && j.v.certain() && j.v.kind() == schema.Bool && j.v.origin == fromPredicate
 }
 
 // rawString is a '...' that holds variables: a text, whatever they are.

@@ -57,15 +57,13 @@ func (l *lowering) ruleTargets() []target {
 func (l *lowering) lowerTarget(t target) []unit {
 	var out []unit
 	for _, ops := range l.operations(t) {
-		u, ok := l.unit(t, ops)
-		if !ok {
-			continue
+		for _, u := range l.units(t, ops) {
+			if i := slices.IndexFunc(out, func(v unit) bool { return v.same(u) }); i >= 0 {
+				out[i].ops = append(out[i].ops, u.ops...)
+				continue
+			}
+			out = append(out, u)
 		}
-		if i := slices.IndexFunc(out, func(v unit) bool { return v.same(u) }); i >= 0 {
-			out[i].ops = append(out[i].ops, u.ops...)
-			continue
-		}
-		out = append(out, u)
 	}
 	for i := range out {
 		l.excuse(&out[i])
@@ -73,8 +71,29 @@ func (l *lowering) lowerTarget(t target) []unit {
 	return out
 }
 
+// units are the unit for operations, where the rule does not tell them apart, or
+// else one for each; none where it cannot fail.
+func (l *lowering) units(t target, ops []operation) []unit {
+	var out []unit
+	stop := l.attempt(func() {
+		if u, ok := l.unit(t, ops); ok {
+			out = append(out, u)
+		}
+	})
+	switch stop.(type) {
+	case nil:
+		return out
+	case perOperation:
+		for _, op := range ops {
+			out = append(out, l.units(t, []operation{op})...)
+		}
+		return out
+	}
+	panic(stop)
+}
+
 // unit lowers the rule for a target and operations; false where it cannot fail.
-func (l *lowering) unit(t target, ops []string) (unit, bool) {
+func (l *lowering) unit(t target, ops []operation) (unit, bool) {
 	w := l.walk(t, ops)
 	u := unit{policy: l.policy, rule: l.rule, target: t, ops: ops, exempt: cel.False()}
 	u.match = w.applies()
@@ -107,7 +126,7 @@ func (l *lowering) unit(t target, ops []string) (unit, bool) {
 }
 
 // walk is a lowering for a target and operations, which has gathered nothing yet.
-func (l *lowering) walk(t target, ops []string) *lowering {
+func (l *lowering) walk(t target, ops []operation) *lowering {
 	w := *l
 	w.gathered = &gathered{notes: l.notes}
 	w.environment = l.environmentOf(t, ops)
@@ -115,17 +134,17 @@ func (l *lowering) walk(t target, ops []string) *lowering {
 }
 
 // environmentOf is the environment of a rule, with its objects in place.
-func (l *lowering) environmentOf(t target, ops []string) environment {
+func (l *lowering) environmentOf(t target, ops []operation) environment {
 	typ := l.objectType(t)
 	e := environment{b: &binders{}, target: t, ops: ops, context: contextOf(l.rule.Context, nil)}
 	e.object, e.old = valueOf(cel.Ident("object"), typ), valueOf(cel.Ident("oldObject"), typ)
 	switch {
-	case e.on("DELETE"):
+	case e.on(opDelete):
 		e.object = litOf(nil)
-	case !e.on("UPDATE"):
+	case !e.on(opUpdate):
 		e.old = litOf(nil)
-	case e.on("CREATE"):
-		e.old = litOf(nil) // nobody asks: see dependsOnOperation
+	case e.on(opCreate):
+		e.old = litOf(nil) // nobody asks: see ofOneOperation
 	}
 	return e
 }

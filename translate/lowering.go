@@ -49,7 +49,7 @@ type gathered struct {
 type environment struct {
 	b      *binders
 	target target
-	ops    []string // the operations this walk is for
+	ops    []operation // those this walk is for
 	// object and old are the request's objects; literal null where the operations
 	// have none.
 	object, old operand
@@ -67,6 +67,7 @@ type environment struct {
 	scope   map[string]operand // foreach variables
 	element *operand           // what patterns in a foreach look at
 	facts   []cel.Bool         // what is known to hold
+	judged  origin             // of the value that a predicate is about
 	// found is where strict reads, which become soft, ask for what must be there;
 	// nil where they stay strict.
 	found *[]cel.Bool
@@ -84,20 +85,47 @@ func (e environment) ofNewObject() environment {
 	return now
 }
 
-// attempt runs build; where that refuses, nothing is left of what it gathered.
-func (l *lowering) attempt(build func()) (ok bool) {
-	before, outer := *l.gathered, l.environment
+// attempt runs build. Where something stops it, a refusal or a question that the
+// walk is not ready for, that is given back, and nothing is left of what build
+// gathered.
+func (l *lowering) attempt(build func()) (stop any) {
+	before, outer, pos := *l.gathered, l.environment, l.pos
+	told := 0
+	if l.notes != nil {
+		told = len(*l.notes)
+	}
 	defer func() {
-		switch v := recover().(type) {
+		stop = recover()
+		switch stop.(type) {
 		case nil:
-		case refusal:
-			*l.gathered, l.environment, ok = before, outer, false
+			return
+		case refusal, perOperation, asksIndex:
 		default:
-			panic(v)
+			panic(stop)
+		}
+		*l.gathered, l.environment, l.pos = before, outer, pos
+		if l.notes != nil {
+			*l.notes = (*l.notes)[:told]
 		}
 	}()
 	build()
-	return true
+	return nil
+}
+
+// perOperation stops a walk for several operations that reads what differs between
+// them: each then has a walk of its own.
+type perOperation struct{}
+
+// asksIndex stops the lowering of a foreach that reads the index of its elements,
+// which it then counts.
+type asksIndex struct{ depth int }
+
+// read is j, unless reading it stops the walk.
+func (l *lowering) read(j operand) operand {
+	if j.stops != nil {
+		panic(j.stops)
+	}
+	return j
 }
 
 // A variable is a composed variable that the lowering made.
@@ -149,6 +177,6 @@ func (l *lowering) failing(j operand) cel.Bool {
 	return dyn(cel.Map()).Field(name).Eq(cel.Lit(true).Value)
 }
 
-func (e environment) on(op string) bool { return slices.Contains(e.ops, op) }
+func (e environment) on(op operation) bool { return slices.Contains(e.ops, op) }
 
 func sortedKeys(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }

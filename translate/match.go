@@ -105,16 +105,19 @@ func isEmpty(f *policy.Filter) bool {
 		len(f.Operations) == 0
 }
 
-// filterOps: the walk is for operations that all filters of the rule treat alike.
+// filterOps tells whether a filter is about the operations of the walk.
 func (l *lowering) filterOps(f *policy.Filter) bool {
 	if l.exception {
 		return true
 	}
-	op := l.ops[0]
 	if l.prior {
-		op = "CREATE"
+		return slices.Contains(f.Operations, string(opCreate))
 	}
-	return slices.Contains(f.Operations, op)
+	has := func(op operation) bool { return slices.Contains(f.Operations, string(op)) }
+	if first := has(l.ops[0]); !slices.ContainsFunc(l.ops, func(op operation) bool { return has(op) != first }) {
+		return first
+	}
+	panic(perOperation{})
 }
 
 // kinds says of the target whether one of the selectors means it.

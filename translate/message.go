@@ -32,7 +32,7 @@ func (l *lowering) message(t policy.Text) (m message) {
 	}
 	notes, first, pos := l.notes, l.params == nil, l.pos
 	l.notes = nil
-	ok := l.attempt(func() {
+	stop := l.attempt(func() {
 		j := l.template(l.parseTemplate(m.text, t.Pos))
 		if s, ok := j.lit.(string); ok && j.form == litForm {
 			m.text = s
@@ -46,9 +46,13 @@ func (l *lowering) message(t policy.Text) (m message) {
 	})
 	l.notes = notes
 	l.setPos(pos)
-	if !ok {
+	switch stop.(type) {
+	case nil:
+	case refusal:
 		l.setPos(t.Pos)
 		l.note(diag.MessageVariable, "the variables of the message have no native form; it is shown as written")
+	default:
+		panic(stop)
 	}
 	return m
 }

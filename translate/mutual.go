@@ -25,12 +25,12 @@ type policyWords struct {
 }
 
 func (s policyWords) has(x cel.Value, t *schema.Type) cel.Bool {
-	if !s.mutual && (t == nil || t.Format != configured) {
+	if !s.mutual && s.l.judged != fromConfiguration {
 		return s.literalSet.has(x, t)
 	}
 	switch kindOf(t) {
 	case schema.String:
-		if t.Format == "quantity" || t.Format == plainText {
+		if t.Format == "quantity" || s.l.judged == fromServer {
 			return s.literalSet.has(x, t)
 		}
 		return s.alike(x)
@@ -118,9 +118,3 @@ func wordOf(j operand) (text cel.Value, is cel.Bool) {
 	}
 	return cel.Func("string", x), cel.True()
 }
-
-// plainText is the format of a text that has no wildcards: a name that the API
-// server gave out, or a part of an image's reference.
-const plainText = "plain"
-
-func plainType() *schema.Type { return &schema.Type{Kind: schema.String, Format: plainText} }

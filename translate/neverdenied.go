@@ -41,7 +41,7 @@ func (l *lowering) withoutExcused(units []unit) []unit {
 					"and such updates are let through; set allowExistingViolations: false to have them denied")
 			}
 			u.exempt = cel.False()
-			u.ops = slices.DeleteFunc(slices.Clone(u.ops), func(op string) bool { return op == "UPDATE" })
+			u.ops = slices.DeleteFunc(slices.Clone(u.ops), func(op operation) bool { return op == opUpdate })
 		}
 		if len(u.ops) > 0 {
 			out = append(out, u)

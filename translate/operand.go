@@ -25,7 +25,10 @@ type operand struct {
 	// key is zero
 	images *imageGroup
 	key    cel.Value
-	hard   bool // of an error: it is not about a missing key, so nothing takes it for null
+	// stops is what reading this ends the walk with, which then begins again
+	// knowing more; nil for most.
+	stops any
+	hard  bool // of an error: it is not about a missing key, so nothing takes it for null
 }
 
 type form int
@@ -52,7 +55,7 @@ func sequenceOf(s sequence) operand { return operand{form: sequenceForm, s: s} }
 func typeError(hint string) operand { return operand{form: errorForm, hint: hint, hard: true} }
 
 func boolOf(b cel.Bool) operand {
-	return fold(valueOf(b.Value, &schema.Type{Kind: schema.Bool, Format: predicate}))
+	return fold(operandAt(placeOf(b.Value, &schema.Type{Kind: schema.Bool}).from(fromPredicate)))
 }
 
 func intOf(v cel.Value) operand { return valueOf(v, &schema.Type{Kind: schema.Int}) }
@@ -63,14 +66,6 @@ func stringOf(v cel.Value) operand { return valueOf(v, stringType()) }
 func valueOf(expr cel.Value, typ *schema.Type) operand { return operandAt(placeOf(expr, typ)) }
 
 func dynamicOf(v cel.Value) operand { return valueOf(v, anyType()) }
-
-// predicate is the format of a boolean that is an expression of ours, not a value
-// of the request: it needs no == true to be one for CEL.
-const predicate = "predicate"
-
-// comparison is the format of a predicate that may be null, and where it is null
-// reads as false without its guards.
-const comparison = "comparison"
 
 // fold makes a literal of a boolean that is known.
 func fold(j operand) operand {

@@ -2,44 +2,40 @@ package translate
 
 import (
 	"slices"
-	"strings"
 
-	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/policy"
 )
 
-// operations are the classes of operations that the rule may treat differently. A
-// rule whose check says nothing of a deletion is not asked about one (deviation 12).
-func (l *lowering) operations(t target) [][]string {
-	var all []string
+// An operation is what a request does to an object.
+type operation string
+
+// The operations.
+const (
+	opCreate  operation = "CREATE"
+	opUpdate  operation = "UPDATE"
+	opDelete  operation = "DELETE"
+	opConnect operation = "CONNECT"
+)
+
+// operations are the classes of operations that the rule is lowered for, creations
+// and updates together at first. A rule whose check says nothing of a deletion is
+// not asked about one (deviation 12).
+func (l *lowering) operations(t target) [][]operation {
+	var writes []operation
+	var others [][]operation
 	for _, op := range t.ops() {
-		if op == "DELETE" && l.ignoresDeletion() {
-			continue
-		}
-		if l.someFilterHas(op) {
-			all = append(all, op)
-		}
-	}
-	if l.dependsOnOperation() {
-		var out [][]string
-		for _, op := range all {
-			out = append(out, []string{op})
-		}
-		return out
-	}
-	var out [][]string
-	var writes []string
-	for _, op := range all {
-		if op == "CREATE" || op == "UPDATE" {
+		switch {
+		case op == opDelete && l.ignoresDeletion(), !l.someFilterHas(op):
+		case op == opCreate || op == opUpdate:
 			writes = append(writes, op)
-		} else {
-			out = append(out, []string{op})
+		default:
+			others = append(others, []operation{op})
 		}
 	}
-	if len(writes) > 0 {
-		out = append([][]string{writes}, out...)
+	if len(writes) == 0 {
+		return others
 	}
-	return out
+	return append([][]operation{writes}, others...)
 }
 
 // ignoresDeletion tells whether the check is not evaluated on DELETE.
@@ -51,58 +47,15 @@ func (l *lowering) ignoresDeletion() bool {
 	return v.CEL == nil && v.Deny == nil && (v.Pattern != nil || v.AnyPattern != nil)
 }
 
-func (l *lowering) someFilterHas(op string) bool {
+func (l *lowering) someFilterHas(op operation) bool {
 	return slices.ContainsFunc(filters(l.rule.Match), func(f *policy.Filter) bool {
-		return len(f.Operations) == 0 || slices.Contains(f.Operations, op)
+		return len(f.Operations) == 0 || slices.Contains(f.Operations, string(op))
 	})
-}
-
-// dependsOnOperation tells whether CREATE and UPDATE may differ to the rule.
-func (l *lowering) dependsOnOperation() bool {
-	for _, f := range append(filters(l.rule.Match), filters(l.rule.Exclude)...) {
-		if len(f.Operations) > 0 {
-			return true
-		}
-	}
-	source := l.rule.Source
-	if l.rule.Validate.CEL != nil { // CEL itself takes any operation as it comes
-		source = source.Get("preconditions")
-	}
-	asks := func(s string) bool {
-		return strings.Contains(s, "operation") || strings.Contains(s, "oldObject")
-	}
-	return mentions(source, asks) || slices.ContainsFunc(l.opts.Exceptions, func(e *policy.Exception) bool {
-		return l.excepts(e) && mentions(e.Source, asks)
-	})
-}
-
-// mentions tells whether some string below n satisfies f.
-func mentions(n *policy.Node, f func(string) bool) bool {
-	if n == nil {
-		return false
-	}
-	if n.Kind == policy.String {
-		return f(n.Str)
-	}
-	for _, item := range n.Items {
-		if mentions(item, f) {
-			return true
-		}
-	}
-	for _, field := range n.Fields {
-		if mentions(field.Value, f) {
-			return true
-		}
-	}
-	return false
 }
 
 func (l *lowering) operation() operand {
 	if l.prior {
-		return litOf("CREATE")
+		return litOf(string(opCreate))
 	}
-	if len(l.ops) == 1 {
-		return litOf(l.ops[0])
-	}
-	return stringOf(cel.Ident("request").Field("operation"))
+	return l.ofOneOperation(litOf(string(l.ops[0])))
 }

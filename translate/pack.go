@@ -22,7 +22,7 @@ type group struct {
 // placed is a target with the operations that a group is about.
 type placed struct {
 	target
-	ops []string
+	ops []operation
 }
 
 // grouped packs units. First the units of each target and operation are put
@@ -31,7 +31,7 @@ type placed struct {
 func grouped(units []unit, o *Options) []group {
 	type cell struct {
 		target target
-		op     string
+		op     operation
 		units  []unit
 		key    string
 	}
@@ -40,7 +40,7 @@ func grouped(units []unit, o *Options) []group {
 	for _, u := range units {
 		attrs, text := u.attributes(o), u.rule.Name+"\x00"+u.text()
 		for _, op := range u.ops {
-			key := u.target.key() + "\x00" + op + "\x00" + attrs
+			key := u.target.key() + "\x00" + string(op) + "\x00" + attrs
 			c := index[key]
 			if c == nil {
 				c = &cell{target: u.target, op: op, key: attrs}
@@ -65,14 +65,14 @@ func grouped(units []unit, o *Options) []group {
 	return out
 }
 
-func (g *group) place(t target, op string) {
+func (g *group) place(t target, op operation) {
 	for i := range g.targets {
 		if g.targets[i].key() == t.key() {
 			g.targets[i].ops = append(g.targets[i].ops, op)
 			return
 		}
 	}
-	g.targets = append(g.targets, placed{t, []string{op}})
+	g.targets = append(g.targets, placed{t, []operation{op}})
 }
 
 // attributes are what a policy object and its bindings have once.
@@ -307,11 +307,11 @@ func resourceRules(ts []placed, bound bool) []vap.ResourceRule {
 }
 
 // inOrder are operations in the usual order.
-func inOrder(ops []string) []string {
+func inOrder(ops []operation) []string {
 	var out []string
-	for _, op := range []string{"CREATE", "UPDATE", "DELETE", "CONNECT"} {
+	for _, op := range []operation{opCreate, opUpdate, opDelete, opConnect} {
 		if slices.Contains(ops, op) {
-			out = append(out, op)
+			out = append(out, string(op))
 		}
 	}
 	return out

@@ -18,8 +18,9 @@ type place struct {
 	opt    cel.Value // expr as a CEL optional; zero where the path holds a step of unknown type
 	guards []guard
 	// never tells that nothing can be there: the schema has no such field.
-	never bool
-	part  metadataPart
+	never  bool
+	origin origin
+	part   metadataPart
 }
 
 // A guard is one condition on the way to a place.
@@ -102,7 +103,7 @@ func (v place) step(name string, typ *schema.Type, required bool) place {
 	if typ != nil && typ.Nullable && typ.Kind != schema.List { // of what may be null no type is known
 		return v.step(name, anyType(), required).dynamicStep()
 	}
-	w := place{expr: v.expr.Field(name), typ: typ, guards: v.guards, never: v.never}
+	w := place{expr: v.expr.Field(name), typ: typ, guards: v.guards, never: v.never, origin: v.origin}
 	switch {
 	case required && len(v.guards) == 0:
 		return w

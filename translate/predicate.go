@@ -131,7 +131,11 @@ func (l *lowering) choose(j operand, strict bool, p pred) cel.Bool {
 
 func (l *lowering) valueHolds(v place, strict bool, p pred) cel.Bool {
 	null := p.lit(nil)
-	value := func(x cel.Value) cel.Bool { return p.value(x, v.typ) }
+	value := func(x cel.Value) cel.Bool {
+		defer l.restore(l.environment)
+		l.judged = v.origin
+		return p.value(x, v.typ)
+	}
 	isNull, known := null.Const()
 	if !known {
 		panic(l.unsupported("a comparison of a value that may be null with one that is not known"))
@@ -140,7 +144,7 @@ func (l *lowering) valueHolds(v place, strict bool, p pred) cel.Bool {
 		*l.found = append(*l.found, v.keysFound())
 		strict = false
 	}
-	if v.typ != nil && v.typ.Format == comparison {
+	if v.origin == fromOrdering {
 		if got := value(v.expr); !isNull && cel.Equal(got.Value, v.expr) || isNull && cel.Equal(got.Value, cel.Not(v.expr.AsBool()).Value) {
 			return got // reads as false where it is null
 		}
@@ -149,13 +153,13 @@ func (l *lowering) valueHolds(v place, strict bool, p pred) cel.Bool {
 		l.errs = l.errs || v.mayMiss()
 		return v.strict(isNull, value)
 	}
-	return v.soft(isNull, l.neutralFor(v, isNull, p), value)
+	return v.soft(isNull, l.neutralFor(v, isNull, p, value), value)
 }
 
 // neutralFor looks for a literal of the value's type of which p says what it says
 // of null.
-func (l *lowering) neutralFor(v place, null bool, p pred) cel.Value {
-	if v.opt.IsZero() || v.typ == nil || p.value(cel.Ident("?"), v.typ).Count("?") != 1 {
+func (l *lowering) neutralFor(v place, null bool, p pred, value func(cel.Value) cel.Bool) cel.Value {
+	if v.opt.IsZero() || v.typ == nil || value(cel.Ident("?")).Count("?") != 1 {
 		return cel.Value{}
 	}
 	cands := candidates(v.typ, &policy.Node{})

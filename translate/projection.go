@@ -67,7 +67,7 @@ func (l *lowering) values(j operand) sequence {
 	if j.form == hashForm {
 		var out concat
 		for _, x := range j.multi {
-			out = append(out, single{x})
+			out = append(out, single{l.read(x)})
 		}
 		return out
 	}

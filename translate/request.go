@@ -8,7 +8,7 @@ import (
 // topLevel is a name at the top of the context.
 func (l *lowering) topLevel(name string) operand {
 	if j, ok := l.scope[name]; ok {
-		return j
+		return l.read(j)
 	}
 	if v, ok := l.context[name]; ok {
 		return l.contextValue(v)
@@ -37,19 +37,27 @@ func (l *lowering) request() operand {
 	}
 	add("operation", l.operation())
 	add("object", l.requestObject())
-	add("oldObject", l.old)
+	add("oldObject", l.ofOneOperation(l.old))
 	add("kind", l.groupKind(req.Field("kind"), "kind"))
 	add("requestKind", l.groupKind(req.Field("requestKind"), "kind"))
 	add("resource", l.groupKind(req.Field("resource"), "resource"))
 	add("requestResource", l.groupKind(req.Field("requestResource"), "resource"))
 	add("namespace", l.requestNamespace())
 	add("name", operandAt(optionalField(req, "name", stringType())))
-	add("subResource", operandAt(optionalField(req, "subResource", plainType())))
-	add("requestSubResource", operandAt(optionalField(req, "requestSubResource", plainType())))
+	add("subResource", operandAt(optionalField(req, "subResource", stringType()).from(fromServer)))
+	add("requestSubResource", operandAt(optionalField(req, "requestSubResource", stringType()).from(fromServer)))
 	add("userInfo", l.userInfo())
 	add("dryRun", operandAt(optionalField(req, "dryRun", &schema.Type{Kind: schema.Bool})))
 	add("options", operandAt(optionalField(req, "options", anyType())))
 	return out
+}
+
+// ofOneOperation is j, which means something else on each operation.
+func (l *lowering) ofOneOperation(j operand) operand {
+	if len(l.ops) > 1 {
+		j.stops = perOperation{}
+	}
+	return j
 }
 
 func optionalField(v cel.Value, name string, t *schema.Type) place {
@@ -57,7 +65,7 @@ func optionalField(v cel.Value, name string, t *schema.Type) place {
 }
 
 func (l *lowering) requestObject() operand {
-	if l.deleteRewrite && len(l.ops) == 1 && l.ops[0] == "DELETE" {
+	if l.deleteRewrite && len(l.ops) == 1 && l.ops[0] == opDelete {
 		return l.old
 	}
 	return l.object
@@ -67,7 +75,7 @@ func (l *lowering) groupKind(v cel.Value, last string) operand {
 	out := operand{form: hashForm}
 	for _, f := range []string{"group", "version", last} {
 		out.keys = append(out.keys, f)
-		out.multi = append(out.multi, operandAt(placeOf(v.Field(f), plainType())))
+		out.multi = append(out.multi, operandAt(placeOf(v.Field(f), stringType()).from(fromServer)))
 	}
 	return out
 }
@@ -77,11 +85,11 @@ func (l *lowering) requestNamespace() operand {
 	req := cel.Ident("request")
 	switch {
 	case l.target.scope == namespaced || l.target.gvk == schema.GVK{Version: "v1", Kind: "Namespace"}:
-		return operandAt(placeOf(req.Field("namespace"), plainType()))
+		return operandAt(placeOf(req.Field("namespace"), stringType()).from(fromServer))
 	case l.target.scope == cluster:
 		return operand{form: errorForm, hint: "namespace"}
 	}
-	return operandAt(optionalField(req, "namespace", plainType()))
+	return operandAt(optionalField(req, "namespace", stringType()).from(fromServer))
 }
 
 func (l *lowering) userInfo() operand {

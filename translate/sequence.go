@@ -44,7 +44,7 @@ func (s listOf) source(strict bool) cel.Value {
 func (s listOf) quantify(l *lowering, macro quantifier, strict bool, body func(operand) cel.Bool) cel.Bool {
 	strict = l.reads(s.v, strict)
 	over := func(list cel.Value) cel.Bool {
-		return l.b.quantify(macro, list, singular(s.hint), func(x cel.Value) cel.Bool { return body(valueOf(x, s.v.elem())) })
+		return l.b.quantify(macro, list, singular(s.hint), func(x cel.Value) cel.Bool { return body(elementOf(s, x)) })
 	}
 	if strict || s.v.certain() || !s.v.opt.IsZero() {
 		return over(s.source(strict))

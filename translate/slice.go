@@ -81,7 +81,7 @@ func (s sliced) quantify(l *lowering, macro quantifier, strict bool, body func(o
 		panic(l.unsupported("a slice of a nested projection, before Kubernetes 1.35"))
 	}
 	return l.b.quantify(macro, list, hintOf(s.of), func(x cel.Value) cel.Bool {
-		return body(valueOf(x, s.of.elem()))
+		return body(elementOf(s.of, x))
 	})
 }
 

@@ -152,18 +152,18 @@ func (l *lowering) wildTargets(sel policy.KindSelector) []target {
 }
 
 // ops are the operations that can happen to the target.
-func (t target) ops() []string {
+func (t target) ops() []operation {
 	switch {
 	case t.sub == "":
-		return []string{"CREATE", "UPDATE", "DELETE"}
+		return []operation{opCreate, opUpdate, opDelete}
 	case t.sub == "ephemeralcontainers": // never created, but one rule with the pods reads better
-		return []string{"CREATE", "UPDATE"}
+		return []operation{opCreate, opUpdate}
 	case t.sub == "status", t.sub == "scale", t.sub == "resize", t.sub == "approval", t.sub == "finalize":
-		return []string{"UPDATE"}
+		return []operation{opUpdate}
 	case t.sub == "binding" || t.sub == "eviction" || t.sub == "token":
-		return []string{"CREATE"}
+		return []operation{opCreate}
 	}
-	return []string{"CREATE", "UPDATE", "DELETE", "CONNECT"}
+	return []operation{opCreate, opUpdate, opDelete, opConnect}
 }
 
 // objectType is the type of the object: its schema, or what every object has.

@@ -75,7 +75,7 @@ func (l *lowering) truthy(j operand) cel.Bool {
 // of && and ||, of which the side that is taken need not be looked at again.
 func (l *lowering) truthOfParts(j operand) (cel.Bool, bool) {
 	switch {
-	case j.form == placeForm && j.v.typ != nil && j.v.typ.Format == comparison:
+	case j.form == placeForm && j.v.origin == fromOrdering:
 		return j.v.expr.AsBool(), true
 	case j.form == choiceForm:
 		then, els := l.truthy(*j.then), l.truthy(*j.els)

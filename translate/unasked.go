@@ -14,9 +14,9 @@ func (l *lowering) noteUnasked(units []unit) {
 	if l.rule.AsksForOperation() {
 		return
 	}
-	for _, op := range []string{"DELETE", "CONNECT"} {
+	for _, op := range []operation{opDelete, opConnect} {
 		judged := slices.ContainsFunc(units, func(u unit) bool { return slices.Contains(u.ops, op) && !l.namesPart(u.target) })
-		asked := slices.ContainsFunc(filters(l.rule.Match), func(f *policy.Filter) bool { return slices.Contains(f.Operations, op) })
+		asked := slices.ContainsFunc(filters(l.rule.Match), func(f *policy.Filter) bool { return slices.Contains(f.Operations, string(op)) })
 		if judged && !asked {
 			*l.notes = append(*l.notes, l.unasked(op))
 		}
@@ -24,14 +24,14 @@ func (l *lowering) noteUnasked(units []unit) {
 }
 
 // unasked matters most where the operation can be denied.
-func (l *lowering) unasked(op string) diag.Diagnostic {
+func (l *lowering) unasked(op operation) diag.Diagnostic {
 	tell, consequence := diag.Notef, "a violation is reported when the object is deleted"
-	if op == "CONNECT" {
+	if op == opConnect {
 		consequence = "what connects to objects, as exec and proxy do, is reported"
 	}
 	if l.enforces() {
 		tell, consequence = diag.Warnf, "an object that violates it cannot be deleted"
-		if op == "CONNECT" {
+		if op == opConnect {
 			consequence = "what connects to objects, as exec and proxy do, can be denied"
 		}
 	}
@@ -55,4 +55,25 @@ func (l *lowering) enforces() bool {
 	return l.action() == policy.Enforce || slices.ContainsFunc(overridesOf(l.policy, l.rule), func(o policy.ActionOverride) bool {
 		return o.Action == policy.Enforce
 	})
+}
+
+// mentions tells whether some string below n satisfies f.
+func mentions(n *policy.Node, f func(string) bool) bool {
+	if n == nil {
+		return false
+	}
+	if n.Kind == policy.String {
+		return f(n.Str)
+	}
+	for _, item := range n.Items {
+		if mentions(item, f) {
+			return true
+		}
+	}
+	for _, field := range n.Fields {
+		if mentions(field.Value, f) {
+			return true
+		}
+	}
+	return false
 }

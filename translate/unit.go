@@ -13,7 +13,7 @@ type unit struct {
 	policy *policy.Policy
 	rule   *policy.Rule
 	target target
-	ops    []string
+	ops    []operation
 
 	match     cel.Bool   // what the resource rules do not say
 	pre       truthValue // preconditions
