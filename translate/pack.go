@@ -154,7 +154,7 @@ func (g group) name(used map[string]bool) string {
 // onlyDeletes tells of a group about deletions, which a reader would not look for
 // below the name of the policy.
 func (g group) onlyDeletes() bool {
-	return !slices.ContainsFunc(g.targets, func(t placed) bool { return !slices.Equal(t.ops, []string{"DELETE"}) })
+	return !slices.ContainsFunc(g.targets, func(t placed) bool { return !slices.Equal(t.ops, []operation{"DELETE"}) })
 }
 
 // policies is how many policies the members are of.
