@@ -54,20 +54,24 @@ func TestConstructsAgree(t *testing.T) {
 		{"deletions whose precondition errs", "x.io/v1", "Gadget", `preconditions: {all: [{key: "{{ request.object.spec.z }}", operator: Equals, value: a}]}, validate: {pattern: {spec: {x: 1}}}`,
 			`[{}, {z: a}, {z: a, x: 1}, {z: b}]`},
 	} {
-		t.Run(s.name, func(t *testing.T) {
-			e := s.judges(t, translate.Options{Release: 34, Schemas: schemas})
-			for _, r := range s.requests(t) {
-				opinions, err := e.Judge(t.Context(), r)
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, o := range opinions {
-					if !o.Agree() {
-						t.Errorf("%s: %s (%s) natively, %s (%s) by the interpreter", r, o.Native, o.NativeMessage, o.Status, o.Message)
-					}
-				}
+		t.Run(s.name, func(t *testing.T) { s.agree(t, translate.Options{Release: 34, Schemas: schemas}) })
+	}
+}
+
+// agree puts every request before both judges.
+func (s sample) agree(t *testing.T, o translate.Options) {
+	t.Helper()
+	e := s.judges(t, o)
+	for _, r := range s.requests(t) {
+		opinions, err := e.Judge(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range opinions {
+			if !o.Agree() {
+				t.Errorf("%s: %s (%s) natively, %s (%s) by the interpreter", r, o.Native, o.NativeMessage, o.Status, o.Message)
 			}
-		})
+		}
 	}
 }
 

@@ -39,13 +39,7 @@ func (l *lowering) evalNode(e *jmespath.Expr, cur *operand) operand {
 		left := l.eval(e.Args[0], cur).softly()
 		return left.over(func(j operand) operand { return l.slice(j, e) })
 	case jmespath.Projection:
-		left := l.eval(e.Args[0], cur).softly()
-		return left.over(func(j operand) operand {
-			if j.form == errorForm { // unlike those below, this projection passes errors on
-				return j
-			}
-			return l.project(l.sequence(j), e.Args[1])
-		})
+		return l.projection(e.Args[0], e.Args[1], cur)
 	case jmespath.ValueProjection:
 		left := l.eval(e.Args[0], cur).softly()
 		return left.over(func(j operand) operand {

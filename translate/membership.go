@@ -51,7 +51,7 @@ func (l *lowering) asList(key operand) operand {
 	case key.form == placeForm && key.v.kind() == schema.List && !key.v.never:
 		return sequenceOf(strictList{listOf{v: key.v, hint: l.hint(key.v)}})
 	case key.form == multiForm:
-		return sequenceOf(l.selection(key))
+		return sequenceOf(everyPart(key))
 	}
 	return key
 }
@@ -88,18 +88,50 @@ func (l *lowering) inSet(op memberOperator, key operand, s set, value operand) c
 func (l *lowering) members(op memberOperator, st sequence, s set) cel.Bool {
 	in := func(x operand) cel.Bool {
 		return l.holds(x, false, pred{
-			lit:      func(v any) cel.Bool { return s.hasLiteral(v) },
-			value:    func(e cel.Value, t *schema.Type) cel.Bool { return s.has(e, t) },
+			lit: func(v any) cel.Bool {
+				if v == nil {
+					return hasNull(s)
+				}
+				return s.hasLiteral(v)
+			},
+			value: func(e cel.Value, t *schema.Type) cel.Bool {
+				if kindOf(t) == schema.Any && hasNull(s).IsTrue() {
+					return cel.Or(isNull(e), s.has(e, t))
+				}
+				return s.has(e, t)
+			},
 			sequence: func(sequence) cel.Bool { panic(l.unsupported("a list of lists as a condition's key")) },
 		})
 	}
 	return op.ofList(l, st, in)
 }
 
+// hasNull is: null, as an element of a list key, is a member. It is a word to
+// Kyverno, which wildcards may match.
+func hasNull(s set) cel.Bool {
+	if words, ok := s.(policyWords); ok {
+		return words.hasLiteral("<nil>")
+	}
+	return cel.False()
+}
+
+// everyPart is a multi-select list as a list key, in which what is missing is null.
+func everyPart(j operand) sequence {
+	out := make(concat, len(j.multi))
+	for i, part := range j.multi {
+		out[i] = single{part}
+	}
+	return out
+}
+
 func literalMembers(op memberOperator, keys []any, s set) cel.Bool {
 	var each []cel.Bool
 	for _, k := range keys {
-		each = append(each, op.verdict(s.hasLiteral(k)))
+		in := hasNull(s)
+		if k != nil {
+			in = s.hasLiteral(k)
+		}
+		each = append(each, op.verdict(in))
 	}
 	if op.over == forSome {
 		return cel.Or(each...)

@@ -138,20 +138,9 @@ func (s textSet) literal(v any) (in, invalid bool) {
 func (l *lowering) listInText(op memberOperator, s sequence, t textSet) cel.Bool {
 	switch {
 	case t.inRange():
-		p := &policy.Node{Kind: policy.String, Str: t.text}
-		in := func(x operand) cel.Bool {
-			return l.holds(x, false, pred{
-				lit:      func(v any) cel.Bool { return cel.Lit(literalSatisfies(v, p)) },
-				value:    func(e cel.Value, typ *schema.Type) cel.Bool { return l.scalarOne(placeOf(e, typ), p, false) },
-				sequence: func(sequence) cel.Bool { return cel.False() },
-			})
-		}
-		if strings.Count(t.text, "-") > 1 && op == (memberOperator{over: forSome, not: true}) {
-			panic(l.unsupported("AnyNotIn with a range that has a sign"))
-		}
-		return op.ofList(l, s, in)
+		return l.listInRange(op, s, t.text)
 	case t.isList:
-		return l.members(op, s, l.wordsFor(op, t.members))
+		return l.orOnly(op, s, t.text, l.members(op, s, l.wordsFor(op, t.members)))
 	case t.valid:
 		// the text of a JSON value that is no list of strings is in no list but the
 		// one that holds just this text
@@ -164,10 +153,47 @@ func (l *lowering) listInText(op memberOperator, s sequence, t textSet) cel.Bool
 	return l.members(op, s, l.wordsFor(op, literalSet{t.text}))
 }
 
+// listInRange is a list key against a range. What AnyNotIn looks for is an element
+// outside of it, which a text that is no number is not.
+func (l *lowering) listInRange(op memberOperator, s sequence, text string) cel.Bool {
+	if op.not && op.over == forSome {
+		outside := strings.Replace(text, "-", "!-", 1)
+		return s.quantify(l, forSome, false, func(x operand) cel.Bool { return l.wordSatisfies(x, outside) })
+	}
+	in := op.ofList(l, s, func(x operand) cel.Bool { return l.wordSatisfies(x, text) })
+	return l.orOnly(op, s, text, in)
+}
+
+// wordSatisfies is: an element of a list key, as a text, satisfies a pattern that
+// is a range. Null and lists are words that are in none.
+func (l *lowering) wordSatisfies(x operand, pattern string) cel.Bool {
+	p := &policy.Node{Kind: policy.String, Str: pattern}
+	return l.holds(x, false, pred{
+		lit: func(v any) cel.Bool { return cel.Lit(v != nil && literalSatisfies(v, p)) },
+		value: func(e cel.Value, typ *schema.Type) cel.Bool {
+			is := l.scalarOne(placeOf(e, typ), p, false)
+			if kindOf(typ) == schema.Any {
+				return cel.And(isScalar(e), is)
+			}
+			return is
+		},
+		sequence: func(sequence) cel.Bool { return cel.False() },
+	})
+}
+
+// orOnly is in, but a list that has the text as its only element is always in it.
+func (l *lowering) orOnly(op memberOperator, s sequence, text string, in cel.Bool) cel.Bool {
+	only := l.onlyElement(s, text)
+	if op.not {
+		return cel.And(cel.Not(only), in)
+	}
+	return cel.Or(only, in)
+}
+
 // onlyElement is: the list has one element, this text.
 func (l *lowering) onlyElement(s sequence, text string) cel.Bool {
 	return cel.And(s.count(l, false).Eq(cel.Int(1)),
-		s.quantify(l, forAll, false, func(x operand) cel.Bool {
+		s.quantify(l, forSome, false, func(x operand) cel.Bool {
 			return l.holds(x, false, pred{
 				lit:      func(v any) cel.Bool { return cel.Lit(scalar.Text(v) == text) },
 				value:    func(e cel.Value, t *schema.Type) cel.Bool { return exactly{text}.has(e, t) },

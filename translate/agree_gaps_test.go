@@ -1,0 +1,46 @@
+package translate_test
+
+import (
+	"testing"
+
+	"github.com/kvap/kvap/translate"
+)
+
+// Constructs that were once read in another way than the interpreter reads them.
+func TestGapsAgree(t *testing.T) {
+	schemas := builtin(t, 34)
+	for _, s := range []sample{
+		{"a list in a range", "x.io/v1", "Gadget", `validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: "{{ request.object.spec.x }}", operator: AnyNotIn, value: "5-100"}]}}}`,
+			`[{x: [7]}, {x: [7, 101]}, {x: [abc]}, {x: ["5-100"]}, {x: ["7", "5-100"]}, {x: []}, {x: [null]}, {x: [true]}, {x: "5-100"}, {x: abc}, {x: 3}, {x: [[7]]}, {x: [{a: 1}]}]`},
+		{"no list in a range", "x.io/v1", "Gadget", `validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: "{{ request.object.spec.x }}", operator: AllNotIn, value: "5-100"}]}}}`,
+			`[{x: [7]}, {x: [7, 101]}, {x: [abc]}, {x: ["5-100"]}, {x: ["7", "5-100"]}, {x: []}, {x: [null]}, {x: "5-100"}, {x: abc}]`},
+		{"some of a list in a range", "x.io/v1", "Gadget", `validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: "{{ request.object.spec.x }}", operator: AnyIn, value: "0-100"}]}}}`,
+			`[{x: [7]}, {x: [7, 101]}, {x: [abc]}, {x: ["0-100"]}, {x: ["a", "0-100"]}, {x: []}, {x: [null]}]`},
+		{"all of a list in a range", "x.io/v1", "Gadget", `validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: "{{ request.object.spec.x }}", operator: AllIn, value: "0-100"}]}}}`,
+			`[{x: [7]}, {x: [7, 101]}, {x: ["0-100"]}, {x: []}, {x: [null, 5]}, {x: [1.5]}]`},
+		{"a list in a range that has a sign", "x.io/v1", "Gadget", `validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: "{{ request.object.spec.x }}", operator: AnyNotIn, value: "-5-10"}]}}}`,
+			`[{x: [7]}, {x: [7, 101]}, {x: [abc]}, {x: ["-5-10"]}, {x: []}, {x: [-7]}]`},
+		{"elements of a typed list in a range", "v1", "Pod", `validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: "{{ request.object.spec.containers[].ports[].containerPort }}", operator: AnyNotIn, value: "80-90"}]}}}`,
+			`[{containers: [{name: a, ports: [{containerPort: 80}]}]}, {containers: [{name: a, ports: [{containerPort: 80}, {containerPort: 91}]}]}, {containers: [{name: a}]}]`},
+		{"all of a selection whose parts are missing", "x.io/v1", "Gadget", `validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: "{{ request.object.spec.[a, b] }}", operator: AllIn, value: [x, "y*"]}]}}}`,
+			`[{}, {a: x}, {a: x, b: "yz"}, {a: x, b: z}, {a: [x], b: x}, {a: null, b: x}]`},
+		{"not all of a selection whose parts are missing", "x.io/v1", "Gadget", `validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: "{{ request.object.spec.[a, b] }}", operator: AnyNotIn, value: [x, "y*"]}]}}}`,
+			`[{}, {a: x}, {a: x, b: "yz"}, {a: x, b: z}, {a: null, b: x}]`},
+		{"none of a selection whose parts are missing", "v1", "Pod", `validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: "{{ request.object.spec.[nodeName, schedulerName] }}", operator: AllIn, value: ["a*"]}, {key: "{{ request.object.spec.[nodeName, schedulerName] }}", operator: AnyIn, value: ["<*"]}]}}}`,
+			`[{containers: []}, {containers: [], nodeName: ab}, {containers: [], nodeName: ab, schedulerName: ac}]`},
+		{"keys of what is missing", "x.io/v1", "Gadget", "validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: \"{{ keys(request.object.spec.m) || ['a'] }}\", operator: AnyIn, value: [a]}]}}}",
+			`[{}, {m: {a: 1}}, {m: {}}, {m: {b: 1}}, {m: [a]}, {m: null}, {m: a}]`},
+		{"keys of what is missing in a known kind", "v1", "Pod", "validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: \"{{ keys(request.object.metadata.labels) || `[\\\"a\\\"]` }}\", operator: AnyIn, value: [a]}]}}}",
+			`[{containers: []}]`},
+		{"keys of a default", "x.io/v1", "Gadget", "validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: \"{{ keys(request.object.spec.m || `{}`) }}\", operator: AnyIn, value: [a]}]}}}",
+			`[{}, {m: {a: 1}}, {m: {}}, {m: {b: 1}}, {m: [a]}, {m: null}, {m: a}, {m: []}]`},
+		{"values of what is missing", "x.io/v1", "Gadget", "validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: \"{{ values(request.object.spec.m) || ['a'] }}\", operator: AnyIn, value: [a]}]}}}",
+			`[{}, {m: {a: a}}, {m: {}}, {m: {b: 1}}, {m: [a]}, {m: null}, {m: a}]`},
+		{"a function over parts that are missing", "x.io/v1", "Gadget", "validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: \"{{ request.object.spec.[a, b][].to_upper(@) }}\", operator: AnyIn, value: [X]}]}}}",
+			`[{}, {a: x}, {a: x, b: "y"}, {a: z, b: x}, {a: [x], b: x}, {a: null, b: x}]`},
+		{"a field of parts that are missing", "x.io/v1", "Gadget", "validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: \"{{ request.object.spec.[a, b][].c }}\", operator: AnyIn, value: [x]}]}}}",
+			`[{}, {a: {c: x}}, {a: [{c: x}], b: "y"}, {a: z, b: x}, {a: null, b: {}}]`},
+	} {
+		t.Run(s.name, func(t *testing.T) { s.agree(t, translate.Options{Release: 34, Schemas: schemas}) })
+	}
+}

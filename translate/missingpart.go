@@ -1,0 +1,112 @@
+package translate
+
+import (
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/jmespath"
+)
+
+// What a multi-select list selects and is missing is null, and stays an element
+// until a projection. Most of what a projection asks of null is null, which it drops;
+// a function of null is an error, and a default stands in for it.
+
+// projection is left[*].right. left may be left[], which flattens what it selects.
+func (l *lowering) projection(left *jmespath.Expr, right *jmespath.Expr, cur *operand) operand {
+	if left.Op != jmespath.Flatten {
+		return l.eval(left, cur).softly().over(func(j operand) operand {
+			if j.form == errorForm { // unlike filters and flattening, this passes errors on
+				return j
+			}
+			return l.withMissing(j, right, l.project(l.sequence(j), right))
+		})
+	}
+	return l.eval(left.Args[0], cur).softly().over(func(j operand) operand {
+		return l.flatten(j).over(func(flat operand) operand {
+			if flat.form == errorForm {
+				return flat
+			}
+			return l.withMissing(j, right, l.project(l.sequence(flat), right))
+		})
+	})
+}
+
+// withMissing is a projection over what j selects, and over the parts that are
+// missing.
+func (l *lowering) withMissing(j operand, right *jmespath.Expr, projected operand) operand {
+	if j.form != multiForm || projected.form != sequenceForm {
+		return projected
+	}
+	var missing []cel.Bool
+	for _, part := range j.multi {
+		if p := l.present(part); !p.IsTrue() {
+			missing = append(missing, cel.Not(p))
+		}
+	}
+	if len(missing) == 0 {
+		return projected
+	}
+	switch of := l.ofNull(right); {
+	case of.form == errorForm:
+		return sequenceOf(complete{projected.s, cel.Or(missing...)})
+	case of.form != litForm || of.lit != nil:
+		out := concat{projected.s}
+		for _, m := range missing {
+			out = append(out, branch{m, single{of}, concat{}})
+		}
+		return sequenceOf(unordered{out})
+	}
+	return projected
+}
+
+// ofNull is what a projection makes of null.
+func (l *lowering) ofNull(right *jmespath.Expr) operand {
+	errs, notes := l.errs, l.notes
+	l.notes = nil // they are told of the other elements
+	defer func() { l.errs, l.notes = errs, notes }()
+	return l.perElement(right, litOf(nil))
+}
+
+// complete is a sequence that is an error where some part of it is missing.
+type complete struct {
+	sequence
+	missing cel.Bool
+}
+
+func (s complete) quantify(l *lowering, macro quantifier, strict bool, body func(operand) cel.Bool) cel.Bool {
+	inner := s.sequence.quantify(l, macro, strict, body)
+	if s.asked(l) {
+		return inner
+	}
+	return cel.CondBool(s.missing, l.failing(typeError("argument")), inner)
+}
+
+func (s complete) count(l *lowering, strict bool) cel.Value {
+	n := s.sequence.count(l, strict)
+	if s.asked(l) {
+		return n
+	}
+	l.errs = true
+	return cel.Cond(s.missing, dyn(cel.Map()).Field("argument").Size(), n)
+}
+
+func (s complete) list(l *lowering, strict bool) (cel.Value, bool) {
+	list, ok := s.sequence.list(l, strict)
+	if !ok || s.asked(l) {
+		return list, ok
+	}
+	l.errs = true
+	return cel.Cond(s.missing, dyn(cel.Map()).Field("argument"), dyn(list)), true
+}
+
+// asked notes that no part may be missing, where what must be there is asked for.
+func (s complete) asked(l *lowering) bool {
+	if l.found == nil {
+		return false
+	}
+	*l.found = append(*l.found, cel.Not(s.missing))
+	return true
+}
+
+// unordered is a sequence whose elements are not in order, so it is no list.
+type unordered struct{ sequence }
+
+func (unordered) list(*lowering, bool) (cel.Value, bool) { return cel.Value{}, false }
