@@ -39,7 +39,6 @@ func (d Difference) admits() bool {
 func List() []Listed {
 	return []Listed{
 		{9, "Kyverno takes a text of the request that has a wildcard for a pattern, in negated membership operators too", requestAsPattern},
-		{9, "the translation does not yet take a text of the request for a pattern where Kyverno does", untranslated},
 		{3, "Kyverno edits a pattern with a wildcard key in place, so it looks in the old object for the key that it found in the new one", otherWildcardKey},
 		{3, "Kyverno drops entries of labels and annotations that are no strings from a pattern", nonStringEntry},
 		{12, "on DELETE, Kyverno looks at the context and the preconditions of a rule that checks nothing there", blindDeletion},

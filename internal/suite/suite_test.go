@@ -72,23 +72,35 @@ spec:
       deny: {conditions: {any: [{key: "{{ request.object.data.x }}", operator: AnyIn, value: [admin]}]}}
 `
 
+const allowListPolicy = `apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: p}
+spec:
+  rules:
+  - name: r
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    validate:
+      message: not on the list
+      deny: {conditions: {any: [{key: "{{ request.object.data.x }}", operator: AnyNotIn, value: [admin]}]}}
+`
+
 // TestDeviation pins that a row on which kvap differs on purpose is no failure, and
 // does not pass; nor is any other difference taken for one.
 func TestDeviation(t *testing.T) {
 	got := ran(t, folder(t, map[string]string{
-		"policy.yaml": memberPolicy,
+		"policy.yaml": allowListPolicy,
 		"resources.yaml": `{apiVersion: v1, kind: ConfigMap, metadata: {name: wild}, data: {x: "adm*"}}
 ---
 {apiVersion: v1, kind: ConfigMap, metadata: {name: plain}, data: {x: other}}
 `,
 		"kyverno-test.yaml": `{policies: [policy.yaml], resources: [resources.yaml], results: [
-  {policy: p, rule: r, kind: ConfigMap, resources: [wild], result: fail},
   {policy: p, rule: r, kind: ConfigMap, resources: [wild], result: pass},
-  {policy: p, rule: r, kind: ConfigMap, resources: [plain], result: fail}]}`,
+  {policy: p, rule: r, kind: ConfigMap, resources: [wild], result: fail},
+  {policy: p, rule: r, kind: ConfigMap, resources: [plain], result: pass}]}`,
 	}))
-	want := `r | ConfigMap/wild | fail | deviates | Want fail, got pass; kvap differs (deviation 9: Kyverno takes a text of the request that has a wildcard for a pattern, in membership operators)
-r | ConfigMap/wild | pass | pass | Ok
-r | ConfigMap/plain | fail | fail | Want fail, got pass`
+	want := `r | ConfigMap/wild | pass | deviates | Want pass, got fail; kvap differs (deviation 9: Kyverno takes a text of the request that has a wildcard for a pattern, in negated membership operators too)
+r | ConfigMap/wild | fail | pass | Ok
+r | ConfigMap/plain | pass | fail | Want pass, got fail`
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
