@@ -158,12 +158,17 @@ func (g group) onlyDeletes() bool {
 }
 
 // policies is how many policies the members are of.
-func (g group) policies() int {
-	seen := map[*policy.Policy]bool{}
+func (g group) policies() int { return len(g.sources()) }
+
+// sources are the policies that the members are of.
+func (g group) sources() []*policy.Policy {
+	var out []*policy.Policy
 	for _, u := range g.units {
-		seen[u.policy] = true
+		if !slices.Contains(out, u.policy) {
+			out = append(out, u.policy)
+		}
 	}
-	return len(seen)
+	return out
 }
 
 func (g group) kindPart() string {
@@ -206,6 +211,7 @@ func (g group) draft(o *Options) *vap.Draft {
 	}
 	d.Checkers = g.checkers()
 	d.Guard = g.guard(d, members, o)
+	describe(d, g.sources()...)
 	return d
 }
 

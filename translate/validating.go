@@ -146,6 +146,7 @@ func (f validatingForm) draft(p *policy.Policy, o *Options, notes *diag.List) (*
 		Base: f.named(validatingName(p), "-"), FailurePolicy: string(p.FailurePolicy), Constraints: f.constraints, Bindings: validatingBindings(p),
 		Members: []vap.Member{{Pos: p.Pos, Policy: memberName(p), Rule: f.prefixed(p.Name), Origin: p.Name}},
 	}}
+	describe(w.draft, p)
 	w.variables()
 	w.conditions()
 	w.validations()

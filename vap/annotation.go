@@ -3,14 +3,14 @@ package vap
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
 // The annotations and labels of generated objects.
 const (
-	SourceAnnotation      = "kvap.dev/source"              // for people: where each member stands
-	MembersAnnotation     = "kvap.dev/members"             // policy/rule of each member
-	TranslationAnnotation = "kvap.dev/translation"         // a Translation as JSON
+	SourceAnnotation      = "kvap.dev/source"              // where each member stands, a line for each
+	TranslationAnnotation = "kvap.dev/translation"         // the rest of a Translation, as JSON
 	ManagedByLabel        = "app.kubernetes.io/managed-by" // ManagedBy
 	ManagedBy             = "kvap"
 )
@@ -27,8 +27,8 @@ type TranslatedMember struct {
 	Policy string `json:"policy"`
 	Rule   string `json:"rule"`
 	Origin string `json:"origin,omitempty"` // the name as written, where Rule is another
-	File   string `json:"file,omitempty"`
-	Line   int    `json:"line,omitempty"`
+	File   string `json:"-"`                // these two are in the other annotation
+	Line   int    `json:"-"`
 	Path   string `json:"path,omitempty"`
 }
 
@@ -56,12 +56,37 @@ func TranslationOf(annotations map[string]string) (t Translation, ok bool, err e
 				TranslationAnnotation, i, v.Member, len(t.Members))
 		}
 	}
+	t.locate(annotations[SourceAnnotation])
 	return t, true, nil
+}
+
+// locate takes file and line of the members from what is written for people.
+func (t *Translation) locate(source string) {
+	lines := strings.Split(source, "\n")
+	if len(lines) != len(t.Members) {
+		return // somebody has edited it
+	}
+	for i, line := range lines {
+		m := &t.Members[i]
+		place, _, _ := strings.Cut(line, " "+m.Policy+"/")
+		file, number, ok := cutLast(place, ":")
+		if n, err := strconv.Atoi(number); ok && err == nil {
+			m.File, m.Line = file, n
+		}
+	}
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	i := strings.LastIndex(s, sep)
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], s[i+len(sep):], true
 }
 
 // annotate writes where d came from. The draft's own annotations come first, so
 // that none of them can pass for the compiler's.
-func annotate(d *Draft, guard string) map[string]string {
+func annotate(d *Draft, opts EmitOptions, guard string) map[string]string {
 	out := map[string]string{}
 	for k, v := range d.Annotations {
 		out[k] = v
@@ -69,12 +94,10 @@ func annotate(d *Draft, guard string) map[string]string {
 	if len(d.Members) == 0 {
 		return out
 	}
-	var names, places []string
+	var places []string
 	for _, m := range d.Members {
-		names = append(names, oneLine(m.Policy+"/"+m.Rule))
-		places = append(places, oneLine(place(m)))
+		places = append(places, oneLine(place(m, opts)))
 	}
-	out[MembersAnnotation] = strings.Join(names, "\n")
 	out[SourceAnnotation] = strings.Join(places, "\n")
 	t := d.Translation()
 	t.Guard = guard
@@ -82,20 +105,21 @@ func annotate(d *Draft, guard string) map[string]string {
 	return out
 }
 
-// place is, for instance, "policies/tags.yaml:12:5 disallow-latest/check (autogen-check)".
-func place(m Member) string {
+// place is, for instance, "tags.yaml:12 disallow-latest/check".
+func place(m Member, opts EmitOptions) string {
 	origin := m.Origin
 	if origin == "" {
 		origin = m.Rule
 	}
 	text := m.Policy + "/" + origin
-	if pos := m.Pos.String(); pos != "" {
-		text = pos + " " + text
+	if m.Pos.File == "" {
+		return text
 	}
-	if m.Rule != origin {
-		text += " (" + m.Rule + ")"
+	file, ok := opts.Files[m.Pos.File]
+	if !ok {
+		file = m.Pos.File
 	}
-	return text
+	return fmt.Sprintf("%s:%d %s", file, m.Pos.Line, text)
 }
 
 // Translation is the source map of what is emitted from the draft.

@@ -26,7 +26,7 @@ func (e *emitter) binding(policy string, b Binding) *admissionregistrationv1.Val
 	}
 	return &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
 		TypeMeta:   metav1.TypeMeta{APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: "ValidatingAdmissionPolicyBinding"},
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: e.labels(), Annotations: bindingAnnotations(e.draft)},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: e.labels()},
 		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
 			PolicyName:        policy,
 			ParamRef:          b.Param.object(),
@@ -41,17 +41,6 @@ func (e *emitter) bindingName(policy, suffix string) string {
 		return e.policyName(policy[:len(policy)-len(staticSuffix)], suffix)
 	}
 	return e.policyName(policy, suffix)
-}
-
-// bindingAnnotations say who the members are; the map of expressions stays with
-// the policy, which has the expressions.
-func bindingAnnotations(d *Draft) map[string]string {
-	all := annotate(d, "")
-	delete(all, TranslationAnnotation)
-	if len(all) == 0 {
-		return nil
-	}
-	return all
 }
 
 // matchResources is nil where the binding narrows nothing.

@@ -23,6 +23,9 @@ type EmitOptions struct {
 	// ExcludeNamespaces are left out by every binding. nil means the default
 	// ones, and an empty list none.
 	ExcludeNamespaces []string
+	// Files are the names by which provenance calls files of the source. One that is
+	// not among them is called as it is.
+	Files map[string]string
 	// Static makes manifests for an API server's directory of static policies,
 	// whose names end in .static.k8s.io and which have no params.
 	Static bool
@@ -151,7 +154,7 @@ func (e *emitter) policy(name string) *admissionregistrationv1.ValidatingAdmissi
 	spec.Variables = e.used()
 	return &admissionregistrationv1.ValidatingAdmissionPolicy{
 		TypeMeta:   metav1.TypeMeta{APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: "ValidatingAdmissionPolicy"},
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: e.labels(), Annotations: annotate(d, e.guard)},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: e.labels(), Annotations: annotate(d, e.opts, e.guard)},
 		Spec:       spec,
 	}
 }

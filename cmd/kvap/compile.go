@@ -28,6 +28,7 @@ func compileSources(sources []source, c choices) *compilation {
 	}
 	done.dropRepeated()
 	c.rewrite(done.policies)
+	c.emit.Files = filesBelow(sources)
 	result := compile.Policies(compile.Input{Policies: done.policies, Exceptions: done.exceptions, Found: done.found},
 		compile.Options{Translate: c.translate, Emit: c.emit})
 	done.rules, done.objects = result.Rules, result.Objects

@@ -3,6 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -22,6 +25,7 @@ type convertFlags struct {
 	report     string
 	reportForm string
 	strict     bool
+	prune      bool
 
 	choiceFlags
 	namespaces []string
@@ -60,6 +64,7 @@ Exit codes: 0 clean, 1 a remainder under --strict, 2 usage or unreadable input,
 	fs.StringVarP(&f.kustomize, "kustomize", "k", "", "a kustomize folder to render and read")
 	fs.StringVarP(&f.output, "output", "o", "", "yaml (default) or json on standard output, or a folder to write")
 	fs.StringVar(&f.outputDir, "output-dir", "", "a folder to write; -o then says the format of its files")
+	fs.BoolVar(&f.prune, "prune", false, "remove files of the folder that an earlier run wrote, and this one did not")
 	fs.StringVar(&f.report, "report", "", "write a report to this file, or - for standard output")
 	fs.StringVar(&f.reportForm, "report-format", "", "text, json or markdown (default by the file's ending, else text)")
 	fs.BoolVar(&f.strict, "strict", false, "exit with 1 when a rule has no native form")
@@ -108,8 +113,9 @@ func convert(cmd *cobra.Command, args []string, f convertFlags) error {
 	done := compileSources(sources, choices)
 	done.found = append(done.found, unread...).Sort()
 	done.found = append(done.found, policy.Idle(done.policies, done.exceptions)...).Sort()
+	wrote := ""
 	if len(done.policies) > 0 {
-		if err := out.write(cmd.OutOrStdout(), done); err != nil {
+		if wrote, err = out.write(cmd.OutOrStdout(), done); err != nil {
 			return runtimeError(err)
 		}
 	}
@@ -123,6 +129,9 @@ func convert(cmd *cobra.Command, args []string, f convertFlags) error {
 	}
 	if !f.quiet {
 		if err := conversion.WriteSummary(cmd.ErrOrStderr()); err != nil {
+			return runtimeError(err)
+		}
+		if _, err := io.WriteString(cmd.ErrOrStderr(), wrote); err != nil {
 			return runtimeError(err)
 		}
 	}
@@ -185,7 +194,7 @@ func (f convertFlags) destination() (destination, error) {
 	if f.reportForm != "" && f.report == "" {
 		return destination{}, errors.New("--report-format needs --report FILE, or --report - for standard output")
 	}
-	d := destination{dir: f.outputDir, format: f.output}
+	d := destination{dir: f.outputDir, format: f.output, prune: f.prune}
 	switch f.output {
 	case "", "yaml", "json":
 	case "table", "wide", "name", "text", "markdown", "html", "sarif", "junit", "github":
@@ -194,7 +203,13 @@ func (f convertFlags) destination() (destination, error) {
 		if f.outputDir != "" {
 			return d, fmt.Errorf("-o %s: with --output-dir, -o is yaml or json", f.output)
 		}
+		if err := isNoFile(f.output); err != nil {
+			return d, err
+		}
 		d.dir, d.format = f.output, ""
+	}
+	if f.prune && d.dir == "" {
+		return d, errors.New("--prune is for a folder; name one with -o")
 	}
 	if f.report == "-" && d.dir == "" {
 		if f.output != "" {
@@ -203,4 +218,22 @@ func (f convertFlags) destination() (destination, error) {
 		d.silent = true
 	}
 	return d, nil
+}
+
+// isNoFile refuses what is meant for a file: -o names a format or a folder.
+func isNoFile(output string) error {
+	info, err := os.Stat(output)
+	if err == nil && !info.IsDir() {
+		return fmt.Errorf("-o %s: this is a file; -o takes yaml, json or a folder, and > writes to a file", output)
+	}
+	switch strings.ToLower(filepath.Ext(output)) {
+	case ".yaml", ".yml", ".json":
+		if err != nil { // there is no folder of that name
+			return fmt.Errorf("-o %s: -o takes yaml, json or a folder; for one file write > %s", output, output)
+		}
+	}
+	if word := strings.ToLower(output); word == "yaml" || word == "json" || word == "yml" {
+		return fmt.Errorf("-o %s: the formats are yaml and json; a folder of that name is ./%s", output, output)
+	}
+	return nil
 }

@@ -23,11 +23,22 @@ const (
 )
 
 // A source is one file of the input. Found tells that a folder was searched for
-// it, rather than that the user named it.
+// it, rather than that the user named it. Below is its name below what the user
+// named, wherever that is.
 type source struct {
 	name  string
+	below string
 	data  []byte
 	found bool
+}
+
+// filesBelow are the names by which provenance calls the sources.
+func filesBelow(sources []source) map[string]string {
+	names := map[string]string{}
+	for _, s := range sources {
+		names[s.name] = s.below
+	}
+	return names
 }
 
 // readInput reads the paths in the order given: files, folders with all that is
@@ -37,7 +48,7 @@ func readInput(paths []string, stdin io.Reader) ([]source, diag.List, error) {
 	r := &inputReader{seen: map[string]bool{}}
 	for _, path := range paths {
 		if path == "-" {
-			if err := r.read(stdinName, stdin, false); err != nil {
+			if err := r.read(stdinName, stdinName, stdin, false); err != nil {
 				return nil, nil, err
 			}
 			continue
@@ -49,7 +60,7 @@ func readInput(paths []string, stdin io.Reader) ([]source, diag.List, error) {
 		if info.IsDir() {
 			err = r.folder(path)
 		} else {
-			err = r.file(path, false)
+			err = r.file(path, filepath.Base(path), false)
 		}
 		if err != nil {
 			return nil, nil, err
@@ -90,7 +101,11 @@ func (r *inputReader) folder(dir string) error {
 		if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 			return nil // a pipe
 		}
-		if err := r.file(path, true); err != nil {
+		below, err := filepath.Rel(dir, path)
+		if err != nil {
+			below = path
+		}
+		if err := r.file(path, below, true); err != nil {
 			r.found = append(r.found, unreadable(path, err))
 		}
 		return nil
@@ -113,7 +128,7 @@ func leadsToFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-func (r *inputReader) file(path string, found bool) error {
+func (r *inputReader) file(path, below string, found bool) error {
 	if r.seen[filepath.Clean(path)] {
 		return nil
 	}
@@ -123,15 +138,15 @@ func (r *inputReader) file(path string, found bool) error {
 		return plainPathError(err)
 	}
 	defer f.Close()
-	return r.read(filepath.ToSlash(path), f, found)
+	return r.read(filepath.ToSlash(path), filepath.ToSlash(below), f, found)
 }
 
-func (r *inputReader) read(name string, in io.Reader, found bool) error {
+func (r *inputReader) read(name, below string, in io.Reader, found bool) error {
 	data, err := io.ReadAll(io.LimitReader(in, sizeLimit))
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	r.sources = append(r.sources, source{name, data, found})
+	r.sources = append(r.sources, source{name: name, below: below, data: data, found: found})
 	return nil
 }
 
@@ -167,7 +182,7 @@ func kustomize(dir string) (source, error) {
 		if err != nil {
 			return source{}, fmt.Errorf("%s %s %s: %w\n%s", command[0], command[1], dir, err, strings.TrimSpace(errs.String()))
 		}
-		return source{name: filepath.ToSlash(dir), data: data}, nil
+		return source{name: filepath.ToSlash(dir), below: filepath.Base(dir), data: data}, nil
 	}
 	return source{}, errors.New("-k needs kustomize or kubectl, and neither is in PATH; " +
 		"render the folder elsewhere and pipe it: kustomize build DIR | kvap convert -")

@@ -19,21 +19,23 @@ type destination struct {
 	dir    string // "" for standard output
 	format string // yaml where empty, or json
 	silent bool   // nowhere
+	prune  bool   // what an earlier run wrote into the folder goes
 }
 
-func (d destination) write(stdout io.Writer, done *compilation) error {
+// write writes the objects, and says what it did to a folder.
+func (d destination) write(stdout io.Writer, done *compilation) (said string, err error) {
 	switch {
 	case d.silent:
-		return nil
+		return "", nil
 	case d.dir != "":
 		return d.writeFolder(done)
 	}
 	data, err := d.marshal(done.all())
 	if err != nil {
-		return err
+		return "", err
 	}
 	_, err = stdout.Write(data)
-	return err
+	return "", err
 }
 
 func (d destination) marshal(objects []any) ([]byte, error) {
@@ -45,12 +47,40 @@ func (d destination) marshal(objects []any) ([]byte, error) {
 
 // writeFolder writes a file for each policy that has native objects, and one in
 // remainder/ for each that has rules left.
-func (d destination) writeFolder(done *compilation) error {
+func (d destination) writeFolder(done *compilation) (said string, err error) {
 	to, err := openFolder(d.dir)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer to.close()
+	if err := d.writeFiles(to, done); err != nil {
+		return "", err
+	}
+	said = fmt.Sprintf("wrote %s to %s\n", countFiles(len(to.written)), d.dir)
+	switch {
+	case d.prune && done.found.HasErrors(): // whose policies are not gone
+		said += "nothing was removed, for some of the input could not be read\n"
+	case d.prune:
+		removed, kept, err := to.prune()
+		if err != nil {
+			return said, err
+		}
+		said += fmt.Sprintf("removed %s of policies that are gone\n", countFiles(removed))
+		for _, name := range kept {
+			said += name + " was changed since it was written, and stays\n"
+		}
+	}
+	return said, to.finish()
+}
+
+func countFiles(n int) string {
+	if n == 1 {
+		return "1 file"
+	}
+	return fmt.Sprintf("%d files", n)
+}
+
+func (d destination) writeFiles(to *folder, done *compilation) error {
 	names := fileNames(done.policies)
 	for _, group := range done.byPolicy() {
 		name := names[group.policy]
