@@ -19,6 +19,7 @@ import (
 type sample struct{ name, apiVersion, kind, rule, specs string }
 
 func TestConstructsAgree(t *testing.T) {
+	t.Parallel()
 	schemas := builtin(t, 34)
 	for _, s := range []sample{
 		{"int or string, pattern", "v1", "Service", `validate: {pattern: {spec: {ports: [{targetPort: "80*", port: ">=80"}]}}}`,

@@ -11,6 +11,7 @@ func calling(entry, jmesPath string) string {
 }
 
 func TestAPICalls(t *testing.T) {
+	t.Parallel()
 	namespace := `apiCall: {urlPath: "/api/v1/namespaces/{{ request.namespace }}", jmesPath: "PATH"}`
 	review := func(spec string) string {
 		return `apiCall: {urlPath: /apis/authorization.k8s.io/v1/subjectaccessreviews, method: POST, jmesPath: "PATH", data: [{key: kind, value: SubjectAccessReview}, {key: apiVersion, value: authorization.k8s.io/v1}, {key: spec, value: ` + spec + `}]}`
@@ -54,6 +55,7 @@ func TestAPICalls(t *testing.T) {
 // A namespace of which only the labels are known was not read: the call is an error,
 // and its default stands in where it has one.
 func TestNamespaceNotKnown(t *testing.T) {
+	t.Parallel()
 	namespace := `apiCall: {urlPath: "/api/v1/namespaces/{{ request.namespace }}", jmesPath: "PATH"}`
 	p := translateText(t, calling(namespace, "metadata.labels.team || ''"), setting{})
 	p.try(t, []trial{{name: "error", object: labelled("web"), want: "error refused: namespace_is_not_known"}})

@@ -11,6 +11,7 @@ import (
 
 // The texts of CEL expressions come out byte for byte.
 func TestCELComesOutAsWritten(t *testing.T) {
+	t.Parallel()
 	cel := oneCELRule("", `celPreconditions: [{name: c, expression: "!( object.metadata.name == \"x\" )"}]`, `
 variables: [{name: v, expression: "\n // none\n object.?data[?\"a\"] .orValue( '' ) "}]
 expressions: [{expression: "(variables.v) != 'a' // not a", messageExpression: "'not '+variables.v"}]`)
@@ -52,6 +53,7 @@ expressions: [{expression: "(variables.v) != 'a' // not a", messageExpression: "
 
 // What does not come out as written is told of, with the reason.
 func TestRewrittenCEL(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ name, text, want, because string }{
 		{"as written", oneCELRule("", "", `expressions: [{expression: "has(object.data)"}]`), "has(object.data)", ""},
 		{"missing", oneCELRule("", "", `expressions: [{expression: "object.data.a == 'a'"}]`), "has(object.data) && has(object.data.a) && object.data.a == 'a'", "asks first"},
@@ -86,6 +88,7 @@ func TestRewrittenCEL(t *testing.T) {
 // orValue of what may be optional or not has no form for all releases, nor has what
 // only newer releases take as Kyverno does.
 func TestReleaseDependentCEL(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		expression string
 		release    cel.Release
@@ -110,6 +113,7 @@ func TestReleaseDependentCEL(t *testing.T) {
 
 // An orValue of a value that is not optional is that value, as in Kyverno.
 func TestPlainOrValue(t *testing.T) {
+	t.Parallel()
 	text := strings.Replace(validatingPolicy, "  - expression: variables.team != ''", "  - expression: object.spec.hostPID.orValue(true)", 1)
 	p := translateText(t, text, setting{namespaces: map[string]map[string]string{"app": {"checked": "yes"}}})
 	p.try(t, []trial{

@@ -36,6 +36,7 @@ spec:
 `
 
 func TestCELRule(t *testing.T) {
+	t.Parallel()
 	p := translateText(t, celPolicy, setting{})
 	if got := p.targets(); got != "native" {
 		t.Fatalf("%s\n%v", got, p.result.Diagnostics)
@@ -88,6 +89,7 @@ const small = `expressions: [{expression: "int(object.data.size) < 10", message:
 // A precondition that is false skips the rule; one that errs is a violation, unless
 // another is false.
 func TestCELPreconditions(t *testing.T) {
+	t.Parallel()
 	const conditions = `
 celPreconditions:
   - {name: match, expression: "object.metadata.labels.kind == 'sized'"}
@@ -119,6 +121,7 @@ variables:
 // Behind a namespace selector, which no match condition can ask, the preconditions
 // guard the checks.
 func TestCELPreconditionsBehindSelectors(t *testing.T) {
+	t.Parallel()
 	text := strings.Replace(oneCELRule("", `celPreconditions: [{name: sized, expression: "object.data.kind == 'sized'"}]`, small),
 		"kinds: [ConfigMap]", "kinds: [ConfigMap], namespaceSelector: {matchLabels: {env: prod}}", 1)
 	p := translateText(t, text, setting{namespaces: map[string]map[string]string{"app": {"env": "prod"}}})
@@ -143,6 +146,7 @@ func limits(namespace, max string) string {
 }
 
 func TestCELParams(t *testing.T) {
+	t.Parallel()
 	with := []string{limits("settings", "10")}
 	for _, tt := range []struct {
 		name, spec, action, notFound, size, want string
@@ -172,6 +176,7 @@ func TestCELParams(t *testing.T) {
 // Every one of several params must be satisfied; without a namespace they are those
 // of the object's.
 func TestCELParamsBySelector(t *testing.T) {
+	t.Parallel()
 	cel := strings.Replace(fmt.Sprintf(limited, "Deny"), "name: limits, namespace: settings", "selector: {matchLabels: {for: p}}", 1)
 	p := translateText(t, oneCELRule("", "", cel), setting{params: []string{limits("app", "10"), limits("other", "1"), strings.Replace(limits("app", "5"), `"limits"`, `"more"`, 1)}})
 	p.try(t, []trial{
@@ -181,6 +186,7 @@ func TestCELParamsBySelector(t *testing.T) {
 }
 
 func TestCELTargets(t *testing.T) {
+	t.Parallel()
 	expression := func(text string) string { return `expressions: [{expression: "` + text + `"}]` }
 	const kinds = "[ConfigMap]"
 	for _, tt := range []struct{ name, kinds, spec, rule, cel, want, message string }{
@@ -234,6 +240,7 @@ func TestCELTargets(t *testing.T) {
 // The request is what Kyverno makes up: no dry run, the name of the object also
 // where a collection is deleted.
 func TestCELRequest(t *testing.T) {
+	t.Parallel()
 	text := strings.Replace(oneCELRule("", "", `
 expressions:
   - {expression: "!request.dryRun", message: dry}
@@ -253,6 +260,7 @@ expressions:
 
 // CEL rules that bring nothing but expressions share an object, also with others.
 func TestCELPacks(t *testing.T) {
+	t.Parallel()
 	const text = `
 apiVersion: kyverno.io/v1
 kind: ClusterPolicy
@@ -286,6 +294,7 @@ spec:
 
 // A namespaced Policy binds its namespace alone.
 func TestCELInNamespacedPolicy(t *testing.T) {
+	t.Parallel()
 	text := strings.Replace(oneCELRule("", "", small), "kind: ClusterPolicy\nmetadata:", "kind: Policy\nmetadata:\n  namespace: app", 1)
 	p := translateText(t, text, setting{})
 	p.try(t, []trial{
@@ -296,6 +305,7 @@ func TestCELInNamespacedPolicy(t *testing.T) {
 
 // The policy's own match conditions come before all rules, under their own names.
 func TestMatchConditions(t *testing.T) {
+	t.Parallel()
 	text := oneCELRule(`webhookConfiguration: {matchConditions: [{name: match, expression: "object.metadata.name != 'free'"}]}`, "", small)
 	text = strings.Replace(text, "kinds: [ConfigMap]", "kinds: [ConfigMap], names: [c, free, risky]", 1)
 	p := translateText(t, text, setting{})
@@ -315,6 +325,7 @@ func TestMatchConditions(t *testing.T) {
 
 // Rules for pods look at the template of a controller.
 func TestCELAutogen(t *testing.T) {
+	t.Parallel()
 	text := strings.Replace(celPolicy, "    pod-policies.kyverno.io/autogen-controllers: none\n", "    a: b\n", 1)
 	p := translateText(t, text, setting{})
 	job := func(spec string) string {

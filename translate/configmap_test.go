@@ -37,6 +37,7 @@ spec:
 }
 
 func TestConfigMapTexts(t *testing.T) {
+	t.Parallel()
 	label, finalizers := "{{ request.object.metadata.labels.app }}", "{{ request.object.metadata.finalizers }}"
 	tests := []struct {
 		name, key, op, value string // value is the text in the ConfigMap
@@ -92,6 +93,7 @@ func TestConfigMapTexts(t *testing.T) {
 }
 
 func TestConfigMapErrors(t *testing.T) {
+	t.Parallel()
 	cm := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"allowed","namespace":"default"},"data":{"words":"[1]","list":"[\"a\", \"w*\"]","split":"a,w?b"}}`
 	condition := func(value string) string {
 		return fmt.Sprintf(`{key: "{{ request.object.metadata.labels.app }}", operator: AnyIn, value: %q}`, value)
@@ -119,6 +121,7 @@ func TestConfigMapErrors(t *testing.T) {
 }
 
 func TestConfigMapPlace(t *testing.T) {
+	t.Parallel()
 	text := reading(`{key: "{{ request.object.metadata.labels.app }}", operator: AnyIn, value: "{{ cm.data.words }}"}`)
 	tests := []struct{ name, text, targets, contains string }{
 		{"the default namespace", text, "native KV308 KV313", "namespace: default"},
@@ -142,6 +145,7 @@ func TestConfigMapPlace(t *testing.T) {
 }
 
 func TestOwnParams(t *testing.T) {
+	t.Parallel()
 	text := reading(`{key: "{{ request.object.metadata.labels.app }}", operator: AnyIn, value: "{{ cm.data.words }}"}`)
 	object := `{"apiVersion":"kvap.dev/v1alpha1","kind":"Params","metadata":{"name":"allowed","namespace":"default"},"data":{"words":"web"}}`
 	p := translateText(t, text, setting{own: translate.ParamsKvap, params: []string{object}})

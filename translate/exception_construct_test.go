@@ -38,6 +38,7 @@ spec:
 // What an exception asks of the old object or the operation differs between
 // operations that the rule itself treats alike.
 func TestExceptionsThatAskForTheOperation(t *testing.T) {
+	t.Parallel()
 	const rule = `      validate: {allowExistingViolations: false, deny: {conditions: {all: [{key: "{{ request.object.data.a || '' }}", operator: Equals, value: bad}]}}}`
 	p := translateText(t, aboutConfigMaps(rule)+excepting(`{any: [{key: "{{ request.oldObject.data.a || '' }}", operator: Equals, value: was}]}`), setting{})
 	p.try(t, []trial{
@@ -50,6 +51,7 @@ func TestExceptionsThatAskForTheOperation(t *testing.T) {
 // Match conditions know neither variables nor the namespace, so preconditions and
 // exceptions that ask for them stay with the validations.
 func TestConditionsThatMatchConditionsCannotAsk(t *testing.T) {
+	t.Parallel()
 	const entry = `      context: [{name: ns, apiCall: {urlPath: "/api/v1/namespaces/{{ request.namespace }}", jmesPath: "metadata.labels.env || 'none'"%s}}]
 `
 	const asks = `{all: [{key: "{{ ns }}", operator: Equals, value: none}]}`
@@ -69,6 +71,7 @@ func TestConditionsThatMatchConditionsCannotAsk(t *testing.T) {
 // In the conditions of an exception, a text of the request is a pattern where that
 // makes fewer of them true (deviation 9).
 func TestWildcardsOfTheRequestInExceptions(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ operator, data, want string }{
 		{"AnyIn", "good", "nomatch"},
 		{"AnyIn", "*", "deny refused"},

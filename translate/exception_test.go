@@ -45,6 +45,7 @@ spec:
 }
 
 func TestExceptions(t *testing.T) {
+	t.Parallel()
 	host := pod("", `"hostNetwork": true`)
 	named := strings.Replace(host, `"web"`, `"tool-1"`, 1)
 	deployment := `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"tool-1","namespace":"app"},"spec":{"template":{"spec":{"hostNetwork":true}}}}`
@@ -106,6 +107,7 @@ conditions: {any: [{key: "{{ request.object.metadata.labels.tool }}", operator: 
 
 // An exception with an error excepts nothing.
 func TestInvalidException(t *testing.T) {
+	t.Parallel()
 	file, found := policy.Parse("e.yaml", []byte(exception("[network]", `match: {any: [{resources: {kinds: [Pod]}}]}`)))
 	if found.HasErrors() || len(file.Exceptions) != 1 {
 		t.Fatal(found)
@@ -119,6 +121,7 @@ func TestInvalidException(t *testing.T) {
 }
 
 func TestExceptionsOfCELRules(t *testing.T) {
+	t.Parallel()
 	text := oneCELRule("", "", small) + `
 ---
 apiVersion: kyverno.io/v2

@@ -100,6 +100,8 @@ func kyvernoStatus(t *testing.T, text string, world interp.World, r *admissionv1
 }
 
 func TestImageParts(t *testing.T) {
+	t.Parallel()
+	compiled := map[string]translated{}
 	for image, parts := range imageTable() {
 		t.Run(image, func(t *testing.T) {
 			want, status := "allow", "pass"
@@ -107,7 +109,11 @@ func TestImageParts(t *testing.T) {
 				parts, want, status = map[string]string{"registry": "x"}, "error refused", "error"
 			}
 			text := imagePolicy(parts)
-			p := translateText(t, text, setting{})
+			p, ok := compiled[text]
+			if !ok {
+				p = translateText(t, text, setting{})
+				compiled[text] = p
+			}
 			if got := p.targets(); !strings.HasPrefix(got, "native") {
 				t.Fatalf("%s: %v", got, p.result.Diagnostics)
 			}
@@ -128,6 +134,7 @@ func TestImageParts(t *testing.T) {
 }
 
 func TestImages(t *testing.T) {
+	t.Parallel()
 	two := pod("", `"containers":[{"name":"b","image":"ghcr.io/b"},{"name":"a","image":"quay.io/a:1"}],"initContainers":[{"name":"i","image":"reg.io/i"}]`)
 	tests := []struct {
 		name, condition string
@@ -171,6 +178,7 @@ func TestImages(t *testing.T) {
 // An image that is no reference makes an error of what reads images, wherever the
 // image is and however little of it is read.
 func TestInvalidImage(t *testing.T) {
+	t.Parallel()
 	bad := pod("", `"containers":[{"name":"a","image":"nginx"}],"initContainers":[{"name":"i","image":"NO"}]`)
 	for _, condition := range []string{
 		`{key: "{{ images.containers.*.registry }}", operator: AnyIn, value: [x]}`,
@@ -189,6 +197,7 @@ func TestInvalidImage(t *testing.T) {
 }
 
 func TestImagesRefused(t *testing.T) {
+	t.Parallel()
 	for _, condition := range []string{
 		`{key: "{{ images.containers }}", operator: Equals, value: x}`,
 		`{key: "{{ images.containers.a }}", operator: Equals, value: x}`,

@@ -34,6 +34,7 @@ func gadget(apiVersion string) string {
 // What a selector leaves open of a kind that is not known is asked of the request:
 // resource rules have no wildcards but *.
 func TestGuessedKinds(t *testing.T) {
+	t.Parallel()
 	p := translateText(t, denyingMatch(`{any: [{resources: {kinds: [Gadget]}}]}`, `{any: [{resources: {kinds: [x.io/v1/Gadget]}}]}`), setting{})
 	p.try(t, []trial{
 		{name: "excluded group", object: gadget("x.io/v1"), want: "nomatch"},
@@ -50,6 +51,7 @@ func TestGuessedKinds(t *testing.T) {
 
 // A selector that Kubernetes refuses matches nothing, even where it is negative.
 func TestInvalidSelectors(t *testing.T) {
+	t.Parallel()
 	for _, selector := range []string{
 		`{matchExpressions: [{key: a, operator: NotIn, values: ["b c"]}]}`,
 		`{matchExpressions: [{key: "a b", operator: DoesNotExist}]}`,
@@ -63,6 +65,7 @@ func TestInvalidSelectors(t *testing.T) {
 // A Namespace is in no namespace whose labels a filter could select, and unlike
 // other objects outside of namespaces it has no empty labels either.
 func TestNamespaceSelectorOfAnyKind(t *testing.T) {
+	t.Parallel()
 	const without = `{matchExpressions: [{key: env, operator: DoesNotExist}]}`
 	p := translateText(t, denyingMatch(`{any: [{resources: {kinds: ["*"], namespaceSelector: `+without+`}}]}`, `{}`), setting{})
 	p.try(t, []trial{
@@ -74,6 +77,7 @@ func TestNamespaceSelectorOfAnyKind(t *testing.T) {
 
 // The options of a connection have no metadata, so no name; only * matches that.
 func TestOptionsHaveNoMetadata(t *testing.T) {
+	t.Parallel()
 	const options = `{"apiVersion":"v1","kind":"PodExecOptions","command":["sh"]}`
 	connect := func(r *admissionv1.AdmissionRequest) {
 		r.Resource.Resource, r.SubResource, r.Name, r.Namespace = "pods", "exec", "web", "app"
@@ -94,6 +98,7 @@ func TestOptionsHaveNoMetadata(t *testing.T) {
 // An override that no namespace can hit is none: the API server would refuse a
 // binding with its selector.
 func TestImpossibleOverrides(t *testing.T) {
+	t.Parallel()
 	for overrides, want := range map[string]string{
 		`[{action: Enforce, namespaceSelector: {matchExpressions: [{key: a, operator: NotIn, values: ["b c"]}]}}]`: "Audit{}",
 		`[{action: Enforce, namespaceSelector: {matchLabels: {a: "x*"}}}]`:                                         "Audit{}",

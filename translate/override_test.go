@@ -32,6 +32,7 @@ spec:
 }
 
 func TestOverrides(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ name, kind, overrides, want string }{
 		{"none", "Pod", `[]`, "Audit{}"},
 		{"always", "Pod", `[{action: Enforce}]`, "Deny{}"},
@@ -91,6 +92,7 @@ func bindingsText(bs []vap.Binding) string {
 }
 
 func TestOverrideDiagnostics(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ overrides, want string }{
 		{`[{action: Enforce, namespaces: [a], namespaceSelector: {matchLabels: {a: b}}}]`, "native KV307"},
 		{`[{action: Enforce, namespaces: [prod-*]}]`, "native"},
@@ -106,6 +108,7 @@ func TestOverrideDiagnostics(t *testing.T) {
 
 // With wildcards for namespaces, each action has an object of its own.
 func TestWildOverrides(t *testing.T) {
+	t.Parallel()
 	const overrides = `[{action: Audit, namespaces: [prod-test, "*-dev"]}, {action: Enforce, namespaces: ["prod-*", core]}]`
 	p := translateText(t, overriding("ConfigMap, ClusterRole, Namespace", "Audit", overrides), setting{})
 	if len(p.result.Rules[0].Drafts) != len(p.objects) {
@@ -133,6 +136,7 @@ func TestWildOverrides(t *testing.T) {
 // Overrides of the policy count after those of the rule, and only for rules that
 // name no action.
 func TestOverridesOfThePolicy(t *testing.T) {
+	t.Parallel()
 	const text = `
 apiVersion: kyverno.io/v1
 kind: ClusterPolicy
@@ -170,6 +174,7 @@ spec:
 // Every object falls under one binding, with the action that the first override
 // that hits gives.
 func TestOverridesAreDisjoint(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 60 {
 		overrides := randomOverrides(r)

@@ -44,6 +44,7 @@ func alike() string {
 // However rules share policy objects, the same of them are violated, and a request
 // is refused alike.
 func TestPacksSayTheSame(t *testing.T) {
+	t.Parallel()
 	file, found := policy.Parse("p.yaml", []byte(alike()))
 	if found.HasErrors() {
 		t.Fatal(found)

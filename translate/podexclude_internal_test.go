@@ -3,6 +3,7 @@ package translate
 import "testing"
 
 func TestCommonText(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		p, q string
 		want bool

@@ -41,6 +41,7 @@ spec:
 // TestStandards holds the lowering against the checks of the Pod Security Standards
 // themselves, chosen as Kyverno chooses them.
 func TestStandards(t *testing.T) {
+	t.Parallel()
 	versions := map[string][]string{
 		"baseline":   {"v1.0", "latest"},
 		"restricted": {"v1.0", "v1.18", "v1.19", "v1.24", "v1.25", "v1.26", "v1.27", "v1.28", "v1.29", "v1.30", "v1.31", "v1.32", ""},
@@ -130,6 +131,7 @@ func variant(c standards.Check, version psa.Version) standards.CheckPodFn {
 // TestExclusions holds exclusions, in the rule and in exceptions, against the
 // interpreter's, and the excuses by an old violation that come with them.
 func TestExclusions(t *testing.T) {
+	t.Parallel()
 	admitted, all := 0, 0
 	for seed := range uint64(60) {
 		m := &podMaker{Rand: rand.New(rand.NewPCG(2, seed))}

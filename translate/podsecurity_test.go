@@ -33,6 +33,7 @@ func context(fields string) string { return `"securityContext":{` + fields + `}`
 // TestPodSecurityVersions pins each variant of each check to the release that it
 // came with. A check's first variant counts from the start.
 func TestPodSecurityVersions(t *testing.T) {
+	t.Parallel()
 	sysctl := func(name string) string {
 		return containers("containers", secure) + `,"securityContext":{"sysctls":[{"name":"` + name + `","value":"1"}]}`
 	}
@@ -97,306 +98,9 @@ func TestPodSecurityVersions(t *testing.T) {
 	}
 }
 
-// TestPodSecurityExclusions pins what Kyverno's way of excluding does to pods.
-func TestPodSecurityExclusions(t *testing.T) {
-	const (
-		unconfined = `"runAsNonRoot":true,"allowPrivilegeEscalation":false,"capabilities":{"drop":["ALL"]},"seccompProfile":{"type":"Unconfined"}`
-		unset      = `"runAsNonRoot":true,"allowPrivilegeEscalation":false,"capabilities":{"drop":["ALL"]}`
-		anyUser    = `"allowPrivilegeEscalation":false,"capabilities":{"drop":["ALL"]},"seccompProfile":{"type":"RuntimeDefault"}`
-		root       = anyUser + `,"runAsNonRoot":false`
-	)
-	nginx, redis := `"image":"nginx",`, `"image":"redis",`
-	volumes := func(paths ...string) string {
-		for i, p := range paths {
-			paths[i] = fmt.Sprintf(`{"name":"v%d","hostPath":{"path":%q}}`, i, p)
-		}
-		return containers("containers", secure) + `,"volumes":[` + strings.Join(paths, ",") + "]"
-	}
-	ports := func(image string, numbers ...int) string {
-		var out []string
-		for _, n := range numbers {
-			out = append(out, fmt.Sprintf(`{"containerPort":80,"hostPort":%d}`, n))
-		}
-		return containers("containers", fmt.Sprintf(`"image":%q,%s,"ports":[%s]`, image, secure, strings.Join(out, ",")))
-	}
-	adds := func(list, image string, names ...string) string {
-		quoted := strings.Join(names, `","`)
-		other := containers("containers", secure)
-		this := containers(list, fmt.Sprintf(`"image":%q,"securityContext":{"capabilities":{"add":["%s"]}}`, image, quoted))
-		if list == "containers" {
-			return this
-		}
-		return other + "," + this
-	}
-	type trial struct {
-		spec string
-		want bool
-	}
-	tests := []struct {
-		what, level, version, exclude string
-		trials                        []trial
-	}{
-		{"images as they are written", "baseline", "latest", `{controlName: Capabilities, images: ["nginx*", "ghcr.io/?/redis"]}`, []trial{
-			{adds("containers", "nginx:1", "NET_ADMIN"), true},
-			{adds("containers", "docker.io/nginx", "NET_ADMIN"), false},
-			{adds("initContainers", "nginx:1", "NET_ADMIN"), true},
-			{adds("ephemeralContainers", "ghcr.io/a/redis", "NET_ADMIN"), true},
-			{adds("ephemeralContainers", "ghcr.io/ab/redis", "NET_ADMIN"), false},
-		}},
-		{"a field of one list, and all its values", "baseline", "latest",
-			`{controlName: Capabilities, images: ["*"], restrictedField: "spec.initContainers[*].securityContext.capabilities.add", values: ["NET_*", KILLALL]}`, []trial{
-				{adds("initContainers", "nginx", "NET_ADMIN", "NET_RAW", "CHOWN"), true},
-				{adds("initContainers", "nginx", "NET_ADMIN", "SYS_TIME"), false},
-				{adds("containers", "nginx", "NET_ADMIN"), false},
-			}},
-		{"two exclusions do not add up for one error", "baseline", "latest",
-			`{controlName: Capabilities, images: ["*"], restrictedField: "spec.containers[*].securityContext.capabilities.add", values: [NET_ADMIN]},
-			 {controlName: Capabilities, images: ["*"], restrictedField: "spec.containers[*].securityContext.capabilities.add", values: [SYS_TIME]}`, []trial{
-				{adds("containers", "nginx", "NET_ADMIN"), true},
-				{adds("containers", "nginx", "SYS_TIME"), true},
-				{adds("containers", "nginx", "NET_ADMIN", "SYS_TIME"), false},
-			}},
-		{"they do for several", "baseline", "latest",
-			`{controlName: HostPath Volumes, restrictedField: "spec.volumes[*].hostPath", values: [/a]},
-			 {controlName: HostPath Volumes, restrictedField: "spec.volumes[*].hostPath", values: ["/b/*"]}`, []trial{
-				{volumes("/a", "/b/c"), true},
-				{volumes("/a", "/b/c", "/c"), false},
-				{volumes("/a", "/a", "/b/d", "/b/e"), true},
-			}},
-		{"one covered twice takes another one out", "baseline", "latest",
-			`{controlName: HostPath Volumes, restrictedField: "spec.volumes[*].hostPath", values: [/a, /x]},
-			 {controlName: HostPath Volumes, restrictedField: "spec.volumes[*].hostPath", values: ["/?", /b/c]}`, []trial{
-				{volumes("/a", "/etc"), true},
-				{volumes("/b", "/etc"), false},
-				{volumes("/a", "/etc", "/var"), false},
-				{volumes("/a", "/x", "/etc", "/var"), true},
-			}},
-		{"a field that does not exist", "baseline", "latest", `{controlName: HostPath Volumes, restrictedField: "spec.volumes[0].hostPath", values: ["*"]}`, []trial{
-			{volumes("/a"), false},
-			{volumes(), true},
-		}},
-		{"ports", "baseline", "latest",
-			`{controlName: Host Ports, images: ["nginx*"], restrictedField: "spec.containers[*].ports[*].hostPort", values: ["80*"]},
-			 {controlName: Host Ports, images: ["redis"], restrictedField: "spec.containers[*].ports[*].hostPort", values: ["6379"]}`, []trial{
-				{ports("nginx", 80, 8080), true},
-				{ports("nginx", 80, 6379), false},
-				{ports("redis", 6379), true},
-				{ports("redis", 80), false},
-				{ports("other", 80), false},
-			}},
-		{"a boolean's text", "baseline", "latest",
-			`{controlName: Host Namespaces, restrictedField: spec.hostNetwork, values: ["tr*"]}`, []trial{
-				{containers("containers", secure) + `,"hostNetwork":true`, true},
-				{containers("containers", secure) + `,"hostPID":true`, false},
-			}},
-		{"an unset field has the value nil, unless the context is missing", "restricted", "latest",
-			`{controlName: Privilege Escalation, images: ["*"], restrictedField: "spec.containers[*].securityContext.allowPrivilegeEscalation", values: ["nil"]},
-			 {controlName: Capabilities, images: ["*"]}, {controlName: Seccomp, images: ["*"]}, {controlName: Running as Non-root, images: ["*"]}`, []trial{
-				{containers("containers", `"tty":true`), true},
-				{containers("containers", context(`"runAsNonRoot":true`)), true},
-				{containers("containers", context(`"allowPrivilegeEscalation":true`)), false},
-				{containers("initContainers", context(`"runAsNonRoot":true`)) + "," + containers("containers", secure), false},
-			}},
-		{"or the value true", "restricted", "latest",
-			`{controlName: Privilege Escalation, images: ["*"], restrictedField: "spec.containers[*].securityContext.allowPrivilegeEscalation", values: ["true"]},
-			 {controlName: Capabilities, images: ["*"]}, {controlName: Seccomp, images: ["*"]}, {controlName: Running as Non-root, images: ["*"]}`, []trial{
-				{containers("containers", `"tty":true`), true},
-				{containers("containers", context(`"runAsNonRoot":true`)), false},
-				{containers("containers", context(`"allowPrivilegeEscalation":true`)), true},
-			}},
-		{"types of volumes", "restricted", "latest", `{controlName: Volume Types, restrictedField: "spec.volumes[*].nfs", values: ["whatever"]}`, []trial{
-			{containers("containers", secure) + `,"volumes":[{"name":"v","nfs":{"server":"s","path":"/"}}]`, true},
-			{containers("containers", secure) + `,"volumes":[{"name":"v","iscsi":{"iqn":"s","lun":0,"targetPortal":"p"}}]`, false},
-		}},
-		{"a field of volumes that is no type", "restricted", "latest", `{controlName: Volume Types, restrictedField: "spec.volumes[*].name", values: ["v"]}`, []trial{
-			{containers("containers", secure) + `,"volumes":[{"name":"v","nfs":{"server":"s","path":"/"}}]`, false},
-		}},
-		{"profiles of images, which hide those that are missing", "restricted", "latest", `{controlName: Seccomp, images: [nginx]}`, []trial{
-			{containers("containers", nginx+context(unconfined)), true},
-			{containers("containers", nginx+context(unset)), true},
-			{containers("containers", redis+context(unset)), false},
-			{containers("containers", redis+context(unconfined)), false},
-			{containers("containers", nginx+context(unconfined), redis+context(unset)), true},
-			{containers("containers", nginx+context(unset), redis+context(unset)), false},
-			{containers("containers", nginx+context(unconfined), redis+context(unconfined)), false},
-		}},
-		{"the stand-in for containers takes the first missing profile out", "restricted", "latest", `{controlName: Seccomp}`, []trial{
-			{containers("containers", context(unset)), true},
-			{containers("containers", context(unset), context(unset)), false},
-			{containers("containers", context(unconfined)), false},
-			{containers("initContainers", context(unset)) + "," + containers("containers", secure), false},
-			{containers("containers", context(unset), context(unset)) + `,"securityContext":{"seccompProfile":{"type":"Unconfined"}}`, true},
-		}},
-		{"the stand-in, then images", "restricted", "latest", `{controlName: Seccomp}, {controlName: Seccomp, images: [nginx]}`, []trial{
-			{containers("containers", redis+context(unset), nginx+context(unset)), true},
-			{containers("containers", nginx+context(unset), redis+context(unset)), false},
-		}},
-		{"images, then the stand-in", "restricted", "latest", `{controlName: Seccomp, images: [nginx]}, {controlName: Seccomp}`, []trial{
-			{containers("containers", redis+context(unset), nginx+context(unset)), true},
-			{containers("containers", nginx+context(unset), redis+context(unset)), true},
-			{containers("containers", redis+context(unset), redis+context(unset)), false},
-		}},
-		{"the stand-in takes a wrong profile out too, before 1.19", "restricted", "v1.18", `{controlName: Seccomp}`, []trial{
-			{containers("containers", context(unconfined), context(unset), context(unset)), true},
-			{containers("containers", context(unconfined), context(unconfined)), false},
-			{containers("containers", context(unset), context(unset)), false},
-		}},
-		{"all of seccomp", "restricted", "latest", `{controlName: Seccomp}, {controlName: Seccomp, images: ["*"]}`, []trial{
-			{containers("containers", context(unset), context(unconfined)), true},
-		}},
-		{"the stand-in for users", "restricted", "latest", `{controlName: Running as Non-root}`, []trial{
-			{containers("containers", context(anyUser)), true},
-			{containers("containers", context(root)), true},
-			{containers("containers", context(root)) + `,"securityContext":{"runAsNonRoot":true}`, false},
-			{containers("containers", context(anyUser)) + `,"securityContext":{"runAsNonRoot":false}`, true},
-			{containers("containers", context(anyUser), context(anyUser)), false},
-		}},
-		{"the pod's own user only", "restricted", "latest", `{controlName: Running as Non-root, restrictedField: spec.securityContext.runAsNonRoot, values: ["false"]}`, []trial{
-			{containers("containers", secure) + `,"securityContext":{"runAsNonRoot":false}`, true},
-			{containers("containers", context(anyUser)) + `,"securityContext":{"runAsNonRoot":false}`, false},
-		}},
-		{"the stand-in, then images, of users", "restricted", "latest",
-			`{controlName: Running as Non-root}, {controlName: Running as Non-root, images: [nginx]}, {controlName: Running as Non-root, restrictedField: "spec.containers[*].securityContext.runAsNonRoot", values: ["x"]}`, []trial{
-				{containers("containers", redis+context(anyUser), nginx+context(anyUser), redis+context(anyUser)), true},
-				{containers("containers", redis+context(anyUser), redis+context(anyUser), redis+context(anyUser)), false},
-				{containers("containers", nginx+context(anyUser), redis+context(root), nginx+context(root), redis+context(anyUser)), true},
-			}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.what, func(t *testing.T) {
-			p := translateText(t, podSecurityPolicy(tt.level, tt.version, tt.exclude), setting{})
-			if got := p.targets(); got != "native" {
-				t.Fatalf("%s: %v", got, p.result.Diagnostics)
-			}
-			for i, trial := range tt.trials {
-				if got := admits(t, p, objectRequest(t, "CREATE", pod("", trial.spec), "")); got != trial.want {
-					t.Errorf("%d: admitted: %v, want %v\n%s\n%s", i, got, trial.want, trial.spec, p.objects[0].Policy.Spec.Validations[0].Expression)
-				}
-			}
-		})
-	}
-}
-
-// TestPodSecurityAnnotations pins where annotations are looked for, and how they
-// are excluded.
-func TestPodSecurityAnnotations(t *testing.T) {
-	const policy = `
-apiVersion: kyverno.io/v1
-kind: ClusterPolicy
-metadata:
-  name: standards
-  annotations: {pod-policies.kyverno.io/autogen-controllers: "Deployment,CronJob"}
-spec:
-  rules:
-    - name: pods
-      match: {any: [{resources: {kinds: [Pod]}}]}
-      validate:
-        failureAction: Enforce
-        podSecurity:
-          level: baseline
-          version: v1.18
-          exclude: [%s]
-`
-	const bad = `"annotations":{"container.apparmor.security.beta.kubernetes.io/web2":"unconfined"}`
-	spec := `"spec":{"containers":[{"name":"web2","image":"nginx"}]}`
-	deployment := func(meta, template string) string {
-		return `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"app"` + meta + `},"spec":{"template":{"metadata":{` + template + `},` + spec + `}}}`
-	}
-	cronJob := func(meta, job, template string) string {
-		return `{"apiVersion":"batch/v1","kind":"CronJob","metadata":{"name":"web","namespace":"app"` + meta + `},"spec":{"jobTemplate":{"metadata":{` + job +
-			`},"spec":{"template":{"metadata":{` + template + `},` + spec + `}}}}}`
-	}
-	of := func(values string) string {
-		return pod(`,"annotations":{`+values+`}`, `"containers":[{"name":"web2","image":"nginx"}]`)
-	}
-	const apparmor, seccomp = "container.apparmor.security.beta.kubernetes.io/", "container.seccomp.security.alpha.kubernetes.io/"
-	tests := []struct {
-		what, exclude, object, want string
-	}{
-		{"of a pod", "", pod(","+bad, `"containers":[{"name":"web2","image":"nginx"}]`), "deny refused"},
-		{"of the template", "", deployment("", bad), "deny refused"},
-		{"of the deployment", "", deployment(","+bad, ""), "allow"},
-		{"of the job", "", cronJob("", bad, ""), "deny refused"},
-		{"of the job's pod, which nobody looks at", "", cronJob("", "", bad), "allow"},
-		{"of the cron job", "", cronJob(","+bad, "", ""), "allow"},
-		{"excluded", "{controlName: AppArmor}", pod(","+bad, `"containers":[{"name":"web2","image":"nginx"}]`), "allow"},
-		{"not excluded by image", "{controlName: AppArmor, images: ['*']}", pod(","+bad, `"containers":[{"name":"web2","image":"nginx"}]`), "deny refused"},
-		{"digits in the key count as indexes", `{controlName: AppArmor, restrictedField: "metadata.annotations[` + apparmor + `web*]", values: [unconfined]}`, pod(","+bad, `"containers":[{"name":"web2","image":"nginx"}]`), "allow"},
-		{"and so are no digits", `{controlName: AppArmor, restrictedField: "metadata.annotations[` + apparmor + `web2]", values: [unconfined]}`, pod(","+bad, `"containers":[{"name":"web2","image":"nginx"}]`), "deny refused"},
-		{"another value", `{controlName: AppArmor, restrictedField: "metadata.annotations[` + apparmor + `web*]", values: [x]}`, pod(","+bad, `"containers":[{"name":"web2","image":"nginx"}]`), "deny refused"},
-		{"seccomp of the pod", "", of(`"seccomp.security.alpha.kubernetes.io/pod":"unconfined"`), "deny refused"},
-		{"seccomp of the pod, excluded", "{controlName: Seccomp}", of(`"seccomp.security.alpha.kubernetes.io/pod":"unconfined"`), "allow"},
-		{"seccomp of a container", "", of(`"` + seccomp + `web2":"unconfined"`), "deny refused"},
-		{"seccomp of a container, not excluded", "{controlName: Seccomp}", of(`"` + seccomp + `web2":"unconfined"`), "deny refused"},
-		{"seccomp without a value", `{controlName: Seccomp, restrictedField: "metadata.annotations[seccomp.security.alpha.kubernetes.io/pod]", values: [x]}`,
-			of(`"seccomp.security.alpha.kubernetes.io/pod":""`), "allow"},
-		{"seccomp with another value", `{controlName: Seccomp, restrictedField: "metadata.annotations[seccomp.security.alpha.kubernetes.io/pod]", values: [x]}`,
-			of(`"seccomp.security.alpha.kubernetes.io/pod":"y"`), "deny refused"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.what, func(t *testing.T) {
-			p := translateText(t, fmt.Sprintf(policy, tt.exclude), setting{})
-			if got := p.targets(); got != "native" {
-				t.Fatalf("%s: %v", got, p.result.Diagnostics)
-			}
-			p.try(t, []trial{{name: "try", object: tt.object, want: tt.want}})
-		})
-	}
-}
-
-// TestPodSecurityExceptions pins what exceptions exclude, and from whom.
-func TestPodSecurityExceptions(t *testing.T) {
-	exception := func(resources, rest string) string {
-		return fmt.Sprintf(`---
-apiVersion: kyverno.io/v2
-kind: PolicyException
-metadata: {name: some, namespace: ops}
-spec:
-  exceptions: [{policyName: standards, ruleNames: [pods]}]
-  match: {any: [{resources: {kinds: [Pod]%s}}]}
-%s`, resources, rest)
-	}
-	const labelled, seccomp = `, selector: {matchLabels: {team: ops}}`, "  podSecurity: [{controlName: Seccomp}]\n"
-	rootless := `"securityContext":{"allowPrivilegeEscalation":false,"runAsNonRoot":true,"capabilities":{"drop":["ALL"]}}`
-	one, two := containers("containers", rootless), containers("containers", rootless, `"image":"redis",`+rootless)
-	label := `,"labels":{"team":"ops"}`
-	tests := []struct {
-		what, exclude, exceptions string
-		trials                    []trial
-	}{
-		{"for all pods", "", exception("", seccomp), []trial{
-			{name: "one", object: pod("", one), want: "allow"},
-			{name: "two", object: pod("", two), want: "deny refused"},
-		}},
-		{"for labelled pods", "", exception(labelled, seccomp), []trial{
-			{name: "label", object: pod(label, one), want: "allow"},
-			{name: "no label", object: pod("", one), want: "deny refused"},
-			{name: "the label of the new pod counts for the old one", operation: "UPDATE", object: pod(label, two), old: pod("", one), want: "deny refused"},
-			{name: "and so does none", operation: "UPDATE", object: pod("", one), old: pod(label, one), want: "allow"},
-		}},
-		{"after the rule's own", "{controlName: Seccomp, images: [redis]}", exception(labelled, seccomp), []trial{
-			{name: "label", object: pod(label, two), want: "allow"},
-			{name: "no label", object: pod("", two), want: "deny refused"},
-		}},
-		{"in order", "{controlName: Seccomp}", exception(labelled, "  podSecurity: [{controlName: Seccomp}, {controlName: Seccomp, images: [redis]}]\n"), []trial{
-			{name: "label", object: pod(label, containers("containers", rootless, rootless, `"image":"redis",`+rootless)), want: "allow"},
-			{name: "too many", object: pod(label, containers("containers", rootless, rootless, rootless)), want: "deny refused"},
-			{name: "no label", object: pod("", two), want: "deny refused"},
-		}},
-		{"of the whole rule", "", exception(labelled, ""), []trial{
-			{name: "label", object: pod(label, two), want: "nomatch"},
-			{name: "no label", object: pod("", one), want: "deny refused"},
-		}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.what, func(t *testing.T) {
-			translateText(t, podSecurityPolicy("restricted", "latest", tt.exclude)+tt.exceptions, setting{}).try(t, tt.trials)
-		})
-	}
-}
-
 // TestPodSecurityKinds: what is no pod is an error; what may be one, nobody knows.
 func TestPodSecurityKinds(t *testing.T) {
+	t.Parallel()
 	rule := func(kind string) string {
 		return strings.Replace(podSecurityPolicy("baseline", "latest", ""), "kinds: [Pod]", "kinds: ["+kind+"]", 1)
 	}
@@ -417,6 +121,7 @@ func TestPodSecurityKinds(t *testing.T) {
 
 // TestPodSecurityRefusals pins the exclusions that have no native form.
 func TestPodSecurityRefusals(t *testing.T) {
+	t.Parallel()
 	const annotation = `restrictedField: "metadata.annotations[container.apparmor.security.beta.kubernetes.io/web*]"`
 	for _, exclude := range []string{
 		`{controlName: Volume Types, restrictedField: "spec.volumes[*].unknown", values: [x]}`,
@@ -431,6 +136,7 @@ func TestPodSecurityRefusals(t *testing.T) {
 // TestPodSecurityTypes: the API server's type checker finds nothing to say of any
 // variant, not even where no server looks.
 func TestPodSecurityTypes(t *testing.T) {
+	t.Parallel()
 	exclude := `{controlName: Seccomp}, {controlName: Seccomp, images: [nginx]}, {controlName: Running as Non-root}, {controlName: Running as Non-root, images: [nginx]},
 		{controlName: Host Ports, images: ["*"], restrictedField: "spec.containers[*].ports[*].hostPort", values: ["80*"]},
 		{controlName: Host Ports, images: ["a*"], restrictedField: "spec.containers[*].ports[*].hostPort", values: ["8*"]}`
@@ -459,6 +165,7 @@ func TestPodSecurityTypes(t *testing.T) {
 // TestPodSecurityCost: a pod of fifty times the usual number of containers is
 // judged within the API server's budget.
 func TestPodSecurityCost(t *testing.T) {
+	t.Parallel()
 	p := translateText(t, podSecurityPolicy("restricted", "latest", "{controlName: Capabilities, images: ['nginx*', '*.example.com/tool:*']}"), setting{})
 	many := make([]string, 1000)
 	for i := range many {
@@ -469,6 +176,7 @@ func TestPodSecurityCost(t *testing.T) {
 
 // TestPodSecurityMessage: a violation says which controls it is about.
 func TestPodSecurityMessage(t *testing.T) {
+	t.Parallel()
 	text := podSecurityPolicy("restricted", "", "")
 	bad := pod("", containers("containers", secure, `"image":"redis","securityContext":{"privileged":true}`)+`,"hostPID":true`)
 	const controls = "(Privileged Containers, Host Namespaces, Capabilities, Seccomp, Privilege Escalation, Running as Non-root)"
@@ -484,6 +192,7 @@ func TestPodSecurityMessage(t *testing.T) {
 
 // TestPodSecurityShares: rules of a policy share the variables that they mean alike.
 func TestPodSecurityShares(t *testing.T) {
+	t.Parallel()
 	text := podSecurityPolicy("restricted", "latest", "") + `
     - name: windows
       match: {any: [{resources: {kinds: [Pod]}}]}

@@ -24,6 +24,7 @@ spec:
 `
 
 func TestRuntimePattern(t *testing.T) {
+	t.Parallel()
 	account := func(label, name string) string {
 		spec := ""
 		if name != "-" {
@@ -64,6 +65,7 @@ func TestRuntimePattern(t *testing.T) {
 
 // Kyverno fills in variables first: what anchors or other keys say does not matter.
 func TestRuntimePatternOptional(t *testing.T) {
+	t.Parallel()
 	p := translateText(t, fmt.Sprintf(sameAccount, "=(serviceAccountName)"), setting{})
 	p.try(t, []trial{
 		{name: "missing", object: pod(`,"labels":{"app":"a"}`, ""), want: "allow"},

@@ -14,6 +14,7 @@ import (
 // Some constructs, written several times in one rule, would multiply. Each must
 // become expressions that grow with the rule, or be refused with the code for it.
 func TestSizeGrowsWithTheRule(t *testing.T) {
+	t.Parallel()
 	const head = `apiVersion: kyverno.io/v1
 kind: ClusterPolicy
 metadata: {name: large}

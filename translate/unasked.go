@@ -56,24 +56,3 @@ func (l *lowering) enforces() bool {
 		return o.Action == policy.Enforce
 	})
 }
-
-// mentions tells whether some string below n satisfies f.
-func mentions(n *policy.Node, f func(string) bool) bool {
-	if n == nil {
-		return false
-	}
-	if n.Kind == policy.String {
-		return f(n.Str)
-	}
-	for _, item := range n.Items {
-		if mentions(item, f) {
-			return true
-		}
-	}
-	for _, field := range n.Fields {
-		if mentions(field.Value, f) {
-			return true
-		}
-	}
-	return false
-}

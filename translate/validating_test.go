@@ -39,6 +39,7 @@ spec:
 `
 
 func TestValidatingPolicy(t *testing.T) {
+	t.Parallel()
 	p := translateText(t, validatingPolicy, setting{namespaces: map[string]map[string]string{"app": {"checked": "yes"}}})
 	if got := p.targets(); got != "native" {
 		t.Fatalf("%s\n%v", got, p.result.Diagnostics)
@@ -63,6 +64,7 @@ func TestValidatingPolicy(t *testing.T) {
 }
 
 func TestValidatingPolicyForms(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ name, from, to, want string }{
 		{"all controllers", "", "", "team: pods; team-autogen: daemonsets deployments replicasets statefulsets, jobs; team-autogen-cronjob: cronjobs"},
 		{"some controllers", "  validationActions", "  autogen: {podControllers: {controllers: [deployments, cronjobs]}}\n  validationActions", "team: pods; team-autogen: deployments; team-autogen-cronjob: cronjobs"},
@@ -94,6 +96,7 @@ func TestValidatingPolicyForms(t *testing.T) {
 }
 
 func TestValidatingPolicyTargets(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ name, from, to, want, message string }{
 		{"native", "", "", "native", ""},
 		{"JSON", "  validationActions", "  evaluation: {mode: JSON}\n  validationActions", "unsupported KV215", "JSON documents"},
@@ -126,6 +129,7 @@ func TestValidatingPolicyTargets(t *testing.T) {
 }
 
 func TestNamespacedValidatingPolicy(t *testing.T) {
+	t.Parallel()
 	text := strings.Replace(validatingPolicy, "kind: ValidatingPolicy\nmetadata:", "kind: NamespacedValidatingPolicy\nmetadata:\n  namespace: app", 1)
 	p := translateText(t, text, setting{namespaces: map[string]map[string]string{"app": {"checked": "yes"}, "other": {"checked": "yes"}}})
 	p.try(t, []trial{
@@ -135,6 +139,7 @@ func TestNamespacedValidatingPolicy(t *testing.T) {
 }
 
 func TestValidatingPolicyActions(t *testing.T) {
+	t.Parallel()
 	for actions, want := range map[string]string{"[Deny]": "Deny", "[Audit, Warn]": "Warn Audit", "[Warn, Deny, Audit]": "Deny Audit"} {
 		p := translateText(t, strings.Replace(validatingPolicy, "[Deny]", actions, 1), setting{})
 		var got []string
@@ -149,6 +154,7 @@ func TestValidatingPolicyActions(t *testing.T) {
 
 // An error of a ValidatingPolicy is what its failure policy makes of it.
 func TestValidatingPolicyErrors(t *testing.T) {
+	t.Parallel()
 	risky := strings.Replace(validatingPolicy, "variables.team != ''", "object.metadata.annotations.team != ''", 1)
 	for policy, want := range map[string]string{"Fail": "error refused", "Ignore": "error"} {
 		text := strings.Replace(risky, "spec:", "spec:\n  failurePolicy: "+policy, 1)

@@ -87,6 +87,7 @@ func satisfies(got vap.Outcome, want string) bool {
 const missing = "-"
 
 func TestScalarVectors(t *testing.T) {
+	t.Parallel()
 	for _, row := range []struct {
 		pattern string
 		values  string // separated by blanks
@@ -156,6 +157,7 @@ func TestScalarVectors(t *testing.T) {
 
 // (w is n in the semantics, which unquoted is a boolean in YAML.)
 func TestAnchorVectors(t *testing.T) {
+	t.Parallel()
 	for _, v := range []vector{
 		{`{(a): 1, b: 2}`, `{a: 1, b: 3}`, "fail"},
 		{`{(a): 1, b: 2}`, `{a: 2, b: 3}`, "skip"},
@@ -195,6 +197,7 @@ func TestAnchorVectors(t *testing.T) {
 // A condition that is true denies. Keys stand in the rule and, where JSON has
 // them, in the object.
 func TestConditionVectors(t *testing.T) {
+	t.Parallel()
 	for _, row := range []struct {
 		key, operator, value string
 		want                 bool
@@ -241,6 +244,7 @@ func TestConditionVectors(t *testing.T) {
 // A text of the request with wildcards is a pattern for the policy's words, and for
 // other texts of the request, where that makes a condition true (deviation 9).
 func TestReverseWildcardVectors(t *testing.T) {
+	t.Parallel()
 	const key = `"{{ request.object.spec.k }}"`
 	for _, row := range []struct {
 		key, operator, value, k string
@@ -289,6 +293,7 @@ func conditionVector(key, operator, value, k string, holds bool) vector {
 // The result of a query is told by conditions: what it equals is denied; null
 // makes every condition false; an error keeps the object out whatever the operator.
 func TestQueryVectors(t *testing.T) {
+	t.Parallel()
 	const data = `{"a":{"b":null},"l":[{"x":1},{}],"n":3}`
 	for _, row := range []struct{ expr, want string }{
 		{"$.a.c", "error"},
