@@ -168,7 +168,7 @@ func (g group) byGuard(o *Options) []group {
 	if o.Guard == GuardNever || o.Pack != PackMatch {
 		return []group{g}
 	}
-	watched, others := group{targets: g.targets}, group{targets: g.targets}
+	watched, others := group{targets: g.targets}, group{targets: g.targets, unguarded: true}
 	for _, u := range g.units {
 		var variables []vap.Variable
 		for _, v := range u.variables {

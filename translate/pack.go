@@ -17,6 +17,10 @@ type group struct {
 	base    string // the stem of the objects' names
 	units   []unit // one per member, of the first target
 	targets []placed
+
+	unguarded bool   // no guard can speak for the members
+	alone     bool   // the one member costs too much to share an object
+	half      string // which of the halves it is into which a group was split
 }
 
 // placed is a target with the operations that a group is about.
@@ -99,8 +103,8 @@ func named(gs []group, o *Options) []group {
 	used := map[string]bool{}
 	for _, whole := range gs {
 		for _, part := range whole.byGuard(o) {
-			for _, g := range part.withinBudget() {
-				g.base = g.name(used)
+			for _, g := range part.withinBudget(o) {
+				g.base = g.name(used, o)
 				used[g.base] = true
 				out = append(out, g)
 			}
@@ -116,47 +120,6 @@ func (g group) drafts(o *Options) []*vap.Draft {
 	return g.byAction(d)
 }
 
-// name is the policy's name, with as much after it as tells this object from the
-// others of the policy: how the rules were expanded, the kinds, the operations.
-func (g group) name(used map[string]bool) string {
-	u := g.units[0]
-	base := u.policy.Name
-	if g.policies() > 1 {
-		base = "kvap-" + cmp.Or(g.kindPart(), "workloads")
-	}
-	if u.policy.Namespaced() {
-		base = u.policy.Namespace + "." + base
-	}
-	if len(g.units) == 1 && len(u.policy.Rules) > 1 {
-		base += "-" + strings.ToLower(u.rule.Origin)
-	}
-	if u.rule.Expansion != "" {
-		base += "-" + u.rule.Expansion
-	}
-	if g.onlyDeletes() && !strings.Contains(base, "delete") {
-		base += "-delete"
-	}
-	name := base
-	for _, extra := range []string{g.kindPart(), g.opPart(), strings.ToLower(u.rule.Origin)} {
-		if !used[name] {
-			return name
-		}
-		if extra != "" {
-			name += "-" + extra
-		}
-	}
-	for i := 2; used[name]; i++ {
-		name = fmt.Sprintf("%s-%d", base, i)
-	}
-	return name
-}
-
-// onlyDeletes tells of a group about deletions, which a reader would not look for
-// below the name of the policy.
-func (g group) onlyDeletes() bool {
-	return !slices.ContainsFunc(g.targets, func(t placed) bool { return !slices.Equal(t.ops, []operation{"DELETE"}) })
-}
-
 // policies is how many policies the members are of.
 func (g group) policies() int { return len(g.sources()) }
 
@@ -169,24 +132,6 @@ func (g group) sources() []*policy.Policy {
 		}
 	}
 	return out
-}
-
-func (g group) kindPart() string {
-	if len(g.targets) != 1 {
-		return ""
-	}
-	r := g.targets[0].resource
-	if strings.Contains(r, "*") {
-		return "all"
-	}
-	return strings.ReplaceAll(strings.ToLower(r), "/", "-")
-}
-
-func (g group) opPart() string {
-	if g.onlyDeletes() {
-		return ""
-	}
-	return strings.ToLower(strings.Join(inOrder(g.targets[0].ops), "-"))
 }
 
 // draft is the policy object of a group. What all members share of their match
