@@ -20,6 +20,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/cel/environment"
 
+	"github.com/kvap/kvap/interp/internal/cellib"
 	"github.com/kvap/kvap/policy"
 )
 
@@ -92,7 +93,7 @@ func (c *celRule) expressions() (checks, messages []plugincel.ExpressionAccessor
 }
 
 func newCELCompiler() (*plugincel.CompositedCompiler, error) {
-	env, err := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).Extend(lenientOptionals())
+	env, err := withKyverno(cellib.Optionals())
 	if err != nil {
 		return nil, err
 	}

@@ -23,5 +23,6 @@
 //
 // Start at judge.go, the way of a request through a rule; then validation.go,
 // pattern.go and condition.go, what rules are made of. vars.go is what expressions
-// see; package expr evaluates them. world.go is everything outside.
+// see; package expr evaluates them. validating.go judges ValidatingPolicies, with
+// Kyverno's own CEL from package cellib. world.go is everything outside.
 package interp

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 
+	"k8s.io/apiserver/pkg/cel/environment"
+
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
 )
@@ -85,6 +87,11 @@ type Interpreter struct {
 	exceptions []*exception
 	world      World
 	limits     Limits
+
+	// What ValidatingPolicies are compiled with, made when one is first needed.
+	celOnce sync.Once
+	celSet  *environment.EnvSet
+	celErr  error
 }
 
 // New makes an interpreter of policies and the exceptions from them. The policies
@@ -97,7 +104,11 @@ func New(policies []*policy.Policy, exceptions []*policy.Exception, world World,
 		}
 	}
 	for _, p := range policies {
-		in.policies = append(in.policies, &compiledPolicy{Policy: p, conditions: readMatchConditions(p)})
+		read := &compiledPolicy{Policy: p, conditions: readMatchConditions(p)}
+		if p.Validating != nil {
+			read.forms = formsOf(p)
+		}
+		in.policies = append(in.policies, read)
 	}
 	return in
 }
@@ -106,6 +117,7 @@ func New(policies []*policy.Policy, exceptions []*policy.Exception, world World,
 type compiledPolicy struct {
 	*policy.Policy
 	conditions *matchConditions
+	forms      []*validatingForm // of a ValidatingPolicy
 
 	mu    sync.Mutex
 	rules map[string][]*rule
@@ -138,6 +150,10 @@ func (in *Interpreter) Judge(ctx context.Context, req *Request) []RuleResult {
 	a := newReview(ctx, req, in.world, in.limits)
 	var out []RuleResult
 	for _, p := range in.policies {
+		if p.Validating != nil {
+			out = append(out, in.judgeValidating(a, p)...)
+			continue
+		}
 		out = append(out, in.judgePolicy(a, p)...)
 	}
 	return out

@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -190,4 +191,9 @@ func replace(text, old, by string, n int) (any, error) {
 		return nil, err
 	}
 	return strings.Replace(text, old, by, n), nil
+}
+
+// Call calls a function by name, for those who are no expressions.
+func Call(ctx context.Context, name string, args []any, around Surroundings) (any, error) {
+	return newEvaluator(ctx, nil, around).call(name, args)
 }
