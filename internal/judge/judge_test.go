@@ -156,7 +156,7 @@ spec:
   matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]}
   validations: [{expression: "has(object.data)", message: data is needed}]
 `)
-	if got := said(t, c, request(t, judge.Client{}, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n")); got != "v/v deny none" {
+	if got := said(t, c, request(t, judge.Client{}, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n")); got != "v/v deny fail" {
 		t.Errorf("got %q", got)
 	}
 }

@@ -29,11 +29,8 @@ type Opinion struct {
 	Code diag.Code
 }
 
-// Compared tells whether both judges have been asked: the rule is native, and the
-// interpreter knows its kind.
-func (o Opinion) Compared() bool {
-	return o.Rule.Rule.Target == translate.Native && o.Rule.Source != nil
-}
+// Compared tells whether both judges have been asked: the rule is native.
+func (o Opinion) Compared() bool { return o.Rule.Rule.Target == translate.Native }
 
 // Agree tells whether both judges give the same verdict. Where there is nothing to
 // compare, nobody disagrees.
@@ -94,9 +91,6 @@ func (m members) note(v vap.Verdict, out []Opinion) {
 
 // note keeps what the interpreter says of the rules of its policy.
 func (in interpreter) note(ctx context.Context, r *Request, out []Opinion) {
-	if in.policy.Validating != nil {
-		return
-	}
 	seen := map[string]int{}
 	for _, res := range in.Judge(ctx, r.interp()) {
 		places := in.rules[res.Rule]

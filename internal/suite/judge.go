@@ -59,14 +59,8 @@ func (r *run) judge(ctx context.Context, row Row, p *policy.Policy, o manifest.O
 	return out
 }
 
-// says is the status that is compared with what a row expects: the interpreter's,
-// or for a ValidatingPolicy, which it does not judge, that of the API server.
-func says(o judge.Opinion) string {
-	if o.Rule.Source != nil {
-		return string(o.Kyverno)
-	}
-	return statusOf(o.Native)
-}
+// says is the status that is compared with what a row expects: the interpreter's.
+func says(o judge.Opinion) string { return string(o.Kyverno) }
 
 // statusOf is an outcome in the words of suites.
 func statusOf(o vap.Outcome) string {
