@@ -2,6 +2,7 @@ package judge
 
 import (
 	"context"
+	"slices"
 
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/diag"
@@ -94,14 +95,32 @@ func (in interpreter) note(ctx context.Context, r *Request, out []Opinion) {
 	seen := map[string]int{}
 	for _, res := range in.Judge(ctx, r.interp()) {
 		places := in.rules[res.Rule]
+		if len(places) == 0 && in.policy.Validating != nil {
+			in.noteWhole(res, out)
+			continue
+		}
 		n := seen[res.Rule]
 		if n >= len(places) {
 			continue
 		}
 		seen[res.Rule]++
-		o := &out[places[n]]
-		o.Status, o.Kyverno, o.Message, o.Code = res.Status, res.Kyverno, res.Message, res.Code
+		out[places[n]].interpreted(res)
 	}
+}
+
+// noteWhole keeps what is said of a form of a ValidatingPolicy that is not told
+// apart, for it has no native form: of all of them, the gravest counts.
+func (in interpreter) noteWhole(res interp.RuleResult, out []Opinion) {
+	gravity := []interp.Status{interp.None, interp.Skip, interp.Pass, interp.Error, interp.Fail}
+	for _, place := range in.rules[in.policy.Name] {
+		if o := &out[place]; slices.Index(gravity, res.Status) > slices.Index(gravity, o.Status) {
+			o.interpreted(res)
+		}
+	}
+}
+
+func (o *Opinion) interpreted(res interp.RuleResult) {
+	o.Status, o.Kyverno, o.Message, o.Code = res.Status, res.Kyverno, res.Message, res.Code
 }
 
 // Ask puts the request before native policies that are no translation. The outcome

@@ -83,14 +83,8 @@ func (r *run) weigh(out *Result, row Row, p *policy.Policy, s *session, request 
 	if got == string(interp.Fail) && p.Annotations["policies.kyverno.io/scored"] == "false" {
 		got = "warn"
 	}
-	if o.Rule.Source != nil {
-		out.Interp = string(o.Status)
-	}
-	if o.Rule.Rule.Target != translate.Native && o.Rule.Source == nil {
-		out.Verdict, out.Reason = NotJudged, "the policy has no native form, and the interpreter does not judge its kind"
-		return
-	}
-	if o.Code != 0 {
+	out.Interp = string(o.Status)
+	if o.Code != 0 || row.Expected() != string(interp.Error) && unanswered(o) {
 		out.Verdict, out.Reason = NotJudged, o.Message
 		return
 	}
@@ -102,6 +96,12 @@ func (r *run) weigh(out *Result, row Row, p *policy.Policy, s *session, request 
 	if out.Verdict == Failed {
 		out.excuse(o, request)
 	}
+}
+
+// unanswered tells whether a ValidatingPolicy has no native form and errs: it asks
+// a registry or a service, and nobody answers here.
+func unanswered(o judge.Opinion) bool {
+	return o.Rule.Source == nil && o.Rule.Rule.Target != translate.Native && o.Status == interp.Error
 }
 
 // compare holds what was said to what is wanted. Why is the reason for which the
