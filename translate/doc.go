@@ -12,6 +12,9 @@
 //
 // It does not print, name objects finally or validate them: that is vap's work.
 //
-// Start at lower.go, which drives the walk; then pattern.go and jmespath.go, its
-// two halves; place.go explains how a place in the request is read.
+// Start at lower.go, which drives the walk, and lowering.go, which says what it
+// carries: what it gathers, and the environment that it stands in. Then pattern.go
+// and jmespath.go, its two halves; operand.go is what an expression gives, place.go
+// how a value of the request is read, and sequence.go how lists are gone through.
+// internal/scalar judges what is known when compiling.
 package translate
