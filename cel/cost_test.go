@@ -29,6 +29,7 @@ func actualCost(t testing.TB, e *celgo.Env, text string, vars map[string]any) (i
 }
 
 func TestCostCoversRandomExpressions(t *testing.T) {
+	t.Parallel()
 	e := env(t, Latest)
 	counted := 0
 	for seed := range uint64(1500) {

@@ -54,6 +54,7 @@ func names() []string {
 
 // Every name can be selected, looked for and be a literal on every release.
 func TestNamesCompile(t *testing.T) {
+	t.Parallel()
 	for _, r := range []Release{31, 34, 37} {
 		e := env(t, r)
 		for _, name := range names() {

@@ -101,6 +101,7 @@ func TestGuarded(t *testing.T) {
 
 // A guarded expression is true where the expression was, and nothing is missing.
 func TestGuardedIsTrue(t *testing.T) {
+	t.Parallel()
 	e := env(t, Latest)
 	s := Surroundings{Roots: []Root{{"object", nil, true}, {"oldObject", nil, true}}}
 	compiled, erred, told := 0, 0, 0

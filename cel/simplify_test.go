@@ -303,6 +303,7 @@ func keepsOutcome(t *testing.T, e *celgo.Env, v Value, s *sower, inputs int) (co
 }
 
 func TestSimplifyKeepsOutcome(t *testing.T) {
+	t.Parallel()
 	e := env(t, Latest)
 	compiled := 0
 	for seed := range uint64(1500) {
