@@ -56,6 +56,7 @@ controller: compile vap policy interp report schema diag
 report: diag
 fixtures:
 cmd/kvap: everything
+internal/benchadmission: everything
 internal/conformance: everything
 internal/controlplane:
 internal/judge: internal/manifest compile policy translate vap interp schema diag

@@ -69,6 +69,7 @@ func newCluster(ctx context.Context, dir string) (c *cluster, err error) {
 		return c, err
 	}
 	c.admin = c.plane.Config(controlplane.Admin)
+	c.admin.WarningHandler = rest.NoWarnings{} // fixtures use what is deprecated
 	if c.judged, err = dynamic.NewForConfig(c.admin); err != nil {
 		return c, err
 	}

@@ -1,0 +1,18 @@
+// Command benchadmission measures what judging Pods costs on a real API server.
+//
+// In come the fixture pod-security-set, nineteen policies that enforce the Pod
+// Security Standards, and the same rules as somebody wrote them by hand
+// (handwritten.yaml). Out goes a table, on standard output or, with -update, in
+// place of the one in a document: for each way of packing the policies, what it adds
+// to a request and what it leaves of the server's throughput.
+//
+// All variants are measured one after the other, on one API server, in several
+// rounds; a figure is the median of its rounds, and is compared with the bare
+// server of its own round. Requests are dry runs. Their number is fixed, and so is
+// the time of each measurement of throughput, so a run is bounded.
+//
+// It says nothing of other machines: read the ratios. It is run by make
+// bench-admission, not by any test.
+//
+// Start reading at main.go, then measure.go.
+package main
