@@ -61,9 +61,20 @@ func (l *lowering) targets(k policy.Text) []target {
 		if r.Guessed {
 			l.noteGuess(sel, r)
 		}
+		if !r.Guessed && r.Group != "" && versionIsWild(k.Value, sel) {
+			r.Version = sel.Version
+		}
 		out = append(out, l.resourceTargets(r, sel.Subresource)...)
 	}
 	return out
+}
+
+// versionIsWild tells that a selector says itself that any version will do, also
+// one that no schema knows. One that names no version takes those that are known:
+// the API server converts the others to them. (The core group has only v1.)
+func versionIsWild(written string, sel policy.KindSelector) bool {
+	first, _, more := strings.Cut(written, "/")
+	return more && first != sel.Kind && scalar.IsWild(sel.Version)
 }
 
 func (l *lowering) noteGuess(sel policy.KindSelector, r schema.Resource) {
@@ -72,8 +83,9 @@ func (l *lowering) noteGuess(sel policy.KindSelector, r schema.Resource) {
 
 // resourceTargets is a resource with the subresources that a selector names.
 func (l *lowering) resourceTargets(r schema.Resource, sub string) []target {
-	main := target{gvk: r.GVK, parent: r.GVK, group: orAny(r.Group, r.Guessed), version: orAny(r.Version, r.Guessed),
-		resource: r.Plural, scope: cluster, typ: l.opts.Schemas.Type(r.GVK), guessed: r.Guessed}
+	anyVersion := scalar.IsWild(r.Version) // whose fields no schema knows
+	main := target{gvk: r.GVK, parent: r.GVK, group: orAny(r.Group, r.Guessed), version: orAny(r.Version, r.Guessed || anyVersion),
+		resource: r.Plural, scope: cluster, typ: l.opts.Schemas.Type(r.GVK), guessed: r.Guessed || anyVersion}
 	switch {
 	case r.Guessed:
 		main.scope = anyScope
