@@ -44,7 +44,7 @@ policy: diag jmespath
 vap: cel schema diag
 translate: translate/internal/scalar cel policy jmespath schema vap diag
 translate/internal/scalar:
-compile: translate vap policy diag
+compile: translate vap policy cel diag
 interp: interp/internal/cellib interp/internal/expr interp/internal/datum interp/internal/wildcard policy jmespath diag
 interp/internal/expr: interp/internal/datum interp/internal/wildcard jmespath diag
 interp/internal/datum:

@@ -62,6 +62,9 @@ func newNode(n node) *node {
 			n.size += a.size
 		}
 	}
+	if n.size > MaxSize {
+		panic(TooLarge{})
+	}
 	return &n
 }
 

@@ -101,6 +101,22 @@ func TestNoObjectNeeded(t *testing.T) {
 	}
 }
 
+// A rule whose expressions grow with each variable is refused before they fill the
+// memory, and the next one is not.
+func TestGrowth(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(labels("p", "a") + "  - name: grows\n    match: {any: [{resources: {kinds: [Pod]}}]}\n    context:\n")
+	b.WriteString("    - {name: v0, variable: {jmesPath: request.object.spec.priority}}\n")
+	for i := range 40 {
+		fmt.Fprintf(&b, "    - {name: v%d, variable: {jmesPath: \"add(v%d, v%d)\"}}\n", i+1, i, i)
+	}
+	b.WriteString("    validate: {deny: {conditions: {any: [{key: \"{{ v40 }}\", operator: GreaterThan, value: 3}]}}}\n")
+	got := compile.Policies(read(t, b.String()), options(t))
+	if want := "p/r0 native [] p-r0[r0]\np/grows webhook [KV217]\n"; told(got) != want {
+		t.Errorf("got\n%swant\n%s", told(got), want)
+	}
+}
+
 // A rule that could not be read has the code of its error.
 func TestUnreadRule(t *testing.T) {
 	in := read(t, labels("p", "a", "b")+strings.ReplaceAll(labels("q", "c"), "validate: {", "validate: {oops: 1, "))

@@ -6,14 +6,20 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 )
 
 // guard runs a part of the compiler. A panic in it is a diagnostic of what it was
-// about, so that one policy cannot take the others with it.
+// about, so that one policy cannot take the others with it; and so is an expression
+// that grows past all bounds, of which one rule's would have been told already.
 func guard(at diag.Pos, do func()) (fault *diag.Diagnostic) {
 	defer func() {
-		if v := recover(); v != nil {
+		v := recover()
+		if _, grown := v.(cel.TooLarge); grown {
+			d := diag.Warnf(at, diag.TooLarge, "the policy would become larger than any that the API server takes; the webhook will judge it")
+			fault = &d
+		} else if v != nil {
 			d := diag.Errorf(at, diag.CompilerFault, "the compiler failed on this policy (%v, %s); the webhook will judge it; please report this with the policy", v, faultyFunction())
 			fault = &d
 		}

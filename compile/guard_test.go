@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 )
 
@@ -22,5 +23,18 @@ func TestGuard(t *testing.T) {
 	}
 	if fault := guard(at, func() {}); fault != nil {
 		t.Errorf("nothing panicked: %+v", fault)
+	}
+}
+
+// A tree that grows past all bounds is no fault.
+func TestGuardOfTrees(t *testing.T) {
+	fault := guard(diag.Pos{}, func() {
+		v := cel.Ident("object")
+		for range 60 {
+			v = v.Plus(v)
+		}
+	})
+	if fault == nil || fault.Code != diag.TooLarge {
+		t.Errorf("%+v", fault)
 	}
 }

@@ -67,9 +67,16 @@ func (l *lowering) contextValue(v *contextVar) operand {
 	panic(l.unsupported("this context entry"))
 }
 
+// maxEntries bounds how often variables are worked out for one target. Each use of
+// one is, and of those in it: forty that use the one before twice never end.
+const maxEntries = 2000
+
 // variableEntry is a variable: its value, what a JMESPath expression gives, or
 // the default where that is null or an error.
 func (l *lowering) variableEntry(v *policy.VariableEntry) operand {
+	if l.entries++; l.entries > maxEntries {
+		panic(tooLarge(l.pos))
+	}
 	var out operand
 	switch {
 	case v.Value != nil && v.JMESPath == nil:

@@ -8,12 +8,20 @@ import (
 	"github.com/kvap/kvap/policy"
 )
 
+// tooLarge is the refusal of a rule whose trees grow past all bounds.
+func tooLarge(at diag.Pos) refusal {
+	return refusal{diag.Warnf(at, diag.TooLarge, "the rule would become larger than any that the API server takes; the webhook will judge this rule")}
+}
+
 // lowerRule lowers one rule, as written or expanded, for every target and
 // operation; a refusal is the reason why it has no native form.
 func lowerRule(p *policy.Policy, r *policy.Rule, o *Options) (units []unit, notes diag.List, why *diag.Diagnostic) {
 	defer func() {
 		if v := recover(); v != nil {
 			ref, ok := v.(refusal)
+			if _, grown := v.(cel.TooLarge); grown {
+				ref, ok = tooLarge(r.Pos), true
+			}
 			if !ok {
 				panic(v)
 			}

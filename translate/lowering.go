@@ -39,6 +39,8 @@ type gathered struct {
 	usesNamespace bool
 	// runtimeTexts are the texts that leaves of patterns stand for.
 	runtimeTexts []cel.Value
+	// entries is how many times a context variable has been worked out.
+	entries int
 }
 
 // An environment is what an expression means where the walk is: what names stand
