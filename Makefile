@@ -17,7 +17,7 @@ demo: build ## build kvap, convert the fixture policies, show one before and aft
 	@./fixtures/demo.sh bin/kvap
 
 build: ## build bin/kvap
-	go build -trimpath -o bin/kvap ./cmd/kvap
+	go build -trimpath -ldflags '-s -w' -o bin/kvap ./cmd/kvap
 
 test: ## unit, golden, script and import tests: no cluster, no network
 	go test ./...

@@ -191,6 +191,46 @@ func TestImportLaw(t *testing.T) {
 	}
 }
 
+// The table of docs/architecture.md has a row for each room, with what it may
+// import, in the words of the law.
+func TestArchitectureListsEveryRoom(t *testing.T) {
+	text, err := os.ReadFile("docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string][]string{}
+	for line := range strings.Lines(string(text)) {
+		cells := strings.Split(strings.TrimSpace(line), " | ")
+		room, ok := strings.CutPrefix(cells[0], "| `")
+		room, isFolder := strings.CutSuffix(room, "/`")
+		if ok && isFolder && len(cells) >= 3 {
+			last := strings.TrimSuffix(cells[len(cells)-1], " |")
+			rows[room] = strings.Fields(strings.Trim(strings.ReplaceAll(last, ",", ""), "–"))
+		}
+	}
+	law := mayImport()
+	exists := map[string]bool{}
+	for _, s := range sources(t) {
+		exists[s.pkg] = true
+	}
+	for room, allowed := range law {
+		row, told := rows[room]
+		slices.Sort(allowed)
+		slices.Sort(row)
+		if exists[room] && !told {
+			t.Errorf("docs/architecture.md has no row for %s/", room)
+		}
+		if told && !slices.Equal(row, allowed) {
+			t.Errorf("%s may import %v, and docs/architecture.md says %v", room, allowed, row)
+		}
+	}
+	for room := range rows {
+		if _, lawful := law[room]; !lawful && room != "tools" {
+			t.Errorf("docs/architecture.md has a row for %s/, of which the law says nothing", room)
+		}
+	}
+}
+
 func TestConfinedImports(t *testing.T) {
 	for _, s := range sources(t) {
 		for p, at := range s.imports() {
