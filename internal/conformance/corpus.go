@@ -57,6 +57,7 @@ type material struct {
 	objects []map[string]any  // that rules look up
 	classes map[string]string // of rules, as Kyverno reports them; nil where there are none
 	cases   []recordedCase
+	whole   bool // the recorded status is that of the policy, not of a rule
 }
 
 type recorded struct {

@@ -7,8 +7,9 @@
 //
 // What must hold: the API server's own code judges, and nothing but the table in
 // internal/deviation excuses a disagreement. It never looks at what a policy is called.
-// The reference interpreter is asked about the same cases (opinion.go); it has to
-// give the recorded status exactly.
+// The reference interpreter is asked about the same cases; it has to give the
+// recorded status exactly. Of a ValidatingPolicy one status is recorded for all its
+// forms (validating.go).
 //
 // Start reading at run (main.go), then examine (policy.go).
 package main

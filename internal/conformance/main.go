@@ -99,7 +99,8 @@ func subjectsOf(c config, index index) ([]subject, error) {
 		}
 		out = append(out, rules...)
 	}
-	return out, nil
+	validating, err := readValidating(c.corpus, c.only)
+	return append(out, validating...), err
 }
 
 // examineAll examines the subjects on every core; the results are in their order.

@@ -56,7 +56,7 @@ func examine(s subject, c *compiler) (out result) {
 	out.classes = m.classes
 	published := func(c recordedCase) map[string]string { return c.Verdicts }
 	p, err := out.round(c, m, "published", published)
-	if err == nil && m.classes != nil && !allEnforce(p) { // generated rules have one verdict, for the policy as it is
+	if err == nil && m.classes != nil && !m.whole && !allEnforce(p) { // generated rules have one verdict, for the policy as it is
 		m.source, err = enforcing(m.source)
 		if err == nil {
 			_, err = out.round(c, m, "enforcing", recordedCase.enforced)
@@ -77,7 +77,7 @@ func (out *result) round(c *compiler, m material, mode string, want func(recorde
 	}
 	out.refused = appendNew(out.refused, compiled.refused)
 	out.warned = appendNew(out.warned, compiled.warned)
-	r := round{out: out, judges: compiled.judges, mode: mode, native: compiled.anyNative(), interp: c.interp}
+	r := round{out: out, judges: compiled.judges, mode: mode, whole: m.whole, native: compiled.anyNative(), interp: c.interp}
 	for _, rc := range m.cases {
 		r.judge(rc, want(rc))
 	}
@@ -119,11 +119,15 @@ type round struct {
 	out            *result
 	judges         *judge.Judges
 	mode           string
+	whole          bool // one status is recorded for all forms
 	native, interp bool // which judges are held to it
 }
 
 func (r round) judge(rc recordedCase, want map[string]string) {
 	opinions, err := r.opinions(rc)
+	if r.whole {
+		opinions = gravest(opinions)
+	}
 	if r.native {
 		r.out.cases++
 		ok, deviant := r.hold("native", rc, want, opinions, err)
@@ -156,7 +160,11 @@ func (r round) hold(engine string, rc recordedCase, want map[string]string, opin
 	}
 	ok = 1
 	for _, o := range opinions {
-		status := orNone(want[o.Rule.Name])
+		name := o.Rule.Name
+		if r.whole {
+			name = o.Rule.Rule.Policy.Name
+		}
+		status := orNone(want[name])
 		got, message, same := string(o.Kyverno), o.Message, status == string(o.Kyverno)
 		if engine == "native" {
 			got, message, same = string(o.Native), o.NativeMessage, !isNative(o.Rule) || judge.Same(interp.Status(status), o.Native)

@@ -111,7 +111,11 @@ func remainder(w io.Writer, results []result) {
 				counts[codes]++
 				continue
 			}
-			fmt.Fprintf(w, "not native: %s %s (%s): %s\n", r.name, rule.name, r.classes[rule.name], codes)
+			class := r.classes[rule.name]
+			if class == "" {
+				class = "no class"
+			}
+			fmt.Fprintf(w, "not native: %s %s (%s): %s\n", r.name, rule.name, class, codes)
 		}
 	}
 	var keys []string
