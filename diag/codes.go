@@ -237,7 +237,9 @@ const (
 	// NoExpression occurs when a construct has no expression in the CEL of the
 	// release, or none that is sure to give the same verdict.
 	//
-	// The webhook judges the rule. Often the message names the part to write
+	// The webhook judges the rule, unless it is written in another way: where the kind
+	// is a custom one, --crds gives its types, and more has an expression; a newer
+	// --kubernetes-version knows more of CEL. Often the message names the part to write
 	// differently.
 	//
 	// Example:
@@ -251,6 +253,9 @@ const (
 	//	          value: [a]
 	NoExpression Code = 201
 	// NoFunction occurs when a JMESPath function has no equivalent in CEL.
+	//
+	// Compare the value itself where that says the same, or write the rule as a
+	// ValidatingPolicy, in CEL. Otherwise the webhook judges it.
 	//
 	// Example:
 	//
@@ -279,6 +284,9 @@ const (
 	NoOperator Code = 203
 	// OutsideData occurs when a rule reads what the API server never hands to CEL:
 	// the answer of an API call, an image registry, a global context entry.
+	//
+	// Put what the rule looks up into a ConfigMap, which becomes the params of the
+	// policy, or into labels of the namespace. Otherwise the webhook judges it.
 	//
 	// Example:
 	//
@@ -321,6 +329,8 @@ const (
 	PatternVariable Code = 206
 	// NoKinds occurs when a filter of the match block has no kinds.
 	//
+	// Name the kinds that the filter is meant for.
+	//
 	// Example:
 	//
 	//	match:
@@ -329,6 +339,9 @@ const (
 	//	        namespaces: [default]
 	NoKinds Code = 207
 	// Manifests occurs when a rule verifies signed manifests.
+	//
+	// No expression can do that; the webhook judges the rule. Keep it in a policy of its
+	// own, so that the others need no webhook.
 	//
 	// Example:
 	//
@@ -341,6 +354,9 @@ const (
 	Manifests Code = 208
 	// OtherRule occurs when a rule mutates, generates or verifies images.
 	//
+	// The webhook runs it. Keep such rules in policies of their own, so that those that
+	// validate need no webhook.
+	//
 	// Example:
 	//
 	//	mutate:
@@ -351,6 +367,8 @@ const (
 	OtherRule Code = 209
 	// BackgroundOnly occurs when a policy has admission: false. Nothing judges its
 	// rules when objects are written, before the translation and after it.
+	//
+	// Remove admission: false, if the rules are to count when objects are written.
 	//
 	// Example:
 	//
@@ -372,6 +390,8 @@ const (
 	//	            name: a
 	BackgroundOnly Code = 210
 	// NoBody occurs when a rule does nothing that kvap knows.
+	//
+	// Give it a validate block, or remove it.
 	NoBody Code = 211
 	// ApplyOne occurs when applyRules: One makes a rule depend on the verdict of
 	// those before it.
@@ -416,6 +436,8 @@ const (
 	InvalidRule Code = 214
 	// OtherPayload occurs when a ValidatingPolicy is for JSON documents that are no
 	// Kubernetes objects (evaluation.mode: JSON). Nothing judges them at admission.
+	//
+	// Keep it for the tool that hands it such documents; there is nothing to convert.
 	OtherPayload Code = 215
 	// CompilerFault occurs when the compiler itself fails on a policy. The other
 	// policies are compiled as always.

@@ -53,6 +53,26 @@ func TestCodesAreDescribed(t *testing.T) {
 	}
 }
 
+// Who is told that a rule has no native form is told the way out.
+func TestEveryRefusalHasAWayOut(t *testing.T) {
+	for _, c := range parseCodes(t) {
+		if c.Number/100 == 2 && !strings.Contains(c.Text, "\n\n") {
+			t.Errorf("%s says what occurs, and not what to do", c.Name)
+		}
+	}
+}
+
+func TestTitle(t *testing.T) {
+	for _, c := range diag.Codes() {
+		if name, when := diag.Title(c); name == "" || when == "" || strings.ContainsAny(when, "\n") || len(when) > 140 {
+			t.Errorf("%s: %q %q", c, name, when)
+		}
+	}
+	if name, when := diag.Title(diag.Missing); name != "Missing" || when != "a required key is absent, null or empty" {
+		t.Errorf("%q %q", name, when)
+	}
+}
+
 func TestExplain(t *testing.T) {
 	got, ok := diag.Explain(diag.DuplicateKey)
 	const want = `KV105 DuplicateKey

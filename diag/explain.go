@@ -261,7 +261,9 @@ func describe(c Code) (name, text, example string) {
 			"Occurs when a construct has no expression in the CEL of the\n" +
 				"release, or none that is sure to give the same verdict.\n" +
 				"\n" +
-				"The webhook judges the rule. Often the message names the part to write\n" +
+				"The webhook judges the rule, unless it is written in another way: where the kind\n" +
+				"is a custom one, --crds gives its types, and more has an expression; a newer\n" +
+				"--kubernetes-version knows more of CEL. Often the message names the part to write\n" +
 				"differently.",
 			"validate:\n" +
 				"  deny:\n" +
@@ -272,7 +274,10 @@ func describe(c Code) (name, text, example string) {
 				"          value: [a]"
 	case NoFunction:
 		return "NoFunction",
-			"Occurs when a JMESPath function has no equivalent in CEL.",
+			"Occurs when a JMESPath function has no equivalent in CEL.\n" +
+				"\n" +
+				"Compare the value itself where that says the same, or write the rule as a\n" +
+				"ValidatingPolicy, in CEL. Otherwise the webhook judges it.",
 			"validate:\n" +
 				"  deny:\n" +
 				"    conditions:\n" +
@@ -296,7 +301,10 @@ func describe(c Code) (name, text, example string) {
 	case OutsideData:
 		return "OutsideData",
 			"Occurs when a rule reads what the API server never hands to CEL:\n" +
-				"the answer of an API call, an image registry, a global context entry.",
+				"the answer of an API call, an image registry, a global context entry.\n" +
+				"\n" +
+				"Put what the rule looks up into a ConfigMap, which becomes the params of the\n" +
+				"policy, or into labels of the namespace. Otherwise the webhook judges it.",
 			"context:\n" +
 				"  - name: quota\n" +
 				"    apiCall:\n" +
@@ -331,14 +339,19 @@ func describe(c Code) (name, text, example string) {
 				"      name: \"{{ request.namespace }}-*\""
 	case NoKinds:
 		return "NoKinds",
-			"Occurs when a filter of the match block has no kinds.",
+			"Occurs when a filter of the match block has no kinds.\n" +
+				"\n" +
+				"Name the kinds that the filter is meant for.",
 			"match:\n" +
 				"  any:\n" +
 				"    - resources:\n" +
 				"        namespaces: [default]"
 	case Manifests:
 		return "Manifests",
-			"Occurs when a rule verifies signed manifests.",
+			"Occurs when a rule verifies signed manifests.\n" +
+				"\n" +
+				"No expression can do that; the webhook judges the rule. Keep it in a policy of its\n" +
+				"own, so that the others need no webhook.",
 			"validate:\n" +
 				"  manifests:\n" +
 				"    attestors:\n" +
@@ -347,7 +360,10 @@ func describe(c Code) (name, text, example string) {
 				"              publicKeys: k8s://default/key"
 	case OtherRule:
 		return "OtherRule",
-			"Occurs when a rule mutates, generates or verifies images.",
+			"Occurs when a rule mutates, generates or verifies images.\n" +
+				"\n" +
+				"The webhook runs it. Keep such rules in policies of their own, so that those that\n" +
+				"validate need no webhook.",
 			"mutate:\n" +
 				"  patchStrategicMerge:\n" +
 				"    metadata:\n" +
@@ -356,7 +372,9 @@ func describe(c Code) (name, text, example string) {
 	case BackgroundOnly:
 		return "BackgroundOnly",
 			"Occurs when a policy has admission: false. Nothing judges its\n" +
-				"rules when objects are written, before the translation and after it.",
+				"rules when objects are written, before the translation and after it.\n" +
+				"\n" +
+				"Remove admission: false, if the rules are to count when objects are written.",
 			"apiVersion: kyverno.io/v1\n" +
 				"kind: ClusterPolicy\n" +
 				"metadata:\n" +
@@ -375,7 +393,9 @@ func describe(c Code) (name, text, example string) {
 				"            name: a"
 	case NoBody:
 		return "NoBody",
-			"Occurs when a rule does nothing that kvap knows.",
+			"Occurs when a rule does nothing that kvap knows.\n" +
+				"\n" +
+				"Give it a validate block, or remove it.",
 			""
 	case ApplyOne:
 		return "ApplyOne",
@@ -423,7 +443,9 @@ func describe(c Code) (name, text, example string) {
 	case OtherPayload:
 		return "OtherPayload",
 			"Occurs when a ValidatingPolicy is for JSON documents that are no\n" +
-				"Kubernetes objects (evaluation.mode: JSON). Nothing judges them at admission.",
+				"Kubernetes objects (evaluation.mode: JSON). Nothing judges them at admission.\n" +
+				"\n" +
+				"Keep it for the tool that hands it such documents; there is nothing to convert.",
 			""
 	case CompilerFault:
 		return "CompilerFault",

@@ -74,6 +74,9 @@ Exit codes: 0 clean, 1 a remainder under --strict, 2 usage or unreadable input,
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no summary, and of the diagnostics only errors")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "notes too, such as what was passed over")
 	fs.BoolVar(&f.noColor, "no-color", false, "no colours on a terminal; NO_COLOR does the same")
+	addRecursive(fs)
+	completeWords(cmd)
+	completeOutput(cmd, true, "yaml", "json")
 	return cmd
 }
 

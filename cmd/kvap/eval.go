@@ -20,6 +20,7 @@ type evalFlags struct {
 	resources []string
 	requests  []string
 	output    string
+	failOn    string
 
 	operation    string
 	old          []string
@@ -61,8 +62,8 @@ With -o jsonl there is one line for each line of input, in order:
     "native":"allow|deny|error|nomatch","interp":"pass|fail|skip|error|none","message"}]}
 A deny means that a validation is false, whatever the policy's action makes of it.
 
-Exit codes: 0 the two agree, 1 they disagree on something, 2 usage or nothing
-could be read, 3 a runtime error, 4 some of the input was left out.`,
+Exit codes: 0 the two agree, 1 they disagree on something (--fail-on says on what
+else, or not), 2 usage or nothing could be read, 3 a runtime error, 4 some of the input was left out.`,
 		Example: `  kvap eval policies/ --resource pod.yaml
   kvap eval policy.yaml --resource new.yaml --old old.yaml --user alice --group dev
   kvap eval policies/ --requests recorded.jsonl.gz --param configmaps.yaml -o jsonl`,
@@ -75,7 +76,8 @@ could be read, 3 a runtime error, 4 some of the input was left out.`,
 	fs.StringSliceVarP(&f.files, "filename", "f", nil, "a file or folder of policies, as if it were a PATH")
 	fs.StringSliceVar(&f.resources, "resource", nil, "a file or folder of resources, or - for standard input")
 	fs.StringSliceVar(&f.requests, "requests", nil, "a file of recorded requests, or - for standard input")
-	fs.StringVarP(&f.output, "output", "o", "table", "table or jsonl")
+	fs.StringVarP(&f.output, "output", "o", "table", "table, wide, json, yaml or jsonl")
+	fs.StringVar(&f.failOn, "fail-on", "disagree", "what ends with 1: disagree (the two judges differ), deny (that, or a violation) or never")
 	fs.StringVar(&f.operation, "operation", "", "what is done with the resources: CREATE (default), UPDATE (default with --old) or DELETE")
 	fs.StringSliceVar(&f.old, "old", nil, "a file with the resources as they were, for UPDATE")
 	fs.StringVar(&f.user, "user", "kubernetes-admin", "who acts on the resources")
@@ -90,6 +92,9 @@ could be read, 3 a runtime error, 4 some of the input was left out.`,
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "of the table only violations and disagreements, of the diagnostics only errors")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "rules that have nothing to say too, and notes")
 	fs.BoolVar(&f.noColor, "no-color", false, "no colours on a terminal; NO_COLOR does the same")
+	addRecursive(fs)
+	completeWords(cmd)
+	completeOutput(cmd, false, evalOutputs()...)
 	return cmd
 }
 
@@ -121,7 +126,10 @@ func eval(cmd *cobra.Command, paths []string, f evalFlags) error {
 }
 
 func (f evalFlags) check(paths []string) error {
-	if _, err := oneOf("-o", f.output, "table", "jsonl"); err != nil {
+	if _, err := oneOf("-o", f.output, evalOutputs()...); err != nil {
+		return err
+	}
+	if _, err := oneOf("--fail-on", f.failOn, failOns()...); err != nil {
 		return err
 	}
 	if _, err := oneOf("--operation", f.operation, "CREATE", "UPDATE", "DELETE"); err != nil && f.operation != "" {
@@ -165,6 +173,7 @@ type evaluation struct {
 	objects []map[string]any // that rules look up
 	labels  map[string]string
 	out     evalOutput
+	failOn  string
 
 	sources []source
 	found   diag.List
@@ -213,7 +222,7 @@ func (f evalFlags) prepare(cmd *cobra.Command, paths []string) (*evaluation, err
 	if f.verbose { // what the translation leaves to the webhook is not what is asked here
 		e.found = append(e.found, e.judges.Compiled.Diagnostics...)
 	}
-	e.out = f.newOutput(cmd.OutOrStdout())
+	e.out, e.failOn = f.newOutput(cmd.OutOrStdout()), f.failOn
 	return e, nil
 }
 
@@ -225,8 +234,14 @@ func (e *evaluation) verdict() error {
 		return &exit{exitUsage, errors.New("nothing was judged")}
 	case e.found.HasErrors():
 		return &exit{code: exitPartly}
-	case e.totals.disagreements > 0:
+	case e.failOn == "never":
+		return nil
+	case e.totals.disagreements > 0, e.failOn == "deny" && e.totals.violations > 0:
 		return &exit{code: exitFindings}
 	}
 	return nil
 }
+
+func evalOutputs() []string { return []string{"table", "wide", "json", "yaml", "jsonl"} }
+
+func failOns() []string { return []string{"disagree", "deny", "never"} }

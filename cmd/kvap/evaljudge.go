@@ -23,6 +23,7 @@ type judged struct {
 	input    input
 	id       string
 	opinions []judge.Opinion
+	lacks    []bool // of each opinion: it is an error for want of an object that was not given
 	found    diag.List
 	unread   bool
 }
@@ -96,12 +97,13 @@ func (e *evaluation) note(j judged) error {
 		e.totals.unread++
 	}
 	violated := false
-	for _, o := range j.opinions {
+	j.lacks = make([]bool, len(j.opinions))
+	for i, o := range j.opinions {
 		if o.Violated() {
 			violated = true
-			e.noteMissing(o)
+			j.lacks[i] = e.noteMissing(o)
 		}
-		if !o.Agree() {
+		if !o.Agree() && !j.lacks[i] {
 			e.totals.disagreements++
 		}
 	}
@@ -123,16 +125,18 @@ func (e *evaluation) tell(found diag.List) {
 	}
 }
 
-// noteMissing remembers the objects for want of which a rule erred.
-func (e *evaluation) noteMissing(o judge.Opinion) {
+// noteMissing remembers the objects for want of which a rule erred. Of such a rule
+// the two sides need not agree: what they say is not about the request.
+func (e *evaluation) noteMissing(o judge.Opinion) (some bool) {
 	if o.Status != interp.Error && o.Native != vap.Error {
-		return
+		return false
 	}
 	for _, l := range judge.Lookups(o.Rule.Rule) {
-		if _, noted := e.missing[l.Pos]; !noted && !l.In(e.objects) {
-			e.missing[l.Pos] = l
+		if !l.In(e.objects) {
+			e.missing[l.Pos], some = l, true
 		}
 	}
+	return some
 }
 
 // reportMissing says which objects were missing.

@@ -8,6 +8,8 @@ import (
 	"io"
 	"strings"
 
+	"sigs.k8s.io/yaml"
+
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/interp"
@@ -23,10 +25,49 @@ type evalOutput interface {
 }
 
 func (f evalFlags) newOutput(w io.Writer) evalOutput {
-	if f.output == "jsonl" {
+	switch f.output {
+	case "jsonl":
 		return &jsonLines{bufio.NewWriter(w)}
+	case "json", "yaml":
+		return &jsonDocument{w: w, yaml: f.output == "yaml", Requests: []jsonAnswer{}}
 	}
-	return &evalTable{w: w, quiet: f.quiet, verbose: f.verbose}
+	return &evalTable{w: w, wide: f.output == "wide", quiet: f.quiet, verbose: f.verbose}
+}
+
+// A jsonDocument is all answers and the totals in one value.
+type jsonDocument struct {
+	w        io.Writer
+	yaml     bool
+	Requests []jsonAnswer `json:"requests"`
+	Totals   jsonTotals   `json:"totals"`
+}
+
+type jsonTotals struct {
+	Requests      int `json:"requests"`
+	Violations    int `json:"violations"`
+	Disagreements int `json:"disagreements"`
+	NotJudged     int `json:"notJudged"`
+}
+
+func (d *jsonDocument) write(j judged) error {
+	d.Requests = append(d.Requests, answerOf(j))
+	return nil
+}
+
+func (d *jsonDocument) finish(t evalTotals) error {
+	d.Totals = jsonTotals{Requests: t.requests, Violations: t.violations, Disagreements: t.disagreements, NotJudged: t.unread}
+	if d.yaml {
+		text, err := yaml.Marshal(d)
+		if err != nil {
+			return err
+		}
+		_, err = d.w.Write(text)
+		return err
+	}
+	e := json.NewEncoder(d.w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(d)
 }
 
 // A jsonAnswer is one line of -o jsonl: an interface that others read. Error is
@@ -48,7 +89,7 @@ type jsonResult struct {
 
 type jsonLines struct{ w *bufio.Writer }
 
-func (l *jsonLines) write(j judged) error {
+func answerOf(j judged) jsonAnswer {
 	answer := jsonAnswer{ID: j.id, Results: make([]jsonResult, 0, len(j.opinions))}
 	for _, o := range j.opinions {
 		answer.Results = append(answer.Results, jsonResult{
@@ -59,10 +100,14 @@ func (l *jsonLines) write(j judged) error {
 	if j.unread && len(j.found) > 0 {
 		answer.Error = j.found[len(j.found)-1].Message
 	}
+	return answer
+}
+
+func (l *jsonLines) write(j judged) error {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(answer); err != nil {
+	if err := e.Encode(answerOf(j)); err != nil {
 		return err
 	}
 	_, err := l.w.Write(text.Bytes())
@@ -91,26 +136,26 @@ func message(o judge.Opinion) string {
 
 // An evalTable is for people: it is written when all is known.
 type evalTable struct {
-	w              io.Writer
-	quiet, verbose bool
-	rows           []report.Judgement
+	w                    io.Writer
+	wide, quiet, verbose bool
+	rows                 []report.Judgement
 }
 
 func (t *evalTable) write(j judged) error {
-	for _, o := range j.opinions {
+	for i, o := range j.opinions {
 		quiet := o.Native == vap.NoMatch && o.Status == interp.None
 		if quiet && !t.verbose || t.quiet && !o.Violated() && o.Agree() {
 			continue
 		}
-		t.rows = append(t.rows, judgement(j.id, o))
+		t.rows = append(t.rows, judgement(j.id, o, j.lacks[i]))
 	}
 	return nil
 }
 
-func judgement(id string, o judge.Opinion) report.Judgement {
+func judgement(id string, o judge.Opinion, lacks bool) report.Judgement {
 	row := report.Judgement{
 		Request: id, Policy: o.Rule.Rule.PolicyName(), Rule: o.Rule.Name, Native: string(o.Native), Interp: string(o.Status), Message: message(o),
-		Agree: o.Agree(),
+		Agree: o.Agree() || lacks,
 	}
 	if o.Rule.Rule.Target != translate.Native {
 		row.Native = ""
@@ -119,7 +164,7 @@ func judgement(id string, o judge.Opinion) report.Judgement {
 		row.Interp = ""
 	}
 	if !row.Agree {
-		row.Message = strings.Join([]string{"native: " + o.NativeMessage, "interpreter: " + o.Message}, "; ")
+		row.Message = strings.Join([]string{"native: " + o.NativeMessage, "interpreter: " + o.Message}, "\n")
 	}
 	if o.Kyverno != o.Status {
 		row.Interp += fmt.Sprintf(" (Kyverno: %s)", o.Kyverno)
@@ -128,7 +173,7 @@ func judgement(id string, o judge.Opinion) report.Judgement {
 }
 
 func (t *evalTable) finish(totals evalTotals) error {
-	return report.WriteJudgements(t.w, t.rows, totals.String())
+	return report.WriteJudgements(t.w, t.rows, totals.String(), t.wide)
 }
 
 // String is the totals in a sentence.

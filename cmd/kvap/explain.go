@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -24,8 +25,7 @@ func newExplain() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				_, err := fmt.Fprintln(cmd.OutOrStdout(), strings.Join(codeNames(), "\n"))
-				return err
+				return writeTitles(cmd.OutOrStdout())
 			}
 			text, err := explain(args[0])
 			if err != nil {
@@ -46,10 +46,34 @@ func explain(name string) (string, error) {
 	return text, nil
 }
 
+// codeNames are the codes with their titles, as shells show them.
 func codeNames() []string {
 	var names []string
 	for _, c := range diag.Codes() {
-		names = append(names, c.String())
+		_, when := diag.Title(c)
+		names = append(names, c.String()+"\t"+when)
 	}
 	return names
+}
+
+// writeTitles lists the codes, by their hundreds.
+func writeTitles(w io.Writer) error {
+	heads := map[diag.Code]string{
+		1: "reading", 2: "no native form: the webhook judges the rule", 3: "native, but different in a way to know", 4: "checks of the objects", 5: "in the cluster",
+	}
+	var b strings.Builder
+	hundred := diag.Code(0)
+	for _, c := range diag.Codes() {
+		if c/100 != hundred {
+			if hundred != 0 {
+				b.WriteByte('\n')
+			}
+			hundred = c / 100
+			fmt.Fprintf(&b, "%dxx: %s\n", hundred, heads[hundred])
+		}
+		name, when := diag.Title(c)
+		fmt.Fprintf(&b, "  %s  %-18s %s\n", c, name, when)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
 }

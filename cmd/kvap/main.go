@@ -48,10 +48,12 @@ itself, with no webhook. It says which rule went where, and why.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: displayName(program)},
+		Version:       version().Version,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return cmd.Help()
 		},
 	}
+	root.SetVersionTemplate(version().String() + "\n")
 	root.AddCommand(newConvert(), newEval(), newTest(), newVerify(), newExplain(), newVersion())
 	return root
 }

@@ -65,6 +65,9 @@ Exit codes: 0 nothing failed, 1 a row failed, 2 usage or no suite could be read,
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "of the diagnostics only errors, and of the table only what did not pass")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "notes too, such as which file took the place of another")
 	flags.BoolVar(&f.noColor, "no-color", false, "no colours on a terminal; NO_COLOR does the same")
+	addRecursive(flags)
+	completeWords(cmd)
+	completeOutput(cmd, false, "table", "wide", "json", "junit")
 	return cmd
 }
 

@@ -76,6 +76,9 @@ read, 3 a runtime error, 4 some of the input was left out.`,
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress, and of the diagnostics only errors")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "what was not seen both ways, and notes")
 	flags.BoolVar(&f.noColor, "no-color", false, "no colours on a terminal; NO_COLOR does the same")
+	addRecursive(flags)
+	completeWords(cmd)
+	completeOutput(cmd, false, "table", "json")
 	return cmd
 }
 

@@ -35,15 +35,20 @@ func newVersion() *cobra.Command {
 				e.SetIndent("", "  ")
 				return e.Encode(v)
 			case "":
-				_, err := fmt.Fprintf(cmd.OutOrStdout(), "kvap %s (%s, %s), for Kubernetes %s to %s\n",
-					v.Version, v.GoVersion, v.Platform, v.Kubernetes[0], v.Kubernetes[len(v.Kubernetes)-1])
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), v)
 				return err
 			}
 			return fmt.Errorf("-o %s: version knows json only", output)
 		},
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "", "output format: json")
+	completeOutput(cmd, false, "json")
 	return cmd
+}
+
+// String is the version in a line.
+func (v versionInfo) String() string {
+	return fmt.Sprintf("kvap %s (%s, %s), for Kubernetes %s to %s", v.Version, v.GoVersion, v.Platform, v.Kubernetes[0], v.Kubernetes[len(v.Kubernetes)-1])
 }
 
 func version() versionInfo {
