@@ -517,8 +517,8 @@ const (
 	//	          value: A
 	ASCIICase Code = 304
 	// TextEquality occurs when two values of the request are compared with Equals.
-	// They are compared as texts, where Kyverno reads them as quantities, durations
-	// or wildcards if they look like that.
+	// As in Kyverno they are durations or quantities where they read as such; else the
+	// value is a wildcard, so whoever writes a * into it makes it equal to any key.
 	//
 	// Example:
 	//

@@ -517,8 +517,8 @@ func describe(c Code) (name, text, example string) {
 	case TextEquality:
 		return "TextEquality",
 			"Occurs when two values of the request are compared with Equals.\n" +
-				"They are compared as texts, where Kyverno reads them as quantities, durations\n" +
-				"or wildcards if they look like that.",
+				"As in Kyverno they are durations or quantities where they read as such; else the\n" +
+				"value is a wildcard, so whoever writes a * into it makes it equal to any key.",
 			"validate:\n" +
 				"  deny:\n" +
 				"    conditions:\n" +

@@ -40,6 +40,10 @@ func TestGapsAgree(t *testing.T) {
 			`[{}, {a: x}, {a: x, b: "y"}, {a: z, b: x}, {a: [x], b: x}, {a: null, b: x}]`},
 		{"a field of parts that are missing", "x.io/v1", "Gadget", "validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: \"{{ request.object.spec.[a, b][].c }}\", operator: AnyIn, value: [x]}]}}}",
 			`[{}, {a: {c: x}}, {a: [{c: x}], b: "y"}, {a: z, b: x}, {a: null, b: {}}]`},
+		{"a text of the request as a pattern", "v1", "Pod", `validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: "{{ request.object.spec.nodeName }}", operator: Equals, value: "{{ request.object.spec.schedulerName }}"}]}}}`,
+			`[{containers: [], nodeName: ab, schedulerName: ab}, {containers: [], nodeName: ab, schedulerName: "a*"}, {containers: [], nodeName: "a*", schedulerName: ab}, {containers: [], nodeName: 1h, schedulerName: 60m}, {containers: [], nodeName: "1000m", schedulerName: "1"}, {containers: [], nodeName: "5", schedulerName: "*"}, {containers: [], nodeName: "0", schedulerName: 0s}, {containers: [], nodeName: "a.b", schedulerName: "a?b"}, {containers: [], nodeName: ab}, {containers: []}]`},
+		{"a text of the request as a pattern that must not match", "v1", "Pod", `validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: "{{ request.object.spec.nodeName }}", operator: NotEquals, value: "{{ request.object.spec.schedulerName }}"}, {key: "ab", operator: Equals, value: "{{ request.object.spec.schedulerName }}"}, {key: "1h", operator: Equals, value: "{{ request.object.spec.schedulerName }}"}]}}}`,
+			`[{containers: [], nodeName: ab, schedulerName: ab}, {containers: [], nodeName: ab, schedulerName: "a*"}, {containers: [], nodeName: "a*", schedulerName: ab}, {containers: [], nodeName: 60m, schedulerName: 60m}, {containers: [], nodeName: "5", schedulerName: "*"}, {containers: [], nodeName: ab}]`},
 	} {
 		t.Run(s.name, func(t *testing.T) { s.agree(t, translate.Options{Release: 34, Schemas: schemas}) })
 	}

@@ -188,14 +188,31 @@ func (l *lowering) equalsVariable(key, value operand) cel.Bool {
 	kt, vt := kindOf(key.typ()), kindOf(value.typ())
 	switch {
 	case kt == schema.String && vt == schema.String:
-		l.note(diag.TextEquality, "two values of the request are compared as texts; Kyverno reads them as quantities, durations or wildcards where it can")
-		return k.Eq(v)
+		return l.equalTexts(key, k, v)
 	case kt == vt && kt != schema.Any:
 		return k.Eq(v)
 	case numericKind(key.typ()) && numericKind(value.typ()):
 		return k.Eq(v)
 	}
 	panic(l.unsupported("this comparison of two values"))
+}
+
+// equalTexts is Equals of two texts of the request: durations compare as such, then
+// a key that is a quantity compares as one or not at all, then the value is a
+// wildcard. Names have no wildcards, and none reads as a duration alone.
+func (l *lowering) equalTexts(key operand, k, v cel.Value) cel.Bool {
+	l.note(diag.TextEquality, "a text of the request is compared with another one, which is a pattern where it has wildcards")
+	k, v = l.once(variableName(k.LastField(), "key"), k), l.once(variableName(v.LastField(), "value"), v)
+	nonzero := func(x cel.Value) cel.Bool { return cel.And(isDuration(x), cel.Not(isZeroText(x))) }
+	timed, counted := nonzero(k), isQuantity(k)
+	if text, ok := key.lit.(string); ok { // the API server refuses duration() of a literal that is none
+		_, isQuantity := scalar.Quantity(text)
+		timed, counted = cel.Lit(scalar.IsNonzeroDuration(text)), cel.Lit(isQuantity)
+	}
+	durations := cel.Func("duration", k).Eq(cel.Func("duration", v))
+	quantities := cel.And(isQuantity(v), cel.Func("quantity", k).Call("compareTo", cel.Func("quantity", v)).Eq(cel.Int(0)))
+	return cel.CondBool(cel.And(timed, nonzero(v)), durations,
+		cel.CondBool(counted, quantities, matchesPattern(k, patternOf(v))))
 }
 
 // sortedPair compares two sorted lists.
