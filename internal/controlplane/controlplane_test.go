@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/yaml"
 )
 
@@ -155,10 +156,20 @@ func TestControlPlane(t *testing.T) {
 				t.Errorf("%s lists secrets: %v, want 403", user, err)
 			}
 		}
+		config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig(Plain))
+		if err != nil {
+			t.Fatal(err)
+		}
+		client, err := dynamic.NewForConfig(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := client.Resource(secrets).Namespace("default").List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
+			t.Errorf("%s lists secrets by the kubeconfig file: %v, want 403", Plain, err)
+		}
 		stranger := c.Config(Plain)
 		stranger.BearerToken = "guess"
-		client, err := dynamic.NewForConfig(stranger)
-		if err != nil {
+		if client, err = dynamic.NewForConfig(stranger); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := client.Resource(secrets).List(t.Context(), metav1.ListOptions{}); !apierrors.IsUnauthorized(err) {

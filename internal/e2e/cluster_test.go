@@ -47,10 +47,10 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // a temporary folder
+	defer os.RemoveAll(dir)
 	shared, err = newCluster(context.Background(), dir)
 	if shared != nil && shared.plane != nil {
-		defer shared.plane.Stop() //nolint:errcheck // it runs in a temporary folder
+		defer shared.plane.Stop()
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -69,7 +69,6 @@ type trial struct {
 	denyExisting bool
 	inProcess    *vap.Judge
 	reference    *interp.Interpreter
-	world        *interp.Offline
 }
 
 func judgeFixture(t *testing.T, f fixtures.Fixture, y *tally) {
