@@ -8,6 +8,7 @@ import (
 	"maps"
 	"strings"
 
+	"github.com/kvap/kvap/interp/internal/datum"
 	"github.com/kvap/kvap/interp/internal/expr"
 )
 
@@ -244,6 +245,9 @@ type meter struct {
 
 // add counts a value by its JSON text.
 func (m *meter) add(value any) error {
+	if datum.TooDeep(value) {
+		return fmt.Errorf("the context entry has more than %d levels", datum.MaxDepth)
+	}
 	if m.left < 0 {
 		return nil
 	}

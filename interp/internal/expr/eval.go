@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/kvap/kvap/interp/internal/datum"
 	"github.com/kvap/kvap/jmespath"
 )
 
@@ -25,6 +26,8 @@ type evaluator struct {
 	// here their text is data, and cannot become syntax.
 	texts map[*jmespath.Template]string
 	items bool // whether items() was called
+	// built is set where a list or map was made, which may be deeper than the data.
+	built bool
 }
 
 func newEvaluator(ctx context.Context, root any, around Surroundings) *evaluator {
@@ -40,7 +43,10 @@ func (ev *evaluator) expression(e *jmespath.Expr) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ev.plain(value)
+	if value, err = ev.plain(value); err == nil && ev.built && datum.TooDeep(value) {
+		return nil, fmt.Errorf("the value has more than %d levels", datum.MaxDepth)
+	}
+	return value, err
 }
 
 // fillTexts resolves the variables inside the strings and names of e. One that

@@ -368,3 +368,22 @@ func isNaN(v any) bool {
 	_, err := json.Marshal(v)
 	return err != nil
 }
+
+// TestValuesAreNotTooDeep pins that what is put together of data stays as flat as
+// data can be, so that whatever walks it ends.
+func TestValuesAreNotTooDeep(t *testing.T) {
+	e, bad := jmespath.Parse("@"+strings.Repeat(" | [@]", 2000), diag.Pos{})
+	if bad != nil {
+		t.Fatal(bad)
+	}
+	var value any = "x"
+	var err error
+	for range 6 {
+		if value, err = Eval(t.Context(), e, value, Surroundings{}); err != nil {
+			break
+		}
+	}
+	if err == nil || !strings.Contains(err.Error(), "levels") {
+		t.Errorf("got %v", err)
+	}
+}

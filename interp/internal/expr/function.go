@@ -49,6 +49,7 @@ func (ev *evaluator) call(name string, args []any) (any, error) {
 			}
 		}
 	}
+	ev.built = true
 	value, err := f(ev, args)
 	if err != nil {
 		return nil, fmt.Errorf("%s(): %w", name, err)

@@ -201,6 +201,7 @@ func (ev *evaluator) equal(a, b any) (bool, error) {
 
 // multiselect is [a, b] and {k: a}. Of null they are null.
 func (ev *evaluator) multiselect(e *jmespath.Expr, v any) (any, error) {
+	ev.built = true
 	if v == nil {
 		return nil, nil
 	}
