@@ -156,6 +156,7 @@ func (g group) draft(o *Options) *vap.Draft {
 	}
 	d.Checkers = g.checkers()
 	d.Guard = g.guard(d, members, o)
+	g.nameOthers(d, members)
 	describe(d, g.sources()...)
 	return d
 }
@@ -220,10 +221,7 @@ func (g group) validation(i int, u unit, holds truthValue, v vap.Validation) vap
 	if len(g.units) == 1 {
 		return v
 	}
-	prefix := "[" + u.rule.Name + "] "
-	if g.policies() > 1 {
-		prefix = "[" + memberName(u.policy) + "/" + u.rule.Name + "] "
-	}
+	prefix := "[" + g.label(u) + "] "
 	v.Message = prefix + v.Message
 	if v.MessageExpression != nil {
 		m := cel.String(prefix).Plus(*v.MessageExpression)
