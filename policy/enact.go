@@ -20,18 +20,19 @@ func (p *Policy) Enact(action Action, warn bool) {
 		}
 	}
 	p.Source = p.Source.with("spec", spec)
-	for _, r := range p.Rules {
-		r.enact(action)
+	for _, rule := range p.Rules {
+		rule.dropActions()
 	}
 }
 
-func (r *Rule) enact(action Action) {
-	body := r.Source.Get("validate")
-	if r.Validate == nil || body == nil || body.Kind != Map {
+// dropActions takes out what the rule itself says of actions.
+func (rule *Rule) dropActions() {
+	body := rule.Source.Get("validate")
+	if rule.Validate == nil || body == nil || body.Kind != Map {
 		return
 	}
-	r.Validate.Action, r.Validate.Overrides = "", nil
-	r.Source = r.Source.with("validate", body.with("failureAction", nil).with("failureActionOverrides", nil))
+	rule.Validate.Action, rule.Validate.Overrides = "", nil
+	rule.Source = rule.Source.with("validate", body.with("failureAction", nil).with("failureActionOverrides", nil))
 }
 
 // validationActions are an action as a ValidatingPolicy has it.

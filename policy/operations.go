@@ -51,8 +51,8 @@ func (s KindSelector) isConnection() bool {
 
 // AsksForOperation tells whether something in the rule, such as a precondition, reads
 // the operation.
-func (r *Rule) AsksForOperation() bool {
-	return r.Source.some(func(n *Node) bool { return n.Kind == String && strings.Contains(n.Str, "request.operation") })
+func (rule *Rule) AsksForOperation() bool {
+	return rule.Source.some(func(n *Node) bool { return n.Kind == String && strings.Contains(n.Str, "request.operation") })
 }
 
 // some tells whether f is true of n or something below it.

@@ -76,6 +76,8 @@ type VerificationTotals struct {
 	Disagreeing  int `json:"disagreeing"` // rules
 	Refused      int `json:"refused"`     // policies
 	Unsearchable int `json:"unsearchable"`
+	NotCompared  int `json:"notCompared"` // rules: not native, or never matched
+	Thin         int `json:"thin"`        // rules that were compared on little
 }
 
 // NewVerification counts.
@@ -95,12 +97,36 @@ func NewVerification(seed uint64, policies []VerifiedPolicy) Verification {
 			if r.Target == string(Native) {
 				v.Totals.Native++
 			}
-			if r.Counterexample != nil {
+			switch {
+			case r.Counterexample != nil:
 				v.Totals.Disagreeing++
+			case !r.compared(p):
+				v.Totals.NotCompared++
+			case r.thin() != "":
+				v.Totals.Thin++
 			}
 		}
 	}
 	return v
+}
+
+// compared tells whether some request was put before both judges on which the rule
+// has something to say.
+func (r VerifiedRule) compared(p VerifiedPolicy) bool {
+	return r.Target == string(Native) && p.Error == "" && r.Matched > 0
+}
+
+// thin is why the evidence for a rule that was compared is little; "" where it is not.
+func (r VerifiedRule) thin() string {
+	switch {
+	case r.Verdicts["fail"]+r.Verdicts["error"] == 0:
+		return "never failed"
+	case r.Verdicts["pass"]+r.Verdicts["skip"] == 0:
+		return "never passed"
+	case r.BothWays < r.Predicates:
+		return fmt.Sprintf("%d predicates not seen both ways", r.Predicates-r.BothWays)
+	}
+	return ""
 }
 
 // WriteJSON writes the verification for programs.
@@ -153,6 +179,10 @@ func (r VerifiedRule) row(title string, p VerifiedPolicy) []string {
 		result = "DISAGREE"
 	case p.Error != "":
 		result = "not searched"
+	case r.Matched == 0:
+		result = "not compared: never matched"
+	case r.thin() != "":
+		result = "agree; thin: " + r.thin()
 	}
 	return append(row, fmt.Sprintf("%d/%d", r.BothWays, r.Predicates), result)
 }
@@ -212,6 +242,12 @@ func (t VerificationTotals) String() string {
 	s := fmt.Sprintf("%s, %s: %d native, %s, %s",
 		plural(t.Policies, "policy", "policies"), plural(t.Rules, "rule", "rules"), t.Native,
 		plural(t.Requests, "request", "requests"), plural(t.Disagreeing, "disagreement", "disagreements"))
+	if t.NotCompared > 0 {
+		s += fmt.Sprintf(", %d not compared", t.NotCompared)
+	}
+	if t.Thin > 0 {
+		s += fmt.Sprintf(", %d on thin evidence", t.Thin)
+	}
 	if t.Refused > 0 {
 		s += fmt.Sprintf(", %d refused", t.Refused)
 	}

@@ -20,6 +20,8 @@ func verification() Verification {
 					Object: map[string]any{"kind": "Pod"}, Line: json.RawMessage(`{"request":{"operation":"CREATE"}}`),
 				},
 			},
+			{Rule: "lenient", Target: "native", Matched: 3, Verdicts: map[string]int{"pass": 3}, Predicates: 1, BothWays: 1, Unseen: []UnseenPredicate{}},
+			{Rule: "narrow", Target: "native", Verdicts: map[string]int{}, Predicates: 1, Unseen: []UnseenPredicate{}},
 			{Rule: "roles", Target: "webhook", Verdicts: map[string]int{}, Unseen: []UnseenPredicate{}},
 		},
 	}, {Name: "cel", Kind: "ValidatingPolicy", Rules: []VerifiedRule{}, Refused: []string{}}})
@@ -30,10 +32,12 @@ func TestVerificationText(t *testing.T) {
 	if err := verification().WriteText(&got, true); err != nil {
 		t.Fatal(err)
 	}
-	want := `POLICY      RULE    REQUESTS  MATCHED  PASS  FAIL  SKIP  ERROR  PREDICATES  RESULT
-app/limits  memory  20        9        4     5     0     0      1/3         DISAGREE
-app/limits  roles   -         -        -     -     -     -      -           webhook
-cel         -       -         -        -     -     -     -      -           nothing to compare
+	want := `POLICY      RULE     REQUESTS  MATCHED  PASS  FAIL  SKIP  ERROR  PREDICATES  RESULT
+app/limits  memory   20        9        4     5     0     0      1/3         DISAGREE
+app/limits  lenient  20        3        3     0     0     0      1/1         agree; thin: never failed
+app/limits  narrow   20        0        0     0     0     0      0/1         not compared: never matched
+app/limits  roles    -         -        -     -     -     -      -           webhook
+cel         -        -         -        -     -     -     -      -           nothing to compare
 
 app/limits/memory: native allow, interpreter fail, found by request 12
   interpreter: no limit
@@ -49,7 +53,7 @@ app/limits/memory: /spec/x/: never seen
 
 app/limits: an API server refuses the translation: p: spec.validations[0]: too long
 
-2 policies, 2 rules: 1 native, 20 requests, 1 disagreement, 1 refused
+2 policies, 4 rules: 3 native, 20 requests, 1 disagreement, 2 not compared, 1 on thin evidence, 1 refused
 `
 	if d := cmp.Diff(want, got.String()); d != "" {
 		t.Errorf("text (-want +got):\n%s", d)
@@ -76,7 +80,7 @@ func TestVerificationJSON(t *testing.T) {
 	if err := json.Unmarshal(got.Bytes(), &back); err != nil {
 		t.Fatal(err)
 	}
-	wantTotals := map[string]int{"policies": 2, "rules": 2, "native": 1, "requests": 20, "disagreeing": 1, "refused": 1, "unsearchable": 0}
+	wantTotals := map[string]int{"policies": 2, "rules": 4, "native": 3, "requests": 20, "disagreeing": 1, "refused": 1, "unsearchable": 0, "notCompared": 2, "thin": 1}
 	if d := cmp.Diff(wantTotals, back.Totals); d != "" {
 		t.Errorf("totals (-want +got):\n%s", d)
 	}
@@ -84,7 +88,7 @@ func TestVerificationJSON(t *testing.T) {
 	if back.Seed != 7 || first.Counterexample == nil || first.Counterexample.Line["request"] == nil || len(first.Unseen) != 2 {
 		t.Errorf("%s", got.String())
 	}
-	if back.Policies[1].Refused == nil || back.Policies[0].Rules[1].Unseen == nil {
+	if back.Policies[1].Refused == nil || back.Policies[0].Rules[3].Unseen == nil {
 		t.Error("a list is null")
 	}
 }
