@@ -269,7 +269,7 @@ type kindedList struct{ t typ }
 func (kindedList) Field(string) (Shape, bool) { return nil, false }
 
 // Elem is the shape of the elements.
-func (l kindedList) Elem() Shape { return kindedElem{l.t} }
+func (l kindedList) Elem() Shape { return kindedElem(l) }
 
 // Kind is that of a list.
 func (kindedList) Kind() Kind { return ListKind }

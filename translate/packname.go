@@ -2,8 +2,8 @@ package translate
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/kvap/kvap/policy"
@@ -39,7 +39,7 @@ func (g group) name(used map[string]bool, o *Options) string {
 		}
 	}
 	for i := 2; used[name]; i++ {
-		name = fmt.Sprintf("%s-%d", base, i)
+		name = base + "-" + strconv.Itoa(i)
 	}
 	return name
 }
@@ -128,12 +128,16 @@ func (g group) kindNames() []string {
 	case slices.Equal(slices.Sorted(slices.Values(names)), []string{"daemonsets", "deployments", "jobs", "replicasets", "statefulsets"}):
 		return []string{"workloads"}
 	case len(names) > few:
-		return append(names[:few-1:few-1], "and", fmt.Sprint(len(names)-few+1), "more")
+		return append(names[:few-1:few-1], "and", strconv.Itoa(len(names)-few+1), "more")
 	}
 	return names
 }
 
-func shortHash(s string) string { return fmt.Sprintf("%06x", hashOf(s)&0xffffff) }
+// shortHash is six digits that tell s from most others.
+func shortHash(s string) string {
+	digits := strconv.FormatUint(uint64(hashOf(s)&0xffffff), 16)
+	return strings.Repeat("0", 6-len(digits)) + digits
+}
 
 func (g group) kindPart() string {
 	if len(g.targets) != 1 {

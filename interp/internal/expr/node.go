@@ -64,6 +64,7 @@ func (ev *evaluator) lenient(e *jmespath.Expr, v any) (any, error) {
 	return value, err
 }
 
+// IsUnknownKey tells whether an error is that a key does not exist.
 func IsUnknownKey(err error) bool {
 	if err == nil {
 		return false
