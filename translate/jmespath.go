@@ -54,7 +54,7 @@ func (l *lowering) evalNode(e *jmespath.Expr, cur *operand) operand {
 	case jmespath.MultiList, jmespath.MultiHash:
 		return l.multi(e, cur)
 	case jmespath.Or:
-		return l.or(l.eval(e.Args[0], cur).softly(), l.eval(e.Args[1], cur).softly())
+		return l.firstTrue(e, cur)
 	case jmespath.And:
 		a := l.eval(e.Args[0], cur).softly()
 		if a.form == errorForm {
@@ -149,6 +149,21 @@ func (l *lowering) multi(e *jmespath.Expr, cur *operand) operand {
 			return j
 		}
 		out.multi = append(out.multi, j)
+	}
+	return out
+}
+
+// firstTrue is a || b || c. It is built from its end, as a || (b || c), which is
+// the same value: from its start, each || would write all before it twice.
+func (l *lowering) firstTrue(e *jmespath.Expr, cur *operand) operand {
+	var alternatives []operand
+	for ; e.Op == jmespath.Or; e = e.Args[0] {
+		alternatives = append(alternatives, l.eval(e.Args[1], cur).softly())
+	}
+	alternatives = append(alternatives, l.eval(e, cur).softly())
+	out := alternatives[0]
+	for _, left := range alternatives[1:] {
+		out = l.or(left, out)
 	}
 	return out
 }
