@@ -113,6 +113,9 @@ func convert(cmd *cobra.Command, args []string, f convertFlags) error {
 		sources = append(sources, rendered)
 	}
 
+	if written := overwritten(f.report, sources); written != "" {
+		return &exit{exitUsage, fmt.Errorf("--report %s would overwrite %s, which is among the input; name another file", f.report, written)}
+	}
 	done := compileSources(sources, choices)
 	done.found = append(done.found, unread...).Sort()
 	done.found = append(done.found, policy.Idle(done.policies, done.exceptions)...).Sort()

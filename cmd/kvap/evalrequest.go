@@ -79,7 +79,7 @@ func eachLine(path string, stdin io.Reader, yield func(input, error) bool) bool 
 		return yield(input{}, fmt.Errorf("%s: %w", name, err))
 	}
 	for n := 1; ; n++ {
-		line, err := lines.ReadBytes('\n')
+		line, err := readLine(lines)
 		if content := bytes.TrimSpace(line); len(content) > 0 {
 			if n == 1 {
 				content = bytes.TrimPrefix(content, []byte("\ufeff"))
@@ -94,6 +94,24 @@ func eachLine(path string, stdin io.Reader, yield func(input, error) bool) bool 
 		}
 		if err != nil {
 			return yield(input{}, fmt.Errorf("%s:%d: %w", name, n, err))
+		}
+	}
+}
+
+// lineLimit is the most that a line of requests may have, in bytes. An API server
+// takes 3 MiB; a device or a file of another kind may have no end of line at all.
+const lineLimit = 32 << 20
+
+func readLine(lines *bufio.Reader) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := lines.ReadSlice('\n')
+		line = append(line, part...)
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+		if len(line) > lineLimit {
+			return nil, errors.New("the line is larger than 32 MiB; JSON Lines have one request on each line")
 		}
 	}
 }

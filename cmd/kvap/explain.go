@@ -31,8 +31,10 @@ func newExplain() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprint(cmd.OutOrStdout(), text)
-			return err
+			if _, err = io.WriteString(cmd.OutOrStdout(), text); err != nil {
+				return runtimeError(err)
+			}
+			return nil
 		},
 	}
 }

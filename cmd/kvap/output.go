@@ -189,6 +189,20 @@ func (f convertFlags) writeReport(cmd *cobra.Command, c report.Conversion) error
 	return nil
 }
 
+// overwritten is the source that a file to write is, by this name or another.
+func overwritten(file string, sources []source) string {
+	to, err := os.Stat(file)
+	if err != nil || !to.Mode().IsRegular() {
+		return ""
+	}
+	for _, s := range sources {
+		if from, err := os.Stat(s.name); err == nil && os.SameFile(from, to) {
+			return s.name
+		}
+	}
+	return ""
+}
+
 func (f convertFlags) reportFormat() string {
 	if f.reportForm != "" {
 		return f.reportForm

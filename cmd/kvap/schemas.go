@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
@@ -20,6 +23,9 @@ func loadSchemas(release cel.Release, paths []string) (*schema.Set, error) {
 	sources, found, err := readInput(paths, nil)
 	if err != nil {
 		return nil, &exit{exitUsage, fmt.Errorf("--crds: %w", err)}
+	}
+	if !slices.ContainsFunc(sources, func(s source) bool { return bytes.Contains(s.data, []byte("CustomResourceDefinition")) }) {
+		return nil, &exit{exitUsage, fmt.Errorf("--crds: there is no CustomResourceDefinition in %s", strings.Join(paths, ", "))}
 	}
 	for _, s := range sources {
 		next, ds := set.WithCRDFile(s.name, s.data)

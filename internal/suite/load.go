@@ -154,7 +154,7 @@ func (s *Suite) standIn(name string, pos diag.Pos) (string, diag.List) {
 
 // defines tells whether a file defines a policy that a result names.
 func (s *Suite) defines(file string) bool {
-	data, err := os.ReadFile(s.at(file))
+	data, err := readFile(s.at(file))
 	if err != nil {
 		return false
 	}
@@ -204,7 +204,7 @@ func (s *Suite) eachFile(name string, pos diag.Pos, read func(file string, data 
 		case d.IsDir(), file != s.at(name) && !isYAML(file):
 			return nil
 		}
-		data, err := os.ReadFile(file)
+		data, err := readFile(file)
 		if err != nil {
 			return err
 		}

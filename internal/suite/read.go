@@ -112,7 +112,7 @@ func (r Row) Expected() string {
 
 // Read reads the suites of a file. Documents of other kinds are passed over.
 func Read(file string) ([]*Suite, diag.List) {
-	data, err := os.ReadFile(file)
+	data, err := readFile(file)
 	name := filepath.ToSlash(file)
 	if err != nil {
 		return nil, diag.List{unreadable(diag.Pos{File: name}, err)}
@@ -133,6 +133,23 @@ func Read(file string) ([]*Suite, diag.List) {
 		}
 	}
 	return out, found
+}
+
+// sizeLimit is the most that a file of a suite may have, in bytes. Its paths lead
+// anywhere, and a device has no end.
+const sizeLimit = 10 << 20
+
+func readFile(file string) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, sizeLimit+1))
+	if err == nil && len(data) > sizeLimit {
+		return nil, fmt.Errorf("%s: the file is larger than 10 MiB; split it", filepath.ToSlash(file))
+	}
+	return data, err
 }
 
 func unreadable(pos diag.Pos, err error) diag.Diagnostic {
