@@ -25,7 +25,10 @@ func newExplain() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return writeTitles(cmd.OutOrStdout())
+				if err := writeTitles(cmd.OutOrStdout()); err != nil {
+					return runtimeError(err)
+				}
+				return nil
 			}
 			text, err := explain(args[0])
 			if err != nil {

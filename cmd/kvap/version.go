@@ -35,8 +35,10 @@ func newVersion() *cobra.Command {
 				e.SetIndent("", "  ")
 				return e.Encode(v)
 			case "":
-				_, err := fmt.Fprintln(cmd.OutOrStdout(), v)
-				return err
+				if _, err := fmt.Fprintln(cmd.OutOrStdout(), v); err != nil {
+					return runtimeError(err)
+				}
+				return nil
 			}
 			return fmt.Errorf("-o %s: version knows json only", output)
 		},
