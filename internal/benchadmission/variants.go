@@ -41,9 +41,9 @@ func variants() ([]variant, error) {
 		options translate.Options
 	}{
 		{"`--pack policy --guard never`", translate.Options{Pack: translate.PackPolicy, Guard: translate.GuardNever}},
-		{"`--pack policy`", translate.Options{Pack: translate.PackPolicy, Guard: translate.GuardAuto}},
+		{"`--pack policy --guard auto`", translate.Options{Pack: translate.PackPolicy, Guard: translate.GuardAuto}},
 		{"`--pack match --guard never`", translate.Options{Pack: translate.PackMatch, Guard: translate.GuardNever}},
-		{"`--pack match`", translate.Options{Pack: translate.PackMatch, Guard: translate.GuardAuto}},
+		{"`--pack match --guard auto`", translate.Options{Pack: translate.PackMatch, Guard: translate.GuardAuto}},
 	} {
 		objects, err := compiled(c.options)
 		if err != nil {
