@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"cmp"
 	"github.com/blang/semver/v4"
 
 	"github.com/kvap/kvap/cel"
@@ -141,7 +142,7 @@ func (l *lowering) durationOrder(op scalar.Relation, key, value operand) cel.Boo
 				return cel.Lit(op.Holds(scalar.CompareFloats(float64(int64(v)), d.Seconds())))
 			case string:
 				k, ok := scalar.Duration(v)
-				return cel.Lit(ok && op.Holds(scalar.Sign(int64(k), int64(d))))
+				return cel.Lit(ok && op.Holds(cmp.Compare(k, d)))
 			}
 			return cel.False()
 		},

@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -128,7 +129,7 @@ func (l *lowering) patternInt(v cel.Value, p string) cel.Bool {
 			return compareInt(v, a.Op, q)
 		}
 		if d, ok := scalar.Duration(a.Operand); ok { // of the integers only 0 is a duration
-			return cel.And(v.Eq(cel.Int(0)), cel.Lit(a.Op.Holds(scalar.Sign(0, int64(d)))))
+			return cel.And(v.Eq(cel.Int(0)), cel.Lit(a.Op.Holds(cmp.Compare(0, d))))
 		}
 		return intText(v, a)
 	})
@@ -160,7 +161,7 @@ func (l *lowering) patternDouble(v cel.Value, p string) cel.Bool {
 			return compareNumber(v, a.Op, q)
 		}
 		if d, ok := scalar.Duration(a.Operand); ok {
-			return cel.And(v.Eq(cel.Int(0)), cel.Lit(a.Op.Holds(scalar.Sign(0, int64(d)))))
+			return cel.And(v.Eq(cel.Int(0)), cel.Lit(a.Op.Holds(cmp.Compare(0, d))))
 		}
 		return intText(v, a)
 	})

@@ -2,7 +2,7 @@ package suite
 
 import (
 	"encoding/json"
-	"strings"
+	"maps"
 
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -59,26 +59,19 @@ func (r *run) world(objects []map[string]any) *interp.Offline {
 // serve answers calls of the API server with the objects.
 func (r *run) serve(w *interp.Offline, objects []map[string]any) {
 	lists := map[string][]any{}
-	var paths []string
-	add := func(path string, o map[string]any) {
-		if _, known := lists[path]; !known {
-			paths = append(paths, path)
-		}
-		lists[path] = append(lists[path], o)
-	}
 	for _, value := range objects {
 		o := manifest.Object{Value: value}
 		all, own := r.paths(o)
-		add(all, value)
+		lists[all] = append(lists[all], value)
 		if own != all {
-			add(own, value)
+			lists[own] = append(lists[own], value)
 		}
 		if text, err := json.Marshal(value); err == nil {
 			w.Answers[own+"/"+o.Meta("name")] = text
 		}
 	}
-	for _, path := range paths {
-		if text, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": lists[path]}); err == nil {
+	for path, items := range lists {
+		if text, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": items}); err == nil {
 			w.Answers[path] = text
 		}
 	}
@@ -107,7 +100,7 @@ func (r *run) plural(kind schema.GVK) string {
 	if guessed := r.runner.Schemas.Resources(kind.Group, kind.Version, kind.Kind); len(guessed) > 0 {
 		return guessed[0].Plural
 	}
-	return strings.ToLower(kind.Kind) + "s"
+	return "" // of an object without a kind, or of a pattern: nobody asks for it
 }
 
 // imageData is what a Context says of images, by reference, in the form in which
@@ -116,14 +109,10 @@ func imageData(images []map[string]any) map[string]map[string]any {
 	out := map[string]map[string]any{}
 	for _, i := range images {
 		reference, _ := i["image"].(string)
-		data := map[string]any{"image": reference}
-		for k, v := range i {
-			switch k {
-			case "config":
-				data["configData"] = v
-			default:
-				data[k] = v
-			}
+		data := maps.Clone(i)
+		if config, ok := data["config"]; ok {
+			data["configData"] = config
+			delete(data, "config")
 		}
 		out[reference] = data
 	}

@@ -28,7 +28,8 @@ spec:
 		rule("global", `{name: limits, globalReference: {name: limits}}`, "{{ limits.state }}", "closed") +
 		rule("listed", `{name: count, apiCall: {urlPath: "/api/v1/namespaces/shop/services", jmesPath: "length(items)"}}`, "{{ count }}", "2") +
 		rule("one", `{name: one, apiCall: {urlPath: "/api/v1/namespaces/shop/services/web", jmesPath: "spec.type"}}`, "{{ one }}", "NodePort") +
-		rule("labels", `{name: ns, apiCall: {urlPath: "/api/v1/namespaces/{{ request.namespace }}", jmesPath: "metadata.labels.tier"}}`, "{{ ns }}", "gold")
+		rule("labels", `{name: ns, apiCall: {urlPath: "/api/v1/namespaces/{{ request.namespace }}", jmesPath: "metadata.labels.tier"}}`, "{{ ns }}", "gold") +
+		rule("image", `{name: redis, imageRegistry: {reference: "docker.io/redis:7", jmesPath: "configData.created"}}`, "{{ redis }}", "2020-05-01")
 	got := ran(t, folder(t, map[string]string{
 		"policy.yaml":    policy,
 		"resources.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop}}\n",
@@ -46,6 +47,7 @@ globalContextEntries: [{name: limits, data: {state: closed}}]
 		"context.yaml": `apiVersion: cli.kyverno.io/v1alpha1
 kind: Context
 spec:
+  images: [{image: "docker.io/redis:7", config: {created: "2020-05-01"}}]
   apiCallResponses: [{url: "https://teams.acme.io/all", response: {state: closed}}]
 `,
 		"kyverno-test.yaml": `{policies: [policy.yaml], resources: [resources.yaml], clusterResources: [cluster.yaml], variables: values.yaml, context: context.yaml,
@@ -56,14 +58,16 @@ results: [
   {policy: p, rule: global, kind: ConfigMap, resources: [a], result: fail},
   {policy: p, rule: listed, kind: ConfigMap, resources: [a], result: fail},
   {policy: p, rule: one, kind: ConfigMap, resources: [a], result: fail},
-  {policy: p, rule: labels, kind: ConfigMap, resources: [a], result: fail}]}`,
+  {policy: p, rule: labels, kind: ConfigMap, resources: [a], result: fail},
+  {policy: p, rule: image, kind: ConfigMap, resources: [a], result: fail}]}`,
 	}))
 	want := `call | ConfigMap/shop/a | fail | pass | Ok (webhook)
 service | ConfigMap/shop/a | fail | pass | Ok (webhook)
 global | ConfigMap/shop/a | fail | pass | Ok (webhook)
 listed | ConfigMap/shop/a | fail | pass | Ok (webhook)
 one | ConfigMap/shop/a | fail | pass | Ok (webhook)
-labels | ConfigMap/shop/a | fail | pass | Ok`
+labels | ConfigMap/shop/a | fail | pass | Ok
+image | ConfigMap/shop/a | fail | pass | Ok (webhook)`
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}

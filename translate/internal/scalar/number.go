@@ -1,6 +1,7 @@
 package scalar
 
 import (
+	"cmp"
 	"math"
 	"time"
 
@@ -19,7 +20,7 @@ func IsNumeric(s string) bool {
 func CompareTexts(a, b string) (int, bool) {
 	if d, ok := Duration(a); ok {
 		if e, ok := Duration(b); ok {
-			return Sign(int64(d), int64(e)), true
+			return cmp.Compare(d, e), true
 		}
 	}
 	if q, ok := Quantity(a); ok {
@@ -28,17 +29,6 @@ func CompareTexts(a, b string) (int, bool) {
 		}
 	}
 	return 0, false
-}
-
-// Sign is the sign of a - b.
-func Sign(a, b int64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // Duration reads a text as a duration.
