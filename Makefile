@@ -35,6 +35,7 @@ check: lint test e2e conformance generated ## what CI runs, in CI's order
 
 generate: ## rewrite what is generated from sources in this repository
 	go generate ./diag/...
+	go tool -modfile=tools/controller-gen.mod controller-gen object crd paths=./api/... output:crd:dir=deploy/crds
 
 generated: generate ## fail if a generated file is stale
 	git diff --exit-code

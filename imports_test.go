@@ -52,7 +52,9 @@ interp/internal/wildcard:
 interp/internal/cellib:
 verify: compile internal/judge policy jmespath translate vap interp schema diag
 webhook: interp policy diag
-controller: compile vap policy interp report schema diag
+api/v1alpha1:
+deploy/crds:
+controller: api/v1alpha1 compile translate cel vap policy schema diag
 report: diag
 fixtures:
 cmd/kvap: everything

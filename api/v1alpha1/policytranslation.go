@@ -1,0 +1,162 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// PolicyTranslation says what became of one source policy. kvap writes it; nobody
+// else needs to.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster,shortName=ptrans,categories=kvap
+// +kubebuilder:printcolumn:name="READY",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="MODE",type=string,JSONPath=`.status.mode`
+// +kubebuilder:printcolumn:name="NATIVE",type=integer,JSONPath=`.status.native`
+// +kubebuilder:printcolumn:name="WEBHOOK",type=integer,JSONPath=`.status.webhook`
+// +kubebuilder:printcolumn:name="UNSUPPORTED",type=integer,JSONPath=`.status.unsupported`
+// +kubebuilder:printcolumn:name="ACTION",type=string,JSONPath=`.status.action`
+// +kubebuilder:printcolumn:name="AGE",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="REASON",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
+type PolicyTranslation struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// +required
+	Spec PolicyTranslationSpec `json:"spec"`
+	// +optional
+	Status PolicyTranslationStatus `json:"status,omitempty"`
+}
+
+// PolicyTranslationList is a list of PolicyTranslations.
+//
+// +kubebuilder:object:root=true
+type PolicyTranslationList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []PolicyTranslation `json:"items"`
+}
+
+// PolicyTranslationSpec names the policy.
+type PolicyTranslationSpec struct {
+	// +required
+	Source PolicyReference `json:"source"`
+}
+
+// PolicyReference points at a policy.
+type PolicyReference struct {
+	// Group is kyverno.io, policies.kyverno.io or kvap.dev.
+	// +required
+	Group string `json:"group"`
+	// +required
+	Kind string `json:"kind"`
+	// Namespace is empty for a kind that is not namespaced.
+	Namespace string `json:"namespace,omitempty"`
+	// +required
+	Name string    `json:"name"`
+	UID  types.UID `json:"uid,omitempty"`
+}
+
+// The modes of a policy.
+const (
+	// ModeShadow has the policy judged natively with the action Audit: users notice
+	// nothing of it.
+	ModeShadow = "shadow"
+	// ModeEnforce has kvap enforce the policy.
+	ModeEnforce = "enforce"
+	// ModeOff has kvap leave the policy alone.
+	ModeOff = "off"
+
+	// ModeKey is the annotation, or label, of a policy that says which it is.
+	ModeKey = "kvap.dev/mode"
+)
+
+// PolicyTranslationStatus is what became of the policy.
+type PolicyTranslationStatus struct {
+	// ObservedGeneration is that of the source policy.
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// Mode is shadow, enforce or off.
+	Mode string `json:"mode,omitempty"`
+	// Action is what follows from a violation: Deny, Audit, Warn, or several with
+	// commas between.
+	Action string `json:"action,omitempty"`
+	// Native, Webhook and Unsupported are how many rules are judged by the API
+	// server, by the webhook and nowhere.
+	Native      int32 `json:"native"`
+	Webhook     int32 `json:"webhook"`
+	Unsupported int32 `json:"unsupported"`
+	// Conditions are Ready, and what it follows from: Compiled, Synced, TypeChecked,
+	// ParamsResolved, Enforced and FallbackActive.
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// Rules are the rules as written, in order.
+	// +listType=atomic
+	Rules []RuleStatus `json:"rules,omitempty"`
+}
+
+// The conditions of a PolicyTranslation.
+const (
+	// ConditionReady tells that everything below is as it should be.
+	ConditionReady = "Ready"
+	// ConditionCompiled tells that every rule has a target.
+	ConditionCompiled = "Compiled"
+	// ConditionSynced tells that the API server has the objects that were compiled.
+	ConditionSynced = "Synced"
+	// ConditionTypeChecked tells that the API server has nothing to say of the
+	// expressions, but for known false alarms.
+	ConditionTypeChecked = "TypeChecked"
+	// ConditionParamsResolved tells that what the rules look up is there.
+	ConditionParamsResolved = "ParamsResolved"
+	// ConditionEnforced tells that every API server was seen to judge by the objects.
+	ConditionEnforced = "Enforced"
+	// ConditionFallbackActive tells that the webhook serves the rules without a
+	// native form. It is True where there is no such rule.
+	ConditionFallbackActive = "FallbackActive"
+)
+
+// RuleStatus is what became of one rule as written.
+type RuleStatus struct {
+	// +required
+	Rule string `json:"rule"`
+	// Type is validate, mutate, generate or verifyImages.
+	Type string `json:"type,omitempty"`
+	// Target is native, webhook or unsupported.
+	Target string `json:"target,omitempty"`
+	// Codes are why the rule is not native, or what one must know of it; `kvap
+	// explain` has the words.
+	// +listType=atomic
+	Codes []string `json:"codes,omitempty"`
+	// Reason is why the rule is not native.
+	Reason string `json:"reason,omitempty"`
+	// Objects are the ValidatingAdmissionPolicies that judge by the rule.
+	// +listType=atomic
+	Objects []string `json:"objects,omitempty"`
+	// Action is what follows from a violation.
+	Action string `json:"action,omitempty"`
+	// CostPercent is the estimated cost of the dearest expression, as a share of what
+	// the API server allows one.
+	CostPercent int32 `json:"costPercent,omitempty"`
+	// Warnings are what the API server's type checker says.
+	// +listType=atomic
+	Warnings []RuleWarning `json:"warnings,omitempty"`
+}
+
+// RuleWarning is what the API server's type checker says of an expression.
+type RuleWarning struct {
+	// Object is the ValidatingAdmissionPolicy.
+	// +required
+	Object string `json:"object"`
+	// FieldRef is the expression in it.
+	// +required
+	FieldRef string `json:"fieldRef"`
+	// +required
+	Warning string `json:"warning"`
+	// Known tells of a false alarm that Kubernetes is known for.
+	Known bool `json:"known,omitempty"`
+	// Rule is the name as Kyverno reports it.
+	Rule string `json:"rule,omitempty"`
+	// Path is the place in the source policy.
+	Path string `json:"path,omitempty"`
+}

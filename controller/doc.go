@@ -1,0 +1,38 @@
+// Package controller keeps a cluster's native policies in step with its Kyverno
+// policies.
+//
+// In come policies, exceptions and ConfigMaps, by watches. Out go
+// ValidatingAdmissionPolicies, their bindings and params, webhook configurations
+// for what has no native form, and a PolicyTranslation for each policy.
+//
+// # One pass
+//
+// Every change leads to a pass over all policies, which compares what is wanted
+// with what is there and writes the difference. A pass is made of numbered steps;
+// a process that ends between any two of them leaves a cluster in which each rule
+// is judged by at least one side, and the next pass goes on from there.
+//
+//  1. Read all policies, exceptions and ConfigMaps from the caches. A policy that
+//     does not parse counts as its last good version does.
+//  2. Compile, with package compile.
+//  3. Serve what remains, and what remained before this pass: the Fallback judges by
+//     both, and the webhook configurations that it asks for are written.
+//  4. Write params, then policies, then bindings that are missing or differ.
+//  5. See them enforced: every API server is asked, dry, for a canary that a policy
+//     made after them warns about.
+//  6. Remove bindings, then policies, then params that are no longer wanted.
+//  7. Serve only what remains, and write the narrower webhook configurations; where
+//     nothing remains, remove them.
+//  8. Write the status of each policy.
+//
+// So a rule that becomes native is enforced (5) before the webhook lets go of it
+// (7), and one that ceases to be is served (3) before its object goes (6).
+//
+// What must hold: a pass that finds nothing to do writes nothing. Only objects that
+// carry kvap's label and were made by its field manager are changed or removed. An
+// object of the same name that is not kvap's stays as it is, and a condition says so.
+//
+// It does not judge requests, and it does not know package webhook.
+//
+// Start at fallback.go for what the webhook has to do.
+package controller

@@ -1,0 +1,75 @@
+package controller
+
+import (
+	"context"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/policy"
+)
+
+// A Fallback serves the rules that have no native form: it is the webhook, as the
+// controller sees it. The steps of a hand-over are in doc.go.
+type Fallback interface {
+	// Serve has all requests from now on judged by what remains, in place of what was
+	// given before. It returns when this process does so, with the configurations
+	// that have the API server ask it; it never blocks for long. The controller
+	// writes the configurations. Where it returns an error, what was given before is
+	// served still.
+	//
+	// The same remaining rules give equal configurations, with every field that the
+	// API server would default, so that the controller writes nothing at rest.
+	Serve(ctx context.Context, remaining Remaining) (Configurations, error)
+	// Changed yields when Serve would give other configurations for the same rules,
+	// as when certificates were rotated. It may be nil.
+	Changed() <-chan struct{}
+}
+
+// Remaining is what a Fallback serves: all there is to serve at a time.
+type Remaining struct {
+	// Policies are in the order of their kinds, namespaces and names.
+	Policies []RemainingPolicy
+	// Exceptions are those of the cluster that count now.
+	Exceptions []*policy.Exception
+	// ExcludeNamespaces are those whose objects are never judged.
+	ExcludeNamespaces []string
+}
+
+// Empty tells that nothing remains, so that there are no configurations.
+func (r Remaining) Empty() bool { return len(r.Policies) == 0 }
+
+// A RemainingPolicy is a policy with rules that have no native form.
+type RemainingPolicy struct {
+	// Source is the object in the cluster.
+	Source v1alpha1.PolicyReference
+	// Generation is the source's, for status and events.
+	Generation int64
+	// Policy is the whole policy, with the actions that its mode gives it: in shadow
+	// every validate rule has the action Audit. A policy of kvap.dev has become the
+	// policy of kyverno.io that says the same.
+	Policy *policy.Policy
+	// Rules are those that remain, as written, in order. None of them is Invalid.
+	// Where the policy is in shadow there are no mutate and generate rules among them.
+	// It is empty for a ValidatingPolicy, which is one rule.
+	Rules []*policy.Rule
+}
+
+// Configurations are what has the API server ask the webhook; nil where there is
+// nothing to ask.
+type Configurations struct {
+	Validating *admissionregistrationv1.ValidatingWebhookConfiguration
+	Mutating   *admissionregistrationv1.MutatingWebhookConfiguration
+}
+
+// NoFallback serves nothing: rules without a native form are not judged, and the
+// status of their policies says so.
+type NoFallback struct{}
+
+// Serve does nothing.
+func (NoFallback) Serve(context.Context, Remaining) (Configurations, error) {
+	return Configurations{}, nil
+}
+
+// Changed is never.
+func (NoFallback) Changed() <-chan struct{} { return nil }

@@ -1,0 +1,57 @@
+package crds_test
+
+import (
+	"testing"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/deploy/crds"
+)
+
+// An API server takes each definition: its schema is structural, and its CEL
+// compiles and costs little enough.
+func TestDefinitionsAreAccepted(t *testing.T) {
+	all, err := crds.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, crd := range all {
+		apiextensionsv1.SetDefaults_CustomResourceDefinition(crd)
+		apiextensionsv1.SetDefaults_CustomResourceDefinitionSpec(&crd.Spec)
+		internal := &apiextensions.CustomResourceDefinition{}
+		if err := apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(crd, internal, nil); err != nil {
+			t.Fatal(err)
+		}
+		internal.Status.StoredVersions = []string{v1alpha1.Version}
+		for _, err := range validation.ValidateCustomResourceDefinition(t.Context(), internal) {
+			t.Errorf("%s: %v", crd.Name, err)
+		}
+	}
+}
+
+// Each kind of the scheme has a definition, and no other.
+func TestEveryKindIsDefined(t *testing.T) {
+	all, err := crds.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	known := scheme.KnownTypes(v1alpha1.GroupVersion())
+	for _, crd := range all {
+		for _, kind := range []string{crd.Spec.Names.Kind, crd.Spec.Names.ListKind} {
+			if _, ok := known[kind]; !ok {
+				t.Errorf("%s defines %s, which is no type", crd.Name, kind)
+			}
+		}
+	}
+	if len(all) != 5 {
+		t.Errorf("there are %d definitions, and 5 kinds", len(all))
+	}
+}
