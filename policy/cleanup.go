@@ -30,6 +30,6 @@ func (r *reader) cleanupSpec(c *Cleanup, n *Node) {
 	}
 	c.Context = each(o.list("context"), r.contextEntry)
 	c.Conditions = r.conditions(o.take("conditions"))
-	o.choice("deletionPropagationPolicy", "Foreground", "Background", "Orphan")
+	c.Propagation = o.choice("deletionPropagationPolicy", "Foreground", "Background", "Orphan")
 	o.end()
 }

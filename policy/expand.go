@@ -82,7 +82,7 @@ func podControllers() []string {
 func (p *Policy) eligible() bool {
 	needed := false
 	for _, rule := range p.Rules {
-		if rule.Generate != nil || patchesJSON(rule.Mutate) {
+		if rule.Generate != nil || rule.Mutate.patchesJSON() {
 			return false
 		}
 		for _, block := range []*MatchBlock{rule.Match, rule.Exclude} {
@@ -98,23 +98,6 @@ func (p *Policy) eligible() bool {
 		}
 	}
 	return needed
-}
-
-func patchesJSON(mutate *Node) bool {
-	if mutate == nil {
-		return false
-	}
-	if mutate.Get("patchesJson6902").text() != "" {
-		return true
-	}
-	if each := mutate.Get("foreach"); each != nil {
-		for _, entry := range each.Items {
-			if entry.Get("patchesJson6902").text() != "" {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // preventsExpansion tells of what would not carry over from a pod to its
@@ -163,6 +146,10 @@ func (rule *Rule) expandable() bool {
 		return false
 	}
 	if excluded := rule.Exclude.kinds(); len(excluded) > 0 && !matchesPod(excluded) {
+		return false
+	}
+	if rule.Mutate != nil && rule.Mutate.Existing {
+		// Its patch is for the targets, whatever the trigger is (deviation 14).
 		return false
 	}
 	v := rule.Validate
@@ -249,25 +236,21 @@ func present(n *Node, key string) bool {
 	return v != nil && v.Kind != Null
 }
 
-// mutate wraps patches. Of a foreach entry the engine keeps the list, the context,
-// the preconditions and the patch.
+// mutate wraps patches. Kyverno makes a patch that deletes the pod template of a
+// foreach within a foreach; here it is wrapped as any other (deviation 14). It
+// forgets the order of a foreach.
 func (x expansion) mutate(m *Node) *Node {
 	if present(m, "patchStrategicMerge") {
 		return m.with("patchStrategicMerge", x.wrap(m.Get("patchStrategicMerge")))
 	}
-	if !present(m, "foreach") {
+	loops := m.Get("foreach")
+	if loops == nil || loops.Kind != List {
 		return m
 	}
-	list := *m.Get("foreach")
+	list := *loops
 	list.Items = slices.Clone(list.Items)
 	for i, entry := range list.Items {
-		for _, dropped := range []string{"order", "patchesJson6902", "foreach"} {
-			entry = entry.with(dropped, nil)
-		}
-		if patch := entry.Get("patchStrategicMerge"); patch != nil {
-			entry = entry.with("patchStrategicMerge", x.wrap(patch))
-		}
-		list.Items[i] = entry
+		list.Items[i] = x.mutate(entry.with("order", nil))
 	}
 	return m.with("foreach", &list)
 }

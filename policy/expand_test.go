@@ -123,6 +123,8 @@ func TestEligibility(t *testing.T) {
 		{"generate", []string{"name: a, " + podMatch + ", " + check, "name: b, " + podMatch + ", generate: {kind: A, name: b, data: {a: b}}"}, []string{"a", "b"}},
 		{"json patch", []string{"name: a, " + podMatch + ", " + check, "name: b, " + podMatch + ", mutate: {patchesJson6902: a}"}, []string{"a", "b"}},
 		{"json patch in foreach", []string{"name: a, " + podMatch + ", mutate: {foreach: [{list: a, patchesJson6902: a}]}"}, []string{"a"}},
+		{"json patch in a foreach within", []string{"name: a, " + podMatch + ", mutate: {foreach: [{list: a, foreach: [{list: b, patchesJson6902: a}]}]}"}, []string{"a"}},
+		{"targets", []string{"name: a, " + podMatch + ", mutate: {targets: [], patchStrategicMerge: {a: b}}", "name: b, " + podMatch + ", " + check}, []string{"a", "b", "autogen-b", "autogen-cronjob-b"}},
 		{"merge patch", []string{"name: a, " + podMatch + ", mutate: {patchStrategicMerge: {a: b}}"}, both},
 		{"images", []string{"name: a, " + podMatch + ", verifyImages: [{imageReferences: ['*']}]"}, both},
 		{"manifests", []string{"name: a, " + podMatch + ", validate: {manifests: {attestors: [{entries: []}]}}"}, []string{"a"}},

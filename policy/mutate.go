@@ -2,105 +2,123 @@ package policy
 
 import "github.com/kvap/kvap/diag"
 
-// The bodies of mutate, generate and verifyImages are checked here and kept as
-// nodes: nothing but the interpreter reads them.
+// A Mutate is the body of a mutate rule. Of ForEach and the two patches one is
+// set.
+type Mutate struct {
+	Pos diag.Pos
+	// Existing tells that the rule has targets, be it an empty list: it changes
+	// objects that are there, when a trigger says so, and nothing at admission.
+	Existing bool
+	Targets  []*MutateTarget
+	ForEach  []*MutateForEach
+	Patch
+	// OnPolicyUpdate is mutateExistingOnPolicyUpdate; nil when absent.
+	OnPolicyUpdate *bool
+}
 
-func (r *reader) mutate(n *Node) {
+// A Patch says how an object is changed. One of its parts is set; both are
+// nil where a foreach stands instead.
+type Patch struct {
+	Merge *Node // patchStrategicMerge, a map
+	JSON  *Text // patchesJson6902
+}
+
+// A MutateTarget selects existing objects that a rule changes. Its texts may hold
+// variables.
+type MutateTarget struct {
+	Pos              diag.Pos
+	APIVersion, Kind Text
+	Namespace, Name  Text
+	Selector         *Selector // nil when absent
+	Context          []*ContextEntry
+	Preconditions    *Conditions // nil when absent
+	SelectorNode     *Node       // as written, for its variables
+}
+
+// An Order is the order in which a foreach visits its elements.
+type Order string
+
+// The orders. None given means Descending for a merge and Ascending for a JSON
+// patch.
+const (
+	Ascending  Order = "Ascending"
+	Descending Order = "Descending"
+)
+
+// A MutateForEach is one entry of mutate.foreach.
+type MutateForEach struct {
+	Pos           diag.Pos
+	List          Text // a bare JMESPath expression
+	Order         Order
+	Context       []*ContextEntry
+	Preconditions *Conditions
+	ForEach       []*MutateForEach
+	Patch
+}
+
+func (r *reader) mutate(n *Node) *Mutate {
 	o := r.object(n, "mutate")
-	for _, item := range o.list("targets") {
-		r.mutateTarget(item)
-	}
-	for _, item := range o.list("foreach") {
-		r.mutateForEach(item)
-	}
-	r.patches(o)
-	o.optionalBool("mutateExistingOnPolicyUpdate")
+	m := &Mutate{Pos: n.Pos}
+	m.Existing = o.take("targets") != nil
+	m.Targets = each(o.list("targets"), r.mutateTarget)
+	m.ForEach = each(o.list("foreach"), r.mutateForEach)
+	m.Patch = r.patch(o)
+	m.OnPolicyUpdate = o.optionalBool("mutateExistingOnPolicyUpdate")
 	o.one("foreach", "patchStrategicMerge", "patchesJson6902")
 	o.end()
+	return m
 }
 
-// patches reads the two forms of a patch.
-func (r *reader) patches(o *object) {
-	if p := o.take("patchStrategicMerge"); p != nil && p.Kind != Map {
-		r.wrongType(p, "a map")
-	}
-	o.str("patchesJson6902")
-}
-
-func (r *reader) mutateTarget(n *Node) {
-	o := r.object(n, "a target")
-	o.needText("apiVersion")
-	o.needText("kind")
-	o.str("namespace")
-	o.str("name")
-	o.str("uid")
-	r.selector(o.take("selector"))
-	each(o.list("context"), r.contextEntry)
-	r.conditions(o.take("preconditions"))
-	o.end()
-}
-
-func (r *reader) mutateForEach(n *Node) {
-	o := r.object(n, "a foreach entry")
-	o.needText("list")
-	o.choice("order", "Ascending", "Descending")
-	each(o.list("context"), r.contextEntry)
-	r.conditions(o.take("preconditions"))
-	r.patches(o)
-	for _, item := range o.list("foreach") {
-		r.mutateForEach(item)
-	}
-	o.one("foreach", "patchStrategicMerge", "patchesJson6902")
-	o.end()
-}
-
-func (r *reader) generate(n *Node) {
-	o := r.object(n, "generate")
-	o.optionalBool("generateExisting")
-	o.optionalBool("synchronize")
-	o.optionalBool("orphanDownstreamOnPolicyDelete")
-	entries := o.list("foreach")
-	for _, item := range entries {
-		f := r.object(item, "a foreach entry")
-		f.needText("list")
-		each(f.list("context"), r.contextEntry)
-		r.conditions(f.take("preconditions"))
-		r.generateTarget(f)
-		f.end()
-	}
-	if len(entries) > 0 {
-		o.allow("apiVersion", "kind", "namespace", "name", "uid", "data", "clone", "cloneList")
-	} else {
-		r.generateTarget(o)
-	}
-	o.end()
-}
-
-// generateTarget reads what is generated and where it comes from.
-func (r *reader) generateTarget(o *object) {
-	for _, key := range []string{"apiVersion", "kind", "namespace", "name", "uid"} {
-		o.str(key)
-	}
-	o.take("data")
-	if n := o.take("clone"); n != nil {
-		c := r.object(n, "clone")
-		c.str("namespace")
-		c.needText("name")
-		c.end()
-	}
-	if n := o.take("cloneList"); n != nil {
-		c := r.object(n, "cloneList")
-		c.str("namespace")
-		c.strings("kinds")
-		r.selector(c.take("selector"))
-		c.end()
-	}
-	o.one("data", "clone", "cloneList")
-	if o.node.Get("cloneList") == nil && !o.wrong {
-		for _, key := range []string{"kind", "name"} {
-			if n := o.node.Get(key); n == nil || n.Kind == Null {
-				o.r.fail(o.node.Pos, diag.Missing, "%s needs the key %s", o.what, key)
-			}
+// patch reads the two forms of a patch.
+func (r *reader) patch(o *object) (p Patch) {
+	if n := o.take("patchStrategicMerge"); n != nil {
+		if n.Kind != Map {
+			r.wrongType(n, "a map")
+		} else {
+			p.Merge = n
 		}
 	}
+	p.JSON = o.optional("patchesJson6902")
+	return p
+}
+
+func (r *reader) mutateTarget(n *Node) *MutateTarget {
+	o := r.object(n, "a target")
+	t := &MutateTarget{Pos: n.Pos, APIVersion: o.needText("apiVersion"), Kind: o.needText("kind")}
+	t.Namespace, t.Name = o.text("namespace"), o.text("name")
+	o.str("uid")
+	t.SelectorNode = o.take("selector")
+	t.Selector = r.selector(t.SelectorNode)
+	t.Context = each(o.list("context"), r.contextEntry)
+	t.Preconditions = r.conditions(o.take("preconditions"))
+	o.end()
+	return t
+}
+
+func (r *reader) mutateForEach(n *Node) *MutateForEach {
+	o := r.object(n, "a foreach entry")
+	f := &MutateForEach{Pos: n.Pos, List: o.needText("list")}
+	f.Order = Order(o.choice("order", string(Ascending), string(Descending)))
+	f.Context = each(o.list("context"), r.contextEntry)
+	f.Preconditions = r.conditions(o.take("preconditions"))
+	f.Patch = r.patch(o)
+	f.ForEach = each(o.list("foreach"), r.mutateForEach)
+	o.one("foreach", "patchStrategicMerge", "patchesJson6902")
+	o.end()
+	return f
+}
+
+// patchesJSON tells whether there is a JSON patch in the body. Its paths are not
+// those of a controller.
+func (m *Mutate) patchesJSON() bool {
+	return m != nil && (m.JSON != nil && m.JSON.Value != "" || loopsPatchJSON(m.ForEach))
+}
+
+func loopsPatchJSON(loops []*MutateForEach) bool {
+	for _, f := range loops {
+		if f.JSON != nil && f.JSON.Value != "" || loopsPatchJSON(f.ForEach) {
+			return true
+		}
+	}
+	return false
 }

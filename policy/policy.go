@@ -21,14 +21,19 @@ type Policy struct {
 	Labels      map[string]string
 	Annotations map[string]string
 
-	Action          Action // of rules that name none
-	Overrides       []ActionOverride
-	FailurePolicy   FailurePolicy
-	EmitWarning     bool
-	Admission       bool
-	Background      bool
-	ApplyOne        bool  // applyRules: One
-	MatchConditions []CEL // webhookConfiguration.matchConditions
+	Action        Action // of rules that name none
+	Overrides     []ActionOverride
+	FailurePolicy FailurePolicy
+	EmitWarning   bool
+	Admission     bool
+	Background    bool
+	ApplyOne      bool // applyRules: One
+	// MutateExisting and GenerateExisting are what rules that say nothing themselves
+	// do with existing objects when the policy changes.
+	MutateExisting   bool // mutateExistingOnPolicyUpdate
+	GenerateExisting bool
+	ServerSideApply  bool  // useServerSideApply, of generated objects
+	MatchConditions  []CEL // webhookConfiguration.matchConditions
 
 	Rules []*Rule // as written, in order; Expand adds those for pod controllers
 
@@ -97,10 +102,13 @@ type Rule struct {
 	Preconditions    *Conditions // nil when absent
 	CELPreconditions []CEL
 	ImageExtractors  *Node
+	// SkipBackground is skipBackgroundRequests, true by default: what the engine's
+	// own controller does triggers nothing.
+	SkipBackground bool
 
 	Validate     *Validate
-	Mutate       *Node
-	Generate     *Node
+	Mutate       *Mutate
+	Generate     *Generate
 	VerifyImages *Node
 
 	Source *Node
@@ -426,8 +434,7 @@ type ResourceRule struct {
 }
 
 // A Cleanup is a CleanupPolicy or ClusterCleanupPolicy: objects that match are
-// deleted on a schedule. It is read so that mistakes are found; nothing more is
-// done with it.
+// deleted on a schedule.
 type Cleanup struct {
 	Pos        diag.Pos
 	Kind       string
@@ -438,6 +445,9 @@ type Cleanup struct {
 	Exclude    *MatchBlock // nil when absent
 	Context    []*ContextEntry
 	Conditions *Conditions // nil when absent
-	Invalid    bool        // there is an error in it
-	Source     *Node
+	// Propagation is deletionPropagationPolicy: Foreground, Background, Orphan, or ""
+	// for the cluster's own way.
+	Propagation string
+	Invalid     bool // there is an error in it
+	Source      *Node
 }

@@ -31,7 +31,7 @@ func (r *reader) rule(p *Policy, n *Node) *Rule {
 	if rule.ImageExtractors != nil {
 		r.imageExtractors(rule.ImageExtractors)
 	}
-	o.optionalBool("skipBackgroundRequests")
+	rule.SkipBackground = o.boolean("skipBackgroundRequests", true)
 	o.pairs("reportProperties")
 	r.body(rule, o)
 	o.end()
@@ -46,11 +46,11 @@ func (r *reader) body(rule *Rule, o *object) {
 	if n := o.take("validate"); n != nil {
 		rule.Validate = r.validate(n)
 	}
-	if rule.Mutate = o.take("mutate"); rule.Mutate != nil {
-		r.mutate(rule.Mutate)
+	if n := o.take("mutate"); n != nil {
+		rule.Mutate = r.mutate(n)
 	}
-	if rule.Generate = o.take("generate"); rule.Generate != nil {
-		r.generate(rule.Generate)
+	if n := o.take("generate"); n != nil {
+		rule.Generate = r.generate(n)
 	}
 	if n := o.take("verifyImages"); n != nil {
 		rule.VerifyImages = n

@@ -80,9 +80,9 @@ func (r *reader) spec(p *Policy, n *Node) {
 	p.ApplyOne = o.choice("applyRules", "All", "One") == "One"
 	r.failurePolicy(p, o)
 	o.optionalBool("schemaValidation")
-	o.optionalBool("mutateExistingOnPolicyUpdate")
-	o.optionalBool("generateExisting")
-	o.optionalBool("useServerSideApply")
+	p.MutateExisting = o.boolean("mutateExistingOnPolicyUpdate", false)
+	p.GenerateExisting = o.boolean("generateExisting", false)
+	p.ServerSideApply = o.boolean("useServerSideApply", false)
 	if old := o.take("generateExistingOnPolicyUpdate"); old != nil {
 		r.fail(o.pos("generateExistingOnPolicyUpdate"), diag.UnknownKey, "generateExistingOnPolicyUpdate is no longer supported; use generateExisting")
 	}
