@@ -46,17 +46,17 @@ generate:
   synchronize: true
   orphanDownstreamOnPolicyDelete: true
   foreach:
-  - {list: request.object.x, apiVersion: v1, kind: Secret, name: a, namespace: n, clone: {name: b, namespace: m}}
+  - {list: request.object.x, apiVersion: v1, kind: Secret, name: a, namespace: here, clone: {name: b, namespace: there}}
   - list: request.object.x
-    namespace: n
-    cloneList: {kinds: [v1/Secret], namespace: m, selector: {matchLabels: {a: b}}}
+    namespace: here
+    cloneList: {kinds: [v1/Secret], namespace: there, selector: {matchLabels: {a: b}}}
 `))
 	g := p.Rules[0].Generate
 	if !g.Synchronize || !g.Orphan || g.Existing == nil || !*g.Existing || g.Kind.Value != "" || len(g.ForEach) != 2 {
 		t.Fatalf("%+v", g)
 	}
 	one, two := g.ForEach[0], g.ForEach[1]
-	if one.Clone.Namespace.Value != "m" || one.Kind.Value != "Secret" || two.CloneList.Kinds[0].Value != "v1/Secret" || two.CloneList.Selector == nil {
+	if one.Clone.Namespace.Value != "there" || one.Kind.Value != "Secret" || two.CloneList.Kinds[0].Value != "v1/Secret" || two.CloneList.Selector == nil {
 		t.Errorf("%+v %+v", one, two)
 	}
 }
