@@ -56,6 +56,7 @@ api/v1alpha1:
 deploy/crds:
 controller: api/v1alpha1 compile translate cel vap policy schema diag
 report: diag
+status: compile translate vap policy report schema diag
 fixtures:
 cmd/kvap: everything
 internal/benchadmission: everything
@@ -64,6 +65,7 @@ internal/controlplane:
 internal/judge: internal/manifest compile policy translate vap interp schema diag
 internal/deviation: policy
 internal/e2e:
+internal/e2e/status:
 internal/manifest: diag
 internal/suite: compile internal/judge internal/deviation internal/manifest policy translate vap interp schema diag
 `

@@ -7,8 +7,8 @@
 // 4 partly done.
 //
 // What must hold: the same input gives the same bytes; the output format never
-// changes the exit code; nothing is read from a network; commands are built by
-// functions, and there is no state outside of them.
+// changes the exit code; nothing is read from a network but by verbs that are about
+// a cluster; commands are built by functions, and there is no state outside of them.
 //
 // It translates, judges and renders nothing itself: each file is one verb, or one
 // step that verbs share, and turns flags into calls of the packages beside it.

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/status"
+)
+
+// statusFlags are the flags of status as the user gave them.
+type statusFlags struct {
+	clusterFlags
+	all      bool
+	selector string
+	output   string
+	watch    bool
+}
+
+func newStatus() *cobra.Command {
+	var f statusFlags
+	cmd := &cobra.Command{
+		Use:   "status [POLICY...]",
+		Short: "Show what a cluster makes of its policies",
+		Long: `Status reads ValidatingAdmissionPolicies and their bindings from a cluster, with or
+without a controller in it, and the source policies where the cluster has them.
+For each policy it shows where its rules are judged, whether the objects are
+there, bound, find their params and are enforced, and what the cluster's type
+checker says of them, at the line of the source; -o wide has a line for each rule.
+ValidatingAdmissionPolicies that kvap did not make are listed as well.
+
+Status writes nothing. It reads metadata of the objects that bindings refer to,
+not what is in them. A warning of the type checker is called a known false alarm
+where the types that values have at run time do not yield it.
+
+Exit codes: 0 all is well, 1 something is not, 2 usage, 3 no cluster answers,
+4 some of the objects could not be read.`,
+		Example: `  kvap status
+  kvap status -A -o wide
+  kvap status disallow-latest-tag -o json
+  kvap status --watch`,
+		RunE: func(cmd *cobra.Command, args []string) error { return runStatus(cmd, args, f) },
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVarP(&f.output, "output", "o", "table", "table, wide, json, yaml or name")
+	flags.BoolVarP(&f.watch, "watch", "w", false, "go on, and show the status again when it has changed")
+	flags.BoolVarP(&f.all, "all-namespaces", "A", false, "namespaced policies of all namespaces")
+	flags.StringVarP(&f.selector, "selector", "l", "", "only policies with these labels")
+	f.clusterFlags.add(flags)
+	completeOutput(cmd, false, statusOutputs()...)
+	return cmd
+}
+
+func statusOutputs() []string { return []string{"table", "wide", "json", "yaml", "name"} }
+
+func runStatus(cmd *cobra.Command, names []string, f statusFlags) error {
+	if _, err := oneOf("-o", f.output, statusOutputs()...); err != nil {
+		return err
+	}
+	selector, err := labels.Parse(f.selector)
+	if err != nil {
+		return fmt.Errorf("-l %s: %w", f.selector, err)
+	}
+	c, err := f.connect()
+	if err != nil {
+		return err
+	}
+	filter := status.Filter{Names: names, Labels: selector, Namespace: c.namespace}
+	if f.all {
+		filter.Namespace = ""
+	}
+	if f.watch {
+		ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt)
+		defer stop()
+		return c.watchStatus(ctx, cmd.OutOrStdout(), cmd.ErrOrStderr(), filter, f.output)
+	}
+	read, err := c.readStatus(cmd.Context())
+	if err != nil {
+		return runtimeError(err)
+	}
+	read.cluster.Filter = filter
+	found := status.Of(read.cluster)
+	if err := writeStatus(cmd.OutOrStdout(), found, f.output, read.cluster.Now); err != nil {
+		return runtimeError(err)
+	}
+	return read.verdict(names, found)
+}
+
+// verdict is the exit code: what could not be read weighs most.
+func (r *statusReader) verdict(names []string, found report.Status) error {
+	switch {
+	case len(r.left) > 0:
+		return &exit{exitPartly, r.leftOut()}
+	case len(names) > 0 && len(found.Policies) == 0 && len(found.Unmanaged) == 0:
+		return &exit{exitFindings, fmt.Errorf("the cluster has no policy of that name; kvap status -A lists all")}
+	case found.Findings():
+		return &exit{code: exitFindings}
+	}
+	return nil
+}
+
+func writeStatus(w io.Writer, s report.Status, output string, now time.Time) error {
+	switch output {
+	case "json":
+		return s.WriteJSON(w)
+	case "yaml":
+		return s.WriteYAML(w)
+	case "name":
+		return s.WriteNames(w)
+	}
+	if len(s.Policies) == 0 && len(s.Unmanaged) == 0 {
+		_, err := fmt.Fprintln(w, "the cluster has no policies")
+		return err
+	}
+	return s.WriteTable(w, now, output == "wide")
+}
+
+// watchStatus shows the status whenever it has changed, until ctx ends.
+func (c *connection) watchStatus(ctx context.Context, out, errs io.Writer, filter status.Filter, output string) error {
+	var last string
+	for ctx.Err() == nil {
+		read, err := c.readStatus(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil && last == "":
+			return runtimeError(err)
+		case err != nil: // it may come back
+			fmt.Fprintf(errs, "%v; trying again\n", err)
+			pause(ctx, retryDelay)
+			continue
+		}
+		read.cluster.Filter = filter
+		found := status.Of(read.cluster)
+		var text asText
+		if err := found.WriteJSON(&text); err != nil {
+			return runtimeError(err)
+		}
+		if string(text) != last {
+			if last != "" && output != "json" {
+				fmt.Fprintln(out, separator(output))
+			}
+			if err := writeStatus(out, found, output, read.cluster.Now); err != nil {
+				return runtimeError(err)
+			}
+			last = string(text)
+		}
+		read.awaitChange(ctx)
+	}
+	return nil
+}
+
+// asText collects what is written.
+type asText []byte
+
+func (t *asText) Write(p []byte) (int, error) {
+	*t = append(*t, p...)
+	return len(p), nil
+}
+
+func separator(output string) string {
+	if output == "yaml" {
+		return "---"
+	}
+	return ""
+}

@@ -1,0 +1,266 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	apischema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/metadata"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/status"
+	"github.com/kvap/kvap/translate"
+)
+
+// A statusReader reads what status is about. What may not be read is left out, and
+// said.
+type statusReader struct {
+	*connection
+	cluster  status.Cluster
+	versions map[apischema.GroupVersionResource]string // of the lists
+	left     []error                                   // why something was left out
+}
+
+func (c *connection) readStatus(ctx context.Context) (*statusReader, error) {
+	r := &statusReader{connection: c, versions: map[apischema.GroupVersionResource]string{}}
+	r.cluster = status.Cluster{Now: time.Now(), Params: map[string]status.Params{}}
+	if err := r.readSchemas(); err != nil {
+		return nil, err
+	}
+	if err := r.readNative(ctx); err != nil {
+		return nil, err
+	}
+	if err := r.readSources(ctx); err != nil {
+		return nil, err
+	}
+	return r, r.readParams(ctx)
+}
+
+// readSchemas takes the types of the release that is nearest to the server's.
+func (r *statusReader) readSchemas() (err error) {
+	release := r.release
+	if known := schema.Releases(); !slices.Contains(known, release) {
+		release = known[len(known)-1]
+	}
+	if r.cluster.Schemas, err = schema.Builtin(release); err != nil {
+		return err
+	}
+	compileFor := cel.Default
+	if parsed, err := cel.ParseRelease(release); err == nil && parsed.IsSupported() {
+		compileFor = parsed
+	}
+	r.cluster.Compile = compile.Options{Translate: translate.Options{
+		Release: compileFor, Schemas: r.cluster.Schemas, Pack: translate.PackPolicy, Params: translate.ParamsConfigMap,
+		Existing: translate.AllowExisting, Guard: translate.GuardNever,
+	}}
+	return nil
+}
+
+func (r *statusReader) readNative(ctx context.Context) error {
+	for _, kind := range []struct {
+		resource string
+		add      func(unstructured.Unstructured) error
+	}{
+		{"validatingadmissionpolicies", func(u unstructured.Unstructured) error {
+			p := &admissionregistrationv1.ValidatingAdmissionPolicy{}
+			r.cluster.Policies = append(r.cluster.Policies, p)
+			return runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, p)
+		}},
+		{"validatingadmissionpolicybindings", func(u unstructured.Unstructured) error {
+			b := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{}
+			r.cluster.Bindings = append(r.cluster.Bindings, b)
+			return runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, b)
+		}},
+	} {
+		resource := admissionregistrationv1.SchemeGroupVersion.WithResource(kind.resource)
+		items, version, err := r.list(ctx, resource)
+		if apierrors.IsNotFound(err) {
+			return fmt.Errorf("the API server, which is of release %s, serves no ValidatingAdmissionPolicies; they exist since 1.30", r.release)
+		}
+		if err != nil {
+			return err
+		}
+		r.versions[resource] = version
+		for _, u := range items {
+			if err := kind.add(u); err != nil {
+				return fmt.Errorf("%s %s: %w", kind.resource, u.GetName(), err)
+			}
+		}
+	}
+	return nil
+}
+
+// sourceKinds are the kinds that kvap reads, each with its versions, the preferred
+// one first.
+func sourceKinds() [][]string {
+	return [][]string{
+		{"kyverno.io", "ClusterPolicy", "v1", "v2beta1"},
+		{"kyverno.io", "Policy", "v1", "v2beta1"},
+		{"kyverno.io", "PolicyException", "v2", "v2beta1"},
+		{"policies.kyverno.io", "ValidatingPolicy", "v1", "v1beta1", "v1alpha1"},
+		{"policies.kyverno.io", "NamespacedValidatingPolicy", "v1", "v1beta1", "v1alpha1"},
+	}
+}
+
+// readSources reads the policies of the kinds that the cluster has.
+func (r *statusReader) readSources(ctx context.Context) error {
+	for _, kind := range sourceKinds() {
+		resource, ok := r.serves(kind[0], kind[1], kind[2:]...)
+		if !ok {
+			continue
+		}
+		items, version, err := r.list(ctx, resource)
+		if err != nil {
+			if err := r.leave(err); err != nil {
+				return err
+			}
+			continue
+		}
+		r.versions[resource] = version
+		for _, u := range items {
+			if err := r.readSource(u); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (r *statusReader) readSource(u unstructured.Unstructured) error {
+	u.SetManagedFields(nil)
+	unstructured.RemoveNestedField(u.Object, "status")
+	data, err := json.Marshal(u.Object)
+	if err != nil {
+		return err
+	}
+	f, found := policy.Parse("", data)
+	for _, p := range f.Policies {
+		r.cluster.Sources = append(r.cluster.Sources, &status.Source{
+			Policy: p, Found: found, Group: u.GroupVersionKind().Group, Created: u.GetCreationTimestamp().Time,
+		})
+	}
+	r.cluster.Exceptions = append(r.cluster.Exceptions, f.Exceptions...)
+	return nil
+}
+
+// leave notes what may not be read. Any other error ends the reading.
+func (r *statusReader) leave(err error) error {
+	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) { // a CRD that has just gone
+		r.left = append(r.left, err)
+		return nil
+	}
+	return err
+}
+
+// A paramsQuery is what an API server looks for when it judges by a binding.
+type paramsQuery struct {
+	resource                  apischema.GroupVersionResource
+	namespace, name, selector string
+}
+
+// readParams looks for the params of each binding, once for those that ask for the same.
+func (r *statusReader) readParams(ctx context.Context) error {
+	client, err := metadata.NewForConfig(r.config)
+	if err != nil {
+		return err
+	}
+	kinds := map[string]*admissionregistrationv1.ParamKind{}
+	for _, p := range r.cluster.Policies {
+		kinds[p.Name] = p.Spec.ParamKind
+	}
+	asked := map[paramsQuery]*status.Params{}
+	for _, b := range r.cluster.Bindings {
+		kind, ref := kinds[b.Spec.PolicyName], b.Spec.ParamRef
+		if kind == nil || ref == nil {
+			continue
+		}
+		query, err := r.paramsQuery(kind, ref)
+		if meta.IsNoMatchError(err) {
+			r.cluster.Params[b.Name] = status.Params{Unserved: true}
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		found, done := asked[query]
+		if !done {
+			if found, err = query.ask(ctx, client); err != nil {
+				if err = r.leave(fmt.Errorf("params of the binding %s: %w", b.Name, err)); err != nil {
+					return err
+				}
+			}
+			asked[query] = found
+		}
+		if found != nil {
+			r.cluster.Params[b.Name] = *found
+		}
+	}
+	return nil
+}
+
+func (r *statusReader) paramsQuery(kind *admissionregistrationv1.ParamKind, ref *admissionregistrationv1.ParamRef) (q paramsQuery, err error) {
+	gvk := apischema.FromAPIVersionAndKind(kind.APIVersion, kind.Kind)
+	mapping, err := r.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if err != nil {
+		return q, err
+	}
+	q = paramsQuery{resource: mapping.Resource, name: ref.Name}
+	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+		q.namespace = ref.Namespace // where empty, that of each object
+	}
+	if ref.Selector != nil {
+		selector, err := metav1.LabelSelectorAsSelector(ref.Selector)
+		if err != nil {
+			return q, err
+		}
+		q.selector = selector.String()
+	}
+	return q, nil
+}
+
+// ask reads no more than metadata.
+func (q paramsQuery) ask(ctx context.Context, client metadata.Interface) (*status.Params, error) {
+	options := metav1.ListOptions{Limit: pageSize, LabelSelector: q.selector}
+	if q.name != "" {
+		options.FieldSelector = "metadata.name=" + q.name
+	}
+	out := &status.Params{}
+	for {
+		page, err := client.Resource(q.resource).Namespace(q.namespace).List(ctx, options)
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range page.Items {
+			name := o.Name
+			if o.Namespace != "" {
+				name = o.Namespace + "/" + o.Name
+			}
+			out.Found = append(out.Found, name)
+		}
+		if options.Continue = page.GetContinue(); options.Continue == "" {
+			slices.Sort(out.Found)
+			return out, nil
+		}
+	}
+}
+
+// leftOut says what was not read, and what that means.
+func (r *statusReader) leftOut() error {
+	if len(r.left) == 0 {
+		return nil
+	}
+	return fmt.Errorf("some objects could not be read, so the status is incomplete: %w", errors.Join(r.left...))
+}

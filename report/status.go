@@ -1,0 +1,207 @@
+package report
+
+import (
+	"encoding/json"
+	"io"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// A Status is what a cluster has of policies: those that kvap translates or has
+// translated, and the ValidatingAdmissionPolicies that are somebody else's.
+type Status struct {
+	Policies  []PolicyStatus `json:"policies"`
+	Unmanaged []NativeStatus `json:"unmanaged"`
+}
+
+// A PolicyStatus is the state of one source policy. Its Mode is off, shadow or
+// enforce, and empty where nothing tells.
+type PolicyStatus struct {
+	Name       string       `json:"name"`
+	Namespace  string       `json:"namespace"`
+	Kind       string       `json:"kind"`
+	Group      string       `json:"group"` // of the kind; empty where the source is not in the cluster
+	Mode       string       `json:"mode"`
+	Created    string       `json:"created"` // RFC 3339: of the source, else of its oldest object
+	Conditions []Condition  `json:"conditions"`
+	Rules      []RuleStatus `json:"rules"`
+}
+
+// A Condition is a fact about a policy: True, False or Unknown, and why.
+type Condition struct {
+	Type    string `json:"type"`
+	Status  string `json:"status"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+// A RuleStatus is a rule as written, with what enforces it.
+type RuleStatus struct {
+	Name     string          `json:"rule"`
+	Target   Target          `json:"target"`
+	Codes    []string        `json:"codes"`
+	Objects  []string        `json:"objects"` // ValidatingAdmissionPolicies
+	Bindings []BindingStatus `json:"bindings"`
+	Action   string          `json:"action"`   // the actions of the bindings, with commas between
+	Enforced string          `json:"enforced"` // True, False or Unknown
+	Cost     string          `json:"cost"`     // empty where nobody has estimated it
+	Reason   string          `json:"reason"`   // in words, of a rule that is not native
+	Warnings []TypeWarning   `json:"warnings"`
+}
+
+// A BindingStatus is a binding with the params that it finds.
+type BindingStatus struct {
+	Name    string   `json:"name"`
+	Object  string   `json:"object"` // the policy that it binds
+	Actions []string `json:"actions"`
+	Params  []string `json:"params"` // for instance ConfigMap team/limits
+	Problem *Problem `json:"problem,omitempty"`
+}
+
+// A Problem is what is wrong with an object, and what follows from it.
+type Problem struct {
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+// A TypeWarning is what a cluster's type checker says of an expression. Known tells
+// of a false alarm: with the types that values have at run time there is none.
+type TypeWarning struct {
+	Object   string `json:"object"`
+	FieldRef string `json:"fieldRef"`
+	Warning  string `json:"warning"`
+	Known    bool   `json:"known"`
+	Rule     string `json:"rule"`
+	Path     string `json:"path"` // in the source policy
+	File     string `json:"file"` // of the source; empty where it was read from a cluster
+	Line     int    `json:"line"`
+}
+
+// A NativeStatus is a ValidatingAdmissionPolicy that kvap did not make. Missing
+// tells that only bindings name it.
+type NativeStatus struct {
+	Name     string          `json:"name"`
+	Missing  bool            `json:"missing"`
+	Created  string          `json:"created"`
+	Action   string          `json:"action"`
+	Bindings []BindingStatus `json:"bindings"`
+	Problems []Problem       `json:"problems"`
+	Warnings []TypeWarning   `json:"warnings"`
+}
+
+// Title is the name as users write it.
+func (p PolicyStatus) Title() string {
+	if p.Namespace == "" {
+		return p.Name
+	}
+	return p.Namespace + "/" + p.Name
+}
+
+// Condition is the status of a condition, Unknown where there is none.
+func (p PolicyStatus) Condition(kind string) string {
+	for _, c := range p.Conditions {
+		if c.Type == kind {
+			return c.Status
+		}
+	}
+	return "Unknown"
+}
+
+// Findings tells whether something is wrong: a policy that is not ready, or a
+// native one with a problem or a warning that is no known false alarm.
+func (s Status) Findings() bool {
+	for _, p := range s.Policies {
+		if p.Condition("Ready") == "False" {
+			return true
+		}
+	}
+	for _, n := range s.Unmanaged {
+		if len(n.Problems) > 0 || unknown(n.Warnings) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// unknown counts the warnings that are no known false alarms.
+func unknown(list []TypeWarning) (n int) {
+	for _, w := range list {
+		if !w.Known {
+			n++
+		}
+	}
+	return n
+}
+
+// WriteJSON writes the form that programs read.
+func (s Status) WriteJSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(s.complete())
+}
+
+// WriteYAML writes the same as YAML.
+func (s Status) WriteYAML(w io.Writer) error {
+	text, err := yaml.Marshal(s.complete())
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(text)
+	return err
+}
+
+// WriteNames writes a line for each policy, as kubectl takes it.
+func (s Status) WriteNames(w io.Writer) error {
+	var b strings.Builder
+	for _, p := range s.Policies {
+		b.WriteString(strings.ToLower(p.Kind))
+		if p.Group != "" {
+			b.WriteString("." + p.Group)
+		}
+		b.WriteString("/" + p.Name + "\n")
+	}
+	for _, n := range s.Unmanaged {
+		if !n.Missing {
+			b.WriteString("validatingadmissionpolicy.admissionregistration.k8s.io/" + n.Name + "\n")
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// complete has empty lists in place of null ones.
+func (s Status) complete() Status {
+	out := Status{Policies: make([]PolicyStatus, len(s.Policies)), Unmanaged: make([]NativeStatus, len(s.Unmanaged))}
+	for i, p := range s.Policies {
+		p.Conditions = list(p.Conditions)
+		p.Rules = append([]RuleStatus{}, p.Rules...)
+		for j, r := range p.Rules {
+			r.Codes, r.Objects, r.Warnings, r.Bindings = list(r.Codes), list(r.Objects), list(r.Warnings), completeBindings(r.Bindings)
+			p.Rules[j] = r
+		}
+		out.Policies[i] = p
+	}
+	for i, n := range s.Unmanaged {
+		n.Bindings, n.Problems, n.Warnings = completeBindings(n.Bindings), list(n.Problems), list(n.Warnings)
+		out.Unmanaged[i] = n
+	}
+	return out
+}
+
+func completeBindings(bs []BindingStatus) []BindingStatus {
+	out := make([]BindingStatus, len(bs))
+	for i, b := range bs {
+		b.Actions, b.Params = list(b.Actions), list(b.Params)
+		out[i] = b
+	}
+	return out
+}
+
+func list[T any](l []T) []T {
+	if l == nil {
+		return []T{}
+	}
+	return l
+}

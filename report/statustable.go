@@ -1,0 +1,229 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// WriteTable writes one line for each policy, then what is wrong. A wide table has
+// a line for each rule. Ages are counted from now.
+func (s Status) WriteTable(w io.Writer, now time.Time, wide bool) error {
+	var blocks []string
+	add := func(rows [][]string) error {
+		var b strings.Builder
+		err := writeTable(&b, rows, "")
+		blocks = append(blocks, strings.TrimRight(b.String(), "\n")+"\n")
+		return err
+	}
+	if len(s.Policies) > 0 {
+		rows := s.policyRows(now)
+		if wide {
+			rows = s.ruleRows()
+		}
+		if err := add(rows); err != nil {
+			return err
+		}
+	}
+	if len(s.Unmanaged) > 0 {
+		if err := add(s.unmanagedRows(now)); err != nil {
+			return err
+		}
+	}
+	if wrong := s.wrong(); len(wrong) > 0 {
+		blocks = append(blocks, strings.Join(wrong, "\n")+"\n")
+	}
+	_, err := io.WriteString(w, strings.Join(blocks, "\n"))
+	return err
+}
+
+// policyRows are a heading and a line for each policy.
+func (s Status) policyRows(now time.Time) [][]string {
+	rows := [][]string{{"POLICY", "KIND", "READY", "MODE", "NATIVE", "WEBHOOK", "UNSUPPORTED", "ACTION", "AGE"}}
+	for _, p := range s.Policies {
+		var t Totals
+		for _, r := range p.Rules {
+			t.count(r.Target)
+		}
+		rows = append(rows, []string{
+			p.Title(), p.Kind, p.Condition("Ready"), orDash(p.Mode), strconv.Itoa(t.Native), strconv.Itoa(t.Webhook), strconv.Itoa(t.Unsupported),
+			orDash(p.action()), age(p.Created, now),
+		})
+	}
+	return rows
+}
+
+// action is the actions of all rules.
+func (p PolicyStatus) action() string {
+	var all []string
+	for _, r := range p.Rules {
+		all = append(all, splitList(r.Action)...)
+	}
+	return JoinActions(all)
+}
+
+// ruleRows are a heading and a line for each rule.
+func (s Status) ruleRows() [][]string {
+	rows := [][]string{{"POLICY", "RULE", "TARGET", "ENFORCED", "ACTION", "OBJECTS", "BINDINGS", "PARAMS", "COST", "WARNINGS", "CODES"}}
+	for _, p := range s.Policies {
+		for _, r := range p.Rules {
+			var bindings, params []string
+			for _, b := range r.Bindings {
+				bindings, params = append(bindings, b.Name), append(params, b.Params...)
+			}
+			rows = append(rows, []string{
+				p.Title(), r.Name, string(r.Target), orDash(r.Enforced), orDash(r.Action), orDash(strings.Join(r.Objects, " ")),
+				orDash(strings.Join(bindings, " ")), orDash(shortList(params)), orDash(r.Cost), counted(r.Warnings), orDash(strings.Join(r.Codes, " ")),
+			})
+		}
+	}
+	return rows
+}
+
+// shownParams is how many params a table names: a name may be found in any namespace.
+const shownParams = 3
+
+func shortList(list []string) string {
+	if len(list) <= shownParams {
+		return strings.Join(list, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(list[:shownParams], ", "), len(list)-shownParams)
+}
+
+// counted says how many warnings there are, and how many of them mean something.
+func counted(list []TypeWarning) string {
+	switch n := unknown(list); {
+	case len(list) == 0:
+		return "-"
+	case n == len(list):
+		return strconv.Itoa(n)
+	default:
+		return fmt.Sprintf("%d (+%d known)", n, len(list)-n)
+	}
+}
+
+func (s Status) unmanagedRows(now time.Time) [][]string {
+	rows := [][]string{{"UNMANAGED", "BINDINGS", "ACTION", "PROBLEMS", "WARNINGS", "AGE"}}
+	for _, n := range s.Unmanaged {
+		var bindings, reasons []string
+		for _, b := range n.Bindings {
+			bindings = append(bindings, b.Name)
+		}
+		for _, p := range n.Problems {
+			reasons = append(reasons, p.Reason)
+		}
+		rows = append(rows, []string{
+			n.Name, orDash(strings.Join(bindings, " ")), orDash(n.Action), orDash(strings.Join(reasons, " ")), counted(n.Warnings), age(n.Created, now),
+		})
+	}
+	return rows
+}
+
+// wrong has a line for each condition that is false, each problem and each warning.
+func (s Status) wrong() []string {
+	var out []string
+	for _, p := range s.Policies {
+		for _, c := range p.Conditions {
+			if c.Status == "False" && c.Type != "Ready" && c.Type != "TypeChecked" { // whose warnings follow
+				out = append(out, fmt.Sprintf("%s: %s: %s", p.Title(), c.Reason, c.Message))
+			}
+		}
+		for _, r := range p.Rules {
+			for _, w := range r.Warnings {
+				out = append(out, w.line(p.Title()+"/"+r.Name))
+			}
+		}
+	}
+	for _, n := range s.Unmanaged {
+		for _, p := range n.Problems {
+			out = append(out, fmt.Sprintf("%s: %s: %s", n.Name, p.Reason, p.Message))
+		}
+		for _, w := range n.Warnings {
+			out = append(out, w.line(n.Name))
+		}
+	}
+	return out
+}
+
+// line is the warning at its place in the source: file and line where they are
+// known, else the path.
+func (w TypeWarning) line(title string) string {
+	place := title
+	if w.Path != "" {
+		place += " " + w.Path
+	}
+	if w.File != "" {
+		place = fmt.Sprintf("%s:%d: %s", w.File, w.Line, title)
+	}
+	known := ""
+	if w.Known {
+		known = " (a known false alarm of the type checker)"
+	}
+	return fmt.Sprintf("%s: %s%s [%s %s]", place, w.summary(), known, w.Object, w.FieldRef)
+}
+
+// summary is what the type checker says, without its drawing of the place.
+func (w TypeWarning) summary() string {
+	found := regexp.MustCompile(`(?m)^(.*?)(?:ERROR: )?<input>:\d+:\d+: (.*)$`).FindAllStringSubmatch(w.Warning, -1)
+	var parts []string
+	kind := ""
+	for _, m := range found {
+		if k := strings.TrimSuffix(strings.TrimSpace(m[1]), ":"); k != "" && k != "ERROR" {
+			kind = k
+		}
+		part := m[2]
+		if kind != "" {
+			part += " (" + kind + ")"
+		}
+		if !slices.Contains(parts, part) { // at two places of the expression
+			parts = append(parts, part)
+		}
+	}
+	if len(parts) == 0 {
+		return firstLine(w.Warning)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// JoinActions is each action once, in the order Deny, Warn, Audit.
+func JoinActions(actions []string) string {
+	var out []string
+	for _, a := range []string{"Deny", "Warn", "Audit"} {
+		for _, b := range actions {
+			if a == b {
+				out = append(out, a)
+				break
+			}
+		}
+	}
+	return strings.Join(out, ",")
+}
+
+func splitList(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return strings.Split(s, ",")
+}
+
+// age is the time since, as kubectl writes it.
+func age(created string, now time.Time) string {
+	t, err := time.Parse(time.RFC3339, created)
+	if err != nil {
+		return "-"
+	}
+	switch d := now.Sub(t); {
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%ds", max(0, int(d.Seconds())))
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", int(d.Hours()))
+	default:
+		return fmt.Sprintf("%dd", int(d.Hours()/24))
+	}
+}

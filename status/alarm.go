@@ -1,0 +1,54 @@
+package status
+
+import (
+	"regexp"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+
+	"github.com/kvap/kvap/vap"
+)
+
+// falseAlarms tells which warnings are false alarms of the cluster's type checker:
+// those which the types that the API server publishes yield, and the types that
+// values have at run time do not. There, for instance, resources.limits is a map of
+// strings; what the API server publishes has no such field.
+func (c Cluster) falseAlarms(p *admissionregistrationv1.ValidatingAdmissionPolicy, warnings []vap.TypeWarning) []bool {
+	out := make([]bool, len(warnings))
+	if len(warnings) == 0 || c.Schemas == nil {
+		return out
+	}
+	mapper := c.Schemas.RESTMapper()
+	published := complaints(vap.TypeCheck(p, c.Schemas.ClusterResolver(), mapper))
+	atRuntime := complaints(vap.TypeCheck(p, c.Schemas.Resolver(), mapper))
+	for i, w := range warnings {
+		kinds := kindsIn(w.Warning)
+		out[i] = len(kinds) > 0
+		for _, kind := range kinds {
+			at := complaint{w.Field, kind}
+			out[i] = out[i] && published[at] && !atRuntime[at]
+		}
+	}
+	return out
+}
+
+// A complaint is about an expression on objects of a kind.
+type complaint struct{ field, kind string }
+
+func complaints(warnings []vap.TypeWarning) map[complaint]bool {
+	out := map[complaint]bool{}
+	for _, w := range warnings {
+		for _, kind := range kindsIn(w.Warning) {
+			out[complaint{w.Field, kind}] = true
+		}
+	}
+	return out
+}
+
+// kindsIn are the kinds that a warning is about: it has a part for each.
+func kindsIn(warning string) []string {
+	var out []string
+	for _, m := range regexp.MustCompile(`(?m)^(\S+, Kind=\w+):`).FindAllStringSubmatch(warning, -1) {
+		out = append(out, m[1])
+	}
+	return out
+}

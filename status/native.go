@@ -1,0 +1,141 @@
+package status
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+
+	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/vap"
+)
+
+// A native is a ValidatingAdmissionPolicy with its bindings. Where it is not kvap's
+// its translation has no members.
+type native struct {
+	*admissionregistrationv1.ValidatingAdmissionPolicy
+	translation vap.Translation
+	bindings    []report.BindingStatus
+	warnings    []report.TypeWarning
+	checked     bool      // the type checker has seen it
+	changed     time.Time // when it, or one of its bindings, was written last
+	problems    []report.Problem
+}
+
+// natives are the policies of the cluster by name. lost are the names that only
+// bindings know.
+func (c Cluster) natives() (all []*native, lost []report.NativeStatus) {
+	byName := map[string]*native{}
+	for _, p := range c.Policies {
+		n := c.native(p)
+		byName[p.Name] = n
+		all = append(all, n)
+	}
+	bindings := slices.SortedFunc(slices.Values(c.Bindings), func(a, b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) int {
+		return strings.Compare(a.Name, b.Name)
+	})
+	for _, b := range bindings {
+		if n := byName[b.Spec.PolicyName]; n != nil {
+			n.bind(b, c)
+			continue
+		}
+		lost = append(lost, report.NativeStatus{
+			Name: b.Spec.PolicyName, Missing: true, Action: report.JoinActions(actions(b)), Bindings: []report.BindingStatus{c.binding(b, nil)},
+			Problems: []report.Problem{{Reason: "PolicyMissing", Message: fmt.Sprintf(
+				"the binding %s names the policy %s, which does not exist, so it does nothing; create the policy or delete the binding", b.Name, b.Spec.PolicyName)}},
+		})
+	}
+	for _, n := range all {
+		n.judge()
+	}
+	slices.SortFunc(all, func(a, b *native) int { return strings.Compare(a.Name, b.Name) })
+	return all, lost
+}
+
+func (c Cluster) native(p *admissionregistrationv1.ValidatingAdmissionPolicy) *native {
+	n := &native{ValidatingAdmissionPolicy: p, changed: lastWrite(p)}
+	translation, found, err := vap.TranslationOf(p.Annotations)
+	switch {
+	case err != nil:
+		n.problems = append(n.problems, report.Problem{Reason: "SourceMapUnreadable", Message: err.Error()})
+	case found:
+		n.translation = translation
+	}
+	warnings, checked := vap.ClusterWarnings(p)
+	n.checked = checked
+	alarms := c.falseAlarms(p, warnings)
+	for i, w := range warnings {
+		tw := report.TypeWarning{Object: p.Name, FieldRef: w.Field, Warning: strings.TrimSpace(w.Warning), Known: alarms[i]}
+		if m, line, path, ok := n.translation.Of(w.Field); ok {
+			tw.Rule, tw.File, tw.Line, tw.Path = originOf(m), m.File, line, path
+		}
+		n.warnings = append(n.warnings, tw)
+	}
+	return n
+}
+
+func originOf(m vap.TranslatedMember) string {
+	if m.Origin != "" {
+		return m.Origin
+	}
+	return m.Rule
+}
+
+func (n *native) bind(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding, c Cluster) {
+	n.bindings = append(n.bindings, c.binding(b, n.Spec.ParamKind))
+	if t := lastWrite(b); t.After(n.changed) {
+		n.changed = t
+	}
+}
+
+// judge says what is wrong with the policy itself.
+func (n *native) judge() {
+	if len(n.bindings) == 0 {
+		n.problems = append(n.problems, report.Problem{Reason: "Unbound", Message: fmt.Sprintf(
+			"no binding names %s, so it judges nothing; create a ValidatingAdmissionPolicyBinding for it", n.Name)})
+	}
+	for _, b := range n.bindings {
+		if b.Problem != nil {
+			n.problems = append(n.problems, *b.Problem)
+		}
+	}
+}
+
+// action is the actions of all its bindings.
+func (n *native) action() []string {
+	var all []string
+	for _, b := range n.bindings {
+		all = append(all, b.Actions...)
+	}
+	return all
+}
+
+// unmanaged is the policy as somebody else's.
+func (n *native) unmanaged() report.NativeStatus {
+	return report.NativeStatus{
+		Name: n.Name, Created: stamp(n.CreationTimestamp.Time), Action: report.JoinActions(n.action()), Bindings: n.bindings,
+		Problems: n.problems, Warnings: n.warnings,
+	}
+}
+
+// has tells whether one of the problems has the reason.
+func (n *native) has(reason string) bool {
+	return slices.ContainsFunc(n.problems, func(p report.Problem) bool { return p.Reason == reason })
+}
+
+func actions(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) []string {
+	var out []string
+	for _, a := range b.Spec.ValidationActions {
+		out = append(out, string(a))
+	}
+	return out
+}
+
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}

@@ -1,0 +1,161 @@
+package status
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/translate"
+)
+
+// settled is after how long an API server judges by what was written: it takes up
+// changes about once a second.
+const settled = 5 * time.Second
+
+// status is all that is known of the policy.
+func (s *subject) status(now time.Time) report.PolicyStatus {
+	var out report.PolicyStatus
+	out.Namespace, out.Name, out.Kind = s.title()
+	if s.source != nil {
+		out.Group, out.Created = s.source.Group, stamp(s.source.Created)
+	} else {
+		out.Created = stamp(s.oldest())
+	}
+	out.Mode = s.mode()
+	for _, r := range s.rules {
+		out.Rules = append(out.Rules, s.ruleStatus(r, now))
+	}
+	out.Conditions = s.conditions(out.Rules, now)
+	return out
+}
+
+// oldest is when the first of the objects was made.
+func (s *subject) oldest() (t time.Time) {
+	for _, c := range s.claims {
+		if at := c.CreationTimestamp.Time; t.IsZero() || at.Before(t) {
+			t = at
+		}
+	}
+	return t
+}
+
+// mode is what was asked for, else what the objects show.
+func (s *subject) mode() string {
+	if s.source != nil {
+		if m := s.source.mode(); m != "" {
+			return m
+		}
+	}
+	denies := slices.ContainsFunc(s.claims, func(c claim) bool { return slices.Contains(c.action(), "Deny") })
+	switch {
+	case len(s.claims) == 0:
+		return off
+	case denies:
+		return enforce
+	case s.source == nil: // nobody knows whether the rules are to deny
+		return ""
+	case s.source.denies():
+		return shadow
+	}
+	return enforce
+}
+
+// denies tells whether some rule of the policy is to deny.
+func (s *Source) denies() bool {
+	p := s.Policy
+	if v := p.Validating; v != nil {
+		return slices.Contains(v.Actions, "Deny") || len(v.Actions) == 0
+	}
+	asks := func(a policy.Action, list []policy.ActionOverride) bool {
+		return a == policy.Enforce || slices.ContainsFunc(list, func(o policy.ActionOverride) bool { return o.Action == policy.Enforce })
+	}
+	return slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool {
+		return r.Validate != nil && asks(cmp.Or(r.Validate.Action, p.Action), slices.Concat(r.Validate.Overrides, p.Overrides))
+	})
+}
+
+// ruleStatus is where a rule is judged, and by what.
+func (s *subject) ruleStatus(r *rule, now time.Time) report.RuleStatus {
+	out := report.RuleStatus{Name: r.name, Target: report.Native}
+	if r.compiled != nil && len(r.claims) == 0 {
+		out.Target, out.Reason = report.Target(r.compiled.Target), r.compiled.Reason
+	}
+	if r.compiled != nil {
+		out.Codes = codeWords(r.compiled.Codes)
+	}
+	var all []string
+	for _, n := range nativesOf(r.claims) {
+		out.Objects, out.Bindings = append(out.Objects, n.Name), append(out.Bindings, n.bindings...)
+		all = append(all, n.action()...)
+	}
+	for _, c := range r.claims {
+		out.Warnings = append(out.Warnings, c.ownWarnings(r.name)...)
+	}
+	out.Action, out.Enforced = report.JoinActions(all), enforced(r.claims, now)
+	return out
+}
+
+// ownWarnings are the warnings about the validations of this member.
+func (c claim) ownWarnings(rule string) []report.TypeWarning {
+	var out []report.TypeWarning
+	for _, w := range c.warnings {
+		if m, _, _, ok := c.translation.Of(w.FieldRef); ok && m == c.translation.Members[c.member] && w.Rule == rule {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// enforced tells whether the API server judges by the objects of some claims, as far
+// as they show: "" where there is none.
+func enforced(claims []claim, now time.Time) string {
+	out := ""
+	for _, n := range nativesOf(claims) {
+		switch {
+		case n.has("Unbound"), n.has(kindUnserved):
+			return "False"
+		case now.Sub(n.changed) < settled:
+			out = "Unknown"
+		case out == "":
+			out = "True"
+		}
+	}
+	return out
+}
+
+// nativesOf are the policies of claims, each once.
+func nativesOf(claims []claim) []*native {
+	var out []*native
+	for _, c := range claims {
+		if !slices.Contains(out, c.native) {
+			out = append(out, c.native)
+		}
+	}
+	return out
+}
+
+// undeployed are the forms of a rule that have a native form, and no object.
+func (r *rule) undeployed() []string {
+	var out []string
+	if r.compiled == nil || r.compiled.Target != translate.Native {
+		return nil
+	}
+	for _, f := range r.compiled.Forms {
+		deployed := slices.ContainsFunc(r.claims, func(c claim) bool { return c.translation.Members[c.member].Rule == f.Name })
+		if len(f.Places) > 0 && !deployed {
+			out = append(out, f.Name)
+		}
+	}
+	return out
+}
+
+func codeWords(codes []diag.Code) []string {
+	out := make([]string, len(codes))
+	for i, c := range codes {
+		out[i] = c.String()
+	}
+	return out
+}

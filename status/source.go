@@ -1,0 +1,144 @@
+package status
+
+import (
+	"strings"
+	"time"
+
+	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/vap"
+)
+
+// The label or annotation that says what kvap does with a policy, and its values.
+const (
+	ModeLabel = "kvap.dev/mode"
+	off       = "off"
+	shadow    = "shadow"
+	enforce   = "enforce"
+)
+
+// A Source is a policy as it is in the cluster.
+type Source struct {
+	Policy  *policy.Policy
+	Found   diag.List // what reading it said
+	Group   string    // of its kind
+	Created time.Time
+}
+
+// mode is what the source asks for; "" where it does not.
+func (s *Source) mode() string {
+	for _, from := range []map[string]string{s.Policy.Labels, s.Policy.Annotations} {
+		if m := from[ModeLabel]; m != "" {
+			return m
+		}
+	}
+	return ""
+}
+
+// known are the policies of which something is in the cluster: the source, or what
+// was made from it.
+type known struct {
+	all []*subject
+	by  map[identity]*subject
+}
+
+// An identity is what a member's name says of its policy.
+type identity struct {
+	name       string // with the namespace of a namespaced one
+	validating bool   // a ValidatingPolicy rather than one with rules
+}
+
+// A subject is a source policy, or where that is not in the cluster what is left to
+// say of it.
+type subject struct {
+	identity
+	source *Source // nil where it is not in the cluster
+	rules  []*rule
+	claims []claim
+}
+
+// A rule is a rule as written.
+type rule struct {
+	name     string
+	compiled *compile.Rule // nil where the source is not in the cluster
+	claims   []claim
+}
+
+// A claim is a member of a native policy.
+type claim struct {
+	*native
+	member int
+}
+
+// sources compiles the policies of the cluster.
+func (c Cluster) sources() *known {
+	k := &known{by: map[identity]*subject{}}
+	in := compile.Input{Exceptions: c.Exceptions}
+	at := map[*policy.Policy]*subject{}
+	for _, s := range c.Sources {
+		in.Policies, in.Found = append(in.Policies, s.Policy), append(in.Found, s.Found...)
+		sub := &subject{identity: identity{s.Policy.FullName(), s.Policy.Validating != nil}, source: s}
+		at[s.Policy] = sub
+		k.all, k.by[sub.identity] = append(k.all, sub), sub
+	}
+	if len(in.Policies) == 0 {
+		return k
+	}
+	for _, r := range compile.Policies(in, c.Compile).Rules {
+		sub := at[r.Policy]
+		sub.rules = append(sub.rules, &rule{name: r.Name(), compiled: r})
+	}
+	return k
+}
+
+// owner is the policy that a member is of.
+func (k *known) owner(m vap.TranslatedMember) *subject {
+	id := identity{m.Policy, !strings.HasPrefix(m.Path, "spec.rules")}
+	sub, ok := k.by[id]
+	if !ok {
+		sub = &subject{identity: id}
+		k.all, k.by[id] = append(k.all, sub), sub
+	}
+	return sub
+}
+
+// claim notes that a member of a native policy is of this one.
+func (s *subject) claim(n *native, member int) {
+	c := claim{n, member}
+	s.claims = append(s.claims, c)
+	name := originOf(n.translation.Members[member])
+	for _, r := range s.rules {
+		if r.name == name {
+			r.claims = append(r.claims, c)
+			return
+		}
+	}
+	s.rules = append(s.rules, &rule{name: name, claims: []claim{c}})
+}
+
+// title is namespace, name and kind.
+func (s *subject) title() (namespace, name, kind string) {
+	if s.source != nil {
+		p := s.source.Policy
+		if p.Namespaced() {
+			namespace = p.Namespace
+		}
+		return namespace, p.Name, p.Kind
+	}
+	namespace, name, namespaced := strings.Cut(s.name, "/")
+	if !namespaced {
+		namespace, name = "", s.name
+	}
+	switch {
+	case s.validating && namespaced:
+		kind = "NamespacedValidatingPolicy"
+	case s.validating:
+		kind = "ValidatingPolicy"
+	case namespaced:
+		kind = "Policy"
+	default:
+		kind = "ClusterPolicy"
+	}
+	return namespace, name, kind
+}

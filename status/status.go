@@ -1,0 +1,71 @@
+package status
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+
+	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/schema"
+)
+
+// A Cluster is what was read of one.
+type Cluster struct {
+	Now      time.Time
+	Policies []*admissionregistrationv1.ValidatingAdmissionPolicy
+	Bindings []*admissionregistrationv1.ValidatingAdmissionPolicyBinding
+	// Params says what the bindings with a paramRef find, by the name of the binding.
+	// One that is missing here could not be asked for.
+	Params     map[string]Params
+	Sources    []*Source
+	Exceptions []*policy.Exception
+	// Schemas are the types of the cluster's release.
+	Schemas *schema.Set
+	// Compile are the choices by which the sources are compiled.
+	Compile compile.Options
+	Filter  Filter
+}
+
+// Params are what a paramRef leads to.
+type Params struct {
+	Found []string // for instance team/limits
+	// Unserved tells that the API server knows no such kind.
+	Unserved bool
+}
+
+// Of reads the health of everything in the cluster.
+func Of(c Cluster) report.Status {
+	natives, lost := c.natives()
+	policies := c.sources()
+	for _, n := range natives {
+		for i, m := range n.translation.Members {
+			policies.owner(m).claim(n, i)
+		}
+	}
+	var out report.Status
+	for _, p := range policies.all {
+		if c.Filter.policy(p) {
+			out.Policies = append(out.Policies, p.status(c.Now))
+		}
+	}
+	for _, n := range natives {
+		if len(n.translation.Members) == 0 && c.Filter.native(n) {
+			out.Unmanaged = append(out.Unmanaged, n.unmanaged())
+		}
+	}
+	for _, n := range lost {
+		if c.Filter.lost(n) {
+			out.Unmanaged = append(out.Unmanaged, n)
+		}
+	}
+	slices.SortStableFunc(out.Policies, func(a, b report.PolicyStatus) int {
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name), strings.Compare(a.Kind, b.Kind))
+	})
+	slices.SortStableFunc(out.Unmanaged, func(a, b report.NativeStatus) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}

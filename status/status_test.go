@@ -1,0 +1,248 @@
+package status
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate"
+)
+
+const source = `apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata:
+  name: limits
+  labels: {team: a}
+spec:
+  validationFailureAction: Enforce
+  rules:
+    - name: limit
+      match: {any: [{resources: {kinds: [Pod], operations: [CREATE]}}]}
+      context:
+        - name: limits
+          configMap: {name: limits, namespace: team}
+      validate:
+        message: The zone is one of those allowed.
+        deny:
+          conditions:
+            any:
+              - {key: "{{ request.object.metadata.labels.zone }}", operator: NotEquals, value: "{{ limits.data.zone }}"}
+    - name: call
+      match: {any: [{resources: {kinds: [ConfigMap], operations: [CREATE]}}]}
+      context:
+        - name: all
+          apiCall: {urlPath: /api/v1/namespaces}
+      validate:
+        message: There are namespaces.
+        deny:
+          conditions:
+            any:
+              - {key: "{{ length(all.items) }}", operator: Equals, value: 0}
+`
+
+// now is when the status is read; long is long before that.
+func now() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
+
+func long() metav1.Time { return metav1.NewTime(now().Add(-time.Hour)) }
+
+// cluster is one with the source and what it was compiled to, all well.
+func cluster(t *testing.T) Cluster {
+	t.Helper()
+	types, err := schema.Builtin(cel.Default.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := Cluster{Now: now(), Schemas: types, Params: map[string]Params{}}
+	c.Compile.Translate = translate.Options{
+		Release: cel.Default, Schemas: types, Pack: translate.PackPolicy, Params: translate.ParamsConfigMap,
+		Existing: translate.AllowExisting, Guard: translate.GuardNever,
+	}
+	f, found := policy.Parse("limits.yaml", []byte(source))
+	if found.HasErrors() {
+		t.Fatal(found)
+	}
+	c.Sources = []*Source{{Policy: f.Policies[0], Found: found, Group: "kyverno.io", Created: long().Time}}
+	for _, o := range compile.Policies(compile.Input{Policies: f.Policies}, c.Compile).Objects {
+		o.Policy.Generation, o.Policy.CreationTimestamp = 1, long()
+		o.Policy.Status.ObservedGeneration = 1
+		o.Policy.Status.TypeChecking = &admissionregistrationv1.TypeChecking{}
+		c.Policies = append(c.Policies, o.Policy)
+		for _, b := range o.Bindings {
+			b.CreationTimestamp = long()
+			if b.Spec.ParamRef != nil {
+				c.Params[b.Name] = Params{Found: []string{"team/limits"}}
+			}
+			c.Bindings = append(c.Bindings, b)
+		}
+	}
+	if len(c.Policies) == 0 || len(c.Params) == 0 {
+		t.Fatalf("the source gives %d policies with %d params", len(c.Policies), len(c.Params))
+	}
+	return c
+}
+
+// only is the status of the one policy of the cluster.
+func only(t *testing.T, c Cluster) report.PolicyStatus {
+	t.Helper()
+	s := Of(c)
+	if len(s.Policies) != 1 {
+		t.Fatalf("%d policies", len(s.Policies))
+	}
+	return s.Policies[0]
+}
+
+// Each case changes one thing in a cluster where all is well.
+func TestConditions(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		change func(*Cluster)
+		want   string // the conditions that are not True, but for Ready
+		mode   string
+	}{
+		{"well", func(*Cluster) {}, "FallbackActive=Unknown/NotObserved", "enforce"},
+		{"not deployed", func(c *Cluster) { c.Policies, c.Bindings = nil, nil }, "FallbackActive=Unknown/NotObserved", "off"},
+		{"no binding", func(c *Cluster) { c.Bindings = nil }, "Enforced=False/Unbound FallbackActive=Unknown/NotObserved", "shadow"},
+		{"not deleted with its policy", func(c *Cluster) { c.Sources = nil }, "", "enforce"},
+		{"no params", func(c *Cluster) {
+			for name := range c.Params {
+				c.Params[name] = Params{}
+			}
+		}, "ParamsResolved=False/ParamsNotFound FallbackActive=Unknown/NotObserved", "enforce"},
+		{"unknown kind of params", func(c *Cluster) {
+			for name := range c.Params {
+				c.Params[name] = Params{Unserved: true}
+			}
+		}, "ParamsResolved=False/ParamKindUnserved Enforced=False/ParamKindUnserved FallbackActive=Unknown/NotObserved", "enforce"},
+		{"params that may not be read", func(c *Cluster) { c.Params = nil }, "FallbackActive=Unknown/NotObserved", "enforce"},
+		{"not type-checked yet", func(c *Cluster) { c.Policies[0].Generation++ }, "TypeChecked=Unknown/Pending FallbackActive=Unknown/NotObserved", "enforce"},
+		{"just written", func(c *Cluster) { c.Policies[0].CreationTimestamp = metav1.NewTime(c.Now) },
+			"Enforced=Unknown/JustWritten FallbackActive=Unknown/NotObserved", "enforce"},
+		{"an object has gone", func(c *Cluster) { c.Policies = c.Policies[1:] }, "Synced=False/ObjectsMissing FallbackActive=Unknown/NotObserved", "enforce"},
+		{"audits", func(c *Cluster) {
+			for _, b := range c.Bindings {
+				b.Spec.ValidationActions = []admissionregistrationv1.ValidationAction{admissionregistrationv1.Audit}
+			}
+		}, "FallbackActive=Unknown/NotObserved", "shadow"},
+		{"off by a label", func(c *Cluster) { c.Sources[0].Policy.Labels = map[string]string{ModeLabel: "off"} }, "FallbackActive=Unknown/NotObserved", "off"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := cluster(t)
+			tt.change(&c)
+			p := only(t, c)
+			var got []string
+			for _, c := range p.Conditions {
+				if c.Status != yes && c.Type != ready {
+					got = append(got, fmt.Sprintf("%s=%s/%s", c.Type, c.Status, c.Reason))
+				}
+			}
+			if text := strings.Join(got, " "); text != tt.want || p.Mode != tt.mode {
+				t.Errorf("got %q in mode %q, want %q in mode %q", text, p.Mode, tt.want, tt.mode)
+			}
+		})
+	}
+}
+
+// A warning belongs to the rule whose expression it is about, and is told at the
+// place of that in the source.
+func TestWarnings(t *testing.T) {
+	c := cluster(t)
+	n := len(c.Policies[0].Spec.Validations)
+	c.Policies[0].Status.TypeChecking.ExpressionWarnings = []admissionregistrationv1.ExpressionWarning{
+		{FieldRef: fmt.Sprintf("spec.validations[%d].expression", n-1), Warning: "/v1, Kind=Pod: ERROR: <input>:1:1: undefined field 'x' in Pod1234567\n"},
+	}
+	p := only(t, c)
+	w := p.Rules[0].Warnings
+	if len(w) != 1 || w[0].File != "limits.yaml" || w[0].Line == 0 || w[0].Known || w[0].Rule != "limit" || strings.Contains(w[0].Warning, "1234567") {
+		t.Errorf("got %+v", w)
+	}
+	if got := p.Condition(typeChecked); got != no {
+		t.Errorf("TypeChecked is %s", got)
+	}
+}
+
+// A warning is a known false alarm only if all of it is one.
+func TestFalseAlarms(t *testing.T) {
+	for expression, want := range map[string]bool{
+		"object.spec.containers.all(c, 'cpu' in c.resources.limits)": true,
+		"object.spec.nope == 1": false,
+		"object.spec.nope == 1 && object.spec.containers.all(c, has(c.resources.requests))": false,
+	} {
+		c := cluster(t)
+		p := &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "mine", Generation: 1}}
+		p.Spec.Validations = []admissionregistrationv1.Validation{{Expression: expression}}
+		p.Spec.MatchConstraints = &admissionregistrationv1.MatchResources{ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
+			RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+				Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
+			},
+		}}}
+		p.Status.ObservedGeneration = 1
+		p.Status.TypeChecking = &admissionregistrationv1.TypeChecking{ExpressionWarnings: []admissionregistrationv1.ExpressionWarning{{
+			FieldRef: "spec.validations[0].expression", Warning: "/v1, Kind=Pod: ERROR: <input>:1:1: undefined field\n",
+		}}}
+		c.Policies = append(c.Policies, p)
+		s := Of(c)
+		if len(s.Unmanaged) != 1 || len(s.Unmanaged[0].Warnings) != 1 || s.Unmanaged[0].Warnings[0].Known != want {
+			t.Errorf("%s: got %+v, want known %v", expression, s.Unmanaged, want)
+		}
+	}
+}
+
+// The order of the input does not show.
+func TestOrder(t *testing.T) {
+	c := cluster(t)
+	var want, got strings.Builder
+	if err := Of(c).WriteJSON(&want); err != nil {
+		t.Fatal(err)
+	}
+	slices.Reverse(c.Policies)
+	slices.Reverse(c.Bindings)
+	if err := Of(c).WriteJSON(&got); err != nil {
+		t.Fatal(err)
+	}
+	if got.String() != want.String() {
+		t.Errorf("got %s\nwant %s", &got, &want)
+	}
+}
+
+func TestFilter(t *testing.T) {
+	team, err := labels.Parse("team=b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		filter Filter
+		want   int
+	}{
+		{Filter{Names: []string{"limits"}, Namespace: "default"}, 1},
+		{Filter{Names: []string{"other"}}, 0},
+		{Filter{Labels: team}, 0},
+	} {
+		c := cluster(t)
+		c.Filter = tt.filter
+		if got := len(Of(c).Policies); got != tt.want {
+			t.Errorf("%+v: %d policies, want %d", tt.filter, got, tt.want)
+		}
+	}
+}
+
+// An annotation that cannot be read makes the policy nobody's, and is told.
+func TestUnreadableSourceMap(t *testing.T) {
+	c := cluster(t)
+	c.Policies[0].Annotations["kvap.dev/translation"] = "{"
+	s := Of(c)
+	if len(s.Unmanaged) != 1 || s.Unmanaged[0].Problems[0].Reason != "SourceMapUnreadable" {
+		t.Errorf("got %+v", s.Unmanaged)
+	}
+}
