@@ -201,9 +201,11 @@ const (
 	UnknownKind Code = 115
 	// MissingObject occurs when a rule that was judged looks up a ConfigMap, or
 	// params, that were not given. The rule errs, as it would in a cluster where the
-	// object is missing.
+	// object is missing. It also occurs when a ValidatingAdmissionPolicy is given
+	// without a binding, a binding without its policy, or one that was made from a
+	// policy without that policy: there is nothing to judge or to compare with.
 	//
-	// Give the object with --param FILE.
+	// Give the object with --param FILE, or the policy or the binding as one more PATH.
 	//
 	// Example:
 	//

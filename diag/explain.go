@@ -235,9 +235,11 @@ func describe(c Code) (name, text, example string) {
 		return "MissingObject",
 			"Occurs when a rule that was judged looks up a ConfigMap, or\n" +
 				"params, that were not given. The rule errs, as it would in a cluster where the\n" +
-				"object is missing.\n" +
+				"object is missing. It also occurs when a ValidatingAdmissionPolicy is given\n" +
+				"without a binding, a binding without its policy, or one that was made from a\n" +
+				"policy without that policy: there is nothing to judge or to compare with.\n" +
 				"\n" +
-				"Give the object with --param FILE.",
+				"Give the object with --param FILE, or the policy or the binding as one more PATH.",
 			"$ kvap eval policy.yaml --resource pod.yaml"
 	case BadSuite:
 		return "BadSuite",

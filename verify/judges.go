@@ -2,6 +2,7 @@ package verify
 
 import (
 	"context"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -21,6 +22,9 @@ type Setting struct {
 	Params []*unstructured.Unstructured
 	// Seed makes them.
 	Seed uint64
+	// Deployed are native objects that were made from the policies before: they judge
+	// in place of the translation.
+	Deployed judge.Deployed
 	// Alter, where not nil, changes the objects before they judge, as tests do to
 	// see that a broken translation is found.
 	Alter func([]vap.Objects)
@@ -33,6 +37,7 @@ type Judges struct {
 	Compiled compile.Result
 	policy   *policy.Policy
 	rules    []*compile.Form // all of them, as Kyverno reports them
+	native   []*compile.Form // those that both judges judge
 	worlds   []world
 }
 
@@ -50,11 +55,20 @@ func NewJudges(p *policy.Policy, s Setting) (*Judges, error) {
 	if s.Alter != nil {
 		s.Alter(out.Compiled.Objects)
 	}
-	both, err := judge.New(out.Compiled, in.Exceptions, judge.Cluster{})
+	name := p.Name
+	if p.Namespaced() {
+		name = p.Namespace + "/" + p.Name
+	}
+	both, err := judge.New(out.Compiled, in.Exceptions, judge.Cluster{Deployed: s.Deployed.From(name)})
 	if err != nil {
 		return nil, err
 	}
-	out.rules = both.Rules
+	out.rules = slices.DeleteFunc(slices.Clone(both.Rules), func(f *compile.Form) bool { return f.Rule.Policy != p })
+	for _, f := range both.Compared() {
+		if f.Source != nil {
+			out.native = append(out.native, f)
+		}
+	}
 	for _, params := range configMaps(p, s.Params, readHints(p.Source), s.Seed) {
 		var objects []map[string]any
 		for _, u := range params {
@@ -81,14 +95,7 @@ func (j *Judges) Refused() (out []string) {
 }
 
 // Native are the rules that both judges judge.
-func (j *Judges) Native() (out []*compile.Form) {
-	for _, f := range j.rules {
-		if f.Rule.Target == translate.Native && f.Source != nil {
-			out = append(out, f)
-		}
-	}
-	return out
-}
+func (j *Judges) Native() []*compile.Form { return j.native }
 
 // Judge asks both judges about a request. There is an opinion for each native rule.
 func (j *Judges) Judge(ctx context.Context, r *Request) ([]judge.Opinion, error) {
@@ -97,7 +104,7 @@ func (j *Judges) Judge(ctx context.Context, r *Request) ([]judge.Opinion, error)
 	all, err := j.worlds[r.world%len(j.worlds)].Judge(ctx, request)
 	out := all[:0]
 	for _, o := range all {
-		if o.Compared() {
+		if o.Compared && o.Rule.Source != nil {
 			out = append(out, o)
 		}
 	}

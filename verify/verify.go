@@ -223,6 +223,7 @@ func (s *search) evidence() []RuleEvidence {
 		}
 		e := RuleEvidence{Rule: f.Name, Target: f.Rule.Target}
 		if found := s.native[f]; found != nil {
+			e.Target = translate.Native // as what is deployed may be, although this run would not make it so
 			e.Native, e.Requests, e.Matched, e.Verdicts = true, s.tried, found.matched, found.verdicts
 			e.BothWays, e.Predicates = s.coverage.bothWays(f)
 			e.Unseen = s.coverage.oneWay(f)

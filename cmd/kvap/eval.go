@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -49,6 +48,9 @@ PATHs, twice: by what they are translated to, with the API server's own matching
 and validation code, and by the reference interpreter. It prints both verdicts on
 each rule. Namespaces are not excluded, and audited rules count as any other.
 
+Native policies and bindings among the PATHs are judged as they are. Those that say
+which rules they were made from are held against these, if they are there too.
+
 --resource takes YAML of several documents; each is a request to create it, by
 kubernetes-admin in the namespace default unless flags say otherwise. Objects of
 built-in kinds are brought to the form that the API server gives them; its
@@ -65,6 +67,7 @@ A deny means that a validation is false, whatever the policy's action makes of i
 Exit codes: 0 the two agree, 1 they disagree on something (--fail-on says on what
 else, or not), 2 usage or nothing could be read, 3 a runtime error, 4 some of the input was left out.`,
 		Example: `  kvap eval policies/ --resource pod.yaml
+  kvap eval vap.yaml binding.yaml --resource pod.yaml
   kvap eval policy.yaml --resource new.yaml --old old.yaml --user alice --group dev
   kvap eval policies/ --requests recorded.jsonl.gz --param configmaps.yaml -o jsonl`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -199,23 +202,19 @@ func (f evalFlags) prepare(cmd *cobra.Command, paths []string) (*evaluation, err
 	if err := e.readObjects(slices.Concat(f.param, f.context), cmd.InOrStdin()); err != nil {
 		return nil, err
 	}
-	sources, unread, err := readInput(paths, cmd.InOrStdin())
+	read, err := readPolicies(paths, cmd.InOrStdin(), choices.translate.Release)
 	if err != nil {
-		return nil, &exit{exitUsage, err}
+		return nil, err
 	}
-	e.sources = append(e.sources, sources...)
-	read := &compilation{found: unread}
-	for _, s := range sources {
-		read.parse(s)
-	}
-	read.dropRepeated()
+	e.sources = append(e.sources, read.sources...)
 	e.found = append(e.found, read.found...)
-	if len(read.policies) == 0 && !e.found.HasErrors() {
-		return nil, &exit{exitUsage, fmt.Errorf("there is no policy in %s", strings.Join(paths, ", "))}
+	e.objects = append(e.objects, read.params...)
+	if read.empty() {
+		return nil, noPolicies(paths)
 	}
 	choices.rewrite(read.policies)
 	e.judges, err = judge.Compile(compile.Input{Policies: read.policies, Exceptions: read.exceptions, Found: read.found},
-		compile.Options{Translate: choices.translate}, judge.Cluster{Objects: e.objects})
+		compile.Options{Translate: choices.translate}, judge.Cluster{Objects: e.objects, Deployed: read.deployed})
 	if err != nil {
 		return nil, &exit{exitUsage, err}
 	}

@@ -112,8 +112,8 @@ func TestEvalTruncated(t *testing.T) {
 // TestEvalVerdict pins what weighs most among what a run has seen.
 func TestEvalVerdict(t *testing.T) {
 	rule := &compile.Form{Name: "r", Source: &policy.Rule{}, Rule: &compile.Rule{Policy: &policy.Policy{Name: "p"}, Target: translate.Native}}
-	agree := judged{id: "1", opinions: []judge.Opinion{{Rule: rule, Native: vap.Deny, Status: interp.Fail, Kyverno: interp.Fail}}}
-	disagree := judged{id: "2", opinions: []judge.Opinion{{Rule: rule, Native: vap.Allow, Status: interp.Fail, Kyverno: interp.Fail, Message: "bad"}}}
+	agree := judged{id: "1", opinions: []judge.Opinion{{Rule: rule, Compared: true, Native: vap.Deny, Status: interp.Fail, Kyverno: interp.Fail}}}
+	disagree := judged{id: "2", opinions: []judge.Opinion{{Rule: rule, Compared: true, Native: vap.Allow, Status: interp.Fail, Kyverno: interp.Fail, Message: "bad"}}}
 	unread := judged{unread: true, found: diag.List{diag.Errorf(diag.Pos{}, diag.BadRequest, "unreadable")}}
 	for name, c := range map[string]struct {
 		judged []judged

@@ -10,7 +10,6 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/report"
@@ -93,7 +92,7 @@ func answerOf(j judged) jsonAnswer {
 	answer := jsonAnswer{ID: j.id, Results: make([]jsonResult, 0, len(j.opinions))}
 	for _, o := range j.opinions {
 		answer.Results = append(answer.Results, jsonResult{
-			Policy: o.Rule.Rule.PolicyName(), Rule: o.Rule.Name, Target: targetWord(o.Rule.Rule),
+			Policy: o.Rule.Rule.PolicyName(), Rule: o.Rule.Name, Target: targetWord(o),
 			Native: string(o.Native), Interp: string(o.Kyverno), Message: message(o),
 		})
 	}
@@ -118,8 +117,8 @@ func (l *jsonLines) finish(evalTotals) error { return l.w.Flush() }
 
 // targetWord is native or webhook: whatever is not native is left to a webhook,
 // which may have nothing to say.
-func targetWord(r *compile.Rule) string {
-	if r.Target == translate.Native {
+func targetWord(o judge.Opinion) string {
+	if o.Compared || o.Rule.Rule.Target == translate.Native {
 		return string(translate.Native)
 	}
 	return string(translate.Webhook)
@@ -157,10 +156,10 @@ func judgement(id string, o judge.Opinion, lacks bool) report.Judgement {
 		Request: id, Policy: o.Rule.Rule.PolicyName(), Rule: o.Rule.Name, Native: string(o.Native), Interp: string(o.Status), Message: message(o),
 		Agree: o.Agree() || lacks,
 	}
-	if o.Rule.Rule.Target != translate.Native {
+	if targetWord(o) != string(translate.Native) {
 		row.Native = ""
 	}
-	if o.Rule.Source == nil {
+	if o.Rule.Source == nil && o.Rule.Rule.Policy.Validating == nil && !o.Compared {
 		row.Interp = ""
 	}
 	if !row.Agree {

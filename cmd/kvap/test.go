@@ -42,6 +42,9 @@ Kyverno passes although no rule looked at the resource, because a name is wrong
 or nothing matches. Deviates: rows on which kvap differs from Kyverno on purpose.
 None of these counts as passed; --strict makes them failures.
 
+Native policies among a suite's policies are judged as they are, in place of the
+translation of the rules that they say they were made from.
+
 A policy file that does not exist is looked for by the policy's name in the folder
 where it should be.
 

@@ -51,6 +51,9 @@ many the rule applies to, what came out, and how many of the rule's predicates
 to fail; -v lists the others. Rules without a native form have nothing to be held
 against. ConfigMaps that rules look up are made up unless --param gives them.
 
+Native objects among the PATHs that kvap made from a policy judge in place of its
+translation: so what is deployed is held against its source.
+
 The budget counts for each policy: a number of requests, or a time. The same seed
 tries the same requests in the same order.
 
@@ -58,6 +61,7 @@ Exit codes: 0 no disagreement was found, 1 one was, 2 usage or no policy could b
 read, 3 a runtime error, 4 some of the input was left out.`,
 		Example: `  kvap verify policies/
   kvap verify policy.yaml --budget 30s --crds crds/
+  kvap verify deployed.yaml policies/
   kvap verify policies/ --budget 10000 --seed 7 -o json
   kvap verify policies/ --save found.jsonl; kvap eval policies/ --requests found.jsonl`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -155,44 +159,32 @@ func (f verifyFlags) options(paths []string) (verify.Options, choices, error) {
 	return o, c, err
 }
 
-// A verifyInput is what was read.
-type verifyInput struct {
-	policies []*policy.Policy
-	sources  []source
-	found    diag.List
-}
-
-func (f verifyFlags) read(cmd *cobra.Command, paths []string, o *verify.Options) (verifyInput, error) {
-	var in verifyInput
+// read reads the policies that can be verified, and what they look up.
+func (f verifyFlags) read(cmd *cobra.Command, paths []string, o *verify.Options) (*policyInput, error) {
 	objects, sources, found, err := readManifests("--param", f.param, cmd.InOrStdin())
 	if err != nil {
-		return in, err
+		return nil, err
 	}
-	in.sources, in.found = sources, found
-	for _, object := range objects {
-		for _, one := range contextObjects(object.Value) {
-			o.Params = append(o.Params, &unstructured.Unstructured{Object: one})
-		}
-	}
-	sources, unread, err := readInput(paths, cmd.InOrStdin())
+	in, err := readPolicies(paths, cmd.InOrStdin(), o.Translate.Release)
 	if err != nil {
-		return in, &exit{exitUsage, err}
+		return nil, err
 	}
 	in.sources = append(in.sources, sources...)
-	read := &compilation{found: unread}
-	for _, s := range sources {
-		read.parse(s)
+	in.found = append(append(in.found, found...), in.unclaimed()...).Sort()
+	in.policies = slices.DeleteFunc(in.policies, func(p *policy.Policy) bool { return p.Invalid })
+	for _, object := range objects {
+		in.params = append(in.params, contextObjects(object.Value)...)
 	}
-	read.dropRepeated()
-	in.found = append(in.found, read.found...).Sort()
-	in.policies = slices.DeleteFunc(read.policies, func(p *policy.Policy) bool { return p.Invalid })
-	o.Translate.Exceptions = read.exceptions
+	for _, one := range in.params {
+		o.Params = append(o.Params, &unstructured.Unstructured{Object: one})
+	}
+	o.Translate.Exceptions, o.Deployed = in.exceptions, in.deployed
 	if len(in.policies) == 0 {
 		shown := convertFlags{quiet: f.quiet, verbose: f.verbose, noColor: f.noColor}
 		if err := shown.printDiagnostics(cmd.ErrOrStderr(), in.found, in.sources, cmd.Root().DisplayName()); err != nil {
-			return in, runtimeError(err)
+			return nil, runtimeError(err)
 		}
-		return in, &exit{exitUsage, fmt.Errorf("there is no policy in %s that can be verified", strings.Join(paths, ", "))}
+		return nil, &exit{exitUsage, fmt.Errorf("there is no policy in %s that can be verified", strings.Join(paths, ", "))}
 	}
 	return in, nil
 }

@@ -1,8 +1,8 @@
 // Package judge puts requests before two judges: the native translation of the
 // policies, judged by the API server's own code, and the reference interpreter.
 //
-// In come compiled policies, exceptions and the objects that rules look up; then
-// requests. Out comes, for each request, an opinion for every rule as Kyverno reports
+// In come compiled policies, exceptions, the objects that rules look up and native
+// objects that are deployed already; then requests. Out comes, for each request, an opinion for every rule as Kyverno reports
 // it: what either judge says, and whether that is the same verdict.
 //
 // What must hold: the policies are compiled once. Both judges see the same
@@ -13,6 +13,7 @@
 // It does not fill in what an API server would default, and it does nothing about
 // the opinions.
 //
-// Start at New (judge.go), then Judge and Same (opinion.go). Client makes requests
+// Start at New (judge.go), then Judge and Same (opinion.go); Deployed reads native
+// objects, and deploy.go finds the rules that they are about. Client makes requests
 // of resources, and Request reads recorded ones.
 package judge

@@ -10,6 +10,7 @@ import (
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/translate"
 	"github.com/kvap/kvap/vap"
 )
 
@@ -19,6 +20,10 @@ type Cluster struct {
 	Objects []map[string]any
 	// World is what the interpreter asks; nil is one that has the Objects.
 	World interp.World
+	// Deployed are native objects that are there already. Those that were made from the
+	// policies are judged in place of their translation; the others too, by
+	// themselves. In passes them over.
+	Deployed Deployed
 }
 
 // Judges are both judges of some policies: their native translation and the
@@ -27,19 +32,36 @@ type Judges struct {
 	// Compiled is what the policies were translated to.
 	Compiled compile.Result
 	// Rules are the rules as Kyverno reports them, in its order, so with one for each
-	// group of pod controllers that a rule is expanded for.
+	// group of pod controllers that a rule is expanded for. Behind them are the rules of
+	// deployed objects of which no source is there.
 	Rules []*compile.Form
 
-	native       *vap.Judge
-	members      map[string]members // by emitted policy
+	standings    []standing // of the Rules
+	natives      []native   // those of the translation, and those that are deployed
 	interpreters []interpreter
 	exceptions   []*policy.Exception
 }
 
-// members say which rules an emitted policy enforces.
+// A standing tells how a rule is judged.
+type standing struct {
+	compared bool // natively and by the interpreter
+	deployed bool // natively by deployed objects
+	// whole are the rules that are summed up: a deployed policy that says nothing of
+	// rules is compared with all those of the policy of its name.
+	whole []int
+}
+
+// A native is native policies that are in a cluster together: of each name one.
+type native struct {
+	*vap.Judge
+	members map[string]members // by policy
+}
+
+// members say which rules a native policy enforces.
 type members struct {
-	rules []int // places in Judges.Rules, by member; -1 for one that is not there
-	text  vap.Translation
+	rules   []int // places in Judges.Rules, by member; -1 for one that is not there
+	text    vap.Translation
+	leftOut []string // namespaces that its bindings leave out
 }
 
 // An interpreter judges by one policy.
@@ -59,31 +81,64 @@ func Compile(in compile.Input, o compile.Options, c Cluster) (*Judges, error) {
 // New makes judges of policies that are compiled, and of the exceptions from them.
 // A rule that has no native form is judged by the interpreter only.
 func New(compiled compile.Result, exceptions []*policy.Exception, c Cluster) (*Judges, error) {
-	j := &Judges{Compiled: compiled, exceptions: exceptions, members: map[string]members{}}
-	var policies []*admissionregistrationv1.ValidatingAdmissionPolicy
-	var bindings []*admissionregistrationv1.ValidatingAdmissionPolicyBinding
-	at := make([]members, len(compiled.Objects))
-	for i, o := range compiled.Objects {
-		at[i] = members{rules: slices.Repeat([]int{-1}, len(o.Draft.Members)), text: o.Draft.Translation()}
-		policies = append(policies, o.Policy)
-		bindings = append(bindings, o.Bindings...)
+	j := &Judges{Compiled: compiled, Rules: inOrder(compiled.Rules), exceptions: exceptions}
+	for _, f := range j.Rules {
+		j.standings = append(j.standings, standing{compared: f.Rule.Target == translate.Native})
 	}
-	j.Rules = inOrder(compiled.Rules)
-	for place, f := range j.Rules {
-		for _, p := range f.Places {
-			at[p.Object].rules[p.Member] = place
-		}
-	}
-	for i, o := range compiled.Objects {
-		j.members[o.Policy.Name] = at[i]
-	}
-	native, err := vap.NewJudge(policies, bindings, c.options())
-	if err != nil {
+	if err := j.deploy(&c.Deployed, c.options()); err != nil {
 		return nil, err
 	}
-	j.native = native
+	if err := j.translated(compiled.Objects, c.options()); err != nil {
+		return nil, err
+	}
 	j.interpret(c)
 	return j, nil
+}
+
+// translated makes a judge of the objects of the policies of which nothing is
+// deployed.
+func (j *Judges) translated(objects []vap.Objects, o vap.JudgeOptions) error {
+	var policies []*admissionregistrationv1.ValidatingAdmissionPolicy
+	var bindings []*admissionregistrationv1.ValidatingAdmissionPolicyBinding
+	at := make([]members, len(objects))
+	asked := make([]bool, len(objects))
+	for i, o := range objects {
+		at[i] = members{rules: slices.Repeat([]int{-1}, len(o.Draft.Members)), text: o.Draft.Translation()}
+	}
+	for place, f := range j.Rules {
+		if j.standings[place].deployed {
+			continue
+		}
+		for _, p := range f.Places {
+			at[p.Object].rules[p.Member], asked[p.Object] = place, true
+		}
+	}
+	by := map[string]members{}
+	for i, o := range objects {
+		if asked[i] {
+			policies, bindings = append(policies, o.Policy), append(bindings, o.Bindings...)
+			by[o.Policy.Name] = at[i]
+		}
+	}
+	return j.add(policies, bindings, by, o)
+}
+
+func (j *Judges) add(policies []*admissionregistrationv1.ValidatingAdmissionPolicy, bindings []*admissionregistrationv1.ValidatingAdmissionPolicyBinding, by map[string]members, o vap.JudgeOptions) error {
+	judge, err := vap.NewJudge(policies, bindings, o)
+	if err == nil {
+		j.natives = append(j.natives, native{judge, by})
+	}
+	return err
+}
+
+// Compared are the rules that both judges judge.
+func (j *Judges) Compared() (out []*compile.Form) {
+	for i, f := range j.Rules {
+		if j.standings[i].compared {
+			out = append(out, f)
+		}
+	}
+	return out
 }
 
 // inOrder are the forms of rules as Kyverno goes through them: of each policy, those
@@ -108,10 +163,16 @@ func inOrder(rules []*compile.Rule) []*compile.Form {
 // In are the same judges in another cluster. Nothing is compiled again.
 func (j *Judges) In(c Cluster) (*Judges, error) {
 	other := *j
-	var err error
-	other.native, err = j.native.With(c.options())
+	other.natives = nil
+	for _, n := range j.natives {
+		judge, err := n.With(c.options())
+		if err != nil {
+			return nil, err
+		}
+		other.natives = append(other.natives, native{judge, n.members})
+	}
 	other.interpret(c)
-	return &other, err
+	return &other, nil
 }
 
 // interpret makes an interpreter of each policy, which knows the places of its

@@ -178,20 +178,21 @@ func TestNamespaceLabels(t *testing.T) {
 }
 
 func TestAgree(t *testing.T) {
-	rule := &compile.Form{Source: &policy.Rule{}, Rule: &compile.Rule{Target: translate.Native}}
 	for status, want := range map[interp.Status]string{
 		interp.Pass: "nomatch allow", interp.Skip: "nomatch allow", interp.None: "nomatch allow", interp.Fail: "deny", interp.Error: "deny error",
 	} {
 		for _, o := range []vap.Outcome{vap.NoMatch, vap.Allow, vap.Deny, vap.Error} {
 			agree := strings.Contains(" "+want+" ", " "+string(o)+" ")
-			if got := (judge.Opinion{Rule: rule, Native: o, Status: status}).Agree(); got != agree {
+			if got := (judge.Opinion{Compared: true, Native: o, Status: status}).Agree(); got != agree {
 				t.Errorf("%s and %s: %v", status, o, got)
 			}
 		}
 	}
-	webhook := &compile.Form{Source: &policy.Rule{}, Rule: &compile.Rule{Target: translate.Webhook}}
-	if !(judge.Opinion{Rule: webhook, Native: vap.NoMatch, Status: interp.Fail}).Agree() {
+	if !(judge.Opinion{Native: vap.NoMatch, Status: interp.Fail}).Agree() {
 		t.Error("a rule of the webhook has nobody to disagree with")
+	}
+	if !(judge.Opinion{Compared: true, LeftOut: true, Native: vap.NoMatch, Status: interp.Fail}).Agree() {
+		t.Error("what a binding leaves out is not a matter of the rule")
 	}
 }
 

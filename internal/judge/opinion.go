@@ -7,7 +7,6 @@ import (
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/interp"
-	"github.com/kvap/kvap/translate"
 	"github.com/kvap/kvap/vap"
 )
 
@@ -28,15 +27,18 @@ type Opinion struct {
 	Message         string // the interpreter's
 	// Code is set for what the interpreter does not support.
 	Code diag.Code
+	// Compared tells whether both judges have been asked: the rule is native, and its
+	// source is there.
+	Compared bool
+	// LeftOut tells that the bindings of deployed objects leave out the request's
+	// namespace, so that there is nothing to compare.
+	LeftOut bool
 }
-
-// Compared tells whether both judges have been asked: the rule is native.
-func (o Opinion) Compared() bool { return o.Rule.Rule.Target == translate.Native }
 
 // Agree tells whether both judges give the same verdict. Where there is nothing to
 // compare, nobody disagrees.
 func (o Opinion) Agree() bool {
-	return !o.Compared() || Same(o.Status, o.Native)
+	return !o.Compared || o.LeftOut && o.Native == vap.NoMatch || Same(o.Status, o.Native)
 }
 
 // Same tells whether a native outcome is what a status asks for: a violation is
@@ -61,28 +63,32 @@ func (o Opinion) Violated() bool {
 func (j *Judges) Judge(ctx context.Context, r *Request) ([]Opinion, error) {
 	out := make([]Opinion, len(j.Rules))
 	for i, rule := range j.Rules {
-		out[i] = Opinion{Rule: rule, Native: vap.NoMatch, Status: interp.None, Kyverno: interp.None}
+		out[i] = Opinion{Rule: rule, Native: vap.NoMatch, Status: interp.None, Kyverno: interp.None, Compared: j.standings[i].compared}
 	}
-	verdicts, err := j.native.Review(ctx, r.native, r.NamespaceLabels)
-	if err != nil {
-		return nil, err
-	}
-	for _, v := range verdicts {
-		j.members[v.Policy].note(v, out)
+	for _, n := range j.natives {
+		verdicts, err := n.Review(ctx, r.native, r.NamespaceLabels)
+		if err != nil {
+			return nil, err
+		}
+		for _, v := range verdicts {
+			n.members[v.Policy].note(v, r.native.Namespace, out)
+		}
 	}
 	for _, in := range j.interpreters {
 		in.note(ctx, r, out)
 	}
+	j.sumUp(out)
 	return out, nil
 }
 
 // note keeps the gravest outcome of each rule over its objects and their bindings.
-func (m members) note(v vap.Verdict, out []Opinion) {
+func (m members) note(v vap.Verdict, namespace string, out []Opinion) {
 	for i, member := range v.Members(m.text) {
 		if m.rules[i] < 0 {
 			continue
 		}
 		o := &out[m.rules[i]]
+		o.LeftOut = o.LeftOut || slices.Contains(m.leftOut, namespace)
 		if member.Outcome.Graver(o.Native) {
 			o.Native, o.NativeMessage = member.Outcome, member.Message
 		}
@@ -111,27 +117,19 @@ func (in interpreter) note(ctx context.Context, r *Request, out []Opinion) {
 // noteWhole keeps what is said of a form of a ValidatingPolicy that is not told
 // apart, for it has no native form: of all of them, the gravest counts.
 func (in interpreter) noteWhole(res interp.RuleResult, out []Opinion) {
-	gravity := []interp.Status{interp.None, interp.Skip, interp.Pass, interp.Error, interp.Fail}
 	for _, place := range in.rules[in.policy.Name] {
-		if o := &out[place]; slices.Index(gravity, res.Status) > slices.Index(gravity, o.Status) {
+		if o := &out[place]; graver(res.Status, o.Status) {
 			o.interpreted(res)
 		}
 	}
 }
 
-func (o *Opinion) interpreted(res interp.RuleResult) {
-	o.Status, o.Kyverno, o.Message, o.Code = res.Status, res.Kyverno, res.Message, res.Code
+// graver tells whether a status weighs more than another one.
+func graver(s, than interp.Status) bool {
+	gravity := []interp.Status{interp.None, interp.Skip, interp.Pass, interp.Error, interp.Fail}
+	return slices.Index(gravity, s) > slices.Index(gravity, than)
 }
 
-// Ask puts the request before native policies that are no translation. The outcome
-// is the gravest of all policies and bindings.
-func (r *Request) Ask(ctx context.Context, judge *vap.Judge) (outcome vap.Outcome, message string, err error) {
-	verdicts, err := judge.Review(ctx, r.native, r.NamespaceLabels)
-	outcome = vap.NoMatch
-	for _, v := range verdicts {
-		if v.Outcome.Graver(outcome) {
-			outcome, message = v.Outcome, v.Message
-		}
-	}
-	return outcome, message, err
+func (o *Opinion) interpreted(res interp.RuleResult) {
+	o.Status, o.Kyverno, o.Message, o.Code = res.Status, res.Kyverno, res.Message, res.Code
 }

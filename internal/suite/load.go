@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/internal/manifest"
 	"github.com/kvap/kvap/policy"
 )
@@ -17,7 +18,7 @@ import (
 type material struct {
 	policies   []*policy.Policy
 	exceptions []*policy.Exception
-	natives    natives
+	deployed   judge.Deployed
 	resources  []manifest.Object
 	values     *values
 	user       *userInfo        // nil where the suite names none
@@ -121,7 +122,7 @@ func (s *Suite) loadPolicy(m *material, name string, pos diag.Pos) diag.List {
 		f, ds := policy.Parse(file, data)
 		m.policies = append(m.policies, f.Policies...)
 		m.exceptions = append(m.exceptions, f.Exceptions...)
-		return append(ds, m.natives.read(file, data)...)
+		return append(ds, m.readNative(file, data)...)
 	})...)
 }
 
@@ -166,7 +167,15 @@ func (s *Suite) defines(file string) bool {
 
 // named tells whether a name is that of a policy, with or without its namespace.
 func named(p *policy.Policy, name string) bool {
-	return name == p.Name || p.Namespaced() && name == p.Namespace+"/"+p.Name
+	return name == p.Name || name == title(p)
+}
+
+// title is how users call a policy: with the namespace of a namespaced one.
+func title(p *policy.Policy) string {
+	if p.Namespaced() {
+		return p.Namespace + "/" + p.Name
+	}
+	return p.Name
 }
 
 func isYAML(name string) bool {

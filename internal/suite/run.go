@@ -36,7 +36,7 @@ func (r Runner) Run(ctx context.Context, s *Suite) (Results, diag.List) {
 	if r.Rewrite != nil {
 		r.Rewrite(m.policies)
 	}
-	run := &run{runner: r, suite: s, material: m, sessions: map[string]*session{}}
+	run := &run{runner: r, suite: s, material: m, sessions: map[string]*session{}, bound: m.deployed.Bound(), alone: map[string]*judge.Judges{}}
 	for i, row := range s.Results {
 		pos := s.place("results", i)
 		rows := run.row(ctx, row)
@@ -60,7 +60,9 @@ type run struct {
 	suite  *Suite
 	material
 	found    diag.List
-	sessions map[string]*session // by policy and mocked values
+	sessions map[string]*session      // by policy and mocked values
+	bound    judge.Deployed           // the native policies, each with a binding
+	alone    map[string]*judge.Judges // of one of them, or of all where the name is empty
 }
 
 // row judges one row: a result for each resource that it means.
@@ -68,7 +70,7 @@ func (r *run) row(ctx context.Context, row Row) []Result {
 	if why := row.unsupported(); why != "" {
 		return r.each(row, Result{Verdict: NotJudged, Reason: why})
 	}
-	p, native := r.policy(row.Policy), r.natives.named(row.Policy)
+	p, native := r.policy(row.Policy), r.isNative(row.Policy)
 	switch {
 	case native && (row.NativePolicy || p == nil):
 		return r.natively(ctx, row)
@@ -118,7 +120,9 @@ func (r Row) unsupported() string {
 		return "mutation is not judged (patchedResource)"
 	case r.GeneratedResource != "" || r.CloneSourceResource != "" || len(r.CloneSources) > 0:
 		return "generation is not judged (generatedResource)"
-	case r.NativeMutating, r.ImageValidatingPolicy, r.MutatingPolicy, r.GeneratingPolicy, r.DeletingPolicy:
+	case r.NativeMutating:
+		return "native mutation is not judged yet (MutatingAdmissionPolicy)"
+	case r.ImageValidatingPolicy, r.MutatingPolicy, r.GeneratingPolicy, r.DeletingPolicy:
 		return "the policy's kind is not judged"
 	}
 	return ""
@@ -216,7 +220,7 @@ func (r *run) session(p *policy.Policy, resource string) *session {
 	}
 	options := compile.Options{Translate: r.runner.Translate}
 	objects := slices.Concat(r.objects, s.objects)
-	cluster := judge.Cluster{Objects: objects, World: r.world(objects)}
+	cluster := judge.Cluster{Objects: objects, World: r.world(objects), Deployed: r.bound.From(title(p))}
 	in := compile.Input{Policies: []*policy.Policy{s.policy}, Exceptions: r.exceptions}
 	if s.judges, s.err = judge.Compile(in, options, cluster); s.err != nil {
 		return s

@@ -270,3 +270,61 @@ func TestCorpus(t *testing.T) {
 	}
 	t.Logf("%d suites, %d rows; vacuous: %v", len(files), rows, slices.Collect(maps.Keys(excluded)))
 }
+
+const teamLabel = `apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: team}
+spec:
+  rules:
+  - name: label
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    validate:
+      message: a team is needed
+      pattern: {metadata: {labels: {team: "?*"}}}
+`
+
+// madeFromTeam is a native policy that says it was made from the rule of teamLabel.
+const madeFromTeam = `apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata:
+  name: deployed
+  annotations:
+    kvap.dev/source: team.yaml:6 team/label
+    kvap.dev/translation: '{"members":[{"policy":"team","rule":"label"}],"validations":[{"member":0}]}'
+spec:
+  matchConstraints:
+    resourceRules:
+    - {apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}
+  validations:
+  - {expression: "has(object.metadata.labels)"}
+`
+
+// TestDeployed pins that native policies take the place of the translation of the
+// policy that they were made from, and stand for it where it is not there.
+func TestDeployed(t *testing.T) {
+	files := map[string]string{
+		"team.yaml": teamLabel, "deployed.yaml": madeFromTeam,
+		"resources.yaml": `{apiVersion: v1, kind: ConfigMap, metadata: {name: bare}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: other, labels: {owner: x}}}
+`,
+		"kyverno-test.yaml": `{policies: [team.yaml, deployed.yaml], resources: [resources.yaml], results: [
+  {policy: team, rule: label, kind: ConfigMap, resources: [bare, other], result: fail}]}`,
+	}
+	want := `label | ConfigMap/bare | fail | pass | Ok
+label | ConfigMap/other | fail | fail | Want fail, and the native policy says allow`
+	if d := cmp.Diff(want, ran(t, folder(t, files))); d != "" {
+		t.Errorf("beside its source (-want +got):\n%s", d)
+	}
+	files["kyverno-test.yaml"] = `{policies: [deployed.yaml], resources: [resources.yaml], results: [
+  {policy: team, rule: label, kind: ConfigMap, resources: [bare, other], result: fail},
+  {policy: team, rule: another, kind: ConfigMap, resources: [bare], result: fail},
+  {policy: deployed, kind: ConfigMap, resources: [bare], isValidatingAdmissionPolicy: true, result: fail}]}`
+	want = `label | ConfigMap/bare | fail | pass | Ok
+label | ConfigMap/other | fail | fail | Want fail, got pass
+another | ConfigMap/bare | fail | excluded | no policy looks at the resource
+ | ConfigMap/bare | fail | pass | Ok`
+	if d := cmp.Diff(want, ran(t, folder(t, files))); d != "" {
+		t.Errorf("without its source (-want +got):\n%s", d)
+	}
+}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/judge"
+	"github.com/kvap/kvap/internal/manifest"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/vap"
+)
+
+// A policyInput is what is judged by: policies and their exceptions, and native
+// objects as a cluster has them.
+type policyInput struct {
+	compilation
+	sources  []source
+	deployed judge.Deployed
+	params   []map[string]any // of the native policies
+}
+
+// readPolicies reads some paths. What enforces nothing, or is refused by an API
+// server of the release, is left out.
+func readPolicies(paths []string, stdin io.Reader, release cel.Release) (*policyInput, error) {
+	sources, found, err := readInput(paths, stdin)
+	if err != nil {
+		return nil, &exit{exitUsage, err}
+	}
+	in := &policyInput{sources: sources, compilation: compilation{found: found}}
+	for _, s := range sources {
+		if mayHoldNative(s.data) {
+			in.parseNative(s)
+			continue
+		}
+		in.parse(s)
+	}
+	in.dropRepeated()
+	in.found = append(in.found, in.deployed.Check(vap.NewChecker(release), release.String())...)
+	in.readParams()
+	return in, nil
+}
+
+// mayHoldNative tells a file of native objects from others before it is parsed.
+func mayHoldNative(data []byte) bool {
+	return len(data) < sizeLimit && bytes.Contains(data, []byte(judge.DeployedGroup))
+}
+
+// parseNative reads a file that may have native objects among others. What is wrong
+// with the file itself, the parser of policies says.
+func (in *policyInput) parseNative(s source) {
+	objects, _ := manifest.Read(s.name, s.data)
+	taken := map[int]bool{} // lines
+	for _, o := range objects {
+		if judge.IsDeployed(o) {
+			in.found = append(in.found, in.deployed.Add(o)...)
+			taken[o.Pos.Line] = true
+		}
+	}
+	before := len(in.found)
+	s.found = s.found && len(taken) == 0
+	in.parse(s)
+	notes := slices.DeleteFunc(slices.Clone(in.found[before:]), func(d diag.Diagnostic) bool {
+		return d.Code == diag.OtherKind && taken[d.Line]
+	})
+	in.found = append(in.found[:before], notes...)
+}
+
+// readParams looks for the params of native policies among the sources.
+func (in *policyInput) readParams() {
+	if !in.deployed.HasParams() {
+		return
+	}
+	for _, s := range in.sources {
+		if len(s.data) < sizeLimit {
+			objects, _ := manifest.Read(s.name, s.data) // as in parseNative
+			in.params = append(in.params, in.deployed.Params(objects)...)
+		}
+	}
+}
+
+// empty tells that there is nothing to judge by, and that nothing else says why.
+func (in *policyInput) empty() bool {
+	return len(in.policies)+len(in.deployed.Policies) == 0 && !in.found.HasErrors()
+}
+
+// noPolicies is the end of a run that has nothing to judge by.
+func noPolicies(paths []string) error {
+	return &exit{exitUsage, fmt.Errorf("there is no policy in %s; -v says what was passed over", strings.Join(paths, ", "))}
+}
+
+// unclaimed are notes on native objects with which nothing can be compared: they do
+// not say what they were made from, or that is not among the input.
+func (in *policyInput) unclaimed() (found diag.List) {
+	for _, p := range in.deployed.Policies {
+		from := in.deployed.Sources(p)
+		switch {
+		case len(from) == 0:
+			found = append(found, diag.Warnf(in.deployed.Pos(p), diag.OtherKind,
+				"the ValidatingAdmissionPolicy %s does not say which policy it was made from, so there is nothing to compare it with; kvap eval judges by it alone", p.Name))
+		case !slices.ContainsFunc(in.policies, func(source *policy.Policy) bool { return slices.Contains(from, titleOf(source)) }):
+			found = append(found, diag.Warnf(in.deployed.Pos(p), diag.MissingObject,
+				"the ValidatingAdmissionPolicy %s was made from %s, which is not among the input, so there is nothing to compare it with; give both",
+				p.Name, strings.Join(from, " and ")))
+		}
+	}
+	return found
+}
+
+// titleOf is how users call a policy: with the namespace of a namespaced one.
+func titleOf(p *policy.Policy) string {
+	if p.Namespaced() {
+		return p.Namespace + "/" + p.Name
+	}
+	return p.Name
+}

@@ -1,0 +1,98 @@
+package judge
+
+import (
+	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/translate"
+	"github.com/kvap/kvap/vap"
+)
+
+// deploy has deployed objects judge. Those that say which rules they were
+// made from take the place of the translation of these rules' policies, as a whole: a
+// rule of such a policy that no object was made from is enforced by none.
+func (j *Judges) deploy(d *Deployed, o vap.JudgeOptions) error {
+	if len(d.Policies) == 0 {
+		return nil
+	}
+	by := map[string]members{}
+	sources := len(j.Rules)
+	replaced := map[string]bool{} // by the name of the policy
+	for _, p := range d.Policies {
+		m := members{leftOut: leftOut(d.bindingsOf(p.Name))}
+		var mapped bool
+		if m.text, mapped = translationOf(p); !mapped {
+			m.text = wholly(p)
+		}
+		taken := map[int]bool{}
+		for _, member := range m.text.Members {
+			place := -1
+			if mapped {
+				place = j.placeOf(member, sources, taken)
+			}
+			if place < 0 {
+				place = j.alone(member, mapped, sources)
+			} else {
+				replaced[member.Policy] = true
+				j.standings[place].compared = true
+			}
+			taken[place] = true
+			m.rules = append(m.rules, place)
+		}
+		by[p.Name] = m
+	}
+	for place, f := range j.Rules[:sources] {
+		if replaced[f.Rule.PolicyName()] {
+			j.standings[place].deployed = true
+		}
+	}
+	return j.add(d.Policies, d.Bindings, by, o)
+}
+
+// placeOf finds the rule that a member was made from, -1 where its source is not
+// there. Names that were cut may be the same; the first that is free is taken.
+func (j *Judges) placeOf(m vap.TranslatedMember, sources int, taken map[int]bool) int {
+	for place, f := range j.Rules[:sources] {
+		if f.Name == m.Rule && f.Rule.PolicyName() == m.Policy && !taken[place] && (m.Origin == "" || m.Origin == f.Rule.Name()) {
+			return place
+		}
+	}
+	return -1
+}
+
+// alone adds a rule that is known from a native object only, or finds it there: a
+// rule may have several. One of a policy written by hand is compared with the
+// policy of that name, where there is one.
+func (j *Judges) alone(m vap.TranslatedMember, mapped bool, sources int) int {
+	for place, f := range j.Rules[sources:] {
+		if mapped && f.Name == m.Rule && f.Rule.PolicyName() == m.Policy {
+			return sources + place
+		}
+	}
+	s := standing{deployed: true}
+	for place, f := range j.Rules[:sources] {
+		if !mapped && f.Rule.PolicyName() == m.Policy && (f.Source == nil || f.Source.Type() == "validate") {
+			s.compared, s.whole = true, append(s.whole, place)
+		}
+	}
+	rule := &compile.Rule{Policy: &policy.Policy{Kind: "ValidatingAdmissionPolicy", Name: m.Policy}, Target: translate.Native}
+	form := &compile.Form{Rule: rule, Name: m.Rule}
+	rule.Forms = []*compile.Form{form}
+	j.Rules, j.standings = append(j.Rules, form), append(j.standings, s)
+	return len(j.Rules) - 1
+}
+
+// sumUp gives policies that are compared with a whole policy the gravest of what the
+// interpreter says of its rules, and says which rules no deployed object enforces.
+func (j *Judges) sumUp(out []Opinion) {
+	for i, s := range j.standings {
+		o := &out[i]
+		for _, place := range s.whole {
+			if of := out[place]; graver(of.Status, o.Status) {
+				o.Status, o.Kyverno, o.Message, o.Code = of.Status, of.Kyverno, of.Message, of.Code
+			}
+		}
+		if s.deployed && s.compared && o.Native == vap.NoMatch && !o.Agree() {
+			o.NativeMessage = "none of the native objects that were given judges the request by this rule"
+		}
+	}
+}
