@@ -56,7 +56,7 @@ api/v1alpha1:
 deploy/crds:
 controller: api/v1alpha1 compile translate cel vap policy schema diag
 report: diag
-status: compile translate vap policy report schema diag
+status: api/v1alpha1 compile translate vap policy report schema diag
 fixtures:
 cmd/kvap: everything
 internal/benchadmission: everything

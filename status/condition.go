@@ -5,19 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/report"
-)
-
-// The conditions of a policy, in the order in which they are told. Ready is what the
-// others come to.
-const (
-	ready          = "Ready"
-	compiled       = "Compiled"
-	synced         = "Synced"
-	typeChecked    = "TypeChecked"
-	paramsResolved = "ParamsResolved"
-	isEnforced     = "Enforced"
-	fallbackActive = "FallbackActive"
 )
 
 // The values of a condition.
@@ -27,46 +16,53 @@ const (
 	unknown = "Unknown"
 )
 
-// conditions are what the objects show.
+// conditions are what the controller says, where there is one, of what only it can
+// know, and else what the objects show.
 func (s *subject) conditions(rules []report.RuleStatus, now time.Time) []report.Condition {
 	var list []report.Condition
-	add := func(c report.Condition) { list = append(list, c) }
-	if s.source != nil {
-		add(s.compiledCondition(rules))
+	add := func(kind string, known bool, look func() report.Condition) {
+		if c, ok := s.said(kind); ok {
+			list = append(list, c)
+		} else if known {
+			list = append(list, look())
+		}
 	}
-	if len(s.claims) > 0 {
-		add(s.syncedCondition())
-		add(s.typeCheckedCondition(rules))
-		add(s.paramsCondition())
-		add(s.enforcedCondition(now))
+	deployed := len(s.claims) > 0
+	add(v1alpha1.ConditionCompiled, s.source != nil, func() report.Condition { return s.compiledCondition(rules) })
+	add(v1alpha1.ConditionSynced, deployed, s.syncedCondition)
+	if deployed {
+		params := s.paramsCondition()
+		if c, ok := s.said(v1alpha1.ConditionParamsResolved); ok && c.Status == no && params.Status != no {
+			params = c // of what the params are copied from
+		}
+		list = append(list, s.typeCheckedCondition(rules), params)
 	}
-	if c, any := fallbackCondition(rules); any {
-		add(c)
-	}
+	add(v1alpha1.ConditionEnforced, deployed, func() report.Condition { return s.enforcedCondition(now) })
+	add(v1alpha1.ConditionFallbackActive, true, func() report.Condition { return fallbackCondition(rules) })
 	return append([]report.Condition{s.readyCondition(list)}, list...)
 }
 
 func (s *subject) readyCondition(list []report.Condition) report.Condition {
 	for _, c := range list {
 		if c.Status == no {
-			return report.Condition{Type: ready, Status: no, Reason: c.Reason, Message: c.Message}
+			return report.Condition{Type: v1alpha1.ConditionReady, Status: no, Reason: c.Reason, Message: c.Message}
 		}
 	}
-	if len(s.claims) == 0 {
-		return report.Condition{Type: ready, Status: unknown, Reason: "NotDeployed", Message: "no native object enforces this policy"}
+	if len(s.claims) == 0 && !s.controlled() {
+		return report.Condition{Type: v1alpha1.ConditionReady, Status: unknown, Reason: "NotDeployed", Message: "no native object enforces this policy"}
 	}
 	for _, c := range list {
 		if c.Status == unknown {
-			return report.Condition{Type: ready, Status: unknown, Reason: c.Reason, Message: c.Message}
+			return report.Condition{Type: v1alpha1.ConditionReady, Status: unknown, Reason: c.Reason, Message: c.Message}
 		}
 	}
-	return report.Condition{Type: ready, Status: yes, Reason: "AllTrue", Message: "the native rules are enforced"}
+	return report.Condition{Type: v1alpha1.ConditionReady, Status: yes, Reason: "AllTrue", Message: "the native rules are enforced"}
 }
 
 func (s *subject) compiledCondition(rules []report.RuleStatus) report.Condition {
 	for _, d := range s.source.Found {
 		if s.source.Policy.Invalid {
-			return report.Condition{Type: compiled, Status: no, Reason: "Invalid", Message: fmt.Sprintf("%s: %s [%s]", d.Path, d.Message, d.Code)}
+			return report.Condition{Type: v1alpha1.ConditionCompiled, Status: no, Reason: "Invalid", Message: fmt.Sprintf("%s: %s [%s]", d.Path, d.Message, d.Code)}
 		}
 	}
 	var t [3]int
@@ -80,7 +76,7 @@ func (s *subject) compiledCondition(rules []report.RuleStatus) report.Condition 
 			t[2]++
 		}
 	}
-	c := report.Condition{Type: compiled, Status: yes, Reason: "Compiled", Message: fmt.Sprintf("%d native, %d webhook, %d unsupported", t[0], t[1], t[2])}
+	c := report.Condition{Type: v1alpha1.ConditionCompiled, Status: yes, Reason: "Compiled", Message: fmt.Sprintf("%d native, %d webhook, %d unsupported", t[0], t[1], t[2])}
 	if t[2] > 0 {
 		c.Status, c.Reason = no, "Unsupported"
 	}
@@ -90,7 +86,7 @@ func (s *subject) compiledCondition(rules []report.RuleStatus) report.Condition 
 // syncedCondition tells whether the objects are those that the source asks for. There
 // may be more: a source that was converted holds only the rules that were left.
 func (s *subject) syncedCondition() report.Condition {
-	c := report.Condition{Type: synced, Status: yes, Reason: "Deployed", Message: "every native rule has its objects"}
+	c := report.Condition{Type: v1alpha1.ConditionSynced, Status: yes, Reason: "Deployed", Message: "every native rule has its objects"}
 	if s.source == nil {
 		c.Status, c.Reason, c.Message = yes, "NoSource", "the source is not in the cluster, so the objects are all there is"
 		return c
@@ -107,7 +103,7 @@ func (s *subject) syncedCondition() report.Condition {
 }
 
 func (s *subject) typeCheckedCondition(rules []report.RuleStatus) report.Condition {
-	c := report.Condition{Type: typeChecked, Status: yes, Reason: "NoWarnings", Message: "the cluster's type checker has nothing to say"}
+	c := report.Condition{Type: v1alpha1.ConditionTypeChecked, Status: yes, Reason: "NoWarnings", Message: "the cluster's type checker has nothing to say"}
 	meant, known := 0, 0
 	for _, r := range rules {
 		for _, w := range r.Warnings {
@@ -135,11 +131,11 @@ func (s *subject) typeCheckedCondition(rules []report.RuleStatus) report.Conditi
 }
 
 func (s *subject) paramsCondition() report.Condition {
-	c := report.Condition{Type: paramsResolved, Status: yes, Reason: "NoParams", Message: "no binding needs params"}
+	c := report.Condition{Type: v1alpha1.ConditionParamsResolved, Status: yes, Reason: "NoParams", Message: "no binding needs params"}
 	for _, n := range nativesOf(s.claims) {
 		for _, b := range n.bindings {
 			if b.Problem != nil {
-				return report.Condition{Type: paramsResolved, Status: no, Reason: b.Problem.Reason, Message: b.Problem.Message}
+				return report.Condition{Type: v1alpha1.ConditionParamsResolved, Status: no, Reason: b.Problem.Reason, Message: b.Problem.Message}
 			}
 			if len(b.Params) > 0 {
 				c.Reason, c.Message = "Found", "every binding finds its params"
@@ -151,7 +147,7 @@ func (s *subject) paramsCondition() report.Condition {
 
 // enforcedCondition is what the objects show; only a request would prove it.
 func (s *subject) enforcedCondition(now time.Time) report.Condition {
-	c := report.Condition{Type: isEnforced, Status: yes, Reason: "RefreshDelayPassed",
+	c := report.Condition{Type: v1alpha1.ConditionEnforced, Status: yes, Reason: "RefreshDelayPassed",
 		Message: "every object is bound, and is older than an API server takes to judge by it"}
 	switch enforced(s.claims, now) {
 	case no:
@@ -170,14 +166,18 @@ func (s *subject) enforcedCondition(now time.Time) report.Condition {
 	return c
 }
 
-// fallbackCondition is about the rules that have no native form, if there are any.
-func fallbackCondition(rules []report.RuleStatus) (report.Condition, bool) {
+// fallbackCondition is about the rules that have no native form. Without a
+// controller nobody says who judges them.
+func fallbackCondition(rules []report.RuleStatus) report.Condition {
 	var left []string
 	for _, r := range rules {
 		if r.Target == report.Webhook {
 			left = append(left, r.Name)
 		}
 	}
-	return report.Condition{Type: fallbackActive, Status: unknown, Reason: "NotObserved",
-		Message: "no PolicyTranslation says who judges " + strings.Join(left, ", ")}, len(left) > 0
+	if len(left) == 0 {
+		return report.Condition{Type: v1alpha1.ConditionFallbackActive, Status: yes, Reason: "NotNeeded", Message: "no rule needs the webhook"}
+	}
+	return report.Condition{Type: v1alpha1.ConditionFallbackActive, Status: unknown, Reason: "NotObserved",
+		Message: "no controller says who judges " + strings.Join(left, ", ")}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
@@ -23,6 +24,9 @@ func (s *subject) status(now time.Time) report.PolicyStatus {
 		out.Group, out.Created = s.source.Group, stamp(s.source.Created)
 	} else {
 		out.Created = stamp(s.oldest())
+		if s.translation != nil {
+			out.Group, out.Created = s.translation.Spec.Source.Group, stamp(s.translation.CreationTimestamp.Time)
+		}
 	}
 	out.Mode = s.mode()
 	for _, r := range s.rules {
@@ -44,6 +48,9 @@ func (s *subject) oldest() (t time.Time) {
 
 // mode is what was asked for, else what the objects show.
 func (s *subject) mode() string {
+	if s.translation != nil && s.translation.Status.Mode != "" {
+		return s.translation.Status.Mode
+	}
 	if s.source != nil {
 		if m := s.source.mode(); m != "" {
 			return m
@@ -52,15 +59,15 @@ func (s *subject) mode() string {
 	denies := slices.ContainsFunc(s.claims, func(c claim) bool { return slices.Contains(c.action(), "Deny") })
 	switch {
 	case len(s.claims) == 0:
-		return off
+		return v1alpha1.ModeOff
 	case denies:
-		return enforce
+		return v1alpha1.ModeEnforce
 	case s.source == nil: // nobody knows whether the rules are to deny
 		return ""
 	case s.source.denies():
-		return shadow
+		return v1alpha1.ModeShadow
 	}
-	return enforce
+	return v1alpha1.ModeEnforce
 }
 
 // denies tells whether some rule of the policy is to deny.
@@ -80,11 +87,14 @@ func (s *Source) denies() bool {
 // ruleStatus is where a rule is judged, and by what.
 func (s *subject) ruleStatus(r *rule, now time.Time) report.RuleStatus {
 	out := report.RuleStatus{Name: r.name, Target: report.Native}
-	if r.compiled != nil && len(r.claims) == 0 {
-		out.Target, out.Reason = report.Target(r.compiled.Target), r.compiled.Reason
-	}
-	if r.compiled != nil {
+	switch {
+	case r.row != nil:
+		out.Target, out.Codes, out.Reason, out.Cost = report.Target(r.row.Target), r.row.Codes, r.row.Reason, costOf(r.row)
+	case r.compiled != nil:
 		out.Codes = codeWords(r.compiled.Codes)
+		if len(r.claims) == 0 {
+			out.Target, out.Reason = report.Target(r.compiled.Target), r.compiled.Reason
+		}
 	}
 	var all []string
 	for _, n := range nativesOf(r.claims) {
@@ -94,7 +104,10 @@ func (s *subject) ruleStatus(r *rule, now time.Time) report.RuleStatus {
 	for _, c := range r.claims {
 		out.Warnings = append(out.Warnings, c.ownWarnings(r.name)...)
 	}
-	out.Action, out.Enforced = report.JoinActions(all), enforced(r.claims, now)
+	out.Action, out.Enforced = report.JoinActions(all), s.enforcedRule(r, now)
+	if out.Action == "" && r.row != nil { // the webhook's
+		out.Action = r.row.Action
+	}
 	return out
 }
 
@@ -107,6 +120,16 @@ func (c claim) ownWarnings(rule string) []report.TypeWarning {
 		}
 	}
 	return out
+}
+
+// enforcedRule tells whether a rule is enforced: by the API server as the objects
+// show, or by the webhook as the controller says.
+func (s *subject) enforcedRule(r *rule, now time.Time) string {
+	if r.row != nil && r.row.Target == string(report.Webhook) {
+		c, _ := s.said(v1alpha1.ConditionFallbackActive)
+		return c.Status
+	}
+	return enforced(r.claims, now)
 }
 
 // enforced tells whether the API server judges by the objects of some claims, as far

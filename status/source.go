@@ -4,18 +4,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/vap"
-)
-
-// The label or annotation that says what kvap does with a policy, and its values.
-const (
-	ModeLabel = "kvap.dev/mode"
-	off       = "off"
-	shadow    = "shadow"
-	enforce   = "enforce"
 )
 
 // A Source is a policy as it is in the cluster.
@@ -24,12 +17,14 @@ type Source struct {
 	Found   diag.List // what reading it said
 	Group   string    // of its kind
 	Created time.Time
+	// Generation is of the object, to tell whether a controller has seen it.
+	Generation int64
 }
 
 // mode is what the source asks for; "" where it does not.
 func (s *Source) mode() string {
-	for _, from := range []map[string]string{s.Policy.Labels, s.Policy.Annotations} {
-		if m := from[ModeLabel]; m != "" {
+	for _, from := range []map[string]string{s.Policy.Annotations, s.Policy.Labels} {
+		if m := from[v1alpha1.ModeKey]; m != "" {
 			return m
 		}
 	}
@@ -53,15 +48,17 @@ type identity struct {
 // say of it.
 type subject struct {
 	identity
-	source *Source // nil where it is not in the cluster
-	rules  []*rule
-	claims []claim
+	source      *Source                     // nil where it is not in the cluster
+	translation *v1alpha1.PolicyTranslation // nil where there is no controller
+	rules       []*rule
+	claims      []claim
 }
 
 // A rule is a rule as written.
 type rule struct {
 	name     string
-	compiled *compile.Rule // nil where the source is not in the cluster
+	compiled *compile.Rule        // nil where the source is not in the cluster, or has not to be asked
+	row      *v1alpha1.RuleStatus // what the controller says; nil where there is none
 	claims   []claim
 }
 
@@ -71,16 +68,24 @@ type claim struct {
 	member int
 }
 
-// sources compiles the policies of the cluster.
+// sources are the policies that are in the cluster, or of which a controller tells.
+// Those of which none does are compiled.
 func (c Cluster) sources() *known {
 	k := &known{by: map[identity]*subject{}}
+	for _, s := range c.Sources {
+		sub := &subject{identity: identity{s.Policy.FullName(), s.Policy.Validating != nil}, source: s}
+		k.all, k.by[sub.identity] = append(k.all, sub), sub
+	}
+	for _, t := range c.Translations {
+		k.translated(t)
+	}
 	in := compile.Input{Exceptions: c.Exceptions}
 	at := map[*policy.Policy]*subject{}
-	for _, s := range c.Sources {
-		in.Policies, in.Found = append(in.Policies, s.Policy), append(in.Found, s.Found...)
-		sub := &subject{identity: identity{s.Policy.FullName(), s.Policy.Validating != nil}, source: s}
-		at[s.Policy] = sub
-		k.all, k.by[sub.identity] = append(k.all, sub), sub
+	for _, sub := range k.all {
+		if s := sub.source; s != nil && len(sub.rules) == 0 {
+			in.Policies, in.Found = append(in.Policies, s.Policy), append(in.Found, s.Found...)
+			at[s.Policy] = sub
+		}
 	}
 	if len(in.Policies) == 0 {
 		return k
@@ -107,14 +112,8 @@ func (k *known) owner(m vap.TranslatedMember) *subject {
 func (s *subject) claim(n *native, member int) {
 	c := claim{n, member}
 	s.claims = append(s.claims, c)
-	name := originOf(n.translation.Members[member])
-	for _, r := range s.rules {
-		if r.name == name {
-			r.claims = append(r.claims, c)
-			return
-		}
-	}
-	s.rules = append(s.rules, &rule{name: name, claims: []claim{c}})
+	r := s.rule(originOf(n.translation.Members[member]))
+	r.claims = append(r.claims, c)
 }
 
 // title is namespace, name and kind.
@@ -125,6 +124,10 @@ func (s *subject) title() (namespace, name, kind string) {
 			namespace = p.Namespace
 		}
 		return namespace, p.Name, p.Kind
+	}
+	if s.translation != nil {
+		ref := s.translation.Spec.Source
+		return ref.Namespace, ref.Name, ref.Kind
 	}
 	namespace, name, namespaced := strings.Cut(s.name, "/")
 	if !namespaced {

@@ -8,6 +8,7 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
+	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
@@ -24,6 +25,8 @@ type Cluster struct {
 	Params     map[string]Params
 	Sources    []*Source
 	Exceptions []*policy.Exception
+	// Translations are what a controller says, where there is one.
+	Translations []*v1alpha1.PolicyTranslation
 	// Schemas are the types of the cluster's release.
 	Schemas *schema.Set
 	// Compile are the choices by which the sources are compiled.

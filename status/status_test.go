@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/policy"
@@ -102,6 +103,36 @@ func only(t *testing.T, c Cluster) report.PolicyStatus {
 	return s.Policies[0]
 }
 
+// translation is what a controller says that cannot reach its webhook.
+func translation(generation int64) *v1alpha1.PolicyTranslation {
+	condition := func(kind string, status metav1.ConditionStatus, reason string) metav1.Condition {
+		return metav1.Condition{Type: kind, Status: status, Reason: reason, ObservedGeneration: generation}
+	}
+	return &v1alpha1.PolicyTranslation{
+		Spec: v1alpha1.PolicyTranslationSpec{Source: v1alpha1.PolicyReference{Group: "kyverno.io", Kind: "ClusterPolicy", Name: "limits"}},
+		Status: v1alpha1.PolicyTranslationStatus{
+			ObservedGeneration: generation, Mode: v1alpha1.ModeEnforce,
+			Conditions: []metav1.Condition{
+				condition(v1alpha1.ConditionCompiled, metav1.ConditionTrue, "Compiled"),
+				condition(v1alpha1.ConditionFallbackActive, metav1.ConditionFalse, "Unreachable"),
+			},
+			Rules: []v1alpha1.RuleStatus{{Rule: "limit", Target: "native", CostPercent: 3}, {Rule: "call", Target: "webhook", Codes: []string{"KV203"}}},
+		},
+	}
+}
+
+// A row of the controller is told with what the objects show.
+func TestTranslation(t *testing.T) {
+	c := cluster(t)
+	c.Translations = []*v1alpha1.PolicyTranslation{translation(1)}
+	c.Sources = nil // has just gone
+	p := only(t, c)
+	if len(p.Rules) != 2 || p.Rules[0].Cost != "3%" || len(p.Rules[0].Objects) == 0 || p.Rules[0].Enforced != yes ||
+		p.Rules[1].Target != report.Webhook || p.Rules[1].Enforced != no || p.Rules[1].Codes[0] != "KV203" || p.Group != "kyverno.io" {
+		t.Errorf("got %+v", p)
+	}
+}
+
 // Each case changes one thing in a cluster where all is well.
 func TestConditions(t *testing.T) {
 	for _, tt := range []struct {
@@ -134,7 +165,15 @@ func TestConditions(t *testing.T) {
 				b.Spec.ValidationActions = []admissionregistrationv1.ValidationAction{admissionregistrationv1.Audit}
 			}
 		}, "FallbackActive=Unknown/NotObserved", "shadow"},
-		{"off by a label", func(c *Cluster) { c.Sources[0].Policy.Labels = map[string]string{ModeLabel: "off"} }, "FallbackActive=Unknown/NotObserved", "off"},
+		{"as the controller says", func(c *Cluster) {
+			c.Translations = []*v1alpha1.PolicyTranslation{translation(1)}
+			c.Sources[0].Generation = 1
+		}, "FallbackActive=False/Unreachable", "enforce"},
+		{"as the controller said of another version", func(c *Cluster) {
+			c.Translations = []*v1alpha1.PolicyTranslation{translation(1)}
+			c.Sources[0].Generation = 2
+		}, "Compiled=Unknown/NotObserved FallbackActive=Unknown/NotObserved", "enforce"},
+		{"off by a label", func(c *Cluster) { c.Sources[0].Policy.Labels = map[string]string{v1alpha1.ModeKey: "off"} }, "FallbackActive=Unknown/NotObserved", "off"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := cluster(t)
@@ -142,7 +181,7 @@ func TestConditions(t *testing.T) {
 			p := only(t, c)
 			var got []string
 			for _, c := range p.Conditions {
-				if c.Status != yes && c.Type != ready {
+				if c.Status != yes && c.Type != v1alpha1.ConditionReady {
 					got = append(got, fmt.Sprintf("%s=%s/%s", c.Type, c.Status, c.Reason))
 				}
 			}
@@ -166,7 +205,7 @@ func TestWarnings(t *testing.T) {
 	if len(w) != 1 || w[0].File != "limits.yaml" || w[0].Line == 0 || w[0].Known || w[0].Rule != "limit" || strings.Contains(w[0].Warning, "1234567") {
 		t.Errorf("got %+v", w)
 	}
-	if got := p.Condition(typeChecked); got != no {
+	if got := p.Condition(v1alpha1.ConditionTypeChecked); got != no {
 		t.Errorf("TypeChecked is %s", got)
 	}
 }

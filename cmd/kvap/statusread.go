@@ -17,6 +17,7 @@ import (
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/metadata"
 
+	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/policy"
@@ -112,6 +113,9 @@ func sourceKinds() [][]string {
 		{"kyverno.io", "PolicyException", "v2", "v2beta1"},
 		{"policies.kyverno.io", "ValidatingPolicy", "v1", "v1beta1", "v1alpha1"},
 		{"policies.kyverno.io", "NamespacedValidatingPolicy", "v1", "v1beta1", "v1alpha1"},
+		{v1alpha1.Group, "ClusterPolicy", "v1alpha1"},
+		{v1alpha1.Group, "Policy", "v1alpha1"},
+		{v1alpha1.Group, "PolicyTranslation", "v1alpha1"},
 	}
 }
 
@@ -140,8 +144,17 @@ func (r *statusReader) readSources(ctx context.Context) error {
 }
 
 func (r *statusReader) readSource(u unstructured.Unstructured) error {
+	gvk := u.GroupVersionKind()
+	if gvk.Kind == "PolicyTranslation" {
+		t := &v1alpha1.PolicyTranslation{}
+		r.cluster.Translations = append(r.cluster.Translations, t)
+		return runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, t)
+	}
 	u.SetManagedFields(nil)
 	unstructured.RemoveNestedField(u.Object, "status")
+	if gvk.Group == v1alpha1.Group { // the kinds have the spec of those of kyverno.io
+		u.SetAPIVersion("kyverno.io/v1")
+	}
 	data, err := json.Marshal(u.Object)
 	if err != nil {
 		return err
@@ -149,7 +162,7 @@ func (r *statusReader) readSource(u unstructured.Unstructured) error {
 	f, found := policy.Parse("", data)
 	for _, p := range f.Policies {
 		r.cluster.Sources = append(r.cluster.Sources, &status.Source{
-			Policy: p, Found: found, Group: u.GroupVersionKind().Group, Created: u.GetCreationTimestamp().Time,
+			Policy: p, Found: found, Group: gvk.Group, Created: u.GetCreationTimestamp().Time, Generation: u.GetGeneration(),
 		})
 	}
 	r.cluster.Exceptions = append(r.cluster.Exceptions, f.Exceptions...)

@@ -1,0 +1,79 @@
+package status
+
+import (
+	"fmt"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/report"
+)
+
+// translated notes what the controller says of a policy, which may have gone since.
+func (k *known) translated(t *v1alpha1.PolicyTranslation) {
+	ref := t.Spec.Source
+	id := identity{ref.Name, isValidating(ref.Kind)}
+	if ref.Namespace != "" {
+		id.name = ref.Namespace + "/" + ref.Name
+	}
+	sub := k.by[id]
+	if sub == nil {
+		sub = &subject{identity: id}
+		k.all, k.by[id] = append(k.all, sub), sub
+	}
+	sub.translation = t
+	if sub.source != nil && t.Status.ObservedGeneration != sub.source.Generation {
+		return // what it says of rules is of another version
+	}
+	for i := range t.Status.Rules {
+		row := &t.Status.Rules[i]
+		sub.rule(row.Rule).row = row
+	}
+}
+
+func isValidating(kind string) bool {
+	return kind == "ValidatingPolicy" || kind == "NamespacedValidatingPolicy"
+}
+
+// rule is the rule of a name.
+func (s *subject) rule(name string) *rule {
+	for _, r := range s.rules {
+		if r.name == name {
+			return r
+		}
+	}
+	r := &rule{name: name}
+	s.rules = append(s.rules, r)
+	return r
+}
+
+// controlled tells that a controller looks after the policy.
+func (s *subject) controlled() bool {
+	return s.translation != nil && s.translation.Status.Mode != v1alpha1.ModeOff
+}
+
+// said is what the controller says of a condition. What it said of an earlier
+// version of the policy is not known of this one.
+func (s *subject) said(kind string) (report.Condition, bool) {
+	if !s.controlled() {
+		return report.Condition{}, false
+	}
+	for _, c := range s.translation.Status.Conditions {
+		if c.Type != kind {
+			continue
+		}
+		out := report.Condition{Type: kind, Status: string(c.Status), Reason: c.Reason, Message: c.Message}
+		if s.source != nil && c.ObservedGeneration != s.source.Generation {
+			out.Status, out.Reason = unknown, "NotObserved"
+			out.Message = fmt.Sprintf("the controller has seen generation %d of the policy, which is at %d; see that it runs", c.ObservedGeneration, s.source.Generation)
+		}
+		return out, true
+	}
+	return report.Condition{}, false
+}
+
+// costOf is a share of what the API server allows, in words.
+func costOf(row *v1alpha1.RuleStatus) string {
+	if row == nil || row.CostPercent == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d%%", row.CostPercent)
+}
