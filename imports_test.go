@@ -51,10 +51,13 @@ interp/internal/datum:
 interp/internal/wildcard:
 interp/internal/cellib:
 verify: compile internal/judge policy jmespath translate vap interp schema diag
-webhook: interp policy diag
 api/v1alpha1:
 deploy/crds:
 controller: api/v1alpha1 compile translate cel vap policy schema diag
+webhook: webhook/registration interp policy diag
+webhook/registration: policy
+webhook/certs:
+webhook/world: interp
 report: diag
 status: api/v1alpha1 compile translate vap policy report schema diag
 fixtures:

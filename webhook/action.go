@@ -1,0 +1,118 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kvap/kvap/policy"
+)
+
+// actionOf is what follows when a rule fails: the first override for the namespace,
+// the rule's own action, or the policy's. The rule's overrides stand in front of
+// its action, and the policy's behind it.
+func (s *Server) actionOf(ctx context.Context, p *served, rule string, r *review) (policy.Action, error) {
+	if v := p.Validating; v != nil {
+		if slices.Contains(v.Actions, "Deny") {
+			return policy.Enforce, nil
+		}
+		return policy.Audit, nil
+	}
+	var own policy.Action
+	if found := p.rules[rule]; found != nil && found.Validate != nil {
+		own = found.Validate.Action
+		if action, err := s.overridden(ctx, found.Validate.Overrides, r); err != nil || action != "" {
+			return action, err
+		}
+	}
+	if own != "" {
+		return own, nil
+	}
+	action, err := s.overridden(ctx, p.Overrides, r)
+	if err != nil || action != "" {
+		return action, err
+	}
+	return p.Action, nil
+}
+
+// overridden is the action of the first override that is for the request's
+// namespace; "" if none is. An override with names and a selector needs both
+// (deviation 10).
+func (s *Server) overridden(ctx context.Context, overrides []policy.ActionOverride, r *review) (policy.Action, error) {
+	for _, o := range overrides {
+		if o.Namespaces != nil && !slices.ContainsFunc(o.Namespaces, func(pattern string) bool { return wildcard(pattern, r.namespace) }) {
+			continue
+		}
+		if o.NamespaceSelector != nil {
+			selected, err := s.selected(ctx, o.NamespaceSelector, r.namespace)
+			if err != nil {
+				return "", err
+			}
+			if !selected {
+				continue
+			}
+		}
+		return o.Action, nil
+	}
+	return "", nil
+}
+
+// selected tells whether a selector takes the labels of a namespace. Outside of
+// namespaces there are none.
+func (s *Server) selected(ctx context.Context, sel *policy.Selector, namespace string) (bool, error) {
+	plain := &metav1.LabelSelector{}
+	for _, pair := range sel.MatchLabels {
+		metav1.AddLabelToSelector(plain, pair.Key, pair.Value)
+	}
+	for _, e := range sel.Expressions {
+		plain.MatchExpressions = append(plain.MatchExpressions, metav1.LabelSelectorRequirement{
+			Key: e.Key, Operator: metav1.LabelSelectorOperator(e.Operator), Values: e.Values,
+		})
+	}
+	selector, err := metav1.LabelSelectorAsSelector(plain)
+	if err != nil {
+		return false, nil //nolint:nilerr // a selector that cannot be read selects nothing
+	}
+	set := labels.Set{}
+	if namespace != "" {
+		object, err := s.options.World.Namespace(ctx, namespace)
+		if err != nil {
+			return false, fmt.Errorf("failed to get the labels of the namespace: %w", err)
+		}
+		meta, _ := object["metadata"].(map[string]any)
+		values, _ := meta["labels"].(map[string]any)
+		for key, value := range values {
+			set[key], _ = value.(string)
+		}
+	}
+	return selector.Matches(set), nil
+}
+
+// wildcard matches text with a pattern in which * is any text and ? any one
+// character.
+func wildcard(pattern, text string) bool {
+	p, t := []rune(pattern), []rune(text)
+	star, mark, at := -1, 0, 0
+	for i := 0; i < len(t); {
+		switch {
+		case at < len(p) && p[at] == '*':
+			star, mark = at, i
+			at++
+		case at < len(p) && (p[at] == '?' || p[at] == t[i]):
+			at++
+			i++
+		case star >= 0:
+			mark++
+			at, i = star+1, mark
+		default:
+			return false
+		}
+	}
+	for at < len(p) && p[at] == '*' {
+		at++
+	}
+	return at == len(p)
+}

@@ -1,0 +1,35 @@
+package registration
+
+import (
+	"slices"
+
+	"github.com/kvap/kvap/policy"
+)
+
+// Validates tells whether a policy has rules that the validating webhook is for:
+// those that validate, and those that start work elsewhere when an object is
+// admitted.
+func Validates(p *policy.Policy) bool {
+	return p.Admission && (p.Validating != nil || slices.ContainsFunc(p.Rules, validates))
+}
+
+// Mutates tells whether a policy has rules that change what is admitted.
+func Mutates(p *policy.Policy) bool { return p.Admission && slices.ContainsFunc(p.Rules, mutates) }
+
+// Triggers tells whether a policy has rules that start work elsewhere.
+func Triggers(p *policy.Policy) bool { return p.Admission && slices.ContainsFunc(p.Rules, triggers) }
+
+func validates(r *policy.Rule) bool { return r.Validate != nil || triggers(r) }
+
+// triggers tells of rules that generate objects or change others.
+func triggers(r *policy.Rule) bool { return r.Generate != nil || hasTargets(r) }
+
+func mutates(r *policy.Rule) bool { return r.Mutate != nil && !hasTargets(r) }
+
+func hasTargets(r *policy.Rule) bool {
+	if r.Mutate == nil {
+		return false
+	}
+	targets := r.Mutate.Get("targets")
+	return targets != nil && targets.Kind == policy.List && len(targets.Items) > 0
+}

@@ -1,0 +1,104 @@
+package webhook
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+
+	kjson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// A review is an AdmissionReview of the API server, read once.
+type review struct {
+	uid       string
+	operation string
+	namespace string
+	user      User
+	dryRun    bool
+	// request is the AdmissionRequest as JSON; object and old are nil when absent.
+	request     map[string]any
+	object, old map[string]any
+}
+
+// errTooLarge is a review beyond the limit.
+var errTooLarge = errors.New("the review is larger than the limit")
+
+// decode reads an AdmissionReview of at most limit bytes.
+func decode(r io.Reader, limit int64) (*review, error) {
+	data, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading the review: %w", err)
+	}
+	if int64(len(data)) > limit {
+		return nil, fmt.Errorf("%w of %d bytes", errTooLarge, limit)
+	}
+	var envelope map[string]any
+	if err := kjson.Unmarshal(data, &envelope); err != nil {
+		return nil, fmt.Errorf("the review is no JSON object: %w", err)
+	}
+	if envelope["apiVersion"] != "admission.k8s.io/v1" || envelope["kind"] != "AdmissionReview" {
+		return nil, errors.New("this is no AdmissionReview of admission.k8s.io/v1")
+	}
+	request, ok := envelope["request"].(map[string]any)
+	if !ok {
+		return nil, errors.New("the review has no request")
+	}
+	return readRequest(request)
+}
+
+func readRequest(request map[string]any) (*review, error) {
+	out := &review{request: request}
+	out.uid, _ = request["uid"].(string)
+	out.operation, _ = request["operation"].(string)
+	out.namespace, _ = request["namespace"].(string)
+	out.dryRun, _ = request["dryRun"].(bool)
+	out.object, _ = request["object"].(map[string]any)
+	out.old, _ = request["oldObject"].(map[string]any)
+	if user, ok := request["userInfo"].(map[string]any); ok {
+		out.user.Name, _ = user["username"].(string)
+		groups, _ := user["groups"].([]any)
+		for _, g := range groups {
+			if name, ok := g.(string); ok {
+				out.user.Groups = append(out.user.Groups, name)
+			}
+		}
+	}
+	switch {
+	case out.uid == "":
+		return nil, errors.New("the request has no uid")
+	case out.kind() == "":
+		return nil, errors.New("the request has no kind")
+	}
+	switch out.operation {
+	case "CREATE", "UPDATE", "DELETE", "CONNECT":
+		return out, nil
+	}
+	return nil, fmt.Errorf("the operation %q is not CREATE, UPDATE, DELETE or CONNECT", out.operation)
+}
+
+// kind is the kind of the object in the request.
+func (r *review) kind() string {
+	kind, _ := r.request["kind"].(map[string]any)
+	name, _ := kind["kind"].(string)
+	return name
+}
+
+// resource names the object that is judged, as denials do.
+func (r *review) resource() string {
+	object := r.object
+	if object == nil {
+		object = r.old
+	}
+	meta, _ := object["metadata"].(map[string]any)
+	name, _ := meta["name"].(string)
+	return r.kind() + "/" + r.namespace + "/" + name
+}
+
+// with is the review of another object in the place of the one that was sent.
+func (r *review) with(object map[string]any) *review {
+	out := *r
+	out.request = maps.Clone(r.request)
+	out.request["object"], out.object = object, object
+	return &out
+}

@@ -1,0 +1,159 @@
+package webhook
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/kvap/kvap/interp"
+)
+
+// Options say how to serve. World and Certificate must be there; other zero fields
+// have their defaults.
+type Options struct {
+	// World is what rules look things up in.
+	World interp.World
+	// Limits bound the judging of one request.
+	Limits interp.Limits
+	// Roles are what is bound to a user, as namespace:name, and the cluster roles;
+	// nil knows of none.
+	Roles func(ctx context.Context, user User, namespace string) (roles, clusterRoles []string, err error)
+	// ExcludeGroups are groups whose users no rule is about.
+	ExcludeGroups []string
+	// Certificate is the server's at the moment.
+	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+	// Ready tells whether what Set does not bring is there: caches, a certificate.
+	Ready func() error
+	// Record hears of violations and errors, and of what was not judged.
+	Record func(Record)
+
+	MaxBytes   int64         // of a review; 8 MiB: two objects, and what is around them
+	Concurrent int           // how many are judged at once; 64
+	Timeout    time.Duration // of judging, where the request names none; 10 s
+	// Drain is how long the server goes on after it says that it is not ready, so
+	// that no new connections come; 5 s.
+	Drain time.Duration
+	Now   func() time.Time
+	// ErrorLog hears of connections that failed; nil for nobody.
+	ErrorLog *log.Logger
+}
+
+// A User is who sends a request.
+type User struct {
+	Name   string
+	Groups []string
+}
+
+func (o Options) withDefaults() Options {
+	if o.MaxBytes == 0 {
+		o.MaxBytes = 8 << 20
+	}
+	if o.Concurrent == 0 {
+		o.Concurrent = 64
+	}
+	if o.Timeout == 0 {
+		o.Timeout = 10 * time.Second
+	}
+	if o.Drain == 0 {
+		o.Drain = 5 * time.Second
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Ready == nil {
+		o.Ready = func() error { return nil }
+	}
+	if o.Record == nil {
+		o.Record = func(Record) {}
+	}
+	if o.ErrorLog == nil {
+		o.ErrorLog = log.New(io.Discard, "", 0)
+	}
+	return o
+}
+
+// A Server answers AdmissionReviews.
+type Server struct {
+	options Options
+	turns   chan struct{} // one is held while judging
+
+	setting  sync.Mutex // of Set
+	current  atomic.Pointer[snapshot]
+	draining atomic.Bool
+}
+
+// New makes a server that has no policies yet and so is not ready.
+func New(o Options) *Server {
+	o = o.withDefaults()
+	return &Server{options: o, turns: make(chan struct{}, o.Concurrent)}
+}
+
+// errNotReady is why a server does not judge.
+var errNotReady = errors.New("the policies are not read yet")
+
+// Ready tells why requests should go elsewhere; nil if they are welcome.
+func (s *Server) Ready() error {
+	switch {
+	case s.draining.Load():
+		return errors.New("the server is ending")
+	case s.current.Load() == nil:
+		return errNotReady
+	}
+	return s.options.Ready()
+}
+
+// Handler answers at the paths of the places, at /healthz and at /readyz.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/validate/", s.admission(s.validate))
+	mux.HandleFunc("/mutate/", s.admission(s.mutate))
+	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if err := s.Ready(); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		}
+	})
+	return mux
+}
+
+// Times that bound a connection. Reading and writing may take as long as the API
+// server waits at most.
+const (
+	headerTimeout = 5 * time.Second
+	bodyTimeout   = 30 * time.Second
+	idleTimeout   = 2 * time.Minute
+	maxHeader     = 64 << 10
+)
+
+// Serve serves until the context ends, and then to the end what it has begun: it
+// says that it is not ready, waits until that is known, takes no more, and
+// finishes. It closes the listener.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	server := &http.Server{
+		Handler:           s.Handler(),
+		ReadHeaderTimeout: headerTimeout, ReadTimeout: bodyTimeout, WriteTimeout: 2 * bodyTimeout, IdleTimeout: idleTimeout,
+		MaxHeaderBytes: maxHeader, ErrorLog: s.options.ErrorLog,
+		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS13, GetCertificate: s.options.Certificate},
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- server.ServeTLS(l, "", "") }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	s.draining.Store(true)
+	time.Sleep(s.options.Drain)
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), bodyTimeout)
+	defer cancel()
+	err := server.Shutdown(last)
+	<-ended // http.ErrServerClosed
+	return err
+}

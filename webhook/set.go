@@ -1,0 +1,145 @@
+package webhook
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/kvap/kvap/interp"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/webhook/registration"
+)
+
+// A Policy is a policy to serve, with only the rules that stay behind. It must not
+// be changed afterwards.
+type Policy struct {
+	*policy.Policy
+	// Shadow tells that the policy is judged and recorded, and changes nothing.
+	Shadow bool
+}
+
+// A Set is all that is served.
+type Set struct {
+	Policies   []Policy
+	Exceptions []*policy.Exception
+}
+
+// linger is how long a policy also answers at a place that it had before: until
+// the API servers have seen the configuration that names the new one.
+const linger = time.Minute
+
+// A served policy is ready to judge.
+type served struct {
+	Policy
+	engine *interp.Interpreter
+	rules  map[string]*policy.Rule // by the name that is reported
+}
+
+// A placement is a policy at a place; until is zero where it belongs there.
+type placement struct {
+	*served
+	until time.Time
+}
+
+// A snapshot is what is served where. It does not change.
+type snapshot struct {
+	places     map[string][]placement // by path, in the order of the policies
+	policies   map[*policy.Policy]*served
+	exceptions []*policy.Exception
+}
+
+// Set replaces what is served, at once and as a whole. Requests that are being
+// judged end with what they began with.
+func (s *Server) Set(set Set) {
+	s.setting.Lock()
+	defer s.setting.Unlock()
+	before := s.current.Load()
+	next := &snapshot{
+		places: map[string][]placement{}, policies: map[*policy.Policy]*served{}, exceptions: slices.Clone(set.Exceptions),
+	}
+	for _, p := range inOrder(set.Policies) {
+		one := s.serve(p, before, next.exceptions)
+		next.policies[p.Policy] = one
+		for _, path := range paths(p.Policy) {
+			next.places[path] = append(next.places[path], placement{served: one})
+		}
+	}
+	if before != nil {
+		next.keepPlaces(before, s.options.Now())
+	}
+	s.current.Store(next)
+}
+
+// inOrder are policies by name, so that patches are always made in one order.
+func inOrder(policies []Policy) []Policy {
+	policies = slices.Clone(policies)
+	slices.SortStableFunc(policies, func(a, b Policy) int {
+		return cmp.Or(cmp.Compare(a.FullName(), b.FullName()), cmp.Compare(a.Kind, b.Kind))
+	})
+	return policies
+}
+
+// serve makes a policy ready, or takes what there is: an engine reads rules once.
+func (s *Server) serve(p Policy, before *snapshot, exceptions []*policy.Exception) *served {
+	if before != nil && slices.Equal(before.exceptions, exceptions) {
+		if old, ok := before.policies[p.Policy]; ok {
+			return &served{p, old.engine, old.rules}
+		}
+	}
+	one := &served{Policy: p, rules: map[string]*policy.Rule{}}
+	one.engine = interp.New([]*policy.Policy{p.Policy}, exceptions, s.options.World, s.options.Limits)
+	for _, r := range policy.Expand(p.Policy) {
+		if _, taken := one.rules[r.Name]; !taken {
+			one.rules[r.Name] = r
+		}
+	}
+	return one
+}
+
+// paths are where a policy's requests come in.
+func paths(p *policy.Policy) []string {
+	var out []string
+	if registration.Validates(p) {
+		out = append(out, registration.PlaceOf(p, registration.Validate).Path())
+	}
+	if registration.Mutates(p) {
+		out = append(out, registration.PlaceOf(p, registration.Mutate).Path())
+	}
+	return out
+}
+
+// keepPlaces lets policies answer for a while where an earlier form of them did. A
+// place that nobody is at any more stays known: its requests are admitted, and not
+// refused as if the policy were yet to come.
+func (next *snapshot) keepPlaces(before *snapshot, now time.Time) {
+	byName := map[string]*served{}
+	for _, p := range next.policies {
+		byName[p.Kind+" "+p.FullName()] = p
+	}
+	for path, list := range before.places {
+		here := next.places[path]
+		for _, was := range list {
+			p := byName[was.Kind+" "+was.FullName()]
+			at := func(other placement) bool { return other.served == p }
+			switch {
+			case p == nil || slices.ContainsFunc(here, at):
+			case was.until.IsZero():
+				here = append(here, placement{p, now.Add(linger)})
+			case was.until.After(now):
+				here = append(here, placement{p, was.until})
+			}
+		}
+		next.places[path] = here
+	}
+}
+
+// at are the policies at a path; known is false for a path that nobody has been at.
+func (s *snapshot) at(path string, now time.Time) (policies []*served, known bool) {
+	list, known := s.places[path]
+	for _, p := range list {
+		if p.until.IsZero() || p.until.After(now) {
+			policies = append(policies, p.served)
+		}
+	}
+	return policies, known
+}

@@ -1,0 +1,168 @@
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kvap/kvap/interp"
+	"github.com/kvap/kvap/policy"
+)
+
+// A finding is a rule's failure or error, and what follows from it.
+type finding struct {
+	*served
+	rule    string
+	status  interp.Status
+	message string
+	action  policy.Action
+	blocks  bool
+	warns   bool // where the request is admitted
+}
+
+// validate judges a request by each policy of a place. All are asked, so that a
+// denial names all of them.
+func (s *Server) validate(ctx context.Context, policies []*served, r *review, req *interp.Request) (*admissionv1.AdmissionResponse, error) {
+	var found []finding
+	for _, p := range policies {
+		list, err := s.findings(ctx, p, r, req)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, list...)
+	}
+	for _, f := range found {
+		s.options.Record(f.record(r))
+	}
+	return answer(r, found), nil
+}
+
+// findings are what one policy has against a request.
+func (s *Server) findings(ctx context.Context, p *served, r *review, req *interp.Request) ([]finding, error) {
+	var out []finding
+	for _, result := range p.engine.Judge(ctx, req) {
+		if result.Status != interp.Fail && result.Status != interp.Error {
+			continue
+		}
+		f := finding{served: p, rule: result.Rule, status: result.Status, message: result.Message}
+		var err error
+		if f.action, err = s.actionOf(ctx, p, result.Rule, r); err != nil {
+			return nil, err
+		}
+		enforced := f.action == policy.Enforce
+		f.blocks = !p.Shadow && enforced && (f.status == interp.Fail || p.FailurePolicy == policy.Fail)
+		f.warns = !p.Shadow && (enforced || p.warnsOfAudit())
+		out = append(out, f)
+	}
+	return out, nil
+}
+
+// warnsOfAudit tells whether the user hears of what is only audited.
+func (p *served) warnsOfAudit() bool {
+	if p.Validating != nil {
+		return slices.Contains(p.Validating.Actions, "Warn")
+	}
+	return p.EmitWarning
+}
+
+// answer denies if something blocks. The warnings are for those who are admitted.
+func answer(r *review, found []finding) *admissionv1.AdmissionResponse {
+	out := &admissionv1.AdmissionResponse{Allowed: true, AuditAnnotations: annotations(found)}
+	if slices.ContainsFunc(found, func(f finding) bool { return f.blocks }) {
+		out.Allowed = false
+		out.Result = &metav1.Status{Status: metav1.StatusFailure, Code: 400, Reason: metav1.StatusReasonBadRequest, Message: denial(r, found)}
+		return out
+	}
+	for _, f := range found {
+		if f.warns && len(out.Warnings) < maxWarnings {
+			out.Warnings = append(out.Warnings, fmt.Sprintf("policy %s.%s: %s", f.Name, f.rule, shorten(f.message, maxWarning)))
+		}
+	}
+	return out
+}
+
+// What an answer holds at most. The API server cuts warnings further.
+const (
+	maxWarnings   = 50
+	maxWarning    = 1024
+	maxAnnotation = 32 << 10
+)
+
+func shorten(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	for most > 0 && s[most]&0xc0 == 0x80 { // within a character
+		most--
+	}
+	return s[:most] + "…"
+}
+
+// A violation is what the audit log says of a finding.
+type violation struct {
+	Policy  string        `json:"policy"`
+	Rule    string        `json:"rule"`
+	Status  interp.Status `json:"status"`
+	Action  policy.Action `json:"action"`
+	Shadow  bool          `json:"shadow,omitempty"`
+	Message string        `json:"message"`
+}
+
+// violationsKey is where the audit log has the findings, behind the name of the
+// webhook and a slash.
+const violationsKey = "violations"
+
+// annotations are for the audit log, whatever becomes of the request.
+func annotations(found []finding) map[string]string {
+	var list []violation
+	size := 0
+	for _, f := range found {
+		v := violation{f.FullName(), f.rule, f.status, f.action, f.Shadow, shorten(f.message, maxWarning)}
+		if size += len(v.Policy) + len(v.Rule) + len(v.Message) + 100; size > maxAnnotation {
+			break
+		}
+		list = append(list, v)
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	data, err := json.Marshal(list)
+	if err != nil {
+		return nil // text and constants only
+	}
+	return map[string]string{violationsKey: string(data)}
+}
+
+// Requested is what a record says of a request.
+type Requested struct {
+	UID, Operation, Resource string // Resource as Kind/namespace/name
+	User                     string
+	DryRun                   bool
+}
+
+func (r *review) describe() Requested {
+	return Requested{r.uid, r.operation, r.resource(), r.user.Name, r.dryRun}
+}
+
+// A Record tells of a finding, or, with Err, of a request that was not judged.
+type Record struct {
+	Request      Requested
+	Policy, Rule string
+	Status       interp.Status
+	Message      string
+	Action       policy.Action
+	Shadow       bool
+	Blocked      bool
+	Err          error
+}
+
+func (f finding) record(r *review) Record {
+	return Record{
+		Request: r.describe(), Policy: f.FullName(), Rule: f.rule, Status: f.status, Message: f.message,
+		Action: f.action, Shadow: f.Shadow, Blocked: f.blocks,
+	}
+}
