@@ -24,12 +24,6 @@ func validates(r *policy.Rule) bool { return r.Validate != nil || triggers(r) }
 // triggers tells of rules that generate objects or change others.
 func triggers(r *policy.Rule) bool { return r.Generate != nil || hasTargets(r) }
 
-func mutates(r *policy.Rule) bool { return r.Mutate != nil && !hasTargets(r) }
+func mutates(r *policy.Rule) bool { return r.Mutate != nil && !r.Mutate.Existing }
 
-func hasTargets(r *policy.Rule) bool {
-	if r.Mutate == nil {
-		return false
-	}
-	targets := r.Mutate.Get("targets")
-	return targets != nil && targets.Kind == policy.List && len(targets.Items) > 0
-}
+func hasTargets(r *policy.Rule) bool { return r.Mutate != nil && r.Mutate.Existing }
