@@ -1,0 +1,259 @@
+package certs
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"slices"
+	"time"
+)
+
+// The keys of a record. The last two are those of a Secret for TLS.
+const (
+	keyBundle  = "ca.crt"
+	keyNext    = "next-ca.crt"
+	keyNextKey = "next-ca.key"
+	keyCA      = "signing-ca.crt"
+	keyCAKey   = "ca.key"
+	keyServing = "tls.crt"
+	keyPrivate = "tls.key"
+)
+
+// How long what we sign is valid, and how long before its end it is replaced. A
+// certificate never outlives its authority.
+const (
+	authorityLife  = 365 * 24 * time.Hour
+	authorityRenew = 60 * 24 * time.Hour
+	servingLife    = 90 * 24 * time.Hour
+	servingRenew   = 30 * 24 * time.Hour
+	// overlap is how long a new authority is in the bundle before it signs: for API
+	// servers to see the configuration, and for controllers that were down to write it.
+	overlap = time.Hour
+	// backdate is for clocks that are behind.
+	backdate = 10 * time.Minute
+)
+
+// A pair is a certificate and its key.
+type pair struct {
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+}
+
+func (p *pair) endsWithin(d time.Duration, now time.Time) bool {
+	return p == nil || now.Add(d).After(p.cert.NotAfter)
+}
+
+// A record is what replicas share.
+type record struct {
+	signer  *pair // signs
+	next    *pair // in the bundle, and signs when it has been there for long enough
+	serving *pair
+	old     []*x509.Certificate // signed something that is still valid
+}
+
+// bundle are the authorities that API servers should trust.
+func (r *record) bundle() []byte {
+	var out bytes.Buffer
+	list := slices.Clone(r.old)
+	for _, p := range []*pair{r.signer, r.next} {
+		if p != nil {
+			list = append(list, p.cert)
+		}
+	}
+	for _, cert := range list {
+		_ = pem.Encode(&out, &pem.Block{Type: "CERTIFICATE", Bytes: cert.Raw}) // into memory
+	}
+	return out.Bytes()
+}
+
+// renew brings the record up to date, and tells whether something changed.
+func (r *record) renew(names Names, now time.Time) (changed bool, err error) {
+	n := len(r.old)
+	r.old = slices.DeleteFunc(r.old, func(c *x509.Certificate) bool { return now.After(c.NotAfter) })
+	changed = len(r.old) != n
+	for _, step := range []func(Names, time.Time) (bool, error){r.found, r.announce, r.promote, r.sign} {
+		did, err := step(names, now)
+		if err != nil {
+			return changed, err
+		}
+		changed = changed || did
+	}
+	return changed, nil
+}
+
+// found makes the first authority. There is nobody yet who would not know it.
+func (r *record) found(_ Names, now time.Time) (bool, error) {
+	if r.signer != nil && now.Before(r.signer.cert.NotAfter) {
+		return false, nil
+	}
+	var err error
+	r.signer, err = newAuthority(now)
+	r.next = nil
+	return true, err
+}
+
+// announce puts the next authority into the bundle, in time.
+func (r *record) announce(_ Names, now time.Time) (bool, error) {
+	if r.next != nil || !r.signer.endsWithin(authorityRenew, now) {
+		return false, nil
+	}
+	var err error
+	r.next, err = newAuthority(now)
+	return true, err
+}
+
+// promote lets the next authority sign, once it is known.
+func (r *record) promote(_ Names, now time.Time) (bool, error) {
+	if r.next == nil || now.Before(r.next.cert.NotBefore.Add(backdate+overlap)) {
+		return false, nil
+	}
+	r.old = append(r.old, r.signer.cert)
+	r.signer, r.next, r.serving = r.next, nil, nil
+	return true, nil
+}
+
+// sign makes the certificate that is shown.
+func (r *record) sign(names Names, now time.Time) (bool, error) {
+	if !r.serving.endsWithin(servingRenew, now) && names.covered(r.serving.cert) && r.serving.cert.CheckSignatureFrom(r.signer.cert) == nil {
+		return false, nil
+	}
+	var err error
+	r.serving, err = newServing(r.signer, names, now)
+	return true, err
+}
+
+// Names are what the API server calls the webhook by.
+type Names struct {
+	DNS []string
+	IPs []net.IP
+}
+
+func (n Names) covered(c *x509.Certificate) bool {
+	for _, name := range n.DNS {
+		if c.VerifyHostname(name) != nil {
+			return false
+		}
+	}
+	for _, ip := range n.IPs {
+		if c.VerifyHostname(ip.String()) != nil {
+			return false
+		}
+	}
+	return true
+}
+
+func newAuthority(now time.Time) (*pair, error) {
+	return issue(nil, &x509.Certificate{
+		Subject:   pkix.Name{CommonName: "kvap webhook authority"},
+		NotBefore: now.Add(-backdate), NotAfter: now.Add(authorityLife),
+		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true, KeyUsage: x509.KeyUsageCertSign,
+	})
+}
+
+func newServing(signer *pair, names Names, now time.Time) (*pair, error) {
+	end := now.Add(servingLife)
+	if signer.cert.NotAfter.Before(end) {
+		end = signer.cert.NotAfter
+	}
+	return issue(signer, &x509.Certificate{
+		Subject:   pkix.Name{CommonName: "kvap webhook"},
+		NotBefore: now.Add(-backdate), NotAfter: end, DNSNames: names.DNS, IPAddresses: names.IPs,
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	})
+}
+
+// issue makes a certificate and its key; without a signer it signs itself.
+func issue(signer *pair, template *x509.Certificate) (*pair, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	if template.SerialNumber, err = rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120)); err != nil {
+		return nil, err
+	}
+	parent, by := template, key
+	if signer != nil {
+		parent, by = signer.cert, signer.key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, by)
+	if err != nil {
+		return nil, err
+	}
+	cert, err := x509.ParseCertificate(der)
+	return &pair{cert, key}, err
+}
+
+// encode is the record as the data of a Secret.
+func (r *record) encode() (map[string][]byte, error) {
+	out := map[string][]byte{keyBundle: r.bundle()}
+	for _, one := range []struct {
+		p         *pair
+		cert, key string
+	}{{r.signer, keyCA, keyCAKey}, {r.next, keyNext, keyNextKey}, {r.serving, keyServing, keyPrivate}} {
+		if one.p == nil {
+			continue
+		}
+		key, err := x509.MarshalPKCS8PrivateKey(one.p.key)
+		if err != nil {
+			return nil, err
+		}
+		out[one.cert] = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: one.p.cert.Raw})
+		out[one.key] = pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})
+	}
+	return out, nil
+}
+
+// decodeRecord reads what encode wrote. An empty record is one that is yet to be
+// made.
+func decodeRecord(data map[string][]byte) (*record, error) {
+	r := &record{}
+	for _, one := range []struct {
+		p         **pair
+		cert, key string
+	}{{&r.signer, keyCA, keyCAKey}, {&r.next, keyNext, keyNextKey}, {&r.serving, keyServing, keyPrivate}} {
+		if len(data[one.cert]) == 0 {
+			continue
+		}
+		p, err := decodePair(data[one.cert], data[one.key])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", one.cert, err)
+		}
+		*one.p = p
+	}
+	for rest := data[keyBundle]; ; {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			return r, nil
+		}
+		cert, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", keyBundle, err)
+		}
+		if !r.signer.is(cert) && !r.next.is(cert) {
+			r.old = append(r.old, cert)
+		}
+	}
+}
+
+func (p *pair) is(c *x509.Certificate) bool { return p != nil && p.cert.Equal(c) }
+
+func decodePair(cert, key []byte) (*pair, error) {
+	both, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		return nil, err
+	}
+	private, ok := both.PrivateKey.(*ecdsa.PrivateKey)
+	if !ok {
+		return nil, errors.New("the key is no ECDSA key")
+	}
+	return &pair{both.Leaf, private}, nil
+}
