@@ -10,11 +10,11 @@ import (
 
 // A real API server takes every object that convert writes.
 func TestObjectsAreAccepted(t *testing.T) {
-	for _, pack := range packs() {
-		t.Run(pack, func(t *testing.T) {
+	for _, f := range forms() {
+		t.Run(f.String(), func(t *testing.T) {
 			accepted := 0
 			for _, s := range subjects(t) {
-				for _, o := range shared.convert(t, s, pack).objects {
+				for _, o := range shared.convert(t, s, f).objects {
 					resource, ok := resourceOf(o)
 					if !ok {
 						continue // what a binding refers to

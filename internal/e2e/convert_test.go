@@ -27,8 +27,16 @@ const corpus = "../../../shared/corpus"
 // only narrows the tests down while one works on something.
 var only = flag.String("only", "", "convert only subjects whose name has this in it, and expect no numbers of them")
 
-// packs are the ways of packing that are tested.
-func packs() []string { return []string{"policy", "match"} }
+// A form is what convert is told of packing and guards.
+type form struct{ pack, guard string }
+
+func (f form) String() string { return "--pack " + f.pack + " --guard " + f.guard }
+
+// forms are those that are tested: guarded as they are by default, however rules
+// are packed, and once without guards.
+func forms() []form {
+	return []form{{"policy", "auto"}, {"match", "auto"}, {"policy", "never"}}
+}
 
 // A subject is a file of policies, with the flags that convert is to have.
 type subject struct {
@@ -82,7 +90,7 @@ func fixtureSubject(t *testing.T, f fixtures.Fixture) subject {
 	for flag, value := range options {
 		switch value := value.(type) {
 		case string:
-			if flag != "pack" && flag != "kubernetes-version" { // packs are tried all, and the server has its own release
+			if !slices.Contains([]string{"pack", "guard", "kubernetes-version"}, flag) { // forms are tried all, and the server has its own release
 				s.flags = append(s.flags, "--"+flag, value)
 			}
 		default: // crds
@@ -122,11 +130,11 @@ func bringsCEL(data []byte) bool {
 
 // convert runs `kvap convert`, and returns nothing for a file that has nothing to
 // convert.
-func (c *cluster) convert(t *testing.T, s subject, pack string) conversion {
+func (c *cluster) convert(t *testing.T, s subject, f form) conversion {
 	t.Helper()
 	out := t.TempDir()
 	report := filepath.Join(out, "report.json")
-	flags := append([]string{"convert", s.file, "-q", "--no-color", "-o", "json", "--pack", pack, "--report", report}, s.flags...)
+	flags := append([]string{"convert", s.file, "-q", "--no-color", "-o", "json", "--pack", f.pack, "--guard", f.guard, "--report", report}, s.flags...)
 	cmd := exec.CommandContext(t.Context(), c.kvap, flags...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr

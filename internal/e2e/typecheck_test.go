@@ -28,12 +28,12 @@ func TestTypeCheck(t *testing.T) {
 		if s.userCEL {
 			continue
 		}
-		for _, pack := range packs() {
-			for _, p := range ofKind(shared.convert(t, s, pack).objects, "ValidatingAdmissionPolicy") {
+		for _, f := range forms() {
+			for _, p := range ofKind(shared.convert(t, s, f).objects, "ValidatingAdmissionPolicy") {
 				p = p.DeepCopy()
 				p.SetName(fmt.Sprintf("e2e-%d", len(made)))
 				p.SetLabels(map[string]string{ofTypeCheck: ""})
-				p.SetAnnotations(map[string]string{subjectOf: s.name + " --pack " + pack})
+				p.SetAnnotations(map[string]string{subjectOf: s.name + " " + f.String()})
 				made = append(made, p)
 			}
 		}
