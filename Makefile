@@ -45,7 +45,8 @@ golden: ## rewrite the expected files from current output; then read the diff
 
 conformance: ## judge the corpus of recorded requests, where it is at hand
 	go run ./internal/conformance -corpus $(CORPUS)
-	go run ./internal/conformance -corpus $(CORPUS) -guard auto -pack match
+	go run ./internal/conformance -corpus $(CORPUS) -pack match
+	go run ./internal/conformance -corpus $(CORPUS) -guard never
 
 bench: ## how fast, with how many allocations: ./fixtures has reading, translating, emitting
 	go test -run '^$$' -bench . -benchmem ./...

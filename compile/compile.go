@@ -152,7 +152,7 @@ func (c *compilation) check() (again bool) {
 		}
 		c.objects, c.found = append(c.objects, objects), append(c.found, found...)
 	}
-	refused.invalid(c.objects, c.checkers)
+	refused.invalid(c.objects, emitter, c.checkers)
 	return c.leave(refused)
 }
 

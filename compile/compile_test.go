@@ -83,6 +83,18 @@ func TestOneOfAPackIsRefused(t *testing.T) {
 	}
 }
 
+// A guard that would be too long is left out, and its rules stay.
+func TestTooLongGuard(t *testing.T) {
+	got := compile.Policies(read(t, labels("p", strings.Repeat("x", 60_000), strings.Repeat("y", 60_000))), options(t))
+	if want := "p/r0 native [] p[r0]\np/r1 native [] p[r1]\n"; told(got) != want {
+		t.Fatalf("got\n%swant\n%s", told(got), want)
+	}
+	p := got.Objects[0].Policy
+	if m, _, _ := vap.TranslationOf(p.Annotations); m.Guard != "" || len(p.Spec.MatchConditions) > 0 {
+		t.Errorf("the guard is %q, of %d match conditions", m.Guard, len(p.Spec.MatchConditions))
+	}
+}
+
 // What the API server would refuse is no object, whatever the reason.
 func TestRefusedBinding(t *testing.T) {
 	o := options(t)

@@ -6,7 +6,8 @@
 //
 // What must hold: an API server of the release takes every object. A rule of which
 // a check refuses a part goes to the webhook with the code of the check, whole, and
-// the others of its pack keep their object. A rule for the webhook is in no object;
+// the others of its pack keep their object; an object of which a check refuses the
+// guard loses only that. A rule for the webhook is in no object;
 // a native one is in at least one, or has a code that says why it needs none. What
 // goes wrong in one policy is that policy's diagnostic and changes nothing else:
 // this is the one place that catches a panic. The same input gives the same result,

@@ -41,8 +41,9 @@ func (r *refusals) emission(draft int, found diag.List) {
 	}
 }
 
-// invalid has the objects validated, and notes what an API server would refuse.
-func (r *refusals) invalid(objects []vap.Objects, checkers *pool[*vap.Checker]) {
+// invalid has the objects validated, and notes what an API server would refuse. An
+// object of which it would refuse the guard loses that.
+func (r *refusals) invalid(objects []vap.Objects, emitter *vap.Emitter, checkers *pool[*vap.Checker]) {
 	errs := make([]field.ErrorList, len(objects))
 	faults := make([]*diag.Diagnostic, len(objects))
 	onEveryCore(len(objects), func(i int) {
@@ -61,6 +62,10 @@ func (r *refusals) invalid(objects []vap.Objects, checkers *pool[*vap.Checker]) 
 			r.add(o.Draft, o.Draft.AllMembers(), *faults[i])
 		}
 		for _, err := range errs[i] {
+			if o.IsGuard(err.Field) {
+				objects[i] = emitter.Unguarded(o)
+				continue
+			}
 			pos, members := o.MadeFrom(err.Field)
 			r.add(o.Draft, members, diag.Warnf(pos, diag.InvalidObject,
 				"the API server would refuse %s: %s; the webhook will judge this rule", err.Field, firstMessage(err.Detail)))

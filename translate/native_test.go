@@ -36,6 +36,7 @@ type setting struct {
 	exceptions []*policy.Exception
 	namespaces map[string]map[string]string
 	own        translate.Params
+	guard      translate.Guard
 }
 
 func builtin(t *testing.T, release cel.Release) *schema.Set {
@@ -60,7 +61,7 @@ func translateText(t *testing.T, text string, s setting) translated {
 	}
 	out := translated{policy: file.Policies[0]}
 	out.result = translate.Policies(file.Policies, translate.Options{
-		Release: s.release, Schemas: builtin(t, s.release), Exceptions: append(file.Exceptions, s.exceptions...), Params: s.own,
+		Release: s.release, Schemas: builtin(t, s.release), Exceptions: append(file.Exceptions, s.exceptions...), Params: s.own, Guard: s.guard,
 	})
 	objects, found := vap.EmitAll(out.result.Drafts, vap.EmitOptions{ExcludeNamespaces: []string{}})
 	if found.HasErrors() {

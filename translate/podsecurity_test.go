@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/translate"
 	"github.com/kvap/kvap/vap"
 )
 
@@ -205,7 +206,7 @@ func TestPodSecurityShares(t *testing.T) {
         failureAction: Enforce
         podSecurity: {level: restricted, version: v1.24, exclude: [{controlName: Seccomp}, {controlName: Seccomp, images: [redis]}, {controlName: Seccomp}]}
 `
-	p := translateText(t, text, setting{})
+	p := translateText(t, text, setting{guard: translate.GuardNever})
 	names := map[string]int{}
 	for _, o := range p.objects {
 		for _, v := range o.Policy.Spec.Variables {

@@ -22,22 +22,24 @@ func (g group) nameOthers(d *vap.Draft, members []unit) {
 	if len(members) < 2 || d.Guard.IsZero() || d.Guard.IsTrue() {
 		return
 	}
+	asked := func(v vap.Validation) bool {
+		u := members[v.Member]
+		return u.native == nil && !u.pre.errs && !u.holds.errs
+	}
 	var states []cel.Value
-	asked := map[int]bool{}
 	rest, length := cel.True(), 0
 	for i := range d.Validations {
 		v := &d.Validations[i]
-		u := members[v.Member]
-		if u.native != nil || u.pre.errs || u.holds.errs {
+		if !asked(*v) {
 			continue
 		}
-		asked[v.Member] = true
+		label := g.label(members[v.Member])
 		holds := repeatable(d, v)
-		if length += len(g.label(u)); length > namesLength {
+		if length += len(label); length > namesLength {
 			rest = cel.And(rest, holds)
 			continue
 		}
-		states = append(states, cel.Cond(holds, cel.String(""), cel.String(g.label(u))))
+		states = append(states, cel.Cond(holds, cel.String(""), cel.String(label)))
 	}
 	if !rest.IsTrue() {
 		states = append(states, cel.Cond(rest, cel.String(""), cel.String("others")))
@@ -45,21 +47,29 @@ func (g group) nameOthers(d *vap.Draft, members []unit) {
 	if len(states) < 2 {
 		return
 	}
-	rule := cel.Ident("rule")
-	name := freshName("violated", namesOf(d))
-	d.Variables = append(d.Variables, vap.Variable{Pos: d.Members[0].Pos, Name: name,
-		Expr: cel.List(states...).Macro("filter", "rule", rule.Ne(cel.String("")).Value)})
+	violated := declare(d, "violated", cel.List(states...).Macro("filter", "rule", cel.Ident("rule").Ne(cel.String("")).Value))
+	all := declare(d, "allViolated", listed(violated, 1, " (all violated: "))
 	for i := range d.Validations {
-		v := &d.Validations[i]
-		alone := cel.Int(0)
-		if asked[v.Member] {
-			alone = cel.Int(1)
+		if v := &d.Validations[i]; asked(*v) {
+			v.More = &all
+		} else {
+			too := listed(violated, 0, " (violated too: ")
+			v.More = &too
 		}
-		own := cel.String(g.label(members[v.Member]))
-		others := variableNamed(name).Macro("filter", "rule", rule.Ne(own).Value).Call("join", cel.String(", "))
-		sayToo(v, cel.Cond(variableNamed(name).Size().Compare(">", alone),
-			cel.String(" (violated too: ").Plus(others).Plus(cel.String(")")), cel.String("")))
 	}
+}
+
+// declare adds a variable to the draft.
+func declare(d *vap.Draft, name string, expr cel.Value) cel.Value {
+	name = freshName(name, namesOf(d))
+	d.Variables = append(d.Variables, vap.Variable{Pos: d.Members[0].Pos, Name: name, Expr: expr})
+	return variableNamed(name)
+}
+
+// listed is the names after some words, if there are more than so many.
+func listed(names cel.Value, more int64, words string) cel.Value {
+	return cel.Cond(names.Size().Compare(">", cel.Int(more)),
+		cel.String(words).Plus(names.Call("join", cel.String(", "))).Plus(cel.String(")")), cel.String(""))
 }
 
 // label names a member to those who read a message.
@@ -78,14 +88,4 @@ func repeatable(d *vap.Draft, v *vap.Validation) cel.Bool {
 		v.Expr = variableNamed(name).AsBool()
 	}
 	return v.Expr
-}
-
-// sayToo lets the message of a validation end with more.
-func sayToo(v *vap.Validation, more cel.Value) {
-	message := cel.String(v.Message)
-	if v.MessageExpression != nil {
-		message = *v.MessageExpression
-	}
-	message = message.Plus(more)
-	v.MessageExpression = &message
 }

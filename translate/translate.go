@@ -124,7 +124,7 @@ func (o Options) withDefaults() Options {
 		o.Existing = AllowExisting
 	}
 	if o.Guard == "" {
-		o.Guard = GuardNever
+		o.Guard = GuardAuto
 	}
 	return o
 }

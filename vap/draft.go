@@ -1,6 +1,8 @@
 package vap
 
 import (
+	"slices"
+
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 )
@@ -19,7 +21,7 @@ type Draft struct {
 	ParamKind     *ParamKind
 	Conditions    []Condition // matchConditions: all must hold for the validations to run
 	// Guard is a match condition too: false only where all validations are true. It
-	// is true, or zero, where there is none.
+	// is true, or zero, where there is none; one that is too long is left out.
 	Guard       cel.Bool
 	Variables   []Variable // in order of dependence
 	Validations []Validation
@@ -41,6 +43,15 @@ func (d *Draft) guards() int {
 		return 0
 	}
 	return 1
+}
+
+// Unguard takes the guard away, and what messages say only behind one.
+func (d *Draft) Unguard() {
+	d.Guard = cel.True()
+	d.Validations = slices.Clone(d.Validations)
+	for i := range d.Validations {
+		d.Validations[i].More = nil
+	}
 }
 
 // A Member is one source rule, or one expanded form of it.
@@ -109,7 +120,10 @@ type Validation struct {
 	Expr              cel.Bool
 	Message           string
 	MessageExpression *cel.Value // nil when the message is constant
-	Reason            string     // Invalid where empty
+	// More is what the message ends with besides. It costs next to nothing where all
+	// is well, and is never an error. nil is nothing.
+	More   *cel.Value
+	Reason string // Invalid where empty
 }
 
 // An Audit is one audit annotation.

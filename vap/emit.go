@@ -198,14 +198,25 @@ func (e *emitter) text(pos diag.Pos, v cel.Value) string {
 	return e.print(pos, v)
 }
 
-// print leaves what the author wrote, and nothing has changed, as it is written.
+// print is v as text, which must not be too long.
 func (e *emitter) print(pos diag.Pos, v cel.Value) string {
-	s := cmp.Or(v.Written(), v.Text(textWidth))
+	s := textOf(v)
 	if n := utf8.RuneCountInString(s); n > maxExpressionLength {
 		e.fail(expressionTooLong(pos, n))
 	}
 	return s
 }
+
+// Unguarded is the objects once more, without their guard.
+func (m *Emitter) Unguarded(o Objects) Objects {
+	o.Draft.Unguard()
+	e := &emitter{draft: o.Draft, opts: m.opts}
+	o.Policy = e.policy(o.Policy.Name)
+	return o
+}
+
+// textOf leaves what the author wrote, and nothing has changed, as it is written.
+func textOf(v cel.Value) string { return cmp.Or(v.Written(), v.Text(textWidth)) }
 
 // conditions are the match conditions. More than the API server allows become
 // one: a false condition wins over an erring one in a list as in a conjunction.
@@ -215,6 +226,9 @@ func (e *emitter) conditions() []admissionregistrationv1.MatchCondition {
 		if !c.Expr.IsTrue() {
 			kept = append(kept, c)
 		}
+	}
+	if e.draft.guards() > 0 && utf8.RuneCountInString(textOf(e.settled(e.draft.Guard.Value))) > maxExpressionLength {
+		e.draft.Unguard()
 	}
 	if len(kept)+e.draft.guards() > maxMatchConditions {
 		all := make([]cel.Bool, len(kept))
@@ -232,12 +246,22 @@ func (e *emitter) conditions() []admissionregistrationv1.MatchCondition {
 	}
 	var out []admissionregistrationv1.MatchCondition
 	for i, name := range conditionNames(names) {
-		out = append(out, admissionregistrationv1.MatchCondition{Name: name, Expression: e.text(kept[i].Pos, kept[i].Expr.Value)})
+		out = append(out, admissionregistrationv1.MatchCondition{Name: name, Expression: e.text(kept[i].Pos, e.settled(kept[i].Expr.Value))})
 		if i == len(kept)-e.draft.guards() {
 			e.guard = name
 		}
 	}
 	return out
+}
+
+// settled is a match condition of which a type checker has nothing to say, although
+// a cluster's does not look at it.
+func (e *emitter) settled(v cel.Value) cel.Value {
+	for _, checker := range e.draft.Checkers {
+		checker.Hidden = func(cel.Shape) bool { return false }
+		v = checker.Settle(v)
+	}
+	return v
 }
 
 // variables drops repetitions. The API server accepts a name twice, but then

@@ -25,8 +25,12 @@ func (e *emitter) validations() []admissionregistrationv1.Validation {
 	for _, v := range e.draft.Validations {
 		w := admissionregistrationv1.Validation{Message: e.message(v), Reason: reason(v.Reason)}
 		holds := v.Expr
-		if v.MessageExpression != nil && !v.Expr.IsTrue() {
+		switch {
+		case v.Expr.IsTrue():
+		case v.MessageExpression != nil:
 			holds, w.MessageExpression = e.guardedMessage(v)
+		case v.More != nil:
+			w.MessageExpression = e.checked(v.Pos, cel.String(w.Message).Plus(*v.More))
 		}
 		w.Expression = e.checked(v.Pos, holds.Value)
 		out = append(out, w)
@@ -41,6 +45,9 @@ func (e *emitter) validations() []admissionregistrationv1.Validation {
 // stays as it is, unless it costs much.
 func (e *emitter) guardedMessage(v Validation) (holds cel.Bool, text string) {
 	message := *v.MessageExpression
+	if v.More != nil {
+		message = message.Plus(*v.More)
+	}
 	if e.asksAuthorizer(v.Expr.Value) || message.Written() != "" && cel.Cost(message, nil) < messageCost {
 		return v.Expr, e.checked(v.Pos, message)
 	}

@@ -39,6 +39,12 @@ func (o Objects) MadeFrom(field string) (diag.Pos, []int) {
 	return d.Members[0].Pos, d.AllMembers()
 }
 
+// IsGuard tells that a field of the policy is the guard's.
+func (o Objects) IsGuard(field string) bool {
+	var i int
+	return index(field, "spec.matchConditions[%d]", &i) && o.Draft.guards() > 0 && i == len(o.Policy.Spec.MatchConditions)-1
+}
+
 // MembersAt are the members that an expression from a place of the source is for:
 // all, where it is none of a single one.
 func (d *Draft) MembersAt(pos diag.Pos) []int {
@@ -86,7 +92,7 @@ func (d *Draft) readers(name string) []int {
 		}
 	}
 	var out []int
-	for _, v := range d.Validations {
+	for _, v := range d.Validations { // but for what messages say of other members
 		uses := v.Expr.Uses("variables")
 		if v.MessageExpression != nil {
 			uses = append(uses, v.MessageExpression.Uses("variables")...)

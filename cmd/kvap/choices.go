@@ -34,7 +34,7 @@ func (f *choiceFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.existing, "existing-violations", "allow", "what an update of a violating object does: allow (as Kyverno) or deny")
 	fs.StringVar(&f.operations, "operations", "as-written", "what rules that list no operations are judged on: as-written (all, as Kyverno) or create-update")
 	fs.StringVar(&f.action, "action", "", "one action for all rules, whatever they say: Enforce, Audit or Warn")
-	fs.StringVar(&f.guard, "guard", "never", "whether objects stop good requests at a match condition: auto or never")
+	fs.StringVar(&f.guard, "guard", "auto", "whether objects stop good requests at a match condition: auto or never")
 }
 
 // choices are what the flags ask for.

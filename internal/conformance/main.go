@@ -22,7 +22,7 @@ func main() {
 	flag.StringVar(&c.only, "policy", "", "only policies whose folder has this in its name; generated is the folder of the generated rules")
 	flag.StringVar(&c.release, "kubernetes-version", cel.Default.String(), "the release to translate for")
 	flag.BoolVar(&c.interp, "interp", true, "ask the reference interpreter as well")
-	flag.StringVar(&c.guard, "guard", string(translate.GuardNever), "auto to judge by objects that have guards")
+	flag.StringVar(&c.guard, "guard", string(translate.GuardAuto), "whether objects have guards: auto or never")
 	flag.StringVar(&c.pack, "pack", string(translate.PackPolicy), "what shares an object: rule, policy or match")
 	flag.BoolVar(&c.typeCheck, "typecheck", false, "print what the API server's type checker says of the objects; no failure")
 	flag.BoolVar(&c.verbose, "v", false, "print each disagreement")
