@@ -44,7 +44,7 @@ func (l *lowering) condition(c *policy.Condition) truthValue {
 				b = l.probeImages(b)
 			}
 		}
-		return b
+		return l.readBoth(key, value, b)
 	})
 }
 

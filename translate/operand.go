@@ -187,8 +187,11 @@ func (l *lowering) expr(j operand) (cel.Value, bool) {
 	case multiForm:
 		return l.selection(j).list(l, false)
 	case choiceForm:
-		a, ok := l.expr(*j.then)
-		b, ok2 := l.expr(*j.els)
+		var a, b cel.Value
+		var ok, ok2 bool
+		l.eitherWay(j.c,
+			func() cel.Bool { a, ok = l.expr(*j.then); return cel.True() },
+			func() cel.Bool { b, ok2 = l.expr(*j.els); return cel.True() })
 		if !ok || !ok2 {
 			return cel.Value{}, false
 		}

@@ -112,7 +112,7 @@ func (l *lowering) variable(v *jmespath.Variable) operand {
 	}
 	defer l.restore(l.environment)
 	l.deleteRewrite = true
-	return l.query(v.Expr)
+	return l.filled(v.Expr, l.query(v.Expr))
 }
 
 // nested handles a body that is nothing but an inner variable.

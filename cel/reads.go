@@ -1,0 +1,56 @@
+package cel
+
+import "slices"
+
+// A Reading is an expression that is looked for in others: Value, where the
+// conditions Under hold. Where one of them does not, nobody needs to read it.
+type Reading struct {
+	Value Value
+	Under []Bool
+	// Variables are the composed variables, by name.
+	Variables func(name string) (Value, bool)
+}
+
+// In tells that whoever evaluates v under the conditions evaluates the reading,
+// and so errs where it is an error.
+func (r Reading) In(v Value) bool { return r.in(v.n) }
+
+func (r Reading) in(n *node) bool {
+	if equal(n, r.Value.n) {
+		return true
+	}
+	switch n.op {
+	case opSelect:
+		if v, ok := r.variable(n); ok {
+			return r.In(v)
+		}
+	case opMacro:
+		return r.in(n.args[0])
+	case opCond:
+		return r.in(n.args[0]) || r.in(n.args[1]) && r.in(n.args[2])
+	case opMember:
+		if n.name == "or" || n.name == "orValue" { // evaluate their argument when they must
+			return r.in(n.args[0])
+		}
+	case opAnd, opOr: // one term may decide without the others
+		rest := slices.DeleteFunc(slices.Clone(n.args), r.isCondition)
+		return len(rest) > 0 && !slices.ContainsFunc(rest, func(a *node) bool { return !r.in(a) })
+	case opMaybe:
+		return false
+	}
+	return slices.ContainsFunc(n.args, r.in)
+}
+
+func (r Reading) isCondition(n *node) bool {
+	if n.op == opNot {
+		n = n.args[0]
+	}
+	return slices.ContainsFunc(r.Under, func(c Bool) bool { return equal(c.n, n) })
+}
+
+func (r Reading) variable(n *node) (Value, bool) {
+	if r.Variables == nil || n.args[0].op != opIdent || n.args[0].name != "variables" {
+		return Value{}, false
+	}
+	return r.Variables(n.name)
+}
