@@ -704,7 +704,117 @@ const (
 	InvalidObject Code = 402
 	// StaticParams occurs when a policy with params is to be a static manifest.
 	StaticParams Code = 403
-	// TypeCheckFailed occurs when an expression does not fit the schema of a kind
-	// that the policy matches.
+	// TypeCheckFailed occurs when an expression does not fit the types that values have
+	// when it is evaluated: a function or operator gets what it cannot take, which is an
+	// error on each request, or values of different types are compared, which are never
+	// equal. Times, quantities and bytes are strings there.
+	//
+	// Convert the value (timestamp(), quantity(), int()), or compare with one of its type.
+	//
+	// Example:
+	//
+	//	apiVersion: admissionregistration.k8s.io/v1
+	//	kind: ValidatingAdmissionPolicy
+	//	metadata: {name: example}
+	//	spec:
+	//	  matchConstraints:
+	//	    resourceRules:
+	//	      - {apiGroups: [""], apiVersions: [v1], resources: [pods], operations: [CREATE]}
+	//	  validations:
+	//	    - expression: object.metadata.creationTimestamp < timestamp('2020-01-01T00:00:00Z')
 	TypeCheckFailed Code = 404
+	// UndefinedField occurs when an expression reads or asks for a field that no object
+	// of the policy's kinds has. The API server takes such a policy: to it, objects have
+	// any fields. Reading the field is an error on each request, and asking for it is
+	// always false.
+	//
+	// Correct the name; the message proposes one where one is near.
+	//
+	// Example:
+	//
+	//	apiVersion: admissionregistration.k8s.io/v1
+	//	kind: ValidatingAdmissionPolicy
+	//	metadata: {name: example}
+	//	spec:
+	//	  matchConstraints:
+	//	    resourceRules:
+	//	      - {apiGroups: [""], apiVersions: [v1], resources: [pods], operations: [CREATE]}
+	//	  validations:
+	//	    - expression: "!has(object.spec.hostNetwrok)"
+	UndefinedField Code = 405
+	// FieldOfSomeKinds occurs when a policy is about several kinds, and an expression
+	// reads a field that only some of them have, without asking for it. On the others
+	// that is an error, which the failure policy makes a denial or an admission.
+	//
+	// Ask with has(), read it as optional (.?field), or write a policy for each kind.
+	//
+	// Example:
+	//
+	//	apiVersion: admissionregistration.k8s.io/v1
+	//	kind: ValidatingAdmissionPolicy
+	//	metadata: {name: example}
+	//	spec:
+	//	  matchConstraints:
+	//	    resourceRules:
+	//	      - {apiGroups: [""], apiVersions: [v1], resources: [configmaps, secrets], operations: [CREATE]}
+	//	  validations:
+	//	    - expression: object.type != 'Opaque'
+	FieldOfSomeKinds Code = 406
+	// StatusFalseAlarm occurs when kube-controller-manager will write a warning into the
+	// status of a policy that is right. Its type checker takes quantities for fields
+	// that are not there, times and bytes for other types than they have at run time,
+	// and knows no indices on objects.
+	//
+	// Nothing need be done. Where the warning disturbs, dyn(c.resources).limits in place
+	// of c.resources.limits silences it.
+	//
+	// Example:
+	//
+	//	apiVersion: admissionregistration.k8s.io/v1
+	//	kind: ValidatingAdmissionPolicy
+	//	metadata: {name: example}
+	//	spec:
+	//	  matchConstraints:
+	//	    resourceRules:
+	//	      - {apiGroups: [""], apiVersions: [v1], resources: [pods], operations: [CREATE]}
+	//	  validations:
+	//	    - expression: object.spec.containers.all(c, has(c.resources.limits))
+	StatusFalseAlarm Code = 407
+	// NotYetAccepted occurs when an expression calls a function that an API server of
+	// the release does not accept in a new policy, or that none has. A server checks what
+	// is new by the language of the release before it.
+	//
+	// Write the expression without the function, or name a later --kubernetes-version.
+	//
+	// Example:
+	//
+	//	apiVersion: admissionregistration.k8s.io/v1
+	//	kind: ValidatingAdmissionPolicy
+	//	metadata: {name: example}
+	//	spec:
+	//	  matchConstraints:
+	//	    resourceRules:
+	//	      - {apiGroups: [""], apiVersions: [v1], resources: [pods], operations: [CREATE]}
+	//	  validations:
+	//	    - expression: "!semver(object.metadata.name).isLessThan(semver('1.0.0')) && [1, 1].distinct() == [1]"
+	NotYetAccepted Code = 408
+	// ChangesMeaning occurs when an expression does not mean the same in all releases
+	// from the oldest that is checked for. The most frequent one is orValue() on a value
+	// that is not optional: up to Kubernetes 1.36 it is the value, and from 1.37 on an
+	// error.
+	//
+	// Read the field as optional (object.spec.?field.orValue(...)), or ask with has().
+	//
+	// Example:
+	//
+	//	apiVersion: admissionregistration.k8s.io/v1
+	//	kind: ValidatingAdmissionPolicy
+	//	metadata: {name: example}
+	//	spec:
+	//	  matchConstraints:
+	//	    resourceRules:
+	//	      - {apiGroups: [""], apiVersions: [v1], resources: [pods], operations: [CREATE]}
+	//	  validations:
+	//	    - expression: object.spec.hostname.orValue('') != 'a'
+	ChangesMeaning Code = 409
 )

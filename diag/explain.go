@@ -63,6 +63,11 @@ func Codes() []Code {
 		InvalidObject,
 		StaticParams,
 		TypeCheckFailed,
+		UndefinedField,
+		FieldOfSomeKinds,
+		StatusFalseAlarm,
+		NotYetAccepted,
+		ChangesMeaning,
 	}
 }
 
@@ -694,9 +699,105 @@ func describe(c Code) (name, text, example string) {
 			""
 	case TypeCheckFailed:
 		return "TypeCheckFailed",
-			"Occurs when an expression does not fit the schema of a kind\n" +
-				"that the policy matches.",
-			""
+			"Occurs when an expression does not fit the types that values have\n" +
+				"when it is evaluated: a function or operator gets what it cannot take, which is an\n" +
+				"error on each request, or values of different types are compared, which are never\n" +
+				"equal. Times, quantities and bytes are strings there.\n" +
+				"\n" +
+				"Convert the value (timestamp(), quantity(), int()), or compare with one of its type.",
+			"apiVersion: admissionregistration.k8s.io/v1\n" +
+				"kind: ValidatingAdmissionPolicy\n" +
+				"metadata: {name: example}\n" +
+				"spec:\n" +
+				"  matchConstraints:\n" +
+				"    resourceRules:\n" +
+				"      - {apiGroups: [\"\"], apiVersions: [v1], resources: [pods], operations: [CREATE]}\n" +
+				"  validations:\n" +
+				"    - expression: object.metadata.creationTimestamp < timestamp('2020-01-01T00:00:00Z')"
+	case UndefinedField:
+		return "UndefinedField",
+			"Occurs when an expression reads or asks for a field that no object\n" +
+				"of the policy's kinds has. The API server takes such a policy: to it, objects have\n" +
+				"any fields. Reading the field is an error on each request, and asking for it is\n" +
+				"always false.\n" +
+				"\n" +
+				"Correct the name; the message proposes one where one is near.",
+			"apiVersion: admissionregistration.k8s.io/v1\n" +
+				"kind: ValidatingAdmissionPolicy\n" +
+				"metadata: {name: example}\n" +
+				"spec:\n" +
+				"  matchConstraints:\n" +
+				"    resourceRules:\n" +
+				"      - {apiGroups: [\"\"], apiVersions: [v1], resources: [pods], operations: [CREATE]}\n" +
+				"  validations:\n" +
+				"    - expression: \"!has(object.spec.hostNetwrok)\""
+	case FieldOfSomeKinds:
+		return "FieldOfSomeKinds",
+			"Occurs when a policy is about several kinds, and an expression\n" +
+				"reads a field that only some of them have, without asking for it. On the others\n" +
+				"that is an error, which the failure policy makes a denial or an admission.\n" +
+				"\n" +
+				"Ask with has(), read it as optional (.?field), or write a policy for each kind.",
+			"apiVersion: admissionregistration.k8s.io/v1\n" +
+				"kind: ValidatingAdmissionPolicy\n" +
+				"metadata: {name: example}\n" +
+				"spec:\n" +
+				"  matchConstraints:\n" +
+				"    resourceRules:\n" +
+				"      - {apiGroups: [\"\"], apiVersions: [v1], resources: [configmaps, secrets], operations: [CREATE]}\n" +
+				"  validations:\n" +
+				"    - expression: object.type != 'Opaque'"
+	case StatusFalseAlarm:
+		return "StatusFalseAlarm",
+			"Occurs when kube-controller-manager will write a warning into the\n" +
+				"status of a policy that is right. Its type checker takes quantities for fields\n" +
+				"that are not there, times and bytes for other types than they have at run time,\n" +
+				"and knows no indices on objects.\n" +
+				"\n" +
+				"Nothing need be done. Where the warning disturbs, dyn(c.resources).limits in place\n" +
+				"of c.resources.limits silences it.",
+			"apiVersion: admissionregistration.k8s.io/v1\n" +
+				"kind: ValidatingAdmissionPolicy\n" +
+				"metadata: {name: example}\n" +
+				"spec:\n" +
+				"  matchConstraints:\n" +
+				"    resourceRules:\n" +
+				"      - {apiGroups: [\"\"], apiVersions: [v1], resources: [pods], operations: [CREATE]}\n" +
+				"  validations:\n" +
+				"    - expression: object.spec.containers.all(c, has(c.resources.limits))"
+	case NotYetAccepted:
+		return "NotYetAccepted",
+			"Occurs when an expression calls a function that an API server of\n" +
+				"the release does not accept in a new policy, or that none has. A server checks what\n" +
+				"is new by the language of the release before it.\n" +
+				"\n" +
+				"Write the expression without the function, or name a later --kubernetes-version.",
+			"apiVersion: admissionregistration.k8s.io/v1\n" +
+				"kind: ValidatingAdmissionPolicy\n" +
+				"metadata: {name: example}\n" +
+				"spec:\n" +
+				"  matchConstraints:\n" +
+				"    resourceRules:\n" +
+				"      - {apiGroups: [\"\"], apiVersions: [v1], resources: [pods], operations: [CREATE]}\n" +
+				"  validations:\n" +
+				"    - expression: \"!semver(object.metadata.name).isLessThan(semver('1.0.0')) && [1, 1].distinct() == [1]\""
+	case ChangesMeaning:
+		return "ChangesMeaning",
+			"Occurs when an expression does not mean the same in all releases\n" +
+				"from the oldest that is checked for. The most frequent one is orValue() on a value\n" +
+				"that is not optional: up to Kubernetes 1.36 it is the value, and from 1.37 on an\n" +
+				"error.\n" +
+				"\n" +
+				"Read the field as optional (object.spec.?field.orValue(...)), or ask with has().",
+			"apiVersion: admissionregistration.k8s.io/v1\n" +
+				"kind: ValidatingAdmissionPolicy\n" +
+				"metadata: {name: example}\n" +
+				"spec:\n" +
+				"  matchConstraints:\n" +
+				"    resourceRules:\n" +
+				"      - {apiGroups: [\"\"], apiVersions: [v1], resources: [pods], operations: [CREATE]}\n" +
+				"  validations:\n" +
+				"    - expression: object.spec.hostname.orValue('') != 'a'"
 	}
 	return "", "", ""
 }

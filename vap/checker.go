@@ -11,8 +11,10 @@ import (
 	plugincel "k8s.io/apiserver/pkg/admission/plugin/cel"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	apiservercel "k8s.io/apiserver/pkg/cel"
+	"k8s.io/apiserver/pkg/cel/common"
 	"k8s.io/apiserver/pkg/cel/environment"
 	"k8s.io/apiserver/pkg/cel/library"
+	"k8s.io/apiserver/pkg/cel/mutation"
 
 	"github.com/kvap/kvap/cel"
 )
@@ -29,7 +31,7 @@ type Checker struct {
 }
 
 // A reach is what an expression may read besides the request and its objects.
-type reach struct{ params, authorizer, variables bool }
+type reach struct{ params, authorizer, variables, patches bool }
 
 // known are the compilations of texts that read no variables, so that they mean the
 // same in every policy.
@@ -125,6 +127,9 @@ func (c *Checker) env(r reach) (*celgo.Env, error) {
 	provided, err := types.EnvOptions(base.CELTypeProvider())
 	if err != nil {
 		return nil, err
+	}
+	if r.patches {
+		provided = append(provided, common.ResolverEnvOption(&mutation.DynamicTypeResolver{}), environment.UnversionedLib(library.JSONPatch))
 	}
 	env, err := base.Extend(append(options, provided...)...)
 	if err == nil {

@@ -28,6 +28,11 @@ type choiceFlags struct {
 
 func (f *choiceFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.release, "kubernetes-version", cel.Default.String(), "the oldest Kubernetes release that must take the objects")
+	f.addShared(fs)
+}
+
+// addShared adds the choices other than the release.
+func (f *choiceFlags) addShared(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&f.crds, "crds", nil, "files and folders of CustomResourceDefinitions, for the types of custom kinds")
 	fs.StringVar(&f.pack, "pack", "policy", "what shares an object: rule, policy or match")
 	fs.StringVar(&f.params, "params", "configmap", "what holds params: configmap or kvap")

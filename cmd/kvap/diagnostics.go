@@ -16,6 +16,11 @@ func (f convertFlags) printDiagnostics(w io.Writer, found diag.List, sources []s
 			shown = append(shown, d)
 		}
 	}
+	return f.diagnosticText(w, sources, command).Write(w, shown)
+}
+
+// diagnosticText is how diagnostics about the sources are written to w.
+func (f convertFlags) diagnosticText(w io.Writer, sources []source, command string) diag.Text {
 	text := map[string][]byte{}
 	for _, s := range sources {
 		text[s.name] = s.data
@@ -24,7 +29,7 @@ func (f convertFlags) printDiagnostics(w io.Writer, found diag.List, sources []s
 		Source:  func(file string) []byte { return text[file] },
 		Colour:  !f.noColor && os.Getenv("NO_COLOR") == "" && isTerminal(w),
 		Command: command,
-	}.Write(w, shown)
+	}
 }
 
 // isTerminal tells whether a person reads what is written to w.

@@ -1,0 +1,60 @@
+package check
+
+import (
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/vap"
+)
+
+// acceptance reports what an API server of the release refuses the object for, and
+// gives the fields that are to blame.
+func (c *checking) acceptance(r *Result, release cel.Release) map[string]bool {
+	refused := map[string]bool{}
+	texts := map[string]expression{}
+	if s := subjectOf(r.Object); s != nil {
+		for _, e := range s.expressions {
+			texts[e.field] = e
+		}
+	}
+	for _, e := range c.errors(r.Object, release) {
+		refused[e.Field] = true
+		x, isExpression := texts[e.Field]
+		if !isExpression {
+			c.refusedField(r, release, e)
+			continue
+		}
+		c.refusedExpression(r, release, x, e)
+	}
+	return refused
+}
+
+func (c *checking) errors(o *Object, release cel.Release) field.ErrorList {
+	create := c.of(release).create
+	switch {
+	case o.Policy != nil:
+		return create.Validate(o.Policy)
+	case o.Binding != nil:
+		return vap.ValidateBinding(o.Binding)
+	case o.Mutating != nil:
+		return create.ValidateMutating(o.Mutating)
+	}
+	return vap.ValidateMutatingBinding(o.MutatingBinding)
+}
+
+func (c *checking) refusedField(r *Result, release cel.Release, e *field.Error) {
+	r.report(0, e.Field, refusal(e))
+}
+
+// refusedExpression tells a function that the release does not have yet from what no
+// release takes.
+func (c *checking) refusedExpression(r *Result, release cel.Release, x expression, e *field.Error) {
+	if v, err := cel.Parse(x.text); err == nil {
+		if need := v.FirstRelease(); need > release {
+			r.reportIn(release, x, 0, 0, notYet(v, release, need))
+			return
+		}
+	}
+	line, column, message := celError(e.Detail)
+	r.reportIn(0, x, line, column, refusedCEL(message))
+}

@@ -1,0 +1,95 @@
+package check
+
+import (
+	"slices"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/vap"
+)
+
+// Options are what is known of the clusters.
+type Options struct {
+	// Schemas are the types of each release that is asked for.
+	Schemas map[cel.Release]*schema.Set
+}
+
+// releases are those asked for, the oldest first.
+func (o Options) releases() []cel.Release {
+	var out []cel.Release
+	for r := range o.Schemas {
+		out = append(out, r)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// A Result is what was found of an object.
+type Result struct {
+	Object   *Object
+	Releases []cel.Release // that it was checked for, the oldest first
+	// TypeChecking is what kube-controller-manager of the newest of the releases
+	// writes into the status.
+	TypeChecking []vap.TypeWarning
+	Findings     []Finding
+}
+
+// Objects checks objects that go into the same cluster.
+func Objects(objects []*Object, o Options) []*Result {
+	c := &checking{options: o, tools: map[cel.Release]*tools{}, objects: objects}
+	var out []*Result
+	for _, object := range objects {
+		r := &Result{Object: object, Releases: c.releasesOf(object)}
+		c.one(r)
+		r.sort()
+		out = append(out, r)
+	}
+	return out
+}
+
+// A checking is a run over objects.
+type checking struct {
+	options Options
+	tools   map[cel.Release]*tools
+	objects []*Object
+}
+
+// tools are those for one release.
+type tools struct {
+	set     *schema.Set
+	create  *vap.Checker
+	runtime *vap.RuntimeTypes
+	status  *vap.StatusChecker
+}
+
+func (c *checking) of(release cel.Release) *tools {
+	if t, ok := c.tools[release]; ok {
+		return t
+	}
+	set := c.options.Schemas[release]
+	t := &tools{set: set, create: vap.NewChecker(release), runtime: vap.NewRuntimeTypes(set), status: vap.NewStatusChecker(set, release)}
+	c.tools[release] = t
+	return t
+}
+
+func (c *checking) releasesOf(o *Object) []cel.Release {
+	all := c.options.releases()
+	if len(o.Releases) == 0 {
+		return all
+	}
+	return slices.DeleteFunc(all, func(r cel.Release) bool { return !slices.Contains(o.Releases, r) })
+}
+
+func (c *checking) one(r *Result) {
+	s := subjectOf(r.Object)
+	for _, release := range r.Releases {
+		refused := c.acceptance(r, release)
+		if s != nil {
+			c.types(r, s, release, refused)
+		}
+	}
+	if s != nil && len(r.Releases) > 0 {
+		c.changes(r, r.Releases[0])
+		c.statusTypes(r, r.Releases[len(r.Releases)-1])
+	}
+}

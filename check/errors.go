@@ -1,0 +1,157 @@
+package check
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/vap"
+)
+
+// All places are filled in by Result.reportIn.
+
+func unreadable(pos diag.Pos, kind string, err error) diag.Diagnostic {
+	return diag.Errorf(pos, diag.InvalidObject, "this %s cannot be read: %v", kind, err)
+}
+
+func refusal(e *field.Error) diag.Diagnostic {
+	text := strings.TrimSuffix(e.ErrorBody(), ": ")
+	return diag.Errorf(diag.Pos{}, diag.InvalidObject, "the API server refuses %s: %s", e.Field, text)
+}
+
+func refusedCEL(message string) diag.Diagnostic {
+	return diag.Errorf(diag.Pos{}, diag.InvalidObject, "the API server refuses this expression: %s", message)
+}
+
+// celError takes the place and the words of the first error out of what CEL's
+// compiler says: ERROR: <input>:1:12: undefined field 'x'
+func celError(detail string) (line, column int, message string) {
+	m := regexp.MustCompile(`ERROR: <input>:(\d+):(\d+): (.*)`).FindStringSubmatch(detail)
+	if m == nil {
+		return 0, 0, detail
+	}
+	line, _ = strconv.Atoi(m[1])
+	column, _ = strconv.Atoi(m[2])
+	return line, column, m[3]
+}
+
+// notYet does not name the release that is checked for, so that several say the same.
+func notYet(v cel.Value, release, need cel.Release) diag.Diagnostic {
+	var names []string
+	v.Calls(func(name string, args int) {
+		if cel.FirstRelease(name, args) > release && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	})
+	if need == cel.Never {
+		return diag.Errorf(diag.Pos{}, diag.NotYetAccepted, "no API server has %s; write the expression without it", strings.Join(names, ", "))
+	}
+	return diag.Errorf(diag.Pos{}, diag.NotYetAccepted,
+		"only API servers from %s on take new policies with %s; write the expression without it", need, strings.Join(names, ", "))
+}
+
+func mismatch(p vap.Problem, kinds []string, all bool) diag.Diagnostic {
+	where := ""
+	if !all {
+		where = " on " + list(kinds)
+	}
+	if p.Comparison {
+		return diag.Warnf(diag.Pos{}, diag.TypeCheckFailed, "values of different types are never equal%s: %s", where, p.Message)
+	}
+	return diag.Errorf(diag.Pos{}, diag.TypeCheckFailed, "this is an error whenever it is evaluated%s: %s", where, p.Message)
+}
+
+func noField(m vap.Miss, kinds []string) diag.Diagnostic {
+	text := fmt.Sprintf("%s no field %s%s", noun(kinds, "has", "have"), pathOf(m), nearest(m))
+	if m.Tested {
+		return diag.Warnf(diag.Pos{}, diag.UndefinedField, "%s, so it is never there", text)
+	}
+	return diag.Errorf(diag.Pos{}, diag.UndefinedField, "%s, so reading it is an error", text)
+}
+
+func fieldOfSome(m vap.Miss, without []string) diag.Diagnostic {
+	return diag.Warnf(diag.Pos{}, diag.FieldOfSomeKinds,
+		"%s no field %s, which others of the policy's kinds have; nothing asks for it before it is read, and reading it is an error there", noun(without, "has", "have"), pathOf(m))
+}
+
+func noun(kinds []string, one, many string) string {
+	if len(kinds) == 1 {
+		return kinds[0] + " " + one
+	}
+	return list(kinds) + " " + many
+}
+
+// list is the first of some words, so that a wildcard does not fill the screen.
+func list(words []string) string {
+	const most = 4
+	if len(words) > most {
+		return fmt.Sprintf("%s and %d others", strings.Join(words[:most], ", "), len(words)-most)
+	}
+	return strings.Join(words, ", ")
+}
+
+func pathOf(m vap.Miss) string {
+	if m.Path == "" {
+		return m.Field
+	}
+	return m.Path + "." + m.Field
+}
+
+// nearest proposes what may have been meant.
+func nearest(m vap.Miss) string {
+	best, distance := "", 3
+	if strings.HasPrefix(m.Field, "__") && strings.HasSuffix(m.Field, "__") && len(m.Field) > 4 {
+		best = strings.Trim(m.Field, "_")
+		return fmt.Sprintf(" (policies know no escapes: read .%s)", best)
+	}
+	for _, f := range m.Fields {
+		if d := editDistance(strings.ToLower(f), strings.ToLower(m.Field)); d < distance {
+			best, distance = f, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return " (is " + best + " meant?)"
+}
+
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+func statusFalseAlarm(w vap.TypeWarning, release cel.Release) diag.Diagnostic {
+	return diag.Notef(diag.Pos{}, diag.StatusFalseAlarm,
+		"kube-controller-manager %s will write a warning of this expression into the policy's status (%s); at run time there is nothing wrong with it", release, firstError(w.Warning))
+}
+
+func firstError(text string) string {
+	kind, _, _ := strings.Cut(text, ": ")
+	_, _, message := celError(text)
+	return kind + ": " + message
+}
+
+func changesMeaning(d vap.Difference) diag.Diagnostic {
+	return diag.Warnf(diag.Pos{}, diag.ChangesMeaning, "%s means one thing before Kubernetes %s and another since; make the meaning plain: orValue() wants a .? in front of it", d.Call, d.Since)
+}

@@ -1,0 +1,95 @@
+package check
+
+import (
+	"fmt"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+)
+
+// A role is what an expression is for.
+type role int
+
+const (
+	condition role = iota
+	variable
+	validation
+	message
+	audit
+	mutation
+)
+
+// An expression is one of a policy, with where it stands.
+type expression struct {
+	field string // for instance spec.validations[0].expression
+	role  role
+	name  string // of a variable or match condition
+	text  string
+}
+
+// A subject is a policy of either kind: what both have.
+type subject struct {
+	object      *Object
+	name        string
+	fails       bool // failurePolicy: Fail
+	constraints *admissionregistrationv1.MatchResources
+	paramKind   *admissionregistrationv1.ParamKind
+	expressions []expression // in the order in which they are evaluated
+}
+
+// subjectOf is nil for a binding.
+func subjectOf(o *Object) *subject {
+	s := &subject{object: o, name: o.Name()}
+	switch {
+	case o.Policy != nil:
+		spec := &o.Policy.Spec
+		s.constraints, s.paramKind = spec.MatchConstraints, spec.ParamKind
+		s.fails = spec.FailurePolicy == nil || *spec.FailurePolicy == admissionregistrationv1.Fail
+		s.addCommon(spec.MatchConditions, spec.Variables)
+		for i, v := range spec.Validations {
+			s.add(validation, "", v.Expression, "spec.validations[%d].expression", i)
+			if v.MessageExpression != "" {
+				s.add(message, "", v.MessageExpression, "spec.validations[%d].messageExpression", i)
+			}
+		}
+		for i, a := range spec.AuditAnnotations {
+			s.add(audit, a.Key, a.ValueExpression, "spec.auditAnnotations[%d].valueExpression", i)
+		}
+	case o.Mutating != nil:
+		spec := &o.Mutating.Spec
+		s.constraints, s.paramKind = spec.MatchConstraints, spec.ParamKind
+		s.fails = spec.FailurePolicy == nil || *spec.FailurePolicy == admissionregistrationv1.Fail
+		s.addCommon(spec.MatchConditions, spec.Variables)
+		for i, m := range spec.Mutations {
+			switch {
+			case m.ApplyConfiguration != nil:
+				s.add(mutation, "", m.ApplyConfiguration.Expression, "spec.mutations[%d].applyConfiguration.expression", i)
+			case m.JSONPatch != nil:
+				s.add(mutation, "", m.JSONPatch.Expression, "spec.mutations[%d].jsonPatch.expression", i)
+			}
+		}
+	default:
+		return nil
+	}
+	return s
+}
+
+func (s *subject) addCommon(conditions []admissionregistrationv1.MatchCondition, variables []admissionregistrationv1.Variable) {
+	for i, c := range conditions {
+		s.add(condition, c.Name, c.Expression, "spec.matchConditions[%d].expression", i)
+	}
+	for i, v := range variables {
+		s.add(variable, v.Name, v.Expression, "spec.variables[%d].expression", i)
+	}
+}
+
+func (s *subject) add(r role, name, text, format string, i int) {
+	s.expressions = append(s.expressions, expression{field: fmt.Sprintf(format, i), role: r, name: name, text: text})
+}
+
+// rules are the resource rules of the policy.
+func (s *subject) rules() []admissionregistrationv1.NamedRuleWithOperations {
+	if s.constraints == nil {
+		return nil
+	}
+	return s.constraints.ResourceRules
+}

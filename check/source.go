@@ -1,0 +1,161 @@
+package check
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/vap"
+)
+
+// madeSource is that of what was just made of a policy.
+type madeSource struct{ objects vap.Objects }
+
+func (s madeSource) at(field string, _, _ int) diag.Pos {
+	pos, _ := s.objects.MadeFrom(field)
+	return pos
+}
+
+// mappedSource is that of a made object that was read from a file: its annotations
+// say where it comes from.
+type mappedSource struct {
+	translation vap.Translation
+	pos         diag.Pos // its own
+}
+
+func (s mappedSource) at(field string, _, _ int) diag.Pos {
+	member, line, path := 0, 0, ""
+	var i int
+	if n, _ := fmt.Sscanf(field, "spec.validations[%d]", &i); n == 1 && i < len(s.translation.Validations) {
+		v := s.translation.Validations[i]
+		member, line, path = v.Member, v.Line, v.Path
+	}
+	if member >= len(s.translation.Members) {
+		return s.pos
+	}
+	m := s.translation.Members[member]
+	if m.File == "" {
+		return s.pos
+	}
+	if line == 0 {
+		line, path = m.Line, m.Path
+	}
+	return diag.Pos{File: m.File, Line: line, Col: 1, Path: path}
+}
+
+// writtenSource is a file that somebody wrote.
+type writtenSource struct {
+	data  []byte
+	root  *policy.Node
+	nodes map[string]*policy.Node
+}
+
+func newWrittenSource(n *policy.Node, data []byte, o *Object) source {
+	if o.Policy != nil {
+		if t, ok, err := vap.TranslationOf(o.Policy.Annotations); ok && err == nil && len(t.Members) > 0 {
+			return mappedSource{t, o.Pos}
+		}
+	}
+	s := writtenSource{data: data, root: n, nodes: map[string]*policy.Node{}}
+	s.add(n)
+	return s
+}
+
+func (s writtenSource) add(n *policy.Node) {
+	path := strings.TrimPrefix(strings.TrimPrefix(n.Pos.Path, s.root.Pos.Path), ".")
+	s.nodes[path] = n
+	for _, f := range n.Fields {
+		s.add(f.Value)
+	}
+	for _, item := range n.Items {
+		s.add(item)
+	}
+}
+
+// at is the place of a field, or of what would hold it where it is not there.
+func (s writtenSource) at(field string, line, column int) diag.Pos {
+	path := field
+	for {
+		if n := s.nodes[path]; n != nil {
+			pos := n.Pos
+			if path == field && line > 0 && n.Kind == policy.String {
+				pos.Line, pos.Col = locate(s.data, n.Pos, n.Str, line, column)
+			}
+			pos.Path = field
+			return pos
+		}
+		cut := strings.LastIndexAny(path, ".[")
+		if cut < 0 {
+			pos := s.root.Pos
+			pos.Path = field
+			return pos
+		}
+		path = path[:cut]
+	}
+}
+
+// locate is the place in a file of a line and column of a string's value, both from
+// 1 and in characters. YAML may indent a text, fold its lines and escape characters;
+// but all that is no blank stands in the file in the same order. Where that is not
+// so, the place is where the string begins.
+func locate(data []byte, start diag.Pos, value string, line, column int) (int, int) {
+	c := cursor{rest: bytes.TrimPrefix(data, []byte("\ufeff")), line: 1, col: 1}
+	for c.line < start.Line && c.next() {
+	}
+	for c.col < start.Col && c.line == start.Line && c.next() {
+	}
+	if r := c.rune(); r == '|' || r == '>' {
+		for c.line == start.Line && c.next() {
+		}
+	}
+	at, col := 1, 1
+	for _, r := range value {
+		reached := at == line && col >= column
+		if !isBlank(r) {
+			for c.rune() != r {
+				if !isBlank(c.rune()) && !strings.ContainsRune(`"'\#`, c.rune()) || !c.next() {
+					return start.Line, start.Col
+				}
+			}
+			if reached {
+				return c.line, c.col
+			}
+			c.next()
+		}
+		col++
+		if r == '\n' {
+			at, col = at+1, 1
+		}
+	}
+	return c.line, c.col // the end of the text
+}
+
+func isBlank(r rune) bool { return r == ' ' || r == '\t' || r == '\n' || r == '\r' }
+
+// A cursor goes through a file.
+type cursor struct {
+	rest      []byte
+	line, col int
+}
+
+func (c *cursor) rune() rune {
+	r, _ := utf8.DecodeRune(c.rest)
+	return r
+}
+
+// next goes on by a character; it cannot at the end.
+func (c *cursor) next() bool {
+	r, size := utf8.DecodeRune(c.rest)
+	if size == 0 {
+		return false
+	}
+	c.rest = c.rest[size:]
+	c.col++
+	if r == '\n' {
+		c.line, c.col = c.line+1, 1
+	}
+	return true
+}

@@ -1,0 +1,209 @@
+package check
+
+import (
+	"slices"
+	"strings"
+
+	apischema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/vap"
+)
+
+// types reports the expressions that do not fit what values really are. An expression
+// that the API server refuses is not looked at again.
+func (c *checking) types(r *Result, s *subject, release cel.Release, refused map[string]bool) {
+	t := c.of(release)
+	kinds := kindsOf(s.constraints, t.set)
+	kinds = slices.DeleteFunc(kinds, func(k schema.GVK) bool { return t.set.Type(k) == nil })
+	all := s.perKind(kinds, t.runtime, refused)
+	for _, e := range s.expressions {
+		seen := all[e.field]
+		for _, p := range seen.problems {
+			if release < strictOptionals && isOptionalCall(p.Message) {
+				continue // it is the value itself there; changes tells of it
+			}
+			r.reportIn(release, e, p.Line, p.Col, mismatch(p.Problem, names(p.kinds), len(p.kinds) >= len(kinds)))
+		}
+		for _, m := range seen.misses {
+			switch {
+			case !slices.Contains(seen.hits, m.Place) && (!seen.partly || len(m.kinds) >= len(kinds)):
+				r.reportIn(release, e, m.Line, m.Col, noField(m.Miss, m.names()))
+			case !m.Tested && !s.asks(e):
+				r.reportIn(release, e, m.Line, m.Col, fieldOfSome(m.Miss, m.names()))
+			}
+		}
+	}
+}
+
+type problemSeen struct {
+	vap.Problem
+	kinds []schema.GVK
+}
+
+type missSeen struct {
+	vap.Miss
+	kinds []schema.GVK
+}
+
+// names are the kinds of objects that lack the field; params are a kind by themselves.
+func (m missSeen) names() []string {
+	if strings.HasPrefix(m.Kind, "params ") {
+		return []string{m.Kind}
+	}
+	return names(m.kinds)
+}
+
+func names(kinds []schema.GVK) []string {
+	var out []string
+	for _, k := range kinds {
+		out = append(out, k.Kind)
+	}
+	return slices.Compact(out)
+}
+
+// seen is what was found in an expression for any of the kinds.
+type seen struct {
+	problems []problemSeen
+	misses   []missSeen
+	hits     []vap.Place
+	partly   bool // for some kind the reads are not known, because of a problem
+}
+
+// perKind checks the expressions for each kind, and joins what is the same for several.
+func (s *subject) perKind(kinds []schema.GVK, types *vap.RuntimeTypes, refused map[string]bool) map[string]*seen {
+	all := map[string]*seen{}
+	for _, e := range s.expressions {
+		all[e.field] = &seen{}
+	}
+	if len(kinds) == 0 {
+		kinds = []schema.GVK{{}} // params and the request have types all the same
+	}
+	for _, k := range kinds {
+		about := vap.Subject{Object: k, HasParams: s.paramKind != nil, Patches: s.object.Mutating != nil}
+		if s.paramKind != nil {
+			about.Params = schema.GVK(apischema.FromAPIVersionAndKind(s.paramKind.APIVersion, s.paramKind.Kind))
+		}
+		typed, err := types.Of(about)
+		if err != nil {
+			continue // never: the types are our own
+		}
+		for _, e := range s.expressions {
+			var checked vap.Checked
+			switch {
+			case e.role == variable:
+				checked = typed.Declare(e.name, e.text)
+			case !refused[e.field]:
+				checked = typed.Check(e.text)
+			}
+			if !refused[e.field] {
+				all[e.field].add(checked, k)
+			}
+		}
+	}
+	return all
+}
+
+func with(list []schema.GVK, k schema.GVK) []schema.GVK {
+	if slices.Contains(list, k) {
+		return list
+	}
+	return append(list, k)
+}
+
+func (s *seen) add(c vap.Checked, kind schema.GVK) {
+	for _, p := range c.Problems {
+		i := slices.IndexFunc(s.problems, func(q problemSeen) bool {
+			return q.Place == p.Place && plain(q.Message) == plain(p.Message)
+		})
+		if i < 0 {
+			i = len(s.problems)
+			s.problems = append(s.problems, problemSeen{Problem: p})
+		}
+		s.problems[i].kinds = with(s.problems[i].kinds, kind)
+	}
+	s.partly = s.partly || len(c.Problems) > 0
+	for _, h := range c.Hits {
+		if !slices.Contains(s.hits, h) {
+			s.hits = append(s.hits, h)
+		}
+	}
+	for _, m := range c.Misses {
+		i := slices.IndexFunc(s.misses, func(n missSeen) bool { return n.Place == m.Place && n.Field == m.Field })
+		if i < 0 {
+			i = len(s.misses)
+			s.misses = append(s.misses, missSeen{Miss: m})
+		}
+		s.misses[i].kinds = with(s.misses[i].kinds, kind)
+	}
+}
+
+// plain is a message without the names of types, which begin with the kind.
+func plain(message string) string {
+	head, _, _ := strings.Cut(message, "applied to")
+	return head
+}
+
+// strictOptionals is the release with which orValue() and or() want an optional value.
+const strictOptionals cel.Release = 37
+
+func isOptionalCall(message string) bool {
+	return strings.Contains(message, "overload for 'orValue'") || strings.Contains(message, "overload for 'or'")
+}
+
+// asks tells that an expression, or what is evaluated before it, asks what there is or
+// of what kind the object is. Then what it reads of kinds that do not have it may
+// never be read.
+func (s *subject) asks(about expression) bool {
+	return slices.ContainsFunc(s.expressions, func(e expression) bool {
+		return (e.field == about.field || e.role == condition || e.role == variable) && slices.ContainsFunc(questions(), func(word string) bool {
+			return strings.Contains(e.text, word)
+		})
+	})
+}
+
+// questions are how expressions ask.
+func questions() []string {
+	return []string{
+		"has(", ".?", "[?", " in ", "bject.kind", "bject.apiVersion",
+		"request.kind", "request.resource", "request.requestKind", "request.requestResource",
+	}
+}
+
+// statusTypes predicts the status of a policy. What of it is not so is a known false
+// alarm.
+func (c *checking) statusTypes(r *Result, release cel.Release) {
+	if r.Object.Policy == nil {
+		return
+	}
+	r.TypeChecking = c.of(release).status.Check(r.Object.Policy)
+	for _, w := range r.TypeChecking {
+		if r.troubled(w.Field, release) {
+			continue
+		}
+		line, column, _ := celError(w.Warning)
+		before := len(r.Findings)
+		r.reportIn(release, r.Object.expression(w.Field), line, column, statusFalseAlarm(w, release))
+		r.Findings[before].Known = true
+	}
+}
+
+func (o *Object) expression(field string) expression {
+	for _, e := range subjectOf(o).expressions {
+		if e.field == field {
+			return e
+		}
+	}
+	return expression{field: field}
+}
+
+// changes reports what newer releases evaluate otherwise than the oldest one.
+func (c *checking) changes(r *Result, oldest cel.Release) {
+	if r.Object.Policy == nil {
+		return
+	}
+	for _, d := range vap.Differences(r.Object.Policy, oldest) {
+		r.reportIn(0, r.Object.expression(d.Field), 0, 0, changesMeaning(d))
+	}
+}
