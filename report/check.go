@@ -22,20 +22,20 @@ type CheckedObject struct {
 	Line     int      `json:"line"`
 	Releases []string `json:"releases"` // of Kubernetes that it was checked for
 	// Generated tells that the object was made of a policy, whose place this is.
-	Generated    bool          `json:"generated"`
-	TypeChecking []TypeWarning `json:"typeChecking"`
-	Cost         []Cost        `json:"cost"`
-	Findings     []Finding     `json:"findings"`
+	Generated    bool               `json:"generated"`
+	TypeChecking []PredictedWarning `json:"typeChecking"`
+	Cost         []ExpressionCost   `json:"cost"`
+	Findings     []Finding          `json:"findings"`
 }
 
-// A TypeWarning is what kube-controller-manager will write into the status.
-type TypeWarning struct {
+// A PredictedWarning is what kube-controller-manager will write into the status.
+type PredictedWarning struct {
 	FieldRef string `json:"fieldRef"`
 	Warning  string `json:"warning"`
 }
 
-// A Cost is what evaluating a field costs, in units of the API server's budget.
-type Cost struct {
+// An ExpressionCost is what evaluating a field costs, in units of the API server's budget.
+type ExpressionCost struct {
 	Field    string `json:"field"`
 	Estimate int64  `json:"estimate"` // about the most, on large objects
 	Measured int64  `json:"measured"` // the most that was counted, on generated objects

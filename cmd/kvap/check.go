@@ -188,7 +188,7 @@ func (run *checkRun) report() report.Check {
 			o.Releases = append(o.Releases, release.String())
 		}
 		for _, w := range r.TypeChecking {
-			o.TypeChecking = append(o.TypeChecking, report.TypeWarning{FieldRef: w.Field, Warning: w.Warning})
+			o.TypeChecking = append(o.TypeChecking, report.PredictedWarning{FieldRef: w.Field, Warning: w.Warning})
 		}
 		for _, f := range r.Findings {
 			o.Findings = append(o.Findings, findingRow(f))
