@@ -1,0 +1,110 @@
+package registration
+
+import (
+	"fmt"
+	"slices"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// always are the namespaces that are never judged, whatever the user says: what is
+// there has to come up before a webhook can answer.
+func always() []string { return []string{"kube-node-lease", "kube-system"} }
+
+// lockup says why the targets of a policy must not wait for a webhook; "" if they
+// may.
+func lockup(targets []target) string {
+	for _, t := range targets {
+		switch t.group {
+		case "authentication.k8s.io", "authorization.k8s.io":
+			return fmt.Sprintf("it is about %s, which the API server asks for while it decides on the webhook's own requests", t.resource)
+		}
+	}
+	return ""
+}
+
+// risk says what may become difficult while no webhook answers; "" if nothing.
+func risk(targets []target) string {
+	for _, t := range targets {
+		switch t.group + "/" + t.plural() {
+		case "/nodes", "certificates.k8s.io/certificatesigningrequests":
+			return fmt.Sprintf("no node can join while the webhook is down, because the policy is about %s and its failure policy is Fail", t.resource)
+		}
+	}
+	return ""
+}
+
+// An entry is what the two kinds of webhooks share.
+type entry struct {
+	name       string
+	client     admissionregistrationv1.WebhookClientConfig
+	failure    *admissionregistrationv1.FailurePolicyType
+	namespaces *metav1.LabelSelector
+	rules      []admissionregistrationv1.RuleWithOperations
+}
+
+// Check tells why configurations must not be written: a webhook that must answer
+// and is asked about what it needs itself to come up. It looks at the objects only,
+// however they were made.
+func Check(o Objects) error {
+	var entries []entry
+	if o.Validating != nil {
+		for _, w := range o.Validating.Webhooks {
+			entries = append(entries, entry{w.Name, w.ClientConfig, w.FailurePolicy, w.NamespaceSelector, w.Rules})
+		}
+	}
+	if o.Mutating != nil {
+		for _, w := range o.Mutating.Webhooks {
+			entries = append(entries, entry{w.Name, w.ClientConfig, w.FailurePolicy, w.NamespaceSelector, w.Rules})
+		}
+	}
+	for _, e := range entries {
+		if err := e.check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e entry) check() error {
+	if e.failure != nil && *e.failure == admissionregistrationv1.Ignore {
+		return nil
+	}
+	needed := always()
+	if e.client.Service != nil {
+		needed = append(needed, e.client.Service.Namespace)
+	}
+	for _, name := range needed {
+		if selects(e.namespaces, name) {
+			return fmt.Errorf("the webhook %s must answer for the namespace %s, without which it may never come up", e.name, name)
+		}
+	}
+	for _, r := range e.rules {
+		if slices.Contains(r.APIGroups, "authentication.k8s.io") || slices.Contains(r.APIGroups, "authorization.k8s.io") {
+			return fmt.Errorf("the webhook %s must answer for %v, which the API server asks for while it decides on the webhook's own requests", e.name, r.Resources)
+		}
+	}
+	return nil
+}
+
+// selects tells whether a namespace that has the label of its name, and any others,
+// may be selected.
+func selects(s *metav1.LabelSelector, name string) bool {
+	if s == nil {
+		return true
+	}
+	if want, ok := s.MatchLabels[nameLabel]; ok && want != name {
+		return false
+	}
+	for _, r := range s.MatchExpressions {
+		if r.Key != nameLabel {
+			continue
+		}
+		listed := slices.Contains(r.Values, name)
+		if r.Operator == metav1.LabelSelectorOpIn && !listed || r.Operator == metav1.LabelSelectorOpNotIn && listed {
+			return false
+		}
+	}
+	return true
+}

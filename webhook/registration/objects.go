@@ -1,0 +1,213 @@
+package registration
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kvap/kvap/policy"
+)
+
+// Options say how the API server reaches the webhook, and what it keeps away from
+// it.
+type Options struct {
+	// Service is where the webhook is in the cluster; its namespace is never judged.
+	Service *admissionregistrationv1.ServiceReference
+	// URL is where it is otherwise, without a path.
+	URL string
+	// Bundle are the authorities that sign its certificate, as PEM. It may be empty
+	// where something else fills it in.
+	Bundle []byte
+	// ExcludeNamespaces are never judged, beside kube-system, kube-node-lease and the
+	// webhook's own.
+	ExcludeNamespaces []string
+	// ExcludeGroups are groups whose users no rule is about.
+	ExcludeGroups []string
+	// Labels and Annotations are put on the objects.
+	Labels, Annotations map[string]string
+}
+
+// Name is that of both objects.
+const Name = "kvap-webhook"
+
+// Objects are the configurations; nil where there is nothing to serve.
+type Objects struct {
+	Validating *admissionregistrationv1.ValidatingWebhookConfiguration
+	Mutating   *admissionregistrationv1.MutatingWebhookConfiguration
+}
+
+// A Problem is what the configurations leave out, or what they risk.
+type Problem struct {
+	Policy  string // its full name
+	Message string
+	// Refused tells that the policy is left out.
+	Refused bool
+}
+
+// A group is the policies of a place.
+type group struct {
+	Place
+	policies []*policy.Policy
+	targets  []target
+}
+
+// Configure makes the configurations for policies, each with only the rules that
+// remain.
+func Configure(policies []*policy.Policy, kinds Kinds, o Options) (Objects, []Problem) {
+	var out Objects
+	var problems []Problem
+	meta := metav1.ObjectMeta{Name: Name, Labels: maps.Clone(o.Labels), Annotations: maps.Clone(o.Annotations)}
+	validate, found := groups(policies, Validate, kinds)
+	problems = append(problems, found...)
+	if len(validate) > 0 {
+		out.Validating = &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: *meta.DeepCopy()}
+		for _, g := range validate {
+			out.Validating.Webhooks = append(out.Validating.Webhooks, g.validating(o))
+		}
+	}
+	mutate, found := groups(policies, Mutate, kinds)
+	problems = append(problems, found...)
+	if len(mutate) > 0 {
+		out.Mutating = &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: *meta.DeepCopy()}
+		for _, g := range mutate {
+			out.Mutating.Webhooks = append(out.Mutating.Webhooks, g.mutating(o))
+		}
+	}
+	return out, problems
+}
+
+// groups are the places of a verb that have something to judge, by name.
+func groups(policies []*policy.Policy, verb Verb, kinds Kinds) ([]*group, []Problem) {
+	var problems []Problem
+	byPath := map[string]*group{}
+	for _, p := range policies {
+		if verb == Validate && !Validates(p) || verb == Mutate && !Mutates(p) {
+			continue
+		}
+		found, missing := targets(p, verb, kinds)
+		for _, kind := range missing {
+			problems = append(problems, Problem{p.FullName(), "the cluster serves no kind " + kind + "; it is left out until it does", false})
+		}
+		if p.FailurePolicy == policy.Fail {
+			if why := lockup(found); why != "" {
+				problems = append(problems, Problem{p.FullName(), "the policy is left out: " + why + "; set its failurePolicy to Ignore", true})
+				continue
+			}
+			if why := risk(found); why != "" {
+				problems = append(problems, Problem{p.FullName(), why, false})
+			}
+		}
+		if len(found) == 0 {
+			continue
+		}
+		place := PlaceOf(p, verb)
+		g := byPath[place.Path()]
+		if g == nil {
+			g = &group{Place: place}
+			byPath[place.Path()] = g
+		}
+		g.policies, g.targets = append(g.policies, p), append(g.targets, found...)
+	}
+	list := slices.Collect(maps.Values(byPath))
+	slices.SortFunc(list, func(a, b *group) int { return cmp.Compare(a.Name(), b.Name()) })
+	return list, problems
+}
+
+func (g *group) validating(o Options) admissionregistrationv1.ValidatingWebhook {
+	failure, timeout, equivalent := g.failure(), g.timeout(), admissionregistrationv1.Equivalent
+	effects := admissionregistrationv1.SideEffectClassNone
+	if slices.ContainsFunc(g.policies, Triggers) {
+		effects = admissionregistrationv1.SideEffectClassNoneOnDryRun
+	}
+	return admissionregistrationv1.ValidatingWebhook{
+		Name: g.Name(), ClientConfig: g.client(o), Rules: rules(g.targets),
+		FailurePolicy: &failure, MatchPolicy: &equivalent, TimeoutSeconds: &timeout, SideEffects: &effects,
+		NamespaceSelector: g.selector(o), ObjectSelector: &metav1.LabelSelector{},
+		AdmissionReviewVersions: []string{"v1"}, MatchConditions: g.conditions(o),
+	}
+}
+
+func (g *group) mutating(o Options) admissionregistrationv1.MutatingWebhook {
+	failure, timeout, equivalent := g.failure(), g.timeout(), admissionregistrationv1.Equivalent
+	effects, again := admissionregistrationv1.SideEffectClassNone, admissionregistrationv1.IfNeededReinvocationPolicy
+	return admissionregistrationv1.MutatingWebhook{
+		Name: g.Name(), ClientConfig: g.client(o), Rules: rules(g.targets),
+		FailurePolicy: &failure, MatchPolicy: &equivalent, TimeoutSeconds: &timeout, SideEffects: &effects,
+		NamespaceSelector: g.selector(o), ObjectSelector: &metav1.LabelSelector{}, ReinvocationPolicy: &again,
+		AdmissionReviewVersions: []string{"v1"}, MatchConditions: g.conditions(o),
+	}
+}
+
+func (g *group) client(o Options) admissionregistrationv1.WebhookClientConfig {
+	out := admissionregistrationv1.WebhookClientConfig{CABundle: o.Bundle}
+	path := g.Path()
+	if o.Service == nil {
+		url := o.URL + path
+		out.URL = &url
+		return out
+	}
+	out.Service = o.Service.DeepCopy()
+	out.Service.Path = &path
+	if out.Service.Port == nil {
+		port := int32(443)
+		out.Service.Port = &port
+	}
+	return out
+}
+
+func (g *group) failure() admissionregistrationv1.FailurePolicyType {
+	if g.FailurePolicy == policy.Ignore {
+		return admissionregistrationv1.Ignore
+	}
+	return admissionregistrationv1.Fail
+}
+
+// defaultTimeout is for policies that name none, in seconds.
+const defaultTimeout = 10
+
+// timeout is the longest that one of the policies wants.
+func (g *group) timeout() int32 {
+	longest := int32(0)
+	for _, p := range g.policies {
+		longest = max(longest, timeoutOf(p))
+	}
+	return longest
+}
+
+func timeoutOf(p *policy.Policy) int32 {
+	spec := p.Source.Get("spec")
+	for _, n := range []*policy.Node{spec.Get("webhookConfiguration").Get("timeoutSeconds"), spec.Get("webhookTimeoutSeconds")} {
+		if n != nil && n.Kind == policy.Int && 1 <= n.Int && n.Int <= 30 {
+			return int32(n.Int)
+		}
+	}
+	return defaultTimeout
+}
+
+// selector leaves the excluded namespaces out, and what the place is not about.
+func (g *group) selector(o Options) *metav1.LabelSelector {
+	excluded := append(always(), o.ExcludeNamespaces...)
+	if o.Service != nil {
+		excluded = append(excluded, o.Service.Namespace)
+	}
+	slices.Sort(excluded)
+	out := &metav1.LabelSelector{}
+	if g.Namespaces != nil {
+		out = g.Namespaces.DeepCopy()
+	}
+	out.MatchExpressions = append(out.MatchExpressions, metav1.LabelSelectorRequirement{
+		Key: nameLabel, Operator: metav1.LabelSelectorOpNotIn, Values: slices.Compact(excluded),
+	})
+	return out
+}
+
+func (g *group) conditions(o Options) []admissionregistrationv1.MatchCondition {
+	var own *policy.Policy
+	if g.Own != "" && len(g.policies) == 1 { // else of two API groups, with conditions that may differ
+		own = g.policies[0]
+	}
+	return conditions(own, g.targets, o.ExcludeGroups)
+}

@@ -1,0 +1,76 @@
+package registration
+
+import (
+	"cmp"
+	"slices"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+)
+
+// A shape is a rule of an entry while it is being built: lists without duplicates,
+// sorted.
+type shape struct {
+	groups, versions, resources, operations []string
+	scope                                   scope
+}
+
+// rules are targets in as few rules as need be: what differs in one list only is
+// one rule.
+func rules(targets []target) []admissionregistrationv1.RuleWithOperations {
+	shapes := make([]shape, len(targets))
+	for i, t := range targets {
+		shapes[i] = shape{[]string{t.group}, []string{t.version}, []string{t.resource}, []string{t.operation}, t.scope}
+	}
+	for _, list := range []func(*shape) *[]string{
+		func(s *shape) *[]string { return &s.operations },
+		func(s *shape) *[]string { return &s.versions },
+		func(s *shape) *[]string { return &s.resources },
+	} {
+		shapes = merged(shapes, list)
+	}
+	out := make([]admissionregistrationv1.RuleWithOperations, len(shapes))
+	for i, s := range shapes {
+		out[i] = s.rule()
+	}
+	return out
+}
+
+// merged joins shapes that are the same but for one list.
+func merged(shapes []shape, list func(*shape) *[]string) []shape {
+	var out []shape
+	for _, s := range shapes {
+		rest := s
+		*list(&rest) = nil
+		i := slices.IndexFunc(out, func(o shape) bool {
+			*list(&o) = nil
+			return o.compare(rest) == 0
+		})
+		if i < 0 {
+			out = append(out, s)
+			continue
+		}
+		joined := append(slices.Clone(*list(&out[i])), *list(&s)...)
+		slices.Sort(joined)
+		*list(&out[i]) = slices.Compact(joined)
+	}
+	slices.SortFunc(out, shape.compare)
+	return out
+}
+
+func (s shape) compare(o shape) int {
+	return cmp.Or(slices.Compare(s.groups, o.groups), slices.Compare(s.resources, o.resources), slices.Compare(s.versions, o.versions),
+		slices.Compare(s.operations, o.operations), cmp.Compare(s.scope, o.scope))
+}
+
+func (s shape) rule() admissionregistrationv1.RuleWithOperations {
+	at := admissionregistrationv1.ScopeType(s.scope)
+	out := admissionregistrationv1.RuleWithOperations{
+		Rule: admissionregistrationv1.Rule{APIGroups: s.groups, APIVersions: s.versions, Resources: s.resources, Scope: &at},
+	}
+	for _, o := range []string{"CREATE", "UPDATE", "DELETE", "CONNECT"} { // in the order of a life
+		if slices.Contains(s.operations, o) || slices.Contains(s.operations, "*") {
+			out.Operations = append(out.Operations, admissionregistrationv1.OperationType(o))
+		}
+	}
+	return out
+}

@@ -1,0 +1,142 @@
+package registration
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/kvap/kvap/policy"
+)
+
+// targets are what a policy's rules of a verb are about. missing are the kinds that
+// nobody serves.
+func targets(p *policy.Policy, verb Verb, kinds Kinds) (list []target, missing []string) {
+	if p.Validating != nil {
+		return constrained(p.Validating), nil
+	}
+	for _, rule := range policy.Expand(p) {
+		if rule.Invalid || rule.Match == nil || verb == Validate && !validates(rule) || verb == Mutate && !mutates(rule) {
+			continue
+		}
+		for _, f := range matched(rule.Match) {
+			operations := operationsOf(rule, f, verb)
+			if len(f.Kinds) == 0 {
+				list = append(list, targetsOf(kinds, "*/*", operations)...)
+			}
+			for _, k := range f.Kinds {
+				found := targetsOf(kinds, k.Value, operations)
+				if len(found) == 0 && len(operations) > 0 && unserved(kinds, k.Value) {
+					missing = append(missing, k.Value)
+				}
+				list = append(list, found...)
+			}
+		}
+	}
+	slices.Sort(missing)
+	return list, slices.Compact(missing)
+}
+
+func unserved(kinds Kinds, text string) bool {
+	k, ok := policy.ParseKind(text)
+	return !ok || k.Kind != "*" && len(kinds.Resources(k.Group, k.Version, k.Kind)) == 0
+}
+
+// matched are filters that cover what a match block matches. Of filters that must
+// all hold, the kinds of one and the operations of all are enough.
+func matched(m *policy.MatchBlock) []*policy.Filter {
+	switch {
+	case len(m.Any) > 0:
+		return m.Any
+	case len(m.All) > 0:
+		one := &policy.Filter{}
+		for _, f := range m.All {
+			if len(one.Kinds) == 0 {
+				one.Kinds = f.Kinds
+			}
+			switch {
+			case len(one.Operations) == 0:
+				one.Operations = f.Operations
+			case len(f.Operations) > 0:
+				one.Operations = common(one.Operations, f.Operations)
+			}
+		}
+		return []*policy.Filter{one}
+	case m.Legacy != nil:
+		return []*policy.Filter{m.Legacy}
+	}
+	return nil
+}
+
+// common are the operations in both lists. If there are none, nothing matches; the
+// first list says so little that it does no harm.
+func common(a, b []string) []string {
+	both := slices.DeleteFunc(slices.Clone(a), func(o string) bool { return !slices.Contains(b, o) })
+	if len(both) == 0 {
+		return a
+	}
+	return both
+}
+
+// operationsOf are those on which a rule can have something to say. Nothing is
+// mutated that goes away, and some rules check only what stays.
+func operationsOf(r *policy.Rule, f *policy.Filter, verb Verb) []string {
+	operations := f.Operations
+	switch {
+	case len(operations) > 0:
+	case verb == Mutate:
+		operations = []string{"CREATE", "UPDATE"}
+	default:
+		operations = []string{"CREATE", "UPDATE", "DELETE", "CONNECT"}
+	}
+	if v := r.Validate; verb == Mutate || v != nil && v.Deny == nil && (v.Pattern != nil || v.AnyPattern != nil || v.PodSecurity != nil) {
+		operations = without(operations, "DELETE")
+	}
+	return operations
+}
+
+func without(list []string, one string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return s == one })
+}
+
+func hasSubresource(resource string) bool { return strings.Contains(resource, "/") }
+
+// constrained are the targets of a ValidatingPolicy, and, if it is about pods only,
+// of the controllers that it is expanded for.
+func constrained(v *policy.Validating) []target {
+	if v.MatchConstraints == nil {
+		return nil
+	}
+	var out []target
+	pods := true
+	for _, r := range v.MatchConstraints.Rules {
+		out = append(out, product(r)...)
+		pods = pods && len(r.Resources) == 1 && r.Resources[0] == "pods"
+	}
+	if !pods || len(v.MatchConstraints.Rules) == 0 {
+		return out
+	}
+	for _, c := range []struct{ group, resource string }{
+		{"apps", "daemonsets"}, {"apps", "deployments"}, {"apps", "replicasets"}, {"apps", "statefulsets"},
+		{"batch", "cronjobs"}, {"batch", "jobs"},
+	} {
+		if v.Autogen == nil || slices.Contains(v.Autogen, c.resource) {
+			out = append(out, each(v.MatchConstraints.Rules[0].Operations, target{c.group, "v1", c.resource, anyScope, ""})...)
+		}
+	}
+	return out
+}
+
+func product(r policy.ResourceRule) []target {
+	at := anyScope
+	if r.Scope != "" {
+		at = scope(r.Scope)
+	}
+	var out []target
+	for _, group := range r.Groups {
+		for _, version := range r.Versions {
+			for _, resource := range r.Resources {
+				out = append(out, each(r.Operations, target{group, version, resource, at, ""})...)
+			}
+		}
+	}
+	return out
+}
