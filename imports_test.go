@@ -46,9 +46,11 @@ translate: translate/internal/scalar cel policy jmespath schema vap diag
 translate/internal/scalar:
 compile: translate vap policy cel diag
 check: vap policy schema cel diag
-interp: interp/internal/cellib interp/internal/expr interp/internal/datum interp/internal/wildcard policy jmespath diag
+interp: interp/internal/cellib interp/internal/expr interp/internal/jsonpatch interp/internal/merge interp/internal/datum interp/internal/wildcard policy jmespath diag
 interp/internal/expr: interp/internal/datum interp/internal/wildcard jmespath diag
 interp/internal/datum:
+interp/internal/jsonpatch: interp/internal/datum
+interp/internal/merge:
 interp/internal/wildcard:
 interp/internal/cellib:
 verify: compile internal/judge policy jmespath translate vap interp schema diag

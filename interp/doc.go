@@ -5,7 +5,8 @@
 // In: policies and exceptions as package policy reads them, and requests. What a
 // rule asks for besides comes from a World. Out of Judge: for every rule the
 // status that Kyverno gives (pass, fail, skip, error, or none), with Kyverno's
-// message.
+// message. Out of Mutate: for every mutate rule its status and message and the
+// object behind it, and the object after all of them.
 //
 // What must hold: it shares no code with the translation; the two agree because
 // both are right, not because they are one. Where they differ from Kyverno on
@@ -18,11 +19,13 @@
 // It does not decide whether a request is refused: actions and failure policies
 // are the caller's, but for the one place where the action is part of the
 // verdict (existing.go). It does not fill in what the API server defaults. It
-// neither verifies signatures, nor mutates or generates; rules that do are
-// reported as unsupported, or say nothing.
+// does not verify signatures; rules that do are reported as unsupported. It writes
+// nothing anywhere: what mutate rules want comes out as values, for the caller to
+// carry out. Judge says nothing of mutate rules, and Mutate nothing of the others.
 //
 // Start at judge.go, the way of a request through a rule; then validation.go,
 // pattern.go and condition.go, what rules are made of. vars.go is what expressions
 // see; package expr evaluates them. validating.go judges ValidatingPolicies, with
-// Kyverno's own CEL from package cellib. world.go is everything outside.
+// Kyverno's own CEL from package cellib. mutate.go runs mutate rules, with patches
+// from packages merge and jsonpatch. world.go is everything outside.
 package interp

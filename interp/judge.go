@@ -121,6 +121,9 @@ type compiledPolicy struct {
 
 	mu    sync.Mutex
 	rules map[string][]*rule
+
+	mutateOnce  sync.Once
+	mutateRules []*mutateRule
 }
 
 // maxKinds bounds how many kinds' rules are kept; requests choose the kinds.

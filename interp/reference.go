@@ -1,6 +1,7 @@
 package interp
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -15,6 +16,8 @@ import (
 // the same document, not at the object, so they are settled before any request.
 type references struct {
 	root *policy.Node
+	// current is the object that an @ is about; request.object if empty.
+	current string
 }
 
 func childPath(path []string, i int) []string {
@@ -41,7 +44,7 @@ func (r references) text(n *policy.Node, path []string) *text {
 		tmpl = resolved
 	}
 	t := &text{tmpl: tmpl}
-	if t.err = placeCurrent(tmpl, path); t.err != nil {
+	if t.err = placeCurrent(tmpl, path, r.current); t.err != nil {
 		return t
 	}
 	return t.derive()
@@ -51,12 +54,12 @@ func (r references) text(n *policy.Node, path []string) *text {
 // the place of the text. The place is counted as in a whole rule, where two keys
 // such as validate and pattern stand in front; a document that begins below them
 // loses two keys of its own.
-func placeCurrent(t *jmespath.Template, path []string) error {
+func placeCurrent(t *jmespath.Template, path []string, current string) error {
 	for i, p := range t.Parts {
 		if p.Var == nil || p.Var.Raw != "@" {
 			continue
 		}
-		at := "request.object"
+		at := cmp.Or(current, "request.object")
 		if n := slices.Index(path, "foreach"); n >= 0 {
 			path = path[n+1:]
 		}

@@ -1,0 +1,153 @@
+package interp
+
+import (
+	"fmt"
+
+	"github.com/kvap/kvap/interp/internal/datum"
+	"github.com/kvap/kvap/interp/internal/jsonpatch"
+	"github.com/kvap/kvap/interp/internal/merge"
+	"github.com/kvap/kvap/policy"
+)
+
+// maxObject bounds the JSON text of a patched object. The API server takes no
+// request of more than 3 MiB; a loop could double an object with each element.
+const maxObject = 8 << 20
+
+// A mutateBody is what a mutate rule, or an entry of its foreach, changes. One of
+// its parts is set.
+type mutateBody struct {
+	merge *document // patchStrategicMerge
+	json  *text     // patchesJson6902
+	loops []*mutateLoop
+}
+
+// readMutateBody reads a body. current is what an @ in it is about.
+func readMutateBody(p *policy.Policy, patch policy.Patch, loops []*policy.MutateForEach, current string) *mutateBody {
+	b := &mutateBody{}
+	if patch.Merge != nil {
+		b.merge = readPatchDocument(patch.Merge, current)
+	}
+	if patch.JSON != nil {
+		b.json = readPatchText(patch.JSON, current)
+	}
+	for _, f := range loops {
+		b.loops = append(b.loops, readMutateLoop(p, f, current))
+	}
+	return b
+}
+
+// readPatchDocument reads a patch. Kyverno resolves variables in the whole rule, so
+// two keys stand in front of it; $( ) references lead nowhere in a patch.
+func readPatchDocument(n *policy.Node, current string) *document {
+	r := references{root: &policy.Node{Kind: policy.Map}, current: current}
+	return r.document(n, []string{"mutate", "patchStrategicMerge"})
+}
+
+func readPatchText(t *policy.Text, current string) *text {
+	n := &policy.Node{Kind: policy.String, Str: t.Value, Pos: t.Pos}
+	r := references{root: &policy.Node{Kind: policy.Map}, current: current}
+	return r.text(n, []string{"mutate", "patchesJson6902"})
+}
+
+// patch changes the object of the review.
+func (b *mutateBody) patch(v *vars, a *review) (verdict, map[string]any) {
+	before := a.object
+	if len(b.loops) > 0 {
+		after, processed, err := newMutateRun(v, a).loops(b.loops, before)
+		switch {
+		case err != nil:
+			return say(Error, "%v", err), nil
+		case processed == 0:
+			return say(Skip, "0 elements processed"), nil
+		}
+		return say(Pass, "%s", mutated(after)), after
+	}
+	after, changed, err := b.apply(v, before)
+	switch {
+	case err != nil:
+		return say(Error, "%v", err), nil
+	case !changed:
+		return say(Skip, "no patches applied"), nil
+	}
+	return say(Pass, "%s", mutated(after)), after
+}
+
+// apply lays the patch over an object. Changed tells whether its text is another.
+func (b *mutateBody) apply(v *vars, object map[string]any) (after map[string]any, changed bool, err error) {
+	switch {
+	case b.merge != nil:
+		after, err = b.applyMerge(v, object)
+		changed = err == nil && !sameObject(object, after)
+	case b.json != nil:
+		after, changed, err = b.applyJSON(v, object)
+	default:
+		return nil, false, fmt.Errorf("empty mutate rule")
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	if kind, _ := after["kind"].(string); kind == "" {
+		return nil, false, fmt.Errorf("failed to unmarshal patched resource: Object 'Kind' is missing")
+	}
+	if changed && (datum.TooDeep(after) || jsonSize(after) > maxObject) {
+		return nil, false, fmt.Errorf("failed to patch resource: the patched object is larger than %d bytes", maxObject)
+	}
+	return after, changed, nil
+}
+
+func (b *mutateBody) applyMerge(v *vars, object map[string]any) (map[string]any, error) {
+	filled, err := v.fill(b.merge)
+	if err != nil {
+		return nil, fmt.Errorf("variable substitution failed: %w", err)
+	}
+	patch, ok := filled.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("failed to patch resource: the patch must be a map, not %s", datum.TypeName(filled))
+	}
+	after, err := merge.Apply(object, patch, v.matcher())
+	if err != nil {
+		return nil, fmt.Errorf("failed to patch resource: %w", err)
+	}
+	return after, nil
+}
+
+func (b *mutateBody) applyJSON(v *vars, object map[string]any) (map[string]any, bool, error) {
+	text, err := v.fillString(b.json)
+	if err != nil {
+		return nil, false, fmt.Errorf("variable substitution failed: %w", err)
+	}
+	patch, err := jsonpatch.Parse(text)
+	if err != nil {
+		return nil, false, fmt.Errorf("failed to patch resource: %w", err)
+	}
+	result, changed, err := patch.Apply(object)
+	if err != nil {
+		return nil, false, fmt.Errorf("failed to patch resource: %w", err)
+	}
+	after, ok := result.(map[string]any)
+	if !ok {
+		return nil, false, fmt.Errorf("failed to unmarshal patched resource: it is %s", datum.TypeName(result))
+	}
+	return after, changed, nil
+}
+
+// matcher holds values to the conditions of a patch as to a pattern.
+func (v *vars) matcher() merge.Matcher {
+	return func(value, pattern any) (bool, error) {
+		o := matchPattern(v.ctx, value, pattern, Limits{}.depth())
+		if err := v.ctx.Err(); err != nil {
+			return false, err
+		}
+		if o.status == Error && o.path != "" {
+			return false, fmt.Errorf("%s", o.text)
+		}
+		return o.status == Pass, nil
+	}
+}
+
+func sameObject(a, b map[string]any) bool {
+	if a == nil || b == nil {
+		return (a == nil) == (b == nil)
+	}
+	return datum.Equal(a, b)
+}

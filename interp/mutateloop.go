@@ -1,0 +1,144 @@
+package interp
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/kvap/kvap/jmespath"
+	"github.com/kvap/kvap/policy"
+)
+
+// maxElements bounds how many elements the loops of one rule visit: loops within
+// loops multiply.
+const maxElements = 50_000
+
+// A mutateLoop is an entry of mutate.foreach.
+type mutateLoop struct {
+	list          *jmespath.Expr
+	listText      string
+	listRoots     []string
+	listErr       error
+	descending    bool
+	entries       []*entry
+	preconditions *conditions
+	body          *mutateBody
+}
+
+func readMutateLoop(p *policy.Policy, f *policy.MutateForEach, current string) *mutateLoop {
+	l := &mutateLoop{
+		listText: f.List.Value, entries: readEntries(p, f.Context), preconditions: readConditions(f.Preconditions, denying),
+		body: readMutateBody(p, f.Patch, f.ForEach, current),
+	}
+	// Merging puts elements in front, so the last comes first.
+	l.descending = f.Order == policy.Descending || f.Order == "" && f.Merge != nil
+	l.list, l.listErr = parseQuery(f.List.Value, f.List.Pos)
+	l.listRoots = expressionRoots(l.list)
+	return l
+}
+
+// A mutateRun is one run of the loops of a rule.
+type mutateRun struct {
+	vars    *vars
+	review  *review
+	nesting int
+	left    int // elements that may still be visited
+}
+
+func newMutateRun(v *vars, a *review) *mutateRun {
+	return &mutateRun{vars: v, review: a, left: maxElements}
+}
+
+// loops runs loops one after the other. What one made of the object is
+// request.object to the next. Processed counts those that changed the object.
+func (m *mutateRun) loops(loops []*mutateLoop, object map[string]any) (after map[string]any, processed int, err error) {
+	for _, l := range loops {
+		after, err := m.loop(l, object)
+		if err != nil {
+			return nil, 0, err
+		}
+		if sameObject(object, after) {
+			continue
+		}
+		processed++
+		object = after
+		m.review.setObject(object)
+	}
+	return object, processed, nil
+}
+
+// loop applies an entry for each element of its list, always to the whole object.
+func (m *mutateRun) loop(l *mutateLoop, object map[string]any) (map[string]any, error) {
+	elements, err := m.elements(l)
+	if err != nil {
+		return nil, fmt.Errorf("failed to evaluate list: %w", err)
+	}
+	ofRequest := m.vars.ofRequest(l.listRoots)
+	for n := range elements {
+		i := n
+		if l.descending {
+			i = len(elements) - 1 - n
+		}
+		if elements[i] == nil {
+			continue
+		}
+		if m.left--; m.left < 0 {
+			return nil, fmt.Errorf("the foreach visits more than %d elements", maxElements)
+		}
+		if err := m.vars.ctx.Err(); err != nil {
+			return nil, fmt.Errorf("the request was given up: %w", err)
+		}
+		if object, err = m.element(l, i, elements[i], ofRequest, object); err != nil {
+			return nil, err
+		}
+	}
+	return object, nil
+}
+
+// elements evaluates a loop's list. What is no list is its only element; a key that
+// is not there is an error.
+func (m *mutateRun) elements(l *mutateLoop) ([]any, error) {
+	if l.listErr != nil {
+		return nil, l.listErr
+	}
+	if err := m.vars.prepare(l.listText); err != nil {
+		return nil, err
+	}
+	value, err := m.vars.evaluate(l.list)
+	if err != nil {
+		return nil, err
+	}
+	if list, ok := value.([]any); ok {
+		return list, nil
+	}
+	return []any{value}, nil
+}
+
+// element applies an entry for one element. What loops within see of the object is
+// forgotten afterwards.
+func (m *mutateRun) element(l *mutateLoop, index int, element any, ofRequest bool, object map[string]any) (map[string]any, error) {
+	depth := strconv.Itoa(m.nesting)
+	level := m.vars.push(map[string]any{
+		"element": element, "element" + depth: element,
+		"elementIndex": int64(index), "elementIndex" + depth: int64(index),
+	})
+	level.fromData["element"], level.fromData["element"+depth] = ofRequest, ofRequest
+	defer m.vars.pop()
+	m.vars.defineAll(l.entries, m.review)
+	applies, _, err := l.preconditions.holds(m.vars)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("failed to evaluate preconditions: %w", err)
+	case !applies:
+		return object, nil
+	}
+	if len(l.body.loops) == 0 {
+		after, _, err := l.body.apply(m.vars, object)
+		return after, err
+	}
+	m.nesting++
+	seen := m.review.object
+	after, _, err := m.loops(l.body.loops, object)
+	m.review.setObject(seen)
+	m.nesting--
+	return after, err
+}
