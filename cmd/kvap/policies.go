@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/judge"
@@ -41,6 +43,9 @@ func readPolicies(paths []string, stdin io.Reader, release cel.Release) (*policy
 	}
 	in.dropRepeated()
 	in.found = append(in.found, in.deployed.Check(vap.NewChecker(release), release.String())...)
+	in.found = append(in.found, in.deployed.Dependent(release.String(), func(p *admissionregistrationv1.ValidatingAdmissionPolicy) []vap.Difference {
+		return vap.Differences(p, release)
+	})...)
 	in.readParams()
 	return in, nil
 }

@@ -139,6 +139,18 @@ func (d *Deployed) Check(checker *vap.Checker, release string) (found diag.List)
 	return found
 }
 
+// Dependent warns of what a judge, which is of the latest release, may judge otherwise
+// than an API server of the release that was asked for.
+func (d *Deployed) Dependent(release string, differences func(*admissionregistrationv1.ValidatingAdmissionPolicy) []vap.Difference) (found diag.List) {
+	for _, p := range d.Policies {
+		for _, difference := range differences(p) {
+			found = append(found, diag.Warnf(d.places[p], diag.ReleaseDependent,
+				"the ValidatingAdmissionPolicy %s is judged as Kubernetes %s does, which may differ from %s: %s", p.Name, difference.Since, release, difference))
+		}
+	}
+	return found
+}
+
 func hasPolicy(list []*admissionregistrationv1.ValidatingAdmissionPolicy, name string) bool {
 	return slices.ContainsFunc(list, func(p *admissionregistrationv1.ValidatingAdmissionPolicy) bool { return p.Name == name })
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/judge"
@@ -13,6 +15,7 @@ import (
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate"
+	"github.com/kvap/kvap/vap"
 )
 
 // A Runner runs suites.
@@ -36,6 +39,7 @@ func (r Runner) Run(ctx context.Context, s *Suite) (Results, diag.List) {
 	if r.Rewrite != nil {
 		r.Rewrite(m.policies)
 	}
+	found = append(found, m.deployed.Dependent(r.Translate.Release.String(), r.differences)...)
 	run := &run{runner: r, suite: s, material: m, sessions: map[string]*session{}, bound: m.deployed.Bound(), alone: map[string]*judge.Judges{}}
 	for i, row := range s.Results {
 		pos := s.place("results", i)
@@ -52,6 +56,10 @@ func (r Runner) Run(ctx context.Context, s *Suite) (Results, diag.List) {
 		out.Rows = append(out.Rows, Result{Pos: s.Pos, Verdict: NotJudged, Reason: "checks are assertions on the responses of Kyverno's engine"})
 	}
 	return out, append(found, run.found...)
+}
+
+func (r Runner) differences(p *admissionregistrationv1.ValidatingAdmissionPolicy) []vap.Difference {
+	return vap.Differences(p, r.Translate.Release)
 }
 
 // A run is one suite on its way.
