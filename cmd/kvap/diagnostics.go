@@ -34,6 +34,9 @@ func (f convertFlags) diagnosticText(w io.Writer, sources []source, command stri
 
 // isTerminal tells whether a person reads what is written to w.
 func isTerminal(w io.Writer) bool {
+	if o, ok := w.(*output); ok {
+		w = o.Writer
+	}
 	f, ok := w.(*os.File)
 	if !ok {
 		return false

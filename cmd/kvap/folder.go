@@ -106,10 +106,26 @@ func (f *folder) blame(name string, err error) error {
 	if err == nil {
 		return nil
 	}
+	if link := f.link(name); link != "" && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("%s is a link that leads out of the folder, and nothing is written there; remove it, or name another folder", path.Join(f.name, link))
+	}
 	for p := (*fs.PathError)(nil); errors.As(err, &p); {
 		err = p.Err
 	}
 	return fmt.Errorf("%s: %w", path.Join(f.name, name), err)
+}
+
+// link is the first part of a file's path that is a link, empty where none is.
+func (f *folder) link(name string) string {
+	for end := 0; end < len(name); end++ {
+		if end += strings.IndexByte(name[end:]+"/", '/'); end > len(name) {
+			break
+		}
+		if info, err := f.root.Lstat(name[:end]); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return name[:end]
+		}
+	}
+	return ""
 }
 
 func (f *folder) close() { _ = f.root.Close() } // nothing is buffered

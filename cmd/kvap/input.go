@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/kvap/kvap/diag"
 )
@@ -95,11 +96,16 @@ func (r *inputReader) folder(dir string) error {
 					"links to folders are not followed inside of folders; name this one as a PATH of its own"))
 			}
 			return nil
+		case !hidden && isLoop(path): // what it may have led to, nobody knows
+			r.found = append(r.found, diag.Errorf(diag.Pos{File: filepath.ToSlash(path)}, diag.Unreadable, "this link leads to itself; remove it, or point it at a file"))
+			return nil
 		case !slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(filepath.Ext(path))):
 			return nil
 		}
 		if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-			return nil // a pipe
+			r.found = append(r.found, diag.Errorf(diag.Pos{File: filepath.ToSlash(path)}, diag.Unreadable,
+				"this is no file but a pipe, a socket or a device, and might never end; name it as a PATH of its own, or remove it"))
+			return nil
 		}
 		below, err := filepath.Rel(dir, path)
 		if err != nil {
@@ -126,6 +132,12 @@ func isFolder(path, dir string) bool { return filepath.Clean(path) == filepath.C
 func leadsToFolder(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()
+}
+
+// isLoop tells of a link that leads back to itself.
+func isLoop(path string) bool {
+	_, err := os.Stat(path)
+	return errors.Is(err, syscall.ELOOP)
 }
 
 func (r *inputReader) file(path, below string, found bool) error {

@@ -18,11 +18,15 @@ func main() {
 // run is the whole program as a function of its surroundings.
 func run(args []string, in io.Reader, out, errs io.Writer) int {
 	root := newRoot(args[0])
+	written := &output{Writer: out}
 	root.SetArgs(args[1:])
 	root.SetIn(in)
-	root.SetOut(out)
+	root.SetOut(written)
 	root.SetErr(errs)
 	cmd, err := root.ExecuteC()
+	if written.err != nil { // which help and the like pass over
+		err = runtimeError(written.err)
+	}
 	if err == nil {
 		return exitClean
 	}
@@ -35,6 +39,21 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 	}
 	fmt.Fprintf(errs, "%s: %v\nSee '%s --help'.\n", displayName(args[0]), err, cmd.CommandPath())
 	return exitUsage
+}
+
+// An output remembers that it could not be written.
+type output struct {
+	io.Writer
+	err error
+}
+
+// Write writes through.
+func (o *output) Write(data []byte) (int, error) {
+	n, err := o.Writer.Write(data)
+	if err != nil && o.err == nil {
+		o.err = err
+	}
+	return n, err
 }
 
 func newRoot(program string) *cobra.Command {

@@ -48,7 +48,7 @@ translation of the rules that they say they were made from.
 A policy file that does not exist is looked for by the policy's name in the folder
 where it should be.
 
-Exit codes: 0 nothing failed, 1 a row failed, 2 usage or no suite could be read,
+Exit codes: 0 nothing failed, 1 a row failed, 2 usage or no row could be judged,
 3 a runtime error, 4 some suites were left out.`,
 		Example: `  kvap test policies/
   kvap test . -o junit > results.xml
@@ -175,11 +175,23 @@ func textsOf(found diag.List) []source {
 			continue
 		}
 		seen[d.File] = true
+		if info, err := os.Stat(d.File); err != nil || !info.Mode().IsRegular() || info.Size() > sizeLimit {
+			continue
+		}
 		if data, err := os.ReadFile(d.File); err == nil {
 			out = append(out, source{name: d.File, data: data})
 		}
 	}
 	return out
+}
+
+// nothingJudged says why a run proves nothing: likely it was pointed at the wrong
+// place, or names are wrong, and nobody should take that for success.
+func nothingJudged(t report.TestTotals) string {
+	if t.Tests == 0 {
+		return "the suites have no results, so nothing was judged"
+	}
+	return fmt.Sprintf("nothing was judged: of %d rows, %d are excluded and %d not judged; the table says why", t.Tests, t.Excluded, t.NotJudged)
 }
 
 // verdict is the exit code: suites that were left out weigh most.
@@ -193,6 +205,8 @@ func (f testFlags) verdict(t report.TestTotals, found diag.List) error {
 		return &exit{code: exitFindings}
 	case f.strict && t.Passed < t.Tests:
 		return &exit{exitFindings, fmt.Errorf("--strict: %d of %d rows did not pass", t.Tests-t.Passed, t.Tests)}
+	case t.Passed+t.Deviating == 0:
+		return &exit{exitUsage, errors.New(nothingJudged(t))}
 	}
 	return nil
 }

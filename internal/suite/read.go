@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -140,6 +141,9 @@ func Read(file string) ([]*Suite, diag.List) {
 const sizeLimit = 10 << 20
 
 func readFile(file string) ([]byte, error) {
+	if info, err := os.Stat(file); err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) != 0 {
+		return nil, fmt.Errorf("%s: this is no file but a pipe or a socket, and might never end", filepath.ToSlash(file))
+	}
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, err
