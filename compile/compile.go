@@ -21,6 +21,8 @@ type Input struct {
 type Options struct {
 	Translate translate.Options // its Exceptions are those of the input
 	Emit      vap.EmitOptions
+	// Cache is what compilations with these options have in common; nil for none.
+	Cache *Cache
 }
 
 // A Result is what became of the input.
@@ -87,12 +89,13 @@ type Place struct {
 // Policies compiles policies that go into the same cluster.
 func Policies(in Input, o Options) Result {
 	o.Translate.Exceptions = in.Exceptions
-	c := &compilation{options: o, checkers: newPool(func() *vap.Checker { return vap.NewChecker(o.Translate.Release) })}
+	c := &compilation{options: o, checkers: o.Cache.checkersFor(o)}
 	c.lower(in.Policies)
 	c.assemble()
 	for c.check() { // each round leaves a rule less
 		c.assemble()
 	}
+	o.Cache.done()
 	return c.result(in)
 }
 
@@ -111,6 +114,10 @@ func (c *compilation) lower(ps []*policy.Policy) {
 	c.lowered = make([]translate.Lowered, len(ps))
 	onEveryCore(len(ps), func(i int) {
 		p := ps[i]
+		var known bool
+		if c.lowered[i], known = c.options.Cache.loweredBefore(p); known {
+			return
+		}
 		o := c.options.Translate
 		o.Checker = c.checkers.take()
 		defer c.checkers.give(o.Checker)
@@ -118,6 +125,7 @@ func (c *compilation) lower(ps []*policy.Policy) {
 			c.lowered[i] = translate.Refused(p, *fault)
 		}
 	})
+	c.options.Cache.keepLowered(c.lowered)
 }
 
 // assemble packs what is native. Where that fails, the policies on which it fails
@@ -152,7 +160,7 @@ func (c *compilation) check() (again bool) {
 		}
 		c.objects, c.found = append(c.objects, objects), append(c.found, found...)
 	}
-	refused.invalid(c.objects, emitter, c.checkers)
+	refused.invalid(c.objects, emitter, c.checkers, c.options.Cache)
 	return c.leave(refused)
 }
 

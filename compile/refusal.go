@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"crypto/sha256"
 	"slices"
 	"strings"
 
@@ -43,11 +44,15 @@ func (r *refusals) emission(draft int, found diag.List) {
 
 // invalid has the objects validated, and notes what an API server would refuse. An
 // object of which it would refuse the guard loses that.
-func (r *refusals) invalid(objects []vap.Objects, emitter *vap.Emitter, checkers *pool[*vap.Checker]) {
-	errs := make([]field.ErrorList, len(objects))
+func (r *refusals) invalid(objects []vap.Objects, emitter *vap.Emitter, checkers *pool[*vap.Checker], cache *Cache) {
+	errs, keys := make([]field.ErrorList, len(objects)), make([][sha256.Size]byte, len(objects))
 	faults := make([]*diag.Diagnostic, len(objects))
 	onEveryCore(len(objects), func(i int) {
 		o := objects[i]
+		var known bool
+		if keys[i], errs[i], known = cache.checkedBefore(o); known {
+			return
+		}
 		faults[i] = guard(posOf(o.Draft), func() {
 			checker := checkers.take()
 			defer checkers.give(checker)
@@ -59,6 +64,7 @@ func (r *refusals) invalid(objects []vap.Objects, emitter *vap.Emitter, checkers
 	})
 	for i, o := range objects {
 		if faults[i] != nil {
+			keys[i] = [sha256.Size]byte{} // the next time it is to fail again
 			r.add(o.Draft, o.Draft.AllMembers(), *faults[i])
 		}
 		for _, err := range errs[i] {
@@ -71,6 +77,7 @@ func (r *refusals) invalid(objects []vap.Objects, emitter *vap.Emitter, checkers
 				"the API server would refuse %s: %s; the webhook will judge this rule", err.Field, firstMessage(err.Detail)))
 		}
 	}
+	cache.keepChecked(keys, errs)
 }
 
 // of is why a rule must be left to the webhook; nil where nothing is said against
