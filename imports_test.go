@@ -72,6 +72,7 @@ internal/judge: internal/manifest compile policy translate vap interp schema dia
 internal/deviation: policy
 internal/e2e:
 internal/e2e/status:
+internal/e2e/controller:
 internal/manifest: diag
 internal/suite: compile internal/judge internal/deviation internal/manifest policy translate vap interp schema diag
 `

@@ -45,7 +45,7 @@ func TestRefusedGuard(t *testing.T) {
 	}
 	objects := []vap.Objects{o}
 	r := &refusals{drafts: []*vap.Draft{d}}
-	r.invalid(objects, emitter, newPool(func() *vap.Checker { return vap.NewChecker(cel.Latest) }))
+	r.invalid(objects, emitter, newPool(func() *vap.Checker { return vap.NewChecker(cel.Latest) }), nil)
 	p := objects[0].Policy
 	if len(r.why) > 0 || p.Name != o.Policy.Name || len(p.Spec.MatchConditions) != 1 || p.Spec.Validations[0].MessageExpression != "" {
 		t.Errorf("refused are %v, the policy is %+v", r.why, p)

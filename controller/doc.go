@@ -34,5 +34,6 @@
 //
 // It does not judge requests, and it does not know package webhook.
 //
-// Start at fallback.go for what the webhook has to do.
+// Start at pass.go, whose Reconcile is one pass; plan.go decides what to write and in
+// which order, and handover.go writes it. fallback.go is what the webhook has to do.
 package controller

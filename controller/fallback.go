@@ -39,18 +39,17 @@ type Remaining struct {
 // Empty tells that nothing remains, so that there are no configurations.
 func (r Remaining) Empty() bool { return len(r.Policies) == 0 }
 
-// A RemainingPolicy is a policy with rules that have no native form.
+// A RemainingPolicy is a policy with rules that have no native form, which kvap
+// enforces: what is in shadow is left to whoever enforces it now.
 type RemainingPolicy struct {
 	// Source is the object in the cluster.
 	Source v1alpha1.PolicyReference
 	// Generation is the source's, for status and events.
 	Generation int64
-	// Policy is the whole policy, with the actions that its mode gives it: in shadow
-	// every validate rule has the action Audit. A policy of kvap.dev has become the
-	// policy of kyverno.io that says the same.
+	// Policy is the whole policy. One of kvap.dev has become the policy of kyverno.io
+	// that says the same.
 	Policy *policy.Policy
 	// Rules are those that remain, as written, in order. None of them is Invalid.
-	// Where the policy is in shadow there are no mutate and generate rules among them.
 	// It is empty for a ValidatingPolicy, which is one rule.
 	Rules []*policy.Rule
 }

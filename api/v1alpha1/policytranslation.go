@@ -94,6 +94,17 @@ type PolicyTranslationStatus struct {
 	// Rules are the rules as written, in order.
 	// +listType=atomic
 	Rules []RuleStatus `json:"rules,omitempty"`
+	// LastGood is the last version of the policy that could be read. It stays in force
+	// while a later one cannot be.
+	LastGood *LastGood `json:"lastGood,omitempty"`
+}
+
+// LastGood is a version of a policy.
+type LastGood struct {
+	// +required
+	Digest string `json:"digest"`
+	// Policy is the policy as JSON.
+	Policy string `json:"policy,omitempty"`
 }
 
 // The conditions of a PolicyTranslation.

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kvap/kvap/controller"
+	"github.com/kvap/kvap/vap"
+)
+
+// controllerFlags are the flags of controller as the user gave them.
+type controllerFlags struct {
+	kubeconfig string
+	context    string
+	namespace  string
+	mode       string
+	release    string
+	exclude    []string
+	leader     bool
+	metrics    string
+	health     string
+	pprof      string
+	verbose    bool
+}
+
+func newController() *cobra.Command {
+	var f controllerFlags
+	cmd := &cobra.Command{
+		Use:   "controller",
+		Short: "Keep a cluster's native policies in step with its policies",
+		Long: `Controller watches ClusterPolicies, Policies, ValidatingPolicies and
+PolicyExceptions of Kyverno, where these are installed, and the policies of kvap's
+own kinds, and keeps the ValidatingAdmissionPolicies that they are translated to in
+the cluster. What became of each policy is in its PolicyTranslation
+(kubectl get ptrans).
+
+A policy says by the annotation or label kvap.dev/mode what is done with it: shadow
+has it judged with the action Audit, so that nothing changes for users; enforce has
+kvap enforce it; off leaves it alone. --mode is for those that say nothing, but for
+kvap's own kinds, which are enforced.
+
+It runs in the cluster by its service account, or elsewhere with --kubeconfig. The
+definitions in deploy/crds must be installed. It logs JSON on standard error.
+
+Exit codes: 0 it was told to end, 2 usage, 3 a runtime error.`,
+		Example: `  kvap controller --kubeconfig ~/.kube/config
+  kvap controller --mode enforce --leader-elect --metrics-bind-address :8080`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runController(cmd, f) },
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	f.add(flags)
+	completeWords(cmd)
+	return cmd
+}
+
+func (f *controllerFlags) add(fs *pflag.FlagSet) {
+	fs.StringVar(&f.kubeconfig, "kubeconfig", "", "the cluster; without it that of KUBECONFIG, ~/.kube/config or the Pod")
+	fs.StringVar(&f.context, "context", "", "the context of the kubeconfig file")
+	fs.StringVarP(&f.namespace, "namespace", "n", "", "kvap's own namespace, for its lease; that of the context or the Pod by default")
+	fs.StringVar(&f.mode, "mode", "shadow", "what to do with policies that do not say: shadow, enforce or off")
+	fs.StringVar(&f.release, "kubernetes-version", "", "the oldest Kubernetes release that must take the objects; the API server's by default")
+	fs.StringSliceVar(&f.exclude, "exclude-namespaces", vap.DefaultExcludedNamespaces(), "what bindings leave out; none for none")
+	fs.BoolVar(&f.leader, "leader-elect", false, "of several replicas, only one writes")
+	fs.StringVar(&f.metrics, "metrics-bind-address", "0", "where metrics are served, for instance :8080; 0 for nowhere")
+	fs.StringVar(&f.health, "health-probe-bind-address", "0", "where /healthz and /readyz are served; 0 for nowhere")
+	fs.StringVar(&f.pprof, "pprof-bind-address", "0", "where profiles are served, for instance 127.0.0.1:6060; 0 for nowhere")
+	fs.BoolVarP(&f.verbose, "verbose", "v", false, "log more")
+}
+
+func runController(cmd *cobra.Command, f controllerFlags) error {
+	options, err := f.options()
+	if err != nil {
+		return err
+	}
+	config, namespace, err := f.cluster()
+	if err != nil {
+		return fmt.Errorf("--kubeconfig: %w", err)
+	}
+	if options.Namespace == "" {
+		options.Namespace = namespace
+	}
+	ctx, stop := signal.NotifyContext(commandContext(cmd), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	if err := controller.Run(ctx, config, options, logTo(cmd.ErrOrStderr(), f.verbose)); err != nil {
+		return runtimeError(err)
+	}
+	return nil
+}
+
+// commandContext is the context of a command; one that runs by itself has none.
+func commandContext(cmd *cobra.Command) context.Context {
+	if ctx := cmd.Context(); ctx != nil {
+		return ctx
+	}
+	return context.Background()
+}
+
+func (f controllerFlags) options() (controller.Options, error) {
+	o := controller.Options{
+		Mode: f.mode, Namespace: f.namespace, Version: version().Version,
+		LeaderElection: f.leader, MetricsAddress: f.metrics, HealthAddress: f.health, PprofAddress: f.pprof,
+	}
+	if !slices.Contains(controller.Modes(), f.mode) {
+		return o, fmt.Errorf("--mode %s: want one of %s", f.mode, strings.Join(controller.Modes(), ", "))
+	}
+	var err error
+	if o.ExcludeNamespaces, err = excludedNamespaces(f.exclude); err != nil {
+		return o, err
+	}
+	if f.release != "" {
+		release, err := supported(f.release)
+		if err != nil {
+			return o, err
+		}
+		o.Release = release
+	}
+	return o, nil
+}
+
+// cluster is where the flags point, and the namespace there.
+func (f controllerFlags) cluster() (*rest.Config, string, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = f.kubeconfig
+	from := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: f.context})
+	config, err := from.ClientConfig()
+	if err != nil {
+		return nil, "", err
+	}
+	namespace, _, err := from.Namespace()
+	return config, namespace, err
+}
+
+// logTo logs JSON, also what the libraries log.
+func logTo(w io.Writer, verbose bool) logr.Logger {
+	level := slog.LevelInfo
+	if verbose {
+		level = slog.LevelDebug
+	}
+	logger := logr.FromSlogHandler(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
+	ctrllog.SetLogger(logger)
+	klog.SetLogger(logger)
+	return logger
+}

@@ -1,0 +1,269 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/signal"
+	"syscall"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kvap/kvap/controller"
+	"github.com/kvap/kvap/deploy/crds"
+	"github.com/kvap/kvap/internal/controlplane"
+	"github.com/kvap/kvap/vap"
+)
+
+// devFlags are the flags of dev as the user gave them.
+type devFlags struct {
+	files   []string
+	dir     string
+	mode    string
+	crds    []string
+	verbose bool
+}
+
+func newDev() *cobra.Command {
+	var f devFlags
+	cmd := &cobra.Command{
+		Use:   "dev [PATH...]",
+		Short: "Run a control plane on this machine, with the controller and your policies",
+		Long: `Dev starts etcd, kube-apiserver and kube-controller-manager on loopback, defines
+kvap's kinds and stand-ins for Kyverno's, runs the controller in the same process and
+applies the policies of the paths. It prints the path of a kubeconfig file and what to
+try with it. Ctrl-C ends all of it and leaves nothing behind. There are no nodes: Pods
+stay Pending, but admission is as in any cluster.
+
+The servers are built from their Go modules the first time, which needs Go and takes
+five to eight minutes on two cores; KVAP_CONTROLPLANE names a folder of binaries to
+take instead.
+
+Exit codes: 0 it was told to end, 2 usage or unreadable input, 3 a runtime error.`,
+		Example: `  kvap dev policies/
+  kvap dev policy.yaml --mode shadow`,
+		RunE: func(cmd *cobra.Command, args []string) error { return runDev(cmd, append(args, f.files...), f) },
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringSliceVarP(&f.files, "filename", "f", nil, "a file or folder of policies, as if it were a PATH")
+	flags.StringVar(&f.mode, "mode", "enforce", "what to do with policies that do not say: shadow, enforce or off")
+	flags.StringSliceVar(&f.crds, "crds", nil, "files and folders of CustomResourceDefinitions to install first")
+	flags.StringVar(&f.dir, "dir", "", "keep data, logs and kubeconfig files in this folder; a temporary one by default")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log what the controller does")
+	addRecursive(flags)
+	return cmd
+}
+
+func runDev(cmd *cobra.Command, paths []string, f devFlags) error {
+	options, err := controllerFlags{mode: f.mode, exclude: vap.DefaultExcludedNamespaces()}.options()
+	if err != nil {
+		return err
+	}
+	objects, err := readSourceObjects(paths, cmd.InOrStdin())
+	if err != nil {
+		return &exit{exitUsage, err}
+	}
+	definitions, err := readDefinitions(f.crds)
+	if err != nil {
+		return &exit{exitUsage, err}
+	}
+	ctx, stop := signal.NotifyContext(commandContext(cmd), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	d := &dev{out: cmd.OutOrStdout(), errs: cmd.ErrOrStderr(), options: options, verbose: f.verbose}
+	err = d.run(ctx, f.dir, definitions, objects)
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		err = nil // it was told to end
+	}
+	if err != nil {
+		return runtimeError(err)
+	}
+	return nil
+}
+
+// A dev is a control plane and the controller, in one process.
+type dev struct {
+	out, errs io.Writer
+	options   controller.Options
+	verbose   bool
+	plane     *controlplane.ControlPlane
+}
+
+func (d *dev) run(ctx context.Context, dir string, definitions []controlplane.CRD, objects []*unstructured.Unstructured) (err error) {
+	fmt.Fprintln(d.errs, "starting etcd, kube-apiserver and kube-controller-manager on loopback…")
+	if d.plane, err = controlplane.Start(ctx, controlplane.Options{Dir: dir, Progress: d.errs}); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.plane.Stop()) }()
+	own, err := ownDefinitions()
+	if err != nil {
+		return err
+	}
+	all := append(append(own, definitions...), standIns()...)
+	if err := d.plane.InstallCRDs(ctx, all...); err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() { ended <- controller.Run(ctx, d.plane.Config(controlplane.Admin), d.options, d.logger()) }()
+	if err := d.apply(ctx, objects); err != nil {
+		return err
+	}
+	d.greet()
+	select {
+	case <-ctx.Done():
+	case err := <-ended:
+		return err
+	}
+	fmt.Fprintln(d.errs, "ending…")
+	return <-ended
+}
+
+// logger is silent unless asked: whoever tries policies has the terminal for them.
+func (d *dev) logger() logr.Logger {
+	if d.verbose {
+		return logTo(d.errs, false)
+	}
+	return logTo(io.Discard, false)
+}
+
+// apply makes the objects; the namespaces that they need too.
+func (d *dev) apply(ctx context.Context, objects []*unstructured.Unstructured) error {
+	c, err := client.New(d.plane.Config(controlplane.Admin), client.Options{})
+	if err != nil {
+		return err
+	}
+	for _, o := range objects {
+		if ns := o.GetNamespace(); ns != "" {
+			namespace := &unstructured.Unstructured{}
+			namespace.SetAPIVersion("v1")
+			namespace.SetKind("Namespace")
+			namespace.SetName(ns)
+			if err := c.Create(ctx, namespace); err != nil && !apierrors.IsAlreadyExists(err) {
+				return err
+			}
+		}
+		if err := c.Create(ctx, o); err != nil {
+			return fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
+		}
+		fmt.Fprintf(d.errs, "applied %s %s\n", o.GetKind(), o.GetName())
+	}
+	return nil
+}
+
+// greet says what to do next.
+func (d *dev) greet() {
+	fmt.Fprintf(d.out, `
+export KUBECONFIG=%s
+
+kubectl get policytranslations                # what became of each policy
+kubectl get validatingadmissionpolicies       # what the API server judges by
+kubectl apply -f policy.yaml                  # one more policy
+kubectl run probe --image=nginx --dry-run=server   # is it denied?
+
+Ctrl-C ends it and leaves nothing behind.
+`, d.plane.Kubeconfig(controlplane.Admin))
+}
+
+// standIns define the kinds of Kyverno that the controller reads.
+func standIns() []controlplane.CRD {
+	var out []controlplane.CRD
+	for _, k := range controller.ForeignKinds() {
+		out = append(out, controlplane.StandIn(k.GroupVersionKind, k.Plural, k.Namespaced))
+	}
+	return out
+}
+
+// ownDefinitions are those of kvap's kinds.
+func ownDefinitions() ([]controlplane.CRD, error) {
+	all, err := crds.All()
+	if err != nil {
+		return nil, err
+	}
+	var out []controlplane.CRD
+	for _, crd := range all {
+		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(crd)
+		if err != nil {
+			return nil, err
+		}
+		delete(fields, "status")
+		out = append(out, &unstructured.Unstructured{Object: fields})
+	}
+	return out, nil
+}
+
+// readDefinitions reads CustomResourceDefinitions.
+func readDefinitions(paths []string) ([]controlplane.CRD, error) {
+	objects, err := readObjects(paths, nil)
+	if err != nil {
+		return nil, err
+	}
+	var out []controlplane.CRD
+	for _, o := range objects {
+		if o.GetKind() == "CustomResourceDefinition" {
+			out = append(out, o)
+		}
+	}
+	return out, nil
+}
+
+// readSourceObjects reads the objects of the groups that the controller reads.
+func readSourceObjects(paths []string, stdin io.Reader) ([]*unstructured.Unstructured, error) {
+	objects, err := readObjects(paths, stdin)
+	if err != nil {
+		return nil, err
+	}
+	var out []*unstructured.Unstructured
+	for _, o := range objects {
+		if controller.Reads(o.GroupVersionKind()) {
+			out = append(out, o)
+		}
+	}
+	if len(paths) > 0 && len(out) == 0 {
+		return nil, errors.New("there is no policy in the input")
+	}
+	return out, nil
+}
+
+// readObjects reads all documents of the paths.
+func readObjects(paths []string, stdin io.Reader) ([]*unstructured.Unstructured, error) {
+	sources, found, err := readInput(paths, stdin)
+	if err != nil {
+		return nil, err
+	}
+	if found.HasErrors() {
+		return nil, found[0]
+	}
+	var out []*unstructured.Unstructured
+	for _, s := range sources {
+		documents := yamlutil.NewYAMLReader(bufio.NewReader(bytes.NewReader(s.data)))
+		for {
+			text, err := documents.Read()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			o := &unstructured.Unstructured{}
+			if err == nil {
+				err = yaml.Unmarshal(text, &o.Object)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", s.name, err)
+			}
+			if len(o.Object) > 0 {
+				out = append(out, o)
+			}
+		}
+	}
+	return out, nil
+}

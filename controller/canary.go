@@ -1,0 +1,214 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+)
+
+// canaryName is that of a native policy, and its binding, that warns about Params of
+// one name, which nobody makes. An API server learns of policies, and of bindings,
+// in the order of their changes, and takes up what it has learned all at once, about
+// once a second. So where it warns about a name that the policy and the binding were
+// given after all others were written, it judges by all of them.
+const canaryName = "kvap-canary"
+
+// isCanary tells of the canary's own objects.
+func isCanary(name string) bool { return name == canaryName }
+
+// A canary sees whether API servers judge by what was written.
+type canary struct {
+	writer  *writer
+	options Options
+	config  *rest.Config
+	seen    string // the state that all API servers were seen to judge by
+	servers int    // how many they were
+	// patience is how long it waits for the API servers.
+	patience time.Duration
+}
+
+// see returns when every API server judges by the state of the native policies.
+func (c *canary) see(ctx context.Context, l live) error {
+	state := l.state()
+	if state == "" || c.seen == state {
+		c.seen = state
+		return nil
+	}
+	word := "kvap-" + hashOf(state)
+	for _, o := range canaryObjects(word) {
+		if current(o, l) {
+			continue
+		}
+		if err := c.writer.apply(ctx, o); err != nil {
+			return fmt.Errorf("the canary, which tells whether policies are in effect: %w", err)
+		}
+	}
+	servers, err := c.apiServers(ctx)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.patience)
+	defer cancel()
+	errs := make([]error, len(servers))
+	var group sync.WaitGroup
+	for i, server := range servers {
+		group.Go(func() { errs[i] = warns(ctx, server, c.options.Namespace, word) })
+	}
+	group.Wait()
+	for i, err := range errs {
+		if err != nil {
+			return fmt.Errorf("%s does not yet judge by the policies: %w", servers[i].Host, err)
+		}
+	}
+	c.seen, c.servers = state, len(servers)
+	return nil
+}
+
+// isSeen tells that all API servers judge by a state.
+func (c *canary) isSeen(l live) bool { return c.seen == l.state() }
+
+func current(o client.Object, l live) bool {
+	switch o := o.(type) {
+	case *nativePolicy:
+		have, ok := l.policies[o.Name]
+		return ok && samePolicy(o, have)
+	case *nativeBinding:
+		have, ok := l.bindings[o.Name]
+		return ok && sameBinding(o, have)
+	}
+	return false
+}
+
+// warns asks an API server, dry, for an object until it warns with a word.
+func warns(ctx context.Context, server *rest.Config, namespace, word string) error {
+	heard := &listener{word: word}
+	server = rest.CopyConfig(server)
+	server.WarningHandler, server.WarningHandlerWithContext = heard, nil
+	scheme, err := newScheme()
+	if err != nil {
+		return err
+	}
+	asking, err := client.New(server, client.Options{Scheme: scheme, Mapper: canaryMapper()})
+	if err != nil {
+		return err
+	}
+	for {
+		// Whatever comes of the request: all validating policies are asked.
+		err := asking.Create(ctx, &v1alpha1.Params{ObjectMeta: metav1.ObjectMeta{Name: word, Namespace: namespace}}, client.DryRunAll)
+		if heard.yes.Load() {
+			return nil
+		}
+		if apierrors.IsNotFound(err) || err == nil && ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for it: %w", firstError(err, ctx.Err()))
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A listener waits for a word in a warning.
+type listener struct {
+	word string
+	yes  atomic.Bool
+}
+
+// HandleWarningHeader takes the warnings of a response.
+func (l *listener) HandleWarningHeader(_ int, _, text string) {
+	if strings.Contains(text, l.word) {
+		l.yes.Store(true)
+	}
+}
+
+// apiServers are all API servers, each by an address of its own where the cluster
+// tells it.
+func (c *canary) apiServers(ctx context.Context) ([]*rest.Config, error) {
+	if len(c.options.Servers) > 0 {
+		return c.options.Servers, nil
+	}
+	var slices discoveryv1.EndpointSliceList
+	err := c.writer.direct.List(ctx, &slices, client.InNamespace("default"), client.MatchingLabels{discoveryv1.LabelServiceName: "kubernetes"})
+	if err != nil && !apierrors.IsForbidden(err) {
+		return nil, err
+	}
+	var out []*rest.Config
+	for _, slice := range slices.Items {
+		for _, endpoint := range slice.Endpoints {
+			for _, port := range slice.Ports {
+				if len(endpoint.Addresses) == 0 || port.Port == nil {
+					continue
+				}
+				one := rest.CopyConfig(c.config)
+				one.Host = fmt.Sprintf("https://%s:%d", bracketed(endpoint.Addresses[0]), *port.Port)
+				one.ServerName = "kubernetes.default.svc"
+				out = append(out, one)
+			}
+		}
+	}
+	if len(out) < 2 { // then the address that is in use is the one
+		return []*rest.Config{c.config}, nil
+	}
+	return out, nil
+}
+
+func bracketed(address string) string {
+	if strings.Contains(address, ":") {
+		return "[" + address + "]"
+	}
+	return address
+}
+
+// canaryObjects are a policy that finds fault with Params of one name, and its
+// binding. Both name it, so that both must be known for a warning.
+func canaryObjects(word string) []client.Object {
+	named := func() *admissionregistrationv1.MatchResources {
+		scope, match := admissionregistrationv1.NamespacedScope, admissionregistrationv1.Equivalent
+		return &admissionregistrationv1.MatchResources{
+			NamespaceSelector: &metav1.LabelSelector{}, ObjectSelector: &metav1.LabelSelector{}, MatchPolicy: &match,
+			ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
+				ResourceNames: []string{word},
+				RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+					Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+					Rule: admissionregistrationv1.Rule{
+						APIGroups: []string{v1alpha1.Group}, APIVersions: []string{v1alpha1.Version}, Resources: []string{"params"}, Scope: &scope,
+					},
+				},
+			}},
+		}
+	}
+	ignore := admissionregistrationv1.Ignore
+	p := &nativePolicy{TypeMeta: policyType(), Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+		FailurePolicy: &ignore, MatchConstraints: named(),
+		Validations: []admissionregistrationv1.Validation{{Expression: "false", Message: word + " is in effect"}},
+	}}
+	b := &nativeBinding{TypeMeta: bindingType(), Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+		PolicyName: canaryName, MatchResources: named(),
+		ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Warn},
+	}}
+	p.Name, b.Name = canaryName, canaryName
+	p.Labels, b.Labels = ownLabels(nil), ownLabels(nil)
+	return []client.Object{p, b}
+}

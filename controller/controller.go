@@ -1,0 +1,146 @@
+package controller
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+)
+
+// settleDelay is how long changes gather before a pass: whoever applies a folder
+// of policies causes one pass, or a few.
+const settleDelay = 100 * time.Millisecond
+
+// canaryPatience is how long a pass waits for the API servers to take up what it
+// wrote; they do so once a second.
+const canaryPatience = 20 * time.Second
+
+// Run keeps the cluster in step until the context ends.
+func Run(ctx context.Context, config *rest.Config, options Options, logger logr.Logger) error {
+	options, err := options.withDefaults()
+	if err != nil {
+		return err
+	}
+	config = rest.CopyConfig(config)
+	config.QPS = -1 // the API server's own priorities and fairness see to it
+	if config.UserAgent == "" {
+		config.UserAgent = Manager
+	}
+	m, err := newManager(config, options, logger)
+	if err != nil {
+		return err
+	}
+	if err := setUp(m, config, options); err != nil {
+		return err
+	}
+	return m.Start(ctx)
+}
+
+func newScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, err
+		}
+	}
+	return scheme, nil
+}
+
+func newManager(config *rest.Config, options Options, logger logr.Logger) (manager.Manager, error) {
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, err
+	}
+	consistent := true
+	return manager.New(config, manager.Options{
+		Scheme: scheme,
+		Logger: logger,
+		Cache: cache.Options{
+			DefaultTransform: trimManagedFields,
+			ByObject:         map[client.Object]cache.ByObject{&v1alpha1.PolicyTranslation{}: {Transform: dropLastGood}},
+		},
+		Client: client.Options{Cache: &client.CacheOptions{
+			Unstructured: true, EnableReadYourWritesConsistency: &consistent, // a pass begins with what the last one wrote
+		}},
+		Metrics:                       metricsserver.Options{BindAddress: options.MetricsAddress},
+		HealthProbeBindAddress:        options.HealthAddress,
+		PprofBindAddress:              options.PprofAddress,
+		LeaderElection:                options.LeaderElection,
+		LeaderElectionID:              "kvap-controller.kvap.dev",
+		LeaderElectionNamespace:       options.Namespace,
+		LeaderElectionReleaseOnCancel: true,
+	})
+}
+
+// setUp makes a passer and has all changes lead to a pass.
+func setUp(m manager.Manager, config *rest.Config, options Options) error {
+	bell := &bell{}
+	p, err := newPasser(m, config, options, bell.ring)
+	if err != nil {
+		return err
+	}
+	c, err := controller.New("kvap", m, controller.Options{
+		Reconciler: p, MaxConcurrentReconciles: 1,
+		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryAfter/10, 5*retryAfter),
+	})
+	if err != nil {
+		return err
+	}
+	if err := c.Watch(source.Func(bell.hang)); err != nil {
+		return err
+	}
+	for _, r := range []manager.Runnable{p.params, manager.RunnableFunc(p.listen)} {
+		if err := m.Add(r); err != nil {
+			return err
+		}
+	}
+	if err := m.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return err
+	}
+	return m.AddReadyzCheck("caches", p.ready)
+}
+
+// A bell has somebody make a pass.
+type bell struct {
+	mu    sync.Mutex
+	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
+}
+
+// hang gives the bell the queue of passes, and asks for the first.
+func (b *bell) hang(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.queue = queue
+	queue.Add(thePass())
+	return nil
+}
+
+// ring asks for a pass, in a moment: changes come in crowds.
+func (b *bell) ring() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.queue != nil {
+		b.queue.AddAfter(thePass(), settleDelay)
+	}
+}
+
+// thePass is the one thing in the queue.
+func thePass() reconcile.Request {
+	return reconcile.Request{NamespacedName: client.ObjectKey{Name: "cluster"}}
+}

@@ -1,0 +1,34 @@
+package controller
+
+import (
+	"encoding/json"
+	"errors"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// failure is the reason of a condition for an error.
+func failure(err error) string {
+	switch {
+	case errors.Is(err, errForeign):
+		return "NameTaken"
+	case errors.Is(err, errNoFallback):
+		return "NoWebhook"
+	case apierrors.IsForbidden(err):
+		return "Forbidden"
+	case apierrors.IsInvalid(err):
+		return "Refused"
+	}
+	return "Failed"
+}
+
+// errNoFallback is a fallback that serves nothing although something remains.
+var errNoFallback = errors.New("this controller runs without the webhook")
+
+func asJSON(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // kvap's own types always marshal
+	}
+	return string(text)
+}

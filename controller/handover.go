@@ -1,0 +1,160 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// A handover brings the native policies of a cluster to what is wanted: steps 4 to 6
+// of a pass.
+type handover struct {
+	client client.Reader
+	writer *writer
+	canary *canary
+	step   func(Step)
+}
+
+// handed is how far a handover came.
+type handed struct {
+	live    live
+	failed  map[string]error // by judge
+	pending bool             // there is more to do
+	seen    error            // why the API servers are not seen to judge by what is live
+}
+
+// rounds bounds a handover. Each round writes, sees or removes all that it can; a
+// few are enough for any order that rules move in.
+const rounds = 12
+
+// run compares, and writes what can be written, until nothing is left to do.
+func (h *handover) run(ctx context.Context, wanted map[string]*judge) (handed, error) {
+	out := handed{failed: map[string]error{}}
+	for range rounds {
+		var err error
+		if out.live, err = readLive(ctx, h.client); err != nil {
+			return out, err
+		}
+		p := planFor(wanted, out.live, out.failed, h.canary.isSeen(out.live))
+		for name := range p.foreign {
+			out.failed[name] = errForeign
+		}
+		more, err := h.round(ctx, &out, p, wanted)
+		if err != nil || !more {
+			out.pending = out.pending || len(p.write)+len(p.held)+len(p.remove) > 0 || p.blocked && out.seen != nil
+			return out, err
+		}
+	}
+	out.pending = true
+	return out, errors.New("native policies do not come to rest: somebody else changes them all the time")
+}
+
+// round does the first of what a plan has: write, see, remove, or break a circle.
+func (h *handover) round(ctx context.Context, out *handed, p plan, wanted map[string]*judge) (more bool, err error) {
+	if len(p.write) > 0 {
+		h.step(StepWrite)
+		h.write(ctx, out, p.write, wanted)
+		return true, ctx.Err()
+	}
+	if !h.canary.isSeen(out.live) {
+		h.step(StepSee)
+		if out.seen = h.canary.see(ctx, out.live); out.seen != nil {
+			return false, ctx.Err()
+		}
+		return len(p.held) > 0 || p.blocked || len(p.remove) > 0, nil
+	}
+	out.seen = nil
+	if len(p.remove) > 0 {
+		h.step(StepRemove)
+		failed := h.remove(ctx, p.remove)
+		maps.Copy(out.failed, failed)
+		return len(failed) == 0, ctx.Err()
+	}
+	if len(p.held) > 0 { // rules change places with one another
+		h.step(StepWrite)
+		failed := each(standIns(p.held, out.live), func(o client.Object) error { return h.writer.apply(ctx, o) })
+		maps.Copy(out.failed, failed)
+		return len(failed) == 0, ctx.Err()
+	}
+	return false, nil
+}
+
+// write writes policies and then bindings. A judge of which something could not be
+// written is left alone for the rest of the pass.
+func (h *handover) write(ctx context.Context, out *handed, objects []client.Object, wanted map[string]*judge) {
+	var policies, bindings []client.Object
+	owner := map[client.Object]string{}
+	for _, o := range objects {
+		switch o := o.(type) {
+		case *nativePolicy:
+			policies, owner[o] = append(policies, o), o.Name
+		case *nativeBinding:
+			bindings, owner[o] = append(bindings, o), o.Spec.PolicyName
+		}
+	}
+	for _, some := range [][]client.Object{policies, bindings} {
+		failed := each(some, func(o client.Object) error {
+			if err := out.failed[owner[o]]; err != nil {
+				return err
+			}
+			return h.bring(ctx, o, out.live)
+		})
+		for _, o := range some {
+			if err := failed[o.GetName()]; err != nil {
+				out.failed[owner[o]] = err
+				log.FromContext(ctx).Error(err, "cannot be written")
+			}
+		}
+	}
+}
+
+// bring applies an object, and replaces it where that is not enough.
+func (h *handover) bring(ctx context.Context, want client.Object, l live) error {
+	switch want := want.(type) {
+	case *nativePolicy:
+		got := want.DeepCopy()
+		if err := h.writer.apply(ctx, got); err != nil || samePolicy(want, got) {
+			return err
+		}
+		got.TypeMeta, got.Spec = want.TypeMeta, *want.Spec.DeepCopy()
+		return h.writer.replace(ctx, got)
+	case *nativeBinding:
+		if have, ok := l.bindings[want.Name]; ok && have.Spec.PolicyName != want.Spec.PolicyName {
+			// which cannot be changed
+			if err := h.writer.remove(ctx, have); err != nil {
+				return err
+			}
+		}
+		got := want.DeepCopy()
+		if err := h.writer.apply(ctx, got); err != nil || sameBinding(want, got) {
+			return err
+		}
+		got.TypeMeta, got.Spec = want.TypeMeta, *want.Spec.DeepCopy()
+		return h.writer.replace(ctx, got)
+	}
+	return nil
+}
+
+// remove removes bindings and then policies, as they are in order.
+func (h *handover) remove(ctx context.Context, objects []client.Object) map[string]error {
+	var policies, bindings []client.Object
+	for _, o := range objects {
+		if _, ok := o.(*nativeBinding); ok {
+			bindings = append(bindings, o)
+		} else {
+			policies = append(policies, o)
+		}
+	}
+	remove := func(o client.Object) error { return h.writer.remove(ctx, o.DeepCopyObject().(client.Object)) }
+	if failed := each(bindings, remove); len(failed) > 0 {
+		return failed
+	}
+	return each(policies, remove)
+}
+
+// retryAfter is when a pass that left something undone is followed by another.
+const retryAfter = 2 * time.Second

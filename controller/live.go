@@ -1,0 +1,85 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+
+	"github.com/kvap/kvap/vap"
+)
+
+// Live is what of native policies is in the cluster.
+type live struct {
+	policies map[string]*nativePolicy // all there are
+	bindings map[string]*nativeBinding
+}
+
+// readLive reads the native policies of the cluster. They are not to be changed.
+func readLive(ctx context.Context, c client.Reader) (live, error) {
+	l := live{map[string]*nativePolicy{}, map[string]*nativeBinding{}}
+	var policies admissionregistrationv1.ValidatingAdmissionPolicyList
+	if err := c.List(ctx, &policies, client.UnsafeDisableDeepCopy); err != nil {
+		return l, err
+	}
+	var bindings admissionregistrationv1.ValidatingAdmissionPolicyBindingList
+	if err := c.List(ctx, &bindings, client.UnsafeDisableDeepCopy); err != nil {
+		return l, err
+	}
+	for i := range policies.Items {
+		l.policies[policies.Items[i].Name] = &policies.Items[i]
+	}
+	for i := range bindings.Items {
+		l.bindings[bindings.Items[i].Name] = &bindings.Items[i]
+	}
+	return l, nil
+}
+
+// isOurs tells of an object that the controller made: it has applied fields of it.
+// The label alone is no proof, for anybody may write it; but what carries another
+// tool's label has been given away.
+func isOurs(o metav1.Object) bool {
+	label, labelled := o.GetLabels()[vap.ManagedByLabel]
+	if labelled && label != Manager {
+		return false
+	}
+	return slices.ContainsFunc(o.GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool {
+		return f.Manager == Manager && f.Operation == metav1.ManagedFieldsOperationApply && f.Subresource == ""
+	})
+}
+
+// state is a text that differs whenever what the controller made and the API server
+// judges by differs. A status is no part of it.
+func (l live) state() string {
+	var out []string
+	for name, p := range l.policies {
+		if isOurs(p) && !isCanary(name) {
+			out = append(out, fmt.Sprintf("p/%s/%s/%d", name, p.UID, p.Generation))
+		}
+	}
+	for name, b := range l.bindings {
+		if isOurs(b) && !isCanary(name) {
+			out = append(out, fmt.Sprintf("b/%s/%s/%d", name, b.UID, b.Generation))
+		}
+	}
+	slices.Sort(out)
+	return strings.Join(out, "\n")
+}
+
+// trimManagedFields keeps of an object who has applied it, and not what: the cache
+// needs no more.
+func trimManagedFields(o any) (any, error) {
+	if m, ok := o.(metav1.Object); ok {
+		fields := slices.Clone(m.GetManagedFields())
+		for i := range fields {
+			fields[i].FieldsV1 = nil
+		}
+		m.SetManagedFields(fields)
+	}
+	return o, nil
+}

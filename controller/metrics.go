@@ -1,0 +1,94 @@
+package controller
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+)
+
+// metrics are what is counted, beside what controller-runtime counts itself.
+type metrics struct {
+	policies *prometheus.GaugeVec   // by kind, mode and readiness
+	rules    *prometheus.GaugeVec   // by target and mode
+	warnings *prometheus.GaugeVec   // by known
+	missing  prometheus.Gauge       // params
+	compile  prometheus.Histogram   // reading and compiling
+	pass     prometheus.Histogram   // a pass
+	writes   *prometheus.CounterVec // by verb
+	drift    prometheus.Counter     // objects that somebody had changed
+	servers  prometheus.Gauge       // seen to judge
+	build    *prometheus.GaugeVec   // one, with the version
+	failed   prometheus.Gauge       // objects that could not be written
+}
+
+func newMetrics(register prometheus.Registerer, version string) (*metrics, error) {
+	gauge := func(name, help string, labels ...string) *prometheus.GaugeVec {
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "kvap_" + name, Help: help}, labels)
+	}
+	histogram := func(name, help string) prometheus.Histogram {
+		return prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "kvap_" + name, Help: help, Buckets: prometheus.ExponentialBuckets(0.005, 2, 14),
+		})
+	}
+	m := &metrics{
+		policies: gauge("policies", "Policies, by kind, mode and readiness.", "kind", "mode", "ready"),
+		rules:    gauge("rules", "Rules, by where they are judged and the mode of their policy.", "target", "mode"),
+		warnings: gauge("type_warnings", "Warnings of the API server's type checker, by whether they are known false alarms.", "known"),
+		missing:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "kvap_unresolved_params", Help: "ConfigMaps that rules read and that do not exist."}),
+		compile:  histogram("compile_duration_seconds", "How long reading and compiling all policies took."),
+		pass:     histogram("sync_duration_seconds", "How long a pass took, until the API servers were seen to judge by its objects."),
+		writes:   prometheus.NewCounterVec(prometheus.CounterOpts{Name: "kvap_writes_total", Help: "Requests that write, by verb."}, []string{"verb"}),
+		drift:    prometheus.NewCounter(prometheus.CounterOpts{Name: "kvap_drift_corrections_total", Help: "Objects that were written because somebody had changed them."}),
+		servers:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "kvap_api_servers", Help: "API servers that were seen to judge by the native policies."}),
+		build:    gauge("build_info", "One, with the version.", "version"),
+		failed:   prometheus.NewGauge(prometheus.GaugeOpts{Name: "kvap_failed_objects", Help: "Native policies that could not be written."}),
+	}
+	m.build.WithLabelValues(version).Set(1)
+	for _, c := range []prometheus.Collector{
+		m.policies, m.rules, m.warnings, m.missing, m.compile, m.pass, m.writes, m.drift, m.servers, m.build, m.failed,
+	} {
+		if err := register.Register(c); err != nil && !errors.As(err, &prometheus.AlreadyRegisteredError{}) {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+func (m *metrics) compiled(d time.Duration) { m.compile.Observe(d.Seconds()) }
+
+func (m *metrics) wrote(verb string) { m.writes.WithLabelValues(verb).Inc() }
+
+// passed counts what a pass has found.
+func (m *metrics) passed(d time.Duration, in shelf, out *outcome) {
+	m.pass.Observe(d.Seconds())
+	m.policies.Reset()
+	m.rules.Reset()
+	m.warnings.Reset()
+	for _, s := range in.sources {
+		status := out.statusOf(s)
+		ready := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
+		m.policies.WithLabelValues(s.ref.Kind, s.mode, string(ready.Status)).Inc()
+		for _, target := range []struct {
+			name string
+			n    int32
+		}{{"native", status.Native}, {"webhook", status.Webhook}, {"unsupported", status.Unsupported}} {
+			m.rules.WithLabelValues(target.name, s.mode).Add(float64(target.n))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(out.warnings)) {
+		for _, ws := range out.warnings[name].byRule {
+			for _, w := range ws {
+				m.warnings.WithLabelValues(map[bool]string{true: "true", false: "false"}[w.Known]).Inc()
+			}
+		}
+	}
+	m.missing.Set(float64(len(out.missing)))
+	m.servers.Set(float64(out.servers))
+	m.failed.Set(float64(len(out.failed)))
+}

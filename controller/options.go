@@ -1,0 +1,81 @@
+package controller
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/vap"
+)
+
+// Manager is the field manager of all that the controller writes, and the value of
+// the label app.kubernetes.io/managed-by on all that it makes. What `kvap convert`
+// writes has another value: it belongs to whoever applied it.
+const Manager = "kvap-controller"
+
+// Options are the choices of a controller.
+type Options struct {
+	// Mode is that of policies that name none, but for those of kvap.dev, which are
+	// enforced.
+	Mode string
+	// Release is what the API servers are at least; the zero value asks them.
+	Release cel.Release
+	// ExcludeNamespaces are left out by every binding. nil means the default ones.
+	ExcludeNamespaces []string
+	// Fallback serves what has no native form; nil means NoFallback.
+	Fallback Fallback
+	// Namespace is the controller's own, for its lease and its canaries.
+	Namespace string
+	// Servers are the API servers to watch policies take effect on; nil finds them by
+	// the endpoints of the service kubernetes.
+	Servers []*rest.Config
+
+	// Version is that of the program, for the metrics.
+	Version string
+	// Step is told of each step of a pass before it begins; nil tells nobody.
+	Step func(Step)
+
+	LeaderElection bool
+	// The addresses are "0" for none.
+	MetricsAddress, HealthAddress, PprofAddress string
+}
+
+func (o Options) step() func(Step) {
+	if o.Step == nil {
+		return func(Step) {}
+	}
+	return o.Step
+}
+
+// Modes are the modes of a policy.
+func Modes() []string {
+	return []string{v1alpha1.ModeShadow, v1alpha1.ModeEnforce, v1alpha1.ModeOff}
+}
+
+// withDefaults fills in what is not set.
+func (o Options) withDefaults() (Options, error) {
+	if o.Mode == "" {
+		o.Mode = v1alpha1.ModeShadow
+	}
+	if !slices.Contains(Modes(), o.Mode) {
+		return o, fmt.Errorf("mode %q: want one of %v", o.Mode, Modes())
+	}
+	if o.ExcludeNamespaces == nil {
+		o.ExcludeNamespaces = vap.DefaultExcludedNamespaces()
+	}
+	if o.Fallback == nil {
+		o.Fallback = NoFallback{}
+	}
+	if o.Namespace == "" {
+		o.Namespace = "default"
+	}
+	for _, address := range []*string{&o.MetricsAddress, &o.HealthAddress, &o.PprofAddress} {
+		if *address == "" {
+			*address = "0"
+		}
+	}
+	return o, nil
+}

@@ -1,0 +1,140 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/schema"
+)
+
+// A passer makes passes: it brings the cluster to what its policies say.
+type passer struct {
+	options Options
+
+	watcher  *watcher
+	library  *library
+	types    *clusterTypes
+	compiler *compiler
+	handover *handover
+	params   *paramSync
+	webhooks *webhooks
+	scribe   *scribe
+	canary   *canary
+	metrics  *metrics
+	step     func(Step)
+	now      func() time.Time
+	changed  func() // asks for another pass
+	begun    *atomic.Bool
+}
+
+// errNotInstalled is a cluster without the definitions of kvap's own kinds.
+var errNotInstalled = errors.New("the CustomResourceDefinitions of kvap.dev are not installed")
+
+// Reconcile makes a pass. Whatever has changed leads here.
+func (p *passer) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+	begun := p.now()
+	in, schemas, waiting, err := p.read(ctx)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	p.step(StepCompile)
+	result := p.compiler.compile(in, schemas)
+	p.metrics.compiled(p.now().Sub(begun))
+
+	out := &outcome{result: result, rules: rulesByPolicy(result), schemas: schemas}
+	again, err := p.bring(ctx, in, out)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	p.step(StepStatus)
+	if err := p.scribe.write(ctx, in.sources, out.statusOf); err != nil {
+		return reconcile.Result{}, err
+	}
+	p.metrics.passed(p.now().Sub(begun), in, out)
+	p.begun.Store(true)
+	return p.next(in, again || waiting), nil
+}
+
+// read is step 1.
+func (p *passer) read(ctx context.Context) (in shelf, schemas *schema.Set, waiting bool, err error) {
+	p.step(StepRead)
+	defined, state, err := p.watcher.definitions(ctx)
+	if err != nil {
+		return in, nil, false, err
+	}
+	if err := p.watcher.updateOwn(ctx, defined); err != nil {
+		return in, nil, false, err
+	}
+	watched, waiting, err := p.watcher.update(ctx, defined)
+	if err != nil {
+		return in, nil, false, err
+	}
+	if in, err = p.library.read(ctx, watched, p.now()); err != nil {
+		return in, nil, false, err
+	}
+	schemas, err = p.types.of(ctx, in.sources, state)
+	return in, schemas, waiting, err
+}
+
+// bring is steps 3 to 7. What fails is in the outcome, for the status, and tried
+// again.
+func (p *passer) bring(ctx context.Context, in shelf, out *outcome) (again bool, err error) {
+	remaining := Remaining{
+		Policies: remainingOf(in.sources, out.result), Exceptions: in.exceptions, ExcludeNamespaces: p.options.ExcludeNamespaces,
+	}
+	p.step(StepWiden)
+	out.fallback = p.webhooks.widen(ctx, remaining, in.sources, out.rules)
+	refs := configMapsOf(out.result.Objects)
+	if out.missing, out.params = p.params.ensure(ctx, refs); out.params != nil && ctx.Err() != nil {
+		return false, ctx.Err()
+	}
+	done, err := p.handover.run(ctx, wantedJudges(out.result.Objects))
+	if err != nil && (ctx.Err() != nil || done.live.policies == nil) {
+		return false, err
+	}
+	if err != nil {
+		log.FromContext(ctx).Error(err, "native policies")
+	}
+	out.live, out.failed, out.pending, out.seen, out.servers = done.live, done.failed, done.pending, done.seen, p.canary.servers
+	if err := p.params.clean(ctx); err != nil {
+		out.params = err
+	}
+	if done.seen == nil && !done.pending && len(done.failed) == 0 && out.fallback == nil {
+		p.step(StepNarrow)
+		out.fallback = p.webhooks.narrow(ctx, remaining)
+	}
+	if out.fallback == nil && !remaining.Empty() && !p.webhooks.serving() {
+		out.fallback = errNoFallback
+		return done.pending || done.seen != nil || len(done.failed) > 0, nil
+	}
+	return done.pending || done.seen != nil || len(done.failed) > 0 || out.fallback != nil || out.params != nil, nil
+}
+
+// next is when another pass is due, if nothing changes before.
+func (p *passer) next(in shelf, again bool) reconcile.Result {
+	var wait time.Duration
+	if !in.next.IsZero() {
+		wait = max(time.Second, in.next.Sub(p.now()))
+	}
+	if again && (wait == 0 || wait > retryAfter) {
+		wait = retryAfter
+	}
+	return reconcile.Result{RequeueAfter: wait}
+}
+
+// leftRules are the rules of a policy that remain, by name as written.
+func leftRules(rules []*compile.Rule) map[string]bool {
+	out := map[string]bool{}
+	for _, r := range rules {
+		if isLeft(r) {
+			out[r.Name()] = true
+		}
+	}
+	return out
+}

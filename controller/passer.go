@@ -1,0 +1,146 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apischema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/schema"
+)
+
+// newPasser puts a passer together. changed asks for a pass.
+func newPasser(m manager.Manager, config *rest.Config, options Options, changed func()) (*passer, error) {
+	kube, err := kubernetes.NewForConfigAndClient(config, m.GetHTTPClient())
+	if err != nil {
+		return nil, err
+	}
+	if options.Release == 0 {
+		if options.Release, err = releaseOf(kube.Discovery()); err != nil {
+			return nil, err
+		}
+	}
+	builtin, err := schema.Builtin(options.Release.String())
+	if err != nil {
+		return nil, err
+	}
+	counts, err := newMetrics(ctrlmetrics.Registry, options.Version)
+	if err != nil {
+		return nil, err
+	}
+	c := m.GetClient()
+	w := &writer{client: c, direct: m.GetAPIReader(), tell: counts.wrote}
+	canary := &canary{writer: w, options: options, config: config, patience: canaryPatience}
+	scribe := &scribe{writer: w, client: c, direct: m.GetAPIReader(), events: eventsOf(m), now: metav1.Now}
+	return &passer{
+		options: options, metrics: counts, canary: canary, scribe: scribe, now: time.Now, step: options.step(),
+		watcher:  &watcher{cache: m.GetCache(), client: c, discovery: kube.Discovery(), changed: changed},
+		library:  &library{client: c, mode: options.Mode, remembered: scribe.remembered},
+		types:    &clusterTypes{builtin: builtin, direct: m.GetAPIReader()},
+		compiler: &compiler{release: options.Release, exclude: options.ExcludeNamespaces},
+		handover: &handover{client: c, writer: w, canary: canary, step: options.step()},
+		params:   newParamSync(kube, w, changed),
+		webhooks: &webhooks{fallback: options.Fallback, client: c, writer: w},
+		changed:  changed,
+		begun:    &atomic.Bool{},
+	}, nil
+}
+
+// releaseOf is the release of the API server, or the nearest that kvap knows.
+func releaseOf(d discovery.DiscoveryInterface) (cel.Release, error) {
+	version, err := d.ServerVersion()
+	if err != nil {
+		return 0, err
+	}
+	release, err := cel.ParseRelease(version.Major + "." + strings.TrimRight(version.Minor, "+"))
+	if err != nil {
+		return 0, fmt.Errorf("the API server's version: %w", err)
+	}
+	if release.IsSupported() {
+		return release, nil
+	}
+	supported := cel.Supported()
+	if oldest := supported[0]; release.Compare(oldest) < 0 {
+		return release, fmt.Errorf("the API server is of Kubernetes %s; kvap needs %s or newer", release, oldest)
+	}
+	return supported[len(supported)-1], nil
+}
+
+// eventsOf makes events about policies.
+func eventsOf(m manager.Manager) func(v1alpha1.PolicyReference, bool, string, string) {
+	recorder := m.GetEventRecorder(Manager)
+	return func(ref v1alpha1.PolicyReference, warning bool, reason, note string) {
+		about := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID}}
+		about.SetGroupVersionKind(apischema.GroupVersionKind{Group: ref.Group, Version: "v1", Kind: ref.Kind})
+		kind := corev1.EventTypeNormal
+		if warning {
+			kind = corev1.EventTypeWarning
+		}
+		const longest = 1000 // bytes of a note
+		if len(note) > longest {
+			note = strings.ToValidUTF8(note[:longest], "") + "…"
+		}
+		recorder.Eventf(about, nil, kind, reason, "Translate", "%s", note)
+	}
+}
+
+// listen has changes of what is always there lead to a pass.
+func (p *passer) listen(ctx context.Context) error {
+	definition := &metav1.PartialObjectMetadata{}
+	definition.SetGroupVersionKind(definitionsList().GroupVersionKind().GroupVersion().WithKind("CustomResourceDefinition"))
+	for _, o := range []client.Object{
+		definition, &nativePolicy{}, &nativeBinding{},
+		&admissionregistrationv1.ValidatingWebhookConfiguration{}, &admissionregistrationv1.MutatingWebhookConfiguration{},
+	} {
+		informer, err := p.watcher.cache.GetInformer(ctx, o, cache.BlockUntilSynced(false))
+		if err != nil {
+			return err
+		}
+		if err := p.watcher.listen(informer); err != nil {
+			return err
+		}
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-p.webhooks.fallback.Changed():
+			p.changed()
+		}
+	}
+}
+
+// ready tells whether a pass has been made.
+func (p *passer) ready(*http.Request) error {
+	if !p.begun.Load() {
+		return errors.New("no pass has been made yet")
+	}
+	return nil
+}
+
+// canaryMapper knows the one kind that the canary asks for, so that nothing has to be
+// looked up.
+func canaryMapper() apimeta.RESTMapper {
+	mapper := apimeta.NewDefaultRESTMapper(nil)
+	gv := v1alpha1.GroupVersion()
+	mapper.AddSpecific(gv.WithKind("Params"), gv.WithResource("params"), gv.WithResource("params"), apimeta.RESTScopeNamespace)
+	return mapper
+}

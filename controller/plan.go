@@ -1,0 +1,221 @@
+package controller
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// A plan is what has to be written so that the cluster has what is wanted, and in
+// which order.
+type plan struct {
+	// write are objects that can be applied now: no rule loses a judge by it.
+	write []client.Object
+	// held are judges whose update takes a rule away from them that is to be judged
+	// by others, which are not yet seen to do so.
+	held []string
+	// remove are objects that can be removed now, and blocked tells that there are
+	// others that cannot.
+	remove  []client.Object
+	blocked bool
+	// foreign are wanted names that objects have which are not the controller's.
+	foreign map[string]bool
+}
+
+// A planner compares what is wanted with what is there.
+type planner struct {
+	wanted  map[string]*judge
+	live    live
+	failed  map[string]error // names that cannot be written now
+	seen    bool             // the API servers are seen to judge by what is live
+	current map[string]bool  // wanted names that are live as wanted
+	homes   map[string][]string
+}
+
+// standInSuffix ends the names of stand-ins: a judge under another name, which
+// judges as the one does while that is rewritten.
+const standInSuffix = ".handover"
+
+// planFor compares. It looks at nothing else, so that the same input gives the same
+// plan.
+func planFor(wanted map[string]*judge, l live, failed map[string]error, seen bool) plan {
+	p := &planner{wanted: wanted, live: l, failed: failed, seen: seen, current: map[string]bool{}, homes: map[string][]string{}}
+	out := plan{foreign: map[string]bool{}}
+	names := slices.Sorted(maps.Keys(wanted))
+	for _, name := range names {
+		if p.isForeign(wanted[name]) {
+			out.foreign[name] = true
+		} else {
+			p.current[name] = p.isCurrent(wanted[name])
+		}
+		for _, rule := range wanted[name].rules {
+			p.homes[rule] = append(p.homes[rule], name)
+		}
+	}
+	for _, name := range names {
+		if out.foreign[name] || p.current[name] || failed[name] != nil {
+			continue
+		}
+		if !p.mayChange(name) {
+			out.held = append(out.held, name)
+			continue
+		}
+		out.write = append(out.write, p.changes(wanted[name])...)
+	}
+	p.removals(&out)
+	return out
+}
+
+// isForeign tells that an object of a name that a judge needs is somebody else's.
+func (p *planner) isForeign(j *judge) bool {
+	if have, ok := p.live.policies[j.policy.Name]; ok && !isOurs(have) {
+		return true
+	}
+	return slices.ContainsFunc(j.bindings, func(b *nativeBinding) bool {
+		have, ok := p.live.bindings[b.Name]
+		return ok && !isOurs(have)
+	})
+}
+
+func (p *planner) isCurrent(j *judge) bool { return len(p.changes(j)) == 0 }
+
+// changes are the objects of a judge that are not there as wanted, the policy first.
+func (p *planner) changes(j *judge) []client.Object {
+	var out []client.Object
+	if have, ok := p.live.policies[j.policy.Name]; !ok || !samePolicy(j.policy, have) {
+		out = append(out, j.policy)
+	}
+	for _, b := range j.bindings {
+		if have, ok := p.live.bindings[b.Name]; !ok || !sameBinding(b, have) {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+// samePolicy tells that there is nothing to write. Labels and annotations of others
+// are theirs.
+func samePolicy(want, have *nativePolicy) bool {
+	return contains(have.Labels, want.Labels) && contains(have.Annotations, want.Annotations) &&
+		equality.Semantic.DeepEqual(want.Spec, have.Spec)
+}
+
+func sameBinding(want, have *nativeBinding) bool {
+	return contains(have.Labels, want.Labels) && contains(have.Annotations, want.Annotations) &&
+		equality.Semantic.DeepEqual(want.Spec, have.Spec)
+}
+
+func contains(all, some map[string]string) bool {
+	for k, v := range some {
+		if got, ok := all[k]; !ok || got != v {
+			return false
+		}
+	}
+	return true
+}
+
+// mayChange tells that a judge may become what is wanted of it: each rule that it
+// judges by now, and then no longer, has its other judges, or a stand-in.
+func (p *planner) mayChange(name string) bool {
+	have, ok := p.live.policies[name]
+	if !ok {
+		return true
+	}
+	if p.seen && p.hasStandIn(name) {
+		return true
+	}
+	for _, rule := range rulesOf(have) {
+		if !slices.Contains(p.wanted[name].rules, rule) && !p.settled(rule) {
+			return false
+		}
+	}
+	return true
+}
+
+// settled tells that a rule is judged by all that are to judge by it.
+func (p *planner) settled(rule string) bool {
+	homes := p.homes[rule]
+	if len(homes) == 0 {
+		return true
+	}
+	return p.seen && !slices.ContainsFunc(homes, func(name string) bool { return !p.current[name] })
+}
+
+func (p *planner) hasStandIn(name string) bool {
+	have, ok := p.live.policies[shortName(name+standInSuffix)]
+	return ok && isOurs(have)
+}
+
+// removals are what the controller made and nobody wants any more: bindings first,
+// so that no policy is gone that a binding asks for.
+func (p *planner) removals(out *plan) {
+	var policies []client.Object
+	unwanted := map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(p.live.policies)) {
+		have := p.live.policies[name]
+		if p.wanted[name] != nil || !isOurs(have) || isCanary(name) {
+			continue
+		}
+		if !p.mayGo(have) {
+			out.blocked = true
+			continue
+		}
+		unwanted[name] = true
+		policies = append(policies, have)
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.live.bindings)) {
+		have := p.live.bindings[name]
+		if !isOurs(have) || isCanary(name) || p.isWantedBinding(have) {
+			continue
+		}
+		judge := have.Spec.PolicyName
+		_, there := p.live.policies[judge]
+		if unwanted[judge] || !there || p.current[judge] && p.seen {
+			out.remove = append(out.remove, have)
+		} else {
+			out.blocked = true
+		}
+	}
+	out.remove = append(out.remove, policies...)
+}
+
+// mayGo tells that all rules of an unwanted judge are judged by those that are to. A
+// stand-in goes when the one that it stands in for is as wanted.
+func (p *planner) mayGo(have *nativePolicy) bool {
+	if of, ok := strings.CutSuffix(have.Name, standInSuffix); ok && p.wanted[of] != nil && !(p.current[of] && p.seen) {
+		return false
+	}
+	return !slices.ContainsFunc(rulesOf(have), func(rule string) bool { return !p.settled(rule) })
+}
+
+func (p *planner) isWantedBinding(b *nativeBinding) bool {
+	j := p.wanted[b.Spec.PolicyName]
+	return j != nil && slices.ContainsFunc(j.bindings, func(w *nativeBinding) bool { return w.Name == b.Name })
+}
+
+// standIns are copies, under other names, of judges as they are.
+func standIns(names []string, l live) []client.Object {
+	var out []client.Object
+	for _, name := range names {
+		have, ok := l.policies[name]
+		if !ok {
+			continue
+		}
+		copied := &nativePolicy{TypeMeta: policyType(), Spec: *have.Spec.DeepCopy()}
+		copied.Name, copied.Labels, copied.Annotations = shortName(name+standInSuffix), ownLabels(nil), maps.Clone(have.Annotations)
+		out = append(out, copied)
+		for _, b := range l.bindings {
+			if b.Spec.PolicyName != name || !isOurs(b) {
+				continue
+			}
+			bound := &nativeBinding{TypeMeta: bindingType(), Spec: *b.Spec.DeepCopy()}
+			bound.Name, bound.Labels = shortName(b.Name+standInSuffix), ownLabels(nil)
+			bound.Spec.PolicyName = copied.Name
+			out = append(out, bound)
+		}
+	}
+	return out
+}

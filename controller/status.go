@@ -1,0 +1,309 @@
+package controller
+
+import (
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate"
+	"github.com/kvap/kvap/vap"
+)
+
+// An outcome is what a pass found, of which statuses tell.
+type outcome struct {
+	result  compile.Result
+	rules   map[*policy.Policy][]*compile.Rule
+	live    live
+	schemas *schema.Set
+	failed  map[string]error // by object
+	pending bool             // there was more to write
+	seen    error            // why the API servers are not seen to judge by what is live; nil where they are
+	servers int              // how many they are
+	missing []configMapRef
+	params  error // why params could not be written
+	// fallback is why the webhook does not serve what remains; nil where it does.
+	fallback error
+
+	warnings map[string]checked // by object, once they were asked for
+}
+
+// checked are the warnings of one object.
+type checked struct {
+	byRule map[string][]v1alpha1.RuleWarning
+	done   bool
+}
+
+// statusOf is what became of a policy, but for the times of conditions.
+func (o *outcome) statusOf(s *policySource) v1alpha1.PolicyTranslationStatus {
+	out := v1alpha1.PolicyTranslationStatus{ObservedGeneration: s.generation, Mode: s.mode}
+	m := &mark{generation: s.generation}
+	if s.mode == v1alpha1.ModeOff {
+		m.yes(v1alpha1.ConditionReady, "Off", "kvap leaves the policy alone")
+		out.Conditions = m.conditions
+		return out
+	}
+	rules := o.rules[s.policy]
+	if s.policy == nil {
+		rules = nil
+	}
+	for _, r := range rules {
+		row := o.row(s, r)
+		out.Rules = append(out.Rules, row)
+		switch r.Target {
+		case translate.Native:
+			out.Native++
+		case translate.Webhook:
+			out.Webhook++
+		case translate.Unsupported:
+			out.Unsupported++
+		}
+	}
+	out.Action = summary(out.Rules)
+	out.LastGood = lastGood(s)
+	o.compiled(m, s, rules)
+	o.synced(m, rules)
+	o.typeChecked(m, rules, out.Rules)
+	o.paramsResolved(m, rules)
+	o.enforced(m, s, rules)
+	o.fallbackActive(m, s, out.Webhook)
+	m.ready()
+	out.Conditions = m.conditions
+	return out
+}
+
+// lastGood keeps what counts of a policy for the next process.
+func lastGood(s *policySource) *v1alpha1.LastGood {
+	if s.text == nil || s.policy == nil || s.policy.Invalid {
+		return nil
+	}
+	return &v1alpha1.LastGood{Digest: hashOf(string(s.text)), Policy: string(s.text)}
+}
+
+// row is what became of one rule.
+func (o *outcome) row(s *policySource, r *compile.Rule) v1alpha1.RuleStatus {
+	row := v1alpha1.RuleStatus{Rule: r.Name(), Type: "validate", Target: string(r.Target), Reason: r.Reason}
+	if r.Source != nil {
+		row.Type = r.Source.Type()
+	}
+	for _, c := range r.Codes {
+		row.Codes = append(row.Codes, c.String())
+	}
+	var actions []string
+	for _, i := range r.Objects {
+		object := o.result.Objects[i]
+		row.Objects = append(row.Objects, object.Policy.Name)
+		for _, b := range object.Bindings {
+			for _, a := range b.Spec.ValidationActions {
+				actions = append(actions, string(a))
+			}
+		}
+		row.Warnings = append(row.Warnings, o.warningsOf(object.Policy.Name, r)...)
+	}
+	if r.Target == translate.Webhook && row.Type == "validate" && s.mode == v1alpha1.ModeEnforce {
+		actions = append(actions, webhookAction(r))
+	}
+	row.Action = joined(actions)
+	return row
+}
+
+// webhookAction is what follows from a violation of a rule that the webhook judges.
+func webhookAction(r *compile.Rule) string {
+	action := r.Policy.Action
+	if r.Source != nil && r.Source.Validate != nil && r.Source.Validate.Action != "" {
+		action = r.Source.Validate.Action
+	}
+	if action == policy.Enforce || r.Policy.Validating != nil && slices.Contains(r.Policy.Validating.Actions, "Deny") {
+		return "Deny"
+	}
+	return "Audit"
+}
+
+// warningsOf are the warnings of an object about the forms of a rule.
+func (o *outcome) warningsOf(object string, r *compile.Rule) []v1alpha1.RuleWarning {
+	c, ok := o.warnings[object]
+	if !ok {
+		if have := o.live.policies[object]; have != nil && isOurs(have) {
+			c.byRule, c.done = typeWarnings(have, o.schemas)
+		}
+		if o.warnings == nil {
+			o.warnings = map[string]checked{}
+		}
+		o.warnings[object] = c
+	}
+	var out []v1alpha1.RuleWarning
+	for _, f := range r.Forms {
+		out = append(out, c.byRule[r.PolicyName()+"/"+f.Name]...)
+	}
+	return out
+}
+
+func (o *outcome) compiled(m *mark, s *policySource, rules []*compile.Rule) {
+	errors := errorsOf(s.found)
+	unsupported := slices.DeleteFunc(slices.Clone(rules), func(r *compile.Rule) bool { return r.Target != translate.Unsupported })
+	switch {
+	case s.badMode != "":
+		m.no(v1alpha1.ConditionCompiled, "BadMode", "%s is %q; say one of %s. Until then the policy counts as %s",
+			v1alpha1.ModeKey, s.badMode, strings.Join(Modes(), ", "), s.mode)
+	case s.lastOne:
+		m.no(v1alpha1.ConditionCompiled, "Invalid", "the last good version stays in force: %s", errors)
+	case s.policy == nil || s.policy.Invalid:
+		m.no(v1alpha1.ConditionCompiled, "Invalid", "the policy cannot be read: %s", errors)
+	case len(unsupported) > 0:
+		m.no(v1alpha1.ConditionCompiled, "Unsupported", "rule %s is judged nowhere: %s", unsupported[0].Name(), unsupported[0].Reason)
+	default:
+		m.yes(v1alpha1.ConditionCompiled, "Compiled", "every rule has a place where it is judged")
+	}
+}
+
+func errorsOf(found diag.List) string {
+	var out []string
+	for _, d := range found {
+		if d.Severity == diag.Error {
+			out = append(out, strings.TrimPrefix(d.Path+": ", ": ")+d.Message+" ["+d.Code.String()+"]")
+		}
+	}
+	const few = 5
+	if len(out) > few {
+		out = append(out[:few], "and more")
+	}
+	return strings.Join(out, "; ")
+}
+
+func (o *outcome) synced(m *mark, rules []*compile.Rule) {
+	for _, name := range o.objectsOf(rules) {
+		if err := o.failed[name]; err != nil {
+			m.no(v1alpha1.ConditionSynced, failure(err), "%v", err)
+			return
+		}
+	}
+	if o.pending && len(o.objectsOf(rules)) > 0 {
+		m.unknown(v1alpha1.ConditionSynced, "Pending", "objects are still to be written")
+		return
+	}
+	m.yes(v1alpha1.ConditionSynced, "Synced", "the API server has the objects of all native rules")
+}
+
+func (o *outcome) objectsOf(rules []*compile.Rule) []string {
+	var out []string
+	for _, r := range rules {
+		for _, i := range r.Objects {
+			out = append(out, o.result.Objects[i].Policy.Name)
+		}
+	}
+	return out
+}
+
+func (o *outcome) typeChecked(m *mark, rules []*compile.Rule, rows []v1alpha1.RuleStatus) {
+	for _, row := range rows {
+		for _, w := range row.Warnings {
+			if !w.Known {
+				m.no(v1alpha1.ConditionTypeChecked, "Warning", "rule %s, %s: %s", w.Rule, w.Path, w.Warning)
+				return
+			}
+		}
+	}
+	for _, name := range o.objectsOf(rules) {
+		if !o.warnings[name].done {
+			m.unknown(v1alpha1.ConditionTypeChecked, "Pending", "the API server has not yet checked %s", name)
+			return
+		}
+	}
+	m.yes(v1alpha1.ConditionTypeChecked, "Checked", "the expressions fit the types that they are about, as far as these are known")
+}
+
+func (o *outcome) paramsResolved(m *mark, rules []*compile.Rule) {
+	for _, r := range rules {
+		for _, i := range r.Objects {
+			object := o.result.Objects[i]
+			for _, ref := range configMapsOfObject(object) {
+				if slices.Contains(o.missing, ref) {
+					m.no(v1alpha1.ConditionParamsResolved, "Missing", "rule %s reads the ConfigMap %s/%s, which does not exist; until it does, %s",
+						r.Name(), ref.namespace, ref.name, meanwhile(object))
+					return
+				}
+				if o.params != nil {
+					m.unknown(v1alpha1.ConditionParamsResolved, failure(o.params), "%v", o.params)
+					return
+				}
+			}
+		}
+	}
+	m.yes(v1alpha1.ConditionParamsResolved, "Resolved", "what the rules read is there")
+}
+
+// meanwhile is what becomes of requests while params are missing.
+func meanwhile(o vap.Objects) string {
+	for _, b := range o.Bindings {
+		if b.Spec.ParamRef != nil && b.Spec.ParamRef.ParameterNotFoundAction != nil && *b.Spec.ParamRef.ParameterNotFoundAction == "Deny" {
+			return "every request that the rule is about is denied"
+		}
+	}
+	return "the rule judges nothing"
+}
+
+func (o *outcome) enforced(m *mark, s *policySource, rules []*compile.Rule) {
+	switch {
+	case len(o.objectsOf(rules)) == 0:
+		m.yes(v1alpha1.ConditionEnforced, "NotNeeded", "no rule is judged by the API server")
+	case o.seen != nil:
+		m.unknown(v1alpha1.ConditionEnforced, "NotSeen", "%v", o.seen)
+	case s.mode == v1alpha1.ModeShadow:
+		m.yes(v1alpha1.ConditionEnforced, "Shadow", "API servers seen to judge by the native rules, with the action Audit: %d", o.servers)
+	default:
+		m.yes(v1alpha1.ConditionEnforced, "Seen", "API servers seen to judge by the native rules: %d", o.servers)
+	}
+}
+
+func (o *outcome) fallbackActive(m *mark, s *policySource, left int32) {
+	switch {
+	case left == 0:
+		m.yes(v1alpha1.ConditionFallbackActive, "NotNeeded", "no rule needs the webhook")
+	case s.mode == v1alpha1.ModeShadow:
+		m.yes(v1alpha1.ConditionFallbackActive, "Shadow", "rules left to whoever enforces the policy now: %d", left)
+	case o.fallback != nil:
+		m.no(v1alpha1.ConditionFallbackActive, failure(o.fallback), "rules that no one judges, for want of the webhook: %d: %v", left, o.fallback)
+	default:
+		m.yes(v1alpha1.ConditionFallbackActive, "Serving", "rules that the webhook serves: %d", left)
+	}
+}
+
+// summary is what follows from a violation of some rule.
+func summary(rows []v1alpha1.RuleStatus) string {
+	var all []string
+	for _, r := range rows {
+		all = append(all, strings.Split(r.Action, ",")...)
+	}
+	return joined(all)
+}
+
+func joined(actions []string) string {
+	var out []string
+	for _, a := range []string{"Deny", "Warn", "Audit"} {
+		if slices.Contains(actions, a) {
+			out = append(out, a)
+		}
+	}
+	return strings.Join(out, ",")
+}
+
+// sameStatus tells that there is nothing to write, whatever the times.
+func sameStatus(a, b v1alpha1.PolicyTranslationStatus) bool {
+	return statusText(a) == statusText(b)
+}
+
+func statusText(s v1alpha1.PolicyTranslationStatus) string {
+	s = *s.DeepCopy()
+	for i := range s.Conditions {
+		s.Conditions[i].LastTransitionTime = metav1.Time{}
+	}
+	if s.LastGood != nil {
+		s.LastGood.Policy = "" // the digest stands for it
+	}
+	return asJSON(s)
+}

@@ -1,0 +1,158 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/vap"
+)
+
+// A scribe writes the PolicyTranslations.
+type scribe struct {
+	writer *writer
+	client client.Client
+	direct client.Reader
+	events func(ref v1alpha1.PolicyReference, warning bool, reason, note string)
+	now    func() metav1.Time
+}
+
+// write writes what differs from what is there, and removes the PolicyTranslations
+// of policies that are gone.
+func (s *scribe) write(ctx context.Context, sources []*policySource, status func(*policySource) v1alpha1.PolicyTranslationStatus) error {
+	var list v1alpha1.PolicyTranslationList
+	if err := s.client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		return err
+	}
+	there := map[string]*v1alpha1.PolicyTranslation{}
+	for i := range list.Items {
+		there[list.Items[i].Name] = &list.Items[i]
+	}
+	var changed, gone []client.Object
+	before := map[string]*v1alpha1.PolicyTranslation{}
+	for _, source := range sources {
+		name := translationName(source.ref)
+		have := there[name]
+		delete(there, name)
+		want := s.wanted(name, source, status(source), have)
+		if have != nil && have.Spec == want.Spec && sameStatus(have.Status, want.Status) {
+			continue
+		}
+		before[name] = have
+		changed = append(changed, want)
+	}
+	for _, have := range there {
+		if have.Labels[vap.ManagedByLabel] == Manager {
+			gone = append(gone, have.DeepCopy())
+		}
+	}
+	failed := each(changed, func(o client.Object) error {
+		return s.one(ctx, before[o.GetName()], o.(*v1alpha1.PolicyTranslation))
+	})
+	for name, err := range each(gone, func(o client.Object) error { return s.writer.remove(ctx, o) }) {
+		failed[name] = err
+	}
+	for _, err := range failed {
+		return err // of many, one is enough to try again
+	}
+	return nil
+}
+
+func (s *scribe) wanted(name string, source *policySource, status v1alpha1.PolicyTranslationStatus, have *v1alpha1.PolicyTranslation) *v1alpha1.PolicyTranslation {
+	t := &v1alpha1.PolicyTranslation{
+		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion().String(), Kind: "PolicyTranslation"},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: ownLabels(nil)},
+		Spec:       v1alpha1.PolicyTranslationSpec{Source: source.ref},
+		Status:     status,
+	}
+	var old []metav1.Condition
+	if have != nil {
+		old = have.Status.Conditions
+	}
+	t.Status.Conditions = since(s.now(), old, t.Status.Conditions)
+	return t
+}
+
+// one writes a PolicyTranslation, its status, and events where it has become ready
+// or has ceased to be.
+func (s *scribe) one(ctx context.Context, have, want *v1alpha1.PolicyTranslation) error {
+	status := want.Status
+	if have == nil || have.Spec != want.Spec {
+		want.Status = v1alpha1.PolicyTranslationStatus{}
+		if err := s.writer.patch(ctx, want, client.FieldOwner(Manager), client.ForceOwnership); err != nil {
+			return err
+		}
+	}
+	data, err := json.Marshal(map[string]any{"status": nullsFor(have, status)})
+	if err != nil {
+		return err
+	}
+	s.writer.tell("status")
+	if err := s.client.Status().Patch(ctx, want, client.RawPatch(types.MergePatchType, data), client.FieldOwner(Manager)); err != nil {
+		return err
+	}
+	s.tell(have, want.Spec.Source, status)
+	return nil
+}
+
+// nullsFor is a status as a merge patch, in which a field that was there and is
+// empty now is null.
+func nullsFor(have *v1alpha1.PolicyTranslation, status v1alpha1.PolicyTranslationStatus) map[string]any {
+	out := map[string]any{}
+	if have != nil {
+		for key := range fieldsOf(have.Status) {
+			out[key] = nil
+		}
+	}
+	for key, value := range fieldsOf(status) {
+		out[key] = value
+	}
+	return out
+}
+
+func fieldsOf(v any) map[string]any {
+	var out map[string]any
+	if err := json.Unmarshal([]byte(asJSON(v)), &out); err != nil {
+		panic(err) // it was made a moment ago
+	}
+	return out
+}
+
+// tell makes an event of a transition.
+func (s *scribe) tell(have *v1alpha1.PolicyTranslation, ref v1alpha1.PolicyReference, status v1alpha1.PolicyTranslationStatus) {
+	ready := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
+	if ready == nil {
+		return
+	}
+	var old *metav1.Condition
+	if have != nil {
+		old = meta.FindStatusCondition(have.Status.Conditions, v1alpha1.ConditionReady)
+	}
+	if old != nil && old.Status == ready.Status && old.Reason == ready.Reason || ready.Status == metav1.ConditionUnknown {
+		return
+	}
+	s.events(ref, ready.Status == metav1.ConditionFalse, ready.Reason, ready.Message)
+}
+
+// remembered is the text of the last good version of a policy.
+func (s *scribe) remembered(ctx context.Context, ref v1alpha1.PolicyReference) []byte {
+	t := &v1alpha1.PolicyTranslation{}
+	err := s.direct.Get(ctx, client.ObjectKey{Name: translationName(ref)}, t)
+	if err != nil || t.Spec.Source.UID != ref.UID || t.Status.LastGood == nil {
+		return nil
+	}
+	return []byte(t.Status.LastGood.Policy)
+}
+
+// dropLastGood keeps the text of policies out of the cache.
+func dropLastGood(o any) (any, error) {
+	if t, ok := o.(*v1alpha1.PolicyTranslation); ok && t.Status.LastGood != nil {
+		t.Status.LastGood.Policy = ""
+	}
+	return trimManagedFields(o)
+}

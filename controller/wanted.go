@@ -1,0 +1,126 @@
+package controller
+
+import (
+	"slices"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/vap"
+)
+
+// The native objects of the API server, in short.
+type (
+	nativePolicy  = admissionregistrationv1.ValidatingAdmissionPolicy
+	nativeBinding = admissionregistrationv1.ValidatingAdmissionPolicyBinding
+)
+
+// A judge is a native policy with its bindings: together they judge requests.
+type judge struct {
+	policy   *nativePolicy
+	bindings []*nativeBinding
+	// rules are the rules that it judges by, as policy/rule, with the names that
+	// Kyverno reports.
+	rules []string
+}
+
+// A configMapRef is a ConfigMap that native rules read. An empty namespace is that
+// of each object under review.
+type configMapRef struct{ namespace, name string }
+
+// wantedJudges are the judges that a compilation wants, by name.
+func wantedJudges(objects []vap.Objects) map[string]*judge {
+	out := map[string]*judge{}
+	for _, o := range objects {
+		p := o.Policy.DeepCopy()
+		p.Labels = ownLabels(p.Labels)
+		j := &judge{policy: p}
+		for _, b := range o.Bindings {
+			b = b.DeepCopy()
+			b.Labels = ownLabels(b.Labels)
+			j.bindings = append(j.bindings, b)
+		}
+		for _, m := range o.Draft.Members {
+			j.rules = append(j.rules, m.Policy+"/"+m.Rule)
+		}
+		out[p.Name] = j
+	}
+	return out
+}
+
+func ownLabels(labels map[string]string) map[string]string {
+	out := map[string]string{}
+	for k, v := range labels {
+		out[k] = v
+	}
+	out[vap.ManagedByLabel] = Manager
+	return out
+}
+
+// configMapsOf are the ConfigMaps that native rules read by kvap's params.
+func configMapsOf(objects []vap.Objects) []configMapRef {
+	var out []configMapRef
+	for _, o := range objects {
+		for _, ref := range configMapsOfObject(o) {
+			if !slices.Contains(out, ref) {
+				out = append(out, ref)
+			}
+		}
+	}
+	return out
+}
+
+func configMapsOfObject(o vap.Objects) []configMapRef {
+	kind := o.Policy.Spec.ParamKind
+	if kind == nil || kind.Kind != "Params" || kind.APIVersion != v1alpha1.GroupVersion().String() {
+		return nil
+	}
+	var out []configMapRef
+	for _, b := range o.Bindings {
+		if b.Spec.ParamRef != nil && b.Spec.ParamRef.Name != "" {
+			out = append(out, configMapRef{b.Spec.ParamRef.Namespace, b.Spec.ParamRef.Name})
+		}
+	}
+	return out
+}
+
+// rulesOf are the rules that a policy in the cluster judges by, as its source map
+// says.
+func rulesOf(p *nativePolicy) []string {
+	t, ok, err := vap.TranslationOf(p.Annotations)
+	if !ok || err != nil {
+		return nil
+	}
+	var out []string
+	for _, m := range t.Members {
+		out = append(out, m.Policy+"/"+m.Rule)
+	}
+	return out
+}
+
+// remainingOf are the rules of enforced policies that have no native form.
+func remainingOf(sources []*policySource, result compile.Result) []RemainingPolicy {
+	byPolicy := rulesByPolicy(result)
+	var out []RemainingPolicy
+	for _, s := range sources {
+		if s.policy == nil || s.mode != v1alpha1.ModeEnforce {
+			continue
+		}
+		left := RemainingPolicy{Source: s.ref, Generation: s.generation, Policy: s.policy}
+		some := false
+		for _, r := range byPolicy[s.policy] {
+			if !isLeft(r) {
+				continue
+			}
+			some = true
+			if r.Source != nil {
+				left.Rules = append(left.Rules, r.Source)
+			}
+		}
+		if some {
+			out = append(out, left)
+		}
+	}
+	return out
+}

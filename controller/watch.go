@@ -1,0 +1,199 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+)
+
+// A watcher watches the kinds of policies that the cluster defines, as they come
+// and go.
+type watcher struct {
+	cache     cache.Cache
+	client    client.Reader
+	discovery discovery.DiscoveryInterface
+	changed   func() // there is something new
+
+	mu      sync.Mutex
+	watched map[string]schema.GroupVersionKind // by definition
+	own     map[string]bool                    // kvap's own definitions, of which the objects are watched
+}
+
+// definitionsList are the CustomResourceDefinitions of the cluster, without what
+// they say.
+func definitionsList() *metav1.PartialObjectMetadataList {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinitionList"})
+	return list
+}
+
+// definitions are the names of the CustomResourceDefinitions, and a text that
+// differs when one of them does.
+func (w *watcher) definitions(ctx context.Context) (names map[string]bool, state string, err error) {
+	list := definitionsList()
+	if err := w.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, "", err
+	}
+	names = map[string]bool{}
+	var all []string
+	for i := range list.Items {
+		o := &list.Items[i]
+		if o.DeletionTimestamp == nil {
+			names[o.Name] = true
+		}
+		all = append(all, fmt.Sprintf("%s/%s/%d", o.Name, o.UID, o.Generation))
+	}
+	slices.Sort(all)
+	return names, strings.Join(all, "\n"), nil
+}
+
+// update watches what is defined, and stops where that is no longer so. waiting
+// tells that a definition is not yet served.
+func (w *watcher) update(ctx context.Context, defined map[string]bool) (watched map[string]schema.GroupVersionKind, waiting bool, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.watched == nil {
+		w.watched = map[string]schema.GroupVersionKind{}
+	}
+	for _, kind := range sourceKinds() {
+		name := kind.definition()
+		gvk, on := w.watched[name]
+		switch {
+		case on && !defined[name]:
+			if err := w.cache.RemoveInformer(ctx, unstructuredOf(gvk)); err != nil {
+				return nil, false, err
+			}
+			delete(w.watched, name)
+		case !on && defined[name]:
+			gvk, ok, err := w.servedVersion(kind)
+			if err != nil {
+				return nil, false, err
+			}
+			if !ok {
+				waiting = true
+				continue
+			}
+			if err := w.start(ctx, gvk); err != nil {
+				return nil, false, err
+			}
+			w.watched[name] = gvk
+		}
+	}
+	return w.watched, waiting, nil
+}
+
+// ownKinds are kvap's kinds that the controller writes, by definition.
+func ownKinds() map[string]client.Object {
+	return map[string]client.Object{
+		"policytranslations." + v1alpha1.Group: &v1alpha1.PolicyTranslation{},
+		"params." + v1alpha1.Group:             &v1alpha1.Params{},
+	}
+}
+
+// updateOwn watches what the controller writes, so that it is restored when somebody
+// else changes it. Without the definitions there is nothing to begin with.
+func (w *watcher) updateOwn(ctx context.Context, defined map[string]bool) error {
+	for definition, o := range ownKinds() {
+		if !defined[definition] {
+			if w.own[definition] {
+				delete(w.own, definition)
+				if err := w.cache.RemoveInformer(ctx, o); err != nil {
+					return err
+				}
+			}
+			return errNotInstalled
+		}
+		if w.own[definition] {
+			continue
+		}
+		informer, err := w.cache.GetInformer(ctx, o, cache.BlockUntilSynced(false))
+		if err != nil {
+			return err
+		}
+		if err := w.listen(informer); err != nil {
+			return err
+		}
+		if w.own == nil {
+			w.own = map[string]bool{}
+		}
+		w.own[definition] = true
+	}
+	return nil
+}
+
+// servedVersion is the version of a kind to watch, of those that are served.
+func (w *watcher) servedVersion(kind sourceKind) (schema.GroupVersionKind, bool, error) {
+	for _, version := range kind.versions {
+		gvk := kind.at(version)
+		resources, err := w.discovery.ServerResourcesForGroupVersion(gvk.GroupVersion().String())
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return gvk, false, err
+		}
+		if slices.ContainsFunc(resources.APIResources, func(r metav1.APIResource) bool { return r.Name == kind.plural }) {
+			return gvk, true, nil
+		}
+	}
+	return schema.GroupVersionKind{}, false, nil
+}
+
+// listTimeout is how long the first look at the objects of a kind may take.
+const listTimeout = 30 * time.Second
+
+func (w *watcher) start(ctx context.Context, gvk schema.GroupVersionKind) error {
+	o := unstructuredOf(gvk)
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	informer, err := w.cache.GetInformer(ctx, o, cache.BlockUntilSynced(false))
+	if err != nil {
+		return err
+	}
+	if err := w.listen(informer); err != nil {
+		return err
+	}
+	if !toolscache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+		if err := w.cache.RemoveInformer(context.WithoutCancel(ctx), o); err != nil {
+			return err
+		}
+		return fmt.Errorf("the objects of %s cannot be listed", gvk)
+	}
+	return nil
+}
+
+// listen has every change of what an informer knows lead to a pass.
+func (w *watcher) listen(informer cache.Informer) error {
+	_, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc: func(any) { w.changed() },
+		UpdateFunc: func(before, after any) {
+			a, ok := before.(metav1.Object)
+			b, also := after.(metav1.Object)
+			if !ok || !also || a.GetResourceVersion() != b.GetResourceVersion() {
+				w.changed()
+			}
+		},
+		DeleteFunc: func(any) { w.changed() },
+	})
+	return err
+}
+
+func unstructuredOf(gvk schema.GroupVersionKind) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(gvk)
+	return o
+}

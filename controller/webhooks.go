@@ -1,0 +1,175 @@
+package controller
+
+import (
+	"context"
+	"slices"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/policy"
+)
+
+// webhooks hands what remains to the Fallback and writes its configurations: steps
+// 3 and 7 of a pass.
+type webhooks struct {
+	fallback Fallback
+	client   client.Client
+	writer   *writer
+
+	// was are the rules that remained after the last pass, by policy; nil before the
+	// first pass of this process.
+	was  map[string]map[string]bool
+	have Configurations
+}
+
+// widen serves what remains and what remained before, as the policies are now.
+func (w *webhooks) widen(ctx context.Context, remaining Remaining, sources []*policySource, rules map[*policy.Policy][]*compile.Rule) error {
+	wide := remaining
+	wide.Policies = nil
+	for _, s := range sources {
+		if s.policy == nil || s.mode != v1alpha1.ModeEnforce {
+			continue
+		}
+		if left, ok := w.wide(s, rules[s.policy]); ok {
+			wide.Policies = append(wide.Policies, left)
+		}
+	}
+	return w.serve(ctx, wide)
+}
+
+// wide is what to serve of a policy while the rest of it is handed over. A process
+// that has just begun does not know what remained before: it asks for every rule
+// that a webhook could have served.
+func (w *webhooks) wide(s *policySource, rules []*compile.Rule) (RemainingPolicy, bool) {
+	left := RemainingPolicy{Source: s.ref, Generation: s.generation, Policy: s.policy}
+	now, before := leftRules(rules), w.was[translationName(s.ref)]
+	some := false
+	for _, r := range rules {
+		if !now[r.Name()] && !before[r.Name()] || r.Policy.Invalid || r.Source != nil && r.Source.Invalid {
+			continue
+		}
+		some = true
+		if r.Source != nil {
+			left.Rules = append(left.Rules, r.Source)
+		}
+	}
+	return left, some
+}
+
+// narrow serves only what remains.
+func (w *webhooks) narrow(ctx context.Context, remaining Remaining) error {
+	if err := w.serve(ctx, remaining); err != nil {
+		return err
+	}
+	w.was = map[string]map[string]bool{}
+	for _, p := range remaining.Policies {
+		names := map[string]bool{}
+		for _, r := range p.Rules {
+			names[r.Name] = true
+		}
+		if p.Policy.Validating != nil {
+			names[p.Policy.Name] = true
+		}
+		w.was[translationName(p.Source)] = names
+	}
+	return nil
+}
+
+// serving tells that the API server asks somebody.
+func (w *webhooks) serving() bool { return w.have.Validating != nil || w.have.Mutating != nil }
+
+// serve has the Fallback serve, and then the API server ask it.
+func (w *webhooks) serve(ctx context.Context, remaining Remaining) error {
+	want, err := w.fallback.Serve(ctx, remaining)
+	if err != nil {
+		return err
+	}
+	w.have = want
+	var names []string
+	if want.Validating != nil {
+		names = append(names, want.Validating.Name)
+		if err := w.validating(ctx, want.Validating); err != nil {
+			return err
+		}
+	}
+	if want.Mutating != nil {
+		names = append(names, want.Mutating.Name)
+		if err := w.mutating(ctx, want.Mutating); err != nil {
+			return err
+		}
+	}
+	return w.removeOthers(ctx, names)
+}
+
+func (w *webhooks) validating(ctx context.Context, want *admissionregistrationv1.ValidatingWebhookConfiguration) error {
+	want = want.DeepCopy()
+	want.Labels = ownLabels(want.Labels)
+	have := &admissionregistrationv1.ValidatingWebhookConfiguration{}
+	err := w.client.Get(ctx, client.ObjectKeyFromObject(want), have)
+	same := func(got *admissionregistrationv1.ValidatingWebhookConfiguration) bool {
+		return contains(got.Labels, want.Labels) && contains(got.Annotations, want.Annotations) && equality.Semantic.DeepEqual(got.Webhooks, want.Webhooks)
+	}
+	if client.IgnoreNotFound(err) != nil || err == nil && isOurs(have) && same(have) {
+		return err
+	}
+	want.APIVersion, want.Kind = admissionregistrationv1.SchemeGroupVersion.String(), "ValidatingWebhookConfiguration"
+	got := want.DeepCopy()
+	if err := w.writer.apply(ctx, got); err != nil || same(got) {
+		return err
+	}
+	got.TypeMeta, got.Webhooks = want.TypeMeta, want.Webhooks
+	return w.writer.replace(ctx, got)
+}
+
+func (w *webhooks) mutating(ctx context.Context, want *admissionregistrationv1.MutatingWebhookConfiguration) error {
+	want = want.DeepCopy()
+	want.Labels = ownLabels(want.Labels)
+	have := &admissionregistrationv1.MutatingWebhookConfiguration{}
+	err := w.client.Get(ctx, client.ObjectKeyFromObject(want), have)
+	same := func(got *admissionregistrationv1.MutatingWebhookConfiguration) bool {
+		return contains(got.Labels, want.Labels) && contains(got.Annotations, want.Annotations) && equality.Semantic.DeepEqual(got.Webhooks, want.Webhooks)
+	}
+	if client.IgnoreNotFound(err) != nil || err == nil && isOurs(have) && same(have) {
+		return err
+	}
+	want.APIVersion, want.Kind = admissionregistrationv1.SchemeGroupVersion.String(), "MutatingWebhookConfiguration"
+	got := want.DeepCopy()
+	if err := w.writer.apply(ctx, got); err != nil || same(got) {
+		return err
+	}
+	got.TypeMeta, got.Webhooks = want.TypeMeta, want.Webhooks
+	return w.writer.replace(ctx, got)
+}
+
+// removeOthers removes the configurations that the controller made and that nothing
+// asks for any more.
+func (w *webhooks) removeOthers(ctx context.Context, names []string) error {
+	var validating admissionregistrationv1.ValidatingWebhookConfigurationList
+	if err := w.client.List(ctx, &validating); err != nil {
+		return err
+	}
+	var mutating admissionregistrationv1.MutatingWebhookConfigurationList
+	if err := w.client.List(ctx, &mutating); err != nil {
+		return err
+	}
+	var gone []client.Object
+	for i := range validating.Items {
+		gone = append(gone, &validating.Items[i])
+	}
+	for i := range mutating.Items {
+		gone = append(gone, &mutating.Items[i])
+	}
+	for _, o := range gone {
+		if !isOurs(o) || slices.Contains(names, o.GetName()) {
+			continue
+		}
+		if err := w.writer.remove(ctx, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
