@@ -7,7 +7,7 @@ TOOL := go tool -modfile=tools/go.mod
 FUZZTIME ?= 1m
 CORPUS ?= ../shared/corpus
 
-.PHONY: help demo build test e2e bench-admission lint check generated generate golden conformance bench fuzz clean
+.PHONY: help demo build test e2e bench-admission lint check generated generate chart image golden conformance bench fuzz clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -37,7 +37,13 @@ generate: ## rewrite what is generated from sources in this repository
 	go generate ./diag/...
 	go tool -modfile=tools/controller-gen.mod controller-gen object crd paths=./api/... output:crd:dir=deploy/crds
 
-generated: generate ## fail if a generated file is stale
+chart: ## render deploy/chart into the kustomize base and what its tests read; helm is built once
+	./deploy/render.sh
+
+image: ## build and push the image, with no Docker daemon; KO_DOCKER_REPO says where to
+	go run github.com/google/ko@v0.19.1 build --bare --sbom=none ./cmd/kvap
+
+generated: generate chart ## fail if a generated file is stale
 	git diff --exit-code
 
 golden: ## rewrite the expected files from current output; then read the diff

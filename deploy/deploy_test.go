@@ -1,0 +1,157 @@
+// Package deploy_test holds what is installed to the types of the API server. What
+// an API server itself says is tested in internal/e2e/deploy.
+package deploy_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+// rendered are the files that are made from the chart.
+func rendered() []string {
+	return []string{"kustomize/base/kvap.yaml", "chart/testdata/full.yaml"}
+}
+
+// foreign are the groups whose types are not Kubernetes' own.
+func foreign() []string { return []string{"cert-manager.io", "monitoring.coreos.com"} }
+
+// objects reads a file of several documents.
+func objects(t *testing.T, file string) []*unstructured.Unstructured {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []*unstructured.Unstructured
+	for d := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), 4096); ; {
+		o := &unstructured.Unstructured{}
+		err := d.Decode(&o.Object)
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		if len(o.Object) > 0 {
+			all = append(all, o)
+		}
+	}
+}
+
+// Every field is one that the API server knows.
+func TestFieldsAreKnown(t *testing.T) {
+	strict := serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
+	for _, file := range rendered() {
+		n := 0
+		for _, o := range objects(t, file) {
+			if slices.Contains(foreign(), o.GroupVersionKind().Group) {
+				continue
+			}
+			data, err := json.Marshal(o.Object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := strict.Decode(data, nil, nil); err != nil {
+				t.Errorf("%s: %s %s: %v", file, o.GetKind(), o.GetName(), err)
+			}
+			n++
+		}
+		if n < 10 {
+			t.Errorf("%s has only %d objects", file, n)
+		}
+	}
+}
+
+// The Pods are what the Pod security standard calls restricted, find their account
+// and are found by the services.
+func TestDeployment(t *testing.T) {
+	for _, file := range rendered() {
+		var d appsv1.Deployment
+		accounts, ports := map[string]bool{}, map[string]bool{}
+		for _, o := range objects(t, file) {
+			switch o.GetKind() {
+			case "Deployment":
+				if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &d); err != nil {
+					t.Fatal(err)
+				}
+			case "ServiceAccount":
+				accounts[o.GetName()] = true
+			case "Service":
+				list, _, _ := unstructured.NestedSlice(o.Object, "spec", "ports")
+				for _, p := range list {
+					ports[p.(map[string]any)["targetPort"].(string)] = true
+				}
+			}
+		}
+		pod := d.Spec.Template.Spec
+		c := pod.Containers[0]
+		if s := c.SecurityContext; *s.AllowPrivilegeEscalation || !*s.ReadOnlyRootFilesystem || !*pod.SecurityContext.RunAsNonRoot || s.Capabilities.Drop[0] != "ALL" {
+			t.Errorf("%s: the Pod is not restricted", file)
+		}
+		if !accounts[pod.ServiceAccountName] {
+			t.Errorf("%s: there is no service account %s", file, pod.ServiceAccountName)
+		}
+		for port := range ports {
+			if !slices.ContainsFunc(c.Ports, func(p corev1.ContainerPort) bool { return p.Name == port }) {
+				t.Errorf("%s: a service asks for the port %s", file, port)
+			}
+		}
+		for _, m := range c.VolumeMounts {
+			if !slices.ContainsFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Name == m.Name }) {
+				t.Errorf("%s: there is no volume %s", file, m.Name)
+			}
+		}
+	}
+}
+
+// The roles grant nothing by wildcard, and no secrets.
+func TestRolesAreNarrow(t *testing.T) {
+	for _, file := range rendered() {
+		for _, o := range objects(t, file) {
+			if o.GetKind() != "ClusterRole" && o.GetKind() != "Role" {
+				continue
+			}
+			rules, _, _ := unstructured.NestedSlice(o.Object, "rules")
+			for _, r := range rules {
+				for field, value := range r.(map[string]any) {
+					for _, word := range value.([]any) {
+						if word == "*" || word == "secrets" && o.GetKind() == "ClusterRole" {
+							t.Errorf("%s: %s %s grants %s in %s", file, o.GetKind(), o.GetName(), word, field)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// kustomize finds every definition.
+func TestDefinitionsAreListed(t *testing.T) {
+	data, err := os.ReadFile("crds/kustomization.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := os.ReadDir("crds")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if strings.HasSuffix(f.Name(), ".yaml") && !strings.Contains(string(data), "  - "+f.Name()+"\n") {
+			t.Errorf("crds/kustomization.yml does not list %s", f.Name())
+		}
+	}
+}
