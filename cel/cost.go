@@ -36,6 +36,13 @@ func SizeOf(v Value, sizes Sizes) int {
 	return int(min(saturate(max(s.chars, s.items)), math.MaxInt32))
 }
 
+// AssumedSize is how many characters a text at a path is assumed to have, and how
+// many elements a list or map, where sizes says nothing of it.
+func AssumedSize(path string, sizes Sizes) (chars, items int) {
+	s := coster{sizes: sizes}.at(path)
+	return int(s.chars), int(s.items)
+}
+
 func saturate(f float64) int64 {
 	if f >= 1<<62 {
 		return 1 << 62

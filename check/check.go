@@ -12,6 +12,9 @@ import (
 type Options struct {
 	// Schemas are the types of each release that is asked for.
 	Schemas map[cel.Release]*schema.Set
+	// Sizes are how large texts, lists and maps are assumed to be; nil and 0 mean what
+	// is common.
+	Sizes cel.Sizes
 }
 
 // releases are those asked for, the oldest first.
@@ -31,6 +34,7 @@ type Result struct {
 	// TypeChecking is what kube-controller-manager of the newest of the releases
 	// writes into the status.
 	TypeChecking []vap.TypeWarning
+	Cost         []Cost
 	Findings     []Finding
 }
 
@@ -52,6 +56,20 @@ type checking struct {
 	options Options
 	tools   map[cel.Release]*tools
 	objects []*Object
+	counter *vap.Meter
+}
+
+// meter is made when it is first needed; it fails only where the library's own
+// environment does.
+func (c *checking) meter() *vap.Meter {
+	if c.counter == nil {
+		m, err := vap.NewMeter()
+		if err != nil {
+			panic(err)
+		}
+		c.counter = m
+	}
+	return c.counter
 }
 
 // tools are those for one release.
@@ -90,6 +108,7 @@ func (c *checking) one(r *Result) {
 	}
 	if s != nil && len(r.Releases) > 0 {
 		c.changes(r, r.Releases[0])
+		c.cost(r, s)
 		c.statusTypes(r, r.Releases[len(r.Releases)-1])
 	}
 }

@@ -155,3 +155,49 @@ func firstError(text string) string {
 func changesMeaning(d vap.Difference) diag.Diagnostic {
 	return diag.Warnf(diag.Pos{}, diag.ChangesMeaning, "%s means one thing before Kubernetes %s and another since; make the meaning plain: orValue() wants a .? in front of it", d.Call, d.Since)
 }
+
+func overLimit(c Cost, fails bool) diag.Diagnostic {
+	return diag.Errorf(diag.Pos{}, diag.CostOverLimit, "on a large object this costs %s, and the API server stops at %s%s; %s",
+		thousands(c.Measured), thousands(c.Limit), safely(c), consequence(fails))
+}
+
+func nearLimit(c Cost, fails bool) diag.Diagnostic {
+	return diag.Warnf(diag.Pos{}, diag.CostNearLimit, "on a large object this may cost %s (measured %s), and the API server stops at %s%s; %s",
+		thousands(max(c.Estimate, c.Measured)), thousands(c.Measured), thousands(c.Limit), safely(c), consequence(fails))
+}
+
+func consequence(fails bool) string {
+	if fails {
+		return "that is an error, which denies the request"
+	}
+	return "that is an error, which lets the request pass unjudged"
+}
+
+func safely(c Cost) string {
+	if c.Driver == "" {
+		return ""
+	}
+	return " (safe " + c.SafeUpTo() + ")"
+}
+
+// SafeUpTo is the size up to which the limit is kept, in words; "" for any size.
+func (c Cost) SafeUpTo() string {
+	if c.Driver == "" {
+		return ""
+	}
+	what := strings.TrimSuffix(c.Driver, "[]")
+	what = what[strings.LastIndexByte(what, '.')+1:]
+	if what != c.Driver[strings.LastIndexByte(c.Driver, '.')+1:] {
+		what = "characters in each of " + what
+	}
+	return fmt.Sprintf("up to %s %s", thousands(int64(c.Safe)), what)
+}
+
+// thousands is a number with commas.
+func thousands(n int64) string {
+	text := strconv.FormatInt(n, 10)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}

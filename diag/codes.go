@@ -817,4 +817,45 @@ const (
 	//	  validations:
 	//	    - expression: object.spec.hostname.orValue('') != 'a'
 	ChangesMeaning Code = 409
+	// CostNearLimit occurs when an expression, or all of a policy's together, may cost more
+	// than a third of what the API server allows, on an object as large as is assumed: 30
+	// containers, 100 variables of the environment for each, names of 253 characters, and
+	// so on. The estimate takes nothing for cut short; the measured cost is what the API
+	// server's own counter gave on a few generated objects. An evaluation that exceeds the
+	// limit is an error.
+	//
+	// Go through lists once, and not inside of each other; narrow the policy with match
+	// conditions. --size containers=10 says how large something really is.
+	//
+	// Example:
+	//
+	//	apiVersion: admissionregistration.k8s.io/v1
+	//	kind: ValidatingAdmissionPolicy
+	//	metadata: {name: example}
+	//	spec:
+	//	  matchConstraints:
+	//	    resourceRules:
+	//	      - {apiGroups: [""], apiVersions: [v1], resources: [pods], operations: [CREATE]}
+	//	  validations:
+	//	    - expression: object.spec.containers.all(c, c.env.all(e, e.value.matches('^[a-z]+([-.][a-z]+)*$')))
+	CostNearLimit Code = 410
+	// CostOverLimit occurs when the API server's own counter stopped an expression on a
+	// generated object of the size that is assumed: requests with such objects are denied,
+	// or pass unjudged, as the failure policy says.
+	//
+	// Go through lists once, and not inside of each other; ask for permissions at most
+	// twice in an expression.
+	//
+	// Example:
+	//
+	//	apiVersion: admissionregistration.k8s.io/v1
+	//	kind: ValidatingAdmissionPolicy
+	//	metadata: {name: example}
+	//	spec:
+	//	  matchConstraints:
+	//	    resourceRules:
+	//	      - {apiGroups: [""], apiVersions: [v1], resources: [pods], operations: [CREATE]}
+	//	  validations:
+	//	    - expression: object.spec.containers.all(c, c.env.all(e, c.env.all(f, !e.name.contains(f.name + 'b'))))
+	CostOverLimit Code = 411
 )

@@ -68,6 +68,8 @@ func Codes() []Code {
 		StatusFalseAlarm,
 		NotYetAccepted,
 		ChangesMeaning,
+		CostNearLimit,
+		CostOverLimit,
 	}
 }
 
@@ -798,6 +800,43 @@ func describe(c Code) (name, text, example string) {
 				"      - {apiGroups: [\"\"], apiVersions: [v1], resources: [pods], operations: [CREATE]}\n" +
 				"  validations:\n" +
 				"    - expression: object.spec.hostname.orValue('') != 'a'"
+	case CostNearLimit:
+		return "CostNearLimit",
+			"Occurs when an expression, or all of a policy's together, may cost more\n" +
+				"than a third of what the API server allows, on an object as large as is assumed: 30\n" +
+				"containers, 100 variables of the environment for each, names of 253 characters, and\n" +
+				"so on. The estimate takes nothing for cut short; the measured cost is what the API\n" +
+				"server's own counter gave on a few generated objects. An evaluation that exceeds the\n" +
+				"limit is an error.\n" +
+				"\n" +
+				"Go through lists once, and not inside of each other; narrow the policy with match\n" +
+				"conditions. --size containers=10 says how large something really is.",
+			"apiVersion: admissionregistration.k8s.io/v1\n" +
+				"kind: ValidatingAdmissionPolicy\n" +
+				"metadata: {name: example}\n" +
+				"spec:\n" +
+				"  matchConstraints:\n" +
+				"    resourceRules:\n" +
+				"      - {apiGroups: [\"\"], apiVersions: [v1], resources: [pods], operations: [CREATE]}\n" +
+				"  validations:\n" +
+				"    - expression: object.spec.containers.all(c, c.env.all(e, e.value.matches('^[a-z]+([-.][a-z]+)*$')))"
+	case CostOverLimit:
+		return "CostOverLimit",
+			"Occurs when the API server's own counter stopped an expression on a\n" +
+				"generated object of the size that is assumed: requests with such objects are denied,\n" +
+				"or pass unjudged, as the failure policy says.\n" +
+				"\n" +
+				"Go through lists once, and not inside of each other; ask for permissions at most\n" +
+				"twice in an expression.",
+			"apiVersion: admissionregistration.k8s.io/v1\n" +
+				"kind: ValidatingAdmissionPolicy\n" +
+				"metadata: {name: example}\n" +
+				"spec:\n" +
+				"  matchConstraints:\n" +
+				"    resourceRules:\n" +
+				"      - {apiGroups: [\"\"], apiVersions: [v1], resources: [pods], operations: [CREATE]}\n" +
+				"  validations:\n" +
+				"    - expression: object.spec.containers.all(c, c.env.all(e, c.env.all(f, !e.name.contains(f.name + 'b'))))"
 	}
 	return "", "", ""
 }

@@ -23,6 +23,7 @@ type checkFlags struct {
 	output    string
 	failOn    string
 	releases  []string
+	sizes     map[string]int
 	choiceFlags
 
 	quiet, verbose, noColor bool
@@ -55,6 +56,7 @@ input, 3 a runtime error, 4 some of the input was left out.`,
 	fs.StringVarP(&f.output, "output", "o", "text", "output format: text, wide or json")
 	fs.StringVar(&f.failOn, "fail-on", "error", "what makes the exit code 1: error, warning or note")
 	fs.StringSliceVar(&f.releases, "kubernetes-version", []string{cel.Default.String()}, "a Kubernetes release to check for; may be given several times")
+	fs.StringToIntVar(&f.sizes, "size", nil, "how large a field is assumed to be, by its name or path: containers=50,object.metadata.labels=20")
 	f.addShared(fs)
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "show errors only")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "show notes too")
@@ -76,7 +78,7 @@ func runCheck(cmd *cobra.Command, args []string, f checkFlags) error {
 	if _, err := oneOf("--fail-on", f.failOn, severities()...); err != nil {
 		return err
 	}
-	run := checkRun{options: check.Options{Schemas: map[cel.Release]*schema.Set{}}}
+	run := checkRun{options: check.Options{Schemas: map[cel.Release]*schema.Set{}, Sizes: check.SizeOf(f.sizes)}}
 	choices, err := f.perRelease(run.options.Schemas)
 	if err != nil {
 		return err
@@ -189,6 +191,9 @@ func (run *checkRun) report() report.Check {
 		}
 		for _, w := range r.TypeChecking {
 			o.TypeChecking = append(o.TypeChecking, report.PredictedWarning{FieldRef: w.Field, Warning: w.Warning})
+		}
+		for _, k := range r.Cost {
+			o.Cost = append(o.Cost, report.ExpressionCost{Field: k.Field, Estimate: k.Estimate, Measured: k.Measured, Limit: k.Limit, Safe: k.SafeUpTo()})
 		}
 		for _, f := range r.Findings {
 			o.Findings = append(o.Findings, findingRow(f))

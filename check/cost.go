@@ -1,0 +1,320 @@
+package check
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/vap"
+)
+
+// A Cost is what evaluating something costs, in units of the API server's budget.
+type Cost struct {
+	Field    string // an expression, or spec.validations, spec.matchConditions, spec.auditAnnotations
+	Estimate int64  // about the most, with nothing cut short
+	Measured int64  // the most that the server's counter gave on large objects
+	Limit    int64
+	// Driver is the list, map or text that the estimate grows with most, and Safe the
+	// size of it up to which the estimate keeps the limit; 0 where that is any size.
+	Driver string
+	Safe   int
+}
+
+// A costing is the costing of one policy.
+type costing struct {
+	sizes     cel.Sizes
+	meter     *vap.Meter
+	parsed    map[string]cel.Value // by field
+	shape     map[string]int       // sizes of variables
+	estimates map[string]int64     // by field
+}
+
+// SizeOf is what is assumed at a path: what the user says of it or of its last field,
+// or what is common.
+func SizeOf(own map[string]int) cel.Sizes {
+	return func(path string) int {
+		if n, ok := own[path]; ok {
+			return n
+		}
+		return own[path[strings.LastIndexByte(path, '.')+1:]]
+	}
+}
+
+// cost says what the expressions of a policy cost.
+func (c *checking) cost(r *Result, s *subject) {
+	k := &costing{sizes: c.options.Sizes, meter: c.meter(), parsed: map[string]cel.Value{}, shape: map[string]int{}, estimates: map[string]int64{}}
+	for _, e := range s.expressions {
+		v, err := cel.Parse(e.text)
+		if err != nil {
+			continue
+		}
+		k.parsed[e.field] = v
+		if e.role == variable {
+			k.shape["variables."+e.name] = cel.SizeOf(v, k.at)
+		}
+	}
+	measured := k.measure(s, c.largest(r, s))
+	sums := map[string]*Cost{}
+	for _, e := range s.expressions {
+		v, ok := k.parsed[e.field]
+		if !ok {
+			continue
+		}
+		one := Cost{Field: e.field, Estimate: k.estimated(e.field, v), Measured: measured[e.field], Limit: vap.ExpressionBudget}
+		one.Driver, one.Safe = k.safe(v, one.Limit)
+		r.Cost = append(r.Cost, one)
+		for _, group := range groupsOf(e, s) {
+			if sums[group] == nil {
+				sums[group] = &Cost{Field: group, Limit: limitOf(group)}
+			}
+			sums[group].Estimate += one.Estimate
+			sums[group].Measured += one.Measured
+		}
+	}
+	for _, group := range slices.Sorted(maps.Keys(sums)) {
+		r.Cost = append(r.Cost, *sums[group])
+	}
+	r.reportCosts(s)
+}
+
+// groupsOf are the budgets that an expression is paid from. A variable is evaluated
+// once for the validations and once for their messages.
+func groupsOf(e expression, s *subject) []string {
+	switch e.role {
+	case condition:
+		return []string{"spec.matchConditions"}
+	case audit:
+		return []string{"spec.auditAnnotations"}
+	case mutation:
+		return []string{"spec.mutations"}
+	case variable:
+		if s.object.Mutating != nil {
+			return []string{"spec.mutations"}
+		}
+	}
+	return []string{"spec.validations"}
+}
+
+func limitOf(group string) int64 {
+	if group == "spec.matchConditions" {
+		return vap.MatchConditionBudget
+	}
+	return vap.PolicyBudget
+}
+
+// at is the assumed size at a path.
+func (k *costing) at(path string) int {
+	if n := k.shape[path]; n > 0 {
+		return n
+	}
+	if k.sizes == nil {
+		return 0
+	}
+	return k.sizes(path)
+}
+
+// safe is what the cost grows with most, and the size up to which a limit is kept.
+func (k *costing) safe(v cel.Value, limit int64) (driver string, size int) {
+	var paths []string
+	least := cel.Cost(v, func(path string) int {
+		if !slices.Contains(paths, path) {
+			paths = append(paths, path)
+		}
+		return k.at(path)
+	})
+	most := least
+	const twice = 10_000
+	grown := func(path string, n int) int64 {
+		return cel.Cost(v, func(p string) int {
+			if p == path {
+				return n
+			}
+			return k.at(p)
+		})
+	}
+	for _, p := range paths {
+		if cost := grown(p, twice); cost > most && !strings.HasPrefix(p, "request.") {
+			driver, most = p, cost
+		}
+	}
+	if driver == "" || grown(driver, anySize) <= limit {
+		return "", 0
+	}
+	low, high := 0, anySize
+	for high-low > 1 {
+		if middle := (low + high) / 2; grown(driver, middle) <= limit {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	if low == 0 {
+		return "", 0 // something else exceeds it
+	}
+	return driver, low
+}
+
+// anySize is more than a request can hold of anything.
+const anySize = 1_500_000
+
+// places are what the expressions read, with variables written out.
+func (k *costing) places(s *subject) *place {
+	root := &place{}
+	written := map[string]cel.Value{}
+	for _, e := range s.expressions {
+		v, ok := k.parsed[e.field]
+		if !ok {
+			continue
+		}
+		v = writtenOut(v, written)
+		if e.role == variable {
+			written[e.name] = v
+		}
+		cel.Cost(v, func(path string) int {
+			root.add(path)
+			return 1
+		})
+	}
+	return root
+}
+
+// writtenOut is v with its variables in place; v itself where that would be too large.
+func writtenOut(v cel.Value, variables map[string]cel.Value) (out cel.Value) {
+	defer func() {
+		if r := recover(); r != nil {
+			if _, large := r.(cel.TooLarge); !large {
+				panic(r)
+			}
+			out = v
+		}
+	}()
+	out = v
+	for _, name := range v.Uses("variables") {
+		if w, ok := variables[name]; ok {
+			out = out.SubstituteField("variables", name, w)
+		}
+	}
+	return out
+}
+
+// largest are large objects of the policy's first kinds, and what goes with them.
+func (c *checking) largest(r *Result, s *subject) []*schema.Type {
+	const most = 3
+	set := c.of(r.Releases[len(r.Releases)-1]).set
+	var out []*schema.Type
+	for _, kind := range kindsOf(s.constraints, set) {
+		if t := set.Type(kind); t != nil && len(out) < most {
+			out = append(out, t)
+		}
+	}
+	if len(out) == 0 {
+		out = append(out, nil)
+	}
+	return out
+}
+
+// measure is the most that each expression cost on a few large objects.
+func (k *costing) measure(s *subject, types []*schema.Type) map[string]int64 {
+	out := map[string]int64{}
+	root := k.places(s)
+	for i, t := range types {
+		for j, w := range k.variants(s) {
+			if i+j > 0 && !k.matters(out) {
+				continue
+			}
+			k.evaluate(s, root, t, w, out)
+		}
+	}
+	return out
+}
+
+// matters tells that an expression may come near to its limit, so that one look at it
+// is not enough.
+func (k *costing) matters(measured map[string]int64) bool {
+	for field, v := range k.parsed {
+		const tenth = vap.ExpressionBudget / 10
+		if measured[field] > tenth || k.estimated(field, v) > tenth {
+			return true
+		}
+	}
+	return false
+}
+
+// estimated is the estimate of an expression, made once.
+func (k *costing) estimated(field string, v cel.Value) int64 {
+	n, ok := k.estimates[field]
+	if !ok {
+		n = cel.Cost(v, k.at)
+		k.estimates[field] = n
+	}
+	return n
+}
+
+// variants are ways to fill large objects: with long texts, and with the words that
+// the policy itself has.
+func (k *costing) variants(s *subject) []*worst {
+	var words []string
+	for _, e := range s.expressions {
+		for _, m := range regexp.MustCompile(`'([^'\\]{1,60})'`).FindAllStringSubmatch(e.text, -1) {
+			if !slices.Contains(words, m[1]) && len(words) < 20 {
+				words = append(words, m[1])
+			}
+		}
+	}
+	full := func(path string) (chars, items int) { return cel.AssumedSize(path, k.at) }
+	return []*worst{{sizes: full}, {sizes: full, texts: words, flag: true}}
+}
+
+// largestObject is how many characters a generated object has at most, about as many
+// as etcd takes.
+const largestObject = 1_500_000
+
+func (k *costing) evaluate(s *subject, root *place, t *schema.Type, w *worst, most map[string]int64) {
+	w.room = largestObject
+	w.made = 0
+	vars := vap.Authorizers()
+	object := w.value(root.within("object"), t, "object")
+	vars["object"] = object
+	vars["oldObject"] = object
+	vars["params"] = w.value(root.within("params"), nil, "params")
+	vars["request"] = w.request()
+	vars["namespaceObject"] = map[string]any{"metadata": map[string]any{"name": "default", "labels": map[string]any{}, "annotations": map[string]any{}}}
+	variables := map[string]any{}
+	vars["variables"] = variables
+	for _, e := range s.expressions {
+		if _, ok := k.parsed[e.field]; !ok {
+			continue
+		}
+		reading := k.meter.Measure(e.text, vars)
+		most[e.field] = max(most[e.field], reading.Cost)
+		if e.role == variable {
+			variables[e.name] = reading.Value
+		}
+	}
+}
+
+// reportCosts warns above a third of a limit, for objects may be larger than any that
+// is assumed, and for an estimate may err. A sum is told where no single expression is.
+func (r *Result) reportCosts(s *subject) {
+	told := map[string]bool{}
+	for _, c := range r.Cost {
+		if told[c.Field] {
+			continue
+		}
+		e := r.Object.expression(c.Field)
+		switch {
+		case c.Measured > c.Limit:
+			r.reportIn(0, e, 0, 0, overLimit(c, s.fails))
+		case max(c.Estimate, c.Measured) > c.Limit/3:
+			r.reportIn(0, e, 0, 0, nearLimit(c, s.fails))
+		default:
+			continue
+		}
+		for _, group := range groupsOf(e, s) {
+			told[group] = true
+		}
+	}
+}
