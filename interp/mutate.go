@@ -3,6 +3,7 @@ package interp
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	"github.com/kvap/kvap/interp/internal/jsonpatch"
 	"github.com/kvap/kvap/policy"
@@ -54,6 +55,7 @@ func diffObjects(before, after map[string]any) []PatchOperation {
 // caller's to decide.
 func (in *Interpreter) Mutate(ctx context.Context, req *Request) *Mutation {
 	a := newReview(ctx, req, in.world, in.limits)
+	a.object = withoutOwnNamespace(a.object)
 	out := &Mutation{Before: a.object}
 	for _, p := range in.policies {
 		if p.Validating != nil {
@@ -103,6 +105,19 @@ func (in *Interpreter) mutatePolicy(a *review, p *compiledPolicy) []RuleMutation
 		out[i] = m
 	}
 	return out
+}
+
+// withoutOwnNamespace is an object that is in no namespace if it is one: some
+// clients send a Namespace as if it were in itself.
+func withoutOwnNamespace(object map[string]any) map[string]any {
+	if object["kind"] != "Namespace" || metaText(object, "namespace") == "" {
+		return object
+	}
+	meta := maps.Clone(digMap(object, "metadata"))
+	delete(meta, "namespace")
+	object = maps.Clone(object)
+	object["metadata"] = meta
+	return object
 }
 
 // setObject puts another object in the place of the request's.
@@ -180,9 +195,6 @@ func (r *mutateRule) run(a *review) (out verdict, after map[string]any) {
 	}
 	if excepted := r.matchingExceptions(a, v); len(excepted) > 0 {
 		return skipByExceptions(excepted), nil
-	}
-	if a.object == nil {
-		return say(Error, "failed to patch resource: the request has no object to patch"), nil
 	}
 	return r.body.patch(v, a)
 }

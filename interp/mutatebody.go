@@ -52,6 +52,9 @@ func readPatchText(t *policy.Text, current string) *text {
 // patch changes the object of the review.
 func (b *mutateBody) patch(v *vars, a *review) (verdict, map[string]any) {
 	before := a.object
+	if before == nil { // on DELETE: a patch of nothing errs, a loop over nothing does not
+		before = map[string]any{}
+	}
 	if len(b.loops) > 0 {
 		after, processed, err := newMutateRun(v, a).loops(b.loops, before)
 		switch {

@@ -95,6 +95,69 @@ func TestRun(t *testing.T) {
 	}
 }
 
+const labelPolicy = `apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata:
+  name: add-team
+  annotations: {pod-policies.kyverno.io/autogen-controllers: none}
+spec:
+  rules:
+  - name: label
+    match: {any: [{resources: {kinds: [Pod]}}]}
+    mutate: {patchStrategicMerge: {metadata: {labels: {+(team): x}}}}
+`
+
+func TestRunMutating(t *testing.T) {
+	bare, labelled := pod(""), pod(`,"labels":{"team":"x"}`)
+	for _, tt := range []struct {
+		name, line, last string
+	}{
+		{"as recorded", caseLine("CREATE", bare, "null", `"statuses":{"label":"pass"},"object":`+labelled), "conformance: 3 passed, 0 failed"},
+		{"another status", caseLine("CREATE", bare, "null", `"statuses":{"label":"skip"},"object":`+labelled), "conformance: 2 passed, 1 failed"},
+		{"another object", caseLine("CREATE", bare, "null", `"statuses":{"label":"pass"},"object":`+bare), "conformance: 2 passed, 1 failed"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			corpus := smallCorpus(t, caseLine("CREATE", bare, "null", `"verdicts":{"team":"fail"}`))
+			folder := filepath.Join(corpus, "mutate", "add-team")
+			writeZipped(t, filepath.Join(folder, "cases.jsonl.gz"), tt.line+"\n")
+			for file, text := range map[string]string{
+				filepath.Join(corpus, "index-others.json"): `[{"dir":"mutate/add-team","files":["p.yaml"],"cases":1}]`,
+				filepath.Join(folder, "p.yaml"):            labelPolicy,
+			} {
+				if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var out bytes.Buffer
+			if _, err := run(&out, config{corpus: corpus, release: cel.Latest.String(), verbose: true}); err != nil {
+				t.Fatal(err)
+			}
+			lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+			if lines[len(lines)-1] != tt.last {
+				t.Errorf("want %s\n%s", tt.last, out.String())
+			}
+		})
+	}
+}
+
+func writeZipped(t *testing.T, file, text string) {
+	t.Helper()
+	var zipped bytes.Buffer
+	z := gzip.NewWriter(&zipped)
+	if _, err := z.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, zipped.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestRunWithoutCorpus(t *testing.T) {
 	var out bytes.Buffer
 	ok, err := run(&out, config{corpus: filepath.Join(t.TempDir(), "none"), release: cel.Latest.String()})

@@ -9,7 +9,8 @@
 // internal/deviation excuses a disagreement. It never looks at what a policy is called.
 // The reference interpreter is asked about the same cases; it has to give the
 // recorded status exactly. Of a ValidatingPolicy one status is recorded for all its
-// forms (validating.go).
+// forms (validating.go). Mutate rules run on requests of their own, for which statuses
+// and the object afterwards are recorded (mutating.go).
 //
 // Start reading at run (main.go), then examine (policy.go).
 package main

@@ -66,11 +66,15 @@ func run(w io.Writer, c config) (ok bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if len(subjects) == 0 {
+	mutated, err := mutating(w, c)
+	if err != nil {
+		return false, err
+	}
+	if len(subjects) == 0 && mutated.subjects == 0 {
 		return false, fmt.Errorf("no folder has %q in its name", c.only)
 	}
 	results := examineAll(subjects, compiler)
-	return report(w, c, results), nil
+	return report(w, c, results, mutated), nil
 }
 
 func newCompiler(release string) (*compiler, error) {

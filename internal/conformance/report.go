@@ -11,8 +11,8 @@ import (
 )
 
 // report prints the results and tells whether all is well.
-func report(w io.Writer, c config, results []result) bool {
-	passed, failed := 0, 0
+func report(w io.Writer, c config, results []result, mutated tally) bool {
+	passed, failed := mutated.passed, mutated.failed
 	generated := result{name: "generated"}
 	for _, r := range results {
 		passed += r.agree + r.concur

@@ -5,7 +5,7 @@
 // []any, map[string]any), with all variables filled in, and a Matcher that holds
 // values to the patterns of conditions. Out of Apply: the object after the patch,
 // or why it cannot be applied. A condition that does not hold is no error: the
-// object comes back as it was.
+// patch is then empty.
 //
 // What must hold: neither the object nor the patch is changed; the result may
 // share parts with both, so nobody may change it either. Nothing panics, work and

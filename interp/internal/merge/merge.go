@@ -1,7 +1,6 @@
 package merge
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 )
@@ -17,11 +16,10 @@ const directiveKey = "$patch"
 func Apply(object, patch map[string]any, match Matcher) (map[string]any, error) {
 	b := &budget{nodes: maxNodes}
 	resolved, err := (&resolver{match: match, budget: b}).mapping(patch, object)
-	var miss mismatch
-	switch {
-	case errors.As(err, &miss):
-		return object, nil
-	case err != nil:
+	if _, ok := isMismatch(err); ok {
+		resolved, err = nil, nil
+	}
+	if err != nil {
 		return nil, err
 	}
 	switch directive, has, err := directiveOf(resolved); {
@@ -30,7 +28,12 @@ func Apply(object, patch map[string]any, match Matcher) (map[string]any, error) 
 	case has && directive != "merge":
 		return nil, fmt.Errorf("the patch has %s: %s at its root; an object can only be merged", directiveKey, directive)
 	}
-	return (&merger{budget: b}).maps(object, resolved, shapeOf(object))
+	s := shapeOf(object)
+	merged, err := (&merger{budget: b}).maps(object, resolved, s)
+	if err != nil || s == nil {
+		return merged, err
+	}
+	return tidyMap(merged, s), nil
 }
 
 // A merger lays resolved patches over values.

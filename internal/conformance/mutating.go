@@ -1,0 +1,216 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/google/go-cmp/cmp"
+	kjson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/kvap/kvap/internal/deviation"
+	"github.com/kvap/kvap/interp"
+	"github.com/kvap/kvap/policy"
+)
+
+// A mutateCase is one request with what Kyverno's mutate rules made of it.
+type mutateCase struct {
+	ID              string            `json:"id"`
+	Request         map[string]any    `json:"request"`
+	NamespaceLabels map[string]string `json:"namespaceLabels"`
+	Roles           []string          `json:"roles"`
+	ClusterRoles    []string          `json:"clusterRoles"`
+	Statuses        map[string]string `json:"statuses"` // by rule; none where absent
+	Object          map[string]any    `json:"object"`   // after all rules; nil where none changed it, or one erred
+}
+
+// A mutateResult is what became of the cases of one file of mutate rules.
+type mutateResult struct {
+	name         string
+	cases, agree int
+	patched      int
+	deviant      map[string]int // of those that agree, by the reason
+	wrong        []string
+	unjudged     error
+}
+
+// A tally counts cases.
+type tally struct{ subjects, passed, failed int }
+
+// mutating judges the mutate rules of a corpus.
+func mutating(w io.Writer, c config) (t tally, err error) {
+	entries, err := readOthers(c.corpus)
+	if err != nil {
+		return t, err
+	}
+	reasons := map[string]int{}
+	for _, e := range entries {
+		if e.Cases == 0 || !strings.HasPrefix(e.Dir, "mutate/") || !strings.Contains(e.Dir, c.only) {
+			continue
+		}
+		r := e.examine(c.corpus)
+		t.subjects++
+		t.passed += r.agree
+		t.failed += r.cases - r.agree
+		fmt.Fprintf(w, "%-60s cases %d  patched %d  agree %d  disagree %d\n", r.name, r.cases, r.patched, r.agree, r.cases-r.agree)
+		if r.unjudged != nil {
+			t.failed++
+			fmt.Fprintf(w, "    not judged: %v\n", r.unjudged)
+		}
+		for i, text := range r.wrong {
+			if c.verbose && (c.max == 0 || i < c.max) {
+				fmt.Fprintf(w, "    %s\n", strings.ReplaceAll(text, "\n", "\n      "))
+			}
+		}
+		for reason, n := range r.deviant {
+			reasons[reason] += n
+		}
+	}
+	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
+		fmt.Fprintf(w, "mutate: %d cases deviate: %s\n", reasons[reason], reason)
+	}
+	return t, nil
+}
+
+// An otherEntry is a line of the corpus's list of policies that do not validate.
+type otherEntry struct {
+	Dir   string
+	Files []string
+	Cases int
+}
+
+func readOthers(corpus string) (entries []otherEntry, err error) {
+	text, err := os.ReadFile(filepath.Join(corpus, "index-others.json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return entries, json.Unmarshal(text, &entries)
+}
+
+// examine judges every case of an entry.
+func (e otherEntry) examine(corpus string) (out mutateResult) {
+	out.name, out.deviant = e.Dir, map[string]int{}
+	dir := filepath.Join(corpus, filepath.FromSlash(e.Dir))
+	var policies []*policy.Policy
+	for _, file := range e.Files {
+		text, err := os.ReadFile(filepath.Join(dir, file))
+		if err != nil {
+			out.unjudged = err
+			return out
+		}
+		f, found := policy.Parse(file, text)
+		if found.HasErrors() {
+			out.unjudged = fmt.Errorf("%s: %v", file, found)
+			return out
+		}
+		policies = append(policies, f.Policies...)
+	}
+	objects, err := readObjects(filepath.Join(dir, "configmaps.json"))
+	if err != nil {
+		out.unjudged = err
+		return out
+	}
+	in := interp.New(policies, nil, &interp.Offline{Objects: objects}, interp.Limits{})
+	out.unjudged = readLines(filepath.Join(dir, "cases.jsonl.gz"), func(line []byte) error {
+		var mc mutateCase
+		if err := kjson.Unmarshal(line, &mc); err != nil {
+			return err
+		}
+		out.judge(in, policies, mc)
+		return nil
+	})
+	return out
+}
+
+// judge holds one case to what is recorded.
+func (out *mutateResult) judge(in *interp.Interpreter, policies []*policy.Policy, mc mutateCase) {
+	out.cases++
+	if mc.Object != nil {
+		out.patched++
+	}
+	got := in.Mutate(context.Background(), &interp.Request{
+		Admission: mc.Request, NamespaceLabels: mc.NamespaceLabels, Roles: mc.Roles, ClusterRoles: mc.ClusterRoles,
+	})
+	difference := mc.difference(got)
+	if difference == "" {
+		out.agree++
+		return
+	}
+	if l, ok := deviation.OfMutation(mc.deviation(policies, got)); ok {
+		out.agree++
+		out.deviant[fmt.Sprintf("%d, %s", l.Number, l.Reason)]++
+		return
+	}
+	out.wrong = append(out.wrong, "case "+mc.ID+": "+difference)
+}
+
+// difference says where a mutation is not what is recorded; it is empty where all
+// is.
+func (mc mutateCase) difference(got *interp.Mutation) string {
+	statuses := map[string]string{}
+	var messages []string
+	for _, r := range got.Rules {
+		if r.Status != interp.None {
+			statuses[r.Rule] = string(r.Status)
+			messages = append(messages, r.Rule+": "+r.Message)
+		}
+	}
+	text := ""
+	if d := cmp.Diff(mc.Statuses, statuses); d != "" && len(mc.Statuses)+len(statuses) > 0 {
+		text = "statuses (-want +got):\n" + d + strings.Join(messages, "\n") + "\n"
+	}
+	want := mc.Object
+	if want == nil {
+		want = got.Before
+	}
+	if d := cmp.Diff(floats(want), floats(got.After)); d != "" {
+		text += "object (-want +got):\n" + d
+	}
+	return text
+}
+
+// floats gives all numbers of data one type.
+func floats(v any) any {
+	switch v := v.(type) {
+	case int64:
+		return float64(v)
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key, item := range v {
+			out[key] = floats(item)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, item := range v {
+			out[i] = floats(item)
+		}
+		return out
+	}
+	return v
+}
+
+// deviation is a case as the table of deviations sees it.
+func (mc mutateCase) deviation(policies []*policy.Policy, got *interp.Mutation) deviation.Mutation {
+	m := deviation.Mutation{Object: mc.Request["object"], Want: mc.Statuses, Said: map[string]string{}}
+	for _, p := range policies {
+		m.Rules = append(m.Rules, policy.Expand(p)...)
+	}
+	for _, r := range got.Rules {
+		if r.Status != interp.None {
+			m.Said[r.Rule] = string(r.Status)
+		}
+	}
+	return m
+}
