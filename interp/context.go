@@ -318,10 +318,24 @@ func jsonValue(data []byte) (any, error) {
 	return value, nil
 }
 
-// inNamespace tells whether a path of the API server stays in a namespace.
-func inNamespace(path, namespace string) bool {
-	if !strings.HasPrefix(path, "/api/") && !strings.HasPrefix(path, "/apis/") {
+// inNamespace tells whether a path of the API server stays in a namespace. Only the
+// path counts, and no escape in it: what the query says, or what stands behind the
+// namespace of another object, would let a variable lead elsewhere.
+func inNamespace(urlPath, namespace string) bool {
+	at, _, _ := strings.Cut(urlPath, "?")
+	if strings.ContainsAny(at, `%\#;`) {
 		return false
 	}
-	return strings.Contains(path+"/", "/namespaces/"+namespace+"/")
+	segments := strings.Split(strings.TrimSuffix(at, "/"), "/")
+	for i, s := range segments {
+		if i > 0 && (s == "" || s == "." || s == "..") {
+			return false
+		}
+	}
+	behind := map[string]int{"api": 3, "apis": 4} // the version, or group and version
+	if len(segments) < 2 || segments[0] != "" || behind[segments[1]] == 0 {
+		return false
+	}
+	scope := segments[min(behind[segments[1]], len(segments)):]
+	return len(scope) >= 2 && scope[0] == "namespaces" && scope[1] == namespace
 }
