@@ -1,0 +1,205 @@
+package world
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	kjson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// API asks the API server for a path; data, if not nil, is POSTed.
+func (w *World) API(ctx context.Context, path string, data []byte) ([]byte, error) {
+	if err := lawful(path); err != nil {
+		return nil, err
+	}
+	if data != nil {
+		return w.ask(ctx, http.MethodPost, path, data)
+	}
+	at, plain := placeOf(path)
+	if !plain || w.options.Live {
+		return w.ask(ctx, http.MethodGet, path, nil)
+	}
+	if answer, ok := w.watches.answer(at); ok {
+		return answer, nil
+	}
+	answer, err := w.ask(ctx, http.MethodGet, path, nil)
+	if err == nil {
+		w.watches.consider(at, answer)
+	}
+	return answer, err
+}
+
+// lawful refuses what is no path of the API server's data: escapes and dots, which
+// may mean another path to whoever reads it next, and connections into pods,
+// services and nodes, which answer with what runs there.
+func lawful(path string) error {
+	at, _, _ := strings.Cut(path, "?")
+	if !strings.HasPrefix(at, "/") || strings.HasPrefix(at, "//") {
+		return fmt.Errorf("%q is no path of the API server", path)
+	}
+	if strings.ContainsAny(at, "%\\#;\r\n\t ") || strings.ContainsAny(path, "\r\n#") {
+		return fmt.Errorf("the path %q has characters that no path of the API server needs", path)
+	}
+	segments := strings.Split(strings.Trim(at, "/"), "/")
+	for _, s := range segments {
+		if s == ".." || s == "." {
+			return fmt.Errorf("the path %q has dots in place of a name", path)
+		}
+	}
+	if r, ok := resourcePath(segments); ok && slices.Contains([]string{"proxy", "exec", "attach", "portforward"}, r.subresource) {
+		return fmt.Errorf("the path %q leads into what runs in the cluster; rules cannot ask there", path)
+	}
+	if len(segments) > 2 && segments[0] == "api" && slices.Contains([]string{"proxy", "watch"}, segments[2]) {
+		return fmt.Errorf("the path %q is no get and no list", path)
+	}
+	return nil
+}
+
+// A place is an object, or objects, of the API server.
+type place struct {
+	resource        schema.GroupVersionResource
+	namespace, name string
+	subresource     string
+}
+
+// resourcePath reads /api/v1/… and /apis/group/version/….
+func resourcePath(segments []string) (place, bool) {
+	var p place
+	switch {
+	case len(segments) >= 3 && segments[0] == "api":
+		p.resource.Version, segments = segments[1], segments[2:]
+	case len(segments) >= 4 && segments[0] == "apis":
+		p.resource.Group, p.resource.Version, segments = segments[1], segments[2], segments[3:]
+	default:
+		return place{}, false
+	}
+	if segments[0] == "namespaces" && len(segments) > 2 {
+		p.namespace, segments = segments[1], segments[2:]
+	}
+	p.resource.Resource = segments[0]
+	if len(segments) > 1 {
+		p.name = segments[1]
+	}
+	if len(segments) > 2 {
+		p.subresource = segments[2]
+	}
+	return p, true
+}
+
+// placeOf is what a plain get or list is about: no query, no subresource.
+func placeOf(path string) (place, bool) {
+	p, ok := resourcePath(strings.Split(strings.Trim(path, "/"), "/"))
+	if strings.Contains(path, "?") || p.subresource != "" {
+		return place{}, false
+	}
+	return p, ok
+}
+
+// path is where objects of a resource are.
+func (p place) path(namespace, name string) string {
+	path := "/api/" + p.resource.Version
+	if p.resource.Group != "" {
+		path = "/apis/" + p.resource.Group + "/" + p.resource.Version
+	}
+	if namespace != "" {
+		path += "/namespaces/" + url.PathEscape(namespace)
+	}
+	path += "/" + p.resource.Resource
+	if name != "" {
+		path += "/" + url.PathEscape(name)
+	}
+	return path
+}
+
+func namespaceResource() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+}
+
+// object is what a path has.
+func (w *World) object(ctx context.Context, path string) (map[string]any, error) {
+	answer, err := w.API(ctx, path, nil)
+	if err != nil {
+		return nil, err
+	}
+	var object map[string]any
+	if err := kjson.Unmarshal(answer, &object); err != nil {
+		return nil, fmt.Errorf("%s is no JSON object: %w", path, err)
+	}
+	return object, nil
+}
+
+// A statusError is what the API server says when it does not answer.
+type statusError struct {
+	code    int
+	message string
+}
+
+func (e *statusError) Error() string { return e.message }
+
+func isNotFound(err error) bool {
+	var e *statusError
+	return errors.As(err, &e) && e.code == http.StatusNotFound
+}
+
+// ask asks the API server itself.
+func (w *World) ask(ctx context.Context, method, path string, data []byte) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, w.options.Timeout)
+	defer cancel()
+	to, err := url.Parse(strings.TrimSuffix(w.base.String(), "/") + path)
+	if err != nil {
+		return nil, fmt.Errorf("%q is no path: %w", path, err)
+	}
+	request, err := http.NewRequestWithContext(ctx, method, to.String(), bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Accept", "application/json")
+	if data != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	response, err := w.http.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("failed to %s resource with raw url: %s: %w", method, path, err)
+	}
+	defer response.Body.Close() //nolint:errcheck // it was read, or is not wanted
+	answer, err := readAll(response.Body, w.options.MaxBytes)
+	if err != nil {
+		return nil, fmt.Errorf("failed to %s resource with raw url: %s: %w", method, path, err)
+	}
+	if response.StatusCode/100 != 2 {
+		return nil, &statusError{response.StatusCode, fmt.Sprintf("failed to %s resource with raw url: %s: %s", method, path, reason(response.StatusCode, answer))}
+	}
+	return answer, nil
+}
+
+// reason is the API server's own, as far as it gives one.
+func reason(code int, answer []byte) string {
+	text := http.StatusText(code)
+	var status metav1.Status
+	if json.Unmarshal(answer, &status) == nil && status.Message != "" {
+		text = status.Message
+	}
+	if code == http.StatusForbidden || code == http.StatusUnauthorized {
+		return "permission denied: " + text
+	}
+	return text
+}
+
+// readAll reads at most limit bytes, and errs if there are more.
+func readAll(r io.Reader, limit int64) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		return nil, fmt.Errorf("the answer has more than %d bytes", limit)
+	}
+	return data, err
+}

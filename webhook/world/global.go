@@ -1,0 +1,266 @@
+package world
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	kjson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/kvap/kvap/interp"
+)
+
+// globals are the GlobalContextEntries of the cluster, each kept ready.
+type globals struct {
+	world *World
+
+	mu      sync.RWMutex
+	source  *watch // of the entries; nil where the cluster has no such kind
+	entries map[string]*global
+}
+
+// A global is an entry: objects that are watched, or an answer that is fetched again
+// and again.
+type global struct {
+	spec map[string]any
+	stop context.CancelFunc
+
+	objects *watch // nil of a call
+
+	mu          sync.Mutex
+	answer      any
+	err         error
+	projections map[string]string // name to expression
+	projected   map[string]any
+	asOf        int64
+}
+
+func newGlobals(w *World) *globals {
+	return &globals{world: w, entries: map[string]*global{}}
+}
+
+// globalsInterval is how soon a change of the entries is seen.
+const globalsInterval = time.Second
+
+// run follows the entries.
+func (g *globals) run(ctx context.Context) {
+	for {
+		g.find(ctx)
+		g.follow(ctx)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(globalsInterval):
+		}
+	}
+}
+
+// find watches the entries once the cluster has the kind.
+func (g *globals) find(ctx context.Context) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.source != nil {
+		return
+	}
+	for _, version := range []string{"v2", "v2beta1", "v2alpha1"} {
+		at := schema.GroupVersionResource{Group: "kyverno.io", Version: version, Resource: "globalcontextentries"}
+		if _, served := g.world.served.Kind(at.Group, at.Version, at.Resource); served {
+			g.source = g.world.watches.start(ctx, place{resource: at})
+			return
+		}
+	}
+}
+
+func (g *globals) synced() bool {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return g.source == nil || g.source.synced()
+}
+
+// follow starts and stops what the entries want.
+func (g *globals) follow(ctx context.Context) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.source == nil || !g.source.synced() {
+		return
+	}
+	there := map[string]bool{}
+	for _, object := range g.source.objects() {
+		o := unstructured.Unstructured{Object: object.(map[string]any)}
+		spec, _ := o.Object["spec"].(map[string]any)
+		there[o.GetName()] = true
+		if old := g.entries[o.GetName()]; old != nil {
+			if reflect.DeepEqual(old.spec, spec) {
+				continue
+			}
+			old.stop()
+		}
+		g.entries[o.GetName()] = g.begin(ctx, spec)
+	}
+	for name, entry := range g.entries {
+		if !there[name] {
+			entry.stop()
+			delete(g.entries, name)
+		}
+	}
+}
+
+var errNotYet = errors.New("it is not read yet")
+
+// begin starts an entry.
+func (g *globals) begin(ctx context.Context, spec map[string]any) *global {
+	out := &global{spec: spec, err: errNotYet, projections: map[string]string{}}
+	ctx, out.stop = context.WithCancel(ctx)
+	list, _ := spec["projections"].([]any)
+	for _, item := range list {
+		p, _ := item.(map[string]any)
+		out.projections[text(p, "name")] = text(p, "jmesPath")
+	}
+	if r, ok := spec["kubernetesResource"].(map[string]any); ok {
+		at := schema.GroupVersionResource{Group: text(r, "group"), Version: text(r, "version"), Resource: text(r, "resource")}
+		out.objects = g.world.watches.start(ctx, place{resource: at, namespace: text(r, "namespace")})
+		return out
+	}
+	if call, ok := spec["apiCall"].(map[string]any); ok {
+		go out.refresh(ctx, g.world, call)
+		return out
+	}
+	out.err = errors.New("it says neither what to watch nor what to ask")
+	return out
+}
+
+func text(m map[string]any, key string) string {
+	s, _ := m[key].(string)
+	return s
+}
+
+// refresh asks again and again. An answer that does not come takes the place of the
+// one before, which may be wrong by now.
+func (e *global) refresh(ctx context.Context, w *World, call map[string]any) {
+	interval, err := time.ParseDuration(text(call, "refreshInterval"))
+	if err != nil || interval <= 0 {
+		interval = 10 * time.Minute
+	}
+	tries, _ := call["retryLimit"].(int64)
+	for {
+		answer, err := fetch(ctx, w, call)
+		for again := int64(1); err != nil && again < max(tries, 3); again++ {
+			answer, err = fetch(ctx, w, call)
+		}
+		e.mu.Lock()
+		e.answer, e.err, e.projected = answer, err, nil
+		e.mu.Unlock()
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(interval):
+		}
+	}
+}
+
+// fetch makes the call of an entry.
+func fetch(ctx context.Context, w *World, call map[string]any) (any, error) {
+	var body []byte
+	if text(call, "method") == "POST" {
+		data := map[string]any{}
+		list, _ := call["data"].([]any)
+		for _, item := range list {
+			pair, _ := item.(map[string]any)
+			data[text(pair, "key")] = pair["value"]
+		}
+		var err error
+		if body, err = kjson.Marshal(data); err != nil {
+			return nil, err
+		}
+	}
+	var answer []byte
+	var err error
+	if service, ok := call["service"].(map[string]any); ok {
+		out := interp.ServiceCall{Method: "GET", URL: text(service, "url"), CABundle: text(service, "caBundle"), Headers: map[string]string{}, Data: body}
+		if body != nil {
+			out.Method = "POST"
+		}
+		headers, _ := service["headers"].([]any)
+		for _, item := range headers {
+			h, _ := item.(map[string]any)
+			out.Headers[text(h, "key")] = text(h, "value")
+		}
+		answer, err = w.Service(ctx, out)
+	} else {
+		answer, err = w.API(ctx, text(call, "urlPath"), body)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var value any
+	return value, kjson.Unmarshal(answer, &value)
+}
+
+// Global is the data of an entry, or of one of its projections.
+func (w *World) Global(ctx context.Context, name string) (any, error) {
+	key, projection, _ := strings.Cut(name, ".")
+	w.globals.mu.RLock()
+	entry := w.globals.entries[key]
+	w.globals.mu.RUnlock()
+	if entry == nil {
+		return nil, fmt.Errorf("failed to fetch entry key=%s: there is no such entry", key)
+	}
+	value, err := entry.value(ctx, w, projection)
+	if err != nil {
+		return nil, fmt.Errorf("failed to fetch entry key=%s: %w", key, err)
+	}
+	return value, nil
+}
+
+// value is the entry's data or a projection, which is made once for each state.
+func (e *global) value(ctx context.Context, w *World, projection string) (any, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.objects != nil {
+		if !e.objects.synced() {
+			return nil, errNotYet
+		}
+		e.reread()
+	} else if e.err != nil {
+		return nil, e.err
+	}
+	if projection == "" {
+		return e.answer, nil
+	}
+	expression, ok := e.projections[projection]
+	if !ok {
+		return nil, fmt.Errorf("projection %q not found", projection)
+	}
+	if found, ok := e.projected[projection]; ok {
+		return found, nil
+	}
+	found, err := interp.Query(ctx, expression, e.answer, w)
+	if err != nil {
+		return nil, fmt.Errorf("projection %q: %w", projection, err)
+	}
+	if found == nil {
+		return nil, errors.New("no data available")
+	}
+	if e.projected == nil {
+		e.projected = map[string]any{}
+	}
+	e.projected[projection] = found
+	return found, nil
+}
+
+// reread takes the objects as they are, if they changed.
+func (e *global) reread() {
+	e.objects.mu.Lock()
+	version := e.objects.version
+	e.objects.mu.Unlock()
+	if e.answer != nil && version == e.asOf {
+		return
+	}
+	e.answer, e.asOf, e.projected = e.objects.objects(), version, nil
+}

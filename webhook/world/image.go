@@ -1,0 +1,253 @@
+package world
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	kjson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// images is what registries said.
+type images struct {
+	world *World
+
+	mu    sync.Mutex
+	known map[string]image
+}
+
+// An image is what a registry knows of one.
+type image struct {
+	data  map[string]any
+	until time.Time
+}
+
+// How long an answer is used again: what a digest names never changes, a tag may
+// move. How many are kept.
+const (
+	digestLife = time.Hour
+	tagLife    = 30 * time.Second
+	maxImages  = 500
+)
+
+func newImages(w *World) *images { return &images{world: w, known: map[string]image{}} }
+
+// Image is what a registry knows of an image, if the list of registries allows to
+// ask.
+func (w *World) Image(ctx context.Context, reference string, credentials any) (map[string]any, error) {
+	wanted, _ := credentials.(map[string]any)
+	insecure, _ := wanted["allowInsecureRegistry"].(bool)
+	var options []name.Option
+	if insecure {
+		options = append(options, name.Insecure)
+	}
+	ref, err := name.ParseReference(reference, options...)
+	if err != nil {
+		return nil, fmt.Errorf("failed to parse image reference: %s: %w", reference, err)
+	}
+	if !w.mayAsk(ref) {
+		return nil, fmt.Errorf("the registry of %s is not allowed; name it with --image-registries", reference)
+	}
+	key, err := json.Marshal([]any{reference, credentials})
+	if err != nil {
+		return nil, err
+	}
+	return w.images.get(string(key), ref, func() (map[string]any, error) {
+		ctx, cancel := context.WithTimeout(ctx, w.options.Timeout)
+		defer cancel()
+		keys, err := w.keychain(ctx, wanted)
+		if err != nil {
+			return nil, err
+		}
+		return fetchImage(reference, ref, remote.WithContext(ctx), remote.WithAuthFromKeychain(keys),
+			remote.WithTransport(&bounded{transport(insecure), w.options.MaxBytes}))
+	})
+}
+
+// get is what is known, or what fetch finds out.
+func (i *images) get(key string, ref name.Reference, fetch func() (map[string]any, error)) (map[string]any, error) {
+	now := time.Now()
+	i.mu.Lock()
+	found, ok := i.known[key]
+	i.mu.Unlock()
+	if ok && now.Before(found.until) {
+		return found.data, nil
+	}
+	data, err := fetch()
+	if err != nil {
+		return nil, err
+	}
+	life := tagLife
+	if _, isDigest := ref.(name.Digest); isDigest {
+		life = digestLife
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if len(i.known) >= maxImages {
+		i.forget(now)
+	}
+	i.known[key] = image{data, now.Add(life)}
+	return data, nil
+}
+
+// forget drops what is too old; all, if that is nothing.
+func (i *images) forget(now time.Time) {
+	for key, one := range i.known {
+		if now.After(one.until) {
+			delete(i.known, key)
+		}
+	}
+	if len(i.known) >= maxImages {
+		clear(i.known)
+	}
+}
+
+// mayAsk tells whether the list of registries has the one of the image. An entry is
+// a registry, perhaps with the beginning of a repository; * is all, and *. in front
+// of a name all below it.
+func (w *World) mayAsk(ref name.Reference) bool {
+	registry := strings.Replace(ref.Context().RegistryStr(), "index.docker.io", "docker.io", 1)
+	return slices.ContainsFunc(w.options.Registries, func(entry string) bool {
+		host, repository, _ := strings.Cut(strings.TrimSuffix(entry, "/"), "/")
+		hosts := host == "*" || host == registry
+		if below, ok := strings.CutPrefix(host, "*."); ok {
+			hosts = strings.HasSuffix(registry, "."+below)
+		}
+		at := ref.Context().RepositoryStr()
+		return hosts && (repository == "" || at == repository || strings.HasPrefix(at, repository+"/"))
+	})
+}
+
+// fetchImage asks the registry.
+func fetchImage(reference string, ref name.Reference, options ...remote.Option) (map[string]any, error) {
+	descriptor, err := remote.Get(ref, options...)
+	if err != nil {
+		return nil, fmt.Errorf("failed to fetch image reference: %s: %w", reference, err)
+	}
+	one, err := descriptor.Image()
+	if err != nil {
+		return nil, fmt.Errorf("failed to resolve image reference: %s: %w", reference, err)
+	}
+	manifest, err := one.RawManifest()
+	if err != nil {
+		return nil, fmt.Errorf("failed to fetch manifest for image reference: %s: %w", reference, err)
+	}
+	config, err := one.RawConfigFile()
+	if err != nil {
+		return nil, fmt.Errorf("failed to fetch config for image reference: %s: %w", reference, err)
+	}
+	out := map[string]any{
+		"image": reference, "resolvedImage": ref.Context().Name() + "@" + descriptor.Digest.String(),
+		"registry": ref.Context().RegistryStr(), "repository": ref.Context().RepositoryStr(), "identifier": ref.Identifier(),
+	}
+	parts := map[string][]byte{"manifest": manifest, "configData": config}
+	if descriptor.MediaType.IsIndex() {
+		parts["manifestList"] = descriptor.Manifest
+	}
+	for key, data := range parts {
+		var value any
+		if err := kjson.Unmarshal(data, &value); err != nil {
+			return nil, fmt.Errorf("the registry's %s of %s is no JSON: %w", key, reference, err)
+		}
+		out[key] = value
+	}
+	return out, nil
+}
+
+func transport(insecure bool) http.RoundTripper {
+	if !insecure {
+		return remote.DefaultTransport
+	}
+	t := remote.DefaultTransport.(*http.Transport).Clone()
+	t.TLSClientConfig = &tls.Config{InsecureSkipVerify: true} //nolint:gosec // the policy's author asked for it
+	return t
+}
+
+// bounded cuts answers that are too large.
+type bounded struct {
+	http.RoundTripper
+	limit int64
+}
+
+// RoundTrip implements http.RoundTripper.
+func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := b.RoundTripper.RoundTrip(r)
+	if err == nil {
+		response.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(response.Body, b.limit), response.Body}
+	}
+	return response, err
+}
+
+// keychain has the pull secrets that a rule names, and those of the process.
+func (w *World) keychain(ctx context.Context, wanted map[string]any) (authn.Keychain, error) {
+	secrets, _ := wanted["secrets"].([]any)
+	var chain []authn.Keychain
+	for _, item := range secrets {
+		secret, _ := item.(string)
+		if w.options.RegistrySecrets == "" || strings.ContainsAny(secret, "/%") {
+			return nil, fmt.Errorf("the pull secret %q is not available", secret)
+		}
+		at := place{resource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}}
+		object, err := w.object(ctx, at.path(w.options.RegistrySecrets, secret))
+		if err != nil {
+			return nil, err
+		}
+		one, err := readSecret(object)
+		if err != nil {
+			return nil, fmt.Errorf("the pull secret %q: %w", secret, err)
+		}
+		chain = append(chain, one)
+	}
+	return authn.NewMultiKeychain(append(chain, authn.DefaultKeychain)...), nil
+}
+
+// A pullSecret has the credentials of registries, by host.
+type pullSecret map[string]authn.AuthConfig
+
+func readSecret(object map[string]any) (pullSecret, error) {
+	var secret struct {
+		Data map[string][]byte `json:"data"`
+	}
+	text, err := json.Marshal(object)
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(text, &secret); err != nil {
+		return nil, err
+	}
+	var config struct {
+		Auths map[string]authn.AuthConfig `json:"auths"`
+	}
+	if err := json.Unmarshal(secret.Data[".dockerconfigjson"], &config); err != nil {
+		return nil, fmt.Errorf(".dockerconfigjson is no JSON: %w", err)
+	}
+	out := pullSecret{}
+	for host, one := range config.Auths {
+		host = strings.TrimPrefix(strings.TrimPrefix(host, "https://"), "http://")
+		host, _, _ = strings.Cut(host, "/")
+		out[strings.Replace(host, "index.docker.io", "docker.io", 1)] = one
+	}
+	return out, nil
+}
+
+// Resolve implements authn.Keychain.
+func (s pullSecret) Resolve(r authn.Resource) (authn.Authenticator, error) {
+	if one, ok := s[strings.Replace(r.RegistryStr(), "index.docker.io", "docker.io", 1)]; ok {
+		return authn.FromConfig(one), nil
+	}
+	return authn.Anonymous, nil
+}

@@ -1,0 +1,126 @@
+package world
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+)
+
+// A Resource is what the cluster serves for a kind.
+type Resource struct {
+	Group, Version, Kind, Plural string
+	Namespaced                   bool
+	Subresources                 []string
+}
+
+// Served is what a cluster serves, as it was when it was last asked.
+type Served struct {
+	client  discovery.DiscoveryInterface
+	current atomic.Pointer[[]Resource]
+	changed chan struct{}
+}
+
+func newServed(client discovery.DiscoveryInterface) *Served {
+	return &Served{client: client, changed: make(chan struct{}, 1)}
+}
+
+// Refresh asks the cluster. Groups whose server does not answer are left out.
+func (s *Served) Refresh() error {
+	_, lists, err := s.client.ServerGroupsAndResources()
+	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
+		return err
+	}
+	next := resourcesOf(lists)
+	before := s.current.Swap(&next)
+	if before != nil && !slices.EqualFunc(*before, next, Resource.equal) {
+		select {
+		case s.changed <- struct{}{}:
+		default:
+		}
+	}
+	return nil
+}
+
+// run asks again and again: kinds come and go.
+func (s *Served) run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(syncInterval):
+			_ = s.Refresh() // what was known is known still
+		}
+	}
+}
+
+// Changed yields after what is served changed.
+func (s *Served) Changed() <-chan struct{} { return s.changed }
+
+func (r Resource) equal(o Resource) bool {
+	return r.Group == o.Group && r.Version == o.Version && r.Kind == o.Kind && r.Plural == o.Plural &&
+		r.Namespaced == o.Namespaced && slices.Equal(r.Subresources, o.Subresources)
+}
+
+func resourcesOf(lists []*metav1.APIResourceList) []Resource {
+	var out []Resource
+	for _, list := range lists {
+		version, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			continue
+		}
+		at := map[string]int{}
+		for _, r := range list.APIResources {
+			if !strings.Contains(r.Name, "/") {
+				at[r.Name] = len(out)
+				out = append(out, Resource{version.Group, version.Version, r.Kind, r.Name, r.Namespaced, nil})
+			}
+		}
+		for _, r := range list.APIResources {
+			if name, sub, ok := strings.Cut(r.Name, "/"); ok {
+				if i, known := at[name]; known {
+					out[i].Subresources = append(out[i].Subresources, sub)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// All are the resources, in the order of the cluster.
+func (s *Served) All() []Resource {
+	if list := s.current.Load(); list != nil {
+		return *list
+	}
+	return nil
+}
+
+// Kind is the kind of a resource.
+func (s *Served) Kind(group, version, resource string) (kind string, ok bool) {
+	for _, r := range s.All() {
+		if r.Group == group && r.Version == version && r.Plural == resource {
+			return r.Kind, true
+		}
+	}
+	return "", false
+}
+
+// resource is where objects of a kind are.
+func (w *World) resource(apiVersion, kind string) (place, error) {
+	version, err := schema.ParseGroupVersion(apiVersion)
+	if err != nil {
+		return place{}, err
+	}
+	for _, r := range w.served.All() {
+		if r.Group == version.Group && r.Version == version.Version && r.Kind == kind {
+			return place{resource: version.WithResource(r.Plural)}, nil
+		}
+	}
+	return place{}, fmt.Errorf("the cluster serves no kind %s of %s", kind, apiVersion)
+}

@@ -1,0 +1,237 @@
+package world
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+)
+
+// What is watched for API calls at most. A list is watched only if it is small: each
+// is held in memory, and its answer is written anew after each change.
+const (
+	maxWatches = 64
+	maxWatched = 1 << 20 // bytes of an answer
+)
+
+// watches are the objects that rules asked for before, kept up to date.
+type watches struct {
+	client dynamic.Interface
+
+	mu   sync.Mutex
+	ctx  context.Context // of all watches; nil before begin
+	all  map[place]*watch
+	tick int64 // of the last use
+}
+
+// A watch keeps an object, or a list of objects, up to date.
+type watch struct {
+	store    cache.Store
+	informer cache.Controller
+	stop     context.CancelFunc
+	used     int64
+
+	// frame is the list around the items; typed tells whether these say their kind.
+	frame map[string]any
+	typed bool
+
+	mu      sync.Mutex
+	version int64  // counts changes
+	answer  []byte // to a list, as of a version
+	asOf    int64
+}
+
+func newWatches(client dynamic.Interface) *watches {
+	return &watches{client: client, all: map[place]*watch{}}
+}
+
+// begin lets API calls start watches, which last as long as the context.
+func (w *watches) begin(ctx context.Context) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ctx = ctx
+}
+
+// start watches a place for as long as the context lasts.
+func (w *watches) start(ctx context.Context, at place) *watch {
+	resource := w.client.Resource(at.resource)
+	var from dynamic.ResourceInterface = resource
+	if at.namespace != "" {
+		from = resource.Namespace(at.namespace)
+	}
+	narrow := func(o *metav1.ListOptions) {
+		if at.name != "" {
+			o.FieldSelector = fields.OneTermEqualSelector("metadata.name", at.name).String()
+		}
+	}
+	out := &watch{version: 1}
+	ctx, out.stop = context.WithCancel(ctx)
+	changed := func(any) {
+		out.mu.Lock()
+		defer out.mu.Unlock()
+		out.version++
+	}
+	out.store, out.informer = cache.NewInformerWithOptions(cache.InformerOptions{
+		ListerWatcher: cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+			ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+				narrow(&o)
+				return from.List(ctx, o)
+			},
+			WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
+				narrow(&o)
+				return from.Watch(ctx, o)
+			},
+		}, w.client),
+		ObjectType: &unstructured.Unstructured{},
+		Handler: cache.ResourceEventHandlerFuncs{
+			AddFunc: changed, DeleteFunc: changed, UpdateFunc: func(_, n any) { changed(n) },
+		},
+	})
+	go out.informer.RunWithContext(ctx)
+	return out
+}
+
+func (o *watch) synced() bool { return o.informer.HasSynced() }
+
+// get is an object that is watched. It must not be changed.
+func (o *watch) get(namespace, name string) (map[string]any, bool) {
+	key := name
+	if namespace != "" {
+		key = namespace + "/" + name
+	}
+	found, ok, err := o.store.GetByKey(key)
+	if err != nil || !ok || !o.synced() {
+		return nil, false
+	}
+	return found.(*unstructured.Unstructured).Object, true
+}
+
+// answer is what the API server would say to a plain get or list, if it is watched
+// and there. What is missing is not answered: it may only be late.
+func (w *watches) answer(at place) ([]byte, bool) {
+	w.mu.Lock()
+	w.tick++
+	found := w.all[at]
+	if found == nil {
+		w.mu.Unlock()
+		return nil, false
+	}
+	found.used = w.tick
+	w.mu.Unlock()
+	if !found.synced() {
+		return nil, false
+	}
+	if at.name == "" {
+		return found.list()
+	}
+	object, ok := found.get(at.namespace, at.name)
+	if !ok {
+		return nil, false
+	}
+	data, err := json.Marshal(object)
+	return data, err == nil
+}
+
+// list is the answer to a list, in the order of the API server.
+func (o *watch) list() ([]byte, bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.answer != nil && o.asOf == o.version {
+		return o.answer, true
+	}
+	items := o.objects()
+	for i, item := range items {
+		if !o.typed {
+			items[i] = without(item.(map[string]any), "kind", "apiVersion")
+		}
+	}
+	whole := without(o.frame, "items")
+	whole["items"] = items
+	data, err := json.Marshal(whole)
+	if err != nil || len(data) > 2*maxWatched {
+		return nil, false
+	}
+	o.answer, o.asOf = data, o.version
+	return data, true
+}
+
+// objects are all that is watched, in the order of the API server. They must not be
+// changed.
+func (o *watch) objects() []any {
+	list := o.store.List()
+	slices.SortFunc(list, func(a, b any) int {
+		x, y := a.(*unstructured.Unstructured), b.(*unstructured.Unstructured)
+		return cmp.Or(cmp.Compare(x.GetNamespace(), y.GetNamespace()), cmp.Compare(x.GetName(), y.GetName()))
+	})
+	for i, object := range list {
+		list[i] = object.(*unstructured.Unstructured).Object
+	}
+	return list
+}
+
+func without(m map[string]any, keys ...string) map[string]any {
+	out := make(map[string]any, len(m))
+	for k, v := range m {
+		if !slices.Contains(keys, k) {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+// consider watches a place from now on, if its answer is small and shows the form
+// that answers have. Secrets are not kept.
+func (w *watches) consider(at place, answer []byte) {
+	if len(answer) > maxWatched || at.resource.Group == "" && at.resource.Resource == "secrets" {
+		return
+	}
+	var frame map[string]any
+	if err := json.Unmarshal(answer, &frame); err != nil {
+		return
+	}
+	items, isList := frame["items"].([]any)
+	if at.name == "" && (!isList || len(items) == 0) {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ctx == nil || w.all[at] != nil {
+		return
+	}
+	if len(w.all) >= maxWatches {
+		w.dropOldest()
+	}
+	started := w.start(w.ctx, at)
+	started.used, started.frame = w.tick, frame
+	if len(items) > 0 {
+		first, _ := items[0].(map[string]any)
+		_, started.typed = first["kind"]
+	}
+	w.all[at] = started
+}
+
+// dropOldest lets go of what was not used for longest.
+func (w *watches) dropOldest() {
+	var oldest place
+	least := int64(1<<63 - 1)
+	for at, one := range w.all {
+		if one.used < least {
+			oldest, least = at, one.used
+		}
+	}
+	w.all[oldest].stop()
+	delete(w.all, oldest)
+}
+
+// syncInterval is how often caches that are not watches are looked at.
+const syncInterval = time.Minute

@@ -1,0 +1,230 @@
+package world
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/kvap/kvap/interp"
+)
+
+// Options bound what rules reach. Zero fields have their defaults.
+type Options struct {
+	// Services are the URLs that rules may ask, without a query: each allows the
+	// paths below it. None allows none.
+	Services []string
+	// Registries are those that rules may ask for images, such as ghcr.io/team; in
+	// them * is any text. None allows none.
+	Registries []string
+	// RegistrySecrets are where the pull secrets are that rules name: a namespace.
+	RegistrySecrets string
+	// TokenFile has the token that services are asked with; empty for none.
+	TokenFile string
+	Timeout   time.Duration // of a call; 10 s
+	MaxBytes  int64         // of an answer; 2 MiB
+	// Live asks the API server each time, and watches nothing for API calls.
+	Live bool
+}
+
+func (o Options) withDefaults() Options {
+	if o.Timeout == 0 {
+		o.Timeout = 10 * time.Second
+	}
+	if o.MaxBytes == 0 {
+		o.MaxBytes = 2 << 20
+	}
+	return o
+}
+
+// A World is the cluster and what is around it. It is safe for concurrent use once
+// Run was called.
+type World struct {
+	options    Options
+	base       *url.URL
+	http       *http.Client
+	kubernetes kubernetes.Interface
+	dynamic    dynamic.Interface
+
+	watches    *watches
+	namespaces *watch
+	roles      *bindings
+	served     *Served
+	globals    *globals
+	images     *images
+}
+
+// It is what the engine asks.
+var _ interp.World = (*World)(nil)
+
+// New makes a world. Nothing is asked before Run.
+func New(config *rest.Config, o Options) (*World, error) {
+	w := &World{options: o.withDefaults()}
+	config = rest.CopyConfig(config)
+	config.QPS = -1 // those who wait for an answer are users
+	base, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return nil, err
+	}
+	w.base = base
+	if w.http, err = rest.HTTPClientFor(config); err != nil {
+		return nil, err
+	}
+	if w.kubernetes, err = kubernetes.NewForConfigAndClient(config, w.http); err != nil {
+		return nil, err
+	}
+	if w.dynamic, err = dynamic.NewForConfigAndClient(config, w.http); err != nil {
+		return nil, err
+	}
+	w.served = newServed(w.kubernetes.Discovery())
+	w.watches = newWatches(w.dynamic)
+	w.roles = newBindings(w.kubernetes)
+	w.globals = newGlobals(w)
+	w.images = newImages(w)
+	return w, nil
+}
+
+// Run fills the caches and keeps them until the context ends.
+func (w *World) Run(ctx context.Context) error {
+	if err := w.served.Refresh(); err != nil {
+		return fmt.Errorf("asking what the cluster serves: %w", err)
+	}
+	w.namespaces = w.watches.start(ctx, place{resource: namespaceResource()})
+	w.watches.begin(ctx)
+	w.roles.start(ctx)
+	go w.served.run(ctx)
+	go w.globals.run(ctx)
+	return nil
+}
+
+// Ready tells what is not there yet; nil if all is.
+func (w *World) Ready() error {
+	switch {
+	case w.namespaces == nil || !w.namespaces.synced():
+		return errors.New("the namespaces are not read yet")
+	case !w.roles.synced():
+		return errors.New("the role bindings are not read yet")
+	case !w.globals.synced():
+		return errors.New("the global context entries are not read yet")
+	}
+	return nil
+}
+
+// Namespace is a Namespace as an object: from the cache, or, where that does not
+// have it yet, from the API server.
+func (w *World) Namespace(ctx context.Context, name string) (map[string]any, error) {
+	if w.namespaces != nil {
+		if object, ok := w.namespaces.get("", name); ok {
+			return object, nil
+		}
+	}
+	return w.object(ctx, "/api/v1/namespaces/"+url.PathEscape(name))
+}
+
+// ConfigMap is a ConfigMap as an object.
+func (w *World) ConfigMap(ctx context.Context, namespace, name string) (map[string]any, error) {
+	return w.object(ctx, "/api/v1/namespaces/"+url.PathEscape(namespace)+"/configmaps/"+url.PathEscape(name))
+}
+
+// Params are the objects that a paramRef selects.
+func (w *World) Params(
+	ctx context.Context, apiVersion, kind, namespace, name string, selector *metav1.LabelSelector,
+) ([]map[string]any, error) {
+	at, err := w.resource(apiVersion, kind)
+	if err != nil {
+		return nil, err
+	}
+	if name != "" {
+		object, err := w.object(ctx, at.path(namespace, name))
+		if isNotFound(err) {
+			return nil, nil
+		}
+		return []map[string]any{object}, err
+	}
+	selects, err := metav1.LabelSelectorAsSelector(selector)
+	if err != nil {
+		return nil, err
+	}
+	list, err := w.object(ctx, at.path(namespace, "")+"?labelSelector="+url.QueryEscape(selects.String()))
+	if err != nil {
+		return nil, err
+	}
+	items, _ := list["items"].([]any)
+	var out []map[string]any
+	for _, item := range items {
+		if object, ok := item.(map[string]any); ok {
+			object["apiVersion"], object["kind"] = apiVersion, kind
+			out = append(out, object)
+		}
+	}
+	return out, nil
+}
+
+// Kind is the kind of a resource.
+func (w *World) Kind(group, version, resource string) (kind string, ok bool) {
+	return w.served.Kind(group, version, resource)
+}
+
+// Authorizer asks the API server whether a user may do something.
+func (w *World) Authorizer() authorizer.UnconditionalAuthorizer {
+	return authorizer.AuthorizerFunc(w.authorize)
+}
+
+func (w *World) authorize(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+	ctx, cancel := context.WithTimeout(ctx, w.options.Timeout)
+	defer cancel()
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: a.GetUser().GetName(), Groups: a.GetUser().GetGroups(), UID: a.GetUser().GetUID(),
+	}}
+	if a.IsResourceRequest() {
+		review.Spec.ResourceAttributes = &authorizationv1.ResourceAttributes{
+			Namespace: a.GetNamespace(), Verb: a.GetVerb(), Group: a.GetAPIGroup(), Version: a.GetAPIVersion(),
+			Resource: a.GetResource(), Subresource: a.GetSubresource(), Name: a.GetName(),
+		}
+	} else {
+		review.Spec.NonResourceAttributes = &authorizationv1.NonResourceAttributes{Path: a.GetPath(), Verb: a.GetVerb()}
+	}
+	answer, err := w.kubernetes.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+	switch {
+	case err != nil:
+		return authorizer.DecisionNoOpinion, "", err
+	case answer.Status.Allowed:
+		return authorizer.DecisionAllow, answer.Status.Reason, nil
+	case answer.Status.Denied:
+		return authorizer.DecisionDeny, answer.Status.Reason, nil
+	}
+	return authorizer.DecisionNoOpinion, answer.Status.Reason, nil
+}
+
+// Resolve finds the addresses of a host.
+func (w *World) Resolve(ctx context.Context, host string) ([]netip.Addr, error) {
+	ctx, cancel := context.WithTimeout(ctx, w.options.Timeout)
+	defer cancel()
+	return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+}
+
+// Now is the time.
+func (w *World) Now() time.Time { return time.Now() }
+
+// Random is a number below n.
+func (w *World) Random(n int) int { return rand.IntN(n) }
+
+// Served is what the cluster serves.
+func (w *World) Served() *Served { return w.served }
+
+// Roles are what is bound to a user: roles as namespace:name, and cluster roles.
+func (w *World) Roles(user string, groups []string, namespace string) (roles, clusterRoles []string) {
+	return w.roles.of(user, groups, namespace)
+}
