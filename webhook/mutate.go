@@ -2,13 +2,113 @@ package webhook
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kvap/kvap/interp"
+	"github.com/kvap/kvap/policy"
 )
 
-// mutate answers with a patch.
-func (s *Server) mutate(_ context.Context, _ []*served, _ *review, _ *interp.Request) (*admissionv1.AdmissionResponse, error) {
-	return &admissionv1.AdmissionResponse{Allowed: true}, nil
+// mutate lets each policy of a place change the object, in the order of their
+// names, each with what the ones before made of it. A policy that errs changes
+// nothing; if it must not fail, the request is refused.
+func (s *Server) mutate(ctx context.Context, policies []*served, r *review, req *interp.Request) (*admissionv1.AdmissionResponse, error) {
+	out := &admissionv1.AdmissionResponse{Allowed: true}
+	if r.object == nil {
+		return out, nil
+	}
+	var patch []interp.PatchOperation
+	var found []finding
+	for _, p := range policies {
+		mutation := p.engine.Mutate(ctx, req)
+		found = append(found, errorsOf(p, mutation)...)
+		out.Warnings = append(out.Warnings, warningsOf(p, mutation)...)
+		if p.Shadow || !mutation.Changed() {
+			continue
+		}
+		patch = append(patch, mutation.Patch()...)
+		r = r.with(mutation.After)
+		next := *req
+		next.Admission = r.request
+		req = &next
+	}
+	for _, f := range found {
+		s.options.Record(f.record(r))
+	}
+	if message := refusal(found); message != "" {
+		out.Allowed, out.Warnings = false, nil
+		out.Result = &metav1.Status{Status: metav1.StatusFailure, Code: 400, Reason: metav1.StatusReasonBadRequest, Message: message}
+		out.AuditAnnotations = annotations(found)
+		return out, nil
+	}
+	out.AuditAnnotations = annotations(found)
+	if len(patch) == 0 {
+		return out, nil
+	}
+	data, err := encodePatch(patch)
+	if err != nil {
+		return nil, fmt.Errorf("writing the patch: %w", err)
+	}
+	kind := admissionv1.PatchTypeJSONPatch
+	out.Patch, out.PatchType = data, &kind
+	return out, nil
+}
+
+// errorsOf are the rules of a policy that could not do what they should.
+func errorsOf(p *served, m *interp.Mutation) []finding {
+	var out []finding
+	for _, r := range m.Rules {
+		if r.Status == interp.Error {
+			out = append(out, finding{
+				served: p, rule: r.Rule, status: r.Status, message: r.Message, action: policy.Enforce,
+				blocks: !p.Shadow && p.FailurePolicy == policy.Fail,
+			})
+		}
+	}
+	return out
+}
+
+// warningsOf are what a policy that warns says of its rules, whatever they did.
+func warningsOf(p *served, m *interp.Mutation) []string {
+	if p.Shadow || !p.EmitWarning {
+		return nil
+	}
+	var out []string
+	for _, r := range m.Rules {
+		if r.Status != interp.None && r.Status != interp.Skip && len(out) < maxWarnings {
+			out = append(out, fmt.Sprintf("policy %s.%s: %s", p.Name, r.Rule, shorten(r.Message, maxWarning)))
+		}
+	}
+	return out
+}
+
+// refusal names the policies and rules that keep a request from being admitted.
+func refusal(found []finding) string {
+	var lines []string
+	for _, f := range found {
+		if f.blocks {
+			name := f.nameAmong(found)
+			lines = append(lines, fmt.Sprintf("mutation policy %s error: failed to apply policy %s rules [%s: %s]", name, name, f.rule, f.message))
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// encodePatch writes a patch. What adds or replaces has a value, be it null.
+func encodePatch(patch []interp.PatchOperation) ([]byte, error) {
+	steps := make([]map[string]any, len(patch))
+	for i, p := range patch {
+		steps[i] = map[string]any{"op": p.Op, "path": p.Path}
+		switch p.Op {
+		case "add", "replace", "test":
+			steps[i]["value"] = p.Value
+		case "move", "copy":
+			steps[i]["from"] = p.From
+		}
+	}
+	return json.Marshal(steps)
 }
