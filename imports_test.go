@@ -74,7 +74,8 @@ internal/e2e:
 internal/e2e/status:
 internal/e2e/controller:
 internal/manifest: diag
-internal/suite: compile internal/judge internal/deviation internal/manifest policy translate vap interp schema diag
+internal/textdiff:
+internal/suite: internal/textdiff compile internal/judge internal/deviation internal/manifest policy translate vap interp schema diag
 `
 
 // compilers are the packages that take values and return values, so that they

@@ -12,10 +12,12 @@ type Judgement struct {
 	Native, Interp        string
 	Agree                 bool
 	Message               string
+	// Patch is how a mutate rule changes the object, line by line.
+	Patch string
 }
 
 // WriteJudgements writes one line for each judgement, what the judges say where they
-// disagree or err, and the totals. A wide table has the whole messages.
+// disagree or err, how objects are changed, and the totals. A wide table has the whole messages.
 func WriteJudgements(w io.Writer, list []Judgement, totals string, wide bool) error {
 	rows := [][]string{{"REQUEST", "POLICY", "RULE", "NATIVE", "INTERPRETER", "MESSAGE"}}
 	var whole strings.Builder
@@ -29,16 +31,26 @@ func WriteJudgements(w io.Writer, list []Judgement, totals string, wide bool) er
 		}
 		rows = append(rows, []string{j.Request, j.Policy, j.Rule, orDash(j.Native), orDash(j.Interp), message})
 		if !wide && (!j.Agree || j.errs()) && firstLine(j.Message) != j.Message {
-			whole.WriteString("\n" + j.Request + " " + j.Policy + "/" + j.Rule + ":\n")
-			for line := range strings.Lines(j.Message) {
-				whole.WriteString("  " + strings.TrimRight(line, "\n") + "\n")
-			}
+			writeBlock(&whole, j.title()+":", j.Message)
+		}
+		if j.Patch != "" {
+			writeBlock(&whole, j.title()+" changes the object:", j.Patch)
 		}
 	}
 	if whole.Len() > 0 {
 		totals = whole.String() + "\n" + totals
 	}
 	return writeTable(w, rows, totals)
+}
+
+// title is the rule on the request.
+func (j Judgement) title() string { return j.Request + " " + j.Policy + "/" + j.Rule }
+
+func writeBlock(b *strings.Builder, head, text string) {
+	b.WriteString("\n" + head + "\n")
+	for line := range strings.Lines(text) {
+		b.WriteString(strings.TrimRight("  "+line, " \n") + "\n")
+	}
 }
 
 func (j Judgement) errs() bool { return j.Native == "error" || strings.HasPrefix(j.Interp, "error") }

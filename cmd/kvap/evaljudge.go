@@ -23,7 +23,8 @@ type judged struct {
 	input    input
 	id       string
 	opinions []judge.Opinion
-	lacks    []bool // of each opinion: it is an error for want of an object that was not given
+	mutation *interp.Mutation // nil without mutate rules
+	lacks    []bool           // of each opinion: it is an error for want of an object that was not given
 	found    diag.List
 	unread   bool
 }
@@ -86,7 +87,9 @@ func (e *evaluation) one(ctx context.Context, j *judged) {
 	if j.opinions, err = e.judges.Judge(ctx, request); err != nil {
 		j.found = append(j.found, diag.Errorf(j.input.pos, diag.BadRequest, "%v", err))
 		j.unread = true
+		return
 	}
+	j.mutation = e.judges.Mutate(ctx, request, j.opinions)
 }
 
 // note counts and writes one answer.

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kvap/kvap/internal/judge"
+	"github.com/kvap/kvap/internal/textdiff"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/translate"
@@ -74,7 +75,9 @@ func (d *jsonDocument) finish(t evalTotals) error {
 type jsonAnswer struct {
 	ID      string       `json:"id"`
 	Results []jsonResult `json:"results"`
-	Error   string       `json:"error,omitempty"`
+	// Object is the request's after all mutate rules, where they changed it.
+	Object map[string]any `json:"object,omitempty"`
+	Error  string         `json:"error,omitempty"`
 }
 
 type jsonResult struct {
@@ -95,6 +98,9 @@ func answerOf(j judged) jsonAnswer {
 			Policy: o.Rule.Rule.PolicyName(), Rule: o.Rule.Name, Target: targetWord(o),
 			Native: string(o.Native), Interp: string(o.Kyverno), Message: message(o),
 		})
+	}
+	if j.mutation != nil && j.mutation.Changed() {
+		answer.Object = j.mutation.After
 	}
 	if j.unread && len(j.found) > 0 {
 		answer.Error = j.found[len(j.found)-1].Message
@@ -165,10 +171,29 @@ func judgement(id string, o judge.Opinion, lacks bool) report.Judgement {
 	if !row.Agree {
 		row.Message = strings.Join([]string{"native: " + o.NativeMessage, "interpreter: " + o.Message}, "\n")
 	}
+	if o.Mutation != nil {
+		row.Patch = patchOf(o.Mutation)
+	}
 	if o.Kyverno != o.Status {
 		row.Interp += fmt.Sprintf(" (Kyverno: %s)", o.Kyverno)
 	}
 	return row
+}
+
+// patchOf is what a mutate rule changed, as lines of YAML.
+func patchOf(m *interp.RuleMutation) string {
+	if len(m.Patch()) == 0 {
+		return ""
+	}
+	before, err := yaml.Marshal(m.Before)
+	if err != nil {
+		return ""
+	}
+	after, err := yaml.Marshal(m.After)
+	if err != nil {
+		return ""
+	}
+	return textdiff.Diff(string(before), string(after))
 }
 
 func (t *evalTable) finish(totals evalTotals) error {

@@ -10,6 +10,8 @@
 // gives them. Rules are told apart by what they are, not by their names, which may
 // be cut to the same.
 //
+// Mutate rules have one judge, the interpreter, who is asked by Mutate.
+//
 // It does not fill in what an API server would default, and it does nothing about
 // the opinions.
 //

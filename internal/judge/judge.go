@@ -39,6 +39,7 @@ type Judges struct {
 	standings    []standing // of the Rules
 	natives      []native   // those of the translation, and those that are deployed
 	interpreters []interpreter
+	mutation     *interp.Interpreter // of the policies with mutate rules; nil if there are none
 	exceptions   []*policy.Exception
 }
 
@@ -195,6 +196,7 @@ func (j *Judges) interpret(c Cluster) {
 		in := interp.New([]*policy.Policy{p}, j.exceptions, world, interp.Limits{})
 		j.interpreters = append(j.interpreters, interpreter{p, in, rules[p]})
 	}
+	j.mutation = j.mutator(world)
 }
 
 // World is a world that has some objects, and nothing else.

@@ -33,6 +33,8 @@ type Opinion struct {
 	// LeftOut tells that the bindings of deployed objects leave out the request's
 	// namespace, so that there is nothing to compare.
 	LeftOut bool
+	// Mutation is what a mutate rule did; nil before Mutate.
+	Mutation *interp.RuleMutation
 }
 
 // Agree tells whether both judges give the same verdict. Where there is nothing to

@@ -1,0 +1,73 @@
+package judge
+
+import (
+	"context"
+
+	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/interp"
+	"github.com/kvap/kvap/policy"
+)
+
+// mutator makes the interpreter that mutates, which has all policies at once: each
+// changes what the ones before made of an object. It is nil where none does.
+func (j *Judges) mutator(world interp.World) *interp.Interpreter {
+	var mutating []*policy.Policy
+	for i, f := range j.Rules {
+		if mutates(f) && (i == 0 || len(mutating) == 0 || mutating[len(mutating)-1] != f.Rule.Policy) {
+			mutating = append(mutating, f.Rule.Policy)
+		}
+	}
+	if mutating == nil {
+		return nil
+	}
+	return interp.New(mutating, j.exceptions, world, interp.Limits{})
+}
+
+// mutates tells of a rule that changes the object of a request.
+func mutates(f *compile.Form) bool {
+	return f.Source != nil && f.Source.Mutate != nil && !f.Source.Mutate.Existing
+}
+
+// Mutate lets the mutate rules change the object of a request, one after the other,
+// and notes in the opinions what came of each. It is nil where there are no such
+// rules.
+func (j *Judges) Mutate(ctx context.Context, r *Request, opinions []Opinion) *interp.Mutation {
+	if j.mutation == nil {
+		return nil
+	}
+	done := j.mutation.Mutate(ctx, r.interp())
+	places := map[string][]int{} // by policy and rule
+	for i, f := range j.Rules {
+		if mutates(f) {
+			name := f.Rule.PolicyName() + "\n" + f.Name
+			places[name] = append(places[name], i)
+		}
+	}
+	for i := range done.Rules {
+		res := &done.Rules[i]
+		name := res.Policy + "\n" + res.Rule
+		if res.Namespace != "" {
+			name = res.Namespace + "/" + name
+		}
+		if list := places[name]; len(list) > 0 {
+			opinions[list[0]].interpreted(res.RuleResult)
+			opinions[list[0]].Mutation = res
+			places[name] = list[1:]
+		}
+	}
+	return done
+}
+
+// With is the request with another object, in the form that the API server would
+// hand on.
+func (r *Request) With(object map[string]any) (*Request, error) {
+	out := *r
+	native := *r.native
+	out.native = &native
+	out.admission = map[string]any{}
+	for k, v := range r.admission {
+		out.admission[k] = v
+	}
+	out.admission["object"] = object
+	return &out, out.readObjects()
+}

@@ -1,0 +1,60 @@
+package textdiff
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestDiff(t *testing.T) {
+	before := "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n"
+	after := "a\nb\nc\nd\nE\nf\ng\nh\ni\nj\nk\n"
+	want := `  …
+  b
+  c
+  d
+- e
++ E
+  f
+  g
+  h
+  i
+  j
++ k
+`
+	if d := cmp.Diff(want, Diff(before, after)); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	if got := Diff(before, before); got != "" {
+		t.Errorf("the same text: %q", got)
+	}
+}
+
+// TestBothTextsAreThere pins that the changes have all of both texts, whatever they
+// are.
+func TestBothTextsAreThere(t *testing.T) {
+	chance := rand.New(rand.NewPCG(1, 2))
+	text := func() (out []string) {
+		for range chance.IntN(12) {
+			out = append(out, string(rune('a'+chance.IntN(4))))
+		}
+		return out
+	}
+	for range 2000 {
+		a, b := text(), text()
+		var before, after []string
+		for _, l := range changes(a, b) {
+			if l.mark != '+' {
+				before = append(before, l.text)
+			}
+			if l.mark != '-' {
+				after = append(after, l.text)
+			}
+		}
+		if strings.Join(a, ",") != strings.Join(before, ",") || strings.Join(b, ",") != strings.Join(after, ",") {
+			t.Fatalf("%v and %v: %v, %v", a, b, before, after)
+		}
+	}
+}
