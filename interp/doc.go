@@ -6,7 +6,9 @@
 // rule asks for besides comes from a World. Out of Judge: for every rule the
 // status that Kyverno gives (pass, fail, skip, error, or none), with Kyverno's
 // message. Out of Mutate: for every mutate rule its status and message and the
-// object behind it, and the object after all of them.
+// object behind it, and the object after all of them. Out of Triggered and
+// MutateExisting: which rules with targets a request triggers, and what such a rule
+// makes of the objects that it selects among those of an Objects.
 //
 // What must hold: it shares no code with the translation; the two agree because
 // both are right, not because they are one. Where they differ from Kyverno on
@@ -27,5 +29,6 @@
 // pattern.go and condition.go, what rules are made of. vars.go is what expressions
 // see; package expr evaluates them. validating.go judges ValidatingPolicies, with
 // Kyverno's own CEL from package cellib. mutate.go runs mutate rules, with patches
-// from packages merge and jsonpatch. world.go is everything outside.
+// from packages merge and jsonpatch; mutateexisting.go those with targets. world.go
+// and objects.go are everything outside.
 package interp

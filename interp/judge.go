@@ -124,6 +124,9 @@ type compiledPolicy struct {
 
 	mutateOnce  sync.Once
 	mutateRules []*mutateRule
+
+	existingOnce  sync.Once
+	existingRules []*existingRule
 }
 
 // maxKinds bounds how many kinds' rules are kept; requests choose the kinds.

@@ -2,7 +2,6 @@ package interp
 
 import (
 	"context"
-	"fmt"
 	"maps"
 
 	"github.com/kvap/kvap/interp/internal/jsonpatch"
@@ -196,14 +195,9 @@ func (r *mutateRule) run(a *review) (out verdict, after map[string]any) {
 	if excepted := r.matchingExceptions(a, v); len(excepted) > 0 {
 		return skipByExceptions(excepted), nil
 	}
-	return r.body.patch(v, a)
-}
-
-// mutated is the message of a rule that changed an object.
-func mutated(object map[string]any) string {
-	text := fmt.Sprintf("mutated %v/%s", object["kind"], objectName(object))
-	if namespace := metaText(object, "namespace"); namespace != "" {
-		text += " in namespace " + namespace
+	m := &mutateRun{vars: v, review: a, left: maxElements, now: a.object, show: a.setObject}
+	if a.object == nil { // on DELETE: a patch of nothing errs, a loop over nothing does not
+		m.now, m.show = map[string]any{}, func(map[string]any) {}
 	}
-	return text
+	return r.body.patch(m)
 }

@@ -49,30 +49,26 @@ func readPatchText(t *policy.Text, current string) *text {
 	return r.text(n, []string{"mutate", "patchesJson6902"})
 }
 
-// patch changes the object of the review.
-func (b *mutateBody) patch(v *vars, a *review) (verdict, map[string]any) {
-	before := a.object
-	if before == nil { // on DELETE: a patch of nothing errs, a loop over nothing does not
-		before = map[string]any{}
-	}
+// patch changes the object of a run.
+func (b *mutateBody) patch(m *mutateRun) (verdict, map[string]any) {
 	if len(b.loops) > 0 {
-		after, processed, err := newMutateRun(v, a).loops(b.loops, before)
+		after, processed, err := m.loops(b.loops, m.now)
 		switch {
 		case err != nil:
 			return say(Error, "%v", err), nil
 		case processed == 0:
 			return say(Skip, "0 elements processed"), nil
 		}
-		return say(Pass, "%s", mutated(after)), after
+		return say(Pass, "mutated %s", namedObject(after)), after
 	}
-	after, changed, err := b.apply(v, before)
+	after, changed, err := b.apply(m.vars, m.now)
 	switch {
 	case err != nil:
 		return say(Error, "%v", err), nil
 	case !changed:
 		return say(Skip, "no patches applied"), nil
 	}
-	return say(Pass, "%s", mutated(after)), after
+	return say(Pass, "mutated %s", namedObject(after)), after
 }
 
 // apply lays the patch over an object. Changed tells whether its text is another.

@@ -36,16 +36,21 @@ func readMutateLoop(p *policy.Policy, f *policy.MutateForEach, current string) *
 	return l
 }
 
-// A mutateRun is one run of the loops of a rule.
+// A mutateRun is one run of a rule on an object.
 type mutateRun struct {
-	vars    *vars
-	review  *review
+	vars   *vars
+	review *review
+	// now is the object as expressions see it, and show lets them see another.
+	now     map[string]any
+	show    func(map[string]any)
 	nesting int
 	left    int // elements that may still be visited
 }
 
-func newMutateRun(v *vars, a *review) *mutateRun {
-	return &mutateRun{vars: v, review: a, left: maxElements}
+// see lets expressions see another object.
+func (m *mutateRun) see(object map[string]any) {
+	m.now = object
+	m.show(object)
 }
 
 // loops runs loops one after the other. What one made of the object is
@@ -61,7 +66,7 @@ func (m *mutateRun) loops(loops []*mutateLoop, object map[string]any) (after map
 		}
 		processed++
 		object = after
-		m.review.setObject(object)
+		m.see(object)
 	}
 	return object, processed, nil
 }
@@ -136,9 +141,9 @@ func (m *mutateRun) element(l *mutateLoop, index int, element any, ofRequest boo
 		return after, err
 	}
 	m.nesting++
-	seen := m.review.object
+	seen := m.now
 	after, _, err := m.loops(l.body.loops, object)
-	m.review.setObject(seen)
+	m.see(seen)
 	m.nesting--
 	return after, err
 }

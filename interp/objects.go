@@ -1,0 +1,35 @@
+package interp
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// Objects finds objects of a cluster by their kind. Rules that change or copy
+// existing objects ask it; those that judge a request never do.
+type Objects interface {
+	// Get finds one object. The namespace is empty for kinds without.
+	Get(ctx context.Context, apiVersion, kind, namespace, name string) (object map[string]any, found bool, err error)
+	// List finds the objects of a kind that a selector selects: in a namespace, or in
+	// all if it is empty.
+	List(ctx context.Context, apiVersion, kind, namespace string, selector labels.Selector) ([]map[string]any, error)
+}
+
+// Get finds an object among those of the world.
+func (o *Offline) Get(_ context.Context, apiVersion, kind, namespace, name string) (map[string]any, bool, error) {
+	object, err := o.object(apiVersion, kind, namespace, name)
+	return object, err == nil, nil
+}
+
+// List finds objects among those of the world.
+func (o *Offline) List(_ context.Context, apiVersion, kind, namespace string, selector labels.Selector) (out []map[string]any, err error) {
+	for _, object := range o.Objects {
+		if object["apiVersion"] == apiVersion && object["kind"] == kind &&
+			(namespace == "" || metaText(object, "namespace") == namespace) &&
+			selector.Matches(labels.Set(metaMap(object, "labels"))) {
+			out = append(out, object)
+		}
+	}
+	return out, nil
+}
