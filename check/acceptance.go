@@ -1,6 +1,7 @@
 package check
 
 import (
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kvap/kvap/cel"
@@ -19,6 +20,9 @@ func (c *checking) acceptance(r *Result, release cel.Release) map[string]bool {
 	}
 	for _, e := range c.errors(r.Object, release) {
 		refused[e.Field] = true
+		if lintTells(r.Object, e) {
+			continue
+		}
 		x, isExpression := texts[e.Field]
 		if !isExpression {
 			c.refusedField(r, release, e)
@@ -27,6 +31,15 @@ func (c *checking) acceptance(r *Result, release cel.Release) map[string]bool {
 		c.refusedExpression(r, release, x, e)
 	}
 	return refused
+}
+
+// lintTells tells of what a lint says better.
+func lintTells(o *Object, e *field.Error) bool {
+	if b, ok := boundOf(o); ok {
+		return e.Field == "spec.paramRef.parameterNotFoundAction" && e.Type == field.ErrorTypeRequired ||
+			e.Field == "spec.validationActions" && b.does(admissionregistrationv1.Deny) && b.does(admissionregistrationv1.Warn)
+	}
+	return false
 }
 
 func (c *checking) errors(o *Object, release cel.Release) field.ErrorList {

@@ -105,6 +105,10 @@ func (c *checking) one(r *Result) {
 		if s != nil {
 			c.types(r, s, release, refused)
 		}
+		c.lintGone(r, s, release)
+	}
+	if len(r.Releases) > 0 {
+		c.lint(r, s)
 	}
 	if s != nil && len(r.Releases) > 0 {
 		c.changes(r, r.Releases[0])

@@ -313,8 +313,10 @@ func (r *Result) reportCosts(s *subject) {
 		default:
 			continue
 		}
-		for _, group := range groupsOf(e, s) {
-			told[group] = true
+		if e.text != "" {
+			for _, group := range groupsOf(e, s) {
+				told[group] = true
+			}
 		}
 	}
 }

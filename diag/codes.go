@@ -858,4 +858,241 @@ const (
 	//	  validations:
 	//	    - expression: object.spec.containers.all(c, c.env.all(e, c.env.all(f, !e.name.contains(f.name + 'b'))))
 	CostOverLimit Code = 411
+	// BootstrapDeadlock occurs when a policy that denies on errors is about what the control
+	// plane lives on, or about its own params. Leases, Events and Nodes are written all the
+	// time; a violation, an error, or params that are not there yet then keep the cluster
+	// from recovering.
+	//
+	// Name the resources that the policy is meant for. Where it must be about all, leave
+	// system users out with a match condition on request.userInfo, or the namespaces
+	// kube-system and kube-node-lease in the binding.
+	//
+	// Example:
+	//
+	//	apiVersion: admissionregistration.k8s.io/v1
+	//	kind: ValidatingAdmissionPolicy
+	//	metadata: {name: example}
+	//	spec:
+	//	  matchConstraints:
+	//	    resourceRules:
+	//	      - {apiGroups: ["*"], apiVersions: ["*"], resources: ["*"], operations: ["*"]}
+	//	  validations:
+	//	    - expression: has(object.metadata.labels)
+	BootstrapDeadlock Code = 412
+	// PolicyWithoutBinding occurs when no binding among the input names a policy. Without one, the API server
+	// accepts the policy and never asks it. It is a note where the input has no bindings at
+	// all.
+	//
+	// Write a binding whose policyName is the policy's name.
+	//
+	// Example:
+	//
+	//	apiVersion: admissionregistration.k8s.io/v1
+	//	kind: ValidatingAdmissionPolicy
+	//	metadata: {name: example}
+	//	spec:
+	//	  matchConstraints:
+	//	    resourceRules:
+	//	      - {apiGroups: [""], apiVersions: [v1], resources: [pods], operations: [CREATE]}
+	//	  validations:
+	//	    - expression: has(object.metadata.labels)
+	PolicyWithoutBinding Code = 413
+	// BindingWithoutPolicy occurs when a binding names a policy that is not among the input. The API server
+	// accepts such a binding, and it does nothing. It is a note where the input has no policies
+	// at all.
+	//
+	// Correct policyName, or check the policy and its binding together.
+	//
+	// Example:
+	//
+	//	apiVersion: admissionregistration.k8s.io/v1
+	//	kind: ValidatingAdmissionPolicyBinding
+	//	metadata: {name: example}
+	//	spec:
+	//	  policyName: example
+	//	  validationActions: [Deny]
+	BindingWithoutPolicy Code = 414
+	// DenyWithWarn occurs when a binding denies and warns. The API server refuses it: who is denied
+	// gets the message already.
+	//
+	// Remove one of the two actions.
+	//
+	// Example:
+	//
+	//	apiVersion: admissionregistration.k8s.io/v1
+	//	kind: ValidatingAdmissionPolicyBinding
+	//	metadata: {name: example}
+	//	spec:
+	//	  policyName: example
+	//	  validationActions: [Deny, Warn]
+	DenyWithWarn Code = 415
+	// ParamNotFound occurs when a binding does not say, or says what surprises, about params that are
+	// not there: no paramRef for a policy that has params, so that params is null; Allow, so
+	// that nothing is enforced; or Deny with actions that do not deny, which denies all the
+	// same.
+	//
+	// Write a paramRef with parameterNotFoundAction: Deny where the binding denies, and Allow
+	// where it only warns or audits.
+	//
+	// Example:
+	//
+	//	apiVersion: admissionregistration.k8s.io/v1
+	//	kind: ValidatingAdmissionPolicyBinding
+	//	metadata: {name: example}
+	//	spec:
+	//	  policyName: example
+	//	  paramRef: {name: limits, namespace: default, parameterNotFoundAction: Deny}
+	//	  validationActions: [Audit]
+	ParamNotFound Code = 416
+	// BuiltinParamKind occurs when a policy has params of a kind that the API server itself serves, such
+	// as ConfigMap. API servers up to 1.37 stop watching such params for good once the last
+	// binding that uses them is gone for a second (kubernetes#130887).
+	//
+	// Use a kind of your own for params, for instance the one of --params kvap; or keep a
+	// binding with such params around.
+	//
+	// Example:
+	//
+	//	apiVersion: admissionregistration.k8s.io/v1
+	//	kind: ValidatingAdmissionPolicy
+	//	metadata: {name: example}
+	//	spec:
+	//	  paramKind: {apiVersion: v1, kind: ConfigMap}
+	//	  matchConstraints:
+	//	    resourceRules:
+	//	      - {apiGroups: [""], apiVersions: [v1], resources: [pods], operations: [CREATE]}
+	//	  validations:
+	//	    - expression: params.data.limit != '1'
+	BuiltinParamKind Code = 417
+	// NamespaceSelectorIgnored occurs when a namespaceSelector stands with rules about objects that have no
+	// namespace. Such objects match every namespaceSelector.
+	//
+	// Set the scope of the rules to Namespaced, or write a policy of its own for what has no
+	// namespace.
+	//
+	// Example:
+	//
+	//	apiVersion: admissionregistration.k8s.io/v1
+	//	kind: ValidatingAdmissionPolicy
+	//	metadata: {name: example}
+	//	spec:
+	//	  matchConstraints:
+	//	    namespaceSelector: {matchLabels: {team: a}}
+	//	    resourceRules:
+	//	      - {apiGroups: [""], apiVersions: [v1], resources: [nodes], operations: [DELETE]}
+	//	  validations:
+	//	    - expression: oldObject.metadata.name != 'a'
+	NamespaceSelectorIgnored Code = 418
+	// ObjectSelectorOld occurs when an objectSelector stands with rules about updates. It matches when
+	// either the old or the new object has the labels, so that a change which removes or adds
+	// them is judged in any case.
+	//
+	// Nothing need be done where that is meant. Else ask for the labels of the new object in a
+	// match condition.
+	//
+	// Example:
+	//
+	//	apiVersion: admissionregistration.k8s.io/v1
+	//	kind: ValidatingAdmissionPolicy
+	//	metadata: {name: example}
+	//	spec:
+	//	  matchConstraints:
+	//	    objectSelector: {matchLabels: {team: a}}
+	//	    resourceRules:
+	//	      - {apiGroups: [""], apiVersions: [v1], resources: [pods], operations: [UPDATE]}
+	//	  validations:
+	//	    - expression: has(object.spec.nodeName)
+	ObjectSelectorOld Code = 419
+	// UnguardedRequestField occurs when an expression reads a field of the request that is not there when it is
+	// empty: the subresource, the namespace of an object that has none, the name when a
+	// collection is deleted, or more of the user than the name. Reading it is an error then.
+	//
+	// Ask with has() first.
+	//
+	// Example:
+	//
+	//	apiVersion: admissionregistration.k8s.io/v1
+	//	kind: ValidatingAdmissionPolicy
+	//	metadata: {name: example}
+	//	spec:
+	//	  matchConstraints:
+	//	    resourceRules:
+	//	      - {apiGroups: [""], apiVersions: [v1], resources: [pods], operations: [CREATE]}
+	//	  validations:
+	//	    - expression: request.subResource != 'status'
+	UnguardedRequestField Code = 420
+	// TooManyChecks occurs when an expression asks the authorizer more than twice. Each time costs
+	// 350,000 of the million that one expression may cost.
+	//
+	// Split the expression into several validations, or put the checks into variables.
+	//
+	// Example:
+	//
+	//	apiVersion: admissionregistration.k8s.io/v1
+	//	kind: ValidatingAdmissionPolicy
+	//	metadata: {name: example}
+	//	spec:
+	//	  matchConstraints:
+	//	    resourceRules:
+	//	      - {apiGroups: [""], apiVersions: [v1], resources: [pods], operations: [CREATE]}
+	//	  validations:
+	//	    - expression: >-
+	//	        authorizer.group('').resource('pods').check('create').allowed() ||
+	//	        authorizer.group('').resource('pods').check('update').allowed() ||
+	//	        authorizer.group('').resource('pods').check('delete').allowed()
+	TooManyChecks Code = 421
+	// MessageExpressionFails occurs when a messageExpression reads what is not in every object. Where it is
+	// missing, the message is the constant one, or the expression of the validation. A message
+	// is made for each request, also for those that violate nothing, from the same budget as
+	// the validations.
+	//
+	// Read the field as optional, with orValue().
+	//
+	// Example:
+	//
+	//	apiVersion: admissionregistration.k8s.io/v1
+	//	kind: ValidatingAdmissionPolicy
+	//	metadata: {name: example}
+	//	spec:
+	//	  matchConstraints:
+	//	    resourceRules:
+	//	      - {apiGroups: [""], apiVersions: [v1], resources: [pods], operations: [CREATE]}
+	//	  validations:
+	//	    - expression: has(object.spec.nodeName)
+	//	      messageExpression: "'not on ' + object.spec.nodeName"
+	MessageExpressionFails Code = 422
+	// Unreachable occurs when a validation is always true, when a match condition is always false, or
+	// when a validation is the same as one before it.
+	//
+	// Remove it, or correct it; the operations of the rules may not be those that are meant.
+	//
+	// Example:
+	//
+	//	apiVersion: admissionregistration.k8s.io/v1
+	//	kind: ValidatingAdmissionPolicy
+	//	metadata: {name: example}
+	//	spec:
+	//	  matchConstraints:
+	//	    resourceRules:
+	//	      - {apiGroups: [""], apiVersions: [v1], resources: [pods], operations: [CREATE]}
+	//	  validations:
+	//	    - expression: request.operation != 'DELETE' || oldObject.metadata.name != 'a'
+	Unreachable Code = 423
+	// APIGone occurs when a release does not serve the API version of the object, or none of what a
+	// rule names: such an object cannot be created there, and such a rule matches nothing.
+	//
+	// Use a version that the release serves.
+	//
+	// Example:
+	//
+	//	apiVersion: admissionregistration.k8s.io/v1beta1
+	//	kind: ValidatingAdmissionPolicy
+	//	metadata: {name: example}
+	//	spec:
+	//	  matchConstraints:
+	//	    resourceRules:
+	//	      - {apiGroups: [""], apiVersions: [v1], resources: [pods], operations: [CREATE]}
+	//	  validations:
+	//	    - expression: has(object.spec.nodeName)
+	APIGone Code = 424
 )

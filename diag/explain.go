@@ -70,6 +70,19 @@ func Codes() []Code {
 		ChangesMeaning,
 		CostNearLimit,
 		CostOverLimit,
+		BootstrapDeadlock,
+		PolicyWithoutBinding,
+		BindingWithoutPolicy,
+		DenyWithWarn,
+		ParamNotFound,
+		BuiltinParamKind,
+		NamespaceSelectorIgnored,
+		ObjectSelectorOld,
+		UnguardedRequestField,
+		TooManyChecks,
+		MessageExpressionFails,
+		Unreachable,
+		APIGone,
 	}
 }
 
@@ -837,6 +850,217 @@ func describe(c Code) (name, text, example string) {
 				"      - {apiGroups: [\"\"], apiVersions: [v1], resources: [pods], operations: [CREATE]}\n" +
 				"  validations:\n" +
 				"    - expression: object.spec.containers.all(c, c.env.all(e, c.env.all(f, !e.name.contains(f.name + 'b'))))"
+	case BootstrapDeadlock:
+		return "BootstrapDeadlock",
+			"Occurs when a policy that denies on errors is about what the control\n" +
+				"plane lives on, or about its own params. Leases, Events and Nodes are written all the\n" +
+				"time; a violation, an error, or params that are not there yet then keep the cluster\n" +
+				"from recovering.\n" +
+				"\n" +
+				"Name the resources that the policy is meant for. Where it must be about all, leave\n" +
+				"system users out with a match condition on request.userInfo, or the namespaces\n" +
+				"kube-system and kube-node-lease in the binding.",
+			"apiVersion: admissionregistration.k8s.io/v1\n" +
+				"kind: ValidatingAdmissionPolicy\n" +
+				"metadata: {name: example}\n" +
+				"spec:\n" +
+				"  matchConstraints:\n" +
+				"    resourceRules:\n" +
+				"      - {apiGroups: [\"*\"], apiVersions: [\"*\"], resources: [\"*\"], operations: [\"*\"]}\n" +
+				"  validations:\n" +
+				"    - expression: has(object.metadata.labels)"
+	case PolicyWithoutBinding:
+		return "PolicyWithoutBinding",
+			"Occurs when no binding among the input names a policy. Without one, the API server\n" +
+				"accepts the policy and never asks it. It is a note where the input has no bindings at\n" +
+				"all.\n" +
+				"\n" +
+				"Write a binding whose policyName is the policy's name.",
+			"apiVersion: admissionregistration.k8s.io/v1\n" +
+				"kind: ValidatingAdmissionPolicy\n" +
+				"metadata: {name: example}\n" +
+				"spec:\n" +
+				"  matchConstraints:\n" +
+				"    resourceRules:\n" +
+				"      - {apiGroups: [\"\"], apiVersions: [v1], resources: [pods], operations: [CREATE]}\n" +
+				"  validations:\n" +
+				"    - expression: has(object.metadata.labels)"
+	case BindingWithoutPolicy:
+		return "BindingWithoutPolicy",
+			"Occurs when a binding names a policy that is not among the input. The API server\n" +
+				"accepts such a binding, and it does nothing. It is a note where the input has no policies\n" +
+				"at all.\n" +
+				"\n" +
+				"Correct policyName, or check the policy and its binding together.",
+			"apiVersion: admissionregistration.k8s.io/v1\n" +
+				"kind: ValidatingAdmissionPolicyBinding\n" +
+				"metadata: {name: example}\n" +
+				"spec:\n" +
+				"  policyName: example\n" +
+				"  validationActions: [Deny]"
+	case DenyWithWarn:
+		return "DenyWithWarn",
+			"Occurs when a binding denies and warns. The API server refuses it: who is denied\n" +
+				"gets the message already.\n" +
+				"\n" +
+				"Remove one of the two actions.",
+			"apiVersion: admissionregistration.k8s.io/v1\n" +
+				"kind: ValidatingAdmissionPolicyBinding\n" +
+				"metadata: {name: example}\n" +
+				"spec:\n" +
+				"  policyName: example\n" +
+				"  validationActions: [Deny, Warn]"
+	case ParamNotFound:
+		return "ParamNotFound",
+			"Occurs when a binding does not say, or says what surprises, about params that are\n" +
+				"not there: no paramRef for a policy that has params, so that params is null; Allow, so\n" +
+				"that nothing is enforced; or Deny with actions that do not deny, which denies all the\n" +
+				"same.\n" +
+				"\n" +
+				"Write a paramRef with parameterNotFoundAction: Deny where the binding denies, and Allow\n" +
+				"where it only warns or audits.",
+			"apiVersion: admissionregistration.k8s.io/v1\n" +
+				"kind: ValidatingAdmissionPolicyBinding\n" +
+				"metadata: {name: example}\n" +
+				"spec:\n" +
+				"  policyName: example\n" +
+				"  paramRef: {name: limits, namespace: default, parameterNotFoundAction: Deny}\n" +
+				"  validationActions: [Audit]"
+	case BuiltinParamKind:
+		return "BuiltinParamKind",
+			"Occurs when a policy has params of a kind that the API server itself serves, such\n" +
+				"as ConfigMap. API servers up to 1.37 stop watching such params for good once the last\n" +
+				"binding that uses them is gone for a second (kubernetes#130887).\n" +
+				"\n" +
+				"Use a kind of your own for params, for instance the one of --params kvap; or keep a\n" +
+				"binding with such params around.",
+			"apiVersion: admissionregistration.k8s.io/v1\n" +
+				"kind: ValidatingAdmissionPolicy\n" +
+				"metadata: {name: example}\n" +
+				"spec:\n" +
+				"  paramKind: {apiVersion: v1, kind: ConfigMap}\n" +
+				"  matchConstraints:\n" +
+				"    resourceRules:\n" +
+				"      - {apiGroups: [\"\"], apiVersions: [v1], resources: [pods], operations: [CREATE]}\n" +
+				"  validations:\n" +
+				"    - expression: params.data.limit != '1'"
+	case NamespaceSelectorIgnored:
+		return "NamespaceSelectorIgnored",
+			"Occurs when a namespaceSelector stands with rules about objects that have no\n" +
+				"namespace. Such objects match every namespaceSelector.\n" +
+				"\n" +
+				"Set the scope of the rules to Namespaced, or write a policy of its own for what has no\n" +
+				"namespace.",
+			"apiVersion: admissionregistration.k8s.io/v1\n" +
+				"kind: ValidatingAdmissionPolicy\n" +
+				"metadata: {name: example}\n" +
+				"spec:\n" +
+				"  matchConstraints:\n" +
+				"    namespaceSelector: {matchLabels: {team: a}}\n" +
+				"    resourceRules:\n" +
+				"      - {apiGroups: [\"\"], apiVersions: [v1], resources: [nodes], operations: [DELETE]}\n" +
+				"  validations:\n" +
+				"    - expression: oldObject.metadata.name != 'a'"
+	case ObjectSelectorOld:
+		return "ObjectSelectorOld",
+			"Occurs when an objectSelector stands with rules about updates. It matches when\n" +
+				"either the old or the new object has the labels, so that a change which removes or adds\n" +
+				"them is judged in any case.\n" +
+				"\n" +
+				"Nothing need be done where that is meant. Else ask for the labels of the new object in a\n" +
+				"match condition.",
+			"apiVersion: admissionregistration.k8s.io/v1\n" +
+				"kind: ValidatingAdmissionPolicy\n" +
+				"metadata: {name: example}\n" +
+				"spec:\n" +
+				"  matchConstraints:\n" +
+				"    objectSelector: {matchLabels: {team: a}}\n" +
+				"    resourceRules:\n" +
+				"      - {apiGroups: [\"\"], apiVersions: [v1], resources: [pods], operations: [UPDATE]}\n" +
+				"  validations:\n" +
+				"    - expression: has(object.spec.nodeName)"
+	case UnguardedRequestField:
+		return "UnguardedRequestField",
+			"Occurs when an expression reads a field of the request that is not there when it is\n" +
+				"empty: the subresource, the namespace of an object that has none, the name when a\n" +
+				"collection is deleted, or more of the user than the name. Reading it is an error then.\n" +
+				"\n" +
+				"Ask with has() first.",
+			"apiVersion: admissionregistration.k8s.io/v1\n" +
+				"kind: ValidatingAdmissionPolicy\n" +
+				"metadata: {name: example}\n" +
+				"spec:\n" +
+				"  matchConstraints:\n" +
+				"    resourceRules:\n" +
+				"      - {apiGroups: [\"\"], apiVersions: [v1], resources: [pods], operations: [CREATE]}\n" +
+				"  validations:\n" +
+				"    - expression: request.subResource != 'status'"
+	case TooManyChecks:
+		return "TooManyChecks",
+			"Occurs when an expression asks the authorizer more than twice. Each time costs\n" +
+				"350,000 of the million that one expression may cost.\n" +
+				"\n" +
+				"Split the expression into several validations, or put the checks into variables.",
+			"apiVersion: admissionregistration.k8s.io/v1\n" +
+				"kind: ValidatingAdmissionPolicy\n" +
+				"metadata: {name: example}\n" +
+				"spec:\n" +
+				"  matchConstraints:\n" +
+				"    resourceRules:\n" +
+				"      - {apiGroups: [\"\"], apiVersions: [v1], resources: [pods], operations: [CREATE]}\n" +
+				"  validations:\n" +
+				"    - expression: >-\n" +
+				"        authorizer.group('').resource('pods').check('create').allowed() ||\n" +
+				"        authorizer.group('').resource('pods').check('update').allowed() ||\n" +
+				"        authorizer.group('').resource('pods').check('delete').allowed()"
+	case MessageExpressionFails:
+		return "MessageExpressionFails",
+			"Occurs when a messageExpression reads what is not in every object. Where it is\n" +
+				"missing, the message is the constant one, or the expression of the validation. A message\n" +
+				"is made for each request, also for those that violate nothing, from the same budget as\n" +
+				"the validations.\n" +
+				"\n" +
+				"Read the field as optional, with orValue().",
+			"apiVersion: admissionregistration.k8s.io/v1\n" +
+				"kind: ValidatingAdmissionPolicy\n" +
+				"metadata: {name: example}\n" +
+				"spec:\n" +
+				"  matchConstraints:\n" +
+				"    resourceRules:\n" +
+				"      - {apiGroups: [\"\"], apiVersions: [v1], resources: [pods], operations: [CREATE]}\n" +
+				"  validations:\n" +
+				"    - expression: has(object.spec.nodeName)\n" +
+				"      messageExpression: \"'not on ' + object.spec.nodeName\""
+	case Unreachable:
+		return "Unreachable",
+			"Occurs when a validation is always true, when a match condition is always false, or\n" +
+				"when a validation is the same as one before it.\n" +
+				"\n" +
+				"Remove it, or correct it; the operations of the rules may not be those that are meant.",
+			"apiVersion: admissionregistration.k8s.io/v1\n" +
+				"kind: ValidatingAdmissionPolicy\n" +
+				"metadata: {name: example}\n" +
+				"spec:\n" +
+				"  matchConstraints:\n" +
+				"    resourceRules:\n" +
+				"      - {apiGroups: [\"\"], apiVersions: [v1], resources: [pods], operations: [CREATE]}\n" +
+				"  validations:\n" +
+				"    - expression: request.operation != 'DELETE' || oldObject.metadata.name != 'a'"
+	case APIGone:
+		return "APIGone",
+			"Occurs when a release does not serve the API version of the object, or none of what a\n" +
+				"rule names: such an object cannot be created there, and such a rule matches nothing.\n" +
+				"\n" +
+				"Use a version that the release serves.",
+			"apiVersion: admissionregistration.k8s.io/v1beta1\n" +
+				"kind: ValidatingAdmissionPolicy\n" +
+				"metadata: {name: example}\n" +
+				"spec:\n" +
+				"  matchConstraints:\n" +
+				"    resourceRules:\n" +
+				"      - {apiGroups: [\"\"], apiVersions: [v1], resources: [pods], operations: [CREATE]}\n" +
+				"  validations:\n" +
+				"    - expression: has(object.spec.nodeName)"
 	}
 	return "", "", ""
 }
