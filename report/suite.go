@@ -37,8 +37,11 @@ type TestRow struct {
 	Native   string `json:"native"`
 	Interp   string `json:"interp"`
 	Message  string `json:"message"`
-	File     string `json:"file"`
-	Line     int    `json:"line"`
+	// Difference is how an object differs from the one that the row wants.
+	Difference string `json:"difference,omitempty"`
+
+	File string `json:"file"`
+	Line int    `json:"line"`
 }
 
 // TestTotals count rows by result.
@@ -127,12 +130,28 @@ func (r TestRun) WriteText(w io.Writer, t TestTable) error {
 		if _, err := fmt.Fprintf(w, "%s (%s)\n", s.title(), s.File); err != nil {
 			return err
 		}
-		if err := writeTable(w, rows, ""); err != nil {
+		if err := writeTable(w, rows, s.why()); err != nil {
 			return err
 		}
 	}
 	_, err := io.WriteString(w, r.Totals.String()+"\n")
 	return err
+}
+
+// why is what the failed rows have to say besides their reasons.
+func (s TestSuite) why() string {
+	var b strings.Builder
+	for _, r := range s.Rows {
+		if r.Result != rowFail || r.Message+r.Difference == "" {
+			continue
+		}
+		text := r.Message
+		if r.Difference != "" {
+			text = r.Difference
+		}
+		writeBlock(&b, fmt.Sprintf("%d %s/%s on %s, wanted at %s:%d:", r.ID, r.Policy, orDash(r.shownRule()), r.Resource, r.File, r.Line), text)
+	}
+	return b.String()
 }
 
 // title is the name of a suite; old ones may have none.
@@ -252,6 +271,9 @@ func (s *junitSuite) add(r TestRow) {
 	case rowFail:
 		s.Failures++
 		c.Failure = &junitMessage{r.Reason, r.Message}
+		if r.Difference != "" {
+			c.Failure.Text += "\n" + r.Difference
+		}
 	case rowDeviates, rowExcluded, rowNotJudged:
 		s.Skipped++
 		c.Skipped = &junitMessage{Message: r.Reason}

@@ -63,6 +63,7 @@ With -o jsonl there is one line for each line of input, in order:
   {"id","results":[{"policy","rule","target":"native|webhook",
     "native":"allow|deny|error|nomatch","interp":"pass|fail|skip|error|none","message"}]}
 A deny means that a validation is false, whatever the policy's action makes of it.
+Where mutate rules change the object, the line has "object": what it is after them.
 
 Exit codes: 0 the two agree, 1 they disagree on something (--fail-on says on what
 else, or not), 2 usage or nothing could be read, 3 a runtime error, 4 some of the input was left out.`,

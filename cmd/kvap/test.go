@@ -37,7 +37,8 @@ reference interpreter. A row passes when both give what it expects; where a rule
 has no native form, or a mocked value stands in for what a cluster would say, the
 interpreter decides alone and the reason says so.
 
-Not judged: mutation, generation and image verification. Excluded: rows that
+Of mutate rules the interpreter decides, on the status and on the patched resource.
+Not judged: generation, mutation of existing objects, image verification. Excluded: rows that
 Kyverno passes although no rule looked at the resource, because a name is wrong
 or nothing matches. Deviates: rows on which kvap differs from Kyverno on purpose.
 None of these counts as passed; --strict makes them failures.
@@ -150,7 +151,7 @@ func tested(r suite.Results) report.TestSuite {
 	for _, row := range r.Rows {
 		out.Rows = append(out.Rows, report.TestRow{
 			Policy: row.Policy, Rule: row.Rule, Form: row.Form, Resource: row.Resource, Expected: row.Expected, Result: string(row.Verdict),
-			Reason: row.Reason, Native: row.Native, Interp: row.Interp, Message: row.Message, File: row.Pos.File, Line: row.Pos.Line,
+			Reason: row.Reason, Native: row.Native, Interp: row.Interp, Message: row.Message, Difference: row.Difference, File: row.Pos.File, Line: row.Pos.Line,
 		})
 	}
 	return out

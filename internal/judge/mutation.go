@@ -29,13 +29,16 @@ func mutates(f *compile.Form) bool {
 }
 
 // Mutate lets the mutate rules change the object of a request, one after the other,
-// and notes in the opinions what came of each. It is nil where there are no such
-// rules.
+// and notes in the opinions, if there are any, what came of each. It is nil where
+// there are no such rules.
 func (j *Judges) Mutate(ctx context.Context, r *Request, opinions []Opinion) *interp.Mutation {
 	if j.mutation == nil {
 		return nil
 	}
 	done := j.mutation.Mutate(ctx, r.interp())
+	if opinions == nil {
+		return done
+	}
 	places := map[string][]int{} // by policy and rule
 	for i, f := range j.Rules {
 		if mutates(f) {
@@ -56,6 +59,12 @@ func (j *Judges) Mutate(ctx context.Context, r *Request, opinions []Opinion) *in
 		}
 	}
 	return done
+}
+
+// Object is the request's object, nil where it has none. It must not be changed.
+func (r *Request) Object() map[string]any {
+	object, _ := r.admission["object"].(map[string]any)
+	return object
 }
 
 // With is the request with another object, in the form that the API server would

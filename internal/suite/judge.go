@@ -29,6 +29,9 @@ func (r *run) judge(ctx context.Context, row Row, p *policy.Policy, o manifest.O
 		return refuse("%v", s.err)
 	}
 	request, err := r.request(s, p.Name, r.origin(p, row), row.Operation, o)
+	if err == nil {
+		request, err = r.mutated(ctx, request, o, nil)
+	}
 	if err != nil {
 		return refuse("%v", err)
 	}
@@ -50,13 +53,18 @@ func (r *run) judge(ctx context.Context, row Row, p *policy.Policy, o manifest.O
 		out = append(out, result)
 	}
 	if out == nil {
-		base.Verdict, base.Reason = Excluded, "no rule looks at the resource"
-		if row.Expected() == string(interp.Skip) {
-			base.Verdict, base.Reason = Passed, "Excluded"
-		}
+		base.unlooked(row.Expected())
 		out = append(out, base)
 	}
 	return out
+}
+
+// unlooked is the verdict where no rule looked at the resource.
+func (out *Result) unlooked(want string) {
+	out.Verdict, out.Reason = Excluded, "no rule looks at the resource"
+	if want == string(interp.Skip) {
+		out.Verdict, out.Reason = Passed, "Excluded"
+	}
 }
 
 // says is the status that is compared with what a row expects: the interpreter's.

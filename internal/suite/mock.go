@@ -134,18 +134,21 @@ func texts(v any) (map[string]any, bool) {
 func (m *mocking) replace(r *policy.Rule, source map[string]any, values map[string]any, loops map[string][]any) map[string]any {
 	roots := tree(values)
 	edit := &edit{roots: roots, loops: loops, text: string(policy.Marshal(r.Source))}
-	if r.Validate != nil {
-		edit.inner = loopNames(r.Validate.ForEach)
-	}
 	out := maps.Clone(source)
+	for _, key := range []string{"validate", "mutate"} {
+		body, _ := source[key].(map[string]any)
+		edit.inner = append(edit.inner, loopNames(body["foreach"])...)
+	}
 	out["context"] = edit.entries(out["context"], true)
-	if body, ok := out["validate"].(map[string]any); ok {
-		body = maps.Clone(body)
-		body["foreach"] = edit.foreach(body["foreach"])
-		if body["foreach"] == nil {
-			delete(body, "foreach")
+	for _, key := range []string{"validate", "mutate"} {
+		if body, ok := out[key].(map[string]any); ok {
+			body = maps.Clone(body)
+			body["foreach"] = edit.foreach(body["foreach"])
+			if body["foreach"] == nil {
+				delete(body, "foreach")
+			}
+			out[key] = body
 		}
-		out["validate"] = body
 	}
 	if len(edit.used) == 0 {
 		return nil
@@ -200,12 +203,18 @@ func (e *edit) entries(context any, top bool) any {
 }
 
 // loopNames are the names that the entries of loops define.
-func loopNames(loops []*policy.ForEach) (names []string) {
-	for _, l := range loops {
-		for _, c := range l.Context {
-			names = append(names, c.Name)
+func loopNames(foreach any) (names []string) {
+	loops, _ := foreach.([]any)
+	for _, item := range loops {
+		loop, _ := item.(map[string]any)
+		entries, _ := loop["context"].([]any)
+		for _, e := range entries {
+			entry, _ := e.(map[string]any)
+			if name, ok := entry["name"].(string); ok {
+				names = append(names, name)
+			}
 		}
-		names = append(names, loopNames(l.ForEach)...)
+		names = append(names, loopNames(loop["foreach"])...)
 	}
 	return names
 }

@@ -32,6 +32,9 @@ type Result struct {
 	Verdict        Verdict
 	Reason         string
 	Message        string // the rule's, where it has one
+	// Difference is how an object differs from the one that the row wants, line by
+	// line.
+	Difference string
 }
 
 // Results are those of a suite.

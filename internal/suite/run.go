@@ -87,12 +87,19 @@ func (r *run) row(ctx context.Context, row Row) []Result {
 	case p.Validating == nil && !slices.ContainsFunc(policy.Expand(p), func(rule *policy.Rule) bool { return row.means(rule.Name) }):
 		return r.each(row, Result{Verdict: Excluded, Reason: fmt.Sprintf("the policy has no rule %s", row.Rule)})
 	}
+	judge := r.judge
 	for _, rule := range p.Rules {
-		if row.means(rule.Name) && rule.Type() != "validate" {
-			return r.each(row, Result{Verdict: NotJudged, Reason: fmt.Sprintf("the rule is of type %s; only validate rules are judged", ruleType(rule))})
+		switch {
+		case !row.means(rule.Name) || rule.Type() == "validate":
+		case rule.Mutate != nil && rule.Mutate.Existing:
+			return r.each(row, Result{Verdict: NotJudged, Reason: "the rule changes objects that are there already (targets), which is not judged yet"})
+		case rule.Mutate != nil:
+			judge = r.mutate
+		default:
+			return r.each(row, Result{Verdict: NotJudged, Reason: fmt.Sprintf("the rule is of type %s; only validate and mutate rules are judged", ruleType(rule))})
 		}
 	}
-	return r.over(row, func(o manifest.Object) []Result { return r.judge(ctx, row, p, o) })
+	return r.over(row, func(o manifest.Object) []Result { return judge(ctx, row, p, o) })
 }
 
 // over judges each resource that a row means.
@@ -124,10 +131,8 @@ func (r Row) unsupported() string {
 	switch {
 	case r.wrong:
 		return "the row has an error"
-	case r.PatchedResource != "" || r.PatchedResources != "":
-		return "mutation is not judged (patchedResource)"
 	case r.GeneratedResource != "" || r.CloneSourceResource != "" || len(r.CloneSources) > 0:
-		return "generation is not judged (generatedResource)"
+		return "generation is not judged yet (generatedResource)"
 	case r.NativeMutating:
 		return "native mutation is not judged yet (MutatingAdmissionPolicy)"
 	case r.ImageValidatingPolicy, r.MutatingPolicy, r.GeneratingPolicy, r.DeletingPolicy:

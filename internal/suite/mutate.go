@@ -1,0 +1,200 @@
+package suite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/judge"
+	"github.com/kvap/kvap/internal/manifest"
+	"github.com/kvap/kvap/internal/textdiff"
+	"github.com/kvap/kvap/interp"
+	"github.com/kvap/kvap/policy"
+)
+
+// mutate judges one resource by the mutate rules that a row means: what they came to,
+// and the object behind all rules of their policy. As on the Kyverno command line, a
+// policy sees what the policies in front of it made of the resource.
+func (r *run) mutate(ctx context.Context, row Row, p *policy.Policy, o manifest.Object) []Result {
+	base := Result{Resource: o.Title(), Kind: o.Kind()}
+	refuse := func(err error) []Result {
+		base.Verdict, base.Reason = NotJudged, err.Error()
+		return []Result{base}
+	}
+	s := r.session(p, o.Meta("name"))
+	if s.err != nil {
+		return refuse(s.err)
+	}
+	request, err := r.request(s, p.Name, r.origin(p, row), row.Operation, o)
+	if err == nil {
+		request, err = r.mutated(ctx, request, o, p)
+	}
+	if err != nil {
+		return refuse(err)
+	}
+	done := s.judges.Mutate(ctx, request, nil)
+	var out []Result
+	for _, m := range done.Rules {
+		if !row.means(m.Rule) || m.Kyverno == interp.None {
+			continue
+		}
+		result := base
+		result.Form, result.Message, result.Interp = m.Rule, m.Message, string(m.Status)
+		r.weighMutation(&result, row, m, o, request, done)
+		out = append(out, result)
+	}
+	if out == nil {
+		base.unlooked(row.Expected())
+		out = append(out, base)
+	}
+	return out
+}
+
+// mutated is the request with the object that mutate rules make of it: those of the
+// policies in front of one, or of all where that is nil.
+func (r *run) mutated(ctx context.Context, request *judge.Request, o manifest.Object, front *policy.Policy) (*judge.Request, error) {
+	for _, p := range r.policies {
+		if p == front {
+			break
+		}
+		if !slices.ContainsFunc(p.Rules, func(rule *policy.Rule) bool { return rule.Mutate != nil && !rule.Mutate.Existing }) {
+			continue
+		}
+		s := r.session(p, o.Meta("name"))
+		if s.err != nil {
+			return nil, s.err
+		}
+		done := s.judges.Mutate(ctx, request, nil)
+		if done == nil || !done.Changed() {
+			continue
+		}
+		var err error
+		if request, err = request.With(done.After); err != nil {
+			return nil, fmt.Errorf("what the policy %s makes of the resource is no %s: %w", p.Name, o.Kind(), err)
+		}
+	}
+	return request, nil
+}
+
+// weighMutation holds a rule's status and the object to what the row expects.
+func (r *run) weighMutation(out *Result, row Row, m interp.RuleMutation, o manifest.Object, request *judge.Request, done *interp.Mutation) {
+	want, got := row.Expected(), string(m.Kyverno)
+	switch {
+	case m.Code != 0:
+		out.Verdict, out.Reason = NotJudged, m.Message
+	case got != want:
+		out.Verdict, out.Reason = Failed, fmt.Sprintf("Want %s, got %s", want, got)
+	default:
+		out.Verdict, out.Reason = Passed, "Ok (webhook)"
+		if name := row.patched(); name != "" {
+			r.comparePatched(out, name, o, request, done.After)
+		}
+	}
+}
+
+// patched is the file with the resource as it should be.
+func (r Row) patched() string {
+	if r.PatchedResources != "" {
+		return r.PatchedResources
+	}
+	return r.PatchedResource
+}
+
+// comparePatched compares an object with the one of its kind and name in a file.
+func (r *run) comparePatched(out *Result, name string, o manifest.Object, request *judge.Request, after map[string]any) {
+	fail := func(format string, args ...any) {
+		out.Verdict, out.Reason, out.Message = Failed, fmt.Sprintf(format, args...), ""
+	}
+	want, err := r.expected(name, o)
+	if err != nil {
+		fail("%v", err)
+		return
+	}
+	wanted, err := request.With(want)
+	if err != nil {
+		fail("%s: %v", name, err)
+		return
+	}
+	got, err := request.With(after)
+	if err != nil {
+		fail("what the rules make of the resource is no %s: %v", o.Kind(), err)
+		return
+	}
+	if difference := differ(wanted.Object(), got.Object()); difference != "" {
+		fail("the patched resource differs from %s", name)
+		out.Difference = difference
+	}
+}
+
+// expected is the object in a file that has the kind, name and namespace of a resource.
+func (r *run) expected(name string, o manifest.Object) (map[string]any, error) {
+	client := judge.Client{Schemas: r.runner.Schemas, Operation: "CREATE", Namespace: "default", Guess: true}
+	var found map[string]any
+	ds := r.suite.eachFile(name, r.suite.Pos, func(file string, data []byte) diag.List {
+		objects, ds := manifest.Read(file, data)
+		for _, e := range objects {
+			if found == nil && client.Same(o, e) {
+				admission, _ := client.Request(e, manifest.Object{})
+				found, _ = admission["object"].(map[string]any)
+			}
+		}
+		return ds
+	})
+	for _, d := range ds {
+		if d.Severity == diag.Error {
+			return nil, errors.New(d.Message)
+		}
+	}
+	if found == nil {
+		return nil, fmt.Errorf("%s has no %s", filepath.ToSlash(name), o.Title())
+	}
+	return found, nil
+}
+
+// differ is how an object differs from what it should be, line by line; empty where
+// it does not. Empty maps, empty lists and null say nothing.
+func differ(want, got map[string]any) string {
+	wanted, err := yaml.Marshal(tidy(want))
+	if err != nil {
+		return err.Error()
+	}
+	text, err := yaml.Marshal(tidy(got))
+	if err != nil {
+		return err.Error()
+	}
+	return textdiff.Diff(string(wanted), string(text))
+}
+
+// tidy is a value without what says nothing; nil where nothing is left.
+func tidy(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := map[string]any{}
+		for k, inner := range v {
+			if kept := tidy(inner); kept != nil {
+				out[k] = kept
+			}
+		}
+		if len(out) > 0 {
+			return out
+		}
+	case []any:
+		var out []any
+		for _, inner := range v {
+			if kept := tidy(inner); kept != nil {
+				out = append(out, kept)
+			}
+		}
+		if len(out) > 0 {
+			return out
+		}
+	default:
+		return v
+	}
+	return nil
+}

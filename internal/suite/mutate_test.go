@@ -1,0 +1,100 @@
+package suite
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const mutateFirst = `apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: first}
+spec:
+  rules:
+  - name: label
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    mutate: {patchStrategicMerge: {metadata: {labels: {+(team): red}}}}
+  - name: again
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    mutate: {patchStrategicMerge: {metadata: {annotations: {team: "{{ request.object.metadata.labels.team }}"}}}}
+  - name: existing
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    mutate:
+      targets: [{apiVersion: v1, kind: ConfigMap, name: other}]
+      patchStrategicMerge: {metadata: {labels: {seen: "yes"}}}
+`
+
+const mutateSecond = `apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: second}
+spec:
+  rules:
+  - name: loop
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    mutate:
+      foreach:
+      - list: "['a', 'b']"
+        context:
+        - {name: said, apiCall: {urlPath: /nowhere}}
+        patchStrategicMerge: {data: {"{{ element }}": "{{ said }}-{{ request.object.metadata.labels.team }}"}}
+  - name: check
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    validate: {message: red only, pattern: {metadata: {labels: {team: red}}}}
+`
+
+// TestMutate pins how rows of mutate rules are judged: by the status and by the object
+// behind all rules of the policy, which sees what policies in front of it made.
+func TestMutate(t *testing.T) {
+	files := map[string]string{
+		"first.yaml": mutateFirst, "second.yaml": mutateSecond,
+		"resources.yaml": `{apiVersion: v1, kind: ConfigMap, metadata: {name: bare}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: blue, labels: {team: blue}, annotations: {team: blue}}}
+---
+{apiVersion: v1, kind: Secret, metadata: {name: secret}}
+`,
+		"patched.yaml": `{apiVersion: v1, kind: ConfigMap, metadata: {name: bare, creationTimestamp: null, labels: {team: red}, annotations: {team: red}}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: blue, labels: {team: blue}, annotations: {team: green}}}
+`,
+		"second-patched.yaml": `{apiVersion: v1, kind: ConfigMap, metadata: {name: bare, labels: {team: red}, annotations: {team: red}}, data: {a: one-red, b: two-red}}
+`,
+		"kyverno-test.yaml": `{policies: [first.yaml, second.yaml], resources: [resources.yaml],
+  values: {policies: [{name: second, rules: [{name: loop, foreachValues: {said: [one, two]}}]}]}, results: [
+  {policy: first, rule: label, kind: ConfigMap, resources: [bare], result: pass, patchedResource: patched.yaml},
+  {policy: first, rule: label, kind: ConfigMap, resources: [blue], result: skip},
+  {policy: first, rule: again, kind: ConfigMap, resources: [blue], result: skip, patchedResources: patched.yaml},
+  {policy: first, rule: again, kind: ConfigMap, resources: [bare], result: skip},
+  {policy: first, rule: again, kind: Secret, resources: [secret], result: skip},
+  {policy: first, rule: again, kind: Secret, resources: [secret], result: pass},
+  {policy: first, rule: label, kind: ConfigMap, resources: [bare], result: pass, patchedResource: second-patched.yaml},
+  {policy: first, rule: label, kind: ConfigMap, resources: [bare], result: pass, patchedResource: absent.yaml},
+  {policy: first, rule: existing, kind: ConfigMap, resources: [bare], result: pass},
+  {policy: second, rule: loop, kind: ConfigMap, resources: [bare], result: pass, patchedResource: second-patched.yaml},
+  {policy: second, rule: loop, kind: ConfigMap, resources: [blue], result: pass, patchedResource: second-patched.yaml},
+  {policy: second, rule: check, kind: ConfigMap, resources: [bare], result: pass}]}`,
+	}
+	want := `label | ConfigMap/bare | pass | pass | Ok (webhook)
+label | ConfigMap/blue | skip | pass | Ok (webhook)
+again | ConfigMap/blue | skip | fail | the patched resource differs from patched.yaml
+again | ConfigMap/bare | skip | fail | Want skip, got pass
+again | Secret/secret | skip | pass | Excluded
+again | Secret/secret | pass | excluded | no rule looks at the resource
+label | ConfigMap/bare | pass | fail | the patched resource differs from second-patched.yaml
+label | ConfigMap/bare | pass | fail | absent.yaml does not exist; paths are relative to the suite's folder
+existing | ConfigMap/bare | pass | notjudged | the rule changes objects that are there already (targets), which is not judged yet
+loop | ConfigMap/bare | pass | pass | Ok (webhook)
+loop | ConfigMap/blue | pass | fail | second-patched.yaml has no ConfigMap/blue
+check | ConfigMap/bare | pass | pass | Ok`
+	file := folder(t, files)
+	if d := cmp.Diff(want, ran(t, file)); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	suites, _ := Read(file)
+	results, _ := runner(t).Run(context.Background(), suites[0])
+	if got := results.Rows[2].Difference; !strings.Contains(got, "-     team: green\n+     team: blue\n") {
+		t.Errorf("the difference says:\n%s", got)
+	}
+}
