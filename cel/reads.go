@@ -27,7 +27,8 @@ func (r Reading) in(n *node) bool {
 	case opMacro:
 		return r.in(n.args[0])
 	case opCond:
-		return r.in(n.args[0]) || r.in(n.args[1]) && r.in(n.args[2])
+		given := n.args[0].op != opNot && r.isCondition(n.args[0])
+		return r.in(n.args[0]) || r.in(n.args[1]) && (given || r.in(n.args[2]))
 	case opMember:
 		if n.name == "or" || n.name == "orValue" { // evaluate their argument when they must
 			return r.in(n.args[0])

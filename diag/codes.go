@@ -532,7 +532,9 @@ const (
 	//	          operator: Equals
 	//	          value: "{{ request.object.spec.nodeName || '' }}"
 	TextEquality Code = 305
-	// TextForm occurs when a value that may be a list or a map stands inside a text.
+	// TextForm occurs when a value whose type is not known stands inside a text. A
+	// number with a fraction and more than six digits before it is an error there:
+	// CEL writes it with an exponent, and Kyverno does not.
 	TextForm Code = 306
 	// OverrideBoth occurs when an action override has namespaces and a selector.
 	// Kyverno joins them by OR in one place and by AND in another; here it is AND.

@@ -550,7 +550,9 @@ func describe(c Code) (name, text, example string) {
 				"          value: \"{{ request.object.spec.nodeName || '' }}\""
 	case TextForm:
 		return "TextForm",
-			"Occurs when a value that may be a list or a map stands inside a text.",
+			"Occurs when a value whose type is not known stands inside a text. A\n" +
+				"number with a fraction and more than six digits before it is an error there:\n" +
+				"CEL writes it with an exponent, and Kyverno does not.",
 			""
 	case OverrideBoth:
 		return "OverrideBoth",

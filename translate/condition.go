@@ -127,6 +127,7 @@ func (l *lowering) negated(key operand, positive func(operand) cel.Bool, value o
 			return p
 		},
 		sequence: func(s sequence) cel.Bool { return cel.Not(positive(sequenceOf(presentSequence{s}))) },
+		json:     func(j operand) cel.Bool { return cel.Not(positive(j)) },
 		neutral:  neutralsOf(value),
 	})
 }

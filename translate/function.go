@@ -11,8 +11,8 @@ import (
 // call lowers a function. An argument that is missing is null to Kyverno, which
 // most functions refuse as an error; the strict form of the argument is an error too.
 func (l *lowering) call(e *jmespath.Expr, cur *operand) operand {
-	arg := func(i int) operand { return l.eval(e.Args[i], cur).softly() }
-	strictArg := func(i int) operand { return l.eval(e.Args[i], cur) }
+	strictArg := func(i int) operand { return l.argument(e.Name, l.eval(e.Args[i], cur)) }
+	arg := func(i int) operand { return strictArg(i).softly() }
 	if f, ok := jmespath.LookupFunction(e.Name); ok && !f.Accepts(len(e.Args)) {
 		return typeError(e.Name)
 	}
@@ -52,7 +52,7 @@ func (l *lowering) call(e *jmespath.Expr, cur *operand) operand {
 	case "to_array":
 		return arg(0).over(l.toArray)
 	case "to_string":
-		return arg(0).over(l.toString)
+		return l.asText(arg(0)).over(l.toString)
 	case "not_null":
 		return l.notNull(e, cur)
 	case "sort":
@@ -69,6 +69,15 @@ func (l *lowering) call(e *jmespath.Expr, cur *operand) operand {
 		return l.trimPrefix(strictArg(0), strictArg(1))
 	}
 	panic(l.refuse(diag.NoFunction, "the function %s has no native form", e.Name))
+}
+
+// argument is j, unless it may be a text of which little is known: only regex_match
+// can tell something of it.
+func (l *lowering) argument(function string, j operand) operand {
+	if function != "regex_match" && j.some(func(j operand) bool { return j.form == jsonForm }) {
+		panic(l.jsonText())
+	}
+	return j
 }
 
 // ofTwoTexts is f of two strings; an argument that is no string is an error.
@@ -126,8 +135,11 @@ func (l *lowering) stringOrNumberArg(j operand) (cel.Value, bool) {
 }
 
 func (l *lowering) toString(j operand) operand {
-	if j.form == litForm {
+	switch j.form {
+	case litForm:
 		return litOf(scalar.Text(j.lit))
+	case jsonForm:
+		return j
 	}
 	return stringOf(l.text(j))
 }

@@ -210,12 +210,7 @@ func isPredicate(j operand) bool {
 
 // rawString is a '...' that holds variables: a text, whatever they are.
 func (l *lowering) rawString(t *jmespath.Template) operand {
-	return l.template(t).over(func(j operand) operand {
-		if j.form == litForm {
-			return litOf(scalar.Text(j.lit))
-		}
-		return stringOf(l.text(j))
-	})
+	return l.asText(l.template(t)).over(l.toString)
 }
 
 // queryOutside is query of an expression that stands outside {{ }}.

@@ -38,7 +38,12 @@ func (l *lowering) message(t policy.Text) (m message) {
 			m.text = s
 			return
 		}
-		v := l.text(j)
+		v := l.text(l.asText(j).over(func(j operand) operand {
+			if j.form == jsonForm { // the text as it is written tells more than an error
+				return litOf(m.text)
+			}
+			return j
+		}))
 		if first && l.params != nil {
 			panic(l.unsupported("params that only the message reads"))
 		}

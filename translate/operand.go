@@ -42,6 +42,7 @@ const (
 	hashForm          // keys, multi
 	imagesForm        // images: a map of the images of a group
 	imageForm         // images, key, v
+	jsonForm          // a text that is, or has in it, the JSON of a list or a map
 	errorForm         // reading it strictly is an error; softly it is null
 )
 
@@ -150,6 +151,8 @@ func (j operand) typ() *schema.Type {
 		}
 	case sequenceForm:
 		return &schema.Type{Kind: schema.List, Elem: j.s.elem()}
+	case jsonForm:
+		return stringType()
 	case choiceForm:
 		t, u := j.then.typ(), j.els.typ()
 		if t.Kind == u.Kind {
@@ -199,6 +202,8 @@ func (l *lowering) expr(j operand) (cel.Value, bool) {
 			a, b = dyn(a), dyn(b)
 		}
 		return cel.Cond(j.c, a, b), true
+	case jsonForm:
+		panic(l.jsonText())
 	}
 	return cel.Value{}, false
 }

@@ -20,6 +20,7 @@ type pred struct {
 	lit      func(any) cel.Bool                     // also nil, for null
 	value    func(cel.Value, *schema.Type) cel.Bool // a value that is there; of unknown type it may be null
 	sequence func(sequence) cel.Bool                // a list that is there
+	json     func(operand) cel.Bool                 // a text with JSON in it; nil where nothing is known of that
 	// single tells that value reads its argument once, so that a literal with the
 	// same verdict as null may stand in for a missing value.
 	neutral func(*schema.Type) []any
@@ -58,6 +59,11 @@ func (l *lowering) holds(j operand, strict bool, p pred) cel.Bool {
 		panic(l.unsupported("an image, or a map of images, as a value"))
 	case hashForm:
 		panic(l.unsupported("a comparison of a multi-select hash"))
+	case jsonForm:
+		if p.json == nil {
+			panic(l.jsonText())
+		}
+		return p.json(j)
 	}
 	return l.valueHolds(j.v, strict, p)
 }

@@ -32,6 +32,10 @@ func (l *lowering) template(t *jmespath.Template) operand {
 
 // join is the text of a and b.
 func (l *lowering) join(a, b operand) operand {
+	a, b = l.asText(a), l.asText(b)
+	if joined, ok := l.joinJSON(a, b); ok {
+		return joined
+	}
 	if multiply(a, b) {
 		a, b = l.oneText(a), l.oneText(b)
 	}
@@ -75,10 +79,6 @@ func (l *lowering) text(j operand) cel.Value {
 				return cel.Cond(shaped, cel.Func("string", j.v.expr), cel.String("null"))
 			}
 			return cel.Func("string", v)
-		case schema.Any:
-			// lists and maps, which Kyverno writes as JSON, are an error of string()
-			l.note(diag.TextForm, "a list or map inside a text is an error here; Kyverno writes it as JSON")
-			return cel.Cond(isNull(dyn(v)), cel.String("null"), cel.Func("string", dyn(v)))
 		case schema.List:
 			if j.form == sequenceForm {
 				return cel.Cond(j.s.null(), cel.String("null"), l.jsonList(j))
@@ -86,14 +86,14 @@ func (l *lowering) text(j operand) cel.Value {
 			return l.jsonList(j)
 		}
 	}
-	panic(l.unsupported("the JSON text of a value inside a longer text"))
+	panic(l.jsonText())
 }
 
 // jsonList is the JSON text of a list of strings.
 func (l *lowering) jsonList(j operand) cel.Value {
 	v, ok := l.expr(j)
 	if !ok || kindOf(j.typ().Elem) != schema.String {
-		panic(l.unsupported("the JSON text of a value inside a longer text"))
+		panic(l.jsonText())
 	}
 	quoted := l.b.mapped(v, "item", func(x cel.Value) cel.Value { return cel.Func("strings.quote", x) })
 	return cel.String("[").Plus(quoted.Call("join", cel.String(","))).Plus(cel.String("]"))

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/vap"
@@ -23,9 +22,6 @@ type gap struct {
 
 func gaps() []gap {
 	return []gap{
-		{name: "the translation says itself of the rule that texts are written in another way", is: func(o judge.Opinion) bool {
-			return slices.Contains(o.Rule.Rule.Codes, diag.TextForm)
-		}, rule: 87, request: 22278},
 		{name: "what Kyverno calls an error of a pattern depends on the order of evaluation, and excuses no old violation", is: func(o judge.Opinion) bool {
 			return o.Native == vap.Deny && o.Status == interp.Skip && strings.Contains(o.Message, "pre-existing")
 		}, rule: 153, request: 39178},

@@ -1,0 +1,91 @@
+package translate
+
+import (
+	"strings"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/translate/internal/scalar"
+)
+
+// Inside a longer text a list or a map is JSON to Kyverno, which CEL cannot write.
+// Where the type of a value is only known at run time, that is a case of its own: a
+// text of which is known what it begins with, and that a bracket or brace follows.
+// That is enough to say that it is no number, no word, and nothing that an anchored
+// expression takes.
+
+// jsonText is the refusal of what asks for more.
+func (l *lowering) jsonText() refusal {
+	return l.unsupported("the JSON text of a value inside a longer text")
+}
+
+// asText is j, told apart where it may be a list or a map: what it is as a text then.
+func (l *lowering) asText(j operand) operand {
+	return j.over(func(j operand) operand {
+		if j.form != placeForm || !j.v.dynamic() || j.v.never || isConfigured(j) {
+			return j
+		}
+		v, ok := l.expr(j)
+		if !ok {
+			return j
+		}
+		l.note(diag.TextForm, "a number with a fraction and more than six digits is an error here inside a text")
+		v = l.once(variableName(j.v.expr.LastField(), "value"), dyn(v))
+		text := cel.Cond(isNull(v), cel.String("null"), cel.Func("string", v))
+		rounded := cel.And(typeIs(v, "double"), cel.Func("string", v).Contains(cel.String("e")))
+		number := cel.Cond(rounded, dyn(cel.Map()).Field("number_text"), text)
+		return choice(cel.Or(isList(v), isMap(v)), operand{form: jsonForm, lit: ""}, stringOf(number).softly())
+	})
+}
+
+// joinJSON is the text of a and b where either may be JSON.
+func (l *lowering) joinJSON(a, b operand) (operand, bool) {
+	isJSON := func(j operand) bool { return j.form == jsonForm }
+	switch {
+	case !a.some(isJSON) && !b.some(isJSON):
+		return operand{}, false
+	case a.form == choiceForm && a.some(isJSON):
+		return choice(a.c, l.join(*a.then, b), l.join(*a.els, b)), true
+	case b.form == choiceForm && b.some(isJSON):
+		return choice(b.c, l.join(a, *b.then), l.join(a, *b.els)), true
+	case a.form == litForm: // and b is JSON
+		if begins, ok := b.lit.(string); ok {
+			b.lit = scalar.Text(a.lit) + begins
+		}
+		return b, true
+	case a.form == jsonForm:
+		return l.ifRead(b, a), true
+	}
+	return l.ifRead(a, operand{form: jsonForm}), true // nobody knows what it begins with
+}
+
+// ifRead is j, and an error where reading other is one.
+func (l *lowering) ifRead(other, j operand) operand {
+	if other.form == jsonForm {
+		return j
+	}
+	c, ok := l.readable(other)
+	if !ok {
+		panic(l.jsonText())
+	}
+	return choice(c, j, typeError("variable"))
+}
+
+// jsonEquals is: a text with JSON in it equals a literal. It is no quantity and no
+// duration, so it could only be the same text.
+func (l *lowering) jsonEquals(j operand, want any) bool {
+	text, ok := want.(string)
+	if ok && (scalar.IsWild(text) || strings.ContainsAny(text, "[{")) {
+		panic(l.jsonText())
+	}
+	return false
+}
+
+// jsonMatches is: a text with JSON in it matches a regular expression.
+func (l *lowering) jsonMatches(j operand, re string) bool {
+	begins, ok := j.lit.(string)
+	if !ok || scalar.MayMatch(re, begins+"[") || scalar.MayMatch(re, begins+"{") {
+		panic(l.jsonText())
+	}
+	return false
+}
