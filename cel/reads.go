@@ -27,14 +27,16 @@ func (r Reading) in(n *node) bool {
 	case opMacro:
 		return r.in(n.args[0])
 	case opCond:
-		given := n.args[0].op != opNot && r.isCondition(n.args[0])
-		return r.in(n.args[0]) || r.in(n.args[1]) && (given || r.in(n.args[2]))
+		if holds, known := r.given(n.args[0]); known {
+			return holds && r.in(n.args[1]) || !holds && r.in(n.args[2])
+		}
+		return r.in(n.args[0]) || r.in(n.args[1]) && r.in(n.args[2])
 	case opMember:
 		if n.name == "or" || n.name == "orValue" { // evaluate their argument when they must
 			return r.in(n.args[0])
 		}
 	case opAnd, opOr: // one term may decide without the others
-		rest := slices.DeleteFunc(slices.Clone(n.args), r.isCondition)
+		rest := slices.DeleteFunc(slices.Clone(n.args), func(a *node) bool { _, known := r.given(a); return known })
 		return len(rest) > 0 && !slices.ContainsFunc(rest, func(a *node) bool { return !r.in(a) })
 	case opMaybe:
 		return false
@@ -42,11 +44,17 @@ func (r Reading) in(n *node) bool {
 	return slices.ContainsFunc(n.args, r.in)
 }
 
-func (r Reading) isCondition(n *node) bool {
-	if n.op == opNot {
-		n = n.args[0]
+// given tells whether n, or its negation, is one of the conditions.
+func (r Reading) given(n *node) (holds, known bool) {
+	for _, c := range r.Under {
+		switch {
+		case equal(c.n, n):
+			return true, true
+		case equal(Not(c).n, n), equal(c.n, Not(Bool{Value{n}}).n):
+			return false, true
+		}
 	}
-	return slices.ContainsFunc(r.Under, func(c Bool) bool { return equal(c.n, n) })
+	return false, false
 }
 
 func (r Reading) variable(n *node) (Value, bool) {

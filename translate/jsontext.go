@@ -64,7 +64,7 @@ func (l *lowering) ifRead(other, j operand) operand {
 	if other.form == jsonForm {
 		return j
 	}
-	c, ok := l.readable(other)
+	c, ok := l.readable(other, cel.Value{})
 	if !ok {
 		panic(l.jsonText())
 	}

@@ -157,7 +157,11 @@ func (l *lowering) valueHolds(v place, strict bool, p pred) cel.Bool {
 	}
 	if strict {
 		l.errs = l.errs || v.mayMiss()
-		return v.strict(isNull, value)
+		got := v.strict(isNull, value)
+		if _, known := got.Const(); known && v.mayMiss() {
+			return cel.CondBool(v.keysFound(), got, l.failing(operand{hint: v.expr.LastField()}))
+		}
+		return got
 	}
 	return v.soft(isNull, l.neutralFor(v, isNull, p, value), value)
 }

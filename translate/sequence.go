@@ -176,7 +176,11 @@ func (s single) quantify(_ *lowering, _ quantifier, _ bool, body func(operand) c
 
 func (s single) count(*lowering, bool) cel.Value { return cel.Int(1) }
 
-func (s single) list(l *lowering, _ bool) (cel.Value, bool) {
+func (s single) list(l *lowering, strict bool) (cel.Value, bool) {
+	if s.j.form == sequenceForm { // null where it is missing, and no error
+		v, ok := s.j.s.list(l, strict)
+		return cel.List(v), ok
+	}
 	v, ok := l.expr(s.j)
 	return cel.List(v), ok
 }

@@ -28,12 +28,13 @@ func (l *lowering) whereFilled(t *jmespath.Template, j operand) operand {
 			continue
 		}
 		inner := l.variable(part.Var)
-		c, ok := l.readable(inner)
-		switch {
-		case !ok:
+		var in cel.Value
+		if j.form == placeForm && j.v.certain() {
+			in = j.v.expr
+		}
+		c, ok := l.readable(inner, in)
+		if !ok {
 			panic(l.unsupported("a list or a map inside an expression"))
-		case c.IsTrue() || j.form == placeForm && j.v.certain() && l.reading(inner).In(j.v.expr):
-			continue
 		}
 		j = choice(c, j, typeError("variable"))
 	}
@@ -59,12 +60,12 @@ func (l *lowering) readBoth(key, value operand, b cel.Bool) cel.Bool {
 func (l *lowering) whereRead(j operand, b cel.Bool) cel.Bool {
 	if l.found != nil {
 		if !l.alreadyFound(j) {
-			l.askFor(j)
+			asking{l: l}.of(j)
 		}
 		return b
 	}
-	c, ok := l.readable(j)
-	if !ok || c.IsTrue() || l.reading(j).In(b.Value) {
+	c, ok := l.readable(j, b.Value)
+	if !ok || c.IsTrue() {
 		return b
 	}
 	return cel.CondBool(c, b, l.failing(j))
@@ -79,59 +80,94 @@ func (l *lowering) alreadyFound(j operand) bool {
 	return cel.Equal(cel.And(needs, j.v.found()).Simplify().Value, needs.Value)
 }
 
-// readable is: reading j strictly is no error. It is false where j has no expression.
-func (l *lowering) readable(j operand) (cel.Bool, bool) {
-	if j.form == errorForm {
-		return cel.False(), true
-	}
+// readable is: reading j strictly is no error, as far as the expression in, which may
+// be none, does not read it anyway. It is false where j has no expression.
+func (l *lowering) readable(j operand, in cel.Value) (cel.Bool, bool) {
 	defer l.restore(l.environment)
 	l.found = &[]cel.Bool{}
-	ok := l.askFor(j)
+	ok := asking{l: l, in: in}.of(j)
 	return cel.And(*l.found...), ok
 }
 
-// askFor notes what must be there for j to be read, and is false where j has no
-// expression. A list that is missing under a projection is null, and no error.
-func (l *lowering) askFor(j operand) bool {
+// An asking notes what must be there for an operand to be read.
+type asking struct {
+	l     *lowering
+	in    cel.Value  // what it reads need not be asked for
+	under []cel.Bool // what holds where the operand is read
+}
+
+// of asks for what j reads, and is false where j has no expression. A list that is
+// missing under a projection is null, and no error.
+func (a asking) of(j operand) bool {
 	switch s := j.s.(type) {
 	case strictList:
-		return l.askFor(operandAt(s.v))
+		return a.of(operandAt(s.v))
 	case complete:
-		s.asked(l)
-		return l.askFor(sequenceOf(s.sequence))
+		s.asked(a.l)
+		return a.of(sequenceOf(s.sequence))
 	case guarded:
-		return s.soft || l.askFor(operandAt(s.v))
+		return s.soft || a.of(operandAt(s.v))
 	}
-	if j.form == sequenceForm {
+	switch j.form {
+	case sequenceForm:
 		return true
-	}
-	if j.form == multiForm {
+	case multiForm:
 		ok := true
 		for _, part := range j.multi {
-			ok = l.askFor(part) && ok
+			ok = a.of(part) && ok
 		}
 		return ok
+	case choiceForm:
+		return a.ofChoice(j)
+	case errorForm:
+		a.l.error(j)
+		return true
 	}
-	_, ok := l.expr(j)
+	if a.reads(j) {
+		return true
+	}
+	_, ok := a.l.expr(j)
 	return ok
 }
 
-// reading is what reads j strictly; of what is no place, nothing is known to.
-func (l *lowering) reading(j operand) cel.Reading {
-	if j.form != placeForm {
-		return cel.Reading{Value: cel.Ident("?")}
+func (a asking) ofChoice(j operand) bool {
+	var then, els bool
+	chosen := a.reading(j.c.Value, nil)
+	branch := func(j operand, given cel.Bool) bool {
+		if j.form == errorForm && chosen { // and so is the error
+			return true
+		}
+		return asking{a.l, a.in, append(slices.Clip(a.under), given)}.of(j)
 	}
-	r := cel.Reading{Value: j.v.expr, Variables: func(name string) (cel.Value, bool) {
-		i := slices.IndexFunc(l.variables, func(v variable) bool { return v.name == name })
+	a.l.eitherWay(j.c,
+		func() cel.Bool { then = branch(*j.then, j.c); return cel.True() },
+		func() cel.Bool { els = branch(*j.els, cel.Not(j.c)); return cel.True() })
+	return then && els
+}
+
+// reads tells that whoever evaluates the expression reads j.
+func (a asking) reads(j operand) bool {
+	if j.form != placeForm {
+		return false
+	}
+	var shape []cel.Bool
+	for _, g := range j.v.guards {
+		if g.shape {
+			shape = append(shape, g.cond)
+		}
+	}
+	return a.reading(j.v.expr, shape)
+}
+
+// reading tells that whoever evaluates the expression evaluates v, where that and
+// what is known here holds.
+func (a asking) reading(v cel.Value, where []cel.Bool) bool {
+	variables := func(name string) (cel.Value, bool) {
+		i := slices.IndexFunc(a.l.variables, func(v variable) bool { return v.name == name })
 		if i < 0 {
 			return cel.Value{}, false
 		}
-		return l.variables[i].expr, true
-	}}
-	for _, g := range j.v.guards {
-		if g.shape {
-			r.Under = append(r.Under, g.cond)
-		}
+		return a.l.variables[i].expr, true
 	}
-	return r
+	return !a.in.IsZero() && cel.Reading{Value: v, Under: slices.Concat(a.under, where), Variables: variables}.In(a.in)
 }

@@ -1,6 +1,8 @@
 package translate
 
 import (
+	"fmt"
+
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/jmespath"
@@ -95,7 +97,13 @@ func (l *lowering) jsonList(j operand) cel.Value {
 	if !ok || kindOf(j.typ().Elem) != schema.String {
 		panic(l.jsonText())
 	}
-	quoted := l.b.mapped(v, "item", func(x cel.Value) cel.Value { return cel.Func("strings.quote", x) })
+	quoted := l.b.mapped(v, "item", func(x cel.Value) cel.Value {
+		text := cel.Func("strings.quote", x)
+		for _, c := range "<>&" { // which Go escapes in JSON
+			text = text.Call("replace", cel.String(string(c)), cel.String(fmt.Sprintf(`\u%04x`, c)))
+		}
+		return text
+	})
 	return cel.String("[").Plus(quoted.Call("join", cel.String(","))).Plus(cel.String("]"))
 }
 
