@@ -84,7 +84,7 @@ func (l *lowering) variableEntry(v *policy.VariableEntry) operand {
 	case v.Value != nil:
 		value := l.node(v.Value)
 		// null is an error here even with a default
-		out = required(value.over(func(j operand) operand { return l.eval(l.path(*v.JMESPath), &j) }))
+		out = l.required(value.over(func(j operand) operand { return l.eval(l.path(*v.JMESPath), &j) }))
 		if v.Default == nil || !l.mayBeMissing(out) {
 			return out
 		}
@@ -95,7 +95,7 @@ func (l *lowering) variableEntry(v *policy.VariableEntry) operand {
 		return l.node(v.Default)
 	}
 	if v.Default == nil || v.Default.Kind == policy.Null {
-		return required(out)
+		return l.required(out)
 	}
 	def := l.node(v.Default)
 	return l.bounded(out.softly().over(func(j operand) operand {
@@ -120,26 +120,31 @@ func (l *lowering) path(t policy.Text) *jmespath.Expr {
 }
 
 // required is j, an error where it is null too.
-func required(j operand) operand {
+func (l *lowering) required(j operand) operand {
 	switch j.form {
 	case litForm:
 		if j.lit == nil {
 			return typeError("value")
 		}
+	case errorForm:
+		return typeError(j.hint)
 	case placeForm:
-		if j.v.never {
+		switch {
+		case j.v.never:
 			return typeError("value")
+		case j.v.dynamic(): // and may be null
+			return choice(l.present(j), j.settled(), typeError("value"))
 		}
 		guards := make([]guard, len(j.v.guards))
 		for i, g := range j.v.guards {
-			g.shape = false
+			g.shape, g.hard = false, true
 			guards[i] = g
 		}
 		j.v.guards = guards
 	case sequenceForm:
 		return choice(j.s.null(), typeError("value"), j)
 	case choiceForm:
-		return choice(j.c, required(*j.then), required(*j.els))
+		return choice(j.c, l.required(*j.then), l.required(*j.els))
 	}
 	return j
 }

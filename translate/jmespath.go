@@ -127,7 +127,8 @@ func (l *lowering) behindGuards(v place, j operand) operand {
 	case sequenceForm:
 		return sequenceOf(guarded{sequence: j.s, v: v})
 	}
-	return choice(v.found(), j, operand{form: errorForm, hint: "missing"})
+	w, c := v.demanded()
+	return choice(c, choice(w.found(), j, operand{form: errorForm, hint: "missing"}), typeError("value"))
 }
 
 func (l *lowering) multi(e *jmespath.Expr, cur *operand) operand {
@@ -196,6 +197,9 @@ func (l *lowering) or(a, b operand) operand {
 		return choice(l.truthy(a), a.settledAll(), b)
 	}
 	return a.over(func(a operand) operand {
+		if a.form == errorForm {
+			return a
+		}
 		if a.form == placeForm && a.v.kind() == schema.Int {
 			return choice(a.v.found(), a.settled(), b) // never falsy
 		}
@@ -222,9 +226,11 @@ func (l *lowering) queryOutside(e *jmespath.Expr) operand {
 
 // query is an expression on the whole context.
 func (l *lowering) query(e *jmespath.Expr) operand {
+	defer l.restore(l.environment)
+	l.loaded = map[string]operand{}
 	before := l.readsImages
 	l.readsImages = false
-	j := l.eval(e, nil)
+	j := l.whereLoaded(e, l.eval(e, nil))
 	if l.readsImages {
 		j = l.readValid(e, j)
 	}

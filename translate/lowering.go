@@ -75,6 +75,8 @@ type environment struct {
 	found *[]cel.Bool
 	// needs is what must be there for the texts of the pattern at hand.
 	needs *[]cel.Bool
+	// loaded are the context entries that the query at hand names, and their values.
+	loaded map[string]operand
 }
 
 // restore goes back to an environment.

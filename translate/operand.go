@@ -114,6 +114,9 @@ func (j operand) softly() operand {
 		if j.v.never {
 			return litOf(nil)
 		}
+		if v, c := j.v.demanded(); !c.IsTrue() {
+			return choice(c, operandAt(v).softly(), typeError("value"))
+		}
 		guards := make([]guard, len(j.v.guards))
 		for i, g := range j.v.guards {
 			g.shape = true
@@ -122,8 +125,9 @@ func (j operand) softly() operand {
 		j.v.guards = guards
 	case sequenceForm:
 		if g, ok := j.s.(guarded); ok {
-			g.soft = true
-			return sequenceOf(g)
+			v, c := g.v.demanded()
+			g.v, g.soft = v, true
+			return choice(c, sequenceOf(g), typeError("value"))
 		}
 	case choiceForm:
 		return choice(j.c, j.then.softly(), j.els.softly())

@@ -29,6 +29,9 @@ type guard struct {
 	// shape tells that the guard is about the type of the parent (a failure means
 	// null to JMESPath, a wrong structure to a pattern), not about a key's presence.
 	shape bool
+	// hard tells that what is missing stays an error where a missing key would be
+	// null: a context entry that has no value.
+	hard bool
 }
 
 // placeOf is a place without guards.
@@ -157,6 +160,22 @@ func (v place) found() cel.Bool {
 		conds[i] = g.cond
 	}
 	return cel.And(conds...)
+}
+
+// demanded is the place where it is no error of a context entry, and what must hold
+// for that; true where nothing must.
+func (v place) demanded() (place, cel.Bool) {
+	var hard []cel.Bool
+	var rest []guard
+	for _, g := range v.guards {
+		if g.hard {
+			hard = append(hard, g.cond)
+		} else {
+			rest = append(rest, g)
+		}
+	}
+	v.guards = rest
+	return v, cel.And(hard...)
 }
 
 // shaped tells that every step of the path has the structure it needs; unlike

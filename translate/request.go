@@ -11,7 +11,11 @@ func (l *lowering) topLevel(name string) operand {
 		return l.read(j)
 	}
 	if v, ok := l.context[name]; ok {
-		return l.contextValue(v)
+		j := l.contextValue(v)
+		if l.loaded != nil {
+			l.loaded[name] = j
+		}
+		return j
 	}
 	switch name {
 	case "request":

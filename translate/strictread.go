@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/kvap/kvap/cel"
@@ -37,6 +38,20 @@ func (l *lowering) whereFilled(t *jmespath.Template, j operand) operand {
 			panic(l.unsupported("a list or a map inside an expression"))
 		}
 		j = choice(c, j, typeError("variable"))
+	}
+	return j
+}
+
+// whereLoaded is j, what a query gives, and an error where a context entry that it
+// names is one. Kyverno loads those first, also for a side of || that is not needed.
+func (l *lowering) whereLoaded(e *jmespath.Expr, j operand) operand {
+	for _, name := range slices.Sorted(maps.Keys(l.loaded)) {
+		if readsFirst(e, name) {
+			continue
+		}
+		if c, ok := l.readable(l.loaded[name], cel.Value{}); ok {
+			j = choice(c, j, typeError(name))
+		}
 	}
 	return j
 }
