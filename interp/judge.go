@@ -127,6 +127,9 @@ type compiledPolicy struct {
 
 	existingOnce  sync.Once
 	existingRules []*existingRule
+
+	generateOnce  sync.Once
+	generateRules []*generateRule
 }
 
 // maxKinds bounds how many kinds' rules are kept; requests choose the kinds.

@@ -39,13 +39,9 @@ type selection struct {
 
 // selection fills a target in. A target of a namespaced policy is in its namespace.
 func (t *target) selection(v *vars, p *policy.Policy) (s selection, err error) {
-	for _, part := range []struct {
-		into *string
-		of   *text
-	}{{&s.apiVersion, t.apiVersion}, {&s.kind, t.kind}, {&s.namespace, t.namespace}, {&s.name, t.name}} {
-		if *part.into, err = v.fillString(part.of); err != nil {
-			return s, err
-		}
+	err = v.fillAll(filling{&s.apiVersion, t.apiVersion}, filling{&s.kind, t.kind}, filling{&s.namespace, t.namespace}, filling{&s.name, t.name})
+	if err != nil {
+		return s, err
 	}
 	s.kind, s.subresource, _ = strings.Cut(s.kind, "/")
 	if p.Namespaced() {
