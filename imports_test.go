@@ -73,6 +73,7 @@ internal/deviation: policy
 internal/e2e:
 internal/e2e/status:
 internal/e2e/controller:
+internal/e2e/webhook:
 internal/manifest: diag
 internal/textdiff:
 internal/suite: internal/textdiff compile internal/judge internal/deviation internal/manifest policy translate vap interp schema diag

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -35,6 +36,7 @@ type controllerFlags struct {
 	health     string
 	pprof      string
 	verbose    bool
+	webhook    webhookFlags
 }
 
 func newController() *cobra.Command {
@@ -80,12 +82,16 @@ func (f *controllerFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.metrics, "metrics-bind-address", "0", "where metrics are served, for instance :8080; 0 for nowhere")
 	fs.StringVar(&f.health, "health-probe-bind-address", "0", "where /healthz and /readyz are served; 0 for nowhere")
 	fs.StringVar(&f.pprof, "pprof-bind-address", "0", "where profiles are served, for instance 127.0.0.1:6060; 0 for nowhere")
+	f.webhook.add(fs)
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "log more")
 }
 
 func runController(cmd *cobra.Command, f controllerFlags) error {
 	options, err := f.options()
 	if err != nil {
+		return err
+	}
+	if err := f.webhook.check(); err != nil {
 		return err
 	}
 	config, namespace, err := f.cluster()
@@ -97,10 +103,33 @@ func runController(cmd *cobra.Command, f controllerFlags) error {
 	}
 	ctx, stop := signal.NotifyContext(commandContext(cmd), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	if err := controller.Run(ctx, config, options, logTo(cmd.ErrOrStderr(), f.verbose)); err != nil {
+	if err := runWithWebhook(ctx, config, options, f.webhook, logTo(cmd.ErrOrStderr(), f.verbose)); err != nil {
 		return runtimeError(err)
 	}
 	return nil
+}
+
+// runWithWebhook runs the controller, with the webhook beside it if one is wanted.
+// Both end when one does.
+func runWithWebhook(ctx context.Context, config *rest.Config, o controller.Options, f webhookFlags, log logr.Logger) error {
+	if !f.enabled() {
+		return controller.Run(ctx, config, o, log)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	served, wait, err := startWebhook(ctx, config, f, o.Namespace, log)
+	if err != nil {
+		return err
+	}
+	o.Fallback = served
+	ended := make(chan error, 1)
+	go func() {
+		defer cancel()
+		ended <- wait()
+	}()
+	err = controller.Run(ctx, config, o, log)
+	cancel()
+	return errors.Join(err, <-ended)
 }
 
 // commandContext is the context of a command; one that runs by itself has none.

@@ -116,7 +116,8 @@ func (d *dev) run(ctx context.Context, dir string, definitions []controlplane.CR
 	ended := make(chan error, 1)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go func() { ended <- controller.Run(ctx, d.plane.Config(controlplane.Admin), d.options, d.logger()) }()
+	hook := webhookFlags{address: "127.0.0.1:0", groups: []string{"system:nodes"}}
+	go func() { ended <- runWithWebhook(ctx, d.plane.Config(controlplane.Admin), d.options, hook, d.logger()) }()
 	if err := d.apply(ctx, objects); err != nil {
 		return err
 	}

@@ -1,0 +1,299 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/pflag"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/kvap/kvap/controller"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/webhook"
+	"github.com/kvap/kvap/webhook/certs"
+	"github.com/kvap/kvap/webhook/registration"
+	"github.com/kvap/kvap/webhook/world"
+)
+
+// webhookFlags are the flags of the embedded webhook as the user gave them.
+type webhookFlags struct {
+	address    string
+	service    string
+	url        string
+	certs      string
+	groups     []string
+	services   []string
+	registries []string
+}
+
+func (f *webhookFlags) add(fs *pflag.FlagSet) {
+	fs.StringVar(&f.address, "webhook-address", "0", "where the webhook listens that serves rules without a native form, for instance :9443; 0 for nowhere")
+	fs.StringVar(&f.service, "webhook-service", "", "the service of the webhook, as name or namespace/name; port 443")
+	fs.StringVar(&f.url, "webhook-url", "", "where the API server finds the webhook, in place of a service: https://HOST:PORT")
+	fs.StringVar(&f.certs, "webhook-certs", "", "a folder with tls.crt, tls.key and ca.crt, as cert-manager writes it, in place of kvap's own authority")
+	fs.StringSliceVar(&f.groups, "webhook-exclude-groups", []string{"system:nodes"}, "groups whose users the webhook does not judge")
+	fs.StringSliceVar(&f.services, "apicall-services", nil, "URLs below which rules may ask services; none by default")
+	fs.StringSliceVar(&f.registries, "image-registries", nil, "registries, perhaps with a repository, that rules may ask for images; none by default")
+}
+
+// check tells what is wrong with the flags.
+func (f *webhookFlags) check() error {
+	switch {
+	case !f.enabled():
+		return nil
+	case (f.service == "") == (f.url == ""):
+		return errors.New("--webhook-address needs --webhook-service or --webhook-url, so that the API server finds the webhook")
+	case f.url != "":
+		to, err := url.Parse(f.url)
+		if err != nil || to.Scheme != "https" || to.Host == "" || to.Path != "" && to.Path != "/" {
+			return fmt.Errorf("--webhook-url %s: want https://HOST:PORT", f.url)
+		}
+	}
+	return nil
+}
+
+func (f *webhookFlags) enabled() bool { return f.address != "" && f.address != "0" }
+
+// names are what the API server calls the webhook by.
+func (f *webhookFlags) names(namespace string) certs.Names {
+	if f.url == "" {
+		in, name := f.serviceIn(namespace)
+		full := name + "." + in + ".svc"
+		return certs.Names{DNS: []string{full, full + ".cluster.local", name + "." + in}}
+	}
+	to, _ := url.Parse(f.url) // checked
+	if ip := net.ParseIP(to.Hostname()); ip != nil {
+		return certs.Names{IPs: []net.IP{ip}}
+	}
+	return certs.Names{DNS: []string{to.Hostname()}}
+}
+
+func (f *webhookFlags) serviceIn(namespace string) (in, name string) {
+	in, name, found := strings.Cut(f.service, "/")
+	if !found {
+		return namespace, f.service
+	}
+	return in, name
+}
+
+// A certificateSource is what the webhook shows, and what to trust it by.
+type certificateSource interface {
+	Certificate(*tls.ClientHelloInfo) (*tls.Certificate, error)
+	Bundle() []byte
+	Changed() <-chan struct{}
+	Ready() error
+}
+
+// A fallback is the embedded webhook as the controller sees it.
+type fallback struct {
+	flags     webhookFlags
+	namespace string
+	log       logr.Logger
+	world     *world.World
+	certs     certificateSource
+	server    *webhook.Server
+	changed   chan struct{}
+
+	mu       sync.Mutex
+	policies map[string]*policy.Policy // what remains of policies, by its text
+	told     map[string]bool           // problems that were logged
+}
+
+// startWebhook serves until the context ends; wait returns when all is done.
+func startWebhook(ctx context.Context, config *rest.Config, f webhookFlags, namespace string, log logr.Logger) (_ *fallback, wait func() error, err error) {
+	if namespace == "" {
+		namespace = "default"
+	}
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.address)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--webhook-address: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, l.Close())
+		}
+	}()
+	if f.service == "" && f.url == "" {
+		f.url = "https://" + l.Addr().String()
+	}
+	out := &fallback{flags: f, namespace: namespace, log: log.WithName("webhook"), changed: make(chan struct{}, 1), told: map[string]bool{}}
+	if out.world, err = world.New(config, world.Options{
+		Services: f.services, Registries: f.registries, RegistrySecrets: namespace,
+		TokenFile: "/var/run/secrets/kvap/apicall/token",
+	}); err != nil {
+		return nil, nil, err
+	}
+	if err = out.world.Run(ctx); err != nil {
+		return nil, nil, err
+	}
+	if out.certs, err = out.certificates(ctx, config); err != nil {
+		return nil, nil, err
+	}
+	out.server = webhook.New(webhook.Options{
+		World: out.world, ExcludeGroups: f.groups, Certificate: out.certs.Certificate, Record: out.record,
+		Roles: func(_ context.Context, u webhook.User, namespace string) ([]string, []string, error) {
+			roles, clusterRoles := out.world.Roles(u.Name, u.Groups, namespace)
+			return roles, clusterRoles, nil
+		},
+		Ready: func() error { return errors.Join(out.world.Ready(), out.certs.Ready()) },
+	})
+	out.log.Info("serving", "address", l.Addr().String())
+	ended := make(chan error, 1)
+	go func() { ended <- out.server.Serve(ctx, l) }()
+	go out.forward(ctx)
+	return out, func() error { return <-ended }, nil
+}
+
+// certificates are those of the folder, or of an authority of kvap's own.
+func (o *fallback) certificates(ctx context.Context, config *rest.Config) (certificateSource, error) {
+	if o.flags.certs != "" {
+		files, err := certs.NewFiles(o.flags.certs)
+		if err != nil {
+			return nil, err
+		}
+		go func() {
+			if err := files.Run(ctx); err != nil && ctx.Err() == nil {
+				o.log.Error(err, "the files of certificates are not followed")
+			}
+		}()
+		return files, nil
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	authority := certs.NewAuthority(&secretStore{client.CoreV1().Secrets(o.namespace)}, o.flags.names(o.namespace), time.Now)
+	go authority.Run(ctx, func(err error) { o.log.Error(err, "no certificate") })
+	return authority, nil
+}
+
+// forward tells the controller when the configurations would be others.
+func (o *fallback) forward(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-o.certs.Changed():
+		case <-o.world.Served().Changed():
+		}
+		select {
+		case o.changed <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Changed implements controller.Fallback.
+func (o *fallback) Changed() <-chan struct{} { return o.changed }
+
+// Serve implements controller.Fallback. The policies are set before anything is
+// said of configurations, which need a server that can answer.
+func (o *fallback) Serve(_ context.Context, remaining controller.Remaining) (controller.Configurations, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	set := webhook.Set{Exceptions: remaining.Exceptions}
+	var list []*policy.Policy
+	kept := map[string]*policy.Policy{}
+	for _, one := range remaining.Policies {
+		p, err := o.remainder(one, kept)
+		if err != nil {
+			return controller.Configurations{}, err
+		}
+		if p == nil {
+			continue
+		}
+		list = append(list, p)
+		set.Policies = append(set.Policies, webhook.Policy{Policy: p})
+	}
+	objects, problems := registration.Configure(list, o.kinds(), o.registration(remaining.ExcludeNamespaces))
+	if err := registration.Check(objects); err != nil {
+		return controller.Configurations{}, err
+	}
+	o.policies = kept
+	o.server.Set(set)
+	o.tell(problems)
+	if err := o.server.Ready(); err != nil && len(list) > 0 {
+		return controller.Configurations{}, fmt.Errorf("the webhook is not ready: %w", err)
+	}
+	return controller.Configurations{Validating: objects.Validating, Mutating: objects.Mutating}, nil
+}
+
+// remainder is a policy with only the rules that remain. It is the same one as
+// before where the text is.
+func (o *fallback) remainder(one controller.RemainingPolicy, kept map[string]*policy.Policy) (*policy.Policy, error) {
+	doc := one.Policy.Source
+	if one.Policy.Validating == nil {
+		doc = one.Policy.Only(func(r *policy.Rule) bool {
+			return slices.ContainsFunc(one.Rules, func(left *policy.Rule) bool { return left.Index == r.Index })
+		})
+	}
+	if doc == nil {
+		return nil, nil
+	}
+	text := policy.Marshal(doc)
+	key := string(text)
+	if p := o.policies[key]; p != nil {
+		kept[key] = p
+		return p, nil
+	}
+	f, ds := policy.Parse(one.Policy.FullName(), bytes.Clone(text))
+	if len(f.Policies) != 1 {
+		return nil, fmt.Errorf("what remains of the policy %s cannot be read: %v", one.Policy.FullName(), ds)
+	}
+	kept[key] = f.Policies[0]
+	return f.Policies[0], nil
+}
+
+func (o *fallback) kinds() registration.Table {
+	var out registration.Table
+	for _, r := range o.world.Served().All() {
+		out = append(out, registration.Resource(r))
+	}
+	return out
+}
+
+func (o *fallback) registration(excludeNamespaces []string) registration.Options {
+	out := registration.Options{
+		URL: strings.TrimSuffix(o.flags.url, "/"), Bundle: o.certs.Bundle(),
+		ExcludeNamespaces: excludeNamespaces, ExcludeGroups: o.flags.groups,
+	}
+	if o.flags.service != "" {
+		in, name := o.flags.serviceIn(o.namespace)
+		out.Service = &admissionregistrationv1.ServiceReference{Namespace: in, Name: name}
+	}
+	return out
+}
+
+// tell logs problems that are new.
+func (o *fallback) tell(problems []registration.Problem) {
+	now := map[string]bool{}
+	for _, p := range problems {
+		key := p.Policy + ": " + p.Message
+		if now[key] = true; !o.told[key] {
+			o.log.Info("the webhook leaves something out", "policy", p.Policy, "reason", p.Message, "refused", p.Refused)
+		}
+	}
+	o.told = now
+}
+
+// record logs what is blocked, and what was not judged.
+func (o *fallback) record(r webhook.Record) {
+	switch {
+	case r.Err != nil:
+		o.log.Error(r.Err, "a request was not judged", "resource", r.Request.Resource, "operation", r.Request.Operation)
+	case r.Blocked:
+		o.log.V(1).Info("blocked", "resource", r.Request.Resource, "operation", r.Request.Operation, "policy", r.Policy, "rule", r.Rule)
+	}
+}
