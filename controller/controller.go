@@ -95,8 +95,9 @@ func setUp(m manager.Manager, config *rest.Config, options Options) error {
 	if err != nil {
 		return err
 	}
+	again := true // a process may run one controller after another
 	c, err := controller.New("kvap", m, controller.Options{
-		Reconciler: p, MaxConcurrentReconciles: 1,
+		Reconciler: p, MaxConcurrentReconciles: 1, SkipNameValidation: &again,
 		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryAfter/10, 5*retryAfter),
 	})
 	if err != nil {

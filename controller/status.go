@@ -241,7 +241,7 @@ func (o *outcome) paramsResolved(m *mark, rules []*compile.Rule) {
 func meanwhile(o vap.Objects) string {
 	for _, b := range o.Bindings {
 		if b.Spec.ParamRef != nil && b.Spec.ParamRef.ParameterNotFoundAction != nil && *b.Spec.ParamRef.ParameterNotFoundAction == "Deny" {
-			return "every request that the rule is about is denied"
+			return "every request for the kinds that the rule is about is denied"
 		}
 	}
 	return "the rule judges nothing"

@@ -164,7 +164,12 @@ func (c *cluster) control(t *testing.T, options controller.Options) (stop func()
 			t.Errorf("the controller ended: %v", err)
 		}
 	}
-	t.Cleanup(stop)
+	t.Cleanup(func() {
+		if !stopped { // what the test applied is gone by now
+			c.awaitNone(t)
+		}
+		stop()
+	})
 	return stop
 }
 
@@ -224,7 +229,7 @@ func (c *cluster) remove(t *testing.T, o client.Object) {
 // soon asks until the answer is yes. A machine that is busy may take long.
 func soon(t *testing.T, what string, ask func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !ask(); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(20 * time.Second); !ask(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("not in time: %s", what)
 		}
@@ -281,7 +286,7 @@ func (c *cluster) awaitReady(t *testing.T, kind, namespace, name string) {
 func (c *cluster) ours(t *testing.T) []string {
 	t.Helper()
 	var list admissionregistrationv1.ValidatingAdmissionPolicyList
-	if err := c.List(t.Context(), &list, client.MatchingLabels{"app.kubernetes.io/managed-by": controller.Manager}); err != nil {
+	if err := c.List(context.Background(), &list, client.MatchingLabels{"app.kubernetes.io/managed-by": controller.Manager}); err != nil {
 		t.Fatal(err)
 	}
 	var names []string

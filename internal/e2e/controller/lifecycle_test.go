@@ -1,0 +1,276 @@
+//go:build e2e
+
+package controller
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/controller"
+)
+
+func enforcing() controller.Options { return controller.Options{Mode: v1alpha1.ModeEnforce} }
+
+// awaitNone waits until the controller has no native policies left.
+func (c *cluster) awaitNone(t *testing.T) {
+	t.Helper()
+	soon(t, "no native policy is left", func() bool { return len(c.ours(t)) == 0 })
+}
+
+// What was deleted while nobody was there is removed by who comes next.
+func TestDeletedWhileDown(t *testing.T) {
+	stop := shared.control(t, enforcing())
+	shared.apply(t, requires("gone", "owner", "Enforce"))
+	shared.awaitReady(t, "ClusterPolicy", "", "gone")
+	stop()
+	p := &unstructured.Unstructured{}
+	p.SetAPIVersion("kyverno.io/v1")
+	p.SetKind("ClusterPolicy")
+	p.SetName("gone")
+	shared.remove(t, p)
+	if len(shared.ours(t)) == 0 {
+		t.Fatal("there is nothing to remove")
+	}
+	shared.control(t, enforcing())
+	shared.awaitNone(t)
+	soon(t, "the status is gone", func() bool { return shared.translation(t, "gone.clusterpolicies.kyverno.io").Name == "" })
+}
+
+// What somebody else edits, adds or deletes is restored, down to the last field.
+func TestRestored(t *testing.T) {
+	shared.control(t, enforcing())
+	shared.apply(t, requires("kept", "owner", "Enforce"))
+	shared.awaitReady(t, "ClusterPolicy", "", "kept")
+	name := shared.ours(t)[0]
+	key := client.ObjectKey{Name: name}
+	native := func() *admissionregistrationv1.ValidatingAdmissionPolicy {
+		p := &admissionregistrationv1.ValidatingAdmissionPolicy{}
+		if err := shared.Get(t.Context(), key, p); client.IgnoreNotFound(err) != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	want := native().Spec
+	for what, edit := range map[string]func(p *admissionregistrationv1.ValidatingAdmissionPolicy){
+		"an expression": func(p *admissionregistrationv1.ValidatingAdmissionPolicy) { p.Spec.Validations[0].Expression = "true" },
+		"one more condition": func(p *admissionregistrationv1.ValidatingAdmissionPolicy) {
+			p.Spec.MatchConditions = append(p.Spec.MatchConditions, admissionregistrationv1.MatchCondition{Name: "never", Expression: "false"})
+		},
+		"the label": func(p *admissionregistrationv1.ValidatingAdmissionPolicy) {
+			delete(p.Labels, "app.kubernetes.io/managed-by")
+		},
+	} {
+		p := native()
+		edit(p)
+		if err := shared.Update(t.Context(), p, client.FieldOwner("somebody")); err != nil {
+			t.Fatal(err)
+		}
+		soon(t, "restored: "+what, func() bool {
+			got := native()
+			return asJSON(got.Spec) == asJSON(want) && got.Labels["app.kubernetes.io/managed-by"] == controller.Manager
+		})
+	}
+	shared.remove(t, native())
+	soon(t, "made again", func() bool { return asJSON(native().Spec) == asJSON(want) })
+	var bindings admissionregistrationv1.ValidatingAdmissionPolicyBindingList
+	if err := shared.List(t.Context(), &bindings); err != nil {
+		t.Fatal(err)
+	}
+	for i := range bindings.Items {
+		if b := &bindings.Items[i]; b.Spec.PolicyName == name {
+			b.Spec.ValidationActions = []admissionregistrationv1.ValidationAction{"Audit"}
+			if err := shared.Update(t.Context(), b, client.FieldOwner("somebody")); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	soon(t, "the binding denies again", func() bool { return apierrors.IsInvalid(shared.tryCreate(t.Context(), nil)) })
+}
+
+func asJSON(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
+// An object of somebody else, under a name that a policy needs, stays as it is, and
+// the policy says so; when it is gone, the policy comes into force.
+func TestForeign(t *testing.T) {
+	foreign := &admissionregistrationv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: "kvap-configmaps-deny", Labels: map[string]string{"app.kubernetes.io/managed-by": controller.Manager}},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionregistrationv1.MatchResources{ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
+				RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+					Operations: []admissionregistrationv1.OperationType{"CREATE"},
+					Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"secrets"}},
+				},
+			}}},
+			Validations: []admissionregistrationv1.Validation{{Expression: "true"}},
+		},
+	}
+	if err := shared.Create(t.Context(), foreign); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { shared.remove(t, foreign) })
+	shared.control(t, enforcing())
+	shared.apply(t, requires("late", "owner", "Enforce"))
+	soon(t, "the policy says that the name is taken", func() bool {
+		return shared.condition(t, "late.clusterpolicies.kyverno.io", v1alpha1.ConditionSynced).Reason == "NameTaken"
+	})
+	got := &admissionregistrationv1.ValidatingAdmissionPolicy{}
+	if err := shared.Get(t.Context(), client.ObjectKeyFromObject(foreign), got); err != nil || asJSON(got.Spec) != asJSON(foreign.Spec) {
+		t.Errorf("the object has changed: %v\n%s", err, asJSON(got.Spec))
+	}
+	soon(t, "there is an event", func() bool { return shared.hasEvent(t, "late", "NameTaken") })
+	shared.remove(t, foreign)
+	shared.awaitReady(t, "ClusterPolicy", "", "late")
+}
+
+func (c *cluster) hasEvent(t *testing.T, about, reason string) bool {
+	t.Helper()
+	var events corev1.EventList
+	if err := c.List(t.Context(), &events); err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(events.Items, func(e corev1.Event) bool { return e.InvolvedObject.Name == about && e.Reason == reason })
+}
+
+// A policy that stops parsing keeps its last good version in force, also for the next
+// process; and the one that parses again takes its place.
+func TestLastGood(t *testing.T) {
+	stop := shared.control(t, enforcing())
+	shared.apply(t, requires("broken", "owner", "Enforce"))
+	shared.awaitReady(t, "ClusterPolicy", "", "broken")
+	shared.apply(t, strings.Replace(requires("broken", "owner", "Enforce"), "pattern:", "patern:", 1))
+	invalid := func() bool {
+		return shared.condition(t, "broken.clusterpolicies.kyverno.io", v1alpha1.ConditionCompiled).Reason == "Invalid"
+	}
+	soon(t, "the policy says that it is invalid", invalid)
+	if err := shared.tryCreate(t.Context(), nil); !apierrors.IsInvalid(err) {
+		t.Errorf("after the bad change: %v", err)
+	}
+	stop()
+	// Another policy has the objects written again by the next process.
+	shared.control(t, enforcing())
+	shared.apply(t, requires("other", "team", "Enforce"))
+	shared.awaitReady(t, "ClusterPolicy", "", "other")
+	if err := shared.tryCreate(t.Context(), map[string]string{"team": "a"}); !apierrors.IsInvalid(err) {
+		t.Errorf("in the next process: %v", err)
+	}
+	shared.apply(t, requires("broken", "cost", "Enforce"))
+	shared.awaitReady(t, "ClusterPolicy", "", "broken")
+	if err := shared.tryCreate(t.Context(), map[string]string{"team": "a", "cost": "b"}); err != nil {
+		t.Errorf("after the good change: %v", err)
+	}
+}
+
+// Modes: by the policy, by the default, and none at all.
+func TestModes(t *testing.T) {
+	shared.control(t, controller.Options{Mode: v1alpha1.ModeShadow})
+	with := func(mode string) string {
+		return strings.Replace(requires("modal", "owner", "Enforce"), "{name: modal}", "{name: modal, annotations: {kvap.dev/mode: \""+mode+"\"}}", 1)
+	}
+	name := "modal.clusterpolicies.kyverno.io"
+	shared.apply(t, requires("modal", "owner", "Enforce"))
+	shared.awaitReady(t, "ClusterPolicy", "", "modal")
+	if got := shared.translation(t, name).Status; got.Mode != "shadow" || got.Action != "Audit" {
+		t.Errorf("in shadow: %+v", got)
+	}
+	if err := shared.tryCreate(t.Context(), nil); err != nil {
+		t.Errorf("in shadow: %v", err)
+	}
+	shared.apply(t, with("enforce"))
+	soon(t, "the policy is enforced", func() bool { return apierrors.IsInvalid(shared.tryCreate(t.Context(), nil)) })
+	shared.apply(t, with("off"))
+	soon(t, "the policy is left alone", func() bool {
+		return shared.translation(t, name).Status.Mode == "off" && shared.tryCreate(t.Context(), nil) == nil
+	})
+	shared.awaitNone(t)
+	shared.apply(t, with("enfroce"))
+	soon(t, "the mode is told to be none", func() bool {
+		return shared.condition(t, name, v1alpha1.ConditionCompiled).Reason == "BadMode"
+	})
+}
+
+// Kinds of policies come and go while the controller runs.
+func TestDefinitionsComeAndGo(t *testing.T) {
+	shared.control(t, enforcing())
+	for range 2 {
+		if err := shared.plane.InstallCRDs(t.Context(), standIns("policies.kyverno.io")...); err != nil {
+			t.Fatal(err)
+		}
+		shared.apply(t, strings.Replace(strings.Replace(requires("local", "owner", "Enforce"), "ClusterPolicy", "Policy", 1), "{name: local}", "{name: local, namespace: default}", 1))
+		shared.awaitReady(t, "Policy", "default", "local")
+		if err := shared.tryCreate(t.Context(), nil); !apierrors.IsInvalid(err) {
+			t.Errorf("with the policy: %v", err)
+		}
+		crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "policies.kyverno.io"}}
+		shared.remove(t, crd)
+		soon(t, "the definition is gone", func() bool {
+			return apierrors.IsNotFound(shared.Get(t.Context(), client.ObjectKeyFromObject(crd), crd))
+		})
+		shared.awaitNone(t)
+	}
+}
+
+// At rest the controller writes nothing, however often it looks.
+func TestAtRest(t *testing.T) {
+	shared.control(t, enforcing())
+	shared.apply(t, requires("resting", "owner", "Enforce"))
+	shared.apply(t, requires("resting-too", "team", "Audit"))
+	shared.awaitReady(t, "ClusterPolicy", "", "resting")
+	shared.awaitReady(t, "ClusterPolicy", "", "resting-too")
+	time.Sleep(2 * time.Second) // for statuses of the API server that come later
+	before := shared.writes(t)
+	for i := range 100 { // each leads to a pass, at most
+		o := &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "kvap-configmaps-deny"}}
+		patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"example.com/nudge":"`+strings.Repeat("x", i%2+1)+`"}}}`))
+		if err := shared.Patch(t.Context(), o, patch, client.FieldOwner("somebody")); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(30 * time.Millisecond)
+	}
+	time.Sleep(time.Second)
+	if after := shared.writes(t); len(after) > len(before) {
+		t.Errorf("%d writes, such as %s", len(after)-len(before), after[len(after)-1])
+	}
+}
+
+// writes are the requests of the controller that change something.
+func (c *cluster) writes(t *testing.T) []string {
+	t.Helper()
+	f, err := os.Open(c.plane.AuditLog())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var out []string
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var e struct{ Verb, UserAgent, RequestURI string }
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			t.Fatal(err)
+		}
+		if e.UserAgent == controller.Manager && !slices.Contains([]string{"get", "list", "watch"}, e.Verb) && !strings.Contains(e.RequestURI, "dryRun=") {
+			out = append(out, e.Verb+" "+e.RequestURI)
+		}
+	}
+	return out
+}
