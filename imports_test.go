@@ -71,6 +71,7 @@ internal/controlplane:
 internal/judge: internal/manifest compile policy translate vap interp schema diag
 internal/deviation: policy
 internal/e2e:
+internal/e2e/check:
 internal/e2e/status:
 internal/e2e/controller:
 internal/e2e/webhook:
