@@ -53,6 +53,7 @@ conformance: ## judge the corpus of recorded requests, where it is at hand
 	go run ./internal/conformance -corpus $(CORPUS)
 	go run ./internal/conformance -corpus $(CORPUS) -pack match
 	go run ./internal/conformance -corpus $(CORPUS) -guard never
+	[ ! -d $(CORPUS)/policies ] || go run ./cmd/kvap check $(CORPUS)/policies --only types --fail-on note --kubernetes-version 1.30,1.31,1.32,1.33,1.34,1.35,1.36,1.37
 
 bench: ## how fast, with how many allocations: ./fixtures has reading, translating, emitting
 	go test -run '^$$' -bench . -benchmem ./...

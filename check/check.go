@@ -15,7 +15,22 @@ type Options struct {
 	// Sizes are how large texts, lists and maps are assumed to be; nil and 0 mean what
 	// is common.
 	Sizes cel.Sizes
+	// Parts are what is looked at; none means all.
+	Parts []Part
 }
+
+// A Part is a kind of findings.
+type Part string
+
+// The parts. What an API server refuses is told with each of them.
+const (
+	Types Part = "types"
+	Costs Part = "cost"
+	Lint  Part = "lint"
+)
+
+// wants tells that a part is looked at.
+func (o Options) wants(p Part) bool { return len(o.Parts) == 0 || slices.Contains(o.Parts, p) }
 
 // releases are those asked for, the oldest first.
 func (o Options) releases() []cel.Release {
@@ -100,19 +115,26 @@ func (c *checking) releasesOf(o *Object) []cel.Release {
 
 func (c *checking) one(r *Result) {
 	s := subjectOf(r.Object)
+	if len(r.Releases) == 0 {
+		return
+	}
 	for _, release := range r.Releases {
 		refused := c.acceptance(r, release)
-		if s != nil {
+		if s != nil && c.options.wants(Types) {
 			c.types(r, s, release, refused)
 		}
-		c.lintGone(r, s, release)
+		if c.options.wants(Lint) {
+			c.lintGone(r, s, release)
+		}
 	}
-	if len(r.Releases) > 0 {
+	if c.options.wants(Lint) {
 		c.lint(r, s)
 	}
-	if s != nil && len(r.Releases) > 0 {
-		c.changes(r, r.Releases[0])
+	if s != nil && c.options.wants(Costs) {
 		c.cost(r, s)
+	}
+	if s != nil && c.options.wants(Types) {
+		c.changes(r, r.Releases[0])
 		c.statusTypes(r, r.Releases[len(r.Releases)-1])
 	}
 }

@@ -24,6 +24,7 @@ type checkFlags struct {
 	failOn    string
 	releases  []string
 	sizes     map[string]int
+	only      []string
 	choiceFlags
 
 	quiet, verbose, noColor bool
@@ -56,6 +57,7 @@ input, 3 a runtime error, 4 some of the input was left out.`,
 	fs.StringVarP(&f.output, "output", "o", "text", "output format: text, wide or json")
 	fs.StringVar(&f.failOn, "fail-on", "error", "what makes the exit code 1: error, warning or note")
 	fs.StringSliceVar(&f.releases, "kubernetes-version", []string{cel.Default.String()}, "a Kubernetes release to check for; may be given several times")
+	fs.StringSliceVar(&f.only, "only", nil, "what to look at: types, cost or lint; all of them by default")
 	fs.StringToIntVar(&f.sizes, "size", nil, "how large a field is assumed to be, by its name or path: containers=50,object.metadata.labels=20")
 	f.addShared(fs)
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "show errors only")
@@ -79,6 +81,13 @@ func runCheck(cmd *cobra.Command, args []string, f checkFlags) error {
 		return err
 	}
 	run := checkRun{options: check.Options{Schemas: map[cel.Release]*schema.Set{}, Sizes: check.SizeOf(f.sizes)}}
+	for _, part := range f.only {
+		p, err := oneOf("--only", part, check.Types, check.Costs, check.Lint)
+		if err != nil {
+			return err
+		}
+		run.options.Parts = append(run.options.Parts, p)
+	}
 	choices, err := f.perRelease(run.options.Schemas)
 	if err != nil {
 		return err
