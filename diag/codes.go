@@ -223,7 +223,9 @@ const (
 	BadSuite Code = 117
 	// IdleException occurs when a PolicyException is from a policy that is not among
 	// the input, or from rules that its policy does not have. It changes nothing: what
-	// it should let through is judged as any other object.
+	// it should let through is judged as any other object. The same holds for the
+	// exceptions of policies.kyverno.io, from ValidatingPolicies, which kvap does not
+	// read yet; add their match conditions, negated, to those of the policy.
 	//
 	// Give the policy and its exceptions together, or correct the names. A rule for pod
 	// controllers has a name of its own, with autogen- or autogen-cronjob- in front.

@@ -273,7 +273,9 @@ func describe(c Code) (name, text, example string) {
 		return "IdleException",
 			"Occurs when a PolicyException is from a policy that is not among\n" +
 				"the input, or from rules that its policy does not have. It changes nothing: what\n" +
-				"it should let through is judged as any other object.\n" +
+				"it should let through is judged as any other object. The same holds for the\n" +
+				"exceptions of policies.kyverno.io, from ValidatingPolicies, which kvap does not\n" +
+				"read yet; add their match conditions, negated, to those of the policy.\n" +
 				"\n" +
 				"Give the policy and its exceptions together, or correct the names. A rule for pod\n" +
 				"controllers has a name of its own, with autogen- or autogen-cronjob- in front.",

@@ -97,6 +97,9 @@ func (r *run) weigh(out *Result, row Row, p *policy.Policy, s *session, request 
 		return
 	}
 	why := r.notNative(s, o)
+	if sub, _ := request.Admission()["subResource"].(string); why == "" && sub != "" && row.Operation == "" {
+		why = "interpreter only: nobody creates the subresource " + sub
+	}
 	if why == "" {
 		out.Native = string(o.Native)
 	}
@@ -201,6 +204,7 @@ func (r *run) request(s *session, policyName, rule, operation string, o manifest
 	if admission == nil {
 		return nil, found[len(found)-1]
 	}
+	admission = r.below(admission)
 	values := s.requests[rule]
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if at := path(name); at[0] == "request" && len(at) > 1 {
@@ -223,6 +227,23 @@ func (r *run) request(s *session, policyName, rule, operation string, o manifest
 		request.NamespaceLabels = labels
 	}
 	return request, nil
+}
+
+// below is a request on a subresource, where the values say that the object's kind is
+// that of one.
+func (r *run) below(admission map[string]any) map[string]any {
+	kind, _ := admission["kind"].(map[string]any)
+	group, _ := kind["group"].(string)
+	name, _ := kind["kind"].(string)
+	parent, sub, ok := r.values.subresource(group, name)
+	if !ok {
+		return admission
+	}
+	resource := map[string]any{"group": parent.Group, "version": parent.Version, "resource": parent.Name}
+	admission = put(admission, []string{"resource"}, resource)
+	admission = put(admission, []string{"requestResource"}, resource)
+	admission = put(admission, []string{"subResource"}, sub)
+	return put(admission, []string{"requestSubResource"}, sub)
 }
 
 // notes are what is no error, for those who want to know it all: suites are full of

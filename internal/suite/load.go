@@ -25,6 +25,8 @@ type material struct {
 	objects    []map[string]any // that rules look up
 	images     map[string]map[string]any
 	answers    []answers // later ones win
+	// excepted are policies with exceptions that kvap does not read, by name.
+	excepted map[string]string
 }
 
 // load reads all that a suite names. Where a file is missing there is nothing
@@ -38,6 +40,7 @@ func (s *Suite) load() (m material, found diag.List) {
 		found = append(found, s.eachFile(name, pos, func(file string, data []byte) diag.List {
 			f, ds := policy.Parse(file, data)
 			m.exceptions = append(m.exceptions, f.Exceptions...)
+			m.readExcepted(file, data)
 			return ds
 		})...)
 	}
@@ -49,8 +52,15 @@ func (s *Suite) load() (m material, found diag.List) {
 			return ds
 		})...)
 	}
-	for i, name := range s.ClusterResources {
-		found = append(found, s.eachFile(name, s.place("clusterResources", i), func(file string, data []byte) diag.List {
+	found = append(found, s.loadObjects(&m, "clusterResources", s.ClusterResources)...)
+	found = append(found, s.loadObjects(&m, "paramResources", s.ParamResources)...)
+	return m, append(found, s.loadSurroundings(&m)...)
+}
+
+// loadObjects reads what rules look up.
+func (s *Suite) loadObjects(m *material, key string, names []string) (found diag.List) {
+	for i, name := range names {
+		found = append(found, s.eachFile(name, s.place(key, i), func(file string, data []byte) diag.List {
 			objects, ds := manifest.Read(file, data)
 			for _, o := range objects {
 				m.objects = append(m.objects, o.Value)
@@ -58,7 +68,29 @@ func (s *Suite) load() (m material, found diag.List) {
 			return ds
 		})...)
 	}
-	return m, append(found, s.loadSurroundings(&m)...)
+	return found
+}
+
+// readExcepted notes which policies the exceptions of policies.kyverno.io in a file are
+// from.
+func (m *material) readExcepted(file string, data []byte) {
+	objects, _ := manifest.Read(file, data) // what is no YAML has been told
+	for _, o := range objects {
+		if o.Kind() != "PolicyException" || !strings.HasPrefix(o.APIVersion(), "policies.kyverno.io/") {
+			continue
+		}
+		spec, _ := o.Value["spec"].(map[string]any)
+		refs, _ := spec["policyRefs"].([]any)
+		for _, item := range refs {
+			ref, _ := item.(map[string]any)
+			if name, ok := ref["name"].(string); ok {
+				if m.excepted == nil {
+					m.excepted = map[string]string{}
+				}
+				m.excepted[name] = o.Meta("name")
+			}
+		}
+	}
 }
 
 // loadSurroundings reads the files of values, user and context.
@@ -122,6 +154,7 @@ func (s *Suite) loadPolicy(m *material, name string, pos diag.Pos) diag.List {
 		f, ds := policy.Parse(file, data)
 		m.policies = append(m.policies, f.Policies...)
 		m.exceptions = append(m.exceptions, f.Exceptions...)
+		m.readExcepted(file, data)
 		return append(ds, m.readNative(file, data)...)
 	})...)
 }

@@ -98,3 +98,25 @@ check | ConfigMap/bare | pass | pass | Ok`
 		t.Errorf("the difference says:\n%s", got)
 	}
 }
+
+// TestSubresource pins that values may say which kinds are those of subresources.
+func TestSubresource(t *testing.T) {
+	file := folder(t, map[string]string{
+		"policy.yaml": `apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: scale}
+spec:
+  rules:
+  - name: few
+    match: {any: [{resources: {kinds: [Deployment/scale]}}]}
+    validate: {message: at most three, pattern: {spec: {replicas: "<4"}}}
+`,
+		"resources.yaml": `{apiVersion: autoscaling/v1, kind: Scale, metadata: {name: web}, spec: {replicas: 5}}`,
+		"kyverno-test.yaml": `{policies: [policy.yaml], resources: [resources.yaml], values: {subresources: [
+    {subresource: {name: deployments/scale, kind: Scale, group: autoscaling, version: v1}, parentResource: {name: deployments, kind: Deployment, group: apps, version: v1}}]},
+  results: [{policy: scale, rule: few, kind: Scale, resources: [web], result: fail}]}`,
+	})
+	if got := ran(t, file); got != "few | Scale/web | fail | pass | Ok (interpreter only: nobody creates the subresource scale)" {
+		t.Error(got)
+	}
+}

@@ -49,6 +49,7 @@ type form struct {
 	Values           *values  `json:"values"`
 	Results          []Row    `json:"results"`
 	Checks           []any    `json:"checks"`
+	ParamResources   []string `json:"paramResources"`
 	JSONPayload      string   `json:"jsonPayload"`
 	answers
 }
@@ -79,6 +80,7 @@ type Row struct {
 	MutatingPolicy        bool `json:"isMutatingPolicy"`
 	GeneratingPolicy      bool `json:"isGeneratingPolicy"`
 	DeletingPolicy        bool `json:"isDeletingPolicy"`
+	NamespacedValidating  bool `json:"isNamespacedValidatingPolicy"`
 
 	wrong bool // it has an error that has been told
 }

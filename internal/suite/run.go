@@ -87,6 +87,12 @@ func (r *run) row(ctx context.Context, row Row) []Result {
 	case p.Validating == nil && !slices.ContainsFunc(policy.Expand(p), func(rule *policy.Rule) bool { return row.means(rule.Name) }):
 		return r.each(row, Result{Verdict: Excluded, Reason: fmt.Sprintf("the policy has no rule %s", row.Rule)})
 	}
+	if name, ok := r.excepted[p.Name]; ok && p.Validating != nil {
+		return r.each(row, Result{Verdict: NotJudged, Reason: fmt.Sprintf("the policy has the exception %s of policies.kyverno.io, which is not read yet", name)})
+	}
+	if p.Validating != nil && p.Validating.Mode == "JSON" {
+		return r.payload(ctx, row, p)
+	}
 	judge := r.judge
 	for _, rule := range p.Rules {
 		switch {

@@ -14,16 +14,46 @@ import (
 
 // values are mocked variables, of a file or inline.
 type values struct {
-	APIVersion   string            `json:"apiVersion"`
-	Kind         string            `json:"kind"`
-	Metadata     map[string]any    `json:"metadata"`
-	Globals      map[string]any    `json:"globalValues"`
-	Policies     []policyValues    `json:"policies"`
-	Namespaces   []namespaceValues `json:"namespaceSelector"`
-	Subresources []any             `json:"subresources"`
+	APIVersion string            `json:"apiVersion"`
+	Kind       string            `json:"kind"`
+	Metadata   map[string]any    `json:"metadata"`
+	Globals    map[string]any    `json:"globalValues"`
+	Policies   []policyValues    `json:"policies"`
+	Namespaces []namespaceValues `json:"namespaceSelector"`
+	// Subresources say which kinds are those of subresources.
+	Subresources []subresourceValues `json:"subresources"`
 	// Cluster are Namespaces that rules look up.
 	Cluster []map[string]any `json:"namespaces"`
 	answers
+}
+
+type subresourceValues struct {
+	Subresource apiResource `json:"subresource"`
+	Parent      apiResource `json:"parentResource"`
+}
+
+// An apiResource is what the API server says of a resource, whose name has a slash
+// where it is a subresource.
+type apiResource struct {
+	Group        string `json:"group"`
+	Version      string `json:"version"`
+	Kind         string `json:"kind"`
+	Name         string `json:"name"`
+	SingularName string `json:"singularName"`
+	Namespaced   bool   `json:"namespaced"`
+}
+
+// subresource is what a kind is the subresource of, if the values say.
+func (v *values) subresource(group, kind string) (parent apiResource, name string, ok bool) {
+	if v == nil {
+		return parent, "", false
+	}
+	for _, s := range v.Subresources {
+		if _, name, isSub := strings.Cut(s.Subresource.Name, "/"); isSub && s.Subresource.Kind == kind && s.Subresource.Group == group {
+			return s.Parent, name, true
+		}
+	}
+	return parent, "", false
 }
 
 type policyValues struct {

@@ -1,0 +1,56 @@
+package suite
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestPayload pins that policies for JSON documents are judged on the suite's payload,
+// and that exceptions which are not read are not passed over in silence.
+func TestPayload(t *testing.T) {
+	files := map[string]string{
+		"policy.yaml": `apiVersion: policies.kyverno.io/v1
+kind: ValidatingPolicy
+metadata: {name: images}
+spec:
+  evaluation: {mode: JSON}
+  matchConditions: [{name: stages, expression: "has(object.Stages)"}]
+  validations: [{expression: "object.Stages.all(s, s.From != 'scratch')", message: not from scratch}]
+---
+apiVersion: policies.kyverno.io/v1
+kind: ValidatingPolicy
+metadata: {name: other}
+spec:
+  evaluation: {mode: JSON}
+  matchConditions: [{name: none, expression: "has(object.nothing)"}]
+  validations: [{expression: "false"}]
+---
+apiVersion: policies.kyverno.io/v1
+kind: ValidatingPolicy
+metadata: {name: excepted}
+spec:
+  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]}
+  validations: [{expression: "false"}]
+`,
+		"exception.yaml": `apiVersion: policies.kyverno.io/v1
+kind: PolicyException
+metadata: {name: let-through, namespace: default}
+spec: {policyRefs: [{name: excepted, kind: ValidatingPolicy}]}
+`,
+		"payload.json": `{"Stages": [{"From": "scratch"}]}`,
+		"cm.yaml":      `{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}`,
+		"kyverno-test.yaml": `{policies: [policy.yaml], resources: [cm.yaml], exceptions: [exception.yaml], jsonPayload: payload.json, results: [
+  {policy: images, isValidatingPolicy: true, result: fail},
+  {policy: images, isValidatingPolicy: true, result: pass},
+  {policy: other, isValidatingPolicy: true, result: skip},
+  {policy: excepted, isValidatingPolicy: true, kind: ConfigMap, resources: [a], result: skip}]}`,
+	}
+	want := ` | payload.json | fail | pass | Ok (JSON document)
+ | payload.json | pass | fail | Want pass, got fail
+ | payload.json | skip | pass | Ok (JSON document)
+ | ConfigMap/a | skip | notjudged | the policy has the exception let-through of policies.kyverno.io, which is not read yet`
+	if d := cmp.Diff(want, ran(t, folder(t, files))); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
