@@ -120,7 +120,7 @@ func TestEligibility(t *testing.T) {
 		{"excluded namespaces", []string{"name: a, " + podMatch + ", " + filter("exclude", "any", "resources: {namespaces: [x]}") + ", " + check}, both},
 		{"excluded kinds without Pod", []string{"name: a, " + podMatch + ", " + filter("exclude", "any", "resources: {kinds: [Service]}") + ", " + check}, []string{"a"}},
 		{"excluded Pods", []string{"name: a, " + podMatch + ", " + filter("exclude", "any", "resources: {kinds: [Pod], namespaces: [x]}") + ", " + check}, both},
-		{"generate", []string{"name: a, " + podMatch + ", " + check, "name: b, " + podMatch + ", generate: {kind: A, name: b, data: {a: b}}"}, []string{"a", "b"}},
+		{"generate", []string{"name: a, " + podMatch + ", " + check, "name: b, " + podMatch + ", generate: {apiVersion: v1, kind: A, name: b, data: {a: b}}"}, []string{"a", "b"}},
 		{"json patch", []string{"name: a, " + podMatch + ", " + check, "name: b, " + podMatch + ", mutate: {patchesJson6902: a}"}, []string{"a", "b"}},
 		{"json patch in foreach", []string{"name: a, " + podMatch + ", mutate: {foreach: [{list: a, patchesJson6902: a}]}"}, []string{"a"}},
 		{"json patch in a foreach within", []string{"name: a, " + podMatch + ", mutate: {foreach: [{list: a, foreach: [{list: b, patchesJson6902: a}]}]}"}, []string{"a"}},

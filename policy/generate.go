@@ -94,7 +94,7 @@ func (r *reader) generateTarget(o *object) GenerateTarget {
 	}
 	o.one("data", "clone", "cloneList")
 	if o.node.Get("cloneList") == nil && !o.wrong {
-		for _, key := range []string{"kind", "name"} {
+		for _, key := range []string{"apiVersion", "kind", "name"} {
 			if n := o.node.Get(key); n == nil || n.Kind == Null {
 				r.fail(o.node.Pos, diag.Missing, "%s needs the key %s", o.what, key)
 			}

@@ -1,6 +1,7 @@
 package policy_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/kvap/kvap/policy"
@@ -79,5 +80,26 @@ mutate:
 	got := f.ForEach[0].Merge.Get("spec").Get("jobTemplate").Get("spec").Get("template").Get("spec").Get("x")
 	if got == nil || got.Int != 1 {
 		t.Errorf("%+v", f.ForEach[0].Merge)
+	}
+}
+
+func TestCheckScopes(t *testing.T) {
+	p := parseGood(t, withRule(`match: {any: [{resources: {kinds: [ConfigMap]}}]}
+generate:
+  foreach:
+  - {list: a, apiVersion: v1, kind: Secret, name: a, data: {}}
+  - {list: a, apiVersion: v1, kind: Namespace, name: a, namespace: x, data: {}}
+  - {list: a, apiVersion: v1, kind: Unknown, name: a, data: {}}
+  - {list: a, apiVersion: v1, kind: Secret, name: a, namespace: x, data: {}}
+  - {list: a, namespace: x, cloneList: {kinds: [v1/Secret, v1/Namespace, Secret], namespace: here}}
+  - {list: a, cloneList: {kinds: [v1/Secret]}}
+`))
+	ds := policy.CheckScopes(p, func(_, kind string) (bool, bool) { return kind == "Secret", kind != "Unknown" })
+	var lines []int
+	for _, d := range ds {
+		lines = append(lines, d.Line)
+	}
+	if fmt.Sprint(lines) != "[10 11 14 14 15]" {
+		t.Errorf("%v: %v", lines, ds)
 	}
 }

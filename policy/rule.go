@@ -35,6 +35,9 @@ func (r *reader) rule(p *Policy, n *Node) *Rule {
 	o.pairs("reportProperties")
 	r.body(rule, o)
 	o.end()
+	if rule.Generate != nil {
+		r.checkGenerate(p, rule)
+	}
 	if !r.again {
 		r.expressions(rule)
 	}
