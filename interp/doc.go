@@ -10,7 +10,8 @@
 // MutateExisting: which rules with targets a request triggers, and what such a rule
 // makes of the objects that it selects among those of an Objects. Out of
 // GenerateTriggers and Generate: what a request means to generate rules, and the
-// objects that such a rule wants.
+// objects that such a rule wants. A Cleanup tells which objects a cleanup policy
+// deletes; NextRun when it is due; Expiry when an object ends whose label says so.
 //
 // What must hold: it shares no code with the translation; the two agree because
 // both are right, not because they are one. Where they differ from Kyverno on
@@ -24,7 +25,7 @@
 // are the caller's, but for the one place where the action is part of the
 // verdict (existing.go). It does not fill in what the API server defaults. It
 // does not verify signatures; rules that do are reported as unsupported. It writes
-// nothing anywhere: what mutate and generate rules want comes out as values, for the
+// nothing anywhere: what mutate, generate and cleanup rules want comes out as values, for the
 // caller to carry out. Judge says nothing of these rules, and Mutate nothing of others.
 //
 // Start at judge.go, the way of a request through a rule; then validation.go,
@@ -32,5 +33,6 @@
 // see; package expr evaluates them. validating.go judges ValidatingPolicies, with
 // Kyverno's own CEL from package cellib. mutate.go runs mutate rules, with patches
 // from packages merge and jsonpatch; mutateexisting.go those with targets, generate.go
-// and generated.go generate rules. world.go and objects.go are everything outside.
+// and generated.go generate rules; cleanup.go and schedule.go what ends. world.go and
+// objects.go are everything outside.
 package interp

@@ -1,5 +1,7 @@
 package policy
 
+import "github.com/kvap/kvap/diag"
+
 // cleanup reads a CleanupPolicy or ClusterCleanupPolicy.
 func (r *reader) cleanup(doc *Node) *Cleanup {
 	// As in v2beta1 policies there is no legacy form.
@@ -28,8 +30,31 @@ func (r *reader) cleanupSpec(c *Cleanup, n *Node) {
 	if m := o.take("exclude"); m != nil {
 		c.Exclude = r.match(m, "exclude")
 	}
+	for _, block := range []*MatchBlock{c.Match, c.Exclude} {
+		r.nobodysFilters(block)
+		if c.Kind == "CleanupPolicy" {
+			r.ownNamespace(block)
+		}
+	}
 	c.Context = each(o.list("context"), r.contextEntry)
+	for _, e := range c.Context {
+		if e.ConfigMap != nil || e.ImageRegistry != nil {
+			r.fail(e.Pos, diag.OutOfRange, "the context of a cleanup policy has no ConfigMaps and no registries; use an apiCall or a globalReference")
+		}
+	}
 	c.Conditions = r.conditions(o.take("conditions"))
 	c.Propagation = o.choice("deletionPropagationPolicy", "Foreground", "Background", "Orphan")
 	o.end()
+}
+
+// nobodysFilters refuses filters by user: nobody asks for what a schedule does.
+func (r *reader) nobodysFilters(m *MatchBlock) {
+	if m == nil {
+		return
+	}
+	for _, f := range m.filters() {
+		if len(f.Roles)+len(f.ClusterRoles)+len(f.Subjects) > 0 {
+			r.fail(f.Pos, diag.Conflict, "a cleanup policy runs on a schedule and knows no user; remove roles, clusterRoles and subjects")
+		}
+	}
 }
