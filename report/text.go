@@ -4,7 +4,6 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/kvap/kvap/diag"
 )
@@ -40,22 +39,6 @@ func (c Conversion) WriteText(w io.Writer) error {
 		}
 	}
 	return writeTable(w, rows, c.totals())
-}
-
-func writeTable(w io.Writer, rows [][]string, totals string) error {
-	var b strings.Builder
-	if len(rows) > 1 {
-		tw := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-		for _, row := range rows {
-			io.WriteString(tw, strings.Join(row, "\t")+"\n")
-		}
-		if err := tw.Flush(); err != nil {
-			return err
-		}
-	}
-	b.WriteString(totals + "\n")
-	_, err := io.WriteString(w, b.String())
-	return err
 }
 
 // title is the name as users write it: with the namespace of a namespaced policy.

@@ -229,7 +229,7 @@ func (f checkFlags) write(cmd *cobra.Command, c report.Check, sources []source) 
 		return c.WriteJSON(out)
 	}
 	convert := convertFlags{quiet: f.quiet, verbose: f.verbose, noColor: f.noColor}
-	return c.WriteText(out, report.CheckText{
+	return c.WriteText(inColour(out, f.noColor), report.CheckText{
 		Text: convert.diagnosticText(out, sources, cmd.Root().DisplayName()), Detail: convert.detail(), Cost: f.output == "wide",
 	})
 }

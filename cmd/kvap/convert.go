@@ -116,7 +116,10 @@ func convert(cmd *cobra.Command, args []string, f convertFlags) error {
 	if written := overwritten(f.report, sources); written != "" {
 		return &exit{exitUsage, fmt.Errorf("--report %s would overwrite %s, which is among the input; name another file", f.report, written)}
 	}
-	done := compileSources(sources, choices)
+	progress := newProgress(cmd.ErrOrStderr(), f.quiet)
+	var done *compilation
+	progress.during(fmt.Sprintf("converting %s", count(len(sources), "file", "files")), func() { done = compileSources(sources, choices) })
+	progress.clear()
 	done.found = append(done.found, unread...).Sort()
 	done.found = append(done.found, policy.Idle(done.policies, done.exceptions)...).Sort()
 	wrote := ""
@@ -134,7 +137,7 @@ func convert(cmd *cobra.Command, args []string, f convertFlags) error {
 		return runtimeError(err)
 	}
 	if !f.quiet {
-		if err := conversion.WriteSummary(cmd.ErrOrStderr()); err != nil {
+		if err := conversion.WriteSummary(inColour(cmd.ErrOrStderr(), f.noColor)); err != nil {
 			return runtimeError(err)
 		}
 		if _, err := io.WriteString(cmd.ErrOrStderr(), wrote); err != nil {

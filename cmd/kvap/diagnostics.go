@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/report"
 )
 
 // printDiagnostics writes what matters at least as much as the detail wanted.
@@ -27,9 +28,22 @@ func (f convertFlags) diagnosticText(w io.Writer, sources []source, command stri
 	}
 	return diag.Text{
 		Source:  func(file string) []byte { return text[file] },
-		Colour:  !f.noColor && os.Getenv("NO_COLOR") == "" && isTerminal(w),
+		Colour:  wantsColour(w, f.noColor),
 		Command: command,
 	}
+}
+
+// wantsColour tells whether what is written to w may have colours.
+func wantsColour(w io.Writer, noColor bool) bool {
+	return !noColor && os.Getenv("NO_COLOR") == "" && isTerminal(w)
+}
+
+// inColour is w, with the words of tables painted where it may have colours.
+func inColour(w io.Writer, noColor bool) io.Writer {
+	if wantsColour(w, noColor) {
+		return report.Coloured{Writer: w}
+	}
+	return w
 }
 
 // isTerminal tells whether a person reads what is written to w.

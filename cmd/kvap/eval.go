@@ -106,15 +106,22 @@ func eval(cmd *cobra.Command, paths []string, f evalFlags) error {
 	if err := f.check(paths); err != nil {
 		return err
 	}
-	e, err := f.prepare(cmd, paths)
+	progress := newProgress(cmd.ErrOrStderr(), f.quiet)
+	var e *evaluation
+	var err error
+	progress.during("compiling", func() { e, err = f.prepare(cmd, paths) })
 	if err != nil {
+		progress.clear()
 		return err
 	}
+	e.progress = progress
 	inputs, err := f.inputs(cmd.InOrStdin(), e)
 	if err != nil {
 		return err
 	}
-	if err := e.judge(cmd.Context(), inputs); err != nil {
+	err = e.judge(cmd.Context(), inputs)
+	progress.clear()
+	if err != nil {
 		return runtimeError(err)
 	}
 	e.reportMissing()
@@ -178,6 +185,8 @@ type evaluation struct {
 	labels  map[string]string
 	out     evalOutput
 	failOn  string
+
+	progress *progress
 
 	sources []source
 	found   diag.List

@@ -43,6 +43,7 @@ func (e *evaluation) judge(ctx context.Context, inputs iter.Seq2[input, error]) 
 			}
 		}
 		batch = batch[:0]
+		e.progress.show("%s judged", count(e.totals.requests, "request", "requests"))
 		return nil
 	}
 	for in, err := range inputs {

@@ -31,7 +31,7 @@ func (f evalFlags) newOutput(w io.Writer) evalOutput {
 	case "json", "yaml":
 		return &jsonDocument{w: w, yaml: f.output == "yaml", Requests: []jsonAnswer{}}
 	}
-	return &evalTable{w: w, wide: f.output == "wide", quiet: f.quiet, verbose: f.verbose}
+	return &evalTable{w: inColour(w, f.noColor), wide: f.output == "wide", quiet: f.quiet, verbose: f.verbose}
 }
 
 // A jsonDocument is all answers and the totals in one value.

@@ -92,7 +92,9 @@ func test(cmd *cobra.Command, dirs []string, f testFlags) error {
 	}
 	var suites []report.TestSuite
 	var found diag.List
-	for _, file := range files {
+	progress := newProgress(cmd.ErrOrStderr(), f.quiet)
+	for i, file := range files {
+		progress.show("%d/%d suites: %s", i, len(files), file)
 		read, ds := suite.Read(file)
 		found = append(found, ds...)
 		for _, s := range read {
@@ -103,6 +105,7 @@ func test(cmd *cobra.Command, dirs []string, f testFlags) error {
 			}
 		}
 	}
+	progress.clear()
 	found = found.Sort() // suites share policies and resources: what is said twice goes
 	run := report.NewTestRun(suites)
 	if err := f.write(cmd, run); err != nil {
@@ -164,7 +167,7 @@ func (f testFlags) write(cmd *cobra.Command, run report.TestRun) error {
 	case "junit":
 		return run.WriteJUnit(cmd.OutOrStdout())
 	}
-	return run.WriteText(cmd.OutOrStdout(), report.TestTable{Wide: f.output == "wide", Problems: f.only || f.quiet})
+	return run.WriteText(inColour(cmd.OutOrStdout(), f.noColor), report.TestTable{Wide: f.output == "wide", Problems: f.only || f.quiet})
 }
 
 // textsOf are the files that diagnostics speak of.

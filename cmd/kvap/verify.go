@@ -106,7 +106,7 @@ func runVerify(cmd *cobra.Command, paths []string, f verifyFlags) error {
 	}
 	progress.clear()
 	done := report.NewVerification(f.seed, policies)
-	if err := f.write(cmd.OutOrStdout(), done); err != nil {
+	if err := f.write(inColour(cmd.OutOrStdout(), f.noColor), done); err != nil {
 		return runtimeError(err)
 	}
 	if err := f.saveFound(done); err != nil {
@@ -250,35 +250,4 @@ func (f verifyFlags) saveFound(v report.Verification) error {
 		}
 	}
 	return os.WriteFile(f.save, lines, 0o644) //nolint:gosec // it is for others to read
-}
-
-// A progress is one line on a terminal that says how far the work is.
-type progress struct {
-	w     io.Writer // nil where nobody looks
-	shown time.Time
-	width int
-}
-
-func newProgress(w io.Writer, quiet bool) *progress {
-	if quiet || !isTerminal(w) {
-		return &progress{}
-	}
-	return &progress{w: w}
-}
-
-// show replaces the line, but not more often than one can read.
-func (p *progress) show(format string, args ...any) {
-	if p.w == nil || time.Since(p.shown) < 100*time.Millisecond {
-		return
-	}
-	p.shown = time.Now()
-	line := fmt.Sprintf(format, args...)
-	fmt.Fprintf(p.w, "\r%-*s", p.width, line)
-	p.width = len(line)
-}
-
-func (p *progress) clear() {
-	if p.w != nil && p.width > 0 {
-		fmt.Fprintf(p.w, "\r%*s\r", p.width, "")
-	}
 }
