@@ -1,0 +1,210 @@
+package controller
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kvap/kvap/vap"
+)
+
+// judgeOf is a judge by rules, at a version of what it says.
+func judgeOf(name string, version int, rules ...string) *judge {
+	var t vap.Translation
+	j := &judge{policy: &nativePolicy{TypeMeta: policyType()}, rules: rules}
+	for _, r := range rules {
+		policy, rule, _ := strings.Cut(r, "/")
+		t.Members = append(t.Members, vap.TranslatedMember{Policy: policy, Rule: rule})
+	}
+	j.policy.Name, j.policy.Labels = name, ownLabels(nil)
+	j.policy.Annotations = map[string]string{vap.TranslationAnnotation: asJSON(t), "version": fmt.Sprint(version)}
+	b := &nativeBinding{TypeMeta: bindingType()}
+	b.Name, b.Labels, b.Spec.PolicyName = name, ownLabels(nil), name
+	j.bindings = []*nativeBinding{b}
+	return j
+}
+
+func wantedOf(js ...*judge) map[string]*judge {
+	out := map[string]*judge{}
+	for _, j := range js {
+		out[j.policy.Name] = j
+	}
+	return out
+}
+
+// A model is a cluster in memory: what there is, and what the API servers have seen
+// of it.
+type model struct {
+	live live
+	seen string
+}
+
+func newModel() *model {
+	return &model{live: live{map[string]*nativePolicy{}, map[string]*nativeBinding{}}}
+}
+
+// put does what the API server does with an object that the controller applies.
+func (m *model) put(o client.Object) {
+	o = o.DeepCopyObject().(client.Object)
+	o.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: Manager, Operation: metav1.ManagedFieldsOperationApply}})
+	o.SetUID(types.UID(o.GetName()))
+	switch o := o.(type) {
+	case *nativePolicy:
+		if have := m.live.policies[o.Name]; have != nil {
+			o.Generation = have.Generation + 1
+		}
+		m.live.policies[o.Name] = o
+	case *nativeBinding:
+		m.live.bindings[o.Name] = o
+	}
+}
+
+func (m *model) drop(o client.Object) {
+	switch o.(type) {
+	case *nativePolicy:
+		delete(m.live.policies, o.GetName())
+	case *nativeBinding:
+		delete(m.live.bindings, o.GetName())
+	}
+}
+
+// judged are the rules that a policy with a binding judges by.
+func (m *model) judged() map[string]bool {
+	out := map[string]bool{}
+	for _, b := range m.live.bindings {
+		if p := m.live.policies[b.Spec.PolicyName]; p != nil {
+			for _, r := range rulesOf(p) {
+				out[r] = true
+			}
+		}
+	}
+	return out
+}
+
+// next does one thing of a plan, in the way of a handover, and tells whether there
+// was any.
+func (m *model) next(p plan) bool {
+	switch {
+	case len(p.write) > 0:
+		m.put(p.write[0])
+	case m.seen != m.live.state():
+		m.seen = m.live.state()
+	case len(p.remove) > 0:
+		m.drop(p.remove[0])
+	case len(p.held) > 0:
+		for _, o := range standIns(p.held, m.live) {
+			m.put(o)
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+func (m *model) plan(wanted map[string]*judge) plan {
+	return planFor(wanted, m.live, nil, m.seen == m.live.state())
+}
+
+// From whatever there is to whatever is wanted, and whenever the process ends: what
+// was judged before and is wanted after is judged at every moment, and in the end
+// there is what is wanted and nothing else.
+func TestPlansLoseNoRule(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	rules := []string{"p/a", "p/b", "q/c", "q/d"}
+	random := func(version int) map[string]*judge {
+		out := map[string]*judge{}
+		for _, name := range []string{"x", "y", "z"} {
+			some := slices.DeleteFunc(slices.Clone(rules), func(string) bool { return r.IntN(2) == 0 })
+			if len(some) > 0 {
+				out[name] = judgeOf(name, version, some...)
+			}
+		}
+		return out
+	}
+	for trial := range 2000 {
+		m := newModel()
+		var was map[string]*judge
+		for version := range 3 {
+			wanted := random(version)
+			both := func(rule string) bool { return judges(was, rule) && judges(wanted, rule) }
+			stop := r.IntN(20) // a process may end before it is done
+			if version == 2 {
+				stop = 1000
+			}
+			for range stop {
+				if !m.next(m.plan(wanted)) {
+					break
+				}
+				for _, rule := range rules {
+					if both(rule) && m.completed(was) && !m.judged()[rule] {
+						t.Fatalf("trial %d: nobody judges by %s", trial, rule)
+					}
+				}
+			}
+			if !m.has(wanted) {
+				wanted = nil // what is there is neither
+			}
+			was = wanted
+		}
+		if was == nil {
+			t.Fatalf("trial %d: not all that is wanted is there, or more", trial)
+		}
+	}
+}
+
+func judges(js map[string]*judge, rule string) bool {
+	for _, j := range js {
+		if slices.Contains(j.rules, rule) {
+			return true
+		}
+	}
+	return false
+}
+
+// completed tells that a handover to these judges came to its end.
+func (m *model) completed(js map[string]*judge) bool { return js != nil }
+
+// has tells that there is what is wanted and nothing else.
+func (m *model) has(wanted map[string]*judge) bool {
+	p := m.plan(wanted)
+	return len(p.write)+len(p.held)+len(p.remove) == 0 && !p.blocked && len(m.live.policies) == len(wanted) && len(m.live.bindings) == len(wanted)
+}
+
+// What is as wanted leads to no write, and what others wrote into it stays.
+func TestNothingToDo(t *testing.T) {
+	m := newModel()
+	wanted := wantedOf(judgeOf("x", 1, "p/a"))
+	for m.next(m.plan(wanted)) {
+	}
+	m.live.policies["x"].Annotations["example.com/of-somebody"] = "else"
+	m.live.policies["x"].Labels["team"] = "a"
+	if p := m.plan(wanted); len(p.write)+len(p.remove)+len(p.held) > 0 {
+		t.Errorf("%+v", p)
+	}
+}
+
+// An object of somebody else is neither written nor removed, whatever its labels say.
+func TestForeignObjects(t *testing.T) {
+	m := newModel()
+	theirs := judgeOf("x", 1, "p/a")
+	m.live.policies["x"] = theirs.policy // nobody has applied it
+	p := m.plan(wantedOf(judgeOf("x", 2, "p/a"), judgeOf("y", 1, "p/b")))
+	if !p.foreign["x"] || len(p.foreign) > 1 {
+		t.Errorf("foreign are %v", slices.Collect(maps.Keys(p.foreign)))
+	}
+	for _, o := range slices.Concat(p.write, p.remove) {
+		if o.GetName() == "x" {
+			t.Errorf("%T x is touched", o)
+		}
+	}
+	if p := m.plan(nil); len(p.remove) > 0 {
+		t.Errorf("%v would be removed", p.remove)
+	}
+}
