@@ -53,6 +53,17 @@ func (h *handover) run(ctx context.Context, wanted map[string]*judge) (handed, e
 	return out, errors.New("native policies do not come to rest: somebody else changes them all the time")
 }
 
+// isDone tells that there is nothing to hand over, and that every API server judges by
+// what is there.
+func (h *handover) isDone(ctx context.Context, wanted map[string]*judge) bool {
+	l, err := readLive(ctx, h.client)
+	if err != nil {
+		return false
+	}
+	p := planFor(wanted, l, nil, true)
+	return len(p.write)+len(p.held) == 0 && h.canary.see(ctx, l) == nil
+}
+
 // round does the first of what a plan has: write, see, remove, or break a circle.
 func (h *handover) round(ctx context.Context, out *handed, p plan, wanted map[string]*judge) (more bool, err error) {
 	if len(p.write) > 0 {

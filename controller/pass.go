@@ -88,13 +88,17 @@ func (p *passer) bring(ctx context.Context, in shelf, out *outcome) (again bool,
 	remaining := Remaining{
 		Policies: remainingOf(in.sources, out.result), Exceptions: in.exceptions, ExcludeNamespaces: p.options.ExcludeNamespaces,
 	}
+	wanted := wantedJudges(out.result.Objects)
 	p.step(StepWiden)
+	if p.webhooks.knowsNothing() && p.handover.isDone(ctx, wanted) {
+		p.webhooks.nothingRemained()
+	}
 	out.fallback = p.webhooks.widen(ctx, remaining, in.sources, out.rules)
 	refs := configMapsOf(out.result.Objects)
 	if out.missing, out.params = p.params.ensure(ctx, refs); out.params != nil && ctx.Err() != nil {
 		return false, ctx.Err()
 	}
-	done, err := p.handover.run(ctx, wantedJudges(out.result.Objects))
+	done, err := p.handover.run(ctx, wanted)
 	if err != nil && (ctx.Err() != nil || done.live.policies == nil) {
 		return false, err
 	}

@@ -41,15 +41,22 @@ func (w *webhooks) widen(ctx context.Context, remaining Remaining, sources []*po
 	return w.serve(ctx, wide)
 }
 
-// wide is what to serve of a policy while the rest of it is handed over. A process
-// that has just begun does not know what remained before: it asks for every rule
-// that a webhook could have served.
+// knowsNothing tells of a process that has just begun: it does not know what remained
+// before.
+func (w *webhooks) knowsNothing() bool { return w.was == nil }
+
+// nothingRemained tells that the native policies are all in force as they are wanted,
+// so that a webhook has nothing to do with their rules.
+func (w *webhooks) nothingRemained() { w.was = map[string]map[string]bool{} }
+
+// wide is what to serve of a policy while the rest of it is handed over. Who does not
+// know what remained before serves every rule that a webhook could have served.
 func (w *webhooks) wide(s *policySource, rules []*compile.Rule) (RemainingPolicy, bool) {
 	left := RemainingPolicy{Source: s.ref, Generation: s.generation, Policy: s.policy}
 	now, before := leftRules(rules), w.was[translationName(s.ref)]
 	some := false
 	for _, r := range rules {
-		if !now[r.Name()] && !before[r.Name()] || r.Policy.Invalid || r.Source != nil && r.Source.Invalid {
+		if !now[r.Name()] && !before[r.Name()] && !w.knowsNothing() || r.Policy.Invalid || r.Source != nil && r.Source.Invalid {
 			continue
 		}
 		some = true

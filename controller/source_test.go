@@ -1,0 +1,121 @@
+package controller
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/policy"
+)
+
+const two = `apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: p, uid: u, resourceVersion: "1", generation: 1}
+spec:
+  validationFailureAction: Enforce
+  rules:
+  - {name: a, match: {any: [{resources: {kinds: [Pod]}}]}, validate: {pattern: {metadata: {labels: {a: "?*"}}}}}
+  - {name: b, match: {any: [{resources: {kinds: [Pod]}}]}, validate: {pattern: {metadata: {labels: {b: "?*"}}}}}
+`
+
+// object is a policy of the cluster, with something replaced.
+func object(t *testing.T, version string, replace ...string) *unstructured.Unstructured {
+	t.Helper()
+	text := strings.NewReplacer(replace...).Replace(two)
+	o := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &o.Object); err != nil {
+		t.Fatal(err)
+	}
+	o.SetResourceVersion(version)
+	return o
+}
+
+func nothing() []byte { return nil }
+
+// What is worse than the version before does not count: not a broken rule, nor a
+// broken policy. What is no worse does, and so does what mends it.
+func TestLastGoodVersion(t *testing.T) {
+	good := readSource(object(t, "1"), "enforce", nil, nothing)
+	broken := readSource(object(t, "2", "a: \"?*\"}}}}", "a: \"?*\"}}}, oops: 1}"), "enforce", good, nothing)
+	if !broken.lastOne || broken.policy != good.policy || errorsOf(broken.found) == "" {
+		t.Errorf("a broken rule: %+v", broken)
+	}
+	mended := readSource(object(t, "3", "?*", "x"), "enforce", broken, nothing)
+	if mended.lastOne || mended.policy == good.policy {
+		t.Errorf("mended: %+v", mended)
+	}
+	// In a new process the text that was noted stands for the version before.
+	again := readSource(object(t, "2", "rules:", "rulez:"), "enforce", nil, func() []byte { return good.text })
+	if !again.lastOne || again.policy == nil || len(again.policy.Rules) != 2 {
+		t.Errorf("in a new process: %+v", again)
+	}
+	// A policy that began broken in one rule goes on with its other rule.
+	first := readSource(object(t, "1", "a: \"?*\"}}}}", "a: \"?*\"}}}, oops: 1}"), "enforce", nil, nothing)
+	next := readSource(object(t, "2", "a: \"?*\"}}}}", "a: \"?*\"}}}, oops: 1}", "b: \"?*\"", "b: x"), "enforce", first, nothing)
+	if first.lastOne || next.lastOne || next.policy == first.policy {
+		t.Errorf("no worse than before: %+v", next)
+	}
+}
+
+// A write that changes nothing of what a policy says leaves it the same value, by
+// which what was compiled of it is known.
+func TestSamePolicyStaysTheSame(t *testing.T) {
+	before := readSource(object(t, "1"), "shadow", nil, nothing)
+	after := readSource(object(t, "2", "generation: 1", "generation: 1, managedFields: []"), "shadow", before, nothing)
+	if after.policy != before.policy {
+		t.Error("the policy was read anew")
+	}
+}
+
+// The mode is what the policy says, or what is said for all; kvap's own kinds are
+// enforced. In shadow everything is audited.
+func TestMode(t *testing.T) {
+	for _, c := range []struct {
+		replace   []string
+		otherwise string
+		want, bad string
+	}{
+		{nil, "shadow", "shadow", ""},
+		{nil, "enforce", "enforce", ""},
+		{[]string{"uid: u", "uid: u, labels: {kvap.dev/mode: enforce}"}, "shadow", "enforce", ""},
+		{[]string{"uid: u", "uid: u, annotations: {kvap.dev/mode: \"off\"}, labels: {kvap.dev/mode: enforce}"}, "shadow", "off", ""},
+		{[]string{"uid: u", "uid: u, labels: {kvap.dev/mode: of}"}, "shadow", "shadow", "of"},
+		{[]string{"kyverno.io/v1", "kvap.dev/v1alpha1"}, "shadow", "enforce", ""},
+	} {
+		s := readSource(object(t, "1", c.replace...), c.otherwise, nil, nothing)
+		if s.mode != c.want || s.badMode != c.bad {
+			t.Errorf("%v: %s, %q", c.replace, s.mode, s.badMode)
+		}
+		switch {
+		case c.want == v1alpha1.ModeOff && s.policy != nil:
+			t.Errorf("%v: it is left alone, and read", c.replace)
+		case c.want == v1alpha1.ModeShadow && s.policy.Action != policy.Audit:
+			t.Errorf("%v: %s", c.replace, s.policy.Action)
+		case c.want == v1alpha1.ModeEnforce && s.policy.Action != policy.Enforce:
+			t.Errorf("%v: %s", c.replace, s.policy.Action)
+		}
+	}
+}
+
+// Names of PolicyTranslations are those of their policies, each another.
+func TestTranslationNames(t *testing.T) {
+	seen := map[string]bool{}
+	for _, r := range []v1alpha1.PolicyReference{
+		{Group: "kyverno.io", Kind: "ClusterPolicy", Name: "a"},
+		{Group: "kvap.dev", Kind: "ClusterPolicy", Name: "a"},
+		{Group: "kyverno.io", Kind: "Policy", Name: "a", Namespace: "b"},
+		{Group: "kyverno.io", Kind: "Policy", Name: "a.b", Namespace: "c"},
+		{Group: "kyverno.io", Kind: "Policy", Name: "a", Namespace: "b-c"},
+		{Group: "kyverno.io", Kind: "ClusterPolicy", Name: strings.Repeat("a", 250)},
+		{Group: "kyverno.io", Kind: "ClusterPolicy", Name: strings.Repeat("a", 251)},
+	} {
+		name := translationName(r)
+		if seen[name] || len(name) > maxName {
+			t.Errorf("%+v: %s", r, name)
+		}
+		seen[name] = true
+	}
+}
