@@ -7,7 +7,7 @@ TOOL := go tool -modfile=tools/go.mod
 FUZZTIME ?= 1m
 CORPUS ?= ../shared/corpus
 
-.PHONY: help demo build test e2e bench-admission lint check generated generate chart image golden conformance bench fuzz clean
+.PHONY: help demo build test e2e bench-admission bench-webhook lint check generated generate chart image golden conformance bench fuzz clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -27,6 +27,9 @@ e2e: ## all that needs a real control plane; its first build takes several minut
 
 bench-admission: ## what judging costs on a real API server, into docs/performance.md: some five minutes
 	go run ./internal/benchadmission -update docs/performance.md
+
+bench-webhook: ## what the webhook costs with many clients at once, into docs/performance.md: two minutes
+	go run ./internal/benchwebhook -update docs/performance.md
 
 lint: ## formatting, vet, static analysis and the house rules
 	$(TOOL) golangci-lint run

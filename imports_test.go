@@ -66,6 +66,7 @@ status: api/v1alpha1 compile translate vap policy report schema diag
 fixtures:
 cmd/kvap: everything
 internal/benchadmission: everything
+internal/benchwebhook: interp policy webhook webhook/certs
 internal/conformance: everything
 internal/controlplane:
 internal/judge: internal/manifest compile policy translate vap interp schema diag

@@ -126,7 +126,7 @@ func (s *Server) Handler() http.Handler {
 // Times that bound a connection. Reading and writing may take as long as the API
 // server waits at most.
 const (
-	headerTimeout = 5 * time.Second
+	headerTimeout = 10 * time.Second
 	bodyTimeout   = 30 * time.Second
 	idleTimeout   = 2 * time.Minute
 	maxHeader     = 64 << 10

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,6 +23,7 @@ import (
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kvap/kvap/internal/controlplane"
@@ -76,6 +78,7 @@ func newCluster(ctx context.Context, dir string) (c *cluster, err error) {
 	}
 	c.config = c.plane.Config(controlplane.Admin)
 	c.config.WarningHandler = rest.NoWarnings{}
+	ctrllog.SetLogger(logr.Discard())
 	c.Client, err = client.New(c.config, client.Options{Scheme: clientscheme.Scheme})
 	return c, err
 }
@@ -201,7 +204,7 @@ func (c *cluster) denied(t *testing.T, text string) string {
 	var message string
 	soon(t, "a denial", func() bool {
 		_, err := c.try(t.Context(), t, text)
-		if err != nil && strings.Contains(err.Error(), "denied the request") {
+		if err != nil && (strings.Contains(err.Error(), "denied the request") || strings.Contains(err.Error(), "denied request:")) {
 			message = err.Error()
 			return true
 		}

@@ -31,7 +31,11 @@ spec:
     - {name: here, apiCall: {urlPath: /api/v1/namespaces/stream, jmesPath: metadata.name}}
     validate:
       message: no owner in {{ here }}
-      pattern: {metadata: {annotations: {acme.io/owner: "?*"}}}
+      deny:
+        conditions:
+          all:
+          - {key: "{{ request.object.metadata.annotations.\"acme.io/owner\" || '' }}", operator: Equals, value: ""}
+          - {key: "{{ here }}", operator: Equals, value: stream}
 `
 
 const unowned = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: unowned, namespace: stream}"
@@ -88,7 +92,9 @@ func TestNoneUnjudged(t *testing.T) {
 			rule["match"] = map[string]any{"any": []any{map[string]any{"resources": map[string]any{"kinds": []any{"ConfigMap"}}}}}
 		case 3: // native
 			delete(rule, "context")
-			rule["validate"].(map[string]any)["message"] = "no owner"
+			rule["validate"] = map[string]any{
+				"message": "no owner", "pattern": map[string]any{"metadata": map[string]any{"annotations": map[string]any{"acme.io/owner": "?*"}}},
+			}
 		case 4:
 			spec["webhookConfiguration"] = map[string]any{"matchConditions": []any{map[string]any{"name": "all", "expression": "true"}}, "timeoutSeconds": int64(10 + i%10)}
 		}
