@@ -25,8 +25,9 @@
 // are the caller's, but for the one place where the action is part of the
 // verdict (existing.go). It does not fill in what the API server defaults. It
 // does not verify signatures; rules that do are reported as unsupported. It writes
-// nothing anywhere: what mutate, generate and cleanup rules want comes out as values, for the
-// caller to carry out. Judge says nothing of these rules, and Mutate nothing of others.
+// nothing anywhere: what mutate, generate and cleanup rules want comes out as values,
+// for the caller to carry out. Judge says nothing of these rules, and Mutate nothing
+// of others.
 //
 // Start at judge.go, the way of a request through a rule; then validation.go,
 // pattern.go and condition.go, what rules are made of. vars.go is what expressions
