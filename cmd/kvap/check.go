@@ -54,7 +54,7 @@ input, 3 a runtime error, 4 some of the input was left out.`,
 	fs.SortFlags = false
 	fs.StringSliceVarP(&f.files, "filename", "f", nil, "a file or folder to read, as if it were a PATH")
 	fs.StringVarP(&f.kustomize, "kustomize", "k", "", "a kustomize folder to render and read")
-	fs.StringVarP(&f.output, "output", "o", "text", "output format: text, wide or json")
+	fs.StringVarP(&f.output, "output", "o", "text", "output format: text, wide, json, sarif, junit, markdown, github or html")
 	fs.StringVar(&f.failOn, "fail-on", "error", "what makes the exit code 1: error, warning or note")
 	fs.StringSliceVar(&f.releases, "kubernetes-version", []string{cel.Default.String()}, "a Kubernetes release to check for; may be given several times")
 	fs.StringSliceVar(&f.only, "only", nil, "what to look at: types, cost or lint; all of them by default")
@@ -69,7 +69,9 @@ input, 3 a runtime error, 4 some of the input was left out.`,
 	return cmd
 }
 
-func checkFormats() []string { return []string{"text", "wide", "json"} }
+func checkFormats() []string {
+	return []string{"text", "wide", "json", "sarif", "junit", "markdown", "github", "html"}
+}
 
 func severities() []string { return []string{"error", "warning", "note"} }
 
@@ -110,14 +112,13 @@ func runCheck(cmd *cobra.Command, args []string, f checkFlags) error {
 		return &exit{exitUsage, fmt.Errorf("there is no admission policy in %s", strings.Join(args, ", "))}
 	}
 	result := run.report()
-	if err := f.write(cmd, result, run.sources); err != nil {
+	if err := f.write(cmd, result, &run); err != nil {
 		return runtimeError(err)
 	}
-	least := diag.Severity(slices.Index(severities(), f.failOn))
 	switch {
 	case run.found.HasErrors():
 		return &exit{code: exitPartly}
-	case result.Totals.AtLeast(least) > 0:
+	case result.Totals.AtLeast(f.least()) > 0:
 		return &exit{code: exitFindings}
 	}
 	return nil
@@ -147,6 +148,7 @@ type checkRun struct {
 	found   diag.List // what reading and converting said
 	objects []*check.Object
 	options check.Options
+	newest  *compilation // of the policies that were converted; nil where there are none
 }
 
 func (run *checkRun) read(stdin io.Reader, paths []string, folder string) error {
@@ -184,6 +186,7 @@ func (run *checkRun) compile(releases []choices) {
 	for _, c := range releases {
 		done := compileSources(run.sources, c)
 		run.found = append(run.found, done.found...)
+		run.newest = done
 		made = append(made, check.Made(done.objects, c.translate.Release)...)
 	}
 	run.objects = append(run.objects, check.Merge(made)...)
@@ -223,13 +226,34 @@ func findingRow(f check.Finding) report.Finding {
 	return row
 }
 
-func (f checkFlags) write(cmd *cobra.Command, c report.Check, sources []source) error {
+func (f checkFlags) write(cmd *cobra.Command, c report.Check, run *checkRun) error {
 	out := cmd.OutOrStdout()
-	if f.output == "json" {
+	switch f.output {
+	case "json":
 		return c.WriteJSON(out)
+	case "sarif", "github":
+		return writeAlerts(out, f.output, c)
+	case "junit":
+		return c.WriteJUnit(out, f.least())
+	case "markdown":
+		return c.WriteMarkdown(out)
+	case "html":
+		return run.page(c).WriteHTML(out)
 	}
 	convert := convertFlags{quiet: f.quiet, verbose: f.verbose, noColor: f.noColor}
 	return c.WriteText(inColour(out, f.noColor), report.CheckText{
-		Text: convert.diagnosticText(out, sources, cmd.Root().DisplayName()), Detail: convert.detail(), Cost: f.output == "wide",
+		Text: convert.diagnosticText(out, run.sources, cmd.Root().DisplayName()), Detail: convert.detail(), Cost: f.output == "wide",
 	})
+}
+
+// least is the least grave severity that makes a run fail.
+func (f checkFlags) least() diag.Severity { return diag.Severity(slices.Index(severities(), f.failOn)) }
+
+func (run *checkRun) page(c report.Check) report.Page {
+	page := report.Page{Title: "kvap check", Check: &c}
+	if run.newest != nil && len(run.newest.policies) > 0 {
+		conversion := run.newest.report()
+		page.Conversion, page.Pairs = &conversion, run.newest.pairs(run.sources)
+	}
+	return page
 }

@@ -66,7 +66,7 @@ Exit codes: 0 clean, 1 a remainder under --strict, 2 usage or unreadable input,
 	fs.StringVar(&f.outputDir, "output-dir", "", "a folder to write; -o then says the format of its files")
 	fs.BoolVar(&f.prune, "prune", false, "remove files of the folder that an earlier run wrote, and this one did not")
 	fs.StringVar(&f.report, "report", "", "write a report to this file, or - for standard output")
-	fs.StringVar(&f.reportForm, "report-format", "", "text, json or markdown (default by the file's ending, else text)")
+	fs.StringVar(&f.reportForm, "report-format", "", "text, json, markdown, sarif, junit, github or html (default by the file's ending, else text)")
 	fs.BoolVar(&f.strict, "strict", false, "exit with 1 when a rule has no native form")
 	f.choiceFlags.add(fs)
 	fs.StringSliceVar(&f.namespaces, "exclude-namespaces", vap.DefaultExcludedNamespaces(), "namespaces that bindings leave out; none for none")
@@ -130,7 +130,7 @@ func convert(cmd *cobra.Command, args []string, f convertFlags) error {
 	}
 	conversion := done.report()
 	conversion.ExcludedNamespaces = choices.emit.ExcludeNamespaces
-	if err := f.writeReport(cmd, conversion); err != nil {
+	if err := f.writeReport(cmd, conversion, func() []report.Pair { return done.pairs(sources) }); err != nil {
 		return runtimeError(err)
 	}
 	if err := f.printDiagnostics(cmd.ErrOrStderr(), done.found, sources, cmd.Root().DisplayName()); err != nil {
@@ -197,7 +197,7 @@ func excludedNamespaces(names []string) ([]string, error) {
 // destination says where objects go. Two things on standard output would be one
 // thing nobody can read, so a report there takes the objects' place.
 func (f convertFlags) destination() (destination, error) {
-	if _, err := oneOf("--report-format", f.reportForm, "", "text", "json", "markdown"); err != nil {
+	if _, err := oneOf("--report-format", f.reportForm, append([]string{""}, reportFormats()...)...); err != nil {
 		return destination{}, err
 	}
 	if f.reportForm != "" && f.report == "" {

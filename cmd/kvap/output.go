@@ -162,7 +162,11 @@ func fileNames(policies []*policy.Policy) map[*policy.Policy]string {
 	return names
 }
 
-func (f convertFlags) writeReport(cmd *cobra.Command, c report.Conversion) error {
+func reportFormats() []string {
+	return []string{"text", "json", "markdown", "sarif", "junit", "github", "html"}
+}
+
+func (f convertFlags) writeReport(cmd *cobra.Command, c report.Conversion, pairs func() []report.Pair) error {
 	if f.report == "" {
 		return nil
 	}
@@ -173,6 +177,12 @@ func (f convertFlags) writeReport(cmd *cobra.Command, c report.Conversion) error
 		err = c.WriteJSON(&b)
 	case "markdown":
 		err = c.WriteMarkdown(&b)
+	case "sarif", "github":
+		err = writeAlerts(&b, f.reportFormat(), c)
+	case "junit":
+		err = c.WriteJUnit(&b, f.strict)
+	case "html":
+		err = report.Page{Title: "kvap convert", Conversion: &c, Pairs: pairs()}.WriteHTML(&b)
 	default:
 		err = c.WriteText(&b)
 	}
@@ -212,6 +222,12 @@ func (f convertFlags) reportFormat() string {
 		return "json"
 	case ".md":
 		return "markdown"
+	case ".sarif":
+		return "sarif"
+	case ".xml":
+		return "junit"
+	case ".html":
+		return "html"
 	}
 	return "text"
 }

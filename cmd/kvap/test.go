@@ -62,7 +62,7 @@ Exit codes: 0 nothing failed, 1 a row failed, 2 usage or no row could be judged,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&f.file, "file-name", "kyverno-test.yaml", "the name of suites to look for in folders")
-	flags.StringVarP(&f.output, "output", "o", "table", "table, wide, json or junit")
+	flags.StringVarP(&f.output, "output", "o", "table", "table, wide, json, junit, sarif, markdown, github or html")
 	flags.BoolVar(&f.only, "fail-only", false, "of the table only what did not pass")
 	flags.BoolVar(&f.strict, "strict", false, "exit with 1 when a row deviates, was excluded or not judged")
 	f.choiceFlags.add(flags)
@@ -71,12 +71,12 @@ Exit codes: 0 nothing failed, 1 a row failed, 2 usage or no row could be judged,
 	flags.BoolVar(&f.noColor, "no-color", false, "no colours on a terminal; NO_COLOR does the same")
 	addRecursive(flags)
 	completeWords(cmd)
-	completeOutput(cmd, false, "table", "wide", "json", "junit")
+	completeOutput(cmd, false, testFormats()...)
 	return cmd
 }
 
 func test(cmd *cobra.Command, dirs []string, f testFlags) error {
-	if _, err := oneOf("-o", f.output, "table", "wide", "json", "junit"); err != nil {
+	if _, err := oneOf("-o", f.output, testFormats()...); err != nil {
 		return err
 	}
 	if f.quiet && f.verbose {
@@ -160,12 +160,22 @@ func tested(r suite.Results) report.TestSuite {
 	return out
 }
 
+func testFormats() []string {
+	return []string{"table", "wide", "json", "junit", "sarif", "markdown", "github", "html"}
+}
+
 func (f testFlags) write(cmd *cobra.Command, run report.TestRun) error {
 	switch f.output {
 	case "json":
 		return run.WriteJSON(cmd.OutOrStdout())
 	case "junit":
 		return run.WriteJUnit(cmd.OutOrStdout())
+	case "markdown":
+		return run.WriteMarkdown(cmd.OutOrStdout())
+	case "sarif", "github":
+		return writeAlerts(cmd.OutOrStdout(), f.output, run)
+	case "html":
+		return report.Page{Title: "kvap test", Tests: &run}.WriteHTML(cmd.OutOrStdout())
 	}
 	return run.WriteText(inColour(cmd.OutOrStdout(), f.noColor), report.TestTable{Wide: f.output == "wide", Problems: f.only || f.quiet})
 }

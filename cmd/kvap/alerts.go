@@ -1,0 +1,109 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/vap"
+)
+
+// alerting is what findings of any verb can be written as alerts of.
+type alerting interface{ Alerts() []report.Alert }
+
+// writeAlerts writes findings in a form that a code host shows.
+func writeAlerts(w io.Writer, format string, from alerting) error {
+	if format == "sarif" {
+		return report.WriteSARIF(w, from.Alerts())
+	}
+	return report.WriteGitHub(w, from.Alerts())
+}
+
+// pairs are the native rules beside what they became.
+func (done *compilation) pairs(sources []source) []report.Pair {
+	texts := map[string][]string{}
+	for _, s := range sources {
+		texts[s.name] = linesOf(s.data)
+	}
+	var out []report.Pair
+	for _, r := range done.rules {
+		if len(r.Objects) > 0 {
+			out = append(out, done.pair(r, texts[r.Pos().File]))
+		}
+	}
+	return out
+}
+
+func (done *compilation) pair(r *compile.Rule, lines []string) report.Pair {
+	p := report.Pair{Policy: r.Policy.Name, Rule: r.Name(), File: r.Policy.Pos.File}
+	if r.Policy.Namespaced() {
+		p.Namespace = r.Policy.Namespace
+	}
+	marks := map[int]int{} // by line of the source
+	for _, f := range r.Forms {
+		for _, place := range f.Places {
+			p.Expressions = append(p.Expressions, expressionsOf(done.objects[place.Object], place.Member, marks)...)
+		}
+	}
+	node := r.Policy.Source
+	if r.Source != nil {
+		node = r.Source.Source
+	}
+	first, last := r.Pos().Line, lastLine(node)
+	for i := first; i <= min(last, len(lines)); i++ {
+		p.Source = append(p.Source, report.SourceLine{Number: i, Text: lines[i-1], Mark: marks[i]})
+	}
+	return p
+}
+
+// expressionsOf are the expressions that enforce one member of an object. Marks are
+// given to the lines that they come from.
+func expressionsOf(o vap.Objects, member int, marks map[int]int) []report.PairedExpression {
+	const colours = 5
+	var out []report.PairedExpression
+	for i, c := range o.Policy.Spec.MatchConditions {
+		out = append(out, report.PairedExpression{Object: o.Policy.Name, Field: fmt.Sprintf("matchConditions[%d]", i), Text: c.Expression})
+	}
+	for i, v := range o.Policy.Spec.Variables {
+		out = append(out, report.PairedExpression{Object: o.Policy.Name, Field: fmt.Sprintf("variables[%d] %s", i, v.Name), Text: v.Expression})
+	}
+	for i, v := range o.Policy.Spec.Validations {
+		from := o.Draft.Validations[i]
+		if from.Member != member {
+			continue
+		}
+		if marks[from.Pos.Line] == 0 {
+			marks[from.Pos.Line] = len(marks)%colours + 1
+		}
+		out = append(out, report.PairedExpression{
+			Object: o.Policy.Name, Field: fmt.Sprintf("validations[%d]", i), Text: v.Expression, Mark: marks[from.Pos.Line],
+		})
+	}
+	return out
+}
+
+// lastLine is about where a node ends.
+func lastLine(n *policy.Node) int {
+	if n == nil {
+		return 0
+	}
+	last := n.Pos.Line
+	for _, f := range n.Fields {
+		last = max(last, lastLine(f.Value))
+	}
+	for _, item := range n.Items {
+		last = max(last, lastLine(item))
+	}
+	if n.Kind == policy.String {
+		last += strings.Count(strings.TrimRight(n.Str, "\n"), "\n")
+	}
+	return last
+}
+
+// linesOf are the lines of a text without their ends.
+func linesOf(data []byte) []string {
+	return strings.Split(strings.ReplaceAll(string(data), "\r\n", "\n"), "\n")
+}

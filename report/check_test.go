@@ -1,0 +1,255 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/report"
+)
+
+const hostile = "<script>alert('x')</script>|`*_\n::error::%0A\x01\"&"
+
+// found is a check with names and texts that no renderer may take for its own markup.
+func found() report.Check {
+	return report.NewCheck([]report.CheckedObject{
+		{
+			Kind: "ValidatingAdmissionPolicy", Name: hostile, File: "a b/" + hostile + ".yaml", Line: 3, Releases: []string{"1.30", "1.36"}, Generated: true,
+			TypeChecking: []report.PredictedWarning{{FieldRef: "spec.validations[0].expression", Warning: hostile}},
+			Cost:         []report.ExpressionCost{{Field: "spec.validations[0].expression", Estimate: 2_000_000, Measured: 1_500_000, Limit: 1_000_000, Safe: "up to 3 " + hostile}},
+			Findings: []report.Finding{
+				{Code: diag.UndefinedField, Severity: diag.Error, Release: "1.30", Field: "spec.validations[0].expression", File: "a b/" + hostile + ".yaml", Line: 4, Column: 7, Message: hostile, Expression: hostile, ExpressionLine: 1, ExpressionColumn: 2},
+				{Code: diag.UndefinedField, Severity: diag.Error, Release: "1.36", Field: "spec.validations[0].expression", File: "a b/" + hostile + ".yaml", Line: 4, Column: 7, Message: hostile, Expression: hostile, ExpressionLine: 1, ExpressionColumn: 2},
+				{Code: diag.CostNearLimit, Severity: diag.Warning, File: "b.yaml", Message: hostile},
+				{Code: diag.StatusFalseAlarm, Severity: diag.Note, Release: "1.36", Message: hostile, Known: true},
+			},
+		},
+		{Kind: "ValidatingAdmissionPolicyBinding", Name: "clean", File: "b.yaml", Line: 1, Releases: []string{"1.36"}},
+	})
+}
+
+func TestCheckTotals(t *testing.T) {
+	c := found()
+	if got, want := c.Totals, (report.CheckTotals{Objects: 2, Errors: 2, Warnings: 1, Notes: 1}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if e, w, n := c.Totals.AtLeast(diag.Error), c.Totals.AtLeast(diag.Warning), c.Totals.AtLeast(diag.Note); e != 2 || w != 3 || n != 4 {
+		t.Errorf("at least: %d %d %d", e, w, n)
+	}
+}
+
+// The JSON of a check is an interface: fields are added, never renamed or dropped.
+func TestCheckJSONKeys(t *testing.T) {
+	var b bytes.Buffer
+	if err := found().WriteJSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Objects []map[string]any
+		Totals  map[string]any
+	}
+	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"kind", "name", "file", "line", "releases", "typeChecking", "cost", "findings"} {
+		if _, ok := got.Objects[1][key]; !ok || got.Objects[1][key] == nil {
+			t.Errorf("an object has no %s", key)
+		}
+	}
+	finding := got.Objects[0]["findings"].([]any)[0].(map[string]any)
+	for _, key := range []string{"code", "severity", "release", "field", "file", "line", "column", "message", "known"} {
+		if _, ok := finding[key]; !ok {
+			t.Errorf("a finding has no %s", key)
+		}
+	}
+	for _, key := range []string{"objects", "errors", "warnings", "notes"} {
+		if _, ok := got.Totals[key]; !ok {
+			t.Errorf("the totals have no %s", key)
+		}
+	}
+}
+
+// What SARIF 2.1.0 requires of a log, and code scanning of its results.
+func TestSARIF(t *testing.T) {
+	var b bytes.Buffer
+	if err := report.WriteSARIF(&b, found().Alerts()); err != nil {
+		t.Fatal(err)
+	}
+	var log struct {
+		Schema, Version string
+		Runs            []struct {
+			ColumnKind string
+			Tool       struct {
+				Driver struct {
+					Name, InformationURI string
+					Rules                []struct {
+						ID, Name, HelpURI                       string
+						ShortDescription, FullDescription, Help struct{ Text string }
+						DefaultConfiguration                    struct{ Level string }
+					}
+				}
+			}
+			Results []struct {
+				RuleID    string
+				RuleIndex int
+				Level     string
+				Message   struct{ Text string }
+				Locations []struct {
+					PhysicalLocation struct {
+						ArtifactLocation struct{ URI string }
+						Region           *struct{ StartLine, StartColumn int }
+					}
+				}
+				PartialFingerprints map[string]string
+			}
+		}
+	}
+	if err := json.Unmarshal(b.Bytes(), &log); err != nil {
+		t.Fatal(err)
+	}
+	if log.Version != "2.1.0" || len(log.Runs) != 1 || !slices.Contains([]string{"utf16CodeUnits", "unicodeCodePoints"}, log.Runs[0].ColumnKind) {
+		t.Fatalf("%+v", log)
+	}
+	run, levels, prints := log.Runs[0], []string{"none", "note", "warning", "error"}, map[string]bool{}
+	for _, r := range run.Tool.Driver.Rules {
+		if r.ID == "" || r.Name == "" || r.ShortDescription.Text == "" || r.FullDescription.Text == "" || r.Help.Text == "" ||
+			!strings.Contains(r.HelpURI, "codes.md#kv") || !slices.Contains(levels, r.DefaultConfiguration.Level) {
+			t.Errorf("a rule lacks something: %+v", r)
+		}
+	}
+	if run.Tool.Driver.Name != "kvap" || len(run.Results) != 3 { // what is the same in two releases is one alert
+		t.Errorf("%d results of %s", len(run.Results), run.Tool.Driver.Name)
+	}
+	for _, r := range run.Results {
+		if r.Message.Text == "" || !slices.Contains(levels, r.Level) || run.Tool.Driver.Rules[r.RuleIndex].ID != r.RuleID {
+			t.Errorf("a result lacks something: %+v", r)
+		}
+		for _, l := range r.Locations {
+			if uri := l.PhysicalLocation.ArtifactLocation.URI; strings.ContainsAny(uri, " <>\"\n|`") || uri == "" {
+				t.Errorf("%q is no reference", uri)
+			}
+			if region := l.PhysicalLocation.Region; region != nil && (region.StartLine < 1 || region.StartColumn < 1) {
+				t.Errorf("region %+v", region)
+			}
+		}
+		if print := r.PartialFingerprints["kvap/v1"]; len(print) != 32 || prints[print] {
+			t.Errorf("the fingerprint %q is none, or stands twice", print)
+		} else {
+			prints[print] = true
+		}
+	}
+}
+
+// A fingerprint stays when lines move.
+func TestFingerprint(t *testing.T) {
+	prints := func(line int) string {
+		c := found()
+		for i := range c.Objects[0].Findings {
+			c.Objects[0].Findings[i].Line += line
+		}
+		var b bytes.Buffer
+		if err := report.WriteSARIF(&b, c.Alerts()); err != nil {
+			t.Fatal(err)
+		}
+		all := regexp.MustCompile(`"kvap/v1": "\w+"`).FindAllString(b.String(), -1)
+		slices.Sort(all)
+		return strings.Join(all, " ")
+	}
+	if prints(0) != prints(10) {
+		t.Error("the fingerprints depend on the lines")
+	}
+}
+
+func TestGitHub(t *testing.T) {
+	var b bytes.Buffer
+	if err := report.WriteGitHub(&b, found().Alerts()); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+	if len(lines) != 3 {
+		t.Errorf("%d lines:\n%s", len(lines), b.String())
+	}
+	for _, line := range lines {
+		if !regexp.MustCompile(`^::(error|warning|notice) ((file|line|col|title)=[^,:\n]*,?)+::.*$`).MatchString(line) {
+			t.Errorf("no command: %s", line)
+		}
+	}
+}
+
+func TestCheckJUnit(t *testing.T) {
+	var b bytes.Buffer
+	if err := found().WriteJUnit(&b, diag.Warning); err != nil {
+		t.Fatal(err)
+	}
+	var suites struct {
+		Tests    int `xml:"tests,attr"`
+		Failures int `xml:"failures,attr"`
+		Skipped  int `xml:"skipped,attr"`
+		Suites   []struct {
+			Cases []struct {
+				Name string `xml:"name,attr"`
+			} `xml:"testcase"`
+		} `xml:"testsuite"`
+	}
+	if err := xml.Unmarshal(b.Bytes(), &suites); err != nil {
+		t.Fatal(err)
+	}
+	if suites.Tests != 4 || suites.Failures != 2 || suites.Skipped != 1 || len(suites.Suites) != 2 || suites.Suites[1].Cases[0].Name != "no findings" {
+		t.Errorf("%+v\n%s", suites, b.String())
+	}
+}
+
+func TestCheckMarkdown(t *testing.T) {
+	var b bytes.Buffer
+	if err := found().WriteMarkdown(&b); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(b.String(), "<script") {
+		t.Error("markup of a name reaches the page")
+	}
+	for line := range strings.Lines(b.String()) {
+		if cells := len(regexp.MustCompile(`[^\\]\|`).FindAllString(line, -1)); strings.HasPrefix(line, "| error") && cells != 5 {
+			t.Errorf("%d cells: %s", cells, line)
+		}
+	}
+}
+
+// The page loads nothing, and takes no name for markup.
+func TestHTML(t *testing.T) {
+	check := found()
+	conversion := report.New([]report.Policy{{Name: hostile, Kind: "ClusterPolicy", File: hostile, Rules: []report.Rule{
+		{Name: hostile, Target: report.Native, Objects: []string{hostile}},
+		{Name: "kept", Target: report.Webhook, Codes: []diag.Code{diag.CompilerFault}, Reason: hostile},
+	}}}, nil)
+	tests := report.NewTestRun([]report.TestSuite{{Name: hostile, File: hostile, Rows: []report.TestRow{{Policy: hostile, Rule: hostile, Result: "fail", Reason: hostile}}}})
+	page := report.Page{Title: hostile, Check: &check, Conversion: &conversion, Tests: &tests, Pairs: []report.Pair{{
+		Policy: hostile, Rule: hostile, File: hostile, Source: []report.SourceLine{{Number: 1, Text: hostile, Mark: 1}},
+		Expressions: []report.PairedExpression{{Object: hostile, Field: hostile, Text: hostile, Mark: 1}},
+	}}}
+	var b bytes.Buffer
+	if err := page.WriteHTML(&b); err != nil {
+		t.Fatal(err)
+	}
+	text := b.String()
+	for _, bad := range []string{"<script", "src=", "href=", "url(", "@import", "ZgotmplZ", "http://", "https://"} {
+		if strings.Contains(text, bad) {
+			t.Errorf("the page has %s", bad)
+		}
+	}
+	for _, want := range []string{"1 native", "What stays behind", "What is dangerous", "What it costs per request", "KV405", "prefers-color-scheme: dark", "max-width: 48rem", "1,500,000"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page lacks %s", want)
+		}
+	}
+	for _, tag := range []string{"div", "section", "details", "pre", "table", "svg", "p", "ul"} {
+		open := len(regexp.MustCompile(`<` + tag + `[ >]`).FindAllString(text, -1))
+		if closed := strings.Count(text, "</"+tag+">"); open != closed {
+			t.Errorf("%d <%s> and %d </%s>", open, tag, closed, tag)
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package report
+
+import (
+	"encoding/xml"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/kvap/kvap/diag"
+)
+
+// WriteJUnit writes the form that build servers read: a suite for each object, in which
+// a finding at least as grave as a severity is a failure, and any other one is skipped.
+// An object without findings passes.
+func (c Check) WriteJUnit(w io.Writer, least diag.Severity) error {
+	out := junitSuites{Name: "kvap check"}
+	for _, o := range c.Objects {
+		suite := junitSuite{Name: clean(o.Kind + "/" + o.Name), File: clean(o.File)}
+		for _, g := range o.grouped() {
+			suite.finding(g, least)
+		}
+		if len(suite.Cases) == 0 {
+			suite.Tests++
+			suite.Cases = append(suite.Cases, junitCase{Class: suite.Name, Name: "no findings", File: clean(o.File), Line: o.Line})
+		}
+		out.add(suite)
+	}
+	return out.write(w)
+}
+
+// WriteJUnit writes the form that build servers read: a suite for each policy, in which
+// a rule passes where it is native, and is skipped where it is not, or fails where that
+// is asked for.
+func (c Conversion) WriteJUnit(w io.Writer, strict bool) error {
+	out := junitSuites{Name: "kvap convert"}
+	for _, p := range c.Policies {
+		suite := junitSuite{Name: clean(p.Kind + "/" + p.title()), File: clean(p.File)}
+		for _, r := range p.Rules {
+			suite.rule(p, r, strict)
+		}
+		out.add(suite)
+	}
+	return out.write(w)
+}
+
+func (s *junitSuite) rule(p Policy, r Rule, strict bool) {
+	one := junitCase{Class: s.Name, Name: clean(r.Name), File: clean(p.File), Line: r.Line}
+	s.Tests++
+	message := &junitMessage{Message: clean(codes(r.Codes) + ": " + r.Reason)}
+	switch {
+	case r.Target == Native:
+	case strict:
+		s.Failures++
+		one.Failure = message
+	default:
+		s.Skipped++
+		one.Skipped = message
+	}
+	s.Cases = append(s.Cases, one)
+}
+
+func (s *junitSuite) finding(g groupedFinding, least diag.Severity) {
+	one := junitCase{
+		Class: s.Name, Name: clean(strings.TrimSpace(g.Code.String() + " " + g.Field)), File: clean(g.File), Line: g.Line,
+	}
+	s.Tests++
+	if g.Severity <= least {
+		s.Failures++
+		one.Failure = &junitMessage{clean(g.Message), clean(fmt.Sprintf("%s: %s\n%s", g.Pos(), g.Message, g.Expression))}
+	} else {
+		s.Skipped++
+		one.Skipped = &junitMessage{Message: clean(g.Severity.String() + ": " + g.Message)}
+	}
+	s.Cases = append(s.Cases, one)
+}
+
+func (out *junitSuites) add(s junitSuite) {
+	out.Tests += s.Tests
+	out.Failures += s.Failures
+	out.Skipped += s.Skipped
+	out.Suites = append(out.Suites, s)
+}
+
+func (out junitSuites) write(w io.Writer) error {
+	if _, err := io.WriteString(w, xml.Header); err != nil {
+		return err
+	}
+	e := xml.NewEncoder(w)
+	e.Indent("", "  ")
+	if err := e.Encode(out); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
+}
+
+// clean leaves out what XML has no form for, such as control characters.
+func clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\t' && r != '\n' || r == 0xFFFE || r == 0xFFFF {
+			return '\ufffd'
+		}
+		return r
+	}, s)
+}

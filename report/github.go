@@ -1,0 +1,38 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/kvap/kvap/diag"
+)
+
+// WriteGitHub writes alerts as workflow commands, which GitHub shows at the lines of a
+// pull request.
+func WriteGitHub(w io.Writer, alerts []Alert) error {
+	for _, a := range alerts {
+		command := map[diag.Severity]string{diag.Error: "error", diag.Warning: "warning", diag.Note: "notice"}[a.Severity]
+		properties := []string{}
+		if a.Pos.File != "" {
+			properties = append(properties, "file="+githubProperty(a.Pos.File))
+		}
+		if a.Pos.Line > 0 {
+			properties = append(properties, fmt.Sprintf("line=%d", a.Pos.Line), fmt.Sprintf("col=%d", max(a.Pos.Col, 1)))
+		}
+		properties = append(properties, "title="+githubProperty(a.Rule))
+		if _, err := fmt.Fprintf(w, "::%s %s::%s\n", command, strings.Join(properties, ","), githubData(a.Message)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// githubData escapes what would end the command, or begin another one.
+func githubData(s string) string {
+	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(s)
+}
+
+func githubProperty(s string) string {
+	return strings.NewReplacer(":", "%3A", ",", "%2C").Replace(githubData(s))
+}

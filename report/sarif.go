@@ -1,0 +1,222 @@
+package report
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/kvap/kvap/diag"
+)
+
+// An Alert is what SARIF and GitHub's annotations have of a finding, whatever found it.
+type Alert struct {
+	Rule     string // a code, or another stable name
+	Severity diag.Severity
+	Pos      diag.Pos
+	Message  string
+	// Of is what the alert is about besides its place, so that an alert stays the same
+	// when lines move.
+	Of string
+}
+
+type sarifLog struct {
+	Schema  string     `json:"$schema"`
+	Version string     `json:"version"`
+	Runs    []sarifRun `json:"runs"`
+}
+
+type sarifRun struct {
+	Tool       sarifTool     `json:"tool"`
+	ColumnKind string        `json:"columnKind"`
+	Results    []sarifResult `json:"results"`
+}
+
+type sarifTool struct {
+	Driver sarifDriver `json:"driver"`
+}
+
+type sarifDriver struct {
+	Name           string      `json:"name"`
+	InformationURI string      `json:"informationUri"`
+	Rules          []sarifRule `json:"rules"`
+}
+
+type sarifRule struct {
+	ID               string       `json:"id"`
+	Name             string       `json:"name,omitempty"`
+	ShortDescription *sarifText   `json:"shortDescription,omitempty"`
+	FullDescription  *sarifText   `json:"fullDescription,omitempty"`
+	Help             *sarifText   `json:"help,omitempty"`
+	HelpURI          string       `json:"helpUri,omitempty"`
+	Default          *sarifConfig `json:"defaultConfiguration,omitempty"`
+}
+
+type sarifText struct {
+	Text string `json:"text"`
+}
+
+type sarifConfig struct {
+	Level string `json:"level"`
+}
+
+type sarifResult struct {
+	RuleID       string            `json:"ruleId"`
+	RuleIndex    int               `json:"ruleIndex"`
+	Level        string            `json:"level"`
+	Message      sarifText         `json:"message"`
+	Locations    []sarifLocation   `json:"locations,omitempty"`
+	Fingerprints map[string]string `json:"partialFingerprints"`
+}
+
+type sarifLocation struct {
+	Physical sarifPhysical `json:"physicalLocation"`
+}
+
+type sarifPhysical struct {
+	Artifact sarifArtifact `json:"artifactLocation"`
+	Region   *sarifRegion  `json:"region,omitempty"`
+}
+
+type sarifArtifact struct {
+	URI string `json:"uri"`
+}
+
+type sarifRegion struct {
+	StartLine   int `json:"startLine"`
+	StartColumn int `json:"startColumn,omitempty"`
+}
+
+const (
+	homePage  = "https://github.com/kvap/kvap"
+	codesPage = homePage + "/blob/main/docs/codes.md#"
+)
+
+// WriteSARIF writes alerts as SARIF 2.1.0, which code scanning reads. Its rules are the
+// codes that occur.
+func WriteSARIF(w io.Writer, alerts []Alert) error {
+	run := sarifRun{
+		Tool:       sarifTool{sarifDriver{Name: "kvap", InformationURI: homePage, Rules: []sarifRule{}}},
+		ColumnKind: "unicodeCodePoints", Results: []sarifResult{},
+	}
+	index := map[string]int{}
+	for _, name := range rulesOf(alerts) {
+		index[name] = len(run.Tool.Driver.Rules)
+		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRuleOf(name, alerts))
+	}
+	seen := map[string]int{}
+	for _, a := range alerts {
+		run.Results = append(run.Results, a.sarif(index[a.Rule], seen))
+	}
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(sarifLog{Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run}})
+}
+
+func rulesOf(alerts []Alert) []string {
+	var out []string
+	for _, a := range alerts {
+		if !slices.Contains(out, a.Rule) {
+			out = append(out, a.Rule)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// sarifRuleOf takes what is told of a code from its documentation. Its level is that of
+// the gravest alert.
+func sarifRuleOf(name string, alerts []Alert) sarifRule {
+	level := diag.Note
+	for _, a := range alerts {
+		if a.Rule == name {
+			level = min(level, a.Severity)
+		}
+	}
+	rule := sarifRule{ID: name, Default: &sarifConfig{level.String()}}
+	code, ok := diag.ParseCode(name)
+	if !ok {
+		return rule
+	}
+	title, when := diag.Title(code)
+	text, _ := diag.Explain(code)
+	rule.Name, rule.HelpURI = title, codesPage+strings.ToLower(name)
+	rule.ShortDescription, rule.FullDescription, rule.Help = &sarifText{when}, &sarifText{"Occurs when " + strings.TrimPrefix(when, "when ")}, &sarifText{text}
+	return rule
+}
+
+// sarif is the result. seen counts those that are the same but for their place.
+func (a Alert) sarif(index int, seen map[string]int) sarifResult {
+	r := sarifResult{RuleID: a.Rule, RuleIndex: index, Level: a.Severity.String(), Message: sarifText{a.Message}}
+	if a.Pos.File != "" {
+		physical := sarifPhysical{Artifact: sarifArtifact{uriOf(a.Pos.File)}}
+		if a.Pos.Line > 0 {
+			physical.Region = &sarifRegion{StartLine: a.Pos.Line, StartColumn: max(a.Pos.Col, 1)}
+		}
+		r.Locations = []sarifLocation{{physical}}
+	}
+	key := strings.Join([]string{a.Rule, a.Pos.File, a.Of, a.Message}, "\x00")
+	seen[key]++
+	sum := sha256.Sum256([]byte(key + "\x00" + strings.Repeat("+", seen[key])))
+	r.Fingerprints = map[string]string{"kvap/v1": hex.EncodeToString(sum[:16])}
+	return r
+}
+
+// uriOf is a path as a relative reference.
+func uriOf(file string) string {
+	u := url.URL{Path: strings.TrimPrefix(file, "./")}
+	return u.String()
+}
+
+// Alerts are the findings of a check.
+func (c Check) Alerts() []Alert {
+	var out []Alert
+	for _, o := range c.Objects {
+		for _, g := range o.grouped() {
+			message := g.Message
+			if len(g.releases) > 0 && len(o.Releases) > 1 {
+				message += " (Kubernetes " + strings.Join(g.releases, ", ") + ")"
+			}
+			out = append(out, Alert{Rule: g.Code.String(), Severity: g.Severity, Pos: g.Pos(), Message: message, Of: o.Kind + "/" + o.Name + " " + g.Field})
+		}
+	}
+	return sorted(out)
+}
+
+// Alerts are the diagnostics of a conversion.
+func (c Conversion) Alerts() []Alert {
+	var out []Alert
+	for _, d := range c.Diagnostics {
+		pos := diag.Pos{File: d.File, Line: d.Line, Col: d.Column, Path: d.Path}
+		out = append(out, Alert{Rule: d.Code.String(), Severity: d.Severity, Pos: pos, Message: d.Message, Of: d.Path})
+	}
+	return sorted(out)
+}
+
+// Alerts are the tests that failed.
+func (r TestRun) Alerts() []Alert {
+	var out []Alert
+	for _, s := range r.Suites {
+		for _, row := range s.Rows {
+			if row.Result != rowFail {
+				continue
+			}
+			of := strings.Join([]string{row.Policy, row.shownRule(), row.Resource, row.Expected}, " ")
+			pos := diag.Pos{File: row.File, Line: row.Line, Col: 1}
+			out = append(out, Alert{Rule: "failed-test", Severity: diag.Error, Pos: pos, Message: of + ": " + row.Reason, Of: of})
+		}
+	}
+	return sorted(out)
+}
+
+func sorted(list []Alert) []Alert {
+	slices.SortStableFunc(list, func(a, b Alert) int {
+		return cmp.Or(a.Pos.Compare(b.Pos), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Of, b.Of), cmp.Compare(a.Message, b.Message))
+	})
+	return list
+}
