@@ -247,7 +247,7 @@ func TestHTML(t *testing.T) {
 		}
 	}
 	for _, tag := range []string{"div", "section", "details", "pre", "table", "svg", "p", "ul"} {
-		open := len(regexp.MustCompile(`<` + tag + `[ >]`).FindAllString(text, -1))
+		open := len(regexp.MustCompile(`<`+tag+`[ >]`).FindAllString(text, -1))
 		if closed := strings.Count(text, "</"+tag+">"); open != closed {
 			t.Errorf("%d <%s> and %d </%s>", open, tag, closed, tag)
 		}
