@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/vap"
@@ -101,18 +102,10 @@ func convert(cmd *cobra.Command, args []string, f convertFlags) error {
 		return errors.New("-q and -v exclude each other")
 	}
 
-	sources, unread, err := readInput(paths, cmd.InOrStdin())
+	sources, unread, err := readSources(paths, f.kustomize, cmd.InOrStdin())
 	if err != nil {
-		return &exit{exitUsage, err}
+		return err
 	}
-	if f.kustomize != "" {
-		rendered, err := kustomize(f.kustomize)
-		if err != nil {
-			return &exit{exitUsage, err}
-		}
-		sources = append(sources, rendered)
-	}
-
 	if written := overwritten(f.report, sources); written != "" {
 		return &exit{exitUsage, fmt.Errorf("--report %s would overwrite %s, which is among the input; name another file", f.report, written)}
 	}
@@ -145,18 +138,19 @@ func convert(cmd *cobra.Command, args []string, f convertFlags) error {
 		}
 	}
 	if len(done.policies) == 0 {
-		return noPolicy(paths, f.kustomize)
+		return noPolicy(paths, f.kustomize, done.found)
 	}
 	return verdict(done, conversion, f.strict)
 }
 
 // noPolicy is the end of a run that found nothing to convert: likely it was
 // pointed at the wrong place, and nobody should take that for success.
-func noPolicy(paths []string, kustomize string) error {
-	if kustomize != "" {
-		paths = append(paths, kustomize)
+func noPolicy(paths []string, kustomize string, found diag.List) error {
+	names := inputNames(paths, kustomize)
+	if found.HasErrors() {
+		return &exit{exitUsage, fmt.Errorf("no policy in %s could be read", names)}
 	}
-	return &exit{exitUsage, fmt.Errorf("there is no policy in %s; -v says what was passed over", strings.Join(paths, ", "))}
+	return &exit{exitUsage, fmt.Errorf("there is no policy in %s; -v says what was passed over", names)}
 }
 
 // verdict is the exit code: input that was left out weighs more than a remainder.

@@ -16,6 +16,7 @@ import (
 // evalFlags are the flags of eval as the user gave them.
 type evalFlags struct {
 	files     []string
+	kustomize string
 	resources []string
 	requests  []string
 	output    string
@@ -78,6 +79,7 @@ else, or not), 2 usage or nothing could be read, 3 a runtime error, 4 some of th
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	fs.StringSliceVarP(&f.files, "filename", "f", nil, "a file or folder of policies, as if it were a PATH")
+	fs.StringVarP(&f.kustomize, "kustomize", "k", "", "a kustomize folder to render and read")
 	fs.StringSliceVar(&f.resources, "resource", nil, "a file or folder of resources, or - for standard input")
 	fs.StringSliceVar(&f.requests, "requests", nil, "a file of recorded requests, or - for standard input")
 	fs.StringVarP(&f.output, "output", "o", "table", "table, wide, json, yaml or jsonl")
@@ -147,7 +149,7 @@ func (f evalFlags) check(paths []string) error {
 		return fmt.Errorf("%w; a CONNECT is judged with --requests", err)
 	}
 	switch {
-	case len(paths) == 0:
+	case len(paths) == 0 && f.kustomize == "":
 		return errors.New("eval needs a PATH: a file or folder of policies")
 	case len(f.resources) == 0 && len(f.requests) == 0:
 		return errors.New("eval needs something to judge: --resource FILE or --requests FILE")
@@ -212,7 +214,7 @@ func (f evalFlags) prepare(cmd *cobra.Command, paths []string) (*evaluation, err
 	if err := e.readObjects(slices.Concat(f.param, f.context), cmd.InOrStdin()); err != nil {
 		return nil, err
 	}
-	read, err := readPolicies(paths, cmd.InOrStdin(), choices.translate.Release)
+	read, err := readPolicies(paths, f.kustomize, cmd.InOrStdin(), choices.translate.Release)
 	if err != nil {
 		return nil, err
 	}
@@ -220,7 +222,7 @@ func (f evalFlags) prepare(cmd *cobra.Command, paths []string) (*evaluation, err
 	e.found = append(e.found, read.found...)
 	e.objects = append(e.objects, read.params...)
 	if read.empty() {
-		return nil, noPolicies(paths)
+		return nil, noPolicy(paths, f.kustomize, nil)
 	}
 	choices.rewrite(read.policies)
 	e.judges, err = judge.Compile(compile.Input{Policies: read.policies, Exceptions: read.exceptions, Found: read.found},

@@ -70,6 +70,28 @@ func readInput(paths []string, stdin io.Reader) ([]source, diag.List, error) {
 	return r.sources, r.found, nil
 }
 
+// readSources reads the paths, and what a kustomize folder renders to, if there is one.
+func readSources(paths []string, folder string, stdin io.Reader) ([]source, diag.List, error) {
+	sources, found, err := readInput(paths, stdin)
+	if err == nil && folder != "" {
+		var rendered source
+		rendered, err = kustomize(folder)
+		sources = append(sources, rendered)
+	}
+	if err != nil {
+		return nil, nil, &exit{exitUsage, err}
+	}
+	return sources, found, nil
+}
+
+// inputNames are the paths and the kustomize folder in a message.
+func inputNames(paths []string, folder string) string {
+	if folder != "" {
+		paths = append(slices.Clone(paths), folder)
+	}
+	return strings.Join(paths, ", ")
+}
+
 type inputReader struct {
 	sources []source
 	found   diag.List

@@ -63,7 +63,7 @@ func newRoot(program string) *cobra.Command {
 		Long: `kvap reads Kyverno-style policies and turns every rule that CEL can express into
 ValidatingAdmissionPolicies and their bindings, which the API server enforces by
 itself, with no webhook. It says which rule went where, and why.`,
-		Args:          cobra.NoArgs,
+		Args:          noSuchVerb,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: displayName(program)},
@@ -75,6 +75,18 @@ itself, with no webhook. It says which rule went where, and why.`,
 	root.SetVersionTemplate(version().String() + "\n")
 	root.AddCommand(newConvert(), newCheck(), newEval(), newTest(), newVerify(), newStatus(), newController(), newDev(), newExplain(), newVersion())
 	return root
+}
+
+// noSuchVerb refuses a word that is no verb, with those that may be meant.
+func noSuchVerb(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	cmd.SuggestionsMinimumDistance = 2
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		return fmt.Errorf("there is no verb %q; did you mean %s?", args[0], strings.Join(near, " or "))
+	}
+	return fmt.Errorf("there is no verb %q", args[0])
 }
 
 // displayName is how users call the program: kubectl runs a plug-in under a

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -26,12 +25,12 @@ type policyInput struct {
 	params   []map[string]any // of the native policies
 }
 
-// readPolicies reads some paths. What enforces nothing, or is refused by an API
-// server of the release, is left out.
-func readPolicies(paths []string, stdin io.Reader, release cel.Release) (*policyInput, error) {
-	sources, found, err := readInput(paths, stdin)
+// readPolicies reads some paths and a kustomize folder, if there is one. What enforces
+// nothing, or is refused by an API server of the release, is left out.
+func readPolicies(paths []string, kustomize string, stdin io.Reader, release cel.Release) (*policyInput, error) {
+	sources, found, err := readSources(paths, kustomize, stdin)
 	if err != nil {
-		return nil, &exit{exitUsage, err}
+		return nil, err
 	}
 	in := &policyInput{sources: sources, compilation: compilation{found: found}}
 	for _, s := range sources {
@@ -91,11 +90,6 @@ func (in *policyInput) readParams() {
 // empty tells that there is nothing to judge by, and that nothing else says why.
 func (in *policyInput) empty() bool {
 	return len(in.policies)+len(in.deployed.Policies) == 0 && !in.found.HasErrors()
-}
-
-// noPolicies is the end of a run that has nothing to judge by.
-func noPolicies(paths []string) error {
-	return &exit{exitUsage, fmt.Errorf("there is no policy in %s; -v says what was passed over", strings.Join(paths, ", "))}
 }
 
 // unclaimed are notes on native objects with which nothing can be compared: they do

@@ -54,8 +54,10 @@ Exit codes: 0 nothing failed, 1 a row failed, 2 usage or no row could be judged,
 		Example: `  kvap test policies/
   kvap test . -o junit > results.xml
   kvap test . --fail-only -o wide`,
-		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return errors.New("test needs a DIR: a folder with kyverno-test.yaml files, or such a file")
+			}
 			return test(cmd, args, f)
 		},
 	}

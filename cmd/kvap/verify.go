@@ -9,7 +9,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,12 +22,13 @@ import (
 
 // verifyFlags are the flags of verify as the user gave them.
 type verifyFlags struct {
-	files  []string
-	budget string
-	seed   uint64
-	output string
-	save   string
-	param  []string
+	files     []string
+	kustomize string
+	budget    string
+	seed      uint64
+	output    string
+	save      string
+	param     []string
 	choiceFlags
 
 	quiet, verbose, noColor bool
@@ -71,6 +71,7 @@ read, 3 a runtime error, 4 some of the input was left out.`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringSliceVarP(&f.files, "filename", "f", nil, "a file or folder of policies, as if it were a PATH")
+	flags.StringVarP(&f.kustomize, "kustomize", "k", "", "a kustomize folder to render and read")
 	flags.StringVar(&f.budget, "budget", "2000", "for each policy, a number of requests or a time such as 10s")
 	flags.Uint64Var(&f.seed, "seed", 1, "the same seed gives the same run")
 	flags.StringVarP(&f.output, "output", "o", "table", "table or json")
@@ -141,7 +142,7 @@ func (f verifyFlags) options(paths []string) (verify.Options, choices, error) {
 		return o, c, err
 	}
 	switch {
-	case len(paths) == 0:
+	case len(paths) == 0 && f.kustomize == "":
 		return o, c, errors.New("verify needs a PATH: a file or folder of policies")
 	case f.quiet && f.verbose:
 		return o, c, errors.New("-q and -v exclude each other")
@@ -165,7 +166,7 @@ func (f verifyFlags) read(cmd *cobra.Command, paths []string, o *verify.Options)
 	if err != nil {
 		return nil, err
 	}
-	in, err := readPolicies(paths, cmd.InOrStdin(), o.Translate.Release)
+	in, err := readPolicies(paths, f.kustomize, cmd.InOrStdin(), o.Translate.Release)
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +185,7 @@ func (f verifyFlags) read(cmd *cobra.Command, paths []string, o *verify.Options)
 		if err := shown.printDiagnostics(cmd.ErrOrStderr(), in.found, in.sources, cmd.Root().DisplayName()); err != nil {
 			return nil, runtimeError(err)
 		}
-		return nil, &exit{exitUsage, fmt.Errorf("there is no policy in %s that can be verified", strings.Join(paths, ", "))}
+		return nil, &exit{exitUsage, fmt.Errorf("there is no policy in %s that can be verified", inputNames(paths, f.kustomize))}
 	}
 	return in, nil
 }

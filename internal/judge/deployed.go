@@ -229,25 +229,26 @@ func wholly(p *admissionregistrationv1.ValidatingAdmissionPolicy) vap.Translatio
 	}
 }
 
-// leftOut are the namespaces that all bindings of a policy leave out by name, as those
-// of generated policies do with the system namespaces.
-func leftOut(bindings []*admissionregistrationv1.ValidatingAdmissionPolicyBinding) (names []string) {
-	for i, b := range bindings {
-		own := []string{}
-		if b.Spec.MatchResources != nil {
-			for _, r := range b.Spec.MatchResources.NamespaceSelector.MatchExpressions {
-				if r.Key == "kubernetes.io/metadata.name" && r.Operator == metav1.LabelSelectorOpNotIn {
-					own = append(own, r.Values...)
-				}
+// leftOut are the namespaces that a policy's bindings leave out by name, as those of
+// generated policies do with the system namespaces, and that none of them names as
+// its own.
+func leftOut(bindings []*admissionregistrationv1.ValidatingAdmissionPolicyBinding) []string {
+	var out, in []string
+	for _, b := range bindings {
+		if b.Spec.MatchResources == nil {
+			return nil // it counts everywhere
+		}
+		for _, r := range b.Spec.MatchResources.NamespaceSelector.MatchExpressions {
+			switch {
+			case r.Key != "kubernetes.io/metadata.name":
+			case r.Operator == metav1.LabelSelectorOpNotIn:
+				out = append(out, r.Values...)
+			case r.Operator == metav1.LabelSelectorOpIn:
+				in = append(in, r.Values...)
 			}
 		}
-		if i == 0 {
-			names = own
-			continue
-		}
-		names = slices.DeleteFunc(names, func(n string) bool { return !slices.Contains(own, n) })
 	}
-	return names
+	return slices.DeleteFunc(out, func(n string) bool { return slices.Contains(in, n) })
 }
 
 // Bound are the same objects, with the policies that have no binding bound to
