@@ -59,6 +59,8 @@ func translationName(r v1alpha1.PolicyReference) string {
 // A ForeignKind is a kind that the controller reads and that is not kvap's own.
 type ForeignKind struct {
 	schema.GroupVersionKind
+	// Older are the versions that are read beside.
+	Older      []string
 	Plural     string
 	Namespaced bool
 }
@@ -68,7 +70,7 @@ func ForeignKinds() []ForeignKind {
 	var out []ForeignKind
 	for _, k := range sourceKinds() {
 		if k.group != v1alpha1.Group {
-			out = append(out, ForeignKind{k.at(k.versions[0]), k.plural, k.namespaced})
+			out = append(out, ForeignKind{k.at(k.versions[0]), k.versions[1:], k.plural, k.namespaced})
 		}
 	}
 	return out

@@ -49,7 +49,8 @@ The servers are built from their Go modules the first time, which needs Go and t
 five to eight minutes on two cores; KVAP_CONTROLPLANE names a folder of binaries to
 take instead.
 
-Exit codes: 0 it was told to end, 2 usage or unreadable input, 3 a runtime error.`,
+Exit codes: 0 it was told to end, 2 usage or unreadable input, 3 a runtime error,
+4 the API server refused some of the policies.`,
 		Example: `  kvap dev policies/
   kvap dev policy.yaml --mode shadow`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runDev(cmd, append(args, f.files...), f) },
@@ -70,7 +71,7 @@ func runDev(cmd *cobra.Command, paths []string, f devFlags) error {
 	if err != nil {
 		return err
 	}
-	objects, err := readSourceObjects(paths, cmd.InOrStdin())
+	objects, err := readSourceObjects(paths, cmd.InOrStdin(), cmd.ErrOrStderr())
 	if err != nil {
 		return &exit{exitUsage, err}
 	}
@@ -85,10 +86,11 @@ func runDev(cmd *cobra.Command, paths []string, f devFlags) error {
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		err = nil // it was told to end
 	}
-	if err != nil {
+	var known *exit
+	if err != nil && !errors.As(err, &known) {
 		return runtimeError(err)
 	}
-	return nil
+	return err
 }
 
 // A dev is a control plane and the controller, in one process.
@@ -118,7 +120,8 @@ func (d *dev) run(ctx context.Context, dir string, definitions []controlplane.CR
 	defer cancel()
 	hook := webhookFlags{address: "127.0.0.1:0", groups: []string{"system:nodes"}}
 	go func() { ended <- runWithWebhook(ctx, d.plane.Config(controlplane.Admin), d.options, hook, d.logger()) }()
-	if err := d.apply(ctx, objects); err != nil {
+	refused, err := d.apply(ctx, objects)
+	if err != nil {
 		return err
 	}
 	d.greet()
@@ -128,7 +131,10 @@ func (d *dev) run(ctx context.Context, dir string, definitions []controlplane.CR
 		return err
 	}
 	fmt.Fprintln(d.errs, "ending…")
-	return <-ended
+	if err := <-ended; err != nil || refused == 0 {
+		return err
+	}
+	return &exit{exitPartly, nil}
 }
 
 // logger is silent unless asked: whoever tries policies has the terminal for them.
@@ -139,11 +145,12 @@ func (d *dev) logger() logr.Logger {
 	return logTo(io.Discard, false)
 }
 
-// apply makes the objects; the namespaces that they need too.
-func (d *dev) apply(ctx context.Context, objects []*unstructured.Unstructured) error {
+// apply makes the objects, and the namespaces that they need, and says how many the
+// API server refused.
+func (d *dev) apply(ctx context.Context, objects []*unstructured.Unstructured) (refused int, err error) {
 	c, err := client.New(d.plane.Config(controlplane.Admin), client.Options{})
 	if err != nil {
-		return err
+		return 0, err
 	}
 	for _, o := range objects {
 		if ns := o.GetNamespace(); ns != "" {
@@ -152,15 +159,20 @@ func (d *dev) apply(ctx context.Context, objects []*unstructured.Unstructured) e
 			namespace.SetKind("Namespace")
 			namespace.SetName(ns)
 			if err := c.Create(ctx, namespace); err != nil && !apierrors.IsAlreadyExists(err) {
-				return err
+				return refused, err
 			}
 		}
-		if err := c.Create(ctx, o); err != nil {
-			return fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
+		switch err := c.Create(ctx, o); {
+		case ctx.Err() != nil:
+			return refused, ctx.Err()
+		case err != nil:
+			refused++
+			fmt.Fprintf(d.errs, "refused %s %s: %v\n", o.GetKind(), o.GetName(), err)
+		default:
+			fmt.Fprintf(d.errs, "applied %s %s\n", o.GetKind(), o.GetName())
 		}
-		fmt.Fprintf(d.errs, "applied %s %s\n", o.GetKind(), o.GetName())
 	}
-	return nil
+	return refused, nil
 }
 
 // greet says what to do next.
@@ -181,7 +193,7 @@ Ctrl-C ends it and leaves nothing behind.
 func standIns() []controlplane.CRD {
 	var out []controlplane.CRD
 	for _, k := range controller.ForeignKinds() {
-		out = append(out, controlplane.StandIn(k.GroupVersionKind, k.Plural, k.Namespaced))
+		out = append(out, controlplane.StandIn(k.GroupVersionKind, k.Plural, k.Namespaced, k.Older...))
 	}
 	return out
 }
@@ -219,17 +231,24 @@ func readDefinitions(paths []string) ([]controlplane.CRD, error) {
 	return out, nil
 }
 
-// readSourceObjects reads the objects of the groups that the controller reads.
-func readSourceObjects(paths []string, stdin io.Reader) ([]*unstructured.Unstructured, error) {
+// readSourceObjects reads the objects of the kinds that the controller reads, and
+// says how many others there were.
+func readSourceObjects(paths []string, stdin io.Reader, errs io.Writer) ([]*unstructured.Unstructured, error) {
 	objects, err := readObjects(paths, stdin)
 	if err != nil {
 		return nil, err
 	}
 	var out []*unstructured.Unstructured
+	others := 0
 	for _, o := range objects {
 		if controller.Reads(o.GroupVersionKind()) {
 			out = append(out, o)
+		} else {
+			others++
 		}
+	}
+	if others > 0 {
+		fmt.Fprintf(errs, "%s of other kinds left out; kubectl apply takes them\n", count(others, "object", "objects"))
 	}
 	if len(paths) > 0 && len(out) == 0 {
 		return nil, errors.New("there is no policy in the input")

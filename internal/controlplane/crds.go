@@ -42,26 +42,30 @@ func ReadCRDs(dir string) ([]CRD, error) {
 
 // StandIn is a definition that takes any object of a kind, with a status of its
 // own, for where the real one is not at hand. The resource is the plural of the
-// kind.
-func StandIn(kind apischema.GroupVersionKind, resource string, namespaced bool) CRD {
+// kind. More versions are served too; the kind's own is the one that is stored.
+func StandIn(kind apischema.GroupVersionKind, resource string, namespaced bool, more ...string) CRD {
 	scope := "Cluster"
 	if namespaced {
 		scope = "Namespaced"
 	}
 	open := map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
+	var versions []any
+	for _, version := range append([]string{kind.Version}, more...) {
+		versions = append(versions, map[string]any{
+			"name": version, "served": true, "storage": version == kind.Version,
+			"subresources": map[string]any{"status": map[string]any{}},
+			"schema":       map[string]any{"openAPIV3Schema": open},
+		})
+	}
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1",
 		"kind":       "CustomResourceDefinition",
 		"metadata":   map[string]any{"name": resource + "." + kind.Group},
 		"spec": map[string]any{
-			"group": kind.Group,
-			"scope": scope,
-			"names": map[string]any{"kind": kind.Kind, "plural": resource},
-			"versions": []any{map[string]any{
-				"name": kind.Version, "served": true, "storage": true,
-				"subresources": map[string]any{"status": map[string]any{}},
-				"schema":       map[string]any{"openAPIV3Schema": open},
-			}},
+			"group":    kind.Group,
+			"scope":    scope,
+			"names":    map[string]any{"kind": kind.Kind, "plural": resource},
+			"versions": versions,
 		},
 	}}
 }

@@ -113,7 +113,7 @@ func standIns(names ...string) []controlplane.CRD {
 	for _, k := range controller.ForeignKinds() {
 		for _, name := range names {
 			if name == k.Plural+"."+k.Group {
-				out = append(out, controlplane.StandIn(k.GroupVersionKind, k.Plural, k.Namespaced))
+				out = append(out, controlplane.StandIn(k.GroupVersionKind, k.Plural, k.Namespaced, k.Older...))
 			}
 		}
 	}
