@@ -25,6 +25,7 @@ type checkFlags struct {
 	releases  []string
 	sizes     map[string]int
 	only      []string
+	empty     bool
 	choiceFlags
 
 	quiet, verbose, noColor bool
@@ -59,6 +60,7 @@ input, 3 a runtime error, 4 some of the input was left out.`,
 	fs.StringSliceVar(&f.releases, "kubernetes-version", []string{cel.Default.String()}, "a Kubernetes release to check for; may be given several times")
 	fs.StringSliceVar(&f.only, "only", nil, "what to look at: types, cost or lint; all of them by default")
 	fs.StringToIntVar(&f.sizes, "size", nil, "how large a field is assumed to be, by its name or path: containers=50,object.metadata.labels=20")
+	fs.BoolVar(&f.empty, "allow-empty", false, "it is no error where there is nothing to check")
 	f.addShared(fs)
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "show errors only")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "show notes too")
@@ -105,7 +107,7 @@ func runCheck(cmd *cobra.Command, args []string, f checkFlags) error {
 	if err := convert.printDiagnostics(cmd.ErrOrStderr(), run.found, run.sources, cmd.Root().DisplayName()); err != nil {
 		return runtimeError(err)
 	}
-	if len(run.objects) == 0 {
+	if len(run.objects) == 0 && (!f.empty || run.found.HasErrors()) {
 		if run.found.HasErrors() {
 			return &exit{code: exitUsage}
 		}
