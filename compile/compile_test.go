@@ -83,15 +83,16 @@ func TestOneOfAPackIsRefused(t *testing.T) {
 	}
 }
 
-// A guard that would be too long is left out, and its rules stay.
+// Rules whose guard would be too long have guards of their own.
 func TestTooLongGuard(t *testing.T) {
-	got := compile.Policies(read(t, labels("p", strings.Repeat("x", 60_000), strings.Repeat("y", 60_000))), options(t))
-	if want := "p/r0 native [] p[r0]\np/r1 native [] p[r1]\n"; told(got) != want {
+	got := compile.Policies(read(t, labels("p", strings.Repeat("x", 40_000), strings.Repeat("y", 40_000))), options(t))
+	if want := "p/r0 native [] p-r0[r0]\np/r1 native [] p-r1[r1]\n"; told(got) != want {
 		t.Fatalf("got\n%swant\n%s", told(got), want)
 	}
-	p := got.Objects[0].Policy
-	if m, _, _ := vap.TranslationOf(p.Annotations); m.Guard != "" || len(p.Spec.MatchConditions) > 0 {
-		t.Errorf("the guard is %q, of %d match conditions", m.Guard, len(p.Spec.MatchConditions))
+	for _, o := range got.Objects {
+		if m, _, _ := vap.TranslationOf(o.Policy.Annotations); m.Guard == "" {
+			t.Errorf("%s has no guard", o.Policy.Name)
+		}
 	}
 }
 

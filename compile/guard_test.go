@@ -29,29 +29,34 @@ func TestGuard(t *testing.T) {
 
 // Of an object whose guard an API server would refuse, only the guard goes.
 func TestRefusedGuard(t *testing.T) {
-	message := cel.String("m")
-	d := &vap.Draft{
-		Base: "p", Members: []vap.Member{{Policy: "p", Rule: "r"}},
-		Constraints: vap.Constraints{Rules: []vap.ResourceRule{{Groups: []string{""}, Versions: []string{"v1"}, Resources: []string{"pods"}, Operations: []string{"CREATE"}}}},
-		Conditions:  []vap.Condition{{Name: "c", Expr: cel.Ident("object").Has("spec")}},
-		Guard:       cel.Ident("nonsense").Has("a"),
-		Validations: []vap.Validation{{Expr: cel.Ident("object").Has("metadata"), Message: "m", More: &message}},
-		Bindings:    []vap.Binding{{Actions: []string{"Deny"}}},
-	}
-	emitter := vap.NewEmitter(vap.EmitOptions{})
-	o, found := emitter.Emit(d)
-	if len(found) > 0 {
-		t.Fatal(found)
-	}
-	objects := []vap.Objects{o}
-	r := &refusals{drafts: []*vap.Draft{d}}
-	r.invalid(objects, emitter, newPool(func() *vap.Checker { return vap.NewChecker(cel.Latest) }), nil)
-	p := objects[0].Policy
-	if len(r.why) > 0 || p.Name != o.Policy.Name || len(p.Spec.MatchConditions) != 1 || p.Spec.Validations[0].MessageExpression != "" {
-		t.Errorf("refused are %v, the policy is %+v", r.why, p)
-	}
-	if m, _, _ := vap.TranslationOf(p.Annotations); m.Guard != "" {
-		t.Errorf("the source map speaks of the guard %q", m.Guard)
+	for name, guard := range map[string]cel.Bool{
+		"does not compile": cel.Ident("nonsense").Has("a"),
+		"is too long":      cel.Ident("object").Field("kind").Eq(cel.String(strings.Repeat("x", 110_000))),
+	} {
+		message := cel.String("m")
+		d := &vap.Draft{
+			Base: "p", Members: []vap.Member{{Policy: "p", Rule: "r"}},
+			Constraints: vap.Constraints{Rules: []vap.ResourceRule{{Groups: []string{""}, Versions: []string{"v1"}, Resources: []string{"pods"}, Operations: []string{"CREATE"}}}},
+			Conditions:  []vap.Condition{{Name: "c", Expr: cel.Ident("object").Has("spec")}},
+			Guard:       guard,
+			Validations: []vap.Validation{{Expr: cel.Ident("object").Has("metadata"), Message: "m", More: &message}},
+			Bindings:    []vap.Binding{{Actions: []string{"Deny"}}},
+		}
+		emitter := vap.NewEmitter(vap.EmitOptions{})
+		o, found := emitter.Emit(d)
+		if len(found) > 0 {
+			t.Fatalf("%s: %v", name, found)
+		}
+		objects := []vap.Objects{o}
+		r := &refusals{drafts: []*vap.Draft{d}}
+		r.invalid(objects, emitter, newPool(func() *vap.Checker { return vap.NewChecker(cel.Latest) }), nil)
+		p := objects[0].Policy
+		if len(r.why) > 0 || p.Name != o.Policy.Name || len(p.Spec.MatchConditions) != 1 || p.Spec.Validations[0].MessageExpression != "" {
+			t.Errorf("%s: refused are %v, the policy is %+v", name, r.why, p)
+		}
+		if m, _, _ := vap.TranslationOf(p.Annotations); m.Guard != "" {
+			t.Errorf("%s: the source map speaks of the guard %q", name, m.Guard)
+		}
 	}
 }
 

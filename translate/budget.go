@@ -4,10 +4,10 @@ import (
 	"hash/fnv"
 	"io"
 	"slices"
-	"strconv"
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/vap"
 )
 
 // packBudget is a third of what the API server lets the validations of one policy
@@ -15,12 +15,16 @@ import (
 // estimate and for objects larger than any that it assumes.
 const packBudget = 10_000_000 / 3
 
-// packMembers bounds a pack by what a person can still read.
-const packMembers = 50
+// packMembers bounds a pack by what a person can still read, and by what an object
+// says of its members.
+const packMembers = 100
+
+// longestGuard is how long a guard is at most on one line. The API server parses
+// expressions of 100,000 characters; broken into lines, they are longer.
+const longestGuard = 60_000
 
 // withinBudget splits a group whose members would together cost too much. A member
-// that is too costly alone is alone. The others are halved by a hash of their names,
-// and again, until they fit: so one that changes, comes or goes moves no other.
+// that is too costly alone is alone. The others are split by their names.
 func (g group) withinBudget(o *Options) []group {
 	if g.fits(o) {
 		return []group{g}
@@ -38,37 +42,19 @@ func (g group) withinBudget(o *Options) []group {
 			rest.units = append(rest.units, u)
 		}
 	}
-	return append(rest.halved(o), out...)
+	if len(rest.units) > 0 {
+		out = append(rest.split(o, letters{last: lastSymbol}), out...)
+	}
+	return out
 }
-
-func (g group) halved(o *Options) []group {
-	if len(g.units) == 0 {
-		return nil
-	}
-	if g.fits(o) || len(g.half) == maxHalvings {
-		return []group{g}
-	}
-	halves := []group{g, g}
-	for i := range halves {
-		halves[i].units, halves[i].half = nil, g.half+strconv.Itoa(i)
-	}
-	for _, u := range g.units {
-		i := hashOf(memberName(u.policy), u.rule.Name) >> len(g.half) & 1
-		halves[i].units = append(halves[i].units, u)
-	}
-	return append(halves[0].halved(o), halves[1].halved(o)...)
-}
-
-// maxHalvings bounds how often a group is halved, if hashes should not tell its
-// members apart.
-const maxHalvings = 16
 
 func (g group) fits(o *Options) bool {
 	return len(g.units) == 1 || len(g.units) <= packMembers && !g.costly(o)
 }
 
 // costly tells that the API server might stop evaluating the validations of a
-// group, or its guard, on an object that people could write.
+// group, or its guard, on an object that people could write; or that the guard is
+// so long that it would be left out.
 func (g group) costly(o *Options) bool {
 	var spent int64
 	for _, u := range g.units {
@@ -78,10 +64,45 @@ func (g group) costly(o *Options) bool {
 		return true
 	}
 	guard := g.draft(o).Guard
-	return !guard.IsZero() && !guard.IsTrue() && slices.ContainsFunc(g.targets, func(t placed) bool {
-		l := &lowering{opts: o, environment: environment{target: t.target}}
-		return worstCost(guard, l.objectType(t.target), largestObject) > guardBudget
+	if guard.IsZero() || guard.IsTrue() {
+		return false
+	}
+	return len(guard.String()) > longestGuard || slices.ContainsFunc(g.worstCases(o), func(w worstCase) bool {
+		return w.exceeds(guard.Value, guardBudget)
 	})
+}
+
+// worstCases are those of the group's targets.
+func (g group) worstCases(o *Options) []worstCase {
+	bound := boundOf(g.units[0].failurePolicy())
+	var out []worstCase
+	for _, t := range g.targets {
+		l := &lowering{opts: o, environment: environment{target: t.target}}
+		out = append(out, newWorstCase(bound, l.objectType(t.target)))
+	}
+	return out
+}
+
+// withoutCostlyGuard takes the guard of a draft away where it may cost more than the
+// API server allows, and none of the expressions behind it costs as much: only
+// then would it be to blame for an error. Only a rule that is alone can have such
+// a guard.
+func (g group) withoutCostlyGuard(d *vap.Draft, o *Options) {
+	if len(g.units) > 1 || d.Guard.IsZero() || d.Guard.IsTrue() {
+		return
+	}
+	for _, w := range g.worstCases(o) {
+		if !w.exceeds(d.Guard.Value, guardBudget) {
+			continue
+		}
+		cost := w.cost(d.Guard.Value)
+		asMuch := func(v cel.Value) bool { return w.cost(v) >= cost }
+		if !slices.ContainsFunc(d.Validations, func(v vap.Validation) bool { return asMuch(v.Expr.Value) }) &&
+			!slices.ContainsFunc(d.Variables, func(v vap.Variable) bool { return asMuch(v.Expr) }) {
+			d.Unguard()
+			return
+		}
+	}
 }
 
 func hashOf(texts ...string) uint32 {

@@ -20,7 +20,7 @@ type group struct {
 
 	unguarded bool   // no guard can speak for the members
 	alone     bool   // the one member costs too much to share an object
-	half      string // which of the halves it is into which a group was split
+	part      string // which of the parts it is into which a group was split
 }
 
 // placed is a target with the operations that a group is about.
@@ -33,6 +33,9 @@ type placed struct {
 // together by what a policy object has once; then targets and operations whose
 // lists say the same become one group.
 func grouped(units []unit, o *Options) []group {
+	if o.Pack == PackMatch {
+		return groupedByKind(units, o)
+	}
 	type cell struct {
 		target target
 		op     operation
@@ -69,6 +72,63 @@ func grouped(units []unit, o *Options) []group {
 	return out
 }
 
+// groupedByKind packs units of many policies: those of one kind, for new objects and
+// updates together. What is about some of a pack's operations asks for them itself.
+// So what a policy is about decides which packs it is in, and nothing else does.
+func groupedByKind(units []unit, o *Options) []group {
+	var out []group
+	where := map[string]int{}
+	for _, u := range units {
+		attrs := u.attributes(o)
+		for _, class := range []operation{opCreate, opDelete, opConnect} {
+			mine := slices.DeleteFunc(slices.Clone(u.ops), func(op operation) bool { return op.class() != class })
+			if len(mine) == 0 {
+				continue
+			}
+			key := u.target.key() + "\x00" + string(class) + "\x00" + attrs
+			i, ok := where[key]
+			if !ok {
+				i = len(out)
+				where[key] = i
+				out = append(out, group{targets: []placed{{target: u.target}}})
+			}
+			part := u
+			part.ops = mine
+			out[i].units = append(out[i].units, part)
+			out[i].targets[0].add(mine)
+		}
+	}
+	for _, g := range out {
+		g.askForOperations()
+	}
+	return out
+}
+
+// askForOperations has the units that are about some of the group's operations ask.
+func (g group) askForOperations() {
+	for i, u := range g.units {
+		if len(u.ops) < len(g.targets[0].ops) { // of two operations, one
+			g.units[i].match = cel.And(cel.Ident("request").Field("operation").Eq(cel.String(string(u.ops[0]))), u.match)
+		}
+	}
+}
+
+// class is the operation under which it is packed with others.
+func (op operation) class() operation {
+	if op == opUpdate {
+		return opCreate
+	}
+	return op
+}
+
+func (p *placed) add(ops []operation) {
+	for _, op := range ops {
+		if !slices.Contains(p.ops, op) {
+			p.ops = append(p.ops, op)
+		}
+	}
+}
+
 func (g *group) place(t target, op operation) {
 	for i := range g.targets {
 		if g.targets[i].key() == t.key() {
@@ -92,7 +152,7 @@ func (u unit) attributes(o *Options) string {
 		parts = append(parts, u.rule.Name)
 	}
 	if u.native.own() != "" {
-		parts = append(parts, u.rule.Name)
+		parts = append(parts, memberName(u.policy), u.rule.Name)
 	}
 	return strings.Join(parts, "\x02")
 }
@@ -117,6 +177,7 @@ func named(gs []group, o *Options) []group {
 func (g group) drafts(o *Options) []*vap.Draft {
 	d := g.draft(o)
 	d.Base = g.base
+	g.withoutCostlyGuard(d, o)
 	return g.byAction(d)
 }
 

@@ -1,7 +1,6 @@
 package translate
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,6 +21,8 @@ func (g group) name(used map[string]bool, o *Options) string {
 	}
 	if len(g.units) == 1 && len(u.policy.Rules) > 1 {
 		base += "-" + strings.ToLower(u.rule.Origin)
+	} else if g.part != "" {
+		base += "-" + g.part
 	}
 	if u.rule.Expansion != "" {
 		base += "-" + u.rule.Expansion
@@ -50,13 +51,14 @@ func (g group) onlyDeletes() bool {
 	return !slices.ContainsFunc(g.targets, func(t placed) bool { return !slices.Equal(t.ops, []operation{"DELETE"}) })
 }
 
-// packName says what a pack of several policies holds: its kinds, operations and
-// action. It says nothing of the policies, so that it stays when one comes or goes;
-// but what no other policy is likely to share is told apart by a hash.
+// packName says what a pack of several policies holds: the kind, the operations and
+// the action, and of many alike the part that it is. It says nothing of the policies,
+// so that it stays when one comes or goes. Where words would say the same of two
+// packs, a hash tells them apart.
 func (g group) packName(used map[string]bool, o *Options) string {
-	u := g.units[0]
-	parts := append([]string{"kvap"}, g.kindNames()...)
-	if ops := strings.ToLower(strings.Join(inOrder(g.targets[0].ops), "-")); ops != "create-update" {
+	u, t := g.units[0], g.targets[0]
+	parts := []string{"kvap", t.shortName()}
+	if ops := strings.ToLower(string(t.ops[0])); t.ops[0].class() != opCreate {
 		parts = append(parts, ops)
 	}
 	parts = append(parts, actionName(u))
@@ -66,27 +68,35 @@ func (g group) packName(used map[string]bool, o *Options) string {
 	if g.unguarded {
 		parts = append(parts, "unguarded")
 	}
-	if u.isSpecial() {
-		parts = append(parts, shortHash(u.attributes(o)))
+	if u.params != nil {
+		parts = append(parts, u.params.namespace, u.params.name)
 	}
-	if g.alone {
+	if t.kindWild != "" || len(u.policy.MatchConditions) > 0 || len(overridesOf(u.policy, u.rule)) > 0 {
+		parts = append(parts, shortHash(g.key(o)))
+	}
+	if g.alone || u.native.own() != "" {
 		parts = append(parts, u.policy.Name, strings.ToLower(u.rule.Origin))
 	}
-	if g.half != "" {
-		parts = append(parts, g.half)
-	}
-	name := strings.Join(parts, "-")
 	if u.policy.Namespaced() {
-		name = u.policy.Namespace + "." + name
+		parts[0] = u.policy.Namespace + "." + parts[0]
 	}
+	base := hyphened(append(parts, g.part)...)
+	name := base
 	for salt := g.key(o); used[name]; salt += "+" {
-		name = strings.Join(parts, "-") + "-" + shortHash(salt)
+		name = hyphened(base, shortHash(salt))
 	}
 	return name
 }
 
+// hyphened are the parts that there are.
+func hyphened(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), "-")
+}
+
 func actionName(u unit) string {
 	switch {
+	case u.action() == policy.Enforce && u.policy.EmitWarning:
+		return "deny-warn"
 	case u.action() == policy.Enforce:
 		return "deny"
 	case u.policy.EmitWarning:
@@ -95,42 +105,32 @@ func actionName(u unit) string {
 	return "audit"
 }
 
-// isSpecial tells of a unit with something that a policy object has once, and that
-// hardly any other policy has.
-func (u unit) isSpecial() bool {
-	return u.params.key() != "" || u.native.own() != "" || len(u.policy.MatchConditions) > 0 || len(overridesOf(u.policy, u.rule)) > 0
-}
-
 // key is what tells the group from others.
 func (g group) key(o *Options) string {
-	parts := []string{g.units[0].attributes(o)}
-	for _, t := range g.targets {
-		parts = append(parts, t.key(), strings.Join(inOrder(t.ops), ","))
-	}
-	return strings.Join(parts, "\x00")
+	return g.units[0].attributes(o) + "\x00" + g.targets[0].key() + "\x00" + string(g.targets[0].ops[0].class())
 }
 
-// kindNames are the kinds of objects that the group is about, in few words.
-func (g group) kindNames() []string {
-	var names []string
-	for _, t := range g.targets {
-		resource, sub, _ := strings.Cut(strings.ToLower(t.resource), "/")
-		name := cmp.Or(sub, resource)
-		if strings.Contains(name, "*") {
-			name = "all"
-		}
-		if !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	const few = 3
+// shortName is the resource as people say it: of Kubernetes' own groups without the
+// group, and without the version where that is the first; of others without the
+// version where that is any.
+func (t target) shortName() string {
+	name := strings.NewReplacer("/", "-", "*", "all").Replace(strings.ToLower(t.resource))
+	group, version, usual := strings.ToLower(t.group), strings.ToLower(t.version), "v1"
 	switch {
-	case slices.Equal(slices.Sorted(slices.Values(names)), []string{"daemonsets", "deployments", "jobs", "replicasets", "statefulsets"}):
-		return []string{"workloads"}
-	case len(names) > few:
-		return append(names[:few-1:few-1], "and", strconv.Itoa(len(names)-few+1), "more")
+	case group == "*" && t.guessed: // a kind that is not known, so that no other is called alike
+		usual = "*"
+	case group == "*":
+		name, usual = name+"-of-any-group", "*"
+	case strings.Contains(group, ".") && !strings.HasSuffix(group, ".k8s.io"):
+		name, usual = name+"."+group, "*"
 	}
-	return names
+	switch version {
+	case usual:
+		return name
+	case "*":
+		return name + "-of-any-version"
+	}
+	return name + "-" + version
 }
 
 // shortHash is six digits that tell s from most others.

@@ -1,42 +1,74 @@
 package translate
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
 )
 
-// largestObject is how many bytes of JSON an object has at most for which the cost
-// of guards is bounded. What etcd stores may be six times as large, but hardly any
-// object that people write is a tenth of it.
-const largestObject = 256 << 10
+// A bound is how large the objects are for which the cost of guards is bounded.
+type bound struct {
+	bytes int // of JSON
+	// What a list of it has at most, or lists inside of lists altogether: of
+	// containers, of other things in a Pod, and elsewhere. 0 is as many as fit.
+	containers, inPods, elsewhere int
+}
 
-// longestList is how many elements a list of it has at most, or lists inside of
-// lists altogether: twice as many as containers fit, and more capabilities,
-// arguments or variables of the environment than anybody has.
-const longestList = 5_000
+// boundOf is for a failure policy. Under Fail an object beyond it is refused: hardly
+// any that people write is a tenth as large, and no node runs a Pod of hundreds of
+// containers. Under Ignore it would pass unjudged, so the bound is what etcd stores.
+func boundOf(failurePolicy string) bound {
+	if failurePolicy == string(policy.Ignore) {
+		return bound{bytes: 1536 << 10}
+	}
+	return bound{bytes: 256 << 10, containers: 500, inPods: 1_000, elsewhere: 5_000}
+}
 
 // guardBudget is what the API server lets one evaluation of an expression cost.
 const guardBudget = 1_000_000
 
-// worstCost is about the most that one evaluation of a guard costs on an object of
-// a target that has as many bytes as size. The cost grows with each list and text
-// as its bytes do, so it is largest where all bytes are in one place: in the
-// elements of one list, which are then as small as they can be, or in one text.
-func worstCost(guard cel.Bool, typ *schema.Type, size int) int64 {
+// A worst case is the objects of a type within a bound.
+type worstCase struct {
+	bound
+	typ *schema.Type
+	// sizes are how many elements or characters there are at a path at most, and how
+	// many where the bytes are in another place.
+	sizes map[string][2]int
+}
+
+func newWorstCase(b bound, typ *schema.Type) worstCase {
+	return worstCase{b, typ, map[string][2]int{}}
+}
+
+// exceeds tells that one evaluation of an expression may cost more than the limit.
+// Mostly it does not even if all places are full at once.
+func (w worstCase) exceeds(v cel.Value, limit int64) bool {
+	if cel.Cost(v, func(path string) int { return w.size(path)[0] }) <= limit {
+		return false
+	}
+	return slices.ContainsFunc(placesOf(v), func(place string) bool { return w.costAt(v, place) > limit })
+}
+
+// cost is about the most that one evaluation of an expression costs. The cost grows
+// with each list and text as its bytes do, so it is largest where all bytes are in
+// one place: in the elements of one list, which are then as small as they can be, or
+// in one text.
+func (w worstCase) cost(v cel.Value) int64 {
 	var worst int64
-	for _, place := range placesOf(guard) {
-		worst = max(worst, costAt(guard, typ, place, size))
+	for _, place := range placesOf(v) {
+		worst = max(worst, w.costAt(v, place))
 	}
 	return worst
 }
 
-// placesOf are the paths of what a guard reads.
-func placesOf(guard cel.Bool) []string {
+// placesOf are the paths of what an expression reads.
+func placesOf(v cel.Value) []string {
 	var places []string
 	seen := map[string]bool{}
-	cel.Cost(guard.Value, func(path string) int {
+	cel.Cost(v, func(path string) int {
 		if !seen[path] {
 			seen[path] = true
 			places = append(places, path)
@@ -46,39 +78,86 @@ func placesOf(guard cel.Bool) []string {
 	return places
 }
 
-// costAt is what a guard costs where all bytes are in one place.
-func costAt(guard cel.Bool, typ *schema.Type, place string, size int) int64 {
-	part := elementAt(typ, place)
-	many := size / leastBytes(part)
-	if part != nil {
-		many = min(many, longestList)
-	}
-	return cel.Cost(guard.Value, func(path string) int {
+// costAt is what an expression costs where all bytes are in one place.
+func (w worstCase) costAt(v cel.Value, place string) int64 {
+	return cel.Cost(v, func(path string) int {
 		if path == place {
-			return many
+			return w.size(path)[0]
 		}
-		return 1
+		return w.size(path)[1]
 	})
 }
 
-// elementAt is the type of what a value at a path of the object, or of the old
-// one, is made of: of a list its elements, of a text its characters.
-func elementAt(typ *schema.Type, path string) *schema.Type {
-	root, rest, _ := strings.Cut(path, ".")
-	if root != "object" && root != "oldObject" {
-		return &schema.Type{Kind: schema.String} // a text of the request is part of none
+func (w worstCase) size(path string) [2]int {
+	sizes, known := w.sizes[path]
+	if !known {
+		sizes = [2]int{w.most(w.typ, path), 1}
+		if t, _ := typeAt(w.typ, path); t != nil && t.Kind == schema.Object && !isRequest(path) {
+			sizes[1] = 2 // a name, and what it is the name of
+		}
+		w.sizes[path] = sizes
 	}
+	return sizes
+}
+
+// most is how many elements a value at a path has at most, or characters.
+func (b bound) most(typ *schema.Type, path string) int {
+	if isRequest(path) {
+		return longestOfRequest
+	}
+	t, inPod := typeAt(typ, path)
+	most, each := b.elsewhere, len(`"",`)
+	if inPod {
+		most = b.inPods
+	}
+	switch {
+	case t == nil || t.Kind == schema.Any:
+	case t.Kind == schema.Object:
+		return len(t.Fields)
+	case t.Kind == schema.Map:
+		each = leastBytes(t)
+	case t.Kind == schema.List:
+		each = leastBytes(t.Elem)
+		if isContainer(t.Elem) {
+			most = b.containers
+		}
+	case t.Kind == schema.IntOrString || t.Format == "quantity":
+		return longestNumber
+	default:
+		return b.bytes
+	}
+	if fit := b.bytes / each; most == 0 || fit < most {
+		return fit
+	}
+	return most
+}
+
+// longestOfRequest is more than the groups that anybody is in, or the characters of
+// their names.
+const longestOfRequest = 5_000
+
+// longestNumber is how many characters a number has that the API server takes for one.
+const longestNumber = 64
+
+// isRequest tells of what is not read from an object under review.
+func isRequest(path string) bool {
+	root, _, _ := strings.Cut(path, ".")
+	return root != "object" && root != "oldObject"
+}
+
+// typeAt is the type of a value at a path of the object, or of the old one, and
+// whether it is within a Pod.
+func typeAt(typ *schema.Type, path string) (t *schema.Type, inPod bool) {
+	_, rest, _ := strings.Cut(path, ".")
 	for _, name := range strings.FieldsFunc(strings.ReplaceAll(rest, "[]", ".[]"), func(r rune) bool { return r == '.' }) {
+		inPod = inPod || typ != nil && typ.Fields["containers"] != nil && typ.Fields["dnsPolicy"] != nil
 		typ = typeWithin(typ, name)
 	}
-	if typ == nil || typ.Kind == schema.Any {
-		return &schema.Type{Kind: schema.Any}
-	}
-	if typ.Kind == schema.Map {
-		return typ
-	}
-	return typ.Elem
+	return typ, inPod
 }
+
+// isContainer tells of the type of containers of any kind.
+func isContainer(t *schema.Type) bool { return t != nil && t.Fields["terminationMessagePath"] != nil }
 
 // typeWithin is the type of a field or, for [], of an element.
 func typeWithin(typ *schema.Type, name string) *schema.Type {
@@ -95,16 +174,15 @@ func typeWithin(typ *schema.Type, name string) *schema.Type {
 }
 
 // leastBytes is how much JSON an element of a list takes at least, with its comma.
-// nil is a character of a text.
 func leastBytes(typ *schema.Type) int {
 	if typ == nil {
-		return 1
+		return len(`"",`)
 	}
 	switch typ.Kind {
 	case schema.Map: // an entry: keys differ, so few are shorter than three characters
 		return len(`"abc":`) + leastBytes(typ.Elem)
 	case schema.Object:
-		if typ.Fields["terminationMessagePath"] != nil {
+		if isContainer(typ) {
 			return len(leastContainer) + len(`,`)
 		}
 		n := len(`{},`)

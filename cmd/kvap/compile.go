@@ -7,6 +7,7 @@ import (
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/translate"
 	"github.com/kvap/kvap/vap"
 )
 
@@ -17,12 +18,13 @@ type compilation struct {
 	rules      []*compile.Rule
 	objects    []vap.Objects
 	found      diag.List
+	shared     bool // rules share objects across policies
 }
 
 // compileSources reads and compiles. What cannot be read is in found, and the rest
 // is compiled all the same.
 func compileSources(sources []source, c choices) *compilation {
-	done := &compilation{}
+	done := &compilation{shared: c.translate.Pack == translate.PackMatch}
 	for _, s := range sources {
 		done.parse(s)
 	}
@@ -105,8 +107,8 @@ func (done *compilation) all() []any {
 	return objects
 }
 
-// A group is the objects of one policy; policy is nil for objects that enforce
-// rules of several.
+// A group is the objects of one policy; policy is nil for an object that policies
+// share, or may share one day: so that no file goes when a policy comes.
 type group struct {
 	policy  *policy.Policy
 	objects []vap.Objects
@@ -118,7 +120,7 @@ func (done *compilation) byPolicy() []group {
 	shared := make([]bool, len(done.objects))
 	for _, r := range done.rules {
 		for _, i := range r.Objects {
-			shared[i] = shared[i] || owner[i] != nil && owner[i] != r.Policy
+			shared[i] = done.shared && r.Source != nil
 			owner[i] = r.Policy
 		}
 	}

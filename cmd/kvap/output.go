@@ -84,7 +84,7 @@ func (d destination) writeFiles(to *folder, done *compilation) error {
 	names := fileNames(done.policies)
 	for _, group := range done.byPolicy() {
 		name := names[group.policy]
-		if group.policy == nil { // rules of several policies share an object
+		if group.policy == nil { // a file of its own
 			name = group.objects[0].Policy.Name
 		}
 		var objects []any

@@ -1,0 +1,105 @@
+package translate_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/translate"
+	"github.com/kvap/kvap/vap"
+)
+
+// packable is a policy that differs from most others in what packs are made by, and
+// in what its rules cost.
+func packable(r *rand.Rand, name string) string {
+	kinds := []string{"Pod", "ConfigMap", "Pod, Service", "Deployment, StatefulSet", "Secret", "apps/*/Deployment"}[r.IntN(6)]
+	spec := []string{"", "validationFailureAction: Enforce,", "emitWarning: true,", "failurePolicy: Ignore,"}[r.IntN(4)]
+	operations := []string{"", "operations: [CREATE],", "operations: [UPDATE, DELETE],"}[r.IntN(3)]
+	checks := []string{
+		fmt.Sprintf(`{message: m, pattern: {metadata: {labels: {%q: "?*"}}}}`, name),
+		fmt.Sprintf(`{message: m, deny: {conditions: {any: [{key: %q, operator: AnyIn, value: "{{ request.object.metadata.finalizers[] || [] }}"}]}}}`, name),
+	}
+	return fmt.Sprintf("---\n"+`{apiVersion: kyverno.io/v1, kind: ClusterPolicy, metadata: {name: %s}, spec: {%s rules: [{name: r, match: {any: [{resources: {%s kinds: [%s]}}]}, validate: %s}]}}`+"\n",
+		name, spec, operations, kinds, checks[r.IntN(len(checks))])
+}
+
+// names are the names of objects, with their members.
+func packNames(t *testing.T, text string, pack translate.Pack) map[string][]string {
+	t.Helper()
+	file, found := policy.Parse("p.yaml", []byte(text))
+	if found.HasErrors() {
+		t.Fatal(found)
+	}
+	result := translate.Policies(file.Policies, translate.Options{Release: 34, Schemas: builtin(t, 34), Pack: pack})
+	objects, found := vap.EmitAll(result.Drafts, vap.EmitOptions{})
+	if found.HasErrors() {
+		t.Fatal(found)
+	}
+	out := map[string][]string{}
+	for _, o := range objects {
+		for _, m := range o.Draft.Members {
+			out[o.Policy.Name] = append(out[o.Policy.Name], m.Policy+"/"+m.Rule)
+		}
+	}
+	return out
+}
+
+// A policy more renames no object that is not split for it, and takes no rule out
+// of one. Where an object is split, its parts hold what it held.
+func TestNamesStay(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 2))
+	words := []string{"require", "restrict", "disallow", "a", "zz", "0-day"}
+	text, split := "", 0
+	for i := range 160 {
+		name := fmt.Sprintf("%s-%c%d", words[r.IntN(len(words))], 'a'+rune(r.IntN(26)), i)
+		if r.IntN(2) == 0 { // the order of the input is no reason for a name
+			text += packable(r, name)
+		} else {
+			text = packable(r, name) + text
+		}
+		if i%8 != 0 && i < 150 {
+			continue
+		}
+		before := packNames(t, text, translate.PackMatch)
+		after := packNames(t, text+packable(r, fmt.Sprintf("new-%d", i)), translate.PackMatch)
+		for name, members := range before {
+			rest := slices.DeleteFunc(slices.Clone(after[name]), func(m string) bool { return strings.HasPrefix(m, "new-") })
+			if slices.Sort(rest); len(rest) > 0 {
+				if slices.Sort(members); !slices.Equal(rest, members) {
+					t.Fatalf("%d: %s held %v, and holds %v", i, name, members, rest)
+				}
+				continue
+			}
+			split++
+			for part, held := range after {
+				if strings.HasPrefix(part, name+"-") {
+					rest = append(rest, held...)
+				}
+			}
+			for _, m := range members {
+				if !slices.Contains(rest, m) {
+					t.Errorf("%d: nothing that is called after %s holds %s", i, name, m)
+				}
+			}
+		}
+	}
+	if split > 5 {
+		t.Errorf("%d objects were split", split)
+	}
+}
+
+// A rule is in a pack for what is written, and in one for deletions.
+func TestPacksOfOperations(t *testing.T) {
+	t.Parallel()
+	text := `{apiVersion: kyverno.io/v1, kind: ClusterPolicy, metadata: {name: p}, spec: {rules: [` +
+		`{name: all, match: {any: [{resources: {operations: [CREATE, UPDATE, DELETE], kinds: [ConfigMap]}}]}, validate: {message: m, deny: {conditions: {any: [{key: "{{ request.userInfo.username }}", operator: Equals, value: bob}]}}}},` +
+		`{name: new, match: {any: [{resources: {operations: [CREATE], kinds: [ConfigMap]}}]}, validate: {message: m, pattern: {metadata: {name: b*}}}}]}}`
+	got := fmt.Sprint(packNames(t, text, translate.PackMatch))
+	if want := "map[kvap-configmaps-audit:[p/all p/new] kvap-configmaps-delete-audit:[p/all]]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
