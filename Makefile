@@ -7,7 +7,7 @@ TOOL := go tool -modfile=tools/go.mod
 FUZZTIME ?= 1m
 CORPUS ?= ../shared/corpus
 
-.PHONY: help demo build test e2e bench-admission bench-webhook lint check generated generate chart image golden conformance bench fuzz clean
+.PHONY: help demo build test e2e bench-admission bench-webhook bench-cluster lint check generated generate chart image golden conformance bench fuzz clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -30,6 +30,9 @@ bench-admission: ## what judging costs on a real API server, into docs/performan
 
 bench-webhook: ## what the webhook costs with many clients at once, into docs/performance.md: two minutes
 	go run ./internal/benchwebhook -update docs/performance.md
+
+bench-cluster: ## how the controller keeps up with a thousand policies, into docs/performance.md: two minutes
+	go run ./internal/benchcluster -update docs/performance.md
 
 lint: ## formatting, vet, static analysis and the house rules
 	$(TOOL) golangci-lint run

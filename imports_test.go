@@ -67,6 +67,7 @@ fixtures:
 cmd/kvap: everything
 internal/benchadmission: everything
 internal/benchwebhook: interp policy webhook webhook/certs
+internal/benchcluster: everything
 internal/conformance: everything
 internal/controlplane:
 internal/judge: internal/manifest compile policy translate vap interp schema diag

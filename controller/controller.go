@@ -106,7 +106,11 @@ func setUp(m manager.Manager, config *rest.Config, options Options) error {
 	if err := c.Watch(source.Func(bell.hang)); err != nil {
 		return err
 	}
-	for _, r := range []manager.Runnable{p.params, manager.RunnableFunc(p.listen)} {
+	runnables := []manager.Runnable{p.params, everywhere(p.listen)}
+	if options.LeaderElection {
+		runnables = append(runnables, &follower{passer: p, bell: bell, elected: m.Elected()})
+	}
+	for _, r := range runnables {
 		if err := m.Add(r); err != nil {
 			return err
 		}
@@ -120,6 +124,7 @@ func setUp(m manager.Manager, config *rest.Config, options Options) error {
 // A bell has somebody make a pass.
 type bell struct {
 	mu    sync.Mutex
+	heard chan struct{} // for a follower
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
 
@@ -139,6 +144,18 @@ func (b *bell) ring() {
 	if b.queue != nil {
 		b.queue.AddAfter(thePass(), settleDelay)
 	}
+	select {
+	case b.heard <- struct{}{}:
+	default: // nobody follows, or it knows already
+	}
+}
+
+// listen tells of each ring.
+func (b *bell) listen() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.heard = make(chan struct{}, 1)
+	return b.heard
 }
 
 // thePass is the one thing in the queue.

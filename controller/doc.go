@@ -32,6 +32,9 @@
 // carry kvap's label and were made by its field manager are changed or removed. An
 // object of the same name that is not kvap's stays as it is, and a condition says so.
 //
+// Of several replicas only the one that was elected makes passes; the others serve
+// every rule that a webhook could be asked for, and write nothing.
+//
 // It does not judge requests, and it does not know package webhook.
 //
 // Start at pass.go, whose Reconcile is one pass; plan.go decides what to write and in

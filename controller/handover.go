@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"sync"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,6 +18,12 @@ type handover struct {
 	writer *writer
 	canary *canary
 	step   func(Step)
+	// drift is told of objects that are written again although nothing else is wanted
+	// of them than before.
+	drift func()
+
+	mu      sync.Mutex
+	applied map[string]string // what was applied, by kind and name
 }
 
 // handed is how far a handover came.
@@ -123,8 +130,40 @@ func (h *handover) write(ctx context.Context, out *handed, objects []client.Obje
 	}
 }
 
-// bring applies an object, and replaces it where that is not enough.
+// bring brings an object to what is wanted of it.
 func (h *handover) bring(ctx context.Context, want client.Object, l live) error {
+	key, text := want.GetObjectKind().GroupVersionKind().Kind+"/"+want.GetName(), hashOf(asJSON(want))
+	err := h.applyOrReplace(ctx, want, l)
+	if err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.applied[key] == text {
+		h.drift()
+	}
+	if h.applied == nil {
+		h.applied = map[string]string{}
+	}
+	h.applied[key] = text
+	return nil
+}
+
+// forget is for objects that are not wanted any more.
+func (h *handover) forget(objects []client.Object) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, o := range objects {
+		kind := policyType().Kind
+		if _, ok := o.(*nativeBinding); ok {
+			kind = bindingType().Kind
+		}
+		delete(h.applied, kind+"/"+o.GetName())
+	}
+}
+
+// applyOrReplace applies an object, and replaces it where that is not enough.
+func (h *handover) applyOrReplace(ctx context.Context, want client.Object, l live) error {
 	switch want := want.(type) {
 	case *nativePolicy:
 		got := want.DeepCopy()
@@ -160,6 +199,7 @@ func (h *handover) remove(ctx context.Context, objects []client.Object) map[stri
 			policies = append(policies, o)
 		}
 	}
+	h.forget(objects)
 	remove := func(o client.Object) error { return h.writer.remove(ctx, o.DeepCopyObject().(client.Object)) }
 	if failed := each(bindings, remove); len(failed) > 0 {
 		return failed

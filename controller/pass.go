@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 // A passer makes passes: it brings the cluster to what its policies say.
 type passer struct {
 	options Options
+	mu      sync.Mutex // a replica that was just elected may still be following
 
 	watcher  *watcher
 	library  *library
@@ -36,8 +38,19 @@ type passer struct {
 // errNotInstalled is a cluster without the definitions of kvap's own kinds.
 var errNotInstalled = errors.New("the CustomResourceDefinitions of kvap.dev are not installed")
 
-// Reconcile makes a pass. Whatever has changed leads here.
+// Reconcile makes a pass. Whatever has changed leads here. A pass that is cut short
+// because the process ends has not failed.
 func (p *passer) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	result, err := p.pass(ctx)
+	if ctx.Err() != nil {
+		err = nil
+	}
+	return result, err
+}
+
+func (p *passer) pass(ctx context.Context) (reconcile.Result, error) {
 	begun := p.now()
 	in, schemas, waiting, err := p.read(ctx)
 	if err != nil {

@@ -56,7 +56,7 @@ func newPasser(m manager.Manager, config *rest.Config, options Options, changed 
 		library:  &library{client: c, mode: options.Mode, remembered: scribe.remembered},
 		types:    &clusterTypes{builtin: builtin, direct: m.GetAPIReader()},
 		compiler: &compiler{release: options.Release, exclude: options.ExcludeNamespaces},
-		handover: &handover{client: c, writer: w, canary: canary, step: options.step()},
+		handover: &handover{client: c, writer: w, canary: canary, step: options.step(), drift: counts.drift.Inc},
 		params:   newParamSync(kube, w, changed),
 		webhooks: &webhooks{fallback: options.Fallback, client: c, writer: w},
 		changed:  changed,

@@ -28,7 +28,11 @@ type webhooks struct {
 
 // widen serves what remains and what remained before, as the policies are now.
 func (w *webhooks) widen(ctx context.Context, remaining Remaining, sources []*policySource, rules map[*policy.Policy][]*compile.Rule) error {
-	wide := remaining
+	return w.serve(ctx, w.wideOf(remaining, sources, rules))
+}
+
+// wideOf is what remains, with all that has to be served beside it.
+func (w *webhooks) wideOf(wide Remaining, sources []*policySource, rules map[*policy.Policy][]*compile.Rule) Remaining {
 	wide.Policies = nil
 	for _, s := range sources {
 		if s.policy == nil || s.mode != v1alpha1.ModeEnforce {
@@ -38,7 +42,7 @@ func (w *webhooks) widen(ctx context.Context, remaining Remaining, sources []*po
 			wide.Policies = append(wide.Policies, left)
 		}
 	}
-	return w.serve(ctx, wide)
+	return wide
 }
 
 // knowsNothing tells of a process that has just begun: it does not know what remained

@@ -164,12 +164,7 @@ func (c *cluster) control(t *testing.T, options controller.Options) (stop func()
 			t.Errorf("the controller ended: %v", err)
 		}
 	}
-	t.Cleanup(func() {
-		if !stopped { // what the test applied is gone by now
-			c.awaitNone(t)
-		}
-		stop()
-	})
+	t.Cleanup(stop)
 	return stop
 }
 
@@ -296,6 +291,15 @@ func (c *cluster) ours(t *testing.T) []string {
 		}
 	}
 	return names
+}
+
+// clear removes the native policies that a controller left when it ended.
+func (c *cluster) clear(t *testing.T) {
+	t.Helper()
+	for _, name := range c.ours(t) {
+		c.remove(t, &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		c.remove(t, &admissionregistrationv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	}
 }
 
 // configMap is one with labels.

@@ -112,6 +112,7 @@ func asJSON(v any) string {
 // An object of somebody else, under a name that a policy needs, stays as it is, and
 // the policy says so; when it is gone, the policy comes into force.
 func TestForeign(t *testing.T) {
+	shared.clear(t)
 	foreign := &admissionregistrationv1.ValidatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: "kvap-configmaps-deny", Labels: map[string]string{"app.kubernetes.io/managed-by": controller.Manager}},
 		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/internal/controlplane"
+)
+
+// A bench is a control plane and the controller beside it.
+type bench struct {
+	n          int
+	plane      *controlplane.ControlPlane
+	client     client.Client
+	controller *exec.Cmd
+}
+
+// policy is one of many, that differ in what they are about, what follows from a
+// violation, and what they want.
+func policy(i int, value string) *v1alpha1.ClusterPolicy {
+	kinds := []string{"Pod", "ConfigMap", "Service", "Deployment", "Ingress", "Secret", "Namespace", "ServiceAccount"}
+	p := &v1alpha1.ClusterPolicy{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("bench-%04d", i)}}
+	p.Spec.ValidationFailureAction = []string{"Audit", "Enforce"}[i%2]
+	p.Spec.Rules = []v1alpha1.Rule{{
+		Name:  "label",
+		Match: raw(map[string]any{"any": []any{map[string]any{"resources": map[string]any{"kinds": []any{kinds[i%len(kinds)]}}}}}),
+		Validate: pointer(raw(map[string]any{
+			"message": fmt.Sprintf("The label bench-%d is missing.", i),
+			"pattern": map[string]any{"metadata": map[string]any{"=(labels)": map[string]any{fmt.Sprintf("=(bench-%d)", i): value}}},
+		})),
+	}}
+	return p
+}
+
+func raw(v any) runtime.RawExtension {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // maps and strings always marshal
+	}
+	return runtime.RawExtension{Raw: text}
+}
+
+func pointer[T any](v T) *T { return &v }
+
+// makeAll makes all policies, and returns when all of them are enforced.
+func (b *bench) makeAll(ctx context.Context) error {
+	var group sync.WaitGroup
+	errs := make([]error, 8)
+	for worker := range errs {
+		group.Go(func() {
+			for i := worker; i < b.n; i += len(errs) {
+				if err := b.client.Create(ctx, policy(i, "?*")); err != nil {
+					errs[worker] = err
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return b.await(ctx)
+}
+
+// changeOne changes a policy, and returns when it is enforced as it is.
+func (b *bench) changeOne(ctx context.Context) error {
+	p := policy(b.n/2, "other*")
+	have := &v1alpha1.ClusterPolicy{}
+	if err := b.client.Get(ctx, client.ObjectKeyFromObject(p), have); err != nil {
+		return err
+	}
+	have.Spec = p.Spec
+	if err := b.client.Update(ctx, have); err != nil {
+		return err
+	}
+	return b.await(ctx)
+}
+
+// await returns when every policy is enforced as it is.
+func (b *bench) await(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	defer cancel()
+	for {
+		var policies v1alpha1.ClusterPolicyList
+		var translations v1alpha1.PolicyTranslationList
+		if err := errors.Join(b.client.List(ctx, &policies), b.client.List(ctx, &translations)); err != nil {
+			return err
+		}
+		generation := map[string]int64{}
+		for _, p := range policies.Items {
+			generation[p.Name] = p.Generation
+		}
+		enforced := 0
+		for _, t := range translations.Items {
+			if t.Status.ObservedGeneration == generation[t.Spec.Source.Name] && meta.IsStatusConditionTrue(t.Status.Conditions, v1alpha1.ConditionEnforced) {
+				enforced++
+			}
+		}
+		if enforced == len(policies.Items) {
+			return nil
+		}
+		if err := sleep(ctx, 200*time.Millisecond); err != nil {
+			return fmt.Errorf("%d of %d are enforced: %w", enforced, len(policies.Items), err)
+		}
+	}
+}
+
+// A count is of requests that write.
+type count struct{ natives, statuses, others int }
+
+func (c count) minus(d count) count {
+	return count{c.natives - d.natives, c.statuses - d.statuses, c.others - d.others}
+}
+
+// writes counts the controller's, by the audit log.
+func (b *bench) writes() (count, error) {
+	var c count
+	f, err := os.Open(b.plane.AuditLog())
+	if err != nil {
+		return c, err
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var e struct{ Verb, UserAgent, RequestURI string }
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			return c, err
+		}
+		reads := e.Verb == "get" || e.Verb == "list" || e.Verb == "watch"
+		switch {
+		case e.UserAgent != "kvap-controller" || reads || strings.Contains(e.RequestURI, "dryRun="):
+		case strings.Contains(e.RequestURI, "/validatingadmissionpolic"):
+			c.natives++
+		case strings.Contains(e.RequestURI, "/policytranslations"):
+			c.statuses++
+		default:
+			c.others++
+		}
+	}
+	return c, lines.Err()
+}
+
+// memory is what a process holds now, and held at most, in MiB; zero where the
+// system does not say.
+func memory(pid int) (now, peak int) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, 0
+	}
+	for line := range strings.Lines(string(text)) {
+		fields := strings.Fields(line)
+		if len(fields) < 2 {
+			continue
+		}
+		kib, _ := strconv.Atoi(fields[1])
+		switch fields[0] {
+		case "VmRSS:":
+			now = kib >> 10
+		case "VmHWM:":
+			peak = kib >> 10
+		}
+	}
+	return now, peak
+}

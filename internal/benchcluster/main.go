@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kruntime "k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/deploy/crds"
+	"github.com/kvap/kvap/internal/controlplane"
+)
+
+func main() {
+	n := flag.Int("policies", 1000, "how many policies")
+	update := flag.String("update", "", "write the table into this document, between its marks")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, *n, *update); err != nil {
+		fmt.Fprintln(os.Stderr, "benchcluster:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, n int, update string) (err error) {
+	b := &bench{n: n}
+	folder, err := os.MkdirTemp("", "kvap-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder) //nolint:errcheck // a temporary folder
+	program := filepath.Join(folder, "kvap")
+	if text, err := exec.CommandContext(ctx, "go", "build", "-o", program, "./cmd/kvap").CombinedOutput(); err != nil {
+		return fmt.Errorf("building kvap: %w\n%s", err, text)
+	}
+	if b.plane, err = controlplane.Start(ctx, controlplane.Options{}); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.plane.Stop()) }()
+	if err := b.prepare(ctx); err != nil {
+		return err
+	}
+	b.controller = exec.CommandContext(ctx, program, "controller", "--kubeconfig", b.plane.Kubeconfig(controlplane.Admin))
+	b.controller.Stderr = os.Stderr
+	if err := b.controller.Start(); err != nil {
+		return err
+	}
+	defer func() {
+		_ = b.controller.Process.Kill()
+		_ = b.controller.Wait() // it was killed
+	}()
+	table, err := b.measure(ctx)
+	if err != nil || update == "" {
+		fmt.Print(table)
+		return err
+	}
+	return insert(update, table)
+}
+
+// prepare installs the definitions.
+func (b *bench) prepare(ctx context.Context) error {
+	all, err := crds.All()
+	if err != nil {
+		return err
+	}
+	var definitions []controlplane.CRD
+	for _, crd := range all {
+		fields, err := kruntime.DefaultUnstructuredConverter.ToUnstructured(crd)
+		if err != nil {
+			return err
+		}
+		delete(fields, "status")
+		definitions = append(definitions, &unstructured.Unstructured{Object: fields})
+	}
+	if err := b.plane.InstallCRDs(ctx, definitions...); err != nil {
+		return err
+	}
+	scheme := kruntime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		return err
+	}
+	b.client, err = client.New(b.plane.Config(controlplane.Admin), client.Options{Scheme: scheme})
+	return err
+}
+
+// measure has three rows: all policies at once, one that changes, and rest.
+func (b *bench) measure(ctx context.Context) (string, error) {
+	var rows []row
+	for _, step := range []struct {
+		what string
+		do   func(context.Context) error
+	}{
+		{fmt.Sprintf("%d policies are made", b.n), b.makeAll},
+		{"one of them changes", b.changeOne},
+		{"nothing for 10 s", func(ctx context.Context) error { return sleep(ctx, 10*time.Second) }},
+	} {
+		before, err := b.writes()
+		if err != nil {
+			return "", err
+		}
+		begun := time.Now()
+		if err := step.do(ctx); err != nil {
+			return "", fmt.Errorf("%s: %w", step.what, err)
+		}
+		took := time.Since(begun)
+		if err := sleep(ctx, 3*time.Second); err != nil { // what comes after
+			return "", err
+		}
+		after, err := b.writes()
+		if err != nil {
+			return "", err
+		}
+		rss, peak := memory(b.controller.Process.Pid)
+		rows = append(rows, row{step.what, took, after.minus(before), rss, peak})
+		fmt.Fprintf(os.Stderr, "%+v\n", rows[len(rows)-1])
+	}
+	return render(rows, runtime.NumCPU()), nil
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}

@@ -1,0 +1,40 @@
+//go:build e2e
+
+package controller
+
+import (
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kvap/kvap/internal/controlplane"
+)
+
+// Where there are several API servers, a policy is in force when all of them judge by
+// it.
+func TestSeveralServers(t *testing.T) {
+	url, err := shared.plane.Another(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := shared.plane.Config(controlplane.Admin)
+	second.Host = url
+	options := enforcing()
+	options.Servers = []*rest.Config{shared.plane.Config(controlplane.Admin), second}
+	shared.control(t, options)
+	other, err := client.New(second, client.Options{Scheme: shared.Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, label := range []string{"owner", "team", "cost"} {
+		shared.apply(t, requires("everywhere", label, "Enforce"))
+		shared.awaitReady(t, "ClusterPolicy", "", "everywhere")
+		for i, c := range []client.Client{shared, other} {
+			if err := c.Create(t.Context(), configMap("probe", nil), client.DryRunAll); !apierrors.IsInvalid(err) {
+				t.Errorf("%s on server %d: %v", label, i, err)
+			}
+		}
+	}
+}

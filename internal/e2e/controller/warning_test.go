@@ -1,0 +1,38 @@
+//go:build e2e
+
+package controller
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+)
+
+// A mistake in an expression of the author's own is told with rule and path.
+func TestTypeWarning(t *testing.T) {
+	shared.control(t, enforcing())
+	shared.apply(t, `apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: typo}
+spec:
+  background: false
+  rules:
+  - name: few-replicas
+    match: {any: [{resources: {kinds: [Deployment]}}]}
+    validate:
+      cel:
+        expressions:
+        - expression: "object.replicas <= 5"
+          message: Too many replicas.
+`)
+	name := "typo.clusterpolicies.kyverno.io"
+	soon(t, "the type checker's warning is told", func() bool {
+		return shared.condition(t, name, v1alpha1.ConditionTypeChecked).Reason == "Warning"
+	})
+	warnings := shared.translation(t, name).Status.Rules[0].Warnings
+	if len(warnings) != 1 || warnings[0].Known || warnings[0].Rule != "few-replicas" || !strings.Contains(warnings[0].Warning, "undefined field 'replicas'") ||
+		warnings[0].Path != "spec.rules[0].validate.cel.expressions[0]" {
+		t.Errorf("%+v", warnings)
+	}
+}
