@@ -73,6 +73,8 @@ type environment struct {
 	// found is where strict reads, which become soft, ask for what must be there;
 	// nil where they stay strict.
 	found *[]cel.Bool
+	// matching says what becomes of an error of the pattern at hand.
+	matching errorFate
 	// needs is what must be there for the texts of the pattern at hand.
 	needs *[]cel.Bool
 	// loaded are the context entries that the query at hand names, and their values.

@@ -1,6 +1,10 @@
 package translate
 
-import "github.com/kvap/kvap/cel"
+import (
+	"slices"
+
+	"github.com/kvap/kvap/cel"
+)
 
 // An outcome is what a pattern says of a value, as steps in Kyverno's order of
 // evaluation. The first step whose condition is false decides: a check fails,
@@ -10,6 +14,8 @@ type outcome []step
 type step struct {
 	cond   cel.Bool
 	filter bool
+	// otherwise is what counts where cond is false, if that is no failure but an error.
+	otherwise cel.Bool
 	// direct tells that a skip here is an anchor's own, not passed on by a nested
 	// map or list: it hides failures of anchors beside it.
 	direct bool
@@ -41,8 +47,11 @@ func (o outcome) ok() cel.Bool {
 // admitted is: satisfied or skipped.
 func (o outcome) admitted() cel.Bool {
 	return o.fold(func(s step, rest cel.Bool) cel.Bool {
-		if s.filter {
+		switch {
+		case s.filter:
 			return cel.Implies(s.cond, rest)
+		case !s.otherwise.IsZero():
+			return cel.CondBool(s.cond, rest, s.otherwise)
 		}
 		return cel.And(s.cond, rest)
 	})
@@ -76,6 +85,11 @@ func (o outcome) skips() bool {
 	return false
 }
 
+// errs tells whether any step may be an error.
+func (o outcome) errs() bool {
+	return slices.ContainsFunc(o, func(s step) bool { return !s.otherwise.IsZero() })
+}
+
 func (o outcome) skipsDirectly() bool {
 	for _, s := range o {
 		if s.filter && s.direct {
@@ -90,7 +104,7 @@ func (o outcome) when(c cel.Bool) outcome {
 	if c.IsTrue() || len(o) == 0 {
 		return o
 	}
-	if !o.skips() {
+	if !o.skips() && !o.errs() {
 		return check(cel.Implies(c, o.ok()))
 	}
 	out := make(outcome, len(o))

@@ -227,8 +227,7 @@ func (l *lowering) plainKeys(v place, fields []policy.Field) outcome {
 		case kind == global && scalar.IsWild(key) && v.part == inLabels:
 			out = append(out, filter(cel.Implies(l.someKey(v, key), l.wildKey(v, key, f.Value)), true)...)
 		case kind == global:
-			o := l.matchOr(v.matched(key), f.Value, true, key)
-			out = append(out, filter(o.ok(), true)...)
+			out = append(out, filter(l.global(v, key, f.Value), true)...)
 		case scalar.IsWild(key) && v.part == inLabels:
 			some := l.wildKey(v, key, f.Value)
 			if nullSatisfies(f.Value) { // as any key that is missing
@@ -244,6 +243,13 @@ func (l *lowering) plainKeys(v place, fields []policy.Field) outcome {
 	return out
 }
 
+// global is: the key is missing or its value satisfies p.
+func (l *lowering) global(v place, key string, p *policy.Node) cel.Bool {
+	defer l.restore(l.environment)
+	l.matching = errorFails
+	return l.matchOr(v.matched(key), p, true, key).ok()
+}
+
 func (l *lowering) nonNull(v place) cel.Bool {
 	if v.dynamic() {
 		return cel.And(v.found(), cel.Not(isNull(v.expr)))
@@ -256,6 +262,8 @@ func (l *lowering) conditional(v place, key string, p *policy.Node) cel.Bool {
 	if scalar.IsWild(key) && v.part == inLabels {
 		return l.wildKey(v, key, p)
 	}
+	defer l.restore(l.environment)
+	l.matching = errorFails
 	child := v.matched(key)
 	return l.matchOr(child, p, false, key).ok()
 }
@@ -279,6 +287,8 @@ func (l *lowering) negation(v place, key string) cel.Bool {
 
 // existence is: the key is missing, or each map of p is satisfied by some element.
 func (l *lowering) existence(v place, key string, p *policy.Node) cel.Bool {
+	defer l.restore(l.environment)
+	l.matching = errorFails
 	child := v.matched(key)
 	if child.never {
 		return cel.True()
@@ -341,6 +351,8 @@ func (l *lowering) elements(list place, p *policy.Node, hint string) outcome {
 // eachElement applies one map pattern to every element. Elements may be skipped;
 // when all are, the list is.
 func (l *lowering) eachElement(list place, p *policy.Node, hint string) outcome {
+	defer l.restore(l.environment)
+	l.matching = l.matching.inElement()
 	var skips bool
 	out := check(l.b.all(list.expr, singular(hint), func(x cel.Value) cel.Bool {
 		o := l.match(placeOf(x, list.elem()), p, "")
@@ -358,7 +370,9 @@ func (l *lowering) eachElement(list place, p *policy.Node, hint string) outcome 
 
 // positional compares element by element; surplus elements are ignored.
 func (l *lowering) positional(list place, p *policy.Node, hint string) outcome {
-	out := check(list.expr.Size().Compare(">=", cel.Int(int64(len(p.Items)))))
+	out := l.longEnough(list.expr.Size().Compare(">=", cel.Int(int64(len(p.Items)))))
+	defer l.restore(l.environment)
+	l.matching = l.matching.inElement()
 	var skips bool
 	var oks []cel.Bool
 	for i, item := range p.Items {
