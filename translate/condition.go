@@ -44,7 +44,7 @@ func (l *lowering) condition(c *policy.Condition) truthValue {
 				b = l.probeImages(b)
 			}
 		}
-		return l.readBoth(key, value, b)
+		return l.whereFilledIn(key, c.Key, l.whereFilledIn(value, c.Value, l.readBoth(key, value, b)))
 	})
 }
 
@@ -59,6 +59,10 @@ func (l *lowering) probe(j operand, b cel.Bool) cel.Bool {
 	switch j.form {
 	case litForm:
 		return b
+	case choiceForm:
+		return cel.CondBool(j.c, l.probe(*j.then, b), l.probe(*j.els, b))
+	case errorForm:
+		return l.error(j)
 	case sequenceForm, multiForm: // no list is shorter than an empty one
 		if l.readsImages { // probeImages asks for these
 			return b

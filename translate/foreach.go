@@ -36,9 +36,13 @@ func (l *lowering) forEach(f *policy.ForEach, depth int) truthValue {
 	})
 	switch stop {
 	case nil:
-		return out
+		return l.ordered(f, list, out, depth)
 	case asksIndex{depth}:
-		return l.numbered(list, func(elem, index operand) truthValue { return l.oneElement(f, elem, index, depth) })
+		out = l.numbered(list, func(elem, index operand) truthValue { return l.oneElement(f, elem, index, depth) })
+		if out.errs && l.policy.FailurePolicy == policy.Ignore {
+			panic(l.elementErrors())
+		}
+		return out
 	}
 	panic(stop)
 }
@@ -157,6 +161,17 @@ func (l *lowering) overValue(v place, run func(operand) cel.Bool) cel.Bool {
 func (l *lowering) oneElement(f *policy.ForEach, elem, index operand, depth int) truthValue {
 	defer l.restore(l.environment)
 	defer l.setPos(l.pos)
+	l.enter(f, elem, index, depth)
+	pre := l.preOfElement(f.Preconditions)
+	holds := pre.implies(l.elementBody(f, elem, depth))
+	if f.ElementScope != nil && *f.ElementScope {
+		holds = l.onlyMaps(elem, holds)
+	}
+	return holds
+}
+
+// enter makes an element the one at hand, with the context entries for it.
+func (l *lowering) enter(f *policy.ForEach, elem, index operand, depth int) {
 	l.scope = maps.Clone(l.scope)
 	if l.scope == nil {
 		l.scope = map[string]operand{}
@@ -166,12 +181,6 @@ func (l *lowering) oneElement(f *policy.ForEach, elem, index operand, depth int)
 	l.scope["elementIndex"] = index
 	l.scope["elementIndex"+strconv.Itoa(depth)] = index
 	l.context = contextOf(f.Context, l.context)
-	pre := l.preOfElement(f.Preconditions)
-	holds := pre.implies(l.elementBody(f, elem, depth))
-	if f.ElementScope != nil && *f.ElementScope {
-		holds = l.onlyMaps(elem, holds)
-	}
-	return holds
 }
 
 // onlyMaps is an error for an element that is no map: it cannot be in scope.

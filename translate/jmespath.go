@@ -34,14 +34,14 @@ func (l *lowering) evalNode(e *jmespath.Expr, cur *operand) operand {
 		left := l.eval(e.Args[0], cur)
 		return left.over(func(j operand) operand { return l.index(j, e.Num) })
 	case jmespath.Flatten:
-		return l.flatten(l.eval(e.Args[0], cur).softly())
+		return l.flatten(errorless(l.eval(e.Args[0], cur)))
 	case jmespath.Slice:
 		left := l.eval(e.Args[0], cur).softly()
 		return left.over(func(j operand) operand { return l.slice(j, e) })
 	case jmespath.Projection:
 		return l.projection(e.Args[0], e.Args[1], cur)
 	case jmespath.ValueProjection:
-		left := l.eval(e.Args[0], cur).softly()
+		left := errorless(l.eval(e.Args[0], cur))
 		return left.over(func(j operand) operand {
 			if j.form == imagesForm {
 				return l.imageProjection(j.images, e.Args[1])
@@ -49,7 +49,7 @@ func (l *lowering) evalNode(e *jmespath.Expr, cur *operand) operand {
 			return l.project(l.values(j), e.Args[1])
 		})
 	case jmespath.Filter:
-		left := l.eval(e.Args[0], cur).softly()
+		left := errorless(l.eval(e.Args[0], cur))
 		return left.over(func(j operand) operand { return l.project(l.filterBy(l.sequence(j), e.Args[2]), e.Args[1]) })
 	case jmespath.MultiList, jmespath.MultiHash:
 		return l.multi(e, cur)

@@ -19,7 +19,7 @@ func (l *lowering) projection(left *jmespath.Expr, right *jmespath.Expr, cur *op
 			return l.withMissing(j, right, l.project(l.sequence(j), right))
 		})
 	}
-	return l.eval(left.Args[0], cur).softly().over(func(j operand) operand {
+	return errorless(l.eval(left.Args[0], cur)).over(func(j operand) operand {
 		return l.flatten(j).over(func(flat operand) operand {
 			if flat.form == errorForm {
 				return flat

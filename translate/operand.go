@@ -135,6 +135,21 @@ func (j operand) softly() operand {
 	return j
 }
 
+// errorless is j with what is an error for any reason read as null, as far as that
+// is known when compiling: so do flattening, filters and value projections.
+func errorless(j operand) operand {
+	return j.softly().over(func(j operand) operand {
+		if j.form == errorForm {
+			return litOf(nil)
+		}
+		if e, ok := j.s.(entries); ok && e.given {
+			e.given = false
+			return sequenceOf(e)
+		}
+		return j
+	})
+}
+
 // typ is what is known of the type.
 func (j operand) typ() *schema.Type {
 	switch j.form {

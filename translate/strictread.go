@@ -6,6 +6,7 @@ import (
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/jmespath"
+	"github.com/kvap/kvap/policy"
 )
 
 // filled is j, what an expression gives, and an error where a variable inside the
@@ -46,7 +47,7 @@ func (l *lowering) whereFilled(t *jmespath.Template, j operand) operand {
 // names is one. Kyverno loads those first, also for a side of || that is not needed.
 func (l *lowering) whereLoaded(e *jmespath.Expr, j operand) operand {
 	for _, name := range slices.Sorted(maps.Keys(l.loaded)) {
-		if readsFirst(e, name) {
+		if namesFirst(e, name) {
 			continue
 		}
 		if c, ok := l.readable(l.loaded[name], cel.Value{}); ok {
@@ -56,12 +57,44 @@ func (l *lowering) whereLoaded(e *jmespath.Expr, j operand) operand {
 	return j
 }
 
+// namesFirst tells that whatever evaluates the expression begins with the name, and
+// that its errors are those of the expression.
+func namesFirst(e *jmespath.Expr, name string) bool {
+	switch e.Op {
+	case jmespath.Flatten, jmespath.Filter, jmespath.ValueProjection:
+		return false
+	case jmespath.Sub, jmespath.Pipe, jmespath.Index, jmespath.Projection, jmespath.Or:
+		return namesFirst(e.Args[0], name)
+	}
+	return e.Op == jmespath.Field && e.Name == name
+}
+
+// whereFilledIn is b, a condition on the list of texts that n is, and an error where a
+// variable in one of the texts is one: another element may decide without it.
+func (l *lowering) whereFilledIn(j operand, n *policy.Node, b cel.Bool) cel.Bool {
+	if j.form != multiForm || n.Kind != policy.List {
+		return b
+	}
+	defer l.restore(l.environment)
+	outer := l.found
+	l.found = &[]cel.Bool{}
+	asking{l: l}.of(l.node(n))
+	needs := cel.And(*l.found...)
+	if outer != nil {
+		*outer = append(*outer, needs)
+		return b
+	}
+	l.found = nil
+	if needs.IsTrue() {
+		return b
+	}
+	return cel.CondBool(needs, b, l.failing(typeError("variable")))
+}
+
 // readBoth is b, a condition on key and value, and an error where reading either is
 // one: Kyverno reads both before it compares them, and one may decide b alone.
 func (l *lowering) readBoth(key, value operand, b cel.Bool) cel.Bool {
-	_, known := b.Const()
-	single := func(j operand) bool { return j.form != multiForm } // of lists, one element may decide
-	if !known && single(key) && single(value) && (key.form == litForm || value.form == litForm) {
+	if _, known := b.Const(); !known && (key.form == litForm || value.form == litForm) {
 		return b // b is about the other one
 	}
 	b = l.whereRead(key, l.whereRead(value, b))
@@ -126,7 +159,7 @@ func (a asking) of(j operand) bool {
 	switch j.form {
 	case sequenceForm:
 		return true
-	case multiForm:
+	case multiForm: // of what the policy has as a list, whereFilledIn asks
 		ok := true
 		for _, part := range j.multi {
 			ok = a.of(part) && ok
