@@ -185,13 +185,19 @@ func (l *lowering) enter(f *policy.ForEach, elem, index operand, depth int) {
 
 // onlyMaps is an error for an element that is no map: it cannot be in scope.
 func (l *lowering) onlyMaps(elem operand, holds truthValue) truthValue {
-	failing := func() truthValue { return truthValue{l.failing(operand{hint: "elementScope"}), true} }
+	failing := func() truthValue {
+		if l.prior { // an error is no violation
+			return truthValue{b: cel.True()}
+		}
+		return truthValue{l.failing(operand{hint: "elementScope"}), true}
+	}
 	switch kindOf(elem.typ()) {
 	case schema.Object, schema.Map:
 		return holds
 	case schema.Any:
 		if elem.form == placeForm {
-			return truthValue{cel.CondBool(isMap(elem.v.expr), holds.b, failing().b), true}
+			otherwise := failing()
+			return truthValue{cel.CondBool(isMap(elem.v.expr), holds.b, otherwise.b), holds.errs || otherwise.errs}
 		}
 		if _, isMapped := elem.lit.(map[string]any); isMapped {
 			return holds

@@ -110,10 +110,23 @@ func (l *lowering) error(j operand) cel.Bool {
 	return cel.False()
 }
 
+// evaluated is b, what counts where j is taken, and an error where j is one although
+// b does not depend on it: a function is evaluated whatever it gives.
+func (l *lowering) evaluated(j operand, b cel.Bool) cel.Bool {
+	if _, known := b.Const(); !known || l.found != nil || j.form != placeForm || !j.v.certain() {
+		return b
+	}
+	if _, _, path := j.v.expr.OptionalPath(); path || isPredicate(j) {
+		return b
+	}
+	l.errs = true
+	return cel.CondBool(isNull(dyn(j.v.expr)), b, b)
+}
+
 func (l *lowering) choose(j operand, strict bool, p pred) cel.Bool {
 	then, els := l.eitherWay(j.c,
-		func() cel.Bool { return l.holds(*j.then, strict, p) },
-		func() cel.Bool { return l.holds(*j.els, strict, p) })
+		func() cel.Bool { return l.evaluated(*j.then, l.holds(*j.then, strict, p)) },
+		func() cel.Bool { return l.evaluated(*j.els, l.holds(*j.els, strict, p)) })
 	t, tok := then.Const()
 	e, eok := els.Const()
 	switch {

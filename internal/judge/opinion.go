@@ -7,6 +7,7 @@ import (
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/interp"
+	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/vap"
 )
 
@@ -40,7 +41,11 @@ type Opinion struct {
 // Agree tells whether both judges give the same verdict. Where there is nothing to
 // compare, nobody disagrees.
 func (o Opinion) Agree() bool {
-	return !o.Compared || o.LeftOut && o.Native == vap.NoMatch || Same(o.Status, o.Native)
+	if !o.Compared || o.LeftOut && o.Native == vap.NoMatch {
+		return true
+	}
+	ignored := o.Status == interp.Error && o.Rule.Rule.Policy.FailurePolicy == policy.Ignore
+	return Same(o.Status, o.Native) && !(ignored && o.Native == vap.Deny)
 }
 
 // Same tells whether a native outcome is what a status asks for: a violation is
