@@ -10,7 +10,7 @@ import (
 )
 
 // maxNodes bounds what a patch can make of an object: copies of copies double it.
-const maxNodes = 2_000_000
+const maxNodes = 500_000
 
 // maxDepth is how many levels a document may have.
 const maxDepth = 10_000

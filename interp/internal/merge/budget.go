@@ -5,7 +5,7 @@ import "fmt"
 // maxNodes bounds the work of one patch. A template in a list is repeated for each
 // element, so a patch of a few kilobytes and an object of a megabyte could come to
 // gigabytes.
-const maxNodes = 2_000_000
+const maxNodes = 1_000_000
 
 type budget struct{ nodes int }
 
