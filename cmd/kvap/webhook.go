@@ -223,7 +223,7 @@ func (o *fallback) Serve(_ context.Context, remaining controller.Remaining) (con
 	}
 	o.policies = kept
 	o.server.Set(set)
-	o.tell(problems)
+	o.tell(append(problems, unserved(remaining)...))
 	if err := o.server.Ready(); err != nil && len(list) > 0 {
 		return controller.Configurations{}, fmt.Errorf("the webhook is not ready: %w", err)
 	}
@@ -236,7 +236,7 @@ func (o *fallback) remainder(one controller.RemainingPolicy, kept map[string]*po
 	doc := one.Policy.Source
 	if one.Policy.Validating == nil {
 		doc = one.Policy.Only(func(r *policy.Rule) bool {
-			return slices.ContainsFunc(one.Rules, func(left *policy.Rule) bool { return left.Index == r.Index })
+			return !starts(r) && slices.ContainsFunc(one.Rules, func(left *policy.Rule) bool { return left.Index == r.Index })
 		})
 	}
 	if doc == nil {
@@ -254,6 +254,25 @@ func (o *fallback) remainder(one controller.RemainingPolicy, kept map[string]*po
 	}
 	kept[key] = f.Policies[0]
 	return f.Policies[0], nil
+}
+
+// starts tells of rules that start work when a request is admitted, which nothing
+// does yet: asking the webhook about them would cost and lead nowhere.
+func starts(r *policy.Rule) bool { return r.Generate != nil || r.Mutate != nil && r.Mutate.Existing }
+
+// unserved are the rules among those that remain which nothing runs.
+func unserved(remaining controller.Remaining) []registration.Problem {
+	var out []registration.Problem
+	for _, one := range remaining.Policies {
+		for _, r := range one.Rules {
+			if starts(r) {
+				out = append(out, registration.Problem{
+					Policy: one.Policy.FullName(), Message: "the rule " + r.Name + " generates objects, or changes existing ones, which the webhook does not do yet", Refused: true,
+				})
+			}
+		}
+	}
+	return out
 }
 
 func (o *fallback) kinds() registration.Table {
