@@ -55,11 +55,7 @@ func NewJudges(p *policy.Policy, s Setting) (*Judges, error) {
 	if s.Alter != nil {
 		s.Alter(out.Compiled.Objects)
 	}
-	name := p.Name
-	if p.Namespaced() {
-		name = p.Namespace + "/" + p.Name
-	}
-	both, err := judge.New(out.Compiled, in.Exceptions, judge.Cluster{Deployed: s.Deployed.From(name)})
+	both, err := judge.New(out.Compiled, in.Exceptions, judge.Cluster{Deployed: s.Deployed.From(p.FullName())})
 	if err != nil {
 		return nil, err
 	}

@@ -101,19 +101,11 @@ func (in *policyInput) unclaimed() (found diag.List) {
 		case len(from) == 0:
 			found = append(found, diag.Warnf(in.deployed.Pos(p), diag.OtherKind,
 				"the ValidatingAdmissionPolicy %s does not say which policy it was made from, so there is nothing to compare it with; kvap eval judges by it alone", p.Name))
-		case !slices.ContainsFunc(in.policies, func(source *policy.Policy) bool { return slices.Contains(from, titleOf(source)) }):
+		case !slices.ContainsFunc(in.policies, func(source *policy.Policy) bool { return slices.Contains(from, source.FullName()) }):
 			found = append(found, diag.Warnf(in.deployed.Pos(p), diag.MissingObject,
 				"the ValidatingAdmissionPolicy %s was made from %s, which is not among the input, so there is nothing to compare it with; give both",
 				p.Name, strings.Join(from, " and ")))
 		}
 	}
 	return found
-}
-
-// titleOf is how users call a policy: with the namespace of a namespaced one.
-func titleOf(p *policy.Policy) string {
-	if p.Namespaced() {
-		return p.Namespace + "/" + p.Name
-	}
-	return p.Name
 }

@@ -37,8 +37,8 @@ reference interpreter. A row passes when both give what it expects; where a rule
 has no native form, or a mocked value stands in for what a cluster would say, the
 interpreter decides alone and the reason says so.
 
-Of mutate rules the interpreter decides, on the status and on the patched resource.
-Not judged: generation, mutation of existing objects, image verification. Excluded: rows that
+Of mutate and generate rules the interpreter decides, on the status and on the
+objects that there should be. Not judged: image verification. Excluded: rows that
 Kyverno passes although no rule looked at the resource, because a name is wrong
 or nothing matches. Deviates: rows on which kvap differs from Kyverno on purpose.
 None of these counts as passed; --strict makes them failures.

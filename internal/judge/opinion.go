@@ -106,7 +106,7 @@ func (m members) note(v vap.Verdict, namespace string, out []Opinion) {
 // note keeps what the interpreter says of the rules of its policy.
 func (in interpreter) note(ctx context.Context, r *Request, out []Opinion) {
 	seen := map[string]int{}
-	for _, res := range in.Judge(ctx, r.interp()) {
+	for _, res := range in.Judge(ctx, r.Interp()) {
 		places := in.rules[res.Rule]
 		if len(places) == 0 && in.policy.Validating != nil {
 			in.noteWhole(res, out)

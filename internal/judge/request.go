@@ -162,7 +162,8 @@ func (r *Request) Complete() error {
 	return nil
 }
 
-func (r *Request) interp() *interp.Request {
+// Interp is the request as the interpreter takes it.
+func (r *Request) Interp() *interp.Request {
 	return &interp.Request{
 		Admission: r.admission, NamespaceLabels: r.NamespaceLabels, Roles: r.Roles, ClusterRoles: r.ClusterRoles, Action: r.Action,
 	}

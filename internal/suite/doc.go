@@ -10,8 +10,9 @@
 // is expected. What cannot be judged says why and does not count as passed;
 // neither does what Kyverno passes because no rule looked at the resource.
 //
-// It does not mutate, generate or verify signatures, and it asks nobody: mocked
-// values take the place of what the cluster would say.
+// Mutate and generate rules are the interpreter's alone, and what they make is held
+// against the objects that a row names. Nothing verifies signatures, and nobody is
+// asked: mocked values take the place of what the cluster would say.
 //
 // Start at Read (read.go), the form of a suite; then Run (run.go), and mock.go for
 // how values reach the judges.

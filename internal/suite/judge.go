@@ -192,7 +192,7 @@ func matchesUsers(m *policy.MatchBlock) bool {
 // a rule.
 func (r *run) request(s *session, policyName, rule, operation string, o manifest.Object) (*judge.Request, error) {
 	shared := r.values.forResource(policyName, o.Meta("name"))
-	client := judge.Client{Schemas: r.runner.Schemas, Operation: "CREATE", Namespace: "default", Guess: true}
+	client := r.client()
 	if op, ok := shared["request.operation"].(string); ok && op != "" {
 		client.Operation = op
 	}

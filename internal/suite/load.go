@@ -20,6 +20,7 @@ type material struct {
 	exceptions []*policy.Exception
 	deployed   judge.Deployed
 	resources  []manifest.Object
+	existing   []manifest.Object // targets of rules that change existing objects
 	values     *values
 	user       *userInfo        // nil where the suite names none
 	objects    []map[string]any // that rules look up
@@ -49,6 +50,13 @@ func (s *Suite) load() (m material, found diag.List) {
 		found = append(found, s.eachFile(name, pos, func(file string, data []byte) diag.List {
 			objects, ds := manifest.Read(file, data)
 			m.resources = append(m.resources, objects...)
+			return ds
+		})...)
+	}
+	for i, name := range s.TargetResources {
+		found = append(found, s.eachFile(name, s.place("targetResources", i), func(file string, data []byte) diag.List {
+			objects, ds := manifest.Read(file, data)
+			m.existing = append(m.existing, objects...)
 			return ds
 		})...)
 	}
@@ -200,15 +208,7 @@ func (s *Suite) defines(file string) bool {
 
 // named tells whether a name is that of a policy, with or without its namespace.
 func named(p *policy.Policy, name string) bool {
-	return name == p.Name || name == title(p)
-}
-
-// title is how users call a policy: with the namespace of a namespaced one.
-func title(p *policy.Policy) string {
-	if p.Namespaced() {
-		return p.Namespace + "/" + p.Name
-	}
-	return p.Name
+	return name == p.Name || name == p.FullName()
 }
 
 func isYAML(name string) bool {

@@ -45,7 +45,7 @@ func (r *run) mutate(ctx context.Context, row Row, p *policy.Policy, o manifest.
 		}
 		result := base
 		result.Form, result.Message, result.Interp = m.Rule, m.Message, string(m.Status)
-		r.weighMutation(&result, row, m, o, request, done)
+		r.weighMutation(&result, row, m, done)
 		out = append(out, result)
 	}
 	if out == nil {
@@ -82,7 +82,7 @@ func (r *run) mutated(ctx context.Context, request *judge.Request, o manifest.Ob
 }
 
 // weighMutation holds a rule's status and the object to what the row expects.
-func (r *run) weighMutation(out *Result, row Row, m interp.RuleMutation, o manifest.Object, request *judge.Request, done *interp.Mutation) {
+func (r *run) weighMutation(out *Result, row Row, m interp.RuleMutation, done *interp.Mutation) {
 	want, got := row.Expected(), string(m.Kyverno)
 	switch {
 	case m.Code != 0:
@@ -92,7 +92,7 @@ func (r *run) weighMutation(out *Result, row Row, m interp.RuleMutation, o manif
 	default:
 		out.Verdict, out.Reason = Passed, "Ok (webhook)"
 		if name := row.patched(); name != "" {
-			r.comparePatched(out, name, o, request, done.After)
+			r.compare(out, name, done.After)
 		}
 	}
 }
@@ -105,55 +105,68 @@ func (r Row) patched() string {
 	return r.PatchedResource
 }
 
-// comparePatched compares an object with the one of its kind and name in a file.
-func (r *run) comparePatched(out *Result, name string, o manifest.Object, request *judge.Request, after map[string]any) {
+// compare compares an object with the one of its kind, namespace and name in a file.
+func (r *run) compare(out *Result, name string, got map[string]any) {
 	fail := func(format string, args ...any) {
 		out.Verdict, out.Reason, out.Message = Failed, fmt.Sprintf(format, args...), ""
 	}
-	want, err := r.expected(name, o)
+	all, err := r.expected(name)
 	if err != nil {
 		fail("%v", err)
 		return
 	}
-	wanted, err := request.With(want)
-	if err != nil {
-		fail("%s: %v", name, err)
+	o := manifest.Object{Value: got}
+	i := slices.IndexFunc(all, func(e manifest.Object) bool { return r.client().Same(o, e) })
+	if i < 0 {
+		fail("%s has no %s", filepath.ToSlash(name), o.Title())
 		return
 	}
-	got, err := request.With(after)
+	wanted, err := r.canonical(all[i].Value)
 	if err != nil {
-		fail("what the rules make of the resource is no %s: %v", o.Kind(), err)
+		fail("%s: %v", filepath.ToSlash(name), err)
 		return
 	}
-	if difference := differ(wanted.Object(), got.Object()); difference != "" {
-		fail("the patched resource differs from %s", name)
+	if got, err = r.canonical(got); err != nil {
+		fail("what the rules make is no %s: %v", o.Kind(), err)
+		return
+	}
+	if difference := differ(wanted, got); difference != "" {
+		fail("%s differs from %s", o.Title(), filepath.ToSlash(name))
 		out.Difference = difference
 	}
 }
 
-// expected is the object in a file that has the kind, name and namespace of a resource.
-func (r *run) expected(name string, o manifest.Object) (map[string]any, error) {
-	client := judge.Client{Schemas: r.runner.Schemas, Operation: "CREATE", Namespace: "default", Guess: true}
-	var found map[string]any
-	ds := r.suite.eachFile(name, r.suite.Pos, func(file string, data []byte) diag.List {
+// client makes requests as the Kyverno command line does.
+func (r *run) client() judge.Client {
+	return judge.Client{Schemas: r.runner.Schemas, Operation: "CREATE", Namespace: "default", Guess: true}
+}
+
+// expected are the objects in a file.
+func (r *run) expected(name string) (all []manifest.Object, err error) {
+	found := r.suite.eachFile(name, r.suite.Pos, func(file string, data []byte) diag.List {
 		objects, ds := manifest.Read(file, data)
-		for _, e := range objects {
-			if found == nil && client.Same(o, e) {
-				admission, _ := client.Request(e, manifest.Object{})
-				found, _ = admission["object"].(map[string]any)
-			}
-		}
+		all = append(all, objects...)
 		return ds
 	})
-	for _, d := range ds {
+	for _, d := range found {
 		if d.Severity == diag.Error {
 			return nil, errors.New(d.Message)
 		}
 	}
-	if found == nil {
-		return nil, fmt.Errorf("%s has no %s", filepath.ToSlash(name), o.Title())
+	return all, nil
+}
+
+// canonical is an object in the form that the API server gives it.
+func (r *run) canonical(object map[string]any) (map[string]any, error) {
+	admission, found := r.client().Request(manifest.Object{Value: object}, manifest.Object{})
+	if admission == nil {
+		return nil, found[len(found)-1]
 	}
-	return found, nil
+	request, err := judge.NewRequest(admission)
+	if err != nil {
+		return nil, err
+	}
+	return request.Object(), nil
 }
 
 // differ is how an object differs from what it should be, line by line; empty where

@@ -22,7 +22,7 @@ spec:
   - name: existing
     match: {any: [{resources: {kinds: [ConfigMap]}}]}
     mutate:
-      targets: [{apiVersion: v1, kind: ConfigMap, name: other}]
+      targets: [{apiVersion: v1, kind: ConfigMap, namespace: default, name: other}]
       patchStrategicMerge: {metadata: {labels: {seen: "yes"}}}
 `
 
@@ -59,9 +59,11 @@ func TestMutate(t *testing.T) {
 ---
 {apiVersion: v1, kind: ConfigMap, metadata: {name: blue, labels: {team: blue}, annotations: {team: green}}}
 `,
+		"targets.yaml":       `{apiVersion: v1, kind: ConfigMap, metadata: {name: other, namespace: default}}`,
+		"other-patched.yaml": `{apiVersion: v1, kind: ConfigMap, metadata: {name: other, namespace: default, labels: {seen: "yes"}}}`,
 		"second-patched.yaml": `{apiVersion: v1, kind: ConfigMap, metadata: {name: bare, labels: {team: red}, annotations: {team: red}}, data: {a: one-red, b: two-red}}
 `,
-		"kyverno-test.yaml": `{policies: [first.yaml, second.yaml], resources: [resources.yaml],
+		"kyverno-test.yaml": `{policies: [first.yaml, second.yaml], resources: [resources.yaml], targetResources: [targets.yaml],
   values: {policies: [{name: second, rules: [{name: loop, foreachValues: {said: [one, two]}}]}]}, results: [
   {policy: first, rule: label, kind: ConfigMap, resources: [bare], result: pass, patchedResource: patched.yaml},
   {policy: first, rule: label, kind: ConfigMap, resources: [blue], result: skip},
@@ -72,21 +74,27 @@ func TestMutate(t *testing.T) {
   {policy: first, rule: label, kind: ConfigMap, resources: [bare], result: pass, patchedResource: second-patched.yaml},
   {policy: first, rule: label, kind: ConfigMap, resources: [bare], result: pass, patchedResource: absent.yaml},
   {policy: first, rule: existing, kind: ConfigMap, resources: [bare], result: pass},
+  {policy: first, rule: existing, kind: ConfigMap, resources: [other], result: pass, patchedResource: other-patched.yaml},
+  {policy: first, rule: existing, kind: ConfigMap, resources: [other], result: pass, patchedResource: patched.yaml},
+  {policy: first, rule: existing, kind: ConfigMap, resources: [nobody], result: pass},
   {policy: second, rule: loop, kind: ConfigMap, resources: [bare], result: pass, patchedResource: second-patched.yaml},
   {policy: second, rule: loop, kind: ConfigMap, resources: [blue], result: pass, patchedResource: second-patched.yaml},
   {policy: second, rule: check, kind: ConfigMap, resources: [bare], result: pass}]}`,
 	}
 	want := `label | ConfigMap/bare | pass | pass | Ok (webhook)
 label | ConfigMap/blue | skip | pass | Ok (webhook)
-again | ConfigMap/blue | skip | fail | the patched resource differs from patched.yaml
+again | ConfigMap/blue | skip | fail | ConfigMap/default/blue differs from patched.yaml
 again | ConfigMap/bare | skip | fail | Want skip, got pass
 again | Secret/secret | skip | pass | Excluded
 again | Secret/secret | pass | excluded | no rule looks at the resource
-label | ConfigMap/bare | pass | fail | the patched resource differs from second-patched.yaml
+label | ConfigMap/bare | pass | fail | ConfigMap/default/bare differs from second-patched.yaml
 label | ConfigMap/bare | pass | fail | absent.yaml does not exist; paths are relative to the suite's folder
-existing | ConfigMap/bare | pass | notjudged | the rule changes objects that are there already (targets), which is not judged yet
+existing | ConfigMap/bare | pass | pass | Ok (webhook)
+existing | ConfigMap/default/other | pass | pass | Ok (webhook)
+existing | ConfigMap/default/other | pass | fail | patched.yaml has no ConfigMap/default/other
+existing | ConfigMap/nobody | pass | excluded | the row names no trigger of the rule, and no target that it changes
 loop | ConfigMap/bare | pass | pass | Ok (webhook)
-loop | ConfigMap/blue | pass | fail | second-patched.yaml has no ConfigMap/blue
+loop | ConfigMap/blue | pass | fail | second-patched.yaml has no ConfigMap/default/blue
 check | ConfigMap/bare | pass | pass | Ok`
 	file := folder(t, files)
 	if d := cmp.Diff(want, ran(t, file)); d != "" {
@@ -118,5 +126,51 @@ spec:
 	})
 	if got := ran(t, file); got != "few | Scale/web | fail | pass | Ok (interpreter only: nobody creates the subresource scale)" {
 		t.Error(got)
+	}
+}
+
+// TestGenerate pins how rows of generate rules are judged: by the status and by each
+// object that should be there afterwards.
+func TestGenerate(t *testing.T) {
+	file := folder(t, map[string]string{
+		"policy.yaml": `apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: start}
+spec:
+  rules:
+  - name: data
+    match: {any: [{resources: {kinds: [Namespace]}}]}
+    generate:
+      apiVersion: v1
+      kind: ConfigMap
+      name: welcome
+      namespace: "{{ request.object.metadata.name }}"
+      data: {data: {for: "{{ request.object.metadata.name }}"}}
+  - name: clone
+    match: {any: [{resources: {kinds: [Namespace]}}]}
+    generate:
+      apiVersion: v1
+      kind: Secret
+      name: pull
+      namespace: "{{ request.object.metadata.name }}"
+      clone: {namespace: default, name: pull}
+`,
+		"resources.yaml": `{apiVersion: v1, kind: Namespace, metadata: {name: shop}}`,
+		"source.yaml":    `{apiVersion: v1, kind: Secret, metadata: {name: pull, namespace: default}, data: {a: eA==}}`,
+		"good.yaml":      `{apiVersion: v1, kind: ConfigMap, metadata: {name: welcome, namespace: shop}, data: {for: shop}}`,
+		"bad.yaml":       `{apiVersion: v1, kind: ConfigMap, metadata: {name: welcome, namespace: shop}, data: {for: them}}`,
+		"copy.yaml":      `{apiVersion: v1, kind: Secret, metadata: {name: pull, namespace: shop}, data: {a: eA==}}`,
+		"kyverno-test.yaml": `{policies: [policy.yaml], resources: [resources.yaml], results: [
+  {policy: start, rule: data, kind: Namespace, resources: [shop], result: pass, generatedResource: good.yaml},
+  {policy: start, rule: data, kind: Namespace, resources: [shop], result: pass, generatedResource: bad.yaml},
+  {policy: start, rule: data, kind: Namespace, resources: [shop], result: pass, generatedResource: copy.yaml},
+  {policy: start, rule: clone, kind: Namespace, resources: [shop], result: pass, generatedResource: copy.yaml, cloneSourceResource: source.yaml}]}`,
+	})
+	want := `data | Namespace/shop | pass | pass | Ok (webhook)
+data | Namespace/shop | pass | fail | ConfigMap/shop/welcome differs from bad.yaml
+data | Namespace/shop | pass | fail | Secret/shop/pull is not generated, and stands in copy.yaml
+clone | Namespace/shop | pass | pass | Ok (webhook)`
+	if d := cmp.Diff(want, ran(t, file)); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
 	}
 }

@@ -98,11 +98,13 @@ func (r *run) row(ctx context.Context, row Row) []Result {
 		switch {
 		case !row.means(rule.Name) || rule.Type() == "validate":
 		case rule.Mutate != nil && rule.Mutate.Existing:
-			return r.each(row, Result{Verdict: NotJudged, Reason: "the rule changes objects that are there already (targets), which is not judged yet"})
+			return r.targets(ctx, row, p)
 		case rule.Mutate != nil:
 			judge = r.mutate
+		case rule.Generate != nil:
+			judge = r.generate
 		default:
-			return r.each(row, Result{Verdict: NotJudged, Reason: fmt.Sprintf("the rule is of type %s; only validate and mutate rules are judged", ruleType(rule))})
+			return r.each(row, Result{Verdict: NotJudged, Reason: fmt.Sprintf("rules of type %s are not judged", ruleType(rule))})
 		}
 	}
 	return r.over(row, func(o manifest.Object) []Result { return judge(ctx, row, p, o) })
@@ -137,8 +139,6 @@ func (r Row) unsupported() string {
 	switch {
 	case r.wrong:
 		return "the row has an error"
-	case r.GeneratedResource != "" || r.CloneSourceResource != "" || len(r.CloneSources) > 0:
-		return "generation is not judged yet (generatedResource)"
 	case r.NativeMutating:
 		return "native mutation is not judged yet (MutatingAdmissionPolicy)"
 	case r.ImageValidatingPolicy, r.MutatingPolicy, r.GeneratingPolicy, r.DeletingPolicy:
@@ -239,7 +239,7 @@ func (r *run) session(p *policy.Policy, resource string) *session {
 	}
 	options := compile.Options{Translate: r.runner.Translate}
 	objects := slices.Concat(r.objects, s.objects)
-	cluster := judge.Cluster{Objects: objects, World: r.world(objects), Deployed: r.bound.From(title(p))}
+	cluster := judge.Cluster{Objects: objects, World: r.world(objects), Deployed: r.bound.From(p.FullName())}
 	in := compile.Input{Policies: []*policy.Policy{s.policy}, Exceptions: r.exceptions}
 	if s.judges, s.err = judge.Compile(in, options, cluster); s.err != nil {
 		return s
