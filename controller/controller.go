@@ -27,6 +27,9 @@ import (
 // of policies causes one pass, or a few.
 const settleDelay = 100 * time.Millisecond
 
+// longestDelay is how long they gather at most.
+const longestDelay = 2 * time.Second
+
 // canaryPatience is how long a pass waits for the API servers to take up what it
 // wrote; they do so once a second.
 const canaryPatience = 20 * time.Second
@@ -125,6 +128,8 @@ func setUp(m manager.Manager, config *rest.Config, options Options) error {
 type bell struct {
 	mu    sync.Mutex
 	heard chan struct{} // for a follower
+	timer *time.Timer   // of the pass that was asked for
+	first time.Time     // when it was
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
 
@@ -137,17 +142,31 @@ func (b *bell) hang(_ context.Context, queue workqueue.TypedRateLimitingInterfac
 	return nil
 }
 
-// ring asks for a pass, in a moment: changes come in crowds.
+// ring asks for a pass, in a moment: changes come in crowds. While they come, the
+// pass waits for more, up to a bound.
 func (b *bell) ring() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.queue != nil {
-		b.queue.AddAfter(thePass(), settleDelay)
+	switch now := time.Now(); {
+	case b.queue == nil:
+	case b.timer == nil:
+		b.first = now
+		b.timer = time.AfterFunc(settleDelay, b.pass)
+	case now.Sub(b.first) < longestDelay-settleDelay && b.timer.Stop():
+		b.timer = time.AfterFunc(settleDelay, b.pass)
 	}
 	select {
 	case b.heard <- struct{}{}:
 	default: // nobody follows, or it knows already
 	}
+}
+
+// pass has the pass made that was asked for.
+func (b *bell) pass() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.timer = nil
+	b.queue.Add(thePass())
 }
 
 // listen tells of each ring.

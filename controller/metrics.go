@@ -65,13 +65,13 @@ func (m *metrics) compiled(d time.Duration) { m.compile.Observe(d.Seconds()) }
 func (m *metrics) wrote(verb string) { m.writes.WithLabelValues(verb).Inc() }
 
 // passed counts what a pass has found.
-func (m *metrics) passed(d time.Duration, in shelf, out *outcome) {
+func (m *metrics) passed(d time.Duration, in shelf, out *outcome, statuses []v1alpha1.PolicyTranslationStatus) {
 	m.pass.Observe(d.Seconds())
 	m.policies.Reset()
 	m.rules.Reset()
 	m.warnings.Reset()
-	for _, s := range in.sources {
-		status := out.statusOf(s)
+	for i, s := range in.sources {
+		status := statuses[i]
 		ready := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
 		m.policies.WithLabelValues(s.ref.Kind, s.mode, string(ready.Status)).Inc()
 		for _, target := range []struct {

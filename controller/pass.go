@@ -66,10 +66,11 @@ func (p *passer) pass(ctx context.Context) (reconcile.Result, error) {
 		return reconcile.Result{}, err
 	}
 	p.step(StepStatus)
-	if err := p.scribe.write(ctx, in.sources, out.statusOf); err != nil {
+	statuses, err := p.scribe.write(ctx, in.sources, out)
+	if err != nil {
 		return reconcile.Result{}, err
 	}
-	p.metrics.passed(p.now().Sub(begun), in, out)
+	p.metrics.passed(p.now().Sub(begun), in, out, statuses)
 	p.begun.Store(true)
 	return p.next(in, again || waiting), nil
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kvap/kvap/api/v1alpha1"
@@ -39,8 +40,9 @@ type checked struct {
 	done   bool
 }
 
-// statusOf is what became of a policy, but for the times of conditions.
-func (o *outcome) statusOf(s *policySource) v1alpha1.PolicyTranslationStatus {
+// statusOf is what became of a policy, but for the times of conditions. before is
+// what was said of it the last time.
+func (o *outcome) statusOf(s *policySource, before v1alpha1.PolicyTranslationStatus) v1alpha1.PolicyTranslationStatus {
 	out := v1alpha1.PolicyTranslationStatus{ObservedGeneration: s.generation, Mode: s.mode}
 	m := &mark{generation: s.generation}
 	if s.mode == v1alpha1.ModeOff {
@@ -68,7 +70,7 @@ func (o *outcome) statusOf(s *policySource) v1alpha1.PolicyTranslationStatus {
 	out.LastGood = lastGood(s)
 	o.compiled(m, s, rules)
 	o.synced(m, rules)
-	o.typeChecked(m, rules, out.Rules)
+	o.typeChecked(m, rules, out.Rules, before)
 	o.paramsResolved(m, rules)
 	o.enforced(m, s, rules)
 	o.fallbackActive(m, s, out.Webhook)
@@ -199,7 +201,26 @@ func (o *outcome) objectsOf(rules []*compile.Rule) []string {
 	return out
 }
 
-func (o *outcome) typeChecked(m *mark, rules []*compile.Rule, rows []v1alpha1.RuleStatus) {
+// typeChecked is about the policy as it is. While the API server looks anew at an
+// object that has changed for the sake of other policies, what it said before of this
+// one stands.
+func (o *outcome) typeChecked(m *mark, rules []*compile.Rule, rows []v1alpha1.RuleStatus, before v1alpha1.PolicyTranslationStatus) {
+	said := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionTypeChecked)
+	if name := o.unchecked(rules); name != "" {
+		if said == nil || said.ObservedGeneration != m.generation || before.Mode == v1alpha1.ModeOff {
+			m.unknown(v1alpha1.ConditionTypeChecked, "Pending", "the API server has not yet checked %s", name)
+			return
+		}
+		m.set(said.Type, said.Status, said.Reason, "%s", said.Message)
+		for i := range rows {
+			for _, old := range before.Rules {
+				if old.Rule == rows[i].Rule {
+					rows[i].Warnings = old.Warnings
+				}
+			}
+		}
+		return
+	}
 	for _, row := range rows {
 		for _, w := range row.Warnings {
 			if !w.Known {
@@ -208,13 +229,17 @@ func (o *outcome) typeChecked(m *mark, rules []*compile.Rule, rows []v1alpha1.Ru
 			}
 		}
 	}
+	m.yes(v1alpha1.ConditionTypeChecked, "Checked", "the expressions fit the types that they are about, as far as these are known")
+}
+
+// unchecked is an object that the API server has not yet checked, if there is one.
+func (o *outcome) unchecked(rules []*compile.Rule) string {
 	for _, name := range o.objectsOf(rules) {
 		if !o.warnings[name].done {
-			m.unknown(v1alpha1.ConditionTypeChecked, "Pending", "the API server has not yet checked %s", name)
-			return
+			return name
 		}
 	}
-	m.yes(v1alpha1.ConditionTypeChecked, "Checked", "the expressions fit the types that they are about, as far as these are known")
+	return ""
 }
 
 func (o *outcome) paramsResolved(m *mark, rules []*compile.Rule) {

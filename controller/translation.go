@@ -23,12 +23,14 @@ type scribe struct {
 }
 
 // write writes what differs from what is there, and removes the PolicyTranslations
-// of policies that are gone.
-func (s *scribe) write(ctx context.Context, sources []*policySource, status func(*policySource) v1alpha1.PolicyTranslationStatus) error {
+// of policies that are gone. It returns what is there then, in the order of the
+// sources.
+func (s *scribe) write(ctx context.Context, sources []*policySource, out *outcome) ([]v1alpha1.PolicyTranslationStatus, error) {
 	var list v1alpha1.PolicyTranslationList
 	if err := s.client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
-		return err
+		return nil, err
 	}
+	var statuses []v1alpha1.PolicyTranslationStatus
 	there := map[string]*v1alpha1.PolicyTranslation{}
 	for i := range list.Items {
 		there[list.Items[i].Name] = &list.Items[i]
@@ -39,7 +41,12 @@ func (s *scribe) write(ctx context.Context, sources []*policySource, status func
 		name := translationName(source.ref)
 		have := there[name]
 		delete(there, name)
-		want := s.wanted(name, source, status(source), have)
+		var last v1alpha1.PolicyTranslationStatus
+		if have != nil && have.Spec.Source == source.ref {
+			last = have.Status
+		}
+		want := s.wanted(name, source, out.statusOf(source, last), have)
+		statuses = append(statuses, want.Status)
 		if have != nil && have.Spec == want.Spec && sameStatus(have.Status, want.Status) {
 			continue
 		}
@@ -58,9 +65,9 @@ func (s *scribe) write(ctx context.Context, sources []*policySource, status func
 		failed[name] = err
 	}
 	for _, err := range failed {
-		return err // of many, one is enough to try again
+		return statuses, err // of many, one is enough to try again
 	}
-	return nil
+	return statuses, nil
 }
 
 func (s *scribe) wanted(name string, source *policySource, status v1alpha1.PolicyTranslationStatus, have *v1alpha1.PolicyTranslation) *v1alpha1.PolicyTranslation {
