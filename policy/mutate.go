@@ -79,6 +79,7 @@ func (r *reader) patch(o *object) (p Patch) {
 		}
 	}
 	p.JSON = o.optional("patchesJson6902")
+	r.checkPatch(p)
 	return p
 }
 
