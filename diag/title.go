@@ -12,3 +12,12 @@ func Title(c Code) (name, when string) {
 	}
 	return name, strings.TrimPrefix(first, "when ")
 }
+
+// Remedy is what to do about a code, and what follows from it: the text without
+// its first paragraph, which says when the code occurs. It is empty where there is
+// no more to say.
+func Remedy(c Code) string {
+	_, text, _ := describe(c)
+	_, rest, _ := strings.Cut(text, "\n\n")
+	return strings.Join(strings.Fields(rest), " ")
+}

@@ -73,7 +73,7 @@ itself, with no webhook. It says which rule went where, and why.`,
 		},
 	}
 	root.SetVersionTemplate(version().String() + "\n")
-	root.AddCommand(newConvert(), newCheck(), newEval(), newTest(), newVerify(), newStatus(), newController(), newDev(), newExplain(), newVersion())
+	root.AddCommand(newConvert(), newCheck(), newEval(), newTest(), newVerify(), newStatus(), newMigrate(), newController(), newDev(), newExplain(), newVersion())
 	return root
 }
 

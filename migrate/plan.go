@@ -1,0 +1,92 @@
+package migrate
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/translate"
+)
+
+// MakePlan says what becomes of each policy of a compilation, and when it goes.
+func MakePlan(compiled compile.Result) report.Plan {
+	rules := map[*policy.Policy][]*compile.Rule{}
+	for _, r := range compiled.Rules {
+		rules[r.Policy] = append(rules[r.Policy], r)
+	}
+	var planned []report.PlannedPolicy
+	for _, p := range compiled.Policies {
+		planned = append(planned, planOf(p, rules[p], compiled))
+	}
+	slices.SortStableFunc(planned, func(a, b report.PlannedPolicy) int {
+		return cmp.Or(cmp.Compare(a.Wave, b.Wave), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace),
+			cmp.Compare(a.Name, b.Name), cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
+	})
+	return report.NewPlan(planned, waves())
+}
+
+func planOf(p *policy.Policy, rules []*compile.Rule, compiled compile.Result) report.PlannedPolicy {
+	out := report.PlannedPolicy{Kind: p.Kind, Name: p.Name, File: p.Pos.File, Line: p.Pos.Line}
+	if p.Namespaced() {
+		out.Namespace = p.Namespace
+	}
+	denies := false
+	for _, r := range rules {
+		row := report.PlannedRule{Rule: r.Name(), Type: "validate", Target: report.Target(r.Target), Line: r.Pos().Line, Reason: r.Reason}
+		if r.Source != nil {
+			row.Type = r.Source.Type()
+		}
+		row.Denies = row.Type == "validate" && canDeny(r)
+		denies = denies || row.Denies
+		for _, c := range r.Codes {
+			name, _ := diag.Title(c)
+			row.Codes = append(row.Codes, report.PlannedCode{Code: c, Title: name, Remedy: diag.Remedy(c)})
+		}
+		for _, i := range r.Objects {
+			if name := compiled.Objects[i].Policy.Name; !slices.Contains(out.Objects, name) {
+				out.Objects = append(out.Objects, name)
+			}
+		}
+		out.Rules = append(out.Rules, row)
+	}
+	out.Becomes = becomes(rules)
+	out.Denies = denies
+	out.Wave = waveOf(out)
+	return out
+}
+
+// canDeny tells whether a violation of the rule is denied in some namespace.
+func canDeny(r *compile.Rule) bool {
+	if v := r.Policy.Validating; v != nil {
+		return len(v.Actions) == 0 || slices.Contains(v.Actions, "Deny")
+	}
+	action, overrides := r.Policy.Action, r.Policy.Overrides
+	if v := r.Source.Validate; v != nil {
+		if v.Action != "" {
+			action, overrides = v.Action, nil
+		}
+		overrides = slices.Concat(overrides, v.Overrides)
+	}
+	return action == policy.Enforce ||
+		slices.ContainsFunc(overrides, func(o policy.ActionOverride) bool { return o.Action == policy.Enforce })
+}
+
+// becomes is where the rules of a policy end up, in a word.
+func becomes(rules []*compile.Rule) string {
+	count := map[translate.Target]int{}
+	for _, r := range rules {
+		count[r.Target]++
+	}
+	switch {
+	case count[translate.Unsupported] > 0 || len(rules) == 0:
+		return "unsupported"
+	case count[translate.Webhook] == 0:
+		return "native"
+	case count[translate.Native] == 0:
+		return "webhook"
+	}
+	return "mixed"
+}
