@@ -706,7 +706,11 @@ const (
 	// InvalidObject occurs when the API server would refuse an object: its fields
 	// are not as they must be, or an expression does not compile for the release.
 	InvalidObject Code = 402
-	// StaticParams occurs when a policy with params is to be a static manifest.
+	// StaticParams occurs when a policy with params is to be a static manifest, and the
+	// params cannot be written into it: they were not given, or which they are depends on
+	// the request.
+	//
+	// Give the objects with --param FILE, or put the values into the policy.
 	StaticParams Code = 403
 	// TypeCheckFailed occurs when an expression does not fit the types that values have
 	// when it is evaluated: a function or operator gets what it cannot take, which is an

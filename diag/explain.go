@@ -714,7 +714,11 @@ func describe(c Code) (name, text, example string) {
 			""
 	case StaticParams:
 		return "StaticParams",
-			"Occurs when a policy with params is to be a static manifest.",
+			"Occurs when a policy with params is to be a static manifest, and the\n" +
+				"params cannot be written into it: they were not given, or which they are depends on\n" +
+				"the request.\n" +
+				"\n" +
+				"Give the objects with --param FILE, or put the values into the policy.",
 			""
 	case TypeCheckFailed:
 		return "TypeCheckFailed",

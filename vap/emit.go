@@ -7,6 +7,7 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
@@ -29,6 +30,8 @@ type EmitOptions struct {
 	// Static makes manifests for an API server's directory of static policies,
 	// whose names end in .static.k8s.io and which have no params.
 	Static bool
+	// Params are written into static policies that read them.
+	Params []*unstructured.Unstructured
 }
 
 // Objects are a policy and its bindings.
@@ -137,6 +140,7 @@ func (e *emitter) policyName(parts ...string) string {
 }
 
 func (e *emitter) policy(name string) *admissionregistrationv1.ValidatingAdmissionPolicy {
+	e.writeParams()
 	d := e.draft
 	failure := admissionregistrationv1.FailurePolicyType(d.FailurePolicy)
 	if failure == "" {
@@ -172,9 +176,6 @@ func (e *emitter) paramKind() *admissionregistrationv1.ParamKind {
 	p := e.draft.ParamKind
 	if p == nil {
 		return nil
-	}
-	if e.opts.Static {
-		e.fail(staticParams(e.pos()))
 	}
 	return &admissionregistrationv1.ParamKind{APIVersion: p.APIVersion, Kind: p.Kind}
 }

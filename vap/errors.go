@@ -11,8 +11,8 @@ func variableTwice(pos diag.Pos, name string) diag.Diagnostic {
 	return diag.Errorf(pos, diag.InvalidObject, "variable %q has two meanings in one policy; convert with --pack rule", name)
 }
 
-func staticParams(pos diag.Pos) diag.Diagnostic {
-	return diag.Errorf(pos, diag.StaticParams, "a static policy cannot have params; leave --static out, or put the values into the policy")
+func staticParams(pos diag.Pos, why string) diag.Diagnostic {
+	return diag.Errorf(pos, diag.StaticParams, "a static policy has no params, and these cannot be written into it: %s; give them with --param FILE, leave --static out, or put the values into the policy", why)
 }
 
 func tooManyAudits(pos diag.Pos, n int) diag.Diagnostic {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
@@ -31,6 +32,7 @@ type convertFlags struct {
 	choiceFlags
 	namespaces []string
 	static     bool
+	param      []string
 
 	quiet, verbose, noColor bool
 }
@@ -72,6 +74,7 @@ Exit codes: 0 clean, 1 a remainder under --strict, 2 usage or unreadable input,
 	f.choiceFlags.add(fs)
 	fs.StringSliceVar(&f.namespaces, "exclude-namespaces", vap.DefaultExcludedNamespaces(), "namespaces that bindings leave out; none for none")
 	fs.BoolVar(&f.static, "static", false, "make static manifests for an API server's own folder")
+	fs.StringSliceVar(&f.param, "param", nil, "files of ConfigMaps and other params that --static writes into the policies")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no summary, and of the diagnostics only errors")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "notes too, such as what was passed over")
 	fs.BoolVar(&f.noColor, "no-color", false, "no colours on a terminal; NO_COLOR does the same")
@@ -95,6 +98,9 @@ func convert(cmd *cobra.Command, args []string, f convertFlags) error {
 		return err
 	}
 	choices.emit.Static = f.static
+	if choices.emit.Params, err = f.staticParams(cmd.InOrStdin()); err != nil {
+		return err
+	}
 	if len(paths) == 0 && f.kustomize == "" {
 		return errors.New("convert needs a PATH: a file, a folder, or - for standard input")
 	}
@@ -141,6 +147,27 @@ func convert(cmd *cobra.Command, args []string, f convertFlags) error {
 		return noPolicy(paths, f.kustomize, done.found)
 	}
 	return verdict(done, conversion, f.strict)
+}
+
+// staticParams are the objects of --param.
+func (f convertFlags) staticParams(stdin io.Reader) ([]*unstructured.Unstructured, error) {
+	if len(f.param) > 0 && !f.static {
+		return nil, errors.New("--param is for --static: without it, params stay objects of their own")
+	}
+	objects, _, found, err := readManifests("--param", f.param, stdin)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range found {
+		if d.Severity == diag.Error {
+			return nil, &exit{exitUsage, fmt.Errorf("--param: %w", d)}
+		}
+	}
+	var out []*unstructured.Unstructured
+	for _, o := range objects {
+		out = append(out, &unstructured.Unstructured{Object: o.Value})
+	}
+	return out, nil
 }
 
 // noPolicy is the end of a run that found nothing to convert: likely it was
