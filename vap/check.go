@@ -49,7 +49,7 @@ func (c *Checker) Validate(p *admissionregistrationv1.ValidatingAdmissionPolicy)
 		errs = append(errs, field.Required(spec.Child("validations"), "validations or auditAnnotations must contain at least one item"))
 	}
 	e := expressions{Checker: c, params: p.Spec.ParamKind != nil}
-	clear(c.variables.Fields)
+	c.forget()
 	errs = append(errs, e.conditions(p.Spec.MatchConditions, spec.Child("matchConditions"))...)
 	errs = append(errs, e.variables(p.Spec.Variables, spec.Child("variables"))...)
 	errs = append(errs, e.validations(p.Spec.Validations, spec.Child("validations"))...)

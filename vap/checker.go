@@ -26,6 +26,7 @@ type Checker struct {
 	base      *environment.EnvSet
 	version   *version.Version
 	variables *apiservercel.DeclType // those of the policy at hand
+	declared  string                 // they once more, as text
 	envs      map[reach]*celgo.Env
 	known     map[known]compilation
 }
@@ -33,11 +34,12 @@ type Checker struct {
 // A reach is what an expression may read besides the request and its objects.
 type reach struct{ params, authorizer, variables, patches bool }
 
-// known are the compilations of texts that read no variables, so that they mean the
-// same in every policy.
+// known is a text with all that it may mean: what it may read, and the types of the
+// variables so far. Policies that say the same share what came of it.
 type known struct {
-	text  string
-	reach reach
+	text     string
+	reach    reach
+	declared string
 }
 
 // NewChecker makes a checker for a release: for expressions that are new there,
@@ -68,21 +70,31 @@ func (c compilation) errors(text string, at *field.Path) field.ErrorList {
 	return field.ErrorList{field.Invalid(at, text, c.problem)}
 }
 
+// compile compiles a text, unless one has been compiled that is the same but for
+// literals that do not matter.
 func (c *Checker) compile(text string, r reach) compilation {
-	if strings.Contains(text, "variables") {
-		return c.compileNew(text, r)
+	key := known{text, r, c.declared}
+	if !strings.Contains(text, "variables") {
+		key.reach.variables, key.declared = false, ""
 	}
-	r.variables = false
-	result, done := c.known[known{text, r}]
-	if !done {
-		result = c.compileNew(text, r)
-		c.known[known{text, r}] = result
+	plain, literalsMatter := withoutLiterals(text)
+	for _, t := range []string{text, plain} {
+		if result, done := c.known[known{t, key.reach, key.declared}]; done {
+			return result
+		}
 	}
+	result := c.compileNew(text, key.reach, literalsMatter)
+	if result.problem == "" { // a problem quotes the text
+		key.text = plain
+	}
+	c.known[key] = result
 	return result
 }
 
 // compileNew follows CompileCELExpression of k8s.io/apiserver/pkg/admission/plugin/cel.
-func (c *Checker) compileNew(text string, r reach) compilation {
+// Where no literal matters, no program is made: making one fails only where constants
+// that are functions' arguments cannot be evaluated.
+func (c *Checker) compileNew(text string, r reach, literalsMatter bool) compilation {
 	env, err := c.env(r)
 	if err != nil {
 		return compilation{problem: fmt.Sprintf("unexpected error loading CEL environment: %v", err), internal: true}
@@ -91,10 +103,25 @@ func (c *Checker) compileNew(text string, r reach) compilation {
 	if issues != nil {
 		return compilation{problem: "compilation failed: " + issues.String()}
 	}
+	if !literalsMatter {
+		return compilation{output: tree.OutputType()}
+	}
 	if _, err := env.Program(tree, celgo.InterruptCheckFrequency(celconfig.CheckFrequency)); err != nil {
 		return compilation{problem: "program instantiation failed: " + err.Error(), internal: true}
 	}
 	return compilation{output: tree.OutputType()}
+}
+
+// declare makes a variable known to the expressions after it.
+func (c *Checker) declare(name string, t *apiservercel.DeclType) {
+	c.variables.Fields[name] = apiservercel.NewDeclField(name, t, true, nil, nil)
+	c.declared += name + " " + t.CelType().String() + "\n"
+}
+
+// forget begins a policy.
+func (c *Checker) forget() {
+	clear(c.variables.Fields)
+	c.declared = ""
 }
 
 // env follows createEnvForOpts and NewCompositedCompiler of the same package.

@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	apiservercel "k8s.io/apiserver/pkg/cel"
 )
 
 // expressions are checked as those of one policy.
@@ -83,7 +82,7 @@ func (c expressions) variables(list []admissionregistrationv1.Variable, at *fiel
 			continue
 		}
 		result := c.compile(v.Expression, reach{params: c.params, authorizer: true, variables: true})
-		c.Checker.variables.Fields[v.Name] = apiservercel.NewDeclField(v.Name, declTypeOf(result.output), true, nil, nil)
+		c.declare(v.Name, declTypeOf(result.output))
 		errs = append(errs, result.errors(v.Expression, at.Index(i).Child("expression"))...)
 	}
 	return errs
