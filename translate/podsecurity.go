@@ -12,6 +12,7 @@ import (
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
 // podSecurity is: the object passes the Pod Security Standards at the rule's level,
@@ -118,7 +119,7 @@ func (s *podStandard) since(minor int) bool { return s.minor >= minor }
 // pod is the pod's spec and metadata in the object. Of a CronJob, the metadata are
 // those of the Job: Kyverno looks for the annotations of the pod there.
 func (l *lowering) pod() (spec, meta place, ok bool) {
-	object := l.object.v
+	object := l.podOwner()
 	switch gvk := l.target.gvk; {
 	case gvk == schema.GVK{Version: "v1", Kind: "Pod"}:
 		return object.field("spec"), object.field("metadata"), true
@@ -132,6 +133,23 @@ func (l *lowering) pod() (spec, meta place, ok bool) {
 		panic(l.refuse(diag.NoExpression, "a podSecurity rule for objects of which it is not known where their pod is has no native form"))
 	}
 	return place{}, place{}, false
+}
+
+// podOwner is the object. Where a kind matches in any version, Kyverno reads all of them
+// as the one that it knows, and errs on what has another shape.
+func (l *lowering) podOwner() place {
+	gvk := l.target.gvk
+	if !scalar.IsWild(gvk.Version) || !hasPod(gvk.Kind) {
+		return l.object.v
+	}
+	for _, r := range l.opts.Schemas.Resources(gvk.Group, gvk.Version, gvk.Kind) {
+		known := l.target
+		known.typ = l.opts.Schemas.Type(r.GVK)
+		if known.typ != nil && !r.Guessed {
+			return placeOf(l.object.v.expr, l.objectType(known))
+		}
+	}
+	return l.object.v
 }
 
 // hasPod tells whether Kyverno looks for a pod in objects of a kind, whatever the

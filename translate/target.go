@@ -174,8 +174,20 @@ func (t target) ops() []operation {
 		return []operation{opUpdate}
 	case t.sub == "binding" || t.sub == "eviction" || t.sub == "token":
 		return []operation{opCreate}
+	case t.connects():
+		return []operation{opConnect}
 	}
 	return []operation{opCreate, opUpdate, opDelete, opConnect}
+}
+
+// connects tells that the target is a connection to a pod, a service or a node,
+// which is opened and nothing else.
+func (t target) connects() bool {
+	switch t.sub {
+	case "exec", "attach", "portforward", "proxy":
+		return t.parent.Group == "" && t.parent.Version == "v1" && !t.guessed
+	}
+	return false
 }
 
 // objectType is the type of the object: its schema, or what every object has.
