@@ -44,7 +44,7 @@ func TestDiff(t *testing.T) {
 	for range 5000 {
 		before, after := object(source, 3), object(source, 3)
 		patch := jsonpatch.Diff(before, after)
-		got, changed, err := jsonpatch.Patch(patch).Apply(before)
+		got, changed, err := patch.Apply(before)
 		if err != nil {
 			t.Fatalf("%v\n%v\n%v\n%v", err, before, after, patch)
 		}
