@@ -111,13 +111,13 @@ func paths(p *policy.Policy) []string {
 // keepPlaces lets policies answer for a while where an earlier form of them did. A
 // place that nobody is at any more stays known: its requests are admitted, and not
 // refused as if the policy were yet to come.
-func (next *snapshot) keepPlaces(before *snapshot, now time.Time) {
+func (s *snapshot) keepPlaces(before *snapshot, now time.Time) {
 	byName := map[string]*served{}
-	for _, p := range next.policies {
+	for _, p := range s.policies {
 		byName[p.Kind+" "+p.FullName()] = p
 	}
 	for path, list := range before.places {
-		here := next.places[path]
+		here := s.places[path]
 		for _, was := range list {
 			p := byName[was.Kind+" "+was.FullName()]
 			at := func(other placement) bool { return other.served == p }
@@ -129,7 +129,7 @@ func (next *snapshot) keepPlaces(before *snapshot, now time.Time) {
 				here = append(here, placement{p, was.until})
 			}
 		}
-		next.places[path] = here
+		s.places[path] = here
 	}
 }
 
