@@ -50,7 +50,7 @@ func (h *handover) run(ctx context.Context, wanted map[string]*judge) (handed, e
 		for name := range p.foreign {
 			out.failed[name] = errForeign
 		}
-		more, err := h.round(ctx, &out, p, wanted)
+		more, err := h.round(ctx, &out, p)
 		if err != nil || !more {
 			out.pending = out.pending || len(p.write)+len(p.held)+len(p.remove) > 0 || p.blocked && out.seen != nil
 			return out, err
@@ -72,10 +72,10 @@ func (h *handover) isDone(ctx context.Context, wanted map[string]*judge) bool {
 }
 
 // round does the first of what a plan has: write, see, remove, or break a circle.
-func (h *handover) round(ctx context.Context, out *handed, p plan, wanted map[string]*judge) (more bool, err error) {
+func (h *handover) round(ctx context.Context, out *handed, p plan) (more bool, err error) {
 	if len(p.write) > 0 {
 		h.step(StepWrite)
-		h.write(ctx, out, p.write, wanted)
+		h.write(ctx, out, p.write)
 		return true, ctx.Err()
 	}
 	if !h.canary.isSeen(out.live) {
@@ -103,7 +103,7 @@ func (h *handover) round(ctx context.Context, out *handed, p plan, wanted map[st
 
 // write writes policies and then bindings. A judge of which something could not be
 // written is left alone for the rest of the pass.
-func (h *handover) write(ctx context.Context, out *handed, objects []client.Object, wanted map[string]*judge) {
+func (h *handover) write(ctx context.Context, out *handed, objects []client.Object) {
 	var policies, bindings []client.Object
 	owner := map[client.Object]string{}
 	for _, o := range objects {

@@ -93,6 +93,7 @@ func (o *outcome) row(s *policySource, r *compile.Rule) v1alpha1.RuleStatus {
 	if r.Source != nil {
 		row.Type = r.Source.Type()
 	}
+	row.CostPercent = costPercent(r, o.result)
 	for _, c := range r.Codes {
 		row.Codes = append(row.Codes, c.String())
 	}
