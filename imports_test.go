@@ -76,6 +76,8 @@ internal/deviation: policy
 internal/e2e:
 internal/e2e/check:
 internal/e2e/status:
+internal/e2e/replay:
+internal/e2e/deploy:
 internal/e2e/controller:
 internal/e2e/webhook:
 internal/manifest: diag

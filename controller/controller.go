@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"net/http"
 	"sync"
 	"time"
 
@@ -121,7 +122,14 @@ func setUp(m manager.Manager, config *rest.Config, options Options) error {
 	if err := m.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return err
 	}
-	return m.AddReadyzCheck("caches", p.ready)
+	return m.AddReadyzCheck("passes", func(r *http.Request) error {
+		select {
+		case <-m.Elected():
+			return p.ready(r)
+		default: // another replica makes the passes
+			return nil
+		}
+	})
 }
 
 // A bell has somebody make a pass.

@@ -90,6 +90,12 @@ func (n *native) bind(b *admissionregistrationv1.ValidatingAdmissionPolicyBindin
 	}
 }
 
+// canary tells of the controller's own policy, by which it sees whether API servers
+// judge: it is about nothing.
+func (n *native) canary() bool {
+	return n.Labels[vap.ManagedByLabel] == "kvap-controller" && len(n.translation.Members) == 0
+}
+
 // judge says what is wrong with the policy itself.
 func (n *native) judge() {
 	if len(n.bindings) == 0 {

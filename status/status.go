@@ -57,7 +57,7 @@ func Of(c Cluster) report.Status {
 		}
 	}
 	for _, n := range natives {
-		if len(n.translation.Members) == 0 && c.Filter.native(n) {
+		if len(n.translation.Members) == 0 && !n.canary() && c.Filter.native(n) {
 			out.Unmanaged = append(out.Unmanaged, n.unmanaged())
 		}
 	}

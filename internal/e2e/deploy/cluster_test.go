@@ -1,0 +1,229 @@
+//go:build e2e
+
+package deploy
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	apischema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kvap/kvap/internal/controlplane"
+)
+
+// A cluster has what the kustomize base installs, but for the Pods.
+type cluster struct {
+	client.Client
+	plane     *controlplane.ControlPlane
+	kvap      string
+	installed []*unstructured.Unstructured
+}
+
+// shared is made by TestMain.
+var shared *cluster
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "kvap-e2e-deploy-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	ctx := context.Background()
+	ctrllog.SetLogger(logr.Discard())
+	plane, err := controlplane.Start(ctx, controlplane.Options{})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer plane.Stop()
+	shared = &cluster{plane: plane, kvap: filepath.Join(dir, "kvap")}
+	if err := shared.install(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.Run()
+}
+
+// install builds the program and makes what kustomize would apply.
+func (c *cluster) install(ctx context.Context) error {
+	if text, err := exec.Command("go", "build", "-o", c.kvap, "../../../cmd/kvap").CombinedOutput(); err != nil {
+		return fmt.Errorf("building kvap: %w\n%s", err, text)
+	}
+	definitions, err := controlplane.ReadCRDs("../../../deploy/crds")
+	if err != nil {
+		return err
+	}
+	for _, foreign := range []struct {
+		group, version, kind, plural string
+	}{
+		{"monitoring.coreos.com", "v1", "ServiceMonitor", "servicemonitors"},
+		{"monitoring.coreos.com", "v1", "PrometheusRule", "prometheusrules"},
+		{"cert-manager.io", "v1", "Certificate", "certificates"},
+		{"cert-manager.io", "v1", "Issuer", "issuers"},
+	} {
+		gvk := apischema.GroupVersionKind{Group: foreign.group, Version: foreign.version, Kind: foreign.kind}
+		definitions = append(definitions, controlplane.StandIn(gvk, foreign.plural, true))
+	}
+	if err := c.plane.InstallCRDs(ctx, definitions...); err != nil {
+		return err
+	}
+	if c.Client, err = client.New(c.plane.Config(controlplane.Admin), client.Options{}); err != nil {
+		return err
+	}
+	for _, file := range []string{"namespace.yaml", "kvap.yaml"} {
+		objects, err := readFile(filepath.Join("../../../deploy/kustomize/base", file))
+		if err != nil {
+			return err
+		}
+		for _, o := range objects {
+			c.installed = append(c.installed, o)
+			if err := c.Create(ctx, o.DeepCopy()); err != nil {
+				return fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
+			}
+		}
+	}
+	return nil
+}
+
+func readFile(file string) ([]*unstructured.Unstructured, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	return readAll(data)
+}
+
+func readAll(data []byte) ([]*unstructured.Unstructured, error) {
+	var all []*unstructured.Unstructured
+	for d := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), 4096); ; {
+		o := &unstructured.Unstructured{}
+		err := d.Decode(&o.Object)
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(o.Object) > 0 {
+			all = append(all, o)
+		}
+	}
+}
+
+// of is what is installed of a kind.
+func (c *cluster) of(t *testing.T, kind string) *unstructured.Unstructured {
+	t.Helper()
+	for _, o := range c.installed {
+		if o.GetKind() == kind {
+			return o
+		}
+	}
+	t.Fatalf("there is no %s", kind)
+	return nil
+}
+
+// apply makes or changes objects.
+func (c *cluster) apply(t *testing.T, text string) {
+	t.Helper()
+	objects, err := readAll([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range objects {
+		have := o.DeepCopy()
+		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), have)
+		if apierrors.IsNotFound(err) {
+			err = c.Create(t.Context(), o)
+		} else if err == nil {
+			o.SetResourceVersion(have.GetResourceVersion())
+			err = c.Update(t.Context(), o)
+		}
+		if err != nil {
+			t.Fatalf("%s %s: %v", o.GetKind(), o.GetName(), err)
+		}
+	}
+}
+
+func (c *cluster) remove(t *testing.T, text string) {
+	t.Helper()
+	objects, err := readAll([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range objects {
+		if err := c.Delete(t.Context(), o); err != nil {
+			t.Fatalf("%s %s: %v", o.GetKind(), o.GetName(), err)
+		}
+	}
+}
+
+// list is all objects of a kind.
+func (c *cluster) list(t *testing.T, apiVersion, kind string) []unstructured.Unstructured {
+	t.Helper()
+	list := &unstructured.UnstructuredList{}
+	list.SetAPIVersion(apiVersion)
+	list.SetKind(kind + "List")
+	if err := c.List(t.Context(), list); err != nil && !meta.IsNoMatchError(err) {
+		t.Fatal(err)
+	}
+	return list.Items
+}
+
+// soon asks until the answer is yes. A machine that is busy may take long.
+func soon(t *testing.T, what string, ask func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !ask(); time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not in time: %s", what)
+		}
+	}
+}
+
+// freeAddress is one on loopback where nobody listens.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// The API server takes all that the chart can render.
+func TestEveryObjectIsTaken(t *testing.T) {
+	if err := shared.plane.Settle(t.Context()); err != nil { // what another test has made is gone
+		t.Fatal(err)
+	}
+	objects, err := readFile("../../../deploy/chart/testdata/full.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range objects {
+		o.SetName("full-" + strings.ReplaceAll(o.GetName(), ":", "-"))
+		if err := shared.Create(t.Context(), o, client.DryRunAll, client.FieldValidation(metav1.FieldValidationStrict)); err != nil {
+			t.Errorf("%s %s: %v", o.GetKind(), o.GetName(), err)
+		}
+	}
+}
