@@ -58,11 +58,13 @@ api/v1alpha1:
 deploy/crds:
 migrate: compile translate policy report diag
 controller: api/v1alpha1 compile translate cel vap policy schema diag
+controller: api/v1alpha1 compile translate cel vap policy schema diag report scan
 webhook: webhook/registration interp policy diag
 webhook/registration: policy
 webhook/certs:
 webhook/world: interp
 report: diag
+scan: compile internal/judge internal/manifest interp policy report schema translate vap
 status: api/v1alpha1 compile translate vap policy report schema diag
 fixtures:
 cmd/kvap: everything
@@ -76,6 +78,7 @@ internal/deviation: policy
 internal/e2e:
 internal/e2e/check:
 internal/e2e/status:
+internal/e2e/scan:
 internal/e2e/replay:
 internal/e2e/deploy:
 internal/e2e/controller:
