@@ -2,7 +2,6 @@ package controller
 
 import (
 	"context"
-	"net/http"
 	"sync"
 	"time"
 
@@ -110,7 +109,10 @@ func setUp(m manager.Manager, config *rest.Config, options Options) error {
 	if err := c.Watch(source.Func(bell.hang)); err != nil {
 		return err
 	}
-	runnables := []manager.Runnable{p.params, everywhere(p.listen)}
+	if p.reports.scanner, err = newScanner(config, options, m.GetLogger()); err != nil {
+		return err
+	}
+	runnables := []manager.Runnable{p.params, everywhere(p.listen), manager.RunnableFunc(p.reports.run)}
 	if options.LeaderElection {
 		runnables = append(runnables, &follower{passer: p, bell: bell, elected: m.Elected()})
 	}
@@ -122,14 +124,7 @@ func setUp(m manager.Manager, config *rest.Config, options Options) error {
 	if err := m.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return err
 	}
-	return m.AddReadyzCheck("passes", func(r *http.Request) error {
-		select {
-		case <-m.Elected():
-			return p.ready(r)
-		default: // another replica makes the passes
-			return nil
-		}
-	})
+	return m.AddReadyzCheck("caches", p.ready)
 }
 
 // A bell has somebody make a pass.

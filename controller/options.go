@@ -33,6 +33,10 @@ type Options struct {
 	// the endpoints of the service kubernetes.
 	Servers []*rest.Config
 
+	// Reports is the group of the reports about objects that are there:
+	// report.PolicyReports or report.OpenReports; empty for none.
+	Reports string
+
 	// Version is that of the program, for the metrics.
 	Version string
 	// Step is told of each step of a pass before it begins; nil tells nobody.

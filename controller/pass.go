@@ -27,6 +27,7 @@ type passer struct {
 	params   *paramSync
 	webhooks *webhooks
 	scribe   *scribe
+	reports  *reports
 	canary   *canary
 	metrics  *metrics
 	step     func(Step)
@@ -59,6 +60,7 @@ func (p *passer) pass(ctx context.Context) (reconcile.Result, error) {
 	p.step(StepCompile)
 	result := p.compiler.compile(in, schemas)
 	p.metrics.compiled(p.now().Sub(begun))
+	p.reports.scan(in, result, schemas)
 
 	out := &outcome{result: result, rules: rulesByPolicy(result), schemas: schemas}
 	again, err := p.bring(ctx, in, out)

@@ -61,6 +61,7 @@ func newPasser(m manager.Manager, config *rest.Config, options Options, changed 
 		webhooks: &webhooks{fallback: options.Fallback, client: c, writer: w},
 		changed:  changed,
 		begun:    &atomic.Bool{},
+		reports:  &reports{exclude: options.ExcludeNamespaces},
 	}, nil
 }
 

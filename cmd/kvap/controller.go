@@ -20,6 +20,7 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kvap/kvap/controller"
+	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/vap"
 )
 
@@ -35,6 +36,7 @@ type controllerFlags struct {
 	metrics    string
 	health     string
 	pprof      string
+	reports    string
 	verbose    bool
 	webhook    webhookFlags
 }
@@ -83,6 +85,7 @@ func (f *controllerFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.health, "health-probe-bind-address", "0", "where /healthz and /readyz are served; 0 for nowhere")
 	fs.StringVar(&f.pprof, "pprof-bind-address", "0", "where profiles are served, for instance 127.0.0.1:6060; 0 for nowhere")
 	f.webhook.add(fs)
+	fs.StringVar(&f.reports, "reports", "none", "scan the objects that are there, and report what violates: wgpolicyk8s, openreports or none")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "log more")
 }
 
@@ -148,7 +151,11 @@ func (f controllerFlags) options() (controller.Options, error) {
 	if !slices.Contains(controller.Modes(), f.mode) {
 		return o, fmt.Errorf("--mode %s: want one of %s", f.mode, strings.Join(controller.Modes(), ", "))
 	}
-	var err error
+	reports, err := reportGroup(f.reports)
+	if err != nil {
+		return o, err
+	}
+	o.Reports = reports
 	if o.ExcludeNamespaces, err = excludedNamespaces(f.exclude); err != nil {
 		return o, err
 	}
@@ -186,3 +193,11 @@ func logTo(w io.Writer, verbose bool) logr.Logger {
 	klog.SetLogger(logger)
 	return logger
 }
+
+// reportGroup is the API group that reports are written in.
+func reportGroup(word string) (string, error) {
+	word, err := oneOf("--reports", word, reportChoices()...)
+	return map[string]string{"wgpolicyk8s": report.PolicyReports, "openreports": report.OpenReports}[word], err
+}
+
+func reportChoices() []string { return []string{"wgpolicyk8s", "openreports", "none"} }

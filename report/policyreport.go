@@ -1,0 +1,155 @@
+package report
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
+
+// The groups of reports about objects, which say the same in other words.
+const (
+	PolicyReports = "wgpolicyk8s.io"
+	OpenReports   = "openreports.io"
+)
+
+// ReportManager is the value of the label app.kubernetes.io/managed-by on reports,
+// and kvap what their results name as their source.
+const (
+	ReportManager = "kvap-reports"
+	reportSource  = "kvap"
+)
+
+// A ScannedObject is an object that was there when policies were put to it.
+type ScannedObject struct {
+	APIVersion, Kind, Namespace, Name, UID string
+	Results                                []ScanResult
+}
+
+// A ScanResult is what a rule says of an object.
+type ScanResult struct {
+	Policy   string // with the namespace of a namespaced one
+	Rule     string // as Kyverno reports it
+	Result   string // pass, fail, warn, error or skip
+	Message  string
+	Category string
+	Severity string // critical, high, medium, low or info; empty where the policy says none
+	Scored   bool
+}
+
+// ReportOptions are the choices of reports.
+type ReportOptions struct {
+	Group string // PolicyReports or OpenReports
+	All   bool   // what passes and is skipped is listed too, not only counted
+	Max   int    // results in one report; what is more is counted only
+}
+
+// maxReportMessage bounds a message: a report is an object of the API server.
+const maxReportMessage = 1024
+
+// ObjectReport is the report about one object, as JSON data; nil where there is
+// nothing to list. The results are in the order of policies and rules, failures
+// first. now is when the object was scanned, in seconds; a report of which nothing
+// else has changed keeps that of before, given by KeepTimes.
+func ObjectReport(s ScannedObject, o ReportOptions, now int64) map[string]any {
+	results := slices.Clone(s.Results)
+	slices.SortStableFunc(results, func(a, b ScanResult) int {
+		return cmp.Or(cmp.Compare(gravity(a.Result), gravity(b.Result)), cmp.Compare(a.Policy, b.Policy), cmp.Compare(a.Rule, b.Rule))
+	})
+	summary := map[string]any{"pass": int64(0), "fail": int64(0), "warn": int64(0), "error": int64(0), "skip": int64(0)}
+	var listed []any
+	for _, r := range results {
+		n, _ := summary[r.Result].(int64)
+		summary[r.Result] = n + 1
+		if len(listed) < o.Max && (o.All || r.violates()) {
+			listed = append(listed, r.entry(o.Group, now))
+		}
+	}
+	if len(listed) == 0 {
+		return nil
+	}
+	kind, version := "PolicyReport", "v1alpha2"
+	if o.Group == OpenReports {
+		kind, version = "Report", "v1alpha1"
+	}
+	owner := map[string]any{"apiVersion": s.APIVersion, "kind": s.Kind, "name": s.Name, "uid": s.UID}
+	scope := maps.Clone(owner)
+	meta := map[string]any{
+		"name":            s.UID,
+		"labels":          map[string]any{"app.kubernetes.io/managed-by": ReportManager},
+		"ownerReferences": []any{owner}, // so it goes with the object
+	}
+	if s.Namespace == "" {
+		kind = "Cluster" + kind
+	} else {
+		meta["namespace"], scope["namespace"] = s.Namespace, s.Namespace
+	}
+	out := map[string]any{
+		"apiVersion": o.Group + "/" + version, "kind": kind, "metadata": meta, "scope": scope, "summary": summary, "results": listed,
+	}
+	if o.Group == OpenReports {
+		out["source"] = reportSource
+	}
+	return out
+}
+
+// gravity orders results.
+func gravity(result string) int {
+	return slices.Index([]string{"fail", "error", "warn", "pass", "skip"}, result)
+}
+
+func (r ScanResult) violates() bool { return gravity(r.Result) <= gravity("warn") }
+
+// entry is a result in a report.
+func (r ScanResult) entry(group string, now int64) map[string]any {
+	text := "message"
+	if group == OpenReports {
+		text = "description"
+	}
+	out := map[string]any{
+		"source": reportSource, "policy": r.Policy, "rule": r.Rule, "result": r.Result, "scored": r.Scored,
+		"timestamp":  map[string]any{"seconds": now, "nanos": int64(0)},
+		"properties": map[string]any{"process": "background scan"},
+	}
+	for key, value := range map[string]string{text: shortened(r.Message), "category": r.Category, "severity": r.Severity} {
+		if value != "" {
+			out[key] = value
+		}
+	}
+	return out
+}
+
+func shortened(message string) string {
+	if runes := []rune(message); len(runes) > maxReportMessage {
+		return string(runes[:maxReportMessage-1]) + "…"
+	}
+	return message
+}
+
+// KeepTimes gives the results of a report that were in the one before the times
+// that they had, so that a scan which finds nothing new changes nothing.
+func KeepTimes(after, before map[string]any) {
+	type result struct{ policy, rule, result, message, description any }
+	identity := func(r map[string]any) result {
+		return result{r["policy"], r["rule"], r["result"], r["message"], r["description"]}
+	}
+	old := map[result]any{}
+	for _, r := range entries(before) {
+		old[identity(r)] = r["timestamp"]
+	}
+	for _, r := range entries(after) {
+		if t := old[identity(r)]; t != nil {
+			r["timestamp"] = t
+		}
+	}
+}
+
+func entries(report map[string]any) []map[string]any {
+	list, _ := report["results"].([]any)
+	var out []map[string]any
+	for _, r := range list {
+		if m, ok := r.(map[string]any); ok {
+			out = append(out, m)
+		}
+	}
+	return out
+}

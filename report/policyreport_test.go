@@ -1,0 +1,80 @@
+package report
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func scanned() ScannedObject {
+	return ScannedObject{
+		APIVersion: "apps/v1", Kind: "Deployment", Namespace: "team", Name: "web", UID: "1-2-3",
+		Results: []ScanResult{
+			{Policy: "b", Rule: "r", Result: "fail", Message: strings.Repeat("é", 2000), Scored: true},
+			{Policy: "a", Rule: "r", Result: "pass", Message: "fine", Scored: true},
+			{Policy: "a", Rule: "q", Result: "error", Message: "cannot tell", Severity: "high", Category: "c", Scored: true},
+			{Policy: "a", Rule: "p", Result: "fail", Message: "no", Scored: true},
+		},
+	}
+}
+
+func named(report map[string]any) []string {
+	var out []string
+	for _, r := range entries(report) {
+		out = append(out, r["policy"].(string)+"/"+r["rule"].(string))
+	}
+	return out
+}
+
+// A report lists failures, the gravest first, and counts everything.
+func TestObjectReport(t *testing.T) {
+	r := ObjectReport(scanned(), ReportOptions{Group: PolicyReports, Max: 2}, 7)
+	if got := named(r); !reflect.DeepEqual(got, []string{"a/p", "b/r"}) {
+		t.Errorf("listed are %v", got)
+	}
+	if want := map[string]any{"pass": int64(1), "fail": int64(2), "warn": int64(0), "error": int64(1), "skip": int64(0)}; !reflect.DeepEqual(r["summary"], want) {
+		t.Errorf("the summary is %v", r["summary"])
+	}
+	meta := r["metadata"].(map[string]any)
+	if r["apiVersion"] != "wgpolicyk8s.io/v1alpha2" || r["kind"] != "PolicyReport" || meta["name"] != "1-2-3" || meta["namespace"] != "team" {
+		t.Errorf("got %v", r)
+	}
+	if text := entries(r)[1]["message"].(string); len([]rune(text)) != maxReportMessage {
+		t.Errorf("a message has %d characters", len([]rune(text)))
+	}
+	if all := named(ObjectReport(scanned(), ReportOptions{Group: PolicyReports, Max: 10, All: true}, 7)); len(all) != 4 {
+		t.Errorf("all are %v", all)
+	}
+}
+
+// Open reports say the same in other words, and what has no namespace has a report
+// of the cluster.
+func TestOpenReport(t *testing.T) {
+	s := scanned()
+	s.Namespace = ""
+	r := ObjectReport(s, ReportOptions{Group: OpenReports, Max: 1}, 7)
+	if e := entries(r)[0]; r["kind"] != "ClusterReport" || r["apiVersion"] != "openreports.io/v1alpha1" || e["description"] != "no" || e["message"] != nil {
+		t.Errorf("got %v", r)
+	}
+}
+
+// An object that violates nothing has no report.
+func TestNoReport(t *testing.T) {
+	s := scanned()
+	s.Results = s.Results[1:2]
+	if r := ObjectReport(s, ReportOptions{Group: PolicyReports, Max: 1}, 7); r != nil {
+		t.Errorf("got %v", r)
+	}
+}
+
+// A scan that finds what was found before gives the same report.
+func TestKeepTimes(t *testing.T) {
+	o := ReportOptions{Group: PolicyReports, Max: 5}
+	before, after := ObjectReport(scanned(), o, 7), ObjectReport(scanned(), o, 8)
+	if reflect.DeepEqual(before, after) {
+		t.Fatal("the times are the same")
+	}
+	if KeepTimes(after, before); !reflect.DeepEqual(before, after) {
+		t.Errorf("got %v, want %v", after, before)
+	}
+}

@@ -1,0 +1,130 @@
+package scan
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/internal/judge"
+	"github.com/kvap/kvap/internal/manifest"
+	"github.com/kvap/kvap/interp"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/vap"
+)
+
+// Policies are what objects are put before.
+type Policies struct {
+	Compiled   compile.Result
+	Exceptions []*policy.Exception
+	Schemas    *schema.Set
+	// ExcludeNamespaces are those whose objects are not judged.
+	ExcludeNamespaces []string
+}
+
+// A Judge judges objects that are there.
+type Judge struct {
+	judges *judge.Judges
+	client judge.Client
+}
+
+// NewJudge makes a judge that knows some objects of the cluster: its Namespaces, and
+// what rules look up.
+func NewJudge(p Policies, known []map[string]any) (*Judge, error) {
+	judges, err := judge.New(p.Compiled, p.Exceptions, judge.Cluster{Objects: known})
+	if err != nil {
+		return nil, err
+	}
+	return &Judge{judges: judges, client: judge.Client{Schemas: p.Schemas, Guess: true}}, nil
+}
+
+// Object is what the policies say of an object.
+func (j *Judge) Object(ctx context.Context, o *unstructured.Unstructured) (report.ScannedObject, error) {
+	out := report.ScannedObject{
+		APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName(), UID: string(o.GetUID()),
+	}
+	o.SetManagedFields(nil)
+	data, found := j.client.Request(manifest.Object{Value: o.Object}, manifest.Object{})
+	if found.HasErrors() {
+		return out, found.Sort()[0]
+	}
+	request, err := judge.NewRequest(data)
+	if err != nil {
+		return out, err
+	}
+	opinions, err := j.judges.Judge(ctx, request)
+	if err != nil {
+		return out, err
+	}
+	for _, opinion := range opinions {
+		if !scannable(opinion.Rule.Rule) {
+			continue
+		}
+		if result := resultOf(opinion); result != "" {
+			out.Results = append(out.Results, resultRow(opinion, result))
+		}
+	}
+	return out, nil
+}
+
+// scannable tells whether a rule is asked about objects that are there: it validates,
+// and its policy does not say otherwise.
+func scannable(r *compile.Rule) bool {
+	if r.Policy.Invalid || !r.Policy.Background {
+		return false
+	}
+	return r.Policy.Validating != nil || r.Source != nil && !r.Source.Invalid && r.Source.Validate != nil
+}
+
+// resultOf is the result of a rule; "" where it has nothing to say. Of a native rule,
+// violations are what the API server would deny. What passes a guard has not been
+// judged there, so what passes and what is skipped is the interpreter's to say.
+func resultOf(o judge.Opinion) string {
+	switch {
+	case o.Compared && o.Native == vap.Deny:
+		return "fail"
+	case o.Compared && o.Native == vap.Error:
+		return "error"
+	case o.Code != 0: // the interpreter knows nothing of it
+		return ""
+	case o.Status == interp.Pass:
+		return "pass"
+	case o.Status == interp.Skip:
+		return "skip"
+	case o.Compared:
+		return ""
+	case o.Status == interp.Fail:
+		return "fail"
+	case o.Status == interp.Error:
+		return "error"
+	}
+	return ""
+}
+
+// The annotations of a policy that go into its results.
+const (
+	scoredAnnotation   = "policies.kyverno.io/scored"
+	categoryAnnotation = "policies.kyverno.io/category"
+	severityAnnotation = "policies.kyverno.io/severity"
+)
+
+func resultRow(o judge.Opinion, result string) report.ScanResult {
+	p := o.Rule.Rule.Policy
+	row := report.ScanResult{
+		Policy: o.Rule.Rule.PolicyName(), Rule: o.Rule.Name, Result: result, Message: o.Message,
+		Category: p.Annotations[categoryAnnotation], Scored: p.Annotations[scoredAnnotation] != "false",
+	}
+	if row.Message == "" && result != "pass" {
+		row.Message = o.NativeMessage
+	}
+	switch s := p.Annotations[severityAnnotation]; s {
+	case "critical", "high", "medium", "low", "info":
+		row.Severity = s
+	}
+	if result == "fail" && !row.Scored {
+		row.Result = "warn"
+	}
+	return row
+}

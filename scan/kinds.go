@@ -1,0 +1,83 @@
+package scan
+
+import (
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apischema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/translate"
+)
+
+// never tells of kinds that come and go too fast to be scanned, or are reports.
+func never(group, resource string) bool {
+	switch group {
+	case "wgpolicyk8s.io", "openreports.io", "reports.kyverno.io", "events.k8s.io", "coordination.k8s.io", "discovery.k8s.io", "metrics.k8s.io":
+		return true
+	}
+	return group == "" && resource == "events"
+}
+
+// resourcesOf are the resources, of those that the cluster serves and lists, that the
+// policies can say anything of, in the order in which they are served.
+func resourcesOf(p Policies, served []*metav1.APIResourceList) []apischema.GroupVersionResource {
+	var out []apischema.GroupVersionResource
+	for _, list := range served {
+		gv, err := apischema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			continue
+		}
+		for _, r := range list.APIResources {
+			if strings.Contains(r.Name, "/") || never(gv.Group, r.Name) || !slices.Contains(r.Verbs, "list") || !slices.Contains(r.Verbs, "watch") {
+				continue
+			}
+			if slices.ContainsFunc(p.Compiled.Rules, func(rule *compile.Rule) bool { return about(p.Compiled, rule, gv, r) }) {
+				out = append(out, gv.WithResource(r.Name))
+			}
+		}
+	}
+	return out
+}
+
+// about tells whether a rule can say anything of a resource.
+func about(c compile.Result, rule *compile.Rule, gv apischema.GroupVersion, r metav1.APIResource) bool {
+	if !scannable(rule) {
+		return false
+	}
+	if rule.Target == translate.Native {
+		return slices.ContainsFunc(rule.Objects, func(i int) bool {
+			for _, m := range c.Objects[i].Policy.Spec.MatchConstraints.ResourceRules {
+				if has(m.APIGroups, gv.Group) && has(m.APIVersions, gv.Version) && has(m.Resources, r.Name) {
+					return true
+				}
+			}
+			return false
+		})
+	}
+	if rule.Source == nil || rule.Source.Match == nil {
+		return false
+	}
+	filters := slices.Concat(rule.Source.Match.Any, rule.Source.Match.All)
+	if rule.Source.Match.Legacy != nil {
+		filters = append(filters, rule.Source.Match.Legacy)
+	}
+	return slices.ContainsFunc(filters, func(f *policy.Filter) bool {
+		return slices.ContainsFunc(f.Kinds, func(k policy.Text) bool {
+			s, ok := policy.ParseKind(k.Value)
+			return ok && s.Subresource == "" && word(s.Group, gv.Group) && word(s.Version, gv.Version) && word(s.Kind, r.Kind)
+		})
+	})
+}
+
+// has tells whether a list of a resource rule has a word, or all of them.
+func has(list []string, w string) bool {
+	return slices.Contains(list, "*") || slices.Contains(list, w)
+}
+
+// word tells whether a part of a kind can mean a word. A wildcard may mean any.
+func word(pattern, w string) bool {
+	return pattern == "" || strings.ContainsAny(pattern, "*?") || pattern == w
+}
