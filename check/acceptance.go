@@ -25,7 +25,7 @@ func (c *checking) acceptance(r *Result, release cel.Release) map[string]bool {
 		}
 		x, isExpression := texts[e.Field]
 		if !isExpression {
-			c.refusedField(r, release, e)
+			c.refusedField(r, e)
 			continue
 		}
 		c.refusedExpression(r, release, x, e)
@@ -55,7 +55,7 @@ func (c *checking) errors(o *Object, release cel.Release) field.ErrorList {
 	return vap.ValidateMutatingBinding(o.MutatingBinding)
 }
 
-func (c *checking) refusedField(r *Result, release cel.Release, e *field.Error) {
+func (c *checking) refusedField(r *Result, e *field.Error) {
 	r.report(0, e.Field, refusal(e))
 }
 

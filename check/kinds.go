@@ -19,7 +19,7 @@ func kindsOf(m *admissionregistrationv1.MatchResources, set *schema.Set) []schem
 	for _, r := range set.Resources("*", "*", "*") {
 		bodies := append([]schema.Subresource{{GVK: r.GVK}}, r.Subresources...)
 		for _, b := range bodies {
-			if exempt(r, b.Name) || !slices.ContainsFunc(m.ResourceRules, func(n admissionregistrationv1.NamedRuleWithOperations) bool {
+			if exempt(r) || !slices.ContainsFunc(m.ResourceRules, func(n admissionregistrationv1.NamedRuleWithOperations) bool {
 				return covers(n.RuleWithOperations, r, b.Name)
 			}) {
 				continue
@@ -37,7 +37,7 @@ func kindsOf(m *admissionregistrationv1.MatchResources, set *schema.Set) []schem
 }
 
 // exempt tells of resources that policies made through the API never see.
-func exempt(r schema.Resource, sub string) bool {
+func exempt(r schema.Resource) bool {
 	switch r.Group {
 	case "admissionregistration.k8s.io":
 		return strings.HasPrefix(r.Plural, "validatingadmissionpolic") || strings.HasPrefix(r.Plural, "mutatingadmissionpolic")
@@ -74,11 +74,4 @@ func covers(rule admissionregistrationv1.RuleWithOperations, r schema.Resource, 
 
 func has(list []string, value string) bool {
 	return slices.Contains(list, value) || slices.Contains(list, "*")
-}
-
-// matchesAny tells that a resource of the set, or a subresource, is matched by a rule.
-func matchesAny(rule admissionregistrationv1.RuleWithOperations, set *schema.Set) bool {
-	return slices.ContainsFunc(set.Resources("*", "*", "*"), func(r schema.Resource) bool {
-		return covers(rule, r, "") || slices.ContainsFunc(r.Subresources, func(s schema.Subresource) bool { return covers(rule, r, s.Name) })
-	})
 }

@@ -144,7 +144,7 @@ func selectsSome(s *metav1.LabelSelector) bool {
 func clusterScoped(rules []admissionregistrationv1.NamedRuleWithOperations, set *schema.Set) []string {
 	var out []string
 	for _, resource := range set.Resources("*", "*", "*") {
-		if resource.Namespaced || resource.Group == "" && resource.Kind == "Namespace" || exempt(resource, "") || slices.Contains(out, resource.Kind) {
+		if resource.Namespaced || resource.Group == "" && resource.Kind == "Namespace" || exempt(resource) || slices.Contains(out, resource.Kind) {
 			continue
 		}
 		if slices.ContainsFunc(rules, func(n admissionregistrationv1.NamedRuleWithOperations) bool {

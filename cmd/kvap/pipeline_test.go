@@ -19,7 +19,7 @@ spec:
     resourceRules:
       - {apiGroups: [""], apiVersions: [v1], resources: [pods], operations: [CREATE]}
   validations:
-    - expression: object.spec.hostNetwrok == false
+    - expression: object.spec.hostNet == false
 `
 
 const policyText = `apiVersion: kyverno.io/v1
@@ -46,7 +46,7 @@ func workplace(t *testing.T) (dir string, env []string) {
 	if err := os.Symlink(self, filepath.Join(dir, "bin", "kvap")); err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{"typo.yaml": typo, "good.yaml": strings.ReplaceAll(typo, "Netwrok", "Network"), "other.yaml": "a: b\n", "policy.yaml": policyText} {
+	for name, text := range map[string]string{"typo.yaml": typo, "good.yaml": strings.ReplaceAll(typo, "hostNet ", "hostNetwork "), "other.yaml": "a: b\n", "policy.yaml": policyText} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
