@@ -9,8 +9,7 @@ import (
 type errorFate int
 
 const (
-	// errorErrs: it is one of the rule.
-	errorErrs errorFate = iota
+	_ errorFate = iota // it is one of the rule
 	// errorInElement: so it is, unless another element fails first. CEL's macros look
 	// at all elements and let a failure count.
 	errorInElement
