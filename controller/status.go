@@ -57,7 +57,7 @@ func (o *outcome) statusOf(s *policySource, before v1alpha1.PolicyTranslationSta
 	for _, r := range rules {
 		row := o.row(s, r)
 		out.Rules = append(out.Rules, row)
-		switch r.Target {
+		switch translate.Target(row.Target) {
 		case translate.Native:
 			out.Native++
 		case translate.Webhook:
@@ -73,7 +73,7 @@ func (o *outcome) statusOf(s *policySource, before v1alpha1.PolicyTranslationSta
 	o.typeChecked(m, rules, out.Rules, before)
 	o.paramsResolved(m, rules)
 	o.enforced(m, s, rules)
-	o.fallbackActive(m, s, out.Webhook)
+	o.fallbackActive(m, s, out.Webhook, idle(out.Rules))
 	m.ready()
 	out.Conditions = m.conditions
 	return out
@@ -92,6 +92,9 @@ func (o *outcome) row(s *policySource, r *compile.Rule) v1alpha1.RuleStatus {
 	row := v1alpha1.RuleStatus{Rule: r.Name(), Type: "validate", Target: string(r.Target), Reason: r.Reason}
 	if r.Source != nil {
 		row.Type = r.Source.Type()
+	}
+	if r.Target == translate.Webhook && startsWork(r) {
+		row.Target, row.Reason = string(translate.Unsupported), notCarriedOut
 	}
 	row.CostPercent = costPercent(r, o.result)
 	for _, c := range r.Codes {
@@ -113,6 +116,25 @@ func (o *outcome) row(s *policySource, r *compile.Rule) v1alpha1.RuleStatus {
 	}
 	row.Action = joined(actions)
 	return row
+}
+
+// notCarriedOut is why a rule that starts work counts as unsupported.
+const notCarriedOut = "rules that generate objects or change existing ones are not carried out yet; leave them with Kyverno"
+
+// startsWork tells of a rule that has something done besides answering a request.
+func startsWork(r *compile.Rule) bool {
+	return r.Source != nil && (r.Source.Generate != nil || r.Source.Mutate != nil && r.Source.Mutate.Existing)
+}
+
+// idle are the names of the rules that are not carried out.
+func idle(rows []v1alpha1.RuleStatus) []string {
+	var out []string
+	for _, r := range rows {
+		if r.Reason == notCarriedOut {
+			out = append(out, r.Rule)
+		}
+	}
+	return out
 }
 
 // webhookAction is what follows from a violation of a rule that the webhook judges.
@@ -286,8 +308,10 @@ func (o *outcome) enforced(m *mark, s *policySource, rules []*compile.Rule) {
 	}
 }
 
-func (o *outcome) fallbackActive(m *mark, s *policySource, left int32) {
+func (o *outcome) fallbackActive(m *mark, s *policySource, left int32, idle []string) {
 	switch {
+	case len(idle) > 0 && s.mode != v1alpha1.ModeShadow:
+		m.no(v1alpha1.ConditionFallbackActive, "NotCarriedOut", "%s: %s", notCarriedOut, strings.Join(idle, ", "))
 	case left == 0:
 		m.yes(v1alpha1.ConditionFallbackActive, "NotNeeded", "no rule needs the webhook")
 	case s.mode == v1alpha1.ModeShadow:

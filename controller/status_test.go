@@ -1,0 +1,52 @@
+package controller
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/translate"
+)
+
+// TestStatusOfRulesThatStartWork has no rule counted as served that nothing carries
+// out: whoever switched Kyverno off for it would lose it.
+func TestStatusOfRulesThatStartWork(t *testing.T) {
+	p := &policy.Policy{Name: "p"}
+	mutating := &policy.Rule{Name: "label", Mutate: &policy.Mutate{}}
+	generating := &policy.Rule{Name: "quota", Generate: &policy.Generate{}}
+	existing := &policy.Rule{Name: "others", Mutate: &policy.Mutate{Existing: true}}
+	for _, tt := range []struct {
+		name                 string
+		rules                []*policy.Rule
+		webhook, unsupported int32
+		reason               string
+	}{
+		{"mutates what is admitted", []*policy.Rule{mutating}, 1, 0, "Serving"},
+		{"generates", []*policy.Rule{mutating, generating}, 1, 1, "NotCarriedOut"},
+		{"changes what exists", []*policy.Rule{existing}, 0, 1, "NotCarriedOut"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			o := &outcome{rules: map[*policy.Policy][]*compile.Rule{}}
+			for _, r := range tt.rules {
+				o.rules[p] = append(o.rules[p], &compile.Rule{Policy: p, Source: r, Target: translate.Webhook})
+			}
+			got := o.statusOf(&policySource{policy: p, mode: v1alpha1.ModeEnforce}, v1alpha1.PolicyTranslationStatus{})
+			if got.Webhook != tt.webhook || got.Unsupported != tt.unsupported {
+				t.Errorf("webhook %d, unsupported %d; want %d and %d", got.Webhook, got.Unsupported, tt.webhook, tt.unsupported)
+			}
+			said := map[string]metav1.Condition{}
+			for _, c := range got.Conditions {
+				said[c.Type] = c
+			}
+			if said[v1alpha1.ConditionFallbackActive].Reason != tt.reason {
+				t.Errorf("FallbackActive: %+v", said[v1alpha1.ConditionFallbackActive])
+			}
+			if wanted := tt.unsupported == 0; (said[v1alpha1.ConditionReady].Status == metav1.ConditionTrue) != wanted {
+				t.Errorf("Ready: %+v; want ready: %t", said[v1alpha1.ConditionReady], wanted)
+			}
+		})
+	}
+}
