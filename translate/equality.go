@@ -27,7 +27,7 @@ func (l *lowering) conditionEquals(key, value operand) cel.Bool {
 			return l.equalsLiteral(x, t, want)
 		},
 		sequence: func(s sequence) cel.Bool { return l.sequenceEquals(s, want) },
-		json:     func(j operand) cel.Bool { return cel.Lit(l.jsonEquals(j, want)) },
+		json:     func(operand) cel.Bool { return cel.Lit(l.jsonEquals(want)) },
 		neutral:  neutralsOf(value),
 	})
 }

@@ -73,7 +73,7 @@ func (l *lowering) ifRead(other, j operand) operand {
 
 // jsonEquals is: a text with JSON in it equals a literal. It is no quantity and no
 // duration, so it could only be the same text.
-func (l *lowering) jsonEquals(j operand, want any) bool {
+func (l *lowering) jsonEquals(want any) bool {
 	text, ok := want.(string)
 	if ok && (scalar.IsWild(text) || strings.ContainsAny(text, "[{")) {
 		panic(l.jsonText())

@@ -1,8 +1,6 @@
 package translate
 
 import (
-	"fmt"
-
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/jmespath"
@@ -99,8 +97,8 @@ func (l *lowering) jsonList(j operand) cel.Value {
 	}
 	quoted := l.b.mapped(v, "item", func(x cel.Value) cel.Value {
 		text := cel.Func("strings.quote", x)
-		for _, c := range "<>&" { // which Go escapes in JSON
-			text = text.Call("replace", cel.String(string(c)), cel.String(fmt.Sprintf(`\u%04x`, c)))
+		for _, c := range []struct{ char, escape string }{{"<", `\u003c`}, {">", `\u003e`}, {"&", `\u0026`}} { // as Go does in JSON
+			text = text.Call("replace", cel.String(c.char), cel.String(c.escape))
 		}
 		return text
 	})
