@@ -3,6 +3,7 @@ package registration
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 )
@@ -65,7 +66,10 @@ func (s shape) compare(o shape) int {
 func (s shape) rule() admissionregistrationv1.RuleWithOperations {
 	at := admissionregistrationv1.ScopeType(s.scope)
 	out := admissionregistrationv1.RuleWithOperations{
-		Rule: admissionregistrationv1.Rule{APIGroups: s.groups, APIVersions: s.versions, Resources: s.resources, Scope: &at},
+		Rule: admissionregistrationv1.Rule{
+			APIGroups: uncovered(s.groups, wildcardCovers), APIVersions: uncovered(s.versions, wildcardCovers),
+			Resources: uncovered(s.resources, resourceCovers), Scope: &at,
+		},
 	}
 	for _, o := range []string{"CREATE", "UPDATE", "DELETE", "CONNECT"} { // in the order of a life
 		if slices.Contains(s.operations, o) || slices.Contains(s.operations, "*") {
@@ -73,4 +77,25 @@ func (s shape) rule() admissionregistrationv1.RuleWithOperations {
 		}
 	}
 	return out
+}
+
+// uncovered are the texts that no other one covers: the API server refuses a list with
+// a wildcard beside what it covers, and with it the whole configuration.
+func uncovered(list []string, covers func(wide, narrow string) bool) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(narrow string) bool {
+		return slices.ContainsFunc(list, func(wide string) bool { return wide != narrow && covers(wide, narrow) })
+	})
+}
+
+func wildcardCovers(wide, _ string) bool { return wide == "*" }
+
+// resourceCovers tells whether a resource takes in another one: * is all resources
+// without subresources, and */* is all there is.
+func resourceCovers(wide, narrow string) bool {
+	name, sub, below := strings.Cut(wide, "/")
+	otherName, otherSub, otherBelow := strings.Cut(narrow, "/")
+	if wide == "*/*" {
+		return true
+	}
+	return below == otherBelow && (name == "*" || name == otherName) && (sub == "*" || sub == otherSub)
 }
