@@ -28,7 +28,7 @@ func newScanner(config *rest.Config, o Options, log logr.Logger) (*scan.Scanner,
 		return nil, nil
 	}
 	return scan.New(config, scan.Options{
-		Report: report.ReportOptions{Group: o.Reports, Max: maxResults}, Every: scanEvery, Settle: scanSettle,
+		Report: report.ObjectOptions{Group: o.Reports, Max: maxResults}, Every: scanEvery, Settle: scanSettle,
 	}, log.WithName("scan"))
 }
 

@@ -36,8 +36,8 @@ type ScanResult struct {
 	Scored   bool
 }
 
-// ReportOptions are the choices of reports.
-type ReportOptions struct {
+// ObjectOptions are the choices of reports.
+type ObjectOptions struct {
 	Group string // PolicyReports or OpenReports
 	All   bool   // what passes and is skipped is listed too, not only counted
 	Max   int    // results in one report; what is more is counted only
@@ -50,7 +50,7 @@ const maxReportMessage = 1024
 // nothing to list. The results are in the order of policies and rules, failures
 // first. now is when the object was scanned, in seconds; a report of which nothing
 // else has changed keeps that of before, given by KeepTimes.
-func ObjectReport(s ScannedObject, o ReportOptions, now int64) map[string]any {
+func ObjectReport(s ScannedObject, o ObjectOptions, now int64) map[string]any {
 	results := slices.Clone(s.Results)
 	slices.SortStableFunc(results, func(a, b ScanResult) int {
 		return cmp.Or(cmp.Compare(gravity(a.Result), gravity(b.Result)), cmp.Compare(a.Policy, b.Policy), cmp.Compare(a.Rule, b.Rule))

@@ -28,7 +28,7 @@ func named(report map[string]any) []string {
 
 // A report lists failures, the gravest first, and counts everything.
 func TestObjectReport(t *testing.T) {
-	r := ObjectReport(scanned(), ReportOptions{Group: PolicyReports, Max: 2}, 7)
+	r := ObjectReport(scanned(), ObjectOptions{Group: PolicyReports, Max: 2}, 7)
 	if got := named(r); !reflect.DeepEqual(got, []string{"a/p", "b/r"}) {
 		t.Errorf("listed are %v", got)
 	}
@@ -42,7 +42,7 @@ func TestObjectReport(t *testing.T) {
 	if text := entries(r)[1]["message"].(string); len([]rune(text)) != maxReportMessage {
 		t.Errorf("a message has %d characters", len([]rune(text)))
 	}
-	if all := named(ObjectReport(scanned(), ReportOptions{Group: PolicyReports, Max: 10, All: true}, 7)); len(all) != 4 {
+	if all := named(ObjectReport(scanned(), ObjectOptions{Group: PolicyReports, Max: 10, All: true}, 7)); len(all) != 4 {
 		t.Errorf("all are %v", all)
 	}
 }
@@ -52,7 +52,7 @@ func TestObjectReport(t *testing.T) {
 func TestOpenReport(t *testing.T) {
 	s := scanned()
 	s.Namespace = ""
-	r := ObjectReport(s, ReportOptions{Group: OpenReports, Max: 1}, 7)
+	r := ObjectReport(s, ObjectOptions{Group: OpenReports, Max: 1}, 7)
 	if e := entries(r)[0]; r["kind"] != "ClusterReport" || r["apiVersion"] != "openreports.io/v1alpha1" || e["description"] != "no" || e["message"] != nil {
 		t.Errorf("got %v", r)
 	}
@@ -62,14 +62,14 @@ func TestOpenReport(t *testing.T) {
 func TestNoReport(t *testing.T) {
 	s := scanned()
 	s.Results = s.Results[1:2]
-	if r := ObjectReport(s, ReportOptions{Group: PolicyReports, Max: 1}, 7); r != nil {
+	if r := ObjectReport(s, ObjectOptions{Group: PolicyReports, Max: 1}, 7); r != nil {
 		t.Errorf("got %v", r)
 	}
 }
 
 // A scan that finds what was found before gives the same report.
 func TestKeepTimes(t *testing.T) {
-	o := ReportOptions{Group: PolicyReports, Max: 5}
+	o := ObjectOptions{Group: PolicyReports, Max: 5}
 	before, after := ObjectReport(scanned(), o, 7), ObjectReport(scanned(), o, 8)
 	if reflect.DeepEqual(before, after) {
 		t.Fatal("the times are the same")

@@ -21,7 +21,7 @@ import (
 
 // Options are the choices of a scanner.
 type Options struct {
-	Report report.ReportOptions
+	Report report.ObjectOptions
 	// Every is after how long everything is scanned again.
 	Every time.Duration
 	// Settle is how long changes of policies gather.
