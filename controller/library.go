@@ -24,7 +24,7 @@ type library struct {
 	exceptions map[string]*exception
 	// remembered is the text of the last good version of a policy, as an earlier
 	// process noted it.
-	remembered func(context.Context, v1alpha1.PolicyReference) []byte
+	remembered func(context.Context, v1alpha1.PolicyReference) ([]byte, error)
 }
 
 // An exception is a PolicyException in the cluster.
@@ -62,7 +62,9 @@ func (l *library) read(ctx context.Context, watched map[string]schema.GroupVersi
 				out.except(exceptions[key], now)
 				continue
 			}
-			sources[key] = l.source(ctx, o, key)
+			if sources[key], err = l.source(ctx, o, key); err != nil {
+				return out, err
+			}
 			out.sources = append(out.sources, sources[key])
 		}
 	}
@@ -82,12 +84,19 @@ func (l *library) list(ctx context.Context, gvk schema.GroupVersionKind) ([]unst
 	return list.Items, nil
 }
 
-func (l *library) source(ctx context.Context, o *unstructured.Unstructured, key string) *policySource {
+// source reads a policy. Where its last good version cannot be asked for, nothing is
+// known of it, which is not the same as that there is none.
+func (l *library) source(ctx context.Context, o *unstructured.Unstructured, key string) (*policySource, error) {
 	before := l.sources[key]
 	if before != nil && before.ref.UID != o.GetUID() {
 		before = nil
 	}
-	return readSource(o, l.mode, before, func() []byte { return l.remembered(ctx, referenceTo(o)) })
+	var err error
+	s := readSource(o, l.mode, before, func() (text []byte) {
+		text, err = l.remembered(ctx, referenceTo(o))
+		return text
+	})
+	return s, err
 }
 
 func (l *library) exception(o *unstructured.Unstructured, key string) *exception {

@@ -50,6 +50,7 @@ func newPasser(m manager.Manager, config *rest.Config, options Options, changed 
 	w := &writer{client: c, direct: m.GetAPIReader(), tell: counts.wrote}
 	canary := &canary{writer: w, options: options, config: config, patience: canaryPatience}
 	scribe := &scribe{writer: w, client: c, direct: m.GetAPIReader(), events: eventsOf(m), now: metav1.Now}
+	begun := &atomic.Bool{}
 	return &passer{
 		options: options, metrics: counts, canary: canary, scribe: scribe, now: time.Now, step: options.step(),
 		watcher:  &watcher{cache: m.GetCache(), client: c, discovery: kube.Discovery(), changed: changed},
@@ -58,9 +59,9 @@ func newPasser(m manager.Manager, config *rest.Config, options Options, changed 
 		compiler: &compiler{release: options.Release, exclude: options.ExcludeNamespaces},
 		handover: &handover{client: c, writer: w, canary: canary, step: options.step(), drift: counts.drift.Inc},
 		params:   newParamSync(kube, w, changed),
-		webhooks: &webhooks{fallback: options.Fallback, client: c, writer: w},
+		webhooks: &webhooks{fallback: options.Fallback, client: c, writer: w, answering: func() { begun.Store(true) }},
 		changed:  changed,
-		begun:    &atomic.Bool{},
+		begun:    begun,
 		reports:  &reports{exclude: options.ExcludeNamespaces},
 	}, nil
 }
@@ -129,10 +130,10 @@ func (p *passer) listen(ctx context.Context) error {
 	}
 }
 
-// ready tells whether a pass has been made.
+// ready tells whether the policies were read, and what remains of them is served.
 func (p *passer) ready(*http.Request) error {
 	if !p.begun.Load() {
-		return errors.New("no pass has been made yet")
+		return errors.New("the policies are not read yet")
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -146,14 +147,20 @@ func (s *scribe) tell(have *v1alpha1.PolicyTranslation, ref v1alpha1.PolicyRefer
 	s.events(ref, ready.Status == metav1.ConditionFalse, ready.Reason, ready.Message)
 }
 
-// remembered is the text of the last good version of a policy.
-func (s *scribe) remembered(ctx context.Context, ref v1alpha1.PolicyReference) []byte {
-	t := &v1alpha1.PolicyTranslation{}
-	err := s.direct.Get(ctx, client.ObjectKey{Name: translationName(ref)}, t)
-	if err != nil || t.Spec.Source.UID != ref.UID || t.Status.LastGood == nil {
-		return nil
+// remembered is the text of the last good version of a policy; nil where there is none.
+// It is listed, which the controller may do anyway.
+func (s *scribe) remembered(ctx context.Context, ref v1alpha1.PolicyReference) ([]byte, error) {
+	var list v1alpha1.PolicyTranslationList
+	if err := s.direct.List(ctx, &list, client.MatchingFields{"metadata.name": translationName(ref)}); err != nil {
+		return nil, fmt.Errorf("the last good version of %s: %w", ref.Name, err)
 	}
-	return []byte(t.Status.LastGood.Policy)
+	for i := range list.Items {
+		t := &list.Items[i]
+		if t.Name == translationName(ref) && t.Spec.Source.UID == ref.UID && t.Status.LastGood != nil {
+			return []byte(t.Status.LastGood.Policy), nil
+		}
+	}
+	return nil, nil
 }
 
 // dropLastGood keeps the text of policies out of the cache.

@@ -30,6 +30,7 @@ type watcher struct {
 
 	mu      sync.Mutex
 	watched map[string]schema.GroupVersionKind // by definition
+	missed  map[string]time.Time               // definitions that were not served, and since when
 	own     map[string]bool                    // kvap's own definitions, of which the objects are watched
 }
 
@@ -84,6 +85,9 @@ func (w *watcher) update(ctx context.Context, defined map[string]bool) (watched 
 				return nil, false, err
 			}
 			if !ok {
+				if w.mayComeUp(name, time.Now()) {
+					return nil, false, fmt.Errorf("%s is defined and not yet served: its objects are not known", name)
+				}
 				waiting = true
 				continue
 			}
@@ -91,9 +95,26 @@ func (w *watcher) update(ctx context.Context, defined map[string]bool) (watched 
 				return nil, false, err
 			}
 			w.watched[name] = gvk
+			delete(w.missed, name)
 		}
 	}
 	return w.watched, waiting, nil
+}
+
+// comeUpTime is how long an API server may take to serve what is defined, as after it
+// was started anew.
+const comeUpTime = 20 * time.Second
+
+// mayComeUp tells of a kind that may be served soon. Policies of such a kind are not
+// gone: whoever takes them as gone removes what enforces them.
+func (w *watcher) mayComeUp(name string, now time.Time) bool {
+	if w.missed == nil {
+		w.missed = map[string]time.Time{}
+	}
+	if _, known := w.missed[name]; !known {
+		w.missed[name] = now
+	}
+	return now.Sub(w.missed[name]) < comeUpTime
 }
 
 // ownKinds are kvap's kinds that the controller writes, by definition.

@@ -19,6 +19,9 @@ type webhooks struct {
 	fallback Fallback
 	client   client.Client
 	writer   *writer
+	// answering is told when this process judges: API servers may ask it from then on,
+	// however the rest of a pass goes.
+	answering func()
 
 	// was are the rules that remained after the last pass, by policy; nil before the
 	// first pass of this process.
@@ -99,6 +102,7 @@ func (w *webhooks) serve(ctx context.Context, remaining Remaining) error {
 	if err != nil {
 		return err
 	}
+	w.answering()
 	w.have = want
 	var names []string
 	if want.Validating != nil {
