@@ -2,6 +2,7 @@ package interp
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/google/cel-go/cel"
@@ -12,10 +13,23 @@ import (
 	"github.com/kvap/kvap/interp/internal/expr"
 )
 
-// environment is what ValidatingPolicies are compiled with. It is made once.
-func (in *Interpreter) environment() (*environment.EnvSet, error) {
-	in.celOnce.Do(func() { in.celSet, in.celErr = withKyverno(cellib.Options(celWorld{in.world, in.limits})) })
-	return in.celSet, in.celErr
+// environment is what ValidatingPolicies are compiled with: those of the cluster, or
+// of a namespace. Each is made once.
+func (in *Interpreter) environment(namespace string) (*environment.EnvSet, error) {
+	in.celMu.Lock()
+	defer in.celMu.Unlock()
+	if set, ok := in.celSets[namespace]; ok {
+		return set, nil
+	}
+	set, err := withKyverno(cellib.Options(celWorld{in.world, in.limits, namespace}))
+	if err != nil {
+		return nil, err
+	}
+	if in.celSets == nil {
+		in.celSets = map[string]*environment.EnvSet{}
+	}
+	in.celSets[namespace] = set
+	return set, nil
 }
 
 // withKyverno is the environment of the API server with more in it.
@@ -28,10 +42,15 @@ func withKyverno(options []cel.EnvOption) (*environment.EnvSet, error) {
 type celWorld struct {
 	world  World
 	limits Limits
+	// namespace confines what the API server is asked for; "" does not.
+	namespace string
 }
 
 // API implements cellib.World.
 func (w celWorld) API(ctx context.Context, path string) ([]byte, error) {
+	if w.namespace != "" && !inNamespace(path, w.namespace) {
+		return nil, fmt.Errorf("the policy of namespace %s cannot ask for %q; only paths below that namespace are allowed", w.namespace, path)
+	}
 	return w.world.API(ctx, path, nil)
 }
 

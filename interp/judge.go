@@ -89,9 +89,8 @@ type Interpreter struct {
 	limits     Limits
 
 	// What ValidatingPolicies are compiled with, made when one is first needed.
-	celOnce sync.Once
-	celSet  *environment.EnvSet
-	celErr  error
+	celMu   sync.Mutex
+	celSets map[string]*environment.EnvSet // by the namespace that confines them
 }
 
 // New makes an interpreter of policies and the exceptions from them. The policies

@@ -82,7 +82,7 @@ func (f *validatingForm) judge(in *Interpreter, a *review) (out verdict) {
 // API server.
 func (f *validatingForm) compile(in *Interpreter) {
 	var set *environment.EnvSet
-	if set, f.err = in.environment(); f.err != nil {
+	if set, f.err = in.environment(f.policy.Namespace); f.err != nil {
 		return
 	}
 	compiler, err := plugincel.NewCompositedCompiler(set)
