@@ -107,7 +107,7 @@ func onlyThere() []confined {
 		{"github.com/google/cel-go", []string{"cel", "vap", "interp", "interp/internal/cellib"}},
 		{"github.com/jmespath-community/go-jmespath", []string{"jmespath", "interp"}},
 		{"go.yaml.in/yaml/v3", []string{"policy", "schema"}},
-		{"k8s.io/apiserver", []string{"cel", "vap", "interp", "webhook", "webhook/world", "controller", "cmd/kvap"}},
+		{"k8s.io/apiserver", []string{"cel", "vap", "interp", "webhook", "webhook/registration", "webhook/world", "controller", "cmd/kvap"}},
 		{"k8s.io/pod-security-admission", []string{"interp"}},
 		{"github.com/spf13/cobra", []string{"cmd/kvap"}},
 		{"github.com/kyverno", nil}, // its Go types for these kinds are being deleted upstream

@@ -9,6 +9,12 @@ import (
 	"github.com/kvap/kvap/policy"
 )
 
+// The names of kvap's own match conditions.
+const (
+	excludedGroupsName = "kvap.dev/not-of-excluded-groups"
+	machineryName      = "kvap.dev/not-machinery"
+)
+
 // conditions keep requests away that no policy of an entry can say anything of:
 // those of excluded groups, of the cluster's own machinery where a wildcard would
 // take them in, and those that the one policy of the entry is not about.
@@ -18,13 +24,13 @@ func conditions(own *policy.Policy, targets []target, excludeGroups []string) []
 		groups := slices.Clone(excludeGroups)
 		slices.Sort(groups)
 		out = append(out, admissionregistrationv1.MatchCondition{
-			Name:       "kvap.dev/not-of-excluded-groups",
+			Name:       excludedGroupsName,
 			Expression: "!has(request.userInfo.groups) || !request.userInfo.groups.exists(g, g in " + list(groups) + ")",
 		})
 	}
 	if left := machinery(targets); len(left) > 0 {
 		out = append(out, admissionregistrationv1.MatchCondition{
-			Name:       "kvap.dev/not-machinery",
+			Name:       machineryName,
 			Expression: "!(request.resource.group + '/' + request.resource.resource in " + list(left) + ")",
 		})
 	}

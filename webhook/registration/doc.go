@@ -5,7 +5,8 @@
 // native form, what the cluster serves (Kinds), and Options. Out of Objects: the
 // two configurations, each nil where there is nothing to serve, and the problems:
 // kinds that nobody serves, and policies that are left out because their
-// registration could lock the cluster up.
+// registration could lock the cluster up, or because the API server would refuse it
+// and with it that of all others (acceptable.go).
 //
 // What must hold: the same input gives the same objects. Each request that a rule
 // can say anything of is sent; more may be sent, for the engine matches again. A

@@ -103,6 +103,10 @@ func groups(policies []*policy.Policy, verb Verb, kinds Kinds) ([]*group, []Prob
 		if len(found) == 0 {
 			continue
 		}
+		if why := unacceptable(p.MatchConditions); why != "" {
+			problems = append(problems, Problem{p.FullName(), "the policy is left out: " + why, true})
+			continue
+		}
 		place := PlaceOf(p, verb)
 		g := byPath[place.Path()]
 		if g == nil {
