@@ -259,3 +259,19 @@ func TestPoliciesOfOneName(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 }
+
+// A Namespace is in no namespace: overrides for some are not for it, and its labels
+// are not asked for, which nobody has before it is made.
+func TestOverridesAndNamespaces(t *testing.T) {
+	text := strings.ReplaceAll(strings.ReplaceAll(enforced(ownerRequired), "[ConfigMap]", "[Namespace]"), "  rules:", `  validationFailureActionOverrides:
+  - {action: Audit, namespaces: ["dev-*"]}
+  - {action: Audit, namespaceSelector: {matchLabels: {stage: early}}}
+  rules:`)
+	c := start(t, Options{World: &interp.Offline{}})
+	c.Set(set(policies(t, text)))
+	object := `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"dev-a","labels":{"stage":"early"}}}`
+	got := c.ask(t, "/validate/fail", object, `{"namespace":"dev-a"}`)
+	if got.Allowed || !strings.Contains(got.Result.Message, "names its owner") {
+		t.Errorf("%+v", got)
+	}
+}
