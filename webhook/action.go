@@ -38,16 +38,16 @@ func (s *Server) actionOf(ctx context.Context, p *served, rule string, r *review
 	return p.Action, nil
 }
 
-// overridden is the action of the first override that is for the request's
+// overridden is the action of the first override that is for the object's
 // namespace; "" if none is. An override with names and a selector needs both
 // (deviation 10).
 func (s *Server) overridden(ctx context.Context, overrides []policy.ActionOverride, r *review) (policy.Action, error) {
 	for _, o := range overrides {
-		if o.Namespaces != nil && !slices.ContainsFunc(o.Namespaces, func(pattern string) bool { return wildcard(pattern, r.namespace) }) {
+		if o.Namespaces != nil && !slices.ContainsFunc(o.Namespaces, func(pattern string) bool { return wildcard(pattern, r.within()) }) {
 			continue
 		}
 		if o.NamespaceSelector != nil {
-			selected, err := s.selected(ctx, o.NamespaceSelector, r.namespace)
+			selected, err := s.selected(ctx, o.NamespaceSelector, r.within())
 			if err != nil {
 				return "", err
 			}

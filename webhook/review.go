@@ -84,6 +84,15 @@ func (r *review) kind() string {
 	return name
 }
 
+// within is the namespace that the object is in. A Namespace is in none, though a
+// request about one names it.
+func (r *review) within() string {
+	if kind, _ := r.request["kind"].(map[string]any); r.kind() == "Namespace" && (kind["group"] == nil || kind["group"] == "") {
+		return ""
+	}
+	return r.namespace
+}
+
 // resource names the object that is judged, as denials do.
 func (r *review) resource() string {
 	object := r.object
