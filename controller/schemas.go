@@ -63,9 +63,9 @@ func anyNames(sources []*policySource, kind string) bool {
 
 func (t *clusterTypes) read(ctx context.Context, sources []*policySource, state string) error {
 	set, kinds, taken, digest := t.builtin, map[string]string{}, map[string]bool{}, ""
-	var list apiextensionsv1.CustomResourceDefinitionList
-	for {
-		if err := t.direct.List(ctx, &list, client.Limit(page), client.Continue(list.Continue)); err != nil {
+	for from := ""; ; {
+		var list apiextensionsv1.CustomResourceDefinitionList // a new one: what a page does not say would stay
+		if err := t.direct.List(ctx, &list, client.Limit(page), client.Continue(from)); err != nil {
 			return err
 		}
 		for i := range list.Items {
@@ -85,7 +85,7 @@ func (t *clusterTypes) read(ctx context.Context, sources []*policySource, state 
 			taken[crd.Name] = true
 			digest = hashOf(digest + string(text))
 		}
-		if list.Continue == "" {
+		if from = list.Continue; from == "" {
 			break
 		}
 	}
