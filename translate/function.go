@@ -60,7 +60,7 @@ func (l *lowering) call(e *jmespath.Expr, cur *operand) operand {
 	case "type":
 		return arg(0).over(l.typeName)
 	case "divide", "add", "subtract", "multiply":
-		return l.arithmetic(e.Name, strictArg(0), strictArg(1))
+		return unlessErrors(strictArg(0), strictArg(1), func(a, b operand) operand { return l.arithmetic(e.Name, a, b) })
 	case "to_number":
 		return arg(0).over(l.toNumber)
 	case "max", "min":
@@ -78,6 +78,22 @@ func (l *lowering) argument(function string, j operand) operand {
 		panic(l.jsonText())
 	}
 	return j
+}
+
+// unlessErrors is f of two arguments where neither is an error.
+func unlessErrors(a, b operand, f func(a, b operand) operand) operand {
+	isError := func(j operand) bool { return j.form == errorForm }
+	switch {
+	case isError(a):
+		return a
+	case isError(b):
+		return b
+	case a.form == choiceForm && a.some(isError):
+		return choice(a.c, unlessErrors(*a.then, b, f), unlessErrors(*a.els, b, f))
+	case b.form == choiceForm && b.some(isError):
+		return choice(b.c, unlessErrors(a, *b.then, f), unlessErrors(a, *b.els, f))
+	}
+	return f(a, b)
 }
 
 // ofTwoTexts is f of two strings; an argument that is no string is an error.
