@@ -178,15 +178,21 @@ func TestNamespaceLabels(t *testing.T) {
 }
 
 func TestAgree(t *testing.T) {
+	ofPolicy := func(p policy.FailurePolicy) *compile.Form {
+		return &compile.Form{Rule: &compile.Rule{Policy: &policy.Policy{FailurePolicy: p}}}
+	}
 	for status, want := range map[interp.Status]string{
 		interp.Pass: "nomatch allow", interp.Skip: "nomatch allow", interp.None: "nomatch allow", interp.Fail: "deny", interp.Error: "deny error",
 	} {
 		for _, o := range []vap.Outcome{vap.NoMatch, vap.Allow, vap.Deny, vap.Error} {
 			agree := strings.Contains(" "+want+" ", " "+string(o)+" ")
-			if got := (judge.Opinion{Compared: true, Native: o, Status: status}).Agree(); got != agree {
+			if got := (judge.Opinion{Rule: ofPolicy(policy.Fail), Compared: true, Native: o, Status: status}).Agree(); got != agree {
 				t.Errorf("%s and %s: %v", status, o, got)
 			}
 		}
+	}
+	if (judge.Opinion{Rule: ofPolicy(policy.Ignore), Compared: true, Native: vap.Deny, Status: interp.Error}).Agree() {
+		t.Error("an error that is ignored is no denial")
 	}
 	if !(judge.Opinion{Native: vap.NoMatch, Status: interp.Fail}).Agree() {
 		t.Error("a rule of the webhook has nobody to disagree with")
