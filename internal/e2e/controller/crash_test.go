@@ -145,7 +145,7 @@ func killedAt(t *testing.T, step controller.Step) {
 	shared.awaitReady(t, "ClusterPolicy", "", "killed")
 	shared.awaitReady(t, "ClusterPolicy", "", "newborn")
 	soon(t, "the status of what is gone is gone", func() bool { return shared.translation(t, "doomed.clusterpolicies.kyverno.io").Name == "" })
-	want := []string{"kvap-configmaps-audit", "kvap-configmaps-secrets-deny-ignore"}
+	want := []string{"kvap-configmaps-audit", "kvap-configmaps-deny-ignore", "kvap-secrets-deny-ignore"}
 	t.Cleanup(func() { t.Log(shared.ours(t)) })
 	soon(t, "the objects are those that are wanted", func() bool { return slices.Equal(slices.Sorted(slices.Values(shared.ours(t))), want) })
 	s.end(t)

@@ -19,6 +19,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -235,6 +236,7 @@ func TestAccount(t *testing.T) {
 	}
 	shared.apply(t, strings.Replace(zones, "zone: a", "zone: b", 1))
 	shared.meddle(t)
+	shared.meddleWithParams(t)
 	soon(t, "params are in step and what was changed is restored", func() bool { return shared.inStep(t) })
 	checkMetrics(t, r.get("http://"+r.metrics+"/metrics"))
 	shared.remove(t, typo)
@@ -290,6 +292,16 @@ func (c *cluster) meddle(t *testing.T) {
 	}
 }
 
+// meddleWithParams adds a key that no ConfigMap has.
+func (c *cluster) meddleWithParams(t *testing.T) {
+	t.Helper()
+	for _, o := range c.list(t, "kvap.dev/v1alpha1", "Params") {
+		if err := c.Patch(t.Context(), &o, client.RawPatch(types.MergePatchType, []byte(`{"data":{"meddled":"x"}}`))); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func (c *cluster) inStep(t *testing.T) bool {
 	for _, kind := range []string{"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"} {
 		for _, o := range c.list(t, "admissionregistration.k8s.io/v1", kind) {
@@ -298,7 +310,8 @@ func (c *cluster) inStep(t *testing.T) bool {
 			}
 		}
 	}
-	return strings.Contains(fmt.Sprint(c.list(t, "kvap.dev/v1alpha1", "Params")), "zone:b")
+	params := fmt.Sprint(c.list(t, "kvap.dev/v1alpha1", "Params"))
+	return strings.Contains(params, "zone:b") && !strings.Contains(params, "meddled:x")
 }
 
 // checkMetrics tells whether alerts and dashboard ask for what there is.
