@@ -2,7 +2,6 @@ package controller
 
 import (
 	"context"
-	"slices"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -104,20 +103,17 @@ func (w *webhooks) serve(ctx context.Context, remaining Remaining) error {
 	}
 	w.answering()
 	w.have = want
-	var names []string
 	if want.Validating != nil {
-		names = append(names, want.Validating.Name)
 		if err := w.validating(ctx, want.Validating); err != nil {
 			return err
 		}
 	}
 	if want.Mutating != nil {
-		names = append(names, want.Mutating.Name)
 		if err := w.mutating(ctx, want.Mutating); err != nil {
 			return err
 		}
 	}
-	return w.removeOthers(ctx, names)
+	return w.removeOthers(ctx, want)
 }
 
 func (w *webhooks) validating(ctx context.Context, want *admissionregistrationv1.ValidatingWebhookConfiguration) error {
@@ -162,7 +158,7 @@ func (w *webhooks) mutating(ctx context.Context, want *admissionregistrationv1.M
 
 // removeOthers removes the configurations that the controller made and that nothing
 // asks for any more.
-func (w *webhooks) removeOthers(ctx context.Context, names []string) error {
+func (w *webhooks) removeOthers(ctx context.Context, want Configurations) error {
 	var validating admissionregistrationv1.ValidatingWebhookConfigurationList
 	if err := w.client.List(ctx, &validating); err != nil {
 		return err
@@ -173,13 +169,17 @@ func (w *webhooks) removeOthers(ctx context.Context, names []string) error {
 	}
 	var gone []client.Object
 	for i := range validating.Items {
-		gone = append(gone, &validating.Items[i])
+		if want.Validating == nil || want.Validating.Name != validating.Items[i].Name {
+			gone = append(gone, &validating.Items[i])
+		}
 	}
 	for i := range mutating.Items {
-		gone = append(gone, &mutating.Items[i])
+		if want.Mutating == nil || want.Mutating.Name != mutating.Items[i].Name {
+			gone = append(gone, &mutating.Items[i])
+		}
 	}
 	for _, o := range gone {
-		if !isOurs(o) || slices.Contains(names, o.GetName()) {
+		if !isOurs(o) {
 			continue
 		}
 		if err := w.writer.remove(ctx, o); err != nil {
