@@ -86,7 +86,7 @@ func narrowed(filter *Node, controllers []string) *Node {
 			continue
 		}
 		for _, c := range controllers {
-			if wildcard(s.Kind, c) {
+			if Wildcard(s.Kind, c) {
 				kinds = append(kinds, KindSelector{s.Group, s.Version, c, s.Subresource}.String())
 			}
 		}

@@ -17,6 +17,3 @@ func ReadNode(data []byte) *Node {
 	}
 	return docs[0].root
 }
-
-// Wildcard is wildcard.
-func Wildcard(pattern, text string) bool { return wildcard(pattern, text) }

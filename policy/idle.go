@@ -44,7 +44,7 @@ func (p *Policy) FullName() string {
 }
 
 func (ref ExceptionRef) covers(rule string) bool {
-	return slices.ContainsFunc(ref.RuleNames, func(pattern string) bool { return wildcard(pattern, rule) })
+	return slices.ContainsFunc(ref.RuleNames, func(pattern string) bool { return Wildcard(pattern, rule) })
 }
 
 func (ref ExceptionRef) noPolicy(e *Exception, names []string) diag.Diagnostic {

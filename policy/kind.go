@@ -78,19 +78,20 @@ func isVersion(text string) bool {
 
 func startsWithDigit(s string) bool { return s != "" && '0' <= s[0] && s[0] <= '9' }
 
-// wildcard matches text with a pattern in which * is any text and ? any one
+// Wildcard matches text with a pattern in which * is any text and ? any one
 // character.
-func wildcard(pattern, text string) bool {
+func Wildcard(pattern, text string) bool {
+	p, t := []rune(pattern), []rune(text)
 	star, mark, at := -1, 0, 0
-	for i := 0; i < len(text) || at < len(pattern); {
+	for i := 0; i < len(t) || at < len(p); {
 		switch {
-		case at < len(pattern) && pattern[at] == '*':
+		case at < len(p) && p[at] == '*':
 			star, mark = at, i
 			at++
-		case i < len(text) && at < len(pattern) && (pattern[at] == '?' || pattern[at] == text[i]):
+		case i < len(t) && at < len(p) && (p[at] == '?' || p[at] == t[i]):
 			at++
 			i++
-		case star >= 0 && mark < len(text):
+		case star >= 0 && mark < len(t):
 			mark++ // let the last star take one more
 			at, i = star+1, mark
 		default:

@@ -43,7 +43,7 @@ func (s *Server) actionOf(ctx context.Context, p *served, rule string, r *review
 // (deviation 10).
 func (s *Server) overridden(ctx context.Context, overrides []policy.ActionOverride, r *review) (policy.Action, error) {
 	for _, o := range overrides {
-		if o.Namespaces != nil && !slices.ContainsFunc(o.Namespaces, func(pattern string) bool { return wildcard(pattern, r.within()) }) {
+		if o.Namespaces != nil && !slices.ContainsFunc(o.Namespaces, func(pattern string) bool { return policy.Wildcard(pattern, r.within()) }) {
 			continue
 		}
 		if o.NamespaceSelector != nil {
@@ -89,30 +89,4 @@ func (s *Server) selected(ctx context.Context, sel *policy.Selector, namespace s
 		}
 	}
 	return selector.Matches(set), nil
-}
-
-// wildcard matches text with a pattern in which * is any text and ? any one
-// character.
-func wildcard(pattern, text string) bool {
-	p, t := []rune(pattern), []rune(text)
-	star, mark, at := -1, 0, 0
-	for i := 0; i < len(t); {
-		switch {
-		case at < len(p) && p[at] == '*':
-			star, mark = at, i
-			at++
-		case at < len(p) && (p[at] == '?' || p[at] == t[i]):
-			at++
-			i++
-		case star >= 0:
-			mark++
-			at, i = star+1, mark
-		default:
-			return false
-		}
-	}
-	for at < len(p) && p[at] == '*' {
-		at++
-	}
-	return at == len(p)
 }
