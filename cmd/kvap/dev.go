@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -107,7 +106,7 @@ func (d *dev) run(ctx context.Context, dir string, definitions []controlplane.CR
 		return err
 	}
 	defer func() { err = errors.Join(err, d.plane.Stop()) }()
-	own, err := ownDefinitions()
+	own, err := crds.All()
 	if err != nil {
 		return err
 	}
@@ -196,24 +195,6 @@ func standIns() []controlplane.CRD {
 		out = append(out, controlplane.StandIn(k.GroupVersionKind, k.Plural, k.Namespaced, k.Older...))
 	}
 	return out
-}
-
-// ownDefinitions are those of kvap's kinds.
-func ownDefinitions() ([]controlplane.CRD, error) {
-	all, err := crds.All()
-	if err != nil {
-		return nil, err
-	}
-	var out []controlplane.CRD
-	for _, crd := range all {
-		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(crd)
-		if err != nil {
-			return nil, err
-		}
-		delete(fields, "status")
-		out = append(out, &unstructured.Unstructured{Object: fields})
-	}
-	return out, nil
 }
 
 // readDefinitions reads CustomResourceDefinitions.

@@ -4,27 +4,27 @@ import (
 	"embed"
 	"io/fs"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 )
 
 //go:embed *.yaml
 var files embed.FS
 
-// All are the definitions, by name.
-func All() ([]*apiextensionsv1.CustomResourceDefinition, error) {
+// All are the definitions as they are applied to a cluster, by name.
+func All() ([]*unstructured.Unstructured, error) {
 	names, err := fs.Glob(files, "*.yaml")
 	if err != nil {
 		return nil, err
 	}
-	var all []*apiextensionsv1.CustomResourceDefinition
+	var all []*unstructured.Unstructured
 	for _, name := range names {
 		data, err := files.ReadFile(name)
 		if err != nil {
 			return nil, err
 		}
-		crd := &apiextensionsv1.CustomResourceDefinition{}
-		if err := yaml.UnmarshalStrict(data, crd); err != nil {
+		crd := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal(data, &crd.Object); err != nil {
 			return nil, err
 		}
 		all = append(all, crd)

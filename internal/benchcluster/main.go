@@ -12,7 +12,6 @@ import (
 	"runtime"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -70,18 +69,9 @@ func run(ctx context.Context, n int, update string) (err error) {
 
 // prepare installs the definitions.
 func (b *bench) prepare(ctx context.Context) error {
-	all, err := crds.All()
+	definitions, err := crds.All()
 	if err != nil {
 		return err
-	}
-	var definitions []controlplane.CRD
-	for _, crd := range all {
-		fields, err := kruntime.DefaultUnstructuredConverter.ToUnstructured(crd)
-		if err != nil {
-			return err
-		}
-		delete(fields, "status")
-		definitions = append(definitions, &unstructured.Unstructured{Object: fields})
 	}
 	if err := b.plane.InstallCRDs(ctx, definitions...); err != nil {
 		return err

@@ -79,7 +79,7 @@ func newCluster(ctx context.Context, plane *controlplane.ControlPlane) (*cluster
 			return nil, err
 		}
 	}
-	definitions, err := ownDefinitions()
+	definitions, err := crds.All()
 	if err != nil {
 		return nil, err
 	}
@@ -88,23 +88,6 @@ func newCluster(ctx context.Context, plane *controlplane.ControlPlane) (*cluster
 	}
 	c.Client, err = client.New(c.config, client.Options{Scheme: scheme})
 	return c, err
-}
-
-func ownDefinitions() ([]controlplane.CRD, error) {
-	all, err := crds.All()
-	if err != nil {
-		return nil, err
-	}
-	var out []controlplane.CRD
-	for _, crd := range all {
-		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(crd)
-		if err != nil {
-			return nil, err
-		}
-		delete(fields, "status")
-		out = append(out, &unstructured.Unstructured{Object: fields})
-	}
-	return out, nil
 }
 
 // standIns are permissive definitions of Kyverno's kinds.
