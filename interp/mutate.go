@@ -174,6 +174,20 @@ func (r *mutateRule) run(a *review) (out verdict, after map[string]any) {
 	if r.Invalid {
 		return say(Error, "the rule has errors; see what reading the policy reported"), nil
 	}
+	begun, v := r.begin(a)
+	if begun.status != Pass {
+		return begun, nil
+	}
+	m := &mutateRun{vars: v, review: a, left: maxElements, now: a.object, show: a.setObject}
+	if a.object == nil { // on DELETE: a patch of nothing errs, a loop over nothing does not
+		m.now, m.show = map[string]any{}, func(map[string]any) {}
+	}
+	return r.body.patch(m)
+}
+
+// begin tells whether a mutate rule has something to do for a request: it passes with
+// the variables that the rule then has.
+func (r *rule) begin(a *review) (verdict, *vars) {
 	applicable := ruleApplies(r.policy, r.Rule, a.subject())
 	observe(a.ctx, Observation{Rule: r.Name, Holds: applicable, Err: a.labelsErr})
 	switch {
@@ -183,7 +197,7 @@ func (r *mutateRule) run(a *review) (out verdict, after map[string]any) {
 		return none(), nil
 	}
 	v := newVars(a)
-	v.defineImages(a, r.rule)
+	v.defineImages(a, r)
 	v.defineAll(r.entries, a)
 	applies, message, err := r.preconditions.holds(v)
 	switch {
@@ -195,9 +209,5 @@ func (r *mutateRule) run(a *review) (out verdict, after map[string]any) {
 	if excepted := r.matchingExceptions(a, v); len(excepted) > 0 {
 		return skipByExceptions(excepted), nil
 	}
-	m := &mutateRun{vars: v, review: a, left: maxElements, now: a.object, show: a.setObject}
-	if a.object == nil { // on DELETE: a patch of nothing errs, a loop over nothing does not
-		m.now, m.show = map[string]any{}, func(map[string]any) {}
-	}
-	return r.body.patch(m)
+	return say(Pass, "the rule is triggered"), v
 }

@@ -105,27 +105,7 @@ func (r *existingRule) trigger(a *review) (out verdict, v *vars) {
 	if a.operation == "DELETE" && !listsOperation(r.Match, "DELETE") {
 		return none(), nil
 	}
-	applicable := ruleApplies(r.policy, r.Rule, a.subject())
-	switch {
-	case a.labelsErr != nil:
-		return say(Error, "%v", a.labelsErr), nil
-	case !applicable:
-		return none(), nil
-	}
-	v = newVars(a)
-	v.defineImages(a, r.rule)
-	v.defineAll(r.entries, a)
-	applies, message, err := r.preconditions.holds(v)
-	switch {
-	case err != nil:
-		return say(Error, "failed to evaluate preconditions: %v", err), nil
-	case !applies:
-		return say(Skip, "%s", joinMessages("preconditions not met", message)), nil
-	}
-	if excepted := r.matchingExceptions(a, v); len(excepted) > 0 {
-		return skipByExceptions(excepted), nil
-	}
-	return say(Pass, "the rule is triggered"), v
+	return r.begin(a)
 }
 
 // listsOperation tells whether a filter of a block names an operation.
