@@ -72,6 +72,20 @@ func (r *Rule) PolicyName() string {
 	return r.Policy.Name
 }
 
+// NotServed is why nothing carries out a rule that is left to the webhook, which the
+// webhook does not do yet; empty where it does.
+func (r *Rule) NotServed() string {
+	switch {
+	case r.Target != translate.Webhook || r.Source == nil:
+		return ""
+	case r.Source.StartsWork():
+		return "rules that generate objects or change existing ones are not carried out yet; leave them with Kyverno"
+	case r.Source.VerifyImages != nil:
+		return "images are not verified yet; leave the rule with Kyverno"
+	}
+	return ""
+}
+
 // A Form is a rule by a name that Kyverno reports.
 type Form struct {
 	Rule   *Rule

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -73,7 +74,7 @@ func (o *outcome) statusOf(s *policySource, before v1alpha1.PolicyTranslationSta
 	o.typeChecked(m, rules, out.Rules, before)
 	o.paramsResolved(m, rules)
 	o.enforced(m, s, rules)
-	o.fallbackActive(m, s, out.Webhook, idle(out.Rules))
+	o.fallbackActive(m, s, rules, out.Webhook)
 	m.ready()
 	out.Conditions = m.conditions
 	return out
@@ -93,8 +94,8 @@ func (o *outcome) row(s *policySource, r *compile.Rule) v1alpha1.RuleStatus {
 	if r.Source != nil {
 		row.Type = r.Source.Type()
 	}
-	if r.Target == translate.Webhook && startsWork(r) {
-		row.Target, row.Reason = string(translate.Unsupported), notCarriedOut
+	if why := r.NotServed(); why != "" {
+		row.Target, row.Reason = string(translate.Unsupported), why
 	}
 	row.CostPercent = costPercent(r, o.result)
 	for _, c := range r.Codes {
@@ -118,23 +119,16 @@ func (o *outcome) row(s *policySource, r *compile.Rule) v1alpha1.RuleStatus {
 	return row
 }
 
-// notCarriedOut is why a rule that starts work counts as unsupported.
-const notCarriedOut = "rules that generate objects or change existing ones are not carried out yet; leave them with Kyverno"
-
-// startsWork tells of a rule that has something done besides answering a request.
-func startsWork(r *compile.Rule) bool {
-	return r.Source != nil && (r.Source.Generate != nil || r.Source.Mutate != nil && r.Source.Mutate.Existing)
-}
-
-// idle are the names of the rules that are not carried out.
-func idle(rows []v1alpha1.RuleStatus) []string {
-	var out []string
-	for _, r := range rows {
-		if r.Reason == notCarriedOut {
-			out = append(out, r.Rule)
+// idle are the names of the rules that nothing carries out, and why that is for the
+// first.
+func idle(rules []*compile.Rule) (names []string, why string) {
+	for _, r := range rules {
+		if reason := r.NotServed(); reason != "" {
+			names = append(names, r.Name())
+			why = cmp.Or(why, reason)
 		}
 	}
-	return out
+	return names, why
 }
 
 // webhookAction is what follows from a violation of a rule that the webhook judges.
@@ -308,10 +302,11 @@ func (o *outcome) enforced(m *mark, s *policySource, rules []*compile.Rule) {
 	}
 }
 
-func (o *outcome) fallbackActive(m *mark, s *policySource, left int32, idle []string) {
+func (o *outcome) fallbackActive(m *mark, s *policySource, rules []*compile.Rule, left int32) {
+	names, why := idle(rules)
 	switch {
-	case len(idle) > 0 && s.mode != v1alpha1.ModeShadow:
-		m.no(v1alpha1.ConditionFallbackActive, "NotCarriedOut", "%s: %s", notCarriedOut, strings.Join(idle, ", "))
+	case len(names) > 0 && s.mode != v1alpha1.ModeShadow:
+		m.no(v1alpha1.ConditionFallbackActive, "NotCarriedOut", "%s: %s", strings.Join(names, ", "), why)
 	case left == 0:
 		m.yes(v1alpha1.ConditionFallbackActive, "NotNeeded", "no rule needs the webhook")
 	case s.mode == v1alpha1.ModeShadow:

@@ -11,12 +11,13 @@ import (
 	"github.com/kvap/kvap/translate"
 )
 
-// TestStatusOfRulesThatStartWork has no rule counted as served that nothing carries
+// TestStatusOfRulesThatNobodyServes has no rule counted as served that nothing carries
 // out: whoever switched Kyverno off for it would lose it.
-func TestStatusOfRulesThatStartWork(t *testing.T) {
+func TestStatusOfRulesThatNobodyServes(t *testing.T) {
 	p := &policy.Policy{Name: "p"}
 	mutating := &policy.Rule{Name: "label", Mutate: &policy.Mutate{}}
 	generating := &policy.Rule{Name: "quota", Generate: &policy.Generate{}}
+	verifying := &policy.Rule{Name: "signed", VerifyImages: &policy.Node{}}
 	existing := &policy.Rule{Name: "others", Mutate: &policy.Mutate{Existing: true}}
 	for _, tt := range []struct {
 		name                 string
@@ -26,6 +27,7 @@ func TestStatusOfRulesThatStartWork(t *testing.T) {
 	}{
 		{"mutates what is admitted", []*policy.Rule{mutating}, 1, 0, "Serving"},
 		{"generates", []*policy.Rule{mutating, generating}, 1, 1, "NotCarriedOut"},
+		{"verifies", []*policy.Rule{verifying}, 0, 1, "NotCarriedOut"},
 		{"changes what exists", []*policy.Rule{existing}, 0, 1, "NotCarriedOut"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

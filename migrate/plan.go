@@ -8,7 +8,6 @@ import (
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
-	"github.com/kvap/kvap/translate"
 )
 
 // MakePlan says what becomes of each policy of a compilation, and when it goes.
@@ -39,6 +38,9 @@ func planOf(p *policy.Policy, rules []*compile.Rule, compiled compile.Result) re
 		if r.Source != nil {
 			row.Type = r.Source.Type()
 		}
+		if why := r.NotServed(); why != "" {
+			row.Target, row.Reason = report.Unsupported, why
+		}
 		row.Denies = row.Type == "validate" && canDeny(r)
 		denies = denies || row.Denies
 		for _, c := range r.Codes {
@@ -52,7 +54,7 @@ func planOf(p *policy.Policy, rules []*compile.Rule, compiled compile.Result) re
 		}
 		out.Rules = append(out.Rules, row)
 	}
-	out.Becomes = becomes(rules)
+	out.Becomes = becomes(out.Rules)
 	out.Denies = denies
 	out.Wave = waveOf(out)
 	return out
@@ -75,17 +77,17 @@ func canDeny(r *compile.Rule) bool {
 }
 
 // becomes is where the rules of a policy end up, in a word.
-func becomes(rules []*compile.Rule) string {
-	count := map[translate.Target]int{}
+func becomes(rules []report.PlannedRule) string {
+	count := map[report.Target]int{}
 	for _, r := range rules {
 		count[r.Target]++
 	}
 	switch {
-	case count[translate.Unsupported] > 0 || len(rules) == 0:
+	case count[report.Unsupported] > 0 || len(rules) == 0:
 		return "unsupported"
-	case count[translate.Webhook] == 0:
+	case count[report.Webhook] == 0:
 		return "native"
-	case count[translate.Native] == 0:
+	case count[report.Native] == 0:
 		return "webhook"
 	}
 	return "mixed"

@@ -34,6 +34,14 @@ const (
     context: [{name: all, apiCall: {urlPath: /api/v1/namespaces}}]
     validate: {message: wrong, deny: {conditions: {all: [{key: "{{ all.items }}", operator: Equals, value: a}]}}}
 `
+	generating = `  - name: quota
+    match: {any: [{resources: {kinds: [Namespace]}}]}
+    generate: {apiVersion: v1, kind: ConfigMap, name: c, namespace: "{{request.object.metadata.name}}", data: {data: {a: b}}}
+`
+	verifying = `  - name: signed
+    match: {any: [{resources: {kinds: [Pod]}}]}
+    verifyImages: [{imageReferences: ["*"]}]
+`
 	broken = `  - name: broken
     match: {any: [{resources: {kinds: [ConfigMap]}}]}
     validate: {message: wrong, pattern: {metadata: {labels: {team: "?*"}}}, deny: {}}
@@ -69,6 +77,8 @@ func TestWaves(t *testing.T) {
 		{"surprises", "Enforce", unknown, "native", different},
 		{"asks", "Enforce", lookedUp, "webhook", remaining},
 		{"half", "Audit", labelled + lookedUp, "mixed", remaining},
+		{"generates", "Audit", generating, "unsupported", staying},
+		{"verifies", "Audit", verifying, "unsupported", staying},
 		{"wrong", "Audit", labelled + broken, "unsupported", staying},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -129,6 +129,12 @@ func (rule *Rule) Type() string {
 	return ""
 }
 
+// StartsWork tells of a rule that has something done besides answering the request:
+// it generates objects, or changes others than the one of the request.
+func (rule *Rule) StartsWork() bool {
+	return rule.Generate != nil || rule.Mutate != nil && rule.Mutate.Existing
+}
+
 // A MatchBlock is a match or exclude block. The first that is non-empty of Any,
 // All and Legacy counts.
 type MatchBlock struct {

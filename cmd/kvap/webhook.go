@@ -236,7 +236,7 @@ func (o *fallback) remainder(one controller.RemainingPolicy, kept map[string]*po
 	doc := one.Policy.Source
 	if one.Policy.Validating == nil {
 		doc = one.Policy.Only(func(r *policy.Rule) bool {
-			return !starts(r) && slices.ContainsFunc(one.Rules, func(left *policy.Rule) bool { return left.Index == r.Index })
+			return !r.StartsWork() && slices.ContainsFunc(one.Rules, func(left *policy.Rule) bool { return left.Index == r.Index })
 		})
 	}
 	if doc == nil {
@@ -256,18 +256,15 @@ func (o *fallback) remainder(one controller.RemainingPolicy, kept map[string]*po
 	return f.Policies[0], nil
 }
 
-// starts tells of rules that start work when a request is admitted, which nothing
-// does yet: asking the webhook about them would cost and lead nowhere.
-func starts(r *policy.Rule) bool { return r.Generate != nil || r.Mutate != nil && r.Mutate.Existing }
-
-// unserved are the rules among those that remain which nothing runs.
+// unserved are the rules among those that remain which nothing runs. The webhook is
+// not asked about them, which would cost and lead nowhere.
 func unserved(remaining controller.Remaining) []registration.Problem {
 	var out []registration.Problem
 	for _, one := range remaining.Policies {
 		for _, r := range one.Rules {
-			if starts(r) {
+			if r.StartsWork() || r.VerifyImages != nil {
 				out = append(out, registration.Problem{
-					Policy: one.Policy.FullName(), Message: "the rule " + r.Name + " generates objects, or changes existing ones, which the webhook does not do yet", Refused: true,
+					Policy: one.Policy.FullName(), Message: "the rule " + r.Name + " generates objects, changes existing ones or verifies images, which the webhook does not do yet", Refused: true,
 				})
 			}
 		}

@@ -17,13 +17,10 @@ func Validates(p *policy.Policy) bool {
 func Mutates(p *policy.Policy) bool { return p.Admission && slices.ContainsFunc(p.Rules, mutates) }
 
 // Triggers tells whether a policy has rules that start work elsewhere.
-func Triggers(p *policy.Policy) bool { return p.Admission && slices.ContainsFunc(p.Rules, triggers) }
+func Triggers(p *policy.Policy) bool {
+	return p.Admission && slices.ContainsFunc(p.Rules, (*policy.Rule).StartsWork)
+}
 
-func validates(r *policy.Rule) bool { return r.Validate != nil || triggers(r) }
-
-// triggers tells of rules that generate objects or change others.
-func triggers(r *policy.Rule) bool { return r.Generate != nil || hasTargets(r) }
+func validates(r *policy.Rule) bool { return r.Validate != nil || r.StartsWork() }
 
 func mutates(r *policy.Rule) bool { return r.Mutate != nil && !r.Mutate.Existing }
-
-func hasTargets(r *policy.Rule) bool { return r.Mutate != nil && r.Mutate.Existing }
