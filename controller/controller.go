@@ -113,6 +113,9 @@ func setUp(m manager.Manager, config *rest.Config, options Options) error {
 		return err
 	}
 	runnables := []manager.Runnable{p.params, everywhere(p.listen), manager.RunnableFunc(p.reports.run)}
+	for _, run := range options.Leading {
+		runnables = append(runnables, manager.RunnableFunc(run))
+	}
 	if options.LeaderElection {
 		runnables = append(runnables, &follower{passer: p, bell: bell, elected: m.Elected()})
 	}

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -37,6 +38,10 @@ type Options struct {
 	// report.PolicyReports or report.OpenReports; empty for none.
 	Reports string
 
+	// Leading runs while this replica is the one that writes, beside its passes, until
+	// the context ends. An error ends the controller.
+	Leading []func(context.Context) error
+
 	// Version is that of the program, for the metrics.
 	Version string
 	// Step is told of each step of a pass before it begins; nil tells nobody.
@@ -55,9 +60,7 @@ func (o Options) step() func(Step) {
 }
 
 // Modes are the modes of a policy.
-func Modes() []string {
-	return []string{v1alpha1.ModeShadow, v1alpha1.ModeEnforce, v1alpha1.ModeOff}
-}
+func Modes() []string { return v1alpha1.Modes() }
 
 // withDefaults fills in what is not set.
 func (o Options) withDefaults() (Options, error) {

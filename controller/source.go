@@ -66,21 +66,13 @@ func referenceTo(o *unstructured.Unstructured) v1alpha1.PolicyReference {
 	}
 }
 
-// modeOf is the mode of a policy: that of its annotation, its label, or the given
-// one. bad is what is there in place of a mode.
+// modeOf is the mode of a policy: its own, or the given one. bad is what is there in
+// place of a mode.
 func modeOf(o *unstructured.Unstructured, otherwise string) (mode, bad string) {
 	if o.GroupVersionKind().Group == v1alpha1.Group {
 		otherwise = v1alpha1.ModeEnforce
 	}
-	for _, values := range []map[string]string{o.GetAnnotations(), o.GetLabels()} {
-		if said, ok := values[v1alpha1.ModeKey]; ok {
-			if slices.Contains(Modes(), said) {
-				return said, ""
-			}
-			return otherwise, said
-		}
-	}
-	return otherwise, ""
+	return v1alpha1.ModeOf(o, otherwise)
 }
 
 // readSource makes a source of an object. before is what it was the last time, nil

@@ -97,6 +97,20 @@ type PolicyTranslationStatus struct {
 	// LastGood is the last version of the policy that could be read. It stays in force
 	// while a later one cannot be.
 	LastGood *LastGood `json:"lastGood,omitempty"`
+	// Cleanup is about a policy that deletes on a schedule, and has no rules.
+	Cleanup *CleanupStatus `json:"cleanup,omitempty"`
+}
+
+// CleanupStatus is how the last run of a cleanup policy went.
+type CleanupStatus struct {
+	// LastExecutionTime is when the policy ran last.
+	LastExecutionTime *metav1.Time `json:"lastExecutionTime,omitempty"`
+	// NextExecutionTime is when it is due.
+	NextExecutionTime *metav1.Time `json:"nextExecutionTime,omitempty"`
+	// Deleted is how many objects the last run has deleted, or, in shadow, would have.
+	Deleted int32 `json:"deleted"`
+	// Failed is how many objects could not be judged or deleted.
+	Failed int32 `json:"failed"`
 }
 
 // LastGood is a version of a policy.
