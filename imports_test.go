@@ -56,7 +56,7 @@ interp/internal/cellib:
 verify: compile internal/judge policy jmespath translate vap interp schema diag
 api/v1alpha1:
 deploy/crds:
-migrate: compile policy report diag
+migrate: api/v1alpha1 compile policy report diag
 controller: api/v1alpha1 compile translate cel vap policy schema diag report scan
 webhook: webhook/registration interp policy diag
 webhook/registration: policy

@@ -56,6 +56,10 @@ func translationName(r v1alpha1.PolicyReference) string {
 	return shortName(strings.Join(parts, "."))
 }
 
+// TranslationName is the name of the PolicyTranslation of a policy, and of its
+// Migration.
+func TranslationName(r v1alpha1.PolicyReference) string { return translationName(r) }
+
 // A ForeignKind is a kind that the controller reads and that is not kvap's own.
 type ForeignKind struct {
 	schema.GroupVersionKind

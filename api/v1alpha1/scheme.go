@@ -23,6 +23,7 @@ func AddToScheme(s *runtime.Scheme) error {
 		&PolicyTranslation{}, &PolicyTranslationList{},
 		&Params{}, &ParamsList{},
 		&GenerateRequest{}, &GenerateRequestList{},
+		&Migration{}, &MigrationList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion())
 	return nil
