@@ -18,8 +18,10 @@ import (
 // A library has the policies and exceptions of the cluster, read and parsed. What
 // has not changed stays the same value from pass to pass.
 type library struct {
-	client     client.Reader
-	mode       string
+	client client.Reader
+	mode   string
+	// trusted are the namespaces whose exceptions count; allNamespaces means all.
+	trusted    []string
 	sources    map[string]*policySource
 	exceptions map[string]*exception
 	// remembered is the text of the last good version of a policy, as an earlier
@@ -27,18 +29,12 @@ type library struct {
 	remembered func(context.Context, v1alpha1.PolicyReference) ([]byte, error)
 }
 
-// An exception is a PolicyException in the cluster.
-type exception struct {
-	version string
-	parsed  []*policy.Exception
-	expires time.Time // zero for never
-}
-
 // A shelf is what a library has at a time, in a fixed order.
 type shelf struct {
 	sources    []*policySource
 	exceptions []*policy.Exception
-	next       time.Time // when an exception expires, zero for never
+	ignored    []*exception // those that do not count now
+	next       time.Time    // when an exception expires, zero for never
 }
 
 // read reads all objects of the kinds that are watched.
@@ -59,7 +55,7 @@ func (l *library) read(ctx context.Context, watched map[string]schema.GroupVersi
 			key := translationName(referenceTo(o))
 			if kind.exception {
 				exceptions[key] = l.exception(o, key)
-				out.except(exceptions[key], now)
+				out.except(exceptions[key], l.trusts(o.GetNamespace()), now)
 				continue
 			}
 			if sources[key], err = l.source(ctx, o, key); err != nil {
@@ -97,43 +93,4 @@ func (l *library) source(ctx context.Context, o *unstructured.Unstructured, key 
 		return text
 	})
 	return s, err
-}
-
-func (l *library) exception(o *unstructured.Unstructured, key string) *exception {
-	if before := l.exceptions[key]; before != nil && before.version == o.GetResourceVersion() {
-		return before
-	}
-	file, _ := policy.Parse(key, sourceText(o))
-	return &exception{version: o.GetResourceVersion(), parsed: file.Exceptions, expires: expiry(o)}
-}
-
-// ExpiresKey is the annotation of a PolicyException that says until when it counts,
-// for instance 2027-01-31T00:00:00Z.
-const ExpiresKey = "kvap.dev/expires-at"
-
-// expiry is when an exception ceases to count. One with a time that nobody can read
-// does not count at all: it was not meant to be for ever.
-func expiry(o *unstructured.Unstructured) time.Time {
-	text, ok := o.GetAnnotations()[ExpiresKey]
-	if !ok {
-		return time.Time{}
-	}
-	t, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return time.Unix(0, 0)
-	}
-	return t
-}
-
-// except adds an exception, if it counts now.
-func (s *shelf) except(e *exception, now time.Time) {
-	if !e.expires.IsZero() {
-		if !now.Before(e.expires) {
-			return
-		}
-		if s.next.IsZero() || e.expires.Before(s.next) {
-			s.next = e.expires
-		}
-	}
-	s.exceptions = append(s.exceptions, e.parsed...)
 }

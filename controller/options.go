@@ -26,6 +26,9 @@ type Options struct {
 	Release cel.Release
 	// ExcludeNamespaces are left out by every binding. nil means the default ones.
 	ExcludeNamespaces []string
+	// ExceptionNamespaces are those whose PolicyExceptions count; * means all. Where it
+	// is empty none do, as with Kyverno, which counts none unless told.
+	ExceptionNamespaces []string
 	// Fallback serves what has no native form; nil means NoFallback.
 	Fallback Fallback
 	// Namespace is the controller's own, for its lease and its canaries.

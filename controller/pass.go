@@ -62,7 +62,7 @@ func (p *passer) pass(ctx context.Context) (reconcile.Result, error) {
 	p.metrics.compiled(p.now().Sub(begun))
 	p.reports.scan(in, result, schemas)
 
-	out := &outcome{result: result, rules: rulesByPolicy(result), schemas: schemas}
+	out := &outcome{result: result, rules: rulesByPolicy(result), schemas: schemas, ignored: in.ignored}
 	again, err := p.bring(ctx, in, out)
 	if err != nil {
 		return reconcile.Result{}, err

@@ -54,7 +54,7 @@ func newPasser(m manager.Manager, config *rest.Config, options Options, changed 
 	return &passer{
 		options: options, metrics: counts, canary: canary, scribe: scribe, now: time.Now, step: options.step(),
 		watcher:  &watcher{cache: m.GetCache(), client: c, discovery: kube.Discovery(), changed: changed},
-		library:  &library{client: c, mode: options.Mode, remembered: scribe.remembered},
+		library:  &library{client: c, mode: options.Mode, trusted: options.ExceptionNamespaces, remembered: scribe.remembered},
 		types:    &clusterTypes{builtin: builtin, direct: m.GetAPIReader()},
 		compiler: &compiler{release: options.Release, exclude: options.ExcludeNamespaces},
 		handover: &handover{client: c, writer: w, canary: canary, step: options.step(), drift: counts.drift.Inc},

@@ -23,6 +23,7 @@ type outcome struct {
 	rules   map[*policy.Policy][]*compile.Rule
 	live    live
 	schemas *schema.Set
+	ignored []*exception     // exceptions that do not count
 	failed  map[string]error // by object
 	pending bool             // there was more to write
 	seen    error            // why the API servers are not seen to judge by what is live; nil where they are
@@ -68,6 +69,7 @@ func (o *outcome) statusOf(s *policySource, before v1alpha1.PolicyTranslationSta
 		}
 	}
 	out.Action = summary(out.Rules)
+	out.IgnoredExceptions = ignoredFor(s.policy, o.ignored)
 	out.LastGood = lastGood(s)
 	o.compiled(m, s, rules)
 	o.synced(m, rules)

@@ -105,6 +105,7 @@ func (s *scribe) one(ctx context.Context, have, want *v1alpha1.PolicyTranslation
 		return err
 	}
 	s.tell(have, want.Spec.Source, status)
+	s.tellIgnored(have, want.Spec.Source, status.IgnoredExceptions)
 	return nil
 }
 

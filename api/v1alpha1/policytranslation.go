@@ -94,6 +94,10 @@ type PolicyTranslationStatus struct {
 	// Rules are the rules as written, in order.
 	// +listType=atomic
 	Rules []RuleStatus `json:"rules,omitempty"`
+	// IgnoredExceptions are PolicyExceptions that name the policy and do not count, ten
+	// at most.
+	// +listType=atomic
+	IgnoredExceptions []IgnoredException `json:"ignoredExceptions,omitempty"`
 	// LastGood is the last version of the policy that could be read. It stays in force
 	// while a later one cannot be.
 	LastGood *LastGood `json:"lastGood,omitempty"`
@@ -111,6 +115,17 @@ type CleanupStatus struct {
 	Deleted int32 `json:"deleted"`
 	// Failed is how many objects could not be judged or deleted.
 	Failed int32 `json:"failed"`
+}
+
+// IgnoredException is a PolicyException that does not count.
+type IgnoredException struct {
+	// +required
+	Namespace string `json:"namespace"`
+	// +required
+	Name string `json:"name"`
+	// Reason is why it does not count.
+	// +required
+	Reason string `json:"reason"`
 }
 
 // LastGood is a version of a policy.

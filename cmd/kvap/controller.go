@@ -20,6 +20,7 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kvap/kvap/controller"
+	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/vap"
 )
@@ -32,6 +33,7 @@ type controllerFlags struct {
 	mode       string
 	release    string
 	exclude    []string
+	exceptions []string
 	leader     bool
 	metrics    string
 	health     string
@@ -80,6 +82,7 @@ func (f *controllerFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.mode, "mode", "shadow", "what to do with policies that do not say: shadow, enforce or off")
 	fs.StringVar(&f.release, "kubernetes-version", "", "the oldest Kubernetes release that must take the objects; the API server's by default")
 	fs.StringSliceVar(&f.exclude, "exclude-namespaces", vap.DefaultExcludedNamespaces(), "what bindings leave out; none for none")
+	fs.StringSliceVar(&f.exceptions, "exception-namespaces", []string{"none"}, "the namespaces whose PolicyExceptions count; none for none, * for all")
 	fs.BoolVar(&f.leader, "leader-elect", false, "of several replicas, only one writes")
 	fs.StringVar(&f.metrics, "metrics-bind-address", "0", "where metrics are served, for instance :8080; 0 for nowhere")
 	fs.StringVar(&f.health, "health-probe-bind-address", "0", "where /healthz and /readyz are served; 0 for nowhere")
@@ -159,6 +162,9 @@ func (f controllerFlags) options() (controller.Options, error) {
 	if o.ExcludeNamespaces, err = excludedNamespaces(f.exclude); err != nil {
 		return o, err
 	}
+	if o.ExceptionNamespaces, err = exceptionNamespaces(f.exceptions); err != nil {
+		return o, err
+	}
 	if f.release != "" {
 		release, err := supported(f.release)
 		if err != nil {
@@ -167,6 +173,21 @@ func (f controllerFlags) options() (controller.Options, error) {
 		o.Release = release
 	}
 	return o, nil
+}
+
+// exceptionNamespaces are those of the flag; "none" and "*" stand alone.
+func exceptionNamespaces(given []string) ([]string, error) {
+	if slices.Equal(given, []string{"none"}) {
+		return nil, nil
+	}
+	for _, name := range given {
+		if word := name == "none" || name == "*"; word && len(given) > 1 {
+			return nil, fmt.Errorf("--exception-namespaces: %s stands alone", name)
+		} else if !word && !policy.IsLabel(name) {
+			return nil, fmt.Errorf("--exception-namespaces %q: no namespace can be called that", name)
+		}
+	}
+	return given, nil
 }
 
 // cluster is where the flags point, and the namespace there.

@@ -66,7 +66,7 @@ Exit codes: 0 it was told to end, 2 usage or unreadable input, 3 a runtime error
 }
 
 func runDev(cmd *cobra.Command, paths []string, f devFlags) error {
-	options, err := controllerFlags{mode: f.mode, exclude: vap.DefaultExcludedNamespaces()}.options()
+	options, err := controllerFlags{mode: f.mode, exclude: vap.DefaultExcludedNamespaces(), exceptions: []string{"*"}}.options()
 	if err != nil {
 		return err
 	}
