@@ -63,6 +63,7 @@ webhook/registration: policy
 webhook/certs:
 webhook/world: interp
 report: diag
+background: api/v1alpha1 interp policy
 scan: compile internal/judge internal/manifest interp policy report schema translate vap
 status: api/v1alpha1 compile translate vap policy report schema diag
 fixtures:

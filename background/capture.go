@@ -1,0 +1,152 @@
+package background
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/interp"
+)
+
+// A Trigger is a request that starts work.
+type Trigger struct {
+	Type   v1alpha1.GenerateRequestType
+	Policy v1alpha1.PolicyReference
+	Rule   string
+	// Delete tells that what the rule has made for the object is to go.
+	Delete bool
+	// Object is what the work is about: the new object, or the old one where that is
+	// a trigger no longer.
+	Object  map[string]any
+	Request *interp.Request
+}
+
+// maxCaptured bounds what is kept of a request. The store takes little more.
+const maxCaptured = 1 << 20
+
+// ErrTooLarge is a request of which too much would have to be kept.
+var ErrTooLarge = errors.New("the request is too large to be kept for background work")
+
+// PolicyLabel is on each GenerateRequest and names its policy, as far as a label can.
+const PolicyLabel = "kvap.dev/policy"
+
+// Capture is what is kept of a request, so that its work can be done later. The
+// new object of a request that stores it is not kept: work is about what was stored
+// in the end. Of a Secret no data is kept.
+//
+// The same trigger gives an equal object, name included, so that a request that is
+// asked about twice starts work once.
+func Capture(t Trigger) (*v1alpha1.GenerateRequest, error) {
+	out := &v1alpha1.GenerateRequest{
+		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion().String(), Kind: "GenerateRequest"},
+		Spec:     v1alpha1.GenerateRequestSpec{Type: t.Type, Policy: t.Policy, Rule: t.Rule, Delete: t.Delete, Trigger: referenceOf(t.Object)},
+	}
+	var err error
+	if out.Spec.Request, err = captured(t); err != nil {
+		return nil, err
+	}
+	data, err := json.Marshal(identity(out.Spec))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(data) > maxCaptured:
+		return nil, fmt.Errorf("%w: %d bytes, of at most %d", ErrTooLarge, len(data), maxCaptured)
+	}
+	sum := sha256.Sum256(data)
+	out.Name = "gr-" + hex.EncodeToString(sum[:10])
+	if len(t.Policy.Name) <= 63 {
+		out.Labels = map[string]string{PolicyLabel: t.Policy.Name}
+	}
+	return out, nil
+}
+
+// identity is what tells work apart: not the number of the request, which is new
+// each time that somebody is asked about it. Only of a connection there is nothing
+// else that does.
+func identity(spec v1alpha1.GenerateRequestSpec) v1alpha1.GenerateRequestSpec {
+	spec.Policy.UID = ""
+	if spec.Request.Operation != "CONNECT" {
+		request := *spec.Request
+		request.UID = ""
+		spec.Request = &request
+	}
+	return spec
+}
+
+// captured is what is kept of the request itself.
+func captured(t Trigger) (*v1alpha1.CapturedRequest, error) {
+	kept := maps.Clone(t.Request.Admission)
+	for _, key := range []string{"object", "oldObject"} {
+		object, ok := kept[key].(map[string]any)
+		delete(kept, key)
+		if ok && (key == "oldObject" || !stored(t.Request.Admission)) {
+			kept[key] = bare(object)
+		}
+	}
+	data, err := json.Marshal(kept)
+	if err != nil {
+		return nil, err
+	}
+	out := &v1alpha1.CapturedRequest{}
+	if err := json.Unmarshal(data, out); err != nil {
+		return nil, fmt.Errorf("the request cannot be kept: %w", err)
+	}
+	for _, raw := range []**runtime.RawExtension{&out.Object, &out.OldObject, &out.Options} {
+		if *raw != nil && (len((*raw).Raw) == 0 || string((*raw).Raw) == "null") {
+			*raw = nil
+		}
+	}
+	out.Roles, out.ClusterRoles = t.Request.Roles, t.Request.ClusterRoles
+	return out, nil
+}
+
+// stored tells of a request whose new object can be read from the cluster.
+func stored(admission map[string]any) bool {
+	operation, _ := admission["operation"].(string)
+	below, _ := admission["subResource"].(string)
+	return below == "" && (operation == "CREATE" || operation == "UPDATE")
+}
+
+// bare is an object without what nobody asks for, and a Secret without its data.
+func bare(object map[string]any) map[string]any {
+	out := maps.Clone(object)
+	if meta, ok := out["metadata"].(map[string]any); ok {
+		meta = maps.Clone(meta)
+		delete(meta, "managedFields")
+		out["metadata"] = meta
+	}
+	if out["kind"] != "Secret" || out["apiVersion"] != "v1" {
+		return out
+	}
+	delete(out, "data")
+	delete(out, "stringData")
+	if meta, ok := out["metadata"].(map[string]any); ok {
+		if notes, ok := meta["annotations"].(map[string]any); ok {
+			notes = maps.Clone(notes)
+			delete(notes, "kubectl.kubernetes.io/last-applied-configuration")
+			meta["annotations"] = notes
+		}
+	}
+	return out
+}
+
+// referenceOf names an object.
+func referenceOf(object map[string]any) v1alpha1.ObjectReference {
+	meta, _ := object["metadata"].(map[string]any)
+	text := func(m map[string]any, key string) string {
+		s, _ := m[key].(string)
+		return s
+	}
+	return v1alpha1.ObjectReference{
+		APIVersion: text(object, "apiVersion"), Kind: text(object, "kind"),
+		Namespace: text(meta, "namespace"), Name: text(meta, "name"), UID: types.UID(text(meta, "uid")),
+	}
+}

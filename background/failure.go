@@ -1,0 +1,36 @@
+package background
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// Reasons of notices.
+const (
+	reasonFailed    = "BackgroundFailed"
+	reasonForbidden = "PermissionMissing"
+)
+
+// reasonOf is the reason of a notice about a failure.
+func reasonOf(err error) string {
+	if apierrors.IsForbidden(err) {
+		return reasonForbidden
+	}
+	return reasonFailed
+}
+
+// explained says what to do about a permission that is missing.
+func explained(err error) error {
+	if err != nil && apierrors.IsForbidden(err) && !isEnding(err) {
+		return fmt.Errorf("%w; grant it by a ClusterRole with the label rbac.kvap.dev/aggregate-to-controller: \"true\"", err)
+	}
+	return err
+}
+
+// isEnding tells that the namespace is on its way out, so that nothing can be made in
+// it.
+func isEnding(err error) bool {
+	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+}

@@ -1,0 +1,104 @@
+package background
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/interp"
+)
+
+// generate does the work of a generate rule.
+func (w *Worker) generate(ctx context.Context, j job) outcome {
+	t, err := w.find(ctx, j)
+	if err != nil {
+		return failed(explained(err))
+	}
+	if t.why != "" {
+		return skipped(t.why)
+	}
+	request, err := requestFor(j.request, t.object)
+	if err != nil {
+		return failed(err)
+	}
+	if j.remove {
+		return w.remove(ctx, j, t, request)
+	}
+	g := j.policy.engine.Generate(ctx, request, j.policy.FullName(), j.rule, w.options.Cluster)
+	switch {
+	case g == nil:
+		return skipped("the rule is gone")
+	case g.Status == interp.Error && len(g.Targets) == 0:
+		return failed(explained(errors.New(g.Message)))
+	case g.Status != interp.Pass && g.Status != interp.Error:
+		return skipped(g.Message)
+	}
+	return w.write(ctx, j, g)
+}
+
+// write makes the objects of a generation. What fails for one keeps no other.
+func (w *Worker) write(ctx context.Context, j job, g *interp.Generation) outcome {
+	out := outcome{state: v1alpha1.GenerateCompleted}
+	failures := append([]error(nil), g.Errors...)
+	for i := range g.Targets {
+		target := &g.Targets[i]
+		if target.Source != nil {
+			// Where the label is missing, changes of the source are not noticed; the copy
+			// is made all the same.
+			if err := w.options.Cluster.Label(ctx, *target.Source, interp.CloneSourceLabel, ""); err != nil {
+				w.options.Tell(Notice{Policy: j.policy.Of, Warning: true, Reason: reasonOf(err), Note: note(j.rule, j.trigger, "the source cannot be labelled: "+explained(err).Error())})
+			}
+		}
+		written, err := w.put(ctx, j, target)
+		if err != nil {
+			failures = append(failures, fmt.Errorf("%s %s: %w", target.Kind, strings.TrimPrefix(target.Namespace+"/"+target.Name, "/"), explained(err)))
+		} else if written {
+			out.resources = append(out.resources, referenceOf(target.Object))
+		}
+	}
+	if len(failures) > 0 {
+		out.state, out.err = v1alpha1.GenerateFailed, errors.Join(failures...)
+		out.message = out.err.Error()
+	}
+	return out
+}
+
+// put makes an object, or puts it in the place of another where the rule keeps it in
+// step. Nothing is written where nothing changes.
+func (w *Worker) put(ctx context.Context, j job, target *interp.Generated) (written bool, err error) {
+	live, found, err := w.options.Cluster.Get(ctx, target.APIVersion, target.Kind, target.Namespace, target.Name)
+	if err != nil {
+		return false, err
+	}
+	if !found {
+		live = nil
+	}
+	object := target.Over(live)
+	switch {
+	case object == nil:
+		return false, nil
+	case j.policy.applies():
+		err = w.options.Cluster.Apply(ctx, target.Object)
+	case live == nil:
+		err = w.options.Cluster.Create(ctx, object)
+	default:
+		err = w.options.Cluster.Update(ctx, object, "")
+	}
+	switch {
+	case live == nil && apierrors.IsAlreadyExists(err):
+		return true, nil // by work for another trigger
+	case isEnding(err):
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// applies tells that the policy wants objects to be made by server-side apply.
+func (h *held) applies() bool {
+	n := h.Source.Get("spec").Get("useServerSideApply")
+	return n != nil && n.Bool
+}

@@ -1,0 +1,68 @@
+package background
+
+import (
+	"slices"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/interp"
+	"github.com/kvap/kvap/policy"
+)
+
+// A Policy is a policy whose work is done, with only the rules that remain. It must
+// not be changed afterwards.
+type Policy struct {
+	*policy.Policy
+	// Of is the object in the cluster.
+	Of v1alpha1.PolicyReference
+}
+
+// A Set is all policies whose work is done.
+type Set struct {
+	Policies   []Policy
+	Exceptions []*policy.Exception
+}
+
+// A held policy is ready to be asked.
+type held struct {
+	Policy
+	engine *interp.Interpreter
+}
+
+// A shelf is the policies at a time. It does not change.
+type shelf struct {
+	policies   map[string]*held // by keyOf
+	exceptions []*policy.Exception
+}
+
+// keyOf tells policies apart. One that was made anew under its name takes over what
+// the one before has left.
+func keyOf(r v1alpha1.PolicyReference) string {
+	return r.Group + "/" + r.Kind + "/" + r.Namespace + "/" + r.Name
+}
+
+// shelve makes policies ready, and keeps what is as before: an engine reads rules
+// once.
+func (w *Worker) shelve(set Set, before *shelf) *shelf {
+	next := &shelf{policies: map[string]*held{}, exceptions: slices.Clone(set.Exceptions)}
+	same := before != nil && slices.Equal(before.exceptions, next.exceptions)
+	for _, p := range set.Policies {
+		key := keyOf(p.Of)
+		if same && before.policies[key] != nil && before.policies[key].Policy == p {
+			next.policies[key] = before.policies[key]
+			continue
+		}
+		engine := interp.New([]*policy.Policy{p.Policy}, next.exceptions, w.options.World, w.options.Limits)
+		next.policies[key] = &held{Policy: p, engine: engine}
+	}
+	return next
+}
+
+// rule is the rule of a name; nil where there is none.
+func (h *held) rule(name string) *policy.Rule {
+	for _, r := range h.Rules {
+		if r.Name == name {
+			return r
+		}
+	}
+	return nil
+}

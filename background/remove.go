@@ -1,0 +1,72 @@
+package background
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/interp"
+	"github.com/kvap/kvap/policy"
+)
+
+// remove removes what a rule has generated for a trigger that is none any more.
+func (w *Worker) remove(ctx context.Context, j job, t foundTrigger, request *interp.Request) outcome {
+	rule := j.policy.rule(j.rule)
+	if rule.Generate == nil || !rule.Generate.Synchronize {
+		return skipped("the rule does not keep its objects in step")
+	}
+	if !t.gone && j.stillTriggers(ctx, request) {
+		return skipped("the object is a trigger still")
+	}
+	selector := interp.TargetSelector(j.policy.Policy.Policy, j.rule, t.object)
+	removed, err := w.removeAll(ctx, kindsOf(rule.Generate), scopeOf(j.policy.Policy.Policy), selector)
+	if err != nil {
+		return outcome{state: v1alpha1.GenerateFailed, err: err, message: err.Error(), resources: removed}
+	}
+	return outcome{state: v1alpha1.GenerateCompleted, resources: removed}
+}
+
+// stillTriggers tells that the object as it is stored triggers the rule: the change
+// that was asked about was refused, or undone.
+func (j job) stillTriggers(ctx context.Context, request *interp.Request) bool {
+	for _, t := range j.policy.engine.GenerateTriggers(ctx, request) {
+		if t.Rule == j.rule {
+			return t.Action == interp.GenerateTargets
+		}
+	}
+	return false
+}
+
+// scopeOf is the namespace that a policy is confined to; empty for none.
+func scopeOf(p *policy.Policy) string {
+	if p.Namespaced() {
+		return p.Namespace
+	}
+	return ""
+}
+
+// removeAll removes the objects of some kinds that bear labels.
+func (w *Worker) removeAll(ctx context.Context, kinds []kind, namespace string, bear map[string]string) ([]v1alpha1.ObjectReference, error) {
+	var removed []v1alpha1.ObjectReference
+	var failures []error
+	for _, k := range kinds {
+		found, err := w.options.Cluster.List(ctx, k.apiVersion, k.kind, namespace, labels.SelectorFromSet(bear))
+		if err != nil {
+			failures = append(failures, explained(err))
+			continue
+		}
+		for _, object := range found {
+			at := referenceOf(object)
+			if err := w.options.Cluster.Delete(ctx, object); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+				failures = append(failures, fmt.Errorf("%s %s/%s: %w", at.Kind, at.Namespace, at.Name, explained(err)))
+				continue
+			}
+			removed = append(removed, at)
+		}
+	}
+	return removed, errors.Join(failures...)
+}

@@ -1,0 +1,115 @@
+package background
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+)
+
+const (
+	// The first wait after a failure, and the longest.
+	firstWait, longestWait = time.Second, 5 * time.Minute
+	// maxTries is how often work is tried: over some two hours.
+	maxTries = 30
+	// turnWait is how long work waits for other work on the same trigger.
+	turnWait = 50 * time.Millisecond
+	// The waits for an object that is not stored yet.
+	firstLook, longestLook = 100 * time.Millisecond, 2 * time.Second
+)
+
+// waitAfter is how long to wait after so many failures.
+func waitAfter(tries int) time.Duration {
+	wait := firstWait
+	for i := 1; i < tries && wait < longestWait; i++ {
+		wait *= 2
+	}
+	return min(wait, longestWait)
+}
+
+// doRequest carries a GenerateRequest out.
+func (w *Worker) doRequest(ctx context.Context, name string) (again time.Duration) {
+	r, err := w.options.Requests.Get(ctx, name)
+	switch {
+	case err != nil:
+		return firstWait
+	case r == nil || r.Status.State == v1alpha1.GenerateFailed:
+		return 0
+	}
+	now := w.options.Now()
+	if next := r.Status.NextRetry; next != nil && next.After(now) {
+		return next.Sub(now)
+	}
+	age := now.Sub(r.CreationTimestamp.Time)
+	out, ok := w.inTurn(what(keyOf(r.Spec.Policy), r.Spec.Rule, r.Spec.Trigger), func() outcome { return w.carryOut(ctx, r, age) })
+	switch {
+	case !ok:
+		return turnWait
+	case errors.Is(out.err, errEarly):
+		return min(max(age/2, firstLook), longestLook)
+	}
+	if err := w.settle(ctx, r.DeepCopy(), out); err != nil {
+		return firstWait
+	}
+	if next := waitAfter(int(r.Status.RetryCount) + 1); out.state == v1alpha1.GenerateFailed && int(r.Status.RetryCount)+1 < maxTries {
+		return next
+	}
+	return 0
+}
+
+// carryOut does what a GenerateRequest asks for.
+func (w *Worker) carryOut(ctx context.Context, r *v1alpha1.GenerateRequest, age time.Duration) outcome {
+	p := w.current.Load().policies[keyOf(r.Spec.Policy)]
+	if p == nil {
+		return skipped("the policy is gone")
+	}
+	j := job{policy: p, rule: r.Spec.Rule, trigger: r.Spec.Trigger, remove: r.Spec.Delete, request: r.Spec.Request, age: age}
+	if p.rule(j.rule) == nil {
+		return skipped("the rule is gone")
+	}
+	switch r.Spec.Type {
+	case v1alpha1.GenerateObjects:
+		return w.generate(ctx, j)
+	default:
+		return skipped(fmt.Sprintf("nothing is known of work of the type %s", r.Spec.Type))
+	}
+}
+
+// settle keeps what became of a request: one whose work is done goes, one that
+// failed says so and when it is tried again.
+func (w *Worker) settle(ctx context.Context, r *v1alpha1.GenerateRequest, out outcome) error {
+	if out.state != v1alpha1.GenerateFailed {
+		if r.Status.RetryCount > 0 {
+			w.options.Tell(Notice{Policy: r.Spec.Policy, Reason: "Recovered", Note: note(r.Spec.Rule, r.Spec.Trigger, string(out.state)+" "+out.message)})
+		}
+		return w.options.Requests.Delete(ctx, r)
+	}
+	told := r.Status.Message == out.message
+	r.Status.RetryCount++
+	r.Status.State, r.Status.Message, r.Status.Resources, r.Status.NextRetry = v1alpha1.GeneratePending, out.message, out.resources, nil
+	reason := reasonOf(out.err)
+	if int(r.Status.RetryCount) >= maxTries {
+		r.Status.State, told = v1alpha1.GenerateFailed, false
+		out.message = "given up: " + out.message
+	} else {
+		next := metav1.NewTime(w.options.Now().Add(waitAfter(int(r.Status.RetryCount))))
+		r.Status.NextRetry = &next
+	}
+	if !told {
+		w.options.Tell(Notice{Policy: r.Spec.Policy, Warning: true, Reason: reason, Note: note(r.Spec.Rule, r.Spec.Trigger, out.message)})
+	}
+	return w.options.Requests.SetStatus(ctx, r)
+}
+
+// note says what a notice is about.
+func note(rule string, trigger v1alpha1.ObjectReference, message string) string {
+	name := trigger.Name
+	if trigger.Namespace != "" {
+		name = trigger.Namespace + "/" + name
+	}
+	return fmt.Sprintf("rule %s, for %s %s: %s", rule, trigger.Kind, name, message)
+}
