@@ -195,13 +195,18 @@ func (s *Set) addVersion(kind GVK, c *crd, v crdVersion) {
 	if v.Subresources.Status != nil {
 		r.Subresources = append(r.Subresources, Subresource{"status", kind})
 	}
-	i, _ := slices.BinarySearchFunc(s.resources, r, compareResources)
-	s.resources = slices.Insert(s.resources, i, r)
 	schema := v.Schema.OpenAPI
 	if schema == nil || c.Spec.PreserveUnknownFields {
 		schema = &crdSchema{Type: "object", Preserve: true}
 	}
-	s.kinds[kind] = source{crd: schema}
+	s.add(r, schema)
+}
+
+// add may be called before the set is handed out only.
+func (s *Set) add(r Resource, schema *crdSchema) {
+	i, _ := slices.BinarySearchFunc(s.resources, r, compareResources)
+	s.resources = slices.Insert(s.resources, i, r)
+	s.kinds[r.GVK] = source{crd: schema}
 }
 
 // customType is the type of a custom resource. Whatever the schema says of

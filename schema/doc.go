@@ -2,9 +2,10 @@
 // subresources, and the shape of each object.
 //
 // What comes in: the number of a Kubernetes release, and CustomResourceDefinitions
-// as YAML or JSON. What goes out: a Set, which resolves a kind to its Type, a kind
-// pattern to its Resources, and a resource back to its kind; and two views of it
-// for the API server's own type checker, Resolver and RESTMapper.
+// as YAML or JSON, or what a cluster serves and its OpenAPI documents. What goes
+// out: a Set, which resolves a kind to its Type, a kind pattern to its Resources,
+// and a resource back to its kind; and two views of it for the API server's own
+// type checker, Resolver and RESTMapper.
 //
 // What must hold:
 //   - A Type says what CEL sees at run time: quantities, times and bytes are
@@ -17,7 +18,7 @@
 //     the top of a kind. Mandatory, in contrast, is the bare required list.
 //   - Types are shared and may refer to themselves: treat them as read only, and
 //     bound any walk.
-//   - A Set does not change; WithCRDs makes a new one. It may be used by several
+//   - A Set does not change; WithCRDs and WithServed make a new one. It may be used by several
 //     goroutines.
 //   - What depends on the order of a map has a stated order instead.
 //
@@ -25,6 +26,6 @@
 // or choose among several versions of a kind; callers do.
 //
 // Start reading at schema.go for the values, then set.go for where they come
-// from, definition.go and crd.go for how a schema becomes a Type, resource.go for
-// kinds and resources.
+// from, definition.go, crd.go and served.go for how a schema becomes a Type,
+// resource.go for kinds and resources.
 package schema
