@@ -26,6 +26,8 @@ type checkFlags struct {
 	sizes     map[string]int
 	only      []string
 	empty     bool
+	cluster   bool
+	connectTo clusterFlags
 	choiceFlags
 
 	quiet, verbose, noColor bool
@@ -34,7 +36,7 @@ type checkFlags struct {
 func newCheck() *cobra.Command {
 	var f checkFlags
 	cmd := &cobra.Command{
-		Use:   "check PATH...",
+		Use:   "check [PATH...]",
 		Short: "Check types, cost and traps of admission policies, before a cluster sees them",
 		Long: `Check reads files and folders, with - for standard input, and looks at every
 ValidatingAdmissionPolicy, MutatingAdmissionPolicy and binding: those that somebody
@@ -44,11 +46,16 @@ Every expression is checked against the types that values really have, for all k
 that the policy matches and for each release asked for. What kube-controller-manager
 will write into the policy's status is predicted, and its false alarms are told.
 
+With --cluster the release and the types of custom kinds are those of a cluster, and
+where there is no PATH so are the policies. Nothing is written to it.
+
 Exit codes: 0 clean, 1 findings as grave as --fail-on says, 2 usage or unreadable
 input, 3 a runtime error, 4 some of the input was left out.`,
 		Example: `  kvap check policies/
   kvap check vap.yaml --kubernetes-version 1.30 --kubernetes-version 1.36
-  kvap check policies/ -o json --fail-on warning`,
+  kvap check policies/ -o json --fail-on warning
+  kvap check --cluster                # what is in the cluster
+  kvap check --cluster policies/      # files, for the kinds of the cluster`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runCheck(cmd, args, f) },
 	}
 	fs := cmd.Flags()
@@ -62,6 +69,8 @@ input, 3 a runtime error, 4 some of the input was left out.`,
 	fs.StringToIntVar(&f.sizes, "size", nil, "how large a field is assumed to be, by its name or path: containers=50,object.metadata.labels=20")
 	fs.BoolVar(&f.empty, "allow-empty", false, "it is no error where there is nothing to check")
 	f.addShared(fs)
+	fs.BoolVar(&f.cluster, "cluster", false, "take the release and the types from a cluster, and the policies where there is no PATH")
+	f.connectTo.addConnection(fs)
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "show errors only")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "show notes too")
 	fs.BoolVar(&f.noColor, "no-color", false, "no colours")
@@ -78,46 +87,47 @@ func checkFormats() []string {
 func severities() []string { return []string{"error", "warning", "note"} }
 
 func runCheck(cmd *cobra.Command, args []string, f checkFlags) error {
-	if _, err := oneOf("-o", f.output, checkFormats()...); err != nil {
-		return err
-	}
-	if _, err := oneOf("--fail-on", f.failOn, severities()...); err != nil {
-		return err
-	}
-	run := checkRun{options: check.Options{Schemas: map[cel.Release]*schema.Set{}, Sizes: check.SizeOf(f.sizes)}}
-	for _, part := range f.only {
-		p, err := oneOf("--only", part, check.Types, check.Costs, check.Lint)
-		if err != nil {
-			return err
-		}
-		run.options.Parts = append(run.options.Parts, p)
-	}
-	choices, err := f.perRelease(run.options.Schemas)
+	run, err := f.run(cmd)
 	if err != nil {
 		return err
 	}
-	if err := run.read(cmd.InOrStdin(), slices.Concat(args, f.files), f.kustomize); err != nil {
+	paths := slices.Concat(args, f.files)
+	if err := run.read(cmd.InOrStdin(), paths, f.kustomize); err != nil {
 		return err
 	}
-	run.compile(choices)
-	convert := convertFlags{quiet: true, verbose: f.verbose, noColor: f.noColor}
-	if f.verbose {
-		convert.quiet = false
+	if f.cluster {
+		if err := run.readCluster(cmd, &f); err != nil {
+			return err
+		}
 	}
+	choices, err := f.perRelease(run)
+	if err != nil {
+		return err
+	}
+	run.parse()
+	run.compile(choices)
+	convert := convertFlags{quiet: !f.verbose, verbose: f.verbose, noColor: f.noColor}
 	if err := convert.printDiagnostics(cmd.ErrOrStderr(), run.found, run.sources, cmd.Root().DisplayName()); err != nil {
 		return runtimeError(err)
 	}
-	if len(run.objects) == 0 && (!f.empty || run.found.HasErrors()) {
+	if len(run.objects) == 0 && (!f.empty && !f.cluster || run.found.HasErrors()) {
 		if run.found.HasErrors() {
 			return &exit{code: exitUsage}
 		}
-		return &exit{exitUsage, fmt.Errorf("there is no admission policy in %s", strings.Join(args, ", "))}
+		return &exit{exitUsage, fmt.Errorf("there is no admission policy in %s", strings.Join(paths, ", "))}
 	}
 	result := run.report()
-	if err := f.write(cmd, result, &run); err != nil {
+	if err := f.write(cmd, result, run); err != nil {
 		return runtimeError(err)
 	}
+	return f.verdict(run, result)
+}
+
+// verdict is the exit code: what could not be read weighs most.
+func (f checkFlags) verdict(run *checkRun, result report.Check) error {
 	switch {
+	case len(run.left) > 0:
+		return run.leftOut.err("the check")
 	case run.found.HasErrors():
 		return &exit{code: exitPartly}
 	case result.Totals.AtLeast(f.least()) > 0:
@@ -126,8 +136,33 @@ func runCheck(cmd *cobra.Command, args []string, f checkFlags) error {
 	return nil
 }
 
+// run begins a run, where the flags are right.
+func (f checkFlags) run(cmd *cobra.Command) (*checkRun, error) {
+	if _, err := oneOf("-o", f.output, checkFormats()...); err != nil {
+		return nil, err
+	}
+	if _, err := oneOf("--fail-on", f.failOn, severities()...); err != nil {
+		return nil, err
+	}
+	for _, flag := range []string{"kubeconfig", "context", "timeout"} {
+		if cmd.Flags().Changed(flag) && !f.cluster {
+			return nil, fmt.Errorf("--%s is for --cluster, which is not asked for", flag)
+		}
+	}
+	run := &checkRun{options: check.Options{Schemas: map[cel.Release]*schema.Set{}, Sizes: check.SizeOf(f.sizes)}, fromCluster: f.cluster}
+	for _, part := range f.only {
+		p, err := oneOf("--only", part, check.Types, check.Costs, check.Lint)
+		if err != nil {
+			return nil, err
+		}
+		run.options.Parts = append(run.options.Parts, p)
+	}
+	return run, f.check()
+}
+
 // perRelease are the choices for each release, the oldest first, and its types.
-func (f checkFlags) perRelease(schemas map[cel.Release]*schema.Set) ([]choices, error) {
+func (f checkFlags) perRelease(run *checkRun) ([]choices, error) {
+	schemas := run.options.Schemas
 	var out []choices
 	for _, text := range f.releases {
 		f.release = text
@@ -136,6 +171,9 @@ func (f checkFlags) perRelease(schemas map[cel.Release]*schema.Set) ([]choices, 
 			return nil, err
 		}
 		if schemas[c.translate.Release] == nil {
+			if c.translate.Schemas, err = withServed(c.translate.Schemas, run.served); err != nil {
+				return nil, runtimeError(err)
+			}
 			schemas[c.translate.Release] = c.translate.Schemas
 			out = append(out, c)
 		}
@@ -151,32 +189,60 @@ type checkRun struct {
 	objects []*check.Object
 	options check.Options
 	newest  *compilation // of the policies that were converted; nil where there are none
+	// fromCluster tells that what the paths do not say is a cluster's to say: served
+	// are its custom kinds.
+	fromCluster bool
+	served      []servedKinds
+	leftOut
 }
 
-func (run *checkRun) read(stdin io.Reader, paths []string, folder string) error {
+func (run *checkRun) read(stdin io.Reader, paths []string, folder string) (err error) {
 	if len(paths) == 0 && folder == "" {
-		return fmt.Errorf("name files or folders to check, or - for standard input")
-	}
-	sources, found, err := readInput(paths, stdin)
-	if err != nil {
-		return &exit{exitUsage, err}
-	}
-	if folder != "" {
-		rendered, err := kustomize(folder)
-		if err != nil {
-			return &exit{exitUsage, err}
+		if run.fromCluster {
+			return nil
 		}
-		sources = append(sources, rendered)
+		return fmt.Errorf("name files or folders to check, - for standard input, or --cluster for what a cluster has")
 	}
-	run.sources, run.found = sources, found
-	for _, s := range sources {
+	run.sources, run.found, err = readSources(paths, folder, stdin)
+	return err
+}
+
+// readCluster reads the policies where there are no others, and the custom kinds.
+func (run *checkRun) readCluster(cmd *cobra.Command, f *checkFlags) error {
+	c, err := f.connectTo.connect()
+	if err != nil {
+		return err
+	}
+	r := checkReader{connection: c}
+	if len(run.sources) == 0 {
+		if run.sources, err = r.policies(cmd.Context()); err != nil {
+			return runtimeError(err)
+		}
+	}
+	if run.served, err = r.readServed(cmd.Context(), run.sources); err != nil {
+		return runtimeError(err)
+	}
+	run.leftOut = r.leftOut
+	if cmd.Flags().Changed("kubernetes-version") {
+		return nil
+	}
+	release, same := c.nearest()
+	f.releases = []string{release.String()}
+	if !same && !f.quiet {
+		fmt.Fprintf(cmd.ErrOrStderr(), "the cluster is of release %s, which kvap does not know; it is checked as %s\n", c.release, release)
+	}
+	return nil
+}
+
+// parse finds the native objects among the sources.
+func (run *checkRun) parse() {
+	for _, s := range run.sources {
 		if !check.MayBe(s.data) {
 			continue
 		}
 		objects, ds := check.Written(s.name, s.data)
 		run.objects, run.found = append(run.objects, objects...), append(run.found, ds...)
 	}
-	return nil
 }
 
 // compile converts the Kyverno-style policies for each release.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -27,9 +28,14 @@ type clusterFlags struct {
 }
 
 func (f *clusterFlags) add(fs *pflag.FlagSet) {
+	f.addConnection(fs)
+	fs.StringVarP(&f.namespace, "namespace", "n", "", "the namespace of namespaced policies; else that of the context")
+}
+
+// addConnection adds what says which cluster is meant.
+func (f *clusterFlags) addConnection(fs *pflag.FlagSet) {
 	fs.StringVar(&f.kubeconfig, "kubeconfig", "", "the kubeconfig file; else KUBECONFIG, else ~/.kube/config")
 	fs.StringVar(&f.context, "context", "", "the context of the kubeconfig file; else its current one")
-	fs.StringVarP(&f.namespace, "namespace", "n", "", "the namespace of namespaced policies; else that of the context")
 	fs.DurationVar(&f.timeout, "timeout", 30*time.Second, "how long a request to the API server may take")
 }
 
@@ -39,7 +45,8 @@ type connection struct {
 	namespace string
 	dynamic   dynamic.Interface
 	mapper    meta.RESTMapper
-	release   string // for instance 1.36
+	groups    []*restmapper.APIGroupResources // that are served
+	release   string                          // for instance 1.36
 }
 
 // connect asks the API server what it serves, so that it is known to answer.
@@ -82,11 +89,10 @@ func (c *connection) discover() error {
 		return fmt.Errorf("its version %s.%s is none", version.Major, version.Minor)
 	}
 	c.release = fmt.Sprintf("%d.%d", major, minor)
-	groups, err := restmapper.GetAPIGroupResources(client)
-	if err != nil {
+	if c.groups, err = restmapper.GetAPIGroupResources(client); err != nil {
 		return err
 	}
-	c.mapper = restmapper.NewDiscoveryRESTMapper(groups)
+	c.mapper = restmapper.NewDiscoveryRESTMapper(c.groups)
 	c.dynamic, err = dynamic.NewForConfig(c.config)
 	return err
 }
@@ -118,4 +124,24 @@ func (c *connection) list(ctx context.Context, resource apischema.GroupVersionRe
 			return all, page.GetResourceVersion(), nil
 		}
 	}
+}
+
+// leftOut is what could not be read, and why. What it is part of goes on without.
+type leftOut struct{ left []error }
+
+// leave notes what may not be read. Any other error ends the reading.
+func (l *leftOut) leave(err error) error {
+	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) { // a CRD that has just gone
+		l.left = append(l.left, err)
+		return nil
+	}
+	return err
+}
+
+// err says what was not read, and what is incomplete for that.
+func (l *leftOut) err(what string) error {
+	if len(l.left) == 0 {
+		return nil
+	}
+	return &exit{exitPartly, fmt.Errorf("some objects could not be read, so %s is incomplete: %w", what, errors.Join(l.left...))}
 }

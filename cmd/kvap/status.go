@@ -98,7 +98,7 @@ func runStatus(cmd *cobra.Command, names []string, f statusFlags) error {
 func (r *statusReader) verdict(names []string, found report.Status) error {
 	switch {
 	case len(r.left) > 0:
-		return &exit{exitPartly, r.leftOut()}
+		return r.err("the status")
 	case len(names) > 0 && len(found.Policies) == 0 && len(found.Unmanaged) == 0:
 		return &exit{exitFindings, fmt.Errorf("the cluster has no policy of that name; kvap status -A lists all")}
 	case found.Findings():

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -18,7 +17,6 @@ import (
 	"k8s.io/client-go/metadata"
 
 	"github.com/kvap/kvap/api/v1alpha1"
-	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
@@ -30,9 +28,9 @@ import (
 // said.
 type statusReader struct {
 	*connection
-	cluster  status.Cluster
+	cluster status.Cluster
+	leftOut
 	versions map[apischema.GroupVersionResource]string // of the lists
-	left     []error                                   // why something was left out
 }
 
 func (c *connection) readStatus(ctx context.Context) (*statusReader, error) {
@@ -52,19 +50,12 @@ func (c *connection) readStatus(ctx context.Context) (*statusReader, error) {
 
 // readSchemas takes the types of the release that is nearest to the server's.
 func (r *statusReader) readSchemas() (err error) {
-	release := r.release
-	if known := schema.Releases(); !slices.Contains(known, release) {
-		release = known[len(known)-1]
-	}
-	if r.cluster.Schemas, err = schema.Builtin(release); err != nil {
+	release, _ := r.nearest()
+	if r.cluster.Schemas, err = schema.Builtin(release.String()); err != nil {
 		return err
 	}
-	compileFor := cel.Default
-	if parsed, err := cel.ParseRelease(release); err == nil && parsed.IsSupported() {
-		compileFor = parsed
-	}
 	r.cluster.Compile = compile.Options{Translate: translate.Options{
-		Release: compileFor, Schemas: r.cluster.Schemas, Pack: translate.PackPolicy, Params: translate.ParamsConfigMap,
+		Release: release, Schemas: r.cluster.Schemas, Pack: translate.PackPolicy, Params: translate.ParamsConfigMap,
 		Existing: translate.AllowExisting, Guard: translate.GuardNever,
 	}}
 	return nil
@@ -169,15 +160,6 @@ func (r *statusReader) readSource(u unstructured.Unstructured) error {
 	return nil
 }
 
-// leave notes what may not be read. Any other error ends the reading.
-func (r *statusReader) leave(err error) error {
-	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) { // a CRD that has just gone
-		r.left = append(r.left, err)
-		return nil
-	}
-	return err
-}
-
 // A paramsQuery is what an API server looks for when it judges by a binding.
 type paramsQuery struct {
 	resource                  apischema.GroupVersionResource
@@ -268,12 +250,4 @@ func (q paramsQuery) ask(ctx context.Context, client metadata.Interface) (*statu
 			return out, nil
 		}
 	}
-}
-
-// leftOut says what was not read, and what that means.
-func (r *statusReader) leftOut() error {
-	if len(r.left) == 0 {
-		return nil
-	}
-	return fmt.Errorf("some objects could not be read, so the status is incomplete: %w", errors.Join(r.left...))
 }

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/vap"
+)
+
+// A checkReader reads from a cluster what check is about.
+type checkReader struct {
+	*connection
+	leftOut
+}
+
+// nativeKinds are the kinds that check looks at, each with its versions.
+func nativeKinds() [][]string {
+	const group = "admissionregistration.k8s.io"
+	return [][]string{
+		{group, "ValidatingAdmissionPolicy", "v1"},
+		{group, "ValidatingAdmissionPolicyBinding", "v1"},
+		{group, "MutatingAdmissionPolicy", "v1", "v1beta1"},
+		{group, "MutatingAdmissionPolicyBinding", "v1", "v1beta1"},
+	}
+}
+
+// policies are the policies and bindings of the cluster, each as a file would have
+// it. Of Kyverno-style policies those are left out of which native objects are there:
+// these are what counts.
+func (r *checkReader) policies(ctx context.Context) ([]source, error) {
+	var out []source
+	deployed := map[string]bool{}
+	for _, kind := range slices.Concat(nativeKinds(), sourceKinds()) {
+		if kind[1] == "PolicyTranslation" {
+			continue
+		}
+		resource, ok := r.serves(kind[0], kind[1], kind[2:]...)
+		if !ok {
+			continue
+		}
+		items, _, err := r.list(ctx, resource)
+		if err != nil {
+			if err = r.leave(err); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		for _, u := range items {
+			noteMembers(deployed, u)
+			if deployed[identityOf(u)] {
+				continue
+			}
+			s, err := sourceOf(u)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, s)
+		}
+	}
+	return out, nil
+}
+
+// noteMembers notes of which policies a native object was made.
+func noteMembers(deployed map[string]bool, u unstructured.Unstructured) {
+	t, ok, err := vap.TranslationOf(u.GetAnnotations())
+	if !ok || err != nil {
+		return
+	}
+	for _, m := range t.Members {
+		kind := "ValidatingPolicy"
+		if strings.HasPrefix(m.Path, "spec.rules") {
+			kind = "Policy"
+		}
+		deployed[kind+" "+m.Policy] = true
+	}
+}
+
+// identityOf is how members of native objects name a policy.
+func identityOf(u unstructured.Unstructured) string {
+	kind, name := u.GetKind(), u.GetName()
+	switch kind {
+	case "ClusterPolicy":
+		kind = "Policy"
+	case "Policy", "NamespacedValidatingPolicy":
+		kind, name = strings.TrimPrefix(kind, "Namespaced"), u.GetNamespace()+"/"+name
+	}
+	return kind + " " + name
+}
+
+// sourceOf is the object as a file would have it, without what the cluster keeps of it.
+func sourceOf(u unstructured.Unstructured) (source, error) {
+	name := u.GetKind() + "/" + u.GetName()
+	if u.GetNamespace() != "" {
+		name = u.GetKind() + "/" + u.GetNamespace() + "/" + u.GetName()
+	}
+	if u.GroupVersionKind().Group == v1alpha1.Group { // the kinds have the spec of those of kyverno.io
+		u.SetAPIVersion("kyverno.io/v1")
+	}
+	for _, field := range []string{"managedFields", "uid", "resourceVersion", "generation", "creationTimestamp", "selfLink", "ownerReferences"} {
+		unstructured.RemoveNestedField(u.Object, "metadata", field)
+	}
+	unstructured.RemoveNestedField(u.Object, "metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration")
+	unstructured.RemoveNestedField(u.Object, "status")
+	data, err := yaml.Marshal(u.Object)
+	return source{name: name, below: name, data: data, found: true}, err
+}
+
+// readServed reads the types of the kinds that are served and not built in. Those
+// that the sources name come first: of the others there may be too many, and what is
+// not known of them is no matter.
+func (r *checkReader) readServed(ctx context.Context, sources []source) ([]servedKinds, error) {
+	client, err := discovery.NewDiscoveryClientForConfig(r.config)
+	if err != nil {
+		return nil, err
+	}
+	all, err := servedBy(r.groups)
+	if err != nil {
+		return nil, err
+	}
+	var named, others []servedKinds
+	for _, k := range all {
+		if k.namedIn(sources) {
+			named = append(named, k)
+		} else {
+			others = append(others, k)
+		}
+	}
+	all = append(named, others...)
+	room := int64(documentsRoom)
+	for i := range all {
+		k := &all[i]
+		k.document, err = documentOf(ctx, client.RESTClient(), k.path(), room)
+		room -= int64(len(k.document))
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil && i < len(named) {
+			r.left = append(r.left, fmt.Errorf("the types of %s/%s: %w", k.Group, k.Version, err))
+		}
+	}
+	return all, nil
+}
+
+// documentsRoom is how many bytes of OpenAPI documents are read of a cluster.
+const documentsRoom = 64 << 20
+
+// documentOf reads an OpenAPI document, as far as there is room for it.
+func documentOf(ctx context.Context, client rest.Interface, path string, room int64) ([]byte, error) {
+	body, err := client.Get().AbsPath(path).SetHeader("Accept", "application/json").Stream(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	data, err := io.ReadAll(io.LimitReader(body, room+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case int64(len(data)) > room:
+		return nil, fmt.Errorf("with it, there are more than %d MB of OpenAPI documents", documentsRoom>>20)
+	case !json.Valid(data):
+		return nil, fmt.Errorf("what is served at %s is no JSON", path)
+	}
+	return data, nil
+}
