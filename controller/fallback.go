@@ -14,13 +14,13 @@ import (
 type Fallback interface {
 	// Serve has all requests from now on judged by what remains, in place of what was
 	// given before. It returns when this process does so, with the configurations
-	// that have the API server ask it; it never blocks for long. The controller
-	// writes the configurations. Where it returns an error, what was given before is
-	// served still.
+	// that have the API server ask it, and the policies that it leaves out; it never
+	// blocks for long. The controller writes the configurations. Where it returns an
+	// error, what was given before is served still.
 	//
 	// The same remaining rules give equal configurations, with every field that the
 	// API server would default, so that the controller writes nothing at rest.
-	Serve(ctx context.Context, remaining Remaining) (Configurations, error)
+	Serve(ctx context.Context, remaining Remaining) (Serving, error)
 	// Changed yields when Serve would give other configurations for the same rules,
 	// as when certificates were rotated. It may be nil.
 	Changed() <-chan struct{}
@@ -61,14 +61,27 @@ type Configurations struct {
 	Mutating   *admissionregistrationv1.MutatingWebhookConfiguration
 }
 
+// Serving is what a Fallback does for what remains.
+type Serving struct {
+	Configurations
+	// Problems are about single policies, in a fixed order. The others are served.
+	Problems []FallbackProblem
+}
+
+// A FallbackProblem is what a Fallback has to say of a policy.
+type FallbackProblem struct {
+	Source  v1alpha1.PolicyReference
+	Message string
+	// LeftOut tells that the policy is not served, and so judged by nobody.
+	LeftOut bool
+}
+
 // NoFallback serves nothing: rules without a native form are not judged, and the
 // status of their policies says so.
 type NoFallback struct{}
 
 // Serve does nothing.
-func (NoFallback) Serve(context.Context, Remaining) (Configurations, error) {
-	return Configurations{}, nil
-}
+func (NoFallback) Serve(context.Context, Remaining) (Serving, error) { return Serving{}, nil }
 
 // Changed is never.
 func (NoFallback) Changed() <-chan struct{} { return nil }

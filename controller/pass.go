@@ -129,6 +129,7 @@ func (p *passer) bring(ctx context.Context, in shelf, out *outcome) (again bool,
 		p.step(StepNarrow)
 		out.fallback = p.webhooks.narrow(ctx, remaining)
 	}
+	out.problems = p.webhooks.problems
 	if out.fallback == nil && !remaining.Empty() && !p.webhooks.serving() {
 		out.fallback = errNoFallback
 		return done.pending || done.seen != nil || len(done.failed) > 0, nil

@@ -65,8 +65,8 @@ func TestReadyOnceItJudges(t *testing.T) {
 // asking is a Fallback that judges and wants to be asked.
 type asking struct{ NoFallback }
 
-func (asking) Serve(context.Context, Remaining) (Configurations, error) {
-	return Configurations{Validating: &admissionregistrationv1.ValidatingWebhookConfiguration{}}, nil
+func (asking) Serve(context.Context, Remaining) (Serving, error) {
+	return Serving{Configurations: Configurations{Validating: &admissionregistrationv1.ValidatingWebhookConfiguration{}}}, nil
 }
 
 // A last good version that cannot be asked for is not one that is not there: without

@@ -32,6 +32,7 @@ type outcome struct {
 	params  error // why params could not be written
 	// fallback is why the webhook does not serve what remains; nil where it does.
 	fallback error
+	problems []FallbackProblem
 
 	warnings map[string]checked // by object, once they were asked for
 }
@@ -315,9 +316,25 @@ func (o *outcome) fallbackActive(m *mark, s *policySource, rules []*compile.Rule
 		m.yes(v1alpha1.ConditionFallbackActive, "Shadow", "rules left to whoever enforces the policy now: %d", left)
 	case o.fallback != nil:
 		m.no(v1alpha1.ConditionFallbackActive, failure(o.fallback), "rules that no one judges, for want of the webhook: %d: %v", left, o.fallback)
+	case o.problemsOf(s, true) != "":
+		m.no(v1alpha1.ConditionFallbackActive, "LeftOut", "rules that no one judges: %d: %s", left, o.problemsOf(s, true))
+	case o.problemsOf(s, false) != "":
+		m.yes(v1alpha1.ConditionFallbackActive, "Serving", "rules that the webhook serves: %d. Note: %s", left, o.problemsOf(s, false))
 	default:
 		m.yes(v1alpha1.ConditionFallbackActive, "Serving", "rules that the webhook serves: %d", left)
 	}
+}
+
+// problemsOf are what the Fallback says of a policy: why it leaves it out, or what it
+// is well to know.
+func (o *outcome) problemsOf(s *policySource, leftOut bool) string {
+	var out []string
+	for _, p := range o.problems {
+		if p.Source == s.ref && p.LeftOut == leftOut && !slices.Contains(out, p.Message) {
+			out = append(out, p.Message)
+		}
+	}
+	return strings.Join(out, "; ")
 }
 
 // summary is what follows from a violation of some rule.

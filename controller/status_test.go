@@ -1,8 +1,10 @@
 package controller
 
 import (
+	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kvap/kvap/api/v1alpha1"
@@ -50,5 +52,28 @@ func TestStatusOfRulesThatNobodyServes(t *testing.T) {
 				t.Errorf("Ready: %+v; want ready: %t", said[v1alpha1.ConditionReady], wanted)
 			}
 		})
+	}
+}
+
+// A policy that the webhook leaves out is not one that it serves, and others are.
+func TestStatusOfLeftOut(t *testing.T) {
+	p := &policy.Policy{Name: "p"}
+	o := &outcome{
+		rules: map[*policy.Policy][]*compile.Rule{p: {{Policy: p, Source: &policy.Rule{Name: "r", Validate: &policy.Validate{}}, Target: translate.Webhook}}},
+		problems: []FallbackProblem{
+			{Source: v1alpha1.PolicyReference{Name: "left"}, Message: "it could lock the cluster up", LeftOut: true},
+			{Source: v1alpha1.PolicyReference{Name: "risky"}, Message: "no node can join"},
+		},
+	}
+	for name, want := range map[string]metav1.Condition{
+		"left":  {Status: metav1.ConditionFalse, Reason: "LeftOut", Message: "it could lock the cluster up"},
+		"risky": {Status: metav1.ConditionTrue, Reason: "Serving", Message: "no node can join"},
+		"fine":  {Status: metav1.ConditionTrue, Reason: "Serving"},
+	} {
+		s := &policySource{ref: v1alpha1.PolicyReference{Name: name}, policy: p, mode: v1alpha1.ModeEnforce}
+		got := meta.FindStatusCondition(o.statusOf(s, v1alpha1.PolicyTranslationStatus{}).Conditions, v1alpha1.ConditionFallbackActive)
+		if got.Status != want.Status || got.Reason != want.Reason || !strings.Contains(got.Message, want.Message) {
+			t.Errorf("%s: %+v", name, got)
+		}
 	}
 }

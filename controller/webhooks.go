@@ -26,6 +26,8 @@ type webhooks struct {
 	// first pass of this process.
 	was  map[string]map[string]bool
 	have Configurations
+	// problems are those of the policies that are served now.
+	problems []FallbackProblem
 }
 
 // widen serves what remains and what remained before, as the policies are now.
@@ -97,12 +99,13 @@ func (w *webhooks) serving() bool { return w.have.Validating != nil || w.have.Mu
 
 // serve has the Fallback serve, and then the API server ask it.
 func (w *webhooks) serve(ctx context.Context, remaining Remaining) error {
-	want, err := w.fallback.Serve(ctx, remaining)
+	serving, err := w.fallback.Serve(ctx, remaining)
 	if err != nil {
 		return err
 	}
 	w.answering()
-	w.have = want
+	want := serving.Configurations
+	w.have, w.problems = want, serving.Problems
 	if want.Validating != nil {
 		if err := w.validating(ctx, want.Validating); err != nil {
 			return err

@@ -17,8 +17,8 @@ type wanting struct {
 	Configurations
 }
 
-func (w wanting) Serve(context.Context, Remaining) (Configurations, error) {
-	return w.Configurations, nil
+func (w wanting) Serve(context.Context, Remaining) (Serving, error) {
+	return Serving{Configurations: w.Configurations}, nil
 }
 
 // Both configurations have one name, and each goes when nothing asks for it: the API

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/controller"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/webhook"
@@ -200,34 +201,39 @@ func (o *fallback) Changed() <-chan struct{} { return o.changed }
 
 // Serve implements controller.Fallback. The policies are set before anything is
 // said of configurations, which need a server that can answer.
-func (o *fallback) Serve(_ context.Context, remaining controller.Remaining) (controller.Configurations, error) {
+func (o *fallback) Serve(_ context.Context, remaining controller.Remaining) (controller.Serving, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	var out controller.Serving
 	set := webhook.Set{Exceptions: remaining.Exceptions}
 	var list []*policy.Policy
-	kept := map[string]*policy.Policy{}
+	kept, sources := map[string]*policy.Policy{}, map[*policy.Policy]v1alpha1.PolicyReference{}
 	for _, one := range remaining.Policies {
 		p, err := o.remainder(one, kept)
 		if err != nil {
-			return controller.Configurations{}, err
+			out.Problems = append(out.Problems, controller.FallbackProblem{Source: one.Source, Message: err.Error(), LeftOut: true})
 		}
 		if p == nil {
 			continue
 		}
-		list = append(list, p)
+		list, sources[p] = append(list, p), one.Source
 		set.Policies = append(set.Policies, webhook.Policy{Policy: p})
 	}
 	objects, problems := registration.Configure(list, o.kinds(), o.registration(remaining.ExcludeNamespaces))
 	if err := registration.Check(objects); err != nil {
-		return controller.Configurations{}, err
+		return out, err
+	}
+	for _, p := range problems {
+		out.Problems = append(out.Problems, controller.FallbackProblem{Source: sources[p.Policy], Message: p.Message, LeftOut: p.Refused})
 	}
 	o.policies = kept
 	o.server.Set(set)
-	o.tell(append(problems, unserved(remaining)...))
+	o.tell(out.Problems)
 	if err := o.server.Ready(); err != nil && len(list) > 0 {
-		return controller.Configurations{}, fmt.Errorf("the webhook is not ready: %w", err)
+		return out, fmt.Errorf("the webhook is not ready: %w", err)
 	}
-	return controller.Configurations{Validating: objects.Validating, Mutating: objects.Mutating}, nil
+	out.Configurations = controller.Configurations{Validating: objects.Validating, Mutating: objects.Mutating}
+	return out, nil
 }
 
 // remainder is a policy with only the rules that remain. It is the same one as
@@ -256,22 +262,6 @@ func (o *fallback) remainder(one controller.RemainingPolicy, kept map[string]*po
 	return f.Policies[0], nil
 }
 
-// unserved are the rules among those that remain which nothing runs. The webhook is
-// not asked about them, which would cost and lead nowhere.
-func unserved(remaining controller.Remaining) []registration.Problem {
-	var out []registration.Problem
-	for _, one := range remaining.Policies {
-		for _, r := range one.Rules {
-			if r.StartsWork() || r.VerifyImages != nil {
-				out = append(out, registration.Problem{
-					Policy: one.Policy.FullName(), Message: "the rule " + r.Name + " generates objects, changes existing ones or verifies images, which the webhook does not do yet", Refused: true,
-				})
-			}
-		}
-	}
-	return out
-}
-
 func (o *fallback) kinds() registration.Table {
 	var out registration.Table
 	for _, r := range o.world.Served().All() {
@@ -293,12 +283,13 @@ func (o *fallback) registration(excludeNamespaces []string) registration.Options
 }
 
 // tell logs problems that are new.
-func (o *fallback) tell(problems []registration.Problem) {
+func (o *fallback) tell(problems []controller.FallbackProblem) {
 	now := map[string]bool{}
 	for _, p := range problems {
-		key := p.Policy + ": " + p.Message
+		key := p.Source.Kind + " " + p.Source.Namespace + "/" + p.Source.Name + ": " + p.Message
 		if now[key] = true; !o.told[key] {
-			o.log.Info("the webhook leaves something out", "policy", p.Policy, "reason", p.Message, "refused", p.Refused)
+			o.log.Info("the webhook leaves something out", "kind", p.Source.Kind, "namespace", p.Source.Namespace, "policy", p.Source.Name,
+				"reason", p.Message, "leftOut", p.LeftOut)
 		}
 	}
 	o.told = now

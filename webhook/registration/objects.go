@@ -41,7 +41,7 @@ type Objects struct {
 
 // A Problem is what the configurations leave out, or what they risk.
 type Problem struct {
-	Policy  string // its full name
+	Policy  *policy.Policy
 	Message string
 	// Refused tells that the policy is left out.
 	Refused bool
@@ -89,22 +89,22 @@ func groups(policies []*policy.Policy, verb Verb, kinds Kinds) ([]*group, []Prob
 		}
 		found, missing := targets(p, verb, kinds)
 		for _, kind := range missing {
-			problems = append(problems, Problem{p.FullName(), "the cluster serves no kind " + kind + "; it is left out until it does", false})
+			problems = append(problems, Problem{p, "the cluster serves no kind " + kind + "; it is left out until it does", false})
 		}
 		if p.FailurePolicy == policy.Fail {
 			if why := lockup(found); why != "" {
-				problems = append(problems, Problem{p.FullName(), "the policy is left out: " + why + "; set its failurePolicy to Ignore", true})
+				problems = append(problems, Problem{p, "the policy is left out: " + why + "; set its failurePolicy to Ignore", true})
 				continue
 			}
 			if why := risk(found); why != "" {
-				problems = append(problems, Problem{p.FullName(), why, false})
+				problems = append(problems, Problem{p, why, false})
 			}
 		}
 		if len(found) == 0 {
 			continue
 		}
 		if why := unacceptable(p.MatchConditions); why != "" {
-			problems = append(problems, Problem{p.FullName(), "the policy is left out: " + why, true})
+			problems = append(problems, Problem{p, "the policy is left out: " + why, true})
 			continue
 		}
 		place := PlaceOf(p, verb)

@@ -104,7 +104,7 @@ func render(t *testing.T, o Objects, problems []Problem) []byte {
 		fmt.Fprintf(&out, "---\n%s", text)
 	}
 	for _, p := range problems {
-		fmt.Fprintf(&out, "# %s: %s (refused: %v)\n", p.Policy, p.Message, p.Refused)
+		fmt.Fprintf(&out, "# %s: %s (refused: %v)\n", p.Policy.FullName(), p.Message, p.Refused)
 	}
 	return out.Bytes()
 }

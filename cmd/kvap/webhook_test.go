@@ -1,0 +1,106 @@
+package main
+
+import (
+	"crypto/tls"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/controller"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/webhook"
+	"github.com/kvap/kvap/webhook/world"
+)
+
+// someCertificate is a certificateSource that is ready.
+type someCertificate struct{}
+
+func (someCertificate) Certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) { return nil, nil }
+func (someCertificate) Bundle() []byte                                             { return nil }
+func (someCertificate) Changed() <-chan struct{}                                   { return nil }
+func (someCertificate) Ready() error                                               { return nil }
+
+// servedOf is a webhook that has no cluster.
+func servedOf(t *testing.T) *fallback {
+	t.Helper()
+	w, err := world.New(&rest.Config{Host: "https://127.0.0.1:1"}, world.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &fallback{
+		flags: webhookFlags{url: "https://127.0.0.1:9443"}, log: logr.Discard(), world: w, certs: someCertificate{},
+		server: webhook.New(webhook.Options{World: w}),
+	}
+}
+
+// remaining are policies of which all rules remain.
+func remaining(t *testing.T, texts ...string) controller.Remaining {
+	t.Helper()
+	var out controller.Remaining
+	for _, text := range texts {
+		f, ds := policy.Parse("policy.yaml", []byte(text))
+		if len(f.Policies) != 1 || ds.HasErrors() {
+			t.Fatal(ds)
+		}
+		p := f.Policies[0]
+		ref := v1alpha1.PolicyReference{Group: "kyverno.io", Kind: p.Kind, Name: p.Name}
+		out.Policies = append(out.Policies, controller.RemainingPolicy{Source: ref, Policy: p, Rules: p.Rules})
+	}
+	return out
+}
+
+const anything = `apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: anything}
+spec:
+  validationFailureAction: Enforce
+  rules:
+  - name: named
+    match: {any: [{resources: {kinds: ["*"]}}]}
+    validate: {message: x, deny: {conditions: {any: [{key: a, operator: Equals, value: b}]}}}
+`
+
+const unacceptable = `apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: unacceptable}
+spec:
+  validationFailureAction: Enforce
+  webhookConfiguration: {matchConditions: [{name: broken, expression: "object.("}]}
+  rules:
+  - name: named
+    match: {any: [{resources: {kinds: ["*"]}}]}
+    validate: {message: x, deny: {conditions: {any: [{key: a, operator: Equals, value: b}]}}}
+`
+
+// A policy that the webhook cannot be asked about costs itself only, and the
+// controller hears why.
+func TestLeftOut(t *testing.T) {
+	o := servedOf(t)
+	got, err := o.Serve(t.Context(), remaining(t, anything, unacceptable))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Validating == nil || len(got.Validating.Webhooks) != 1 {
+		t.Errorf("the other policy is not served: %+v", got.Validating)
+	}
+	if len(got.Problems) != 1 || got.Problems[0].Source.Name != "unacceptable" || !got.Problems[0].LeftOut || got.Problems[0].Message == "" {
+		t.Errorf("%+v", got.Problems)
+	}
+}
+
+// What remains of a policy and cannot be read costs that policy only.
+func TestUnreadableRemainder(t *testing.T) {
+	in := remaining(t, anything, anything)
+	broken := &in.Policies[1]
+	broken.Source.Name = "broken"
+	broken.Policy.Validating, broken.Policy.Source = &policy.Validating{}, broken.Policy.Source.Get("spec")
+	got, err := servedOf(t).Serve(t.Context(), in)
+	if err != nil || got.Validating == nil {
+		t.Fatalf("nothing is served: %v", err)
+	}
+	if len(got.Problems) != 1 || got.Problems[0].Source.Name != "broken" || !got.Problems[0].LeftOut {
+		t.Errorf("%+v", got.Problems)
+	}
+}
