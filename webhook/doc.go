@@ -4,7 +4,8 @@
 // a World, which the rules look things up in; certificates; and AdmissionReviews
 // over HTTPS, at the paths that package registration gives the policies. Out: what
 // Kyverno would answer: a denial that names policies and rules, warnings, audit
-// annotations, or a patch.
+// annotations, or a patch; and, to Options.Start, the work that an admitted request
+// starts, before it is answered.
 //
 // What must hold:
 //   - A request is judged by one set of policies, whatever happens meanwhile, and
@@ -23,5 +24,5 @@
 // a cluster, and knows nothing of its own registration.
 //
 // Start reading at server.go, the way of a request; then validate.go and
-// mutate.go. set.go is what is served where.
+// mutate.go. start.go is the work that requests start; set.go is what is served where.
 package webhook

@@ -25,6 +25,12 @@ type Options struct {
 	// Roles are what is bound to a user, as namespace:name, and the cluster roles;
 	// nil knows of none.
 	Roles func(ctx context.Context, user User, namespace string) (roles, clusterRoles []string, err error)
+	// Start keeps work that a request starts. It is called before the request is
+	// answered, and again when it is asked about again. nil keeps nothing.
+	Start func(ctx context.Context, work Start) error
+	// User is whom the program itself is to the API server; empty where that is not
+	// known.
+	User string
 	// ExcludeGroups are groups whose users no rule is about.
 	ExcludeGroups []string
 	// Certificate is the server's at the moment.

@@ -25,7 +25,7 @@ type finding struct {
 }
 
 // validate judges a request by each policy of a place. All are asked, so that a
-// denial names all of them.
+// denial names all of them. What is admitted starts its work.
 func (s *Server) validate(ctx context.Context, policies []*served, r *review, req *interp.Request) (*admissionv1.AdmissionResponse, error) {
 	var found []finding
 	for _, p := range policies {
@@ -34,6 +34,9 @@ func (s *Server) validate(ctx context.Context, policies []*served, r *review, re
 			return nil, err
 		}
 		found = append(found, list...)
+	}
+	if !slices.ContainsFunc(found, func(f finding) bool { return f.blocks }) {
+		found = append(found, s.start(ctx, policies, r, req)...)
 	}
 	for _, f := range found {
 		s.options.Record(f.record(r))

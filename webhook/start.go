@@ -1,0 +1,68 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/kvap/kvap/interp"
+	"github.com/kvap/kvap/policy"
+)
+
+// A Start is work that a request starts, beside its answer.
+type Start struct {
+	Policy *policy.Policy
+	Rule   string
+	// Remove tells that what the rule has made for the object is to go.
+	Remove bool
+	// Object is what the work is about: the new object, or the old one where that is a
+	// trigger no longer. It must not be changed.
+	Object map[string]any
+	// Request is what was asked, with what is bound to the user.
+	Request *interp.Request
+}
+
+// start has the work kept that an admitted request starts, before it is answered.
+// What cannot be kept is an error of its rule, which blocks where the policy must not
+// fail.
+func (s *Server) start(ctx context.Context, policies []*served, r *review, req *interp.Request) []finding {
+	if s.options.Start == nil || r.dryRun {
+		return nil
+	}
+	var out []finding
+	for _, p := range policies {
+		if p.Shadow {
+			continue
+		}
+		for _, t := range p.engine.GenerateTriggers(ctx, req) {
+			var err error
+			switch {
+			case t.Status == interp.Error:
+				out = append(out, finding{served: p, rule: t.Rule, status: t.Status, message: t.Message, action: policy.Audit})
+			case t.Action != "" && !s.isOwn(p, t.Rule, r):
+				err = s.options.Start(ctx, Start{p.Policy.Policy, t.Rule, t.Action == interp.DeleteTargets, t.Trigger, req})
+			}
+			if err != nil {
+				out = append(out, p.lost(t.Rule, err))
+			}
+		}
+	}
+	return out
+}
+
+// isOwn tells that the request is the program's own, which starts no work unless the
+// rule says otherwise: rules would set each other off without end.
+func (s *Server) isOwn(p *served, rule string, r *review) bool {
+	if s.options.User == "" || r.user.Name != s.options.User {
+		return false
+	}
+	found := p.rules[rule]
+	return found == nil || found.SkipBackground
+}
+
+// lost is work that could not be kept.
+func (p *served) lost(rule string, err error) finding {
+	return finding{
+		served: p, rule: rule, status: interp.Error, message: fmt.Sprintf("the work that the request starts cannot be kept: %v", err),
+		action: policy.Enforce, blocks: p.FailurePolicy == policy.Fail, warns: true,
+	}
+}
