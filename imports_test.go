@@ -57,6 +57,7 @@ verify: compile internal/judge policy jmespath translate vap interp schema diag
 api/v1alpha1:
 deploy/crds:
 migrate: api/v1alpha1 compile policy report diag
+migrate/evidence: compile internal/judge interp policy report translate vap verify
 controller: api/v1alpha1 compile translate cel vap policy schema diag report scan
 webhook: webhook/registration interp policy diag
 webhook/registration: policy

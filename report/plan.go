@@ -72,10 +72,10 @@ type PlanTotals struct {
 func NewPlan(policies []PlannedPolicy, waves []Wave) Plan {
 	p := Plan{Policies: []PlannedPolicy{}, Waves: []Wave{}}
 	for _, one := range policies {
-		one.Objects = slices.Concat([]string{}, one.Objects)
+		one.Objects = filled(one.Objects)
 		rules := []PlannedRule{}
 		for _, r := range one.Rules {
-			r.Codes = slices.Concat([]PlannedCode{}, r.Codes)
+			r.Codes = filled(r.Codes)
 			rules = append(rules, r)
 			p.Totals.Rules.count(r.Target)
 		}

@@ -1,0 +1,200 @@
+package evidence
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+
+	"github.com/kvap/kvap/vap"
+)
+
+// A Native is a native policy that was in the cluster while the log was written.
+type Native struct {
+	Policy *admissionregistrationv1.ValidatingAdmissionPolicy
+	// LeftOut are the namespaces that its bindings leave out.
+	LeftOut []string
+	// Since is when it became what it is; zero where that is not known.
+	Since time.Time
+}
+
+// auditReader is what reading a log needs to know.
+type auditReader struct {
+	natives map[string]auditNative // by name
+	webhook bool                   // kvap's webhook has been heard of in the log
+	strange map[string]bool        // native policies that were heard of and are not known
+}
+
+type auditNative struct {
+	Native
+	places []int // of the rules of its members
+	text   vap.Translation
+}
+
+// Natives says which native policies were at work, before the log is read.
+func (l *Ledger) Natives(list []Native) {
+	l.audit = auditReader{natives: map[string]auditNative{}, strange: map[string]bool{}}
+	for _, n := range list {
+		text, ok, err := vap.TranslationOf(n.Policy.Annotations)
+		if !ok || err != nil {
+			continue
+		}
+		one := auditNative{Native: n, text: text}
+		for _, m := range text.Members {
+			one.places = append(one.places, l.place(m.Policy, m.Rule))
+		}
+		l.audit.natives[n.Policy.Name] = one
+	}
+}
+
+// Strange are native policies that the log speaks of, made by kvap or not, and that
+// were not among the natives.
+func (l *Ledger) Strange() []string {
+	var out []string
+	for name := range l.audit.strange {
+		out = append(out, name)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// failureKey is where an API server notes what native policies found.
+const failureKey = "validation.policy.admission.k8s.io/validation_failure"
+
+// A failure is one entry of that annotation.
+type failure struct {
+	Policy          string `json:"policy"`
+	Message         string `json:"message"`
+	ExpressionIndex int    `json:"expressionIndex"`
+}
+
+// A logLine is what is read of a line of the log: an event of audit.k8s.io/v1.
+type logLine struct {
+	Kind       string `json:"kind"`
+	APIVersion string `json:"apiVersion"`
+	Stage      string `json:"stage"`
+	Verb       string `json:"verb"`
+	User       struct {
+		Username string `json:"username"`
+	} `json:"user"`
+	ObjectRef *struct {
+		APIGroup    string `json:"apiGroup"`
+		APIVersion  string `json:"apiVersion"`
+		Resource    string `json:"resource"`
+		Subresource string `json:"subresource"`
+		Namespace   string `json:"namespace"`
+		Name        string `json:"name"`
+	} `json:"objectRef"`
+	ResponseStatus *struct {
+		Code    int    `json:"code"`
+		Message string `json:"message"`
+	} `json:"responseStatus"`
+	Received    time.Time         `json:"requestReceivedTimestamp"`
+	Annotations map[string]string `json:"annotations"`
+}
+
+// An event is a line of the log, understood.
+type event struct {
+	logLine
+	failures []failure
+	// whole tells that the failures are all there were: an API server before 1.37 notes
+	// the first only.
+	whole   bool
+	webhook []webhookFinding
+	heard   bool // kvap's webhook said something
+	denied  *denial
+}
+
+// webhookFinding is what kvap's webhook notes.
+type webhookFinding struct {
+	Policy  string `json:"policy"`
+	Rule    string `json:"rule"`
+	Status  string `json:"status"`
+	Message string `json:"message"`
+}
+
+// Audit writes down what one line of an API server's audit log says. Lines that are
+// not about the end of a write are passed over.
+func (l *Ledger) Audit(data []byte, at string) error {
+	e := event{}
+	if err := json.Unmarshal(data, &e.logLine); err != nil {
+		return fmt.Errorf("the line is no audit event: %w", err)
+	}
+	if e.Kind != "Event" || !strings.HasPrefix(e.APIVersion, "audit.k8s.io/") {
+		return errors.New("the line is no event of audit.k8s.io; give the log that an API server writes with --audit-log-path")
+	}
+	if e.Stage != "ResponseComplete" || e.ObjectRef == nil || e.ResponseStatus == nil || e.operations() == nil {
+		return nil
+	}
+	if err := e.read(); err != nil {
+		return err
+	}
+	l.audit.webhook = l.audit.webhook || e.heard
+	for _, f := range e.failures {
+		if _, ok := l.audit.natives[f.Policy]; !ok {
+			l.audit.strange[f.Policy] = true
+		}
+	}
+	for i := range l.rows {
+		if validates(l.rows[i].form) {
+			l.noteEvent(i, &e, at)
+		}
+	}
+	return nil
+}
+
+func (e *event) read() error {
+	if text, ok := e.Annotations[failureKey]; ok {
+		if err := json.Unmarshal([]byte(text), &e.failures); err != nil {
+			return fmt.Errorf("the annotation %s is not what an API server writes: %w", failureKey, err)
+		}
+	}
+	e.whole = len(e.failures) != 1
+	for key, text := range e.Annotations {
+		if !strings.HasSuffix(key, ".webhook.kvap.dev/violations") {
+			continue
+		}
+		var list []webhookFinding
+		if err := json.Unmarshal([]byte(text), &list); err != nil {
+			return fmt.Errorf("the annotation %s is not what kvap writes: %w", key, err)
+		}
+		e.webhook, e.heard = append(e.webhook, list...), true
+	}
+	e.denied = parseDenial(e.ResponseStatus.Message)
+	return nil
+}
+
+// operations are what an API server may have asked about; nil for what it does not
+// ask about.
+func (e *event) operations() []string {
+	switch e.Verb {
+	case "create":
+		return []string{"CREATE", "CONNECT"}
+	case "update":
+		return []string{"UPDATE", "CREATE"}
+	case "patch":
+		return []string{"UPDATE", "CREATE"}
+	case "delete", "deletecollection":
+		return []string{"DELETE"}
+	}
+	return nil
+}
+
+// subject is the request in words.
+func (e *event) subject() string {
+	r := e.ObjectRef
+	text := e.Verb + " " + r.Resource
+	if r.Subresource != "" {
+		text += "/" + r.Subresource
+	}
+	for _, s := range []string{r.Namespace, r.Name} {
+		if s != "" {
+			text += " " + s
+		}
+	}
+	return fmt.Sprintf("%s by %s at %s", text, e.User.Username, e.Received.UTC().Format(time.RFC3339))
+}

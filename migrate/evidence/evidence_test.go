@@ -1,0 +1,346 @@
+package evidence
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/internal/judge"
+	"github.com/kvap/kvap/internal/manifest"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate"
+	"github.com/kvap/kvap/vap"
+	"github.com/kvap/kvap/verify"
+)
+
+const teams = `apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: teams}
+spec:
+  validationFailureAction: Enforce
+  rules:
+  - name: team
+    match: {any: [{resources: {kinds: [ConfigMap], operations: [CREATE, UPDATE]}}]}
+    validate:
+      message: a ConfigMap names its team
+      pattern: {metadata: {labels: {team: "?*"}}}
+`
+
+// A bench is a policy with what it is compiled to, and what a test puts before it.
+type bench struct {
+	*testing.T
+	policy   *policy.Policy
+	options  translate.Options
+	deployed judge.Deployed
+	judges   *judge.Judges
+}
+
+// newBench compiles a policy. Broken, where not nil, changes the native objects.
+func newBench(t *testing.T, text string, broken func(*bench)) *bench {
+	t.Helper()
+	schemas, err := schema.Builtin(cel.Default.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, found := policy.Parse("policy.yaml", []byte(text))
+	if found.HasErrors() {
+		t.Fatal(found)
+	}
+	b := &bench{T: t, policy: f.Policies[0], options: translate.Options{
+		Release: cel.Default, Schemas: schemas, Pack: translate.PackPolicy, Params: translate.ParamsConfigMap,
+		Existing: translate.AllowExisting, Guard: translate.GuardAuto,
+	}}
+	in := compile.Input{Policies: f.Policies}
+	made := compile.Policies(in, compile.Options{Translate: b.options, Emit: vap.EmitOptions{ExcludeNamespaces: []string{}}})
+	for _, o := range made.Objects {
+		b.deployed.Policies = append(b.deployed.Policies, o.Policy)
+		b.deployed.Bindings = append(b.deployed.Bindings, o.Bindings...)
+	}
+	if broken != nil {
+		broken(b)
+	}
+	if b.judges, err = judge.New(made, nil, judge.Cluster{Deployed: b.deployed}); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// flip is a mutant: what the translation holds to be empty counts as there.
+func flip(b *bench) {
+	spec := &b.deployed.Policies[0].Spec
+	for i, v := range spec.Validations {
+		spec.Validations[i].Expression = strings.ReplaceAll(v.Expression, "!= ''", "== ''")
+	}
+	spec.MatchConditions = nil
+}
+
+func (b *bench) ledger() *Ledger {
+	l := New(b.judges, nil)
+	var natives []Native
+	for _, p := range b.deployed.Policies {
+		natives = append(natives, Native{Policy: p})
+	}
+	l.Natives(natives)
+	return l
+}
+
+// aConfigMap is an object with labels; without any where there are none.
+func aConfigMap(name string, labels ...string) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
+	o.SetName(name)
+	o.SetNamespace("default")
+	if len(labels) > 0 {
+		o.SetLabels(map[string]string{labels[0]: labels[1]})
+	}
+	return o
+}
+
+func (b *bench) request(o *unstructured.Unstructured) *judge.Request {
+	b.Helper()
+	client := judge.Client{Schemas: b.options.Schemas, User: "alice"}
+	data, found := client.Request(manifest.Object{Value: o.Object}, manifest.Object{})
+	if found.HasErrors() {
+		b.Fatal(found)
+	}
+	r, err := judge.NewRequest(data)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return r
+}
+
+func (b *bench) judge(l *Ledger, s Source, register *Register, objects ...*unstructured.Unstructured) {
+	b.Helper()
+	l.Judge(b.Context(), func(yield func(Item) bool) {
+		for _, o := range objects {
+			item := Item{Source: s, Subject: o.GetName(), Request: func() (*judge.Request, error) { return b.request(o), nil }}
+			if register != nil {
+				item.Reported = register.Of(o)
+			}
+			if !yield(item) {
+				return
+			}
+		}
+	}, func(i Item, err error) { b.Errorf("%s: %v", i.Subject, err) })
+}
+
+// kyvernoReports is a report of one object.
+func kyvernoReports(o *unstructured.Unstructured, result string, seconds int) map[string]any {
+	text := fmt.Sprintf(`{"apiVersion":"wgpolicyk8s.io/v1alpha2","kind":"PolicyReport","metadata":{"name":"x","namespace":%q},
+"scope":{"apiVersion":"v1","kind":"ConfigMap","name":%q,"namespace":%[1]q},
+"results":[{"source":"kyverno","policy":"teams","rule":"team","result":%[3]q,"message":"a ConfigMap names its team","timestamp":{"seconds":%d,"nanos":0}},
+{"source":"kvap","policy":"teams","rule":"team","result":"pass"}]}`, o.GetNamespace(), o.GetName(), result, seconds)
+	made := &unstructured.Unstructured{}
+	if err := made.UnmarshalJSON([]byte(text)); err != nil {
+		panic(err)
+	}
+	return made.Object
+}
+
+const kyvernoDenial = "admission webhook \"validate.kyverno.svc-fail\" denied the request: \n\nresource ConfigMap/default/bad was blocked due to the following policies \n\nteams:\n  team: 'validation error: a ConfigMap names its team'\n"
+
+// logged is what an API server writes of a request that both sides were asked about.
+func (b *bench) logged(o *unstructured.Unstructured, denial string) []byte {
+	b.Helper()
+	opinions, err := b.judges.Judge(b.Context(), b.request(o))
+	if err != nil {
+		b.Fatal(err)
+	}
+	annotations := map[string]string{"authorization.k8s.io/decision": "allow"}
+	if opinions[0].Native == vap.Deny {
+		annotations[failureKey] = fmt.Sprintf(`[{"message":"m","policy":%q,"binding":"b","expressionIndex":0,"validationActions":["Audit"]}]`, b.deployed.Policies[0].Name)
+	}
+	status := map[string]any{"code": 201}
+	if denial != "" {
+		status = map[string]any{"code": 400, "message": denial}
+	}
+	data, err := json.Marshal(map[string]any{
+		"kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metadata", "stage": "ResponseComplete", "verb": "create",
+		"user":                     map[string]any{"username": "alice"},
+		"objectRef":                map[string]any{"apiVersion": "v1", "resource": "configmaps", "namespace": o.GetNamespace(), "name": o.GetName()},
+		"requestReceivedTimestamp": "2030-01-02T03:04:05.000000Z", "responseStatus": status, "annotations": annotations,
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return data
+}
+
+// ways are the sources, each alone.
+func ways(b *bench) map[Source]func(*Ledger) {
+	good, bad := aConfigMap("good", "team", "a"), aConfigMap("bad")
+	return map[Source]func(*Ledger){
+		Objects:  func(l *Ledger) { b.judge(l, Objects, nil, good, bad) },
+		Requests: func(l *Ledger) { b.judge(l, Requests, nil, good, bad) },
+		Reports: func(l *Ledger) {
+			var r Register
+			r.Add(kyvernoReports(good, "pass", 100))
+			r.Add(kyvernoReports(bad, "fail", 100))
+			b.judge(l, Objects, &r, good, bad)
+			delete(l.rows[0].tallies, Objects) // the reports alone
+		},
+		Audit: func(l *Ledger) {
+			for _, text := range [][]byte{b.logged(good, ""), b.logged(bad, kyvernoDenial)} {
+				if err := l.Audit(text, "audit.log:1"); err != nil {
+					b.Error(err)
+				}
+			}
+		},
+		Search: func(l *Ledger) {
+			found, err := verify.Policy(b.Context(), b.policy, verify.Options{
+				Setting: verify.Setting{Translate: b.options, Seed: 1, Deployed: b.deployed}, Requests: 300,
+			})
+			if err != nil {
+				b.Fatal(err)
+			}
+			l.Search(found)
+		},
+	}
+}
+
+// TestMutantIsFoundByEachSource: a translation that was broken is found by each
+// source of evidence alone, and the whole one by none.
+func TestMutantIsFoundByEachSource(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		broken func(*bench)
+	}{{"whole", nil}, {"mutant", flip}} {
+		b := newBench(t, teams, tt.broken)
+		for source, fill := range ways(b) {
+			t.Run(tt.name+"/"+string(source), func(t *testing.T) {
+				b.T = t
+				l := b.ledger()
+				fill(l)
+				c := l.Comparison()
+				r := c.Rules[0]
+				if len(r.Evidence) != 1 || r.Evidence[0].Source != string(source) || r.Evidence[0].Seen == 0 {
+					t.Fatalf("evidence is %+v; want only %s", r.Evidence, source)
+				}
+				if broken := tt.broken != nil; broken != (c.Totals.Disagreed == 1) {
+					t.Errorf("the mutant is there: %v; found: %+v", broken, c.Totals)
+				}
+				for _, d := range r.Disagreements {
+					if len(d.Sides) != 2 || d.Subject == "" || d.Source != string(source) {
+						t.Errorf("a disagreement without two sides or a subject: %+v", d)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestWhatIsNotKnownIsNoAgreement has, for each way in which one side's answer is not
+// known, a case that counts neither for nor against.
+func TestWhatIsNotKnownIsNoAgreement(t *testing.T) {
+	bad := aConfigMap("bad")
+	report := func(seconds int, result string) func(*bench, *Ledger) {
+		return func(b *bench, l *Ledger) {
+			o := bad.DeepCopy()
+			o.Object["metadata"].(map[string]any)["creationTimestamp"] = "2001-01-01T00:00:00Z"
+			var r Register
+			r.Add(kyvernoReports(o, result, seconds))
+			b.judge(l, Objects, &r, o)
+			delete(l.rows[0].tallies, Objects)
+		}
+	}
+	log := func(change func(map[string]any)) func(*bench, *Ledger) {
+		return func(b *bench, l *Ledger) {
+			var e map[string]any
+			if err := json.Unmarshal(b.logged(bad, kyvernoDenial), &e); err != nil {
+				b.Fatal(err)
+			}
+			change(e)
+			text, _ := json.Marshal(e)
+			if err := l.Audit(text, "a:1"); err != nil {
+				b.Error(err)
+			}
+		}
+	}
+	for _, tt := range []struct {
+		name, policy string
+		fill         func(*bench, *Ledger)
+		why          string
+	}{
+		{"an old report", teams, report(100, "pass"), "the report is older than the object"},
+		{"a report of a request", strings.Replace(teams, "rules:", "background: false\n  rules:", 1), report(2_000_000_000, "pass"), "background: false"},
+		{"an audited rule", strings.Replace(teams, "Enforce", "Audit", 1), log(func(e map[string]any) {
+			e["responseStatus"] = map[string]any{"code": 201}
+		}), "Kyverno only audits the rule"},
+		{"another violation hides it", teams, log(func(e map[string]any) {
+			e["annotations"] = map[string]string{failureKey: `[{"policy":"other","expressionIndex":0}]`}
+		}), "it is of another rule"},
+		{"refused by somebody else", teams, log(func(e map[string]any) {
+			e["responseStatus"] = map[string]any{"code": 403, "message": "exceeded quota"}
+		}), "refused by somebody else"},
+		{"another webhook of Kyverno", teams, log(func(e map[string]any) {
+			e["responseStatus"] = map[string]any{"code": 400, "message": strings.NewReplacer("svc-fail", "svc-ignore", "teams:", "others:").Replace(kyvernoDenial)}
+		}), "another of its webhooks"},
+		{"a webhook did not answer", teams, log(func(e map[string]any) {
+			e["responseStatus"] = map[string]any{"code": 201}
+			e["annotations"].(map[string]any)["failed-open.validating.webhook.admission.k8s.io/round_0_index_0"] = "validate.kyverno.svc-ignore"
+		}), "a webhook did not answer"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBench(t, tt.policy, nil)
+			l := b.ledger()
+			tt.fill(b, l)
+			c := l.Comparison()
+			total := c.Rules[0].Total()
+			if total.Seen != 0 || total.Unclear != 1 || !slices.ContainsFunc(c.Rules[0].Notes, func(n string) bool { return strings.Contains(n, tt.why) }) {
+				t.Errorf("%+v, notes %q; want one that is unclear: %s", total, c.Rules[0].Notes, tt.why)
+			}
+		})
+	}
+}
+
+// TestThin says what the evidence lacks.
+func TestThin(t *testing.T) {
+	good, bad := aConfigMap("good", "team", "a"), aConfigMap("bad")
+	for _, tt := range []struct {
+		name string
+		fill func(*bench, *Ledger)
+		want string
+	}{
+		{"nothing", func(*bench, *Ledger) {}, "no source said anything"},
+		{"never violated", func(b *bench, l *Ledger) { b.judge(l, Objects, nil, good) }, "nothing has violated it"},
+		{"always violated", func(b *bench, l *Ledger) { b.judge(l, Objects, nil, bad) }, "everything that was seen violates it"},
+		{"made up", func(b *bench, l *Ledger) { ways(b)[Search](l) }, "only requests that were made up"},
+		{"violated by what was made up", func(b *bench, l *Ledger) { b.judge(l, Objects, nil, good); ways(b)[Search](l) }, "no real request or object has violated it"},
+		{"enough", func(b *bench, l *Ledger) { b.judge(l, Objects, nil, good, bad) }, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBench(t, teams, nil)
+			l := b.ledger()
+			tt.fill(b, l)
+			if got := strings.Join(l.Comparison().Rules[0].Thin, "; "); !strings.Contains(got, tt.want) || tt.want == "" && got != "" {
+				t.Errorf("thin: %q; want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestForget: a second look at the objects does not count them twice, and an object on
+// which the judges disagreed is not forgotten with them.
+func TestForget(t *testing.T) {
+	good, bad := aConfigMap("good", "team", "a"), aConfigMap("bad")
+	b := newBench(t, teams, flip)
+	l := b.ledger()
+	b.judge(l, Objects, nil, good, bad)
+	l.Forget()
+	b.judge(l, Objects, nil, good)
+	got := l.Comparison().Rules[0]
+	if total := got.Total(); total.Seen != 2 || total.Disagreed != 2 {
+		t.Errorf("%+v; want the good object of now, and the bad one of before", total)
+	}
+	if !slices.ContainsFunc(got.Disagreements, func(d report.Disagreement) bool { return d.Subject == "bad" }) {
+		t.Errorf("the bad object is forgotten: %+v", got.Disagreements)
+	}
+}

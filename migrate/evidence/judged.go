@@ -1,0 +1,164 @@
+package evidence
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/kvap/kvap/internal/judge"
+	"github.com/kvap/kvap/interp"
+	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/vap"
+)
+
+// An Item is a request to put before both judges: one that was recorded, or what
+// would be asked about an object that is there.
+type Item struct {
+	Source  Source
+	Subject string // in words
+	At      string // a place in a file, if there is one
+	// Request reads the request. It is called by several goroutines, once for each item.
+	Request func() (*judge.Request, error)
+	// Reported is what Kyverno's reports say of the object; nil where there are none.
+	Reported *Reported
+}
+
+// batchSize is how many items are held at once.
+const batchSize = 256
+
+// A judged is an item with what the judges said.
+type judged struct {
+	Item
+	request  *judge.Request
+	opinions []judge.Opinion
+	err      error
+}
+
+// Judge puts items before both judges, and writes down what they say in the order
+// of the items. Failed hears of those that could not be judged.
+func (l *Ledger) Judge(ctx context.Context, items iter.Seq[Item], failed func(Item, error)) {
+	batch := make([]judged, 0, batchSize)
+	flush := func() {
+		l.judgeBatch(ctx, batch)
+		for _, j := range batch {
+			if j.err != nil {
+				failed(j.Item, j.err)
+				continue
+			}
+			l.note(j)
+		}
+		batch = batch[:0]
+	}
+	for item := range items {
+		if ctx.Err() != nil {
+			return
+		}
+		if batch = append(batch, judged{Item: item}); len(batch) == batchSize {
+			flush()
+		}
+	}
+	flush()
+}
+
+// judgeBatch judges on every core.
+func (l *Ledger) judgeBatch(ctx context.Context, batch []judged) {
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(batch)) {
+		workers.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(batch); i = int(next.Add(1)) - 1 {
+				j := &batch[i]
+				if j.request, j.err = j.Request(); j.err == nil {
+					j.opinions, j.err = l.judges.Judge(ctx, j.request)
+				}
+			}
+		})
+	}
+	workers.Wait()
+}
+
+// note writes down what both judges say of one request, and what Kyverno reported.
+func (l *Ledger) note(j judged) {
+	for i, o := range j.opinions {
+		if !validates(o.Rule) {
+			continue
+		}
+		if o.Compared && (o.Status != interp.None || o.Native == vap.Deny || o.Native == vap.Error) {
+			l.noteOpinion(i, j, o)
+		}
+		if j.Reported != nil {
+			l.noteReported(i, j, o)
+		}
+	}
+}
+
+func (l *Ledger) noteOpinion(place int, j judged, o judge.Opinion) {
+	t := l.rows[place].of(j.Source)
+	switch {
+	case o.LeftOut && o.Native == vap.NoMatch:
+		t.cannotTell("the bindings leave out the namespace")
+	case o.Agree():
+		t.agree(o.Violated())
+	case l.lacks(o):
+		t.cannotTell("the rule reads an object that is not there")
+	default:
+		t.disagree(o.Violated(), func() report.Disagreement {
+			return report.Disagreement{
+				Subject: j.Subject, At: j.At, Sides: []report.Voice{native(o), interpreter(o)}, Request: line(j.request),
+			}
+		})
+	}
+}
+
+// lacks tells whether a rule errs for want of an object that it looks up.
+func (l *Ledger) lacks(o judge.Opinion) bool {
+	if o.Status != interp.Error && o.Native != vap.Error {
+		return false
+	}
+	for _, one := range judge.Lookups(o.Rule.Rule) {
+		if !one.In(l.known) {
+			return true
+		}
+	}
+	return false
+}
+
+func native(o judge.Opinion) report.Voice {
+	return report.Voice{Who: "native policy", Says: string(o.Native), Message: o.NativeMessage}
+}
+
+func interpreter(o judge.Opinion) report.Voice {
+	return report.Voice{Who: "Kyverno's rule, interpreted", Says: string(o.Status), Message: o.Message}
+}
+
+// line is a request as kvap eval reads it.
+func line(r *judge.Request) json.RawMessage {
+	data, err := json.Marshal(map[string]any{"request": r.Admission(), "namespaceLabels": r.NamespaceLabels})
+	if err != nil {
+		return nil
+	}
+	return data
+}
+
+// Asked says in words what a request is.
+func Asked(r map[string]any) string {
+	kind, _ := r["kind"].(map[string]any)
+	user, _ := r["userInfo"].(map[string]any)
+	text := fmt.Sprintf("%v %v", r["operation"], kind["kind"])
+	if sub, _ := r["subResource"].(string); sub != "" {
+		text += "/" + sub
+	}
+	for _, key := range []string{"namespace", "name"} {
+		if s, _ := r[key].(string); s != "" {
+			text += "/" + s
+		}
+	}
+	if name, _ := user["username"].(string); name != "" {
+		text += " by " + name
+	}
+	return text
+}

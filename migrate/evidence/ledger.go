@@ -1,0 +1,287 @@
+package evidence
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/internal/judge"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/report"
+)
+
+// A Source is where evidence comes from.
+type Source string
+
+// The sources, in the order in which they are told.
+const (
+	Objects  Source = "objects"  // that are there, before both judges
+	Reports  Source = "reports"  // Kyverno's, about these objects
+	Requests Source = "requests" // that were recorded, before both judges
+	Audit    Source = "audit"    // an API server's log of both sides at work
+	Search   Source = "verify"   // requests that were made up
+)
+
+func sources() []Source { return []Source{Objects, Reports, Requests, Audit, Search} }
+
+// real are the sources of what users do; the others are what could be.
+func (s Source) real() bool { return s != Search }
+
+// shown is how many disagreements of a rule and a source are kept.
+const shown = 5
+
+// A Ledger gathers the evidence for the rules of some policies. It is written by one
+// goroutine.
+type Ledger struct {
+	judges *judge.Judges
+	known  []map[string]any
+	rows   []*row // of the judges' rules
+	audit  auditReader
+}
+
+// A row is the evidence for one rule.
+type row struct {
+	form    *compile.Form
+	tallies map[Source]*tally
+	earlier []report.Disagreement // on objects, found by earlier looks
+	notes   []string
+}
+
+// A tally is what one source says of one rule.
+type tally struct {
+	report.Evidence
+	passed        int // nobody found a violation
+	disagreements []report.Disagreement
+	unclear       map[string]int // by the reason
+}
+
+// New makes an empty ledger. Known are the objects that the judges look up, so that
+// a rule which errs for want of one is not held against anybody.
+func New(judges *judge.Judges, known []map[string]any) *Ledger {
+	l := &Ledger{judges: judges, known: known}
+	for _, f := range judges.Rules {
+		l.rows = append(l.rows, &row{form: f, tallies: map[Source]*tally{}})
+	}
+	return l
+}
+
+func (r *row) of(s Source) *tally {
+	t := r.tallies[s]
+	if t == nil {
+		t = &tally{Evidence: report.Evidence{Source: string(s)}, unclear: map[string]int{}}
+		r.tallies[s] = t
+	}
+	return t
+}
+
+// agree notes that both sides gave the same verdict.
+func (t *tally) agree(violated bool) {
+	t.Seen++
+	t.Agreed++
+	t.count(violated)
+}
+
+// disagree notes that they did not, and keeps the first few.
+func (t *tally) disagree(violated bool, d func() report.Disagreement) {
+	t.Seen++
+	t.Disagreed++
+	t.count(violated)
+	if len(t.disagreements) < shown {
+		one := d()
+		one.Source = t.Source
+		t.disagreements = append(t.disagreements, one)
+	}
+}
+
+func (t *tally) count(violated bool) {
+	if violated {
+		t.Violated++
+	} else {
+		t.passed++
+	}
+}
+
+// cannotTell notes that one side's answer is not known.
+func (t *tally) cannotTell(why string) {
+	t.Unclear++
+	t.unclear[why]++
+}
+
+// Forget drops what the objects and the reports about them said, before both are read
+// anew. An object on which the judges disagreed counts on, though it may be gone: a
+// report that disagreed does not, for Kyverno's reports lag behind.
+func (l *Ledger) Forget() {
+	for _, r := range l.rows {
+		delete(r.tallies, Reports)
+		if t := r.tallies[Objects]; t != nil {
+			for _, d := range t.disagreements {
+				if !slices.ContainsFunc(r.earlier, func(e report.Disagreement) bool { return e.Subject == d.Subject }) {
+					r.earlier = append(r.earlier, d)
+				}
+			}
+			delete(r.tallies, Objects)
+		}
+	}
+}
+
+// recall adds the disagreements of earlier looks that this one has not.
+func (r *row) recall(now tally) tally {
+	for _, d := range r.earlier {
+		if !slices.ContainsFunc(now.disagreements, func(n report.Disagreement) bool { return n.Subject == d.Subject }) {
+			now.Seen++
+			now.Disagreed++
+			now.disagreements = append(slices.Clip(now.disagreements), d)
+		}
+	}
+	return now
+}
+
+func addOnce(list []string, s string) []string {
+	if slices.Contains(list, s) {
+		return list
+	}
+	return append(list, s)
+}
+
+// place finds a rule by the names that Kyverno reports. Rule may be empty where a
+// policy has one rule only.
+func (l *Ledger) place(policyName, rule string) int {
+	found := -1
+	for i, r := range l.rows {
+		if r.form.Rule.PolicyName() != policyName {
+			continue
+		}
+		if r.form.Name == rule {
+			return i
+		}
+		if rule == "" {
+			if found >= 0 {
+				return -1
+			}
+			found = i
+		}
+	}
+	return found
+}
+
+// validates tells whether a rule says yes or no to requests.
+func validates(f *compile.Form) bool {
+	return f.Rule.Policy.Validating != nil || f.Source == nil || f.Source.Validate != nil
+}
+
+// Comparison is what was gathered so far.
+func (l *Ledger) Comparison() report.Comparison {
+	var rules []report.ComparedRule
+	compared := map[*compile.Form]bool{}
+	for _, f := range l.judges.Compared() {
+		compared[f] = true
+	}
+	for _, r := range l.rows {
+		rules = append(rules, r.report(compared[r.form]))
+	}
+	return report.NewComparison(rules)
+}
+
+func (r *row) report(compared bool) report.ComparedRule {
+	out := report.ComparedRule{Policy: r.form.Rule.PolicyName(), Rule: r.form.Name, Target: report.Webhook}
+	if compared {
+		out.Target = report.Native
+	}
+	if r.form.Rule.NotServed() != "" {
+		out.Target = report.Unsupported
+	}
+	for _, s := range sources() {
+		if t := r.tallies[s]; t != nil {
+			if s == Objects {
+				with := r.recall(*t)
+				t = &with
+			}
+			out.Evidence = append(out.Evidence, t.Evidence)
+			out.Disagreements = append(out.Disagreements, t.disagreements...)
+		}
+	}
+	out.Thin = r.thin(compared)
+	out.Notes = slices.Concat(r.unclear(), r.notes)
+	return out
+}
+
+// thin says what the evidence lacks, for somebody who is about to rely on it.
+func (r *row) thin(compared bool) []string {
+	var seen, violated, passed, real int
+	for s, t := range r.tallies {
+		seen, violated, passed = seen+t.Seen, violated+t.Violated, passed+t.passed
+		if s.real() {
+			real += t.Seen
+		}
+	}
+	switch {
+	case !validates(r.form):
+		return []string{"the rule changes objects or verifies images, and compare does not look at that"}
+	case seen == 0 && !compared:
+		return []string{"the rule is judged by kvap's webhook: only Kyverno's reports and an audit log can be held against it, and they said nothing of it"}
+	case seen == 0:
+		return []string{"no source said anything of this rule"}
+	case real == 0:
+		return []string{"only requests that were made up: no object, recorded request or log entry was about it"}
+	case violated == 0:
+		return []string{"nothing has violated it"}
+	case passed == 0:
+		return []string{"everything that was seen violates it"}
+	}
+	if why := r.neverInEarnest(); why != "" {
+		return []string{why}
+	}
+	return nil
+}
+
+// neverInEarnest tells that only made-up requests violated a rule.
+func (r *row) neverInEarnest() string {
+	for s, t := range r.tallies {
+		if s.real() && t.Violated > 0 {
+			return ""
+		}
+	}
+	return "no real request or object has violated it, only requests that were made up"
+}
+
+// unclear says why something was not compared, the most frequent reason first.
+func (r *row) unclear() []string {
+	var out []string
+	for _, s := range sources() {
+		t := r.tallies[s]
+		if t == nil || t.Unclear == 0 {
+			continue
+		}
+		var reasons []string
+		for why := range t.unclear {
+			reasons = append(reasons, why)
+		}
+		slices.SortFunc(reasons, func(a, b string) int {
+			return cmp.Or(cmp.Compare(t.unclear[b], t.unclear[a]), strings.Compare(a, b))
+		})
+		for i, why := range reasons {
+			reasons[i] = fmt.Sprintf("%s (%d)", why, t.unclear[why])
+		}
+		out = append(out, fmt.Sprintf("%s, not compared: %s", s, strings.Join(reasons, "; ")))
+	}
+	return out
+}
+
+// enforced tells whether Kyverno denies what violates a rule, whatever the namespace;
+// known is false where that depends on the namespace.
+func enforced(f *compile.Form) (yes, known bool) {
+	p := f.Rule.Policy
+	if p.Validating != nil {
+		return len(p.Validating.Actions) == 0 || slices.Contains(p.Validating.Actions, "Deny"), true
+	}
+	action, overrides := p.Action, p.Overrides
+	if f.Source != nil && f.Source.Validate != nil {
+		if v := f.Source.Validate; v.Action != "" {
+			action, overrides = v.Action, nil
+		}
+		overrides = slices.Concat(overrides, f.Source.Validate.Overrides)
+	}
+	return action == policy.Enforce, len(overrides) == 0
+}

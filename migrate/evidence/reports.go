@@ -1,0 +1,257 @@
+package evidence
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	apischema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kvap/kvap/internal/judge"
+	"github.com/kvap/kvap/interp"
+	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/vap"
+)
+
+// A Register is what Kyverno's reports say, by object.
+type Register struct {
+	by map[subject]map[ruleName]Result
+}
+
+// A subject is an object as a report names it.
+type subject struct{ group, kind, namespace, name string }
+
+// A ruleName is a rule as Kyverno reports it.
+type ruleName struct{ policy, rule string }
+
+// A Result is what Kyverno reported of one rule on one object.
+type Result struct {
+	Result, Message string
+	At              time.Time // zero where the report does not say
+}
+
+// Reported are the results for one object, and when the object changed last.
+type Reported struct {
+	results map[ruleName]Result
+	changed time.Time
+}
+
+// ReportKinds are the kinds of reports that are read, each with its group and the
+// versions, the preferred one first.
+func ReportKinds() [][]string {
+	return [][]string{
+		{"wgpolicyk8s.io", "PolicyReport", "v1alpha2"},
+		{"wgpolicyk8s.io", "ClusterPolicyReport", "v1alpha2"},
+		{"openreports.io", "Report", "v1alpha1"},
+		{"openreports.io", "ClusterReport", "v1alpha1"},
+	}
+}
+
+// IsReport tells whether an object is for Register.Add.
+func IsReport(o map[string]any) bool {
+	u := unstructured.Unstructured{Object: o}
+	gvk := u.GroupVersionKind()
+	for _, k := range ReportKinds() {
+		if k[0] == gvk.Group && k[1] == gvk.Kind {
+			return true
+		}
+	}
+	return false
+}
+
+// Add takes a report in. Results that are not Kyverno's are passed over: kvap writes
+// reports too, and so do others.
+func (r *Register) Add(o map[string]any) {
+	results, _, _ := unstructured.NestedSlice(o, "results")
+	scope, _, _ := unstructured.NestedMap(o, "scope")
+	namespace := (&unstructured.Unstructured{Object: o}).GetNamespace()
+	for _, one := range results {
+		row, ok := one.(map[string]any)
+		if !ok || !ofKyverno(text(row, "source")) {
+			continue
+		}
+		about := subjects(row)
+		if len(about) == 0 && scope != nil {
+			about = []map[string]any{scope}
+		}
+		for _, object := range about {
+			r.add(subjectOf(object, namespace), row)
+		}
+	}
+}
+
+func ofKyverno(source string) bool {
+	switch source {
+	case "kyverno", "Kyverno", "KyvernoValidatingPolicy", "":
+		return true
+	}
+	return false
+}
+
+// subjects are the objects that a result names itself, as reports of older releases do.
+func subjects(row map[string]any) []map[string]any {
+	var out []map[string]any
+	for _, key := range []string{"resources", "subjects"} {
+		list, _ := row[key].([]any)
+		for _, one := range list {
+			if object, ok := one.(map[string]any); ok {
+				out = append(out, object)
+			}
+		}
+	}
+	return out
+}
+
+func subjectOf(o map[string]any, namespace string) subject {
+	gv, _ := apischema.ParseGroupVersion(text(o, "apiVersion"))
+	s := subject{gv.Group, text(o, "kind"), text(o, "namespace"), text(o, "name")}
+	if s.namespace == "" {
+		s.namespace = namespace // of the report, which lies with its object
+	}
+	return s
+}
+
+func (r *Register) add(s subject, row map[string]any) {
+	result := Result{Result: text(row, "result"), Message: text(row, "message")}
+	if result.Message == "" {
+		result.Message = text(row, "description")
+	}
+	if stamp, ok := row["timestamp"].(map[string]any); ok {
+		if seconds, ok := stamp["seconds"].(int64); ok {
+			result.At = time.Unix(seconds, 0)
+		}
+	}
+	if r.by == nil {
+		r.by = map[subject]map[ruleName]Result{}
+	}
+	if r.by[s] == nil {
+		r.by[s] = map[ruleName]Result{}
+	}
+	name := ruleName{text(row, "policy"), text(row, "rule")}
+	if have, ok := r.by[s][name]; !ok || !result.At.Before(have.At) {
+		r.by[s][name] = result
+	}
+}
+
+func text(o map[string]any, key string) string {
+	s, _ := o[key].(string)
+	return s
+}
+
+// Len is how many objects there are reports of.
+func (r *Register) Len() int { return len(r.by) }
+
+// Of is what is reported of an object, nil where nothing is.
+func (r *Register) Of(o *unstructured.Unstructured) *Reported {
+	gvk := o.GroupVersionKind()
+	results := r.by[subject{gvk.Group, gvk.Kind, o.GetNamespace(), o.GetName()}]
+	if results == nil {
+		return nil
+	}
+	return &Reported{results: results, changed: lastChange(o)}
+}
+
+// lastChange is when something other than the status of an object was written last,
+// as far as its managed fields tell.
+func lastChange(o *unstructured.Unstructured) time.Time {
+	last := o.GetCreationTimestamp().Time
+	for _, f := range o.GetManagedFields() {
+		if f.Subresource == "" && f.Time != nil && f.Time.After(last) {
+			last = f.Time.Time
+		}
+	}
+	return last
+}
+
+// noteReported holds what takes Kyverno's place against Kyverno's own report.
+func (l *Ledger) noteReported(place int, j judged, o judge.Opinion) {
+	r := l.rows[place]
+	name := ruleName{r.form.Rule.PolicyName(), r.form.Name}
+	result, reported := j.Reported.results[name]
+	if p := r.form.Rule.Policy; !reported && p.Validating != nil {
+		result, reported = j.Reported.results[ruleName{r.form.Rule.PolicyName(), ""}]
+	}
+	ours := verdictOf(o)
+	t := r.of(Reports)
+	switch {
+	case !reported && (ours == "allow" || !r.form.Rule.Policy.Background):
+		return // nobody finds a violation, or it is no matter of reports
+	case !reported && !j.Reported.knows(name.policy):
+		t.cannotTell("the report of the object says nothing of the policy yet")
+	case !r.form.Rule.Policy.Background:
+		t.cannotTell("the report of a policy with background: false is about a request that is not known")
+	case reported && !result.At.IsZero() && result.At.Before(j.Reported.changed):
+		t.cannotTell("the report is older than the object")
+	case o.Code != 0 && !o.Compared:
+		t.cannotTell("the interpreter does not know the rule")
+	case o.LeftOut && o.Native == vap.NoMatch:
+		t.cannotTell("the bindings leave out the namespace")
+	case l.lacks(o):
+		t.cannotTell("the rule reads an object that is not there")
+	case matches(result.Result, ours):
+		t.agree(ours != "allow")
+	case o.Kyverno != o.Status && matches(result.Result, verdict(o.Kyverno)):
+		t.cannotTell("kvap differs from Kyverno here on purpose")
+	default:
+		t.disagree(true, func() report.Disagreement {
+			theirs := report.Voice{Who: "Kyverno's report", Says: result.Result, Message: result.Message}
+			if !reported {
+				theirs.Says = "nothing of this rule"
+			}
+			return report.Disagreement{Subject: j.Subject, At: j.At, Sides: []report.Voice{replacement(o), theirs}, Request: line(j.request)}
+		})
+	}
+}
+
+// knows tells whether the object was put before a policy at all.
+func (r *Reported) knows(policyName string) bool {
+	for name := range r.results {
+		if name.policy == policyName {
+			return true
+		}
+	}
+	return false
+}
+
+// verdictOf is the verdict of what takes Kyverno's place: allow, deny or error.
+func verdictOf(o judge.Opinion) string {
+	if !o.Compared {
+		return verdict(o.Status)
+	}
+	switch o.Native {
+	case vap.Deny:
+		return "deny"
+	case vap.Error:
+		return "error"
+	}
+	return "allow"
+}
+
+func verdict(s interp.Status) string {
+	switch s {
+	case interp.Fail:
+		return "deny"
+	case interp.Error:
+		return "error"
+	}
+	return "allow"
+}
+
+// replacement is what takes Kyverno's place.
+func replacement(o judge.Opinion) report.Voice {
+	if o.Compared {
+		return native(o)
+	}
+	return report.Voice{Who: "kvap's webhook", Says: string(o.Status), Message: o.Message}
+}
+
+// matches tells whether a result of a report is the same verdict. What is not scored
+// is reported as a warning.
+func matches(result, ours string) bool {
+	switch result {
+	case "fail", "warn":
+		return ours == "deny"
+	case "error":
+		return ours == "deny" || ours == "error"
+	}
+	return ours == "allow"
+}

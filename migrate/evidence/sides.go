@@ -1,0 +1,208 @@
+package evidence
+
+import (
+	"slices"
+	"strings"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/translate"
+)
+
+// A side is what one of both says of a rule on a request.
+type side struct {
+	violated bool
+	message  string
+	unknown  string // why it is not known what it says
+	silent   bool   // it has nothing to do with the request
+}
+
+// noteEvent compares both sides on one rule.
+func (l *Ledger) noteEvent(place int, e *event, at string) {
+	ours, theirs := l.ours(place, e), e.theirs(l.rows[place])
+	t := l.rows[place].of(Audit)
+	switch {
+	case ours.silent && !theirs.violated, theirs.silent && !ours.violated:
+		return
+	case ours.unknown != "" && (theirs.violated || ours.violated):
+		t.cannotTell(ours.unknown)
+	case theirs.unknown != "" && (theirs.violated || ours.violated):
+		t.cannotTell(theirs.unknown)
+	case ours.unknown != "" || theirs.unknown != "":
+		return
+	case ours.violated == theirs.violated:
+		t.agree(ours.violated)
+	default:
+		t.disagree(true, func() report.Disagreement {
+			return report.Disagreement{Subject: e.subject(), At: at, Sides: []report.Voice{
+				ours.voice(l.rows[place].title()), theirs.voice("Kyverno's webhook"),
+			}}
+		})
+	}
+}
+
+func (s side) voice(who string) report.Voice {
+	v := report.Voice{Who: who, Says: "admits", Message: s.message}
+	if s.violated {
+		v.Says = "violated"
+	}
+	return v
+}
+
+// title is what takes Kyverno's place.
+func (r *row) title() string {
+	if len(r.form.Places) > 0 || r.form.Rule.Target == translate.Native {
+		return "native policy"
+	}
+	return "kvap's webhook"
+}
+
+// ours is what takes Kyverno's place on a request: native policies, or kvap's webhook.
+func (l *Ledger) ours(place int, e *event) side {
+	found := side{silent: true}
+	for _, n := range l.audit.natives {
+		if !slices.Contains(n.places, place) || !n.about(e) {
+			continue
+		}
+		found.silent = false
+		switch one := n.says(place, e); {
+		case one.violated:
+			return one
+		case one.unknown != "":
+			found.unknown = one.unknown
+		}
+	}
+	if !found.silent {
+		return found
+	}
+	f := l.rows[place].form
+	for _, w := range e.webhook {
+		if w.Policy == f.Rule.PolicyName() && w.Rule == f.Name {
+			return side{violated: true, message: w.Message}
+		}
+	}
+	switch {
+	case l.native(place): // but not asked about such a request
+	case f.Rule.Target == translate.Native:
+		return side{unknown: "no native policy that was made from the rule is given"}
+	case !l.audit.webhook:
+		return side{unknown: "kvap's webhook is not heard of in the log"}
+	}
+	return side{silent: true}
+}
+
+// native tells whether some native policy judges by a rule.
+func (l *Ledger) native(place int) bool {
+	for _, n := range l.audit.natives {
+		if slices.Contains(n.places, place) {
+			return true
+		}
+	}
+	return false
+}
+
+// says is what a native policy found of one of its rules.
+func (n auditNative) says(place int, e *event) side {
+	if slices.Contains(n.LeftOut, e.ObjectRef.Namespace) {
+		return side{unknown: "the bindings leave out the namespace"}
+	}
+	if e.Received.Before(n.Since) {
+		return side{unknown: "the native policy was not there, or another one, at that time"}
+	}
+	for _, f := range e.failures {
+		if f.Policy != n.Policy.Name {
+			continue
+		}
+		if i := f.ExpressionIndex; i >= 0 && i < len(n.text.Validations) && n.places[n.text.Validations[i].Member] == place {
+			return side{violated: true, message: f.Message}
+		}
+	}
+	if !e.whole {
+		return side{unknown: "the log names one violation of a request, and it is of another rule"}
+	}
+	return side{}
+}
+
+// about tells whether a native policy is asked about such requests at all.
+func (n auditNative) about(e *event) bool {
+	m := n.Policy.Spec.MatchConstraints
+	return m != nil && slices.ContainsFunc(m.ResourceRules, e.fits) && !slices.ContainsFunc(m.ExcludeResourceRules, e.fits)
+}
+
+// fits tells whether a request is one that a resource rule names.
+func (e *event) fits(r admissionregistrationv1.NamedRuleWithOperations) bool {
+	resource := e.ObjectRef.Resource
+	if e.ObjectRef.Subresource != "" {
+		resource += "/" + e.ObjectRef.Subresource
+	}
+	asked := slices.ContainsFunc(r.Operations, func(o admissionregistrationv1.OperationType) bool {
+		return o == "*" || slices.Contains(e.operations(), string(o))
+	})
+	all := func(list []string, one string) bool { return slices.Contains(list, "*") || slices.Contains(list, one) }
+	named := slices.ContainsFunc(r.Resources, func(pattern string) bool {
+		kind, sub, _ := strings.Cut(resource, "/")
+		patternKind, patternSub, has := strings.Cut(pattern, "/")
+		return pattern == "*/*" || (patternKind == "*" || patternKind == kind) && (has && patternSub == "*" || patternSub == sub)
+	})
+	return asked && named && all(r.APIGroups, e.ObjectRef.APIGroup) && (len(r.ResourceNames) == 0 || slices.Contains(r.ResourceNames, e.ObjectRef.Name))
+}
+
+// theirs is what Kyverno said of a rule. It denies with all that an enforced rule
+// found; of audited rules the log knows nothing.
+func (e *event) theirs(r *row) side {
+	p := r.form.Rule.Policy
+	if p.Namespaced() && p.Namespace != e.ObjectRef.Namespace {
+		return side{silent: true}
+	}
+	yes, known := enforced(r.form)
+	code := e.ResponseStatus.Code
+	switch {
+	case e.denied != nil:
+		if message, ok := e.denied.rules[p.Name][r.form.Name]; ok {
+			return side{violated: true, message: message}
+		}
+		if !e.denied.covers(p) {
+			return side{unknown: "Kyverno denied the request by another of its webhooks"}
+		}
+	case code >= 300:
+		return side{unknown: "the request was refused by somebody else"}
+	case e.failedOpen():
+		return side{unknown: "a webhook did not answer"}
+	}
+	switch {
+	case !known:
+		return side{unknown: "the action of the rule depends on the namespace"}
+	case !yes:
+		return side{unknown: "Kyverno only audits the rule, of which the log says nothing"}
+	}
+	return side{}
+}
+
+// failedOpen tells that some webhook was passed over because it did not answer.
+func (e *event) failedOpen() bool {
+	for key := range e.Annotations {
+		if strings.HasPrefix(key, "failed-open.validating.webhook.admission.k8s.io/") {
+			return true
+		}
+	}
+	return false
+}
+
+// covers tells whether the webhook that denied judges a policy.
+func (d *denial) covers(p *policy.Policy) bool {
+	fine := len(p.MatchConditions) > 0
+	if before, name, ok := strings.Cut(d.webhook, "-finegrained-"); ok {
+		full := p.Name
+		if p.Namespaced() {
+			full = p.Namespace + "-" + p.Name
+		}
+		return fine && before != "" && name == full
+	}
+	mode := "-fail"
+	if p.FailurePolicy == policy.Ignore {
+		mode = "-ignore"
+	}
+	return !fine && strings.HasSuffix(d.webhook, mode)
+}
