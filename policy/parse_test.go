@@ -452,3 +452,30 @@ func BenchmarkParse(b *testing.B) {
 	}
 	b.ReportMetric(float64(count)/b.Elapsed().Seconds(), "policies/s")
 }
+
+// Where admission is off for Kyverno's sake, the policy judges requests.
+func TestHandedOver(t *testing.T) {
+	off := strings.Replace(small, "spec:\n", "spec:\n  admission: false\n", 1)
+	if parseGood(t, off).Admission {
+		t.Error("a policy with admission: false judges requests")
+	}
+	marked := strings.Replace(off, "{name: small}", `{name: small, annotations: {kvap.dev/kyverno: "off"}}`, 1)
+	if !parseGood(t, marked).Admission {
+		t.Error("a policy that was handed over to kvap judges no requests")
+	}
+	const validating = `apiVersion: policies.kyverno.io/v1
+kind: ValidatingPolicy
+metadata: {name: v, annotations: {kvap.dev/kyverno: "off"}}
+spec:
+  evaluation: {admission: {enabled: false}}
+  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [pods]}]}
+  validations: [{expression: "true"}]
+`
+	p := parseGood(t, validating)
+	if !p.Admission || p.Validating.AdmissionOff {
+		t.Error("a ValidatingPolicy that was handed over to kvap judges no requests")
+	}
+	if p := parseGood(t, strings.Replace(validating, `"off"`, `"on"`, 1)); p.Admission {
+		t.Error("a ValidatingPolicy whose admission is off judges requests")
+	}
+}

@@ -52,6 +52,10 @@ func (r *reader) header(o *object) *Policy {
 	return p
 }
 
+// handedOver tells that admission is switched off in the policy for Kyverno's sake
+// only, because kvap judges requests by it: `kvap migrate enforce` does so.
+func (p *Policy) handedOver() bool { return p.Annotations["kvap.dev/kyverno"] == "off" }
+
 // controllers warns of values that do not do what they seem to.
 func (r *reader) controllers(a Pair) {
 	for item := range strings.SplitSeq(a.Value, ",") {
@@ -72,7 +76,7 @@ func (r *reader) spec(p *Policy, n *Node) {
 		r.fail(o.pos("validationFailureActionOverrides"), diag.Conflict, "a namespaced Policy cannot have action overrides; set validationFailureAction")
 	}
 	p.EmitWarning = o.boolean("emitWarning", false)
-	p.Admission = o.boolean("admission", true)
+	p.Admission = o.boolean("admission", true) || p.handedOver()
 	p.Background = o.boolean("background", true)
 	if !p.Admission && !p.Background {
 		r.fail(o.pos("admission"), diag.Conflict, "with both admission and background false the policy does nothing; set one of them to true")

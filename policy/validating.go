@@ -76,7 +76,7 @@ func (r *reader) evaluation(p *Policy, o *object) {
 	if mode := e.choice("mode", "Kubernetes", "JSON"); mode != "" {
 		v.Mode = mode
 	}
-	v.AdmissionOff = !r.enabled(e, "admission")
+	v.AdmissionOff = !r.enabled(e, "admission") && !p.handedOver()
 	v.BackgroundOff = !r.enabled(e, "background")
 	e.end()
 	p.Admission, p.Background = !v.AdmissionOff, !v.BackgroundOff
