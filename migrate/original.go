@@ -15,11 +15,6 @@ import (
 // as users wrote it: without it, kubectl could not take fields away.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// ownAnnotations are those that a migration writes into a policy.
-func ownAnnotations() []string {
-	return []string{v1alpha1.ModeKey, v1alpha1.HistoryKey, v1alpha1.KyvernoKey}
-}
-
 // asMade is a policy without what the API server wrote into it, so that it can be
 // made again.
 func asMade(policy *unstructured.Unstructured) *unstructured.Unstructured {
@@ -42,6 +37,17 @@ func keep(policy *unstructured.Unstructured) *v1alpha1.LastGood {
 		panic(err) // what came as JSON goes as JSON
 	}
 	return &v1alpha1.LastGood{Digest: Digest(made.Object), Policy: string(data)}
+}
+
+// keepOriginal records a policy as it is, but for what a migration has written into it:
+// of that, what was there before counts.
+func keepOriginal(policy *unstructured.Unstructured, before *v1alpha1.LastGood) *v1alpha1.LastGood {
+	o := policy.DeepCopy()
+	annotate(o, map[string]string{v1alpha1.HistoryKey: "", v1alpha1.KyvernoKey: ""})
+	if was, err := restored(before); err == nil {
+		annotate(o, map[string]string{v1alpha1.ModeKey: modeOf(was)})
+	}
+	return keep(o)
 }
 
 // restored is the policy that was recorded.

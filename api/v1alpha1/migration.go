@@ -45,7 +45,7 @@ type MigrationSpec struct {
 
 // MigrationStage is where a policy stands.
 //
-// +kubebuilder:validation:Enum=none;shadow;enforcing;enforced;adopted
+// +kubebuilder:validation:Enum=none;shadow;enforced;adopted
 type MigrationStage string
 
 // The stages, in the order in which they come.
@@ -54,8 +54,6 @@ const (
 	StageNone MigrationStage = "none"
 	// StageShadow is one that Kyverno judges by, and kvap beside it without effect.
 	StageShadow MigrationStage = "shadow"
-	// StageEnforcing is one that both enforce.
-	StageEnforcing MigrationStage = "enforcing"
 	// StageEnforced is one that kvap enforces, and Kyverno no longer does.
 	StageEnforced MigrationStage = "enforced"
 	// StageAdopted is one that kvap enforces from a policy of its own kind.
@@ -144,6 +142,8 @@ const (
 	// KyvernoKey is the annotation of a policy that is "off" where admission is switched
 	// off in the spec for Kyverno's sake only: kvap judges as if it were on.
 	KyvernoKey = "kvap.dev/kyverno"
-	// KyvernoOff is its value.
 	KyvernoOff = "off"
+	// KyvernoSome is its value where Kyverno has only those rules left that nothing
+	// else carries out.
+	KyvernoSome = "some"
 )

@@ -1,0 +1,35 @@
+package migrate
+
+import (
+	"fmt"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+)
+
+func refuseAdopt(w World) error {
+	switch {
+	case w.doing(Adopt):
+		return nil
+	case w.Stage() != v1alpha1.StageEnforced && w.Stage() != v1alpha1.StageAdopted:
+		return fmt.Errorf("it is %s, and Kyverno enforces it; kvap migrate enforce %s comes first", w.Stage(), w.Ref.Name)
+	case w.status().Way == v1alpha1.WayReplace:
+		return fmt.Errorf("Kyverno has rules of it that nothing else carries out, and kvap.dev the others already; the rest stays with Kyverno")
+	case w.status().Way == v1alpha1.WayAdmission && w.Carrier != nil && w.Stage() != v1alpha1.StageAdopted:
+		return fmt.Errorf("kvap.dev has a policy of this name already, which no migration has made; rename or delete it")
+	}
+	return nil
+}
+
+// adopt has the policy in kvap's kind in place of Kyverno's.
+func (g Goal) adopt(w World) (*Move, error) {
+	if m, err := w.carry("adopt-1-kvap"); m != nil || err != nil {
+		return m, err
+	}
+	if w.Source != nil {
+		return &Move{Does: "delete the policy of Kyverno's kind, which is in the record", Part: "adopt-2-kyverno-gone", Delete: w.Source}, nil
+	}
+	if w.SourceSeen.Exists {
+		return &Move{Does: "see that only the new one is left", Wait: "the controller still judges by the old one", Optional: true}, nil
+	}
+	return nil, nil
+}

@@ -1,0 +1,90 @@
+package migrate
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/policy"
+)
+
+// kyvernoGroup is that of the kinds that kvap.dev has too.
+const kyvernoGroup = "kyverno.io"
+
+// CanCarry tells whether kvap.dev has a kind for the policies of a kind.
+func CanCarry(ref v1alpha1.PolicyReference) bool {
+	return ref.Group == kyvernoGroup && (ref.Kind == "ClusterPolicy" || ref.Kind == "Policy")
+}
+
+// carrier is the policy of kvap.dev that takes the place of the source: the same
+// spec, without the rules that stay.
+func (w World) carrier() (*unstructured.Unstructured, error) {
+	if !CanCarry(w.Ref) {
+		return nil, fmt.Errorf("kvap.dev has no kind that a %s of %s could become; leave it as it is, with admission off", w.Ref.Kind, w.Ref.Group)
+	}
+	from := w.Source
+	if from == nil {
+		kept, err := restored(w.status().Original)
+		if err != nil {
+			return nil, err
+		}
+		from = kept
+	}
+	from = asMade(from)
+	if spec, ok := specAsWritten(from.Object).(map[string]any); ok {
+		from.Object["spec"] = spec
+	}
+	o, err := from, error(nil)
+	if len(w.Staying) > 0 {
+		if o, err = someRules(from, func(name string) bool { return !w.stays(name) }); err != nil {
+			return nil, err
+		}
+	}
+	o.SetAPIVersion(v1alpha1.GroupVersion().String())
+	disown(o)
+	annotate(o, map[string]string{
+		v1alpha1.ModeKey: v1alpha1.ModeEnforce, v1alpha1.HistoryKey: w.history(), v1alpha1.KyvernoKey: "", lastApplied: "",
+	})
+	return o, nil
+}
+
+func (w World) stays(rule string) bool { return slices.Contains(w.Staying, rule) }
+
+// someRules is a policy with only some of its rules, which judge every request as
+// they do in the whole policy.
+func someRules(o *unstructured.Unstructured, keep func(name string) bool) (*unstructured.Unstructured, error) {
+	data, err := json.Marshal(asMade(o).Object)
+	if err != nil {
+		panic(err) // what came as JSON goes as JSON
+	}
+	f, _ := policy.Parse(o.GetName(), data)
+	if len(f.Policies) != 1 {
+		return nil, fmt.Errorf("the policy cannot be read; kvap status says why")
+	}
+	p := f.Policies[0]
+	if p.ApplyOne {
+		return nil, fmt.Errorf("it applies only the first rule that matches (applyRules: One), so its rules cannot be told apart; rewrite it, or leave it with Kyverno")
+	}
+	node := p.Only(func(r *policy.Rule) bool { return keep(p.Rules[r.Index].Name) })
+	if node == nil {
+		return nil, fmt.Errorf("no rule of it would be left; leave it with Kyverno")
+	}
+	out := &unstructured.Unstructured{}
+	text, err := json.Marshal(node.Value())
+	if err != nil {
+		panic(err) // as above
+	}
+	return out, json.Unmarshal(text, &out.Object)
+}
+
+// over is an object in the place of another, at the version of that.
+func over(have, want *unstructured.Unstructured) *unstructured.Unstructured {
+	o := have.DeepCopy()
+	o.Object["spec"] = want.Object["spec"]
+	o.SetLabels(want.GetLabels())
+	o.SetAnnotations(want.GetAnnotations())
+	return o
+}

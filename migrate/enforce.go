@@ -1,0 +1,118 @@
+package migrate
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+)
+
+// refuseEnforce wants a comparison that speaks for the policy, or a reason. What was
+// begun was accepted then.
+func (g Goal) refuseEnforce(w World) error {
+	if w.doing(Enforce) || w.Stage() == v1alpha1.StageEnforced || w.Stage() == v1alpha1.StageAdopted {
+		return nil
+	}
+	if w.Source == nil {
+		return fmt.Errorf("the cluster has no such policy; kvap status -A lists what there is")
+	}
+	if w.Carrier != nil {
+		return fmt.Errorf("kvap.dev has a policy of this name already, which no migration has made; rename or delete it")
+	}
+	if err := Speaks(w.status().Comparison, w.digest(), w.Now, g.MaxAge); err != nil && g.Accept == "" {
+		return fmt.Errorf("%w; run kvap migrate compare %s, or say why it may go on: --accept REASON", err, w.Ref.Name)
+	}
+	return nil
+}
+
+// enforce has kvap enforce the policy, sees that it does, and then switches Kyverno
+// off. What was begun goes on in the way that was recorded.
+func (g Goal) enforce(w World) (*Move, error) {
+	if w.Stage() == v1alpha1.StageAdopted {
+		return nil, fmt.Errorf("it is adopted: kvap enforces it, from a policy of kvap.dev")
+	}
+	way := g.Way
+	if w.doing(Enforce) || w.Stage() == v1alpha1.StageEnforced {
+		way = w.status().Way
+	}
+	if way == v1alpha1.WayAdmission {
+		return g.enforceInPlace(w)
+	}
+	return g.enforceElsewhere(w, way)
+}
+
+// enforceInPlace leaves the policy where it is, with admission off.
+func (g Goal) enforceInPlace(w World) (*Move, error) {
+	if w.Source == nil {
+		return nil, fmt.Errorf("the policy was deleted; kvap migrate rollback %s makes it again, as it was recorded", w.Ref.Name)
+	}
+	if m := annotated(w.Source, "enforce-1-native", "have kvap enforce it beside Kyverno", w.history(),
+		map[string]string{v1alpha1.ModeKey: v1alpha1.ModeEnforce}); m != nil {
+		return m, nil
+	}
+	if seen := w.SourceSeen.as(v1alpha1.ModeEnforce, w.Source); !seen.Yes {
+		return wait("see that kvap enforces it", seen.Why), nil
+	}
+	if isOff(w.Source) {
+		return nil, nil
+	}
+	o := w.Source.DeepCopy()
+	SwitchOff(o)
+	annotate(o, map[string]string{v1alpha1.HistoryKey: w.history()})
+	return &Move{Does: "switch Kyverno off for it: admission is false", Part: "enforce-2-kyverno-off", Write: o}, nil
+}
+
+// SwitchOff changes a policy so that Kyverno no longer judges requests by it, and
+// kvap goes on.
+func SwitchOff(o *unstructured.Unstructured) {
+	annotate(o, map[string]string{v1alpha1.KyvernoKey: v1alpha1.KyvernoOff})
+	where := []string{"spec", "admission"}
+	if o.GroupVersionKind().Group != kyvernoGroup {
+		where = []string{"spec", "evaluation", "admission", "enabled"}
+	}
+	// It fails only where something in between is no map, which no API server has let in.
+	_ = unstructured.SetNestedField(o.Object, false, where...)
+}
+
+// enforceElsewhere has a policy of kvap.dev take over.
+func (g Goal) enforceElsewhere(w World, way v1alpha1.MigrationWay) (*Move, error) {
+	if m, err := w.carry("enforce-1-native"); m != nil || err != nil {
+		return m, err
+	}
+	if w.Source == nil {
+		return nil, nil
+	}
+	if way == v1alpha1.WayRemove {
+		return &Move{Does: "delete Kyverno's policy, which is in the record", Part: "enforce-2-kyverno-off", Delete: w.Source}, nil
+	}
+	if hasSome(w.Source) {
+		return nil, nil
+	}
+	kept, err := someRules(w.Source, func(name string) bool { return w.stays(name) })
+	if err != nil {
+		return nil, err
+	}
+	annotate(kept, map[string]string{
+		v1alpha1.ModeKey: v1alpha1.ModeOff, v1alpha1.HistoryKey: w.history(), v1alpha1.KyvernoKey: v1alpha1.KyvernoSome,
+	})
+	return &Move{Does: "leave Kyverno the rules that only it carries out", Part: "enforce-2-kyverno-off", Write: over(w.Source, kept)}, nil
+}
+
+// carry has a policy of kvap.dev judge in place of the source; nil where it is seen to.
+func (w World) carry(part string) (*Move, error) {
+	if w.Carrier == nil {
+		o, err := w.carrier()
+		if err != nil {
+			return nil, err
+		}
+		return &Move{Does: "make a policy of kvap.dev with the same spec", Part: part, Write: o}, nil
+	}
+	if m := annotated(w.Carrier, part, "have kvap enforce it", w.history(), map[string]string{v1alpha1.ModeKey: v1alpha1.ModeEnforce}); m != nil {
+		return m, nil
+	}
+	if seen := w.CarrierSeen.as(v1alpha1.ModeEnforce, w.Carrier); !seen.Yes {
+		return wait("see that kvap enforces it", seen.Why), nil
+	}
+	return nil, nil
+}

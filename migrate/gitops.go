@@ -1,0 +1,74 @@
+package migrate
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// A mark is a label or annotation by which a tool knows what it manages.
+type mark struct{ tool, key string }
+
+func marks() []mark {
+	return []mark{
+		{"Argo CD", "argocd.argoproj.io/tracking-id"},
+		{"Argo CD", "argocd.argoproj.io/instance"},
+		{"Flux", "kustomize.toolkit.fluxcd.io/name"},
+		{"Flux", "kustomize.toolkit.fluxcd.io/namespace"},
+		{"Flux", "helm.toolkit.fluxcd.io/name"},
+		{"Flux", "helm.toolkit.fluxcd.io/namespace"},
+		{"Helm", "meta.helm.sh/release-name"},
+		{"Helm", "meta.helm.sh/release-namespace"},
+	}
+}
+
+// managedBy is the label that Helm sets to its own name.
+const managedBy = "app.kubernetes.io/managed-by"
+
+// OwnedBy is the tool that would undo what is written into an object, or write it
+// back; "" where none shows.
+func OwnedBy(o *unstructured.Unstructured) string {
+	for _, m := range marks() {
+		if o.GetLabels()[m.key] != "" || o.GetAnnotations()[m.key] != "" {
+			return m.tool
+		}
+	}
+	if o.GetLabels()[managedBy] == "Helm" {
+		return "Helm"
+	}
+	for _, f := range o.GetManagedFields() {
+		if i := slices.IndexFunc(writers(), func(w mark) bool { return w.key == f.Manager }); i >= 0 {
+			return writers()[i].tool
+		}
+	}
+	return ""
+}
+
+// writers are the names under which tools write fields.
+func writers() []mark {
+	return []mark{{"Argo CD", "argocd-controller"}, {"Argo CD", "argocd-application-controller"}, {"Flux", "kustomize-controller"}, {"Flux", "helm-controller"}}
+}
+
+// disown takes the marks out of a copy of an object that the tool does not know: it
+// would remove it.
+func disown(o *unstructured.Unstructured) {
+	labels, annotations := o.GetLabels(), o.GetAnnotations()
+	for _, m := range marks() {
+		delete(labels, m.key)
+		delete(annotations, m.key)
+	}
+	if labels[managedBy] == "Helm" {
+		delete(labels, managedBy)
+	}
+	for key, values := range map[string]map[string]string{"labels": labels, "annotations": annotations} {
+		if len(values) == 0 {
+			unstructured.RemoveNestedField(o.Object, "metadata", key)
+		}
+	}
+	if len(labels) > 0 {
+		o.SetLabels(labels)
+	}
+	if len(annotations) > 0 {
+		o.SetAnnotations(annotations)
+	}
+}

@@ -1,0 +1,210 @@
+package migrate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+)
+
+// The verbs that change where a policy stands.
+const (
+	Shadow   = "shadow"
+	Enforce  = "enforce"
+	Rollback = "rollback"
+	Adopt    = "adopt"
+)
+
+// A Goal is what a user wants of a policy.
+type Goal struct {
+	Verb string
+	// Way is how Kyverno is switched off, for Enforce.
+	Way v1alpha1.MigrationWay
+	// To is where Rollback ends: StageNone or StageShadow.
+	To v1alpha1.MigrationStage
+	// Accept is why Enforce goes on without a comparison that speaks for it, and
+	// Rollback although changes are lost.
+	Accept string
+	// MaxAge is how old that comparison may be.
+	MaxAge time.Duration
+}
+
+// Next is the move that comes next; nil where the goal is reached. An error tells
+// that the goal is not to be reached from here, and what to do.
+//
+// The intention is recorded before the first move, and that it is reached after the
+// last, so that whatever happens between can be gone on with, or back from.
+func (g Goal) Next(w World) (*Move, error) {
+	if g.untouched(w) {
+		return nil, nil
+	}
+	if err := g.refuse(w); err != nil {
+		return nil, err
+	}
+	move, err := g.act(w)
+	if err != nil {
+		return nil, err
+	}
+	to := g.stage()
+	switch {
+	case w.doing(g.Verb) && move != nil:
+		return move, nil
+	case w.doing(g.Verb):
+		return g.end(w), nil
+	case move == nil && w.Stage() == to && w.status().Doing == nil:
+		return nil, nil
+	}
+	return g.begin(w), nil
+}
+
+// untouched tells of a policy to which nothing was done that could be undone.
+func (g Goal) untouched(w World) bool {
+	s := w.status()
+	return g.Verb == Rollback && s.Doing == nil && (w.Stage() == v1alpha1.StageNone || s.Original == nil)
+}
+
+func (g Goal) stage() v1alpha1.MigrationStage {
+	switch g.Verb {
+	case Shadow:
+		return v1alpha1.StageShadow
+	case Enforce:
+		return v1alpha1.StageEnforced
+	case Adopt:
+		return v1alpha1.StageAdopted
+	}
+	return g.To
+}
+
+// refuse says why the goal is not to be gone for.
+func (g Goal) refuse(w World) error {
+	if d := w.status().Doing; d != nil && d.Verb != g.Verb && g.Verb != Rollback {
+		return fmt.Errorf("%s was begun at %s and has not ended; run it again, or kvap migrate rollback %s", d.Verb, d.At.UTC().Format(time.RFC3339), w.Ref.Name)
+	}
+	switch g.Verb {
+	case Shadow:
+		return refuseShadow(w)
+	case Enforce:
+		return g.refuseEnforce(w)
+	case Adopt:
+		return refuseAdopt(w)
+	}
+	if w.Carrier != nil && w.Carrier.GetGeneration() > 1 && g.Accept == "" {
+		return fmt.Errorf("the policy of kvap.dev has changed since it took over, and going back loses that; say why it may: --accept REASON")
+	}
+	return nil
+}
+
+// act is the first of the moves between beginning and end that is not made.
+func (g Goal) act(w World) (*Move, error) {
+	switch g.Verb {
+	case Shadow:
+		return g.shadow(w)
+	case Enforce:
+		return g.enforce(w)
+	case Rollback:
+		return g.rollback(w)
+	case Adopt:
+		return g.adopt(w)
+	}
+	return nil, fmt.Errorf("there is no verb %q", g.Verb)
+}
+
+// begin records the intention, and the policy as it is where it may have changed
+// since it was recorded.
+func (g Goal) begin(w World) *Move {
+	r := w.record()
+	s := &r.Status
+	s.Doing = &v1alpha1.MigrationStep{Verb: g.Verb, At: metav1.NewTime(w.Now.UTC().Truncate(time.Second)), To: g.stage(), Why: g.reason(w)}
+	if w.Source != nil && (w.Stage() == v1alpha1.StageNone || w.Stage() == v1alpha1.StageShadow) && g.Verb != Rollback {
+		s.Original = keepOriginal(w.Source, s.Original)
+	}
+	switch {
+	case g.Verb == Enforce && w.Stage() != v1alpha1.StageEnforced:
+		s.Way = g.Way
+	case g.Verb == Adopt: // there will be none in which admission is off
+		s.Way = v1alpha1.WayRemove
+	}
+	return &Move{Does: "note in the record what is begun", Record: r}
+}
+
+// reason is why a refusal was overridden, where it was.
+func (g Goal) reason(w World) string {
+	if g.Verb == Enforce && Speaks(w.status().Comparison, w.digest(), w.Now, g.MaxAge) == nil {
+		return ""
+	}
+	return g.Accept
+}
+
+// end records that the goal is reached.
+func (g Goal) end(w World) *Move {
+	r := w.record()
+	s := &r.Status
+	step := *s.Doing
+	step.To, step.What = g.stage(), g.what(w)
+	Note(r, step)
+	s.Doing, s.Stage = nil, g.stage()
+	if s.Stage == v1alpha1.StageNone || s.Stage == v1alpha1.StageShadow {
+		s.Way = ""
+	}
+	if s.Stage == v1alpha1.StageNone {
+		s.Original = nil
+	}
+	return &Move{Does: "note in the record that it is done: " + string(s.Stage), Record: r}
+}
+
+func (g Goal) what(w World) string {
+	switch g.Verb {
+	case Shadow:
+		return "judged natively with the action Audit, beside Kyverno"
+	case Enforce:
+		return map[v1alpha1.MigrationWay]string{
+			v1alpha1.WayAdmission: "kvap enforces; admission is off in the policy, for Kyverno",
+			v1alpha1.WayReplace:   "kvap enforces; Kyverno keeps " + strings.Join(w.Staying, ", "),
+			v1alpha1.WayRemove:    "kvap enforces, from a policy of kvap.dev; the policy of Kyverno is gone",
+		}[w.status().Way]
+	case Adopt:
+		return "the policy is of kvap.dev"
+	}
+	return "Kyverno enforces, as before"
+}
+
+// record is a copy of the record that may be changed.
+func (w World) record() *v1alpha1.Migration {
+	if w.Record != nil {
+		return w.Record.DeepCopy()
+	}
+	return NewRecord(w.Name, w.Ref)
+}
+
+// digest is that of the policy as it is; of the carrier where it is gone.
+func (w World) digest() string {
+	switch {
+	case w.Source != nil:
+		return Digest(w.Source.Object)
+	case w.Carrier != nil:
+		return Digest(w.Carrier.Object)
+	}
+	return ""
+}
+
+// history is what was done, in short, with what is under way.
+func (w World) history() string {
+	steps := slices.Clone(w.status().Steps)
+	if d := w.status().Doing; d != nil {
+		steps = append(steps, *d)
+	}
+	const few = 5
+	var out []string
+	for _, s := range steps[max(0, len(steps)-few):] {
+		text := s.Verb + " " + s.At.UTC().Format(time.DateOnly)
+		if s.Why != "" {
+			text += " (accepted: " + s.Why + ")"
+		}
+		out = append(out, text)
+	}
+	return strings.Join(out, "; ")
+}

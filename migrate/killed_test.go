@@ -1,0 +1,200 @@
+package migrate
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+)
+
+// A theatre is a cluster in which Kyverno and the controller take up what is written
+// some time later, and tell of it later still.
+type theatre struct {
+	t       *testing.T
+	rand    *rand.Rand
+	world   World // as it is read
+	kyverno *unstructured.Unstructured
+	source  *unstructured.Unstructured // as the controller judges by it
+	carrier *unstructured.Unstructured
+	rules   []string
+}
+
+// pass has some of the others do their part.
+func (th *theatre) pass() {
+	w := &th.world
+	if th.rand.IntN(3) == 0 {
+		th.kyverno = w.Source
+	}
+	if th.rand.IntN(3) == 0 {
+		th.source, th.carrier = w.Source, w.Carrier
+	}
+	if th.rand.IntN(3) == 0 { // the controller tells of what it has taken up
+		w.SourceSeen, w.CarrierSeen = seenOf(th.source), seenOf(th.carrier)
+	}
+	w.Kyverno = Judging{Yes: th.kyverno != nil && th.kyverno == w.Source && !isOff(w.Source)}
+	th.judged()
+}
+
+// judged fails where nobody judges by a rule.
+func (th *theatre) judged() {
+	for _, rule := range th.rules {
+		switch {
+		case th.kyverno != nil && th.kyverno.Object["spec"].(map[string]any)["admission"] != false && has(th.kyverno, rule):
+		case th.source != nil && modeOf(th.source) == v1alpha1.ModeEnforce && has(th.source, rule) && !slices.Contains(th.world.Staying, rule):
+		case th.carrier != nil && modeOf(th.carrier) == v1alpha1.ModeEnforce && has(th.carrier, rule):
+		default:
+			th.t.Fatalf("nobody judges by the rule %s", rule)
+		}
+	}
+}
+
+func has(o *unstructured.Unstructured, rule string) bool {
+	rules, _, _ := unstructured.NestedSlice(o.Object, "spec", "rules")
+	return slices.ContainsFunc(rules, func(r any) bool { return r.(map[string]any)["name"] == rule })
+}
+
+// run makes moves until the goal is reached, or the process is killed.
+func (th *theatre) run(g Goal, moves int) bool {
+	th.t.Helper()
+	for range moves {
+		th.pass()
+		move, err := g.Next(th.world)
+		if err != nil {
+			th.t.Fatalf("%s: %v", g.Verb, err)
+		}
+		if move == nil {
+			return true
+		}
+		if move.IsWait() {
+			continue
+		}
+		th.make(move)
+		th.judged()
+	}
+	return false
+}
+
+// make carries a move out, as an API server would.
+func (th *theatre) make(m *Move) {
+	if m.Write != nil {
+		m.Write = m.Write.DeepCopy()
+		m.Write.SetGeneration(1) // who changes the carrier is not in this play
+	}
+	seen, other, kyverno := th.world.SourceSeen, th.world.CarrierSeen, th.world.Kyverno
+	th.world = th.world.after(m)
+	th.world.SourceSeen, th.world.CarrierSeen = seen, other
+	if m.Record != nil {
+		th.world.Kyverno = kyverno
+	}
+}
+
+const twoRules = `apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: p}
+spec:
+  validationFailureAction: Enforce
+  rules:
+  - name: labelled
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    validate: {message: no team, pattern: {metadata: {labels: {team: "?*"}}}}
+  - name: made
+    match: {any: [{resources: {kinds: [Namespace]}}]}
+    generate: {apiVersion: v1, kind: ConfigMap, name: c, namespace: "{{request.object.metadata.name}}", data: {data: {a: b}}}
+`
+
+func newTheatre(t *testing.T, seed uint64, way v1alpha1.MigrationWay) *theatre {
+	source := &unstructured.Unstructured{Object: object(t, twoRules)}
+	ref := v1alpha1.PolicyReference{Group: "kyverno.io", Kind: "ClusterPolicy", Name: "p"}
+	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	th := &theatre{t: t, rand: rand.New(rand.NewPCG(seed, 1)), kyverno: source, rules: []string{"labelled", "made"}}
+	th.world = World{Now: now, Name: "p", Ref: ref, Source: source}
+	if way == v1alpha1.WayReplace {
+		th.world.Staying = []string{"made"}
+	}
+	return th
+}
+
+// However often a process is killed, at every moment somebody judges by each rule, the
+// record says what was begun, and the same verb or rollback leads to an end.
+func TestKilledAtAnyMove(t *testing.T) {
+	for _, way := range []v1alpha1.MigrationWay{v1alpha1.WayAdmission, v1alpha1.WayReplace, v1alpha1.WayRemove} {
+		for seed := range uint64(300) {
+			th := newTheatre(t, seed, way)
+			before := Digest(th.world.Source.Object)
+			goals := []Goal{{Verb: Shadow}, {Verb: Enforce, Way: way, Accept: "tested elsewhere"}}
+			if way != v1alpha1.WayReplace {
+				goals = append(goals, Goal{Verb: Adopt})
+			}
+			for _, goal := range goals[:1+th.rand.IntN(len(goals))] {
+				if killed := th.rand.IntN(30); !th.run(goal, killed) && th.rand.IntN(2) == 0 {
+					break // and go back from there
+				}
+				if !th.run(goal, 500) {
+					t.Fatalf("%s %d: %s does not end", way, seed, goal.Verb)
+				}
+				if d := th.world.Record.Status; d.Doing != nil || d.Stage != goal.stage() {
+					t.Fatalf("%s %d: after %s the record has %+v", way, seed, goal.Verb, d)
+				}
+			}
+			back := Goal{Verb: Rollback, To: v1alpha1.StageNone}
+			if th.run(back, th.rand.IntN(20)); !th.run(back, 500) {
+				t.Fatalf("%s %d: rollback does not end", way, seed)
+			}
+			th.isBack(before)
+		}
+	}
+}
+
+// isBack fails where something is not as it was before.
+func (th *theatre) isBack(digest string) {
+	w := th.world
+	switch {
+	case w.Source == nil || w.Carrier != nil:
+		th.t.Fatal("Kyverno's policy is gone, or kvap's is not")
+	case Digest(w.Source.Object) != digest || w.Source.Object["spec"].(map[string]any)["admission"] == false:
+		th.t.Fatalf("Kyverno's policy is another: %v", w.Source.Object["spec"])
+	case len(w.Source.GetAnnotations()) > 0:
+		th.t.Fatalf("annotations are left: %v", w.Source.GetAnnotations())
+	case w.Record != nil && (w.Record.Status.Doing != nil || w.Record.Status.Stage != v1alpha1.StageNone):
+		th.t.Fatalf("the record has %+v", w.Record.Status)
+	}
+}
+
+// What was deleted meanwhile is in the record.
+func TestRollbackOfWhatWasDeleted(t *testing.T) {
+	th := newTheatre(t, 7, v1alpha1.WayAdmission)
+	digest := Digest(th.world.Source.Object)
+	if !th.run(Goal{Verb: Enforce, Way: v1alpha1.WayAdmission, Accept: "a test"}, 500) {
+		t.Fatal("enforce does not end")
+	}
+	th.world.Source, th.kyverno, th.source, th.rules = nil, nil, nil, nil
+	if !th.run(Goal{Verb: Rollback, To: v1alpha1.StageNone}, 500) {
+		t.Fatal("rollback does not end")
+	}
+	th.isBack(digest)
+}
+
+// Enforce wants a comparison that speaks for the policy.
+func TestEnforceWantsEvidence(t *testing.T) {
+	th := newTheatre(t, 1, v1alpha1.WayAdmission)
+	goal := Goal{Verb: Enforce, Way: v1alpha1.WayAdmission, MaxAge: 24 * time.Hour}
+	if _, err := goal.Next(th.world); err == nil {
+		t.Error("it was enforced without a comparison")
+	}
+	th.world.Record = NewRecord("p", th.world.Ref)
+	th.world.Record.Status.Comparison = &v1alpha1.Comparison{At: metav1.NewTime(th.world.Now), Digest: th.world.digest(), Clean: true}
+	if move, err := goal.Next(th.world); err != nil || move == nil {
+		t.Errorf("move %v, error %v", move, err)
+	}
+	if !th.run(goal, 500) {
+		t.Error("enforce does not end")
+	}
+	if why := th.world.Record.Status.Steps[0].Why; why != "" {
+		t.Errorf("the record has the reason %q, and none was needed", why)
+	}
+}

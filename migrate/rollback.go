@@ -1,0 +1,118 @@
+package migrate
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+)
+
+// rollback leads back in the reverse order: Kyverno judges again, is seen to, and then
+// kvap lets go.
+func (g Goal) rollback(w World) (*Move, error) {
+	if w.status().Original == nil {
+		return nil, fmt.Errorf("the record has no policy to go back to")
+	}
+	original, err := restored(w.status().Original)
+	if err != nil {
+		return nil, err
+	}
+	if w.Source == nil && w.Stage() != v1alpha1.StageEnforced && w.Stage() != v1alpha1.StageAdopted && w.Carrier == nil && !w.wasEnforced() {
+		return nil, nil // somebody deleted it while it was Kyverno's
+	}
+	back := modeOf(original)
+	if g.To == v1alpha1.StageShadow {
+		back = v1alpha1.ModeShadow
+	}
+	if m := w.restore(original, back); m != nil {
+		return m, nil
+	}
+	if (w.Carrier != nil || modeOf(w.Source) == v1alpha1.ModeEnforce && back != v1alpha1.ModeEnforce) && !w.Kyverno.Yes {
+		return wait("see that Kyverno enforces it", w.Kyverno.Why), nil
+	}
+	return w.letGo(back), nil
+}
+
+// wasEnforced tells that a verb was under way by which the source may have gone.
+func (w World) wasEnforced() bool {
+	return w.doing(Enforce) || w.doing(Adopt) || w.doing(Rollback) && w.status().Way != ""
+}
+
+// restore makes the source what Kyverno judged by; nil where it is. What users have
+// changed in it since stays.
+func (w World) restore(original *unstructured.Unstructured, back string) *Move {
+	meanwhile := v1alpha1.ModeEnforce // until Kyverno is seen to judge
+	if w.Carrier != nil {
+		meanwhile = back // the carrier judges so long
+	}
+	const part = "rollback-1-kyverno-on"
+	if w.Source == nil {
+		o := original.DeepCopy()
+		annotate(o, map[string]string{v1alpha1.ModeKey: meanwhile, v1alpha1.HistoryKey: w.history(), v1alpha1.KyvernoKey: ""})
+		return &Move{Does: "make Kyverno's policy again, as it was recorded", Part: part, Write: o}
+	}
+	o := w.Source.DeepCopy()
+	switch {
+	case isOff(w.Source):
+		restoreAdmission(o, original)
+		annotate(o, map[string]string{v1alpha1.KyvernoKey: "", v1alpha1.HistoryKey: w.history()})
+		if w.Carrier != nil {
+			annotate(o, map[string]string{v1alpha1.ModeKey: back})
+		}
+		return &Move{Does: "switch Kyverno on for it", Part: part, Write: o}
+	case hasSome(w.Source):
+		o.Object["spec"] = runtime.DeepCopyJSONValue(original.Object["spec"])
+		o.SetAnnotations(original.GetAnnotations())
+		annotate(o, map[string]string{v1alpha1.ModeKey: meanwhile, v1alpha1.HistoryKey: w.history()})
+		return &Move{Does: "give Kyverno all rules back", Part: part, Write: o}
+	}
+	return nil
+}
+
+// restoreAdmission gives a policy the admission of the recorded one.
+func restoreAdmission(o, original *unstructured.Unstructured) {
+	spec, _ := o.Object["spec"].(map[string]any)
+	switchOn(spec, true)
+	was, _ := original.Object["spec"].(map[string]any)
+	if v, ok := was["admission"]; ok {
+		spec["admission"] = v
+	}
+	if evaluation, ok := was["evaluation"].(map[string]any); ok {
+		if v, ok := evaluation["admission"]; ok {
+			_ = unstructured.SetNestedField(o.Object, runtime.DeepCopyJSONValue(v), "spec", "evaluation", "admission") // as in SwitchOff
+		}
+	}
+}
+
+// letGo ends kvap's part, once Kyverno judges.
+func (w World) letGo(back string) *Move {
+	const part = "rollback-2-native-off"
+	if w.Carrier != nil {
+		return &Move{Does: "delete the policy of kvap.dev", Part: part, Delete: w.Carrier}
+	}
+	history := w.history()
+	if back == "" {
+		history = ""
+	}
+	does := "have kvap judge it in shadow again"
+	if back == "" {
+		does = "take what kvap wrote into it out again"
+	}
+	if m := annotated(w.Source, part, does, history, map[string]string{v1alpha1.ModeKey: back}); m != nil {
+		return m
+	}
+	if back == "" && w.Source.GetAnnotations()[v1alpha1.HistoryKey] != "" {
+		o := w.Source.DeepCopy()
+		annotate(o, map[string]string{v1alpha1.HistoryKey: ""})
+		return &Move{Does: does, Part: part, Write: o}
+	}
+	switch {
+	case w.CarrierSeen.Exists:
+		return &Move{Does: "see that kvap has let go", Wait: "the controller still judges by the policy of kvap.dev", Optional: true}
+	case back == v1alpha1.ModeShadow && !w.SourceSeen.as(back, w.Source).Yes:
+		return &Move{Does: "see that it is in shadow", Wait: w.SourceSeen.as(back, w.Source).Why, Optional: true}
+	}
+	return nil
+}

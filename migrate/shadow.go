@@ -1,0 +1,30 @@
+package migrate
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+)
+
+func refuseShadow(w World) error {
+	if w.Source == nil {
+		return fmt.Errorf("the cluster has no such policy; kvap status -A lists what there is")
+	}
+	if !slices.Contains([]v1alpha1.MigrationStage{v1alpha1.StageNone, v1alpha1.StageShadow}, w.Stage()) {
+		return fmt.Errorf("it is %s already; kvap migrate rollback --to shadow leads back", w.Stage())
+	}
+	return nil
+}
+
+// shadow has kvap judge beside Kyverno, without effect.
+func (g Goal) shadow(w World) (*Move, error) {
+	if m := annotated(w.Source, "shadow-1-beside", "have it judged natively with the action Audit", w.history(),
+		map[string]string{v1alpha1.ModeKey: v1alpha1.ModeShadow}); m != nil {
+		return m, nil
+	}
+	if seen := w.SourceSeen.as(v1alpha1.ModeShadow, w.Source); !seen.Yes {
+		return wait("see that it is judged", seen.Why), nil
+	}
+	return nil, nil
+}

@@ -1,0 +1,63 @@
+package migrate
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+)
+
+// Moves are all moves from a world to the goal, if nothing goes wrong: what is waited
+// for comes at once. Waiting is among them, as what will be seen to.
+func (g Goal) Moves(w World) ([]*Move, error) {
+	const bound = 50 // a goal takes about ten
+	var out []*Move
+	waited := map[string]bool{}
+	for range bound {
+		move, err := g.Next(w)
+		if err != nil || move == nil {
+			return out, err
+		}
+		if !move.IsWait() || !waited[move.Does] {
+			out = append(out, move)
+		}
+		waited[move.Does] = move.IsWait()
+		w = w.after(move)
+	}
+	return nil, fmt.Errorf("%s of %s does not come to an end; this is a bug of kvap", g.Verb, w.Ref.Name)
+}
+
+// after is the world after a move that went well. After waiting, everybody judges by
+// what is there.
+func (w World) after(m *Move) World {
+	switch {
+	case m.Record != nil:
+		w.Record = m.Record
+	case m.Write != nil:
+		w = w.with(m.Write, m.Write)
+	case m.Delete != nil:
+		w = w.with(m.Delete, nil)
+	default:
+		w.SourceSeen, w.CarrierSeen = seenOf(w.Source), seenOf(w.Carrier)
+		w.Kyverno = Judging{Yes: w.Source != nil && !isOff(w.Source)}
+	}
+	return w
+}
+
+// with has the policy of a kind replaced.
+func (w World) with(of, by *unstructured.Unstructured) World {
+	if of.GroupVersionKind().Group == v1alpha1.Group {
+		w.Carrier = by
+		return w
+	}
+	w.Source, w.Kyverno = by, Judging{Why: "it has just changed"}
+	return w
+}
+
+func seenOf(policy *unstructured.Unstructured) Seen {
+	if policy == nil {
+		return Seen{}
+	}
+	return Seen{Exists: true, Mode: modeOf(policy), Generation: policy.GetGeneration(), Judging: Judging{Yes: true}}
+}

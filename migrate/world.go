@@ -1,0 +1,98 @@
+package migrate
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+)
+
+// A World is what is known of one policy at a moment. It is read anew before each
+// move, so that it does not matter who made the last one, or whether it was killed.
+type World struct {
+	Now time.Time
+	// Name is that of the record, and Ref the source, which may be gone.
+	Name string
+	Ref  v1alpha1.PolicyReference
+	// Record is nil where nothing was done.
+	Record *v1alpha1.Migration
+	// Source is the policy in Kyverno's kind; nil where it is gone.
+	Source *unstructured.Unstructured
+	// Carrier is the policy in kvap's kind, of the same name; nil where there is none.
+	Carrier *unstructured.Unstructured
+	// SourceSeen and CarrierSeen are what the controller says of them.
+	SourceSeen, CarrierSeen Seen
+	// Kyverno tells whether Kyverno judges requests by the source as it is.
+	Kyverno Judging
+	// Staying are the rules, as written, that nothing but Kyverno carries out.
+	Staying []string
+}
+
+// Judging tells whether somebody judges, or why that is not known.
+type Judging struct {
+	Yes bool
+	Why string
+}
+
+// Seen is what the controller says of a policy.
+type Seen struct {
+	// Exists tells that it says something.
+	Exists bool
+	Mode   string
+	// Generation is of the version that it speaks of.
+	Generation int64
+	// Judging tells whether requests are judged as the mode has it.
+	Judging Judging
+}
+
+// as tells whether the controller was seen to judge by a policy, as it is, in a mode.
+func (s Seen) as(mode string, policy *unstructured.Unstructured) Judging {
+	switch {
+	case !s.Exists:
+		return Judging{Why: "the controller has not said anything of it; see that one runs: kvap controller --help"}
+	case s.Mode != mode:
+		return Judging{Why: "the controller has it in the mode " + s.Mode}
+	case s.Generation < policy.GetGeneration():
+		return Judging{Why: "the controller has not seen its latest version"}
+	}
+	return s.Judging
+}
+
+// status is the status of the record, also where there is none.
+func (w World) status() v1alpha1.MigrationStatus {
+	if w.Record == nil {
+		return v1alpha1.MigrationStatus{Stage: v1alpha1.StageNone}
+	}
+	return w.Record.Status
+}
+
+// Stage is where the policy stands.
+func (w World) Stage() v1alpha1.MigrationStage {
+	if stage := w.status().Stage; stage != "" {
+		return stage
+	}
+	return v1alpha1.StageNone
+}
+
+// doing tells whether a verb is under way.
+func (w World) doing(verb string) bool {
+	d := w.status().Doing
+	return d != nil && d.Verb == verb
+}
+
+// isOff tells that Kyverno is switched off in a policy, and kvap goes on.
+func isOff(policy *unstructured.Unstructured) bool {
+	return policy.GetAnnotations()[v1alpha1.KyvernoKey] == v1alpha1.KyvernoOff
+}
+
+// hasSome tells that Kyverno has only those rules left in a policy that nothing else
+// carries out.
+func hasSome(policy *unstructured.Unstructured) bool {
+	return policy.GetAnnotations()[v1alpha1.KyvernoKey] == v1alpha1.KyvernoSome
+}
+
+// modeOf is the mode that a policy asks for; "" where it does not.
+func modeOf(policy *unstructured.Unstructured) string {
+	return policy.GetAnnotations()[v1alpha1.ModeKey]
+}
