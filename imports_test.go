@@ -59,6 +59,7 @@ deploy/crds:
 migrate: api/v1alpha1 compile policy report diag
 migrate/evidence: compile internal/judge interp policy report translate vap verify
 controller: api/v1alpha1 compile translate cel vap policy schema diag report scan
+cleanup: api/v1alpha1 interp policy diag
 webhook: webhook/registration interp policy diag
 webhook/registration: policy
 webhook/certs:

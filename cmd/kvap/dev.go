@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kvap/kvap/cleanup"
 	"github.com/kvap/kvap/controller"
 	"github.com/kvap/kvap/deploy/crds"
 	"github.com/kvap/kvap/internal/controlplane"
@@ -118,7 +119,9 @@ func (d *dev) run(ctx context.Context, dir string, definitions []controlplane.CR
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	hook := webhookFlags{address: "127.0.0.1:0", groups: []string{"system:nodes"}}
-	go func() { ended <- runWithWebhook(ctx, d.plane.Config(controlplane.Admin), d.options, hook, d.logger()) }()
+	go func() {
+		ended <- runWithWebhook(ctx, d.plane.Config(controlplane.Admin), d.options, hook, cleanAuto, d.logger())
+	}()
 	refused, err := d.apply(ctx, objects)
 	if err != nil {
 		return err
@@ -194,6 +197,9 @@ func standIns() []controlplane.CRD {
 	for _, k := range controller.ForeignKinds() {
 		out = append(out, controlplane.StandIn(k.GroupVersionKind, k.Plural, k.Namespaced, k.Older...))
 	}
+	for _, k := range cleanup.Kinds() {
+		out = append(out, controlplane.StandIn(k.GroupVersionKind, k.Plural, k.Namespaced, k.Older...))
+	}
 	return out
 }
 
@@ -222,7 +228,7 @@ func readSourceObjects(paths []string, stdin io.Reader, errs io.Writer) ([]*unst
 	var out []*unstructured.Unstructured
 	others := 0
 	for _, o := range objects {
-		if controller.Reads(o.GroupVersionKind()) {
+		if gvk := o.GroupVersionKind(); controller.Reads(gvk) || cleanup.Reads(gvk) {
 			out = append(out, o)
 		} else {
 			others++

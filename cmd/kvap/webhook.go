@@ -28,6 +28,9 @@ import (
 	"github.com/kvap/kvap/webhook/world"
 )
 
+// apiCallToken is the file with the token that services are asked with.
+const apiCallToken = "/var/run/secrets/kvap/apicall/token"
+
 // webhookFlags are the flags of the embedded webhook as the user gave them.
 type webhookFlags struct {
 	address    string
@@ -132,7 +135,7 @@ func startWebhook(ctx context.Context, config *rest.Config, f webhookFlags, name
 	out := &fallback{flags: f, namespace: namespace, log: log.WithName("webhook"), changed: make(chan struct{}, 1), told: map[string]bool{}}
 	if out.world, err = world.New(config, world.Options{
 		Services: f.services, Registries: f.registries, RegistrySecrets: namespace,
-		TokenFile: "/var/run/secrets/kvap/apicall/token",
+		TokenFile: apiCallToken,
 	}); err != nil {
 		return nil, nil, err
 	}
