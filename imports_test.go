@@ -71,6 +71,7 @@ status: api/v1alpha1 compile translate vap policy report schema diag
 fixtures:
 cmd/kvap: everything
 internal/benchadmission: everything
+internal/benchadmission/plot:
 internal/benchwebhook: interp policy webhook webhook/certs
 internal/benchcluster: everything
 internal/conformance: everything
