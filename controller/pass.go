@@ -114,7 +114,11 @@ func (p *passer) bring(ctx context.Context, in shelf, out *outcome) (again bool,
 	if out.missing, out.params = p.params.ensure(ctx, refs); out.params != nil && ctx.Err() != nil {
 		return false, ctx.Err()
 	}
-	done, err := p.handover.run(ctx, wanted)
+	var kept map[string]bool
+	if out.fallback != nil {
+		kept = keptRules(in.sources, out.rules)
+	}
+	done, err := p.handover.run(ctx, wanted, kept)
 	if err != nil && (ctx.Err() != nil || done.live.policies == nil) {
 		return false, err
 	}

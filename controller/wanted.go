@@ -7,6 +7,7 @@ import (
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/vap"
 )
 
@@ -120,6 +121,26 @@ func remainingOf(sources []*policySource, result compile.Result) []RemainingPoli
 		}
 		if some {
 			out = append(out, left)
+		}
+	}
+	return out
+}
+
+// keptRules are the rules of enforced policies that the webhook is to judge, by the names
+// that native policies call them. While it does not, what judges by them stays.
+func keptRules(sources []*policySource, rules map[*policy.Policy][]*compile.Rule) map[string]bool {
+	out := map[string]bool{}
+	for _, s := range sources {
+		if s.policy == nil || s.mode != v1alpha1.ModeEnforce {
+			continue
+		}
+		for _, r := range rules[s.policy] {
+			if !isLeft(r) {
+				continue
+			}
+			for _, form := range []string{"", "autogen-", "autogen-cronjob-"} {
+				out[r.PolicyName()+"/"+form+r.Name()] = true
+			}
 		}
 	}
 	return out

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/kvap/kvap/interp"
+	"github.com/kvap/kvap/webhook/registration"
 )
 
 // Options say how to serve. World and Certificate must be there; other zero fields
@@ -115,11 +116,13 @@ func (s *Server) Ready() error {
 	return s.options.Ready()
 }
 
-// Handler answers at the paths of the places, at /healthz and at /readyz.
+// Handler answers at the paths of the places, at that of the probe, at /healthz and at
+// /readyz.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/validate/", s.admission(s.validate))
 	mux.HandleFunc("/mutate/", s.admission(s.mutate))
+	mux.HandleFunc(registration.ProbePath, s.probe)
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if err := s.Ready(); err != nil {

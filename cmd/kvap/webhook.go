@@ -222,7 +222,8 @@ func (o *fallback) Serve(_ context.Context, remaining controller.Remaining) (con
 		list, sources[p] = append(list, p), one.Source
 		set.Policies = append(set.Policies, webhook.Policy{Policy: p})
 	}
-	objects, problems := registration.Configure(list, o.kinds(), o.registration(remaining.ExcludeNamespaces))
+	options := o.registration(remaining.ExcludeNamespaces)
+	objects, problems := registration.Configure(list, o.kinds(), options)
 	if err := registration.Check(objects); err != nil {
 		return out, err
 	}
@@ -235,6 +236,7 @@ func (o *fallback) Serve(_ context.Context, remaining controller.Remaining) (con
 	if err := o.server.Ready(); err != nil && len(list) > 0 {
 		return out, fmt.Errorf("the webhook is not ready: %w", err)
 	}
+	out.Probe = registration.Probe(options)
 	out.Configurations = controller.Configurations{Validating: objects.Validating, Mutating: objects.Mutating}
 	return out, nil
 }
