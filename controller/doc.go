@@ -21,7 +21,8 @@
 //  4. Write params, then policies, then bindings that are missing or differ.
 //  5. See them enforced: every API server is asked, dry, for a canary that a policy
 //     made after them warns about.
-//  6. Remove bindings, then policies, then params that are no longer wanted.
+//  6. Remove bindings, then policies that are no longer wanted, see that nobody judges
+//     by them, and remove their params, for want of which they would deny.
 //  7. Serve only what remains, and write the narrower webhook configurations; where
 //     nothing remains, remove them.
 //  8. Write the status of each policy.
