@@ -68,13 +68,13 @@ func (p *passer) pass(ctx context.Context) (reconcile.Result, error) {
 		return reconcile.Result{}, err
 	}
 	p.step(StepStatus)
-	statuses, err := p.scribe.write(ctx, in.sources, out)
+	statuses, unwritten, err := p.scribe.write(ctx, in.sources, out)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	p.metrics.passed(p.now().Sub(begun), in, out, statuses)
 	p.begun.Store(true)
-	return p.next(in, again || waiting), nil
+	return p.next(in, again || waiting || unwritten), nil
 }
 
 // read is step 1.
