@@ -71,7 +71,7 @@ func (o *outcome) statusOf(s *policySource, before v1alpha1.PolicyTranslationSta
 	}
 	out.Action = summary(out.Rules)
 	out.IgnoredExceptions = ignoredFor(s.policy, o.ignored)
-	out.LastGood = s.lastGood()
+	out.LastGood = s.lastGood().DeepCopy()
 	o.compiled(m, s, rules)
 	o.synced(m, rules)
 	o.typeChecked(m, rules, out.Rules, before)

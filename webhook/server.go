@@ -42,6 +42,7 @@ type Options struct {
 	Record func(Record)
 
 	MaxBytes   int64         // of a review; 8 MiB: two objects, and what is around them
+	MaxMemory  int64         // of all reviews that are read or judged; 16 MiB
 	Concurrent int           // how many are judged at once; 64
 	Timeout    time.Duration // of judging, where the request names none; 10 s
 	// Drain is how long the server goes on after it says that it is not ready, so
@@ -61,6 +62,9 @@ type User struct {
 func (o Options) withDefaults() Options {
 	if o.MaxBytes == 0 {
 		o.MaxBytes = 8 << 20
+	}
+	if o.MaxMemory == 0 {
+		o.MaxMemory = max(16<<20, o.MaxBytes)
 	}
 	if o.Concurrent == 0 {
 		o.Concurrent = 64
@@ -89,7 +93,8 @@ func (o Options) withDefaults() Options {
 // A Server answers AdmissionReviews.
 type Server struct {
 	options Options
-	turns   chan struct{} // one is held while judging
+	turns   *turns // one is held while judging
+	memory  *purse // of reviews
 
 	setting  sync.Mutex // of Set
 	current  atomic.Pointer[snapshot]
@@ -99,7 +104,7 @@ type Server struct {
 // New makes a server that has no policies yet and so is not ready.
 func New(o Options) *Server {
 	o = o.withDefaults()
-	return &Server{options: o, turns: make(chan struct{}, o.Concurrent)}
+	return &Server{options: o, turns: newTurns(o.Concurrent), memory: newPurse(o.MaxMemory)}
 }
 
 // errNotReady is why a server does not judge.
