@@ -33,9 +33,7 @@ type listOf struct {
 
 func (s listOf) source(strict bool) cel.Value {
 	switch {
-	case strict:
-		return s.v.orNull()
-	case s.v.certain():
+	case s.v.certain() || strict:
 		return s.v.expr
 	case !s.v.opt.IsZero():
 		return s.v.opt.OrValue(cel.List())

@@ -17,8 +17,6 @@ type plan struct {
 	requests int     // of one worker, for latencies
 	seconds  float64 // of each measurement of throughput
 	workers  int
-
-	profile, variant string // the file of a profile, and whose
 }
 
 func main() {
@@ -28,8 +26,6 @@ func main() {
 	flag.Float64Var(&p.seconds, "seconds", 3, "how long the workers work in each round")
 	flag.IntVar(&p.workers, "workers", 8, "how many work at once")
 	update := flag.String("update", "", "write the table into this document, between its marks")
-	flag.StringVar(&p.profile, "profile", "", "only write a profile of the server's processors into this file, while all workers work")
-	flag.StringVar(&p.variant, "variant", "--pack match --guard auto", "what judges the Pods while the profile is taken")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -53,10 +49,7 @@ func run(ctx context.Context, p plan, update string) (err error) {
 	if err != nil {
 		return err
 	}
-	if p.profile != "" {
-		return b.profile(ctx, vs, p.variant, p.profile)
-	}
-	if _, _, err := b.throughput(ctx, goodPod, http.StatusCreated); err != nil { // a server that has just begun is slow
+	if _, err := b.throughput(ctx, goodPod, http.StatusCreated); err != nil { // a server that has just begun is slow
 		return err
 	}
 	results := make([][]sample, len(vs))
