@@ -7,7 +7,7 @@ TOOL := go tool -modfile=tools/go.mod
 FUZZTIME ?= 1m
 CORPUS ?= ../shared/corpus
 
-.PHONY: help demo build test e2e bench-admission bench-webhook bench-cluster lint check generated generate chart image golden conformance bench fuzz clean
+.PHONY: help demo build screenshot plot test e2e bench-admission bench-webhook bench-cluster lint check generated generate chart image golden conformance bench fuzz clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -19,6 +19,12 @@ demo: build ## build kvap, convert the fixture policies, show one before and aft
 build: ## build bin/kvap
 	go build -trimpath -ldflags '-s -w' -o bin/kvap ./cmd/kvap
 
+screenshot: build ## the HTML report of the fixture policies as a picture, in docs/report.png; needs chromium
+	./fixtures/screenshot.sh bin/kvap docs/report.png
+
+plot: ## draw docs/latency.svg from the table in docs/performance.md
+	go run ./internal/benchadmission/plot
+
 test: ## unit, golden, script and import tests: no cluster, no network
 	go test ./...
 
@@ -27,6 +33,7 @@ e2e: ## all that needs a real control plane; its first build takes several minut
 
 bench-admission: ## what judging costs on a real API server, into docs/performance.md: some five minutes
 	go run ./internal/benchadmission -update docs/performance.md
+	$(MAKE) plot
 
 bench-webhook: ## what the webhook costs with many clients at once, into docs/performance.md: two minutes
 	go run ./internal/benchwebhook -update docs/performance.md
@@ -49,7 +56,7 @@ chart: ## render deploy/chart into the kustomize base and what its tests read; h
 image: ## build and push the image, with no Docker daemon; KO_DOCKER_REPO says where to
 	go run github.com/google/ko@v0.19.1 build --bare --sbom=none ./cmd/kvap
 
-generated: generate chart ## fail if a generated file is stale
+generated: generate chart plot ## fail if a generated file is stale
 	git diff --exit-code
 
 golden: ## rewrite the expected files from current output; then read the diff

@@ -59,18 +59,19 @@ deploy/crds:
 migrate: api/v1alpha1 compile policy report diag
 migrate/evidence: compile internal/judge interp policy report translate vap verify
 controller: api/v1alpha1 compile translate cel vap policy schema diag report scan
+cleanup: api/v1alpha1 interp policy diag
 webhook: webhook/registration interp policy diag
 webhook/registration: policy
 webhook/certs:
 webhook/world: interp
 report: diag
 background: api/v1alpha1 interp policy
-background/live: api/v1alpha1 background interp
 scan: compile internal/judge internal/manifest interp policy report schema translate vap
 status: api/v1alpha1 compile translate vap policy report schema diag
 fixtures:
 cmd/kvap: everything
 internal/benchadmission: everything
+internal/benchadmission/plot:
 internal/benchwebhook: interp policy webhook webhook/certs
 internal/benchcluster: everything
 internal/conformance: everything
@@ -83,7 +84,6 @@ internal/e2e/status:
 internal/e2e/scan:
 internal/e2e/replay:
 internal/e2e/deploy:
-internal/e2e/background:
 internal/e2e/controller:
 internal/e2e/webhook:
 internal/manifest: diag

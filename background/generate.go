@@ -49,7 +49,7 @@ func (w *Worker) write(ctx context.Context, j job, g *interp.Generation) outcome
 		if target.Source != nil {
 			// Where the label is missing, changes of the source are not noticed; the copy
 			// is made all the same.
-			if err := w.options.Cluster.Label(ctx, *target.Source, map[string]*string{interp.CloneSourceLabel: new(string)}); err != nil {
+			if err := w.options.Cluster.Label(ctx, *target.Source, interp.CloneSourceLabel, ""); err != nil {
 				w.options.Tell(Notice{Policy: j.policy.Of, Warning: true, Reason: reasonOf(err), Note: note(j.rule, j.trigger, "the source cannot be labelled: "+explained(err).Error())})
 			}
 		}
@@ -78,26 +78,23 @@ func (w *Worker) put(ctx context.Context, j job, target *interp.Generated) (writ
 		live = nil
 	}
 	object := target.Over(live)
-	version := ""
 	switch {
 	case object == nil:
 		return false, nil
 	case j.policy.applies():
-		version, err = w.options.Cluster.Apply(ctx, target.Object)
+		err = w.options.Cluster.Apply(ctx, target.Object)
 	case live == nil:
-		version, err = w.options.Cluster.Create(ctx, object)
+		err = w.options.Cluster.Create(ctx, object)
 	default:
-		version, err = w.options.Cluster.Update(ctx, object, "")
+		err = w.options.Cluster.Update(ctx, object, "")
 	}
 	switch {
 	case live == nil && apierrors.IsAlreadyExists(err):
 		return true, nil // by work for another trigger
 	case isEnding(err):
 		return false, nil
-	case err == nil:
-		w.pace.wrote(referenceOf(object), version)
 	}
-	return err == nil && (live == nil || version != metaText(live, "resourceVersion")), err
+	return err == nil, err
 }
 
 // applies tells that the policy wants objects to be made by server-side apply.

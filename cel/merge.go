@@ -7,8 +7,9 @@ import (
 
 // MergeLoops makes one loop of those that go through the same list:
 // l.exists(c, p) || l.exists(d, q) becomes l.exists(c, p || q'), and likewise for
-// all and &&. What costs less stands first in a disjunction. It is for conditions
-// that are never an error: of others, the loops stop at other errors.
+// all and &&. In a disjunction, what costs less stands first, and what implies another
+// term is left out. It is for conditions that are never an error: of others, the loops
+// stop at other errors.
 func (b Bool) MergeLoops() Bool { return Bool{Value{merged(b.n)}} }
 
 func merged(n *node) *node {
@@ -26,7 +27,10 @@ func merged(n *node) *node {
 	if n.op != opOr {
 		return n
 	}
-	args = slices.Clone(n.args)
+	args = withoutImplied(n.args)
+	if len(args) == 1 {
+		return args[0]
+	}
 	slices.SortStableFunc(args, func(a, b *node) int { return cmp.Compare(Cost(Value{a}, nil), Cost(Value{b}, nil)) })
 	return n.with(args)
 }

@@ -16,17 +16,20 @@
 //     does not parse counts as its last good version does.
 //  2. Compile, with package compile.
 //  3. Serve what remains, and what remained before this pass: the Fallback judges by
-//     both, and the webhook configurations that it asks for are written.
+//     both, and the webhook configurations that it asks for are written: the first on
+//     whose answer requests depend once API servers were seen to reach the webhook.
 //  4. Write params, then policies, then bindings that are missing or differ.
 //  5. See them enforced: every API server is asked, dry, for a canary that a policy
 //     made after them warns about.
-//  6. Remove bindings, then policies, then params that are no longer wanted.
+//  6. Remove bindings, then policies that are no longer wanted, see that nobody judges
+//     by them, and remove their params, for want of which they would deny.
 //  7. Serve only what remains, and write the narrower webhook configurations; where
 //     nothing remains, remove them.
 //  8. Write the status of each policy.
 //
 // So a rule that becomes native is enforced (5) before the webhook lets go of it
-// (7), and one that ceases to be is served (3) before its object goes (6).
+// (7), and one that ceases to be is served (3) before its object goes (6): where the
+// webhook does not serve, the object stays.
 //
 // What must hold: a pass that finds nothing to do writes nothing. Only objects that
 // carry kvap's label and were made by its field manager are changed or removed. An

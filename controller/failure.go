@@ -14,6 +14,8 @@ func failure(err error) string {
 		return "NameTaken"
 	case errors.Is(err, errNoFallback):
 		return "NoWebhook"
+	case errors.Is(err, errNotReached):
+		return "NotReached"
 	case apierrors.IsForbidden(err):
 		return "Forbidden"
 	case apierrors.IsInvalid(err):
@@ -24,6 +26,9 @@ func failure(err error) string {
 
 // errNoFallback is a fallback that serves nothing although something remains.
 var errNoFallback = errors.New("this controller runs without the webhook")
+
+// errNotReached is a webhook that no request of an API server comes to.
+var errNotReached = errors.New("the webhook is not reached yet, so no request may depend on it:")
 
 func asJSON(v any) string {
 	text, err := json.Marshal(v)

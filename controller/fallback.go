@@ -64,6 +64,11 @@ type Configurations struct {
 // Serving is what a Fallback does for what remains.
 type Serving struct {
 	Configurations
+	// Probe has the API server ask the Fallback about Params of the probe's own name,
+	// which it answers with a warning that has the name; nil where nobody need find out
+	// whether it is reached. It is written before the first configuration on whose
+	// answer requests depend, and removed afterwards.
+	Probe *admissionregistrationv1.MutatingWebhookConfiguration
 	// Problems are about single policies, in a fixed order. The others are served.
 	Problems []FallbackProblem
 }

@@ -38,15 +38,16 @@ type handed struct {
 // few are enough for any order that rules move in.
 const rounds = 12
 
-// run compares, and writes what can be written, until nothing is left to do.
-func (h *handover) run(ctx context.Context, wanted map[string]*judge) (handed, error) {
+// run compares, and writes what can be written, until nothing is left to do. Who judges
+// by rules that are kept goes on to do so.
+func (h *handover) run(ctx context.Context, wanted map[string]*judge, kept map[string]bool) (handed, error) {
 	out := handed{failed: map[string]error{}}
 	for range rounds {
 		var err error
 		if out.live, err = readLive(ctx, h.client); err != nil {
 			return out, err
 		}
-		p := planFor(wanted, out.live, out.failed, h.canary.isSeen(out.live))
+		p := planFor(wanted, out.live, out.failed, h.canary.isSeen(out.live), kept)
 		for name := range p.foreign {
 			out.failed[name] = errForeign
 		}
@@ -67,7 +68,7 @@ func (h *handover) isDone(ctx context.Context, wanted map[string]*judge) bool {
 	if err != nil {
 		return false
 	}
-	p := planFor(wanted, l, nil, true)
+	p := planFor(wanted, l, nil, true, nil)
 	return len(p.write)+len(p.held) == 0 && h.canary.see(ctx, l) == nil
 }
 

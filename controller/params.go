@@ -72,9 +72,10 @@ func (s *paramSync) Start(ctx context.Context) error {
 
 // ensure makes the params that rules read, and returns the ConfigMaps that do not
 // exist. Those of the namespace of each object are not missed: who asks for an
-// object where there is none is told by the rule.
-func (s *paramSync) ensure(ctx context.Context, refs []configMapRef) (missing []configMapRef, err error) {
-	s.watch(refs)
+// object where there is none is told by the rule. What rules still read that are about
+// to go is kept in step, and not missed.
+func (s *paramSync) ensure(ctx context.Context, refs, still []configMapRef) (missing []configMapRef, err error) {
+	s.watch(slices.Concat(refs, still))
 	ctx, cancel := context.WithTimeout(ctx, syncTimeout)
 	defer cancel()
 	for _, ref := range refs {
@@ -96,8 +97,10 @@ func (s *paramSync) ensure(ctx context.Context, refs []configMapRef) (missing []
 	return missing, nil
 }
 
-// clean removes the params that no rule reads.
-func (s *paramSync) clean(ctx context.Context) error {
+// clean removes the params that no rule reads. It comes after API servers were seen to
+// judge no longer by what read them: for want of its params a rule denies.
+func (s *paramSync) clean(ctx context.Context, refs []configMapRef) error {
+	s.watch(refs)
 	var all v1alpha1.ParamsList
 	if err := s.writer.client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
 		return err
@@ -178,7 +181,7 @@ func (s *paramSync) watch(refs []configMapRef) {
 		}
 	}
 	for _, ref := range refs {
-		if s.watches[ref] == nil {
+		if s.watches[ref] == nil { // refs may have it twice
 			s.watches[ref] = s.start(ref)
 		}
 	}

@@ -68,13 +68,13 @@ func (p *passer) pass(ctx context.Context) (reconcile.Result, error) {
 		return reconcile.Result{}, err
 	}
 	p.step(StepStatus)
-	statuses, err := p.scribe.write(ctx, in.sources, out)
+	statuses, unwritten, err := p.scribe.write(ctx, in.sources, out)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	p.metrics.passed(p.now().Sub(begun), in, out, statuses)
 	p.begun.Store(true)
-	return p.next(in, again || waiting), nil
+	return p.next(in, again || waiting || unwritten), nil
 }
 
 // read is step 1.
@@ -111,10 +111,14 @@ func (p *passer) bring(ctx context.Context, in shelf, out *outcome) (again bool,
 	}
 	out.fallback = p.webhooks.widen(ctx, remaining, in.sources, out.rules)
 	refs := configMapsOf(out.result.Objects)
-	if out.missing, out.params = p.params.ensure(ctx, refs); out.params != nil && ctx.Err() != nil {
+	before, err := readLive(ctx, p.handover.client)
+	if err != nil {
+		return false, err
+	}
+	if out.missing, out.params = p.params.ensure(ctx, refs, before.configMaps()); out.params != nil && ctx.Err() != nil {
 		return false, ctx.Err()
 	}
-	done, err := p.handover.run(ctx, wanted)
+	done, err := p.handover.run(ctx, wanted, out.kept(in.sources))
 	if err != nil && (ctx.Err() != nil || done.live.policies == nil) {
 		return false, err
 	}
@@ -122,19 +126,28 @@ func (p *passer) bring(ctx context.Context, in shelf, out *outcome) (again bool,
 		log.FromContext(ctx).Error(err, "native policies")
 	}
 	out.live, out.failed, out.pending, out.seen, out.servers = done.live, done.failed, done.pending, done.seen, p.canary.servers
-	if err := p.params.clean(ctx); err != nil {
-		out.params = err
-	}
-	if done.seen == nil && !done.pending && len(done.failed) == 0 && out.fallback == nil {
-		p.step(StepNarrow)
-		out.fallback = p.webhooks.narrow(ctx, remaining)
+	again = done.pending || done.seen != nil || len(done.failed) > 0
+	if !again {
+		p.letGo(ctx, refs, remaining, out)
 	}
 	out.problems = p.webhooks.problems
 	if out.fallback == nil && !remaining.Empty() && !p.webhooks.serving() {
 		out.fallback = errNoFallback
-		return done.pending || done.seen != nil || len(done.failed) > 0, nil
+		return again, nil
 	}
-	return done.pending || done.seen != nil || len(done.failed) > 0 || out.fallback != nil || out.params != nil, nil
+	return again || out.fallback != nil || out.params != nil, nil
+}
+
+// letGo is what comes after all native policies are seen as they are wanted: the params
+// that no rule reads go, and the webhook serves only what remains.
+func (p *passer) letGo(ctx context.Context, refs []configMapRef, remaining Remaining, out *outcome) {
+	if err := p.params.clean(ctx, refs); err != nil {
+		out.params = err
+	}
+	if out.fallback == nil {
+		p.step(StepNarrow)
+		out.fallback = p.webhooks.narrow(ctx, remaining)
+	}
 }
 
 // next is when another pass is due, if nothing changes before.

@@ -59,10 +59,11 @@ func newPasser(m manager.Manager, config *rest.Config, options Options, changed 
 		compiler: &compiler{release: options.Release, exclude: options.ExcludeNamespaces},
 		handover: &handover{client: c, writer: w, canary: canary, step: options.step(), drift: counts.drift.Inc},
 		params:   newParamSync(kube, w, changed),
-		webhooks: &webhooks{fallback: options.Fallback, client: c, writer: w, answering: func() { begun.Store(true) }},
-		changed:  changed,
-		begun:    begun,
-		reports:  &reports{exclude: options.ExcludeNamespaces},
+		webhooks: &webhooks{fallback: options.Fallback, client: c, writer: w, answering: func() { begun.Store(true) },
+			reached: (&prober{client: c, writer: w, canary: canary, patience: probePatience}).reached},
+		changed: changed,
+		begun:   begun,
+		reports: &reports{exclude: options.ExcludeNamespaces},
 	}, nil
 }
 

@@ -33,6 +33,7 @@ type planner struct {
 	seen    bool             // the API servers are seen to judge by what is live
 	current map[string]bool  // wanted names that are live as wanted
 	homes   map[string][]string
+	kept    map[string]bool // rules that are to be judged elsewhere, and are not yet
 }
 
 // standInSuffix ends the names of stand-ins: a judge under another name, which
@@ -41,8 +42,8 @@ const standInSuffix = ".handover"
 
 // planFor compares. It looks at nothing else, so that the same input gives the same
 // plan.
-func planFor(wanted map[string]*judge, l live, failed map[string]error, seen bool) plan {
-	p := &planner{wanted: wanted, live: l, failed: failed, seen: seen, current: map[string]bool{}, homes: map[string][]string{}}
+func planFor(wanted map[string]*judge, l live, failed map[string]error, seen bool, kept map[string]bool) plan {
+	p := &planner{wanted: wanted, live: l, failed: failed, seen: seen, kept: kept, current: map[string]bool{}, homes: map[string][]string{}}
 	out := plan{foreign: map[string]bool{}}
 	names := slices.Sorted(maps.Keys(wanted))
 	for _, name := range names {
@@ -139,7 +140,7 @@ func (p *planner) mayChange(name string) bool {
 func (p *planner) settled(rule string) bool {
 	homes := p.homes[rule]
 	if len(homes) == 0 {
-		return true
+		return !p.kept[rule]
 	}
 	return p.seen && !slices.ContainsFunc(homes, func(name string) bool { return !p.current[name] })
 }

@@ -44,6 +44,7 @@ func wantedOf(js ...*judge) map[string]*judge {
 type model struct {
 	live live
 	seen string
+	kept map[string]bool
 }
 
 func newModel() *model {
@@ -109,7 +110,7 @@ func (m *model) next(p plan) bool {
 }
 
 func (m *model) plan(wanted map[string]*judge) plan {
-	return planFor(wanted, m.live, nil, m.seen == m.live.state())
+	return planFor(wanted, m.live, nil, m.seen == m.live.state(), m.kept)
 }
 
 // From whatever there is to whatever is wanted, and whenever the process ends: what
@@ -128,7 +129,7 @@ func TestPlansLoseNoRule(t *testing.T) {
 		}
 		return out
 	}
-	for trial := range 2000 {
+	for trial := range 1000 {
 		m := newModel()
 		var was map[string]*judge
 		for version := range 3 {
@@ -206,5 +207,34 @@ func TestForeignObjects(t *testing.T) {
 	}
 	if p := m.plan(nil); len(p.remove) > 0 {
 		t.Errorf("%v would be removed", p.remove)
+	}
+}
+
+// A rule that the webhook is to judge from now on, and does not yet, keeps its judge,
+// in an object that changes for the sake of others as well; once it does, that goes.
+func TestKeptUntilServed(t *testing.T) {
+	for name, wanted := range map[string]map[string]*judge{
+		"nothing else is judged": nil, "the object has other rules": wantedOf(judgeOf("x", 2, "q/b")), "another has": wantedOf(judgeOf("y", 1, "q/b")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newModel()
+			for m.next(m.plan(wantedOf(judgeOf("x", 1, "p/a", "q/b")))) {
+			}
+			m.kept = map[string]bool{"p/a": true}
+			for m.next(m.plan(wanted)) {
+				if !m.judged()["p/a"] {
+					t.Fatal("nobody judges by the rule")
+				}
+			}
+			if !m.judged()["p/a"] || len(wanted) > 0 && !m.judged()["q/b"] {
+				t.Errorf("judged are %v", m.judged())
+			}
+			m.kept = nil
+			for m.next(m.plan(wanted)) {
+			}
+			if !m.has(wanted) {
+				t.Error("not all that is wanted is there, or more")
+			}
+		})
 	}
 }

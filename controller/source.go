@@ -27,7 +27,8 @@ type policySource struct {
 	found   diag.List
 	lastOne bool // what counts is the last good version
 
-	version string // the resource version that was read
+	kept    *v1alpha1.LastGood // the text for the next process, once it was asked for
+	version string             // the resource version that was read
 }
 
 // text is what of an object means something: a policy of kyverno.io without what

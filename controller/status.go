@@ -71,7 +71,7 @@ func (o *outcome) statusOf(s *policySource, before v1alpha1.PolicyTranslationSta
 	}
 	out.Action = summary(out.Rules)
 	out.IgnoredExceptions = ignoredFor(s.policy, o.ignored)
-	out.LastGood = lastGood(s)
+	out.LastGood = s.lastGood().DeepCopy()
 	o.compiled(m, s, rules)
 	o.synced(m, rules)
 	o.typeChecked(m, rules, out.Rules, before)
@@ -80,15 +80,7 @@ func (o *outcome) statusOf(s *policySource, before v1alpha1.PolicyTranslationSta
 	o.fallbackActive(m, s, rules, out.Webhook)
 	m.ready()
 	out.Conditions = m.conditions
-	return out
-}
-
-// lastGood keeps what counts of a policy for the next process.
-func lastGood(s *policySource) *v1alpha1.LastGood {
-	if s.text == nil || s.policy == nil || s.policy.Invalid {
-		return nil
-	}
-	return &v1alpha1.LastGood{Digest: hashOf(string(s.text)), Policy: string(s.text)}
+	return fitted(out)
 }
 
 // row is what became of one rule.
@@ -178,6 +170,9 @@ func (o *outcome) compiled(m *mark, s *policySource, rules []*compile.Rule) {
 		m.no(v1alpha1.ConditionCompiled, "Invalid", "the policy cannot be read: %s", errors)
 	case len(unsupported) > 0:
 		m.no(v1alpha1.ConditionCompiled, "Unsupported", "rule %s is judged nowhere: %s", unsupported[0].Name(), unsupported[0].Reason)
+	case !isKept(s.lastGood()):
+		m.yes(v1alpha1.ConditionCompiled, "Compiled", "every rule has a place where it is judged. The policy is too large to keep a copy: "+
+			"if it breaks, this version stays in force until the controller starts anew")
 	default:
 		m.yes(v1alpha1.ConditionCompiled, "Compiled", "every rule has a place where it is judged")
 	}
@@ -367,7 +362,7 @@ func statusText(s v1alpha1.PolicyTranslationStatus) string {
 		s.Conditions[i].LastTransitionTime = metav1.Time{}
 	}
 	if s.LastGood != nil {
-		s.LastGood.Policy = "" // the digest stands for it
+		s.LastGood.Policy, s.LastGood.Packed = "", nil // the digest stands for them
 	}
 	return asJSON(s)
 }

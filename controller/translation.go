@@ -4,11 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/vap"
@@ -25,13 +28,13 @@ type scribe struct {
 
 // write writes what differs from what is there, and removes the PolicyTranslations
 // of policies that are gone. It returns what is there then, in the order of the
-// sources.
-func (s *scribe) write(ctx context.Context, sources []*policySource, out *outcome) ([]v1alpha1.PolicyTranslationStatus, error) {
+// sources. What cannot be written of one policy keeps nothing from the others, and is
+// tried again.
+func (s *scribe) write(ctx context.Context, sources []*policySource, out *outcome) (statuses []v1alpha1.PolicyTranslationStatus, again bool, err error) {
 	var list v1alpha1.PolicyTranslationList
 	if err := s.client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	var statuses []v1alpha1.PolicyTranslationStatus
 	there := map[string]*v1alpha1.PolicyTranslation{}
 	for i := range list.Items {
 		there[list.Items[i].Name] = &list.Items[i]
@@ -65,10 +68,10 @@ func (s *scribe) write(ctx context.Context, sources []*policySource, out *outcom
 	for name, err := range each(gone, func(o client.Object) error { return s.writer.remove(ctx, o) }) {
 		failed[name] = err
 	}
-	for _, err := range failed {
-		return statuses, err // of many, one is enough to try again
+	for _, name := range slices.Sorted(maps.Keys(failed)) {
+		log.FromContext(ctx).Error(failed[name], "the status cannot be written")
 	}
-	return statuses, nil
+	return statuses, len(failed) > 0, nil
 }
 
 func (s *scribe) wanted(name string, source *policySource, status v1alpha1.PolicyTranslationStatus, have *v1alpha1.PolicyTranslation) *v1alpha1.PolicyTranslation {
@@ -121,6 +124,13 @@ func nullsFor(have *v1alpha1.PolicyTranslation, status v1alpha1.PolicyTranslatio
 	for key, value := range fieldsOf(status) {
 		out[key] = value
 	}
+	if good, ok := out["lastGood"].(map[string]any); ok { // one form of the text takes the place of the other
+		for _, form := range []string{"policy", "packed"} {
+			if _, ok := good[form]; !ok {
+				good[form] = nil
+			}
+		}
+	}
 	return out
 }
 
@@ -157,8 +167,8 @@ func (s *scribe) remembered(ctx context.Context, ref v1alpha1.PolicyReference) (
 	}
 	for i := range list.Items {
 		t := &list.Items[i]
-		if t.Name == translationName(ref) && t.Spec.Source.UID == ref.UID && t.Status.LastGood != nil {
-			return []byte(t.Status.LastGood.Policy), nil
+		if t.Name == translationName(ref) && t.Spec.Source.UID == ref.UID {
+			return textOf(t.Status.LastGood)
 		}
 	}
 	return nil, nil
@@ -167,7 +177,7 @@ func (s *scribe) remembered(ctx context.Context, ref v1alpha1.PolicyReference) (
 // dropLastGood keeps the text of policies out of the cache.
 func dropLastGood(o any) (any, error) {
 	if t, ok := o.(*v1alpha1.PolicyTranslation); ok && t.Status.LastGood != nil {
-		t.Status.LastGood.Policy = ""
+		t.Status.LastGood.Policy, t.Status.LastGood.Packed = "", nil
 	}
 	return trimManagedFields(o)
 }

@@ -72,14 +72,32 @@ func configMapsOf(objects []vap.Objects) []configMapRef {
 }
 
 func configMapsOfObject(o vap.Objects) []configMapRef {
-	kind := o.Policy.Spec.ParamKind
-	if kind == nil || kind.Kind != "Params" || kind.APIVersion != v1alpha1.GroupVersion().String() {
-		return nil
-	}
 	var out []configMapRef
 	for _, b := range o.Bindings {
-		if b.Spec.ParamRef != nil && b.Spec.ParamRef.Name != "" {
-			out = append(out, configMapRef{b.Spec.ParamRef.Namespace, b.Spec.ParamRef.Name})
+		if ref, ok := configMapOf(o.Policy, b); ok {
+			out = append(out, ref)
+		}
+	}
+	return out
+}
+
+// configMapOf is the ConfigMap behind the params of a binding.
+func configMapOf(p *nativePolicy, b *nativeBinding) (configMapRef, bool) {
+	kind, ref := p.Spec.ParamKind, b.Spec.ParamRef
+	if kind == nil || kind.Kind != "Params" || kind.APIVersion != v1alpha1.GroupVersion().String() || ref == nil || ref.Name == "" {
+		return configMapRef{}, false
+	}
+	return configMapRef{ref.Namespace, ref.Name}, true
+}
+
+// configMaps are the ConfigMaps behind the params of what the controller made.
+func (l live) configMaps() []configMapRef {
+	var out []configMapRef
+	for _, b := range l.bindings {
+		if p := l.policies[b.Spec.PolicyName]; p != nil && isOurs(p) && isOurs(b) {
+			if ref, ok := configMapOf(p, b); ok {
+				out = append(out, ref)
+			}
 		}
 	}
 	return out
@@ -120,6 +138,29 @@ func remainingOf(sources []*policySource, result compile.Result) []RemainingPoli
 		}
 		if some {
 			out = append(out, left)
+		}
+	}
+	return out
+}
+
+// kept are the rules of enforced policies that the webhook is to judge and does not, by
+// the names that native policies call them: what judges by them stays.
+func (o *outcome) kept(sources []*policySource) map[string]bool {
+	if o.fallback == nil {
+		return nil
+	}
+	out := map[string]bool{}
+	for _, s := range sources {
+		if s.policy == nil || s.mode != v1alpha1.ModeEnforce {
+			continue
+		}
+		for _, r := range o.rules[s.policy] {
+			if !isLeft(r) {
+				continue
+			}
+			for _, form := range []string{"", "autogen-", "autogen-cronjob-"} {
+				out[r.PolicyName()+"/"+form+r.Name()] = true
+			}
 		}
 	}
 	return out

@@ -21,6 +21,8 @@ type webhooks struct {
 	// answering is told when this process judges: API servers may ask it from then on,
 	// however the rest of a pass goes.
 	answering func()
+	// reached sees whether API servers reach the webhook; nil takes it for granted.
+	reached func(ctx context.Context, probe *admissionregistrationv1.MutatingWebhookConfiguration) error
 
 	// was are the rules that remained after the last pass, by policy; nil before the
 	// first pass of this process.
@@ -104,8 +106,12 @@ func (w *webhooks) serve(ctx context.Context, remaining Remaining) error {
 		return err
 	}
 	w.answering()
+	w.problems = serving.Problems
+	if err := w.mayRegister(ctx, serving); err != nil {
+		return err
+	}
 	want := serving.Configurations
-	w.have, w.problems = want, serving.Problems
+	w.have = want
 	if want.Validating != nil {
 		if err := w.validating(ctx, want.Validating); err != nil {
 			return err

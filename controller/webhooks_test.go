@@ -15,10 +15,11 @@ import (
 type wanting struct {
 	NoFallback
 	Configurations
+	probe *admissionregistrationv1.MutatingWebhookConfiguration
 }
 
 func (w wanting) Serve(context.Context, Remaining) (Serving, error) {
-	return Serving{Configurations: w.Configurations}, nil
+	return Serving{Configurations: w.Configurations, Probe: w.probe}, nil
 }
 
 // Both configurations have one name, and each goes when nothing asks for it: the API
@@ -57,5 +58,50 @@ func TestConfigurationsGoAlone(t *testing.T) {
 				t.Error("what is not the controller's is gone")
 			}
 		})
+	}
+}
+
+// Nothing may depend on a webhook that API servers were not seen to reach; where it
+// does so already, what they ask it may change.
+func TestRegisteredOnceReached(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := admissionregistrationv1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().Build()
+	var unreached error
+	w := &webhooks{
+		client: c, answering: func() {}, writer: &writer{client: c, direct: c, tell: func(string) {}},
+		reached: func(context.Context, *admissionregistrationv1.MutatingWebhookConfiguration) error { return unreached },
+	}
+	probe := &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "kvap-webhook-probe"}}
+	configured := func(failure admissionregistrationv1.FailurePolicyType, names ...string) Configurations {
+		v := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "kvap-webhook"}}
+		for _, name := range names {
+			v.Webhooks = append(v.Webhooks, admissionregistrationv1.ValidatingWebhook{Name: name, FailurePolicy: &failure})
+		}
+		return Configurations{Validating: v}
+	}
+	for i, step := range []struct {
+		unreached error
+		wanted    Configurations
+		want      int // webhooks that are there afterwards
+	}{
+		{errNotReached, configured(admissionregistrationv1.Fail, "a"), 0},
+		{errNotReached, configured(admissionregistrationv1.Ignore, "a"), 1},
+		{errNotReached, configured(admissionregistrationv1.Fail, "a", "b"), 1},
+		{nil, configured(admissionregistrationv1.Fail, "a", "b"), 2},
+		{errNotReached, configured(admissionregistrationv1.Fail, "a", "b", "c"), 3},
+	} {
+		unreached = step.unreached
+		w.fallback = wanting{Configurations: step.wanted, probe: probe}
+		err := w.serve(t.Context(), Remaining{})
+		have := &admissionregistrationv1.ValidatingWebhookConfiguration{}
+		if got := c.Get(t.Context(), client.ObjectKey{Name: "kvap-webhook"}, have); client.IgnoreNotFound(got) != nil {
+			t.Fatal(got)
+		}
+		if len(have.Webhooks) != step.want || (err == nil) != (len(step.wanted.Validating.Webhooks) == step.want) {
+			t.Errorf("step %d: %d webhooks, %v", i, len(have.Webhooks), err)
+		}
 	}
 }

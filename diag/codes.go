@@ -234,6 +234,27 @@ const (
 	//
 	//	$ kvap convert policy.yaml exception.yaml
 	IdleException Code = 118
+	// OnSchedule occurs when a document is a CleanupPolicy or a ClusterCleanupPolicy. It
+	// deletes on a schedule and judges no request, so there is nothing to convert, and
+	// no object is written for it.
+	//
+	// Apply it as it is: `kvap controller` runs it on its schedule. With kvap.dev/mode:
+	// enforce it deletes; in shadow its PolicyTranslation says what it would delete. The
+	// controller needs the permission to list and delete the kinds that it matches.
+	//
+	// Example:
+	//
+	//	apiVersion: kyverno.io/v2
+	//	kind: CleanupPolicy
+	//	metadata:
+	//	  name: finished
+	//	spec:
+	//	  schedule: "@daily"
+	//	  match:
+	//	    any:
+	//	      - resources:
+	//	          kinds: [Job]
+	OnSchedule Code = 119
 )
 
 // 2xx: no native form; the webhook judges the rule.

@@ -23,6 +23,7 @@ func Codes() []Code {
 		MissingObject,
 		BadSuite,
 		IdleException,
+		OnSchedule,
 		NoExpression,
 		NoFunction,
 		NoOperator,
@@ -280,6 +281,25 @@ func describe(c Code) (name, text, example string) {
 				"Give the policy and its exceptions together, or correct the names. A rule for pod\n" +
 				"controllers has a name of its own, with autogen- or autogen-cronjob- in front.",
 			"$ kvap convert policy.yaml exception.yaml"
+	case OnSchedule:
+		return "OnSchedule",
+			"Occurs when a document is a CleanupPolicy or a ClusterCleanupPolicy. It\n" +
+				"deletes on a schedule and judges no request, so there is nothing to convert, and\n" +
+				"no object is written for it.\n" +
+				"\n" +
+				"Apply it as it is: `kvap controller` runs it on its schedule. With kvap.dev/mode:\n" +
+				"enforce it deletes; in shadow its PolicyTranslation says what it would delete. The\n" +
+				"controller needs the permission to list and delete the kinds that it matches.",
+			"apiVersion: kyverno.io/v2\n" +
+				"kind: CleanupPolicy\n" +
+				"metadata:\n" +
+				"  name: finished\n" +
+				"spec:\n" +
+				"  schedule: \"@daily\"\n" +
+				"  match:\n" +
+				"    any:\n" +
+				"      - resources:\n" +
+				"          kinds: [Job]"
 	case NoExpression:
 		return "NoExpression",
 			"Occurs when a construct has no expression in the CEL of the\n" +

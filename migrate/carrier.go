@@ -26,7 +26,7 @@ func (w World) carrier() (*unstructured.Unstructured, error) {
 		return nil, fmt.Errorf("kvap.dev has no kind that a %s of %s could become; leave it as it is, with admission off", w.Ref.Kind, w.Ref.Group)
 	}
 	from := w.Source
-	if from == nil {
+	if from == nil || KyvernoHasRest(from) {
 		kept, err := restored(w.status().Original)
 		if err != nil {
 			return nil, err

@@ -86,7 +86,7 @@ func (g Goal) enforceElsewhere(w World, way v1alpha1.MigrationWay) (*Move, error
 	if way == v1alpha1.WayRemove {
 		return &Move{Does: "delete Kyverno's policy, which is in the record", Part: "enforce-2-kyverno-off", Delete: w.Source}, nil
 	}
-	if hasSome(w.Source) {
+	if KyvernoHasRest(w.Source) {
 		return nil, nil
 	}
 	kept, err := someRules(w.Source, func(name string) bool { return w.stays(name) })

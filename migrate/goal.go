@@ -31,6 +31,8 @@ type Goal struct {
 	Accept string
 	// MaxAge is how old that comparison may be.
 	MaxAge time.Duration
+	// Forgo tells not to wait for what nothing depends on.
+	Forgo bool
 }
 
 // Next is the move that comes next; nil where the goal is reached. An error tells
@@ -48,6 +50,9 @@ func (g Goal) Next(w World) (*Move, error) {
 	move, err := g.act(w)
 	if err != nil {
 		return nil, err
+	}
+	if move != nil && move.Optional && g.Forgo {
+		move = nil // it is the last
 	}
 	to := g.stage()
 	switch {

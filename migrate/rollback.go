@@ -62,7 +62,7 @@ func (w World) restore(original *unstructured.Unstructured, back string) *Move {
 			annotate(o, map[string]string{v1alpha1.ModeKey: back})
 		}
 		return &Move{Does: "switch Kyverno on for it", Part: part, Write: o}
-	case hasSome(w.Source):
+	case KyvernoHasRest(w.Source):
 		o.Object["spec"] = runtime.DeepCopyJSONValue(original.Object["spec"])
 		o.SetAnnotations(original.GetAnnotations())
 		annotate(o, map[string]string{v1alpha1.ModeKey: meanwhile, v1alpha1.HistoryKey: w.history()})

@@ -86,13 +86,33 @@ func isOff(policy *unstructured.Unstructured) bool {
 	return policy.GetAnnotations()[v1alpha1.KyvernoKey] == v1alpha1.KyvernoOff
 }
 
-// hasSome tells that Kyverno has only those rules left in a policy that nothing else
-// carries out.
-func hasSome(policy *unstructured.Unstructured) bool {
-	return policy.GetAnnotations()[v1alpha1.KyvernoKey] == v1alpha1.KyvernoSome
-}
-
 // modeOf is the mode that a policy asks for; "" where it does not.
 func modeOf(policy *unstructured.Unstructured) string {
 	return policy.GetAnnotations()[v1alpha1.ModeKey]
+}
+
+// KyvernoIsOff tells that admission is switched off in a policy.
+func KyvernoIsOff(policy *unstructured.Unstructured) bool {
+	admission, ok, _ := unstructured.NestedBool(policy.Object, "spec", "admission")
+	enabled, known, _ := unstructured.NestedBool(policy.Object, "spec", "evaluation", "admission", "enabled")
+	return ok && !admission || known && !enabled
+}
+
+// KyvernoHasRest tells that a policy has only those rules left that nothing else
+// carries out.
+func KyvernoHasRest(policy *unstructured.Unstructured) bool {
+	return policy.GetAnnotations()[v1alpha1.KyvernoKey] == v1alpha1.KyvernoSome
+}
+
+// RuleNames are the names of the rules of a policy.
+func RuleNames(policy *unstructured.Unstructured) []string {
+	rules, _, _ := unstructured.NestedSlice(policy.Object, "spec", "rules")
+	var out []string
+	for _, r := range rules {
+		if rule, ok := r.(map[string]any); ok {
+			name, _ := rule["name"].(string)
+			out = append(out, name)
+		}
+	}
+	return out
 }

@@ -103,8 +103,8 @@ func (f *File) object(doc *Node, kind, version string, known diag.List) diag.Lis
 		c := r.cleanup(doc)
 		c.Invalid = known.HasErrors() || r.ds.HasErrors()
 		f.Cleanups = append(f.Cleanups, c)
-		return append(r.ds, diag.Notef(doc.Pos, diag.OtherKind,
-			"a %s deletes on a schedule and judges no request; it is passed over, and needs a controller of its own", kind))
+		return append(r.ds, diag.Warnf(doc.Pos, diag.OnSchedule,
+			"a %s deletes on a schedule and judges no request, so nothing is written for it; apply it as it is: kvap controller runs it where its mode is enforce", kind))
 	case "PolicyException":
 		e := r.exception(doc)
 		e.Invalid = known.HasErrors() || r.ds.HasErrors()

@@ -219,6 +219,22 @@ func TestCheckMarkdown(t *testing.T) {
 	}
 }
 
+// What is much is left out of the page, and the page says so.
+func TestHTMLIsBounded(t *testing.T) {
+	var objects []report.CheckedObject
+	for i := range 10_000 {
+		objects = append(objects, report.CheckedObject{Name: "p", Findings: []report.Finding{{Code: diag.UndefinedField, Severity: diag.Error, File: "p.yaml", Line: i, Message: "no field"}}})
+	}
+	check := report.NewCheck(objects)
+	var b bytes.Buffer
+	if err := (report.Page{Title: "much", Check: &check}).WriteHTML(&b); err != nil {
+		t.Fatal(err)
+	}
+	if b.Len() > 100_000 || !strings.Contains(b.String(), "10000 &times;") || !strings.Contains(b.String(), "9950 more are left out here") {
+		t.Errorf("%d bytes:\n%.2000s", b.Len(), b.String())
+	}
+}
+
 // The page loads nothing, and takes no name for markup.
 func TestHTML(t *testing.T) {
 	check := found()
@@ -241,7 +257,7 @@ func TestHTML(t *testing.T) {
 			t.Errorf("the page has %s", bad)
 		}
 	}
-	for _, want := range []string{"1 native", "What stays behind", "What is dangerous", "What it costs per request", "KV405", "prefers-color-scheme: dark", "max-width: 48rem", "1,500,000"} {
+	for _, want := range []string{"<b>1</b> of 2 rules are native", "<b>1</b> of 2 objects have no findings", "What failed", "What stays behind", "What is dangerous", "What it costs per request", "KV405", "prefers-color-scheme: dark", "max-width: 48rem", "1,500,000"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %s", want)
 		}

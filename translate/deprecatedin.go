@@ -76,8 +76,12 @@ func (l *lowering) oldMembership(not bool, key, value operand) cel.Bool {
 			case schema.Object, schema.Map:
 				return cel.False()
 			case schema.Any:
-				return cel.Or(cel.And(isScalar(x), one()),
-					cel.And(isList(x), ofList(listOf{v: placeOf(x, &schema.Type{Kind: schema.List, Elem: anyType()})})))
+				list, scalar := l.eitherWay(isList(x),
+					func() cel.Bool {
+						return ofList(listOf{v: placeOf(x, &schema.Type{Kind: schema.List, Elem: anyType()})})
+					},
+					func() cel.Bool { return cel.And(isScalar(x), one()) })
+				return cel.Or(scalar, cel.And(isList(x), list))
 			}
 			return one()
 		},
@@ -111,10 +115,14 @@ func (l *lowering) textsOnly(s sequence, b cel.Bool) cel.Bool {
 			sequence: func(sequence) cel.Bool { return cel.False() },
 		})
 	})
-	if texts.IsTrue() {
+	switch {
+	case texts.IsTrue():
+		return b
+	case l.found != nil:
+		*l.found = append(*l.found, texts)
 		return b
 	}
-	return cel.CondBool(texts, b, l.error(typeError("text")))
+	return cel.CondBool(texts, b, l.failing(typeError("text")))
 }
 
 // exactMember is: a list key's element, which is a string, is a member.

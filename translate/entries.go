@@ -16,29 +16,39 @@ type entries struct {
 
 func (s entries) source(strict bool) cel.Value {
 	src := s.v.expr
-	if !strict && !s.v.certain() {
+	switch {
+	case strict:
+		src = s.v.orNull()
+	case !s.v.certain():
 		if s.v.opt.IsZero() {
 			src = cel.Cond(s.v.found(), s.v.expr, cel.Map())
 		} else {
 			src = s.v.opt.OrValue(cel.Map())
 		}
 	}
-	if s.v.kind() == schema.Object { // the type checker knows no keys of an object type
-		src = dyn(src)
+	return s.keyed(src)
+}
+
+// keyed is the map as one whose keys are not known when compiling: the type checker
+// knows no keys of an object type.
+func (s entries) keyed(src cel.Value) cel.Value {
+	if s.v.kind() == schema.Object {
+		return dyn(src)
 	}
 	return src
 }
 
-func (s entries) of(src, key cel.Value) operand {
+// of is the key of an entry, or its value: whoever has a key has the map.
+func (s entries) of(key cel.Value) operand {
 	if s.values {
-		return elementOf(s, src.Index(key))
+		return elementOf(s, s.keyed(s.v.expr).Index(key))
 	}
 	return valueOf(key, stringType())
 }
 
 func (s entries) quantify(l *lowering, macro quantifier, strict bool, body func(operand) cel.Bool) cel.Bool {
 	src := s.source(l.reads(s.v, strict || s.given))
-	return l.b.quantify(macro, src, "key", func(k cel.Value) cel.Bool { return body(s.of(src, k)) })
+	return l.b.quantify(macro, src, "key", func(k cel.Value) cel.Bool { return body(s.of(k)) })
 }
 
 func (s entries) count(l *lowering, strict bool) cel.Value {
@@ -49,7 +59,7 @@ func (s entries) list(l *lowering, strict bool) (cel.Value, bool) {
 	src := s.source(l.reads(s.v, strict || s.given))
 	return l.b.mapped(src, "key", func(k cel.Value) cel.Value {
 		if s.values {
-			return src.Index(k)
+			return s.keyed(s.v.expr).Index(k)
 		}
 		return k
 	}), true

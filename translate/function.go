@@ -146,6 +146,12 @@ func (l *lowering) stringOrNumberArg(j operand) (cel.Value, bool) {
 	case schema.IntOrString:
 		v, ok := l.expr(j)
 		return cel.Func("string", v), ok
+	case schema.Any:
+		if v, ok := l.expr(j); ok {
+			l.errs = true
+			v = l.once(variableName(j.v.expr.LastField(), "text"), v)
+			return cel.Cond(isNumber(v), dyn(cel.Func("string", v)), dyn(v)), true
+		}
 	}
 	return l.stringArg(j)
 }

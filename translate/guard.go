@@ -40,7 +40,7 @@ func (g group) guard(d *vap.Draft, members []unit, o *Options) cel.Bool {
 		}
 		violations = append(violations, b)
 	}
-	return cel.AnyOf(violations, w.variables, w.total).Searching().MergeLoops().Rooted()
+	return cel.AnyOf(violations, w.variables, w.total).Searching().Distributed().MergeLoops().Rooted()
 }
 
 // A watch is what guards of a group are made with.

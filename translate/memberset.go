@@ -1,6 +1,8 @@
 package translate
 
 import (
+	"slices"
+
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/scalar"
@@ -37,7 +39,12 @@ func (s literalSet) has(x cel.Value, t *schema.Type) cel.Bool {
 		return intIn(x, s.texts())
 	case schema.IntOrString:
 		return byType(x, typed{"int", intIn(x, s.texts())}, typed{"string", inTexts(x, s.texts())})
+	case schema.List, schema.Map, schema.Object: // what Kyverno prints of these has two characters at least
+		return cel.Lit(slices.ContainsFunc(s.texts(), scalar.IsAnything))
 	case schema.Any:
+		if slices.ContainsFunc(s.texts(), scalar.IsAnything) {
+			return cel.And(cel.Not(isNull(x)), cel.Or(cel.Not(isString(x)), inTexts(x, s.texts())))
+		}
 		if !scalar.AnyIsWild(s.texts()) {
 			return anyIn(x, s.texts())
 		}

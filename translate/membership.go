@@ -170,10 +170,15 @@ func (l *lowering) onlyLists(key operand, list func(sequence) cel.Bool, literals
 			return cel.False()
 		},
 		value: func(x cel.Value, t *schema.Type) cel.Bool {
-			if kindOf(t) == schema.Any {
-				return cel.And(isList(x), list(listOf{v: placeOf(x, &schema.Type{Kind: schema.List, Elem: anyType()})}))
+			if kindOf(t) != schema.Any {
+				return cel.False()
 			}
-			return cel.False()
+			of, _ := l.eitherWay(isList(x),
+				func() cel.Bool {
+					return list(listOf{v: placeOf(x, &schema.Type{Kind: schema.List, Elem: anyType()})})
+				},
+				cel.False)
+			return cel.And(isList(x), of)
 		},
 		sequence: list,
 	})

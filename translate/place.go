@@ -301,6 +301,15 @@ func (v place) asList() place {
 	return w
 }
 
+// orNull is the expression of a list or a map, which is read strictly: null, which has
+// no elements to CEL either, where a value of unknown type is something else.
+func (v place) orNull() cel.Value {
+	if shaped := v.shaped(); !shaped.IsTrue() && v.opt.IsZero() {
+		return cel.Cond(shaped, v.expr, dyn(cel.Null()))
+	}
+	return v.expr
+}
+
 // item is the place of a list's element.
 func (v place) item(n int) place {
 	w := v

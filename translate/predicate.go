@@ -150,10 +150,13 @@ func (l *lowering) choose(j operand, strict bool, p pred) cel.Bool {
 
 func (l *lowering) valueHolds(v place, strict bool, p pred) cel.Bool {
 	null := p.lit(nil)
+	unread := false // the predicate says the same of every value that is there
 	value := func(x cel.Value) cel.Bool {
 		defer l.restore(l.environment)
 		l.judged = v.origin
-		return p.value(x, v.typ)
+		got := p.value(x, v.typ)
+		_, unread = got.Const()
+		return got
 	}
 	isNull, known := null.Const()
 	if !known {
@@ -171,7 +174,7 @@ func (l *lowering) valueHolds(v place, strict bool, p pred) cel.Bool {
 	if strict {
 		l.errs = l.errs || v.mayMiss()
 		got := v.strict(isNull, value)
-		if _, known := got.Const(); known && v.mayMiss() {
+		if unread && v.mayMiss() {
 			return cel.CondBool(v.keysFound(), got, l.failing(operand{hint: v.expr.LastField()}))
 		}
 		return got

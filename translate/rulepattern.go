@@ -5,6 +5,7 @@ import (
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/policy"
 )
 
@@ -80,7 +81,7 @@ func (l *lowering) someSatisfied(v place, patterns []*policy.Node) cel.Bool {
 	var oks, admits []cel.Bool
 	skips := true
 	for _, p := range patterns {
-		o := l.match(v, l.substituted(p), "")
+		o := l.match(v, asFloats(l.substituted(p)), "")
 		oks = append(oks, o.ok())
 		admits = append(admits, o.admitted())
 		skips = skips && o.skips()
@@ -89,6 +90,29 @@ func (l *lowering) someSatisfied(v place, patterns []*policy.Node) cel.Bool {
 		return cel.Or(oks...)
 	}
 	return cel.Or(append(oks, cel.And(admits...))...)
+}
+
+// asFloats is a pattern of an anyPattern, of which Kyverno reads all numbers as floating
+// point: a text that reads as the same number satisfies them.
+func asFloats(p *policy.Node) *policy.Node {
+	out := *p
+	switch p.Kind {
+	case policy.Int:
+		out.Kind, out.Float = policy.Float, float64(p.Int)
+	case policy.List:
+		out.Items = make([]*policy.Node, len(p.Items))
+		for i, item := range p.Items {
+			out.Items[i] = asFloats(item)
+		}
+	case policy.Map:
+		out.Fields = slices.Clone(p.Fields)
+		for i, f := range p.Fields {
+			out.Fields[i].Value = asFloats(f.Value)
+		}
+	default:
+		return p
+	}
+	return &out
 }
 
 // patternSubject is the value that a pattern is held against: the foreach element
@@ -114,7 +138,7 @@ func (l *lowering) substituted(p *policy.Node) *policy.Node {
 	case policy.String:
 		l.setPos(p.Pos)
 		t := l.parseTemplate(p.Str, p.Pos)
-		j := l.template(t)
+		j := l.filledText(t)
 		if j.form != litForm {
 			return l.runtimeLeaf(p, t, j)
 		}
@@ -130,7 +154,7 @@ func (l *lowering) substituted(p *policy.Node) *policy.Node {
 	out := *p
 	out.Fields = make([]policy.Field, len(p.Fields))
 	for i, f := range p.Fields {
-		key, ok := l.template(l.parseTemplate(f.Key, f.Pos)).lit.(string)
+		key, ok := l.filledText(l.parseTemplate(f.Key, f.Pos)).lit.(string)
 		if !ok {
 			l.setPos(f.Pos)
 			panic(l.refuse(diag.PatternVariable, "a pattern's key that is only known at run time, %q", f.Key))
@@ -138,4 +162,17 @@ func (l *lowering) substituted(p *policy.Node) *policy.Node {
 		out.Fields[i] = policy.Field{Key: key, Pos: f.Pos, Value: l.substituted(f.Value)}
 	}
 	return &out
+}
+
+// filledText is what a text of a pattern stands for. The old object is held against
+// what Kyverno filled in when it judged the new one (8.4), unless that is an element.
+func (l *lowering) filledText(t *jmespath.Template) operand {
+	if l.now == nil || l.scope != nil {
+		return l.template(t)
+	}
+	defer l.restore(l.environment)
+	now := l.ofNewObject()
+	now.needs = l.needs
+	l.environment = now
+	return l.template(t)
 }

@@ -143,8 +143,8 @@ func (l *lowering) scalarAny(v cel.Value, p *policy.Node) cel.Bool {
 		return v.Eq(cel.Lit(p.Bool).Value)
 	case policy.Int, policy.Float:
 		number := v.Eq(cel.Double(number(p)))
-		if p.Kind == policy.Int {
-			number = v.Eq(cel.Int(p.Int))
+		if whole, ok := wholeNumber(p); ok {
+			number = v.Eq(cel.Int(whole))
 		}
 		return cel.Or(number, cel.And(isString(v), l.scalarString(v, p, "")))
 	}
@@ -175,8 +175,8 @@ func (l *lowering) scalarInt(v cel.Value, p *policy.Node) cel.Bool {
 	case policy.Int:
 		return v.Eq(cel.Int(p.Int))
 	case policy.Float:
-		if p.Float == float64(int64(p.Float)) {
-			return v.Eq(cel.Int(int64(p.Float)))
+		if whole, ok := wholeNumber(p); ok {
+			return v.Eq(cel.Int(whole))
 		}
 		return cel.False()
 	case policy.String:

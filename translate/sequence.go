@@ -33,7 +33,9 @@ type listOf struct {
 
 func (s listOf) source(strict bool) cel.Value {
 	switch {
-	case s.v.certain() || strict:
+	case strict:
+		return s.v.orNull()
+	case s.v.certain():
 		return s.v.expr
 	case !s.v.opt.IsZero():
 		return s.v.opt.OrValue(cel.List())

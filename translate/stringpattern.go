@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/policy"
@@ -114,7 +115,7 @@ func compareDurationIf(ok bool, v cel.Value, op scalar.Relation, operand string)
 // quantities that share a suffix are in the same order.
 func atomQuantity(v cel.Value, a scalar.Atom) cel.Bool {
 	if _, ok := scalar.Quantity(a.Operand); !ok {
-		if p := scalar.Collapse(a.Operand); a.Op == scalar.Equals && (p == "?*" || p == "*?") { // no quantity is empty
+		if a.Op == scalar.Equals && scalar.IsAnything(a.Operand) { // no quantity is empty
 			return cel.True()
 		}
 		return atomString(v, a)
@@ -128,8 +129,8 @@ func (l *lowering) patternInt(v cel.Value, p string) cel.Bool {
 		if q, ok := scalar.Quantity(a.Operand); ok {
 			return compareInt(v, a.Op, q)
 		}
-		if d, ok := scalar.Duration(a.Operand); ok { // of the integers only 0 is a duration
-			return cel.And(v.Eq(cel.Int(0)), cel.Lit(a.Op.Holds(cmp.Compare(0, d))))
+		if d, ok := scalar.Duration(a.Operand); ok {
+			return numberAsDuration(v, a.Op, d)
 		}
 		return intText(v, a)
 	})
@@ -141,7 +142,7 @@ func intText(v cel.Value, a scalar.Atom) cel.Bool {
 	switch {
 	case a.Op != scalar.Equals && a.Op != scalar.Differs:
 		return cel.False()
-	case strings.Trim(a.Operand, "*") == "" && a.Operand != "", scalar.Collapse(a.Operand) == "?*", scalar.Collapse(a.Operand) == "*?":
+	case scalar.IsAnything(a.Operand):
 		same = cel.True()
 	case !scalar.IsWild(a.Operand) || strings.Trim(a.Operand, "*?-0123456789") != "":
 		same = cel.False() // no integer reads like this
@@ -161,10 +162,23 @@ func (l *lowering) patternDouble(v cel.Value, p string) cel.Bool {
 			return compareNumber(v, a.Op, q)
 		}
 		if d, ok := scalar.Duration(a.Operand); ok {
-			return cel.And(v.Eq(cel.Int(0)), cel.Lit(a.Op.Holds(cmp.Compare(0, d))))
+			return numberAsDuration(v, a.Op, d)
 		}
 		return intText(v, a)
 	})
+}
+
+// numberAsDuration compares a number with a duration. Only 0 is one; the text of any
+// other number differs from the duration's.
+func numberAsDuration(v cel.Value, op scalar.Relation, d time.Duration) cel.Bool {
+	zero, other := op.Holds(cmp.Compare(0, d)), op == scalar.Differs
+	switch {
+	case zero == other:
+		return cel.Lit(zero)
+	case zero:
+		return v.Eq(cel.Int(0))
+	}
+	return v.Ne(cel.Int(0))
 }
 
 // patternAny is: v, whose type is not known, satisfies p. Lists and maps do not.
@@ -232,6 +246,15 @@ func literalSatisfies(v any, p *policy.Node) bool {
 		return scalar.Satisfies(v, p.Str)
 	}
 	return false
+}
+
+// wholeNumber is the value of a numeric node that has no fraction.
+func wholeNumber(p *policy.Node) (int64, bool) {
+	if p.Kind == policy.Int {
+		return p.Int, true
+	}
+	whole := int64(p.Float)
+	return whole, p.Float == float64(whole)
 }
 
 // number is the value of a numeric node.

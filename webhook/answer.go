@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"mime"
 	"net/http"
 	"slices"
@@ -20,8 +21,8 @@ import (
 // failure policy decides.
 type handler func(ctx context.Context, policies []*served, r *review, req *interp.Request) (*admissionv1.AdmissionResponse, error)
 
-// admission is the way of a request: read, find its policies, wait for a turn,
-// judge, answer.
+// admission is the way of a request: find its policies, wait for memory, read, wait
+// for a turn, judge, answer.
 func (s *Server) admission(handle handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		current := s.current.Load()
@@ -38,14 +39,15 @@ func (s *Server) admission(handle handler) http.HandlerFunc {
 			http.Error(w, "no policy has this path yet", http.StatusNotFound)
 			return
 		}
-		in, err := decode(r.Body, s.options.MaxBytes)
+		ctx, cancel := context.WithTimeout(r.Context(), s.timeout(r))
+		defer cancel()
+		in, done, err := s.read(ctx, w, r)
 		if err != nil {
 			http.Error(w, err.Error(), statusOf(err))
 			return
 		}
-		ctx, cancel := context.WithTimeout(r.Context(), s.timeout(r))
-		defer cancel()
-		response, err := s.inTurn(ctx, handle, policies, in)
+		defer done()
+		response, err := s.inTurn(ctx, handle, policies, in, r.URL.Path+" "+in.kind())
 		if err != nil {
 			s.options.Record(Record{Request: in.describe(), Err: err})
 			http.Error(w, err.Error(), http.StatusInternalServerError)
@@ -53,6 +55,28 @@ func (s *Server) admission(handle handler) http.HandlerFunc {
 		}
 		write(w, in.uid, response)
 	}
+}
+
+// read reads a review when there is memory for it, until done.
+func (s *Server) read(ctx context.Context, w http.ResponseWriter, r *http.Request) (in *review, done func(), err error) {
+	size := r.ContentLength
+	if size > s.options.MaxBytes {
+		return nil, nil, fmt.Errorf("%w of %d bytes", errTooLarge, s.options.MaxBytes)
+	}
+	if size < 0 {
+		size = s.options.MaxBytes
+	}
+	if done, err = s.memory.take(ctx, size); err != nil {
+		return nil, nil, err
+	}
+	if end, ok := ctx.Deadline(); ok {
+		_ = http.NewResponseController(w).SetReadDeadline(end) // who sends slowly holds the memory no longer
+	}
+	if in, err = decode(r.Body, s.options.MaxBytes); err != nil {
+		done()
+		return nil, nil, err
+	}
+	return in, done, nil
 }
 
 // shared tells of the paths that exist whether or not a policy is there: when the
@@ -77,8 +101,11 @@ func acceptable(r *http.Request) (status int, message string) {
 }
 
 func statusOf(err error) int {
-	if errors.Is(err, errTooLarge) {
+	switch {
+	case errors.Is(err, errTooLarge):
 		return http.StatusRequestEntityTooLarge
+	case errors.Is(err, errBusy):
+		return http.StatusServiceUnavailable
 	}
 	return http.StatusBadRequest
 }
@@ -93,19 +120,17 @@ func (s *Server) timeout(r *http.Request) time.Duration {
 }
 
 // inTurn judges when there is a turn.
-func (s *Server) inTurn(ctx context.Context, handle handler, policies []*served, r *review) (*admissionv1.AdmissionResponse, error) {
+func (s *Server) inTurn(ctx context.Context, handle handler, policies []*served, r *review, crowd string) (*admissionv1.AdmissionResponse, error) {
 	if len(policies) == 0 || s.excluded(r.user) {
 		return &admissionv1.AdmissionResponse{Allowed: true}, nil
 	}
-	select {
-	case s.turns <- struct{}{}:
-		defer func() { <-s.turns }()
-	case <-ctx.Done():
-		return nil, errors.New("too many requests are being judged")
+	done, err := s.turns.take(ctx, crowd)
+	if err != nil {
+		return nil, err
 	}
+	defer done()
 	req := &interp.Request{Admission: r.request}
 	if s.options.Roles != nil {
-		var err error
 		if req.Roles, req.ClusterRoles, err = s.options.Roles(ctx, r.user, r.namespace); err != nil {
 			return nil, err
 		}

@@ -16,7 +16,9 @@
 //   - The server says that it is ready once it has policies and a certificate, and
 //     no longer when it is about to end. Before that it refuses, so that the
 //     failure policy decides.
-//   - What comes in is bounded: size, time, and how many are judged at once.
+//   - What comes in is bounded: size, time, the memory of all that is read or judged,
+//     which is waited for before reading, and how many are judged at once. Requests of
+//     one kind at one path take half of the turns at most.
 //   - A policy in shadow mode changes nothing for users. It is judged and recorded.
 //
 // The engine is package interp. What is decided here is what an answer does:

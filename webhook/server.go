@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/kvap/kvap/interp"
+	"github.com/kvap/kvap/webhook/registration"
 )
 
 // Options say how to serve. World and Certificate must be there; other zero fields
@@ -41,6 +42,7 @@ type Options struct {
 	Record func(Record)
 
 	MaxBytes   int64         // of a review; 8 MiB: two objects, and what is around them
+	MaxMemory  int64         // of all reviews that are read or judged; 16 MiB
 	Concurrent int           // how many are judged at once; 64
 	Timeout    time.Duration // of judging, where the request names none; 10 s
 	// Drain is how long the server goes on after it says that it is not ready, so
@@ -60,6 +62,9 @@ type User struct {
 func (o Options) withDefaults() Options {
 	if o.MaxBytes == 0 {
 		o.MaxBytes = 8 << 20
+	}
+	if o.MaxMemory == 0 {
+		o.MaxMemory = max(16<<20, o.MaxBytes)
 	}
 	if o.Concurrent == 0 {
 		o.Concurrent = 64
@@ -88,7 +93,8 @@ func (o Options) withDefaults() Options {
 // A Server answers AdmissionReviews.
 type Server struct {
 	options Options
-	turns   chan struct{} // one is held while judging
+	turns   *turns // one is held while judging
+	memory  *purse // of reviews
 
 	setting  sync.Mutex // of Set
 	current  atomic.Pointer[snapshot]
@@ -98,7 +104,7 @@ type Server struct {
 // New makes a server that has no policies yet and so is not ready.
 func New(o Options) *Server {
 	o = o.withDefaults()
-	return &Server{options: o, turns: make(chan struct{}, o.Concurrent)}
+	return &Server{options: o, turns: newTurns(o.Concurrent), memory: newPurse(o.MaxMemory)}
 }
 
 // errNotReady is why a server does not judge.
@@ -115,11 +121,13 @@ func (s *Server) Ready() error {
 	return s.options.Ready()
 }
 
-// Handler answers at the paths of the places, at /healthz and at /readyz.
+// Handler answers at the paths of the places, at that of the probe, at /healthz and at
+// /readyz.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/validate/", s.admission(s.validate))
 	mux.HandleFunc("/mutate/", s.admission(s.mutate))
+	mux.HandleFunc(registration.ProbePath, s.probe)
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if err := s.Ready(); err != nil {

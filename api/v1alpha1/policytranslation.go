@@ -94,6 +94,8 @@ type PolicyTranslationStatus struct {
 	// Rules are the rules as written, in order.
 	// +listType=atomic
 	Rules []RuleStatus `json:"rules,omitempty"`
+	// RulesLeftOut are how many rules have no row, because there are too many.
+	RulesLeftOut int32 `json:"rulesLeftOut,omitempty"`
 	// IgnoredExceptions are PolicyExceptions that name the policy and do not count, ten
 	// at most.
 	// +listType=atomic
@@ -134,6 +136,9 @@ type LastGood struct {
 	Digest string `json:"digest"`
 	// Policy is the policy as JSON.
 	Policy string `json:"policy,omitempty"`
+	// Packed is the same in gzip, where it is long. Of a policy that is too large even
+	// so there is neither.
+	Packed []byte `json:"packed,omitempty"`
 }
 
 // The conditions of a PolicyTranslation.

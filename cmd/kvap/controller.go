@@ -39,6 +39,7 @@ type controllerFlags struct {
 	health     string
 	pprof      string
 	reports    string
+	cleanup    string
 	verbose    bool
 	webhook    webhookFlags
 }
@@ -89,6 +90,7 @@ func (f *controllerFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.pprof, "pprof-bind-address", "0", "where profiles are served, for instance 127.0.0.1:6060; 0 for nowhere")
 	f.webhook.add(fs)
 	fs.StringVar(&f.reports, "reports", "none", "scan the objects that are there, and report what violates: wgpolicyk8s, openreports or none")
+	fs.StringVar(&f.cleanup, "cleanup", "auto", "run CleanupPolicies, and delete what the label cleanup.kyverno.io/ttl ends: all, policies, none, or auto for all with --mode enforce and else policies")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "log more")
 }
 
@@ -100,6 +102,10 @@ func runController(cmd *cobra.Command, f controllerFlags) error {
 	if err := f.webhook.check(); err != nil {
 		return err
 	}
+	clean, err := oneOf("--cleanup", f.cleanup, cleanings()...)
+	if err != nil {
+		return err
+	}
 	config, namespace, err := f.cluster()
 	if err != nil {
 		return fmt.Errorf("--kubeconfig: %w", err)
@@ -109,7 +115,7 @@ func runController(cmd *cobra.Command, f controllerFlags) error {
 	}
 	ctx, stop := signal.NotifyContext(commandContext(cmd), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	if err := runWithWebhook(ctx, config, options, f.webhook, logTo(cmd.ErrOrStderr(), f.verbose)); err != nil {
+	if err := runWithWebhook(ctx, config, options, f.webhook, cleaning(clean), logTo(cmd.ErrOrStderr(), f.verbose)); err != nil {
 		return runtimeError(err)
 	}
 	return nil
@@ -117,8 +123,9 @@ func runController(cmd *cobra.Command, f controllerFlags) error {
 
 // runWithWebhook runs the controller, with the webhook beside it if one is wanted.
 // Both end when one does.
-func runWithWebhook(ctx context.Context, config *rest.Config, o controller.Options, f webhookFlags, log logr.Logger) error {
+func runWithWebhook(ctx context.Context, config *rest.Config, o controller.Options, f webhookFlags, clean cleaning, log logr.Logger) error {
 	if !f.enabled() {
+		o.Leading = clean.leading(config, o, f, nil, log)
 		return controller.Run(ctx, config, o, log)
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -127,8 +134,7 @@ func runWithWebhook(ctx context.Context, config *rest.Config, o controller.Optio
 	if err != nil {
 		return err
 	}
-	o.Fallback = served
-	o.Leading = append(o.Leading, served.workshop.run)
+	o.Fallback, o.Leading = served, clean.leading(config, o, f, served, log)
 	ended := make(chan error, 1)
 	go func() {
 		defer cancel()

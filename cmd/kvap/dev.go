@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kvap/kvap/cleanup"
 	"github.com/kvap/kvap/controller"
 	"github.com/kvap/kvap/deploy/crds"
 	"github.com/kvap/kvap/internal/controlplane"
@@ -100,13 +101,9 @@ type dev struct {
 	plane     *controlplane.ControlPlane
 }
 
-// devUser is whom the controller is to the API server: not the user at the terminal,
-// for what the controller does itself triggers no rule.
-const devUser = "kvap"
-
 func (d *dev) run(ctx context.Context, dir string, definitions []controlplane.CRD, objects []*unstructured.Unstructured) (err error) {
 	fmt.Fprintln(d.errs, "starting etcd, kube-apiserver and kube-controller-manager on loopback…")
-	if d.plane, err = controlplane.Start(ctx, controlplane.Options{Dir: dir, Progress: d.errs, Users: []controlplane.User{{Name: devUser, Groups: []string{"system:masters"}}}}); err != nil {
+	if d.plane, err = controlplane.Start(ctx, controlplane.Options{Dir: dir, Progress: d.errs}); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.plane.Stop()) }()
@@ -122,7 +119,9 @@ func (d *dev) run(ctx context.Context, dir string, definitions []controlplane.CR
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	hook := webhookFlags{address: "127.0.0.1:0", groups: []string{"system:nodes"}}
-	go func() { ended <- runWithWebhook(ctx, d.plane.Config(devUser), d.options, hook, d.logger()) }()
+	go func() {
+		ended <- runWithWebhook(ctx, d.plane.Config(controlplane.Admin), d.options, hook, cleanAuto, d.logger())
+	}()
 	refused, err := d.apply(ctx, objects)
 	if err != nil {
 		return err
@@ -198,6 +197,9 @@ func standIns() []controlplane.CRD {
 	for _, k := range controller.ForeignKinds() {
 		out = append(out, controlplane.StandIn(k.GroupVersionKind, k.Plural, k.Namespaced, k.Older...))
 	}
+	for _, k := range cleanup.Kinds() {
+		out = append(out, controlplane.StandIn(k.GroupVersionKind, k.Plural, k.Namespaced, k.Older...))
+	}
 	return out
 }
 
@@ -226,7 +228,7 @@ func readSourceObjects(paths []string, stdin io.Reader, errs io.Writer) ([]*unst
 	var out []*unstructured.Unstructured
 	others := 0
 	for _, o := range objects {
-		if controller.Reads(o.GroupVersionKind()) {
+		if gvk := o.GroupVersionKind(); controller.Reads(gvk) || cleanup.Reads(gvk) {
 			out = append(out, o)
 		} else {
 			others++

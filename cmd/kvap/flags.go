@@ -16,7 +16,7 @@ func completeWords(cmd *cobra.Command) {
 	for name, list := range map[string][]string{
 		"pack": packs(), "params": paramsKinds(), "existing-violations": existings(), "operations": operationChoices(),
 		"action": actionChoices(), "guard": guards(), "kubernetes-version": releases(),
-		"reports": reportChoices(), "report-format": reportFormats(), "fail-on": failOns(), "operation": {"CREATE", "UPDATE", "DELETE"},
+		"reports": reportChoices(), "cleanup": cleanings(), "report-format": reportFormats(), "fail-on": failOns(), "operation": {"CREATE", "UPDATE", "DELETE"},
 	} {
 		if cmd.Flags().Lookup(name) != nil {
 			// It fails only for a flag that is not there, or done twice.

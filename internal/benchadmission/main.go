@@ -17,6 +17,8 @@ type plan struct {
 	requests int     // of one worker, for latencies
 	seconds  float64 // of each measurement of throughput
 	workers  int
+
+	profile, variant string // the file of a profile, and whose
 }
 
 func main() {
@@ -26,6 +28,8 @@ func main() {
 	flag.Float64Var(&p.seconds, "seconds", 3, "how long the workers work in each round")
 	flag.IntVar(&p.workers, "workers", 8, "how many work at once")
 	update := flag.String("update", "", "write the table into this document, between its marks")
+	flag.StringVar(&p.profile, "profile", "", "only write a profile of the server's processors into this file, while all workers work")
+	flag.StringVar(&p.variant, "variant", "--pack match --guard auto", "what judges the Pods while the profile is taken")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -49,7 +53,10 @@ func run(ctx context.Context, p plan, update string) (err error) {
 	if err != nil {
 		return err
 	}
-	if _, err := b.throughput(ctx, goodPod, http.StatusCreated); err != nil { // a server that has just begun is slow
+	if p.profile != "" {
+		return b.profile(ctx, vs, p.variant, p.profile)
+	}
+	if _, _, err := b.throughput(ctx, goodPod, http.StatusCreated); err != nil { // a server that has just begun is slow
 		return err
 	}
 	results := make([][]sample, len(vs))

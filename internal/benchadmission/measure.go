@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -25,11 +26,12 @@ type sample struct {
 	good, good95 time.Duration // one worker, median and 95th percentile, a Pod that is admitted
 	bad          time.Duration // one worker, median, a Pod that is denied
 	perSecond    float64       // all workers, Pods that are admitted
+	work         time.Duration // of the server's processors, for one of these
 	badPerSecond float64
 }
 
 func (s sample) String() string {
-	return fmt.Sprintf("p50 %s, p95 %s, %.0f requests/s; denied: p50 %s, %.0f requests/s", ms(s.good), ms(s.good95), s.perSecond, ms(s.bad), s.badPerSecond)
+	return fmt.Sprintf("p50 %s, p95 %s, %.0f requests/s of %.2f ms of a processor; denied: p50 %s, %.0f requests/s", ms(s.good), ms(s.good95), s.perSecond, float64(s.work)/1e6, ms(s.bad), s.badPerSecond)
 }
 
 // A bench posts Pods to one control plane.
@@ -86,10 +88,10 @@ func (b *bench) measure(ctx context.Context, v variant) (s sample, err error) {
 		return s, err
 	}
 	s = sample{good: quantile(good, 0.5), good95: quantile(good, 0.95), bad: quantile(bad, 0.5)}
-	if s.perSecond, err = b.throughput(ctx, goodPod, http.StatusCreated); err != nil {
+	if s.perSecond, s.work, err = b.throughput(ctx, goodPod, http.StatusCreated); err != nil {
 		return s, err
 	}
-	s.badPerSecond, err = b.throughput(ctx, badPod, denied)
+	s.badPerSecond, _, err = b.throughput(ctx, badPod, denied)
 	return s, err
 }
 
@@ -106,8 +108,13 @@ func (b *bench) latencies(ctx context.Context, n int, pod string, want int) ([]t
 	return out, nil
 }
 
-// throughput is how many requests all workers together make in a second.
-func (b *bench) throughput(ctx context.Context, pod string, want int) (float64, error) {
+// throughput is how many requests all workers together make in a second, and how
+// long the server's processors work for each.
+func (b *bench) throughput(ctx context.Context, pod string, want int) (perSecond float64, work time.Duration, err error) {
+	before, err := b.processorTime(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
 	began := time.Now()
 	end := began.Add(time.Duration(b.seconds * float64(time.Second)))
 	counts, errs := make([]int, b.workers), make([]error, b.workers)
@@ -125,7 +132,43 @@ func (b *bench) throughput(ctx context.Context, pod string, want int) (float64, 
 	for _, n := range counts {
 		total += n
 	}
-	return float64(total) / time.Since(began).Seconds(), errors.Join(errs...)
+	took := time.Since(began)
+	after, err := b.processorTime(ctx)
+	return float64(total) / took.Seconds(), (after - before) / time.Duration(max(1, total)), errors.Join(append(errs, err)...)
+}
+
+// processorTime is how long the server's processors have worked, as its metrics say.
+// To write the metrics is itself some work, as much for each variant.
+func (b *bench) processorTime(ctx context.Context) (time.Duration, error) {
+	text, err := b.get(ctx, "/metrics")
+	if err != nil {
+		return 0, err
+	}
+	_, after, ok := bytes.Cut(text, []byte("\nprocess_cpu_seconds_total "))
+	line, _, _ := bytes.Cut(after, []byte("\n"))
+	seconds, err := strconv.ParseFloat(string(line), 64)
+	if !ok || err != nil {
+		return 0, fmt.Errorf("the server's metrics have no processor time: %q", line)
+	}
+	return time.Duration(seconds * float64(time.Second)), nil
+}
+
+// get asks the server for what is no resource.
+func (b *bench) get(ctx context.Context, path string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, b.plane.URL()+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := b.client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close() //nolint:errcheck // it has been read
+	text, err := io.ReadAll(answer.Body)
+	if err == nil && answer.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s: %s", path, answer.Status, text)
+	}
+	return text, err
 }
 
 // post asks for a Pod and insists on the answer.

@@ -25,15 +25,16 @@ func render(vs []variant, results [][]sample, p plan) string {
 	fmt.Fprintf(&b, "kube-apiserver %s, %d CPUs, everything on one machine; %d interleaved rounds of %d requests by one worker and\n"+
 		"%g s of %d workers, each for a Pod that is admitted and one that is denied. Medians, and in brackets the least and the\ngreatest of the rounds.\n\n",
 		controlplane.Version(), runtime.NumCPU(), p.rounds, p.requests, p.seconds, p.workers)
-	b.WriteString("| what judges the Pod | policy objects that it meets | p50 added, 1 worker | p95 added | share of the bare throughput | throughput, to the first row | p50 added, denied | share of the throughput, denied |\n")
-	b.WriteString("|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("| what judges the Pod | policy objects that it meets | p50 added, 1 worker | p95 added | share of the bare throughput | processor time of the server | throughput, to the first row | p50 added, denied | share of the throughput, denied |\n")
+	b.WriteString("|---|---|---|---|---|---|---|---|---|\n")
 	bare, unguarded := results[0], results[1]
 	for i, v := range vs[1:] {
 		ss := results[i+1]
-		fmt.Fprintf(&b, "| %s | %d | %s | %s | %s | %s | %s | %s |\n", v.name, v.policies(),
+		fmt.Fprintf(&b, "| %s | %d | %s | %s | %s | %s | %s | %s | %s |\n", v.name, v.policies(),
 			spread(ss, bare, added(func(s sample) time.Duration { return s.good })),
 			spread(ss, bare, added(func(s sample) time.Duration { return s.good95 })),
 			spread(ss, bare, share(func(s sample) float64 { return s.perSecond })),
+			spread(ss, bare, share(func(s sample) float64 { return float64(s.work) })),
 			spread(ss, unguarded, times(func(s sample) float64 { return s.perSecond })),
 			spread(ss, bare, added(func(s sample) time.Duration { return s.bad })),
 			spread(ss, bare, share(func(s sample) float64 { return s.badPerSecond })))

@@ -26,11 +26,20 @@ type variant struct {
 	objects []*unstructured.Unstructured // policies and bindings
 }
 
-// policies is how many policy objects a Pod meets.
+// policies is how many policy objects a new Pod meets. What is about a subresource
+// of Pods alone is none of them.
 func (v variant) policies() int {
-	return len(slices.DeleteFunc(slices.Clone(v.objects), func(o *unstructured.Unstructured) bool {
-		return o.GetKind() != "ValidatingAdmissionPolicy"
-	}))
+	n := 0
+	for _, o := range v.objects {
+		rules, _, _ := unstructured.NestedSlice(o.Object, "spec", "matchConstraints", "resourceRules")
+		if slices.ContainsFunc(rules, func(r any) bool {
+			rule := r.(map[string]any)
+			return slices.Contains(rule["resources"].([]any), any("pods")) && slices.Contains(rule["operations"].([]any), any("CREATE"))
+		}) {
+			n++
+		}
+	}
+	return n
 }
 
 // variants are what is compared; the first one is nothing at all.

@@ -229,6 +229,9 @@ func wholly(p *admissionregistrationv1.ValidatingAdmissionPolicy) vap.Translatio
 	}
 }
 
+// LeftOut are the namespaces that the bindings of a policy leave out by name.
+func (d *Deployed) LeftOut(policyName string) []string { return leftOut(d.bindingsOf(policyName)) }
+
 // leftOut are the namespaces that a policy's bindings leave out by name, as those of
 // generated policies do with the system namespaces, and that none of them names as
 // its own.

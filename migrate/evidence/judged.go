@@ -19,7 +19,7 @@ import (
 // would be asked about an object that is there.
 type Item struct {
 	Source  Source
-	Subject string // in words
+	Subject string // in words; empty for what the request says itself
 	At      string // a place in a file, if there is one
 	// Request reads the request. It is called by several goroutines, once for each item.
 	Request func() (*judge.Request, error)
@@ -72,9 +72,13 @@ func (l *Ledger) judgeBatch(ctx context.Context, batch []judged) {
 		workers.Go(func() {
 			for i := int(next.Add(1)) - 1; i < len(batch); i = int(next.Add(1)) - 1 {
 				j := &batch[i]
-				if j.request, j.err = j.Request(); j.err == nil {
-					j.opinions, j.err = l.judges.Judge(ctx, j.request)
+				if j.request, j.err = j.Request(); j.err != nil {
+					continue
 				}
+				if j.Subject == "" {
+					j.Subject = asked(j.request.Admission())
+				}
+				j.opinions, j.err = l.judges.Judge(ctx, j.request)
 			}
 		})
 	}
@@ -144,8 +148,8 @@ func line(r *judge.Request) json.RawMessage {
 	return data
 }
 
-// Asked says in words what a request is.
-func Asked(r map[string]any) string {
+// asked says in words what a request is.
+func asked(r map[string]any) string {
 	kind, _ := r["kind"].(map[string]any)
 	user, _ := r["userInfo"].(map[string]any)
 	text := fmt.Sprintf("%v %v", r["operation"], kind["kind"])

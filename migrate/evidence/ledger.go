@@ -178,8 +178,12 @@ func (l *Ledger) Comparison() report.Comparison {
 	for _, f := range l.judges.Compared() {
 		compared[f] = true
 	}
-	for _, r := range l.rows {
-		rules = append(rules, r.report(compared[r.form]))
+	for i, r := range l.rows {
+		one := r.report(compared[r.form])
+		if len(l.audit.natives) > 0 && one.Target == report.Native && validates(r.form) && !l.native(i) {
+			one.Notes = append(one.Notes, "no native object of the rule is there yet: what it would be translated to was judged")
+		}
+		rules = append(rules, one)
 	}
 	return report.NewComparison(rules)
 }

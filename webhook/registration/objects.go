@@ -127,7 +127,7 @@ func (g *group) validating(o Options) admissionregistrationv1.ValidatingWebhook 
 		effects = admissionregistrationv1.SideEffectClassNoneOnDryRun
 	}
 	return admissionregistrationv1.ValidatingWebhook{
-		Name: g.Name(), ClientConfig: g.client(o), Rules: rules(g.targets),
+		Name: g.Name(), ClientConfig: clientOf(o, g.Path()), Rules: rules(g.targets),
 		FailurePolicy: &failure, MatchPolicy: &equivalent, TimeoutSeconds: &timeout, SideEffects: &effects,
 		NamespaceSelector: g.selector(o), ObjectSelector: &metav1.LabelSelector{},
 		AdmissionReviewVersions: []string{"v1"}, MatchConditions: g.conditions(o),
@@ -138,16 +138,16 @@ func (g *group) mutating(o Options) admissionregistrationv1.MutatingWebhook {
 	failure, timeout, equivalent := g.failure(), g.timeout(), admissionregistrationv1.Equivalent
 	effects, again := admissionregistrationv1.SideEffectClassNone, admissionregistrationv1.IfNeededReinvocationPolicy
 	return admissionregistrationv1.MutatingWebhook{
-		Name: g.Name(), ClientConfig: g.client(o), Rules: rules(g.targets),
+		Name: g.Name(), ClientConfig: clientOf(o, g.Path()), Rules: rules(g.targets),
 		FailurePolicy: &failure, MatchPolicy: &equivalent, TimeoutSeconds: &timeout, SideEffects: &effects,
 		NamespaceSelector: g.selector(o), ObjectSelector: &metav1.LabelSelector{}, ReinvocationPolicy: &again,
 		AdmissionReviewVersions: []string{"v1"}, MatchConditions: g.conditions(o),
 	}
 }
 
-func (g *group) client(o Options) admissionregistrationv1.WebhookClientConfig {
+// clientOf is the way to a path of the server.
+func clientOf(o Options, path string) admissionregistrationv1.WebhookClientConfig {
 	out := admissionregistrationv1.WebhookClientConfig{CABundle: o.Bundle}
-	path := g.Path()
 	if o.Service == nil {
 		url := o.URL + path
 		out.URL = &url

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kvap/kvap/api/v1alpha1"
@@ -78,4 +79,37 @@ func TestParams(t *testing.T) {
 func (c *cluster) trySecret(ctx context.Context, labels map[string]string) error {
 	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "probe", Namespace: "default", Labels: labels}}
 	return c.Create(ctx, s, client.DryRunAll)
+}
+
+// When a policy goes, its params go last: nobody who satisfies the policy is refused
+// meanwhile.
+func TestParamsGoLast(t *testing.T) {
+	shared.control(t, enforcing())
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "allowed-teams", Namespace: "default"}, Data: map[string]string{"team": "red"}}
+	if err := shared.Create(t.Context(), cm); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { shared.remove(t, cm) })
+	for range 3 {
+		shared.apply(t, lookup)
+		shared.awaitReady(t, "ClusterPolicy", "", "lookup")
+		soon(t, "red is allowed", func() bool { return shared.trySecret(t.Context(), map[string]string{"team": "red"}) == nil })
+		o := &unstructured.Unstructured{}
+		o.SetAPIVersion("kyverno.io/v1")
+		o.SetKind("ClusterPolicy")
+		o.SetName("lookup")
+		shared.remove(t, o)
+		params := &v1alpha1.Params{}
+		soon(t, "the params are gone", func() bool {
+			if err := shared.trySecret(t.Context(), map[string]string{"team": "red"}); err != nil {
+				t.Fatalf("while the policy goes: %v", err)
+			}
+			return apierrors.IsNotFound(shared.Get(t.Context(), client.ObjectKeyFromObject(cm), params))
+		})
+		for end := time.Now().Add(2 * time.Second); time.Now().Before(end); {
+			if err := shared.trySecret(t.Context(), map[string]string{"team": "red"}); err != nil {
+				t.Fatalf("after the params are gone: %v", err)
+			}
+		}
+	}
 }

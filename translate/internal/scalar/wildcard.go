@@ -8,6 +8,16 @@ import (
 // IsWild tells whether a text holds * or ?.
 func IsWild(s string) bool { return strings.ContainsAny(s, "*?") }
 
+// IsAnything tells whether a pattern is * or ?*, which match every text that is not
+// empty.
+func IsAnything(p string) bool {
+	switch Collapse(p) {
+	case "*", "?*", "*?":
+		return true
+	}
+	return false
+}
+
 // Collapse brings runs of * to one.
 func Collapse(p string) string {
 	for strings.Contains(p, "**") {

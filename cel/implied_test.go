@@ -1,0 +1,127 @@
+package cel
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+func TestDistributed(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ in, want string }{
+		{
+			`(object.p == 1 || object.l.exists(e, !e.?r.orValue(true))) && object.l.exists(e, !e.?r.orValue(false))`,
+			`object.l.exists(e, !e.?r.orValue(true)) || object.p == 1 && object.l.exists(e, !e.?r.orValue(false))`,
+		},
+		{
+			`(object.p == 1 || object.l.exists(e, !(e.?t.orValue('a') in ['a', 'b']))) && object.l.exists(e, !(e.?t.orValue('') in ['a', 'b']))`,
+			`object.l.exists(e, !(e.?t.orValue('a') in ['a', 'b'])) || object.p == 1 && object.l.exists(e, !(e.?t.orValue('') in ['a', 'b']))`,
+		},
+		{`(object.p == 1 || object.l.exists(e, e.x)) && object.l.exists(e, e.y)`, `(object.p == 1 || object.l.exists(e, e.x)) && object.l.exists(e, e.y)`},
+	} {
+		in := parse(t, c.in).AsBool()
+		if got := strings.Join(strings.Fields(in.Distributed().MergeLoops().String()), " "); got != strings.Join(strings.Fields(parse(t, c.want).String()), " ") {
+			t.Errorf("%s\nis %s\nnot %s", c.in, got, c.want)
+		}
+	}
+}
+
+func TestImpliedTermsAreLeftOut(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ in, want string }{
+		{`object.a != 'x' || !(object.a in ['x', 'y'])`, `object.a != 'x'`},
+		{`object.?a.orValue('') == 'u' || !(object.?a.orValue('r') in ['r', 'l'])`, `!(object.?a.orValue('r') in ['r', 'l'])`},
+		{`object.?a.orValue('u') == 'u' || !(object.?a.orValue('r') in ['r', 'l'])`, `object.?a.orValue('u') == 'u' || !(object.?a.orValue('r') in ['r', 'l'])`},
+		{`object.a == 'x' || object.b in ['x', 'y']`, `object.a == 'x' || object.b in ['x', 'y']`},
+		{`object.a in ['x'] || object.a in ['x', 'y']`, `object.a in ['x', 'y']`},
+	} {
+		in := parse(t, c.in).AsBool()
+		if got := in.MergeLoops().String(); got != parse(t, c.want).String() {
+			t.Errorf("%s\nis %s\nnot %s", c.in, got, c.want)
+		}
+	}
+}
+
+// What is never an error keeps its value when it is distributed and its loops are
+// merged. The values are few, so that one often follows from another.
+func TestDistributingAndMergingKeepValues(t *testing.T) {
+	t.Parallel()
+	e := env(t, Default)
+	r := rand.New(rand.NewPCG(1, 2))
+	changed := 0
+	for range 3000 {
+		b := askedAtRandom(r, Ident("object"), 3)
+		c := b.Distributed().MergeLoops()
+		if Equal(b.Value, c.Value) {
+			continue
+		}
+		changed++
+		p, ok := program(t, e, b.Rooted())
+		q, too := program(t, e, c.Rooted())
+		if !ok || !too {
+			t.Fatalf("%s\n%s\ndo not both compile", b, c)
+		}
+		for range 12 {
+			vars := map[string]any{"object": thingAtRandom(r, 2)}
+			if want, got := outcome(p, vars), outcome(q, vars); want == nil || !same(want, got) {
+				t.Fatalf("%s\nis %v, and\n%s\nis %v of %v", b, want, c, got, vars)
+			}
+		}
+	}
+	if changed < 700 {
+		t.Errorf("only %d conditions are put in another way", changed)
+	}
+}
+
+// askedAtRandom is a condition on v that is never an error.
+func askedAtRandom(r *rand.Rand, v Value, depth int) Bool {
+	word := func() Value { return String(string(rune('x' + r.IntN(3)))) }
+	switch kind := r.IntN(8); {
+	case depth == 0 || kind < 4:
+		a := v.Opt("a").Call("orValue", word())
+		switch r.IntN(5) {
+		case 0:
+			return a.Eq(word())
+		case 1:
+			return a.Ne(word())
+		case 2:
+			return a.In(List(word(), word()))
+		case 3:
+			return Not(a.In(List(word(), word())))
+		}
+		b := v.Opt("b").Call("orValue", Lit(r.IntN(2) == 0).Value).AsBool()
+		if r.IntN(2) == 0 {
+			return Not(b)
+		}
+		return b
+	case kind < 5:
+		body := askedAtRandom(r, Ident("e"), 1)
+		return v.Opt("l").Call("orValue", List()).Macro([]string{"all", "exists"}[r.IntN(2)], "e", body.Value).AsBool()
+	}
+	parts := make([]Bool, 2+r.IntN(2))
+	for i := range parts {
+		parts[i] = askedAtRandom(r, v, depth-1)
+	}
+	if r.IntN(2) == 0 {
+		return And(parts...)
+	}
+	return Or(parts...)
+}
+
+func thingAtRandom(r *rand.Rand, depth int) map[string]any {
+	out := map[string]any{}
+	if r.IntN(4) > 0 {
+		out["a"] = string(rune('x' + r.IntN(4)))
+	}
+	if r.IntN(3) > 0 {
+		out["b"] = r.IntN(2) == 0
+	}
+	if depth > 0 && r.IntN(4) > 0 {
+		l := make([]any, r.IntN(3))
+		for i := range l {
+			l[i] = thingAtRandom(r, depth-1)
+		}
+		out["l"] = l
+	}
+	return out
+}

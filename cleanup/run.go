@@ -1,0 +1,186 @@
+package cleanup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kvap/kvap/interp"
+	"github.com/kvap/kvap/policy"
+)
+
+// A Result is what a run did.
+type Result struct {
+	Deleted int // objects; those that would have been, where nothing was to be
+	Failed  int // objects that could not be judged or deleted, and kinds that could not be read
+	// Denied tells that a permission is missing.
+	Denied   bool
+	names    []string // of the first that were deleted
+	problems []string // the first
+	unserved []string // kinds
+}
+
+// few is how many objects and problems a result names.
+const few = 5
+
+// retries is how often an object that changes under the run is looked at again.
+const retries = 3
+
+// A run is one run of a policy.
+type run struct {
+	policy  *Policy
+	cluster Cluster
+	judge   *interp.Cleanup
+	exclude []string // namespaces
+	dry     bool
+	result  Result
+}
+
+// newRun prepares a run of a policy, which deletes nothing if it is dry.
+func newRun(p *Policy, c Cluster, w interp.World, exclude []string, dry bool) *run {
+	world := &namespaces{World: w, known: map[string]map[string]any{}}
+	return &run{policy: p, cluster: c, judge: interp.NewCleanup(p.cleanup, world, interp.Limits{}), exclude: exclude, dry: dry}
+}
+
+// do looks at the objects of every kind that the policy is about. Only the end of the
+// context ends it before.
+func (r *run) do(ctx context.Context) Result {
+	done := map[string]bool{} // two kinds may mean one resource
+	for _, kind := range r.policy.kinds() {
+		resource, served, err := r.resource(ctx, kind)
+		switch {
+		case err != nil:
+			r.fail("finding the kind "+kind.String(), err)
+		case !served:
+			r.result.unserved = append(r.result.unserved, kind.String())
+		case !done[resource.String()]:
+			done[resource.String()] = true
+			r.kind(ctx, resource)
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		r.fail("the run", errors.New("it did not end in time"))
+	}
+	return r.result
+}
+
+// resource is what a kind means to the policy: one of a namespace has nothing to do
+// with kinds that are in none.
+func (r *run) resource(ctx context.Context, kind policy.KindSelector) (Resource, bool, error) {
+	if kind.Subresource != "" || strings.ContainsAny(kind.Kind, "*?") {
+		return Resource{}, false, nil
+	}
+	resource, served, err := r.cluster.Resource(ctx, kind)
+	return resource, served && (resource.Namespaced || r.policy.Ref.Namespace == ""), err
+}
+
+func (r *run) kind(ctx context.Context, resource Resource) {
+	err := r.cluster.Each(ctx, resource, r.policy.Ref.Namespace, r.policy.whole(), func(o *unstructured.Unstructured) error {
+		r.object(ctx, resource, o)
+		return ctx.Err()
+	})
+	if err != nil && ctx.Err() == nil && !apierrors.IsNotFound(err) {
+		r.fail("listing "+resource.Resource, err)
+	}
+}
+
+// object deletes an object if the policy says so.
+func (r *run) object(ctx context.Context, resource Resource, o *unstructured.Unstructured) {
+	for try := 0; ; try++ {
+		deletes, err := r.judged(ctx, o)
+		if err != nil {
+			r.fail("judging "+nameOf(resource, o), err)
+			return
+		}
+		if !deletes {
+			return
+		}
+		if !r.dry {
+			err = r.cluster.Delete(ctx, resource, o, r.policy.cleanup.Propagation)
+		}
+		switch {
+		case err == nil:
+			r.count(nameOf(resource, o))
+			return
+		case apierrors.IsNotFound(err): // somebody else was faster
+			return
+		case !apierrors.IsConflict(err) || try == retries:
+			r.fail("deleting "+nameOf(resource, o), err)
+			return
+		}
+		namespace, name := o.GetNamespace(), o.GetName()
+		if o, err = r.cluster.Get(ctx, resource, namespace, name, r.policy.whole()); err != nil {
+			if !apierrors.IsNotFound(err) {
+				r.fail("reading "+resource.Kind+" "+name+" again", err)
+			}
+			return
+		}
+	}
+}
+
+// judged tells whether the policy deletes an object: not one that is on its way out,
+// or in a namespace that is left out.
+func (r *run) judged(ctx context.Context, o *unstructured.Unstructured) (bool, error) {
+	if o.GetDeletionTimestamp() != nil || slices.Contains(r.exclude, o.GetNamespace()) {
+		return false, nil
+	}
+	if own := r.policy.Ref.Namespace; own != "" && o.GetNamespace() != own {
+		return false, nil
+	}
+	return r.judge.Deletes(ctx, o.Object)
+}
+
+func (r *run) count(name string) {
+	if r.result.Deleted++; len(r.result.names) < few {
+		r.result.names = append(r.result.names, name)
+	}
+}
+
+func (r *run) fail(what string, err error) {
+	if apierrors.IsForbidden(err) {
+		r.result.Denied = true
+	}
+	if r.result.Failed++; len(r.result.problems) < few {
+		r.result.problems = append(r.result.problems, what+": "+err.Error())
+	}
+}
+
+// nameOf is what messages call an object.
+func nameOf(r Resource, o *unstructured.Unstructured) string {
+	if o.GetNamespace() == "" {
+		return r.Kind + " " + o.GetName()
+	}
+	return r.Kind + " " + o.GetNamespace() + "/" + o.GetName()
+}
+
+// list is the beginning of a list of n names.
+func list(names []string, n int) string {
+	text := strings.Join(names, ", ")
+	if n > len(names) {
+		text += fmt.Sprintf(" and %d more", n-len(names))
+	}
+	return text
+}
+
+// namespaces is a world that is asked for each Namespace once.
+type namespaces struct {
+	interp.World
+	known map[string]map[string]any
+}
+
+// Namespace is a Namespace as an object.
+func (n *namespaces) Namespace(ctx context.Context, name string) (map[string]any, error) {
+	if object, ok := n.known[name]; ok {
+		return object, nil
+	}
+	object, err := n.World.Namespace(ctx, name)
+	if err == nil {
+		n.known[name] = object
+	}
+	return object, err
+}

@@ -1,0 +1,140 @@
+package cleanup
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/go-logr/logr"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata/metadatainformer"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kvap/kvap/interp"
+)
+
+// How often labelled objects are looked at, and how often it is asked which of them
+// may be deleted.
+const (
+	sweepEvery = time.Second
+	renewEvery = time.Minute
+)
+
+// A watcher knows the labelled objects of all resources that may be deleted.
+type watcher struct {
+	live    *live
+	kube    kubernetes.Interface
+	log     logr.Logger
+	watched map[schema.GroupVersionResource]*watched
+}
+
+type watched struct {
+	resource Resource
+	informer cache.SharedIndexInformer
+	cancel   context.CancelFunc
+}
+
+// run has a reaper look at all labelled objects again and again until the context
+// ends.
+func (w *watcher) run(ctx context.Context, r *reaper) {
+	renew, sweep := time.NewTicker(renewEvery), time.NewTicker(sweepEvery)
+	defer renew.Stop()
+	defer sweep.Stop()
+	w.renew(ctx)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-renew.C:
+			w.renew(ctx)
+		case <-sweep.C:
+			r.sweep(ctx, w.all())
+		}
+	}
+}
+
+// renew watches what is served and may be listed, watched and deleted, and that alone.
+func (w *watcher) renew(ctx context.Context) {
+	all, err := w.live.preferred()
+	if err != nil {
+		w.log.Error(err, "what the cluster serves is not known")
+		return
+	}
+	wanted := map[schema.GroupVersionResource]bool{}
+	for _, r := range all {
+		allowed, err := w.allowed(ctx, r)
+		if err != nil {
+			if ctx.Err() == nil {
+				w.log.Error(err, "asking what may be deleted")
+			}
+			return // what is watched goes on
+		}
+		if wanted[r.GroupVersionResource] = allowed; allowed && w.watched[r.GroupVersionResource] == nil {
+			w.start(ctx, r)
+		}
+	}
+	for at, one := range w.watched {
+		if !wanted[at] {
+			one.cancel()
+			delete(w.watched, at)
+		}
+	}
+}
+
+// allowed tells whether objects of a resource may be deleted when they end. The first
+// answer that is no is enough.
+func (w *watcher) allowed(ctx context.Context, r Resource) (bool, error) {
+	for _, verb := range []string{"delete", "list", "watch"} {
+		if !slices.Contains(r.Verbs, verb) {
+			return false, nil
+		}
+	}
+	for _, verb := range []string{"delete", "list", "watch"} {
+		answer, err := w.kube.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
+			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Verb: verb, Group: r.Group, Version: r.Version, Resource: r.Resource,
+			}},
+		}, metav1.CreateOptions{})
+		if err != nil || !answer.Status.Allowed {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+func (w *watcher) start(ctx context.Context, r Resource) {
+	ctx, cancel := context.WithCancel(ctx)
+	informer := metadatainformer.NewFilteredMetadataInformer(w.live.metadata, r.GroupVersionResource, metav1.NamespaceAll, 0, cache.Indexers{},
+		func(o *metav1.ListOptions) { o.LabelSelector = interp.TTLLabel }).Informer()
+	if err := informer.SetTransform(withoutManagedFields); err != nil {
+		cancel()
+		w.log.Error(err, "labelled objects are not watched", "resource", r.Resource)
+		return
+	}
+	go informer.Run(ctx.Done())
+	w.watched[r.GroupVersionResource] = &watched{r, informer, cancel}
+}
+
+// withoutManagedFields keeps them out of the cache.
+func withoutManagedFields(o any) (any, error) {
+	if m, ok := o.(metav1.Object); ok {
+		m.SetManagedFields(nil)
+	}
+	return o, nil
+}
+
+// all are the labelled objects.
+func (w *watcher) all() []labelled {
+	var out []labelled
+	for _, one := range w.watched {
+		for _, o := range one.informer.GetStore().List() {
+			if m, ok := o.(metav1.Object); ok {
+				out = append(out, labelled{one.resource, m})
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"sync"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/cleanup"
+	"github.com/kvap/kvap/controller"
+	"github.com/kvap/kvap/interp"
+	"github.com/kvap/kvap/webhook/world"
+)
+
+// A cleaning is what kvap controller deletes.
+type cleaning string
+
+const (
+	cleanAuto     cleaning = "auto" // the label too where policies are enforced
+	cleanAll      cleaning = "all"
+	cleanPolicies cleaning = "policies"
+	cleanNothing  cleaning = "none"
+)
+
+func cleanings() []string { return words(cleanAuto, cleanAll, cleanPolicies, cleanNothing) }
+
+// label tells whether the label that gives objects an end counts. It has no mode of
+// its own, so it has that of policies that name none.
+func (c cleaning) label(mode string) bool {
+	return c == cleanAll || c == cleanAuto && mode == v1alpha1.ModeEnforce
+}
+
+// leading is what is to run where the controller leads. What policies look up is the
+// webhook's world, if there is one, and else what the API server says each time.
+func (c cleaning) leading(config *rest.Config, o controller.Options, f webhookFlags, served *fallback, log logr.Logger) []func(context.Context) error {
+	if c == cleanNothing {
+		return nil
+	}
+	ask := sync.OnceValues(func() (interp.World, error) {
+		if served != nil {
+			return served.world, nil
+		}
+		return world.New(config, world.Options{Services: f.services, TokenFile: apiCallToken, Live: true})
+	})
+	options := cleanup.Options{
+		Mode: o.Mode, TTL: c.label(o.Mode), ExcludeNamespaces: o.ExcludeNamespaces,
+		World: func(context.Context) (interp.World, error) { return ask() },
+	}
+	return []func(context.Context) error{
+		func(ctx context.Context) error { return cleanup.Run(ctx, config, options, log.WithName("cleanup")) },
+	}
+}

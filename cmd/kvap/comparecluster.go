@@ -1,0 +1,222 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/internal/manifest"
+	"github.com/kvap/kvap/migrate/evidence"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/scan"
+	"github.com/kvap/kvap/vap"
+)
+
+// knowCluster takes the release of the cluster where the user names none that it
+// differs from.
+func (c *comparing) knowCluster() error {
+	release, err := cel.ParseRelease(c.cluster.release)
+	if err != nil || !release.IsSupported() || c.flags.release != cel.Default.String() {
+		return nil //nolint:nilerr // the release that was asked for, or the default, does
+	}
+	schemas, err := loadSchemas(release, c.flags.crds)
+	if err != nil {
+		return err
+	}
+	c.choices.translate.Release, c.choices.translate.Schemas = release, schemas
+	return nil
+}
+
+// settingOfCluster reads policies and native objects from the cluster.
+func (c *comparing) settingOfCluster(ctx context.Context) (*compareSetting, error) {
+	s := &compareSetting{schemas: c.choices.translate.Schemas}
+	var mark strings.Builder
+	if err := c.definitions(ctx, s); err != nil {
+		return nil, err
+	}
+	for _, kind := range sourceKinds() {
+		if kind[1] == "PolicyTranslation" {
+			continue
+		}
+		err := c.eachOf(ctx, kind, func(u unstructured.Unstructured) error {
+			fmt.Fprintf(&mark, "%s/%d ", u.GetUID(), u.GetGeneration())
+			return c.readPolicy(s, u)
+		})
+		if err != nil {
+			return nil, runtimeError(err)
+		}
+	}
+	if err := c.readNatives(ctx, s, &mark); err != nil {
+		return nil, runtimeError(err)
+	}
+	s.mark = mark.String()
+	if len(s.policies) == 0 {
+		return nil, &exit{exitUsage, errors.New("the cluster has no policies; name files with -f")}
+	}
+	if err := c.readKnown(s); err != nil {
+		return nil, err
+	}
+	look, err := c.newLook(s)
+	if err == nil {
+		var known []map[string]any
+		known, err = look.Known(ctx)
+		s.known = append(s.known, known...)
+	}
+	if err != nil {
+		return nil, runtimeError(err)
+	}
+	return s, nil
+}
+
+// eachOf calls visit for each object of a kind that is served: its group, the kind,
+// and the versions.
+func (c *comparing) eachOf(ctx context.Context, kind []string, visit func(unstructured.Unstructured) error) error {
+	resource, ok := c.cluster.serves(kind[0], kind[1], kind[2:]...)
+	if !ok {
+		return nil
+	}
+	items, _, err := c.cluster.list(ctx, resource)
+	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+		c.leave(err)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, u := range items {
+		if err := visit(u); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leave notes what could not be read, once.
+func (c *comparing) leave(err error) {
+	if !slices.ContainsFunc(c.left, func(have error) bool { return have.Error() == err.Error() }) {
+		c.left = append(c.left, err)
+	}
+}
+
+// definitions adds the types of the kinds that the cluster defines.
+func (c *comparing) definitions(ctx context.Context, s *compareSetting) error {
+	return c.eachOf(ctx, []string{"apiextensions.k8s.io", "CustomResourceDefinition", "v1"}, func(u unstructured.Unstructured) error {
+		u.SetManagedFields(nil)
+		data, err := json.Marshal(u.Object)
+		if err != nil {
+			return err
+		}
+		if next, found := s.schemas.WithCRDFile(u.GetName(), data); !found.HasErrors() {
+			s.schemas = next
+		}
+		return nil
+	})
+}
+
+// readPolicy reads a policy or an exception. A policy of kvap.dev is no migration's,
+// but what it says may be.
+func (c *comparing) readPolicy(s *compareSetting, u unstructured.Unstructured) error {
+	original := *u.DeepCopy()
+	u.SetManagedFields(nil)
+	unstructured.RemoveNestedField(u.Object, "status")
+	if u.GroupVersionKind().Group == v1alpha1.Group {
+		u.SetAPIVersion("kyverno.io/v1")
+	}
+	data, err := json.Marshal(u.Object)
+	if err != nil {
+		return err
+	}
+	f, found := policy.Parse(titleOf(&u), data)
+	s.found = append(s.found, found...)
+	for _, p := range f.Policies {
+		if slices.ContainsFunc(s.policies, func(have *policy.Policy) bool { return have.FullName() == p.FullName() && have.Kind == p.Kind }) {
+			continue // the same, on its way to a kind of kvap.dev
+		}
+		s.policies = append(s.policies, p)
+		s.compared = append(s.compared, comparedPolicy{p.FullName(), original})
+	}
+	if len(f.Exceptions) > 0 && c.excepts(u.GetNamespace()) {
+		s.exceptions = append(s.exceptions, f.Exceptions...)
+	}
+	return nil
+}
+
+// excepts tells whether exceptions of a namespace count.
+func (c *comparing) excepts(namespace string) bool {
+	trusted, _ := exceptionNamespaces(c.flags.exempt) // checked
+	return slices.Contains(trusted, "*") || slices.Contains(trusted, namespace)
+}
+
+// readNatives reads the native policies and bindings that kvap made.
+func (c *comparing) readNatives(ctx context.Context, s *compareSetting, mark *strings.Builder) error {
+	for _, kind := range []string{"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"} {
+		err := c.eachOf(ctx, []string{"admissionregistration.k8s.io", kind, "v1"}, func(u unstructured.Unstructured) error {
+			fmt.Fprintf(mark, "%s/%d ", u.GetUID(), u.GetGeneration())
+			s.found = append(s.found, s.deployed.Add(manifest.Object{Value: u.Object})...)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	// what is refused or bound to nothing enforces nothing; kvap status tells of it
+	s.deployed.Check(vap.NewChecker(c.choices.translate.Release), c.choices.translate.Release.String())
+	return nil
+}
+
+// newLook looks for the objects that the policies are about.
+func (c *comparing) newLook(s *compareSetting) (*scan.Look, error) {
+	o := c.choices.translate
+	o.Schemas, o.Exceptions = s.schemas, s.exceptions
+	compiled := compile.Policies(compile.Input{Policies: s.policies, Exceptions: s.exceptions}, compile.Options{Translate: o})
+	return scan.NewLook(c.cluster.config, scan.Policies{Compiled: compiled, Exceptions: s.exceptions, Schemas: s.schemas})
+}
+
+// clusterObjects sends the objects that the cluster has.
+func (c *comparing) clusterObjects(ctx context.Context, send func(*unstructured.Unstructured, string) error) error {
+	look, err := c.newLook(c.setting)
+	if err != nil {
+		return runtimeError(err)
+	}
+	passedOver, err := look.Objects(ctx, func(o *unstructured.Unstructured) error { return send(o, "") })
+	for _, resource := range passedOver {
+		c.leave(fmt.Errorf("objects of %s may not be read", resource))
+	}
+	if err != nil {
+		return runtimeError(err)
+	}
+	return nil
+}
+
+// clusterReports adds what Kyverno has reported.
+func (c *comparing) clusterReports(ctx context.Context, to *evidence.Register) error {
+	for _, kind := range evidence.ReportKinds() {
+		if err := c.eachOf(ctx, kind, func(u unstructured.Unstructured) error { to.Add(u.Object); return nil }); err != nil {
+			return runtimeError(err)
+		}
+	}
+	return nil
+}
+
+// lastWritten is when the spec of a native policy was written last, as far as its
+// managed fields tell; zero where they do not.
+func lastWritten(p *admissionregistrationv1.ValidatingAdmissionPolicy) time.Time {
+	last := p.CreationTimestamp.Time
+	for _, f := range p.ManagedFields {
+		if f.Subresource == "" && f.Time != nil && f.Time.After(last) {
+			last = f.Time.Time
+		}
+	}
+	return last
+}

@@ -1,0 +1,319 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/judge"
+	"github.com/kvap/kvap/internal/manifest"
+	"github.com/kvap/kvap/migrate/evidence"
+	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/verify"
+)
+
+// A comparing is a run of compare.
+type comparing struct {
+	flags    compareFlags
+	names    []string
+	choices  choices
+	stdin    io.Reader
+	cluster  *connection // nil where everything is in files
+	progress *progress
+
+	setting  *compareSetting
+	ledger   *evidence.Ledger
+	requests *tail
+	audit    *tail
+	looked   int // objects
+
+	found diag.List
+	told  map[string]bool
+	left  []error // what could not be read of the cluster, or recorded there
+}
+
+// run looks once, or again and again until the time is over or the context ends.
+func (c *comparing) run(ctx context.Context, show func(report.Comparison)) error {
+	end := time.Now().Add(c.flags.wait)
+	for {
+		waits := time.Now().Before(end)
+		if err := c.look(ctx, !waits); err != nil {
+			if ctx.Err() != nil && c.ledger != nil {
+				return nil // what was seen so far is the result
+			}
+			return err
+		}
+		if !waits {
+			return nil
+		}
+		result := c.ledger.Comparison()
+		show(result)
+		next := time.Now().Add(c.flags.every)
+		for time.Now().Before(next) && time.Now().Before(end) {
+			c.progress.show("%s; looking again in %s, for %s more; Ctrl-C ends it", result.Totals,
+				time.Until(next).Round(time.Second), time.Until(end).Round(time.Second))
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-time.After(min(time.Second, time.Until(end))):
+			}
+		}
+	}
+}
+
+// look reads all sources that have something new. Last tells that lines without an
+// end are whole.
+func (c *comparing) look(ctx context.Context, last bool) error {
+	if err := c.begin(ctx); err != nil {
+		return err
+	}
+	c.ledger.Forget()
+	c.looked = 0
+	if err := c.objects(ctx); err != nil {
+		return err
+	}
+	if err := c.replay(ctx, last); err != nil {
+		return err
+	}
+	return c.readLog(last)
+}
+
+// begin reads what is compared. Where that has changed, the evidence begins anew.
+func (c *comparing) begin(ctx context.Context) error {
+	if c.ledger != nil && c.cluster == nil {
+		return nil
+	}
+	setting, err := c.read(ctx)
+	if err != nil {
+		return err
+	}
+	if c.ledger != nil && setting.mark == c.setting.mark {
+		return nil
+	}
+	if c.ledger != nil {
+		c.tell(diag.Warnf(diag.Pos{}, diag.Conflict, "policies or native objects have changed meanwhile, so the evidence began anew"))
+	}
+	choices := c.choices
+	choices.translate.Schemas = setting.schemas
+	judges, err := setting.judges(choices)
+	if err != nil {
+		return &exit{exitUsage, err}
+	}
+	c.setting, c.ledger = setting, evidence.New(judges, setting.known)
+	c.tell(setting.found...)
+	c.ledger.Natives(setting.natives)
+	if c.requests, err = newTail(c.flags.requests, c.stdin); err != nil {
+		return &exit{exitUsage, fmt.Errorf("--requests: %w", err)}
+	}
+	if c.audit, err = newTail(c.flags.audit, c.stdin); err != nil {
+		return &exit{exitUsage, fmt.Errorf("--audit-log: %w", err)}
+	}
+	return c.search(ctx, choices)
+}
+
+func (c *comparing) read(ctx context.Context) (s *compareSetting, err error) {
+	if c.cluster == nil {
+		s, err = c.settingOfFiles()
+	} else {
+		s, err = c.settingOfCluster(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range s.limit(c.names) {
+		return nil, &exit{exitUsage, fmt.Errorf("there is no policy %s; policies are named as NAME or NAMESPACE/NAME", name)}
+	}
+	s.ownNatives()
+	return s, nil
+}
+
+// search has verify look for requests that nobody has sent.
+func (c *comparing) search(ctx context.Context, choices choices) error {
+	requests, during, _ := c.flags.search() // checked
+	if requests == 0 && during == 0 {
+		return nil
+	}
+	o := verify.Options{Setting: verify.Setting{Translate: choices.translate, Seed: 1, Deployed: c.setting.deployed}, Requests: requests, Time: during}
+	o.Translate.Exceptions = c.setting.exceptions
+	for _, one := range c.setting.known {
+		o.Params = append(o.Params, &unstructured.Unstructured{Object: one})
+	}
+	for i, p := range c.setting.policies {
+		if p.Invalid {
+			continue
+		}
+		o.Progress = func(tried int) {
+			c.progress.show("verify %d/%d %s: %d requests", i+1, len(c.setting.policies), p.Name, tried)
+		}
+		found, err := verify.Policy(ctx, p, o)
+		if err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			c.tell(diag.Warnf(p.Pos, diag.BadRequest, "verify cannot search the policy %s: %v", p.Name, err))
+		}
+		c.ledger.Search(found)
+	}
+	return nil
+}
+
+// objects puts objects before both judges, and their reports beside.
+func (c *comparing) objects(ctx context.Context) error {
+	register, err := c.register(ctx)
+	if err != nil {
+		return err
+	}
+	given, err := c.readFiles("--resource", c.flags.resources)
+	if err != nil {
+		return err
+	}
+	items := make(chan evidence.Item, 64)
+	failed := make(chan error, 1)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		defer close(items)
+		send := func(o *unstructured.Unstructured, at string) error {
+			for _, item := range c.about(o, at, register) {
+				select {
+				case items <- item:
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			}
+			return nil
+		}
+		failed <- c.eachObject(ctx, given, send)
+	}()
+	c.ledger.Judge(ctx, func(yield func(evidence.Item) bool) {
+		for item := range items {
+			c.looked++
+			c.progress.show("%d objects judged", c.looked/3)
+			if !yield(item) {
+				return
+			}
+		}
+	}, c.unjudged)
+	cancel()
+	if err := <-failed; err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+// eachObject is each of the given objects, and of those that the cluster has.
+func (c *comparing) eachObject(ctx context.Context, given []manifest.Object, send func(*unstructured.Unstructured, string) error) error {
+	for _, o := range given {
+		if err := send(&unstructured.Unstructured{Object: o.Value}, o.Pos.String()); err != nil {
+			return err
+		}
+	}
+	if c.cluster == nil {
+		return nil
+	}
+	return c.clusterObjects(ctx, send)
+}
+
+// unjudged tells of what the judges could not read.
+func (c *comparing) unjudged(i evidence.Item, err error) {
+	c.tell(diag.Errorf(diag.Pos{File: i.At}, diag.BadRequest, "%s was not judged: %v", i.Subject, err))
+}
+
+// about are the requests that could be made about an object: what would be asked if it
+// were created, changed in nothing, and deleted. Reports are about the first.
+func (c *comparing) about(o *unstructured.Unstructured, at string, register *evidence.Register) []evidence.Item {
+	reported := register.Of(o)
+	o.SetManagedFields(nil)
+	object := manifest.Object{Value: o.Object}
+	var out []evidence.Item
+	for _, operation := range []string{"CREATE", "UPDATE", "DELETE"} {
+		client := judge.Client{
+			Schemas: c.setting.schemas, Operation: operation, Namespace: "default", User: "kubernetes-admin",
+			Groups: []string{"system:authenticated"}, Guess: true,
+		}
+		item := evidence.Item{Source: evidence.Objects, Subject: operation + " " + titleOf(o), At: at, Request: func() (*judge.Request, error) {
+			data, found := client.Request(object, object)
+			if data == nil {
+				return nil, errors.New(found.Sort()[0].Message)
+			}
+			return judge.NewRequest(data)
+		}}
+		if operation == "CREATE" {
+			item.Reported = reported
+		}
+		out = append(out, item)
+	}
+	return out
+}
+
+func titleOf(o *unstructured.Unstructured) string {
+	name := o.GetName()
+	if ns := o.GetNamespace(); ns != "" {
+		name = ns + "/" + name
+	}
+	return o.GetKind() + "/" + name
+}
+
+// register is what Kyverno has reported.
+func (c *comparing) register(ctx context.Context) (*evidence.Register, error) {
+	out := &evidence.Register{}
+	given, err := c.readFiles("--policy-reports", c.flags.reports)
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range given {
+		if !evidence.IsReport(o.Value) {
+			c.tell(diag.Warnf(o.Pos, diag.OtherKind, "%s is no PolicyReport; it is passed over", o.Title()))
+			continue
+		}
+		out.Add(o.Value)
+	}
+	if c.cluster != nil {
+		err = c.clusterReports(ctx, out)
+	}
+	return out, err
+}
+
+// replay puts recorded requests before both judges.
+func (c *comparing) replay(ctx context.Context, last bool) error {
+	var failed error
+	c.ledger.Judge(ctx, func(yield func(evidence.Item) bool) {
+		failed = c.requests.each(last, func(text []byte, at diag.Pos) bool {
+			l := requestLine{pos: at, text: text}
+			return yield(evidence.Item{Source: evidence.Requests, At: at.String(), Request: func() (*judge.Request, error) {
+				_, request, found := l.read()
+				if request == nil {
+					return nil, errors.New(found.Sort()[0].Message)
+				}
+				return request, nil
+			}})
+		})
+	}, c.unjudged)
+	if failed != nil {
+		return &exit{exitUsage, fmt.Errorf("--requests: %w", failed)}
+	}
+	return ctx.Err()
+}
+
+// readLog reads what is new in the audit log.
+func (c *comparing) readLog(last bool) error {
+	err := c.audit.each(last, func(text []byte, at diag.Pos) bool {
+		if err := c.ledger.Audit(text, at.String()); err != nil {
+			c.tell(diag.Errorf(at, diag.BadRequest, "%v", err))
+		}
+		return true
+	})
+	if err != nil {
+		return &exit{exitUsage, fmt.Errorf("--audit-log: %w", err)}
+	}
+	for _, name := range c.ledger.Strange() {
+		c.tell(diag.Warnf(diag.Pos{}, diag.MissingObject,
+			"the audit log speaks of the ValidatingAdmissionPolicy %s, which is not among the native objects; what it found counts for no rule", name))
+	}
+	return nil
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/controller"
+	"github.com/kvap/kvap/migrate"
+	"github.com/kvap/kvap/report"
+)
+
+// record writes what was found into the Migration of each policy.
+func (c *comparing) record(ctx context.Context, result report.Comparison) {
+	if _, ok := c.cluster.serves(v1alpha1.Group, "Migration", v1alpha1.Version); !ok {
+		c.leave(fmt.Errorf("the result is not recorded, for the cluster does not know the kind Migration; install the definitions of kvap.dev, or say --dry-run"))
+		return
+	}
+	for _, p := range c.setting.compared {
+		if p.object.GroupVersionKind().Group == v1alpha1.Group {
+			continue // it has arrived
+		}
+		found, ok := comparisonOf(result, p.name)
+		if !ok {
+			continue
+		}
+		found.At, found.Digest = metav1.NewTime(time.Now().UTC().Truncate(time.Second)), migrate.Digest(p.object.Object)
+		if err := c.recordOne(ctx, p.object, found); err != nil {
+			c.leave(fmt.Errorf("the result for the policy %s is not recorded: %w", p.name, err))
+		}
+	}
+}
+
+// attempts is how often a record is written that others write too.
+const attempts = 5
+
+func (c *comparing) recordOne(ctx context.Context, source unstructured.Unstructured, found v1alpha1.Comparison) (err error) {
+	gvk := source.GroupVersionKind()
+	reference := v1alpha1.PolicyReference{Group: gvk.Group, Kind: gvk.Kind, Namespace: source.GetNamespace(), Name: source.GetName(), UID: source.GetUID()}
+	name := controller.TranslationName(reference)
+	for range attempts {
+		if err = c.writeRecord(ctx, name, reference, found); !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+	}
+	return err
+}
+
+func (c *comparing) writeRecord(ctx context.Context, name string, reference v1alpha1.PolicyReference, found v1alpha1.Comparison) error {
+	resource, _ := c.cluster.serves(v1alpha1.Group, "Migration", v1alpha1.Version)
+	client := c.cluster.dynamic.Resource(resource)
+	var dryRun []string
+	if c.flags.dryRun == "server" {
+		dryRun = []string{metav1.DryRunAll}
+	}
+	there, err := client.Get(ctx, name, metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return err
+	}
+	isNew := apierrors.IsNotFound(err)
+	record := migrate.NewRecord(name, reference)
+	if !isNew {
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(there.Object, record); err != nil {
+			return err
+		}
+	}
+	record.Status.Comparison = &found
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(record)
+	if err != nil {
+		return err
+	}
+	o := &unstructured.Unstructured{Object: content}
+	if isNew {
+		_, err = client.Create(ctx, o, metav1.CreateOptions{DryRun: dryRun, FieldManager: "kvap-cli"})
+	} else {
+		_, err = client.Update(ctx, o, metav1.UpdateOptions{DryRun: dryRun, FieldManager: "kvap-cli"})
+	}
+	return err
+}
+
+// comparisonOf sums up what was found of the rules of a policy. It is clean where
+// something was seen, and nothing that disagrees.
+func comparisonOf(result report.Comparison, policyName string) (out v1alpha1.Comparison, ok bool) {
+	by := map[string]v1alpha1.Evidence{}
+	var thin []string
+	disagreed := false
+	for _, r := range result.Rules {
+		if r.Policy != policyName {
+			continue
+		}
+		ok = true
+		for _, e := range r.Evidence {
+			sum := by[e.Source]
+			sum.Source = e.Source
+			sum.Requests += int64(e.Seen)
+			sum.Agreed += int64(e.Agreed)
+			sum.Disagreed += int64(e.Disagreed)
+			by[e.Source] = sum
+		}
+		for _, d := range r.Disagreements {
+			if !disagreed {
+				out.Message = inShort(r, d)
+			}
+			disagreed = true
+		}
+		for _, why := range r.Thin {
+			thin = append(thin, r.Rule+": "+why)
+		}
+	}
+	seen := false
+	for _, e := range by {
+		seen = seen || e.Requests > 0
+		out.Evidence = append(out.Evidence, e)
+	}
+	slices.SortFunc(out.Evidence, func(a, b v1alpha1.Evidence) int { return cmp.Compare(a.Source, b.Source) })
+	out.Clean = seen && !disagreed
+	if !disagreed {
+		out.Message = shortened(strings.Join(thin, "; "))
+	}
+	return out, ok
+}
+
+func inShort(r report.ComparedRule, d report.Disagreement) string {
+	text := r.Rule + " on " + d.Subject
+	for _, v := range d.Sides {
+		text += fmt.Sprintf("; %s: %s", v.Who, v.Says)
+	}
+	return shortened(text)
+}
+
+// shortened keeps a message short enough for a status.
+func shortened(s string) string {
+	const most = 1000
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}

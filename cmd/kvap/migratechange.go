@@ -1,0 +1,264 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/migrate"
+	"github.com/kvap/kvap/report"
+)
+
+// changeFlags are the flags of the verbs that change where a policy stands.
+type changeFlags struct {
+	clusterFlags
+	files     []string
+	kustomize string
+	all       bool
+	every     bool // namespaces
+	selector  string
+	output    string
+	outputDir string
+	dryRun    string
+	yes       bool
+	ownedToo  bool
+	wait      time.Duration
+	settle    time.Duration
+
+	accept string
+	maxAge time.Duration
+	way    string
+	to     string
+}
+
+// A changeVerb is what the verbs differ in.
+type changeVerb struct {
+	name, short, long, example string
+	confirm                    bool
+	flags                      func(*cobra.Command, *changeFlags)
+}
+
+func newMigrateChange(v changeVerb) *cobra.Command {
+	f := changeFlags{way: "auto", to: string(v1alpha1.StageNone)}
+	cmd := &cobra.Command{
+		Use: v.name + " [POLICY...]", Short: v.short, Example: v.example,
+		Long: v.long + `
+
+Policies are named as NAME or NAMESPACE/NAME, or chosen by --all or -l. The cluster
+needs a running kvap controller. Each policy has a record (kubectl get migrations),
+into which the intention is written first; a run that was ended in between, however,
+is gone on with by running it again.
+
+--output-dir writes what would be done as kustomize components, one for each step and
+policy, and changes nothing in a cluster; with -f, none is asked. A policy that Argo CD,
+Flux or Helm manages is refused otherwise.
+
+Exit codes: 0 done, 1 refused, 2 usage or unreadable input, 3 a runtime error, 4 some
+of the policies were left.`,
+		RunE: func(cmd *cobra.Command, args []string) error { return runMigrateChange(cmd, v, args, f) },
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	if v.flags != nil {
+		v.flags(cmd, &f)
+	}
+	fs.BoolVar(&f.all, "all", false, "all policies")
+	fs.BoolVarP(&f.every, "all-namespaces", "A", false, "namespaced policies of all namespaces")
+	fs.StringVarP(&f.selector, "selector", "l", "", "policies with these labels")
+	fs.StringSliceVarP(&f.files, "filename", "f", nil, "take the policies of this file or folder; with --output-dir no cluster is asked")
+	fs.StringVarP(&f.kustomize, "kustomize", "k", "", "a kustomize folder to render and read, as with -f")
+	fs.StringVarP(&f.output, "output", "o", "table", "table, json or markdown")
+	fs.StringVar(&f.outputDir, "output-dir", "", "write what would be done into this folder, as kustomize components, in place of doing it")
+	fs.StringVar(&f.dryRun, "dry-run", "none", "none; client: say what would be done; server: have the API server try it too")
+	fs.BoolVarP(&f.yes, "yes", "y", false, "do not ask")
+	fs.BoolVar(&f.ownedToo, "ignore-gitops", false, "also change policies that Argo CD, Flux or Helm manages")
+	fs.DurationVar(&f.wait, "wait", 5*time.Minute, "how long to wait for the controller or Kyverno")
+	fs.DurationVar(&f.settle, "settle", 5*time.Second, "for how long a webhook must be registered to count as judging")
+	f.clusterFlags.add(fs)
+	completeOutput(cmd, false, "table", "json", "markdown")
+	return cmd
+}
+
+func newMigrateShadow() *cobra.Command {
+	return newMigrateChange(changeVerb{
+		name: migrate.Shadow, short: "Have policies judged natively beside Kyverno, without effect",
+		long: `Shadow has the controller make the native objects of policies with the action Audit,
+never Deny, and waits until they are seen to judge. Kyverno goes on as before. Rules
+without a native form stay with Kyverno for now.`,
+		example: `  kvap migrate shadow require-owner
+  kvap migrate shadow --all --dry-run=client
+  kvap migrate shadow -f policies/ --output-dir migration/`,
+	})
+}
+
+func newMigrateEnforce() *cobra.Command {
+	return newMigrateChange(changeVerb{
+		name: migrate.Enforce, confirm: true, short: "Have kvap enforce policies, then switch Kyverno off for them",
+		long: `Enforce has kvap enforce policies beside Kyverno, waits until that is seen, and then
+switches Kyverno off for exactly these policies. It refuses without a comparison that
+is clean and no older than --max-age (kvap migrate compare); --accept goes on all the
+same, with the reason in the record.
+
+--way says how Kyverno is switched off. admission leaves the policy where it is, with
+admission: false, which Kyverno takes for policies with only validate rules that are
+scanned in the background too. remove deletes it, and a policy of kvap.dev with the
+same spec carries on. replace leaves Kyverno the rules that nothing else carries out;
+a policy of kvap.dev has the others. auto takes the first that is possible.`,
+		example: `  kvap migrate enforce require-owner
+  kvap migrate enforce require-owner --accept "audit only, compared by hand" --yes
+  kvap migrate enforce -f policies/ --accept "compared in staging" --output-dir migration/`,
+		flags: func(cmd *cobra.Command, f *changeFlags) {
+			fs := cmd.Flags()
+			fs.StringVar(&f.accept, "accept", "", "why it may go on without a comparison that speaks for it")
+			fs.DurationVar(&f.maxAge, "max-age", 24*time.Hour, "how old a comparison may be")
+			fs.StringVar(&f.way, "way", "auto", "how Kyverno is switched off: auto, admission, replace or remove")
+		},
+	})
+}
+
+func newMigrateRollback() *cobra.Command {
+	return newMigrateChange(changeVerb{
+		name: migrate.Rollback, confirm: true, short: "Go back: Kyverno enforces, then kvap lets go",
+		long: `Rollback leads back in the reverse order, from the record: Kyverno's policy is made
+or switched on again, seen to be registered, and then kvap lets go. It works from
+wherever a run was ended, and where the policy was deleted meanwhile. What was changed
+in a policy since stays, but for one that was deleted or replaced: that is made again as
+it was recorded.`,
+		example: `  kvap migrate rollback require-owner
+  kvap migrate rollback --all --yes
+  kvap migrate rollback require-owner --to shadow`,
+		flags: func(cmd *cobra.Command, f *changeFlags) {
+			fs := cmd.Flags()
+			fs.StringVar(&f.to, "to", string(v1alpha1.StageNone), "where to end: none, as before; or shadow")
+			fs.StringVar(&f.accept, "accept", "", "why changes to a policy of kvap.dev may be lost")
+		},
+	})
+}
+
+// goal is what the flags say is wanted.
+func (f changeFlags) goal(verb string) (migrate.Goal, error) {
+	g := migrate.Goal{Verb: verb, Accept: f.accept, MaxAge: f.maxAge}
+	for _, check := range []struct {
+		flag, value string
+		may         []string
+	}{
+		{"-o", f.output, []string{"table", "json", "markdown"}},
+		{"--dry-run", f.dryRun, []string{"none", "client", "server"}},
+		{"--way", f.way, []string{"auto", "admission", "replace", "remove"}},
+		{"--to", f.to, []string{"none", "shadow"}},
+	} {
+		if _, err := oneOf(check.flag, check.value, check.may...); err != nil {
+			return g, err
+		}
+	}
+	g.To = v1alpha1.MigrationStage(f.to)
+	if f.way != "auto" {
+		g.Way = v1alpha1.MigrationWay(f.way)
+	}
+	return g, nil
+}
+
+func runMigrateChange(cmd *cobra.Command, v changeVerb, names []string, f changeFlags) error {
+	goal, err := f.goal(v.name)
+	if err != nil {
+		return err
+	}
+	fromFiles := len(f.files) > 0 || f.kustomize != ""
+	if len(names) == 0 && !f.all && f.selector == "" && !fromFiles {
+		return fmt.Errorf("migrate %s needs a POLICY, or --all", v.name)
+	}
+	if fromFiles && f.outputDir != "" {
+		return f.runOffline(cmd, goal, names)
+	}
+	ctx, stop := signal.NotifyContext(commandContext(cmd), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	h, err := f.newHandover(ctx, cmd, goal, names)
+	if err != nil {
+		return err
+	}
+	planned, err := h.plan(ctx)
+	if err != nil {
+		return runtimeError(err)
+	}
+	switch {
+	case f.outputDir != "":
+		planned.Folder = f.outputDir
+		err = h.writeComponents(f.outputDir)
+	case f.dryRun != "none":
+		planned.Dry = f.dryRun
+		if f.dryRun == "server" {
+			h.tryOut(ctx, &planned)
+		}
+	default:
+		if err := f.ask(cmd, v, planned); err != nil {
+			return err
+		}
+		planned, err = h.run(ctx)
+	}
+	if writeErr := writeHandover(cmd.OutOrStdout(), planned, f.output); err == nil {
+		err = writeErr
+	}
+	if err != nil {
+		return runtimeError(err)
+	}
+	return handoverVerdict(planned)
+}
+
+// ask shows what is about to be done, on a terminal, and waits for a yes.
+func (f changeFlags) ask(cmd *cobra.Command, v changeVerb, planned report.Handover) error {
+	moves := 0
+	for _, p := range planned.Policies {
+		moves += len(p.Moves)
+	}
+	if !v.confirm || f.yes || moves == 0 {
+		return nil
+	}
+	in, ok := cmd.InOrStdin().(*os.File)
+	if !ok || !isTerminal(cmd.ErrOrStderr()) || !isTerminal(in) {
+		return &exit{exitUsage, fmt.Errorf("migrate %s changes what judges requests; say --yes, or see with --dry-run=client what it does", v.name)}
+	}
+	planned.Dry = "client"
+	if err := planned.WriteTable(cmd.ErrOrStderr()); err != nil {
+		return runtimeError(err)
+	}
+	fmt.Fprint(cmd.ErrOrStderr(), "Go on? [y/N] ")
+	answer, err := bufio.NewReader(in).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return runtimeError(err)
+	}
+	if !slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(answer))) {
+		return &exit{exitFindings, errors.New("nothing was changed")}
+	}
+	return nil
+}
+
+func writeHandover(w io.Writer, h report.Handover, output string) error {
+	switch output {
+	case "json":
+		return h.WriteJSON(w)
+	case "markdown":
+		return h.WriteMarkdown(w)
+	}
+	return h.WriteTable(w)
+}
+
+// handoverVerdict is the exit code: refused where nothing was done, partly where some was.
+func handoverVerdict(h report.Handover) error {
+	switch left := h.Left(); {
+	case left == 0:
+		return nil
+	case left == len(h.Policies):
+		return &exit{code: exitFindings}
+	}
+	return &exit{code: exitPartly}
+}

@@ -1,0 +1,267 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/report"
+)
+
+// compareFlags are the flags of migrate compare as the user gave them.
+type compareFlags struct {
+	files     []string
+	kustomize string
+	resources []string
+	reports   []string
+	requests  []string
+	audit     []string
+	param     []string
+	verify    string
+	wait      time.Duration
+	every     time.Duration
+	output    string
+	save      string
+	dryRun    string
+	exempt    []string
+	choiceFlags
+	clusterFlags
+	quiet, verbose, noColor bool
+}
+
+func newMigrateCompare() *cobra.Command {
+	var f compareFlags
+	cmd := &cobra.Command{
+		Use:   "compare [POLICY...] [-f PATH]...",
+		Short: "Gather evidence that the native policies and Kyverno say the same",
+		Long: `Compare holds what takes Kyverno's place against Kyverno, rule by rule, by all
+evidence that there is:
+
+  objects   those that the cluster has (or --resource), as if they were created,
+            changed and deleted, before both judges: the native policies, by the API
+            server's own code, and Kyverno's rules, by the reference interpreter
+  reports   what Kyverno's own PolicyReports say of these objects
+  requests  that were recorded by kvap migrate record (--requests), before both judges
+  audit     an API server's audit log (--audit-log): what the native policies noted in
+            shadow mode, against what Kyverno's webhooks denied
+  verify    requests that nobody has sent yet, made up from the policies
+
+Without -f, the policies, their native objects, objects and reports are those of the
+cluster, and the result is recorded there, for kvap migrate enforce. With -f, policies
+and native objects are those of the files, and no cluster is asked. A POLICY, as NAME or
+NAMESPACE/NAME, limits what is compared.
+
+The result has a row for each rule: what was SEEN by both sides, AGREED and DISAGREED,
+what of it VIOLATED the rule, and what was UNCLEAR: one side's answer is not known.
+Below are the reasons, what the evidence lacks, and each disagreement with what both
+sides say. With --for, compare goes on looking, and shows how far it is on a terminal.
+
+Exit codes: 0 no disagreement, 1 there is one, 2 usage or nothing was compared, 3 a
+runtime error, 4 some of the input was left out.`,
+		Example: `  kvap migrate compare
+  kvap migrate compare require-labels --requests recorded/ --for 24h
+  kvap migrate compare --audit-log /var/log/kubernetes/audit.log -o markdown
+  kvap migrate compare -f policies/ -f native/ --resource dump.yaml --policy-reports reports.yaml`,
+		RunE: func(cmd *cobra.Command, args []string) error { return runCompare(cmd, args, f) },
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.StringSliceVarP(&f.files, "filename", "f", nil, "a file or folder of policies, and of the native objects in their place; no cluster is asked")
+	fs.StringVarP(&f.kustomize, "kustomize", "k", "", "a kustomize folder to render and read, as if it were a file")
+	fs.StringSliceVar(&f.resources, "resource", nil, "a file or folder of objects; with a cluster, beside those that it has")
+	fs.StringSliceVar(&f.reports, "policy-reports", nil, "a file or folder of Kyverno's reports, as kubectl get policyreports -A -o yaml prints them")
+	fs.StringSliceVar(&f.requests, "requests", nil, "a file of recorded requests, or a folder of kvap migrate record")
+	fs.StringSliceVar(&f.audit, "audit-log", nil, "an audit log of the API server, in JSON Lines")
+	fs.StringVar(&f.verify, "verify", "500", "made-up requests for each policy, a number or a time such as 5s; 0 for none")
+	fs.StringSliceVar(&f.param, "param", nil, "a file of ConfigMaps, params, Namespaces and other objects that rules look up")
+	fs.DurationVar(&f.wait, "for", 0, "go on looking for so long, for instance 24h; what comes in counts")
+	fs.DurationVar(&f.every, "every", 30*time.Second, "with --for, how often to look")
+	fs.StringVarP(&f.output, "output", "o", "table", "table, json or markdown")
+	fs.StringVar(&f.save, "save", "", "write the requests that the sides disagree on to this file, for kvap eval --requests")
+	fs.StringVar(&f.dryRun, "dry-run", "", "do not record the result: client, or server to have it checked only")
+	fs.Lookup("dry-run").NoOptDefVal = "client"
+	fs.StringSliceVar(&f.exempt, "exception-namespaces", []string{"none"}, "the namespaces whose PolicyExceptions count; none for none, * for all")
+	f.choiceFlags.add(fs)
+	fs.Lookup("pack").DefValue, f.pack = "match", "match"
+	f.clusterFlags.add(fs)
+	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no progress, and of the diagnostics only errors")
+	fs.BoolVarP(&f.verbose, "verbose", "v", false, "notes too")
+	fs.BoolVar(&f.noColor, "no-color", false, "no colours on a terminal; NO_COLOR does the same")
+	addRecursive(fs)
+	completeWords(cmd)
+	completeOutput(cmd, false, "table", "json", "markdown")
+	return cmd
+}
+
+// check tells what is wrong with the flags.
+func (f compareFlags) check() error {
+	if _, err := oneOf("-o", f.output, "table", "json", "markdown"); err != nil {
+		return err
+	}
+	if _, err := oneOf("--dry-run", f.dryRun, "", "client", "server"); err != nil {
+		return err
+	}
+	switch {
+	case f.wait < 0:
+		return fmt.Errorf("--for %s: want a time to go on for, such as 24h", f.wait)
+	case f.every < time.Second:
+		return fmt.Errorf("--every %s: want a second at least", f.every)
+	case f.quiet && f.verbose:
+		return errors.New("-q and -v exclude each other")
+	case f.stdins() > 1:
+		return errors.New("only one thing can be read from standard input")
+	}
+	if _, err := exceptionNamespaces(f.exempt); err != nil {
+		return err
+	}
+	_, _, err := f.search()
+	return err
+}
+
+func (f compareFlags) stdins() (n int) {
+	for _, p := range slices.Concat(f.files, f.resources, f.reports, f.requests, f.audit, f.param) {
+		if p == "-" {
+			n++
+		}
+	}
+	return n
+}
+
+// search is how much verify may look for.
+func (f compareFlags) search() (requests int, during time.Duration, err error) {
+	if requests, err = strconv.Atoi(f.verify); err == nil && requests >= 0 {
+		return requests, 0, nil
+	}
+	if during, err = time.ParseDuration(f.verify); err == nil && during > 0 {
+		return 0, during, nil
+	}
+	return 0, 0, fmt.Errorf("--verify %s: want a number of requests, or a time such as 5s", f.verify)
+}
+
+// fromFiles tells that no cluster is asked.
+func (f compareFlags) fromFiles() bool { return len(f.files) > 0 || f.kustomize != "" }
+
+func runCompare(cmd *cobra.Command, names []string, f compareFlags) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	choices, err := f.choices()
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(commandContext(cmd), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	c := &comparing{flags: f, names: names, choices: choices, stdin: cmd.InOrStdin(), progress: newProgress(cmd.ErrOrStderr(), f.quiet)}
+	if !f.fromFiles() {
+		if c.cluster, err = f.connect(); err != nil {
+			return err
+		}
+		if err := c.knowCluster(); err != nil {
+			return err
+		}
+	}
+	err = c.run(ctx, func(r report.Comparison) { c.live(cmd, r) })
+	c.progress.clear()
+	if err != nil {
+		return err
+	}
+	return c.finish(cmd)
+}
+
+// live shows the table so far, to those who look at a terminal.
+func (c *comparing) live(cmd *cobra.Command, r report.Comparison) {
+	w := cmd.OutOrStdout()
+	if c.flags.wait == 0 || c.flags.quiet || c.flags.output != "table" || !isTerminal(w) {
+		return
+	}
+	c.progress.clear()
+	fmt.Fprint(w, "\x1b[H\x1b[2J")
+	_ = r.WriteTable(inColour(w, c.flags.noColor)) // the last one tells of a disk that is full
+}
+
+// finish writes the result, and records it in the cluster.
+func (c *comparing) finish(cmd *cobra.Command) error {
+	result := c.ledger.Comparison()
+	if c.flags.wait > 0 && isTerminal(cmd.OutOrStdout()) && c.flags.output == "table" {
+		fmt.Fprint(cmd.OutOrStdout(), "\x1b[H\x1b[2J")
+	}
+	if err := c.flags.write(cmd, result); err != nil {
+		return runtimeError(err)
+	}
+	if err := saveDisagreements(c.flags.save, result); err != nil {
+		return runtimeError(err)
+	}
+	if c.cluster != nil && c.flags.dryRun != "client" && result.Totals.Rules > result.Totals.Unseen {
+		c.record(context.WithoutCancel(commandContext(cmd)), result)
+	}
+	shown := convertFlags{quiet: c.flags.quiet, verbose: c.flags.verbose, noColor: c.flags.noColor}
+	if err := shown.printDiagnostics(cmd.ErrOrStderr(), c.found.Sort(), c.setting.sources, cmd.Root().DisplayName()); err != nil {
+		return runtimeError(err)
+	}
+	for _, err := range c.left {
+		fmt.Fprintf(cmd.ErrOrStderr(), "left out: %v\n", err)
+	}
+	return c.verdict(result)
+}
+
+// verdict is the exit code. A disagreement weighs more than what was left out.
+func (c *comparing) verdict(r report.Comparison) error {
+	switch {
+	case r.Totals.Disagreed > 0:
+		return &exit{code: exitFindings}
+	case r.Totals.Rules == r.Totals.Unseen:
+		return &exit{exitUsage, errors.New("nothing was compared")}
+	case c.found.HasErrors(), len(c.left) > 0:
+		return &exit{code: exitPartly}
+	}
+	return nil
+}
+
+func (f compareFlags) write(cmd *cobra.Command, r report.Comparison) error {
+	switch f.output {
+	case "json":
+		return r.WriteJSON(cmd.OutOrStdout())
+	case "markdown":
+		return r.WriteMarkdown(cmd.OutOrStdout())
+	}
+	return r.WriteTable(inColour(cmd.OutOrStdout(), f.noColor))
+}
+
+// saveDisagreements writes a line for each request that the sides disagree on.
+func saveDisagreements(path string, r report.Comparison) error {
+	if path == "" {
+		return nil
+	}
+	var lines []byte
+	for _, rule := range r.Rules {
+		for _, d := range rule.Disagreements {
+			if len(d.Request) > 0 {
+				lines = append(append(lines, d.Request...), '\n')
+			}
+		}
+	}
+	return os.WriteFile(path, lines, 0o600)
+}
+
+// tell keeps what is to be said at the end, each thing once.
+func (c *comparing) tell(found ...diag.Diagnostic) {
+	for _, d := range found {
+		key := d.Pos.String() + d.Message
+		if c.told == nil {
+			c.told = map[string]bool{}
+		}
+		if !c.told[key] {
+			c.told[key] = true
+			c.found = append(c.found, d)
+		}
+	}
+}

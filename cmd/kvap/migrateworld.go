@@ -1,0 +1,237 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/controller"
+	"github.com/kvap/kvap/migrate"
+	"github.com/kvap/kvap/report"
+)
+
+// A worldReader reads what is known of policies that are on their way.
+type worldReader struct {
+	*connection
+	kyverno kyvernoWatch
+	settle  time.Duration
+	// since is when a policy was first seen as it is, by what was seen.
+	since map[string]time.Time
+}
+
+func newWorldReader(c *connection, settle time.Duration) (*worldReader, error) {
+	r := &worldReader{connection: c, settle: settle, since: map[string]time.Time{}}
+	for _, kind := range []string{"PolicyTranslation", "Migration"} {
+		if _, ok := c.serves(v1alpha1.Group, kind, v1alpha1.Version); !ok {
+			return nil, fmt.Errorf("the cluster does not know the kind %s of kvap.dev; install kvap's definitions (deploy/crds) and its controller", kind)
+		}
+	}
+	var err error
+	r.kyverno, err = newKyvernoWatch(c)
+	return r, err
+}
+
+// a worlds is all policies of which something is known, by the name of their record.
+type worlds map[string]*migrate.World
+
+func (ws worlds) of(ref v1alpha1.PolicyReference) *migrate.World {
+	ref.UID = ""
+	name := controller.TranslationName(ref)
+	if ws[name] == nil {
+		ws[name] = &migrate.World{Name: name, Ref: ref}
+	}
+	return ws[name]
+}
+
+// sourceRef is the policy that a policy of kvap.dev carries on.
+func sourceRef(o *unstructured.Unstructured) v1alpha1.PolicyReference {
+	ref := v1alpha1.PolicyReference{Group: o.GroupVersionKind().Group, Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()}
+	if ref.Group == v1alpha1.Group {
+		ref.Group = "kyverno.io"
+	}
+	return ref
+}
+
+// read reads all of them anew.
+func (r *worldReader) read(ctx context.Context) (worlds, error) {
+	out := worlds{}
+	translations := map[string]v1alpha1.PolicyTranslation{}
+	err := r.each(ctx, func(o *unstructured.Unstructured) error {
+		switch gvk := o.GroupVersionKind(); {
+		case gvk.Kind == "PolicyTranslation":
+			t := v1alpha1.PolicyTranslation{}
+			err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &t)
+			translations[t.Name] = t
+			return err
+		case gvk.Kind == "Migration":
+			m := &v1alpha1.Migration{}
+			err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, m)
+			out.of(m.Spec.Source).Record = m
+			return err
+		case gvk.Group == v1alpha1.Group:
+			out.of(sourceRef(o)).Carrier = o
+		default:
+			out.of(sourceRef(o)).Source = o
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := r.kyverno.read(ctx); err != nil {
+		return nil, err
+	}
+	for _, w := range out {
+		w.Now = time.Now()
+		r.see(w, translations)
+	}
+	return out, nil
+}
+
+// each calls take with every policy, what the controller says, and every record.
+func (r *worldReader) each(ctx context.Context, take func(*unstructured.Unstructured) error) error {
+	kinds := append(sourceKinds(), []string{v1alpha1.Group, "Migration", v1alpha1.Version})
+	for _, kind := range kinds {
+		if kind[1] == "PolicyException" {
+			continue
+		}
+		resource, ok := r.serves(kind[0], kind[1], kind[2:]...)
+		if !ok {
+			continue
+		}
+		items, _, err := r.list(ctx, resource)
+		if apierrors.IsNotFound(err) { // its definition has just gone
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		for i := range items {
+			if err := take(&items[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// see notes what the controller and Kyverno were seen to do.
+func (r *worldReader) see(w *migrate.World, translations map[string]v1alpha1.PolicyTranslation) {
+	t, ok := translations[w.Name]
+	w.SourceSeen = r.seen(t, ok)
+	carrier := w.Ref
+	carrier.Group = v1alpha1.Group
+	if migrate.CanCarry(w.Ref) {
+		c, ok := translations[controller.TranslationName(carrier)]
+		w.CarrierSeen = r.seen(c, ok)
+	}
+	if w.Source == nil {
+		return
+	}
+	w.Staying = stayingRules(w.Source, t)
+	w.Kyverno = r.kyverno.judges(w.Source)
+	if w.Kyverno.Yes {
+		key := fmt.Sprintf("kyverno %s %s %d", w.Name, w.Source.GetUID(), w.Source.GetGeneration())
+		w.Kyverno = r.settled(key, "Kyverno has it registered, and is given a moment")
+	}
+}
+
+// settled tells whether something has been seen for long enough.
+func (r *worldReader) settled(key, why string) migrate.Judging {
+	if r.since[key].IsZero() {
+		r.since[key] = time.Now()
+	}
+	if time.Since(r.since[key]) < r.settle {
+		return migrate.Judging{Why: why}
+	}
+	return migrate.Judging{Yes: true}
+}
+
+// stayingRules are the rules that only Kyverno carries out.
+func stayingRules(source *unstructured.Unstructured, t v1alpha1.PolicyTranslation) []string {
+	if migrate.KyvernoHasRest(source) {
+		return migrate.RuleNames(source)
+	}
+	var out []string
+	for _, row := range t.Status.Rules {
+		if row.Target == string(report.Unsupported) {
+			out = append(out, row.Rule)
+		}
+	}
+	return out
+}
+
+// seen reads what the controller says of a policy.
+func (r *worldReader) seen(t v1alpha1.PolicyTranslation, exists bool) migrate.Seen {
+	if !exists {
+		return migrate.Seen{}
+	}
+	s := t.Status
+	out := migrate.Seen{Exists: true, Mode: s.Mode, Generation: s.ObservedGeneration, Judging: migrate.Judging{Yes: true}}
+	needed := []string{v1alpha1.ConditionCompiled, v1alpha1.ConditionSynced, v1alpha1.ConditionParamsResolved, v1alpha1.ConditionEnforced, v1alpha1.ConditionFallbackActive}
+	if s.Mode != v1alpha1.ModeEnforce {
+		needed = []string{v1alpha1.ConditionSynced, v1alpha1.ConditionEnforced}
+	}
+	for _, name := range needed {
+		i := slices.IndexFunc(s.Conditions, func(c metav1.Condition) bool { return c.Type == name })
+		if i < 0 || s.Conditions[i].Status != "True" {
+			out.Judging = migrate.Judging{Why: name + " is not true"}
+			if i >= 0 {
+				out.Judging.Why = fmt.Sprintf("%s: %s", name, s.Conditions[i].Message)
+			}
+			return out
+		}
+	}
+	if s.Mode == v1alpha1.ModeEnforce && s.Webhook > 0 {
+		key := fmt.Sprintf("kvap %s %d %s", t.Name, s.ObservedGeneration, t.Spec.Source.UID)
+		out.Judging = r.settled(key, "the webhook is registered, and is given a moment")
+	}
+	return out
+}
+
+// chosen are the policies that the user means, in order.
+func (f changeFlags) chosen(ws worlds, names []string, namespace string) ([]string, error) {
+	selector, err := labels.Parse(f.selector)
+	if err != nil {
+		return nil, &exit{exitUsage, fmt.Errorf("-l %s: %w", f.selector, err)}
+	}
+	var out []string
+	found := map[string]bool{}
+	for name, w := range ws {
+		if w.Source == nil && w.Record == nil { // a policy of kvap.dev from the beginning
+			continue
+		}
+		if len(names) == 0 && (w.Ref.Namespace == "" || f.every || f.all || w.Ref.Namespace == namespace) &&
+			(f.selector == "" || w.Source != nil && selector.Matches(labels.Set(w.Source.GetLabels()))) {
+			out = append(out, name)
+		}
+		for _, wanted := range names {
+			if wanted == w.Ref.Name && (w.Ref.Namespace == "" || w.Ref.Namespace == namespace) || wanted == w.Ref.Namespace+"/"+w.Ref.Name && w.Ref.Namespace != "" {
+				out, found[wanted] = append(out, name), true
+			}
+		}
+	}
+	for _, wanted := range names {
+		if !found[wanted] {
+			return nil, &exit{exitFindings, fmt.Errorf("the cluster has no policy %s, and no record of one; kvap status -A lists all", wanted)}
+		}
+	}
+	if len(out) == 0 {
+		return nil, &exit{exitFindings, errors.New("the cluster has no such policy")}
+	}
+	slices.SortFunc(out, func(a, b string) int {
+		x, y := ws[a].Ref, ws[b].Ref
+		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name), cmp.Compare(a, b))
+	})
+	return slices.Compact(out), nil
+}

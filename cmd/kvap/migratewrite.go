@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/kvap/kvap/migrate"
+)
+
+// fieldManager is the name under which the command line writes.
+const fieldManager = "kvap-cli"
+
+// resource is where objects of a kind are.
+func (c *connection) resource(o *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
+	gvk := o.GroupVersionKind()
+	m, err := c.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if err != nil {
+		return nil, err
+	}
+	if m.Scope.Name() == meta.RESTScopeNameNamespace {
+		return c.dynamic.Resource(m.Resource).Namespace(o.GetNamespace()), nil
+	}
+	return c.dynamic.Resource(m.Resource), nil
+}
+
+// dry is the option by which an API server only tries.
+func dry(yes bool) []string {
+	if yes {
+		return []string{metav1.DryRunAll}
+	}
+	return nil
+}
+
+// update changes an object, if it is still of the version that was read.
+func (c *connection) update(ctx context.Context, o *unstructured.Unstructured, dryRun bool) (*unstructured.Unstructured, error) {
+	r, err := c.resource(o)
+	if err != nil {
+		return nil, err
+	}
+	return r.Update(ctx, o, metav1.UpdateOptions{FieldManager: fieldManager, DryRun: dry(dryRun)})
+}
+
+// put makes an object, or changes the one that was read.
+func (c *connection) put(ctx context.Context, o *unstructured.Unstructured, dryRun bool) error {
+	if o.GetResourceVersion() != "" {
+		_, err := c.update(ctx, o, dryRun)
+		return err
+	}
+	r, err := c.resource(o)
+	if err != nil {
+		return err
+	}
+	_, err = r.Create(ctx, o, metav1.CreateOptions{FieldManager: fieldManager, DryRun: dry(dryRun)})
+	return err
+}
+
+// remove deletes an object, if it is still as it was read.
+func (c *connection) remove(ctx context.Context, o *unstructured.Unstructured, dryRun bool) error {
+	r, err := c.resource(o)
+	if err != nil {
+		return err
+	}
+	uid, version := o.GetUID(), o.GetResourceVersion()
+	err = r.Delete(ctx, o.GetName(), metav1.DeleteOptions{
+		DryRun: dry(dryRun), Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version},
+	})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// make carries a move out.
+func (c *connection) make(ctx context.Context, m *migrate.Move) error {
+	switch {
+	case m.Record != nil:
+		data, err := runtime.DefaultUnstructuredConverter.ToUnstructured(m.Record)
+		if err != nil {
+			return err
+		}
+		return c.put(ctx, &unstructured.Unstructured{Object: data}, false)
+	case m.Write != nil:
+		return c.put(ctx, m.Write, false)
+	case m.Delete != nil:
+		return c.remove(ctx, m.Delete, false)
+	}
+	return nil
+}
+
+// try has the API server try a move. What a later move changes that an earlier one
+// only would have made, cannot be tried.
+func (c *connection) try(ctx context.Context, m *migrate.Move) error {
+	err := error(nil)
+	switch {
+	case m.Write != nil:
+		err = c.put(ctx, m.Write, true)
+	case m.Delete != nil && m.Delete.GetResourceVersion() != "":
+		err = c.remove(ctx, m.Delete, true)
+	}
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/kvap/kvap/diag"
+)
+
+// A tail reads lines of files that may grow, each line once. A folder stands for the
+// JSON Lines in it, which may come and go.
+type tail struct {
+	paths []string
+	stdin io.Reader
+	read  map[string]*tailed
+}
+
+// tailed is how far a file has been read.
+type tailed struct {
+	offset int64
+	lines  int
+	ended  bool // nothing more can come: it is compressed, or no file
+}
+
+// newTail tells of paths that are not there.
+func newTail(paths []string, stdin io.Reader) (*tail, error) {
+	for _, path := range paths {
+		if path == "-" {
+			continue
+		}
+		if _, err := os.Stat(path); err != nil {
+			return nil, plainPathError(err)
+		}
+	}
+	return &tail{paths: paths, stdin: stdin, read: map[string]*tailed{}}, nil
+}
+
+// each calls visit for each line that is new, until it says no. A line without an end
+// is read where it is the last time; else it may be half of one.
+func (t *tail) each(last bool, visit func([]byte, diag.Pos) bool) error {
+	files, err := t.files()
+	if err != nil {
+		return err
+	}
+	for _, path := range files {
+		if t.read[path] == nil {
+			t.read[path] = &tailed{}
+		}
+		if err := t.file(path, t.read[path], last, visit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *tail) files() ([]string, error) {
+	var out []string
+	for _, path := range t.paths {
+		info, err := os.Stat(path)
+		if path == "-" || err == nil && !info.IsDir() {
+			out = append(out, path)
+			continue
+		}
+		if err != nil {
+			return nil, plainPathError(err)
+		}
+		entries, err := os.ReadDir(path)
+		if err != nil {
+			return nil, plainPathError(err)
+		}
+		for _, e := range entries {
+			if name := strings.TrimSuffix(e.Name(), ".gz"); !e.IsDir() && strings.HasSuffix(name, ".jsonl") {
+				out = append(out, filepath.Join(path, e.Name()))
+			}
+		}
+	}
+	return slices.Compact(out), nil
+}
+
+func (t *tail) file(path string, at *tailed, last bool, visit func([]byte, diag.Pos) bool) error {
+	if at.ended {
+		return nil
+	}
+	if path == "-" {
+		at.ended = true
+		return at.readLines(t.stdin, stdinName, true, visit)
+	}
+	f, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil // it was rotated away
+	}
+	if err != nil {
+		return plainPathError(err)
+	}
+	defer f.Close()
+	magic := make([]byte, 2)
+	if n, _ := f.ReadAt(magic, 0); n == 2 && bytes.Equal(magic, []byte{0x1f, 0x8b}) {
+		at.ended = true
+		unzipped, err := gzip.NewReader(f)
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		return at.readLines(unzipped, filepath.ToSlash(path), true, visit)
+	}
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Size() < at.offset {
+		*at = tailed{} // another file of the name began
+	}
+	if at.offset > 0 {
+		if _, err := f.Seek(at.offset, io.SeekStart); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	return at.readLines(f, filepath.ToSlash(path), last, visit)
+}
+
+func (a *tailed) readLines(in io.Reader, name string, last bool, visit func([]byte, diag.Pos) bool) error {
+	lines := bufio.NewReaderSize(in, 1<<16)
+	for {
+		line, err := readLine(lines)
+		whole := err == nil
+		if err != nil && !errors.Is(err, io.EOF) {
+			return fmt.Errorf("%s:%d: %w", name, a.lines+1, err)
+		}
+		if !whole && !last {
+			return nil
+		}
+		a.offset += int64(len(line))
+		if len(line) > 0 {
+			a.lines++
+		}
+		if content := bytes.TrimSpace(line); len(content) > 0 {
+			if !visit(content, diag.Pos{File: name, Line: a.lines, Col: 1}) {
+				return nil
+			}
+		}
+		if !whole {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,112 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// A prober finds out whether the API servers reach the webhook, in the way that they
+// go: by its Service or URL, past network policies, with the certificate that they are
+// told to trust. Before that nothing may depend on its answer.
+type prober struct {
+	client client.Client
+	writer *writer
+	canary *canary
+	// patience is how long one attempt takes; the next pass makes another.
+	patience time.Duration
+}
+
+// probePatience is short: native policies wait for it.
+const probePatience = 2 * time.Second
+
+// reached returns nil when every API server was seen to reach the webhook. The probe
+// stays until then; who writes the configurations removes it.
+func (p *prober) reached(ctx context.Context, probe *admissionregistrationv1.MutatingWebhookConfiguration) error {
+	if err := p.ask(ctx, probe); err != nil {
+		return fmt.Errorf("the configuration by which API servers are seen to reach the webhook: %w", err)
+	}
+	servers, err := p.canary.apiServers(ctx)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, p.patience)
+	defer cancel()
+	errs := make([]error, len(servers))
+	var group sync.WaitGroup
+	for i, server := range servers {
+		group.Go(func() { errs[i] = warns(ctx, server, p.canary.options.Namespace, probe.Name) })
+	}
+	group.Wait()
+	for i, err := range errs {
+		if err != nil {
+			return fmt.Errorf("%w %s: %w", errNotReached, servers[i].Host, err)
+		}
+	}
+	return nil
+}
+
+// ask writes the probe, unless it is there.
+func (p *prober) ask(ctx context.Context, probe *admissionregistrationv1.MutatingWebhookConfiguration) error {
+	have := &admissionregistrationv1.MutatingWebhookConfiguration{}
+	err := p.client.Get(ctx, client.ObjectKeyFromObject(probe), have)
+	if client.IgnoreNotFound(err) != nil || err == nil && isOurs(have) && equality.Semantic.DeepEqual(have.Webhooks, probe.Webhooks) {
+		return err
+	}
+	want := probe.DeepCopy()
+	want.Labels = ownLabels(want.Labels)
+	want.APIVersion, want.Kind = admissionregistrationv1.SchemeGroupVersion.String(), "MutatingWebhookConfiguration"
+	return p.writer.apply(ctx, want)
+}
+
+// mayRegister tells whether API servers may be made to depend on the webhook. They may
+// where they do so already: what they ask may have changed, and who answers not.
+func (w *webhooks) mayRegister(ctx context.Context, serving Serving) error {
+	if w.reached == nil || serving.Probe == nil || !mustAnswer(serving.Validating, serving.Mutating) {
+		return nil
+	}
+	validating, mutating := &admissionregistrationv1.ValidatingWebhookConfiguration{}, &admissionregistrationv1.MutatingWebhookConfiguration{}
+	for _, o := range []client.Object{validating, mutating} {
+		if err := w.client.Get(ctx, client.ObjectKey{Name: serving.name()}, o); client.IgnoreNotFound(err) != nil {
+			return err
+		}
+	}
+	if mustAnswer(validating, mutating) {
+		return nil
+	}
+	return w.reached(ctx, serving.Probe)
+}
+
+// name is that of the configurations.
+func (s Serving) name() string {
+	if s.Validating != nil {
+		return s.Validating.Name
+	}
+	return s.Mutating.Name
+}
+
+// mustAnswer tells that requests fail where the webhook does not answer.
+func mustAnswer(v *admissionregistrationv1.ValidatingWebhookConfiguration, m *admissionregistrationv1.MutatingWebhookConfiguration) bool {
+	var all []*admissionregistrationv1.FailurePolicyType
+	if v != nil {
+		for _, w := range v.Webhooks {
+			all = append(all, w.FailurePolicy)
+		}
+	}
+	if m != nil {
+		for _, w := range m.Webhooks {
+			all = append(all, w.FailurePolicy)
+		}
+	}
+	for _, p := range all {
+		if p == nil || *p == admissionregistrationv1.Fail {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,46 @@
+package migrate
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/policy"
+)
+
+// WayFor is the lightest way by which Kyverno can be switched off for a policy, by what
+// its own validation takes: admission: false is only for policies with nothing but
+// validate rules, and not together with background: false.
+func WayFor(w World) (v1alpha1.MigrationWay, error) {
+	if s := w.status(); s.Way != "" {
+		return s.Way, nil
+	}
+	if w.Source == nil {
+		return "", fmt.Errorf("the cluster has no such policy; kvap status -A lists what there is")
+	}
+	if !CanCarry(w.Ref) {
+		return v1alpha1.WayAdmission, nil
+	}
+	data, err := json.Marshal(w.Source.Object)
+	if err != nil {
+		panic(err) // what came as JSON goes as JSON
+	}
+	f, _ := policy.Parse(w.Ref.Name, data)
+	if len(f.Policies) != 1 {
+		return "", fmt.Errorf("the policy cannot be read; kvap status says why")
+	}
+	p := f.Policies[0]
+	onlyValidates := !slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return r.Validate == nil })
+	switch {
+	case !p.Admission:
+		return "", fmt.Errorf("nobody judges requests by it: admission is false")
+	case len(w.Staying) == len(p.Rules):
+		return "", fmt.Errorf("nothing but Kyverno carries its rules out; leave it there")
+	case len(w.Staying) > 0:
+		return v1alpha1.WayReplace, nil
+	case p.Background && onlyValidates:
+		return v1alpha1.WayAdmission, nil
+	}
+	return v1alpha1.WayRemove, nil
+}

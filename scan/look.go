@@ -1,0 +1,57 @@
+package scan
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+)
+
+// A Look reads the objects of a cluster that policies are about, once and by pages,
+// for those who judge them in another way.
+type Look struct {
+	scanner  *Scanner
+	policies Policies
+}
+
+// NewLook looks for policies.
+func NewLook(config *rest.Config, p Policies) (*Look, error) {
+	s, err := New(config, Options{}, logr.Discard())
+	return &Look{s, p}, err
+}
+
+// Known are the objects that rules look up: Namespaces, kvap's params, and ConfigMaps
+// with a fixed name.
+func (l *Look) Known(ctx context.Context) ([]map[string]any, error) {
+	return l.scanner.known(ctx, l.policies)
+}
+
+// Objects calls visit for each object that some rule of the policies can say anything
+// of, but those that are about to go. Kinds that may not be read are passed over, and
+// told.
+func (l *Look) Objects(ctx context.Context, visit func(*unstructured.Unstructured) error) (passedOver []string, err error) {
+	resources, err := l.scanner.resources(l.policies)
+	if err != nil {
+		return nil, err
+	}
+	for _, resource := range resources {
+		_, err := l.scanner.each(ctx, resource, metav1.ListOptions{}, func(o *unstructured.Unstructured) error {
+			if o.GetDeletionTimestamp() != nil {
+				return nil
+			}
+			return visit(o)
+		})
+		if apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err) {
+			passedOver = append(passedOver, resource.GroupResource().String())
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", resource.GroupResource(), err)
+		}
+	}
+	return passedOver, nil
+}

@@ -1,0 +1,97 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Requests of one kind that wait for something slow leave turns to others.
+func TestTurnsForOthers(t *testing.T) {
+	turns := newTurns(4)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	var held []func()
+	for range 2 {
+		done, err := turns.take(ctx, "slow")
+		if err != nil {
+			t.Fatal(err)
+		}
+		held = append(held, done)
+	}
+	if _, err := turns.take(ctx, "slow"); !errors.Is(err, errBusy) {
+		t.Errorf("a third of the slow ones: %v", err)
+	}
+	done, err := turns.take(t.Context(), "other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, done := range append(held, done) {
+		done()
+	}
+	if len(turns.crowds) > 0 || len(turns.all) > 0 {
+		t.Errorf("%d crowds and %d turns are left", len(turns.crowds), len(turns.all))
+	}
+}
+
+// What is read at once is bounded, and who waits gets what others give back.
+func TestPurse(t *testing.T) {
+	p := newPurse(4 * coin)
+	first, err := p.take(t.Context(), 3*coin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if _, err := p.take(ctx, 2*coin); !errors.Is(err, errBusy) {
+		t.Errorf("more than there is: %v", err)
+	}
+	got := make(chan error)
+	go func() {
+		done, err := p.take(t.Context(), 100*coin) // all there is
+		if err == nil {
+			done()
+		}
+		got <- err
+	}()
+	first()
+	if err := <-got; err != nil || len(p.coins) != 0 {
+		t.Errorf("%v, and %d are left", err, len(p.coins))
+	}
+}
+
+// A review is not read before there is memory for it: who announces much and sends
+// nothing is told to come again, and the next is judged once the memory is free.
+func TestMemoryBeforeReading(t *testing.T) {
+	c := start(t, Options{MaxBytes: coin, MaxMemory: coin, Timeout: 100 * time.Millisecond})
+	c.Set(set(policies(t, enforced(ownerRequired))))
+	body, hold := io.Pipe()
+	slow := make(chan struct{})
+	go func() {
+		defer close(slow)
+		request, _ := http.NewRequest(http.MethodPost, c.url+"/validate/fail?timeout=10s", body)
+		request.Header.Set("Content-Type", "application/json")
+		request.ContentLength = coin
+		if r, err := c.http.Do(request); err == nil {
+			r.Body.Close()
+		}
+	}()
+	for len(c.memory.coins) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	if status, text := c.post(t, "/validate/fail", creation(t, plain)); status != http.StatusServiceUnavailable {
+		t.Errorf("while there is no memory: %d %s", status, text)
+	}
+	hold.CloseWithError(io.ErrUnexpectedEOF)
+	<-slow
+	for len(c.memory.coins) > 0 {
+		time.Sleep(time.Millisecond)
+	}
+	if status, text := c.post(t, "/validate/fail", creation(t, plain)); status != http.StatusOK || !strings.Contains(text, `"allowed":false`) {
+		t.Errorf("afterwards: %d %s", status, text)
+	}
+}
