@@ -57,6 +57,7 @@ verify: compile internal/judge policy jmespath translate vap interp schema diag
 api/v1alpha1:
 deploy/crds:
 migrate: api/v1alpha1 compile policy report diag
+migrate/record:
 migrate/evidence: compile internal/judge interp policy report translate vap verify
 controller: api/v1alpha1 compile translate cel vap policy schema diag report scan
 cleanup: api/v1alpha1 interp policy diag
@@ -82,6 +83,7 @@ internal/e2e:
 internal/e2e/check:
 internal/e2e/status:
 internal/e2e/scan:
+internal/e2e/record:
 internal/e2e/replay:
 internal/e2e/deploy:
 internal/e2e/controller:

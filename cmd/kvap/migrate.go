@@ -19,7 +19,7 @@ func newMigrate() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newMigratePlan(), newMigrateShadow(), newMigrateCompare(), newMigrateEnforce(), newMigrateRollback())
+	cmd.AddCommand(newMigratePlan(), newMigrateShadow(), newMigrateRecord(), newMigrateCompare(), newMigrateEnforce(), newMigrateRollback())
 	return cmd
 }
 

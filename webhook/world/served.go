@@ -48,6 +48,13 @@ func (s *Served) Refresh() error {
 	return nil
 }
 
+// Discover asks a cluster once what it serves.
+func Discover(client discovery.DiscoveryInterface) ([]Resource, error) {
+	s := newServed(client)
+	err := s.Refresh()
+	return s.All(), err
+}
+
 // run asks again and again: kinds come and go.
 func (s *Served) run(ctx context.Context) {
 	for {

@@ -1,0 +1,299 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"maps"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/migrate/record"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/webhook/certs"
+	"github.com/kvap/kvap/webhook/registration"
+	"github.com/kvap/kvap/webhook/world"
+)
+
+// A recording is a run of record: a webhook, and its configuration.
+type recording struct {
+	flags recordFlags
+	*connection
+	errs     io.Writer
+	progress *progress
+	recorder *record.Recorder
+	rules    []admissionregistrationv1.RuleWithOperations
+	labels   namespaceLabels
+	certs    certificateSource
+	url      string
+}
+
+// rulesOf are the requests that the policies are about.
+func (r *recording) rulesOf(ctx context.Context, names []string, stdin io.Reader) ([]admissionregistrationv1.RuleWithOperations, error) {
+	reading := &comparing{flags: compareFlags{files: r.flags.files, kustomize: r.flags.kustomize, exempt: []string{"none"}}, names: names, stdin: stdin}
+	var err error
+	if reading.choices, err = (choiceFlags{release: cel.Default.String(), pack: "match", params: "configmap", existing: "allow", operations: "as-written", guard: "auto"}).choices(); err != nil {
+		return nil, err
+	}
+	if !reading.flags.fromFiles() {
+		reading.cluster = r.connection
+	}
+	setting, err := reading.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range setting.policies {
+		p.FailurePolicy = policy.Ignore // what could lock the cluster up cannot here
+		p.Admission = true
+	}
+	client, err := discovery.NewDiscoveryClientForConfig(r.config)
+	if err != nil {
+		return nil, runtimeError(err)
+	}
+	served, err := world.Discover(client)
+	if err != nil {
+		return nil, runtimeError(err)
+	}
+	var kinds registration.Table
+	for _, one := range served {
+		kinds = append(kinds, registration.Resource(one))
+	}
+	objects, _ := registration.Configure(setting.policies, kinds, registration.Options{URL: "https://localhost"})
+	if objects.Validating == nil {
+		return nil, &exit{exitUsage, errors.New("the policies have no rule that validates a kind which the cluster serves, so there is nothing to record")}
+	}
+	var out []admissionregistrationv1.RuleWithOperations
+	for _, w := range objects.Validating.Webhooks {
+		out = append(out, w.Rules...)
+	}
+	return out, nil
+}
+
+// run serves, has the API server send requests, and ends both when it is time.
+func (r *recording) run(ctx context.Context) error {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", r.flags.webhook.address)
+	if err != nil {
+		return &exit{exitUsage, fmt.Errorf("--webhook-address: %w", err)}
+	}
+	if r.flags.webhook.url == "" && r.flags.webhook.service == "" {
+		r.flags.webhook.url = "https://" + l.Addr().String()
+	}
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	if err := r.prepare(background); err != nil {
+		return errors.Join(err, l.Close())
+	}
+	server := &http.Server{
+		Handler: r.recorder, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute,
+		MaxHeaderBytes: 64 << 10, ErrorLog: log.New(io.Discard, "", 0),
+		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS13, GetCertificate: r.certs.Certificate},
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- server.ServeTLS(l, "", "") }()
+	err = r.register(ctx)
+	if err == nil {
+		err = r.watch(ctx, ended)
+	}
+	last, cancel := afterwards(ctx)
+	defer cancel()
+	err = errors.Join(err, r.remove(last))
+	settle(last) // an API server that has not heard yet still asks
+	if stopped := server.Shutdown(last); stopped != nil {
+		err = errors.Join(err, runtimeError(stopped))
+	}
+	return err
+}
+
+// settle waits until API servers know that the configuration is gone.
+func settle(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(time.Second):
+	}
+}
+
+// prepare makes certificates, and learns the labels of namespaces.
+func (r *recording) prepare(ctx context.Context) error {
+	if dir := r.flags.webhook.certs; dir != "" {
+		files, err := certs.NewFiles(dir)
+		if err != nil {
+			return &exit{exitUsage, fmt.Errorf("--webhook-certs: %w", err)}
+		}
+		go func() { _ = files.Run(ctx) }() // what it has stays in use
+		r.certs = files
+	} else {
+		authority := certs.NewAuthority(&memoryStore{}, r.flags.webhook.names(r.namespace), time.Now)
+		if err := authority.Renew(ctx); err != nil {
+			return runtimeError(err)
+		}
+		go authority.Run(ctx, func(err error) { fmt.Fprintf(r.errs, "certificates: %v\n", err) })
+		r.certs = authority
+	}
+	if err := r.labels.read(ctx, r.connection); err != nil {
+		return runtimeError(err)
+	}
+	go r.labels.follow(ctx, r.connection)
+	return nil
+}
+
+// watch goes on until the time is over, the context ends or the server fails.
+func (r *recording) watch(ctx context.Context, ended <-chan error) error {
+	end := make(<-chan time.Time)
+	if r.flags.wait > 0 {
+		end = time.After(r.flags.wait)
+	}
+	begun := time.Now()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-end:
+			return nil
+		case err := <-ended:
+			return runtimeError(err)
+		case <-r.certs.Changed():
+			if err := r.register(ctx); err != nil && ctx.Err() == nil {
+				return err
+			}
+		case <-tick.C:
+			n := r.recorder.Counts()
+			r.progress.show("%d recorded, %d lost, for %s; Ctrl-C ends it", n.Recorded, n.Lost(), time.Since(begun).Round(time.Second))
+		}
+	}
+}
+
+// register writes the configuration.
+func (r *recording) register(ctx context.Context) error {
+	sending := record.Sending{
+		Rules: r.rules, Seconds: int32(r.flags.hold / time.Second), //nolint:gosec // it was checked
+		ExcludeNamespaces: none(r.flags.exclude), ExcludeGroups: none(r.flags.groups),
+		Client: admissionregistrationv1.WebhookClientConfig{CABundle: r.certs.Bundle()},
+	}
+	if r.flags.webhook.service != "" {
+		in, name := r.flags.webhook.serviceIn(r.namespace)
+		path := "/record"
+		sending.Client.Service = &admissionregistrationv1.ServiceReference{Namespace: in, Name: name, Path: &path}
+	} else {
+		url := strings.TrimSuffix(r.flags.webhook.url, "/") + "/record"
+		sending.Client.URL = &url
+	}
+	wanted, err := record.Configuration(sending)
+	if err != nil {
+		return err
+	}
+	client, err := kubernetes.NewForConfig(r.config)
+	if err != nil {
+		return runtimeError(err)
+	}
+	configurations := client.AdmissionregistrationV1().ValidatingWebhookConfigurations()
+	there, err := configurations.Get(ctx, record.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		_, err = configurations.Create(ctx, wanted, metav1.CreateOptions{FieldManager: "kvap-cli"})
+	case err == nil:
+		wanted.ResourceVersion = there.ResourceVersion
+		_, err = configurations.Update(ctx, wanted, metav1.UpdateOptions{FieldManager: "kvap-cli"})
+	}
+	if err != nil {
+		return runtimeError(fmt.Errorf("the configuration %s: %w", record.Name, err))
+	}
+	return nil
+}
+
+// remove takes the configuration away.
+func (r *recording) remove(ctx context.Context) error {
+	client, err := kubernetes.NewForConfig(r.config)
+	if err != nil {
+		return runtimeError(err)
+	}
+	err = client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete(ctx, record.Name, metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return runtimeError(fmt.Errorf("the configuration %s is left behind; kvap migrate record --remove takes it away: %w", record.Name, err))
+	}
+	return nil
+}
+
+// memoryStore keeps the record of an authority for as long as the process runs.
+type memoryStore struct {
+	mu      sync.Mutex
+	data    map[string][]byte
+	version int
+}
+
+// Load implements certs.Store.
+func (s *memoryStore) Load(context.Context) (map[string][]byte, string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.data), fmt.Sprint(s.version), nil
+}
+
+// Save implements certs.Store.
+func (s *memoryStore) Save(_ context.Context, data map[string][]byte, version string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if version != fmt.Sprint(s.version) {
+		return certs.ErrConflict
+	}
+	s.data = maps.Clone(data)
+	s.version++
+	return nil
+}
+
+// namespaceLabels are the labels of Namespaces as they were when they were read last.
+type namespaceLabels struct {
+	mu  sync.RWMutex
+	all map[string]map[string]string
+}
+
+func (n *namespaceLabels) of(name string) map[string]string {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	return n.all[name]
+}
+
+func (n *namespaceLabels) read(ctx context.Context, c *connection) error {
+	resource, ok := c.serves("", "Namespace", "v1")
+	if !ok {
+		return errors.New("the cluster serves no Namespaces")
+	}
+	items, _, err := c.list(ctx, resource)
+	if err != nil {
+		return err
+	}
+	all := map[string]map[string]string{}
+	for _, u := range items {
+		all[u.GetName()] = u.GetLabels()
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.all = all
+	return nil
+}
+
+// follow reads them again and again. A request into a namespace that is newer has no
+// labels in its line; whoever judges it looks them up.
+func (n *namespaceLabels) follow(ctx context.Context, c *connection) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(10 * time.Second):
+			_ = n.read(ctx, c) // what was known is known still
+		}
+	}
+}
