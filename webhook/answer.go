@@ -135,6 +135,9 @@ func (s *Server) inTurn(ctx context.Context, handle handler, policies []*served,
 			return nil, err
 		}
 	}
+	if r.dryRun && s.options.DryRun != nil {
+		ctx = s.options.DryRun(ctx)
+	}
 	return handle(ctx, policies, r, req)
 }
 

@@ -32,6 +32,9 @@ type Options struct {
 	// User is whom the program itself is to the API server; empty where that is not
 	// known.
 	User string
+	// DryRun marks the context in which a request that is a dry run is judged, for the
+	// World; nil marks nothing.
+	DryRun func(context.Context) context.Context
 	// ExcludeGroups are groups whose users no rule is about.
 	ExcludeGroups []string
 	// Certificate is the server's at the moment.

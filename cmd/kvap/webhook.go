@@ -146,7 +146,7 @@ func startWebhook(ctx context.Context, config *rest.Config, f webhookFlags, name
 		return nil, nil, err
 	}
 	out.server = webhook.New(webhook.Options{
-		World: out.world, ExcludeGroups: f.groups, Certificate: out.certs.Certificate, Record: out.record,
+		World: out.world, DryRun: world.DryRun, ExcludeGroups: f.groups, Certificate: out.certs.Certificate, Record: out.record,
 		Roles: func(_ context.Context, u webhook.User, namespace string) ([]string, []string, error) {
 			roles, clusterRoles := out.world.Roles(u.Name, u.Groups, namespace)
 			return roles, clusterRoles, nil

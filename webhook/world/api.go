@@ -17,13 +17,32 @@ import (
 	kjson "k8s.io/apimachinery/pkg/util/json"
 )
 
+// dryRun is the key of a context of requests that are dry runs.
+type dryRun struct{}
+
+// DryRun is the context of a request that is a dry run: what is POSTed for it to the
+// API server is one as well. What is POSTed to services is sent all the same, as
+// Kyverno does: they are asked for an answer.
+func DryRun(ctx context.Context) context.Context { return context.WithValue(ctx, dryRun{}, true) }
+
+// dry is a path for a POST that leaves nothing behind where the request is a dry run.
+func dry(ctx context.Context, path string) string {
+	switch {
+	case ctx.Value(dryRun{}) == nil:
+		return path
+	case strings.Contains(path, "?"):
+		return path + "&dryRun=All"
+	}
+	return path + "?dryRun=All"
+}
+
 // API asks the API server for a path; data, if not nil, is POSTed.
 func (w *World) API(ctx context.Context, path string, data []byte) ([]byte, error) {
 	if err := lawful(path); err != nil {
 		return nil, err
 	}
 	if data != nil {
-		return w.ask(ctx, http.MethodPost, path, data)
+		return w.ask(ctx, http.MethodPost, dry(ctx, path), data)
 	}
 	at, plain := placeOf(path)
 	if !plain || w.options.Live {

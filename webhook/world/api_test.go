@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -77,6 +78,14 @@ func TestAPI(t *testing.T) {
 	}
 	if answer, err := w.API(t.Context(), "/api/v1/configmaps", []byte("{}")); err != nil || !strings.Contains(string(answer), "POST") {
 		t.Errorf("%s %v", answer, err)
+	}
+	for path, want := range map[string]string{"/api/v1/configmaps": "dryRun=All", "/api/v1/configmaps?a=b": "a=b&dryRun=All"} {
+		if answer, err := w.API(DryRun(t.Context()), path, []byte("{}")); err != nil || !strings.Contains(string(answer), `"query":"`+want+`"`) {
+			t.Errorf("for a dry run: %s %v", answer, err)
+		}
+	}
+	if answer, err := w.API(DryRun(t.Context()), "/api/v1/configmaps", nil); err != nil || !strings.Contains(string(answer), `"query":""`) {
+		t.Errorf("a GET: %s %v", answer, err)
 	}
 	for path, want := range map[string]string{
 		"/api/v1/secrets":  "failed to GET resource with raw url: /api/v1/secrets: permission denied: secrets is forbidden",
@@ -177,6 +186,48 @@ func awaitAnswer(t *testing.T, w *watches, at place, good func(list) bool) list 
 		}
 		if time.Now().After(deadline) {
 			t.Fatal("not in time")
+		}
+	}
+}
+
+// A list that outgrows its bound is written once more and not for each request, and is
+// no longer held.
+func TestOutgrown(t *testing.T) {
+	at := place{resource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}, namespace: "shop"}
+	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
+		map[schema.GroupVersionResource]string{at.resource: "WidgetList"}, widget("a", "blue"))
+	w := newWatches(client)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	w.begin(ctx)
+	w.consider(at, []byte(`{"kind":"WidgetList","apiVersion":"example.com/v1","items":[{"metadata":{"name":"a"}}]}`))
+	awaitAnswer(t, w, at, func(l list) bool { return len(l.Items) == 1 })
+	held := w.all[at]
+	if _, err := client.Resource(at.resource).Namespace("shop").Create(ctx, widget("b", strings.Repeat("x", 2*maxWatched)), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		if _, ok := w.answer(at); !ok {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("a list beyond the bound is answered")
+		}
+	}
+	if w.all[at] != nil {
+		t.Error("the list is still held")
+	}
+	held.version++
+	if _, ok := held.list(); ok || held.answer != nil && held.asOf == held.version {
+		t.Error("it is written again")
+	}
+}
+
+// A call is made neither all the time nor without an end, whatever its entry says.
+func TestRhythm(t *testing.T) {
+	for interval, want := range map[string]time.Duration{"1ms": time.Second, "0s": 10 * time.Minute, "-1s": 10 * time.Minute, "x": 10 * time.Minute, "30s": 30 * time.Second} {
+		if got, tries := rhythm(map[string]any{"refreshInterval": interval, "retryLimit": int64(1 << 40)}); got != want || tries != mostTries {
+			t.Errorf("%s: %v, %d", interval, got, tries)
 		}
 	}
 }

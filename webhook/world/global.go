@@ -143,14 +143,10 @@ func text(m map[string]any, key string) string {
 // refresh asks again and again. An answer that does not come takes the place of the
 // one before, which may be wrong by now.
 func (e *global) refresh(ctx context.Context, w *World, call map[string]any) {
-	interval, err := time.ParseDuration(text(call, "refreshInterval"))
-	if err != nil || interval <= 0 {
-		interval = 10 * time.Minute
-	}
-	tries, _ := call["retryLimit"].(int64)
+	interval, tries := rhythm(call)
 	for {
 		answer, err := fetch(ctx, w, call)
-		for again := int64(1); err != nil && again < max(tries, 3); again++ {
+		for again := int64(1); err != nil && again < tries && ctx.Err() == nil; again++ {
 			answer, err = fetch(ctx, w, call)
 		}
 		e.mu.Lock()
@@ -162,6 +158,24 @@ func (e *global) refresh(ctx context.Context, w *World, call map[string]any) {
 		case <-time.After(interval):
 		}
 	}
+}
+
+// The bounds of how often a call is made, whatever its entry says.
+const (
+	usualRefresh   = 10 * time.Minute
+	soonestRefresh = time.Second
+	fewestTries    = 3
+	mostTries      = 10
+)
+
+// rhythm is how long after an answer a call is made again, and how often it is tried.
+func rhythm(call map[string]any) (interval time.Duration, tries int64) {
+	interval, err := time.ParseDuration(text(call, "refreshInterval"))
+	if err != nil || interval <= 0 {
+		interval = usualRefresh
+	}
+	tries, _ = call["retryLimit"].(int64)
+	return max(interval, soonestRefresh), min(max(tries, fewestTries), mostTries)
 }
 
 // fetch makes the call of an entry.

@@ -49,6 +49,7 @@ type watch struct {
 	version int64  // counts changes
 	answer  []byte // to a list, as of a version
 	asOf    int64
+	outgrew bool // the answer has become too large to be kept
 }
 
 func newWatches(client dynamic.Interface) *watches {
@@ -132,7 +133,11 @@ func (w *watches) answer(at place) ([]byte, bool) {
 		return nil, false
 	}
 	if at.name == "" {
-		return found.list()
+		answer, ok := found.list()
+		if !ok {
+			w.drop(at, found)
+		}
+		return answer, ok
 	}
 	object, ok := found.get(at.namespace, at.name)
 	if !ok {
@@ -142,11 +147,26 @@ func (w *watches) answer(at place) ([]byte, bool) {
 	return data, err == nil
 }
 
-// list is the answer to a list, in the order of the API server.
+// drop lets go of a list that has grown too large: the API server is asked again, and
+// whether it is watched again is for its answer to say.
+func (w *watches) drop(at place, it *watch) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.all[at] == it {
+		it.stop()
+		delete(w.all, at)
+	}
+}
+
+// list is the answer to a list, in the order of the API server; false where it has
+// become too large.
 func (o *watch) list() ([]byte, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.answer != nil && o.asOf == o.version {
+	switch {
+	case o.outgrew:
+		return nil, false
+	case o.answer != nil && o.asOf == o.version:
 		return o.answer, true
 	}
 	items := o.objects()
@@ -159,6 +179,7 @@ func (o *watch) list() ([]byte, bool) {
 	whole["items"] = items
 	data, err := json.Marshal(whole)
 	if err != nil || len(data) > 2*maxWatched {
+		o.outgrew = true
 		return nil, false
 	}
 	o.answer, o.asOf = data, o.version

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -17,6 +18,13 @@ import (
 // it is reached, it judges.
 func TestRegisteredOnceReached(t *testing.T) {
 	shared.namespace(t, "stream", nil)
+	for _, left := range []client.Object{ // by processes that were killed
+		&admissionregistrationv1.ValidatingWebhookConfiguration{}, &admissionregistrationv1.MutatingWebhookConfiguration{},
+	} {
+		if err := shared.DeleteAllOf(t.Context(), left, client.MatchingLabels{"app.kubernetes.io/managed-by": "kvap-controller"}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	shared.configurations(t, "ValidatingWebhookConfiguration", 0)
 	front, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
