@@ -118,6 +118,7 @@ func (p *passer) bring(ctx context.Context, in shelf, out *outcome) (again bool,
 	if out.missing, out.params = p.params.ensure(ctx, refs, before.configMaps()); out.params != nil && ctx.Err() != nil {
 		return false, ctx.Err()
 	}
+	p.webhooks.settle(ctx)
 	done, err := p.handover.run(ctx, wanted, out.kept(in.sources))
 	if err != nil && (ctx.Err() != nil || done.live.policies == nil) {
 		return false, err

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -30,6 +31,25 @@ type webhooks struct {
 	have Configurations
 	// problems are those of the policies that are served now.
 	problems []FallbackProblem
+	// wrote tells that configurations were written that API servers may not know yet.
+	wrote bool
+}
+
+// takeUp is how long an API server may take until it asks by configurations that were
+// written. It hears of them by a watch, at once, but nobody can see that it has.
+const takeUp = 500 * time.Millisecond
+
+// settle waits, after configurations were written, until API servers ask by them. It
+// comes before anything goes that judged by the same rules.
+func (w *webhooks) settle(ctx context.Context) {
+	if !w.wrote {
+		return
+	}
+	w.wrote = false
+	select {
+	case <-ctx.Done():
+	case <-time.After(takeUp):
+	}
 }
 
 // widen serves what remains and what remained before, as the policies are now.
@@ -136,6 +156,7 @@ func (w *webhooks) validating(ctx context.Context, want *admissionregistrationv1
 	if client.IgnoreNotFound(err) != nil || err == nil && isOurs(have) && same(have) {
 		return err
 	}
+	w.wrote = true
 	want.APIVersion, want.Kind = admissionregistrationv1.SchemeGroupVersion.String(), "ValidatingWebhookConfiguration"
 	got := want.DeepCopy()
 	if err := w.writer.apply(ctx, got); err != nil || same(got) {
@@ -156,6 +177,7 @@ func (w *webhooks) mutating(ctx context.Context, want *admissionregistrationv1.M
 	if client.IgnoreNotFound(err) != nil || err == nil && isOurs(have) && same(have) {
 		return err
 	}
+	w.wrote = true
 	want.APIVersion, want.Kind = admissionregistrationv1.SchemeGroupVersion.String(), "MutatingWebhookConfiguration"
 	got := want.DeepCopy()
 	if err := w.writer.apply(ctx, got); err != nil || same(got) {
