@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"maps"
 	"regexp"
 	"slices"
@@ -36,19 +37,36 @@ type costing struct {
 // or what is common.
 func SizeOf(own map[string]int) cel.Sizes {
 	return func(path string) int {
-		if n, ok := own[path]; ok {
+		last := path[strings.LastIndexByte(path, '.')+1:]
+		if n := cmp.Or(own[path], own[last]); n > 0 {
 			return n
 		}
-		return own[path[strings.LastIndexByte(path, '.')+1:]]
+		if strings.Contains(path, "rules[]."+last) {
+			return ofRoles(last)
+		}
+		return 0
 	}
+}
+
+// ofRoles is how large the parts of a rule of a role are: there are many rules of a
+// few resources, or few of many.
+func ofRoles(field string) int {
+	const resource = 63 + 1 + 31 // with a subresource
+	switch field {
+	case "resources", "resourceNames", "nonResourceURLs":
+		return 30
+	case "resources[]":
+		return resource
+	}
+	return 0
 }
 
 // cost says what the expressions of a policy cost.
 func (c *checking) cost(r *Result, s *subject) {
 	k := &costing{sizes: c.options.Sizes, meter: c.meter(), parsed: map[string]cel.Value{}, shape: map[string]int{}, estimates: map[string]int64{}}
 	for _, e := range s.expressions {
-		v, err := cel.Parse(e.text)
-		if err != nil {
+		v, ok := s.tree(e)
+		if !ok {
 			continue
 		}
 		k.parsed[e.field] = v
@@ -111,7 +129,7 @@ func (k *costing) at(path string) int {
 		return n
 	}
 	if k.sizes == nil {
-		return 0
+		return SizeOf(nil)(path)
 	}
 	return k.sizes(path)
 }
@@ -174,6 +192,9 @@ func (k *costing) places(s *subject) *place {
 			written[e.name] = v
 		}
 		cel.Cost(v, func(path string) int {
+			if old, ok := strings.CutPrefix(path, "oldObject"); ok {
+				path = "object" + old // they are one and the same here
+			}
 			root.add(path)
 			return 1
 		})
@@ -222,25 +243,28 @@ func (k *costing) measure(s *subject, types []*schema.Type) map[string]int64 {
 	root := k.places(s)
 	for i, t := range types {
 		for j, w := range k.variants(s) {
-			if i+j > 0 && !k.matters(out) {
+			const plain = 2 // variants that all kinds are tried with
+			open := func(expression) bool { return true }
+			if i > 0 && j >= plain {
 				continue
 			}
-			k.evaluate(s, root, t, w, out)
+			if i+j > 0 {
+				open = func(e expression) bool { return k.undecided(e, out) }
+			}
+			if slices.ContainsFunc(s.expressions, open) {
+				k.evaluate(s, root, t, w, out, open)
+			}
 		}
 	}
 	return out
 }
 
-// matters tells that an expression may come near to its limit, so that one look at it
-// is not enough.
-func (k *costing) matters(measured map[string]int64) bool {
-	for field, v := range k.parsed {
-		const tenth = vap.ExpressionBudget / 10
-		if measured[field] > tenth || k.estimated(field, v) > tenth {
-			return true
-		}
-	}
-	return false
+// undecided tells that an expression may come near to its limit, and has not yet: one
+// look at it is not enough.
+func (k *costing) undecided(e expression, measured map[string]int64) bool {
+	const tenth = vap.ExpressionBudget / 10
+	v, ok := k.parsed[e.field]
+	return ok && measured[e.field] <= vap.ExpressionBudget && (measured[e.field] > tenth || k.estimated(e.field, v) > tenth)
 }
 
 // estimated is the estimate of an expression, made once.
@@ -265,14 +289,14 @@ func (k *costing) variants(s *subject) []*worst {
 		}
 	}
 	full := func(path string) (chars, items int) { return cel.AssumedSize(path, k.at) }
-	return []*worst{{sizes: full}, {sizes: full, texts: words, flag: true}}
+	return []*worst{{sizes: full}, {sizes: full, texts: words, flag: true}, {sizes: full, flag: true}, {sizes: full, texts: words}}
 }
 
 // largestObject is how many characters a generated object has at most, about as many
 // as etcd takes.
 const largestObject = 1_500_000
 
-func (k *costing) evaluate(s *subject, root *place, t *schema.Type, w *worst, most map[string]int64) {
+func (k *costing) evaluate(s *subject, root *place, t *schema.Type, w *worst, most map[string]int64, open func(expression) bool) {
 	w.room = largestObject
 	w.made = 0
 	vars := vap.Authorizers()
@@ -285,7 +309,7 @@ func (k *costing) evaluate(s *subject, root *place, t *schema.Type, w *worst, mo
 	variables := map[string]any{}
 	vars["variables"] = variables
 	for _, e := range s.expressions {
-		if _, ok := k.parsed[e.field]; !ok {
+		if _, ok := k.parsed[e.field]; !ok || e.role != variable && !open(e) {
 			continue
 		}
 		reading := k.meter.Measure(e.text, vars)

@@ -157,8 +157,8 @@ func changesMeaning(d vap.Difference) diag.Diagnostic {
 }
 
 func overLimit(c Cost, fails bool) diag.Diagnostic {
-	return diag.Errorf(diag.Pos{}, diag.CostOverLimit, "on a large object this costs %s, and the API server stops at %s%s; %s",
-		thousands(c.Measured), thousands(c.Limit), safely(c), consequence(fails))
+	return diag.Errorf(diag.Pos{}, diag.CostOverLimit, "on a large object this costs more than %s, at which the API server stops%s; %s",
+		thousands(c.Limit), safely(c), consequence(fails))
 }
 
 func nearLimit(c Cost, fails bool) diag.Diagnostic {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+
+	"github.com/kvap/kvap/cel"
 )
 
 // A role is what an expression is for.
@@ -34,11 +36,22 @@ type subject struct {
 	constraints *admissionregistrationv1.MatchResources
 	paramKind   *admissionregistrationv1.ParamKind
 	expressions []expression // in the order in which they are evaluated
+	trees       map[string]cel.Value
+}
+
+// tree is an expression as a tree, made once; not ok for one that is none.
+func (s *subject) tree(e expression) (v cel.Value, ok bool) {
+	v, done := s.trees[e.text]
+	if !done {
+		v, _ = cel.Parse(e.text) // of what is none, the tree is zero
+		s.trees[e.text] = v
+	}
+	return v, !v.IsZero()
 }
 
 // subjectOf is nil for a binding.
 func subjectOf(o *Object) *subject {
-	s := &subject{object: o, name: o.Name()}
+	s := &subject{object: o, name: o.Name(), trees: map[string]cel.Value{}}
 	switch {
 	case o.Policy != nil:
 		spec := &o.Policy.Spec

@@ -23,8 +23,8 @@ func lintRequest(r *Result, s *subject, set *schema.Set) {
 		absent = append(absent, "request.name")
 	}
 	for _, e := range s.expressions {
-		v, err := cel.Parse(e.text)
-		if err != nil {
+		v, ok := s.tree(e)
+		if !ok {
 			continue
 		}
 		for _, path := range absent {
@@ -43,7 +43,8 @@ func deletes(rule admissionregistrationv1.NamedRuleWithOperations) bool {
 func reads(v cel.Value, path string) bool {
 	found := false
 	v.Walk(func(part cel.Value) bool {
-		found = found || part.String() == path
+		names, ok := part.Path()
+		found = found || ok && strings.Join(names, ".") == path && part.String() == path
 		return !found
 	})
 	return found
@@ -63,8 +64,8 @@ const mostChecks = 2
 
 func lintAuthorizer(r *Result, s *subject) {
 	for _, e := range s.expressions {
-		v, err := cel.Parse(e.text)
-		if err != nil {
+		v, ok := s.tree(e)
+		if !ok {
 			continue
 		}
 		checks := 0
@@ -91,8 +92,8 @@ func lintMessages(r *Result, s *subject, set *schema.Set) {
 		if e.role != message {
 			continue
 		}
-		v, err := cel.Parse(e.text)
-		if err != nil {
+		v, ok := s.tree(e)
+		if !ok {
 			continue
 		}
 		if path := canFail(v, e.text, kinds, set, deleting); path != "" {
@@ -156,8 +157,8 @@ func lintUnreachable(r *Result, s *subject) {
 		if e.role != validation && e.role != condition {
 			continue
 		}
-		v, err := cel.Parse(e.text)
-		if err != nil {
+		v, ok := s.tree(e)
+		if !ok {
 			continue
 		}
 		value, constant := cel.Simplify(s.knownOperations(v)).AsBool().Const()
@@ -185,7 +186,7 @@ func (s *subject) knownOperations(v cel.Value) cel.Value {
 			asked[string(op)] = true
 		}
 	}
-	if asked["*"] {
+	if asked["*"] || !slices.Contains(v.Uses("request"), "operation") {
 		return v
 	}
 	operation := cel.Ident("request").Field("operation")

@@ -65,9 +65,29 @@ func (w *worst) value(at *place, t *schema.Type, path string) any {
 				out[name] = w.value(at.parts[name], field, path+"."+name)
 			}
 		}
+		if name := something(t); len(out) == 0 && name != "" {
+			out[name] = w.text(t.Fields[name].Type, path+"."+name)
+		}
 		return out
 	}
 	return w.text(t, path)
+}
+
+// something is a field of a type that makes an object of it more than empty.
+func something(t *schema.Type) string {
+	if t == nil {
+		return ""
+	}
+	var names []string
+	for name, f := range t.Fields {
+		if f.Type.Kind == schema.String {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return slices.Min(names)
 }
 
 // fit is how many elements there are at a path, as far as there is room for them.
