@@ -16,16 +16,18 @@ type Cluster interface {
 	// Find is the object of a kind with a UID, for those whose name is not known. The
 	// namespace is empty for kinds without.
 	Find(ctx context.Context, apiVersion, kind, namespace string, uid types.UID) (object map[string]any, found bool, err error)
-	// Create makes an object that is not there.
-	Create(ctx context.Context, object map[string]any) error
+	// Create makes an object that is not there. Like Update and Apply it tells the
+	// resource version that the object then has.
+	Create(ctx context.Context, object map[string]any) (version string, err error)
 	// Update puts an object in the place of the one with its resource version, at a
 	// subresource if that is not empty.
-	Update(ctx context.Context, object map[string]any, subresource string) error
+	Update(ctx context.Context, object map[string]any, subresource string) (version string, err error)
 	// Apply gives an object the fields of this one, by server-side apply, also those
 	// that others have set.
-	Apply(ctx context.Context, object map[string]any) error
-	// Label gives an object a label.
-	Label(ctx context.Context, object interp.ObjectReference, key, value string) error
+	Apply(ctx context.Context, object map[string]any) (version string, err error)
+	// Label gives an object labels, and takes those that are nil. Nothing is written
+	// where that is so already.
+	Label(ctx context.Context, object interp.ObjectReference, labels map[string]*string) error
 	// Delete removes an object, if it still has the UID of this one.
 	Delete(ctx context.Context, object map[string]any) error
 }
@@ -41,6 +43,23 @@ type Requests interface {
 	// Delete removes a request whose work is done.
 	Delete(ctx context.Context, r *v1alpha1.GenerateRequest) error
 }
+
+// A Watcher tells of objects, by calling Seen of a Worker.
+type Watcher interface {
+	// Watch has these watched from now on, and nothing else.
+	Watch(list []Watched)
+}
+
+// A Watched is a kind of objects whose changes are told of: those that were generated,
+// or those that were copied.
+type Watched struct {
+	Kind
+	Namespace string // empty for all
+	Sources   bool
+}
+
+// A Kind is a kind of objects.
+type Kind struct{ APIVersion, Kind string }
 
 // A Notice is what the readers of events are told of a policy.
 type Notice struct {

@@ -87,40 +87,57 @@ func (c *fakeCluster) List(_ context.Context, apiVersion, kind, namespace string
 	return out, c.refuse["list "+kind]
 }
 
-func (c *fakeCluster) Create(_ context.Context, object map[string]any) error {
+func (c *fakeCluster) Create(_ context.Context, object map[string]any) (string, error) {
 	if c.objects[c.keyOf(object)] != nil {
-		return apierrors.NewAlreadyExists(schema.GroupResource{}, metaText(object, "name"))
+		return "", apierrors.NewAlreadyExists(schema.GroupResource{}, metaText(object, "name"))
 	}
 	if err := c.wrote("create", object); err != nil {
-		return err
+		return "", err
 	}
 	c.store(object)
-	return nil
+	return strconv.Itoa(c.version), nil
 }
 
-func (c *fakeCluster) Update(_ context.Context, object map[string]any, _ string) error {
+func (c *fakeCluster) Update(_ context.Context, object map[string]any, _ string) (string, error) {
 	if err := c.wrote("update", object); err != nil {
-		return err
+		return "", err
 	}
 	c.store(object)
-	return nil
+	return strconv.Itoa(c.version), nil
 }
 
-func (c *fakeCluster) Apply(_ context.Context, object map[string]any) error {
+func (c *fakeCluster) Apply(_ context.Context, object map[string]any) (string, error) {
 	if err := c.wrote("apply", object); err != nil {
-		return err
+		return "", err
 	}
 	c.store(object)
-	return nil
+	return strconv.Itoa(c.version), nil
 }
 
-func (c *fakeCluster) Label(_ context.Context, at interp.ObjectReference, key, value string) error {
+func (c *fakeCluster) Label(_ context.Context, at interp.ObjectReference, change map[string]*string) error {
 	object := c.objects[c.key(at.APIVersion, at.Kind, at.Namespace, at.Name)]
 	own, _ := object["metadata"].(map[string]any)["labels"].(map[string]any)
-	if own[key] == value {
+	next := maps.Clone(own)
+	if next == nil {
+		next = map[string]any{}
+	}
+	for key, value := range change {
+		delete(next, key)
+		if value != nil {
+			next[key] = *value
+		}
+	}
+	if maps.Equal(own, next) {
 		return nil
 	}
-	return c.wrote("label "+key, object)
+	if err := c.wrote("label", object); err != nil {
+		return err
+	}
+	object = maps.Clone(object)
+	meta := maps.Clone(object["metadata"].(map[string]any))
+	meta["labels"], object["metadata"] = next, meta
+	c.store(object)
+	return nil
 }
 
 func (c *fakeCluster) Delete(_ context.Context, object map[string]any) error {

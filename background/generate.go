@@ -49,7 +49,7 @@ func (w *Worker) write(ctx context.Context, j job, g *interp.Generation) outcome
 		if target.Source != nil {
 			// Where the label is missing, changes of the source are not noticed; the copy
 			// is made all the same.
-			if err := w.options.Cluster.Label(ctx, *target.Source, interp.CloneSourceLabel, ""); err != nil {
+			if err := w.options.Cluster.Label(ctx, *target.Source, map[string]*string{interp.CloneSourceLabel: new(string)}); err != nil {
 				w.options.Tell(Notice{Policy: j.policy.Of, Warning: true, Reason: reasonOf(err), Note: note(j.rule, j.trigger, "the source cannot be labelled: "+explained(err).Error())})
 			}
 		}
@@ -78,23 +78,26 @@ func (w *Worker) put(ctx context.Context, j job, target *interp.Generated) (writ
 		live = nil
 	}
 	object := target.Over(live)
+	version := ""
 	switch {
 	case object == nil:
 		return false, nil
 	case j.policy.applies():
-		err = w.options.Cluster.Apply(ctx, target.Object)
+		version, err = w.options.Cluster.Apply(ctx, target.Object)
 	case live == nil:
-		err = w.options.Cluster.Create(ctx, object)
+		version, err = w.options.Cluster.Create(ctx, object)
 	default:
-		err = w.options.Cluster.Update(ctx, object, "")
+		version, err = w.options.Cluster.Update(ctx, object, "")
 	}
 	switch {
 	case live == nil && apierrors.IsAlreadyExists(err):
 		return true, nil // by work for another trigger
 	case isEnding(err):
 		return false, nil
+	case err == nil:
+		w.pace.wrote(referenceOf(object), version)
 	}
-	return err == nil, err
+	return err == nil && (live == nil || version != metaText(live, "resourceVersion")), err
 }
 
 // applies tells that the policy wants objects to be made by server-side apply.

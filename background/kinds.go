@@ -7,26 +7,32 @@ import (
 	"github.com/kvap/kvap/policy"
 )
 
-// A kind is a kind of objects that a rule makes.
-type kind struct{ apiVersion, kind string }
-
 // kindsOf are the kinds of objects that a rule makes, as far as its text says. A kind
 // that is a variable is known only when it is made.
-func kindsOf(g *policy.Generate) []kind {
-	var out []kind
-	add := func(k kind) {
-		if k.apiVersion != "" && k.kind != "" && !strings.Contains(k.apiVersion+k.kind, "{{") && !strings.ContainsAny(k.kind, "*?") && !slices.Contains(out, k) {
+func kindsOf(g *policy.Generate) []Kind {
+	return literalKinds(targetsOf(g))
+}
+
+// sourceKinds are the kinds of objects that a rule copies.
+func sourceKinds(g *policy.Generate) []Kind {
+	return literalKinds(slices.DeleteFunc(targetsOf(g), func(t *policy.GenerateTarget) bool { return t.Clone == nil && t.CloneList == nil }))
+}
+
+func literalKinds(targets []*policy.GenerateTarget) []Kind {
+	var out []Kind
+	add := func(k Kind) {
+		if k.APIVersion != "" && k.Kind != "" && !strings.Contains(k.APIVersion+k.Kind, "{{") && !strings.ContainsAny(k.Kind, "*?") && !slices.Contains(out, k) {
 			out = append(out, k)
 		}
 	}
-	for _, t := range targetsOf(g) {
-		add(kind{t.APIVersion.Value, t.Kind.Value})
+	for _, t := range targets {
 		if t.CloneList == nil {
+			add(Kind{t.APIVersion.Value, t.Kind.Value})
 			continue
 		}
 		for _, listed := range t.CloneList.Kinds {
 			if i := strings.LastIndexByte(listed.Value, '/'); i > 0 {
-				add(kind{listed.Value[:i], listed.Value[i+1:]})
+				add(Kind{listed.Value[:i], listed.Value[i+1:]})
 			}
 		}
 	}

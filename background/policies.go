@@ -1,6 +1,7 @@
 package background
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/kvap/kvap/api/v1alpha1"
@@ -25,7 +26,8 @@ type Set struct {
 // A held policy is ready to be asked.
 type held struct {
 	Policy
-	engine *interp.Interpreter
+	engine   *interp.Interpreter
+	asksUser bool // so that its rules mean nothing without a request
 }
 
 // A shelf is the policies at a time. It does not change.
@@ -52,9 +54,34 @@ func (w *Worker) shelve(set Set, before *shelf) *shelf {
 			continue
 		}
 		engine := interp.New([]*policy.Policy{p.Policy}, next.exceptions, w.options.World, w.options.Limits)
-		next.policies[key] = &held{Policy: p, engine: engine}
+		next.policies[key] = &held{Policy: p, engine: engine, asksUser: asksUser(p.Policy)}
 	}
 	return next
+}
+
+// watched is what changes have to be told of: of what rules that synchronize have
+// made, and of what they have copied.
+func (s *shelf) watched() []Watched {
+	all := map[Watched]bool{}
+	for _, p := range s.policies {
+		for _, r := range p.Rules {
+			if r.Invalid || r.Generate == nil || !r.Generate.Synchronize {
+				continue
+			}
+			for _, k := range kindsOf(r.Generate) {
+				all[Watched{Kind: k, Namespace: scopeOf(p.Policy.Policy)}] = true
+			}
+			for _, k := range sourceKinds(r.Generate) {
+				all[Watched{Kind: k, Namespace: scopeOf(p.Policy.Policy), Sources: true}] = true
+			}
+		}
+	}
+	out := slices.Collect(maps.Keys(all))
+	return slices.DeleteFunc(out, func(one Watched) bool { // a watch of all namespaces takes it in
+		wide := one
+		wide.Namespace = ""
+		return one.Namespace != "" && all[wide]
+	})
 }
 
 // rule is the rule of a name; nil where there is none.

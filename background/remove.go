@@ -50,11 +50,11 @@ func scopeOf(p *policy.Policy) string {
 }
 
 // removeAll removes the objects of some kinds that bear labels.
-func (w *Worker) removeAll(ctx context.Context, kinds []kind, namespace string, bear map[string]string) ([]v1alpha1.ObjectReference, error) {
+func (w *Worker) removeAll(ctx context.Context, kinds []Kind, namespace string, bear map[string]string) ([]v1alpha1.ObjectReference, error) {
 	var removed []v1alpha1.ObjectReference
 	var failures []error
 	for _, k := range kinds {
-		found, err := w.options.Cluster.List(ctx, k.apiVersion, k.kind, namespace, labels.SelectorFromSet(bear))
+		found, err := w.options.Cluster.List(ctx, k.APIVersion, k.Kind, namespace, labels.SelectorFromSet(bear))
 		if err != nil {
 			failures = append(failures, explained(err))
 			continue

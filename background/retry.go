@@ -61,9 +61,33 @@ func (w *Worker) doRequest(ctx context.Context, name string) (again time.Duratio
 	return 0
 }
 
+// retried is when to do again what has failed; 0 if it has not, or too often. What no
+// GenerateRequest stands for is counted here, and told when it fails first.
+func (w *Worker) retried(t task, of v1alpha1.PolicyReference, err error) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err == nil {
+		delete(w.tries, t)
+		return 0
+	}
+	w.tries[t]++
+	n := w.tries[t]
+	if n == 1 {
+		w.options.Tell(Notice{Policy: of, Warning: true, Reason: reasonOf(err), Note: note(t.rule, t.trigger, err.Error())})
+	}
+	if n >= maxTries { // the next look at everything finds it again
+		delete(w.tries, t)
+		return 0
+	}
+	return waitAfter(n)
+}
+
 // carryOut does what a GenerateRequest asks for.
 func (w *Worker) carryOut(ctx context.Context, r *v1alpha1.GenerateRequest, age time.Duration) outcome {
 	p := w.current.Load().policies[keyOf(r.Spec.Policy)]
+	if len(r.Spec.Kinds) > 0 {
+		return w.removeLeft(ctx, r, p)
+	}
 	if p == nil {
 		return skipped("the policy is gone")
 	}
@@ -108,6 +132,9 @@ func (w *Worker) settle(ctx context.Context, r *v1alpha1.GenerateRequest, out ou
 // note says what a notice is about.
 func note(rule string, trigger v1alpha1.ObjectReference, message string) string {
 	name := trigger.Name
+	if trigger.Kind == "" {
+		return fmt.Sprintf("rule %s: %s", rule, message)
+	}
 	if trigger.Namespace != "" {
 		name = trigger.Namespace + "/" + name
 	}

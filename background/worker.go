@@ -20,6 +20,11 @@ type Options struct {
 	Requests Requests
 	// World is what rules look things up in.
 	World interp.World
+	// Kinds are the kinds that the cluster serves whose parts match patterns, in one
+	// version each unless the pattern names more; nil knows of none.
+	Kinds func(group, version, kind string) []Kind
+	// Watcher tells of changes; nil tells of none.
+	Watcher Watcher
 	// Limits bound what a rule may take for one trigger.
 	Limits interp.Limits
 	// Tell hears what users should.
@@ -27,8 +32,11 @@ type Options struct {
 	Now  func() time.Time
 	// Workers is how many pieces of work are done at once; 4.
 	Workers int
-	// Timeout is how long one may take; 30 s.
-	Timeout time.Duration
+	// Timeout is how long one may take, and ScanTimeout how long all objects of a rule
+	// may; 30 s and 5 min.
+	Timeout, ScanTimeout time.Duration
+	// Every is after how long everything is looked at again; 1 h.
+	Every time.Duration
 }
 
 func (o Options) withDefaults() Options {
@@ -44,6 +52,15 @@ func (o Options) withDefaults() Options {
 	if o.Timeout == 0 {
 		o.Timeout = 30 * time.Second
 	}
+	if o.ScanTimeout == 0 {
+		o.ScanTimeout = 5 * time.Minute
+	}
+	if o.Every == 0 {
+		o.Every = time.Hour
+	}
+	if o.Kinds == nil {
+		o.Kinds = func(string, string, string) []Kind { return nil }
+	}
 	return o
 }
 
@@ -51,48 +68,96 @@ func (o Options) withDefaults() Options {
 type Worker struct {
 	options Options
 	queue   workqueue.TypedDelayingInterface[task]
+	pace    *pace
 
 	setting sync.Mutex // of Set
 	current atomic.Pointer[shelf]
 	begun   chan struct{} // is closed by the first Set
+	running bool          // this process is the one that works
 
-	mu    sync.Mutex
-	busy  map[string]bool // what is being worked at, by task.what
-	tries map[task]int    // failures of work that no GenerateRequest stands for
+	mu     sync.Mutex
+	busy   map[string]bool     // what is being worked at, by what
+	tries  map[task]int        // failures of work that no GenerateRequest stands for
+	left   map[string]leftover // what rules that are gone have left, by ruleKey
+	unseen map[Watched]bool    // what cannot be watched, and was told of
+	moved  map[string][]Kind   // kinds that rules made before they were changed, by ruleKey
 }
 
 // New makes a worker that has no policies yet and does nothing.
 func New(o Options) *Worker {
+	o = o.withDefaults()
 	return &Worker{
-		options: o.withDefaults(), queue: workqueue.NewTypedDelayingQueue[task](), begun: make(chan struct{}),
-		busy: map[string]bool{}, tries: map[task]int{},
+		options: o, queue: workqueue.NewTypedDelayingQueue[task](), pace: newPace(o.Now), begun: make(chan struct{}),
+		busy: map[string]bool{}, tries: map[task]int{}, left: map[string]leftover{}, moved: map[string][]Kind{}, unseen: map[Watched]bool{},
 	}
 }
 
-// Set replaces the policies, at once and as a whole.
+// Set replaces the policies, at once and as a whole. A process that does not work
+// remembers what changes, for it may have to.
 func (w *Worker) Set(set Set) {
 	w.setting.Lock()
 	defer w.setting.Unlock()
 	before := w.current.Load()
-	w.current.Store(w.shelve(set, before))
+	next := w.shelve(set, before)
+	w.current.Store(next)
 	if before == nil {
 		close(w.begun)
+	} else {
+		w.remember(before, next)
+	}
+	if w.running {
+		w.changed(before, next)
 	}
 }
 
-// A task is what stands in the queue.
+// changed has everything done that new policies want.
+func (w *Worker) changed(before, next *shelf) {
+	if w.options.Watcher != nil {
+		w.options.Watcher.Watch(next.watched())
+	}
+	for key, p := range next.policies {
+		if before == nil || before.policies[key] != p {
+			w.scanAll(key, p)
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for key := range w.left {
+		w.queue.Add(task{left: key})
+	}
+}
+
+// scanAll has the objects of each rule looked at.
+func (w *Worker) scanAll(key string, p *held) {
+	for _, r := range p.Rules {
+		if r.StartsWork() && !r.Invalid {
+			w.queue.Add(task{scan: true, policy: key, rule: r.Name})
+		}
+	}
+}
+
+// A task is what stands in the queue. One that is none of the others is what a rule
+// wants for a trigger that is there.
 type task struct {
-	// request is the name of a GenerateRequest. Without one the work is what a rule
-	// wants for a trigger that is there.
-	request string
+	request string // the name of a GenerateRequest
+	left    string // what a rule that is gone has left
+	scan    bool   // the objects that a rule is about
+	source  bool   // the trigger is a source that is gone
 	policy  string // keyOf
 	rule    string
 	trigger v1alpha1.ObjectReference
 }
 
-// what is the rule and the trigger that a task is about.
-func what(policy, rule string, trigger v1alpha1.ObjectReference) string {
-	return policy + "\n" + rule + "\n" + trigger.APIVersion + "\n" + trigger.Kind + "\n" + string(trigger.UID) + "\n" + trigger.Namespace + "\n" + trigger.Name
+// ruleKey tells rules apart.
+func ruleKey(policy, rule string) string { return policy + "\n" + rule }
+
+// what is the rule and the trigger that work is about.
+func what(policy, rule string, t v1alpha1.ObjectReference) string {
+	id := string(t.UID)
+	if id == "" {
+		id = t.Namespace + "/" + t.Name
+	}
+	return ruleKey(policy, rule) + "\n" + t.APIVersion + "\n" + t.Kind + "\n" + id
 }
 
 // Request has a GenerateRequest carried out. Who calls it for one that is done, or
@@ -106,6 +171,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		return nil
 	case <-w.begun:
 	}
+	w.begin()
 	var group sync.WaitGroup
 	for range w.options.Workers {
 		group.Go(func() {
@@ -113,10 +179,27 @@ func (w *Worker) Run(ctx context.Context) error {
 			}
 		})
 	}
-	<-ctx.Done()
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-time.After(w.options.Every):
+			w.pace.forget()
+			for key, p := range w.current.Load().policies {
+				w.scanAll(key, p)
+			}
+		}
+	}
 	w.queue.ShutDown()
 	group.Wait()
 	return nil
+}
+
+// begin looks at everything that the policies are about.
+func (w *Worker) begin() {
+	w.setting.Lock()
+	defer w.setting.Unlock()
+	w.running = true
+	w.changed(nil, w.current.Load())
 }
 
 // next does what is first in the queue, and puts it back where there is more to do.
@@ -129,7 +212,11 @@ func (w *Worker) next(ctx context.Context) bool {
 	if ctx.Err() != nil {
 		return false
 	}
-	limited, cancel := context.WithTimeout(ctx, w.options.Timeout)
+	timeout := w.options.Timeout
+	if t.scan {
+		timeout = w.options.ScanTimeout
+	}
+	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	if again := w.do(limited, t); again > 0 {
 		w.queue.AddAfter(t, again)
@@ -142,7 +229,29 @@ func (w *Worker) do(ctx context.Context, t task) (again time.Duration) {
 	if t.request != "" {
 		return w.doRequest(ctx, t.request)
 	}
-	return 0
+	if t.left != "" {
+		return w.retried(t, w.leftPolicy(t.left), w.doLeft(ctx, t.left))
+	}
+	p := w.current.Load().policies[t.policy]
+	if p == nil || p.rule(t.rule) == nil {
+		return 0
+	}
+	switch {
+	case t.scan:
+		return w.retried(t, p.Of, w.doScan(ctx, p, t.rule))
+	case t.source:
+		return w.retried(t, p.Of, w.doSource(ctx, p, t.rule, t.trigger))
+	}
+	out, ok := w.inTurn(what(t.policy, t.rule, t.trigger), func() outcome {
+		return w.generate(ctx, job{policy: p, rule: t.rule, trigger: t.trigger})
+	})
+	if !ok {
+		return turnWait
+	}
+	if len(out.resources) > 0 {
+		w.pace.repaired(t)
+	}
+	return w.retried(t, p.Of, out.err)
 }
 
 // inTurn works at a rule and trigger when nobody else does.

@@ -67,9 +67,21 @@ type GenerateRequestSpec struct {
 	Trigger ObjectReference `json:"trigger"`
 	// Delete tells that what the rule has generated for the trigger is to go.
 	Delete bool `json:"delete,omitempty"`
+	// Kinds are those of the objects to remove where the rule, or its policy, is gone,
+	// which is the trigger then.
+	// +listType=atomic
+	Kinds []KindReference `json:"kinds,omitempty"`
 	// Request is what is known of the request; there is none where the trigger was
 	// there before the policy.
 	Request *CapturedRequest `json:"request,omitempty"`
+}
+
+// KindReference names a kind.
+type KindReference struct {
+	// +required
+	APIVersion string `json:"apiVersion"`
+	// +required
+	Kind string `json:"kind"`
 }
 
 // ObjectReference points at an object.

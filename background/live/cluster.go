@@ -1,0 +1,170 @@
+package live
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	"k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/background"
+	"github.com/kvap/kvap/interp"
+)
+
+// FieldManager is that of all that background work writes.
+const FieldManager = "kvap-background"
+
+const (
+	pageSize  = 500
+	maxListed = 20_000 // objects of a list
+)
+
+// A Cluster reads and writes by the API server.
+type Cluster struct{ client client.Client }
+
+var _ background.Cluster = (*Cluster)(nil)
+
+// New connects to a cluster.
+func New(config *rest.Config, namespace string) (*Cluster, *Requests, error) {
+	config = rest.CopyConfig(config)
+	config.QPS = -1                           // the API server's own priorities and fairness see to it
+	config.WarningHandler = rest.NoWarnings{} // of kinds that are deprecated
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		return nil, nil, err
+	}
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, nil, err
+	}
+	return &Cluster{c}, &Requests{client: c, namespace: namespace}, nil
+}
+
+func unstructuredOf(apiVersion, kind string) *unstructured.Unstructured {
+	out := &unstructured.Unstructured{}
+	out.SetAPIVersion(apiVersion)
+	out.SetKind(kind)
+	return out
+}
+
+// Get implements background.Cluster.
+func (c *Cluster) Get(ctx context.Context, apiVersion, kind, namespace, name string) (map[string]any, bool, error) {
+	out := unstructuredOf(apiVersion, kind)
+	err := c.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, out)
+	if errors.IsNotFound(err) {
+		return nil, false, nil
+	}
+	return out.Object, err == nil, err
+}
+
+// List implements background.Cluster.
+func (c *Cluster) List(ctx context.Context, apiVersion, kind, namespace string, selector labels.Selector) ([]map[string]any, error) {
+	var out []map[string]any
+	for next := ""; ; {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(schema.FromAPIVersionAndKind(apiVersion, kind+"List"))
+		o := &client.ListOptions{Namespace: namespace, LabelSelector: selector, Limit: pageSize, Continue: next}
+		if err := c.client.List(ctx, list, o); err != nil {
+			return nil, err
+		}
+		for i := range list.Items {
+			out = append(out, list.Items[i].Object)
+		}
+		next = list.GetContinue()
+		switch {
+		case next == "":
+			return out, nil
+		case len(out) >= maxListed:
+			return nil, fmt.Errorf("there are more than %d objects of the kind %s", maxListed, kind)
+		}
+	}
+}
+
+// Find implements background.Cluster.
+func (c *Cluster) Find(ctx context.Context, apiVersion, kind, namespace string, uid types.UID) (map[string]any, bool, error) {
+	for next := ""; ; {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(schema.FromAPIVersionAndKind(apiVersion, kind+"List"))
+		if err := c.client.List(ctx, list, &client.ListOptions{Namespace: namespace, Limit: pageSize, Continue: next}); err != nil {
+			return nil, false, err
+		}
+		for _, one := range list.Items {
+			if one.UID != uid {
+				continue
+			}
+			object, found, err := c.Get(ctx, apiVersion, kind, one.Namespace, one.Name)
+			return object, found && (&unstructured.Unstructured{Object: object}).GetUID() == uid, err
+		}
+		if next = list.GetContinue(); next == "" {
+			return nil, false, nil
+		}
+	}
+}
+
+// Create implements background.Cluster.
+func (c *Cluster) Create(ctx context.Context, object map[string]any) (string, error) {
+	o := &unstructured.Unstructured{Object: maps.Clone(object)}
+	err := c.client.Create(ctx, o, client.FieldOwner(FieldManager))
+	return o.GetResourceVersion(), err
+}
+
+// Update implements background.Cluster.
+func (c *Cluster) Update(ctx context.Context, object map[string]any, subresource string) (string, error) {
+	o := &unstructured.Unstructured{Object: maps.Clone(object)}
+	if subresource != "" {
+		err := c.client.SubResource(subresource).Update(ctx, o, client.FieldOwner(FieldManager))
+		return o.GetResourceVersion(), err
+	}
+	err := c.client.Update(ctx, o, client.FieldOwner(FieldManager))
+	return o.GetResourceVersion(), err
+}
+
+// Apply implements background.Cluster.
+func (c *Cluster) Apply(ctx context.Context, object map[string]any) (string, error) {
+	data, err := json.Marshal(object)
+	if err != nil {
+		return "", err
+	}
+	o := &unstructured.Unstructured{Object: maps.Clone(object)}
+	err = c.client.Patch(ctx, o, client.RawPatch(types.ApplyPatchType, data), client.FieldOwner(FieldManager), client.ForceOwnership)
+	return o.GetResourceVersion(), err
+}
+
+// Label implements background.Cluster.
+func (c *Cluster) Label(ctx context.Context, at interp.ObjectReference, change map[string]*string) error {
+	o := &metav1.PartialObjectMetadata{}
+	o.SetGroupVersionKind(schema.FromAPIVersionAndKind(at.APIVersion, at.Kind))
+	if err := c.client.Get(ctx, client.ObjectKey{Namespace: at.Namespace, Name: at.Name}, o); err != nil {
+		return err
+	}
+	differs := false
+	for key, value := range change {
+		have, has := o.Labels[key]
+		differs = differs || has != (value != nil) || has && have != *value
+	}
+	if !differs {
+		return nil
+	}
+	data, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": change}})
+	if err != nil {
+		return err
+	}
+	return c.client.Patch(ctx, o, client.RawPatch(types.MergePatchType, data), client.FieldOwner(FieldManager))
+}
+
+// Delete implements background.Cluster.
+func (c *Cluster) Delete(ctx context.Context, object map[string]any) error {
+	o := &unstructured.Unstructured{Object: maps.Clone(object)}
+	uid := o.GetUID()
+	return c.client.Delete(ctx, o, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+}

@@ -1,0 +1,180 @@
+package live
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/background"
+)
+
+// The labels of what is watched: of objects that were generated, and of those that
+// were copied, but for copies of copies, which are generated.
+const (
+	generatedLabels = "app.kubernetes.io/managed-by=kyverno,generate.kyverno.io/policy-name"
+	copiedLabels    = "generate.kyverno.io/clone-source,app.kubernetes.io/managed-by!=kyverno"
+)
+
+// kindWait is how long to wait for a kind that the cluster does not serve yet.
+const kindWait = 15 * time.Second
+
+// A Heard hears of what is watched. It is a Worker.
+type Heard interface {
+	Seen(background.Seen)
+	Unseen(background.Watched, error)
+	Request(name string)
+}
+
+// Watches tell of objects, from Run until its context ends.
+type Watches struct {
+	metadata  metadata.Interface
+	mapper    apimeta.RESTMapper
+	namespace string
+
+	mu      sync.Mutex
+	ctx     context.Context // of Run; nil before
+	heard   Heard
+	wanted  []background.Watched
+	running map[background.Watched]context.CancelFunc
+}
+
+var _ background.Watcher = (*Watches)(nil)
+
+// NewWatches watches a cluster. The namespace is that of the GenerateRequests.
+func NewWatches(config *rest.Config, c *Cluster, namespace string) (*Watches, error) {
+	config = rest.CopyConfig(config)
+	config.QPS = -1
+	config.WarningHandler = rest.NoWarnings{}
+	client, err := metadata.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return &Watches{metadata: client, mapper: c.client.RESTMapper(), namespace: namespace, running: map[background.Watched]context.CancelFunc{}}, nil
+}
+
+// Run watches until the context ends.
+func (w *Watches) Run(ctx context.Context, heard Heard) {
+	w.mu.Lock()
+	w.ctx, w.heard = ctx, heard
+	w.update()
+	w.mu.Unlock()
+	requests := v1alpha1.GroupVersion().WithResource("generaterequests")
+	w.informer(requests, w.namespace, "", func(o *metav1.PartialObjectMetadata, gone bool) {
+		if !gone {
+			heard.Request(o.Name)
+		}
+	}, func(error) {}).RunWithContext(ctx)
+}
+
+// Watch implements background.Watcher.
+func (w *Watches) Watch(list []background.Watched) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.wanted = list
+	w.update()
+}
+
+// update starts and stops watches.
+func (w *Watches) update() {
+	if w.ctx == nil {
+		return
+	}
+	wanted := map[background.Watched]bool{}
+	for _, one := range w.wanted {
+		wanted[one] = true
+		if w.running[one] != nil {
+			continue
+		}
+		ctx, cancel := context.WithCancel(w.ctx)
+		w.running[one] = cancel
+		go w.watch(ctx, one)
+	}
+	for one, cancel := range w.running {
+		if !wanted[one] {
+			cancel()
+			delete(w.running, one)
+		}
+	}
+}
+
+// watch watches a kind, once the cluster serves it.
+func (w *Watches) watch(ctx context.Context, of background.Watched) {
+	for ctx.Err() == nil {
+		kind := schema.FromAPIVersionAndKind(of.APIVersion, of.Kind.Kind)
+		mapping, err := w.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+		if err != nil {
+			w.heard.Unseen(of, fmt.Errorf("the kind is not served: %w", err))
+			select {
+			case <-ctx.Done():
+			case <-time.After(kindWait):
+			}
+			continue
+		}
+		selector := generatedLabels
+		if of.Sources {
+			selector = copiedLabels
+		}
+		w.informer(mapping.Resource, of.Namespace, selector, func(o *metav1.PartialObjectMetadata, gone bool) {
+			w.heard.Seen(background.Seen{
+				Of: of, Version: o.ResourceVersion, Labels: o.Labels, Gone: gone,
+				Object: v1alpha1.ObjectReference{APIVersion: of.APIVersion, Kind: of.Kind.Kind, Namespace: o.Namespace, Name: o.Name, UID: o.UID},
+			})
+		}, func(err error) { w.heard.Unseen(of, err) }).RunWithContext(ctx)
+	}
+}
+
+// informer tells of the metadata of objects, and of what goes wrong.
+func (w *Watches) informer(
+	resource schema.GroupVersionResource, namespace, selector string, tell func(o *metav1.PartialObjectMetadata, gone bool), problem func(error),
+) cache.SharedIndexInformer {
+	var from metadata.ResourceInterface = w.metadata.Resource(resource)
+	if namespace != "" {
+		from = w.metadata.Resource(resource).Namespace(namespace)
+	}
+	informer := cache.NewSharedIndexInformerWithOptions(cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			o.LabelSelector = selector
+			return from.List(ctx, o)
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
+			o.LabelSelector = selector
+			return from.Watch(ctx, o)
+		},
+	}, w.metadata), &metav1.PartialObjectMetadata{}, cache.SharedIndexInformerOptions{})
+	_ = informer.SetTransform(bare) // it has not started
+	_ = informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) { problem(err) })
+	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(o any) { told(o, false, tell) },
+		UpdateFunc: func(_, o any) { told(o, false, tell) },
+		DeleteFunc: func(o any) { told(o, true, tell) },
+	})
+	return informer
+}
+
+func told(o any, gone bool, tell func(*metav1.PartialObjectMetadata, bool)) {
+	if last, ok := o.(cache.DeletedFinalStateUnknown); ok {
+		o = last.Obj
+	}
+	if object, ok := o.(*metav1.PartialObjectMetadata); ok {
+		tell(object, gone)
+	}
+}
+
+// bare drops what nobody asks for.
+func bare(o any) (any, error) {
+	if object, ok := o.(*metav1.PartialObjectMetadata); ok {
+		object.ManagedFields, object.Annotations, object.OwnerReferences, object.Finalizers = nil, nil, nil, nil
+	}
+	return o, nil
+}

@@ -1,0 +1,80 @@
+package background
+
+import (
+	"sync"
+	"time"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+)
+
+// calm is after how long without a repair the next one is done at once again.
+const calm = 2 * time.Minute
+
+// A pace remembers what was written lately, so that nobody answers himself, and that
+// who repairs what somebody else changes again and again does it ever later.
+type pace struct {
+	now func() time.Time
+
+	mu       sync.Mutex
+	versions map[v1alpha1.ObjectReference]string // that were written, without the UID
+	repairs  map[task]repairs
+}
+
+type repairs struct {
+	times int
+	last  time.Time
+}
+
+func newPace(now func() time.Time) *pace {
+	return &pace{now: now, versions: map[v1alpha1.ObjectReference]string{}, repairs: map[task]repairs{}}
+}
+
+// wrote remembers a version of an object.
+func (p *pace) wrote(at v1alpha1.ObjectReference, version string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	at.UID = ""
+	p.versions[at] = version
+}
+
+// isOwn tells that the version of an object was written here.
+func (p *pace) isOwn(at v1alpha1.ObjectReference, version string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	at.UID = ""
+	return version != "" && p.versions[at] == version
+}
+
+// repaired remembers that a task had something to write.
+func (p *pace) repaired(t task) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r := p.repairs[t]
+	if p.now().Sub(r.last) > calm+waitAfter(r.times) {
+		r.times = 0
+	}
+	p.repairs[t] = repairs{r.times + 1, p.now()}
+}
+
+// wait is how long the next repair waits.
+func (p *pace) wait(t task) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r := p.repairs[t]
+	if r.times < 3 || p.now().Sub(r.last) > calm+waitAfter(r.times) {
+		return 0
+	}
+	return waitAfter(r.times - 2)
+}
+
+// forget lets go of what is long past.
+func (p *pace) forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	clear(p.versions)
+	for t, r := range p.repairs {
+		if p.now().Sub(r.last) > calm+longestWait {
+			delete(p.repairs, t)
+		}
+	}
+}

@@ -1,0 +1,188 @@
+package background
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kvap/kvap/interp"
+	"github.com/kvap/kvap/policy"
+)
+
+// doScan has a rule look after what it has made, and generate for objects that were
+// there before it where it says so.
+func (w *Worker) doScan(ctx context.Context, p *held, rule string) error {
+	r := p.rule(rule)
+	if r.Generate == nil {
+		return nil
+	}
+	if err := w.release(ctx, p, rule); err != nil {
+		return err
+	}
+	if p.needsRequest(rule) {
+		return nil
+	}
+	var failures []error
+	if r.Generate.Synchronize {
+		failures = append(failures, w.scanTargets(ctx, p, r))
+	}
+	if generatesExisting(p.Policy.Policy, r) {
+		failures = append(failures, w.scanTriggers(ctx, p, r))
+	}
+	return errors.Join(failures...)
+}
+
+// scanTargets has the triggers of all that a rule has made done again.
+func (w *Worker) scanTargets(ctx context.Context, p *held, r *policy.Rule) error {
+	selector := labels.SelectorFromSet(interp.TargetSelector(p.Policy.Policy, r.Name, nil))
+	var failures []error
+	for _, k := range kindsOf(r.Generate) {
+		made, err := w.options.Cluster.List(ctx, k.APIVersion, k.Kind, scopeOf(p.Policy.Policy), selector)
+		if err != nil {
+			failures = append(failures, explained(err))
+			continue
+		}
+		for _, object := range made {
+			w.targetSeen(labelsOf(object))
+		}
+	}
+	return errors.Join(failures...)
+}
+
+func generatesExisting(p *policy.Policy, r *policy.Rule) bool {
+	if r.Generate.Existing != nil {
+		return *r.Generate.Existing
+	}
+	return p.GenerateExisting
+}
+
+// scanTriggers generates for all objects that trigger a rule.
+func (w *Worker) scanTriggers(ctx context.Context, p *held, r *policy.Rule) error {
+	var failures []error
+	for _, k := range w.matched(r.Match) {
+		objects, err := w.options.Cluster.List(ctx, k.APIVersion, k.Kind, scopeOf(p.Policy.Policy), labels.Everything())
+		if err != nil {
+			failures = append(failures, fmt.Errorf("existing objects: %w", explained(err)))
+			continue
+		}
+		for _, object := range objects {
+			for _, t := range p.engine.GenerateTriggers(ctx, withoutRequest(object)) {
+				if t.Rule == r.Name && t.Action == interp.GenerateTargets {
+					w.queue.Add(task{policy: keyOf(p.Of), rule: r.Name, trigger: referenceOf(object)})
+				}
+			}
+		}
+	}
+	return errors.Join(failures...)
+}
+
+// matched are the kinds of objects that a match block is about. Of subresources there
+// are no objects, and a rule about all kinds is about none of those that are there.
+func (w *Worker) matched(m *policy.MatchBlock) []Kind {
+	if m == nil {
+		return nil
+	}
+	filters := append(append([]*policy.Filter(nil), m.Any...), m.All...)
+	if m.Legacy != nil {
+		filters = append(filters, m.Legacy)
+	}
+	var out []Kind
+	seen := map[Kind]bool{}
+	for _, f := range filters {
+		for _, text := range f.Kinds {
+			k, ok := policy.ParseKind(text.Value)
+			if !ok || k.Subresource != "" || k.Kind == "*" {
+				continue
+			}
+			for _, served := range w.options.Kinds(k.Group, k.Version, k.Kind) {
+				if !seen[served] {
+					seen[served] = true
+					out = append(out, served)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// needsRequest tells that a rule cannot be evaluated without the request: its policy
+// asks for the user, or the rule for an operation.
+func (h *held) needsRequest(rule string) bool {
+	return h.asksUser || asksOperation(h.rule(rule))
+}
+
+// asksOperation tells that all filters of a rule name operations, so that nothing
+// matches that has none.
+func asksOperation(r *policy.Rule) bool {
+	if r == nil || r.Match == nil {
+		return false
+	}
+	named := func(f *policy.Filter) bool { return len(f.Operations) > 0 }
+	switch m := r.Match; {
+	case len(m.Any) > 0:
+		for _, f := range m.Any {
+			if !named(f) {
+				return false
+			}
+		}
+		return true
+	case len(m.All) > 0:
+		for _, f := range m.All {
+			if named(f) {
+				return true
+			}
+		}
+		return false
+	default:
+		return m.Legacy != nil && named(m.Legacy)
+	}
+}
+
+// asksUser tells that a policy asks who sends a request, in a variable or by what it
+// matches.
+func asksUser(p *policy.Policy) bool {
+	variable := regexp.MustCompile(`\b(request\.(userInfo|roles|clusterRoles)|serviceAccountName|serviceAccountNamespace)\b`)
+	for _, r := range p.Rules {
+		if holds(r.Source, variable) || matchesUser(r.Match) || matchesUser(r.Exclude) {
+			return true
+		}
+	}
+	return false
+}
+
+// holds tells that a text below a node matches.
+func holds(n *policy.Node, text *regexp.Regexp) bool {
+	if n == nil {
+		return false
+	}
+	for _, item := range n.Items {
+		if holds(item, text) {
+			return true
+		}
+	}
+	for _, f := range n.Fields {
+		if text.MatchString(f.Key) || holds(f.Value, text) {
+			return true
+		}
+	}
+	return n.Kind == policy.String && text.MatchString(n.Str)
+}
+
+func matchesUser(m *policy.MatchBlock) bool {
+	if m == nil {
+		return false
+	}
+	filters := append(append([]*policy.Filter(nil), m.Any...), m.All...)
+	if m.Legacy != nil {
+		filters = append(filters, m.Legacy)
+	}
+	for _, f := range filters {
+		if len(f.Roles)+len(f.ClusterRoles)+len(f.Subjects) > 0 {
+			return true
+		}
+	}
+	return false
+}
