@@ -67,6 +67,7 @@ webhook/certs:
 webhook/world: interp
 report: diag
 background: api/v1alpha1 interp policy
+background/live: api/v1alpha1 background interp
 scan: compile internal/judge internal/manifest interp policy report schema translate vap
 status: api/v1alpha1 compile translate vap policy report schema diag
 fixtures:
@@ -87,6 +88,7 @@ internal/e2e/record:
 internal/e2e/cleanup:
 internal/e2e/replay:
 internal/e2e/deploy:
+internal/e2e/background:
 internal/e2e/controller:
 internal/e2e/webhook:
 internal/manifest: diag

@@ -28,7 +28,7 @@ func TestStatusOfRulesThatNobodyServes(t *testing.T) {
 		reason               string
 	}{
 		{"mutates what is admitted", []*policy.Rule{mutating}, 1, 0, "Serving"},
-		{"generates", []*policy.Rule{mutating, generating}, 1, 1, "NotCarriedOut"},
+		{"generates", []*policy.Rule{mutating, generating}, 2, 0, "Serving"},
 		{"verifies", []*policy.Rule{verifying}, 0, 1, "NotCarriedOut"},
 		{"changes what exists", []*policy.Rule{existing}, 0, 1, "NotCarriedOut"},
 	} {

@@ -77,7 +77,7 @@ func TestWaves(t *testing.T) {
 		{"surprises", "Enforce", unknown, "native", different},
 		{"asks", "Enforce", lookedUp, "webhook", remaining},
 		{"half", "Audit", labelled + lookedUp, "mixed", remaining},
-		{"generates", "Audit", generating, "unsupported", staying},
+		{"generates", "Audit", generating, "webhook", remaining},
 		{"verifies", "Audit", verifying, "unsupported", staying},
 		{"wrong", "Audit", labelled + broken, "unsupported", staying},
 	} {

@@ -135,6 +135,7 @@ func runWithWebhook(ctx context.Context, config *rest.Config, o controller.Optio
 		return err
 	}
 	o.Fallback, o.Leading = served, clean.leading(config, o, f, served, log)
+	o.Leading = append(o.Leading, served.workshop.run)
 	ended := make(chan error, 1)
 	go func() {
 		defer cancel()

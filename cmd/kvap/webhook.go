@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/background"
 	"github.com/kvap/kvap/controller"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/webhook"
@@ -108,9 +109,11 @@ type fallback struct {
 	world     *world.World
 	certs     certificateSource
 	server    *webhook.Server
+	workshop  *workshop
 	changed   chan struct{}
 
 	mu       sync.Mutex
+	sources  map[*policy.Policy]v1alpha1.PolicyReference
 	policies map[string]*policy.Policy // what remains of policies, by its text
 	told     map[string]bool           // problems that were logged
 }
@@ -145,8 +148,16 @@ func startWebhook(ctx context.Context, config *rest.Config, f webhookFlags, name
 	if out.certs, err = out.certificates(ctx, config); err != nil {
 		return nil, nil, err
 	}
+	if out.workshop, err = newWorkshop(ctx, config, out, out.kinds); err != nil {
+		return nil, nil, err
+	}
+	self, err := ownName(ctx, config)
+	if err != nil {
+		return nil, nil, err
+	}
 	out.server = webhook.New(webhook.Options{
-		World: out.world, DryRun: world.DryRun, ExcludeGroups: f.groups, Certificate: out.certs.Certificate, Record: out.record,
+		World: out.world, DryRun: world.DryRun, Start: out.start, User: self,
+		ExcludeGroups: f.groups, Certificate: out.certs.Certificate, Record: out.record,
 		Roles: func(_ context.Context, u webhook.User, namespace string) ([]string, []string, error) {
 			roles, clusterRoles := out.world.Roles(u.Name, u.Groups, namespace)
 			return roles, clusterRoles, nil
@@ -209,6 +220,7 @@ func (o *fallback) Serve(_ context.Context, remaining controller.Remaining) (con
 	defer o.mu.Unlock()
 	var out controller.Serving
 	set := webhook.Set{Exceptions: remaining.Exceptions}
+	work := background.Set{Exceptions: remaining.Exceptions}
 	var list []*policy.Policy
 	kept, sources := map[string]*policy.Policy{}, map[*policy.Policy]v1alpha1.PolicyReference{}
 	for _, one := range remaining.Policies {
@@ -221,6 +233,9 @@ func (o *fallback) Serve(_ context.Context, remaining controller.Remaining) (con
 		}
 		list, sources[p] = append(list, p), one.Source
 		set.Policies = append(set.Policies, webhook.Policy{Policy: p})
+		if slices.ContainsFunc(p.Rules, (*policy.Rule).StartsWork) {
+			work.Policies = append(work.Policies, background.Policy{Policy: p, Of: one.Source})
+		}
 	}
 	options := o.registration(remaining.ExcludeNamespaces)
 	objects, problems := registration.Configure(list, o.kinds(), options)
@@ -230,8 +245,9 @@ func (o *fallback) Serve(_ context.Context, remaining controller.Remaining) (con
 	for _, p := range problems {
 		out.Problems = append(out.Problems, controller.FallbackProblem{Source: sources[p.Policy], Message: p.Message, LeftOut: p.Refused})
 	}
-	o.policies = kept
+	o.policies, o.sources = kept, sources
 	o.server.Set(set)
+	o.workshop.worker.Set(work)
 	o.tell(out.Problems)
 	if err := o.server.Ready(); err != nil && len(list) > 0 {
 		return out, fmt.Errorf("the webhook is not ready: %w", err)
@@ -247,7 +263,7 @@ func (o *fallback) remainder(one controller.RemainingPolicy, kept map[string]*po
 	doc := one.Policy.Source
 	if one.Policy.Validating == nil {
 		doc = one.Policy.Only(func(r *policy.Rule) bool {
-			return !r.StartsWork() && slices.ContainsFunc(one.Rules, func(left *policy.Rule) bool { return left.Index == r.Index })
+			return isServed(r) && slices.ContainsFunc(one.Rules, func(left *policy.Rule) bool { return left.Index == r.Index })
 		})
 	}
 	if doc == nil {
@@ -265,6 +281,11 @@ func (o *fallback) remainder(one controller.RemainingPolicy, kept map[string]*po
 	}
 	kept[key] = f.Policies[0]
 	return f.Policies[0], nil
+}
+
+// isServed tells of a rule that the webhook, or the work beside it, carries out.
+func isServed(r *policy.Rule) bool {
+	return r.VerifyImages == nil && (r.Mutate == nil || !r.Mutate.Existing)
 }
 
 func (o *fallback) kinds() registration.Table {

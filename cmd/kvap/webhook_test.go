@@ -8,6 +8,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/background"
 	"github.com/kvap/kvap/controller"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/webhook"
@@ -31,7 +32,7 @@ func servedOf(t *testing.T) *fallback {
 	}
 	return &fallback{
 		flags: webhookFlags{url: "https://127.0.0.1:9443"}, log: logr.Discard(), world: w, certs: someCertificate{},
-		server: webhook.New(webhook.Options{World: w}),
+		server: webhook.New(webhook.Options{World: w}), workshop: &workshop{worker: background.New(background.Options{World: w})},
 	}
 }
 

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/go-logr/logr"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/background"
+	"github.com/kvap/kvap/background/live"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/webhook"
+	"github.com/kvap/kvap/webhook/registration"
+)
+
+// A workshop is background work beside the webhook: the one keeps what requests
+// start, the other carries it out on the replica that was elected.
+type workshop struct {
+	worker   *background.Worker
+	requests *live.Requests
+	watches  *live.Watches
+	log      logr.Logger
+	tell     func(background.Notice)
+}
+
+// newWorkshop connects to the cluster. kinds are what it serves.
+func newWorkshop(ctx context.Context, config *rest.Config, o *fallback, kinds func() registration.Table) (*workshop, error) {
+	cluster, requests, err := live.New(config, o.namespace)
+	if err != nil {
+		return nil, err
+	}
+	out := &workshop{requests: requests, log: o.log.WithName("background")}
+	if out.watches, err = live.NewWatches(config, cluster, o.namespace); err != nil {
+		return nil, err
+	}
+	if out.tell, err = live.Events(ctx, config); err != nil {
+		return nil, err
+	}
+	out.worker = background.New(background.Options{
+		Cluster: cluster, Requests: requests, World: o.world, Watcher: out.watches, Tell: out.notice,
+		Kinds: func(group, version, kind string) []background.Kind { return firstKinds(kinds(), group, version, kind) },
+	})
+	return out, nil
+}
+
+// run carries work out until the context ends.
+func (w *workshop) run(ctx context.Context) error {
+	w.log.Info("carrying out what requests start")
+	go w.watches.Run(ctx, w.worker)
+	return w.worker.Run(ctx)
+}
+
+// notice logs what users are told.
+func (w *workshop) notice(n background.Notice) {
+	w.log.Info("told", "policy", n.Policy.Name, "namespace", n.Policy.Namespace, "reason", n.Reason, "note", n.Note)
+	w.tell(n)
+}
+
+// keep writes down what a request starts.
+func (w *workshop) keep(ctx context.Context, of v1alpha1.PolicyReference, work webhook.Start) error {
+	request, err := background.Capture(background.Trigger{
+		Type: v1alpha1.GenerateObjects, Policy: of, Rule: work.Rule, Delete: work.Remove, Object: work.Object, Request: work.Request,
+	})
+	if err != nil {
+		return err
+	}
+	return w.requests.Create(ctx, request)
+}
+
+// firstKinds are the kinds of a table, each in its first version unless a version is
+// asked for.
+func firstKinds(table registration.Table, group, version, kind string) []background.Kind {
+	var out []background.Kind
+	seen := map[string]bool{}
+	for _, r := range table.Resources(group, version, kind) {
+		if key := r.Group + "/" + r.Kind; !seen[key] {
+			seen[key] = true
+			at := metav1.GroupVersion{Group: r.Group, Version: r.Version}
+			out = append(out, background.Kind{APIVersion: at.String(), Kind: r.Kind})
+		}
+	}
+	return out
+}
+
+// ownName is whom the program is to the API server.
+func ownName(ctx context.Context, config *rest.Config) (string, error) {
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return "", err
+	}
+	self, err := client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	if err != nil {
+		return "", fmt.Errorf("asking for the user that this is: %w", err)
+	}
+	return self.Status.UserInfo.Username, nil
+}
+
+// sourceOf is the object in the cluster that a policy was read from.
+func (o *fallback) sourceOf(p *policy.Policy) (v1alpha1.PolicyReference, bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if of, ok := o.sources[p]; ok {
+		return of, true
+	}
+	for other, of := range o.sources { // a request may be judged by what was served before
+		if other.Kind == p.Kind && other.FullName() == p.FullName() {
+			return of, true
+		}
+	}
+	return v1alpha1.PolicyReference{}, false
+}
+
+// start keeps the work that a request starts.
+func (o *fallback) start(ctx context.Context, work webhook.Start) error {
+	of, ok := o.sourceOf(work.Policy)
+	if !ok {
+		return nil // the policy has gone meanwhile
+	}
+	return o.workshop.keep(ctx, of, work)
+}
