@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -12,8 +14,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	kjson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/migrate/record"
 	"github.com/kvap/kvap/report"
 )
 
@@ -87,7 +91,7 @@ runtime error, 4 some of the input was left out.`,
 	fs.DurationVar(&f.every, "every", 30*time.Second, "with --for, how often to look")
 	fs.StringVarP(&f.output, "output", "o", "table", "table, json or markdown")
 	fs.StringVar(&f.save, "save", "", "write the requests that the sides disagree on to this file, for kvap eval --requests")
-	fs.StringVar(&f.dryRun, "dry-run", "", "do not record the result: client, or server to have it checked only")
+	fs.StringVar(&f.dryRun, "dry-run", "none", "none; client: do not record the result; server: have the API server try it only")
 	fs.Lookup("dry-run").NoOptDefVal = "client"
 	fs.StringSliceVar(&f.exempt, "exception-namespaces", []string{"none"}, "the namespaces whose PolicyExceptions count; none for none, * for all")
 	f.choiceFlags.add(fs)
@@ -107,7 +111,7 @@ func (f compareFlags) check() error {
 	if _, err := oneOf("-o", f.output, "table", "json", "markdown"); err != nil {
 		return err
 	}
-	if _, err := oneOf("--dry-run", f.dryRun, "", "client", "server"); err != nil {
+	if _, err := oneOf("--dry-run", f.dryRun, "none", "client", "server"); err != nil {
 		return err
 	}
 	switch {
@@ -191,6 +195,7 @@ func (c *comparing) live(cmd *cobra.Command, r report.Comparison) {
 // finish writes the result, and records it in the cluster.
 func (c *comparing) finish(cmd *cobra.Command) error {
 	result := c.ledger.Comparison()
+	hideSecrets(result)
 	if c.flags.wait > 0 && isTerminal(cmd.OutOrStdout()) && c.flags.output == "table" {
 		fmt.Fprint(cmd.OutOrStdout(), "\x1b[H\x1b[2J")
 	}
@@ -234,6 +239,26 @@ func (f compareFlags) write(cmd *cobra.Command, r report.Comparison) error {
 		return r.WriteMarkdown(cmd.OutOrStdout())
 	}
 	return r.WriteTable(inColour(cmd.OutOrStdout(), f.noColor))
+}
+
+// hideSecrets masks the values of Secrets in requests that are shown or saved: objects
+// of the cluster have not been through the recorder.
+func hideSecrets(r report.Comparison) {
+	key := make([]byte, 32)
+	_, _ = rand.Read(key)                 // never fails
+	mask, _ := record.NewMasker(nil, key) // there are no fields to be wrong
+	for _, rule := range r.Rules {
+		for i, d := range rule.Disagreements {
+			var line map[string]any
+			if kjson.Unmarshal(d.Request, &line) != nil {
+				continue // there is none
+			}
+			if request, ok := line["request"].(map[string]any); ok {
+				mask.Request(request)
+			}
+			rule.Disagreements[i].Request, _ = json.Marshal(line) // it came as JSON
+		}
+	}
 }
 
 // saveDisagreements writes a line for each request that the sides disagree on.

@@ -69,7 +69,7 @@ Exit codes: 0 all were recorded, 2 usage, 3 a runtime error, 4 some were not.`,
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.StringVarP(&f.dir, "output-dir", "o", "", "the folder for the recorded requests")
+	fs.StringVar(&f.dir, "output-dir", "", "the folder for the recorded requests")
 	fs.StringSliceVarP(&f.files, "filename", "f", nil, "a file or folder of policies, in place of those of the cluster")
 	fs.StringVarP(&f.kustomize, "kustomize", "k", "", "a kustomize folder to render and read, as if it were a file")
 	fs.DurationVar(&f.wait, "for", 0, "how long to record, for instance 1h; until Ctrl-C by default")
