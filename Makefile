@@ -30,6 +30,7 @@ test: ## unit, golden, script and import tests: no cluster, no network
 
 e2e: ## all that needs a real control plane; its first build takes several minutes
 	go test -count=1 -tags e2e -timeout 90m ./internal/controlplane ./internal/e2e/...
+	go test -count=1 ./fixtures -run TestBudget -long
 
 bench-admission: ## what judging costs on a real API server, into docs/performance.md: some five minutes
 	go run ./internal/benchadmission -update docs/performance.md
