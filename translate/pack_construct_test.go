@@ -93,9 +93,7 @@ func packed(t *testing.T, ps []*policy.Policy, pack translate.Pack) translated {
 	var policies []*admissionregistrationv1.ValidatingAdmissionPolicy
 	var bindings []*admissionregistrationv1.ValidatingAdmissionPolicyBinding
 	for _, o := range objects {
-		for _, e := range vap.Validate(o.Policy, 34) {
-			t.Errorf("%s: %v", o.Policy.Name, e)
-		}
+		accepted(t, o.Policy, 34)
 		policies, bindings = append(policies, o.Policy), append(bindings, o.Bindings...)
 	}
 	judge, err := vap.NewJudge(policies, bindings, vap.JudgeOptions{Namespaces: map[string]map[string]string{"lab": {"e": "f"}}})

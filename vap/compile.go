@@ -3,6 +3,7 @@ package vap
 import (
 	"context"
 	"slices"
+	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,15 +21,24 @@ import (
 //
 // The matcher is that of the match conditions without the guard, where there is one:
 // it tells what stops at the guard from what the policy does not match.
-func compile(p *admissionregistrationv1.ValidatingAdmissionPolicy) (validating.Validator, matchconditions.Matcher) {
+//
+// plain is a compiler for policies without variables: making one takes longer than
+// what it compiles.
+func compile(p *admissionregistrationv1.ValidatingAdmissionPolicy, plain func() plugincel.ConditionCompiler) (validating.Validator, matchconditions.Matcher) {
 	fail := admissionregistrationv1.Fail
-	compiler, err := plugincel.NewCompositedCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
-	if err != nil {
-		return validating.NewValidator(nil, nil, nil, nil, &fail, err), nil
-	}
 	all := plugincel.OptionalVariableDeclarations{HasParams: p.Spec.ParamKind != nil, HasAuthorizer: true}
 	message := plugincel.OptionalVariableDeclarations{HasParams: p.Spec.ParamKind != nil}
-	compiler.CompileAndStoreVariables(variableAccessors(p), all, environment.StoredExpressions)
+	var compiler plugincel.ConditionCompiler
+	if usesVariables(p) {
+		composited, err := plugincel.NewCompositedCompiler(baseEnvironment())
+		if err != nil {
+			return validating.NewValidator(nil, nil, nil, nil, &fail, err), nil
+		}
+		composited.CompileAndStoreVariables(variableAccessors(p), all, environment.StoredExpressions)
+		compiler = composited
+	} else {
+		compiler = plain()
+	}
 	condition := func(accessors []plugincel.ExpressionAccessor, o plugincel.OptionalVariableDeclarations) plugincel.ConditionEvaluator {
 		return compiler.CompileCondition(accessors, o, environment.StoredExpressions)
 	}
@@ -54,6 +64,26 @@ func compile(p *admissionregistrationv1.ValidatingAdmissionPolicy) (validating.V
 		&fail,
 		nil,
 	), unguarded
+}
+
+// baseEnvironment is what an API server extends for its policies.
+func baseEnvironment() *environment.EnvSet {
+	return environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())
+}
+
+// usesVariables tells that a policy has variables, or speaks of some.
+func usesVariables(p *admissionregistrationv1.ValidatingAdmissionPolicy) bool {
+	if len(p.Spec.Variables) > 0 {
+		return true
+	}
+	for _, accessors := range [][]plugincel.ExpressionAccessor{conditionAccessors(p), validationAccessors(p), auditAccessors(p), messageAccessors(p)} {
+		for _, a := range accessors {
+			if a != nil && strings.Contains(a.GetExpression(), "variables") {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // guardOf is the place of the guard among the match conditions; -1 where there is none.

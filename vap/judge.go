@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
 	admissionauthorizer "k8s.io/apiserver/pkg/admission/plugin/authorizer"
+	plugincel "k8s.io/apiserver/pkg/admission/plugin/cel"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/generic"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/matching"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
@@ -94,20 +96,21 @@ type Judge struct {
 }
 
 type hook struct {
-	policy    *admissionregistrationv1.ValidatingAdmissionPolicy
-	bindings  []*admissionregistrationv1.ValidatingAdmissionPolicyBinding
-	validator validating.Validator
-	unguarded matchconditions.Matcher // nil where the policy has no guard
+	policy   *admissionregistrationv1.ValidatingAdmissionPolicy
+	bindings []*admissionregistrationv1.ValidatingAdmissionPolicyBinding
+	// compiled compiles the policy once, when the first request meets it: most
+	// requests meet few policies. The matcher is nil where the policy has no guard.
+	compiled func() (validating.Validator, matchconditions.Matcher)
 }
 
-// NewJudge compiles policies as an API server that has stored them does: an
+// NewJudge holds policies as an API server that has stored them does: an
 // expression that does not compile errs when it is evaluated. Validate finds
 // such before. Bindings to other policies are ignored.
 func NewJudge(policies []*admissionregistrationv1.ValidatingAdmissionPolicy, bindings []*admissionregistrationv1.ValidatingAdmissionPolicyBinding, opts JudgeOptions) (*Judge, error) {
 	j := &Judge{}
+	plain := sync.OnceValue(func() plugincel.ConditionCompiler { return plugincel.NewConditionCompiler(baseEnvironment()) })
 	for _, p := range policies {
-		h := hook{policy: p}
-		h.validator, h.unguarded = compile(p)
+		h := hook{policy: p, compiled: sync.OnceValues(func() (validating.Validator, matchconditions.Matcher) { return compile(p, plain) })}
 		for _, b := range bindings {
 			if b.Spec.PolicyName == p.Name {
 				h.bindings = append(h.bindings, b)
@@ -214,9 +217,10 @@ func (r *review) binding(ctx context.Context, h hook, b *admissionregistrationv1
 		fail(err)
 		return
 	}
+	validator, unguarded := h.compiled()
 	for _, p := range params {
-		result := h.validator.Validate(ctx, resource, versioned, p, namespace, celconfig.RuntimeCELCostBudget, r.authorizer)
-		if len(result.Decisions) == 0 && h.unguarded != nil && h.unguarded.Match(ctx, versioned, p, r.authorizer).Matches {
+		result := validator.Validate(ctx, resource, versioned, p, namespace, celconfig.RuntimeCELCostBudget, r.authorizer)
+		if len(result.Decisions) == 0 && unguarded != nil && unguarded.Match(ctx, versioned, p, r.authorizer).Matches {
 			v.pass(h.policy, paramName(p)) // it stopped at the guard
 		}
 		v.add(h.policy, b, paramName(p), result)
