@@ -25,6 +25,7 @@ import (
 // A bench is a control plane and the controller beside it.
 type bench struct {
 	n          int
+	profiles   string // a folder, or nothing
 	plane      *controlplane.ControlPlane
 	client     client.Client
 	controller *exec.Cmd

@@ -12,8 +12,10 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/go-logr/logr"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/deploy/crds"
@@ -22,18 +24,20 @@ import (
 
 func main() {
 	n := flag.Int("policies", 1000, "how many policies")
+	profiles := flag.String("profile", "", "keep profiles of the controller in this folder; their taking costs")
 	update := flag.String("update", "", "write the table into this document, between its marks")
 	flag.Parse()
+	ctrllog.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *n, *update); err != nil {
+	if err := run(ctx, *n, *profiles, *update); err != nil {
 		fmt.Fprintln(os.Stderr, "benchcluster:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, n int, update string) (err error) {
-	b := &bench{n: n}
+func run(ctx context.Context, n int, profiles, update string) (err error) {
+	b := &bench{n: n, profiles: profiles}
 	folder, err := os.MkdirTemp("", "kvap-bench-")
 	if err != nil {
 		return err
@@ -50,7 +54,11 @@ func run(ctx context.Context, n int, update string) (err error) {
 	if err := b.prepare(ctx); err != nil {
 		return err
 	}
-	b.controller = exec.CommandContext(ctx, program, "controller", "--kubeconfig", b.plane.Kubeconfig(controlplane.Admin))
+	args := []string{"controller", "--kubeconfig", b.plane.Kubeconfig(controlplane.Admin)}
+	if profiles != "" {
+		args = append(args, "--pprof-bind-address", pprofAddress)
+	}
+	b.controller = exec.CommandContext(ctx, program, args...)
 	b.controller.Stderr = os.Stderr
 	if err := b.controller.Start(); err != nil {
 		return err
@@ -66,6 +74,9 @@ func run(ctx context.Context, n int, update string) (err error) {
 	}
 	return insert(update, table)
 }
+
+// profileSeconds is how long the CPU is profiled.
+const profileSeconds = 20
 
 // prepare installs the definitions.
 func (b *bench) prepare(ctx context.Context) error {
@@ -91,7 +102,7 @@ func (b *bench) measure(ctx context.Context) (string, error) {
 		what string
 		do   func(context.Context) error
 	}{
-		{fmt.Sprintf("%d policies are made", b.n), b.makeAll},
+		{fmt.Sprintf("%d policies are made", b.n), func(ctx context.Context) error { return b.profiled(ctx, profileSeconds, b.makeAll) }},
 		{"one of them changes", b.changeOne},
 		{"nothing for 10 s", func(ctx context.Context) error { return sleep(ctx, 10*time.Second) }},
 	} {
