@@ -111,7 +111,8 @@ func (s *policySource) fallBack(before *policySource, remembered func() []byte) 
 	s.policy, s.text, s.found, s.lastOne = good, text, append(s.found, found...), true
 }
 
-// act gives the policy the actions of its mode. Where nothing has changed, the
+// act gives the policy the actions of its mode: in shadow nothing is denied, and
+// everything judged as it will be. Where nothing has changed, the
 // policy is the one of before, by which others know what they made of it.
 func (s *policySource) act(before *policySource) {
 	if before != nil && before.policy != nil && before.mode == s.mode && string(before.text) == string(s.text) {
@@ -119,7 +120,7 @@ func (s *policySource) act(before *policySource) {
 		return
 	}
 	if s.policy != nil && s.mode == v1alpha1.ModeShadow {
-		s.policy.Enact(policy.Audit, false)
+		s.policy.Rehearse()
 	}
 }
 

@@ -26,7 +26,7 @@ func (val *validation) withExisting(c *check) verdict {
 // on updates, if the rule enforces. Overrides of the action do not count.
 func (r *rule) allowsExisting(a *review) bool {
 	update := a.operation == "UPDATE" || a.operation == "" && a.object != nil && a.old != nil
-	return update && r.Validate.AllowExisting && actionOf(r, a) == policy.Enforce
+	return update && r.Validate.AllowExisting && (actionOf(r, a) == policy.Enforce || r.policy.Rehearses(r.Rule))
 }
 
 // oldApplies tells whether the rule applies to the old object as if it were

@@ -25,6 +25,22 @@ func (p *Policy) Enact(action Action, warn bool) {
 	}
 }
 
+// Rehearse gives all rules the action Audit, but has them judged as they will be once
+// they are enforced: only then does Kyverno let an update of an object through that
+// violated a rule before, and a rehearsal that says otherwise is none.
+func (p *Policy) Rehearse() {
+	p.rehearsed = map[int]bool{}
+	for _, rule := range p.Rules {
+		if v := rule.Validate; v != nil && (v.Action == Enforce || v.Action == "" && p.Action == Enforce) {
+			p.rehearsed[rule.Index] = true
+		}
+	}
+	p.Enact(Audit, false)
+}
+
+// Rehearses tells whether a rule is judged as if it were enforced.
+func (p *Policy) Rehearses(rule *Rule) bool { return p.rehearsed[rule.Index] }
+
 // dropActions takes out what the rule itself says of actions.
 func (rule *Rule) dropActions() {
 	body := rule.Source.Get("validate")

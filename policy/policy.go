@@ -45,6 +45,8 @@ type Policy struct {
 
 	// Source is the whole document, so that a remainder can be written as a valid policy.
 	Source *Node
+
+	rehearsed map[int]bool // rules by their index, see Rehearse
 }
 
 // Namespaced tells whether the policy binds only its own namespace.

@@ -47,7 +47,8 @@ func (l *lowering) excuse(u *unit) {
 
 func (l *lowering) excusable() bool {
 	v := l.rule.Validate
-	return l.opts.Existing != DenyExisting && l.action() == policy.Enforce && v.AllowExisting && v.CEL == nil &&
+	enforced := l.action() == policy.Enforce || l.policy.Rehearses(l.rule)
+	return l.opts.Existing != DenyExisting && enforced && v.AllowExisting && v.CEL == nil &&
 		l.rule.Preconditions == nil
 }
 
