@@ -86,6 +86,7 @@ internal/e2e/status:
 internal/e2e/scan:
 internal/e2e/record:
 internal/e2e/cleanup:
+internal/e2e/migrate:
 internal/e2e/replay:
 internal/e2e/deploy:
 internal/e2e/background:

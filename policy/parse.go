@@ -48,7 +48,7 @@ func (f *File) document(doc *Node, known diag.List) diag.List {
 	switch {
 	case apiVersion == "" && (kind == "ClusterPolicy" || kind == "ValidatingPolicy"):
 		return diag.List{diag.Errorf(doc.Pos, diag.Missing, "a %s needs an apiVersion, for instance kyverno.io/v1", kind)}
-	case group != "kyverno.io" && group != "policies.kyverno.io":
+	case group != "kyverno.io" && group != "policies.kyverno.io" && (group != ownGroup || !slices.Contains(readKinds(ownGroup), kind)):
 		return diag.List{otherKind(doc, kind, apiVersion)}
 	case kind == "":
 		return diag.List{diag.Errorf(doc.Pos, diag.Missing, "this document has apiVersion %s and no kind; name the kind, for instance ClusterPolicy", apiVersion)}
@@ -140,6 +140,8 @@ func readVersions(group, kind string) []string {
 	switch group + "/" + kind {
 	case "kyverno.io/ClusterPolicy", "kyverno.io/Policy":
 		return []string{"v1", "v2beta1"}
+	case ownGroup + "/ClusterPolicy", ownGroup + "/Policy":
+		return []string{"v1alpha1"}
 	case "kyverno.io/CleanupPolicy", "kyverno.io/ClusterCleanupPolicy":
 		return []string{"v2", "v2beta1", "v2alpha1"}
 	case "kyverno.io/PolicyException":
@@ -150,7 +152,14 @@ func readVersions(group, kind string) []string {
 	return nil
 }
 
+// ownGroup has kinds with the spec of Kyverno's, for clusters where those are not
+// installed. Its other kinds are no policies.
+const ownGroup = "kvap.dev"
+
 func readKinds(group string) []string {
+	if group == ownGroup {
+		return []string{"ClusterPolicy", "Policy"}
+	}
 	if group == "kyverno.io" {
 		return []string{"ClusterPolicy", "Policy", "PolicyException", "CleanupPolicy", "ClusterCleanupPolicy"}
 	}

@@ -453,6 +453,22 @@ func BenchmarkParse(b *testing.B) {
 	b.ReportMetric(float64(count)/b.Elapsed().Seconds(), "policies/s")
 }
 
+// Policies of kvap.dev say the same as Kyverno's; its other kinds are passed over.
+func TestOwnKinds(t *testing.T) {
+	own := parseGood(t, strings.Replace(small, "kyverno.io/v1", "kvap.dev/v1alpha1", 1))
+	want := parseGood(t, small)
+	if d := cmp.Diff(want.Rules, own.Rules, cmpopts.IgnoreTypes(diag.Pos{}), cmpopts.EquateEmpty()); d != "" {
+		t.Errorf("(-Kyverno's +own):\n%s", d)
+	}
+	f, ds := policy.Parse("p.yaml", []byte("apiVersion: kvap.dev/v1alpha1\nkind: Params\nmetadata: {name: p}\n"))
+	if len(f.Policies) != 0 || ds.HasErrors() {
+		t.Errorf("%d policies, %v", len(f.Policies), ds)
+	}
+	if _, ds := policy.Parse("p.yaml", []byte(strings.Replace(small, "kyverno.io/v1", "kvap.dev/v1", 1))); !ds.HasErrors() {
+		t.Error("a version that does not exist is read")
+	}
+}
+
 // Where admission is off for Kyverno's sake, the policy judges requests.
 func TestHandedOver(t *testing.T) {
 	off := strings.Replace(small, "spec:\n", "spec:\n  admission: false\n", 1)

@@ -10,7 +10,7 @@ type File struct {
 	Cleanups   []*Cleanup
 }
 
-// A Policy is a ClusterPolicy or Policy of kyverno.io, or a ValidatingPolicy of
+// A Policy is a ClusterPolicy or Policy of kyverno.io or kvap.dev, or a ValidatingPolicy of
 // policies.kyverno.io. Defaults are filled in; v2beta1 is brought to the v1 form.
 type Policy struct {
 	Pos         diag.Pos

@@ -19,7 +19,8 @@ func newMigrate() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newMigratePlan(), newMigrateShadow(), newMigrateRecord(), newMigrateCompare(), newMigrateEnforce(), newMigrateRollback())
+	cmd.AddCommand(newMigratePlan(), newMigrateShadow(), newMigrateRecord(), newMigrateCompare(), newMigrateEnforce(),
+		newMigrateRollback(), newMigrateFinish(), newMigrateAdopt())
 	return cmd
 }
 

@@ -177,6 +177,9 @@ func runMigrateChange(cmd *cobra.Command, v changeVerb, names []string, f change
 	if len(names) == 0 && !f.all && f.selector == "" && !fromFiles {
 		return fmt.Errorf("migrate %s needs a POLICY, or --all", v.name)
 	}
+	if v.name == migrate.Adopt && fromFiles {
+		return f.adoptFiles(cmd, v, names)
+	}
 	if fromFiles && f.outputDir != "" {
 		return f.runOffline(cmd, goal, names)
 	}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/migrate"
+	"github.com/kvap/kvap/report"
+)
+
+func newMigrateAdopt() *cobra.Command {
+	return newMigrateChange(changeVerb{
+		name: migrate.Adopt, confirm: true, short: "Have policies in kvap's kinds in place of Kyverno's",
+		long: `Adopt makes a policy of kvap.dev of each policy that kvap enforces, with the same name
+and spec, waits until it is seen to be enforced, and then deletes the one of Kyverno's
+kind, which stays in the record. After that, Kyverno's definitions can go.
+
+With -f it changes apiVersion in files, and nothing else in them: comments stay. With
+--output-dir the changed files go there.`,
+		example: `  kvap migrate adopt --all
+  kvap migrate adopt -f policies/ --yes
+  kvap migrate adopt -f policies/ --output-dir adopted/`,
+	})
+}
+
+// adoptFiles changes apiVersion of the policies in files.
+func (f changeFlags) adoptFiles(cmd *cobra.Command, v changeVerb, names []string) error {
+	if len(names) > 0 || f.kustomize != "" || f.dryRun == "server" {
+		return fmt.Errorf("migrate adopt -f takes whole files: no names, no -k and no --dry-run=server")
+	}
+	sources, unread, err := readSources(f.files, "", cmd.InOrStdin())
+	if err != nil {
+		return err
+	}
+	if unread.HasErrors() {
+		return &exit{exitUsage, unread[0]}
+	}
+	out := report.Handover{Verb: migrate.Adopt, Folder: f.outputDir}
+	if f.dryRun != "none" {
+		out.Dry = f.dryRun
+	}
+	changed := map[string][]byte{} // by where it is written
+	for _, s := range sources {
+		adopted, err := migrate.AdoptFile(s.name, s.data)
+		if err != nil {
+			return &exit{exitUsage, err}
+		}
+		for _, p := range adopted.Policies {
+			one := report.HandedOverPolicy{Kind: p.Kind, Name: p.Name, From: "file", To: string(v1alpha1.StageAdopted)}
+			if p.Namespaced() {
+				one.Namespace = p.Namespace
+			}
+			one.Moves = []report.HandoverMove{{Does: "apiVersion: " + v1alpha1.GroupVersion().String() + " in " + s.name}}
+			out.Policies = append(out.Policies, one)
+		}
+		if !bytes.Equal(adopted.Data, s.data) || f.outputDir != "" && len(adopted.Policies) > 0 {
+			changed[f.adoptedName(s)] = adopted.Data
+		}
+	}
+	if out.Dry == "" && f.outputDir == "" {
+		if err := f.ask(cmd, v, out); err != nil {
+			return err
+		}
+	}
+	if out.Dry == "" {
+		if err := f.writeAdopted(changed); err != nil {
+			return runtimeError(err)
+		}
+	}
+	return writeHandover(cmd.OutOrStdout(), out, f.output)
+}
+
+// adoptedName is where an adopted file is written.
+func (f changeFlags) adoptedName(s source) string {
+	if f.outputDir != "" {
+		return filepath.ToSlash(s.below)
+	}
+	return s.name
+}
+
+// writeAdopted writes files where they were, or into the folder.
+func (f changeFlags) writeAdopted(changed map[string][]byte) error {
+	if f.outputDir == "" {
+		for name, data := range changed {
+			info, err := os.Stat(name)
+			if err != nil {
+				return plainPathError(err)
+			}
+			if err := os.WriteFile(name, data, info.Mode().Perm()); err != nil {
+				return plainPathError(err)
+			}
+		}
+		return nil
+	}
+	to, err := openFolder(f.outputDir)
+	if err != nil {
+		return err
+	}
+	defer to.close()
+	for name, data := range changed {
+		if err := to.write(name, data); err != nil {
+			return err
+		}
+	}
+	return to.finish()
+}

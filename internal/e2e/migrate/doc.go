@@ -1,0 +1,13 @@
+// Package migrate holds the tests of `kvap migrate` on a real control plane; it has
+// nothing to import. They run by `make e2e`, for they carry the build tag e2e.
+//
+// In Kyverno's place is a stand-in: the interpreter behind webhooks with the names,
+// labels and configurations of Kyverno's, which honours admission: false, refuses what
+// Kyverno's own validation refuses, and says of policies that they are ready. `kvap
+// controller` and `kvap migrate` run as processes of their own.
+//
+// What must hold: from before the first step to after the last, and on the way back, no
+// bad request is admitted and no good one denied, also where `kvap migrate` is killed.
+//
+// Start reading at kyverno_test.go, then way_test.go.
+package migrate

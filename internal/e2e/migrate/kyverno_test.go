@@ -1,0 +1,212 @@
+//go:build e2e
+
+package migrate
+
+import (
+	"context"
+	"encoding/json"
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/webhook"
+	"github.com/kvap/kvap/webhook/registration"
+	"github.com/kvap/kvap/webhook/world"
+)
+
+// A kyverno stands in for Kyverno, as far as handing over is about.
+type kyverno struct {
+	*cluster
+	server  *httptest.Server
+	webhook *webhook.Server
+	world   *world.World
+	seen    string       // of the policies that were taken up
+	asked   atomic.Int64 // how often it was asked about resources
+}
+
+// startKyverno runs it until the test ends, or stop is called.
+func (c *cluster) startKyverno(t *testing.T) (k *kyverno, stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	k = &kyverno{cluster: c}
+	var err error
+	if k.world, err = world.New(c.config, world.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := k.world.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	k.webhook = webhook.New(webhook.Options{World: k.world})
+	mux := http.NewServeMux()
+	answer := k.webhook.Handler()
+	mux.HandleFunc("/validate/", func(w http.ResponseWriter, r *http.Request) {
+		k.asked.Add(1)
+		answer.ServeHTTP(w, r)
+	})
+	mux.HandleFunc("/policyvalidate", validatePolicy)
+	k.server = httptest.NewTLSServer(mux)
+	k.register(ctx, t, "kyverno-policy-validating-webhook-cfg", []admissionregistrationv1.ValidatingWebhook{k.policyWebhook()})
+	var all sync.WaitGroup
+	all.Go(func() {
+		for ctx.Err() == nil {
+			k.pass(ctx, t)
+			time.Sleep(100 * time.Millisecond)
+		}
+	})
+	stop = sync.OnceFunc(func() {
+		cancel()
+		all.Wait()
+		for _, name := range []string{"kyverno-policy-validating-webhook-cfg", "kyverno-resource-validating-webhook-cfg"} {
+			_ = c.Delete(context.Background(), &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		}
+		k.server.Close()
+	})
+	t.Cleanup(stop)
+	return k, stop
+}
+
+// pass takes up what has changed: first it judges by the policies, then it is asked,
+// then it says that they are ready.
+func (k *kyverno) pass(ctx context.Context, t *testing.T) {
+	list := &unstructured.UnstructuredList{}
+	list.SetAPIVersion("kyverno.io/v1")
+	list.SetKind("ClusterPolicyList")
+	if err := k.List(ctx, list); err != nil {
+		if ctx.Err() == nil {
+			t.Errorf("Kyverno's stand-in: %v", err)
+		}
+		return
+	}
+	var set webhook.Set
+	var policies []*policy.Policy
+	text := ""
+	for i := range list.Items {
+		o := list.Items[i].DeepCopy()
+		unstructured.RemoveNestedField(o.Object, "metadata", "annotations")
+		unstructured.RemoveNestedField(o.Object, "metadata", "managedFields")
+		unstructured.RemoveNestedField(o.Object, "status")
+		data, err := json.Marshal(o.Object)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		f, _ := policy.Parse(o.GetName(), data)
+		for _, p := range f.Policies {
+			if p.Admission {
+				set.Policies, policies = append(set.Policies, webhook.Policy{Policy: p}), append(policies, p)
+				spec, _ := json.Marshal(o.Object["spec"])
+				text += o.GetName() + string(spec)
+			}
+		}
+	}
+	if text != k.seen {
+		k.webhook.Set(set)
+		var served registration.Table
+		for _, r := range k.world.Served().All() {
+			served = append(served, registration.Resource(r))
+		}
+		objects, _ := registration.Configure(policies, served, registration.Options{URL: k.server.URL, Bundle: k.bundle()})
+		var hooks []admissionregistrationv1.ValidatingWebhook
+		if objects.Validating != nil {
+			hooks = objects.Validating.Webhooks
+		}
+		for i := range hooks {
+			hooks[i].Name = "validate.kyverno.svc-" + strings.Split(hooks[i].Name, ".")[0]
+		}
+		if !k.register(ctx, t, "kyverno-resource-validating-webhook-cfg", hooks) {
+			return
+		}
+		k.seen = text
+	}
+	for i := range list.Items {
+		k.ready(ctx, t, &list.Items[i])
+	}
+}
+
+// ready says of a policy that it is, as Kyverno does, once.
+func (k *kyverno) ready(ctx context.Context, t *testing.T, o *unstructured.Unstructured) {
+	if ready, _, _ := unstructured.NestedBool(o.Object, "status", "ready"); ready {
+		return
+	}
+	o.Object["status"] = map[string]any{"ready": true, "conditions": []any{map[string]any{
+		"type": "Ready", "status": "True", "reason": "Succeeded", "message": "Ready", "lastTransitionTime": time.Now().UTC().Format(time.RFC3339),
+	}}}
+	if err := k.Status().Update(ctx, o); err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) && ctx.Err() == nil {
+		t.Errorf("Kyverno's stand-in: %v", err)
+	}
+}
+
+func (k *kyverno) bundle() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: k.server.Certificate().Raw})
+}
+
+// register has the API server ask, with Kyverno's names and labels.
+func (k *kyverno) register(ctx context.Context, t *testing.T, name string, hooks []admissionregistrationv1.ValidatingWebhook) bool {
+	c := &admissionregistrationv1.ValidatingWebhookConfiguration{}
+	c.Name, c.Labels = name, map[string]string{"webhook.kyverno.io/managed-by": "kyverno"}
+	err := k.Get(ctx, client.ObjectKey{Name: name}, c)
+	c.Webhooks = hooks
+	if apierrors.IsNotFound(err) {
+		err = k.Create(ctx, c)
+	} else if err == nil {
+		err = k.Update(ctx, c)
+	}
+	if err != nil && ctx.Err() == nil {
+		t.Errorf("Kyverno's stand-in, %s: %v", name, err)
+	}
+	return err == nil
+}
+
+// policyWebhook is Kyverno's own validation of policies.
+func (k *kyverno) policyWebhook() admissionregistrationv1.ValidatingWebhook {
+	url, fail, none := k.server.URL+"/policyvalidate", admissionregistrationv1.Fail, admissionregistrationv1.SideEffectClassNone
+	return admissionregistrationv1.ValidatingWebhook{
+		Name:         "validate-policy.kyverno.svc",
+		ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: k.bundle()},
+		Rules: []admissionregistrationv1.RuleWithOperations{{
+			Operations: []admissionregistrationv1.OperationType{"CREATE", "UPDATE"},
+			Rule:       admissionregistrationv1.Rule{APIGroups: []string{"kyverno.io"}, APIVersions: []string{"v1"}, Resources: []string{"clusterpolicies", "policies"}},
+		}},
+		FailurePolicy: &fail, SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
+	}
+}
+
+// validatePolicy refuses what Kyverno refuses of admission: false.
+func validatePolicy(w http.ResponseWriter, r *http.Request) {
+	review := &admissionv1.AdmissionReview{}
+	if err := json.NewDecoder(r.Body).Decode(review); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	o := &unstructured.Unstructured{}
+	_ = json.Unmarshal(review.Request.Object.Raw, &o.Object)
+	response := &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true}
+	refuse := func(why string) { response.Allowed, response.Result = false, &metav1.Status{Message: why} }
+	spec, _ := o.Object["spec"].(map[string]any)
+	if spec["admission"] == false {
+		if spec["background"] == false {
+			refuse("disabling both admission and background processing is not allowed")
+		}
+		rules, _ := spec["rules"].([]any)
+		for _, rule := range rules {
+			if _, ok := rule.(map[string]any)["validate"]; !ok {
+				refuse("disabling admission processing is only allowed with validation policies")
+			}
+		}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(&admissionv1.AdmissionReview{TypeMeta: review.TypeMeta, Response: response})
+}
