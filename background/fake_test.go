@@ -2,6 +2,7 @@ package background
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"strconv"
@@ -265,4 +266,18 @@ func (b *bench) asked(operation string, object, old map[string]any) []string {
 // stored is an object of the cluster; nil where there is none.
 func (b *bench) stored(apiVersion, kind, namespace, name string) map[string]any {
 	return b.cluster.objects[b.cluster.key(apiVersion, kind, namespace, name)]
+}
+
+func mustJSON(t *testing.T, v any) string {
+	t.Helper()
+	data, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// requestWith is a request that deletes an object.
+func requestWith(old map[string]any) *interp.Request {
+	return &interp.Request{Admission: map[string]any{"uid": "u", "operation": "DELETE", "oldObject": old}}
 }

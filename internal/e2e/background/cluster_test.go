@@ -20,6 +20,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -82,6 +83,8 @@ func newCluster(ctx context.Context, dir string) (c *cluster, err error) {
 	if err != nil {
 		return c, err
 	}
+	clusters := schema.GroupVersionKind{Group: "cluster.x-k8s.io", Version: "v1beta1", Kind: "Cluster"}
+	definitions = append(definitions, controlplane.StandIn(clusters, "clusters", true))
 	if err := c.plane.InstallCRDs(ctx, definitions...); err != nil {
 		return c, err
 	}
