@@ -79,8 +79,8 @@ func (l *lowering) variableEntry(v *policy.VariableEntry) operand {
 	}
 	var out operand
 	switch {
-	case v.Value != nil && v.JMESPath == nil:
-		out = l.node(v.Value)
+	case v.Value != nil && v.JMESPath == nil: // the default is for a jmesPath only
+		return l.required(l.node(v.Value))
 	case v.Value != nil:
 		value := l.node(v.Value)
 		// null is an error here even with a default

@@ -7,6 +7,7 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
 // excuse adds what excuses a violation: under Enforce, an update of an object
@@ -37,12 +38,23 @@ func (l *lowering) excuse(u *unit) {
 		before, _ := w.patternSubject()
 		violated.b = cel.And(w.anchorsSeen(now, p), w.anchorsSeen(before, p), violated.b)
 	}
+	violated.b = cel.And(w.failsFirstNow(), violated.b)
 	u.exempt, u.excused = cel.And(match, violated.b), u.alwaysExcused(match, violated.b)
 	u.variables, u.params = w.variables, w.params
 	if len(u.ops) > 1 {
 		update := cel.Ident("request").Field("operation").Eq(cel.String(string(opUpdate)))
 		u.exempt = cel.And(update, u.exempt)
 	}
+}
+
+// failsFirstNow is failsFirst of the new object, while the old one is judged.
+func (l *lowering) failsFirstNow() cel.Bool {
+	if l.rule.Validate.ForEach == nil {
+		return cel.True()
+	}
+	defer l.restore(l.environment)
+	l.environment = l.ofNewObject()
+	return l.failsFirst(l.rule.Validate.ForEach)
 }
 
 func (l *lowering) excusable() bool {
@@ -96,15 +108,7 @@ func (a *anchorPlaces) collect(v place, p *policy.Node, here cel.Bool, some func
 			here = cel.And(here, isMap(v.expr))
 			v = v.asMap()
 		}
-		for _, f := range p.Fields {
-			kind, key := splitAnchor(f.Key)
-			child := v.matched(key)
-			if kind == conditional || kind == existence {
-				a.visited[f.Key] = append(a.visited[f.Key], some(here))
-				a.present[f.Key] = append(a.present[f.Key], some(cel.And(here, child.found())))
-			}
-			a.collect(child, f.Value, here, some)
-		}
+		a.keys(v, p, here, some)
 	case policy.List:
 		for _, item := range p.Items {
 			a.elements(v, item, here, some)
@@ -113,6 +117,33 @@ func (a *anchorPlaces) collect(v place, p *policy.Node, here cel.Bool, some func
 				here = cel.And(here, a.satisfied(v, item))
 			}
 		}
+	}
+}
+
+// keys goes through the keys of a map. What is below a key is looked at where the keys
+// before it are satisfied.
+func (a *anchorPlaces) keys(v place, p *policy.Node, here cel.Bool, some func(cel.Bool) cel.Bool) {
+	first, second := phases(p)
+	for _, f := range first {
+		kind, key := splitAnchor(f.Key)
+		child := v.matched(key)
+		found := child.found()
+		if scalar.IsWild(key) && v.part == inLabels { // which stands for a key that matches
+			found = a.l.someKey(v, key)
+		}
+		if kind == conditional || kind == existence {
+			a.visited[f.Key] = append(a.visited[f.Key], some(here))
+			a.present[f.Key] = append(a.present[f.Key], some(cel.And(here, found)))
+		}
+		a.collect(child, f.Value, here, some)
+	}
+	for i, f := range second {
+		_, key := splitAnchor(f.Key)
+		reached := here
+		if i > 0 && tracksAnchors(f.Value) && !hasVariables(p) {
+			reached = cel.And(here, a.l.plainKeys(v, second[:i]).ok())
+		}
+		a.collect(v.matched(key), f.Value, reached, some)
 	}
 }
 

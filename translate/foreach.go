@@ -30,9 +30,8 @@ func (l *lowering) forEach(f *policy.ForEach, depth int) truthValue {
 	}
 	list := l.queryOutside(e).softly() // the list is no {{ }}
 	var out truthValue
-	uncounted := operand{form: errorForm, hint: "elementIndex", stops: asksIndex{depth}}
 	stop := l.attempt(func() {
-		out = l.effectOver(list, func(elem operand) truthValue { return l.oneElement(f, elem, uncounted, depth) })
+		out = l.effectOver(list, func(elem operand) truthValue { return l.oneElement(f, elem, uncounted(depth), depth) })
 	})
 	switch stop {
 	case nil:
@@ -45,6 +44,11 @@ func (l *lowering) forEach(f *policy.ForEach, depth int) truthValue {
 		return out
 	}
 	panic(stop)
+}
+
+// uncounted is the index of elements that are not counted.
+func uncounted(depth int) operand {
+	return operand{form: errorForm, hint: "elementIndex", stops: asksIndex{depth}}
 }
 
 // numbered is effectOver with the index of each element. Null elements are

@@ -38,14 +38,14 @@ func (l *lowering) asText(j operand) operand {
 	})
 }
 
-// joinJSON is the text of a and b where either may be JSON.
-func (l *lowering) joinJSON(a, b operand) (operand, bool) {
+// joinJSON is the text of a and b where either may be JSON; b was written so.
+func (l *lowering) joinJSON(a, b, written operand) (operand, bool) {
 	isJSON := func(j operand) bool { return j.form == jsonForm }
 	switch {
 	case !a.some(isJSON) && !b.some(isJSON):
 		return operand{}, false
 	case a.form == choiceForm && a.some(isJSON):
-		return choice(a.c, l.join(*a.then, b), l.join(*a.els, b)), true
+		return choice(a.c, l.join(*a.then, written), l.join(*a.els, b)), true
 	case b.form == choiceForm && b.some(isJSON):
 		return choice(b.c, l.join(a, *b.then), l.join(a, *b.els)), true
 	case a.form == litForm: // and b is JSON

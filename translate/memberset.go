@@ -195,6 +195,7 @@ func (s exactly) has(x cel.Value, t *schema.Type) cel.Bool {
 	for _, v := range s {
 		words = append(words, scalar.Text(v))
 	}
+	plain := slices.DeleteFunc(slices.Clone(words), scalar.IsWild)
 	switch kindOf(t) {
 	case schema.String:
 		if len(words) == 0 {
@@ -202,9 +203,18 @@ func (s exactly) has(x cel.Value, t *schema.Type) cel.Bool {
 		}
 		return oneOf(x, words)
 	case schema.Any:
-		return anyIn(x, words)
+		if len(plain) == len(words) {
+			return anyIn(x, words)
+		}
+		return cel.Or(oneOf(x, words), anyIn(x, plain))
+	case schema.IntOrString:
+		return byType(x, typed{"int", intIn(x, plain)}, typed{"string", exactly(s).has(x, stringType())})
 	}
-	return literalSet(s).has(x, t)
+	texts := make(literalSet, len(plain))
+	for i, w := range plain {
+		texts[i] = w
+	}
+	return texts.has(x, t)
 }
 
 // exactlySet is members that are wildcards or not.

@@ -164,6 +164,9 @@ func (l *lowering) valueHolds(v place, strict bool, p pred) cel.Bool {
 	}
 	if strict && l.found != nil {
 		*l.found = append(*l.found, v.keysFound())
+		if v.shaped().IsTrue() && !v.never { // whoever asks for that reads what is there
+			return value(v.expr)
+		}
 		strict = false
 	}
 	if v.origin == fromOrdering {

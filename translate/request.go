@@ -52,6 +52,7 @@ func (l *lowering) request() operand {
 	add("requestSubResource", operandAt(optionalField(req, "requestSubResource", stringType()).from(fromServer)))
 	add("userInfo", l.userInfo())
 	add("dryRun", operandAt(optionalField(req, "dryRun", &schema.Type{Kind: schema.Bool})))
+	add("uid", operand{form: errorForm, hint: "uid", stops: l.unsupported("the uid of a request")}) // CEL is not told
 	add("options", operandAt(optionalField(req, "options", anyType())))
 	return out
 }

@@ -32,8 +32,12 @@ func (l *lowering) template(t *jmespath.Template) operand {
 
 // join is the text of a and b.
 func (l *lowering) join(a, b operand) operand {
+	written := b
 	a, b = l.asText(a), l.asText(b)
-	if joined, ok := l.joinJSON(a, b); ok {
+	if a.form == jsonForm && written.form == placeForm {
+		return l.ifRead(written, a)
+	}
+	if joined, ok := l.joinJSON(a, b, written); ok {
 		return joined
 	}
 	if multiply(a, b) {
