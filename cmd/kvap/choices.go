@@ -38,7 +38,7 @@ func (f *choiceFlags) addShared(fs *pflag.FlagSet) {
 	fs.StringVar(&f.params, "params", "configmap", "what holds params: configmap or kvap")
 	fs.StringVar(&f.existing, "existing-violations", "allow", "what an update of a violating object does: allow (as Kyverno) or deny")
 	fs.StringVar(&f.operations, "operations", "as-written", "what rules that list no operations are judged on: as-written (all, as Kyverno) or create-update")
-	fs.StringVar(&f.action, "action", "", "one action for all rules, whatever they say: Enforce, Audit or Warn")
+	fs.StringVar(&f.action, "action", "", "one action for all rules, whatever they say: Enforce, Audit or Warn; or Shadow, which audits what they will find once they are enforced")
 	fs.StringVar(&f.guard, "guard", "auto", "whether objects stop good requests at a match condition: auto or never")
 }
 
@@ -100,7 +100,7 @@ func existings() []string { return words(translate.AllowExisting, translate.Deny
 
 func operationChoices() []string { return []string{"as-written", createUpdate} }
 
-func actionChoices() []string { return []string{"Enforce", "Audit", "Warn"} }
+func actionChoices() []string { return []string{"Enforce", "Audit", "Warn", "Shadow"} }
 
 func guards() []string { return words(translate.GuardAuto, translate.GuardNever) }
 
@@ -144,6 +144,8 @@ func (c choices) rewrite(policies []*policy.Policy) {
 			p.Enact(policy.Action(c.action), false)
 		case "Warn":
 			p.Enact(policy.Audit, true)
+		case "Shadow":
+			p.Rehearse()
 		}
 	}
 }
