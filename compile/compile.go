@@ -32,6 +32,18 @@ type Result struct {
 	Objects  []vap.Objects
 	// Diagnostics are those of the compilation, without those of reading.
 	Diagnostics diag.List
+
+	lowered []translate.Lowered
+	options translate.Options
+}
+
+// Repacked are the drafts that the same rules would have with another packing. ok is
+// false where packing them so fails.
+func (r Result) Repacked(pack translate.Pack) (drafts []*vap.Draft, ok bool) {
+	o := r.options
+	o.Pack = pack
+	fault := guard(diag.Pos{}, func() { drafts = translate.Assemble(r.lowered, o).Drafts })
+	return drafts, fault == nil
 }
 
 // A Rule is what became of one rule as written.
@@ -196,7 +208,7 @@ func (c *compilation) leave(refused *refusals) (some bool) {
 
 // result is the list of all rules with their objects.
 func (c *compilation) result(in Input) Result {
-	out := Result{Policies: in.Policies, Objects: c.objects}
+	out := Result{Policies: in.Policies, Objects: c.objects, lowered: c.lowered, options: c.options.Translate}
 	object := map[*vap.Draft]int{}
 	for i, o := range c.objects {
 		object[o.Draft] = i

@@ -26,6 +26,16 @@ type Conversion struct {
 	Diagnostics []Diagnostic `json:"diagnostics"`
 	// ExcludedNamespaces are those in which no binding counts.
 	ExcludedNamespaces []string `json:"excludedNamespaces"`
+	// Meets is how many policy objects requests meet, the most first.
+	Meets []Meeting `json:"meets"`
+}
+
+// A Meeting is how many policy objects a request on a resource meets at most.
+type Meeting struct {
+	Group     string `json:"group"`
+	Resource  string `json:"resource"`
+	Objects   int    `json:"objects"`
+	WithMatch int    `json:"withMatch"` // as many as --pack match would come to
 }
 
 // A Policy is one source policy.
@@ -71,7 +81,7 @@ type Diagnostic struct {
 // New makes a Conversion of policies and diagnostics, in the order given, and
 // counts its rules.
 func New(policies []Policy, ds diag.List) Conversion {
-	c := Conversion{Policies: make([]Policy, 0, len(policies)), Diagnostics: make([]Diagnostic, 0, len(ds)), ExcludedNamespaces: []string{}}
+	c := Conversion{Policies: make([]Policy, 0, len(policies)), Diagnostics: make([]Diagnostic, 0, len(ds)), ExcludedNamespaces: []string{}, Meets: []Meeting{}}
 	for _, p := range policies {
 		c.add(p)
 	}
@@ -140,6 +150,28 @@ func (c Conversion) excluded() string {
 		return ""
 	}
 	return "bindings leave out the namespaces " + strings.Join(c.ExcludedNamespaces, ", ") + " (--exclude-namespaces)"
+}
+
+// busiest says what a request meets, of the three resources with the most; "" where
+// none meets more than one object.
+func (c Conversion) busiest() string {
+	var meets, packed []string
+	fewer := false
+	for _, m := range c.Meets[:min(3, len(c.Meets))] {
+		if m.Objects < 2 {
+			break
+		}
+		meets, packed = append(meets, fmt.Sprintf("%s %d", m.Resource, m.Objects)), append(packed, fmt.Sprint(m.WithMatch))
+		fewer = fewer || m.WithMatch < m.Objects
+	}
+	if len(meets) == 0 {
+		return ""
+	}
+	line := "policy objects that a request meets: " + strings.Join(meets, ", ")
+	if fewer {
+		line += " (with --pack match: " + strings.Join(packed, ", ") + ")"
+	}
+	return line
 }
 
 func plural(n int, one, many string) string {

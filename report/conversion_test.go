@@ -78,7 +78,7 @@ func TestJSONKeys(t *testing.T) {
 	first := policies[0].(map[string]any)
 	has(t, first, "name", "kind", "namespace", "file", "rules")
 	has(t, first["rules"].([]any)[0].(map[string]any), "rule", "type", "target", "codes", "objects", "line")
-	has(t, top, "policies", "totals", "diagnostics", "excludedNamespaces")
+	has(t, top, "policies", "totals", "diagnostics", "excludedNamespaces", "meets")
 	has(t, top["totals"].(map[string]any), "policies", "rules", "native", "webhook", "unsupported")
 	has(t, top["diagnostics"].([]any)[0].(map[string]any), "code", "severity", "file", "line", "column", "path", "message")
 	if rules, ok := policies[2].(map[string]any)["rules"].([]any); !ok || len(rules) != 0 {
@@ -100,7 +100,7 @@ func TestEmptyReport(t *testing.T) {
 	if err := report.New(nil, nil).WriteJSON(&b); err != nil {
 		t.Fatal(err)
 	}
-	want := "{\n  \"policies\": [],\n  \"totals\": {\n    \"policies\": 0,\n    \"rules\": 0,\n    \"native\": 0,\n    \"webhook\": 0,\n    \"unsupported\": 0\n  },\n  \"diagnostics\": [],\n  \"excludedNamespaces\": []\n}\n"
+	want := "{\n  \"policies\": [],\n  \"totals\": {\n    \"policies\": 0,\n    \"rules\": 0,\n    \"native\": 0,\n    \"webhook\": 0,\n    \"unsupported\": 0\n  },\n  \"diagnostics\": [],\n  \"excludedNamespaces\": [],\n  \"meets\": []\n}\n"
 	if d := cmp.Diff(want, b.String()); d != "" {
 		t.Error(d)
 	}

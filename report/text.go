@@ -24,10 +24,13 @@ func (c Conversion) WriteSummary(w io.Writer) error {
 
 // totals are the lines below a table.
 func (c Conversion) totals() string {
-	if excluded := c.excluded(); excluded != "" {
-		return c.Totals.String() + "\n" + excluded
+	lines := []string{c.Totals.String()}
+	for _, line := range []string{c.excluded(), c.busiest()} {
+		if line != "" {
+			lines = append(lines, line)
+		}
 	}
-	return c.Totals.String()
+	return strings.Join(lines, "\n")
 }
 
 // WriteText writes one line for each rule and the totals.

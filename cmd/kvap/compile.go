@@ -19,6 +19,8 @@ type compilation struct {
 	objects    []vap.Objects
 	found      diag.List
 	shared     bool // rules share objects across policies
+	// repacked are the drafts that the rules would have with another packing.
+	repacked func(translate.Pack) ([]*vap.Draft, bool)
 }
 
 // compileSources reads and compiles. What cannot be read is in found, and the rest
@@ -33,7 +35,7 @@ func compileSources(sources []source, c choices) *compilation {
 	c.emit.Files = filesBelow(sources)
 	result := compile.Policies(compile.Input{Policies: done.policies, Exceptions: done.exceptions, Found: done.found},
 		compile.Options{Translate: c.translate, Emit: c.emit})
-	done.rules, done.objects = result.Rules, result.Objects
+	done.rules, done.objects, done.repacked = result.Rules, result.Objects, result.Repacked
 	done.found = append(done.found, result.Diagnostics...)
 	return done
 }

@@ -129,6 +129,7 @@ func convert(cmd *cobra.Command, args []string, f convertFlags) error {
 	}
 	conversion := done.report()
 	conversion.ExcludedNamespaces = choices.emit.ExcludeNamespaces
+	conversion.Meets = append(conversion.Meets, done.meets(choices.translate.Pack)...)
 	if err := f.writeReport(cmd, conversion, func() []report.Pair { return done.pairs(sources) }); err != nil {
 		return runtimeError(err)
 	}
