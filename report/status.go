@@ -18,11 +18,14 @@ type Status struct {
 // A PolicyStatus is the state of one source policy. Its Mode is off, shadow or
 // enforce, and empty where nothing tells.
 type PolicyStatus struct {
-	Name       string       `json:"name"`
-	Namespace  string       `json:"namespace"`
-	Kind       string       `json:"kind"`
-	Group      string       `json:"group"` // of the kind; empty where the source is not in the cluster
-	Mode       string       `json:"mode"`
+	Name      string `json:"name"`
+	Namespace string `json:"namespace"`
+	Kind      string `json:"kind"`
+	Group     string `json:"group"` // of the kind; empty where the source is not in the cluster
+	Mode      string `json:"mode"`
+	// Stage is where the policy is on its way from Kyverno: none, shadow, enforced or
+	// adopted, with the verb that is under way; empty where kvap migrate was not there.
+	Stage      string       `json:"stage"`
 	Created    string       `json:"created"` // RFC 3339: of the source, else of its oldest object
 	Conditions []Condition  `json:"conditions"`
 	Rules      []RuleStatus `json:"rules"`

@@ -41,9 +41,16 @@ func (s Status) WriteTable(w io.Writer, now time.Time, wide bool) error {
 	return err
 }
 
+// stageColumn is where the stage is, behind the mode; nowhere where nobody migrates.
+const stageColumn = 4
+
 // policyRows are a heading and a line for each policy.
 func (s Status) policyRows(now time.Time) [][]string {
 	rows := [][]string{{"POLICY", "KIND", "READY", "MODE", "NATIVE", "WEBHOOK", "UNSUPPORTED", "ACTION", "AGE"}}
+	staged := slices.ContainsFunc(s.Policies, func(p PolicyStatus) bool { return p.Stage != "" })
+	if staged {
+		rows[0] = slices.Insert(rows[0], stageColumn, "STAGE")
+	}
 	for _, p := range s.Policies {
 		var t Totals
 		for _, r := range p.Rules {
@@ -53,6 +60,9 @@ func (s Status) policyRows(now time.Time) [][]string {
 			p.Title(), p.Kind, p.Condition("Ready"), orDash(p.Mode), strconv.Itoa(t.Native), strconv.Itoa(t.Webhook), strconv.Itoa(t.Unsupported),
 			orDash(p.action()), age(p.Created, now),
 		})
+		if staged {
+			rows[len(rows)-1] = slices.Insert(rows[len(rows)-1], stageColumn, orDash(p.Stage))
+		}
 	}
 	return rows
 }

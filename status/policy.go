@@ -28,7 +28,7 @@ func (s *subject) status(now time.Time) report.PolicyStatus {
 			out.Group, out.Created = s.translation.Spec.Source.Group, stamp(s.translation.CreationTimestamp.Time)
 		}
 	}
-	out.Mode = s.mode()
+	out.Mode, out.Stage = s.mode(), s.stage
 	for _, r := range s.rules {
 		out.Rules = append(out.Rules, s.ruleStatus(r, now))
 	}

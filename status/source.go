@@ -52,6 +52,7 @@ type subject struct {
 	translation *v1alpha1.PolicyTranslation // nil where there is no controller
 	rules       []*rule
 	claims      []claim
+	stage       string // of its migration, in words; empty where there is none
 }
 
 // A rule is a rule as written.

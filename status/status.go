@@ -27,6 +27,8 @@ type Cluster struct {
 	Exceptions []*policy.Exception
 	// Translations are what a controller says, where there is one.
 	Translations []*v1alpha1.PolicyTranslation
+	// Migrations are the records of policies that are on their way from Kyverno.
+	Migrations []*v1alpha1.Migration
 	// Schemas are the types of the cluster's release.
 	Schemas *schema.Set
 	// Compile are the choices by which the sources are compiled.
@@ -49,6 +51,9 @@ func Of(c Cluster) report.Status {
 		for i, m := range n.translation.Members {
 			policies.owner(m).claim(n, i)
 		}
+	}
+	for _, m := range c.Migrations {
+		policies.migrated(m)
 	}
 	var out report.Status
 	for _, p := range policies.all {

@@ -285,3 +285,19 @@ func TestUnreadableSourceMap(t *testing.T) {
 		t.Errorf("got %+v", s.Unmanaged)
 	}
 }
+
+// A policy on its way from Kyverno says where it stands, and what has not ended.
+func TestStage(t *testing.T) {
+	ref := v1alpha1.PolicyReference{Group: "kyverno.io", Kind: "ClusterPolicy", Name: "p"}
+	file, _ := policy.Parse("", []byte("apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: p}\nspec: {rules: [{name: r, match: {any: [{resources: {kinds: [Pod]}}]}, validate: {pattern: {a: b}}}]}\n"))
+	m := &v1alpha1.Migration{Spec: v1alpha1.MigrationSpec{Source: ref}, Status: v1alpha1.MigrationStatus{Stage: v1alpha1.StageShadow}}
+	gone := &v1alpha1.Migration{Spec: v1alpha1.MigrationSpec{Source: v1alpha1.PolicyReference{Group: "kyverno.io", Kind: "ClusterPolicy", Name: "gone"}}}
+	c := Cluster{Sources: []*Source{{Policy: file.Policies[0], Group: "kyverno.io"}}, Migrations: []*v1alpha1.Migration{m, gone}}
+	if got := Of(c).Policies; len(got) != 1 || got[0].Stage != "shadow" {
+		t.Errorf("%+v", got)
+	}
+	m.Status.Doing = &v1alpha1.MigrationStep{Verb: "enforce"}
+	if got := Of(c).Policies[0].Stage; got != "shadow, enforce begun" {
+		t.Errorf("stage %q", got)
+	}
+}

@@ -9,11 +9,7 @@ import (
 
 // translated notes what the controller says of a policy, which may have gone since.
 func (k *known) translated(t *v1alpha1.PolicyTranslation) {
-	ref := t.Spec.Source
-	id := identity{ref.Name, isValidating(ref.Kind)}
-	if ref.Namespace != "" {
-		id.name = ref.Namespace + "/" + ref.Name
-	}
+	id := identityOf(t.Spec.Source)
 	sub := k.by[id]
 	if sub == nil {
 		sub = &subject{identity: id}
@@ -26,6 +22,27 @@ func (k *known) translated(t *v1alpha1.PolicyTranslation) {
 	for i := range t.Status.Rules {
 		row := &t.Status.Rules[i]
 		sub.rule(row.Rule).row = row
+	}
+}
+
+func identityOf(ref v1alpha1.PolicyReference) identity {
+	id := identity{ref.Name, isValidating(ref.Kind)}
+	if ref.Namespace != "" {
+		id.name = ref.Namespace + "/" + ref.Name
+	}
+	return id
+}
+
+// migrated notes where a policy is on its way from Kyverno. One that is in the cluster
+// no more has nothing to be said of.
+func (k *known) migrated(m *v1alpha1.Migration) {
+	sub := k.by[identityOf(m.Spec.Source)]
+	if sub == nil {
+		return
+	}
+	sub.stage = string(m.Status.Stage)
+	if d := m.Status.Doing; d != nil {
+		sub.stage += ", " + d.Verb + " begun"
 	}
 }
 

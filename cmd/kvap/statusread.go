@@ -112,7 +112,7 @@ func sourceKinds() [][]string {
 
 // readSources reads the policies of the kinds that the cluster has.
 func (r *statusReader) readSources(ctx context.Context) error {
-	for _, kind := range sourceKinds() {
+	for _, kind := range append(sourceKinds(), []string{v1alpha1.Group, "Migration", "v1alpha1"}) {
 		resource, ok := r.serves(kind[0], kind[1], kind[2:]...)
 		if !ok {
 			continue
@@ -140,6 +140,11 @@ func (r *statusReader) readSource(u unstructured.Unstructured) error {
 		t := &v1alpha1.PolicyTranslation{}
 		r.cluster.Translations = append(r.cluster.Translations, t)
 		return runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, t)
+	}
+	if gvk.Kind == "Migration" {
+		m := &v1alpha1.Migration{}
+		r.cluster.Migrations = append(r.cluster.Migrations, m)
+		return runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, m)
 	}
 	u.SetManagedFields(nil)
 	unstructured.RemoveNestedField(u.Object, "status")
