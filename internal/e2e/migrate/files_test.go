@@ -139,9 +139,9 @@ func TestOutputDir(t *testing.T) {
 		if diff := cmp.Diff(was, c.state(t)); diff != "" {
 			t.Fatalf("%s: writing files changed the cluster:\n%s", to, diff)
 		}
-		c.migrate(t, 0, append(slices.Clone(verb), "--yes", "--settle", "1s")...)
+		c.migrate(t, 0, append(slices.Clone(verb), "--yes", "--settle", "2s")...)
 		states[to] = c.state(t)
-		parts, err := filepath.Glob(filepath.Join(dir, "steps", to, "*-*"))
+		parts, err := filepath.Glob(filepath.Join(dir, "steps", to, "[a-z]*-[0-9]-*"))
 		if err != nil {
 			t.Fatal(err)
 		}
