@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -35,6 +36,9 @@ func (g Goal) enforce(w World) (*Move, error) {
 	way := g.Way
 	if w.doing(Enforce) || w.Stage() == v1alpha1.StageEnforced {
 		way = w.status().Way
+	}
+	if way != v1alpha1.WayReplace && len(w.Staying) > 0 && w.Source != nil && !isOff(w.Source) {
+		return nil, fmt.Errorf("nothing but Kyverno carries out %s, and nobody would after this; the way is replace", strings.Join(w.Staying, ", "))
 	}
 	if way == v1alpha1.WayAdmission {
 		return g.enforceInPlace(w)

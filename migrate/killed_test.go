@@ -165,6 +165,16 @@ func (th *theatre) isBack(digest string) {
 	}
 }
 
+// A rule that only Kyverno carries out is never taken from it, whatever was asked for.
+func TestStayingRulesStay(t *testing.T) {
+	for _, way := range []v1alpha1.MigrationWay{v1alpha1.WayAdmission, v1alpha1.WayRemove} {
+		th := newTheatre(t, 1, v1alpha1.WayReplace)
+		if _, err := (Goal{Verb: Enforce, Way: way, Accept: "a test"}).Next(th.world); err == nil {
+			t.Errorf("%s: the rule made would be judged by nobody, and that is not refused", way)
+		}
+	}
+}
+
 // What was deleted meanwhile is in the record.
 func TestRollbackOfWhatWasDeleted(t *testing.T) {
 	th := newTheatre(t, 7, v1alpha1.WayAdmission)

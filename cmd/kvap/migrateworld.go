@@ -3,11 +3,13 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
+	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,6 +20,7 @@ import (
 	"github.com/kvap/kvap/controller"
 	"github.com/kvap/kvap/migrate"
 	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/translate"
 )
 
 // A worldReader reads what is known of policies that are on their way.
@@ -27,10 +30,12 @@ type worldReader struct {
 	settle  time.Duration
 	// since is when a policy was first seen as it is, by what was seen.
 	since map[string]time.Time
+	// staying are what was compiled of versions of policies.
+	staying map[string][]string
 }
 
 func newWorldReader(c *connection, settle time.Duration) (*worldReader, error) {
-	r := &worldReader{connection: c, settle: settle, since: map[string]time.Time{}}
+	r := &worldReader{connection: c, settle: settle, since: map[string]time.Time{}, staying: map[string][]string{}}
 	for _, kind := range []string{"PolicyTranslation", "Migration"} {
 		if _, ok := c.serves(v1alpha1.Group, kind, v1alpha1.Version); !ok {
 			return nil, fmt.Errorf("the cluster does not know the kind %s of kvap.dev; install kvap's definitions (deploy/crds) and its controller", kind)
@@ -138,7 +143,7 @@ func (r *worldReader) see(w *migrate.World, translations map[string]v1alpha1.Pol
 	if w.Source == nil {
 		return
 	}
-	w.Staying = stayingRules(w.Source, t)
+	w.Staying = r.stayingRules(w.Source, t)
 	w.Kyverno = r.kyverno.judges(w.Source)
 	if w.Kyverno.Yes {
 		key := fmt.Sprintf("kyverno %s %s %d", w.Name, w.Source.GetUID(), w.Source.GetGeneration())
@@ -157,10 +162,14 @@ func (r *worldReader) settled(key, why string) migrate.Judging {
 	return migrate.Judging{Yes: true}
 }
 
-// stayingRules are the rules that only Kyverno carries out.
-func stayingRules(source *unstructured.Unstructured, t v1alpha1.PolicyTranslation) []string {
+// stayingRules are the rules that only Kyverno carries out, as the controller says of
+// the policy as it is. Of one that it leaves alone it says nothing.
+func (r *worldReader) stayingRules(source *unstructured.Unstructured, t v1alpha1.PolicyTranslation) []string {
 	if migrate.KyvernoHasRest(source) {
 		return migrate.RuleNames(source)
+	}
+	if t.Status.Mode == "" || t.Status.Mode == v1alpha1.ModeOff || t.Status.ObservedGeneration != source.GetGeneration() {
+		return r.compiledStaying(source)
 	}
 	var out []string
 	for _, row := range t.Status.Rules {
@@ -168,6 +177,33 @@ func stayingRules(source *unstructured.Unstructured, t v1alpha1.PolicyTranslatio
 			out = append(out, row.Rule)
 		}
 	}
+	return out
+}
+
+// compiledStaying are the rules that only Kyverno carries out, as far as the command line
+// can tell. It compiles a version of a policy once.
+func (r *worldReader) compiledStaying(o *unstructured.Unstructured) []string {
+	key := fmt.Sprintf("%s %d", o.GetUID(), o.GetGeneration())
+	if known, ok := r.staying[key]; ok {
+		return known
+	}
+	data, err := json.Marshal(o.Object)
+	if err != nil {
+		panic(err) // what came as JSON goes as JSON
+	}
+	flags := choiceFlags{}
+	flags.add(pflag.NewFlagSet("", pflag.ContinueOnError))
+	choices, err := flags.choices()
+	if err != nil {
+		panic(err) // they are the defaults
+	}
+	var out []string
+	for _, rule := range compileSources([]source{{name: o.GetName(), data: data}}, choices).rules {
+		if rule.Target == translate.Unsupported || rule.NotServed() != "" {
+			out = append(out, rule.Name())
+		}
+	}
+	r.staying[key] = out
 	return out
 }
 
