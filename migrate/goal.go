@@ -60,8 +60,8 @@ func (g Goal) Next(w World) (*Move, error) {
 		return move, nil
 	case w.doing(g.Verb):
 		return g.end(w), nil
-	case move == nil && w.Stage() == to && w.status().Doing == nil:
-		return nil, nil
+	case (move == nil || move.IsWait()) && w.Stage() == to && w.status().Doing == nil:
+		return move, nil // to wait is nothing that is begun
 	}
 	return g.begin(w), nil
 }
