@@ -13,7 +13,7 @@ func refuseAdopt(w World) error {
 	case w.Stage() != v1alpha1.StageEnforced && w.Stage() != v1alpha1.StageAdopted:
 		return fmt.Errorf("it is %s, and Kyverno enforces it; kvap migrate enforce %s comes first", w.Stage(), w.Ref.Name)
 	case w.status().Way == v1alpha1.WayReplace:
-		return fmt.Errorf("Kyverno has rules of it that nothing else carries out, and kvap.dev the others already; the rest stays with Kyverno")
+		return fmt.Errorf("some of its rules are carried out by nothing but Kyverno, and stay there; kvap.dev has the others already")
 	case w.status().Way == v1alpha1.WayAdmission && w.Carrier != nil && w.Stage() != v1alpha1.StageAdopted:
 		return fmt.Errorf("kvap.dev has a policy of this name already, which no migration has made; rename or delete it")
 	}

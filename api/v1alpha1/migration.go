@@ -142,6 +142,7 @@ const (
 	// KyvernoKey is the annotation of a policy that is "off" where admission is switched
 	// off in the spec for Kyverno's sake only: kvap judges as if it were on.
 	KyvernoKey = "kvap.dev/kyverno"
+	// KyvernoOff is its value where all of it is.
 	KyvernoOff = "off"
 	// KyvernoSome is its value where Kyverno has only those rules left that nothing
 	// else carries out.

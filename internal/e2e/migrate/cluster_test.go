@@ -134,6 +134,9 @@ func (c *cluster) control(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		if c.clean(t); !t.Failed() {
+			soon(t, "the controller removes what it made", func() bool { return c.leftovers(t) == 0 })
+		}
 		_ = command.Process.Kill()
 		_ = command.Wait()
 		if t.Failed() {
@@ -212,6 +215,26 @@ func (c *cluster) clean(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// leftovers are how many objects there are by which the API server judges for kvap.
+func (c *cluster) leftovers(t *testing.T) int {
+	t.Helper()
+	n := 0
+	for _, kind := range []string{"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration"} {
+		list := &unstructured.UnstructuredList{}
+		list.SetAPIVersion("admissionregistration.k8s.io/v1")
+		list.SetKind(kind + "List")
+		if err := c.List(context.Background(), list, client.MatchingLabels{"app.kubernetes.io/managed-by": controller.Manager}); err != nil {
+			t.Error(err)
+		}
+		for _, o := range list.Items {
+			if !strings.Contains(o.GetName(), "canary") {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // policyOf reads a policy of a group; nil where there is none.

@@ -111,7 +111,6 @@ func (c *cluster) state(t *testing.T) map[string]string {
 // leads to what the verbs themselves lead to; and nothing is changed by writing it.
 func TestOutputDir(t *testing.T) {
 	c := shared
-	t.Cleanup(func() { c.clean(t) })
 	c.startKyverno(t)
 	c.apply(t, strings.TrimSpace(policies))
 	before := c.state(t)

@@ -15,7 +15,6 @@ import (
 // says where each policy stands, and the same verb goes on from there.
 func TestKilled(t *testing.T) {
 	c := shared
-	t.Cleanup(func() { c.clean(t) })
 	c.startKyverno(t)
 	c.apply(t, strings.TrimSpace(policies))
 	s := c.stream(t)
@@ -67,7 +66,6 @@ func TestKilled(t *testing.T) {
 // GitOps controller manages is left to its repository.
 func TestDeletedAndOwned(t *testing.T) {
 	c := shared
-	t.Cleanup(func() { c.clean(t) })
 	c.startKyverno(t)
 	c.apply(t, strings.TrimSpace(policies))
 	c.control(t)

@@ -110,7 +110,10 @@ type stream struct {
 func (c *cluster) stream(t *testing.T) *stream {
 	t.Helper()
 	for name := range kinds() {
-		soon(t, "Kyverno enforces "+name, func() bool { return c.judged(t.Context(), probe(t, name, false)) != nil })
+		soon(t, "Kyverno enforces "+name, func() bool {
+			err := c.judged(t.Context(), probe(t, name, false))
+			return err != nil && strings.Contains(err.Error(), "kyverno.svc")
+		})
 	}
 	s := &stream{}
 	ctx, cancel := context.WithCancel(context.Background())

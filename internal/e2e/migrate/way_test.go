@@ -14,7 +14,6 @@ import (
 // denied.
 func TestThereAndBack(t *testing.T) {
 	c := shared
-	t.Cleanup(func() { c.clean(t) })
 	k, _ := c.startKyverno(t)
 	c.apply(t, strings.TrimSpace(policies))
 	s := c.stream(t)
