@@ -38,7 +38,6 @@ type recording struct {
 	rules    []admissionregistrationv1.RuleWithOperations
 	labels   namespaceLabels
 	certs    certificateSource
-	url      string
 }
 
 // rulesOf are the requests that the policies are about.

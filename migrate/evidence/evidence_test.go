@@ -344,3 +344,34 @@ func TestForget(t *testing.T) {
 		t.Errorf("the bad object is forgotten: %+v", got.Disagreements)
 	}
 }
+
+// TestListedViolations: an API server that notes one violation of a request may name
+// the other rules of the object in its message; of rules that it does not name nothing is
+// known.
+func TestListedViolations(t *testing.T) {
+	two := strings.Replace(teams, "  - name: team\n", "  - name: owner\n    match: {any: [{resources: {kinds: [ConfigMap]}}]}\n    validate: {message: m, pattern: {metadata: {labels: {owner: \"?*\"}}}}\n  - name: team\n", 1)
+	b := newBench(t, two, nil)
+	index := slices.IndexFunc(b.judges.Rules, func(f *compile.Form) bool { return f.Name == "team" })
+	for message, want := range map[string]report.Evidence{
+		"no owner (all violated: owner, team)": {Source: string(Audit), Seen: 1, Agreed: 1, Violated: 1},
+		"no owner":                             {Source: string(Audit), Unclear: 1},
+	} {
+		l := b.ledger()
+		line, err := json.Marshal(map[string]any{
+			"kind": "Event", "apiVersion": "audit.k8s.io/v1", "stage": "ResponseComplete", "verb": "create",
+			"objectRef":      map[string]any{"apiVersion": "v1", "resource": "configmaps", "namespace": "default", "name": "bad"},
+			"responseStatus": map[string]any{"code": 400, "message": kyvernoDenial},
+			"annotations":    map[string]string{failureKey: fmt.Sprintf(`[{"message":%q,"policy":"teams","expressionIndex":0}]`, message)},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Audit(line, "a:1"); err != nil {
+			t.Fatal(err)
+		}
+		got := l.Comparison().Rules[index].Evidence
+		if len(got) != 1 || got[0] != want {
+			t.Errorf("%s: %+v; want %+v", message, got, want)
+		}
+	}
+}

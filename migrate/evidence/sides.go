@@ -118,11 +118,32 @@ func (n auditNative) says(place int, e *event) side {
 		if i := f.ExpressionIndex; i >= 0 && i < len(n.text.Validations) && n.places[n.text.Validations[i].Member] == place {
 			return side{violated: true, message: f.Message}
 		}
+		if n.named(place, f.Message) {
+			return side{violated: true, message: f.Message}
+		}
 	}
 	if !e.whole {
 		return side{unknown: "the log names one violation of a request, and it is of another rule"}
 	}
 	return side{}
+}
+
+// named tells whether the message of another rule of the object names a rule: it lists
+// all that are violated, where there are several.
+func (n auditNative) named(place int, message string) bool {
+	for _, words := range []string{"(all violated: ", "(violated too: "} {
+		i := strings.LastIndex(message, words)
+		if i < 0 {
+			continue
+		}
+		list := strings.Split(strings.TrimSuffix(message[i+len(words):], ")"), ", ")
+		for member, m := range n.text.Members {
+			if n.places[member] == place && (slices.Contains(list, m.Rule) || slices.Contains(list, m.Policy+"/"+m.Rule)) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // about tells whether a native policy is asked about such requests at all.
