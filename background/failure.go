@@ -13,6 +13,9 @@ const (
 	reasonForbidden = "PermissionMissing"
 )
 
+// grantIt is what to do about a permission that is missing.
+const grantIt = `grant it by a ClusterRole with the label rbac.kvap.dev/aggregate-to-controller: "true"`
+
 // reasonOf is the reason of a notice about a failure.
 func reasonOf(err error) string {
 	if apierrors.IsForbidden(err) {
@@ -24,7 +27,7 @@ func reasonOf(err error) string {
 // explained says what to do about a permission that is missing.
 func explained(err error) error {
 	if err != nil && apierrors.IsForbidden(err) && !isEnding(err) {
-		return fmt.Errorf("%w; grant it by a ClusterRole with the label rbac.kvap.dev/aggregate-to-controller: \"true\"", err)
+		return fmt.Errorf("%w; %s", err, grantIt)
 	}
 	return err
 }

@@ -79,6 +79,8 @@ type FallbackProblem struct {
 	Message string
 	// LeftOut tells that the policy is not served, and so judged by nobody.
 	LeftOut bool
+	// Forbidden tells that a permission is missing for what a rule does.
+	Forbidden bool
 }
 
 // NoFallback serves nothing: rules without a native form are not judged, and the

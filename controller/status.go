@@ -313,6 +313,8 @@ func (o *outcome) fallbackActive(m *mark, s *policySource, rules []*compile.Rule
 		m.no(v1alpha1.ConditionFallbackActive, failure(o.fallback), "rules that no one judges, for want of the webhook: %d: %v", left, o.fallback)
 	case o.problemsOf(s, true) != "":
 		m.no(v1alpha1.ConditionFallbackActive, "LeftOut", "rules that no one judges: %d: %s", left, o.problemsOf(s, true))
+	case o.forbids(s):
+		m.no(v1alpha1.ConditionFallbackActive, "PermissionMissing", "%s", o.problemsOf(s, false))
 	case o.problemsOf(s, false) != "":
 		m.yes(v1alpha1.ConditionFallbackActive, "Serving", "rules that the webhook serves: %d. Note: %s", left, o.problemsOf(s, false))
 	default:
@@ -330,6 +332,11 @@ func (o *outcome) problemsOf(s *policySource, leftOut bool) string {
 		}
 	}
 	return strings.Join(out, "; ")
+}
+
+// forbids tells that a rule of the policy cannot do its work for want of a permission.
+func (o *outcome) forbids(s *policySource) bool {
+	return slices.ContainsFunc(o.problems, func(p FallbackProblem) bool { return p.Forbidden && p.Source == s.ref })
 }
 
 // summary is what follows from a violation of some rule.

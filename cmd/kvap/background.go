@@ -3,6 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
+	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -13,6 +16,7 @@ import (
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/background"
 	"github.com/kvap/kvap/background/live"
+	"github.com/kvap/kvap/controller"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/webhook"
 	"github.com/kvap/kvap/webhook/registration"
@@ -26,6 +30,11 @@ type workshop struct {
 	watches  *live.Watches
 	log      logr.Logger
 	tell     func(background.Notice)
+	may      background.May
+	changed  chan struct{} // yields when other permissions are missing
+
+	mu      sync.Mutex
+	missing []background.Missing
 }
 
 // newWorkshop connects to the cluster. kinds are what it serves.
@@ -34,8 +43,11 @@ func newWorkshop(ctx context.Context, config *rest.Config, o *fallback, kinds fu
 	if err != nil {
 		return nil, err
 	}
-	out := &workshop{requests: requests, log: o.log.WithName("background")}
+	out := &workshop{requests: requests, log: o.log.WithName("background"), changed: make(chan struct{}, 1)}
 	if out.watches, err = live.NewWatches(config, cluster, o.namespace); err != nil {
+		return nil, err
+	}
+	if out.may, err = live.Access(config, cluster); err != nil {
 		return nil, err
 	}
 	if out.tell, err = live.Events(ctx, config); err != nil {
@@ -52,7 +64,49 @@ func newWorkshop(ctx context.Context, config *rest.Config, o *fallback, kinds fu
 func (w *workshop) run(ctx context.Context) error {
 	w.log.Info("carrying out what requests start")
 	go w.watches.Run(ctx, w.worker)
+	go w.checkAccess(ctx)
 	return w.worker.Run(ctx)
+}
+
+// accessInterval is how often it is asked what the program may do: somebody may grant
+// it what it lacks, or take it.
+const accessInterval = 30 * time.Second
+
+// checkAccess finds out which permissions are missing, again and again.
+func (w *workshop) checkAccess(ctx context.Context) {
+	for wait := time.Second; ctx.Err() == nil; wait = accessInterval { // the first policies are there soon
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+		missing, err := w.worker.Missing(ctx, w.may)
+		if err != nil {
+			w.log.V(1).Info("permissions are not known", "error", err.Error())
+			continue
+		}
+		w.mu.Lock()
+		same := slices.Equal(w.missing, missing)
+		w.missing = missing
+		w.mu.Unlock()
+		if !same {
+			select {
+			case w.changed <- struct{}{}:
+			default:
+			}
+		}
+	}
+}
+
+// problems are the permissions that policies lack.
+func (w *workshop) problems() []controller.FallbackProblem {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []controller.FallbackProblem
+	for _, m := range w.missing {
+		out = append(out, controller.FallbackProblem{Source: m.Policy, Message: m.Message, Forbidden: true})
+	}
+	return out
 }
 
 // notice logs what users are told.

@@ -202,6 +202,7 @@ func (o *fallback) forward(ctx context.Context) {
 			return
 		case <-o.certs.Changed():
 		case <-o.world.Served().Changed():
+		case <-o.workshop.changed:
 		}
 		select {
 		case o.changed <- struct{}{}:
@@ -248,6 +249,7 @@ func (o *fallback) Serve(_ context.Context, remaining controller.Remaining) (con
 	o.policies, o.sources = kept, sources
 	o.server.Set(set)
 	o.workshop.worker.Set(work)
+	out.Problems = append(out.Problems, o.workshop.problems()...)
 	o.tell(out.Problems)
 	if err := o.server.Ready(); err != nil && len(list) > 0 {
 		return out, fmt.Errorf("the webhook is not ready: %w", err)

@@ -1,0 +1,116 @@
+package background
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/policy"
+)
+
+// A May tells whether this process may do something with objects of a kind, in a
+// namespace, or in all if it is empty. It may with a kind that nobody serves.
+type May func(ctx context.Context, verb string, k Kind, namespace string) (bool, error)
+
+// A Missing is what a policy needs and this process may not do.
+type Missing struct {
+	Policy  v1alpha1.PolicyReference
+	Message string
+}
+
+// Missing are the permissions that the rules of the policies need and lack, as far as
+// their text tells: a kind or namespace that is a variable is known only later.
+func (w *Worker) Missing(ctx context.Context, may May) ([]Missing, error) {
+	current := w.current.Load()
+	if current == nil {
+		return nil, nil
+	}
+	var out []Missing
+	for _, p := range current.policies {
+		for _, r := range p.Rules {
+			if r.Invalid || r.Generate == nil {
+				continue
+			}
+			lacks, err := lacking(ctx, p, r, may)
+			if err != nil {
+				return nil, err
+			}
+			if len(lacks) > 0 {
+				out = append(out, Missing{p.Of, fmt.Sprintf("rule %s: kvap may not %s; %s", r.Name, strings.Join(lacks, ", nor "), grantIt)})
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b Missing) int {
+		return strings.Compare(keyOf(a.Policy)+a.Message, keyOf(b.Policy)+b.Message)
+	})
+	return out, nil
+}
+
+// A need is what a rule does with objects of a kind.
+type need struct {
+	Kind
+	namespace string
+	verbs     []string
+}
+
+// lacking are the needs of a rule that are not granted.
+func lacking(ctx context.Context, p *held, r *policy.Rule, may May) ([]string, error) {
+	var out []string
+	for _, n := range p.needs(r) {
+		var verbs []string
+		for _, verb := range n.verbs {
+			ok, err := may(ctx, verb, n.Kind, n.namespace)
+			if err != nil {
+				return nil, err
+			}
+			if !ok {
+				verbs = append(verbs, verb)
+			}
+		}
+		if len(verbs) > 0 {
+			text := strings.Join(verbs, ", ") + " " + n.APIVersion + "/" + n.Kind.Kind
+			if n.namespace != "" {
+				text += " in the namespace " + n.namespace
+			}
+			out = append(out, text)
+		}
+	}
+	return out, nil
+}
+
+// needs are what a rule does with what it makes and with what it copies.
+func (h *held) needs(r *policy.Rule) []need {
+	makes := []string{"get", "create"}
+	if r.Generate.Synchronize {
+		makes = append(makes, "list", "watch", "update", "delete")
+	}
+	if h.applies() {
+		makes = append(makes, "patch")
+	}
+	var out []need
+	for _, t := range targetsOf(r.Generate) {
+		one := []*policy.GenerateTarget{t}
+		for _, k := range literalKinds(one) {
+			out = append(out, need{k, literal(t.Namespace.Value), makes})
+		}
+		if t.Clone != nil {
+			out = append(out, need{Kind{t.APIVersion.Value, t.Kind.Value}, literal(t.Clone.Namespace.Value), []string{"get", "patch"}})
+		}
+		if t.CloneList != nil {
+			for _, k := range literalKinds(one) {
+				out = append(out, need{k, literal(t.CloneList.Namespace.Value), []string{"get", "list", "patch"}})
+			}
+		}
+	}
+	return out
+}
+
+// literal is a text without variables; empty for one with some.
+func literal(text string) string {
+	if strings.Contains(text, "{{") {
+		return ""
+	}
+	return text
+}
