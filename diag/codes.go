@@ -377,10 +377,11 @@ const (
 	//	          - keys:
 	//	              publicKeys: k8s://default/key
 	Manifests Code = 208
-	// OtherRule occurs when a rule mutates, generates or verifies images.
+	// OtherRule occurs when a rule mutates or generates.
 	//
-	// The webhook runs it. Keep such rules in policies of their own, so that those that
-	// validate need no webhook.
+	// What changes an object on its way in is done by the webhook, what changes other
+	// objects or makes new ones by the controller, in the background. Keep such rules in
+	// policies of their own, so that those that validate need no webhook.
 	//
 	// Example:
 	//
@@ -489,6 +490,20 @@ const (
 	//	    expressions:
 	//	      - expression: "(has(object.spec.old) ? object.spec.old : object.spec.?new).orValue(1) > 0"
 	ReleaseDependent Code = 218
+	// VerifiesImages occurs when a rule verifies the signatures of images.
+	//
+	// They are in a registry, which no expression can ask, and kvap verifies none: its
+	// webhook does not run the rule either. Leave it with Kyverno, in a policy of its own.
+	//
+	// Example:
+	//
+	//	verifyImages:
+	//	  - imageReferences: ["example.com/*"]
+	//	    attestors:
+	//	      - entries:
+	//	          - keys:
+	//	              publicKeys: k8s://default/key
+	VerifiesImages Code = 219
 )
 
 // 3xx: native, but different in a way the user must know.

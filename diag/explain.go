@@ -42,6 +42,7 @@ func Codes() []Code {
 		CompilerFault,
 		TooLarge,
 		ReleaseDependent,
+		VerifiesImages,
 		WildcardKey,
 		GuessedResource,
 		MessageVariable,
@@ -404,10 +405,11 @@ func describe(c Code) (name, text, example string) {
 				"              publicKeys: k8s://default/key"
 	case OtherRule:
 		return "OtherRule",
-			"Occurs when a rule mutates, generates or verifies images.\n" +
+			"Occurs when a rule mutates or generates.\n" +
 				"\n" +
-				"The webhook runs it. Keep such rules in policies of their own, so that those that\n" +
-				"validate need no webhook.",
+				"What changes an object on its way in is done by the webhook, what changes other\n" +
+				"objects or makes new ones by the controller, in the background. Keep such rules in\n" +
+				"policies of their own, so that those that validate need no webhook.",
 			"mutate:\n" +
 				"  patchStrategicMerge:\n" +
 				"    metadata:\n" +
@@ -518,6 +520,18 @@ func describe(c Code) (name, text, example string) {
 				"  cel:\n" +
 				"    expressions:\n" +
 				"      - expression: \"(has(object.spec.old) ? object.spec.old : object.spec.?new).orValue(1) > 0\""
+	case VerifiesImages:
+		return "VerifiesImages",
+			"Occurs when a rule verifies the signatures of images.\n" +
+				"\n" +
+				"They are in a registry, which no expression can ask, and kvap verifies none: its\n" +
+				"webhook does not run the rule either. Leave it with Kyverno, in a policy of its own.",
+			"verifyImages:\n" +
+				"  - imageReferences: [\"example.com/*\"]\n" +
+				"    attestors:\n" +
+				"      - entries:\n" +
+				"          - keys:\n" +
+				"              publicKeys: k8s://default/key"
 	case WildcardKey:
 		return "WildcardKey",
 			"Occurs when a pattern has a wildcard in a key of labels or\n" +

@@ -202,7 +202,7 @@ func lowerWhole(p *policy.Policy, r *policy.Rule, o *Options) ([]unit, diag.List
 	case r.Validate == nil && r.Type() == "":
 		return nil, nil, refuse(diag.NoBody, "the rule has no body that does anything")
 	case r.Validate == nil:
-		return nil, nil, refuse(diag.OtherRule, "a %s rule has no native form; the webhook will run this rule", r.Type())
+		return nil, nil, otherRule(r)
 	case !p.Admission:
 		return nil, nil, refuse(diag.BackgroundOnly, "the policy is for background scans only (admission: false); nothing judges it at admission")
 	}
@@ -212,6 +212,20 @@ func lowerWhole(p *policy.Policy, r *policy.Rule, o *Options) ([]unit, diag.List
 	}
 	units, notes, why := lowerRule(p, r, o)
 	return units, append(rewritten, notes...), why
+}
+
+// otherRule is why a rule that does not validate is not native, and who runs it.
+func otherRule(r *policy.Rule) *diag.Diagnostic {
+	d := diag.Warnf(r.Pos, diag.OtherRule, "a %s rule has no native form; the webhook will run this rule", r.Type())
+	switch {
+	case r.VerifyImages != nil:
+		d = diag.Warnf(r.Pos, diag.VerifiesImages, "kvap verifies no signatures of images, natively or in the webhook; leave this rule with Kyverno")
+	case r.Mutate == nil:
+		d = diag.Warnf(r.Pos, diag.OtherRule, "a %s rule has no native form; the controller will run this rule in the background", r.Type())
+	case r.Mutate.Existing:
+		d = diag.Warnf(r.Pos, diag.OtherRule, "a rule that changes existing objects has no native form; the controller will run this rule in the background")
+	}
+	return &d
 }
 
 // dependentRules is why the rules of a policy cannot be judged apart: with applyRules:
