@@ -29,13 +29,26 @@ type TypeWarning struct {
 // kinds of one rule, as the server does.
 func TypeCheck(p *admissionregistrationv1.ValidatingAdmissionPolicy, schemas resolver.SchemaResolver, mapper meta.RESTMapper) []TypeWarning {
 	checker := &validating.TypeChecker{SchemaResolver: schemas, RestMapper: mapper}
+	out := append(checkShown(checker, p), checkHidden(checker, p)...)
+	for i := range out {
+		out[i].Warning = withoutClock(out[i].Warning)
+	}
+	return out
+}
+
+// TypeCheckShown is TypeCheck of the expressions alone that an API server looks at.
+func TypeCheckShown(p *admissionregistrationv1.ValidatingAdmissionPolicy, schemas resolver.SchemaResolver, mapper meta.RESTMapper) []TypeWarning {
+	out := checkShown(&validating.TypeChecker{SchemaResolver: schemas, RestMapper: mapper}, p)
+	for i := range out {
+		out[i].Warning = withoutClock(out[i].Warning)
+	}
+	return out
+}
+
+func checkShown(checker *validating.TypeChecker, p *admissionregistrationv1.ValidatingAdmissionPolicy) []TypeWarning {
 	var out []TypeWarning
 	for _, w := range checker.Check(p) {
 		out = append(out, TypeWarning{Field: w.FieldRef, Warning: w.Warning})
-	}
-	out = append(out, checkHidden(checker, p)...)
-	for i := range out {
-		out[i].Warning = withoutClock(out[i].Warning)
 	}
 	return out
 }
