@@ -69,13 +69,20 @@ func mismatch(p vap.Problem, kinds []string, all bool) diag.Diagnostic {
 
 func noField(m vap.Miss, kinds []string) diag.Diagnostic {
 	text := fmt.Sprintf("%s no field %s%s", noun(kinds, "has", "have"), pathOf(m), nearest(m))
-	if m.Tested {
+	switch {
+	case m.Tested:
 		return diag.Warnf(diag.Pos{}, diag.UndefinedField, "%s, so it is never there", text)
+	case m.Written:
+		return diag.Errorf(diag.Pos{}, diag.UndefinedField, "%s, so no patch can set it", text)
 	}
 	return diag.Errorf(diag.Pos{}, diag.UndefinedField, "%s, so reading it is an error", text)
 }
 
 func fieldOfSome(m vap.Miss, without []string) diag.Diagnostic {
+	if m.Written {
+		return diag.Warnf(diag.Pos{}, diag.FieldOfSomeKinds,
+			"%s no field %s, which others of the policy's kinds have; nothing asks for the kind before the patch is made, and setting it is an error there", noun(without, "has", "have"), pathOf(m))
+	}
 	return diag.Warnf(diag.Pos{}, diag.FieldOfSomeKinds,
 		"%s no field %s, which others of the policy's kinds have; nothing asks for it before it is read, and reading it is an error there", noun(without, "has", "have"), pathOf(m))
 }

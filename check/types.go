@@ -30,7 +30,7 @@ func (c *checking) types(r *Result, s *subject, release cel.Release, refused map
 			switch {
 			case !slices.Contains(seen.hits, m.Place) && (!seen.partly || len(m.kinds) >= len(kinds)):
 				r.reportIn(release, e, m.Line, m.Col, noField(m.Miss, m.names()))
-			case !m.Tested && !s.asks(e):
+			case !m.Tested && !s.asks(e): // a patch, too, may be made for some kinds only
 				r.reportIn(release, e, m.Line, m.Col, fieldOfSome(m.Miss, m.names()))
 			}
 		}

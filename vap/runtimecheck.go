@@ -40,7 +40,9 @@ type Miss struct {
 	Field string
 	// Tested tells that the expression only asks whether the field is there.
 	Tested bool
-	Fields []string // that there are, sorted
+	// Written tells that a patch sets the field, rather than that it is read.
+	Written bool
+	Fields  []string // that there are, sorted
 	Place
 }
 
@@ -72,6 +74,9 @@ func (t *Typed) check(text string) (*celgo.Ast, Checked) {
 	}
 	checked := Checked{Output: typed.OutputType().String()}
 	t.reads(typed.NativeRep(), &checked)
+	if t.shapes.patched {
+		t.patches(typed.NativeRep(), &checked)
+	}
 	return typed, checked
 }
 

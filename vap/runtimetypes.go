@@ -70,7 +70,8 @@ func (c *RuntimeTypes) make(s Subject) (*Typed, error) {
 		return nil, err
 	}
 	h := &shapes{Provider: provider, named: map[string]*schema.Type{}, variables: map[string]*celgo.Type{}}
-	object := h.typeOf(c.set.Type(s.Object), title(s.Object.Kind))
+	h.kind, h.object, h.patched = title(s.Object.Kind), c.set.Type(s.Object), s.Patches
+	object := h.typeOf(h.object, h.kind)
 	options := []celgo.EnvOption{
 		celgo.Variable(plugincel.ObjectVarName, object),
 		celgo.Variable(plugincel.OldObjectVarName, object),
@@ -108,6 +109,9 @@ type shapes struct {
 	types.Provider
 	named     map[string]*schema.Type
 	variables map[string]*celgo.Type
+	kind      string       // of the object
+	object    *schema.Type // nil where it is not known
+	patched   bool         // expressions may make patches
 }
 
 // typeOf is the type of a value. What can be null has no type: a null is of none
