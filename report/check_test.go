@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"encoding/xml"
+	"errors"
 	"regexp"
 	"slices"
 	"strings"
@@ -201,6 +202,24 @@ func TestCheckJUnit(t *testing.T) {
 	}
 	if suites.Tests != 4 || suites.Failures != 2 || suites.Skipped != 1 || len(suites.Suites) != 2 || suites.Suites[1].Cases[0].Name != "no findings" {
 		t.Errorf("%+v\n%s", suites, b.String())
+	}
+}
+
+// Names and messages make no links, no pictures and no markup.
+func TestMarkdownIsInert(t *testing.T) {
+	const evil = "![x](https://evil.example/p.png) [y][z] `c` \\](u) <img src=x>\n[z]: https://evil.example\n# head"
+	conversion := report.New([]report.Policy{{Name: evil, Kind: "ClusterPolicy", File: evil, Rules: []report.Rule{{Name: evil, Target: report.Webhook, Reason: evil}}}},
+		diag.List{diag.Warnf(diag.Pos{File: evil, Line: 1}, diag.CompilerFault, "%s", evil)})
+	check := report.NewCheck([]report.CheckedObject{{Kind: "K", Name: evil, Findings: []report.Finding{{Code: diag.UndefinedField, File: evil, Field: evil, Message: evil}}}})
+	var b bytes.Buffer
+	if err := errors.Join(conversion.WriteMarkdown(&b), check.WriteMarkdown(&b)); err != nil {
+		t.Fatal(err)
+	}
+	prose := regexp.MustCompile("(?s)`` .*? ``").ReplaceAllString(b.String(), "") // what is code is code
+	for _, bad := range []string{"](", "][", "]:", "<img", "\n# head", "\n[z]"} {
+		if strings.Contains(prose, bad) {
+			t.Errorf("the page has %q:\n%s", bad, prose)
+		}
 	}
 }
 

@@ -40,7 +40,7 @@ func (c Conversion) writeReasons(b *strings.Builder) {
 			}
 			b.WriteString(head)
 			head = ""
-			fmt.Fprintf(b, "- `%s` / `%s`: %s\n", p.title(), r.Name, inline(orDash(r.Reason)))
+			fmt.Fprintf(b, "- %s / %s: %s\n", code(p.title()), code(r.Name), inline(orDash(r.Reason)))
 		}
 	}
 }
@@ -54,14 +54,29 @@ func (c Conversion) writeDiagnostics(b *strings.Builder) {
 		b.WriteString(head)
 		head = ""
 		pos := diag.Pos{File: d.File, Line: d.Line, Col: d.Column, Path: d.Path}
-		fmt.Fprintf(b, "- %s `%s` %s: %s\n", d.Severity, pos, d.Code, inline(d.Message))
+		fmt.Fprintf(b, "- %s %s %s: %s\n", d.Severity, code(pos.String()), d.Code, inline(d.Message))
 	}
 }
 
 // cell makes s safe inside a table.
 func cell(s string) string { return strings.ReplaceAll(inline(s), "|", `\|`) }
 
-// inline makes s one line that Markdown does not read as markup.
+// inline makes s one line that Markdown does not read as markup: names and messages
+// are anybody's, and a page for a review must load and link nothing of theirs.
 func inline(s string) string {
-	return strings.NewReplacer("\n", " ", "\r", "", "<", "&lt;", "*", `\*`, "_", `\_`, "`", "\\`").Replace(s)
+	return strings.NewReplacer("\n", " ", "\r", "", "<", "&lt;", "*", `\*`, "_", `\_`, "`", "\\`", `\`, `\\`,
+		"](", `]\(`, "][", `]\[`, "]:", `]\:`).Replace(s)
+}
+
+// code makes s a piece of code, whatever is in it.
+func code(s string) string {
+	s = strings.NewReplacer("\n", " ", "\r", "").Replace(s)
+	fence := "`"
+	for strings.Contains(s, fence) {
+		fence += "`"
+	}
+	if fence == "`" {
+		return fence + s + fence
+	}
+	return fence + " " + s + " " + fence
 }

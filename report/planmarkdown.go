@@ -36,7 +36,7 @@ func (p Plan) writeStaying(b *strings.Builder) {
 			if r.Target == Native {
 				continue
 			}
-			fmt.Fprintf(b, "%s- `%s` / `%s` (%s): %s\n", head, one.title(), r.Rule, r.Target, inline(orDash(r.Reason)))
+			fmt.Fprintf(b, "%s- %s / %s (%s): %s\n", head, code(one.title()), code(r.Rule), r.Target, inline(orDash(r.Reason)))
 			head = ""
 		}
 	}
