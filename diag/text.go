@@ -40,9 +40,9 @@ func (t Text) Write(w io.Writer, l List) error {
 func (t Text) one(out *bufio.Writer, s *sources, d Diagnostic) {
 	place := d.Pos.String()
 	if place != "" {
-		fmt.Fprintf(out, "%s: ", t.paint("1", place))
+		fmt.Fprintf(out, "%s: ", t.paint("1", Inert(place)))
 	}
-	fmt.Fprintf(out, "%s %s\n", d.Message, t.paint(colour(d.Severity), "["+d.Code.String()+"]"))
+	fmt.Fprintf(out, "%s %s\n", Inert(d.Message), t.paint(colour(d.Severity), "["+d.Code.String()+"]"))
 	line, ok := s.line(d.File, d.Line)
 	if !ok {
 		return
@@ -100,6 +100,17 @@ func excerpt(line []byte, col int) (text, before string) {
 		b.WriteByte(' ')
 	}
 	return string(runes), b.String()
+}
+
+// Inert is a text as a terminal and the log of a build may have it: names are
+// anybody's, and must neither steer the one nor, with :: at the beginning of a line,
+// command the other. Lines after the first are indented.
+func Inert(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = clean(strings.TrimSuffix(lines[i], "\r"))
+	}
+	return strings.Join(lines, "\n      ")
 }
 
 // clean replaces what could upset a terminal, one for one.

@@ -86,7 +86,7 @@ func (o CheckedObject) writeFinding(w io.Writer, text diag.Text, g groupedFindin
 		lines = append(lines, excerptOf(g.Finding)...)
 	}
 	for _, line := range lines {
-		if _, err := fmt.Fprintf(w, "      = %s\n", line); err != nil {
+		if _, err := fmt.Fprintf(w, "      = %s\n", diag.Inert(line)); err != nil {
 			return err
 		}
 	}

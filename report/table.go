@@ -4,6 +4,8 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/kvap/kvap/diag"
 )
 
 // A Coloured writer has the words of tables painted: red what is a finding, green
@@ -33,6 +35,7 @@ func writeTable(w io.Writer, rows [][]string, totals string) error {
 	_, coloured := w.(Coloured)
 	var b strings.Builder
 	if len(rows) > 1 {
+		rows = inert(rows)
 		wide := widths(rows)
 		for i, row := range rows {
 			for column, cell := range row {
@@ -47,6 +50,17 @@ func writeTable(w io.Writer, rows [][]string, totals string) error {
 	b.WriteString(totals + "\n")
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// inert makes each cell one line that does nothing.
+func inert(rows [][]string) [][]string {
+	out := make([][]string, len(rows))
+	for i, row := range rows {
+		for _, cell := range row {
+			out[i] = append(out[i], diag.Inert(strings.ReplaceAll(cell, "\n", " ")))
+		}
+	}
+	return out
 }
 
 // widths are those of the columns, in characters.

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/kvap/kvap/diag"
 )
 
 func main() {
@@ -33,11 +35,11 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 	var done *exit
 	if errors.As(err, &done) {
 		if done.err != nil {
-			fmt.Fprintf(errs, "%s: %v\n", displayName(args[0]), done.err)
+			fmt.Fprintf(errs, "%s: %s\n", displayName(args[0]), diag.Inert(done.err.Error()))
 		}
 		return done.code
 	}
-	fmt.Fprintf(errs, "%s: %v\nSee '%s --help'.\n", displayName(args[0]), err, cmd.CommandPath())
+	fmt.Fprintf(errs, "%s: %s\nSee '%s --help'.\n", displayName(args[0]), diag.Inert(err.Error()), cmd.CommandPath())
 	return exitUsage
 }
 
