@@ -75,7 +75,9 @@ func mutated(t *testing.T, client kubernetes.Interface, m admissionregistrationv
 	if _, err := v1.MutatingAdmissionPolicyBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = v1.MutatingAdmissionPolicyBindings().Delete(t.Context(), binding.Name, metav1.DeleteOptions{}) }()
+	defer func() {
+		_ = v1.MutatingAdmissionPolicyBindings().Delete(t.Context(), binding.Name, metav1.DeleteOptions{})
+	}()
 	await(t, "the policy counts", func() bool {
 		pod, err := client.CoreV1().Pods("default").Create(t.Context(), subjectPod(), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if denied = err != nil; denied {
