@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/compile"
 )
@@ -22,4 +23,18 @@ func costPercent(r *compile.Rule, result compile.Result) int32 {
 		}
 	}
 	return int32(min(most, 100*perExpression)+perExpression/100-1) / (perExpression / 100)
+}
+
+// reasonCostly is the reason of Compiled where a rule may cost more than is allowed.
+const reasonCostly = "Costly"
+
+// dear is the dearest rule, if it may cost more than the API server allows; else nil.
+func dear(rows []v1alpha1.RuleStatus) *v1alpha1.RuleStatus {
+	var out *v1alpha1.RuleStatus
+	for i := range rows {
+		if r := &rows[i]; r.CostPercent > 100 && (out == nil || r.CostPercent > out.CostPercent) {
+			out = r
+		}
+	}
+	return out
 }

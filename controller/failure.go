@@ -28,7 +28,7 @@ func failure(err error) string {
 var errNoFallback = errors.New("this controller runs without the webhook")
 
 // errNotReached is a webhook that no request of an API server comes to.
-var errNotReached = errors.New("the webhook is not reached yet, so no request may depend on it:")
+var errNotReached = errors.New("the webhook is not reached yet, so no request may depend on it")
 
 func asJSON(v any) string {
 	text, err := json.Marshal(v)

@@ -45,7 +45,7 @@ func (p *prober) reached(ctx context.Context, probe *admissionregistrationv1.Mut
 	group.Wait()
 	for i, err := range errs {
 		if err != nil {
-			return fmt.Errorf("%w %s: %w", errNotReached, servers[i].Host, err)
+			return fmt.Errorf("%w: %s: %w", errNotReached, servers[i].Host, err)
 		}
 	}
 	return nil

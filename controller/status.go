@@ -72,7 +72,7 @@ func (o *outcome) statusOf(s *policySource, before v1alpha1.PolicyTranslationSta
 	out.Action = summary(out.Rules)
 	out.IgnoredExceptions = ignoredFor(s.policy, o.ignored)
 	out.LastGood = s.lastGood().DeepCopy()
-	o.compiled(m, s, rules)
+	o.compiled(m, s, rules, out.Rules)
 	o.synced(m, rules)
 	o.typeChecked(m, rules, out.Rules, before)
 	o.paramsResolved(m, rules)
@@ -157,7 +157,7 @@ func (o *outcome) warningsOf(object string, r *compile.Rule) []v1alpha1.RuleWarn
 	return out
 }
 
-func (o *outcome) compiled(m *mark, s *policySource, rules []*compile.Rule) {
+func (o *outcome) compiled(m *mark, s *policySource, rules []*compile.Rule, rows []v1alpha1.RuleStatus) {
 	errors := errorsOf(s.found)
 	unsupported := slices.DeleteFunc(slices.Clone(rules), func(r *compile.Rule) bool { return r.Target != translate.Unsupported })
 	switch {
@@ -170,6 +170,9 @@ func (o *outcome) compiled(m *mark, s *policySource, rules []*compile.Rule) {
 		m.no(v1alpha1.ConditionCompiled, "Invalid", "the policy cannot be read: %s", errors)
 	case len(unsupported) > 0:
 		m.no(v1alpha1.ConditionCompiled, "Unsupported", "rule %s is judged nowhere: %s", unsupported[0].Name(), unsupported[0].Reason)
+	case dear(rows) != nil:
+		m.yes(v1alpha1.ConditionCompiled, reasonCostly, "every rule has a place where it is judged, but rule %s may cost up to %d%% of what an API server allows: "+
+			"it refuses objects for which that is exceeded, or lets them pass under failurePolicy Ignore", dear(rows).Rule, dear(rows).CostPercent)
 	case !isKept(s.lastGood()):
 		m.yes(v1alpha1.ConditionCompiled, "Compiled", "every rule has a place where it is judged. The policy is too large to keep a copy: "+
 			"if it breaks, this version stays in force until the controller starts anew")

@@ -109,6 +109,7 @@ func (s *scribe) one(ctx context.Context, have, want *v1alpha1.PolicyTranslation
 	}
 	s.tell(have, want.Spec.Source, status)
 	s.tellIgnored(have, want.Spec.Source, status.IgnoredExceptions)
+	s.tellCostly(have, want.Spec.Source, status)
 	return nil
 }
 
@@ -156,6 +157,20 @@ func (s *scribe) tell(have *v1alpha1.PolicyTranslation, ref v1alpha1.PolicyRefer
 		return
 	}
 	s.events(ref, ready.Status == metav1.ConditionFalse, ready.Reason, ready.Message)
+}
+
+// tellCostly makes an event of a policy that has become dearer than is allowed.
+func (s *scribe) tellCostly(have *v1alpha1.PolicyTranslation, ref v1alpha1.PolicyReference, status v1alpha1.PolicyTranslationStatus) {
+	costly := func(conditions []metav1.Condition) *metav1.Condition {
+		if c := meta.FindStatusCondition(conditions, v1alpha1.ConditionCompiled); c != nil && c.Reason == reasonCostly {
+			return c
+		}
+		return nil
+	}
+	now := costly(status.Conditions)
+	if now != nil && (have == nil || costly(have.Status.Conditions) == nil) {
+		s.events(ref, true, now.Reason, now.Message)
+	}
 }
 
 // remembered is the text of the last good version of a policy; nil where there is none.

@@ -48,6 +48,9 @@ var shared *cluster
 // and not the tests of it.
 const asController = "KVAP_E2E_CONTROLLER"
 
+// withLease is the environment variable by which such a controller is one of several.
+const withLease = "KVAP_E2E_LEASE"
+
 func TestMain(m *testing.M) {
 	if os.Getenv(asController) != "" {
 		os.Exit(runAsController())
@@ -111,7 +114,7 @@ func runAsController() int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	options := controller.Options{Mode: v1alpha1.ModeEnforce, Step: dieAt(os.Getenv(asController))}
+	options := controller.Options{Mode: v1alpha1.ModeEnforce, Step: dieAt(os.Getenv(asController)), LeaderElection: os.Getenv(withLease) != ""}
 	if err := controller.Run(context.Background(), config, options, logger()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -207,7 +210,7 @@ func (c *cluster) remove(t *testing.T, o client.Object) {
 // soon asks until the answer is yes. A machine that is busy may take long.
 func soon(t *testing.T, what string, ask func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !ask(); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !ask(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("not in time: %s", what)
 		}

@@ -240,16 +240,22 @@ func TestAtRest(t *testing.T) {
 	time.Sleep(2 * time.Second) // for statuses of the API server that come later
 	before := shared.writes(t)
 	for i := range 100 { // each leads to a pass, at most
-		o := &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "kvap-configmaps-deny"}}
-		patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"example.com/nudge":"`+strings.Repeat("x", i%2+1)+`"}}}`))
-		if err := shared.Patch(t.Context(), o, patch, client.FieldOwner("somebody")); err != nil {
-			t.Fatal(err)
-		}
+		shared.nudge(t, i)
 		time.Sleep(30 * time.Millisecond)
 	}
 	time.Sleep(time.Second)
 	if after := shared.writes(t); len(after) > len(before) {
 		t.Errorf("%d writes, such as %s", len(after)-len(before), after[len(after)-1])
+	}
+}
+
+// nudge writes into an object what the controller leaves to others.
+func (c *cluster) nudge(t *testing.T, i int) {
+	t.Helper()
+	o := &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "kvap-configmaps-deny"}}
+	patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"example.com/nudge":"`+strings.Repeat("x", i%2+1)+`"}}}`))
+	if err := c.Patch(t.Context(), o, patch, client.FieldOwner("somebody")); err != nil {
+		t.Fatal(err)
 	}
 }
 
