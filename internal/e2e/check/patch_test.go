@@ -10,6 +10,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/kvap/kvap/check"
@@ -95,6 +96,6 @@ func mutated(t *testing.T, client kubernetes.Interface, m admissionregistrationv
 
 func subjectPod() *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "subject", Labels: map[string]string{"app": "a"}}}
-	pod.Spec.Containers = []corev1.Container{{Name: "a", Image: "b", LivenessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"true"}}}}}}
+	pod.Spec.Containers = []corev1.Container{{Name: "a", Image: "b", LivenessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(80)}}}}}
 	return pod
 }
