@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -121,7 +122,7 @@ func (w *Worker) doLeft(ctx context.Context, key string) error {
 	if !ok {
 		return nil
 	}
-	there, err := w.hasRule(ctx, l)
+	there, err := w.hasRule(ctx, l.of, l.rule)
 	if err != nil {
 		return explained(err)
 	}
@@ -136,18 +137,36 @@ func (w *Worker) doLeft(ctx context.Context, key string) error {
 	return nil
 }
 
-// hasRule tells whether the cluster has the policy, with the rule.
-func (w *Worker) hasRule(ctx context.Context, l leftover) (bool, error) {
-	object, found, err := w.options.Cluster.Get(ctx, apiVersionOf(l.of), l.of.Kind, l.of.Namespace, l.of.Name)
-	if err != nil || !found {
-		return false, err
+// groupsLike are those of policies that may bear one name, and so the same labels on
+// what they made: one that was adopted and its source.
+func groupsLike(group string) []string {
+	out := []string{"kyverno.io", v1alpha1.GroupVersion().Group}
+	if !slices.Contains(out, group) {
+		out = append(out, group)
 	}
-	spec, _ := object["spec"].(map[string]any)
-	rules, _ := spec["rules"].([]any)
-	return slices.ContainsFunc(rules, func(r any) bool {
-		m, _ := r.(map[string]any)
-		return m["name"] == l.rule
-	}), nil
+	return out
+}
+
+// hasRule tells whether the cluster has the policy, or one of its name in another
+// group, with the rule. The labels of targets do not tell the two apart.
+func (w *Worker) hasRule(ctx context.Context, of v1alpha1.PolicyReference, rule string) (bool, error) {
+	for _, group := range groupsLike(of.Group) {
+		one := of
+		one.Group = group
+		object, _, err := w.options.Cluster.Get(ctx, apiVersionOf(one), one.Kind, one.Namespace, one.Name)
+		if err != nil && (group == of.Group || !apimeta.IsNoMatchError(err)) {
+			return false, err
+		}
+		spec, _ := object["spec"].(map[string]any)
+		rules, _ := spec["rules"].([]any)
+		if slices.ContainsFunc(rules, func(r any) bool {
+			m, _ := r.(map[string]any)
+			return m["name"] == rule
+		}) {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // apiVersionOf is the version in which policies of a group are read.
@@ -178,7 +197,14 @@ func (l leftover) request() *v1alpha1.GenerateRequest {
 
 // removeLeft removes what a rule has left, unless the rule is there again.
 func (w *Worker) removeLeft(ctx context.Context, r *v1alpha1.GenerateRequest, p *held) outcome {
-	if p != nil && p.rule(r.Spec.Rule) != nil {
+	there := p != nil && p.rule(r.Spec.Rule) != nil
+	if !there {
+		var err error
+		if there, err = w.hasRule(ctx, r.Spec.Policy, r.Spec.Rule); err != nil {
+			return failed(explained(err))
+		}
+	}
+	if there {
 		return skipped("the rule is there again")
 	}
 	of := &policy.Policy{Kind: r.Spec.Policy.Kind, Namespace: r.Spec.Policy.Namespace, Name: r.Spec.Policy.Name}

@@ -170,6 +170,27 @@ func TestRuleGone(t *testing.T) {
 	}
 }
 
+// What a policy has made stays where one of its name in another group has the rule:
+// the labels are the same, and the one that was adopted goes on.
+func TestAdopted(t *testing.T) {
+	adopted := strings.Replace(copies, "kyverno.io/v1", "kvap.dev/v1alpha1", 1)
+	for _, early := range []bool{true, false} { // before the policy is gone, or before its objects are
+		b := existing(t, copies, shop, source)
+		if early {
+			b.cluster.store(object(t, adopted))
+		}
+		b.Set(Set{})
+		b.drain()
+		b.cluster.store(object(t, adopted))
+		for name := range b.requests {
+			b.doRequest(t.Context(), name)
+		}
+		if b.stored("v1", "Secret", "shop", "s") == nil || len(b.requests) != 0 {
+			t.Errorf("early %t: %v, requests %v", early, b.cluster.log, b.requests)
+		}
+	}
+}
+
 // A process that only follows knows what is gone when it is elected.
 func TestFollower(t *testing.T) {
 	b := existing(t, copies, shop, source)
