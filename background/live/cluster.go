@@ -57,8 +57,34 @@ func unstructuredOf(apiVersion, kind string) *unstructured.Unstructured {
 	return out
 }
 
+// outside tells of a namespace that objects of a kind are not in, because they are in
+// none. The client would leave the namespace out, and reach over all of them.
+func (c *Cluster) outside(apiVersion, kind, namespace string) (bool, error) {
+	if namespace == "" {
+		return false, nil
+	}
+	namespaced, err := c.client.IsObjectNamespaced(unstructuredOf(apiVersion, kind))
+	return err == nil && !namespaced, err
+}
+
+// inside is an error where an object says to be in a namespace and cannot be.
+func (c *Cluster) inside(apiVersion, kind, namespace string) error {
+	outside, err := c.outside(apiVersion, kind, namespace)
+	if outside {
+		return fmt.Errorf("objects of the kind %s are in no namespace, and so not in %s", kind, namespace)
+	}
+	return err
+}
+
+func (c *Cluster) objectInside(o *unstructured.Unstructured) error {
+	return c.inside(o.GetAPIVersion(), o.GetKind(), o.GetNamespace())
+}
+
 // Get implements background.Cluster.
 func (c *Cluster) Get(ctx context.Context, apiVersion, kind, namespace, name string) (map[string]any, bool, error) {
+	if err := c.inside(apiVersion, kind, namespace); err != nil {
+		return nil, false, err
+	}
 	out := unstructuredOf(apiVersion, kind)
 	err := c.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, out)
 	if errors.IsNotFound(err) {
@@ -69,6 +95,9 @@ func (c *Cluster) Get(ctx context.Context, apiVersion, kind, namespace, name str
 
 // List implements background.Cluster.
 func (c *Cluster) List(ctx context.Context, apiVersion, kind, namespace string, selector labels.Selector) ([]map[string]any, error) {
+	if outside, err := c.outside(apiVersion, kind, namespace); outside || err != nil {
+		return nil, err
+	}
 	var out []map[string]any
 	for next := ""; ; {
 		list := &unstructured.UnstructuredList{}
@@ -92,6 +121,9 @@ func (c *Cluster) List(ctx context.Context, apiVersion, kind, namespace string, 
 
 // Find implements background.Cluster.
 func (c *Cluster) Find(ctx context.Context, apiVersion, kind, namespace string, uid types.UID) (map[string]any, bool, error) {
+	if outside, err := c.outside(apiVersion, kind, namespace); outside || err != nil {
+		return nil, false, err
+	}
 	for next := ""; ; {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(schema.FromAPIVersionAndKind(apiVersion, kind+"List"))
@@ -114,6 +146,9 @@ func (c *Cluster) Find(ctx context.Context, apiVersion, kind, namespace string, 
 // Create implements background.Cluster.
 func (c *Cluster) Create(ctx context.Context, object map[string]any) (string, error) {
 	o := &unstructured.Unstructured{Object: maps.Clone(object)}
+	if err := c.objectInside(o); err != nil {
+		return "", err
+	}
 	err := c.client.Create(ctx, o, client.FieldOwner(FieldManager))
 	return o.GetResourceVersion(), err
 }
@@ -121,6 +156,9 @@ func (c *Cluster) Create(ctx context.Context, object map[string]any) (string, er
 // Update implements background.Cluster.
 func (c *Cluster) Update(ctx context.Context, object map[string]any, subresource string) (string, error) {
 	o := &unstructured.Unstructured{Object: maps.Clone(object)}
+	if err := c.objectInside(o); err != nil {
+		return "", err
+	}
 	if subresource != "" {
 		err := c.client.SubResource(subresource).Update(ctx, o, client.FieldOwner(FieldManager))
 		return o.GetResourceVersion(), err
@@ -136,12 +174,18 @@ func (c *Cluster) Apply(ctx context.Context, object map[string]any) (string, err
 		return "", err
 	}
 	o := &unstructured.Unstructured{Object: maps.Clone(object)}
+	if err := c.objectInside(o); err != nil {
+		return "", err
+	}
 	err = c.client.Patch(ctx, o, client.RawPatch(types.ApplyPatchType, data), client.FieldOwner(FieldManager), client.ForceOwnership)
 	return o.GetResourceVersion(), err
 }
 
 // Label implements background.Cluster.
 func (c *Cluster) Label(ctx context.Context, at interp.ObjectReference, change map[string]*string) error {
+	if err := c.inside(at.APIVersion, at.Kind, at.Namespace); err != nil {
+		return err
+	}
 	o := &metav1.PartialObjectMetadata{}
 	o.SetGroupVersionKind(schema.FromAPIVersionAndKind(at.APIVersion, at.Kind))
 	if err := c.client.Get(ctx, client.ObjectKey{Namespace: at.Namespace, Name: at.Name}, o); err != nil {
@@ -165,6 +209,9 @@ func (c *Cluster) Label(ctx context.Context, at interp.ObjectReference, change m
 // Delete implements background.Cluster.
 func (c *Cluster) Delete(ctx context.Context, object map[string]any) error {
 	o := &unstructured.Unstructured{Object: maps.Clone(object)}
+	if err := c.objectInside(o); err != nil {
+		return err
+	}
 	uid := o.GetUID()
 	return c.client.Delete(ctx, o, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
 }
