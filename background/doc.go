@@ -1,5 +1,6 @@
 // Package background carries out what requests and policies start besides an
-// answer: generate rules make objects, keep them as they are wanted, and remove them.
+// answer: generate rules make objects, keep them as they are wanted, and remove them;
+// mutate rules with targets change objects that are there.
 //
 // In: policies, each with only the rules that remain, set as a whole by Set;
 // GenerateRequests, which the webhook makes of the requests that trigger a rule
@@ -25,6 +26,7 @@
 // about it, and knows no cluster but by its interfaces, nor the webhook. Only one
 // process works at a time; who that is others decide.
 //
-// Start at worker.go, the way of a piece of work; then generate.go. capture.go is
+// Start at worker.go, the way of a piece of work; then generate.go and
+// mutateexisting.go. capture.go is
 // what is kept of a request, cluster.go everything outside.
 package background

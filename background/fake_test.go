@@ -3,6 +3,7 @@ package background
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"strconv"
@@ -25,7 +26,9 @@ type fakeCluster struct {
 	objects map[string]map[string]any
 	refuse  map[string]error // by verb and kind
 	log     []string         // what was written
-	version int
+	// meanwhile is done by somebody else when an object is about to be updated.
+	meanwhile func()
+	version   int
 }
 
 func (c *fakeCluster) key(apiVersion, kind, namespace, name string) string {
@@ -100,6 +103,13 @@ func (c *fakeCluster) Create(_ context.Context, object map[string]any) (string, 
 }
 
 func (c *fakeCluster) Update(_ context.Context, object map[string]any, _ string) (string, error) {
+	if act := c.meanwhile; act != nil {
+		c.meanwhile = nil
+		act()
+	}
+	if have := c.objects[c.keyOf(object)]; metaText(have, "resourceVersion") != metaText(object, "resourceVersion") {
+		return "", apierrors.NewConflict(schema.GroupResource{}, metaText(object, "name"), errors.New("it has changed"))
+	}
 	if err := c.wrote("update", object); err != nil {
 		return "", err
 	}
@@ -246,21 +256,31 @@ func (b *bench) asked(operation string, object, old map[string]any) []string {
 	var names []string
 	for _, p := range b.current.Load().policies {
 		for _, t := range p.engine.GenerateTriggers(b.t.Context(), request) {
-			if t.Action == "" {
-				continue
+			if t.Action != "" {
+				names = append(names, b.keep(Trigger{
+					Type: v1alpha1.GenerateObjects, Policy: p.Of, Rule: t.Rule, Delete: t.Action == interp.DeleteTargets, Object: t.Trigger, Request: request,
+				}))
 			}
-			r, err := Capture(Trigger{
-				Type: v1alpha1.GenerateObjects, Policy: p.Of, Rule: t.Rule, Delete: t.Action == interp.DeleteTargets, Object: t.Trigger, Request: request,
-			})
-			if err != nil {
-				b.t.Fatal(err)
+		}
+		for _, t := range p.engine.Triggered(b.t.Context(), request) {
+			if t.Status == interp.Pass {
+				names = append(names, b.keep(Trigger{Type: v1alpha1.MutateExisting, Policy: p.Of, Rule: t.Rule, Object: subject, Request: request}))
 			}
-			r.CreationTimestamp.Time = b.now
-			b.requests[r.Name] = r
-			names = append(names, r.Name)
 		}
 	}
 	return names
+}
+
+// keep keeps what a request starts, and is the name of the GenerateRequest.
+func (b *bench) keep(t Trigger) string {
+	b.t.Helper()
+	r, err := Capture(t)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	r.CreationTimestamp.Time = b.now
+	b.requests[r.Name] = r
+	return r.Name
 }
 
 // stored is an object of the cluster; nil where there is none.

@@ -91,16 +91,14 @@ func (w *Worker) carryOut(ctx context.Context, r *v1alpha1.GenerateRequest, age 
 	if p == nil {
 		return skipped("the policy is gone")
 	}
-	j := job{policy: p, rule: r.Spec.Rule, trigger: r.Spec.Trigger, remove: r.Spec.Delete, request: r.Spec.Request, age: age}
-	if p.rule(j.rule) == nil {
+	j := job{
+		policy: p, rule: r.Spec.Rule, trigger: r.Spec.Trigger, remove: r.Spec.Delete, request: r.Spec.Request, age: age, done: r.Status.Resources,
+	}
+	rule := p.rule(j.rule)
+	if rule == nil || mutatesExisting(rule) != (r.Spec.Type == v1alpha1.MutateExisting) {
 		return skipped("the rule is gone")
 	}
-	switch r.Spec.Type {
-	case v1alpha1.GenerateObjects:
-		return w.generate(ctx, j)
-	default:
-		return skipped(fmt.Sprintf("nothing is known of work of the type %s", r.Spec.Type))
-	}
+	return w.work(ctx, j)
 }
 
 // settle keeps what became of a request: one whose work is done goes, one that

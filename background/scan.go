@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -16,6 +17,9 @@ import (
 // there before it where it says so.
 func (w *Worker) doScan(ctx context.Context, p *held, rule string) error {
 	r := p.rule(rule)
+	if mutatesExisting(r) {
+		return w.scanExisting(ctx, p, r)
+	}
 	if r.Generate == nil {
 		return nil
 	}
@@ -61,6 +65,16 @@ func generatesExisting(p *policy.Policy, r *policy.Rule) bool {
 
 // scanTriggers generates for all objects that trigger a rule.
 func (w *Worker) scanTriggers(ctx context.Context, p *held, r *policy.Rule) error {
+	return w.eachMatched(ctx, p, r, func(object map[string]any) bool {
+		return slices.ContainsFunc(p.engine.GenerateTriggers(ctx, withoutRequest(object)), func(t interp.GenerateTrigger) bool {
+			return t.Rule == r.Name && t.Action == interp.GenerateTargets
+		})
+	})
+}
+
+// eachMatched does the work of a rule for each object of the kinds that it matches
+// which triggers it.
+func (w *Worker) eachMatched(ctx context.Context, p *held, r *policy.Rule, triggers func(map[string]any) bool) error {
 	var failures []error
 	for _, k := range w.matched(r.Match) {
 		objects, err := w.options.Cluster.List(ctx, k.APIVersion, k.Kind, scopeOf(p.Policy.Policy), labels.Everything())
@@ -69,10 +83,8 @@ func (w *Worker) scanTriggers(ctx context.Context, p *held, r *policy.Rule) erro
 			continue
 		}
 		for _, object := range objects {
-			for _, t := range p.engine.GenerateTriggers(ctx, withoutRequest(object)) {
-				if t.Rule == r.Name && t.Action == interp.GenerateTargets {
-					w.queue.Add(task{policy: keyOf(p.Of), rule: r.Name, trigger: referenceOf(object)})
-				}
+			if triggers(object) {
+				w.queue.Add(task{policy: keyOf(p.Of), rule: r.Name, trigger: referenceOf(object)})
 			}
 		}
 	}

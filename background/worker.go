@@ -25,6 +25,8 @@ type Options struct {
 	Kinds func(group, version, kind string) []Kind
 	// Watcher tells of changes; nil tells of none.
 	Watcher Watcher
+	// User is whom the program is to the API server; empty where that is not known.
+	User string
 	// Limits bound what a rule may take for one trigger.
 	Limits interp.Limits
 	// Tell hears what users should.
@@ -243,12 +245,12 @@ func (w *Worker) do(ctx context.Context, t task) (again time.Duration) {
 		return w.retried(t, p.Of, w.doSource(ctx, p, t.rule, t.trigger))
 	}
 	out, ok := w.inTurn(what(t.policy, t.rule, t.trigger), func() outcome {
-		return w.generate(ctx, job{policy: p, rule: t.rule, trigger: t.trigger})
+		return w.work(ctx, job{policy: p, rule: t.rule, trigger: t.trigger})
 	})
 	if !ok {
 		return turnWait
 	}
-	if len(out.resources) > 0 {
+	if len(out.resources) > 0 && !mutatesExisting(p.rule(t.rule)) { // which paces itself
 		w.pace.repaired(t)
 	}
 	return w.retried(t, p.Of, out.err)
@@ -277,8 +279,17 @@ type job struct {
 	rule    string
 	trigger v1alpha1.ObjectReference
 	remove  bool
-	request *v1alpha1.CapturedRequest // nil where no request has started it
-	age     time.Duration             // since it was started
+	request *v1alpha1.CapturedRequest  // nil where no request has started it
+	age     time.Duration              // since it was started
+	done    []v1alpha1.ObjectReference // what an earlier try has changed
+}
+
+// work does what the rule of a job is for.
+func (w *Worker) work(ctx context.Context, j job) outcome {
+	if r := j.policy.rule(j.rule); r != nil && mutatesExisting(r) {
+		return w.mutateExisting(ctx, j)
+	}
+	return w.generate(ctx, j)
 }
 
 // An outcome is what became of a job.

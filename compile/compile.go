@@ -90,8 +90,6 @@ func (r *Rule) NotServed() string {
 	switch {
 	case r.Target != translate.Webhook || r.Source == nil:
 		return ""
-	case r.Source.Mutate != nil && r.Source.Mutate.Existing:
-		return "rules that change existing objects are not carried out yet; leave them with Kyverno"
 	case r.Source.VerifyImages != nil:
 		return "images are not verified yet; leave the rule with Kyverno"
 	}

@@ -30,7 +30,7 @@ func TestStatusOfRulesThatNobodyServes(t *testing.T) {
 		{"mutates what is admitted", []*policy.Rule{mutating}, 1, 0, "Serving"},
 		{"generates", []*policy.Rule{mutating, generating}, 2, 0, "Serving"},
 		{"verifies", []*policy.Rule{verifying}, 0, 1, "NotCarriedOut"},
-		{"changes what exists", []*policy.Rule{existing}, 0, 1, "NotCarriedOut"},
+		{"changes what exists", []*policy.Rule{existing}, 1, 0, "Serving"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			o := &outcome{rules: map[*policy.Policy][]*compile.Rule{}}

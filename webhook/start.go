@@ -12,6 +12,9 @@ import (
 type Start struct {
 	Policy *policy.Policy
 	Rule   string
+	// Changes tells that the rule changes objects that are there, in place of making
+	// some.
+	Changes bool
 	// Remove tells that what the rule has made for the object is to go.
 	Remove bool
 	// Object is what the work is about: the new object, or the old one where that is a
@@ -39,9 +42,30 @@ func (s *Server) start(ctx context.Context, policies []*served, r *review, req *
 			case t.Status == interp.Error:
 				out = append(out, finding{served: p, rule: t.Rule, status: t.Status, message: t.Message, action: policy.Audit})
 			case t.Action != "" && !s.isOwn(p, t.Rule, r):
-				err = s.options.Start(ctx, Start{p.Policy.Policy, t.Rule, t.Action == interp.DeleteTargets, t.Trigger, req})
+				err = s.options.Start(ctx, Start{Policy: p.Policy.Policy, Rule: t.Rule, Remove: t.Action == interp.DeleteTargets, Object: t.Trigger, Request: req})
 			}
 			if err != nil {
+				out = append(out, p.lost(t.Rule, err))
+			}
+		}
+		out = append(out, s.startChanges(ctx, p, r, req)...)
+	}
+	return out
+}
+
+// startChanges has the work kept of rules that change objects that are there.
+func (s *Server) startChanges(ctx context.Context, p *served, r *review, req *interp.Request) []finding {
+	var out []finding
+	object := r.object
+	if object == nil {
+		object = r.old
+	}
+	for _, t := range p.engine.Triggered(ctx, req) {
+		switch {
+		case t.Status == interp.Error:
+			out = append(out, finding{served: p, rule: t.Rule, status: t.Status, message: t.Message, action: policy.Audit})
+		case t.Status == interp.Pass && !s.isOwn(p, t.Rule, r):
+			if err := s.options.Start(ctx, Start{Policy: p.Policy.Policy, Rule: t.Rule, Changes: true, Object: object, Request: req}); err != nil {
 				out = append(out, p.lost(t.Rule, err))
 			}
 		}

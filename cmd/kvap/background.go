@@ -37,8 +37,8 @@ type workshop struct {
 	missing []background.Missing
 }
 
-// newWorkshop connects to the cluster. kinds are what it serves.
-func newWorkshop(ctx context.Context, config *rest.Config, o *fallback, kinds func() registration.Table) (*workshop, error) {
+// newWorkshop connects to the cluster, as the user that the program is there.
+func newWorkshop(ctx context.Context, config *rest.Config, o *fallback, user string) (*workshop, error) {
 	cluster, requests, err := live.New(config, o.namespace)
 	if err != nil {
 		return nil, err
@@ -54,8 +54,10 @@ func newWorkshop(ctx context.Context, config *rest.Config, o *fallback, kinds fu
 		return nil, err
 	}
 	out.worker = background.New(background.Options{
-		Cluster: cluster, Requests: requests, World: o.world, Watcher: out.watches, Tell: out.notice,
-		Kinds: func(group, version, kind string) []background.Kind { return firstKinds(kinds(), group, version, kind) },
+		Cluster: cluster, Requests: requests, World: o.world, Watcher: out.watches, Tell: out.notice, User: user,
+		Kinds: func(group, version, kind string) []background.Kind {
+			return firstKinds(o.kinds(), group, version, kind)
+		},
 	})
 	return out, nil
 }
@@ -117,8 +119,12 @@ func (w *workshop) notice(n background.Notice) {
 
 // keep writes down what a request starts.
 func (w *workshop) keep(ctx context.Context, of v1alpha1.PolicyReference, work webhook.Start) error {
+	kind := v1alpha1.GenerateObjects
+	if work.Changes {
+		kind = v1alpha1.MutateExisting
+	}
 	request, err := background.Capture(background.Trigger{
-		Type: v1alpha1.GenerateObjects, Policy: of, Rule: work.Rule, Delete: work.Remove, Object: work.Object, Request: work.Request,
+		Type: kind, Policy: of, Rule: work.Rule, Delete: work.Remove, Object: work.Object, Request: work.Request,
 	})
 	if err != nil {
 		return err

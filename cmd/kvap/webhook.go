@@ -148,11 +148,11 @@ func startWebhook(ctx context.Context, config *rest.Config, f webhookFlags, name
 	if out.certs, err = out.certificates(ctx, config); err != nil {
 		return nil, nil, err
 	}
-	if out.workshop, err = newWorkshop(ctx, config, out, out.kinds); err != nil {
-		return nil, nil, err
-	}
 	self, err := ownName(ctx, config)
 	if err != nil {
+		return nil, nil, err
+	}
+	if out.workshop, err = newWorkshop(ctx, config, out, self); err != nil {
 		return nil, nil, err
 	}
 	out.server = webhook.New(webhook.Options{
@@ -287,7 +287,7 @@ func (o *fallback) remainder(one controller.RemainingPolicy, kept map[string]*po
 
 // isServed tells of a rule that the webhook, or the work beside it, carries out.
 func isServed(r *policy.Rule) bool {
-	return r.VerifyImages == nil && (r.Mutate == nil || !r.Mutate.Existing)
+	return r.VerifyImages == nil
 }
 
 func (o *fallback) kinds() registration.Table {

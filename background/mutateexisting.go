@@ -1,0 +1,221 @@
+package background
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/interp"
+	"github.com/kvap/kvap/policy"
+)
+
+// conflicts is how often an object that changes under the work is looked at again
+// before the work waits.
+const conflicts = 3
+
+// mutateExisting does the work of a rule that changes existing objects. What fails for
+// one keeps no other. An object that was changed is not changed again when the work is
+// tried again: a patch may come to something else the second time.
+func (w *Worker) mutateExisting(ctx context.Context, j job) outcome {
+	t, err := w.find(ctx, j)
+	switch {
+	case err != nil:
+		return failed(explained(err))
+	case t.why != "":
+		return skipped(t.why)
+	case w.tooSoon(j):
+		return failed(errEarly)
+	}
+	request, err := requestFor(j.request, t.object)
+	if err != nil {
+		return failed(err)
+	}
+	if t.gone { // it is the old object of its request
+		delete(request.Admission, "object")
+	}
+	c := &change{worker: w, job: j, request: request, objects: &asked{Objects: w.options.Cluster}, done: slices.Clone(j.done)}
+	wanted := c.wanted(ctx, c.objects)
+	if wanted == nil {
+		return skipped("the rule is gone, or the object triggers it no longer")
+	}
+	for i := range wanted {
+		c.target(ctx, &wanted[i])
+	}
+	return c.outcome(wanted)
+}
+
+// tooSoon tells that the program answers itself. It does so only where the rule says
+// skipBackgroundRequests: false, and later each time, for it might not end.
+func (w *Worker) tooSoon(j job) bool {
+	own := j.request != nil && w.options.User != "" && j.request.UserInfo.Username == w.options.User
+	return own && j.age < w.pace.wait(j.task())
+}
+
+// task is the job as what paces go by.
+func (j job) task() task { return task{policy: keyOf(j.policy.Of), rule: j.rule, trigger: j.trigger} }
+
+// A change is the work of one job.
+type change struct {
+	worker   *Worker
+	job      job
+	request  *interp.Request
+	objects  *asked
+	done     []v1alpha1.ObjectReference // that were changed, now or in an earlier try
+	wrote    bool
+	failures []error
+}
+
+// wanted is what the rule makes of the objects that it selects.
+func (c *change) wanted(ctx context.Context, objects interp.Objects) []interp.TargetMutation {
+	p := c.job.policy
+	return p.engine.MutateExisting(ctx, c.request, p.FullName(), c.job.rule, objects)
+}
+
+// target writes what is wanted of one object, looking at it again where it has changed
+// meanwhile.
+func (c *change) target(ctx context.Context, m *interp.TargetMutation) {
+	if m.Before == nil {
+		if m.Status == interp.Error {
+			c.failures = append(c.failures, errors.New(m.Message))
+		}
+		return
+	}
+	at := referenceOf(m.Before)
+	if slices.Contains(c.done, at) {
+		return
+	}
+	for try := 0; ; try++ {
+		written, err := c.put(ctx, m)
+		if written {
+			c.wrote, c.done = true, append(c.done, at)
+		}
+		if err == nil || apierrors.IsNotFound(err) {
+			return
+		}
+		if !apierrors.IsConflict(err) || try == conflicts {
+			c.failures = append(c.failures, fmt.Errorf("%s %s: %w", at.Kind, strings.TrimPrefix(at.Namespace+"/"+at.Name, "/"), explained(err)))
+			return
+		}
+		if m = c.again(ctx, at); m == nil {
+			return
+		}
+	}
+}
+
+// again is what is wanted of one object as it is now; nil where nothing is.
+func (c *change) again(ctx context.Context, at v1alpha1.ObjectReference) *interp.TargetMutation {
+	wanted := c.wanted(ctx, c.objects)
+	i := slices.IndexFunc(wanted, func(m interp.TargetMutation) bool { return m.Before != nil && referenceOf(m.Before) == at })
+	if i < 0 {
+		return nil
+	}
+	return &wanted[i]
+}
+
+// put writes an object as the rule wants it, if that is not what it is. It stays the
+// object that it was, at the version that was read.
+func (c *change) put(ctx context.Context, m *interp.TargetMutation) (written bool, err error) {
+	switch scope := scopeOf(c.job.policy.Policy.Policy); {
+	case m.Status == interp.Error:
+		return false, errors.New(m.Message)
+	case m.Status != interp.Pass:
+		return false, nil
+	case scope != "" && metaText(m.Before, "namespace") != scope:
+		return false, fmt.Errorf("it is not in the namespace of the policy")
+	case referenceOf(m.After) != referenceOf(m.Before):
+		return false, errors.New("the patch makes another object of it: apiVersion, kind, namespace, name and uid stay as they are")
+	}
+	after := atVersion(m.After, m.Before)
+	if reflect.DeepEqual(after, m.Before) {
+		return false, nil
+	}
+	version, err := c.worker.options.Cluster.Update(ctx, after, m.Subresource)
+	if err != nil {
+		return false, err
+	}
+	at := referenceOf(after)
+	c.worker.pace.wrote(at, version)
+	return true, nil
+}
+
+// atVersion is an object with the resource version that another one has.
+func atVersion(object, other map[string]any) map[string]any {
+	out := maps.Clone(object)
+	meta, _ := object["metadata"].(map[string]any)
+	meta = maps.Clone(meta)
+	meta["resourceVersion"] = metaText(other, "resourceVersion")
+	out["metadata"] = meta
+	return out
+}
+
+// outcome is what became of the job.
+func (c *change) outcome(wanted []interp.TargetMutation) outcome {
+	if c.wrote {
+		c.worker.pace.repaired(c.job.task())
+	}
+	out := outcome{state: v1alpha1.GenerateCompleted, resources: c.done}
+	if len(c.failures) > 0 {
+		if c.objects.denied != nil {
+			c.failures = append(c.failures, explained(c.objects.denied))
+		}
+		out.state, out.err = v1alpha1.GenerateFailed, errors.Join(c.failures...)
+		out.message = out.err.Error()
+	} else if len(wanted) == 1 && wanted[0].Before == nil {
+		return skipped(wanted[0].Message)
+	}
+	return out
+}
+
+// asked notes a permission that was missing when objects were asked for.
+type asked struct {
+	interp.Objects
+	denied error
+}
+
+// Get finds an object.
+func (a *asked) Get(ctx context.Context, apiVersion, kind, namespace, name string) (map[string]any, bool, error) {
+	object, found, err := a.Objects.Get(ctx, apiVersion, kind, namespace, name)
+	a.note(err)
+	return object, found, err
+}
+
+// List finds objects.
+func (a *asked) List(ctx context.Context, apiVersion, kind, namespace string, selector labels.Selector) ([]map[string]any, error) {
+	list, err := a.Objects.List(ctx, apiVersion, kind, namespace, selector)
+	a.note(err)
+	return list, err
+}
+
+func (a *asked) note(err error) {
+	if apierrors.IsForbidden(err) {
+		a.denied = err
+	}
+}
+
+// mutatesExisting tells that a rule changes objects that are there.
+func mutatesExisting(r *policy.Rule) bool { return r.Mutate != nil && r.Mutate.Existing }
+
+// scanExisting has a rule change objects for all objects that trigger it, where it
+// says so.
+func (w *Worker) scanExisting(ctx context.Context, p *held, r *policy.Rule) error {
+	wants := p.MutateExisting
+	if r.Mutate.OnPolicyUpdate != nil {
+		wants = *r.Mutate.OnPolicyUpdate
+	}
+	if !wants || p.needsRequest(r.Name) {
+		return nil
+	}
+	return w.eachMatched(ctx, p, r, func(object map[string]any) bool {
+		return slices.ContainsFunc(p.engine.Triggered(ctx, withoutRequest(object)), func(t interp.RuleResult) bool {
+			return t.Rule == r.Name && t.Status == interp.Pass
+		})
+	})
+}
