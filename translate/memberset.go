@@ -208,7 +208,7 @@ func (s exactly) has(x cel.Value, t *schema.Type) cel.Bool {
 		}
 		return cel.Or(oneOf(x, words), anyIn(x, plain))
 	case schema.IntOrString:
-		return byType(x, typed{"int", intIn(x, plain)}, typed{"string", exactly(s).has(x, stringType())})
+		return byType(x, typed{"int", intIn(x, plain)}, typed{"string", s.has(x, stringType())})
 	}
 	texts := make(literalSet, len(plain))
 	for i, w := range plain {
