@@ -160,7 +160,7 @@ func documentOf(ctx context.Context, client rest.Interface, path string, room in
 	if err != nil {
 		return nil, err
 	}
-	defer body.Close()
+	defer func() { _ = body.Close() }() // what was read is judged by itself
 	data, err := io.ReadAll(io.LimitReader(body, room+1))
 	switch {
 	case err != nil:
