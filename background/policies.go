@@ -21,6 +21,9 @@ type Policy struct {
 type Set struct {
 	Policies   []Policy
 	Exceptions []*policy.Exception
+	// ExcludeNamespaces are those whose objects, and which themselves, trigger nothing
+	// that is there already: no request for them does either.
+	ExcludeNamespaces []string
 }
 
 // A held policy is ready to be asked.
@@ -34,6 +37,7 @@ type held struct {
 type shelf struct {
 	policies   map[string]*held // by keyOf
 	exceptions []*policy.Exception
+	excluded   []string // namespaces
 }
 
 // keyOf tells policies apart. One that was made anew under its name takes over what
@@ -45,7 +49,7 @@ func keyOf(r v1alpha1.PolicyReference) string {
 // shelve makes policies ready, and keeps what is as before: an engine reads rules
 // once.
 func (w *Worker) shelve(set Set, before *shelf) *shelf {
-	next := &shelf{policies: map[string]*held{}, exceptions: slices.Clone(set.Exceptions)}
+	next := &shelf{policies: map[string]*held{}, exceptions: slices.Clone(set.Exceptions), excluded: slices.Clone(set.ExcludeNamespaces)}
 	same := before != nil && slices.Equal(before.exceptions, next.exceptions)
 	for _, p := range set.Policies {
 		key := keyOf(p.Of)

@@ -63,10 +63,12 @@ func generatesExisting(p *policy.Policy, r *policy.Rule) bool {
 	return p.GenerateExisting
 }
 
-// scanTriggers generates for all objects that trigger a rule.
+// scanTriggers generates for all objects that trigger a rule, but for those that the
+// rule itself has made: there would be more of them each time.
 func (w *Worker) scanTriggers(ctx context.Context, p *held, r *policy.Rule) error {
+	own := labels.SelectorFromSet(interp.TargetSelector(p.Policy.Policy, r.Name, nil))
 	return w.eachMatched(ctx, p, r, func(object map[string]any) bool {
-		return slices.ContainsFunc(p.engine.GenerateTriggers(ctx, withoutRequest(object)), func(t interp.GenerateTrigger) bool {
+		return !own.Matches(labels.Set(labelsOf(object))) && slices.ContainsFunc(p.engine.GenerateTriggers(ctx, withoutRequest(object)), func(t interp.GenerateTrigger) bool {
 			return t.Rule == r.Name && t.Action == interp.GenerateTargets
 		})
 	})
@@ -83,12 +85,23 @@ func (w *Worker) eachMatched(ctx context.Context, p *held, r *policy.Rule, trigg
 			continue
 		}
 		for _, object := range objects {
-			if triggers(object) {
+			if !w.leftOut(object) && triggers(object) {
 				w.queue.Add(task{policy: keyOf(p.Of), rule: r.Name, trigger: referenceOf(object)})
 			}
 		}
 	}
 	return errors.Join(failures...)
+}
+
+// leftOut tells of an object in a namespace of which no request is asked about, or of
+// such a namespace itself.
+func (w *Worker) leftOut(object map[string]any) bool {
+	at := referenceOf(object)
+	namespace := at.Namespace
+	if at.APIVersion == "v1" && at.Kind == "Namespace" {
+		namespace = at.Name
+	}
+	return namespace != "" && slices.Contains(w.current.Load().excluded, namespace)
 }
 
 // matched are the kinds of objects that a match block is about. Of subresources there

@@ -170,6 +170,41 @@ func TestRuleGone(t *testing.T) {
 	}
 }
 
+// What is there triggers nothing in namespaces that are left out, nor does a namespace
+// that is.
+func TestLeftOut(t *testing.T) {
+	b := start(t, copies, shop, source, `{apiVersion: v1, kind: Namespace, metadata: {name: kube-system, uid: u2}}`)
+	b.options.Kinds = func(_, _, kind string) []Kind { return []Kind{{"v1", kind}} }
+	set := setOf(t, copies)
+	set.ExcludeNamespaces = []string{"kube-system"}
+	b.Set(set)
+	b.begin()
+	b.drain()
+	if b.stored("v1", "Secret", "kube-system", "s") != nil || b.stored("v1", "Secret", "shop", "s") == nil {
+		t.Error(b.cluster.log)
+	}
+}
+
+// What a rule has made does not trigger it, however often everything is looked at.
+func TestOwnTrigger(t *testing.T) {
+	b := existing(t, `
+apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: again}
+spec:
+  generateExisting: true
+  rules:
+  - name: more
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    generate: {apiVersion: v1, kind: ConfigMap, name: "{{ request.object.metadata.name }}-more", namespace: shop, data: {}}
+`, `{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: shop, uid: u}}`)
+	b.begin()
+	b.drain()
+	if want := []string{"create ConfigMap shop/c-more"}; !slices.Equal(b.cluster.log, want) {
+		t.Error(b.cluster.log)
+	}
+}
+
 // What a policy has made stays where one of its name in another group has the rule:
 // the labels are the same, and the one that was adopted goes on.
 func TestAdopted(t *testing.T) {

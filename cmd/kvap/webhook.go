@@ -221,7 +221,7 @@ func (o *fallback) Serve(_ context.Context, remaining controller.Remaining) (con
 	defer o.mu.Unlock()
 	var out controller.Serving
 	set := webhook.Set{Exceptions: remaining.Exceptions}
-	work := background.Set{Exceptions: remaining.Exceptions}
+	work := background.Set{Exceptions: remaining.Exceptions, ExcludeNamespaces: remaining.ExcludeNamespaces}
 	var list []*policy.Policy
 	kept, sources := map[string]*policy.Policy{}, map[*policy.Policy]v1alpha1.PolicyReference{}
 	for _, one := range remaining.Policies {
