@@ -24,7 +24,9 @@ type leftover struct {
 	kinds []Kind
 }
 
-// remember keeps what rules leave that are gone, or that make other objects now.
+// remember keeps what rules leave that are gone, or that make other objects now. Only
+// who works keeps the latter: later, what the rule made since could not be told from
+// what it made before, and would be let go of too.
 func (w *Worker) remember(before, next *shelf) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -42,7 +44,7 @@ func (w *Worker) remember(before, next *shelf) {
 				if kinds := kindsOf(r.Generate); r.Generate.Synchronize && !r.Generate.Orphan && len(kinds) > 0 {
 					w.left[at] = leftover{was.Of, r.Name, kinds}
 				}
-			} else if g := now.rule(r.Name).Generate; g != nil && !now.rule(r.Name).Invalid && placeOf(r) != placeOf(now.rule(r.Name)) {
+			} else if g := now.rule(r.Name).Generate; w.running && g != nil && !now.rule(r.Name).Invalid && placeOf(r) != placeOf(now.rule(r.Name)) {
 				w.moved[at] = append(w.moved[at], kindsOf(r.Generate)...)
 			}
 		}

@@ -239,6 +239,21 @@ func TestFollower(t *testing.T) {
 	}
 }
 
+// A process that has followed a change of what a rule makes does not let go of what the
+// rule has made since, when it is elected.
+func TestFollowerOfMove(t *testing.T) {
+	elsewhere := strings.Replace(copies, "kind: Secret, name: s", "kind: Secret, name: t", 1)
+	b := existing(t, elsewhere, shop, source)
+	next := start(t, copies)
+	next.cluster, next.options.Cluster = b.cluster, b.cluster
+	next.Set(setOf(t, elsewhere))
+	next.begin()
+	next.drain()
+	if now := labelsOf(b.stored("v1", "Secret", "shop", "t")); now["generate.kyverno.io/policy-name"] == "" {
+		t.Errorf("labels %v; %v", now, b.cluster.log)
+	}
+}
+
 // A rule that makes another object lets go of what it made before.
 func TestMoved(t *testing.T) {
 	b := existing(t, copies, shop, source)
