@@ -83,3 +83,19 @@ func TestOwnedBy(t *testing.T) {
 		}
 	}
 }
+
+// Argo CD tracks by a common label where it is not told otherwise; and what managed a
+// policy that is gone would remove one that is made again.
+func TestOwnedByWithoutItsOwnMark(t *testing.T) {
+	o := &unstructured.Unstructured{Object: object(t, "{apiVersion: kyverno.io/v1, kind: ClusterPolicy, metadata: {name: p, labels: {app.kubernetes.io/instance: policies}}}")}
+	if got := OwnedBy(o); got != "Argo CD" {
+		t.Errorf("owned by %q; want Argo CD", got)
+	}
+	w := World{Record: &v1alpha1.Migration{Status: v1alpha1.MigrationStatus{Original: keep(o)}}}
+	if got := w.OwnedBy(); got != "Argo CD" {
+		t.Errorf("what is to be made again is owned by %q; want Argo CD", got)
+	}
+	if disown(o); OwnedBy(o) != "" {
+		t.Errorf("it has marks still: %v", o.GetLabels())
+	}
+}

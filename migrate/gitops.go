@@ -22,6 +22,10 @@ func marks() []mark {
 	}
 }
 
+// instance is the label that Argo CD tracks by unless it is told otherwise, before its
+// version 3. Charts set it too, which Helm's own marks tell.
+const instance = "app.kubernetes.io/instance"
+
 // managedBy is the label that Helm sets to its own name.
 const managedBy = "app.kubernetes.io/managed-by"
 
@@ -41,7 +45,23 @@ func OwnedBy(o *unstructured.Unstructured) string {
 			return writers()[i].tool
 		}
 	}
+	if o.GetLabels()[instance] != "" {
+		return "Argo CD"
+	}
 	return ""
+}
+
+// OwnedBy is the tool that manages the policy; where it is gone, and would be made again,
+// that which managed it when it was recorded.
+func (w World) OwnedBy() string {
+	if w.Source != nil {
+		return OwnedBy(w.Source)
+	}
+	was, err := restored(w.status().Original)
+	if err != nil {
+		return ""
+	}
+	return OwnedBy(was)
 }
 
 // writers are the names under which tools write fields.
@@ -60,6 +80,7 @@ func disown(o *unstructured.Unstructured) {
 	if labels[managedBy] == "Helm" {
 		delete(labels, managedBy)
 	}
+	delete(labels, instance)
 	for key, values := range map[string]map[string]string{"labels": labels, "annotations": annotations} {
 		if len(values) == 0 {
 			unstructured.RemoveNestedField(o.Object, "metadata", key)

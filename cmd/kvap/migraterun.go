@@ -71,8 +71,8 @@ func (h *handover) choose(ctx context.Context) error {
 	for _, t := range h.tasks {
 		w := h.first[t.name]
 		t.goal = h.goal
-		if w.Source != nil && !h.flags.ownedToo && h.flags.outputDir == "" {
-			if tool := migrate.OwnedBy(w.Source); tool != "" {
+		if (w.Source != nil || h.goal.Verb == migrate.Rollback) && !h.flags.ownedToo && h.flags.outputDir == "" {
+			if tool := w.OwnedBy(); tool != "" {
 				t.leave("%s manages it and would undo this; write the step for its repository with --output-dir, or say --ignore-gitops", tool)
 				continue
 			}
