@@ -26,8 +26,8 @@ const kyvernoLabel = "webhook.kyverno.io/managed-by"
 type kyvernoWatch struct {
 	*connection
 	served registration.Table
-	// validating and mutating are the rules of Kyverno's webhooks for resources.
-	validating, mutating []admissionregistrationv1.Rule
+	// validating and mutating are Kyverno's webhooks for resources.
+	validating, mutating []admissionregistrationv1.ValidatingWebhook
 }
 
 func newKyvernoWatch(c *connection) (kyvernoWatch, error) {
@@ -69,9 +69,7 @@ func servedResources(group, version string, list []metav1.APIResource) registrat
 // read reads Kyverno's webhook configurations.
 func (k *kyvernoWatch) read(ctx context.Context) error {
 	k.validating, k.mutating = nil, nil
-	for resource, into := range map[string]*[]admissionregistrationv1.Rule{
-		"validatingwebhookconfigurations": &k.validating, "mutatingwebhookconfigurations": &k.mutating,
-	} {
+	for _, resource := range []string{"validatingwebhookconfigurations", "mutatingwebhookconfigurations"} {
 		items, _, err := k.list(ctx, apischema.GroupVersionResource{Group: admissionregistrationv1.GroupName, Version: "v1", Resource: resource})
 		if err != nil {
 			return err
@@ -85,14 +83,23 @@ func (k *kyvernoWatch) read(ctx context.Context) error {
 			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(items[i].Object, c); err != nil {
 				return err
 			}
-			for _, w := range c.Webhooks {
-				for _, r := range w.Rules {
-					*into = append(*into, r.Rule)
-				}
-			}
+			k.add(c.Webhooks)
 		}
 	}
 	return nil
+}
+
+// add takes the webhooks by which Kyverno judges resources. Of its others, one is
+// registered for every kind: it is about labels for cleaning up.
+func (k *kyvernoWatch) add(hooks []admissionregistrationv1.ValidatingWebhook) {
+	for _, h := range hooks {
+		switch {
+		case strings.Contains(h.Name, "validate.kyverno.svc"):
+			k.validating = append(k.validating, h)
+		case strings.Contains(h.Name, "mutate.kyverno.svc"):
+			k.mutating = append(k.mutating, h)
+		}
+	}
 }
 
 // judges tells whether Kyverno was seen to judge requests by a policy: it says that
@@ -111,14 +118,23 @@ func (k *kyvernoWatch) judges(o *unstructured.Unstructured) migrate.Judging {
 		panic(err) // what came as JSON goes as JSON
 	}
 	f, _ := policy.Parse(o.GetName(), data)
+	for _, p := range f.Policies {
+		p.FailurePolicy = policy.Ignore // what kvap would leave out, Kyverno does not
+	}
 	want, _ := registration.Configure(f.Policies, k.served, registration.Options{URL: "https://localhost"})
 	if want.Validating != nil {
 		for _, w := range want.Validating.Webhooks {
-			if slices.ContainsFunc(w.Rules, func(r admissionregistrationv1.RuleWithOperations) bool { return covered(r.Rule, k.validating) }) {
-				return migrate.Judging{Yes: true}
+			if !covered(w.Rules, k.validating, o) {
+				return migrate.Judging{Why: "Kyverno's webhook is not registered for all that it is about"}
 			}
 		}
-		return migrate.Judging{Why: "Kyverno's webhook is not registered for what it is about"}
+	}
+	if want.Mutating != nil {
+		for _, w := range want.Mutating.Webhooks {
+			if !covered(w.Rules, k.mutating, o) {
+				return migrate.Judging{Why: "Kyverno's webhook is not registered for all that it changes"}
+			}
+		}
 	}
 	return migrate.Judging{Yes: true}
 }
@@ -141,11 +157,40 @@ func kyvernoReady(o *unstructured.Unstructured) bool {
 	return ready
 }
 
-// covered tells whether some rule asks about a resource of another.
-func covered(want admissionregistrationv1.Rule, rules []admissionregistrationv1.Rule) bool {
-	return slices.ContainsFunc(rules, func(have admissionregistrationv1.Rule) bool {
-		return overlap(want.APIGroups, have.APIGroups) && overlap(want.Resources, have.Resources)
-	})
+// covered tells whether webhooks are asked about all that some rules name, for a policy.
+func covered(want []admissionregistrationv1.RuleWithOperations, hooks []admissionregistrationv1.ValidatingWebhook, o *unstructured.Unstructured) bool {
+	var have []admissionregistrationv1.RuleWithOperations
+	for _, h := range hooks {
+		if !ofAnother(h.Name, o) {
+			have = append(have, h.Rules...)
+		}
+	}
+	for _, w := range want {
+		for _, resource := range w.Resources {
+			if !slices.ContainsFunc(have, func(h admissionregistrationv1.RuleWithOperations) bool {
+				return overlap(w.APIGroups, h.APIGroups) && overlap([]string{resource}, h.Resources) && together(w.Operations, h.Operations)
+			}) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// ofAnother tells of a webhook that judges by one policy only, which is another one.
+func ofAnother(name string, o *unstructured.Unstructured) bool {
+	_, of, ok := strings.Cut(name, "-finegrained-")
+	full := o.GetName()
+	if o.GetNamespace() != "" {
+		full = o.GetNamespace() + "-" + full
+	}
+	return ok && of != full
+}
+
+// together tells whether lists have an operation in common.
+func together(a, b []admissionregistrationv1.OperationType) bool {
+	return slices.Contains(a, "*") || slices.Contains(b, "*") ||
+		slices.ContainsFunc(a, func(x admissionregistrationv1.OperationType) bool { return slices.Contains(b, x) })
 }
 
 func overlap(a, b []string) bool {
