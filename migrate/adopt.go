@@ -22,6 +22,11 @@ func refuseAdopt(w World) error {
 
 // adopt has the policy in kvap's kind in place of Kyverno's.
 func (g Goal) adopt(w World) (*Move, error) {
+	if w.doing(Adopt) || w.Stage() == v1alpha1.StageAdopted {
+		if err := w.sameAsRecorded(Adopt); err != nil {
+			return nil, err
+		}
+	}
 	if m, err := w.carry("adopt-1-kvap"); m != nil || err != nil {
 		return m, err
 	}

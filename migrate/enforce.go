@@ -81,6 +81,11 @@ func SwitchOff(o *unstructured.Unstructured) {
 
 // enforceElsewhere has a policy of kvap.dev take over.
 func (g Goal) enforceElsewhere(w World, way v1alpha1.MigrationWay) (*Move, error) {
+	if w.doing(Enforce) || w.Stage() == v1alpha1.StageEnforced {
+		if err := w.sameAsRecorded(Enforce); err != nil {
+			return nil, err
+		}
+	}
 	if m, err := w.carry("enforce-1-native"); m != nil || err != nil {
 		return m, err
 	}

@@ -68,8 +68,7 @@ func (g Goal) Next(w World) (*Move, error) {
 
 // untouched tells of a policy to which nothing was done that could be undone.
 func (g Goal) untouched(w World) bool {
-	s := w.status()
-	return g.Verb == Rollback && s.Doing == nil && (w.Stage() == v1alpha1.StageNone || s.Original == nil)
+	return g.Verb == Rollback && w.status().Doing == nil && w.Stage() == v1alpha1.StageNone && !w.movedElsewhere()
 }
 
 func (g Goal) stage() v1alpha1.MigrationStage {
@@ -124,8 +123,12 @@ func (g Goal) begin(w World) *Move {
 	r := w.record()
 	s := &r.Status
 	s.Doing = &v1alpha1.MigrationStep{Verb: g.Verb, At: metav1.NewTime(w.Now.UTC().Truncate(time.Second)), To: g.stage(), Why: g.reason(w)}
-	if w.Source != nil && (w.Stage() == v1alpha1.StageNone || w.Stage() == v1alpha1.StageShadow) && g.Verb != Rollback {
+	switch {
+	case w.Source == nil || g.Verb == Rollback:
+	case w.Stage() == v1alpha1.StageNone, w.Stage() == v1alpha1.StageShadow:
 		s.Original = keepOriginal(w.Source, s.Original)
+	case w.Stage() == v1alpha1.StageEnforced && g.Verb == Adopt && isOff(w.Source):
+		s.Original = keepOriginal(switchedOn(w.Source, s.Original), s.Original)
 	}
 	switch {
 	case g.Verb == Enforce && w.Stage() != v1alpha1.StageEnforced:

@@ -50,6 +50,15 @@ func keepOriginal(policy *unstructured.Unstructured, before *v1alpha1.LastGood) 
 	return keep(o)
 }
 
+// switchedOn is a policy in which admission is as it was when it was recorded.
+func switchedOn(policy *unstructured.Unstructured, before *v1alpha1.LastGood) *unstructured.Unstructured {
+	o := policy.DeepCopy()
+	if was, err := restored(before); err == nil {
+		restoreAdmission(o, was)
+	}
+	return o
+}
+
 // restored is the policy that was recorded.
 func restored(kept *v1alpha1.LastGood) (*unstructured.Unstructured, error) {
 	o := &unstructured.Unstructured{}

@@ -13,7 +13,8 @@ import (
 // kvap lets go.
 func (g Goal) rollback(w World) (*Move, error) {
 	if w.status().Original == nil {
-		return nil, fmt.Errorf("the record has no policy to go back to")
+		return nil, fmt.Errorf("no record says what it was before, and kvap goes on enforcing; " +
+			"where the steps are in a repository, take their components out there, the last first; else put the policy back as it was")
 	}
 	original, err := restored(w.status().Original)
 	if err != nil {

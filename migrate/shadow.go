@@ -14,6 +14,9 @@ func refuseShadow(w World) error {
 	if !slices.Contains([]v1alpha1.MigrationStage{v1alpha1.StageNone, v1alpha1.StageShadow}, w.Stage()) {
 		return fmt.Errorf("it is %s already; kvap migrate rollback --to shadow leads back", w.Stage())
 	}
+	if isOff(w.Source) {
+		return fmt.Errorf("kvap enforces it, and Kyverno is switched off in it: in shadow nobody would judge requests by it; kvap migrate rollback %s comes first", w.Ref.Name)
+	}
 	return nil
 }
 

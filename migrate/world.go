@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -89,6 +90,23 @@ func isOff(policy *unstructured.Unstructured) bool {
 // modeOf is the mode that a policy asks for; "" where it does not.
 func modeOf(policy *unstructured.Unstructured) string {
 	return policy.GetAnnotations()[v1alpha1.ModeKey]
+}
+
+// movedElsewhere tells that Kyverno was switched off by something that left no record:
+// the files of --output-dir, or a record that somebody has deleted.
+func (w World) movedElsewhere() bool {
+	return w.Source != nil && w.status().Original == nil && (isOff(w.Source) || KyvernoHasRest(w.Source))
+}
+
+// sameAsRecorded is an error where the source is another than the one that was recorded,
+// and that the policy of kvap.dev was made of: to delete it would lose what is new in it.
+func (w World) sameAsRecorded(verb string) error {
+	kept := w.status().Original
+	if w.Source == nil || kept == nil || KyvernoHasRest(w.Source) || kept.Digest == w.digest() {
+		return nil
+	}
+	return fmt.Errorf("the policy has changed since %s was begun, and what is new in it would be judged by nobody; "+
+		"go back with kvap migrate rollback %s, and begin again", verb, w.Ref.Name)
 }
 
 // KyvernoIsOff tells that admission is switched off in a policy.

@@ -1,0 +1,85 @@
+package migrate
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+)
+
+// sharpened is a policy that somebody has changed.
+func sharpened(o *unstructured.Unstructured) *unstructured.Unstructured {
+	o = o.DeepCopy()
+	o.Object["spec"].(map[string]any)["failurePolicy"] = "Ignore"
+	return o
+}
+
+// What is changed in a policy after one of kvap.dev was made of it is not deleted with it.
+func TestChangedBeforeItIsDeleted(t *testing.T) {
+	begun := func(t *testing.T, way v1alpha1.MigrationWay, goal Goal) *theatre {
+		th := newTheatre(t, 3, way)
+		if goal.Verb == Adopt && !th.run(Goal{Verb: Enforce, Way: way, Accept: "a test"}, 500) {
+			t.Fatal("enforce does not end")
+		}
+		for th.world.Carrier == nil {
+			th.run(goal, 1)
+		}
+		return th
+	}
+	for way, goal := range map[v1alpha1.MigrationWay]Goal{
+		v1alpha1.WayRemove:    {Verb: Enforce, Way: v1alpha1.WayRemove, Accept: "a test"},
+		v1alpha1.WayReplace:   {Verb: Enforce, Way: v1alpha1.WayReplace, Accept: "a test"},
+		v1alpha1.WayAdmission: {Verb: Adopt},
+	} {
+		th := begun(t, way, goal)
+		th.world.Source = sharpened(th.world.Source)
+		if move, err := goal.Next(th.world); err == nil {
+			t.Errorf("%s %s goes on with %q, though the policy has changed", goal.Verb, way, move.Does)
+		}
+		if !th.run(Goal{Verb: Rollback, To: v1alpha1.StageNone}, 500) {
+			t.Errorf("%s %s: there is no way back", goal.Verb, way)
+		}
+		if th.world.Source.Object["spec"].(map[string]any)["failurePolicy"] != "Ignore" {
+			t.Errorf("%s %s: the change is lost", goal.Verb, way)
+		}
+	}
+}
+
+// What was changed in a policy between enforce and adopt is there after the way back.
+func TestRollbackOfAdoptKeepsChanges(t *testing.T) {
+	th := newTheatre(t, 5, v1alpha1.WayAdmission)
+	if !th.run(Goal{Verb: Enforce, Way: v1alpha1.WayAdmission, Accept: "a test"}, 500) {
+		t.Fatal("enforce does not end")
+	}
+	th.world.Source = sharpened(th.world.Source)
+	digest := th.world.digest()
+	if !th.run(Goal{Verb: Adopt}, 500) {
+		t.Fatal("adopt does not end")
+	}
+	if !th.run(Goal{Verb: Rollback, To: v1alpha1.StageNone}, 500) {
+		t.Fatal("rollback does not end")
+	}
+	th.isBack(digest)
+}
+
+// A policy that was moved by files of --output-dir, or whose record was deleted, is
+// neither taken from kvap nor said to be back.
+func TestMovedWithoutRecord(t *testing.T) {
+	for _, way := range []v1alpha1.MigrationWay{v1alpha1.WayAdmission, v1alpha1.WayReplace} {
+		th := newTheatre(t, 9, way)
+		if !th.run(Goal{Verb: Enforce, Way: way, Accept: "a test"}, 500) {
+			t.Fatal("enforce does not end")
+		}
+		th.world.Record = nil
+		if move, err := (Goal{Verb: Rollback, To: v1alpha1.StageNone}).Next(th.world); err == nil {
+			t.Errorf("%s: rollback has the move %v, and nothing to go back to", way, move)
+		}
+		if way == v1alpha1.WayReplace { // a policy of kvap.dev goes on enforcing
+			continue
+		}
+		if move, err := (Goal{Verb: Shadow}).Next(th.world); err == nil {
+			t.Errorf("%s: shadow has the move %q, after which nobody judges", way, move.Does)
+		}
+	}
+}
