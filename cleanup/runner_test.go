@@ -52,9 +52,8 @@ type fake struct {
 	policies []*unstructured.Unstructured
 	objects  map[string]*unstructured.Unstructured // by namespace/name
 	whole    []bool                                // what lists were of
-	lists    int
-	refuse   map[string]error // by verb and name
-	changes  map[string]int   // how often an object changes when it is about to be deleted
+	refuse   map[string]error                      // by verb and name
+	changes  map[string]int                        // how often an object changes when it is about to be deleted
 	entries  map[string]*v1alpha1.PolicyTranslation
 	writes   int
 	events   []string
