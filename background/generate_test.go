@@ -6,6 +6,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kvap/kvap/api/v1alpha1"
@@ -59,9 +60,57 @@ func TestGenerate(t *testing.T) {
 func TestNeverStored(t *testing.T) {
 	b := start(t, settings)
 	names := b.asked("CREATE", object(t, shop), nil)
-	b.now = b.now.Add(time.Minute)
+	for range 2 { // as long as a request may take it may still be stored
+		if again := b.doRequest(t.Context(), names[0]); again == 0 || len(b.requests) != 1 {
+			t.Fatalf("again after %v: %v", again, b.requests)
+		}
+		b.now = b.now.Add(time.Minute)
+	}
 	if again := b.doRequest(t.Context(), names[0]); again != 0 || len(b.requests) != 0 || len(b.cluster.log) != 0 {
 		t.Errorf("again after %v: %v, %v", again, b.requests, b.cluster.log)
+	}
+}
+
+// What the clocks of others say neither drops work nor keeps it.
+func TestClocks(t *testing.T) {
+	for _, ahead := range []time.Duration{-time.Hour, time.Hour} {
+		b := start(t, settings)
+		name := b.asked("CREATE", object(t, shop), nil)[0]
+		b.requests[name].CreationTimestamp.Time = b.now.Add(ahead)
+		if again := b.doRequest(t.Context(), name); again == 0 || len(b.requests) != 1 {
+			t.Errorf("%v ahead: again after %v: %v", ahead, again, b.requests)
+		}
+		next := metav1.NewTime(b.now.Add(24 * time.Hour))
+		b.requests[name].Status.NextRetry = &next
+		if again := b.doRequest(t.Context(), name); again > longestWait {
+			t.Errorf("%v ahead: again after %v", ahead, again)
+		}
+		b.requests[name].Status.NextRetry, b.now = nil, b.now.Add(2*time.Minute)
+		if again := b.doRequest(t.Context(), name); again != 0 || len(b.requests)+len(b.known) != 0 {
+			t.Errorf("%v ahead: again after %v: %v", ahead, again, b.requests)
+		}
+	}
+}
+
+// An update is waited for as long as it may take: what comes to less would leave what
+// the rule made for an object that is a trigger no longer.
+func TestSlowUpdate(t *testing.T) {
+	b := start(t, settings)
+	trigger := object(t, shop)
+	b.cluster.store(trigger)
+	b.doRequest(t.Context(), b.asked("CREATE", trigger, nil)[0])
+	old := b.stored("v1", "Namespace", "", "shop")
+	changed := object(t, `{apiVersion: v1, kind: Namespace, metadata: {name: shop, uid: u1}}`)
+	name := b.asked("UPDATE", changed, old)[0]
+	for range 2 {
+		if again := b.doRequest(t.Context(), name); again == 0 {
+			t.Fatal("the work is over before the object is stored")
+		}
+		b.now = b.now.Add(30 * time.Second)
+	}
+	b.cluster.store(changed)
+	if again := b.doRequest(t.Context(), name); again != 0 || b.stored("v1", "ConfigMap", "shop", "defaults") != nil {
+		t.Errorf("again after %v: %v", again, b.cluster.log)
 	}
 }
 

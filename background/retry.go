@@ -38,13 +38,14 @@ func (w *Worker) doRequest(ctx context.Context, name string) (again time.Duratio
 	case err != nil:
 		return firstWait
 	case r == nil || r.Status.State == v1alpha1.GenerateFailed:
+		w.forget(name)
 		return 0
 	}
 	now := w.options.Now()
 	if next := r.Status.NextRetry; next != nil && next.After(now) {
-		return next.Sub(now)
+		return min(next.Sub(now), longestWait) // whatever the clock of its writer said
 	}
-	age := now.Sub(r.CreationTimestamp.Time)
+	age := w.age(name, now)
 	out, ok := w.inTurn(what(keyOf(r.Spec.Policy), r.Spec.Rule, r.Spec.Trigger), func() outcome { return w.carryOut(ctx, r, age) })
 	switch {
 	case !ok:
@@ -58,7 +59,28 @@ func (w *Worker) doRequest(ctx context.Context, name string) (again time.Duratio
 	if next := waitAfter(int(r.Status.RetryCount) + 1); out.state == v1alpha1.GenerateFailed && int(r.Status.RetryCount)+1 < maxTries {
 		return next
 	}
+	w.forget(name)
 	return 0
+}
+
+// age is for how long a request is known here. When it was made says less: that is by
+// another clock, and work that takes a request for older than it is drops it before
+// its object is stored.
+func (w *Worker) age(name string, now time.Time) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	first, known := w.known[name]
+	if !known {
+		first, w.known[name] = now, now
+	}
+	return now.Sub(first)
+}
+
+// forget lets go of a request that is done.
+func (w *Worker) forget(name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.known, name)
 }
 
 // retried is when to do again what has failed; 0 if it has not, or too often. What no

@@ -9,12 +9,10 @@ import (
 )
 
 // patience is how long a request may take from here to the store: as long as the API
-// server waits for any webhook.
-const patience = 30 * time.Second
-
-// updatePatience is how long work waits for an update that may never come, because
-// it changed nothing.
-const updatePatience = 10 * time.Second
+// server lets any request take, and a little. What comes to less could be done before
+// the request is through, and be lost. An update that changes nothing is waited for as
+// long: nobody can tell it from one that is not stored yet.
+const patience = 65 * time.Second
 
 // A found trigger is the object that the work is about.
 type foundTrigger struct {
@@ -72,7 +70,7 @@ func asStored(j job, live map[string]any, found bool, old map[string]any, operat
 		return foundTrigger{object: old, gone: true}, nil
 	case !found:
 		return foundTrigger{why: "the object is not there"}, nil
-	case operation == "UPDATE" && old != nil && metaText(live, "resourceVersion") == metaText(old, "resourceVersion") && j.age < updatePatience:
+	case operation == "UPDATE" && old != nil && metaText(live, "resourceVersion") == metaText(old, "resourceVersion") && j.age < patience:
 		return foundTrigger{}, errEarly
 	}
 	return foundTrigger{object: live}, nil
