@@ -46,7 +46,7 @@ type NoComparison struct{ why string }
 func (e *NoComparison) Error() string { return e.why }
 
 // Speaks tells whether a comparison speaks for a policy of the digest: it is about
-// that, no older than maxAge, and found no difference. The error is a NoComparison.
+// that, no older than maxAge, and clean. The error is a NoComparison.
 func Speaks(c *v1alpha1.Comparison, digest string, now time.Time, maxAge time.Duration) error {
 	no := func(format string, args ...any) error { return &NoComparison{fmt.Sprintf(format, args...)} }
 	if c == nil {
@@ -61,7 +61,7 @@ func Speaks(c *v1alpha1.Comparison, digest string, now time.Time, maxAge time.Du
 	case age < -time.Hour:
 		return no("its comparison is of %s, which is in the future", c.At.UTC().Format(time.RFC3339))
 	case !c.Clean:
-		return no("the last comparison found a difference: %s", c.Message)
+		return no("the last comparison was not clean: %s", c.Message)
 	}
 	return nil
 }

@@ -116,7 +116,7 @@ type Comparison struct {
 	// Digest is of the policy's spec that it is about.
 	// +required
 	Digest string `json:"digest"`
-	// Clean tells that nothing was found on which the two differ.
+	// Clean tells that something was seen of each rule, and nothing on which the two differ.
 	Clean bool `json:"clean"`
 	// Evidence is what was looked at, by source, in the order of their names.
 	// +listType=map

@@ -31,6 +31,7 @@ type comparing struct {
 	requests *tail
 	audit    *tail
 	looked   int // objects
+	unread   int // lines of files
 
 	found diag.List
 	told  map[string]bool
@@ -104,7 +105,7 @@ func (c *comparing) begin(ctx context.Context) error {
 	if err != nil {
 		return &exit{exitUsage, err}
 	}
-	c.setting, c.ledger = setting, evidence.New(judges, setting.known)
+	c.setting, c.ledger, c.unread = setting, evidence.New(judges, setting.known), 0
 	c.tell(setting.found...)
 	c.ledger.Natives(setting.natives)
 	if c.requests, err = newTail(c.flags.requests, c.stdin); err != nil {
@@ -293,7 +294,10 @@ func (c *comparing) replay(ctx context.Context, last bool) error {
 				return request, nil
 			}})
 		})
-	}, c.unjudged)
+	}, func(i evidence.Item, err error) {
+		c.unread++
+		c.unjudged(i, err)
+	})
 	if failed != nil {
 		return &exit{exitUsage, fmt.Errorf("--requests: %w", failed)}
 	}
@@ -304,6 +308,7 @@ func (c *comparing) replay(ctx context.Context, last bool) error {
 func (c *comparing) readLog(last bool) error {
 	err := c.audit.each(last, func(text []byte, at diag.Pos) bool {
 		if err := c.ledger.Audit(text, at.String()); err != nil {
+			c.unread++
 			c.tell(diag.Errorf(at, diag.BadRequest, "%v", err))
 		}
 		return true
@@ -316,4 +321,33 @@ func (c *comparing) readLog(last bool) error {
 			"the audit log speaks of the ValidatingAdmissionPolicy %s, which is not among the native objects; what it found counts for no rule", name))
 	}
 	return nil
+}
+
+// silent warns of files that were named, and had nothing to say of any rule.
+func (c *comparing) silent(result report.Comparison) {
+	heard := map[evidence.Source]bool{}
+	for _, r := range result.Rules {
+		for _, e := range r.Evidence {
+			heard[evidence.Source(e.Source)] = heard[evidence.Source(e.Source)] || e.Seen+e.Unclear > 0
+		}
+	}
+	for _, one := range []struct {
+		flag   string
+		source evidence.Source
+		paths  []string
+		lines  *tail
+	}{
+		{"--resource", evidence.Objects, c.flags.resources, nil}, {"--policy-reports", evidence.Reports, c.flags.reports, nil},
+		{"--requests", evidence.Requests, c.flags.requests, c.requests}, {"--audit-log", evidence.Audit, c.flags.audit, c.audit},
+	} {
+		if len(one.paths) == 0 || heard[one.source] {
+			continue
+		}
+		what := "nothing in it"
+		if one.lines != nil {
+			what = fmt.Sprintf("none of its %s", count(one.lines.total(), "line", "lines"))
+		}
+		c.tell(diag.Warnf(diag.Pos{File: one.paths[0]}, diag.MissingObject,
+			"%s: %s is about a rule that is compared, so it is no evidence", one.flag, what))
+	}
 }

@@ -33,6 +33,10 @@ func (c *comparing) record(ctx context.Context, result report.Comparison) {
 		if !ok {
 			continue
 		}
+		if c.unread > 0 {
+			found.Clean = false
+			found.Message = shortened(fmt.Sprintf("%s could not be read; %s", count(c.unread, "recorded request or log entry", "recorded requests or log entries"), found.Message))
+		}
 		found.At, found.Digest = metav1.NewTime(time.Now().UTC().Truncate(time.Second)), migrate.Digest(p.object.Object)
 		if err := c.recordOne(ctx, p.object, found); err != nil {
 			c.leave(fmt.Errorf("the result for the policy %s is not recorded: %w", p.name, err))
@@ -88,16 +92,21 @@ func (c *comparing) writeRecord(ctx context.Context, name string, reference v1al
 }
 
 // comparisonOf sums up what was found of the rules of a policy. It is clean where
-// something was seen, and nothing that disagrees.
+// something was seen of each rule that leaves Kyverno, and nothing that disagrees.
 func comparisonOf(result report.Comparison, policyName string) (out v1alpha1.Comparison, ok bool) {
 	by := map[string]v1alpha1.Evidence{}
 	var thin []string
-	disagreed := false
+	disagreed, seen := false, false
+	unseen := false // of some rule
 	for _, r := range result.Rules {
 		if r.Policy != policyName {
 			continue
 		}
 		ok = true
+		if r.Target != report.Unsupported {
+			total := r.Total().Seen
+			seen, unseen = seen || total > 0, unseen || total == 0
+		}
 		for _, e := range r.Evidence {
 			sum := by[e.Source]
 			sum.Source = e.Source
@@ -116,13 +125,11 @@ func comparisonOf(result report.Comparison, policyName string) (out v1alpha1.Com
 			thin = append(thin, r.Rule+": "+why)
 		}
 	}
-	seen := false
 	for _, e := range by {
-		seen = seen || e.Requests > 0
 		out.Evidence = append(out.Evidence, e)
 	}
 	slices.SortFunc(out.Evidence, func(a, b v1alpha1.Evidence) int { return cmp.Compare(a.Source, b.Source) })
-	out.Clean = seen && !disagreed
+	out.Clean = seen && !unseen && !disagreed
 	if !disagreed {
 		out.Message = shortened(strings.Join(thin, "; "))
 	}

@@ -196,6 +196,7 @@ func (c *comparing) live(cmd *cobra.Command, r report.Comparison) {
 func (c *comparing) finish(cmd *cobra.Command) error {
 	result := c.ledger.Comparison()
 	hideSecrets(result)
+	c.silent(result)
 	if c.flags.wait > 0 && isTerminal(cmd.OutOrStdout()) && c.flags.output == "table" {
 		fmt.Fprint(cmd.OutOrStdout(), "\x1b[H\x1b[2J")
 	}

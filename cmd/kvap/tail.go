@@ -61,6 +61,14 @@ func (t *tail) each(last bool, visit func([]byte, diag.Pos) bool) error {
 	return nil
 }
 
+// total is how many lines were read.
+func (t *tail) total() (lines int) {
+	for _, one := range t.read {
+		lines += one.lines
+	}
+	return lines
+}
+
 func (t *tail) files() ([]string, error) {
 	var out []string
 	for _, path := range t.paths {
