@@ -9,10 +9,12 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/interp"
+	"github.com/kvap/kvap/policy"
 )
 
 // A Seen is an object that was generated or copied, as it is now.
@@ -101,10 +103,23 @@ func (h *held) made(own map[string]string) (rule string, trigger v1alpha1.Object
 		}
 		if labels.SelectorFromSet(interp.TargetSelector(p, r.Name, nil)).Matches(labels.Set(own)) {
 			trigger := triggerOf(own)
-			return r.Name, trigger, trigger.UID != "" && trigger.Kind != ""
+			return r.Name, trigger, trigger.UID != "" && trigger.Kind != "" && namesKind(r.Match, trigger)
 		}
 	}
 	return "", v1alpha1.ObjectReference{}, false
+}
+
+// namesKind tells that a match block may be about an object, as far as its kind says.
+// Whoever writes labels says of what kind a trigger is; looking for what the rule is
+// not about would be work for nothing.
+func namesKind(m *policy.MatchBlock, at v1alpha1.ObjectReference) bool {
+	kind := schema.FromAPIVersionAndKind(at.APIVersion, at.Kind)
+	return slices.ContainsFunc(filtersOf(m), func(f *policy.Filter) bool {
+		return slices.ContainsFunc(f.Kinds, func(text policy.Text) bool {
+			k, ok := policy.ParseKind(text.Value)
+			return ok && policy.Wildcard(k.Group, kind.Group) && policy.Wildcard(k.Kind, kind.Kind)
+		})
+	})
 }
 
 // triggerOf is what the labels of an object say that it was made for.

@@ -104,19 +104,24 @@ func (w *Worker) leftOut(object map[string]any) bool {
 	return namespace != "" && slices.Contains(w.current.Load().excluded, namespace)
 }
 
-// matched are the kinds of objects that a match block is about. Of subresources there
-// are no objects, and a rule about all kinds is about none of those that are there.
-func (w *Worker) matched(m *policy.MatchBlock) []Kind {
+// filtersOf are all filters of a block.
+func filtersOf(m *policy.MatchBlock) []*policy.Filter {
 	if m == nil {
 		return nil
 	}
-	filters := append(append([]*policy.Filter(nil), m.Any...), m.All...)
+	out := slices.Concat(m.Any, m.All)
 	if m.Legacy != nil {
-		filters = append(filters, m.Legacy)
+		out = append(out, m.Legacy)
 	}
+	return out
+}
+
+// matched are the kinds of objects that a match block is about. Of subresources there
+// are no objects, and a rule about all kinds is about none of those that are there.
+func (w *Worker) matched(m *policy.MatchBlock) []Kind {
 	var out []Kind
 	seen := map[Kind]bool{}
-	for _, f := range filters {
+	for _, f := range filtersOf(m) {
 		for _, text := range f.Kinds {
 			k, ok := policy.ParseKind(text.Value)
 			if !ok || k.Subresource != "" || k.Kind == "*" {
@@ -197,14 +202,7 @@ func holds(n *policy.Node, text *regexp.Regexp) bool {
 }
 
 func matchesUser(m *policy.MatchBlock) bool {
-	if m == nil {
-		return false
-	}
-	filters := append(append([]*policy.Filter(nil), m.Any...), m.All...)
-	if m.Legacy != nil {
-		filters = append(filters, m.Legacy)
-	}
-	for _, f := range filters {
+	for _, f := range filtersOf(m) {
 		if len(f.Roles)+len(f.ClusterRoles)+len(f.Subjects) > 0 {
 			return true
 		}

@@ -113,6 +113,23 @@ func TestForged(t *testing.T) {
 	}
 }
 
+// Labels that name a trigger of a kind that the rule is not about start nothing, for
+// everybody may write them.
+func TestForgedTrigger(t *testing.T) {
+	b := existing(t, copies, shop, source)
+	for kind, starts := range map[string]bool{"Namespace": true, "Secret": false, "Nonsense": false} {
+		forged := object(t, mustJSON(t, b.stored("v1", "Secret", "shop", "s")))
+		meta := forged["metadata"].(map[string]any)
+		meta["name"], meta["resourceVersion"] = "other", "0"
+		meta["labels"].(map[string]any)["generate.kyverno.io/trigger-kind"] = kind
+		b.seen(forged, false, false)
+		if started := b.queue.Len() > 0; started != starts {
+			t.Errorf("a trigger of the kind %s: %t", kind, started)
+		}
+		b.drain()
+	}
+}
+
 // Who changes an object again and again is answered later and later.
 func TestPace(t *testing.T) {
 	b := start(t, settings)
