@@ -10,11 +10,9 @@ import (
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kvap/kvap/api/v1alpha1"
-	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/internal/manifest"
 	"github.com/kvap/kvap/migrate/evidence"
@@ -25,24 +23,17 @@ import (
 
 // knowCluster takes the release of the cluster where the user names none that it
 // differs from.
-func (c *comparing) knowCluster() error {
-	release, err := cel.ParseRelease(c.cluster.release)
-	if err != nil || !release.IsSupported() || c.flags.release != cel.Default.String() {
-		return nil //nolint:nilerr // the release that was asked for, or the default, does
-	}
-	schemas, err := loadSchemas(release, c.flags.crds)
-	if err != nil {
-		return err
-	}
-	c.choices.translate.Release, c.choices.translate.Schemas = release, schemas
-	return nil
+func (c *comparing) knowCluster() (err error) {
+	c.choices, err = c.flags.choicesFor(c.cluster, c.choices)
+	return err
 }
 
 // settingOfCluster reads policies and native objects from the cluster.
 func (c *comparing) settingOfCluster(ctx context.Context) (*compareSetting, error) {
-	s := &compareSetting{schemas: c.choices.translate.Schemas}
+	s := &compareSetting{}
 	var mark strings.Builder
-	if err := c.definitions(ctx, s); err != nil {
+	var err error
+	if s.schemas, err = c.cluster.definedTypes(ctx, c.choices.translate.Schemas, c.leave); err != nil {
 		return nil, err
 	}
 	for _, kind := range sourceKinds() {
@@ -82,24 +73,7 @@ func (c *comparing) settingOfCluster(ctx context.Context) (*compareSetting, erro
 // eachOf calls visit for each object of a kind that is served: its group, the kind,
 // and the versions.
 func (c *comparing) eachOf(ctx context.Context, kind []string, visit func(unstructured.Unstructured) error) error {
-	resource, ok := c.cluster.serves(kind[0], kind[1], kind[2:]...)
-	if !ok {
-		return nil
-	}
-	items, _, err := c.cluster.list(ctx, resource)
-	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
-		c.leave(err)
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	for _, u := range items {
-		if err := visit(u); err != nil {
-			return err
-		}
-	}
-	return nil
+	return c.cluster.eachOf(ctx, kind, c.leave, visit)
 }
 
 // leave notes what could not be read, once.
@@ -107,21 +81,6 @@ func (c *comparing) leave(err error) {
 	if !slices.ContainsFunc(c.left, func(have error) bool { return have.Error() == err.Error() }) {
 		c.left = append(c.left, err)
 	}
-}
-
-// definitions adds the types of the kinds that the cluster defines.
-func (c *comparing) definitions(ctx context.Context, s *compareSetting) error {
-	return c.eachOf(ctx, []string{"apiextensions.k8s.io", "CustomResourceDefinition", "v1"}, func(u unstructured.Unstructured) error {
-		u.SetManagedFields(nil)
-		data, err := json.Marshal(u.Object)
-		if err != nil {
-			return err
-		}
-		if next, found := s.schemas.WithCRDFile(u.GetName(), data); !found.HasErrors() {
-			s.schemas = next
-		}
-		return nil
-	})
 }
 
 // readPolicy reads a policy or an exception. A policy of kvap.dev is no migration's,
@@ -146,16 +105,10 @@ func (c *comparing) readPolicy(s *compareSetting, u unstructured.Unstructured) e
 		s.policies = append(s.policies, p)
 		s.compared = append(s.compared, comparedPolicy{p.FullName(), original})
 	}
-	if len(f.Exceptions) > 0 && c.excepts(u.GetNamespace()) {
+	if len(f.Exceptions) > 0 && excepts(c.flags.exempt, u.GetNamespace()) {
 		s.exceptions = append(s.exceptions, f.Exceptions...)
 	}
 	return nil
-}
-
-// excepts tells whether exceptions of a namespace count.
-func (c *comparing) excepts(namespace string) bool {
-	trusted, _ := exceptionNamespaces(c.flags.exempt) // checked
-	return slices.Contains(trusted, "*") || slices.Contains(trusted, namespace)
 }
 
 // readNatives reads the native policies and bindings that kvap made.
