@@ -15,6 +15,10 @@ type Plan struct {
 	Waves    []Wave          `json:"waves"`
 	Policies []PlannedPolicy `json:"policies"` // in the order in which they go
 	Totals   PlanTotals      `json:"totals"`
+	// Looked is nil where no objects were put before the rules.
+	Looked *Looked `json:"looked"`
+	// Costs are of the resources that the policies are about, the busiest first.
+	Costs []RequestCost `json:"costs"`
 }
 
 // A Wave is policies that go together.
@@ -48,6 +52,9 @@ type PlannedRule struct {
 	Line   int           `json:"line"`
 	Reason string        `json:"reason"`
 	Codes  []PlannedCode `json:"codes"`
+	// Violations is nil where the rule was not asked: without objects, and for a rule
+	// that is asked at admission only.
+	Violations *Violations `json:"violations"`
 }
 
 // A PlannedCode is a code, what it is about, and the way out.
@@ -70,12 +77,15 @@ type PlanTotals struct {
 // NewPlan makes a plan of policies in the order in which they go, and of the waves
 // that there can be; those that nobody is in are left out.
 func NewPlan(policies []PlannedPolicy, waves []Wave) Plan {
-	p := Plan{Policies: []PlannedPolicy{}, Waves: []Wave{}}
+	p := Plan{Policies: []PlannedPolicy{}, Waves: []Wave{}, Costs: []RequestCost{}}
 	for _, one := range policies {
 		one.Objects = filled(one.Objects)
 		rules := []PlannedRule{}
 		for _, r := range one.Rules {
 			r.Codes = filled(r.Codes)
+			if r.Violations != nil {
+				r.Violations.Examples = filled(r.Violations.Examples)
+			}
 			rules = append(rules, r)
 			p.Totals.Rules.count(r.Target)
 		}
@@ -158,20 +168,6 @@ func codeList(codes []PlannedCode) string {
 		out = append(out, c.Code.String())
 	}
 	return orDash(strings.Join(out, " "))
-}
-
-// WriteTable writes a row for each policy, in the order in which they go.
-func (p Plan) WriteTable(w io.Writer) error {
-	rows := [][]string{{"WAVE", "POLICY", "KIND", "BECOMES", "ACTION", "RULES", "OBJECTS", "CODES"}}
-	for _, one := range p.Policies {
-		rows = append(rows, []string{fmt.Sprint(one.Wave), one.title(), one.Kind, one.Becomes, one.action(),
-			fmt.Sprint(len(one.Rules)), fmt.Sprint(len(one.Objects)), codeList(one.codes())})
-	}
-	foot := ""
-	for _, wave := range p.Waves {
-		foot += fmt.Sprintf("wave %d, %s: %s. %s\n", wave.Number, plural(len(wave.Policies), "policy", "policies"), wave.Title, wave.Advice)
-	}
-	return writeTable(w, rows, foot+p.Totals.String())
 }
 
 // WriteJSON writes the form that programs read.

@@ -14,18 +14,55 @@ func (p Plan) WriteMarkdown(w io.Writer) error {
 	fmt.Fprintf(&b, "# Migration plan\n\n%s.\n", p.Totals)
 	for _, wave := range p.Waves {
 		fmt.Fprintf(&b, "\n## Wave %d: %s\n\n%s\n\n", wave.Number, wave.Title, wave.Advice)
-		b.WriteString("| policy | kind | becomes | action | rules | codes |\n|---|---|---|---|---|---|\n")
+		b.WriteString("| policy | kind | becomes | action | rules | violated | codes |\n|---|---|---|---|---|---|---|\n")
 		for _, one := range p.Policies {
 			if one.Wave == wave.Number {
-				fmt.Fprintf(&b, "| %s | %s | %s | %s | %d | %s |\n",
-					cell(one.title()), cell(one.Kind), one.Becomes, one.action(), len(one.Rules), codeList(one.codes()))
+				fmt.Fprintf(&b, "| %s | %s | %s | %s | %d | %s | %s |\n",
+					cell(one.title()), cell(one.Kind), one.Becomes, one.action(), len(one.Rules), one.violated(), codeList(one.codes()))
 			}
 		}
 	}
+	p.writeViolations(&b)
+	p.writeCosts(&b)
 	p.writeStaying(&b)
 	p.writeCodes(&b)
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// writeViolations lists what existing objects violate.
+func (p Plan) writeViolations(b *strings.Builder) {
+	if p.Looked == nil {
+		return
+	}
+	fmt.Fprintf(b, "\n## What existing objects violate\n\n%s.\n", inline(p.Looked.String()))
+	head := "\n"
+	for _, r := range p.violatedRules() {
+		fmt.Fprintf(b, "%s- `%s` / `%s`: %s\n", head, r.policy, r.rule, inline(r.Violations.String()))
+		head = ""
+	}
+}
+
+// writeCosts has a row for each of the busiest resources.
+func (p Plan) writeCosts(b *strings.Builder) {
+	rows := p.costRows(mostOnPage)
+	if len(rows) == 1 {
+		return
+	}
+	fmt.Fprintf(b, "\n## What a request costs\n\n%s\n\n", costNote)
+	for i, row := range rows {
+		for j := range row {
+			row[j] = cell(row[j])
+		}
+		line := "| " + strings.Join(row, " | ") + " |\n"
+		if i == 0 {
+			line = strings.ToLower(line)
+		}
+		b.WriteString(line)
+		if i == 0 {
+			b.WriteString(strings.Repeat("|---", len(row)) + "|\n")
+		}
+	}
 }
 
 // writeStaying lists the rules that do not become native, with the reason.

@@ -16,5 +16,6 @@
 // It does not decide what is judged: kinds that may not be read are passed over, and
 // said.
 //
-// Start at Run (scanner.go); judge.go is what becomes of one object.
+// Start at Run (scanner.go); judge.go is what becomes of one object. A Survey counts
+// what violates each rule, and writes nothing.
 package scan

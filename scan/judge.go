@@ -2,6 +2,7 @@ package scan
 
 import (
 	"context"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -45,28 +46,31 @@ func (j *Judge) Object(ctx context.Context, o *unstructured.Unstructured) (repor
 	out := report.ScannedObject{
 		APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName(), UID: string(o.GetUID()),
 	}
-	o.SetManagedFields(nil)
-	data, found := j.client.Request(manifest.Object{Value: o.Object}, manifest.Object{})
-	if found.HasErrors() {
-		return out, found.Sort()[0]
-	}
-	request, err := judge.NewRequest(data)
-	if err != nil {
-		return out, err
-	}
-	opinions, err := j.judges.Judge(ctx, request)
+	opinions, err := j.opinions(ctx, o)
 	if err != nil {
 		return out, err
 	}
 	for _, opinion := range opinions {
-		if !scannable(opinion.Rule.Rule) {
-			continue
-		}
 		if result := resultOf(opinion); result != "" {
 			out.Results = append(out.Results, resultRow(opinion, result))
 		}
 	}
 	return out, nil
+}
+
+// opinions are those of the rules that are asked about objects that are there.
+func (j *Judge) opinions(ctx context.Context, o *unstructured.Unstructured) ([]judge.Opinion, error) {
+	o.SetManagedFields(nil)
+	data, found := j.client.Request(manifest.Object{Value: o.Object}, manifest.Object{})
+	if found.HasErrors() {
+		return nil, found.Sort()[0]
+	}
+	request, err := judge.NewRequest(data)
+	if err != nil {
+		return nil, err
+	}
+	opinions, err := j.judges.Judge(ctx, request)
+	return slices.DeleteFunc(opinions, func(opinion judge.Opinion) bool { return !scannable(opinion.Rule.Rule) }), err
 }
 
 // scannable tells whether a rule is asked about objects that are there: it validates,

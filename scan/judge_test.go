@@ -55,13 +55,15 @@ spec:
       validate: {message: Nothing is good enough., deny: {}}
 `
 
-func policies(t *testing.T) Policies {
+func policies(t *testing.T) Policies { return policiesOf(t, source) }
+
+func policiesOf(t *testing.T, text string) Policies {
 	t.Helper()
 	types, err := schema.Builtin(cel.Default.String())
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, found := policy.Parse("owners.yaml", []byte(source))
+	f, found := policy.Parse("owners.yaml", []byte(text))
 	if found.HasErrors() {
 		t.Fatal(found)
 	}

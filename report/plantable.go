@@ -1,0 +1,37 @@
+package report
+
+import (
+	"fmt"
+	"io"
+)
+
+// WriteTable writes a row for each policy, in the order in which they go; what existing
+// objects violate; and what a request costs.
+func (p Plan) WriteTable(w io.Writer) error {
+	rows := [][]string{{"WAVE", "POLICY", "KIND", "BECOMES", "ACTION", "RULES", "OBJECTS", "VIOLATED", "CODES"}}
+	for _, one := range p.Policies {
+		rows = append(rows, []string{fmt.Sprint(one.Wave), one.title(), one.Kind, one.Becomes, one.action(),
+			fmt.Sprint(len(one.Rules)), fmt.Sprint(len(one.Objects)), one.violated(), codeList(one.codes())})
+	}
+	below := ""
+	if p.Looked != nil {
+		for _, r := range p.violatedRules() {
+			below += fmt.Sprintf("%s / %s: %s\n", r.policy, r.rule, r.Violations)
+		}
+		below += p.Looked.String() + "\n"
+	}
+	if err := writeTable(w, rows, below); err != nil {
+		return err
+	}
+	if costs := p.costRows(mostInTable); len(costs) > 1 {
+		if err := writeTable(w, costs, ""); err != nil {
+			return err
+		}
+	}
+	foot := ""
+	for _, wave := range p.Waves {
+		foot += fmt.Sprintf("wave %d, %s: %s. %s\n", wave.Number, plural(len(wave.Policies), "policy", "policies"), wave.Title, wave.Advice)
+	}
+	_, err := io.WriteString(w, foot+p.Totals.String()+"\n")
+	return err
+}

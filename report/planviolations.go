@@ -1,0 +1,146 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+)
+
+// mostViolators is how many examples are kept of the objects that violate a rule.
+const mostViolators = 3
+
+// Violations are the objects that violate a rule.
+type Violations struct {
+	Count int `json:"count"`
+	// Unknown are those on which the rule cannot be evaluated here.
+	Unknown int `json:"unknown"`
+	// Examples are the first few of them.
+	Examples []Violator `json:"examples"`
+}
+
+// A Violator is an object that violates a rule.
+type Violator struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Message   string `json:"message"`
+}
+
+// Add counts an object; unknown is one that may violate the rule.
+func (v *Violations) Add(o Violator, unknown bool) {
+	if unknown {
+		v.Unknown++
+		return
+	}
+	v.Count++
+	if len(v.Examples) < mostViolators {
+		v.Examples = append(v.Examples, o)
+	}
+}
+
+// String names the object.
+func (o Violator) String() string {
+	name := o.Name
+	if o.Namespace != "" {
+		name = o.Namespace + "/" + name
+	}
+	return o.Kind + " " + name
+}
+
+// String is how many there are, and examples.
+func (v Violations) String() string {
+	var out []string
+	if v.Count > 0 {
+		such := ": "
+		if v.Count > len(v.Examples) {
+			such = ", such as "
+		}
+		var names []string
+		for _, o := range v.Examples {
+			names = append(names, o.String())
+		}
+		out = append(out, plural(v.Count, "object violates it", "objects violate it")+such+strings.Join(names, ", "))
+	}
+	if v.Unknown > 0 {
+		out = append(out, fmt.Sprintf("not known of %s, for it asks what is not at hand, or cannot be evaluated", plural(v.Unknown, "object", "objects")))
+	}
+	return strings.Join(out, "; ")
+}
+
+// A Looked is which objects were put before the rules.
+type Looked struct {
+	Objects int `json:"objects"`
+	// PassedOver are the resources that may not be read, and objects that cannot be
+	// judged.
+	PassedOver []string `json:"passedOver"`
+}
+
+// mostPassedOver is how many names of what is not judged are kept.
+const mostPassedOver = 10
+
+// PassOver notes what was not judged.
+func (l *Looked) PassOver(name string) {
+	switch n := len(l.PassedOver); {
+	case n < mostPassedOver:
+		l.PassedOver = append(l.PassedOver, name)
+	case n == mostPassedOver:
+		l.PassedOver = append(l.PassedOver, "others")
+	}
+}
+
+// String is how many objects there were, and what is missing.
+func (l Looked) String() string {
+	s := plural(l.Objects, "object", "objects") + " put before the rules, as if created now"
+	if len(l.PassedOver) > 0 {
+		s += "; not judged: " + strings.Join(l.PassedOver, ", ")
+	}
+	return s
+}
+
+// Violations is how often existing objects violate the policy, as far as it is known.
+func (p PlannedPolicy) Violations() (count int) {
+	for _, r := range p.Rules {
+		if r.Violations != nil {
+			count += r.Violations.Count
+		}
+	}
+	return count
+}
+
+// violated is how often objects violate the policy; - where no rule was asked, and ?
+// where that is not known of some.
+func (p PlannedPolicy) violated() string {
+	asked, unknown := false, false
+	for _, r := range p.Rules {
+		asked = asked || r.Violations != nil
+		unknown = unknown || r.Violations != nil && r.Violations.Unknown > 0
+	}
+	n := p.Violations()
+	switch {
+	case !asked:
+		return "-"
+	case unknown && n == 0:
+		return "?"
+	case unknown:
+		return fmt.Sprintf("%d or more", n)
+	}
+	return fmt.Sprint(n)
+}
+
+// A violatedRule is a rule of which there is something to tell.
+type violatedRule struct {
+	policy, rule string
+	Violations
+}
+
+// violatedRules are the rules that objects violate, or may.
+func (p Plan) violatedRules() []violatedRule {
+	var out []violatedRule
+	for _, one := range p.Policies {
+		for _, r := range one.Rules {
+			if r.Violations != nil && r.Violations.Count+r.Violations.Unknown > 0 {
+				out = append(out, violatedRule{one.title(), r.Rule, *r.Violations})
+			}
+		}
+	}
+	return out
+}

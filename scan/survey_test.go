@@ -1,0 +1,105 @@
+package scan
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kvap/kvap/report"
+)
+
+// A survey counts objects by rule, with three examples; it asks nothing of rules that
+// change objects or are asked at admission only, and leaves excluded namespaces out.
+func TestSurvey(t *testing.T) {
+	p := policies(t)
+	p.ExcludeNamespaces = []string{"kube-system"}
+	s, err := NewSurvey(p, []map[string]any{{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "team"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, object := range []string{
+		"{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: team}}",
+		"{apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: team, labels: {owner: me}}}",
+		"{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: team}}",
+		"{apiVersion: v1, kind: ConfigMap, metadata: {name: d, namespace: kube-system}}",
+		"{apiVersion: v1, kind: ConfigMap, metadata: {name: e, namespace: team, deletionTimestamp: '2026-01-01T00:00:00Z'}}",
+		"{apiVersion: v1, kind: ConfigMap, metadata: {name: f, namespace: team}}",
+		"{apiVersion: v1, kind: ConfigMap, metadata: {name: g, namespace: team}}",
+		"{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: team}}",
+	} {
+		o := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(object), &o.Object); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Object(t.Context(), o); err != nil {
+			t.Fatalf("%s: %v", object, err)
+		}
+	}
+	got := map[string][]string{}
+	counts := map[string]int{}
+	for r, v := range s.Violations() {
+		name := r.PolicyName() + "/" + r.Name()
+		counts[name] = v.Count
+		for _, o := range v.Examples {
+			got[name] = append(got[name], o.String())
+		}
+	}
+	if d := cmp.Diff(map[string]int{"owners/owner": 4, "owners/left": 0, "unscored/team": 5}, counts); d != "" {
+		t.Errorf("objects that violate each rule (-want +got):\n%s", d)
+	}
+	want := map[string][]string{
+		"owners/owner":  {"ConfigMap team/a", "ConfigMap team/c", "ConfigMap team/f"},
+		"unscored/team": {"ConfigMap team/a", "ConfigMap team/b", "ConfigMap team/c"},
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("examples (-want +got):\n%s", d)
+	}
+	if s.Objects != 6 {
+		t.Errorf("%d objects were judged; want 6", s.Objects)
+	}
+}
+
+// Of a rule with its expansions, an object counts once.
+func TestSurveyCountsExpansionsOnce(t *testing.T) {
+	p := policiesOf(t, `apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: pods}
+spec:
+  rules:
+    - name: team
+      match: {any: [{resources: {kinds: [Pod]}}]}
+      validate: {message: A Pod has a team., pattern: {metadata: {labels: {team: "?*"}}}}
+`)
+	s, err := NewSurvey(p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := "spec: {containers: [{name: c, image: i}]}"
+	for _, object := range []string{
+		"{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: team}, " + pod + "}",
+		"{apiVersion: apps/v1, kind: Deployment, metadata: {name: b, namespace: team}, spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, " + pod + "}}}",
+	} {
+		o := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(object), &o.Object); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Object(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []report.Violations{{Count: 2, Examples: []report.Violator{
+		{Kind: "Pod", Namespace: "team", Name: "a"}, {Kind: "Deployment", Namespace: "team", Name: "b"},
+	}}}
+	var got []report.Violations
+	for _, v := range s.Violations() {
+		for i := range v.Examples {
+			v.Examples[i].Message = ""
+		}
+		got = append(got, v)
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
