@@ -1,8 +1,8 @@
 // Package migrate decides how policies leave Kyverno's webhook.
 //
-// Into a plan comes what compile made of the policies. Out comes what each policy
-// becomes, what stays behind and why, what will be different on purpose, and the
-// waves in which the policies go, the safest first.
+// Into a plan comes what compile made of the policies, and what existing objects
+// violate. Out comes what each policy becomes, what stays behind and why, what will be
+// different on purpose, and the waves in which the policies go, the safest first.
 //
 // Into a goal (shadow, enforce, rollback, adopt) comes what is known of one policy: the
 // policy in Kyverno's kind and in kvap's, the record, and what the controller and

@@ -10,24 +10,26 @@ import (
 	"github.com/kvap/kvap/report"
 )
 
-// MakePlan says what becomes of each policy of a compilation, and when it goes.
-func MakePlan(compiled compile.Result) report.Plan {
+// MakePlan says what becomes of each policy of a compilation, and when it goes: in a
+// wave those first that the fewest objects violate. violations are of the rules that
+// objects were put before.
+func MakePlan(compiled compile.Result, violations map[*compile.Rule]report.Violations) report.Plan {
 	rules := map[*policy.Policy][]*compile.Rule{}
 	for _, r := range compiled.Rules {
 		rules[r.Policy] = append(rules[r.Policy], r)
 	}
 	var planned []report.PlannedPolicy
 	for _, p := range compiled.Policies {
-		planned = append(planned, planOf(p, rules[p], compiled))
+		planned = append(planned, planOf(p, rules[p], compiled, violations))
 	}
 	slices.SortStableFunc(planned, func(a, b report.PlannedPolicy) int {
-		return cmp.Or(cmp.Compare(a.Wave, b.Wave), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace),
+		return cmp.Or(cmp.Compare(a.Wave, b.Wave), cmp.Compare(a.Violations(), b.Violations()), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace),
 			cmp.Compare(a.Name, b.Name), cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
 	})
 	return report.NewPlan(planned, waves())
 }
 
-func planOf(p *policy.Policy, rules []*compile.Rule, compiled compile.Result) report.PlannedPolicy {
+func planOf(p *policy.Policy, rules []*compile.Rule, compiled compile.Result, violations map[*compile.Rule]report.Violations) report.PlannedPolicy {
 	out := report.PlannedPolicy{Kind: p.Kind, Name: p.Name, File: p.Pos.File, Line: p.Pos.Line}
 	if p.Namespaced() {
 		out.Namespace = p.Namespace
@@ -40,6 +42,9 @@ func planOf(p *policy.Policy, rules []*compile.Rule, compiled compile.Result) re
 		}
 		if why := r.NotServed(); why != "" {
 			row.Target, row.Reason = report.Unsupported, why
+		}
+		if v, asked := violations[r]; asked {
+			row.Violations = &v
 		}
 		row.Denies = row.Type == "validate" && canDeny(r)
 		denies = denies || row.Denies

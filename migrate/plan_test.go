@@ -50,6 +50,11 @@ const (
 
 func plan(t *testing.T, sources ...string) report.Plan {
 	t.Helper()
+	return MakePlan(compiled(t, sources...), nil)
+}
+
+func compiled(t *testing.T, sources ...string) compile.Result {
+	t.Helper()
 	schemas, err := schema.Builtin(cel.Default.String())
 	if err != nil {
 		t.Fatal(err)
@@ -60,9 +65,9 @@ func plan(t *testing.T, sources ...string) report.Plan {
 		in.Policies = append(in.Policies, f.Policies...)
 		in.Found = append(in.Found, found...)
 	}
-	return MakePlan(compile.Policies(in, compile.Options{Translate: translate.Options{
+	return compile.Policies(in, compile.Options{Translate: translate.Options{
 		Release: cel.Default, Schemas: schemas, Pack: translate.PackMatch,
-	}}))
+	}})
 }
 
 // TestWaves has a policy of each sort in the wave where it belongs.
@@ -110,5 +115,26 @@ func TestEveryPolicyIsInOneWave(t *testing.T) {
 	slices.Reverse(sources)
 	if diff := cmp.Diff(got, plan(t, sources...)); diff != "" {
 		t.Errorf("the order of the files shows (-one +other):\n%s", diff)
+	}
+}
+
+// TestFewestViolationsFirst: within a wave, what the fewest objects violate goes first;
+// a riskier wave stays behind.
+func TestFewestViolationsFirst(t *testing.T) {
+	result := compiled(t, aPolicy("a", "Audit", labelled), aPolicy("b", "Audit", labelled), aPolicy("c", "Enforce", labelled))
+	violations := map[*compile.Rule]report.Violations{}
+	for _, r := range result.Rules {
+		v := report.Violations{}
+		if r.Policy.Name == "a" {
+			v.Add(report.Violator{Kind: "ConfigMap", Name: "x"}, false)
+		}
+		violations[r] = v
+	}
+	var got []string
+	for _, p := range MakePlan(result, violations).Policies {
+		got = append(got, p.Name)
+	}
+	if want := []string{"b", "a", "c"}; !slices.Equal(got, want) {
+		t.Errorf("the order is %v; want %v", got, want)
 	}
 }

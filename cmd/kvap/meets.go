@@ -43,20 +43,29 @@ type named struct{ group, name string }
 // people know first, then by name.
 func resourcesIn(drafts []*vap.Draft) []named {
 	var out []named
-	seen := map[named]bool{}
 	for _, d := range drafts {
 		for _, rule := range d.Constraints.Rules {
-			for _, g := range rule.Groups {
-				for _, name := range rule.Resources {
-					r := named{g, name}
-					if !seen[r] && g != "*" && !strings.ContainsAny(name, "*/") {
-						seen[r] = true
-						out = append(out, r)
-					}
-				}
+			out = append(out, namedBy(rule.Groups, rule.Resources)...)
+		}
+	}
+	return bestKnownFirst(out)
+}
+
+// namedBy are the resources that a resource rule names, without subresources.
+func namedBy(groups, resources []string) (out []named) {
+	for _, g := range groups {
+		for _, name := range resources {
+			if g != "*" && !strings.ContainsAny(name, "*/") {
+				out = append(out, named{g, name})
 			}
 		}
 	}
+	return out
+}
+
+// bestKnownFirst are the resources, each once: those that people know first, then by
+// name.
+func bestKnownFirst(list []named) []named {
 	known := []string{"pods", "deployments", "services", "configmaps", "secrets", "ingresses", "jobs", "statefulsets", "namespaces"}
 	place := func(r named) int {
 		if i := slices.Index(known, r.name); i >= 0 {
@@ -64,10 +73,10 @@ func resourcesIn(drafts []*vap.Draft) []named {
 		}
 		return len(known)
 	}
-	slices.SortFunc(out, func(a, b named) int {
+	slices.SortFunc(list, func(a, b named) int {
 		return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(a.name, b.name), cmp.Compare(a.group, b.group))
 	})
-	return out
+	return slices.Compact(list)
 }
 
 // met is how many of the drafts a request meets that creates one, or that updates

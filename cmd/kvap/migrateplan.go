@@ -1,0 +1,218 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/migrate"
+	"github.com/kvap/kvap/report"
+)
+
+// planFlags are the flags of migrate plan.
+type planFlags struct {
+	files     []string
+	kustomize string
+	resources []string
+	param     []string
+	output    string
+	exempt    []string
+	choiceFlags
+	clusterFlags
+	verbose, noColor bool
+}
+
+func newMigratePlan() *cobra.Command {
+	var f planFlags
+	cmd := &cobra.Command{
+		Use:   "plan [PATH...]",
+		Short: "Say what each policy becomes, and in which order they go",
+		Long: `Plan says what each policy becomes: native, mixed (some of its rules need kvap's
+webhook), webhook or unsupported; every code with its way out; what will be different
+on purpose; what existing objects violate; what a request costs before and after; and
+in which waves the policies go, the safest first. It changes nothing.
+
+Without PATH, the policies are those of the cluster, and its objects are put before
+them, as if they were created now. With PATH, policy files and folders, or - for
+standard input, no cluster is asked; --resource gives objects.
+
+The cost of a request is how many webhooks are called at most: Kyverno's by how it
+registers policies, and kvap's by what stays with it. The choices are those of the
+controller: rules that match alike share an object.
+
+Exit codes: 0 clean, 2 usage or unreadable input, 3 a runtime error, 4 some of the
+input was left out.`,
+		Example: `  kvap migrate plan
+  kvap migrate plan -o html > change-request.html
+  kvap migrate plan policies/ --resource objects.yaml -o markdown
+  kubectl get clusterpolicies.kyverno.io -o yaml | kvap migrate plan -`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.files = slices.Concat(args, f.files)
+			return runMigratePlan(cmd, f)
+		},
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.StringSliceVarP(&f.files, "filename", "f", nil, "a file or folder to read, as if it were a PATH")
+	fs.StringVarP(&f.kustomize, "kustomize", "k", "", "a kustomize folder to render and read")
+	fs.StringSliceVar(&f.resources, "resource", nil, "a file or folder of objects; with a cluster, beside those that it has")
+	fs.StringSliceVar(&f.param, "param", nil, "a file of ConfigMaps, params, Namespaces and other objects that rules look up")
+	fs.StringVarP(&f.output, "output", "o", "table", "table, json, markdown or html")
+	fs.StringSliceVar(&f.exempt, "exception-namespaces", []string{"none"}, "the namespaces of the cluster whose PolicyExceptions count; none for none, * for all")
+	f.choiceFlags.add(fs)
+	fs.Lookup("pack").DefValue, f.pack = "match", "match"
+	f.addConnection(fs)
+	fs.BoolVarP(&f.verbose, "verbose", "v", false, "all diagnostics, with their places; else only errors")
+	fs.BoolVar(&f.noColor, "no-color", false, "no colours on a terminal; NO_COLOR does the same")
+	addRecursive(fs)
+	completeWords(cmd)
+	completeOutput(cmd, false, planFormats()...)
+	return cmd
+}
+
+func planFormats() []string { return []string{"table", "json", "markdown"} }
+
+// check tells what is wrong with the flags.
+func (f planFlags) check() error {
+	if _, err := oneOf("-o", f.output, planFormats()...); err != nil {
+		return err
+	}
+	n := 0
+	for _, p := range slices.Concat(f.files, f.resources, f.param) {
+		if p == "-" {
+			n++
+		}
+	}
+	if n > 1 {
+		return errors.New("only one thing can be read from standard input")
+	}
+	_, err := exceptionNamespaces(f.exempt)
+	return err
+}
+
+// fromFiles tells that no cluster is asked.
+func (f planFlags) fromFiles() bool { return len(f.files) > 0 || f.kustomize != "" }
+
+// A planning is a run of plan.
+type planning struct {
+	flags    planFlags
+	choices  choices
+	stdin    io.Reader
+	progress *progress
+	cluster  *connection // nil where everything is in files
+	leftOut
+
+	sources []source // of policies, objects and what rules look up
+	done    *compilation
+}
+
+func runMigratePlan(cmd *cobra.Command, f planFlags) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	choices, err := f.choices()
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(commandContext(cmd), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	p := &planning{flags: f, choices: choices, stdin: cmd.InOrStdin(), progress: newProgress(cmd.ErrOrStderr(), false)}
+	if err := p.read(ctx); err != nil {
+		return err
+	}
+	words := convertFlags{quiet: !f.verbose, verbose: f.verbose, noColor: f.noColor}
+	if len(p.done.policies) == 0 {
+		if err := words.printDiagnostics(cmd.ErrOrStderr(), p.done.found.Sort(), p.sources, cmd.Root().DisplayName()); err != nil {
+			return runtimeError(err)
+		}
+		return p.nothing()
+	}
+	plan, err := p.plan(ctx)
+	p.progress.clear()
+	if err != nil {
+		return err
+	}
+	if err := words.printDiagnostics(cmd.ErrOrStderr(), p.done.found.Sort(), p.sources, cmd.Root().DisplayName()); err != nil {
+		return runtimeError(err)
+	}
+	if err := f.write(cmd, plan); err != nil {
+		return runtimeError(err)
+	}
+	if err := p.leftOut.err("the plan"); err != nil {
+		return err
+	}
+	if p.done.found.HasErrors() {
+		return &exit{code: exitPartly}
+	}
+	return nil
+}
+
+// nothing is the end of a plan of no policies.
+func (p *planning) nothing() error {
+	if p.cluster == nil {
+		return noPolicy(p.flags.files, p.flags.kustomize, p.done.found)
+	}
+	if err := p.leftOut.err("the plan"); err != nil {
+		return err
+	}
+	return &exit{exitUsage, errors.New("the cluster has no policies of Kyverno; name files as PATH")}
+}
+
+// read reads and compiles the policies.
+func (p *planning) read(ctx context.Context) error {
+	if !p.flags.fromFiles() {
+		if err := p.readCluster(ctx); err != nil {
+			return err
+		}
+		p.compile()
+		return nil
+	}
+	sources, unread, err := readSources(p.flags.files, p.flags.kustomize, p.stdin)
+	if err != nil {
+		return err
+	}
+	p.sources = sources
+	p.compile()
+	p.done.found = append(p.done.found, unread...)
+	return nil
+}
+
+func (p *planning) compile() {
+	p.progress.during(fmt.Sprintf("converting %s", count(len(p.sources), "file", "files")), func() { p.done = compileSources(p.sources, p.choices) })
+	p.progress.clear()
+}
+
+// plan puts objects before the policies, and says what becomes of them.
+func (p *planning) plan(ctx context.Context) (report.Plan, error) {
+	compiled := p.compiled()
+	looked, violations, err := p.survey(ctx)
+	if err != nil {
+		return report.Plan{}, err
+	}
+	plan := migrate.MakePlan(compiled, violations)
+	plan.Looked = looked
+	plan.Costs = append(plan.Costs, p.done.requestCosts(p.choices.translate.Schemas)...)
+	return plan, nil
+}
+
+func (p *planning) compiled() compile.Result {
+	return compile.Result{Policies: p.done.policies, Rules: p.done.rules, Objects: p.done.objects}
+}
+
+func (f planFlags) write(cmd *cobra.Command, plan report.Plan) error {
+	switch f.output {
+	case "json":
+		return plan.WriteJSON(cmd.OutOrStdout())
+	case "markdown":
+		return plan.WriteMarkdown(cmd.OutOrStdout())
+	}
+	return plan.WriteTable(inColour(cmd.OutOrStdout(), f.noColor))
+}
