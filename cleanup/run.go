@@ -124,9 +124,13 @@ func (r *run) object(ctx context.Context, resource Resource, o *unstructured.Uns
 }
 
 // judged tells whether the policy deletes an object: not one that is on its way out,
-// or in a namespace that is left out.
+// or in a namespace that is left out, nor such a namespace itself.
 func (r *run) judged(ctx context.Context, o *unstructured.Unstructured) (bool, error) {
-	if o.GetDeletionTimestamp() != nil || slices.Contains(r.exclude, o.GetNamespace()) {
+	in := o.GetNamespace()
+	if o.GetKind() == "Namespace" && o.GetAPIVersion() == "v1" {
+		in = o.GetName() // with it goes what is in it
+	}
+	if o.GetDeletionTimestamp() != nil || slices.Contains(r.exclude, in) {
 		return false, nil
 	}
 	if own := r.policy.Ref.Namespace; own != "" && o.GetNamespace() != own {

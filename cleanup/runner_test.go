@@ -355,3 +355,17 @@ func TestTakingOver(t *testing.T) {
 		t.Errorf("left are %s", got)
 	}
 }
+
+// A namespace that is left out is not deleted either.
+func TestExcludedNamespace(t *testing.T) {
+	o := cleaner(t, "", "")
+	o.Object["spec"].(map[string]any)["match"] = object(t, "any: [{resources: {kinds: [Namespace]}}]").Object
+	f, r := newFake(t)
+	run := newRun(Read(o, v1alpha1.ModeEnforce), f, &interp.Offline{}, r.ExcludeNamespaces, false)
+	for name, want := range map[string]bool{"kube-system": false, "team": true} {
+		namespace := object(t, "apiVersion: v1\nkind: Namespace\nmetadata: {name: "+name+", uid: n}")
+		if got, err := run.judged(t.Context(), namespace); got != want || err != nil {
+			t.Errorf("%s: %t %v", name, got, err)
+		}
+	}
+}
