@@ -2,9 +2,11 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -32,6 +34,9 @@ With -f it changes apiVersion in files, and nothing else in them: comments stay.
 func (f changeFlags) adoptFiles(cmd *cobra.Command, v changeVerb, names []string) error {
 	if len(names) > 0 || f.kustomize != "" || f.dryRun == "server" {
 		return fmt.Errorf("migrate adopt -f takes whole files: no names, no -k and no --dry-run=server")
+	}
+	if f.outputDir == "" && slices.Contains(f.files, "-") {
+		return errors.New("migrate adopt -f - has no file to change; say --output-dir, for the adopted ones")
 	}
 	sources, unread, err := readSources(f.files, "", cmd.InOrStdin())
 	if err != nil {

@@ -85,6 +85,12 @@ func (f changeFlags) runOffline(cmd *cobra.Command, goal migrate.Goal, names []s
 			continue
 		}
 		one, made := offlinePolicy(p, done.rules, goal)
+		if slices.ContainsFunc(out.Policies, func(have report.HandedOverPolicy) bool {
+			return have.Kind == one.Kind && have.Namespace == one.Namespace && have.Name == one.Name
+		}) {
+			one.Left, one.Moves, made = "another policy of the files has this name already; give them apart, or remove one", nil, nil
+			one.To, one.Way = one.From, ""
+		}
 		out.Policies, components = append(out.Policies, one), append(components, made...)
 	}
 	if err := writeComponents(f.outputDir, components); err != nil {
