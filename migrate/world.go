@@ -109,6 +109,15 @@ func (w World) sameAsRecorded(verb string) error {
 		"go back with kvap migrate rollback %s, and begin again", verb, w.Ref.Name)
 }
 
+// Enforces tells whether kvap was seen to enforce the source, with Kyverno switched off in
+// it, whoever did that.
+func (w World) Enforces() Judging {
+	if w.Source == nil || !isOff(w.Source) {
+		return Judging{Why: "Kyverno is not switched off in it"}
+	}
+	return w.SourceSeen.as(v1alpha1.ModeEnforce, w.Source)
+}
+
 // KyvernoIsOff tells that admission is switched off in a policy.
 func KyvernoIsOff(policy *unstructured.Unstructured) bool {
 	admission, ok, _ := unstructured.NestedBool(policy.Object, "spec", "admission")

@@ -102,10 +102,20 @@ func (r *worldReader) finish(ctx context.Context) (out report.Finish, err error)
 		return out, err
 	}
 	out.Parts = append(out.Parts, hooks...)
-	others := slices.ContainsFunc(out.Parts, func(p report.LeftPart) bool { return p.Owner == "Kyverno, not read by kvap" && p.Objects > 0 })
-	out.Done = unfinished == 0 && !others
+	out.Done = unfinished == 0 && !slices.ContainsFunc(out.Parts, needsKyverno)
 	out.Steps = finishSteps(out, namespace)
 	return out, nil
+}
+
+// notRead owns definitions whose objects nobody but Kyverno reads.
+const notRead = "Kyverno, not read by kvap"
+
+// notCounted is said of a definition whose objects the user may not list.
+const notCounted = "you may not list its objects, so they may be there, and need Kyverno"
+
+// needsKyverno tells whether a part has objects that need Kyverno, or may have.
+func needsKyverno(p report.LeftPart) bool {
+	return p.Owner == notRead && (p.Objects > 0 || p.Next == notCounted)
 }
 
 // nextFor is what to do with a policy of one of Kyverno's kinds, and how many keep
@@ -115,11 +125,19 @@ func nextFor(w migrate.World, keep int) (string, int) {
 	if w.Ref.Namespace != "" {
 		name = w.Ref.Namespace + "/" + name
 	}
+	recorded := w.Stage() == v1alpha1.StageEnforced || w.Stage() == v1alpha1.StageAdopted
+	enforced := w.Enforces()
 	switch {
-	case w.Stage() != v1alpha1.StageEnforced && w.Stage() != v1alpha1.StageAdopted:
-		return "Kyverno enforces it: kvap migrate enforce " + name, keep + 1
 	case migrate.KyvernoHasRest(w.Source):
 		return "Kyverno has rules left in it: " + strings.Join(w.Staying, ", "), keep + 1
+	case !enforced.Yes && migrate.KyvernoIsOff(w.Source):
+		return "nobody is seen to enforce it: Kyverno is switched off in it, and " + enforced.Why, keep + 1
+	case !enforced.Yes && !recorded:
+		return "Kyverno enforces it: kvap migrate enforce " + name, keep + 1
+	case !enforced.Yes:
+		return "it is there again: kvap migrate enforce " + name + " takes it away from Kyverno", keep + 1
+	case migrate.CanCarry(w.Ref) && !recorded:
+		return "goes with its definition: kvap migrate adopt -f first, where its files are", keep
 	case migrate.CanCarry(w.Ref):
 		return "goes with its definition: kvap migrate adopt " + name + " first", keep
 	}
@@ -166,7 +184,11 @@ func (r *worldReader) definitions(ctx context.Context) ([]report.LeftPart, error
 			continue
 		}
 		part := report.LeftPart{Kind: "CustomResourceDefinition", Name: items[i].GetName(), Owner: owner, Next: next}
-		if part.Objects, err = r.countOf(ctx, group, kind); err != nil {
+		part.Objects, err = r.countOf(ctx, group, kind)
+		switch {
+		case apierrors.IsForbidden(err):
+			part.Next = notCounted
+		case err != nil:
 			return nil, err
 		}
 		out = append(out, part)
@@ -191,19 +213,19 @@ func ownerOf(group, kind string) (owner, next string) {
 		if kind == "UpdateRequest" || kind == "CleanupPolicy" || kind == "ClusterCleanupPolicy" {
 			return "Kyverno", "goes with Kyverno; cleanup policies may stay for kvap, with their definition"
 		}
-		return "Kyverno, not read by kvap", "its objects need Kyverno"
+		return notRead, "its objects need Kyverno"
 	}
 	return "", ""
 }
 
-// countOf is how many objects of a kind there are; what may not be read counts as none.
+// countOf is how many objects of a kind there are.
 func (r *worldReader) countOf(ctx context.Context, group, kind string) (int, error) {
 	m, err := r.mapper.RESTMapping(apischema.GroupKind{Group: group, Kind: kind})
 	if err != nil {
 		return 0, nil //nolint:nilerr // it is defined and not served yet
 	}
 	page, err := r.dynamic.Resource(m.Resource).List(ctx, metav1.ListOptions{Limit: pageSize})
-	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) {
 		return 0, nil
 	}
 	if err != nil {
