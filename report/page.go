@@ -15,6 +15,7 @@ type Page struct {
 	Conversion *Conversion
 	Check      *Check
 	Tests      *TestRun
+	Plan       *Plan
 	// Pairs are the rules beside what they became.
 	Pairs []Pair
 }
@@ -67,6 +68,7 @@ type view struct {
 	Findings []group
 	Notes    int
 	Releases [][]string
+	Tables   []shownTable
 	Costs    []costBar
 	Policies []shownPolicy
 	Unpaired bool // there are more rules than are shown beside what they became
@@ -152,6 +154,9 @@ func (p Page) view() view {
 	v := view{Title: p.Title}
 	if p.Conversion != nil {
 		v.conversion(*p.Conversion, p.Pairs)
+	}
+	if p.Plan != nil {
+		v.plan(*p.Plan)
 	}
 	if p.Check != nil {
 		v.check(*p.Check)

@@ -85,19 +85,28 @@ func behind(c Conversion) []group {
 				continue
 			}
 			var g *group
+			var code diag.Code
 			if len(r.Codes) > 0 {
-				out, g = groupOf(out, r.Codes[0], classOf(r.Target))
-			} else if i := slices.IndexFunc(out, func(g group) bool { return g.Code == "" }); i >= 0 {
-				g = &out[i]
-			} else {
-				out = append(out, group{Title: "without a code", Class: classOf(r.Target)})
-				g = &out[len(out)-1]
+				code = r.Codes[0]
 			}
+			out, g = groupFor(out, code, classOf(r.Target))
 			g.add(item{Message: r.Reason, Of: p.title() + " / " + r.Name, Place: diag.Pos{File: p.File, Line: r.Line}.String()})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b group) int { return b.Count - a.Count })
 	return out
+}
+
+// groupFor is the group of a code, or of what has none.
+func groupFor(list []group, code diag.Code, class string) ([]group, *group) {
+	if code != 0 {
+		return groupOf(list, code, class)
+	}
+	if i := slices.IndexFunc(list, func(g group) bool { return g.Code == "" }); i >= 0 {
+		return list, &list[i]
+	}
+	list = append(list, group{Title: "without a code", Class: class})
+	return list, &list[len(list)-1]
 }
 
 func classOf(t Target) string {

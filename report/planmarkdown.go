@@ -81,6 +81,15 @@ func (p Plan) writeStaying(b *strings.Builder) {
 
 // writeCodes explains every code once.
 func (p Plan) writeCodes(b *strings.Builder) {
+	head := "\n## What the codes mean\n\n"
+	for _, c := range p.allCodes() {
+		fmt.Fprintf(b, "%s- %s %s. %s\n", head, c.Code, inline(c.Title), inline(c.Remedy))
+		head = ""
+	}
+}
+
+// allCodes are those of all policies, each once, in their order.
+func (p Plan) allCodes() []PlannedCode {
 	var all []PlannedCode
 	for _, one := range p.Policies {
 		for _, c := range one.codes() {
@@ -90,9 +99,5 @@ func (p Plan) writeCodes(b *strings.Builder) {
 		}
 	}
 	slices.SortFunc(all, func(a, c PlannedCode) int { return int(a.Code) - int(c.Code) })
-	head := "\n## What the codes mean\n\n"
-	for _, c := range all {
-		fmt.Fprintf(b, "%s- %s %s. %s\n", head, c.Code, inline(c.Title), inline(c.Remedy))
-		head = ""
-	}
+	return all
 }

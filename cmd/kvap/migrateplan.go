@@ -78,7 +78,7 @@ input was left out.`,
 	return cmd
 }
 
-func planFormats() []string { return []string{"table", "json", "markdown"} }
+func planFormats() []string { return []string{"table", "json", "markdown", "html"} }
 
 // check tells what is wrong with the flags.
 func (f planFlags) check() error {
@@ -213,6 +213,8 @@ func (f planFlags) write(cmd *cobra.Command, plan report.Plan) error {
 		return plan.WriteJSON(cmd.OutOrStdout())
 	case "markdown":
 		return plan.WriteMarkdown(cmd.OutOrStdout())
+	case "html":
+		return report.Page{Title: "Migration plan", Plan: &plan}.WriteHTML(cmd.OutOrStdout())
 	}
 	return plan.WriteTable(inColour(cmd.OutOrStdout(), f.noColor))
 }
