@@ -29,8 +29,8 @@ type Trigger struct {
 	Request *interp.Request
 }
 
-// maxCaptured bounds what is kept of a request. The store takes little more.
-const maxCaptured = 1 << 20
+// maxCaptured bounds what is kept of a request, in bytes: the store is everybody's.
+const maxCaptured = 512 << 10
 
 // ErrTooLarge is a request of which too much would have to be kept.
 var ErrTooLarge = errors.New("the request is too large to be kept for background work")

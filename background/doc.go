@@ -15,7 +15,7 @@
 //   - Nothing is written for a request that was refused in the end: work waits until
 //     the object that triggers it is stored.
 //   - A failure is tried again, later and later, and told. No work is dropped in
-//     silence.
+//     silence. What stays of work that fails is bounded in number, size and time.
 //   - Work for one trigger and rule is done one after another.
 //   - A policy of a namespace reaches nothing outside of it: what variables have
 //     become is checked, and not their text.

@@ -37,11 +37,14 @@ func (w *Worker) doRequest(ctx context.Context, name string) (again time.Duratio
 	switch {
 	case err != nil:
 		return firstWait
-	case r == nil || r.Status.State == v1alpha1.GenerateFailed:
+	case r == nil:
 		w.forget(name)
 		return 0
 	}
 	now := w.options.Now()
+	if r.Status.State == v1alpha1.GenerateFailed {
+		return w.stay(ctx, r, now)
+	}
 	if next := r.Status.NextRetry; next != nil && next.After(now) {
 		return min(next.Sub(now), longestWait) // whatever the clock of its writer said
 	}
@@ -53,11 +56,12 @@ func (w *Worker) doRequest(ctx context.Context, name string) (again time.Duratio
 	case errors.Is(out.err, errEarly):
 		return min(max(age/2, firstLook), longestLook)
 	}
-	if err := w.settle(ctx, r.DeepCopy(), out); err != nil {
+	r = r.DeepCopy()
+	if err := w.settle(ctx, r, out); err != nil {
 		return firstWait
 	}
-	if next := waitAfter(int(r.Status.RetryCount) + 1); out.state == v1alpha1.GenerateFailed && int(r.Status.RetryCount)+1 < maxTries {
-		return next
+	if out.state == v1alpha1.GenerateFailed {
+		return w.stay(ctx, r, now)
 	}
 	w.forget(name)
 	return 0
@@ -81,6 +85,7 @@ func (w *Worker) forget(name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.known, name)
+	delete(w.failing, name)
 }
 
 // retried is when to do again what has failed; 0 if it has not, or too often. What no

@@ -77,13 +77,14 @@ type Worker struct {
 	begun   chan struct{} // is closed by the first Set
 	running bool          // this process is the one that works
 
-	mu     sync.Mutex
-	busy   map[string]bool      // what is being worked at, by what
-	known  map[string]time.Time // since when GenerateRequests that are not done are
-	tries  map[task]int         // failures of work that no GenerateRequest stands for
-	left   map[string]leftover  // what rules that are gone have left, by ruleKey
-	unseen map[Watched]bool     // what cannot be watched, and was told of
-	moved  map[string][]Kind    // kinds that rules made before they were changed, by ruleKey
+	mu      sync.Mutex
+	busy    map[string]bool      // what is being worked at, by what
+	known   map[string]time.Time // since when GenerateRequests that are not done are
+	tries   map[task]int         // failures of work that no GenerateRequest stands for
+	left    map[string]leftover  // what rules that are gone have left, by ruleKey
+	unseen  map[Watched]bool     // what cannot be watched, and was told of
+	failing map[string]failing   // GenerateRequests whose work has failed, by name
+	moved   map[string][]Kind    // kinds that rules made before they were changed, by ruleKey
 }
 
 // New makes a worker that has no policies yet and does nothing.
@@ -92,6 +93,7 @@ func New(o Options) *Worker {
 	return &Worker{
 		options: o, queue: workqueue.NewTypedDelayingQueue[task](), pace: newPace(o.Now), begun: make(chan struct{}),
 		busy: map[string]bool{}, known: map[string]time.Time{}, tries: map[task]int{}, left: map[string]leftover{}, moved: map[string][]Kind{}, unseen: map[Watched]bool{},
+		failing: map[string]failing{},
 	}
 }
 
