@@ -2,7 +2,6 @@ package translate
 
 import (
 	"github.com/kvap/kvap/cel"
-	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
 )
@@ -10,16 +9,15 @@ import (
 // Kyverno goes through elements in order, and the first one that does not pass
 // decides: a failure fails the rule, an error is the rule's. all() looks at every
 // element, and lets a failure hide errors before it. That makes no difference where
-// both are denied, but where failurePolicy Ignore admits what errs.
+// both are denied, but where failurePolicy Ignore admits what errs, and where a
+// failure is excused: entryorder.go.
 
 // ordered is out, what all() says of the elements of a foreach, or what the first
 // element that does not pass says where that is another thing.
 func (l *lowering) ordered(f *policy.ForEach, list operand, out truthValue, depth int) truthValue {
 	switch {
-	case l.found != nil || list.form == errorForm:
+	case l.found != nil || list.form == errorForm || l.prior:
 		return out
-	case l.prior:
-		return l.orderedBefore(f, list, out, depth)
 	case !out.errs || l.policy.FailurePolicy != policy.Ignore:
 		return out
 	}
@@ -35,69 +33,9 @@ func (l *lowering) ordered(f *policy.ForEach, list operand, out truthValue, dept
 		cel.CondBool(read, cel.False(), l.failing(operand{hint: "element"}))), true}
 }
 
-// orderedBefore is ordered for the old object: an error before the first failure is
-// no violation.
-func (l *lowering) orderedBefore(f *policy.ForEach, list operand, out truthValue, depth int) truthValue {
-	s := l.wholeList(list)
-	dynamic := s == nil && list.form == placeForm && list.v.dynamic() && !list.v.never
-	if dynamic {
-		s = l.sequence(list)
-	}
-	if s == nil || !l.knownParts(f) || l.neverErrs(f, s, depth) {
-		return out
-	}
-	bad, read, ok := l.firstBad(f, s, "Before", depth)
-	if !ok {
-		return out
-	}
-	holds := cel.Or(bad.Size().Eq(cel.Int(0)), cel.Not(read))
-	if dynamic {
-		holds = cel.CondBool(cel.And(list.v.found(), isList(list.v.expr)), holds, out.b)
-	}
-	return truthValue{b: holds}
-}
-
-// failsFirst is: the first element of the new object that does not pass is a failure
-// and no error, which nothing excuses. It is asked where some element fails, and is
-// true where elements are counted.
-func (l *lowering) failsFirst(entries []*policy.ForEach) cel.Bool {
-	out := cel.True()
-	if len(entries) == 1 && l.knownParts(entries[0]) {
-		if l.attempt(func() { out = l.firstFails(entries[0]) }) != nil {
-			return cel.True()
-		}
-	}
-	return out
-}
-
-func (l *lowering) firstFails(f *policy.ForEach) cel.Bool {
-	l.setPos(f.List.Pos)
-	e, d := jmespath.Parse(f.List.Value, f.List.Pos)
-	if d != nil {
-		return cel.True()
-	}
-	list := l.queryOutside(e).softly()
-	s := l.wholeList(list)
-	dynamic := s == nil && list.form == placeForm && list.v.dynamic() && !list.v.never
-	if dynamic {
-		s = l.sequence(list)
-	}
-	if s == nil || l.neverErrs(f, s, 0) {
-		return cel.True()
-	}
-	_, read, ok := l.firstBad(f, s, "", 0)
-	switch {
-	case !ok:
-		return cel.True()
-	case dynamic:
-		return cel.Implies(cel.And(list.v.found(), isList(list.v.expr)), read)
-	}
-	return read
-}
-
 // knownParts tells whether elementParts can say what an element of the foreach says.
 func (l *lowering) knownParts(f *policy.ForEach) bool {
-	return f.Deny != nil && f.ElementScope == nil && len(l.b.taken) == 0
+	return f.ForEach == nil && len(l.b.taken) == 0
 }
 
 // neverErrs tells that no element is an error.
@@ -109,21 +47,47 @@ func (l *lowering) neverErrs(f *policy.ForEach, s sequence, depth int) bool {
 // firstBad is the elements that do not pass, as a variable, and whether the first of
 // them is no error.
 func (l *lowering) firstBad(f *policy.ForEach, s sequence, suffix string, depth int) (bad cel.Value, read cel.Bool, ok bool) {
-	items, ok := s.list(l, false)
-	if !ok {
-		return bad, read, false
-	}
-	name := singular(hintOf(s))
-	bad = l.b.filter(items, name, func(x cel.Value) cel.Bool {
-		read, holds := l.elementParts(f, valueOf(x, s.elem()), depth)
+	isBad := func(x operand) cel.Bool {
+		read, holds := l.elementParts(f, x, depth)
 		return cel.Not(cel.And(read, holds))
-	})
-	bad = l.let("failing"+capital(name)+"s"+suffix, bad)
-	read, _ = l.elementParts(f, valueOf(bad.Index(cel.Int(0)), s.elem()), depth)
-	return bad, read, true
+	}
+	bad, ok = l.kept(s, isBad, suffix)
+	if ok {
+		read, _ = l.elementParts(f, valueOf(bad.Index(cel.Int(0)), s.elem()), depth)
+	}
+	return bad, read, ok
+}
+
+// kept is a variable with the elements of a list that satisfy keep; of a list of
+// lists that CEL cannot flatten, those of the first one that has some.
+func (l *lowering) kept(s sequence, keep func(operand) cel.Bool, suffix string) (cel.Value, bool) {
+	name := singular(hintOf(s))
+	variable := "failing" + capital(name) + "s" + suffix
+	if items, ok := s.list(l, false); ok {
+		return l.let(variable, l.b.filter(items, name, func(x cel.Value) cel.Bool { return keep(valueOf(x, s.elem())) })), true
+	}
+	outer, ok := s.(flat)
+	if !ok {
+		return cel.Value{}, false
+	}
+	some := func(x operand) cel.Bool { return outer.f(l, x).quantify(l, forSome, false, keep) }
+	around, ok := l.kept(outer.of, some, "In"+suffix)
+	if !ok {
+		return cel.Value{}, false
+	}
+	inner := outer.f(l, elementOf(outer.of, around.Index(cel.Int(0))))
+	items, ok := inner.list(l, false)
+	if !ok {
+		return cel.Value{}, false
+	}
+	items = cel.Cond(around.Size().Eq(cel.Int(0)), cel.List(), items)
+	return l.let(variable, l.b.filter(items, name, func(x cel.Value) cel.Bool { return keep(valueOf(x, s.elem())) })), true
 }
 
 func (l *lowering) elementErrors() refusal {
+	if l.policy.FailurePolicy != policy.Ignore {
+		return l.unsupported("a foreach whose elements may be errors, in a rule that excuses existing violations,")
+	}
 	return l.unsupported("failurePolicy Ignore for a foreach whose elements may be errors")
 }
 
@@ -132,8 +96,8 @@ func (l *lowering) wholeList(list operand) sequence {
 	switch {
 	case list.form == placeForm && list.v.kind() == schema.List:
 		return l.sequence(list)
-	case list.form == sequenceForm:
-		return list.s
+	case list.form == sequenceForm || list.form == multiForm:
+		return l.sequence(list)
 	}
 	return nil
 }
@@ -145,12 +109,29 @@ func (l *lowering) elementParts(f *policy.ForEach, elem operand, depth int) (rea
 	defer l.setPos(l.pos)
 	l.enter(f, elem, uncounted(depth), depth)
 	pre := l.preOfElement(f.Preconditions)
-	l.setPos(f.Deny.Pos)
-	read, denied := l.conditionParts(f.Deny.Conditions)
+	read, holds = l.bodyParts(f, elem, depth)
 	if implied := cel.And(pre.b, read).Simplify(); cel.Equal(implied.Value, pre.b.Simplify().Value) {
 		read = cel.True()
 	}
-	return cel.Implies(pre.b, read), cel.Implies(pre.b, cel.Not(denied))
+	read, holds = cel.Implies(pre.b, read), cel.Implies(pre.b, holds)
+	if f.ElementScope != nil && *f.ElementScope {
+		read = cel.And(isMapped(elem), read)
+	}
+	return read, holds
+}
+
+// bodyParts is elementParts of what an entry checks.
+func (l *lowering) bodyParts(f *policy.ForEach, elem operand, depth int) (read, holds cel.Bool) {
+	if f.Deny != nil {
+		l.setPos(f.Deny.Pos)
+		read, denied := l.conditionParts(f.Deny.Conditions)
+		return read, cel.Not(denied)
+	}
+	t := l.elementBody(f, elem, depth)
+	if t.errs {
+		panic(l.elementErrors())
+	}
+	return cel.True(), t.b
 }
 
 // conditionParts is: no condition that is reached is an error, and the conditions

@@ -38,7 +38,9 @@ func (l *lowering) excuse(u *unit) {
 		before, _ := w.patternSubject()
 		violated.b = cel.And(w.anchorsSeen(now, p), w.anchorsSeen(before, p), violated.b)
 	}
-	violated.b = cel.And(w.failsFirstNow(), violated.b)
+	if w.rule.Validate.ForEach != nil {
+		violated.b = cel.And(w.failsFirstNow(), violated.b)
+	}
 	u.exempt, u.excused = cel.And(match, violated.b), u.alwaysExcused(match, violated.b)
 	u.variables, u.params = w.variables, w.params
 	if len(u.ops) > 1 {
@@ -49,9 +51,6 @@ func (l *lowering) excuse(u *unit) {
 
 // failsFirstNow is failsFirst of the new object, while the old one is judged.
 func (l *lowering) failsFirstNow() cel.Bool {
-	if l.rule.Validate.ForEach == nil {
-		return cel.True()
-	}
 	defer l.restore(l.environment)
 	l.environment = l.ofNewObject()
 	return l.failsFirst(l.rule.Validate.ForEach)

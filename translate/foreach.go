@@ -14,6 +14,9 @@ import (
 // forEachAll is: no entry fails. The order of entries only decides which message
 // is reported.
 func (l *lowering) forEachAll(entries []*policy.ForEach, depth int) truthValue {
+	if l.prior && depth == 0 {
+		return l.entriesBefore(entries)
+	}
 	out := truthValue{b: cel.True()}
 	for i := len(entries) - 1; i >= 0; i-- {
 		out = l.forEach(entries[i], depth).andThen(out)
@@ -23,12 +26,7 @@ func (l *lowering) forEachAll(entries []*policy.ForEach, depth int) truthValue {
 
 // forEach is: no element fails the entry.
 func (l *lowering) forEach(f *policy.ForEach, depth int) truthValue {
-	l.setPos(f.List.Pos)
-	e, d := jmespath.Parse(f.List.Value, f.List.Pos)
-	if d != nil {
-		panic(refusal{diag.Warnf(d.Pos, diag.NoExpression, "%s; the webhook will judge this rule", d.Message)})
-	}
-	list := l.queryOutside(e).softly() // the list is no {{ }}
+	list := l.entryList(f)
 	var out truthValue
 	stop := l.attempt(func() {
 		out = l.effectOver(list, func(elem operand) truthValue { return l.oneElement(f, elem, uncounted(depth), depth) })
@@ -44,6 +42,16 @@ func (l *lowering) forEach(f *policy.ForEach, depth int) truthValue {
 		return out
 	}
 	panic(stop)
+}
+
+// entryList is the list of an entry, which is no {{ }}.
+func (l *lowering) entryList(f *policy.ForEach) operand {
+	l.setPos(f.List.Pos)
+	e, d := jmespath.Parse(f.List.Value, f.List.Pos)
+	if d != nil {
+		panic(refusal{diag.Warnf(d.Pos, diag.NoExpression, "%s; the webhook will judge this rule", d.Message)})
+	}
+	return l.queryOutside(e).softly()
 }
 
 // uncounted is the index of elements that are not counted.
@@ -189,25 +197,29 @@ func (l *lowering) enter(f *policy.ForEach, elem, index operand, depth int) {
 
 // onlyMaps is an error for an element that is no map: it cannot be in scope.
 func (l *lowering) onlyMaps(elem operand, holds truthValue) truthValue {
-	failing := func() truthValue {
-		if l.prior { // an error is no violation
-			return truthValue{b: cel.True()}
-		}
-		return truthValue{l.failing(operand{hint: "elementScope"}), true}
+	is := isMapped(elem)
+	switch {
+	case is.IsTrue():
+		return holds
+	case l.prior: // an error is no violation
+		return truthValue{cel.Implies(is, holds.b), holds.errs}
 	}
+	return truthValue{cel.CondBool(is, holds.b, l.failing(operand{hint: "elementScope"})), true}
+}
+
+// isMapped is: an element is a map.
+func isMapped(elem operand) cel.Bool {
 	switch kindOf(elem.typ()) {
 	case schema.Object, schema.Map:
-		return holds
+		return cel.True()
 	case schema.Any:
 		if elem.form == placeForm {
-			otherwise := failing()
-			return truthValue{cel.CondBool(isMap(elem.v.expr), holds.b, otherwise.b), holds.errs || otherwise.errs}
+			return isMap(elem.v.expr)
 		}
-		if _, isMapped := elem.lit.(map[string]any); isMapped {
-			return holds
-		}
+		_, is := elem.lit.(map[string]any)
+		return cel.Lit(is)
 	}
-	return failing()
+	return cel.False()
 }
 
 func (l *lowering) elementBody(f *policy.ForEach, elem operand, depth int) truthValue {
