@@ -8,10 +8,15 @@
 // or be refused as it says. Kinds that the server does not know get permissive
 // definitions.
 //
+// The chainsaw tests of policies that generate, clean up and change objects are
+// replayed with `kvap controller` in place of Kyverno, and assertions about objects
+// come true.
+//
 // What must hold: no folder that can be replayed fails. One that cannot is listed
 // with the reason: a step that this package does not know, such as a script, or a
 // rule that has no native form. A step that waits does not: it waits for Kyverno,
 // and what kvap makes is seen to be in force before the next step.
 //
-// Start reading at replay_test.go; chainsaw_test.go is what can be read.
+// Start reading at replay_test.go, and controller_test.go for the controller;
+// chainsaw_test.go is what can be read.
 package replay

@@ -49,12 +49,17 @@ func TestReplay(t *testing.T) {
 	for i, one := range scenarios {
 		t.Run(one.name, func(t *testing.T) { s.replay(t, one, fmt.Sprintf("replay-%d", i)) })
 	}
-	t.Logf("%d scenarios were replayed; not replayed:", len(scenarios))
-	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
-		t.Logf("%d: %s: %s", len(reasons[reason]), reason, strings.Join(reasons[reason], ", "))
-	}
+	tellReasons(t, len(scenarios), reasons)
 	if *only == "" && len(scenarios) < enough {
 		t.Errorf("only %d scenarios", len(scenarios))
+	}
+}
+
+func tellReasons(t *testing.T, replayed int, reasons map[string][]string) {
+	t.Helper()
+	t.Logf("%d scenarios were replayed; not replayed:", replayed)
+	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
+		t.Logf("%d: %s: %s", len(reasons[reason]), reason, strings.Join(reasons[reason], ", "))
 	}
 }
 
@@ -74,6 +79,9 @@ func load(t *testing.T) (scenarios []scenario, reasons map[string][]string) {
 			return err
 		}
 		s, why, err := read(*corpus, filepath.Dir(path))
+		if why == "" {
+			why = s.asserts()
+		}
 		if err == nil && why == "" {
 			why, err = s.notNative(types)
 		}
@@ -297,7 +305,7 @@ func (r *run) place(t *testing.T, o *unstructured.Unstructured) {
 	if meta.IsNoMatchError(err) {
 		gvk := o.GroupVersionKind()
 		resource, _ := meta.UnsafeGuessKindToResource(gvk)
-		crd := controlplane.StandIn(gvk, resource.Resource, !strings.HasPrefix(gvk.Kind, "Cluster"))
+		crd := controlplane.StandIn(gvk, resource.Resource, o.GetNamespace() != "" || !strings.HasPrefix(gvk.Kind, "Cluster"))
 		if err := r.plane.InstallCRDs(t.Context(), crd); err != nil {
 			t.Fatal(err)
 		}

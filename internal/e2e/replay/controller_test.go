@@ -1,0 +1,424 @@
+//go:build e2e
+
+package replay
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kvap/kvap/internal/controlplane"
+)
+
+// enoughServed is how many scenarios the controller is given at the least.
+const enoughServed = 33
+
+// program is the user that kvap is. What it does itself triggers no rule, so those
+// who make triggers are others.
+const program = "kvap"
+
+// knownFailures are scenarios that do not pass, and why.
+func knownFailures() map[string]string {
+	return map[string]string{
+		"mutate/external-secret-operator/add-external-secret-prefix": "fields that the real definition of the kind has defaults for",
+	}
+}
+
+// Every chainsaw test of policies that generate, clean up and change objects, and that
+// can be replayed, passes with `kvap controller` in place of Kyverno.
+func TestReplayController(t *testing.T) {
+	scenarios, reasons := loadServed(t)
+	s := newServed(t)
+	for i, one := range scenarios {
+		t.Run(one.name, func(t *testing.T) {
+			s.replayServed(t, one, fmt.Sprintf("served-%d", i))
+		})
+	}
+	tellReasons(t, len(scenarios), reasons)
+	if *only == "" && len(scenarios) < enoughServed {
+		t.Errorf("only %d scenarios", len(scenarios))
+	}
+}
+
+// loadServed reads the scenarios for the controller, and why others cannot be replayed.
+func loadServed(t *testing.T) (scenarios []scenario, reasons map[string][]string) {
+	t.Helper()
+	if _, err := os.Stat(*corpus); err != nil {
+		t.Skip("the corpus of public policies is not at hand")
+	}
+	reasons = map[string][]string{}
+	for _, kind := range []string{"generate", "cleanup", "mutate"} {
+		err := filepath.WalkDir(filepath.Join(*corpus, kind), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.Name() != "chainsaw-test.yaml" {
+				return err
+			}
+			s, why, err := read(*corpus, filepath.Dir(path))
+			if err == nil && why == "" {
+				why, err = s.notServed()
+			}
+			if failing := knownFailures()[s.name]; failing != "" {
+				why = failing
+			}
+			switch {
+			case err != nil:
+				return fmt.Errorf("%s: %w", path, err)
+			case !regexp.MustCompile(*only).MatchString(s.name):
+			case why != "":
+				reasons[why] = append(reasons[why], s.name)
+			default:
+				scenarios = append(scenarios, s)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return scenarios, reasons
+}
+
+// notServed says what keeps a scenario from being replayed on a control plane that has
+// no nodes and no network.
+func (s scenario) notServed() (string, error) {
+	for i, step := range s.steps {
+		if step.verb == presence { // that a kind is there is seen to anyway
+			step.objects = slices.DeleteFunc(step.objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == "CustomResourceDefinition" })
+			s.steps[i] = step
+		}
+		for _, o := range step.objects {
+			data, err := json.Marshal(o.Object)
+			switch {
+			case err != nil:
+				return "", err
+			case isPolicy(o) && (bytes.Contains(data, []byte(`"imageRegistry":`)) || bytes.Contains(data, []byte(`"verifyImages":`))):
+				return "a policy that asks an image registry", nil
+			case step.verb != presence && step.verb != absence:
+			case computes(o.Object):
+				return "an expression of chainsaw", nil
+			case step.verb == presence && o.Object["status"] != nil && slices.Contains([]string{"Pod", "Deployment", "Node"}, o.GetKind()):
+				return "an assertion about what runs", nil
+			}
+		}
+	}
+	return "", nil
+}
+
+// A served is a control plane with `kvap controller`.
+type served struct {
+	*server
+	process *exec.Cmd
+	log     lockedBuffer
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.Buffer.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.Buffer.String()
+}
+
+func newServed(t *testing.T) *served {
+	t.Helper()
+	ctrllog.SetLogger(logr.Discard())
+	kvap := filepath.Join(t.TempDir(), "kvap")
+	if text, err := exec.CommandContext(t.Context(), "go", "build", "-o", kvap, "../../../cmd/kvap").CombinedOutput(); err != nil {
+		t.Fatalf("building kvap: %v\n%s", err, text)
+	}
+	plane, err := controlplane.Start(t.Context(), controlplane.Options{Users: []controlplane.User{{Name: program, Groups: []string{"system:masters"}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = plane.Stop() })
+	var definitions []controlplane.CRD
+	for _, folder := range []string{"../../../deploy/crds", filepath.Join(*corpus, "..", "crds")} {
+		read, err := controlplane.ReadCRDs(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		definitions = append(definitions, read...)
+	}
+	if err := plane.InstallCRDs(t.Context(), definitions...); err != nil {
+		t.Fatal(err)
+	}
+	config := plane.Config(controlplane.Admin)
+	config.WarningHandler = rest.NoWarnings{}
+	admin, err := client.New(config, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &served{server: &server{plane: plane, judged: admin, unjudged: admin}}
+	s.start(t, kvap)
+	return s
+}
+
+// start runs `kvap controller` with its webhook until the test ends.
+func (s *served) start(t *testing.T, kvap string) {
+	t.Helper()
+	if err := s.judged.Create(t.Context(), object("v1", "Namespace", "", "kvap-system")); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	l.Close()
+	s.process = exec.Command(kvap, "controller", "--kubeconfig", s.plane.Kubeconfig(program), "--namespace", "kvap-system",
+		"--webhook-address", address, "--webhook-url", "https://"+address)
+	s.process.Stderr = &s.log
+	if err := s.process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = s.process.Process.Kill()
+		_ = s.process.Wait()
+		if t.Failed() {
+			t.Logf("kvap controller:\n%s", s.log.String())
+		}
+	})
+}
+
+// replayServed does what a scenario says, in a namespace of its own.
+func (s *served) replayServed(t *testing.T, one scenario, namespace string) {
+	t.Helper()
+	r := &servedRun{run: &run{server: s.server, name: one.name, namespace: namespace}}
+	defer r.cleanUp(t)
+	r.made = append(r.made, object("v1", "Namespace", "", namespace))
+	if err := s.judged.Create(t.Context(), r.made[0]); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range one.steps { // kinds are there before the policies about them
+		for _, o := range step.objects {
+			r.place(t, o)
+		}
+	}
+	for _, step := range one.steps {
+		if !r.do(t, step) {
+			return // what follows builds on it
+		}
+	}
+}
+
+// A servedRun is a scenario on its way.
+type servedRun struct {
+	*run
+	policies []*unstructured.Unstructured
+}
+
+// do does a step, and tells whether it went as it should.
+func (r *servedRun) do(t *testing.T, s step) bool {
+	t.Helper()
+	for _, o := range s.objects {
+		var why string
+		switch s.verb {
+		case presence, absence:
+			why = r.await(t, s.verb, o)
+		default:
+			if isPolicy(o) {
+				annotate(o, "kvap.dev/mode", "enforce")
+			}
+			if err := r.send(t, s.verb, o.DeepCopy()); (err != nil) != s.refused {
+				why = fmt.Sprintf("got %v, want refused %v", err, s.refused)
+			}
+		}
+		if why == "" && o.GetKind() == "Namespace" && s.verb == apply && !s.refused {
+			why = r.addAccount(t, o.GetName())
+		}
+		if why == "" && isPolicy(o) && s.verb != deletion && !s.refused {
+			r.policies = append(r.policies, o)
+			why = r.awaitServed(t, o)
+		}
+		if why != "" {
+			t.Errorf("%s: %s %s/%s: %s", s.at, o.GetKind(), o.GetNamespace(), o.GetName(), why)
+			return false
+		}
+	}
+	return true
+}
+
+// addAccount makes what a controller that the control plane has not makes in each
+// namespace.
+func (r *servedRun) addAccount(t *testing.T, namespace string) string {
+	t.Helper()
+	err := r.judged.Create(t.Context(), object("v1", "ServiceAccount", namespace, "default"))
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return err.Error()
+	}
+	return ""
+}
+
+func annotate(o *unstructured.Unstructured, key, value string) {
+	annotations := o.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[key] = value
+	o.SetAnnotations(annotations)
+}
+
+// patience is how long an assertion may take to come true: a machine that is busy
+// takes long, and a schedule may be of a minute.
+const patience = 90 * time.Second
+
+// eventually asks until there is nothing to say against it.
+func eventually(ask func() string) string {
+	for deadline := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
+		if why := ask(); why == "" || time.Now().After(deadline) {
+			return why
+		}
+	}
+}
+
+// await waits until an object like the one that is asserted is there, or none.
+func (r *servedRun) await(t *testing.T, v verb, o *unstructured.Unstructured) string {
+	t.Helper()
+	return eventually(func() string {
+		if v == absence && r.pending(t) > 0 {
+			return "work is left to be done"
+		}
+		why := "there is none"
+		for _, have := range r.candidates(t, o) {
+			if why = differs(o.Object, have.Object, ""); why == "" {
+				r.made = append(r.made, have) // to be removed, whoever has made it
+				break
+			}
+		}
+		switch {
+		case v == presence:
+			return why
+		case why == "":
+			return "there is one"
+		}
+		return ""
+	})
+}
+
+// candidates are the objects that an assertion may be about.
+func (r *servedRun) candidates(t *testing.T, o *unstructured.Unstructured) []*unstructured.Unstructured {
+	t.Helper()
+	if o.GetName() != "" {
+		have := object(o.GetAPIVersion(), o.GetKind(), "", "")
+		err := r.judged.Get(t.Context(), client.ObjectKeyFromObject(o), have)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []*unstructured.Unstructured{have}
+	}
+	var out []*unstructured.Unstructured
+	for _, one := range r.list(t, o.GetAPIVersion(), o.GetKind(), o.GetNamespace()) {
+		out = append(out, &one)
+	}
+	return out
+}
+
+func (r *servedRun) list(t *testing.T, apiVersion, kind, namespace string) []unstructured.Unstructured {
+	t.Helper()
+	list := &unstructured.UnstructuredList{}
+	list.SetAPIVersion(apiVersion)
+	list.SetKind(kind + "List")
+	if err := r.judged.List(t.Context(), list, client.InNamespace(namespace)); err != nil {
+		t.Fatal(err)
+	}
+	return list.Items
+}
+
+// pending is how much work requests have started that is not done.
+func (r *servedRun) pending(t *testing.T) int {
+	t.Helper()
+	return len(r.list(t, "kvap.dev/v1alpha1", "GenerateRequest", ""))
+}
+
+// translationOf is what kvap says of a policy; nil where it says nothing.
+func (r *servedRun) translationOf(t *testing.T, o *unstructured.Unstructured) *unstructured.Unstructured {
+	t.Helper()
+	for _, one := range r.list(t, "kvap.dev/v1alpha1", "PolicyTranslation", "") {
+		source, _, _ := unstructured.NestedStringMap(one.Object, "spec", "source")
+		if source["kind"] == o.GetKind() && source["name"] == o.GetName() && source["namespace"] == o.GetNamespace() {
+			return &one
+		}
+	}
+	return nil
+}
+
+// awaitServed waits until requests about a policy's kinds come to the webhook.
+func (r *servedRun) awaitServed(t *testing.T, o *unstructured.Unstructured) string {
+	t.Helper()
+	have := object(o.GetAPIVersion(), o.GetKind(), "", "")
+	if err := r.judged.Get(t.Context(), client.ObjectKeyFromObject(o), have); err != nil {
+		t.Fatal(err)
+	}
+	why := eventually(func() string {
+		translation := r.translationOf(t, o)
+		if translation == nil {
+			return "kvap says nothing of it"
+		}
+		observed, _, _ := unstructured.NestedInt64(translation.Object, "status", "observedGeneration")
+		conditions, _, _ := unstructured.NestedSlice(translation.Object, "status", "conditions")
+		for _, item := range conditions {
+			condition, _ := item.(map[string]any)
+			if (condition["type"] == "FallbackActive" || condition["type"] == "Ready") && condition["status"] == "True" && observed >= have.GetGeneration() {
+				return ""
+			}
+		}
+		return fmt.Sprintf("it is not served: %v", conditions)
+	})
+	if why == "" {
+		if err := r.plane.Settle(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return why
+}
+
+// cleanUp removes all that the run has made, the policies first, and waits until kvap
+// has forgotten them.
+func (r *servedRun) cleanUp(t *testing.T) {
+	t.Helper()
+	for _, o := range r.policies {
+		if err := r.judged.Delete(context.Background(), o); client.IgnoreNotFound(err) != nil {
+			t.Error(err)
+		}
+	}
+	for _, o := range r.policies {
+		if why := eventually(func() string {
+			if r.translationOf(t, o) == nil {
+				return ""
+			}
+			return "kvap does not forget it"
+		}); why != "" {
+			t.Errorf("%s: %s", o.GetName(), why)
+		}
+	}
+	r.run.cleanUp(t)
+}
