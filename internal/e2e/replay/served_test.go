@@ -1,0 +1,108 @@
+//go:build e2e
+
+package replay
+
+import (
+	"bytes"
+	"net"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kvap/kvap/internal/controlplane"
+)
+
+// program is the user that kvap is. What it does itself triggers no rule, so those
+// who make triggers are others.
+const program = "kvap"
+
+// A served is a control plane with `kvap controller`.
+type served struct {
+	*server
+	process *exec.Cmd
+	log     lockedBuffer
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.Buffer.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.Buffer.String()
+}
+
+func newServed(t *testing.T) *served {
+	t.Helper()
+	ctrllog.SetLogger(logr.Discard())
+	kvap := filepath.Join(t.TempDir(), "kvap")
+	if text, err := exec.CommandContext(t.Context(), "go", "build", "-o", kvap, "../../../cmd/kvap").CombinedOutput(); err != nil {
+		t.Fatalf("building kvap: %v\n%s", err, text)
+	}
+	plane, err := controlplane.Start(t.Context(), controlplane.Options{Users: []controlplane.User{{Name: program, Groups: []string{"system:masters"}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = plane.Stop() })
+	var definitions []controlplane.CRD
+	for _, folder := range []string{"../../../deploy/crds", filepath.Join(*corpus, "..", "crds")} {
+		read, err := controlplane.ReadCRDs(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		definitions = append(definitions, read...)
+	}
+	if err := plane.InstallCRDs(t.Context(), definitions...); err != nil {
+		t.Fatal(err)
+	}
+	config := plane.Config(controlplane.Admin)
+	config.WarningHandler = rest.NoWarnings{}
+	admin, err := client.New(config, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &served{server: &server{plane: plane, judged: admin, unjudged: admin}}
+	s.start(t, kvap)
+	return s
+}
+
+// start runs `kvap controller` with its webhook until the test ends.
+func (s *served) start(t *testing.T, kvap string) {
+	t.Helper()
+	if err := s.judged.Create(t.Context(), object("v1", "Namespace", "", "kvap-system")); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	l.Close()
+	s.process = exec.Command(kvap, "controller", "--kubeconfig", s.plane.Kubeconfig(program), "--namespace", "kvap-system",
+		"--webhook-address", address, "--webhook-url", "https://"+address)
+	s.process.Stderr = &s.log
+	if err := s.process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = s.process.Process.Kill()
+		_ = s.process.Wait()
+		if t.Failed() {
+			t.Logf("kvap controller:\n%s", s.log.String())
+		}
+	})
+}
