@@ -24,8 +24,10 @@ func reasonOf(err error) string {
 	return reasonFailed
 }
 
-// explained says what to do about a permission that is missing.
+// explained says what to do about a permission that is missing, and nothing of what is
+// in the object.
 func explained(err error) error {
+	err = withoutValues(err)
 	if err != nil && apierrors.IsForbidden(err) && !isEnding(err) {
 		return fmt.Errorf("%w; %s", err, grantIt)
 	}

@@ -33,9 +33,9 @@ func (w *Worker) generate(ctx context.Context, j job) outcome {
 	case g == nil:
 		return skipped("the rule is gone")
 	case g.Status == interp.Error && len(g.Targets) == 0:
-		return failed(explained(errors.New(g.Message)))
+		return failed(j.hide(errors.New(g.Message)))
 	case g.Status != interp.Pass && g.Status != interp.Error:
-		return skipped(g.Message)
+		return skipped(j.hideText(g.Message))
 	}
 	return w.write(ctx, j, g)
 }
@@ -43,7 +43,10 @@ func (w *Worker) generate(ctx context.Context, j job) outcome {
 // write makes the objects of a generation. What fails for one keeps no other.
 func (w *Worker) write(ctx context.Context, j job, g *interp.Generation) outcome {
 	out := outcome{state: v1alpha1.GenerateCompleted}
-	failures := append([]error(nil), g.Errors...)
+	var failures []error
+	for _, err := range g.Errors {
+		failures = append(failures, j.hide(err))
+	}
 	for i := range g.Targets {
 		target := &g.Targets[i]
 		if target.Source != nil {

@@ -84,7 +84,7 @@ func (c *change) wanted(ctx context.Context, objects interp.Objects) []interp.Ta
 func (c *change) target(ctx context.Context, m *interp.TargetMutation) {
 	if m.Before == nil {
 		if m.Status == interp.Error {
-			c.failures = append(c.failures, errors.New(m.Message))
+			c.failures = append(c.failures, c.job.hide(errors.New(m.Message)))
 		}
 		return
 	}
@@ -125,7 +125,7 @@ func (c *change) again(ctx context.Context, at v1alpha1.ObjectReference) *interp
 func (c *change) put(ctx context.Context, m *interp.TargetMutation) (written bool, err error) {
 	switch scope := scopeOf(c.job.policy.Policy.Policy); {
 	case m.Status == interp.Error:
-		return false, errors.New(m.Message)
+		return false, c.job.hide(errors.New(m.Message))
 	case m.Status != interp.Pass:
 		return false, nil
 	case scope != "" && metaText(m.Before, "namespace") != scope:
@@ -169,7 +169,7 @@ func (c *change) outcome(wanted []interp.TargetMutation) outcome {
 		out.state, out.err = v1alpha1.GenerateFailed, errors.Join(c.failures...)
 		out.message = out.err.Error()
 	} else if len(wanted) == 1 && wanted[0].Before == nil {
-		return skipped(wanted[0].Message)
+		return skipped(c.job.hideText(wanted[0].Message))
 	}
 	return out
 }
