@@ -5,6 +5,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kvap/kvap/api/v1alpha1"
@@ -76,5 +77,19 @@ func TestNoteForgetsTheOldest(t *testing.T) {
 	}
 	if len(m.Status.Steps) != maxSteps || m.Status.Steps[0].At.Unix() != 5 {
 		t.Errorf("%d steps, the first of %d", len(m.Status.Steps), m.Status.Steps[0].At.Unix())
+	}
+}
+
+// What the controller says of an earlier policy of the same name is not about this one.
+func TestSeenOfAnEarlierPolicy(t *testing.T) {
+	policy := &unstructured.Unstructured{}
+	policy.SetUID("now")
+	seen := Seen{Exists: true, UID: "earlier", Mode: v1alpha1.ModeEnforce, Judging: Judging{Yes: true}}
+	if got := seen.as(v1alpha1.ModeEnforce, policy); got.Yes || got.Why != "the controller speaks of an earlier policy of this name" {
+		t.Errorf("it counts: %+v", got)
+	}
+	seen.UID = "now"
+	if got := seen.as(v1alpha1.ModeEnforce, policy); !got.Yes {
+		t.Errorf("it does not count: %+v", got)
 	}
 }

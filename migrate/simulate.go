@@ -59,5 +59,5 @@ func seenOf(policy *unstructured.Unstructured) Seen {
 	if policy == nil {
 		return Seen{}
 	}
-	return Seen{Exists: true, Mode: modeOf(policy), Generation: policy.GetGeneration(), Judging: Judging{Yes: true}}
+	return Seen{Exists: true, UID: policy.GetUID(), Mode: modeOf(policy), Generation: policy.GetGeneration(), Judging: Judging{Yes: true}}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kvap/kvap/api/v1alpha1"
 )
@@ -40,7 +41,9 @@ type Judging struct {
 type Seen struct {
 	// Exists tells that it says something.
 	Exists bool
-	Mode   string
+	// UID is that of the policy that it speaks of: one may be made anew under its name.
+	UID  types.UID
+	Mode string
 	// Generation is of the version that it speaks of.
 	Generation int64
 	// Judging tells whether requests are judged as the mode has it.
@@ -52,6 +55,8 @@ func (s Seen) as(mode string, policy *unstructured.Unstructured) Judging {
 	switch {
 	case !s.Exists:
 		return Judging{Why: "the controller has not said anything of it; see that one runs: kvap controller --help"}
+	case s.UID != policy.GetUID():
+		return Judging{Why: "the controller speaks of an earlier policy of this name"}
 	case s.Mode != mode:
 		return Judging{Why: "the controller has it in the mode " + s.Mode}
 	case s.Generation < policy.GetGeneration():

@@ -27,6 +27,7 @@ import (
 type worldReader struct {
 	*connection
 	kyverno kyvernoWatch
+	natives natives
 	settle  time.Duration
 	// since is when a policy was first seen as it is, by what was seen.
 	since map[string]time.Time
@@ -94,6 +95,9 @@ func (r *worldReader) read(ctx context.Context) (worlds, error) {
 		return nil, err
 	}
 	if err := r.kyverno.read(ctx); err != nil {
+		return nil, err
+	}
+	if r.natives, err = r.readNatives(ctx); err != nil {
 		return nil, err
 	}
 	for _, w := range out {
@@ -213,7 +217,7 @@ func (r *worldReader) seen(t v1alpha1.PolicyTranslation, exists bool) migrate.Se
 		return migrate.Seen{}
 	}
 	s := t.Status
-	out := migrate.Seen{Exists: true, Mode: s.Mode, Generation: s.ObservedGeneration, Judging: migrate.Judging{Yes: true}}
+	out := migrate.Seen{Exists: true, UID: t.Spec.Source.UID, Mode: s.Mode, Generation: s.ObservedGeneration, Judging: migrate.Judging{Yes: true}}
 	needed := []string{v1alpha1.ConditionCompiled, v1alpha1.ConditionSynced, v1alpha1.ConditionParamsResolved, v1alpha1.ConditionEnforced, v1alpha1.ConditionFallbackActive}
 	if s.Mode != v1alpha1.ModeEnforce {
 		needed = []string{v1alpha1.ConditionSynced, v1alpha1.ConditionEnforced}
@@ -225,6 +229,18 @@ func (r *worldReader) seen(t v1alpha1.PolicyTranslation, exists bool) migrate.Se
 			if i >= 0 {
 				out.Judging.Why = fmt.Sprintf("%s: %s", name, s.Conditions[i].Message)
 			}
+			return out
+		}
+	}
+	// What it says may be of long ago: the controller may be gone, and what it made.
+	since, missing := r.natives.of(s)
+	if missing != "" {
+		out.Judging = migrate.Judging{Why: missing}
+		return out
+	}
+	if time.Since(since) < r.settle {
+		key := fmt.Sprintf("native %s %s", t.Name, since)
+		if out.Judging = r.settled(key, "its native policies are new, and are given a moment"); !out.Judging.Yes {
 			return out
 		}
 	}

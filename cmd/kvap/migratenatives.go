@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/report"
+)
+
+// natives are the native policies that are there and bound, by name, and what their
+// bindings do.
+type natives map[string]native
+
+type native struct {
+	since   time.Time // when the last of its objects was made
+	actions []string
+}
+
+// readNatives reads them anew. The status that the controller writes says what it has
+// seen; this is what is there.
+func (r *worldReader) readNatives(ctx context.Context) (natives, error) {
+	const group = "admissionregistration.k8s.io"
+	made := map[string]time.Time{}
+	out := natives{}
+	take := map[string]func(*unstructured.Unstructured){
+		"ValidatingAdmissionPolicy": func(o *unstructured.Unstructured) { made[o.GetName()] = o.GetCreationTimestamp().Time },
+		"ValidatingAdmissionPolicyBinding": func(o *unstructured.Unstructured) {
+			name, _, _ := unstructured.NestedString(o.Object, "spec", "policyName")
+			actions, _, _ := unstructured.NestedStringSlice(o.Object, "spec", "validationActions")
+			since, ok := made[name]
+			if !ok {
+				return
+			}
+			if at := o.GetCreationTimestamp().Time; at.After(since) {
+				since = at
+			}
+			if have := out[name]; have.since.After(since) {
+				since = have.since
+			}
+			out[name] = native{since: since, actions: append(out[name].actions, actions...)}
+		},
+	}
+	for _, kind := range []string{"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"} {
+		resource, ok := r.serves(group, kind, "v1", "v1beta1")
+		if !ok {
+			return nil, fmt.Errorf("the cluster does not serve %s of %s, which Kubernetes has from 1.30 on", kind, group)
+		}
+		items, _, err := r.list(ctx, resource)
+		if err != nil && !apierrors.IsNotFound(err) {
+			return nil, err
+		}
+		for i := range items {
+			take[kind](&items[i])
+		}
+	}
+	return out, nil
+}
+
+// of says since when all native policies are there by which the controller says that a
+// policy is judged, or which of them is not there, or does not deny where it should.
+func (n natives) of(s v1alpha1.PolicyTranslationStatus) (since time.Time, missing string) {
+	for _, row := range s.Rules {
+		if row.Target != string(report.Native) {
+			continue
+		}
+		for _, name := range row.Objects {
+			have, ok := n[name]
+			switch {
+			case !ok:
+				return since, fmt.Sprintf("the native policy %s of the rule %s is not there, or is not bound; see that the controller runs", name, row.Rule)
+			case s.Mode == v1alpha1.ModeEnforce && strings.Contains(row.Action, denies) && !slices.Contains(have.actions, denies):
+				return since, fmt.Sprintf("the native policy %s of the rule %s does not deny yet", name, row.Rule)
+			}
+			if have.since.After(since) {
+				since = have.since
+			}
+		}
+	}
+	return since, ""
+}
+
+// denies is the action of a binding that denies.
+const denies = "Deny"

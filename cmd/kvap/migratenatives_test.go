@@ -1,0 +1,48 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+)
+
+// A status that was written before the controller ended says nothing of what is there.
+func TestNativesAreLookedAt(t *testing.T) {
+	status := v1alpha1.PolicyTranslationStatus{Mode: v1alpha1.ModeEnforce, Rules: []v1alpha1.RuleStatus{
+		{Rule: "labelled", Target: "native", Objects: []string{"a", "b"}, Action: "Deny"},
+		{Rule: "asks", Target: "webhook", Action: "Deny"},
+	}}
+	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	denying := func(at time.Time) native { return native{since: at, actions: []string{"Deny"}} }
+	for name, c := range map[string]struct {
+		there natives
+		want  string
+	}{
+		"none":           {natives{}, "native policy a of the rule labelled is not there"},
+		"one":            {natives{"a": denying(noon)}, "native policy b of the rule labelled is not there"},
+		"one audits":     {natives{"a": denying(noon), "b": {since: noon, actions: []string{"Audit"}}}, "b of the rule labelled does not deny"},
+		"all":            {natives{"a": denying(noon), "b": denying(noon.Add(time.Minute))}, ""},
+		"and one beside": {natives{"a": denying(noon), "b": denying(noon.Add(time.Minute)), "c": denying(noon.Add(time.Hour))}, ""},
+	} {
+		since, missing := c.there.of(status)
+		if c.want == "" && (missing != "" || !since.Equal(noon.Add(time.Minute))) {
+			t.Errorf("%s: %q, since %s", name, missing, since)
+		}
+		if !strings.Contains(missing, c.want) {
+			t.Errorf("%s: %q, want %q", name, missing, c.want)
+		}
+	}
+}
+
+// A status that speaks of an earlier policy of the same name counts for nothing.
+func TestSeenIsOfOnePolicy(t *testing.T) {
+	r := &worldReader{}
+	of := v1alpha1.PolicyTranslation{Spec: v1alpha1.PolicyTranslationSpec{Source: v1alpha1.PolicyReference{UID: types.UID("earlier")}}}
+	if got := r.seen(of, true).UID; got != "earlier" {
+		t.Errorf("it is about %q", got)
+	}
+}
