@@ -29,8 +29,9 @@ type Trigger struct {
 	Request *interp.Request
 }
 
-// maxCaptured bounds what is kept of a request, in bytes: the store is everybody's.
-const maxCaptured = 512 << 10
+// maxCaptured bounds what is kept of a request, in bytes. The store takes little more,
+// and less would refuse requests that everybody else admits.
+const maxCaptured = 1 << 20
 
 // ErrTooLarge is a request of which too much would have to be kept.
 var ErrTooLarge = errors.New("the request is too large to be kept for background work")

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -45,6 +46,12 @@ func TestLeaderChange(t *testing.T) {
 	shared.apply(t, moved("led", 3))
 	shared.awaitReady(t, "ClusterPolicy", "", "led")
 	s.end(t)
+	led := &unstructured.Unstructured{}
+	led.SetAPIVersion("kyverno.io/v1")
+	led.SetKind("ClusterPolicy")
+	led.SetName("led")
+	shared.remove(t, led)
+	shared.awaitNone(t) // while there is somebody to remove it
 }
 
 // leader is who holds the lease.
