@@ -54,14 +54,21 @@ func (l *lowering) entryOutcome(f *policy.ForEach, suffix string) (e entryOutcom
 	if s == nil || !l.knownParts(f) {
 		panic(l.elementErrors())
 	}
-	stop := l.attempt(func() { e = l.outcomeOver(f, s, suffix) })
+	stop := l.attempt(func() {
+		if l.neverErrs(f, s, 0) { // its preconditions ask for what it reads
+			e = entryOutcome{l.forEach(f, 0).b, cel.True()}
+			return
+		}
+		e = l.outcomeOver(f, s, suffix)
+		if dynamic {
+			e = l.orSingle(f, list.v, e)
+		}
+	})
 	switch {
 	case stop == asksIndex{0}:
 		panic(l.elementErrors())
 	case stop != nil:
 		panic(stop)
-	case dynamic:
-		return l.orSingle(f, list.v, e)
 	}
 	return e
 }
