@@ -1,6 +1,7 @@
 package background
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -27,7 +28,11 @@ func TestRefusedValue(t *testing.T) {
 		apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "defaults", nil),
 	} {
 		if apierrors.IsForbidden(err) {
-			err.(*apierrors.StatusError).ErrStatus.Message = `admission webhook "x" denied the request: hunter2`
+			var status *apierrors.StatusError
+			if !errors.As(err, &status) {
+				t.Fatal(err)
+			}
+			status.ErrStatus.Message = `admission webhook "x" denied the request: hunter2`
 		}
 		b := start(t, settings, shop)
 		b.cluster.refuse["create ConfigMap"] = err
