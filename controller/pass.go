@@ -132,7 +132,7 @@ func (p *passer) bring(ctx context.Context, in shelf, out *outcome) (again bool,
 		p.letGo(ctx, refs, remaining, out)
 	}
 	out.problems = p.webhooks.problems
-	if out.fallback == nil && !remaining.Empty() && !p.webhooks.serving() {
+	if out.fallback == nil && !remaining.Empty() && p.webhooks.absent() {
 		out.fallback = errNoFallback
 		return again, nil
 	}

@@ -27,8 +27,7 @@ type webhooks struct {
 
 	// was are the rules that remained after the last pass, by policy; nil before the
 	// first pass of this process.
-	was  map[string]map[string]bool
-	have Configurations
+	was map[string]map[string]bool
 	// problems are those of the policies that are served now.
 	problems []FallbackProblem
 	// wrote tells that configurations were written that API servers may not know yet.
@@ -116,8 +115,12 @@ func (w *webhooks) narrow(ctx context.Context, remaining Remaining) error {
 	return nil
 }
 
-// serving tells that the API server asks somebody.
-func (w *webhooks) serving() bool { return w.have.Validating != nil || w.have.Mutating != nil }
+// absent tells that there is no webhook. One that leaves every policy out, and so has
+// nothing registered, says of each why.
+func (w *webhooks) absent() bool {
+	_, none := w.fallback.(NoFallback)
+	return none
+}
 
 // serve has the Fallback serve, and then the API server ask it.
 func (w *webhooks) serve(ctx context.Context, remaining Remaining) error {
@@ -131,7 +134,6 @@ func (w *webhooks) serve(ctx context.Context, remaining Remaining) error {
 		return err
 	}
 	want := serving.Configurations
-	w.have = want
 	if want.Validating != nil {
 		if err := w.validating(ctx, want.Validating); err != nil {
 			return err

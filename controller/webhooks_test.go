@@ -105,3 +105,30 @@ func TestRegisteredOnceReached(t *testing.T) {
 		}
 	}
 }
+
+// A webhook that leaves every policy out has nothing registered and is there all the
+// same: what it says of each is not covered up by a word that there is none.
+func TestAbsent(t *testing.T) {
+	for name, c := range map[string]struct {
+		fallback Fallback
+		want     bool
+	}{
+		"none":            {NoFallback{}, true},
+		"leaves all out":  {wanting{}, false},
+		"serves some":     {asking{}, false},
+		"default of none": {mustDefault(t).Fallback, true},
+	} {
+		if got := (&webhooks{fallback: c.fallback}).absent(); got != c.want {
+			t.Errorf("%s: absent %t", name, got)
+		}
+	}
+}
+
+func mustDefault(t *testing.T) Options {
+	t.Helper()
+	o, err := Options{}.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
