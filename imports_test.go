@@ -92,6 +92,7 @@ internal/e2e/deploy:
 internal/e2e/background:
 internal/e2e/controller:
 internal/e2e/webhook:
+internal/e2e/testcluster: api/v1alpha1 deploy/crds internal/controlplane
 internal/manifest: diag
 internal/textdiff:
 internal/suite: internal/textdiff compile internal/judge internal/deviation internal/manifest policy translate vap interp schema diag

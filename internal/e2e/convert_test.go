@@ -135,7 +135,7 @@ func (c *cluster) convert(t *testing.T, s subject, f form) conversion {
 	out := t.TempDir()
 	report := filepath.Join(out, "report.json")
 	flags := append([]string{"convert", s.file, "-q", "--no-color", "-o", "json", "--pack", f.pack, "--guard", f.guard, "--report", report}, s.flags...)
-	cmd := exec.CommandContext(t.Context(), c.kvap, flags...)
+	cmd := exec.CommandContext(t.Context(), c.Kvap, flags...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	var exit *exec.ExitError

@@ -35,7 +35,7 @@ func (c *cluster) enforce(t *testing.T, objects []*unstructured.Unstructured) {
 			}
 		})
 	}
-	if err := c.plane.Settle(t.Context()); err != nil {
+	if err := c.Plane.Settle(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }

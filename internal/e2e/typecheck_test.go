@@ -11,6 +11,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kvap/kvap/internal/e2e/testcluster"
 )
 
 // ofTypeCheck labels the policies that TestTypeCheck makes, with their source in
@@ -80,7 +82,7 @@ func createAll(t *testing.T, objects []*unstructured.Unstructured) {
 func awaitTypeChecks(t *testing.T, want int) []unstructured.Unstructured {
 	t.Helper()
 	var checked []unstructured.Unstructured
-	soon(t, "every policy has been type-checked", func() bool {
+	testcluster.Soon(t, "every policy has been type-checked", func() bool {
 		list, err := shared.unjudged.Resource(policies).List(t.Context(), metav1.ListOptions{LabelSelector: ofTypeCheck})
 		if err != nil {
 			t.Fatal(err)

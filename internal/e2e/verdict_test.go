@@ -21,6 +21,7 @@ import (
 
 	"github.com/kvap/kvap/fixtures"
 	"github.com/kvap/kvap/internal/controlplane"
+	"github.com/kvap/kvap/internal/e2e/testcluster"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/vap"
@@ -134,7 +135,7 @@ func (x *trial) judge(t *testing.T, c fixtures.Case, y *tally) {
 // expected.
 func (x *trial) ask(t *testing.T, a *attempt, expected bool) bool {
 	t.Helper()
-	client := a.as(t, shared.admin)
+	client := a.as(t, shared.Config)
 	for deadline := time.Now().Add(3 * time.Second); ; time.Sleep(100 * time.Millisecond) {
 		_, err := a.send(t.Context(), t, client)
 		refused := err != nil && strings.Contains(err.Error(), "ValidatingAdmissionPolicy '")
@@ -315,11 +316,11 @@ func installKinds(t *testing.T) {
 	for r, kind := range customKinds() {
 		resource := apischema.GroupVersionResource(r)
 		crd := controlplane.StandIn(resource.GroupVersion().WithKind(kind), r.Resource, true)
-		if err := shared.plane.InstallCRDs(t.Context(), crd); err != nil {
+		if err := shared.Plane.InstallCRDs(t.Context(), crd); err != nil {
 			t.Fatal(err)
 		}
 		at := resourceAt{resource: resource}
-		soon(t, fmt.Sprintf("%s is served by both servers", kind), func() bool {
+		testcluster.Soon(t, fmt.Sprintf("%s is served by both servers", kind), func() bool {
 			_, err := at.in(shared.unjudged).List(t.Context(), metav1.ListOptions{Limit: 1})
 			return err == nil
 		})

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kvap/kvap/internal/e2e/testcluster"
 )
 
 const registered = `
@@ -75,11 +77,11 @@ func decoded(t *testing.T, o *unstructured.Unstructured, key string) string {
 func TestArgoCD(t *testing.T) {
 	c := shared
 	c.tells(t)
-	c.namespace(t, "fleet", nil)
-	c.namespace(t, "argocd", nil)
-	c.apply(t, kubeconfig("old", "https://old:6443"))
-	c.apply(t, workload("old", "gold"))
-	c.apply(t, registered)
+	c.Namespace(t, "fleet", nil)
+	c.Namespace(t, "argocd", nil)
+	c.Apply(t, kubeconfig("old", "https://old:6443"))
+	c.Apply(t, workload("old", "gold"))
+	c.Apply(t, registered)
 	c.serving(t, "registered")
 	o := c.await(t, "v1", "Secret", "argocd", "cluster-fleet-old", there)
 	if o.GetLabels()["argocd.argoproj.io/secret-type"] != "cluster" || o.GetLabels()["tier"] != "gold" {
@@ -93,12 +95,12 @@ func TestArgoCD(t *testing.T) {
 		t.Errorf("config %v: %v", config, err)
 	}
 
-	next := read(t, workload("next", "iron"))[0]
+	next := testcluster.Read(t, workload("next", "iron"))[0]
 	if err := c.Create(t.Context(), next); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Delete(context.Background(), next) })
-	c.apply(t, kubeconfig("next", "https://next:6443"))
+	c.Apply(t, kubeconfig("next", "https://next:6443"))
 	c.await(t, "v1", "Secret", "argocd", "cluster-fleet-next", there)
 
 	next = c.get(t, "cluster.x-k8s.io/v1beta1", "Cluster", "fleet", "next")

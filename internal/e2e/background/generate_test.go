@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kvap/kvap/internal/e2e/testcluster"
 )
 
 const creators = `
@@ -35,16 +37,16 @@ spec:
 func TestCreator(t *testing.T) {
 	c := shared
 	c.tells(t)
-	c.apply(t, creators)
+	c.Apply(t, creators)
 	c.serving(t, "creators")
-	c.namespace(t, "team-red", nil)
-	c.namespace(t, "other-red", nil)
+	c.Namespace(t, "team-red", nil)
+	c.Namespace(t, "other-red", nil)
 	o := c.await(t, "rbac.authorization.k8s.io/v1", "RoleBinding", "team-red", "creator", there)
 	subjects, _, _ := unstructured.NestedSlice(o.Object, "subjects")
 	if len(subjects) != 1 || subjects[0].(map[string]any)["name"] != "admin" {
 		t.Errorf("bound: %v", subjects)
 	}
-	soon(t, "the requests are done", func() bool { return c.pending(t) == 0 })
+	testcluster.Soon(t, "the requests are done", func() bool { return c.pending(t) == 0 })
 	if c.get(t, "rbac.authorization.k8s.io/v1", "RoleBinding", "other-red", "creator") != nil {
 		t.Error("a namespace that the rule is not about has a binding")
 	}
@@ -95,11 +97,11 @@ func size(want string) func(*unstructured.Unstructured) bool {
 func TestInStep(t *testing.T) {
 	c := shared
 	c.tells(t)
-	c.namespace(t, "before", map[string]string{"size": "1"})
-	c.apply(t, quotas)
+	c.Namespace(t, "before", map[string]string{"size": "1"})
+	c.Apply(t, quotas)
 	c.serving(t, "quotas")
 	c.await(t, "v1", "ConfigMap", "before", "settings", size("1"))
-	c.namespace(t, "after", map[string]string{"size": "2"})
+	c.Namespace(t, "after", map[string]string{"size": "2"})
 	o := c.await(t, "v1", "ConfigMap", "after", "settings", size("2"))
 
 	o.Object["data"] = map[string]any{"size": "9"}
@@ -117,7 +119,7 @@ func TestInStep(t *testing.T) {
 	c.label(t, "after", `{"metadata":{"labels":{"size":null}}}`)
 	c.await(t, "v1", "ConfigMap", "after", "settings", gone)
 
-	policy := read(t, quotas)[0]
+	policy := testcluster.Read(t, quotas)[0]
 	if err := c.Delete(t.Context(), policy); err != nil {
 		t.Fatal(err)
 	}
@@ -154,14 +156,14 @@ spec:
 func TestClone(t *testing.T) {
 	c := shared
 	c.tells(t)
-	source := read(t, `{apiVersion: v1, kind: Secret, metadata: {name: registry, namespace: default}, stringData: {token: one}}`)[0]
+	source := testcluster.Read(t, `{apiVersion: v1, kind: Secret, metadata: {name: registry, namespace: default}, stringData: {token: one}}`)[0]
 	if err := c.Create(t.Context(), source); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Delete(context.Background(), source) })
-	c.apply(t, secrets)
+	c.Apply(t, secrets)
 	c.serving(t, "copies")
-	c.namespace(t, "copy-one", nil)
+	c.Namespace(t, "copy-one", nil)
 	token := func(want string) func(*unstructured.Unstructured) bool {
 		return func(o *unstructured.Unstructured) bool {
 			if o == nil {
@@ -192,11 +194,11 @@ func TestClone(t *testing.T) {
 func TestKilled(t *testing.T) {
 	c := shared
 	c.tells(t)
-	c.apply(t, creators)
+	c.Apply(t, creators)
 	c.serving(t, "creators")
 	for i := range 3 {
 		name := fmt.Sprintf("team-killed-%d", i)
-		c.namespace(t, name, nil)
+		c.Namespace(t, name, nil)
 		c.kill()
 		if err := c.start(c.address); err != nil {
 			t.Fatal(err)

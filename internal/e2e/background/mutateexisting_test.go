@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kvap/kvap/internal/e2e/testcluster"
 )
 
 const rollouts = `
@@ -28,13 +30,13 @@ spec:
 func TestMutateExisting(t *testing.T) {
 	c := shared
 	c.tells(t)
-	c.namespace(t, "rollout", nil)
+	c.Namespace(t, "rollout", nil)
 	for _, name := range []string{"worker-a", "worker-b", "other"} {
-		c.apply(t, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: "+name+", namespace: rollout}}")
+		c.Apply(t, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: "+name+", namespace: rollout}}")
 	}
-	c.apply(t, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: worker-c, namespace: default}}")
-	c.apply(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: rollout, namespace: rollout}, data: {level: low}}")
-	c.apply(t, rollouts)
+	c.Apply(t, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: worker-c, namespace: default}}")
+	c.Apply(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: rollout, namespace: rollout}, data: {level: low}}")
+	c.Apply(t, rollouts)
 	levels := func(want string) {
 		t.Helper()
 		for _, name := range []string{"worker-a", "worker-b"} {
@@ -50,7 +52,7 @@ func TestMutateExisting(t *testing.T) {
 		t.Fatal(err)
 	}
 	levels("high") // by a request
-	soon(t, "the requests are done", func() bool { return c.pending(t) == 0 })
+	testcluster.Soon(t, "the requests are done", func() bool { return c.pending(t) == 0 })
 	for namespace, name := range map[string]string{"rollout": "other", "default": "worker-c"} {
 		if o := c.get(t, "v1", "ServiceAccount", namespace, name); o == nil || o.GetAnnotations()["level"] != "" {
 			t.Errorf("%s/%s was changed: %v", namespace, name, o)
@@ -61,7 +63,7 @@ func TestMutateExisting(t *testing.T) {
 		client.RawPatch("application/merge-patch+json", []byte(`{"data":{"other":"x"}}`))); err != nil {
 		t.Fatal(err)
 	}
-	soon(t, "the requests are done", func() bool { return c.pending(t) == 0 })
+	testcluster.Soon(t, "the requests are done", func() bool { return c.pending(t) == 0 })
 	if now := c.get(t, "v1", "ServiceAccount", "rollout", "worker-a").GetResourceVersion(); now != version {
 		t.Error("what was as it should be was written again")
 	}

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kvap/kvap/internal/controlplane"
+	"github.com/kvap/kvap/internal/e2e/testcluster"
 )
 
 // deployed is what somebody has in a cluster: a policy with a mistake in it, one that
@@ -124,9 +125,9 @@ func ofWidgets(t *testing.T) string {
 
 func build(t *testing.T) string {
 	t.Helper()
-	kvap := filepath.Join(t.TempDir(), "kvap")
-	if text, err := exec.CommandContext(t.Context(), "go", "build", "-o", kvap, "../../../cmd/kvap").CombinedOutput(); err != nil {
-		t.Fatalf("building kvap: %v\n%s", err, text)
+	kvap, err := testcluster.Build(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
 	}
 	return kvap
 }

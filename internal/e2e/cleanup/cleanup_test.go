@@ -26,6 +26,7 @@ import (
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/cleanup"
 	"github.com/kvap/kvap/internal/controlplane"
+	"github.com/kvap/kvap/internal/e2e/testcluster"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/webhook/world"
 )
@@ -178,20 +179,11 @@ func (c cluster) status(t *testing.T, name string) *v1alpha1.PolicyTranslationSt
 func (c cluster) ran(t *testing.T, name, reason string) *v1alpha1.PolicyTranslationStatus {
 	t.Helper()
 	var s *v1alpha1.PolicyTranslationStatus
-	soon(t, name+" has run and is "+reason, func() bool {
+	testcluster.Soon(t, name+" has run and is "+reason, func() bool {
 		s = c.status(t, name)
 		return s != nil && s.Cleanup.LastExecutionTime != nil && meta.FindStatusCondition(s.Conditions, "Ready").Reason == reason
 	})
 	return s
-}
-
-func soon(t *testing.T, what string, ask func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !ask(); time.Sleep(200 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not in time: %s", what)
-		}
-	}
 }
 
 func policy(kind, namespace, name, mode, spec string) string {
@@ -227,7 +219,7 @@ func TestPolicies(t *testing.T) {
 `))
 	c.make(t, policy("ClusterCleanupPolicy", "", "watched", "shadow", "\n  match: {any: [{resources: {kinds: [ConfigMap], namespaces: [team, other]}}]}\n"))
 	c.make(t, policy("ClusterCleanupPolicy", "", "idle", "off", "\n  match: {any: [{resources: {kinds: [ConfigMap]}}]}\n"))
-	soon(t, "all policies are read", func() bool { return c.status(t, "idle.clustercleanuppolicies.kyverno.io") != nil })
+	testcluster.Soon(t, "all policies are read", func() bool { return c.status(t, "idle.clustercleanuppolicies.kyverno.io") != nil })
 	before := c.left(t, "team", "other", "kube-system")
 
 	c.ahead.Store(int64(2 * 366 * 24 * time.Hour)) // new year has passed, more than once
@@ -251,7 +243,7 @@ func TestPolicies(t *testing.T) {
 	if got := c.left(t, "team", "other", "kube-system"); got != want {
 		t.Errorf("left are\n%s, want\n%s", got, want)
 	}
-	soon(t, "there are events about the policies", func() bool {
+	testcluster.Soon(t, "there are events about the policies", func() bool {
 		var list eventsv1.EventList
 		if err := c.List(t.Context(), &list); err != nil {
 			t.Fatal(err)
@@ -273,15 +265,15 @@ func TestLabel(t *testing.T) {
 	c.configMap(t, "default", "words", "{cleanup.kyverno.io/ttl: soon}")
 	c.configMap(t, "default", "keep", "{}")
 	c.make(t, "{apiVersion: v1, kind: Secret, metadata: {namespace: default, name: sealed, labels: {cleanup.kyverno.io/ttl: 1h}}}")
-	soon(t, "what has ended is gone", func() bool {
+	testcluster.Soon(t, "what has ended is gone", func() bool {
 		return c.left(t, "default") == "default/hour default/keep default/sealed default/three-hours default/words"
 	})
 	c.ahead.Store(int64(2 * time.Hour))
-	soon(t, "what ends is gone", func() bool {
+	testcluster.Soon(t, "what ends is gone", func() bool {
 		return c.left(t, "default") == "default/keep default/sealed default/three-hours default/words"
 	})
 	c.configMap(t, "default", "again", "{cleanup.kyverno.io/ttl: 1h}") // two hours ago, by the clock that runs ahead
-	soon(t, "what comes later is gone too", func() bool { return !strings.Contains(c.left(t, "default"), "again") })
+	testcluster.Soon(t, "what comes later is gone too", func() bool { return !strings.Contains(c.left(t, "default"), "again") })
 	if got := c.left(t, "default"); got != "default/keep default/sealed default/three-hours default/words" {
 		t.Errorf("left are %s", got)
 	}

@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -32,6 +31,7 @@ import (
 	"github.com/kvap/kvap/controller"
 	"github.com/kvap/kvap/deploy/crds"
 	"github.com/kvap/kvap/internal/controlplane"
+	"github.com/kvap/kvap/internal/e2e/testcluster"
 )
 
 // A cluster is a control plane with kvap's definitions and those of Kyverno.
@@ -207,16 +207,6 @@ func (c *cluster) remove(t *testing.T, o client.Object) {
 	}
 }
 
-// soon asks until the answer is yes. A machine that is busy may take long.
-func soon(t *testing.T, what string, ask func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !ask(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not in time: %s", what)
-		}
-	}
-}
-
 // translation is the PolicyTranslation of a name.
 func (c *cluster) translation(t *testing.T, name string) *v1alpha1.PolicyTranslation {
 	t.Helper()
@@ -253,7 +243,7 @@ func (c *cluster) awaitReady(t *testing.T, kind, namespace, name string) {
 			t.Logf("%s: %+v", key, last)
 		}
 	})
-	soon(t, key+" is ready", func() bool {
+	testcluster.Soon(t, key+" is ready", func() bool {
 		if err := c.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, o); err != nil {
 			t.Fatal(err)
 		}

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kvap/kvap/controller"
+	"github.com/kvap/kvap/internal/e2e/testcluster"
 )
 
 // A stream asks again and again for objects that every version of the policies
@@ -144,9 +145,9 @@ func killedAt(t *testing.T, step controller.Step) {
 	shared.control(t, enforcing())
 	shared.awaitReady(t, "ClusterPolicy", "", "killed")
 	shared.awaitReady(t, "ClusterPolicy", "", "newborn")
-	soon(t, "the status of what is gone is gone", func() bool { return shared.translation(t, "doomed.clusterpolicies.kyverno.io").Name == "" })
+	testcluster.Soon(t, "the status of what is gone is gone", func() bool { return shared.translation(t, "doomed.clusterpolicies.kyverno.io").Name == "" })
 	want := []string{"kvap-configmaps-audit", "kvap-configmaps-deny-ignore", "kvap-secrets-deny-ignore"}
 	t.Cleanup(func() { t.Log(shared.ours(t)) })
-	soon(t, "the objects are those that are wanted", func() bool { return slices.Equal(slices.Sorted(slices.Values(shared.ours(t))), want) })
+	testcluster.Soon(t, "the objects are those that are wanted", func() bool { return slices.Equal(slices.Sorted(slices.Values(shared.ours(t))), want) })
 	s.end(t)
 }

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kvap/kvap/controller"
+	"github.com/kvap/kvap/internal/e2e/testcluster"
 )
 
 // free excepts ConfigMaps of the name probe from a policy.
@@ -40,19 +41,19 @@ func TestExceptions(t *testing.T) {
 		}
 	}
 	shared.apply(t, free("default", ""))
-	soon(t, "the policy tells of the exception", ignored(1))
-	soon(t, "there is an event", func() bool { return shared.hasEvent(t, "excepted", "ExceptionIgnored") })
+	testcluster.Soon(t, "the policy tells of the exception", ignored(1))
+	testcluster.Soon(t, "there is an event", func() bool { return shared.hasEvent(t, "excepted", "ExceptionIgnored") })
 	if err := shared.tryCreate(t.Context(), nil); !apierrors.IsInvalid(err) {
 		t.Errorf("by an exception that does not count: %v", err)
 	}
 	end := time.Now().Add(time.Minute).Truncate(time.Second)
 	shared.apply(t, free("kube-public", controller.ExpiresKey+`: "`+end.UTC().Format(time.RFC3339)+`"`))
-	soon(t, "the exception counts", func() bool { return shared.tryCreate(t.Context(), nil) == nil })
+	testcluster.Soon(t, "the exception counts", func() bool { return shared.tryCreate(t.Context(), nil) == nil })
 	if wait := time.Until(end); wait > 0 {
 		time.Sleep(wait) // it expires by the clock
 	}
-	soon(t, "the exception has expired", func() bool { return apierrors.IsInvalid(shared.tryCreate(t.Context(), nil)) })
-	soon(t, "the policy tells of both", ignored(2))
+	testcluster.Soon(t, "the exception has expired", func() bool { return apierrors.IsInvalid(shared.tryCreate(t.Context(), nil)) })
+	testcluster.Soon(t, "the policy tells of both", ignored(2))
 	other := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "other", Namespace: "default"}}
 	if err := shared.Create(t.Context(), other); !apierrors.IsInvalid(err) {
 		t.Errorf("what nothing excepts: %v", err)

@@ -21,6 +21,7 @@ import (
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/controller"
+	"github.com/kvap/kvap/internal/e2e/testcluster"
 )
 
 func enforcing() controller.Options { return controller.Options{Mode: v1alpha1.ModeEnforce} }
@@ -28,7 +29,7 @@ func enforcing() controller.Options { return controller.Options{Mode: v1alpha1.M
 // awaitNone waits until the controller has no native policies left.
 func (c *cluster) awaitNone(t *testing.T) {
 	t.Helper()
-	soon(t, "no native policy is left", func() bool { return len(c.ours(t)) == 0 })
+	testcluster.Soon(t, "no native policy is left", func() bool { return len(c.ours(t)) == 0 })
 }
 
 // What was deleted while nobody was there is removed by who comes next.
@@ -47,7 +48,7 @@ func TestDeletedWhileDown(t *testing.T) {
 	}
 	shared.control(t, enforcing())
 	shared.awaitNone(t)
-	soon(t, "the status is gone", func() bool { return shared.translation(t, "gone.clusterpolicies.kyverno.io").Name == "" })
+	testcluster.Soon(t, "the status is gone", func() bool { return shared.translation(t, "gone.clusterpolicies.kyverno.io").Name == "" })
 }
 
 // What somebody else edits, adds or deletes is restored, down to the last field.
@@ -79,13 +80,13 @@ func TestRestored(t *testing.T) {
 		if err := shared.Update(t.Context(), p, client.FieldOwner("somebody")); err != nil {
 			t.Fatal(err)
 		}
-		soon(t, "restored: "+what, func() bool {
+		testcluster.Soon(t, "restored: "+what, func() bool {
 			got := native()
 			return asJSON(got.Spec) == asJSON(want) && got.Labels["app.kubernetes.io/managed-by"] == controller.Manager
 		})
 	}
 	shared.remove(t, native())
-	soon(t, "made again", func() bool { return asJSON(native().Spec) == asJSON(want) })
+	testcluster.Soon(t, "made again", func() bool { return asJSON(native().Spec) == asJSON(want) })
 	var bindings admissionregistrationv1.ValidatingAdmissionPolicyBindingList
 	if err := shared.List(t.Context(), &bindings); err != nil {
 		t.Fatal(err)
@@ -98,7 +99,7 @@ func TestRestored(t *testing.T) {
 			}
 		}
 	}
-	soon(t, "the binding denies again", func() bool { return apierrors.IsInvalid(shared.tryCreate(t.Context(), nil)) })
+	testcluster.Soon(t, "the binding denies again", func() bool { return apierrors.IsInvalid(shared.tryCreate(t.Context(), nil)) })
 }
 
 func asJSON(v any) string {
@@ -131,14 +132,14 @@ func TestForeign(t *testing.T) {
 	t.Cleanup(func() { shared.remove(t, foreign) })
 	shared.control(t, enforcing())
 	shared.apply(t, requires("late", "owner", "Enforce"))
-	soon(t, "the policy says that the name is taken", func() bool {
+	testcluster.Soon(t, "the policy says that the name is taken", func() bool {
 		return shared.condition(t, "late.clusterpolicies.kyverno.io", v1alpha1.ConditionSynced).Reason == "NameTaken"
 	})
 	got := &admissionregistrationv1.ValidatingAdmissionPolicy{}
 	if err := shared.Get(t.Context(), client.ObjectKeyFromObject(foreign), got); err != nil || asJSON(got.Spec) != asJSON(foreign.Spec) {
 		t.Errorf("the object has changed: %v\n%s", err, asJSON(got.Spec))
 	}
-	soon(t, "there is an event", func() bool { return shared.hasEvent(t, "late", "NameTaken") })
+	testcluster.Soon(t, "there is an event", func() bool { return shared.hasEvent(t, "late", "NameTaken") })
 	shared.remove(t, foreign)
 	shared.awaitReady(t, "ClusterPolicy", "", "late")
 }
@@ -162,7 +163,7 @@ func TestLastGood(t *testing.T) {
 	invalid := func() bool {
 		return shared.condition(t, "broken.clusterpolicies.kyverno.io", v1alpha1.ConditionCompiled).Reason == "Invalid"
 	}
-	soon(t, "the policy says that it is invalid", invalid)
+	testcluster.Soon(t, "the policy says that it is invalid", invalid)
 	if err := shared.tryCreate(t.Context(), nil); !apierrors.IsInvalid(err) {
 		t.Errorf("after the bad change: %v", err)
 	}
@@ -197,14 +198,14 @@ func TestModes(t *testing.T) {
 		t.Errorf("in shadow: %v", err)
 	}
 	shared.apply(t, with("enforce"))
-	soon(t, "the policy is enforced", func() bool { return apierrors.IsInvalid(shared.tryCreate(t.Context(), nil)) })
+	testcluster.Soon(t, "the policy is enforced", func() bool { return apierrors.IsInvalid(shared.tryCreate(t.Context(), nil)) })
 	shared.apply(t, with("off"))
-	soon(t, "the policy is left alone", func() bool {
+	testcluster.Soon(t, "the policy is left alone", func() bool {
 		return shared.translation(t, name).Status.Mode == "off" && shared.tryCreate(t.Context(), nil) == nil
 	})
 	shared.awaitNone(t)
 	shared.apply(t, with("enfroce"))
-	soon(t, "the mode is told to be none", func() bool {
+	testcluster.Soon(t, "the mode is told to be none", func() bool {
 		return shared.condition(t, name, v1alpha1.ConditionCompiled).Reason == "BadMode"
 	})
 }
@@ -223,7 +224,7 @@ func TestDefinitionsComeAndGo(t *testing.T) {
 		}
 		crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "policies.kyverno.io"}}
 		shared.remove(t, crd)
-		soon(t, "the definition is gone", func() bool {
+		testcluster.Soon(t, "the definition is gone", func() bool {
 			return apierrors.IsNotFound(shared.Get(t.Context(), client.ObjectKeyFromObject(crd), crd))
 		})
 		shared.awaitNone(t)

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/internal/e2e/testcluster"
 )
 
 const lookup = `apiVersion: kyverno.io/v1
@@ -44,17 +45,17 @@ func TestParams(t *testing.T) {
 	shared.control(t, enforcing())
 	shared.apply(t, lookup)
 	name := "lookup.clusterpolicies.kyverno.io"
-	soon(t, "the policy says that the ConfigMap is missing", func() bool {
+	testcluster.Soon(t, "the policy says that the ConfigMap is missing", func() bool {
 		return shared.condition(t, name, v1alpha1.ConditionParamsResolved).Reason == "Missing"
 	})
-	soon(t, "requests are denied for want of it", func() bool { return shared.trySecret(t.Context(), map[string]string{"team": "red"}) != nil })
+	testcluster.Soon(t, "requests are denied for want of it", func() bool { return shared.trySecret(t.Context(), map[string]string{"team": "red"}) != nil })
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "allowed-teams", Namespace: "default"}, Data: map[string]string{"team": "red"}}
 	if err := shared.Create(t.Context(), cm); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { shared.remove(t, cm) })
 	shared.awaitReady(t, "ClusterPolicy", "", "lookup")
-	soon(t, "red is allowed", func() bool { return shared.trySecret(t.Context(), map[string]string{"team": "red"}) == nil })
+	testcluster.Soon(t, "red is allowed", func() bool { return shared.trySecret(t.Context(), map[string]string{"team": "red"}) == nil })
 	if err := shared.trySecret(t.Context(), map[string]string{"team": "blue"}); !apierrors.IsInvalid(err) {
 		t.Errorf("blue: %v", err)
 	}
@@ -64,13 +65,13 @@ func TestParams(t *testing.T) {
 	}
 	changed := time.Now()
 	params := &v1alpha1.Params{}
-	soon(t, "the params follow", func() bool {
+	testcluster.Soon(t, "the params follow", func() bool {
 		return shared.Get(t.Context(), client.ObjectKeyFromObject(cm), params) == nil && params.Data["team"] == "blue"
 	})
 	t.Logf("after %v", time.Since(changed))
-	soon(t, "blue is allowed", func() bool { return shared.trySecret(t.Context(), map[string]string{"team": "blue"}) == nil })
+	testcluster.Soon(t, "blue is allowed", func() bool { return shared.trySecret(t.Context(), map[string]string{"team": "blue"}) == nil })
 	shared.remove(t, cm)
-	soon(t, "the params are gone", func() bool {
+	testcluster.Soon(t, "the params are gone", func() bool {
 		return apierrors.IsNotFound(shared.Get(t.Context(), client.ObjectKeyFromObject(cm), params))
 	})
 }
@@ -93,14 +94,14 @@ func TestParamsGoLast(t *testing.T) {
 	for range 3 {
 		shared.apply(t, lookup)
 		shared.awaitReady(t, "ClusterPolicy", "", "lookup")
-		soon(t, "red is allowed", func() bool { return shared.trySecret(t.Context(), map[string]string{"team": "red"}) == nil })
+		testcluster.Soon(t, "red is allowed", func() bool { return shared.trySecret(t.Context(), map[string]string{"team": "red"}) == nil })
 		o := &unstructured.Unstructured{}
 		o.SetAPIVersion("kyverno.io/v1")
 		o.SetKind("ClusterPolicy")
 		o.SetName("lookup")
 		shared.remove(t, o)
 		params := &v1alpha1.Params{}
-		soon(t, "the params are gone", func() bool {
+		testcluster.Soon(t, "the params are gone", func() bool {
 			if err := shared.trySecret(t.Context(), map[string]string{"team": "red"}); err != nil {
 				t.Fatalf("while the policy goes: %v", err)
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/controller"
 	"github.com/kvap/kvap/internal/controlplane"
+	"github.com/kvap/kvap/internal/e2e/testcluster"
 )
 
 // limited is the config of a user who may do with native policies what is granted, and
@@ -72,10 +73,10 @@ func TestForbidden(t *testing.T) {
 	shared.awaitReady(t, "ClusterPolicy", "", "curbed")
 	grant()
 	shared.apply(t, requires("curbed", "team", "Enforce"))
-	soon(t, "the policy says that it is forbidden", func() bool {
+	testcluster.Soon(t, "the policy says that it is forbidden", func() bool {
 		return shared.condition(t, name, v1alpha1.ConditionSynced).Reason == "Forbidden"
 	})
-	soon(t, "there is an event", func() bool { return shared.hasEvent(t, "curbed", "Forbidden") })
+	testcluster.Soon(t, "there is an event", func() bool { return shared.hasEvent(t, "curbed", "Forbidden") })
 	if err := shared.tryCreate(t.Context(), map[string]string{"team": "a"}); !apierrors.IsInvalid(err) {
 		t.Errorf("the version of before is no longer in force: %v", err)
 	}
@@ -92,10 +93,10 @@ func TestMissingNamespace(t *testing.T) {
 	shared.control(t, enforcing())
 	shared.apply(t, strings.Replace(lookup, "namespace: default}", "namespace: later}", 1))
 	name := "lookup.clusterpolicies.kyverno.io"
-	soon(t, "the policy says that the ConfigMap is missing", func() bool {
+	testcluster.Soon(t, "the policy says that the ConfigMap is missing", func() bool {
 		return shared.condition(t, name, v1alpha1.ConditionParamsResolved).Reason == "Missing"
 	})
-	soon(t, "there is an event", func() bool { return shared.hasEvent(t, "lookup", "Missing") })
+	testcluster.Soon(t, "there is an event", func() bool { return shared.hasEvent(t, "lookup", "Missing") })
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "later"}}
 	if err := shared.Create(t.Context(), namespace); err != nil {
 		t.Fatal(err)
@@ -106,7 +107,7 @@ func TestMissingNamespace(t *testing.T) {
 		t.Fatal(err)
 	}
 	shared.awaitReady(t, "ClusterPolicy", "", "lookup")
-	soon(t, "red is allowed", func() bool { return shared.trySecret(t.Context(), map[string]string{"team": "red"}) == nil })
+	testcluster.Soon(t, "red is allowed", func() bool { return shared.trySecret(t.Context(), map[string]string{"team": "red"}) == nil })
 }
 
 // Of an expression that may cost more than an API server allows the policy tells, with an
@@ -133,12 +134,12 @@ spec:
 	_, rules, _ := strings.Cut(requires("dear", "owner", "Enforce"), "rules:\n")
 	shared.apply(t, dear+rules)
 	name := "dear.clusterpolicies.kyverno.io"
-	soon(t, "the policy says which rule it is", func() bool {
+	testcluster.Soon(t, "the policy says which rule it is", func() bool {
 		c := shared.condition(t, name, v1alpha1.ConditionCompiled)
 		return c.Reason == "Costly" && strings.Contains(c.Message, "rule dear")
 	})
-	soon(t, "there is an event", func() bool { return shared.hasEvent(t, "dear", "Costly") })
-	soon(t, "the other rule is in force", func() bool { return apierrors.IsInvalid(shared.tryCreate(t.Context(), nil)) })
+	testcluster.Soon(t, "there is an event", func() bool { return shared.hasEvent(t, "dear", "Costly") })
+	testcluster.Soon(t, "the other rule is in force", func() bool { return apierrors.IsInvalid(shared.tryCreate(t.Context(), nil)) })
 }
 
 // A process that begins where all is as it should be writes nothing from its first
@@ -160,7 +161,7 @@ func TestNothingWrittenAtStart(t *testing.T) {
 		}
 	}
 	shared.control(t, options)
-	soon(t, "a few passes", func() bool {
+	testcluster.Soon(t, "a few passes", func() bool {
 		shared.nudge(t, passes)
 		select {
 		case <-seen:

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/internal/e2e/testcluster"
 )
 
 // A mistake in an expression of the author's own is told with rule and path.
@@ -27,7 +28,7 @@ spec:
           message: Too many replicas.
 `)
 	name := "typo.clusterpolicies.kyverno.io"
-	soon(t, "the type checker's warning is told", func() bool {
+	testcluster.Soon(t, "the type checker's warning is told", func() bool {
 		return shared.condition(t, name, v1alpha1.ConditionTypeChecked).Reason == "Warning"
 	})
 	warnings := shared.translation(t, name).Status.Rules[0].Warnings

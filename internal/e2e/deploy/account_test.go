@@ -25,6 +25,7 @@ import (
 
 	"github.com/kvap/kvap/controller"
 	"github.com/kvap/kvap/internal/controlplane"
+	"github.com/kvap/kvap/internal/e2e/testcluster"
 )
 
 // A running controller, as its service account.
@@ -40,7 +41,13 @@ func (c *cluster) runAsAccount(t *testing.T) *running {
 	deployment := c.of(t, "Deployment")
 	containers, _, _ := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
 	words, _, _ := unstructured.NestedStringSlice(containers[0].(map[string]any), "args")
-	r := &running{log: &bytes.Buffer{}, metrics: freeAddress(t), health: freeAddress(t)}
+	r := &running{log: &bytes.Buffer{}}
+	for _, address := range []*string{&r.metrics, &r.health} {
+		var err error
+		if *address, err = testcluster.FreeAddress(); err != nil {
+			t.Fatal(err)
+		}
+	}
 	var args []string
 	for _, w := range words {
 		w = strings.ReplaceAll(w, "$(POD_NAMESPACE)", deployment.GetNamespace())
@@ -52,7 +59,7 @@ func (c *cluster) runAsAccount(t *testing.T) *running {
 		}
 		args = append(args, w)
 	}
-	r.cmd = exec.Command(c.kvap, args...)
+	r.cmd = exec.Command(c.Kvap, args...)
 	r.cmd.Env = append(os.Environ(), "KUBECONFIG="+c.accountConfig(t))
 	r.cmd.Stderr = r.log
 	if err := r.cmd.Start(); err != nil {
@@ -64,7 +71,7 @@ func (c *cluster) runAsAccount(t *testing.T) *running {
 			t.Logf("the controller's log:\n%s", r.told())
 		}
 	})
-	soon(t, "the controller is ready", func() bool { return r.get("http://"+r.health+"/readyz") != "" })
+	testcluster.Soon(t, "the controller is ready", func() bool { return r.get("http://"+r.health+"/readyz") != "" })
 	return r
 }
 
@@ -109,7 +116,7 @@ func (c *cluster) accountConfig(t *testing.T) string {
 	if err := c.SubResource("token").Create(t.Context(), account, request); err != nil {
 		t.Fatal(err)
 	}
-	config := c.plane.Config(controlplane.Admin)
+	config := c.Plane.Config(controlplane.Admin)
 	config.BearerToken = request.Status.Token
 	return writeConfig(t, config, o.GetNamespace())
 }
@@ -205,6 +212,16 @@ spec:
       validate: {cel: {expressions: [{expression: "object.replicas > 1", message: more}]}}
 `
 
+// sweeps says each minute what it would delete.
+const sweeps = `
+apiVersion: kyverno.io/v2
+kind: ClusterCleanupPolicy
+metadata: {name: sweeps}
+spec:
+  schedule: "* * * * *"
+  match: {any: [{resources: {kinds: [ConfigMap], namespaceSelector: {matchLabels: {swept: "yes"}}}}]}
+`
+
 const zones = "{apiVersion: v1, kind: ConfigMap, metadata: {name: zones, namespace: default}, data: {zone: a}}"
 
 // The controller as its service account does all that it is for; its roles grant
@@ -215,7 +232,7 @@ func TestAccount(t *testing.T) {
 	for _, k := range controller.ForeignKinds() { // they appear while it runs
 		crds = append(crds, controlplane.StandIn(k.GroupVersionKind, k.Plural, k.Namespaced))
 	}
-	if err := shared.plane.InstallCRDs(t.Context(), crds...); err != nil {
+	if err := shared.Plane.InstallCRDs(t.Context(), crds...); err != nil {
 		t.Fatal(err)
 	}
 	shared.apply(t, zones)
@@ -225,7 +242,7 @@ func TestAccount(t *testing.T) {
 			return shared.readyTranslations(t) == n && len(shared.list(t, "kvap.dev/v1alpha1", "PolicyTranslation")) == of
 		}
 	}
-	soon(t, "all policies are ready, but for one", ready(6, 7))
+	testcluster.Soon(t, "all policies are ready, but for one", ready(6, 7))
 	zone := unstructured.Unstructured{}
 	zone.SetAPIVersion("v1")
 	zone.SetKind("ConfigMap")
@@ -237,16 +254,24 @@ func TestAccount(t *testing.T) {
 	shared.apply(t, strings.Replace(zones, "zone: a", "zone: b", 1))
 	shared.meddle(t)
 	shared.meddleWithParams(t)
-	soon(t, "params are in step and what was changed is restored", func() bool { return shared.inStep(t) })
+	testcluster.Soon(t, "params are in step and what was changed is restored", func() bool { return shared.inStep(t) })
 	checkMetrics(t, r.get("http://"+r.metrics+"/metrics"))
+	shared.apply(t, sweeps)
+	testcluster.Soon(t, "the cleanup policy has run", func() bool {
+		return slices.ContainsFunc(shared.list(t, "kvap.dev/v1alpha1", "PolicyTranslation"), func(o unstructured.Unstructured) bool {
+			at, _, _ := unstructured.NestedString(o.Object, "status", "cleanup", "lastExecutionTime")
+			return at != ""
+		})
+	})
+	shared.remove(t, sweeps)
 	shared.remove(t, typo)
-	soon(t, "kvap status finds nothing", func() bool {
-		text, err := exec.Command(shared.kvap, "status", "-A", "--kubeconfig", shared.plane.Kubeconfig(controlplane.Admin)).CombinedOutput()
+	testcluster.Soon(t, "kvap status finds nothing", func() bool {
+		text, err := exec.Command(shared.Kvap, "status", "-A", "--kubeconfig", shared.Plane.Kubeconfig(controlplane.Admin)).CombinedOutput()
 		return err == nil && !strings.Contains(string(text), "UNMANAGED")
 	})
 	shared.remove(t, policies)
-	soon(t, "nothing is left of the policies", ready(0, 0))
-	soon(t, "no native policy is left", func() bool { return len(shared.list(t, "kvap.dev/v1alpha1", "Params")) == 0 })
+	testcluster.Soon(t, "nothing is left of the policies", ready(0, 0))
+	testcluster.Soon(t, "no native policy is left", func() bool { return len(shared.list(t, "kvap.dev/v1alpha1", "Params")) == 0 })
 	r.stop(t)
 	checkGrants(t, shared)
 }

@@ -8,15 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,56 +20,23 @@ import (
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/kvap/kvap/cleanup"
 	"github.com/kvap/kvap/internal/controlplane"
+	"github.com/kvap/kvap/internal/e2e/testcluster"
 )
 
 // A cluster has what the kustomize base installs, but for the Pods.
 type cluster struct {
-	client.Client
-	plane     *controlplane.ControlPlane
-	kvap      string
+	*testcluster.Cluster
 	installed []*unstructured.Unstructured
 }
 
 // shared is made by TestMain.
 var shared *cluster
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-func run(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "kvap-e2e-deploy-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	ctx := context.Background()
-	ctrllog.SetLogger(logr.Discard())
-	plane, err := controlplane.Start(ctx, controlplane.Options{})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer plane.Stop()
-	shared = &cluster{plane: plane, kvap: filepath.Join(dir, "kvap")}
-	if err := shared.install(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return m.Run()
-}
-
-// install builds the program and makes what kustomize would apply.
-func (c *cluster) install(ctx context.Context) error {
-	if text, err := exec.Command("go", "build", "-o", c.kvap, "../../../cmd/kvap").CombinedOutput(); err != nil {
-		return fmt.Errorf("building kvap: %w\n%s", err, text)
-	}
-	definitions, err := controlplane.ReadCRDs("../../../deploy/crds")
-	if err != nil {
-		return err
-	}
+func TestMain(m *testing.M) {
+	var definitions []controlplane.CRD
 	for _, foreign := range []struct {
 		group, version, kind, plural string
 	}{
@@ -85,12 +48,17 @@ func (c *cluster) install(ctx context.Context) error {
 		gvk := apischema.GroupVersionKind{Group: foreign.group, Version: foreign.version, Kind: foreign.kind}
 		definitions = append(definitions, controlplane.StandIn(gvk, foreign.plural, true))
 	}
-	if err := c.plane.InstallCRDs(ctx, definitions...); err != nil {
-		return err
+	for _, k := range cleanup.Kinds() {
+		definitions = append(definitions, controlplane.StandIn(k.GroupVersionKind, k.Plural, k.Namespaced, k.Older...))
 	}
-	if c.Client, err = client.New(c.plane.Config(controlplane.Admin), client.Options{}); err != nil {
-		return err
-	}
+	os.Exit(testcluster.Run(m, testcluster.Options{Definitions: definitions}, func(c *testcluster.Cluster) (func(), error) {
+		shared = &cluster{Cluster: c}
+		return nil, shared.install(context.Background())
+	}))
+}
+
+// install makes what kustomize would apply.
+func (c *cluster) install(ctx context.Context) error {
 	for _, file := range []string{"namespace.yaml", "kvap.yaml"} {
 		objects, err := readFile(filepath.Join("../../../deploy/kustomize/base", file))
 		if err != nil {
@@ -190,31 +158,10 @@ func (c *cluster) list(t *testing.T, apiVersion, kind string) []unstructured.Uns
 	return list.Items
 }
 
-// soon asks until the answer is yes. A machine that is busy may take long.
-func soon(t *testing.T, what string, ask func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !ask(); time.Sleep(100 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not in time: %s", what)
-		}
-	}
-}
-
-// freeAddress is one on loopback where nobody listens.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 // The API server takes all that the chart can render, with the webhook and reports, and
 // keeps it as it is: what is applied a second time changes nothing.
 func TestEveryObjectIsTaken(t *testing.T) {
-	if err := shared.plane.Settle(t.Context()); err != nil { // what another test has made is gone
+	if err := shared.Plane.Settle(t.Context()); err != nil { // what another test has made is gone
 		t.Fatal(err)
 	}
 	objects, err := readFile("../../../deploy/chart/testdata/full.yaml")

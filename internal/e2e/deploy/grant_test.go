@@ -34,9 +34,6 @@ func excused() map[grant]string {
 		{group: "admissionregistration.k8s.io", resource: "validatingadmissionpolicybindings", verb: "update"}: "what others have added to a binding, where server-side apply leaves it",
 		{group: "", resource: "events", verb: "create"}:                                                        "the events of a lease are sent when there is time",
 		{group: "coordination.k8s.io", resource: "leases", verb: "get"}:                                        "a lease that another replica has made",
-		{group: "kyverno.io", resource: "cleanuppolicies", verb: "list"}:                                       "the kinds that are served are asked for once a minute, and here they appear while it runs",
-		{group: "kyverno.io", resource: "clustercleanuppolicies", verb: "list"}:                                "as above",
-		{group: "", resource: "namespaces", verb: "get"}:                                                       "the namespaces of what a cleanup policy selects, and there is none here",
 	}
 }
 
@@ -71,7 +68,7 @@ func (c *cluster) used(t *testing.T) map[grant]bool {
 	t.Helper()
 	account := c.of(t, "ServiceAccount")
 	user := "system:serviceaccount:" + account.GetNamespace() + ":" + account.GetName()
-	file, err := os.Open(c.plane.AuditLog())
+	file, err := os.Open(c.Plane.AuditLog())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kvap/kvap/internal/e2e/testcluster"
 )
 
 // render is what kustomize makes of the policies with components, by kind and name.
@@ -56,7 +58,7 @@ func render(t *testing.T, dir string, components []string) map[string]*unstructu
 func (c *cluster) bring(t *testing.T, want map[string]*unstructured.Unstructured) {
 	t.Helper()
 	for _, o := range want {
-		soon(t, "a change", func() bool {
+		testcluster.Soon(t, "a change", func() bool {
 			have := o.DeepCopy()
 			err := c.Get(t.Context(), client.ObjectKeyFromObject(o), have)
 			if apierrors.IsNotFound(err) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/internal/e2e/testcluster"
 )
 
 // However often `kvap migrate` is killed, every request is judged as before, the record
@@ -74,7 +75,7 @@ func TestDeletedAndOwned(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.migrate(t, 0, "rollback", "labelled", "--yes", "--settle", "1s")
-	soon(t, "Kyverno judges by what was made again, and kvap no longer does", func() bool {
+	testcluster.Soon(t, "Kyverno judges by what was made again, and kvap no longer does", func() bool {
 		err := c.judged(t.Context(), probe(t, "labelled", false))
 		return err != nil && strings.Contains(err.Error(), "kyverno.svc")
 	})

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kvap/kvap/internal/e2e/testcluster"
 )
 
 // policies are one for each way by which Kyverno is switched off: labelled and asks
@@ -110,7 +112,7 @@ type stream struct {
 func (c *cluster) stream(t *testing.T) *stream {
 	t.Helper()
 	for name := range kinds() {
-		soon(t, "Kyverno enforces "+name, func() bool {
+		testcluster.Soon(t, "Kyverno enforces "+name, func() bool {
 			err := c.judged(t.Context(), probe(t, name, false))
 			return err != nil && strings.Contains(err.Error(), "kyverno.svc")
 		})

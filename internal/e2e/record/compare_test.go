@@ -26,6 +26,7 @@ import (
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/controller"
+	"github.com/kvap/kvap/internal/e2e/testcluster"
 	"github.com/kvap/kvap/webhook/certs"
 )
 
@@ -107,7 +108,7 @@ func (c *cluster) native(t *testing.T, broken bool) string {
 	if err := os.WriteFile(file, []byte(teams), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command(c.kvap, "convert", file, "--guard", "never", "-q").Output()
+	out, err := exec.Command(c.Kvap, "convert", file, "--guard", "never", "-q").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +133,7 @@ func (c *cluster) send(t *testing.T, from int64) bool {
 	if err := c.Create(t.Context(), aConfigMap("bad", nil), client.DryRunAll); err == nil {
 		t.Fatal("a bad request was admitted")
 	}
-	data, err := os.ReadFile(c.plane.AuditLog())
+	data, err := os.ReadFile(c.Plane.AuditLog())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +142,7 @@ func (c *cluster) send(t *testing.T, from int64) bool {
 
 func (c *cluster) logged(t *testing.T) int64 {
 	t.Helper()
-	info, err := os.Stat(c.plane.AuditLog())
+	info, err := os.Stat(c.Plane.AuditLog())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +183,7 @@ func (c *cluster) compare(t *testing.T, flags ...string) (code int, out compared
 
 func (c *cluster) migration(t *testing.T) *v1alpha1.Comparison {
 	t.Helper()
-	o := objects(t, "apiVersion: kvap.dev/v1alpha1\nkind: Migration\nmetadata: {name: "+
+	o := testcluster.Read(t, "apiVersion: kvap.dev/v1alpha1\nkind: Migration\nmetadata: {name: "+
 		controller.TranslationName(v1alpha1.PolicyReference{Group: "kyverno.io", Kind: "ClusterPolicy", Name: "teams"})+"}")[0]
 	if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 		t.Fatal(err)
@@ -204,12 +205,12 @@ func TestCompare(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = shared.Delete(context.Background(), o) })
 	}
-	shared.apply(t, teams+"---\n"+reported("old-good", "pass")+"\n---\n"+reported("old-bad", "fail"))
+	shared.Apply(t, teams+"---\n"+reported("old-good", "pass")+"\n---\n"+reported("old-bad", "fail"))
 	shared.kyverno(t)
-	soon(t, "the stand-in for Kyverno refuses", func() bool { return shared.Create(t.Context(), aConfigMap("bad", nil), client.DryRunAll) != nil })
+	testcluster.Soon(t, "the stand-in for Kyverno refuses", func() bool { return shared.Create(t.Context(), aConfigMap("bad", nil), client.DryRunAll) != nil })
 	dir := t.TempDir()
 	recorder := shared.start(t, "migrate", "record", "--output-dir", dir)
-	soon(t, "a request is recorded", func() bool {
+	testcluster.Soon(t, "a request is recorded", func() bool {
 		shared.send(t, 0)
 		names, _ := recorded(t, dir)
 		return names["good"] > 0 && names["bad"] > 0
@@ -223,17 +224,17 @@ func TestCompare(t *testing.T) {
 		broken bool
 	}{{"whole", false}, {"broken", true}} {
 		t.Run(tt.name, func(t *testing.T) {
-			shared.apply(t, shared.native(t, tt.broken))
+			shared.Apply(t, shared.native(t, tt.broken))
 			time.Sleep(time.Second) // times of objects are whole seconds
 			from := shared.logged(t)
-			soon(t, "the native policy is heard of", func() bool { return shared.send(t, from) })
+			testcluster.Soon(t, "the native policy is heard of", func() bool { return shared.send(t, from) })
 			want := 0
 			if tt.broken {
 				want = 1
 			}
 			for source, flags := range map[string][]string{
 				"objects": {"--verify", "0"}, "reports": {"--verify", "0"}, "verify": {},
-				"requests": {"--verify", "0", "--requests", dir}, "audit": {"--verify", "0", "--audit-log", shared.plane.AuditLog()},
+				"requests": {"--verify", "0", "--requests", dir}, "audit": {"--verify", "0", "--audit-log", shared.Plane.AuditLog()},
 			} {
 				code, got := shared.compare(t, flags...)
 				seen, disagreed := 0, 0
@@ -256,7 +257,7 @@ func TestCompare(t *testing.T) {
 
 // TestCompareGoesOn: with --for, requests that are recorded meanwhile count.
 func TestCompareGoesOn(t *testing.T) {
-	shared.apply(t, teams+"---\n"+shared.native(t, false))
+	shared.Apply(t, teams+"---\n"+shared.native(t, false))
 	dir := t.TempDir()
 	recorder := shared.start(t, "migrate", "record", "--output-dir", dir)
 	shared.listening(t, dir)
@@ -267,7 +268,7 @@ func TestCompareGoesOn(t *testing.T) {
 		}
 		time.Sleep(200 * time.Millisecond)
 	}
-	soon(t, "all are recorded", func() bool { names, _ := recorded(t, dir); return names["later-19"] > 0 })
+	testcluster.Soon(t, "all are recorded", func() bool { names, _ := recorded(t, dir); return names["later-19"] > 0 })
 	time.Sleep(3 * time.Second) // for compare to look again
 	if err := p.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)

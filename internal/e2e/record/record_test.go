@@ -21,6 +21,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kvap/kvap/internal/e2e/testcluster"
 )
 
 // recorded are the names of the objects of all lines in a folder, with how often each
@@ -67,7 +69,7 @@ func (c *cluster) secret(name, value string) *corev1.Secret {
 // listening waits until the recorder gets requests.
 func (c *cluster) listening(t *testing.T, dir string) {
 	t.Helper()
-	soon(t, "a request is recorded", func() bool {
+	testcluster.Soon(t, "a request is recorded", func() bool {
 		probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "probe", Namespace: "default"}}
 		if err := c.Create(t.Context(), probe, client.DryRunAll); err != nil {
 			t.Fatal(err)
@@ -89,7 +91,7 @@ func (c *cluster) configured(t *testing.T) bool {
 // TestRecord: a stream of two hundred requests a second is recorded, each of them, with
 // no value of a Secret, and in the end there is nothing left.
 func TestRecord(t *testing.T) {
-	shared.apply(t, teams)
+	shared.Apply(t, teams)
 	dir := t.TempDir()
 	p := shared.start(t, "migrate", "record", "--output-dir", dir)
 	shared.listening(t, dir)
@@ -150,7 +152,7 @@ func TestRecord(t *testing.T) {
 // TestKilled: nobody is refused when the recorder is killed, and what it leaves behind
 // can be taken away.
 func TestKilled(t *testing.T) {
-	shared.apply(t, teams)
+	shared.Apply(t, teams)
 	dir := t.TempDir()
 	p := shared.start(t, "migrate", "record", "--output-dir", dir)
 	shared.listening(t, dir)

@@ -3,11 +3,8 @@
 package replay
 
 import (
-	"bytes"
-	"net"
 	"os/exec"
 	"path/filepath"
-	"sync"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -16,6 +13,7 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kvap/kvap/internal/controlplane"
+	"github.com/kvap/kvap/internal/e2e/testcluster"
 )
 
 // program is the user that kvap is. What it does itself triggers no rule, so those
@@ -26,32 +24,15 @@ const program = "kvap"
 type served struct {
 	*server
 	process *exec.Cmd
-	log     lockedBuffer
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.Buffer.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.Buffer.String()
+	log     testcluster.Buffer
 }
 
 func newServed(t *testing.T) *served {
 	t.Helper()
 	ctrllog.SetLogger(logr.Discard())
-	kvap := filepath.Join(t.TempDir(), "kvap")
-	if text, err := exec.CommandContext(t.Context(), "go", "build", "-o", kvap, "../../../cmd/kvap").CombinedOutput(); err != nil {
-		t.Fatalf("building kvap: %v\n%s", err, text)
+	kvap, err := testcluster.Build(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
 	}
 	plane, err := controlplane.Start(t.Context(), controlplane.Options{Users: []controlplane.User{{Name: program, Groups: []string{"system:masters"}}}})
 	if err != nil {
@@ -86,12 +67,10 @@ func (s *served) start(t *testing.T, kvap string) {
 	if err := s.judged.Create(t.Context(), object("v1", "Namespace", "", "kvap-system")); err != nil {
 		t.Fatal(err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := testcluster.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := l.Addr().String()
-	l.Close()
 	s.process = exec.Command(kvap, "controller", "--kubeconfig", s.plane.Kubeconfig(program), "--namespace", "kvap-system",
 		"--webhook-address", address, "--webhook-url", "https://"+address)
 	s.process.Stderr = &s.log

@@ -6,7 +6,6 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/kvap/kvap/controller"
 	"github.com/kvap/kvap/internal/controlplane"
+	"github.com/kvap/kvap/internal/e2e/testcluster"
 	"github.com/kvap/kvap/report"
 )
 
@@ -84,15 +84,6 @@ func (c cluster) report(t *testing.T, kind string, o *unstructured.Unstructured)
 	return r
 }
 
-func soon(t *testing.T, what string, ask func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !ask(); time.Sleep(100 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not in time: %s", what)
-		}
-	}
-}
-
 // start runs a control plane and a controller that writes reports.
 func start(t *testing.T) cluster {
 	t.Helper()
@@ -139,7 +130,7 @@ func TestReports(t *testing.T) {
 	bad := c.make(t, "{apiVersion: v1, kind: Secret, metadata: {name: bad, namespace: default}}")
 	system := c.make(t, "{apiVersion: v1, kind: Secret, metadata: {name: bad, namespace: kube-system}}")
 	policy := c.make(t, owners)
-	soon(t, "the object that was there has a report", func() bool { return c.report(t, "PolicyReport", bad) != nil })
+	testcluster.Soon(t, "the object that was there has a report", func() bool { return c.report(t, "PolicyReport", bad) != nil })
 	r := c.report(t, "PolicyReport", bad)
 	results, _, _ := unstructured.NestedSlice(r.Object, "results")
 	var rules []string
@@ -158,13 +149,13 @@ func TestReports(t *testing.T) {
 	}
 
 	later := c.make(t, "{apiVersion: v1, kind: Secret, metadata: {name: later, namespace: default}}")
-	soon(t, "a new object has a report", func() bool { return c.report(t, "PolicyReport", later) != nil })
+	testcluster.Soon(t, "a new object has a report", func() bool { return c.report(t, "PolicyReport", later) != nil })
 	c.remove(t, later)
-	soon(t, "the report goes with its object", func() bool { return c.report(t, "PolicyReport", later) == nil })
+	testcluster.Soon(t, "the report goes with its object", func() bool { return c.report(t, "PolicyReport", later) == nil })
 
 	class := c.make(t, "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: low}, value: 1}")
 	other := c.make(t, classes)
-	soon(t, "an object without a namespace has a report", func() bool { return c.report(t, "ClusterPolicyReport", class) != nil })
+	testcluster.Soon(t, "an object without a namespace has a report", func() bool { return c.report(t, "ClusterPolicyReport", class) != nil })
 	if again := c.report(t, "PolicyReport", bad); again.GetResourceVersion() != r.GetResourceVersion() {
 		t.Error("a report of which nothing has changed was written again")
 	}
@@ -172,8 +163,8 @@ func TestReports(t *testing.T) {
 	if err := c.Update(t.Context(), class); err != nil {
 		t.Fatal(err)
 	}
-	soon(t, "the report goes when nothing is wrong any more", func() bool { return c.report(t, "ClusterPolicyReport", class) == nil })
+	testcluster.Soon(t, "the report goes when nothing is wrong any more", func() bool { return c.report(t, "ClusterPolicyReport", class) == nil })
 	c.remove(t, policy)
-	soon(t, "the report goes with its policy", func() bool { return c.report(t, "PolicyReport", bad) == nil })
+	testcluster.Soon(t, "the report goes with its policy", func() bool { return c.report(t, "PolicyReport", bad) == nil })
 	c.remove(t, other)
 }

@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kvap/kvap/internal/controlplane"
+	"github.com/kvap/kvap/internal/e2e/testcluster"
 	"github.com/kvap/kvap/report"
 )
 
@@ -43,9 +44,8 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	kvap = filepath.Join(dir, "kvap")
-	if text, err := exec.Command("go", "build", "-o", kvap, "../../../cmd/kvap").CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "building kvap: %v\n%s", err, text)
+	if kvap, err = testcluster.Build(context.Background(), dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	if plane, err = controlplane.Start(context.Background(), controlplane.Options{}); err != nil {

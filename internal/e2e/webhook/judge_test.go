@@ -33,9 +33,9 @@ func deploymentOf(replacements ...string) string {
 // A Deployment is judged by the form of a rule for pods that is for controllers, with
 // what an API call to another kind finds.
 func TestDeniesByAPICall(t *testing.T) {
-	shared.namespace(t, "shop", nil)
+	shared.Namespace(t, "shop", nil)
 	shared.start(t, "")
-	shared.apply(t, `
+	shared.Apply(t, `
 apiVersion: kvap.dev/v1alpha1
 kind: ClusterPolicy
 metadata: {name: known-teams}
@@ -61,7 +61,7 @@ spec:
 			t.Errorf("the message lacks %q:\n%s", want, message)
 		}
 	}
-	shared.apply(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: blue, namespace: shop}")
+	shared.Apply(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: blue, namespace: shop}")
 	shared.admitted(t, deploymentOf("LABEL", "team: blue"))
 	shared.denied(t, deploymentOf("LABEL", "team: green"))
 }
@@ -73,9 +73,9 @@ func TestDeniesByImage(t *testing.T) {
 	host := strings.TrimPrefix(server.URL, "http://")
 	push(t, host+"/team/root:v1", "0")
 	push(t, host+"/team/user:v1", "1001")
-	shared.namespace(t, "shop", nil)
+	shared.Namespace(t, "shop", nil)
 	shared.start(t, "", "--image-registries", host+"/team")
-	shared.apply(t, `
+	shared.Apply(t, `
 apiVersion: kvap.dev/v1alpha1
 kind: ClusterPolicy
 metadata: {name: no-root}

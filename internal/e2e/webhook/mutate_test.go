@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kvap/kvap/internal/e2e/testcluster"
 )
 
 // at is what a path finds, as text where it is text.
@@ -30,10 +32,10 @@ func item(v any, i int) *unstructured.Unstructured {
 }
 
 func TestMutates(t *testing.T) {
-	shared.namespace(t, "calm", map[string]string{"hooks": "on"})
-	shared.namespace(t, "shop", nil)
+	shared.Namespace(t, "calm", map[string]string{"hooks": "on"})
+	shared.Namespace(t, "shop", nil)
 	shared.start(t, "")
-	shared.apply(t, strings.TrimSpace(`
+	shared.Apply(t, strings.TrimSpace(`
 apiVersion: kvap.dev/v1alpha1
 kind: ClusterPolicy
 metadata: {name: spread}
@@ -100,7 +102,7 @@ spec:
 `))
 	t.Run("anti-affinity with a label", func(t *testing.T) {
 		var terms any
-		soon(t, "the affinity", func() bool {
+		testcluster.Soon(t, "the affinity", func() bool {
 			o := shared.admitted(t, deploymentOf())
 			var found bool
 			terms, found, _ = unstructured.NestedFieldNoCopy(o.Object, "spec", "template", "spec", "affinity", "podAntiAffinity", "preferredDuringSchedulingIgnoredDuringExecution")
@@ -117,7 +119,7 @@ spec:
 	t.Run("hooks in selected namespaces", func(t *testing.T) {
 		for labels, want := range map[string]int64{"a: b": 30, `drain: "50"`: 60} {
 			var o *unstructured.Unstructured
-			soon(t, "the grace period of "+labels, func() bool {
+			testcluster.Soon(t, "the grace period of "+labels, func() bool {
 				o = shared.admitted(t, pod(labels))
 				return at(t, o, "spec", "terminationGracePeriodSeconds") == want
 			})
@@ -132,7 +134,7 @@ spec:
 		}
 	})
 	t.Run("a sidecar by annotation", func(t *testing.T) {
-		soon(t, "the sidecar", func() bool {
+		testcluster.Soon(t, "the sidecar", func() bool {
 			o := shared.admitted(t, deploymentOf("NOTE", `vault.example.com/inject: "enabled"`))
 			return len(at(t, o, "spec", "template", "spec", "containers").([]any)) == 2
 		})

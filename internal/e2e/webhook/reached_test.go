@@ -11,13 +11,15 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kvap/kvap/internal/e2e/testcluster"
 )
 
 // A webhook that the API server does not reach, as before its Service has an endpoint,
 // is not registered: requests are admitted, and not refused for want of an answer. Once
 // it is reached, it judges.
 func TestRegisteredOnceReached(t *testing.T) {
-	shared.namespace(t, "stream", nil)
+	shared.Namespace(t, "stream", nil)
 	for _, left := range []client.Object{ // by processes that were killed
 		&admissionregistrationv1.ValidatingWebhookConfiguration{}, &admissionregistrationv1.MutatingWebhookConfiguration{},
 	} {
@@ -32,8 +34,8 @@ func TestRegisteredOnceReached(t *testing.T) {
 	}
 	front.Close() // nobody listens there yet
 	p := shared.start(t, "", "--webhook-url", "https://"+front.Addr().String())
-	shared.apply(t, guarded)
-	soon(t, "the policy says that the webhook is not reached", func() bool { return shared.says(t, "guarded", "NotReached") })
+	shared.Apply(t, guarded)
+	testcluster.Soon(t, "the policy says that the webhook is not reached", func() bool { return shared.says(t, "guarded", "NotReached") })
 	if _, err := shared.try(t.Context(), t, unowned); err != nil {
 		t.Errorf("refused before anybody answers: %v", err)
 	}
@@ -66,7 +68,7 @@ func (c *cluster) says(t *testing.T, name, reason string) bool {
 // configurations waits until the controller has made so many of a kind.
 func (c *cluster) configurations(t *testing.T, kind string, want int) {
 	t.Helper()
-	soon(t, "the number of "+kind, func() bool {
+	testcluster.Soon(t, "the number of "+kind, func() bool {
 		list := &unstructured.UnstructuredList{}
 		list.SetAPIVersion("admissionregistration.k8s.io/v1")
 		list.SetKind(kind + "List")

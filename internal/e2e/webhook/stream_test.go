@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kvap/kvap/internal/e2e/testcluster"
 )
 
 const guarded = `
@@ -77,13 +79,13 @@ func (c *cluster) stream(t *testing.T, clients int) *stream {
 // While a policy changes a hundred times, in what it says, its failure policy, its
 // namespaces, and between native and not, no request goes unjudged.
 func TestNoneUnjudged(t *testing.T) {
-	shared.namespace(t, "stream", nil)
+	shared.Namespace(t, "stream", nil)
 	shared.start(t, "")
-	shared.apply(t, guarded)
+	shared.Apply(t, guarded)
 	shared.denied(t, unowned)
 	s := shared.stream(t, 4)
 	for i := range 100 {
-		spec := read(t, guarded)[0].Object["spec"].(map[string]any)
+		spec := testcluster.Read(t, guarded)[0].Object["spec"].(map[string]any)
 		rule := spec["rules"].([]any)[0].(map[string]any)
 		switch i % 5 {
 		case 1:
@@ -114,7 +116,7 @@ func TestNoneUnjudged(t *testing.T) {
 // change gives a policy another spec.
 func (c *cluster) change(t *testing.T, name string, spec map[string]any) {
 	t.Helper()
-	soon(t, "a change of the policy", func() bool {
+	testcluster.Soon(t, "a change of the policy", func() bool {
 		o := &unstructured.Unstructured{}
 		o.SetAPIVersion("kvap.dev/v1alpha1")
 		o.SetKind("ClusterPolicy")
@@ -134,11 +136,11 @@ func (c *cluster) change(t *testing.T, name string, spec map[string]any) {
 // admits. Started again at the same place, it judges as before, and what it made is
 // gone when no policy needs it.
 func TestKilled(t *testing.T) {
-	shared.namespace(t, "stream", nil)
+	shared.Namespace(t, "stream", nil)
 	p := shared.start(t, "")
 	lenient := strings.NewReplacer("name: guarded", "name: lenient", "[ConfigMap]", "[Secret]", "spec:\n", "spec:\n  failurePolicy: Ignore\n").Replace(guarded)
-	shared.apply(t, guarded)
-	shared.apply(t, lenient)
+	shared.Apply(t, guarded)
+	shared.Apply(t, lenient)
 	secret := strings.Replace(unowned, "ConfigMap", "Secret", 1)
 	shared.denied(t, unowned)
 	shared.denied(t, secret)
@@ -159,12 +161,12 @@ func TestKilled(t *testing.T) {
 		t.Errorf("%d of %d requests were admitted", n, s.sent.Load())
 	}
 	for _, name := range []string{"guarded", "lenient"} {
-		o := read(t, strings.Replace(guarded, "name: guarded", "name: "+name, 1))[0]
+		o := testcluster.Read(t, strings.Replace(guarded, "name: guarded", "name: "+name, 1))[0]
 		if err := shared.Delete(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}
 	}
-	soon(t, "the end of the configurations", func() bool {
+	testcluster.Soon(t, "the end of the configurations", func() bool {
 		list := &unstructured.UnstructuredList{}
 		list.SetAPIVersion("admissionregistration.k8s.io/v1")
 		list.SetKind("ValidatingWebhookConfigurationList")
