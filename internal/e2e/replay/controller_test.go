@@ -7,10 +7,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"testing"
 	"time"
@@ -54,30 +52,15 @@ func loadServed(t *testing.T) (scenarios []scenario, reasons map[string][]string
 	}
 	reasons = map[string][]string{}
 	for _, kind := range []string{"generate", "cleanup", "mutate"} {
-		err := filepath.WalkDir(filepath.Join(*corpus, kind), func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.Name() != "chainsaw-test.yaml" {
-				return err
-			}
-			s, why, err := read(*corpus, filepath.Dir(path))
-			if err == nil && why == "" {
-				why, err = s.notServed()
-			}
+		some, others := scenariosIn(t, filepath.Join(*corpus, kind), func(s scenario) (string, error) {
 			if failing := knownFailures()[s.name]; failing != "" {
-				why = failing
+				return failing, nil
 			}
-			switch {
-			case err != nil:
-				return fmt.Errorf("%s: %w", path, err)
-			case !regexp.MustCompile(*only).MatchString(s.name):
-			case why != "":
-				reasons[why] = append(reasons[why], s.name)
-			default:
-				scenarios = append(scenarios, s)
-			}
-			return nil
+			return s.notServed()
 		})
-		if err != nil {
-			t.Fatal(err)
+		scenarios = append(scenarios, some...)
+		for why, names := range others {
+			reasons[why] = append(reasons[why], names...)
 		}
 	}
 	return scenarios, reasons

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -30,7 +31,7 @@ import (
 
 var (
 	corpus = flag.String("corpus", "../../../../shared/corpus", "the folder of public policies")
-	only   = flag.String("only", "", "only the scenarios with this in their name")
+	only   = flag.String("only", "", "only the scenarios whose name matches this expression")
 )
 
 // enough is how many scenarios are replayed at the least, where the corpus is there.
@@ -73,22 +74,35 @@ func load(t *testing.T) (scenarios []scenario, reasons map[string][]string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return scenariosIn(t, *corpus, func(s scenario) (string, error) {
+		if why := s.asserts(); why != "" {
+			return why, nil
+		}
+		return s.notNative(types)
+	})
+}
+
+// scenariosIn reads the scenarios of a folder, and for the others why they cannot be
+// replayed: by themselves, or as cannot has it.
+func scenariosIn(t *testing.T, folder string, cannot func(scenario) (string, error)) (scenarios []scenario, reasons map[string][]string) {
+	t.Helper()
+	wanted, err := regexp.Compile(*only)
+	if err != nil {
+		t.Fatal(err)
+	}
 	reasons = map[string][]string{}
-	err = filepath.WalkDir(*corpus, func(path string, d fs.DirEntry, err error) error {
+	err = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.Name() != "chainsaw-test.yaml" {
 			return err
 		}
 		s, why, err := read(*corpus, filepath.Dir(path))
-		if why == "" {
-			why = s.asserts()
-		}
 		if err == nil && why == "" {
-			why, err = s.notNative(types)
+			why, err = cannot(s)
 		}
 		switch {
 		case err != nil:
 			return fmt.Errorf("%s: %w", path, err)
-		case !strings.Contains(s.name, *only):
+		case !wanted.MatchString(s.name):
 		case why != "":
 			reasons[why] = append(reasons[why], s.name)
 		default:
