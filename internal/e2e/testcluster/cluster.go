@@ -52,10 +52,10 @@ func Run(m *testing.M, o Options, begin func(*Cluster) (end func(), err error)) 
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	c, err := newCluster(context.Background(), dir, o)
 	if c.Plane != nil {
-		defer c.Plane.Stop()
+		defer func() { _ = c.Plane.Stop() }()
 	}
 	var end func()
 	if err == nil {

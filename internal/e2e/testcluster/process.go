@@ -36,8 +36,7 @@ func FreeAddress() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer l.Close()
-	return l.Addr().String(), nil
+	return l.Addr().String(), l.Close()
 }
 
 // Soon asks until the answer is yes. A machine that is busy may take long.
