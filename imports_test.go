@@ -63,6 +63,7 @@ controller: api/v1alpha1 compile translate cel vap policy schema diag report sca
 cleanup: api/v1alpha1 interp policy diag
 webhook: webhook/registration interp policy diag
 webhook/registration: policy
+webhook/shadow: api/v1alpha1 interp policy webhook
 webhook/certs:
 webhook/world: interp
 report: diag

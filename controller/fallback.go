@@ -39,9 +39,12 @@ type Remaining struct {
 // Empty tells that nothing remains, so that there are no configurations.
 func (r Remaining) Empty() bool { return len(r.Policies) == 0 }
 
-// A RemainingPolicy is a policy with rules that have no native form, which kvap
-// enforces: what is in shadow is left to whoever enforces it now.
+// A RemainingPolicy is a policy with rules that have no native form.
 type RemainingPolicy struct {
+	// Shadow tells that the rules are judged and recorded, and nothing follows from it:
+	// no request is denied, changed or kept waiting for an answer, and no work is begun.
+	// The policy then has its actions as they are written.
+	Shadow bool
 	// Source is the object in the cluster.
 	Source v1alpha1.PolicyReference
 	// Generation is the source's, for status and events.

@@ -21,7 +21,9 @@ type policySource struct {
 	// policy is what counts, with the actions that its mode gives it: the object as
 	// it is, or its last good version. It is nil where the mode is off.
 	policy *policy.Policy
-	text   []byte // of what counts, as it is parsed
+	// rehearsed is, in shadow, what counts with the actions as they are written.
+	rehearsed *policy.Policy
+	text      []byte // of what counts, as it is parsed
 	// found is what parsing said of the object as it is, where that does not count,
 	// and of what counts.
 	found   diag.List
@@ -116,12 +118,27 @@ func (s *policySource) fallBack(before *policySource, remembered func() []byte) 
 // policy is the one of before, by which others know what they made of it.
 func (s *policySource) act(before *policySource) {
 	if before != nil && before.policy != nil && before.mode == s.mode && string(before.text) == string(s.text) {
-		s.policy = before.policy
+		s.policy, s.rehearsed = before.policy, before.rehearsed
 		return
 	}
 	if s.policy != nil && s.mode == v1alpha1.ModeShadow {
+		s.rehearsed, _ = parsePolicy(s.ref, s.text)
 		s.policy.Rehearse()
 	}
+}
+
+// remaining is what a Fallback is told of the policy, with no rules yet; false where
+// it has nothing to do with it.
+func (s *policySource) remaining() (RemainingPolicy, bool) {
+	out := RemainingPolicy{Source: s.ref, Generation: s.generation, Policy: s.policy}
+	switch {
+	case s.policy == nil:
+		return out, false
+	case s.mode == v1alpha1.ModeShadow:
+		out.Shadow, out.Policy = true, s.rehearsed
+		return out, s.rehearsed != nil
+	}
+	return out, s.mode == v1alpha1.ModeEnforce
 }
 
 // parsePolicy reads a text that holds one policy; nil where there is none in it.

@@ -1,9 +1,12 @@
 package controller
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
@@ -117,5 +120,43 @@ func TestTranslationNames(t *testing.T) {
 			t.Errorf("%+v: %s", r, name)
 		}
 		seen[name] = true
+	}
+}
+
+// The webhook judges in shadow by the actions as they are written, which tell what
+// would be denied; native policies have the action Audit.
+func TestRemainingInShadow(t *testing.T) {
+	s := readSource(object(t, "1"), "shadow", nil, nothing)
+	got, ok := s.remaining()
+	if !ok || !got.Shadow || got.Policy.Action != policy.Enforce || s.policy.Action != policy.Audit {
+		t.Errorf("%t, %+v", ok, got)
+	}
+	for _, again := range []struct {
+		mode string
+		want bool
+	}{{"enforce", true}, {"off", false}} {
+		if got, ok := readSource(object(t, "1"), again.mode, nil, nothing).remaining(); ok != again.want || got.Shadow {
+			t.Errorf("%s: %t, %+v", again.mode, ok, got)
+		}
+	}
+}
+
+// What processes have said in shadow is kept while it is about the policy as it is, of
+// the last few processes only.
+func TestKeptShadow(t *testing.T) {
+	s := readSource(object(t, "1"), "shadow", nil, nothing)
+	have := &v1alpha1.PolicyTranslation{Spec: v1alpha1.PolicyTranslationSpec{Source: s.ref}}
+	for i := range maxShadow + 2 {
+		have.Status.Shadow = append(have.Status.Shadow, v1alpha1.ShadowStatus{
+			By: fmt.Sprint(i), Generation: s.generation, Until: metav1.NewTime(time.Unix(int64(i), 0)),
+		})
+	}
+	have.Status.Shadow = append(have.Status.Shadow, v1alpha1.ShadowStatus{By: "before", Generation: s.generation - 1})
+	got := keptShadow(s, have)
+	if len(got) != maxShadow || got[0].By != "2" {
+		t.Errorf("%+v", got)
+	}
+	if s.mode = v1alpha1.ModeEnforce; keptShadow(s, have) != nil {
+		t.Error("it is kept of a policy that is in shadow no longer")
 	}
 }

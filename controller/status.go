@@ -2,6 +2,7 @@ package controller
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -311,7 +312,7 @@ func (o *outcome) fallbackActive(m *mark, s *policySource, rules []*compile.Rule
 	case left == 0:
 		m.yes(v1alpha1.ConditionFallbackActive, "NotNeeded", "no rule needs the webhook")
 	case s.mode == v1alpha1.ModeShadow:
-		m.yes(v1alpha1.ConditionFallbackActive, "Shadow", "rules left to whoever enforces the policy now: %d", left)
+		m.yes(v1alpha1.ConditionFallbackActive, "Shadow", "%s: %d", o.rehearsal(s), left)
 	case o.fallback != nil:
 		m.no(v1alpha1.ConditionFallbackActive, failure(o.fallback), "rules that no one judges, for want of the webhook: %d: %v", left, o.fallback)
 	case o.problemsOf(s, true) != "":
@@ -323,6 +324,18 @@ func (o *outcome) fallbackActive(m *mark, s *policySource, rules []*compile.Rule
 	default:
 		m.yes(v1alpha1.ConditionFallbackActive, "Serving", "rules that the webhook serves: %d", left)
 	}
+}
+
+// rehearsal is what becomes of the rules that remain of a policy in shadow. Whoever
+// enforces the policy now goes on, whatever that is.
+func (o *outcome) rehearsal(s *policySource) string {
+	switch {
+	case o.fallback != nil:
+		return fmt.Sprintf("rules left to whoever enforces the policy now (the webhook does not judge them beside: %v)", o.fallback)
+	case o.problemsOf(s, true) != "":
+		return fmt.Sprintf("rules left to whoever enforces the policy now (the webhook does not judge them beside: %s)", o.problemsOf(s, true))
+	}
+	return "rules that the webhook judges beside whoever enforces the policy now, without effect"
 }
 
 // problemsOf are what the Fallback says of a policy: why it leaves it out, or what it

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -84,9 +85,32 @@ func (s *scribe) wanted(name string, source *policySource, status v1alpha1.Polic
 	var old []metav1.Condition
 	if have != nil {
 		old = have.Status.Conditions
+		t.Status.Shadow = keptShadow(source, have)
 	}
 	t.Status.Conditions = since(s.now(), old, t.Status.Conditions)
 	return t
+}
+
+// maxShadow is of how many processes it is kept what they said in shadow.
+const maxShadow = 10
+
+// keptShadow is what other hands have written of the policy in shadow, as far as it is
+// about the policy as it is: processes come and go.
+func keptShadow(source *policySource, have *v1alpha1.PolicyTranslation) []v1alpha1.ShadowStatus {
+	if source.mode != v1alpha1.ModeShadow || have.Spec.Source != source.ref {
+		return nil
+	}
+	out := slices.DeleteFunc(slices.Clone(have.Status.Shadow), func(s v1alpha1.ShadowStatus) bool { return s.Generation != source.generation })
+	for len(out) > maxShadow {
+		oldest := 0
+		for i := range out {
+			if out[i].Until.Before(&out[oldest].Until) {
+				oldest = i
+			}
+		}
+		out = slices.Delete(out, oldest, oldest+1)
+	}
+	return out
 }
 
 // one writes a PolicyTranslation, its status, and events where it has become ready
@@ -124,6 +148,9 @@ func nullsFor(have *v1alpha1.PolicyTranslation, status v1alpha1.PolicyTranslatio
 	}
 	for key, value := range fieldsOf(status) {
 		out[key] = value
+	}
+	if have != nil && equality.Semantic.DeepEqual(have.Status.Shadow, status.Shadow) {
+		delete(out, "shadow") // who writes it may have written it anew meanwhile
 	}
 	if good, ok := out["lastGood"].(map[string]any); ok { // one form of the text takes the place of the other
 		for _, form := range []string{"policy", "packed"} {

@@ -117,15 +117,16 @@ func rulesOf(p *nativePolicy) []string {
 	return out
 }
 
-// remainingOf are the rules of enforced policies that have no native form.
+// remainingOf are the rules that have no native form, of policies that are enforced or
+// in shadow.
 func remainingOf(sources []*policySource, result compile.Result) []RemainingPolicy {
 	byPolicy := rulesByPolicy(result)
 	var out []RemainingPolicy
 	for _, s := range sources {
-		if s.policy == nil || s.mode != v1alpha1.ModeEnforce {
+		left, ok := s.remaining()
+		if !ok {
 			continue
 		}
-		left := RemainingPolicy{Source: s.ref, Generation: s.generation, Policy: s.policy}
 		some := false
 		for _, r := range byPolicy[s.policy] {
 			if !isLeft(r) {

@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/policy"
 )
@@ -60,10 +59,11 @@ func (w *webhooks) widen(ctx context.Context, remaining Remaining, sources []*po
 func (w *webhooks) wideOf(wide Remaining, sources []*policySource, rules map[*policy.Policy][]*compile.Rule) Remaining {
 	wide.Policies = nil
 	for _, s := range sources {
-		if s.policy == nil || s.mode != v1alpha1.ModeEnforce {
+		left, ok := s.remaining()
+		if !ok {
 			continue
 		}
-		if left, ok := w.wide(s, rules[s.policy]); ok {
+		if left, ok = w.wide(left, rules[s.policy]); ok {
 			wide.Policies = append(wide.Policies, left)
 		}
 	}
@@ -79,13 +79,14 @@ func (w *webhooks) knowsNothing() bool { return w.was == nil }
 func (w *webhooks) nothingRemained() { w.was = map[string]map[string]bool{} }
 
 // wide is what to serve of a policy while the rest of it is handed over. Who does not
-// know what remained before serves every rule that a webhook could have served.
-func (w *webhooks) wide(s *policySource, rules []*compile.Rule) (RemainingPolicy, bool) {
-	left := RemainingPolicy{Source: s.ref, Generation: s.generation, Policy: s.policy}
-	now, before := leftRules(rules), w.was[translationName(s.ref)]
+// know what remained before serves every rule that a webhook could have served. What is
+// in shadow is not handed over.
+func (w *webhooks) wide(left RemainingPolicy, rules []*compile.Rule) (RemainingPolicy, bool) {
+	now, before := leftRules(rules), w.was[translationName(left.Source)]
 	some := false
 	for _, r := range rules {
-		if !now[r.Name()] && !before[r.Name()] && !w.knowsNothing() || r.Policy.Invalid || r.Source != nil && r.Source.Invalid {
+		more := !left.Shadow && (before[r.Name()] || w.knowsNothing())
+		if !now[r.Name()] && !more || r.Policy.Invalid || r.Source != nil && r.Source.Invalid {
 			continue
 		}
 		some = true

@@ -19,7 +19,8 @@
 //   - What comes in is bounded: size, time, the memory of all that is read or judged,
 //     which is waited for before reading, and how many are judged at once. Requests of
 //     one kind at one path take half of the turns at most.
-//   - A policy in shadow mode changes nothing for users. It is judged and recorded.
+//   - A policy in shadow mode changes nothing for users and starts no work. It is judged,
+//     and all that it says is recorded.
 //
 // The engine is package interp. What is decided here is what an answer does:
 // actions, overrides by namespace, failure policies. The package writes nothing to

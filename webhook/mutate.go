@@ -26,6 +26,11 @@ func (s *Server) mutate(ctx context.Context, policies []*served, r *review, req 
 	for _, p := range policies {
 		mutation := p.engine.Mutate(ctx, req)
 		found = append(found, errorsOf(p, mutation)...)
+		for _, rule := range mutation.Rules {
+			if rule.Status != interp.Error {
+				s.rehearsed(p, r, rule.Rule, rule.Status)
+			}
+		}
 		out.Warnings = append(out.Warnings, warningsOf(p, mutation)...)
 		if p.Shadow || !mutation.Changed() {
 			continue

@@ -104,6 +104,18 @@ func (r *review) resource() string {
 	return r.kind() + "/" + r.namespace + "/" + name
 }
 
+// objectUID is that of the object that is judged. A new one has it once no webhook can
+// change the object any more.
+func (r *review) objectUID() string {
+	object := r.object
+	if object == nil {
+		object = r.old
+	}
+	meta, _ := object["metadata"].(map[string]any)
+	uid, _ := meta["uid"].(string)
+	return uid
+}
+
 // with is the review of another object in the place of the one that was sent.
 func (r *review) with(object map[string]any) *review {
 	out := *r

@@ -41,7 +41,8 @@ type Options struct {
 	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	// Ready tells whether what Set does not bring is there: caches, a certificate.
 	Ready func() error
-	// Record hears of violations and errors, and of what was not judged.
+	// Record hears of violations and errors, of all that policies in shadow say, and of
+	// what was not judged.
 	Record func(Record)
 
 	MaxBytes   int64         // of a review; 8 MiB: two objects, and what is around them

@@ -34,6 +34,7 @@ func (s *Server) start(ctx context.Context, policies []*served, r *review, req *
 	var out []finding
 	for _, p := range policies {
 		if p.Shadow {
+			s.rehearseStart(ctx, p, r, req)
 			continue
 		}
 		for _, t := range p.engine.GenerateTriggers(ctx, req) {
@@ -51,6 +52,28 @@ func (s *Server) start(ctx context.Context, policies []*served, r *review, req *
 		out = append(out, s.startChanges(ctx, p, r, req)...)
 	}
 	return out
+}
+
+// rehearseStart records what a policy in shadow would start.
+func (s *Server) rehearseStart(ctx context.Context, p *served, r *review, req *interp.Request) {
+	note := func(rule string, status interp.Status, message string) {
+		if status != interp.None && !s.isOwn(p, rule, r) {
+			s.options.Record(finding{served: p, rule: rule, status: status, message: message, action: policy.Audit}.record(r))
+		}
+	}
+	for _, t := range p.engine.GenerateTriggers(ctx, req) {
+		switch {
+		case t.Status != interp.Error && t.Action != "":
+			note(t.Rule, interp.Pass, t.Message)
+		case t.Status == interp.Fail: // with nothing to remove
+			note(t.Rule, interp.Skip, t.Message)
+		default:
+			note(t.Rule, t.Status, t.Message)
+		}
+	}
+	for _, t := range p.engine.Triggered(ctx, req) {
+		note(t.Rule, t.Status, t.Message)
+	}
 }
 
 // startChanges has the work kept of rules that change objects that are there.

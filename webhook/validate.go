@@ -49,6 +49,7 @@ func (s *Server) findings(ctx context.Context, p *served, r *review, req *interp
 	var out []finding
 	for _, result := range p.engine.Judge(ctx, req) {
 		if result.Status != interp.Fail && result.Status != interp.Error {
+			s.rehearsed(p, r, result.Rule, result.Status)
 			continue
 		}
 		f := finding{served: p, rule: result.Rule, status: result.Status, message: result.Message}
@@ -143,17 +144,20 @@ func annotations(found []finding) map[string]string {
 // Requested is what a record says of a request.
 type Requested struct {
 	UID, Operation, Resource string // Resource as Kind/namespace/name
+	Object                   string // its UID, where it has one
 	User                     string
 	DryRun                   bool
 }
 
 func (r *review) describe() Requested {
-	return Requested{r.uid, r.operation, r.resource(), r.user.Name, r.dryRun}
+	return Requested{r.uid, r.operation, r.resource(), r.objectUID(), r.user.Name, r.dryRun}
 }
 
-// A Record tells of a finding, or, with Err, of a request that was not judged.
+// A Record tells of a finding, of what a policy in shadow says otherwise of a request
+// that it is about, or, with Err, of a request that was not judged.
 type Record struct {
 	Request      Requested
+	Of           *policy.Policy // as it was given to Set
 	Policy, Rule string
 	Status       interp.Status
 	Message      string
@@ -165,7 +169,15 @@ type Record struct {
 
 func (f finding) record(r *review) Record {
 	return Record{
-		Request: r.describe(), Policy: f.FullName(), Rule: f.rule, Status: f.status, Message: f.message,
+		Request: r.describe(), Of: f.Policy.Policy, Policy: f.FullName(), Rule: f.rule, Status: f.status, Message: f.message,
 		Action: f.action, Shadow: f.Shadow, Blocked: f.blocks,
+	}
+}
+
+// rehearsed records what a rule of a policy in shadow says of a request that it is
+// about, where it finds nothing: so it is known how many it has seen.
+func (s *Server) rehearsed(p *served, r *review, rule string, status interp.Status) {
+	if p.Shadow && status != interp.None {
+		s.options.Record(finding{served: p, rule: rule, status: status}.record(r))
 	}
 }

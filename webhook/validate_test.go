@@ -165,6 +165,50 @@ func TestShadow(t *testing.T) {
 	}
 }
 
+// What a policy in shadow is asked about is recorded where it finds nothing too, and
+// what it would change or start: nothing of that happens.
+func TestShadowRecordsAll(t *testing.T) {
+	c := start(t, Options{Start: func(context.Context, Start) error { t.Error("work was begun"); return nil }})
+	var in Set
+	for _, p := range policies(t, enforced(ownerRequired)+`---
+apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: label}
+spec:
+  rules:
+  - name: label
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    mutate: {patchStrategicMerge: {metadata: {labels: {+(seen): "yes"}}}}
+---
+apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: make}
+spec:
+  rules:
+  - name: make
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    generate: {apiVersion: v1, kind: Secret, name: made, namespace: prod, data: {type: Opaque}}
+`) {
+		in.Policies = append(in.Policies, Policy{Policy: p, Shadow: true})
+	}
+	c.Set(in)
+	owned := strings.Replace(plain, `"name":"plain"`, `"uid":"u","name":"plain","annotations":{"acme.io/owner":"a"}`, 1)
+	c.ask(t, "/validate/fail", owned)
+	if got := c.ask(t, "/mutate/fail", owned); got.Patch != nil || !got.Allowed {
+		t.Errorf("%+v", got)
+	}
+	var got []string
+	for _, r := range c.records {
+		if !r.Shadow || r.Of == nil || r.Request.Object != "u" {
+			t.Errorf("recorded: %+v", r)
+		}
+		got = append(got, r.Policy+" "+string(r.Status))
+	}
+	if want := []string{"owners pass", "make pass", "label pass"}; !slices.Equal(got, want) {
+		t.Errorf("recorded %v, want %v", got, want)
+	}
+}
+
 func TestOverrides(t *testing.T) {
 	text := strings.ReplaceAll(enforced(ownerRequired), "  rules:", `  validationFailureActionOverrides:
   - {action: Audit, namespaces: ["dev-*"], namespaceSelector: {matchLabels: {stage: early}}}

@@ -128,7 +128,7 @@ type Comparison struct {
 
 // Evidence is what one source has shown of a policy.
 type Evidence struct {
-	// Source is objects, reports, requests, audit or verify.
+	// Source is objects, reports, shadow, requests, audit or verify.
 	// +required
 	Source    string `json:"source"`
 	Requests  int64  `json:"requests"`

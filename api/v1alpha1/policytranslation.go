@@ -105,6 +105,55 @@ type PolicyTranslationStatus struct {
 	LastGood *LastGood `json:"lastGood,omitempty"`
 	// Cleanup is about a policy that deletes on a schedule, and has no rules.
 	Cleanup *CleanupStatus `json:"cleanup,omitempty"`
+	// Shadow is what the webhook said of real requests while the policy was in shadow, for
+	// each process that judges. It is about rules without a native form.
+	// +listType=map
+	// +listMapKey=by
+	Shadow []ShadowStatus `json:"shadow,omitempty"`
+}
+
+// ShadowStatus is what one process said in shadow, about a version of the policy.
+type ShadowStatus struct {
+	// By is the process.
+	// +required
+	By string `json:"by"`
+	// Generation is of the source policy.
+	// +required
+	Generation int64 `json:"generation"`
+	// Since and Until are the times of the first request and the last.
+	Since metav1.Time `json:"since,omitempty"`
+	Until metav1.Time `json:"until,omitempty"`
+	// Rules are those that were asked about a request, by name; 50 at most.
+	// +listType=atomic
+	Rules []ShadowRule `json:"rules,omitempty"`
+}
+
+// ShadowRule is what was said of one rule.
+type ShadowRule struct {
+	// Rule is its name as Kyverno reports it.
+	// +required
+	Rule string `json:"rule"`
+	// Passed, Violated and Failed are in how many requests nothing was found, a
+	// violation was, and the rule could not be judged.
+	Passed   int64 `json:"passed"`
+	Violated int64 `json:"violated"`
+	Failed   int64 `json:"failed"`
+	// Requests are the last few of each.
+	// +listType=atomic
+	Requests []ShadowRequest `json:"requests,omitempty"`
+}
+
+// ShadowRequest is a request that was judged in shadow.
+type ShadowRequest struct {
+	At        metav1.Time `json:"at,omitempty"`
+	Operation string      `json:"operation,omitempty"`
+	// Object is Kind/namespace/name.
+	Object string    `json:"object,omitempty"`
+	UID    types.UID `json:"uid,omitempty"`
+	// Verdict is pass, fail or error.
+	Verdict string `json:"verdict"`
+	// Message is what the webhook would have said, but of no Secret.
+	Message string `json:"message,omitempty"`
 }
 
 // CleanupStatus is how the last run of a cleanup policy went.

@@ -26,6 +26,7 @@ import (
 	"github.com/kvap/kvap/webhook"
 	"github.com/kvap/kvap/webhook/certs"
 	"github.com/kvap/kvap/webhook/registration"
+	"github.com/kvap/kvap/webhook/shadow"
 	"github.com/kvap/kvap/webhook/world"
 )
 
@@ -110,6 +111,7 @@ type fallback struct {
 	certs     certificateSource
 	server    *webhook.Server
 	workshop  *workshop
+	book      *shadow.Book
 	changed   chan struct{}
 
 	mu       sync.Mutex
@@ -164,6 +166,9 @@ func startWebhook(ctx context.Context, config *rest.Config, f webhookFlags, name
 		},
 		Ready: func() error { return errors.Join(out.world.Ready(), out.certs.Ready()) },
 	})
+	if err := out.keepBook(ctx, config); err != nil {
+		return nil, nil, err
+	}
 	out.log.Info("serving", "address", l.Addr().String())
 	ended := make(chan error, 1)
 	go func() { ended <- out.server.Serve(ctx, l) }()
@@ -224,6 +229,7 @@ func (o *fallback) Serve(_ context.Context, remaining controller.Remaining) (con
 	work := background.Set{Exceptions: remaining.Exceptions, ExcludeNamespaces: remaining.ExcludeNamespaces}
 	var list []*policy.Policy
 	kept, sources := map[string]*policy.Policy{}, map[*policy.Policy]v1alpha1.PolicyReference{}
+	subjects := map[*policy.Policy]shadow.Subject{}
 	for _, one := range remaining.Policies {
 		p, err := o.remainder(one, kept)
 		if err != nil {
@@ -233,7 +239,11 @@ func (o *fallback) Serve(_ context.Context, remaining controller.Remaining) (con
 			continue
 		}
 		list, sources[p] = append(list, p), one.Source
-		set.Policies = append(set.Policies, webhook.Policy{Policy: p})
+		set.Policies = append(set.Policies, webhook.Policy{Policy: p, Shadow: one.Shadow})
+		if one.Shadow {
+			subjects[p] = shadow.Subject{Source: one.Source, Generation: one.Generation}
+			continue
+		}
 		if slices.ContainsFunc(p.Rules, (*policy.Rule).StartsWork) {
 			work.Policies = append(work.Policies, background.Policy{Policy: p, Of: one.Source})
 		}
@@ -247,6 +257,7 @@ func (o *fallback) Serve(_ context.Context, remaining controller.Remaining) (con
 		out.Problems = append(out.Problems, controller.FallbackProblem{Source: sources[p.Policy], Message: p.Message, LeftOut: p.Refused})
 	}
 	o.policies, o.sources = kept, sources
+	o.book.Follow(subjects)
 	o.server.Set(set)
 	o.workshop.worker.Set(work)
 	out.Problems = append(out.Problems, o.workshop.problems()...)
@@ -272,6 +283,9 @@ func (o *fallback) remainder(one controller.RemainingPolicy, kept map[string]*po
 		return nil, nil
 	}
 	text := policy.Marshal(doc)
+	if one.Shadow {
+		text = withoutEffect(text)
+	}
 	key := string(text)
 	if p := o.policies[key]; p != nil {
 		kept[key] = p
@@ -325,6 +339,7 @@ func (o *fallback) tell(problems []controller.FallbackProblem) {
 
 // record logs what is blocked, and what was not judged.
 func (o *fallback) record(r webhook.Record) {
+	o.book.Note(r)
 	switch {
 	case r.Err != nil:
 		o.log.Error(r.Err, "a request was not judged", "resource", r.Request.Resource, "operation", r.Request.Operation)

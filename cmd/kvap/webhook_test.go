@@ -2,9 +2,12 @@ package main
 
 import (
 	"crypto/tls"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/kvap/kvap/api/v1alpha1"
@@ -12,6 +15,7 @@ import (
 	"github.com/kvap/kvap/controller"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/webhook"
+	"github.com/kvap/kvap/webhook/shadow"
 	"github.com/kvap/kvap/webhook/world"
 )
 
@@ -33,6 +37,7 @@ func servedOf(t *testing.T) *fallback {
 	return &fallback{
 		flags: webhookFlags{url: "https://127.0.0.1:9443"}, log: logr.Discard(), world: w, certs: someCertificate{},
 		server: webhook.New(webhook.Options{World: w}), workshop: &workshop{worker: background.New(background.Options{World: w})},
+		book: shadow.New("here", time.Now),
 	}
 }
 
@@ -103,5 +108,25 @@ func TestUnreadableRemainder(t *testing.T) {
 	}
 	if len(got.Problems) != 1 || got.Problems[0].Source.Name != "broken" || !got.Problems[0].LeftOut {
 		t.Errorf("%+v", got.Problems)
+	}
+}
+
+// Of a policy in shadow nobody waits for the webhook for long, and no request fails for
+// want of its answer, whatever the policy says.
+func TestShadowHasNoEffect(t *testing.T) {
+	for name, spec := range map[string]string{
+		"as it is": "", "old fields": "failurePolicy: Fail\n  webhookTimeoutSeconds: 30\n  ",
+		"new fields": "webhookConfiguration: {failurePolicy: Fail, timeoutSeconds: 30}\n  ",
+	} {
+		in := remaining(t, strings.Replace(anything, "  rules:", "  "+spec+"rules:", 1))
+		in.Policies[0].Shadow = true
+		got, err := servedOf(t).Serve(t.Context(), in)
+		if err != nil || got.Validating == nil || len(got.Validating.Webhooks) != 1 {
+			t.Fatalf("%s: %+v, %v", name, got, err)
+		}
+		w := got.Validating.Webhooks[0]
+		if *w.FailurePolicy != admissionregistrationv1.Ignore || *w.TimeoutSeconds != shadowTimeout {
+			t.Errorf("%s: %s, %d s", name, *w.FailurePolicy, *w.TimeoutSeconds)
+		}
 	}
 }

@@ -1,0 +1,178 @@
+package shadow
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/interp"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/webhook"
+)
+
+// What is kept of a policy at most.
+const (
+	maxRules    = 50
+	maxRequests = 5 // of a rule, of each kind of verdict
+	maxMessage  = 200
+)
+
+// A Subject is a version of a policy that is in shadow.
+type Subject struct {
+	Source     v1alpha1.PolicyReference
+	Generation int64
+}
+
+// A Page is what is known of a policy.
+type Page struct {
+	Source v1alpha1.PolicyReference
+	Status v1alpha1.ShadowStatus
+}
+
+// A Book counts for all policies. The zero value is not ready; see New.
+type Book struct {
+	by  string
+	now func() time.Time
+
+	mu       sync.Mutex
+	subjects map[*policy.Policy]Subject
+	pages    map[Subject]*page
+}
+
+type page struct {
+	since, until time.Time
+	rules        map[string]*tally
+	news         bool
+}
+
+type tally struct {
+	v1alpha1.ShadowRule
+	kept map[interp.Status][]v1alpha1.ShadowRequest
+}
+
+// New makes a book of a process, which is named by.
+func New(by string, now func() time.Time) *Book {
+	return &Book{by: by, now: now, pages: map[Subject]*page{}}
+}
+
+// Follow says which policies are in shadow from now on, as the webhook has them.
+func (b *Book) Follow(subjects map[*policy.Policy]Subject) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.subjects = maps.Clone(subjects)
+	for known := range b.pages {
+		if !slices.Contains(slices.Collect(maps.Values(subjects)), known) {
+			delete(b.pages, known)
+		}
+	}
+}
+
+// Note counts a record of a policy in shadow, and passes others over.
+func (b *Book) Note(r webhook.Record) {
+	if !r.Shadow || r.Request.DryRun {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	subject, ok := b.subjects[r.Of]
+	if !ok {
+		return // it has just changed
+	}
+	p := b.pages[subject]
+	if p == nil {
+		p = &page{since: b.now(), rules: map[string]*tally{}}
+		b.pages[subject] = p
+	}
+	t := p.rules[r.Rule]
+	if t == nil && len(p.rules) == maxRules {
+		return
+	}
+	if t == nil {
+		t = &tally{ShadowRule: v1alpha1.ShadowRule{Rule: r.Rule}, kept: map[interp.Status][]v1alpha1.ShadowRequest{}}
+		p.rules[r.Rule] = t
+	}
+	p.until, p.news = b.now(), true
+	t.count(r, p.until)
+}
+
+func (t *tally) count(r webhook.Record, at time.Time) {
+	status := r.Status
+	switch status {
+	case interp.Fail:
+		t.Violated++
+	case interp.Error:
+		t.Failed++
+	default:
+		status = interp.Pass
+		t.Passed++
+	}
+	one := v1alpha1.ShadowRequest{
+		At: metav1.NewTime(at.UTC().Truncate(time.Second)), Operation: r.Request.Operation, Object: r.Request.Resource,
+		UID: types.UID(r.Request.Object), Verdict: string(status), Message: messageOf(r),
+	}
+	t.kept[status] = append(t.kept[status], one)
+	if n := len(t.kept[status]) - maxRequests; n > 0 {
+		t.kept[status] = slices.Delete(t.kept[status], 0, n)
+	}
+}
+
+// messageOf is short, and says nothing of what a Secret holds.
+func messageOf(r webhook.Record) string {
+	if strings.HasPrefix(r.Request.Resource, "Secret/") {
+		return ""
+	}
+	if len(r.Message) <= maxMessage {
+		return r.Message
+	}
+	return strings.ToValidUTF8(r.Message[:maxMessage], "") + "…"
+}
+
+// News are the pages that have changed since it was asked last, by name.
+func (b *Book) News() []Page {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var out []Page
+	for subject, p := range b.pages {
+		if p.news {
+			out = append(out, Page{subject.Source, p.status(b.by, subject.Generation)})
+			p.news = false
+		}
+	}
+	slices.SortFunc(out, func(x, y Page) int {
+		return cmp.Or(cmp.Compare(x.Source.Group, y.Source.Group), cmp.Compare(x.Source.Kind, y.Source.Kind),
+			cmp.Compare(x.Source.Namespace, y.Source.Namespace), cmp.Compare(x.Source.Name, y.Source.Name))
+	})
+	return out
+}
+
+// Again has a page told once more, which could not be written.
+func (b *Book) Again(source v1alpha1.PolicyReference) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for subject, p := range b.pages {
+		if subject.Source == source {
+			p.news = true
+		}
+	}
+}
+
+func (p *page) status(by string, generation int64) v1alpha1.ShadowStatus {
+	second := func(t time.Time) metav1.Time { return metav1.NewTime(t.UTC().Truncate(time.Second)) }
+	out := v1alpha1.ShadowStatus{By: by, Generation: generation, Since: second(p.since), Until: second(p.until)}
+	for _, name := range slices.Sorted(maps.Keys(p.rules)) {
+		t := p.rules[name]
+		rule := t.ShadowRule
+		for _, status := range []interp.Status{interp.Fail, interp.Error, interp.Pass} {
+			rule.Requests = append(rule.Requests, t.kept[status]...)
+		}
+		out.Rules = append(out.Rules, rule)
+	}
+	return out
+}
