@@ -59,7 +59,10 @@ type Watched struct {
 }
 
 // A Kind is a kind of objects.
-type Kind struct{ APIVersion, Kind string }
+type Kind struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+}
 
 // A Notice is what the readers of events are told of a policy.
 type Notice struct {

@@ -1,141 +1,59 @@
 package background
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/interp"
-	"github.com/kvap/kvap/policy"
 )
 
-// A leftover is what a rule that is gone may have left in the cluster.
-type leftover struct {
-	of    v1alpha1.PolicyReference
-	rule  string
-	kinds []Kind
-}
-
-// remember keeps what rules leave that are gone, or that make other objects now. Only
-// who works keeps the latter: later, what the rule made since could not be told from
-// what it made before, and would be let go of too.
-func (w *Worker) remember(before, next *shelf) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for key, was := range before.policies {
-		now := next.policies[key]
-		if now == was {
-			continue
-		}
-		for _, r := range was.Rules {
-			if r.Invalid || r.Generate == nil {
-				continue
-			}
-			at := ruleKey(key, r.Name)
-			if now == nil || now.rule(r.Name) == nil {
-				if kinds := kindsOf(r.Generate); r.Generate.Synchronize && !r.Generate.Orphan && len(kinds) > 0 {
-					w.left[at] = leftover{was.Of, r.Name, kinds}
-				}
-			} else if g := now.rule(r.Name).Generate; w.running && g != nil && !now.rule(r.Name).Invalid && placeOf(r) != placeOf(now.rule(r.Name)) {
-				w.moved[at] = append(w.moved[at], kindsOf(r.Generate)...)
-			}
-		}
-	}
-	for key, p := range next.policies {
-		for _, r := range p.Rules {
-			delete(w.left, ruleKey(key, r.Name))
-		}
-	}
-}
-
-// placeOf is which objects a rule makes, and of what, but not what is in them.
-func placeOf(r *policy.Rule) string {
-	var out bytes.Buffer
-	for _, t := range targetsOf(r.Generate) {
-		fmt.Fprintf(&out, "%q %q %q %q", t.APIVersion.Value, t.Kind.Value, t.Namespace.Value, t.Name.Value)
-		if t.Clone != nil {
-			fmt.Fprintf(&out, " of %q %q", t.Clone.Namespace.Value, t.Clone.Name.Value)
-		}
-		if l := t.CloneList; l != nil {
-			fmt.Fprintf(&out, " of all in %q", l.Namespace.Value)
-			for _, k := range l.Kinds {
-				fmt.Fprintf(&out, " %q", k.Value)
-			}
-		}
-		out.WriteByte('\n')
-	}
-	return out.String()
-}
-
 // release lets go of what a rule has made that makes other objects now: they stay,
-// and nobody looks after them.
-func (w *Worker) release(ctx context.Context, p *held, rule string) error {
-	at := ruleKey(keyOf(p.Of), rule)
-	w.mu.Lock()
-	kinds := slices.Clone(w.moved[at])
-	w.mu.Unlock()
-	own := interp.TargetSelector(p.Policy.Policy, rule, nil)
+// and nobody looks after them. The rule makes nothing meanwhile, for what it made since
+// could not be told from what it made before. What may not be done for want of a
+// permission is told, and given up.
+func (w *Worker) release(ctx context.Context, d Deed) error {
+	of := d.policy()
+	own := interp.TargetSelector(of, d.Rule, nil)
 	gone := map[string]*string{}
 	for key := range own {
 		if key != "app.kubernetes.io/managed-by" {
 			gone[key] = nil
 		}
 	}
-	for _, k := range kinds {
-		made, err := w.options.Cluster.List(ctx, k.APIVersion, k.Kind, scopeOf(p.Policy.Policy), labels.SelectorFromSet(own))
-		if err != nil {
-			return explained(err)
+	var failures []error
+	for _, k := range d.Kinds {
+		made, err := w.options.Cluster.List(ctx, k.APIVersion, k.Kind, scopeOf(of), labels.SelectorFromSet(own))
+		if err != nil && !apimeta.IsNoMatchError(err) {
+			failures = append(failures, w.unreleased(d, err))
+			continue
 		}
 		for _, object := range made {
 			r := referenceOf(object)
-			if err := w.options.Cluster.Label(ctx, interp.ObjectReference{APIVersion: r.APIVersion, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}, gone); err != nil {
-				return explained(err)
+			err := w.options.Cluster.Label(ctx, interp.ObjectReference{APIVersion: r.APIVersion, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}, gone)
+			if err != nil && !apierrors.IsNotFound(err) {
+				failures = append(failures, w.unreleased(d, err))
 			}
 		}
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.moved, at)
-	return nil
+	return errors.Join(failures...)
 }
 
-// leftPolicy is the policy of a leftover's key, for notices.
-func (w *Worker) leftPolicy(key string) v1alpha1.PolicyReference {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.left[key].of
-}
-
-// doLeft has what a rule has left removed, if the rule is gone from the cluster, and
-// not only from those that are served here: who turns a policy off keeps its objects.
-// The work is written down first.
-func (w *Worker) doLeft(ctx context.Context, key string) error {
-	w.mu.Lock()
-	l, ok := w.left[key]
-	w.mu.Unlock()
-	if !ok {
-		return nil
-	}
-	there, err := w.hasRule(ctx, l.of, l.rule)
-	if err != nil {
+// unreleased is a failure to let go that time may mend; one that it will not is told.
+func (w *Worker) unreleased(d Deed, err error) error {
+	if !apierrors.IsForbidden(err) {
 		return explained(err)
 	}
-	if !there {
-		if err := w.options.Requests.Create(ctx, l.request()); err != nil {
-			return err
-		}
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.left, key)
+	w.options.Tell(Notice{Policy: d.Policy, Warning: true, Reason: reasonForbidden, Note: fmt.Sprintf("rule %s: what it made before it was changed keeps its labels: %v", d.Rule, explained(err))})
 	return nil
 }
 
@@ -179,17 +97,17 @@ func apiVersionOf(r v1alpha1.PolicyReference) string {
 	return r.Group + "/v1"
 }
 
-// request is the leftover as work that outlives this process.
-func (l leftover) request() *v1alpha1.GenerateRequest {
+// request has what a rule has left removed, as work that outlives this process.
+func (d Deed) request() *v1alpha1.GenerateRequest {
 	out := &v1alpha1.GenerateRequest{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion().String(), Kind: "GenerateRequest"},
-		Spec: v1alpha1.GenerateRequestSpec{Type: v1alpha1.GenerateObjects, Policy: l.of, Rule: l.rule, Delete: true, Trigger: v1alpha1.ObjectReference{
-			APIVersion: apiVersionOf(l.of), Kind: l.of.Kind, Namespace: l.of.Namespace, Name: l.of.Name, UID: l.of.UID,
+		Spec: v1alpha1.GenerateRequestSpec{Type: v1alpha1.GenerateObjects, Policy: d.Policy, Rule: d.Rule, Delete: true, Trigger: v1alpha1.ObjectReference{
+			APIVersion: apiVersionOf(d.Policy), Kind: d.Policy.Kind, Namespace: d.Policy.Namespace, Name: d.Policy.Name, UID: d.Policy.UID,
 		}},
 	}
 	sum := sha256.New()
-	fmt.Fprintf(sum, "%s %s %s", keyOf(l.of), l.of.UID, l.rule)
-	for _, k := range l.kinds {
+	fmt.Fprintf(sum, "%s %s %s", keyOf(d.Policy), d.Policy.UID, d.Rule)
+	for _, k := range d.Kinds {
 		out.Spec.Kinds = append(out.Spec.Kinds, v1alpha1.KindReference(k))
 		fmt.Fprintf(sum, " %s/%s", k.APIVersion, k.Kind)
 	}
@@ -209,7 +127,7 @@ func (w *Worker) removeLeft(ctx context.Context, r *v1alpha1.GenerateRequest, p 
 	if there {
 		return skipped("the rule is there again")
 	}
-	of := &policy.Policy{Kind: r.Spec.Policy.Kind, Namespace: r.Spec.Policy.Namespace, Name: r.Spec.Policy.Name}
+	of := Deed{Policy: r.Spec.Policy}.policy()
 	kinds := make([]Kind, len(r.Spec.Kinds))
 	for i, k := range r.Spec.Kinds {
 		kinds[i] = Kind(k)

@@ -125,6 +125,9 @@ func (w *Worker) carryOut(ctx context.Context, r *v1alpha1.GenerateRequest, age 
 	if rule == nil || mutatesExisting(rule) != (r.Spec.Type == v1alpha1.MutateExisting) {
 		return skipped("the rule is gone")
 	}
+	if !w.mayMake(p, j.rule) {
+		return outcome{err: errEarly}
+	}
 	return w.work(ctx, j)
 }
 

@@ -23,9 +23,6 @@ func (w *Worker) doScan(ctx context.Context, p *held, rule string) error {
 	if r.Generate == nil {
 		return nil
 	}
-	if err := w.release(ctx, p, rule); err != nil {
-		return err
-	}
 	if p.needsRequest(rule) {
 		return nil
 	}

@@ -175,11 +175,7 @@ func TestRuleGone(t *testing.T) {
 			}
 			b.Set(Set{})
 			b.drain()
-			for name := range b.requests {
-				if again := b.doRequest(t.Context(), name); again != 0 {
-					t.Errorf("again after %v: %+v", again, b.requests[name].Status)
-				}
-			}
+			b.finish()
 			if stays := b.stored("v1", "Secret", "shop", "s") != nil; stays != tt.stays || len(b.requests) != 0 {
 				t.Errorf("stays: %t; requests %v", stays, b.requests)
 			}
@@ -240,48 +236,6 @@ func TestAdopted(t *testing.T) {
 		if b.stored("v1", "Secret", "shop", "s") == nil || len(b.requests) != 0 {
 			t.Errorf("early %t: %v, requests %v", early, b.cluster.log, b.requests)
 		}
-	}
-}
-
-// A process that only follows knows what is gone when it is elected.
-func TestFollower(t *testing.T) {
-	b := existing(t, copies, shop, source)
-	next := start(t, copies)
-	next.cluster, next.options.Cluster = b.cluster, b.cluster
-	next.Set(Set{})
-	next.begin()
-	next.drain()
-	if len(next.requests) != 1 {
-		t.Errorf("requests %v", next.requests)
-	}
-}
-
-// A process that has followed a change of what a rule makes does not let go of what the
-// rule has made since, when it is elected.
-func TestFollowerOfMove(t *testing.T) {
-	elsewhere := strings.Replace(copies, "kind: Secret, name: s", "kind: Secret, name: t", 1)
-	b := existing(t, elsewhere, shop, source)
-	next := start(t, copies)
-	next.cluster, next.options.Cluster = b.cluster, b.cluster
-	next.Set(setOf(t, elsewhere))
-	next.begin()
-	next.drain()
-	if now := labelsOf(b.stored("v1", "Secret", "shop", "t")); now["generate.kyverno.io/policy-name"] == "" {
-		t.Errorf("labels %v; %v", now, b.cluster.log)
-	}
-}
-
-// A rule that makes another object lets go of what it made before.
-func TestMoved(t *testing.T) {
-	b := existing(t, copies, shop, source)
-	b.Set(setOf(t, strings.Replace(copies, "kind: Secret, name: s", "kind: Secret, name: t", 1)))
-	b.drain()
-	was, now := b.stored("v1", "Secret", "shop", "s"), b.stored("v1", "Secret", "shop", "t")
-	if was == nil || now == nil {
-		t.Fatalf("%v", b.cluster.log)
-	}
-	if _, labelled := labelsOf(was)["generate.kyverno.io/policy-name"]; labelled {
-		t.Errorf("labels %v", labelsOf(was))
 	}
 }
 

@@ -18,6 +18,9 @@ import (
 type Options struct {
 	Cluster  Cluster
 	Requests Requests
+	// Ledger is where it is written down what rules make; by default it ends with the
+	// process.
+	Ledger Ledger
 	// World is what rules look things up in.
 	World interp.World
 	// Kinds are the kinds that the cluster serves whose parts match patterns, in one
@@ -60,6 +63,9 @@ func (o Options) withDefaults() Options {
 	if o.Every == 0 {
 		o.Every = time.Hour
 	}
+	if o.Ledger == nil {
+		o.Ledger = &memory{}
+	}
 	if o.Kinds == nil {
 		o.Kinds = func(string, string, string) []Kind { return nil }
 	}
@@ -81,10 +87,11 @@ type Worker struct {
 	busy    map[string]bool      // what is being worked at, by what
 	known   map[string]time.Time // since when GenerateRequests that are not done are
 	tries   map[task]int         // failures of work that no GenerateRequest stands for
-	left    map[string]leftover  // what rules that are gone have left, by ruleKey
+	read    bool                 // the ledger was read
+	deeds   map[string]Deed      // what is written down, by ruleKey; nil before this process works
+	toldOf  map[string]string    // failures about deeds that were told, by ruleKey
 	unseen  map[Watched]bool     // what cannot be watched, and was told of
 	failing map[string]failing   // GenerateRequests whose work has failed, by name
-	moved   map[string][]Kind    // kinds that rules made before they were changed, by ruleKey
 }
 
 // New makes a worker that has no policies yet and does nothing.
@@ -92,13 +99,12 @@ func New(o Options) *Worker {
 	o = o.withDefaults()
 	return &Worker{
 		options: o, queue: workqueue.NewTypedDelayingQueue[task](), pace: newPace(o.Now), begun: make(chan struct{}),
-		busy: map[string]bool{}, known: map[string]time.Time{}, tries: map[task]int{}, left: map[string]leftover{}, moved: map[string][]Kind{}, unseen: map[Watched]bool{},
+		busy: map[string]bool{}, known: map[string]time.Time{}, tries: map[task]int{}, toldOf: map[string]string{}, unseen: map[Watched]bool{},
 		failing: map[string]failing{},
 	}
 }
 
-// Set replaces the policies, at once and as a whole. A process that does not work
-// remembers what changes, for it may have to.
+// Set replaces the policies, at once and as a whole.
 func (w *Worker) Set(set Set) {
 	w.setting.Lock()
 	defer w.setting.Unlock()
@@ -107,8 +113,6 @@ func (w *Worker) Set(set Set) {
 	w.current.Store(next)
 	if before == nil {
 		close(w.begun)
-	} else {
-		w.remember(before, next)
 	}
 	if w.running {
 		w.changed(before, next)
@@ -120,15 +124,11 @@ func (w *Worker) changed(before, next *shelf) {
 	if w.options.Watcher != nil {
 		w.options.Watcher.Watch(next.watched())
 	}
+	w.queue.Add(task{ledger: true})
 	for key, p := range next.policies {
 		if before == nil || before.policies[key] != p {
 			w.scanAll(key, p)
 		}
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for key := range w.left {
-		w.queue.Add(task{left: key})
 	}
 }
 
@@ -145,7 +145,7 @@ func (w *Worker) scanAll(key string, p *held) {
 // wants for a trigger that is there.
 type task struct {
 	request string // the name of a GenerateRequest
-	left    string // what a rule that is gone has left
+	ledger  bool   // what is written down of what rules make
 	scan    bool   // the objects that a rule is about
 	source  bool   // the trigger is a source that is gone
 	policy  string // keyOf
@@ -204,6 +204,9 @@ func (w *Worker) begin() {
 	w.setting.Lock()
 	defer w.setting.Unlock()
 	w.running = true
+	w.mu.Lock()
+	w.deeds = map[string]Deed{}
+	w.mu.Unlock()
 	w.changed(nil, w.current.Load())
 }
 
@@ -234,8 +237,8 @@ func (w *Worker) do(ctx context.Context, t task) (again time.Duration) {
 	if t.request != "" {
 		return w.doRequest(ctx, t.request)
 	}
-	if t.left != "" {
-		return w.retried(t, w.leftPolicy(t.left), w.doLeft(ctx, t.left))
+	if t.ledger {
+		return w.ledgerAgain(w.doLedger(ctx))
 	}
 	p := w.current.Load().policies[t.policy]
 	if p == nil || p.rule(t.rule) == nil {
@@ -246,6 +249,9 @@ func (w *Worker) do(ctx context.Context, t task) (again time.Duration) {
 		return w.retried(t, p.Of, w.doScan(ctx, p, t.rule))
 	case t.source:
 		return w.retried(t, p.Of, w.doSource(ctx, p, t.rule, t.trigger))
+	}
+	if !w.mayMake(p, t.rule) {
+		return firstLook
 	}
 	out, ok := w.inTurn(what(t.policy, t.rule, t.trigger), func() outcome {
 		return w.work(ctx, job{policy: p, rule: t.rule, trigger: t.trigger})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -40,8 +41,10 @@ func New(config *rest.Config, namespace string) (*Cluster, *Requests, error) {
 	config.QPS = -1                           // the API server's own priorities and fairness see to it
 	config.WarningHandler = rest.NoWarnings{} // of kinds that are deprecated
 	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		return nil, nil, err
+	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, corev1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, nil, err
+		}
 	}
 	c, err := client.New(config, client.Options{Scheme: scheme})
 	if err != nil {

@@ -54,7 +54,7 @@ func newWorkshop(ctx context.Context, config *rest.Config, o *fallback, user str
 		return nil, err
 	}
 	out.worker = background.New(background.Options{
-		Cluster: cluster, Requests: requests, World: o.world, Watcher: out.watches, Tell: out.notice, User: user,
+		Cluster: cluster, Requests: requests, Ledger: live.NewLedger(requests), World: o.world, Watcher: out.watches, Tell: out.notice, User: user,
 		Kinds: func(group, version, kind string) []background.Kind {
 			return firstKinds(o.kinds(), group, version, kind)
 		},

@@ -134,7 +134,7 @@ func (r *recording) prepare(ctx context.Context) error {
 		go func() { _ = files.Run(ctx) }() // what it has stays in use
 		r.certs = files
 	} else {
-		authority := certs.NewAuthority(&memoryStore{}, r.flags.webhook.names(r.namespace), time.Now)
+		authority := certs.NewAuthority(certs.Options{Store: &memoryStore{}, Names: r.flags.webhook.names(r.namespace)})
 		if err := authority.Renew(ctx); err != nil {
 			return runtimeError(err)
 		}

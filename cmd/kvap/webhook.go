@@ -39,6 +39,7 @@ type webhookFlags struct {
 	service    string
 	url        string
 	certs      string
+	validity   time.Duration
 	groups     []string
 	services   []string
 	registries []string
@@ -49,6 +50,7 @@ func (f *webhookFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.service, "webhook-service", "", "the service of the webhook, as name or namespace/name; port 443")
 	fs.StringVar(&f.url, "webhook-url", "", "where the API server finds the webhook, in place of a service: https://HOST:PORT")
 	fs.StringVar(&f.certs, "webhook-certs", "", "a folder with tls.crt, tls.key and ca.crt, as cert-manager writes it, in place of kvap's own authority")
+	fs.DurationVar(&f.validity, "webhook-certs-validity", 365*24*time.Hour, "how long kvap's own authority is valid; certificates are for a quarter of it, and all are renewed in time")
 	fs.StringSliceVar(&f.groups, "webhook-exclude-groups", []string{"system:nodes"}, "groups whose users the webhook does not judge")
 	fs.StringSliceVar(&f.services, "apicall-services", nil, "URLs below which rules may ask services; none by default")
 	fs.StringSliceVar(&f.registries, "image-registries", nil, "registries, perhaps with a repository, that rules may ask for images; none by default")
@@ -61,6 +63,8 @@ func (f *webhookFlags) check() error {
 		return nil
 	case (f.service == "") == (f.url == ""):
 		return errors.New("--webhook-address needs --webhook-service or --webhook-url, so that the API server finds the webhook")
+	case f.validity != 0 && f.validity < certs.MinValidity:
+		return fmt.Errorf("--webhook-certs-validity %v: want %v at least", f.validity, certs.MinValidity)
 	case f.url != "":
 		to, err := url.Parse(f.url)
 		if err != nil || to.Scheme != "https" || to.Host == "" || to.Path != "" && to.Path != "/" {
@@ -194,7 +198,10 @@ func (o *fallback) certificates(ctx context.Context, config *rest.Config) (certi
 	if err != nil {
 		return nil, err
 	}
-	authority := certs.NewAuthority(&secretStore{client.CoreV1().Secrets(o.namespace)}, o.flags.names(o.namespace), time.Now)
+	authority := certs.NewAuthority(certs.Options{
+		Store: &secretStore{client.CoreV1().Secrets(o.namespace)}, Names: o.flags.names(o.namespace), Validity: o.flags.validity,
+		Known: (&told{client.AdmissionregistrationV1()}).of,
+	})
 	go authority.Run(ctx, func(err error) { o.log.Error(err, "no certificate") })
 	return authority, nil
 }

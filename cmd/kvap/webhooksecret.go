@@ -1,16 +1,22 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"crypto/x509"
+	"encoding/pem"
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	typedadmissionv1 "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/kvap/kvap/controller"
 	"github.com/kvap/kvap/webhook/certs"
+	"github.com/kvap/kvap/webhook/registration"
 )
 
 // webhookSecret is where replicas share the webhook's certificates.
@@ -51,4 +57,35 @@ func (s *secretStore) Save(ctx context.Context, data map[string][]byte, version 
 		return certs.ErrConflict
 	}
 	return err
+}
+
+// A told knows what API servers are told of the webhook.
+type told struct {
+	client typedadmissionv1.AdmissionregistrationV1Interface
+}
+
+// of tells whether they are told to trust an authority, by each configuration that
+// there is.
+func (t *told) of(ctx context.Context, authority *x509.Certificate) (bool, error) {
+	var bundles [][]byte
+	validating, err := t.client.ValidatingWebhookConfigurations().Get(ctx, registration.Name, metav1.GetOptions{})
+	switch {
+	case err == nil:
+		for _, w := range validating.Webhooks {
+			bundles = append(bundles, w.ClientConfig.CABundle)
+		}
+	case !apierrors.IsNotFound(err):
+		return false, err
+	}
+	mutating, err := t.client.MutatingWebhookConfigurations().Get(ctx, registration.Name, metav1.GetOptions{})
+	switch {
+	case err == nil:
+		for _, w := range mutating.Webhooks {
+			bundles = append(bundles, w.ClientConfig.CABundle)
+		}
+	case !apierrors.IsNotFound(err):
+		return false, err
+	}
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: authority.Raw})
+	return !slices.ContainsFunc(bundles, func(b []byte) bool { return !bytes.Contains(b, text) }), nil
 }

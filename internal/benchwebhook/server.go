@@ -35,7 +35,7 @@ func serve(ctx context.Context) error {
 	if ds.HasErrors() {
 		return ds[0]
 	}
-	authority := certs.NewAuthority(&memory{}, certs.Names{IPs: []net.IP{net.IPv4(127, 0, 0, 1)}}, time.Now)
+	authority := certs.NewAuthority(certs.Options{Store: &memory{}, Names: certs.Names{IPs: []net.IP{net.IPv4(127, 0, 0, 1)}}})
 	if err := authority.Renew(ctx); err != nil {
 		return err
 	}

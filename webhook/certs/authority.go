@@ -3,6 +3,7 @@ package certs
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"sync"
@@ -21,26 +22,69 @@ type Store interface {
 // ErrConflict tells that somebody else has saved.
 var ErrConflict = errors.New("somebody else has changed the certificates")
 
+// Options say what an Authority is for. Store and Names must be there.
+type Options struct {
+	Store Store
+	Names Names
+	// Now is the clock; that of the machine by default.
+	Now func() time.Time
+	// Validity is how long an authority is valid; a year by default. All other times are
+	// parts of it.
+	Validity time.Duration
+	// Known tells whether all API servers were told to trust an authority, which signs
+	// nothing before. nil takes it for granted.
+	Known func(ctx context.Context, authority *x509.Certificate) (bool, error)
+}
+
+// MinValidity is what makes sense: the parts are seconds then.
+const MinValidity = 30 * time.Second
+
+// terms are how long what we sign is valid, and how long before its end it is
+// replaced. A certificate never outlives its authority.
+type terms struct {
+	authority, authorityRenew time.Duration
+	serving, servingRenew     time.Duration
+	// overlap is how long a new authority is in the bundle before it signs: for API
+	// servers to see the configuration, and for controllers that were down to write it.
+	overlap time.Duration
+	// interval is how often Run looks. It is much shorter than overlap, so that all
+	// replicas show what is new soon after it may be shown.
+	interval time.Duration
+}
+
+func termsOf(validity time.Duration) terms {
+	overlap := min(validity/8, time.Hour)
+	return terms{
+		authority: validity, authorityRenew: validity / 6, serving: validity / 4, servingRenew: validity / 12,
+		overlap: overlap, interval: overlap / 6,
+	}
+}
+
 // An Authority signs the webhook's certificates, in agreement with other replicas.
 type Authority struct {
-	store Store
-	names Names
-	now   func() time.Time
+	options Options
+	terms   terms
 
 	mu      sync.RWMutex
 	serving *tls.Certificate
 	bundle  []byte
 	changed chan struct{}
+
+	renewing sync.Mutex
+	known    *x509.Certificate // the next authority, which API servers know
+	since    time.Time         // it was seen that they do
 }
 
-// NewAuthority makes an authority for names. It has no certificate before Renew.
-func NewAuthority(store Store, names Names, now func() time.Time) *Authority {
-	return &Authority{store: store, names: names, now: now, changed: make(chan struct{}, 1)}
+// NewAuthority makes an authority. It has no certificate before Renew.
+func NewAuthority(o Options) *Authority {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Validity == 0 {
+		o.Validity = 365 * 24 * time.Hour
+	}
+	return &Authority{options: o, terms: termsOf(max(o.Validity, MinValidity)), changed: make(chan struct{}, 1)}
 }
-
-// interval is how often Run looks. It is much shorter than overlap, so that all
-// replicas show what is new soon after it may be shown.
-const interval = 10 * time.Minute
 
 // attempts is how often Renew tries when others save at the same time.
 const attempts = 5
@@ -49,10 +93,10 @@ const attempts = 5
 // stays in use, and it is tried again soon.
 func (a *Authority) Run(ctx context.Context, failed func(error)) {
 	for {
-		wait := interval
+		wait := a.terms.interval
 		if err := a.Renew(ctx); err != nil && ctx.Err() == nil {
 			failed(err)
-			wait = 10 * time.Second
+			wait = min(10*time.Second, wait)
 		}
 		select {
 		case <-ctx.Done():
@@ -64,8 +108,10 @@ func (a *Authority) Run(ctx context.Context, failed func(error)) {
 
 // Renew takes what is stored, brings it up to date and stores that, if need be.
 func (a *Authority) Renew(ctx context.Context) error {
+	a.renewing.Lock()
+	defer a.renewing.Unlock()
 	for range attempts {
-		data, version, err := a.store.Load(ctx)
+		data, version, err := a.options.Store.Load(ctx)
 		if err != nil {
 			return fmt.Errorf("reading the webhook's certificates: %w", err)
 		}
@@ -73,27 +119,49 @@ func (a *Authority) Renew(ctx context.Context) error {
 		if err != nil {
 			r = &record{} // what nobody can read is made anew
 		}
-		changed, err := r.renew(a.names, a.now())
+		by := renewal{names: a.options.Names, terms: a.terms, now: a.options.Now()}
+		var unknown error // what is not known to be known waits, and the rest goes on
+		if by.known, unknown = a.isKnown(ctx, r, by); unknown != nil {
+			unknown = fmt.Errorf("looking whether API servers know the webhook's next authority: %w", unknown)
+		}
+		changed, err := r.renew(by)
 		if err != nil {
 			return fmt.Errorf("making the webhook's certificates: %w", err)
 		}
 		if !changed {
 			a.take(r)
-			return nil
+			return unknown
 		}
 		if data, err = r.encode(); err != nil {
 			return err
 		}
-		err = a.store.Save(ctx, data, version)
+		err = a.options.Store.Save(ctx, data, version)
 		switch {
 		case err == nil:
 			a.take(r)
-			return nil
+			return unknown
 		case !errors.Is(err, ErrConflict):
 			return fmt.Errorf("storing the webhook's certificates: %w", err)
 		}
 	}
 	return ErrConflict
+}
+
+// isKnown tells that API servers know the next authority, and have for a while: they
+// hear of a configuration after it was written.
+func (a *Authority) isKnown(ctx context.Context, r *record, by renewal) (bool, error) {
+	if a.options.Known == nil || !r.due(by) {
+		return true, nil
+	}
+	known, err := a.options.Known(ctx, r.next.cert)
+	switch {
+	case err != nil || !known:
+		a.known = nil
+		return false, err
+	case !r.next.is(a.known):
+		a.known, a.since = r.next.cert, by.now
+	}
+	return by.now.Sub(a.since) >= a.terms.interval/2, nil
 }
 
 // take shows what a record has from now on.
@@ -141,7 +209,7 @@ func (a *Authority) Ready() error {
 	switch {
 	case a.serving == nil:
 		return errNone
-	case a.now().After(a.serving.Leaf.NotAfter):
+	case a.options.Now().After(a.serving.Leaf.NotAfter):
 		return errors.New("the webhook's certificate has expired")
 	}
 	return nil

@@ -74,7 +74,7 @@ func loopback() Names {
 func TestRotationDropsNoHandshake(t *testing.T) {
 	store, time0 := &memory{}, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	c := &clock{now: time0}
-	replicas := []*Authority{NewAuthority(store, loopback(), c.Now), NewAuthority(store, loopback(), c.Now)}
+	replicas := []*Authority{NewAuthority(Options{Store: store, Names: loopback(), Now: c.Now}), NewAuthority(Options{Store: store, Names: loopback(), Now: c.Now})}
 	for _, a := range replicas {
 		if err := a.Renew(t.Context()); err != nil {
 			t.Fatal(err)
@@ -164,7 +164,7 @@ func get(t *testing.T, url string, bundle []byte, now func() time.Time) {
 // At rest nothing is written, and a replica that starts takes what there is.
 func TestRestAndRestart(t *testing.T) {
 	store, c := &memory{}, &clock{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
-	first := NewAuthority(store, loopback(), c.Now)
+	first := NewAuthority(Options{Store: store, Names: loopback(), Now: c.Now})
 	if err := first.Ready(); err == nil {
 		t.Error("ready without a certificate")
 	}
@@ -173,7 +173,7 @@ func TestRestAndRestart(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	second := NewAuthority(store, loopback(), c.Now)
+	second := NewAuthority(Options{Store: store, Names: loopback(), Now: c.Now})
 	if err := second.Renew(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func TestRestAndRestart(t *testing.T) {
 // Of two replicas that start at once, one's authority counts.
 func TestTwoAtOnce(t *testing.T) {
 	store, c := &memory{}, &clock{now: time.Now()}
-	one, two := NewAuthority(store, loopback(), c.Now), NewAuthority(store, loopback(), c.Now)
+	one, two := NewAuthority(Options{Store: store, Names: loopback(), Now: c.Now}), NewAuthority(Options{Store: store, Names: loopback(), Now: c.Now})
 	store.before = func() {
 		if err := two.Renew(t.Context()); err != nil {
 			t.Error(err)
@@ -209,11 +209,11 @@ func TestTwoAtOnce(t *testing.T) {
 // read is made anew.
 func TestNamesAndRubbish(t *testing.T) {
 	store, c := &memory{}, &clock{now: time.Now()}
-	a := NewAuthority(store, loopback(), c.Now)
+	a := NewAuthority(Options{Store: store, Names: loopback(), Now: c.Now})
 	if err := a.Renew(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	b := NewAuthority(store, Names{DNS: []string{"other.kvap.svc"}}, c.Now)
+	b := NewAuthority(Options{Store: store, Names: Names{DNS: []string{"other.kvap.svc"}}, Now: c.Now})
 	if err := b.Renew(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -230,11 +230,11 @@ func TestNamesAndRubbish(t *testing.T) {
 // What expires while nobody renews is not ready, and is made anew.
 func TestExpiry(t *testing.T) {
 	store, c := &memory{}, &clock{now: time.Now()}
-	a := NewAuthority(store, loopback(), c.Now)
+	a := NewAuthority(Options{Store: store, Names: loopback(), Now: c.Now})
 	if err := a.Renew(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	c.advance(2 * authorityLife)
+	c.advance(2 * 365 * 24 * time.Hour)
 	if a.Ready() == nil {
 		t.Error("ready with a certificate that has expired")
 	}
@@ -253,9 +253,65 @@ func (*brokenStore) Save(context.Context, map[string][]byte, string) error {
 }
 
 func TestWhatCannotBeStoredIsNotShown(t *testing.T) {
-	a := NewAuthority(&brokenStore{}, loopback(), time.Now)
+	a := NewAuthority(Options{Store: &brokenStore{}, Names: loopback(), Now: time.Now})
 	if err := a.Renew(t.Context()); err == nil || a.Ready() == nil {
 		t.Errorf("%v %v", err, a.Ready())
+	}
+}
+
+// A new authority signs nothing before API servers were told to trust it, however long
+// nobody told them, for instance because the process was killed; but where the old one
+// has ended, it does.
+func TestSignsNothingBeforeKnown(t *testing.T) {
+	store, c := &memory{}, &clock{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	told := map[string]bool{}
+	authority := func() *Authority {
+		return NewAuthority(Options{Store: store, Names: loopback(), Now: c.Now, Known: func(_ context.Context, authority *x509.Certificate) (bool, error) {
+			if serial := authority.SerialNumber.String(); !told[serial] {
+				return false, errors.New("nobody wrote the configuration")
+			}
+			return true, nil
+		}})
+	}
+	renew := func(a *Authority, d time.Duration) *tls.Certificate {
+		t.Helper()
+		c.advance(d)
+		_ = a.Renew(t.Context()) // not known is told, and no more
+		serving, err := a.Certificate(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return serving
+	}
+	first := renew(authority(), 0)
+	signer, err := decodeRecord(store.data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	renew(authority(), 306*24*time.Hour)
+	if !hasNext(store) {
+		t.Fatal("there is no next authority")
+	}
+	for range 30 {
+		if now := renew(authority(), 24*time.Hour); now.Leaf.CheckSignatureFrom(signer.signer.cert) != nil || now.Leaf.Equal(first.Leaf) {
+			t.Fatal("the next authority has signed, or nobody")
+		}
+	}
+	next, err := decodeRecord(store.data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	told[next.next.cert.SerialNumber.String()] = true
+	a := authority()
+	if now := renew(a, 0); now.Leaf.CheckSignatureFrom(signer.signer.cert) != nil {
+		t.Error("the next authority signs as soon as it was told of")
+	}
+	if now := renew(a, 10*time.Minute); now.Leaf.CheckSignatureFrom(next.next.cert) != nil {
+		t.Error("the next authority does not sign")
+	}
+	renew(a, 310*24*time.Hour) // the next but one, of which nobody tells
+	if now := renew(a, 60*24*time.Hour); a.Ready() != nil || now.Leaf.CheckSignatureFrom(next.next.cert) == nil {
+		t.Errorf("the old authority has ended: %v", a.Ready())
 	}
 }
 
@@ -264,7 +320,7 @@ func TestFiles(t *testing.T) {
 	dir, now := t.TempDir(), time.Now()
 	write := func() *record {
 		r := &record{}
-		if _, err := r.renew(loopback(), now); err != nil {
+		if _, err := r.renew(renewal{names: loopback(), terms: termsOf(365 * 24 * time.Hour), now: now}); err != nil {
 			t.Fatal(err)
 		}
 		data, err := r.encode()

@@ -7,8 +7,9 @@
 //
 // An Authority is one of our own. What must hold while it rotates:
 //   - A new authority signs nothing before it has been in the bundle for as long as
-//     the API servers may take to see it (overlap). An old one stays in the bundle
-//     until nothing that it has signed is valid.
+//     the API servers may take to see it (overlap), and not before the caller knows
+//     that they were told (Known), unless the old one has ended. An old one stays in
+//     the bundle until nothing that it has signed is valid.
 //   - So at every moment each certificate that a replica shows is signed by an
 //     authority in each bundle that an API server may hold.
 //   - Several replicas write one record with optimistic concurrency; whoever loses

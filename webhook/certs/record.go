@@ -28,19 +28,8 @@ const (
 	keyPrivate = "tls.key"
 )
 
-// How long what we sign is valid, and how long before its end it is replaced. A
-// certificate never outlives its authority.
-const (
-	authorityLife  = 365 * 24 * time.Hour
-	authorityRenew = 60 * 24 * time.Hour
-	servingLife    = 90 * 24 * time.Hour
-	servingRenew   = 30 * 24 * time.Hour
-	// overlap is how long a new authority is in the bundle before it signs: for API
-	// servers to see the configuration, and for controllers that were down to write it.
-	overlap = time.Hour
-	// backdate is for clocks that are behind.
-	backdate = 10 * time.Minute
-)
+// backdate is for clocks that are behind.
+const backdate = 10 * time.Minute
 
 // A pair is a certificate and its key.
 type pair struct {
@@ -75,13 +64,21 @@ func (r *record) bundle() []byte {
 	return out.Bytes()
 }
 
+// A renewal is what a record is brought up to date with.
+type renewal struct {
+	names Names
+	terms terms
+	now   time.Time
+	known bool // API servers know the next authority
+}
+
 // renew brings the record up to date, and tells whether something changed.
-func (r *record) renew(names Names, now time.Time) (changed bool, err error) {
+func (r *record) renew(by renewal) (changed bool, err error) {
 	n := len(r.old)
-	r.old = slices.DeleteFunc(r.old, func(c *x509.Certificate) bool { return now.After(c.NotAfter) })
+	r.old = slices.DeleteFunc(r.old, func(c *x509.Certificate) bool { return by.now.After(c.NotAfter) })
 	changed = len(r.old) != n
-	for _, step := range []func(Names, time.Time) (bool, error){r.found, r.announce, r.promote, r.sign} {
-		did, err := step(names, now)
+	for _, step := range []func(renewal) (bool, error){r.announce, r.promote, r.found, r.sign} {
+		did, err := step(by)
 		if err != nil {
 			return changed, err
 		}
@@ -90,44 +87,54 @@ func (r *record) renew(names Names, now time.Time) (changed bool, err error) {
 	return changed, nil
 }
 
-// found makes the first authority. There is nobody yet who would not know it.
-func (r *record) found(_ Names, now time.Time) (bool, error) {
-	if r.signer != nil && now.Before(r.signer.cert.NotAfter) {
-		return false, nil
-	}
-	var err error
-	r.signer, err = newAuthority(now)
-	r.next = nil
-	return true, err
-}
-
 // announce puts the next authority into the bundle, in time.
-func (r *record) announce(_ Names, now time.Time) (bool, error) {
-	if r.next != nil || !r.signer.endsWithin(authorityRenew, now) {
+func (r *record) announce(by renewal) (bool, error) {
+	if r.next != nil || r.signer == nil || !r.signer.endsWithin(by.terms.authorityRenew, by.now) || r.signer.endsWithin(0, by.now) {
 		return false, nil
 	}
 	var err error
-	r.next, err = newAuthority(now)
+	r.next, err = newAuthority(by)
 	return true, err
 }
 
-// promote lets the next authority sign, once it is known.
-func (r *record) promote(_ Names, now time.Time) (bool, error) {
-	if r.next == nil || now.Before(r.next.cert.NotBefore.Add(backdate+overlap)) {
+// due tells that the next authority has been in the bundle for long enough to sign.
+func (r *record) due(by renewal) bool {
+	return r.next != nil && !by.now.Before(r.next.cert.NotBefore.Add(backdate+by.terms.overlap))
+}
+
+// promote lets the next authority sign, once it is known, or where there is no other
+// that can.
+func (r *record) promote(by renewal) (bool, error) {
+	if r.next.endsWithin(0, by.now) || !(r.due(by) && by.known) && !r.signer.endsWithin(0, by.now) {
 		return false, nil
 	}
-	r.old = append(r.old, r.signer.cert)
+	if r.signer != nil {
+		r.old = append(r.old, r.signer.cert)
+	}
 	r.signer, r.next, r.serving = r.next, nil, nil
 	return true, nil
 }
 
-// sign makes the certificate that is shown.
-func (r *record) sign(names Names, now time.Time) (bool, error) {
-	if !r.serving.endsWithin(servingRenew, now) && names.covered(r.serving.cert) && r.serving.cert.CheckSignatureFrom(r.signer.cert) == nil {
+// found makes the first authority. There is nobody yet who would not know it.
+func (r *record) found(by renewal) (bool, error) {
+	if !r.signer.endsWithin(0, by.now) {
 		return false, nil
 	}
 	var err error
-	r.serving, err = newServing(r.signer, names, now)
+	r.signer, err = newAuthority(by)
+	r.next = nil
+	return true, err
+}
+
+// sign makes the certificate that is shown. One that ends with its authority cannot be
+// made to last longer.
+func (r *record) sign(by renewal) (bool, error) {
+	if r.serving != nil && by.names.covered(r.serving.cert) && r.serving.cert.CheckSignatureFrom(r.signer.cert) == nil &&
+		(!r.serving.endsWithin(by.terms.servingRenew, by.now) || r.serving.cert.NotAfter.Equal(r.signer.cert.NotAfter)) {
+		return false, nil
+	}
+	var err error
+	r.serving, err = newServing(r.signer, by)
 	return true, err
 }
 
@@ -151,22 +158,22 @@ func (n Names) covered(c *x509.Certificate) bool {
 	return true
 }
 
-func newAuthority(now time.Time) (*pair, error) {
+func newAuthority(by renewal) (*pair, error) {
 	return issue(nil, &x509.Certificate{
 		Subject:   pkix.Name{CommonName: "kvap webhook authority"},
-		NotBefore: now.Add(-backdate), NotAfter: now.Add(authorityLife),
+		NotBefore: by.now.Add(-backdate), NotAfter: by.now.Add(by.terms.authority),
 		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true, KeyUsage: x509.KeyUsageCertSign,
 	})
 }
 
-func newServing(signer *pair, names Names, now time.Time) (*pair, error) {
-	end := now.Add(servingLife)
+func newServing(signer *pair, by renewal) (*pair, error) {
+	end := by.now.Add(by.terms.serving)
 	if signer.cert.NotAfter.Before(end) {
 		end = signer.cert.NotAfter
 	}
 	return issue(signer, &x509.Certificate{
 		Subject:   pkix.Name{CommonName: "kvap webhook"},
-		NotBefore: now.Add(-backdate), NotAfter: end, DNSNames: names.DNS, IPAddresses: names.IPs,
+		NotBefore: by.now.Add(-backdate), NotAfter: end, DNSNames: by.names.DNS, IPAddresses: by.names.IPs,
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	})
 }
@@ -244,7 +251,7 @@ func decodeRecord(data map[string][]byte) (*record, error) {
 	}
 }
 
-func (p *pair) is(c *x509.Certificate) bool { return p != nil && p.cert.Equal(c) }
+func (p *pair) is(c *x509.Certificate) bool { return p != nil && c != nil && p.cert.Equal(c) }
 
 func decodePair(cert, key []byte) (*pair, error) {
 	both, err := tls.X509KeyPair(cert, key)

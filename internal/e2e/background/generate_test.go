@@ -5,6 +5,7 @@ package background
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -204,5 +205,45 @@ func TestKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.await(t, "rbac.authorization.k8s.io/v1", "RoleBinding", name, "creator", there)
+	}
+}
+
+// A policy that is deleted, or makes other objects, while nobody works has its way when
+// somebody does again: what was to go goes, what is to stay stays.
+func TestChangedUnseen(t *testing.T) {
+	c := shared
+	c.tells(t)
+	kept := strings.NewReplacer("name: quotas", "name: orphans", "name: settings", "name: orphan", "synchronize: true", "synchronize: true\n      orphanDownstreamOnPolicyDelete: true").Replace(quotas)
+	moved := strings.NewReplacer("name: quotas", "name: movers", "name: settings", "name: mover").Replace(quotas)
+	for _, text := range []string{quotas, kept, moved} {
+		c.Apply(t, text)
+	}
+	c.serving(t, "quotas", "orphans", "movers")
+	c.Namespace(t, "unseen", map[string]string{"size": "1"})
+	for _, name := range []string{"settings", "orphan", "mover"} {
+		c.await(t, "v1", "ConfigMap", "unseen", name, size("1"))
+	}
+	c.kill()
+	for _, text := range []string{quotas, kept} {
+		if err := c.Delete(t.Context(), testcluster.Read(t, text)[0]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	next := testcluster.Read(t, strings.Replace(moved, "  name: mover\n", "  name: moved\n", 1))[0]
+	testcluster.Soon(t, "the policy is changed", func() bool {
+		have := c.get(t, "kvap.dev/v1alpha1", "ClusterPolicy", "", "movers")
+		have.Object["spec"] = next.Object["spec"]
+		return c.Update(t.Context(), have) == nil
+	})
+	if err := c.start(c.address); err != nil {
+		t.Fatal(err)
+	}
+	c.await(t, "v1", "ConfigMap", "unseen", "settings", gone)
+	c.await(t, "v1", "ConfigMap", "unseen", "moved", size("1"))
+	c.await(t, "v1", "ConfigMap", "unseen", "mover", func(o *unstructured.Unstructured) bool {
+		return o != nil && o.GetLabels()["generate.kyverno.io/policy-name"] == ""
+	})
+	if c.get(t, "v1", "ConfigMap", "unseen", "orphan") == nil {
+		t.Error("what was to stay is gone")
 	}
 }

@@ -48,7 +48,7 @@ func (c *cluster) kyverno(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	authority := certs.NewAuthority(&memory{}, certs.Names{IPs: []net.IP{net.IPv4(127, 0, 0, 1)}}, time.Now)
+	authority := certs.NewAuthority(certs.Options{Store: &memory{}, Names: certs.Names{IPs: []net.IP{net.IPv4(127, 0, 0, 1)}}})
 	if err := authority.Renew(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,219 @@
+package background
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/policy"
+)
+
+// A Deed is what a rule makes, so that its objects are found when the rule is gone, or
+// makes others. It is written down before the rule makes anything.
+type Deed struct {
+	Policy v1alpha1.PolicyReference `json:"policy"`
+	Rule   string                   `json:"rule"`
+	Kinds  []Kind                   `json:"kinds,omitempty"`
+	// Place tells which objects the rule makes, and of what.
+	Place string `json:"place"`
+	// Goes tells that the objects go with the rule.
+	Goes bool `json:"goes,omitempty"`
+}
+
+// A Ledger keeps deeds for as long as the cluster lives. Only who works uses it.
+type Ledger interface {
+	Load(ctx context.Context) ([]Deed, error)
+	Save(ctx context.Context, all []Deed) error
+}
+
+// memory is a Ledger that ends with the process.
+type memory struct{ all []Deed }
+
+// Load implements Ledger.
+func (m *memory) Load(context.Context) ([]Deed, error) { return m.all, nil }
+
+// Save implements Ledger.
+func (m *memory) Save(_ context.Context, all []Deed) error {
+	m.all = all
+	return nil
+}
+
+// policy is the policy of a deed, as far as its name goes.
+func (d Deed) policy() *policy.Policy {
+	return &policy.Policy{Kind: d.Policy.Kind, Namespace: d.Policy.Namespace, Name: d.Policy.Name}
+}
+
+func (d Deed) key() string { return ruleKey(keyOf(d.Policy), d.Rule) }
+
+func (d Deed) equal(o Deed) bool {
+	return d.Policy == o.Policy && d.Rule == o.Rule && d.Place == o.Place && d.Goes == o.Goes && slices.Equal(d.Kinds, o.Kinds)
+}
+
+// deeds are those of all rules that generate, by ruleKey.
+func (s *shelf) deeds() map[string]Deed {
+	out := map[string]Deed{}
+	for _, p := range s.policies {
+		for _, r := range p.Rules {
+			if r.Invalid || r.Generate == nil {
+				continue
+			}
+			d := Deed{Policy: p.Of, Rule: r.Name, Kinds: kindsOf(r.Generate), Place: placeOf(r), Goes: r.Generate.Synchronize && !r.Generate.Orphan}
+			out[d.key()] = d
+		}
+	}
+	return out
+}
+
+// mayMake tells that what a rule makes is written down, and that what it made before is
+// let go of.
+func (w *Worker) mayMake(p *held, rule string) bool {
+	r := p.rule(rule)
+	if r == nil || r.Generate == nil {
+		return true
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.deeds == nil || w.deeds[ruleKey(keyOf(p.Of), rule)].Place == placeOf(r)
+}
+
+// doLedger brings what is written down up to date with the policies, and does what
+// follows: what a rule that is gone has left is removed, and what one that makes other
+// objects made before is let go of. What fails for one rule keeps no other.
+func (w *Worker) doLedger(ctx context.Context) error {
+	wanted := w.current.Load().deeds()
+	have, err := w.readLedger(ctx)
+	if err != nil {
+		return w.stuck(wanted, fmt.Errorf("what rules have made cannot be read, so nothing is made: %w", explained(err)))
+	}
+	next := maps.Clone(wanted)
+	var failures []error
+	for _, key := range slices.Sorted(maps.Keys(have)) {
+		was := have[key]
+		now, there := wanted[key]
+		var err error
+		switch {
+		case !there:
+			err = w.leave(ctx, was)
+		case now.Place != was.Place:
+			err = w.release(ctx, was)
+		}
+		if err != nil {
+			next[key] = was
+			failures = append(failures, w.tellOnce(was, err))
+		}
+	}
+	if !maps.EqualFunc(have, next, Deed.equal) {
+		all := slices.SortedFunc(maps.Values(next), func(a, b Deed) int { return cmp.Compare(a.key(), b.key()) })
+		if err := w.options.Ledger.Save(ctx, all); err != nil {
+			return w.stuck(wanted, fmt.Errorf("what rules make cannot be written down, so nothing new is made: %w", explained(err)))
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.deeds = next
+	return errors.Join(failures...)
+}
+
+// ledgerAgain is when to look at the ledger again; 0 if nothing has failed. It is tried
+// for as long as it takes: work waits for it.
+func (w *Worker) ledgerAgain(err error) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t := task{ledger: true}
+	if err == nil {
+		delete(w.tries, t)
+		clear(w.toldOf)
+		return 0
+	}
+	w.tries[t]++
+	return waitAfter(w.tries[t])
+}
+
+// stuck tells of a failure the policies whose work waits for it.
+func (w *Worker) stuck(wanted map[string]Deed, err error) error {
+	w.mu.Lock()
+	written := w.deeds
+	w.mu.Unlock()
+	for _, key := range slices.Sorted(maps.Keys(wanted)) {
+		if written[key].Place != wanted[key].Place {
+			_ = w.tellOnce(wanted[key], err)
+		}
+	}
+	return err
+}
+
+// readLedger is what is written down, by ruleKey.
+func (w *Worker) readLedger(ctx context.Context) (map[string]Deed, error) {
+	w.mu.Lock()
+	read, have := w.read, w.deeds
+	w.mu.Unlock()
+	if read {
+		return have, nil
+	}
+	all, err := w.options.Ledger.Load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	have = map[string]Deed{}
+	for _, d := range all {
+		have[d.key()] = d
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.read = true
+	return have, nil
+}
+
+// tellOnce tells of a failure that concerns one policy, when it is a new one.
+func (w *Worker) tellOnce(d Deed, err error) error {
+	w.mu.Lock()
+	told := w.toldOf[d.key()] == err.Error()
+	w.toldOf[d.key()] = err.Error()
+	w.mu.Unlock()
+	if !told {
+		w.options.Tell(Notice{Policy: d.Policy, Warning: true, Reason: reasonOf(err), Note: note(d.Rule, v1alpha1.ObjectReference{}, err.Error())})
+	}
+	return err
+}
+
+// leave has what a rule has left removed, if the rule is gone from the cluster, and not
+// only from those that are served here: who turns a policy off keeps its objects. The
+// work is written down first.
+func (w *Worker) leave(ctx context.Context, d Deed) error {
+	if !d.Goes || len(d.Kinds) == 0 {
+		return nil
+	}
+	there, err := w.hasRule(ctx, d.Policy, d.Rule)
+	if err != nil || there {
+		return explained(err)
+	}
+	return w.options.Requests.Create(ctx, d.request())
+}
+
+// placeOf tells which objects a rule makes, and of what, but not what is in them.
+func placeOf(r *policy.Rule) string {
+	var out bytes.Buffer
+	for _, t := range targetsOf(r.Generate) {
+		fmt.Fprintf(&out, "%q %q %q %q", t.APIVersion.Value, t.Kind.Value, t.Namespace.Value, t.Name.Value)
+		if t.Clone != nil {
+			fmt.Fprintf(&out, " of %q %q", t.Clone.Namespace.Value, t.Clone.Name.Value)
+		}
+		if l := t.CloneList; l != nil {
+			fmt.Fprintf(&out, " of all in %q", l.Namespace.Value)
+			for _, k := range l.Kinds {
+				fmt.Fprintf(&out, " %q", k.Value)
+			}
+		}
+		out.WriteByte('\n')
+	}
+	sum := sha256.Sum256(out.Bytes())
+	return hex.EncodeToString(sum[:10])
+}

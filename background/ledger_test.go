@@ -1,0 +1,158 @@
+package background
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// taken is a worker that takes over from another one, in the same cluster.
+func (b *bench) taken(t *testing.T, policies string) *bench {
+	t.Helper()
+	next := start(t, policies)
+	next.cluster, next.options.Cluster = b.cluster, b.cluster
+	next.requests, next.options.Requests = b.requests, b.requests
+	next.options.Ledger, next.options.Kinds = b.options.Ledger, b.options.Kinds
+	return next
+}
+
+// finish carries out what was asked for.
+func (b *bench) finish() {
+	b.t.Helper()
+	for name := range b.requests {
+		if again := b.doRequest(b.t.Context(), name); again != 0 {
+			b.t.Errorf("again after %v: %+v", again, b.requests[name].Status)
+		}
+	}
+}
+
+// What a policy has made that is deleted while nobody works goes when somebody does
+// again, unless the policy said that it is to stay.
+func TestDeletedUnseen(t *testing.T) {
+	for _, orphan := range []bool{false, true} {
+		text := copies
+		if orphan {
+			text = strings.Replace(text, "synchronize: true", "synchronize: true, orphanDownstreamOnPolicyDelete: true", 1)
+		}
+		b := existing(t, text, shop, source)
+		next := b.taken(t, plainCopies)
+		next.begin()
+		next.drain()
+		next.finish()
+		if stays := next.stored("v1", "Secret", "shop", "s") != nil; stays != orphan {
+			t.Errorf("orphan %t: %v", orphan, next.cluster.log)
+		}
+	}
+}
+
+// Who has followed for long knows no more than who begins: what was done about a policy
+// that was deleted long ago is not done again, when one of its name, which nobody serves
+// here, has made objects since.
+func TestFollower(t *testing.T) {
+	b := existing(t, copies, shop, source)
+	follower := b.taken(t, copies)
+	for _, one := range []*bench{b, follower} {
+		one.Set(Set{})
+	}
+	b.drain()
+	b.finish()
+	if b.stored("v1", "Secret", "shop", "s") != nil {
+		t.Fatal(b.cluster.log)
+	}
+	other := existing(t, copies, shop, source) // somebody else's, with the same labels
+	b.cluster.store(other.stored("v1", "Secret", "shop", "s"))
+	follower.begin()
+	follower.drain()
+	follower.finish()
+	if b.stored("v1", "Secret", "shop", "s") == nil || len(b.requests) != 0 {
+		t.Errorf("%v, requests %v", b.cluster.log, b.requests)
+	}
+}
+
+// elsewhere is the policy that makes another object.
+func elsewhere() string {
+	return strings.Replace(copies, "kind: Secret, name: s", "kind: Secret, name: t", 1)
+}
+
+// A process that has followed a change of what a rule makes does not let go of what the
+// rule has made since, when it is elected.
+func TestFollowerOfMove(t *testing.T) {
+	b := existing(t, copies, shop, source)
+	follower := b.taken(t, copies)
+	for _, one := range []*bench{b, follower} {
+		one.Set(setOf(t, elsewhere()))
+	}
+	b.drain()
+	follower.begin()
+	follower.drain()
+	if now := labelsOf(b.stored("v1", "Secret", "shop", "t")); now["generate.kyverno.io/policy-name"] == "" {
+		t.Errorf("labels %v; %v", now, b.cluster.log)
+	}
+}
+
+// A process that takes over lets go of what a rule made that was changed meanwhile.
+func TestMovedUnseen(t *testing.T) {
+	b := existing(t, copies, shop, source)
+	next := b.taken(t, elsewhere())
+	next.begin()
+	next.drain()
+	if _, labelled := labelsOf(b.stored("v1", "Secret", "shop", "s"))["generate.kyverno.io/policy-name"]; labelled || b.stored("v1", "Secret", "shop", "t") == nil {
+		t.Errorf("%v", b.cluster.log)
+	}
+}
+
+// What cannot be let go of is tried again, and the rule makes nothing before: what it
+// makes keeps its labels. For want of a permission it does not wait.
+func TestReleaseFails(t *testing.T) {
+	for _, err := range []error{errors.New("the store is away"), apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "s", nil)} {
+		b := existing(t, copies, shop, source)
+		b.cluster.refuse["label Secret"] = err
+		b.Set(setOf(t, elsewhere()))
+		b.drain()
+		if made := b.stored("v1", "Secret", "shop", "t") != nil; made != apierrors.IsForbidden(err) || len(b.told) == 0 {
+			t.Errorf("%v: made %t, told %v", err, made, b.told)
+		}
+		delete(b.cluster.refuse, "label Secret")
+		b.do(t.Context(), task{ledger: true})
+		b.begin()
+		b.drain()
+		was, now := labelsOf(b.stored("v1", "Secret", "shop", "s")), labelsOf(b.stored("v1", "Secret", "shop", "t"))
+		if now["generate.kyverno.io/policy-name"] == "" || (was["generate.kyverno.io/policy-name"] == "") == apierrors.IsForbidden(err) {
+			t.Errorf("%v: was %v, now %v", err, was, now)
+		}
+	}
+}
+
+// brokenLedger cannot be written to.
+type brokenLedger struct{ memory }
+
+func (*brokenLedger) Save(context.Context, []Deed) error { return errors.New("it is full") }
+
+// Nothing is made that is not written down, and that is told.
+func TestNotWrittenDown(t *testing.T) {
+	b := start(t, copies, shop, source)
+	b.options.Ledger, b.options.Kinds = &brokenLedger{}, func(_, _, kind string) []Kind { return []Kind{{"v1", kind}} }
+	b.begin()
+	b.drain()
+	if len(b.cluster.log) != 0 || len(b.told) != 1 || !strings.Contains(b.told[0].Note, "it is full") {
+		t.Errorf("%v, told %v", b.cluster.log, b.told)
+	}
+}
+
+// A rule that makes another object lets go of what it made before.
+func TestMoved(t *testing.T) {
+	b := existing(t, copies, shop, source)
+	b.Set(setOf(t, strings.Replace(copies, "kind: Secret, name: s", "kind: Secret, name: t", 1)))
+	b.drain()
+	was, now := b.stored("v1", "Secret", "shop", "s"), b.stored("v1", "Secret", "shop", "t")
+	if was == nil || now == nil {
+		t.Fatalf("%v", b.cluster.log)
+	}
+	if _, labelled := labelsOf(was)["generate.kyverno.io/policy-name"]; labelled {
+		t.Errorf("labels %v", labelsOf(was))
+	}
+}

@@ -1,0 +1,126 @@
+//go:build e2e
+
+package webhook
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kvap/kvap/internal/e2e/testcluster"
+)
+
+const owned = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: owned, namespace: stream, annotations: {acme.io/owner: me}}"
+
+// The webhook's authority is replaced every 50 seconds, and its certificate every 10,
+// while requests come all the time. As long as the process lives, each gets the answer
+// that the policy gives, and none is lost. Killed again and again meanwhile, it admits
+// none that must be denied, and when it is back, API servers trust what it shows.
+func TestRotation(t *testing.T) {
+	shared.Namespace(t, "stream", nil)
+	shared.dropSecret(t)
+	t.Cleanup(func() { shared.dropSecret(t) }) // what it holds ends soon
+	flags := []string{"--webhook-certs-validity", "1m"}
+	p := shared.start(t, "", flags...)
+	shared.Apply(t, guarded)
+	shared.denied(t, unowned)
+	good := shared.goodStream(t, 2)
+	s := shared.stream(t, 2)
+
+	seen := shared.serials(t)
+	for range 2 {
+		testcluster.Soon(t, "another authority that signs", func() bool { return shared.serials(t).signer != seen.signer })
+		if now := shared.serials(t); now.serving == seen.serving {
+			t.Error("another authority signs, and the certificate is the same")
+		}
+		seen = shared.serials(t)
+	}
+	if n := s.failed.Load() + good.refused.Load(); n > 0 {
+		t.Errorf("%d requests were lost while certificates rotated; the last: %v", n, good.last.Load())
+	}
+
+	for range 6 {
+		next := shared.serials(t).next
+		testcluster.Soon(t, "a step of the rotation", func() bool {
+			now := shared.serials(t)
+			return now.next != next || now.serving != seen.serving
+		})
+		p.kill()
+		p = shared.start(t, p.address, flags...)
+		shared.denied(t, unowned)
+		seen = shared.serials(t)
+	}
+	s.stop()
+	good.stop()
+	if n := s.admitted.Load(); n > 0 || s.sent.Load() < 200 || good.sent.Load() < 200 {
+		t.Errorf("%d of %d requests were admitted; %d others", n, s.sent.Load(), good.sent.Load())
+	}
+	if n := good.distrusted.Load(); n > 0 {
+		t.Errorf("%d times API servers did not trust the webhook; the last: %v", n, good.distrust.Load())
+	}
+	t.Logf("%d requests to deny and %d to admit; %d found no webhook while it was killed", s.sent.Load(), good.sent.Load(), s.failed.Load()+good.refused.Load())
+}
+
+// The serials are what the Secret of the certificates holds.
+type serials struct{ signer, next, serving string }
+
+func (c *cluster) serials(t *testing.T) serials {
+	t.Helper()
+	secret := &corev1.Secret{}
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "kvap-webhook-tls"}, secret); err != nil {
+		t.Fatal(err)
+	}
+	return serials{string(secret.Data["signing-ca.crt"]), string(secret.Data["next-ca.crt"]), string(secret.Data["tls.crt"])}
+}
+
+// dropSecret has the next process begin with certificates of its own.
+func (c *cluster) dropSecret(t *testing.T) {
+	t.Helper()
+	secret := &corev1.Secret{}
+	secret.Namespace, secret.Name = "default", "kvap-webhook-tls"
+	if err := c.Delete(context.Background(), secret); client.IgnoreNotFound(err) != nil {
+		t.Fatal(err)
+	}
+}
+
+// A goodStream sends what must be admitted, all the time, and counts what was not.
+type goodStream struct {
+	sent, refused, distrusted atomic.Int64
+	last, distrust            atomic.Value // the text of an error
+	stop                      func()
+}
+
+func (c *cluster) goodStream(t *testing.T, clients int) *goodStream {
+	t.Helper()
+	s := &goodStream{}
+	ctx, cancel := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	for range clients {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				if _, err := c.try(ctx, t, owned); err != nil && ctx.Err() == nil {
+					s.refused.Add(1)
+					s.last.Store(err.Error())
+					if strings.Contains(err.Error(), "x509") { // what was shown is not trusted
+						s.distrusted.Add(1)
+						s.distrust.Store(err.Error())
+					}
+				}
+				s.sent.Add(1)
+				time.Sleep(5 * time.Millisecond)
+			}
+		})
+	}
+	s.stop = sync.OnceFunc(func() {
+		cancel()
+		all.Wait()
+	})
+	t.Cleanup(s.stop)
+	return s
+}
