@@ -18,6 +18,7 @@ type May func(ctx context.Context, verb string, k Kind, namespace string) (bool,
 type Missing struct {
 	Policy  v1alpha1.PolicyReference
 	Message string
+	Waits   bool // it is no permission that is missing
 }
 
 // Missing are the permissions that the rules of the policies need and lack, as far as
@@ -38,7 +39,7 @@ func (w *Worker) Missing(ctx context.Context, may May) ([]Missing, error) {
 				return nil, err
 			}
 			if len(lacks) > 0 {
-				out = append(out, Missing{p.Of, fmt.Sprintf("rule %s: kvap may not %s; %s", r.Name, strings.Join(lacks, ", nor "), grantIt)})
+				out = append(out, Missing{p.Of, fmt.Sprintf("rule %s: kvap may not %s; %s", r.Name, strings.Join(lacks, ", nor "), grantIt), false})
 			}
 		}
 	}

@@ -91,6 +91,7 @@ type Worker struct {
 	deeds   map[string]Deed      // what is written down, by ruleKey; nil before this process works
 	toldOf  map[string]string    // failures about deeds that were told, by ruleKey
 	unseen  map[Watched]bool     // what cannot be watched, and was told of
+	unheard error                // why GenerateRequests cannot be watched
 	failing map[string]failing   // GenerateRequests whose work has failed, by name
 }
 

@@ -31,7 +31,10 @@ const (
 )
 
 // A Cluster reads and writes by the API server.
-type Cluster struct{ client client.Client }
+type Cluster struct {
+	client client.Client
+	names  finder
+}
 
 var _ background.Cluster = (*Cluster)(nil)
 
@@ -50,7 +53,7 @@ func New(config *rest.Config, namespace string) (*Cluster, *Requests, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return &Cluster{c}, &Requests{client: c, namespace: namespace}, nil
+	return &Cluster{client: c}, &Requests{client: c, namespace: namespace}, nil
 }
 
 func unstructuredOf(apiVersion, kind string) *unstructured.Unstructured {
@@ -118,30 +121,6 @@ func (c *Cluster) List(ctx context.Context, apiVersion, kind, namespace string, 
 			return out, nil
 		case len(out) >= maxListed:
 			return nil, fmt.Errorf("there are more than %d objects of the kind %s", maxListed, kind)
-		}
-	}
-}
-
-// Find implements background.Cluster.
-func (c *Cluster) Find(ctx context.Context, apiVersion, kind, namespace string, uid types.UID) (map[string]any, bool, error) {
-	if outside, err := c.outside(apiVersion, kind, namespace); outside || err != nil {
-		return nil, false, err
-	}
-	for next := ""; ; {
-		list := &metav1.PartialObjectMetadataList{}
-		list.SetGroupVersionKind(schema.FromAPIVersionAndKind(apiVersion, kind+"List"))
-		if err := c.client.List(ctx, list, &client.ListOptions{Namespace: namespace, Limit: pageSize, Continue: next}); err != nil {
-			return nil, false, err
-		}
-		for _, one := range list.Items {
-			if one.UID != uid {
-				continue
-			}
-			object, found, err := c.Get(ctx, apiVersion, kind, one.Namespace, one.Name)
-			return object, found && (&unstructured.Unstructured{Object: object}).GetUID() == uid, err
-		}
-		if next = list.GetContinue(); next == "" {
-			return nil, false, nil
 		}
 	}
 }

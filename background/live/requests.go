@@ -4,6 +4,7 @@ import (
 	"context"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kvap/kvap/api/v1alpha1"
@@ -37,6 +38,29 @@ func (r *Requests) Create(ctx context.Context, one *v1alpha1.GenerateRequest) er
 		return nil
 	}
 	return err
+}
+
+// Count is how many there are.
+func (r *Requests) Count(ctx context.Context) (int, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind("GenerateRequestList"))
+	n := 0
+	for next := ""; ; {
+		limit := int64(pageSize)
+		if n == 0 {
+			limit = 1 // the API server says how many more there are, but need not
+		}
+		if err := r.client.List(ctx, list, &client.ListOptions{Namespace: r.namespace, Limit: limit, Continue: next}); err != nil {
+			return 0, err
+		}
+		n += len(list.Items)
+		if more := list.GetRemainingItemCount(); more != nil {
+			return n + int(*more), nil
+		}
+		if next = list.GetContinue(); next == "" || n >= maxListed {
+			return n, nil
+		}
+	}
 }
 
 // SetStatus implements background.Requests.

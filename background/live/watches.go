@@ -34,6 +34,7 @@ type Heard interface {
 	Seen(background.Seen)
 	Unseen(background.Watched, error)
 	Request(name string)
+	Unheard(err error) // nil when it is over
 }
 
 // Watches tell of objects, from Run until its context ends.
@@ -74,7 +75,7 @@ func (w *Watches) Run(ctx context.Context, heard Heard) {
 		if !gone {
 			heard.Request(o.Name)
 		}
-	}, func(error) {}).RunWithContext(ctx)
+	}, heard.Unheard).RunWithContext(ctx)
 }
 
 // Watch implements background.Watcher.
@@ -130,11 +131,16 @@ func (w *Watches) watch(ctx context.Context, of background.Watched) {
 				Of: of, Version: o.ResourceVersion, Labels: o.Labels, Gone: gone,
 				Object: v1alpha1.ObjectReference{APIVersion: of.APIVersion, Kind: of.Kind.Kind, Namespace: o.Namespace, Name: o.Name, UID: o.UID},
 			})
-		}, func(err error) { w.heard.Unseen(of, err) }).RunWithContext(ctx)
+		}, func(err error) {
+			if err != nil {
+				w.heard.Unseen(of, err)
+			}
+		}).RunWithContext(ctx)
 	}
 }
 
-// informer tells of the metadata of objects, and of what goes wrong.
+// informer tells of the metadata of objects, and of what goes wrong; nil is that it goes
+// well again. It tries again by itself.
 func (w *Watches) informer(
 	resource schema.GroupVersionResource, namespace, selector string, tell func(o *metav1.PartialObjectMetadata, gone bool), problem func(error),
 ) cache.SharedIndexInformer {
@@ -145,11 +151,19 @@ func (w *Watches) informer(
 	informer := cache.NewSharedIndexInformerWithOptions(cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			o.LabelSelector = selector
-			return from.List(ctx, o)
+			list, err := from.List(ctx, o)
+			if err == nil {
+				problem(nil)
+			}
+			return list, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
 			o.LabelSelector = selector
-			return from.Watch(ctx, o)
+			watch, err := from.Watch(ctx, o)
+			if err == nil {
+				problem(nil)
+			}
+			return watch, err
 		},
 	}, w.metadata), &metav1.PartialObjectMetadata{}, cache.SharedIndexInformerOptions{})
 	_ = informer.SetTransform(bare) // it has not started

@@ -2,16 +2,19 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/background"
@@ -31,6 +34,8 @@ type workshop struct {
 	log      logr.Logger
 	tell     func(background.Notice)
 	may      background.May
+	room     *background.Room
+	refused  prometheus.Counter
 	changed  chan struct{} // yields when other permissions are missing
 
 	mu      sync.Mutex
@@ -53,6 +58,9 @@ func newWorkshop(ctx context.Context, config *rest.Config, o *fallback, user str
 	if out.tell, err = live.Events(ctx, config); err != nil {
 		return nil, err
 	}
+	if err := out.bound(); err != nil {
+		return nil, err
+	}
 	out.worker = background.New(background.Options{
 		Cluster: cluster, Requests: requests, Ledger: live.NewLedger(requests), World: o.world, Watcher: out.watches, Tell: out.notice, User: user,
 		Kinds: func(group, version, kind string) []background.Kind {
@@ -60,6 +68,19 @@ func newWorkshop(ctx context.Context, config *rest.Config, o *fallback, user str
 		},
 	})
 	return out, nil
+}
+
+// bound bounds and counts what waits.
+func (w *workshop) bound() error {
+	waiting := prometheus.NewGauge(prometheus.GaugeOpts{Name: "kvap_generate_requests", Help: "GenerateRequests that wait, as they were counted last."})
+	w.refused = prometheus.NewCounter(prometheus.CounterOpts{Name: "kvap_generate_requests_refused_total", Help: "Requests whose work could not be kept."})
+	for _, c := range []prometheus.Collector{waiting, w.refused} {
+		if err := metrics.Registry.Register(c); err != nil && !errors.As(err, &prometheus.AlreadyRegisteredError{}) {
+			return err
+		}
+	}
+	w.room = &background.Room{Count: w.requests.Count, Now: time.Now, Counted: func(n int) { waiting.Set(float64(n)) }}
+	return nil
 }
 
 // run carries work out until the context ends.
@@ -87,6 +108,7 @@ func (w *workshop) checkAccess(ctx context.Context) {
 			w.log.V(1).Info("permissions are not known", "error", err.Error())
 			continue
 		}
+		missing = append(missing, w.worker.Waits()...)
 		w.mu.Lock()
 		same := slices.Equal(w.missing, missing)
 		w.missing = missing
@@ -106,7 +128,7 @@ func (w *workshop) problems() []controller.FallbackProblem {
 	defer w.mu.Unlock()
 	var out []controller.FallbackProblem
 	for _, m := range w.missing {
-		out = append(out, controller.FallbackProblem{Source: m.Policy, Message: m.Message, Forbidden: true})
+		out = append(out, controller.FallbackProblem{Source: m.Policy, Message: m.Message, Forbidden: !m.Waits})
 	}
 	return out
 }
@@ -126,10 +148,16 @@ func (w *workshop) keep(ctx context.Context, of v1alpha1.PolicyReference, work w
 	request, err := background.Capture(background.Trigger{
 		Type: kind, Policy: of, Rule: work.Rule, Delete: work.Remove, Object: work.Object, Request: work.Request,
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		err = w.room.Take(ctx, request)
 	}
-	return w.requests.Create(ctx, request)
+	if err == nil {
+		err = w.requests.Create(ctx, request)
+	}
+	if err != nil {
+		w.refused.Inc()
+	}
+	return err
 }
 
 // firstKinds are the kinds of a table, each in its first version unless a version is
