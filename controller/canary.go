@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -33,8 +34,8 @@ type canary struct {
 	writer  *writer
 	options Options
 	config  *rest.Config
-	seen    string // the state that all API servers were seen to judge by
-	servers int    // how many they were
+	seen    map[string]string // the versions that all API servers were seen to judge by; nil before that
+	servers int               // how many they were
 	// patience is how long it waits for the API servers.
 	patience time.Duration
 }
@@ -42,11 +43,11 @@ type canary struct {
 // see returns when every API server judges by the state of the native policies, be it
 // that there are none any more.
 func (c *canary) see(ctx context.Context, l live) error {
-	state := l.state()
-	if c.seen == state {
+	if c.isSeen(l) {
 		return nil
 	}
-	word := "kvap-" + hashOf(state)
+	versions := l.versions()
+	word := "kvap-" + hashOf(stateOf(versions))
 	for _, o := range canaryObjects(word) {
 		if current(o, l) {
 			continue
@@ -72,12 +73,22 @@ func (c *canary) see(ctx context.Context, l live) error {
 			return fmt.Errorf("%s does not yet judge by the policies: %w", servers[i].Host, err)
 		}
 	}
-	c.seen, c.servers = state, len(servers)
+	c.seen, c.servers = versions, len(servers)
 	return nil
 }
 
 // isSeen tells that all API servers judge by a state.
-func (c *canary) isSeen(l live) bool { return c.seen == l.state() }
+func (c *canary) isSeen(l live) bool { return c.seen != nil && maps.Equal(c.seen, l.versions()) }
+
+// judges are the objects that all API servers were seen to judge by as they are, by
+// kind and name. What has changed elsewhere since then is no matter.
+func (c *canary) judges(l live) map[string]bool {
+	out := map[string]bool{}
+	for key, version := range l.versions() {
+		out[key] = c.seen[key] == version
+	}
+	return out
+}
 
 func current(o client.Object, l live) bool {
 	switch o := o.(type) {

@@ -31,6 +31,7 @@ type handed struct {
 	live    live
 	failed  map[string]error // by judge
 	pending bool             // there is more to do
+	late    map[string]bool  // judges that are not as wanted yet
 	seen    error            // why the API servers are not seen to judge by what is live
 }
 
@@ -51,6 +52,7 @@ func (h *handover) run(ctx context.Context, wanted map[string]*judge, kept map[s
 		for name := range p.foreign {
 			out.failed[name] = errForeign
 		}
+		out.late = p.late()
 		more, err := h.round(ctx, &out, p)
 		if err != nil || !more {
 			out.pending = out.pending || len(p.write)+len(p.held)+len(p.remove) > 0 || p.blocked && out.seen != nil

@@ -3,6 +3,7 @@ package controller
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -24,6 +25,7 @@ type library struct {
 	trusted    []string
 	sources    map[string]*policySource
 	exceptions map[string]*exception
+	watched    map[string]schema.GroupVersionKind // as they were read
 	// remembered is the text of the last good version of a policy, as an earlier
 	// process noted it.
 	remembered func(context.Context, v1alpha1.PolicyReference) ([]byte, error)
@@ -64,8 +66,30 @@ func (l *library) read(ctx context.Context, watched map[string]schema.GroupVersi
 			out.sources = append(out.sources, sources[key])
 		}
 	}
-	l.sources, l.exceptions = sources, exceptions
+	l.sources, l.exceptions, l.watched = sources, exceptions, maps.Clone(watched)
 	return out, nil
+}
+
+// isOutdated tells that policies have come, gone or changed since they were read.
+func (l *library) isOutdated(ctx context.Context) bool {
+	n := 0
+	for _, kind := range sourceKinds() {
+		gvk, ok := l.watched[kind.definition()]
+		if !ok || kind.exception {
+			continue
+		}
+		objects, err := l.list(ctx, gvk)
+		if err != nil {
+			return false // who reads next will say so
+		}
+		n += len(objects)
+		for i := range objects {
+			if s := l.sources[translationName(referenceTo(&objects[i]))]; s == nil || s.version != objects[i].GetResourceVersion() {
+				return true
+			}
+		}
+	}
+	return n != len(l.sources)
 }
 
 func (l *library) list(ctx context.Context, gvk schema.GroupVersionKind) ([]unstructured.Unstructured, error) {

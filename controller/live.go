@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -53,22 +54,33 @@ func isOurs(o metav1.Object) bool {
 	})
 }
 
-// state is a text that differs whenever what the controller made and the API server
-// judges by differs. A status is no part of it.
-func (l live) state() string {
-	var out []string
+// versions are texts that differ whenever what the controller made and the API server
+// judges by differs, by kind and name. A status is no part of them.
+func (l live) versions() map[string]string {
+	out := map[string]string{}
 	for name, p := range l.policies {
 		if isOurs(p) && !isCanary(name) {
-			out = append(out, fmt.Sprintf("p/%s/%s/%d", name, p.UID, p.Generation))
+			out[policyKey(name)] = fmt.Sprintf("%s/%d", p.UID, p.Generation)
 		}
 	}
 	for name, b := range l.bindings {
 		if isOurs(b) && !isCanary(name) {
-			out = append(out, fmt.Sprintf("b/%s/%s/%d", name, b.UID, b.Generation))
+			out[bindingKey(name)] = fmt.Sprintf("%s/%d", b.UID, b.Generation)
 		}
 	}
-	slices.Sort(out)
-	return strings.Join(out, "\n")
+	return out
+}
+
+func policyKey(name string) string  { return "p/" + name }
+func bindingKey(name string) string { return "b/" + name }
+
+// stateOf is all versions in one text.
+func stateOf(versions map[string]string) string {
+	var out strings.Builder
+	for _, key := range slices.Sorted(maps.Keys(versions)) {
+		fmt.Fprintf(&out, "%s/%s\n", key, versions[key])
+	}
+	return out.String()
 }
 
 // trimManagedFields keeps of an object who has applied it, and not what: the cache

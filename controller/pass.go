@@ -34,6 +34,7 @@ type passer struct {
 	now      func() time.Time
 	changed  func() // asks for another pass
 	begun    *atomic.Bool
+	silent   time.Time // since when statuses are postponed; zero where they are not
 }
 
 // errNotInstalled is a cluster without the definitions of kvap's own kinds.
@@ -67,13 +68,16 @@ func (p *passer) pass(ctx context.Context) (reconcile.Result, error) {
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	p.begun.Store(true)
+	if p.postpone(ctx) {
+		return reconcile.Result{RequeueAfter: retryAfter}, nil
+	}
 	p.step(StepStatus)
 	statuses, unwritten, err := p.scribe.write(ctx, in.sources, out)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	p.metrics.passed(p.now().Sub(begun), in, out, statuses)
-	p.begun.Store(true)
 	return p.next(in, again || waiting || unwritten), nil
 }
 
@@ -126,7 +130,8 @@ func (p *passer) bring(ctx context.Context, in shelf, out *outcome) (again bool,
 	if err != nil {
 		log.FromContext(ctx).Error(err, "native policies")
 	}
-	out.live, out.failed, out.pending, out.seen, out.servers = done.live, done.failed, done.pending, done.seen, p.canary.servers
+	out.live, out.failed, out.late, out.seen = done.live, done.failed, done.late, done.seen
+	out.judges, out.servers = p.canary.judges(done.live), p.canary.servers
 	again = done.pending || done.seen != nil || len(done.failed) > 0
 	if !again {
 		p.letGo(ctx, refs, remaining, out)
@@ -149,6 +154,26 @@ func (p *passer) letGo(ctx context.Context, refs []configMapRef, remaining Remai
 		p.step(StepNarrow)
 		out.fallback = p.webhooks.narrow(ctx, remaining)
 	}
+}
+
+// longestSilence is how long statuses wait at most for policies to come to rest.
+const longestSilence = 10 * time.Second
+
+// postpone tells that policies have changed during the pass, so that another follows at
+// once: the statuses wait for that, as what they would say is about to change.
+func (p *passer) postpone(ctx context.Context) bool {
+	if !p.library.isOutdated(ctx) {
+		p.silent = time.Time{}
+		return false
+	}
+	if p.silent.IsZero() {
+		p.silent = p.now()
+	}
+	if p.now().Sub(p.silent) < longestSilence {
+		return true
+	}
+	p.silent = time.Time{}
+	return false
 }
 
 // next is when another pass is due, if nothing changes before.

@@ -25,6 +25,23 @@ type plan struct {
 	foreign map[string]bool
 }
 
+// late are the judges that are not as wanted yet, by name.
+func (p plan) late() map[string]bool {
+	out := map[string]bool{}
+	for _, o := range p.write {
+		switch o := o.(type) {
+		case *nativePolicy:
+			out[o.Name] = true
+		case *nativeBinding:
+			out[o.Spec.PolicyName] = true
+		}
+	}
+	for _, name := range p.held {
+		out[name] = true
+	}
+	return out
+}
+
 // A planner compares what is wanted with what is there.
 type planner struct {
 	wanted  map[string]*judge

@@ -95,8 +95,8 @@ func (m *model) next(p plan) bool {
 	switch {
 	case len(p.write) > 0:
 		m.put(p.write[0])
-	case m.seen != m.live.state():
-		m.seen = m.live.state()
+	case m.seen != stateOf(m.live.versions()):
+		m.seen = stateOf(m.live.versions())
 	case len(p.remove) > 0:
 		m.drop(p.remove[0])
 	case len(p.held) > 0:
@@ -110,7 +110,7 @@ func (m *model) next(p plan) bool {
 }
 
 func (m *model) plan(wanted map[string]*judge) plan {
-	return planFor(wanted, m.live, nil, m.seen == m.live.state(), m.kept)
+	return planFor(wanted, m.live, nil, m.seen == stateOf(m.live.versions()), m.kept)
 }
 
 // From whatever there is to whatever is wanted, and whenever the process ends: what

@@ -26,8 +26,9 @@ type outcome struct {
 	schemas *schema.Set
 	ignored []*exception     // exceptions that do not count
 	failed  map[string]error // by object
-	pending bool             // there was more to write
+	late    map[string]bool  // objects that are not as wanted yet
 	seen    error            // why the API servers are not seen to judge by what is live; nil where they are
+	judges  map[string]bool  // objects that they are seen to judge by, by kind and name
 	servers int              // how many they are
 	missing []configMapRef
 	params  error // why params could not be written
@@ -197,13 +198,14 @@ func errorsOf(found diag.List) string {
 }
 
 func (o *outcome) synced(m *mark, rules []*compile.Rule) {
-	for _, name := range o.objectsOf(rules) {
+	names := o.objectsOf(rules)
+	for _, name := range names {
 		if err := o.failed[name]; err != nil {
 			m.no(v1alpha1.ConditionSynced, failure(err), "%v", err)
 			return
 		}
 	}
-	if o.pending && len(o.objectsOf(rules)) > 0 {
+	if slices.ContainsFunc(names, func(name string) bool { return o.late[name] }) {
 		m.unknown(v1alpha1.ConditionSynced, "Pending", "objects are still to be written")
 		return
 	}
@@ -291,17 +293,38 @@ func meanwhile(o vap.Objects) string {
 	return "the rule judges nothing"
 }
 
+// reasonNotSeen is the reason of Enforced where an API server was not seen to judge by
+// what was written, however long that was waited for.
+const reasonNotSeen = "NotSeen"
+
 func (o *outcome) enforced(m *mark, s *policySource, rules []*compile.Rule) {
 	switch {
 	case len(o.objectsOf(rules)) == 0:
 		m.yes(v1alpha1.ConditionEnforced, "NotNeeded", "no rule is judged by the API server")
-	case o.seen != nil:
-		m.unknown(v1alpha1.ConditionEnforced, "NotSeen", "%v", o.seen)
+	case o.seen != nil && !o.isSeen(rules):
+		m.unknown(v1alpha1.ConditionEnforced, reasonNotSeen, "%v", o.seen)
 	case s.mode == v1alpha1.ModeShadow:
 		m.yes(v1alpha1.ConditionEnforced, "Shadow", "API servers seen to judge by the native rules, with the action Audit: %d", o.servers)
 	default:
 		m.yes(v1alpha1.ConditionEnforced, "Seen", "API servers seen to judge by the native rules: %d", o.servers)
 	}
+}
+
+// isSeen tells that the objects of all rules are judged by as they are, whatever has
+// changed elsewhere.
+func (o *outcome) isSeen(rules []*compile.Rule) bool {
+	for _, r := range rules {
+		for _, i := range r.Objects {
+			object := o.result.Objects[i]
+			if !o.judges[policyKey(object.Policy.Name)] {
+				return false
+			}
+			if slices.ContainsFunc(object.Bindings, func(b *nativeBinding) bool { return !o.judges[bindingKey(b.Name)] }) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 func (o *outcome) fallbackActive(m *mark, s *policySource, rules []*compile.Rule, left int32) {

@@ -1,0 +1,74 @@
+package controller
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/translate"
+	"github.com/kvap/kvap/vap"
+)
+
+// Statuses wait for policies that change while a pass goes on, though not for ever.
+func TestStatusesWaitForPolicies(t *testing.T) {
+	c := fake.NewClientBuilder().WithObjects(object(t, "")).Build()
+	now := time.Unix(0, 0)
+	l := &library{client: c, mode: "enforce"}
+	p := &passer{library: l, now: func() time.Time { return now }}
+	shelfOf(t, l)
+	if p.postpone(t.Context()) {
+		t.Error("nothing has changed, and statuses wait")
+	}
+	o := object(t, "")
+	o.SetName("another")
+	if err := c.Create(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	if !p.postpone(t.Context()) {
+		t.Error("a policy has come, and statuses do not wait")
+	}
+	now = now.Add(longestSilence)
+	if p.postpone(t.Context()) {
+		t.Error("statuses wait for ever")
+	}
+	shelfOf(t, l)
+	if err := c.Delete(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	if !p.postpone(t.Context()) {
+		t.Error("a policy has gone, and statuses do not wait")
+	}
+}
+
+// While API servers take up a change, only the policies whose objects have changed are
+// not seen to be enforced.
+func TestOthersStayEnforced(t *testing.T) {
+	native := func(name string, generation int64) *nativePolicy {
+		return &nativePolicy{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "u", Generation: generation, ManagedFields: []metav1.ManagedFieldsEntry{
+			{Manager: Manager, Operation: metav1.ManagedFieldsOperationApply},
+		}}}
+	}
+	at := func(generation int64) live {
+		return live{policies: map[string]*nativePolicy{"same": native("same", 1), "other": native("other", generation)}}
+	}
+	c := &canary{seen: at(1).versions()}
+	o := &outcome{seen: errors.New("not yet"), judges: c.judges(at(2)), late: map[string]bool{"other": true}, rules: map[*policy.Policy][]*compile.Rule{}}
+	for i, name := range []string{"same", "other"} {
+		p := &policy.Policy{Name: name}
+		o.result.Objects = append(o.result.Objects, vap.Objects{Policy: native(name, 0)})
+		o.rules[p] = []*compile.Rule{{Policy: p, Source: &policy.Rule{Name: "r"}, Target: translate.Native, Objects: []int{i}}}
+		conditions := o.statusOf(&policySource{policy: p, mode: v1alpha1.ModeEnforce}, v1alpha1.PolicyTranslationStatus{}).Conditions
+		for _, condition := range []string{v1alpha1.ConditionEnforced, v1alpha1.ConditionSynced} {
+			if got := meta.IsStatusConditionTrue(conditions, condition); got != (name == "same") {
+				t.Errorf("%s: %s is %t", name, condition, got)
+			}
+		}
+	}
+}
