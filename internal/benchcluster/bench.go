@@ -27,8 +27,12 @@ type bench struct {
 	n          int
 	profiles   string // a folder, or nothing
 	plane      *controlplane.ControlPlane
-	client     client.Client
+	client     client.WithWatch
 	controller *exec.Cmd
+
+	mu    sync.Mutex
+	wants map[string]int64                            // generations of policies, by name
+	told  map[string]v1alpha1.PolicyTranslationStatus // by the name of the policy
 }
 
 // policy is one of many, that differ in what they are about, what follows from a
@@ -65,10 +69,12 @@ func (b *bench) makeAll(ctx context.Context) error {
 	for worker := range errs {
 		group.Go(func() {
 			for i := worker; i < b.n; i += len(errs) {
-				if err := b.client.Create(ctx, policy(i, "?*")); err != nil {
+				p := policy(i, "?*")
+				if err := b.client.Create(ctx, p); err != nil {
 					errs[worker] = err
 					return
 				}
+				b.want(p)
 			}
 		})
 	}
@@ -76,7 +82,7 @@ func (b *bench) makeAll(ctx context.Context) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	return b.await(ctx)
+	return b.await(ctx, v1alpha1.ConditionEnforced)
 }
 
 // changeOne changes a policy, and returns when it is enforced as it is.
@@ -90,34 +96,61 @@ func (b *bench) changeOne(ctx context.Context) error {
 	if err := b.client.Update(ctx, have); err != nil {
 		return err
 	}
-	return b.await(ctx)
+	b.want(have)
+	return b.await(ctx, v1alpha1.ConditionEnforced)
 }
 
-// await returns when every policy is enforced as it is.
-func (b *bench) await(ctx context.Context) error {
+// want notes the generation of a policy that its status is to be about.
+func (b *bench) want(p *v1alpha1.ClusterPolicy) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.wants[p.Name] = p.Generation
+}
+
+// follow keeps what is told of policies, by a watch: asking again and again for all of
+// it would cost more than what is measured.
+func (b *bench) follow(ctx context.Context) error {
+	b.wants, b.told = map[string]int64{}, map[string]v1alpha1.PolicyTranslationStatus{}
+	changes, err := b.client.Watch(ctx, &v1alpha1.PolicyTranslationList{})
+	if err != nil {
+		return err
+	}
+	go func() {
+		for change := range changes.ResultChan() {
+			if t, ok := change.Object.(*v1alpha1.PolicyTranslation); ok {
+				b.mu.Lock()
+				b.told[t.Spec.Source.Name] = t.Status
+				b.mu.Unlock()
+			}
+		}
+	}()
+	return nil
+}
+
+// having is of how many policies a condition is true, as they are now.
+func (b *bench) having(condition string) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := 0
+	for name, generation := range b.wants {
+		if s := b.told[name]; s.ObservedGeneration == generation && meta.IsStatusConditionTrue(s.Conditions, condition) {
+			n++
+		}
+	}
+	return n
+}
+
+// await returns when a condition of every policy is true.
+func (b *bench) await(ctx context.Context, condition string) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	for {
-		var policies v1alpha1.ClusterPolicyList
-		var translations v1alpha1.PolicyTranslationList
-		if err := errors.Join(b.client.List(ctx, &policies), b.client.List(ctx, &translations)); err != nil {
-			return err
-		}
-		generation := map[string]int64{}
-		for _, p := range policies.Items {
-			generation[p.Name] = p.Generation
-		}
-		enforced := 0
-		for _, t := range translations.Items {
-			if t.Status.ObservedGeneration == generation[t.Spec.Source.Name] && meta.IsStatusConditionTrue(t.Status.Conditions, v1alpha1.ConditionEnforced) {
-				enforced++
-			}
-		}
-		if enforced == len(policies.Items) {
+		n := b.having(condition)
+		if n == b.n {
 			return nil
 		}
-		if err := sleep(ctx, 200*time.Millisecond); err != nil {
-			return fmt.Errorf("%d of %d are enforced: %w", enforced, len(policies.Items), err)
+		if err := sleep(ctx, 50*time.Millisecond); err != nil {
+			return fmt.Errorf("of %d policies %d are %s: %w", b.n, n, condition, err)
 		}
 	}
 }

@@ -91,11 +91,14 @@ func (b *bench) prepare(ctx context.Context) error {
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		return err
 	}
-	b.client, err = client.New(b.plane.Config(controlplane.Admin), client.Options{Scheme: scheme})
-	return err
+	if b.client, err = client.NewWithWatch(b.plane.Config(controlplane.Admin), client.Options{Scheme: scheme}); err != nil {
+		return err
+	}
+	return b.follow(ctx)
 }
 
-// measure has three rows: all policies at once, one that changes, and rest.
+// measure has three rows: all policies at once, one that changes, and rest. What is
+// written is counted until the statuses have come to rest.
 func (b *bench) measure(ctx context.Context) (string, error) {
 	var rows []row
 	for _, step := range []struct {
@@ -115,6 +118,9 @@ func (b *bench) measure(ctx context.Context) (string, error) {
 			return "", fmt.Errorf("%s: %w", step.what, err)
 		}
 		took := time.Since(begun)
+		if err := b.await(ctx, v1alpha1.ConditionReady); err != nil { // once types are checked
+			return "", err
+		}
 		if err := sleep(ctx, 3*time.Second); err != nil { // what comes after
 			return "", err
 		}
