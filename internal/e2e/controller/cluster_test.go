@@ -136,9 +136,15 @@ func logger() logr.Logger {
 // that is returned is called.
 func (c *cluster) control(t *testing.T, options controller.Options) (stop func()) {
 	t.Helper()
+	return controlAs(t, c.plane.Config(controlplane.Admin), options)
+}
+
+// controlAs is control by an API server and as a user of one's own.
+func controlAs(t *testing.T, config *rest.Config, options controller.Options) (stop func()) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- controller.Run(ctx, c.plane.Config(controlplane.Admin), options, logger()) }()
+	go func() { ended <- controller.Run(ctx, config, options, logger()) }()
 	stopped := false
 	stop = func() {
 		if stopped {

@@ -3,13 +3,10 @@
 package controller
 
 import (
-	"bufio"
 	"encoding/json"
-	"os"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -229,56 +226,4 @@ func TestDefinitionsComeAndGo(t *testing.T) {
 		})
 		shared.awaitNone(t)
 	}
-}
-
-// At rest the controller writes nothing, however often it looks.
-func TestAtRest(t *testing.T) {
-	shared.control(t, enforcing())
-	shared.apply(t, requires("resting", "owner", "Enforce"))
-	shared.apply(t, requires("resting-too", "team", "Audit"))
-	shared.awaitReady(t, "ClusterPolicy", "", "resting")
-	shared.awaitReady(t, "ClusterPolicy", "", "resting-too")
-	time.Sleep(2 * time.Second) // for statuses of the API server that come later
-	before := shared.writes(t)
-	for i := range 100 { // each leads to a pass, at most
-		shared.nudge(t, i)
-		time.Sleep(30 * time.Millisecond)
-	}
-	time.Sleep(time.Second)
-	if after := shared.writes(t); len(after) > len(before) {
-		t.Errorf("%d writes, such as %s", len(after)-len(before), after[len(after)-1])
-	}
-}
-
-// nudge writes into an object what the controller leaves to others.
-func (c *cluster) nudge(t *testing.T, i int) {
-	t.Helper()
-	o := &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "kvap-configmaps-deny"}}
-	patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"example.com/nudge":"`+strings.Repeat("x", i%2+1)+`"}}}`))
-	if err := c.Patch(t.Context(), o, patch, client.FieldOwner("somebody")); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// writes are the requests of the controller that change something.
-func (c *cluster) writes(t *testing.T) []string {
-	t.Helper()
-	f, err := os.Open(c.plane.AuditLog())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	var out []string
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var e struct{ Verb, UserAgent, RequestURI string }
-		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			t.Fatal(err)
-		}
-		if e.UserAgent == controller.Manager && !slices.Contains([]string{"get", "list", "watch"}, e.Verb) && !strings.Contains(e.RequestURI, "dryRun=") {
-			out = append(out, e.Verb+" "+e.RequestURI)
-		}
-	}
-	return out
 }

@@ -3,7 +3,6 @@
 package controller
 
 import (
-	"context"
 	"strings"
 	"testing"
 
@@ -14,7 +13,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kvap/kvap/api/v1alpha1"
-	"github.com/kvap/kvap/controller"
 	"github.com/kvap/kvap/internal/controlplane"
 	"github.com/kvap/kvap/internal/e2e/testcluster"
 )
@@ -59,15 +57,7 @@ func TestForbidden(t *testing.T) {
 	shared.clear(t)
 	config, grant := shared.limited(t)
 	grant("create", "patch", "update", "delete")
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- controller.Run(ctx, config, enforcing(), logger()) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
+	controlAs(t, config, enforcing())
 	name := "curbed.clusterpolicies.kyverno.io"
 	shared.apply(t, requires("curbed", "owner", "Enforce"))
 	shared.awaitReady(t, "ClusterPolicy", "", "curbed")
@@ -140,37 +130,4 @@ spec:
 	})
 	testcluster.Soon(t, "there is an event", func() bool { return shared.hasEvent(t, "dear", "Costly") })
 	testcluster.Soon(t, "the other rule is in force", func() bool { return apierrors.IsInvalid(shared.tryCreate(t.Context(), nil)) })
-}
-
-// A process that begins where all is as it should be writes nothing from its first
-// moment on.
-func TestNothingWrittenAtStart(t *testing.T) {
-	stop := shared.control(t, enforcing())
-	shared.apply(t, requires("settled", "owner", "Enforce"))
-	shared.apply(t, requires("settled-too", "team", "Audit"))
-	shared.awaitReady(t, "ClusterPolicy", "", "settled")
-	shared.awaitReady(t, "ClusterPolicy", "", "settled-too")
-	stop()
-	before := shared.writes(t)
-	passes := 0
-	options := enforcing()
-	seen := make(chan struct{}, 1000)
-	options.Step = func(s controller.Step) {
-		if s == controller.StepStatus {
-			seen <- struct{}{}
-		}
-	}
-	shared.control(t, options)
-	testcluster.Soon(t, "a few passes", func() bool {
-		shared.nudge(t, passes)
-		select {
-		case <-seen:
-			passes++
-		default:
-		}
-		return passes > 5
-	})
-	if after := shared.writes(t); len(after) > len(before) {
-		t.Errorf("%d writes, such as %s", len(after)-len(before), after[len(after)-1])
-	}
 }
