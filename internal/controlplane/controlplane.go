@@ -43,6 +43,8 @@ type ControlPlane struct {
 	binaries string
 	etcd     string // where it listens
 	url      string
+	port     int      // of the API server
+	flags    []string // of the API server, besides its own
 	users    []User
 	servers  *launcher
 }
@@ -95,11 +97,12 @@ func start(ctx context.Context, o Options) (c *ControlPlane, err error) {
 		return nil, err
 	}
 	c.users = withTokens(o.Users)
-	return c, c.startServers(ctx, o.APIServerFlags)
+	c.flags = o.APIServerFlags
+	return c, c.startServers(ctx)
 }
 
 // startServers starts each server when the one that it needs answers.
-func (c *ControlPlane) startServers(ctx context.Context, flags []string) error {
+func (c *ControlPlane) startServers(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	ports, err := freePorts(3)
@@ -107,7 +110,7 @@ func (c *ControlPlane) startServers(ctx context.Context, flags []string) error {
 		return err
 	}
 	c.etcd = fmt.Sprintf("http://127.0.0.1:%d", ports[0])
-	c.url = fmt.Sprintf("https://127.0.0.1:%d", ports[2])
+	c.port, c.url = ports[2], fmt.Sprintf("https://127.0.0.1:%d", ports[2])
 	if err := c.writeFiles(); err != nil {
 		return err
 	}
@@ -117,16 +120,31 @@ func (c *ControlPlane) startServers(ctx context.Context, flags []string) error {
 	if err := c.await(ctx, "etcd", func() error { return healthy(ctx, c.etcd+"/health") }); err != nil {
 		return err
 	}
-	if err := c.startAPIServer(ctx, "kube-apiserver", c.Config(Admin), ports[2], flags); err != nil {
+	if err := c.startAPIServer(ctx, apiServer, c.Config(Admin), c.port, c.flags); err != nil {
 		return err
 	}
 	if err := c.empowerControllers(ctx); err != nil {
 		return err
 	}
-	if err := c.await(ctx, "kube-apiserver", func() error { return c.controllersMay(ctx) }); err != nil {
+	if err := c.await(ctx, apiServer, func() error { return c.controllersMay(ctx) }); err != nil {
 		return err
 	}
 	return c.launch("kube-controller-manager", "kube-controller-manager", controllerManagerFlags(c.dir))
+}
+
+// apiServer is the name of the first kube-apiserver.
+const apiServer = "kube-apiserver"
+
+// Interrupt ends the API server at once, as a crash does: told to end, it would wait a
+// minute for whoever watches. Resume starts it again, at the same address, with the same
+// certificate and data, and returns when it judges requests; nobody else is restarted.
+func (c *ControlPlane) Interrupt() error { return c.servers.kill(apiServer) }
+
+// Resume follows Interrupt.
+func (c *ControlPlane) Resume(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	return c.startAPIServer(ctx, apiServer, c.Config(Admin), c.port, c.flags)
 }
 
 // Another starts one more kube-apiserver on the same data, with flags of its own,

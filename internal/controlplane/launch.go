@@ -3,6 +3,7 @@
 package controlplane
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -37,6 +38,7 @@ type launcher struct {
 // A server is one process that was started.
 type server struct {
 	pid   int
+	kill  func() error  // at once, unless it has ended
 	ended chan struct{} // closed when it has
 }
 
@@ -84,7 +86,7 @@ func (l *launcher) start(name, log, path string, flags ...string) error {
 	if err := <-started; err != nil {
 		return err
 	}
-	s := server{pid: cmd.Process.Pid, ended: make(chan struct{})}
+	s := server{pid: cmd.Process.Pid, kill: cmd.Process.Kill, ended: make(chan struct{})}
 	l.mu.Lock()
 	l.running[name] = s
 	l.mu.Unlock()
@@ -103,6 +105,21 @@ func (l *launcher) ended(name string) <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.running[name].ended
+}
+
+// kill ends a server at once, and returns when it is gone.
+func (l *launcher) kill(name string) error {
+	l.mu.Lock()
+	s, ok := l.running[name]
+	l.mu.Unlock()
+	if !ok {
+		return fmt.Errorf("%s was not started", name)
+	}
+	if err := s.kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	<-s.ended
+	return nil
 }
 
 // stop kills the group and returns when every process of it is gone. The leader
