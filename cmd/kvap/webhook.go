@@ -261,6 +261,9 @@ func (o *fallback) Serve(_ context.Context, remaining controller.Remaining) (con
 		return out, err
 	}
 	for _, p := range problems {
+		if p.Missing {
+			o.world.Served().Expect()
+		}
 		out.Problems = append(out.Problems, controller.FallbackProblem{Source: sources[p.Policy], Message: p.Message, LeftOut: p.Refused})
 	}
 	o.policies, o.sources = kept, sources

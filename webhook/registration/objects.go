@@ -45,6 +45,8 @@ type Problem struct {
 	Message string
 	// Refused tells that the policy is left out.
 	Refused bool
+	// Missing tells of a kind that the cluster does not serve, and may one day.
+	Missing bool
 }
 
 // A group is the policies of a place.
@@ -89,22 +91,22 @@ func groups(policies []*policy.Policy, verb Verb, kinds Kinds) ([]*group, []Prob
 		}
 		found, missing := targets(p, verb, kinds)
 		for _, kind := range missing {
-			problems = append(problems, Problem{p, "the cluster serves no kind " + kind + "; it is left out until it does", false})
+			problems = append(problems, Problem{p, "the cluster serves no kind " + kind + "; it is left out until it does", false, true})
 		}
 		if p.FailurePolicy == policy.Fail {
 			if why := lockup(found); why != "" {
-				problems = append(problems, Problem{p, "the policy is left out: " + why + "; set its failurePolicy to Ignore", true})
+				problems = append(problems, Problem{p, "the policy is left out: " + why + "; set its failurePolicy to Ignore", true, false})
 				continue
 			}
 			if why := risk(found); why != "" {
-				problems = append(problems, Problem{p, why, false})
+				problems = append(problems, Problem{p, why, false, false})
 			}
 		}
 		if len(found) == 0 {
 			continue
 		}
 		if why := unacceptable(p.MatchConditions); why != "" {
-			problems = append(problems, Problem{p, "the policy is left out: " + why, true})
+			problems = append(problems, Problem{p, "the policy is left out: " + why, true, false})
 			continue
 		}
 		place := PlaceOf(p, verb)

@@ -22,13 +22,14 @@ type Resource struct {
 
 // Served is what a cluster serves, as it was when it was last asked.
 type Served struct {
-	client  discovery.DiscoveryInterface
-	current atomic.Pointer[[]Resource]
-	changed chan struct{}
+	client   discovery.DiscoveryInterface
+	current  atomic.Pointer[[]Resource]
+	changed  chan struct{}
+	expected chan struct{}
 }
 
 func newServed(client discovery.DiscoveryInterface) *Served {
-	return &Served{client: client, changed: make(chan struct{}, 1)}
+	return &Served{client: client, changed: make(chan struct{}, 1), expected: make(chan struct{}, 1)}
 }
 
 // Refresh asks the cluster. Groups whose server does not answer are left out.
@@ -55,14 +56,39 @@ func Discover(client discovery.DiscoveryInterface) ([]Resource, error) {
 	return s.All(), err
 }
 
+// The cluster is asked every expectInterval for an expectTime where a kind is expected.
+const (
+	expectInterval = time.Second
+	expectTime     = 30 * time.Second
+)
+
+// Expect has the cluster asked often for a while, as when a kind is missed of which the
+// definition may have come a moment ago: it is served a little later.
+func (s *Served) Expect() {
+	select {
+	case s.expected <- struct{}{}:
+	default:
+	}
+}
+
 // run asks again and again: kinds come and go.
 func (s *Served) run(ctx context.Context) {
+	next, until := time.Now().Add(syncInterval), time.Time{}
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(syncInterval):
+		case <-s.expected:
+			until = time.Now().Add(expectTime)
+			if soon := time.Now().Add(expectInterval); soon.Before(next) {
+				next = soon
+			}
+		case <-time.After(time.Until(next)):
 			_ = s.Refresh() // what was known is known still
+			next = time.Now().Add(syncInterval)
+			if time.Now().Before(until) {
+				next = time.Now().Add(expectInterval)
+			}
 		}
 	}
 }
