@@ -1,0 +1,236 @@
+package translate
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/scalar"
+)
+
+// Kyverno keeps a ledger of the keys with a conditional or existence anchor. Where one
+// belongs to a map that was looked at, and was in none of them, a violation is an error.
+// What is looked at ends where the pattern is decided: in a list with the first element
+// that fails, in a map with the first key that does.
+
+// A sighting is what comes to the ledger of one key: whether a map that it belongs to
+// is looked at, and whether the key is in one. Both are asked where a condition holds.
+type sighting struct{ where, visited, present cel.Bool }
+
+// complete is: the key makes no error of a violation.
+func (s sighting) complete() cel.Bool {
+	if cel.Equal(s.visited.Value, s.present.Value) {
+		return cel.True()
+	}
+	return cel.Implies(s.where, cel.Or(s.present, cel.Not(s.visited)))
+}
+
+// everywhere is the sighting asked under no condition.
+func (s sighting) everywhere() sighting {
+	return sighting{cel.True(), cel.And(s.where, s.visited), cel.And(s.where, s.present)}
+}
+
+// sightings are those of all keys, as they are written.
+type sightings map[string]sighting
+
+// add adds more, for where a condition holds.
+func (s sightings) add(more sightings, where cel.Bool) {
+	for key, t := range more {
+		t.where = cel.And(where, t.where)
+		if old, ok := s[key]; ok {
+			old, t = old.everywhere(), t.everywhere()
+			t.visited, t.present = cel.Or(old.visited, t.visited), cel.Or(old.present, t.present)
+		}
+		s[key] = t
+	}
+}
+
+// anchorsSeen is: no key makes an error of a violation. It is asked where the
+// pattern is violated.
+func (l *lowering) anchorsSeen(v place, p *policy.Node) cel.Bool {
+	defer l.restore(l.environment)
+	l.needs = &[]cel.Bool{} // the pattern itself asks for them
+	p, ok := l.dereferenced(p)
+	if !ok { // an error on every object
+		return cel.False()
+	}
+	seen := l.sightings(v, l.substituted(p))
+	var all []cel.Bool
+	for _, key := range slices.Sorted(maps.Keys(seen)) {
+		all = append(all, seen[key].complete())
+	}
+	return cel.And(all...)
+}
+
+// sightings are those on the way through v, which may be missing.
+func (l *lowering) sightings(v place, p *policy.Node) sightings {
+	out := sightings{}
+	switch {
+	case v.never || !tracksAnchors(p):
+	case p.Kind == policy.Map && v.dynamic():
+		out.add(l.keySightings(v.settled().asMap(), p), cel.And(v.found(), isMap(v.expr)))
+	case p.Kind == policy.Map && (v.kind() == schema.Object || v.kind() == schema.Map):
+		out.add(l.keySightings(v.settled(), p), v.found())
+	case p.Kind == policy.List:
+		if list, is, ok := listAt(v); ok {
+			out.add(l.listSightings(list, p), is)
+		}
+	}
+	return out
+}
+
+// listAt is the list at a place that may be missing, and whether it is there; false
+// where there never is one.
+func listAt(v place) (list place, is cel.Bool, ok bool) {
+	switch {
+	case v.never:
+		return list, is, false
+	case v.dynamic():
+		list = v.settled()
+		list.typ = &schema.Type{Kind: schema.List, Elem: anyType()}
+		return list, cel.And(v.found(), isList(v.expr)), true
+	}
+	return v.settled(), v.found(), v.kind() == schema.List
+}
+
+// keySightings are those of the keys of a map and of what is below them. The ledger
+// has the map's own keys before any is decided.
+func (l *lowering) keySightings(v place, p *policy.Node) sightings {
+	if v.part == inLabels {
+		p = textsOnly(p)
+	}
+	out := sightings{}
+	first, second := phases(p)
+	for i, f := range first {
+		if kind, key := splitAnchor(f.Key); kind == conditional || kind == existence {
+			out.add(sightings{f.Key: {cel.True(), cel.True(), l.carriesKey(v, key)}}, cel.True())
+		}
+		if tracksAnchors(f.Value) {
+			out.add(l.sightingsBelow(v, f), l.anchors(v, first[:i]).admitted())
+		}
+	}
+	for i, f := range second {
+		if tracksAnchors(f.Value) {
+			reached := cel.And(l.anchors(v, first).ok(), l.plainKeys(v, second[:i]).ok())
+			out.add(l.sightingsBelow(v, f), reached)
+		}
+	}
+	return out
+}
+
+// carriesKey is: a map has a key, or one like it where keys may hold wildcards.
+func (l *lowering) carriesKey(v place, key string) cel.Bool {
+	if scalar.IsWild(key) && v.part == inLabels {
+		return l.someKey(v, key)
+	}
+	return v.matched(key).found()
+}
+
+func (l *lowering) sightingsBelow(v place, f policy.Field) sightings {
+	defer l.restore(l.environment)
+	kind, key := splitAnchor(f.Key)
+	switch kind {
+	case negation: // which looks at no value
+		return nil
+	case existence:
+		l.matching = errorFails
+		return l.someSightings(v.matched(key), f.Value)
+	case conditional, global:
+		l.matching = errorFails
+	}
+	return l.sightings(v.matched(key), f.Value)
+}
+
+// someSightings are those of an existence anchor, which looks for an element that
+// satisfies a map of the pattern, and then for the next.
+func (l *lowering) someSightings(v place, p *policy.Node) sightings {
+	list, is, ok := listAt(v)
+	if !ok {
+		return nil
+	}
+	out := sightings{}
+	for _, item := range p.Items {
+		if item.Kind != policy.Map {
+			break
+		}
+		out.add(l.elementSightings(list, item, true), is)
+		is = cel.And(is, l.b.exists(list.expr, singular(l.hint(list)), func(x cel.Value) cel.Bool {
+			return l.match(placeOf(x, list.elem()), item, "").ok()
+		}))
+	}
+	return out
+}
+
+// listSightings are those of a list pattern, of which the first element says how.
+func (l *lowering) listSightings(list place, p *policy.Node) sightings {
+	defer l.restore(l.environment)
+	l.matching = l.matching.inElement()
+	switch p.Items[0].Kind {
+	case policy.Map:
+		return l.elementSightings(list, p.Items[0], false)
+	case policy.List:
+		return l.positionalSightings(list, p)
+	}
+	return nil
+}
+
+func (l *lowering) positionalSightings(list place, p *policy.Node) sightings {
+	out := sightings{}
+	reached := list.expr.Size().Compare(">=", cel.Int(int64(len(p.Items))))
+	for i, item := range p.Items {
+		x := placeOf(list.expr.Index(cel.Int(int64(i))), list.elem())
+		out.add(l.sightings(x, item), reached)
+		reached = cel.And(reached, l.match(x, item, "").admitted())
+	}
+	return out
+}
+
+// elementSightings are those of elements that a map is held against, up to the last
+// that is looked at: the first that satisfies it, or else the first that fails.
+func (l *lowering) elementSightings(list place, p *policy.Node, satisfied bool) sightings {
+	name := l.b.take(singular(l.hint(list)))
+	defer delete(l.b.taken, name)
+	x := placeOf(cel.Ident(name), list.elem())
+	out := sightings{}
+	for key, s := range l.sightings(x, p) {
+		s, last := s.everywhere(), l.isLast(x, p, key, satisfied)
+		out[key] = sighting{cel.True(), met(list.expr, name, s.visited, last), met(list.expr, name, s.present, last)}
+	}
+	return out
+}
+
+// isLast is: no element after x is looked at. A map whose own condition is on a key is
+// decided by nothing else where the key is missing, so that need not be asked.
+func (l *lowering) isLast(x place, p *policy.Node, key string, satisfied bool) cel.Bool {
+	kind, _ := splitAnchor(key)
+	own := kind == conditional && slices.ContainsFunc(p.Fields, func(f policy.Field) bool { return f.Key == key })
+	switch {
+	case own && (satisfied || !x.dynamic()):
+		return cel.False()
+	case own:
+		return cel.Not(isMap(x.expr))
+	case satisfied:
+		return l.match(x, p, "").ok()
+	}
+	return cel.Not(l.match(x, p, "").admitted())
+}
+
+// met is: some element satisfies cond, of those up to the first that is the last to be
+// looked at.
+func met(list cel.Value, name string, cond, last cel.Bool) cel.Bool {
+	cond, some := cond.Simplify(), list.Size().Ne(cel.Int(0))
+	switch {
+	case cond.IsFalse():
+		return cond
+	case cond.IsTrue():
+		return some
+	case last.IsFalse():
+		return list.Macro("exists", name, cond.Value).AsBool()
+	case cel.Equal(last.Value, cel.Not(cond).Value): // the first element decides
+		return cel.And(some, cond.Substitute(name, list.Index(cel.Int(0))).AsBool())
+	}
+	either := cel.Or(last, cond).Simplify()
+	return list.Macro2("map", []string{name}, either.Value, cond.Value).OptIndex(cel.Int(0)).OrValue(cel.False().Value).AsBool()
+}
