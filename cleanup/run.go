@@ -18,6 +18,7 @@ import (
 type Result struct {
 	Deleted int // objects; those that would have been, where nothing was to be
 	Failed  int // objects that could not be judged or deleted, and kinds that could not be read
+	Left    int // objects that the next run deletes, for this one has deleted enough
 	// Denied tells that a permission is missing.
 	Denied   bool
 	names    []string // of the first that were deleted
@@ -38,6 +39,7 @@ type run struct {
 	judge   *interp.Cleanup
 	exclude []string // namespaces
 	dry     bool
+	limit   int // objects; 0 for none
 	result  Result
 }
 
@@ -98,6 +100,10 @@ func (r *run) object(ctx context.Context, resource Resource, o *unstructured.Uns
 			return
 		}
 		if !deletes {
+			return
+		}
+		if r.limit > 0 && r.result.Deleted >= r.limit {
+			r.result.Left++
 			return
 		}
 		if !r.dry {

@@ -34,7 +34,9 @@ type Runner struct {
 	Mode string
 	// ExcludeNamespaces are those in which nothing is deleted by a policy.
 	ExcludeNamespaces []string
-	Now               func() time.Time
+	// Limit is how many objects one run deletes at most; 0 for no limit.
+	Limit int
+	Now   func() time.Time
 
 	policies map[types.UID]*Policy
 	last     map[types.UID]time.Time // runs that the ledger may not show yet
@@ -165,7 +167,9 @@ func (r *Runner) run(ctx context.Context, t *turn) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, runTime)
 	defer cancel()
-	result := newRun(t.policy, r.Cluster, world, r.ExcludeNamespaces, t.policy.Mode != v1alpha1.ModeEnforce).do(ctx)
+	one := newRun(t.policy, r.Cluster, world, r.ExcludeNamespaces, t.policy.Mode != v1alpha1.ModeEnforce)
+	one.limit = r.Limit
+	result := one.do(ctx)
 	t.result = &result
 }
 

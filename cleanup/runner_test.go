@@ -356,6 +356,26 @@ func TestTakingOver(t *testing.T) {
 	}
 }
 
+// A run deletes no more than it may, says how many it leaves, and the next goes on.
+func TestLimit(t *testing.T) {
+	f, r := newFake(t, cleaner(t, "", ""))
+	r.Limit = 1
+	before := len(f.objects)
+	for i := range 2 {
+		f.now = f.now.Add(time.Hour)
+		if err := r.Tick(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		var said string
+		for _, e := range f.entries {
+			said = e.Status.Conditions[0].Message
+		}
+		if left := strings.Contains(said, "1 more are over the limit"); before-len(f.objects) != i+1 || left != (i == 0) {
+			t.Errorf("run %d: %d objects are gone; %s", i, before-len(f.objects), said)
+		}
+	}
+}
+
 // A namespace that is left out is not deleted either.
 func TestExcludedNamespace(t *testing.T) {
 	o := cleaner(t, "", "")

@@ -106,6 +106,9 @@ func (r *Result) condition(shadow bool) metav1.Condition {
 	if r.Deleted > 0 {
 		text = fmt.Sprintf("%s %d objects: %s", done, r.Deleted, list(r.names, r.Deleted))
 	}
+	if r.Left > 0 {
+		text += fmt.Sprintf("; %d more are over the limit of one run, and stay for the next", r.Left)
+	}
 	if len(r.unserved) > 0 {
 		text += "; kinds that the cluster does not have, or of which there is none here: " + strings.Join(r.unserved, ", ")
 	}

@@ -78,6 +78,9 @@ func (c Cluster) sources() *known {
 		k.all, k.by[sub.identity] = append(k.all, sub), sub
 	}
 	for _, t := range c.Translations {
+		if t.Status.Cleanup != nil {
+			continue // what deletes on a schedule may have the name of what judges
+		}
 		k.translated(t)
 	}
 	in := compile.Input{Exceptions: c.Exceptions}

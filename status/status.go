@@ -61,6 +61,7 @@ func Of(c Cluster) report.Status {
 			out.Policies = append(out.Policies, p.status(c.Now))
 		}
 	}
+	out.Policies = append(out.Policies, c.cleanups()...)
 	for _, n := range natives {
 		if len(n.translation.Members) == 0 && !n.canary() && c.Filter.native(n) {
 			out.Unmanaged = append(out.Unmanaged, n.unmanaged())

@@ -133,6 +133,29 @@ func TestTranslation(t *testing.T) {
 	}
 }
 
+// A policy that deletes on a schedule is told, also beside one of its name that judges.
+func TestCleanup(t *testing.T) {
+	c := cluster(t)
+	last := metav1.NewTime(time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC))
+	one := translation(1)
+	one.Spec.Source.Kind = "ClusterCleanupPolicy"
+	one.Status = v1alpha1.PolicyTranslationStatus{
+		Mode: v1alpha1.ModeEnforce, Cleanup: &v1alpha1.CleanupStatus{LastExecutionTime: &last},
+		Conditions: []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: "Forbidden", Message: "a permission is missing"}},
+	}
+	before := Of(c).Policies
+	c.Translations = append(c.Translations, one)
+	s := Of(c)
+	if len(s.Policies) != len(before)+1 || !s.Findings() {
+		t.Fatalf("got %+v", s.Policies)
+	}
+	for _, p := range s.Policies {
+		if p.Kind == "ClusterCleanupPolicy" && (p.Condition("Ready") != "False" || !strings.Contains(p.Conditions[0].Message, "ran last at 2026-01-31T12:00:00Z")) {
+			t.Errorf("got %+v", p)
+		}
+	}
+}
+
 // Each case changes one thing in a cluster where all is well.
 func TestConditions(t *testing.T) {
 	for _, tt := range []struct {

@@ -2,6 +2,9 @@ package main
 
 import (
 	"context"
+	"os"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/go-logr/logr"
@@ -32,9 +35,22 @@ func (c cleaning) label(mode string) bool {
 	return c == cleanAll || c == cleanAuto && mode == v1alpha1.ModeEnforce
 }
 
+// podNamespace is where a Pod reads the namespace that it is in.
+const podNamespace = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+
+// withOwn are namespaces, and the one of the Pod that this runs in, if it does: what
+// deletes does not delete itself.
+func withOwn(namespaces []string) []string {
+	own, err := os.ReadFile(podNamespace)
+	if err != nil {
+		return namespaces
+	}
+	return append(slices.Clone(namespaces), strings.TrimSpace(string(own)))
+}
+
 // leading is what is to run where the controller leads. What policies look up is the
 // webhook's world, if there is one, and else what the API server says each time.
-func (c cleaning) leading(config *rest.Config, o controller.Options, f webhookFlags, served *fallback, log logr.Logger) []func(context.Context) error {
+func (c cleaning) leading(limit int, config *rest.Config, o controller.Options, f webhookFlags, served *fallback, log logr.Logger) []func(context.Context) error {
 	if c == cleanNothing {
 		return nil
 	}
@@ -45,7 +61,7 @@ func (c cleaning) leading(config *rest.Config, o controller.Options, f webhookFl
 		return world.New(config, world.Options{Services: f.services, TokenFile: apiCallToken, Live: true})
 	})
 	options := cleanup.Options{
-		Mode: o.Mode, TTL: c.label(o.Mode), ExcludeNamespaces: o.ExcludeNamespaces,
+		Mode: o.Mode, TTL: c.label(o.Mode), ExcludeNamespaces: withOwn(o.ExcludeNamespaces), Limit: limit,
 		World: func(context.Context) (interp.World, error) { return ask() },
 	}
 	return []func(context.Context) error{

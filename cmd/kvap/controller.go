@@ -42,6 +42,7 @@ type controllerFlags struct {
 	pprof      string
 	reports    string
 	cleanup    string
+	limit      int
 	verbose    bool
 	webhook    webhookFlags
 }
@@ -93,6 +94,7 @@ func (f *controllerFlags) add(fs *pflag.FlagSet) {
 	f.webhook.add(fs)
 	fs.StringVar(&f.reports, "reports", "none", "scan the objects that are there, and report what violates: wgpolicyk8s, openreports or none")
 	fs.StringVar(&f.cleanup, "cleanup", "auto", "run CleanupPolicies, and delete what the label cleanup.kyverno.io/ttl ends: all, policies, none, or auto for all with --mode enforce and else policies")
+	fs.IntVar(&f.limit, "cleanup-limit", 0, "how many objects one run of a cleanup policy deletes at most; 0 for no limit")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "log more")
 }
 
@@ -124,7 +126,7 @@ func runController(cmd *cobra.Command, f controllerFlags) error {
 	}
 	ctx, stop := signal.NotifyContext(commandContext(cmd), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	if err := runWithWebhook(ctx, config, options, f.webhook, cleaning(clean), logTo(cmd.ErrOrStderr(), f.verbose)); err != nil {
+	if err := runWithWebhook(ctx, config, options, f.webhook, cleaning(clean), f.limit, logTo(cmd.ErrOrStderr(), f.verbose)); err != nil {
 		return runtimeError(err)
 	}
 	return nil
@@ -132,9 +134,9 @@ func runController(cmd *cobra.Command, f controllerFlags) error {
 
 // runWithWebhook runs the controller, with the webhook beside it if one is wanted.
 // Both end when one does.
-func runWithWebhook(ctx context.Context, config *rest.Config, o controller.Options, f webhookFlags, clean cleaning, log logr.Logger) error {
+func runWithWebhook(ctx context.Context, config *rest.Config, o controller.Options, f webhookFlags, clean cleaning, limit int, log logr.Logger) error {
 	if !f.enabled() {
-		o.Leading = clean.leading(config, o, f, nil, log)
+		o.Leading = clean.leading(limit, config, o, f, nil, log)
 		return controller.Run(ctx, config, o, log)
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -143,7 +145,7 @@ func runWithWebhook(ctx context.Context, config *rest.Config, o controller.Optio
 	if err != nil {
 		return err
 	}
-	o.Fallback, o.Leading = served, clean.leading(config, o, f, served, log)
+	o.Fallback, o.Leading = served, clean.leading(limit, config, o, f, served, log)
 	o.Leading = append(o.Leading, served.workshop.run)
 	ended := make(chan error, 1)
 	go func() {

@@ -144,7 +144,7 @@ func convert(cmd *cobra.Command, args []string, f convertFlags) error {
 			return runtimeError(err)
 		}
 	}
-	if len(done.policies) == 0 {
+	if len(done.policies) == 0 && !onSchedule(done.found) {
 		return noPolicy(paths, f.kustomize, done.found)
 	}
 	return verdict(done, conversion, f.strict)
@@ -169,6 +169,11 @@ func (f convertFlags) staticParams(stdin io.Reader) ([]*unstructured.Unstructure
 		out = append(out, &unstructured.Unstructured{Object: o.Value})
 	}
 	return out, nil
+}
+
+// onSchedule tells that there are cleanup policies, of which it was said who runs them.
+func onSchedule(found diag.List) bool {
+	return slices.ContainsFunc(found, func(d diag.Diagnostic) bool { return d.Code == diag.OnSchedule })
 }
 
 // noPolicy is the end of a run that found nothing to convert: likely it was

@@ -124,7 +124,7 @@ func (d *dev) run(ctx context.Context, dir string, definitions []controlplane.CR
 	defer cancel()
 	hook := webhookFlags{address: "127.0.0.1:0", groups: []string{"system:nodes"}}
 	go func() {
-		ended <- runWithWebhook(ctx, d.plane.Config(devUser), d.options, hook, cleanAuto, d.logger())
+		ended <- runWithWebhook(ctx, d.plane.Config(devUser), d.options, hook, cleanAuto, 0, d.logger())
 	}()
 	refused, err := d.apply(ctx, objects)
 	if err != nil {
