@@ -11,6 +11,7 @@ import (
 const (
 	reasonFailed    = "BackgroundFailed"
 	reasonForbidden = "PermissionMissing"
+	reasonChanged   = "RuleChanged"
 )
 
 // grantIt is what to do about a permission that is missing.

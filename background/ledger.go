@@ -24,6 +24,8 @@ type Deed struct {
 	Kinds  []Kind                   `json:"kinds,omitempty"`
 	// Place tells which objects the rule makes, and of what.
 	Place string `json:"place"`
+	// Asks tells for which objects it does so.
+	Asks string `json:"asks,omitempty"`
 	// Goes tells that the objects go with the rule.
 	Goes bool `json:"goes,omitempty"`
 }
@@ -54,7 +56,7 @@ func (d Deed) policy() *policy.Policy {
 func (d Deed) key() string { return ruleKey(keyOf(d.Policy), d.Rule) }
 
 func (d Deed) equal(o Deed) bool {
-	return d.Policy == o.Policy && d.Rule == o.Rule && d.Place == o.Place && d.Goes == o.Goes && slices.Equal(d.Kinds, o.Kinds)
+	return d.Policy == o.Policy && d.Rule == o.Rule && d.Place == o.Place && d.Asks == o.Asks && d.Goes == o.Goes && slices.Equal(d.Kinds, o.Kinds)
 }
 
 // deeds are those of all rules that generate, by ruleKey.
@@ -65,7 +67,7 @@ func (s *shelf) deeds() map[string]Deed {
 			if r.Invalid || r.Generate == nil {
 				continue
 			}
-			d := Deed{Policy: p.Of, Rule: r.Name, Kinds: kindsOf(r.Generate), Place: placeOf(r), Goes: r.Generate.Synchronize && !r.Generate.Orphan}
+			d := Deed{Policy: p.Of, Rule: r.Name, Kinds: kindsOf(r.Generate), Place: placeOf(r), Asks: asksOf(r), Goes: r.Generate.Synchronize && !r.Generate.Orphan}
 			out[d.key()] = d
 		}
 	}
@@ -95,15 +97,21 @@ func (w *Worker) doLedger(ctx context.Context) error {
 	}
 	next := maps.Clone(wanted)
 	var failures []error
+	var changed []Deed
 	for _, key := range slices.Sorted(maps.Keys(have)) {
 		was := have[key]
 		now, there := wanted[key]
 		var err error
+		heir, renamed := heirOf(was, wanted)
 		switch {
+		case !there && renamed:
+			err = w.relabel(ctx, was, map[string]*string{"generate.kyverno.io/rule-name": &heir.Rule})
 		case !there:
 			err = w.leave(ctx, was)
 		case now.Place != was.Place:
 			err = w.release(ctx, was)
+		case was.Asks != "" && now.Asks != was.Asks:
+			changed = append(changed, now)
 		}
 		if err != nil {
 			next[key] = was
@@ -116,10 +124,24 @@ func (w *Worker) doLedger(ctx context.Context) error {
 			return w.stuck(wanted, fmt.Errorf("what rules make cannot be written down, so nothing new is made: %w", explained(err)))
 		}
 	}
+	for _, d := range changed {
+		w.options.Tell(Notice{Policy: d.Policy, Reason: reasonChanged, Note: note(d.Rule, v1alpha1.ObjectReference{}, "what the rule is about has changed; objects that it made for what it is about no longer stay as they are")})
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.deeds = next
 	return errors.Join(failures...)
+}
+
+// heirOf is a rule of the same policy that makes the same objects as one that is gone
+// from it: that was only given another name.
+func heirOf(was Deed, wanted map[string]Deed) (Deed, bool) {
+	for _, key := range slices.Sorted(maps.Keys(wanted)) {
+		if d := wanted[key]; keyOf(d.Policy) == keyOf(was.Policy) && d.Place == was.Place {
+			return d, true
+		}
+	}
+	return Deed{}, false
 }
 
 // ledgerAgain is when to look at the ledger again; 0 if nothing has failed. It is tried
@@ -196,6 +218,17 @@ func (w *Worker) leave(ctx context.Context, d Deed) error {
 		return explained(err)
 	}
 	return w.options.Requests.Create(ctx, d.request())
+}
+
+// asksOf tells for which objects a rule makes others.
+func asksOf(r *policy.Rule) string {
+	sum := sha256.New()
+	for _, field := range []string{"match", "exclude", "context", "preconditions"} {
+		if n := r.Source.Get(field); n != nil {
+			fmt.Fprintf(sum, "%s: %s", field, policy.Marshal(n))
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:10])
 }
 
 // placeOf tells which objects a rule makes, and of what, but not what is in them.

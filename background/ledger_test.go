@@ -156,3 +156,36 @@ func TestMoved(t *testing.T) {
 		t.Errorf("labels %v", labelsOf(was))
 	}
 }
+
+// A rule that is given another name keeps what it has made, and looks after it.
+func TestRenamed(t *testing.T) {
+	b := existing(t, copies, shop, source)
+	renamed := strings.NewReplacer("- name: secret", "- name: registry", "generateExisting: true", "generateExisting: false").Replace(copies)
+	b.cluster.store(object(t, renamed))
+	b.Set(setOf(t, renamed))
+	b.drain()
+	b.finish()
+	made := b.stored("v1", "Secret", "shop", "s")
+	if labelsOf(made)["generate.kyverno.io/rule-name"] != "registry" || labelsOf(made)["generate.kyverno.io/policy-name"] != "copies" {
+		t.Fatalf("%v; %v", made, b.cluster.log)
+	}
+	delete(b.cluster.objects, b.cluster.keyOf(made))
+	b.seen(made, false, true)
+	b.drain()
+	if b.stored("v1", "Secret", "shop", "s") == nil {
+		t.Errorf("it is not looked after: %v", b.cluster.log)
+	}
+}
+
+// A rule that is about other objects leaves what it has made alone, and says so once.
+func TestAboutOthers(t *testing.T) {
+	b := existing(t, copies, shop, source)
+	other := strings.Replace(copies, "kinds: [Namespace]", "kinds: [Namespace], names: [other]", 1)
+	for range 2 {
+		b.Set(setOf(t, other))
+		b.drain()
+	}
+	if made := b.stored("v1", "Secret", "shop", "s"); made == nil || len(b.told) != 1 || b.told[0].Reason != "RuleChanged" {
+		t.Errorf("%v, told %v", b.cluster.log, b.told)
+	}
+}

@@ -22,14 +22,20 @@ import (
 // could not be told from what it made before. What may not be done for want of a
 // permission is told, and given up.
 func (w *Worker) release(ctx context.Context, d Deed) error {
-	of := d.policy()
-	own := interp.TargetSelector(of, d.Rule, nil)
 	gone := map[string]*string{}
-	for key := range own {
+	for key := range interp.TargetSelector(d.policy(), d.Rule, nil) {
 		if key != "app.kubernetes.io/managed-by" {
 			gone[key] = nil
 		}
 	}
+	return w.relabel(ctx, d, gone)
+}
+
+// relabel changes labels of all that a rule has made. A rule that was given another name
+// keeps its objects so.
+func (w *Worker) relabel(ctx context.Context, d Deed, change map[string]*string) error {
+	of := d.policy()
+	own := interp.TargetSelector(of, d.Rule, nil)
 	var failures []error
 	for _, k := range d.Kinds {
 		made, err := w.options.Cluster.List(ctx, k.APIVersion, k.Kind, scopeOf(of), labels.SelectorFromSet(own))
@@ -39,7 +45,7 @@ func (w *Worker) release(ctx context.Context, d Deed) error {
 		}
 		for _, object := range made {
 			r := referenceOf(object)
-			err := w.options.Cluster.Label(ctx, interp.ObjectReference{APIVersion: r.APIVersion, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}, gone)
+			err := w.options.Cluster.Label(ctx, interp.ObjectReference{APIVersion: r.APIVersion, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}, change)
 			if err != nil && !apierrors.IsNotFound(err) {
 				failures = append(failures, w.unreleased(d, err))
 			}
