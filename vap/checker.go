@@ -5,16 +5,11 @@ import (
 	"strings"
 
 	celgo "github.com/google/cel-go/cel"
-	"github.com/google/cel-go/common/types/traits"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/util/version"
-	plugincel "k8s.io/apiserver/pkg/admission/plugin/cel"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	apiservercel "k8s.io/apiserver/pkg/cel"
-	"k8s.io/apiserver/pkg/cel/common"
 	"k8s.io/apiserver/pkg/cel/environment"
-	"k8s.io/apiserver/pkg/cel/library"
-	"k8s.io/apiserver/pkg/cel/mutation"
 
 	"github.com/kvap/kvap/cel"
 )
@@ -31,9 +26,6 @@ type Checker struct {
 	known     map[known]compilation
 }
 
-// A reach is what an expression may read besides the request and its objects.
-type reach struct{ params, authorizer, variables, patches bool }
-
 // known is a text with all that it may mean: what it may read, and the types of the
 // variables so far. Policies that say the same share what came of it.
 type known struct {
@@ -48,7 +40,7 @@ func NewChecker(release cel.Release) *Checker {
 	v := version.MajorMinor(1, uint(release)-1)
 	return &Checker{
 		base: environment.MustBaseEnvSet(v), version: v,
-		variables: apiservercel.NewObjectType("kubernetes.variables", map[string]*apiservercel.DeclField{}),
+		variables: noVariables(),
 		envs:      map[reach]*celgo.Env{}, known: map[known]compilation{},
 	}
 }
@@ -113,9 +105,8 @@ func (c *Checker) compileNew(text string, r reach, literalsMatter bool) compilat
 }
 
 // declare makes a variable known to the expressions after it.
-func (c *Checker) declare(name string, t *apiservercel.DeclType) {
-	c.variables.Fields[name] = apiservercel.NewDeclField(name, t, true, nil, nil)
-	c.declared += name + " " + t.CelType().String() + "\n"
+func (c *Checker) declare(name string, t *celgo.Type) {
+	c.declared += name + " " + declare(c.variables, name, t).CelType().String() + "\n"
 }
 
 // forget begins a policy.
@@ -124,69 +115,14 @@ func (c *Checker) forget() {
 	c.declared = ""
 }
 
-// env follows createEnvForOpts and NewCompositedCompiler of the same package.
+// env is what expressions are compiled in that may read as far as that.
 func (c *Checker) env(r reach) (*celgo.Env, error) {
 	if env, ok := c.envs[r]; ok {
 		return env, nil
 	}
-	request, namespace := plugincel.BuildRequestType(), plugincel.BuildNamespaceType()
-	declared := []*apiservercel.DeclType{namespace, request}
-	options := []celgo.EnvOption{
-		celgo.Variable(plugincel.ObjectVarName, celgo.DynType),
-		celgo.Variable(plugincel.OldObjectVarName, celgo.DynType),
-		celgo.Variable(plugincel.NamespaceVarName, namespace.CelType()),
-		celgo.Variable(plugincel.RequestVarName, request.CelType()),
-	}
-	if r.params {
-		options = append(options, celgo.Variable(plugincel.ParamsVarName, celgo.DynType))
-	}
-	if r.authorizer {
-		options = append(options, celgo.Variable(plugincel.AuthorizerVarName, library.AuthorizerType),
-			celgo.Variable(plugincel.RequestResourceAuthorizerVarName, library.ResourceCheckType))
-	}
-	if r.variables {
-		options = append(options, celgo.Variable(plugincel.VariableVarName, c.variables.CelType()))
-		declared = append(declared, c.variables)
-	}
-	base := c.base.NewExpressionsEnv()
-	types := apiservercel.NewDeclTypeProvider(declared...)
-	types.SetRecognizeKeywordAsFieldName(c.version.AtLeast(version.MajorMinor(1, 31)))
-	provided, err := types.EnvOptions(base.CELTypeProvider())
-	if err != nil {
-		return nil, err
-	}
-	if r.patches {
-		provided = append(provided, common.ResolverEnvOption(&mutation.DynamicTypeResolver{}), environment.UnversionedLib(library.JSONPatch))
-	}
-	env, err := base.Extend(append(options, provided...)...)
+	env, err := extend(c.base.NewExpressionsEnv(), r, c.version.AtLeast(version.MajorMinor(1, 31)), c.variables)
 	if err == nil {
 		c.envs[r] = env
 	}
 	return env, err
-}
-
-// declTypeOf is the type of a variable, as the API server's compiler keeps it: what
-// it cannot say is dynamic.
-func declTypeOf(t *celgo.Type) *apiservercel.DeclType {
-	if t == nil {
-		return apiservercel.DynType
-	}
-	for _, plain := range []*apiservercel.DeclType{
-		apiservercel.AnyType, apiservercel.BoolType, apiservercel.BytesType, apiservercel.DoubleType, apiservercel.DurationType, apiservercel.IntType,
-		apiservercel.NullType, apiservercel.StringType, apiservercel.TimestampType, apiservercel.UintType,
-	} {
-		if t == plain.CelType() {
-			return plain
-		}
-	}
-	if !t.HasTrait(traits.ContainerType) || !t.HasTrait(traits.IndexerType) {
-		return apiservercel.DynType
-	}
-	switch p := t.Parameters(); len(p) {
-	case 1:
-		return apiservercel.NewListType(declTypeOf(p[0]), -1)
-	case 2:
-		return apiservercel.NewMapType(declTypeOf(p[0]), declTypeOf(p[1]), -1)
-	}
-	return apiservercel.DynType
 }

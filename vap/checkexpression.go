@@ -82,7 +82,7 @@ func (c expressions) variables(list []admissionregistrationv1.Variable, at *fiel
 			continue
 		}
 		result := c.compile(v.Expression, reach{params: c.params, authorizer: true, variables: true})
-		c.declare(v.Name, declTypeOf(result.output))
+		c.declare(v.Name, result.output)
 		errs = append(errs, result.errors(v.Expression, at.Index(i).Child("expression"))...)
 	}
 	return errs

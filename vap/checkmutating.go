@@ -20,7 +20,7 @@ func (c *Checker) ValidateMutating(p *admissionregistrationv1.MutatingAdmissionP
 	errs = append(errs, validateParamKind(p.Spec.ParamKind, spec.Child("paramKind"))...)
 	errs = append(errs, validateMutatingMatch(p.Spec.MatchConstraints, spec.Child("matchConstraints"))...)
 	e := expressions{Checker: c, params: p.Spec.ParamKind != nil}
-	clear(c.variables.Fields)
+	c.forget()
 	errs = append(errs, e.conditions(p.Spec.MatchConditions, spec.Child("matchConditions"))...)
 	errs = append(errs, e.variables(p.Spec.Variables, spec.Child("variables"))...)
 	if len(p.Spec.Mutations) == 0 {

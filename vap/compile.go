@@ -4,8 +4,11 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 
+	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission"
 	plugincel "k8s.io/apiserver/pkg/admission/plugin/cel"
@@ -15,38 +18,25 @@ import (
 	"k8s.io/apiserver/pkg/cel/environment"
 )
 
-// compile is the API server's compilePolicy, which is not exported. The one
-// difference is the failure policy, which is always Fail, so that an error shows
-// as one; a Verdict applies the policy's own.
+// compile is the API server's compilePolicy, which is not exported. There are two
+// differences: the failure policy is always Fail, so that an error shows as one (a
+// Verdict applies the policy's own), and what is wrong with an expression is told when
+// a request comes to it, for lists are compiled then.
 //
 // The matcher is that of the match conditions without the guard, where there is one:
 // it tells what stops at the guard from what the policy does not match.
 //
-// plain is a compiler for policies without variables: making one takes longer than
-// what it compiles.
-func compile(p *admissionregistrationv1.ValidatingAdmissionPolicy, plain func() plugincel.ConditionCompiler) (validating.Validator, matchconditions.Matcher) {
+// plain is a compiler for expressions without variables.
+func compile(p *admissionregistrationv1.ValidatingAdmissionPolicy, plain *compiler) (validating.Validator, matchconditions.Matcher) {
 	fail := admissionregistrationv1.Fail
 	all := plugincel.OptionalVariableDeclarations{HasParams: p.Spec.ParamKind != nil, HasAuthorizer: true}
 	message := plugincel.OptionalVariableDeclarations{HasParams: p.Spec.ParamKind != nil}
-	var compiler plugincel.ConditionCompiler
-	if usesVariables(p) {
-		composited, err := plugincel.NewCompositedCompiler(baseEnvironment())
-		if err != nil {
-			return validating.NewValidator(nil, nil, nil, nil, &fail, err), nil
-		}
-		composited.CompileAndStoreVariables(variableAccessors(p), all, environment.StoredExpressions)
-		compiler = composited
-	} else {
-		compiler = plain()
-	}
-	condition := func(accessors []plugincel.ExpressionAccessor, o plugincel.OptionalVariableDeclarations) plugincel.ConditionEvaluator {
-		return compiler.CompileCondition(accessors, o, environment.StoredExpressions)
-	}
+	c := composition{plain: plain, composed: sync.OnceValues(func() (*plugincel.CompositedCompiler, error) { return compose(p, all) })}
 	matching := func(conditions []plugincel.ExpressionAccessor) matchconditions.Matcher {
 		if len(conditions) == 0 {
 			return nil
 		}
-		return matchconditions.NewMatcher(condition(conditions, all), &fail, "policy", "validate", p.Name)
+		return matchconditions.NewMatcher(c.list(conditions, all), &fail, "policy", "validate", p.Name)
 	}
 	var unguarded matchconditions.Matcher
 	conditions := conditionAccessors(p)
@@ -57,33 +47,76 @@ func compile(p *admissionregistrationv1.ValidatingAdmissionPolicy, plain func() 
 		}
 	}
 	return validating.NewValidator(
-		condition(validationAccessors(p), all),
+		c.list(validationAccessors(p), all),
 		matching(conditions),
-		condition(auditAccessors(p), all),
-		condition(messageAccessors(p), message),
+		c.list(auditAccessors(p), all),
+		c.list(messageAccessors(p), message),
 		&fail,
 		nil,
 	), unguarded
 }
 
-// baseEnvironment is what an API server extends for its policies.
-func baseEnvironment() *environment.EnvSet {
-	return environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())
+// A composition compiles the lists of a policy.
+type composition struct {
+	plain    *compiler
+	composed func() (*plugincel.CompositedCompiler, error) // with the policy's variables
 }
 
-// usesVariables tells that a policy has variables, or speaks of some.
-func usesVariables(p *admissionregistrationv1.ValidatingAdmissionPolicy) bool {
-	if len(p.Spec.Variables) > 0 {
-		return true
+// compose is NewCompositedCompiler with a compiler of our own, and the policy's
+// variables in it.
+func compose(p *admissionregistrationv1.ValidatingAdmissionPolicy, o plugincel.OptionalVariableDeclarations) (*plugincel.CompositedCompiler, error) {
+	composed, err := plugincel.NewCompositedCompilerForTypeChecking(baseEnvironment())
+	if err != nil {
+		return nil, err
 	}
-	for _, accessors := range [][]plugincel.ExpressionAccessor{conditionAccessors(p), validationAccessors(p), auditAccessors(p), messageAccessors(p)} {
-		for _, a := range accessors {
-			if a != nil && strings.Contains(a.GetExpression(), "variables") {
-				return true
-			}
+	own := newCompiler(noVariables())
+	composed.Compiler, composed.ConditionCompiler = own, own
+	for _, v := range variableAccessors(p) {
+		result := composed.CompileAndStoreVariable(v, o, environment.StoredExpressions)
+		declare(own.variables, v.GetName(), result.OutputType)
+	}
+	return composed, nil
+}
+
+// list compiles expressions when a request first comes to them: most stop at the match
+// conditions.
+func (c composition) list(expressions []plugincel.ExpressionAccessor, o plugincel.OptionalVariableDeclarations) plugincel.ConditionEvaluator {
+	return later(sync.OnceValues(func() (plugincel.ConditionEvaluator, error) {
+		if !slices.ContainsFunc(expressions, readsVariables) {
+			return c.plain.CompileCondition(expressions, o, environment.StoredExpressions), nil
 		}
+		composed, err := c.composed()
+		if err != nil {
+			return nil, err
+		}
+		return composed.CompileCondition(expressions, o, environment.StoredExpressions), nil
+	}))
+}
+
+// readsVariables tells that an expression may speak of variables.
+func readsVariables(e plugincel.ExpressionAccessor) bool {
+	return e != nil && strings.Contains(e.GetExpression(), plugincel.VariableVarName)
+}
+
+// later is a list that is compiled when it is first evaluated.
+type later func() (plugincel.ConditionEvaluator, error)
+
+// ForInput evaluates the list.
+func (l later) ForInput(ctx context.Context, attr *admission.VersionedAttributes, request *admissionv1.AdmissionRequest, vars plugincel.OptionalVariableBindings, namespace *corev1.Namespace, budget int64) ([]plugincel.EvaluationResult, int64, error) {
+	compiled, err := l()
+	if err != nil {
+		return nil, -1, err
 	}
-	return false
+	return compiled.ForInput(ctx, attr, request, vars, namespace, budget)
+}
+
+// CompilationErrors is what is wrong with the list.
+func (l later) CompilationErrors() []error {
+	compiled, err := l()
+	if err != nil {
+		return []error{err}
+	}
+	return compiled.CompilationErrors()
 }
 
 // guardOf is the place of the guard among the match conditions; -1 where there is none.

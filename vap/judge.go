@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
 	admissionauthorizer "k8s.io/apiserver/pkg/admission/plugin/authorizer"
-	plugincel "k8s.io/apiserver/pkg/admission/plugin/cel"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/generic"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/matching"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
@@ -108,7 +107,7 @@ type hook struct {
 // such before. Bindings to other policies are ignored.
 func NewJudge(policies []*admissionregistrationv1.ValidatingAdmissionPolicy, bindings []*admissionregistrationv1.ValidatingAdmissionPolicyBinding, opts JudgeOptions) (*Judge, error) {
 	j := &Judge{}
-	plain := sync.OnceValue(func() plugincel.ConditionCompiler { return plugincel.NewConditionCompiler(baseEnvironment()) })
+	plain := newCompiler(nil)
 	for _, p := range policies {
 		h := hook{policy: p, compiled: sync.OnceValues(func() (validating.Validator, matchconditions.Matcher) { return compile(p, plain) })}
 		for _, b := range bindings {

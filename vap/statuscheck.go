@@ -121,7 +121,7 @@ func (t *statusTyped) declare(variables []admissionregistrationv1.Variable) {
 		if tree, issues := t.env.Compile(v.Expression); issues == nil {
 			output = tree.OutputType()
 		}
-		t.variables.Fields[v.Name] = apiservercel.NewDeclField(v.Name, declTypeOf(output), true, nil, nil)
+		declare(t.variables, v.Name, output)
 	}
 }
 
@@ -154,7 +154,7 @@ func (c *StatusChecker) env(kind apischema.GroupVersionKind, p *admissionregistr
 	}
 	object, _ := c.typeOf(kind)
 	request, namespace := plugincel.BuildRequestType(), plugincel.BuildNamespaceType()
-	variables := apiservercel.NewObjectType("kubernetes.variables", map[string]*apiservercel.DeclField{})
+	variables := noVariables()
 	declared := []*apiservercel.DeclType{namespace, request, variables}
 	options := []celgo.EnvOption{
 		celgo.Variable(plugincel.NamespaceVarName, namespace.CelType()),
