@@ -107,7 +107,7 @@ func compilers() []string {
 
 // concurrent are the compilers that may start goroutines: those whose result does
 // not depend on which of them is done first, and that leave none behind.
-func concurrent() []string { return []string{"compile"} }
+func concurrent() []string { return []string{"compile", "check"} }
 
 // onlyThere names import paths that have one home, by prefix: CEL's own trees
 // and printer belong to cel, the JMESPath parser to jmespath, YAML nodes to policy.

@@ -1,7 +1,10 @@
 package check
 
 import (
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/schema"
@@ -53,24 +56,31 @@ type Result struct {
 	Findings     []Finding
 }
 
-// Objects checks objects that go into the same cluster.
+// Objects checks objects that go into the same cluster, on every core: each worker has
+// tools of its own, and writes the results of the objects that it takes.
 func Objects(objects []*Object, o Options) []*Result {
-	c := &checking{options: o, tools: map[cel.Release]*tools{}, objects: objects}
-	var out []*Result
-	for _, object := range objects {
-		r := &Result{Object: object, Releases: c.releasesOf(object)}
-		c.one(r)
-		r.sort()
-		out = append(out, r)
+	out := make([]*Result, len(objects))
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(objects)) {
+		workers.Go(func() {
+			c := &checking{options: o, tools: map[cel.Release]*tools{}, objects: objects}
+			for i := int(next.Add(1)) - 1; i < len(objects); i = int(next.Add(1)) - 1 {
+				out[i] = &Result{Object: objects[i], Releases: c.releasesOf(objects[i])}
+				c.one(out[i])
+				out[i].sort()
+			}
+		})
 	}
+	workers.Wait()
 	return out
 }
 
-// A checking is a run over objects.
+// A checking is what one worker has.
 type checking struct {
 	options Options
 	tools   map[cel.Release]*tools
-	objects []*Object
+	objects []*Object // all there are
 	counter *vap.Meter
 }
 

@@ -11,7 +11,7 @@
 // false alarm of the cluster. A finding in a generated object is at the source that
 // it was generated from; one in a written object is at its own line and column,
 // inside of a block of text too. The same input gives the same findings in the same
-// order.
+// order, although objects are checked on every core.
 //
 // It converts nothing, judges no requests and asks no cluster.
 //
