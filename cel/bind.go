@@ -48,7 +48,7 @@ func without(terms []Bool, v Definition, total func(Value) bool) []Bool {
 		}
 	}
 	body := Or(replaced(reading, v.Name, Ident(name))...)
-	return append(rest, List(v.Expr).Macro("exists", name, body.Value).AsBool())
+	return append(rest, List(v.Expr).Macro(MacroExists, Ident(name), body.Value).AsBool())
 }
 
 func replaced(terms []Bool, name string, w Value) []Bool {

@@ -15,12 +15,12 @@ type fuser struct {
 }
 
 func (f fuser) rewrite(v Value) Value {
-	macro := ""
+	var q Quantifier
 	switch v.n.op {
 	case opAnd:
-		macro = "all"
+		q = ForAll
 	case opOr:
-		macro = "exists"
+		q = ForSome
 	default:
 		return v
 	}
@@ -28,28 +28,28 @@ func (f fuser) rewrite(v Value) Value {
 	done := make([]bool, len(v.n.args))
 	for i := range v.n.args {
 		if !done[i] {
-			terms = append(terms, f.fused(v.n.args, i, macro, done))
+			terms = append(terms, f.fused(v.n.args, i, q, done))
 		}
 	}
 	if len(terms) == len(v.n.args) {
 		return v
 	}
-	if macro == "all" {
+	if q == ForAll {
 		return And(terms...).Value
 	}
 	return Or(terms...).Value
 }
 
 // fused is term i together with those after it that say the same.
-func (f fuser) fused(args []*node, i int, macro string, done []bool) Bool {
+func (f fuser) fused(args []*node, i int, q Quantifier, done []bool) Bool {
 	first := args[i]
-	if !f.loop(first, macro) {
+	if !f.loop(first, q) {
 		return Bool{Value{first}}
 	}
 	lists := []Value{{first.args[0]}}
 	for j := i + 1; j < len(args); j++ {
 		n := args[j]
-		if !done[j] && f.loop(n, macro) && n.vars[0] == first.vars[0] && equal(n.args[1], first.args[1]) {
+		if !done[j] && f.loop(n, q) && n.vars[0] == first.vars[0] && equal(n.args[1], first.args[1]) {
 			lists = append(lists, Value{n.args[0]})
 			done[j] = true
 		}
@@ -57,11 +57,11 @@ func (f fuser) fused(args []*node, i int, macro string, done []bool) Bool {
 	if len(lists) == 1 {
 		return Bool{Value{first}}
 	}
-	return f.join(lists).Macro(macro, first.vars[0], Value{first.args[1]}).AsBool()
+	return q.Of(f.join(lists), Ident(first.vars[0]), Bool{Value{first.args[1]}})
 }
 
-func (f fuser) loop(n *node, macro string) bool {
-	return n.op == opMacro && n.name == macro && len(n.vars) == 1 && len(n.args) == 2 && f.joinable(Value{n.args[0]})
+func (f fuser) loop(n *node, q Quantifier) bool {
+	return n.op == opMacro && MacroName(n.name) == q.macro() && len(n.vars) == 1 && len(n.args) == 2 && f.joinable(Value{n.args[0]})
 }
 
 // OptionalPath is the fields of a chain of selections, optional or not, that
@@ -113,31 +113,4 @@ func (b Bool) Rooted() Bool {
 		return b
 	}
 	return b.Eq(Lit(true).Value)
-}
-
-// EqualTo is the literal that b compares the identifier with, if b is nothing but
-// that comparison, with the operator == or !=.
-func (b Bool) EqualTo(name, operator string) (Value, bool) {
-	n := b.n
-	if n.op != opBinary || n.name != operator {
-		return Value{}, false
-	}
-	left, right := n.args[0], n.args[1]
-	if left.op != opIdent || left.name != name {
-		return Value{}, false
-	}
-	switch right.op {
-	case opString, opInt, opBool:
-		return Value{right}, true
-	}
-	return Value{}, false
-}
-
-// Loop is the parts of list.all(x, body), if b is that.
-func (b Bool) Loop() (list Value, binder string, body Bool, ok bool) {
-	n := b.n
-	if n.op != opMacro || n.name != "all" || len(n.vars) != 1 || len(n.args) != 2 {
-		return Value{}, "", Bool{}, false
-	}
-	return Value{n.args[0]}, n.vars[0], Bool{Value{n.args[1]}}, true
 }

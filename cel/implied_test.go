@@ -96,7 +96,7 @@ func askedAtRandom(r *rand.Rand, v Value, depth int) Bool {
 		return b
 	case kind < 5:
 		body := askedAtRandom(r, Ident("e"), 1)
-		return v.Opt("l").Call("orValue", List()).Macro([]string{"all", "exists"}[r.IntN(2)], "e", body.Value).AsBool()
+		return v.Opt("l").Call("orValue", List()).Macro([]MacroName{MacroAll, MacroExists}[r.IntN(2)], Ident("e"), body.Value).AsBool()
 	}
 	parts := make([]Bool, 2+r.IntN(2))
 	for i := range parts {

@@ -88,5 +88,5 @@ func joined(op op, a, b *node) *node {
 	if op == opAnd {
 		body = And(p.AsBool(), q.AsBool())
 	}
-	return Value{a.args[0]}.Macro(a.name, x, body.Value).n
+	return Value{a.args[0]}.Macro(MacroName(a.name), Ident(x), body.Value).n
 }

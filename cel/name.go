@@ -34,9 +34,9 @@ func reserved(name string) bool {
 	return false
 }
 
-// taken tells that a binder called name would hide something: a variable of the
+// Taken tells that a variable called name would hide something: a variable of the
 // API server's environment, a type, the namespace of a library, or a macro.
-func taken(name string) bool {
+func Taken(name string) bool {
 	switch name {
 	case "object", "oldObject", "request", "params", "namespaceObject", "authorizer", "variables",
 		"Object", "JSONPatch":

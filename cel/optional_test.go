@@ -145,9 +145,9 @@ func (s *sower) maybeOptional(depth int) Value {
 	case 5:
 		return Func("optional.of", x)
 	case 6:
-		return x.Macro("optMap", "v", Ident("v").Field("a"))
+		return x.Macro("optMap", Ident("v"), Ident("v").Field("a"))
 	case 7:
 		return x.OptIndex(String("b"))
 	}
-	return List(x, y).Macro("filter", "v", s.bool(1)).Index(Int(0))
+	return List(x, y).Macro(MacroFilter, Ident("v"), s.bool(1)).Index(Int(0))
 }

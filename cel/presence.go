@@ -87,7 +87,7 @@ func (g *guard) needsBody(n *node) conditions {
 	if need.IsTrue() {
 		return nil
 	}
-	return conditions{Value{n.args[0]}.Macro("all", n.vars[0], need.Value).n}
+	return conditions{Value{n.args[0]}.Macro(MacroAll, Ident(n.vars[0]), need.Value).n}
 }
 
 // needsField is that a value has a field.

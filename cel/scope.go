@@ -17,8 +17,13 @@ type Scope struct {
 	used []string
 }
 
-// Child is a scope within s: it avoids the names in use in s now, and leaves s as it is.
-func (s *Scope) Child() *Scope { return &Scope{used: append([]string(nil), s.used...)} }
+// Empty tells that no name is in use.
+func (s *Scope) Empty() bool { return len(s.used) == 0 }
+
+// Binds tells that v reads a variable of s.
+func (s *Scope) Binds(v Value) bool {
+	return slices.ContainsFunc(s.used, func(name string) bool { return v.Count(name) > 0 })
+}
 
 // Reserve keeps names from being handed out.
 func (s *Scope) Reserve(names ...string) { s.used = append(s.used, names...) }
@@ -43,7 +48,7 @@ func (s *Scope) reserveAll(ns []*node) {
 func (s *Scope) Fresh(hint string) string {
 	name := identFrom(hint)
 	stem := strings.TrimRight(name, "0123456789")
-	for i := 2; taken(name) || slices.Contains(s.used, name); i++ {
+	for i := 2; Taken(name) || slices.Contains(s.used, name); i++ {
 		name = stem + strconv.Itoa(i)
 	}
 	s.used = append(s.used, name)
@@ -64,64 +69,102 @@ func identFrom(hint string) string {
 	return string(b)
 }
 
-// bind calls body with a name that is in use until body returns.
-func bind[T any](s *Scope, hint string, body func(Value) T) (string, T) {
+// Bind takes a name into use for a variable of a macro, until release is called.
+func (s *Scope) Bind(hint string) (x Value, release func()) {
 	n := len(s.used)
-	x := s.Fresh(hint)
-	b := body(Ident(x))
-	s.used = s.used[:n]
-	return x, b
+	x = Ident(s.Fresh(hint))
+	return x, func() { s.used = s.used[:n] }
 }
 
-func (s *Scope) test(macro string, list Value, hint string, body func(Value) Bool) Value {
-	x, b := bind(s, hint, body)
-	return list.Macro(macro, x, b.Value)
+// A Quantifier asks whether some or all elements of a list have a property.
+type Quantifier int
+
+// The quantifiers.
+const (
+	ForSome Quantifier = iota
+	ForAll
+)
+
+func (q Quantifier) macro() MacroName {
+	if q == ForAll {
+		return MacroAll
+	}
+	return MacroExists
+}
+
+// Of is the quantifier over list, where x stands for the element in body.
+func (q Quantifier) Of(list, x Value, body Bool) Bool {
+	return list.Macro(q.macro(), x, body.Value).AsBool()
 }
 
 // All is list.all(x, body(x)): every element, or key of a map, passes.
 func (s *Scope) All(list Value, hint string, body func(Value) Bool) Bool {
-	return s.test("all", list, hint, body).AsBool()
+	return s.Quantify(ForAll, list, hint, body)
 }
 
 // Exists is list.exists(x, body(x)): some element passes.
 func (s *Scope) Exists(list Value, hint string, body func(Value) Bool) Bool {
-	return s.test("exists", list, hint, body).AsBool()
+	return s.Quantify(ForSome, list, hint, body)
 }
 
-// ExistsOne is list.exists_one(x, body(x)): exactly one element passes. Unlike
-// the others, it is strict: an error for one element is an error of the whole.
-func (s *Scope) ExistsOne(list Value, hint string, body func(Value) Bool) Bool {
-	return s.test("exists_one", list, hint, body).AsBool()
+// Quantify is All or Exists. A quantifier whose body does not depend on the
+// element goes where that is right for the empty list too: all(true) and
+// exists(false). One that looks for a literal is a membership.
+func (s *Scope) Quantify(q Quantifier, list Value, hint string, body func(Value) Bool) Bool {
+	x, release := s.Bind(hint)
+	defer release()
+	p := body(x)
+	if v, ok := p.Const(); ok && v == (q == ForAll) {
+		return p
+	}
+	if q == ForSome {
+		if w, ok := p.equalTo(x, "=="); ok {
+			return w.In(list)
+		}
+	} else if w, ok := p.equalTo(x, "!="); ok {
+		return Not(w.In(list))
+	}
+	return q.Of(list, x, p)
+}
+
+// equalTo is the literal that b compares the identifier x with, if b is nothing but
+// that comparison, with the operator == or !=.
+func (b Bool) equalTo(x Value, operator string) (Value, bool) {
+	n := b.n
+	if n.op != opBinary || n.name != operator || !equal(n.args[0], x.n) {
+		return Value{}, false
+	}
+	switch right := n.args[1]; right.op {
+	case opString, opInt, opBool:
+		return Value{right}, true
+	}
+	return Value{}, false
 }
 
 // Filter is list.filter(x, body(x)): the list of the elements that pass.
 func (s *Scope) Filter(list Value, hint string, body func(Value) Bool) Value {
-	return s.test("filter", list, hint, body)
+	x, release := s.Bind(hint)
+	defer release()
+	return list.Macro(MacroFilter, x, body(x).Value)
 }
 
 // Map is list.map(x, body(x)): the list of what body makes of each element.
 func (s *Scope) Map(list Value, hint string, body func(Value) Value) Value {
-	x, b := bind(s, hint, body)
-	return list.Macro("map", x, b)
+	x, release := s.Bind(hint)
+	defer release()
+	return list.Macro(MacroMap, x, body(x))
 }
 
 // MapIf is list.map(x, cond(x), body(x)): Map of the elements that pass cond.
-func (s *Scope) MapIf(list Value, hint string, body func(Value) (Bool, Value)) Value {
-	type both struct {
-		c Bool
-		v Value
-	}
-	x, b := bind(s, hint, func(x Value) both { c, v := body(x); return both{c, v} })
-	return list.Macro2("map", []string{x}, b.c.Value, b.v)
+func (s *Scope) MapIf(list Value, hint string, cond func(Value) Bool, body func(Value) Value) Value {
+	x, release := s.Bind(hint)
+	defer release()
+	return list.Macro(MacroMap, x, cond(x).Value, body(x))
 }
 
-// Let is body(x) with v for x, evaluated once. CEL has no binding of its own in
-// the API server; a list of one element serves.
-func (s *Scope) Let(v Value, hint string, body func(Value) Value) Value {
-	return s.Map(List(v), hint, body).Index(Int(0))
-}
-
-// LetBool is Let for a condition.
-func (s *Scope) LetBool(v Value, hint string, body func(Value) Bool) Bool {
-	return s.Exists(List(v), hint, body)
+// SortBy is list.sortBy(x, key(x)): the list in the order of the keys.
+func (s *Scope) SortBy(list Value, hint string, key func(Value) Value) Value {
+	x, release := s.Bind(hint)
+	defer release()
+	return list.Macro(MacroSortBy, x, key(x))
 }

@@ -143,7 +143,7 @@ func (s *sower) macro(name string, depth int) Value {
 	s.bound = append(s.bound, x)
 	body := s.bool(depth)
 	s.bound = s.bound[:len(s.bound)-1]
-	return list.Macro(name, x, body)
+	return list.Macro(MacroName(name), Ident(x), body)
 }
 
 func (s *sower) bool(depth int) Value {

@@ -244,22 +244,6 @@ func Cond(c Bool, v, w Value) Value {
 // error of c is an error of the whole.
 func CondBool(c, b, d Bool) Bool { return Bool{Cond(c, b.Value, d.Value)} }
 
-// Macro is list.name(x, body): one of all, exists, exists_one, map and filter.
-// x must not be bound around body already; Scope hands out such names.
-func (v Value) Macro(name, x string, body Value) Value {
-	return Value{newNode(node{op: opMacro, name: name, vars: []string{x}, args: []*node{v.n, body.n}})}
-}
-
-// Macro2 is the form with two variables, for instance all(k, v, body), or with
-// two bodies, as map(x, filter, body).
-func (v Value) Macro2(name string, vars []string, bodies ...Value) Value {
-	args := []*node{v.n}
-	for _, b := range bodies {
-		args = append(args, b.n)
-	}
-	return Value{newNode(node{op: opMacro, name: name, vars: vars, args: args})}
-}
-
 // Const is the value of a boolean literal.
 func (b Bool) Const() (value, ok bool) {
 	if b.n != nil && b.n.op == opBool {

@@ -81,11 +81,11 @@ func (s search) quantified(n *node, want bool) *node {
 	} else if _, known := b.Const(); known {
 		return s.filled(list, exists)
 	}
-	name := "all"
+	q := ForAll
 	if exists {
-		name = "exists"
+		q = ForSome
 	}
-	return Value{list}.Macro(name, n.vars[0], Value{body}).n
+	return q.Of(Value{list}, Ident(n.vars[0]), Bool{Value{body}}).n
 }
 
 // unrolled is a quantifier over a list that is written out, if its body compares
@@ -168,11 +168,11 @@ func (s search) filled(n *node, want bool) *node {
 	case m.op == opList && len(m.args) == 0:
 		return Lit(!want).n
 	case m.op == opMacro && m.name == "filter" && len(m.vars) == 1:
-		return s.truth(Value{m.args[0]}.Macro("exists", m.vars[0], Value{m.args[1]}).n, want)
+		return s.truth(Value{m.args[0]}.Macro(MacroExists, Ident(m.vars[0]), Value{m.args[1]}).n, want)
 	case m.op == opMacro && m.name == "map" && len(m.args) == 2:
 		return s.filled(m.args[0], want)
 	case m.op == opMacro && m.name == "map":
-		return s.truth(Value{m.args[0]}.Macro("exists", m.vars[0], Value{m.args[1]}).n, want)
+		return s.truth(Value{m.args[0]}.Macro(MacroExists, Ident(m.vars[0]), Value{m.args[1]}).n, want)
 	case m.op == opBinary && m.name == "+":
 		a, b := Bool{Value{s.filled(m.args[0], want)}}, Bool{Value{s.filled(m.args[1], want)}}
 		if want {

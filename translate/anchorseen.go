@@ -156,7 +156,7 @@ func (l *lowering) someSightings(v place, p *policy.Node) sightings {
 			break
 		}
 		out.add(l.elementSightings(list, item, true), is)
-		is = cel.And(is, l.b.exists(list.expr, singular(l.hint(list)), func(x cel.Value) cel.Bool {
+		is = cel.And(is, l.binders.Exists(list.expr, singular(l.hint(list)), func(x cel.Value) cel.Bool {
 			return l.match(placeOf(x, list.elem()), item, "").ok()
 		}))
 	}
@@ -190,13 +190,13 @@ func (l *lowering) positionalSightings(list place, p *policy.Node) sightings {
 // elementSightings are those of elements that a map is held against, up to the last
 // that is looked at: the first that satisfies it, or else the first that fails.
 func (l *lowering) elementSightings(list place, p *policy.Node, satisfied bool) sightings {
-	name := l.b.take(singular(l.hint(list)))
-	defer delete(l.b.taken, name)
-	x := placeOf(cel.Ident(name), list.elem())
+	element, release := l.binders.Bind(singular(l.hint(list)))
+	defer release()
+	x := placeOf(element, list.elem())
 	out := sightings{}
 	for key, s := range l.sightings(x, p) {
 		s, last := s.everywhere(), l.isLast(x, p, key, satisfied)
-		out[key] = sighting{cel.True(), met(list.expr, name, s.visited, last), met(list.expr, name, s.present, last)}
+		out[key] = sighting{cel.True(), met(list.expr, element, s.visited, last), met(list.expr, element, s.present, last)}
 	}
 	return out
 }
@@ -219,7 +219,7 @@ func (l *lowering) isLast(x place, p *policy.Node, key string, satisfied bool) c
 
 // met is: some element satisfies cond, of those up to the first that is the last to be
 // looked at.
-func met(list cel.Value, name string, cond, last cel.Bool) cel.Bool {
+func met(list, x cel.Value, cond, last cel.Bool) cel.Bool {
 	cond, some := cond.Simplify(), list.Size().Ne(cel.Int(0))
 	switch {
 	case cond.IsFalse():
@@ -227,10 +227,10 @@ func met(list cel.Value, name string, cond, last cel.Bool) cel.Bool {
 	case cond.IsTrue():
 		return some
 	case last.IsFalse():
-		return list.Macro("exists", name, cond.Value).AsBool()
+		return cel.ForSome.Of(list, x, cond)
 	case cel.Equal(last.Value, cel.Not(cond).Value): // the first element decides
-		return cel.And(some, cond.Substitute(name, list.Index(cel.Int(0))).AsBool())
+		return cel.And(some, cond.Substitute(x.String(), list.Index(cel.Int(0))).AsBool())
 	}
 	either := cel.Or(last, cond).Simplify()
-	return list.Macro2("map", []string{name}, either.Value, cond.Value).OptIndex(cel.Int(0)).OrValue(cel.False().Value).AsBool()
+	return list.Macro(cel.MacroMap, x, either.Value, cond.Value).OptIndex(cel.Int(0)).OrValue(cel.False().Value).AsBool()
 }

@@ -8,8 +8,8 @@ import (
 // orEmpty is a sequence whose missing source counts as an empty list.
 type orEmpty struct{ sequence }
 
-func (s orEmpty) quantify(l *lowering, macro quantifier, _ bool, body func(operand) cel.Bool) cel.Bool {
-	return s.sequence.quantify(l, macro, false, body)
+func (s orEmpty) quantify(l *lowering, q cel.Quantifier, _ bool, body func(operand) cel.Bool) cel.Bool {
+	return s.sequence.quantify(l, q, false, body)
 }
 
 func (s orEmpty) count(l *lowering, _ bool) cel.Value { return s.sequence.count(l, false) }
@@ -24,8 +24,8 @@ type branch struct {
 	then, els sequence
 }
 
-func (s branch) quantify(l *lowering, macro quantifier, strict bool, body func(operand) cel.Bool) cel.Bool {
-	return cel.CondBool(s.c, s.then.quantify(l, macro, strict, body), s.els.quantify(l, macro, strict, body))
+func (s branch) quantify(l *lowering, q cel.Quantifier, strict bool, body func(operand) cel.Bool) cel.Bool {
+	return cel.CondBool(s.c, s.then.quantify(l, q, strict, body), s.els.quantify(l, q, strict, body))
 }
 
 func (s branch) count(l *lowering, strict bool) cel.Value {
@@ -53,12 +53,12 @@ type guarded struct {
 	soft bool
 }
 
-func (s guarded) quantify(l *lowering, macro quantifier, strict bool, body func(operand) cel.Bool) cel.Bool {
-	inner := s.sequence.quantify(l, macro, strict, body)
+func (s guarded) quantify(l *lowering, q cel.Quantifier, strict bool, body func(operand) cel.Bool) cel.Bool {
+	inner := s.sequence.quantify(l, q, strict, body)
 	switch {
 	case s.asIs(l, strict):
 		return inner
-	case macro == forAll:
+	case q == cel.ForAll:
 		return cel.Implies(s.v.found(), inner)
 	}
 	return cel.And(s.v.found(), inner)

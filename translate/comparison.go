@@ -85,7 +85,7 @@ func (l *lowering) sequenceEquals(s sequence, want any) cel.Bool {
 		return cel.False()
 	}
 	if len(list) == 0 {
-		return cel.Not(s.quantify(l, forSome, false, func(operand) cel.Bool { return cel.True() }))
+		return cel.Not(s.quantify(l, cel.ForSome, false, func(operand) cel.Bool { return cel.True() }))
 	}
 	for _, item := range list {
 		if !couldEqual(s.elem(), item) {

@@ -45,7 +45,7 @@ func (l *lowering) configText(value operand) configText {
 // around it.
 func (l *lowering) once(name string, v cel.Value) cel.Value {
 	const short = 40 // characters, as a field of the object has
-	if l.bound(v) || len(v.String()) < short {
+	if l.binders.Binds(v) || len(v.String()) < short {
 		return v
 	}
 	return l.let(name, v)
@@ -66,26 +66,16 @@ func variableName(field, otherwise string) string {
 		upper = false
 		b.WriteRune(r)
 	}
-	if b.Len() == 0 || reserved(b.String()) {
+	if b.Len() == 0 || cel.Taken(b.String()) {
 		return otherwise
 	}
 	return b.String()
 }
 
-// bound tells that v depends on a comprehension around it.
-func (l *lowering) bound(v cel.Value) bool {
-	for name := range l.b.taken {
-		if v.Count(name) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
 // shared is what is made of the text as a composed variable, or as it is inside a
 // comprehension that the text depends on.
 func (t configText) shared(suffix string, v func() cel.Value) cel.Value {
-	if t.l.bound(t.text) {
+	if t.l.binders.Binds(t.text) {
 		return v()
 	}
 	defer t.l.atTop()()
@@ -104,14 +94,14 @@ func (t configText) words() cel.Value {
 
 // taken are the words, out of their list.
 func (t configText) taken() cel.Value {
-	return t.l.b.mapped(t.text.Call("findAll", cel.String(jsonWord)), "word", func(w cel.Value) cel.Value {
+	return t.l.binders.Map(t.text.Call("findAll", cel.String(jsonWord)), "word", func(w cel.Value) cel.Value {
 		return w.Call("substring", cel.Int(1), w.Size().Binary("-", cel.Int(1)))
 	})
 }
 
 // patterns are the words as regular expressions.
 func (t configText) patterns() cel.Value {
-	return t.shared("Patterns", func() cel.Value { return t.l.b.mapped(t.words(), "word", patternOf) })
+	return t.shared("Patterns", func() cel.Value { return t.l.binders.Map(t.words(), "word", patternOf) })
 }
 
 // pattern is the text as a regular expression.
@@ -173,16 +163,16 @@ func (l *lowering) inConfigured(op memberOperator, key, value operand) cel.Bool 
 
 // members applies an operator to a list key.
 func (t configText) members(op memberOperator, s sequence) cel.Bool {
-	only := cel.And(s.count(t.l, false).Eq(cel.Int(1)), s.quantify(t.l, forAll, false, func(x operand) cel.Bool {
+	only := cel.And(s.count(t.l, false).Eq(cel.Int(1)), s.quantify(t.l, cel.ForAll, false, func(x operand) cel.Bool {
 		return t.each(x, func(x cel.Value) cel.Bool { return x.Eq(t.text) })
 	}))
 	in := func(x operand) cel.Bool {
 		return t.each(x, func(x cel.Value) cel.Bool {
-			is := t.l.b.exists(t.patterns(), "pattern", func(p cel.Value) cel.Bool { return matchesPattern(x, p) })
+			is := t.l.binders.Exists(t.patterns(), "pattern", func(p cel.Value) cel.Bool { return matchesPattern(x, p) })
 			if !t.l.mutual(op) {
 				return is
 			}
-			return cel.Or(is, t.l.b.exists(t.words(), "word", func(w cel.Value) cel.Bool { return matchesPattern(w, patternOf(x)) }))
+			return cel.Or(is, t.l.binders.Exists(t.words(), "word", func(w cel.Value) cel.Bool { return matchesPattern(w, patternOf(x)) }))
 		})
 	}
 	valid := cel.Not(t.text.Matches(jsonScalar))
@@ -190,7 +180,7 @@ func (t configText) members(op memberOperator, s sequence) cel.Bool {
 	switch {
 	case op.not:
 		return cel.CondBool(only, cel.False(), cel.And(valid, members))
-	case op.over == forAll:
+	case op.over == cel.ForAll:
 		return cel.Or(only, cel.And(valid, members))
 	}
 	return cel.Or(only, members)
@@ -211,7 +201,7 @@ func (s configSet) has(x cel.Value, t *schema.Type) cel.Bool {
 	default:
 		panic(s.l.unsupported("the membership of a value whose type is not known in a list that is only known at run time"))
 	}
-	return s.s.quantify(s.l, forSome, true, func(p operand) cel.Bool {
+	return s.s.quantify(s.l, cel.ForSome, true, func(p operand) cel.Bool {
 		text, _ := s.l.expr(p)
 		if s.l.mutual(s.op) && mayBeText(t) {
 			return cel.Or(matchesPattern(x, patternOf(text)), matchesPattern(text, patternOf(x)))

@@ -22,7 +22,7 @@ func (l *lowering) contains(in, search operand) operand {
 				return boolOf(l.hasKey(e.v, name))
 			}
 		}
-		return boolOf(s.quantify(l, forSome, true, func(x operand) cel.Bool { return l.equalValues(x, search) }))
+		return boolOf(s.quantify(l, cel.ForSome, true, func(x operand) cel.Bool { return l.equalValues(x, search) }))
 	}
 	v := in.v
 	switch v.kind() {
@@ -49,7 +49,7 @@ func (l *lowering) contains(in, search operand) operand {
 		if ok && search.typ().Kind == v.elem().Kind {
 			return boolOf(what.In(v.expr))
 		}
-		return boolOf(listOf{v: v, hint: l.hint(v)}.quantify(l, forSome, true, func(x operand) cel.Bool { return l.equalValues(x, search) }))
+		return boolOf(listOf{v: v, hint: l.hint(v)}.quantify(l, cel.ForSome, true, func(x operand) cel.Bool { return l.equalValues(x, search) }))
 	case schema.Any:
 		what, ok := l.expr(search)
 		x, ok2 := l.expr(in)

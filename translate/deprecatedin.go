@@ -52,7 +52,7 @@ func (l *lowering) oldMembership(not bool, key, value operand) cel.Bool {
 		}
 		inMembers := cel.False()
 		if !isText || valid {
-			inMembers = negate(s.quantify(l, forAll, false, func(x operand) cel.Bool { return l.exactMember(x, members) }))
+			inMembers = negate(s.quantify(l, cel.ForAll, false, func(x operand) cel.Bool { return l.exactMember(x, members) }))
 		}
 		if isText { // the single key that is the value is in it, and also not in it
 			return cel.Or(l.onlyElement(s, text), inMembers)
@@ -100,7 +100,7 @@ func (l *lowering) neverOfTexts(key operand) cel.Bool {
 // textsOnly is b, or an error where an element of a list key is no string, which
 // is where Kyverno crashes (deviation 4).
 func (l *lowering) textsOnly(s sequence, b cel.Bool) cel.Bool {
-	texts := s.quantify(l, forAll, false, func(x operand) cel.Bool {
+	texts := s.quantify(l, cel.ForAll, false, func(x operand) cel.Bool {
 		return l.holds(x, false, pred{
 			lit: func(v any) cel.Bool { _, ok := v.(string); return cel.Lit(ok) },
 			value: func(e cel.Value, t *schema.Type) cel.Bool {

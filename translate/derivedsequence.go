@@ -11,9 +11,9 @@ type filtered struct {
 	keep func(*lowering, operand) cel.Bool
 }
 
-func (s filtered) quantify(l *lowering, macro quantifier, strict bool, body func(operand) cel.Bool) cel.Bool {
-	return s.of.quantify(l, macro, strict, func(x operand) cel.Bool {
-		if macro == forAll {
+func (s filtered) quantify(l *lowering, q cel.Quantifier, strict bool, body func(operand) cel.Bool) cel.Bool {
+	return s.of.quantify(l, q, strict, func(x operand) cel.Bool {
+		if q == cel.ForAll {
 			return cel.Implies(s.keep(l, x), body(x))
 		}
 		return cel.And(s.keep(l, x), body(x))
@@ -32,7 +32,7 @@ func (s filtered) list(l *lowering, strict bool) (cel.Value, bool) {
 	if !ok {
 		return src, false
 	}
-	kept := l.b.filter(src, hintOf(s.of), func(x cel.Value) cel.Bool { return s.keep(l, elementOf(s.of, x)) })
+	kept := l.binders.Filter(src, hintOf(s.of), func(x cel.Value) cel.Bool { return s.keep(l, elementOf(s.of, x)) })
 	return kept, true
 }
 
@@ -47,11 +47,11 @@ type mapped struct {
 	f  func(*lowering, operand) operand
 }
 
-func (s mapped) quantify(l *lowering, macro quantifier, strict bool, body func(operand) cel.Bool) cel.Bool {
-	return s.of.quantify(l, macro, strict, func(x operand) cel.Bool {
+func (s mapped) quantify(l *lowering, q cel.Quantifier, strict bool, body func(operand) cel.Bool) cel.Bool {
+	return s.of.quantify(l, q, strict, func(x operand) cel.Bool {
 		y := s.f(l, x)
 		found := l.present(y)
-		if macro == forAll {
+		if q == cel.ForAll {
 			return cel.Implies(found, body(y.settled()))
 		}
 		return cel.And(found, body(y.settled()))
@@ -70,7 +70,7 @@ func (s mapped) kept(l *lowering, src cel.Value) cel.Value {
 	if p := l.present(s.f(l, elementOf(s.of, cel.Ident("x")))); p.IsTrue() {
 		return src
 	}
-	return l.b.filter(src, hintOf(s.of), func(x cel.Value) cel.Bool {
+	return l.binders.Filter(src, hintOf(s.of), func(x cel.Value) cel.Bool {
 		return l.present(s.f(l, elementOf(s.of, x)))
 	})
 }
@@ -81,7 +81,7 @@ func (s mapped) list(l *lowering, strict bool) (cel.Value, bool) {
 		return src, false
 	}
 	good := true
-	out := l.b.mapped(s.kept(l, src), hintOf(s.of), func(x cel.Value) cel.Value {
+	out := l.binders.Map(s.kept(l, src), hintOf(s.of), func(x cel.Value) cel.Value {
 		y, ok := l.expr(s.f(l, elementOf(s.of, x)).settled())
 		good = good && ok
 		return y
@@ -106,9 +106,9 @@ type flat struct {
 	f  func(*lowering, operand) sequence
 }
 
-func (s flat) quantify(l *lowering, macro quantifier, strict bool, body func(operand) cel.Bool) cel.Bool {
-	return s.of.quantify(l, macro, strict, func(x operand) cel.Bool {
-		return s.f(l, x).quantify(l, macro, false, body)
+func (s flat) quantify(l *lowering, q cel.Quantifier, strict bool, body func(operand) cel.Bool) cel.Bool {
+	return s.of.quantify(l, q, strict, func(x operand) cel.Bool {
+		return s.f(l, x).quantify(l, q, false, body)
 	})
 }
 
@@ -123,7 +123,7 @@ func (s flat) list(l *lowering, strict bool) (cel.Value, bool) {
 		return src, false
 	}
 	good := true
-	lists := l.b.mapped(src, hintOf(s.of), func(x cel.Value) cel.Value {
+	lists := l.binders.Map(src, hintOf(s.of), func(x cel.Value) cel.Value {
 		inner, ok := s.f(l, elementOf(s.of, x)).list(l, false)
 		good = good && ok
 		return inner
@@ -145,7 +145,7 @@ func countBy(l *lowering, s sequence, strict bool) cel.Value {
 	switch s := s.(type) {
 	case flat:
 		if src, ok := s.of.list(l, strict); ok {
-			return l.b.mapped(src, hintOf(s.of), func(x cel.Value) cel.Value {
+			return l.binders.Map(src, hintOf(s.of), func(x cel.Value) cel.Value {
 				return s.f(l, elementOf(s.of, x)).count(l, false)
 			}).Call("sum")
 		}

@@ -35,7 +35,7 @@ func (l *lowering) ordered(f *policy.ForEach, list operand, out truthValue, dept
 
 // knownParts tells whether elementParts can say what an element of the foreach says.
 func (l *lowering) knownParts(f *policy.ForEach) bool {
-	return f.ForEach == nil && len(l.b.taken) == 0
+	return f.ForEach == nil && l.binders.Empty()
 }
 
 // neverErrs tells that no element is an error.
@@ -64,13 +64,13 @@ func (l *lowering) kept(s sequence, keep func(operand) cel.Bool, suffix string) 
 	name := singular(hintOf(s))
 	variable := "failing" + capital(name) + "s" + suffix
 	if items, ok := s.list(l, false); ok {
-		return l.let(variable, l.b.filter(items, name, func(x cel.Value) cel.Bool { return keep(valueOf(x, s.elem())) })), true
+		return l.let(variable, l.binders.Filter(items, name, func(x cel.Value) cel.Bool { return keep(valueOf(x, s.elem())) })), true
 	}
 	outer, ok := s.(flat)
 	if !ok {
 		return cel.Value{}, false
 	}
-	some := func(x operand) cel.Bool { return outer.f(l, x).quantify(l, forSome, false, keep) }
+	some := func(x operand) cel.Bool { return outer.f(l, x).quantify(l, cel.ForSome, false, keep) }
 	around, ok := l.kept(outer.of, some, "In"+suffix)
 	if !ok {
 		return cel.Value{}, false
@@ -81,7 +81,7 @@ func (l *lowering) kept(s sequence, keep func(operand) cel.Bool, suffix string) 
 		return cel.Value{}, false
 	}
 	items = cel.Cond(around.Size().Eq(cel.Int(0)), cel.List(), items)
-	return l.let(variable, l.b.filter(items, name, func(x cel.Value) cel.Bool { return keep(valueOf(x, s.elem())) })), true
+	return l.let(variable, l.binders.Filter(items, name, func(x cel.Value) cel.Bool { return keep(valueOf(x, s.elem())) })), true
 }
 
 func (l *lowering) elementErrors() refusal {

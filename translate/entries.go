@@ -46,9 +46,9 @@ func (s entries) of(key cel.Value) operand {
 	return valueOf(key, stringType())
 }
 
-func (s entries) quantify(l *lowering, macro quantifier, strict bool, body func(operand) cel.Bool) cel.Bool {
+func (s entries) quantify(l *lowering, q cel.Quantifier, strict bool, body func(operand) cel.Bool) cel.Bool {
 	src := s.source(l.reads(s.v, strict || s.given))
-	return l.b.quantify(macro, src, "key", func(k cel.Value) cel.Bool { return body(s.of(k)) })
+	return l.binders.Quantify(q, src, "key", func(k cel.Value) cel.Bool { return body(s.of(k)) })
 }
 
 func (s entries) count(l *lowering, strict bool) cel.Value {
@@ -57,7 +57,7 @@ func (s entries) count(l *lowering, strict bool) cel.Value {
 
 func (s entries) list(l *lowering, strict bool) (cel.Value, bool) {
 	src := s.source(l.reads(s.v, strict || s.given))
-	return l.b.mapped(src, "key", func(k cel.Value) cel.Value {
+	return l.binders.Map(src, "key", func(k cel.Value) cel.Value {
 		if s.values {
 			return s.keyed(s.v.expr).Index(k)
 		}

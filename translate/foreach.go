@@ -104,15 +104,16 @@ func (l *lowering) numberedList(list operand, body func(elem, index operand) tru
 	if !ok {
 		panic(l.unsupported("elementIndex in a nested projection, before Kubernetes 1.35"))
 	}
-	i, x := l.b.take("i"), l.b.take(hintOf(s))
-	defer delete(l.b.taken, i)
-	defer delete(l.b.taken, x)
-	elem := valueOf(cel.Ident(x), s.elem())
-	t := body(elem, intOf(cel.Ident(i)))
+	i, release := l.binders.Bind("i")
+	defer release()
+	x, release := l.binders.Bind(hintOf(s))
+	defer release()
+	elem := valueOf(x, s.elem())
+	t := body(elem, intOf(i))
 	if elem.v.dynamic() {
 		t.b = cel.Or(isNull(elem.v.expr), t.b)
 	}
-	return truthValue{items.Macro2("all", []string{i, x}, t.b.Value).AsBool(), t.errs}
+	return truthValue{items.IndexedMacro(cel.MacroAll, i, x, t.b.Value).AsBool(), t.errs}
 }
 
 // effectOver is: body holds for every element of a list, for the value itself
@@ -141,7 +142,7 @@ func (l *lowering) effectOver(list operand, body func(operand) truthValue) truth
 			}
 		}
 	case sequenceForm, multiForm:
-		out = l.sequence(list).quantify(l, forAll, false, run)
+		out = l.sequence(list).quantify(l, cel.ForAll, false, run)
 	case placeForm:
 		out = l.overValue(list.v, run)
 	case errorForm:
@@ -158,12 +159,12 @@ func (l *lowering) overValue(v place, run func(operand) cel.Bool) cel.Bool {
 	}
 	switch v.kind() {
 	case schema.List:
-		return l.sequence(operandAt(v)).quantify(l, forAll, false, run)
+		return l.sequence(operandAt(v)).quantify(l, cel.ForAll, false, run)
 	case schema.Any:
 		one := v.soft(true, cel.Value{}, func(x cel.Value) cel.Bool {
 			return cel.Or(isList(x), isNull(x), run(dynamicOf(x)))
 		})
-		return cel.And(l.sequence(operandAt(v)).quantify(l, forAll, false, run), one)
+		return cel.And(l.sequence(operandAt(v)).quantify(l, cel.ForAll, false, run), one)
 	}
 	return v.soft(true, cel.Value{}, func(cel.Value) cel.Bool { return run(operandAt(v.settled())) })
 }

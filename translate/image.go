@@ -108,10 +108,8 @@ func (g *imageGroup) containers() cel.Value { return listOf{v: g.list}.source(fa
 
 // mapped is body of each of the group's containers that has an image.
 func (g *imageGroup) mapped(l *lowering, keep func(c cel.Value) cel.Bool, body func(c cel.Value) cel.Value) cel.Value {
-	c := l.b.take(singular(g.name))
-	defer delete(l.b.taken, c)
-	x := cel.Ident(c)
-	return g.containers().Macro2("map", []string{c}, cel.And(x.Has("image"), keep(x)).Value, body(x))
+	withImage := func(c cel.Value) cel.Bool { return cel.And(c.Has("image"), keep(c)) }
+	return l.binders.MapIf(g.containers(), singular(g.name), withImage, body)
 }
 
 func every(cel.Value) cel.Bool { return cel.True() }
@@ -128,7 +126,7 @@ func (l *lowering) imagesAreValid() cel.Bool {
 			all = all.Plus(texts)
 		}
 	}
-	valid := l.b.all(all, "image", func(x cel.Value) cel.Bool {
+	valid := l.binders.All(all, "image", func(x cel.Value) cel.Bool {
 		length := cel.Cond(x.Matches(namesRegistry), cel.Int(longestRepository), cel.Int(longestRepository-int64(len(defaultRegistry+"/"))))
 		return cel.And(x.Matches(imageReference), found(x, repositoryPart).Size().Compare("<=", length))
 	})
@@ -139,7 +137,7 @@ func (l *lowering) imagesAreValid() cel.Bool {
 // comprehensions around, as a composed variable is.
 func (l *lowering) atTop() func() {
 	outer := l.environment
-	l.b = &binders{}
+	l.binders = &cel.Scope{}
 	return func() { l.environment = outer }
 }
 
@@ -172,7 +170,7 @@ func readsFirst(e *jmespath.Expr, name string) bool {
 // present is: the group has an image.
 func (g *imageGroup) present(l *lowering) cel.Bool {
 	return g.list.soft(false, cel.Value{}, func(list cel.Value) cel.Bool {
-		return l.b.exists(list, singular(g.name), func(c cel.Value) cel.Bool { return c.Has("image") })
+		return l.binders.Exists(list, singular(g.name), func(c cel.Value) cel.Bool { return c.Has("image") })
 	})
 }
 
@@ -184,7 +182,7 @@ func (l *lowering) imagePresent(j operand) cel.Bool {
 	case j.key.IsZero():
 		return cel.True()
 	}
-	return l.b.exists(l.ifValidContainers(j.images), singular(j.images.name), func(c cel.Value) cel.Bool { return c.Field("name").Eq(j.key) })
+	return l.binders.Exists(l.ifValidContainers(j.images), singular(j.images.name), func(c cel.Value) cel.Bool { return c.Field("name").Eq(j.key) })
 }
 
 // imageCount is the length of a group; an error where there is none.
@@ -210,6 +208,6 @@ func (g *imageGroup) named(key cel.Value) operand {
 // where an image is no reference.
 func (l *lowering) ifValidContainers(g *imageGroup) cel.Value {
 	defer l.atTop()()
-	list := l.b.filter(g.containers(), singular(g.name), func(c cel.Value) cel.Bool { return c.Has("image") })
+	list := l.binders.Filter(g.containers(), singular(g.name), func(c cel.Value) cel.Bool { return c.Has("image") })
 	return l.let(g.name+"WithImage", l.ifValid(list))
 }

@@ -24,11 +24,9 @@ func (l *lowering) imagePart(j operand, name string) operand {
 	}
 	list := l.ifValidContainers(j.images)
 	binder := singular(j.images.name)
-	x := l.b.take(binder)
-	c := cel.Ident(x)
-	value := list.Macro2("map", []string{x}, hasPart(c).Value, part.text(j.images, c)).Index(cel.Int(0))
-	delete(l.b.taken, x)
-	exists := l.b.exists(list, binder, hasPart)
+	text := func(c cel.Value) cel.Value { return part.text(j.images, c) }
+	value := l.binders.MapIf(list, binder, hasPart, text).Index(cel.Int(0))
+	exists := l.binders.Exists(list, binder, hasPart)
 	return operandAt(place{expr: value, typ: stringType(), origin: fromServer, guards: []guard{{cond: exists}}})
 }
 

@@ -66,10 +66,8 @@ func (s imageParts) list(l *lowering, _ bool) (cel.Value, bool) {
 		return cel.Value{}, false
 	}
 	containers := s.containers(l)
-	c := l.b.take(singular(s.group.name))
-	sorted := containers.Macro("sortBy", c, cel.Ident(c).Field("name"))
-	delete(l.b.taken, c)
-	return l.b.mapped(sorted, singular(s.group.name), func(c cel.Value) cel.Value { return s.part.text(s.group, c) }), true
+	sorted := l.binders.SortBy(containers, singular(s.group.name), func(c cel.Value) cel.Value { return c.Field("name") })
+	return l.binders.Map(sorted, singular(s.group.name), func(c cel.Value) cel.Value { return s.part.text(s.group, c) }), true
 }
 
 // containers are those whose images have the part.
@@ -78,7 +76,7 @@ func (s imageParts) containers(l *lowering) cel.Value {
 	if s.part.has == nil {
 		return all
 	}
-	return l.b.filter(all, singular(s.group.name), func(c cel.Value) cel.Bool { return s.part.has(c.Field("image")) })
+	return l.binders.Filter(all, singular(s.group.name), func(c cel.Value) cel.Bool { return s.part.has(c.Field("image")) })
 }
 
 // item is the first or the last of the list, which every release can say.
@@ -97,9 +95,9 @@ func (s imageParts) outermost(l *lowering, best string) cel.Value {
 	defer l.atTop()()
 	containers := s.containers(l)
 	which := map[string]string{"min": "first", "max": "last"}[best] + capital(s.group.name[:len(s.group.name)-1])
-	names := l.b.mapped(containers, singular(s.group.name), func(c cel.Value) cel.Value { return c.Field("name") })
+	names := l.binders.Map(containers, singular(s.group.name), func(c cel.Value) cel.Value { return c.Field("name") })
 	name := l.let(which+"Name", names.Call(best))
-	only := l.b.filter(containers, singular(s.group.name), func(c cel.Value) cel.Bool { return c.Field("name").Eq(name) })
+	only := l.binders.Filter(containers, singular(s.group.name), func(c cel.Value) cel.Bool { return c.Field("name").Eq(name) })
 	return l.let(which, only.Index(cel.Int(0)))
 }
 
@@ -108,8 +106,8 @@ func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 // imageValues is a group's images as the values of a projection.
 type imageValues struct{ group *imageGroup }
 
-func (s imageValues) quantify(l *lowering, macro quantifier, _ bool, body func(operand) cel.Bool) cel.Bool {
-	return l.b.quantify(macro, l.ifValidContainers(s.group), singular(s.group.name), func(c cel.Value) cel.Bool {
+func (s imageValues) quantify(l *lowering, q cel.Quantifier, _ bool, body func(operand) cel.Bool) cel.Bool {
+	return l.binders.Quantify(q, l.ifValidContainers(s.group), singular(s.group.name), func(c cel.Value) cel.Bool {
 		return body(operand{form: imageForm, images: s.group, v: placeOf(c, s.group.list.elem())})
 	})
 }

@@ -144,7 +144,7 @@ func (l *lowering) walk(t target, ops []operation) *lowering {
 // environmentOf is the environment of a rule, with its objects in place.
 func (l *lowering) environmentOf(t target, ops []operation) environment {
 	typ := l.objectType(t)
-	e := environment{b: &binders{}, target: t, ops: ops, context: contextOf(l.rule.Context, nil)}
+	e := environment{binders: &cel.Scope{}, target: t, ops: ops, context: contextOf(l.rule.Context, nil)}
 	e.object, e.old = valueOf(cel.Ident("object"), typ), valueOf(cel.Ident("oldObject"), typ)
 	switch {
 	case e.on(opDelete):

@@ -49,9 +49,9 @@ type gathered struct {
 //
 //	defer l.restore(l.environment)
 type environment struct {
-	b      *binders
-	target target
-	ops    []operation // those this walk is for
+	binders *cel.Scope // the variables of the comprehensions around
+	target  target
+	ops     []operation // those this walk is for
 	// object and old are the request's objects; literal null where the operations
 	// have none.
 	object, old operand
@@ -87,7 +87,7 @@ func (l *lowering) restore(e environment) { l.environment = e }
 // ofNewObject is the environment of the new object, while the old one is judged.
 func (e environment) ofNewObject() environment {
 	now := *e.now
-	now.b, now.found = e.b, e.found
+	now.binders, now.found = e.binders, e.found
 	return now
 }
 

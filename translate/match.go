@@ -251,7 +251,7 @@ func (l *lowering) pair(m place, p policy.Pair) cel.Bool {
 		return cel.False()
 	}
 	if scalar.IsWild(p.Key) {
-		found := l.b.exists(m.settled().expr, "key", func(k cel.Value) cel.Bool {
+		found := l.binders.Exists(m.settled().expr, "key", func(k cel.Value) cel.Bool {
 			return cel.And(wild(k, p.Key), wild(m.expr.Index(k), p.Value))
 		})
 		return cel.And(m.found(), found)
@@ -392,5 +392,5 @@ func (l *lowering) inGroups(groups cel.Value, name string) cel.Bool {
 	if !scalar.IsWild(name) {
 		return cel.String(name).In(groups)
 	}
-	return l.b.exists(groups, "group", func(g cel.Value) cel.Bool { return wild(g, name) })
+	return l.binders.Exists(groups, "group", func(g cel.Value) cel.Bool { return wild(g, name) })
 }

@@ -124,12 +124,12 @@ type sequenceSet struct {
 
 func (s sequenceSet) has(x cel.Value, t *schema.Type) cel.Bool {
 	if s.l.mutual(s.op) {
-		return s.s.quantify(s.l, forSome, false, func(y operand) cel.Bool { return s.l.alike(valueOf(x, t), y) })
+		return s.s.quantify(s.l, cel.ForSome, false, func(y operand) cel.Bool { return s.l.alike(valueOf(x, t), y) })
 	}
 	if list, ok := s.s.list(s.l, false); ok && kindOf(t) == kindOf(s.s.elem()) && kindOf(t) == schema.String {
 		return x.In(list)
 	}
-	return s.s.quantify(s.l, forSome, false, func(y operand) cel.Bool { return s.l.equalWords(valueOf(x, t), y) })
+	return s.s.quantify(s.l, cel.ForSome, false, func(y operand) cel.Bool { return s.l.equalWords(valueOf(x, t), y) })
 }
 
 func (s sequenceSet) hasLiteral(v any) cel.Bool {
@@ -137,10 +137,10 @@ func (s sequenceSet) hasLiteral(v any) cel.Bool {
 	case nil: // no word
 		return cel.False()
 	case []any, map[string]any:
-		return s.s.quantify(s.l, forSome, false, func(y operand) cel.Bool { return s.l.equal(y, litOf(v)) })
+		return s.s.quantify(s.l, cel.ForSome, false, func(y operand) cel.Bool { return s.l.equal(y, litOf(v)) })
 	}
 	word := s.l.wordsFor(s.op, literalSet{v})
-	return s.s.quantify(s.l, forSome, false, func(y operand) cel.Bool {
+	return s.s.quantify(s.l, cel.ForSome, false, func(y operand) cel.Bool {
 		return s.l.holds(y, false, pred{
 			lit:      func(w any) cel.Bool { return cel.And(cel.Lit(w != nil), word.hasLiteral(w)) },
 			value:    word.has,

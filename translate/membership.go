@@ -39,7 +39,7 @@ func (l *lowering) membership(op memberOperator, key, value operand) cel.Bool {
 // thereFor is what an operator asks of its list before it looks at the elements:
 // null is no list to it. Nothing is in a list that reads as empty where it is null.
 func (l *lowering) thereFor(op memberOperator, list sequence) cel.Bool {
-	if _, ok := list.(strictList); op == (memberOperator{over: forSome}) && !ok {
+	if _, ok := list.(strictList); op == (memberOperator{over: cel.ForSome}) && !ok {
 		return cel.True()
 	}
 	return cel.Not(list.null())
@@ -133,7 +133,7 @@ func literalMembers(op memberOperator, keys []any, s set) cel.Bool {
 		}
 		each = append(each, op.verdict(in))
 	}
-	if op.over == forSome {
+	if op.over == cel.ForSome {
 		return cel.Or(each...)
 	}
 	return cel.And(each...)
@@ -144,7 +144,7 @@ func literalMembers(op memberOperator, keys []any, s set) cel.Bool {
 func (l *lowering) membershipScalar(op memberOperator, key, value operand) cel.Bool {
 	one := l.wordsFor(op, literalSet{value.lit})
 	_, isMap := value.lit.(map[string]any)
-	if value.lit == nil || isMap || op.over == forAll {
+	if value.lit == nil || isMap || op.over == cel.ForAll {
 		return l.never(key)
 	}
 	return l.onlyLists(key, func(s sequence) cel.Bool { return l.members(op, s, one) },

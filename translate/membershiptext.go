@@ -156,9 +156,9 @@ func (l *lowering) listInText(op memberOperator, s sequence, t textSet) cel.Bool
 // listInRange is a list key against a range. What AnyNotIn looks for is an element
 // outside of it, which a text that is no number is not.
 func (l *lowering) listInRange(op memberOperator, s sequence, text string) cel.Bool {
-	if op.not && op.over == forSome {
+	if op.not && op.over == cel.ForSome {
 		outside := strings.Replace(text, "-", "!-", 1)
-		return s.quantify(l, forSome, false, func(x operand) cel.Bool { return l.wordSatisfies(x, outside) })
+		return s.quantify(l, cel.ForSome, false, func(x operand) cel.Bool { return l.wordSatisfies(x, outside) })
 	}
 	in := op.ofList(l, s, func(x operand) cel.Bool { return l.wordSatisfies(x, text) })
 	return l.orOnly(op, s, text, in)
@@ -193,7 +193,7 @@ func (l *lowering) orOnly(op memberOperator, s sequence, text string, in cel.Boo
 // onlyElement is: the list has one element, this text.
 func (l *lowering) onlyElement(s sequence, text string) cel.Bool {
 	return cel.And(s.count(l, false).Eq(cel.Int(1)),
-		s.quantify(l, forSome, false, func(x operand) cel.Bool {
+		s.quantify(l, cel.ForSome, false, func(x operand) cel.Bool {
 			return l.holds(x, false, pred{
 				lit:      func(v any) cel.Bool { return cel.Lit(scalar.Text(v) == text) },
 				value:    func(e cel.Value, t *schema.Type) cel.Bool { return exactly{text}.has(e, t) },

@@ -71,8 +71,8 @@ type complete struct {
 	missing cel.Bool
 }
 
-func (s complete) quantify(l *lowering, macro quantifier, strict bool, body func(operand) cel.Bool) cel.Bool {
-	inner := s.sequence.quantify(l, macro, strict, body)
+func (s complete) quantify(l *lowering, q cel.Quantifier, strict bool, body func(operand) cel.Bool) cel.Bool {
+	inner := s.sequence.quantify(l, q, strict, body)
 	if s.asked(l) {
 		return inner
 	}

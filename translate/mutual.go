@@ -61,7 +61,7 @@ func (l *lowering) someMatches(words []string, pattern cel.Value) cel.Bool {
 	if len(words) == 1 {
 		return matchesPattern(cel.String(words[0]), patternOf(pattern))
 	}
-	return l.b.exists(cel.Strings(words...), "word", func(w cel.Value) cel.Bool { return matchesPattern(w, patternOf(pattern)) })
+	return l.binders.Exists(cel.Strings(words...), "word", func(w cel.Value) cel.Bool { return matchesPattern(w, patternOf(pattern)) })
 }
 
 // alike is: one of two values of the request, as texts, matches the other.

@@ -11,12 +11,12 @@ import (
 // as containers are, say which of them violate it. The names become a variable;
 // the rule holds where there are none.
 func (l *lowering) nameOffenders(u *unit) {
-	list, binder, body, ok := u.holds.b.Loop()
+	list, x, body, ok := u.holds.b.Loop()
 	if !ok || u.holds.errs || !l.namedElements(list) {
 		return
 	}
-	x := cel.Ident(binder)
-	bad := list.Macro("filter", binder, cel.Not(body).Simplify().Value).Macro("map", binder, x.Field("name"))
+	bad := list.Macro(cel.MacroFilter, x, cel.Not(body).Simplify().Value).Macro(cel.MacroMap, x, x.Field("name"))
+	binder := x.String()
 	names := l.let("bad"+strings.ToUpper(binder[:1])+binder[1:]+"s", bad)
 	u.holds.b = names.Size().Eq(cel.Int(0))
 	text := cel.String(u.message.text + " (")

@@ -7,16 +7,6 @@ import (
 	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
-// A quantifier is the macro that asks whether some or all elements of a list have
-// a property.
-type quantifier string
-
-// The quantifiers.
-const (
-	forSome quantifier = "exists"
-	forAll  quantifier = "all"
-)
-
 // An operator is that of a condition.
 type operator struct {
 	kind   operatorKind
@@ -40,7 +30,7 @@ const (
 // A memberOperator is AnyIn, AllIn, AnyNotIn or AllNotIn: some or all elements of
 // a list key are, or are not, in the value.
 type memberOperator struct {
-	over quantifier
+	over cel.Quantifier
 	not  bool
 }
 
@@ -61,7 +51,7 @@ func (op memberOperator) ofList(l *lowering, s sequence, in func(operand) cel.Bo
 // operatorOf reads an operator. Case matters to orderings only, which are never
 // true where it is wrong.
 func operatorOf(written string) operator {
-	member := func(over quantifier, not bool) operator {
+	member := func(over cel.Quantifier, not bool) operator {
 		return operator{kind: membershipKind, member: memberOperator{over, not}}
 	}
 	switch strings.ToLower(written) {
@@ -70,13 +60,13 @@ func operatorOf(written string) operator {
 	case "notequal", "notequals":
 		return operator{kind: equalityKind, not: true}
 	case "anyin":
-		return member(forSome, false)
+		return member(cel.ForSome, false)
 	case "allin":
-		return member(forAll, false)
+		return member(cel.ForAll, false)
 	case "anynotin":
-		return member(forSome, true)
+		return member(cel.ForSome, true)
 	case "allnotin":
-		return member(forAll, true)
+		return member(cel.ForAll, true)
 	case "in":
 		return operator{kind: oldMembershipKind}
 	case "notin":

@@ -306,7 +306,7 @@ func (l *lowering) existence(v place, key string, p *policy.Node) cel.Bool {
 		if item.Kind != policy.Map {
 			return missing
 		}
-		conds = append(conds, l.b.exists(list.expr, singular(key), func(x cel.Value) cel.Bool {
+		conds = append(conds, l.binders.Exists(list.expr, singular(key), func(x cel.Value) cel.Bool {
 			return l.match(placeOf(x, list.elem()), item, "").ok()
 		}))
 	}
@@ -343,7 +343,7 @@ func (l *lowering) elements(list place, p *policy.Node, hint string) outcome {
 	case policy.Map:
 		return l.eachElement(list, first, hint)
 	}
-	return check(l.b.all(list.expr, singular(hint), func(x cel.Value) cel.Bool {
+	return check(l.binders.All(list.expr, singular(hint), func(x cel.Value) cel.Bool {
 		return l.scalarOne(placeOf(x, list.elem()), first, false)
 	}))
 }
@@ -354,7 +354,7 @@ func (l *lowering) eachElement(list place, p *policy.Node, hint string) outcome 
 	defer l.restore(l.environment)
 	l.matching = l.matching.inElement()
 	var skips bool
-	out := check(l.b.all(list.expr, singular(hint), func(x cel.Value) cel.Bool {
+	out := check(l.binders.All(list.expr, singular(hint), func(x cel.Value) cel.Bool {
 		o := l.match(placeOf(x, list.elem()), p, "")
 		skips = o.skips()
 		return o.admitted()
@@ -362,7 +362,7 @@ func (l *lowering) eachElement(list place, p *policy.Node, hint string) outcome 
 	if !skips {
 		return out
 	}
-	some := l.b.exists(list.expr, singular(hint), func(x cel.Value) cel.Bool {
+	some := l.binders.Exists(list.expr, singular(hint), func(x cel.Value) cel.Bool {
 		return l.match(placeOf(x, list.elem()), p, "").ok()
 	})
 	return append(out, filter(cel.Or(list.expr.Size().Eq(cel.Int(0)), some), false)...)

@@ -13,7 +13,7 @@ func (s *podStandard) appArmorAnnotations(control string) cel.Bool {
 	annotations := s.meta.field("annotations")
 	waived := s.annotationWaivers(control)
 	every := func(keys cel.Value) cel.Bool {
-		return s.l.b.all(keys, "key", func(k cel.Value) cel.Bool {
+		return s.l.binders.All(keys, "key", func(k cel.Value) cel.Bool {
 			value := annotations.expr.Index(k)
 			alts := []cel.Bool{
 				cel.Not(k.StartsWith(cel.String("container.apparmor.security.beta.kubernetes.io/"))),

@@ -99,7 +99,7 @@ func (s *podStandard) probeHosts() cel.Bool {
 		// to the type checker, no two of these are of one type
 		handlers := cel.List(dyn(c.expr.Opt("livenessProbe")), dyn(c.expr.Opt("readinessProbe")), dyn(c.expr.Opt("startupProbe")),
 			dyn(c.expr.Opt("lifecycle").Opt("postStart")), dyn(c.expr.Opt("lifecycle").Opt("preStop")))
-		return s.l.b.all(handlers, "handler", func(h cel.Value) cel.Bool {
+		return s.l.binders.All(handlers, "handler", func(h cel.Value) cel.Bool {
 			unset := func(action string) cel.Bool {
 				return h.Opt(action).Opt("host").OrValue(cel.String("")).Eq(cel.String(""))
 			}

@@ -39,12 +39,12 @@ func (s *podStandard) joined(names []string) place {
 
 // each is: ok of every element.
 func (s *podStandard) each(list place, hint string, ok func(place) cel.Bool) cel.Bool {
-	return s.l.b.all(list.expr, hint, func(x cel.Value) cel.Bool { return ok(placeOf(x, list.elem())) })
+	return s.l.binders.All(list.expr, hint, func(x cel.Value) cel.Bool { return ok(placeOf(x, list.elem())) })
 }
 
 // which is the elements of which keep holds.
 func (s *podStandard) which(list place, hint string, keep func(place) cel.Bool) cel.Value {
-	return s.l.b.filter(list.expr, hint, func(x cel.Value) cel.Bool { return keep(placeOf(x, list.elem())) })
+	return s.l.binders.Filter(list.expr, hint, func(x cel.Value) cel.Bool { return keep(placeOf(x, list.elem())) })
 }
 
 // containers is: the findings are none of any container.
@@ -91,7 +91,7 @@ func (s *podStandard) excludedIn(list string, fs []finding) string {
 
 func (s *podStandard) someContainer(p func(place) cel.Bool) cel.Bool {
 	list := s.allContainers()
-	return s.l.b.exists(list.expr, "container", func(x cel.Value) cel.Bool { return p(placeOf(x, list.elem())) })
+	return s.l.binders.Exists(list.expr, "container", func(x cel.Value) cel.Bool { return p(placeOf(x, list.elem())) })
 }
 
 // added is sum + v, where the sum may have nothing in it yet.

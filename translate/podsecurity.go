@@ -46,7 +46,7 @@ func (l *lowering) podSecurity(p *policy.PodSecurity) cel.Bool {
 			names = append(names, cel.Cond(is, cel.String(""), cel.String(control)))
 		}
 	}
-	violated := l.b.filter(cel.List(names...), "control", func(c cel.Value) cel.Bool { return c.Ne(cel.String("")) })
+	violated := l.binders.Filter(cel.List(names...), "control", func(c cel.Value) cel.Bool { return c.Ne(cel.String("")) })
 	return l.let(l.ofPrior(violations), violated).Size().Eq(cel.Int(0))
 }
 

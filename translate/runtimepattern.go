@@ -56,7 +56,7 @@ func (l *lowering) runtimeScalar(v place, p *policy.Node, missing *bool) cel.Boo
 	case v.never:
 		return l.runtimeMissing(text, missing)
 	case v.kind() == schema.List && kindOf(v.elem()) == schema.String:
-		each := l.b.all(v.expr, "item", func(x cel.Value) cel.Bool { return l.satisfiesText(x, text) })
+		each := l.binders.All(v.expr, "item", func(x cel.Value) cel.Bool { return l.satisfiesText(x, text) })
 		if v.certain() {
 			return each
 		}

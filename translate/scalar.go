@@ -17,7 +17,7 @@ func (l *lowering) scalar(v place, p *policy.Node, missing bool) cel.Bool {
 	switch v.kind() {
 	case schema.List:
 		all := func(x cel.Value) cel.Bool {
-			return l.b.all(x, "item", func(e cel.Value) cel.Bool { return l.scalarOne(placeOf(e, settled.elem()), p, false) })
+			return l.binders.All(x, "item", func(e cel.Value) cel.Bool { return l.scalarOne(placeOf(e, settled.elem()), p, false) })
 		}
 		neutral := cel.Value{}
 		if missing {
@@ -102,7 +102,7 @@ func (l *lowering) scalarOne(v place, p *policy.Node, lists bool) cel.Bool {
 		if !lists {
 			return one
 		}
-		each := l.b.all(v.expr, "item", func(e cel.Value) cel.Bool { return l.scalarAny(e, p) })
+		each := l.binders.All(v.expr, "item", func(e cel.Value) cel.Bool { return l.scalarAny(e, p) })
 		return cel.Or(one, cel.And(isList(v.expr), each))
 	case schema.IntOrString:
 		return byType(v.expr,

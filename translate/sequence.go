@@ -14,7 +14,7 @@ import (
 // softly it is then empty; read strictly it is an error.
 type sequence interface {
 	// quantify is: some (exists) or all elements satisfy body.
-	quantify(l *lowering, macro quantifier, strict bool, body func(operand) cel.Bool) cel.Bool
+	quantify(l *lowering, q cel.Quantifier, strict bool, body func(operand) cel.Bool) cel.Bool
 	// count is the number of elements, an int.
 	count(l *lowering, strict bool) cel.Value
 	// list is the elements as one CEL list; false where CEL has no such expression.
@@ -43,15 +43,15 @@ func (s listOf) source(strict bool) cel.Value {
 	return cel.Cond(s.v.found(), s.v.expr, cel.List())
 }
 
-func (s listOf) quantify(l *lowering, macro quantifier, strict bool, body func(operand) cel.Bool) cel.Bool {
+func (s listOf) quantify(l *lowering, q cel.Quantifier, strict bool, body func(operand) cel.Bool) cel.Bool {
 	strict = l.reads(s.v, strict)
 	over := func(list cel.Value) cel.Bool {
-		return l.b.quantify(macro, list, singular(s.hint), func(x cel.Value) cel.Bool { return body(elementOf(s, x)) })
+		return l.binders.Quantify(q, list, singular(s.hint), func(x cel.Value) cel.Bool { return body(elementOf(s, x)) })
 	}
 	if strict || s.v.certain() || !s.v.opt.IsZero() {
 		return over(s.source(strict))
 	}
-	return s.v.soft(macro == forAll, cel.Value{}, over)
+	return s.v.soft(q == cel.ForAll, cel.Value{}, over)
 }
 
 func (s listOf) count(l *lowering, strict bool) cel.Value {
@@ -80,8 +80,8 @@ func (l *lowering) reads(v place, strict bool) bool {
 // it is missing, reading it is an error.
 type strictList struct{ listOf }
 
-func (s strictList) quantify(l *lowering, macro quantifier, _ bool, body func(operand) cel.Bool) cel.Bool {
-	return s.listOf.quantify(l, macro, true, body)
+func (s strictList) quantify(l *lowering, q cel.Quantifier, _ bool, body func(operand) cel.Bool) cel.Bool {
+	return s.listOf.quantify(l, q, true, body)
 }
 
 func (s strictList) count(l *lowering, _ bool) cel.Value { return s.listOf.count(l, true) }
@@ -97,12 +97,12 @@ func (s listOf) elem() *schema.Type { return s.v.elem() }
 // concat is several sequences one after the other. It is never null.
 type concat []sequence
 
-func (s concat) quantify(l *lowering, macro quantifier, _ bool, body func(operand) cel.Bool) cel.Bool {
+func (s concat) quantify(l *lowering, q cel.Quantifier, _ bool, body func(operand) cel.Bool) cel.Bool {
 	conds := make([]cel.Bool, len(s))
 	for i, part := range s {
-		conds[i] = part.quantify(l, macro, false, body)
+		conds[i] = part.quantify(l, q, false, body)
 	}
-	if macro == forAll {
+	if q == cel.ForAll {
 		return cel.And(conds...)
 	}
 	return cel.Or(conds...)
@@ -172,7 +172,7 @@ func inParts(s sequence, f func(sequence) sequence) sequence {
 // single is one value as a list.
 type single struct{ j operand }
 
-func (s single) quantify(_ *lowering, _ quantifier, _ bool, body func(operand) cel.Bool) cel.Bool {
+func (s single) quantify(_ *lowering, _ cel.Quantifier, _ bool, body func(operand) cel.Bool) cel.Bool {
 	return body(s.j)
 }
 

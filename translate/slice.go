@@ -50,9 +50,10 @@ func (s sliced) list(l *lowering, strict bool) (cel.Value, bool) {
 	if !ok {
 		return src, false
 	}
-	i, x := l.b.take("i"), l.b.take(hintOf(s.of))
-	defer delete(l.b.taken, i)
-	defer delete(l.b.taken, x)
+	i, release := l.binders.Bind("i")
+	defer release()
+	x, release := l.binders.Bind(hintOf(s.of))
+	defer release()
 	bound := func(n int) cel.Value {
 		if n < 0 {
 			return src.Size().Binary("-", cel.Int(int64(-n)))
@@ -61,26 +62,26 @@ func (s sliced) list(l *lowering, strict bool) (cel.Value, bool) {
 	}
 	keep := cel.True()
 	if s.start != nil && *s.start != 0 {
-		keep = cel.And(keep, cel.Ident(i).Compare(">=", bound(*s.start)))
+		keep = cel.And(keep, i.Compare(">=", bound(*s.start)))
 	}
 	if s.stop != nil {
-		keep = cel.And(keep, cel.Ident(i).Compare("<", bound(*s.stop)))
+		keep = cel.And(keep, i.Compare("<", bound(*s.stop)))
 	}
 	if kindOf(s.of.elem()) == schema.Any { // a projection drops nulls
-		keep = cel.And(keep, cel.Not(isNull(cel.Ident(x))))
+		keep = cel.And(keep, cel.Not(isNull(x)))
 	}
 	if keep.IsTrue() {
 		return src, true
 	}
-	return src.Macro2("transformList", []string{i, x}, keep.Value, cel.Ident(x)), true
+	return src.IndexedMacro(cel.MacroTransformList, i, x, keep.Value, x), true
 }
 
-func (s sliced) quantify(l *lowering, macro quantifier, strict bool, body func(operand) cel.Bool) cel.Bool {
+func (s sliced) quantify(l *lowering, q cel.Quantifier, strict bool, body func(operand) cel.Bool) cel.Bool {
 	list, ok := s.list(l, strict)
 	if !ok {
 		panic(l.unsupported("a slice of a nested projection, before Kubernetes 1.35"))
 	}
-	return l.b.quantify(macro, list, hintOf(s.of), func(x cel.Value) cel.Bool {
+	return l.binders.Quantify(q, list, hintOf(s.of), func(x cel.Value) cel.Bool {
 		return body(elementOf(s.of, x))
 	})
 }

@@ -24,9 +24,9 @@ func (l *lowering) sameElements(a, b sequence) cel.Bool {
 	if !ok || !ok2 {
 		return l.sameByCount(a, b)
 	}
-	counts := l.b.all(x, "item", func(e cel.Value) cel.Bool {
+	counts := l.binders.All(x, "item", func(e cel.Value) cel.Bool {
 		equal := func(list cel.Value) cel.Value {
-			return l.b.filter(list, "other", func(o cel.Value) cel.Bool { return o.Eq(e) }).Size()
+			return l.binders.Filter(list, "other", func(o cel.Value) cel.Bool { return o.Eq(e) }).Size()
 		}
 		return equal(x).Eq(equal(y))
 	})
@@ -35,7 +35,7 @@ func (l *lowering) sameElements(a, b sequence) cel.Bool {
 
 // sameByCount is sameElements of nested projections.
 func (l *lowering) sameByCount(a, b sequence) cel.Bool {
-	counts := a.quantify(l, forAll, true, func(x operand) cel.Bool {
+	counts := a.quantify(l, cel.ForAll, true, func(x operand) cel.Bool {
 		of := func(s sequence) cel.Value {
 			return filtered{of: s, keep: func(l *lowering, y operand) cel.Bool { return l.equalValues(x, y) }}.count(l, true)
 		}

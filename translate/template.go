@@ -99,7 +99,7 @@ func (l *lowering) jsonList(j operand) cel.Value {
 	if !ok || kindOf(j.typ().Elem) != schema.String {
 		panic(l.jsonText())
 	}
-	quoted := l.b.mapped(v, "item", func(x cel.Value) cel.Value {
+	quoted := l.binders.Map(v, "item", func(x cel.Value) cel.Value {
 		text := cel.Func("strings.quote", x)
 		for _, c := range []struct{ char, escape string }{{"<", `\u003c`}, {">", `\u003e`}, {"&", `\u0026`}} { // as Go does in JSON
 			text = text.Call("replace", cel.String(c.char), cel.String(c.escape))

@@ -47,7 +47,7 @@ func (g group) nameOthers(d *vap.Draft, members []unit) {
 	if len(states) < 2 {
 		return
 	}
-	violated := declare(d, "violated", cel.List(states...).Macro("filter", "rule", cel.Ident("rule").Ne(cel.String("")).Value))
+	violated := declare(d, "violated", new(cel.Scope).Filter(cel.List(states...), "rule", func(rule cel.Value) cel.Bool { return rule.Ne(cel.String("")) }))
 	all := declare(d, "allViolated", listed(violated, 1, " (all violated: "))
 	for i := range d.Validations {
 		if v := &d.Validations[i]; asked(*v) {

@@ -67,7 +67,7 @@ func (l *lowering) truthy(j operand) cel.Bool {
 					return list.Size().Compare(">", cel.Int(0))
 				}
 			}
-			return s.quantify(l, forSome, false, func(operand) cel.Bool { return cel.True() })
+			return s.quantify(l, cel.ForSome, false, func(operand) cel.Bool { return cel.True() })
 		},
 	})
 }

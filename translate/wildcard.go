@@ -34,7 +34,7 @@ func wild(v cel.Value, p string) cel.Bool {
 
 // someKey is: a key of the map matches.
 func (l *lowering) someKey(v place, key string) cel.Bool {
-	found := l.b.exists(v.settled().expr, "key", func(k cel.Value) cel.Bool { return wild(k, key) })
+	found := l.binders.Exists(v.settled().expr, "key", func(k cel.Value) cel.Bool { return wild(k, key) })
 	return cel.And(v.found(), found)
 }
 
@@ -43,7 +43,7 @@ func (l *lowering) someKey(v place, key string) cel.Bool {
 func (l *lowering) wildKey(v place, key string, p *policy.Node) cel.Bool {
 	l.noteWildKey(p.Pos, key)
 	m := v.settled()
-	found := l.b.exists(m.expr, "key", func(k cel.Value) cel.Bool {
+	found := l.binders.Exists(m.expr, "key", func(k cel.Value) cel.Bool {
 		value := placeOf(m.expr.Index(k), m.elem())
 		if p.Kind == policy.String && p.Str == "*" {
 			return wild(k, key)
