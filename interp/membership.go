@@ -9,15 +9,26 @@ import (
 	"github.com/kvap/kvap/interp/internal/datum"
 )
 
+// A memberOperator asks whether some or all elements of a list key are, or are
+// not, in the value.
+type memberOperator int
+
+const (
+	anyIn memberOperator = iota
+	allIn
+	anyNotIn
+	allNotIn
+)
+
 // membership is AnyIn, AllIn, AnyNotIn and AllNotIn. A value that cannot be
 // searched satisfies none of the four.
-func membership(operator string, key, value operand) bool {
+func membership(op memberOperator, key, value operand) bool {
 	switch key.value.(type) {
 	case string, bool, int64, float64:
 		in, valid := scalarIn(key.word(), value)
-		return valid && in == (operator == "anyin" || operator == "allin")
+		return valid && in == (op == anyIn || op == allIn)
 	case []any:
-		return listIn(operator, key.list(), value)
+		return listIn(op, key.list(), value)
 	}
 	return false
 }
@@ -45,30 +56,30 @@ func scalarIn(key word, value operand) (in, valid bool) {
 }
 
 // listIn tells how the elements of a list key are in the value.
-func listIn(operator string, keys []word, value operand) bool {
+func listIn(op memberOperator, keys []word, value operand) bool {
 	switch v := value.value.(type) {
 	case []any:
-		return listInList(operator, keys, value.list())
+		return listInList(op, keys, value.list())
 	case int64, float64, bool:
 		// AllIn and AllNotIn do not know single values.
-		return (operator == "anyin" || operator == "anynotin") && listInList(operator, keys, []word{value.word()})
+		return (op == anyIn || op == anyNotIn) && listInList(op, keys, []word{value.word()})
 	case string:
-		return listInText(operator, keys, v, value)
+		return listInText(op, keys, v, value)
 	}
 	return false
 }
 
-func listInList(operator string, keys, values []word) bool {
+func listInList(op memberOperator, keys, values []word) bool {
 	missing := func(k word) bool {
 		return !slices.ContainsFunc(values, func(v word) bool { return alike(k, v) })
 	}
 	found := func(k word) bool { return !missing(k) }
-	switch operator {
-	case "anyin":
+	switch op {
+	case anyIn:
 		return slices.ContainsFunc(keys, found)
-	case "allin":
+	case allIn:
 		return !slices.ContainsFunc(keys, missing)
-	case "anynotin":
+	case anyNotIn:
 		return slices.ContainsFunc(keys, missing)
 	}
 	return !slices.ContainsFunc(keys, found)
@@ -76,15 +87,15 @@ func listInList(operator string, keys, values []word) bool {
 
 // listInText searches a text, which may be one element, a range, or a list in
 // JSON.
-func listInText(operator string, keys []word, text string, value operand) bool {
+func listInText(op memberOperator, keys []word, text string, value operand) bool {
 	if len(keys) == 1 && keys[0].text == text {
-		return operator == "anyin" || operator == "allin"
+		return op == anyIn || op == allIn
 	}
 	if operatorOf(text) == opInRange {
-		return listInRange(operator, keys, text)
+		return listInRange(op, keys, text)
 	}
 	if !json.Valid([]byte(text)) {
-		return listInList(operator, keys, []word{value.word()})
+		return listInList(op, keys, []word{value.word()})
 	}
 	list, ok := jsonWords(text)
 	if !ok {
@@ -97,17 +108,17 @@ func listInText(operator string, keys []word, text string, value operand) bool {
 			words[i] = requestWord(s)
 		}
 	}
-	return listInList(operator, keys, words)
+	return listInList(op, keys, words)
 }
 
-func listInRange(operator string, keys []word, text string) bool {
+func listInRange(op memberOperator, keys []word, text string) bool {
 	in := func(k word) bool { return matchText(k.text, text) }
-	switch operator {
-	case "anyin":
+	switch op {
+	case anyIn:
 		return slices.ContainsFunc(keys, in)
-	case "allin":
+	case allIn:
 		return !slices.ContainsFunc(keys, func(k word) bool { return !in(k) })
-	case "anynotin":
+	case anyNotIn:
 		outside := strings.Replace(text, "-", "!-", 1)
 		return slices.ContainsFunc(keys, func(k word) bool { return matchText(k.text, outside) })
 	}

@@ -24,8 +24,14 @@ func compareOperands(key operand, operator string, value operand) (bool, error) 
 		return oldMembership(key, value, false)
 	case "notin":
 		return oldMembership(key, value, true)
-	case "anyin", "allin", "anynotin", "allnotin":
-		return membership(strings.ToLower(operator), key, value), nil
+	case "anyin":
+		return membership(anyIn, key, value), nil
+	case "allin":
+		return membership(allIn, key, value), nil
+	case "anynotin":
+		return membership(anyNotIn, key, value), nil
+	case "allnotin":
+		return membership(allNotIn, key, value), nil
 	case "greaterthanorequals", "greaterthan", "lessthanorequals", "lessthan":
 		return ordered(key.value, operator, value.value), nil
 	case "durationgreaterthanorequals", "durationgreaterthan", "durationlessthanorequals", "durationlessthan":

@@ -30,9 +30,9 @@ func checkInto(list *diag.List) func(*Expr) bool {
 }
 
 func checkCall(e *Expr) *diag.Diagnostic {
-	f, ok := LookupFunction(e.Name)
+	f := e.Func.Signature()
 	switch {
-	case !ok:
+	case e.Func == FuncUnknown:
 		return problem(e.Pos, "there is no function %s()", e.Name)
 	case !f.Accepts(len(e.Args)) && f.Variadic:
 		return problem(e.Pos, "%s() has %d arguments and takes at least %d", e.Name, len(e.Args), len(f.Params))

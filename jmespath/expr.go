@@ -22,28 +22,30 @@ const (
 	Or                        // L || R
 	And                       // L && R
 	Not                       // !L
-	Compare                   // L Name R; Name is one of == != < <= > >=
+	Compare                   // L Comparator R
 	Literal                   // Value: nil, bool, float64, string, []any, map[string]any
 	RawString                 // Text: a '...' string that holds variables (others are Literals)
-	Call                      // Name(Args...)
+	Call                      // Func(Args...); where there is no such function, Name says what was meant
 	ExpRef                    // &L, only as an argument
 )
 
 // An Expr is a JMESPath expression with its place. Where a projection has no
 // right side, R is Current.
 type Expr struct {
-	Op      Op
-	Pos     diag.Pos
-	Name    string
-	Keys    []string
-	Args    []*Expr
-	Num     int
-	Start   *int
-	Stop    *int
-	Step    *int
-	Value   any
-	Text    *Template // of a RawString
-	Dynamic *Template // of a Field whose quoted name holds variables
+	Op         Op
+	Pos        diag.Pos
+	Name       string
+	Func       Func
+	Comparator Comparator
+	Keys       []string
+	Args       []*Expr
+	Num        int
+	Start      *int
+	Stop       *int
+	Step       *int
+	Value      any
+	Text       *Template // of a RawString
+	Dynamic    *Template // of a Field whose quoted name holds variables
 }
 
 // A Template is a string of the source split at its variables.

@@ -120,7 +120,7 @@ func (l *lexer) convert(n parsing.ASTNode, argument bool) (*Expr, *diag.Diagnost
 		if t.kind != name {
 			return nil, l.src.errorf(t.offset, "%s cannot be called; a function's name is a plain word", t.text)
 		}
-		e.Op, e.Pos, e.Name = Call, l.src.at(t.offset), t.text
+		e.Op, e.Pos, e.Name, e.Func = Call, l.src.at(t.offset), t.text, FuncNamed(t.text)
 	case parsing.ASTIndexExpression:
 		return l.index(n)
 	case parsing.ASTMultiSelectHash:
@@ -131,7 +131,7 @@ func (l *lexer) convert(n parsing.ASTNode, argument bool) (*Expr, *diag.Diagnost
 		}
 		e.Op = ExpRef
 	case parsing.ASTComparator:
-		e.Op, e.Name = Compare, comparator(n.Value.(parsing.TokType))
+		e.Op, e.Comparator = Compare, comparator(n.Value.(parsing.TokType))
 	default:
 		op, ok := simple(n)
 		if !ok {
@@ -174,23 +174,6 @@ func simple(n parsing.ASTNode) (Op, bool) {
 		return Not, true
 	default:
 		return 0, false
-	}
-}
-
-func comparator(t parsing.TokType) string {
-	switch t {
-	case parsing.TOKEQ:
-		return "=="
-	case parsing.TOKNE:
-		return "!="
-	case parsing.TOKLT:
-		return "<"
-	case parsing.TOKLTE:
-		return "<="
-	case parsing.TOKGT:
-		return ">"
-	default:
-		return ">="
 	}
 }
 

@@ -28,7 +28,7 @@ func shape(e *Expr) string {
 	case RawString:
 		return "'" + e.Text.Text + "'"
 	case Compare:
-		parts[0] = e.Name
+		parts[0] = e.Comparator.String()
 	case Call:
 		parts[0] = e.Name + "()"
 	case Index:

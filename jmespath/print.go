@@ -89,7 +89,7 @@ func (e *Expr) print() printed {
 	case And:
 		return e.binary(" && ", andPower)
 	case Compare:
-		return e.binary(" "+e.Name+" ", comparePower)
+		return e.binary(" "+e.Comparator.String()+" ", comparePower)
 	case Sub:
 		return e.sub()
 	case Index:

@@ -180,12 +180,13 @@ func TestCheck(t *testing.T) {
 func TestFunctions(t *testing.T) {
 	seen := map[string]bool{}
 	for _, f := range Functions() {
-		if f.Name == "" || seen[f.Name] {
-			t.Errorf("%q is listed twice, or unknown", f.Name)
+		name := f.String()
+		if name == "" || seen[name] || FuncNamed(name) != f {
+			t.Errorf("%q is listed twice, or has no name", name)
 		}
-		seen[f.Name] = true
-		if (len(f.Params) == 0) != f.Lax {
-			t.Errorf("%s: only lax functions have no parameters", f.Name)
+		seen[name] = true
+		if s := f.Signature(); (len(s.Params) == 0) != s.Lax || s.Result == 0 {
+			t.Errorf("%s: only lax functions have no parameters", name)
 		}
 	}
 	if len(seen) != 25+51 {

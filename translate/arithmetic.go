@@ -3,30 +3,31 @@ package translate
 import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
 // arithmetic lowers add, subtract, multiply and divide for the operands whose
 // kind is known when compiling: numbers, and texts that are quantities.
-func (l *lowering) arithmetic(name string, a, b operand) operand {
+func (l *lowering) arithmetic(f jmespath.Func, a, b operand) operand {
 	x, xk := l.operand(a)
 	y, yk := l.operand(b)
 	number := func(v cel.Value) operand { return valueOf(v, &schema.Type{Kind: schema.Number}) }
 	switch {
-	case name == "divide" && xk == quantityOperand && yk == quantityOperand:
+	case f == jmespath.FuncDivide && xk == quantityOperand && yk == quantityOperand:
 		// a zero divisor is an error to Kyverno, where CEL gives infinity
 		zero := cel.Func("sign", y).Eq(cel.Int(0))
 		quotient := x.Call("asApproximateFloat").Binary("/", y.Call("asApproximateFloat"))
 		return number(cel.Cond(zero, dyn(cel.Int(1).Binary("/", cel.Int(0))), dyn(quotient)))
-	case xk == numberOperand && yk == numberOperand && name != "divide":
-		op := map[string]string{"add": "+", "subtract": "-", "multiply": "*"}[name]
+	case xk == numberOperand && yk == numberOperand && f != jmespath.FuncDivide:
+		op := map[jmespath.Func]string{jmespath.FuncAdd: "+", jmespath.FuncSubtract: "-", jmespath.FuncMultiply: "*"}[f]
 		return intOf(x.Binary(op, y))
-	case xk == quantityOperand && yk == quantityOperand && (name == "add" || name == "subtract"):
-		op := map[string]string{"add": "add", "subtract": "sub"}[name]
+	case xk == quantityOperand && yk == quantityOperand && (f == jmespath.FuncAdd || f == jmespath.FuncSubtract):
+		op := map[jmespath.Func]string{jmespath.FuncAdd: "add", jmespath.FuncSubtract: "sub"}[f]
 		return operand{form: placeForm, v: placeOf(x.Call(op, y), &schema.Type{Kind: schema.Any}), hint: "quantity"}
 	}
-	panic(l.refuse(diag.NoFunction, "the function %s of these operands has no native form", name))
+	panic(l.refuse(diag.NoFunction, "the function %s of these operands has no native form", f))
 }
 
 type operandKind int

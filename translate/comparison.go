@@ -2,9 +2,27 @@ package translate
 
 import (
 	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/scalar"
 )
+
+// relationOf is the relation that a comparator asks for.
+func relationOf(c jmespath.Comparator) scalar.Relation {
+	switch c {
+	case jmespath.Equal:
+		return scalar.Equals
+	case jmespath.NotEqual:
+		return scalar.Differs
+	case jmespath.Less:
+		return scalar.Less
+	case jmespath.LessEqual:
+		return scalar.LessEqual
+	case jmespath.Greater:
+		return scalar.Greater
+	}
+	return scalar.GreaterEqual
+}
 
 // compare is a comparison. Orders are null, hence false, of anything but numbers.
 func (l *lowering) compare(op scalar.Relation, a, b operand) operand {

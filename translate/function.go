@@ -11,61 +11,62 @@ import (
 // call lowers a function. An argument that is missing is null to Kyverno, which
 // most functions refuse as an error; the strict form of the argument is an error too.
 func (l *lowering) call(e *jmespath.Expr, cur *operand) operand {
-	strictArg := func(i int) operand { return l.argument(e.Name, l.eval(e.Args[i], cur)) }
+	strictArg := func(i int) operand { return l.argument(e.Func, l.eval(e.Args[i], cur)) }
 	arg := func(i int) operand { return strictArg(i).softly() }
-	if f, ok := jmespath.LookupFunction(e.Name); ok && !f.Accepts(len(e.Args)) {
+	if e.Func != jmespath.FuncUnknown && !e.Func.Signature().Accepts(len(e.Args)) {
 		return typeError(e.Name)
 	}
-	switch e.Name {
-	case "contains":
+	switch e.Func {
+	case jmespath.FuncContains:
 		return arg(1).over(func(search operand) operand {
 			return strictArg(0).over(func(in operand) operand { return l.contains(in, search) })
 		})
-	case "length":
+	case jmespath.FuncLength:
 		return strictArg(0).over(l.length)
-	case "keys":
+	case jmespath.FuncKeys:
 		return strictArg(0).over(func(j operand) operand { return l.keysOf(j, false) })
-	case "values":
+	case jmespath.FuncValues:
 		return strictArg(0).over(func(j operand) operand { return l.keysOf(j, true) })
-	case "starts_with", "ends_with":
-		name := map[string]string{"starts_with": "startsWith", "ends_with": "endsWith"}[e.Name]
-		return l.ofTwoTexts(strictArg(0), strictArg(1), func(a, b cel.Value) operand { return boolOf(a.Call(name, b).AsBool()) })
-	case "to_upper", "to_lower":
-		return l.changeCase(e.Name, strictArg(0))
-	case "equal_fold":
+	case jmespath.FuncStartsWith:
+		return l.ofTwoTexts(strictArg(0), strictArg(1), func(a, b cel.Value) operand { return boolOf(a.StartsWith(b)) })
+	case jmespath.FuncEndsWith:
+		return l.ofTwoTexts(strictArg(0), strictArg(1), func(a, b cel.Value) operand { return boolOf(a.EndsWith(b)) })
+	case jmespath.FuncToUpper, jmespath.FuncToLower:
+		return l.changeCase(e.Func, strictArg(0))
+	case jmespath.FuncEqualFold:
 		return l.equalFold(strictArg(0), strictArg(1))
-	case "regex_match":
+	case jmespath.FuncRegexMatch:
 		return l.regexMatch(strictArg(0), strictArg(1))
-	case "pattern_match":
+	case jmespath.FuncPatternMatch:
 		return l.patternMatch(strictArg(0), strictArg(1))
-	case "replace_all":
+	case jmespath.FuncReplaceAll:
 		return l.replaceAll(strictArg(0), strictArg(1), strictArg(2))
-	case "parse_json":
+	case jmespath.FuncParseJSON:
 		return strictArg(0).over(l.parseJSON)
-	case "split":
+	case jmespath.FuncSplit:
 		text := strictArg(0)
 		return l.ofTwoTexts(text, strictArg(1), func(a, b cel.Value) operand {
 			return operandAt(placeOf(a.Call("split", b), &schema.Type{Kind: schema.List, Elem: stringType()}).from(text.origin()))
 		})
-	case "join":
+	case jmespath.FuncJoin:
 		return l.joined(strictArg(0), strictArg(1))
-	case "to_array":
+	case jmespath.FuncToArray:
 		return arg(0).over(l.toArray)
-	case "to_string":
+	case jmespath.FuncToString:
 		return l.asText(arg(0)).over(l.toString)
-	case "not_null":
+	case jmespath.FuncNotNull:
 		return l.notNull(e, cur)
-	case "sort":
+	case jmespath.FuncSort:
 		return l.sorted(strictArg(0))
-	case "type":
+	case jmespath.FuncType:
 		return arg(0).over(l.typeName)
-	case "divide", "add", "subtract", "multiply":
-		return unlessErrors(strictArg(0), strictArg(1), func(a, b operand) operand { return l.arithmetic(e.Name, a, b) })
-	case "to_number":
+	case jmespath.FuncDivide, jmespath.FuncAdd, jmespath.FuncSubtract, jmespath.FuncMultiply:
+		return unlessErrors(strictArg(0), strictArg(1), func(a, b operand) operand { return l.arithmetic(e.Func, a, b) })
+	case jmespath.FuncToNumber:
 		return arg(0).over(l.toNumber)
-	case "max", "min":
-		return l.extreme(e.Name, strictArg(0))
-	case "trim_prefix":
+	case jmespath.FuncMax, jmespath.FuncMin:
+		return l.extreme(e.Func, strictArg(0))
+	case jmespath.FuncTrimPrefix:
 		return l.trimPrefix(strictArg(0), strictArg(1))
 	}
 	panic(l.refuse(diag.NoFunction, "the function %s has no native form", e.Name))
@@ -73,8 +74,8 @@ func (l *lowering) call(e *jmespath.Expr, cur *operand) operand {
 
 // argument is j, unless it may be a text of which little is known: only regex_match
 // can tell something of it.
-func (l *lowering) argument(function string, j operand) operand {
-	if function != "regex_match" && j.some(func(j operand) bool { return j.form == jsonForm }) {
+func (l *lowering) argument(function jmespath.Func, j operand) operand {
+	if function != jmespath.FuncRegexMatch && j.some(func(j operand) bool { return j.form == jsonForm }) {
 		panic(l.jsonText())
 	}
 	return j

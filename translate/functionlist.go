@@ -5,6 +5,7 @@ import (
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/scalar"
 )
@@ -148,12 +149,12 @@ func (l *lowering) sorted(j operand) operand {
 	})
 }
 
-func (l *lowering) extreme(name string, list operand) operand {
+func (l *lowering) extreme(f jmespath.Func, list operand) operand {
 	v, ok := l.expr(list)
 	elem := kindOf(list.typ().Elem)
 	if !ok || elem != schema.Int && elem != schema.String {
-		panic(l.refuse(diag.NoFunction, "the function %s of this list has no native form", name))
+		panic(l.refuse(diag.NoFunction, "the function %s of this list has no native form", f))
 	}
-	value := valueOf(v.Call(name), list.typ().Elem)
+	value := valueOf(v.Call(f.String()), list.typ().Elem)
 	return choice(v.Size().Compare(">", cel.Int(0)), value, litOf(nil))
 }

@@ -5,18 +5,22 @@ import (
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/jmespath"
 )
 
-func (l *lowering) changeCase(name string, a operand) operand {
-	l.note(diag.ASCIICase, "%s changes only ASCII letters here", name)
-	method := map[string]string{"to_upper": "upperAscii", "to_lower": "lowerAscii"}[name]
+func (l *lowering) changeCase(f jmespath.Func, a operand) operand {
+	l.note(diag.ASCIICase, "%s changes only ASCII letters here", f)
+	method := "lowerAscii"
+	if f == jmespath.FuncToUpper {
+		method = "upperAscii"
+	}
 	return a.over(func(j operand) operand {
 		if s, ok := j.lit.(string); ok && j.form == litForm {
-			return litOf(changeCase(name, s))
+			return litOf(changeCase(f, s))
 		}
 		x, ok := l.stringArg(j)
 		if !ok {
-			return typeError(name)
+			return typeError(f.String())
 		}
 		return stringOf(x.Call(method))
 	})

@@ -6,7 +6,6 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/schema"
-	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
 // eval lowers a JMESPath expression, with cur as the current node. A nil cur is
@@ -68,7 +67,7 @@ func (l *lowering) evalNode(e *jmespath.Expr, cur *operand) operand {
 	case jmespath.Not:
 		return boolOf(cel.Not(l.truthy(l.eval(e.Args[0], cur).softly())))
 	case jmespath.Compare:
-		return l.compare(scalar.Relation(e.Name), l.eval(e.Args[0], cur).softly(), l.eval(e.Args[1], cur).softly())
+		return l.compare(relationOf(e.Comparator), l.eval(e.Args[0], cur).softly(), l.eval(e.Args[1], cur).softly())
 	case jmespath.Literal:
 		return litOf(e.Value)
 	case jmespath.RawString:

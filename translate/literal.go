@@ -4,13 +4,14 @@ import (
 	"strings"
 
 	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/schema"
 )
 
 func containsText(s, sub string) bool { return strings.Contains(s, sub) }
 
-func changeCase(function, s string) string {
-	if function == "to_upper" {
+func changeCase(f jmespath.Func, s string) string {
+	if f == jmespath.FuncToUpper {
 		return strings.ToUpper(s)
 	}
 	return strings.ToLower(s)

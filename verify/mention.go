@@ -277,10 +277,10 @@ func (f *mentionFinder) parts(e *jmespath.Expr, cur *finding) finding {
 	for i, arg := range e.Args {
 		at := f.eval(arg, cur)
 		if i == 0 && e.Op == jmespath.Call {
-			switch e.Name {
-			case "keys", "values", "items":
+			switch e.Func {
+			case jmespath.FuncKeys, jmespath.FuncValues, jmespath.FuncItems:
 				f.step(at, anyKey)
-			case "sort", "reverse", "to_array", "not_null", "sort_by":
+			case jmespath.FuncSort, jmespath.FuncReverse, jmespath.FuncToArray, jmespath.FuncNotNull, jmespath.FuncSortBy:
 				out = at
 			}
 		}

@@ -9,12 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/kvap/kvap/interp/internal/datum"
+	"github.com/kvap/kvap/jmespath"
 )
 
 // arithmetic is add, subtract, multiply, divide and modulo, on numbers,
 // quantities and durations. A text is a quantity where it can be, so 5m is five
 // thousandths and no five minutes.
-func arithmetic(operation string, a, b any) (any, error) {
+func arithmetic(operation jmespath.Func, a, b any) (any, error) {
 	left, err := arithmeticOperand(operation, 1, a)
 	if err != nil {
 		return nil, err
@@ -24,18 +25,18 @@ func arithmetic(operation string, a, b any) (any, error) {
 		return nil, err
 	}
 	switch operation {
-	case "add", "subtract":
+	case jmespath.FuncAdd, jmespath.FuncSubtract:
 		return sum(operation, left, right)
-	case "multiply":
+	case jmespath.FuncMultiply:
 		return product(left, right)
-	case "divide":
+	case jmespath.FuncDivide:
 		return quotient(left, right)
 	}
 	return remainder(left, right)
 }
 
 // arithmeticOperand is a float64, resource.Quantity or time.Duration.
-func arithmeticOperand(operation string, position int, v any) (any, error) {
+func arithmeticOperand(operation jmespath.Func, position int, v any) (any, error) {
 	switch v := v.(type) {
 	case int64, float64:
 		return datum.Float(v), nil
@@ -51,17 +52,17 @@ func arithmeticOperand(operation string, position int, v any) (any, error) {
 	return nil, fmt.Errorf("argument %d of %s() must be a number, a quantity or a duration, not %s", position, operation, datum.TypeName(v))
 }
 
-func typesMismatch(operation string) error {
+func typesMismatch(operation jmespath.Func) error {
 	return fmt.Errorf("types mismatch: the arguments of %s() do not go together", operation)
 }
 
-func zeroDivisor(operation string) error {
+func zeroDivisor(operation jmespath.Func) error {
 	return fmt.Errorf("zero divisor passed to %s()", operation)
 }
 
-func sum(operation string, a, b any) (any, error) {
+func sum(operation jmespath.Func, a, b any) (any, error) {
 	sign := 1
-	if operation == "subtract" {
+	if operation == jmespath.FuncSubtract {
 		sign = -1
 	}
 	switch a := a.(type) {
@@ -95,7 +96,7 @@ func product(a, b any) (any, error) {
 	}
 	f, ok := b.(float64)
 	if !ok {
-		return nil, typesMismatch("multiply")
+		return nil, typesMismatch(jmespath.FuncMultiply)
 	}
 	switch a := a.(type) {
 	case resource.Quantity:
@@ -109,7 +110,7 @@ func product(a, b any) (any, error) {
 	case time.Duration:
 		return durationOf(a.Seconds() * f)
 	}
-	return nil, typesMismatch("multiply")
+	return nil, typesMismatch(jmespath.FuncMultiply)
 }
 
 func scalarQuantity(f float64) (resource.Quantity, error) {
@@ -132,26 +133,26 @@ func quotient(a, b any) (any, error) {
 		if a, ok := a.(resource.Quantity); ok {
 			divisor := b.AsApproximateFloat64()
 			if divisor == 0 {
-				return nil, zeroDivisor("divide")
+				return nil, zeroDivisor(jmespath.FuncDivide)
 			}
 			return a.AsApproximateFloat64() / divisor, nil
 		}
 	case time.Duration:
 		if a, ok := a.(time.Duration); ok {
 			if b == 0 {
-				return nil, zeroDivisor("divide")
+				return nil, zeroDivisor(jmespath.FuncDivide)
 			}
 			return a.Seconds() / b.Seconds(), nil
 		}
 	}
-	return nil, typesMismatch("divide")
+	return nil, typesMismatch(jmespath.FuncDivide)
 }
 
 // quotientByNumber divides. A quantity is rounded down at the finer of both
 // scales.
 func quotientByNumber(a any, f float64) (any, error) {
 	if f == 0 {
-		return nil, zeroDivisor("divide")
+		return nil, zeroDivisor(jmespath.FuncDivide)
 	}
 	switch a := a.(type) {
 	case float64:
@@ -165,13 +166,13 @@ func quotientByNumber(a any, f float64) (any, error) {
 		}
 		x, y := a.AsDec(), q.AsDec()
 		if y.Sign() == 0 {
-			return nil, zeroDivisor("divide")
+			return nil, zeroDivisor(jmespath.FuncDivide)
 		}
 		var out inf.Dec
 		out.QuoRound(x, y, max(x.Scale(), y.Scale()), inf.RoundDown)
 		return resource.NewDecimalQuantity(out, a.Format).String(), nil
 	}
-	return nil, typesMismatch("divide")
+	return nil, typesMismatch(jmespath.FuncDivide)
 }
 
 func remainder(a, b any) (any, error) {
@@ -192,12 +193,12 @@ func remainder(a, b any) (any, error) {
 	case time.Duration:
 		if b, ok := b.(time.Duration); ok {
 			if b == 0 {
-				return nil, zeroDivisor("modulo")
+				return nil, zeroDivisor(jmespath.FuncModulo)
 			}
 			return (a % b).String(), nil
 		}
 	}
-	return nil, typesMismatch("modulo")
+	return nil, typesMismatch(jmespath.FuncModulo)
 }
 
 func wholeRemainder(a, b float64) (int64, error) {
@@ -207,7 +208,7 @@ func wholeRemainder(a, b float64) (int64, error) {
 	case !ok || !whole:
 		return 0, fmt.Errorf("non-integer argument passed to modulo()")
 	case j == 0:
-		return 0, zeroDivisor("modulo")
+		return 0, zeroDivisor(jmespath.FuncModulo)
 	}
 	return i % j, nil
 }

@@ -29,16 +29,15 @@ func (ev *evaluator) callExpression(e *jmespath.Expr, v any) (any, error) {
 		}
 		args[i] = value
 	}
-	return ev.call(e.Name, args)
+	if e.Func == jmespath.FuncUnknown {
+		return nil, fmt.Errorf("unknown function: %s", e.Name)
+	}
+	return ev.call(e.Func, args)
 }
 
 // call calls a function after checking its arguments.
-func (ev *evaluator) call(name string, args []any) (any, error) {
-	f := functionNamed(name)
-	signature, known := jmespath.LookupFunction(name)
-	if f == nil || !known {
-		return nil, fmt.Errorf("unknown function: %s", name)
-	}
+func (ev *evaluator) call(name jmespath.Func, args []any) (any, error) {
+	signature := name.Signature()
 	if !signature.Accepts(len(args)) {
 		return nil, fmt.Errorf("invalid arity of %s(): %d arguments", name, len(args))
 	}
@@ -50,7 +49,7 @@ func (ev *evaluator) call(name string, args []any) (any, error) {
 		}
 	}
 	ev.built = true
-	value, err := f(ev, args)
+	value, err := functionOf(name)(ev, args)
 	if err != nil {
 		return nil, fmt.Errorf("%s(): %w", name, err)
 	}
@@ -120,8 +119,8 @@ func plainList(v any) ([]any, error) {
 	return nil, fmt.Errorf("the list of items() cannot be used directly; write items(...)[*]")
 }
 
-func functionNamed(name string) function {
-	for _, group := range []func(string) function{listFunction, textFunction, numberFunction, timeFunction, cryptoFunction, outsideFunction} {
+func functionOf(name jmespath.Func) function {
+	for _, group := range []func(jmespath.Func) function{listFunction, textFunction, numberFunction, timeFunction, cryptoFunction, outsideFunction} {
 		if f := group(name); f != nil {
 			return f
 		}
@@ -196,5 +195,9 @@ func replace(text, old, by string, n int) (any, error) {
 
 // Call calls a function by name, for those who are no expressions.
 func Call(ctx context.Context, name string, args []any, around Surroundings) (any, error) {
-	return newEvaluator(ctx, nil, around).call(name, args)
+	f := jmespath.FuncNamed(name)
+	if f == jmespath.FuncUnknown {
+		return nil, fmt.Errorf("unknown function: %s", name)
+	}
+	return newEvaluator(ctx, nil, around).call(f, args)
 }

@@ -10,19 +10,21 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+
+	"github.com/kvap/kvap/jmespath"
 )
 
 // cryptoFunction is the hashes, for finding out whether something changed, and
 // the reading of certificates.
-func cryptoFunction(name string) function {
-	switch name {
-	case "md5":
+func cryptoFunction(f jmespath.Func) function {
+	switch f {
+	case jmespath.FuncMD5:
 		return onText(func(s string) any { return fmt.Sprintf("%x", md5.Sum([]byte(s))) })
-	case "sha1":
+	case jmespath.FuncSHA1:
 		return onText(func(s string) any { return fmt.Sprintf("%x", sha1.Sum([]byte(s))) })
-	case "sha256":
+	case jmespath.FuncSHA256:
 		return onText(func(s string) any { return fmt.Sprintf("%x", sha256.Sum256([]byte(s))) })
-	case "x509_decode":
+	case jmespath.FuncX509Decode:
 		return parsing(decodeCertificate)
 	}
 	return nil

@@ -7,52 +7,53 @@ import (
 	"unicode/utf8"
 
 	"github.com/kvap/kvap/interp/internal/datum"
+	"github.com/kvap/kvap/jmespath"
 )
 
 // listFunction is the functions of lists and maps, and those of any value.
-func listFunction(name string) function {
-	switch name {
-	case "contains":
+func listFunction(f jmespath.Func) function {
+	switch f {
+	case jmespath.FuncContains:
 		return contains
-	case "items":
+	case jmespath.FuncItems:
 		return items
-	case "join":
+	case jmespath.FuncJoin:
 		return join
-	case "keys":
+	case jmespath.FuncKeys:
 		return func(_ *evaluator, args []any) (any, error) {
 			return textList(datum.Keys(args[0].(map[string]any))), nil
 		}
-	case "label_match":
+	case jmespath.FuncLabelMatch:
 		return labelMatch
-	case "length":
+	case jmespath.FuncLength:
 		return length
-	case "lookup":
+	case jmespath.FuncLookup:
 		return lookup
-	case "map":
+	case jmespath.FuncMap:
 		return mapList
-	case "max", "min":
-		return func(_ *evaluator, args []any) (any, error) { return best(args[0].([]any), name == "max"), nil }
-	case "max_by", "min_by":
-		return func(ev *evaluator, args []any) (any, error) { return ev.bestBy(args, name == "max_by") }
-	case "merge":
+	case jmespath.FuncMax, jmespath.FuncMin:
+		return func(_ *evaluator, args []any) (any, error) { return best(args[0].([]any), f == jmespath.FuncMax), nil }
+	case jmespath.FuncMaxBy, jmespath.FuncMinBy:
+		return func(ev *evaluator, args []any) (any, error) { return ev.bestBy(args, f == jmespath.FuncMaxBy) }
+	case jmespath.FuncMerge:
 		return merge
-	case "not_null":
+	case jmespath.FuncNotNull:
 		return firstNotNull
-	case "object_from_lists":
+	case jmespath.FuncObjectFromLists:
 		return objectFromLists
-	case "reverse":
+	case jmespath.FuncReverse:
 		return reverse
-	case "sort":
+	case jmespath.FuncSort:
 		return sortList
-	case "sort_by":
+	case jmespath.FuncSortBy:
 		return sortBy
-	case "sum":
+	case jmespath.FuncSum:
 		return sumList
-	case "to_array":
+	case jmespath.FuncToArray:
 		return toArray
-	case "type":
+	case jmespath.FuncType:
 		return typeOf
-	case "values":
+	case jmespath.FuncValues:
 		return values
 	}
 	return nil
@@ -269,7 +270,7 @@ func sumList(_ *evaluator, args []any) (any, error) {
 	}
 	total := list[0]
 	for _, item := range list[1:] {
-		if total, err = arithmetic("add", total, item); err != nil {
+		if total, err = arithmetic(jmespath.FuncAdd, total, item); err != nil {
 			return nil, err
 		}
 	}

@@ -7,25 +7,26 @@ import (
 	"strconv"
 
 	"github.com/kvap/kvap/interp/internal/datum"
+	"github.com/kvap/kvap/jmespath"
 )
 
 // numberFunction is the functions of numbers, and the arithmetic that quantities
 // and durations share with them.
-func numberFunction(name string) function {
-	switch name {
-	case "abs":
+func numberFunction(f jmespath.Func) function {
+	switch f {
+	case jmespath.FuncAbs:
 		return onNumber(math.Abs)
-	case "ceil":
+	case jmespath.FuncCeil:
 		return onNumber(math.Ceil)
-	case "floor":
+	case jmespath.FuncFloor:
 		return onNumber(math.Floor)
-	case "add", "subtract", "multiply", "divide", "modulo":
-		return func(_ *evaluator, args []any) (any, error) { return arithmetic(name, args[0], args[1]) }
-	case "avg":
+	case jmespath.FuncAdd, jmespath.FuncSubtract, jmespath.FuncMultiply, jmespath.FuncDivide, jmespath.FuncModulo:
+		return func(_ *evaluator, args []any) (any, error) { return arithmetic(f, args[0], args[1]) }
+	case jmespath.FuncAvg:
 		return average
-	case "round":
+	case jmespath.FuncRound:
 		return round
-	case "to_number":
+	case jmespath.FuncToNumber:
 		return toNumber
 	}
 	return nil

@@ -6,17 +6,19 @@ import (
 	"net/url"
 	"regexp/syntax"
 	"strings"
+
+	"github.com/kvap/kvap/jmespath"
 )
 
 // outsideFunction is the functions whose result depends on more than their
 // arguments.
-func outsideFunction(name string) function {
-	switch name {
-	case "image_normalize":
+func outsideFunction(f jmespath.Func) function {
+	switch f {
+	case jmespath.FuncImageNormalize:
 		return imageNormalize
-	case "is_external_url":
+	case jmespath.FuncIsExternalURL:
 		return isExternalURL
-	case "random":
+	case jmespath.FuncRandom:
 		return random
 	}
 	return nil

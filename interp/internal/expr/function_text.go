@@ -13,60 +13,61 @@ import (
 
 	"github.com/kvap/kvap/interp/internal/datum"
 	"github.com/kvap/kvap/interp/internal/wildcard"
+	"github.com/kvap/kvap/jmespath"
 )
 
 // textFunction is the functions of strings.
-func textFunction(name string) function {
-	switch name {
-	case "base64_decode":
+func textFunction(f jmespath.Func) function {
+	switch f {
+	case jmespath.FuncBase64Decode:
 		return parsing(decodeBase64)
-	case "base64_encode":
+	case jmespath.FuncBase64Encode:
 		return onText(func(s string) any { return base64.StdEncoding.EncodeToString([]byte(s)) })
-	case "compare":
+	case jmespath.FuncCompare:
 		return onTexts(func(a, b string) any { return float64(strings.Compare(a, b)) })
-	case "ends_with":
+	case jmespath.FuncEndsWith:
 		return onTexts(strings.HasSuffix)
-	case "equal_fold":
+	case jmespath.FuncEqualFold:
 		return onTexts(strings.EqualFold)
-	case "parse_json":
+	case jmespath.FuncParseJSON:
 		return parsing(parseJSON)
-	case "parse_yaml":
+	case jmespath.FuncParseYAML:
 		return parsing(parseYAML)
-	case "path_canonicalize":
+	case jmespath.FuncPathCanonicalize:
 		return onText(func(s string) string { return path.Join(s) })
-	case "pattern_match":
+	case jmespath.FuncPatternMatch:
 		return onScalars(func(_ *evaluator, s []string) (any, error) { return wildcard.Match(s[0], s[1]), nil })
-	case "regex_match":
+	case jmespath.FuncRegexMatch:
 		return onScalars(regexMatch)
-	case "regex_replace_all":
+	case jmespath.FuncRegexReplaceAll:
 		return onScalars(regexReplace)
-	case "regex_replace_all_literal":
+	case jmespath.FuncRegexReplaceAllLiteral:
 		return onScalars(regexReplaceLiteral)
-	case "replace":
+	case jmespath.FuncReplace:
 		return func(_ *evaluator, args []any) (any, error) {
 			return replace(args[0].(string), args[1].(string), args[2].(string), datum.Clamped(args[3]))
 		}
-	case "replace_all":
+	case jmespath.FuncReplaceAll:
 		return parsing(func(s ...string) (any, error) { return replace(s[0], s[1], s[2], -1) })
-	case "semver_compare":
+	case jmespath.FuncSemverCompare:
 		return parsing(semverCompare)
-	case "split":
+	case jmespath.FuncSplit:
 		return onTexts(func(s, separator string) []any { return textList(strings.Split(s, separator)) })
-	case "starts_with":
+	case jmespath.FuncStartsWith:
 		return onTexts(strings.HasPrefix)
-	case "to_boolean":
+	case jmespath.FuncToBoolean:
 		return parsing(toBoolean)
-	case "to_lower":
+	case jmespath.FuncToLower:
 		return onText(strings.ToLower)
-	case "to_string":
+	case jmespath.FuncToString:
 		return toText
-	case "to_upper":
+	case jmespath.FuncToUpper:
 		return onText(strings.ToUpper)
-	case "trim":
+	case jmespath.FuncTrim:
 		return onTexts(strings.Trim)
-	case "trim_prefix":
+	case jmespath.FuncTrimPrefix:
 		return onTexts(strings.TrimPrefix)
-	case "truncate":
+	case jmespath.FuncTruncate:
 		return truncate
 	}
 	return nil

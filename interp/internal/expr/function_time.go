@@ -7,35 +7,36 @@ import (
 	"time"
 
 	"github.com/kvap/kvap/interp/internal/datum"
+	"github.com/kvap/kvap/jmespath"
 )
 
 // timeFunction is the functions of times, which are texts as RFC 3339 writes
 // them.
-func timeFunction(name string) function {
-	switch name {
-	case "time_add":
+func timeFunction(f jmespath.Func) function {
+	switch f {
+	case jmespath.FuncTimeAdd:
 		return parsing(timeAdd)
-	case "time_after":
+	case jmespath.FuncTimeAfter:
 		return onTimes(func(t []time.Time) any { return t[0].After(t[1]) })
-	case "time_before":
+	case jmespath.FuncTimeBefore:
 		return onTimes(func(t []time.Time) any { return t[0].Before(t[1]) })
-	case "time_between":
+	case jmespath.FuncTimeBetween:
 		return onTimes(func(t []time.Time) any { return t[0].After(t[1]) && t[0].Before(t[2]) })
-	case "time_diff":
+	case jmespath.FuncTimeDiff:
 		return onTimes(func(t []time.Time) any { return t[1].Sub(t[0]).String() })
-	case "time_now":
+	case jmespath.FuncTimeNow:
 		return func(ev *evaluator, _ []any) (any, error) { return ev.now(false) }
-	case "time_now_utc":
+	case jmespath.FuncTimeNowUTC:
 		return func(ev *evaluator, _ []any) (any, error) { return ev.now(true) }
-	case "time_parse":
+	case jmespath.FuncTimeParse:
 		return parsing(timeParse)
-	case "time_since":
+	case jmespath.FuncTimeSince:
 		return timeSince
-	case "time_to_cron":
+	case jmespath.FuncTimeToCron:
 		return onTimes(func(t []time.Time) any { return cron(t[0]) })
-	case "time_truncate":
+	case jmespath.FuncTimeTruncate:
 		return parsing(timeTruncate)
-	case "time_utc":
+	case jmespath.FuncTimeUTC:
 		return onTimes(func(t []time.Time) any { return t[0].UTC().Format(time.RFC3339) })
 	}
 	return nil

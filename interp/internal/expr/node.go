@@ -164,21 +164,21 @@ func (ev *evaluator) compare(e *jmespath.Expr, v any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch e.Name {
-	case "==", "!=":
+	switch e.Comparator {
+	case jmespath.Equal, jmespath.NotEqual:
 		same, err := ev.equal(left, right)
-		return same == (e.Name == "=="), err
+		return same == (e.Comparator == jmespath.Equal), err
 	}
 	if !datum.IsNumber(left) || !datum.IsNumber(right) {
 		return nil, nil
 	}
 	c := datum.Compare(left, right)
-	switch e.Name {
-	case "<":
+	switch e.Comparator {
+	case jmespath.Less:
 		return c == -1, nil
-	case "<=":
+	case jmespath.LessEqual:
 		return c == -1 || c == 0, nil
-	case ">":
+	case jmespath.Greater:
 		return c == 1, nil
 	}
 	return c == 1 || c == 0, nil
