@@ -180,10 +180,13 @@ func (s *scribe) tell(have *v1alpha1.PolicyTranslation, ref v1alpha1.PolicyRefer
 	if have != nil {
 		old = meta.FindStatusCondition(have.Status.Conditions, v1alpha1.ConditionReady)
 	}
-	if old != nil && old.Status == ready.Status && old.Reason == ready.Reason || ready.Status == metav1.ConditionUnknown {
+	if old != nil && old.Status == ready.Status && old.Reason == ready.Reason {
 		return
 	}
-	s.events(ref, ready.Status == metav1.ConditionFalse, ready.Reason, ready.Message)
+	if ready.Status == metav1.ConditionUnknown && ready.Reason != reasonNotSeen { // it soon says more
+		return
+	}
+	s.events(ref, ready.Status != metav1.ConditionTrue, ready.Reason, ready.Message)
 }
 
 // tellCostly makes an event of a policy that has become dearer than is allowed.

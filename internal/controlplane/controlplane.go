@@ -158,7 +158,12 @@ func (c *ControlPlane) Another(ctx context.Context, flags ...string) (url string
 	}
 	admin := c.Config(Admin)
 	admin.Host = fmt.Sprintf("https://127.0.0.1:%d", ports[0])
-	return admin.Host, c.startAPIServer(ctx, fmt.Sprintf("kube-apiserver-%d", ports[0]), admin, ports[0], flags)
+	return admin.Host, c.startAPIServer(ctx, fmt.Sprintf("%s-%d", apiServer, ports[0]), admin, ports[0], flags)
+}
+
+// Retire ends an API server that Another has started.
+func (c *ControlPlane) Retire(url string) error {
+	return c.servers.kill(apiServer + "-" + url[strings.LastIndex(url, ":")+1:])
 }
 
 // startAPIServer returns when the server judges requests.

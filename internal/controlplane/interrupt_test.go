@@ -8,6 +8,24 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+const (
+	noConfigMaps = `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: no-config-maps}
+spec:
+  matchConstraints:
+    resourceRules: [{apiGroups: [""], apiVersions: [v1], resources: [configmaps], operations: [CREATE]}]
+  validations: [{expression: "false", message: none of them}]
+`
+	noConfigMapsBinding = `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: no-config-maps}
+spec: {policyName: no-config-maps, validationActions: [Deny]}
+`
+)
+
 // An API server that goes away comes back with what it had: clients that were there
 // before go on, watches included, and policies are in force from its first answer on.
 func TestInterrupt(t *testing.T) {
@@ -23,6 +41,15 @@ func TestInterrupt(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer watch.Stop()
+	for _, o := range []string{noConfigMaps, noConfigMapsBinding} { // what is in force when the server comes back
+		u := object(t, o)
+		if _, err := admin.Resource(admission(pluralOf(u))).Create(t.Context(), u, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Settle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	for range 2 {
 		if err := c.Interrupt(); err != nil {
 			t.Fatal(err)
@@ -35,6 +62,10 @@ func TestInterrupt(t *testing.T) {
 		}
 		if _, err := made.Get(t.Context(), "before", metav1.GetOptions{}); err != nil {
 			t.Errorf("what was there before: %v", err)
+		}
+		after := object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: after}}")
+		if _, err := made.Create(t.Context(), after, metav1.CreateOptions{}); !denied(err) {
+			t.Errorf("what policies deny: %v", err)
 		}
 	}
 	for range watch.ResultChan() { // it ends, as its server did

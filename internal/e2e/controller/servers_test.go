@@ -15,19 +15,10 @@ import (
 // Where there are several API servers, a policy is in force when all of them judge by
 // it.
 func TestSeveralServers(t *testing.T) {
-	url, err := shared.plane.Another(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	second := shared.plane.Config(controlplane.Admin)
-	second.Host = url
+	other := shared.another(t)
 	options := enforcing()
-	options.Servers = []*rest.Config{shared.plane.Config(controlplane.Admin), second}
+	options.Servers = []*rest.Config{shared.plane.Config(controlplane.Admin), other.config}
 	shared.control(t, options)
-	other, err := client.New(second, client.Options{Scheme: shared.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, label := range []string{"owner", "team", "cost"} {
 		shared.apply(t, requires("everywhere", label, "Enforce"))
 		shared.awaitReady(t, "ClusterPolicy", "", "everywhere")
