@@ -60,7 +60,7 @@ func (s *paramSync) Start(ctx context.Context) error {
 		if done {
 			return nil
 		}
-		if err := s.sync(ctx, key); err != nil {
+		if err := s.sync(ctx, key, false); err != nil {
 			log.FromContext(ctx).Error(err, "params", "namespace", key.Namespace, "name", key.Name)
 			s.queue.AddRateLimited(key)
 		} else {
@@ -70,31 +70,37 @@ func (s *paramSync) Start(ctx context.Context) error {
 	}
 }
 
-// ensure makes the params that rules read, and returns the ConfigMaps that do not
-// exist. Those of the namespace of each object are not missed: who asks for an
-// object where there is none is told by the rule. What rules still read that are about
-// to go is kept in step, and not missed.
-func (s *paramSync) ensure(ctx context.Context, refs, still []configMapRef) (missing []configMapRef, err error) {
+// missing are the ConfigMaps that rules read and that do not exist. Those of the
+// namespace of each object are not missed: who asks for an object where there is none is
+// told by the rule. What rules still read that are about to go is followed, and not
+// missed.
+func (s *paramSync) missing(ctx context.Context, refs, still []configMapRef) ([]configMapRef, error) {
 	s.watch(slices.Concat(refs, still))
 	ctx, cancel := context.WithTimeout(ctx, syncTimeout)
 	defer cancel()
+	var out []configMapRef
 	for _, ref := range refs {
 		w := s.watchOf(ref)
 		if w == nil || !cache.WaitForCacheSync(ctx.Done(), w.informer.HasSynced) {
 			return nil, context.Cause(ctx)
 		}
-		found := w.informer.GetStore().List()
-		if len(found) == 0 && ref.namespace != "" {
-			missing = append(missing, ref)
+		if ref.namespace != "" && len(w.informer.GetStore().List()) == 0 {
+			out = append(out, ref)
 		}
-		for _, o := range found {
-			cm := o.(*corev1.ConfigMap)
-			if err := s.sync(ctx, types.NamespacedName{Namespace: cm.Namespace, Name: cm.Name}); err != nil {
-				return missing, err
+	}
+	return out, nil
+}
+
+// ensure makes the params that rules read, of the ConfigMaps that exist.
+func (s *paramSync) ensure(ctx context.Context, refs []configMapRef) error {
+	for _, ref := range refs {
+		for _, o := range s.watchOf(ref).informer.GetStore().List() {
+			if err := s.sync(ctx, client.ObjectKeyFromObject(o.(*corev1.ConfigMap)), false); err != nil {
+				return err
 			}
 		}
 	}
-	return missing, nil
+	return nil
 }
 
 // clean removes the params that no rule reads. It comes after API servers were seen to
@@ -106,15 +112,16 @@ func (s *paramSync) clean(ctx context.Context, refs []configMapRef) error {
 		return err
 	}
 	for i := range all.Items {
-		if err := s.sync(ctx, client.ObjectKeyFromObject(&all.Items[i])); err != nil {
+		if err := s.sync(ctx, client.ObjectKeyFromObject(&all.Items[i]), true); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// sync brings one object of Params to what its ConfigMap says.
-func (s *paramSync) sync(ctx context.Context, key types.NamespacedName) error {
+// sync brings one object of Params to what its ConfigMap says. Where there is none it
+// goes only if it is told so: before, rules that are judged by it are handed over.
+func (s *paramSync) sync(ctx context.Context, key types.NamespacedName, clean bool) error {
 	from := s.configMap(key)
 	have := &v1alpha1.Params{}
 	err := s.writer.client.Get(ctx, key, have)
@@ -123,7 +130,7 @@ func (s *paramSync) sync(ctx context.Context, key types.NamespacedName) error {
 		return err
 	case err == nil && !isOurs(have): // somebody wants other params than the ConfigMap
 		return nil
-	case from == nil && err != nil:
+	case from == nil && (err != nil || !clean):
 		return nil
 	case from == nil:
 		return s.writer.remove(ctx, have)

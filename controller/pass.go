@@ -63,7 +63,7 @@ func (p *passer) pass(ctx context.Context) (reconcile.Result, error) {
 	p.metrics.compiled(p.now().Sub(begun))
 	p.reports.scan(in, result, schemas)
 
-	out := &outcome{result: result, rules: rulesByPolicy(result), schemas: schemas, ignored: in.ignored}
+	out := &outcome{result: result, schemas: schemas, ignored: in.ignored}
 	again, err := p.bring(ctx, in, out)
 	if err != nil {
 		return reconcile.Result{}, err
@@ -105,22 +105,21 @@ func (p *passer) read(ctx context.Context) (in shelf, schemas *schema.Set, waiti
 // bring is steps 3 to 7. What fails is in the outcome, for the status, and tried
 // again.
 func (p *passer) bring(ctx context.Context, in shelf, out *outcome) (again bool, err error) {
+	refs := configMapsOf(out.result.Objects)
+	if err := p.resolve(ctx, refs, out); err != nil {
+		return false, err
+	}
 	remaining := Remaining{
 		Policies: remainingOf(in.sources, out.result), Exceptions: in.exceptions, ExcludeNamespaces: p.options.ExcludeNamespaces,
 	}
-	wanted := wantedJudges(out.result.Objects)
+	wanted := wantedJudges(out.result.Objects, out.waiting.objects)
 	p.step(StepWiden)
 	if p.webhooks.knowsNothing() && p.handover.isDone(ctx, wanted) {
 		p.webhooks.nothingRemained()
 	}
 	out.fallback = p.webhooks.widen(ctx, remaining, in.sources, out.rules)
-	refs := configMapsOf(out.result.Objects)
-	before, err := readLive(ctx, p.handover.client)
-	if err != nil {
-		return false, err
-	}
-	if out.missing, out.params = p.params.ensure(ctx, refs, before.configMaps()); out.params != nil && ctx.Err() != nil {
-		return false, ctx.Err()
+	if out.params == nil {
+		out.params = p.params.ensure(ctx, refs)
 	}
 	p.webhooks.settle(ctx)
 	done, err := p.handover.run(ctx, wanted, out.kept(in.sources))
@@ -142,6 +141,22 @@ func (p *passer) bring(ctx context.Context, in shelf, out *outcome) (again bool,
 		return again, nil
 	}
 	return again || out.fallback != nil || out.params != nil, nil
+}
+
+// resolve finds the ConfigMaps that rules read, and who judges for want of them.
+func (p *passer) resolve(ctx context.Context, refs []configMapRef, out *outcome) error {
+	before, err := readLive(ctx, p.handover.client)
+	if err != nil {
+		return err
+	}
+	if out.missing, out.params = p.params.missing(ctx, refs, before.configMaps()); out.params != nil && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if !p.webhooks.absent() {
+		out.result, out.waiting = waitForParams(out.result, out.missing)
+	}
+	out.rules = rulesByPolicy(out.result)
+	return nil
 }
 
 // letGo is what comes after all native policies are seen as they are wanted: the params

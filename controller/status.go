@@ -31,6 +31,7 @@ type outcome struct {
 	judges  map[string]bool  // objects that they are seen to judge by, by kind and name
 	servers int              // how many they are
 	missing []configMapRef
+	waiting waiting
 	params  error // why params could not be written
 	// fallback is why the webhook does not serve what remains; nil where it does.
 	fallback error
@@ -265,6 +266,11 @@ func (o *outcome) unchecked(rules []*compile.Rule) string {
 
 func (o *outcome) paramsResolved(m *mark, rules []*compile.Rule) {
 	for _, r := range rules {
+		if ref, ok := o.waiting.rules[r]; ok {
+			m.no(v1alpha1.ConditionParamsResolved, "Missing", "rule %s reads the ConfigMap %s/%s, which does not exist; until it does, the webhook judges by the rule: "+
+				"a request that the rule matches is refused where it comes to read it, or admitted under failurePolicy Ignore", r.Name(), ref.namespace, ref.name)
+			return
+		}
 		for _, i := range r.Objects {
 			object := o.result.Objects[i]
 			for _, ref := range configMapsOfObject(object) {
@@ -285,10 +291,8 @@ func (o *outcome) paramsResolved(m *mark, rules []*compile.Rule) {
 
 // meanwhile is what becomes of requests while params are missing.
 func meanwhile(o vap.Objects) string {
-	for _, b := range o.Bindings {
-		if b.Spec.ParamRef != nil && b.Spec.ParamRef.ParameterNotFoundAction != nil && *b.Spec.ParamRef.ParameterNotFoundAction == "Deny" {
-			return "every request for the kinds that the rule is about is denied"
-		}
+	if deniesWithoutParams(o) {
+		return "every request for the kinds that the rule is about is denied"
 	}
 	return "the rule judges nothing"
 }

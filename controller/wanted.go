@@ -29,10 +29,14 @@ type judge struct {
 // of each object under review.
 type configMapRef struct{ namespace, name string }
 
-// wantedJudges are the judges that a compilation wants, by name.
-func wantedJudges(objects []vap.Objects) map[string]*judge {
+// wantedJudges are the judges that a compilation wants, by name, but for those that
+// wait.
+func wantedJudges(objects []vap.Objects, waiting map[int]bool) map[string]*judge {
 	out := map[string]*judge{}
-	for _, o := range objects {
+	for i, o := range objects {
+		if waiting[i] {
+			continue
+		}
 		p := o.Policy.DeepCopy()
 		p.Labels = ownLabels(p.Labels)
 		j := &judge{policy: p}

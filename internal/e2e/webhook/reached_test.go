@@ -50,6 +50,19 @@ func TestRegisteredOnceReached(t *testing.T) {
 // says tells that a policy gives a reason for not being ready.
 func (c *cluster) says(t *testing.T, name, reason string) bool {
 	t.Helper()
+	return c.condition(t, name, "Ready")["reason"] == reason
+}
+
+// message is what a condition of a policy says.
+func (c *cluster) message(t *testing.T, name, condition string) string {
+	t.Helper()
+	message, _ := c.condition(t, name, condition)["message"].(string)
+	return message
+}
+
+// condition is one of a policy; nil where there is none.
+func (c *cluster) condition(t *testing.T, name, condition string) map[string]any {
+	t.Helper()
 	o := &unstructured.Unstructured{}
 	o.SetAPIVersion("kvap.dev/v1alpha1")
 	o.SetKind("PolicyTranslation")
@@ -57,12 +70,12 @@ func (c *cluster) says(t *testing.T, name, reason string) bool {
 		t.Fatal(err)
 	}
 	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
-	for _, condition := range conditions {
-		if m := condition.(map[string]any); m["type"] == "Ready" && m["reason"] == reason {
-			return true
+	for _, one := range conditions {
+		if m := one.(map[string]any); m["type"] == condition {
+			return m
 		}
 	}
-	return false
+	return nil
 }
 
 // configurations waits until the controller has made so many of a kind.

@@ -1,0 +1,58 @@
+package controller
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/translate"
+	"github.com/kvap/kvap/vap"
+)
+
+// waiting is what waits for ConfigMaps that do not exist.
+type waiting struct {
+	objects map[int]bool // indexes of objects that are not wanted meanwhile
+	rules   map[*compile.Rule]configMapRef
+}
+
+// waitForParams leaves rules to the webhook that deny and read a ConfigMap which does not
+// exist. An API server that finds no params refuses every request for the kinds of a
+// binding, before it asks whether the rule matches: also what no rule is about. To Kyverno
+// a ConfigMap that is missing is an error of the rule, where it comes to read it, and so
+// it is to the webhook.
+func waitForParams(result compile.Result, missing []configMapRef) (compile.Result, waiting) {
+	out := waiting{objects: map[int]bool{}, rules: map[*compile.Rule]configMapRef{}}
+	rules := slices.Clone(result.Rules)
+	for i, o := range result.Objects {
+		at := slices.IndexFunc(configMapsOfObject(o), func(ref configMapRef) bool { return slices.Contains(missing, ref) })
+		if at < 0 || !deniesWithoutParams(o) {
+			continue
+		}
+		out.objects[i] = true
+		for n, r := range rules {
+			if slices.Contains(r.Objects, i) {
+				rules[n] = out.leave(r, i, configMapsOfObject(o)[at])
+			}
+		}
+	}
+	result.Rules = rules
+	return result, out
+}
+
+// leave is a rule that the webhook judges in place of one of its objects.
+func (w waiting) leave(r *compile.Rule, object int, ref configMapRef) *compile.Rule {
+	left := *r
+	left.Target, left.Reason = translate.Webhook, fmt.Sprintf("the ConfigMap %s/%s does not exist", ref.namespace, ref.name)
+	left.Objects = slices.DeleteFunc(slices.Clone(r.Objects), func(i int) bool { return i == object })
+	delete(w.rules, r)
+	w.rules[&left] = ref
+	return &left
+}
+
+// deniesWithoutParams tells that requests are refused for want of params.
+func deniesWithoutParams(o vap.Objects) bool {
+	return slices.ContainsFunc(o.Bindings, func(b *nativeBinding) bool {
+		ref := b.Spec.ParamRef
+		return ref != nil && ref.ParameterNotFoundAction != nil && *ref.ParameterNotFoundAction == "Deny"
+	})
+}
