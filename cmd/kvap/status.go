@@ -22,6 +22,7 @@ type statusFlags struct {
 	selector string
 	output   string
 	watch    bool
+	exempt   []string
 }
 
 func newStatus() *cobra.Command {
@@ -54,6 +55,7 @@ Exit codes: 0 all is well, 1 something is not, 2 usage, 3 no cluster answers,
 	flags.BoolVarP(&f.watch, "watch", "w", false, "go on, and show the status again when it has changed")
 	flags.BoolVarP(&f.all, "all-namespaces", "A", false, "namespaced policies of all namespaces")
 	flags.StringVarP(&f.selector, "selector", "l", "", "only policies with these labels")
+	flags.StringSliceVar(&f.exempt, "exception-namespaces", []string{"none"}, "the namespaces whose PolicyExceptions count, for policies of which no controller tells; none for none, * for all")
 	f.clusterFlags.add(flags)
 	completeOutput(cmd, false, statusOutputs()...)
 	return cmd
@@ -69,6 +71,9 @@ func runStatus(cmd *cobra.Command, names []string, f statusFlags) error {
 	if err != nil {
 		return fmt.Errorf("-l %s: %w", f.selector, err)
 	}
+	if _, err := exceptionNamespaces(f.exempt); err != nil {
+		return err
+	}
 	c, err := f.connect()
 	if err != nil {
 		return err
@@ -80,9 +85,9 @@ func runStatus(cmd *cobra.Command, names []string, f statusFlags) error {
 	if f.watch {
 		ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt)
 		defer stop()
-		return c.watchStatus(ctx, cmd.OutOrStdout(), cmd.ErrOrStderr(), filter, f.output)
+		return c.watchStatus(ctx, cmd.OutOrStdout(), cmd.ErrOrStderr(), filter, f)
 	}
-	read, err := c.readStatus(cmd.Context())
+	read, err := c.readStatus(cmd.Context(), f.exempt)
 	if err != nil {
 		return runtimeError(err)
 	}
@@ -124,10 +129,10 @@ func writeStatus(w io.Writer, s report.Status, output string, now time.Time) err
 }
 
 // watchStatus shows the status whenever it has changed, until ctx ends.
-func (c *connection) watchStatus(ctx context.Context, out, errs io.Writer, filter status.Filter, output string) error {
+func (c *connection) watchStatus(ctx context.Context, out, errs io.Writer, filter status.Filter, f statusFlags) error {
 	var last string
 	for ctx.Err() == nil {
-		read, err := c.readStatus(ctx)
+		read, err := c.readStatus(ctx, f.exempt)
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -145,10 +150,10 @@ func (c *connection) watchStatus(ctx context.Context, out, errs io.Writer, filte
 			return runtimeError(err)
 		}
 		if string(text) != last {
-			if last != "" && output != "json" {
-				fmt.Fprintln(out, separator(output))
+			if last != "" && f.output != "json" {
+				fmt.Fprintln(out, separator(f.output))
 			}
-			if err := writeStatus(out, found, output, read.cluster.Now); err != nil {
+			if err := writeStatus(out, found, f.output, read.cluster.Now); err != nil {
 				return runtimeError(err)
 			}
 			last = string(text)

@@ -31,10 +31,12 @@ type statusReader struct {
 	cluster status.Cluster
 	leftOut
 	versions map[apischema.GroupVersionResource]string // of the lists
+	exempt   []string                                  // the namespaces whose exceptions count
 }
 
-func (c *connection) readStatus(ctx context.Context) (*statusReader, error) {
-	r := &statusReader{connection: c, versions: map[apischema.GroupVersionResource]string{}}
+// readStatus reads a cluster. Exceptions count in the given namespaces.
+func (c *connection) readStatus(ctx context.Context, exempt []string) (*statusReader, error) {
+	r := &statusReader{connection: c, versions: map[apischema.GroupVersionResource]string{}, exempt: exempt}
 	r.cluster = status.Cluster{Now: time.Now(), Params: map[string]status.Params{}}
 	if err := r.readSchemas(); err != nil {
 		return nil, err
@@ -161,7 +163,9 @@ func (r *statusReader) readSource(u unstructured.Unstructured) error {
 			Policy: p, Found: found, Group: gvk.Group, Created: u.GetCreationTimestamp().Time, Generation: u.GetGeneration(),
 		})
 	}
-	r.cluster.Exceptions = append(r.cluster.Exceptions, f.Exceptions...)
+	if excepts(r.exempt, u.GetNamespace()) {
+		r.cluster.Exceptions = append(r.cluster.Exceptions, f.Exceptions...)
+	}
 	return nil
 }
 

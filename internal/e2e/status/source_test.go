@@ -73,3 +73,37 @@ func TestSource(t *testing.T) {
 		t.Errorf("Synced is %s", c)
 	}
 }
+
+// An exception counts where it is said that its namespace does, as with a controller:
+// here it keeps a rule from being native.
+func TestExceptionNamespaces(t *testing.T) {
+	gvk := func(version, kind string) apischema.GroupVersionKind {
+		return apischema.GroupVersionKind{Group: "kyverno.io", Version: version, Kind: kind}
+	}
+	if err := plane.InstallCRDs(t.Context(), controlplane.StandIn(gvk("v1", "ClusterPolicy"), "clusterpolicies", false),
+		controlplane.StandIn(gvk("v2", "PolicyException"), "policyexceptions", true)); err != nil {
+		t.Fatal(err)
+	}
+	apply(t, `apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: excepted}
+spec:
+  rules:
+    - name: owner
+      match: {any: [{resources: {kinds: [Secret]}}]}
+      validate: {message: A Secret names its owner., pattern: {metadata: {labels: {owner: "?*"}}}}
+`)
+	apply(t, `apiVersion: kyverno.io/v2
+kind: PolicyException
+metadata: {name: free, namespace: default}
+spec:
+  exceptions: [{policyName: excepted, ruleNames: [owner]}]
+  match: {any: [{resources: {kinds: [Secret]}, clusterRoles: [admin]}]}
+`)
+	for given, want := range map[string]report.Target{"none": report.Native, "other": report.Native, "default": report.Webhook, "*": report.Webhook} {
+		await(t, given+": the target", func(s report.Status) bool {
+			p := policyNamed(t, s, "excepted")
+			return len(p.Rules) == 1 && p.Rules[0].Target == want
+		}, "-A", "--exception-namespaces", given)
+	}
+}
