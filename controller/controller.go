@@ -75,8 +75,7 @@ func newManager(config *rest.Config, options Options, logger logr.Logger) (manag
 		Scheme: scheme,
 		Logger: logger,
 		Cache: cache.Options{
-			DefaultTransform: trimManagedFields,
-			ByObject:         map[client.Object]cache.ByObject{&v1alpha1.PolicyTranslation{}: {Transform: dropLastGood}},
+			DefaultTransform: dropLastGood, // not by kind: an API server may not serve kvap's kinds yet
 		},
 		Client: client.Options{Cache: &client.CacheOptions{
 			Unstructured: true, EnableReadYourWritesConsistency: &consistent, // a pass begins with what the last one wrote

@@ -3,14 +3,18 @@ package controller
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kvap/kvap/api/v1alpha1"
@@ -81,5 +85,15 @@ func TestUnknownLastGood(t *testing.T) {
 	l.remembered = func(context.Context, v1alpha1.PolicyReference) ([]byte, error) { return nil, nil }
 	if got, err := l.source(t.Context(), o, "p"); err != nil || got.policy != nil && got.policy.Action == policy.Enforce && !got.policy.Invalid {
 		t.Errorf("%v %v", got, err)
+	}
+}
+
+// A controller begins where nothing answers, or kvap's kinds are not served yet, as when
+// it is installed together with their definitions.
+func TestBeginsBeforeTheDefinitions(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	if _, err := newManager(&rest.Config{Host: server.URL}, Options{MetricsAddress: "0", HealthAddress: "0", PprofAddress: "0"}, logr.Discard()); err != nil {
+		t.Error(err)
 	}
 }
