@@ -133,7 +133,8 @@ func (s *scribe) one(ctx context.Context, have, want *v1alpha1.PolicyTranslation
 	}
 	s.tell(have, want.Spec.Source, status)
 	s.tellIgnored(have, want.Spec.Source, status.IgnoredExceptions)
-	s.tellCostly(have, want.Spec.Source, status)
+	s.tellReason(have, want.Spec.Source, status, v1alpha1.ConditionCompiled, reasonCostly)
+	s.tellReason(have, want.Spec.Source, status, v1alpha1.ConditionEnforced, reasonNotSeen)
 	return nil
 }
 
@@ -180,25 +181,25 @@ func (s *scribe) tell(have *v1alpha1.PolicyTranslation, ref v1alpha1.PolicyRefer
 	if have != nil {
 		old = meta.FindStatusCondition(have.Status.Conditions, v1alpha1.ConditionReady)
 	}
-	if old != nil && old.Status == ready.Status && old.Reason == ready.Reason {
+	if old != nil && old.Status == ready.Status && old.Reason == ready.Reason || ready.Status == metav1.ConditionUnknown {
 		return
 	}
-	if ready.Status == metav1.ConditionUnknown && ready.Reason != reasonNotSeen { // it soon says more
-		return
-	}
-	s.events(ref, ready.Status != metav1.ConditionTrue, ready.Reason, ready.Message)
+	s.events(ref, ready.Status == metav1.ConditionFalse, ready.Reason, ready.Message)
 }
 
-// tellCostly makes an event of a policy that has become dearer than is allowed.
-func (s *scribe) tellCostly(have *v1alpha1.PolicyTranslation, ref v1alpha1.PolicyReference, status v1alpha1.PolicyTranslationStatus) {
-	costly := func(conditions []metav1.Condition) *metav1.Condition {
-		if c := meta.FindStatusCondition(conditions, v1alpha1.ConditionCompiled); c != nil && c.Reason == reasonCostly {
+// tellReason makes an event of a condition that has come to have a reason, which is no
+// matter of whether the policy is ready, or not yet.
+func (s *scribe) tellReason(
+	have *v1alpha1.PolicyTranslation, ref v1alpha1.PolicyReference, status v1alpha1.PolicyTranslationStatus, condition, reason string,
+) {
+	having := func(conditions []metav1.Condition) *metav1.Condition {
+		if c := meta.FindStatusCondition(conditions, condition); c != nil && c.Reason == reason {
 			return c
 		}
 		return nil
 	}
-	now := costly(status.Conditions)
-	if now != nil && (have == nil || costly(have.Status.Conditions) == nil) {
+	now := having(status.Conditions)
+	if now != nil && (have == nil || having(have.Status.Conditions) == nil) {
 		s.events(ref, true, now.Reason, now.Message)
 	}
 }

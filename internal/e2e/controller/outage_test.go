@@ -3,6 +3,7 @@
 package controller
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -53,7 +54,7 @@ func (c *cluster) interrupt(t *testing.T) (resume func()) {
 	}
 	t.Cleanup(func() {
 		if away { // others want it
-			_ = c.plane.Resume(t.Context())
+			_ = c.plane.Resume(context.Background())
 		}
 	})
 	return resume
