@@ -209,12 +209,18 @@ func (q *query) resolve(v *vars) (*jmespath.Expr, string, error) {
 		s, _ := q.text.constant()
 		return q.expr, s, q.err
 	}
-	s, err := v.fillString(q.text)
+	f, err := v.fillParts(q.text)
 	if err != nil {
 		return nil, "", err
 	}
-	expr, err := parseQuery(s, diag.Pos{})
-	return expr, s, err
+	e, bad, err := f.Expression(diag.Pos{})
+	switch {
+	case bad != nil:
+		return nil, f.Text, fmt.Errorf("incorrect query: %w", bad)
+	case err != nil:
+		return nil, f.Text, fmt.Errorf("incorrect query: %w", err)
+	}
+	return e, f.Text, nil
 }
 
 // apply is the query's result on data; without a query, the data themselves.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/kvap/kvap/interp/internal/datum"
+	"github.com/kvap/kvap/jmespath"
 )
 
 // fill is a document with its variables replaced by what they give.
@@ -70,6 +71,18 @@ func (v *vars) fillText(t *text) (any, error) {
 	if s, ok := t.tmpl.Constant(); ok {
 		return s, nil
 	}
+	tmpl, err := v.ready(t)
+	if err != nil {
+		return nil, err
+	}
+	return v.substitute(tmpl)
+}
+
+// ready is the template of a text, with all that its variables need loaded.
+func (v *vars) ready(t *text) (*jmespath.Template, error) {
+	if t.err != nil {
+		return nil, t.err
+	}
 	tmpl := t.tmpl
 	if v.deletes {
 		tmpl = t.onDelete
@@ -82,7 +95,7 @@ func (v *vars) fillText(t *text) (any, error) {
 			return nil, err
 		}
 	}
-	return v.substitute(tmpl)
+	return tmpl, nil
 }
 
 // fillString is a text that must give a string.

@@ -2,8 +2,11 @@ package interp
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/kvap/kvap/interp/internal/datum"
+	"github.com/kvap/kvap/interp/internal/expr"
 	"github.com/kvap/kvap/interp/internal/jsonpatch"
 	"github.com/kvap/kvap/interp/internal/merge"
 	"github.com/kvap/kvap/policy"
@@ -111,11 +114,14 @@ func (b *mutateBody) applyMerge(v *vars, object map[string]any) (map[string]any,
 }
 
 func (b *mutateBody) applyJSON(v *vars, object map[string]any) (map[string]any, bool, error) {
-	text, err := v.fillString(b.json)
+	filled, err := v.fillParts(b.json)
 	if err != nil {
 		return nil, false, fmt.Errorf("variable substitution failed: %w", err)
 	}
-	patch, err := jsonpatch.Parse(text)
+	patch, err := jsonpatch.Parse(filled.Text)
+	if err == nil {
+		err = asWritten(patch, filled)
+	}
 	if err != nil {
 		return nil, false, fmt.Errorf("failed to patch resource: %w", err)
 	}
@@ -128,6 +134,29 @@ func (b *mutateBody) applyJSON(v *vars, object map[string]any) (map[string]any, 
 		return nil, false, fmt.Errorf("failed to unmarshal patched resource: it is %s", datum.TypeName(result))
 	}
 	return after, changed, nil
+}
+
+// asWritten holds a patch to the operations that the policy writes: what a user wrote
+// may be a value, or a part of a path, and not another operation (deviation 5). A text
+// that is no patch before variables are filled in leaves all to them.
+func asWritten(patch jsonpatch.Patch, filled expr.Filled) error {
+	text, wild := filled.Marked()
+	if !wild {
+		return nil
+	}
+	written, err := jsonpatch.Parse(text)
+	if err != nil {
+		return nil //nolint:nilerr // it says why
+	}
+	same := func(a, b string) bool {
+		return strings.Join(strings.Fields(filled.Unmarked(a)), "") == strings.Join(strings.Fields(b), "")
+	}
+	if !slices.EqualFunc(written, patch, func(a, b jsonpatch.Operation) bool {
+		return a.Op == b.Op && same(a.Path, b.Path) && same(a.From, b.From)
+	}) {
+		return fmt.Errorf("the value of a variable would change which operations the patch has, or where")
+	}
+	return nil
 }
 
 // matcher holds values to the conditions of a patch as to a pattern.

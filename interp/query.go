@@ -3,6 +3,7 @@ package interp
 import (
 	"maps"
 
+	"github.com/kvap/kvap/interp/internal/datum"
 	"github.com/kvap/kvap/interp/internal/expr"
 	"github.com/kvap/kvap/jmespath"
 )
@@ -21,7 +22,33 @@ func (v *vars) substitute(t *jmespath.Template) (any, error) {
 }
 
 func (v *vars) surroundings() expr.Surroundings {
-	return expr.Surroundings{World: v.world, NormalizeImage: v.normalizeImage}
+	return expr.Surroundings{World: v.world, NormalizeImage: v.normalizeImage, Untrusted: v.untrusted}
+}
+
+// untrusted tells of a variable whose value comes from the request.
+func (v *vars) untrusted(one *jmespath.Variable) bool {
+	return v.ofRequest(templateRoots(&jmespath.Template{Parts: []jmespath.Part{{Var: one}}}))
+}
+
+// fillParts fills in the variables of a text that has a structure of its own.
+func (v *vars) fillParts(t *text) (expr.Filled, error) {
+	tmpl, err := v.ready(t)
+	if err != nil {
+		return expr.Filled{}, err
+	}
+	single := tmpl.Single()
+	if single == nil {
+		return expr.Fill(v.ctx, tmpl, v, v.surroundings())
+	}
+	value, err := v.substitute(tmpl)
+	if err != nil {
+		return expr.Filled{}, err
+	}
+	s, ok := value.(string)
+	if !ok {
+		return expr.Filled{}, notText{tmpl.Text, datum.TypeName(value)}
+	}
+	return expr.WholeText(s, v.untrusted(single)), nil
 }
 
 func (v *vars) normalizeImage(reference string) (string, error) {

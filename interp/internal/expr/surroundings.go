@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/netip"
 	"time"
+
+	"github.com/kvap/kvap/jmespath"
 )
 
 // A Scope is the object at the root of an expression. Its fields are looked up
@@ -25,6 +27,8 @@ type Surroundings struct {
 	World World
 	// NormalizeImage gives an image's reference with all that it leaves out.
 	NormalizeImage func(reference string) (string, error)
+	// Untrusted tells of a variable whose value a user may have written; nil knows of none.
+	Untrusted func(*jmespath.Variable) bool
 }
 
 // A World is what functions ask outside: names, time and chance.

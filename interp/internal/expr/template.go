@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/interp/internal/datum"
@@ -39,25 +38,8 @@ func (ev *evaluator) substitute(t *jmespath.Template) (any, error) {
 
 // text fills in the variables of a template as text.
 func (ev *evaluator) text(t *jmespath.Template) (string, error) {
-	var b strings.Builder
-	for _, p := range t.Parts {
-		piece := p.Text
-		switch {
-		case p.Ref != nil:
-			return "", fmt.Errorf("the reference $(%s%s) cannot be resolved here", p.Ref.Operator, p.Ref.Path)
-		case p.Var != nil:
-			text, err := ev.embedded(p.Var)
-			if err != nil {
-				return "", err
-			}
-			piece = text
-		}
-		if b.Len()+len(piece) > maxTextSize {
-			return "", tooLong()
-		}
-		b.WriteString(piece)
-	}
-	return b.String(), nil
+	f, err := ev.fill(t)
+	return f.Text, err
 }
 
 // embedded is a variable as part of a string.
@@ -115,13 +97,16 @@ func (ev *evaluator) variable(v *jmespath.Variable) (any, error) {
 // body fills in a variable's inner variables where what they give is part of the
 // expression, and reads the result.
 func (ev *evaluator) body(v *jmespath.Variable) (*jmespath.Expr, error) {
-	text, err := ev.text(v.Body)
+	f, err := ev.fill(v.Body)
 	if err != nil {
 		return nil, err
 	}
-	e, bad := jmespath.Parse(strings.TrimSpace(text), diag.Pos{})
-	if bad != nil {
-		return nil, &variableError{v.Raw, fmt.Errorf("incorrect query %s: %s", text, bad.Message)}
+	e, bad, err := f.Expression(diag.Pos{})
+	switch {
+	case bad != nil:
+		return nil, &variableError{v.Raw, fmt.Errorf("incorrect query %s: %s", f.Text, bad.Message)}
+	case err != nil:
+		return nil, &variableError{v.Raw, err}
 	}
 	return e, nil
 }
