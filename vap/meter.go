@@ -1,8 +1,12 @@
 package vap
 
 import (
+	"regexp"
+
 	celgo "github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/overloads"
 	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/interpreter"
 	"k8s.io/apimachinery/pkg/util/version"
 	plugincel "k8s.io/apiserver/pkg/admission/plugin/cel"
@@ -28,6 +32,7 @@ const (
 type Meter struct {
 	env      *celgo.Env
 	programs map[string]celgo.Program
+	patterns map[string]*regexp.Regexp // by text
 }
 
 // NewMeter makes a meter for any number of expressions.
@@ -51,7 +56,39 @@ func NewMeter() (*Meter, error) {
 	options = append(options, provided...)
 	options = append(options, common.ResolverEnvOption(&mutation.DynamicTypeResolver{}), environment.UnversionedLib(library.JSONPatch))
 	env, err := base.Extend(options...)
-	return &Meter{env, map[string]celgo.Program{}}, err
+	return &Meter{env, map[string]celgo.Program{}, map[string]*regexp.Regexp{}}, err
+}
+
+// regexes has each pattern compiled once that is not written as the argument of
+// matches() itself, for instance the elements of a list. CEL compiles such a pattern
+// anew for each text. The cost is counted by its length all the same.
+func regexes(patterns map[string]*regexp.Regexp) interpreter.InterpretableDecoratorV2 {
+	matches := func(args ...ref.Val) ref.Val {
+		text, isText := args[0].(types.String)
+		pattern, ok := args[1].(types.String)
+		if !isText || !ok {
+			return types.NoSuchOverloadErr()
+		}
+		r := patterns[string(pattern)]
+		if r == nil {
+			var err error
+			if r, err = regexp.Compile(string(pattern)); err != nil {
+				return types.WrapErr(err)
+			}
+			patterns[string(pattern)] = r
+		}
+		return types.Bool(r.MatchString(string(text)))
+	}
+	return func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
+		call, ok := i.(interpreter.InterpretableCall)
+		if !ok || call.Function() != overloads.Matches || len(call.Args()) != 2 {
+			return i, nil
+		}
+		if _, written := call.Args()[1].(interpreter.InterpretableConst); written {
+			return i, nil
+		}
+		return interpreter.NewCall(call.ID(), call.Function(), call.OverloadID(), call.Args(), matches), nil
+	}
 }
 
 // A Reading is what an evaluation gave.
@@ -90,7 +127,7 @@ func (m *Meter) compile(text string) celgo.Program {
 		return nil
 	}
 	program, err := m.env.Program(tree, celgo.CostLimit(ExpressionBudget), celgo.CostTracking(&library.CostEstimator{}),
-		celgo.OptimizeRegex(interpreter.MatchesRegexOptimization)) // which costs the same
+		celgo.OptimizeRegex(interpreter.MatchesRegexOptimization), celgo.CustomDecoratorV2(regexes(m.patterns))) // which cost the same
 	if err != nil {
 		return nil
 	}
