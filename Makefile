@@ -25,8 +25,10 @@ screenshot: build ## the HTML report of the fixture policies as a picture, in do
 plot: ## draw docs/latency.svg from the table in docs/performance.md
 	go run ./internal/benchadmission/plot
 
+# A fifth of the work would be to collect garbage: of the linker, and of programs that
+# live for seconds. They fit into memory with more of it.
 test: ## unit, golden, script and import tests: no cluster, no network
-	go test ./...
+	GOGC=400 go test ./...
 
 e2e: ## all that needs a real control plane; its first build takes several minutes
 	go test -count=1 -tags e2e -timeout 90m ./internal/controlplane ./internal/e2e/...
