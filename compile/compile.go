@@ -41,7 +41,7 @@ type Result struct {
 // false where packing them so fails.
 func (r Result) Repacked(pack translate.Pack) (drafts []*vap.Draft, ok bool) {
 	o := r.options
-	o.Pack = pack
+	o.Pack, o.Each = pack, onEveryCore
 	fault := guard(diag.Pos{}, func() { drafts = translate.Assemble(r.lowered, o).Drafts })
 	return drafts, fault == nil
 }
@@ -153,9 +153,12 @@ func (c *compilation) lower(ps []*policy.Policy) {
 }
 
 // assemble packs what is native. Where that fails, the policies on which it fails
-// alone are left out.
+// alone are left out; each is packed by itself for that, on one core, so that its
+// diagnostic names the function that failed.
 func (c *compilation) assemble() {
-	if guard(diag.Pos{}, func() { c.translated = translate.Assemble(c.lowered, c.options.Translate) }) == nil {
+	o := c.options.Translate
+	o.Each = onEveryCore
+	if guard(diag.Pos{}, func() { c.translated = translate.Assemble(c.lowered, o) }) == nil {
 		return
 	}
 	for i, l := range c.lowered {
@@ -163,7 +166,7 @@ func (c *compilation) assemble() {
 			c.lowered[i] = translate.Refused(l.Policy, *fault)
 		}
 	}
-	c.translated = translate.Assemble(c.lowered, c.options.Translate)
+	c.translated = translate.Assemble(c.lowered, o)
 }
 
 // check emits the drafts and has the objects checked. It tells whether a rule had

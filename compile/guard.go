@@ -45,18 +45,27 @@ func faultyFunction() string {
 }
 
 // onEveryCore does n independent things. Each writes its own result, so that the
-// order in which they are done does not show.
+// order in which they are done does not show. A panic of one is the caller's.
 func onEveryCore(n int, do func(i int)) {
 	var next atomic.Int64
 	var workers sync.WaitGroup
+	var fault atomic.Pointer[any]
 	for range min(runtime.GOMAXPROCS(0), n) {
 		workers.Go(func() {
+			defer func() {
+				if v := recover(); v != nil {
+					fault.Store(&v)
+				}
+			}()
 			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
 				do(i)
 			}
 		})
 	}
 	workers.Wait()
+	if v := fault.Load(); v != nil {
+		panic(*v)
+	}
 }
 
 // A pool has a tool for each worker.

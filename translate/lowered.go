@@ -75,17 +75,20 @@ func Assemble(ls []Lowered, o Options) Result {
 	var res Result
 	at := places{}
 	var all []unit
-	for _, l := range ls {
+	own := make([][]packed, len(ls))
+	if o.Pack != PackMatch {
+		o.Each(len(ls), func(i int) { own[i] = pack(ls[i].units, &o) })
+	}
+	for i, l := range ls {
 		if o.Pack == PackMatch {
 			all = append(all, l.units...)
-		} else {
-			res.Drafts = append(res.Drafts, at.drafts(grouped(l.units, &o), &o)...)
 		}
+		res.Drafts = append(res.Drafts, at.drafts(own[i])...)
 		if l.Policy.Validating != nil { // it shares no draft
 			res.Drafts = append(res.Drafts, l.rules[0].Drafts...)
 		}
 	}
-	res.Drafts = append(res.Drafts, at.drafts(grouped(all, &o), &o)...)
+	res.Drafts = append(res.Drafts, at.drafts(pack(all, &o))...)
 	for _, l := range ls {
 		for _, r := range l.rules {
 			res.Rules = append(res.Rules, at.placed(r))
@@ -99,13 +102,27 @@ func Assemble(ls []Lowered, o Options) Result {
 // places are where rules are in drafts, by the rule as expanded.
 type places map[*policy.Rule][]Place
 
-// drafts are the drafts of groups, whose members have their places then.
-func (at places) drafts(gs []group, o *Options) []*vap.Draft {
+// A packed group has its drafts.
+type packed struct {
+	group
+	made []*vap.Draft
+}
+
+// pack makes the drafts of units.
+func pack(units []unit, o *Options) []packed {
+	groups := named(grouped(units, o), o)
+	out := make([]packed, len(groups))
+	o.Each(len(groups), func(i int) { out[i] = packed{groups[i], groups[i].drafts(o)} })
+	return out
+}
+
+// drafts are those of groups, whose members have their places then.
+func (at places) drafts(packs []packed) []*vap.Draft {
 	var out []*vap.Draft
-	for _, g := range named(gs, o) {
-		for _, d := range g.drafts(o) {
+	for _, p := range packs {
+		for _, d := range p.made {
 			out = append(out, d)
-			for i, u := range g.units {
+			for i, u := range p.units {
 				at[u.rule] = append(at[u.rule], Place{d, i})
 			}
 		}

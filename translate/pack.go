@@ -159,16 +159,17 @@ func (u unit) attributes(o *Options) string {
 
 // named are groups within the budget, with names that differ.
 func named(gs []group, o *Options) []group {
-	var out []group
-	used := map[string]bool{}
-	for _, whole := range gs {
-		for _, part := range whole.byGuard(o) {
-			for _, g := range part.withinBudget(o) {
-				g.base = g.name(used, o)
-				used[g.base] = true
-				out = append(out, g)
-			}
+	parts := make([][]group, len(gs))
+	o.Each(len(gs), func(i int) {
+		for _, part := range gs[i].byGuard(o) {
+			parts[i] = append(parts[i], part.withinBudget(o)...)
 		}
+	})
+	out := slices.Concat(parts...)
+	used := map[string]bool{}
+	for i := range out {
+		out[i].base = out[i].name(used, o)
+		used[out[i].base] = true
 	}
 	return out
 }

@@ -19,6 +19,9 @@ type Options struct {
 	Exceptions []*policy.Exception
 	// Checker checks what the source says in CEL; nil makes one.
 	Checker *vap.Checker
+	// Each does n things that do not depend on each other, and returns when all are
+	// done; nil does one after the other.
+	Each func(n int, do func(i int))
 }
 
 // A Pack says which rules share a ValidatingAdmissionPolicy.
@@ -126,7 +129,16 @@ func (o Options) withDefaults() Options {
 	if o.Guard == "" {
 		o.Guard = GuardAuto
 	}
+	if o.Each == nil {
+		o.Each = oneByOne
+	}
 	return o
+}
+
+func oneByOne(n int, do func(i int)) {
+	for i := range n {
+		do(i)
+	}
 }
 
 // memberName is the policy's name, with its namespace where it has one.

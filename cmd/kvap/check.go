@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"os"
-	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -89,9 +87,7 @@ func checkFormats() []string {
 func severities() []string { return []string{"error", "warning", "note"} }
 
 func runCheck(cmd *cobra.Command, args []string, f checkFlags) error {
-	if os.Getenv("GOGC") == "" { // measuring makes much garbage, and keeps little
-		defer debug.SetGCPercent(debug.SetGCPercent(300))
-	}
+	defer letGarbageBe()()
 	run, err := f.run(cmd)
 	if err != nil {
 		return err
