@@ -67,21 +67,25 @@ func withoutClock(text string) string {
 func checkHidden(checker *validating.TypeChecker, p *admissionregistrationv1.ValidatingAdmissionPolicy) []TypeWarning {
 	var out []TypeWarning
 	spec := field.NewPath("spec")
-	check := func(variables []admissionregistrationv1.Variable, text string, at *field.Path) {
-		prefix := p.DeepCopy()
-		prefix.Spec.Variables = variables
-		if results := checker.CheckExpression(checker.CreateContext(prefix), text); len(results) > 0 {
+	with := map[int]*validating.TypeCheckingContext{} // so many variables; what it makes of the schemas takes longer than the checking
+	check := func(variables int, text string, at *field.Path) {
+		if with[variables] == nil {
+			prefix := p.DeepCopy()
+			prefix.Spec.Variables = p.Spec.Variables[:variables]
+			with[variables] = checker.CreateContext(prefix)
+		}
+		if results := checker.CheckExpression(with[variables], text); len(results) > 0 {
 			out = append(out, TypeWarning{Field: at.String(), Warning: results.String(), Hidden: true})
 		}
 	}
 	for i, v := range p.Spec.Variables {
-		check(p.Spec.Variables[:i], v.Expression, spec.Child("variables").Index(i).Child("expression"))
+		check(i, v.Expression, spec.Child("variables").Index(i).Child("expression"))
 	}
 	for i, m := range p.Spec.MatchConditions {
-		check(nil, m.Expression, spec.Child("matchConditions").Index(i).Child("expression"))
+		check(0, m.Expression, spec.Child("matchConditions").Index(i).Child("expression"))
 	}
 	for i, a := range p.Spec.AuditAnnotations {
-		check(p.Spec.Variables, a.ValueExpression, spec.Child("auditAnnotations").Index(i).Child("valueExpression"))
+		check(len(p.Spec.Variables), a.ValueExpression, spec.Child("auditAnnotations").Index(i).Child("valueExpression"))
 	}
 	return out
 }
