@@ -54,13 +54,15 @@ func (l *lowering) contains(in, search operand) operand {
 		what, ok := l.expr(search)
 		x, ok2 := l.expr(in)
 		if ok && ok2 {
-			l.errs = true
-			isText := kindOf(search.typ()) == schema.String
-			if !isText {
-				return boolOf(what.In(x))
+			inText := litOf(false)
+			if kindOf(search.typ()) == schema.String {
+				inText = boolOf(x.Contains(what))
 			}
-			inList := cel.CondBool(isList(x), what.In(x), l.failing(typeError("contains")))
-			return boolOf(cel.CondBool(isString(x), x.Contains(what), inList))
+			inList := boolOf(what.In(x))
+			if l.found == nil { // argument has not asked for the type
+				inList = choice(isList(x), inList, typeError("contains"))
+			}
+			return choice(isString(x), inText, inList)
 		}
 	}
 	panic(l.unsupported("this use of contains"))

@@ -40,6 +40,9 @@ func (s filtered) null() cel.Bool { return s.of.null() }
 
 func (s filtered) elem() *schema.Type { return s.of.elem() }
 
+// nonNull is the elements of a list of unknown type that are not null.
+type nonNull struct{ filtered }
+
 // mapped is f of each element, without those for which it is missing or null.
 type mapped struct {
 	l  *lowering

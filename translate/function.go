@@ -11,7 +11,7 @@ import (
 // call lowers a function. An argument that is missing is null to Kyverno, which
 // most functions refuse as an error; the strict form of the argument is an error too.
 func (l *lowering) call(e *jmespath.Expr, cur *operand) operand {
-	strictArg := func(i int) operand { return l.argument(e.Func, l.eval(e.Args[i], cur)) }
+	strictArg := func(i int) operand { return l.argument(e.Func, i, l.eval(e.Args[i], cur)) }
 	arg := func(i int) operand { return strictArg(i).softly() }
 	if e.Func != jmespath.FuncUnknown && !e.Func.Signature().Accepts(len(e.Args)) {
 		return typeError(e.Name)
@@ -49,7 +49,8 @@ func (l *lowering) call(e *jmespath.Expr, cur *operand) operand {
 			return operandAt(placeOf(a.Call("split", b), &schema.Type{Kind: schema.List, Elem: stringType()}).from(text.origin()))
 		})
 	case jmespath.FuncJoin:
-		return l.joined(strictArg(0), strictArg(1))
+		glue := strictArg(0)
+		return strictArg(1).over(func(list operand) operand { return l.joined(glue, list) })
 	case jmespath.FuncToArray:
 		return arg(0).over(l.toArray)
 	case jmespath.FuncToString:
@@ -65,20 +66,11 @@ func (l *lowering) call(e *jmespath.Expr, cur *operand) operand {
 	case jmespath.FuncToNumber:
 		return arg(0).over(l.toNumber)
 	case jmespath.FuncMax, jmespath.FuncMin:
-		return l.extreme(e.Func, strictArg(0))
+		return strictArg(0).over(func(list operand) operand { return l.extreme(e.Func, list) })
 	case jmespath.FuncTrimPrefix:
 		return l.trimPrefix(strictArg(0), strictArg(1))
 	}
 	panic(l.refuse(diag.NoFunction, "the function %s has no native form", e.Name))
-}
-
-// argument is j, unless it may be a text of which little is known: only regex_match
-// can tell something of it.
-func (l *lowering) argument(function jmespath.Func, j operand) operand {
-	if function != jmespath.FuncRegexMatch && j.some(func(j operand) bool { return j.form == jsonForm }) {
-		panic(l.jsonText())
-	}
-	return j
 }
 
 // unlessErrors is f of two arguments where neither is an error.
@@ -149,7 +141,7 @@ func (l *lowering) stringOrNumberArg(j operand) (cel.Value, bool) {
 		return cel.Func("string", v), ok
 	case schema.Any:
 		if v, ok := l.expr(j); ok {
-			l.errs = true
+			l.unlessAsked()
 			v = l.once(variableName(j.v.expr.LastField(), "text"), v)
 			return cel.Cond(isNumber(v), dyn(cel.Func("string", v)), dyn(v)), true
 		}

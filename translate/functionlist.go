@@ -44,7 +44,7 @@ func (l *lowering) length(j operand) operand {
 		return intOf(dyn(j.v.expr).Size())
 	case schema.Any:
 		x, _ := l.expr(j)
-		l.errs = true
+		l.unlessAsked()
 		return intOf(x.Size())
 	}
 	return typeError("length")
@@ -102,6 +102,9 @@ func (l *lowering) joined(glue, list operand) operand {
 		}
 		return stringOf(cel.List(texts...).Call("join", g))
 	}
+	if list.form == errorForm {
+		return list
+	}
 	v, ok2 := l.expr(list)
 	if !ok || !ok2 || kindOf(list.typ()) == schema.String {
 		return typeError("join")
@@ -150,6 +153,9 @@ func (l *lowering) sorted(j operand) operand {
 }
 
 func (l *lowering) extreme(f jmespath.Func, list operand) operand {
+	if list.form == errorForm {
+		return list
+	}
 	v, ok := l.expr(list)
 	elem := kindOf(list.typ().Elem)
 	if !ok || elem != schema.Int && elem != schema.String {

@@ -83,6 +83,10 @@ func (l *lowering) patternMatch(p, text operand) operand {
 }
 
 func (l *lowering) replaceAll(text, from, to operand) operand {
+	return unlessErrors(from, to, func(from, to operand) operand { return l.replaced(text, from, to) })
+}
+
+func (l *lowering) replaced(text, from, to operand) operand {
 	f, ok := l.stringArg(from)
 	t, ok2 := l.stringArg(to)
 	if !ok || !ok2 {
@@ -98,15 +102,7 @@ func (l *lowering) replaceAll(text, from, to operand) operand {
 }
 
 func (l *lowering) trimPrefix(text, prefix operand) operand {
-	p, ok := l.stringArg(prefix)
-	if !ok {
-		return typeError("trim_prefix")
-	}
-	return text.over(func(j operand) operand {
-		x, ok := l.stringArg(j)
-		if !ok {
-			return typeError("trim_prefix")
-		}
+	return l.ofTwoTexts(text, prefix, func(x, p cel.Value) operand {
 		return stringOf(cel.Cond(x.StartsWith(p), x.Call("substring", p.Size()), x))
 	})
 }

@@ -49,7 +49,7 @@ func (l *lowering) evalNode(e *jmespath.Expr, cur *operand) operand {
 		})
 	case jmespath.Filter:
 		left := errorless(l.eval(e.Args[0], cur))
-		return left.over(func(j operand) operand { return l.project(l.filterBy(l.sequence(j), e.Args[2]), e.Args[1]) })
+		return left.over(func(j operand) operand { return l.filterBy(l.sequence(j), e.Args[2], e.Args[1]) })
 	case jmespath.MultiList, jmespath.MultiHash:
 		return l.multi(e, cur)
 	case jmespath.Or:
@@ -59,7 +59,7 @@ func (l *lowering) evalNode(e *jmespath.Expr, cur *operand) operand {
 		if a.form == errorForm {
 			return a
 		}
-		b := l.given(l.truthy(a), func() operand { return l.eval(e.Args[1], cur) })
+		b := l.whereTrue(l.truthy(a), func() operand { return l.eval(e.Args[1], cur) })
 		if isPredicate(a) && isPredicate(b) {
 			return boolOf(cel.And(a.v.expr.AsBool(), b.v.expr.AsBool()))
 		}
@@ -83,6 +83,13 @@ func (l *lowering) given(c cel.Bool, build func() operand) operand {
 	defer l.restore(l.environment)
 	l.facts = append(l.facts[:len(l.facts):len(l.facts)], c)
 	return build()
+}
+
+// whereTrue is given, of what is evaluated only where the condition holds.
+func (l *lowering) whereTrue(c cel.Bool, build func() operand) operand {
+	var out operand
+	l.eitherWay(c, func() cel.Bool { out = l.given(c, build); return cel.True() }, cel.True)
+	return out
 }
 
 // known is j without the guards that are known to hold.
@@ -157,6 +164,9 @@ func (l *lowering) multi(e *jmespath.Expr, cur *operand) operand {
 // the same value: from its start, each || would write all before it twice.
 func (l *lowering) firstTrue(e *jmespath.Expr, cur *operand) operand {
 	var alternatives []operand
+	if l.found != nil {
+		return l.firstTrueAsked(e, cur)
+	}
 	for ; e.Op == jmespath.Or; e = e.Args[0] {
 		alternatives = append(alternatives, l.eval(e.Args[1], cur).softly())
 	}
@@ -166,6 +176,13 @@ func (l *lowering) firstTrue(e *jmespath.Expr, cur *operand) operand {
 		out = l.or(left, out)
 	}
 	return out
+}
+
+// firstTrueAsked is firstTrue where what must be there is asked for: of b only where
+// a is not taken.
+func (l *lowering) firstTrueAsked(e *jmespath.Expr, cur *operand) operand {
+	a := l.eval(e.Args[0], cur).softly()
+	return l.or(a, l.whereTrue(cel.Not(l.truthy(a)), func() operand { return l.eval(e.Args[1], cur).softly() }))
 }
 
 // or is a || b: b where a is null or falsy.

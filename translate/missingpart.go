@@ -16,7 +16,7 @@ func (l *lowering) projection(left *jmespath.Expr, right *jmespath.Expr, cur *op
 			if j.form == errorForm { // unlike filters and flattening, this passes errors on
 				return j
 			}
-			return l.withMissing(j, right, l.project(l.sequence(j), right))
+			return l.project(l.sequence(j), right).over(func(projected operand) operand { return l.withMissing(j, right, projected) })
 		})
 	}
 	return errorless(l.eval(left.Args[0], cur)).over(func(j operand) operand {
@@ -24,7 +24,7 @@ func (l *lowering) projection(left *jmespath.Expr, right *jmespath.Expr, cur *op
 			if flat.form == errorForm {
 				return flat
 			}
-			return l.withMissing(j, right, l.project(l.sequence(flat), right))
+			return l.project(l.sequence(flat), right).over(func(projected operand) operand { return l.withMissing(j, right, projected) })
 		})
 	})
 }

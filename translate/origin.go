@@ -53,7 +53,7 @@ func (j operand) origin() origin {
 	case sequenceForm:
 		return originOf(j.s)
 	case choiceForm:
-		if j.then.typ().Kind == j.els.typ().Kind {
+		if j.els.form == errorForm || j.then.typ().Kind == j.els.typ().Kind {
 			return j.then.origin()
 		}
 	}
@@ -74,6 +74,8 @@ func originOf(s sequence) origin {
 	case single:
 		return s.j.origin()
 	case filtered:
+		return originOf(s.of)
+	case nonNull:
 		return originOf(s.of)
 	case sliced:
 		return originOf(s.of)

@@ -44,7 +44,7 @@ func (l *lowering) nonNullItems(s listOf) sequence {
 	if kindOf(s.elem()) != schema.Any {
 		return s
 	}
-	return filtered{of: s, keep: func(_ *lowering, x operand) cel.Bool { return cel.Not(isNull(x.v.expr)) }}
+	return nonNull{filtered{of: s, keep: func(_ *lowering, x operand) cel.Bool { return cel.Not(isNull(x.v.expr)) }}}
 }
 
 // hint is the last field on the way to a value, to name its elements after.
@@ -77,21 +77,27 @@ func (l *lowering) values(j operand) sequence {
 	panic(l.unsupported("the values of a map whose type is not known"))
 }
 
-func (l *lowering) filterBy(s sequence, cond *jmespath.Expr) sequence {
+// filterBy is right of each element for which cond is true.
+func (l *lowering) filterBy(s sequence, cond, right *jmespath.Expr) operand {
 	if s == nil {
-		return nil
+		return litOf(nil)
 	}
-	return inParts(s, func(s sequence) sequence {
+	kept := inParts(s, func(s sequence) sequence {
 		return filtered{of: s, keep: func(l *lowering, x operand) cel.Bool { return l.truthy(l.perElement(cond, x)) }}
 	})
+	return l.withoutErrors(s, cond, l.project(kept, right))
 }
 
 // perElement is e of an element, errors of a missing key swallowed. What must be
-// there is asked for where the element is in scope, not before.
+// there is asked for where the element is in scope, not before; other errors,
+// withoutErrors asks for.
 func (l *lowering) perElement(e *jmespath.Expr, x operand) operand {
 	defer l.restore(l.environment)
 	l.found = nil
-	return l.eval(e, &x).softly()
+	if mayFail(e) {
+		l.found = &[]cel.Bool{}
+	}
+	return faultless(l.eval(e, &x).softly())
 }
 
 // project is right of each element, nulls dropped.
@@ -102,9 +108,9 @@ func (l *lowering) project(s sequence, right *jmespath.Expr) operand {
 	if right.Op == jmespath.Current {
 		return sequenceOf(s)
 	}
-	return sequenceOf(inParts(s, func(s sequence) sequence {
+	return l.withoutErrors(s, right, sequenceOf(inParts(s, func(s sequence) sequence {
 		return mapped{l: l, of: s, f: func(l *lowering, x operand) operand { return l.perElement(right, x) }}
-	}))
+	})))
 }
 
 // flatten is j[]: elements that are lists give their elements, others themselves.
@@ -157,6 +163,8 @@ func (l *lowering) flatPart(j operand) sequence {
 		return single{j}
 	case errorForm:
 		return concat{}
+	case hashForm: // which is there whatever its parts are
+		return single{j}
 	case choiceForm:
 		return branch{j.c, l.flatPart(*j.then), l.flatPart(*j.els)}
 	}

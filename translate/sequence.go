@@ -197,6 +197,8 @@ func hintOf(s sequence) string {
 		return singular(s.hint)
 	case filtered:
 		return hintOf(s.of)
+	case nonNull:
+		return hintOf(s.of)
 	case mapped:
 		return hintOf(s.of)
 	case concat:

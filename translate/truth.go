@@ -20,7 +20,10 @@ func (l *lowering) present(j operand) cel.Bool {
 	case imagesForm, imageForm:
 		return l.imagePresent(j)
 	case choiceForm:
-		return cel.CondBool(j.c, l.present(*j.then), l.present(*j.els))
+		then, els := l.eitherWay(j.c,
+			func() cel.Bool { return l.present(*j.then) },
+			func() cel.Bool { return l.present(*j.els) })
+		return cel.CondBool(j.c, then, els)
 	case placeForm:
 		if j.v.never {
 			return cel.False()
@@ -79,7 +82,9 @@ func (l *lowering) truthOfParts(j operand) (cel.Bool, bool) {
 	case j.form == placeForm && j.v.origin == fromOrdering:
 		return j.v.expr.AsBool(), true
 	case j.form == choiceForm:
-		then, els := l.truthy(*j.then), l.truthy(*j.els)
+		then, els := l.eitherWay(j.c,
+			func() cel.Bool { return l.truthy(*j.then) },
+			func() cel.Bool { return l.truthy(*j.els) })
 		switch {
 		case cel.Equal(els.Value, j.c.Value):
 			return cel.And(j.c, then), true

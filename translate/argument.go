@@ -1,0 +1,88 @@
+package translate
+
+import (
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/jmespath"
+	"github.com/kvap/kvap/schema"
+)
+
+// argument is j as an argument of a function, unless it may be a text of which
+// little is known: only regex_match can tell something of it. An argument that may
+// be of a type that the function refuses is an error of CEL's own; where what must
+// be there is asked for, it is one that can be told beforehand.
+func (l *lowering) argument(function jmespath.Func, i int, j operand) operand {
+	if function != jmespath.FuncRegexMatch && j.some(func(j operand) bool { return j.form == jsonForm }) {
+		panic(l.jsonText())
+	}
+	kinds := argumentKinds(function, i)
+	if l.found == nil || kinds == nil {
+		return j
+	}
+	return j.over(func(j operand) operand { return ofKinds(j, kinds) })
+}
+
+// argumentKinds are what a function takes in a place, for those that have a native
+// form for values of unknown type.
+func argumentKinds(function jmespath.Func, i int) []schema.Kind {
+	text, number := []schema.Kind{schema.String}, schema.Number
+	switch function {
+	case jmespath.FuncLength:
+		return []schema.Kind{schema.String, schema.List, schema.Map}
+	case jmespath.FuncContains:
+		return []schema.Kind{schema.String, schema.List}
+	case jmespath.FuncKeys, jmespath.FuncValues:
+		return []schema.Kind{schema.Map}
+	case jmespath.FuncStartsWith, jmespath.FuncEndsWith, jmespath.FuncToUpper, jmespath.FuncToLower,
+		jmespath.FuncEqualFold, jmespath.FuncReplaceAll, jmespath.FuncSplit, jmespath.FuncTrimPrefix:
+		return text
+	case jmespath.FuncRegexMatch, jmespath.FuncPatternMatch:
+		if i == 0 {
+			return text
+		}
+		return append(text, number)
+	}
+	return nil
+}
+
+// ofKinds is j where it is of one of the kinds, and an error elsewhere.
+func ofKinds(j operand, kinds []schema.Kind) operand {
+	if j.form != placeForm {
+		return j
+	}
+	v, c := j.v, j.v.found()
+	if kind := v.kind(); kind == schema.Any || kind == schema.IntOrString {
+		var alts []cel.Bool
+		for _, k := range kinds {
+			alts = append(alts, isOfKind(v.expr, k))
+		}
+		c = cel.And(c, cel.Or(alts...))
+		if len(kinds) == 1 {
+			v.typ = typeOfKind(kinds[0])
+		}
+	}
+	return choice(c, operandAt(v.settled()), typeError("argument"))
+}
+
+// isOfKind is: a value of unknown type is of a kind.
+func isOfKind(x cel.Value, k schema.Kind) cel.Bool {
+	switch k {
+	case schema.List:
+		return isList(x)
+	case schema.Map:
+		return isMap(x)
+	case schema.Number:
+		return isNumber(x)
+	}
+	return isString(x)
+}
+
+func typeOfKind(k schema.Kind) *schema.Type {
+	if k == schema.Map {
+		return mapOf(anyType())
+	}
+	return &schema.Type{Kind: k}
+}
+
+// unlessAsked notes that what is built may be an error, unless its arguments were asked
+// for.
+func (l *lowering) unlessAsked() { l.errs = l.errs || l.found == nil }

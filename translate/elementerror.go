@@ -1,0 +1,73 @@
+package translate
+
+import (
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/jmespath"
+)
+
+// What a filter or a projection asks of an element may be an error, as a function of
+// what the element lacks is. A single one makes the whole an error, whatever the
+// other elements say; flattening reads it as null. && and exists() would hide it.
+
+// withoutErrors is j, made of e of each element, and an error where e of some element
+// is one.
+func (l *lowering) withoutErrors(s sequence, e *jmespath.Expr, j operand) operand {
+	if !mayFail(e) {
+		return j
+	}
+	safe := s.quantify(l, cel.ForAll, false, func(x operand) cel.Bool { return l.succeeds(e, x) })
+	if null := l.anyNull(s); !null.IsFalse() && !l.succeeds(e, litOf(nil)).IsTrue() {
+		safe = cel.And(cel.Not(null), safe)
+	}
+	return choice(safe.Simplify(), j, typeError("element"))
+}
+
+// anyNull is: null is among the elements, of which a sequence has none itself.
+func (l *lowering) anyNull(s sequence) cel.Bool {
+	switch s := s.(type) {
+	case nonNull:
+		return s.of.quantify(l, cel.ForSome, false, func(x operand) cel.Bool { return isNull(x.v.expr) })
+	case flat:
+		return l.anyNull(s.of)
+	}
+	return cel.False()
+}
+
+// mayFail tells that an expression may be an error other than that of a missing key:
+// it calls a function.
+func mayFail(e *jmespath.Expr) bool {
+	found := false
+	jmespath.Walk(e, func(e *jmespath.Expr) bool {
+		found = found || e.Op == jmespath.Call
+		return !found
+	})
+	return found
+}
+
+// succeeds is: e of an element is no error but that of a missing key.
+func (l *lowering) succeeds(e *jmespath.Expr, x operand) cel.Bool {
+	defer l.restore(l.environment)
+	errs, notes := l.errs, l.notes
+	l.errs, l.notes, l.found = false, nil, &[]cel.Bool{}
+	defer func() { l.errs, l.notes = errs, notes }()
+	asking{l: l}.of(l.eval(e, &x).softly())
+	if l.errs {
+		panic(l.unsupported("what a filter or a projection asks of an element, and may be an error,"))
+	}
+	return cel.And(*l.found...).Simplify()
+}
+
+// faultless is j where it is known to be no error.
+func faultless(j operand) operand {
+	if j.form != choiceForm {
+		return j
+	}
+	isError := func(j *operand) bool { return j.form == errorForm && j.hard }
+	switch {
+	case isError(j.els):
+		return faultless(*j.then)
+	case isError(j.then):
+		return faultless(*j.els)
+	}
+	return choice(j.c, faultless(*j.then), faultless(*j.els))
+}
