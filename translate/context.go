@@ -3,6 +3,7 @@ package translate
 import (
 	"slices"
 
+	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/policy"
@@ -90,7 +91,7 @@ func (l *lowering) variableEntry(v *policy.VariableEntry) operand {
 		}
 		panic(l.unsupported("a variable with a value, a jmesPath and a default"))
 	case v.JMESPath != nil:
-		out = l.queryOutside(l.path(*v.JMESPath))
+		out = l.queried(l.path(*v.JMESPath), v.Default)
 	default:
 		return l.node(v.Default)
 	}
@@ -104,6 +105,23 @@ func (l *lowering) variableEntry(v *policy.VariableEntry) operand {
 		}
 		return choice(l.present(j), j.settled(), def)
 	}))
+}
+
+// queried is what a query gives. Where a default stands in for any error, those of
+// functions are told beforehand: CEL cannot catch them.
+func (l *lowering) queried(e *jmespath.Expr, def *policy.Node) operand {
+	if def == nil || def.Kind == policy.Null || !mayFail(e) {
+		return l.queryOutside(e)
+	}
+	defer l.restore(l.environment)
+	errs := l.errs
+	l.errs, l.found = false, &[]cel.Bool{}
+	out := l.queryOutside(e)
+	if l.errs {
+		panic(l.unsupported("a default for a jmesPath that may be an error"))
+	}
+	l.errs = errs
+	return choice(cel.And(*l.found...).Simplify(), out, typeError("jmesPath"))
 }
 
 func (l *lowering) path(t policy.Text) *jmespath.Expr {
