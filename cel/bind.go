@@ -80,3 +80,9 @@ func (n *node) isPath1() bool {
 	_, _, ok := Value{n}.OptionalPath()
 	return ok
 }
+
+// Plain tells of a literal, or of a field that nothing stands in for where it is missing.
+func (v Value) Plain() bool {
+	_, isPath := v.Path()
+	return isPath || v.n.isLiteral()
+}

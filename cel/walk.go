@@ -177,3 +177,21 @@ func (v Value) LastField() string {
 	}
 	return ""
 }
+
+// ReadsField tells whether an expression, as text, reads a field of a variable, or the
+// variable as a whole; what cannot be read, reads nothing.
+func ReadsField(expression, variable, field string) bool {
+	v, err := Parse(expression)
+	return err == nil && (v.UsesAll(variable) || slices.Contains(v.Uses(variable), field))
+}
+
+// Receiver is the variable that a method of v is called on, as in resource.Get(...).
+func (v Value) Receiver(method string) (variable string, ok bool) {
+	v.Walk(func(w Value) bool {
+		if n := w.n; !ok && n.op == opMember && n.name == method && n.args[0].op == opIdent {
+			variable, ok = n.args[0].name, true
+		}
+		return !ok
+	})
+	return variable, ok
+}

@@ -140,3 +140,28 @@ func must(t *testing.T, e *celgo.Env, text string) *celgo.Ast {
 	}
 	return ast
 }
+
+func TestReadsField(t *testing.T) {
+	for text, want := range map[string]bool{
+		`request.operation == 'DELETE'`:              true,
+		`request.?operation.orValue('') == 'DELETE'`: true,
+		`string(request) == ''`:                      true,
+		`'request.operation' == object.a`:            false,
+		`[object].all(request, request.operation)`:   false,
+		`request.operation ==`:                       false,
+	} {
+		if got := ReadsField(text, "request", "operation"); got != want {
+			t.Errorf("%s: got %v", text, got)
+		}
+	}
+}
+
+func TestReceiver(t *testing.T) {
+	v := parse(t, `object.Get('a') == 'resource.Get(' && size(resource.Get('b').c) > 0`)
+	if got, ok := v.Receiver("Get"); !ok || got != "object" {
+		t.Errorf("got %q", got)
+	}
+	if got, ok := v.Receiver("size"); ok {
+		t.Errorf("size is called on %q", got)
+	}
+}

@@ -120,11 +120,11 @@ func (w *worst) entries(at *place, t *schema.Type, path string) map[string]any {
 func (w *worst) text(t *schema.Type, path string) string {
 	if t != nil {
 		switch t.Format {
-		case "quantity":
+		case schema.Quantity:
 			return "1"
-		case "date-time":
+		case schema.DateTime:
 			return "2030-01-01T00:00:00Z"
-		case "duration":
+		case schema.Duration:
 			return "1h0m0s"
 		}
 	}

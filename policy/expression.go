@@ -11,28 +11,42 @@ import (
 // It is no error: the meaning is known, for the engine reports an error on every
 // request that gets there.
 func (r *reader) expressions(rule *Rule) {
+	rule.eachExpression(func(n *Node, bare bool) {
+		if bare {
+			r.expression(n)
+		} else {
+			r.template(n)
+		}
+	})
+}
+
+// eachExpression visits the texts of the rule that hold JMESPath: bare, or as the
+// variables of a template.
+func (rule *Rule) eachExpression(visit func(n *Node, bare bool)) {
 	for _, part := range []string{"context", "preconditions", "validate", "mutate", "generate"} {
 		if n := rule.Source.Get(part); n != nil && !(part == "validate" && rule.Validate != nil && rule.Validate.CEL != nil) {
-			r.expressionsIn(n)
+			n.eachExpression(visit)
 		}
 	}
 }
 
-func (r *reader) expressionsIn(n *Node) {
+func (n *Node) eachExpression(visit func(n *Node, bare bool)) {
 	switch n.Kind {
 	case String:
-		r.template(n)
+		if strings.Contains(n.Str, "{{") {
+			visit(n, false)
+		}
 	case List:
 		for _, item := range n.Items {
-			r.expressionsIn(item)
+			item.eachExpression(visit)
 		}
 	case Map:
 		for _, f := range n.Fields {
 			if f.Value.Kind == String && isExpression(f.Pos.Path) && !strings.Contains(f.Value.Str, "{{") {
-				r.expression(f.Value)
+				visit(f.Value, true)
 				continue
 			}
-			r.expressionsIn(f.Value)
+			f.Value.eachExpression(visit)
 		}
 	}
 }
@@ -65,9 +79,6 @@ func (r *reader) expression(n *Node) {
 }
 
 func (r *reader) template(n *Node) {
-	if !strings.Contains(n.Str, "{{") {
-		return
-	}
 	t, bad := jmespath.ParseTemplate(n.Str, n.Pos)
 	if bad != nil {
 		r.badExpression(*bad)

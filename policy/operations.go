@@ -1,17 +1,14 @@
 package policy
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 // LimitOperations gives validate rules that list no operations those that Kyverno's
 // documentation names, CREATE and UPDATE, though Kyverno judges them on all four. A
 // rule that asks for the operation itself, or names what can only be connected to,
-// stays as it is: it would be void.
-func (p *Policy) LimitOperations() {
+// stays as it is: it would be void. What CEL reads is for the caller to say.
+func (p *Policy) LimitOperations(cel FieldReader) {
 	for _, r := range p.Rules {
-		if r.Validate == nil || r.Match == nil || r.AsksForOperation() || slices.ContainsFunc(r.Match.filters(), (*Filter).choosesOperations) {
+		if r.Validate == nil || r.Match == nil || r.AsksForOperation(cel) || slices.ContainsFunc(r.Match.filters(), (*Filter).choosesOperations) {
 			continue
 		}
 		for _, f := range r.Match.filters() {
@@ -47,18 +44,6 @@ func (s KindSelector) isConnection() bool {
 		return true
 	}
 	return false
-}
-
-// AsksForOperation tells whether something in the rule, such as a precondition, reads
-// the operation.
-func (rule *Rule) AsksForOperation() bool {
-	return rule.Source.some(func(n *Node) bool { return n.Kind == String && strings.Contains(n.Str, "request.operation") })
-}
-
-// some tells whether f is true of n or something below it.
-func (n *Node) some(f func(*Node) bool) bool {
-	return f(n) || slices.ContainsFunc(n.Items, func(item *Node) bool { return item.some(f) }) ||
-		slices.ContainsFunc(n.Fields, func(field Field) bool { return field.Value.some(f) })
 }
 
 // limited is a match block in which all filters list the documented operations.

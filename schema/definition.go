@@ -90,9 +90,9 @@ func nullLists(definition string) []string {
 func specialType(name string) (Type, bool) {
 	switch name {
 	case "io.k8s.apimachinery.pkg.api.resource.Quantity":
-		return Type{Kind: String, Format: "quantity"}, true
+		return Type{Kind: String, Format: Quantity}, true
 	case "io.k8s.apimachinery.pkg.apis.meta.v1.Duration":
-		return Type{Kind: String, Format: "duration"}, true
+		return Type{Kind: String, Format: Duration}, true
 	case "io.k8s.apimachinery.pkg.util.intstr.IntOrString":
 		return Type{Kind: IntOrString}, true
 	case "io.k8s.apimachinery.pkg.runtime.RawExtension":
@@ -154,13 +154,10 @@ func scalar(typ, format string) *Type {
 	case "number":
 		return &Type{Kind: Number}
 	case "string":
-		switch format {
-		case "int-or-string":
+		if format == "int-or-string" {
 			return &Type{Kind: IntOrString}
-		case "date-time", "byte", "duration":
-			return &Type{Kind: String, Format: format}
 		}
-		return &Type{Kind: String}
+		return &Type{Kind: String, Format: formatNamed(format)}
 	}
 	return &Type{Kind: Any, Open: true}
 }

@@ -13,17 +13,42 @@ const (
 	Bool                    //
 	Int                     //
 	Number                  // int or double
-	String                  // Format: "", quantity, date-time, duration, byte
+	String                  // of a Format
 	IntOrString             //
 	Object                  // known fields
 	Map                     // string keys, values of Elem
 	List                    // items of Elem
 )
 
+// A Format is what the texts of a String have to be.
+type Format int
+
+// The formats. Of Quantity and Duration, OpenAPI tells in words only.
+const (
+	AnyText Format = iota
+	Quantity
+	Duration
+	DateTime
+	Bytes // base64
+)
+
+// formatNamed is the format that OpenAPI calls name.
+func formatNamed(name string) Format {
+	switch name {
+	case "date-time":
+		return DateTime
+	case "byte":
+		return Bytes
+	case "duration":
+		return Duration
+	}
+	return AnyText
+}
+
 // A Type is what the schema knows of a value.
 type Type struct {
 	Kind   Kind
-	Format string
+	Format Format            // of a String
 	Fields map[string]*Field // of an Object
 	Elem   *Type             // of a Map or List
 	// Nullable tells that the value may be null. Built-in kinds have few nulls: the
@@ -35,7 +60,7 @@ type Type struct {
 
 // HoldsQuantities tells of quantities, and of lists and maps of them.
 func (t *Type) HoldsQuantities() bool {
-	return t != nil && (t.Kind == String && t.Format == "quantity" || t.Elem.HoldsQuantities())
+	return t != nil && (t.Kind == String && t.Format == Quantity || t.Elem.HoldsQuantities())
 }
 
 // A Field is a field of an Object.

@@ -31,8 +31,8 @@ func describe(t *schema.Type, path string) string {
 		t, required = f.Type, f.Required
 	}
 	text := kindName(t.Kind)
-	if t.Format != "" {
-		text += "/" + t.Format
+	if t.Format != schema.AnyText {
+		text += "/" + [...]string{"", "quantity", "duration", "date-time", "byte"}[t.Format]
 	}
 	if t.Open && t.Kind == schema.Object {
 		text += " open"

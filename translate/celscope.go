@@ -3,7 +3,6 @@ package translate
 import (
 	"errors"
 	"slices"
-	"strings"
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
@@ -155,10 +154,8 @@ func kyvernoOnly(name string) bool {
 // qualifiedName is a function with the variable in front of it that it belongs to, as in
 // resource.Get.
 func qualifiedName(v cel.Value, function string) string {
-	for _, name := range v.Idents() {
-		if strings.Contains(v.String(), name+"."+function+"(") {
-			return name + "." + function
-		}
+	if variable, ok := v.Receiver(function); ok {
+		return variable + "." + function
 	}
 	return function
 }

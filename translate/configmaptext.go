@@ -41,11 +41,10 @@ func (l *lowering) configText(value operand) configText {
 	return t
 }
 
-// once is v as a composed variable if it is long and depends on no comprehension
+// once is v as a composed variable if it is more than a plain field and depends on no comprehension
 // around it.
 func (l *lowering) once(name string, v cel.Value) cel.Value {
-	const short = 40 // characters, as a field of the object has
-	if l.binders.Binds(v) || len(v.String()) < short {
+	if v.Plain() || l.binders.Binds(v) {
 		return v
 	}
 	return l.let(name, v)

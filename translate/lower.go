@@ -28,7 +28,7 @@ func lowerRule(p *policy.Policy, r *policy.Rule, o *Options) (units []unit, note
 			why = &ref.Diagnostic
 		}
 	}()
-	base := &lowering{opts: o, release: release(o.Release), policy: p, rule: r, pos: r.Pos, gathered: &gathered{notes: &notes}}
+	base := &lowering{opts: o, release: release(o.Release), policy: p, rule: r, pos: r.Pos, gathered: newGathered(&notes)}
 	base.checkOverrides()
 	targets := base.ruleTargets()
 	for _, t := range targets {
@@ -136,7 +136,7 @@ func (l *lowering) unit(t target, ops []operation) (unit, bool) {
 // walk is a lowering for a target and operations, which has gathered nothing yet.
 func (l *lowering) walk(t target, ops []operation) *lowering {
 	w := *l
-	w.gathered = &gathered{notes: l.notes}
+	w.gathered = newGathered(l.notes)
 	w.environment = l.environmentOf(t, ops)
 	return &w
 }

@@ -38,9 +38,13 @@ type gathered struct {
 	// usesNamespace is set where the match reads the labels of the namespace.
 	usesNamespace bool
 	// runtimeTexts are the texts that leaves of patterns stand for.
-	runtimeTexts []cel.Value
+	runtimeTexts map[*policy.Node]cel.Value
 	// entries is how many times a context variable has been worked out.
 	entries int
+}
+
+func newGathered(notes *diag.List) *gathered {
+	return &gathered{notes: notes, runtimeTexts: map[*policy.Node]cel.Value{}}
 }
 
 // An environment is what an expression means where the walk is: what names stand

@@ -30,7 +30,7 @@ func (s policyWords) has(x cel.Value, t *schema.Type) cel.Bool {
 	}
 	switch kindOf(t) {
 	case schema.String:
-		if t.Format == "quantity" || s.l.judged == fromServer {
+		if t.Format == schema.Quantity || s.l.judged == fromServer {
 			return s.literalSet.has(x, t)
 		}
 		return s.alike(x)

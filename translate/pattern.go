@@ -18,10 +18,10 @@ func (l *lowering) match(v place, p *policy.Node, hint string) outcome {
 	if p.Kind == policy.Map || p.Kind == policy.List {
 		return l.matchOr(v, p, false, hint)
 	}
-	if isRuntime(p) {
+	if l.isRuntime(p) {
 		return check(l.runtimeScalar(v, p, nil))
 	}
-	return check(l.scalar(v, p, nullSatisfies(p)))
+	return check(l.scalar(v, p, l.nullSatisfies(p)))
 }
 
 // matchOr is match with another verdict, ok, for a value that is not there:
@@ -33,7 +33,7 @@ func (l *lowering) matchOr(v place, p *policy.Node, ok bool, hint string) outcom
 	case policy.List:
 		return l.matchList(v, p, ok, hint)
 	}
-	if isRuntime(p) {
+	if l.isRuntime(p) {
 		return check(l.runtimeScalar(v, p, &ok))
 	}
 	return check(l.scalar(v, p, ok))
@@ -109,7 +109,7 @@ func (l *lowering) chains(v place, p *policy.Node, ok bool) bool {
 		}
 		switch {
 		case kind == equality && ok:
-		case kind == plain && !ok && !nullSatisfies(f.Value):
+		case kind == plain && !ok && !l.nullSatisfies(f.Value):
 		default:
 			return false
 		}
@@ -230,7 +230,7 @@ func (l *lowering) plainKeys(v place, fields []policy.Field) outcome {
 			out = append(out, filter(l.global(v, key, f.Value), true)...)
 		case scalar.IsWild(key) && v.part == inLabels:
 			some := l.wildKey(v, key, f.Value)
-			if nullSatisfies(f.Value) { // as any key that is missing
+			if l.nullSatisfies(f.Value) { // as any key that is missing
 				some = cel.Or(some, cel.Not(l.someKey(v, key)))
 			}
 			out = append(out, check(some)...)

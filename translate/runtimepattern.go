@@ -2,7 +2,6 @@ package translate
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/kvap/kvap/cel"
@@ -23,10 +22,6 @@ const (
 	patternError = "pattern_with_operators"
 )
 
-// runtimeMark begins the text of a leaf that stands for a text of the request; no
-// document can hold it.
-const runtimeMark = "\x00"
-
 // runtimeLeaf is a leaf that stands for a variable's text. Around the variable there
 // may be words, but no operators: every value would meet them.
 func (l *lowering) runtimeLeaf(p *policy.Node, t *jmespath.Template, j operand) *policy.Node {
@@ -36,20 +31,22 @@ func (l *lowering) runtimeLeaf(p *policy.Node, t *jmespath.Template, j operand) 
 	}
 	l.note(diag.RuntimeText, "the pattern %q is known only at run time; a value with operators or a range is an error", p.Str)
 	*l.needs = append(*l.needs, j.v.found())
-	l.runtimeTexts = append(l.runtimeTexts, j.v.expr)
-	return &policy.Node{Kind: policy.String, Pos: p.Pos, Str: runtimeMark + strconv.Itoa(len(l.runtimeTexts)-1)}
+	leaf := &policy.Node{Kind: policy.String, Pos: p.Pos}
+	l.runtimeTexts[leaf] = j.v.expr
+	return leaf
 }
 
-func isRuntime(p *policy.Node) bool {
-	return p.Kind == policy.String && strings.HasPrefix(p.Str, runtimeMark)
+// isRuntime tells of a leaf that stands for a text of the request.
+func (l *lowering) isRuntime(p *policy.Node) bool {
+	_, ok := l.runtimeTexts[p]
+	return ok
 }
 
 // runtimeScalar is: the value satisfies the text that the leaf stands for. Where
 // missing is nil, a missing value is matched as null, which is the number 0 to
 // texts that are numbers and nothing to all others; so "0" may stand in for it.
 func (l *lowering) runtimeScalar(v place, p *policy.Node, missing *bool) cel.Bool {
-	i, _ := strconv.Atoi(strings.TrimPrefix(p.Str, runtimeMark))
-	text := l.runtimeTexts[i]
+	text := l.runtimeTexts[p]
 	field := variableName(v.expr.LastField(), "value")
 	text = l.once("expected"+capital(field), text)
 	switch {

@@ -57,7 +57,7 @@ func candidates(t *schema.Type, p *policy.Node) []any {
 	case schema.Int, schema.IntOrString, schema.Number:
 		return []any{int64(0), int64(1)}
 	case schema.String:
-		if t.Format == "quantity" {
+		if t.Format == schema.Quantity {
 			return []any{"0"}
 		}
 		out := []any{""}
@@ -107,7 +107,7 @@ func (l *lowering) scalarOne(v place, p *policy.Node, lists bool) cel.Bool {
 	case schema.IntOrString:
 		return byType(v.expr,
 			typed{"int", l.scalarInt(v.expr, p)},
-			typed{"string", l.scalarString(v.expr, p, "")})
+			typed{"string", l.scalarString(v.expr, p, schema.AnyText)})
 	case schema.Bool:
 		return l.scalarBool(v.expr, p)
 	case schema.Int:
@@ -146,7 +146,7 @@ func (l *lowering) scalarAny(v cel.Value, p *policy.Node) cel.Bool {
 		if whole, ok := wholeNumber(p); ok {
 			number = v.Eq(cel.Int(whole))
 		}
-		return cel.Or(number, cel.And(isString(v), l.scalarString(v, p, "")))
+		return cel.Or(number, cel.And(isString(v), l.scalarString(v, p, schema.AnyText)))
 	}
 	return l.patternAny(v, p.Str)
 }
@@ -197,7 +197,7 @@ func (l *lowering) scalarDouble(v cel.Value, p *policy.Node) cel.Bool {
 	return cel.False()
 }
 
-func (l *lowering) scalarString(v cel.Value, p *policy.Node, format string) cel.Bool {
+func (l *lowering) scalarString(v cel.Value, p *policy.Node, format schema.Format) cel.Bool {
 	switch p.Kind {
 	case policy.Null:
 		return v.Eq(cel.String(""))

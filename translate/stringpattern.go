@@ -8,6 +8,7 @@ import (
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
@@ -37,12 +38,12 @@ func buildTerm(t scalar.Term, one func(scalar.Atom) cel.Bool) cel.Bool {
 }
 
 // patternString is: the string v satisfies p.
-func (l *lowering) patternString(v cel.Value, p, format string) cel.Bool {
-	if words, ok := wordList(p); ok && format != "quantity" {
+func (l *lowering) patternString(v cel.Value, p string, format schema.Format) cel.Bool {
+	if words, ok := wordList(p); ok && format != schema.Quantity {
 		return oneOf(v, words)
 	}
 	return combine(p, func(a scalar.Atom) cel.Bool {
-		if format == "quantity" {
+		if format == schema.Quantity {
 			return atomQuantity(v, a)
 		}
 		return atomString(v, a)
@@ -183,7 +184,7 @@ func numberAsDuration(v cel.Value, op scalar.Relation, d time.Duration) cel.Bool
 
 // patternAny is: v, whose type is not known, satisfies p. Lists and maps do not.
 func (l *lowering) patternAny(v cel.Value, p string) cel.Bool {
-	str := l.patternString(v, p, "")
+	str := l.patternString(v, p, schema.AnyText)
 	num := l.patternDouble(v, p)
 	t, f := scalar.Satisfies(true, p), scalar.Satisfies(false, p)
 	null := scalar.Satisfies(nil, p)
@@ -219,7 +220,9 @@ func boolAny(v cel.Value, t, f bool) cel.Bool {
 // null, and the two booleans.
 
 // nullSatisfies tells whether a missing value satisfies p.
-func nullSatisfies(p *policy.Node) bool { return isRuntime(p) || literalSatisfies(nil, p) }
+func (l *lowering) nullSatisfies(p *policy.Node) bool {
+	return l.isRuntime(p) || literalSatisfies(nil, p)
+}
 
 // literalSatisfies tells whether v (nil, bool, int64, float64 or string) satisfies p.
 func literalSatisfies(v any, p *policy.Node) bool {

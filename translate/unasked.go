@@ -3,6 +3,7 @@ package translate
 import (
 	"slices"
 
+	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
 )
@@ -11,7 +12,7 @@ import (
 // never speaks of them: one that lists no operations is asked about all four,
 // where its author will have thought of writes.
 func (l *lowering) noteUnasked(units []unit) {
-	if l.rule.AsksForOperation() {
+	if l.rule.AsksForOperation(cel.ReadsField) {
 		return
 	}
 	for _, op := range []operation{opDelete, opConnect} {

@@ -121,7 +121,7 @@ func (b bound) most(typ *schema.Type, path string) int {
 		if isContainer(t.Elem) {
 			most = b.containers
 		}
-	case t.Kind == schema.IntOrString || t.Format == "quantity":
+	case t.Kind == schema.IntOrString || t.Format == schema.Quantity:
 		return longestNumber
 	default:
 		return b.bytes

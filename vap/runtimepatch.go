@@ -154,7 +154,7 @@ func misfit(t *schema.Type, is *types.Type) string {
 			return "a number"
 		}
 	case schema.String:
-		if compound || is.Kind() == types.BoolKind || number && t.Format == "" {
+		if compound || is.Kind() == types.BoolKind || number && t.Format == schema.AnyText {
 			return "a string"
 		}
 	case schema.IntOrString:

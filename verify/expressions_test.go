@@ -192,7 +192,7 @@ func (m *ruleMaker) call(x string, t *schema.Type, depth int) string {
 		return one(m.choice, "to_string("+x+")", "add("+x+", `1`)", "subtract("+x+", `1`)", "multiply("+x+", `2`)", "divide("+x+", `2`)", "modulo("+x+", `2`)", "abs("+x+")", "ceil("+x+")", "floor("+x+")", "max([`1`, "+x+"])",
 			"round("+x+", `1`)", "type("+x+")", "to_number("+x+")", "sum([`1`, "+x+"])", "not_null("+x+", `0`)")
 	}
-	if t.Format == "quantity" || t.Format == "duration" {
+	if t.Format == schema.Quantity || t.Format == schema.Duration {
 		return one(m.choice, "add("+x+", '1Gi')", "subtract("+x+", '1')", "divide("+x+", '500m')", "multiply("+x+", `2`)", "modulo("+x+", '2')", "to_number("+x+")", "to_string("+x+")", "divide("+x+", `2`)", "add("+x+", '1h')")
 	}
 	return one(m.choice, "length("+x+")", "starts_with("+x+", 'a')", "ends_with("+x+", 'c')", "contains("+x+", "+lit()+")", "to_upper("+x+")", "to_lower("+x+")", "split("+x+", '-')", "split("+x+", ':')[0]", "split("+x+", ':')[-1]", "split("+x+", '/')[-1]", "replace_all("+x+", 'a', 'b')", "replace("+x+", 'a', 'b', `1`)",

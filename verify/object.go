@@ -55,7 +55,7 @@ func (m *maker) value(t *schema.Type, name string, f *focus, depth int) any {
 		if m.of(2) == 0 {
 			return m.int(name)
 		}
-		return m.string("", name)
+		return m.string(schema.AnyText, name)
 	case schema.Object:
 		return m.object(t, f, depth)
 	case schema.Map:
@@ -95,15 +95,15 @@ func (m *maker) duration(name string) string {
 	return near(m, name, func(p *pool) []string { return p.durations })
 }
 
-func (m *maker) string(format, name string) string {
+func (m *maker) string(format schema.Format, name string) string {
 	switch format {
-	case "quantity":
+	case schema.Quantity:
 		return m.quantity(name)
-	case "duration":
+	case schema.Duration:
 		return m.duration(name)
-	case "date-time":
+	case schema.DateTime:
 		return one(m.choice, "2024-01-01T00:00:00Z", "2030-06-30T12:30:00Z", "1999-12-31T23:59:59Z")
-	case "byte":
+	case schema.Bytes:
 		return base64Text(m.text(name))
 	}
 	switch name {
@@ -210,7 +210,7 @@ func (m *maker) any(name string, depth int) any {
 	case 2:
 		return m.int(name)
 	case 3, 4:
-		return m.string("", name)
+		return m.string(schema.AnyText, name)
 	case 5:
 		return m.float(name)
 	case 6:

@@ -179,9 +179,9 @@ func (m *ruleMaker) scalar(t *schema.Type) any {
 		return one[any](m.choice, m.numeric(), 0, 1, 5, 100, nil, "*", 0.5)
 	case t.Kind == schema.IntOrString:
 		return one[any](m.choice, 1, "5", "5%", ">0", "<100", "*", "http", "!0", "1-5")
-	case t.Format == "quantity":
+	case t.Format == schema.Quantity:
 		return one(m.choice, "<=1Gi", ">500m", "1Gi", "1024Mi", "!1Gi", "100m-1Gi", "?*", "100Mi!-1Gi", "<1", "0", ">=1 & <=5", "5 | 1Gi")
-	case t.Format == "duration":
+	case t.Format == schema.Duration:
 		return one(m.choice, "<=60s", ">1h", "1h", "60m", "!1h", "30s-2h", "?*")
 	}
 	return m.textPattern()

@@ -18,7 +18,7 @@ func widget() *schema.Type {
 	m := &schema.Type{Kind: schema.Map, Elem: text}
 	item := object(map[string]*schema.Type{"n": text, "v": anyType, "tags": list(text), "img": text, "o": object(map[string]*schema.Type{"p": num}), "m": m})
 	return object(map[string]*schema.Type{"spec": object(map[string]*schema.Type{
-		"x": anyType, "y": text, "z": num, "q": {Kind: schema.String, Format: "quantity"}, "d": {Kind: schema.String, Format: "duration"}, "b": {Kind: schema.Bool},
+		"x": anyType, "y": text, "z": num, "q": {Kind: schema.String, Format: schema.Quantity}, "d": {Kind: schema.String, Format: schema.Duration}, "b": {Kind: schema.Bool},
 		"m": m, "l": list(item), "tags": list(text), "nums": list(num), "ll": list(list(text)),
 		"deep": object(map[string]*schema.Type{"a": object(map[string]*schema.Type{"b": anyType, "c": list(item)})}), "a-b": text,
 	})})

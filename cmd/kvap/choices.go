@@ -137,7 +137,7 @@ func supported(text string) (cel.Release, error) {
 func (c choices) rewrite(policies []*policy.Policy) {
 	for _, p := range policies {
 		if c.operations == createUpdate {
-			p.LimitOperations()
+			p.LimitOperations(cel.ReadsField)
 		}
 		switch c.action {
 		case "Enforce", "Audit":
