@@ -42,7 +42,7 @@ func typeWarnings(p *nativePolicy, schemas *schema.Set) (warnings map[string][]v
 // and need not: with the types that values have at run time there is nothing to say.
 func falseAlarms(p *nativePolicy, schemas *schema.Set) map[string]bool {
 	out := map[string]bool{}
-	for _, w := range vap.TypeCheck(p, schemas.ClusterResolver(), schemas.RESTMapper()) {
+	for _, w := range vap.TypeCheck(p, schemas.StatusResolver(), schemas.RESTMapper()) {
 		out[w.Field] = true
 	}
 	for _, w := range vap.TypeCheck(p, schemas.Resolver(), schemas.RESTMapper()) {

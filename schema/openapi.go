@@ -20,20 +20,12 @@ var ErrNotFound = errors.New("schema not found")
 
 // A Resolver hands the types of a set to the API server's own type checker. It is
 // a SchemaResolver of k8s.io/apiserver/pkg/cel/openapi/resolver.
-type Resolver struct {
-	set *Set
-	// asCluster tells to say of quantities what a cluster says.
-	asCluster bool
-}
+type Resolver struct{ set *Set }
 
 // Resolver is for a validating.TypeChecker. Its schemas say what values are at
 // run time, so the checker's false alarms about quantities, times and bytes do
-// not occur; what the cluster's own checker will say can differ.
+// not occur; StatusResolver is for what the cluster's own checker will say.
 func (s *Set) Resolver() Resolver { return Resolver{set: s} }
-
-// ClusterResolver is for a validating.TypeChecker that is to give the false alarms
-// about quantities which a cluster's own gives: to it there are no such fields.
-func (s *Set) ClusterResolver() Resolver { return Resolver{set: s, asCluster: true} }
 
 // ResolveSchema is the schema of a kind, with all references resolved. Where a
 // type refers to itself the inner one is unknown. Each call makes a new schema.
@@ -42,13 +34,13 @@ func (r Resolver) ResolveSchema(kind apischema.GroupVersionKind) (*spec.Schema, 
 	if t == nil {
 		return nil, fmt.Errorf("cannot resolve %v: %w", kind, ErrNotFound)
 	}
-	return openAPI(t, map[*Type]bool{}, r.asCluster), nil
+	return openAPI(t, map[*Type]bool{}), nil
 }
 
 // openAPI makes a schema of a type. What has no single static type (any value,
 // an int or a string, an int or a double, a value or null, an object with more
 // than its known fields) becomes an int-or-string, which the checker takes for dyn.
-func openAPI(t *Type, within map[*Type]bool, asCluster bool) *spec.Schema {
+func openAPI(t *Type, within map[*Type]bool) *spec.Schema {
 	if t.Nullable || t.Open || within[t] {
 		return dyn()
 	}
@@ -63,26 +55,23 @@ func openAPI(t *Type, within map[*Type]bool, asCluster bool) *spec.Schema {
 		return typed("string")
 	case List:
 		s := typed("array")
-		s.Items = &spec.SchemaOrArray{Schema: openAPI(t.Elem, within, asCluster)}
+		s.Items = &spec.SchemaOrArray{Schema: openAPI(t.Elem, within)}
 		return s
 	case Map:
 		s := typed("object")
-		s.AdditionalProperties = &spec.SchemaOrBool{Allows: true, Schema: openAPI(t.Elem, within, asCluster)}
+		s.AdditionalProperties = &spec.SchemaOrBool{Allows: true, Schema: openAPI(t.Elem, within)}
 		return s
 	case Object:
-		return openAPIObject(t, within, asCluster)
+		return openAPIObject(t, within)
 	}
 	return dyn()
 }
 
-func openAPIObject(t *Type, within map[*Type]bool, asCluster bool) *spec.Schema {
+func openAPIObject(t *Type, within map[*Type]bool) *spec.Schema {
 	s := typed("object")
 	s.Properties = make(map[string]spec.Schema, len(t.Fields))
 	for name, f := range t.Fields {
-		if asCluster && f.Type.HoldsQuantities() {
-			continue
-		}
-		s.Properties[name] = *openAPI(f.Type, within, asCluster)
+		s.Properties[name] = *openAPI(f.Type, within)
 		if f.Required {
 			s.Required = append(s.Required, name)
 		}

@@ -18,7 +18,7 @@ func (c Cluster) falseAlarms(p *admissionregistrationv1.ValidatingAdmissionPolic
 		return out
 	}
 	mapper := c.Schemas.RESTMapper()
-	published := complaints(vap.TypeCheck(p, c.Schemas.ClusterResolver(), mapper))
+	published := complaints(vap.TypeCheck(p, c.Schemas.StatusResolver(), mapper))
 	atRuntime := complaints(vap.TypeCheck(p, c.Schemas.Resolver(), mapper))
 	for i, w := range warnings {
 		kinds := kindsIn(w.Warning)
