@@ -73,6 +73,7 @@ func Objects(objects []*Object, o Options) []*Result {
 		})
 	}
 	workers.Wait()
+	tellOnce(out)
 	return out
 }
 
