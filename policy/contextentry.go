@@ -6,6 +6,73 @@ import (
 	"github.com/kvap/kvap/diag"
 )
 
+// A ContextEntry is a named value of a rule's context. One of the pointers is set.
+type ContextEntry struct {
+	Pos             diag.Pos
+	Name            string
+	Variable        *VariableEntry
+	ConfigMap       *ConfigMapEntry
+	APICall         *APICallEntry
+	ImageRegistry   *ImageRegistryEntry
+	GlobalReference *GlobalReferenceEntry
+}
+
+// A VariableEntry is a context variable. Value and Default are nil when absent.
+type VariableEntry struct {
+	Pos      diag.Pos
+	Value    *Node
+	JMESPath *Text
+	Default  *Node
+}
+
+// A ConfigMapEntry loads a ConfigMap. Both texts may hold variables.
+type ConfigMapEntry struct {
+	Pos       diag.Pos
+	Name      Text
+	Namespace Text
+}
+
+// An APICallEntry asks the API server or a service.
+type APICallEntry struct {
+	Pos      diag.Pos
+	URLPath  Text
+	Method   string // GET or POST
+	Data     []APICallData
+	Service  *APIService
+	JMESPath *Text
+	Default  *Node
+}
+
+// APICallData is one field of the body of a POST.
+type APICallData struct {
+	Pos   diag.Pos
+	Key   string
+	Value *Node
+}
+
+// An APIService is a service outside the API server.
+type APIService struct {
+	Pos      diag.Pos
+	URL      Text
+	Headers  []Pair
+	CABundle string
+}
+
+// An ImageRegistryEntry loads the data of an image.
+type ImageRegistryEntry struct {
+	Pos         diag.Pos
+	Reference   Text
+	JMESPath    *Text
+	Credentials *Node
+}
+
+// A GlobalReferenceEntry reads a GlobalContextEntry.
+type GlobalReferenceEntry struct {
+	Pos      diag.Pos
+	Name     Text
+	JMESPath *Text
+}
+
 func (r *reader) contextEntry(n *Node) *ContextEntry {
 	o := r.object(n, "a context entry")
 	name := o.needText("name")

@@ -2,12 +2,10 @@ package vap
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -374,93 +372,5 @@ func TestReviewEquivalent(t *testing.T) {
 	d.Constraints.MatchPolicy = "Exact"
 	if v := verdicts(t, judge(t, JudgeOptions{Equivalent: registry}, d), r, nil)[0]; v.Outcome != NoMatch {
 		t.Errorf("exact: %+v", v)
-	}
-}
-
-func TestMembers(t *testing.T) {
-	translation := Translation{
-		Members:     make([]TranslatedMember, 2),
-		Validations: []TranslatedExpression{{Member: 0}, {Member: 1}, {Member: 0}},
-	}
-	outcomes := func(v Verdict) (out []Outcome) {
-		for _, r := range v.Members(translation) {
-			out = append(out, r.Outcome)
-		}
-		return out
-	}
-	for _, tt := range []struct {
-		v    Verdict
-		want []Outcome
-	}{
-		{Verdict{Outcome: NoMatch}, []Outcome{NoMatch, NoMatch}},
-		{Verdict{Outcome: Error}, []Outcome{Error, Error}},
-		{Verdict{Outcome: Deny, Results: []Result{{0, "", Allow, "", ""}, {1, "", Error, "", ""}, {2, "", Deny, "", ""}}}, []Outcome{Deny, Error}},
-	} {
-		if d := cmp.Diff(tt.want, outcomes(tt.v)); d != "" {
-			t.Errorf("(-want +got):\n%s", d)
-		}
-	}
-}
-
-func TestCanonical(t *testing.T) {
-	for _, tt := range []struct{ name, kind, in, want string }{
-		{"quantities", "Pod",
-			`{"spec":{"containers":[{"name":"c","resources":{"limits":{"memory":"1024Mi","cpu":0.5}}}]}}`,
-			`{"apiVersion":"v1","kind":"Pod","spec":{"containers":[{"name":"c","resources":{"limits":{"cpu":"500m","memory":"1Gi"}}}]}}`},
-		{"nothing is added", "Pod",
-			`{"metadata":{"name":"a"},"spec":{"containers":[{"name":"c"}]}}`,
-			`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"containers":[{"name":"c"}]}}`},
-		{"what the source has stays", "Pod",
-			`{"metadata":{"creationTimestamp":null},"spec":{"containers":[{"name":"c","resources":{}}]},"status":{}}`,
-			`{"apiVersion":"v1","kind":"Pod","metadata":{},"spec":{"containers":[{"name":"c","resources":{}}]},"status":{}}`},
-		{"unknown and empty fields go", "ConfigMap",
-			`{"metadata":{"name":"a","labels":{}},"data":{},"x":1}`,
-			`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}`},
-		{"a kind that is not built in", "Widget", `{"x":{},"y":1.5}`, `{"x":{},"y":1.5}`},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			var in map[string]any
-			if err := json.Unmarshal([]byte(tt.in), &in); err != nil {
-				t.Fatal(err)
-			}
-			out, err := Canonical(in, schema.GroupVersionKind{Version: "v1", Kind: tt.kind})
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := json.Marshal(out)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if string(got) != tt.want {
-				t.Errorf("\ngot  %s\nwant %s", got, tt.want)
-			}
-		})
-	}
-	if _, err := Canonical(map[string]any{"spec": "x"}, schema.GroupVersionKind{Version: "v1", Kind: "Pod"}); err == nil {
-		t.Error("a spec that is no object: no error")
-	}
-}
-
-func BenchmarkReview(b *testing.B) {
-	o, _ := Emit(teamDraft(), EmitOptions{})
-	j, err := NewJudge([]*admissionregistrationv1.ValidatingAdmissionPolicy{o.Policy}, o.Bindings, JudgeOptions{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	r := podRequest("CREATE", pod, "")
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := j.Review(b.Context(), r, nil); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkNewJudge(b *testing.B) {
-	o, _ := Emit(teamDraft(), EmitOptions{})
-	for b.Loop() {
-		if _, err := NewJudge([]*admissionregistrationv1.ValidatingAdmissionPolicy{o.Policy}, o.Bindings, JudgeOptions{}); err != nil {
-			b.Fatal(err)
-		}
 	}
 }
