@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -52,8 +53,19 @@ func Run(ctx context.Context, config *rest.Config, options Options, logger logr.
 	if err := setUp(m, config, options); err != nil {
 		return err
 	}
-	return m.Start(ctx)
+	if err := m.Start(ctx); err != nil && err.Error() == leaseLost {
+		return ErrLeaseLost
+	} else if err != nil {
+		return err
+	}
+	return nil
 }
+
+// ErrLeaseLost is a replica that led and could not renew its lease, as while no API server
+// answers. Not all that it runs has ended: it has to begin anew.
+var ErrLeaseLost = errors.New(leaseLost)
+
+const leaseLost = "leader election lost" // as controller-runtime says
 
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()

@@ -12,10 +12,12 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
@@ -126,10 +128,39 @@ func runController(cmd *cobra.Command, f controllerFlags) error {
 	}
 	ctx, stop := signal.NotifyContext(commandContext(cmd), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	if err := runWithWebhook(ctx, config, options, f.webhook, cleaning(clean), f.limit, logTo(cmd.ErrOrStderr(), f.verbose)); err != nil {
+	log := logTo(cmd.ErrOrStderr(), f.verbose)
+	err = runWithWebhook(ctx, config, options, f.webhook, cleaning(clean), f.limit, log)
+	if errors.Is(err, controller.ErrLeaseLost) {
+		log.Info("the lease is lost; beginning anew once the API server answers")
+		err = beginAnew(ctx, config)
+	}
+	if err != nil {
 		return runtimeError(err)
 	}
 	return nil
+}
+
+// beginAnew has the program begin again in the same process, as soon as an API server
+// answers. Who restarts processes that end waits longer each time.
+func beginAnew(ctx context.Context, config *rest.Config) error {
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	for {
+		if _, err := client.ServerVersion(); err == nil {
+			return syscall.Exec(self, os.Args, os.Environ()) //nolint:gosec // what it was begun with
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(time.Second):
+		}
+	}
 }
 
 // runWithWebhook runs the controller, with the webhook beside it if one is wanted.
