@@ -191,12 +191,16 @@ func (b *bench) writes() (count, error) {
 	return c, lines.Err()
 }
 
-// memory is what a process holds now, and held at most, in MiB; zero where the
-// system does not say.
-func memory(pid int) (now, peak int) {
+// memory is what a process holds, in MiB; zero where the system does not say.
+type memory struct {
+	now, peak int
+	program   int // of what it holds now: pages of its file, which the system may take back
+}
+
+func memoryOf(pid int) (m memory) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
-		return 0, 0
+		return m
 	}
 	for line := range strings.Lines(string(text)) {
 		fields := strings.Fields(line)
@@ -206,10 +210,12 @@ func memory(pid int) (now, peak int) {
 		kib, _ := strconv.Atoi(fields[1])
 		switch fields[0] {
 		case "VmRSS:":
-			now = kib >> 10
+			m.now = kib >> 10
 		case "VmHWM:":
-			peak = kib >> 10
+			m.peak = kib >> 10
+		case "RssFile:":
+			m.program = kib >> 10
 		}
 	}
-	return now, peak
+	return m
 }

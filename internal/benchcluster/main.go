@@ -128,8 +128,7 @@ func (b *bench) measure(ctx context.Context) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		rss, peak := memory(b.controller.Process.Pid)
-		rows = append(rows, row{step.what, took, after.minus(before), rss, peak})
+		rows = append(rows, row{step.what, took, after.minus(before), memoryOf(b.controller.Process.Pid)})
 		fmt.Fprintf(os.Stderr, "%+v\n", rows[len(rows)-1])
 	}
 	return render(rows, runtime.NumCPU()), nil
