@@ -23,7 +23,7 @@ import (
 
 // rendered are the files that are made from the chart.
 func rendered() []string {
-	return []string{"kustomize/base/kvap.yaml", "chart/testdata/full.yaml"}
+	return []string{"kustomize/base/kvap.yaml", "chart/testdata/full.yaml", "chart/testdata/webhook.yaml"}
 }
 
 // foreign are the groups whose types are not Kubernetes' own.

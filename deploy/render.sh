@@ -11,6 +11,7 @@ helm() { go tool -modfile=tools/helm.mod helm "$@" 2> >(grep -v 'found symbolic 
 
 helm lint --strict --quiet deploy/chart
 helm lint --strict --quiet deploy/chart -f deploy/chart/testdata/full-values.yaml
+helm lint --strict --quiet deploy/chart -f deploy/chart/testdata/webhook-values.yaml
 render() { helm template kvap deploy/chart --namespace kvap-system --kube-version 1.36.0 "$@"; }
 
 {
@@ -18,3 +19,4 @@ render() { helm template kvap deploy/chart --namespace kvap-system --kube-versio
   render | grep -vE '^ +(helm.sh/chart|app.kubernetes.io/managed-by):|^# Source:'
 } > deploy/kustomize/base/kvap.yaml
 render -f deploy/chart/testdata/full-values.yaml > deploy/chart/testdata/full.yaml
+helm template hooked deploy/chart --namespace kvap-hooked --kube-version 1.36.0 -f deploy/chart/testdata/webhook-values.yaml > deploy/chart/testdata/webhook.yaml

@@ -33,16 +33,18 @@ type running struct {
 	cmd             *exec.Cmd
 	log             *bytes.Buffer
 	metrics, health string
+	webhook         string
 }
 
-// runAsAccount runs the program as the Deployment would.
+// runAsAccount runs the program as the Deployment would, its webhook at an address where
+// the API server finds it without a network of Pods.
 func (c *cluster) runAsAccount(t *testing.T) *running {
 	t.Helper()
 	deployment := c.of(t, "Deployment")
 	containers, _, _ := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
 	words, _, _ := unstructured.NestedStringSlice(containers[0].(map[string]any), "args")
 	r := &running{log: &bytes.Buffer{}}
-	for _, address := range []*string{&r.metrics, &r.health} {
+	for _, address := range []*string{&r.metrics, &r.health, &r.webhook} {
 		var err error
 		if *address, err = testcluster.FreeAddress(); err != nil {
 			t.Fatal(err)
@@ -56,6 +58,10 @@ func (c *cluster) runAsAccount(t *testing.T) *running {
 			w = name + "=" + r.metrics
 		case "--health-probe-bind-address":
 			w = name + "=" + r.health
+		case "--webhook-address":
+			w = name + "=" + r.webhook
+		case "--webhook-service":
+			w = "--webhook-url=https://" + r.webhook
 		}
 		args = append(args, w)
 	}
@@ -273,7 +279,7 @@ func TestAccount(t *testing.T) {
 	testcluster.Soon(t, "nothing is left of the policies", ready(0, 0))
 	testcluster.Soon(t, "no native policy is left", func() bool { return len(shared.list(t, "kvap.dev/v1alpha1", "Params")) == 0 })
 	r.stop(t)
-	checkGrants(t, shared)
+	checkGrants(t, shared, nil)
 }
 
 func (c *cluster) readyTranslations(t *testing.T) (n int) {
