@@ -119,7 +119,7 @@ func sameShape(a, b *jmespath.Expr) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	return a.Op == b.Op && (a.Op != jmespath.Call && a.Op != jmespath.Compare || a.Name == b.Name) && len(a.Keys) == len(b.Keys) &&
+	return a.Op == b.Op && a.Func == b.Func && a.Comparator == b.Comparator && len(a.Keys) == len(b.Keys) &&
 		(a.Text == nil || b.Text == nil || len(a.Text.Parts) == len(b.Text.Parts)) && slices.EqualFunc(a.Args, b.Args, sameShape)
 }
 
