@@ -84,14 +84,14 @@ func (r *Rule) PolicyName() string {
 	return r.Policy.Name
 }
 
-// NotServed is why nothing carries out a rule that is left to the webhook, which the
-// webhook does not do yet; empty where it does.
+// NotServed is why nothing of kvap carries out a rule that has no native form; empty where
+// the webhook does.
 func (r *Rule) NotServed() string {
 	switch {
 	case r.Target != translate.Webhook || r.Source == nil:
 		return ""
 	case r.Source.VerifyImages != nil:
-		return "images are not verified yet; leave the rule with Kyverno"
+		return "kvap verifies no images; leave the rule with Kyverno"
 	}
 	return ""
 }

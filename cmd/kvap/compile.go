@@ -168,6 +168,9 @@ func (done *compilation) row(r *compile.Rule) report.Rule {
 	if r.Source != nil {
 		row.Type = r.Source.Type()
 	}
+	if why := r.NotServed(); why != "" {
+		row.Target, row.Reason = report.Unsupported, why
+	}
 	for _, i := range r.Objects {
 		row.Objects = append(row.Objects, done.objects[i].Policy.Name)
 	}
