@@ -31,6 +31,7 @@ type comparing struct {
 	requests *tail
 	audit    *tail
 	looked   int // objects
+	shadow   rehearsals
 	unread   int // lines of files
 
 	found diag.List
@@ -75,9 +76,13 @@ func (c *comparing) look(ctx context.Context, last bool) error {
 	}
 	c.ledger.Forget()
 	c.looked = 0
+	if err := c.readShadow(ctx); err != nil {
+		return err
+	}
 	if err := c.objects(ctx); err != nil {
 		return err
 	}
+	c.shadow.tell(c.ledger)
 	if err := c.replay(ctx, last); err != nil {
 		return err
 	}
@@ -229,6 +234,7 @@ func (c *comparing) unjudged(i evidence.Item, err error) {
 // were created, changed in nothing, and deleted. Reports are about the first.
 func (c *comparing) about(o *unstructured.Unstructured, at string, register *evidence.Register) []evidence.Item {
 	reported := register.Of(o)
+	c.shadow.see(string(o.GetUID()))
 	o.SetManagedFields(nil)
 	object := manifest.Object{Value: o.Object}
 	var out []evidence.Item

@@ -54,6 +54,8 @@ evidence that there is:
             changed and deleted, before both judges: the native policies, by the API
             server's own code, and Kyverno's rules, by the reference interpreter
   reports   what Kyverno's own PolicyReports say of these objects
+  shadow    what kvap's webhook says of requests about rules without a native form, while
+            Kyverno enforces them: an object that is there was admitted
   requests  that were recorded by kvap migrate record (--requests), before both judges
   audit     an API server's audit log (--audit-log): what the native policies noted in
             shadow mode, against what Kyverno's webhooks denied

@@ -2,8 +2,8 @@
 // same, or do not.
 //
 // In come the judges of some policies (package judge), and what the sources hold:
-// objects that are there, Kyverno's reports about them, recorded requests, an API
-// server's audit log, and what verify finds. Out comes a report.Comparison: for each
+// objects that are there, Kyverno's reports about them, what kvap's webhook said in
+// shadow, recorded requests, an API server's audit log, and what verify finds. Out comes a report.Comparison: for each
 // rule what was seen, agreed and disagreed, each disagreement with what both sides
 // say, and what the evidence lacks.
 //
@@ -15,5 +15,5 @@
 // It reads no file and asks no cluster, and it decides nothing about a migration.
 //
 // Start at Ledger (ledger.go), which all sources write into; then one file for each
-// source: judged.go is objects and requests, reports.go, audit.go, search.go.
+// source: judged.go is objects and requests, reports.go, shadow.go, audit.go, search.go.
 package evidence

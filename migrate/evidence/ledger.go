@@ -19,12 +19,13 @@ type Source string
 const (
 	Objects  Source = "objects"  // that are there, before both judges
 	Reports  Source = "reports"  // Kyverno's, about these objects
+	Shadow   Source = "shadow"   // what kvap's webhook said of requests, and what became of them
 	Requests Source = "requests" // that were recorded, before both judges
 	Audit    Source = "audit"    // an API server's log of both sides at work
 	Search   Source = "verify"   // requests that were made up
 )
 
-func sources() []Source { return []Source{Objects, Reports, Requests, Audit, Search} }
+func sources() []Source { return []Source{Objects, Reports, Shadow, Requests, Audit, Search} }
 
 // real are the sources of what users do; the others are what could be.
 func (s Source) real() bool { return s != Search }
@@ -47,6 +48,8 @@ type row struct {
 	tallies map[Source]*tally
 	earlier []report.Disagreement // on objects, found by earlier looks
 	notes   []string
+	// shadowed is what the webhook said in shadow, whatever became of it.
+	shadowed shadowed
 }
 
 // A tally is what one source says of one rule.
@@ -109,12 +112,14 @@ func (t *tally) cannotTell(why string) {
 	t.unclear[why]++
 }
 
-// Forget drops what the objects and the reports about them said, before both are read
-// anew. An object on which the judges disagreed counts on, though it may be gone: a
+// Forget drops what the objects, the reports about them and the webhook in shadow said,
+// before all are read anew. An object on which the judges disagreed counts on, though it may be gone: a
 // report that disagreed does not, for Kyverno's reports lag behind.
 func (l *Ledger) Forget() {
 	for _, r := range l.rows {
 		delete(r.tallies, Reports)
+		delete(r.tallies, Shadow)
+		r.shadowed = shadowed{}
 		if t := r.tallies[Objects]; t != nil {
 			for _, d := range t.disagreements {
 				if !slices.ContainsFunc(r.earlier, func(e report.Disagreement) bool { return e.Subject == d.Subject }) {
@@ -207,7 +212,7 @@ func (r *row) report(compared bool) report.ComparedRule {
 		}
 	}
 	out.Thin = r.thin(compared)
-	out.Notes = slices.Concat(r.unclear(), r.notes)
+	out.Notes = slices.Concat(r.unclear(), r.shadowed.notes(!validates(r.form)), r.notes)
 	return out
 }
 
@@ -224,7 +229,7 @@ func (r *row) thin(compared bool) []string {
 	case !validates(r.form):
 		return []string{"the rule changes objects or verifies images, and compare does not look at that"}
 	case seen == 0 && !compared:
-		return []string{"the rule is judged by kvap's webhook: only Kyverno's reports and an audit log can be held against it, and they said nothing of it"}
+		return []string{"the rule is judged by kvap's webhook: only Kyverno's reports, what the webhook says in shadow and an audit log can be held against each other, and they said nothing of it"}
 	case seen == 0:
 		return []string{"no source said anything of this rule"}
 	case real == 0:
