@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kvap/kvap/api/v1alpha1"
@@ -29,16 +31,34 @@ type cluster struct{ *testcluster.Cluster }
 var shared *cluster
 
 func TestMain(m *testing.M) {
-	var definitions []controlplane.CRD
-	for _, k := range controller.ForeignKinds() {
-		if k.Group == "kyverno.io" {
-			definitions = append(definitions, controlplane.StandIn(k.GroupVersionKind, k.Plural, k.Namespaced, k.Older...))
+	os.Exit(testcluster.Run(m, testcluster.Options{Definitions: definitions()}, func(c *testcluster.Cluster) (func(), error) {
+		shared = &cluster{c}
+		for _, name := range []string{"shop", kyvernoNamespace} {
+			if err := c.Create(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+				return nil, err
+			}
+		}
+		return nil, nil
+	}))
+}
+
+// definitions are Kyverno's own, where they are at hand, and stand-ins for the others.
+func definitions() []controlplane.CRD {
+	out, err := controlplane.ReadCRDs("../../../../shared/crds")
+	if err != nil {
+		out = nil
+	}
+	other := func(k schema.GroupVersionKind, plural string, namespaced bool, older ...string) {
+		if !slices.ContainsFunc(out, func(have controlplane.CRD) bool { return have.GetName() == plural+"."+k.Group }) {
+			out = append(out, controlplane.StandIn(k, plural, namespaced, older...))
 		}
 	}
-	os.Exit(testcluster.Run(m, testcluster.Options{Definitions: definitions}, func(c *testcluster.Cluster) (func(), error) {
-		shared = &cluster{c}
-		return nil, c.Create(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}})
-	}))
+	for _, k := range controller.ForeignKinds() {
+		other(k.GroupVersionKind, k.Plural, k.Namespaced, k.Older...)
+	}
+	other(schema.GroupVersionKind{Group: "wgpolicyk8s.io", Version: "v1alpha2", Kind: "PolicyReport"}, "policyreports", true)
+	other(schema.GroupVersionKind{Group: "openreports.io", Version: "v1alpha1", Kind: "Report"}, "reports", true)
+	return out
 }
 
 // control runs `kvap controller` with its webhook until the test ends.
@@ -124,7 +144,9 @@ func (c *cluster) apply(t *testing.T, text string) {
 // clean removes all policies and records.
 func (c *cluster) clean(t *testing.T) {
 	t.Helper()
-	for _, kind := range []string{"kyverno.io/v1 ClusterPolicy", "kvap.dev/v1alpha1 ClusterPolicy", "kvap.dev/v1alpha1 Migration"} {
+	for _, kind := range []string{
+		"kyverno.io/v1 ClusterPolicy", "policies.kyverno.io/v1 ValidatingPolicy", "kvap.dev/v1alpha1 ClusterPolicy", "kvap.dev/v1alpha1 Migration",
+	} {
 		apiVersion, name, _ := strings.Cut(kind, " ")
 		o := &unstructured.Unstructured{}
 		o.SetAPIVersion(apiVersion)
@@ -171,11 +193,16 @@ func (c *cluster) policyOf(t *testing.T, apiVersion, name string) *unstructured.
 	return o
 }
 
-// record reads the record of a policy.
+// record reads the record of a ClusterPolicy.
 func (c *cluster) record(t *testing.T, name string) v1alpha1.MigrationStatus {
 	t.Helper()
+	return c.recordOf(t, name+".clusterpolicies.kyverno.io")
+}
+
+func (c *cluster) recordOf(t *testing.T, name string) v1alpha1.MigrationStatus {
+	t.Helper()
 	m := &v1alpha1.Migration{}
-	if err := c.Get(t.Context(), client.ObjectKey{Name: name + ".clusterpolicies.kyverno.io"}, m); err != nil {
+	if err := c.Get(t.Context(), client.ObjectKey{Name: name}, m); err != nil {
 		t.Fatal(err)
 	}
 	return m.Status

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"encoding/pem"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -35,6 +36,7 @@ type kyverno struct {
 	world   *world.World
 	seen    string       // of the policies that were taken up
 	asked   atomic.Int64 // how often it was asked about resources
+	beaten  time.Time    // when it said that it is alive
 }
 
 // startKyverno runs it until the test ends, or stop is called.
@@ -52,10 +54,12 @@ func (c *cluster) startKyverno(t *testing.T) (k *kyverno, stop func()) {
 	k.webhook = webhook.New(webhook.Options{World: k.world})
 	mux := http.NewServeMux()
 	answer := k.webhook.Handler()
-	mux.HandleFunc("/validate/", func(w http.ResponseWriter, r *http.Request) {
-		k.asked.Add(1)
-		answer.ServeHTTP(w, r)
-	})
+	for _, path := range []string{"/validate/", "/mutate/"} {
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+			k.asked.Add(1)
+			answer.ServeHTTP(w, r)
+		})
+	}
 	mux.HandleFunc("/policyvalidate", validatePolicy)
 	k.server = httptest.NewTLSServer(mux)
 	k.register(ctx, t, "kyverno-policy-validating-webhook-cfg", []admissionregistrationv1.ValidatingWebhook{k.policyWebhook()})
@@ -63,6 +67,7 @@ func (c *cluster) startKyverno(t *testing.T) (k *kyverno, stop func()) {
 	all.Go(func() {
 		for ctx.Err() == nil {
 			k.pass(ctx, t)
+			k.beat(ctx, t)
 			time.Sleep(100 * time.Millisecond)
 		}
 	})
@@ -72,78 +77,122 @@ func (c *cluster) startKyverno(t *testing.T) (k *kyverno, stop func()) {
 		for _, name := range []string{"kyverno-policy-validating-webhook-cfg", "kyverno-resource-validating-webhook-cfg"} {
 			_ = c.Delete(context.Background(), &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: name}})
 		}
+		_ = c.Delete(context.Background(), &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "kyverno-resource-mutating-webhook-cfg"}})
 		k.server.Close()
 	})
 	t.Cleanup(stop)
 	return k, stop
 }
 
+// sources are the policies that there are.
+func (k *kyverno) sources(ctx context.Context) (out []*unstructured.Unstructured, err error) {
+	for _, kind := range []string{"kyverno.io/v1 ClusterPolicy", "policies.kyverno.io/v1 ValidatingPolicy"} {
+		apiVersion, name, _ := strings.Cut(kind, " ")
+		list := &unstructured.UnstructuredList{}
+		list.SetAPIVersion(apiVersion)
+		list.SetKind(name + "List")
+		if err := k.List(ctx, list); err != nil {
+			return nil, err
+		}
+		for i := range list.Items {
+			out = append(out, &list.Items[i])
+		}
+	}
+	return out, nil
+}
+
+// read is a policy as Kyverno sees it, which knows nothing of kvap's annotations.
+func read(o *unstructured.Unstructured) (*policy.Policy, string, error) {
+	spec := map[string]any{"apiVersion": o.GetAPIVersion(), "kind": o.GetKind(), "metadata": map[string]any{"name": o.GetName()}, "spec": o.Object["spec"]}
+	data, err := json.Marshal(spec)
+	if err != nil {
+		return nil, "", err
+	}
+	f, found := policy.Parse(o.GetName(), data)
+	if len(f.Policies) != 1 {
+		return nil, "", fmt.Errorf("%s: %v", o.GetName(), found)
+	}
+	return f.Policies[0], string(data), nil
+}
+
 // pass takes up what has changed: first it judges by the policies, then it is asked,
 // then it says that they are ready.
 func (k *kyverno) pass(ctx context.Context, t *testing.T) {
-	list := &unstructured.UnstructuredList{}
-	list.SetAPIVersion("kyverno.io/v1")
-	list.SetKind("ClusterPolicyList")
-	if err := k.List(ctx, list); err != nil {
+	sources, err := k.sources(ctx)
+	if err != nil {
 		if ctx.Err() == nil {
 			t.Errorf("Kyverno's stand-in: %v", err)
 		}
 		return
 	}
-	var set webhook.Set
 	var policies []*policy.Policy
 	text := ""
-	for i := range list.Items {
-		o := list.Items[i].DeepCopy()
-		unstructured.RemoveNestedField(o.Object, "metadata", "annotations")
-		unstructured.RemoveNestedField(o.Object, "metadata", "managedFields")
-		unstructured.RemoveNestedField(o.Object, "status")
-		data, err := json.Marshal(o.Object)
+	for _, o := range sources {
+		p, spec, err := read(o)
 		if err != nil {
 			t.Error(err)
 			return
 		}
-		f, _ := policy.Parse(o.GetName(), data)
-		for _, p := range f.Policies {
-			if p.Admission {
-				set.Policies, policies = append(set.Policies, webhook.Policy{Policy: p}), append(policies, p)
-				spec, _ := json.Marshal(o.Object["spec"])
-				text += o.GetName() + string(spec)
-			}
+		if p.Admission {
+			policies, text = append(policies, p), text+spec
 		}
 	}
 	if text != k.seen {
-		k.webhook.Set(set)
-		var served registration.Table
-		for _, r := range k.world.Served().All() {
-			served = append(served, registration.Resource(r))
-		}
-		objects, _ := registration.Configure(policies, served, registration.Options{URL: k.server.URL, Bundle: k.bundle()})
-		var hooks []admissionregistrationv1.ValidatingWebhook
-		if objects.Validating != nil {
-			hooks = objects.Validating.Webhooks
-		}
-		for i := range hooks {
-			hooks[i].Name = "validate.kyverno.svc-" + strings.Split(hooks[i].Name, ".")[0]
-		}
-		if !k.register(ctx, t, "kyverno-resource-validating-webhook-cfg", hooks) {
+		if !k.takeUp(ctx, t, policies) {
 			return
 		}
 		k.seen = text
 	}
-	for i := range list.Items {
-		k.ready(ctx, t, &list.Items[i])
+	for _, o := range sources {
+		k.ready(ctx, t, o)
 	}
+}
+
+// takeUp judges by policies, and has the API server ask about what they are about.
+func (k *kyverno) takeUp(ctx context.Context, t *testing.T, policies []*policy.Policy) bool {
+	var set webhook.Set
+	for _, p := range policies {
+		set.Policies = append(set.Policies, webhook.Policy{Policy: p})
+	}
+	k.webhook.Set(set)
+	var served registration.Table
+	for _, r := range k.world.Served().All() {
+		served = append(served, registration.Resource(r))
+	}
+	objects, _ := registration.Configure(policies, served, registration.Options{URL: k.server.URL, Bundle: k.bundle()})
+	var validating []admissionregistrationv1.ValidatingWebhook
+	if objects.Validating != nil {
+		validating = objects.Validating.Webhooks
+	}
+	for i := range validating {
+		validating[i].Name = "validate.kyverno.svc-" + strings.Split(validating[i].Name, ".")[0]
+	}
+	var mutating []admissionregistrationv1.MutatingWebhook
+	if objects.Mutating != nil {
+		mutating = objects.Mutating.Webhooks
+	}
+	for i := range mutating {
+		mutating[i].Name = "mutate.kyverno.svc-" + strings.Split(mutating[i].Name, ".")[0]
+	}
+	return k.register(ctx, t, "kyverno-resource-validating-webhook-cfg", validating) &&
+		k.registerMutating(ctx, t, "kyverno-resource-mutating-webhook-cfg", mutating)
 }
 
 // ready says of a policy that it is, as Kyverno does, once.
 func (k *kyverno) ready(ctx context.Context, t *testing.T, o *unstructured.Unstructured) {
-	if ready, _, _ := unstructured.NestedBool(o.Object, "status", "ready"); ready {
-		return
-	}
-	o.Object["status"] = map[string]any{"ready": true, "conditions": []any{map[string]any{
+	status := map[string]any{"ready": true, "conditions": []any{map[string]any{
 		"type": "Ready", "status": "True", "reason": "Succeeded", "message": "Ready", "lastTransitionTime": time.Now().UTC().Format(time.RFC3339),
 	}}}
+	at := []string{"status"}
+	if o.GetKind() == "ValidatingPolicy" {
+		at = append(at, "conditionStatus")
+	}
+	if ready, _, _ := unstructured.NestedBool(o.Object, append(at, "ready")...); ready {
+		return
+	}
+	if err := unstructured.SetNestedMap(o.Object, status, at...); err != nil {
+		t.Error(err)
+	}
 	if err := k.Status().Update(ctx, o); err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) && ctx.Err() == nil {
 		t.Errorf("Kyverno's stand-in: %v", err)
 	}
@@ -156,6 +205,23 @@ func (k *kyverno) bundle() []byte {
 // register has the API server ask, with Kyverno's names and labels.
 func (k *kyverno) register(ctx context.Context, t *testing.T, name string, hooks []admissionregistrationv1.ValidatingWebhook) bool {
 	c := &admissionregistrationv1.ValidatingWebhookConfiguration{}
+	c.Name, c.Labels = name, map[string]string{"webhook.kyverno.io/managed-by": "kyverno"}
+	err := k.Get(ctx, client.ObjectKey{Name: name}, c)
+	c.Webhooks = hooks
+	if apierrors.IsNotFound(err) {
+		err = k.Create(ctx, c)
+	} else if err == nil {
+		err = k.Update(ctx, c)
+	}
+	if err != nil && ctx.Err() == nil {
+		t.Errorf("Kyverno's stand-in, %s: %v", name, err)
+	}
+	return err == nil
+}
+
+// registerMutating is register for what changes objects.
+func (k *kyverno) registerMutating(ctx context.Context, t *testing.T, name string, hooks []admissionregistrationv1.MutatingWebhook) bool {
+	c := &admissionregistrationv1.MutatingWebhookConfiguration{}
 	c.Name, c.Labels = name, map[string]string{"webhook.kyverno.io/managed-by": "kyverno"}
 	err := k.Get(ctx, client.ObjectKey{Name: name}, c)
 	c.Webhooks = hooks
