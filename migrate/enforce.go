@@ -21,7 +21,7 @@ func (g Goal) refuseEnforce(w World) error {
 	if w.Carrier != nil {
 		return fmt.Errorf("kvap.dev has a policy of this name already, which no migration has made; rename or delete it")
 	}
-	if err := Speaks(w.status().Comparison, w.digest(), w.Now, g.MaxAge); err != nil && g.Accept == "" {
+	if err := Speaks(w.status().Comparison, w.comparedDigest(), w.Now, g.MaxAge); err != nil && g.Accept == "" {
 		return fmt.Errorf("%w; run kvap migrate compare %s, or say why it may go on: --accept REASON", err, w.Ref.Name)
 	}
 	return nil

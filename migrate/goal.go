@@ -141,7 +141,7 @@ func (g Goal) begin(w World) *Move {
 
 // reason is why a refusal was overridden, where it was.
 func (g Goal) reason(w World) string {
-	if g.Verb == Enforce && Speaks(w.status().Comparison, w.digest(), w.Now, g.MaxAge) == nil {
+	if g.Verb == Enforce && Speaks(w.status().Comparison, w.comparedDigest(), w.Now, g.MaxAge) == nil {
 		return ""
 	}
 	return g.Accept
@@ -197,6 +197,14 @@ func (w World) digest() string {
 		return Digest(w.Carrier.Object)
 	}
 	return ""
+}
+
+// comparedDigest is that of a comparison that speaks for the policy as it is.
+func (w World) comparedDigest() string {
+	if w.Source == nil {
+		return w.digest()
+	}
+	return ComparedDigest(w.Source.Object, w.Around)
 }
 
 // history is what was done, in short, with what is under way.

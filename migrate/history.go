@@ -5,10 +5,12 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kvap/kvap/api/v1alpha1"
 )
@@ -28,9 +30,40 @@ func NewRecord(name string, source v1alpha1.PolicyReference) *v1alpha1.Migration
 }
 
 // Digest tells one version of a policy from others by its spec, without what a
-// migration writes into that: a comparison is about a digest.
+// migration writes into that, and by the annotation that says for which controllers of
+// pods its rules are.
 func Digest(policy map[string]any) string {
-	data, err := json.Marshal(specAsWritten(policy))
+	spec := specAsWritten(policy)
+	if pods := (&unstructured.Unstructured{Object: policy}).GetAnnotations()[autogenKey]; pods != "" {
+		return sum(map[string]any{"spec": spec, "autogen": pods})
+	}
+	return sum(spec)
+}
+
+// autogenKey is the annotation of a policy that says for which controllers of pods its
+// rules about pods are.
+const autogenKey = "pod-policies.kyverno.io/autogen-controllers"
+
+// ComparedDigest is what a comparison is about: a version of a policy, and of what else
+// decides what it says: its exceptions, and the objects that its rules read.
+func ComparedDigest(policy map[string]any, around []map[string]any) string {
+	if len(around) == 0 {
+		return Digest(policy)
+	}
+	all := []any{Digest(policy)}
+	for _, one := range around {
+		o := unstructured.Unstructured{Object: maps.Clone(one)}
+		id := []string{o.GetAPIVersion(), o.GetKind(), o.GetNamespace(), o.GetName()}
+		for _, key := range []string{"metadata", "status"} {
+			delete(o.Object, key)
+		}
+		all = append(all, id, o.Object)
+	}
+	return sum(all)
+}
+
+func sum(what any) string {
+	data, err := json.Marshal(what)
 	if err != nil {
 		panic(err) // what came as JSON goes as JSON
 	}
@@ -55,7 +88,7 @@ func Speaks(c *v1alpha1.Comparison, digest string, now time.Time, maxAge time.Du
 	age := now.Sub(c.At.Time)
 	switch {
 	case c.Digest != digest:
-		return no("it has changed since it was compared at %s", c.At.UTC().Format(time.RFC3339))
+		return no("it, an exception of it or an object that it reads has changed since it was compared at %s", c.At.UTC().Format(time.RFC3339))
 	case age > maxAge:
 		return no("its comparison is of %s, which is more than %s ago", c.At.UTC().Format(time.RFC3339), maxAge)
 	case age < -time.Hour:

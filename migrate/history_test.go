@@ -93,3 +93,29 @@ func TestSeenOfAnEarlierPolicy(t *testing.T) {
 		t.Errorf("it does not count: %+v", got)
 	}
 }
+
+// A comparison is about all that decides what a policy says: its spec, for which
+// controllers its rules are, its exceptions, and what its rules read.
+func TestComparedDigest(t *testing.T) {
+	made := func(annotations map[string]any, around ...map[string]any) string {
+		return ComparedDigest(map[string]any{"metadata": map[string]any{"annotations": annotations}, "spec": map[string]any{"a": "b"}}, around)
+	}
+	object := func(name, value string) map[string]any {
+		return map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name, "resourceVersion": value}, "data": map[string]any{"v": value}}
+	}
+	touched := object("c", "1")
+	touched["metadata"].(map[string]any)["resourceVersion"] = "7"
+	if made(nil) != made(map[string]any{"other": "x"}) || made(nil, object("c", "1")) != made(nil, touched) {
+		t.Error("what decides nothing counts")
+	}
+	seen := map[string]string{}
+	for name, digest := range map[string]string{
+		"plain": made(nil), "autogen": made(map[string]any{autogenKey: "none"}), "another autogen": made(map[string]any{autogenKey: "Job"}),
+		"an object": made(nil, object("c", "1")), "changed": made(nil, object("c", "2")), "another": made(nil, object("d", "1")),
+	} {
+		if seen[digest] != "" {
+			t.Errorf("%s is taken for %s", name, seen[digest])
+		}
+		seen[digest] = name
+	}
+}

@@ -27,6 +27,9 @@ type World struct {
 	SourceSeen, CarrierSeen Seen
 	// Kyverno tells whether Kyverno judges requests by the source as it is.
 	Kyverno Judging
+	// Around is what decides, beside the source itself, what it says: its exceptions, and
+	// the objects that its rules read. Only Enforce asks for it.
+	Around []map[string]any
 	// Staying are the rules, as written, that nothing but Kyverno carries out.
 	Staying []string
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/internal/manifest"
+	"github.com/kvap/kvap/migrate"
 	"github.com/kvap/kvap/migrate/evidence"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/scan"
@@ -50,6 +51,14 @@ func (c *comparing) settingOfCluster(ctx context.Context) (*compareSetting, erro
 	}
 	if err := c.readNatives(ctx, s, &mark); err != nil {
 		return nil, runtimeError(err)
+	}
+	for i, p := range s.compared {
+		around, err := c.cluster.around(ctx, &p.object, s.excepting)
+		if err != nil {
+			return nil, runtimeError(err)
+		}
+		s.compared[i].digest = migrate.ComparedDigest(p.object.Object, around)
+		fmt.Fprintf(&mark, "%s ", s.compared[i].digest)
 	}
 	s.mark = mark.String()
 	if len(s.policies) == 0 {
@@ -103,7 +112,10 @@ func (c *comparing) readPolicy(s *compareSetting, u unstructured.Unstructured) e
 			continue // the same, on its way to a kind of kvap.dev
 		}
 		s.policies = append(s.policies, p)
-		s.compared = append(s.compared, comparedPolicy{p.FullName(), original})
+		s.compared = append(s.compared, comparedPolicy{name: p.FullName(), object: original})
+	}
+	if len(f.Exceptions) > 0 {
+		s.excepting = append(s.excepting, original)
 	}
 	if len(f.Exceptions) > 0 && excepts(c.flags.exempt, u.GetNamespace()) {
 		s.exceptions = append(s.exceptions, f.Exceptions...)

@@ -119,6 +119,10 @@ func (c *comparing) begin(ctx context.Context) error {
 	if c.audit, err = newTail(c.flags.audit, c.stdin); err != nil {
 		return &exit{exitUsage, fmt.Errorf("--audit-log: %w", err)}
 	}
+	c.audit.lost = func(path string) {
+		c.tell(diag.Warnf(diag.Pos{File: path}, diag.MissingObject,
+			"the log was rotated, and what came after it was read last is not beside it; give the folder of the logs, and look more often (--every)"))
+	}
 	return c.search(ctx, choices)
 }
 

@@ -37,7 +37,7 @@ func (c *comparing) record(ctx context.Context, result report.Comparison) {
 			found.Clean = false
 			found.Message = shortened(fmt.Sprintf("%s could not be read; %s", count(c.unread, "recorded request or log entry", "recorded requests or log entries"), found.Message))
 		}
-		found.At, found.Digest = metav1.NewTime(time.Now().UTC().Truncate(time.Second)), migrate.Digest(p.object.Object)
+		found.At, found.Digest = metav1.NewTime(time.Now().UTC().Truncate(time.Second)), p.digest
 		if err := c.recordOne(ctx, p.object, found); err != nil {
 			c.leave(fmt.Errorf("the result for the policy %s is not recorded: %w", p.name, err))
 		}

@@ -19,6 +19,7 @@ import (
 type compareSetting struct {
 	policies   []*policy.Policy
 	exceptions []*policy.Exception
+	excepting  []unstructured.Unstructured // the same, and those that do not count
 	found      diag.List // of reading them
 	sources    []source
 	deployed   judge.Deployed
@@ -33,6 +34,7 @@ type compareSetting struct {
 type comparedPolicy struct {
 	name   string // with its namespace
 	object unstructured.Unstructured
+	digest string // of it, and of what is around it
 }
 
 // judges compiles what is compared.

@@ -45,7 +45,7 @@ func (f changeFlags) newHandover(ctx context.Context, cmd *cobra.Command, goal m
 	if h.reader, err = newWorldReader(c, f.settle); err != nil {
 		return nil, runtimeError(err)
 	}
-	if h.first, err = h.reader.read(ctx); err != nil {
+	if h.first, err = h.read(ctx); err != nil {
 		return nil, runtimeError(err)
 	}
 	if len(f.files) > 0 || f.kustomize != "" {
@@ -64,6 +64,15 @@ func (f changeFlags) newHandover(ctx context.Context, cmd *cobra.Command, goal m
 		}})
 	}
 	return h, h.choose(ctx)
+}
+
+// read reads what the goal goes by.
+func (h *handover) read(ctx context.Context) (worlds, error) {
+	ws, err := h.reader.read(ctx)
+	if err == nil && h.goal.Verb == migrate.Enforce {
+		err = h.reader.lookAround(ctx, ws)
+	}
+	return ws, err
 }
 
 // choose settles what each task is, and leaves those that are not to be begun.
@@ -169,7 +178,7 @@ func (h *handover) run(ctx context.Context) (report.Handover, error) {
 	progress := newProgress(h.errs, false)
 	defer progress.clear()
 	for ctx.Err() == nil {
-		ws, err := h.reader.read(ctx)
+		ws, err := h.read(ctx)
 		if err != nil && ctx.Err() == nil && !apierrors.IsForbidden(err) && h.patient() {
 			progress.show("the API server does not answer: %v", err)
 			pause(ctx, pollEvery)

@@ -33,6 +33,8 @@ type worldReader struct {
 	since map[string]time.Time
 	// staying are what was compiled of versions of policies.
 	staying map[string][]string
+	// arounds are what is around versions of policies, once somebody asks for it.
+	arounds map[string][]map[string]any
 }
 
 func newWorldReader(c *connection, settle time.Duration) (*worldReader, error) {
@@ -105,6 +107,38 @@ func (r *worldReader) read(ctx context.Context) (worlds, error) {
 		r.see(w, translations)
 	}
 	return out, nil
+}
+
+// lookAround reads what is around the policies of some worlds, once for each version: a
+// comparison is held against it before anything is begun.
+func (r *worldReader) lookAround(ctx context.Context, ws worlds) error {
+	if r.arounds == nil {
+		r.arounds = map[string][]map[string]any{}
+	}
+	var exceptions []unstructured.Unstructured
+	read := false
+	for _, w := range ws {
+		if w.Source == nil {
+			continue
+		}
+		key := fmt.Sprintf("%s %d", w.Source.GetUID(), w.Source.GetGeneration())
+		around, known := r.arounds[key]
+		if !known {
+			var err error
+			if !read {
+				if exceptions, err = r.exceptions(ctx); err != nil {
+					return err
+				}
+				read = true
+			}
+			if around, err = r.connection.around(ctx, w.Source, exceptions); err != nil {
+				return err
+			}
+			r.arounds[key] = around
+		}
+		w.Around = around
+	}
+	return nil
 }
 
 // each calls take with every policy, what the controller says, and every record.

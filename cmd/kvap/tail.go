@@ -16,11 +16,14 @@ import (
 )
 
 // A tail reads lines of files that may grow, each line once. A folder stands for the
-// JSON Lines in it, which may come and go.
+// JSON Lines and logs in it, which may come and go. A log that was rotated is read to its
+// end under its new name, and then those that came after it.
 type tail struct {
 	paths []string
 	stdin io.Reader
 	read  map[string]*tailed
+	// lost is called with the path of a log that was rotated, and whose rest is nowhere.
+	lost func(path string)
 }
 
 // tailed is how far a file has been read.
@@ -28,6 +31,7 @@ type tailed struct {
 	offset int64
 	lines  int
 	ended  bool // nothing more can come: it is compressed, or no file
+	file   os.FileInfo
 }
 
 // newTail tells of paths that are not there.
@@ -40,7 +44,7 @@ func newTail(paths []string, stdin io.Reader) (*tail, error) {
 			return nil, plainPathError(err)
 		}
 	}
-	return &tail{paths: paths, stdin: stdin, read: map[string]*tailed{}}, nil
+	return &tail{paths: paths, stdin: stdin, read: map[string]*tailed{}, lost: func(string) {}}, nil
 }
 
 // each calls visit for each line that is new, until it says no. A line without an end
@@ -85,7 +89,8 @@ func (t *tail) files() ([]string, error) {
 			return nil, plainPathError(err)
 		}
 		for _, e := range entries {
-			if name := strings.TrimSuffix(e.Name(), ".gz"); !e.IsDir() && strings.HasSuffix(name, ".jsonl") {
+			name := strings.TrimSuffix(e.Name(), ".gz")
+			if !e.IsDir() && (strings.HasSuffix(name, ".jsonl") || strings.HasSuffix(name, ".log")) {
 				out = append(out, filepath.Join(path, e.Name()))
 			}
 		}
@@ -118,15 +123,60 @@ func (t *tail) file(path string, at *tailed, last bool, visit func([]byte, diag.
 		}
 		return at.readLines(unzipped, filepath.ToSlash(path), true, visit)
 	}
-	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Size() < at.offset {
-		*at = tailed{} // another file of the name began
+	info, err := f.Stat()
+	if err != nil {
+		return plainPathError(err)
 	}
+	switch {
+	case !info.Mode().IsRegular():
+	case at.file != nil && !os.SameFile(at.file, info):
+		if err := t.rotated(path, at, visit); err != nil {
+			return err
+		}
+		*at = tailed{}
+	case info.Size() < at.offset:
+		*at = tailed{} // it was emptied
+	}
+	at.file = info
 	if at.offset > 0 {
 		if _, err := f.Seek(at.offset, io.SeekStart); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
 	}
 	return at.readLines(f, filepath.ToSlash(path), last, visit)
+}
+
+// rotated reads what came into a log after it was read last and before it was given
+// another name, and the logs that were rotated after it: audit.log becomes
+// audit-TIME.log, perhaps compressed.
+func (t *tail) rotated(path string, at *tailed, visit func([]byte, diag.Pos) bool) error {
+	if slices.ContainsFunc(t.paths, func(p string) bool { return p == filepath.Dir(path) }) {
+		return nil // the others are read by their own names
+	}
+	ext := filepath.Ext(path)
+	others, err := filepath.Glob(strings.TrimSuffix(path, ext) + "-*" + ext + "*")
+	if err != nil {
+		return nil //nolint:nilerr // the name is no pattern, and nothing is known of others
+	}
+	slices.Sort(others)
+	i := slices.IndexFunc(others, func(other string) bool {
+		info, err := os.Stat(other)
+		return err == nil && os.SameFile(at.file, info)
+	})
+	if i < 0 {
+		t.lost(path)
+		return nil
+	}
+	for n, other := range others[i:] {
+		from := &tailed{}
+		if n == 0 {
+			from = &tailed{offset: at.offset, lines: at.lines}
+		}
+		if err := t.file(other, from, true, visit); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (a *tailed) readLines(in io.Reader, name string, last bool, visit func([]byte, diag.Pos) bool) error {
