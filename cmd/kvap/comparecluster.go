@@ -61,6 +61,11 @@ func (c *comparing) settingOfCluster(ctx context.Context) (*compareSetting, erro
 		fmt.Fprintf(&mark, "%s ", s.compared[i].digest)
 	}
 	s.mark = mark.String()
+	alive, err := c.cluster.heartbeat(ctx)
+	if err != nil {
+		return nil, runtimeError(err)
+	}
+	s.silent = alive.silent(time.Now())
 	if len(s.policies) == 0 {
 		return nil, &exit{exitUsage, errors.New("the cluster has no policies; name files with -f")}
 	}

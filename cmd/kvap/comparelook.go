@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/judge"
@@ -110,8 +111,11 @@ func (c *comparing) begin(ctx context.Context) error {
 	if err != nil {
 		return &exit{exitUsage, err}
 	}
-	c.setting, c.ledger, c.unread = setting, evidence.New(judges, setting.known), 0
 	c.tell(setting.found...)
+	if setting.silent != "" {
+		c.tell(diag.Warnf(diag.Pos{}, diag.Conflict, "%s: what it reports is of then, and nobody judges by it now", setting.silent))
+	}
+	c.setting, c.ledger, c.unread = setting, evidence.New(judges, setting.known), 0
 	c.ledger.Natives(setting.natives)
 	if c.requests, err = newTail(c.flags.requests, c.stdin); err != nil {
 		return &exit{exitUsage, fmt.Errorf("--requests: %w", err)}
@@ -135,11 +139,28 @@ func (c *comparing) read(ctx context.Context) (s *compareSetting, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range s.limit(c.names) {
-		return nil, &exit{exitUsage, fmt.Errorf("there is no policy %s; policies are named as NAME or NAMESPACE/NAME", name)}
+	to, err := c.selection()
+	if err == nil {
+		err = s.limit(to)
+	}
+	if err != nil {
+		return nil, &exit{exitUsage, err}
 	}
 	s.ownNatives()
 	return s, nil
+}
+
+// selection is which policies the flags mean. Of files all are meant.
+func (c *comparing) selection() (selection, error) {
+	out := selection{names: c.names, every: c.flags.allNamespaces || c.cluster == nil}
+	if c.cluster != nil {
+		out.namespace = c.cluster.namespace
+	}
+	var err error
+	if out.labels, err = labels.Parse(c.flags.selector); err != nil {
+		return out, fmt.Errorf("-l %s: %w", c.flags.selector, err)
+	}
+	return out, nil
 }
 
 // search has verify look for requests that nobody has sent.

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/diag"
@@ -27,6 +30,7 @@ type compareSetting struct {
 	known      []map[string]any
 	schemas    *schema.Set
 	compared   []comparedPolicy // those of a cluster
+	silent     string           // since when Kyverno is, where it is not alive
 	mark       string           // another one where policies or native objects are others
 }
 
@@ -44,19 +48,54 @@ func (s *compareSetting) judges(c choices) (*judge.Judges, error) {
 		compile.Options{Translate: c.translate}, judge.Cluster{Objects: s.known, Deployed: s.deployed})
 }
 
-// limit leaves only the policies that were named, and their native objects.
-func (s *compareSetting) limit(names []string) (missing []string) {
-	if len(names) == 0 {
-		return nil
+// A selection is which policies are compared.
+type selection struct {
+	names     []string // NAME or NAMESPACE/NAME; all where there are none
+	labels    labels.Selector
+	namespace string // of the policies that are named without one
+	every     bool   // namespace, where none is named
+}
+
+// means tells whether a name is that of a policy.
+func (s selection) means(name string, p *policy.Policy) bool {
+	return name == p.FullName() || name == p.Name && p.Namespaced() && p.Namespace == s.namespace
+}
+
+func (s selection) takes(p *policy.Policy) bool {
+	if len(s.names) > 0 {
+		return slices.ContainsFunc(s.names, func(name string) bool { return s.means(name, p) })
 	}
-	for _, name := range names {
-		if !slices.ContainsFunc(s.policies, func(p *policy.Policy) bool { return p.FullName() == name }) {
-			missing = append(missing, name)
+	return (s.every || !p.Namespaced() || p.Namespace == s.namespace) && s.labels.Matches(labelsOf(p))
+}
+
+func labelsOf(p *policy.Policy) labels.Set {
+	out := labels.Set{}
+	if node := p.Source.Get("metadata").Get("labels"); node != nil {
+		values, _ := node.Value().(map[string]any)
+		for key, value := range values {
+			out[key], _ = value.(string)
 		}
 	}
-	s.policies = slices.DeleteFunc(s.policies, func(p *policy.Policy) bool { return !slices.Contains(names, p.FullName()) })
-	s.compared = slices.DeleteFunc(s.compared, func(p comparedPolicy) bool { return !slices.Contains(names, p.name) })
-	return missing
+	return out
+}
+
+// limit leaves only the policies of a selection, and their native objects.
+func (s *compareSetting) limit(to selection) error {
+	for _, name := range to.names {
+		if !slices.ContainsFunc(s.policies, func(p *policy.Policy) bool { return to.means(name, p) }) {
+			return fmt.Errorf("there is no policy %s; policies are named as NAME or NAMESPACE/NAME", name)
+		}
+	}
+	kept := map[string]bool{}
+	s.policies = slices.DeleteFunc(s.policies, func(p *policy.Policy) bool {
+		kept[p.FullName()] = kept[p.FullName()] || to.takes(p)
+		return !to.takes(p)
+	})
+	s.compared = slices.DeleteFunc(s.compared, func(p comparedPolicy) bool { return !kept[p.name] })
+	if len(s.policies) == 0 {
+		return errors.New("no policy is chosen; -A takes those of all namespaces")
+	}
+	return nil
 }
 
 // ownNatives leaves only native objects that were made from the policies: those of

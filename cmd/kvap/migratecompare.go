@@ -37,6 +37,9 @@ type compareFlags struct {
 	save      string
 	dryRun    string
 	exempt    []string
+	selector  string
+
+	allNamespaces bool
 	choiceFlags
 	clusterFlags
 	quiet, verbose, noColor bool
@@ -63,8 +66,9 @@ evidence that there is:
 
 Without -f, the policies, their native objects, objects and reports are those of the
 cluster, and the result is recorded there, for kvap migrate enforce. With -f, policies
-and native objects are those of the files, and no cluster is asked. A POLICY, as NAME or
-NAMESPACE/NAME, limits what is compared.
+and native objects are those of the files, and no cluster is asked. Compared are the
+policies that are named, as NAME or NAMESPACE/NAME, or chosen by -l; else all of the
+cluster's own and those of the namespace, or of all namespaces with -A.
 
 The result has a row for each rule: what was SEEN by both sides, AGREED and DISAGREED,
 what of it VIOLATED the rule, and what was UNCLEAR: one side's answer is not known.
@@ -74,6 +78,7 @@ sides say. With --for, compare goes on looking, and shows how far it is on a ter
 Exit codes: 0 no disagreement, 1 there is one, 2 usage or nothing was compared, 3 a
 runtime error, 4 some of the input was left out.`,
 		Example: `  kvap migrate compare
+  kvap migrate compare -l team=platform -A
   kvap migrate compare require-labels --requests recorded/ --for 24h
   kvap migrate compare --audit-log /var/log/kubernetes/audit.log -o markdown
   kvap migrate compare -f policies/ -f native/ --resource dump.yaml --policy-reports reports.yaml`,
@@ -83,6 +88,8 @@ runtime error, 4 some of the input was left out.`,
 	fs.SortFlags = false
 	fs.StringSliceVarP(&f.files, "filename", "f", nil, "a file or folder of policies, and of the native objects in their place; no cluster is asked")
 	fs.StringVarP(&f.kustomize, "kustomize", "k", "", "a kustomize folder to render and read, as if it were a file")
+	fs.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "namespaced policies of all namespaces")
+	fs.StringVarP(&f.selector, "selector", "l", "", "policies with these labels")
 	fs.StringSliceVar(&f.resources, "resource", nil, "a file or folder of objects; with a cluster, beside those that it has")
 	fs.StringSliceVar(&f.reports, "policy-reports", nil, "a file or folder of Kyverno's reports, as kubectl get policyreports -A -o yaml prints them")
 	fs.StringSliceVar(&f.requests, "requests", nil, "a file of recorded requests, or a folder of kvap migrate record")
@@ -109,7 +116,7 @@ runtime error, 4 some of the input was left out.`,
 }
 
 // check tells what is wrong with the flags.
-func (f compareFlags) check() error {
+func (f compareFlags) check(named bool) error {
 	if _, err := oneOf("-o", f.output, "table", "json", "markdown"); err != nil {
 		return err
 	}
@@ -123,6 +130,8 @@ func (f compareFlags) check() error {
 		return fmt.Errorf("--every %s: want a second at least", f.every)
 	case f.quiet && f.verbose:
 		return errors.New("-q and -v exclude each other")
+	case f.selector != "" && named:
+		return errors.New("name policies, or choose them by -l")
 	case f.stdins() > 1:
 		return errors.New("only one thing can be read from standard input")
 	}
@@ -157,7 +166,7 @@ func (f compareFlags) search() (requests int, during time.Duration, err error) {
 func (f compareFlags) fromFiles() bool { return len(f.files) > 0 || f.kustomize != "" }
 
 func runCompare(cmd *cobra.Command, names []string, f compareFlags) error {
-	if err := f.check(); err != nil {
+	if err := f.check(len(names) > 0); err != nil {
 		return err
 	}
 	choices, err := f.choices()

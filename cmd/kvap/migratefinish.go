@@ -91,6 +91,9 @@ func (r *worldReader) finish(ctx context.Context) (out report.Finish, err error)
 		left.Next, unfinished = nextFor(*w, unfinished)
 		out.Policies = append(out.Policies, left)
 	}
+	if unfinished, err = r.leftCleanups(ctx, &out, unfinished); err != nil {
+		return out, err
+	}
 	slices.SortFunc(out.Policies, func(a, b report.LeftPolicy) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
@@ -147,8 +150,9 @@ func nextFor(w migrate.World, keep int) (string, int) {
 // finishSteps are what to do, in order.
 func finishSteps(f report.Finish, namespace string) []string {
 	var out []string
-	enforce, adopt := false, false
+	enforce, adopt, cleans := false, false, false
 	for _, p := range f.Policies {
+		cleans = cleans || p.Next == runsCleanup
 		enforce = enforce || strings.HasPrefix(p.Next, "Kyverno")
 		adopt = adopt || strings.Contains(p.Next, "migrate adopt")
 	}
@@ -158,6 +162,12 @@ func finishSteps(f report.Finish, namespace string) []string {
 	if adopt {
 		out = append(out, "Adopt what is left in Kyverno's kinds (kvap migrate adopt --all; in a repository: kvap migrate adopt -f policies/): "+
 			"uninstalling Kyverno with Helm removes its definitions, and every policy and exception with them.")
+	}
+	if cleans {
+		out = append(out, "Have kvap run the cleanup policies, by their annotation kvap.dev/mode: enforce.")
+	}
+	if slices.ContainsFunc(f.Parts, func(p report.LeftPart) bool { return p.Next == keptForCleanup }) {
+		out = append(out, "Keep the definitions of cleanup policies, and the policies: kvap runs them. Where uninstalling removes the definitions, save both, and apply them again.")
 	}
 	if slices.ContainsFunc(f.Parts, func(p report.LeftPart) bool { return strings.HasPrefix(p.Name, "policyexceptions.") && p.Objects > 0 }) {
 		out = append(out, "Keep the definition policyexceptions.kyverno.io, and its objects, while policies have exceptions: kvap reads them.")
@@ -190,6 +200,8 @@ func (r *worldReader) definitions(ctx context.Context) ([]report.LeftPart, error
 			part.Next = notCounted
 		case err != nil:
 			return nil, err
+		case part.Objects > 0 && cleans(group, kind):
+			part.Next = keptForCleanup
 		}
 		out = append(out, part)
 	}
@@ -210,8 +222,8 @@ func ownerOf(group, kind string) (owner, next string) {
 	case "reports.kyverno.io":
 		return "Kyverno", "goes with Kyverno"
 	case "kyverno.io", "policies.kyverno.io":
-		if kind == "UpdateRequest" || kind == "CleanupPolicy" || kind == "ClusterCleanupPolicy" {
-			return "Kyverno", "goes with Kyverno; cleanup policies may stay for kvap, with their definition"
+		if kind == "UpdateRequest" || cleans(group, kind) {
+			return "Kyverno", "goes with Kyverno"
 		}
 		return notRead, "its objects need Kyverno"
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,6 +29,7 @@ type kyvernoWatch struct {
 	served registration.Table
 	// validating and mutating are Kyverno's webhooks for resources.
 	validating, mutating []admissionregistrationv1.ValidatingWebhook
+	alive                heartbeat
 }
 
 func newKyvernoWatch(c *connection) (kyvernoWatch, error) {
@@ -66,9 +68,14 @@ func servedResources(group, version string, list []metav1.APIResource) registrat
 	return out
 }
 
-// read reads Kyverno's webhook configurations.
+// read reads Kyverno's webhook configurations, and whether it is alive.
 func (k *kyvernoWatch) read(ctx context.Context) error {
 	k.validating, k.mutating = nil, nil
+	now, err := k.heartbeat(ctx)
+	if err != nil {
+		return err
+	}
+	k.alive = now.after(k.alive)
 	for _, resource := range []string{"validatingwebhookconfigurations", "mutatingwebhookconfigurations"} {
 		items, _, err := k.list(ctx, apischema.GroupVersionResource{Group: admissionregistrationv1.GroupName, Version: "v1", Resource: resource})
 		if err != nil {
@@ -110,6 +117,8 @@ func (k *kyvernoWatch) judges(o *unstructured.Unstructured) migrate.Judging {
 		return migrate.Judging{Why: "admission is off in it"}
 	case len(k.validating)+len(k.mutating) == 0:
 		return migrate.Judging{Why: "Kyverno has registered no webhook; see that it runs"}
+	case k.alive.silent(time.Now()) != "":
+		return migrate.Judging{Why: k.alive.silent(time.Now()) + "; see that it runs"}
 	case !kyvernoReady(o):
 		return migrate.Judging{Why: "Kyverno has not said that it is ready"}
 	}

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"iter"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/interp"
+	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/vap"
 )
@@ -108,7 +110,7 @@ func (l *Ledger) noteOpinion(place int, j judged, o judge.Opinion) {
 	case o.Agree():
 		t.agree(o.Violated())
 	case l.lacks(o):
-		t.cannotTell("the rule reads an object that is not there")
+		t.cannotTell(notAtHand)
 	default:
 		t.disagree(o.Violated(), func() report.Disagreement {
 			return report.Disagreement{
@@ -118,10 +120,17 @@ func (l *Ledger) noteOpinion(place int, j judged, o judge.Opinion) {
 	}
 }
 
-// lacks tells whether a rule errs for want of an object that it looks up.
+// notAtHand is why a rule that errs is held against nobody.
+const notAtHand = "the rule reads an object that is not there, or asks what is not at hand"
+
+// lacks tells whether a rule errs for want of an object that it looks up, or may do so
+// for want of somebody to ask: no cluster and no service is at hand where rules are judged.
 func (l *Ledger) lacks(o judge.Opinion) bool {
 	if o.Status != interp.Error && o.Native != vap.Error {
 		return false
+	}
+	if s := o.Rule.Rule.Source; s != nil && (asks(s.Context) || s.Validate != nil && asksInLoops(s.Validate.ForEach)) {
+		return true
 	}
 	for _, one := range judge.Lookups(o.Rule.Rule) {
 		if !one.In(l.known) {
@@ -129,6 +138,17 @@ func (l *Ledger) lacks(o judge.Opinion) bool {
 		}
 	}
 	return false
+}
+
+// asks tells of context entries that ask somebody, at the time of the request.
+func asks(entries []*policy.ContextEntry) bool {
+	return slices.ContainsFunc(entries, func(e *policy.ContextEntry) bool {
+		return e.APICall != nil || e.ImageRegistry != nil || e.GlobalReference != nil
+	})
+}
+
+func asksInLoops(loops []*policy.ForEach) bool {
+	return slices.ContainsFunc(loops, func(l *policy.ForEach) bool { return asks(l.Context) || asksInLoops(l.ForEach) })
 }
 
 func native(o judge.Opinion) report.Voice {

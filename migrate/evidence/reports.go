@@ -186,7 +186,7 @@ func (l *Ledger) noteReported(place int, j judged, o judge.Opinion) {
 	case o.LeftOut && o.Native == vap.NoMatch:
 		t.cannotTell("the bindings leave out the namespace")
 	case l.lacks(o):
-		t.cannotTell("the rule reads an object that is not there")
+		t.cannotTell(notAtHand)
 	case matches(result.Result, ours):
 		t.agree(ours != "allow")
 	case o.Kyverno != o.Status && matches(result.Result, verdict(o.Kyverno)):

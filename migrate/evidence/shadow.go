@@ -96,12 +96,19 @@ func (s shadowed) notes(changes bool) []string {
 	if s == (shadowed{}) {
 		return nil
 	}
-	text := fmt.Sprintf("in shadow kvap's webhook found nothing in %d requests and a violation in %d", s.passed, s.violated)
+	text := fmt.Sprintf("in shadow kvap's webhook found nothing in %s and a violation in %d", requests(s.passed), s.violated)
 	if changes {
-		text = fmt.Sprintf("in shadow kvap's webhook was asked about it %d times, and changed nothing", s.passed+s.violated)
+		text = fmt.Sprintf("in shadow kvap's webhook judged %s by it, and changed nothing", requests(s.passed+s.violated))
 	}
 	if s.failed > 0 {
 		text += fmt.Sprintf("; it could not judge %d%s", s.failed, s.why)
 	}
 	return []string{text}
+}
+
+func requests(n int64) string {
+	if n == 1 {
+		return "1 request"
+	}
+	return fmt.Sprintf("%d requests", n)
 }

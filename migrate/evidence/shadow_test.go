@@ -13,20 +13,20 @@ import (
 // became of it, it says nothing.
 func TestShadow(t *testing.T) {
 	for name, one := range map[string]struct {
-		replace             [2]string
-		verdict             interp.Status
-		operation           string
-		there               bool
-		agreed, dis, unkown int
+		replace              [2]string
+		verdict              interp.Status
+		operation            string
+		there                bool
+		agreed, dis, unclear int
 	}{
 		"both admit":             {verdict: interp.Pass, there: true, agreed: 1},
 		"it does not apply":      {verdict: interp.Skip, there: true, agreed: 1},
 		"it is gone":             {verdict: interp.Pass},
 		"Kyverno admitted":       {verdict: interp.Fail, there: true, dis: 1},
-		"Kyverno denied, or not": {verdict: interp.Fail, unkown: 1},
+		"Kyverno denied, or not": {verdict: interp.Fail, unclear: 1},
 		"it errs":                {verdict: interp.Error, there: true, dis: 1},
-		"it errs and may":        {replace: [2]string{"spec:", "spec:\n  failurePolicy: Ignore"}, verdict: interp.Error, there: true, unkown: 1},
-		"only audited":           {replace: [2]string{"Action: Enforce", "Action: Audit"}, verdict: interp.Fail, there: true, unkown: 1},
+		"it errs and may":        {replace: [2]string{"spec:", "spec:\n  failurePolicy: Ignore"}, verdict: interp.Error, there: true, unclear: 1},
+		"only audited":           {replace: [2]string{"Action: Enforce", "Action: Audit"}, verdict: interp.Fail, there: true, unclear: 1},
 		"an update":              {verdict: interp.Fail, operation: "UPDATE", there: true},
 	} {
 		text := teams
@@ -44,7 +44,7 @@ func TestShadow(t *testing.T) {
 		l.Shadow(found, func(uid string) bool { return uid == "u" && one.there })
 		row := l.Comparison().Rules[0]
 		total := row.Total()
-		if total.Agreed != one.agreed || total.Disagreed != one.dis || total.Unclear != one.unkown || len(row.Disagreements) != one.dis {
+		if total.Agreed != one.agreed || total.Disagreed != one.dis || total.Unclear != one.unclear || len(row.Disagreements) != one.dis {
 			t.Errorf("%s: %+v", name, row)
 		}
 		if notes := strings.Join(row.Notes, "\n"); !strings.Contains(notes, "found nothing in 7 requests and a violation in 0; it could not judge 1") {
@@ -54,5 +54,27 @@ func TestShadow(t *testing.T) {
 		if got := l.Comparison().Rules[0]; got.Total().Seen > 0 || len(got.Notes) > 0 {
 			t.Errorf("%s: another look counts again: %+v", name, got)
 		}
+	}
+}
+
+// A rule that asks the cluster errs where it is judged without one. That is held
+// against nobody.
+func TestReportOfWhatAsks(t *testing.T) {
+	before, _, _ := strings.Cut(teams, "    validate:\n")
+	b := newBench(t, before+`    context: [{name: here, apiCall: {urlPath: /api/v1/namespaces/default, jmesPath: metadata.name}}]
+    validate:
+      message: a ConfigMap is elsewhere
+      deny: {conditions: {all: [{key: "{{ here }}", operator: Equals, value: x}]}}
+`, nil)
+	l, register := b.ledger(), &Register{}
+	o := aConfigMap("bad")
+	register.Add(map[string]any{
+		"apiVersion": "wgpolicyk8s.io/v1alpha2", "kind": "PolicyReport", "metadata": map[string]any{"namespace": "default"},
+		"scope":   map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "name": "bad", "namespace": "default"},
+		"results": []any{map[string]any{"source": "kyverno", "policy": "teams", "rule": "team", "result": "fail"}},
+	})
+	b.judge(l, Objects, register, o)
+	if got := l.Comparison().Rules[0]; got.Total().Disagreed > 0 || !strings.Contains(strings.Join(got.Notes, "\n"), notAtHand) {
+		t.Errorf("%+v", got)
 	}
 }

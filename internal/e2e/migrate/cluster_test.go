@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/cleanup"
 	"github.com/kvap/kvap/controller"
 	"github.com/kvap/kvap/internal/controlplane"
 	"github.com/kvap/kvap/internal/e2e/testcluster"
@@ -54,6 +55,9 @@ func definitions() []controlplane.CRD {
 		}
 	}
 	for _, k := range controller.ForeignKinds() {
+		other(k.GroupVersionKind, k.Plural, k.Namespaced, k.Older...)
+	}
+	for _, k := range cleanup.Kinds() {
 		other(k.GroupVersionKind, k.Plural, k.Namespaced, k.Older...)
 	}
 	other(schema.GroupVersionKind{Group: "wgpolicyk8s.io", Version: "v1alpha2", Kind: "PolicyReport"}, "policyreports", true)

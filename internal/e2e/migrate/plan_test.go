@@ -39,3 +39,19 @@ metadata: {name: planned-good, namespace: shop, labels: {team: a}}`)
 		t.Error("the page does not tell of the object that violates the policy")
 	}
 }
+
+// A cleanup policy that only Kyverno runs keeps Kyverno.
+func TestFinishCountsCleanups(t *testing.T) {
+	shared.Apply(t, `apiVersion: kyverno.io/v2
+kind: ClusterCleanupPolicy
+metadata: {name: nightly}
+spec:
+  schedule: "0 3 * * *"
+  match: {any: [{resources: {kinds: [ConfigMap], names: ["tmp-*"]}}]}`)
+	out := shared.migrate(t, 1, "finish")
+	for _, want := range []string{"nightly", "only Kyverno deletes by it", "Have kvap run the cleanup policies", "stays, with its objects"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("finish lacks %q:\n%s", want, out)
+		}
+	}
+}
