@@ -28,6 +28,14 @@ func (g Goal) Moves(w World) ([]*Move, error) {
 	return nil, fmt.Errorf("%s of %s does not come to an end; this is a bug of kvap", g.Verb, w.Ref.Name)
 }
 
+// After is the world after moves that went well.
+func (w World) After(moves []*Move) World {
+	for _, m := range moves {
+		w = w.after(m)
+	}
+	return w
+}
+
 // after is the world after a move that went well. After waiting, everybody judges by
 // what is there.
 func (w World) after(m *Move) World {

@@ -26,10 +26,8 @@ func (s *Server) mutate(ctx context.Context, policies []*served, r *review, req 
 	for _, p := range policies {
 		mutation := p.engine.Mutate(ctx, req)
 		found = append(found, errorsOf(p, mutation)...)
-		for _, rule := range mutation.Rules {
-			if rule.Status != interp.Error {
-				s.rehearsed(p, r, rule.Rule, rule.Status)
-			}
+		if p.Shadow {
+			s.rehearseMutation(ctx, p, r, req, mutation)
 		}
 		out.Warnings = append(out.Warnings, warningsOf(p, mutation)...)
 		if p.Shadow || !mutation.Changed() {
@@ -61,6 +59,32 @@ func (s *Server) mutate(ctx context.Context, policies []*served, r *review, req 
 	kind := admissionv1.PatchTypeJSONPatch
 	out.Patch, out.PatchType = data, &kind
 	return out, nil
+}
+
+// changesAgain is what is recorded of a rule in shadow that would change what it has
+// changed already.
+const changesAgain = "applied to what it made, it changes the object again"
+
+// rehearseMutation records what a policy in shadow would change, and whether it would do
+// so again: on the way from Kyverno both sides change objects for a while.
+func (s *Server) rehearseMutation(ctx context.Context, p *served, r *review, req *interp.Request, first *interp.Mutation) {
+	again := map[string]bool{}
+	if first.Changed() {
+		next := *req
+		next.Admission = r.with(first.After).request
+		for _, rule := range p.engine.Mutate(ctx, &next).Rules {
+			again[rule.Rule] = rule.Status == interp.Pass && len(rule.Patch()) > 0
+		}
+	}
+	for _, rule := range first.Rules {
+		switch {
+		case rule.Status == interp.Error: // recorded as all errors are
+		case again[rule.Rule]:
+			s.options.Record(finding{served: p, rule: rule.Rule, status: interp.Fail, message: changesAgain, action: policy.Audit}.record(r))
+		default:
+			s.rehearsed(p, r, rule.Rule, rule.Status)
+		}
+	}
 }
 
 // errorsOf are the rules of a policy that could not do what they should.

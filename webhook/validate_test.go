@@ -166,7 +166,8 @@ func TestShadow(t *testing.T) {
 }
 
 // What a policy in shadow is asked about is recorded where it finds nothing too, and
-// what it would change or start: nothing of that happens.
+// what it would change or start: nothing of that happens. A rule that changes again
+// what it has changed is told of.
 func TestShadowRecordsAll(t *testing.T) {
 	c := start(t, Options{Start: func(context.Context, Start) error { t.Error("work was begun"); return nil }})
 	var in Set
@@ -191,6 +192,16 @@ spec:
 `) {
 		in.Policies = append(in.Policies, Policy{Policy: p, Shadow: true})
 	}
+	in.Policies = append(in.Policies, Policy{Shadow: true, Policy: policies(t, `
+apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: numbers}
+spec:
+  rules:
+  - name: number
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    mutate: {patchStrategicMerge: {metadata: {labels: {seen: "{{ request.object.metadata.labels.seen || '' }}x"}}}}
+`)[0]})
 	c.Set(in)
 	owned := strings.Replace(plain, `"name":"plain"`, `"uid":"u","name":"plain","annotations":{"acme.io/owner":"a"}`, 1)
 	c.ask(t, "/validate/fail", owned)
@@ -204,7 +215,7 @@ spec:
 		}
 		got = append(got, r.Policy+" "+string(r.Status))
 	}
-	if want := []string{"owners pass", "make pass", "label pass"}; !slices.Equal(got, want) {
+	if want := []string{"owners pass", "make pass", "label pass", "numbers fail"}; !slices.Equal(got, want) {
 		t.Errorf("recorded %v, want %v", got, want)
 	}
 }

@@ -133,12 +133,17 @@ func newMigrateRollback() *cobra.Command {
 or switched on again, seen to be registered, and then kvap lets go. It works from
 wherever a run was ended, and where the policy was deleted meanwhile. What was changed
 in a policy since stays, but for one that was deleted or replaced: that is made again as
-it was recorded.`,
+it was recorded.
+
+With -f and --output-dir, the steps lead back from where those of enforce have led, to
+the policies as they are in the files.`,
 		example: `  kvap migrate rollback require-owner
   kvap migrate rollback --all --yes
-  kvap migrate rollback require-owner --to shadow`,
+  kvap migrate rollback require-owner --to shadow
+  kvap migrate rollback -f policies/ --output-dir migration/`,
 		flags: func(cmd *cobra.Command, f *changeFlags) {
 			fs := cmd.Flags()
+			fs.StringVar(&f.way, "way", "auto", "with -f, how Kyverno was switched off, where that was said to enforce")
 			fs.StringVar(&f.to, "to", string(v1alpha1.StageNone), "where to end: none, as before; or shadow")
 			fs.StringVar(&f.accept, "accept", "", "why changes to a policy of kvap.dev may be lost")
 		},

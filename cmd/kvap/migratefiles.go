@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -71,9 +70,6 @@ func isNamed(p *policy.Policy, names []string) bool {
 
 // runOffline writes what would be done to the policies of files, and asks no cluster.
 func (f changeFlags) runOffline(cmd *cobra.Command, goal migrate.Goal, names []string) error {
-	if goal.Verb == migrate.Rollback || goal.Verb == migrate.Adopt {
-		return fmt.Errorf("migrate %s goes by the record of a policy, which is in the cluster: name the policies in place of -f", goal.Verb)
-	}
 	done, err := f.compileFiles(cmd)
 	if err != nil {
 		return err
@@ -119,6 +115,9 @@ func offlinePolicy(p *policy.Policy, rules []*compile.Rule, goal migrate.Goal) (
 			w.Staying = append(w.Staying, r.Name())
 		}
 	}
+	if goal.Verb == migrate.Rollback {
+		w, goal.Way = enforced(w, goal.Way), ""
+	}
 	left := func(err error) (report.HandedOverPolicy, []migrate.Component) {
 		out.Left = err.Error()
 		return out, nil
@@ -145,6 +144,24 @@ func offlinePolicy(p *policy.Policy, rules []*compile.Rule, goal migrate.Goal) (
 	}
 	out.To, out.Way = string(stageAfter(moves)), wayOf(moves)
 	return out, components
+}
+
+// enforced is the world after the steps of enforce, where a repository has them: the
+// way back begins there, and ends at what the files have. A policy that enforce leaves
+// alone is where it was.
+func enforced(w migrate.World, way v1alpha1.MigrationWay) migrate.World {
+	goal := migrate.Goal{Verb: migrate.Enforce, Way: way, Accept: "it is enforced"}
+	if way == "" {
+		var err error
+		if goal.Way, err = migrate.WayFor(w); err != nil {
+			return w
+		}
+	}
+	moves, err := goal.Moves(w)
+	if err != nil {
+		return w
+	}
+	return w.After(moves)
 }
 
 // objectOf is a policy as an object.

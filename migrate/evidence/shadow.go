@@ -99,6 +99,9 @@ func (s shadowed) notes(changes bool) []string {
 	text := fmt.Sprintf("in shadow kvap's webhook found nothing in %s and a violation in %d", requests(s.passed), s.violated)
 	if changes {
 		text = fmt.Sprintf("in shadow kvap's webhook judged %s by it, and changed nothing", requests(s.passed+s.violated))
+		if s.violated > 0 {
+			text += fmt.Sprintf("; in %d it would change what it has changed already, as it will where both sides do: see the migration guide", s.violated)
+		}
 	}
 	if s.failed > 0 {
 		text += fmt.Sprintf("; it could not judge %d%s", s.failed, s.why)

@@ -163,4 +163,32 @@ func TestOutputDir(t *testing.T) {
 			t.Errorf("%s: the verb leads to - and the files to +\n%s", to, diff)
 		}
 	}
+	states["9-rollback"] = before
+	c.offline(t, dir, states)
+}
+
+// offline does the same with what the verbs write where they are given nothing but the
+// files of a repository.
+func (c *cluster) offline(t *testing.T, dir string, states map[string]map[string]string) {
+	t.Helper()
+	var components []string
+	for _, verb := range []string{"shadow", "enforce", "rollback"} {
+		args := []string{verb, "-f", filepath.Join(dir, "base", "policies.yaml"), "--output-dir", filepath.Join(dir, "steps", "offline")}
+		if verb == "enforce" {
+			args = append(args, "--accept", "a test")
+		}
+		c.migrate(t, 0, args...)
+		parts, err := filepath.Glob(filepath.Join(dir, "steps", "offline", verb+"-[0-9]-*"))
+		if err != nil || len(parts) == 0 {
+			t.Fatalf("%s writes no steps: %v", verb, err)
+		}
+		for _, part := range parts {
+			components = append(components, "offline/"+filepath.Base(part))
+			c.bring(t, render(t, dir, components))
+		}
+		want := states[map[string]string{"shadow": "0-shadow", "enforce": "1-enforce", "rollback": "9-rollback"}[verb]]
+		if diff := cmp.Diff(want, c.state(t)); diff != "" {
+			t.Errorf("%s without a cluster: the verb leads to - and the files to +\n%s", verb, diff)
+		}
+	}
 }
