@@ -91,10 +91,11 @@ of the policies were left.`,
 
 func newMigrateShadow() *cobra.Command {
 	return newMigrateChange(changeVerb{
-		name: migrate.Shadow, short: "Have policies judged natively beside Kyverno, without effect",
+		name: migrate.Shadow, short: "Have policies judged beside Kyverno, without effect",
 		long: `Shadow has the controller make the native objects of policies with the action Audit,
-never Deny, and waits until they are seen to judge. Kyverno goes on as before. Rules
-without a native form stay with Kyverno for now.`,
+never Deny, and waits until they are seen to judge. Rules without a native form are
+judged by kvap's webhook, which admits always and changes nothing. Kyverno goes on as
+before. What both find is held against Kyverno by kvap migrate compare.`,
 		example: `  kvap migrate shadow require-owner
   kvap migrate shadow --all --dry-run=client
   kvap migrate shadow -f policies/ --output-dir migration/`,

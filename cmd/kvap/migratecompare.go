@@ -93,7 +93,7 @@ runtime error, 4 some of the input was left out.`,
 	fs.StringSliceVar(&f.resources, "resource", nil, "a file or folder of objects; with a cluster, beside those that it has")
 	fs.StringSliceVar(&f.reports, "policy-reports", nil, "a file or folder of Kyverno's reports, as kubectl get policyreports -A -o yaml prints them")
 	fs.StringSliceVar(&f.requests, "requests", nil, "a file of recorded requests, or a folder of kvap migrate record")
-	fs.StringSliceVar(&f.audit, "audit-log", nil, "an audit log of the API server, in JSON Lines")
+	fs.StringSliceVar(&f.audit, "audit-log", nil, "an audit log of the API server, in JSON Lines, or a folder of them; with --for, read on where it is rotated")
 	fs.StringVar(&f.verify, "verify", "500", "made-up requests for each policy, a number or a time such as 5s; 0 for none")
 	fs.StringSliceVar(&f.param, "param", nil, "a file of ConfigMaps, params, Namespaces and other objects that rules look up")
 	fs.DurationVar(&f.wait, "for", 0, "go on looking for so long, for instance 24h; what comes in counts")

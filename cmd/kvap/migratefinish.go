@@ -38,7 +38,7 @@ answers.`,
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	fs.StringVarP(&output, "output", "o", "table", "table, json or markdown")
-	f.add(fs)
+	f.addConnection(fs)
 	completeOutput(cmd, false, "table", "json", "markdown")
 	return cmd
 }
