@@ -23,7 +23,7 @@ type compareSetting struct {
 	policies   []*policy.Policy
 	exceptions []*policy.Exception
 	excepting  []unstructured.Unstructured // the same, and those that do not count
-	found      diag.List // of reading them
+	found      diag.List                   // of reading them
 	sources    []source
 	deployed   judge.Deployed
 	natives    []evidence.Native
