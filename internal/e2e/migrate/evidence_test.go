@@ -17,10 +17,10 @@ import (
 // the requests that Kyverno admitted.
 func TestEvidence(t *testing.T) {
 	c := shared
-	k, _ := c.startKyverno(t)
 	c.Apply(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: old, namespace: shop}}
 ---
-{apiVersion: v1, kind: Secret, metadata: {name: old, namespace: shop}}`)
+{apiVersion: v1, kind: Secret, metadata: {name: old, namespace: shop}}`) // they are removed once Kyverno is gone
+	k, _ := c.startKyverno(t)
 	c.apply(t, strings.TrimSpace(policies))
 	s := c.stream(t)
 	c.control(t)
