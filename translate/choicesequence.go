@@ -67,10 +67,11 @@ func (s guarded) quantify(l *lowering, q cel.Quantifier, strict bool, body func(
 // asIs tells that the elements are read without asking for v: where null is an
 // error, and where a missing v is one.
 func (s guarded) asIs(l *lowering, strict bool) bool {
-	if strict {
-		l.reads(s.v, true)
+	if s.soft && !strict {
+		return false
 	}
-	return strict || !s.soft
+	l.reads(s.v, true)
+	return true
 }
 
 func (s guarded) count(l *lowering, strict bool) cel.Value {
