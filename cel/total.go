@@ -3,6 +3,7 @@ package cel
 import (
 	"regexp/syntax"
 	"slices"
+	"strings"
 )
 
 // A Kind is what sort of value there is at run time.
@@ -357,6 +358,8 @@ func (t typer) call(n *node) (typ, bool) {
 		return typ{kind: NumberKind}, len(args) == 1 && args[0].is(StringKind, ListKind, MapKind)
 	case "startsWith", "endsWith", "contains":
 		return truth, len(args) == 2 && texts
+	case "replace":
+		return text, len(args) == 3 && texts
 	case "matches":
 		return truth, len(args) == 2 && texts && isRegex(n.args[1])
 	case "lowerAscii", "upperAscii", "trim":
@@ -380,11 +383,39 @@ func orEmpty(t, other typ, n *node) typ {
 	return t.or(other)
 }
 
-// isRegex tells of a literal that can be matched.
+// isRegex tells of what can be matched: a literal, or a text that is quoted between
+// two literals.
 func isRegex(n *node) bool {
-	if n.op != opString {
+	if n.op == opString {
+		_, err := syntax.Parse(n.lit.(string), syntax.Perl)
+		return err == nil
+	}
+	if n.op != opBinary || n.name != "+" || n.args[0].op != opBinary || n.args[0].name != "+" {
 		return false
 	}
-	_, err := syntax.Parse(n.lit.(string), syntax.Perl)
-	return err == nil
+	begin, quoted, end := n.args[0].args[0], n.args[0].args[1], n.args[1]
+	if begin.op != opString || end.op != opString {
+		return false
+	}
+	before, after := begin.lit.(string), end.lit.(string)
+	return strings.HasSuffix(before, `\Q`) && strings.HasPrefix(after, `\E`) && quoted.isQuoted() && isRegex(String(before+after).n)
+}
+
+// isQuoted tells of a text that stands between \Q and \E, and in which no backslash
+// of its own ends that: each is taken out of the quotes.
+func (n *node) isQuoted() bool {
+	for n.op == opMember && n.name == "replace" && len(n.args) == 3 {
+		from, to := n.args[1], n.args[2]
+		if from.op != opString || to.op != opString {
+			return false
+		}
+		if from.lit == `\` {
+			return to.lit == `\E\\\Q`
+		}
+		if !slices.Contains([]string{`\E.*\Q`, `\E.\Q`}, to.lit.(string)) {
+			return false
+		}
+		n = n.args[0]
+	}
+	return false
 }

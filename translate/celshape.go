@@ -93,3 +93,13 @@ func (l *lowering) namedMeta(more ...string) *schema.Type {
 	}
 	return &t
 }
+
+// isTotal tells that a condition is never an error on the walk's operations.
+func (l *lowering) isTotal(b cel.Bool) bool {
+	own := l.objectShape()
+	return b.IsTotal(cel.Surroundings{Variables: l.defined, Roots: []cel.Root{
+		{Name: "object", Shape: own, Null: l.on(opDelete)},
+		{Name: "oldObject", Shape: own, Null: l.on(opCreate) || l.on(opConnect)},
+		{Name: "request", Shape: requestShape()},
+	}})
+}

@@ -120,7 +120,7 @@ func (l *lowering) unit(t target, ops []operation) (unit, bool) {
 	}
 	u.holds = w.body(&u)
 	u.holds.b = w.fuse(u.holds.b.Simplify())
-	if u.holds.b.IsTrue() && !u.holds.errs && !u.pre.errs {
+	if u.holds.b.IsTrue() && !u.holds.errs && (!u.pre.errs || w.isTotal(u.pre.b)) {
 		return u, false
 	}
 	u.message = w.message(l.rule.Validate.Message)

@@ -210,12 +210,5 @@ func (a asking) reads(j operand) bool {
 // reading tells that whoever evaluates the expression evaluates v, where that and
 // what is known here holds.
 func (a asking) reading(v cel.Value, where []cel.Bool) bool {
-	variables := func(name string) (cel.Value, bool) {
-		i := slices.IndexFunc(a.l.variables, func(v variable) bool { return v.name == name })
-		if i < 0 {
-			return cel.Value{}, false
-		}
-		return a.l.variables[i].expr, true
-	}
-	return !a.in.IsZero() && cel.Reading{Value: v, Under: slices.Concat(a.under, where), Variables: variables}.In(a.in)
+	return !a.in.IsZero() && cel.Reading{Value: v, Under: slices.Concat(a.under, where), Variables: a.l.defined}.In(a.in)
 }

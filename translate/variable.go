@@ -24,6 +24,15 @@ func (l *lowering) let(name string, expr cel.Value) cel.Value {
 	return variableNamed(v.name)
 }
 
+// defined is what a variable that the walk has made stands for.
+func (l *lowering) defined(name string) (cel.Value, bool) {
+	i := slices.IndexFunc(l.variables, func(v variable) bool { return v.name == name })
+	if i < 0 {
+		return cel.Value{}, false
+	}
+	return l.variables[i].expr, true
+}
+
 func variableNamed(name string) cel.Value { return cel.Ident("variables").Field(name) }
 
 // freshName is name, with a number where it is taken.
