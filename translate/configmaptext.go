@@ -12,9 +12,9 @@ import (
 
 // The forms of JSON that are told apart at run time: a list of strings without
 // escapes, which can be taken apart; what is in no list of strings; and the rest,
-// which is an error here.
+// which is an error here. JSON has no control characters in strings.
 const (
-	jsonWord     = `"[^"\\]*"`
+	jsonWord     = `"[^"\\\x00-\x1f]*"`
 	jsonWords    = `^\s*\[\s*(` + jsonWord + `\s*(,\s*` + jsonWord + `\s*)*)?\]\s*$`
 	jsonScalar   = `^\s*(-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?|true|false|null|` + jsonWord + `|\{\s*\})\s*$`
 	undecidable  = `^\s*[\[{"]|^[-|+]?\d+(\.\d+)?[A-Za-z]*-[-|+]?\d+(\.\d+)?[A-Za-z]*$`

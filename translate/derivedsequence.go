@@ -32,6 +32,9 @@ func (s filtered) list(l *lowering, strict bool) (cel.Value, bool) {
 	if !ok {
 		return src, false
 	}
+	if one, ok := s.of.(single); ok { // which can be read only where it is kept
+		return cel.Cond(s.keep(l, one.j), src, cel.List()), true
+	}
 	kept := l.binders.Filter(src, hintOf(s.of), func(x cel.Value) cel.Bool { return s.keep(l, elementOf(s.of, x)) })
 	return kept, true
 }

@@ -96,7 +96,12 @@ func (l *lowering) index(j operand, n int) operand {
 			return operandAt(j.v.item(n))
 		}
 		return litOf(nil)
-	case sequenceForm, multiForm:
+	case multiForm:
+		if item, ok := l.imageItem(j, n); ok {
+			return item
+		}
+		return l.part(j, n)
+	case sequenceForm:
 		if item, ok := l.imageItem(j, n); ok {
 			return item
 		}
@@ -108,4 +113,27 @@ func (l *lowering) index(j operand, n int) operand {
 		return operandAt(placeOf(list, &schema.Type{Kind: schema.List, Elem: s.elem()}).item(n)).softly()
 	}
 	return litOf(nil)
+}
+
+// part is a part of a multi-select list, which is null where it is missing. The others
+// are evaluated too.
+func (l *lowering) part(j operand, n int) operand {
+	if n < 0 {
+		n += len(j.multi)
+	}
+	out := litOf(nil)
+	if n >= 0 && n < len(j.multi) {
+		out = j.multi[n].softly()
+	}
+	for i, other := range j.multi {
+		if i == n {
+			continue
+		}
+		c, ok := l.readable(other.softly(), cel.Value{})
+		if !ok {
+			panic(l.unsupported("an element of a selection beside a list or a map"))
+		}
+		out = choice(c, out, typeError("selection"))
+	}
+	return out
 }
