@@ -13,81 +13,109 @@ func (l *lowering) oldMembership(not bool, key, value operand) cel.Bool {
 	if value.form != litForm {
 		panic(l.refuse(diag.NoOperator, "a deprecated operator, In or NotIn, with a variable as its value has no native form"))
 	}
-	var members []any
-	wildcards, valid := true, true
-	text, isText := value.lit.(string)
-	switch v := value.lit.(type) {
-	case []any:
-		members = v
-	case string:
-		words, isJSON, _ := scalar.JSONStrings(v)
-		for _, s := range words {
-			members = append(members, s)
-		}
-		valid, wildcards = isJSON, false
-	default:
+	o, ok := l.oldSet(not, value.lit)
+	if !ok {
 		return l.neverOfTexts(key)
 	}
-	negate := func(b cel.Bool) cel.Bool {
-		if not {
-			return cel.Not(b)
-		}
-		return b
-	}
-	oneKey := func(has func(set) cel.Bool) cel.Bool {
-		if !isText {
-			return negate(has(l.wordsFor(memberOperator{not: not}, members)))
-		}
-		if !valid { // only the wildcard decides
-			if not {
-				return cel.False()
-			}
-			return has(literalSet{text})
-		}
-		return negate(cel.Or(has(literalSet{text}), has(exactlySet(members, wildcards))))
-	}
-	ofTexts := func(s sequence) cel.Bool {
-		if !allStrings(members) {
-			return cel.False()
-		}
-		inMembers := cel.False()
-		if !isText || valid {
-			inMembers = negate(s.quantify(l, cel.ForAll, false, func(x operand) cel.Bool { return l.exactMember(x, members) }))
-		}
-		if isText { // the single key that is the value is in it, and also not in it
-			return cel.Or(l.onlyElement(s, text), inMembers)
-		}
-		return inMembers
-	}
-	ofList := func(s sequence) cel.Bool { return l.textsOnly(s, ofTexts(s)) }
 	return l.holds(key, true, pred{
 		lit: func(v any) cel.Bool {
 			switch v := v.(type) {
 			case nil, map[string]any:
 				return cel.False()
 			case []any:
-				return ofList(concat(singles(v)))
+				return o.ofList(concat(singles(v)))
 			}
-			return oneKey(func(s set) cel.Bool { return s.hasLiteral(v) })
+			return o.ofOne(func(s set) cel.Bool { return s.hasLiteral(v) })
 		},
-		value: func(x cel.Value, t *schema.Type) cel.Bool {
-			one := func() cel.Bool { return oneKey(func(s set) cel.Bool { return s.has(x, t) }) }
-			switch kindOf(t) {
-			case schema.Object, schema.Map:
-				return cel.False()
-			case schema.Any:
-				list, scalar := l.eitherWay(isList(x),
-					func() cel.Bool {
-						return ofList(listOf{v: placeOf(x, &schema.Type{Kind: schema.List, Elem: anyType()})})
-					},
-					func() cel.Bool { return cel.And(isScalar(x), one()) })
-				return cel.Or(scalar, cel.And(isList(x), list))
-			}
-			return one()
-		},
-		sequence: ofList,
+		value:    o.ofValue,
+		sequence: o.ofList,
 		neutral:  neutralsOf(value),
 	})
+}
+
+// An oldSet is the right side of In or NotIn: a list, or a text.
+type oldSet struct {
+	l       *lowering
+	not     bool
+	members []any
+	// Of a text: it is a wildcard for a key that is no list, and its members are
+	// those of the list that it is the JSON of.
+	isText, isJSON bool
+	text           string
+}
+
+// oldSet is false of what is neither a list nor a text.
+func (l *lowering) oldSet(not bool, value any) (o oldSet, ok bool) {
+	o = oldSet{l: l, not: not}
+	switch v := value.(type) {
+	case []any:
+		o.members = v
+	case string:
+		words, isJSON, _ := scalar.JSONStrings(v)
+		o.isText, o.isJSON, o.text = true, isJSON, v
+		for _, s := range words {
+			o.members = append(o.members, s)
+		}
+	default:
+		return o, false
+	}
+	return o, true
+}
+
+// signed is what the operator makes of "is a member".
+func (o oldSet) signed(is cel.Bool) cel.Bool {
+	if o.not {
+		return cel.Not(is)
+	}
+	return is
+}
+
+// ofOne is the operator for a key that is no list.
+func (o oldSet) ofOne(has func(set) cel.Bool) cel.Bool {
+	switch {
+	case !o.isText:
+		return o.signed(has(o.l.wordsFor(memberOperator{not: o.not}, o.members)))
+	case o.isJSON:
+		return o.signed(cel.Or(has(literalSet{o.text}), has(exactLiterals{exactly(o.members)})))
+	case o.not: // only the wildcard decides
+		return cel.False()
+	}
+	return has(literalSet{o.text})
+}
+
+// ofValue is the operator for a key of a type.
+func (o oldSet) ofValue(x cel.Value, t *schema.Type) cel.Bool {
+	one := func() cel.Bool { return o.ofOne(func(s set) cel.Bool { return s.has(x, t) }) }
+	switch kindOf(t) {
+	case schema.Object, schema.Map:
+		return cel.False()
+	case schema.Any:
+		list, scalar := o.l.eitherWay(isList(x),
+			func() cel.Bool {
+				return o.ofList(listOf{v: placeOf(x, &schema.Type{Kind: schema.List, Elem: anyType()})})
+			},
+			func() cel.Bool { return cel.And(isScalar(x), one()) })
+		return cel.Or(scalar, cel.And(isList(x), list))
+	}
+	return one()
+}
+
+// ofList is the operator for a list.
+func (o oldSet) ofList(s sequence) cel.Bool { return o.l.textsOnly(s, o.ofTexts(s)) }
+
+// ofTexts is the operator for a list of texts.
+func (o oldSet) ofTexts(s sequence) cel.Bool {
+	if !allStrings(o.members) {
+		return cel.False()
+	}
+	in := cel.False()
+	if !o.isText || o.isJSON {
+		in = o.signed(s.quantify(o.l, cel.ForAll, false, func(x operand) cel.Bool { return o.l.exactMember(x, o.members) }))
+	}
+	if o.isText { // the single key that is the value is in it, and also not in it
+		return cel.Or(o.l.onlyElement(s, o.text), in)
+	}
+	return in
 }
 
 // neverOfTexts is false, and an error where the key is one or is a list of other

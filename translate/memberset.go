@@ -217,14 +217,7 @@ func (s exactly) has(x cel.Value, t *schema.Type) cel.Bool {
 	return texts.has(x, t)
 }
 
-// exactlySet is members that are wildcards or not.
-func exactlySet(members []any, wildcards bool) set {
-	if wildcards {
-		return literalSet(members)
-	}
-	return exactLiterals{exactly(members)}
-}
-
+// exactLiterals is a set in which words of the policy are no wildcards either.
 type exactLiterals struct{ exactly }
 
 func (s exactLiterals) hasLiteral(v any) cel.Bool {
