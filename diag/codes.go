@@ -723,6 +723,10 @@ const (
 	// not come out as it was written: natively it would mean another thing, or could not
 	// stand where it must. The verdict is the same.
 	//
+	// A CEL rule of a policy whose failure policy is Ignore comes out as Fail: to
+	// Kyverno an error of a CEL expression is a violation, which it denies under either,
+	// and the API server would admit it under Ignore.
+	//
 	// Nothing need be done. Ask with has(), or read fields as optional ones (.?field),
 	// where the message says that the expression asks for what it reads.
 	//

@@ -731,6 +731,10 @@ func describe(c Code) (name, text, example string) {
 				"not come out as it was written: natively it would mean another thing, or could not\n" +
 				"stand where it must. The verdict is the same.\n" +
 				"\n" +
+				"A CEL rule of a policy whose failure policy is Ignore comes out as Fail: to\n" +
+				"Kyverno an error of a CEL expression is a violation, which it denies under either,\n" +
+				"and the API server would admit it under Ignore.\n" +
+				"\n" +
 				"Nothing need be done. Ask with has(), or read fields as optional ones (.?field),\n" +
 				"where the message says that the expression asks for what it reads.",
 			"validate:\n" +
