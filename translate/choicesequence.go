@@ -51,50 +51,51 @@ type guarded struct {
 	sequence
 	v    place
 	soft bool
+	// called tells that a function gave it, to which null is an error.
+	called bool
 }
 
-func (s guarded) quantify(l *lowering, q cel.Quantifier, strict bool, body func(operand) cel.Bool) cel.Bool {
-	inner := s.sequence.quantify(l, q, strict, body)
-	switch {
-	case s.asIs(l, strict):
-		return inner
-	case q == cel.ForAll:
-		return cel.Implies(s.v.found(), inner)
+func (s guarded) quantify(l *lowering, macro cel.Quantifier, strict bool, body func(operand) cel.Bool) cel.Bool {
+	inner := s.sequence.quantify(l, macro, strict, body)
+	if macro == cel.ForAll {
+		return cel.Implies(s.read(l, strict), inner)
 	}
-	return cel.And(s.v.found(), inner)
+	return cel.And(s.read(l, strict), inner)
 }
 
-// asIs tells that the elements are read without asking for v: where null is an
-// error, and where a missing v is one.
-func (s guarded) asIs(l *lowering, strict bool) bool {
+// read is what is asked for before the elements are read: nothing where null is an
+// error; where only a missing v is one, that v is no null.
+func (s guarded) read(l *lowering, strict bool) cel.Bool {
 	if s.soft && !strict {
-		return false
+		return s.v.found()
 	}
 	l.reads(s.v, true)
-	return true
+	if strict || s.called {
+		return cel.True()
+	}
+	return s.v.shaped()
 }
 
 func (s guarded) count(l *lowering, strict bool) cel.Value {
-	n := s.sequence.count(l, strict)
-	if s.asIs(l, strict) {
-		return n
-	}
-	return cel.Cond(s.v.found(), n, cel.Int(0))
+	return cel.Cond(s.read(l, strict), s.sequence.count(l, strict), cel.Int(0))
 }
 
 func (s guarded) list(l *lowering, strict bool) (cel.Value, bool) {
 	list, ok := s.sequence.list(l, strict)
-	if s.asIs(l, strict) || !ok {
-		return list, ok
+	if !ok {
+		return list, false
 	}
-	return cel.Cond(s.v.found(), list, cel.List()), true
+	return cel.Cond(s.read(l, strict), list, cel.List()), true
 }
 
 func (s guarded) null() cel.Bool {
 	if s.soft {
 		return cel.Or(cel.Not(s.v.found()), s.sequence.null())
 	}
-	return s.sequence.null()
+	if s.called {
+		return s.sequence.null()
+	}
+	return cel.Or(cel.Not(s.v.shaped()), s.sequence.null())
 }
 
 // presentSequence is a sequence whose source is known to be there.

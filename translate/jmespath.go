@@ -114,14 +114,15 @@ func (l *lowering) sub(left operand, right *jmespath.Expr) operand {
 		switch right.Op {
 		case jmespath.Call, jmespath.Projection, jmespath.Filter, jmespath.ValueProjection, jmespath.MultiList, jmespath.MultiHash:
 			inner := left.settled()
-			return l.behindGuards(left.v, l.eval(right, &inner))
+			return l.behindGuards(left.v, l.eval(right, &inner), right.Op == jmespath.Call)
 		}
 	}
 	return l.eval(right, &left)
 }
 
-// behindGuards is j, which counts only where v is found: missing or null where v is.
-func (l *lowering) behindGuards(v place, j operand) operand {
+// behindGuards is j, which counts only where v is found: missing or null where v is,
+// unless a function was called.
+func (l *lowering) behindGuards(v place, j operand, called bool) operand {
 	if v.never {
 		return operand{form: errorForm, hint: "missing"}
 	}
@@ -131,7 +132,7 @@ func (l *lowering) behindGuards(v place, j operand) operand {
 		j.v.opt = cel.Value{}
 		return j
 	case sequenceForm:
-		return sequenceOf(guarded{sequence: j.s, v: v})
+		return sequenceOf(guarded{sequence: j.s, v: v, called: called})
 	}
 	w, c := v.demanded()
 	return choice(c, choice(w.found(), j, operand{form: errorForm, hint: "missing"}), typeError("value"))
