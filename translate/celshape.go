@@ -72,13 +72,18 @@ func (l *lowering) namespaceType() *schema.Type {
 // objectShape is an object of the target, which has a name: the API server has
 // generated it before it asks.
 func (l *lowering) objectShape() cel.Shape {
+	if l.target.scope == namespaced {
+		return l.shapeOfObject("namespace")
+	}
+	return l.shapeOfObject()
+}
+
+// shapeOfObject is an object of the target with a name, and some more fields of its
+// metadata that it always has.
+func (l *lowering) shapeOfObject(more ...string) cel.Shape {
 	t := l.objectType(l.target) // a copy
 	if _, ok := t.Fields["metadata"]; ok {
-		meta := l.namedMeta()
-		if l.target.scope == namespaced {
-			meta = l.namedMeta("namespace")
-		}
-		t.Fields["metadata"] = &schema.Field{Name: "metadata", Type: meta, Required: true}
+		t.Fields["metadata"] = &schema.Field{Name: "metadata", Type: l.namedMeta(more...), Required: true}
 	}
 	return shapeOf(t)
 }
@@ -94,9 +99,10 @@ func (l *lowering) namedMeta(more ...string) *schema.Type {
 	return &t
 }
 
-// isTotal tells that a condition is never an error on the walk's operations.
+// isTotal tells that a condition is never an error on the walk's operations. A request
+// that was recorded may be about an object without a namespace.
 func (l *lowering) isTotal(b cel.Bool) bool {
-	own := l.objectShape()
+	own := l.shapeOfObject()
 	return b.IsTotal(cel.Surroundings{Variables: l.defined, Roots: []cel.Root{
 		{Name: "object", Shape: own, Null: l.on(opDelete)},
 		{Name: "oldObject", Shape: own, Null: l.on(opCreate) || l.on(opConnect)},
