@@ -28,7 +28,8 @@ const (
 	MatchConditionBudget = celconfig.RuntimeCELCostBudgetMatchConditions // all match conditions
 )
 
-// A Meter counts what evaluating expressions costs, as the API server counts it.
+// A Meter counts what evaluating expressions costs, as the API server counts it. It
+// reads maps in the order of their keys, so that it counts the same each time.
 type Meter struct {
 	env      *celgo.Env
 	programs map[string]celgo.Program
@@ -56,6 +57,10 @@ func NewMeter() (*Meter, error) {
 	options = append(options, provided...)
 	options = append(options, common.ResolverEnvOption(&mutation.DynamicTypeResolver{}), environment.UnversionedLib(library.JSONPatch))
 	env, err := base.Extend(options...)
+	if err != nil {
+		return nil, err
+	}
+	env, err = env.Extend(celgo.CustomTypeAdapter(inOrder{env.CELTypeAdapter()}))
 	return &Meter{env, map[string]celgo.Program{}, map[string]*regexp.Regexp{}}, err
 }
 
@@ -127,7 +132,8 @@ func (m *Meter) compile(text string) celgo.Program {
 		return nil
 	}
 	program, err := m.env.Program(tree, celgo.CostLimit(ExpressionBudget), celgo.CostTracking(&library.CostEstimator{}),
-		celgo.OptimizeRegex(interpreter.MatchesRegexOptimization), celgo.CustomDecoratorV2(regexes(m.patterns))) // which cost the same
+		celgo.CustomDecoratorV2(literalsInOrder),
+		celgo.OptimizeRegex(interpreter.MatchesRegexOptimization), celgo.CustomDecoratorV2(regexes(m.patterns))) // these cost the same
 	if err != nil {
 		return nil
 	}

@@ -22,6 +22,7 @@ func TestMeterReadsMapsInOneOrder(t *testing.T) {
 		`[object.labels].all(e, e.exists(k, k.endsWith('3')))`,
 		`{'a': object.labels}.all(a, v, v.exists(k, k.endsWith('3')))`,
 		`{dyn('a'): 1, dyn('b'): 2, dyn('c'): 3, dyn(1): 4, dyn(2u): 5, dyn(true): 6}.exists(k, v, v == 3)`,
+		`object.list.exists(e, {'a': 1, 'b': 2, 'c': 3, 'd': 4}.exists(k, v, v == 3))`,
 		`object.labels.transformMap(k, v, v + k).exists(k, k.endsWith('3'))`,
 		`object.labels.transformMapEntry(k, v, {k + 'z': v}).exists(k, v, k.endsWith('3z'))`,
 		`variables.made.exists(k, k.endsWith('3'))`,
@@ -60,6 +61,30 @@ func TestMeterLeavesMapsWhatTheyAre(t *testing.T) {
 	} {
 		if r := m.Measure(text, map[string]any{"object": object}); r.Err != nil || fmt.Sprint(r.Value) != "true" {
 			t.Errorf("%s: %v, %v", text, r.Value, r.Err)
+		}
+	}
+}
+
+func TestMeterCountsAsTheServerDoes(t *testing.T) {
+	m, err := NewMeter()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		text string
+		want int64
+	}{
+		{`{'a': {'b': 'c'}}.a.b == 'c'`, 4},               // a constant costs nothing
+		{`object.?b.orValue({}).size() == 0`, 3},          // nor does an empty one
+		{`{'a': object.a}.a == 'x'`, 35},                  // to make a map costs 30
+		{`object.m == {'k': 'x'}`, 3},                     // maps are compared at the cost of their size
+		{`object.m.transformMap(k, v, v + 'y') == {}`, 8}, // an insertion costs 1
+		{`variables.v.all(k, k == 'k') && object.m.all(k, k == 'k')`, 16},
+	} {
+		vars := map[string]any{"object": map[string]any{"a": "x", "m": map[string]any{"k": "x"}}}
+		vars["variables"] = map[string]any{"v": m.Measure(`object.m`, vars).Value}
+		if r := m.Measure(tt.text, vars); r.Err != nil || r.Cost != tt.want {
+			t.Errorf("%s: cost %d, want %d (%v)", tt.text, r.Cost, tt.want, r.Err)
 		}
 	}
 }
