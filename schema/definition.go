@@ -3,6 +3,7 @@ package schema
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 )
 
 const objectMeta = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
@@ -58,29 +59,49 @@ func (s *Set) definition(name string) *Type {
 		return t // Any: safe, and a test reads every definition
 	}
 	*t = *s.convert(&d)
-	for _, field := range nullLists(name) {
+	for _, field := range nulls(name) {
 		if f := t.Fields[field]; f != nil {
-			f.Type.Nullable = true
+			nullable := *f.Type // a reference is shared
+			nullable.Nullable = true
+			f.Type = &nullable
 		}
 	}
 	return t
 }
 
-// nullLists are the lists of a definition that an API server hands to policies as
-// null when they are empty: their Go fields are written without omitempty, and
-// validation takes them empty.
-func nullLists(definition string) []string {
+// nulls are the fields of a definition that an API server hands to policies as
+// null when they are empty: their Go fields, lists and pointers, are written
+// without omitempty, and neither defaults nor validation see to it that they are
+// there.
+func nulls(definition string) []string {
 	switch definition {
 	case "io.k8s.api.rbac.v1.ClusterRole", "io.k8s.api.rbac.v1.Role":
 		return []string{"rules"}
 	case "io.k8s.api.discovery.v1.EndpointSlice":
 		return []string{"endpoints", "ports"}
+	case "io.k8s.api.core.v1.PodExecOptions":
+		return []string{"command"}
 	case "io.k8s.api.core.v1.ProjectedVolumeSource":
 		return []string{"sources"}
 	case "io.k8s.api.core.v1.LimitRangeSpec":
 		return []string{"limits"}
+	case "io.k8s.api.core.v1.AzureFilePersistentVolumeSource":
+		return []string{"secretNamespace"}
+	case "io.k8s.api.core.v1.TypedLocalObjectReference", "io.k8s.api.core.v1.TypedObjectReference":
+		return []string{"apiGroup"}
+	case "io.k8s.api.authentication.v1.TokenRequestSpec":
+		return []string{"audiences", "boundObjectRef"}
+	case "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerStatus":
+		return []string{"currentMetrics"}
+	case "io.k8s.api.batch.v1.PodFailurePolicy":
+		return []string{"rules"}
 	case "io.k8s.api.storage.v1.CSINodeSpec":
 		return []string{"drivers"}
+	case "io.k8s.api.storage.v1.CSINodeDriver":
+		return []string{"topologyKeys"}
+	}
+	if strings.HasPrefix(definition, "io.k8s.api.flowcontrol.v1") && strings.HasSuffix(definition, ".ResourcePolicyRule") {
+		return []string{"namespaces"}
 	}
 	return nil
 }
