@@ -2,6 +2,7 @@ package judge_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -226,6 +227,32 @@ func TestRequestIsCanonical(t *testing.T) {
 	}
 	if after, _ := kjson.Marshal(data); string(after) != string(before) {
 		t.Errorf("the data was changed:\n%s\n%s", before, after)
+	}
+}
+
+// TestGeneratedName pins that what is created has its name before anybody judges it.
+func TestGeneratedName(t *testing.T) {
+	for kind, want := range map[string]string{
+		"ConfigMap": "request a/prod-x7k2d, object prod-x7k2d",
+		"Namespace": "request prod-x7k2d/prod-x7k2d, object prod-x7k2d",
+	} {
+		object := map[string]any{"metadata": map[string]any{"generateName": "prod-"}}
+		r, err := judge.NewRequest(map[string]any{
+			"operation": "CREATE", "namespace": "a", "name": "", "object": object,
+			"kind":     map[string]any{"group": "", "version": "v1", "kind": kind},
+			"resource": map[string]any{"group": "", "version": "v1", "resource": strings.ToLower(kind) + "s"},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := r.Admission()
+		name := manifest.Object{Value: a["object"].(map[string]any)}.Meta("name")
+		if got := fmt.Sprintf("request %s/%s, object %s", a["namespace"], a["name"], name); got != want {
+			t.Errorf("%s: %s, want %s", kind, got, want)
+		}
+		if len(object["metadata"].(map[string]any)) != 1 {
+			t.Errorf("%s: the data was changed", kind)
+		}
 	}
 }
 

@@ -39,8 +39,8 @@ func (r *Request) Admission() map[string]any { return r.admission }
 
 // NewRequest reads an AdmissionRequest given as JSON data: the values that
 // k8s.io/apimachinery/pkg/util/json makes. Its unknown keys are dropped, and its
-// objects are brought to the form that the API server would hand on. The data is
-// not changed.
+// objects are brought to the form that the API server would hand on, with a name
+// where one is to be generated. The data is not changed.
 func NewRequest(data map[string]any) (*Request, error) {
 	known := map[string]any{}
 	for key, v := range data {
@@ -114,6 +114,9 @@ func (r *Request) readObjects() error {
 			if object, err = r.canonical(field.key, object); err != nil {
 				return err
 			}
+		}
+		if field.key == "object" {
+			object = r.generateName(object)
 		}
 		r.admission[field.key] = object
 		field.to.Object = &unstructured.Unstructured{Object: object}
