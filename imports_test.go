@@ -42,7 +42,9 @@ jmespath: diag
 schema: diag
 policy: diag jmespath
 vap: cel schema diag
-translate: translate/internal/scalar cel policy jmespath schema vap diag
+translate: translate/internal/native translate/internal/pack translate/internal/scalar cel policy jmespath schema vap diag
+translate/internal/native: translate/internal/scalar cel policy schema vap diag
+translate/internal/pack: translate/internal/native cel policy schema vap diag
 translate/internal/scalar:
 compile: translate vap policy cel diag
 check: vap policy schema cel diag
@@ -102,7 +104,7 @@ internal/suite: internal/textdiff compile internal/judge internal/deviation inte
 // compilers are the packages that take values and return values, so that they
 // run in a browser, a test or a controller alike.
 func compilers() []string {
-	return []string{"diag", "cel", "jmespath", "policy", "schema", "translate", "translate/internal/scalar", "vap", "compile", "check"}
+	return []string{"diag", "cel", "jmespath", "policy", "schema", "translate", "translate/internal/native", "translate/internal/pack", "translate/internal/scalar", "vap", "compile", "check"}
 }
 
 // concurrent are the compilers that may start goroutines: those whose result does

@@ -7,6 +7,7 @@ import (
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/native"
 )
 
 // apiCall is the answer to a call that the API server has at hand: the object's
@@ -26,7 +27,7 @@ func (l *lowering) apiCall(e *policy.ContextEntry) operand {
 // asksForNamespace tells that a call is for the namespace of the object.
 func (l *lowering) asksForNamespace(c *policy.APICallEntry) bool {
 	t := l.parseTemplate(c.URLPath.Value, c.URLPath.Pos)
-	if len(t.Parts) != 2 || t.Parts[0].Text != "/api/v1/namespaces/" || t.Parts[1].Var == nil || l.target.scope != namespaced {
+	if len(t.Parts) != 2 || t.Parts[0].Text != "/api/v1/namespaces/" || t.Parts[1].Var == nil || l.target.Scope != native.Namespaced {
 		return false
 	}
 	return l.isRequestNamespace(l.variable(t.Parts[1].Var))

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/translate/internal/pack"
 	"github.com/kvap/kvap/vap"
 )
 
@@ -71,18 +72,17 @@ func scan(field, format string, i *int) bool {
 
 // refusedUnits looks through the units of a rule for what the API server would
 // refuse. Units with the same text need to be asked about once.
-func refusedUnits(units []unit, o *Options, notes *diag.List) *diag.Diagnostic {
+func refusedUnits(units []pack.Unit, o *Options, notes *diag.List) *diag.Diagnostic {
 	asked := map[string][]int{}
 	for _, u := range units {
-		if u.native == nil {
+		if u.CEL == nil {
 			continue
 		}
-		key := u.text()
+		key := u.Text()
 		messages, done := asked[key]
 		if !done {
-			g := group{units: []unit{u}, targets: []placed{{u.target, u.ops}}}
-			emitted, written := g.draft(o), u.native.written
-			emitted.Base = u.policy.Name
+			emitted, written := u.Alone(o.packing()), u.CEL.Written
+			emitted.Base = u.Policy.Name
 			written.Base, written.Members, written.Constraints = emitted.Base, emitted.Members, emitted.Constraints
 			var why *diag.Diagnostic
 			if why, messages = refusedDrafts(&written, emitted, o.Checker); why != nil {
@@ -91,7 +91,7 @@ func refusedUnits(units []unit, o *Options, notes *diag.List) *diag.Diagnostic {
 			asked[key] = messages
 		}
 		for _, i := range messages { // the draft has one validation for each check
-			c := &u.native.checks[i]
+			c := &u.CEL.Checks[i]
 			c.MessageExpression = nil
 			*notes = append(*notes, diag.Warnf(c.Pos, diag.MessageVariable, "the messageExpression has no native form; the message is shown instead"))
 		}

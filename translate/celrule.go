@@ -7,93 +7,41 @@ import (
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/native"
+	"github.com/kvap/kvap/translate/internal/pack"
 	"github.com/kvap/kvap/vap"
 )
-
-// nativeParts is what a CEL rule brings along besides its verdict.
-type nativeParts struct {
-	checks     []vap.Validation // without their members
-	conditions []vap.Condition
-	variables  []vap.Variable
-	audits     []vap.Audit
-	paramKind  *vap.ParamKind
-	paramRef   *vap.ParamRef // NotFound is for a binding that denies
-	// written is what the author wrote, for the API server's compiler: what is
-	// asked before an expression can hide that it is no condition.
-	written vap.Draft
-}
-
-// key is everything that the parts say.
-func (n *nativeParts) key() string {
-	if n == nil {
-		return ""
-	}
-	var parts []string
-	for _, c := range n.checks {
-		parts = append(parts, "check", c.Expr.String(), c.Message, c.Reason)
-		if c.MessageExpression != nil {
-			parts = append(parts, c.MessageExpression.String())
-		}
-	}
-	return strings.Join(append(parts, n.own()), "\x00")
-}
-
-// own is what a policy object has only once; "" where there is none of it, so that
-// the rule can share its object with others.
-func (n *nativeParts) own() string {
-	if n == nil {
-		return ""
-	}
-	var parts []string
-	for _, c := range n.conditions {
-		parts = append(parts, "condition", c.Name, c.Expr.String())
-	}
-	for _, v := range n.variables {
-		parts = append(parts, "variable", v.Name, v.Expr.String())
-	}
-	for _, a := range n.audits {
-		parts = append(parts, "audit", a.Key, a.Value.String())
-	}
-	if n.paramKind != nil {
-		ref := n.paramRef
-		parts = append(parts, "params", n.paramKind.APIVersion, n.paramKind.Kind, ref.Namespace, ref.Name, ref.NotFound)
-		if ref.Selector != nil {
-			parts = append(parts, selectorKey(*ref.Selector))
-		}
-	}
-	return strings.Join(parts, "\x00")
-}
 
 // celRule is: all expressions of a CEL rule are true. In Kyverno an error of one is
 // a violation. What is missing makes an expression false here too (see cel.Bool.Guarded);
 // on any other error a native policy refuses if its failure policy is Fail. So it
 // is, whatever that of the source (see unit.failurePolicy), and what Kyverno lets
 // pass under Ignore must not err.
-func (l *lowering) celRule(r *policy.CELRule, u *unit) truthValue {
-	if l.policy.FailurePolicy == policy.Ignore && (u.pre.errs || len(l.policy.MatchConditions) > 0) {
+func (l *lowering) celRule(r *policy.CELRule, u *pack.Unit) native.Truth {
+	if l.policy.FailurePolicy == policy.Ignore && (u.Pre.Errs || len(l.policy.MatchConditions) > 0) {
 		panic(l.unsupported("failurePolicy Ignore for conditions beside CEL expressions, whose errors are violations all the same,"))
 	}
 	if l.policy.FailurePolicy == policy.Ignore {
 		noteRewritten(l.notes, r.Pos, "the failure policy is Fail and not Ignore, since in Kyverno an error of a CEL expression is a violation all the same")
 	}
-	n := &nativeParts{}
+	n := &native.Parts{}
 	l.celParams(r, n)
 	scope := celScope{l: l, parts: n}
 	for _, v := range r.Variables {
 		expr := scope.read(v.Expression, v.Pos)
-		n.written.Variables = append(n.written.Variables, vap.Variable{Pos: v.Pos, Name: v.Name, Expr: expr})
-		n.variables = append(n.variables, vap.Variable{Pos: v.Pos, Name: v.Name, Expr: scope.portable(expr, v.Pos)})
+		n.Written.Variables = append(n.Written.Variables, vap.Variable{Pos: v.Pos, Name: v.Name, Expr: expr})
+		n.Variables = append(n.Variables, vap.Variable{Pos: v.Pos, Name: v.Name, Expr: scope.portable(expr, v.Pos)})
 	}
 	found := l.celPreconditions(scope, n, u)
 	for _, e := range r.Expressions {
 		check := l.celCheck(scope, e)
 		check.Expr = cel.And(found, check.Expr)
-		n.checks = append(n.checks, check)
+		n.Checks = append(n.Checks, check)
 	}
 	l.celAudits(scope, r, n)
-	n.written.Audits, n.written.ParamKind = n.audits, n.paramKind
-	u.native = n
-	return truthValue{cel.False(), true} // nobody asks: the checks stand for it
+	n.Written.Audits, n.Written.ParamKind = n.Audits, n.ParamKind
+	u.CEL = n
+	return native.MayErr(cel.False()) // nobody asks: the checks stand for it
 }
 
 // celCheck is one expression with what is said where it is not true.
@@ -109,7 +57,7 @@ func (l *lowering) celCheck(scope celScope, e policy.CELValidation) vap.Validati
 	if e.MessageExpression != "" {
 		check.MessageExpression = scope.message(e)
 	}
-	scope.parts.written.Validations = append(scope.parts.written.Validations, check)
+	scope.parts.Written.Validations = append(scope.parts.Written.Validations, check)
 	check.Expr = scope.guarded(scope.portableCondition(expr, e.Pos), e.Pos)
 	return check
 }
@@ -137,23 +85,23 @@ func takesReason(reason string) bool {
 // they become its guard. Kyverno skips the rule where one is false, and takes it for
 // violated where none is false and one errs. So a match condition lets through what
 // it cannot tell, and found is what the checks must ask before all else.
-func (l *lowering) celPreconditions(scope celScope, n *nativeParts, u *unit) (found cel.Bool) {
+func (l *lowering) celPreconditions(scope celScope, n *native.Parts, u *pack.Unit) (found cel.Bool) {
 	found = cel.True()
-	guards := u.namespace || u.pre.errs
+	guards := u.ReadsNamespace || u.Pre.Errs
 	around := scope.surroundings()
 	for i := range around.Roots { // preconditions never see the namespace
 		around.Roots[i].Null = around.Roots[i].Null || around.Roots[i].Name == "namespaceObject"
 	}
 	for _, c := range l.rule.CELPreconditions {
 		read := scope.read(c.Expression, c.Pos)
-		n.written.Conditions = append(n.written.Conditions, vap.Condition{Pos: c.Pos, Name: c.Name, Expr: inlined(read, n.written.Variables).AsBool()})
+		n.Written.Conditions = append(n.Written.Conditions, vap.Condition{Pos: c.Pos, Name: c.Name, Expr: inlined(read, n.Written.Variables).AsBool()})
 		holds := scope.portableCondition(read, c.Pos)
-		expr := inlined(holds.Value, n.variables).AsBool()
+		expr := inlined(holds.Value, n.Variables).AsBool()
 		if !cel.Equal(expr.Value, holds.Value) {
 			noteRewritten(l.notes, c.Pos, "match conditions have no variables")
 		}
 		l.setPos(c.Pos)
-		if n.paramRef != nil && n.paramRef.Selector != nil && mentionsIdent(expr.Value, "params") {
+		if n.ParamRef != nil && n.ParamRef.Selector != nil && native.Mentions(expr.Value, "params") {
 			panic(l.unsupported("a CEL precondition on params of which there may be several: the first one that it is false of ends the rule,"))
 		}
 		holds = expr
@@ -162,32 +110,32 @@ func (l *lowering) celPreconditions(scope celScope, n *nativeParts, u *unit) (fo
 			found = cel.And(found, expr.Present(around))
 			noteRewritten(l.notes, c.Pos, "it lets through what it cannot tell, and the expressions ask for what it reads, since in Kyverno its error is a violation")
 		}
-		if mentionsIdent(cel.And(holds, found).Value, "namespaceObject") && (guards || !cel.Equal(holds.Value, expr.Value)) {
+		if native.Mentions(cel.And(holds, found).Value, "namespaceObject") && (guards || !cel.Equal(holds.Value, expr.Value)) {
 			panic(l.unsupported("a CEL precondition that reads namespaceObject, which is null there,"))
 		}
 		if guards {
-			u.pre = u.pre.andThen(truthValue{holds, true})
+			u.Pre = u.Pre.AndThen(native.MayErr(holds))
 			continue
 		}
-		n.conditions = append(n.conditions, vap.Condition{Pos: c.Pos, Name: c.Name, Expr: holds})
+		n.Conditions = append(n.Conditions, vap.Condition{Pos: c.Pos, Name: c.Name, Expr: holds})
 	}
 	return found
 }
 
 // celParams says which params there are. Without both the kind and the reference
 // there are none.
-func (l *lowering) celParams(r *policy.CELRule, n *nativeParts) {
+func (l *lowering) celParams(r *policy.CELRule, n *native.Parts) {
 	if r.ParamKind == nil || r.ParamRef == nil {
 		return
 	}
-	n.paramKind = &vap.ParamKind{APIVersion: r.ParamKind.APIVersion, Kind: r.ParamKind.Kind}
-	n.paramRef = &vap.ParamRef{Name: r.ParamRef.Name, Namespace: r.ParamRef.Namespace, NotFound: "Deny"}
+	n.ParamKind = &vap.ParamKind{APIVersion: r.ParamKind.APIVersion, Kind: r.ParamKind.Kind}
+	n.ParamRef = &vap.ParamRef{Name: r.ParamRef.Name, Namespace: r.ParamRef.Namespace, NotFound: "Deny"}
 	if r.ParamRef.ParameterNotFoundAction == "Allow" {
-		n.paramRef.NotFound = "Allow"
+		n.ParamRef.NotFound = "Allow"
 	}
 	if r.ParamRef.Selector != nil {
-		s := plainSelector(r.ParamRef.Selector)
-		n.paramRef.Selector = &s
+		s := native.PlainSelector(r.ParamRef.Selector)
+		n.ParamRef.Selector = &s
 	}
 	if l.paramsOfNobody(n) {
 		l.setPos(r.ParamRef.Pos)
@@ -201,12 +149,12 @@ func (l *lowering) celParams(r *policy.CELRule, n *nativeParts) {
 
 // paramsOfNobody tells whether an object without a namespace may look for params in
 // its own, and Kyverno's error for that may be one that admits.
-func (l *lowering) paramsOfNobody(n *nativeParts) bool {
-	if n.paramRef.Namespace != "" || l.target.scope == namespaced {
+func (l *lowering) paramsOfNobody(n *native.Parts) bool {
+	if n.ParamRef.Namespace != "" || l.target.Scope == native.Namespaced {
 		return false
 	}
-	kind, known := l.opts.Schemas.ByKind(kindOfParams(n.paramKind))
-	denies := l.action() == policy.Enforce && len(overridesOf(l.policy, l.rule)) == 0 && l.policy.FailurePolicy == policy.Fail
+	kind, known := l.opts.Schemas.ByKind(kindOfParams(n.ParamKind))
+	denies := l.action() == policy.Enforce && len(native.OverridesOf(l.policy, l.rule)) == 0 && l.policy.FailurePolicy == policy.Fail
 	return !denies && (kind.Namespaced || !known)
 }
 
@@ -221,39 +169,17 @@ func kindOfParams(k *vap.ParamKind) schema.GVK {
 // celAudits are the audit annotations. Kyverno never writes them, but the API
 // server refuses a request on an error of one, whatever a binding's actions: so
 // only those stay that cannot err.
-func (l *lowering) celAudits(scope celScope, r *policy.CELRule, n *nativeParts) {
+func (l *lowering) celAudits(scope celScope, r *policy.CELRule, n *native.Parts) {
 	for _, a := range r.AuditAnnotations {
 		l.setPos(a.Pos)
 		v, why := scope.quietly(a.Expression, a.Pos)
 		if why == nil && harmless(v) {
-			n.audits = append(n.audits, vap.Audit{Pos: a.Pos, Key: a.Name, Value: v})
+			n.Audits = append(n.Audits, vap.Audit{Pos: a.Pos, Key: a.Name, Value: v})
 			continue
 		}
 		l.note(diag.LeftOut, "the audit annotation %s may be an error, on which the API server would refuse the request; it is left out", a.Name)
 	}
 }
 
-// add puts the parts into the draft of the rule's object.
-func (n *nativeParts) add(d *vap.Draft) {
-	if n == nil {
-		return
-	}
-	d.Conditions = append(d.Conditions, n.conditions...)
-	d.Variables = append(d.Variables, n.variables...)
-	d.Audits = append(d.Audits, n.audits...)
-	if n.paramKind != nil {
-		d.ParamKind = n.paramKind
-	}
-}
-
 // harmless tells of an audit annotation that cannot err, because it is constant.
 func harmless(v cel.Value) bool { return len(v.Idents()) == 0 }
-
-// failurePolicy is that of the unit's object. An error of a CEL rule's expressions
-// denies under Ignore too.
-func (u unit) failurePolicy() string {
-	if u.native != nil {
-		return string(policy.Fail)
-	}
-	return string(u.policy.FailurePolicy)
-}

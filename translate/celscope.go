@@ -7,13 +7,14 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/vap"
 )
 
 // A celScope reads the expressions of a rule as Kyverno does.
 type celScope struct {
 	l     *lowering
-	parts *nativeParts
+	parts *native.Parts
 }
 
 // surroundings are what the rule's expressions read. What the rule sees on any of
@@ -21,20 +22,20 @@ type celScope struct {
 // ephemeral containers count as their pod here too.
 func (s celScope) surroundings() cel.Surroundings {
 	l := s.l
-	has := func(op operation) bool {
-		return l.someFilterHas(op) && (slices.Contains(l.target.ops(), op) || l.target.sub == "ephemeralcontainers")
+	has := func(op native.Operation) bool {
+		return l.someFilterHas(op) && (slices.Contains(l.target.PossibleOperations(), op) || l.target.Subresource == "ephemeralcontainers")
 	}
 	own := l.objectShape()
 	roots := []cel.Root{
 		{Name: "object", Shape: own, Null: has("DELETE")},
 		{Name: "oldObject", Shape: own, Null: has("CREATE") || has("CONNECT")},
-		{Name: "request", Shape: requestShape()},
-		{Name: "namespaceObject", Shape: shapeOf(l.namespaceType()), Null: l.target.scope != namespaced},
+		{Name: "request", Shape: native.RequestShape()},
+		{Name: "namespaceObject", Shape: native.ShapeOf(l.namespaceType()), Null: l.target.Scope != native.Namespaced},
 	}
-	if k := s.parts.paramKind; k != nil {
-		roots = append(roots, cel.Root{Name: "params", Shape: shapeOf(l.opts.Schemas.Type(kindOfParams(k)))})
+	if k := s.parts.ParamKind; k != nil {
+		roots = append(roots, cel.Root{Name: "params", Shape: native.ShapeOf(l.opts.Schemas.Type(kindOfParams(k)))})
 	}
-	return cel.Surroundings{Roots: roots, Variables: among(s.parts.variables)}
+	return cel.Surroundings{Roots: roots, Variables: among(s.parts.Variables)}
 }
 
 // read is an expression of the source with the request as Kyverno makes it up.
@@ -53,7 +54,7 @@ func (s celScope) read(text string, pos diag.Pos) cel.Value {
 
 // portable is an expression as it is to be evaluated natively.
 func (s celScope) portable(v cel.Value, pos diag.Pos) cel.Value {
-	out, why := portable(v, pos, s.parts.variables, s.l.opts, s.l.notes)
+	out, why := portable(v, pos, s.parts.Variables, s.l.opts, s.l.notes)
 	if why != nil {
 		panic(refusal{*why})
 	}
@@ -62,7 +63,7 @@ func (s celScope) portable(v cel.Value, pos diag.Pos) cel.Value {
 
 // portableCondition is portable for what must be a boolean.
 func (s celScope) portableCondition(v cel.Value, pos diag.Pos) cel.Bool {
-	out, why := portableCondition(v.AsBool(), pos, s.parts.variables, s.l.opts, s.l.notes)
+	out, why := portableCondition(v.AsBool(), pos, s.parts.Variables, s.l.opts, s.l.notes)
 	if why != nil {
 		panic(refusal{*why})
 	}
@@ -184,11 +185,11 @@ func (l *lowering) madeUpRequest(v cel.Value) cel.Value {
 		case "options":
 			panic(l.unsupported("request.options in a CEL rule, which Kyverno leaves empty,"))
 		case "subResource", "requestSubResource":
-			if l.target.sub != "" {
+			if l.target.Subresource != "" {
 				panic(l.unsupported("request." + field + " in a CEL rule, which Kyverno leaves empty,"))
 			}
 		case "kind", "requestKind":
-			if l.target.sub != "" && l.target.sub != "ephemeralcontainers" {
+			if l.target.Subresource != "" && l.target.Subresource != "ephemeralcontainers" {
 				panic(l.unsupported("request." + field + " of a subresource in a CEL rule, which in Kyverno is that of the object,"))
 			}
 		case "namespace":
@@ -208,10 +209,8 @@ func (l *lowering) madeUpRequest(v cel.Value) cel.Value {
 
 // mayBeNamespace tells whether Namespaces are among the objects of the target.
 func (l *lowering) mayBeNamespace() bool {
-	return wildScope(l.target) || l.target.parent.Group == "" && l.target.parent.Kind == "Namespace"
+	return l.target.IsAnyResource() || l.target.Parent.Group == "" && l.target.Parent.Kind == "Namespace"
 }
-
-func mentionsIdent(v cel.Value, name string) bool { return v.Count(name) > 0 }
 
 // policyConditions are the policy's own match conditions, with the reason why
 // there are none. They are those of a webhook, so they see the real request, but
@@ -223,7 +222,7 @@ func policyConditions(p *policy.Policy, o *Options, notes *diag.List) (out []vap
 			return nil, why
 		}
 		for _, name := range []string{"authorizer", "params", "variables", "namespaceObject"} {
-			if mentionsIdent(v, name) {
+			if native.Mentions(v, name) {
 				d := diag.Warnf(c.Pos, diag.NoExpression, "a match condition of a policy cannot read %s; the webhook will judge this policy", name)
 				return nil, &d
 			}

@@ -5,6 +5,7 @@ import (
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
@@ -12,26 +13,26 @@ import (
 // there is an Any, some of Any. Kyverno takes them in order and stops where one
 // decides; an error before that is an error of the rule. && and || would let a
 // later condition hide it, so a condition that may err becomes a ternary.
-func (l *lowering) conditions(c *policy.Conditions) truthValue {
+func (l *lowering) conditions(c *policy.Conditions) native.Truth {
 	if c == nil {
-		return truthValue{b: cel.True()}
+		return native.Sure(cel.True())
 	}
-	some := truthValue{b: cel.True()}
+	some := native.Sure(cel.True())
 	if c.Any != nil {
-		some = truthValue{b: cel.False()}
+		some = native.Sure(cel.False())
 		for i := len(c.Any) - 1; i >= 0; i-- {
-			some = l.condition(c.Any[i]).orElse(some)
+			some = l.condition(c.Any[i]).OrElse(some)
 		}
 	}
-	every := truthValue{b: cel.True()}
+	every := native.Sure(cel.True())
 	for i := len(c.All) - 1; i >= 0; i-- {
-		every = l.condition(c.All[i]).andThen(every)
+		every = l.condition(c.All[i]).AndThen(every)
 	}
-	return some.both(every)
+	return some.Both(every)
 }
 
 // condition is one comparison.
-func (l *lowering) condition(c *policy.Condition) truthValue {
+func (l *lowering) condition(c *policy.Condition) native.Truth {
 	return l.effect(func() cel.Bool {
 		l.readsImages = false
 		key, value := l.node(c.Key), l.node(c.Value)
@@ -68,10 +69,10 @@ func (l *lowering) probe(j operand, b cel.Bool) cel.Bool {
 			return b
 		}
 		t := l.effect(func() cel.Bool { return l.sequence(j).count(l, false).Compare("<", cel.Int(0)) })
-		if !t.errs {
+		if !t.Errs {
 			return b
 		}
-		return cel.Or(t.b, b)
+		return cel.Or(t.Expr, b)
 	}
 	if !l.errs {
 		return b

@@ -5,6 +5,7 @@ import (
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/native"
 )
 
 // configMap is the data and metadata of a ConfigMap, which becomes the params of
@@ -46,7 +47,7 @@ func (l *lowering) configMapNamespace(e *policy.ContextEntry) (namespace string,
 		}
 		return s, true
 	}
-	if l.target.scope == namespaced && l.isRequestNamespace(j) {
+	if l.target.Scope == native.Namespaced && l.isRequestNamespace(j) {
 		return "", true
 	}
 	panic(l.refuse(diag.OutsideData, "the ConfigMap %s is outside the request: its namespace is a variable", e.Name))

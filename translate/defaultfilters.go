@@ -6,6 +6,7 @@ import (
 
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/vap"
 )
 
@@ -14,14 +15,14 @@ import (
 // travel, and native policies see these objects.
 
 // noteDefaultFilters tells of a rule on such objects.
-func (l *lowering) noteDefaultFilters(targets []target) {
+func (l *lowering) noteDefaultFilters(targets []native.Target) {
 	if l.rule.Expansion != "" { // nobody asked for these kinds by name
 		return
 	}
 	var written []string
 	for _, t := range targets {
-		if t.kindWild == "" {
-			written = append(written, writtenBy(t.group, t.resource)...)
+		if t.KindWild == "" {
+			written = append(written, writtenBy(t.Group, t.Resource)...)
 		}
 	}
 	if message := filtersMissed(written, l.enforces()); message != "" {

@@ -16,5 +16,6 @@
 // carries: what it gathers, and the environment that it stands in. Then pattern.go
 // and jmespath.go, its two halves; operand.go is what an expression gives, place.go
 // how a value of the request is read, and sequence.go how lists are gone through.
-// internal/scalar judges what is known when compiling.
+// internal/scalar judges what is known when compiling, and internal/pack puts what was
+// lowered, in the words of internal/native, into drafts.
 package translate

@@ -4,6 +4,7 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/native"
 )
 
 // Kyverno goes through elements in order, and the first one that does not pass
@@ -14,11 +15,11 @@ import (
 
 // ordered is out, what all() says of the elements of a foreach, or what the first
 // element that does not pass says where that is another thing.
-func (l *lowering) ordered(f *policy.ForEach, list operand, out truthValue, depth int) truthValue {
+func (l *lowering) ordered(f *policy.ForEach, list operand, out native.Truth, depth int) native.Truth {
 	switch {
 	case l.found != nil || list.form == errorForm || l.prior:
 		return out
-	case !out.errs || l.policy.FailurePolicy != policy.Ignore:
+	case !out.Errs || l.policy.FailurePolicy != policy.Ignore:
 		return out
 	}
 	s := l.wholeList(list)
@@ -29,8 +30,8 @@ func (l *lowering) ordered(f *policy.ForEach, list operand, out truthValue, dept
 	if !ok {
 		panic(l.elementErrors())
 	}
-	return truthValue{cel.CondBool(bad.Size().Eq(cel.Int(0)), cel.True(),
-		cel.CondBool(read, cel.False(), l.failing(operand{hint: "element"}))), true}
+	return native.MayErr(cel.CondBool(bad.Size().Eq(cel.Int(0)), cel.True(),
+		cel.CondBool(read, cel.False(), l.failing(operand{hint: "element"}))))
 }
 
 // knownParts tells whether elementParts can say what an element of the foreach says.
@@ -110,10 +111,10 @@ func (l *lowering) elementParts(f *policy.ForEach, elem operand, depth int) (rea
 	l.enter(f, elem, uncounted(depth), depth)
 	pre := l.preOfElement(f.Preconditions)
 	read, holds = l.bodyParts(f, elem, depth)
-	if implied := cel.And(pre.b, read).Simplify(); cel.Equal(implied.Value, pre.b.Simplify().Value) {
+	if implied := cel.And(pre.Expr, read).Simplify(); cel.Equal(implied.Value, pre.Expr.Simplify().Value) {
 		read = cel.True()
 	}
-	read, holds = cel.Implies(pre.b, read), cel.Implies(pre.b, holds)
+	read, holds = cel.Implies(pre.Expr, read), cel.Implies(pre.Expr, holds)
 	if f.ElementScope != nil && *f.ElementScope {
 		read = cel.And(isMapped(elem), read)
 	}
@@ -128,10 +129,10 @@ func (l *lowering) bodyParts(f *policy.ForEach, elem operand, depth int) (read, 
 		return read, cel.Not(denied)
 	}
 	t := l.elementBody(f, elem, depth)
-	if t.errs {
+	if t.Errs {
 		panic(l.elementErrors())
 	}
-	return cel.True(), t.b
+	return cel.True(), t.Expr
 }
 
 // conditionParts is: no condition that is reached is an error, and the conditions

@@ -3,6 +3,7 @@ package translate
 import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/translate/internal/native"
 )
 
 // A failure of a foreach is excused where the old object fails as well; an error is
@@ -16,13 +17,13 @@ type entryOutcome struct{ passes, fails cel.Bool }
 
 // entriesBefore is: the first element of the old object that does not pass is no
 // failure, or all pass.
-func (l *lowering) entriesBefore(entries []*policy.ForEach) truthValue {
+func (l *lowering) entriesBefore(entries []*policy.ForEach) native.Truth {
 	out := cel.True()
 	for i := len(entries) - 1; i >= 0; i-- {
 		e := l.entryOutcome(entries[i], "Before")
 		out = cel.CondBool(e.passes, out, cel.Not(e.fails))
 	}
-	return truthValue{b: out}
+	return native.Sure(out)
 }
 
 // failsFirst is: the first element of the new object that does not pass is a failure.
@@ -43,7 +44,7 @@ func (l *lowering) failsFirst(entries []*policy.ForEach) cel.Bool {
 // entryOutcome is what an entry says. A refusal where that cannot be told.
 func (l *lowering) entryOutcome(f *policy.ForEach, suffix string) (e entryOutcome) {
 	if !l.mayErr(f) {
-		return entryOutcome{l.forEach(f, 0).b, cel.True()}
+		return entryOutcome{l.forEach(f, 0).Expr, cel.True()}
 	}
 	list := l.entryList(f)
 	s := l.wholeList(list)
@@ -56,7 +57,7 @@ func (l *lowering) entryOutcome(f *policy.ForEach, suffix string) (e entryOutcom
 	}
 	stop := l.attempt(func() {
 		if l.neverErrs(f, s, 0) { // its preconditions ask for what it reads
-			e = entryOutcome{l.forEach(f, 0).b, cel.True()}
+			e = entryOutcome{l.forEach(f, 0).Expr, cel.True()}
 			return
 		}
 		e = l.outcomeOver(f, s, suffix)
@@ -111,7 +112,7 @@ func (l *lowering) mayErr(f *policy.ForEach) bool {
 		if l.prior {
 			l.environment = l.ofNewObject()
 		}
-		errs = l.forEach(f, 0).errs
+		errs = l.forEach(f, 0).Errs
 		panic(asksIndex{-1}) // nothing of it is kept
 	})
 	if stop != any(asksIndex{-1}) {

@@ -6,6 +6,7 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
@@ -153,7 +154,7 @@ func (l *lowering) equalsText(x cel.Value, want string) cel.Bool {
 	case qty:
 		return cel.And(isQuantity(x), compareQuantity(x, scalar.Equals, want))
 	case scalar.IsWild(want): // a key that is a quantity matches no wildcard
-		return cel.And(wild(x, want), notQuantity(x, want))
+		return cel.And(native.Matches(x, want), notQuantity(x, want))
 	}
 	return x.Eq(cel.String(want))
 }

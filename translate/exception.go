@@ -26,7 +26,7 @@ func (l *lowering) covered(e *policy.Exception) cel.Bool {
 	l.exception = true
 	hit := l.block(e.Match, l.filter)
 	if e.Conditions != nil {
-		hit = cel.And(hit, l.preOfElement(e.Conditions).b)
+		hit = cel.And(hit, l.preOfElement(e.Conditions).Expr)
 	}
 	return hit
 }

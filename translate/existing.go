@@ -5,44 +5,46 @@ import (
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/translate/internal/native"
+	"github.com/kvap/kvap/translate/internal/pack"
 )
 
 // excuse adds what excuses a violation: under Enforce, an update of an object
 // that violated the rule already is admitted. Kyverno never excuses rules with
 // preconditions, and judges the old object as if it were being created by nobody:
 // where only a filter on users matches, the old object does not.
-func (l *lowering) excuse(u *unit) {
-	if !l.excusable() || !slices.Contains(u.ops, opUpdate) {
+func (l *lowering) excuse(u *pack.Unit) {
+	if !l.excusable() || !slices.Contains(u.Operations, native.Update) {
 		return
 	}
-	w := l.walk(u.target, []operation{opCreate})
-	now := l.environmentOf(u.target, []operation{opUpdate})
+	w := l.walk(u.Target, []native.Operation{native.Create})
+	now := l.environmentOf(u.Target, []native.Operation{native.Update})
 	w.prior, w.now, w.notes = true, &now, nil
-	w.variables, w.params = slices.Clone(u.variables), u.params // a name means one thing
+	w.variables, w.params = slices.Clone(u.Variables), u.Params // a name means one thing
 	w.object = w.priorObject()
 	w.old = litOf(map[string]any{})
 	match := w.applies()
 	if match.IsFalse() {
 		return
 	}
-	violated := w.body(&unit{}).not()
-	violated.b = w.fuse(violated.b.Simplify())
-	if violated.b.IsFalse() {
+	violated := w.body(&pack.Unit{}).Not()
+	violated.Expr = w.fuse(violated.Expr.Simplify())
+	if violated.Expr.IsFalse() {
 		return
 	}
 	if p := l.rule.Validate.Pattern; p != nil {
 		now, _ := w.ofNewObject().patternSubject()
 		before, _ := w.patternSubject()
-		violated.b = cel.And(w.anchorsSeen(now, p), w.anchorsSeen(before, p), violated.b)
+		violated.Expr = cel.And(w.anchorsSeen(now, p), w.anchorsSeen(before, p), violated.Expr)
 	}
 	if w.rule.Validate.ForEach != nil {
-		violated.b = cel.And(w.failsFirstNow(), violated.b)
+		violated.Expr = cel.And(w.failsFirstNow(), violated.Expr)
 	}
-	u.exempt, u.excused = cel.And(match, violated.b), u.alwaysExcused(match, violated.b)
-	u.variables, u.params = w.variables, w.params
-	if len(u.ops) > 1 {
-		update := cel.Ident("request").Field("operation").Eq(cel.String(string(opUpdate)))
-		u.exempt = cel.And(update, u.exempt)
+	u.Exempt, u.Excused = cel.And(match, violated.Expr), alwaysExcused(*u, match, violated.Expr)
+	u.Variables, u.Params = w.variables, w.params
+	if len(u.Operations) > 1 {
+		update := cel.Ident("request").Field("operation").Eq(cel.String(string(native.Update)))
+		u.Exempt = cel.And(update, u.Exempt)
 	}
 }
 
@@ -62,10 +64,7 @@ func (l *lowering) excusable() bool {
 
 // action is the rule's own action; overrides do not count for excuses.
 func (l *lowering) action() policy.Action {
-	if a := l.rule.Validate.Action; a != "" {
-		return a
-	}
-	return l.policy.Action
+	return native.BaseAction(l.policy, l.rule)
 }
 
 // priorObject is the old object, though the walk is for a creation.

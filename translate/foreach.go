@@ -9,34 +9,35 @@ import (
 	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/native"
 )
 
 // forEachAll is: no entry fails. The order of entries only decides which message
 // is reported.
-func (l *lowering) forEachAll(entries []*policy.ForEach, depth int) truthValue {
+func (l *lowering) forEachAll(entries []*policy.ForEach, depth int) native.Truth {
 	if l.prior && depth == 0 {
 		return l.entriesBefore(entries)
 	}
-	out := truthValue{b: cel.True()}
+	out := native.Sure(cel.True())
 	for i := len(entries) - 1; i >= 0; i-- {
-		out = l.forEach(entries[i], depth).andThen(out)
+		out = l.forEach(entries[i], depth).AndThen(out)
 	}
 	return out
 }
 
 // forEach is: no element fails the entry.
-func (l *lowering) forEach(f *policy.ForEach, depth int) truthValue {
+func (l *lowering) forEach(f *policy.ForEach, depth int) native.Truth {
 	list := l.entryList(f)
-	var out truthValue
+	var out native.Truth
 	stop := l.attempt(func() {
-		out = l.effectOver(list, func(elem operand) truthValue { return l.oneElement(f, elem, uncounted(depth), depth) })
+		out = l.effectOver(list, func(elem operand) native.Truth { return l.oneElement(f, elem, uncounted(depth), depth) })
 	})
 	switch stop {
 	case nil:
 		return l.ordered(f, list, out, depth)
 	case asksIndex{depth}:
-		out = l.numbered(list, func(elem, index operand) truthValue { return l.oneElement(f, elem, index, depth) })
-		if out.errs && l.policy.FailurePolicy == policy.Ignore {
+		out = l.numbered(list, func(elem, index operand) native.Truth { return l.oneElement(f, elem, index, depth) })
+		if out.Errs && l.policy.FailurePolicy == policy.Ignore {
 			panic(l.elementErrors())
 		}
 		return out
@@ -61,33 +62,33 @@ func uncounted(depth int) operand {
 
 // numbered is effectOver with the index of each element. Null elements are
 // skipped, but counted.
-func (l *lowering) numbered(list operand, body func(elem, index operand) truthValue) truthValue {
+func (l *lowering) numbered(list operand, body func(elem, index operand) native.Truth) native.Truth {
 	switch {
 	case list.form == choiceForm:
 		a, b := l.numbered(*list.then, body), l.numbered(*list.els, body)
-		return truthValue{cel.CondBool(list.c, a.b, b.b), a.errs || b.errs}
+		return native.Truth{Expr: cel.CondBool(list.c, a.Expr, b.Expr), Errs: a.Errs || b.Errs}
 	case list.form == litForm:
 		items, ok := list.lit.([]any)
 		if !ok {
 			items = []any{list.lit}
 		}
-		out := truthValue{b: cel.True()}
+		out := native.Sure(cel.True())
 		for i := len(items) - 1; i >= 0; i-- {
 			if items[i] != nil {
-				out = body(litOf(items[i]), litOf(float64(i))).andThen(out)
+				out = body(litOf(items[i]), litOf(float64(i))).AndThen(out)
 			}
 		}
 		return out
 	case list.form == placeForm && list.v.never:
-		return truthValue{b: cel.True()}
+		return native.Sure(cel.True())
 	case list.form == placeForm && !list.v.dynamic() && list.v.kind() != schema.List:
-		one := func(elem operand) truthValue { return body(elem, litOf(float64(0))) }
+		one := func(elem operand) native.Truth { return body(elem, litOf(float64(0))) }
 		return l.effectOver(list, one)
 	}
 	return l.numberedList(list, body)
 }
 
-func (l *lowering) numberedList(list operand, body func(elem, index operand) truthValue) truthValue {
+func (l *lowering) numberedList(list operand, body func(elem, index operand) native.Truth) native.Truth {
 	if !cel.Release(l.release).Supports(cel.FirstRelease("all", 3)) {
 		panic(l.refuse(diag.NeedsNewer, "elementIndex needs Kubernetes 1.33"))
 	}
@@ -111,25 +112,25 @@ func (l *lowering) numberedList(list operand, body func(elem, index operand) tru
 	elem := valueOf(x, s.elem())
 	t := body(elem, intOf(i))
 	if elem.v.dynamic() {
-		t.b = cel.Or(isNull(elem.v.expr), t.b)
+		t.Expr = cel.Or(isNull(elem.v.expr), t.Expr)
 	}
-	return truthValue{items.IndexedMacro(cel.MacroAll, i, x, t.b.Value).AsBool(), t.errs}
+	return native.Truth{Expr: items.IndexedMacro(cel.MacroAll, i, x, t.Expr.Value).AsBool(), Errs: t.Errs}
 }
 
 // effectOver is: body holds for every element of a list, for the value itself
 // where it is no list, and for nothing where it is null.
-func (l *lowering) effectOver(list operand, body func(operand) truthValue) truthValue {
+func (l *lowering) effectOver(list operand, body func(operand) native.Truth) native.Truth {
 	errs := false
 	run := func(x operand) cel.Bool {
 		t := body(x)
-		errs = errs || t.errs
-		return t.b
+		errs = errs || t.Errs
+		return t.Expr
 	}
 	var out cel.Bool
 	switch list.form {
 	case choiceForm:
 		a, b := l.effectOver(*list.then, body), l.effectOver(*list.els, body)
-		return truthValue{cel.CondBool(list.c, a.b, b.b), a.errs || b.errs}
+		return native.Truth{Expr: cel.CondBool(list.c, a.Expr, b.Expr), Errs: a.Errs || b.Errs}
 	case litForm:
 		items, ok := list.lit.([]any)
 		if !ok && list.lit != nil {
@@ -146,11 +147,11 @@ func (l *lowering) effectOver(list operand, body func(operand) truthValue) truth
 	case placeForm:
 		out = l.overValue(list.v, run)
 	case errorForm:
-		return truthValue{l.error(list), true}
+		return native.MayErr(l.error(list))
 	default:
 		out = run(list)
 	}
-	return truthValue{out, errs && !out.IsTrue()}
+	return native.Truth{Expr: out, Errs: errs && !out.IsTrue()}
 }
 
 func (l *lowering) overValue(v place, run func(operand) cel.Bool) cel.Bool {
@@ -171,12 +172,12 @@ func (l *lowering) overValue(v place, run func(operand) cel.Bool) cel.Bool {
 
 // oneElement is: one element passes or is skipped. An error of its preconditions
 // skips it; any other error is the rule's.
-func (l *lowering) oneElement(f *policy.ForEach, elem, index operand, depth int) truthValue {
+func (l *lowering) oneElement(f *policy.ForEach, elem, index operand, depth int) native.Truth {
 	defer l.restore(l.environment)
 	defer l.setPos(l.pos)
 	l.enter(f, elem, index, depth)
 	pre := l.preOfElement(f.Preconditions)
-	holds := pre.implies(l.elementBody(f, elem, depth))
+	holds := pre.Implies(l.elementBody(f, elem, depth))
 	if f.ElementScope != nil && *f.ElementScope {
 		holds = l.onlyMaps(elem, holds)
 	}
@@ -197,15 +198,15 @@ func (l *lowering) enter(f *policy.ForEach, elem, index operand, depth int) {
 }
 
 // onlyMaps is an error for an element that is no map: it cannot be in scope.
-func (l *lowering) onlyMaps(elem operand, holds truthValue) truthValue {
+func (l *lowering) onlyMaps(elem operand, holds native.Truth) native.Truth {
 	is := isMapped(elem)
 	switch {
 	case is.IsTrue():
 		return holds
 	case l.prior: // an error is no violation
-		return truthValue{cel.Implies(is, holds.b), holds.errs}
+		return native.Truth{Expr: cel.Implies(is, holds.Expr), Errs: holds.Errs}
 	}
-	return truthValue{cel.CondBool(is, holds.b, l.failing(operand{hint: "elementScope"})), true}
+	return native.MayErr(cel.CondBool(is, holds.Expr, l.failing(operand{hint: "elementScope"})))
 }
 
 // isMapped is: an element is a map.
@@ -223,25 +224,25 @@ func isMapped(elem operand) cel.Bool {
 	return cel.False()
 }
 
-func (l *lowering) elementBody(f *policy.ForEach, elem operand, depth int) truthValue {
+func (l *lowering) elementBody(f *policy.ForEach, elem operand, depth int) native.Truth {
 	l.setPos(f.Pos)
 	switch {
 	case f.Deny != nil:
-		return l.conditionsOf(f.Deny).not()
+		return l.conditionsOf(f.Deny).Not()
 	case f.ForEach != nil:
-		return l.inScope(f, elem, func() truthValue { return l.forEachAll(f.ForEach, depth+1) })
+		return l.inScope(f, elem, func() native.Truth { return l.forEachAll(f.ForEach, depth+1) })
 	case f.Pattern != nil:
-		return l.inScope(f, elem, func() truthValue { return l.pattern(f.Pattern) })
+		return l.inScope(f, elem, func() native.Truth { return l.pattern(f.Pattern) })
 	case f.AnyPattern != nil:
-		return l.inScope(f, elem, func() truthValue { return l.anyPattern(f.AnyPattern) })
+		return l.inScope(f, elem, func() native.Truth { return l.anyPattern(f.AnyPattern) })
 	}
-	return truthValue{b: cel.True()}
+	return native.Sure(cel.True())
 }
 
 // inScope runs build with the element as what patterns look at. By default only
 // maps are; a pattern beside another element looks at the object.
-func (l *lowering) inScope(f *policy.ForEach, elem operand, build func() truthValue) truthValue {
-	as := func(e *operand) truthValue {
+func (l *lowering) inScope(f *policy.ForEach, elem operand, build func() native.Truth) native.Truth {
+	as := func(e *operand) native.Truth {
 		defer l.restore(l.environment)
 		if e != nil {
 			l.element = e
@@ -267,20 +268,20 @@ func (l *lowering) inScope(f *policy.ForEach, elem operand, build func() truthVa
 	return as(&elem)
 }
 
-func (l *lowering) dynamicScope(f *policy.ForEach, elem operand, as func(*operand) truthValue) truthValue {
+func (l *lowering) dynamicScope(f *policy.ForEach, elem operand, as func(*operand) native.Truth) native.Truth {
 	if f.ElementScope != nil && !*f.ElementScope {
 		return as(nil)
 	}
 	asMap := operandAt(elem.v.settled().asMap())
 	in, out := as(&asMap), as(nil)
-	return truthValue{cel.CondBool(isMap(elem.v.expr), in.b, out.b), in.errs || out.errs}
+	return native.Truth{Expr: cel.CondBool(isMap(elem.v.expr), in.Expr, out.Expr), Errs: in.Errs || out.Errs}
 }
 
 // preOfElement is an element's preconditions, false where evaluating them is an
 // error. What may be missing is asked for first, since CEL cannot catch an error.
-func (l *lowering) preOfElement(c *policy.Conditions) truthValue {
+func (l *lowering) preOfElement(c *policy.Conditions) native.Truth {
 	if c == nil {
-		return truthValue{b: cel.True()}
+		return native.Sure(cel.True())
 	}
 	some := cel.True()
 	if c.Any != nil {
@@ -295,7 +296,7 @@ func (l *lowering) preOfElement(c *policy.Conditions) truthValue {
 		found, b := l.guarded(c.All[i])
 		every = cel.And(found, b, every)
 	}
-	return truthValue{b: cel.And(some, every)}
+	return native.Sure(cel.And(some, every))
 }
 
 // guarded is a condition and what must be there for it not to err.
@@ -303,8 +304,8 @@ func (l *lowering) guarded(c *policy.Condition) (found, b cel.Bool) {
 	defer l.restore(l.environment)
 	l.found = &[]cel.Bool{}
 	t := l.condition(c)
-	if t.errs {
+	if t.Errs {
 		panic(l.unsupported("a precondition of an element that may be an error"))
 	}
-	return cel.And(*l.found...), t.b
+	return cel.And(*l.found...), t.Expr
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/jmespath"
+	"github.com/kvap/kvap/translate/internal/native"
 )
 
 func (l *lowering) changeCase(f jmespath.Func, a operand) operand {
@@ -78,7 +79,7 @@ func (l *lowering) patternMatch(p, text operand) operand {
 		if !ok {
 			return typeError("pattern_match")
 		}
-		return boolOf(wild(x, want))
+		return boolOf(native.Matches(x, want))
 	})
 }
 

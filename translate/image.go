@@ -3,6 +3,7 @@ package translate
 import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/jmespath"
+	"github.com/kvap/kvap/translate/internal/native"
 )
 
 // An imageGroup is one entry of images: the containers of one kind, by name, with
@@ -52,11 +53,11 @@ const longestRepository = 255
 
 // images is the images of the new object, also where the old one is judged.
 func (l *lowering) images() operand {
-	if l.rule.ImageExtractors.Get(l.target.gvk.Kind) != nil {
+	if l.rule.ImageExtractors.Get(l.target.GVK.Kind) != nil {
 		panic(l.unsupported("an imageExtractor of the rule's own"))
 	}
 	groups := l.imageGroups()
-	if len(groups) == 0 || l.on(opDelete) {
+	if len(groups) == 0 || l.on(native.Delete) {
 		return operand{form: errorForm, hint: "images"}
 	}
 	l.readsImages = true
@@ -76,7 +77,7 @@ func (l *lowering) images() operand {
 // imageGroups are the places of images in an object of the target's kind.
 func (l *lowering) imageGroups() []imageGroup {
 	var path []string
-	switch l.target.gvk.Kind {
+	switch l.target.GVK.Kind {
 	case "Pod":
 		path = []string{"spec"}
 	case "DaemonSet", "Deployment", "Job", "StatefulSet", "ReplicaSet", "ReplicationController":
@@ -84,7 +85,7 @@ func (l *lowering) imageGroups() []imageGroup {
 	case "CronJob":
 		path = []string{"spec", "jobTemplate", "spec", "template", "spec"}
 	default:
-		if l.target.kindWild != "" || l.target.gvk.Kind == "" {
+		if l.target.KindWild != "" || l.target.GVK.Kind == "" {
 			panic(l.unsupported("the images of objects of any kind"))
 		}
 		return nil

@@ -6,6 +6,9 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/translate/internal/native"
+	"github.com/kvap/kvap/translate/internal/pack"
+	"github.com/kvap/kvap/vap"
 )
 
 // tooLarge is the refusal of a rule whose trees grow past all bounds.
@@ -15,7 +18,7 @@ func tooLarge(at diag.Pos) refusal {
 
 // lowerRule lowers one rule, as written or expanded, for every target and
 // operation; a refusal is the reason why it has no native form.
-func lowerRule(p *policy.Policy, r *policy.Rule, o *Options) (units []unit, notes diag.List, why *diag.Diagnostic) {
+func lowerRule(p *policy.Policy, r *policy.Rule, conditions []vap.Condition, o *Options) (units []pack.Unit, notes diag.List, why *diag.Diagnostic) {
 	defer func() {
 		if v := recover(); v != nil {
 			ref, ok := v.(refusal)
@@ -28,7 +31,7 @@ func lowerRule(p *policy.Policy, r *policy.Rule, o *Options) (units []unit, note
 			why = &ref.Diagnostic
 		}
 	}()
-	base := &lowering{opts: o, release: release(o.Release), policy: p, rule: r, pos: r.Pos, gathered: newGathered(&notes)}
+	base := &lowering{opts: o, release: release(o.Release), policy: p, rule: r, policyConditions: conditions, pos: r.Pos, gathered: newGathered(&notes)}
 	base.checkOverrides()
 	targets := base.ruleTargets()
 	for _, t := range targets {
@@ -41,14 +44,15 @@ func lowerRule(p *policy.Policy, r *policy.Rule, o *Options) (units []unit, note
 }
 
 // ruleTargets are the targets of all kinds of the match block, each once.
-func (l *lowering) ruleTargets() []target {
-	var out []target
+func (l *lowering) ruleTargets() []native.Target {
+	var out []native.Target
 	seen := map[string]bool{}
 	for _, f := range filters(l.rule.Match) {
 		for _, k := range f.Kinds {
 			for _, t := range l.targets(k) {
-				if !seen[t.key()] {
-					seen[t.key()] = true
+				if !seen[t.Key()] {
+					seen[t.Key()] = true
+					t.Body = l.objectType(t)
 					out = append(out, t)
 				}
 			}
@@ -62,12 +66,12 @@ func (l *lowering) ruleTargets() []target {
 
 // lowerTarget lowers the rule for one target. Operations that it treats alike
 // stay together.
-func (l *lowering) lowerTarget(t target) []unit {
-	var out []unit
+func (l *lowering) lowerTarget(t native.Target) []pack.Unit {
+	var out []pack.Unit
 	for _, ops := range l.operations(t) {
 		for _, u := range l.units(t, ops) {
-			if i := slices.IndexFunc(out, func(v unit) bool { return v.same(u) }); i >= 0 {
-				out[i].ops = append(out[i].ops, u.ops...)
+			if i := slices.IndexFunc(out, func(v pack.Unit) bool { return v.Same(u) }); i >= 0 {
+				out[i].Operations = append(out[i].Operations, u.Operations...)
 				continue
 			}
 			out = append(out, u)
@@ -81,8 +85,8 @@ func (l *lowering) lowerTarget(t target) []unit {
 
 // units are the unit for operations, where the rule does not tell them apart, or
 // else one for each; none where it cannot fail.
-func (l *lowering) units(t target, ops []operation) []unit {
-	var out []unit
+func (l *lowering) units(t native.Target, ops []native.Operation) []pack.Unit {
+	var out []pack.Unit
 	stop := l.attempt(func() {
 		if u, ok := l.unit(t, ops); ok {
 			out = append(out, u)
@@ -93,7 +97,7 @@ func (l *lowering) units(t target, ops []operation) []unit {
 		return out
 	case perOperation:
 		for _, op := range ops {
-			out = append(out, l.units(t, []operation{op})...)
+			out = append(out, l.units(t, []native.Operation{op})...)
 		}
 		return out
 	}
@@ -101,40 +105,40 @@ func (l *lowering) units(t target, ops []operation) []unit {
 }
 
 // unit lowers the rule for a target and operations; false where it cannot fail.
-func (l *lowering) unit(t target, ops []operation) (unit, bool) {
+func (l *lowering) unit(t native.Target, ops []native.Operation) (pack.Unit, bool) {
 	w := l.walk(t, ops)
-	u := unit{policy: l.policy, rule: l.rule, target: t, ops: ops, exempt: cel.False()}
-	u.match = w.applies()
-	if u.match.IsFalse() {
+	u := pack.Unit{Policy: l.policy, Rule: l.rule, Conditions: l.policyConditions, Target: t, Operations: ops, Exempt: cel.False()}
+	u.Match = w.applies()
+	if u.Match.IsFalse() {
 		return u, false
 	}
-	u.pre = w.conditions(l.rule.Preconditions)
-	if excepted := w.unlessExcepted(); u.pre.errs { // which no exception is from
-		u.pre = u.pre.andThen(truthValue{b: excepted})
+	u.Pre = w.conditions(l.rule.Preconditions)
+	if excepted := w.unlessExcepted(); u.Pre.Errs { // which no exception is from
+		u.Pre = u.Pre.AndThen(native.Sure(excepted))
 	} else {
-		u.match = cel.And(u.match, excepted)
+		u.Match = cel.And(u.Match, excepted)
 	}
-	u.namespace = w.usesNamespace
-	if u.pre.b.IsFalse() && !u.pre.errs {
+	u.ReadsNamespace = w.usesNamespace
+	if u.Pre.Expr.IsFalse() && !u.Pre.Errs {
 		return u, false
 	}
-	u.holds = w.body(&u)
-	u.holds.b = w.fuse(u.holds.b.Simplify())
-	if u.holds.b.IsTrue() && !u.holds.errs && (!u.pre.errs || w.isTotal(u.pre.b)) {
+	u.Holds = w.body(&u)
+	u.Holds.Expr = w.fuse(u.Holds.Expr.Simplify())
+	if u.Holds.Expr.IsTrue() && !u.Holds.Errs && (!u.Pre.Errs || w.isTotal(u.Pre.Expr)) {
 		return u, false
 	}
-	u.message = w.message(l.rule.Validate.Message)
-	if u.native == nil {
+	u.Message = w.message(l.rule.Validate.Message)
+	if u.CEL == nil {
 		w.nameOffenders(&u)
 	}
 	w.nameControls(&u)
-	u.variables, u.params = w.variables, w.params
+	u.Variables, u.Params = w.variables, w.params
 	w.noteCost(u)
 	return u, true
 }
 
 // walk is a lowering for a target and operations, which has gathered nothing yet.
-func (l *lowering) walk(t target, ops []operation) *lowering {
+func (l *lowering) walk(t native.Target, ops []native.Operation) *lowering {
 	w := *l
 	w.gathered = newGathered(l.notes)
 	w.environment = l.environmentOf(t, ops)
@@ -142,23 +146,23 @@ func (l *lowering) walk(t target, ops []operation) *lowering {
 }
 
 // environmentOf is the environment of a rule, with its objects in place.
-func (l *lowering) environmentOf(t target, ops []operation) environment {
+func (l *lowering) environmentOf(t native.Target, ops []native.Operation) environment {
 	typ := l.objectType(t)
 	e := environment{binders: &cel.Scope{}, target: t, ops: ops, context: contextOf(l.rule.Context, nil)}
 	e.object, e.old = valueOf(cel.Ident("object"), typ), valueOf(cel.Ident("oldObject"), typ)
 	switch {
-	case e.on(opDelete):
+	case e.on(native.Delete):
 		e.object = litOf(nil)
-	case !e.on(opUpdate):
+	case !e.on(native.Update):
 		e.old = litOf(nil)
-	case e.on(opCreate):
+	case e.on(native.Create):
 		e.old = litOf(nil) // nobody asks: see ofOneOperation
 	}
 	return e
 }
 
 // body is: the rule's validate block does not fail.
-func (l *lowering) body(u *unit) truthValue {
+func (l *lowering) body(u *pack.Unit) native.Truth {
 	v := l.rule.Validate
 	l.setPos(v.Pos)
 	switch {
@@ -169,7 +173,7 @@ func (l *lowering) body(u *unit) truthValue {
 	case v.CEL != nil:
 		return l.celRule(v.CEL, u)
 	case v.Deny != nil:
-		return l.conditionsOf(v.Deny).not()
+		return l.conditionsOf(v.Deny).Not()
 	case v.Pattern != nil:
 		return l.pattern(v.Pattern)
 	case v.AnyPattern != nil:
@@ -177,13 +181,23 @@ func (l *lowering) body(u *unit) truthValue {
 	case v.ForEach != nil:
 		return l.forEachAll(v.ForEach, 0)
 	}
-	return truthValue{b: cel.True()} // assert has no effect
+	return native.Sure(cel.True()) // assert has no effect
 }
 
-func (l *lowering) conditionsOf(d *policy.Deny) truthValue {
+func (l *lowering) conditionsOf(d *policy.Deny) native.Truth {
 	l.setPos(d.Pos)
 	if l.prior { // an error is no violation of the old object
 		return l.preOfElement(d.Conditions)
 	}
 	return l.conditions(d.Conditions) // no conditions are true: deny always
+}
+
+// noteCost tells of a rule that the API server would stop evaluating on an object
+// as large as the estimate assumes.
+func (l *lowering) noteCost(u pack.Unit) {
+	const perExpression = 1_000_000
+	if cel.Cost(u.Holds.Expr.Value, nil) > perExpression {
+		l.setPos(l.rule.Pos)
+		l.note(diag.Costly, "the rule goes through lists inside lists; on a very large object the API server may stop evaluating it, which counts as an error")
+	}
 }

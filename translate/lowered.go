@@ -5,6 +5,7 @@ import (
 
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/translate/internal/pack"
 	"github.com/kvap/kvap/vap"
 )
 
@@ -13,7 +14,7 @@ import (
 type Lowered struct {
 	Policy *policy.Policy
 	rules  []RuleResult // without their places in drafts, but for a ValidatingPolicy
-	units  []unit       // of the native rules
+	units  []pack.Unit  // of the native rules
 }
 
 // Lower decides for each rule of a policy whether it is native.
@@ -50,7 +51,7 @@ func (l Lowered) Without(r *policy.Rule, why diag.Diagnostic) Lowered {
 			l.rules[i].refuse(why)
 		}
 	}
-	l.units = slices.DeleteFunc(slices.Clone(l.units), func(u unit) bool { return u.rule.Index == r.Index })
+	l.units = slices.DeleteFunc(slices.Clone(l.units), func(u pack.Unit) bool { return u.Rule.Index == r.Index })
 	return l
 }
 
@@ -74,10 +75,10 @@ func Assemble(ls []Lowered, o Options) Result {
 	o = o.withDefaults()
 	var res Result
 	at := places{}
-	var all []unit
-	own := make([][]packed, len(ls))
+	var all []pack.Unit
+	own := make([][]pack.Packed, len(ls))
 	if o.Pack != PackMatch {
-		o.Each(len(ls), func(i int) { own[i] = pack(ls[i].units, &o) })
+		o.Each(len(ls), func(i int) { own[i] = pack.Drafts(ls[i].units, o.packing()) })
 	}
 	for i, l := range ls {
 		if o.Pack == PackMatch {
@@ -88,7 +89,7 @@ func Assemble(ls []Lowered, o Options) Result {
 			res.Drafts = append(res.Drafts, l.rules[0].Drafts...)
 		}
 	}
-	res.Drafts = append(res.Drafts, at.drafts(pack(all, &o))...)
+	res.Drafts = append(res.Drafts, at.drafts(pack.Drafts(all, o.packing()))...)
 	for _, l := range ls {
 		for _, r := range l.rules {
 			res.Rules = append(res.Rules, at.placed(r))
@@ -102,29 +103,13 @@ func Assemble(ls []Lowered, o Options) Result {
 // places are where rules are in drafts, by the rule as expanded.
 type places map[*policy.Rule][]Place
 
-// A packed group has its drafts.
-type packed struct {
-	group
-	made []*vap.Draft
-}
-
-// pack makes the drafts of units.
-func pack(units []unit, o *Options) []packed {
-	groups := named(grouped(units, o), o)
-	out := make([]packed, len(groups))
-	o.Each(len(groups), func(i int) { out[i] = packed{groups[i], groups[i].drafts(o)} })
-	return out
-}
-
-// drafts are those of groups, whose members have their places then.
-func (at places) drafts(packs []packed) []*vap.Draft {
+// drafts are those of packs, whose rules have their places then.
+func (at places) drafts(packs []pack.Packed) []*vap.Draft {
 	var out []*vap.Draft
-	for _, p := range packs {
-		for _, d := range p.made {
-			out = append(out, d)
-			for i, u := range p.units {
-				at[u.rule] = append(at[u.rule], Place{d, i})
-			}
+	for _, d := range packs {
+		out = append(out, d.Draft)
+		for i, r := range d.Rules {
+			at[r] = append(at[r], Place{d.Draft, i})
 		}
 	}
 	return out

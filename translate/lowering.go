@@ -8,6 +8,8 @@ import (
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/native"
+	"github.com/kvap/kvap/vap"
 )
 
 // A lowering is the walk over one rule for one kind of object and one set of
@@ -18,7 +20,9 @@ type lowering struct {
 	release release
 	policy  *policy.Policy
 	rule    *policy.Rule
-	pos     diag.Pos // of the construct at hand
+	// policyConditions are the match conditions that the policy itself has.
+	policyConditions []vap.Condition
+	pos              diag.Pos // of the construct at hand
 
 	*gathered
 	environment
@@ -26,9 +30,9 @@ type lowering struct {
 
 // gathered is what accumulates along a walk, whatever environment it is in.
 type gathered struct {
-	variables []variable
+	variables []native.Variable
 	listTypes map[string]*schema.Type // of the variables that are joined lists
-	params    *paramUse
+	params    *native.Params
 	notes     *diag.List // nil where nobody is to be told
 	// errs is set by everything that builds an expression which may be an error.
 	errs bool
@@ -54,8 +58,8 @@ func newGathered(notes *diag.List) *gathered {
 //	defer l.restore(l.environment)
 type environment struct {
 	binders *cel.Scope // the variables of the comprehensions around
-	target  target
-	ops     []operation // those this walk is for
+	target  native.Target
+	ops     []native.Operation // those this walk is for
 	// object and old are the request's objects; literal null where the operations
 	// have none.
 	object, old operand
@@ -138,13 +142,6 @@ func (l *lowering) read(j operand) operand {
 	return j
 }
 
-// A variable is a composed variable that the lowering made.
-type variable struct {
-	pos  diag.Pos
-	name string
-	expr cel.Value
-}
-
 // A refusal is why a rule has no native form.
 type refusal struct{ diag.Diagnostic }
 
@@ -187,6 +184,6 @@ func (l *lowering) failing(j operand) cel.Bool {
 	return dyn(cel.Map()).Field(name).Eq(cel.Lit(true).Value)
 }
 
-func (e environment) on(op operation) bool { return slices.Contains(e.ops, op) }
+func (e environment) on(op native.Operation) bool { return slices.Contains(e.ops, op) }
 
 func sortedKeys(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }

@@ -3,13 +3,11 @@ package translate
 import (
 	"slices"
 
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/selection"
-
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
@@ -111,10 +109,10 @@ func (l *lowering) filterOps(f *policy.Filter) bool {
 		return true
 	}
 	if l.prior {
-		return slices.Contains(f.Operations, string(opCreate))
+		return slices.Contains(f.Operations, string(native.Create))
 	}
-	has := func(op operation) bool { return slices.Contains(f.Operations, string(op)) }
-	if first := has(l.ops[0]); !slices.ContainsFunc(l.ops, func(op operation) bool { return has(op) != first }) {
+	has := func(op native.Operation) bool { return slices.Contains(f.Operations, string(op)) }
+	if first := has(l.ops[0]); !slices.ContainsFunc(l.ops, func(op native.Operation) bool { return has(op) != first }) {
 		return first
 	}
 	panic(perOperation{})
@@ -135,17 +133,17 @@ func (l *lowering) kinds(kinds []policy.Text) cel.Bool {
 
 func (l *lowering) kind(sel policy.KindSelector) cel.Bool {
 	t := l.target
-	if t.resource == "*" || t.resource == "*/*" || t.gvk == (schema.GVK{}) && t.parent == (schema.GVK{}) {
+	if t.Resource == "*" || t.Resource == "*/*" || t.GVK == (schema.GVK{}) && t.Parent == (schema.GVK{}) {
 		return l.kindAtRunTime(sel)
 	}
-	if t.guessed {
-		if !scalar.WildMatch(sel.Kind, t.parent.Kind) || !l.subMatches(sel) {
+	if t.Guessed {
+		if !scalar.WildMatch(sel.Kind, t.Parent.Kind) || !l.subMatches(sel) {
 			return cel.False()
 		}
 		resource := cel.Ident("request").Field("resource")
-		return cel.And(guessedPart(resource.Field("group"), t.parent.Group, sel.Group), guessedPart(resource.Field("version"), t.parent.Version, sel.Version))
+		return cel.And(guessedPart(resource.Field("group"), t.Parent.Group, sel.Group), guessedPart(resource.Field("version"), t.Parent.Version, sel.Version))
 	}
-	gvk := t.parent
+	gvk := t.Parent
 	return cel.Lit(scalar.WildMatch(sel.Group, gvk.Group) && scalar.WildMatch(sel.Version, gvk.Version) && scalar.WildMatch(sel.Kind, gvk.Kind) && l.subMatches(sel))
 }
 
@@ -153,17 +151,17 @@ func (l *lowering) kind(sel policy.KindSelector) cel.Bool {
 // known, one that the selector leaves open is only known at run time.
 func guessedPart(actual cel.Value, known, pattern string) cel.Bool {
 	if known == "" || scalar.IsWild(known) {
-		return wild(actual, pattern)
+		return native.Matches(actual, pattern)
 	}
 	return cel.Lit(scalar.WildMatch(pattern, known))
 }
 
 func (l *lowering) subMatches(sel policy.KindSelector) bool {
 	t := l.target
-	if scalar.WildMatch(sel.Subresource, t.sub) {
+	if scalar.WildMatch(sel.Subresource, t.Subresource) {
 		return true
 	}
-	return t.sub == "ephemeralcontainers" && t.parent == schema.GVK{Version: "v1", Kind: "Pod"}
+	return t.Subresource == "ephemeralcontainers" && t.Parent == schema.GVK{Version: "v1", Kind: "Pod"}
 }
 
 // kindAtRunTime asks the request for its kind, where the target is a wildcard. The
@@ -172,21 +170,21 @@ func (l *lowering) kindAtRunTime(sel policy.KindSelector) cel.Bool {
 	req := cel.Ident("request")
 	sub := req.Opt("subResource").OrValue(cel.String(""))
 	var conds []cel.Bool
-	if l.target.resource != "*" {
-		conds = append(conds, wild(sub, sel.Subresource))
+	if l.target.Resource != "*" {
+		conds = append(conds, native.Matches(sub, sel.Subresource))
 	} else if !scalar.WildMatch(sel.Subresource, "") {
 		return cel.False()
 	}
 	if sel.Kind == "*" && sel.Group == "*" && sel.Version == "*" {
 		return cel.And(conds...)
 	}
-	if l.target.resource != "*" {
+	if l.target.Resource != "*" {
 		if sel.Kind != "*" {
 			panic(l.unsupported("a kind beside a wildcard that covers subresources"))
 		}
 	}
 	kind := req.Field("kind")
-	return cel.And(append(conds, wild(kind.Field("group"), sel.Group), wild(kind.Field("version"), sel.Version), wild(kind.Field("kind"), sel.Kind))...)
+	return cel.And(append(conds, native.Matches(kind.Field("group"), sel.Group), native.Matches(kind.Field("version"), sel.Version), native.Matches(kind.Field("kind"), sel.Kind))...)
 }
 
 // subject is the object that match looks at: the new one, or on DELETE the old.
@@ -215,7 +213,7 @@ func (l *lowering) names(texts []policy.Text) cel.Bool {
 	if name.never { // as with the options of a connection
 		return cel.Lit(scalar.AnyWild(words, ""))
 	}
-	return name.soft(scalar.AnyWild(words, ""), l.missingName(words), func(x cel.Value) cel.Bool { return inTexts(x, words) })
+	return name.soft(scalar.AnyWild(words, ""), l.missingName(words), func(x cel.Value) cel.Bool { return native.OneOfTexts(x, words) })
 }
 
 // missingName stands for the name of an object that has none, where it is no match.
@@ -232,17 +230,17 @@ func (l *lowering) namespaces(texts []policy.Text) cel.Bool {
 	for i, t := range texts {
 		words[i] = t.Value
 	}
-	if l.target.gvk == (schema.GVK{Version: "v1", Kind: "Namespace"}) {
-		return l.meta("name").soft(scalar.AnyWild(words, ""), cel.Value{}, func(x cel.Value) cel.Bool { return inTexts(x, words) })
+	if l.target.GVK == (schema.GVK{Version: "v1", Kind: "Namespace"}) {
+		return l.meta("name").soft(scalar.AnyWild(words, ""), cel.Value{}, func(x cel.Value) cel.Bool { return native.OneOfTexts(x, words) })
 	}
 	ns := cel.Ident("request").Field("namespace")
-	switch l.target.scope {
-	case namespaced:
-		return inTexts(ns, words)
-	case cluster:
+	switch l.target.Scope {
+	case native.Namespaced:
+		return native.OneOfTexts(ns, words)
+	case native.Cluster:
 		return cel.Lit(scalar.AnyWild(words, ""))
 	}
-	return inTexts(cel.Ident("request").Opt("namespace").OrValue(cel.String("")), words)
+	return native.OneOfTexts(cel.Ident("request").Opt("namespace").OrValue(cel.String("")), words)
 }
 
 // pair is: some entry of the map matches key and value, both perhaps wildcards.
@@ -252,7 +250,7 @@ func (l *lowering) pair(m place, p policy.Pair) cel.Bool {
 	}
 	if scalar.IsWild(p.Key) {
 		found := l.binders.Exists(m.settled().expr, "key", func(k cel.Value) cel.Bool {
-			return cel.And(wild(k, p.Key), wild(m.expr.Index(k), p.Value))
+			return cel.And(native.Matches(k, p.Key), native.Matches(m.expr.Index(k), p.Value))
 		})
 		return cel.And(m.found(), found)
 	}
@@ -260,34 +258,16 @@ func (l *lowering) pair(m place, p policy.Pair) cel.Bool {
 	if scalar.WildMatch(p.Value, "") {
 		neutral = cel.Value{}
 	}
-	return m.field(p.Key).soft(false, neutral, func(x cel.Value) cel.Bool { return wild(x, p.Value) })
+	return m.field(p.Key).soft(false, neutral, func(x cel.Value) cel.Bool { return native.Matches(x, p.Value) })
 }
 
 // selector is a label selector over the labels of an object. An invalid one
 // matches nothing.
 func (l *lowering) selector(labels place, s *policy.Selector) cel.Bool {
-	if !slices.ContainsFunc(s.Expressions, isInvalid) {
+	if !slices.ContainsFunc(s.Expressions, native.InvalidRequirement) {
 		return l.validSelector(labels, s)
 	}
 	return cel.False()
-}
-
-// isInvalid tells whether Kubernetes refuses a requirement. (An entry of
-// matchLabels that it refuses is one that no object has.)
-func isInvalid(e policy.SelectorExpression) bool {
-	var op selection.Operator
-	switch e.Operator {
-	case "In":
-		op = selection.In
-	case "NotIn":
-		op = selection.NotIn
-	case "Exists":
-		op = selection.Exists
-	case "DoesNotExist":
-		op = selection.DoesNotExist
-	}
-	_, err := labels.NewRequirement(e.Key, op, e.Values)
-	return err != nil
 }
 
 func (l *lowering) validSelector(labels place, s *policy.Selector) cel.Bool {
@@ -306,7 +286,7 @@ func (l *lowering) requirement(labels place, e policy.SelectorExpression) cel.Bo
 	if labels.never {
 		label = place{never: true}
 	}
-	in := func(x cel.Value) cel.Bool { return oneOf(x, e.Values) }
+	in := func(x cel.Value) cel.Bool { return native.OneOfWords(x, e.Values) }
 	switch e.Operator {
 	case "In":
 		if slices.Contains(e.Values, "") {
@@ -329,11 +309,11 @@ func (l *lowering) requirement(labels place, e policy.SelectorExpression) cel.Bo
 // namespaceSelector is a selector over the labels of the request's namespace. Of
 // cluster-scoped objects these are empty, and a Namespace never matches.
 func (l *lowering) namespaceSelector(s *policy.Selector) cel.Bool {
-	if l.target.gvk == (schema.GVK{Version: "v1", Kind: "Namespace"}) {
+	if l.target.GVK == (schema.GVK{Version: "v1", Kind: "Namespace"}) {
 		return cel.Lit(l.exception)
 	}
 	none := place{never: true}
-	if l.target.scope == cluster {
+	if l.target.Scope == native.Cluster {
 		return l.selector(none, s)
 	}
 	l.usesNamespace = true
@@ -341,13 +321,13 @@ func (l *lowering) namespaceSelector(s *policy.Selector) cel.Bool {
 	meta := ns.Field("metadata")
 	labels := place{expr: meta.Field("labels"), typ: mapOf(stringType()), opt: meta.Opt("labels"), guards: []guard{{cond: meta.Has("labels")}}}
 	has := l.selector(labels, s)
-	if l.target.scope == namespaced && !wildScope(l.target) {
+	if l.target.Scope == native.Namespaced && !l.target.IsAnyResource() {
 		return has
 	}
 	empty := l.selector(none, s)
 	l.usesNamespace = true
 	isCluster := ns.Eq(cel.Null())
-	if wildScope(l.target) { // which a Namespace is not, though it is in none
+	if l.target.IsAnyResource() { // which a Namespace is not, though it is in none
 		kind := cel.Ident("request").Field("kind")
 		isNamespace := cel.And(kind.Field("group").Eq(cel.String("")), kind.Field("kind").Eq(cel.String("Namespace")))
 		if l.exception {
@@ -358,8 +338,6 @@ func (l *lowering) namespaceSelector(s *policy.Selector) cel.Bool {
 	}
 	return cel.CondBool(isCluster, empty, has)
 }
-
-func wildScope(t target) bool { return t.resource == "*" || t.resource == "*/*" }
 
 // user is the part of a filter about who asks.
 func (l *lowering) user(f *policy.Filter) cel.Bool {
@@ -377,9 +355,9 @@ func (l *lowering) user(f *policy.Filter) cel.Bool {
 	for _, s := range f.Subjects {
 		switch s.Kind {
 		case "User":
-			alts = append(alts, wild(user.Field("username"), s.Name))
+			alts = append(alts, native.Matches(user.Field("username"), s.Name))
 		case "ServiceAccount":
-			alts = append(alts, wild(user.Field("username"), "system:serviceaccount:"+s.Namespace+":"+s.Name))
+			alts = append(alts, native.Matches(user.Field("username"), "system:serviceaccount:"+s.Namespace+":"+s.Name))
 		case "Group":
 			groups := user.Opt("groups").OrValue(cel.List())
 			alts = append(alts, l.inGroups(groups, s.Name))
@@ -392,5 +370,5 @@ func (l *lowering) inGroups(groups cel.Value, name string) cel.Bool {
 	if !scalar.IsWild(name) {
 		return cel.String(name).In(groups)
 	}
-	return l.binders.Exists(groups, "group", func(g cel.Value) cel.Bool { return wild(g, name) })
+	return l.binders.Exists(groups, "group", func(g cel.Value) cel.Bool { return native.Matches(g, name) })
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
@@ -30,7 +31,7 @@ func (s literalSet) texts() []string {
 func (s literalSet) has(x cel.Value, t *schema.Type) cel.Bool {
 	switch kindOf(t) {
 	case schema.String:
-		return inTexts(x, s.texts())
+		return native.OneOfTexts(x, s.texts())
 	case schema.Bool:
 		return boolCases(x, scalar.AnyWild(s.texts(), "true"), scalar.AnyWild(s.texts(), "false"))
 	case schema.Int:
@@ -38,18 +39,18 @@ func (s literalSet) has(x cel.Value, t *schema.Type) cel.Bool {
 	case schema.Number:
 		return intIn(x, s.texts())
 	case schema.IntOrString:
-		return byType(x, typed{"int", intIn(x, s.texts())}, typed{"string", inTexts(x, s.texts())})
+		return byType(x, typed{"int", intIn(x, s.texts())}, typed{"string", native.OneOfTexts(x, s.texts())})
 	case schema.List, schema.Map, schema.Object: // what Kyverno prints of these has two characters at least
 		return cel.Lit(slices.ContainsFunc(s.texts(), scalar.IsAnything))
 	case schema.Any:
 		if slices.ContainsFunc(s.texts(), scalar.IsAnything) {
-			return cel.And(cel.Not(isNull(x)), cel.Or(cel.Not(isString(x)), inTexts(x, s.texts())))
+			return cel.And(cel.Not(isNull(x)), cel.Or(cel.Not(isString(x)), native.OneOfTexts(x, s.texts())))
 		}
 		if !scalar.AnyIsWild(s.texts()) {
 			return anyIn(x, s.texts())
 		}
 		return cel.Or(
-			cel.And(isString(x), inTexts(x, s.texts())),
+			cel.And(isString(x), native.OneOfTexts(x, s.texts())),
 			cel.And(isNumber(x), intIn(x, s.texts())),
 			boolAny(x, scalar.AnyWild(s.texts(), "true"), scalar.AnyWild(s.texts(), "false")))
 	}
@@ -64,23 +65,6 @@ func (s literalSet) hasLiteral(v any) cel.Bool {
 		}
 	}
 	return cel.False()
-}
-
-// inTexts is: the string is one of the words, or matches one of the wildcards.
-func inTexts(x cel.Value, texts []string) cel.Bool {
-	var words []string
-	var alts []cel.Bool
-	for _, t := range texts {
-		if scalar.IsWild(t) {
-			alts = append(alts, wild(x, t))
-		} else {
-			words = append(words, t)
-		}
-	}
-	if len(words) > 0 {
-		alts = append([]cel.Bool{oneOf(x, words)}, alts...)
-	}
-	return cel.Or(alts...)
 }
 
 // intIn is: the text of the number is one of the texts.
@@ -110,7 +94,7 @@ func intIn(x cel.Value, texts []string) cel.Bool {
 func anyIn(x cel.Value, texts []string) cel.Bool {
 	alts := []cel.Bool{}
 	if len(texts) > 0 {
-		alts = append(alts, oneOf(x, texts))
+		alts = append(alts, native.OneOfWords(x, texts))
 	}
 	return cel.Or(append(alts, intIn(x, texts), boolAny(x, scalar.AnyWild(texts, "true"), scalar.AnyWild(texts, "false")))...)
 }
@@ -201,12 +185,12 @@ func (s exactly) has(x cel.Value, t *schema.Type) cel.Bool {
 		if len(words) == 0 {
 			return cel.False()
 		}
-		return oneOf(x, words)
+		return native.OneOfWords(x, words)
 	case schema.Any:
 		if len(plain) == len(words) {
 			return anyIn(x, words)
 		}
-		return cel.Or(oneOf(x, words), anyIn(x, plain))
+		return cel.Or(native.OneOfWords(x, words), anyIn(x, plain))
 	case schema.IntOrString:
 		return byType(x, typed{"int", intIn(x, plain)}, typed{"string", s.has(x, stringType())})
 	}

@@ -3,6 +3,7 @@ package translate
 import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
@@ -50,7 +51,7 @@ func (s policyWords) alike(x cel.Value) cel.Bool {
 	var alts []cel.Bool
 	for _, w := range words {
 		if scalar.IsWild(w) {
-			alts = append(alts, wild(x, w))
+			alts = append(alts, native.Matches(x, w))
 		}
 	}
 	return cel.Or(append(alts, s.l.someMatches(words, x))...)

@@ -5,16 +5,18 @@ import (
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/translate/internal/native"
+	"github.com/kvap/kvap/translate/internal/pack"
 )
 
 // alwaysExcused tells whether each update that violates the rule is excused: what
 // the rule reads of the object is the same in the old one. match and violated are
 // of the old object.
-func (u unit) alwaysExcused(match, violated cel.Bool) bool {
-	if u.holds.errs || u.pre.errs || !u.pre.b.IsTrue() {
+func alwaysExcused(u pack.Unit, match, violated cel.Bool) bool {
+	if u.Holds.Errs || u.Pre.Errs || !u.Pre.Expr.IsTrue() {
 		return false
 	}
-	now := unchanging(cel.And(u.match, cel.Not(u.holds.b)).Simplify().Value)
+	now := unchanging(cel.And(u.Match, cel.Not(u.Holds.Expr)).Simplify().Value)
 	return now.Count("object") == 0 && now.Count("variables") == 0 && cel.Equal(now, unchanging(cel.And(match, violated).Simplify().Value))
 }
 
@@ -31,19 +33,19 @@ func unchanging(v cel.Value) cel.Value {
 }
 
 // withoutExcused takes the updates out that the rule can never deny, and says so.
-func (l *lowering) withoutExcused(units []unit) []unit {
-	var out []unit
+func (l *lowering) withoutExcused(units []pack.Unit) []pack.Unit {
+	var out []pack.Unit
 	for _, u := range units {
-		if u.excused {
-			if !l.namesPart(u.target) {
+		if u.Excused {
+			if !l.namesPart(u.Target) {
 				l.setPos(l.rule.Validate.Pos)
 				l.note(diag.NeverOnUpdate, "the rule denies no update: the old object violates it as much as the new one, "+
 					"and such updates are let through; set allowExistingViolations: false to have them denied")
 			}
-			u.exempt = cel.False()
-			u.ops = slices.DeleteFunc(slices.Clone(u.ops), func(op operation) bool { return op == opUpdate })
+			u.Exempt = cel.False()
+			u.Operations = slices.DeleteFunc(slices.Clone(u.Operations), func(op native.Operation) bool { return op == native.Update })
 		}
-		if len(u.ops) > 0 {
+		if len(u.Operations) > 0 {
 			out = append(out, u)
 		}
 	}

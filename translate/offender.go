@@ -5,26 +5,27 @@ import (
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/pack"
 )
 
 // nameOffenders makes the message of a rule that is one loop over named elements,
 // as containers are, say which of them violate it. The names become a variable;
 // the rule holds where there are none.
-func (l *lowering) nameOffenders(u *unit) {
-	list, x, body, ok := u.holds.b.Loop()
-	if !ok || u.holds.errs || !l.namedElements(list) {
+func (l *lowering) nameOffenders(u *pack.Unit) {
+	list, x, body, ok := u.Holds.Expr.Loop()
+	if !ok || u.Holds.Errs || !l.namedElements(list) {
 		return
 	}
 	bad := list.Macro(cel.MacroFilter, x, cel.Not(body).Simplify().Value).Macro(cel.MacroMap, x, x.Field("name"))
 	binder := x.String()
 	names := l.let("bad"+strings.ToUpper(binder[:1])+binder[1:]+"s", bad)
-	u.holds.b = names.Size().Eq(cel.Int(0))
-	text := cel.String(u.message.text + " (")
-	if u.message.expr != nil {
-		text = u.message.expr.Plus(cel.String(" ("))
+	u.Holds.Expr = names.Size().Eq(cel.Int(0))
+	text := cel.String(u.Message.Text + " (")
+	if u.Message.Expr != nil {
+		text = u.Message.Expr.Plus(cel.String(" ("))
 	}
 	m := text.Plus(names.Call("join", cel.String(", "))).Plus(cel.String(")"))
-	u.message.expr = &m
+	u.Message.Expr = &m
 }
 
 // namedElements tells that the elements of a list, or of the variable for joined

@@ -4,38 +4,28 @@ import (
 	"slices"
 
 	"github.com/kvap/kvap/policy"
-)
-
-// An operation is what a request does to an object.
-type operation string
-
-// The operations.
-const (
-	opCreate  operation = "CREATE"
-	opUpdate  operation = "UPDATE"
-	opDelete  operation = "DELETE"
-	opConnect operation = "CONNECT"
+	"github.com/kvap/kvap/translate/internal/native"
 )
 
 // operations are the classes of operations that the rule is lowered for, creations
 // and updates together at first. A rule whose check says nothing of a deletion is
 // not asked about one (deviation 12).
-func (l *lowering) operations(t target) [][]operation {
-	var writes []operation
-	var others [][]operation
-	for _, op := range t.ops() {
+func (l *lowering) operations(t native.Target) [][]native.Operation {
+	var writes []native.Operation
+	var others [][]native.Operation
+	for _, op := range t.PossibleOperations() {
 		switch {
-		case op == opDelete && l.ignoresDeletion(), !l.someFilterHas(op):
-		case op == opCreate || op == opUpdate:
+		case op == native.Delete && l.ignoresDeletion(), !l.someFilterHas(op):
+		case op == native.Create || op == native.Update:
 			writes = append(writes, op)
 		default:
-			others = append(others, []operation{op})
+			others = append(others, []native.Operation{op})
 		}
 	}
 	if len(writes) == 0 {
 		return others
 	}
-	return append([][]operation{writes}, others...)
+	return append([][]native.Operation{writes}, others...)
 }
 
 // ignoresDeletion tells whether the check is not evaluated on DELETE.
@@ -47,7 +37,7 @@ func (l *lowering) ignoresDeletion() bool {
 	return v.CEL == nil && v.Deny == nil && (v.Pattern != nil || v.AnyPattern != nil)
 }
 
-func (l *lowering) someFilterHas(op operation) bool {
+func (l *lowering) someFilterHas(op native.Operation) bool {
 	return slices.ContainsFunc(filters(l.rule.Match), func(f *policy.Filter) bool {
 		return len(f.Operations) == 0 || slices.Contains(f.Operations, string(op))
 	})
@@ -55,7 +45,7 @@ func (l *lowering) someFilterHas(op operation) bool {
 
 func (l *lowering) operation() operand {
 	if l.prior {
-		return litOf(string(opCreate))
+		return litOf(string(native.Create))
 	}
 	return l.ofOneOperation(litOf(string(l.ops[0])))
 }

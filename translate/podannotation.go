@@ -6,6 +6,7 @@ import (
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/translate/internal/native"
 )
 
 // appArmorAnnotations are those of all containers, whether the pod has them or not.
@@ -17,7 +18,7 @@ func (s *podStandard) appArmorAnnotations(control string) cel.Bool {
 			value := annotations.expr.Index(k)
 			alts := []cel.Bool{
 				cel.Not(k.StartsWith(cel.String("container.apparmor.security.beta.kubernetes.io/"))),
-				inTexts(value, []string{"", "runtime/default", "localhost/*"}),
+				native.OneOfTexts(value, []string{"", "runtime/default", "localhost/*"}),
 			}
 			for _, w := range waived {
 				alts = append(alts, cel.And(w.when, w.key(k), w.matches(value)))
@@ -34,7 +35,7 @@ func (s *podStandard) seccompAnnotations(control string) cel.Bool {
 	annotations := s.meta.field("annotations")
 	waived := s.annotationWaivers(control)
 	allowed := func(x cel.Value, waivers func(annotationWaiver) cel.Bool) cel.Bool {
-		alts := []cel.Bool{inTexts(x, []string{"runtime/default", "docker/default", "localhost/*"})}
+		alts := []cel.Bool{native.OneOfTexts(x, []string{"runtime/default", "docker/default", "localhost/*"})}
 		for _, w := range waived {
 			alts = append(alts, cel.And(w.when, waivers(w), w.matches(x)))
 		}

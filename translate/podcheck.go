@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
@@ -58,10 +59,10 @@ func text(control, field string, words ...string) finding {
 	}
 	return oneError(control, field,
 		func(v place) cel.Bool {
-			return under(v, field).soft(true, cel.String(words[0]), func(x cel.Value) cel.Bool { return oneOf(x, words) })
+			return under(v, field).soft(true, cel.String(words[0]), func(x cel.Value) cel.Bool { return native.OneOfWords(x, words) })
 		},
 		func(v place, values []string) cel.Bool {
-			return under(v, field).soft(true, cel.String(""), func(x cel.Value) cel.Bool { return inTexts(x, append(empty, values...)) })
+			return under(v, field).soft(true, cel.String(""), func(x cel.Value) cel.Bool { return native.OneOfTexts(x, append(empty, values...)) })
 		})
 }
 
@@ -119,9 +120,11 @@ func (s *podStandard) capabilities(field string, words ...string) finding {
 		return s.each(orEmptyList(under(c, field)), "capability", func(x place) cel.Bool { return in(x.expr) })
 	}
 	f := oneError("Capabilities", field,
-		func(c place) cel.Bool { return every(c, func(x cel.Value) cel.Bool { return oneOf(x, words) }) },
+		func(c place) cel.Bool {
+			return every(c, func(x cel.Value) cel.Bool { return native.OneOfWords(x, words) })
+		},
 		func(c place, values []string) cel.Bool {
-			return every(c, func(x cel.Value) cel.Bool { return inTexts(x, slices.Concat(words, values)) })
+			return every(c, func(x cel.Value) cel.Bool { return native.OneOfTexts(x, slices.Concat(words, values)) })
 		})
 	general := f.holds
 	f.holds = func(c place, waivers []waiver) cel.Bool {
@@ -129,7 +132,7 @@ func (s *podStandard) capabilities(field string, words ...string) finding {
 			return general(c, waivers)
 		}
 		return every(c, func(x cel.Value) cel.Bool { // says the same, and the words once only
-			return cel.Or(oneOf(x, words), cel.And(waivers[0].when, inTexts(x, waivers[0].values)))
+			return cel.Or(native.OneOfWords(x, words), cel.And(waivers[0].when, native.OneOfTexts(x, waivers[0].values)))
 		})
 	}
 	return f
@@ -175,7 +178,7 @@ func (s *podStandard) sysctls() cel.Bool {
 	}
 	name := func(words []string) func(place) cel.Bool {
 		return func(v place) cel.Bool {
-			return v.field("name").soft(scalar.AnyWild(words, ""), cel.String(""), func(x cel.Value) cel.Bool { return inTexts(x, words) })
+			return v.field("name").soft(scalar.AnyWild(words, ""), cel.String(""), func(x cel.Value) cel.Bool { return native.OneOfTexts(x, words) })
 		}
 	}
 	return s.pod(s.errorEach("Sysctls", "securityContext.sysctls", "name", name(allowed),
@@ -242,7 +245,7 @@ func (s *podStandard) restrictedCapabilities() cel.Bool {
 	dropped := oneError("Capabilities", drop,
 		func(c place) cel.Bool { return cel.String("ALL").In(orEmptyList(under(c, drop)).expr).AsBool() },
 		func(c place, values []string) cel.Bool { // a missing or empty list has no values
-			return s.each(orEmptyList(under(c, drop)), "capability", func(x place) cel.Bool { return inTexts(x.expr, values) })
+			return s.each(orEmptyList(under(c, drop)), "capability", func(x place) cel.Bool { return native.OneOfTexts(x.expr, values) })
 		})
 	return cel.Or(s.onWindows(), s.containers(dropped, s.capabilities("securityContext.capabilities.add", "NET_BIND_SERVICE")))
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
@@ -198,7 +199,7 @@ func constantly(value string) func(place, []string) cel.Bool {
 
 // inValues is: the value matches, or it is empty and so no value at all.
 func inValues(x cel.Value, values []string) cel.Bool {
-	return inTexts(x, append([]string{""}, values...))
+	return native.OneOfTexts(x, append([]string{""}, values...))
 }
 
 // pod is: the finding is none of the pod's spec.
@@ -230,7 +231,7 @@ func (e exclusion) forContainer(c place) waiver {
 
 // hasImage is: the image, as written, matches.
 func hasImage(c place, images []string) cel.Bool {
-	return c.field("image").soft(scalar.AnyWild(images, ""), cel.String(""), func(x cel.Value) cel.Bool { return inTexts(x, images) })
+	return c.field("image").soft(scalar.AnyWild(images, ""), cel.String(""), func(x cel.Value) cel.Bool { return native.OneOfTexts(x, images) })
 }
 
 // excludedVolume is: the volume's type, which is no value but the field's name, is

@@ -12,6 +12,8 @@ import (
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/native"
+	"github.com/kvap/kvap/translate/internal/pack"
 	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
@@ -55,20 +57,20 @@ const violations = "violations"
 
 // nameControls makes the message of a podSecurity rule say which controls are
 // violated. Kyverno never shows the rule's own message; here it comes first.
-func (l *lowering) nameControls(u *unit) {
+func (l *lowering) nameControls(u *pack.Unit) {
 	p := l.rule.Validate.PodSecurity
-	if p == nil || !slices.ContainsFunc(l.variables, func(v variable) bool { return v.name == violations }) {
+	if p == nil || !slices.ContainsFunc(l.variables, func(v native.Variable) bool { return v.Name == violations }) {
 		return
 	}
 	if strings.TrimSpace(l.rule.Validate.Message.Value) == "" {
-		u.message.text = `violates PodSecurity "` + p.Level + ":" + cmp.Or(p.Version, "latest") + `"`
+		u.Message.Text = `violates PodSecurity "` + p.Level + ":" + cmp.Or(p.Version, "latest") + `"`
 	}
-	text := cel.String(u.message.text + " (")
-	if u.message.expr != nil {
-		text = u.message.expr.Plus(cel.String(" ("))
+	text := cel.String(u.Message.Text + " (")
+	if u.Message.Expr != nil {
+		text = u.Message.Expr.Plus(cel.String(" ("))
 	}
-	m := text.Plus(variableNamed(violations).Call("join", cel.String(", "))).Plus(cel.String(")"))
-	u.message.expr = &m
+	m := text.Plus(native.VariableNamed(violations).Call("join", cel.String(", "))).Plus(cel.String(")"))
+	u.Message.Expr = &m
 }
 
 // A podStandard is a level of the Pod Security Standards in the version of one
@@ -120,7 +122,7 @@ func (s *podStandard) since(minor int) bool { return s.minor >= minor }
 // those of the Job: Kyverno looks for the annotations of the pod there.
 func (l *lowering) pod() (spec, meta place, ok bool) {
 	object := l.podOwner()
-	switch gvk := l.target.gvk; {
+	switch gvk := l.target.GVK; {
 	case gvk == schema.GVK{Version: "v1", Kind: "Pod"}:
 		return object.field("spec"), object.field("metadata"), true
 	case isPodController(gvk):
@@ -129,7 +131,7 @@ func (l *lowering) pod() (spec, meta place, ok bool) {
 	case gvk.Group == "batch" && gvk.Kind == "CronJob":
 		job := object.field("spec").field("jobTemplate")
 		return under(job, "spec.template.spec"), job.field("metadata"), true
-	case gvk == schema.GVK{} || l.target.guessed || hasPod(gvk.Kind):
+	case gvk == schema.GVK{} || l.target.Guessed || hasPod(gvk.Kind):
 		panic(l.refuse(diag.NoExpression, "a podSecurity rule for objects of which it is not known where their pod is has no native form"))
 	}
 	return place{}, place{}, false
@@ -138,14 +140,14 @@ func (l *lowering) pod() (spec, meta place, ok bool) {
 // podOwner is the object. Where a kind matches in any version, Kyverno reads all of them
 // as the one that it knows, and errs on what has another shape.
 func (l *lowering) podOwner() place {
-	gvk := l.target.gvk
+	gvk := l.target.GVK
 	if !scalar.IsWild(gvk.Version) || !hasPod(gvk.Kind) {
 		return l.object.v
 	}
 	for _, r := range l.opts.Schemas.Resources(gvk.Group, gvk.Version, gvk.Kind) {
 		known := l.target
-		known.typ = l.opts.Schemas.Type(r.GVK)
-		if known.typ != nil && !r.Guessed {
+		known.Type = l.opts.Schemas.Type(r.GVK)
+		if known.Type != nil && !r.Guessed {
 			return placeOf(l.object.v.expr, l.objectType(known))
 		}
 	}
@@ -172,7 +174,7 @@ func isPodController(gvk schema.GVK) bool {
 
 // podSpec is a spec deep inside the object under a name of its own.
 func (l *lowering) podSpec(v place) place {
-	if l.target.gvk.Kind == "Pod" || !v.certain() {
+	if l.target.GVK.Kind == "Pod" || !v.certain() {
 		return v
 	}
 	return placeOf(l.let(l.ofPrior("podSpec"), v.expr), v.typ)

@@ -8,6 +8,7 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/translate/internal/native"
 )
 
 // dereferenced is a pattern with its $(...) replaced by what they point at: other
@@ -20,7 +21,7 @@ func (l *lowering) dereferenced(root *policy.Node) (*policy.Node, bool) {
 }
 
 // alwaysErrs is what Kyverno errs on for every object.
-func (l *lowering) alwaysErrs(what string) truthValue {
+func (l *lowering) alwaysErrs(what string) native.Truth {
 	return l.effect(func() cel.Bool { return l.failing(operand{hint: what}) })
 }
 

@@ -3,6 +3,7 @@ package translate
 import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/native"
 )
 
 // topLevel is a name at the top of the context.
@@ -70,7 +71,7 @@ func optionalField(v cel.Value, name string, t *schema.Type) place {
 }
 
 func (l *lowering) requestObject() operand {
-	if l.deleteRewrite && len(l.ops) == 1 && l.ops[0] == opDelete {
+	if l.deleteRewrite && len(l.ops) == 1 && l.ops[0] == native.Delete {
 		return l.old
 	}
 	return l.object
@@ -89,9 +90,9 @@ func (l *lowering) groupKind(v cel.Value, last string) operand {
 func (l *lowering) requestNamespace() operand {
 	req := cel.Ident("request")
 	switch {
-	case l.target.scope == namespaced || l.target.gvk == schema.GVK{Version: "v1", Kind: "Namespace"}:
+	case l.target.Scope == native.Namespaced || l.target.GVK == schema.GVK{Version: "v1", Kind: "Namespace"}:
 		return operandAt(placeOf(req.Field("namespace"), stringType()).from(fromServer))
-	case l.target.scope == cluster:
+	case l.target.Scope == native.Cluster:
 		return operand{form: errorForm, hint: "namespace"}
 	}
 	return operandAt(optionalField(req, "namespace", stringType()).from(fromServer))

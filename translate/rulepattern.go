@@ -7,11 +7,12 @@ import (
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/translate/internal/native"
 )
 
 // pattern is: the object does not fail the pattern. A pattern says nothing about
 // a deletion.
-func (l *lowering) pattern(p *policy.Node) truthValue {
+func (l *lowering) pattern(p *policy.Node) native.Truth {
 	v, ok := l.patternSubject()
 	if !ok {
 		return l.filledIn(p)
@@ -26,7 +27,7 @@ func (l *lowering) pattern(p *policy.Node) truthValue {
 
 // filledIn is true, and an error where the pattern's variables are one: a pattern
 // says nothing of a deletion, but Kyverno fills it in before it sees that.
-func (l *lowering) filledIn(p *policy.Node) truthValue {
+func (l *lowering) filledIn(p *policy.Node) native.Truth {
 	p, ok := l.dereferenced(p)
 	if !ok {
 		return l.alwaysErrs("reference")
@@ -54,13 +55,13 @@ func tracksAnchors(p *policy.Node) bool {
 }
 
 // anyPattern is: some pattern is satisfied, or none fails.
-func (l *lowering) anyPattern(p *policy.Node) truthValue {
+func (l *lowering) anyPattern(p *policy.Node) native.Truth {
 	v, ok := l.patternSubject()
 	if !ok {
 		return l.filledIn(p)
 	}
 	if p.Kind == policy.List && len(p.Items) == 0 {
-		return truthValue{b: cel.True()}
+		return native.Sure(cel.True())
 	}
 	if p.Kind != policy.List {
 		panic(l.unsupported("an anyPattern that is no list"))

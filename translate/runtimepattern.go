@@ -9,6 +9,7 @@ import (
 	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/native"
 )
 
 // A leaf of a pattern that is one variable is only known at run time, and so is
@@ -88,7 +89,7 @@ func (l *lowering) satisfiesText(x, pattern cel.Value) cel.Bool {
 
 // needing is b, an error where a text that the pattern stands for is missing:
 // Kyverno fills in variables before it looks at the object.
-func (l *lowering) needing(build func() cel.Bool) truthValue {
+func (l *lowering) needing(build func() cel.Bool) native.Truth {
 	defer l.restore(l.environment)
 	l.needs = &[]cel.Bool{}
 	t := l.effect(build)
@@ -96,5 +97,5 @@ func (l *lowering) needing(build func() cel.Bool) truthValue {
 	if len(needs) == 0 {
 		return t
 	}
-	return truthValue{cel.CondBool(cel.And(needs...), t.b, l.failing(typeError("variable"))), true}
+	return native.MayErr(cel.CondBool(cel.And(needs...), t.Expr, l.failing(typeError("variable"))))
 }

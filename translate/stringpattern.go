@@ -9,6 +9,7 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
@@ -40,7 +41,7 @@ func buildTerm(t scalar.Term, one func(scalar.Atom) cel.Bool) cel.Bool {
 // patternString is: the string v satisfies p.
 func (l *lowering) patternString(v cel.Value, p string, format schema.Format) cel.Bool {
 	if words, ok := wordList(p); ok && format != schema.Quantity {
-		return oneOf(v, words)
+		return native.OneOfWords(v, words)
 	}
 	return combine(p, func(a scalar.Atom) cel.Bool {
 		if format == schema.Quantity {
@@ -66,22 +67,15 @@ func wordList(p string) ([]string, bool) {
 	return words, true
 }
 
-func oneOf(v cel.Value, words []string) cel.Bool {
-	if len(words) == 1 {
-		return v.Eq(cel.String(words[0]))
-	}
-	return v.In(cel.Strings(words...))
-}
-
 func atomString(v cel.Value, a scalar.Atom) cel.Bool {
 	_, isDur := scalar.Duration(a.Operand)
 	_, isQty := scalar.Quantity(a.Operand)
 	if !isDur && !isQty {
 		switch a.Op {
 		case scalar.Equals:
-			return wild(v, a.Operand)
+			return native.Matches(v, a.Operand)
 		case scalar.Differs:
-			return cel.Not(wild(v, a.Operand))
+			return cel.Not(native.Matches(v, a.Operand))
 		case scalar.Less, scalar.LessEqual, scalar.Greater, scalar.GreaterEqual: // of texts there is no order
 		}
 		return cel.False()
@@ -148,7 +142,7 @@ func intText(v cel.Value, a scalar.Atom) cel.Bool {
 	case !scalar.IsWild(a.Operand) || strings.Trim(a.Operand, "*?-0123456789") != "":
 		same = cel.False() // no integer reads like this
 	default:
-		same = wild(cel.Func("string", v), a.Operand)
+		same = native.Matches(cel.Func("string", v), a.Operand)
 	}
 	if a.Op == scalar.Differs {
 		return cel.Not(same)
@@ -192,7 +186,7 @@ func (l *lowering) patternAny(v cel.Value, p string) cel.Bool {
 		return cel.And(isScalar(v), cel.Or(cel.Not(isString(v)), str))
 	}
 	if words, ok := wordList(p); ok { // comparing with == needs no guard
-		str = oneOf(v, words)
+		str = native.OneOfWords(v, words)
 	} else {
 		str = cel.And(isString(v), str)
 	}

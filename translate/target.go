@@ -7,6 +7,7 @@ import (
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
@@ -18,36 +19,8 @@ func (r release) Has(function string) bool {
 	return cel.Release(r).Supports(cel.FirstRelease(function, 0))
 }
 
-// A scope says where objects of a kind live.
-type scope int
-
-const (
-	anyScope scope = iota
-	namespaced
-	cluster
-)
-
-// A target is one kind of object that a rule is lowered for: a resource, or all
-// that a wildcard stands for.
-type target struct {
-	gvk schema.GVK // of the object's body; for a subresource its own
-	// group, version and resource are as a resource rule names them.
-	group, version, resource string
-	parent                   schema.GVK // the top-level kind; gvk where there is no subresource
-	sub                      string
-	scope                    scope
-	typ                      *schema.Type
-	// kindWild is a wildcard for the kind that no resource rule can say.
-	kindWild string
-	guessed  bool
-}
-
-func (t target) key() string {
-	return strings.Join([]string{t.group, t.version, t.resource, t.kindWild}, "/")
-}
-
 // targets are the resources that a kind selector matches.
-func (l *lowering) targets(k policy.Text) []target {
+func (l *lowering) targets(k policy.Text) []native.Target {
 	l.setPos(k.Pos)
 	sel, ok := policy.ParseKind(k.Value)
 	if !ok {
@@ -56,7 +29,7 @@ func (l *lowering) targets(k policy.Text) []target {
 	if scalar.IsWild(sel.Kind) {
 		return l.wildTargets(sel)
 	}
-	var out []target
+	var out []native.Target
 	for _, r := range l.opts.Schemas.Resources(sel.Group, sel.Version, sel.Kind) {
 		if r.Guessed {
 			l.noteGuess(sel, r)
@@ -82,25 +55,25 @@ func (l *lowering) noteGuess(sel policy.KindSelector, r schema.Resource) {
 }
 
 // resourceTargets is a resource with the subresources that a selector names.
-func (l *lowering) resourceTargets(r schema.Resource, sub string) []target {
+func (l *lowering) resourceTargets(r schema.Resource, sub string) []native.Target {
 	anyVersion := scalar.IsWild(r.Version) // whose fields no schema knows
-	main := target{gvk: r.GVK, parent: r.GVK, group: orAny(r.Group, r.Guessed), version: orAny(r.Version, r.Guessed || anyVersion),
-		resource: r.Plural, scope: cluster, typ: l.opts.Schemas.Type(r.GVK), guessed: r.Guessed || anyVersion}
+	main := native.Target{GVK: r.GVK, Parent: r.GVK, Group: orAny(r.Group, r.Guessed), Version: orAny(r.Version, r.Guessed || anyVersion),
+		Resource: r.Plural, Scope: native.Cluster, Type: l.opts.Schemas.Type(r.GVK), Guessed: r.Guessed || anyVersion}
 	switch {
 	case r.Guessed:
-		main.scope = anyScope
+		main.Scope = native.AnyScope
 	case r.Namespaced:
-		main.scope = namespaced
+		main.Scope = native.Namespaced
 	}
 	isPod := r.GVK == schema.GVK{Version: "v1", Kind: "Pod"}
-	var out []target
+	var out []native.Target
 	if sub == "" || scalar.WildMatch(sub, "") {
 		out = append(out, main)
 	}
 	if sub == "" {
 		if isPod { // a Pod's ephemeral containers count as the Pod
 			ephemeral := main
-			ephemeral.resource, ephemeral.sub = "pods/ephemeralcontainers", "ephemeralcontainers"
+			ephemeral.Resource, ephemeral.Subresource = "pods/ephemeralcontainers", "ephemeralcontainers"
 			out = append(out, ephemeral)
 		}
 		return out
@@ -118,9 +91,9 @@ func (l *lowering) resourceTargets(r schema.Resource, sub string) []target {
 	return out
 }
 
-func subTarget(main target, name string, gvk schema.GVK, typ *schema.Type) target {
+func subTarget(main native.Target, name string, gvk schema.GVK, typ *schema.Type) native.Target {
 	t := main
-	t.resource, t.sub, t.gvk, t.typ = main.resource+"/"+name, name, gvk, typ
+	t.Resource, t.Subresource, t.GVK, t.Type = main.Resource+"/"+name, name, gvk, typ
 	return t
 }
 
@@ -134,77 +107,50 @@ func orAny(s string, guessed bool) string {
 
 // wildTargets is a selector whose kind is a wildcard: every resource, with the
 // kind's wildcard as a condition.
-func (l *lowering) wildTargets(sel policy.KindSelector) []target {
+func (l *lowering) wildTargets(sel policy.KindSelector) []native.Target {
 	if scalar.IsWild(sel.Group) && sel.Group != "*" || scalar.IsWild(sel.Version) && sel.Version != "*" {
 		panic(l.unsupported("a kind whose group or version is a wildcard with letters"))
 	}
-	t := target{group: sel.Group, version: sel.Version, resource: "*"}
+	t := native.Target{Group: sel.Group, Version: sel.Version, Resource: "*"}
 	if sel.Kind != "*" {
-		t.kindWild = sel.Kind
+		t.KindWild = sel.Kind
 	}
 	switch sel.Subresource {
 	case "":
 		// ephemeral containers count as the Pod
 		eph := t
-		eph.group, eph.version, eph.resource, eph.sub = "", "v1", "pods/ephemeralcontainers", "ephemeralcontainers"
-		eph.parent = schema.GVK{Version: "v1", Kind: "Pod"}
+		eph.Group, eph.Version, eph.Resource, eph.Subresource = "", "v1", "pods/ephemeralcontainers", "ephemeralcontainers"
+		eph.Parent = schema.GVK{Version: "v1", Kind: "Pod"}
 		if (sel.Group == "*" || sel.Group == "") && scalar.WildMatch(sel.Version, "v1") && scalar.WildMatch(sel.Kind, "Pod") {
-			eph.kindWild = ""
-			return []target{t, eph}
+			eph.KindWild = ""
+			return []native.Target{t, eph}
 		}
 	case "*":
-		t.resource, t.sub = "*/*", "*"
+		t.Resource, t.Subresource = "*/*", "*"
 	default:
 		if scalar.IsWild(sel.Subresource) {
 			panic(l.unsupported("a subresource that is a wildcard with letters"))
 		}
-		t.resource, t.sub = "*/"+sel.Subresource, sel.Subresource
+		t.Resource, t.Subresource = "*/"+sel.Subresource, sel.Subresource
 	}
-	return []target{t}
-}
-
-// ops are the operations that can happen to the target.
-func (t target) ops() []operation {
-	switch {
-	case t.sub == "":
-		return []operation{opCreate, opUpdate, opDelete}
-	case t.sub == "ephemeralcontainers": // never created, but one rule with the pods reads better
-		return []operation{opCreate, opUpdate}
-	case t.sub == "status", t.sub == "scale", t.sub == "resize", t.sub == "approval", t.sub == "finalize":
-		return []operation{opUpdate}
-	case t.sub == "binding" || t.sub == "eviction" || t.sub == "token":
-		return []operation{opCreate}
-	case t.connects():
-		return []operation{opConnect}
-	}
-	return []operation{opCreate, opUpdate, opDelete, opConnect}
-}
-
-// connects tells that the target is a connection to a pod, a service or a node,
-// which is opened and nothing else.
-func (t target) connects() bool {
-	switch t.sub {
-	case "exec", "attach", "portforward", "proxy":
-		return t.parent.Group == "" && t.parent.Version == "v1" && !t.guessed
-	}
-	return false
+	return []native.Target{t}
 }
 
 // objectType is the type of the object: its schema, or what every object has.
-func (l *lowering) objectType(t target) *schema.Type {
+func (l *lowering) objectType(t native.Target) *schema.Type {
 	required := func(name string, typ *schema.Type) *schema.Field {
 		return &schema.Field{Name: name, Type: typ, Required: true}
 	}
 	out := schema.Type{Kind: schema.Object, Open: true, Fields: map[string]*schema.Field{}}
-	if t.typ != nil && t.typ.Kind == schema.Object {
-		out = *t.typ
-		fields := make(map[string]*schema.Field, len(t.typ.Fields))
-		for k, f := range t.typ.Fields {
+	if t.Type != nil && t.Type.Kind == schema.Object {
+		out = *t.Type
+		fields := make(map[string]*schema.Field, len(t.Type.Fields))
+		for k, f := range t.Type.Fields {
 			fields[k] = f
 		}
 		out.Fields = fields
 	}
-	if t.hasMetadata() {
+	if t.HasMetadata() {
 		out.Fields["metadata"] = required("metadata", l.objectMeta())
 	}
 	out.Fields["apiVersion"] = required("apiVersion", stringType())
@@ -212,19 +158,10 @@ func (l *lowering) objectType(t target) *schema.Type {
 	return &out
 }
 
-// hasMetadata tells that the body is an object with metadata for sure, as the
-// options of a connection are not.
-func (t target) hasMetadata() bool {
-	if t.sub == "" || t.sub == "ephemeralcontainers" || t.sub == "status" {
-		return true
-	}
-	return t.typ != nil && t.typ.Fields["metadata"] != nil
-}
-
 // refuseMetadata: Kyverno holds a pattern against options to which it has added
 // the metadata of an object in the request's namespace.
 func (l *lowering) refuseMetadata(p *policy.Node) {
-	if l.element != nil || l.target.hasMetadata() {
+	if l.element != nil || l.target.HasMetadata() {
 		return
 	}
 	for _, f := range p.Fields {

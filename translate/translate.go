@@ -5,6 +5,7 @@ import (
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/pack"
 	"github.com/kvap/kvap/vap"
 )
 
@@ -51,6 +52,15 @@ type Existing string
 const (
 	AllowExisting Existing = "allow" // as Kyverno does; the default
 	DenyExisting  Existing = "deny"
+)
+
+// A Guard says whether policy objects have a guard.
+type Guard string
+
+// The choices for guards.
+const (
+	GuardAuto  Guard = "auto"  // where there can be one; the default
+	GuardNever Guard = "never" // none
 )
 
 // A Target is where a rule is judged.
@@ -141,19 +151,16 @@ func oneByOne(n int, do func(i int)) {
 	}
 }
 
-// memberName is the policy's name, with its namespace where it has one.
-func memberName(p *policy.Policy) string {
-	if p.Namespaced() {
-		return p.Namespace + "/" + p.Name
-	}
-	return p.Name
+// packing is what the options say of it.
+func (o *Options) packing() pack.Options {
+	return pack.Options{Apart: o.Pack == PackRule, ByKind: o.Pack == PackMatch, Unguarded: o.Guard == GuardNever, Each: o.Each}
 }
 
 // lowerPolicy lowers the rules of a policy. A rule is native only if all its
 // expanded forms are.
-func lowerPolicy(p *policy.Policy, o *Options) (units []unit, rules []RuleResult) {
+func lowerPolicy(p *policy.Policy, o *Options) (units []pack.Unit, rules []RuleResult) {
 	reasons := map[int]*diag.Diagnostic{}
-	lowered := map[int][]unit{}
+	lowered := map[int][]pack.Unit{}
 	notes := map[int]diag.List{}
 	forms := map[int][]Form{}
 	for _, r := range policy.Expand(p) {
@@ -203,7 +210,7 @@ func codesOf(ds diag.List) []diag.Code {
 }
 
 // lowerWhole lowers a rule whose kind or policy does not rule that out already.
-func lowerWhole(p *policy.Policy, r *policy.Rule, o *Options) ([]unit, diag.List, *diag.Diagnostic) {
+func lowerWhole(p *policy.Policy, r *policy.Rule, o *Options) ([]pack.Unit, diag.List, *diag.Diagnostic) {
 	refuse := func(code diag.Code, format string, args ...any) *diag.Diagnostic {
 		d := diag.Warnf(r.Pos, code, format, args...)
 		return &d
@@ -219,10 +226,11 @@ func lowerWhole(p *policy.Policy, r *policy.Rule, o *Options) ([]unit, diag.List
 		return nil, nil, refuse(diag.BackgroundOnly, "the policy is for background scans only (admission: false); nothing judges it at admission")
 	}
 	var rewritten diag.List
-	if _, why := policyConditions(p, o, &rewritten); why != nil {
+	conditions, why := policyConditions(p, o, &rewritten)
+	if why != nil {
 		return nil, nil, why
 	}
-	units, notes, why := lowerRule(p, r, o)
+	units, notes, why := lowerRule(p, r, conditions, o)
 	return units, append(rewritten, notes...), why
 }
 

@@ -7,6 +7,8 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/translate/internal/native"
+	"github.com/kvap/kvap/translate/internal/pack"
 	"github.com/kvap/kvap/vap"
 )
 
@@ -144,9 +146,9 @@ func withinNamespaces(rules []vap.ResourceRule) []vap.ResourceRule {
 func (f validatingForm) draft(p *policy.Policy, o *Options, notes *diag.List) (*vap.Draft, *diag.Diagnostic) {
 	w := &validatingWalk{form: f, policy: p.Validating, opts: o, notes: notes, draft: &vap.Draft{
 		Base: f.named(validatingName(p), "-"), FailurePolicy: string(p.FailurePolicy), Constraints: f.constraints, Bindings: validatingBindings(p),
-		Members: []vap.Member{{Pos: p.Pos, Policy: memberName(p), Rule: f.prefixed(p.Name), Origin: p.Name}},
+		Members: []vap.Member{{Pos: p.Pos, Policy: native.MemberName(p), Rule: f.prefixed(p.Name), Origin: p.Name}},
 	}}
-	describe(w.draft, p)
+	pack.Describe(w.draft, p)
 	w.variables()
 	w.conditions()
 	w.validations()
@@ -190,7 +192,7 @@ func validatingBindings(p *policy.Policy) []vap.Binding {
 		}
 	}
 	if p.Namespaced() {
-		out.NamespaceSelector.Labels = []vap.Label{{Key: nameLabel, Value: p.Namespace}}
+		out.NamespaceSelector.Labels = []vap.Label{{Key: pack.NameLabel, Value: p.Namespace}}
 	}
 	return []vap.Binding{out}
 }

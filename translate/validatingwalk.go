@@ -4,6 +4,7 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/vap"
 )
 
@@ -73,7 +74,7 @@ func (w *validatingWalk) conditions() {
 		w.written.Conditions = append(w.written.Conditions, vap.Condition{Pos: c.Pos, Name: c.Name, Expr: inlined(written, w.written.Variables).AsBool()})
 		holds := w.condition(written, c.Pos)
 		whole := inlined(holds.Value, w.draft.Variables)
-		if mentionsIdent(whole, "namespaceObject") {
+		if native.Mentions(whole, "namespaceObject") {
 			w.guard = append(w.guard, holds)
 			noteRewritten(w.rewrites(), c.Pos, "match conditions do not see the namespace, so this one guards each validation")
 			continue
@@ -88,7 +89,7 @@ func (w *validatingWalk) conditions() {
 func (w *validatingWalk) validations() {
 	for _, e := range w.policy.Validations {
 		written := w.read(e.Expression, e.Pos)
-		holds := truthValue{w.condition(written, e.Pos), true}
+		holds := native.MayErr(w.condition(written, e.Pos))
 		v := vap.Validation{Pos: e.Pos, Expr: written.AsBool(), Message: e.Message, Reason: e.Reason}
 		if !takesReason(e.Reason) {
 			w.note(e.Pos, diag.LeftOut, "the API server does not take the reason %s; the reason of the denial is Invalid", e.Reason)
@@ -101,9 +102,9 @@ func (w *validatingWalk) validations() {
 			v.MessageExpression = w.message(e)
 		}
 		w.written.Validations = append(w.written.Validations, v)
-		v.Expr = holds.b
+		v.Expr = holds.Expr
 		if len(w.guard) > 0 {
-			v.Expr = truthValue{cel.And(w.guard...), true}.implies(holds).b
+			v.Expr = native.MayErr(cel.And(w.guard...)).Implies(holds).Expr
 		}
 		w.draft.Validations = append(w.draft.Validations, v)
 	}

@@ -1,21 +1,60 @@
-package translate
+package pack
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/vap"
 )
+
+// Options are the choices of packing.
+type Options struct {
+	Apart     bool // no rules share an object
+	ByKind    bool // rules of all policies do; else those of one policy
+	Unguarded bool // no object has a guard
+	// Each does n independent things.
+	Each func(n int, do func(i int))
+}
+
+// A Packed is a policy object with the rules that it enforces, one for each member.
+type Packed struct {
+	Draft *vap.Draft
+	Rules []*policy.Rule
+}
+
+// Drafts are the policy objects of units. They share what the options let them share.
+func Drafts(units []Unit, o Options) []Packed {
+	groups := named(grouped(units, o), o)
+	made := make([][]*vap.Draft, len(groups))
+	o.Each(len(groups), func(i int) { made[i] = groups[i].drafts(o) })
+	var out []Packed
+	for i, g := range groups {
+		var rules []*policy.Rule
+		for _, u := range g.units {
+			rules = append(rules, u.Rule)
+		}
+		for _, d := range made[i] {
+			out = append(out, Packed{d, rules})
+		}
+	}
+	return out
+}
+
+// Alone is the policy object of one unit, without a name.
+func (u Unit) Alone(o Options) *vap.Draft {
+	g := group{units: []Unit{u}, targets: []placed{{u.Target, u.Operations}}}
+	return g.draft(o)
+}
 
 // A group is the rules that share a policy object: the same action, failure
 // policy and params, and the same text for the same targets.
 type group struct {
 	base    string // the stem of the objects' names
-	units   []unit // one per member, of the first target
+	units   []Unit // one per member, of the first target
 	targets []placed
 
 	unguarded bool   // no guard can speak for the members
@@ -25,32 +64,32 @@ type group struct {
 
 // placed is a target with the operations that a group is about.
 type placed struct {
-	target
-	ops []operation
+	native.Target
+	ops []native.Operation
 }
 
 // grouped packs units. First the units of each target and operation are put
 // together by what a policy object has once; then targets and operations whose
 // lists say the same become one group.
-func grouped(units []unit, o *Options) []group {
-	if o.Pack == PackMatch {
+func grouped(units []Unit, o Options) []group {
+	if o.ByKind {
 		return groupedByKind(units, o)
 	}
 	type cell struct {
-		target target
-		op     operation
-		units  []unit
+		target native.Target
+		op     native.Operation
+		units  []Unit
 		key    string
 	}
 	var cells []*cell
 	index := map[string]*cell{}
 	for _, u := range units {
-		attrs, text := u.attributes(o), u.rule.Name+"\x00"+u.text()
-		for _, op := range u.ops {
-			key := u.target.key() + "\x00" + string(op) + "\x00" + attrs
+		attrs, text := u.attributes(o), u.Rule.Name+"\x00"+u.Text()
+		for _, op := range u.Operations {
+			key := u.Target.Key() + "\x00" + string(op) + "\x00" + attrs
 			c := index[key]
 			if c == nil {
-				c = &cell{target: u.target, op: op, key: attrs}
+				c = &cell{target: u.Target, op: op, key: attrs}
 				index[key] = c
 				cells = append(cells, c)
 			}
@@ -75,25 +114,25 @@ func grouped(units []unit, o *Options) []group {
 // groupedByKind packs units of many policies: those of one kind, for new objects and
 // updates together. What is about some of a pack's operations asks for them itself.
 // So what a policy is about decides which packs it is in, and nothing else does.
-func groupedByKind(units []unit, o *Options) []group {
+func groupedByKind(units []Unit, o Options) []group {
 	var out []group
 	where := map[string]int{}
 	for _, u := range units {
 		attrs := u.attributes(o)
-		for _, class := range []operation{opCreate, opDelete, opConnect} {
-			mine := slices.DeleteFunc(slices.Clone(u.ops), func(op operation) bool { return op.class() != class })
+		for _, class := range []native.Operation{native.Create, native.Delete, native.Connect} {
+			mine := slices.DeleteFunc(slices.Clone(u.Operations), func(op native.Operation) bool { return classOf(op) != class })
 			if len(mine) == 0 {
 				continue
 			}
-			key := u.target.key() + "\x00" + string(class) + "\x00" + attrs
+			key := u.Target.Key() + "\x00" + string(class) + "\x00" + attrs
 			i, ok := where[key]
 			if !ok {
 				i = len(out)
 				where[key] = i
-				out = append(out, group{targets: []placed{{target: u.target}}})
+				out = append(out, group{targets: []placed{{Target: u.Target}}})
 			}
 			part := u
-			part.ops = mine
+			part.Operations = mine
 			out[i].units = append(out[i].units, part)
 			out[i].targets[0].add(mine)
 		}
@@ -107,21 +146,21 @@ func groupedByKind(units []unit, o *Options) []group {
 // askForOperations has the units that are about some of the group's operations ask.
 func (g group) askForOperations() {
 	for i, u := range g.units {
-		if len(u.ops) < len(g.targets[0].ops) { // of two operations, one
-			g.units[i].match = cel.And(cel.Ident("request").Field("operation").Eq(cel.String(string(u.ops[0]))), u.match)
+		if len(u.Operations) < len(g.targets[0].ops) { // of two operations, one
+			g.units[i].Match = cel.And(cel.Ident("request").Field("operation").Eq(cel.String(string(u.Operations[0]))), u.Match)
 		}
 	}
 }
 
-// class is the operation under which it is packed with others.
-func (op operation) class() operation {
-	if op == opUpdate {
-		return opCreate
+// classOf is the operation under which it is packed with others.
+func classOf(op native.Operation) native.Operation {
+	if op == native.Update {
+		return native.Create
 	}
 	return op
 }
 
-func (p *placed) add(ops []operation) {
+func (p *placed) add(ops []native.Operation) {
 	for _, op := range ops {
 		if !slices.Contains(p.ops, op) {
 			p.ops = append(p.ops, op)
@@ -129,36 +168,18 @@ func (p *placed) add(ops []operation) {
 	}
 }
 
-func (g *group) place(t target, op operation) {
+func (g *group) place(t native.Target, op native.Operation) {
 	for i := range g.targets {
-		if g.targets[i].key() == t.key() {
+		if g.targets[i].Key() == t.Key() {
 			g.targets[i].ops = append(g.targets[i].ops, op)
 			return
 		}
 	}
-	g.targets = append(g.targets, placed{t, []operation{op}})
-}
-
-// attributes are what a policy object and its bindings have once.
-func (u unit) attributes(o *Options) string {
-	parts := []string{u.failurePolicy(), u.actionKey(), fmt.Sprint(u.policy.EmitWarning), u.params.key(), u.native.own()}
-	if u.policy.Namespaced() {
-		parts = append(parts, "ns:"+u.policy.Namespace)
-	}
-	for _, c := range u.policy.MatchConditions {
-		parts = append(parts, c.Name, c.Expression)
-	}
-	if o.Pack == PackRule {
-		parts = append(parts, u.rule.Name)
-	}
-	if u.native.own() != "" {
-		parts = append(parts, memberName(u.policy), u.rule.Name)
-	}
-	return strings.Join(parts, "\x02")
+	g.targets = append(g.targets, placed{t, []native.Operation{op}})
 }
 
 // named are groups within the budget, with names that differ.
-func named(gs []group, o *Options) []group {
+func named(gs []group, o Options) []group {
 	parts := make([][]group, len(gs))
 	o.Each(len(gs), func(i int) {
 		for _, part := range gs[i].byGuard(o) {
@@ -175,10 +196,10 @@ func named(gs []group, o *Options) []group {
 }
 
 // drafts are the policy objects of a group.
-func (g group) drafts(o *Options) []*vap.Draft {
+func (g group) drafts(o Options) []*vap.Draft {
 	d := g.draft(o)
 	d.Base = g.base
-	g.withoutCostlyGuard(d, o)
+	g.withoutCostlyGuard(d)
 	return g.byAction(d)
 }
 
@@ -189,8 +210,8 @@ func (g group) policies() int { return len(g.sources()) }
 func (g group) sources() []*policy.Policy {
 	var out []*policy.Policy
 	for _, u := range g.units {
-		if !slices.Contains(out, u.policy) {
-			out = append(out, u.policy)
+		if !slices.Contains(out, u.Policy) {
+			out = append(out, u.Policy)
 		}
 	}
 	return out
@@ -198,55 +219,55 @@ func (g group) sources() []*policy.Policy {
 
 // draft is the policy object of a group. What all members share of their match
 // becomes match conditions; the rest guards their validations.
-func (g group) draft(o *Options) *vap.Draft {
+func (g group) draft(o Options) *vap.Draft {
 	first := g.units[0]
 	d := &vap.Draft{
 		FailurePolicy: first.failurePolicy(),
-		Constraints:   vap.Constraints{Rules: resourceRules(g.targets, first.policy.Namespaced())},
+		Constraints:   vap.Constraints{Rules: resourceRules(g.targets, first.Policy.Namespaced())},
 		Bindings:      g.bindings(),
 	}
-	d.Conditions, _ = policyConditions(first.policy, o, nil) // lowerWhole has seen to the reason
+	d.Conditions = slices.Clone(first.Conditions)
 	g.conditions(d)
-	first.native.add(d)
-	first.params.add(d)
-	var members []unit
+	first.CEL.AddTo(d)
+	first.Params.AddTo(d)
+	var members []Unit
 	for i, u := range g.units {
 		u = u.declared(d)
 		members = append(members, u)
-		d.Members = append(d.Members, vap.Member{Pos: u.rule.Pos, Policy: memberName(u.policy), Rule: u.rule.Name, Origin: u.rule.Origin})
+		d.Members = append(d.Members, vap.Member{Pos: u.Rule.Pos, Policy: native.MemberName(u.Policy), Rule: u.Rule.Name, Origin: u.Rule.Origin})
 		d.Validations = append(d.Validations, g.validations(i, u)...)
 	}
 	d.Checkers = g.checkers()
 	d.Guard = g.guard(d, members, o)
 	g.nameOthers(d, members)
-	describe(d, g.sources()...)
+	Describe(d, g.sources()...)
 	return d
 }
 
 // conditions moves what all members share of match and preconditions to the
 // policy's match conditions. Those cannot read the namespace, nor variables.
 func (g *group) conditions(d *vap.Draft) {
-	shared := func(part func(unit) cel.Bool) bool {
+	shared := func(part func(Unit) cel.Bool) bool {
 		first := part(g.units[0]).String()
-		return !slices.ContainsFunc(g.units, func(u unit) bool { return part(u).String() != first })
+		return !slices.ContainsFunc(g.units, func(u Unit) bool { return part(u).String() != first })
 	}
-	match := func(u unit) cel.Bool { return u.match }
-	pre := func(u unit) cel.Bool { return u.pre.b }
+	match := func(u Unit) cel.Bool { return u.Match }
+	pre := func(u Unit) cel.Bool { return u.Pre.Expr }
 	u := g.units[0]
-	if !shared(match) || u.namespace || !standsAlone(u.match) {
+	if !shared(match) || u.ReadsNamespace || !standsAlone(u.Match) {
 		return
 	}
-	if !u.match.IsTrue() {
-		d.Conditions = append(d.Conditions, vap.Condition{Pos: matchPos(u), Name: "match", Expr: u.match.Rooted(), Sound: true})
+	if !u.Match.IsTrue() {
+		d.Conditions = append(d.Conditions, vap.Condition{Pos: matchPos(u), Name: "match", Expr: u.Match.Rooted(), Sound: true})
 	}
 	g.units = slices.Clone(g.units)
 	for i := range g.units {
-		g.units[i].match = cel.True()
+		g.units[i].Match = cel.True()
 	}
-	if shared(pre) && !u.pre.b.IsTrue() && standsAlone(u.pre.b) {
-		d.Conditions = append(d.Conditions, vap.Condition{Pos: u.rule.Preconditions.Pos, Name: "preconditions", Expr: u.pre.b.Rooted(), Sound: !u.pre.errs})
+	if shared(pre) && !u.Pre.Expr.IsTrue() && standsAlone(u.Pre.Expr) {
+		d.Conditions = append(d.Conditions, vap.Condition{Pos: u.Rule.Preconditions.Pos, Name: "preconditions", Expr: u.Pre.Expr.Rooted(), Sound: !u.Pre.Errs})
 		for i := range g.units {
-			g.units[i].pre = truthValue{b: cel.True()}
+			g.units[i].Pre = native.Sure(cel.True())
 		}
 	}
 }
@@ -259,27 +280,27 @@ func standsAlone(b cel.Bool) bool {
 
 // validations are one member's checks: those of a CEL rule, or the one that a
 // rule of any other kind has.
-func (g group) validations(i int, u unit) []vap.Validation {
-	if u.native != nil {
-		out := make([]vap.Validation, len(u.native.checks))
-		for j, c := range u.native.checks {
-			out[j] = g.validation(i, u, truthValue{c.Expr, true}, c)
+func (g group) validations(i int, u Unit) []vap.Validation {
+	if u.CEL != nil {
+		out := make([]vap.Validation, len(u.CEL.Checks))
+		for j, c := range u.CEL.Checks {
+			out[j] = g.validation(i, u, native.MayErr(c.Expr), c)
 		}
 		return out
 	}
-	holds := truthValue{b: u.holds.b, errs: u.holds.errs}
-	if !u.exempt.IsFalse() {
-		holds = holds.orElse(truthValue{u.exempt, true})
+	holds := u.Holds
+	if !u.Exempt.IsFalse() {
+		holds = holds.OrElse(native.MayErr(u.Exempt))
 	}
-	v := vap.Validation{Pos: u.rule.Validate.Pos, Message: u.message.text, MessageExpression: u.message.expr}
+	v := vap.Validation{Pos: u.Rule.Validate.Pos, Message: u.Message.Text, MessageExpression: u.Message.Expr}
 	v = g.validation(i, u, holds, v)
 	v.Expr = v.Expr.Rooted()
 	return []vap.Validation{v}
 }
 
 // validation is a check of a member, behind what tells whether it counts.
-func (g group) validation(i int, u unit, holds truthValue, v vap.Validation) vap.Validation {
-	v.Member, v.Expr = i, truthValue{b: u.match}.implies(u.pre.implies(holds)).b
+func (g group) validation(i int, u Unit, holds native.Truth, v vap.Validation) vap.Validation {
+	v.Member, v.Expr = i, native.Sure(u.Match).Implies(u.Pre.Implies(holds)).Expr
 	if len(g.units) == 1 {
 		return v
 	}
@@ -302,14 +323,14 @@ func resourceRules(ts []placed, bound bool) []vap.ResourceRule {
 	for _, t := range ts {
 		ops := inOrder(t.ops)
 		i := slices.IndexFunc(out, func(q vap.ResourceRule) bool {
-			return q.Groups[0] == t.group && q.Versions[0] == t.version && slices.Equal(q.Operations, ops)
+			return q.Groups[0] == t.Group && q.Versions[0] == t.Version && slices.Equal(q.Operations, ops)
 		})
 		if i >= 0 {
-			out[i].Resources = append(out[i].Resources, t.resource)
+			out[i].Resources = append(out[i].Resources, t.Resource)
 			slices.Sort(out[i].Resources)
 			continue
 		}
-		out = append(out, vap.ResourceRule{Groups: []string{t.group}, Versions: []string{t.version}, Resources: []string{t.resource}, Operations: ops, Scope: scope})
+		out = append(out, vap.ResourceRule{Groups: []string{t.Group}, Versions: []string{t.Version}, Resources: []string{t.Resource}, Operations: ops, Scope: scope})
 	}
 	slices.SortStableFunc(out, func(a, b vap.ResourceRule) int {
 		return cmp.Or(strings.Compare(a.Groups[0], b.Groups[0]), strings.Compare(a.Versions[0], b.Versions[0]), strings.Compare(a.Resources[0], b.Resources[0]))
@@ -318,9 +339,9 @@ func resourceRules(ts []placed, bound bool) []vap.ResourceRule {
 }
 
 // inOrder are operations in the usual order.
-func inOrder(ops []operation) []string {
+func inOrder(ops []native.Operation) []string {
 	var out []string
-	for _, op := range []operation{opCreate, opUpdate, opDelete, opConnect} {
+	for _, op := range []native.Operation{native.Create, native.Update, native.Delete, native.Connect} {
 		if slices.Contains(ops, op) {
 			out = append(out, string(op))
 		}

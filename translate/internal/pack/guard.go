@@ -1,20 +1,11 @@
-package translate
+package pack
 
 import (
 	"slices"
 
 	"github.com/kvap/kvap/cel"
-	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/vap"
-)
-
-// A Guard says whether policy objects have a guard.
-type Guard string
-
-// The choices for guards.
-const (
-	GuardAuto  Guard = "auto"  // where there can be one; the default
-	GuardNever Guard = "never" // none
 )
 
 // A guard is a match condition that is true when some validation of the object is
@@ -24,11 +15,11 @@ const (
 //
 // guard is the one for members, which are named as in the draft; true where there
 // is none.
-func (g group) guard(d *vap.Draft, members []unit, o *Options) cel.Bool {
-	if o.Guard == GuardNever || len(d.Audits) > 0 {
+func (g group) guard(d *vap.Draft, members []Unit, o Options) cel.Bool {
+	if o.Unguarded || len(d.Audits) > 0 {
 		return cel.True()
 	}
-	w := g.watch(d.Variables, o)
+	w := g.watch(d.Variables)
 	if !w.concludes(d.Conditions) {
 		return cel.True()
 	}
@@ -49,19 +40,18 @@ type watch struct {
 	around    []cel.Surroundings // one for each target
 }
 
-func (g group) watch(variables []vap.Variable, o *Options) watch {
+func (g group) watch(variables []vap.Variable) watch {
 	var w watch
 	for _, v := range variables {
 		w.variables = append(w.variables, cel.Definition{Name: v.Name, Expr: v.Expr})
 	}
 	for _, t := range g.targets {
-		l := &lowering{opts: o, environment: environment{target: t.target}}
-		own := shapeOf(l.objectType(t.target))
+		own := native.ShapeOf(t.Body)
 		w.around = append(w.around, cel.Surroundings{
 			Roots: []cel.Root{
 				{Name: "object", Shape: own, Null: slices.Contains(t.ops, "DELETE")},
 				{Name: "oldObject", Shape: own, Null: slices.Contains(t.ops, "CREATE") || slices.Contains(t.ops, "CONNECT")},
-				{Name: "request", Shape: requestShape()},
+				{Name: "request", Shape: native.RequestShape()},
 			},
 			Variables: w.variable,
 		})
@@ -94,20 +84,20 @@ func (w watch) concludes(conditions []vap.Condition) bool {
 // violation is: the unit applies and does not hold, as far as a match condition
 // can say it. An excuse for an old violation is left to the validation. ok tells
 // that what must hold is part of it.
-func (w watch) violation(u unit) (b cel.Bool, ok bool) {
+func (w watch) violation(u Unit) (b cel.Bool, ok bool) {
 	match, some, fails := cel.True(), cel.True(), cel.True()
-	if w.sayable(u.match.Value) {
-		match = u.match
+	if w.sayable(u.Match.Value) {
+		match = u.Match
 	}
-	if no, ok := w.surely(u.pre.not()); ok {
+	if no, ok := w.surely(u.Pre.Not()); ok {
 		some = no.Violation(w.variables)
 	}
 	holds, ok := w.surely(u.checks())
 	if ok {
 		fails = holds.Violation(w.variables)
 	}
-	if u.pre.errs && !w.total(u.pre.b.Value) { // an error is one whatever the body says
-		yes, sure := w.surely(u.pre)
+	if u.Pre.Errs && !w.total(u.Pre.Expr.Value) { // an error is one whatever the body says
+		yes, sure := w.surely(u.Pre)
 		if !sure {
 			return cel.And(match, some), false
 		}
@@ -117,25 +107,25 @@ func (w watch) violation(u unit) (b cel.Bool, ok bool) {
 }
 
 // checks is what the unit's validations ask behind its preconditions.
-func (u unit) checks() truthValue {
-	if u.native == nil {
-		return u.holds
+func (u Unit) checks() native.Truth {
+	if u.CEL == nil {
+		return u.Holds
 	}
-	all := make([]cel.Bool, len(u.native.checks))
-	for i, c := range u.native.checks {
+	all := make([]cel.Bool, len(u.CEL.Checks))
+	for i, c := range u.CEL.Checks {
 		all[i] = c.Expr
 	}
-	return truthValue{cel.And(all...), true}
+	return native.MayErr(cel.And(all...))
 }
 
 // surely is an expression that is never an error, and true only where t is; false
 // where there is none for a match condition.
-func (w watch) surely(t truthValue) (cel.Bool, bool) {
-	b := t.b
+func (w watch) surely(t native.Truth) (cel.Bool, bool) {
+	b := t.Expr
 	switch {
 	case !w.sayable(b.Value):
 		return b, false
-	case !t.errs || w.total(b.Value):
+	case !t.Errs || w.total(b.Value):
 		return b, true
 	case len(w.around) != 1:
 		return b, false
@@ -149,7 +139,7 @@ func (w watch) surely(t truthValue) (cel.Bool, bool) {
 // and to ask the authorizer is no cheap way to find out.
 func (w watch) sayable(v cel.Value) bool {
 	for _, name := range []string{"namespaceObject", "params", "authorizer"} {
-		if mentionsIdent(v, name) {
+		if native.Mentions(v, name) {
 			return false
 		}
 	}
@@ -164,17 +154,17 @@ func (w watch) sayable(v cel.Value) bool {
 
 // byGuard splits a group into the units that a guard can speak for and the others,
 // which would keep the guard from being false.
-func (g group) byGuard(o *Options) []group {
-	if o.Guard == GuardNever || o.Pack != PackMatch {
+func (g group) byGuard(o Options) []group {
+	if o.Unguarded || !o.ByKind {
 		return []group{g}
 	}
 	watched, others := group{targets: g.targets}, group{targets: g.targets, unguarded: true}
 	for _, u := range g.units {
 		var variables []vap.Variable
-		for _, v := range u.variables {
-			variables = append(variables, vap.Variable{Name: v.name, Expr: v.expr})
+		for _, v := range u.Variables {
+			variables = append(variables, vap.Variable{Name: v.Name, Expr: v.Expr})
 		}
-		if _, ok := g.watch(variables, o).violation(u); ok {
+		if _, ok := g.watch(variables).violation(u); ok {
 			watched.units = append(watched.units, u)
 		} else {
 			others.units = append(others.units, u)
@@ -187,24 +177,4 @@ func (g group) byGuard(o *Options) []group {
 		}
 	}
 	return out
-}
-
-// Kind is the kind of the values at run time, which are never null.
-func (s typeShape) Kind() cel.Kind {
-	if s.t.Nullable {
-		return cel.Unknown
-	}
-	switch s.t.Kind {
-	case schema.Bool:
-		return cel.BoolKind
-	case schema.Int, schema.Number:
-		return cel.NumberKind
-	case schema.String:
-		return cel.StringKind
-	case schema.List:
-		return cel.ListKind
-	case schema.Map, schema.Object:
-		return cel.MapKind
-	}
-	return cel.Unknown
 }

@@ -1,7 +1,8 @@
-package translate
+package pack
 
 import (
 	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/vap"
 )
 
@@ -18,13 +19,13 @@ const repeatedCheck = 100
 // evaluates all messages of an object, but only behind the guard; so this costs
 // nothing where all is well. Rules that may err are not asked for: an error of one
 // would lose the message of another.
-func (g group) nameOthers(d *vap.Draft, members []unit) {
+func (g group) nameOthers(d *vap.Draft, members []Unit) {
 	if len(members) < 2 || d.Guard.IsZero() || d.Guard.IsTrue() {
 		return
 	}
 	asked := func(v vap.Validation) bool {
 		u := members[v.Member]
-		return u.native == nil && !u.pre.errs && !u.holds.errs
+		return u.CEL == nil && !u.Pre.Errs && !u.Holds.Errs
 	}
 	var states []cel.Value
 	rest, length := cel.True(), 0
@@ -61,9 +62,9 @@ func (g group) nameOthers(d *vap.Draft, members []unit) {
 
 // declare adds a variable to the draft.
 func declare(d *vap.Draft, name string, expr cel.Value) cel.Value {
-	name = freshName(name, namesOf(d))
+	name = native.FreshName(name, namesOf(d))
 	d.Variables = append(d.Variables, vap.Variable{Pos: d.Members[0].Pos, Name: name, Expr: expr})
-	return variableNamed(name)
+	return native.VariableNamed(name)
 }
 
 // listed is the names after some words, if there are more than so many.
@@ -73,19 +74,19 @@ func listed(names cel.Value, more int64, words string) cel.Value {
 }
 
 // label names a member to those who read a message.
-func (g group) label(u unit) string {
+func (g group) label(u Unit) string {
 	if g.policies() > 1 {
-		return memberName(u.policy) + "/" + u.rule.Name
+		return native.MemberName(u.Policy) + "/" + u.Rule.Name
 	}
-	return u.rule.Name
+	return u.Rule.Name
 }
 
 // repeatable makes a check a variable unless it is short.
 func repeatable(d *vap.Draft, v *vap.Validation) cel.Bool {
 	if len(v.Expr.String()) > repeatedCheck {
-		name := freshName("holds", namesOf(d))
+		name := native.FreshName("holds", namesOf(d))
 		d.Variables = append(d.Variables, vap.Variable{Pos: v.Pos, Name: name, Expr: v.Expr.Value})
-		v.Expr = variableNamed(name).AsBool()
+		v.Expr = native.VariableNamed(name).AsBool()
 	}
 	return v.Expr
 }

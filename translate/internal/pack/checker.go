@@ -1,34 +1,28 @@
-package translate
+package pack
 
 import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/native"
 )
 
 // checkers are what the API server's type checker makes of the kinds of a group.
 // CEL that the user wrote is left as it is.
 func (g group) checkers() []cel.Checker {
-	if g.units[0].native != nil {
+	if g.units[0].CEL != nil {
 		return nil
 	}
 	var out []cel.Checker
 	for _, t := range g.targets {
-		if shape := shapeOf(t.typ); shape != nil {
+		if shape := native.ShapeOf(t.Type); shape != nil {
 			out = append(out, cel.Checker{
 				Roots:  []cel.Root{{Name: "object", Shape: shape}, {Name: "oldObject", Shape: shape}},
-				Hidden: isShape((*schema.Type).HoldsQuantities), // which a cluster says are texts or numbers: no type to the checker
-				Struct: isShape(structured),
+				Hidden: native.IsShape((*schema.Type).HoldsQuantities), // which a cluster says are texts or numbers: no type to the checker
+				Struct: native.IsShape(structured),
 			})
 		}
 	}
 	return out
-}
-
-func isShape(is func(*schema.Type) bool) func(cel.Shape) bool {
-	return func(s cel.Shape) bool {
-		t, ok := s.(typeShape)
-		return ok && is(t.t)
-	}
 }
 
 // structured tells of objects, and of lists and maps of them.

@@ -1,10 +1,11 @@
-package translate
+package pack
 
 import (
 	"cmp"
 	"slices"
 
 	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/vap"
 )
 
@@ -150,9 +151,9 @@ func wanted(o policy.ActionOverride) (labels []label, ok bool) {
 		r, some = r.with(key, a)
 		ok = ok && some
 	}
-	if o.Namespaces != nil && !slices.ContainsFunc(o.Namespaces, anyNamespace) {
+	if o.Namespaces != nil && !slices.ContainsFunc(o.Namespaces, native.AnyNamespace) {
 		names := slices.DeleteFunc(slices.Clone(o.Namespaces), func(n string) bool { return n == "" })
-		add(nameLabel, labelValues{values: slices.Compact(slices.Sorted(slices.Values(names)))})
+		add(NameLabel, labelValues{values: slices.Compact(slices.Sorted(slices.Values(names)))})
 	}
 	if s := o.NamespaceSelector; s != nil {
 		for _, p := range s.MatchLabels {

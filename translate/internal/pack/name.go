@@ -1,4 +1,4 @@
-package translate
+package pack
 
 import (
 	"slices"
@@ -6,32 +6,33 @@ import (
 	"strings"
 
 	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/translate/internal/native"
 )
 
 // name is the policy's name, with as much after it as tells this object from the
 // others of the policy: how the rules were expanded, the kinds, the operations.
-func (g group) name(used map[string]bool, o *Options) string {
-	if o.Pack == PackMatch {
+func (g group) name(used map[string]bool, o Options) string {
+	if o.ByKind {
 		return g.packName(used, o)
 	}
 	u := g.units[0]
-	base := u.policy.Name
-	if u.policy.Namespaced() {
-		base = u.policy.Namespace + "." + base
+	base := u.Policy.Name
+	if u.Policy.Namespaced() {
+		base = u.Policy.Namespace + "." + base
 	}
-	if len(g.units) == 1 && len(u.policy.Rules) > 1 {
-		base += "-" + strings.ToLower(u.rule.Origin)
+	if len(g.units) == 1 && len(u.Policy.Rules) > 1 {
+		base += "-" + strings.ToLower(u.Rule.Origin)
 	} else if g.part != "" {
 		base += "-" + g.part
 	}
-	if u.rule.Expansion != "" {
-		base += "-" + u.rule.Expansion
+	if u.Rule.Expansion != "" {
+		base += "-" + u.Rule.Expansion
 	}
 	if g.onlyDeletes() && !strings.Contains(base, "delete") {
 		base += "-delete"
 	}
 	name := base
-	for _, extra := range []string{g.kindPart(), g.opPart(), strings.ToLower(u.rule.Origin)} {
+	for _, extra := range []string{g.kindPart(), g.opPart(), strings.ToLower(u.Rule.Origin)} {
 		if !used[name] {
 			return name
 		}
@@ -48,17 +49,17 @@ func (g group) name(used map[string]bool, o *Options) string {
 // onlyDeletes tells of a group about deletions, which a reader would not look for
 // below the name of the policy.
 func (g group) onlyDeletes() bool {
-	return !slices.ContainsFunc(g.targets, func(t placed) bool { return !slices.Equal(t.ops, []operation{"DELETE"}) })
+	return !slices.ContainsFunc(g.targets, func(t placed) bool { return !slices.Equal(t.ops, []native.Operation{"DELETE"}) })
 }
 
 // packName says what a pack of several policies holds: the kind, the operations and
 // the action, and of many alike the part that it is. It says nothing of the policies,
 // so that it stays when one comes or goes. Where words would say the same of two
 // packs, a hash tells them apart.
-func (g group) packName(used map[string]bool, o *Options) string {
+func (g group) packName(used map[string]bool, o Options) string {
 	u, t := g.units[0], g.targets[0]
-	parts := []string{"kvap", t.shortName()}
-	if ops := strings.ToLower(string(t.ops[0])); t.ops[0].class() != opCreate {
+	parts := []string{"kvap", shortName(t.Target)}
+	if ops := strings.ToLower(string(t.ops[0])); classOf(t.ops[0]) != native.Create {
 		parts = append(parts, ops)
 	}
 	parts = append(parts, actionName(u))
@@ -68,17 +69,17 @@ func (g group) packName(used map[string]bool, o *Options) string {
 	if g.unguarded {
 		parts = append(parts, "unguarded")
 	}
-	if u.params != nil {
-		parts = append(parts, u.params.namespace, u.params.name)
+	if u.Params != nil {
+		parts = append(parts, u.Params.Namespace, u.Params.Name)
 	}
-	if t.kindWild != "" || len(u.policy.MatchConditions) > 0 || len(overridesOf(u.policy, u.rule)) > 0 {
+	if t.KindWild != "" || len(u.Policy.MatchConditions) > 0 || len(native.OverridesOf(u.Policy, u.Rule)) > 0 {
 		parts = append(parts, shortHash(g.key(o)))
 	}
-	if g.alone || u.native.own() != "" {
-		parts = append(parts, u.policy.Name, strings.ToLower(u.rule.Origin))
+	if g.alone || u.CEL.Own() != "" {
+		parts = append(parts, u.Policy.Name, strings.ToLower(u.Rule.Origin))
 	}
-	if u.policy.Namespaced() {
-		parts[0] = u.policy.Namespace + "." + parts[0]
+	if u.Policy.Namespaced() {
+		parts[0] = u.Policy.Namespace + "." + parts[0]
 	}
 	base := hyphened(append(parts, g.part)...)
 	name := base
@@ -93,31 +94,31 @@ func hyphened(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), "-")
 }
 
-func actionName(u unit) string {
+func actionName(u Unit) string {
 	switch {
-	case u.action() == policy.Enforce && u.policy.EmitWarning:
+	case u.action() == policy.Enforce && u.Policy.EmitWarning:
 		return "deny-warn"
 	case u.action() == policy.Enforce:
 		return "deny"
-	case u.policy.EmitWarning:
+	case u.Policy.EmitWarning:
 		return "warn"
 	}
 	return "audit"
 }
 
 // key is what tells the group from others.
-func (g group) key(o *Options) string {
-	return g.units[0].attributes(o) + "\x00" + g.targets[0].key() + "\x00" + string(g.targets[0].ops[0].class())
+func (g group) key(o Options) string {
+	return g.units[0].attributes(o) + "\x00" + g.targets[0].Key() + "\x00" + string(classOf(g.targets[0].ops[0]))
 }
 
 // shortName is the resource as people say it: of Kubernetes' own groups without the
 // group, and without the version where that is the first; of others without the
 // version where that is any.
-func (t target) shortName() string {
-	name := strings.NewReplacer("/", "-", "*", "all").Replace(strings.ToLower(t.resource))
-	group, version, usual := strings.ToLower(t.group), strings.ToLower(t.version), "v1"
+func shortName(t native.Target) string {
+	name := strings.NewReplacer("/", "-", "*", "all").Replace(strings.ToLower(t.Resource))
+	group, version, usual := strings.ToLower(t.Group), strings.ToLower(t.Version), "v1"
 	switch {
-	case group == "*" && t.guessed: // a kind that is not known, so that no other is called alike
+	case group == "*" && t.Guessed: // a kind that is not known, so that no other is called alike
 		usual = "*"
 	case group == "*":
 		name, usual = name+"-of-any-group", "*"
@@ -143,7 +144,7 @@ func (g group) kindPart() string {
 	if len(g.targets) != 1 {
 		return ""
 	}
-	r := g.targets[0].resource
+	r := g.targets[0].Resource
 	if strings.Contains(r, "*") {
 		return "all"
 	}

@@ -1,4 +1,4 @@
-package translate
+package pack
 
 import (
 	"hash/fnv"
@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/kvap/kvap/cel"
-	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/vap"
 )
 
@@ -25,7 +24,7 @@ const longestGuard = 60_000
 
 // withinBudget splits a group whose members would together cost too much. A member
 // that is too costly alone is alone. The others are split by their names.
-func (g group) withinBudget(o *Options) []group {
+func (g group) withinBudget(o Options) []group {
 	if g.fits(o) {
 		return []group{g}
 	}
@@ -34,7 +33,7 @@ func (g group) withinBudget(o *Options) []group {
 	rest.units = nil
 	for _, u := range g.units {
 		one := g
-		one.units = []unit{u}
+		one.units = []Unit{u}
 		if one.costly(o) {
 			one.alone = true
 			out = append(out, one)
@@ -48,14 +47,14 @@ func (g group) withinBudget(o *Options) []group {
 	return out
 }
 
-func (g group) fits(o *Options) bool {
+func (g group) fits(o Options) bool {
 	return len(g.units) == 1 || len(g.units) <= packMembers && !g.costly(o)
 }
 
 // costly tells that the API server might stop evaluating the validations of a
 // group, or its guard, on an object that people could write; or that the guard is
 // so long that it would be left out.
-func (g group) costly(o *Options) bool {
+func (g group) costly(o Options) bool {
 	var spent int64
 	for _, u := range g.units {
 		spent += u.cost()
@@ -67,18 +66,17 @@ func (g group) costly(o *Options) bool {
 	if guard.IsZero() || guard.IsTrue() {
 		return false
 	}
-	return len(guard.String()) > longestGuard || slices.ContainsFunc(g.worstCases(o), func(w worstCase) bool {
+	return len(guard.String()) > longestGuard || slices.ContainsFunc(g.worstCases(), func(w worstCase) bool {
 		return w.exceeds(guard.Value, guardBudget)
 	})
 }
 
 // worstCases are those of the group's targets.
-func (g group) worstCases(o *Options) []worstCase {
+func (g group) worstCases() []worstCase {
 	bound := boundOf(g.units[0].failurePolicy())
 	var out []worstCase
 	for _, t := range g.targets {
-		l := &lowering{opts: o, environment: environment{target: t.target}}
-		out = append(out, newWorstCase(bound, l.objectType(t.target)))
+		out = append(out, newWorstCase(bound, t.Body))
 	}
 	return out
 }
@@ -87,11 +85,11 @@ func (g group) worstCases(o *Options) []worstCase {
 // API server allows, and none of the expressions behind it costs as much: only
 // then would it be to blame for an error. Only a rule that is alone can have such
 // a guard.
-func (g group) withoutCostlyGuard(d *vap.Draft, o *Options) {
+func (g group) withoutCostlyGuard(d *vap.Draft) {
 	if len(g.units) > 1 || d.Guard.IsZero() || d.Guard.IsTrue() {
 		return
 	}
-	for _, w := range g.worstCases(o) {
+	for _, w := range g.worstCases() {
 		if !w.exceeds(d.Guard.Value, guardBudget) {
 			continue
 		}
@@ -111,14 +109,4 @@ func hashOf(texts ...string) uint32 {
 		io.WriteString(h, s+"\x00")
 	}
 	return h.Sum32()
-}
-
-// noteCost tells of a rule that the API server would stop evaluating on an object
-// as large as the estimate assumes.
-func (l *lowering) noteCost(u unit) {
-	const perExpression = 1_000_000
-	if cel.Cost(u.holds.b.Value, nil) > perExpression {
-		l.setPos(l.rule.Pos)
-		l.note(diag.Costly, "the rule goes through lists inside lists; on a very large object the API server may stop evaluating it, which counts as an error")
-	}
 }

@@ -1,4 +1,4 @@
-package translate
+package pack
 
 import (
 	"strings"
@@ -9,10 +9,10 @@ import (
 	"github.com/kvap/kvap/vap"
 )
 
-// describe gives an object what its policies say about themselves to people: title,
+// Describe gives an object what its policies say about themselves to people: title,
 // category, severity and description, and the labels of whoever owns them. Of
 // several policies only what they all say holds for the object.
-func describe(d *vap.Draft, policies ...*policy.Policy) {
+func Describe(d *vap.Draft, policies ...*policy.Policy) {
 	d.Annotations, d.Labels = nil, nil
 	for i, p := range policies {
 		annotations, labels := pick(p.Annotations, describes), pick(p.Labels, owns)

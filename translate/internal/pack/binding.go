@@ -1,4 +1,4 @@
-package translate
+package pack
 
 import (
 	"slices"
@@ -7,26 +7,41 @@ import (
 
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/vap"
 )
 
-const nameLabel = "kubernetes.io/metadata.name"
+// The action of a violation can depend on the namespace: the first override that
+// hits decides. A binding has one action and a selector of namespaces, which is a
+// conjunction; so the overrides are taken apart into sets of namespaces that exclude each
+// other, each a conjunction with one action.
+//
+// A selector of namespaces never leaves out an object without a namespace. Such
+// objects, and Namespaces themselves, have the action that Kyverno finds for the
+// namespace "" without labels; where a policy meets both kinds of objects, their
+// bindings are told apart by scope.
+//
+// No selector knows wildcards. Overrides with a wildcard for namespaces make two
+// policy objects, one for each action, which a match condition tells apart.
+
+// NameLabel is the label with the name that every namespace has.
+const NameLabel = "kubernetes.io/metadata.name"
 
 // bindings say where a rule counts and what a violation leads to. Each object that
 // the group is about falls under exactly one of them.
 func (g group) bindings() []vap.Binding {
 	u := g.units[0]
-	if u.policy.Namespaced() {
+	if u.Policy.Namespaced() {
 		b := u.binding(u.action())
-		b.NamespaceSelector.Labels = []vap.Label{{Key: nameLabel, Value: u.policy.Namespace}}
+		b.NamespaceSelector.Labels = []vap.Label{{Key: NameLabel, Value: u.Policy.Namespace}}
 		return []vap.Binding{b}
 	}
-	overrides := overridesOf(u.policy, u.rule)
-	if wildOverrides(overrides) { // see byAction
+	overrides := native.OverridesOf(u.Policy, u.Rule)
+	if native.WildOverrides(overrides) { // see byAction
 		return []vap.Binding{u.binding(u.action())}
 	}
 	inNamespaces, outside := g.scopes()
-	other := clusterAction(u.action(), overrides)
+	other := native.ClusterAction(u.action(), overrides)
 	if !inNamespaces {
 		return []vap.Binding{u.binding(other)}
 	}
@@ -54,8 +69,8 @@ func (g group) bindings() []vap.Binding {
 // scopes tells whether the group is about objects in namespaces, and about others.
 func (g group) scopes() (inNamespaces, outside bool) {
 	for _, t := range g.targets {
-		inNamespaces = inNamespaces || t.scope != cluster
-		outside = outside || t.scope != namespaced
+		inNamespaces = inNamespaces || t.Scope != native.Cluster
+		outside = outside || t.Scope != native.Namespaced
 	}
 	return inNamespaces, outside
 }
@@ -77,12 +92,12 @@ func suffix(what string, others []vap.Binding) string {
 }
 
 // binding is a binding with an action, for everything.
-func (u unit) binding(a policy.Action) vap.Binding {
-	b := vap.Binding{Actions: actions(a, u.policy.EmitWarning)}
-	u.params.refer(&b, u, a)
-	if u.native != nil && u.native.paramRef != nil {
-		ref := *u.native.paramRef
-		if a != policy.Enforce || u.policy.FailurePolicy == policy.Ignore {
+func (u Unit) binding(a policy.Action) vap.Binding {
+	b := vap.Binding{Actions: actions(a, u.Policy.EmitWarning)}
+	u.refer(&b, a)
+	if u.CEL != nil && u.CEL.ParamRef != nil {
+		ref := *u.CEL.ParamRef
+		if a != policy.Enforce || u.Policy.FailurePolicy == policy.Ignore {
 			// Without params a rule is an error, which denies only under Enforce and
 			// Fail. The API server would refuse requests whatever the binding's actions.
 			ref.NotFound = "Allow"
@@ -104,9 +119,23 @@ func actions(a policy.Action, warn bool) []string {
 }
 
 // matchPos is where a rule's match block stands.
-func matchPos(u unit) diag.Pos {
-	if u.rule.Match != nil {
-		return u.rule.Match.Pos
+func matchPos(u Unit) diag.Pos {
+	if u.Rule.Match != nil {
+		return u.Rule.Match.Pos
 	}
-	return u.rule.Pos
+	return u.Rule.Pos
+}
+
+// refer gives a binding its params. Without them a rule that reads them is an
+// error, which denies only under Enforce and Fail; the API server would refuse
+// requests whatever the binding's actions.
+func (u Unit) refer(b *vap.Binding, a policy.Action) {
+	p := u.Params
+	if p == nil {
+		return
+	}
+	b.Param = &vap.ParamRef{Name: p.Name, Namespace: p.Namespace, NotFound: "Deny"}
+	if a != policy.Enforce || u.Policy.FailurePolicy == policy.Ignore {
+		b.Param.NotFound = "Allow"
+	}
 }

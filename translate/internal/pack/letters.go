@@ -1,8 +1,10 @@
-package translate
+package pack
 
 import (
 	"slices"
 	"strings"
+
+	"github.com/kvap/kvap/translate/internal/native"
 )
 
 // Groups are split by the names of policies and rules as the volumes of a dictionary
@@ -54,7 +56,7 @@ func (l letters) String() string {
 
 // split halves the range of symbols until each part fits. Names that are alike go on
 // with the next symbol; those that are the same stay together.
-func (g group) split(o *Options, l letters) []group {
+func (g group) split(o Options, l letters) []group {
 	if g.part = l.String(); g.fits(o) {
 		return []group{g}
 	}
@@ -85,11 +87,11 @@ func (g group) split(o *Options, l letters) []group {
 }
 
 // splitName is what a group is split by.
-func (u unit) splitName(o *Options) string {
-	if o.Pack == PackMatch {
-		return inSymbols(memberName(u.policy) + "/" + u.rule.Name)
+func (u Unit) splitName(o Options) string {
+	if o.ByKind {
+		return inSymbols(native.MemberName(u.Policy) + "/" + u.Rule.Name)
 	}
-	return inSymbols(u.rule.Name)
+	return inSymbols(u.Rule.Name)
 }
 
 // inSymbols is s in symbols.
@@ -103,6 +105,6 @@ func inSymbols(s string) string {
 }
 
 // nothingAfter tells that no name is longer than so much.
-func (g group) nothingAfter(length int, o *Options) bool {
-	return !slices.ContainsFunc(g.units, func(u unit) bool { return len(u.splitName(o)) > length })
+func (g group) nothingAfter(length int, o Options) bool {
+	return !slices.ContainsFunc(g.units, func(u Unit) bool { return len(u.splitName(o)) > length })
 }

@@ -1,0 +1,77 @@
+package native
+
+import (
+	"strings"
+
+	"github.com/kvap/kvap/schema"
+)
+
+// A Scope says where objects of a kind live.
+type Scope int
+
+// The scopes.
+const (
+	AnyScope Scope = iota
+	Namespaced
+	Cluster
+)
+
+// A Target is one kind of object that a rule is lowered for: a resource, or all
+// that a wildcard stands for.
+type Target struct {
+	GVK schema.GVK // of the object's body; for a subresource its own
+	// Group, Version and Resource are as a resource rule names them.
+	Group, Version, Resource string
+	Parent                   schema.GVK // the top-level kind; GVK where there is no subresource
+	Subresource              string
+	Scope                    Scope
+	Type                     *schema.Type
+	Body                     *schema.Type // what every object has, and what the schema knows of it
+	// KindWild is a wildcard for the kind that no resource rule can say.
+	KindWild string
+	Guessed  bool
+}
+
+// Key is what tells a target from others.
+func (t Target) Key() string {
+	return strings.Join([]string{t.Group, t.Version, t.Resource, t.KindWild}, "/")
+}
+
+// PossibleOperations are the operations that can happen to the target.
+func (t Target) PossibleOperations() []Operation {
+	switch {
+	case t.Subresource == "":
+		return []Operation{Create, Update, Delete}
+	case t.Subresource == "ephemeralcontainers": // never created, but one rule with the pods reads better
+		return []Operation{Create, Update}
+	case t.Subresource == "status", t.Subresource == "scale", t.Subresource == "resize", t.Subresource == "approval", t.Subresource == "finalize":
+		return []Operation{Update}
+	case t.Subresource == "binding" || t.Subresource == "eviction" || t.Subresource == "token":
+		return []Operation{Create}
+	case t.connects():
+		return []Operation{Connect}
+	}
+	return []Operation{Create, Update, Delete, Connect}
+}
+
+// connects tells that the target is a connection to a pod, a service or a node,
+// which is opened and nothing else.
+func (t Target) connects() bool {
+	switch t.Subresource {
+	case "exec", "attach", "portforward", "proxy":
+		return t.Parent.Group == "" && t.Parent.Version == "v1" && !t.Guessed
+	}
+	return false
+}
+
+// HasMetadata tells that the body is an object with metadata for sure, as the
+// options of a connection are not.
+func (t Target) HasMetadata() bool {
+	if t.Subresource == "" || t.Subresource == "ephemeralcontainers" || t.Subresource == "status" {
+		return true
+	}
+	return t.Type != nil && t.Type.Fields["metadata"] != nil
+}
+
+// IsAnyResource tells that the target is every resource.
+func (t Target) IsAnyResource() bool { return t.Resource == "*" || t.Resource == "*/*" }

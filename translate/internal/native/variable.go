@@ -1,0 +1,28 @@
+package native
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
+)
+
+// A Variable is a composed variable that the lowering made.
+type Variable struct {
+	Pos  diag.Pos
+	Name string
+	Expr cel.Value
+}
+
+// VariableNamed is the value of a composed variable.
+func VariableNamed(name string) cel.Value { return cel.Ident("variables").Field(name) }
+
+// FreshName is name, with a number where it is taken.
+func FreshName(name string, taken []string) string {
+	fresh := name
+	for i := 2; slices.Contains(taken, fresh); i++ {
+		fresh = name + strconv.Itoa(i)
+	}
+	return fresh
+}

@@ -1,0 +1,102 @@
+package pack
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/translate/internal/native"
+	"github.com/kvap/kvap/vap"
+)
+
+// A Unit is a rule lowered for one target and some operations.
+type Unit struct {
+	Policy     *policy.Policy
+	Rule       *policy.Rule
+	Target     native.Target
+	Operations []native.Operation
+	// Conditions are the match conditions that the policy itself has.
+	Conditions []vap.Condition
+
+	Match          cel.Bool     // what the resource rules do not say
+	Pre            native.Truth // preconditions
+	Holds          native.Truth // the rule does not fail
+	Exempt         cel.Bool     // an old violation excuses this one; false where there is no such excuse
+	Excused        bool         // Exempt excuses every update that violates the rule
+	ReadsNamespace bool         // Match reads namespaceObject, so it cannot be a match condition
+	Message        native.Message
+	Variables      []native.Variable
+	Params         *native.Params
+	CEL            *native.Parts // what a CEL rule brings along
+}
+
+// failurePolicy is that of the unit's object. An error of a CEL rule's expressions
+// denies under Ignore too.
+func (u Unit) failurePolicy() string {
+	if u.CEL != nil {
+		return string(policy.Fail)
+	}
+	return string(u.Policy.FailurePolicy)
+}
+
+// action is the unit's action where no override hits.
+func (u Unit) action() policy.Action { return native.BaseAction(u.Policy, u.Rule) }
+
+// Same tells whether two units of a rule differ in their operations only.
+func (u Unit) Same(v Unit) bool { return u.Text() == v.Text() }
+
+// Text is everything that the unit's expressions say.
+func (u Unit) Text() string {
+	parts := []string{u.Match.String(), u.Pre.Expr.String(), u.Holds.Expr.String(), u.Exempt.String(), u.Message.Key(), u.Params.Key(), u.CEL.Key()}
+	for _, v := range u.Variables {
+		parts = append(parts, v.Name, v.Expr.String())
+	}
+	return strings.Join(parts, "\x00")
+}
+
+func (u Unit) names() []string {
+	out := make([]string, len(u.Variables))
+	for i, v := range u.Variables {
+		out[i] = v.Name
+	}
+	return out
+}
+
+// renamed is the unit with one of its variables under another name.
+func (u Unit) renamed(from, to string) Unit {
+	value := func(v cel.Value) cel.Value { return v.RenameField("variables", from, to) }
+	condition := func(b cel.Bool) cel.Bool {
+		if b.IsZero() {
+			return b
+		}
+		return value(b.Value).AsBool()
+	}
+	u.Match, u.Exempt = condition(u.Match), condition(u.Exempt)
+	u.Pre.Expr, u.Holds.Expr = condition(u.Pre.Expr), condition(u.Holds.Expr)
+	if u.Message.Expr != nil {
+		m := value(*u.Message.Expr)
+		u.Message.Expr = &m
+	}
+	u.Variables = slices.Clone(u.Variables)
+	for i, v := range u.Variables {
+		u.Variables[i].Expr = value(v.Expr)
+		if v.Name == from {
+			u.Variables[i].Name = to
+		}
+	}
+	return u
+}
+
+// cost is about the most that one evaluation of the unit costs. What a message
+// expression costs is counted too: it is always evaluated.
+func (u Unit) cost() int64 {
+	total := cel.Cost(u.Match.Value, nil) + cel.Cost(u.Pre.Expr.Value, nil) + cel.Cost(u.Holds.Expr.Value, nil) + cel.Cost(u.Exempt.Value, nil)
+	for _, v := range u.Variables {
+		total += cel.Cost(v.Expr, nil)
+	}
+	if u.Message.Expr != nil {
+		total += cel.Cost(*u.Message.Expr, nil)
+	}
+	return total
+}
