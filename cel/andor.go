@@ -161,21 +161,28 @@ func (j chain) safe(a, rest *node) bool {
 // likewise x != 'a' && x != 'b'.
 func (j chain) mergeEqual(terms []*node) []*node {
 	var out []*node
-	var choices []*choice
+	var merged []*choice
+	choices := map[uint64][]*choice{} // by the hash of the value
 	for _, t := range terms {
 		x, lits, ok := j.choice(t)
 		if !ok {
 			out = append(out, t)
 			continue
 		}
-		i := slices.IndexFunc(choices, func(c *choice) bool { return equal(c.x, x) && c.lits[0].op == lits[0].op })
+		alike := choices[x.hash]
+		i := slices.IndexFunc(alike, func(c *choice) bool { return equal(c.x, x) && c.lits[0].op == lits[0].op })
 		if i < 0 {
-			choices = append(choices, &choice{x: x, lits: lits, at: len(out)})
+			choices[x.hash] = append(alike, &choice{x: x, lits: slices.Clone(lits), at: len(out)})
 			out = append(out, t)
 			continue
 		}
-		c := choices[i]
-		c.lits = append(slices.Clip(c.lits), lits...)
+		c := alike[i]
+		if c.terms++; c.terms == 1 {
+			merged = append(merged, c)
+		}
+		c.lits = append(c.lits, lits...)
+	}
+	for _, c := range merged {
 		out[c.at] = j.oneOf(c)
 	}
 	return out
@@ -183,9 +190,10 @@ func (j chain) mergeEqual(terms []*node) []*node {
 
 // A choice is a value compared with literals of one type.
 type choice struct {
-	x    *node
-	lits []*node
-	at   int
+	x     *node
+	lits  []*node
+	at    int
+	terms int // that were merged with the first
 }
 
 // choice reads x == 'a' and x in ['a', 'b'], in a conjunction their negations.

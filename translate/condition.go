@@ -19,16 +19,17 @@ func (l *lowering) conditions(c *policy.Conditions) native.Truth {
 	}
 	some := native.Sure(cel.True())
 	if c.Any != nil {
-		some = native.Sure(cel.False())
-		for i := len(c.Any) - 1; i >= 0; i-- {
-			some = l.condition(c.Any[i]).OrElse(some)
-		}
+		some = native.SomeInOrder(l.eachCondition(c.Any))
 	}
-	every := native.Sure(cel.True())
-	for i := len(c.All) - 1; i >= 0; i-- {
-		every = l.condition(c.All[i]).AndThen(every)
+	return some.Both(native.AllInOrder(l.eachCondition(c.All)))
+}
+
+func (l *lowering) eachCondition(cs []*policy.Condition) []native.Truth {
+	out := make([]native.Truth, len(cs))
+	for i := len(cs) - 1; i >= 0; i-- {
+		out[i] = l.condition(cs[i])
 	}
-	return some.Both(every)
+	return out
 }
 
 // condition is one comparison.

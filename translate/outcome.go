@@ -44,18 +44,30 @@ func (o outcome) ok() cel.Bool {
 	return cel.And(conds...)
 }
 
-// admitted is: satisfied or skipped.
+// admitted is: satisfied or skipped. Checks that follow one another are put together at
+// once: one by one, a long conjunction would be made anew for each of its terms.
 func (o outcome) admitted() cel.Bool {
-	return o.fold(func(s step, rest cel.Bool) cel.Bool {
-		switch {
+	rest := cel.True()
+	for i := len(o) - 1; i >= 0; i-- {
+		switch s := o[i]; {
 		case s.filter:
-			return cel.Implies(s.cond, rest)
+			rest = cel.Implies(s.cond, rest)
 		case !s.otherwise.IsZero():
-			return cel.CondBool(s.cond, rest, s.otherwise)
+			rest = cel.CondBool(s.cond, rest, s.otherwise)
+		default:
+			first := i
+			for first > 0 && o[first-1].plain() {
+				first--
+			}
+			rest = cel.And(o[first:i+1].ok(), rest)
+			i = first
 		}
-		return cel.And(s.cond, rest)
-	})
+	}
+	return rest
 }
+
+// plain tells of a step that is nothing but a check.
+func (s step) plain() bool { return !s.filter && s.otherwise.IsZero() }
 
 // notDirect is: no direct skip.
 func (o outcome) notDirect() cel.Bool {

@@ -1,6 +1,10 @@
 package native
 
-import "github.com/kvap/kvap/cel"
+import (
+	"slices"
+
+	"github.com/kvap/kvap/cel"
+)
 
 // A Truth is a condition, and whether evaluating it may be an error.
 type Truth struct {
@@ -55,3 +59,33 @@ func (t Truth) Implies(u Truth) Truth {
 
 // Not is !t.
 func (t Truth) Not() Truth { return Truth{Expr: cel.Not(t.Expr), Errs: t.Errs} }
+
+// SomeInOrder is the disjunction of conditions, strict in each.
+func SomeInOrder(ts []Truth) Truth {
+	return inOrder(ts, Sure(cel.False()), cel.Or, Truth.OrElse)
+}
+
+// AllInOrder is the conjunction of conditions, strict in each.
+func AllInOrder(ts []Truth) Truth {
+	return inOrder(ts, Sure(cel.True()), cel.And, Truth.AndThen)
+}
+
+// inOrder puts conditions before the rest. Those that follow one another and are
+// never an error are joined at once: one by one, a long chain would be made anew for
+// each of its terms.
+func inOrder(ts []Truth, rest Truth, join func(...cel.Bool) cel.Bool, before func(Truth, Truth) Truth) Truth {
+	for i := len(ts) - 1; i >= 0; i-- {
+		if ts[i].Errs {
+			rest = before(ts[i], rest)
+			continue
+		}
+		sure := []cel.Bool{rest.Expr}
+		for ; i >= 0 && !ts[i].Errs; i-- {
+			sure = append(sure, ts[i].Expr)
+		}
+		i++ // the last one that was joined
+		slices.Reverse(sure)
+		rest.Expr = join(sure...)
+	}
+	return rest
+}
