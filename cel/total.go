@@ -402,8 +402,11 @@ func isRegex(n *node) bool {
 }
 
 // isQuoted tells of a text that stands between \Q and \E, and in which no backslash
-// of its own ends that: each is taken out of the quotes.
+// of its own ends that: each is taken out of the quotes. Wildcards may be too, each
+// kind once: what is put in their place has no other, but another replacement of the
+// same would meet it.
 func (n *node) isQuoted() bool {
+	left := map[string]string{"*": `\E.*\Q`, "?": `\E.\Q`}
 	for n.op == opMember && n.name == "replace" && len(n.args) == 3 {
 		from, to := n.args[1], n.args[2]
 		if from.op != opString || to.op != opString {
@@ -412,9 +415,10 @@ func (n *node) isQuoted() bool {
 		if from.lit == `\` {
 			return to.lit == `\E\\\Q`
 		}
-		if !slices.Contains([]string{`\E.*\Q`, `\E.\Q`}, to.lit.(string)) {
+		if out, ok := left[from.lit.(string)]; !ok || to.lit != out {
 			return false
 		}
+		delete(left, from.lit.(string))
 		n = n.args[0]
 	}
 	return false
