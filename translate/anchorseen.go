@@ -194,8 +194,9 @@ func (l *lowering) elementSightings(list place, p *policy.Node, satisfied bool) 
 	defer release()
 	x := placeOf(element, list.elem())
 	out := sightings{}
-	for key, s := range l.sightings(x, p) {
-		s, last := s.everywhere(), l.isLast(x, p, key, satisfied)
+	below := l.sightings(x, p)
+	for _, key := range slices.Sorted(maps.Keys(below)) {
+		s, last := below[key].everywhere(), l.isLast(x, p, key, satisfied)
 		out[key] = sighting{cel.True(), met(list.expr, element, s.visited, last), met(list.expr, element, s.present, last)}
 	}
 	return out
