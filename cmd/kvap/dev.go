@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/sets"
 	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -115,8 +116,7 @@ func (d *dev) run(ctx context.Context, dir string, definitions []controlplane.CR
 	if err != nil {
 		return err
 	}
-	all := append(append(own, definitions...), standIns()...)
-	if err := d.plane.InstallCRDs(ctx, all...); err != nil {
+	if err := d.plane.InstallCRDs(ctx, withStandIns(append(own, definitions...))...); err != nil {
 		return err
 	}
 	ended := make(chan error, 1)
@@ -193,6 +193,23 @@ kubectl run probe --image=nginx --dry-run=server   # is it denied?
 
 Ctrl-C ends it and leaves nothing behind.
 `, d.plane.Kubeconfig(controlplane.Admin))
+}
+
+// withStandIns adds a definition for each kind of Kyverno that the controller reads and
+// the definitions do not have. Where they have one it stands alone: the versions that a
+// stand-in has besides would never be served.
+func withStandIns(definitions []controlplane.CRD) []controlplane.CRD {
+	defined := sets.New[string]()
+	for _, d := range definitions {
+		defined.Insert(d.GetName())
+	}
+	out := definitions
+	for _, d := range standIns() {
+		if !defined.Has(d.GetName()) {
+			out = append(out, d)
+		}
+	}
+	return out
 }
 
 // standIns define the kinds of Kyverno that the controller reads.

@@ -116,7 +116,7 @@ func awaitServed(ctx context.Context, client dynamic.Interface, crd CRD) error {
 			}
 			select {
 			case <-ctx.Done():
-				return err
+				return fmt.Errorf("%w (%w)", err, ctx.Err())
 			case <-time.After(50 * time.Millisecond):
 			}
 		}
