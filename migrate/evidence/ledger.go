@@ -176,6 +176,10 @@ func validates(f *compile.Form) bool {
 	return f.Rule.Policy.Validating != nil || f.Source == nil || f.Source.Validate != nil
 }
 
+// ofOthers tells that only a native object knows of a rule: it shares the object with
+// rules that are compared, and its policy is not asked about.
+func ofOthers(f *compile.Form) bool { return f.Rule.Policy.Kind == "ValidatingAdmissionPolicy" }
+
 // Comparison is what was gathered so far.
 func (l *Ledger) Comparison() report.Comparison {
 	var rules []report.ComparedRule
@@ -184,6 +188,9 @@ func (l *Ledger) Comparison() report.Comparison {
 		compared[f] = true
 	}
 	for i, r := range l.rows {
+		if ofOthers(r.form) && !compared[r.form] {
+			continue
+		}
 		one := r.report(compared[r.form])
 		if len(l.audit.natives) > 0 && one.Target == report.Native && validates(r.form) && !l.native(i) {
 			one.Notes = append(one.Notes, "no native object of the rule is there yet: what it would be translated to was judged")
