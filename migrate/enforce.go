@@ -22,7 +22,7 @@ func (g Goal) refuseEnforce(w World) error {
 		return fmt.Errorf("kvap.dev has a policy of this name already, which no migration has made; rename or delete it")
 	}
 	if err := Speaks(w.status().Comparison, w.comparedDigest(), w.Now, g.MaxAge); err != nil && g.Accept == "" {
-		return fmt.Errorf("%w; run kvap migrate compare %s, or say why it may go on: --accept REASON", err, w.Ref.Name)
+		return fmt.Errorf("%w; run kvap migrate compare %s, or say why it may go on: --accept REASON", err, w.Title())
 	}
 	return nil
 }
@@ -49,7 +49,7 @@ func (g Goal) enforce(w World) (*Move, error) {
 // enforceInPlace leaves the policy where it is, with admission off.
 func (g Goal) enforceInPlace(w World) (*Move, error) {
 	if w.Source == nil {
-		return nil, fmt.Errorf("the policy was deleted; kvap migrate rollback %s makes it again, as it was recorded", w.Ref.Name)
+		return nil, fmt.Errorf("the policy was deleted; kvap migrate rollback %s makes it again, as it was recorded", w.Title())
 	}
 	if m := annotated(w.Source, "enforce-1-native", "have kvap enforce it beside Kyverno", w.history(),
 		map[string]string{v1alpha1.ModeKey: v1alpha1.ModeEnforce}); m != nil {

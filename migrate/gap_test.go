@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -81,5 +82,47 @@ func TestMovedWithoutRecord(t *testing.T) {
 		if move, err := (Goal{Verb: Shadow}).Next(th.world); err == nil {
 			t.Errorf("%s: shadow has the move %q, after which nobody judges", way, move.Does)
 		}
+	}
+}
+
+// Kyverno may never answer: as long as kvap holds a policy on its way back, enforce leads
+// forward again, and at every moment somebody judges.
+func TestForwardAgain(t *testing.T) {
+	forwards := 0
+	for _, way := range []v1alpha1.MigrationWay{v1alpha1.WayAdmission, v1alpha1.WayReplace, v1alpha1.WayRemove} {
+		for seed := range uint64(200) {
+			th := newTheatre(t, seed, way)
+			digest := Digest(th.world.Source.Object)
+			enforce, back := Goal{Verb: Enforce, Way: way, Accept: "a test"}, Goal{Verb: Rollback, To: v1alpha1.StageNone}
+			if !th.run(enforce, 500) {
+				t.Fatalf("%s %d: enforce does not end", way, seed)
+			}
+			th.run(back, th.rand.IntN(12))
+			if enforce.forwardAgain(th.world) {
+				forwards++
+				if !th.run(enforce, 500) {
+					t.Fatalf("%s %d: enforce does not end after a rollback that was begun", way, seed)
+				}
+				if s := th.world.Record.Status; s.Stage != v1alpha1.StageEnforced || s.Doing != nil || s.Way != way {
+					t.Fatalf("%s %d: the record has %+v", way, seed, s)
+				}
+			}
+			if !th.run(back, 500) {
+				t.Fatalf("%s %d: rollback does not end", way, seed)
+			}
+			th.isBack(digest)
+		}
+	}
+	if forwards < 100 {
+		t.Errorf("only %d went forward again", forwards)
+	}
+}
+
+// A message names a namespaced policy as the next command takes it.
+func TestMessagesNameTheNamespace(t *testing.T) {
+	th := newTheatre(t, 1, v1alpha1.WayAdmission)
+	th.world.Ref.Namespace, th.world.Ref.Kind = "shop", "Policy"
+	if _, err := (Goal{Verb: Enforce, MaxAge: 1}).Next(th.world); err == nil || !strings.Contains(err.Error(), "kvap migrate compare shop/p,") {
+		t.Errorf("%v", err)
 	}
 }

@@ -85,8 +85,8 @@ func (g Goal) stage() v1alpha1.MigrationStage {
 
 // refuse says why the goal is not to be gone for.
 func (g Goal) refuse(w World) error {
-	if d := w.status().Doing; d != nil && d.Verb != g.Verb && g.Verb != Rollback {
-		return fmt.Errorf("%s was begun at %s and has not ended; run it again, or kvap migrate rollback %s", d.Verb, d.At.UTC().Format(time.RFC3339), w.Ref.Name)
+	if d := w.status().Doing; d != nil && d.Verb != g.Verb && g.Verb != Rollback && !g.forwardAgain(w) {
+		return fmt.Errorf("%s was begun at %s and has not ended; %s", d.Verb, d.At.UTC().Format(time.RFC3339), w.WayOn())
 	}
 	switch g.Verb {
 	case Shadow:
@@ -100,6 +100,29 @@ func (g Goal) refuse(w World) error {
 		return fmt.Errorf("the policy of kvap.dev has changed since it took over, and going back loses that; say why it may: --accept REASON")
 	}
 	return nil
+}
+
+// forwardAgain tells that kvap has not let go yet of a policy on its way back, so that
+// enforce may lead forward again: Kyverno may never answer.
+func (g Goal) forwardAgain(w World) bool {
+	holds := w.Carrier != nil || w.Source != nil && modeOf(w.Source) == v1alpha1.ModeEnforce
+	return g.Verb == Enforce && w.doing(Rollback) && w.Stage() == v1alpha1.StageEnforced && holds
+}
+
+// WayOn says how a policy goes on at which something was begun and has not ended.
+func (w World) WayOn() string {
+	d := w.status().Doing
+	switch {
+	case d == nil:
+		return ""
+	case d.Verb == Rollback && d.To == v1alpha1.StageShadow:
+		return "kvap migrate rollback " + w.Title() + " --to shadow goes on, as soon as Kyverno answers"
+	case d.Verb == Rollback && (Goal{Verb: Enforce}).forwardAgain(w):
+		return "kvap migrate rollback " + w.Title() + " goes on, as soon as Kyverno answers; kvap migrate enforce " + w.Title() + " leads forward again"
+	case d.Verb == Rollback:
+		return "kvap migrate rollback " + w.Title() + " goes on, as soon as Kyverno answers"
+	}
+	return fmt.Sprintf("kvap migrate %s %s goes on, and kvap migrate rollback %s goes back", d.Verb, w.Title(), w.Title())
 }
 
 // act is the first of the moves between beginning and end that is not made.

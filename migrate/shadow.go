@@ -15,14 +15,14 @@ func refuseShadow(w World) error {
 		return fmt.Errorf("it is %s already; kvap migrate rollback --to shadow leads back", w.Stage())
 	}
 	if isOff(w.Source) {
-		return fmt.Errorf("kvap enforces it, and Kyverno is switched off in it: in shadow nobody would judge requests by it; kvap migrate rollback %s comes first", w.Ref.Name)
+		return fmt.Errorf("kvap enforces it, and Kyverno is switched off in it: in shadow nobody would judge requests by it; kvap migrate rollback %s comes first", w.Title())
 	}
 	return nil
 }
 
 // shadow has kvap judge beside Kyverno, without effect.
 func (g Goal) shadow(w World) (*Move, error) {
-	if m := annotated(w.Source, "shadow-1-beside", "have it judged natively with the action Audit", w.history(),
+	if m := annotated(w.Source, "shadow-1-beside", "have kvap judge it beside Kyverno, without effect", w.history(),
 		map[string]string{v1alpha1.ModeKey: v1alpha1.ModeShadow}); m != nil {
 		return m, nil
 	}

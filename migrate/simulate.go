@@ -25,7 +25,7 @@ func (g Goal) Moves(w World) ([]*Move, error) {
 		waited[move.Does] = move.IsWait()
 		w = w.after(move)
 	}
-	return nil, fmt.Errorf("%s of %s does not come to an end; this is a bug of kvap", g.Verb, w.Ref.Name)
+	return nil, fmt.Errorf("%s of %s does not come to an end; this is a bug of kvap", g.Verb, w.Title())
 }
 
 // After is the world after moves that went well.

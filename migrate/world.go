@@ -34,6 +34,14 @@ type World struct {
 	Staying []string
 }
 
+// Title is what a user calls the policy on the command line, whatever his namespace is.
+func (w World) Title() string {
+	if w.Ref.Namespace != "" {
+		return w.Ref.Namespace + "/" + w.Ref.Name
+	}
+	return w.Ref.Name
+}
+
 // Judging tells whether somebody judges, or why that is not known.
 type Judging struct {
 	Yes bool
@@ -114,7 +122,7 @@ func (w World) sameAsRecorded(verb string) error {
 		return nil
 	}
 	return fmt.Errorf("the policy has changed since %s was begun, and what is new in it would be judged by nobody; "+
-		"go back with kvap migrate rollback %s, and begin again", verb, w.Ref.Name)
+		"go back with kvap migrate rollback %s, and begin again", verb, w.Title())
 }
 
 // Enforces tells whether kvap was seen to enforce the source, with Kyverno switched off in

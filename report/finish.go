@@ -40,7 +40,7 @@ type LeftPart struct {
 
 // WriteTable writes what is left, and what to do.
 func (f Finish) WriteTable(w io.Writer) error {
-	rows := [][]string{{"WHAT", "NAME", "OWNER", "OBJECTS", "NEXT"}}
+	rows := [][]string{{"WHAT", "NAME", "STAGE OR OWNER", "OBJECTS", "NEXT"}}
 	for _, p := range f.Policies {
 		rows = append(rows, []string{p.Kind, p.title(), p.Stage, "-", p.Next})
 	}

@@ -113,6 +113,9 @@ func (r *worldReader) finish(ctx context.Context) (out report.Finish, err error)
 // notRead owns definitions whose objects nobody but Kyverno reads.
 const notRead = "Kyverno, not read by kvap"
 
+// onItsWay begins what is said of a policy at which a verb was begun and has not ended.
+const onItsWay = "on its way: "
+
 // notCounted is said of a definition whose objects the user may not list.
 const notCounted = "you may not list its objects, so they may be there, and need Kyverno"
 
@@ -124,13 +127,12 @@ func needsKyverno(p report.LeftPart) bool {
 // nextFor is what to do with a policy of one of Kyverno's kinds, and how many keep
 // Kyverno.
 func nextFor(w migrate.World, keep int) (string, int) {
-	name := w.Ref.Name
-	if w.Ref.Namespace != "" {
-		name = w.Ref.Namespace + "/" + name
-	}
+	name := w.Title()
 	recorded := w.Stage() == v1alpha1.StageEnforced || w.Stage() == v1alpha1.StageAdopted
 	enforced := w.Enforces()
 	switch {
+	case w.WayOn() != "":
+		return onItsWay + w.WayOn(), keep + 1
 	case migrate.KyvernoHasRest(w.Source):
 		return "Kyverno has rules left in it: " + strings.Join(w.Staying, ", "), keep + 1
 	case !enforced.Yes && migrate.KyvernoIsOff(w.Source):
@@ -153,11 +155,14 @@ func finishSteps(f report.Finish, namespace string) []string {
 	enforce, adopt, cleans := false, false, false
 	for _, p := range f.Policies {
 		cleans = cleans || p.Next == runsCleanup
-		enforce = enforce || strings.HasPrefix(p.Next, "Kyverno")
+		enforce = enforce || strings.HasPrefix(p.Next, "Kyverno") || strings.HasPrefix(p.Next, "it is there again")
 		adopt = adopt || strings.Contains(p.Next, "migrate adopt")
 	}
 	if enforce {
 		out = append(out, "Move what Kyverno still enforces (kvap migrate enforce), or keep Kyverno for it.")
+	}
+	if slices.ContainsFunc(f.Policies, func(p report.LeftPolicy) bool { return strings.HasPrefix(p.Next, onItsWay) }) {
+		out = append(out, "End what was begun, as it says at the policies.")
 	}
 	if adopt {
 		out = append(out, "Adopt what is left in Kyverno's kinds (kvap migrate adopt --all; in a repository: kvap migrate adopt -f policies/): "+

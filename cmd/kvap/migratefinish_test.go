@@ -21,6 +21,7 @@ func TestFinishWithoutRecord(t *testing.T) {
 	on := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "kyverno.io/v1", "kind": "ClusterPolicy", "metadata": map[string]any{"name": "p"}}}
 	enforced := migrate.Seen{Exists: true, Mode: v1alpha1.ModeEnforce, Judging: migrate.Judging{Yes: true}}
 	record := &v1alpha1.Migration{Status: v1alpha1.MigrationStatus{Stage: v1alpha1.StageEnforced}}
+	back := &v1alpha1.Migration{Status: v1alpha1.MigrationStatus{Stage: v1alpha1.StageEnforced, Doing: &v1alpha1.MigrationStep{Verb: migrate.Rollback}}}
 	for name, one := range map[string]struct {
 		source *unstructured.Unstructured
 		seen   migrate.Seen
@@ -34,6 +35,7 @@ func TestFinishWithoutRecord(t *testing.T) {
 		"recorded, by nobody": {off, migrate.Seen{Exists: true, Mode: v1alpha1.ModeShadow}, record, 1, "nobody is seen to enforce it"},
 		"not moved":           {on, migrate.Seen{}, nil, 1, "Kyverno enforces it"},
 		"made again":          {on, migrate.Seen{}, record, 1, "it is there again"},
+		"on its way back":     {on, migrate.Seen{}, back, 1, "kvap migrate rollback p goes on"},
 	} {
 		w := migrate.World{Ref: v1alpha1.PolicyReference{Group: "kyverno.io", Kind: "ClusterPolicy", Name: "p"}, Source: one.source, SourceSeen: one.seen, Record: one.record}
 		if next, keeps := nextFor(w, 0); keeps != one.keeps || !strings.Contains(next, one.want) {
