@@ -65,7 +65,7 @@ func (h Handover) WriteTable(w io.Writer) error {
 		for _, p := range h.Policies {
 			rows = append(rows, []string{p.title(), p.Kind, p.To, orDash(p.Way), p.result()})
 		}
-		return writeTable(w, rows, h.totals())
+		return writeTable(w, rows, h.totals()+h.next())
 	}
 	rows := [][]string{{"POLICY", "KIND", "STEP", "DOES"}}
 	for _, p := range h.Policies {
@@ -103,6 +103,14 @@ func (h Handover) totals() string {
 	return text + "\n"
 }
 
+// next is the command that comes next, where something was done that leads there.
+func (h Handover) next() string {
+	if h.Verb != "shadow" || h.Dry != "" || h.Folder != "" || h.Left() == len(h.Policies) {
+		return ""
+	}
+	return "next: kvap migrate record, and kvap migrate compare\n"
+}
+
 // WriteJSON writes the form that programs read.
 func (h Handover) WriteJSON(w io.Writer) error {
 	if h.Policies == nil {
@@ -122,7 +130,7 @@ func (h Handover) WriteJSON(w io.Writer) error {
 // WriteMarkdown writes a section for each policy, for a change request.
 func (h Handover) WriteMarkdown(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# kvap migrate %s\n\n%s", h.Verb, inline(h.totals()))
+	fmt.Fprintf(&b, "# kvap migrate %s\n\n%s", h.Verb, inline(strings.TrimSpace(h.totals())))
 	b.WriteString("\n")
 	for _, p := range h.Policies {
 		fmt.Fprintf(&b, "\n## %s %s\n\nFrom %s to %s", p.Kind, code(p.title()), p.From, p.To)

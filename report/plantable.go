@@ -32,6 +32,13 @@ func (p Plan) WriteTable(w io.Writer) error {
 	for _, wave := range p.Waves {
 		foot += fmt.Sprintf("wave %d, %s: %s. %s\n", wave.Number, plural(len(wave.Policies), "policy", "policies"), wave.Title, wave.Advice)
 	}
-	_, err := io.WriteString(w, foot+p.Totals.String()+"\n")
+	foot += p.Totals.String() + "\n"
+	for _, one := range p.Policies {
+		if codes := one.codes(); len(codes) > 0 {
+			foot += fmt.Sprintf("what a code means, and the way out: kvap explain %s\n", codes[0].Code)
+			break
+		}
+	}
+	_, err := io.WriteString(w, foot)
 	return err
 }

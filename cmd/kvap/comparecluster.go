@@ -14,6 +14,7 @@ import (
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/manifest"
 	"github.com/kvap/kvap/migrate"
 	"github.com/kvap/kvap/migrate/evidence"
@@ -124,8 +125,17 @@ func (c *comparing) readPolicy(s *compareSetting, u unstructured.Unstructured) e
 	}
 	if len(f.Exceptions) > 0 && excepts(c.flags.exempt, u.GetNamespace()) {
 		s.exceptions = append(s.exceptions, f.Exceptions...)
+	} else if len(f.Exceptions) > 0 {
+		s.found = append(s.found, notCounting(&u))
 	}
 	return nil
+}
+
+// notCounting tells of an exception that the flag leaves out: where the controller or
+// Kyverno counts it, what it excepts is a disagreement.
+func notCounting(u *unstructured.Unstructured) diag.Diagnostic {
+	return diag.Warnf(diag.Pos{File: titleOf(u)}, diag.IdleException,
+		"the exception does not count; where the controller and Kyverno count it, say --exception-namespaces %s", u.GetNamespace())
 }
 
 // readNatives reads the native policies and bindings that kvap made.

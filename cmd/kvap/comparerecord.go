@@ -19,11 +19,12 @@ import (
 	"github.com/kvap/kvap/report"
 )
 
-// record writes what was found into the Migration of each policy.
-func (c *comparing) record(ctx context.Context, result report.Comparison) {
+// record writes what was found into the Migration of each policy, and tells of which it
+// speaks for them.
+func (c *comparing) record(ctx context.Context, result report.Comparison) (clean []string) {
 	if _, ok := c.cluster.serves(v1alpha1.Group, "Migration", v1alpha1.Version); !ok {
 		c.leave(fmt.Errorf("the result is not recorded, for the cluster does not know the kind Migration; install the definitions of kvap.dev, or say --dry-run"))
-		return
+		return nil
 	}
 	for _, p := range c.setting.compared {
 		if p.object.GroupVersionKind().Group == v1alpha1.Group {
@@ -40,8 +41,11 @@ func (c *comparing) record(ctx context.Context, result report.Comparison) {
 		found.At, found.Digest = metav1.NewTime(time.Now().UTC().Truncate(time.Second)), p.digest
 		if err := c.recordOne(ctx, p.object, found); err != nil {
 			c.leave(fmt.Errorf("the result for the policy %s is not recorded: %w", p.name, err))
+		} else if found.Clean {
+			clean = append(clean, p.name)
 		}
 	}
+	return clean
 }
 
 // attempts is how often a record is written that others write too.
@@ -95,7 +99,7 @@ func (c *comparing) writeRecord(ctx context.Context, name string, reference v1al
 // something was seen of each rule that leaves Kyverno, and nothing that disagrees.
 func comparisonOf(result report.Comparison, policyName string) (out v1alpha1.Comparison, ok bool) {
 	by := map[string]v1alpha1.Evidence{}
-	var thin []string
+	var thin, lacking []string // reasons; those of rules of which nothing was seen
 	disagreed, seen := false, false
 	unseen := false // of some rule
 	for _, r := range result.Rules {
@@ -123,6 +127,9 @@ func comparisonOf(result report.Comparison, policyName string) (out v1alpha1.Com
 		}
 		for _, why := range r.Thin {
 			thin = append(thin, r.Rule+": "+why)
+			if r.Total().Seen == 0 {
+				lacking = append(lacking, r.Rule+": "+why)
+			}
 		}
 	}
 	for _, e := range by {
@@ -130,7 +137,11 @@ func comparisonOf(result report.Comparison, policyName string) (out v1alpha1.Com
 	}
 	slices.SortFunc(out.Evidence, func(a, b v1alpha1.Evidence) int { return cmp.Compare(a.Source, b.Source) })
 	out.Clean = seen && !unseen && !disagreed
-	if !disagreed {
+	switch {
+	case disagreed:
+	case unseen: // that is why it is not clean
+		out.Message = shortened(strings.Join(lacking, "; "))
+	default:
 		out.Message = shortened(strings.Join(thin, "; "))
 	}
 	return out, ok

@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -217,8 +218,9 @@ func (c *comparing) finish(cmd *cobra.Command) error {
 	if err := saveDisagreements(c.flags.save, result); err != nil {
 		return runtimeError(err)
 	}
+	var clean []string
 	if c.cluster != nil && c.flags.dryRun != "client" && result.Totals.Rules > result.Totals.Unseen {
-		c.record(context.WithoutCancel(commandContext(cmd)), result)
+		clean = c.record(context.WithoutCancel(commandContext(cmd)), result)
 	}
 	shown := convertFlags{quiet: c.flags.quiet, verbose: c.flags.verbose, noColor: c.flags.noColor}
 	if err := shown.printDiagnostics(cmd.ErrOrStderr(), c.found.Sort(), c.setting.sources, cmd.Root().DisplayName()); err != nil {
@@ -226,6 +228,9 @@ func (c *comparing) finish(cmd *cobra.Command) error {
 	}
 	for _, err := range c.left {
 		fmt.Fprintf(cmd.ErrOrStderr(), "left out: %v\n", err)
+	}
+	if len(clean) > 0 && c.flags.dryRun == "none" && !c.flags.quiet {
+		fmt.Fprintf(cmd.ErrOrStderr(), "next: kvap migrate enforce %s\n", strings.Join(clean, " "))
 	}
 	return c.verdict(result)
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -111,6 +112,7 @@ type planning struct {
 	leftOut
 
 	sources []source // of policies, objects and what rules look up
+	idle    []string // exceptions that do not count, by their namespaces
 	done    *compilation
 }
 
@@ -145,6 +147,10 @@ func runMigratePlan(cmd *cobra.Command, f planFlags) error {
 	}
 	if err := f.write(cmd, plan); err != nil {
 		return runtimeError(err)
+	}
+	if len(p.idle) > 0 {
+		fmt.Fprintf(cmd.ErrOrStderr(), "exceptions that do not count, in the namespaces %s; where the controller and Kyverno count them, say --exception-namespaces\n",
+			strings.Join(slices.Compact(slices.Sorted(slices.Values(p.idle))), ", "))
 	}
 	if err := p.leftOut.err("the plan"); err != nil {
 		return err

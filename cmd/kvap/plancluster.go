@@ -35,6 +35,7 @@ func (p *planning) readCluster(ctx context.Context) error {
 		}
 		err := p.cluster.eachOf(ctx, kind, p.note, func(u unstructured.Unstructured) error {
 			if u.GetKind() == "PolicyException" && !excepts(p.flags.exempt, u.GetNamespace()) {
+				p.idle = append(p.idle, u.GetNamespace())
 				return nil
 			}
 			s, err := sourceOf(u)
