@@ -35,7 +35,15 @@ func (s *Source) mode() string {
 // was made from it.
 type known struct {
 	all []*subject
-	by  map[identity]*subject
+	// by has two of one name where a policy is on its way from Kyverno's kind to that of
+	// kvap.dev, and is there in both.
+	by map[identity][]*subject
+}
+
+func (k *known) add(sub *subject) *subject {
+	k.all = append(k.all, sub)
+	k.by[sub.identity] = append(k.by[sub.identity], sub)
+	return sub
 }
 
 // An identity is what a member's name says of its policy.
@@ -72,10 +80,9 @@ type claim struct {
 // sources are the policies that are in the cluster, or of which a controller tells.
 // Those of which none does are compiled.
 func (c Cluster) sources() *known {
-	k := &known{by: map[identity]*subject{}}
+	k := &known{by: map[identity][]*subject{}}
 	for _, s := range c.Sources {
-		sub := &subject{identity: identity{s.Policy.FullName(), s.Policy.Validating != nil}, source: s}
-		k.all, k.by[sub.identity] = append(k.all, sub), sub
+		k.add(&subject{identity: identity{s.Policy.FullName(), s.Policy.Validating != nil}, source: s})
 	}
 	for _, t := range c.Translations {
 		if t.Status.Cleanup != nil {
@@ -101,15 +108,32 @@ func (c Cluster) sources() *known {
 	return k
 }
 
-// owner is the policy that a member is of.
+// owner is the policy that a member is of. Of two of its name it is the one that a
+// controller has judged, and that of kvap.dev where it has both.
 func (k *known) owner(m vap.TranslatedMember) *subject {
 	id := identity{m.Policy, !strings.HasPrefix(m.Path, "spec.rules")}
-	sub, ok := k.by[id]
-	if !ok {
-		sub = &subject{identity: id}
-		k.all, k.by[id] = append(k.all, sub), sub
+	subs := k.by[id]
+	if len(subs) == 0 {
+		return k.add(&subject{identity: id})
 	}
-	return sub
+	best := subs[0]
+	for _, sub := range subs[1:] {
+		if sub.controlled() && (!best.controlled() || sub.group() == v1alpha1.Group) {
+			best = sub
+		}
+	}
+	return best
+}
+
+// group is that of the policy's kind; empty where only native objects tell of it.
+func (s *subject) group() string {
+	switch {
+	case s.source != nil:
+		return s.source.Group
+	case s.translation != nil:
+		return s.translation.Spec.Source.Group
+	}
+	return ""
 }
 
 // claim notes that a member of a native policy is of this one.

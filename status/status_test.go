@@ -2,6 +2,7 @@ package status
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -322,5 +323,34 @@ func TestStage(t *testing.T) {
 	m.Status.Doing = &v1alpha1.MigrationStep{Verb: "enforce"}
 	if got := Of(c).Policies[0].Stage; got != "shadow, enforce begun" {
 		t.Errorf("stage %q", got)
+	}
+}
+
+// On its way, a policy is there in Kyverno's kind and in that of kvap.dev, under one
+// name: what the controller says of one is not taken for the other's, and the native
+// objects are those of the one that is judged natively.
+func TestBothKinds(t *testing.T) {
+	c := cluster(t)
+	carrier := *c.Sources[0]
+	carrier.Group = v1alpha1.Group
+	off, enforced := translation(1), translation(1)
+	off.Status = v1alpha1.PolicyTranslationStatus{ObservedGeneration: 1, Mode: v1alpha1.ModeOff}
+	enforced.Spec.Source.Group = v1alpha1.Group
+	migration := &v1alpha1.Migration{Spec: v1alpha1.MigrationSpec{Source: off.Spec.Source}, Status: v1alpha1.MigrationStatus{Stage: v1alpha1.StageEnforced}}
+	for name, sources := range map[string][]*Source{"theirs first": {c.Sources[0], &carrier}, "ours first": {&carrier, c.Sources[0]}} {
+		c := c
+		c.Sources, c.Migrations = sources, []*v1alpha1.Migration{migration}
+		c.Translations = []*v1alpha1.PolicyTranslation{enforced, off}
+		modes := map[string]string{}
+		for _, p := range Of(c).Policies {
+			modes[p.Group] = p.Mode + " " + p.Stage
+			judged := slices.ContainsFunc(p.Rules, func(r report.RuleStatus) bool { return len(r.Objects) > 0 })
+			if judged != (p.Group == v1alpha1.Group) {
+				t.Errorf("%s: the native objects are those of %s: %v", name, p.Group, judged)
+			}
+		}
+		if want := map[string]string{"kyverno.io": "off enforced", v1alpha1.Group: "enforce enforced"}; !maps.Equal(modes, want) {
+			t.Errorf("%s: got %v", name, modes)
+		}
 	}
 }

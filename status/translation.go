@@ -2,6 +2,7 @@ package status
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/report"
@@ -10,10 +11,11 @@ import (
 // translated notes what the controller says of a policy, which may have gone since.
 func (k *known) translated(t *v1alpha1.PolicyTranslation) {
 	id := identityOf(t.Spec.Source)
-	sub := k.by[id]
-	if sub == nil {
-		sub = &subject{identity: id}
-		k.all, k.by[id] = append(k.all, sub), sub
+	var sub *subject
+	if at := slices.IndexFunc(k.by[id], func(s *subject) bool { return s.group() == t.Spec.Source.Group }); at >= 0 {
+		sub = k.by[id][at]
+	} else {
+		sub = k.add(&subject{identity: id})
 	}
 	sub.translation = t
 	if sub.source != nil && t.Status.ObservedGeneration != sub.source.Generation {
@@ -36,13 +38,12 @@ func identityOf(ref v1alpha1.PolicyReference) identity {
 // migrated notes where a policy is on its way from Kyverno. One that is in the cluster
 // no more has nothing to be said of.
 func (k *known) migrated(m *v1alpha1.Migration) {
-	sub := k.by[identityOf(m.Spec.Source)]
-	if sub == nil {
-		return
-	}
-	sub.stage = string(m.Status.Stage)
+	stage := string(m.Status.Stage)
 	if d := m.Status.Doing; d != nil {
-		sub.stage += ", " + d.Verb + " begun"
+		stage += ", " + d.Verb + " begun"
+	}
+	for _, sub := range k.by[identityOf(m.Spec.Source)] {
+		sub.stage = stage
 	}
 }
 
