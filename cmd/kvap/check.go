@@ -87,7 +87,7 @@ func checkFormats() []string {
 func severities() []string { return []string{"error", "warning", "note"} }
 
 func runCheck(cmd *cobra.Command, args []string, f checkFlags) error {
-	defer letGarbageBe(300)()
+	defer letGarbageBe(200, 0)()
 	run, err := f.run(cmd)
 	if err != nil {
 		return err

@@ -108,7 +108,7 @@ func convert(cmd *cobra.Command, args []string, f convertFlags) error {
 		return errors.New("-q and -v exclude each other")
 	}
 
-	defer letGarbageBe(200)()
+	defer letGarbageBe(200, 64<<20)()
 	sources, unread, err := readSources(paths, f.kustomize, cmd.InOrStdin())
 	if err != nil {
 		return err
