@@ -21,6 +21,9 @@ func (g Goal) refuseEnforce(w World) error {
 	if w.Carrier != nil {
 		return fmt.Errorf("kvap.dev has a policy of this name already, which no migration has made; rename or delete it")
 	}
+	if g.Unrecorded && g.Accept == "" {
+		return fmt.Errorf("files have no record of a comparison; say what speaks for it: --accept REASON")
+	}
 	if err := Speaks(w.status().Comparison, w.comparedDigest(), w.Now, g.MaxAge); err != nil && g.Accept == "" {
 		return fmt.Errorf("%w; run kvap migrate compare %s, or say why it may go on: --accept REASON", err, w.Title())
 	}

@@ -31,6 +31,8 @@ type Goal struct {
 	Accept string
 	// MaxAge is how old that comparison may be.
 	MaxAge time.Duration
+	// Unrecorded tells that nobody has a record: files have none.
+	Unrecorded bool
 	// Forgo tells not to wait for what nothing depends on.
 	Forgo bool
 }

@@ -92,6 +92,8 @@ func (p HandedOverPolicy) result() string {
 func (h Handover) totals() string {
 	text := fmt.Sprintf("%s: %s", h.Verb, plural(len(h.Policies), "policy", "policies"))
 	switch {
+	case h.Folder != "" && h.Left() == len(h.Policies):
+		text += "; nothing was written"
 	case h.Folder != "":
 		text += ", written to " + h.Folder + "; nothing was changed in a cluster"
 	case h.Dry != "":

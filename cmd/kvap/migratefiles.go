@@ -74,6 +74,7 @@ func (f changeFlags) runOffline(cmd *cobra.Command, goal migrate.Goal, names []s
 	if err != nil {
 		return err
 	}
+	goal.Unrecorded = true
 	out := report.Handover{Verb: goal.Verb, Folder: f.outputDir}
 	var components []migrate.Component
 	for _, p := range done.policies {
