@@ -57,7 +57,7 @@ func (s Status) policyRows(now time.Time) [][]string {
 			t.count(r.Target)
 		}
 		rows = append(rows, []string{
-			p.Title(), p.Kind, p.Condition("Ready"), orDash(p.Mode), strconv.Itoa(t.Native), strconv.Itoa(t.Webhook), strconv.Itoa(t.Unsupported),
+			p.Title(), s.kindOf(p), p.Condition("Ready"), orDash(p.Mode), strconv.Itoa(t.Native), strconv.Itoa(t.Webhook), strconv.Itoa(t.Unsupported),
 			orDash(p.action()), age(p.Created, now),
 		})
 		if staged {
@@ -65,6 +65,17 @@ func (s Status) policyRows(now time.Time) [][]string {
 		}
 	}
 	return rows
+}
+
+// kindOf is the kind of a policy, with its group where another one has its name and
+// kind: on its way, a policy is there in Kyverno's kind and in that of kvap.dev.
+func (s Status) kindOf(p PolicyStatus) string {
+	if slices.ContainsFunc(s.Policies, func(o PolicyStatus) bool {
+		return o.Title() == p.Title() && o.Kind == p.Kind && o.Group != p.Group
+	}) {
+		return p.Kind + "." + p.Group
+	}
+	return p.Kind
 }
 
 // action is the actions of all rules.
@@ -86,22 +97,24 @@ func (s Status) ruleRows() [][]string {
 				bindings, params = append(bindings, b.Name), append(params, b.Params...)
 			}
 			rows = append(rows, []string{
-				p.Title(), r.Name, string(r.Target), orDash(r.Enforced), orDash(r.Action), orDash(strings.Join(r.Objects, " ")),
-				orDash(strings.Join(bindings, " ")), orDash(shortList(params)), orDash(r.Cost), counted(r.Warnings), orDash(strings.Join(r.Codes, " ")),
+				p.Title(), r.Name, string(r.Target), orDash(r.Enforced), orDash(r.Action), orDash(shortList(r.Objects)),
+				orDash(shortList(bindings)), orDash(shortList(params)), orDash(r.Cost), counted(r.Warnings), orDash(strings.Join(r.Codes, " ")),
 			})
 		}
 	}
 	return rows
 }
 
-// shownParams is how many params a table names: a name may be found in any namespace.
-const shownParams = 3
+// shownNames is how many names a table has in one place: a rule about pod controllers
+// has an object for each of them, and params may be found in any namespace.
+const shownNames = 3
 
+// shortList names all where they are few, else the first and how many there are more.
 func shortList(list []string) string {
-	if len(list) <= shownParams {
+	if len(list) <= shownNames {
 		return strings.Join(list, ", ")
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(list[:shownParams], ", "), len(list)-shownParams)
+	return fmt.Sprintf("%s and %d more", list[0], len(list)-1)
 }
 
 // counted says how many warnings there are, and how many of them mean something.

@@ -1,0 +1,36 @@
+package report_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kvap/kvap/report"
+)
+
+// A policy that is there in Kyverno's kind and in that of kvap.dev has two rows, which
+// are told apart, and a rule with an object for each pod controller leaves room for what
+// comes after.
+func TestStatusTable(t *testing.T) {
+	rule := report.RuleStatus{Name: "tag", Objects: strings.Fields("a b c d e")}
+	s := report.Status{Policies: []report.PolicyStatus{
+		{Name: "both", Kind: "ClusterPolicy", Group: "kyverno.io"},
+		{Name: "both", Kind: "ClusterPolicy", Group: "kvap.dev", Rules: []report.RuleStatus{rule}},
+		{Name: "alone", Kind: "ClusterPolicy", Group: "kyverno.io"},
+	}}
+	for wide, want := range map[bool][]string{
+		false: {"both ClusterPolicy.kyverno.io ", "both ClusterPolicy.kvap.dev ", "alone ClusterPolicy "},
+		true:  {" a and 4 more "},
+	} {
+		var b strings.Builder
+		if err := s.WriteTable(&b, time.Time{}, wide); err != nil {
+			t.Fatal(err)
+		}
+		table := strings.Join(strings.Fields(b.String()), " ")
+		for _, text := range want {
+			if !strings.Contains(table, text) {
+				t.Errorf("no %q in %s", text, b.String())
+			}
+		}
+	}
+}
