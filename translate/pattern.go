@@ -344,6 +344,9 @@ func (l *lowering) elements(list place, p *policy.Node, hint string) outcome {
 		return l.eachElement(list, first, hint)
 	}
 	return check(l.binders.All(list.expr, singular(hint), func(x cel.Value) cel.Bool {
+		if l.isRuntime(first) {
+			return l.runtimeElement(placeOf(x, list.elem()), first)
+		}
 		return l.scalarOne(placeOf(x, list.elem()), first, false)
 	}))
 }

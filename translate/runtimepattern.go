@@ -70,6 +70,15 @@ func (l *lowering) runtimeScalar(v place, p *policy.Node, missing *bool) cel.Boo
 	return cel.CondBool(v.found(), l.satisfiesText(v.expr, text), l.runtimeMissing(text, missing))
 }
 
+// runtimeElement is runtimeScalar for an element of a list, of which no list satisfies a
+// text.
+func (l *lowering) runtimeElement(x place, p *policy.Node) cel.Bool {
+	if x.kind() == schema.List {
+		return cel.False()
+	}
+	return l.runtimeScalar(x, p, nil)
+}
+
 func (l *lowering) runtimeMissing(text cel.Value, missing *bool) cel.Bool {
 	if missing != nil {
 		return cel.Lit(*missing)
