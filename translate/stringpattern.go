@@ -159,7 +159,7 @@ func (l *lowering) patternDouble(v cel.Value, p string) cel.Bool {
 		if d, ok := scalar.Duration(a.Operand); ok {
 			return numberAsDuration(v, a.Op, d)
 		}
-		return intText(v, a)
+		return l.doubleText(v, a)
 	})
 }
 
