@@ -305,7 +305,7 @@ func (l *lowering) guarded(c *policy.Condition) (found, b cel.Bool) {
 	l.found = &[]cel.Bool{}
 	t := l.condition(c)
 	if t.Errs {
-		panic(l.unsupported("a precondition of an element that may be an error"))
+		panic(l.unsupported("a condition that may be an error, where an error counts as false,"))
 	}
 	return cel.And(*l.found...), t.Expr
 }
