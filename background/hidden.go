@@ -77,18 +77,19 @@ func (j job) hide(err error) error {
 }
 
 func (j job) hideText(text string) string {
+	missing := missingPermission()
 	for _, opaque := range []string{"incorrect query ", "failed to execute the apiCall: "} { // what follows is made of values, or from outside
 		if before, after, found := strings.Cut(text, opaque); found {
 			text = before + strings.TrimRight(opaque, ": ")
-			if why := missingPermission().FindString(after); why != "" {
+			if why := missing.FindString(after); why != "" {
 				text += ": " + why
 			}
 		}
 	}
 	rule := j.policy.rule(j.rule)
-	either := regexp.MustCompile(missingPermission().String() + `|` + "`[^`]*`" + `|'[^']*'|"(?:[^"\\]|\\.)*"`)
+	either := regexp.MustCompile(missing.String() + `|` + "`[^`]*`" + `|'[^']*'|"(?:[^"\\]|\\.)*"`)
 	return either.ReplaceAllStringFunc(text, func(part string) string {
-		if missingPermission().MatchString(part) {
+		if missing.MatchString(part) {
 			return part
 		}
 		inner := part[1 : len(part)-1]

@@ -21,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/webhook"
@@ -62,7 +63,7 @@ func (c *cluster) startKyverno(t *testing.T) (k *kyverno, stop func()) {
 	}
 	mux.HandleFunc("/policyvalidate", validatePolicy)
 	k.server = httptest.NewTLSServer(mux)
-	k.register(ctx, t, "kyverno-policy-validating-webhook-cfg", []admissionregistrationv1.ValidatingWebhook{k.policyWebhook()})
+	k.registerValidating(ctx, t, "kyverno-policy-validating-webhook-cfg", []admissionregistrationv1.ValidatingWebhook{k.policyWebhook()})
 	var all sync.WaitGroup
 	all.Go(func() {
 		for ctx.Err() == nil {
@@ -174,7 +175,7 @@ func (k *kyverno) takeUp(ctx context.Context, t *testing.T, policies []*policy.P
 	for i := range mutating {
 		mutating[i].Name = "mutate.kyverno.svc-" + strings.Split(mutating[i].Name, ".")[0]
 	}
-	return k.register(ctx, t, "kyverno-resource-validating-webhook-cfg", validating) &&
+	return k.registerValidating(ctx, t, "kyverno-resource-validating-webhook-cfg", validating) &&
 		k.registerMutating(ctx, t, "kyverno-resource-mutating-webhook-cfg", mutating)
 }
 
@@ -202,36 +203,27 @@ func (k *kyverno) bundle() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: k.server.Certificate().Raw})
 }
 
-// register has the API server ask, with Kyverno's names and labels.
-func (k *kyverno) register(ctx context.Context, t *testing.T, name string, hooks []admissionregistrationv1.ValidatingWebhook) bool {
-	c := &admissionregistrationv1.ValidatingWebhookConfiguration{}
-	c.Name, c.Labels = name, map[string]string{"webhook.kyverno.io/managed-by": "kyverno"}
-	err := k.Get(ctx, client.ObjectKey{Name: name}, c)
-	c.Webhooks = hooks
-	if apierrors.IsNotFound(err) {
-		err = k.Create(ctx, c)
-	} else if err == nil {
-		err = k.Update(ctx, c)
-	}
-	if err != nil && ctx.Err() == nil {
-		t.Errorf("Kyverno's stand-in, %s: %v", name, err)
-	}
-	return err == nil
+// registerValidating has the API server ask whether objects may be.
+func (k *kyverno) registerValidating(ctx context.Context, t *testing.T, name string, hooks []admissionregistrationv1.ValidatingWebhook) bool {
+	c := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	return k.register(ctx, t, c, func() { c.Webhooks = hooks })
 }
 
-// registerMutating is register for what changes objects.
+// registerMutating has the API server ask what to change.
 func (k *kyverno) registerMutating(ctx context.Context, t *testing.T, name string, hooks []admissionregistrationv1.MutatingWebhook) bool {
-	c := &admissionregistrationv1.MutatingWebhookConfiguration{}
-	c.Name, c.Labels = name, map[string]string{"webhook.kyverno.io/managed-by": "kyverno"}
-	err := k.Get(ctx, client.ObjectKey{Name: name}, c)
-	c.Webhooks = hooks
-	if apierrors.IsNotFound(err) {
-		err = k.Create(ctx, c)
-	} else if err == nil {
-		err = k.Update(ctx, c)
-	}
+	c := &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	return k.register(ctx, t, c, func() { c.Webhooks = hooks })
+}
+
+// register makes a configuration what Kyverno's is, with its labels.
+func (k *kyverno) register(ctx context.Context, t *testing.T, configuration client.Object, fill func()) bool {
+	_, err := controllerutil.CreateOrUpdate(ctx, k.Client, configuration, func() error {
+		configuration.SetLabels(map[string]string{"webhook.kyverno.io/managed-by": "kyverno"})
+		fill()
+		return nil
+	})
 	if err != nil && ctx.Err() == nil {
-		t.Errorf("Kyverno's stand-in, %s: %v", name, err)
+		t.Errorf("Kyverno's stand-in, %s: %v", configuration.GetName(), err)
 	}
 	return err == nil
 }

@@ -130,30 +130,23 @@ func (c *cluster) streamOf(t *testing.T, names ...string) *stream {
 		})
 	}
 	s := &stream{}
-	ctx, cancel := context.WithCancel(context.Background())
-	var all sync.WaitGroup
+	var each []func(context.Context)
 	for _, name := range names {
 		good, bad := probe(t, name, true), probe(t, name, false)
-		all.Go(func() {
-			for ctx.Err() == nil {
-				err := c.judged(ctx, bad)
-				if err == nil {
-					s.wrong.Store(time.Now().Format(time.StampMilli)+" "+name, "a bad request was admitted")
-				}
-				s.bad.Add(1)
-				if err = c.judged(ctx, good); err != nil && ctx.Err() == nil {
-					s.wrong.Store(time.Now().Format(time.StampMilli)+" "+name, "a good request was denied: "+err.Error())
-				}
-				s.good.Add(1)
-				time.Sleep(5 * time.Millisecond)
+		each = append(each, func(ctx context.Context) {
+			err := c.judged(ctx, bad)
+			if err == nil {
+				s.wrong.Store(time.Now().Format(time.StampMilli)+" "+name, "a bad request was admitted")
 			}
+			s.bad.Add(1)
+			if err = c.judged(ctx, good); err != nil && ctx.Err() == nil {
+				s.wrong.Store(time.Now().Format(time.StampMilli)+" "+name, "a good request was denied: "+err.Error())
+			}
+			s.good.Add(1)
+			time.Sleep(5 * time.Millisecond)
 		})
 	}
-	s.stop = sync.OnceFunc(func() {
-		cancel()
-		all.Wait()
-	})
-	t.Cleanup(s.stop)
+	s.stop = testcluster.Repeat(t, each...)
 	return s
 }
 

@@ -4,6 +4,7 @@ package testcluster
 
 import (
 	"bytes"
+	"context"
 	"net"
 	"sync"
 	"testing"
@@ -47,4 +48,25 @@ func Soon(t *testing.T, what string, ask func() bool) {
 			t.Fatalf("not in time: %s", what)
 		}
 	}
+}
+
+// Repeat does several things again and again, at once, until stop is called or the test
+// ends. When stop returns, none is done any more.
+func Repeat(t *testing.T, things ...func(context.Context)) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	for _, do := range things {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				do(ctx)
+			}
+		})
+	}
+	stop = sync.OnceFunc(func() {
+		cancel()
+		all.Wait()
+	})
+	t.Cleanup(stop)
+	return stop
 }

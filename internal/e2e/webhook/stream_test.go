@@ -5,8 +5,8 @@ package webhook
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -51,28 +51,18 @@ type stream struct {
 func (c *cluster) stream(t *testing.T, clients int) *stream {
 	t.Helper()
 	s := &stream{}
-	ctx, cancel := context.WithCancel(context.Background())
-	var all sync.WaitGroup
-	for range clients {
-		all.Go(func() {
-			for ctx.Err() == nil {
-				_, err := c.try(ctx, t, unowned)
-				switch {
-				case ctx.Err() != nil:
-				case err == nil:
-					s.admitted.Add(1)
-				case strings.Contains(err.Error(), "failed calling webhook"):
-					s.failed.Add(1)
-				}
-				s.sent.Add(1)
-			}
-		})
+	one := func(ctx context.Context) {
+		_, err := c.try(ctx, t, unowned)
+		switch {
+		case ctx.Err() != nil:
+		case err == nil:
+			s.admitted.Add(1)
+		case strings.Contains(err.Error(), "failed calling webhook"):
+			s.failed.Add(1)
+		}
+		s.sent.Add(1)
 	}
-	s.stop = sync.OnceFunc(func() {
-		cancel()
-		all.Wait()
-	})
-	t.Cleanup(s.stop)
+	s.stop = testcluster.Repeat(t, slices.Repeat([]func(context.Context){one}, clients)...)
 	return s
 }
 
