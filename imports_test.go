@@ -59,6 +59,7 @@ verify: compile internal/judge policy jmespath translate vap interp schema diag
 api/v1alpha1:
 deploy/crds:
 migrate: api/v1alpha1 compile policy report diag
+migrate/live: api/v1alpha1 cleanup compile controller internal/cluster internal/judge migrate policy report translate webhook/registration
 migrate/record:
 migrate/evidence: compile internal/judge interp policy report translate vap verify
 controller: api/v1alpha1 compile translate cel vap policy schema diag report scan
@@ -81,6 +82,7 @@ internal/benchwebhook: interp policy webhook webhook/certs
 internal/benchcluster: everything
 internal/conformance: everything
 internal/controlplane:
+internal/cluster: api/v1alpha1 schema
 internal/judge: internal/manifest compile policy translate vap interp schema diag
 internal/deviation: policy
 internal/e2e:

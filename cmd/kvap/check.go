@@ -214,7 +214,7 @@ func (run *checkRun) readCluster(cmd *cobra.Command, f *checkFlags) error {
 	if err != nil {
 		return err
 	}
-	r := checkReader{connection: c}
+	r := checkReader{Connection: c}
 	if len(run.sources) == 0 {
 		if run.sources, err = r.policies(cmd.Context()); err != nil {
 			return runtimeError(err)
@@ -227,10 +227,10 @@ func (run *checkRun) readCluster(cmd *cobra.Command, f *checkFlags) error {
 	if cmd.Flags().Changed("kubernetes-version") {
 		return nil
 	}
-	release, same := c.nearest()
+	release, same := nearest(c)
 	f.releases = []string{release.String()}
 	if !same && !f.quiet {
-		fmt.Fprintf(cmd.ErrOrStderr(), "the cluster is of release %s, which kvap does not know; it is checked as %s\n", c.release, release)
+		fmt.Fprintf(cmd.ErrOrStderr(), "the cluster is of release %s, which kvap does not know; it is checked as %s\n", c.Release, release)
 	}
 	return nil
 }

@@ -14,12 +14,13 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/internal/cluster"
 	"github.com/kvap/kvap/vap"
 )
 
 // A checkReader reads from a cluster what check is about.
 type checkReader struct {
-	*connection
+	*cluster.Connection
 	leftOut
 }
 
@@ -40,15 +41,15 @@ func nativeKinds() [][]string {
 func (r *checkReader) policies(ctx context.Context) ([]source, error) {
 	var out []source
 	deployed := map[string]bool{}
-	for _, kind := range slices.Concat(nativeKinds(), sourceKinds()) {
+	for _, kind := range slices.Concat(nativeKinds(), cluster.SourceKinds()) {
 		if kind[1] == "PolicyTranslation" {
 			continue
 		}
-		resource, ok := r.serves(kind[0], kind[1], kind[2:]...)
+		resource, ok := r.Serves(kind[0], kind[1], kind[2:]...)
 		if !ok {
 			continue
 		}
-		items, _, err := r.list(ctx, resource)
+		items, _, err := r.List(ctx, resource)
 		if err != nil {
 			if err = r.leave(err); err != nil {
 				return nil, err
@@ -119,11 +120,11 @@ func sourceOf(u unstructured.Unstructured) (source, error) {
 // that the sources name come first: of the others there may be too many, and what is
 // not known of them is no matter.
 func (r *checkReader) readServed(ctx context.Context, sources []source) ([]servedKinds, error) {
-	client, err := discovery.NewDiscoveryClientForConfig(r.config)
+	client, err := discovery.NewDiscoveryClientForConfig(r.Config)
 	if err != nil {
 		return nil, err
 	}
-	all, err := servedBy(r.groups)
+	all, err := servedBy(r.Groups)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"k8s.io/client-go/restmapper"
 
 	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/internal/cluster"
 	"github.com/kvap/kvap/schema"
 )
 
@@ -93,8 +94,8 @@ func withServed(set *schema.Set, kinds []servedKinds) (*schema.Set, error) {
 }
 
 // nearest is the release that kvap knows and that is nearest to the server's.
-func (c *connection) nearest() (release cel.Release, same bool) {
-	release, err := cel.ParseRelease(c.release)
+func nearest(c *cluster.Connection) (release cel.Release, same bool) {
+	release, err := cel.ParseRelease(c.Release)
 	switch {
 	case err != nil || release > cel.Latest:
 		return cel.Latest, false

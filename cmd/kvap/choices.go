@@ -70,6 +70,13 @@ func (f choiceFlags) choices() (choices, error) {
 	return c, nil
 }
 
+// defaultChoices are those of a verb without such flags.
+func defaultChoices() (choices, error) {
+	flags := choiceFlags{}
+	flags.add(pflag.NewFlagSet("", pflag.ContinueOnError))
+	return flags.choices()
+}
+
 // check compares the flags that are words with the words that they may be.
 func (f choiceFlags) check() error {
 	for _, flag := range []struct {

@@ -1,22 +1,18 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	apischema "k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/internal/cluster"
 )
 
 // clusterFlags say which cluster is meant, and where in it.
@@ -39,18 +35,8 @@ func (f *clusterFlags) addConnection(fs *pflag.FlagSet) {
 	fs.DurationVar(&f.timeout, "timeout", 30*time.Second, "how long a request to the API server may take")
 }
 
-// A connection is to an API server. Its mapper knows what was served when it began.
-type connection struct {
-	config    *rest.Config
-	namespace string
-	dynamic   dynamic.Interface
-	mapper    meta.RESTMapper
-	groups    []*restmapper.APIGroupResources // that are served
-	release   string                          // for instance 1.36
-}
-
 // connect asks the API server what it serves, so that it is known to answer.
-func (f clusterFlags) connect() (*connection, error) {
+func (f clusterFlags) connect() (*cluster.Connection, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = f.kubeconfig
 	overrides := &clientcmd.ConfigOverrides{CurrentContext: f.context}
@@ -65,65 +51,15 @@ func (f clusterFlags) connect() (*connection, error) {
 	}
 	config.Timeout, config.QPS, config.UserAgent = f.timeout, -1, "kvap-cli"
 	config.WarningHandler = rest.NoWarnings{}
-	c := &connection{config: config}
-	if c.namespace, _, err = loaded.Namespace(); err != nil {
+	namespace, _, err := loaded.Namespace()
+	if err != nil {
 		return nil, &exit{exitUsage, err}
 	}
-	if err := c.discover(); err != nil {
+	c, err := cluster.Connect(config, namespace)
+	if err != nil {
 		return nil, runtimeError(fmt.Errorf("no API server answers at %s: %w; check --kubeconfig and --context, and that the cluster is up", config.Host, err))
 	}
 	return c, nil
-}
-
-func (c *connection) discover() error {
-	client, err := discovery.NewDiscoveryClientForConfig(c.config)
-	if err != nil {
-		return err
-	}
-	version, err := client.ServerVersion()
-	if err != nil {
-		return err
-	}
-	var major, minor int
-	if _, err := fmt.Sscanf(version.Major+"."+version.Minor, "%d.%d", &major, &minor); err != nil {
-		return fmt.Errorf("its version %s.%s is none", version.Major, version.Minor)
-	}
-	c.release = fmt.Sprintf("%d.%d", major, minor)
-	if c.groups, err = restmapper.GetAPIGroupResources(client); err != nil {
-		return err
-	}
-	c.mapper = restmapper.NewDiscoveryRESTMapper(c.groups)
-	c.dynamic, err = dynamic.NewForConfig(c.config)
-	return err
-}
-
-// serves is the resource of a kind in the first of the versions that is served.
-func (c *connection) serves(group, kind string, versions ...string) (apischema.GroupVersionResource, bool) {
-	for _, v := range versions {
-		if m, err := c.mapper.RESTMapping(apischema.GroupKind{Group: group, Kind: kind}, v); err == nil {
-			return m.Resource, true
-		}
-	}
-	return apischema.GroupVersionResource{}, false
-}
-
-// pageSize is how many objects are asked for at once.
-const pageSize = 500
-
-// list reads all objects of a resource, in all namespaces, and the version of the
-// list from which a watch can go on.
-func (c *connection) list(ctx context.Context, resource apischema.GroupVersionResource) (all []unstructured.Unstructured, version string, err error) {
-	options := metav1.ListOptions{Limit: pageSize}
-	for {
-		page, err := c.dynamic.Resource(resource).List(ctx, options)
-		if err != nil {
-			return nil, "", fmt.Errorf("%s: %w", resource.GroupResource(), err)
-		}
-		all = append(all, page.Items...)
-		if options.Continue = page.GetContinue(); options.Continue == "" {
-			return all, page.GetResourceVersion(), nil
-		}
-	}
 }
 
 // leftOut is what could not be read, and why. What it is part of goes on without.
@@ -144,4 +80,25 @@ func (l *leftOut) err(what string) error {
 		return nil
 	}
 	return &exit{exitPartly, fmt.Errorf("some objects could not be read, so %s is incomplete: %w", what, errors.Join(l.left...))}
+}
+
+// choicesFor takes the release of the cluster where the user names none that it
+// differs from.
+func (f choiceFlags) choicesFor(c *cluster.Connection, chosen choices) (choices, error) {
+	release, err := cel.ParseRelease(c.Release)
+	if err != nil || !release.IsSupported() || f.release != cel.Default.String() {
+		return chosen, nil //nolint:nilerr // the release that was asked for, or the default, does
+	}
+	schemas, err := loadSchemas(release, f.crds)
+	if err != nil {
+		return chosen, err
+	}
+	chosen.translate.Release, chosen.translate.Schemas = release, schemas
+	return chosen, nil
+}
+
+// excepts tells whether exceptions of a namespace count, by the flag.
+func excepts(given []string, namespace string) bool {
+	trusted, _ := exceptionNamespaces(given) // checked
+	return slices.Contains(trusted, "*") || slices.Contains(trusted, namespace)
 }

@@ -15,9 +15,11 @@ import (
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/cluster"
 	"github.com/kvap/kvap/internal/manifest"
 	"github.com/kvap/kvap/migrate"
 	"github.com/kvap/kvap/migrate/evidence"
+	"github.com/kvap/kvap/migrate/live"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/scan"
 	"github.com/kvap/kvap/vap"
@@ -35,10 +37,10 @@ func (c *comparing) settingOfCluster(ctx context.Context) (*compareSetting, erro
 	s := &compareSetting{}
 	var mark strings.Builder
 	var err error
-	if s.schemas, err = c.cluster.definedTypes(ctx, c.choices.translate.Schemas, c.leave); err != nil {
+	if s.schemas, err = c.cluster.DefinedTypes(ctx, c.choices.translate.Schemas, c.leave); err != nil {
 		return nil, err
 	}
-	for _, kind := range sourceKinds() {
+	for _, kind := range cluster.SourceKinds() {
 		if kind[1] == "PolicyTranslation" {
 			continue
 		}
@@ -54,7 +56,7 @@ func (c *comparing) settingOfCluster(ctx context.Context) (*compareSetting, erro
 		return nil, runtimeError(err)
 	}
 	for i, p := range s.compared {
-		around, err := c.cluster.around(ctx, &p.object, s.excepting)
+		around, err := live.Around(ctx, c.cluster, &p.object, s.excepting)
 		if err != nil {
 			return nil, runtimeError(err)
 		}
@@ -62,11 +64,9 @@ func (c *comparing) settingOfCluster(ctx context.Context) (*compareSetting, erro
 		fmt.Fprintf(&mark, "%s ", s.compared[i].digest)
 	}
 	s.mark = mark.String()
-	alive, err := c.cluster.heartbeat(ctx)
-	if err != nil {
+	if s.silent, err = live.Silent(ctx, c.cluster); err != nil {
 		return nil, runtimeError(err)
 	}
-	s.silent = alive.silent(time.Now())
 	if len(s.policies) == 0 {
 		return nil, &exit{exitUsage, errors.New("the cluster has no policies; name files with -f")}
 	}
@@ -88,7 +88,7 @@ func (c *comparing) settingOfCluster(ctx context.Context) (*compareSetting, erro
 // eachOf calls visit for each object of a kind that is served: its group, the kind,
 // and the versions.
 func (c *comparing) eachOf(ctx context.Context, kind []string, visit func(unstructured.Unstructured) error) error {
-	return c.cluster.eachOf(ctx, kind, c.leave, visit)
+	return c.cluster.EachOf(ctx, kind, c.leave, visit)
 }
 
 // leave notes what could not be read, once.
@@ -111,7 +111,7 @@ func (c *comparing) readPolicy(s *compareSetting, u unstructured.Unstructured) e
 	if err != nil {
 		return err
 	}
-	f, found := policy.Parse(titleOf(&u), data)
+	f, found := policy.Parse(cluster.Title(&u), data)
 	s.found = append(s.found, found...)
 	for _, p := range f.Policies {
 		if slices.ContainsFunc(s.policies, func(have *policy.Policy) bool { return have.FullName() == p.FullName() && have.Kind == p.Kind }) {
@@ -134,7 +134,7 @@ func (c *comparing) readPolicy(s *compareSetting, u unstructured.Unstructured) e
 // notCounting tells of an exception that the flag leaves out: where the controller or
 // Kyverno counts it, what it excepts is a disagreement.
 func notCounting(u *unstructured.Unstructured) diag.Diagnostic {
-	return diag.Warnf(diag.Pos{File: titleOf(u)}, diag.IdleException,
+	return diag.Warnf(diag.Pos{File: cluster.Title(u)}, diag.IdleException,
 		"the exception does not count; where the controller and Kyverno count it, say --exception-namespaces %s", u.GetNamespace())
 }
 
@@ -160,7 +160,7 @@ func (c *comparing) newLook(s *compareSetting) (*scan.Look, error) {
 	o := c.choices.translate
 	o.Schemas, o.Exceptions = s.schemas, s.exceptions
 	compiled := compile.Policies(compile.Input{Policies: s.policies, Exceptions: s.exceptions}, compile.Options{Translate: o})
-	return scan.NewLook(c.cluster.config, scan.Policies{Compiled: compiled, Exceptions: s.exceptions, Schemas: s.schemas})
+	return scan.NewLook(c.cluster.Config, scan.Policies{Compiled: compiled, Exceptions: s.exceptions, Schemas: s.schemas})
 }
 
 // clusterObjects sends the objects that the cluster has.

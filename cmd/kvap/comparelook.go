@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/cluster"
 	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/internal/manifest"
 	"github.com/kvap/kvap/migrate/evidence"
@@ -24,7 +25,7 @@ type comparing struct {
 	names    []string
 	choices  choices
 	stdin    io.Reader
-	cluster  *connection // nil where everything is in files
+	cluster  *cluster.Connection // nil where everything is in files
 	progress *progress
 
 	setting  *compareSetting
@@ -154,7 +155,7 @@ func (c *comparing) read(ctx context.Context) (s *compareSetting, err error) {
 func (c *comparing) selection() (selection, error) {
 	out := selection{names: c.names, every: c.flags.allNamespaces || c.cluster == nil}
 	if c.cluster != nil {
-		out.namespace = c.cluster.namespace
+		out.namespace = c.cluster.Namespace
 	}
 	var err error
 	if out.labels, err = labels.Parse(c.flags.selector); err != nil {
@@ -268,7 +269,7 @@ func (c *comparing) about(o *unstructured.Unstructured, at string, register *evi
 			Schemas: c.setting.schemas, Operation: operation, Namespace: "default", User: "kubernetes-admin",
 			Groups: []string{"system:authenticated"}, Guess: true,
 		}
-		item := evidence.Item{Source: evidence.Objects, Subject: operation + " " + titleOf(o), At: at, Request: func() (*judge.Request, error) {
+		item := evidence.Item{Source: evidence.Objects, Subject: operation + " " + cluster.Title(o), At: at, Request: func() (*judge.Request, error) {
 			data, found := client.Request(object, object)
 			if data == nil {
 				return nil, errors.New(found.Sort()[0].Message)
@@ -281,14 +282,6 @@ func (c *comparing) about(o *unstructured.Unstructured, at string, register *evi
 		out = append(out, item)
 	}
 	return out
-}
-
-func titleOf(o *unstructured.Unstructured) string {
-	name := o.GetName()
-	if ns := o.GetNamespace(); ns != "" {
-		name = ns + "/" + name
-	}
-	return o.GetKind() + "/" + name
 }
 
 // register is what Kyverno has reported.

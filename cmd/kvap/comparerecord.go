@@ -22,7 +22,7 @@ import (
 // record writes what was found into the Migration of each policy, and tells of which it
 // speaks for them.
 func (c *comparing) record(ctx context.Context, result report.Comparison) (clean []string) {
-	if _, ok := c.cluster.serves(v1alpha1.Group, "Migration", v1alpha1.Version); !ok {
+	if _, ok := c.cluster.Serves(v1alpha1.Group, "Migration", v1alpha1.Version); !ok {
 		c.leave(fmt.Errorf("the result is not recorded, for the cluster does not know the kind Migration; install the definitions of kvap.dev, or say --dry-run"))
 		return nil
 	}
@@ -64,8 +64,8 @@ func (c *comparing) recordOne(ctx context.Context, source unstructured.Unstructu
 }
 
 func (c *comparing) writeRecord(ctx context.Context, name string, reference v1alpha1.PolicyReference, found v1alpha1.Comparison) error {
-	resource, _ := c.cluster.serves(v1alpha1.Group, "Migration", v1alpha1.Version)
-	client := c.cluster.dynamic.Resource(resource)
+	resource, _ := c.cluster.Serves(v1alpha1.Group, "Migration", v1alpha1.Version)
+	client := c.cluster.Dynamic.Resource(resource)
 	var dryRun []string
 	if c.flags.dryRun == "server" {
 		dryRun = []string{metav1.DryRunAll}

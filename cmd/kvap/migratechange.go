@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,9 +14,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/migrate"
+	"github.com/kvap/kvap/migrate/live"
 	"github.com/kvap/kvap/report"
 )
 
@@ -191,28 +194,30 @@ func runMigrateChange(cmd *cobra.Command, v changeVerb, names []string, f change
 	}
 	ctx, stop := signal.NotifyContext(commandContext(cmd), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	h, err := f.newHandover(ctx, cmd, goal, names)
+	progress := newProgress(cmd.ErrOrStderr(), false)
+	h, err := f.newHandover(ctx, cmd, goal, names, progress)
 	if err != nil {
 		return err
 	}
-	planned, err := h.plan(ctx)
-	if err != nil {
-		return runtimeError(err)
-	}
+	planned := h.Plan()
 	switch {
 	case f.outputDir != "":
 		planned.Folder = f.outputDir
-		err = h.writeComponents(f.outputDir)
+		var components []migrate.Component
+		if components, err = h.Components(); err == nil {
+			err = writeComponents(f.outputDir, components)
+		}
 	case f.dryRun != "none":
 		planned.Dry = f.dryRun
 		if f.dryRun == "server" {
-			h.tryOut(ctx, &planned)
+			h.TryOut(ctx, &planned)
 		}
 	default:
 		if err := f.ask(cmd, v, planned); err != nil {
 			return err
 		}
-		planned, err = h.run(ctx)
+		planned, err = h.Run(ctx)
+		progress.clear()
 	}
 	if writeErr := writeHandover(cmd.OutOrStdout(), planned, f.output); err == nil {
 		err = writeErr
@@ -221,6 +226,43 @@ func runMigrateChange(cmd *cobra.Command, v changeVerb, names []string, f change
 		return runtimeError(err)
 	}
 	return handoverVerdict(planned)
+}
+
+// newHandover reads the cluster, and chooses its policies.
+func (f changeFlags) newHandover(ctx context.Context, cmd *cobra.Command, goal migrate.Goal, names []string, progress *progress) (*live.Handover, error) {
+	selector, err := labels.Parse(f.selector)
+	if err != nil {
+		return nil, &exit{exitUsage, fmt.Errorf("-l %s: %w", f.selector, err)}
+	}
+	c, err := f.connect()
+	if err != nil {
+		return nil, err
+	}
+	choices, err := defaultChoices()
+	if err != nil {
+		return nil, err
+	}
+	reader, err := live.NewReader(c, f.settle, choices.translate)
+	if err != nil {
+		return nil, runtimeError(err)
+	}
+	first, err := reader.Read(ctx, goal.Verb)
+	if err != nil {
+		return nil, runtimeError(err)
+	}
+	if len(f.files) > 0 || f.kustomize != "" {
+		if names, err = f.namesInFiles(cmd, names); err != nil {
+			return nil, err
+		}
+	}
+	chosen, err := first.Choose(live.Selection{Names: names, Namespace: c.Namespace, Every: f.every || f.all, Labels: selector})
+	if err != nil {
+		return nil, &exit{exitFindings, err}
+	}
+	return live.NewHandover(ctx, reader, first, chosen, goal, live.Options{
+		OwnedToo: f.ownedToo || f.outputDir != "", Wait: f.wait, Progress: progress.show,
+		Tell: func(line string) { progress.clear(); fmt.Fprintln(cmd.ErrOrStderr(), line) },
+	})
 }
 
 // ask shows what is about to be done, on a terminal, and waits for a yes.

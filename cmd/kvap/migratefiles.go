@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
@@ -28,9 +27,7 @@ func (f changeFlags) compileFiles(cmd *cobra.Command) (*compilation, error) {
 	if err != nil {
 		return nil, err
 	}
-	flags := choiceFlags{}
-	flags.add(pflag.NewFlagSet("", pflag.ContinueOnError))
-	choices, err := flags.choices()
+	choices, err := defaultChoices()
 	if err != nil {
 		return nil, err
 	}
@@ -74,14 +71,13 @@ func (f changeFlags) runOffline(cmd *cobra.Command, goal migrate.Goal, names []s
 	if err != nil {
 		return err
 	}
-	goal.Unrecorded = true
 	out := report.Handover{Verb: goal.Verb, Folder: f.outputDir}
 	var components []migrate.Component
 	for _, p := range done.policies {
 		if len(names) > 0 && !isNamed(p, names) || p.Invalid {
 			continue
 		}
-		one, made := offlinePolicy(p, done.rules, goal)
+		one, made := goal.Offline(worldOf(p, done.rules))
 		if slices.ContainsFunc(out.Policies, func(have report.HandedOverPolicy) bool {
 			return have.Kind == one.Kind && have.Namespace == one.Namespace && have.Name == one.Name
 		}) {
@@ -102,67 +98,20 @@ func (f changeFlags) runOffline(cmd *cobra.Command, goal migrate.Goal, names []s
 	return handoverVerdict(out)
 }
 
-// offlinePolicy is what becomes of a policy of a file.
-func offlinePolicy(p *policy.Policy, rules []*compile.Rule, goal migrate.Goal) (report.HandedOverPolicy, []migrate.Component) {
+// worldOf is a policy of a file before anything was done.
+func worldOf(p *policy.Policy, rules []*compile.Rule) migrate.World {
 	group, _, _ := strings.Cut(p.APIVersion, "/")
 	ref := v1alpha1.PolicyReference{Group: group, Kind: p.Kind, Name: p.Name}
 	if p.Namespaced() {
 		ref.Namespace = p.Namespace
 	}
-	out := report.HandedOverPolicy{Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name, From: string(v1alpha1.StageNone), To: string(v1alpha1.StageNone)}
 	w := migrate.World{Now: time.Now(), Name: controller.TranslationName(ref), Ref: ref, Source: objectOf(p)}
 	for _, r := range rules {
 		if r.Policy == p && (r.Target == translate.Unsupported || r.NotServed() != "") {
 			w.Staying = append(w.Staying, r.Name())
 		}
 	}
-	if goal.Verb == migrate.Rollback {
-		w, goal.Way = enforced(w, goal.Way), ""
-	}
-	left := func(err error) (report.HandedOverPolicy, []migrate.Component) {
-		out.Left = err.Error()
-		return out, nil
-	}
-	if goal.Verb == migrate.Enforce && goal.Way == "" {
-		way, err := migrate.WayFor(w)
-		if err != nil {
-			return left(err)
-		}
-		goal.Way = way
-	}
-	moves, err := goal.Moves(w)
-	if err != nil {
-		return left(err)
-	}
-	components, err := migrate.Components(w, moves)
-	if err != nil {
-		return left(err)
-	}
-	for _, m := range moves {
-		if m.Record == nil {
-			out.Moves = append(out.Moves, report.HandoverMove{Does: m.Does, Part: m.Part})
-		}
-	}
-	out.To, out.Way = string(stageAfter(moves)), wayOf(moves)
-	return out, components
-}
-
-// enforced is the world after the steps of enforce, where a repository has them: the
-// way back begins there, and ends at what the files have. A policy that enforce leaves
-// alone is where it was.
-func enforced(w migrate.World, way v1alpha1.MigrationWay) migrate.World {
-	goal := migrate.Goal{Verb: migrate.Enforce, Way: way, Accept: "it is enforced"}
-	if way == "" {
-		var err error
-		if goal.Way, err = migrate.WayFor(w); err != nil {
-			return w
-		}
-	}
-	moves, err := goal.Moves(w)
-	if err != nil {
-		return w
-	}
-	return w.After(moves)
+	return w
 }
 
 // objectOf is a policy as an object.
@@ -179,26 +128,6 @@ func objectOf(p *policy.Policy) *unstructured.Unstructured {
 		o.SetNamespace(p.Namespace)
 	}
 	return o
-}
-
-// writeComponents writes what would be done to the policies of a cluster.
-func (h *handover) writeComponents(dir string) error {
-	var all []migrate.Component
-	for _, t := range h.tasks {
-		if t.done {
-			continue
-		}
-		moves, err := t.goal.Moves(*h.first[t.name])
-		if err != nil {
-			return err // it was planned
-		}
-		components, err := migrate.Components(*h.first[t.name], moves)
-		if err != nil {
-			return err
-		}
-		all = append(all, components...)
-	}
-	return writeComponents(dir, all)
 }
 
 // writeComponents writes components into a folder, with one above for each step that

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/internal/cluster"
 	"github.com/kvap/kvap/migrate"
 	"github.com/kvap/kvap/report"
 )
@@ -108,7 +109,7 @@ type planning struct {
 	choices  choices
 	stdin    io.Reader
 	progress *progress
-	cluster  *connection // nil where everything is in files
+	cluster  *cluster.Connection // nil where everything is in files
 	leftOut
 
 	sources []source // of policies, objects and what rules look up

@@ -135,7 +135,7 @@ func runRecord(cmd *cobra.Command, names []string, f recordFlags) error {
 	}
 	ctx, stop := signal.NotifyContext(commandContext(cmd), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	r := &recording{flags: f, connection: c, errs: cmd.ErrOrStderr(), progress: newProgress(cmd.ErrOrStderr(), f.quiet)}
+	r := &recording{flags: f, Connection: c, errs: cmd.ErrOrStderr(), progress: newProgress(cmd.ErrOrStderr(), f.quiet)}
 	if f.remove {
 		return r.remove(ctx)
 	}

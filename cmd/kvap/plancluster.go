@@ -9,6 +9,7 @@ import (
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/cluster"
 	"github.com/kvap/kvap/internal/manifest"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/scan"
@@ -26,14 +27,14 @@ func (p *planning) readCluster(ctx context.Context) error {
 		return err
 	}
 	o := &p.choices.translate
-	if o.Schemas, err = p.cluster.definedTypes(ctx, o.Schemas, p.note); err != nil {
+	if o.Schemas, err = p.cluster.DefinedTypes(ctx, o.Schemas, p.note); err != nil {
 		return runtimeError(err)
 	}
-	for _, kind := range sourceKinds() {
+	for _, kind := range cluster.SourceKinds() {
 		if kind[0] == v1alpha1.Group {
 			continue
 		}
-		err := p.cluster.eachOf(ctx, kind, p.note, func(u unstructured.Unstructured) error {
+		err := p.cluster.EachOf(ctx, kind, p.note, func(u unstructured.Unstructured) error {
 			if u.GetKind() == "PolicyException" && !excepts(p.flags.exempt, u.GetNamespace()) {
 				p.idle = append(p.idle, u.GetNamespace())
 				return nil
@@ -69,7 +70,7 @@ func (p *planning) survey(ctx context.Context) (*report.Looked, map[*compile.Rul
 	}
 	var look *scan.Look
 	if p.cluster != nil {
-		if look, err = scan.NewLook(p.cluster.config, policies); err != nil {
+		if look, err = scan.NewLook(p.cluster.Config, policies); err != nil {
 			return nil, nil, runtimeError(err)
 		}
 		there, err := look.Known(ctx)
@@ -91,7 +92,7 @@ func (p *planning) look(ctx context.Context, survey *scan.Survey, given []manife
 	looked := &report.Looked{PassedOver: []string{}}
 	visit := func(o *unstructured.Unstructured) error {
 		if err := survey.Object(ctx, o); err != nil && ctx.Err() == nil {
-			looked.PassOver(titleOf(o))
+			looked.PassOver(cluster.Title(o))
 		}
 		p.progress.show("%d objects judged", survey.Objects)
 		return ctx.Err()

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/internal/cluster"
 	"github.com/kvap/kvap/migrate/record"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/webhook/certs"
@@ -31,7 +32,7 @@ import (
 // A recording is a run of record: a webhook, and its configuration.
 type recording struct {
 	flags recordFlags
-	*connection
+	*cluster.Connection
 	errs     io.Writer
 	progress *progress
 	recorder *record.Recorder
@@ -48,7 +49,7 @@ func (r *recording) rulesOf(ctx context.Context, names []string, stdin io.Reader
 		return nil, err
 	}
 	if !reading.flags.fromFiles() {
-		reading.cluster = r.connection
+		reading.cluster = r.Connection
 	}
 	setting, err := reading.read(ctx)
 	if err != nil {
@@ -58,7 +59,7 @@ func (r *recording) rulesOf(ctx context.Context, names []string, stdin io.Reader
 		p.FailurePolicy = policy.Ignore // what could lock the cluster up cannot here
 		p.Admission = true
 	}
-	client, err := discovery.NewDiscoveryClientForConfig(r.config)
+	client, err := discovery.NewDiscoveryClientForConfig(r.Config)
 	if err != nil {
 		return nil, runtimeError(err)
 	}
@@ -134,17 +135,17 @@ func (r *recording) prepare(ctx context.Context) error {
 		go func() { _ = files.Run(ctx) }() // what it has stays in use
 		r.certs = files
 	} else {
-		authority := certs.NewAuthority(certs.Options{Store: &memoryStore{}, Names: r.flags.webhook.names(r.namespace)})
+		authority := certs.NewAuthority(certs.Options{Store: &memoryStore{}, Names: r.flags.webhook.names(r.Namespace)})
 		if err := authority.Renew(ctx); err != nil {
 			return runtimeError(err)
 		}
 		go authority.Run(ctx, func(err error) { fmt.Fprintf(r.errs, "certificates: %v\n", err) })
 		r.certs = authority
 	}
-	if err := r.labels.read(ctx, r.connection); err != nil {
+	if err := r.labels.read(ctx, r.Connection); err != nil {
 		return runtimeError(err)
 	}
-	go r.labels.follow(ctx, r.connection)
+	go r.labels.follow(ctx, r.Connection)
 	return nil
 }
 
@@ -184,7 +185,7 @@ func (r *recording) register(ctx context.Context) error {
 		Client: admissionregistrationv1.WebhookClientConfig{CABundle: r.certs.Bundle()},
 	}
 	if r.flags.webhook.service != "" {
-		in, name := r.flags.webhook.serviceIn(r.namespace)
+		in, name := r.flags.webhook.serviceIn(r.Namespace)
 		path := "/record"
 		sending.Client.Service = &admissionregistrationv1.ServiceReference{Namespace: in, Name: name, Path: &path}
 	} else {
@@ -195,7 +196,7 @@ func (r *recording) register(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	client, err := kubernetes.NewForConfig(r.config)
+	client, err := kubernetes.NewForConfig(r.Config)
 	if err != nil {
 		return runtimeError(err)
 	}
@@ -216,7 +217,7 @@ func (r *recording) register(ctx context.Context) error {
 
 // remove takes the configuration away.
 func (r *recording) remove(ctx context.Context) error {
-	client, err := kubernetes.NewForConfig(r.config)
+	client, err := kubernetes.NewForConfig(r.Config)
 	if err != nil {
 		return runtimeError(err)
 	}
@@ -265,12 +266,12 @@ func (n *namespaceLabels) of(name string) map[string]string {
 	return n.all[name]
 }
 
-func (n *namespaceLabels) read(ctx context.Context, c *connection) error {
-	resource, ok := c.serves("", "Namespace", "v1")
+func (n *namespaceLabels) read(ctx context.Context, c *cluster.Connection) error {
+	resource, ok := c.Serves("", "Namespace", "v1")
 	if !ok {
 		return errors.New("the cluster serves no Namespaces")
 	}
-	items, _, err := c.list(ctx, resource)
+	items, _, err := c.List(ctx, resource)
 	if err != nil {
 		return err
 	}
@@ -286,7 +287,7 @@ func (n *namespaceLabels) read(ctx context.Context, c *connection) error {
 
 // follow reads them again and again. A request into a namespace that is newer has no
 // labels in its line; whoever judges it looks them up.
-func (n *namespaceLabels) follow(ctx context.Context, c *connection) {
+func (n *namespaceLabels) follow(ctx context.Context, c *cluster.Connection) {
 	for {
 		select {
 		case <-ctx.Done():

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/kvap/kvap/internal/cluster"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/status"
 )
@@ -78,16 +79,16 @@ func runStatus(cmd *cobra.Command, names []string, f statusFlags) error {
 	if err != nil {
 		return err
 	}
-	filter := status.Filter{Names: names, Labels: selector, Namespace: c.namespace}
+	filter := status.Filter{Names: names, Labels: selector, Namespace: c.Namespace}
 	if f.all {
 		filter.Namespace = ""
 	}
 	if f.watch {
 		ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt)
 		defer stop()
-		return c.watchStatus(ctx, cmd.OutOrStdout(), cmd.ErrOrStderr(), filter, f)
+		return watchStatus(ctx, c, cmd.OutOrStdout(), cmd.ErrOrStderr(), filter, f)
 	}
-	read, err := c.readStatus(cmd.Context(), f.exempt)
+	read, err := readStatus(cmd.Context(), c, f.exempt)
 	if err != nil {
 		return runtimeError(err)
 	}
@@ -129,10 +130,10 @@ func writeStatus(w io.Writer, s report.Status, output string, now time.Time) err
 }
 
 // watchStatus shows the status whenever it has changed, until ctx ends.
-func (c *connection) watchStatus(ctx context.Context, out, errs io.Writer, filter status.Filter, f statusFlags) error {
+func watchStatus(ctx context.Context, c *cluster.Connection, out, errs io.Writer, filter status.Filter, f statusFlags) error {
 	var last string
 	for ctx.Err() == nil {
-		read, err := c.readStatus(ctx, f.exempt)
+		read, err := readStatus(ctx, c, f.exempt)
 		switch {
 		case ctx.Err() != nil:
 			return nil

@@ -18,6 +18,7 @@ import (
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/internal/cluster"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/status"
@@ -27,7 +28,7 @@ import (
 // A statusReader reads what status is about. What may not be read is left out, and
 // said.
 type statusReader struct {
-	*connection
+	*cluster.Connection
 	cluster status.Cluster
 	leftOut
 	versions map[apischema.GroupVersionResource]string // of the lists
@@ -35,8 +36,8 @@ type statusReader struct {
 }
 
 // readStatus reads a cluster. Exceptions count in the given namespaces.
-func (c *connection) readStatus(ctx context.Context, exempt []string) (*statusReader, error) {
-	r := &statusReader{connection: c, versions: map[apischema.GroupVersionResource]string{}, exempt: exempt}
+func readStatus(ctx context.Context, c *cluster.Connection, exempt []string) (*statusReader, error) {
+	r := &statusReader{Connection: c, versions: map[apischema.GroupVersionResource]string{}, exempt: exempt}
 	r.cluster = status.Cluster{Now: time.Now(), Params: map[string]status.Params{}}
 	if err := r.readSchemas(); err != nil {
 		return nil, err
@@ -52,7 +53,7 @@ func (c *connection) readStatus(ctx context.Context, exempt []string) (*statusRe
 
 // readSchemas takes the types of the release that is nearest to the server's.
 func (r *statusReader) readSchemas() (err error) {
-	release, _ := r.nearest()
+	release, _ := nearest(r.Connection)
 	if r.cluster.Schemas, err = schema.Builtin(release.String()); err != nil {
 		return err
 	}
@@ -80,9 +81,9 @@ func (r *statusReader) readNative(ctx context.Context) error {
 		}},
 	} {
 		resource := admissionregistrationv1.SchemeGroupVersion.WithResource(kind.resource)
-		items, version, err := r.list(ctx, resource)
+		items, version, err := r.List(ctx, resource)
 		if apierrors.IsNotFound(err) {
-			return fmt.Errorf("the API server, which is of release %s, serves no ValidatingAdmissionPolicies; they exist since 1.30", r.release)
+			return fmt.Errorf("the API server, which is of release %s, serves no ValidatingAdmissionPolicies; they exist since 1.30", r.Release)
 		}
 		if err != nil {
 			return err
@@ -97,29 +98,14 @@ func (r *statusReader) readNative(ctx context.Context) error {
 	return nil
 }
 
-// sourceKinds are the kinds that kvap reads, each with its versions, the preferred
-// one first.
-func sourceKinds() [][]string {
-	return [][]string{
-		{"kyverno.io", "ClusterPolicy", "v1", "v2beta1"},
-		{"kyverno.io", "Policy", "v1", "v2beta1"},
-		{"kyverno.io", "PolicyException", "v2", "v2beta1"},
-		{"policies.kyverno.io", "ValidatingPolicy", "v1", "v1beta1", "v1alpha1"},
-		{"policies.kyverno.io", "NamespacedValidatingPolicy", "v1", "v1beta1", "v1alpha1"},
-		{v1alpha1.Group, "ClusterPolicy", "v1alpha1"},
-		{v1alpha1.Group, "Policy", "v1alpha1"},
-		{v1alpha1.Group, "PolicyTranslation", "v1alpha1"},
-	}
-}
-
 // readSources reads the policies of the kinds that the cluster has.
 func (r *statusReader) readSources(ctx context.Context) error {
-	for _, kind := range append(sourceKinds(), []string{v1alpha1.Group, "Migration", "v1alpha1"}) {
-		resource, ok := r.serves(kind[0], kind[1], kind[2:]...)
+	for _, kind := range append(cluster.SourceKinds(), []string{v1alpha1.Group, "Migration", "v1alpha1"}) {
+		resource, ok := r.Serves(kind[0], kind[1], kind[2:]...)
 		if !ok {
 			continue
 		}
-		items, version, err := r.list(ctx, resource)
+		items, version, err := r.List(ctx, resource)
 		if err != nil {
 			if err := r.leave(err); err != nil {
 				return err
@@ -177,7 +163,7 @@ type paramsQuery struct {
 
 // readParams looks for the params of each binding, once for those that ask for the same.
 func (r *statusReader) readParams(ctx context.Context) error {
-	client, err := metadata.NewForConfig(r.config)
+	client, err := metadata.NewForConfig(r.Config)
 	if err != nil {
 		return err
 	}
@@ -217,7 +203,7 @@ func (r *statusReader) readParams(ctx context.Context) error {
 
 func (r *statusReader) paramsQuery(kind *admissionregistrationv1.ParamKind, ref *admissionregistrationv1.ParamRef) (q paramsQuery, err error) {
 	gvk := apischema.FromAPIVersionAndKind(kind.APIVersion, kind.Kind)
-	mapping, err := r.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	mapping, err := r.Mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	if err != nil {
 		return q, err
 	}
@@ -237,7 +223,7 @@ func (r *statusReader) paramsQuery(kind *admissionregistrationv1.ParamKind, ref 
 
 // ask reads no more than metadata.
 func (q paramsQuery) ask(ctx context.Context, client metadata.Interface) (*status.Params, error) {
-	options := metav1.ListOptions{Limit: pageSize, LabelSelector: q.selector}
+	options := metav1.ListOptions{Limit: cluster.PageSize, LabelSelector: q.selector}
 	if q.name != "" {
 		options.FieldSelector = "metadata.name=" + q.name
 	}

@@ -22,7 +22,7 @@ const (
 func (r *statusReader) awaitChange(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, rereadAfter)
 	defer cancel()
-	config := *r.config
+	config := *r.Config
 	config.Timeout = 0 // which would end the watch
 	client, err := dynamic.NewForConfig(&config)
 	if err != nil {

@@ -1,4 +1,4 @@
-package main
+package live
 
 import (
 	"context"
@@ -25,7 +25,7 @@ type native struct {
 
 // readNatives reads them anew. The status that the controller writes says what it has
 // seen; this is what is there.
-func (r *worldReader) readNatives(ctx context.Context) (natives, error) {
+func (r *Reader) readNatives(ctx context.Context) (natives, error) {
 	const group = "admissionregistration.k8s.io"
 	made := map[string]time.Time{}
 	out := natives{}
@@ -48,11 +48,11 @@ func (r *worldReader) readNatives(ctx context.Context) (natives, error) {
 		},
 	}
 	for _, kind := range []string{"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"} {
-		resource, ok := r.serves(group, kind, "v1", "v1beta1")
+		resource, ok := r.Serves(group, kind, "v1", "v1beta1")
 		if !ok {
 			return nil, fmt.Errorf("the cluster does not serve %s of %s, which Kubernetes has from 1.30 on", kind, group)
 		}
-		items, _, err := r.list(ctx, resource)
+		items, _, err := r.List(ctx, resource)
 		if err != nil && !apierrors.IsNotFound(err) {
 			return nil, err
 		}

@@ -1,4 +1,4 @@
-package main
+package live
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kvap/kvap/internal/cluster"
 )
 
 // A heartbeat is what Kyverno last said of being alive: it writes a lease every ten
@@ -21,9 +23,9 @@ type heartbeat struct {
 // maxSilence is how old the lease of a Kyverno that judges may be.
 const maxSilence = 100 * time.Second
 
-// heartbeat reads the lease; where that is not allowed, nothing is known of it.
-func (c *connection) heartbeat(ctx context.Context) (heartbeat, error) {
-	leases := c.dynamic.Resource(apischema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"})
+// readHeartbeat reads the lease; where that is not allowed, nothing is known of it.
+func readHeartbeat(ctx context.Context, c *cluster.Connection) (heartbeat, error) {
+	leases := c.Dynamic.Resource(apischema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"})
 	list, err := leases.List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=kyverno-health"})
 	if apierrors.IsForbidden(err) {
 		return heartbeat{}, nil
@@ -38,6 +40,13 @@ func (c *connection) heartbeat(ctx context.Context) (heartbeat, error) {
 		}
 	}
 	return out, nil
+}
+
+// Silent says since when Kyverno has said nothing, as far as its lease tells at once; ""
+// where it is alive, or that is not known.
+func Silent(ctx context.Context, c *cluster.Connection) (string, error) {
+	h, err := readHeartbeat(ctx, c)
+	return h.silent(time.Now()), err
 }
 
 // after is the heartbeat after an earlier one.

@@ -1,4 +1,4 @@
-package main
+package live
 
 import (
 	"context"
@@ -15,21 +15,22 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/internal/cluster"
 	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/policy"
 )
 
 // exceptions reads the exceptions of a cluster; none where they may not be read.
-func (c *connection) exceptions(ctx context.Context) ([]unstructured.Unstructured, error) {
-	for _, kind := range sourceKinds() {
+func exceptions(ctx context.Context, c *cluster.Connection) ([]unstructured.Unstructured, error) {
+	for _, kind := range cluster.SourceKinds() {
 		if kind[1] != "PolicyException" {
 			continue
 		}
-		resource, ok := c.serves(kind[0], kind[1], kind[2:]...)
+		resource, ok := c.Serves(kind[0], kind[1], kind[2:]...)
 		if !ok {
 			return nil, nil
 		}
-		items, _, err := c.list(ctx, resource)
+		items, _, err := c.List(ctx, resource)
 		if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
 			return nil, nil
 		}
@@ -38,9 +39,9 @@ func (c *connection) exceptions(ctx context.Context) ([]unstructured.Unstructure
 	return nil, nil
 }
 
-// around is what decides, beside a policy itself, what it says: the exceptions that
+// Around is what decides, beside a policy itself, what it says: the exceptions that
 // name it, and the objects that its rules read, where their names are written out.
-func (c *connection) around(ctx context.Context, source *unstructured.Unstructured, exceptions []unstructured.Unstructured) ([]map[string]any, error) {
+func Around(ctx context.Context, c *cluster.Connection, source *unstructured.Unstructured, exceptions []unstructured.Unstructured) ([]map[string]any, error) {
 	var out []map[string]any
 	for i := range exceptions {
 		if names(&exceptions[i], source) {
@@ -48,7 +49,7 @@ func (c *connection) around(ctx context.Context, source *unstructured.Unstructur
 		}
 	}
 	for _, one := range lookupsOf(source) {
-		read, err := c.lookup(ctx, one)
+		read, err := lookup(ctx, c, one)
 		if err != nil {
 			return nil, err
 		}
@@ -95,18 +96,18 @@ func lookupsOf(source *unstructured.Unstructured) []judge.Lookup {
 }
 
 // lookup reads an object; nil where it is not there, or may not be read.
-func (c *connection) lookup(ctx context.Context, one judge.Lookup) (*unstructured.Unstructured, error) {
+func lookup(ctx context.Context, c *cluster.Connection, one judge.Lookup) (*unstructured.Unstructured, error) {
 	gv, err := apischema.ParseGroupVersion(one.APIVersion)
 	if err != nil {
 		return nil, nil //nolint:nilerr // there is none of such a kind
 	}
-	m, err := c.mapper.RESTMapping(apischema.GroupKind{Group: gv.Group, Kind: one.Kind}, gv.Version)
+	m, err := c.Mapper.RESTMapping(apischema.GroupKind{Group: gv.Group, Kind: one.Kind}, gv.Version)
 	if err != nil {
 		return nil, nil //nolint:nilerr // as above
 	}
-	var in dynamic.ResourceInterface = c.dynamic.Resource(m.Resource)
+	var in dynamic.ResourceInterface = c.Dynamic.Resource(m.Resource)
 	if m.Scope.Name() == meta.RESTScopeNameNamespace {
-		in = c.dynamic.Resource(m.Resource).Namespace(one.Namespace)
+		in = c.Dynamic.Resource(m.Resource).Namespace(one.Namespace)
 	}
 	o, err := in.Get(ctx, one.Name, metav1.GetOptions{})
 	switch {

@@ -1,13 +1,11 @@
-package main
+package live
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
-	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kvap/kvap/api/v1alpha1"
@@ -15,14 +13,25 @@ import (
 	"github.com/kvap/kvap/report"
 )
 
-// A handover brings policies of a cluster to a goal.
-type handover struct {
-	flags  changeFlags
-	goal   migrate.Goal
-	reader *worldReader
-	errs   io.Writer
-	// first are the worlds as they were when the command began.
-	first worlds
+// Options say how policies are brought to a goal.
+type Options struct {
+	// OwnedToo has policies changed that a GitOps tool manages.
+	OwnedToo bool
+	// Wait is how long somebody is waited for.
+	Wait time.Duration
+	// Tell is called with each thing that was done, and Progress with what is waited for.
+	Tell     func(string)
+	Progress func(format string, args ...any)
+}
+
+// A Handover brings policies of a cluster to a goal.
+type Handover struct {
+	options Options
+	goal    migrate.Goal
+	reader  *Reader
+	writer  writer
+	// first are the worlds as they were when it began.
+	first Worlds
 	tasks []*task
 }
 
@@ -33,54 +42,24 @@ type task struct {
 	out     report.HandedOverPolicy
 	done    bool
 	waiting time.Time // since when, zero where nothing is waited for
-	passed  map[string]bool
 }
 
-func (f changeFlags) newHandover(ctx context.Context, cmd *cobra.Command, goal migrate.Goal, names []string) (*handover, error) {
-	c, err := f.connect()
-	if err != nil {
-		return nil, err
-	}
-	h := &handover{flags: f, goal: goal, errs: cmd.ErrOrStderr()}
-	if h.reader, err = newWorldReader(c, f.settle); err != nil {
-		return nil, runtimeError(err)
-	}
-	if h.first, err = h.read(ctx); err != nil {
-		return nil, runtimeError(err)
-	}
-	if len(f.files) > 0 || f.kustomize != "" {
-		if names, err = f.namesInFiles(cmd, names); err != nil {
-			return nil, err
-		}
-	}
-	chosen, err := f.chosen(h.first, names, c.namespace)
-	if err != nil {
-		return nil, err
-	}
+// NewHandover settles how each of the chosen policies goes, from the worlds as they were
+// read. It changes nothing.
+func NewHandover(ctx context.Context, reader *Reader, first Worlds, chosen []string, goal migrate.Goal, o Options) (*Handover, error) {
+	h := &Handover{options: o, goal: goal, reader: reader, writer: writer{reader.Connection}, first: first}
 	for _, name := range chosen {
-		w := h.first[name]
-		h.tasks = append(h.tasks, &task{name: name, passed: map[string]bool{}, out: report.HandedOverPolicy{
-			Kind: w.Ref.Kind, Namespace: w.Ref.Namespace, Name: w.Ref.Name, From: string(w.Stage()), To: string(w.Stage()),
-		}})
+		h.tasks = append(h.tasks, &task{name: name, out: migrate.HandedOver(*first[name])})
 	}
 	return h, h.choose(ctx)
 }
 
-// read reads what the goal goes by.
-func (h *handover) read(ctx context.Context) (worlds, error) {
-	ws, err := h.reader.read(ctx)
-	if err == nil && h.goal.Verb == migrate.Enforce {
-		err = h.reader.lookAround(ctx, ws)
-	}
-	return ws, err
-}
-
 // choose settles what each task is, and leaves those that are not to be begun.
-func (h *handover) choose(ctx context.Context) error {
+func (h *Handover) choose(ctx context.Context) error {
 	for _, t := range h.tasks {
 		w := h.first[t.name]
 		t.goal = h.goal
-		if (w.Source != nil || h.goal.Verb == migrate.Rollback) && !h.flags.ownedToo && h.flags.outputDir == "" {
+		if (w.Source != nil || h.goal.Verb == migrate.Rollback) && !h.options.OwnedToo {
 			if tool := w.OwnedBy(); tool != "" {
 				t.leave("%s manages it and would undo this; write the step for its repository with --output-dir, or say --ignore-gitops", tool)
 				continue
@@ -99,7 +78,7 @@ func (h *handover) choose(ctx context.Context) error {
 }
 
 // wayFor is the lightest way by which Kyverno can be switched off for a policy.
-func (h *handover) wayFor(ctx context.Context, w migrate.World) (v1alpha1.MigrationWay, error) {
+func (h *Handover) wayFor(ctx context.Context, w migrate.World) (v1alpha1.MigrationWay, error) {
 	way, err := migrate.WayFor(w)
 	if way != v1alpha1.WayAdmission || err != nil || !migrate.CanCarry(w.Ref) {
 		return way, err
@@ -107,7 +86,7 @@ func (h *handover) wayFor(ctx context.Context, w migrate.World) (v1alpha1.Migrat
 	// Kyverno's own validation has the last word, and an old definition drops the field.
 	o := w.Source.DeepCopy()
 	migrate.SwitchOff(o)
-	got, err := h.reader.update(ctx, o, true)
+	got, err := h.writer.update(ctx, o, true)
 	switch {
 	case apierrors.IsConflict(err):
 		return way, nil
@@ -121,8 +100,8 @@ func (t *task) leave(format string, args ...any) {
 	t.done, t.out.Left = true, fmt.Sprintf(format, args...)
 }
 
-// plan is what would be done, if nothing goes wrong.
-func (h *handover) plan(context.Context) (report.Handover, error) {
+// Plan is what would be done, if nothing goes wrong.
+func (h *Handover) Plan() report.Handover {
 	out := report.Handover{Verb: h.goal.Verb}
 	for _, t := range h.tasks {
 		one := t.out
@@ -132,55 +111,28 @@ func (h *handover) plan(context.Context) (report.Handover, error) {
 				t.leave("%v", err)
 				one = t.out
 			}
-			one.Moves, one.Way = movesOf(moves), wayOf(moves)
+			for _, m := range moves {
+				one.Moves = append(one.Moves, m.Told())
+			}
 			if len(moves) > 0 {
-				one.To = string(stageAfter(moves))
+				one.To, one.Way = migrate.EndOf(moves)
 			}
 		}
 		out.Policies = append(out.Policies, one)
 	}
-	return out, nil
-}
-
-func movesOf(moves []*migrate.Move) []report.HandoverMove {
-	var out []report.HandoverMove
-	for _, m := range moves {
-		out = append(out, report.HandoverMove{Does: m.Does, Part: m.Part})
-	}
 	return out
-}
-
-// stageAfter is the stage that the last record has.
-func stageAfter(moves []*migrate.Move) (stage v1alpha1.MigrationStage) {
-	for _, m := range moves {
-		if m.Record != nil {
-			stage = m.Record.Status.Stage
-		}
-	}
-	return stage
-}
-
-func wayOf(moves []*migrate.Move) (way string) {
-	for _, m := range moves {
-		if m.Record != nil {
-			way = string(m.Record.Status.Way)
-		}
-	}
-	return way
 }
 
 // pollEvery is how often the cluster is read while something is waited for.
 const pollEvery = 300 * time.Millisecond
 
-// run makes moves, of all policies at once, until each is where it should be or has
+// Run makes moves, of all policies at once, until each is where it should be or has
 // been left.
-func (h *handover) run(ctx context.Context) (report.Handover, error) {
-	progress := newProgress(h.errs, false)
-	defer progress.clear()
+func (h *Handover) Run(ctx context.Context) (report.Handover, error) {
 	for ctx.Err() == nil {
-		ws, err := h.read(ctx)
+		ws, err := h.reader.Read(ctx, h.goal.Verb)
 		if err != nil && ctx.Err() == nil && !apierrors.IsForbidden(err) && h.patient() {
-			progress.show("the API server does not answer: %v", err)
+			h.options.Progress("the API server does not answer: %v", err)
 			pause(ctx, pollEvery)
 			continue
 		}
@@ -201,7 +153,7 @@ func (h *handover) run(ctx context.Context) (report.Handover, error) {
 			return h.report(), nil
 		}
 		if !moved {
-			progress.show("waiting for %s", count(open, "policy", "policies"))
+			h.options.Progress("waiting: %d of %d policies are open", open, len(h.tasks))
 			pause(ctx, pollEvery)
 		}
 	}
@@ -209,9 +161,9 @@ func (h *handover) run(ctx context.Context) (report.Handover, error) {
 }
 
 // patient tells that somebody has not waited for too long.
-func (h *handover) patient() bool {
+func (h *Handover) patient() bool {
 	for _, t := range h.tasks {
-		if !t.done && (t.waiting.IsZero() || time.Since(t.waiting) < h.flags.wait) {
+		if !t.done && (t.waiting.IsZero() || time.Since(t.waiting) < h.options.Wait) {
 			if t.waiting.IsZero() {
 				t.waiting = time.Now()
 			}
@@ -222,7 +174,7 @@ func (h *handover) patient() bool {
 }
 
 // step makes the next move of a policy, and tells whether there was one.
-func (h *handover) step(ctx context.Context, t *task, ws worlds) bool {
+func (h *Handover) step(ctx context.Context, t *task, ws Worlds) bool {
 	w := ws[t.name]
 	if w == nil { // all of it is gone
 		w = &migrate.World{Now: time.Now(), Name: t.name, Ref: h.first[t.name].Ref}
@@ -244,7 +196,7 @@ func (h *handover) step(ctx context.Context, t *task, ws worlds) bool {
 		return false
 	}
 	t.waiting = time.Time{}
-	err = h.reader.make(ctx, move)
+	err = h.writer.make(ctx, move)
 	switch {
 	case apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err): // somebody was faster: look again
 		return false
@@ -252,8 +204,8 @@ func (h *handover) step(ctx context.Context, t *task, ws worlds) bool {
 		t.leave("%s: %v", move.Does, err)
 		return false
 	case err == nil:
-		t.out.Moves = append(t.out.Moves, report.HandoverMove{Does: move.Does, Part: move.Part})
-		fmt.Fprintf(h.errs, "%s: %s\n", t.title(), move.Does)
+		t.out.Moves = append(t.out.Moves, move.Told())
+		h.options.Tell(t.title() + ": " + move.Does)
 	}
 	return true
 }
@@ -269,20 +221,20 @@ func (t *task) title() string {
 const optionalWait = 30 * time.Second
 
 // await waits, but not for ever.
-func (h *handover) await(t *task, move *migrate.Move) {
+func (h *Handover) await(t *task, move *migrate.Move) {
 	if t.waiting.IsZero() {
 		t.waiting = time.Now()
 	}
 	switch {
-	case move.Optional && time.Since(t.waiting) > min(optionalWait, h.flags.wait):
+	case move.Optional && time.Since(t.waiting) > min(optionalWait, h.options.Wait):
 		t.goal.Forgo = true
-		fmt.Fprintf(h.errs, "%s: %s: gave up waiting: %s\n", t.title(), move.Does, move.Wait)
-	case time.Since(t.waiting) > h.flags.wait:
-		t.leave("%s: gave up after %s: %s; the same command goes on from here", move.Does, h.flags.wait, move.Wait)
+		h.options.Tell(fmt.Sprintf("%s: %s: gave up waiting: %s", t.title(), move.Does, move.Wait))
+	case time.Since(t.waiting) > h.options.Wait:
+		t.leave("%s: gave up after %s: %s; the same command goes on from here", move.Does, h.options.Wait, move.Wait)
 	}
 }
 
-func (h *handover) report() report.Handover {
+func (h *Handover) report() report.Handover {
 	out := report.Handover{Verb: h.goal.Verb}
 	for _, t := range h.tasks {
 		if !t.done {
@@ -293,18 +245,46 @@ func (h *handover) report() report.Handover {
 	return out
 }
 
-// tryOut has the API server try what would be written, one after another.
-func (h *handover) tryOut(ctx context.Context, planned *report.Handover) {
+// TryOut has the API server try what would be written, one after another.
+func (h *Handover) TryOut(ctx context.Context, planned *report.Handover) {
 	for i, t := range h.tasks {
 		if t.done {
 			continue
 		}
 		moves, _ := t.goal.Moves(*h.first[t.name]) // as planned
 		for _, m := range moves {
-			if err := h.reader.try(ctx, m); err != nil {
+			if err := h.writer.try(ctx, m); err != nil {
 				planned.Policies[i].Left = fmt.Sprintf("%s: %v", m.Does, err)
 				break
 			}
 		}
+	}
+}
+
+// Components are the files that lead where the handover would.
+func (h *Handover) Components() ([]migrate.Component, error) {
+	var all []migrate.Component
+	for _, t := range h.tasks {
+		if t.done {
+			continue
+		}
+		moves, err := t.goal.Moves(*h.first[t.name])
+		if err != nil {
+			return nil, err // it was planned
+		}
+		components, err := migrate.Components(*h.first[t.name], moves)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, components...)
+	}
+	return all, nil
+}
+
+// pause waits, but not for longer than ctx.
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
 	}
 }

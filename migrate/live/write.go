@@ -1,4 +1,4 @@
-package main
+package live
 
 import (
 	"context"
@@ -10,23 +10,27 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/kvap/kvap/internal/cluster"
 	"github.com/kvap/kvap/migrate"
 )
 
 // fieldManager is the name under which the command line writes.
 const fieldManager = "kvap-cli"
 
+// A writer carries moves out.
+type writer struct{ *cluster.Connection }
+
 // resource is where objects of a kind are.
-func (c *connection) resource(o *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
+func (w writer) resource(o *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
 	gvk := o.GroupVersionKind()
-	m, err := c.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	m, err := w.Mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	if err != nil {
 		return nil, err
 	}
 	if m.Scope.Name() == meta.RESTScopeNameNamespace {
-		return c.dynamic.Resource(m.Resource).Namespace(o.GetNamespace()), nil
+		return w.Dynamic.Resource(m.Resource).Namespace(o.GetNamespace()), nil
 	}
-	return c.dynamic.Resource(m.Resource), nil
+	return w.Dynamic.Resource(m.Resource), nil
 }
 
 // dry is the option by which an API server only tries.
@@ -38,8 +42,8 @@ func dry(yes bool) []string {
 }
 
 // update changes an object, if it is still of the version that was read.
-func (c *connection) update(ctx context.Context, o *unstructured.Unstructured, dryRun bool) (*unstructured.Unstructured, error) {
-	r, err := c.resource(o)
+func (w writer) update(ctx context.Context, o *unstructured.Unstructured, dryRun bool) (*unstructured.Unstructured, error) {
+	r, err := w.resource(o)
 	if err != nil {
 		return nil, err
 	}
@@ -47,12 +51,12 @@ func (c *connection) update(ctx context.Context, o *unstructured.Unstructured, d
 }
 
 // put makes an object, or changes the one that was read.
-func (c *connection) put(ctx context.Context, o *unstructured.Unstructured, dryRun bool) error {
+func (w writer) put(ctx context.Context, o *unstructured.Unstructured, dryRun bool) error {
 	if o.GetResourceVersion() != "" {
-		_, err := c.update(ctx, o, dryRun)
+		_, err := w.update(ctx, o, dryRun)
 		return err
 	}
-	r, err := c.resource(o)
+	r, err := w.resource(o)
 	if err != nil {
 		return err
 	}
@@ -61,8 +65,8 @@ func (c *connection) put(ctx context.Context, o *unstructured.Unstructured, dryR
 }
 
 // remove deletes an object, if it is still as it was read.
-func (c *connection) remove(ctx context.Context, o *unstructured.Unstructured, dryRun bool) error {
-	r, err := c.resource(o)
+func (w writer) remove(ctx context.Context, o *unstructured.Unstructured, dryRun bool) error {
+	r, err := w.resource(o)
 	if err != nil {
 		return err
 	}
@@ -77,31 +81,31 @@ func (c *connection) remove(ctx context.Context, o *unstructured.Unstructured, d
 }
 
 // make carries a move out.
-func (c *connection) make(ctx context.Context, m *migrate.Move) error {
+func (w writer) make(ctx context.Context, m *migrate.Move) error {
 	switch {
 	case m.Record != nil:
 		data, err := runtime.DefaultUnstructuredConverter.ToUnstructured(m.Record)
 		if err != nil {
 			return err
 		}
-		return c.put(ctx, &unstructured.Unstructured{Object: data}, false)
+		return w.put(ctx, &unstructured.Unstructured{Object: data}, false)
 	case m.Write != nil:
-		return c.put(ctx, m.Write, false)
+		return w.put(ctx, m.Write, false)
 	case m.Delete != nil:
-		return c.remove(ctx, m.Delete, false)
+		return w.remove(ctx, m.Delete, false)
 	}
 	return nil
 }
 
 // try has the API server try a move. What a later move changes that an earlier one
 // only would have made, cannot be tried.
-func (c *connection) try(ctx context.Context, m *migrate.Move) error {
+func (w writer) try(ctx context.Context, m *migrate.Move) error {
 	err := error(nil)
 	switch {
 	case m.Write != nil:
-		err = c.put(ctx, m.Write, true)
+		err = w.put(ctx, m.Write, true)
 	case m.Delete != nil && m.Delete.GetResourceVersion() != "":
-		err = c.remove(ctx, m.Delete, true)
+		err = w.remove(ctx, m.Delete, true)
 	}
 	if apierrors.IsAlreadyExists(err) {
 		return nil

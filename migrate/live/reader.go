@@ -1,34 +1,34 @@
-package main
+package live
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
-	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/controller"
+	"github.com/kvap/kvap/internal/cluster"
 	"github.com/kvap/kvap/migrate"
+	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/translate"
 )
 
-// A worldReader reads what is known of policies that are on their way.
-type worldReader struct {
-	*connection
+// A Reader reads what is known of policies that are on their way.
+type Reader struct {
+	*cluster.Connection
 	kyverno kyvernoWatch
 	natives natives
 	settle  time.Duration
+	choices translate.Options
 	// since is when a policy was first seen as it is, by what was seen.
 	since map[string]time.Time
 	// staying are what was compiled of versions of policies.
@@ -37,10 +37,13 @@ type worldReader struct {
 	arounds map[string][]map[string]any
 }
 
-func newWorldReader(c *connection, settle time.Duration) (*worldReader, error) {
-	r := &worldReader{connection: c, settle: settle, since: map[string]time.Time{}, staying: map[string][]string{}}
+// NewReader reads a cluster that knows kvap's definitions. A webhook counts as judging
+// once it was registered for as long as settle. What the controller says nothing of is
+// compiled with the choices.
+func NewReader(c *cluster.Connection, settle time.Duration, choices translate.Options) (*Reader, error) {
+	r := &Reader{Connection: c, settle: settle, choices: choices, since: map[string]time.Time{}, staying: map[string][]string{}}
 	for _, kind := range []string{"PolicyTranslation", "Migration"} {
-		if _, ok := c.serves(v1alpha1.Group, kind, v1alpha1.Version); !ok {
+		if _, ok := c.Serves(v1alpha1.Group, kind, v1alpha1.Version); !ok {
 			return nil, fmt.Errorf("the cluster does not know the kind %s of kvap.dev; install kvap's definitions (deploy/crds) and its controller", kind)
 		}
 	}
@@ -49,10 +52,10 @@ func newWorldReader(c *connection, settle time.Duration) (*worldReader, error) {
 	return r, err
 }
 
-// a worlds is all policies of which something is known, by the name of their record.
-type worlds map[string]*migrate.World
+// Worlds are all policies of which something is known, by the name of their record.
+type Worlds map[string]*migrate.World
 
-func (ws worlds) of(ref v1alpha1.PolicyReference) *migrate.World {
+func (ws Worlds) of(ref v1alpha1.PolicyReference) *migrate.World {
 	ref.UID = ""
 	name := controller.TranslationName(ref)
 	if ws[name] == nil {
@@ -70,9 +73,17 @@ func sourceRef(o *unstructured.Unstructured) v1alpha1.PolicyReference {
 	return ref
 }
 
-// read reads all of them anew.
-func (r *worldReader) read(ctx context.Context) (worlds, error) {
-	out := worlds{}
+// Read reads all of them anew; what is around them, only where a verb goes by it.
+func (r *Reader) Read(ctx context.Context, verb string) (Worlds, error) {
+	ws, err := r.read(ctx)
+	if err == nil && verb == migrate.Enforce {
+		err = r.lookAround(ctx, ws)
+	}
+	return ws, err
+}
+
+func (r *Reader) read(ctx context.Context) (Worlds, error) {
+	out := Worlds{}
 	translations := map[string]v1alpha1.PolicyTranslation{}
 	err := r.each(ctx, func(o *unstructured.Unstructured) error {
 		switch gvk := o.GroupVersionKind(); {
@@ -111,11 +122,11 @@ func (r *worldReader) read(ctx context.Context) (worlds, error) {
 
 // lookAround reads what is around the policies of some worlds, once for each version: a
 // comparison is held against it before anything is begun.
-func (r *worldReader) lookAround(ctx context.Context, ws worlds) error {
+func (r *Reader) lookAround(ctx context.Context, ws Worlds) error {
 	if r.arounds == nil {
 		r.arounds = map[string][]map[string]any{}
 	}
-	var exceptions []unstructured.Unstructured
+	var excepting []unstructured.Unstructured
 	read := false
 	for _, w := range ws {
 		if w.Source == nil {
@@ -126,12 +137,12 @@ func (r *worldReader) lookAround(ctx context.Context, ws worlds) error {
 		if !known {
 			var err error
 			if !read {
-				if exceptions, err = r.exceptions(ctx); err != nil {
+				if excepting, err = exceptions(ctx, r.Connection); err != nil {
 					return err
 				}
 				read = true
 			}
-			if around, err = r.connection.around(ctx, w.Source, exceptions); err != nil {
+			if around, err = Around(ctx, r.Connection, w.Source, excepting); err != nil {
 				return err
 			}
 			r.arounds[key] = around
@@ -142,17 +153,17 @@ func (r *worldReader) lookAround(ctx context.Context, ws worlds) error {
 }
 
 // each calls take with every policy, what the controller says, and every record.
-func (r *worldReader) each(ctx context.Context, take func(*unstructured.Unstructured) error) error {
-	kinds := append(sourceKinds(), []string{v1alpha1.Group, "Migration", v1alpha1.Version})
+func (r *Reader) each(ctx context.Context, take func(*unstructured.Unstructured) error) error {
+	kinds := append(cluster.SourceKinds(), []string{v1alpha1.Group, "Migration", v1alpha1.Version})
 	for _, kind := range kinds {
 		if kind[1] == "PolicyException" {
 			continue
 		}
-		resource, ok := r.serves(kind[0], kind[1], kind[2:]...)
+		resource, ok := r.Serves(kind[0], kind[1], kind[2:]...)
 		if !ok {
 			continue
 		}
-		items, _, err := r.list(ctx, resource)
+		items, _, err := r.List(ctx, resource)
 		if apierrors.IsNotFound(err) { // its definition has just gone
 			continue
 		}
@@ -169,7 +180,7 @@ func (r *worldReader) each(ctx context.Context, take func(*unstructured.Unstruct
 }
 
 // see notes what the controller and Kyverno were seen to do.
-func (r *worldReader) see(w *migrate.World, translations map[string]v1alpha1.PolicyTranslation) {
+func (r *Reader) see(w *migrate.World, translations map[string]v1alpha1.PolicyTranslation) {
 	t, ok := translations[w.Name]
 	w.SourceSeen = r.seen(t, ok)
 	carrier := w.Ref
@@ -190,7 +201,7 @@ func (r *worldReader) see(w *migrate.World, translations map[string]v1alpha1.Pol
 }
 
 // settled tells whether something has been seen for long enough.
-func (r *worldReader) settled(key, why string) migrate.Judging {
+func (r *Reader) settled(key, why string) migrate.Judging {
 	if r.since[key].IsZero() {
 		r.since[key] = time.Now()
 	}
@@ -202,7 +213,7 @@ func (r *worldReader) settled(key, why string) migrate.Judging {
 
 // stayingRules are the rules that only Kyverno carries out, as the controller says of
 // the policy as it is. Of one that it leaves alone it says nothing.
-func (r *worldReader) stayingRules(source *unstructured.Unstructured, t v1alpha1.PolicyTranslation) []string {
+func (r *Reader) stayingRules(source *unstructured.Unstructured, t v1alpha1.PolicyTranslation) []string {
 	if migrate.KyvernoHasRest(source) {
 		return migrate.RuleNames(source)
 	}
@@ -220,7 +231,7 @@ func (r *worldReader) stayingRules(source *unstructured.Unstructured, t v1alpha1
 
 // compiledStaying are the rules that only Kyverno carries out, as far as the command line
 // can tell. It compiles a version of a policy once.
-func (r *worldReader) compiledStaying(o *unstructured.Unstructured) []string {
+func (r *Reader) compiledStaying(o *unstructured.Unstructured) []string {
 	key := fmt.Sprintf("%s %d", o.GetUID(), o.GetGeneration())
 	if known, ok := r.staying[key]; ok {
 		return known
@@ -229,14 +240,9 @@ func (r *worldReader) compiledStaying(o *unstructured.Unstructured) []string {
 	if err != nil {
 		panic(err) // what came as JSON goes as JSON
 	}
-	flags := choiceFlags{}
-	flags.add(pflag.NewFlagSet("", pflag.ContinueOnError))
-	choices, err := flags.choices()
-	if err != nil {
-		panic(err) // they are the defaults
-	}
+	f, _ := policy.Parse(o.GetName(), data)
 	var out []string
-	for _, rule := range compileSources([]source{{name: o.GetName(), data: data}}, choices).rules {
+	for _, rule := range compile.Policies(compile.Input{Policies: f.Policies}, compile.Options{Translate: r.choices}).Rules {
 		if rule.Target == translate.Unsupported || rule.NotServed() != "" {
 			out = append(out, rule.Name())
 		}
@@ -246,7 +252,7 @@ func (r *worldReader) compiledStaying(o *unstructured.Unstructured) []string {
 }
 
 // seen reads what the controller says of a policy.
-func (r *worldReader) seen(t v1alpha1.PolicyTranslation, exists bool) migrate.Seen {
+func (r *Reader) seen(t v1alpha1.PolicyTranslation, exists bool) migrate.Seen {
 	if !exists {
 		return migrate.Seen{}
 	}
@@ -283,41 +289,4 @@ func (r *worldReader) seen(t v1alpha1.PolicyTranslation, exists bool) migrate.Se
 		out.Judging = r.settled(key, "the webhook is registered, and is given a moment")
 	}
 	return out
-}
-
-// chosen are the policies that the user means, in order.
-func (f changeFlags) chosen(ws worlds, names []string, namespace string) ([]string, error) {
-	selector, err := labels.Parse(f.selector)
-	if err != nil {
-		return nil, &exit{exitUsage, fmt.Errorf("-l %s: %w", f.selector, err)}
-	}
-	var out []string
-	found := map[string]bool{}
-	for name, w := range ws {
-		if w.Source == nil && w.Record == nil { // a policy of kvap.dev from the beginning
-			continue
-		}
-		if len(names) == 0 && (w.Ref.Namespace == "" || f.every || f.all || w.Ref.Namespace == namespace) &&
-			(f.selector == "" || w.Source != nil && selector.Matches(labels.Set(w.Source.GetLabels()))) {
-			out = append(out, name)
-		}
-		for _, wanted := range names {
-			if wanted == w.Ref.Name && (w.Ref.Namespace == "" || w.Ref.Namespace == namespace) || wanted == w.Ref.Namespace+"/"+w.Ref.Name && w.Ref.Namespace != "" {
-				out, found[wanted] = append(out, name), true
-			}
-		}
-	}
-	for _, wanted := range names {
-		if !found[wanted] {
-			return nil, &exit{exitFindings, fmt.Errorf("the cluster has no policy %s, and no record of one; kvap status -A lists all", wanted)}
-		}
-	}
-	if len(out) == 0 {
-		return nil, &exit{exitFindings, errors.New("the cluster has no such policy")}
-	}
-	slices.SortFunc(out, func(a, b string) int {
-		x, y := ws[a].Ref, ws[b].Ref
-		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name), cmp.Compare(a, b))
-	})
-	return slices.Compact(out), nil
 }

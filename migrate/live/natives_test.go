@@ -1,4 +1,4 @@
-package main
+package live
 
 import (
 	"strings"
@@ -40,7 +40,7 @@ func TestNativesAreLookedAt(t *testing.T) {
 
 // A status that speaks of an earlier policy of the same name counts for nothing.
 func TestSeenIsOfOnePolicy(t *testing.T) {
-	r := &worldReader{}
+	r := &Reader{}
 	of := v1alpha1.PolicyTranslation{Spec: v1alpha1.PolicyTranslationSpec{Source: v1alpha1.PolicyReference{UID: types.UID("earlier")}}}
 	if got := r.seen(of, true).UID; got != "earlier" {
 		t.Errorf("it is about %q", got)

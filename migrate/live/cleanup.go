@@ -1,4 +1,4 @@
-package main
+package live
 
 import (
 	"context"
@@ -26,10 +26,10 @@ func cleans(group, kind string) bool {
 
 // leftCleanups adds the cleanup policies, and counts those that keep Kyverno: all that
 // kvap was not seen to run.
-func (r *worldReader) leftCleanups(ctx context.Context, out *report.Finish, keep int) (int, error) {
+func (r *Reader) leftCleanups(ctx context.Context, out *report.Finish, keep int) (int, error) {
 	runs := map[v1alpha1.PolicyReference]bool{}
 	leave := func(error) {} // what may not be read is told of by its definition
-	err := r.eachOf(ctx, []string{v1alpha1.Group, "PolicyTranslation", v1alpha1.Version}, leave, func(u unstructured.Unstructured) error {
+	err := r.EachOf(ctx, []string{v1alpha1.Group, "PolicyTranslation", v1alpha1.Version}, leave, func(u unstructured.Unstructured) error {
 		t := v1alpha1.PolicyTranslation{}
 		err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &t)
 		runs[t.Spec.Source] = t.Status.Mode == v1alpha1.ModeEnforce && t.Status.Cleanup != nil
@@ -40,7 +40,7 @@ func (r *worldReader) leftCleanups(ctx context.Context, out *report.Finish, keep
 	}
 	for _, k := range cleanup.Kinds() {
 		kind := append([]string{k.Group, k.Kind, k.Version}, k.Older...)
-		err := r.eachOf(ctx, kind, leave, func(u unstructured.Unstructured) error {
+		err := r.EachOf(ctx, kind, leave, func(u unstructured.Unstructured) error {
 			ref := v1alpha1.PolicyReference{Group: k.Group, Kind: k.Kind, Namespace: u.GetNamespace(), Name: u.GetName(), UID: u.GetUID()}
 			left := report.LeftPolicy{Kind: k.Kind, Namespace: ref.Namespace, Name: ref.Name, Stage: "-", Next: "kvap runs it; it stays with its definition"}
 			if !runs[ref] {

@@ -1,4 +1,4 @@
-package main
+package live
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/restmapper"
 
+	"github.com/kvap/kvap/internal/cluster"
 	"github.com/kvap/kvap/migrate"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/webhook/registration"
@@ -25,16 +26,16 @@ const kyvernoLabel = "webhook.kyverno.io/managed-by"
 
 // A kyvernoWatch says what Kyverno has the API server ask it.
 type kyvernoWatch struct {
-	*connection
+	*cluster.Connection
 	served registration.Table
 	// validating and mutating are Kyverno's webhooks for resources.
 	validating, mutating []admissionregistrationv1.ValidatingWebhook
 	alive                heartbeat
 }
 
-func newKyvernoWatch(c *connection) (kyvernoWatch, error) {
-	k := kyvernoWatch{connection: c}
-	client, err := discovery.NewDiscoveryClientForConfig(c.config)
+func newKyvernoWatch(c *cluster.Connection) (kyvernoWatch, error) {
+	k := kyvernoWatch{Connection: c}
+	client, err := discovery.NewDiscoveryClientForConfig(c.Config)
 	if err != nil {
 		return k, err
 	}
@@ -71,13 +72,13 @@ func servedResources(group, version string, list []metav1.APIResource) registrat
 // read reads Kyverno's webhook configurations, and whether it is alive.
 func (k *kyvernoWatch) read(ctx context.Context) error {
 	k.validating, k.mutating = nil, nil
-	now, err := k.heartbeat(ctx)
+	now, err := readHeartbeat(ctx, k.Connection)
 	if err != nil {
 		return err
 	}
 	k.alive = now.after(k.alive)
 	for _, resource := range []string{"validatingwebhookconfigurations", "mutatingwebhookconfigurations"} {
-		items, _, err := k.list(ctx, apischema.GroupVersionResource{Group: admissionregistrationv1.GroupName, Version: "v1", Resource: resource})
+		items, _, err := k.List(ctx, apischema.GroupVersionResource{Group: admissionregistrationv1.GroupName, Version: "v1", Resource: resource})
 		if err != nil {
 			return err
 		}

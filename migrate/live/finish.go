@@ -1,0 +1,227 @@
+package live
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	apischema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/internal/cluster"
+	"github.com/kvap/kvap/migrate"
+	"github.com/kvap/kvap/report"
+)
+
+// Finish reads what is left of Kyverno.
+func (r *Reader) Finish(ctx context.Context) (out report.Finish, err error) {
+	ws, err := r.read(ctx)
+	if err != nil {
+		return out, err
+	}
+	unfinished := 0
+	for _, w := range ws {
+		if w.Source == nil {
+			continue
+		}
+		left := report.LeftPolicy{Kind: w.Ref.Kind, Namespace: w.Ref.Namespace, Name: w.Ref.Name, Stage: string(w.Stage())}
+		left.Next, unfinished = nextFor(*w, unfinished)
+		out.Policies = append(out.Policies, left)
+	}
+	if unfinished, err = r.leftCleanups(ctx, &out, unfinished); err != nil {
+		return out, err
+	}
+	slices.SortFunc(out.Policies, func(a, b report.LeftPolicy) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	if out.Parts, err = r.definitions(ctx); err != nil {
+		return out, err
+	}
+	hooks, namespace, err := r.registered(ctx)
+	if err != nil {
+		return out, err
+	}
+	out.Parts = append(out.Parts, hooks...)
+	out.Done = unfinished == 0 && !slices.ContainsFunc(out.Parts, needsKyverno)
+	out.Steps = finishSteps(out, namespace)
+	return out, nil
+}
+
+// notRead owns definitions whose objects nobody but Kyverno reads.
+const notRead = "Kyverno, not read by kvap"
+
+// onItsWay begins what is said of a policy at which a verb was begun and has not ended.
+const onItsWay = "on its way: "
+
+// notCounted is said of a definition whose objects the user may not list.
+const notCounted = "you may not list its objects, so they may be there, and need Kyverno"
+
+// needsKyverno tells whether a part has objects that need Kyverno, or may have.
+func needsKyverno(p report.LeftPart) bool {
+	return p.Owner == notRead && (p.Objects > 0 || p.Next == notCounted)
+}
+
+// nextFor is what to do with a policy of one of Kyverno's kinds, and how many keep
+// Kyverno.
+func nextFor(w migrate.World, keep int) (string, int) {
+	name := w.Title()
+	recorded := w.Stage() == v1alpha1.StageEnforced || w.Stage() == v1alpha1.StageAdopted
+	enforced := w.Enforces()
+	switch {
+	case w.WayOn() != "":
+		return onItsWay + w.WayOn(), keep + 1
+	case migrate.KyvernoHasRest(w.Source):
+		return "Kyverno has rules left in it: " + strings.Join(w.Staying, ", "), keep + 1
+	case !enforced.Yes && migrate.KyvernoIsOff(w.Source):
+		return "nobody is seen to enforce it: Kyverno is switched off in it, and " + enforced.Why, keep + 1
+	case !enforced.Yes && !recorded:
+		return "Kyverno enforces it: kvap migrate enforce " + name, keep + 1
+	case !enforced.Yes:
+		return "it is there again: kvap migrate enforce " + name + " takes it away from Kyverno", keep + 1
+	case migrate.CanCarry(w.Ref) && !recorded:
+		return "goes with its definition: kvap migrate adopt -f first, where its files are", keep
+	case migrate.CanCarry(w.Ref):
+		return "goes with its definition: kvap migrate adopt " + name + " first", keep
+	}
+	return "goes with its definition, and kvap.dev has no such kind: keep the definition", keep
+}
+
+// finishSteps are what to do, in order.
+func finishSteps(f report.Finish, namespace string) []string {
+	var out []string
+	enforce, adopt, cleans := false, false, false
+	for _, p := range f.Policies {
+		cleans = cleans || p.Next == runsCleanup
+		enforce = enforce || strings.HasPrefix(p.Next, "Kyverno") || strings.HasPrefix(p.Next, "it is there again")
+		adopt = adopt || strings.Contains(p.Next, "migrate adopt")
+	}
+	if enforce {
+		out = append(out, "Move what Kyverno still enforces (kvap migrate enforce), or keep Kyverno for it.")
+	}
+	if slices.ContainsFunc(f.Policies, func(p report.LeftPolicy) bool { return strings.HasPrefix(p.Next, onItsWay) }) {
+		out = append(out, "End what was begun, as it says at the policies.")
+	}
+	if adopt {
+		out = append(out, "Adopt what is left in Kyverno's kinds (kvap migrate adopt --all; in a repository: kvap migrate adopt -f policies/): "+
+			"uninstalling Kyverno with Helm removes its definitions, and every policy and exception with them.")
+	}
+	if cleans {
+		out = append(out, "Have kvap run the cleanup policies, by their annotation kvap.dev/mode: enforce.")
+	}
+	if slices.ContainsFunc(f.Parts, func(p report.LeftPart) bool { return p.Next == keptForCleanup }) {
+		out = append(out, "Keep the definitions of cleanup policies, and the policies: kvap runs them. Where uninstalling removes the definitions, save both, and apply them again.")
+	}
+	if slices.ContainsFunc(f.Parts, func(p report.LeftPart) bool { return strings.HasPrefix(p.Name, "policyexceptions.") && p.Objects > 0 }) {
+		out = append(out, "Keep the definition policyexceptions.kyverno.io, and its objects, while policies have exceptions: kvap reads them.")
+	}
+	if f.Done && namespace != "" {
+		out = append(out, fmt.Sprintf("Uninstall Kyverno, for instance helm uninstall kyverno -n %s (see what it removes: helm get manifest), "+
+			"and see that its webhook configurations are gone: one that is left with failurePolicy Fail denies what it matches.", namespace))
+	}
+	return out
+}
+
+// definitions are those of Kyverno's groups and of reports.
+func (r *Reader) definitions(ctx context.Context) ([]report.LeftPart, error) {
+	items, _, err := r.List(ctx, apischema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+	if err != nil {
+		return nil, err
+	}
+	var out []report.LeftPart
+	for i := range items {
+		group, _, _ := unstructured.NestedString(items[i].Object, "spec", "group")
+		kind, _, _ := unstructured.NestedString(items[i].Object, "spec", "names", "kind")
+		owner, next := ownerOf(group, kind)
+		if owner == "" {
+			continue
+		}
+		part := report.LeftPart{Kind: "CustomResourceDefinition", Name: items[i].GetName(), Owner: owner, Next: next}
+		part.Objects, err = r.countOf(ctx, group, kind)
+		switch {
+		case apierrors.IsForbidden(err):
+			part.Next = notCounted
+		case err != nil:
+			return nil, err
+		case part.Objects > 0 && cleans(group, kind):
+			part.Next = keptForCleanup
+		}
+		out = append(out, part)
+	}
+	slices.SortFunc(out, func(a, b report.LeftPart) int { return cmp.Compare(a.Name, b.Name) })
+	return out, nil
+}
+
+// ownerOf says whose a definition is; "" where it has nothing to do with Kyverno.
+func ownerOf(group, kind string) (owner, next string) {
+	for _, known := range cluster.SourceKinds() {
+		if known[0] == group && known[1] == kind && group != v1alpha1.Group {
+			return "Kyverno", "may go when no policy or exception is in it"
+		}
+	}
+	switch group {
+	case "wgpolicyk8s.io", "openreports.io":
+		return "shared", "stays where something writes reports: kvap controller --reports"
+	case "reports.kyverno.io":
+		return "Kyverno", "goes with Kyverno"
+	case "kyverno.io", "policies.kyverno.io":
+		if kind == "UpdateRequest" || cleans(group, kind) {
+			return "Kyverno", "goes with Kyverno"
+		}
+		return notRead, "its objects need Kyverno"
+	}
+	return "", ""
+}
+
+// countOf is how many objects of a kind there are.
+func (r *Reader) countOf(ctx context.Context, group, kind string) (int, error) {
+	m, err := r.Mapper.RESTMapping(apischema.GroupKind{Group: group, Kind: kind})
+	if err != nil {
+		return 0, nil //nolint:nilerr // it is defined and not served yet
+	}
+	page, err := r.Dynamic.Resource(m.Resource).List(ctx, metav1.ListOptions{Limit: cluster.PageSize})
+	if apierrors.IsNotFound(err) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	n := len(page.Items)
+	if rest := page.GetRemainingItemCount(); rest != nil {
+		n += int(*rest)
+	}
+	return n, nil
+}
+
+// registered are Kyverno's webhook configurations, and the namespace that they lead to.
+func (r *Reader) registered(ctx context.Context) (out []report.LeftPart, namespace string, err error) {
+	for kind, resource := range map[string]string{
+		"MutatingWebhookConfiguration": "mutatingwebhookconfigurations", "ValidatingWebhookConfiguration": "validatingwebhookconfigurations",
+	} {
+		items, _, listed := r.List(ctx, apischema.GroupVersionResource{Group: admissionregistrationv1.GroupName, Version: "v1", Resource: resource})
+		err = errors.Join(err, listed)
+		for i := range items {
+			if _, ok := items[i].GetLabels()[kyvernoLabel]; !ok {
+				continue
+			}
+			out = append(out, report.LeftPart{Kind: kind, Name: items[i].GetName(), Owner: "Kyverno", Next: "goes with Kyverno"})
+			hooks, _, _ := unstructured.NestedSlice(items[i].Object, "webhooks")
+			for _, h := range hooks {
+				if m, ok := h.(map[string]any); ok {
+					in, _, _ := unstructured.NestedString(m, "clientConfig", "service", "namespace")
+					namespace = cmp.Or(namespace, in)
+				}
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b report.LeftPart) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+	})
+	return out, namespace, err
+}

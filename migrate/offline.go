@@ -1,0 +1,81 @@
+package migrate
+
+import (
+	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/report"
+)
+
+// Offline is what becomes of a policy of a file, where no cluster is asked, and the
+// components that lead there.
+func (g Goal) Offline(w World) (report.HandedOverPolicy, []Component) {
+	g.Unrecorded = true
+	out := HandedOver(w)
+	if g.Verb == Rollback {
+		w, g.Way = enforced(w, g.Way), ""
+	}
+	left := func(err error) (report.HandedOverPolicy, []Component) {
+		out.Left = err.Error()
+		return out, nil
+	}
+	if g.Verb == Enforce && g.Way == "" {
+		way, err := WayFor(w)
+		if err != nil {
+			return left(err)
+		}
+		g.Way = way
+	}
+	moves, err := g.Moves(w)
+	if err != nil {
+		return left(err)
+	}
+	components, err := Components(w, moves)
+	if err != nil {
+		return left(err)
+	}
+	for _, m := range moves {
+		if m.Record == nil {
+			out.Moves = append(out.Moves, m.Told())
+		}
+	}
+	if len(moves) > 0 {
+		out.To, out.Way = EndOf(moves)
+	}
+	return out, components
+}
+
+// enforced is the world after the steps of enforce, where a repository has them: the
+// way back begins there, and ends at what the files have. A policy that enforce leaves
+// alone is where it was.
+func enforced(w World, way v1alpha1.MigrationWay) World {
+	goal := Goal{Verb: Enforce, Way: way, Accept: "it is enforced"}
+	if way == "" {
+		var err error
+		if goal.Way, err = WayFor(w); err != nil {
+			return w
+		}
+	}
+	moves, err := goal.Moves(w)
+	if err != nil {
+		return w
+	}
+	return w.After(moves)
+}
+
+// HandedOver is what is told of a policy before anything is done.
+func HandedOver(w World) report.HandedOverPolicy {
+	return report.HandedOverPolicy{Kind: w.Ref.Kind, Namespace: w.Ref.Namespace, Name: w.Ref.Name, From: string(w.Stage()), To: string(w.Stage())}
+}
+
+// Told is what is told of a move.
+func (m *Move) Told() report.HandoverMove { return report.HandoverMove{Does: m.Does, Part: m.Part} }
+
+// EndOf is the stage to which moves lead, and the way that they take, by their last
+// record.
+func EndOf(moves []*Move) (stage, way string) {
+	for _, m := range moves {
+		if m.Record != nil {
+			stage, way = string(m.Record.Status.Stage), string(m.Record.Status.Way)
+		}
+	}
+	return stage, way
+}
