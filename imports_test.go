@@ -60,6 +60,7 @@ api/v1alpha1:
 deploy/crds:
 migrate: api/v1alpha1 compile policy report diag
 migrate/live: api/v1alpha1 cleanup compile controller internal/cluster internal/judge migrate policy report translate webhook/registration
+migrate/compare: api/v1alpha1 compile controller diag internal/cluster internal/judge internal/manifest interp migrate migrate/evidence migrate/live policy report scan schema translate vap verify
 migrate/record:
 migrate/evidence: compile internal/judge interp policy report translate vap verify
 controller: api/v1alpha1 compile translate cel vap policy schema diag report scan

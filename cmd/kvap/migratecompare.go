@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	kjson "k8s.io/apimachinery/pkg/util/json"
 
-	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/migrate/compare"
 	"github.com/kvap/kvap/migrate/record"
 	"github.com/kvap/kvap/report"
 )
@@ -176,25 +176,23 @@ func runCompare(cmd *cobra.Command, names []string, f compareFlags) error {
 	}
 	ctx, stop := signal.NotifyContext(commandContext(cmd), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	c := &comparing{flags: f, names: names, choices: choices, stdin: cmd.InOrStdin(), progress: newProgress(cmd.ErrOrStderr(), f.quiet)}
-	if !f.fromFiles() {
-		if c.cluster, err = f.connect(); err != nil {
-			return err
-		}
-		if err := c.knowCluster(); err != nil {
-			return err
-		}
-	}
-	err = c.run(ctx, func(r report.Comparison) { c.live(cmd, r) })
-	c.progress.clear()
+	c := &comparison{flags: f, choices: choices, stdin: cmd.InOrStdin(), progress: newProgress(cmd.ErrOrStderr(), f.quiet)}
+	o, err := c.options(ctx, names)
 	if err != nil {
 		return err
+	}
+	c.Comparing = compare.New(o)
+	c.Found = c.found
+	err = c.Run(ctx, func(r report.Comparison) { c.live(cmd, r) })
+	c.progress.clear()
+	if err != nil {
+		return comparisonError(err)
 	}
 	return c.finish(cmd)
 }
 
 // live shows the table so far, to those who look at a terminal.
-func (c *comparing) live(cmd *cobra.Command, r report.Comparison) {
+func (c *comparison) live(cmd *cobra.Command, r report.Comparison) {
 	w := cmd.OutOrStdout()
 	if c.flags.wait == 0 || c.flags.quiet || c.flags.output != "table" || !isTerminal(w) {
 		return
@@ -205,10 +203,10 @@ func (c *comparing) live(cmd *cobra.Command, r report.Comparison) {
 }
 
 // finish writes the result, and records it in the cluster.
-func (c *comparing) finish(cmd *cobra.Command) error {
-	result := c.ledger.Comparison()
+func (c *comparison) finish(cmd *cobra.Command) error {
+	result := c.Result()
 	hideSecrets(result)
-	c.silent(result)
+	unheard := c.unheard(result)
 	if c.flags.wait > 0 && isTerminal(cmd.OutOrStdout()) && c.flags.output == "table" {
 		fmt.Fprint(cmd.OutOrStdout(), "\x1b[H\x1b[2J")
 	}
@@ -219,14 +217,14 @@ func (c *comparing) finish(cmd *cobra.Command) error {
 		return runtimeError(err)
 	}
 	var clean []string
-	if c.cluster != nil && c.flags.dryRun != "client" && result.Totals.Rules > result.Totals.Unseen {
-		clean = c.record(context.WithoutCancel(commandContext(cmd)), result)
+	if c.Cluster != nil && c.flags.dryRun != "client" && result.Totals.Rules > result.Totals.Unseen {
+		clean = c.Record(context.WithoutCancel(commandContext(cmd)), result)
 	}
 	shown := convertFlags{quiet: c.flags.quiet, verbose: c.flags.verbose, noColor: c.flags.noColor}
-	if err := shown.printDiagnostics(cmd.ErrOrStderr(), c.found.Sort(), c.setting.sources, cmd.Root().DisplayName()); err != nil {
+	if err := shown.printDiagnostics(cmd.ErrOrStderr(), append(c.Found, unheard...).Sort(), c.sources, cmd.Root().DisplayName()); err != nil {
 		return runtimeError(err)
 	}
-	for _, err := range c.left {
+	for _, err := range c.Left {
 		fmt.Fprintf(cmd.ErrOrStderr(), "left out: %v\n", err)
 	}
 	if len(clean) > 0 && c.flags.dryRun == "none" && !c.flags.quiet {
@@ -236,13 +234,13 @@ func (c *comparing) finish(cmd *cobra.Command) error {
 }
 
 // verdict is the exit code. A disagreement weighs more than what was left out.
-func (c *comparing) verdict(r report.Comparison) error {
+func (c *comparison) verdict(r report.Comparison) error {
 	switch {
 	case r.Totals.Disagreed > 0:
 		return &exit{code: exitFindings}
 	case r.Totals.Rules == r.Totals.Unseen:
 		return &exit{exitUsage, errors.New("nothing was compared")}
-	case c.found.HasErrors(), len(c.left) > 0:
+	case c.Found.HasErrors(), len(c.Left) > 0:
 		return &exit{code: exitPartly}
 	}
 	return nil
@@ -292,18 +290,4 @@ func saveDisagreements(path string, r report.Comparison) error {
 		}
 	}
 	return os.WriteFile(path, lines, 0o600)
-}
-
-// tell keeps what is to be said at the end, each thing once.
-func (c *comparing) tell(found ...diag.Diagnostic) {
-	for _, d := range found {
-		key := d.Pos.String() + d.Message
-		if c.told == nil {
-			c.told = map[string]bool{}
-		}
-		if !c.told[key] {
-			c.told[key] = true
-			c.found = append(c.found, d)
-		}
-	}
 }

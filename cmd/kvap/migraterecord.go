@@ -118,6 +118,9 @@ func (f *recordFlags) check() (size int64, err error) {
 	return quantity.Value(), nil
 }
 
+// fromFiles tells that policies are not those of the cluster.
+func (f *recordFlags) fromFiles() bool { return len(f.files) > 0 || f.kustomize != "" }
+
 func runRecord(cmd *cobra.Command, names []string, f recordFlags) error {
 	size, err := f.check()
 	if err != nil {

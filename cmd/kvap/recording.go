@@ -17,11 +17,13 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/internal/cluster"
+	"github.com/kvap/kvap/migrate/compare"
 	"github.com/kvap/kvap/migrate/record"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/webhook/certs"
@@ -43,19 +45,23 @@ type recording struct {
 
 // rulesOf are the requests that the policies are about.
 func (r *recording) rulesOf(ctx context.Context, names []string, stdin io.Reader) ([]admissionregistrationv1.RuleWithOperations, error) {
-	reading := &comparing{flags: compareFlags{files: r.flags.files, kustomize: r.flags.kustomize, exempt: []string{"none"}}, names: names, stdin: stdin}
-	var err error
-	if reading.choices, err = (choiceFlags{release: cel.Default.String(), pack: "match", params: "configmap", existing: "allow", operations: "as-written", guard: "auto"}).choices(); err != nil {
-		return nil, err
-	}
-	if !reading.flags.fromFiles() {
-		reading.cluster = r.Connection
-	}
-	setting, err := reading.read(ctx)
+	choices, err := (choiceFlags{release: cel.Default.String(), pack: "match", params: "configmap", existing: "allow", operations: "as-written", guard: "auto"}).choices()
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range setting.policies {
+	reading := &comparison{flags: compareFlags{files: r.flags.files, kustomize: r.flags.kustomize}, choices: choices, stdin: stdin}
+	o := compare.Options{
+		Translate: choices.translate, Files: reading.files, Counts: func(string) bool { return false },
+		Selection: compare.Selection{Names: names, Labels: labels.Everything(), Namespace: r.Namespace, Every: r.flags.fromFiles()},
+	}
+	if !r.flags.fromFiles() {
+		o.Cluster = r.Connection
+	}
+	policies, err := compare.Policies(ctx, o)
+	if err != nil {
+		return nil, comparisonError(err)
+	}
+	for _, p := range policies {
 		p.FailurePolicy = policy.Ignore // what could lock the cluster up cannot here
 		p.Admission = true
 	}
@@ -71,7 +77,7 @@ func (r *recording) rulesOf(ctx context.Context, names []string, stdin io.Reader
 	for _, one := range served {
 		kinds = append(kinds, registration.Resource(one))
 	}
-	objects, _ := registration.Configure(setting.policies, kinds, registration.Options{URL: "https://localhost"})
+	objects, _ := registration.Configure(policies, kinds, registration.Options{URL: "https://localhost"})
 	if objects.Validating == nil {
 		return nil, &exit{exitUsage, errors.New("the policies have no rule that validates a kind which the cluster serves, so there is nothing to record")}
 	}

@@ -47,9 +47,9 @@ func newTail(paths []string, stdin io.Reader) (*tail, error) {
 	return &tail{paths: paths, stdin: stdin, read: map[string]*tailed{}, lost: func(string) {}}, nil
 }
 
-// each calls visit for each line that is new, until it says no. A line without an end
+// Each calls visit for each line that is new, until it says no. A line without an end
 // is read where it is the last time; else it may be half of one.
-func (t *tail) each(last bool, visit func([]byte, diag.Pos) bool) error {
+func (t *tail) Each(last bool, visit func([]byte, diag.Pos) bool) error {
 	files, err := t.files()
 	if err != nil {
 		return err

@@ -45,7 +45,7 @@ func TestRotatedLog(t *testing.T) {
 			log.lost = func(string) { lost = true }
 			var got []string
 			look := func() {
-				err := log.each(false, func(line []byte, _ diag.Pos) bool { got = append(got, string(line)); return true })
+				err := log.Each(false, func(line []byte, _ diag.Pos) bool { got = append(got, string(line)); return true })
 				if err != nil {
 					t.Fatal(err)
 				}

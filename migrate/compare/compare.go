@@ -1,49 +1,99 @@
-package main
+package compare
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/cluster"
 	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/internal/manifest"
 	"github.com/kvap/kvap/migrate/evidence"
+	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/translate"
 	"github.com/kvap/kvap/verify"
 )
 
-// A comparing is a run of compare.
-type comparing struct {
-	flags    compareFlags
-	names    []string
-	choices  choices
-	stdin    io.Reader
-	cluster  *cluster.Connection // nil where everything is in files
-	progress *progress
+// Options say what is compared, and by which evidence.
+type Options struct {
+	Cluster   *cluster.Connection // nil where everything is in files
+	Selection Selection
+	Translate translate.Options
+	// Rewrite carries out choices that are about the policies themselves.
+	Rewrite func([]*policy.Policy)
+	// Counts tells whether exceptions of a namespace do.
+	Counts func(namespace string) bool
+	// Files reads what is compared where there is no cluster.
+	Files func() (*Setting, error)
 
-	setting  *compareSetting
+	// Known is what was given of what rules look up, and Resources and Reports are the
+	// objects and Kyverno's reports that were given.
+	Known              []map[string]any
+	Resources, Reports []manifest.Object
+	// Open begins to read recorded requests and an audit log. It is called again where the
+	// evidence begins anew, with whom to tell of a part of a log that was lost.
+	Open func(lost func(path string)) (requests, audit Lines, err error)
+	// ReadRequest reads a recorded request.
+	ReadRequest func(line []byte, at diag.Pos) (*judge.Request, error)
+	// Search is how many requests, or for how long, verify looks for each policy.
+	Search Search
+	// For is how long to look, and Every how often.
+	For, Every time.Duration
+	// TryOnly has the API server only try what is recorded.
+	TryOnly  bool
+	Progress func(format string, args ...any)
+}
+
+// Search is how much verify may look for; nothing where it is zero.
+type Search struct {
+	Requests int
+	During   time.Duration
+}
+
+// Lines are the lines of files that may grow. Each calls visit for each that is new; last
+// tells that a line without an end is whole.
+type Lines interface {
+	Each(last bool, visit func([]byte, diag.Pos) bool) error
+}
+
+// An InputError is of what the user gave, or chose.
+type InputError struct{ error }
+
+func (e InputError) Unwrap() error { return e.error }
+
+// A Comparing is a run of compare.
+type Comparing struct {
+	Options
+
+	setting  *Setting
 	ledger   *evidence.Ledger
-	requests *tail
-	audit    *tail
+	requests Lines
+	audit    Lines
 	looked   int // objects
 	shadow   rehearsals
 	unread   int // lines of files
 
-	found diag.List
+	// Found is what is to be said at the end, each thing once, and Left what could not be
+	// read of the cluster, or recorded there.
+	Found diag.List
 	told  map[string]bool
-	left  []error // what could not be read of the cluster, or recorded there
+	Left  []error
 }
 
-// run looks once, or again and again until the time is over or the context ends.
-func (c *comparing) run(ctx context.Context, show func(report.Comparison)) error {
-	end := time.Now().Add(c.flags.wait)
+// New is a comparison that has not begun.
+func New(o Options) *Comparing { return &Comparing{Options: o} }
+
+// Result is what was found so far.
+func (c *Comparing) Result() report.Comparison { return c.ledger.Comparison() }
+
+// Run looks once, or again and again until the time is over or the context ends.
+func (c *Comparing) Run(ctx context.Context, show func(report.Comparison)) error {
+	end := time.Now().Add(c.For)
 	for {
 		waits := time.Now().Before(end)
 		if err := c.look(ctx, !waits); err != nil {
@@ -57,9 +107,9 @@ func (c *comparing) run(ctx context.Context, show func(report.Comparison)) error
 		}
 		result := c.ledger.Comparison()
 		show(result)
-		next := time.Now().Add(c.flags.every)
+		next := time.Now().Add(c.Every)
 		for time.Now().Before(next) && time.Now().Before(end) {
-			c.progress.show("%s; looking again in %s, for %s more; Ctrl-C ends it", result.Totals,
+			c.Progress("%s; looking again in %s, for %s more; Ctrl-C ends it", result.Totals,
 				time.Until(next).Round(time.Second), time.Until(end).Round(time.Second))
 			select {
 			case <-ctx.Done():
@@ -72,7 +122,7 @@ func (c *comparing) run(ctx context.Context, show func(report.Comparison)) error
 
 // look reads all sources that have something new. Last tells that lines without an
 // end are whole.
-func (c *comparing) look(ctx context.Context, last bool) error {
+func (c *Comparing) look(ctx context.Context, last bool) error {
 	if err := c.begin(ctx); err != nil {
 		return err
 	}
@@ -92,8 +142,8 @@ func (c *comparing) look(ctx context.Context, last bool) error {
 }
 
 // begin reads what is compared. Where that has changed, the evidence begins anew.
-func (c *comparing) begin(ctx context.Context) error {
-	if c.ledger != nil && c.cluster == nil {
+func (c *Comparing) begin(ctx context.Context) error {
+	if c.ledger != nil && c.Cluster == nil {
 		return nil
 	}
 	setting, err := c.read(ctx)
@@ -106,81 +156,70 @@ func (c *comparing) begin(ctx context.Context) error {
 	if c.ledger != nil {
 		c.tell(diag.Warnf(diag.Pos{}, diag.Conflict, "policies or native objects have changed meanwhile, so the evidence began anew"))
 	}
-	choices := c.choices
-	choices.translate.Schemas = setting.schemas
-	judges, err := setting.judges(choices)
+	o := c.Options
+	o.Translate.Schemas = setting.Schemas
+	judges, err := setting.judges(o)
 	if err != nil {
-		return &exit{exitUsage, err}
+		return InputError{err}
 	}
-	c.tell(setting.found...)
+	c.tell(setting.Found...)
 	if setting.silent != "" {
 		c.tell(diag.Warnf(diag.Pos{}, diag.Conflict, "%s: what it reports is of then, and nobody judges by it now", setting.silent))
 	}
-	c.setting, c.ledger, c.unread = setting, evidence.New(judges, setting.known), 0
+	c.setting, c.ledger, c.unread = setting, evidence.New(judges, setting.Known), 0
 	c.ledger.Natives(setting.natives)
-	if c.requests, err = newTail(c.flags.requests, c.stdin); err != nil {
-		return &exit{exitUsage, fmt.Errorf("--requests: %w", err)}
-	}
-	if c.audit, err = newTail(c.flags.audit, c.stdin); err != nil {
-		return &exit{exitUsage, fmt.Errorf("--audit-log: %w", err)}
-	}
-	c.audit.lost = func(path string) {
+	c.requests, c.audit, err = c.Open(func(path string) {
 		c.tell(diag.Warnf(diag.Pos{File: path}, diag.MissingObject,
 			"the log was rotated, and what came after it was read last is not beside it; give the folder of the logs, and look more often (--every)"))
+	})
+	if err != nil {
+		return InputError{err}
 	}
-	return c.search(ctx, choices)
+	return c.search(ctx, o.Translate)
 }
 
-func (c *comparing) read(ctx context.Context) (s *compareSetting, err error) {
-	if c.cluster == nil {
-		s, err = c.settingOfFiles()
+func (c *Comparing) read(ctx context.Context) (s *Setting, err error) {
+	if c.Cluster == nil {
+		s, err = c.Files()
 	} else {
 		s, err = c.settingOfCluster(ctx)
 	}
 	if err != nil {
 		return nil, err
 	}
-	to, err := c.selection()
-	if err == nil {
-		err = s.limit(to)
-	}
-	if err != nil {
-		return nil, &exit{exitUsage, err}
+	s.Known = append(s.Known, c.Known...)
+	if err := s.limit(c.Selection); err != nil {
+		return nil, InputError{err}
 	}
 	s.ownNatives()
 	return s, nil
 }
 
-// selection is which policies the flags mean. Of files all are meant.
-func (c *comparing) selection() (selection, error) {
-	out := selection{names: c.names, every: c.flags.allNamespaces || c.cluster == nil}
-	if c.cluster != nil {
-		out.namespace = c.cluster.Namespace
+// Policies are the policies that would be compared.
+func Policies(ctx context.Context, o Options) ([]*policy.Policy, error) {
+	s, err := New(o).read(ctx)
+	if err != nil {
+		return nil, err
 	}
-	var err error
-	if out.labels, err = labels.Parse(c.flags.selector); err != nil {
-		return out, fmt.Errorf("-l %s: %w", c.flags.selector, err)
-	}
-	return out, nil
+	return s.Policies, nil
 }
 
 // search has verify look for requests that nobody has sent.
-func (c *comparing) search(ctx context.Context, choices choices) error {
-	requests, during, _ := c.flags.search() // checked
-	if requests == 0 && during == 0 {
+func (c *Comparing) search(ctx context.Context, choices translate.Options) error {
+	if c.Search == (Search{}) {
 		return nil
 	}
-	o := verify.Options{Setting: verify.Setting{Translate: choices.translate, Seed: 1, Deployed: c.setting.deployed}, Requests: requests, Time: during}
-	o.Translate.Exceptions = c.setting.exceptions
-	for _, one := range c.setting.known {
+	o := verify.Options{Setting: verify.Setting{Translate: choices, Seed: 1, Deployed: c.setting.Deployed}, Requests: c.Search.Requests, Time: c.Search.During}
+	o.Translate.Exceptions = c.setting.Exceptions
+	for _, one := range c.setting.Known {
 		o.Params = append(o.Params, &unstructured.Unstructured{Object: one})
 	}
-	for i, p := range c.setting.policies {
+	for i, p := range c.setting.Policies {
 		if p.Invalid {
 			continue
 		}
 		o.Progress = func(tried int) {
-			c.progress.show("verify %d/%d %s: %d requests", i+1, len(c.setting.policies), p.Name, tried)
+			c.Progress("verify %d/%d %s: %d requests", i+1, len(c.setting.Policies), p.Name, tried)
 		}
 		found, err := verify.Policy(ctx, p, o)
 		if err != nil {
@@ -195,12 +234,8 @@ func (c *comparing) search(ctx context.Context, choices choices) error {
 }
 
 // objects puts objects before both judges, and their reports beside.
-func (c *comparing) objects(ctx context.Context) error {
+func (c *Comparing) objects(ctx context.Context) error {
 	register, err := c.register(ctx)
-	if err != nil {
-		return err
-	}
-	given, err := c.readFiles("--resource", c.flags.resources)
 	if err != nil {
 		return err
 	}
@@ -220,12 +255,12 @@ func (c *comparing) objects(ctx context.Context) error {
 			}
 			return nil
 		}
-		failed <- c.eachObject(ctx, given, send)
+		failed <- c.eachObject(ctx, send)
 	}()
 	c.ledger.Judge(ctx, func(yield func(evidence.Item) bool) {
 		for item := range items {
 			c.looked++
-			c.progress.show("%d objects judged", c.looked/3)
+			c.Progress("%d objects judged", c.looked/3)
 			if !yield(item) {
 				return
 			}
@@ -239,26 +274,26 @@ func (c *comparing) objects(ctx context.Context) error {
 }
 
 // eachObject is each of the given objects, and of those that the cluster has.
-func (c *comparing) eachObject(ctx context.Context, given []manifest.Object, send func(*unstructured.Unstructured, string) error) error {
-	for _, o := range given {
+func (c *Comparing) eachObject(ctx context.Context, send func(*unstructured.Unstructured, string) error) error {
+	for _, o := range c.Resources {
 		if err := send(&unstructured.Unstructured{Object: o.Value}, o.Pos.String()); err != nil {
 			return err
 		}
 	}
-	if c.cluster == nil {
+	if c.Cluster == nil {
 		return nil
 	}
 	return c.clusterObjects(ctx, send)
 }
 
 // unjudged tells of what the judges could not read.
-func (c *comparing) unjudged(i evidence.Item, err error) {
+func (c *Comparing) unjudged(i evidence.Item, err error) {
 	c.tell(diag.Errorf(diag.Pos{File: i.At}, diag.BadRequest, "%s was not judged: %v", i.Subject, err))
 }
 
 // about are the requests that could be made about an object: what would be asked if it
 // were created, changed in nothing, and deleted. Reports are about the first.
-func (c *comparing) about(o *unstructured.Unstructured, at string, register *evidence.Register) []evidence.Item {
+func (c *Comparing) about(o *unstructured.Unstructured, at string, register *evidence.Register) []evidence.Item {
 	reported := register.Of(o)
 	c.shadow.see(string(o.GetUID()))
 	o.SetManagedFields(nil)
@@ -266,7 +301,7 @@ func (c *comparing) about(o *unstructured.Unstructured, at string, register *evi
 	var out []evidence.Item
 	for _, operation := range []string{"CREATE", "UPDATE", "DELETE"} {
 		client := judge.Client{
-			Schemas: c.setting.schemas, Operation: operation, Namespace: "default", User: "kubernetes-admin",
+			Schemas: c.setting.Schemas, Operation: operation, Namespace: "default", User: "kubernetes-admin",
 			Groups: []string{"system:authenticated"}, Guess: true,
 		}
 		item := evidence.Item{Source: evidence.Objects, Subject: operation + " " + cluster.Title(o), At: at, Request: func() (*judge.Request, error) {
@@ -285,37 +320,28 @@ func (c *comparing) about(o *unstructured.Unstructured, at string, register *evi
 }
 
 // register is what Kyverno has reported.
-func (c *comparing) register(ctx context.Context) (*evidence.Register, error) {
+func (c *Comparing) register(ctx context.Context) (*evidence.Register, error) {
 	out := &evidence.Register{}
-	given, err := c.readFiles("--policy-reports", c.flags.reports)
-	if err != nil {
-		return nil, err
-	}
-	for _, o := range given {
+	for _, o := range c.Reports {
 		if !evidence.IsReport(o.Value) {
 			c.tell(diag.Warnf(o.Pos, diag.OtherKind, "%s is no PolicyReport; it is passed over", o.Title()))
 			continue
 		}
 		out.Add(o.Value)
 	}
-	if c.cluster != nil {
-		err = c.clusterReports(ctx, out)
+	if c.Cluster == nil {
+		return out, nil
 	}
-	return out, err
+	return out, c.clusterReports(ctx, out)
 }
 
 // replay puts recorded requests before both judges.
-func (c *comparing) replay(ctx context.Context, last bool) error {
+func (c *Comparing) replay(ctx context.Context, last bool) error {
 	var failed error
 	c.ledger.Judge(ctx, func(yield func(evidence.Item) bool) {
-		failed = c.requests.each(last, func(text []byte, at diag.Pos) bool {
-			l := requestLine{pos: at, text: text}
+		failed = c.requests.Each(last, func(text []byte, at diag.Pos) bool {
 			return yield(evidence.Item{Source: evidence.Requests, At: at.String(), Request: func() (*judge.Request, error) {
-				_, request, found := l.read()
-				if request == nil {
-					return nil, errors.New(found.Sort()[0].Message)
-				}
-				return request, nil
+				return c.ReadRequest(text, at)
 			}})
 		})
 	}, func(i evidence.Item, err error) {
@@ -323,14 +349,14 @@ func (c *comparing) replay(ctx context.Context, last bool) error {
 		c.unjudged(i, err)
 	})
 	if failed != nil {
-		return &exit{exitUsage, fmt.Errorf("--requests: %w", failed)}
+		return InputError{fmt.Errorf("--requests: %w", failed)}
 	}
 	return ctx.Err()
 }
 
 // readLog reads what is new in the audit log.
-func (c *comparing) readLog(last bool) error {
-	err := c.audit.each(last, func(text []byte, at diag.Pos) bool {
+func (c *Comparing) readLog(last bool) error {
+	err := c.audit.Each(last, func(text []byte, at diag.Pos) bool {
 		if err := c.ledger.Audit(text, at.String()); err != nil {
 			c.unread++
 			c.tell(diag.Errorf(at, diag.BadRequest, "%v", err))
@@ -338,7 +364,7 @@ func (c *comparing) readLog(last bool) error {
 		return true
 	})
 	if err != nil {
-		return &exit{exitUsage, fmt.Errorf("--audit-log: %w", err)}
+		return InputError{fmt.Errorf("--audit-log: %w", err)}
 	}
 	for _, name := range c.ledger.Strange() {
 		c.tell(diag.Warnf(diag.Pos{}, diag.MissingObject,
@@ -347,31 +373,16 @@ func (c *comparing) readLog(last bool) error {
 	return nil
 }
 
-// silent warns of files that were named, and had nothing to say of any rule.
-func (c *comparing) silent(result report.Comparison) {
-	heard := map[evidence.Source]bool{}
-	for _, r := range result.Rules {
-		for _, e := range r.Evidence {
-			heard[evidence.Source(e.Source)] = heard[evidence.Source(e.Source)] || e.Seen+e.Unclear > 0
+// tell keeps what is to be said at the end, each thing once.
+func (c *Comparing) tell(found ...diag.Diagnostic) {
+	for _, d := range found {
+		key := d.Pos.String() + d.Message
+		if c.told == nil {
+			c.told = map[string]bool{}
 		}
-	}
-	for _, one := range []struct {
-		flag   string
-		source evidence.Source
-		paths  []string
-		lines  *tail
-	}{
-		{"--resource", evidence.Objects, c.flags.resources, nil}, {"--policy-reports", evidence.Reports, c.flags.reports, nil},
-		{"--requests", evidence.Requests, c.flags.requests, c.requests}, {"--audit-log", evidence.Audit, c.flags.audit, c.audit},
-	} {
-		if len(one.paths) == 0 || heard[one.source] {
-			continue
+		if !c.told[key] {
+			c.told[key] = true
+			c.Found = append(c.Found, d)
 		}
-		what := "nothing in it"
-		if one.lines != nil {
-			what = fmt.Sprintf("none of its %s", count(one.lines.total(), "line", "lines"))
-		}
-		c.tell(diag.Warnf(diag.Pos{File: one.paths[0]}, diag.MissingObject,
-			"%s: %s is about a rule that is compared, so it is no evidence", one.flag, what))
 	}
 }

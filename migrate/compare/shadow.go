@@ -1,4 +1,4 @@
-package main
+package compare
 
 import (
 	"context"
@@ -21,9 +21,9 @@ type rehearsals struct {
 
 // readShadow reads the status of PolicyTranslations, as far as it is about the policies
 // as they are.
-func (c *comparing) readShadow(ctx context.Context) error {
+func (c *Comparing) readShadow(ctx context.Context) error {
 	c.shadow = rehearsals{there: map[string]bool{}}
-	if c.cluster == nil {
+	if c.Cluster == nil {
 		return nil
 	}
 	current := map[types.UID]comparedPolicy{}
@@ -47,7 +47,7 @@ func (c *comparing) readShadow(ctx context.Context) error {
 		return nil
 	})
 	if err != nil {
-		return runtimeError(err)
+		return err
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package main
+package compare
 
 import (
 	"context"
@@ -25,19 +25,12 @@ import (
 	"github.com/kvap/kvap/vap"
 )
 
-// knowCluster takes the release of the cluster where the user names none that it
-// differs from.
-func (c *comparing) knowCluster() (err error) {
-	c.choices, err = c.flags.choicesFor(c.cluster, c.choices)
-	return err
-}
-
 // settingOfCluster reads policies and native objects from the cluster.
-func (c *comparing) settingOfCluster(ctx context.Context) (*compareSetting, error) {
-	s := &compareSetting{}
+func (c *Comparing) settingOfCluster(ctx context.Context) (*Setting, error) {
+	s := &Setting{}
 	var mark strings.Builder
 	var err error
-	if s.schemas, err = c.cluster.DefinedTypes(ctx, c.choices.translate.Schemas, c.leave); err != nil {
+	if s.Schemas, err = c.Cluster.DefinedTypes(ctx, c.Translate.Schemas, c.leave); err != nil {
 		return nil, err
 	}
 	for _, kind := range cluster.SourceKinds() {
@@ -49,58 +42,55 @@ func (c *comparing) settingOfCluster(ctx context.Context) (*compareSetting, erro
 			return c.readPolicy(s, u)
 		})
 		if err != nil {
-			return nil, runtimeError(err)
+			return nil, err
 		}
 	}
 	if err := c.readNatives(ctx, s, &mark); err != nil {
-		return nil, runtimeError(err)
+		return nil, err
 	}
 	for i, p := range s.compared {
-		around, err := live.Around(ctx, c.cluster, &p.object, s.excepting)
+		around, err := live.Around(ctx, c.Cluster, &p.object, s.excepting)
 		if err != nil {
-			return nil, runtimeError(err)
+			return nil, err
 		}
 		s.compared[i].digest = migrate.ComparedDigest(p.object.Object, around)
 		fmt.Fprintf(&mark, "%s ", s.compared[i].digest)
 	}
 	s.mark = mark.String()
-	if s.silent, err = live.Silent(ctx, c.cluster); err != nil {
-		return nil, runtimeError(err)
-	}
-	if len(s.policies) == 0 {
-		return nil, &exit{exitUsage, errors.New("the cluster has no policies; name files with -f")}
-	}
-	if err := c.readKnown(s); err != nil {
+	if s.silent, err = live.Silent(ctx, c.Cluster); err != nil {
 		return nil, err
+	}
+	if len(s.Policies) == 0 {
+		return nil, InputError{errors.New("the cluster has no policies; name files with -f")}
 	}
 	look, err := c.newLook(s)
 	if err == nil {
 		var known []map[string]any
 		known, err = look.Known(ctx)
-		s.known = append(s.known, known...)
+		s.Known = append(s.Known, known...)
 	}
 	if err != nil {
-		return nil, runtimeError(err)
+		return nil, err
 	}
 	return s, nil
 }
 
 // eachOf calls visit for each object of a kind that is served: its group, the kind,
 // and the versions.
-func (c *comparing) eachOf(ctx context.Context, kind []string, visit func(unstructured.Unstructured) error) error {
-	return c.cluster.EachOf(ctx, kind, c.leave, visit)
+func (c *Comparing) eachOf(ctx context.Context, kind []string, visit func(unstructured.Unstructured) error) error {
+	return c.Cluster.EachOf(ctx, kind, c.leave, visit)
 }
 
 // leave notes what could not be read, once.
-func (c *comparing) leave(err error) {
-	if !slices.ContainsFunc(c.left, func(have error) bool { return have.Error() == err.Error() }) {
-		c.left = append(c.left, err)
+func (c *Comparing) leave(err error) {
+	if !slices.ContainsFunc(c.Left, func(have error) bool { return have.Error() == err.Error() }) {
+		c.Left = append(c.Left, err)
 	}
 }
 
 // readPolicy reads a policy or an exception. A policy of kvap.dev is no migration's,
 // but what it says may be.
-func (c *comparing) readPolicy(s *compareSetting, u unstructured.Unstructured) error {
+func (c *Comparing) readPolicy(s *Setting, u unstructured.Unstructured) error {
 	original := *u.DeepCopy()
 	u.SetManagedFields(nil)
 	unstructured.RemoveNestedField(u.Object, "status")
@@ -112,21 +102,21 @@ func (c *comparing) readPolicy(s *compareSetting, u unstructured.Unstructured) e
 		return err
 	}
 	f, found := policy.Parse(cluster.Title(&u), data)
-	s.found = append(s.found, found...)
+	s.Found = append(s.Found, found...)
 	for _, p := range f.Policies {
-		if slices.ContainsFunc(s.policies, func(have *policy.Policy) bool { return have.FullName() == p.FullName() && have.Kind == p.Kind }) {
+		if slices.ContainsFunc(s.Policies, func(have *policy.Policy) bool { return have.FullName() == p.FullName() && have.Kind == p.Kind }) {
 			continue // the same, on its way to a kind of kvap.dev
 		}
-		s.policies = append(s.policies, p)
+		s.Policies = append(s.Policies, p)
 		s.compared = append(s.compared, comparedPolicy{name: p.FullName(), object: original})
 	}
 	if len(f.Exceptions) > 0 {
 		s.excepting = append(s.excepting, original)
 	}
-	if len(f.Exceptions) > 0 && excepts(c.flags.exempt, u.GetNamespace()) {
-		s.exceptions = append(s.exceptions, f.Exceptions...)
+	if len(f.Exceptions) > 0 && c.Counts(u.GetNamespace()) {
+		s.Exceptions = append(s.Exceptions, f.Exceptions...)
 	} else if len(f.Exceptions) > 0 {
-		s.found = append(s.found, notCounting(&u))
+		s.Found = append(s.Found, notCounting(&u))
 	}
 	return nil
 }
@@ -139,11 +129,11 @@ func notCounting(u *unstructured.Unstructured) diag.Diagnostic {
 }
 
 // readNatives reads the native policies and bindings that kvap made.
-func (c *comparing) readNatives(ctx context.Context, s *compareSetting, mark *strings.Builder) error {
+func (c *Comparing) readNatives(ctx context.Context, s *Setting, mark *strings.Builder) error {
 	for _, kind := range []string{"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"} {
 		err := c.eachOf(ctx, []string{"admissionregistration.k8s.io", kind, "v1"}, func(u unstructured.Unstructured) error {
 			fmt.Fprintf(mark, "%s/%d ", u.GetUID(), u.GetGeneration())
-			s.found = append(s.found, s.deployed.Add(manifest.Object{Value: u.Object})...)
+			s.Found = append(s.Found, s.Deployed.Add(manifest.Object{Value: u.Object})...)
 			return nil
 		})
 		if err != nil {
@@ -151,39 +141,39 @@ func (c *comparing) readNatives(ctx context.Context, s *compareSetting, mark *st
 		}
 	}
 	// what is refused or bound to nothing enforces nothing; kvap status tells of it
-	s.deployed.Check(vap.NewChecker(c.choices.translate.Release), c.choices.translate.Release.String())
+	s.Deployed.Check(vap.NewChecker(c.Translate.Release), c.Translate.Release.String())
 	return nil
 }
 
 // newLook looks for the objects that the policies are about.
-func (c *comparing) newLook(s *compareSetting) (*scan.Look, error) {
-	o := c.choices.translate
-	o.Schemas, o.Exceptions = s.schemas, s.exceptions
-	compiled := compile.Policies(compile.Input{Policies: s.policies, Exceptions: s.exceptions}, compile.Options{Translate: o})
-	return scan.NewLook(c.cluster.Config, scan.Policies{Compiled: compiled, Exceptions: s.exceptions, Schemas: s.schemas})
+func (c *Comparing) newLook(s *Setting) (*scan.Look, error) {
+	o := c.Translate
+	o.Schemas, o.Exceptions = s.Schemas, s.Exceptions
+	compiled := compile.Policies(compile.Input{Policies: s.Policies, Exceptions: s.Exceptions}, compile.Options{Translate: o})
+	return scan.NewLook(c.Cluster.Config, scan.Policies{Compiled: compiled, Exceptions: s.Exceptions, Schemas: s.Schemas})
 }
 
 // clusterObjects sends the objects that the cluster has.
-func (c *comparing) clusterObjects(ctx context.Context, send func(*unstructured.Unstructured, string) error) error {
+func (c *Comparing) clusterObjects(ctx context.Context, send func(*unstructured.Unstructured, string) error) error {
 	look, err := c.newLook(c.setting)
 	if err != nil {
-		return runtimeError(err)
+		return err
 	}
 	passedOver, err := look.Objects(ctx, func(o *unstructured.Unstructured) error { return send(o, "") })
 	for _, resource := range passedOver {
 		c.leave(fmt.Errorf("objects of %s may not be read", resource))
 	}
 	if err != nil {
-		return runtimeError(err)
+		return err
 	}
 	return nil
 }
 
 // clusterReports adds what Kyverno has reported.
-func (c *comparing) clusterReports(ctx context.Context, to *evidence.Register) error {
+func (c *Comparing) clusterReports(ctx context.Context, to *evidence.Register) error {
 	for _, kind := range evidence.ReportKinds() {
 		if err := c.eachOf(ctx, kind, func(u unstructured.Unstructured) error { to.Add(u.Object); return nil }); err != nil {
-			return runtimeError(err)
+			return err
 		}
 	}
 	return nil

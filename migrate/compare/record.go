@@ -1,4 +1,4 @@
-package main
+package compare
 
 import (
 	"cmp"
@@ -19,10 +19,10 @@ import (
 	"github.com/kvap/kvap/report"
 )
 
-// record writes what was found into the Migration of each policy, and tells of which it
+// Record writes what was found into the Migration of each policy, and tells of which it
 // speaks for them.
-func (c *comparing) record(ctx context.Context, result report.Comparison) (clean []string) {
-	if _, ok := c.cluster.Serves(v1alpha1.Group, "Migration", v1alpha1.Version); !ok {
+func (c *Comparing) Record(ctx context.Context, result report.Comparison) (clean []string) {
+	if _, ok := c.Cluster.Serves(v1alpha1.Group, "Migration", v1alpha1.Version); !ok {
 		c.leave(fmt.Errorf("the result is not recorded, for the cluster does not know the kind Migration; install the definitions of kvap.dev, or say --dry-run"))
 		return nil
 	}
@@ -36,7 +36,7 @@ func (c *comparing) record(ctx context.Context, result report.Comparison) (clean
 		}
 		if c.unread > 0 {
 			found.Clean = false
-			found.Message = shortened(fmt.Sprintf("%s could not be read; %s", count(c.unread, "recorded request or log entry", "recorded requests or log entries"), found.Message))
+			found.Message = shortened(fmt.Sprintf("%s could not be read; %s", c.lines(), found.Message))
 		}
 		found.At, found.Digest = metav1.NewTime(time.Now().UTC().Truncate(time.Second)), p.digest
 		if err := c.recordOne(ctx, p.object, found); err != nil {
@@ -48,10 +48,18 @@ func (c *comparing) record(ctx context.Context, result report.Comparison) (clean
 	return clean
 }
 
+// lines is how many lines could not be read.
+func (c *Comparing) lines() string {
+	if c.unread == 1 {
+		return "1 recorded request or log entry"
+	}
+	return fmt.Sprintf("%d recorded requests or log entries", c.unread)
+}
+
 // attempts is how often a record is written that others write too.
 const attempts = 5
 
-func (c *comparing) recordOne(ctx context.Context, source unstructured.Unstructured, found v1alpha1.Comparison) (err error) {
+func (c *Comparing) recordOne(ctx context.Context, source unstructured.Unstructured, found v1alpha1.Comparison) (err error) {
 	gvk := source.GroupVersionKind()
 	reference := v1alpha1.PolicyReference{Group: gvk.Group, Kind: gvk.Kind, Namespace: source.GetNamespace(), Name: source.GetName(), UID: source.GetUID()}
 	name := controller.TranslationName(reference)
@@ -63,11 +71,11 @@ func (c *comparing) recordOne(ctx context.Context, source unstructured.Unstructu
 	return err
 }
 
-func (c *comparing) writeRecord(ctx context.Context, name string, reference v1alpha1.PolicyReference, found v1alpha1.Comparison) error {
-	resource, _ := c.cluster.Serves(v1alpha1.Group, "Migration", v1alpha1.Version)
-	client := c.cluster.Dynamic.Resource(resource)
+func (c *Comparing) writeRecord(ctx context.Context, name string, reference v1alpha1.PolicyReference, found v1alpha1.Comparison) error {
+	resource, _ := c.Cluster.Serves(v1alpha1.Group, "Migration", v1alpha1.Version)
+	client := c.Cluster.Dynamic.Resource(resource)
 	var dryRun []string
-	if c.flags.dryRun == "server" {
+	if c.TryOnly {
 		dryRun = []string{metav1.DryRunAll}
 	}
 	there, err := client.Get(ctx, name, metav1.GetOptions{})

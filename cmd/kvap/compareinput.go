@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/judge"
+	"github.com/kvap/kvap/internal/manifest"
+	"github.com/kvap/kvap/migrate/compare"
+	"github.com/kvap/kvap/migrate/evidence"
+	"github.com/kvap/kvap/report"
+)
+
+// A comparison is a run of compare, and what the flags gave it.
+type comparison struct {
+	*compare.Comparing
+	flags    compareFlags
+	choices  choices
+	stdin    io.Reader
+	progress *progress
+	sources  []source
+	found    diag.List // of reading what was given
+	requests *tail
+	audit    *tail
+}
+
+// comparisonError has the exit code that belongs to an error of a comparison.
+func comparisonError(err error) error {
+	var own *exit
+	var input compare.InputError
+	switch {
+	case errors.As(err, &own):
+		return err
+	case errors.As(err, &input):
+		return &exit{exitUsage, err}
+	}
+	return runtimeError(err)
+}
+
+// options are what the flags mean.
+func (c *comparison) options(ctx context.Context, names []string) (o compare.Options, err error) {
+	if !c.flags.fromFiles() {
+		if o.Cluster, err = c.flags.connect(); err != nil {
+			return o, err
+		}
+		if c.choices, err = c.flags.choicesFor(o.Cluster, c.choices); err != nil {
+			return o, err
+		}
+	}
+	o.Selection = compare.Selection{Names: names, Every: c.flags.allNamespaces || o.Cluster == nil}
+	if o.Cluster != nil {
+		o.Selection.Namespace = o.Cluster.Namespace
+	}
+	if o.Selection.Labels, err = labels.Parse(c.flags.selector); err != nil {
+		return o, fmt.Errorf("-l %s: %w", c.flags.selector, err)
+	}
+	o.Translate, o.Rewrite, o.Files, o.Open, o.ReadRequest = c.choices.translate, c.choices.rewrite, c.files, c.open, readRequest
+	o.Counts = func(namespace string) bool { return excepts(c.flags.exempt, namespace) }
+	o.Search.Requests, o.Search.During, _ = c.flags.search() // checked
+	o.For, o.Every, o.TryOnly, o.Progress = c.flags.wait, c.flags.every, c.flags.dryRun == "server", c.progress.show
+	return o, c.given(&o)
+}
+
+// given reads the objects that the flags name.
+func (c *comparison) given(o *compare.Options) (err error) {
+	if o.Resources, err = c.manifests("--resource", c.flags.resources); err != nil {
+		return err
+	}
+	if o.Reports, err = c.manifests("--policy-reports", c.flags.reports); err != nil {
+		return err
+	}
+	objects, err := c.manifests("--param", c.flags.param)
+	for _, one := range objects {
+		o.Known = append(o.Known, contextObjects(one.Value)...)
+	}
+	return err
+}
+
+func (c *comparison) manifests(flag string, paths []string) ([]manifest.Object, error) {
+	objects, sources, found, err := readManifests(flag, paths, c.stdin)
+	c.sources, c.found = append(c.sources, sources...), append(c.found, found...)
+	return objects, err
+}
+
+// files reads policies and native objects from files.
+func (c *comparison) files() (*compare.Setting, error) {
+	read, err := readPolicies(c.flags.files, c.flags.kustomize, c.stdin, c.choices.translate.Release)
+	if err != nil {
+		return nil, err
+	}
+	c.sources = append(c.sources, read.sources...)
+	if read.empty() {
+		return nil, noPolicy(c.flags.files, c.flags.kustomize, nil)
+	}
+	return &compare.Setting{
+		Policies: read.policies, Exceptions: read.exceptions, Found: read.found,
+		Deployed: read.deployed, Known: read.params, Schemas: c.choices.translate.Schemas,
+	}, nil
+}
+
+// open begins to read lines.
+func (c *comparison) open(lost func(path string)) (requests, audit compare.Lines, err error) {
+	if c.requests, err = newTail(c.flags.requests, c.stdin); err != nil {
+		return nil, nil, fmt.Errorf("--requests: %w", err)
+	}
+	if c.audit, err = newTail(c.flags.audit, c.stdin); err != nil {
+		return nil, nil, fmt.Errorf("--audit-log: %w", err)
+	}
+	c.audit.lost = lost
+	return c.requests, c.audit, nil
+}
+
+func readRequest(line []byte, at diag.Pos) (*judge.Request, error) {
+	_, request, found := requestLine{pos: at, text: line}.read()
+	if request == nil {
+		return nil, errors.New(found.Sort()[0].Message)
+	}
+	return request, nil
+}
+
+// unheard warns of files that were named, and had nothing to say of any rule.
+func (c *comparison) unheard(result report.Comparison) (found diag.List) {
+	heard := map[evidence.Source]bool{}
+	for _, r := range result.Rules {
+		for _, e := range r.Evidence {
+			heard[evidence.Source(e.Source)] = heard[evidence.Source(e.Source)] || e.Seen+e.Unclear > 0
+		}
+	}
+	for _, one := range []struct {
+		flag   string
+		source evidence.Source
+		paths  []string
+		lines  *tail
+	}{
+		{"--resource", evidence.Objects, c.flags.resources, nil}, {"--policy-reports", evidence.Reports, c.flags.reports, nil},
+		{"--requests", evidence.Requests, c.flags.requests, c.requests}, {"--audit-log", evidence.Audit, c.flags.audit, c.audit},
+	} {
+		if len(one.paths) == 0 || heard[one.source] {
+			continue
+		}
+		what := "nothing in it"
+		if one.lines != nil {
+			what = fmt.Sprintf("none of its %s", count(one.lines.total(), "line", "lines"))
+		}
+		found = append(found, diag.Warnf(diag.Pos{File: one.paths[0]}, diag.MissingObject,
+			"%s: %s is about a rule that is compared, so it is no evidence", one.flag, what))
+	}
+	return found
+}

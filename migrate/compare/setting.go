@@ -1,0 +1,119 @@
+package compare
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/judge"
+	"github.com/kvap/kvap/migrate/evidence"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/schema"
+)
+
+// A Setting is what is compared, as of one moment: policies, the native
+// objects in their place, and what both look up.
+type Setting struct {
+	Policies   []*policy.Policy
+	Exceptions []*policy.Exception
+	Found      diag.List // of reading them
+	Deployed   judge.Deployed
+	Known      []map[string]any
+	Schemas    *schema.Set
+
+	excepting []unstructured.Unstructured // exceptions, and those that do not count
+	natives   []evidence.Native
+	compared  []comparedPolicy // those of a cluster
+	silent    string           // since when Kyverno is, where it is not alive
+	mark      string           // another one where policies or native objects are others
+}
+
+// A comparedPolicy is a policy of a cluster whose comparison is recorded.
+type comparedPolicy struct {
+	name   string // with its namespace
+	object unstructured.Unstructured
+	digest string // of it, and of what is around it
+}
+
+// judges compiles what is compared.
+func (s *Setting) judges(o Options) (*judge.Judges, error) {
+	o.Rewrite(s.Policies)
+	return judge.Compile(compile.Input{Policies: s.Policies, Exceptions: s.Exceptions, Found: s.Found},
+		compile.Options{Translate: o.Translate}, judge.Cluster{Objects: s.Known, Deployed: s.Deployed})
+}
+
+// A Selection is which policies are compared.
+type Selection struct {
+	Names     []string // NAME or NAMESPACE/NAME; all where there are none
+	Labels    labels.Selector
+	Namespace string // of the policies that are named without one
+	Every     bool   // namespace, where none is named
+}
+
+// means tells whether a name is that of a policy.
+func (s Selection) means(name string, p *policy.Policy) bool {
+	return name == p.FullName() || name == p.Name && p.Namespaced() && p.Namespace == s.Namespace
+}
+
+func (s Selection) takes(p *policy.Policy) bool {
+	if len(s.Names) > 0 {
+		return slices.ContainsFunc(s.Names, func(name string) bool { return s.means(name, p) })
+	}
+	return (s.Every || !p.Namespaced() || p.Namespace == s.Namespace) && s.Labels.Matches(labelsOf(p))
+}
+
+func labelsOf(p *policy.Policy) labels.Set {
+	out := labels.Set{}
+	if node := p.Source.Get("metadata").Get("labels"); node != nil {
+		values, _ := node.Value().(map[string]any)
+		for key, value := range values {
+			out[key], _ = value.(string)
+		}
+	}
+	return out
+}
+
+// limit leaves only the policies of a selection, and their native objects.
+func (s *Setting) limit(to Selection) error {
+	for _, name := range to.Names {
+		if !slices.ContainsFunc(s.Policies, func(p *policy.Policy) bool { return to.means(name, p) }) {
+			return fmt.Errorf("there is no policy %s; policies are named as NAME or NAMESPACE/NAME", name)
+		}
+	}
+	kept := map[string]bool{}
+	s.Policies = slices.DeleteFunc(s.Policies, func(p *policy.Policy) bool {
+		kept[p.FullName()] = kept[p.FullName()] || to.takes(p)
+		return !to.takes(p)
+	})
+	s.compared = slices.DeleteFunc(s.compared, func(p comparedPolicy) bool { return !kept[p.name] })
+	if len(s.Policies) == 0 {
+		return errors.New("no policy is chosen; -A takes those of all namespaces")
+	}
+	return nil
+}
+
+// ownNatives leaves only native objects that were made from the policies: those of
+// others have nothing to be held against. They are kept as natives, for the log speaks
+// of what is in the cluster.
+func (s *Setting) ownNatives() {
+	var own judge.Deployed
+	for _, p := range s.Deployed.Policies {
+		native := evidence.Native{Policy: p, LeftOut: s.Deployed.LeftOut(p.Name), Since: lastWritten(p)}
+		s.natives = append(s.natives, native)
+		if !slices.ContainsFunc(s.Policies, func(source *policy.Policy) bool { return slices.Contains(s.Deployed.Sources(p), source.FullName()) }) {
+			continue
+		}
+		own.Policies = append(own.Policies, p)
+		for _, b := range s.Deployed.Bindings {
+			if b.Spec.PolicyName == p.Name {
+				own.Bindings = append(own.Bindings, b)
+			}
+		}
+	}
+	s.Deployed = own
+}
