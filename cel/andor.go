@@ -198,18 +198,18 @@ type choice struct {
 
 // choice reads x == 'a' and x in ['a', 'b'], in a conjunction their negations.
 func (j chain) choice(t *node) (x *node, lits []*node, ok bool) {
-	equals, in := "==", "in"
+	equals, in := Equals, In
 	if j.op == opAnd {
-		equals, in = "!=", ""
+		equals, in = Differs, noOperator
 		if t.op == opNot {
-			equals, in, t = "", "in", t.args[0]
+			equals, in, t = noOperator, In, t.args[0]
 		}
 	}
 	if t.op != opBinary {
 		return nil, nil, false
 	}
 	x, y := t.args[0], t.args[1]
-	switch t.name {
+	switch t.operator() {
 	case equals:
 		return x, []*node{y}, y.op == opString || y.op == opInt
 	case in:
@@ -228,7 +228,7 @@ func (j chain) oneOf(c *choice) *node {
 		}
 	}
 	list := newNode(node{op: opList, args: lits})
-	n := newNode(node{op: opBinary, name: "in", args: []*node{c.x, list}})
+	n := newNode(node{op: opBinary, name: string(In), args: []*node{c.x, list}})
 	if j.op == opAnd {
 		return not(n)
 	}

@@ -33,12 +33,12 @@ func (o *optionals) changed(n *node, bound []boundValue) Release {
 	if n.op != opMember {
 		return 0
 	}
-	switch n.name {
-	case "orValue", "or":
+	switch n.function() {
+	case FuncOrValue, FuncOr:
 		if len(n.args) == 2 && !o.of(n.args[0], bound).isOptional() {
 			return strictOptionals
 		}
-	case "indexOf", "lastIndexOf":
+	case FuncIndexOf, FuncLastIndexOf:
 		switch {
 		case len(n.args) == 3 && !n.args[1].isFilled():
 			return 37 // '' beyond the end is found at the end: before, at the offset

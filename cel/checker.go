@@ -73,7 +73,7 @@ func (c checked) node(n *node) *node {
 		args[i] = c.node(a)
 	}
 	if c.readsHidden(n) || c.comparesTypes(n) {
-		args[0] = Func("dyn", Value{args[0]}).n
+		args[0] = Func(FuncDyn, Value{args[0]}).n
 	}
 	if slices.Equal(args, n.args) {
 		return n
@@ -105,7 +105,7 @@ func (c checked) hidden(t typed) bool { return t.shape != nil && c.Hidden(t.shap
 
 // comparesTypes tells that n compares objects of two places.
 func (c checked) comparesTypes(n *node) bool {
-	if n.op != opBinary || n.name != "==" && n.name != "!=" {
+	if n.operator() != Equals && n.operator() != Differs {
 		return false
 	}
 	x, y := c.typeOf(n.args[0]), c.typeOf(n.args[1])
@@ -133,15 +133,15 @@ func (c checked) typeOf(n *node) typed {
 	case opCond:
 		return c.either(n.args[1], n.args[2])
 	case opBinary:
-		if n.name == "+" {
+		if n.operator() == Plus {
 			return c.either(n.args[0], n.args[1])
 		}
 	case opMember:
-		if n.name == "orValue" || n.name == "value" {
+		if n.function() == FuncOrValue || n.function() == FuncValue {
 			return c.typeOf(n.args[0])
 		}
 	case opMacro:
-		if n.name == "filter" {
+		if n.macro() == MacroFilter {
 			return c.typeOf(n.args[0])
 		}
 	}

@@ -221,17 +221,17 @@ func (c coster) cond(n *node) (float64, shape) {
 func (c coster) binary(n *node) (float64, shape) {
 	cost, s := c.all(n.args)
 	x, y := s[0], s[1]
-	switch n.name {
-	case "in":
+	switch n.operator() {
+	case In:
 		return cost + max(1, y.items), scalar()
-	case "+":
+	case Plus:
 		sum := shape{chars: x.chars + y.chars, items: x.items + y.items, path: x.path, elem: x.elem}
 		if e := x.or(y); e.elem != nil && x.elem != nil && y.elem != nil {
 			both := x.elem.or(*y.elem)
 			sum.elem = &both
 		}
 		return cost + per(perChar, sum.chars), sum
-	case "-", "*", "/", "%":
+	case Minus, Times, Over, Modulo:
 		return cost + 1, scalar()
 	}
 	return cost + per(perChar, min(x.any(), y.any())), scalar()
@@ -251,8 +251,8 @@ func (c coster) macro(n *node) (float64, shape) {
 	for _, x := range n.vars {
 		inner.bound[x] = elem
 	}
-	switch n.name {
-	case "optMap", "optFlatMap": // the expansion evaluates the optional twice
+	switch n.macro() {
+	case MacroOptMap, MacroOptFlatMap: // the expansion evaluates the optional twice
 		inner.bound[n.vars[0]] = list
 		body, s := inner.of(n.args[1])
 		return 2*cost + body + 20, s
@@ -260,14 +260,14 @@ func (c coster) macro(n *node) (float64, shape) {
 	body, shapes := inner.all(n.args[1:])
 	result := shapes[len(shapes)-1]
 	made := shape{items: list.items, elem: &result}
-	switch n.name {
-	case "filter":
+	switch n.macro() {
+	case MacroFilter:
 		return cost + list.items*(body+14) + 2, list
-	case "map", "transformList":
+	case MacroMap, MacroTransformList:
 		return cost + list.items*(body+13) + 2, made
-	case "transformMap", "transformMapEntry":
+	case MacroTransformMap, MacroTransformMapEntry:
 		return cost + list.items*(body+8) + 2, made
-	case "sortBy":
+	case MacroSortBy:
 		return cost + list.items*(body+13) + quadratic(list.items) + 20, list
 	}
 	return cost + list.items*(body+5) + 4, scalar()

@@ -7,7 +7,7 @@ import (
 
 // Data is what JSON holds as a literal of no type. Maps and lists of several types are
 // dynamic inside, for CEL wants one type of their values.
-func Data(data any) Value { return Func("dyn", literalOf(data)) }
+func Data(data any) Value { return Func(FuncDyn, literalOf(data)) }
 
 func literalOf(data any) Value {
 	switch d := data.(type) {
@@ -46,7 +46,7 @@ func sameType(values []Value) []Value {
 		return values
 	}
 	for i, v := range values {
-		values[i] = Func("dyn", v)
+		values[i] = Func(FuncDyn, v)
 	}
 	return values
 }

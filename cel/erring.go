@@ -14,10 +14,10 @@ func (s simplifier) isTotal(n *node) bool {
 	case opAnd, opOr, opNot:
 		return s.allTotal(n.args) && !slices.ContainsFunc(n.args, func(a *node) bool { return !a.isBool() })
 	case opBinary:
-		switch n.name {
-		case "==", "!=":
+		switch n.operator() {
+		case Equals, Differs:
 			return s.allTotal(n.args)
-		case "in":
+		case In:
 			return n.args[1].op == opList && s.allTotal(n.args)
 		}
 	case opList:
@@ -56,7 +56,7 @@ func (n *node) selects(p *node) bool {
 	case opMacro, opOpt, opCond:
 		return n.args[0].selects(p)
 	case opMember:
-		if n.name == "or" || n.name == "orValue" { // evaluate their argument when they must
+		if n.function() == FuncOr || n.function() == FuncOrValue { // evaluate their argument when they must
 			return n.args[0].selects(p)
 		}
 	case opAnd, opOr, opMap, opStruct, opMaybe:

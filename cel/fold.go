@@ -10,25 +10,25 @@ import (
 // binary folds comparisons and sums of literals.
 func (s simplifier) binary(n *node) *node {
 	x, y := n.args[0], n.args[1]
-	switch n.name {
-	case "in":
+	switch n.operator() {
+	case In:
 		return s.in(n)
-	case "+":
+	case Plus:
 		if x.op == opString && y.op == opString {
 			return String(x.lit.(string) + y.lit.(string)).n
 		}
 		// z + 'a' + 'b': where z is no string, either form is an error
-		if x.op == opBinary && x.name == "+" && x.args[1].op == opString && y.op == opString {
-			return newNode(node{op: opBinary, name: "+", args: []*node{
+		if x.operator() == Plus && x.args[1].op == opString && y.op == opString {
+			return newNode(node{op: opBinary, name: string(Plus), args: []*node{
 				x.args[0], String(x.args[1].lit.(string) + y.lit.(string)).n,
 			}})
 		}
 		return foldInt(n, (*big.Int).Add)
-	case "-":
+	case Minus:
 		return foldInt(n, (*big.Int).Sub)
-	case "*":
+	case Times:
 		return foldInt(n, (*big.Int).Mul)
-	case "==", "!=", "<", "<=", ">", ">=":
+	case Equals, Differs, Less, LessEqual, Greater, GreaterEqual:
 		return foldCompare(n)
 	}
 	return n
@@ -42,7 +42,7 @@ func (s simplifier) in(n *node) *node {
 	case len(l.args) == 0 && s.isTotal(x):
 		return False().n
 	case len(l.args) == 1 && l.args[0].op != opMaybe:
-		return newNode(node{op: opBinary, name: "==", args: []*node{x, l.args[0]}})
+		return newNode(node{op: opBinary, name: string(Equals), args: []*node{x, l.args[0]}})
 	}
 	return n
 }
@@ -72,7 +72,7 @@ func foldCompare(n *node) *node {
 	case opString:
 		c = cmp.Compare(x.lit.(string), y.lit.(string))
 	case opBool, opNull:
-		if n.name != "==" && n.name != "!=" {
+		if n.operator() != Equals && n.operator() != Differs {
 			return n
 		}
 		if !equal(x, y) {
@@ -81,23 +81,7 @@ func foldCompare(n *node) *node {
 	default:
 		return n
 	}
-	return Lit(holds(n.name, c)).n
-}
-
-func holds(operator string, c int) bool {
-	switch operator {
-	case "==":
-		return c == 0
-	case "!=":
-		return c != 0
-	case "<":
-		return c < 0
-	case "<=":
-		return c <= 0
-	case ">":
-		return c > 0
-	}
-	return c >= 0
+	return Lit(n.operator().holds(c)).n
 }
 
 // foldCall folds functions of literal strings.
@@ -108,18 +92,18 @@ func foldCall(n *node) *node {
 		}
 	}
 	switch {
-	case n.name == "size" && len(n.args) == 1:
+	case n.function() == FuncSize && len(n.args) == 1:
 		return Int(int64(utf8.RuneCountInString(n.args[0].lit.(string)))).n
 	case n.op != opMember || len(n.args) != 2:
 		return n
 	}
 	x, y := n.args[0].lit.(string), n.args[1].lit.(string)
-	switch n.name {
-	case "startsWith":
+	switch n.function() {
+	case FuncStartsWith:
 		return Lit(strings.HasPrefix(x, y)).n
-	case "endsWith":
+	case FuncEndsWith:
 		return Lit(strings.HasSuffix(x, y)).n
-	case "contains":
+	case FuncContains:
 		return Lit(strings.Contains(x, y)).n
 	}
 	return n

@@ -1,8 +1,12 @@
 package cel
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -33,6 +37,63 @@ func TestFirstReleaseAgreesWithEnvironments(t *testing.T) {
 			}
 		}
 	}
+}
+
+// What has a name of its own is known: an operator to CEL's parser, a macro by how
+// many variables it binds, a function to some release.
+func TestNamesAreKnown(t *testing.T) {
+	for name, text := range constants(t, "operator.go", "Operator") {
+		if _, err := Parse("a " + text + " b"); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, text := range constants(t, "macro.go", "MacroName") {
+		if _, isMacro := MacroName(text).variables(3); !isMacro {
+			if _, isMacro = MacroName(text).variables(2); !isMacro {
+				t.Errorf("%s: %q binds nothing", name, text)
+			}
+		}
+		if min(FirstRelease(text, 2), FirstRelease(text, 3)) == Never {
+			t.Errorf("%s: no release has %q", name, text)
+		}
+	}
+	for name, text := range constants(t, "function.go", "Function") {
+		if FirstRelease(text, 1) == Never {
+			t.Errorf("%s: no release has %q", name, text)
+		}
+	}
+}
+
+// constants are the exported constants of a type, and their texts.
+func constants(t *testing.T, file, typ string) map[string]string {
+	t.Helper()
+	f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for _, d := range f.Decls {
+		g, ok := d.(*ast.GenDecl)
+		if !ok || g.Tok != token.CONST {
+			continue
+		}
+		for _, s := range g.Specs {
+			v := s.(*ast.ValueSpec)
+			of, ok := v.Type.(*ast.Ident)
+			if !ok || of.Name != typ || !v.Names[0].IsExported() {
+				continue
+			}
+			text, err := strconv.Unquote(v.Values[0].(*ast.BasicLit).Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out[v.Names[0].Name] = text
+		}
+	}
+	if len(out) == 0 {
+		t.Fatalf("%s has no constants of type %s", file, typ)
+	}
+	return out
 }
 
 func broughtAlong(name string) bool {

@@ -61,7 +61,7 @@ func (f fuser) fused(args []*node, i int, q Quantifier, done []bool) Bool {
 }
 
 func (f fuser) loop(n *node, q Quantifier) bool {
-	return n.op == opMacro && MacroName(n.name) == q.macro() && len(n.vars) == 1 && len(n.args) == 2 && f.joinable(Value{n.args[0]})
+	return n.macro() == q.macro() && len(n.vars) == 1 && len(n.args) == 2 && f.joinable(Value{n.args[0]})
 }
 
 // OptionalPath is the fields of a chain of selections, optional or not, that
@@ -69,7 +69,7 @@ func (f fuser) loop(n *node, q Quantifier) bool {
 // defaulted tells that there is one.
 func (v Value) OptionalPath() (path []string, defaulted, ok bool) {
 	n := v.n
-	if n.op == opMember && n.name == "orValue" {
+	if n.function() == FuncOrValue {
 		defaulted, n = true, n.args[0]
 	}
 	for ; n.op == opSelect || n.op == opOpt; n = n.args[0] {
@@ -88,19 +88,19 @@ func (b Bool) Boolean() bool {
 	case opBool, opHas, opAnd, opOr, opNot:
 		return true
 	case opBinary:
-		switch n.name {
-		case "==", "!=", "<", "<=", ">", ">=", "in":
+		switch n.operator() {
+		case Equals, Differs, Less, LessEqual, Greater, GreaterEqual, In:
 			return true
 		}
 	case opMacro:
-		return n.name == "all" || n.name == "exists" || n.name == "exists_one"
+		return n.macro() == MacroAll || n.macro() == MacroExists || n.macro() == MacroExistsOne
 	case opCond:
 		return Bool{Value{n.args[1]}}.Boolean() && Bool{Value{n.args[2]}}.Boolean()
 	case opCall:
-		return n.name == "isQuantity" || n.name == "isSemver"
+		return n.function() == FuncIsQuantity || n.function() == FuncIsSemver
 	case opMember:
-		switch n.name {
-		case "startsWith", "endsWith", "contains", "matches", "hasValue", "isLessThan", "isGreaterThan", "allowed":
+		switch n.function() {
+		case FuncStartsWith, FuncEndsWith, FuncContains, FuncMatches, FuncHasValue, FuncIsLessThan, FuncIsGreaterThan, FuncAllowed:
 			return true
 		}
 	}

@@ -123,7 +123,7 @@ func (g *guard) guarded(n *node, want bool, known conditions) (b Bool, asks bool
 }
 
 func (n *node) isQuantifier() bool {
-	return n.op == opMacro && (n.name == "all" || n.name == "exists")
+	return n.macro() == MacroAll || n.macro() == MacroExists
 }
 
 // each guards what must all be so: each part may rely on those before it.
@@ -170,8 +170,8 @@ func (g *guard) quantified(n *node, want bool, known conditions) (Bool, bool) {
 	body, asks := g.inside(n).guarded(n.args[1], want, g.outer(n, known.and(first)))
 	m := *n
 	m.args = []*node{n.args[0], body.n}
-	if !want {
-		m.name = map[string]string{"all": "exists", "exists": "all"}[n.name]
+	if dual, ok := n.macro().dual(); ok && !want {
+		m.name = string(dual)
 	}
 	return and(first, Bool{Value{newNode(m)}}), len(first) > 0 || asks
 }

@@ -70,7 +70,7 @@ func implies(a, b *node) bool {
 	if equal(a, b) {
 		return true
 	}
-	if a.op == opMacro && b.op == opMacro && a.name == b.name && a.isQuantifier() && slices.Equal(a.vars, b.vars) && equal(a.args[0], b.args[0]) {
+	if a.isQuantifier() && a.macro() == b.macro() && slices.Equal(a.vars, b.vars) && equal(a.args[0], b.args[0]) {
 		return implies(a.args[1], b.args[1])
 	}
 	p, ok := questionOf(a)
@@ -92,9 +92,9 @@ func questionOf(n *node) (q question, ok bool) {
 	case n.op == opNot:
 		q, ok = questionOf(n.args[0])
 		return q.opposite(), ok
-	case n.op == opBinary && (n.name == "==" || n.name == "!="):
-		q = question{subject: n.args[0], among: n.args[1:], none: n.name == "!="}
-	case n.op == opBinary && n.name == "in" && n.args[1].op == opList:
+	case n.operator() == Equals || n.operator() == Differs:
+		q = question{subject: n.args[0], among: n.args[1:], none: n.operator() == Differs}
+	case n.operator() == In && n.args[1].op == opList:
 		q = question{subject: n.args[0], among: n.args[1].args}
 	case n.isOrValue():
 		q = question{subject: n, among: []*node{True().n}}

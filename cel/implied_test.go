@@ -78,7 +78,7 @@ func askedAtRandom(r *rand.Rand, v Value, depth int) Bool {
 	word := func() Value { return String(string(rune('x' + r.IntN(3)))) }
 	switch kind := r.IntN(8); {
 	case depth == 0 || kind < 4:
-		a := v.Opt("a").Call("orValue", word())
+		a := v.Opt("a").Call(FuncOrValue, word())
 		switch r.IntN(5) {
 		case 0:
 			return a.Eq(word())
@@ -89,14 +89,14 @@ func askedAtRandom(r *rand.Rand, v Value, depth int) Bool {
 		case 3:
 			return Not(a.In(List(word(), word())))
 		}
-		b := v.Opt("b").Call("orValue", Lit(r.IntN(2) == 0).Value).AsBool()
+		b := v.Opt("b").Call(FuncOrValue, Lit(r.IntN(2) == 0).Value).AsBool()
 		if r.IntN(2) == 0 {
 			return Not(b)
 		}
 		return b
 	case kind < 5:
 		body := askedAtRandom(r, Ident("e"), 1)
-		return v.Opt("l").Call("orValue", List()).Macro([]MacroName{MacroAll, MacroExists}[r.IntN(2)], Ident("e"), body.Value).AsBool()
+		return v.Opt("l").Call(FuncOrValue, List()).Macro([]MacroName{MacroAll, MacroExists}[r.IntN(2)], Ident("e"), body.Value).AsBool()
 	}
 	parts := make([]Bool, 2+r.IntN(2))
 	for i := range parts {

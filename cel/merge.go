@@ -15,9 +15,9 @@ func (b Bool) MergeLoops() Bool { return Bool{Value{merged(b.n)}} }
 func merged(n *node) *node {
 	switch n.op {
 	case opAnd:
-		n = mergedTerms(n, "all")
+		n = mergedTerms(n, MacroAll)
 	case opOr:
-		n = mergedTerms(n, "exists")
+		n = mergedTerms(n, MacroExists)
 	}
 	args := make([]*node, len(n.args))
 	for i, a := range n.args {
@@ -37,11 +37,11 @@ func merged(n *node) *node {
 
 // mergedTerms puts the quantifiers among the terms of n together, each where its
 // list comes up first.
-func mergedTerms(n *node, quantifier string) *node {
+func mergedTerms(n *node, quantifier MacroName) *node {
 	var terms []*node
 	loops := map[uint64][]int{} // places of loops among terms, by the hash of their lists
 	for _, a := range n.args {
-		if a.op != opMacro || a.name != quantifier || len(a.vars) != 1 {
+		if a.macro() != quantifier || len(a.vars) != 1 {
 			terms = append(terms, a)
 			continue
 		}
@@ -88,5 +88,5 @@ func joined(op op, a, b *node) *node {
 	if op == opAnd {
 		body = And(p.AsBool(), q.AsBool())
 	}
-	return Value{a.args[0]}.Macro(MacroName(a.name), Ident(x), body.Value).n
+	return Value{a.args[0]}.Macro(a.macro(), Ident(x), body.Value).n
 }

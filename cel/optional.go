@@ -100,7 +100,7 @@ func (o *optionals) rewrite(n *node, bound []boundValue) *node {
 
 // isOrValue tells of x.orValue(y).
 func (n *node) isOrValue() bool {
-	return n.op == opMember && n.name == "orValue" && len(n.args) == 2
+	return n.function() == FuncOrValue && len(n.args) == 2
 }
 
 // visit calls f for n and its parts with the variables that are bound there.
@@ -121,7 +121,7 @@ func (o *optionals) visit(n *node, bound []boundValue, f func(*node, []boundValu
 // boundBy adds the variables of the macro n, which loops over or looks into a value.
 func boundBy(n *node, elem optionality, bound []boundValue) []boundValue {
 	switch {
-	case n.name == "optMap" || n.name == "optFlatMap":
+	case n.macro() == MacroOptMap || n.macro() == MacroOptFlatMap:
 		elem = elem.inside()
 	case elem != plain:
 		elem = unclear
@@ -219,39 +219,39 @@ func (o *optionals) variable(n *node, bound []boundValue) (of optionality, ok bo
 
 func (o *optionals) method(n *node, bound []boundValue) optionality {
 	of := o.of(n.args[0], bound)
-	switch n.name {
-	case "orValue":
+	switch n.function() {
+	case FuncOrValue:
 		if of.isOptional() {
 			return either(of.inside(), o.of(n.args[1], bound))
 		}
 		return of
-	case "or":
+	case FuncOr:
 		return either(of, o.of(n.args[1], bound))
-	case "value":
+	case FuncValue:
 		return of.inside()
-	case "hasValue", "size", "startsWith", "endsWith", "matches", "contains":
+	case FuncHasValue, FuncSize, FuncStartsWith, FuncEndsWith, FuncMatches, FuncContains:
 		return plain
-	case "first", "last":
+	case FuncFirst, FuncLast:
 		return of.within()
-	case "validate": // of a format
+	case FuncValidate: // of a format
 		return optional
-	case "unwrapOpt":
+	case FuncUnwrapOpt:
 		return unclear
 	}
 	return o.whole(n, bound)
 }
 
 func (o *optionals) function(n *node, bound []boundValue) optionality {
-	switch n.name {
-	case "optional.none":
+	switch n.function() {
+	case FuncOptionalNone:
 		return optional
-	case "optional.of", "optional.ofNonZeroValue":
+	case FuncOptionalOf, FuncOptionalOfNonZeroValue:
 		if len(n.args) == 1 {
 			return o.of(n.args[0], bound).within()
 		}
-	case "size", "type", "int", "uint", "double", "string", "bool":
+	case FuncSize, FuncType, FuncInt, FuncUint, FuncDouble, FuncString, FuncBool:
 		return plain
-	case "optional.unwrap":
+	case FuncOptionalUnwrap:
 		return unclear
 	}
 	return o.whole(n, bound)
@@ -260,14 +260,14 @@ func (o *optionals) function(n *node, bound []boundValue) optionality {
 func (o *optionals) macro(n *node, bound []boundValue) optionality {
 	list := o.of(n.args[0], bound)
 	body := func() optionality { return o.of(n.args[len(n.args)-1], boundBy(n, list, bound)) }
-	switch n.name {
-	case "all", "exists", "exists_one", "existsOne":
+	switch n.macro() {
+	case MacroAll, MacroExists, MacroExistsOne, MacroExistsOneNew:
 		return plain
-	case "filter", "sortBy":
+	case MacroFilter, MacroSortBy:
 		return list
-	case "optMap":
+	case MacroOptMap:
 		return body().within()
-	case "optFlatMap":
+	case MacroOptFlatMap:
 		return either(optional, body())
 	}
 	if body() == plain { // what makes a list or a map of values

@@ -127,7 +127,7 @@ func TestOptionality(t *testing.T) {
 // maybeOptional is a random expression whose value may be optional.
 func (s *sower) maybeOptional(depth int) Value {
 	if depth == 0 {
-		leaves := []Value{Ident("object"), Ident("oldObject"), Ident("object").Field("a"), Func("optional.none"), String("a"), Map(Entry{String("a"), Int(1)})}
+		leaves := []Value{Ident("object"), Ident("oldObject"), Ident("object").Field("a"), Func(FuncOptionalNone), String("a"), Map(Entry{String("a"), Int(1)})}
 		return leaves[s.r.IntN(len(leaves))]
 	}
 	x, y := s.maybeOptional(depth-1), s.maybeOptional(depth-1)
@@ -139,11 +139,11 @@ func (s *sower) maybeOptional(depth int) Value {
 	case 2:
 		return x.OrValue(y)
 	case 3:
-		return x.Call("or", y)
+		return x.Call(FuncOr, y)
 	case 4:
 		return Cond(s.bool(1).AsBool(), x, y)
 	case 5:
-		return Func("optional.of", x)
+		return Func(FuncOptionalOf, x)
 	case 6:
 		return x.Macro("optMap", Ident("v"), Ident("v").Field("a"))
 	case 7:

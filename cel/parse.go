@@ -230,7 +230,7 @@ func (r *reader) member(e ast.Expr) *node {
 		return newNode(node{op: opCall, name: t.AsIdent() + "." + name, args: r.nodes(c.Args())})
 	}
 	args := append([]*node{r.node(c.Target())}, r.nodes(c.Args())...)
-	vars, isMacro := binders(name, len(c.Args()))
+	vars, isMacro := MacroName(name).variables(len(c.Args()))
 	if !isMacro {
 		return newNode(node{op: opMember, name: name, args: args})
 	}
@@ -242,19 +242,4 @@ func (r *reader) member(e ast.Expr) *node {
 		n.vars = append(n.vars, v.name)
 	}
 	return newNode(n)
-}
-
-// binders is how many of a macro's args arguments name variables.
-func binders(name string, args int) (vars int, isMacro bool) {
-	switch name {
-	case "all", "exists", "exists_one", "existsOne":
-		return args - 1, args == 2 || args == 3
-	case "map":
-		return 1, args == 2 || args == 3
-	case "filter", "optMap", "optFlatMap", "sortBy":
-		return 1, args == 2
-	case "transformList", "transformMap", "transformMapEntry":
-		return 2, args == 3 || args == 4
-	}
-	return 0, false
 }

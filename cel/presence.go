@@ -17,13 +17,13 @@ func (g *guard) needs(n *node) conditions {
 	case opIndex:
 		return g.needsAll(n.args).and(g.needsIndex(n))
 	case opMember:
-		if n.name == "or" || n.name == "orValue" { // evaluate their argument when they must
+		if n.function() == FuncOr || n.function() == FuncOrValue { // evaluate their argument when they must
 			return g.needs(n.args[0])
 		}
 	case opAnd, opOr:
 		return g.needsTruth(n)
 	case opBinary:
-		if l := n.args[1]; n.name == "in" && l.op == opList && len(l.args) == 0 { // false, whatever is looked for
+		if l := n.args[1]; n.operator() == In && l.op == opList && len(l.args) == 0 { // false, whatever is looked for
 			return nil
 		}
 	case opCond:
@@ -72,7 +72,7 @@ func (g *guard) needsBranch(n *node) conditions {
 
 // needsBody is what every element must have for a list to be filtered or mapped.
 func (g *guard) needsBody(n *node) conditions {
-	if len(n.vars) != 1 || n.name != "map" && n.name != "filter" && n.name != "exists_one" {
+	if len(n.vars) != 1 || n.macro() != MacroMap && n.macro() != MacroFilter && n.macro() != MacroExistsOne {
 		return nil
 	}
 	in := g.inside(n)
@@ -113,7 +113,7 @@ func (g *guard) needsIndex(n *node) conditions {
 	case i.op == opString && g.infer(n.args[0]).data:
 		return conditions{Value{i}.In(Value{n.args[0]}).n}
 	case i.op == opInt && i.lit.(int64) >= 0 && g.isList(n.args[0]):
-		return conditions{Value{n.args[0]}.Size().Compare(">", Value{i}).n}
+		return conditions{Value{n.args[0]}.Size().Compare(Greater, Value{i}).n}
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ func (n *node) prec() int {
 	case opAnd:
 		return precAnd
 	case opBinary:
-		return precOf(n.name)
+		return precOf(n.operator())
 	case opNot, opNeg:
 		return precUnary
 	case opInt, opDouble:
@@ -54,11 +54,11 @@ func (n *node) prec() int {
 	return precMember
 }
 
-func precOf(operator string) int {
-	switch operator {
-	case "+", "-":
+func precOf(op Operator) int {
+	switch op {
+	case Plus, Minus:
 		return precSum
-	case "*", "/", "%":
+	case Times, Over, Modulo:
 		return precProduct
 	}
 	return precRelation

@@ -32,7 +32,7 @@ func (r Reading) in(n *node) bool {
 		}
 		return r.in(n.args[0]) || r.in(n.args[1]) && r.in(n.args[2])
 	case opMember:
-		if n.name == "or" || n.name == "orValue" { // evaluate their argument when they must
+		if n.function() == FuncOr || n.function() == FuncOrValue { // evaluate their argument when they must
 			return r.in(n.args[0])
 		}
 	case opAnd, opOr: // one term may decide without the others

@@ -118,20 +118,20 @@ func (s *Scope) Quantify(q Quantifier, list Value, hint string, body func(Value)
 		return p
 	}
 	if q == ForSome {
-		if w, ok := p.equalTo(x, "=="); ok {
+		if w, ok := p.equalTo(x, Equals); ok {
 			return w.In(list)
 		}
-	} else if w, ok := p.equalTo(x, "!="); ok {
+	} else if w, ok := p.equalTo(x, Differs); ok {
 		return Not(w.In(list))
 	}
 	return q.Of(list, x, p)
 }
 
 // equalTo is the literal that b compares the identifier x with, if b is nothing but
-// that comparison, with the operator == or !=.
-func (b Bool) equalTo(x Value, operator string) (Value, bool) {
+// that comparison, with the operator.
+func (b Bool) equalTo(x Value, operator Operator) (Value, bool) {
 	n := b.n
-	if n.op != opBinary || n.name != operator || !equal(n.args[0], x.n) {
+	if n.operator() != operator || !equal(n.args[0], x.n) {
 		return Value{}, false
 	}
 	switch right := n.args[1]; right.op {

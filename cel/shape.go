@@ -39,9 +39,9 @@ type inferred struct {
 func (g *guard) isList(n *node) bool {
 	switch n.op {
 	case opMember:
-		return n.name == "split" || n.name == "findAll"
+		return n.function() == FuncSplit || n.function() == FuncFindAll
 	case opMacro:
-		return n.name == "filter" || n.name == "map"
+		return n.macro() == MacroFilter || n.macro() == MacroMap
 	}
 	path, ok := Value{n}.Path()
 	return ok && isRoot(path[0]) && g.infer(n).data
@@ -86,11 +86,11 @@ func (g *guard) infer(n *node) inferred {
 	case opCond:
 		return g.inferAlike(n.args[1:], true)
 	case opCall:
-		if n.name == "dyn" {
+		if n.function() == FuncDyn {
 			return g.infer(n.args[0])
 		}
 	case opMember:
-		if n.name == "orValue" {
+		if n.function() == FuncOrValue {
 			return g.inferOrValue(g.inferContent(n.args[0]), n.args[1])
 		}
 	case opMacro:
@@ -102,9 +102,9 @@ func (g *guard) infer(n *node) inferred {
 // inferMacro is what is known of the list that a macro makes.
 func (g *guard) inferMacro(n *node) inferred {
 	switch {
-	case n.name == "filter":
+	case n.macro() == MacroFilter:
 		return g.infer(n.args[0])
-	case n.name == "map":
+	case n.macro() == MacroMap:
 		elem := g.inside(n).infer(n.args[len(n.args)-1])
 		return inferred{listShape{elem.shape}, elem.data}
 	}

@@ -76,8 +76,8 @@ func (n *node) wantsBool(i int, boolean bool) bool {
 
 // isTest tells that n is a macro whose body is a condition.
 func (n *node) isTest() bool {
-	switch n.name {
-	case "all", "exists", "exists_one", "existsOne", "filter":
+	switch n.macro() {
+	case MacroAll, MacroExists, MacroExistsOne, MacroExistsOneNew, MacroFilter:
 		return n.op == opMacro
 	}
 	return false
@@ -120,12 +120,12 @@ func (s simplifier) dual(n *node, boolean bool) *node {
 			return n.args[0]
 		}
 	case opBinary:
-		name, ok := inverse(n.name)
+		operator, ok := n.operator().inverse()
 		if !ok && n.args[0].isInt() && n.args[1].isInt() {
-			name, ok = opposite(n.name)
+			operator, ok = n.operator().opposite()
 		}
 		if ok {
-			return newNode(node{op: opBinary, name: name, args: n.args})
+			return newNode(node{op: opBinary, name: string(operator), args: n.args})
 		}
 	case opAnd, opOr:
 		m := node{op: opAnd + opOr - n.op, args: make([]*node, len(n.args))}
@@ -134,9 +134,9 @@ func (s simplifier) dual(n *node, boolean bool) *node {
 		}
 		return newNode(m)
 	case opMacro:
-		if name, ok := dualQuantifier(n.name); ok {
+		if dual, ok := n.macro().dual(); ok {
 			m := *n
-			m.name = name
+			m.name = string(dual)
 			m.args = []*node{n.args[0], s.negated(n.args[1], true)}
 			return newNode(m)
 		}
@@ -146,31 +146,6 @@ func (s simplifier) dual(n *node, boolean bool) *node {
 		}})
 	}
 	return nil
-}
-
-func dualQuantifier(name string) (string, bool) {
-	switch name {
-	case "all":
-		return "exists", true
-	case "exists":
-		return "all", true
-	}
-	return "", false
-}
-
-// opposite is the inverse of an ordering of integers.
-func opposite(operator string) (string, bool) {
-	switch operator {
-	case "<":
-		return ">=", true
-	case "<=":
-		return ">", true
-	case ">":
-		return "<=", true
-	case ">=":
-		return "<", true
-	}
-	return "", false
 }
 
 // cond simplifies a ternary. It is strict in its condition: c ? a : false is not

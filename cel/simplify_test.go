@@ -173,14 +173,14 @@ func (s *sower) bool(depth int) Value {
 		return s.raw(o, vs...)
 	}
 	compare := func() Value {
-		return s.value(d).Binary([]string{"==", "!=", "<", "<=", ">", ">="}[s.r.IntN(6)], s.value(d))
+		return s.value(d).Binary([]Operator{Equals, Differs, Less, LessEqual, Greater, GreaterEqual}[s.r.IntN(6)], s.value(d))
 	}
 	return s.pick(
 		chain, chain, chain,
 		func() Value { return s.raw(opNot, s.bool(d)) },
 		func() Value { return s.raw(opNot, s.bool(d)) },
 		compare,
-		func() Value { return s.selected().Size().Binary([]string{"<", ">="}[s.r.IntN(2)], Int(1)) },
+		func() Value { return s.selected().Size().Binary([]Operator{Less, GreaterEqual}[s.r.IntN(2)], Int(1)) },
 		func() Value { return s.raw(opCond, s.bool(d), s.bool(d), s.bool(d)) },
 		func() Value { return s.value(d).In(s.strings()).Value },
 		func() Value { return s.value(d).StartsWith(s.literal()).Value },

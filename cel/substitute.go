@@ -25,7 +25,7 @@ func (v Value) SubstituteField(root, field string, w Value) Value {
 		case opHas:
 			return True().n, true
 		case opOpt, opOptIdx:
-			return Func("optional.of", w).n, true
+			return Func(FuncOptionalOf, w).n, true
 		}
 		return w.n, true
 	}, root)

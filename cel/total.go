@@ -140,7 +140,7 @@ func (t typer) ident(n *node) (typ, bool) {
 		return typ{kind: MapKind, shape: r.Shape}, true
 	}
 	switch n.name {
-	case "bool", "int", "uint", "double", "string", "bytes", "list", "map", "null_type":
+	case "bool", "int", "uint", "double", "string", "bytes", "list", "map", "null_type": // the types
 		return typ{kind: otherKind}, true
 	}
 	return typ{}, false
@@ -232,14 +232,14 @@ func (t typer) binary(n *node) (typ, bool) {
 		return typ{}, false
 	}
 	truth := typ{kind: BoolKind}
-	switch n.name {
-	case "==", "!=":
+	switch n.operator() {
+	case Equals, Differs:
 		return truth, true
-	case "in":
+	case In:
 		return truth, b.is(ListKind) || b.is(MapKind) && a.is(StringKind)
-	case "<", "<=", ">", ">=":
+	case Less, LessEqual, Greater, GreaterEqual:
 		return truth, a.kind == b.kind && a.is(NumberKind, StringKind)
-	case "+":
+	case Plus:
 		return a.or(b), a.kind == b.kind && a.is(StringKind, ListKind)
 	}
 	return typ{}, false
@@ -307,12 +307,12 @@ func (t typer) macro(n *node) (typ, bool) {
 		in.keys[len(in.keys)-1].of = n.args[0]
 	}
 	body, ok := in.of(n.args[1])
-	switch n.name {
-	case "all", "exists", "exists_one":
+	switch n.macro() {
+	case MacroAll, MacroExists, MacroExistsOne:
 		return typ{kind: BoolKind}, ok && body.is(BoolKind)
-	case "filter":
+	case MacroFilter:
 		return list, ok && body.is(BoolKind) && list.is(ListKind)
-	case "map":
+	case MacroMap:
 		if len(n.args) == 2 && !body.optional {
 			return typ{kind: ListKind, shape: kindedList{body}}, ok
 		}
@@ -343,32 +343,32 @@ func (t typer) call(n *node) (typ, bool) {
 	}
 	truth, text := typ{kind: BoolKind}, typ{kind: StringKind}
 	texts := !slices.ContainsFunc(args, func(a typ) bool { return !a.is(StringKind) })
-	switch n.name {
-	case "orValue":
+	switch n.function() {
+	case FuncOrValue:
 		if len(args) != 2 || !args[0].optional {
 			return typ{}, false
 		}
 		args[0].optional = false
 		return orEmpty(args[0], args[1], n.args[1]), true
-	case "hasValue":
+	case FuncHasValue:
 		return truth, len(args) == 1 && args[0].optional
-	case "dyn":
+	case FuncDyn:
 		return args[0], true
-	case "size":
+	case FuncSize:
 		return typ{kind: NumberKind}, len(args) == 1 && args[0].is(StringKind, ListKind, MapKind)
-	case "startsWith", "endsWith", "contains":
+	case FuncStartsWith, FuncEndsWith, FuncContains:
 		return truth, len(args) == 2 && texts
-	case "replace":
+	case FuncReplace:
 		return text, len(args) == 3 && texts
-	case "matches":
+	case FuncMatches:
 		return truth, len(args) == 2 && texts && isRegex(n.args[1])
-	case "lowerAscii", "upperAscii", "trim":
+	case FuncLowerAscii, FuncUpperAscii, FuncTrim:
 		return text, len(args) == 1 && texts
-	case "isQuantity", "isIP", "isCIDR", "isURL", "isSemver":
+	case FuncIsQuantity, FuncIsIP, FuncIsCIDR, FuncIsURL, FuncIsSemver:
 		return truth, len(args) == 1 && texts
-	case "type":
+	case FuncType:
 		return typ{kind: otherKind}, !args[0].optional
-	case "string":
+	case FuncString:
 		return text, args[0].is(StringKind, NumberKind, BoolKind)
 	}
 	return typ{}, false
@@ -390,7 +390,7 @@ func isRegex(n *node) bool {
 		_, err := syntax.Parse(n.lit.(string), syntax.Perl)
 		return err == nil
 	}
-	if n.op != opBinary || n.name != "+" || n.args[0].op != opBinary || n.args[0].name != "+" {
+	if n.operator() != Plus || n.args[0].operator() != Plus {
 		return false
 	}
 	begin, quoted, end := n.args[0].args[0], n.args[0].args[1], n.args[1]
@@ -407,7 +407,7 @@ func isRegex(n *node) bool {
 // same would meet it.
 func (n *node) isQuoted() bool {
 	left := map[string]string{"*": `\E.*\Q`, "?": `\E.\Q`}
-	for n.op == opMember && n.name == "replace" && len(n.args) == 3 {
+	for n.function() == FuncReplace && len(n.args) == 3 {
 		from, to := n.args[1], n.args[2]
 		if from.op != opString || to.op != opString {
 			return false

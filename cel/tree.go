@@ -180,54 +180,54 @@ func (v Value) Index(i Value) Value { return mk(opIndex, "", v, i) }
 func (v Value) OptIndex(i Value) Value { return mk(opOptIdx, "", v, i) }
 
 // OrValue is v.orValue(d); v is optional.
-func (v Value) OrValue(d Value) Value { return v.Call("orValue", d) }
+func (v Value) OrValue(d Value) Value { return v.Call(FuncOrValue, d) }
 
 // HasValue is v.hasValue(); v is optional.
-func (v Value) HasValue() Bool { return v.Call("hasValue").AsBool() }
+func (v Value) HasValue() Bool { return v.Call(FuncHasValue).AsBool() }
 
-// Call is v.name(args...), a member call.
-func (v Value) Call(name string, args ...Value) Value {
-	return mk(opMember, name, append([]Value{v}, args...)...)
+// Call is v.f(args...), a member call.
+func (v Value) Call(f Function, args ...Value) Value {
+	return mk(opMember, string(f), append([]Value{v}, args...)...)
 }
 
-// Func is name(args...), a global call. name may be qualified, as in sets.contains.
-func Func(name string, args ...Value) Value { return mk(opCall, name, args...) }
+// Func is f(args...), a global call.
+func Func(f Function, args ...Value) Value { return mk(opCall, string(f), args...) }
 
 // Size is size(v).
-func (v Value) Size() Value { return Func("size", v) }
+func (v Value) Size() Value { return Func(FuncSize, v) }
 
 // Type is type(v).
-func (v Value) Type() Value { return Func("type", v) }
+func (v Value) Type() Value { return Func(FuncType, v) }
 
-// Binary is v op w for an arithmetic operator.
-func (v Value) Binary(operator string, w Value) Value { return mk(opBinary, operator, v, w) }
+// Binary is v op w.
+func (v Value) Binary(op Operator, w Value) Value { return mk(opBinary, string(op), v, w) }
 
 // Plus is v + w.
-func (v Value) Plus(w Value) Value { return v.Binary("+", w) }
+func (v Value) Plus(w Value) Value { return v.Binary(Plus, w) }
 
-// Compare is v op w, where op is one of == != < <= > >=.
-func (v Value) Compare(operator string, w Value) Bool { return v.Binary(operator, w).AsBool() }
+// Compare is v op w, where op has a truth for its result.
+func (v Value) Compare(op Operator, w Value) Bool { return v.Binary(op, w).AsBool() }
 
 // Eq is v == w.
-func (v Value) Eq(w Value) Bool { return v.Compare("==", w) }
+func (v Value) Eq(w Value) Bool { return v.Compare(Equals, w) }
 
 // Ne is v != w.
-func (v Value) Ne(w Value) Bool { return v.Compare("!=", w) }
+func (v Value) Ne(w Value) Bool { return v.Compare(Differs, w) }
 
 // In is v in w.
-func (v Value) In(w Value) Bool { return v.Binary("in", w).AsBool() }
+func (v Value) In(w Value) Bool { return v.Binary(In, w).AsBool() }
 
 // StartsWith is v.startsWith(s).
-func (v Value) StartsWith(s Value) Bool { return v.Call("startsWith", s).AsBool() }
+func (v Value) StartsWith(s Value) Bool { return v.Call(FuncStartsWith, s).AsBool() }
 
 // EndsWith is v.endsWith(s).
-func (v Value) EndsWith(s Value) Bool { return v.Call("endsWith", s).AsBool() }
+func (v Value) EndsWith(s Value) Bool { return v.Call(FuncEndsWith, s).AsBool() }
 
 // Contains is v.contains(s).
-func (v Value) Contains(s Value) Bool { return v.Call("contains", s).AsBool() }
+func (v Value) Contains(s Value) Bool { return v.Call(FuncContains, s).AsBool() }
 
 // Matches is v.matches(re).
-func (v Value) Matches(re string) Bool { return v.Call("matches", String(re)).AsBool() }
+func (v Value) Matches(re string) Bool { return v.Call(FuncMatches, String(re)).AsBool() }
 
 // Cond is c ? v : w.
 func Cond(c Bool, v, w Value) Value {
@@ -299,18 +299,6 @@ func andOr(o op, unit bool, bs []Bool) Bool {
 	return Bool{Value{newNode(node{op: o, args: args})}}
 }
 
-// inverse is the operator whose result is the negation of operator's for every
-// pair of operands. The orderings have none: what is not a number has no order.
-func inverse(operator string) (string, bool) {
-	switch operator {
-	case "==":
-		return "!=", true
-	case "!=":
-		return "==", true
-	}
-	return "", false
-}
-
 // Not is the negation. A double negation goes, == and != change places, and
 // a quantifier over a negation becomes its dual.
 func Not(b Bool) Bool {
@@ -320,8 +308,8 @@ func Not(b Bool) Bool {
 	case opNot:
 		return Bool{Value{n.args[0]}}
 	case opBinary:
-		if inv, ok := inverse(n.name); ok {
-			return Bool{Value{newNode(node{op: opBinary, name: inv, args: n.args})}}
+		if inv, ok := n.operator().inverse(); ok {
+			return Bool{Value{newNode(node{op: opBinary, name: string(inv), args: n.args})}}
 		}
 	}
 	return Bool{mk(opNot, "", b.Value)}

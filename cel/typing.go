@@ -12,16 +12,16 @@ func (n *node) isBool() bool {
 	case opCond:
 		return n.args[1].isBool() && n.args[2].isBool()
 	case opMacro:
-		return n.isTest() && n.name != "filter"
+		return n.isTest() && n.macro() != MacroFilter
 	case opMember:
-		switch n.name {
-		case "startsWith", "endsWith", "matches", "contains", "hasValue":
+		switch n.function() {
+		case FuncStartsWith, FuncEndsWith, FuncMatches, FuncContains, FuncHasValue:
 			return true
 		}
 	case opCall:
-		switch n.name {
-		case "isQuantity", "isIP", "isCIDR", "isURL", "isSemver", "bool",
-			"sets.contains", "sets.equivalent", "sets.intersects":
+		switch n.function() {
+		case FuncIsQuantity, FuncIsIP, FuncIsCIDR, FuncIsURL, FuncIsSemver, FuncBool,
+			FuncSetsContains, FuncSetsEquivalent, FuncSetsIntersects:
 			return true
 		}
 	}
@@ -34,9 +34,9 @@ func (n *node) isInt() bool {
 	case opInt:
 		return true
 	case opCall:
-		return n.name == "size" || n.name == "int"
+		return n.function() == FuncSize || n.function() == FuncInt
 	case opMember:
-		return n.name == "size"
+		return n.function() == FuncSize
 	}
 	return false
 }

@@ -70,7 +70,7 @@ func (s search) choice(c, a, b *node) *node {
 
 // quantified turns one quantifier into the other, which negates its body.
 func (s search) quantified(n *node, want bool) *node {
-	exists := (n.name == "exists") == want
+	exists := (n.macro() == MacroExists) == want
 	body := s.truth(n.args[1], want)
 	list := n.args[0]
 	if each, ok := s.unrolled(list, n.vars[0], body, exists); ok {
@@ -116,7 +116,7 @@ func (s search) compared(n, v *node, want bool) *node {
 	if v.op == opCond {
 		return s.choice(v.args[0], s.compared(n, v.args[1], want), s.compared(n, v.args[2], want))
 	}
-	m := foldCompare(newNode(node{op: opBinary, name: n.name, args: []*node{v, n.args[1]}}))
+	m := foldCompare(newNode(node{op: opBinary, name: string(n.operator()), args: []*node{v, n.args[1]}}))
 	if m.op == opBool {
 		return Lit(m.lit.(bool) == want).n
 	}
@@ -137,9 +137,9 @@ func (s search) comparison(n *node, want bool) *node {
 	left, right := n.args[0], n.args[1]
 	if of, ok := left.sized(); ok && right.op == opInt {
 		switch size := right.lit.(int64); {
-		case size == 0 && n.name == "==", size == 0 && n.name == "<=", size == 1 && n.name == "<":
+		case size == 0 && n.operator() == Equals, size == 0 && n.operator() == LessEqual, size == 1 && n.operator() == Less:
 			return s.filled(of, !want)
-		case size == 0 && n.name == "!=", size == 0 && n.name == ">", size == 1 && n.name == ">=":
+		case size == 0 && n.operator() == Differs, size == 0 && n.operator() == Greater, size == 1 && n.operator() == GreaterEqual:
 			return s.filled(of, want)
 		}
 	}
@@ -147,8 +147,8 @@ func (s search) comparison(n *node, want bool) *node {
 		return s.compared(n, left, want)
 	}
 	if !want && left.isInt() && right.isInt() {
-		if name, ok := opposite(n.name); ok {
-			return newNode(node{op: opBinary, name: name, args: n.args})
+		if opposite, ok := n.operator().opposite(); ok {
+			return newNode(node{op: opBinary, name: string(opposite), args: n.args})
 		}
 	}
 	return literally(n, want).n
@@ -156,7 +156,7 @@ func (s search) comparison(n *node, want bool) *node {
 
 // sized is what n is the size of.
 func (n *node) sized() (*node, bool) {
-	if n.name == "size" && len(n.args) == 1 && (n.op == opCall || n.op == opMember) {
+	if n.function() == FuncSize && len(n.args) == 1 {
 		return n.args[0], true
 	}
 	return nil, false
@@ -167,13 +167,13 @@ func (s search) filled(n *node, want bool) *node {
 	switch m := s.meaning(n); {
 	case m.op == opList && len(m.args) == 0:
 		return Lit(!want).n
-	case m.op == opMacro && m.name == "filter" && len(m.vars) == 1:
+	case m.macro() == MacroFilter && len(m.vars) == 1:
 		return s.truth(Value{m.args[0]}.Macro(MacroExists, Ident(m.vars[0]), Value{m.args[1]}).n, want)
-	case m.op == opMacro && m.name == "map" && len(m.args) == 2:
+	case m.macro() == MacroMap && len(m.args) == 2:
 		return s.filled(m.args[0], want)
-	case m.op == opMacro && m.name == "map":
+	case m.macro() == MacroMap:
 		return s.truth(Value{m.args[0]}.Macro(MacroExists, Ident(m.vars[0]), Value{m.args[1]}).n, want)
-	case m.op == opBinary && m.name == "+":
+	case m.operator() == Plus:
 		a, b := Bool{Value{s.filled(m.args[0], want)}}, Bool{Value{s.filled(m.args[1], want)}}
 		if want {
 			return Or(a, b).n

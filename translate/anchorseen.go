@@ -178,7 +178,7 @@ func (l *lowering) listSightings(list place, p *policy.Node) sightings {
 
 func (l *lowering) positionalSightings(list place, p *policy.Node) sightings {
 	out := sightings{}
-	reached := list.expr.Size().Compare(">=", cel.Int(int64(len(p.Items))))
+	reached := list.expr.Size().Compare(cel.GreaterEqual, cel.Int(int64(len(p.Items))))
 	for i, item := range p.Items {
 		x := placeOf(list.expr.Index(cel.Int(int64(i))), list.elem())
 		out.add(l.sightings(x, item), reached)

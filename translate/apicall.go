@@ -115,7 +115,7 @@ func (l *lowering) accessCall(c *policy.APICallEntry) operand {
 	if !ok {
 		panic(refusal)
 	}
-	allowed := boolOf(check.Call("allowed").AsBool())
+	allowed := boolOf(check.Call(cel.FuncAllowed).AsBool())
 	status := operand{form: hashForm, hint: partial, keys: []string{"allowed"}, multi: []operand{allowed}}
 	return l.answer(c, operand{form: hashForm, hint: partial, keys: []string{"status"}, multi: []operand{status}})
 }
@@ -160,13 +160,13 @@ func (l *lowering) authorizerCheck(attributes *policy.Node) (cel.Value, bool) {
 		}
 		return cel.String("")
 	}
-	check := cel.Ident("authorizer").Call("group", text("group")).Call("resource", text("resource"))
-	for _, key := range []string{"subresource", "namespace", "name"} {
-		if v, ok := texts[key]; ok {
+	check := cel.Ident("authorizer").Call(cel.FuncGroup, text("group")).Call(cel.FuncResource, text("resource"))
+	for _, key := range []cel.Function{cel.FuncSubresource, cel.FuncNamespace, cel.FuncName} {
+		if v, ok := texts[string(key)]; ok {
 			check = check.Call(key, v)
 		}
 	}
-	return check.Call("check", text("verb")), texts["verb"] != (cel.Value{}) && texts["resource"] != (cel.Value{})
+	return check.Call(cel.FuncCheck, text("verb")), texts["verb"] != (cel.Value{}) && texts["resource"] != (cel.Value{})
 }
 
 // unknownKey refuses a key of something of which only some are known.

@@ -17,14 +17,14 @@ func (l *lowering) arithmetic(f jmespath.Func, a, b operand) operand {
 	switch {
 	case f == jmespath.FuncDivide && xk == quantityOperand && yk == quantityOperand:
 		// a zero divisor is an error to Kyverno, where CEL gives infinity
-		zero := cel.Func("sign", y).Eq(cel.Int(0))
-		quotient := x.Call("asApproximateFloat").Binary("/", y.Call("asApproximateFloat"))
-		return number(cel.Cond(zero, dyn(cel.Int(1).Binary("/", cel.Int(0))), dyn(quotient)))
+		zero := cel.Func(cel.FuncSign, y).Eq(cel.Int(0))
+		quotient := x.Call(cel.FuncAsApproximateFloat).Binary(cel.Over, y.Call(cel.FuncAsApproximateFloat))
+		return number(cel.Cond(zero, dyn(cel.Int(1).Binary(cel.Over, cel.Int(0))), dyn(quotient)))
 	case xk == numberOperand && yk == numberOperand && f != jmespath.FuncDivide:
-		op := map[jmespath.Func]string{jmespath.FuncAdd: "+", jmespath.FuncSubtract: "-", jmespath.FuncMultiply: "*"}[f]
+		op := map[jmespath.Func]cel.Operator{jmespath.FuncAdd: cel.Plus, jmespath.FuncSubtract: cel.Minus, jmespath.FuncMultiply: cel.Times}[f]
 		return intOf(x.Binary(op, y))
 	case xk == quantityOperand && yk == quantityOperand && (f == jmespath.FuncAdd || f == jmespath.FuncSubtract):
-		op := map[jmespath.Func]string{jmespath.FuncAdd: "add", jmespath.FuncSubtract: "sub"}[f]
+		op := map[jmespath.Func]cel.Function{jmespath.FuncAdd: cel.FuncAdd, jmespath.FuncSubtract: cel.FuncSub}[f]
 		return operand{form: placeForm, v: placeOf(x.Call(op, y), &schema.Type{Kind: schema.Any}), hint: "quantity"}
 	}
 	panic(l.refuse(diag.NoFunction, "the function %s of these operands has no native form", f))
@@ -50,7 +50,7 @@ func (l *lowering) operand(j operand) (cel.Value, operandKind) {
 			}
 		case string:
 			if _, ok := scalar.Quantity(v); ok {
-				return cel.Func("quantity", cel.String(v)), quantityOperand
+				return cel.Func(cel.FuncQuantity, cel.String(v)), quantityOperand
 			}
 		}
 		return cel.Value{}, noOperand
@@ -62,7 +62,7 @@ func (l *lowering) operand(j operand) (cel.Value, operandKind) {
 			return cel.Value{}, noOperand
 		}
 		l.errs = true
-		return cel.Func("quantity", a), quantityOperand
+		return cel.Func(cel.FuncQuantity, a), quantityOperand
 	}
 	v, ok := l.expr(j)
 	if !ok {
@@ -73,7 +73,7 @@ func (l *lowering) operand(j operand) (cel.Value, operandKind) {
 		return v, numberOperand
 	case kindOf(j.typ()) == schema.String:
 		l.errs = true
-		return cel.Func("quantity", v), quantityOperand
+		return cel.Func(cel.FuncQuantity, v), quantityOperand
 	}
 	return v, noOperand
 }

@@ -207,11 +207,11 @@ func (l *lowering) order(op scalar.Relation, a, b operand) cel.Bool {
 		value: func(x cel.Value, t *schema.Type) cel.Bool {
 			switch kindOf(t) {
 			case schema.Int, schema.Number:
-				return x.Compare(string(op), n)
+				return x.Compare(cel.Operator(op), n)
 			case schema.IntOrString:
-				return cel.And(typeIs(x, "int"), x.Compare(string(op), n))
+				return cel.And(typeIs(x, "int"), x.Compare(cel.Operator(op), n))
 			case schema.Any:
-				return cel.And(isNumber(x), x.Compare(string(op), n))
+				return cel.And(isNumber(x), x.Compare(cel.Operator(op), n))
 			}
 			return cel.False()
 		},
@@ -238,5 +238,5 @@ func (l *lowering) orderValues(op scalar.Relation, a, b operand) cel.Bool {
 			return cel.False()
 		}
 	}
-	return cel.And(append(conds, x.Compare(string(op), y))...)
+	return cel.And(append(conds, x.Compare(cel.Operator(op), y))...)
 }

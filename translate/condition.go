@@ -69,7 +69,7 @@ func (l *lowering) probe(j operand, b cel.Bool) cel.Bool {
 		if l.readsImages { // probeImages asks for these
 			return b
 		}
-		t := l.effect(func() cel.Bool { return l.sequence(j).count(l, false).Compare("<", cel.Int(0)) })
+		t := l.effect(func() cel.Bool { return l.sequence(j).count(l, false).Compare(cel.Less, cel.Int(0)) })
 		if !t.Errs {
 			return b
 		}

@@ -93,8 +93,8 @@ func (t configText) words() cel.Value {
 
 // taken are the words, out of their list.
 func (t configText) taken() cel.Value {
-	return t.l.binders.Map(t.text.Call("findAll", cel.String(jsonWord)), "word", func(w cel.Value) cel.Value {
-		return w.Call("substring", cel.Int(1), w.Size().Binary("-", cel.Int(1)))
+	return t.l.binders.Map(t.text.Call(cel.FuncFindAll, cel.String(jsonWord)), "word", func(w cel.Value) cel.Value {
+		return w.Call(cel.FuncSubstring, cel.Int(1), w.Size().Binary(cel.Minus, cel.Int(1)))
 	})
 }
 
@@ -112,13 +112,13 @@ func (t configText) pattern() cel.Value {
 // * and ?.
 func patternOf(wildcard cel.Value) cel.Value {
 	replaced := func(v cel.Value, from, to string) cel.Value {
-		return v.Call("replace", cel.String(from), cel.String(to))
+		return v.Call(cel.FuncReplace, cel.String(from), cel.String(to))
 	}
 	inner := replaced(replaced(replaced(wildcard, `\`, `\E\\\Q`), "*", `\E.*\Q`), "?", `\E.\Q`)
 	return cel.String(`(?s)^\Q`).Plus(inner).Plus(cel.String(`\E$`))
 }
 
-func matchesPattern(x, re cel.Value) cel.Bool { return x.Call("matches", re).AsBool() }
+func matchesPattern(x, re cel.Value) cel.Bool { return x.Call(cel.FuncMatches, re).AsBool() }
 
 // inConfigured is a membership in a text of the cluster's configuration.
 func (l *lowering) inConfigured(op memberOperator, key, value operand) cel.Bool {
@@ -150,7 +150,7 @@ func (l *lowering) inConfigured(op memberOperator, key, value operand) cel.Bool 
 			case schema.String:
 				return one(x)
 			case schema.Int, schema.Bool, schema.IntOrString:
-				return one(cel.Func("string", x))
+				return one(cel.Func(cel.FuncString, x))
 			case schema.Object, schema.Map:
 				return cel.False()
 			}
@@ -196,7 +196,7 @@ func (s configSet) has(x cel.Value, t *schema.Type) cel.Bool {
 	switch kindOf(t) {
 	case schema.String:
 	case schema.Int, schema.Bool, schema.IntOrString:
-		x = cel.Func("string", x)
+		x = cel.Func(cel.FuncString, x)
 	default:
 		panic(s.l.unsupported("the membership of a value whose type is not known in a list that is only known at run time"))
 	}
@@ -239,7 +239,7 @@ func (t configText) each(x operand, p func(cel.Value) cel.Bool) cel.Bool {
 			case schema.String:
 				return p(x)
 			case schema.Int, schema.Bool, schema.IntOrString:
-				return p(cel.Func("string", x))
+				return p(cel.Func(cel.FuncString, x))
 			}
 			panic(t.l.unsupported("the membership of a list of values whose type is not known in a text that is only known at run time"))
 		},
@@ -254,8 +254,8 @@ func (l *lowering) equalsConfigured(key, value operand) cel.Bool {
 	t := l.configText(value)
 	compared := func(x cel.Value, timed, counted cel.Bool) cel.Bool {
 		durations := cel.And(timed, isDuration(t.text), t.text.Ne(cel.String("0")))
-		quantities := cel.And(isQuantity(t.text), cel.Func("quantity", x).Call("compareTo", cel.Func("quantity", t.text)).Eq(cel.Int(0)))
-		return cel.CondBool(durations, cel.Func("duration", x).Eq(cel.Func("duration", t.text)),
+		quantities := cel.And(isQuantity(t.text), cel.Func(cel.FuncQuantity, x).Call(cel.FuncCompareTo, cel.Func(cel.FuncQuantity, t.text)).Eq(cel.Int(0)))
+		return cel.CondBool(durations, cel.Func(cel.FuncDuration, x).Eq(cel.Func(cel.FuncDuration, t.text)),
 			cel.CondBool(counted, quantities, matchesPattern(x, t.pattern())))
 	}
 	is := func(x cel.Value) cel.Bool {

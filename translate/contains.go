@@ -73,7 +73,7 @@ func (l *lowering) falseOf(v place) operand {
 	if !l.reads(v, true) || v.certain() {
 		return litOf(false)
 	}
-	return boolOf(v.expr.Size().Compare("<", cel.Int(0)))
+	return boolOf(v.expr.Size().Compare(cel.Less, cel.Int(0)))
 }
 
 // hasKey is: a map, which must be there, has the key. has() would be false, not

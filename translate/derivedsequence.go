@@ -134,7 +134,7 @@ func (s flat) list(l *lowering, strict bool) (cel.Value, bool) {
 		good = good && ok
 		return inner
 	})
-	return lists.Call("flatten"), good
+	return lists.Call(cel.FuncFlatten), good
 }
 
 func (s flat) null() cel.Bool { return s.of.null() }
@@ -153,7 +153,7 @@ func countBy(l *lowering, s sequence, strict bool) cel.Value {
 		if src, ok := s.of.list(l, strict); ok {
 			return l.binders.Map(src, hintOf(s.of), func(x cel.Value) cel.Value {
 				return s.f(l, elementOf(s.of, x)).count(l, false)
-			}).Call("sum")
+			}).Call(cel.FuncSum)
 		}
 		if outer, ok := s.of.(flat); ok {
 			inner := flat{l: l, of: outer.of, f: func(l *lowering, x operand) sequence { return flat{l: l, of: outer.f(l, x), f: s.f} }}

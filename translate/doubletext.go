@@ -28,11 +28,11 @@ func (l *lowering) doubleText(v cel.Value, a scalar.Atom) cel.Bool {
 // numberText is the text of a number of either type.
 func (l *lowering) numberText(v cel.Value) cel.Value {
 	v = l.once("number", v)
-	text := l.once("numberText", cel.Func("string", v))
-	whole := cel.And(v.Compare("<", cel.Double(1e18)), v.Compare(">", cel.Double(-1e18)),
-		cel.Func("double", cel.Func("int", v)).Eq(v))
+	text := l.once("numberText", cel.Func(cel.FuncString, v))
+	whole := cel.And(v.Compare(cel.Less, cel.Double(1e18)), v.Compare(cel.Greater, cel.Double(-1e18)),
+		cel.Func(cel.FuncDouble, cel.Func(cel.FuncInt, v)).Eq(v))
 	return l.once("patternText", cel.Cond(text.Contains(cel.String("e")),
-		cel.Cond(whole, cel.Func("string", cel.Func("int", v)), text.Call("upperAscii")),
+		cel.Cond(whole, cel.Func(cel.FuncString, cel.Func(cel.FuncInt, v)), text.Call(cel.FuncUpperAscii)),
 		cel.Cond(text.Contains(cel.String(".")), l.scientific(v, text), text)))
 }
 
@@ -40,12 +40,12 @@ func (l *lowering) numberText(v cel.Value) cel.Value {
 // that CEL writes, which has no exponent.
 func (l *lowering) scientific(v, text cel.Value) cel.Value {
 	none := cel.String("")
-	plain := text.Call("replace", cel.String("-"), none).Call("replace", cel.String("."), none)
-	digits := l.once("digits", cel.Func("string", cel.Func("int", plain))) // without zeros in front
-	sign := cel.Cond(v.Compare("<", cel.Int(0)), cel.String("-"), none)
-	more := cel.Cond(digits.Size().Compare(">", cel.Int(1)), cel.String(".").Plus(digits.Call("substring", cel.Int(1))), none)
+	plain := text.Call(cel.FuncReplace, cel.String("-"), none).Call(cel.FuncReplace, cel.String("."), none)
+	digits := l.once("digits", cel.Func(cel.FuncString, cel.Func(cel.FuncInt, plain))) // without zeros in front
+	sign := cel.Cond(v.Compare(cel.Less, cel.Int(0)), cel.String("-"), none)
+	more := cel.Cond(digits.Size().Compare(cel.Greater, cel.Int(1)), cel.String(".").Plus(digits.Call(cel.FuncSubstring, cel.Int(1))), none)
 	exponents := cel.Strings("E-04", "E-03", "E-02", "E-01", "E+00", "E+01", "E+02", "E+03", "E+04", "E+05")
-	point := text.Call("indexOf", cel.String("."))
-	exponent := digits.Size().Binary("-", text.Size()).Plus(point)
-	return sign.Plus(digits.Call("charAt", cel.Int(0))).Plus(more).Plus(exponents.Index(exponent.Plus(cel.Int(4))))
+	point := text.Call(cel.FuncIndexOf, cel.String("."))
+	exponent := digits.Size().Binary(cel.Minus, text.Size()).Plus(point)
+	return sign.Plus(digits.Call(cel.FuncCharAt, cel.Int(0))).Plus(more).Plus(exponents.Index(exponent.Plus(cel.Int(4))))
 }

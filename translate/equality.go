@@ -43,7 +43,7 @@ func (l *lowering) equalsSum(x cel.Value, want any) cel.Bool {
 	if _, isQuantity := scalar.Quantity(text); !ok || !isQuantity {
 		return cel.False()
 	}
-	return x.Call("compareTo", cel.Func("quantity", cel.String(text))).Eq(cel.Int(0))
+	return x.Call(cel.FuncCompareTo, cel.Func(cel.FuncQuantity, cel.String(text))).Eq(cel.Int(0))
 }
 
 // equalsLiteral is Equals of a value that is there.
@@ -128,7 +128,7 @@ func (l *lowering) equalsString(x cel.Value, want any) cel.Bool {
 	case float64:
 		// a duration key equals a number of seconds; "0" is no duration here
 		return cel.And(isDuration(x), cel.Not(isZeroText(x)),
-			cel.Func("duration", x).Eq(cel.Func("duration", cel.String(scalar.Seconds(w)))))
+			cel.Func(cel.FuncDuration, x).Eq(cel.Func(cel.FuncDuration, cel.String(scalar.Seconds(w)))))
 	case string:
 		return l.equalsText(x, w)
 	}
@@ -211,8 +211,8 @@ func (l *lowering) equalTexts(key operand, k, v cel.Value) cel.Bool {
 		_, isQuantity := scalar.Quantity(text)
 		timed, counted = cel.Lit(scalar.IsNonzeroDuration(text)), cel.Lit(isQuantity)
 	}
-	durations := cel.Func("duration", k).Eq(cel.Func("duration", v))
-	quantities := cel.And(isQuantity(v), cel.Func("quantity", k).Call("compareTo", cel.Func("quantity", v)).Eq(cel.Int(0)))
+	durations := cel.Func(cel.FuncDuration, k).Eq(cel.Func(cel.FuncDuration, v))
+	quantities := cel.And(isQuantity(v), cel.Func(cel.FuncQuantity, k).Call(cel.FuncCompareTo, cel.Func(cel.FuncQuantity, v)).Eq(cel.Int(0)))
 	return cel.CondBool(cel.And(timed, nonzero(v)), durations,
 		cel.CondBool(counted, quantities, matchesPattern(k, patternOf(v))))
 }

@@ -46,7 +46,7 @@ func (l *lowering) call(e *jmespath.Expr, cur *operand) operand {
 	case jmespath.FuncSplit:
 		text := strictArg(0)
 		return l.ofTwoTexts(text, strictArg(1), func(a, b cel.Value) operand {
-			return operandAt(placeOf(a.Call("split", b), &schema.Type{Kind: schema.List, Elem: stringType()}).from(text.origin()))
+			return operandAt(placeOf(a.Call(cel.FuncSplit, b), &schema.Type{Kind: schema.List, Elem: stringType()}).from(text.origin()))
 		})
 	case jmespath.FuncJoin:
 		glue := strictArg(0)
@@ -135,15 +135,15 @@ func (l *lowering) stringOrNumberArg(j operand) (cel.Value, bool) {
 	switch kindOf(j.typ()) {
 	case schema.Int:
 		v, ok := l.expr(j)
-		return cel.Func("string", v), ok
+		return cel.Func(cel.FuncString, v), ok
 	case schema.IntOrString:
 		v, ok := l.expr(j)
-		return cel.Func("string", v), ok
+		return cel.Func(cel.FuncString, v), ok
 	case schema.Any:
 		if v, ok := l.expr(j); ok {
 			l.unlessAsked()
 			v = l.once(variableName(j.v.expr.LastField(), "text"), v)
-			return cel.Cond(isNumber(v), dyn(cel.Func("string", v)), dyn(v)), true
+			return cel.Cond(isNumber(v), dyn(cel.Func(cel.FuncString, v)), dyn(v)), true
 		}
 	}
 	return l.stringArg(j)
@@ -198,7 +198,7 @@ func (l *lowering) toNumber(j operand) operand {
 	case schema.Int, schema.Number:
 		return j
 	case schema.String:
-		number := valueOf(dyn(cel.Func("double", v)), &schema.Type{Kind: schema.Number})
+		number := valueOf(dyn(cel.Func(cel.FuncDouble, v)), &schema.Type{Kind: schema.Number})
 		return choice(cel.And(found, v.Matches(decimalText)), number, litOf(nil))
 	}
 	panic(l.unsupported("to_number of a value whose type is not known"))

@@ -100,7 +100,7 @@ func (l *lowering) joined(glue, list operand) operand {
 				texts[i] = dyn(texts[i])
 			}
 		}
-		return stringOf(cel.List(texts...).Call("join", g))
+		return stringOf(cel.List(texts...).Call(cel.FuncJoin, g))
 	}
 	if list.form == errorForm {
 		return list
@@ -109,7 +109,7 @@ func (l *lowering) joined(glue, list operand) operand {
 	if !ok || !ok2 || kindOf(list.typ()) == schema.String {
 		return typeError("join")
 	}
-	return stringOf(v.Call("join", g))
+	return stringOf(v.Call(cel.FuncJoin, g))
 }
 
 func (l *lowering) toArray(j operand) operand {
@@ -161,6 +161,10 @@ func (l *lowering) extreme(f jmespath.Func, list operand) operand {
 	if !ok || elem != schema.Int && elem != schema.String {
 		panic(l.refuse(diag.NoFunction, "the function %s of this list has no native form", f))
 	}
-	value := valueOf(v.Call(f.String()), list.typ().Elem)
-	return choice(v.Size().Compare(">", cel.Int(0)), value, litOf(nil))
+	best := cel.FuncMin
+	if f == jmespath.FuncMax {
+		best = cel.FuncMax
+	}
+	value := valueOf(v.Call(best), list.typ().Elem)
+	return choice(v.Size().Compare(cel.Greater, cel.Int(0)), value, litOf(nil))
 }

@@ -11,9 +11,9 @@ import (
 
 func (l *lowering) changeCase(f jmespath.Func, a operand) operand {
 	l.note(diag.ASCIICase, "%s changes only ASCII letters here", f)
-	method := "lowerAscii"
+	method := cel.FuncLowerAscii
 	if f == jmespath.FuncToUpper {
-		method = "upperAscii"
+		method = cel.FuncUpperAscii
 	}
 	return a.over(func(j operand) operand {
 		if s, ok := j.lit.(string); ok && j.form == litForm {
@@ -98,12 +98,12 @@ func (l *lowering) replaced(text, from, to operand) operand {
 		if !ok {
 			return typeError("replace_all")
 		}
-		return stringOf(x.Call("replace", f, t))
+		return stringOf(x.Call(cel.FuncReplace, f, t))
 	})
 }
 
 func (l *lowering) trimPrefix(text, prefix operand) operand {
 	return l.ofTwoTexts(text, prefix, func(x, p cel.Value) operand {
-		return stringOf(cel.Cond(x.StartsWith(p), x.Call("substring", p.Size()), x))
+		return stringOf(cel.Cond(x.StartsWith(p), x.Call(cel.FuncSubstring, p.Size()), x))
 	})
 }

@@ -129,7 +129,7 @@ func (l *lowering) imagesAreValid() cel.Bool {
 	}
 	valid := l.binders.All(all, "image", func(x cel.Value) cel.Bool {
 		length := cel.Cond(x.Matches(namesRegistry), cel.Int(longestRepository), cel.Int(longestRepository-int64(len(defaultRegistry+"/"))))
-		return cel.And(x.Matches(imageReference), found(x, repositoryPart).Size().Compare("<=", length))
+		return cel.And(x.Matches(imageReference), found(x, repositoryPart).Size().Compare(cel.LessEqual, length))
 	})
 	return l.let("imagesAreValid", valid.Value).AsBool()
 }

@@ -58,30 +58,32 @@ func imagePartNamed(name string) (imagePart, bool) {
 		return imagePart{"ImageReferencesWithTag", nil, ofImage(referenceWithTag)}, true
 	case "jsonPointer":
 		return imagePart{"ImagePointers", nil, func(g *imageGroup, c cel.Value) cel.Value {
-			index := cel.Func("string", g.list.expr.Call("indexOf", c))
+			index := cel.Func(cel.FuncString, g.list.expr.Call(cel.FuncIndexOf, c))
 			return cel.String(g.path + "/").Plus(index).Plus(cel.String("/image"))
 		}}, true
 	}
 	return imagePart{}, false
 }
 
-func found(x cel.Value, re string) cel.Value { return x.Call("find", cel.String(re)) }
+func found(x cel.Value, re string) cel.Value { return x.Call(cel.FuncFind, cel.String(re)) }
 
 // beforeDigest is a reference without its digest.
-func beforeDigest(x cel.Value) cel.Value { return x.Call("split", cel.String("@")).Index(cel.Int(0)) }
+func beforeDigest(x cel.Value) cel.Value {
+	return x.Call(cel.FuncSplit, cel.String("@")).Index(cel.Int(0))
+}
 
 func imageRegistry(x cel.Value) cel.Value {
-	return cel.Cond(x.Matches(namesRegistry), x.Call("split", cel.String("/")).Index(cel.Int(0)), cel.String(defaultRegistry))
+	return cel.Cond(x.Matches(namesRegistry), x.Call(cel.FuncSplit, cel.String("/")).Index(cel.Int(0)), cel.String(defaultRegistry))
 }
 
 func imagePath(x cel.Value) cel.Value {
 	repository := found(x, repositoryPart)
-	after := repository.Call("substring", repository.Call("indexOf", cel.String("/")).Plus(cel.Int(1)))
+	after := repository.Call(cel.FuncSubstring, repository.Call(cel.FuncIndexOf, cel.String("/")).Plus(cel.Int(1)))
 	return cel.Cond(x.Matches(namesRegistry), after, repository)
 }
 
 func imageName(x cel.Value) cel.Value {
-	return found(beforeDigest(x), `[^/]+$`).Call("split", cel.String(":")).Index(cel.Int(0))
+	return found(beforeDigest(x), `[^/]+$`).Call(cel.FuncSplit, cel.String(":")).Index(cel.Int(0))
 }
 
 // hasTag is false for an image that has a digest only.
@@ -93,7 +95,9 @@ func imageTag(x cel.Value) cel.Value {
 
 func hasDigest(x cel.Value) cel.Bool { return x.Contains(cel.String("@")) }
 
-func imageDigest(x cel.Value) cel.Value { return x.Call("split", cel.String("@")).Index(cel.Int(1)) }
+func imageDigest(x cel.Value) cel.Value {
+	return x.Call(cel.FuncSplit, cel.String("@")).Index(cel.Int(1))
+}
 
 // withRegistry is what stands in front of a reference that names no registry.
 func withRegistry(x cel.Value) cel.Value {

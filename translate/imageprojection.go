@@ -81,20 +81,20 @@ func (s imageParts) containers(l *lowering) cel.Value {
 
 // item is the first or the last of the list, which every release can say.
 func (s imageParts) item(l *lowering, n int) (operand, bool) {
-	best := map[int]string{0: "min", -1: "max"}[n]
+	best := map[int]cel.Function{0: cel.FuncMin, -1: cel.FuncMax}[n]
 	if best == "" {
 		return operand{}, false
 	}
-	some := s.containers(l).Size().Compare(">", cel.Int(0))
+	some := s.containers(l).Size().Compare(cel.Greater, cel.Int(0))
 	text := s.part.text(s.group, s.outermost(l, best))
 	return operandAt(place{expr: text, typ: stringType(), origin: fromServer, guards: []guard{{cond: some, shape: true}}}), true
 }
 
 // outermost is the container whose name is the first or the last.
-func (s imageParts) outermost(l *lowering, best string) cel.Value {
+func (s imageParts) outermost(l *lowering, best cel.Function) cel.Value {
 	defer l.atTop()()
 	containers := s.containers(l)
-	which := map[string]string{"min": "first", "max": "last"}[best] + capital(s.group.name[:len(s.group.name)-1])
+	which := map[cel.Function]string{cel.FuncMin: "first", cel.FuncMax: "last"}[best] + capital(s.group.name[:len(s.group.name)-1])
 	names := l.binders.Map(containers, singular(s.group.name), func(c cel.Value) cel.Value { return c.Field("name") })
 	name := l.let(which+"Name", names.Call(best))
 	only := l.binders.Filter(containers, singular(s.group.name), func(c cel.Value) cel.Bool { return c.Field("name").Eq(name) })

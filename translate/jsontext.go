@@ -31,8 +31,8 @@ func (l *lowering) asText(j operand) operand {
 		}
 		l.note(diag.TextForm, "a number with a fraction and more than six digits is an error here inside a text")
 		v = l.once(variableName(j.v.expr.LastField(), "value"), dyn(v))
-		text := cel.Cond(isNull(v), cel.String("null"), cel.Func("string", v))
-		rounded := cel.And(typeIs(v, "double"), cel.Func("string", v).Contains(cel.String("e")))
+		text := cel.Cond(isNull(v), cel.String("null"), cel.Func(cel.FuncString, v))
+		rounded := cel.And(typeIs(v, "double"), cel.Func(cel.FuncString, v).Contains(cel.String("e")))
 		number := cel.Cond(rounded, dyn(cel.Map()).Field("number_text"), text)
 		return choice(cel.Or(isList(v), isMap(v)), operand{form: jsonForm, lit: ""}, stringOf(number).softly())
 	})

@@ -113,9 +113,9 @@ func wordOf(j operand) (text cel.Value, is cel.Bool) {
 	case schema.String:
 		return x, cel.True()
 	case schema.Any:
-		return cel.Func("string", x), isScalar(x)
+		return cel.Func(cel.FuncString, x), isScalar(x)
 	case schema.List, schema.Map, schema.Object:
 		return cel.String(""), cel.False()
 	}
-	return cel.Func("string", x), cel.True()
+	return cel.Func(cel.FuncString, x), cel.True()
 }

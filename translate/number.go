@@ -28,23 +28,23 @@ func integerText(n int64) string {
 
 func isDuration(v cel.Value) cel.Bool { return v.Matches(durationText) }
 
-func isQuantity(v cel.Value) cel.Bool { return cel.Func("isQuantity", v).AsBool() }
+func isQuantity(v cel.Value) cel.Bool { return cel.Func(cel.FuncIsQuantity, v).AsBool() }
 
 func compareDuration(v cel.Value, op scalar.Relation, operand string) cel.Bool {
-	return cel.Func("duration", v).Compare(string(op), cel.Func("duration", cel.String(operand)))
+	return cel.Func(cel.FuncDuration, v).Compare(cel.Operator(op), cel.Func(cel.FuncDuration, cel.String(operand)))
 }
 
 func compareQuantity(v cel.Value, op scalar.Relation, operand string) cel.Bool {
-	q := cel.Func("quantity", v)
-	w := cel.Func("quantity", cel.String(operand))
+	q := cel.Func(cel.FuncQuantity, v)
+	w := cel.Func(cel.FuncQuantity, cel.String(operand))
 	switch op {
 	case scalar.Greater:
-		return q.Call("isGreaterThan", w).AsBool()
+		return q.Call(cel.FuncIsGreaterThan, w).AsBool()
 	case scalar.Less:
-		return q.Call("isLessThan", w).AsBool()
+		return q.Call(cel.FuncIsLessThan, w).AsBool()
 	case scalar.Equals, scalar.Differs, scalar.LessEqual, scalar.GreaterEqual:
 	}
-	return q.Call("compareTo", w).Compare(string(op), cel.Int(0))
+	return q.Call(cel.FuncCompareTo, w).Compare(cel.Operator(op), cel.Int(0))
 }
 
 // compareInt is v op q for an integer v, without fractions in the expression.
@@ -55,21 +55,21 @@ func compareInt(v cel.Value, op scalar.Relation, q resource.Quantity) cel.Bool {
 		if !exact {
 			return cel.Lit(op == scalar.Differs)
 		}
-		return v.Compare(string(op), cel.Int(floor))
+		return v.Compare(cel.Operator(op), cel.Int(floor))
 	case scalar.Less:
 		if exact {
-			return v.Compare("<", cel.Int(floor))
+			return v.Compare(cel.Less, cel.Int(floor))
 		}
-		return v.Compare("<=", cel.Int(floor))
+		return v.Compare(cel.LessEqual, cel.Int(floor))
 	case scalar.LessEqual:
-		return v.Compare("<=", cel.Int(floor))
+		return v.Compare(cel.LessEqual, cel.Int(floor))
 	case scalar.Greater:
 	case scalar.GreaterEqual:
 		if exact {
-			return v.Compare(">=", cel.Int(floor))
+			return v.Compare(cel.GreaterEqual, cel.Int(floor))
 		}
 	}
-	return v.Compare(">", cel.Int(floor))
+	return v.Compare(cel.Greater, cel.Int(floor))
 }
 
 // compareNumber is v op q for a number of either type. Kyverno rounds a double
@@ -77,8 +77,8 @@ func compareInt(v cel.Value, op scalar.Relation, q resource.Quantity) cel.Bool {
 // not told apart from it there.
 func compareNumber(v cel.Value, op scalar.Relation, q resource.Quantity) cel.Bool {
 	if floor, exact := scalar.Floor(q); exact {
-		return v.Compare(string(op), cel.Int(floor))
+		return v.Compare(cel.Operator(op), cel.Int(floor))
 	}
 	f := q.AsApproximateFloat64()
-	return v.Compare(string(op), cel.Double(f))
+	return v.Compare(cel.Operator(op), cel.Double(f))
 }

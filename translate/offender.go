@@ -24,7 +24,7 @@ func (l *lowering) nameOffenders(u *pack.Unit) {
 	if u.Message.Expr != nil {
 		text = u.Message.Expr.Plus(cel.String(" ("))
 	}
-	m := text.Plus(names.Call("join", cel.String(", "))).Plus(cel.String(")"))
+	m := text.Plus(names.Call(cel.FuncJoin, cel.String(", "))).Plus(cel.String(")"))
 	u.Message.Expr = &m
 }
 

@@ -55,9 +55,9 @@ func (l *lowering) orderNumber(op scalar.Relation, x cel.Value, want any) cel.Bo
 		return cel.False()
 	}
 	if f == float64(int64(f)) {
-		return x.Compare(string(op), cel.Int(int64(f)))
+		return x.Compare(cel.Operator(op), cel.Int(int64(f)))
 	}
-	return x.Compare(string(op), cel.Double(f))
+	return x.Compare(cel.Operator(op), cel.Double(f))
 }
 
 // orderString is a text key, tried as a duration, a quantity, a number and a
@@ -66,8 +66,8 @@ func (l *lowering) orderString(op scalar.Relation, x cel.Value, want any) cel.Bo
 	switch w := want.(type) {
 	case float64:
 		dur := cel.And(isDuration(x), cel.Not(isZeroText(x)))
-		byDuration := cel.Func("duration", x).Compare(string(op), cel.Func("duration", cel.String(scalar.Seconds(w))))
-		byNumber := cel.And(x.Matches(decimalText), cel.Func("double", x).Compare(string(op), cel.Double(w)))
+		byDuration := cel.Func(cel.FuncDuration, x).Compare(cel.Operator(op), cel.Func(cel.FuncDuration, cel.String(scalar.Seconds(w))))
+		byNumber := cel.And(x.Matches(decimalText), cel.Func(cel.FuncDouble, x).Compare(cel.Operator(op), cel.Double(w)))
 		return cel.Or(cel.And(dur, byDuration), byNumber)
 	case string:
 		return l.orderText(op, x, w)
@@ -94,12 +94,12 @@ func (l *lowering) orderText(op scalar.Relation, x cel.Value, want string) cel.B
 		if !l.release.Has("semver") {
 			panic(l.refuse(diag.NeedsNewer, "comparing versions needs Kubernetes 1.34"))
 		}
-		same := cel.Func("semver", x).Call("compareTo", cel.Func("semver", cel.String(want))).Compare(string(op), cel.Int(0))
-		alts = append(alts, cel.And(cel.Func("isSemver", x).AsBool(), same))
+		same := cel.Func(cel.FuncSemver, x).Call(cel.FuncCompareTo, cel.Func(cel.FuncSemver, cel.String(want))).Compare(cel.Operator(op), cel.Int(0))
+		alts = append(alts, cel.And(cel.Func(cel.FuncIsSemver, x).AsBool(), same))
 	}
 	if !qty && dur { // a number of seconds as text: neither both durations nor both quantities
 		if f, ok := scalar.Bound(want); ok {
-			alts = append(alts, cel.And(x.Matches(decimalText), cel.Func("double", x).Compare(string(op), cel.Double(f))))
+			alts = append(alts, cel.And(x.Matches(decimalText), cel.Func(cel.FuncDouble, x).Compare(cel.Operator(op), cel.Double(f))))
 		}
 	}
 	return cel.Or(alts...)
@@ -110,7 +110,7 @@ func (l *lowering) orderVariable(op scalar.Relation, key, value operand) cel.Boo
 	k, ok := l.expr(key)
 	v, ok2 := l.expr(value)
 	if ok && ok2 && numericKind(key.typ()) && numericKind(value.typ()) {
-		return k.Compare(string(op), v)
+		return k.Compare(cel.Operator(op), v)
 	}
 	panic(l.unsupported("the order of two values of the request"))
 }
@@ -133,7 +133,7 @@ func (l *lowering) durationOrder(op scalar.Relation, key, value operand) cel.Boo
 	}
 	text := func(x cel.Value) cel.Bool { return cel.And(isDuration(x), compareDuration(x, op, bound)) }
 	num := func(x cel.Value) cel.Bool {
-		return cel.Func("duration", cel.Func("string", cel.Func("int", x)).Plus(cel.String("s"))).Compare(string(op), cel.Func("duration", cel.String(bound)))
+		return cel.Func(cel.FuncDuration, cel.Func(cel.FuncString, cel.Func(cel.FuncInt, x)).Plus(cel.String("s"))).Compare(cel.Operator(op), cel.Func(cel.FuncDuration, cel.String(bound)))
 	}
 	return l.holds(key, true, pred{
 		lit: func(v any) cel.Bool {

@@ -373,7 +373,7 @@ func (l *lowering) eachElement(list place, p *policy.Node, hint string) outcome 
 
 // positional compares element by element; surplus elements are ignored.
 func (l *lowering) positional(list place, p *policy.Node, hint string) outcome {
-	out := l.longEnough(list.expr.Size().Compare(">=", cel.Int(int64(len(p.Items)))))
+	out := l.longEnough(list.expr.Size().Compare(cel.GreaterEqual, cel.Int(int64(len(p.Items)))))
 	defer l.restore(l.environment)
 	l.matching = l.matching.inElement()
 	var skips bool

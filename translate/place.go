@@ -95,7 +95,7 @@ func (v place) none(name string) place {
 		cond = isMap(v.expr)
 	}
 	return place{
-		expr:   cel.Func("dyn", v.expr).Field(name),
+		expr:   cel.Func(cel.FuncDyn, v.expr).Field(name),
 		typ:    anyType(),
 		guards: append(v.guards[:len(v.guards):len(v.guards)], guard{cond: cond, shape: shape}),
 		never:  true,
@@ -143,7 +143,7 @@ func (v place) matched(key string) place {
 func (v place) nullable() place {
 	v.guards = append(v.guards, guard{cond: dyn(v.expr).Ne(cel.Null()), shape: true})
 	if !v.opt.IsZero() {
-		v.opt = cel.Func("optional.ofNonZeroValue", v.opt.OrValue(cel.List()))
+		v.opt = cel.Func(cel.FuncOptionalOfNonZeroValue, v.opt.OrValue(cel.List()))
 	}
 	return v
 }
@@ -320,9 +320,9 @@ func (v place) item(n int) place {
 	}
 	i, least := cel.Int(int64(n)), n+1
 	if n < 0 {
-		i, least = v.expr.Size().Binary("-", cel.Int(int64(-n))), -n
+		i, least = v.expr.Size().Binary(cel.Minus, cel.Int(int64(-n))), -n
 	}
-	w.guards = append(w.guards, guard{cond: v.expr.Size().Compare(">=", cel.Int(int64(least))), shape: true})
+	w.guards = append(w.guards, guard{cond: v.expr.Size().Compare(cel.GreaterEqual, cel.Int(int64(least))), shape: true})
 	w.expr, w.typ = v.expr.Index(i), v.elem()
 	switch {
 	case n < 0 || v.dynamic():
@@ -335,4 +335,4 @@ func (v place) item(n int) place {
 	return w
 }
 
-func dyn(v cel.Value) cel.Value { return cel.Func("dyn", v) }
+func dyn(v cel.Value) cel.Value { return cel.Func(cel.FuncDyn, v) }

@@ -146,7 +146,7 @@ func (s *podStandard) counted(items place, hint string, waivers []waiver, ok fun
 		}
 		sum = added(sum, n)
 	}
-	return sum.Compare(">=", s.which(items, hint, func(x place) cel.Bool { return cel.Not(ok(x)) }).Size())
+	return sum.Compare(cel.GreaterEqual, s.which(items, hint, func(x place) cel.Bool { return cel.Not(ok(x)) }).Size())
 }
 
 // overlap tells whether two of the waivers may cover the same error.

@@ -69,7 +69,7 @@ func (l *lowering) nameControls(u *pack.Unit) {
 	if u.Message.Expr != nil {
 		text = u.Message.Expr.Plus(cel.String(" ("))
 	}
-	m := text.Plus(native.VariableNamed(violations).Call("join", cel.String(", "))).Plus(cel.String(")"))
+	m := text.Plus(native.VariableNamed(violations).Call(cel.FuncJoin, cel.String(", "))).Plus(cel.String(")"))
 	u.Message.Expr = &m
 }
 

@@ -138,7 +138,7 @@ func (s *podStandard) afterStandIns(q queue, before, after []exclusion) cel.Bool
 	}
 	if !slices.ContainsFunc(after, func(e exclusion) bool { return !isStandIn(e) }) {
 		left := s.which(list, "container", func(c place) cel.Bool { return cel.And(cel.Not(q.holds(c, nil)), cel.Not(gone(c))) })
-		return left.Size().Compare("<=", q.standIns(after))
+		return left.Size().Compare(cel.LessEqual, q.standIns(after))
 	}
 	var errors cel.Value
 	for _, is := range q.errors {

@@ -114,5 +114,5 @@ func (l *lowering) userInfo() operand {
 func (l *lowering) serviceAccount(part int64) operand {
 	user := cel.Ident("request").Field("userInfo").Field("username")
 	is := user.StartsWith(cel.String("system:serviceaccount:"))
-	return stringOf(cel.Cond(is, user.Call("split", cel.String(":")).Index(cel.Int(part)), cel.String("")))
+	return stringOf(cel.Cond(is, user.Call(cel.FuncSplit, cel.String(":")).Index(cel.Int(part)), cel.String("")))
 }

@@ -88,8 +88,8 @@ func (l *lowering) runtimeMissing(text cel.Value, missing *bool) cel.Bool {
 
 // satisfiesText is: the text x satisfies a pattern.
 func (l *lowering) satisfiesText(x, pattern cel.Value) cel.Bool {
-	durations := cel.Func("duration", x).Eq(cel.Func("duration", pattern))
-	quantities := cel.Func("quantity", x).Call("compareTo", cel.Func("quantity", pattern)).Eq(cel.Int(0))
+	durations := cel.Func(cel.FuncDuration, x).Eq(cel.Func(cel.FuncDuration, pattern))
+	quantities := cel.Func(cel.FuncQuantity, x).Call(cel.FuncCompareTo, cel.Func(cel.FuncQuantity, pattern)).Eq(cel.Int(0))
 	number := cel.CondBool(cel.And(isDuration(x), isDuration(pattern)), durations,
 		cel.And(isQuantity(x), isQuantity(pattern), quantities))
 	decided := cel.Or(x.Eq(pattern), cel.And(cel.Not(pattern.Matches(plainWord)), number))

@@ -205,7 +205,7 @@ func (l *lowering) scalarString(v cel.Value, p *policy.Node, format schema.Forma
 		return v.Matches(integerText(p.Int))
 	case policy.Float:
 		// the text of a number, as strconv.ParseFloat reads decimal ones
-		return cel.And(v.Matches(decimalText), cel.Func("double", v).Eq(cel.Double(p.Float)))
+		return cel.And(v.Matches(decimalText), cel.Func(cel.FuncDouble, v).Eq(cel.Double(p.Float)))
 	case policy.String:
 		return l.patternString(v, p.Str, format)
 	}

@@ -56,16 +56,16 @@ func (s sliced) list(l *lowering, strict bool) (cel.Value, bool) {
 	defer release()
 	bound := func(n int) cel.Value {
 		if n < 0 {
-			return src.Size().Binary("-", cel.Int(int64(-n)))
+			return src.Size().Binary(cel.Minus, cel.Int(int64(-n)))
 		}
 		return cel.Int(int64(n))
 	}
 	keep := cel.True()
 	if s.start != nil && *s.start != 0 {
-		keep = cel.And(keep, i.Compare(">=", bound(*s.start)))
+		keep = cel.And(keep, i.Compare(cel.GreaterEqual, bound(*s.start)))
 	}
 	if s.stop != nil {
-		keep = cel.And(keep, i.Compare("<", bound(*s.stop)))
+		keep = cel.And(keep, i.Compare(cel.Less, bound(*s.stop)))
 	}
 	if kindOf(s.of.elem()) == schema.Any { // a projection drops nulls
 		keep = cel.And(keep, cel.Not(isNull(x)))

@@ -13,7 +13,7 @@ func (s sortedSequence) list(l *lowering, strict bool) (cel.Value, bool) {
 	if !ok || !l.release.Has("sort") {
 		return cel.Value{}, false
 	}
-	return v.Call("sort"), true
+	return v.Call(cel.FuncSort), true
 }
 
 // sameElements is: two sorted lists are equal, which is when both have each

@@ -142,7 +142,7 @@ func intText(v cel.Value, a scalar.Atom) cel.Bool {
 	case !scalar.IsWild(a.Operand) || strings.Trim(a.Operand, "*?-0123456789") != "":
 		same = cel.False() // no integer reads like this
 	default:
-		same = native.Matches(cel.Func("string", v), a.Operand)
+		same = native.Matches(cel.Func(cel.FuncString, v), a.Operand)
 	}
 	if a.Op == scalar.Differs {
 		return cel.Not(same)

@@ -80,9 +80,9 @@ func (l *lowering) text(j operand) cel.Value {
 			return v
 		case schema.Int, schema.Bool, schema.IntOrString:
 			if shaped := j.v.shaped(); j.form == placeForm && !shaped.IsTrue() {
-				return cel.Cond(shaped, cel.Func("string", j.v.expr), cel.String("null"))
+				return cel.Cond(shaped, cel.Func(cel.FuncString, j.v.expr), cel.String("null"))
 			}
-			return cel.Func("string", v)
+			return cel.Func(cel.FuncString, v)
 		case schema.List:
 			if j.form == sequenceForm {
 				return cel.Cond(j.s.null(), cel.String("null"), l.jsonList(j))
@@ -100,13 +100,13 @@ func (l *lowering) jsonList(j operand) cel.Value {
 		panic(l.jsonText())
 	}
 	quoted := l.binders.Map(v, "item", func(x cel.Value) cel.Value {
-		text := cel.Func("strings.quote", x)
+		text := cel.Func(cel.FuncStringsQuote, x)
 		for _, c := range []struct{ char, escape string }{{"<", `\u003c`}, {">", `\u003e`}, {"&", `\u0026`}} { // as Go does in JSON
-			text = text.Call("replace", cel.String(c.char), cel.String(c.escape))
+			text = text.Call(cel.FuncReplace, cel.String(c.char), cel.String(c.escape))
 		}
 		return text
 	})
-	return cel.String("[").Plus(quoted.Call("join", cel.String(","))).Plus(cel.String("]"))
+	return cel.String("[").Plus(quoted.Call(cel.FuncJoin, cel.String(","))).Plus(cel.String("]"))
 }
 
 // variable lowers one {{ }}.

@@ -53,7 +53,7 @@ func (l *lowering) truthy(j operand) cel.Bool {
 			case schema.String:
 				return x.Ne(cel.String(""))
 			case schema.List, schema.Map:
-				return x.Size().Compare(">", cel.Int(0))
+				return x.Size().Compare(cel.Greater, cel.Int(0))
 			case schema.Int, schema.Number:
 				return cel.True()
 			case schema.Object: // {} is false; the type checker knows no == of an object type
@@ -67,7 +67,7 @@ func (l *lowering) truthy(j operand) cel.Bool {
 		sequence: func(s sequence) cel.Bool {
 			if list, ok := s.list(l, false); ok {
 				if _, plain := s.(listOf); plain {
-					return list.Size().Compare(">", cel.Int(0))
+					return list.Size().Compare(cel.Greater, cel.Int(0))
 				}
 			}
 			return s.quantify(l, cel.ForSome, false, func(operand) cel.Bool { return cel.True() })

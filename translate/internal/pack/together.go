@@ -69,8 +69,8 @@ func declare(d *vap.Draft, name string, expr cel.Value) cel.Value {
 
 // listed is the names after some words, if there are more than so many.
 func listed(names cel.Value, more int64, words string) cel.Value {
-	return cel.Cond(names.Size().Compare(">", cel.Int(more)),
-		cel.String(words).Plus(names.Call("join", cel.String(", "))).Plus(cel.String(")")), cel.String(""))
+	return cel.Cond(names.Size().Compare(cel.Greater, cel.Int(more)),
+		cel.String(words).Plus(names.Call(cel.FuncJoin, cel.String(", "))).Plus(cel.String(")")), cel.String(""))
 }
 
 // label names a member to those who read a message.
