@@ -1,6 +1,8 @@
 package translate
 
 import (
+	"slices"
+
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/schema"
@@ -46,7 +48,10 @@ func argumentKinds(function jmespath.Func, i int) []schema.Kind {
 
 // ofKinds is j where it is of one of the kinds, and an error elsewhere.
 func ofKinds(j operand, kinds []schema.Kind) operand {
-	if j.form != placeForm {
+	switch {
+	case j.form == litForm && !slices.ContainsFunc(kinds, func(k schema.Kind) bool { return isLiteralOf(j.lit, k) }):
+		return typeError("argument")
+	case j.form != placeForm:
 		return j
 	}
 	v, c := j.v, j.v.found()
@@ -74,6 +79,21 @@ func isOfKind(x cel.Value, k schema.Kind) cel.Bool {
 		return isNumber(x)
 	}
 	return isString(x)
+}
+
+// isLiteralOf tells that a literal is of a kind.
+func isLiteralOf(v any, k schema.Kind) bool {
+	switch v.(type) {
+	case string:
+		return k == schema.String
+	case float64, int64:
+		return k == schema.Number
+	case []any:
+		return k == schema.List
+	case map[string]any:
+		return k == schema.Map
+	}
+	return false
 }
 
 func typeOfKind(k schema.Kind) *schema.Type {

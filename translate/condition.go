@@ -62,7 +62,10 @@ func (l *lowering) probe(j operand, b cel.Bool) cel.Bool {
 	case litForm:
 		return b
 	case choiceForm:
-		return cel.CondBool(j.c, l.probe(*j.then, b), l.probe(*j.els, b))
+		then, els := l.eitherWay(j.c,
+			func() cel.Bool { return l.probe(*j.then, b) },
+			func() cel.Bool { return l.probe(*j.els, b) })
+		return cel.CondBool(j.c, then, els)
 	case errorForm:
 		return l.error(j)
 	case sequenceForm, multiForm: // no list is shorter than an empty one

@@ -3,6 +3,7 @@ package translate
 import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/native"
 )
 
@@ -42,11 +43,26 @@ func (l *lowering) failsFirst(entries []*policy.ForEach) cel.Bool {
 }
 
 // entryOutcome is what an entry says. A refusal where that cannot be told.
-func (l *lowering) entryOutcome(f *policy.ForEach, suffix string) (e entryOutcome) {
+func (l *lowering) entryOutcome(f *policy.ForEach, suffix string) entryOutcome {
 	if !l.mayErr(f) {
 		return entryOutcome{l.forEach(f, 0).Expr, cel.True()}
 	}
-	list := l.entryList(f)
+	return l.outcomeOfList(f, l.entryList(f), suffix)
+}
+
+// outcomeOfList is what an entry says of a list, which is no failure where it is an
+// error.
+func (l *lowering) outcomeOfList(f *policy.ForEach, list operand, suffix string) (e entryOutcome) {
+	switch {
+	case list.form == errorForm:
+		return entryOutcome{cel.False(), cel.False()}
+	case list.mayBeError():
+		then, els := l.outcomeOfList(f, *list.then, suffix), l.outcomeOfList(f, *list.els, suffix)
+		return entryOutcome{cel.CondBool(list.c, then.passes, els.passes), cel.CondBool(list.c, then.fails, els.fails)}
+	}
+	if list.form == placeForm && !list.v.never && !list.v.dynamic() && list.v.kind() != schema.List {
+		return l.outcomeOfOne(f, list.v)
+	}
 	s := l.wholeList(list)
 	dynamic := s == nil && list.form == placeForm && list.v.dynamic() && !list.v.never
 	if dynamic {
@@ -55,9 +71,9 @@ func (l *lowering) entryOutcome(f *policy.ForEach, suffix string) (e entryOutcom
 	if s == nil || !l.knownParts(f) {
 		panic(l.elementErrors())
 	}
-	stop := l.attempt(func() {
+	l.withoutIndex(func() {
 		if l.neverErrs(f, s, 0) { // its preconditions ask for what it reads
-			e = entryOutcome{l.forEach(f, 0).Expr, cel.True()}
+			e = entryOutcome{l.forEachOf(f, list, 0).Expr, cel.True()}
 			return
 		}
 		e = l.outcomeOver(f, s, suffix)
@@ -65,13 +81,27 @@ func (l *lowering) entryOutcome(f *policy.ForEach, suffix string) (e entryOutcom
 			e = l.orSingle(f, list.v, e)
 		}
 	})
-	switch {
+	return e
+}
+
+// outcomeOfOne is what an entry says of a value that is no list, which is its one
+// element.
+func (l *lowering) outcomeOfOne(f *policy.ForEach, v place) (e entryOutcome) {
+	l.withoutIndex(func() {
+		read, holds := l.elementParts(f, operandAt(v.settled()), 0)
+		e = entryOutcome{cel.Implies(v.found(), cel.And(read, holds)), read}
+	})
+	return e
+}
+
+// withoutIndex runs build, which cannot say what the index of an element is.
+func (l *lowering) withoutIndex(build func()) {
+	switch stop := l.attempt(build); {
 	case stop == asksIndex{0}:
 		panic(l.elementErrors())
 	case stop != nil:
 		panic(stop)
 	}
-	return e
 }
 
 // outcomeOver is what an entry says of the elements of a list, which are gone through

@@ -187,16 +187,27 @@ func (l *lowering) equalsVariable(key, value operand) cel.Bool {
 	if !ok || !ok2 {
 		panic(l.unsupported("this comparison of two values"))
 	}
+	k, keyThere := unlessNull(key, k)
+	v, valueThere := unlessNull(value, v)
+	there := cel.And(keyThere, valueThere)
 	kt, vt := kindOf(key.typ()), kindOf(value.typ())
 	switch {
 	case kt == schema.String && vt == schema.String:
-		return l.equalTexts(key, k, v)
+		return cel.And(there, l.equalTexts(key, k, v))
 	case kt == vt && kt != schema.Any:
-		return k.Eq(v)
+		return cel.And(there, k.Eq(v))
 	case numericKind(key.typ()) && numericKind(value.typ()):
-		return k.Eq(v)
+		return cel.And(there, k.Eq(v))
 	}
 	panic(l.unsupported("this comparison of two values"))
+}
+
+// unlessNull is the value v of j where it is not null, and whether it is not.
+func unlessNull(j operand, v cel.Value) (cel.Value, cel.Bool) {
+	if j.form != placeForm {
+		return v, cel.True()
+	}
+	return j.v.expr, j.v.shaped()
 }
 
 // equalTexts is Equals of two texts of the request: durations compare as such, then

@@ -95,7 +95,7 @@ func (l *lowering) index(j operand, n int) operand {
 		if j.v.kind() == schema.List || j.v.dynamic() {
 			return operandAt(j.v.item(n))
 		}
-		return litOf(nil)
+		return nullWhereFound(j.v)
 	case multiForm:
 		if item, ok := l.imageItem(j, n); ok {
 			return item
@@ -113,6 +113,12 @@ func (l *lowering) index(j operand, n int) operand {
 		return operandAt(placeOf(list, &schema.Type{Kind: schema.List, Elem: s.elem()}).item(n)).softly()
 	}
 	return litOf(nil)
+}
+
+// nullWhereFound is null, and an error where a key on the way to v is missing.
+func nullWhereFound(v place) operand {
+	w, c := v.demanded()
+	return choice(c, choice(w.keysFound(), litOf(nil), operand{form: errorForm, hint: "missing"}), typeError("value"))
 }
 
 // part is a part of a multi-select list, which is null where it is missing. The others

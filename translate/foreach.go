@@ -6,7 +6,6 @@ import (
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
-	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/native"
@@ -18,6 +17,7 @@ func (l *lowering) forEachAll(entries []*policy.ForEach, depth int) native.Truth
 	if l.prior && depth == 0 {
 		return l.entriesBefore(entries)
 	}
+	l.onlyEntryErrs(entries)
 	out := native.Sure(cel.True())
 	for i := len(entries) - 1; i >= 0; i-- {
 		out = l.forEach(entries[i], depth).AndThen(out)
@@ -27,7 +27,14 @@ func (l *lowering) forEachAll(entries []*policy.ForEach, depth int) native.Truth
 
 // forEach is: no element fails the entry.
 func (l *lowering) forEach(f *policy.ForEach, depth int) native.Truth {
-	list := l.entryList(f)
+	return l.forEachOf(f, l.entryList(f), depth)
+}
+
+func (l *lowering) forEachOf(f *policy.ForEach, list operand, depth int) native.Truth {
+	if list.mayBeError() {
+		then, els := l.forEachOf(f, *list.then, depth), l.forEachOf(f, *list.els, depth)
+		return native.Truth{Expr: cel.CondBool(list.c, then.Expr, els.Expr), Errs: then.Errs || els.Errs}
+	}
 	var out native.Truth
 	stop := l.attempt(func() {
 		out = l.effectOver(list, func(elem operand) native.Truth { return l.oneElement(f, elem, uncounted(depth), depth) })
@@ -43,16 +50,6 @@ func (l *lowering) forEach(f *policy.ForEach, depth int) native.Truth {
 		return out
 	}
 	panic(stop)
-}
-
-// entryList is the list of an entry, which is no {{ }}.
-func (l *lowering) entryList(f *policy.ForEach) operand {
-	l.setPos(f.List.Pos)
-	e, d := jmespath.Parse(f.List.Value, f.List.Pos)
-	if d != nil {
-		panic(refusal{diag.Warnf(d.Pos, diag.NoExpression, "%s; the webhook will judge this rule", d.Message)})
-	}
-	return l.queryOutside(e).softly()
 }
 
 // uncounted is the index of elements that are not counted.

@@ -60,7 +60,7 @@ func (l *lowering) call(e *jmespath.Expr, cur *operand) operand {
 	case jmespath.FuncSort:
 		return l.sorted(strictArg(0))
 	case jmespath.FuncType:
-		return arg(0).over(l.typeName)
+		return l.orError(e.Args[0], cur, arg(0).over(l.typeName))
 	case jmespath.FuncDivide, jmespath.FuncAdd, jmespath.FuncSubtract, jmespath.FuncMultiply:
 		return unlessErrors(strictArg(0), strictArg(1), func(a, b operand) operand { return l.arithmetic(e.Func, a, b) })
 	case jmespath.FuncToNumber:
@@ -164,7 +164,13 @@ func (l *lowering) notNull(e *jmespath.Expr, cur *operand) operand {
 	out := litOf(nil)
 	for i := len(e.Args) - 1; i >= 0; i-- {
 		j := l.eval(e.Args[i], cur).softly()
-		out = choice(l.present(j), j.settled(), out)
+		if j.form == errorForm {
+			return j
+		}
+		out = choice(l.present(j), j.settledAll(), out)
+	}
+	for _, arg := range e.Args { // each is evaluated before one is taken
+		out = l.orError(arg, cur, out)
 	}
 	return out
 }
@@ -176,7 +182,10 @@ func (l *lowering) typeName(j operand) operand {
 			schema.String: "string", schema.List: "array", schema.Map: "object", schema.Object: "object"}[kindOf(j.typ())]
 		return choice(l.present(j), litOf(name), litOf("null"))
 	}
-	if j.form == litForm && j.lit == nil {
+	switch {
+	case j.form == errorForm:
+		return j
+	case j.form == litForm && j.lit == nil:
 		return litOf("null")
 	}
 	panic(l.unsupported("the type of a value that is only known at run time"))

@@ -27,8 +27,7 @@ func (l *lowering) evalNode(e *jmespath.Expr, cur *operand) operand {
 		left := l.eval(e.Args[0], cur)
 		return left.over(func(j operand) operand { return l.sub(j, e.Args[1]) })
 	case jmespath.Pipe:
-		left := l.eval(e.Args[0], cur).softly()
-		return left.over(func(j operand) operand { return l.eval(e.Args[1], &j) }).softly()
+		return l.pipe(e, cur)
 	case jmespath.Index:
 		left := l.eval(e.Args[0], cur)
 		return left.over(func(j operand) operand { return l.index(j, e.Num) })
@@ -55,19 +54,11 @@ func (l *lowering) evalNode(e *jmespath.Expr, cur *operand) operand {
 	case jmespath.Or:
 		return l.firstTrue(e, cur)
 	case jmespath.And:
-		a := l.eval(e.Args[0], cur).softly()
-		if a.form == errorForm {
-			return a
-		}
-		b := l.whereTrue(l.truthy(a), func() operand { return l.eval(e.Args[1], cur) })
-		if isPredicate(a) && isPredicate(b) {
-			return boolOf(cel.And(a.v.expr.AsBool(), b.v.expr.AsBool()))
-		}
-		return choice(l.truthy(a), b, a)
+		return l.and(e, cur)
 	case jmespath.Not:
-		return boolOf(cel.Not(l.truthy(l.eval(e.Args[0], cur).softly())))
+		return l.orError(e.Args[0], cur, boolOf(cel.Not(l.truthy(l.eval(e.Args[0], cur).softly()))))
 	case jmespath.Compare:
-		return l.compare(relationOf(e.Comparator), l.eval(e.Args[0], cur).softly(), l.eval(e.Args[1], cur).softly())
+		return l.comparedTo(e, cur)
 	case jmespath.Literal:
 		return litOf(e.Value)
 	case jmespath.RawString:
@@ -76,6 +67,44 @@ func (l *lowering) evalNode(e *jmespath.Expr, cur *operand) operand {
 		return l.call(e, cur)
 	}
 	panic(l.unsupported("the expression " + e.String()))
+}
+
+// pipe is left | right. Where right does not read what left gives, left is evaluated
+// all the same.
+func (l *lowering) pipe(e *jmespath.Expr, cur *operand) operand {
+	left := l.eval(e.Args[0], cur).softly()
+	out := left.over(func(j operand) operand { return l.eval(e.Args[1], &j) }).softly()
+	if left.form == placeForm && out.form == placeForm && (asking{l: l, in: out.v.expr}).reads(left) {
+		return out
+	}
+	return l.orError(e.Args[0], cur, out)
+}
+
+func (l *lowering) and(e *jmespath.Expr, cur *operand) operand {
+	a := l.eval(e.Args[0], cur).softly()
+	if a.form == errorForm {
+		return a
+	}
+	b := l.whereTrue(l.truthy(a), func() operand { return l.eval(e.Args[1], cur) })
+	if !isPredicate(a) || !isPredicate(b) {
+		return l.orError(e.Args[0], cur, choice(l.truthy(a), b, a))
+	}
+	both, fate := boolOf(cel.And(a.v.expr.AsBool(), b.v.expr.AsBool())), l.fate(e.Args[0], cur)
+	if cel.Equal(fate.Value, l.fate(e.Args[1], cur).Value) { // then both are errors or none is
+		return both
+	}
+	return choice(fate, both, typeError("argument"))
+}
+
+// comparedTo is left == right, and the like. A literal beside a value leaves no doubt
+// that the value is read, unless the two can never be the same.
+func (l *lowering) comparedTo(e *jmespath.Expr, cur *operand) operand {
+	a, b := l.eval(e.Args[0], cur).softly(), l.eval(e.Args[1], cur).softly()
+	out := l.compare(relationOf(e.Comparator), a, b)
+	if out.form != litForm && (a.form == litForm || b.form == litForm) {
+		return out
+	}
+	return l.orError(e.Args[0], cur, l.orError(e.Args[1], cur, out))
 }
 
 // given builds something in a context where a condition is known to hold.
@@ -164,17 +193,22 @@ func (l *lowering) multi(e *jmespath.Expr, cur *operand) operand {
 // firstTrue is a || b || c. It is built from its end, as a || (b || c), which is
 // the same value: from its start, each || would write all before it twice.
 func (l *lowering) firstTrue(e *jmespath.Expr, cur *operand) operand {
-	var alternatives []operand
 	if l.found != nil {
 		return l.firstTrueAsked(e, cur)
 	}
+	var alternatives []*jmespath.Expr
 	for ; e.Op == jmespath.Or; e = e.Args[0] {
-		alternatives = append(alternatives, l.eval(e.Args[1], cur).softly())
+		alternatives = append(alternatives, e.Args[1])
 	}
-	alternatives = append(alternatives, l.eval(e, cur).softly())
-	out := alternatives[0]
+	alternatives = append(alternatives, e)
+	out, fate := l.eval(alternatives[0], cur).softly(), l.fate(alternatives[0], cur)
 	for _, left := range alternatives[1:] {
-		out = l.or(left, out)
+		before := fate
+		fate = l.fate(left, cur)
+		out = l.or(l.eval(left, cur).softly(), out)
+		if !isPredicate(out) || !cel.Equal(fate.Value, before.Value) {
+			out = choice(fate, out, typeError("argument"))
+		}
 	}
 	return out
 }

@@ -70,6 +70,11 @@ func (l *lowering) text(j operand) cel.Value {
 	if j.form == litForm {
 		return cel.String(scalar.Text(j.lit))
 	}
+	if j.form == sequenceForm { // null where it is missing
+		var list cel.Value
+		l.eitherWay(j.s.null(), cel.True, func() cel.Bool { list = l.jsonList(j); return cel.True() })
+		return cel.Cond(j.s.null(), cel.String("null"), list)
+	}
 	v, ok := l.expr(j)
 	if ok {
 		switch kindOf(j.typ()) {
@@ -84,9 +89,6 @@ func (l *lowering) text(j operand) cel.Value {
 			}
 			return cel.Func(cel.FuncString, v)
 		case schema.List:
-			if j.form == sequenceForm {
-				return cel.Cond(j.s.null(), cel.String("null"), l.jsonList(j))
-			}
 			return l.jsonList(j)
 		}
 	}
