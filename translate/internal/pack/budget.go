@@ -29,11 +29,9 @@ func (g group) withinBudget(o Options) []group {
 		return []group{g}
 	}
 	var out []group
-	rest := g
-	rest.units = nil
+	rest := g.with(nil)
 	for _, u := range g.units {
-		one := g
-		one.units = []Unit{u}
+		one := g.with([]Unit{u})
 		if one.costly(o) {
 			one.alone = true
 			out = append(out, one)
@@ -47,14 +45,14 @@ func (g group) withinBudget(o Options) []group {
 	return out
 }
 
-func (g group) fits(o Options) bool {
+func (g *group) fits(o Options) bool {
 	return len(g.units) == 1 || len(g.units) <= packMembers && !g.costly(o)
 }
 
 // costly tells that the API server might stop evaluating the validations of a
 // group, or its guard, on an object that people could write; or that the guard is
 // so long that it would be left out.
-func (g group) costly(o Options) bool {
+func (g *group) costly(o Options) bool {
 	var spent int64
 	for _, u := range g.units {
 		spent += u.cost()
@@ -62,7 +60,8 @@ func (g group) costly(o Options) bool {
 	if spent > packBudget {
 		return true
 	}
-	guard := g.draft(o).Guard
+	g.made = g.draft(o)
+	guard := g.made.Guard
 	if guard.IsZero() || guard.IsTrue() {
 		return false
 	}

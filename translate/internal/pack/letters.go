@@ -60,15 +60,21 @@ func (g group) split(o Options, l letters) []group {
 	if g.part = l.String(); g.fits(o) {
 		return []group{g}
 	}
+	return g.halves(o, l)
+}
+
+// halves are the parts of a group that does not fit. Where all are in one half, it is
+// not asked again whether they fit.
+func (g group) halves(o Options, l letters) []group {
 	if l.first == l.last {
 		if g.nothingAfter(len(l.prefix), o) {
+			g.part = l.String()
 			return []group{g}
 		}
-		return g.split(o, letters{prefix: l.prefix + symbols[l.first:l.first+1], last: lastSymbol})
+		return g.halves(o, letters{prefix: l.prefix + symbols[l.first:l.first+1], last: lastSymbol})
 	}
 	middle := (l.first + l.last) / 2
-	low, high := g, g
-	low.units, high.units = nil, nil
+	low, high := g.with(nil), g.with(nil)
 	for _, u := range g.units {
 		if symbolAt(u.splitName(o), len(l.prefix)) <= middle {
 			low.units = append(low.units, u)
@@ -76,14 +82,14 @@ func (g group) split(o Options, l letters) []group {
 			high.units = append(high.units, u)
 		}
 	}
-	var out []group
-	if len(low.units) > 0 {
-		out = append(out, low.split(o, letters{l.prefix, l.first, middle})...)
+	below, above := letters{l.prefix, l.first, middle}, letters{l.prefix, middle + 1, l.last}
+	switch {
+	case len(high.units) == 0:
+		return g.halves(o, below)
+	case len(low.units) == 0:
+		return g.halves(o, above)
 	}
-	if len(high.units) > 0 {
-		out = append(out, high.split(o, letters{l.prefix, middle + 1, l.last})...)
-	}
-	return out
+	return append(low.split(o, below), high.split(o, above)...)
 }
 
 // splitName is what a group is split by.

@@ -60,6 +60,14 @@ type group struct {
 	unguarded bool   // no guard can speak for the members
 	alone     bool   // the one member costs too much to share an object
 	part      string // which of the parts it is into which a group was split
+
+	made *vap.Draft // what finding out whether it fits left; nil where that took none
+}
+
+// with is the group with other units.
+func (g group) with(units []Unit) group {
+	g.units, g.made = units, nil
+	return g
 }
 
 // placed is a target with the operations that a group is about.
@@ -197,7 +205,10 @@ func named(gs []group, o Options) []group {
 
 // drafts are the policy objects of a group.
 func (g group) drafts(o Options) []*vap.Draft {
-	d := g.draft(o)
+	d := g.made
+	if d == nil {
+		d = g.draft(o)
+	}
 	d.Base = g.base
 	g.withoutCostlyGuard(d)
 	return g.byAction(d)

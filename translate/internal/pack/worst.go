@@ -44,12 +44,21 @@ func newWorstCase(b bound, typ *schema.Type) worstCase {
 }
 
 // exceeds tells that one evaluation of an expression may cost more than the limit.
-// Mostly it does not even if all places are full at once.
 func (w worstCase) exceeds(v cel.Value, limit int64) bool {
-	if cel.Cost(v, func(path string) int { return w.size(path)[0] }) <= limit {
+	places := placesOf(v)
+	slices.SortStableFunc(places, func(a, b string) int { return strings.Count(a, "[]") - strings.Count(b, "[]") })
+	return w.exceedsAt(v, places, limit)
+}
+
+// exceedsAt looks at one of several places being full. Mostly the cost is within the
+// limit even if all are at once; where it is not, halves of them are looked at: a list
+// and what is in its elements apart, which multiply.
+func (w worstCase) exceedsAt(v cel.Value, places []string, limit int64) bool {
+	if len(places) == 0 || w.costAt(v, places...) <= limit {
 		return false
 	}
-	return slices.ContainsFunc(placesOf(v), func(place string) bool { return w.costAt(v, place) > limit })
+	half := len(places) / 2
+	return half == 0 || w.exceedsAt(v, places[:half], limit) || w.exceedsAt(v, places[half:], limit)
 }
 
 // cost is about the most that one evaluation of an expression costs. The cost grows
@@ -78,10 +87,11 @@ func placesOf(v cel.Value) []string {
 	return places
 }
 
-// costAt is what an expression costs where all bytes are in one place.
-func (w worstCase) costAt(v cel.Value, place string) int64 {
+// costAt is what an expression costs where all bytes are in one place, or in each of
+// several.
+func (w worstCase) costAt(v cel.Value, places ...string) int64 {
 	return cel.Cost(v, func(path string) int {
-		if path == place {
+		if slices.Contains(places, path) {
 			return w.size(path)[0]
 		}
 		return w.size(path)[1]
@@ -93,7 +103,7 @@ func (w worstCase) size(path string) [2]int {
 	if !known {
 		sizes = [2]int{w.most(w.typ, path), 1}
 		if t, _ := typeAt(w.typ, path); t != nil && t.Kind == schema.Object && !isRequest(path) {
-			sizes[1] = 2 // a name, and what it is the name of
+			sizes[1] = min(2, sizes[0]) // a name, and what it is the name of
 		}
 		w.sizes[path] = sizes
 	}
