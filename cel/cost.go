@@ -182,6 +182,7 @@ func (c coster) index(n *node) (float64, shape) {
 }
 
 func (c coster) all(ns []*node) (cost float64, shapes []shape) {
+	shapes = make([]shape, 0, len(ns))
 	for _, n := range ns {
 		k, s := c.of(n)
 		cost += k
