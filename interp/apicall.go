@@ -77,12 +77,8 @@ func (c *apiCall) fill(v *vars) (call ServiceCall, urlPath string, err error) {
 	if urlPath, err = v.fillString(c.path); err != nil {
 		return call, "", err
 	}
-	if urlPath != "" {
-		clean := path.Clean(urlPath)
-		if at, query, found := strings.Cut(urlPath, "?"); found {
-			clean = path.Clean(at) + "?" + query
-		}
-		urlPath = clean
+	if urlPath, err = cleanPath(urlPath); err != nil {
+		return call, "", err
 	}
 	call.Method = c.source.Method
 	if c.url != nil {
@@ -108,6 +104,25 @@ func (c *apiCall) fill(v *vars) (call ServiceCall, urlPath string, err error) {
 	}
 	call.Data, err = json.Marshal(body)
 	return call, urlPath, err
+}
+
+// cleanPath is a path as it is sent, with one slash for many. Dots in place of a name
+// lead up, and so to what the policy does not ask for: only what a variable holds has
+// them (deviation 5).
+func cleanPath(urlPath string) (string, error) {
+	if urlPath == "" {
+		return "", nil
+	}
+	at, query, found := strings.Cut(urlPath, "?")
+	for _, s := range strings.Split(at, "/") {
+		if s == "." || s == ".." {
+			return "", fmt.Errorf("the path %q has dots in place of a name", urlPath)
+		}
+	}
+	if at = path.Clean(at); found {
+		at += "?" + query
+	}
+	return at, nil
 }
 
 func (c *apiCall) ask(v *vars, a *review, call ServiceCall, urlPath string) ([]byte, error) {

@@ -130,6 +130,23 @@ func TestNamespacedContext(t *testing.T) {
 	}
 }
 
+// No variable leads the call of any policy up and away from what it asks for.
+func TestCallStaysBelow(t *testing.T) {
+	world := &Offline{Answers: map[string][]byte{
+		"/api/v1/namespaces/team/configmaps/mine": []byte(`"k"`), "/api/v1/namespaces/team/secrets/theirs": []byte(`"k"`), "/api/v1/namespaces/team/configmaps": []byte(`"k"`),
+	}}
+	for name, want := range map[string]Status{
+		"mine": Fail, "/mine": Fail, "": Fail, "../secrets/theirs": Error, "./mine": Error, "x/../mine": Error, "..": Error,
+	} {
+		source := widgetPolicy(`context: [{name: c, apiCall: {urlPath: "/api/v1/namespaces/team/configmaps/{{ request.object.spec.ref }}"}}]
+validate: {deny: {conditions: {all: [{key: "{{ c }}", operator: NotEquals, value: "nothing"}]}}}`)
+		got := judgeOne(t, source, &Request{Admission: create(object(t, `{metadata: {name: a, namespace: team}, spec: {ref: "`+name+`"}}`))}, world)
+		if got.Status != want {
+			t.Errorf("%q: want %s, got %s (%s)", name, want, got.Status, got.Message)
+		}
+	}
+}
+
 func TestNames(t *testing.T) {
 	tests := []struct {
 		text, name string
