@@ -17,9 +17,11 @@ import (
 // nothing else. Its zero value is an empty world. It must not be changed while it
 // is asked.
 type Offline struct {
-	// Objects are found by ConfigMap, Namespace, Params and, one by one under
-	// their paths, by API.
+	// Objects are found by ConfigMap, Namespace, Params and, where Plural knows their
+	// kinds, by API.
 	Objects []map[string]any
+	// Plural is what the API server calls a kind in paths; nil knows none.
+	Plural func(apiVersion, kind string) string
 	// Answers are the answers of the API server by path, and of services by URL.
 	Answers map[string][]byte
 	// Images are what registries know, by reference.
@@ -85,14 +87,6 @@ func (o *Offline) Params(_ context.Context, apiVersion, kind, namespace, name st
 		}
 	}
 	return out, nil
-}
-
-// API gives the answer that was set for a path.
-func (o *Offline) API(_ context.Context, path string, _ []byte) ([]byte, error) {
-	if answer, ok := o.Answers[path]; ok {
-		return answer, nil
-	}
-	return nil, fmt.Errorf("there is no answer for %s; a cluster is needed to ask, or an answer given beforehand", path)
 }
 
 // Service gives the answer that was set for a URL.

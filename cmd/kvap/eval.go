@@ -181,12 +181,13 @@ func (f evalFlags) stdinReaders(paths []string) (n int) {
 
 // An evaluation is a run of eval.
 type evaluation struct {
-	judges  *judge.Judges
-	schemas *schema.Set
-	objects []map[string]any // that rules look up
-	labels  map[string]string
-	out     evalOutput
-	failOn  string
+	judges   *judge.Judges
+	schemas  *schema.Set
+	objects  []map[string]any // that rules look up
+	contexts []judge.Context  // what else would be said to them
+	labels   map[string]string
+	out      evalOutput
+	failOn   string
 
 	progress *progress
 
@@ -226,7 +227,7 @@ func (f evalFlags) prepare(cmd *cobra.Command, paths []string) (*evaluation, err
 	}
 	choices.rewrite(read.policies)
 	e.judges, err = judge.Compile(compile.Input{Policies: read.policies, Exceptions: read.exceptions, Found: read.found},
-		compile.Options{Translate: choices.translate}, judge.Cluster{Objects: e.objects, Deployed: read.deployed})
+		compile.Options{Translate: choices.translate}, judge.Cluster{Objects: e.objects, World: e.world(), Deployed: read.deployed})
 	if err != nil {
 		return nil, &exit{exitUsage, err}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate"
 	"github.com/kvap/kvap/vap"
 )
@@ -18,6 +19,8 @@ import (
 type Cluster struct {
 	// Objects are ConfigMaps, Namespaces and others that rules look up.
 	Objects []map[string]any
+	// Schemas tell the paths of their kinds, for API calls; nil of none.
+	Schemas *schema.Set
 	// World is what the interpreter asks; nil is one that has the Objects.
 	World interp.World
 	// Deployed are native objects that are there already. Those that were made from the
@@ -181,7 +184,7 @@ func (j *Judges) In(c Cluster) (*Judges, error) {
 func (j *Judges) interpret(c Cluster) {
 	world := c.World
 	if world == nil {
-		world = World(c.Objects)
+		world = World(c.Objects, c.Schemas)
 	}
 	rules := map[*policy.Policy]map[string][]int{}
 	for i, f := range j.Rules {
@@ -197,11 +200,6 @@ func (j *Judges) interpret(c Cluster) {
 		j.interpreters = append(j.interpreters, interpreter{p, in, rules[p]})
 	}
 	j.mutation = j.mutator(world)
-}
-
-// World is a world that has some objects, and nothing else.
-func World(objects []map[string]any) *interp.Offline {
-	return &interp.Offline{Objects: withNamespaceNames(objects)}
 }
 
 // options are what the native judge knows of the cluster.

@@ -126,8 +126,8 @@ func (s *Suite) loadSurroundings(m *material) (found diag.List) {
 	context := &contextFile{}
 	one("context", s.Context, context)
 	m.objects = append(m.objects, context.Spec.Resources...)
-	m.images = imageData(context.Spec.Images)
-	m.answers = append(m.answers, context.Spec.answers)
+	m.images = context.Spec.ImageData()
+	m.answers = append(m.answers, context.Spec.Answers)
 	if m.values != nil {
 		m.objects = append(m.objects, m.values.Cluster...)
 		m.answers = append(m.answers, m.values.answers)

@@ -107,6 +107,40 @@ check | ConfigMap/bare | pass | pass | Ok`
 	}
 }
 
+// The label that an API server gives every Namespace is no difference: suites do not
+// spell it out.
+func TestNamespaceTarget(t *testing.T) {
+	got := ran(t, folder(t, map[string]string{
+		"policy.yaml": `apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: p}
+spec:
+  rules:
+  - name: count
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    mutate:
+      targets:
+      - apiVersion: v1
+        kind: Namespace
+        name: team-*
+        context: [{name: seen, variable: {jmesPath: target.metadata.labels.seen, default: "0"}}]
+      patchesJson6902: |-
+        - {op: add, path: /metadata/labels/seen, value: "{{ add(to_number(seen), `+"`1`"+`) }}"}
+`,
+		"resources.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n",
+		"targets.yaml":   "{apiVersion: v1, kind: Namespace, metadata: {name: team-a}}\n---\n{apiVersion: v1, kind: Namespace, metadata: {name: other}}\n",
+		"patched.yaml":   `{apiVersion: v1, kind: Namespace, metadata: {name: team-a, labels: {seen: "1"}}}`,
+		"kyverno-test.yaml": `{policies: [policy.yaml], resources: [resources.yaml], targetResources: [targets.yaml], results: [
+  {policy: p, rule: count, kind: Namespace, resources: [team-a], result: pass, patchedResource: patched.yaml},
+  {policy: p, rule: count, kind: Namespace, resources: [other], result: pass}]}`,
+	}))
+	want := `count | Namespace/team-a | pass | pass | Ok (webhook)
+count | Namespace/other | pass | excluded | the row names no trigger of the rule, and no target that it changes`
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
 // TestSubresource pins that values may say which kinds are those of subresources.
 func TestSubresource(t *testing.T) {
 	file := folder(t, map[string]string{

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/internal/manifest"
 )
 
@@ -144,16 +145,12 @@ type userInfo struct {
 	UserInfo     map[string]any `json:"userInfo"`
 }
 
-// A contextFile is a Context of the Kyverno command line: objects of a cluster.
+// A contextFile is a Context of the Kyverno command line.
 type contextFile struct {
 	APIVersion string         `json:"apiVersion"`
 	Kind       string         `json:"kind"`
 	Metadata   map[string]any `json:"metadata"`
-	Spec       struct {
-		Resources []map[string]any `json:"resources"`
-		Images    []map[string]any `json:"images"`
-		answers
-	} `json:"spec"`
+	Spec       judge.Context  `json:"spec"`
 }
 
 // readOne reads a file that holds one document of a form.
