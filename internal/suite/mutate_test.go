@@ -125,7 +125,7 @@ spec:
         name: team-*
         context: [{name: seen, variable: {jmesPath: target.metadata.labels.seen, default: "0"}}]
       patchesJson6902: |-
-        - {op: add, path: /metadata/labels/seen, value: "{{ add(to_number(seen), `+"`1`"+`) }}"}
+        - {op: add, path: /metadata/labels/seen, value: "{{ add(to_number(seen), ` + "`1`" + `) }}"}
 `,
 		"resources.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n",
 		"targets.yaml":   "{apiVersion: v1, kind: Namespace, metadata: {name: team-a}}\n---\n{apiVersion: v1, kind: Namespace, metadata: {name: other}}\n",
