@@ -36,6 +36,8 @@ func (s *subject) conditions(rules []report.RuleStatus, now time.Time) []report.
 			params = c // of what the params are copied from
 		}
 		list = append(list, s.typeCheckedCondition(rules), params)
+	} else {
+		add(v1alpha1.ConditionParamsResolved, false, nil) // a rule may wait for what it reads
 	}
 	add(v1alpha1.ConditionEnforced, deployed, func() report.Condition { return s.enforcedCondition(now) })
 	add(v1alpha1.ConditionFallbackActive, true, func() report.Condition { return fallbackCondition(rules) })

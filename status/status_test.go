@@ -197,6 +197,13 @@ func TestConditions(t *testing.T) {
 			c.Translations = []*v1alpha1.PolicyTranslation{translation(1)}
 			c.Sources[0].Generation = 2
 		}, "Compiled=Unknown/NotObserved FallbackActive=Unknown/NotObserved", "enforce"},
+		{"waits for a ConfigMap, as the controller says", func(c *Cluster) {
+			c.Policies, c.Bindings = nil, nil
+			t := translation(1)
+			t.Status.Conditions = append(t.Status.Conditions, metav1.Condition{
+				Type: v1alpha1.ConditionParamsResolved, Status: metav1.ConditionFalse, Reason: "Missing", ObservedGeneration: 1})
+			c.Translations, c.Sources[0].Generation = []*v1alpha1.PolicyTranslation{t}, 1
+		}, "ParamsResolved=False/Missing FallbackActive=False/Unreachable", "enforce"},
 		{"off by a label", func(c *Cluster) { c.Sources[0].Policy.Labels = map[string]string{v1alpha1.ModeKey: "off"} }, "FallbackActive=Unknown/NotObserved", "off"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
