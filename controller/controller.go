@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -46,11 +47,13 @@ func Run(ctx context.Context, config *rest.Config, options Options, logger logr.
 	if config.UserAgent == "" {
 		config.UserAgent = Manager
 	}
-	m, err := newManager(config, options, logger)
+	bell := &bell{}
+	outages := newOutages(bell.ring)
+	m, err := newManager(config, options, outages.failed, logger)
 	if err != nil {
 		return err
 	}
-	if err := setUp(m, config, options); err != nil {
+	if err := setUp(m, config, options, bell, outages); err != nil {
 		return err
 	}
 	if err := m.Start(ctx); err != nil && err.Error() == leaseLost {
@@ -77,7 +80,7 @@ func newScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-func newManager(config *rest.Config, options Options, logger logr.Logger) (manager.Manager, error) {
+func newManager(config *rest.Config, options Options, unheard toolscache.WatchErrorHandlerWithContext, logger logr.Logger) (manager.Manager, error) {
 	scheme, err := newScheme()
 	if err != nil {
 		return nil, err
@@ -87,7 +90,8 @@ func newManager(config *rest.Config, options Options, logger logr.Logger) (manag
 		Scheme: scheme,
 		Logger: logger,
 		Cache: cache.Options{
-			DefaultTransform: dropLastGood, // not by kind: an API server may not serve kvap's kinds yet
+			DefaultTransform:         dropLastGood, // not by kind: an API server may not serve kvap's kinds yet
+			DefaultWatchErrorHandler: unheard,
 		},
 		Client: client.Options{Cache: &client.CacheOptions{
 			Unstructured: true, EnableReadYourWritesConsistency: &consistent, // a pass begins with what the last one wrote
@@ -103,9 +107,8 @@ func newManager(config *rest.Config, options Options, logger logr.Logger) (manag
 }
 
 // setUp makes a passer and has all changes lead to a pass.
-func setUp(m manager.Manager, config *rest.Config, options Options) error {
-	bell := &bell{}
-	p, err := newPasser(m, config, options, bell.ring)
+func setUp(m manager.Manager, config *rest.Config, options Options, bell *bell, outages *outages) error {
+	p, err := newPasser(m, config, options, bell.ring, outages)
 	if err != nil {
 		return err
 	}

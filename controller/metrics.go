@@ -25,6 +25,7 @@ type metrics struct {
 	servers  prometheus.Gauge       // seen to judge
 	build    *prometheus.GaugeVec   // one, with the version
 	failed   prometheus.Gauge       // objects that could not be written
+	unheard  prometheus.Gauge       // kinds that cannot be watched
 }
 
 func newMetrics(register prometheus.Registerer, version string) (*metrics, error) {
@@ -48,10 +49,11 @@ func newMetrics(register prometheus.Registerer, version string) (*metrics, error
 		servers:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "kvap_api_servers", Help: "API servers that were seen to judge by the native policies."}),
 		build:    gauge("build_info", "One, with the version.", "version"),
 		failed:   prometheus.NewGauge(prometheus.GaugeOpts{Name: "kvap_failed_objects", Help: "Native policies that could not be written."}),
+		unheard:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "kvap_unheard_kinds", Help: "Kinds whose changes are not heard, because an API server refuses to list or watch them."}),
 	}
 	m.build.WithLabelValues(version).Set(1)
 	for _, c := range []prometheus.Collector{
-		m.policies, m.rules, m.warnings, m.missing, m.compile, m.pass, m.writes, m.drift, m.servers, m.build, m.failed,
+		m.policies, m.rules, m.warnings, m.missing, m.compile, m.pass, m.writes, m.drift, m.servers, m.build, m.failed, m.unheard,
 	} {
 		if err := register.Register(c); err != nil && !errors.As(err, &prometheus.AlreadyRegisteredError{}) {
 			return nil, err

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -20,6 +21,7 @@ type passer struct {
 	mu      sync.Mutex // a replica that was just elected may still be following
 
 	watcher  *watcher
+	outages  *outages
 	library  *library
 	types    *clusterTypes
 	compiler *compiler
@@ -63,7 +65,7 @@ func (p *passer) pass(ctx context.Context) (reconcile.Result, error) {
 	p.metrics.compiled(p.now().Sub(begun))
 	p.reports.scan(in, result, schemas)
 
-	out := &outcome{result: result, schemas: schemas, ignored: in.ignored}
+	out := &outcome{result: result, schemas: schemas, ignored: in.ignored, unheard: p.unheard()}
 	again, err := p.bring(ctx, in, out)
 	if err != nil {
 		return reconcile.Result{}, err
@@ -78,6 +80,7 @@ func (p *passer) pass(ctx context.Context) (reconcile.Result, error) {
 		return reconcile.Result{}, err
 	}
 	p.metrics.passed(p.now().Sub(begun), in, out, statuses)
+	p.metrics.unheard.Set(float64(len(p.outages.lasting())))
 	return p.next(in, again || waiting || unwritten), nil
 }
 
@@ -100,6 +103,17 @@ func (p *passer) read(ctx context.Context) (in shelf, schemas *schema.Set, waiti
 	}
 	schemas, err = p.types.of(ctx, in.sources, state)
 	return in, schemas, waiting, err
+}
+
+// unheard are the policies of which no change is heard, by kind, and why.
+func (p *passer) unheard() map[apischema.GroupKind]error {
+	out := map[apischema.GroupKind]error{}
+	for _, gvk := range p.library.watched {
+		if err := p.outages.of(gvk); err != nil {
+			out[gvk.GroupKind()] = err
+		}
+	}
+	return out
 }
 
 // bring is steps 3 to 7. What fails is in the outcome, for the status, and tried
@@ -196,6 +210,9 @@ func (p *passer) next(in shelf, again bool) reconcile.Result {
 	var wait time.Duration
 	if !in.next.IsZero() {
 		wait = max(time.Second, in.next.Sub(p.now()))
+	}
+	if p.outages.any() && (wait == 0 || wait > outageLasts) { // nobody tells that one is over
+		wait = outageLasts
 	}
 	if again && (wait == 0 || wait > retryAfter) {
 		wait = retryAfter

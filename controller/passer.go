@@ -28,7 +28,7 @@ import (
 )
 
 // newPasser puts a passer together. changed asks for a pass.
-func newPasser(m manager.Manager, config *rest.Config, options Options, changed func()) (*passer, error) {
+func newPasser(m manager.Manager, config *rest.Config, options Options, changed func(), outages *outages) (*passer, error) {
 	kube, err := kubernetes.NewForConfigAndClient(config, m.GetHTTPClient())
 	if err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func newPasser(m manager.Manager, config *rest.Config, options Options, changed 
 	begun := &atomic.Bool{}
 	return &passer{
 		options: options, metrics: counts, canary: canary, scribe: scribe, now: time.Now, step: options.step(),
-		watcher:  &watcher{cache: m.GetCache(), client: c, discovery: kube.Discovery(), changed: changed},
+		watcher:  &watcher{cache: m.GetCache(), client: c, discovery: kube.Discovery(), changed: changed, outages: outages},
 		library:  &library{client: c, mode: options.Mode, trusted: options.ExceptionNamespaces, remembered: scribe.remembered},
 		types:    &clusterTypes{builtin: builtin, direct: m.GetAPIReader()},
 		compiler: &compiler{release: options.Release, exclude: options.ExcludeNamespaces},
@@ -62,6 +62,7 @@ func newPasser(m manager.Manager, config *rest.Config, options Options, changed 
 		webhooks: &webhooks{fallback: options.Fallback, client: c, writer: w, answering: func() { begun.Store(true) },
 			reached: (&prober{client: c, writer: w, canary: canary, patience: probePatience}).reached},
 		changed: changed,
+		outages: outages,
 		begun:   begun,
 		reports: &reports{exclude: options.ExcludeNamespaces},
 	}, nil

@@ -31,7 +31,7 @@ func (unserving) ServerResourcesForGroupVersion(string) (*metav1.APIResourceList
 // A kind that is defined and not served yet has policies that nobody knows: a pass
 // would remove what enforces them.
 func TestDefinedIsNotGone(t *testing.T) {
-	w := &watcher{discovery: unserving{}}
+	w := &watcher{discovery: unserving{}, outages: newOutages(func() {})}
 	defined := map[string]bool{"clusterpolicies.kyverno.io": true}
 	if _, _, err := w.update(t.Context(), defined); err == nil {
 		t.Error("a pass goes on without the policies")
@@ -93,7 +93,7 @@ func TestUnknownLastGood(t *testing.T) {
 func TestBeginsBeforeTheDefinitions(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
-	if _, err := newManager(&rest.Config{Host: server.URL}, Options{MetricsAddress: "0", HealthAddress: "0", PprofAddress: "0"}, logr.Discard()); err != nil {
+	if _, err := newManager(&rest.Config{Host: server.URL}, Options{MetricsAddress: "0", HealthAddress: "0", PprofAddress: "0"}, nil, logr.Discard()); err != nil {
 		t.Error(err)
 	}
 }

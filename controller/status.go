@@ -1,13 +1,12 @@
 package controller
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/compile"
@@ -36,6 +35,8 @@ type outcome struct {
 	// fallback is why the webhook does not serve what remains; nil where it does.
 	fallback error
 	problems []FallbackProblem
+	// unheard are kinds of policies whose changes are not heard, and why.
+	unheard map[apischema.GroupKind]error
 
 	warnings map[string]checked // by object, once they were asked for
 }
@@ -117,18 +118,6 @@ func (o *outcome) row(s *policySource, r *compile.Rule) v1alpha1.RuleStatus {
 	return row
 }
 
-// idle are the names of the rules that nothing carries out, and why that is for the
-// first.
-func idle(rules []*compile.Rule) (names []string, why string) {
-	for _, r := range rules {
-		if reason := r.NotServed(); reason != "" {
-			names = append(names, r.Name())
-			why = cmp.Or(why, reason)
-		}
-	}
-	return names, why
-}
-
 // webhookAction is what follows from a violation of a rule that the webhook judges.
 func webhookAction(r *compile.Rule) string {
 	action := r.Policy.Action
@@ -171,6 +160,8 @@ func (o *outcome) compiled(m *mark, s *policySource, rules []*compile.Rule, rows
 		m.no(v1alpha1.ConditionCompiled, "Invalid", "the last good version stays in force: %s", errors)
 	case s.policy == nil || s.policy.Invalid:
 		m.no(v1alpha1.ConditionCompiled, "Invalid", "the policy cannot be read: %s", errors)
+	case o.unheard[kindOf(s)] != nil:
+		m.unknown(v1alpha1.ConditionCompiled, reasonUnheard, "changes of policies of this kind are not heard; what was read last stays in force: %v", o.unheard[kindOf(s)])
 	case len(unsupported) > 0:
 		m.no(v1alpha1.ConditionCompiled, "Unsupported", "rule %s is judged nowhere: %s", unsupported[0].Name(), unsupported[0].Reason)
 	case dear(rows) != nil:
@@ -182,6 +173,13 @@ func (o *outcome) compiled(m *mark, s *policySource, rules []*compile.Rule, rows
 	default:
 		m.yes(v1alpha1.ConditionCompiled, "Compiled", "every rule has a place where it is judged")
 	}
+}
+
+// reasonUnheard is the reason of Compiled where API servers refuse to tell of policies.
+const reasonUnheard = "NotWatched"
+
+func kindOf(s *policySource) apischema.GroupKind {
+	return apischema.GroupKind{Group: s.ref.Group, Kind: s.ref.Kind}
 }
 
 func errorsOf(found diag.List) string {
@@ -329,57 +327,6 @@ func (o *outcome) isSeen(rules []*compile.Rule) bool {
 		}
 	}
 	return true
-}
-
-func (o *outcome) fallbackActive(m *mark, s *policySource, rules []*compile.Rule, left int32) {
-	names, why := idle(rules)
-	switch {
-	case len(names) > 0 && s.mode != v1alpha1.ModeShadow:
-		m.no(v1alpha1.ConditionFallbackActive, "NotCarriedOut", "%s: %s", strings.Join(names, ", "), why)
-	case left == 0:
-		m.yes(v1alpha1.ConditionFallbackActive, "NotNeeded", "no rule needs the webhook")
-	case s.mode == v1alpha1.ModeShadow:
-		m.yes(v1alpha1.ConditionFallbackActive, "Shadow", "%s: %d", o.rehearsal(s), left)
-	case o.fallback != nil:
-		m.no(v1alpha1.ConditionFallbackActive, failure(o.fallback), "rules that no one judges, for want of the webhook: %d: %v", left, o.fallback)
-	case o.problemsOf(s, true) != "":
-		m.no(v1alpha1.ConditionFallbackActive, "LeftOut", "rules that no one judges: %d: %s", left, o.problemsOf(s, true))
-	case o.forbids(s):
-		m.no(v1alpha1.ConditionFallbackActive, "PermissionMissing", "%s", o.problemsOf(s, false))
-	case o.problemsOf(s, false) != "":
-		m.yes(v1alpha1.ConditionFallbackActive, "Serving", "rules that the webhook serves: %d. Note: %s", left, o.problemsOf(s, false))
-	default:
-		m.yes(v1alpha1.ConditionFallbackActive, "Serving", "rules that the webhook serves: %d", left)
-	}
-}
-
-// rehearsal is what becomes of the rules that remain of a policy in shadow. Whoever
-// enforces the policy now goes on, whatever that is.
-func (o *outcome) rehearsal(s *policySource) string {
-	switch {
-	case o.fallback != nil:
-		return fmt.Sprintf("rules left to whoever enforces the policy now (the webhook does not judge them beside: %v)", o.fallback)
-	case o.problemsOf(s, true) != "":
-		return fmt.Sprintf("rules left to whoever enforces the policy now (the webhook does not judge them beside: %s)", o.problemsOf(s, true))
-	}
-	return "rules that the webhook judges beside whoever enforces the policy now, without effect"
-}
-
-// problemsOf are what the Fallback says of a policy: why it leaves it out, or what it
-// is well to know.
-func (o *outcome) problemsOf(s *policySource, leftOut bool) string {
-	var out []string
-	for _, p := range o.problems {
-		if p.Source == s.ref && p.LeftOut == leftOut && !slices.Contains(out, p.Message) {
-			out = append(out, p.Message)
-		}
-	}
-	return strings.Join(out, "; ")
-}
-
-// forbids tells that a rule of the policy cannot do its work for want of a permission.
-func (o *outcome) forbids(s *policySource) bool {
-	return slices.ContainsFunc(o.problems, func(p FallbackProblem) bool { return p.Forbidden && p.Source == s.ref })
 }
 
 // summary is what follows from a violation of some rule.

@@ -134,6 +134,7 @@ func (s *scribe) one(ctx context.Context, have, want *v1alpha1.PolicyTranslation
 	s.tell(have, want.Spec.Source, status)
 	s.tellIgnored(have, want.Spec.Source, status.IgnoredExceptions)
 	s.tellReason(have, want.Spec.Source, status, v1alpha1.ConditionCompiled, reasonCostly)
+	s.tellReason(have, want.Spec.Source, status, v1alpha1.ConditionCompiled, reasonUnheard)
 	s.tellReason(have, want.Spec.Source, status, v1alpha1.ConditionEnforced, reasonNotSeen)
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kvap/kvap/api/v1alpha1"
 )
@@ -27,10 +28,13 @@ type watcher struct {
 	client    client.Reader
 	discovery discovery.DiscoveryInterface
 	changed   func() // there is something new
+	outages   *outages
 
 	mu      sync.Mutex
 	watched map[string]schema.GroupVersionKind // by definition
 	missed  map[string]time.Time               // definitions that were not served, and since when
+	absent  map[string]bool                    // definitions that were not there when this process looked
+	later   map[string]time.Time               // definitions whose objects could not be listed, and when to try again
 	own     map[string]bool                    // kvap's own definitions, of which the objects are watched
 }
 
@@ -68,37 +72,74 @@ func (w *watcher) update(ctx context.Context, defined map[string]bool) (watched 
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.watched == nil {
-		w.watched = map[string]schema.GroupVersionKind{}
+		w.watched, w.absent, w.later = map[string]schema.GroupVersionKind{}, map[string]bool{}, map[string]time.Time{}
 	}
 	for _, kind := range sourceKinds() {
-		name := kind.definition()
-		gvk, on := w.watched[name]
-		switch {
-		case on && !defined[name]:
-			if err := w.cache.RemoveInformer(ctx, unstructuredOf(gvk)); err != nil {
+		if !defined[kind.definition()] {
+			if err := w.leave(ctx, kind.definition()); err != nil {
 				return nil, false, err
 			}
-			delete(w.watched, name)
-		case !on && defined[name]:
-			gvk, ok, err := w.servedVersion(kind)
-			if err != nil {
-				return nil, false, err
-			}
-			if !ok {
-				if w.mayComeUp(name, time.Now()) {
-					return nil, false, fmt.Errorf("%s is defined and not yet served: its objects are not known", name)
-				}
-				waiting = true
-				continue
-			}
-			if err := w.start(ctx, gvk); err != nil {
-				return nil, false, err
-			}
-			w.watched[name] = gvk
-			delete(w.missed, name)
+			continue
 		}
+		late, err := w.follow(ctx, kind, time.Now())
+		if err != nil {
+			return nil, false, err
+		}
+		waiting = waiting || late
 	}
 	return w.watched, waiting, nil
+}
+
+// leave stops watching a kind that is not defined.
+func (w *watcher) leave(ctx context.Context, name string) error {
+	w.absent[name] = true
+	delete(w.later, name)
+	gvk, on := w.watched[name]
+	if !on {
+		return nil
+	}
+	if err := w.cache.RemoveInformer(ctx, unstructuredOf(gvk)); err != nil {
+		return err
+	}
+	delete(w.watched, name)
+	return nil
+}
+
+// follow watches a kind that is defined, in the first of its versions that is served.
+// That may change while the controller runs, as when Kyverno is upgraded.
+func (w *watcher) follow(ctx context.Context, kind sourceKind, now time.Time) (waiting bool, err error) {
+	name := kind.definition()
+	old, on := w.watched[name]
+	if on && !w.outages.begun(old) || now.Before(w.later[name]) {
+		return !on, nil
+	}
+	gvk, ok, err := w.servedVersion(kind)
+	switch {
+	case err != nil:
+		return false, err
+	case on && (!ok || gvk == old): // it is told of as an outage
+		return false, nil
+	case !ok && w.mayComeUp(name, now):
+		return false, fmt.Errorf("%s is defined and not yet served: its objects are not known", name)
+	case !ok:
+		return true, nil
+	}
+	if w.absent[name] { // there is nothing in force that its objects ask for
+		if err := w.start(ctx, gvk, newTimeout); err != nil {
+			log.FromContext(ctx).Error(err, "the kind is left out for now")
+			w.later[name] = now.Add(listTimeout)
+			return true, nil
+		}
+	} else if err := w.start(ctx, gvk, listTimeout); err != nil {
+		return false, err
+	}
+	w.watched[name] = gvk
+	delete(w.missed, name)
+	delete(w.absent, name)
+	if on {
+		return false, w.cache.RemoveInformer(ctx, unstructuredOf(old))
+	}
+	return false, nil
 }
 
 // comeUpTime is how long an API server may take to serve what is defined, as after it
@@ -174,12 +215,16 @@ func (w *watcher) servedVersion(kind sourceKind) (schema.GroupVersionKind, bool,
 	return schema.GroupVersionKind{}, false, nil
 }
 
-// listTimeout is how long the first look at the objects of a kind may take.
-const listTimeout = 30 * time.Second
+// listTimeout is how long the first look at the objects of a kind may take, and
+// newTimeout of a kind that was defined a moment ago, which has few.
+const (
+	listTimeout = 30 * time.Second
+	newTimeout  = 5 * time.Second
+)
 
-func (w *watcher) start(ctx context.Context, gvk schema.GroupVersionKind) error {
+func (w *watcher) start(ctx context.Context, gvk schema.GroupVersionKind, patience time.Duration) error {
 	o := unstructuredOf(gvk)
-	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	informer, err := w.cache.GetInformer(ctx, o, cache.BlockUntilSynced(false))
 	if err != nil {
