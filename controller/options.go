@@ -31,6 +31,9 @@ type Options struct {
 	ExceptionNamespaces []string
 	// Fallback serves what has no native form; nil means NoFallback.
 	Fallback Fallback
+	// WebhookOwner is a ClusterRole with which the webhook configurations end; empty for
+	// none.
+	WebhookOwner string
 	// Namespace is the controller's own, for its lease and its canaries.
 	Namespace string
 	// Servers are the API servers to watch policies take effect on; nil finds them by

@@ -60,6 +60,7 @@ func newPasser(m manager.Manager, config *rest.Config, options Options, changed 
 		handover: &handover{client: c, writer: w, canary: canary, step: options.step(), drift: counts.drift.Inc},
 		params:   newParamSync(kube, w, changed),
 		webhooks: &webhooks{fallback: options.Fallback, client: c, writer: w, answering: func() { begun.Store(true) },
+			owner:   owner{direct: m.GetAPIReader(), name: options.WebhookOwner},
 			reached: (&prober{client: c, writer: w, canary: canary, patience: probePatience}).reached},
 		changed: changed,
 		outages: outages,

@@ -24,6 +24,9 @@ type webhooks struct {
 	// reached sees whether API servers reach the webhook; nil takes it for granted.
 	reached func(ctx context.Context, probe *admissionregistrationv1.MutatingWebhookConfiguration) error
 
+	// owner is what the configurations end with.
+	owner owner
+
 	// was are the rules that remained after the last pass, by policy; nil before the
 	// first pass of this process.
 	was map[string]map[string]bool
@@ -131,6 +134,9 @@ func (w *webhooks) serve(ctx context.Context, remaining Remaining) error {
 	}
 	w.answering()
 	w.problems = serving.Problems
+	if serving, err = w.ownedBy(ctx, serving); err != nil {
+		return err
+	}
 	if err := w.mayRegister(ctx, serving); err != nil {
 		return err
 	}
@@ -148,13 +154,34 @@ func (w *webhooks) serve(ctx context.Context, remaining Remaining) error {
 	return w.removeOthers(ctx, want)
 }
 
+// ownedBy gives all configurations their owner.
+func (w *webhooks) ownedBy(ctx context.Context, s Serving) (Serving, error) {
+	var all []client.Object
+	if s.Validating != nil {
+		s.Validating = s.Validating.DeepCopy()
+		all = append(all, s.Validating)
+	}
+	if s.Mutating != nil {
+		s.Mutating = s.Mutating.DeepCopy()
+		all = append(all, s.Mutating)
+	}
+	if s.Probe != nil {
+		s.Probe = s.Probe.DeepCopy()
+		all = append(all, s.Probe)
+	}
+	if len(all) == 0 {
+		return s, nil
+	}
+	return s, w.owner.own(ctx, all...)
+}
+
 func (w *webhooks) validating(ctx context.Context, want *admissionregistrationv1.ValidatingWebhookConfiguration) error {
 	want = want.DeepCopy()
 	want.Labels = ownLabels(want.Labels)
 	have := &admissionregistrationv1.ValidatingWebhookConfiguration{}
 	err := w.client.Get(ctx, client.ObjectKeyFromObject(want), have)
 	same := func(got *admissionregistrationv1.ValidatingWebhookConfiguration) bool {
-		return contains(got.Labels, want.Labels) && contains(got.Annotations, want.Annotations) && equality.Semantic.DeepEqual(got.Webhooks, want.Webhooks)
+		return contains(got.Labels, want.Labels) && contains(got.Annotations, want.Annotations) && owned(want, got) && equality.Semantic.DeepEqual(got.Webhooks, want.Webhooks)
 	}
 	if client.IgnoreNotFound(err) != nil || err == nil && isOurs(have) && same(have) {
 		return err
@@ -175,7 +202,7 @@ func (w *webhooks) mutating(ctx context.Context, want *admissionregistrationv1.M
 	have := &admissionregistrationv1.MutatingWebhookConfiguration{}
 	err := w.client.Get(ctx, client.ObjectKeyFromObject(want), have)
 	same := func(got *admissionregistrationv1.MutatingWebhookConfiguration) bool {
-		return contains(got.Labels, want.Labels) && contains(got.Annotations, want.Annotations) && equality.Semantic.DeepEqual(got.Webhooks, want.Webhooks)
+		return contains(got.Labels, want.Labels) && contains(got.Annotations, want.Annotations) && owned(want, got) && equality.Semantic.DeepEqual(got.Webhooks, want.Webhooks)
 	}
 	if client.IgnoreNotFound(err) != nil || err == nil && isOurs(have) && same(have) {
 		return err

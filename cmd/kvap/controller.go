@@ -176,6 +176,7 @@ func runWithWebhook(ctx context.Context, config *rest.Config, o controller.Optio
 	if err != nil {
 		return err
 	}
+	o.WebhookOwner = f.owner
 	o.Fallback, o.Leading = served, clean.leading(limit, config, o, f, served, log)
 	o.Leading = append(o.Leading, served.workshop.run)
 	ended := make(chan error, 1)

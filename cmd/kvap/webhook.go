@@ -40,6 +40,7 @@ type webhookFlags struct {
 	url        string
 	certs      string
 	validity   time.Duration
+	owner      string
 	groups     []string
 	services   []string
 	registries []string
@@ -51,6 +52,7 @@ func (f *webhookFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.url, "webhook-url", "", "where the API server finds the webhook, in place of a service: https://HOST:PORT")
 	fs.StringVar(&f.certs, "webhook-certs", "", "a folder with tls.crt, tls.key and ca.crt, as cert-manager writes it, in place of kvap's own authority")
 	fs.DurationVar(&f.validity, "webhook-certs-validity", 365*24*time.Hour, "how long kvap's own authority is valid; certificates are for a quarter of it, and all are renewed in time")
+	fs.StringVar(&f.owner, "webhook-owner", "", "a ClusterRole: when it is deleted, as kvap is uninstalled, the webhook configurations go with it")
 	fs.StringSliceVar(&f.groups, "webhook-exclude-groups", []string{"system:nodes"}, "groups whose users the webhook does not judge")
 	fs.StringSliceVar(&f.services, "apicall-services", nil, "URLs below which rules may ask services; none by default")
 	fs.StringSliceVar(&f.registries, "image-registries", nil, "registries, perhaps with a repository, that rules may ask for images; none by default")
