@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -91,16 +92,26 @@ func (s *paramSync) missing(ctx context.Context, refs, still []configMapRef) ([]
 	return out, nil
 }
 
-// ensure makes the params that rules read, of the ConfigMaps that exist.
-func (s *paramSync) ensure(ctx context.Context, refs []configMapRef) error {
+// ensure makes the params that rules read, of the ConfigMaps that exist. unwritten are
+// those that are not there, because they cannot be written, and why; others may be there
+// and be old.
+func (s *paramSync) ensure(ctx context.Context, refs []configMapRef) (unwritten map[configMapRef]error, err error) {
+	unwritten = map[configMapRef]error{}
 	for _, ref := range refs {
 		for _, o := range s.watchOf(ref).informer.GetStore().List() {
-			if err := s.sync(ctx, client.ObjectKeyFromObject(o.(*corev1.ConfigMap)), false); err != nil {
-				return err
+			key := client.ObjectKeyFromObject(o.(*corev1.ConfigMap))
+			failed := s.sync(ctx, key, false)
+			if failed == nil {
+				continue
+			}
+			err = firstError(err, fmt.Errorf("params %s: %w", key, failed))
+			there := s.writer.client.Get(ctx, key, &v1alpha1.Params{})
+			if ref.namespace != "" && apierrors.IsNotFound(there) {
+				unwritten[ref] = failed
 			}
 		}
 	}
-	return nil
+	return unwritten, err
 }
 
 // clean removes the params that no rule reads. It comes after API servers were seen to

@@ -3,6 +3,8 @@ package controller
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -132,9 +134,6 @@ func (p *passer) bring(ctx context.Context, in shelf, out *outcome) (again bool,
 		p.webhooks.nothingRemained()
 	}
 	out.fallback = p.webhooks.widen(ctx, remaining, in.sources, out.rules)
-	if out.params == nil {
-		out.params = p.params.ensure(ctx, refs)
-	}
 	p.webhooks.settle(ctx)
 	done, err := p.handover.run(ctx, wanted, out.kept(in.sources))
 	if err != nil && (ctx.Err() != nil || done.live.policies == nil) {
@@ -157,7 +156,8 @@ func (p *passer) bring(ctx context.Context, in shelf, out *outcome) (again bool,
 	return again || out.fallback != nil || out.params != nil, nil
 }
 
-// resolve finds the ConfigMaps that rules read, and who judges for want of them.
+// resolve finds the ConfigMaps that rules read, makes params of them, and finds who judges
+// for want of them.
 func (p *passer) resolve(ctx context.Context, refs []configMapRef, out *outcome) error {
 	before, err := readLive(ctx, p.handover.client)
 	if err != nil {
@@ -166,8 +166,11 @@ func (p *passer) resolve(ctx context.Context, refs []configMapRef, out *outcome)
 	if out.missing, out.params = p.params.missing(ctx, refs, before.configMaps()); out.params != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
+	if out.params == nil {
+		out.unwritten, out.params = p.params.ensure(ctx, refs)
+	}
 	if !p.webhooks.absent() {
-		out.result, out.waiting = waitForParams(out.result, out.missing)
+		out.result, out.waiting = waitForParams(out.result, slices.AppendSeq(slices.Clone(out.missing), maps.Keys(out.unwritten)))
 	}
 	out.rules = rulesByPolicy(out.result)
 	return nil

@@ -32,6 +32,8 @@ type outcome struct {
 	missing []configMapRef
 	waiting waiting
 	params  error // why params could not be written
+	// unwritten are the ConfigMaps whose params are not there for that reason.
+	unwritten map[configMapRef]error
 	// fallback is why the webhook does not serve what remains; nil where it does.
 	fallback error
 	problems []FallbackProblem
@@ -264,7 +266,11 @@ func (o *outcome) unchecked(rules []*compile.Rule) string {
 
 func (o *outcome) paramsResolved(m *mark, rules []*compile.Rule) {
 	for _, r := range rules {
-		if ref, ok := o.waiting.rules[r]; ok {
+		if ref, ok := o.waiting.rules[r]; ok && o.unwritten[ref] != nil {
+			m.no(v1alpha1.ConditionParamsResolved, failure(o.unwritten[ref]), "the params of rule %s, which reads the ConfigMap %s/%s, cannot be written; until they are, "+
+				"the webhook judges by the rule: %v", r.Name(), ref.namespace, ref.name, o.unwritten[ref])
+			return
+		} else if ok {
 			m.no(v1alpha1.ConditionParamsResolved, "Missing", "rule %s reads the ConfigMap %s/%s, which does not exist; until it does, the webhook judges by the rule: "+
 				"a request that the rule matches is refused where it comes to read it, or admitted under failurePolicy Ignore", r.Name(), ref.namespace, ref.name)
 			return

@@ -42,7 +42,7 @@ func waitForParams(result compile.Result, missing []configMapRef) (compile.Resul
 // leave is a rule that the webhook judges in place of one of its objects.
 func (w waiting) leave(r *compile.Rule, object int, ref configMapRef) *compile.Rule {
 	left := *r
-	left.Target, left.Reason = translate.Webhook, fmt.Sprintf("the ConfigMap %s/%s does not exist", ref.namespace, ref.name)
+	left.Target, left.Reason = translate.Webhook, fmt.Sprintf("there are no params of the ConfigMap %s/%s", ref.namespace, ref.name)
 	left.Objects = slices.DeleteFunc(slices.Clone(r.Objects), func(i int) bool { return i == object })
 	delete(w.rules, r)
 	w.rules[&left] = ref

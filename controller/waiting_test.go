@@ -1,13 +1,22 @@
 package controller
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/compile"
@@ -60,5 +69,50 @@ func TestRulesWaitForConfigMaps(t *testing.T) {
 	c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionParamsResolved)
 	if c.Reason != "Missing" || !strings.Contains(c.Message, "the webhook judges by the rule") {
 		t.Errorf("%+v", c)
+	}
+}
+
+// Params that cannot be written are as missing as those of a ConfigMap that is not there,
+// and the policy says why; those of others are written all the same.
+func TestParamsThatCannotBeWritten(t *testing.T) {
+	scheme, err := newScheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().WithInterceptorFuncs(interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, options ...client.PatchOption) error {
+			if o.GetName() == "refused" {
+				return apierrors.NewForbidden(schema.GroupResource{Resource: "params"}, o.GetName(), errors.New("a policy"))
+			}
+			return c.Patch(ctx, o, patch, options...)
+		},
+	}).Build()
+	s := newParamSync(nil, &writer{client: c, direct: c, tell: func(string) {}}, func() {})
+	refused, taken := configMapRef{"default", "refused"}, configMapRef{"default", "taken"}
+	for _, ref := range []configMapRef{refused, taken} {
+		w := &configMapWatch{informer: cache.NewSharedIndexInformer(&cache.ListWatch{}, &corev1.ConfigMap{}, 0, cache.Indexers{})}
+		if err := w.informer.GetStore().Add(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ref.namespace, Name: ref.name}}); err != nil {
+			t.Fatal(err)
+		}
+		s.watches[ref] = w
+	}
+	unwritten, err := s.ensure(t.Context(), []configMapRef{refused, taken})
+	if err == nil || len(unwritten) != 1 || unwritten[refused] == nil {
+		t.Errorf("got %v, %v", unwritten, err)
+	}
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "taken"}, &v1alpha1.Params{}); err != nil {
+		t.Error(err)
+	}
+
+	p := &policy.Policy{Name: "p"}
+	result := compile.Result{
+		Objects: []vap.Objects{reading("denies", "refused", "Deny")},
+		Rules:   []*compile.Rule{{Policy: p, Source: &policy.Rule{Name: "denies", Validate: &policy.Validate{}}, Target: translate.Native, Objects: []int{0}}},
+	}
+	got, waiting := waitForParams(result, []configMapRef{refused})
+	o := &outcome{result: got, waiting: waiting, unwritten: unwritten, params: err, rules: map[*policy.Policy][]*compile.Rule{p: got.Rules}}
+	status := o.statusOf(&policySource{policy: p, mode: v1alpha1.ModeEnforce}, v1alpha1.PolicyTranslationStatus{})
+	if condition := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionParamsResolved); condition.Reason != "Forbidden" {
+		t.Errorf("%+v", condition)
 	}
 }
