@@ -68,6 +68,9 @@ func (c *checking) refusedExpression(r *Result, release cel.Release, x expressio
 			return
 		}
 	}
-	line, column, message := celError(e.Detail)
-	r.reportIn(0, x, line, column, refusedCEL(message))
+	p, ok := vap.FirstProblem(e.Detail)
+	if !ok {
+		p.Message = e.Detail
+	}
+	r.reportIn(0, x, p.Line, p.Col, refusedCEL(p.Message))
 }

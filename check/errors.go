@@ -2,7 +2,6 @@ package check
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,18 +28,6 @@ func refusedCEL(message string) diag.Diagnostic {
 	return diag.Errorf(diag.Pos{}, diag.InvalidObject, "the API server refuses this expression: %s", message)
 }
 
-// celError takes the place and the words of the first error out of what CEL's
-// compiler says: ERROR: <input>:1:12: undefined field 'x'
-func celError(detail string) (line, column int, message string) {
-	m := regexp.MustCompile(`ERROR: <input>:(\d+):(\d+): (.*)`).FindStringSubmatch(detail)
-	if m == nil {
-		return 0, 0, detail
-	}
-	line, _ = strconv.Atoi(m[1])
-	column, _ = strconv.Atoi(m[2])
-	return line, column, m[3]
-}
-
 // notYet does not name the release that is checked for, so that several say the same.
 func notYet(v cel.Value, release, need cel.Release) diag.Diagnostic {
 	var names []string
@@ -61,7 +48,7 @@ func mismatch(p vap.Problem, kinds []string, all bool) diag.Diagnostic {
 	if !all {
 		where = " on " + list(kinds)
 	}
-	if p.Comparison {
+	if p.Comparison() {
 		return diag.Warnf(diag.Pos{}, diag.TypeCheckFailed, "values of different types are never equal%s: %s", where, p.Message)
 	}
 	return diag.Errorf(diag.Pos{}, diag.TypeCheckFailed, "this is an error whenever it is evaluated%s: %s", where, p.Message)
@@ -154,9 +141,11 @@ func statusFalseAlarm(w vap.TypeWarning, release cel.Release) diag.Diagnostic {
 }
 
 func firstError(text string) string {
-	kind, _, _ := strings.Cut(text, ": ")
-	_, _, message := celError(text)
-	return kind + ": " + message
+	p, ok := vap.FirstProblem(text)
+	if kinds := vap.WarnedKinds(text); ok && len(kinds) > 0 {
+		return kinds[0] + ": " + p.Message
+	}
+	return vap.FirstMessage(text)
 }
 
 func changesMeaning(d vap.Difference) diag.Diagnostic {

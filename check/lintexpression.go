@@ -43,8 +43,8 @@ func deletes(rule admissionregistrationv1.NamedRuleWithOperations) bool {
 func reads(v cel.Value, path string) bool {
 	found := false
 	v.Walk(func(part cel.Value) bool {
-		names, ok := part.Path()
-		found = found || ok && strings.Join(names, ".") == path && part.String() == path
+		names, ok := part.Selection()
+		found = found || ok && strings.Join(names, ".") == path
 		return !found
 	})
 	return found
@@ -54,8 +54,31 @@ func reads(v cel.Value, path string) bool {
 // there is a path.
 func (s *subject) asksFor(path string, about expression) bool {
 	return slices.ContainsFunc(s.expressions, func(e expression) bool {
-		return (e.field == about.field || e.role == condition) && strings.Contains(e.text, "has("+path+")")
+		v, ok := s.tree(e)
+		return ok && (e.field == about.field || e.role == condition) && asksFor(v, func(asked []string) bool { return strings.Join(asked, ".") == path })
 	})
+}
+
+// asksFor tells that an expression asks whether there is such a path.
+func asksFor(v cel.Value, such func(path []string) bool) bool {
+	found := false
+	v.Walk(func(part cel.Value) bool {
+		asked, ok := part.Asked()
+		found = found || ok && such(asked)
+		return !found
+	})
+	return found
+}
+
+// asksForNull tells that an expression compares a variable with null.
+func asksForNull(v cel.Value, name string) bool {
+	is := cel.Ident(name).Eq(cel.Null())
+	found := false
+	v.Walk(func(part cel.Value) bool {
+		found = found || part.Same(is.Value) || part.Same(cel.Not(is).Value)
+		return !found
+	})
+	return found
 }
 
 // mostChecks is how often one expression can ask the authorizer: the API server
@@ -96,7 +119,7 @@ func lintMessages(r *Result, s *subject, set *schema.Set) {
 		if !ok {
 			continue
 		}
-		if path := canFail(v, e.text, kinds, set, deleting); path != "" {
+		if path := canFail(v, kinds, set, deleting); path != "" {
 			r.reportIn(0, e, 0, 0, messageCanFail(path))
 		}
 	}
@@ -104,16 +127,16 @@ func lintMessages(r *Result, s *subject, set *schema.Set) {
 
 // canFail is a path that a message expression reads, and that is not in every object
 // of the kinds; "" for none. What it asks for is not looked at.
-func canFail(v cel.Value, text string, kinds []schema.GVK, set *schema.Set, deleting bool) string {
+func canFail(v cel.Value, kinds []schema.GVK, set *schema.Set, deleting bool) string {
 	bad := ""
 	v.Walk(func(part cel.Value) bool {
-		path, ok := part.Path()
-		if !ok || bad != "" || part.String() != strings.Join(path, ".") || len(path) < 2 {
+		path, ok := part.Selection()
+		if !ok || bad != "" || len(path) < 2 {
 			return bad == ""
 		}
-		asked := strings.Contains(text, "has("+strings.Join(path[:2], ".")) || strings.Contains(text, path[0]+" != null") || strings.Contains(text, path[0]+" == null")
+		below := func(asked []string) bool { return slices.Equal(asked[:min(2, len(asked))], path[:2]) }
 		switch {
-		case asked:
+		case asksFor(v, below), asksForNull(v, path[0]):
 		case path[0] == "object" && deleting, path[0] == "oldObject":
 			bad = strings.Join(path, ".")
 		case path[0] == "object":
@@ -194,12 +217,12 @@ func (s *subject) knownOperations(v cel.Value) cel.Value {
 		if asked[op] {
 			continue
 		}
-		is, isNot := operation.Eq(cel.String(op)).String(), operation.Ne(cel.String(op)).String()
+		is := operation.Eq(cel.String(op))
 		v = v.Rewrite(func(part cel.Value) cel.Value {
-			switch part.String() {
-			case is:
+			switch {
+			case part.Same(is.Value):
 				return cel.Lit(false).Value
-			case isNot:
+			case part.Same(cel.Not(is).Value):
 				return cel.Lit(true).Value
 			}
 			return part

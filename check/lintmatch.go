@@ -35,8 +35,8 @@ func lintBootstrap(r *Result, s *subject, bindings []bound, set *schema.Set) {
 // that is how the control plane is left out.
 func (s *subject) asksWho() bool {
 	return slices.ContainsFunc(s.expressions, func(e expression) bool {
-		return e.role == condition && (strings.Contains(e.text, "request.userInfo") || strings.Contains(e.text, "authorizer") ||
-			strings.Contains(e.text, "request.resource") || strings.Contains(e.text, "request.kind"))
+		v, ok := s.tree(e)
+		return e.role == condition && ok && (readsAny(v, "request", "userInfo", "resource", "kind") || slices.Contains(v.Idents(), "authorizer"))
 	})
 }
 

@@ -21,7 +21,7 @@ func (c *checking) types(r *Result, s *subject, release cel.Release, refused map
 	for _, e := range s.expressions {
 		seen := all[e.field]
 		for _, p := range seen.problems {
-			if release < strictOptionals && isOptionalCall(p.Message) {
+			if release < strictOptionals && p.Optional() {
 				continue // it is the value itself there; changes tells of it
 			}
 			r.reportIn(release, e, p.Line, p.Col, mismatch(p.Problem, names(p.kinds), len(p.kinds) >= len(kinds)))
@@ -114,9 +114,7 @@ func with(list []schema.GVK, k schema.GVK) []schema.GVK {
 
 func (s *seen) add(c vap.Checked, kind schema.GVK) {
 	for _, p := range c.Problems {
-		i := slices.IndexFunc(s.problems, func(q problemSeen) bool {
-			return q.Place == p.Place && plain(q.Message) == plain(p.Message)
-		})
+		i := slices.IndexFunc(s.problems, func(q problemSeen) bool { return q.Alike(p) })
 		if i < 0 {
 			i = len(s.problems)
 			s.problems = append(s.problems, problemSeen{Problem: p})
@@ -139,36 +137,30 @@ func (s *seen) add(c vap.Checked, kind schema.GVK) {
 	}
 }
 
-// plain is a message without the names of types, which begin with the kind.
-func plain(message string) string {
-	head, _, _ := strings.Cut(message, "applied to")
-	return head
-}
-
 // strictOptionals is the release with which orValue() and or() want an optional value.
 const strictOptionals cel.Release = 37
-
-func isOptionalCall(message string) bool {
-	return strings.Contains(message, "overload for 'orValue'") || strings.Contains(message, "overload for 'or'")
-}
 
 // asks tells that an expression, or what is evaluated before it, asks what there is or
 // of what kind the object is. Then what it reads of kinds that do not have it may
 // never be read.
 func (s *subject) asks(about expression) bool {
 	return slices.ContainsFunc(s.expressions, func(e expression) bool {
-		return (e.field == about.field || e.role == condition || e.role == variable) && slices.ContainsFunc(questions(), func(word string) bool {
-			return strings.Contains(e.text, word)
-		})
+		if e.field != about.field && e.role != condition && e.role != variable {
+			return false
+		}
+		v, ok := s.tree(e)
+		return !ok || v.Asks() || asksForKind(v) // what cannot be read may ask
 	})
 }
 
-// questions are how expressions ask.
-func questions() []string {
-	return []string{
-		"has(", ".?", "[?", " in ", "bject.kind", "bject.apiVersion",
-		"request.kind", "request.resource", "request.requestKind", "request.requestResource",
-	}
+// asksForKind tells that an expression reads of what kind the object is.
+func asksForKind(v cel.Value) bool {
+	return readsAny(v, "object", "kind", "apiVersion") || readsAny(v, "oldObject", "kind", "apiVersion") ||
+		readsAny(v, "request", "kind", "resource", "requestKind", "requestResource")
+}
+
+func readsAny(v cel.Value, variable string, fields ...string) bool {
+	return slices.ContainsFunc(v.Uses(variable), func(f string) bool { return slices.Contains(fields, f) })
 }
 
 // statusTypes predicts the status of a policy. What of it is not so is a known false
@@ -182,9 +174,9 @@ func (c *checking) statusTypes(r *Result, release cel.Release) {
 		if r.troubled(w.Field, release) {
 			continue
 		}
-		line, column, _ := celError(w.Warning)
+		p, _ := vap.FirstProblem(w.Warning)
 		before := len(r.Findings)
-		r.reportIn(release, r.Object.expression(w.Field), line, column, statusFalseAlarm(w, release))
+		r.reportIn(release, r.Object.expression(w.Field), p.Line, p.Col, statusFalseAlarm(w, release))
 		r.Findings[before].Known = true
 	}
 }

@@ -74,7 +74,7 @@ func (r *refusals) invalid(objects []vap.Objects, emitter *vap.Emitter, checkers
 			}
 			pos, members := o.MadeFrom(err.Field)
 			r.add(o.Draft, members, diag.Warnf(pos, diag.InvalidObject,
-				"the API server would refuse %s: %s; the webhook will judge this rule", err.Field, firstMessage(err.Detail)))
+				"the API server would refuse %s: %s; the webhook will judge this rule", err.Field, vap.FirstMessage(err.Detail)))
 		}
 	}
 	cache.keepChecked(keys, errs)
@@ -91,14 +91,6 @@ func (r *refusals) of(rule translate.RuleResult) *diag.Diagnostic {
 		}
 	}
 	return nil
-}
-
-// firstMessage is the first message of a CEL compiler, or another text, on one line.
-func firstMessage(detail string) string {
-	if _, after, ok := strings.Cut(detail, "ERROR: <input>:"); ok {
-		detail, _, _ = strings.Cut(after, "\n")
-	}
-	return strings.Join(strings.Fields(detail), " ")
 }
 
 // posOf is where the first rule of a draft stands.

@@ -1,8 +1,6 @@
 package status
 
 import (
-	"regexp"
-
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
 	"github.com/kvap/kvap/vap"
@@ -21,7 +19,7 @@ func (c Cluster) falseAlarms(p *admissionregistrationv1.ValidatingAdmissionPolic
 	published := complaints(vap.TypeCheck(p, c.Schemas.StatusResolver(), mapper))
 	atRuntime := complaints(vap.TypeCheck(p, c.Schemas.Resolver(), mapper))
 	for i, w := range warnings {
-		kinds := kindsIn(w.Warning)
+		kinds := vap.WarnedKinds(w.Warning)
 		out[i] = len(kinds) > 0
 		for _, kind := range kinds {
 			at := complaint{w.Field, kind}
@@ -37,18 +35,9 @@ type complaint struct{ field, kind string }
 func complaints(warnings []vap.TypeWarning) map[complaint]bool {
 	out := map[complaint]bool{}
 	for _, w := range warnings {
-		for _, kind := range kindsIn(w.Warning) {
+		for _, kind := range vap.WarnedKinds(w.Warning) {
 			out[complaint{w.Field, kind}] = true
 		}
-	}
-	return out
-}
-
-// kindsIn are the kinds that a warning is about: it has a part for each.
-func kindsIn(warning string) []string {
-	var out []string
-	for _, m := range regexp.MustCompile(`(?m)^(\S+, Kind=\w+):`).FindAllStringSubmatch(warning, -1) {
-		out = append(out, m[1])
 	}
 	return out
 }

@@ -29,7 +29,7 @@ func refusedExpressions(d *vap.Draft, checker *vap.Checker) (why *diag.Diagnosti
 		}
 		pos, _ := objects.MadeFrom(e.Field)
 		w := diag.Warnf(pos, diag.NoExpression, "the API server would refuse %s: %s; the webhook will judge this rule",
-			subjectOf(e.Field), compilerMessage(e.Detail))
+			subjectOf(e.Field), vap.FirstMessage(e.Detail))
 		return &w, messages
 	}
 	return nil, messages
@@ -43,15 +43,6 @@ func refusedDrafts(written, emitted *vap.Draft, checker *vap.Checker) (why *diag
 		why, messages = refusedExpressions(emitted, checker)
 	}
 	return why, messages
-}
-
-// compilerMessage is the first message of a CEL compiler on one line.
-func compilerMessage(detail string) string {
-	if _, after, ok := strings.Cut(detail, "ERROR: <input>:"); ok {
-		detail = after
-	}
-	first, _, _ := strings.Cut(detail, "\n")
-	return strings.TrimSpace(first)
 }
 
 // subjectOf names what a field holds.

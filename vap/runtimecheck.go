@@ -7,6 +7,8 @@ import (
 	celgo "github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
+
+	"github.com/kvap/kvap/cel"
 )
 
 // A Checked is what an expression is for values of known types.
@@ -28,9 +30,35 @@ type Place struct{ Line, Col int }
 type Problem struct {
 	Place
 	Message string
-	// Comparison tells that values of different types are compared, which is no
-	// error: they are not equal.
-	Comparison bool
+	// Function is what does not take the types that it is applied to; "" for another
+	// error.
+	Function  string
+	arguments string // their types
+}
+
+func problem(message string, at Place) Problem {
+	p := Problem{Place: at, Message: message}
+	if function, arguments, ok := noOverload(message); ok {
+		p.Function, p.arguments = function, arguments
+	}
+	return p
+}
+
+// Comparison tells that values of different types are compared, which is no error:
+// they are not equal.
+func (p Problem) Comparison() bool {
+	return p.Function == "_==_" || p.Function == "_!=_"
+}
+
+// Optional tells that what is not optional is treated as if it were.
+func (p Problem) Optional() bool {
+	return p.Function == string(cel.FuncOrValue) || p.Function == string(cel.FuncOr)
+}
+
+// Alike tells that p and q are the same problem at the same place, on objects of
+// whatever types.
+func (p Problem) Alike(q Problem) bool {
+	return p.Place == q.Place && p.Function == q.Function && (p.Function != "" || p.Message == q.Message)
 }
 
 // A Miss is a field that objects of a type do not have.
@@ -83,10 +111,7 @@ func (t *Typed) check(text string) (*celgo.Ast, Checked) {
 func problems(issues *celgo.Issues) []Problem {
 	var out []Problem
 	for _, e := range issues.Errors() {
-		out = append(out, Problem{
-			Message: e.Message, Place: Place{e.Location.Line(), e.Location.Column() + 1},
-			Comparison: strings.Contains(e.Message, "applied to") && (strings.Contains(e.Message, "'_==_'") || strings.Contains(e.Message, "'_!=_'")),
-		})
+		out = append(out, problem(e.Message, Place{e.Location.Line(), e.Location.Column() + 1}))
 	}
 	return out
 }
@@ -120,22 +145,17 @@ func selectConstants(root ast.Expr) {
 // maps that they are: they have a size and keys, and may be compared with others. What
 // it says of numbers is not so either.
 func (t *Typed) isSoundOnMaps(p Problem) bool {
-	_, applied, ok := strings.Cut(p.Message, "found no matching overload for '")
-	if !ok {
-		return false
-	}
-	function, arguments, _ := strings.Cut(applied, "' applied to '")
-	switch function {
+	switch p.Function {
 	case "size", "@in", "_[_]", "_[?_]", "_==_", "_!=_":
 	default:
 		return false
 	}
-	switch arguments {
-	case "(int, double)'", "(double, int)'": // numbers are compared by value
+	switch p.arguments {
+	case "(int, double)", "(double, int)": // numbers are compared by value
 		return true
 	}
 	for name := range t.shapes.named {
-		if strings.Contains(arguments, name) {
+		if strings.Contains(p.arguments, name) {
 			return true
 		}
 	}

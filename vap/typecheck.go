@@ -2,7 +2,6 @@ package vap
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -51,15 +50,6 @@ func checkShown(checker *validating.TypeChecker, p *admissionregistrationv1.Vali
 		out = append(out, TypeWarning{Field: w.FieldRef, Warning: w.Warning})
 	}
 	return out
-}
-
-// withoutClock removes the nanoseconds of the clock that the type checker puts
-// behind the names of kinds to make them unique, for instance Pod177479118.
-func withoutClock(text string) string {
-	for _, m := range regexp.MustCompile(`Kind=(\w+)`).FindAllStringSubmatch(text, -1) {
-		text = regexp.MustCompile(`\b`+m[1]+`\d+\b`).ReplaceAllString(text, m[1])
-	}
-	return text
 }
 
 // checkHidden checks each variable with the ones before it, for later ones are
