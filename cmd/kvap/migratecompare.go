@@ -62,7 +62,8 @@ evidence that there is:
             Kyverno enforces them: an object that is there was admitted
   requests  that were recorded by kvap migrate record (--requests), before both judges
   audit     an API server's audit log (--audit-log): what the native policies noted in
-            shadow mode, against what Kyverno's webhooks denied
+            shadow mode, against what Kyverno's webhooks denied; where the log is of the
+            level Request, what they made of an object against what mutate rules make
   verify    requests that nobody has sent yet, made up from the policies
 
 Without -f, the policies, their native objects, objects and reports are those of the

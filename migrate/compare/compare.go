@@ -138,7 +138,7 @@ func (c *Comparing) look(ctx context.Context, last bool) error {
 	if err := c.replay(ctx, last); err != nil {
 		return err
 	}
-	return c.readLog(last)
+	return c.readLog(ctx, last)
 }
 
 // begin reads what is compared. Where that has changed, the evidence begins anew.
@@ -168,6 +168,9 @@ func (c *Comparing) begin(ctx context.Context) error {
 	}
 	c.setting, c.ledger, c.unread = setting, evidence.New(judges, setting.Known), 0
 	c.ledger.Natives(setting.natives)
+	if setting.whole {
+		c.ledger.Whole()
+	}
 	c.requests, c.audit, err = c.Open(func(path string) {
 		c.tell(diag.Warnf(diag.Pos{File: path}, diag.MissingObject,
 			"the log was rotated, and what came after it was read last is not beside it; give the folder of the logs, and look more often (--every)"))
@@ -355,9 +358,9 @@ func (c *Comparing) replay(ctx context.Context, last bool) error {
 }
 
 // readLog reads what is new in the audit log.
-func (c *Comparing) readLog(last bool) error {
+func (c *Comparing) readLog(ctx context.Context, last bool) error {
 	err := c.audit.Each(last, func(text []byte, at diag.Pos) bool {
-		if err := c.ledger.Audit(text, at.String()); err != nil {
+		if err := c.ledger.Audit(ctx, text, at.String()); err != nil {
 			c.unread++
 			c.tell(diag.Errorf(at, diag.BadRequest, "%v", err))
 		}

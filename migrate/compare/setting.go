@@ -30,6 +30,7 @@ type Setting struct {
 	natives   []evidence.Native
 	compared  []comparedPolicy // those of a cluster
 	silent    string           // since when Kyverno is, where it is not alive
+	whole     bool             // no policy that changes objects was left out
 	mark      string           // another one where policies or native objects are others
 }
 
@@ -86,6 +87,7 @@ func (s *Setting) limit(to Selection) error {
 		}
 	}
 	kept := map[string]bool{}
+	s.whole = !slices.ContainsFunc(s.Policies, func(p *policy.Policy) bool { return changes(p, to.takes(p)) })
 	s.Policies = slices.DeleteFunc(s.Policies, func(p *policy.Policy) bool {
 		kept[p.FullName()] = kept[p.FullName()] || to.takes(p)
 		return !to.takes(p)
@@ -95,6 +97,12 @@ func (s *Setting) limit(to Selection) error {
 		return errors.New("no policy is chosen; -A takes those of all namespaces")
 	}
 	return nil
+}
+
+// changes tells of a policy by which Kyverno may change objects in a way that no rule
+// which is compared explains: it gives images their digests.
+func changes(p *policy.Policy, taken bool) bool {
+	return slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return r.Mutate != nil && !taken || r.VerifyImages != nil })
 }
 
 // ownNatives leaves only native objects that were made from the policies: those of

@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -79,7 +80,8 @@ type logLine struct {
 	Stage      string `json:"stage"`
 	Verb       string `json:"verb"`
 	User       struct {
-		Username string `json:"username"`
+		Username string   `json:"username"`
+		Groups   []string `json:"groups"`
 	} `json:"user"`
 	ObjectRef *struct {
 		APIGroup    string `json:"apiGroup"`
@@ -95,6 +97,9 @@ type logLine struct {
 	} `json:"responseStatus"`
 	Received    time.Time         `json:"requestReceivedTimestamp"`
 	Annotations map[string]string `json:"annotations"`
+	// AuditID, and at the level Request the object that was sent.
+	AuditID       string          `json:"auditID"`
+	RequestObject json.RawMessage `json:"requestObject"`
 }
 
 // An event is a line of the log, understood.
@@ -119,7 +124,7 @@ type webhookFinding struct {
 
 // Audit writes down what one line of an API server's audit log says. Lines that are
 // not about the end of a write are passed over.
-func (l *Ledger) Audit(data []byte, at string) error {
+func (l *Ledger) Audit(ctx context.Context, data []byte, at string) error {
 	e := event{}
 	if err := json.Unmarshal(data, &e.logLine); err != nil {
 		return fmt.Errorf("the line is no audit event: %w", err)
@@ -144,7 +149,7 @@ func (l *Ledger) Audit(data []byte, at string) error {
 			l.noteEvent(i, &e, at)
 		}
 	}
-	return nil
+	return l.noteMutations(ctx, &e, at)
 }
 
 func (e *event) read() error {

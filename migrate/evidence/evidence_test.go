@@ -189,7 +189,7 @@ func ways(b *bench) map[Source]func(*Ledger) {
 		},
 		Audit: func(l *Ledger) {
 			for _, text := range [][]byte{b.logged(good, ""), b.logged(bad, kyvernoDenial)} {
-				if err := l.Audit(text, "audit.log:1"); err != nil {
+				if err := l.Audit(b.Context(), text, "audit.log:1"); err != nil {
 					b.Error(err)
 				}
 			}
@@ -259,7 +259,7 @@ func TestWhatIsNotKnownIsNoAgreement(t *testing.T) {
 			}
 			change(e)
 			text, _ := json.Marshal(e)
-			if err := l.Audit(text, "a:1"); err != nil {
+			if err := l.Audit(b.Context(), text, "a:1"); err != nil {
 				b.Error(err)
 			}
 		}
@@ -366,7 +366,7 @@ func TestListedViolations(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := l.Audit(line, "a:1"); err != nil {
+		if err := l.Audit(b.Context(), line, "a:1"); err != nil {
 			t.Fatal(err)
 		}
 		got := l.Comparison().Rules[index].Evidence

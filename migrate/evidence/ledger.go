@@ -40,6 +40,7 @@ type Ledger struct {
 	known  []map[string]any
 	rows   []*row // of the judges' rules
 	audit  auditReader
+	whole  bool // all policies by which Kyverno changes objects are compared
 }
 
 // A row is the evidence for one rule.
@@ -69,6 +70,10 @@ func New(judges *judge.Judges, known []map[string]any) *Ledger {
 	}
 	return l
 }
+
+// Whole says that all policies by which Kyverno changes objects are among the compared,
+// so that each of its changes has to be explained by some rule.
+func (l *Ledger) Whole() { l.whole = true }
 
 func (r *row) of(s Source) *tally {
 	t := r.tallies[s]
@@ -233,8 +238,10 @@ func (r *row) thin(compared bool) []string {
 		}
 	}
 	switch {
+	case mutates(r.form):
+		return r.thinChanges(seen, violated)
 	case !validates(r.form):
-		return []string{"the rule changes objects or verifies images, and compare does not look at that"}
+		return []string{"the rule " + otherwise(r.form) + ", and compare does not look at that"}
 	case seen == 0 && !compared:
 		return []string{"the rule is judged by kvap's webhook: only Kyverno's reports, what the webhook says in shadow and an audit log can be held against each other, and they said nothing of it"}
 	case seen == 0:
@@ -250,6 +257,28 @@ func (r *row) thin(compared bool) []string {
 		return []string{why}
 	}
 	return nil
+}
+
+// thinChanges is the same for a rule that changes objects.
+func (r *row) thinChanges(seen, changed int) []string {
+	switch {
+	case seen == 0:
+		return []string{"the rule changes objects: only an audit log of the level Request has what Kyverno's webhook made of one, and none said anything of it"}
+	case changed == 0:
+		return []string{"it has changed nothing"}
+	}
+	return nil
+}
+
+// otherwise says what a rule does that neither judges requests nor changes their object.
+func otherwise(f *compile.Form) string {
+	switch {
+	case f.Source.Mutate != nil:
+		return "changes objects that are there"
+	case f.Source.Generate != nil:
+		return "makes other objects"
+	}
+	return "verifies images"
 }
 
 // neverInEarnest tells that only made-up requests violated a rule.

@@ -96,7 +96,7 @@ func (s shadowed) notes(changes bool) []string {
 	if s == (shadowed{}) {
 		return nil
 	}
-	text := fmt.Sprintf("in shadow kvap's webhook found nothing in %s and a violation in %d", requests(s.passed), s.violated)
+	text := fmt.Sprintf("in shadow kvap's webhook judged %s by it, and found a violation in %s", requests(s.passed+s.violated), none(s.violated))
 	if changes {
 		text = fmt.Sprintf("in shadow kvap's webhook judged %s by it, and changed nothing", requests(s.passed+s.violated))
 		if s.violated > 0 {
@@ -107,6 +107,14 @@ func (s shadowed) notes(changes bool) []string {
 		text += fmt.Sprintf("; it could not judge %d%s", s.failed, s.why)
 	}
 	return []string{text}
+}
+
+// none is a number, in a word where it is nothing.
+func none(n int64) string {
+	if n == 0 {
+		return "none"
+	}
+	return fmt.Sprint(n)
 }
 
 func requests(n int64) string {

@@ -47,7 +47,7 @@ func TestShadow(t *testing.T) {
 		if total.Agreed != one.agreed || total.Disagreed != one.dis || total.Unclear != one.unclear || len(row.Disagreements) != one.dis {
 			t.Errorf("%s: %+v", name, row)
 		}
-		if notes := strings.Join(row.Notes, "\n"); !strings.Contains(notes, "found nothing in 7 requests and a violation in 0; it could not judge 1") {
+		if notes := strings.Join(row.Notes, "\n"); !strings.Contains(notes, "judged 7 requests by it, and found a violation in none; it could not judge 1") {
 			t.Errorf("%s: %s", name, notes)
 		}
 		l.Forget()

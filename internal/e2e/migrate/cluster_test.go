@@ -32,7 +32,7 @@ type cluster struct{ *testcluster.Cluster }
 var shared *cluster
 
 func TestMain(m *testing.M) {
-	os.Exit(testcluster.Run(m, testcluster.Options{Definitions: definitions()}, func(c *testcluster.Cluster) (func(), error) {
+	os.Exit(testcluster.Run(m, testcluster.Options{Definitions: definitions(), AuditPolicy: withObjects}, func(c *testcluster.Cluster) (func(), error) {
 		shared = &cluster{c}
 		for _, name := range []string{"shop", kyvernoNamespace} {
 			if err := c.Create(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
@@ -42,6 +42,17 @@ func TestMain(m *testing.M) {
 		return nil, nil
 	}))
 }
+
+// withObjects has the audit log keep the objects that are made, and what webhooks made
+// of them.
+const withObjects = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- {level: Request, verbs: [create], resources: [{group: "", resources: [resourcequotas]}]}
+- {level: Metadata, verbs: [create, update, patch, delete, deletecollection]}
+- {level: None}
+`
 
 // definitions are Kyverno's own, where they are at hand, and stand-ins for the others.
 func definitions() []controlplane.CRD {

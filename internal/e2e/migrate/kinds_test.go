@@ -3,7 +3,10 @@
 package migrate
 
 import (
+	"bytes"
 	"context"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -89,7 +92,8 @@ spec:
 	t.Cleanup(cancel)
 	c.control(t)
 	c.migrate(t, 0, "shadow", "--all")
-	c.migrate(t, 0, "enforce", "stamped", "--accept", "a test", "--yes")
+	c.compareChanges(t)
+	c.migrate(t, 0, "enforce", "stamped", "--yes")
 	if got := c.record(t, "stamped"); got.Way != v1alpha1.WayRemove {
 		t.Errorf("Kyverno takes no admission: false for it; the way was %s", got.Way)
 	}
@@ -98,5 +102,36 @@ spec:
 	asking.Wait()
 	if got := stamped(t.Context()); got != want {
 		t.Errorf("in the end: %s", got)
+	}
+}
+
+// compareChanges has compare find in the audit log that Kyverno changed objects as the
+// rule does, and, where the log says otherwise, that it did not.
+func (c *cluster) compareChanges(t *testing.T) {
+	t.Helper()
+	c.migrate(t, 1, "enforce", "stamped", "--yes")
+	if out := c.migrate(t, 2, "compare", "stamped", "--verify", "0"); !strings.Contains(out, "only an audit log of the level Request") {
+		t.Error("it does not say what evidence there can be")
+	}
+	log, err := os.ReadFile(c.Plane.AuditLog())
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := filepath.Join(t.TempDir(), "audit.log")
+	changed := bytes.ReplaceAll(log, []byte(`\"stamped\":\"yes\"`), []byte(`\"stamped\":\"no\"`))
+	if changed = bytes.ReplaceAll(changed, []byte(`\"value\":\"yes\"`), []byte(`\"value\":\"no\"`)); bytes.Equal(log, changed) {
+		t.Fatal("the log does not say what Kyverno changed")
+	}
+	if err := os.WriteFile(other, changed, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out := c.migrate(t, 1, "compare", "stamped", "--audit-log", other); !strings.Contains(out, "Kyverno's webhook: made it") {
+		t.Error("it does not say what Kyverno made of the object")
+	}
+	if out := c.migrate(t, 1, "enforce", "stamped", "--yes"); !strings.Contains(out, "was not clean") {
+		t.Error("a disagreement is no reason to refuse")
+	}
+	if out := c.migrate(t, 0, "compare", "stamped", "--audit-log", c.Plane.AuditLog()); !strings.Contains(lineOf(out, "stamped"), "agree") {
+		t.Error("both sides make the same, and it does not say so")
 	}
 }

@@ -173,7 +173,7 @@ func (k *kyverno) takeUp(ctx context.Context, t *testing.T, policies []*policy.P
 		mutating = objects.Mutating.Webhooks
 	}
 	for i := range mutating {
-		mutating[i].Name = "mutate.kyverno.svc-" + strings.Split(mutating[i].Name, ".")[0]
+		mutating[i].Name = "mutate.kyverno.svc-" + strings.ToLower(string(*mutating[i].FailurePolicy))
 	}
 	return k.registerValidating(ctx, t, "kyverno-resource-validating-webhook-cfg", validating) &&
 		k.registerMutating(ctx, t, "kyverno-resource-mutating-webhook-cfg", mutating)

@@ -42,6 +42,8 @@ type Options struct {
 	Users []controlplane.User
 	// Definitions are those of kinds other than kvap's own.
 	Definitions []controlplane.CRD
+	// AuditPolicy says what the audit log keeps, where that is something else.
+	AuditPolicy string
 }
 
 // Run makes a Cluster, has begin take it, runs the tests and ends it all. What begin
@@ -76,7 +78,15 @@ func newCluster(ctx context.Context, dir string, o Options) (c *Cluster, err err
 	if c.Kvap, err = Build(ctx, dir); err != nil {
 		return c, err
 	}
-	if c.Plane, err = controlplane.Start(ctx, controlplane.Options{Users: o.Users}); err != nil {
+	plane := controlplane.Options{Users: o.Users}
+	if o.AuditPolicy != "" {
+		file := filepath.Join(dir, "audit-policy.yaml")
+		if err := os.WriteFile(file, []byte(o.AuditPolicy), 0o600); err != nil {
+			return c, err
+		}
+		plane.APIServerFlags = []string{"--audit-policy-file=" + file}
+	}
+	if c.Plane, err = controlplane.Start(ctx, plane); err != nil {
 		return c, err
 	}
 	definitions, err := crds.All()

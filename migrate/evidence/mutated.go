@@ -1,0 +1,338 @@
+package evidence
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+
+	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/internal/judge"
+	"github.com/kvap/kvap/interp"
+	"github.com/kvap/kvap/report"
+)
+
+// Where an API server notes what mutating webhooks were asked, and what they changed:
+// the first at any level of the log, the second where it has the requests too.
+const (
+	mutationKey = "mutation.webhook.admission.k8s.io/"
+	patchKey    = "patch.webhook.admission.k8s.io/"
+)
+
+// mutates tells of a rule that changes the object of a request.
+func mutates(f *compile.Form) bool {
+	return f.Source != nil && f.Source.Mutate != nil && !f.Source.Mutate.Existing
+}
+
+// A call is one call of a mutating webhook, as the log has it.
+type call struct {
+	round, index int
+	Webhook      string           `json:"webhook"`
+	Mutated      bool             `json:"mutated"`
+	Patch        *json.RawMessage `json:"patch"`
+}
+
+// calls are the calls of mutating webhooks, in their order.
+func (e *event) calls() ([]call, error) {
+	found := map[string]call{}
+	for key, text := range e.Annotations {
+		at, isCall := strings.CutPrefix(key, mutationKey)
+		if !isCall {
+			if at, isCall = strings.CutPrefix(key, patchKey); !isCall {
+				continue
+			}
+		}
+		one := found[at]
+		if _, err := fmt.Sscanf(at, "round_%d_index_%d", &one.round, &one.index); err != nil {
+			return nil, fmt.Errorf("the annotation %s is not what an API server writes: %w", key, err)
+		}
+		if err := json.Unmarshal([]byte(text), &one); err != nil {
+			return nil, fmt.Errorf("the annotation %s is not what an API server writes: %w", key, err)
+		}
+		found[at] = one
+	}
+	var out []call
+	for _, one := range found {
+		out = append(out, one)
+	}
+	slices.SortFunc(out, func(a, b call) int { return cmp.Or(cmp.Compare(a.round, b.round), cmp.Compare(a.index, b.index)) })
+	return out, nil
+}
+
+// kyverno tells whether a call was of Kyverno's webhook for resources.
+func (c call) kyverno() bool { return strings.HasPrefix(c.Webhook, "mutate.kyverno.svc") }
+
+// noteMutations holds what Kyverno's webhook made of an object against what the rules
+// make of the same object. Only of an object that is created does the log have the whole.
+func (l *Ledger) noteMutations(ctx context.Context, e *event, at string) error {
+	if !slices.ContainsFunc(l.rows, func(r *row) bool { return mutates(r.form) }) || e.Verb != "create" || e.ObjectRef.Subresource != "" {
+		return nil
+	}
+	calls, err := e.calls()
+	if err != nil || !slices.ContainsFunc(calls, call.kyverno) || len(e.RequestObject) == 0 {
+		return err
+	}
+	object := e.RequestObject
+	for _, c := range calls {
+		given := object
+		if c.Mutated && c.Patch == nil {
+			return nil // the log does not say what this one changed
+		}
+		if c.Patch != nil {
+			patch, err := jsonpatch.DecodePatch(*c.Patch)
+			if err == nil {
+				object, err = patch.Apply(object)
+			}
+			if err != nil {
+				return nil //nolint:nilerr // the object that was asked about is not the one of the log
+			}
+		}
+		if c.kyverno() {
+			if err := l.noteCall(ctx, e, c, given, object, at); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// noteCall compares one call of Kyverno's webhook: given an object, it made another.
+func (l *Ledger) noteCall(ctx context.Context, e *event, c call, given, made []byte, at string) error {
+	request, err := e.request(given)
+	if err != nil {
+		return err
+	}
+	var theirs map[string]any
+	if err := json.Unmarshal(made, &theirs); err != nil {
+		return err
+	}
+	opinions := make([]judge.Opinion, len(l.rows))
+	ours := l.judges.Mutate(ctx, request, opinions)
+	if ours == nil {
+		return nil
+	}
+	m := mutation{ours: ours, theirs: plain(theirs), all: l.whole, hidden: e.ObjectRef.Resource == "secrets"}
+	// What was filled in on both sides is no matter: the object in front of the rules counts.
+	m.theirs = m.transplant(given)
+	by := &denial{webhook: c.Webhook}
+	for i, r := range l.rows {
+		if mutates(r.form) && !by.covers(r.form.Rule.Policy) {
+			m.all = false
+		}
+		if mutates(r.form) && opinions[i].Mutation != nil {
+			m.explained = append(m.explained, paths(opinions[i].Mutation.Patch())...)
+		}
+	}
+	for i, r := range l.rows {
+		if mutates(r.form) && by.covers(r.form.Rule.Policy) && opinions[i].Mutation != nil {
+			m.note(r.of(Audit), opinions[i], e.subject(), at)
+		}
+	}
+	return nil
+}
+
+// request is what Kyverno's webhook was asked, as far as the log has it.
+func (e *event) request(object []byte) (*judge.Request, error) {
+	var o map[string]any
+	if err := json.Unmarshal(object, &o); err != nil {
+		return nil, err
+	}
+	o = plain(o)
+	metadata, _ := o["metadata"].(map[string]any)
+	if metadata == nil {
+		metadata = map[string]any{}
+		o["metadata"] = metadata
+	}
+	if e.ObjectRef.Namespace != "" {
+		metadata["namespace"] = e.ObjectRef.Namespace
+	}
+	name, _ := metadata["name"].(string)
+	kind, _ := o["kind"].(string)
+	gvk := map[string]any{"group": e.ObjectRef.APIGroup, "version": e.ObjectRef.APIVersion, "kind": kind}
+	resource := map[string]any{"group": e.ObjectRef.APIGroup, "version": e.ObjectRef.APIVersion, "resource": e.ObjectRef.Resource}
+	var groups []any
+	for _, g := range e.User.Groups {
+		groups = append(groups, g)
+	}
+	r, err := judge.NewRequest(map[string]any{
+		"uid": e.AuditID, "operation": "CREATE", "kind": gvk, "requestKind": gvk, "resource": resource, "requestResource": resource,
+		"name": name, "namespace": e.ObjectRef.Namespace, "object": o,
+		"userInfo": map[string]any{"username": e.User.Username, "groups": groups},
+	})
+	if err == nil {
+		err = r.Complete()
+	}
+	return r, err
+}
+
+// plain is JSON data as the judges have it: whole numbers are no fractions.
+func plain(o map[string]any) map[string]any {
+	out, _ := plainValue(o).(map[string]any)
+	return out
+}
+
+func plainValue(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key, one := range v {
+			out[key] = plainValue(one)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, one := range v {
+			out[i] = plainValue(one)
+		}
+		return out
+	case float64:
+		if v == float64(int64(v)) {
+			return int64(v)
+		}
+	}
+	return v
+}
+
+// A mutation is what both sides made of one object.
+type mutation struct {
+	ours      *interp.Mutation
+	theirs    map[string]any
+	explained []string // what our rules changed
+	all       bool     // all rules by which Kyverno may have changed it are compared
+	hidden    bool     // values are not to be told
+}
+
+// transplant is the object that Kyverno made, with what the API server filled into ours
+// before the rules saw it.
+func (m mutation) transplant(given []byte) map[string]any {
+	var before map[string]any
+	if json.Unmarshal(given, &before) != nil {
+		return m.theirs
+	}
+	before = plain(before)
+	filled := (&interp.Mutation{Before: before, After: m.ours.Before}).Patch()
+	if len(filled) == 0 {
+		return m.theirs
+	}
+	patch, err := json.Marshal(filled)
+	if err != nil {
+		return m.theirs
+	}
+	object, err := json.Marshal(m.theirs)
+	if err != nil {
+		return m.theirs
+	}
+	decoded, err := jsonpatch.DecodePatch(patch)
+	if err == nil {
+		object, err = decoded.Apply(object)
+	}
+	var out map[string]any
+	if err != nil || json.Unmarshal(object, &out) != nil {
+		return m.theirs
+	}
+	return plain(out)
+}
+
+// note compares one rule: all that it changed has to be what Kyverno made of it, and
+// where it changed nothing, Kyverno may have changed nothing that no rule explains.
+func (m mutation) note(t *tally, o judge.Opinion, subject, at string) {
+	patch := o.Mutation.Patch()
+	differ := func(path, ours, theirs string) {
+		t.disagree(len(patch) > 0, func() report.Disagreement {
+			return report.Disagreement{Subject: subject, At: at, Sides: []report.Voice{
+				{Who: "Kyverno's rule, interpreted", Says: ours, Message: path}, {Who: "Kyverno's webhook", Says: theirs, Message: path},
+			}}
+		})
+	}
+	if o.Status == interp.Error {
+		t.cannotTell(notAtHand)
+		return
+	}
+	for _, path := range paths(patch) {
+		ours, theirs := m.at(m.ours.After, path), m.at(m.theirs, path)
+		if ours != theirs && m.at(o.Mutation.After, path) != theirs {
+			differ(path, "makes it "+m.told(ours), "made it "+m.told(theirs))
+			return
+		}
+	}
+	path := m.unexplained()
+	switch {
+	case len(patch) > 0:
+		t.agree(true)
+	case path == "" && o.Status == interp.None:
+	case path == "":
+		t.agree(false)
+	case m.all:
+		differ(path, "leaves it "+m.told(m.at(m.ours.After, path)), "made it "+m.told(m.at(m.theirs, path)))
+	case o.Status != interp.None:
+		t.cannotTell("Kyverno's webhook changed something else, by rules that are not among the compared")
+	}
+}
+
+// unexplained is what Kyverno changed, and none of the rules; "" where there is nothing.
+func (m mutation) unexplained() string {
+	for _, path := range paths((&interp.Mutation{Before: m.ours.After, After: m.theirs}).Patch()) {
+		if !slices.ContainsFunc(m.explained, func(ours string) bool {
+			return ours == path || strings.HasPrefix(path, ours+"/") || strings.HasPrefix(ours, path+"/")
+		}) {
+			return path
+		}
+	}
+	return ""
+}
+
+func paths(patch []interp.PatchOperation) (out []string) {
+	for _, op := range patch {
+		out = append(out, op.Path)
+	}
+	return out
+}
+
+// at is what an object has at a path, in words.
+func (m mutation) at(object map[string]any, path string) string {
+	var v any = object
+	for step := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {
+		step = strings.ReplaceAll(strings.ReplaceAll(step, "~1", "/"), "~0", "~")
+		switch in := v.(type) {
+		case map[string]any:
+			v = in[step]
+		case []any:
+			var i int
+			if _, err := fmt.Sscanf(step, "%d", &i); err != nil || i < 0 || i >= len(in) {
+				return empty
+			}
+			v = in[i]
+		default:
+			return empty
+		}
+	}
+	if v == nil {
+		return empty
+	}
+	data, err := json.Marshal(v)
+	if err != nil {
+		return empty
+	}
+	return string(data)
+}
+
+// told is a value as it may be told.
+func (m mutation) told(value string) string {
+	const most = 200
+	switch {
+	case value == empty:
+		return value
+	case m.hidden:
+		return "a value"
+	case len(value) > most:
+		return strings.ToValidUTF8(value[:most], "") + "…"
+	}
+	return value
+}
+
+// empty is what is said of a path at which there is nothing.
+const empty = "empty"

@@ -1,0 +1,101 @@
+package evidence
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/kvap/kvap/report"
+)
+
+const stamped = `apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: stamped}
+spec:
+  rules:
+  - name: stamp
+    match: {any: [{resources: {kinds: [ConfigMap], operations: [CREATE]}}]}
+    mutate: {patchStrategicMerge: {metadata: {labels: {+(team): none, stamped: "yes"}}}}
+`
+
+// created is an event of a ConfigMap that was made, with what mutating webhooks were asked.
+func created(labels string, calls ...string) []byte {
+	var annotations []string
+	for i, c := range calls {
+		webhook, patch, mutated := strings.Cut(c, " ")
+		at := fmt.Sprintf("webhook.admission.k8s.io/round_0_index_%d", i)
+		annotations = append(annotations, fmt.Sprintf("%q: %q", "mutation."+at, fmt.Sprintf(`{"configuration":"c","webhook":%q,"mutated":%v}`, webhook, mutated)))
+		if mutated {
+			annotations = append(annotations, fmt.Sprintf("%q: %q", "patch."+at, fmt.Sprintf(`{"configuration":"c","webhook":%q,"patchType":"JSONPatch","patch":%s}`, webhook, patch)))
+		}
+	}
+	return fmt.Appendf(nil, `{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Request","auditID":"1","stage":"ResponseComplete","verb":"create",
+"user":{"username":"alice","groups":["system:authenticated"]},"objectRef":{"resource":"configmaps","namespace":"default","name":"a","apiVersion":"v1"},
+"responseStatus":{"code":201},"requestReceivedTimestamp":"2026-01-01T00:00:00Z","annotations":{%s},
+"requestObject":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","namespace":"default","labels":%s}}}`, strings.Join(annotations, ","), labels)
+}
+
+// What Kyverno's webhook made of an object is held against what the rules make of it.
+func TestMutated(t *testing.T) {
+	const kyverno = "mutate.kyverno.svc-fail"
+	both := kyverno + ` [{"op":"add","path":"/metadata/labels/team","value":"none"},{"op":"add","path":"/metadata/labels/stamped","value":"yes"}]`
+	for name, c := range map[string]struct {
+		line             []byte
+		whole            bool
+		agreed, violated int
+		says             string // what a disagreement is about
+		unclear          int
+	}{
+		"both change it":           {line: created(`{"a":"b"}`, both), agreed: 1, violated: 1},
+		"and more, by others":      {line: created(`{"a":"b"}`, "other.acme.io "+`[{"op":"add","path":"/metadata/labels/x","value":"y"}]`, both), whole: true, agreed: 1, violated: 1},
+		"both leave it":            {line: created(`{"team":"a","stamped":"yes"}`, kyverno), whole: true, agreed: 1},
+		"another value":            {line: created(`{"a":"b"}`, strings.Replace(both, `"none"`, `"blue"`, 1)), says: `makes it "none"; made it "blue"`, violated: 1},
+		"Kyverno leaves it":        {line: created(`{"team":"a"}`, kyverno), says: `makes it "yes"; made it empty`, violated: 1},
+		"Kyverno changes it":       {line: created(`{"team":"a","stamped":"yes"}`, kyverno+` [{"op":"replace","path":"/metadata/labels/team","value":"b"}]`), whole: true, says: `leaves it "a"; made it "b"`},
+		"by another policy":        {line: created(`{"team":"a","stamped":"yes"}`, kyverno+` [{"op":"replace","path":"/metadata/labels/team","value":"b"}]`), unclear: 1},
+		"the log has no changes":   {line: []byte(strings.ReplaceAll(string(created(`{"a":"b"}`, both)), `"patch.webhook`, `"other.webhook`))},
+		"Kyverno was not asked":    {line: created(`{"a":"b"}`, "other.acme.io")},
+		"by a policy of its own":   {line: created(`{"a":"b"}`, kyverno+"-finegrained-other")},
+		"for what is no ConfigMap": {line: []byte(strings.ReplaceAll(string(created(`{"a":"b"}`, kyverno)), "ConfigMap", "Secret")), whole: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, stamped, nil)
+			l := b.ledger()
+			if c.whole {
+				l.Whole()
+			}
+			if err := l.Audit(t.Context(), c.line, "audit.log:1"); err != nil {
+				t.Fatal(err)
+			}
+			row := l.Comparison().Rules[0]
+			got := report.Evidence{}
+			for _, e := range row.Evidence {
+				got = e
+			}
+			says := ""
+			for _, d := range row.Disagreements {
+				says = d.Sides[0].Says + "; " + d.Sides[1].Says
+			}
+			if got.Agreed != c.agreed || got.Violated != c.violated || says != c.says || got.Unclear != c.unclear {
+				t.Errorf("%+v, %q", got, says)
+			}
+			if got.Seen == 0 && !strings.Contains(strings.Join(row.Thin, ";"), "audit log of the level Request") {
+				t.Errorf("thin: %v", row.Thin)
+			}
+		})
+	}
+}
+
+// Of a Secret, no value is told.
+func TestMutatedSecret(t *testing.T) {
+	b := newBench(t, strings.ReplaceAll(stamped, "ConfigMap", "Secret"), nil)
+	l := b.ledger()
+	line := strings.ReplaceAll(strings.ReplaceAll(string(created(`{"a":"b"}`, `mutate.kyverno.svc-fail [{"op":"add","path":"/metadata/labels/stamped","value":"topsecret"}]`)),
+		"ConfigMap", "Secret"), "configmaps", "secrets")
+	if err := l.Audit(t.Context(), []byte(line), "audit.log:1"); err != nil {
+		t.Fatal(err)
+	}
+	if said := fmt.Sprint(l.Comparison().Rules[0].Disagreements); !strings.Contains(said, "a value") || strings.Contains(said, "topsecret") {
+		t.Error(said)
+	}
+}
