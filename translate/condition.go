@@ -129,11 +129,11 @@ func (l *lowering) negated(key operand, positive func(operand) cel.Bool, value o
 			return cel.Not(positive(litOf(v)))
 		},
 		value: func(x cel.Value, t *schema.Type) cel.Bool {
-			p := cel.Not(positive(valueOf(x, t)))
-			if kindOf(t) == schema.Any {
-				return cel.And(cel.Not(isNull(x)), p)
+			if kindOf(t) != schema.Any {
+				return cel.Not(positive(valueOf(x, t)))
 			}
-			return p
+			there := cel.Not(isNull(x))
+			return cel.And(there, l.knowing(there, func() cel.Bool { return cel.Not(positive(valueOf(x, t))) }))
 		},
 		sequence: func(s sequence) cel.Bool { return cel.Not(positive(sequenceOf(presentSequence{s}))) },
 		json:     func(j operand) cel.Bool { return cel.Not(positive(j)) },

@@ -190,16 +190,16 @@ func (l *lowering) equalsVariable(key, value operand) cel.Bool {
 	k, keyThere := unlessNull(key, k)
 	v, valueThere := unlessNull(value, v)
 	there := cel.And(keyThere, valueThere)
-	kt, vt := kindOf(key.typ()), kindOf(value.typ())
+	kt, vt := kindFound(key), kindFound(value)
 	switch {
 	case kt == schema.String && vt == schema.String:
 		return cel.And(there, l.equalTexts(key, k, v))
-	case kt == vt && kt != schema.Any:
+	case kt == vt && kt != schema.Any && kt != schema.IntOrString:
 		return cel.And(there, k.Eq(v))
 	case numericKind(key.typ()) && numericKind(value.typ()):
 		return cel.And(there, k.Eq(v))
 	}
-	panic(l.unsupported("this comparison of two values"))
+	return cel.And(there, l.equalsAtRunTime(key, value, k, v))
 }
 
 // unlessNull is the value v of j where it is not null, and whether it is not.
@@ -216,16 +216,24 @@ func unlessNull(j operand, v cel.Value) (cel.Value, cel.Bool) {
 func (l *lowering) equalTexts(key operand, k, v cel.Value) cel.Bool {
 	l.note(diag.TextEquality, "a text of the request is compared with another one, which is a pattern where it has wildcards")
 	k, v = l.once(variableName(k.LastField(), "key"), k), l.once(variableName(v.LastField(), "value"), v)
-	nonzero := func(x cel.Value) cel.Bool { return cel.And(isDuration(x), cel.Not(isZeroText(x))) }
-	timed, counted := nonzero(k), isQuantity(k)
-	if text, ok := key.lit.(string); ok { // the API server refuses duration() of a literal that is none
+	timed, counted := writtenTime(key, k), isQuantity(k)
+	if text, ok := key.lit.(string); ok {
 		_, isQuantity := scalar.Quantity(text)
-		timed, counted = cel.Lit(scalar.IsNonzeroDuration(text)), cel.Lit(isQuantity)
+		counted = cel.Lit(isQuantity)
 	}
 	durations := cel.Func(cel.FuncDuration, k).Eq(cel.Func(cel.FuncDuration, v))
 	quantities := cel.And(isQuantity(v), cel.Func(cel.FuncQuantity, k).Call(cel.FuncCompareTo, cel.Func(cel.FuncQuantity, v)).Eq(cel.Int(0)))
-	return cel.CondBool(cel.And(timed, nonzero(v)), durations,
+	return cel.CondBool(cel.And(timed, writtenTime(operand{}, v)), durations,
 		cel.CondBool(counted, quantities, matchesPattern(k, patternOf(v))))
+}
+
+// writtenTime is: a text, whose expression is x, is a duration other than 0. Of a literal
+// that is known, and the API server refuses duration() of one that is none.
+func writtenTime(j operand, x cel.Value) cel.Bool {
+	if text, ok := j.lit.(string); ok {
+		return cel.Lit(scalar.IsNonzeroDuration(text))
+	}
+	return cel.And(isDuration(x), cel.Not(isZeroText(x)))
 }
 
 // sortedPair compares two sorted lists.

@@ -121,13 +121,24 @@ func (l *lowering) whereTrue(c cel.Bool, build func() operand) operand {
 	return out
 }
 
+// knowing is given, of a condition.
+func (l *lowering) knowing(c cel.Bool, build func() cel.Bool) (b cel.Bool) {
+	l.given(c, func() operand { b = build(); return operand{} })
+	return b
+}
+
+// knows tells that a condition is known to hold.
+func (l *lowering) knows(c cel.Bool) bool {
+	return slices.ContainsFunc(l.facts, func(f cel.Bool) bool { return cel.Equal(f.Value, c.Value) })
+}
+
 // known is j without the guards that are known to hold.
 func (l *lowering) known(j operand) operand {
 	if j.form != placeForm || len(l.facts) == 0 || j.v.never {
 		return j
 	}
 	for _, g := range j.v.guards {
-		if !slices.ContainsFunc(l.facts, func(f cel.Bool) bool { return cel.Equal(f.Value, g.cond.Value) }) {
+		if !l.knows(g.cond) {
 			return j
 		}
 	}

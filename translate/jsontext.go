@@ -33,7 +33,7 @@ func (l *lowering) asText(j operand) operand {
 		v = l.once(variableName(j.v.expr.LastField(), "value"), dyn(v))
 		text := cel.Cond(isNull(v), cel.String("null"), cel.Func(cel.FuncString, v))
 		rounded := cel.And(typeIs(v, "double"), cel.Func(cel.FuncString, v).Contains(cel.String("e")))
-		number := cel.Cond(rounded, dyn(cel.Map()).Field("number_text"), text)
+		number := cel.Cond(rounded, cel.Func(cel.FuncString, dyn(cel.Map()).Field("number_text")), text)
 		return choice(cel.Or(isList(v), isMap(v)), operand{form: jsonForm, lit: ""}, stringOf(number).softly())
 	})
 }
