@@ -92,6 +92,23 @@ func (s *paramSync) missing(ctx context.Context, refs, still []configMapRef) ([]
 	return out, nil
 }
 
+// without are the ConfigMaps of namespaces that have none, of those that rules read in
+// the namespace of each object.
+func (s *paramSync) without(refs []configMapRef, all []namespace) []configMapRef {
+	var out []configMapRef
+	for _, ref := range refs {
+		if ref.namespace != "" {
+			continue
+		}
+		for _, n := range all {
+			if s.configMap(types.NamespacedName{Namespace: n.name, Name: ref.name}) == nil {
+				out = append(out, configMapRef{n.name, ref.name})
+			}
+		}
+	}
+	return out
+}
+
 // ensure makes the params that rules read, of the ConfigMaps that exist. unwritten are
 // those that are not there, because they cannot be written, and why; others may be there
 // and be old.
@@ -106,8 +123,8 @@ func (s *paramSync) ensure(ctx context.Context, refs []configMapRef) (unwritten 
 			}
 			err = firstError(err, fmt.Errorf("params %s: %w", key, failed))
 			there := s.writer.client.Get(ctx, key, &v1alpha1.Params{})
-			if ref.namespace != "" && apierrors.IsNotFound(there) {
-				unwritten[ref] = failed
+			if apierrors.IsNotFound(there) {
+				unwritten[configMapRef{key.Namespace, key.Name}] = failed
 			}
 		}
 	}

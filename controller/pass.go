@@ -15,6 +15,7 @@ import (
 
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/vap"
 )
 
 // A passer makes passes: it brings the cluster to what its policies say.
@@ -169,11 +170,26 @@ func (p *passer) resolve(ctx context.Context, refs []configMapRef, out *outcome)
 	if out.params == nil {
 		out.unwritten, out.params = p.params.ensure(ctx, refs)
 	}
-	if !p.webhooks.absent() {
-		out.result, out.waiting = waitForParams(out.result, slices.AppendSeq(slices.Clone(out.missing), maps.Keys(out.unwritten)))
+	if p.webhooks.absent() {
+		out.rules = rulesByPolicy(out.result)
+		return nil
 	}
+	all, err := p.namespacesFor(ctx, out.result.Objects)
+	if err != nil {
+		return err
+	}
+	lacked := slices.AppendSeq(slices.Concat(out.missing, p.params.without(refs, all)), maps.Keys(out.unwritten))
+	out.result, out.waiting = waitForParams(out.result, lacked, all)
 	out.rules = rulesByPolicy(out.result)
 	return nil
+}
+
+// namespacesFor are the namespaces, where a rule reads a ConfigMap of each object's own.
+func (p *passer) namespacesFor(ctx context.Context, objects []vap.Objects) ([]namespace, error) {
+	if !slices.ContainsFunc(objects, readsOwn) {
+		return nil, nil
+	}
+	return p.watcher.namespaces(ctx)
 }
 
 // letGo is what comes after all native policies are seen as they are wanted: the params

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -265,15 +266,20 @@ func (o *outcome) unchecked(rules []*compile.Rule) string {
 }
 
 func (o *outcome) paramsResolved(m *mark, rules []*compile.Rule) {
+	resolved := "what the rules read is there"
 	for _, r := range rules {
-		if ref, ok := o.waiting.rules[r]; ok && o.unwritten[ref] != nil {
+		ref, waits := o.waiting.rules[r]
+		switch {
+		case waits && o.unwritten[ref] != nil:
 			m.no(v1alpha1.ConditionParamsResolved, failure(o.unwritten[ref]), "the params of rule %s, which reads the ConfigMap %s/%s, cannot be written; until they are, "+
 				"the webhook judges by the rule: %v", r.Name(), ref.namespace, ref.name, o.unwritten[ref])
 			return
-		} else if ok {
+		case waits && slices.Contains(o.missing, ref):
 			m.no(v1alpha1.ConditionParamsResolved, "Missing", "rule %s reads the ConfigMap %s/%s, which does not exist; until it does, the webhook judges by the rule: "+
 				"a request that the rule matches is refused where it comes to read it, or admitted under failurePolicy Ignore", r.Name(), ref.namespace, ref.name)
 			return
+		case waits: // who asks for an object where there is none is told by the rule
+			resolved = fmt.Sprintf("rule %s reads the ConfigMap %s of each object's own namespace; as %s has none, the webhook judges by the rule", r.Name(), ref.name, ref.namespace)
 		}
 		for _, i := range r.Objects {
 			object := o.result.Objects[i]
@@ -290,7 +296,7 @@ func (o *outcome) paramsResolved(m *mark, rules []*compile.Rule) {
 			}
 		}
 	}
-	m.yes(v1alpha1.ConditionParamsResolved, "Resolved", "what the rules read is there")
+	m.yes(v1alpha1.ConditionParamsResolved, "Resolved", "%s", resolved)
 }
 
 // meanwhile is what becomes of requests while params are missing.

@@ -20,18 +20,19 @@ type waiting struct {
 // binding, before it asks whether the rule matches: also what no rule is about. To Kyverno
 // a ConfigMap that is missing is an error of the rule, where it comes to read it, and so
 // it is to the webhook.
-func waitForParams(result compile.Result, missing []configMapRef) (compile.Result, waiting) {
+// So it is where a rule reads that of each object's own namespace, of which one has none.
+func waitForParams(result compile.Result, missing []configMapRef, all []namespace) (compile.Result, waiting) {
 	out := waiting{objects: map[int]bool{}, rules: map[*compile.Rule]configMapRef{}}
 	rules := slices.Clone(result.Rules)
 	for i, o := range result.Objects {
-		at := slices.IndexFunc(configMapsOfObject(o), func(ref configMapRef) bool { return slices.Contains(missing, ref) })
-		if at < 0 || !deniesWithoutParams(o) {
+		ref, lacks := lacking(o, missing, all)
+		if !lacks || !deniesWithoutParams(o) {
 			continue
 		}
 		out.objects[i] = true
 		for n, r := range rules {
 			if slices.Contains(r.Objects, i) {
-				rules[n] = out.leave(r, i, configMapsOfObject(o)[at])
+				rules[n] = out.leave(r, i, ref)
 			}
 		}
 	}

@@ -48,7 +48,7 @@ func TestRulesWaitForConfigMaps(t *testing.T) {
 		Objects: []vap.Objects{reading("denies", "gone", "Deny"), reading("audits", "gone", "Allow"), reading("has", "there", "Deny"), reading("also", "gone", "Deny")},
 		Rules:   []*compile.Rule{rule("denies", 0, 3), rule("audits", 1), rule("has", 2)},
 	}
-	got, waiting := waitForParams(result, []configMapRef{{"default", "gone"}})
+	got, waiting := waitForParams(result, []configMapRef{{"default", "gone"}}, nil)
 	for i, want := range []struct {
 		target  translate.Target
 		objects []int
@@ -109,10 +109,47 @@ func TestParamsThatCannotBeWritten(t *testing.T) {
 		Objects: []vap.Objects{reading("denies", "refused", "Deny")},
 		Rules:   []*compile.Rule{{Policy: p, Source: &policy.Rule{Name: "denies", Validate: &policy.Validate{}}, Target: translate.Native, Objects: []int{0}}},
 	}
-	got, waiting := waitForParams(result, []configMapRef{refused})
+	got, waiting := waitForParams(result, []configMapRef{refused}, nil)
 	o := &outcome{result: got, waiting: waiting, unwritten: unwritten, params: err, rules: map[*policy.Policy][]*compile.Rule{p: got.Rules}}
 	status := o.statusOf(&policySource{policy: p, mode: v1alpha1.ModeEnforce}, v1alpha1.PolicyTranslationStatus{})
 	if condition := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionParamsResolved); condition.Reason != "Forbidden" {
 		t.Errorf("%+v", condition)
+	}
+}
+
+// A rule that reads a ConfigMap of each object's own namespace is the webhook's while a
+// namespace that it judges in has none, which is no fault of the policy.
+func TestRulesWaitForNamespaces(t *testing.T) {
+	o := reading("own", "teams", "Deny")
+	o.Bindings[0].Spec.ParamRef.Namespace = ""
+	o.Bindings[0].Spec.MatchResources = &admissionregistrationv1.MatchResources{NamespaceSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+		{Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"kube-system"}},
+	}}}
+	p := &policy.Policy{Name: "p"}
+	result := compile.Result{
+		Objects: []vap.Objects{o},
+		Rules:   []*compile.Rule{{Policy: p, Source: &policy.Rule{Name: "own", Validate: &policy.Validate{}}, Target: translate.Native, Objects: []int{0}}},
+	}
+	var all []namespace
+	for _, name := range []string{"apps", "kube-system"} {
+		all = append(all, namespace{name, map[string]string{"kubernetes.io/metadata.name": name}})
+	}
+	for _, tt := range []struct {
+		missing []configMapRef
+		want    translate.Target
+	}{
+		{[]configMapRef{{"kube-system", "teams"}, {"apps", "others"}}, translate.Native},
+		{[]configMapRef{{"kube-system", "teams"}, {"apps", "teams"}}, translate.Webhook},
+	} {
+		got, waiting := waitForParams(result, tt.missing, all)
+		if got.Rules[0].Target != tt.want {
+			t.Errorf("without %v: %s", tt.missing, got.Rules[0].Target)
+		}
+		o := &outcome{result: got, waiting: waiting, rules: map[*policy.Policy][]*compile.Rule{p: got.Rules}}
+		status := o.statusOf(&policySource{policy: p, mode: v1alpha1.ModeEnforce}, v1alpha1.PolicyTranslationStatus{})
+		c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionParamsResolved)
+		if c.Status != metav1.ConditionTrue || strings.Contains(c.Message, "apps has none") != (tt.want == translate.Webhook) {
+			t.Errorf("%+v", c)
+		}
 	}
 }

@@ -35,6 +35,7 @@ type watcher struct {
 	missed  map[string]time.Time               // definitions that were not served, and since when
 	absent  map[string]bool                    // definitions that were not there when this process looked
 	later   map[string]time.Time               // definitions whose objects could not be listed, and when to try again
+	asked   bool                               // the namespaces are watched
 	own     map[string]bool                    // kvap's own definitions, of which the objects are watched
 }
 
