@@ -28,6 +28,9 @@ func bindingType() metav1.TypeMeta {
 // errForeign is an object of the name that somebody else made.
 var errForeign = errors.New("an object of this name exists that kvap did not make; rename it or the policy")
 
+// errReserved is a policy of a name that the controller needs.
+var errReserved = fmt.Errorf("%w: the controller uses this name", errForeign)
+
 // A writer writes to the cluster.
 type writer struct {
 	client client.Client

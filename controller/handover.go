@@ -51,6 +51,9 @@ func (h *handover) run(ctx context.Context, wanted map[string]*judge, kept map[s
 		p := planFor(wanted, out.live, out.failed, h.canary.isSeen(out.live), kept)
 		for name := range p.foreign {
 			out.failed[name] = errForeign
+			if isReserved(name) {
+				out.failed[name] = errReserved
+			}
 		}
 		out.late = p.late()
 		more, err := h.round(ctx, &out, p)

@@ -87,8 +87,15 @@ func planFor(wanted map[string]*judge, l live, failed map[string]error, seen boo
 	return out
 }
 
-// isForeign tells that an object of a name that a judge needs is somebody else's.
+// isReserved tells of a name that the controller itself needs. A ValidatingPolicy, of which
+// the native policy has the name, may have it by chance, or by intent.
+func isReserved(name string) bool { return isCanary(name) || strings.HasSuffix(name, standInSuffix) }
+
+// isForeign tells that an object of a name that a judge needs is not to be touched for it.
 func (p *planner) isForeign(j *judge) bool {
+	if isReserved(j.policy.Name) {
+		return true
+	}
 	if have, ok := p.live.policies[j.policy.Name]; ok && !isOurs(have) {
 		return true
 	}

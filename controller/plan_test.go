@@ -210,6 +210,22 @@ func TestForeignObjects(t *testing.T) {
 	}
 }
 
+// A policy that is called as the controller's own objects are is not made, and harms
+// nobody: else canary and policy would be written in turn, for ever, and nothing else.
+func TestReservedNames(t *testing.T) {
+	m := newModel()
+	wanted := wantedOf(judgeOf(canaryName, 1, "p/a"), judgeOf("y"+standInSuffix, 1, "p/b"), judgeOf("y", 1, "p/c"))
+	p := m.plan(wanted)
+	if len(p.foreign) != 2 || len(p.write) == 0 {
+		t.Errorf("foreign are %v", slices.Collect(maps.Keys(p.foreign)))
+	}
+	for _, o := range p.write {
+		if b, ok := o.(*nativeBinding); o.GetName() != "y" && (!ok || b.Spec.PolicyName != "y") {
+			t.Errorf("%T %s is written", o, o.GetName())
+		}
+	}
+}
+
 // A rule that the webhook is to judge from now on, and does not yet, keeps its judge,
 // in an object that changes for the sake of others as well; once it does, that goes.
 func TestKeptUntilServed(t *testing.T) {
