@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/interp"
+	"github.com/kvap/kvap/policy"
 )
 
 // generate does the work of a generate rule.
@@ -20,6 +22,9 @@ func (w *Worker) generate(ctx context.Context, j job) outcome {
 	}
 	if t.why != "" {
 		return skipped(t.why)
+	}
+	if t.ending && !j.remove && goesWithTrigger(j.policy.rule(j.rule)) {
+		return skipped("the object is on its way out")
 	}
 	request, err := requestFor(j.request, t.object)
 	if err != nil {
@@ -70,9 +75,28 @@ func (w *Worker) write(ctx context.Context, j job, g *interp.Generation) outcome
 	return out
 }
 
-// put makes an object, or puts it in the place of another where the rule keeps it in
-// step. Nothing is written where nothing changes.
+// goesWithTrigger tells of a rule whose objects are removed with their trigger. What it
+// made while finalizers hold that would be left: it is asked about no other deletion.
+func goesWithTrigger(r *policy.Rule) bool {
+	return r != nil && r.Generate != nil && r.Generate.Synchronize && !slices.ContainsFunc(filtersOf(r.Match), func(f *policy.Filter) bool {
+		return slices.Contains(f.Operations, "DELETE")
+	})
+}
+
+// put makes an object, or puts it in the place of another, and looks again where
+// somebody else writes at the same time.
 func (w *Worker) put(ctx context.Context, j job, target *interp.Generated) (written bool, err error) {
+	for try := 0; ; try++ {
+		written, err = w.putOnce(ctx, j, target)
+		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) || try == conflicts {
+			return written, err
+		}
+	}
+}
+
+// putOnce makes an object, or puts it in the place of another where the rule keeps it
+// in step. Nothing is written where nothing changes.
+func (w *Worker) putOnce(ctx context.Context, j job, target *interp.Generated) (written bool, err error) {
 	live, found, err := w.options.Cluster.Get(ctx, target.APIVersion, target.Kind, target.Namespace, target.Name)
 	if err != nil {
 		return false, err
@@ -93,8 +117,6 @@ func (w *Worker) put(ctx context.Context, j job, target *interp.Generated) (writ
 		version, err = w.options.Cluster.Update(ctx, object, "")
 	}
 	switch {
-	case live == nil && apierrors.IsAlreadyExists(err):
-		return true, nil // by work for another trigger
 	case isEnding(err):
 		return false, nil
 	case err == nil:

@@ -1,7 +1,9 @@
 package background
 
 import (
+	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -151,5 +153,52 @@ func TestTriggerDeleted(t *testing.T) {
 	delete(b.cluster.objects, b.cluster.keyOf(object(t, shop)))
 	if again := b.doRequest(t.Context(), name); again != 0 || b.stored("v1", "ConfigMap", "shop", "defaults") != nil {
 		t.Errorf("again after %v: %v", again, b.cluster.log)
+	}
+}
+
+// A trigger that is on its way out is none: while finalizers hold it, what went with
+// its deletion is not made again, whoever changes it or misses its objects. A rule that
+// is not kept in step, or generates on deletion, goes on.
+func TestTriggerEnding(t *testing.T) {
+	for name, c := range map[string]struct {
+		policy string
+		stays  bool
+	}{
+		"in step":        {settings, false},
+		"not in step":    {strings.Replace(settings, "synchronize: true", "synchronize: false", 1), true},
+		"lists deletion": {strings.Replace(settings, "kinds: [Namespace]", "kinds: [Namespace], operations: [CREATE, UPDATE, DELETE]", 1), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.policy == settings != !c.stays {
+				t.Fatal("the policy has another form")
+			}
+			b := start(t, c.policy, shop)
+			old := object(t, shop)
+			ending := object(t, shop)
+			meta := ending["metadata"].(map[string]any)
+			meta["deletionTimestamp"], meta["finalizers"] = "2026-01-01T00:00:00Z", []any{"acme.io/hold"}
+			b.cluster.store(ending)
+			for _, name := range b.asked("UPDATE", ending, old) {
+				b.doRequest(t.Context(), name)
+			}
+			if made := b.stored("v1", "ConfigMap", "shop", "defaults"); (made != nil) != c.stays {
+				t.Errorf("%v", b.cluster.log)
+			}
+		})
+	}
+}
+
+// Where somebody else writes an object at the same time, it is looked at again at once,
+// and nobody hears of it.
+func TestWrittenAtOnce(t *testing.T) {
+	b := start(t, settings, shop)
+	b.doRequest(t.Context(), b.asked("CREATE", object(t, shop), nil)[0])
+	other := maps.Clone(b.stored("v1", "ConfigMap", "shop", "defaults"))
+	other["data"] = map[string]any{"by": "somebody"}
+	b.cluster.store(other)
+	b.cluster.meanwhile = func() { b.cluster.store(b.stored("v1", "ConfigMap", "shop", "defaults")) }
+	b.doRequest(t.Context(), b.asked("CREATE", object(t, shop), nil)[0])
+	if data := b.stored("v1", "ConfigMap", "shop", "defaults")["data"].(map[string]any); data["by"] != nil || len(b.told) > 0 || len(b.requests) > 0 {
+		t.Errorf("%v: %v, %v", b.cluster.log, data, b.told)
 	}
 }

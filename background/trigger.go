@@ -18,6 +18,7 @@ const patience = 65 * time.Second
 type foundTrigger struct {
 	object map[string]any // as it is stored, or as it was before it went
 	gone   bool
+	ending bool   // it is being deleted, and something holds it
 	why    string // there is nothing to do; empty where there is
 }
 
@@ -73,7 +74,7 @@ func asStored(j job, live map[string]any, found bool, old map[string]any, operat
 	case operation == "UPDATE" && old != nil && metaText(live, "resourceVersion") == metaText(old, "resourceVersion") && j.age < patience:
 		return foundTrigger{}, errEarly
 	}
-	return foundTrigger{object: live}, nil
+	return foundTrigger{object: live, ending: metaText(live, "deletionTimestamp") != ""}, nil
 }
 
 // live is the object that is meant, and no other of its name.
