@@ -3,6 +3,7 @@ package background
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kvap/kvap/api/v1alpha1"
@@ -13,6 +14,9 @@ import (
 // as package k8s.io/apimachinery/pkg/api/errors tells them apart.
 type Cluster interface {
 	interp.Objects
+	// Page is a part of what List gives, behind the one that gave from; next is empty for
+	// the last. There may be any number of objects in all.
+	Page(ctx context.Context, apiVersion, kind, namespace string, selector labels.Selector, from string) (objects []map[string]any, next string, err error)
 	// Find is the object of a kind with a UID, for those whose name is not known. The
 	// namespace is empty for kinds without.
 	Find(ctx context.Context, apiVersion, kind, namespace string, uid types.UID) (object map[string]any, found bool, err error)

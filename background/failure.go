@@ -1,6 +1,7 @@
 package background
 
 import (
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -39,4 +40,16 @@ func explained(err error) error {
 // it.
 func isEnding(err error) bool {
 	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+}
+
+// mostTold is how many failures of one piece of work are told, and how many objects
+// are named.
+const mostTold = 50
+
+// joined is some failures as one, the first of them in words.
+func joined(failures []error) error {
+	if more := len(failures) - mostTold; more > 0 {
+		failures = append(failures[:mostTold:mostTold], fmt.Errorf("and %d more", more))
+	}
+	return errors.Join(failures...)
 }

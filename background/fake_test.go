@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -89,6 +91,17 @@ func (c *fakeCluster) List(_ context.Context, apiVersion, kind, namespace string
 		}
 	}
 	return out, c.refuse["list "+kind]
+}
+
+// Page gives two objects at a time.
+func (c *fakeCluster) Page(ctx context.Context, apiVersion, kind, namespace string, selector labels.Selector, from string) ([]map[string]any, string, error) {
+	all, err := c.List(ctx, apiVersion, kind, namespace, selector)
+	slices.SortFunc(all, func(a, b map[string]any) int { return strings.Compare(c.keyOf(a), c.keyOf(b)) })
+	all = slices.DeleteFunc(all, func(o map[string]any) bool { return c.keyOf(o) <= from })
+	if err != nil || len(all) <= 2 {
+		return all, "", err
+	}
+	return all[:2], c.keyOf(all[1]), nil
 }
 
 func (c *fakeCluster) Create(_ context.Context, object map[string]any) (string, error) {

@@ -69,7 +69,7 @@ func (w *Worker) write(ctx context.Context, j job, g *interp.Generation) outcome
 		}
 	}
 	if len(failures) > 0 {
-		out.state, out.err = v1alpha1.GenerateFailed, errors.Join(failures...)
+		out.state, out.err = v1alpha1.GenerateFailed, joined(failures)
 		out.message = out.err.Error()
 	}
 	return out

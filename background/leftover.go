@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -38,20 +37,18 @@ func (w *Worker) relabel(ctx context.Context, d Deed, change map[string]*string)
 	own := interp.TargetSelector(of, d.Rule, nil)
 	var failures []error
 	for _, k := range d.Kinds {
-		made, err := w.options.Cluster.List(ctx, k.APIVersion, k.Kind, scopeOf(of), labels.SelectorFromSet(own))
-		if err != nil && !apimeta.IsNoMatchError(err) {
-			failures = append(failures, w.unreleased(d, err))
-			continue
-		}
-		for _, object := range made {
+		err := w.each(ctx, k, scopeOf(of), labels.SelectorFromSet(own), func(object map[string]any) {
 			r := referenceOf(object)
 			err := w.options.Cluster.Label(ctx, interp.ObjectReference{APIVersion: r.APIVersion, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}, change)
 			if err != nil && !apierrors.IsNotFound(err) {
 				failures = append(failures, w.unreleased(d, err))
 			}
+		})
+		if err != nil && !apimeta.IsNoMatchError(err) {
+			failures = append(failures, w.unreleased(d, err))
 		}
 	}
-	return errors.Join(failures...)
+	return joined(failures)
 }
 
 // unreleased is a failure to let go that time may mend; one that it will not is told.

@@ -166,7 +166,7 @@ func (c *change) outcome(wanted []interp.TargetMutation) outcome {
 		if c.objects.denied != nil {
 			c.failures = append(c.failures, explained(c.objects.denied))
 		}
-		out.state, out.err = v1alpha1.GenerateFailed, errors.Join(c.failures...)
+		out.state, out.err = v1alpha1.GenerateFailed, joined(c.failures)
 		out.message = out.err.Error()
 	} else if len(wanted) == 1 && wanted[0].Before == nil {
 		return skipped(c.job.hideText(wanted[0].Message))
@@ -205,15 +205,15 @@ func mutatesExisting(r *policy.Rule) bool { return r.Mutate != nil && r.Mutate.E
 
 // scanExisting has a rule change objects for all objects that trigger it, where it
 // says so.
-func (w *Worker) scanExisting(ctx context.Context, p *held, r *policy.Rule) error {
+func (w *Worker) scanExisting(ctx context.Context, p *held, r *policy.Rule, from place) (place, error) {
 	wants := p.MutateExisting
 	if r.Mutate.OnPolicyUpdate != nil {
 		wants = *r.Mutate.OnPolicyUpdate
 	}
 	if !wants || p.needsRequest(r.Name) {
-		return nil
+		return place{}, nil
 	}
-	return w.eachMatched(ctx, p, r, func(object map[string]any) bool {
+	return w.eachMatched(ctx, p, r, from, func(object map[string]any) bool {
 		return slices.ContainsFunc(p.engine.Triggered(ctx, withoutRequest(object)), func(t interp.RuleResult) bool {
 			return t.Rule == r.Name && t.Status == interp.Pass
 		})

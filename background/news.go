@@ -2,7 +2,6 @@ package background
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -72,25 +71,25 @@ func (w *Worker) doSource(ctx context.Context, p *held, rule string, source v1al
 		"apiVersion": source.APIVersion, "kind": source.Kind,
 		"metadata": map[string]any{"namespace": source.Namespace, "name": source.Name, "uid": string(source.UID)},
 	})
-	copies, err := w.options.Cluster.List(ctx, source.APIVersion, source.Kind, scopeOf(p.Policy.Policy), labels.SelectorFromSet(selector))
-	if err != nil {
-		return explained(err)
-	}
 	var failures []error
-	for _, one := range copies {
+	of := Kind{source.APIVersion, source.Kind}
+	err = w.each(ctx, of, scopeOf(p.Policy.Policy), labels.SelectorFromSet(selector), func(one map[string]any) {
 		own := labelsOf(one)
 		if by, _, ok := p.made(own); !ok || by != rule {
-			continue
+			return
 		}
 		if there {
 			w.targetSeen(own)
-			continue
+			return
 		}
 		if err := w.options.Cluster.Delete(ctx, one); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 			failures = append(failures, fmt.Errorf("a copy of a source that is gone: %w", explained(err)))
 		}
+	})
+	if err != nil {
+		failures = append(failures, explained(err))
 	}
-	return errors.Join(failures...)
+	return joined(failures)
 }
 
 // made tells which rule of the policy an object's labels say has made it, and for

@@ -2,7 +2,6 @@ package background
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -49,24 +48,24 @@ func scopeOf(p *policy.Policy) string {
 	return ""
 }
 
-// removeAll removes the objects of some kinds that bear labels.
+// removeAll removes the objects of some kinds that bear labels, and names the first.
 func (w *Worker) removeAll(ctx context.Context, kinds []Kind, namespace string, bear map[string]string) ([]v1alpha1.ObjectReference, error) {
 	var removed []v1alpha1.ObjectReference
 	var failures []error
 	for _, k := range kinds {
-		found, err := w.options.Cluster.List(ctx, k.APIVersion, k.Kind, namespace, labels.SelectorFromSet(bear))
-		if err != nil {
-			failures = append(failures, explained(err))
-			continue
-		}
-		for _, object := range found {
+		err := w.each(ctx, k, namespace, labels.SelectorFromSet(bear), func(object map[string]any) {
 			at := referenceOf(object)
 			if err := w.options.Cluster.Delete(ctx, object); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 				failures = append(failures, fmt.Errorf("%s %s/%s: %w", at.Kind, at.Namespace, at.Name, explained(err)))
-				continue
+				return
 			}
-			removed = append(removed, at)
+			if len(removed) < mostTold {
+				removed = append(removed, at)
+			}
+		})
+		if err != nil {
+			failures = append(failures, explained(err))
 		}
 	}
-	return removed, errors.Join(failures...)
+	return removed, joined(failures)
 }

@@ -14,26 +14,25 @@ import (
 )
 
 // doScan has a rule look after what it has made, and generate for objects that were
-// there before it where it says so.
-func (w *Worker) doScan(ctx context.Context, p *held, rule string) error {
+// there before it where it says so: as many as there is room for, from a place on. Next
+// is where to go on; the zero place is nowhere.
+func (w *Worker) doScan(ctx context.Context, p *held, rule string, from place) (next place, err error) {
 	r := p.rule(rule)
 	if mutatesExisting(r) {
-		return w.scanExisting(ctx, p, r)
+		return w.scanExisting(ctx, p, r, from)
 	}
-	if r.Generate == nil {
-		return nil
-	}
-	if p.needsRequest(rule) {
-		return nil
+	if r.Generate == nil || p.needsRequest(rule) {
+		return place{}, nil
 	}
 	var failures []error
-	if r.Generate.Synchronize {
+	if r.Generate.Synchronize && from == (place{}) {
 		failures = append(failures, w.scanTargets(ctx, p, r))
 	}
 	if generatesExisting(p.Policy.Policy, r) {
-		failures = append(failures, w.scanTriggers(ctx, p, r))
+		next, err = w.scanTriggers(ctx, p, r, from)
+		failures = append(failures, err)
 	}
-	return errors.Join(failures...)
+	return next, errors.Join(failures...)
 }
 
 // scanTargets has the triggers of all that a rule has made done again.
@@ -41,13 +40,9 @@ func (w *Worker) scanTargets(ctx context.Context, p *held, r *policy.Rule) error
 	selector := labels.SelectorFromSet(interp.TargetSelector(p.Policy.Policy, r.Name, nil))
 	var failures []error
 	for _, k := range kindsOf(r.Generate) {
-		made, err := w.options.Cluster.List(ctx, k.APIVersion, k.Kind, scopeOf(p.Policy.Policy), selector)
+		err := w.each(ctx, k, scopeOf(p.Policy.Policy), selector, func(object map[string]any) { w.targetSeen(labelsOf(object)) })
 		if err != nil {
 			failures = append(failures, explained(err))
-			continue
-		}
-		for _, object := range made {
-			w.targetSeen(labelsOf(object))
 		}
 	}
 	return errors.Join(failures...)
@@ -62,32 +57,42 @@ func generatesExisting(p *policy.Policy, r *policy.Rule) bool {
 
 // scanTriggers generates for all objects that trigger a rule, but for those that the
 // rule itself has made: there would be more of them each time.
-func (w *Worker) scanTriggers(ctx context.Context, p *held, r *policy.Rule) error {
+func (w *Worker) scanTriggers(ctx context.Context, p *held, r *policy.Rule, from place) (place, error) {
 	own := labels.SelectorFromSet(interp.TargetSelector(p.Policy.Policy, r.Name, nil))
-	return w.eachMatched(ctx, p, r, func(object map[string]any) bool {
+	return w.eachMatched(ctx, p, r, from, func(object map[string]any) bool {
 		return !own.Matches(labels.Set(labelsOf(object))) && slices.ContainsFunc(p.engine.GenerateTriggers(ctx, withoutRequest(object)), func(t interp.GenerateTrigger) bool {
 			return t.Rule == r.Name && t.Action == interp.GenerateTargets
 		})
 	})
 }
 
-// eachMatched does the work of a rule for each object of the kinds that it matches
-// which triggers it.
-func (w *Worker) eachMatched(ctx context.Context, p *held, r *policy.Rule, triggers func(map[string]any) bool) error {
+// eachMatched has the work of a rule done for each object of the kinds that it matches
+// which triggers it, as long as not too much waits. Next is where to go on then.
+func (w *Worker) eachMatched(ctx context.Context, p *held, r *policy.Rule, from place, triggers func(map[string]any) bool) (next place, err error) {
 	var failures []error
-	for _, k := range w.matched(r.Match) {
-		objects, err := w.options.Cluster.List(ctx, k.APIVersion, k.Kind, scopeOf(p.Policy.Policy), labels.Everything())
-		if err != nil {
-			failures = append(failures, fmt.Errorf("existing objects: %w", explained(err)))
-			continue
+	for _, k := range w.kindsFrom(r.Match, from) {
+		at := place{kind: k}
+		if k == from.kind {
+			at = from
 		}
-		for _, object := range objects {
-			if !w.leftOut(object) && triggers(object) {
-				w.queue.Add(task{policy: keyOf(p.Of), rule: r.Name, trigger: referenceOf(object)})
+		for more := true; more; more = at.from != "" {
+			if w.queue.Len() >= w.options.Waiting {
+				return at, errors.Join(failures...)
 			}
+			page, following, err := w.options.Cluster.Page(ctx, k.APIVersion, k.Kind, scopeOf(p.Policy.Policy), labels.Everything(), at.from)
+			if err != nil {
+				failures = append(failures, fmt.Errorf("existing objects: %w", explained(err)))
+				break
+			}
+			for _, object := range page {
+				if !w.leftOut(object) && triggers(object) {
+					w.queue.Add(task{policy: keyOf(p.Of), rule: r.Name, trigger: referenceOf(object)})
+				}
+			}
+			at.from = following
 		}
 	}
-	return errors.Join(failures...)
+	return place{}, errors.Join(failures...)
 }
 
 // leftOut tells of an object in a namespace of which no request is asked about, or of

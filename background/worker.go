@@ -37,6 +37,9 @@ type Options struct {
 	Now  func() time.Time
 	// Workers is how many pieces of work are done at once; 4.
 	Workers int
+	// Waiting is how much work for objects that are there may wait before more of them
+	// are looked at; 5000.
+	Waiting int
 	// Timeout is how long one may take, and ScanTimeout how long all objects of a rule
 	// may; 30 s and 5 min.
 	Timeout, ScanTimeout time.Duration
@@ -53,6 +56,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Workers == 0 {
 		o.Workers = 4
+	}
+	if o.Waiting == 0 {
+		o.Waiting = 5000
 	}
 	if o.Timeout == 0 {
 		o.Timeout = 30 * time.Second
@@ -148,6 +154,7 @@ type task struct {
 	request string // the name of a GenerateRequest
 	ledger  bool   // what is written down of what rules make
 	scan    bool   // the objects that a rule is about
+	from    place  // where to go on with them
 	source  bool   // the trigger is a source that is gone
 	policy  string // keyOf
 	rule    string
@@ -247,7 +254,7 @@ func (w *Worker) do(ctx context.Context, t task) (again time.Duration) {
 	}
 	switch {
 	case t.scan:
-		return w.retried(t, p.Of, w.doScan(ctx, p, t.rule))
+		return w.goOn(ctx, t, p)
 	case t.source:
 		return w.retried(t, p.Of, w.doSource(ctx, p, t.rule, t.trigger))
 	}
@@ -264,6 +271,17 @@ func (w *Worker) do(ctx context.Context, t task) (again time.Duration) {
 		w.pace.repaired(t)
 	}
 	return w.retried(t, p.Of, out.err)
+}
+
+// goOn looks at more of the objects that a rule is about.
+func (w *Worker) goOn(ctx context.Context, t task, p *held) (again time.Duration) {
+	next, err := w.doScan(ctx, p, t.rule, t.from)
+	if next != (place{}) {
+		following := t
+		following.from = next
+		w.queue.AddAfter(following, firstWait)
+	}
+	return w.retried(t, p.Of, err)
 }
 
 // inTurn works at a rule and trigger when nobody else does.

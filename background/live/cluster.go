@@ -3,6 +3,7 @@ package live
 import (
 	"context"
 	"encoding/json"
+	stderrors "errors"
 	"fmt"
 	"maps"
 
@@ -101,28 +102,53 @@ func (c *Cluster) Get(ctx context.Context, apiVersion, kind, namespace, name str
 
 // List implements background.Cluster.
 func (c *Cluster) List(ctx context.Context, apiVersion, kind, namespace string, selector labels.Selector) ([]map[string]any, error) {
-	if outside, err := c.outside(apiVersion, kind, namespace); outside || err != nil {
-		return nil, err
-	}
 	var out []map[string]any
-	for next := ""; ; {
-		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(schema.FromAPIVersionAndKind(apiVersion, kind+"List"))
-		o := &client.ListOptions{Namespace: namespace, LabelSelector: selector, Limit: pageSize, Continue: next}
-		if err := c.client.List(ctx, list, o); err != nil {
+	for from := ""; ; {
+		page, next, err := c.Page(ctx, apiVersion, kind, namespace, selector, from)
+		if err != nil {
 			return nil, err
 		}
-		for i := range list.Items {
-			out = append(out, list.Items[i].Object)
-		}
-		next = list.GetContinue()
+		out = append(out, page...)
 		switch {
 		case next == "":
 			return out, nil
 		case len(out) >= maxListed:
 			return nil, fmt.Errorf("there are more than %d objects of the kind %s", maxListed, kind)
 		}
+		from = next
 	}
+}
+
+// Page implements background.Cluster. Where the list has become too old to go on with,
+// it goes on with a newer one: what has changed meanwhile is told by who changed it.
+func (c *Cluster) Page(ctx context.Context, apiVersion, kind, namespace string, selector labels.Selector, from string) (objects []map[string]any, next string, err error) {
+	if outside, err := c.outside(apiVersion, kind, namespace); outside || err != nil {
+		return nil, "", err
+	}
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(schema.FromAPIVersionAndKind(apiVersion, kind+"List"))
+	o := &client.ListOptions{Namespace: namespace, LabelSelector: selector, Limit: pageSize, Continue: from}
+	err = c.client.List(ctx, list, o)
+	if newer := newerPage(err); newer != "" {
+		o.Continue = newer
+		err = c.client.List(ctx, list, o)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	for i := range list.Items {
+		objects = append(objects, list.Items[i].Object)
+	}
+	return objects, list.GetContinue(), nil
+}
+
+// newerPage is where to go on with a list that has become too old, if an error says so.
+func newerPage(err error) string {
+	var status errors.APIStatus
+	if !errors.IsResourceExpired(err) || !stderrors.As(err, &status) {
+		return ""
+	}
+	return status.Status().Continue
 }
 
 // Create implements background.Cluster.

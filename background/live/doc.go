@@ -6,8 +6,8 @@
 // Events, which tell users.
 //
 // What must hold: no object is read from a cache, so that work sees what it wrote
-// before; only which name an object with a UID has is kept. Lists are read by pages and
-// are bounded. Of what is watched only the metadata is read, and only of objects with
+// before; only which name an object with a UID has is kept. Lists are read by pages, and
+// those that are kept as a whole are bounded. Of what is watched only the metadata is read, and only of objects with
 // the labels of generated and copied ones.
 // A watch that may not be is told, and tried again.
 //

@@ -1,0 +1,44 @@
+package background
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kvap/kvap/policy"
+)
+
+// A place is how far the objects that a rule may be about were looked at: up to a page
+// of a kind. The zero place is the beginning.
+type place struct {
+	kind Kind
+	from string
+}
+
+// each visits the objects of a kind that a selector selects, however many there are.
+func (w *Worker) each(ctx context.Context, k Kind, namespace string, selector labels.Selector, visit func(map[string]any)) error {
+	for from := ""; ; {
+		page, next, err := w.options.Cluster.Page(ctx, k.APIVersion, k.Kind, namespace, selector, from)
+		if err != nil {
+			return err
+		}
+		for _, object := range page {
+			visit(object)
+		}
+		if from = next; from == "" {
+			return nil
+		}
+	}
+}
+
+// kindsFrom are the kinds that a rule matches, from a place on. Where its kind is not
+// among them any more, all are looked at anew.
+func (w *Worker) kindsFrom(m *policy.MatchBlock, at place) []Kind {
+	all := w.matched(m)
+	for i, k := range all {
+		if k == at.kind {
+			return all[i:]
+		}
+	}
+	return all
+}
