@@ -46,8 +46,8 @@ translate: translate/internal/native translate/internal/pack translate/internal/
 translate/internal/native: translate/internal/scalar cel policy schema vap diag
 translate/internal/pack: translate/internal/native cel policy schema vap diag
 translate/internal/scalar:
-compile: translate vap policy cel diag
-check: vap policy schema cel diag
+compile: internal/cores translate vap policy cel diag
+check: internal/cores vap policy schema cel diag
 interp: interp/internal/cellib interp/internal/expr interp/internal/jsonpatch interp/internal/merge interp/internal/datum interp/internal/wildcard policy jmespath diag
 interp/internal/expr: interp/internal/datum interp/internal/wildcard jmespath diag
 interp/internal/datum:
@@ -62,7 +62,7 @@ migrate: api/v1alpha1 compile policy report diag
 migrate/live: api/v1alpha1 cleanup compile controller internal/cluster internal/judge migrate policy report translate webhook/registration
 migrate/compare: api/v1alpha1 compile controller diag internal/cluster internal/judge internal/manifest interp migrate migrate/evidence migrate/live policy report scan schema translate vap verify
 migrate/record:
-migrate/evidence: compile internal/judge interp policy report translate vap verify
+migrate/evidence: compile internal/cores internal/judge interp policy report translate vap verify
 controller: api/v1alpha1 compile translate cel vap policy schema diag report scan
 cleanup: api/v1alpha1 interp policy diag
 webhook: webhook/registration interp policy diag
@@ -100,6 +100,7 @@ internal/e2e/controller:
 internal/e2e/webhook:
 internal/e2e/testcluster: api/v1alpha1 deploy/crds internal/controlplane
 internal/manifest: diag
+internal/cores:
 internal/textdiff:
 internal/suite: internal/textdiff compile internal/judge internal/deviation internal/manifest policy translate vap interp schema diag
 `
@@ -107,12 +108,12 @@ internal/suite: internal/textdiff compile internal/judge internal/deviation inte
 // compilers are the packages that take values and return values, so that they
 // run in a browser, a test or a controller alike.
 func compilers() []string {
-	return []string{"diag", "cel", "jmespath", "policy", "schema", "translate", "translate/internal/native", "translate/internal/pack", "translate/internal/scalar", "vap", "compile", "check"}
+	return []string{"diag", "cel", "jmespath", "policy", "schema", "translate", "translate/internal/native", "translate/internal/pack", "translate/internal/scalar", "vap", "compile", "check", "internal/cores"}
 }
 
-// concurrent are the compilers that may start goroutines: those whose result does
-// not depend on which of them is done first, and that leave none behind.
-func concurrent() []string { return []string{"compile", "check"} }
+// concurrent are the compilers that may start goroutines: their result does not
+// depend on which of them is done first, and they leave none behind.
+func concurrent() []string { return []string{"internal/cores"} }
 
 // onlyThere names import paths that have one home, by prefix: CEL's own trees
 // and printer belong to cel, the JMESPath parser to jmespath, YAML nodes to policy.

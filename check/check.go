@@ -1,12 +1,10 @@
 package check
 
 import (
-	"runtime"
 	"slices"
-	"sync"
-	"sync/atomic"
 
 	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/internal/cores"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/vap"
 )
@@ -56,23 +54,26 @@ type Result struct {
 	Findings     []Finding
 }
 
-// Objects checks objects that go into the same cluster, on every core: each worker has
-// tools of its own, and writes the results of the objects that it takes.
+// Objects checks objects that go into the same cluster, on every core. A panic in the
+// checking of one is that one's finding.
 func Objects(objects []*Object, o Options) []*Result {
 	out := make([]*Result, len(objects))
-	var next atomic.Int64
-	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(objects)) {
-		workers.Go(func() {
-			c := &checking{options: o, tools: map[cel.Release]*tools{}, objects: objects}
-			for i := int(next.Add(1)) - 1; i < len(objects); i = int(next.Add(1)) - 1 {
-				out[i] = &Result{Object: objects[i], Releases: c.releasesOf(objects[i])}
-				c.one(out[i])
-				out[i].sort()
-			}
+	workers := cores.NewPool(func() *checking {
+		return &checking{options: o, tools: map[cel.Release]*tools{}, objects: objects}
+	})
+	cores.Each(len(objects), func(i int) {
+		out[i] = &Result{Object: objects[i]}
+		fault := cores.Guard(func() {
+			c := workers.Take()
+			out[i].Releases = c.releasesOf(objects[i])
+			c.one(out[i])
+			workers.Give(c)
 		})
-	}
-	workers.Wait()
+		if fault != nil { // what it worked with is not used again
+			out[i].report(0, "", faulty(objects[i], fault))
+		}
+		out[i].sort()
+	})
 	tellOnce(out)
 	return out
 }

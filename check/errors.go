@@ -10,6 +10,7 @@ import (
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/cores"
 	"github.com/kvap/kvap/vap"
 )
 
@@ -26,6 +27,10 @@ func refusal(e *field.Error) diag.Diagnostic {
 
 func refusedCEL(message string) diag.Diagnostic {
 	return diag.Errorf(diag.Pos{}, diag.InvalidObject, "the API server refuses this expression: %s", message)
+}
+
+func faulty(o *Object, fault *cores.Fault) diag.Diagnostic {
+	return diag.Errorf(diag.Pos{}, diag.CompilerFault, "checking %s failed (%v, in %s); what else there is to say of it is not known; please report this with the object", o.Name(), fault.Value, fault.In)
 }
 
 // notYet does not name the release that is checked for, so that several say the same.

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/kvap/kvap/internal/cores"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/translate"
 	"github.com/kvap/kvap/vap"
@@ -17,7 +18,7 @@ import (
 // that nobody changes after they were read. What the last compilation did not need
 // is forgotten. It is for one compilation at a time.
 type Cache struct {
-	checkers *pool[*vap.Checker]
+	checkers *cores.Pool[*vap.Checker]
 	lowered  map[*policy.Policy]translate.Lowered
 	errors   map[[sha256.Size]byte]field.ErrorList // of the last compilation, and
 	fresh    map[[sha256.Size]byte]field.ErrorList // of this one
@@ -27,8 +28,8 @@ type Cache struct {
 func NewCache() *Cache { return &Cache{} }
 
 // checkersFor are checkers for a release, of which those that are idle stay.
-func (c *Cache) checkersFor(o Options) *pool[*vap.Checker] {
-	made := newPool(func() *vap.Checker { return vap.NewChecker(o.Translate.Release) })
+func (c *Cache) checkersFor(o Options) *cores.Pool[*vap.Checker] {
+	made := cores.NewPool(func() *vap.Checker { return vap.NewChecker(o.Translate.Release) })
 	if c == nil {
 		return made
 	}

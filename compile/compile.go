@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/cores"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/translate"
 	"github.com/kvap/kvap/vap"
@@ -41,7 +42,7 @@ type Result struct {
 // false where packing them so fails.
 func (r Result) Repacked(pack translate.Pack) (drafts []*vap.Draft, ok bool) {
 	o := r.options
-	o.Pack, o.Each = pack, onEveryCore
+	o.Pack, o.Each = pack, cores.Each
 	fault := guard(diag.Pos{}, func() { drafts = translate.Assemble(r.lowered, o).Drafts })
 	return drafts, fault == nil
 }
@@ -126,7 +127,7 @@ func Policies(in Input, o Options) Result {
 // A compilation is policies on their way to objects.
 type compilation struct {
 	options    Options
-	checkers   *pool[*vap.Checker]
+	checkers   *cores.Pool[*vap.Checker]
 	lowered    []translate.Lowered
 	translated translate.Result
 	objects    []vap.Objects
@@ -136,15 +137,15 @@ type compilation struct {
 // lower lowers each policy. One that makes the compiler fail has no native rule.
 func (c *compilation) lower(ps []*policy.Policy) {
 	c.lowered = make([]translate.Lowered, len(ps))
-	onEveryCore(len(ps), func(i int) {
+	cores.Each(len(ps), func(i int) {
 		p := ps[i]
 		var known bool
 		if c.lowered[i], known = c.options.Cache.loweredBefore(p); known {
 			return
 		}
 		o := c.options.Translate
-		o.Checker = c.checkers.take()
-		defer c.checkers.give(o.Checker)
+		o.Checker = c.checkers.Take()
+		defer c.checkers.Give(o.Checker)
 		if fault := guard(p.Pos, func() { c.lowered[i] = translate.Lower(p, o) }); fault != nil {
 			c.lowered[i] = translate.Refused(p, *fault)
 		}
@@ -157,7 +158,7 @@ func (c *compilation) lower(ps []*policy.Policy) {
 // diagnostic names the function that failed.
 func (c *compilation) assemble() {
 	o := c.options.Translate
-	o.Each = onEveryCore
+	o.Each = cores.Each
 	if guard(diag.Pos{}, func() { c.translated = translate.Assemble(c.lowered, o) }) == nil {
 		return
 	}

@@ -10,7 +10,7 @@
 // guard loses only that. A rule for the webhook is in no object;
 // a native one is in at least one, or has a code that says why it needs none. What
 // goes wrong in one policy is that policy's diagnostic and changes nothing else:
-// this is the one place that catches a panic. The same input gives the same result,
+// a panic goes no further. The same input gives the same result,
 // although policies are lowered and objects are checked on every core, and with a Cache
 // the same as without.
 //

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/cores"
 	"github.com/kvap/kvap/translate"
 	"github.com/kvap/kvap/vap"
 )
@@ -44,18 +45,18 @@ func (r *refusals) emission(draft int, found diag.List) {
 
 // invalid has the objects validated, and notes what an API server would refuse. An
 // object of which it would refuse the guard loses that.
-func (r *refusals) invalid(objects []vap.Objects, emitter *vap.Emitter, checkers *pool[*vap.Checker], cache *Cache) {
+func (r *refusals) invalid(objects []vap.Objects, emitter *vap.Emitter, checkers *cores.Pool[*vap.Checker], cache *Cache) {
 	errs, keys := make([]field.ErrorList, len(objects)), make([][sha256.Size]byte, len(objects))
 	faults := make([]*diag.Diagnostic, len(objects))
-	onEveryCore(len(objects), func(i int) {
+	cores.Each(len(objects), func(i int) {
 		o := objects[i]
 		var known bool
 		if keys[i], errs[i], known = cache.checkedBefore(o); known {
 			return
 		}
 		faults[i] = guard(posOf(o.Draft), func() {
-			checker := checkers.take()
-			defer checkers.give(checker)
+			checker := checkers.Take()
+			defer checkers.Give(checker)
 			errs[i] = checker.Validate(o.Policy)
 			for _, b := range o.Bindings {
 				errs[i] = append(errs[i], vap.ValidateBinding(b)...)

@@ -465,8 +465,8 @@ const (
 	//
 	// Keep it for the tool that hands it such documents; there is nothing to convert.
 	OtherPayload Code = 215
-	// CompilerFault occurs when the compiler itself fails on a policy. The other
-	// policies are compiled as always.
+	// CompilerFault occurs when the compiler itself, or a check, fails on a policy. The
+	// other policies are compiled and checked as always.
 	//
 	// This is a mistake in kvap: please report it, with the policy.
 	CompilerFault Code = 216

@@ -495,8 +495,8 @@ func describe(c Code) (name, text, example string) {
 			""
 	case CompilerFault:
 		return "CompilerFault",
-			"Occurs when the compiler itself fails on a policy. The other\n" +
-				"policies are compiled as always.\n" +
+			"Occurs when the compiler itself, or a check, fails on a policy. The\n" +
+				"other policies are compiled and checked as always.\n" +
 				"\n" +
 				"This is a mistake in kvap: please report it, with the policy.",
 			""

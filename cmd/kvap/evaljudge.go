@@ -3,12 +3,10 @@ package main
 import (
 	"context"
 	"iter"
-	"runtime"
 	"slices"
-	"sync"
-	"sync/atomic"
 
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/cores"
 	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/vap"
@@ -63,16 +61,7 @@ func (e *evaluation) judge(ctx context.Context, inputs iter.Seq2[input, error]) 
 
 // judgeBatch judges on every core.
 func (e *evaluation) judgeBatch(ctx context.Context, batch []judged) {
-	var next atomic.Int64
-	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(batch)) {
-		workers.Go(func() {
-			for i := int(next.Add(1)) - 1; i < len(batch); i = int(next.Add(1)) - 1 {
-				e.one(ctx, &batch[i])
-			}
-		})
-	}
-	workers.Wait()
+	cores.Each(len(batch), func(i int) { e.one(ctx, &batch[i]) })
 }
 
 func (e *evaluation) one(ctx context.Context, j *judged) {

@@ -7,11 +7,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"runtime"
 	"strings"
-	"sync"
 
 	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/internal/cores"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate"
 )
@@ -110,19 +109,6 @@ func subjectsOf(c config, index index) ([]subject, error) {
 // examineAll examines the subjects on every core; the results are in their order.
 func examineAll(subjects []subject, c *compiler) []result {
 	results := make([]result, len(subjects))
-	next := make(chan int)
-	var workers sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		workers.Go(func() {
-			for i := range next {
-				results[i] = examine(subjects[i], c)
-			}
-		})
-	}
-	for i := range subjects {
-		next <- i
-	}
-	close(next)
-	workers.Wait()
+	cores.Each(len(subjects), func(i int) { results[i] = examine(subjects[i], c) })
 	return results
 }

@@ -5,11 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"runtime"
 	"slices"
-	"sync"
-	"sync/atomic"
 
+	"github.com/kvap/kvap/internal/cores"
 	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
@@ -68,23 +66,16 @@ func (l *Ledger) Judge(ctx context.Context, items iter.Seq[Item], failed func(It
 
 // judgeBatch judges on every core.
 func (l *Ledger) judgeBatch(ctx context.Context, batch []judged) {
-	var next atomic.Int64
-	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(batch)) {
-		workers.Go(func() {
-			for i := int(next.Add(1)) - 1; i < len(batch); i = int(next.Add(1)) - 1 {
-				j := &batch[i]
-				if j.request, j.err = j.Request(); j.err != nil {
-					continue
-				}
-				if j.Subject == "" {
-					j.Subject = asked(j.request.Admission())
-				}
-				j.opinions, j.err = l.judges.Judge(ctx, j.request)
-			}
-		})
-	}
-	workers.Wait()
+	cores.Each(len(batch), func(i int) {
+		j := &batch[i]
+		if j.request, j.err = j.Request(); j.err != nil {
+			return
+		}
+		if j.Subject == "" {
+			j.Subject = asked(j.request.Admission())
+		}
+		j.opinions, j.err = l.judges.Judge(ctx, j.request)
+	})
 }
 
 // note writes down what both judges say of one request, and what Kyverno reported.
