@@ -76,8 +76,9 @@ func (s kindSelector) matches(k resourceKind) bool {
 	if wildcard.Match(s.subresource, k.subresource) {
 		return true
 	}
-	// Adding an ephemeral container to a pod counts as a change of the pod.
-	return k == resourceKind{"", "v1", "Pod", "ephemeralcontainers"}
+	// Adding an ephemeral container to a pod counts as a change of the pod. It is no
+	// use of another part of it: who selects Pod/exec is not asked about it (1.5).
+	return s.subresource == "" && k == resourceKind{"", "v1", "Pod", "ephemeralcontainers"}
 }
 
 // A resourceKind is what a request is about: the kind of the resource itself,

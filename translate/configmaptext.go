@@ -18,6 +18,7 @@ const (
 	jsonWords    = `^\s*\[\s*(` + jsonWord + `\s*(,\s*` + jsonWord + `\s*)*)?\]\s*$`
 	jsonScalar   = `^\s*(-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?|true|false|null|` + jsonWord + `|\{\s*\})\s*$`
 	undecidable  = `^\s*[\[{"]|^[-|+]?\d+(\.\d+)?[A-Za-z]*-[-|+]?\d+(\.\d+)?[A-Za-z]*$`
+	mayBeJSON    = `^\s*([\[{"\-0-9]|true|false|null)`
 	unknownWords = "neither_text_nor_list_of_strings"
 	noList       = "no_list_of_strings"
 )
@@ -224,6 +225,9 @@ func (l *lowering) parseJSON(text operand) operand {
 		panic(l.refuse(diag.NoFunction, "the function parse_json has no native form"))
 	}
 	t := l.configText(text)
+	if l.found != nil { // what is certainly no JSON is an error that can be told beforehand
+		*l.found = append(*l.found, t.text.Matches(mayBeJSON))
+	}
 	list := t.shared("Words", func() cel.Value {
 		return cel.Cond(t.text.Matches(jsonWords), t.taken(), dyn(cel.Map()).Field(noList))
 	})
