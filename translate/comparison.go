@@ -134,7 +134,7 @@ func others(v any) func(*schema.Type) []any {
 }
 
 func couldEqual(t *schema.Type, lit any) bool {
-	switch lit.(type) {
+	switch lit := lit.(type) {
 	case nil:
 		return kindOf(t) == schema.Any
 	case bool:
@@ -143,6 +143,9 @@ func couldEqual(t *schema.Type, lit any) bool {
 		return kindOf(t) == schema.String || kindOf(t) == schema.Any || kindOf(t) == schema.IntOrString
 	case float64, int64:
 		k := kindOf(t)
+		if f, ok := lit.(float64); ok && f != float64(int64(f)) && (k == schema.Int || k == schema.IntOrString) {
+			return false
+		}
 		return k == schema.Int || k == schema.Number || k == schema.Any || k == schema.IntOrString
 	case []any:
 		return kindOf(t) == schema.List || kindOf(t) == schema.Any

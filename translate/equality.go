@@ -54,7 +54,7 @@ func (l *lowering) equalsLiteral(x cel.Value, t *schema.Type, want any) cel.Bool
 		return cel.And(cel.Lit(ok), isBool(x, t, b))
 	case schema.Int, schema.Number:
 		f, ok := scalar.EqualNumber(want)
-		if !ok {
+		if !ok || kindOf(t) == schema.Int && f != float64(int64(f)) {
 			return cel.False()
 		}
 		return l.equalsNumber(x, f)

@@ -132,6 +132,9 @@ func (l *lowering) stringOrNumberArg(j operand) (cel.Value, bool) {
 	if f, ok := scalar.Float(j.lit); ok && j.form == litForm {
 		return cel.String(scalar.NumberText(f)), true
 	}
+	if j.form == litForm {
+		return l.stringArg(j)
+	}
 	switch kindOf(j.typ()) {
 	case schema.Int:
 		v, ok := l.expr(j)

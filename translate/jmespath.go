@@ -154,15 +154,15 @@ func (l *lowering) sub(left operand, right *jmespath.Expr) operand {
 		switch right.Op {
 		case jmespath.Call, jmespath.Projection, jmespath.Filter, jmespath.ValueProjection, jmespath.MultiList, jmespath.MultiHash:
 			inner := left.settled()
-			return l.behindGuards(left.v, l.eval(right, &inner), right.Op == jmespath.Call)
+			return l.behindGuards(left.v, l.eval(right, &inner), right)
 		}
 	}
 	return l.eval(right, &left)
 }
 
-// behindGuards is j, which counts only where v is found: missing or null where v is,
-// unless a function was called.
-func (l *lowering) behindGuards(v place, j operand, called bool) operand {
+// behindGuards is j, which right gives of v, where v is found. Elsewhere it is missing,
+// or what right gives of null.
+func (l *lowering) behindGuards(v place, j operand, right *jmespath.Expr) operand {
 	if v.never {
 		return operand{form: errorForm, hint: "missing"}
 	}
@@ -172,10 +172,15 @@ func (l *lowering) behindGuards(v place, j operand, called bool) operand {
 		j.v.opt = cel.Value{}
 		return j
 	case sequenceForm:
-		return sequenceOf(guarded{sequence: j.s, v: v, called: called})
+		return sequenceOf(guarded{sequence: j.s, v: v, called: right.Op == jmespath.Call})
 	}
 	w, c := v.demanded()
-	return choice(c, choice(w.found(), j, operand{form: errorForm, hint: "missing"}), typeError("value"))
+	elsewhere := operand{form: errorForm, hint: "missing"}
+	if !w.shaped().IsTrue() {
+		null := litOf(nil)
+		elsewhere = choice(w.keysFound(), l.eval(right, &null), elsewhere)
+	}
+	return choice(c, choice(w.found(), j, elsewhere), typeError("value"))
 }
 
 func (l *lowering) multi(e *jmespath.Expr, cur *operand) operand {
@@ -289,7 +294,7 @@ func (l *lowering) queryOutside(e *jmespath.Expr) operand {
 // query is an expression on the whole context.
 func (l *lowering) query(e *jmespath.Expr) operand {
 	defer l.restore(l.environment)
-	l.loaded = map[string]operand{}
+	l.loaded = map[string]loadedEntry{}
 	before := l.readsImages
 	l.readsImages = false
 	j := l.whereLoaded(e, l.eval(e, nil))

@@ -86,7 +86,7 @@ type environment struct {
 	// needs is what must be there for the texts of the pattern at hand.
 	needs *[]cel.Bool
 	// loaded are the context entries that the query at hand names, and their values.
-	loaded map[string]operand
+	loaded map[string]loadedEntry
 }
 
 // restore goes back to an environment.

@@ -47,14 +47,44 @@ func (l *lowering) whereFilled(t *jmespath.Template, j operand) operand {
 // names is one. Kyverno loads those first, also for a side of || that is not needed.
 func (l *lowering) whereLoaded(e *jmespath.Expr, j operand) operand {
 	for _, name := range slices.Sorted(maps.Keys(l.loaded)) {
-		if namesFirst(e, name) {
+		if namesFirst(e, name) && !j.constant() {
 			continue
 		}
-		if c, ok := l.readable(l.loaded[name], cel.Value{}); ok {
+		if c, ok := l.loads(name); ok {
 			j = choice(c, j, typeError(name))
 		}
 	}
 	return j
+}
+
+// A loadedEntry is a context entry that a query names: its value, which may be an
+// expression that errs.
+type loadedEntry struct {
+	value operand
+	errs  bool
+}
+
+// loads is: loading an entry is no error. What may be one inside its expressions is
+// asked for by going through them once more.
+func (l *lowering) loads(name string) (cel.Bool, bool) {
+	entry := l.loaded[name]
+	if !entry.errs || l.found != nil {
+		return l.readable(entry.value, cel.Value{})
+	}
+	defer l.restore(l.environment)
+	errs, notes := l.errs, l.notes
+	l.errs, l.notes, l.found, l.loaded = false, nil, &[]cel.Bool{}, nil
+	defer func() { l.errs, l.notes = errs, notes }()
+	ok := asking{l: l}.of(l.contextValue(l.context[name]))
+	if l.errs {
+		panic(l.unsupported("a context entry that may be an error where its value may not be needed"))
+	}
+	return cel.And(*l.found...), ok
+}
+
+// constant tells of a value that is read from nowhere: a key of what is no map.
+func (j operand) constant() bool {
+	return j.form == litForm || j.form == placeForm && j.v.never
 }
 
 // namesFirst tells that whatever evaluates the expression begins with the name, and
