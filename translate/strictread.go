@@ -84,7 +84,9 @@ func (l *lowering) loads(name string) (cel.Bool, bool) {
 
 // constant tells of a value that is read from nowhere: a key of what is no map.
 func (j operand) constant() bool {
-	return j.form != errorForm && !j.some(func(j operand) bool { return j.form != litForm && j.form != errorForm && !(j.form == placeForm && j.v.never) })
+	return j.form != errorForm && !j.some(func(j operand) bool {
+		return j.form != litForm && j.form != errorForm && !(j.form == placeForm && j.v.never)
+	})
 }
 
 // namesFirst tells that whatever evaluates the expression begins with the name, and
