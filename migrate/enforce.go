@@ -21,6 +21,10 @@ func (g Goal) refuseEnforce(w World) error {
 	if w.Carrier != nil {
 		return fmt.Errorf("kvap.dev has a policy of this name already, which no migration has made; rename or delete it")
 	}
+	if name := w.exceptedByKyverno(); name != "" && g.Accept == "" {
+		return fmt.Errorf("the PolicyException %s of %s excepts from it, which kvap does not read: what Kyverno admits for it would be denied; "+
+			"write it into the policy as a match condition, or say why it may go on: --accept REASON", name, ExceptingGroup)
+	}
 	if g.Unrecorded && g.Accept == "" {
 		return fmt.Errorf("files have no record of a comparison; say what speaks for it: --accept REASON")
 	}
@@ -28,6 +32,21 @@ func (g Goal) refuseEnforce(w World) error {
 		return fmt.Errorf("%w; run kvap migrate compare %s, or say why it may go on: --accept REASON", err, w.Title())
 	}
 	return nil
+}
+
+// ExceptingGroup is that of the policies in CEL, and of exceptions from them, which kvap
+// does not read.
+const ExceptingGroup = "policies.kyverno.io"
+
+// exceptedByKyverno is an exception that only Kyverno counts; "" where there is none.
+func (w World) exceptedByKyverno() string {
+	for _, one := range w.Around {
+		o := unstructured.Unstructured{Object: one}
+		if gvk := o.GroupVersionKind(); gvk.Group == ExceptingGroup && gvk.Kind == "PolicyException" {
+			return o.GetNamespace() + "/" + o.GetName()
+		}
+	}
+	return ""
 }
 
 // enforce has kvap enforce the policy, sees that it does, and then switches Kyverno
@@ -96,7 +115,7 @@ func (g Goal) enforceElsewhere(w World, way v1alpha1.MigrationWay) (*Move, error
 		return nil, nil
 	}
 	if way == v1alpha1.WayRemove {
-		return &Move{Does: "delete Kyverno's policy, which is in the record", Part: "enforce-2-kyverno-off", Delete: w.Source}, nil
+		return &Move{Does: "delete Kyverno's policy, which is in the " + g.kept(), Part: "enforce-2-kyverno-off", Delete: w.Source}, nil
 	}
 	if KyvernoHasRest(w.Source) {
 		return nil, nil
@@ -109,6 +128,14 @@ func (g Goal) enforceElsewhere(w World, way v1alpha1.MigrationWay) (*Move, error
 		v1alpha1.ModeKey: v1alpha1.ModeOff, v1alpha1.HistoryKey: w.history(), v1alpha1.KyvernoKey: v1alpha1.KyvernoSome,
 	})
 	return &Move{Does: "leave Kyverno the rules that only it carries out", Part: "enforce-2-kyverno-off", Write: over(w.Source, kept)}, nil
+}
+
+// kept is where a policy that is deleted can be found.
+func (g Goal) kept() string {
+	if g.Unrecorded {
+		return "files"
+	}
+	return "record"
 }
 
 // carry has a policy of kvap.dev judge in place of the source; nil where it is seen to.

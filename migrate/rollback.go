@@ -27,7 +27,7 @@ func (g Goal) rollback(w World) (*Move, error) {
 	if g.To == v1alpha1.StageShadow {
 		back = v1alpha1.ModeShadow
 	}
-	if m := w.restore(original, back); m != nil {
+	if m := w.restore(original, back, g.kept()); m != nil {
 		return m, nil
 	}
 	if (w.Carrier != nil || modeOf(w.Source) == v1alpha1.ModeEnforce && back != v1alpha1.ModeEnforce) && !w.Kyverno.Yes {
@@ -43,7 +43,7 @@ func (w World) wasEnforced() bool {
 
 // restore makes the source what Kyverno judged by; nil where it is. What users have
 // changed in it since stays.
-func (w World) restore(original *unstructured.Unstructured, back string) *Move {
+func (w World) restore(original *unstructured.Unstructured, back, kept string) *Move {
 	meanwhile := v1alpha1.ModeEnforce // until Kyverno is seen to judge
 	if w.Carrier != nil {
 		meanwhile = back // the carrier judges so long
@@ -52,7 +52,7 @@ func (w World) restore(original *unstructured.Unstructured, back string) *Move {
 	if w.Source == nil {
 		o := original.DeepCopy()
 		annotate(o, map[string]string{v1alpha1.ModeKey: meanwhile, v1alpha1.HistoryKey: w.history(), v1alpha1.KyvernoKey: ""})
-		return &Move{Does: "make Kyverno's policy again, as it was recorded", Part: part, Write: o}
+		return &Move{Does: "make Kyverno's policy again, as it is in the " + kept, Part: part, Write: o}
 	}
 	o := w.Source.DeepCopy()
 	switch {

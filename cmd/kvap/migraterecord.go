@@ -163,12 +163,17 @@ func (r *recording) summary(cmd *cobra.Command, err error) error {
 	n := r.recorder.Counts()
 	fmt.Fprintf(cmd.OutOrStdout(), "recorded %s in %s", count(int(n.Recorded), "request", "requests"), r.flags.dir)
 	if n.PassedBy > 0 {
-		fmt.Fprintf(cmd.OutOrStdout(), "; %d were not in the sample", n.PassedBy)
+		fmt.Fprintf(cmd.OutOrStdout(), "; %s not in the sample", was(n.PassedBy))
 	}
 	if n.Lost() > 0 {
-		fmt.Fprintf(cmd.OutOrStdout(), "; %d were lost (%d came too fast, %d were too large, %d could not be written or read)", n.Lost(), n.Dropped, n.TooLarge, n.Failed)
+		fmt.Fprintf(cmd.OutOrStdout(), "; %s lost (%d came too fast, %d too large, %d could not be written or read)", was(n.Lost()), n.Dropped, n.TooLarge, n.Failed)
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "\nnext: kvap migrate compare --requests %s\n", r.flags.dir)
+	fmt.Fprintln(cmd.OutOrStdout())
+	if n.Recorded > 0 {
+		fmt.Fprintf(cmd.OutOrStdout(), "next: kvap migrate compare --requests %s\n", r.flags.dir)
+	} else if n.PassedBy+n.Lost() == 0 {
+		fmt.Fprintln(cmd.OutOrStdout(), "no request came; see that the API server reaches the webhook (--webhook-url), that somebody makes such requests, and record for longer")
+	}
 	if err != nil {
 		return err
 	}
@@ -176,6 +181,14 @@ func (r *recording) summary(cmd *cobra.Command, err error) error {
 		return &exit{exitPartly, r.recorder.Trouble()}
 	}
 	return nil
+}
+
+// was is a number of requests with its verb.
+func was(n int64) string {
+	if n == 1 {
+		return "1 was"
+	}
+	return fmt.Sprintf("%d were", n)
 }
 
 // none is what a flag says for an empty list.

@@ -48,8 +48,12 @@ func (c *Comparing) settingOfCluster(ctx context.Context) (*Setting, error) {
 	if err := c.readNatives(ctx, s, &mark); err != nil {
 		return nil, err
 	}
+	excepting, err := live.Exceptions(ctx, c.Cluster)
+	if err != nil {
+		return nil, err
+	}
 	for i, p := range s.compared {
-		around, err := live.Around(ctx, c.Cluster, &p.object, s.excepting)
+		around, err := live.Around(ctx, c.Cluster, &p.object, excepting)
 		if err != nil {
 			return nil, err
 		}
@@ -109,9 +113,6 @@ func (c *Comparing) readPolicy(s *Setting, u unstructured.Unstructured) error {
 		}
 		s.Policies = append(s.Policies, p)
 		s.compared = append(s.compared, comparedPolicy{name: p.FullName(), object: original})
-	}
-	if len(f.Exceptions) > 0 {
-		s.excepting = append(s.excepting, original)
 	}
 	if len(f.Exceptions) > 0 && c.Counts(u.GetNamespace()) {
 		s.Exceptions = append(s.Exceptions, f.Exceptions...)

@@ -26,12 +26,11 @@ type Setting struct {
 	Known      []map[string]any
 	Schemas    *schema.Set
 
-	excepting []unstructured.Unstructured // exceptions, and those that do not count
-	natives   []evidence.Native
-	compared  []comparedPolicy // those of a cluster
-	silent    string           // since when Kyverno is, where it is not alive
-	whole     bool             // no policy that changes objects was left out
-	mark      string           // another one where policies or native objects are others
+	natives  []evidence.Native
+	compared []comparedPolicy // those of a cluster
+	silent   string           // since when Kyverno is, where it is not alive
+	whole    bool             // no policy that changes objects was left out
+	mark     string           // another one where policies or native objects are others
 }
 
 // A comparedPolicy is a policy of a cluster whose comparison is recorded.

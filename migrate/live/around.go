@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,26 +18,26 @@ import (
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/internal/cluster"
 	"github.com/kvap/kvap/internal/judge"
+	"github.com/kvap/kvap/migrate"
 	"github.com/kvap/kvap/policy"
 )
 
-// exceptions reads the exceptions of a cluster; none where they may not be read.
-func exceptions(ctx context.Context, c *cluster.Connection) ([]unstructured.Unstructured, error) {
-	for _, kind := range cluster.SourceKinds() {
-		if kind[1] != "PolicyException" {
-			continue
+// Exceptions reads the exceptions of a cluster, those of both of Kyverno's groups; none
+// where they may not be read.
+func Exceptions(ctx context.Context, c *cluster.Connection) (out []unstructured.Unstructured, err error) {
+	for _, kind := range [][]string{
+		{"kyverno.io", "PolicyException", "v2", "v2beta1"},
+		{migrate.ExceptingGroup, "PolicyException", "v1", "v1beta1", "v1alpha1"},
+	} {
+		err := c.EachOf(ctx, kind, func(error) {}, func(u unstructured.Unstructured) error {
+			out = append(out, u)
+			return nil
+		})
+		if err != nil {
+			return nil, err
 		}
-		resource, ok := c.Serves(kind[0], kind[1], kind[2:]...)
-		if !ok {
-			return nil, nil
-		}
-		items, _, err := c.List(ctx, resource)
-		if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
-			return nil, nil
-		}
-		return items, err
 	}
-	return nil, nil
+	return out, nil
 }
 
 // Around is what decides, beside a policy itself, what it says: the exceptions that
@@ -57,11 +58,26 @@ func Around(ctx context.Context, c *cluster.Connection, source *unstructured.Uns
 			out = append(out, read.Object)
 		}
 	}
+	for _, one := range gotBy(source) {
+		read, err := one.read(ctx, c)
+		if err != nil {
+			return nil, fmt.Errorf("%s %s/%s: %w", one.resource, one.namespace, one.name, err)
+		}
+		if read != nil {
+			out = append(out, read.Object)
+		}
+	}
 	return out, nil
 }
 
 // names tells whether an exception names a policy.
 func names(exception, source *unstructured.Unstructured) bool {
+	if exception.GroupVersionKind().Group == migrate.ExceptingGroup {
+		return refersTo(exception, source)
+	}
+	if source.GroupVersionKind().Group == migrate.ExceptingGroup {
+		return false // those of kyverno.io name policies of kyverno.io
+	}
 	full := source.GetName()
 	if ns := source.GetNamespace(); ns != "" {
 		full = ns + "/" + full
@@ -71,6 +87,68 @@ func names(exception, source *unstructured.Unstructured) bool {
 		ref, _ := one.(map[string]any)
 		return ref["policyName"] == full
 	})
+}
+
+// refersTo is the same for an exception from policies in CEL.
+func refersTo(exception, source *unstructured.Unstructured) bool {
+	list, _, _ := unstructured.NestedSlice(exception.Object, "spec", "policyRefs")
+	return slices.ContainsFunc(list, func(one any) bool {
+		ref, _ := one.(map[string]any)
+		return ref["name"] == source.GetName() && ref["kind"] == source.GetKind() && source.GroupVersionKind().Group == migrate.ExceptingGroup
+	})
+}
+
+// A got object is one that a policy in CEL reads by resource.Get, with nothing computed.
+type got struct{ apiVersion, resource, namespace, name string }
+
+// gotBy are the objects that the expressions of a policy in CEL read. What stands in a
+// comment is read for nothing, and does no harm.
+func gotBy(source *unstructured.Unstructured) (out []got) {
+	if source.GroupVersionKind().Group != migrate.ExceptingGroup {
+		return nil
+	}
+	const text = `\s*['"]([^'"]*)['"]\s*`
+	call := regexp.MustCompile(`\.Get\(` + text + "," + text + "," + text + "," + text + `\)`)
+	var walk func(any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			for _, key := range slices.Sorted(maps.Keys(v)) {
+				walk(v[key])
+			}
+		case []any:
+			for _, one := range v {
+				walk(one)
+			}
+		case string:
+			for _, m := range call.FindAllStringSubmatch(v, -1) {
+				out = append(out, got{m[1], m[2], m[3], m[4]})
+			}
+		}
+	}
+	walk(source.Object["spec"])
+	return out
+}
+
+// read reads it; nil where it is not there, or may not be read.
+func (g got) read(ctx context.Context, c *cluster.Connection) (*unstructured.Unstructured, error) {
+	gv, err := apischema.ParseGroupVersion(g.apiVersion)
+	if err != nil {
+		return nil, nil //nolint:nilerr // there is none of such a version
+	}
+	var in dynamic.ResourceInterface = c.Dynamic.Resource(gv.WithResource(g.resource))
+	if g.namespace != "" {
+		in = c.Dynamic.Resource(gv.WithResource(g.resource)).Namespace(g.namespace)
+	}
+	return there(in.Get(ctx, g.name, metav1.GetOptions{}))
+}
+
+// there is an object that was asked for; nil where it is not there, or may not be read.
+func there(o *unstructured.Unstructured, err error) (*unstructured.Unstructured, error) {
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+		return nil, nil
+	}
+	return o, err
 }
 
 // lookupsOf are what the rules of a policy read, in the order of their names, each once.
@@ -109,11 +187,8 @@ func lookup(ctx context.Context, c *cluster.Connection, one judge.Lookup) (*unst
 	if m.Scope.Name() == meta.RESTScopeNameNamespace {
 		in = c.Dynamic.Resource(m.Resource).Namespace(one.Namespace)
 	}
-	o, err := in.Get(ctx, one.Name, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
-		return nil, nil
-	case err != nil:
+	o, err := there(in.Get(ctx, one.Name, metav1.GetOptions{}))
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", one, err)
 	}
 	return o, nil

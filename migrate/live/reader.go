@@ -137,7 +137,7 @@ func (r *Reader) lookAround(ctx context.Context, ws Worlds) error {
 		if !known {
 			var err error
 			if !read {
-				if excepting, err = exceptions(ctx, r.Connection); err != nil {
+				if excepting, err = Exceptions(ctx, r.Connection); err != nil {
 					return err
 				}
 				read = true
