@@ -50,12 +50,6 @@ func (l *lowering) equalsAtRunTime(key, value operand, k, v cel.Value) cel.Bool 
 		null = isNull(k)
 	}
 	textKey, text := isText(k, kt), isText(v, vt)
-	both := func(c cel.Bool, then func() cel.Bool) cel.Bool {
-		if c.IsFalse() {
-			return c
-		}
-		return cel.And(c, then())
-	}
 	same := cel.False()
 	if kt == vt || ofSeveralTypes(kt) || ofSeveralTypes(vt) {
 		same = k.Eq(v)
@@ -65,11 +59,11 @@ func (l *lowering) equalsAtRunTime(key, value operand, k, v cel.Value) cel.Bool 
 		same = cel.And(cel.Not(null), same)
 	}
 	return cel.Or(same,
-		both(cel.And(textKey, text), func() cel.Bool { return l.equalTexts(key, k, v) }),
-		both(cel.And(textKey, isNumeric(v, vt)), func() cel.Bool {
+		both(textKey, text, func() cel.Bool { return l.equalTexts(key, k, v) }),
+		both(textKey, isNumeric(v, vt), func() cel.Bool {
 			return cel.And(writtenTime(key, k), cel.Func(cel.FuncDuration, k).Eq(wholeSeconds(v)))
 		}),
-		both(cel.And(isNumeric(k, kt), text), func() cel.Bool {
+		both(isNumeric(k, kt), text, func() cel.Bool {
 			return cel.And(v.Matches(decimalText), cel.Func(cel.FuncDouble, v).Eq(k))
 		}))
 }

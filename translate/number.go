@@ -35,8 +35,11 @@ func compareDuration(v cel.Value, op scalar.Relation, operand string) cel.Bool {
 }
 
 func compareQuantity(v cel.Value, op scalar.Relation, operand string) cel.Bool {
-	q := cel.Func(cel.FuncQuantity, v)
-	w := cel.Func(cel.FuncQuantity, cel.String(operand))
+	return orderQuantities(op, cel.Func(cel.FuncQuantity, v), cel.Func(cel.FuncQuantity, cel.String(operand)))
+}
+
+// orderQuantities is q op w.
+func orderQuantities(op scalar.Relation, q, w cel.Value) cel.Bool {
 	switch op {
 	case scalar.Greater:
 		return q.Call(cel.FuncIsGreaterThan, w).AsBool()

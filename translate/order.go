@@ -105,16 +105,6 @@ func (l *lowering) orderText(op scalar.Relation, x cel.Value, want string) cel.B
 	return cel.Or(alts...)
 }
 
-// orderVariable compares two values of the request, where both are numbers.
-func (l *lowering) orderVariable(op scalar.Relation, key, value operand) cel.Bool {
-	k, ok := l.expr(key)
-	v, ok2 := l.expr(value)
-	if ok && ok2 && numericKind(key.typ()) && numericKind(value.typ()) {
-		return k.Compare(cel.Operator(op), v)
-	}
-	panic(l.unsupported("the order of two values of the request"))
-}
-
 // durationOrder is the deprecated Duration operators: numbers are seconds.
 func (l *lowering) durationOrder(op scalar.Relation, key, value operand) cel.Bool {
 	if value.form != litForm {
