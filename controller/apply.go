@@ -29,7 +29,7 @@ func bindingType() metav1.TypeMeta {
 var errForeign = errors.New("an object of this name exists that kvap did not make; rename it or the policy")
 
 // errReserved is a policy of a name that the controller needs.
-var errReserved = fmt.Errorf("%w: the controller uses this name", errForeign)
+var errReserved = errors.New("the controller needs this name for itself; rename the policy")
 
 // A writer writes to the cluster.
 type writer struct {

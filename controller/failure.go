@@ -10,7 +10,7 @@ import (
 // failure is the reason of a condition for an error.
 func failure(err error) string {
 	switch {
-	case errors.Is(err, errForeign):
+	case errors.Is(err, errForeign), errors.Is(err, errReserved):
 		return "NameTaken"
 	case errors.Is(err, errNoFallback):
 		return "NoWebhook"

@@ -45,12 +45,19 @@ type passer struct {
 // errNotInstalled is a cluster without the definitions of kvap's own kinds.
 var errNotInstalled = errors.New("the CustomResourceDefinitions of kvap.dev are not installed")
 
+// longestPass is how long a pass may take. It waits to hear of what was written, which may
+// take for ever, as where a permission to watch is gone; then it has failed, and another
+// begins.
+const longestPass = 5 * time.Minute
+
 // Reconcile makes a pass. Whatever has changed leads here. A pass that is cut short
 // because the process ends has not failed.
 func (p *passer) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	result, err := p.pass(ctx)
+	bounded, cancel := context.WithTimeout(ctx, longestPass)
+	defer cancel()
+	result, err := p.pass(bounded)
 	if ctx.Err() != nil {
 		err = nil
 	}

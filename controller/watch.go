@@ -168,16 +168,12 @@ func ownKinds() map[string]client.Object {
 }
 
 // updateOwn watches what the controller writes, so that it is restored when somebody
-// else changes it. Without the definitions there is nothing to begin with.
+// else changes it. Without the definitions there is nothing to begin with. What is watched
+// once stays so: the client waits to hear of what it wrote from where it listened first,
+// and where that has ended it would wait for ever.
 func (w *watcher) updateOwn(ctx context.Context, defined map[string]bool) error {
 	for definition, o := range ownKinds() {
 		if !defined[definition] {
-			if w.own[definition] {
-				delete(w.own, definition)
-				if err := w.cache.RemoveInformer(ctx, o); err != nil {
-					return err
-				}
-			}
 			return errNotInstalled
 		}
 		if w.own[definition] {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/controller"
+	"github.com/kvap/kvap/deploy/crds"
 	"github.com/kvap/kvap/internal/e2e/testcluster"
 )
 
@@ -205,6 +206,41 @@ func TestModes(t *testing.T) {
 	testcluster.Soon(t, "the mode is told to be none", func() bool {
 		return shared.condition(t, name, v1alpha1.ConditionCompiled).Reason == "BadMode"
 	})
+}
+
+// kvap's own definitions go and come back while the controller runs: it goes on.
+func TestOwnDefinitionsComeAndGo(t *testing.T) {
+	shared.control(t, enforcing())
+	shared.apply(t, lookup)
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "allowed-teams", Namespace: "default"}, Data: map[string]string{"team": "red"}}
+	if err := shared.Create(t.Context(), cm); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { shared.remove(t, cm) })
+	shared.awaitReady(t, "ClusterPolicy", "", "lookup")
+	for _, name := range []string{"params.kvap.dev", "policytranslations.kvap.dev"} {
+		crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		shared.remove(t, crd)
+		testcluster.Soon(t, "the definition is gone", func() bool {
+			return apierrors.IsNotFound(shared.Get(t.Context(), client.ObjectKeyFromObject(crd), crd))
+		})
+	}
+	definitions, err := crds.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := shared.plane.InstallCRDs(t.Context(), definitions...); err != nil {
+		t.Fatal(err)
+	}
+	shared.awaitReady(t, "ClusterPolicy", "", "lookup")
+	testcluster.Soon(t, "red is allowed", func() bool { return shared.trySecret(t.Context(), map[string]string{"team": "red"}) == nil })
+	cm.Data["team"] = "blue"
+	if err := shared.Update(t.Context(), cm); err != nil {
+		t.Fatal(err)
+	}
+	testcluster.Soon(t, "blue is allowed", func() bool { return shared.trySecret(t.Context(), map[string]string{"team": "blue"}) == nil })
+	shared.apply(t, requires("after", "owner", "Enforce"))
+	shared.awaitReady(t, "ClusterPolicy", "", "after")
 }
 
 // Kinds of policies come and go while the controller runs.
