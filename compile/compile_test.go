@@ -68,8 +68,8 @@ func TestOneOfAPackIsRefused(t *testing.T) {
 		pack translate.Pack
 		want string
 	}{
-		{translate.PackPolicy, "p/r0 native [] p[r0]\np/r1 webhook [KV401]\np/r2 native [] p[r2]\nq/r0 native [] q-r0[r0]\nq/r1 webhook [KV401]\n"},
-		{translate.PackMatch, "p/r0 native [] kvap-configmaps-audit[r0]\np/r1 webhook [KV401]\np/r2 native [] kvap-configmaps-audit[r2]\nq/r0 native [] kvap-configmaps-audit[r0]\nq/r1 webhook [KV401]\n"},
+		{translate.PackPolicy, "p/r0 native [] p[r0]\np/r1 webhook [KV217]\np/r2 native [] p[r2]\nq/r0 native [] q-r0[r0]\nq/r1 webhook [KV217]\n"},
+		{translate.PackMatch, "p/r0 native [] kvap-configmaps-audit[r0]\np/r1 webhook [KV217]\np/r2 native [] kvap-configmaps-audit[r2]\nq/r0 native [] kvap-configmaps-audit[r0]\nq/r1 webhook [KV217]\n"},
 	} {
 		o := options(t)
 		o.Translate.Pack = c.pack

@@ -37,7 +37,10 @@ func (r *refusals) add(d *vap.Draft, members []int, why diag.Diagnostic) {
 func (r *refusals) emission(draft int, found diag.List) {
 	d := r.drafts[draft]
 	for _, f := range found {
-		if f.Severity == diag.Error {
+		switch {
+		case f.Code == diag.ExpressionTooLong:
+			r.add(d, d.MembersAt(f.Pos), diag.Warnf(f.Pos, diag.TooLarge, "%s; the webhook will judge this rule", f.Message))
+		case f.Severity == diag.Error:
 			r.add(d, d.MembersAt(f.Pos), f)
 		}
 	}
