@@ -26,7 +26,7 @@ expressions: [{expression: "(variables.v) != 'a' // not a", messageExpression: "
 		for _, d := range p.result.Diagnostics {
 			t.Error(d)
 		}
-		spec := p.objects[0].Policy.Spec
+		spec := p.result.Objects[0].Policy.Spec
 		var got []string
 		for _, c := range spec.MatchConditions {
 			got = append(got, c.Expression)
@@ -72,7 +72,7 @@ func TestRewrittenCEL(t *testing.T) {
 			if got := p.targets(); got != "native" {
 				t.Fatalf("%s\n%v", got, p.result.Diagnostics)
 			}
-			if got := p.objects[0].Policy.Spec.Validations[0].Expression; got != tt.want {
+			if got := p.result.Objects[0].Policy.Spec.Validations[0].Expression; got != tt.want {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
 			}
 			told := slices.ContainsFunc(p.result.Diagnostics, func(d diag.Diagnostic) bool {

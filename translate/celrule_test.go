@@ -281,8 +281,8 @@ spec:
       validate: {cel: {variables: [{name: d, expression: object.data}], expressions: [{expression: "variables.d.size() < 3"}]}}
 `
 	p := translateText(t, text, setting{})
-	if len(p.objects) != 2 || len(p.result.Drafts[0].Members) != 2 {
-		t.Errorf("%d objects, %d members\n%s", len(p.objects), len(p.result.Drafts[0].Members), p.yaml(t))
+	if len(p.result.Objects) != 2 || len(p.result.Objects[0].Draft.Members) != 2 {
+		t.Errorf("%d objects, %d members\n%s", len(p.result.Objects), len(p.result.Objects[0].Draft.Members), p.yaml(t))
 	}
 	p.try(t, []trial{
 		{name: "pass", object: configMap("", `"a":"b"`), want: "allow"},
@@ -310,7 +310,7 @@ func TestMatchConditions(t *testing.T) {
 	text = strings.Replace(text, "kinds: [ConfigMap]", "kinds: [ConfigMap], names: [c, free, risky]", 1)
 	p := translateText(t, text, setting{})
 	var names []string
-	for _, c := range p.objects[0].Policy.Spec.MatchConditions {
+	for _, c := range p.result.Objects[0].Policy.Spec.MatchConditions {
 		names = append(names, c.Name)
 	}
 	if got := strings.Join(names, " "); got != "match match-2" {

@@ -84,7 +84,7 @@ func TestOptionsHaveNoMetadata(t *testing.T) {
 	}
 	for _, tt := range []struct{ names, want string }{{`"*"`, "deny refused"}, {`"?*"`, "nomatch"}, {`web`, "nomatch"}} {
 		p := translateText(t, denyingMatch(`{any: [{resources: {kinds: [Pod/exec], namespaces: [app], names: [`+tt.names+`]}}]}`, `{}`), setting{})
-		if len(p.result.Drafts) == 0 && tt.want == "nomatch" {
+		if len(p.result.Objects) == 0 && tt.want == "nomatch" {
 			continue
 		}
 		p.try(t, []trial{{name: tt.names, operation: "CONNECT", object: options, want: tt.want, edit: connect}})
@@ -107,7 +107,7 @@ func TestImpossibleOverrides(t *testing.T) {
 		`[{action: Enforce, namespaces: ["A b", app]}]`:                                                            "Deny enforce{name=app} Audit audit{name notin app}",
 	} {
 		p := translateText(t, overriding("Pod", "Audit", overrides), setting{})
-		if got := bindingsText(p.result.Drafts[0].Bindings); got != want {
+		if got := bindingsText(p.result.Objects[0].Draft.Bindings); got != want {
 			t.Errorf("%s: got %s, want %s", overrides, got, want)
 		}
 	}

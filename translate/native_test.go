@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
@@ -24,15 +25,15 @@ import (
 
 // A translated policy is ready to judge.
 type translated struct {
-	policy  *policy.Policy
-	result  translate.Result
-	objects []vap.Objects
-	judge   *vap.Judge
+	policy *policy.Policy
+	result compile.Result
+	judge  *vap.Judge
 }
 
 // A setting is what a test changes of the usual translation.
 type setting struct {
 	release    cel.Release
+	pack       translate.Pack
 	params     []string
 	exceptions []*policy.Exception
 	namespaces map[string]map[string]string
@@ -47,9 +48,9 @@ func builtin(t *testing.T, release cel.Release) *schema.Set {
 
 // known is what tests share of a release: to make it takes longer than most of them.
 type known struct {
-	sync.Mutex // the checker's
-	schemas    *schema.Set
-	checker    *vap.Checker
+	schemas *schema.Set
+	sync.Mutex
+	cache *compile.Cache // for one compilation at a time
 }
 
 var releases sync.Map
@@ -63,24 +64,12 @@ func releaseOf(t *testing.T, release cel.Release) *known {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k, _ := releases.LoadOrStore(release, &known{schemas: s, checker: vap.NewChecker(release)})
+	k, _ := releases.LoadOrStore(release, &known{schemas: s, cache: compile.NewCache()})
 	return k.(*known)
 }
 
-// accepted insists on what an API server of the release takes.
-func accepted(t *testing.T, p *admissionregistrationv1.ValidatingAdmissionPolicy, release cel.Release) {
-	t.Helper()
-	k := releaseOf(t, release)
-	k.Lock()
-	defer k.Unlock()
-	for _, e := range k.checker.Validate(p) {
-		t.Errorf("%s: %v", p.Name, e)
-	}
-}
-
-// translateText translates the policies and exceptions of a file, all of which the
-// API server must take.
-func translateText(t *testing.T, text string, s setting) translated {
+// compileText compiles the policies and exceptions of a file.
+func compileText(t *testing.T, text string, s setting) compile.Result {
 	t.Helper()
 	if s.release == 0 {
 		s.release = 34
@@ -89,35 +78,34 @@ func translateText(t *testing.T, text string, s setting) translated {
 	if found.HasErrors() || len(file.Policies) == 0 {
 		t.Fatalf("%d policies: %v", len(file.Policies), found)
 	}
-	out := translated{policy: file.Policies[0]}
-	out.result = translate.Policies(file.Policies, translate.Options{
-		Release: s.release, Schemas: builtin(t, s.release), Exceptions: append(file.Exceptions, s.exceptions...), Params: s.own, Guard: s.guard,
+	k := releaseOf(t, s.release)
+	k.Lock()
+	defer k.Unlock()
+	return compile.Policies(compile.Input{Policies: file.Policies, Exceptions: append(file.Exceptions, s.exceptions...), Found: found}, compile.Options{
+		Translate: translate.Options{Release: s.release, Schemas: k.schemas, Pack: s.pack, Params: s.own, Guard: s.guard},
+		Emit:      vap.EmitOptions{ExcludeNamespaces: []string{}},
+		Cache:     k.cache,
 	})
-	objects, found := vap.EmitAll(out.result.Drafts, vap.EmitOptions{ExcludeNamespaces: []string{}})
-	if found.HasErrors() {
-		t.Fatal(found)
-	}
-	out.objects = objects
+}
+
+// translateText compiles a file so that its objects can be asked.
+func translateText(t *testing.T, text string, s setting) translated {
+	t.Helper()
+	out := translated{result: compileText(t, text, s)}
+	out.policy = out.result.Policies[0]
 	var policies []*admissionregistrationv1.ValidatingAdmissionPolicy
 	var bindings []*admissionregistrationv1.ValidatingAdmissionPolicyBinding
-	for _, o := range objects {
-		accepted(t, o.Policy, s.release)
-		for _, b := range o.Bindings {
-			for _, e := range vap.ValidateBinding(b) {
-				t.Errorf("binding %s: %v", b.Name, e)
-			}
-		}
+	for _, o := range out.result.Objects {
 		policies, bindings = append(policies, o.Policy), append(bindings, o.Bindings...)
 	}
 	var params []*unstructured.Unstructured
 	for _, p := range s.params {
 		params = append(params, &unstructured.Unstructured{Object: object(t, p)})
 	}
-	judge, err := vap.NewJudge(policies, bindings, vap.JudgeOptions{Params: params, Namespaces: s.namespaces})
-	if err != nil {
+	var err error
+	if out.judge, err = vap.NewJudge(policies, bindings, vap.JudgeOptions{Params: params, Namespaces: s.namespaces}); err != nil {
 		t.Fatal(err)
 	}
-	out.judge = judge
 	return out
 }
 
@@ -134,7 +122,7 @@ func object(t *testing.T, text string) map[string]any {
 func (p translated) yaml(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
-	for _, o := range p.objects {
+	for _, o := range p.result.Objects {
 		for _, x := range o.All() {
 			text, err := yaml.Marshal(x)
 			if err != nil {
@@ -174,12 +162,12 @@ func (p translated) targets() string {
 	return strings.Join(words, ", ")
 }
 
-// codes are a rule's codes but that of what comes out rewritten, which has tests of
-// its own.
-func codes(r translate.RuleResult) []string {
+// codes are a rule's codes but those of what comes out rewritten and of what needs no
+// object, which have tests of their own.
+func codes(r *compile.Rule) []string {
 	var out []string
 	for _, c := range r.Codes {
-		if c != diag.Rewritten {
+		if c != diag.Rewritten && c != diag.NeedsNoObject {
 			out = append(out, c.String())
 		}
 	}

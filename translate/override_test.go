@@ -61,7 +61,7 @@ func TestOverrides(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := translateText(t, overriding(tt.kind, "Audit", tt.overrides), setting{})
-			if got := bindingsText(p.result.Drafts[0].Bindings); got != tt.want {
+			if got := bindingsText(p.result.Objects[0].Draft.Bindings); got != tt.want {
 				t.Errorf("got %s\nwant %s", got, tt.want)
 			}
 		})
@@ -111,8 +111,8 @@ func TestWildOverrides(t *testing.T) {
 	t.Parallel()
 	const overrides = `[{action: Audit, namespaces: [prod-test, "*-dev"]}, {action: Enforce, namespaces: ["prod-*", core]}]`
 	p := translateText(t, overriding("ConfigMap, ClusterRole, Namespace", "Audit", overrides), setting{})
-	if len(p.result.Rules[0].Drafts) != len(p.objects) {
-		t.Errorf("the rule has %d objects of %d", len(p.result.Rules[0].Drafts), len(p.objects))
+	if len(p.result.Rules[0].Objects) != len(p.result.Objects) {
+		t.Errorf("the rule has %d objects of %d", len(p.result.Rules[0].Objects), len(p.result.Objects))
 	}
 	in := func(namespace string) string {
 		return strings.Replace(configMap("", ""), `"app"`, `"`+namespace+`"`, 1)
@@ -163,7 +163,8 @@ spec:
 		"action": "Audit{}",
 		"more":   "Audit audit{name notin b} Deny enforce{name=b}",
 	}
-	for _, d := range p.result.Drafts {
+	for _, o := range p.result.Objects {
+		d := o.Draft
 		rule := d.Members[0].Rule
 		if got := bindingsText(d.Bindings); got != want[rule] || len(d.Members) != 1 {
 			t.Errorf("%s: got %s, want %s", rule, got, want[rule])
@@ -208,7 +209,7 @@ func TestOverridesAreDisjoint(t *testing.T) {
 			}
 			want := resolved(policy.Audit, rule.Validate.Overrides, in, with) == policy.Enforce
 			if judged != 1 || refused != want {
-				t.Fatalf("%s\nobject %s, labels %v: judged by %d bindings, refused %v, want %v\n%s", overrides, object, labels, judged, refused, want, bindingsText(p.result.Drafts[0].Bindings))
+				t.Fatalf("%s\nobject %s, labels %v: judged by %d bindings, refused %v, want %v\n%s", overrides, object, labels, judged, refused, want, bindingsText(p.result.Objects[0].Draft.Bindings))
 			}
 		}
 	}

@@ -6,9 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-
-	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/translate"
 	"github.com/kvap/kvap/vap"
 )
@@ -45,15 +42,11 @@ func alike() string {
 // is refused alike.
 func TestPacksSayTheSame(t *testing.T) {
 	t.Parallel()
-	file, found := policy.Parse("p.yaml", []byte(alike()))
-	if found.HasErrors() {
-		t.Fatal(found)
-	}
 	var packs []translated
 	for _, pack := range []translate.Pack{translate.PackRule, translate.PackPolicy, translate.PackMatch} {
-		packs = append(packs, packed(t, file.Policies, pack))
+		packs = append(packs, translateText(t, alike(), setting{pack: pack, namespaces: map[string]map[string]string{"lab": {"e": "f"}}}))
 	}
-	if a, b := len(packs[0].objects), len(packs[2].objects); a <= b {
+	if a, b := len(packs[0].result.Objects), len(packs[2].result.Objects); a <= b {
 		t.Errorf("%d objects for rules that share none, %d for those that share what they can", a, b)
 	}
 	refused := 0
@@ -82,28 +75,6 @@ func TestPacksSayTheSame(t *testing.T) {
 	}
 }
 
-func packed(t *testing.T, ps []*policy.Policy, pack translate.Pack) translated {
-	t.Helper()
-	out := translated{result: translate.Policies(ps, translate.Options{Release: 34, Schemas: builtin(t, 34), Pack: pack})}
-	objects, found := vap.EmitAll(out.result.Drafts, vap.EmitOptions{ExcludeNamespaces: []string{}})
-	if found.HasErrors() {
-		t.Fatal(found)
-	}
-	out.objects = objects
-	var policies []*admissionregistrationv1.ValidatingAdmissionPolicy
-	var bindings []*admissionregistrationv1.ValidatingAdmissionPolicyBinding
-	for _, o := range objects {
-		accepted(t, o.Policy, 34)
-		policies, bindings = append(policies, o.Policy), append(bindings, o.Bindings...)
-	}
-	judge, err := vap.NewJudge(policies, bindings, vap.JudgeOptions{Namespaces: map[string]map[string]string{"lab": {"e": "f"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	out.judge = judge
-	return out
-}
-
 // violated are the rules that a new object violates or that err, and whether it is
 // refused.
 func (p translated) violated(t *testing.T, object string) string {
@@ -119,8 +90,8 @@ func (p translated) violated(t *testing.T, object string) string {
 		}
 	}
 	for _, v := range verdicts {
-		i := slices.IndexFunc(p.objects, func(o vap.Objects) bool { return o.Policy.Name == v.Policy })
-		translation, _, err := vap.TranslationOf(p.objects[i].Policy.Annotations)
+		i := slices.IndexFunc(p.result.Objects, func(o vap.Objects) bool { return o.Policy.Name == v.Policy })
+		translation, _, err := vap.TranslationOf(p.result.Objects[i].Policy.Annotations)
 		if err != nil {
 			t.Fatal(err)
 		}

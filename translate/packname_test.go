@@ -7,9 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/translate"
-	"github.com/kvap/kvap/vap"
 )
 
 // packable is a policy that differs from most others in what packs are made by, and
@@ -29,17 +27,8 @@ func packable(r *rand.Rand, name string) string {
 // names are the names of objects, with their members.
 func packNames(t *testing.T, text string, pack translate.Pack) map[string][]string {
 	t.Helper()
-	file, found := policy.Parse("p.yaml", []byte(text))
-	if found.HasErrors() {
-		t.Fatal(found)
-	}
-	result := translate.Policies(file.Policies, translate.Options{Release: 34, Schemas: builtin(t, 34), Pack: pack})
-	objects, found := vap.EmitAll(result.Drafts, vap.EmitOptions{})
-	if found.HasErrors() {
-		t.Fatal(found)
-	}
 	out := map[string][]string{}
-	for _, o := range objects {
+	for _, o := range compileText(t, text, setting{pack: pack}).Objects {
 		for _, m := range o.Draft.Members {
 			out[o.Policy.Name] = append(out[o.Policy.Name], m.Policy+"/"+m.Rule)
 		}

@@ -180,7 +180,7 @@ func TestPodSecurityExclusions(t *testing.T) {
 			}
 			for i, trial := range tt.trials {
 				if got := admits(t, p, objectRequest(t, "CREATE", pod("", trial.spec), "")); got != trial.want {
-					t.Errorf("%d: admitted: %v, want %v\n%s\n%s", i, got, trial.want, trial.spec, p.objects[0].Policy.Spec.Validations[0].Expression)
+					t.Errorf("%d: admitted: %v, want %v\n%s\n%s", i, got, trial.want, trial.spec, p.result.Objects[0].Policy.Spec.Validations[0].Expression)
 				}
 			}
 		})

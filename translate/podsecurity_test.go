@@ -128,7 +128,7 @@ func TestPodSecurityRefusals(t *testing.T) {
 		`{controlName: Volume Types, restrictedField: "spec.volumes[*].unknown", values: [x]}`,
 		`{controlName: AppArmor, ` + annotation + `, values: [a, b]}, {controlName: AppArmor, ` + annotation + `, values: ["b*"]}`,
 	} {
-		if got := translateText(t, podSecurityPolicy("restricted", "latest", exclude), setting{}); got.targets() != "webhook KV201" && len(got.objects) > 0 {
+		if got := translateText(t, podSecurityPolicy("restricted", "latest", exclude), setting{}); got.targets() != "webhook KV201" && len(got.result.Objects) > 0 {
 			t.Errorf("%s: %s", exclude, got.targets())
 		}
 	}
@@ -155,7 +155,7 @@ func TestPodSecurityTypes(t *testing.T) {
 			t.Fatalf("%s: %v", p.targets(), p.result.Diagnostics)
 		}
 		schemas := builtin(t, tt.release)
-		for _, o := range p.objects {
+		for _, o := range p.result.Objects {
 			for _, w := range vap.TypeCheck(o.Policy, schemas.Resolver(), schemas.RESTMapper()) {
 				t.Errorf("%s %s: %v", tt.release, tt.version, w)
 			}
@@ -208,7 +208,7 @@ func TestPodSecurityShares(t *testing.T) {
 `
 	p := translateText(t, text, setting{guard: translate.GuardNever})
 	names := map[string]int{}
-	for _, o := range p.objects {
+	for _, o := range p.result.Objects {
 		for _, v := range o.Policy.Spec.Variables {
 			names[o.Policy.Name+" "+v.Name]++
 		}

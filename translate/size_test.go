@@ -6,9 +6,7 @@ import (
 	"testing"
 
 	"github.com/kvap/kvap/diag"
-	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/translate"
-	"github.com/kvap/kvap/vap"
 )
 
 // Some constructs, written several times in one rule, would multiply. Each must
@@ -55,11 +53,7 @@ spec:
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			file, ds := policy.Parse("policy.yaml", []byte(c.source))
-			if ds.HasErrors() {
-				t.Fatal(ds)
-			}
-			result := translate.Policies(file.Policies, translate.Options{Release: 34, Schemas: builtin(t, 34)})
+			result := compileText(t, c.source, setting{})
 			rule := result.Rules[0]
 			if !c.native {
 				if len(rule.Codes) != 1 || rule.Codes[0] != diag.TooLarge {
@@ -70,11 +64,7 @@ spec:
 			if rule.Target != translate.Native {
 				t.Fatalf("target %s, codes %v", rule.Target, rule.Codes)
 			}
-			objects, ds := vap.EmitAll(result.Drafts, vap.EmitOptions{})
-			if ds.HasErrors() {
-				t.Fatal(ds)
-			}
-			for _, o := range objects {
+			for _, o := range result.Objects {
 				for _, v := range o.Policy.Spec.Validations {
 					if n := len(v.Expression); n > 50*len(c.source) {
 						t.Errorf("an expression of %d characters for a policy of %d", n, len(c.source))

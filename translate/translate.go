@@ -110,19 +110,6 @@ type Place struct {
 	Member int // index of Draft.Members
 }
 
-// Policy translates one policy.
-func Policy(p *policy.Policy, o Options) Result { return Policies([]*policy.Policy{p}, o) }
-
-// Policies translates policies. A rule that has no native form is a result, not
-// an error: it is listed with its reason, and the other rules go on.
-func Policies(ps []*policy.Policy, o Options) Result {
-	lowered := make([]Lowered, len(ps))
-	for i, p := range ps {
-		lowered[i] = Lower(p, o)
-	}
-	return Assemble(lowered, o)
-}
-
 func (o Options) withDefaults() Options {
 	if o.Checker == nil {
 		o.Checker = vap.NewChecker(o.Release)

@@ -77,7 +77,7 @@ func TestValidatingPolicyForms(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			p := translateText(t, strings.Replace(validatingPolicy, tt.from, tt.to, 1), setting{})
 			var forms []string
-			for _, o := range p.objects {
+			for _, o := range p.result.Objects {
 				var rules []string
 				for _, r := range o.Policy.Spec.MatchConstraints.ResourceRules {
 					words := slices.Clone(r.Resources)
@@ -143,7 +143,7 @@ func TestValidatingPolicyActions(t *testing.T) {
 	for actions, want := range map[string]string{"[Deny]": "Deny", "[Audit, Warn]": "Warn Audit", "[Warn, Deny, Audit]": "Deny Audit"} {
 		p := translateText(t, strings.Replace(validatingPolicy, "[Deny]", actions, 1), setting{})
 		var got []string
-		for _, a := range p.objects[0].Bindings[0].Spec.ValidationActions {
+		for _, a := range p.result.Objects[0].Bindings[0].Spec.ValidationActions {
 			got = append(got, string(a))
 		}
 		if strings.Join(got, " ") != want {
