@@ -189,3 +189,27 @@ func TestAboutOthers(t *testing.T) {
 		t.Errorf("%v, told %v", b.cluster.log, b.told)
 	}
 }
+
+// What is still being made when its rule goes is not left: its removal waits.
+func TestRemovalWaits(t *testing.T) {
+	b := existing(t, copies, shop, source)
+	made := b.stored("v1", "Secret", "shop", "s")
+	name := ""
+	if _, ok := b.inTurn(what("kyverno.io/ClusterPolicy//copies", "secret", referenceOf(object(t, shop))), func() outcome {
+		b.Set(Set{})
+		b.drain()
+		for name = range b.requests {
+			if again := b.doRequest(t.Context(), name); again == 0 || b.requests[name] == nil {
+				t.Errorf("again after %v: %v", again, b.cluster.log)
+			}
+		}
+		b.cluster.store(made)
+		return outcome{}
+	}); !ok || name == "" {
+		t.Fatal("no removal")
+	}
+	b.finish()
+	if b.stored("v1", "Secret", "shop", "s") != nil || len(b.requests) > 0 || len(b.told) > 0 {
+		t.Errorf("%v, told %v", b.cluster.log, b.told)
+	}
+}

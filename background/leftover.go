@@ -127,8 +127,11 @@ func (w *Worker) removeLeft(ctx context.Context, r *v1alpha1.GenerateRequest, p 
 			return failed(explained(err))
 		}
 	}
-	if there {
+	switch {
+	case there:
 		return skipped("the rule is there again")
+	case w.worksAt(ruleKey(keyOf(r.Spec.Policy), r.Spec.Rule), what(keyOf(r.Spec.Policy), r.Spec.Rule, r.Spec.Trigger)):
+		return outcome{err: errEarly} // what is being made would be left
 	}
 	of := Deed{Policy: r.Spec.Policy}.policy()
 	kinds := make([]Kind, len(r.Spec.Kinds))

@@ -3,6 +3,7 @@ package background
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -299,6 +300,18 @@ func (w *Worker) inTurn(key string, work func() outcome) (out outcome, ok bool) 
 		delete(w.busy, key)
 	}()
 	return work(), true
+}
+
+// worksAt tells that something is being worked at for a rule, besides one thing.
+func (w *Worker) worksAt(rule, besides string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for key := range w.busy {
+		if key != besides && strings.HasPrefix(key, rule+"\n") {
+			return true
+		}
+	}
+	return false
 }
 
 // A job is a piece of work.
