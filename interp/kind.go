@@ -76,13 +76,21 @@ func (s kindSelector) matches(k resourceKind) bool {
 	if wildcard.Match(s.subresource, k.subresource) {
 		return true
 	}
-	// Adding an ephemeral container to a pod counts as a change of the pod. It is no
-	// use of another part of it: who selects Pod/exec is not asked about it (1.5).
-	return s.subresource == "" && k == resourceKind{"", "v1", "Pod", "ephemeralcontainers"}
+	// Adding an ephemeral container to a pod counts as a change of the pod.
+	return k == ephemeralContainers()
 }
 
 // A resourceKind is what a request is about: the kind of the resource itself,
 // even where the object in the request is of another one, such as a Scale.
 type resourceKind struct {
 	group, version, kind, subresource string
+}
+
+// ephemeralContainers are a part of pods that whoever selects pods is asked about.
+func ephemeralContainers() resourceKind { return resourceKind{"", "v1", "Pod", "ephemeralcontainers"} }
+
+// asksFor tells whether s makes Kyverno send requests about k: pods bring their
+// ephemeral containers with them, pods/exec brings itself alone (1.5).
+func (s kindSelector) asksFor(k resourceKind) bool {
+	return s.matches(k) && (s.subresource == "" || wildcard.Match(s.subresource, k.subresource))
 }

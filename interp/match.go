@@ -39,7 +39,25 @@ func ruleApplies(p *policy.Policy, r *policy.Rule, s *subject) bool {
 	if p.Namespaced() && p.Namespace != metaText(s.object, "namespace") {
 		return false
 	}
-	return blockMatches(r.Match, s) && !blockExcludes(r.Exclude, s)
+	return blockMatches(r.Match, s) && asksFor(r.Match, s.kind) && !blockExcludes(r.Exclude, s)
+}
+
+// asksFor tells whether some filter sends requests of a kind to the rule. It matters
+// for ephemeral containers, which match filters that do not.
+func asksFor(b *policy.MatchBlock, k resourceKind) bool {
+	if k != ephemeralContainers() {
+		return true
+	}
+	filters := slices.Concat(b.Any, b.All)
+	if b.Legacy != nil {
+		filters = append(filters, b.Legacy)
+	}
+	return slices.ContainsFunc(filters, func(f *policy.Filter) bool {
+		return len(f.Kinds) == 0 || slices.ContainsFunc(f.Kinds, func(text policy.Text) bool {
+			selector, ok := parseKind(text.Value)
+			return ok && selector.asksFor(k)
+		})
+	})
 }
 
 func blockMatches(b *policy.MatchBlock, s *subject) bool {

@@ -54,6 +54,9 @@ func (l *lowering) condition(c *policy.Condition) native.Truth {
 func (l *lowering) probe(j operand, b cel.Bool) cel.Bool {
 	switch s := j.s.(type) {
 	case guarded:
+		if s.soft {
+			return b
+		}
 		return l.probe(operandAt(s.v), b)
 	case strictList:
 		return l.probe(operandAt(s.v), b)

@@ -297,7 +297,9 @@ func (l *lowering) query(e *jmespath.Expr) operand {
 	l.loaded = map[string]loadedEntry{}
 	before := l.readsImages
 	l.readsImages = false
-	j := l.whereLoaded(e, l.eval(e, nil))
+	j := l.eval(e, nil)
+	l.loadMentioned(e)
+	j = l.whereLoaded(e, j)
 	if l.readsImages {
 		j = l.readValid(e, j)
 	}

@@ -1,7 +1,6 @@
 package translate
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/kvap/kvap/cel"
@@ -41,64 +40,6 @@ func (l *lowering) whereFilled(t *jmespath.Template, j operand) operand {
 		j = choice(c, j, typeError("variable"))
 	}
 	return j
-}
-
-// whereLoaded is j, what a query gives, and an error where a context entry that it
-// names is one. Kyverno loads those first, also for a side of || that is not needed.
-func (l *lowering) whereLoaded(e *jmespath.Expr, j operand) operand {
-	for _, name := range slices.Sorted(maps.Keys(l.loaded)) {
-		if namesFirst(e, name) && !j.constant() {
-			continue
-		}
-		if c, ok := l.loads(name); ok {
-			j = choice(c, j, typeError(name))
-		}
-	}
-	return j
-}
-
-// A loadedEntry is a context entry that a query names: its value, which may be an
-// expression that errs.
-type loadedEntry struct {
-	value operand
-	errs  bool
-}
-
-// loads is: loading an entry is no error. What may be one inside its expressions is
-// asked for by going through them once more.
-func (l *lowering) loads(name string) (cel.Bool, bool) {
-	entry := l.loaded[name]
-	if !entry.errs || l.found != nil {
-		return l.readable(entry.value, cel.Value{})
-	}
-	defer l.restore(l.environment)
-	errs, notes := l.errs, l.notes
-	l.errs, l.notes, l.found, l.loaded = false, nil, &[]cel.Bool{}, nil
-	defer func() { l.errs, l.notes = errs, notes }()
-	ok := asking{l: l}.of(l.contextValue(l.context[name]))
-	if l.errs {
-		panic(l.unsupported("a context entry that may be an error where its value may not be needed"))
-	}
-	return cel.And(*l.found...), ok
-}
-
-// constant tells of a value that is read from nowhere: a key of what is no map.
-func (j operand) constant() bool {
-	return j.form != errorForm && !j.some(func(j operand) bool {
-		return j.form != litForm && j.form != errorForm && !(j.form == placeForm && j.v.never)
-	})
-}
-
-// namesFirst tells that whatever evaluates the expression begins with the name, and
-// that its errors are those of the expression.
-func namesFirst(e *jmespath.Expr, name string) bool {
-	switch e.Op {
-	case jmespath.Flatten, jmespath.Filter, jmespath.ValueProjection:
-		return false
-	case jmespath.Sub, jmespath.Pipe, jmespath.Index, jmespath.Projection, jmespath.Or:
-		return namesFirst(e.Args[0], name)
-	}
-	return e.Op == jmespath.Field && e.Name == name
 }
 
 // whereFilledIn is b, a condition on the list of texts that n is, and an error where a

@@ -79,11 +79,15 @@ func (l *lab) source(c *choice) []byte {
 	if typ == nil {
 		typ = l.setting.Translate.Schemas.Type(kind)
 	}
-	data, err := yaml.Marshal(rulesAbout(c, kind.Kind, typ))
-	if err != nil {
-		panic(err)
+	var out []byte
+	for _, object := range rulesAbout(c, kind.Kind, typ) {
+		data, err := yaml.Marshal(object)
+		if err != nil {
+			panic(err)
+		}
+		out = append(append(out, "---\n"...), data...)
 	}
-	return data
+	return out
 }
 
 // A trial is one policy, ready to be asked.

@@ -128,6 +128,9 @@ func (m *ruleMaker) place() (string, *schema.Type) {
 		return m.word("request.operation", "request.namespace", "request.name", "request.userInfo.username", "request.userInfo.groups", "request.object.metadata.name",
 			"request.kind.kind", "serviceAccountName", "serviceAccountNamespace", "request.subResource", "request.dryRun", "request.userInfo.uid", "request.roles", "request.object.kind", "request.object.apiVersion", "request.resource.resource"), text
 	case 11:
+		if m.kind == "Pod" && m.percent(30) {
+			return m.word("images.containers.*.registry", "images.containers.*.tag", "images.[initContainers, containers][].*.name[]", "images.containers.web.digest", "images.containers.*.path", "images.containers.*.reference"), &schema.Type{Kind: schema.List, Elem: text}
+		}
 		if m.inLoop {
 			return m.word("elementIndex", "element", "element0", "elementIndex0", "request.object.metadata.name"), text
 		}

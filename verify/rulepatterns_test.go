@@ -154,6 +154,9 @@ func (m *ruleMaker) scalar(t *schema.Type) any {
 	if m.percent(4) && len(m.vars) > 0 {
 		return m.variable()
 	}
+	if m.inLoop && m.percent(4) {
+		return m.word("{{ element.name }}", "{{ element }}", "{{ element.n || 'abc' }}", "!{{ elementIndex }}")
+	}
 	if m.percent(6) {
 		return m.word("{{ request.object.metadata.name }}", "{{ request.namespace }}", "{{request.operation}}", "{{ request.object.metadata.labels.app || 'abc' }}", "?*{{ request.object.metadata.name }}", "{{ request.object.spec.replicas }}", "!{{ request.object.metadata.name }}", "{{ request.userInfo.username }}")
 	}

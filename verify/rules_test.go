@@ -23,10 +23,31 @@ type (
 	arr = []any
 )
 
-// rulesAbout makes a policy about a kind.
-func rulesAbout(c *choice, kind string, typ *schema.Type) obj {
+// rulesAbout makes a policy about a kind, and sometimes an exception to it.
+func rulesAbout(c *choice, kind string, typ *schema.Type) []obj {
 	m := &ruleMaker{choice: c, kind: kind, typ: typ, root: "request.object"}
-	return m.policy()
+	out := []obj{m.policy()}
+	if m.percent(5) {
+		out = append(out, m.exception(out[0]))
+	}
+	return out
+}
+
+// exception is one to some rules of a policy.
+func (m *ruleMaker) exception(p obj) obj {
+	m.vars, m.root, m.inLoop = nil, "request.object", false
+	name := "p"
+	if meta := p["metadata"].(obj); meta["namespace"] != nil {
+		name = meta["namespace"].(string) + "/p"
+	}
+	spec := obj{
+		"exceptions": arr{obj{"policyName": name, "ruleNames": arr{m.word("r", "s", "r*", "*")}}},
+		"match":      obj{m.word("any", "all"): arr{obj{"resources": m.resources(true)}}},
+	}
+	if m.percent(50) {
+		spec["conditions"] = obj{m.word("any", "all"): arr{m.condition()}}
+	}
+	return obj{"apiVersion": "kyverno.io/v2", "kind": "PolicyException", "metadata": obj{"name": "e", "namespace": "default"}, "spec": spec}
 }
 
 func (m *ruleMaker) policy() obj {
@@ -98,6 +119,10 @@ func (m *ruleMaker) rule(name string) obj {
 
 // body adds what is checked.
 func (m *ruleMaker) body(v obj, depth int) {
+	if m.kind == "Pod" && m.percent(4) {
+		v["podSecurity"] = m.podSecurity()
+		return
+	}
 	switch m.of(12) {
 	case 0, 1, 2, 3, 4:
 		v["pattern"] = m.pattern(m.typ, "", 0)
@@ -233,9 +258,9 @@ func (m *ruleMaker) resources(kinds bool) obj {
 			case "Widget":
 				k = m.word("x.io/v1/Widget", "*/Widget", "Wid*", "x.io/*/Widget")
 			case "Pod":
-				k = m.word("v1/Pod", "Pod*", "*", "*/Pod")
+				k = m.word("v1/Pod", "Pod*", "*", "*/Pod", "Pod/exec", "Pod/*", "Pod/ephemeralcontainers")
 			case "Deployment":
-				k = m.word("apps/v1/Deployment", "apps/*/Deployment", "*/Deployment")
+				k = m.word("apps/v1/Deployment", "apps/*/Deployment", "*/Deployment", "Deployment/scale", "Deployment/*", "*/scale")
 			}
 		}
 		r["kinds"] = arr{k}

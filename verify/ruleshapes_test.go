@@ -2,6 +2,25 @@ package verify
 
 import "github.com/kvap/kvap/schema"
 
+// podSecurity is a rule on the standards for Pods.
+func (m *ruleMaker) podSecurity() obj {
+	out := obj{"level": m.word("baseline", "restricted", "baseline", "privileged"), "version": m.word("latest", "v1.24", "v1.30")}
+	if m.percent(50) {
+		return out
+	}
+	exclude := one(m.choice,
+		obj{"controlName": "Capabilities", "images": arr{m.word("*", "nginx*", "abc")}},
+		obj{"controlName": "Host Namespaces"},
+		obj{"controlName": "Seccomp", "images": arr{"*"}},
+		obj{"controlName": "Privileged Containers", "images": arr{"*"}, "restrictedField": "spec.containers[*].securityContext.privileged", "values": arr{"true"}},
+		obj{"controlName": "Host Ports", "images": arr{m.word("*", "a*")}},
+		obj{"controlName": "HostPath Volumes"},
+		obj{"controlName": "Sysctls", "restrictedField": "spec.securityContext.sysctls[*].name", "values": arr{m.word("abc", "net*")}},
+	)
+	out["exclude"] = arr{exclude}
+	return out
+}
+
 // widget is what objects of the kind without a schema may look like.
 func widget() *schema.Type {
 	text := &schema.Type{Kind: schema.String}

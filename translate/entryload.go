@@ -1,0 +1,105 @@
+package translate
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/jmespath"
+)
+
+// A loadedEntry is a context entry that a query names: its value, which may be an
+// expression that errs.
+type loadedEntry struct {
+	value operand
+	errs  bool
+}
+
+// loads is: loading an entry is no error. What may be one inside its expressions is
+// asked for by going through them once more.
+func (l *lowering) loads(name string) (cel.Bool, bool) {
+	entry := l.loaded[name]
+	if !entry.errs || l.found != nil {
+		return l.readable(entry.value, cel.Value{})
+	}
+	defer l.restore(l.environment)
+	errs, notes := l.errs, l.notes
+	l.errs, l.notes, l.found, l.loaded = false, nil, &[]cel.Bool{}, nil
+	defer func() { l.errs, l.notes = errs, notes }()
+	ok := asking{l: l}.of(l.contextValue(l.context[name]))
+	if l.errs {
+		panic(l.unsupported("a context entry that may be an error where its value may not be needed"))
+	}
+	return cel.And(*l.found...), ok
+}
+
+// whereLoaded is j, what a query gives, and an error where a context entry that it
+// names is one. Kyverno loads those first, also for a side of || that is not needed.
+func (l *lowering) whereLoaded(e *jmespath.Expr, j operand) operand {
+	for _, name := range slices.Sorted(maps.Keys(l.loaded)) {
+		if namesFirst(e, name) && !j.constant() {
+			continue
+		}
+		if c, ok := l.loads(name); ok {
+			j = choice(c, j, typeError(name))
+		}
+	}
+	return j
+}
+
+// constant tells of a value that is read from nowhere: a key of what is no map.
+func (j operand) constant() bool {
+	return j.form != errorForm && !j.some(func(j operand) bool {
+		return j.form != litForm && j.form != errorForm && !(j.form == placeForm && j.v.never)
+	})
+}
+
+// namesFirst tells that whatever evaluates the expression begins with the name, and
+// that its errors are those of the expression.
+func namesFirst(e *jmespath.Expr, name string) bool {
+	switch e.Op {
+	case jmespath.Flatten, jmespath.Filter, jmespath.ValueProjection:
+		return false
+	case jmespath.Sub, jmespath.Pipe, jmespath.Index, jmespath.Projection, jmespath.Or:
+		return namesFirst(e.Args[0], name)
+	}
+	return e.Op == jmespath.Field && e.Name == name
+}
+
+// loadMentioned loads the context entries that an expression mentions and has not
+// evaluated: what is right of a pipe, or in a text, names an entry to Kyverno too.
+func (l *lowering) loadMentioned(e *jmespath.Expr) {
+	if len(l.context) == 0 {
+		return
+	}
+	text := e.String()
+	for _, name := range slices.Sorted(maps.Keys(l.context)) {
+		if _, ok := l.loaded[name]; !ok && mentions(text, name) {
+			errs := l.errs
+			l.topLevel(name)
+			l.errs = errs
+		}
+	}
+}
+
+// mentions tells whether a name stands somewhere in a text as a word, which no dot,
+// letter or digit comes before.
+func mentions(text, name string) bool {
+	for at := 0; ; at++ {
+		i := strings.Index(text[at:], name)
+		if i < 0 {
+			return false
+		}
+		at += i
+		end := at + len(name)
+		begins := at == 0 || text[at-1] != '.' && (text[at-1] == '_' || !isWordByte(text[at-1]))
+		if begins && isWordByte(name[len(name)-1]) != (end < len(text) && isWordByte(text[end])) {
+			return true
+		}
+	}
+}
+
+func isWordByte(b byte) bool {
+	return '0' <= b && b <= '9' || 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || b == '_'
+}
