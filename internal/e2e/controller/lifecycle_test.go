@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -210,7 +211,13 @@ func TestModes(t *testing.T) {
 
 // kvap's own definitions go and come back while the controller runs: it goes on.
 func TestOwnDefinitionsComeAndGo(t *testing.T) {
-	shared.control(t, enforcing())
+	options, passes := enforcing(), atomic.Int64{}
+	options.Step = func(s controller.Step) {
+		if s == controller.StepRead {
+			passes.Add(1)
+		}
+	}
+	shared.control(t, options)
 	shared.apply(t, lookup)
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "allowed-teams", Namespace: "default"}, Data: map[string]string{"team": "red"}}
 	if err := shared.Create(t.Context(), cm); err != nil {
@@ -225,6 +232,8 @@ func TestOwnDefinitionsComeAndGo(t *testing.T) {
 			return apierrors.IsNotFound(shared.Get(t.Context(), client.ObjectKeyFromObject(crd), crd))
 		})
 	}
+	before := passes.Load()
+	testcluster.Soon(t, "passes have found them gone", func() bool { return passes.Load() > before+3 })
 	definitions, err := crds.All()
 	if err != nil {
 		t.Fatal(err)
