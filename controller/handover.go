@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // A handover brings the native policies of a cluster to what is wanted: steps 4 to 6
@@ -130,7 +129,6 @@ func (h *handover) write(ctx context.Context, out *handed, objects []client.Obje
 		for _, o := range some {
 			if err := failed[o.GetName()]; err != nil {
 				out.failed[owner[o]] = err
-				log.FromContext(ctx).Error(err, "cannot be written")
 			}
 		}
 	}

@@ -39,7 +39,8 @@ type passer struct {
 	now      func() time.Time
 	changed  func() // asks for another pass
 	begun    *atomic.Bool
-	silent   time.Time // since when statuses are postponed; zero where they are not
+	said     map[string]string // what the last pass could not do
+	silent   time.Time         // since when statuses are postponed; zero where they are not
 }
 
 // errNotInstalled is a cluster without the definitions of kvap's own kinds.
@@ -156,12 +157,31 @@ func (p *passer) bring(ctx context.Context, in shelf, out *outcome) (again bool,
 	if !again {
 		p.letGo(ctx, refs, remaining, out)
 	}
+	p.complain(ctx, out)
 	out.problems = p.webhooks.problems
 	if out.fallback == nil && !remaining.Empty() && p.webhooks.absent() {
 		out.fallback = errNoFallback
 		return again, nil
 	}
 	return again || out.fallback != nil || out.params != nil, nil
+}
+
+// complain logs what a pass could not do and no status need tell, as where the policy is
+// gone: once, until it changes.
+func (p *passer) complain(ctx context.Context, out *outcome) {
+	what := map[string]error{"the webhook": out.fallback, "params": out.params}
+	for name, err := range out.failed {
+		what["the native policy "+name] = err
+	}
+	said := map[string]string{}
+	for _, about := range slices.Sorted(maps.Keys(what)) {
+		if err := what[about]; err != nil {
+			if said[about] = err.Error(); p.said[about] != said[about] {
+				log.FromContext(ctx).Error(err, about)
+			}
+		}
+	}
+	p.said = said
 }
 
 // resolve finds the ConfigMaps that rules read, makes params of them, and finds who judges
