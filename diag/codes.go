@@ -737,6 +737,15 @@ const (
 	//	    expressions:
 	//	      - expression: object.spec.priority < 10
 	Rewritten Code = 318
+	// ActsTwice occurs in a migration plan when a mutate rule changes again what it has
+	// changed, as far as its text shows: it adds to a list, takes from one, moves
+	// something, or makes a value of the value that stands there. While Kyverno and kvap
+	// both enforce it, for the seconds of the handover, it may act twice on an object, as
+	// it does with Kyverno alone whenever another webhook changes the object after it.
+	//
+	// Add a precondition that what the rule does is not done yet, or, where that stands
+	// there already or acting twice does no harm, say so: kvap migrate enforce --accept.
+	ActsTwice Code = 319
 )
 
 // 4xx: checks of the emitted objects.

@@ -61,6 +61,7 @@ func Codes() []Code {
 		DefaultFilters,
 		UnaskedOperation,
 		Rewritten,
+		ActsTwice,
 		ExpressionTooLong,
 		InvalidObject,
 		StaticParams,
@@ -741,6 +742,17 @@ func describe(c Code) (name, text, example string) {
 				"  cel:\n" +
 				"    expressions:\n" +
 				"      - expression: object.spec.priority < 10"
+	case ActsTwice:
+		return "ActsTwice",
+			"Occurs in a migration plan when a mutate rule changes again what it has\n" +
+				"changed, as far as its text shows: it adds to a list, takes from one, moves\n" +
+				"something, or makes a value of the value that stands there. While Kyverno and kvap\n" +
+				"both enforce it, for the seconds of the handover, it may act twice on an object, as\n" +
+				"it does with Kyverno alone whenever another webhook changes the object after it.\n" +
+				"\n" +
+				"Add a precondition that what the rule does is not done yet, or, where that stands\n" +
+				"there already or acting twice does no harm, say so: kvap migrate enforce --accept.",
+			""
 	case ExpressionTooLong:
 		return "ExpressionTooLong",
 			"Occurs when an expression is longer than the API server takes.",

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/diag"
 )
 
 // refuseEnforce wants a comparison that speaks for the policy, or a reason. What was
@@ -24,6 +25,10 @@ func (g Goal) refuseEnforce(w World) error {
 	if name := w.exceptedByKyverno(); name != "" && g.Accept == "" {
 		return fmt.Errorf("the PolicyException %s of %s excepts from it, which kvap does not read: what Kyverno admits for it would be denied; "+
 			"write it into the policy as a match condition, or say why it may go on: --accept REASON", name, ExceptingGroup)
+	}
+	if rules := twiceRules(w.Source); len(rules) > 0 && g.Accept == "" {
+		return fmt.Errorf("%s changes again what it has changed, so it may act twice while both sides enforce it (%s); "+
+			"add a precondition that it is not done yet, or say why it may go on: --accept REASON", strings.Join(rules, ", "), diag.ActsTwice)
 	}
 	if g.Unrecorded && g.Accept == "" {
 		return fmt.Errorf("files have no record of a comparison; say what speaks for it: --accept REASON")

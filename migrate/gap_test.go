@@ -118,6 +118,41 @@ func TestForwardAgain(t *testing.T) {
 	}
 }
 
+// The same for a policy that was adopted.
+func TestAdoptedForwardAgain(t *testing.T) {
+	forwards := 0
+	for seed := range uint64(200) {
+		th := newTheatre(t, seed, v1alpha1.WayAdmission)
+		digest := Digest(th.world.Source.Object)
+		adopt, back := Goal{Verb: Adopt}, Goal{Verb: Rollback, To: v1alpha1.StageNone}
+		for _, goal := range []Goal{{Verb: Enforce, Way: v1alpha1.WayAdmission, Accept: "a test"}, adopt} {
+			if !th.run(goal, 500) {
+				t.Fatalf("%d: %s does not end", seed, goal.Verb)
+			}
+		}
+		th.run(back, th.rand.IntN(12))
+		if adopt.forwardAgain(th.world) {
+			forwards++
+			if on := th.world.WayOn(); !strings.Contains(on, "kvap migrate adopt p leads forward again") {
+				t.Fatalf("%d: %q", seed, on)
+			}
+			if !th.run(adopt, 500) {
+				t.Fatalf("%d: adopt does not end after a rollback that was begun", seed)
+			}
+			if s := th.world.Record.Status; s.Stage != v1alpha1.StageAdopted || s.Doing != nil || th.world.Source != nil {
+				t.Fatalf("%d: the record has %+v", seed, s)
+			}
+		}
+		if !th.run(back, 500) {
+			t.Fatalf("%d: rollback does not end", seed)
+		}
+		th.isBack(digest)
+	}
+	if forwards < 50 {
+		t.Errorf("only %d went forward again", forwards)
+	}
+}
+
 // A message names a namespaced policy as the next command takes it.
 func TestMessagesNameTheNamespace(t *testing.T) {
 	th := newTheatre(t, 1, v1alpha1.WayAdmission)

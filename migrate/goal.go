@@ -105,10 +105,18 @@ func (g Goal) refuse(w World) error {
 }
 
 // forwardAgain tells that kvap has not let go yet of a policy on its way back, so that
-// enforce may lead forward again: Kyverno may never answer.
+// the verb by which it came may lead forward again: Kyverno may never answer.
 func (g Goal) forwardAgain(w World) bool {
-	holds := w.Carrier != nil || w.Source != nil && modeOf(w.Source) == v1alpha1.ModeEnforce
-	return g.Verb == Enforce && w.doing(Rollback) && w.Stage() == v1alpha1.StageEnforced && holds
+	if !w.doing(Rollback) {
+		return false
+	}
+	switch w.Stage() {
+	case v1alpha1.StageEnforced:
+		return g.Verb == Enforce && (w.Carrier != nil || w.Source != nil && modeOf(w.Source) == v1alpha1.ModeEnforce)
+	case v1alpha1.StageAdopted:
+		return g.Verb == Adopt && w.Carrier != nil
+	}
+	return false
 }
 
 // WayOn says how a policy goes on at which something was begun and has not ended.
@@ -119,8 +127,12 @@ func (w World) WayOn() string {
 		return ""
 	case d.Verb == Rollback && d.To == v1alpha1.StageShadow:
 		return "kvap migrate rollback " + w.Title() + " --to shadow goes on, as soon as Kyverno answers"
-	case d.Verb == Rollback && (Goal{Verb: Enforce}).forwardAgain(w):
-		return "kvap migrate rollback " + w.Title() + " goes on, as soon as Kyverno answers; kvap migrate enforce " + w.Title() + " leads forward again"
+	case d.Verb == Rollback && ((Goal{Verb: Enforce}).forwardAgain(w) || (Goal{Verb: Adopt}).forwardAgain(w)):
+		verb := Enforce
+		if w.Stage() == v1alpha1.StageAdopted {
+			verb = Adopt
+		}
+		return "kvap migrate rollback " + w.Title() + " goes on, as soon as Kyverno answers; kvap migrate " + verb + " " + w.Title() + " leads forward again"
 	case d.Verb == Rollback:
 		return "kvap migrate rollback " + w.Title() + " goes on, as soon as Kyverno answers"
 	}
@@ -166,8 +178,12 @@ func (g Goal) begin(w World) *Move {
 
 // reason is why a refusal was overridden, where it was.
 func (g Goal) reason(w World) string {
-	if g.Verb == Enforce && Speaks(w.status().Comparison, w.comparedDigest(), w.Now, g.MaxAge) == nil {
-		return ""
+	if g.Verb == Enforce {
+		needed := g
+		needed.Accept = ""
+		if w.Stage() != v1alpha1.StageEnforced && needed.refuseEnforce(w) == nil {
+			return ""
+		}
 	}
 	return g.Accept
 }

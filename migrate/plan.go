@@ -52,6 +52,10 @@ func planOf(p *policy.Policy, rules []*compile.Rule, compiled compile.Result, vi
 			name, _ := diag.Title(c)
 			row.Codes = append(row.Codes, report.PlannedCode{Code: c, Title: name, Remedy: diag.Remedy(c)})
 		}
+		if r.Source != nil && actsTwice(r.Source) {
+			name, _ := diag.Title(diag.ActsTwice)
+			row.Codes = append(row.Codes, report.PlannedCode{Code: diag.ActsTwice, Title: name, Remedy: diag.Remedy(diag.ActsTwice)})
+		}
 		for _, i := range r.Objects {
 			if name := compiled.Objects[i].Policy.Name; !slices.Contains(out.Objects, name) {
 				out.Objects = append(out.Objects, name)

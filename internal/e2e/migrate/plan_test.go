@@ -20,8 +20,8 @@ spec:
     - name: team
       match: {any: [{resources: {kinds: [ConfigMap], namespaces: [shop], names: ["planned-*"]}}]}
       validate: {message: no team, pattern: {metadata: {labels: {team: "?*"}}}}
----
-apiVersion: v1
+`)
+	shared.Apply(t, `apiVersion: v1
 kind: ConfigMap
 metadata: {name: planned-bad, namespace: shop}
 ---
