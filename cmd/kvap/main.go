@@ -69,12 +69,16 @@ itself, with no webhook. It says which rule went where, and why.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: displayName(program)},
-		Version:       version().Version,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return cmd.Help()
-		},
 	}
-	root.SetVersionTemplate(version().String() + "\n")
+	// not cobra's own flag: its template would keep every method of every type in the program
+	shown := root.Flags().BoolP("version", "v", false, "version for "+displayName(program))
+	root.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *shown {
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), version())
+			return err
+		}
+		return cmd.Help()
+	}
 	root.AddCommand(newConvert(), newCheck(), newEval(), newTest(), newVerify(), newStatus(), newMigrate(), newController(), newDev(), newExplain(), newVersion())
 	return root
 }
