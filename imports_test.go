@@ -383,3 +383,17 @@ func TestEveryPackageHasADoc(t *testing.T) {
 		}
 	}
 }
+
+// A file has at most 500 lines, so that it can be read at one go. Tables and what is
+// generated have more.
+func TestFilesCanBeRead(t *testing.T) {
+	for _, s := range sources(t) {
+		tables := []string{"diag/codes.go", "diag/explain.go"}
+		if ast.IsGenerated(s.file) || slices.Contains(tables, filepath.ToSlash(s.name)) {
+			continue
+		}
+		if lines := s.fset.File(s.file.FileStart).LineCount(); lines > 500 {
+			t.Errorf("%s has %d lines; split it by what it is about", s.name, lines)
+		}
+	}
+}

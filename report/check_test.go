@@ -254,6 +254,21 @@ func TestHTMLIsBounded(t *testing.T) {
 	}
 }
 
+// What is said of each form of a rule stands on the page once, and counts once.
+func TestHTMLSaysOnce(t *testing.T) {
+	said := report.Diagnostic{Code: diag.GuessedResource, Severity: diag.Warning, File: "p.yaml", Line: 3, Message: "it is guessed"}
+	elsewhere := said
+	elsewhere.Line = 4
+	conversion := report.Conversion{Diagnostics: []report.Diagnostic{said, said, elsewhere}}
+	var b bytes.Buffer
+	if err := (report.Page{Title: "once", Conversion: &conversion}).WriteHTML(&b); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(b.String(), "it is guessed"); n != 2 || !strings.Contains(b.String(), "2 &times;") {
+		t.Errorf("said %d times:\n%s", n, b.String())
+	}
+}
+
 // The page loads nothing, and takes no name for markup.
 func TestHTML(t *testing.T) {
 	check := found()

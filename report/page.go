@@ -137,6 +137,18 @@ type item struct {
 	Expression                   []string
 }
 
+// addOnce adds what is not there yet: forms of a rule, for one, are said the same of.
+func (g *group) addOnce(i item) {
+	if !slices.ContainsFunc(g.Items, i.equal) {
+		g.add(i)
+	}
+}
+
+// equal tells that a reader sees no difference.
+func (i item) equal(j item) bool {
+	return i.Message == j.Message && i.Place == j.Place && i.Of == j.Of && i.Releases == j.Releases && slices.Equal(i.Expression, j.Expression)
+}
+
 // groupOf is the group of a code, which is made where there is none.
 func groupOf(list []group, code diag.Code, class string) ([]group, *group) {
 	name := code.String()

@@ -82,7 +82,7 @@ func (v *view) findings(o CheckedObject) {
 		}
 		var of *group
 		v.Findings, of = groupOf(v.Findings, g.Code, g.Severity.String())
-		of.add(i)
+		of.addOnce(i)
 	}
 }
 

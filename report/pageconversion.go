@@ -126,7 +126,7 @@ func (v *view) diagnostics(c Conversion) {
 		case d.Code < 200 || d.Code > 299:
 			var g *group
 			v.Findings, g = groupOf(v.Findings, d.Code, d.Severity.String())
-			g.add(item{Message: d.Message, Place: diag.Pos{File: d.File, Line: d.Line, Col: d.Column, Path: d.Path}.String()})
+			g.addOnce(item{Message: d.Message, Place: diag.Pos{File: d.File, Line: d.Line, Col: d.Column, Path: d.Path}.String()})
 		}
 	}
 }
