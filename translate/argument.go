@@ -31,6 +31,9 @@ func argumentKinds(function jmespath.Func, i int) []schema.Kind {
 	case jmespath.FuncLength:
 		return []schema.Kind{schema.String, schema.List, schema.Map}
 	case jmespath.FuncContains:
+		if i == 1 { // whatever is looked for
+			return nil
+		}
 		return []schema.Kind{schema.String, schema.List}
 	case jmespath.FuncKeys, jmespath.FuncValues:
 		return []schema.Kind{schema.Map}
