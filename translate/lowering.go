@@ -42,13 +42,13 @@ type gathered struct {
 	// usesNamespace is set where the match reads the labels of the namespace.
 	usesNamespace bool
 	// runtimeTexts are the texts that leaves of patterns stand for.
-	runtimeTexts map[*policy.Node]cel.Value
+	runtimeTexts map[*policy.Node]runtimeText
 	// entries is how many times a context variable has been worked out.
 	entries int
 }
 
 func newGathered(notes *diag.List) *gathered {
-	return &gathered{notes: notes, runtimeTexts: map[*policy.Node]cel.Value{}}
+	return &gathered{notes: notes, runtimeTexts: map[*policy.Node]runtimeText{}}
 }
 
 // An environment is what an expression means where the walk is: what names stand
