@@ -16,6 +16,9 @@ func (l *lowering) call(e *jmespath.Expr, cur *operand) operand {
 	if e.Func != jmespath.FuncUnknown && !e.Func.Signature().Accepts(len(e.Args)) {
 		return typeError(e.Name)
 	}
+	if out, ofText := l.callOfText(e.Func, strictArg); ofText {
+		return out
+	}
 	switch e.Func {
 	case jmespath.FuncContains:
 		return arg(1).over(func(search operand) operand {
@@ -23,31 +26,8 @@ func (l *lowering) call(e *jmespath.Expr, cur *operand) operand {
 		})
 	case jmespath.FuncLength:
 		return strictArg(0).over(l.length)
-	case jmespath.FuncKeys:
-		return strictArg(0).over(func(j operand) operand { return l.keysOf(j, false) })
-	case jmespath.FuncValues:
-		return strictArg(0).over(func(j operand) operand { return l.keysOf(j, true) })
-	case jmespath.FuncStartsWith:
-		return l.ofTwoTexts(strictArg(0), strictArg(1), func(a, b cel.Value) operand { return boolOf(a.StartsWith(b)) })
-	case jmespath.FuncEndsWith:
-		return l.ofTwoTexts(strictArg(0), strictArg(1), func(a, b cel.Value) operand { return boolOf(a.EndsWith(b)) })
-	case jmespath.FuncToUpper, jmespath.FuncToLower:
-		return l.changeCase(e.Func, strictArg(0))
-	case jmespath.FuncEqualFold:
-		return l.equalFold(strictArg(0), strictArg(1))
-	case jmespath.FuncRegexMatch:
-		return l.regexMatch(strictArg(0), strictArg(1))
-	case jmespath.FuncPatternMatch:
-		return l.patternMatch(strictArg(0), strictArg(1))
-	case jmespath.FuncReplaceAll:
-		return l.replaceAll(strictArg(0), strictArg(1), strictArg(2))
-	case jmespath.FuncParseJSON:
-		return strictArg(0).over(l.parseJSON)
-	case jmespath.FuncSplit:
-		text := strictArg(0)
-		return l.ofTwoTexts(text, strictArg(1), func(a, b cel.Value) operand {
-			return operandAt(placeOf(a.Call(cel.FuncSplit, b), &schema.Type{Kind: schema.List, Elem: stringType()}).from(text.origin()))
-		})
+	case jmespath.FuncKeys, jmespath.FuncValues:
+		return strictArg(0).over(func(j operand) operand { return l.keysOf(j, e.Func == jmespath.FuncValues) })
 	case jmespath.FuncJoin:
 		glue := strictArg(0)
 		return strictArg(1).over(func(list operand) operand { return l.joined(glue, list) })
@@ -67,10 +47,38 @@ func (l *lowering) call(e *jmespath.Expr, cur *operand) operand {
 		return arg(0).over(l.toNumber)
 	case jmespath.FuncMax, jmespath.FuncMin:
 		return strictArg(0).over(func(list operand) operand { return l.extreme(e.Func, list) })
-	case jmespath.FuncTrimPrefix:
-		return l.trimPrefix(strictArg(0), strictArg(1))
 	}
 	panic(l.refuse(diag.NoFunction, "the function %s has no native form", e.Name))
+}
+
+// callOfText calls a function whose first argument is a text; not ok for another.
+func (l *lowering) callOfText(f jmespath.Func, arg func(i int) operand) (out operand, ok bool) {
+	switch f {
+	case jmespath.FuncStartsWith:
+		return l.ofTwoTexts(arg(0), arg(1), func(a, b cel.Value) operand { return boolOf(a.StartsWith(b)) }), true
+	case jmespath.FuncEndsWith:
+		return l.ofTwoTexts(arg(0), arg(1), func(a, b cel.Value) operand { return boolOf(a.EndsWith(b)) }), true
+	case jmespath.FuncToUpper, jmespath.FuncToLower:
+		return l.changeCase(f, arg(0)), true
+	case jmespath.FuncEqualFold:
+		return l.equalFold(arg(0), arg(1)), true
+	case jmespath.FuncRegexMatch:
+		return l.regexMatch(arg(0), arg(1)), true
+	case jmespath.FuncPatternMatch:
+		return l.patternMatch(arg(0), arg(1)), true
+	case jmespath.FuncReplaceAll:
+		return l.replaceAll(arg(0), arg(1), arg(2)), true
+	case jmespath.FuncTrimPrefix:
+		return l.trimPrefix(arg(0), arg(1)), true
+	case jmespath.FuncParseJSON:
+		return arg(0).over(l.parseJSON), true
+	case jmespath.FuncSplit:
+		text := arg(0)
+		return l.ofTwoTexts(text, arg(1), func(a, b cel.Value) operand {
+			return operandAt(placeOf(a.Call(cel.FuncSplit, b), &schema.Type{Kind: schema.List, Elem: stringType()}).from(text.origin()))
+		}), true
+	}
+	return operand{}, false
 }
 
 // unlessErrors is f of two arguments where neither is an error.

@@ -28,37 +28,12 @@ func (l *lowering) evalNode(e *jmespath.Expr, cur *operand) operand {
 		return left.over(func(j operand) operand { return l.sub(j, e.Args[1]) })
 	case jmespath.Pipe:
 		return l.pipe(e, cur)
-	case jmespath.Index:
-		left := l.eval(e.Args[0], cur)
-		return left.over(func(j operand) operand { return l.index(j, e.Num) })
-	case jmespath.Flatten:
-		return l.flatten(errorless(l.eval(e.Args[0], cur)))
-	case jmespath.Slice:
-		left := l.eval(e.Args[0], cur).softly()
-		return left.over(func(j operand) operand { return l.slice(j, e) })
-	case jmespath.Projection:
-		return l.projection(e.Args[0], e.Args[1], cur)
-	case jmespath.ValueProjection:
-		left := errorless(l.eval(e.Args[0], cur))
-		return left.over(func(j operand) operand {
-			if j.form == imagesForm {
-				return l.imageProjection(j.images, e.Args[1])
-			}
-			return l.project(l.values(j), e.Args[1])
-		})
-	case jmespath.Filter:
-		left := errorless(l.eval(e.Args[0], cur))
-		return left.over(func(j operand) operand { return l.filterBy(l.sequence(j), e.Args[2], e.Args[1]) })
+	case jmespath.Index, jmespath.Slice, jmespath.Flatten, jmespath.Projection, jmespath.ValueProjection, jmespath.Filter:
+		return l.evalElements(e, cur)
 	case jmespath.MultiList, jmespath.MultiHash:
 		return l.multi(e, cur)
-	case jmespath.Or:
-		return l.firstTrue(e, cur)
-	case jmespath.And:
-		return l.and(e, cur)
-	case jmespath.Not:
-		return l.orError(e.Args[0], cur, boolOf(cel.Not(l.truthy(l.eval(e.Args[0], cur).softly()))))
-	case jmespath.Compare:
-		return l.comparedTo(e, cur)
+	case jmespath.Or, jmespath.And, jmespath.Not, jmespath.Compare:
+		return l.evalTruth(e, cur)
 	case jmespath.Literal:
 		return litOf(e.Value)
 	case jmespath.RawString:
@@ -67,6 +42,45 @@ func (l *lowering) evalNode(e *jmespath.Expr, cur *operand) operand {
 		return l.call(e, cur)
 	}
 	panic(l.unsupported("the expression " + e.String()))
+}
+
+// evalElements lowers what is about the elements of a list, or the values of a map.
+func (l *lowering) evalElements(e *jmespath.Expr, cur *operand) operand {
+	switch e.Op {
+	case jmespath.Index:
+		left := l.eval(e.Args[0], cur)
+		return left.over(func(j operand) operand { return l.index(j, e.Num) })
+	case jmespath.Slice:
+		left := l.eval(e.Args[0], cur).softly()
+		return left.over(func(j operand) operand { return l.slice(j, e) })
+	case jmespath.Flatten:
+		return l.flatten(errorless(l.eval(e.Args[0], cur)))
+	case jmespath.Projection:
+		return l.projection(e.Args[0], e.Args[1], cur)
+	case jmespath.Filter:
+		left := errorless(l.eval(e.Args[0], cur))
+		return left.over(func(j operand) operand { return l.filterBy(l.sequence(j), e.Args[2], e.Args[1]) })
+	}
+	left := errorless(l.eval(e.Args[0], cur)) // a projection of values
+	return left.over(func(j operand) operand {
+		if j.form == imagesForm {
+			return l.imageProjection(j.images, e.Args[1])
+		}
+		return l.project(l.values(j), e.Args[1])
+	})
+}
+
+// evalTruth lowers what asks whether something is true, or how two values compare.
+func (l *lowering) evalTruth(e *jmespath.Expr, cur *operand) operand {
+	switch e.Op {
+	case jmespath.Or:
+		return l.firstTrue(e, cur)
+	case jmespath.And:
+		return l.and(e, cur)
+	case jmespath.Not:
+		return l.orError(e.Args[0], cur, boolOf(cel.Not(l.truthy(l.eval(e.Args[0], cur).softly()))))
+	}
+	return l.comparedTo(e, cur)
 }
 
 // pipe is left | right. Where right does not read what left gives, left is evaluated
