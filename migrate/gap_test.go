@@ -153,6 +153,21 @@ func TestAdoptedForwardAgain(t *testing.T) {
 	}
 }
 
+// However long a reason is, the history fits into an annotation, and the record has it all.
+func TestLongReason(t *testing.T) {
+	why := strings.Repeat("because ", 100_000)
+	th := newTheatre(t, 1, v1alpha1.WayAdmission)
+	if !th.run(Goal{Verb: Enforce, Way: v1alpha1.WayAdmission, Accept: why}, 500) {
+		t.Fatal("enforce does not end")
+	}
+	if history := th.world.Source.GetAnnotations()[v1alpha1.HistoryKey]; len(history) > 500 || !strings.Contains(history, "accepted: because") {
+		t.Errorf("the history has %d bytes", len(history))
+	}
+	if got := th.world.Record.Status.Steps[0].Why; got != why {
+		t.Errorf("the record has %d bytes of the reason", len(got))
+	}
+}
+
 // A message names a namespaced policy as the next command takes it.
 func TestMessagesNameTheNamespace(t *testing.T) {
 	th := newTheatre(t, 1, v1alpha1.WayAdmission)

@@ -259,9 +259,19 @@ func (w World) history() string {
 	for _, s := range steps[max(0, len(steps)-few):] {
 		text := s.Verb + " " + s.At.UTC().Format(time.DateOnly)
 		if s.Why != "" {
-			text += " (accepted: " + s.Why + ")"
+			text += " (accepted: " + shortReason(s.Why) + ")"
 		}
 		out = append(out, text)
 	}
 	return strings.Join(out, "; ")
+}
+
+// shortReason is a reason as an annotation has it, of which an object may have 256 KiB in
+// all. The record has the whole.
+func shortReason(why string) string {
+	const most = 200
+	if len(why) <= most {
+		return why
+	}
+	return strings.ToValidUTF8(why[:most], "") + "…"
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/migrate"
@@ -195,10 +196,15 @@ func (h *Handover) step(ctx context.Context, t *task, ws Worlds) bool {
 		h.await(t, move)
 		return false
 	}
-	t.waiting = time.Time{}
 	err = h.writer.make(ctx, move)
+	if !unanswered(err) {
+		t.waiting = time.Time{}
+	}
 	switch {
 	case apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err): // somebody was faster: look again
+		return false
+	case err != nil && ctx.Err() == nil && unanswered(err):
+		h.await(t, &migrate.Move{Does: move.Does, Wait: err.Error()})
 		return false
 	case err != nil && ctx.Err() == nil:
 		t.leave("%s: %v", move.Does, err)
@@ -208,6 +214,19 @@ func (h *Handover) step(ctx context.Context, t *task, ws Worlds) bool {
 		h.options.Tell(t.title() + ": " + move.Does)
 	}
 	return true
+}
+
+// unanswered tells that an API server did not answer, or asks to come later: it may have
+// made the move or not, which is seen when all is read anew.
+func unanswered(err error) bool {
+	return err != nil && (!isStatus(err) && !meta.IsNoMatchError(err) ||
+		apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) || apierrors.IsServiceUnavailable(err))
+}
+
+// isStatus tells that an API server has answered.
+func isStatus(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status)
 }
 
 func (t *task) title() string {
