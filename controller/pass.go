@@ -202,9 +202,10 @@ func (p *passer) resolve(ctx context.Context, refs []configMapRef, out *outcome)
 		return nil
 	}
 	all, err := p.namespacesFor(ctx, out.result.Objects)
-	if err != nil {
-		return err
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
+	out.params = firstError(out.params, err) // who may not list namespaces judges as without the webhook
 	lacked := slices.AppendSeq(slices.Concat(out.missing, p.params.without(refs, all)), maps.Keys(out.unwritten))
 	out.result, out.waiting = waitForParams(out.result, lacked, all)
 	out.rules = rulesByPolicy(out.result)
