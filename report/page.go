@@ -1,9 +1,6 @@
 package report
 
 import (
-	_ "embed"
-	"html/template"
-	"io"
 	"slices"
 
 	"github.com/kvap/kvap/diag"
@@ -43,19 +40,7 @@ type PairedExpression struct {
 	Mark                int
 }
 
-//go:embed page.gohtml
-var pageTemplate string
-
-// WriteHTML writes the page.
-func (p Page) WriteHTML(w io.Writer) error {
-	t, err := template.New("page").Parse(pageTemplate)
-	if err != nil {
-		return err
-	}
-	return t.Execute(w, p.view())
-}
-
-// A view is what the template shows.
+// A view is what the page shows.
 type view struct {
 	Title    string
 	Rules    *share // by where they are
