@@ -37,6 +37,9 @@ const (
 	outageEnds  = 90 * time.Second
 )
 
+// lasts tells of attempts that have failed for long; when the last one did is no matter.
+func (o outage) lasts() bool { return o.last.Sub(o.since) >= outageLasts }
+
 func newOutages(changed func()) *outages {
 	return &outages{changed: changed, now: time.Now, seen: map[string]outage{}}
 }
@@ -62,6 +65,13 @@ func (o *outages) note(kind string, err error) {
 	o.seen[kind] = have
 }
 
+// over is told of a kind whose objects were listed.
+func (o *outages) over(kind schema.GroupVersionKind) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.seen, kind.String())
+}
+
 // refused tells of an answer of an API server that may stay what it is. One that is
 // away, or busy, or asks to list anew, is none.
 func refused(err error) bool {
@@ -82,7 +92,7 @@ func (o *outages) begun(kind schema.GroupVersionKind) bool {
 // of is why nothing is heard of a kind, since when; nil where it is.
 func (o *outages) of(kind schema.GroupVersionKind) error {
 	have, ok := o.current()[kind.String()]
-	if !ok || o.now().Sub(have.since) < outageLasts {
+	if !ok || !have.lasts() {
 		return nil
 	}
 	return fmt.Errorf("since %s: %w", have.since.UTC().Format(time.RFC3339), have.err)
@@ -95,7 +105,7 @@ func (o *outages) any() bool { return len(o.current()) > 0 }
 func (o *outages) lasting() []string {
 	var out []string
 	for kind, have := range o.current() {
-		if o.now().Sub(have.since) >= outageLasts {
+		if have.lasts() {
 			out = append(out, kind)
 		}
 	}

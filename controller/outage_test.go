@@ -26,12 +26,15 @@ func TestOutages(t *testing.T) {
 	o.note(kind.String(), errors.New("refused"))
 	said(true, false)
 	now = now.Add(outageLasts)
+	said(true, false) // it may be over
 	o.note(kind.String(), errors.New("refused"))
 	said(true, true)
 	now = now.Add(outageEnds + time.Second)
 	said(false, false)
 	o.note(kind.String(), errors.New("refused")) // another one
 	said(true, false)
+	o.over(kind)
+	said(false, false)
 }
 
 // An API server that is away, or busy, or has forgotten, has refused nothing.

@@ -135,6 +135,7 @@ func (w *watcher) follow(ctx context.Context, kind sourceKind, now time.Time) (w
 		return false, err
 	}
 	w.watched[name] = gvk
+	w.outages.over(gvk)
 	delete(w.missed, name)
 	delete(w.absent, name)
 	if on {
