@@ -148,6 +148,10 @@ func (l *lowering) sorted(j operand) operand {
 		if s == nil {
 			return typeError("sort")
 		}
+		switch kindOf(s.elem()) {
+		case schema.Object, schema.Map, schema.List, schema.Bool:
+			panic(l.unsupported("sort() of what is neither texts nor numbers"))
+		}
 		return choice(s.null(), typeError("sort"), sequenceOf(sortedSequence{s}))
 	})
 }

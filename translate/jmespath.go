@@ -205,6 +205,10 @@ func (l *lowering) multi(e *jmespath.Expr, cur *operand) operand {
 		if cur.form == errorForm {
 			return *cur
 		}
+		if cur.form == placeForm && !cur.v.certain() { // null where it is not found
+			inner := cur.settled()
+			return choice(l.present(*cur), l.multi(e, &inner), litOf(nil))
+		}
 	}
 	out := operand{form: multiForm, keys: e.Keys}
 	if e.Op == jmespath.MultiHash {

@@ -6,6 +6,7 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/schema"
 )
 
 // filled is j, what an expression gives, and an error where a variable inside the
@@ -87,9 +88,21 @@ func (l *lowering) whereRead(j operand, b cel.Bool) cel.Bool {
 	}
 	c, ok := l.readable(j, b.Value)
 	if !ok || c.IsTrue() {
-		return b
+		return l.whereBuilt(j, b)
 	}
 	return cel.CondBool(c, b, l.failing(j))
+}
+
+// whereBuilt is b, and an error where a text that is put together is one and b does not
+// read it.
+func (l *lowering) whereBuilt(j operand, b cel.Bool) cel.Bool {
+	if _, known := b.Const(); known || !l.errs || j.form != placeForm || !j.v.certain() || isPredicate(j) {
+		return b
+	}
+	if _, _, path := j.v.expr.OptionalPath(); path || kindOf(j.typ()) != schema.String || (asking{l: l, in: b.Value}).reads(j) {
+		return b
+	}
+	return cel.CondBool(isNull(dyn(j.v.expr)), b, b)
 }
 
 // alreadyFound tells that the place j is among what must be there.
