@@ -36,7 +36,7 @@ const (
 	FuncJoin                   Function = "join"
 	FuncLast                   Function = "last"
 	FuncLastIndexOf            Function = "lastIndexOf"
-	FuncLowerAscii             Function = "lowerAscii"
+	FuncLowerASCII             Function = "lowerAscii"
 	FuncMatches                Function = "matches"
 	FuncMax                    Function = "max"
 	FuncMin                    Function = "min"
@@ -70,7 +70,7 @@ const (
 	FuncType                   Function = "type"
 	FuncUint                   Function = "uint"
 	FuncUnwrapOpt              Function = "unwrapOpt"
-	FuncUpperAscii             Function = "upperAscii"
+	FuncUpperASCII             Function = "upperAscii"
 	FuncValidate               Function = "validate"
 	FuncValue                  Function = "value"
 

@@ -358,7 +358,7 @@ func (t typer) call(n *node) (typ, bool) {
 		return text, len(args) == 3 && texts
 	case FuncMatches:
 		return truth, len(args) == 2 && texts && isRegex(n.args[1])
-	case FuncLowerAscii, FuncUpperAscii, FuncTrim:
+	case FuncLowerASCII, FuncUpperASCII, FuncTrim:
 		return text, len(args) == 1 && texts
 	case FuncIsQuantity, FuncIsIP, FuncIsCIDR, FuncIsURL, FuncIsSemver:
 		return truth, len(args) == 1 && texts

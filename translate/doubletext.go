@@ -32,7 +32,7 @@ func (l *lowering) numberText(v cel.Value) cel.Value {
 	whole := cel.And(v.Compare(cel.Less, cel.Double(1e18)), v.Compare(cel.Greater, cel.Double(-1e18)),
 		cel.Func(cel.FuncDouble, cel.Func(cel.FuncInt, v)).Eq(v))
 	return l.once("patternText", cel.Cond(text.Contains(cel.String("e")),
-		cel.Cond(whole, cel.Func(cel.FuncString, cel.Func(cel.FuncInt, v)), text.Call(cel.FuncUpperAscii)),
+		cel.Cond(whole, cel.Func(cel.FuncString, cel.Func(cel.FuncInt, v)), text.Call(cel.FuncUpperASCII)),
 		cel.Cond(text.Contains(cel.String(".")), l.scientific(v, text), text)))
 }
 

@@ -11,9 +11,9 @@ import (
 
 func (l *lowering) changeCase(f jmespath.Func, a operand) operand {
 	l.note(diag.ASCIICase, "%s changes only ASCII letters here", f)
-	method := cel.FuncLowerAscii
+	method := cel.FuncLowerASCII
 	if f == jmespath.FuncToUpper {
-		method = cel.FuncUpperAscii
+		method = cel.FuncUpperASCII
 	}
 	return a.over(func(j operand) operand {
 		if s, ok := j.lit.(string); ok && j.form == litForm {

@@ -89,7 +89,7 @@ func (l *lowering) orderTexts(op scalar.Relation, key, value operand, k, v cel.V
 		versions = cel.And(versioned, cel.Func(cel.FuncIsSemver, v).AsBool(),
 			cel.Func(cel.FuncSemver, k).Call(cel.FuncCompareTo, cel.Func(cel.FuncSemver, v)).Compare(cel.Operator(op), cel.Int(0)))
 	}
-	number := cel.False()
+	var number cel.Bool
 	if decimal := isDecimal(key, k); !decimal.IsFalse() {
 		x := cel.Func(cel.FuncDouble, k)
 		number = orderNumberText(op, operand{}, x, v)
