@@ -56,7 +56,9 @@ func (l *lowering) outcomeOfList(f *policy.ForEach, list operand, suffix string)
 	switch {
 	case list.form == errorForm:
 		return entryOutcome{cel.False(), cel.False()}
-	case list.mayBeError():
+	case list.form == litForm && list.lit == nil: // which has no elements
+		return entryOutcome{cel.True(), cel.True()}
+	case list.form == choiceForm:
 		then, els := l.outcomeOfList(f, *list.then, suffix), l.outcomeOfList(f, *list.els, suffix)
 		return entryOutcome{cel.CondBool(list.c, then.passes, els.passes), cel.CondBool(list.c, then.fails, els.fails)}
 	}

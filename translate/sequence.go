@@ -132,7 +132,7 @@ func (s concat) list(l *lowering, _ bool) (cel.Value, bool) {
 		if i == 0 {
 			sum = list
 		} else {
-			sum = sum.Plus(list)
+			sum = sum.Plus(dyn(list)) // to the type checker, elements of different fields are of different types
 		}
 	}
 	return sum, true
