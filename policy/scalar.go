@@ -63,6 +63,12 @@ func numeric(n *Node, text string) {
 		n.Kind, n.Str, n.Float = Float, "", float64(u)
 		return
 	}
+	if signed, ok := strings.CutPrefix(plain, "0b"); ok { // a sign may stand behind it
+		if i, err := strconv.ParseInt(signed, 2, 64); err == nil {
+			n.Kind, n.Str, n.Int = Int, "", i
+		}
+		return
+	}
 	if !decimal(plain) {
 		return
 	}
