@@ -183,12 +183,25 @@ func (v *converter) key(k *yaml.Node, path string) (string, bool) {
 	case Int:
 		return strconv.FormatInt(n.Int, 10), true
 	case Float:
-		return strconv.FormatFloat(n.Float, 'g', -1, 32), true
+		return floatKey(n.Float), true
 	case String:
 		return n.Str, true
 	}
 	v.ds = append(v.ds, diag.Errorf(v.pos(k, path), diag.WrongType, "a key cannot be null; put it in quotes"))
 	return "", false
+}
+
+// floatKey is a key that is a number, as kubectl sends it: with the digits of 32 bits, in
+// which what is too large is infinite.
+func floatKey(f float64) string {
+	switch text := strconv.FormatFloat(f, 'g', -1, 32); text {
+	case "+Inf":
+		return ".inf"
+	case "-Inf":
+		return "-.inf"
+	default:
+		return text
+	}
 }
 
 func (v *converter) value(n *yaml.Node, path string) *Node {
