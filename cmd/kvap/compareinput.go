@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -43,7 +42,7 @@ func comparisonError(err error) error {
 }
 
 // options are what the flags mean.
-func (c *comparison) options(ctx context.Context, names []string) (o compare.Options, err error) {
+func (c *comparison) options(names []string) (o compare.Options, err error) {
 	if !c.flags.fromFiles() {
 		if o.Cluster, err = c.flags.connect(); err != nil {
 			return o, err

@@ -178,7 +178,7 @@ func runCompare(cmd *cobra.Command, names []string, f compareFlags) error {
 	ctx, stop := signal.NotifyContext(commandContext(cmd), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	c := &comparison{flags: f, choices: choices, stdin: cmd.InOrStdin(), progress: newProgress(cmd.ErrOrStderr(), f.quiet)}
-	o, err := c.options(ctx, names)
+	o, err := c.options(names)
 	if err != nil {
 		return err
 	}
