@@ -147,6 +147,20 @@ func (l *lowering) ifValid(v cel.Value) cel.Value {
 	return cel.Cond(l.imagesAreValid(), v, dyn(cel.Map()).Field(invalidImage))
 }
 
+// whereImagesLoaded is j, what a query gives, and an error where Kyverno cannot load
+// the images: of those that the query reads, and of those that it only mentions.
+func (l *lowering) whereImagesLoaded(e *jmespath.Expr, j operand) operand {
+	if !l.readsImages && !l.on(native.Delete) && mentions(e.String(), "images") {
+		if images := l.images(); images.form == errorForm { // the kind has none
+			return typeError(images.hint)
+		}
+	}
+	if l.readsImages {
+		return l.readValid(e, j)
+	}
+	return j
+}
+
 // readValid is j of a query that reads images. Kyverno reads them before it
 // evaluates the query, so one that gets by without them is an error all the same
 // where they are no references.

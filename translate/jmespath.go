@@ -318,9 +318,7 @@ func (l *lowering) query(e *jmespath.Expr) operand {
 	j := l.eval(e, nil)
 	l.loadMentioned(e)
 	j = l.whereLoaded(e, j)
-	if l.readsImages {
-		j = l.readValid(e, j)
-	}
+	j = l.whereImagesLoaded(e, j)
 	l.readsImages = l.readsImages || before
 	return j
 }
