@@ -3,6 +3,7 @@ package vap
 import (
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -14,7 +15,8 @@ import (
 // returned as it is. Fields of the wrong type are an error, as on a server.
 //
 // Zeroes that a Go struct always writes, such as resources: {} and a null
-// creationTimestamp, are written only where the source has them.
+// creationTimestamp, are written only where the source has them. The options of a
+// CONNECT have them all: nothing fills in or validates those before admission.
 func Canonical(object map[string]any, gvk schema.GroupVersionKind) (map[string]any, error) {
 	if object == nil || !scheme.Scheme.Recognizes(gvk) {
 		return object, nil
@@ -31,7 +33,9 @@ func Canonical(object map[string]any, gvk schema.GroupVersionKind) (map[string]a
 	if err != nil {
 		return nil, err
 	}
-	dropAdded(out, object)
+	if _, err := meta.Accessor(typed); err == nil { // options have no metadata
+		dropAdded(out, object)
+	}
 	return out, nil
 }
 

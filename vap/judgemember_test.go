@@ -47,6 +47,9 @@ func TestCanonical(t *testing.T) {
 		{"unknown and empty fields go", "ConfigMap",
 			`{"metadata":{"name":"a","labels":{}},"data":{},"x":1}`,
 			`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}`},
+		{"options are as they are in Go", "PodExecOptions",
+			`{"container":"c","stdin":false}`,
+			`{"apiVersion":"v1","command":null,"container":"c","kind":"PodExecOptions"}`},
 		{"a kind that is not built in", "Widget", `{"x":{},"y":1.5}`, `{"x":{},"y":1.5}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
