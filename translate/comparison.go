@@ -110,6 +110,9 @@ func (l *lowering) sequenceEquals(s sequence, want any) cel.Bool {
 			return cel.False()
 		}
 	}
+	if len(list) > 1 {
+		l.mustBeOrdered(sequenceOf(s))
+	}
 	got, ok := s.list(l, false)
 	w, ok2 := l.literalTree(want)
 	if !ok || !ok2 {
@@ -167,6 +170,8 @@ func (l *lowering) equalValues(a, b operand) cel.Bool {
 	if a.form == litForm {
 		return l.equal(b, a)
 	}
+	l.mustBeOrdered(a)
+	l.mustBeOrdered(b)
 	x, ok := l.expr(a.settled())
 	y, ok2 := l.expr(b.settled())
 	if !ok || !ok2 {

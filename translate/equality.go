@@ -182,6 +182,8 @@ func (l *lowering) equalsVariable(key, value operand) cel.Bool {
 	if key.form == litForm && key.lit == nil {
 		return cel.False()
 	}
+	l.mustBeOrdered(key)
+	l.mustBeOrdered(value)
 	k, ok := l.expr(key)
 	v, ok2 := l.expr(value)
 	if !ok || !ok2 {

@@ -106,7 +106,7 @@ func (l *lowering) index(j operand, n int) operand {
 			return item
 		}
 		s := l.sequence(j)
-		list, ok := s.list(l, false)
+		list, ok := l.inOrder(s)
 		if !ok {
 			panic(l.unsupported("an element of a nested projection, before Kubernetes 1.35"))
 		}

@@ -98,7 +98,7 @@ func (l *lowering) numberedList(list operand, body func(elem, index operand) nat
 	if s == nil {
 		panic(l.unsupported("elementIndex in a list of unknown type"))
 	}
-	items, ok := s.list(l, false)
+	items, ok := l.inOrder(s)
 	if !ok {
 		panic(l.unsupported("elementIndex in a nested projection, before Kubernetes 1.35"))
 	}

@@ -105,8 +105,17 @@ func (l *lowering) joined(glue, list operand) operand {
 	if list.form == errorForm {
 		return list
 	}
+	l.mustBeOrdered(list)
+	if kindOf(list.typ().Elem) != schema.String { // only texts can be joined
+		l.errs = true
+	}
 	v, ok2 := l.expr(list)
-	if !ok || !ok2 || kindOf(list.typ()) == schema.String {
+	switch {
+	case !ok || kindOf(list.typ()) == schema.String:
+		return typeError("join")
+	case !ok2 && list.form == sequenceForm:
+		panic(l.refuse(diag.NoFunction, "join() of this list has no native form"))
+	case !ok2:
 		return typeError("join")
 	}
 	return stringOf(v.Call(cel.FuncJoin, g))

@@ -87,7 +87,12 @@ func (l *lowering) evalTruth(e *jmespath.Expr, cur *operand) operand {
 // all the same.
 func (l *lowering) pipe(e *jmespath.Expr, cur *operand) operand {
 	left := l.eval(e.Args[0], cur).softly()
-	out := left.over(func(j operand) operand { return l.eval(e.Args[1], &j) }).softly()
+	out := left.over(func(j operand) operand {
+		if j.form == errorForm { // whatever right makes of it
+			return j
+		}
+		return l.eval(e.Args[1], &j)
+	}).softly()
 	if left.form == placeForm && out.form == placeForm && (asking{l: l, in: out.v.expr}).reads(left) {
 		return out
 	}

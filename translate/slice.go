@@ -33,6 +33,7 @@ func (l *lowering) slice(j operand, e *jmespath.Expr) operand {
 	if s == nil {
 		return litOf(nil)
 	}
+	l.mustBeOrdered(sequenceOf(s))
 	if !cel.Release(l.release).Supports(cel.FirstRelease("transformList", 4)) {
 		panic(l.refuse(diag.NeedsNewer, "a slice needs Kubernetes 1.33"))
 	}

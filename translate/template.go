@@ -97,6 +97,7 @@ func (l *lowering) text(j operand) cel.Value {
 
 // jsonList is the JSON text of a list of strings.
 func (l *lowering) jsonList(j operand) cel.Value {
+	l.mustBeOrdered(j)
 	v, ok := l.expr(j)
 	if !ok || kindOf(j.typ().Elem) != schema.String {
 		panic(l.jsonText())
