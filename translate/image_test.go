@@ -203,6 +203,7 @@ func TestImagesRefused(t *testing.T) {
 		`{key: "{{ images.containers.a }}", operator: Equals, value: x}`,
 		`{key: "{{ keys(images.containers) }}", operator: AnyIn, value: [x]}`,
 		`{key: "{{ images.containers.*.to_string(@) }}", operator: AnyIn, value: [x]}`,
+		`{key: "{{ join('-', images.[initContainers, containers][].*.name[]) }}", operator: Equals, value: x}`,
 	} {
 		p := translateText(t, denyPods("          - "+condition+"\n"), setting{})
 		if got := p.targets(); !strings.HasPrefix(got, "webhook") {
