@@ -63,10 +63,21 @@ func (c *cluster) control(t *testing.T) {
 	options := controller.Options{Mode: v1alpha1.ModeEnforce, ExcludeNamespaces: []string{}, ExceptionNamespaces: []string{"*"}}
 	go func() { ended <- controller.Run(ctx, c.Config, options, logr.Discard()) }()
 	t.Cleanup(func() {
+		c.awaitForgotten(t) // what it made must not be there for tests after this one
 		cancel()
 		if err := <-ended; err != nil {
 			t.Errorf("the controller ended: %v", err)
 		}
+	})
+}
+
+// awaitForgotten waits until the controller has removed what it made of policies that are
+// gone: it removes a PolicyTranslation after the native objects.
+func (c *cluster) awaitForgotten(t *testing.T) {
+	t.Helper()
+	testcluster.Soon(t, "what was there before is gone", func() bool {
+		var left v1alpha1.PolicyTranslationList
+		return c.List(context.Background(), &left) == nil && len(left.Items) == 0
 	})
 }
 
@@ -107,10 +118,7 @@ func (x *trial) denies(t *testing.T) bool {
 // and returns when the controller has forgotten those of before.
 func (c *cluster) applySources(t *testing.T, f fixtures.Fixture) []*unstructured.Unstructured {
 	t.Helper()
-	testcluster.Soon(t, "what was there before is gone", func() bool {
-		var left v1alpha1.PolicyTranslationList
-		return c.List(t.Context(), &left) == nil && len(left.Items) == 0
-	})
+	c.awaitForgotten(t)
 	var out []*unstructured.Unstructured
 	for d := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(f.Policy), 4096); ; {
 		o := &unstructured.Unstructured{}
