@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	utiljson "k8s.io/apimachinery/pkg/util/json" // whole numbers are no fractions
 
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/internal/judge"
@@ -107,7 +108,7 @@ func (l *Ledger) noteCall(ctx context.Context, e *event, c call, given, made []b
 		return err
 	}
 	var theirs map[string]any
-	if err := json.Unmarshal(made, &theirs); err != nil {
+	if err := utiljson.Unmarshal(made, &theirs); err != nil {
 		return err
 	}
 	opinions := make([]judge.Opinion, len(l.rows))
@@ -115,7 +116,7 @@ func (l *Ledger) noteCall(ctx context.Context, e *event, c call, given, made []b
 	if ours == nil {
 		return nil
 	}
-	m := mutation{ours: ours, theirs: plain(theirs), all: l.whole, hidden: e.ObjectRef.Resource == "secrets"}
+	m := mutation{ours: ours, theirs: theirs, all: l.whole, hidden: e.ObjectRef.Resource == "secrets"}
 	// What was filled in on both sides is no matter: the object in front of the rules counts.
 	m.theirs = m.transplant(given)
 	by := &denial{webhook: c.Webhook}
@@ -138,10 +139,9 @@ func (l *Ledger) noteCall(ctx context.Context, e *event, c call, given, made []b
 // request is what Kyverno's webhook was asked, as far as the log has it.
 func (e *event) request(object []byte) (*judge.Request, error) {
 	var o map[string]any
-	if err := json.Unmarshal(object, &o); err != nil {
+	if err := utiljson.Unmarshal(object, &o); err != nil {
 		return nil, err
 	}
-	o = plain(o)
 	metadata, _ := o["metadata"].(map[string]any)
 	if metadata == nil {
 		metadata = map[string]any{}
@@ -169,34 +169,6 @@ func (e *event) request(object []byte) (*judge.Request, error) {
 	return r, err
 }
 
-// plain is JSON data as the judges have it: whole numbers are no fractions.
-func plain(o map[string]any) map[string]any {
-	out, _ := plainValue(o).(map[string]any)
-	return out
-}
-
-func plainValue(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for key, one := range v {
-			out[key] = plainValue(one)
-		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for i, one := range v {
-			out[i] = plainValue(one)
-		}
-		return out
-	case float64:
-		if v == float64(int64(v)) {
-			return int64(v)
-		}
-	}
-	return v
-}
-
 // A mutation is what both sides made of one object.
 type mutation struct {
 	ours      *interp.Mutation
@@ -210,10 +182,9 @@ type mutation struct {
 // before the rules saw it.
 func (m mutation) transplant(given []byte) map[string]any {
 	var before map[string]any
-	if json.Unmarshal(given, &before) != nil {
+	if utiljson.Unmarshal(given, &before) != nil {
 		return m.theirs
 	}
-	before = plain(before)
 	filled := (&interp.Mutation{Before: before, After: m.ours.Before}).Patch()
 	if len(filled) == 0 {
 		return m.theirs
@@ -231,10 +202,10 @@ func (m mutation) transplant(given []byte) map[string]any {
 		object, err = decoded.Apply(object)
 	}
 	var out map[string]any
-	if err != nil || json.Unmarshal(object, &out) != nil {
+	if err != nil || utiljson.Unmarshal(object, &out) != nil {
 		return m.theirs
 	}
-	return plain(out)
+	return out
 }
 
 // note compares one rule: all that it changed has to be what Kyverno made of it, and
