@@ -6,13 +6,16 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/internal/controlplane"
 	"github.com/kvap/kvap/internal/e2e/testcluster"
 )
@@ -114,28 +117,28 @@ func there(o *unstructured.Unstructured) bool { return o != nil }
 
 func gone(o *unstructured.Unstructured) bool { return o == nil }
 
+// translated tells whether something holds of the status of a policy's PolicyTranslation.
+func (c *cluster) translated(t *testing.T, name string, holds func(v1alpha1.PolicyTranslationStatus) bool) bool {
+	t.Helper()
+	var list v1alpha1.PolicyTranslationList
+	if err := c.List(t.Context(), &list); err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(list.Items, func(one v1alpha1.PolicyTranslation) bool {
+		return one.Spec.Source.Name == name && holds(one.Status)
+	})
+}
+
 // serving waits until requests about a policy's kinds come to the webhook, and the
 // policy's work is done.
 func (c *cluster) serving(t *testing.T, policies ...string) {
 	t.Helper()
 	for _, name := range policies {
 		testcluster.Soon(t, "the policy "+name+" is served", func() bool {
-			list := &unstructured.UnstructuredList{}
-			list.SetAPIVersion("kvap.dev/v1alpha1")
-			list.SetKind("PolicyTranslationList")
-			if err := c.List(t.Context(), list); err != nil {
-				t.Fatal(err)
-			}
-			for _, one := range list.Items {
-				source, _, _ := unstructured.NestedString(one.Object, "spec", "source", "name")
-				conditions, _, _ := unstructured.NestedSlice(one.Object, "status", "conditions")
-				for _, item := range conditions {
-					if m, _ := item.(map[string]any); source == name && m["type"] == "FallbackActive" && m["reason"] == "Serving" {
-						return true
-					}
-				}
-			}
-			return false
+			return c.translated(t, name, func(status v1alpha1.PolicyTranslationStatus) bool {
+				fallback := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionFallbackActive)
+				return fallback != nil && fallback.Reason == "Serving"
+			})
 		})
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/internal/e2e/testcluster"
 )
 
@@ -110,20 +111,7 @@ func TestOutOfStep(t *testing.T) {
 		})
 		generation := c.get(t, "kvap.dev/v1alpha1", "ClusterPolicy", "", "steps").GetGeneration()
 		testcluster.Soon(t, "the change is seen", func() bool {
-			list := &unstructured.UnstructuredList{}
-			list.SetAPIVersion("kvap.dev/v1alpha1")
-			list.SetKind("PolicyTranslationList")
-			if err := c.List(t.Context(), list); err != nil {
-				t.Fatal(err)
-			}
-			for _, one := range list.Items {
-				name, _, _ := unstructured.NestedString(one.Object, "spec", "source", "name")
-				seen, _, _ := unstructured.NestedInt64(one.Object, "status", "observedGeneration")
-				if name == "steps" && seen >= generation {
-					return true
-				}
-			}
-			return false
+			return c.translated(t, "steps", func(status v1alpha1.PolicyTranslationStatus) bool { return status.ObservedGeneration >= generation })
 		})
 	}
 	change(strings.Replace(text, "synchronize: true", "synchronize: false", 1))
