@@ -1,0 +1,67 @@
+package kvap_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestLinksLeadSomewhere: a link in a page leads to a file that is there, and
+// its fragment to a heading of that page.
+func TestLinksLeadSomewhere(t *testing.T) {
+	pages, err := filepath.Glob("docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	decisions, err := filepath.Glob("docs/adr/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages = append(append(pages, decisions...), "README.md", "CONTRIBUTING.md", "CHANGELOG.md")
+	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	links := 0
+	for _, page := range pages {
+		for _, m := range link.FindAllStringSubmatch(read(t, page), -1) {
+			if strings.HasPrefix(m[1], "http") {
+				continue
+			}
+			links++
+			path, fragment, _ := strings.Cut(m[1], "#")
+			target := page
+			if path != "" {
+				target = filepath.Join(filepath.Dir(page), path)
+			}
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s: %s leads to no file", page, m[1])
+			} else if fragment != "" && !headings(read(t, target))[fragment] {
+				t.Errorf("%s: %s leads to no heading", page, m[1])
+			}
+		}
+	}
+	if links < 50 {
+		t.Errorf("found %d links in %d pages: that cannot be all", links, len(pages))
+	}
+}
+
+// headings has the fragment of each heading of a page, as GitHub makes it.
+func headings(page string) map[string]bool {
+	had := map[string]bool{}
+	dropped := regexp.MustCompile(`[^\p{L}\p{N}\- ]`)
+	for line := range strings.Lines(page) {
+		if text := strings.TrimLeft(line, "#"); text != line {
+			had[strings.ReplaceAll(dropped.ReplaceAllString(strings.ToLower(strings.TrimSpace(text)), ""), " ", "-")] = true
+		}
+	}
+	return had
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
