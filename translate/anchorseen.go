@@ -47,16 +47,27 @@ func (s sightings) add(more sightings, where cel.Bool) {
 	}
 }
 
-// anchorsSeen is: no key makes an error of a violation. It is asked where the
-// pattern is violated.
-func (l *lowering) anchorsSeen(v place, p *policy.Node) cel.Bool {
+// noError is: no key makes an error of a violation, or the violation is that of a
+// negation, which stays one. It is asked where the pattern is violated.
+func (l *lowering) noError(v place, p *policy.Node) cel.Bool {
 	defer l.restore(l.environment)
 	l.needs = &[]cel.Bool{} // the pattern itself asks for them
 	p, ok := l.dereferenced(p)
 	if !ok { // an error on every object
 		return cel.False()
 	}
-	seen := l.sightings(v, l.substituted(p))
+	p = l.substituted(p)
+	seen := l.anchorsSeen(v, p)
+	if seen.IsTrue() || !hasNegations(p) {
+		return seen
+	}
+	l.negations = true
+	return cel.Or(seen, l.match(v, p, "").negated())
+}
+
+// anchorsSeen is: no key is missing where a violation is found.
+func (l *lowering) anchorsSeen(v place, p *policy.Node) cel.Bool {
+	seen := l.sightings(v, p)
 	var all []cel.Bool
 	for _, key := range slices.Sorted(maps.Keys(seen)) {
 		all = append(all, seen[key].complete())
@@ -234,4 +245,27 @@ func met(list, x cel.Value, cond, last cel.Bool) cel.Bool {
 	}
 	either := cel.Or(last, cond).Simplify()
 	return list.Macro(cel.MacroMap, x, either.Value, cond.Value).OptIndex(cel.Int(0)).OrValue(cel.False().Value).AsBool()
+}
+
+// firstNegated is: the first element that does not satisfy a map, nor is skipped, has a
+// key that a negation forbids.
+func (l *lowering) firstNegated(list place, p *policy.Node, hint string) cel.Bool {
+	element, release := l.binders.Bind(singular(hint))
+	defer release()
+	o := l.match(placeOf(element, list.elem()), p, "")
+	fails, negated := cel.Not(o.admitted()).Simplify(), o.negated().Simplify()
+	if cel.Equal(fails.Value, negated.Value) {
+		return cel.ForSome.Of(list.expr, element, fails)
+	}
+	return met(list.expr, element, negated, fails)
+}
+
+// hasNegations tells whether a pattern has a negation anchor.
+func hasNegations(p *policy.Node) bool {
+	for _, f := range p.Fields {
+		if kind, _ := splitAnchor(f.Key); kind == negation || hasNegations(f.Value) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(p.Items, hasNegations)
 }

@@ -35,7 +35,7 @@ func (l *lowering) excuse(u *pack.Unit) {
 	if p := l.rule.Validate.Pattern; p != nil {
 		now, _ := w.ofNewObject().patternSubject()
 		before, _ := w.patternSubject()
-		violated.Expr = cel.And(w.anchorsSeen(now, p), w.anchorsSeen(before, p), violated.Expr)
+		violated.Expr = cel.And(w.noError(now, p), w.noError(before, p), violated.Expr)
 	}
 	if w.rule.Validate.ForEach != nil {
 		violated.Expr = cel.And(w.failsFirstNow(), violated.Expr)

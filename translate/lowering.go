@@ -83,6 +83,8 @@ type environment struct {
 	found *[]cel.Bool
 	// matching says what becomes of an error of the pattern at hand.
 	matching errorFate
+	// negations is set where it is asked whether a violation is that of a negation.
+	negations bool
 	// needs is what must be there for the texts of the pattern at hand.
 	needs *[]cel.Bool
 	// loaded are the context entries that the query at hand names, and their values.

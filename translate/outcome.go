@@ -16,6 +16,9 @@ type step struct {
 	filter bool
 	// otherwise is what counts where cond is false, if that is no failure but an error.
 	otherwise cel.Bool
+	// negated is: cond is false, and the failure is that of a negation; zero where it
+	// never is or nobody asks.
+	negated cel.Bool
 	// direct tells that a skip here is an anchor's own, not passed on by a nested
 	// map or list: it hides failures of anchors beside it.
 	direct bool
@@ -26,6 +29,15 @@ func check(c cel.Bool) outcome {
 		return nil
 	}
 	return outcome{{cond: c}}
+}
+
+// checkOf is check of a condition with what it says of negations where it fails.
+func checkOf(c, negated cel.Bool) outcome {
+	out := check(c)
+	if len(out) > 0 && !negated.IsFalse() { // the one check that it is
+		out[0].negated = negated
+	}
+	return out
 }
 
 func filter(c cel.Bool, direct bool) outcome {
@@ -64,6 +76,25 @@ func (o outcome) admitted() cel.Bool {
 		}
 	}
 	return rest
+}
+
+// negated is: what fails first is a negation.
+func (o outcome) negated() cel.Bool {
+	rest := cel.False()
+	for i := len(o) - 1; i >= 0; i-- {
+		switch s := o[i]; {
+		case !s.filter && !s.negated.IsZero():
+			rest = cel.Or(cel.And(s.cond, rest), s.negated)
+		case !rest.IsFalse():
+			rest = cel.And(s.cond, rest)
+		}
+	}
+	return rest
+}
+
+// negates tells whether any step may fail as a negation.
+func (o outcome) negates() bool {
+	return slices.ContainsFunc(o, func(s step) bool { return !s.negated.IsZero() })
 }
 
 // plain tells of a step that is nothing but a check.
@@ -116,12 +147,15 @@ func (o outcome) when(c cel.Bool) outcome {
 	if c.IsTrue() || len(o) == 0 {
 		return o
 	}
-	if !o.skips() && !o.errs() {
+	if !o.skips() && !o.errs() && !o.negates() {
 		return check(cel.Implies(c, o.ok()))
 	}
 	out := make(outcome, len(o))
 	for i, s := range o {
 		s.cond = cel.Implies(c, s.cond)
+		if !s.negated.IsZero() {
+			s.negated = cel.And(c, s.negated)
+		}
 		out[i] = s
 	}
 	return out

@@ -193,7 +193,7 @@ func (l *lowering) anchors(v place, fields []policy.Field) outcome {
 			out = append(out, filter(l.conditional(v, key, f.Value), false)...)
 			applied = true
 		case negation:
-			out = append(out, check(l.negation(v, key))...)
+			out = append(out, l.negationStep(v, key)...)
 			applied = true
 		case existence:
 			out = append(out, check(l.existence(v, key, f.Value))...)
@@ -205,7 +205,7 @@ func (l *lowering) anchors(v place, fields []policy.Field) outcome {
 				applied = true
 				continue
 			}
-			out = append(out, check(o.admitted())...)
+			out = append(out, checkOf(o.admitted(), o.negated())...)
 			if o.skipsDirectly() {
 				out = append(out, filter(o.notDirect(), false)...)
 			}
@@ -275,6 +275,15 @@ func (l *lowering) equality(v place, key string, p *policy.Node) outcome {
 	}
 	child := v.matched(key)
 	return l.matchOr(child, p, true, key)
+}
+
+// negationStep is the check that the key is missing.
+func (l *lowering) negationStep(v place, key string) outcome {
+	missing := l.negation(v, key)
+	if !l.negations {
+		return check(missing)
+	}
+	return checkOf(missing, cel.Not(missing))
 }
 
 // negation is: the key is missing.
@@ -362,6 +371,9 @@ func (l *lowering) eachElement(list place, p *policy.Node, hint string) outcome 
 		skips = o.skips()
 		return o.admitted()
 	}))
+	if len(out) > 0 && l.negations && hasNegations(p) {
+		out[0].negated = l.firstNegated(list, p, hint)
+	}
 	if !skips {
 		return out
 	}
@@ -380,7 +392,7 @@ func (l *lowering) positional(list place, p *policy.Node, hint string) outcome {
 	var oks []cel.Bool
 	for i, item := range p.Items {
 		o := l.match(placeOf(list.expr.Index(cel.Int(int64(i))), list.elem()), item, hint)
-		out = append(out, check(o.admitted())...)
+		out = append(out, checkOf(o.admitted(), o.negated())...)
 		skips = skips || o.skips()
 		oks = append(oks, o.ok())
 	}
