@@ -43,7 +43,7 @@ func compileSources(sources []source, c choices) *compilation {
 func (done *compilation) parse(s source) {
 	if s.found && !mayHoldPolicies(s.data) {
 		done.found = append(done.found, diag.Notef(diag.Pos{File: s.name}, diag.OtherKind,
-			"no document in this file is of kyverno.io; it is passed over"))
+			"no document in this file is of kyverno.io or kvap.dev; it is passed over"))
 		return
 	}
 	f, ds := policy.Parse(s.name, s.data)

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/diag"
 )
 
@@ -199,8 +200,10 @@ func plainPathError(err error) error {
 
 // mayHoldPolicies tells a file of policies from the many others in a folder, such
 // as values, tests and resources, before it is parsed: every document that kvap
-// reads names the API group.
-func mayHoldPolicies(data []byte) bool { return bytes.Contains(data, []byte("kyverno.io")) }
+// reads names Kyverno's API group, or kvap's with its version.
+func mayHoldPolicies(data []byte) bool {
+	return bytes.Contains(data, []byte("kyverno.io")) || bytes.Contains(data, []byte(v1alpha1.GroupVersion().String()))
+}
 
 // kustomize renders a folder with the program of that name, or with kubectl.
 func kustomize(dir string) (source, error) {
