@@ -161,14 +161,32 @@ func (c Comparison) rows() [][]string {
 	return rows
 }
 
+// A lack is what the evidence for some rules lacks, or what else is to be known of them.
+type lack struct {
+	why string
+	of  []string // policy/rule
+}
+
+// lacks are in the order of the rules; what is said of many rules is said once.
+func (c Comparison) lacks() (out []*lack) {
+	for _, r := range c.Rules {
+		for _, why := range slices.Concat(r.Thin, r.Notes) {
+			i := slices.IndexFunc(out, func(l *lack) bool { return l.why == why })
+			if i < 0 {
+				i, out = len(out), append(out, &lack{why: why})
+			}
+			out[i].of = append(out[i].of, r.Policy+"/"+r.Rule)
+		}
+	}
+	return out
+}
+
 // WriteTable writes a row for each rule, what the evidence lacks, and every
 // disagreement with what both sides say.
 func (c Comparison) WriteTable(w io.Writer) error {
 	var foot strings.Builder
-	for _, r := range c.Rules {
-		for _, why := range slices.Concat(r.Thin, r.Notes) {
-			fmt.Fprintf(&foot, "%s/%s: %s\n", r.Policy, r.Rule, why)
-		}
+	for _, l := range c.lacks() {
+		fmt.Fprintf(&foot, "%s: %s\n", strings.Join(l.of, ", "), l.why)
 	}
 	for _, r := range c.Rules {
 		for _, d := range r.Disagreements {
@@ -213,11 +231,9 @@ func (c Comparison) WriteMarkdown(w io.Writer) error {
 		}
 	}
 	head := "\n## What the evidence lacks\n\n"
-	for _, r := range c.Rules {
-		for _, why := range slices.Concat(r.Thin, r.Notes) {
-			fmt.Fprintf(&b, "%s- %s / %s: %s\n", head, inline(r.Policy), inline(r.Rule), inline(why))
-			head = ""
-		}
+	for _, l := range c.lacks() {
+		fmt.Fprintf(&b, "%s- %s: %s\n", head, inline(strings.Join(l.of, ", ")), inline(l.why))
+		head = ""
 	}
 	head = "\n## Disagreements\n\n"
 	for _, r := range c.Rules {

@@ -15,6 +15,7 @@ func aComparison() Comparison {
 			Notes: []string{"requests, not compared: the bindings leave out the namespace (4)"}},
 		{Policy: "n/b", Rule: "three", Target: Webhook, Thin: []string{"no source said anything of this rule"}},
 		{Policy: "c", Rule: "four", Target: Native, Evidence: []Evidence{{Source: "objects", Seen: 1, Agreed: 1}}, Thin: []string{"nothing has violated it"}},
+		{Policy: "n/d", Rule: "five", Target: Webhook, Thin: []string{"no source said anything of this rule"}},
 	})
 }
 
@@ -28,8 +29,9 @@ a       one    native   12    12      0          5         0        agree       
 a       two    native   2     1       1          1         4        DISAGREE      requests 2
 n/b     three  webhook  0     0       0          0         0        not compared  -
 c       four   native   1     1       0          0         0        agree; thin   objects 1
+n/d     five   webhook  0     0       0          0         0        not compared  -
 a/two: requests, not compared: the bindings leave out the namespace (4)
-n/b/three: no source said anything of this rule
+n/b/three, n/d/five: no source said anything of this rule
 c/four: nothing has violated it
 
 DISAGREE: a/two on CREATE Pod/x|y (requests, r.jsonl:3)
@@ -37,7 +39,7 @@ DISAGREE: a/two on CREATE Pod/x|y (requests, r.jsonl:3)
   Kyverno's rule, interpreted: fail: no
     team <b>
 
-3 rules compared on 15 observations: 1 agree, 1 agree on thin evidence, 1 disagree; of 1 rule there is no evidence
+3 rules compared on 15 observations: 1 agree, 1 agree on thin evidence, 1 disagree; of 2 rules there is no evidence
 `
 	if got := b.String(); got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
