@@ -13,6 +13,8 @@ import (
 type Adoption struct {
 	Data     []byte
 	Policies []*policy.Policy // that were changed, as they were
+	Already  []*policy.Policy // of kvap.dev
+	Left     []*policy.Policy // for which kvap.dev has no kind
 }
 
 // AdoptFile changes apiVersion of the policies in a file, and nothing else: comments
@@ -28,7 +30,12 @@ func AdoptFile(name string, data []byte) (Adoption, error) {
 	lines := strings.SplitAfter(string(data), "\n")
 	for _, p := range f.Policies {
 		group, _, _ := strings.Cut(p.APIVersion, "/")
-		if !CanCarry(v1alpha1.PolicyReference{Group: group, Kind: p.Kind}) {
+		switch {
+		case group == v1alpha1.Group:
+			out.Already = append(out.Already, p)
+			continue
+		case !CanCarry(v1alpha1.PolicyReference{Group: group, Kind: p.Kind}):
+			out.Left = append(out.Left, p)
 			continue
 		}
 		at := p.Source.Get("apiVersion").Pos

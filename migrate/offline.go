@@ -1,6 +1,8 @@
 package migrate
 
 import (
+	"errors"
+
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/report"
 )
@@ -10,12 +12,19 @@ import (
 func (g Goal) Offline(w World) (report.HandedOverPolicy, []Component) {
 	g.Unrecorded = true
 	out := HandedOver(w)
-	if g.Verb == Rollback {
-		w, g.Way = enforced(w, g.Way), ""
-	}
 	left := func(err error) (report.HandedOverPolicy, []Component) {
 		out.Left = err.Error()
 		return out, nil
+	}
+	if w.Ref.Group == v1alpha1.Group {
+		out.From, out.To = string(v1alpha1.StageAdopted), string(v1alpha1.StageAdopted)
+		if g.Verb == Enforce {
+			return out, nil
+		}
+		return left(errors.New("it is adopted: a policy of kvap.dev, which Kyverno does not know; kvap enforces it"))
+	}
+	if g.Verb == Rollback {
+		w, g.Way = enforced(w, g.Way), ""
 	}
 	if g.Verb == Enforce && g.Way == "" {
 		way, err := WayFor(w)

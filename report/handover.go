@@ -92,17 +92,17 @@ func (p HandedOverPolicy) result() string {
 func (h Handover) totals() string {
 	text := fmt.Sprintf("%s: %s", h.Verb, plural(len(h.Policies), "policy", "policies"))
 	switch {
+	case h.Dry != "":
+		text += "; nothing was changed (--dry-run=" + h.Dry + ")"
 	case h.Folder != "" && h.Left() == len(h.Policies):
 		text += "; nothing was written"
 	case h.Folder != "":
 		text += ", written to " + h.Folder + "; nothing was changed in a cluster"
-	case h.Dry != "":
-		text += "; nothing was changed (--dry-run=" + h.Dry + ")"
 	}
 	if left := h.Left(); left > 0 {
 		text += fmt.Sprintf("; %d not done", left)
 	}
-	return text + "\n"
+	return text
 }
 
 // next is the command that comes next, where something was done that leads there.
@@ -110,7 +110,7 @@ func (h Handover) next() string {
 	if h.Verb != "shadow" || h.Dry != "" || h.Folder != "" || h.Left() == len(h.Policies) {
 		return ""
 	}
-	return "next: kvap migrate record, and kvap migrate compare\n"
+	return "\nnext: kvap migrate record, and kvap migrate compare"
 }
 
 // WriteJSON writes the form that programs read.
@@ -132,7 +132,7 @@ func (h Handover) WriteJSON(w io.Writer) error {
 // WriteMarkdown writes a section for each policy, for a change request.
 func (h Handover) WriteMarkdown(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# kvap migrate %s\n\n%s", h.Verb, inline(strings.TrimSpace(h.totals())))
+	fmt.Fprintf(&b, "# kvap migrate %s\n\n%s", h.Verb, inline(h.totals()))
 	b.WriteString("\n")
 	for _, p := range h.Policies {
 		fmt.Fprintf(&b, "\n## %s %s\n\nFrom %s to %s", p.Kind, code(p.title()), p.From, p.To)

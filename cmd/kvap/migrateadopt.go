@@ -12,6 +12,7 @@ import (
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/migrate"
+	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
 )
 
@@ -32,8 +33,8 @@ With -f it changes apiVersion in files, and nothing else in them: comments stay.
 
 // adoptFiles changes apiVersion of the policies in files.
 func (f changeFlags) adoptFiles(cmd *cobra.Command, v changeVerb, names []string) error {
-	if len(names) > 0 || f.kustomize != "" || f.dryRun == "server" {
-		return fmt.Errorf("migrate adopt -f takes whole files: no names, no -k and no --dry-run=server")
+	if len(names) > 0 || f.selector != "" || f.kustomize != "" || f.dryRun == "server" {
+		return fmt.Errorf("migrate adopt -f takes whole files: no names, no -l, no -k and no --dry-run=server")
 	}
 	if f.outputDir == "" && slices.Contains(f.files, "-") {
 		return errors.New("migrate adopt -f - has no file to change; say --output-dir, for the adopted ones")
@@ -50,22 +51,20 @@ func (f changeFlags) adoptFiles(cmd *cobra.Command, v changeVerb, names []string
 		out.Dry = f.dryRun
 	}
 	changed := map[string][]byte{} // by where it is written
+	already := 0
 	for _, s := range sources {
 		adopted, err := migrate.AdoptFile(s.name, s.data)
 		if err != nil {
 			return &exit{exitUsage, err}
 		}
-		for _, p := range adopted.Policies {
-			one := report.HandedOverPolicy{Kind: p.Kind, Name: p.Name, From: "file", To: string(v1alpha1.StageAdopted)}
-			if p.Namespaced() {
-				one.Namespace = p.Namespace
-			}
-			one.Moves = []report.HandoverMove{{Does: "apiVersion: " + v1alpha1.GroupVersion().String() + " in " + s.name}}
-			out.Policies = append(out.Policies, one)
-		}
+		already += len(adopted.Already)
+		out.Policies = append(out.Policies, adoptedOf(s.name, adopted)...)
 		if !bytes.Equal(adopted.Data, s.data) || f.outputDir != "" && len(adopted.Policies) > 0 {
 			changed[f.adoptedName(s)] = adopted.Data
 		}
+	}
+	if len(out.Policies)+already == 0 {
+		return noPolicyToMove(f.files, "")
 	}
 	if out.Dry == "" && f.outputDir == "" {
 		if err := f.ask(cmd, v, out); err != nil {
@@ -77,7 +76,33 @@ func (f changeFlags) adoptFiles(cmd *cobra.Command, v changeVerb, names []string
 			return runtimeError(err)
 		}
 	}
-	return writeHandover(cmd.OutOrStdout(), out, f.output)
+	if err := writeHandover(cmd.OutOrStdout(), out, f.output); err != nil {
+		return runtimeError(err)
+	}
+	return handoverVerdict(out)
+}
+
+// adoptedOf says what became of the policies of a file.
+func adoptedOf(file string, a migrate.Adoption) (out []report.HandedOverPolicy) {
+	row := func(p *policy.Policy) report.HandedOverPolicy {
+		one := report.HandedOverPolicy{Kind: p.Kind, Name: p.Name, From: "file", To: "file"}
+		if p.Namespaced() {
+			one.Namespace = p.Namespace
+		}
+		return one
+	}
+	for _, p := range a.Policies {
+		one := row(p)
+		one.To = string(v1alpha1.StageAdopted)
+		one.Moves = []report.HandoverMove{{Does: "apiVersion: " + v1alpha1.GroupVersion().String() + " in " + file}}
+		out = append(out, one)
+	}
+	for _, p := range a.Left {
+		one := row(p)
+		one.Left = "kvap.dev has no kind that it could become; it stays as it is"
+		out = append(out, one)
+	}
+	return out
 }
 
 // adoptedName is where an adopted file is written.

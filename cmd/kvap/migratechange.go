@@ -186,6 +186,9 @@ func runMigrateChange(cmd *cobra.Command, v changeVerb, names []string, f change
 	if len(names) == 0 && !f.all && f.selector == "" && !fromFiles {
 		return fmt.Errorf("migrate %s needs a POLICY, or --all", v.name)
 	}
+	if len(names) > 0 && (f.all || f.selector != "") {
+		return errors.New("name policies, or choose them by --all or -l")
+	}
 	if v.name == migrate.Adopt && fromFiles {
 		return f.adoptFiles(cmd, v, names)
 	}
@@ -201,16 +204,16 @@ func runMigrateChange(cmd *cobra.Command, v changeVerb, names []string, f change
 	}
 	planned := h.Plan()
 	switch {
+	case f.dryRun != "none":
+		planned.Dry = f.dryRun
+		if f.dryRun == "server" {
+			h.TryOut(ctx, &planned)
+		}
 	case f.outputDir != "":
 		planned.Folder = f.outputDir
 		var components []migrate.Component
 		if components, err = h.Components(); err == nil {
 			err = writeComponents(f.outputDir, components)
-		}
-	case f.dryRun != "none":
-		planned.Dry = f.dryRun
-		if f.dryRun == "server" {
-			h.TryOut(ctx, &planned)
 		}
 	default:
 		if err := f.ask(cmd, v, planned); err != nil {
@@ -228,11 +231,20 @@ func runMigrateChange(cmd *cobra.Command, v changeVerb, names []string, f change
 	return handoverVerdict(planned)
 }
 
-// newHandover reads the cluster, and chooses its policies.
-func (f changeFlags) newHandover(ctx context.Context, cmd *cobra.Command, goal migrate.Goal, names []string, progress *progress) (*live.Handover, error) {
+// labels are what policies are chosen by.
+func (f changeFlags) labels() (labels.Selector, error) {
 	selector, err := labels.Parse(f.selector)
 	if err != nil {
 		return nil, &exit{exitUsage, fmt.Errorf("-l %s: %w", f.selector, err)}
+	}
+	return selector, nil
+}
+
+// newHandover reads the cluster, and chooses its policies.
+func (f changeFlags) newHandover(ctx context.Context, cmd *cobra.Command, goal migrate.Goal, names []string, progress *progress) (*live.Handover, error) {
+	selector, err := f.labels()
+	if err != nil {
+		return nil, err
 	}
 	c, err := f.connect()
 	if err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kvap/kvap/api/v1alpha1"
@@ -38,43 +40,73 @@ func (f changeFlags) compileFiles(cmd *cobra.Command) (*compilation, error) {
 		return nil, runtimeError(err)
 	}
 	if len(done.policies) == 0 {
-		return nil, noPolicy(f.files, f.kustomize, done.found)
+		return nil, noPolicyToMove(f.files, f.kustomize)
 	}
 	return done, nil
 }
 
-// namesInFiles are the names of the policies of the files that are also named, or all.
+// noPolicyToMove says that there is nothing to do.
+func noPolicyToMove(files []string, kustomize string) error {
+	return &exit{exitUsage, fmt.Errorf("there is no policy in %s", inputNames(files, kustomize))}
+}
+
+// namesInFiles are the names of the policies of the files that are meant.
 func (f changeFlags) namesInFiles(cmd *cobra.Command, names []string) ([]string, error) {
 	done, err := f.compileFiles(cmd)
 	if err != nil {
 		return nil, err
 	}
+	chosen, err := f.chosenOf(done.policies, names)
 	var out []string
-	for _, p := range done.policies {
-		if len(names) == 0 || isNamed(p, names) {
-			out = append(out, p.FullName())
+	for _, p := range chosen {
+		out = append(out, p.FullName())
+	}
+	return out, err
+}
+
+// chosenOf are the policies that are named, or have the labels of -l; else all. A name
+// that none has is an error: what it was meant for would be left behind in silence.
+func (f changeFlags) chosenOf(policies []*policy.Policy, names []string) (out []*policy.Policy, err error) {
+	selector, err := f.labels()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(policies, func(p *policy.Policy) bool { return isNamed(p, name) }) {
+			return nil, &exit{exitUsage, fmt.Errorf("the files have no policy %s", name)}
+		}
+	}
+	for _, p := range policies {
+		named := len(names) == 0 || slices.ContainsFunc(names, func(name string) bool { return isNamed(p, name) })
+		if named && selector.Matches(labels.Set(objectOf(p).GetLabels())) {
+			out = append(out, p)
 		}
 	}
 	if len(out) == 0 {
-		return nil, &exit{exitUsage, errors.New("the files have no policy of that name")}
+		return nil, &exit{exitUsage, fmt.Errorf("no policy of the files has the labels %s", f.selector)}
 	}
 	return out, nil
 }
 
-func isNamed(p *policy.Policy, names []string) bool {
-	return slices.Contains(names, p.Name) || slices.Contains(names, p.FullName())
-}
+func isNamed(p *policy.Policy, name string) bool { return name == p.Name || name == p.FullName() }
 
 // runOffline writes what would be done to the policies of files, and asks no cluster.
 func (f changeFlags) runOffline(cmd *cobra.Command, goal migrate.Goal, names []string) error {
+	if f.dryRun == "server" {
+		return errors.New("--dry-run=server asks a cluster, and with -f and --output-dir none is asked")
+	}
 	done, err := f.compileFiles(cmd)
+	if err != nil {
+		return err
+	}
+	chosen, err := f.chosenOf(done.policies, names)
 	if err != nil {
 		return err
 	}
 	out := report.Handover{Verb: goal.Verb, Folder: f.outputDir}
 	var components []migrate.Component
-	for _, p := range done.policies {
-		if len(names) > 0 && !isNamed(p, names) || p.Invalid {
+	for _, p := range chosen {
+		if p.Invalid { // the diagnostics say why
 			continue
 		}
 		one, made := goal.Offline(worldOf(p, done.rules))
@@ -86,7 +118,9 @@ func (f changeFlags) runOffline(cmd *cobra.Command, goal migrate.Goal, names []s
 		}
 		out.Policies, components = append(out.Policies, one), append(components, made...)
 	}
-	if err := writeComponents(f.outputDir, components); err != nil {
+	if f.dryRun != "none" {
+		out.Dry = f.dryRun
+	} else if err := writeComponents(f.outputDir, components); err != nil {
 		return runtimeError(err)
 	}
 	if err := writeHandover(cmd.OutOrStdout(), out, f.output); err != nil {
