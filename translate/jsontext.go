@@ -40,7 +40,6 @@ func (l *lowering) asText(j operand) operand {
 
 // joinJSON is the text of a and b where either may be JSON; b was written so.
 func (l *lowering) joinJSON(a, b, written operand) (operand, bool) {
-	isJSON := func(j operand) bool { return j.form == jsonForm }
 	switch {
 	case !a.some(isJSON) && !b.some(isJSON):
 		return operand{}, false
@@ -58,6 +57,40 @@ func (l *lowering) joinJSON(a, b, written operand) (operand, bool) {
 	}
 	return l.ifRead(a, operand{form: jsonForm}), true // nobody knows what it begins with
 }
+
+// twoWays is j, which may be JSON in some of many ways, as JSON or one text. A choice
+// of which a branch is an error for certain stays as it is.
+func (l *lowering) twoWays(j operand) operand {
+	if !j.some(isJSON) || j.cases() <= 2 || j.some(func(branch operand) bool { return branch.form == errorForm }) {
+		return j
+	}
+	is, text := l.jsonOrText(j)
+	return choice(is, operand{form: jsonForm}, text)
+}
+
+// jsonOrText is whether j is JSON, and the text that it is if not.
+func (l *lowering) jsonOrText(j operand) (cel.Bool, operand) {
+	switch {
+	case isJSON(j):
+		return cel.True(), j
+	case j.form != choiceForm:
+		return cel.False(), l.likeText(j, l.text(j))
+	}
+	var then, els operand
+	thenIs, elsIs := l.eitherWay(j.c,
+		func() (is cel.Bool) { is, then = l.jsonOrText(*j.then); return is },
+		func() (is cel.Bool) { is, els = l.jsonOrText(*j.els); return is })
+	is := cel.CondBool(j.c, thenIs, elsIs)
+	switch {
+	case isJSON(then):
+		return is, els
+	case isJSON(els):
+		return is, then
+	}
+	return is, l.likeText(then, cel.Cond(j.c, l.text(then), l.text(els)))
+}
+
+func isJSON(j operand) bool { return j.form == jsonForm }
 
 // ifRead is j, and an error where reading other is one.
 func (l *lowering) ifRead(other, j operand) operand {

@@ -34,8 +34,11 @@ func (l *lowering) template(t *jmespath.Template) operand {
 func (l *lowering) join(a, b operand) operand {
 	written := b
 	a, b = l.asText(a), l.asText(b)
-	if a.form == jsonForm && written.form == placeForm {
+	if isJSON(a) && !written.some(isJSON) {
 		return l.ifRead(written, a)
+	}
+	if a.cases()*b.cases() > fewCases {
+		a, b = l.twoWays(a), l.twoWays(b)
 	}
 	if joined, ok := l.joinJSON(a, b, written); ok {
 		return joined
