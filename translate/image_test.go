@@ -58,7 +58,7 @@ func imageTable() map[string]map[string]string {
 func imagePolicy(parts map[string]string) string {
 	var conditions strings.Builder
 	for _, part := range slices.Sorted(maps.Keys(parts)) {
-		for _, query := range []string{"images.containers.main.%s || 'none'", "images.containers.*.%s | [0] || 'none'"} {
+		for _, query := range []string{"images.containers.main.%s || 'none'", "images.containers.*.%s || 'none'"} {
 			fmt.Fprintf(&conditions, "          - {key: \"{{ %s }}\", operator: AnyNotIn, value: [%q]}\n", fmt.Sprintf(query, part), parts[part])
 		}
 	}
@@ -144,9 +144,6 @@ func TestImages(t *testing.T) {
 		{"none", `{key: "{{ images.containers.*.registry }}", operator: AnyIn, value: [docker.io]}`, "allow"},
 		{"all", `{key: "{{ images.containers.*.registry }}", operator: AllIn, value: ["*.io"]}`, "deny refused"},
 		{"not all", `{key: "{{ images.containers.*.registry }}", operator: AllIn, value: [quay.io]}`, "allow"},
-		{"by name of the first", `{key: "{{ images.containers.*.registry | [0] }}", operator: Equals, value: quay.io}`, "deny refused"},
-		{"by name of the last", `{key: "{{ images.containers.*.name | [-1] }}", operator: Equals, value: b}`, "deny refused"},
-		{"joined to a text", `{key: "{{ images.containers.*.registry | [0] }}/{{ images.containers.*.name | [0] }}", operator: Equals, value: quay.io/a}`, "deny refused"},
 		{"several groups", `{key: "{{ images.[containers, initContainers][].*.registry[] }}", operator: AnyIn, value: [reg.io]}`, "deny refused"},
 		{"a group that is not there", `{key: "{{ images.ephemeralContainers.*.registry }}", operator: AllNotIn, value: [reg.io]}`, "allow"},
 		{"a group that is there", `{key: "{{ images.initContainers.*.registry }}", operator: AllNotIn, value: [ghcr.io]}`, "deny refused"},
@@ -204,6 +201,14 @@ func TestImagesRefused(t *testing.T) {
 		`{key: "{{ keys(images.containers) }}", operator: AnyIn, value: [x]}`,
 		`{key: "{{ images.containers.*.to_string(@) }}", operator: AnyIn, value: [x]}`,
 		`{key: "{{ join('-', images.[initContainers, containers][].*.name[]) }}", operator: Equals, value: x}`,
+		// the containers' images are a map, whose values Kyverno has in any order
+		`{key: "{{ images.containers.*.registry | [0] }}", operator: Equals, value: quay.io}`,
+		`{key: "{{ images.containers.*.name | [-1] }}", operator: Equals, value: b}`,
+		`{key: "{{ images.containers.*.registry | [0] }}/{{ images.containers.*.name | [0] }}", operator: Equals, value: quay.io/a}`,
+		`{key: "{{ images.containers.*.name[:1] }}", operator: AnyIn, value: [b]}`,
+		`{key: "{{ images.containers.*.[name, tag][] | [1] }}", operator: Equals, value: b}`,
+		`{key: "{{ images.containers.*.name }}", operator: Equals, value: [a, b]}`,
+		`{key: "{{ images.[containers, initContainers][].*.name[] | [0] }}", operator: Equals, value: a}`,
 	} {
 		p := translateText(t, denyPods("          - "+condition+"\n"), setting{})
 		if got := p.targets(); !strings.HasPrefix(got, "webhook") {
