@@ -161,10 +161,3 @@ func (s *Scope) MapIf(list Value, hint string, cond func(Value) Bool, body func(
 	defer release()
 	return list.Macro(MacroMap, x, cond(x).Value, body(x))
 }
-
-// SortBy is list.sortBy(x, key(x)): the list in the order of the keys.
-func (s *Scope) SortBy(list Value, hint string, key func(Value) Value) Value {
-	x, release := s.Bind(hint)
-	defer release()
-	return list.Macro(MacroSortBy, x, key(x))
-}

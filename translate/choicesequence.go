@@ -45,6 +45,8 @@ func (s branch) null() cel.Bool { return cel.CondBool(s.c, s.then.null(), s.els.
 
 func (s branch) elem() *schema.Type { return concat{s.then, s.els}.elem() }
 
+func (s branch) ordered() bool { return s.then.ordered() && s.els.ordered() }
+
 // guarded is a sequence that counts only where a value is found. Read strictly, it
 // is an error where the value is missing; softly it is then null.
 type guarded struct {

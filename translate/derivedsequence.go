@@ -43,6 +43,8 @@ func (s filtered) null() cel.Bool { return s.of.null() }
 
 func (s filtered) elem() *schema.Type { return s.of.elem() }
 
+func (s filtered) ordered() bool { return s.of.ordered() }
+
 // nonNull is the elements of a list of unknown type that are not null.
 type nonNull struct{ filtered }
 
@@ -101,6 +103,8 @@ func (s mapped) elem() *schema.Type {
 	return s.probe().typ()
 }
 
+func (s mapped) ordered() bool { return s.of.ordered() && s.probe().ordered() }
+
 // probe is f of some element.
 func (s mapped) probe() operand { return s.f(s.l, elementOf(s.of, cel.Ident("x"))) }
 
@@ -142,6 +146,8 @@ func (s flat) null() cel.Bool { return s.of.null() }
 func (s flat) elem() *schema.Type {
 	return s.probe().elem()
 }
+
+func (s flat) ordered() bool { return s.of.ordered() && s.probe().ordered() }
 
 // probe is f of some element.
 func (s flat) probe() sequence { return s.f(s.l, elementOf(s.of, cel.Ident("x"))) }

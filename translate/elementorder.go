@@ -64,7 +64,7 @@ func (l *lowering) firstBad(f *policy.ForEach, s sequence, suffix string, depth 
 func (l *lowering) kept(s sequence, keep func(operand) cel.Bool, suffix string) (cel.Value, bool) {
 	name := singular(hintOf(s))
 	variable := "failing" + capital(name) + "s" + suffix
-	if items, ok := s.list(l, false); ok && keepsOrder(s) {
+	if items, ok := s.list(l, false); ok && s.ordered() {
 		return l.let(variable, l.binders.Filter(items, name, func(x cel.Value) cel.Bool { return keep(valueOf(x, s.elem())) })), true
 	}
 	outer, ok := s.(flat)
@@ -78,7 +78,7 @@ func (l *lowering) kept(s sequence, keep func(operand) cel.Bool, suffix string) 
 	}
 	inner := outer.f(l, elementOf(outer.of, around.Index(cel.Int(0))))
 	items, ok := inner.list(l, false)
-	if !ok || !keepsOrder(inner) {
+	if !ok || !inner.ordered() {
 		return cel.Value{}, false
 	}
 	items = cel.Cond(around.Size().Eq(cel.Int(0)), cel.List(), items)

@@ -78,3 +78,5 @@ func (s entries) elem() *schema.Type {
 	}
 	return stringType()
 }
+
+func (s entries) ordered() bool { return false }

@@ -139,16 +139,11 @@ func (l *lowering) orSingle(f *policy.ForEach, v place, ofList entryOutcome) ent
 // mayErr tells whether some element may be an error.
 func (l *lowering) mayErr(f *policy.ForEach) bool {
 	errs := false
-	stop := l.attempt(func() {
-		defer l.restore(l.environment)
+	l.probed(func() {
 		if l.prior {
 			l.environment = l.ofNewObject()
 		}
 		errs = l.forEach(f, 0).Errs
-		panic(asksIndex{-1}) // nothing of it is kept
 	})
-	if stop != any(asksIndex{-1}) {
-		panic(stop)
-	}
 	return errs
 }

@@ -97,14 +97,8 @@ func (l *lowering) index(j operand, n int) operand {
 		}
 		return nullWhereFound(j.v)
 	case multiForm:
-		if item, ok := l.imageItem(j, n); ok {
-			return item
-		}
 		return l.part(j, n)
 	case sequenceForm:
-		if item, ok := l.imageItem(j, n); ok {
-			return item
-		}
 		s := l.sequence(j)
 		list, ok := l.inOrder(s)
 		if !ok {

@@ -61,15 +61,9 @@ func (l *lowering) keysOf(j operand, values bool) operand {
 		if !ok {
 			return typeError("keys")
 		}
-		var out []any
-		for _, k := range sortedKeys(m) {
-			if values {
-				out = append(out, m[k])
-			} else {
-				out = append(out, k)
-			}
-		}
-		return litOf(out)
+		return literalEntries(m, values)
+	case hashForm:
+		return l.hashEntries(j, values)
 	case placeForm:
 		switch j.v.kind() {
 		case schema.Map, schema.Object:
@@ -82,6 +76,39 @@ func (l *lowering) keysOf(j operand, values bool) operand {
 		}
 	}
 	return typeError("keys")
+}
+
+// literalEntries are the keys, or the values, of a map that is known when compiling.
+func literalEntries(m map[string]any, values bool) operand {
+	out := []any{}
+	var elements concat
+	for _, k := range sortedKeys(m) {
+		var entry any = k
+		if values {
+			entry = m[k]
+		}
+		out, elements = append(out, entry), append(elements, single{litOf(entry)})
+	}
+	if len(out) < 2 {
+		return litOf(out)
+	}
+	return sequenceOf(fromMap{elements})
+}
+
+// hashEntries are the keys, or the values, of a multi-select hash, null where they are
+// missing.
+func (l *lowering) hashEntries(j operand, values bool) operand {
+	var keys concat
+	for _, k := range j.keys {
+		keys = append(keys, single{litOf(k)})
+	}
+	switch {
+	case !values:
+		return sequenceOf(mapOrdered(keys))
+	case len(keys) == 1:
+		return operand{form: multiForm, multi: []operand{l.read(j.multi[0])}}
+	}
+	panic(l.unsupported("the values of a map that is put together from several expressions"))
 }
 
 func (l *lowering) joined(glue, list operand) operand {

@@ -128,6 +128,18 @@ func (l *lowering) attempt(build func()) (stop any) {
 	return nil
 }
 
+// probed runs build, of which nothing is kept.
+func (l *lowering) probed(build func()) {
+	stop := l.attempt(func() {
+		l.found = nil // nor what it asks for
+		build()
+		panic(asksIndex{-1})
+	})
+	if stop != any(asksIndex{-1}) {
+		panic(stop)
+	}
+}
+
 // perOperation stops a walk for several operations that reads what differs between
 // them: each then has a walk of its own.
 type perOperation struct{}

@@ -1,9 +1,17 @@
 package translate
 
-import "github.com/kvap/kvap/cel"
+import (
+	"slices"
 
-// inOrder is a sequence as a list of which the order matters. The entries of a map
-// have none: CEL may go through them in another order each time.
+	"github.com/kvap/kvap/cel"
+)
+
+// The entries of a map have no order: CEL may go through them in another one each time,
+// and so does Kyverno. Each sequence tells whether its elements have one. What is read
+// from a map may be counted, searched and sorted; whatever depends on the order is
+// left to the webhook.
+
+// inOrder is a sequence as a list of which the order matters.
 func (l *lowering) inOrder(s sequence) (cel.Value, bool) {
 	l.mustBeOrdered(sequenceOf(s))
 	return s.list(l, false)
@@ -11,44 +19,37 @@ func (l *lowering) inOrder(s sequence) (cel.Value, bool) {
 
 // mustBeOrdered refuses a list of which the order matters and is that of a map.
 func (l *lowering) mustBeOrdered(j operand) {
-	if j.some(func(j operand) bool { return j.form == sequenceForm && !keepsOrder(j.s) }) {
+	if !j.ordered() {
 		panic(l.unsupported("the order of a map's keys or values"))
 	}
 }
 
-// keepsOrder tells that the order of a sequence is not that of a map.
-func keepsOrder(s sequence) bool {
-	switch s := s.(type) {
-	case entries, unordered:
-		return false
-	case single:
-		return s.j.form != sequenceForm || keepsOrder(s.j.s)
-	case filtered:
-		return keepsOrder(s.of)
-	case nonNull:
-		return keepsOrder(s.of)
-	case mapped:
-		return keepsOrder(s.of)
-	case flat:
-		return keepsOrder(s.of) && keepsOrder(s.probe())
-	case sliced:
-		return keepsOrder(s.of)
-	case orEmpty:
-		return keepsOrder(s.sequence)
-	case guarded:
-		return keepsOrder(s.sequence)
-	case complete:
-		return keepsOrder(s.sequence)
-	case presentSequence:
-		return keepsOrder(s.sequence)
-	case branch:
-		return keepsOrder(s.then) && keepsOrder(s.els)
-	case concat:
-		for _, part := range s {
-			if !keepsOrder(part) {
-				return false
-			}
-		}
+// ordered tells that whatever lists j has in it are in order.
+func (j operand) ordered() bool {
+	switch j.form {
+	case sequenceForm:
+		return j.s.ordered()
+	case choiceForm:
+		return j.then.ordered() && j.els.ordered()
+	case multiForm:
+		return allOrdered(j.multi)
 	}
 	return true
+}
+
+func allOrdered(parts []operand) bool {
+	return !slices.ContainsFunc(parts, func(j operand) bool { return !j.ordered() })
+}
+
+// fromMap is a sequence in the order of a map, which is none.
+type fromMap struct{ sequence }
+
+func (fromMap) ordered() bool { return false }
+
+// mapOrdered is a sequence made of a map's entries, of which a single one is in order.
+func mapOrdered(s concat) sequence {
+	if len(s) < 2 {
+		return s
+	}
+	return fromMap{s}
 }

@@ -107,13 +107,51 @@ type sequenceSet struct {
 }
 
 func (s sequenceSet) has(x cel.Value, t *schema.Type) cel.Bool {
-	if s.l.mutual(s.op) {
-		return s.s.quantify(s.l, cel.ForSome, false, func(y operand) cel.Bool { return s.l.alike(valueOf(x, t), y) })
+	sameTexts := kindOf(t) == kindOf(s.s.elem()) && kindOf(t) == schema.String
+	if !s.l.mutual(s.op) && sameTexts && !s.l.hasLiterals(s.s) {
+		if list, ok := s.s.list(s.l, false); ok {
+			return x.In(list)
+		}
 	}
-	if list, ok := s.s.list(s.l, false); ok && kindOf(t) == kindOf(s.s.elem()) && kindOf(t) == schema.String {
-		return x.In(list)
+	return s.s.quantify(s.l, cel.ForSome, false, func(y operand) cel.Bool { return s.is(x, t, y) })
+}
+
+// is tells that x is one of the list's elements, y. A word of the policy among them
+// may be a wildcard.
+func (s sequenceSet) is(x cel.Value, t *schema.Type, y operand) cel.Bool {
+	switch {
+	case y.form == choiceForm:
+		then, els := s.l.eitherWay(y.c,
+			func() cel.Bool { return s.is(x, t, *y.then) },
+			func() cel.Bool { return s.is(x, t, *y.els) })
+		return cel.CondBool(y.c, then, els)
+	case y.form == litForm && isWord(y.lit):
+		return s.l.wordsFor(s.op, literalSet{y.lit}).has(x, t)
+	case s.l.mutual(s.op):
+		return s.l.alike(valueOf(x, t), y)
 	}
-	return s.s.quantify(s.l, cel.ForSome, false, func(y operand) cel.Bool { return s.l.equalWords(valueOf(x, t), y) })
+	return s.l.equalWords(valueOf(x, t), y)
+}
+
+// isWord tells of a scalar of the policy.
+func isWord(lit any) bool {
+	switch lit.(type) {
+	case nil, []any, map[string]any:
+		return false
+	}
+	return true
+}
+
+// hasLiterals tells that some elements of a sequence are the policy's own.
+func (l *lowering) hasLiterals(s sequence) bool {
+	found := false
+	l.probed(func() {
+		s.quantify(l, cel.ForSome, false, func(y operand) cel.Bool {
+			found = found || y.some(func(j operand) bool { return j.form == litForm })
+			return cel.True()
+		})
+	})
+	return found
 }
 
 func (s sequenceSet) hasLiteral(v any) cel.Bool {

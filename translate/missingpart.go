@@ -110,3 +110,5 @@ func (s complete) asked(l *lowering) bool {
 type unordered struct{ sequence }
 
 func (unordered) list(*lowering, bool) (cel.Value, bool) { return cel.Value{}, false }
+
+func (unordered) ordered() bool { return false }

@@ -95,8 +95,8 @@ func originOf(s sequence) origin {
 		return originOf(s.sequence)
 	case whereGroup:
 		return originOf(s.sequence)
-	case imageParts:
-		return s.v.origin
+	case fromMap:
+		return originOf(s.sequence)
 	case presentSequence:
 		return originOf(s.sequence)
 	case sortedSequence:

@@ -60,7 +60,7 @@ func (l *lowering) values(j operand) sequence {
 			for _, k := range sortedKeys(m) {
 				out = append(out, single{litOf(m[k])})
 			}
-			return out
+			return mapOrdered(out)
 		}
 		return nil
 	}
@@ -69,7 +69,7 @@ func (l *lowering) values(j operand) sequence {
 		for _, x := range j.multi {
 			out = append(out, single{l.read(x)})
 		}
-		return out
+		return mapOrdered(out)
 	}
 	if j.form == placeForm && !j.v.dynamic() {
 		return nil

@@ -1,6 +1,8 @@
 package translate
 
 import (
+	"slices"
+
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/schema"
 )
@@ -23,6 +25,8 @@ type sequence interface {
 	null() cel.Bool
 	// elem is the type of the elements.
 	elem() *schema.Type
+	// ordered tells that the order of the elements is not that of a map.
+	ordered() bool
 }
 
 // listOf is the sequence of a list value.
@@ -94,6 +98,8 @@ func (s listOf) null() cel.Bool { return cel.Not(s.v.found()) }
 
 func (s listOf) elem() *schema.Type { return s.v.elem() }
 
+func (s listOf) ordered() bool { return true }
+
 // concat is several sequences one after the other. It is never null.
 type concat []sequence
 
@@ -153,6 +159,10 @@ func (s concat) elem() *schema.Type {
 	return t
 }
 
+func (s concat) ordered() bool {
+	return !slices.ContainsFunc(s, func(part sequence) bool { return !part.ordered() })
+}
+
 // inParts applies f to a sequence, or to each part of one that is put together: the
 // parts keep the types of their elements.
 func inParts(s sequence, f func(sequence) sequence) sequence {
@@ -190,6 +200,8 @@ func (s single) list(l *lowering, strict bool) (cel.Value, bool) {
 func (s single) null() cel.Bool { return cel.False() }
 
 func (s single) elem() *schema.Type { return s.j.typ() }
+
+func (s single) ordered() bool { return s.j.ordered() }
 
 func hintOf(s sequence) string {
 	switch s := s.(type) {

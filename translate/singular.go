@@ -31,3 +31,5 @@ func singular(field string) string {
 	}
 	return word
 }
+
+func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

@@ -98,3 +98,5 @@ func (s sliced) count(l *lowering, strict bool) cel.Value {
 func (s sliced) null() cel.Bool { return s.of.null() }
 
 func (s sliced) elem() *schema.Type { return s.of.elem() }
+
+func (s sliced) ordered() bool { return s.of.ordered() }

@@ -16,6 +16,8 @@ func (s sortedSequence) list(l *lowering, strict bool) (cel.Value, bool) {
 	return v.Call(cel.FuncSort), true
 }
 
+func (s sortedSequence) ordered() bool { return true }
+
 // sameElements is: two sorted lists are equal, which is when both have each
 // element as often as the other.
 func (l *lowering) sameElements(a, b sequence) cel.Bool {
