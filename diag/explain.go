@@ -589,7 +589,9 @@ func describe(c Code) (name, text, example string) {
 		return "TextForm",
 			"Occurs when a value whose type is not known stands inside a text. A\n" +
 				"number with a fraction and more than six digits before it is an error there:\n" +
-				"CEL writes it with an exponent, and Kyverno does not.",
+				"CEL writes it with an exponent, and Kyverno does not. So is a list of texts of\n" +
+				"which one has a control character other than those that end lines, which JSON\n" +
+				"and CEL escape in different ways.",
 			""
 	case OverrideBoth:
 		return "OverrideBoth",

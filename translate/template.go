@@ -98,23 +98,6 @@ func (l *lowering) text(j operand) cel.Value {
 	panic(l.jsonText())
 }
 
-// jsonList is the JSON text of a list of strings.
-func (l *lowering) jsonList(j operand) cel.Value {
-	l.mustBeOrdered(j)
-	v, ok := l.expr(j)
-	if !ok || kindOf(j.typ().Elem) != schema.String {
-		panic(l.jsonText())
-	}
-	quoted := l.binders.Map(v, "item", func(x cel.Value) cel.Value {
-		text := cel.Func(cel.FuncStringsQuote, x)
-		for _, c := range []struct{ char, escape string }{{"<", `\u003c`}, {">", `\u003e`}, {"&", `\u0026`}} { // as Go does in JSON
-			text = text.Call(cel.FuncReplace, cel.String(c.char), cel.String(c.escape))
-		}
-		return text
-	})
-	return cel.String("[").Plus(quoted.Call(cel.FuncJoin, cel.String(","))).Plus(cel.String("]"))
-}
-
 // variable lowers one {{ }}.
 func (l *lowering) variable(v *jmespath.Variable) operand {
 	if v.Pos != (diag.Pos{}) {
