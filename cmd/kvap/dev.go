@@ -32,6 +32,7 @@ type devFlags struct {
 	dir     string
 	mode    string
 	crds    []string
+	kyverno bool
 	verbose bool
 }
 
@@ -46,6 +47,11 @@ applies the policies of the paths. It prints the path of a kubeconfig file and w
 try with it. Ctrl-C ends all of it and leaves nothing behind. There are no nodes: Pods
 stay Pending, but admission is as in any cluster.
 
+With --kyverno something stands in for Kyverno: kvap's reference interpreter, behind
+webhooks like Kyverno's. It enforces the policies, and kvap nothing until it is told to,
+so that kvap migrate can be tried from plan to finish, and back. It makes no reports, and
+carries out nothing in the background (generate, mutate of existing objects).
+
 The servers are built from their Go modules the first time, which needs Go and takes
 five to eight minutes on two cores; KVAP_CONTROLPLANE names a folder of binaries to
 take instead.
@@ -53,13 +59,20 @@ take instead.
 Exit codes: 0 it was told to end, 2 usage or unreadable input, 3 a runtime error,
 4 the API server refused some of the policies.`,
 		Example: `  kvap dev policies/
-  kvap dev policy.yaml --mode shadow`,
-		RunE: func(cmd *cobra.Command, args []string) error { return runDev(cmd, append(args, f.files...), f) },
+  kvap dev policy.yaml --mode shadow
+  kvap dev policies/ --kyverno`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.kyverno && !cmd.Flags().Changed("mode") {
+				f.mode = "off"
+			}
+			return runDev(cmd, append(args, f.files...), f)
+		},
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringSliceVarP(&f.files, "filename", "f", nil, "a file or folder of policies, as if it were a PATH")
-	flags.StringVar(&f.mode, "mode", "enforce", "what to do with policies that do not say: shadow, enforce or off")
+	flags.StringVar(&f.mode, "mode", "enforce", "what to do with policies that do not say: shadow, enforce or off; with --kyverno, off by default")
+	flags.BoolVar(&f.kyverno, "kyverno", false, "have a stand-in for Kyverno enforce the policies")
 	flags.StringSliceVar(&f.crds, "crds", nil, "files and folders of CustomResourceDefinitions to install first")
 	flags.StringVar(&f.dir, "dir", "", "keep data, logs and kubeconfig files in this folder; a temporary one by default")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log what the controller does")
@@ -82,7 +95,7 @@ func runDev(cmd *cobra.Command, paths []string, f devFlags) error {
 	}
 	ctx, stop := signal.NotifyContext(commandContext(cmd), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	d := &dev{out: cmd.OutOrStdout(), errs: cmd.ErrOrStderr(), options: options, verbose: f.verbose}
+	d := &dev{out: cmd.OutOrStdout(), errs: cmd.ErrOrStderr(), options: options, kyverno: f.kyverno, verbose: f.verbose}
 	err = d.run(ctx, f.dir, definitions, objects)
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		err = nil // it was told to end
@@ -98,6 +111,7 @@ func runDev(cmd *cobra.Command, paths []string, f devFlags) error {
 type dev struct {
 	out, errs io.Writer
 	options   controller.Options
+	kyverno   bool
 	verbose   bool
 	plane     *controlplane.ControlPlane
 }
@@ -107,6 +121,7 @@ type dev struct {
 const devUser = "kvap"
 
 func (d *dev) run(ctx context.Context, dir string, definitions []controlplane.CRD, objects []*unstructured.Unstructured) (err error) {
+	log := d.logger() // set first: libraries complain of having none, while the servers are built
 	fmt.Fprintln(d.errs, "starting etcd, kube-apiserver and kube-controller-manager on loopback…")
 	if d.plane, err = controlplane.Start(ctx, controlplane.Options{Dir: dir, Progress: d.errs, Users: []controlplane.User{{Name: devUser, Groups: []string{"system:masters"}}}}); err != nil {
 		return err
@@ -124,8 +139,13 @@ func (d *dev) run(ctx context.Context, dir string, definitions []controlplane.CR
 	defer cancel()
 	hook := webhookFlags{address: "127.0.0.1:0", groups: []string{"system:nodes"}}
 	go func() {
-		ended <- runWithWebhook(ctx, d.plane.Config(devUser), d.options, hook, cleanAuto, 0, d.logger())
+		ended <- runWithWebhook(ctx, d.plane.Config(devUser), d.options, hook, cleanAuto, 0, log)
 	}()
+	if d.kyverno {
+		if err := startKyverno(ctx, d.plane.Config(devUser), log); err != nil {
+			return err
+		}
+	}
 	refused, err := d.apply(ctx, objects)
 	if err != nil {
 		return err
@@ -183,6 +203,10 @@ func (d *dev) apply(ctx context.Context, objects []*unstructured.Unstructured) (
 
 // greet says what to do next.
 func (d *dev) greet() {
+	if d.kyverno {
+		fmt.Fprintf(d.out, "\nexport KUBECONFIG=%s\n\n%s", d.plane.Kubeconfig(controlplane.Admin), wayOff)
+		return
+	}
 	fmt.Fprintf(d.out, `
 export KUBECONFIG=%s
 
@@ -194,6 +218,15 @@ kubectl run probe --image=nginx --dry-run=server   # is it denied?
 Ctrl-C ends it and leaves nothing behind.
 `, d.plane.Kubeconfig(controlplane.Admin))
 }
+
+// wayOff is what to try where Kyverno is stood in for.
+const wayOff = `kubectl run probe --image=nginx --dry-run=server   # is it denied, and by whom?
+kvap migrate plan                             # what each policy becomes
+kvap migrate shadow --all                     # the first step; docs/migration.md has all
+kvap status -A                                # where each policy is
+
+Ctrl-C ends it and leaves nothing behind.
+`
 
 // withStandIns adds a definition for each kind of Kyverno that the controller reads and
 // the definitions do not have. Where they have one it stands alone: the versions that a

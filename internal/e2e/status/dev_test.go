@@ -10,11 +10,15 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kvap/kvap/internal/e2e/testcluster"
 )
@@ -30,28 +34,32 @@ spec:
     validate: {message: There is an owner., pattern: {metadata: {labels: {owner: "?*"}}}}
 `
 
-// `kvap dev` puts policies into force, says how to reach the API server, and leaves nothing
-// behind when it is interrupted.
-func TestDev(t *testing.T) {
+// startDev runs `kvap dev` on the policy until the test interrupts it, or ends.
+func startDev(t *testing.T, args ...string) (kubeconfig string, errs *testcluster.Buffer, interrupt func() error) {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "policy.yaml")
 	if err := os.WriteFile(file, []byte(tried), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var out, errs testcluster.Buffer
-	cmd := exec.Command(kvap, "dev", file)
-	cmd.Stdout, cmd.Stderr = &out, &errs
+	var out testcluster.Buffer
+	errs = &testcluster.Buffer{}
+	cmd := exec.Command(kvap, append([]string{"dev", file}, args...)...)
+	cmd.Stdout, cmd.Stderr = &out, errs
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	ended := false
+	interrupt = sync.OnceValue(func() error {
+		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+			return err
+		}
+		return cmd.Wait()
+	})
 	t.Cleanup(func() {
-		if !ended {
-			_ = cmd.Process.Signal(syscall.SIGTERM)
-			_ = cmd.Wait()
+		_ = interrupt()
+		if t.Failed() {
 			t.Logf("%s\n%s", out.String(), errs.String())
 		}
 	})
-	var kubeconfig string
 	testcluster.Soon(t, "it says where the cluster is", func() bool {
 		found := regexp.MustCompile(`export KUBECONFIG=(\S+)`).FindStringSubmatch(out.String())
 		if found != nil {
@@ -59,6 +67,13 @@ func TestDev(t *testing.T) {
 		}
 		return found != nil
 	})
+	return kubeconfig, errs, interrupt
+}
+
+// `kvap dev` puts policies into force, says how to reach the API server, and leaves nothing
+// behind when it is interrupted.
+func TestDev(t *testing.T) {
+	kubeconfig, errs, interrupt := startDev(t)
 	if !strings.Contains(errs.String(), "applied ClusterPolicy tried") {
 		t.Errorf("it does not say what it applied: %s", errs.String())
 	}
@@ -70,11 +85,7 @@ func TestDev(t *testing.T) {
 		text, err := exec.Command(kvap, "status", "--kubeconfig", kubeconfig).Output()
 		return err == nil && regexp.MustCompile(`tried +ClusterPolicy +True +enforce`).Match(text)
 	})
-	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
-	ended = true
-	if err := cmd.Wait(); err != nil {
+	if err := interrupt(); err != nil {
 		t.Errorf("interrupted: %v\n%s", err, errs.String())
 	}
 	if _, err := os.Stat(filepath.Dir(kubeconfig)); !os.IsNotExist(err) {
@@ -82,6 +93,42 @@ func TestDev(t *testing.T) {
 	}
 	if answers(t, config) {
 		t.Error("the API server still answers")
+	}
+}
+
+// `kvap dev --kyverno` has something that policies can be moved away from, and back to.
+func TestDevKyverno(t *testing.T) {
+	kubeconfig, _, _ := startDev(t, "--kyverno")
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(config, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	deniedBy := func(who string) {
+		t.Helper()
+		testcluster.Soon(t, "what violates is denied by "+who, func() bool {
+			err := c.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "nobody-", Namespace: "default"}}, client.DryRunAll)
+			return err != nil && strings.Contains(err.Error(), who)
+		})
+	}
+	deniedBy(`"validate.kyverno.svc-fail" denied the request`)
+	for _, step := range []struct{ args, by string }{
+		{"shadow tried", "validate.kyverno.svc"},
+		{"enforce tried --yes --accept tried", "ValidatingAdmissionPolicy"},
+		{"rollback tried --yes", "validate.kyverno.svc"},
+		{"enforce tried --yes --accept tried --way remove", "ValidatingAdmissionPolicy"},
+		{"adopt tried --yes", "ValidatingAdmissionPolicy"},
+		{"finish", "ValidatingAdmissionPolicy"},
+		{"rollback --all --yes", "validate.kyverno.svc"},
+	} {
+		args := append([]string{"migrate", "--kubeconfig", kubeconfig}, strings.Fields(step.args)...)
+		if out, err := exec.Command(kvap, args...).CombinedOutput(); err != nil {
+			t.Fatalf("kvap migrate %s: %v\n%s", step.args, err, out)
+		}
+		deniedBy(step.by)
 	}
 }
 

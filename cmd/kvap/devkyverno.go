@@ -1,0 +1,291 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	apischema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/vap"
+	"github.com/kvap/kvap/webhook"
+	"github.com/kvap/kvap/webhook/certs"
+	"github.com/kvap/kvap/webhook/registration"
+	"github.com/kvap/kvap/webhook/world"
+)
+
+// kyvernoNamespace is where Kyverno is installed.
+const kyvernoNamespace = "kyverno"
+
+// A devKyverno stands in for Kyverno on the control plane of dev, so that policies can
+// be moved away from it and back: the reference interpreter, behind webhooks with the
+// names and labels of Kyverno's. It says of policies that they are ready, and of itself
+// that it is alive. It makes no reports, and does nothing in the background.
+type devKyverno struct {
+	client  client.Client
+	world   *world.World
+	server  *webhook.Server
+	certs   *certs.Authority
+	url     string
+	taken   string    // the policies that it judges by, as text
+	renewed time.Time // when it last said that it is alive
+}
+
+// startKyverno serves until the context ends.
+func startKyverno(ctx context.Context, config *rest.Config, log logr.Logger) error {
+	c, err := client.New(config, client.Options{})
+	if err != nil {
+		return err
+	}
+	k := &devKyverno{client: c}
+	if k.world, err = world.New(config, world.Options{}); err != nil {
+		return err
+	}
+	if err := k.world.Run(ctx); err != nil {
+		return err
+	}
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	k.url = "https://" + l.Addr().String()
+	k.certs = certs.NewAuthority(certs.Options{Store: &memoryStore{}, Names: certs.Names{IPs: []net.IP{net.IPv4(127, 0, 0, 1)}}})
+	if err := k.certs.Renew(ctx); err != nil {
+		return errors.Join(err, l.Close())
+	}
+	k.server = webhook.New(webhook.Options{
+		World: k.world, DryRun: world.DryRun, ExcludeGroups: []string{"system:nodes"}, Certificate: k.certs.Certificate,
+		Roles: func(_ context.Context, u webhook.User, namespace string) ([]string, []string, error) {
+			roles, clusterRoles := k.world.Roles(u.Name, u.Groups, namespace)
+			return roles, clusterRoles, nil
+		},
+	})
+	go k.serve(ctx, l)
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: kyvernoNamespace}}
+	if err := c.Create(ctx, namespace); err != nil && !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	go k.follow(ctx, log.WithName("kyverno"))
+	return nil
+}
+
+// serve answers the API server, about resources and about policies.
+func (k *devKyverno) serve(ctx context.Context, l net.Listener) {
+	mux := http.NewServeMux()
+	mux.Handle("/", k.server.Handler())
+	mux.HandleFunc("/policyvalidate", judgePolicy)
+	server := &http.Server{
+		Handler: mux, ReadHeaderTimeout: 10 * time.Second, ErrorLog: log.New(io.Discard, "", 0),
+		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS13, GetCertificate: k.certs.Certificate},
+	}
+	go func() { _ = server.ServeTLS(l, "", "") }()
+	<-ctx.Done()
+	_ = server.Close()
+}
+
+// follow takes up policies as they come and go.
+func (k *devKyverno) follow(ctx context.Context, log logr.Logger) {
+	for tick := time.NewTicker(250 * time.Millisecond); ctx.Err() == nil; {
+		if err := k.pass(ctx); err != nil && ctx.Err() == nil && !apierrors.IsConflict(err) {
+			log.Error(err, "the stand-in for Kyverno")
+		}
+		select {
+		case <-ctx.Done():
+			tick.Stop()
+		case <-tick.C:
+		}
+	}
+}
+
+// pass judges by what there is, then has the API server ask, and then says so.
+func (k *devKyverno) pass(ctx context.Context) error {
+	if err := k.register(ctx, "kyverno-policy-validating-webhook-cfg", k.ofPolicies()); err != nil {
+		return err
+	}
+	sources, err := k.sources(ctx)
+	if err != nil {
+		return err
+	}
+	set, text, err := readAsKyverno(sources)
+	if err != nil {
+		return err
+	}
+	if text != k.taken {
+		if err := k.take(ctx, set); err != nil {
+			return err
+		}
+		k.taken = text
+	}
+	for i := range sources {
+		if err := k.sayReady(ctx, &sources[i]); err != nil {
+			return err
+		}
+	}
+	return k.sayAlive(ctx)
+}
+
+// sources are Kyverno's policies and exceptions. A kind whose definition was removed
+// has none.
+func (k *devKyverno) sources(ctx context.Context) (out []unstructured.Unstructured, err error) {
+	for _, kind := range []apischema.GroupVersionKind{
+		{Group: "kyverno.io", Version: "v1", Kind: "ClusterPolicy"}, {Group: "kyverno.io", Version: "v1", Kind: "Policy"},
+		{Group: "policies.kyverno.io", Version: "v1", Kind: "ValidatingPolicy"}, {Group: "kyverno.io", Version: "v2", Kind: "PolicyException"},
+	} {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		err := k.client.List(ctx, list)
+		if err != nil && !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) {
+			return nil, err
+		}
+		out = append(out, list.Items...)
+	}
+	return out, nil
+}
+
+// readAsKyverno are the policies that are on, as one who knows nothing of kvap reads them.
+func readAsKyverno(sources []unstructured.Unstructured) (set webhook.Set, text string, err error) {
+	var all strings.Builder
+	for _, o := range sources {
+		plain := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": o.GetAPIVersion(), "kind": o.GetKind(), "spec": o.Object["spec"], "metadata": map[string]any{"name": o.GetName()},
+		}}
+		if o.GetNamespace() != "" {
+			plain.SetNamespace(o.GetNamespace())
+		}
+		annotations := map[string]string{}
+		for key, value := range o.GetAnnotations() {
+			if !strings.HasPrefix(key, "kvap.dev/") {
+				annotations[key] = value
+			}
+		}
+		plain.SetAnnotations(annotations)
+		data, err := json.Marshal(plain.Object)
+		if err != nil {
+			return set, "", err
+		}
+		f, _ := policy.Parse(o.GetName(), data)
+		for _, p := range f.Policies {
+			if p.Admission {
+				set.Policies = append(set.Policies, webhook.Policy{Policy: p})
+			}
+		}
+		set.Exceptions = append(set.Exceptions, f.Exceptions...)
+		all.Write(append(data, '\n'))
+	}
+	return set, all.String(), nil
+}
+
+// take judges by policies, and has the API server ask about what they are about.
+func (k *devKyverno) take(ctx context.Context, set webhook.Set) error {
+	var policies []*policy.Policy
+	for _, p := range set.Policies {
+		policies = append(policies, p.Policy)
+	}
+	k.server.Set(set)
+	var kinds registration.Table
+	for _, r := range k.world.Served().All() {
+		kinds = append(kinds, registration.Resource(r))
+	}
+	objects, _ := registration.Configure(policies, kinds, registration.Options{
+		URL: k.url, Bundle: k.certs.Bundle(), ExcludeNamespaces: append(vap.DefaultExcludedNamespaces(), kyvernoNamespace),
+	})
+	validating, mutating := objects.Validating, objects.Mutating
+	if validating == nil {
+		validating = &admissionregistrationv1.ValidatingWebhookConfiguration{}
+	}
+	for i := range validating.Webhooks {
+		validating.Webhooks[i].Name = kyvernoName("validate", validating.Webhooks[i].Name)
+	}
+	if mutating == nil {
+		mutating = &admissionregistrationv1.MutatingWebhookConfiguration{}
+	}
+	for i := range mutating.Webhooks {
+		mutating.Webhooks[i].Name = kyvernoName("mutate", mutating.Webhooks[i].Name)
+	}
+	return errors.Join(k.register(ctx, "kyverno-resource-validating-webhook-cfg", validating),
+		k.register(ctx, "kyverno-resource-mutating-webhook-cfg", mutating))
+}
+
+// kyvernoName is what Kyverno calls a webhook, by which what it says is told from what
+// others say: validate.kyverno.svc-fail.
+func kyvernoName(verb, name string) string {
+	first, _, _ := strings.Cut(name, ".")
+	return verb + ".kyverno.svc-" + strings.TrimPrefix(first, verb+"-")
+}
+
+// register makes a configuration as it is wanted, with Kyverno's label.
+func (k *devKyverno) register(ctx context.Context, name string, wanted client.Object) error {
+	var have client.Object
+	var fill func()
+	switch w := wanted.(type) {
+	case *admissionregistrationv1.ValidatingWebhookConfiguration:
+		c := &admissionregistrationv1.ValidatingWebhookConfiguration{}
+		have, fill = c, func() { c.Webhooks = w.Webhooks }
+	case *admissionregistrationv1.MutatingWebhookConfiguration:
+		c := &admissionregistrationv1.MutatingWebhookConfiguration{}
+		have, fill = c, func() { c.Webhooks = w.Webhooks }
+	}
+	have.SetName(name)
+	_, err := controllerutil.CreateOrUpdate(ctx, k.client, have, func() error {
+		have.SetLabels(map[string]string{"webhook.kyverno.io/managed-by": "kyverno"})
+		fill()
+		return nil
+	})
+	return err
+}
+
+// sayReady writes into a policy that it is judged by, once.
+func (k *devKyverno) sayReady(ctx context.Context, o *unstructured.Unstructured) error {
+	at := []string{"status"}
+	switch o.GetKind() {
+	case "PolicyException":
+		return nil
+	case "ValidatingPolicy":
+		at = append(at, "conditionStatus")
+	}
+	if ready, _, _ := unstructured.NestedBool(o.Object, append(at, "ready")...); ready {
+		return nil
+	}
+	status := map[string]any{"ready": true, "conditions": []any{map[string]any{
+		"type": "Ready", "status": "True", "reason": "Succeeded", "message": "Ready", "lastTransitionTime": time.Now().UTC().Format(time.RFC3339),
+	}}}
+	if err := unstructured.SetNestedMap(o.Object, status, at...); err != nil {
+		return err
+	}
+	return client.IgnoreNotFound(k.client.Status().Update(ctx, o))
+}
+
+// sayAlive renews the lease by which Kyverno says that it is alive.
+func (k *devKyverno) sayAlive(ctx context.Context) error {
+	if time.Since(k.renewed) < 10*time.Second {
+		return nil
+	}
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: kyvernoNamespace, Name: "kyverno-health"}}
+	_, err := controllerutil.CreateOrUpdate(ctx, k.client, lease, func() error {
+		lease.SetAnnotations(map[string]string{"kyverno.io/last-request-time": time.Now().UTC().Format(time.RFC3339)})
+		return nil
+	})
+	if err == nil {
+		k.renewed = time.Now()
+	}
+	return err
+}
