@@ -76,7 +76,9 @@ func HandedOver(w World) report.HandedOverPolicy {
 }
 
 // Told is what is told of a move.
-func (m *Move) Told() report.HandoverMove { return report.HandoverMove{Does: m.Does, Part: m.Part} }
+func (m *Move) Told() report.HandoverMove {
+	return report.HandoverMove{Does: m.Does, Part: m.Part, Noted: m.Record != nil}
+}
 
 // EndOf is the stage to which moves lead, and the way that they take, by their last
 // record.

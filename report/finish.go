@@ -51,7 +51,7 @@ func (f Finish) WriteTable(w io.Writer) error {
 		}
 		rows = append(rows, []string{p.Kind, p.Name, p.Owner, objects, p.Next})
 	}
-	return writeTable(w, rows, f.words("\n"))
+	return writeTable(w, rows, strings.TrimSuffix(f.words("\n"), "\n"))
 }
 
 func (p LeftPolicy) title() string {

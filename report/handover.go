@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -38,6 +39,9 @@ type HandoverMove struct {
 	Does string `json:"does"`
 	// Part is the component in the folder; empty where it is in none.
 	Part string `json:"part"`
+	// Noted tells of what is only written into the record; people who ask what would be
+	// done are not told.
+	Noted bool `json:"-"`
 }
 
 func (p HandedOverPolicy) title() string {
@@ -70,10 +74,15 @@ func (h Handover) WriteTable(w io.Writer) error {
 	rows := [][]string{{"POLICY", "KIND", "STEP", "DOES"}}
 	for _, p := range h.Policies {
 		for _, m := range p.Moves {
-			rows = append(rows, []string{p.title(), p.Kind, orDash(m.Part), m.Does})
+			if !m.Noted {
+				rows = append(rows, []string{p.title(), p.Kind, orDash(m.Part), m.Does})
+			}
 		}
-		if p.Left != "" || len(p.Moves) == 0 {
+		switch {
+		case p.Left != "" || len(p.Moves) == 0:
 			rows = append(rows, []string{p.title(), p.Kind, "-", p.result()})
+		case !slices.ContainsFunc(p.Moves, func(m HandoverMove) bool { return !m.Noted }):
+			rows = append(rows, []string{p.title(), p.Kind, "-", "note in the record that it is " + p.To})
 		}
 	}
 	return writeTable(w, rows, h.totals())

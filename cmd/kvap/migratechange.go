@@ -269,7 +269,7 @@ func (f changeFlags) newHandover(ctx context.Context, cmd *cobra.Command, goal m
 	}
 	chosen, err := first.Choose(live.Selection{Names: names, Namespace: c.Namespace, Every: f.every || f.all, Labels: selector})
 	if err != nil {
-		return nil, &exit{exitFindings, err}
+		return nil, &exit{exitUsage, err}
 	}
 	return live.NewHandover(ctx, reader, first, chosen, goal, live.Options{
 		OwnedToo: f.ownedToo || f.outputDir != "", Wait: f.wait, Progress: progress.show,

@@ -150,8 +150,8 @@ func runMigratePlan(cmd *cobra.Command, f planFlags) error {
 		return runtimeError(err)
 	}
 	if len(p.idle) > 0 {
-		fmt.Fprintf(cmd.ErrOrStderr(), "exceptions that do not count, in the namespaces %s; where the controller and Kyverno count them, say --exception-namespaces\n",
-			strings.Join(slices.Compact(slices.Sorted(slices.Values(p.idle))), ", "))
+		fmt.Fprintf(cmd.ErrOrStderr(), "PolicyExceptions of these namespaces do not count: %[1]s; where the controller and Kyverno count them, say --exception-namespaces %[1]s\n",
+			strings.Join(slices.Compact(slices.Sorted(slices.Values(p.idle))), ","))
 	}
 	if err := p.leftOut.err("the plan"); err != nil {
 		return err

@@ -357,12 +357,25 @@ func (c *Comparing) replay(ctx context.Context, last bool) error {
 	return ctx.Err()
 }
 
+// mostTold is of how many lines that cannot be read is told what is wrong with them: a
+// file that is no log at all has nothing else.
+const mostTold = 5
+
+// unreadable counts a line, and tells of the first.
+func (c *Comparing) unreadable(at diag.Pos, err error) {
+	switch c.unread++; {
+	case c.unread <= mostTold:
+		c.tell(diag.Errorf(at, diag.BadRequest, "%v", err))
+	case c.unread == mostTold+1:
+		c.tell(diag.Errorf(at, diag.BadRequest, "more lines cannot be read, and are not told of"))
+	}
+}
+
 // readLog reads what is new in the audit log.
 func (c *Comparing) readLog(ctx context.Context, last bool) error {
 	err := c.audit.Each(last, func(text []byte, at diag.Pos) bool {
 		if err := c.ledger.Audit(ctx, text, at.String()); err != nil {
-			c.unread++
-			c.tell(diag.Errorf(at, diag.BadRequest, "%v", err))
+			c.unreadable(at, err)
 		}
 		return true
 	})

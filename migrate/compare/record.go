@@ -36,7 +36,7 @@ func (c *Comparing) Record(ctx context.Context, result report.Comparison) (clean
 		}
 		if c.unread > 0 {
 			found.Clean = false
-			found.Message = shortened(fmt.Sprintf("%s could not be read; %s", c.lines(), found.Message))
+			found.Message = shortened(strings.TrimSuffix(c.lines()+" could not be read; "+found.Message, "; "))
 		}
 		found.At, found.Digest = metav1.NewTime(time.Now().UTC().Truncate(time.Second)), p.digest
 		if err := c.recordOne(ctx, p.object, found); err != nil {

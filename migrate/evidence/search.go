@@ -31,7 +31,7 @@ func (r *row) search(found verify.RuleEvidence) {
 	t.Violated += violated
 	t.passed += found.Matched - min(violated, found.Matched)
 	if unseen := found.Predicates - found.BothWays; unseen > 0 {
-		r.notes = addOnce(r.notes, fmt.Sprintf("of its %d conditions, the made-up requests met %d both ways", found.Predicates, found.BothWays))
+		r.notes = addOnce(r.notes, fmt.Sprintf("the made-up requests never showed %d of its conditions both true and false", unseen))
 	}
 	c := found.Counterexample
 	if c == nil {
