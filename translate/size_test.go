@@ -52,6 +52,12 @@ spec:
 			"ConfigMap", "acme.io/v1/Widget", 1), true},
 		{"first of many", deny("", "{{ "+repeat(20, " || ", func(i int) string { return fmt.Sprintf("request.object.data.k%d", i) })+" }}"), true},
 		{"chained variables", deny(chain(4), "{{ v4 }}"), true},
+		{"lists in lists that are judged under a condition", strings.Replace(
+			head+"      validate: {pattern: {spec: "+repeat(25, "", func(int) string { return "[{(b): 1, c: " })+"x"+repeat(25, "", func(int) string { return "}]" })+"}}\n",
+			"ConfigMap", "acme.io/v1/Widget", 1), false},
+		{"a list flattened many times", strings.Replace(
+			deny("", "{{ request.object.spec"+repeat(40, "", func(int) string { return "[]" })+" }}"),
+			"ConfigMap", "acme.io/v1/Widget", 1), false},
 		{"many chained variables", deny(chain(40), "{{ v40 }}"), false},
 	}
 	for _, c := range cases {
