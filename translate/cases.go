@@ -12,7 +12,19 @@ const (
 	fewCases = 8
 	// manyCases is how many branches an operand may have in all.
 	manyCases = 128
+	// manySteps is how many patterns and expressions a walk goes through. What is
+	// nested is gone through again for each case of what is around it, and what comes
+	// of that may be small.
+	manySteps = 10_000
 )
+
+// step counts one of the steps of the walk.
+func (l *lowering) step() {
+	l.steps++
+	if l.steps > manySteps {
+		panic(l.refuse(diag.TooLarge, "what is nested here comes out in too many ways to tell apart in CEL"))
+	}
+}
 
 // cases is in how many ways j may come out.
 func (j operand) cases() int { return max(1, j.branches) }

@@ -11,6 +11,7 @@ import (
 // eval lowers a JMESPath expression, with cur as the current node. A nil cur is
 // the root of the context.
 func (l *lowering) eval(e *jmespath.Expr, cur *operand) operand {
+	l.step()
 	return l.bounded(l.evalNode(e, cur))
 }
 

@@ -45,6 +45,8 @@ type gathered struct {
 	runtimeTexts map[*policy.Node]runtimeText
 	// entries is how many times a context variable has been worked out.
 	entries int
+	// steps is how many patterns and expressions have been gone through.
+	steps int
 }
 
 func newGathered(notes *diag.List) *gathered {

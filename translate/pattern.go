@@ -15,6 +15,7 @@ import (
 
 // match says what pattern p finds at v, where v may be missing.
 func (l *lowering) match(v place, p *policy.Node, hint string) outcome {
+	l.step()
 	if p.Kind == policy.Map || p.Kind == policy.List {
 		return l.matchOr(v, p, false, hint)
 	}

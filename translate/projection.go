@@ -148,6 +148,7 @@ func (l *lowering) flattened(s sequence) sequence {
 
 // flatPart is one element of a flattened list: a list's elements, or itself.
 func (l *lowering) flatPart(j operand) sequence {
+	l.step()
 	switch j.form {
 	case imagesForm, imageForm:
 		return filtered{of: single{j}, keep: func(l *lowering, _ operand) cel.Bool { return l.present(j) }}
