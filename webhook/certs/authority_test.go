@@ -344,6 +344,7 @@ func TestFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	f.watcher.WithWatchInterval(20 * time.Millisecond) // whatever the file system tells of
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go func() { _ = f.Run(ctx) }()
