@@ -3,7 +3,7 @@ package cel
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/kvap/kvap/internal/textdiff"
 )
 
 func TestHoistLoops(t *testing.T) {
@@ -21,7 +21,7 @@ func TestHoistLoops(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := v.HoistLoops(func(Value) Value { return Ident("variables").Field("h") }).String()
-			if d := cmp.Diff(tt.want, got); d != "" {
+			if d := textdiff.Values(tt.want, got); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
 			}
 		})
@@ -51,7 +51,7 @@ func TestFuse(t *testing.T) {
 					}
 					return sum
 				})
-			if d := cmp.Diff(tt.want, got.String()); d != "" {
+			if d := textdiff.Values(tt.want, got.String()); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
 			}
 		})

@@ -6,7 +6,8 @@ import (
 	"testing"
 
 	celgo "github.com/google/cel-go/cel"
-	"github.com/google/go-cmp/cmp"
+
+	"github.com/kvap/kvap/internal/textdiff"
 )
 
 func TestIdents(t *testing.T) {
@@ -20,7 +21,7 @@ func TestIdents(t *testing.T) {
 		{`sets.contains(a, optional.of(b).orValue([]))`, []string{"a", "b"}},
 		{`size('a') == 1`, nil},
 	} {
-		if d := cmp.Diff(tt.want, parse(t, tt.text).Idents()); d != "" {
+		if d := textdiff.Values(tt.want, parse(t, tt.text).Idents()); d != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.text, d)
 		}
 	}
@@ -40,7 +41,7 @@ func TestUses(t *testing.T) {
 		{`object[x] == 1`, []string{"object"}, nil, true},
 	} {
 		v := parse(t, tt.text)
-		if d := cmp.Diff(tt.want, v.Uses(tt.prefix...)); d != "" {
+		if d := textdiff.Values(tt.want, v.Uses(tt.prefix...)); d != "" {
 			t.Errorf("%s: uses of %v (-want +got):\n%s", tt.text, tt.prefix, d)
 		}
 		if got := v.UsesAll(tt.prefix...); got != tt.all {

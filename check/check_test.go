@@ -8,11 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/check"
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/textdiff"
 	"github.com/kvap/kvap/schema"
 )
 
@@ -83,7 +82,7 @@ func TestFindings(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d := cmp.Diff(string(want), got); d != "" {
+			if d := textdiff.Values(string(want), got); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
 			}
 		})

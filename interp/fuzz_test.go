@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	kjson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/kvap/kvap/internal/textdiff"
 	"github.com/kvap/kvap/policy"
 )
 
@@ -44,7 +44,7 @@ func FuzzJudge(f *testing.F) {
 					t.Fatalf("crashed: %s", first[i].Message)
 				}
 				if first[i].Status != second[i].Status || first[i].Kyverno != second[i].Kyverno {
-					t.Fatalf("judged twice:\n%s", cmp.Diff(first[i], second[i]))
+					t.Fatalf("judged twice:\n%s", textdiff.Values(first[i], second[i]))
 				}
 			}
 		}

@@ -6,8 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/kvap/kvap/internal/textdiff"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
 )
@@ -140,7 +139,7 @@ metadata:
     generate.kyverno.io/trigger-uid: u1
 data: {creator: alice}
 `)
-	if d := cmp.Diff(want, g.Targets[0].Object); d != "" {
+	if d := textdiff.Values(want, g.Targets[0].Object); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 	for key, value := range interp.TargetSelector(p, "r", trigger) {

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/kvap/kvap/internal/textdiff"
 )
 
 func TestParseImage(t *testing.T) {
@@ -103,7 +103,7 @@ validate: {deny: {}}`))
 		"urls":   map[string]any{"/spec/urls/0/url": image{"docker.io", "redis", "redis", "7", ""}.value("/spec/urls/0/url")},
 		"custom": map[string]any{"/spec/main": image{"docker.io", "nginx", "nginx", "latest", ""}.value("/spec/main")},
 	}
-	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+	if diff := textdiff.Values(want, got); diff != "" || err != nil {
 		t.Errorf("%v\n%s", err, diff)
 	}
 	if got, err := v.imagesOf(r, object(t, `{kind: Other, spec: {main: nginx}}`)); got != nil || err != nil {

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	kjson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/kvap/kvap/internal/textdiff"
 	"github.com/kvap/kvap/interp/internal/datum"
 	"github.com/kvap/kvap/interp/internal/jsonpatch"
 	"github.com/kvap/kvap/policy"
@@ -42,14 +42,14 @@ func FuzzMutate(f *testing.F) {
 			first := in.Mutate(ctx, &Request{Admission: request})
 			second := in.Mutate(ctx, &Request{Admission: request})
 			if after := mustMarshal(t, request); after != before {
-				t.Fatalf("the request was changed:\n%s", cmp.Diff(before, after))
+				t.Fatalf("the request was changed:\n%s", textdiff.Values(before, after))
 			}
 			for i, r := range first.Rules {
 				if strings.HasPrefix(r.Message, errPanic.Error()) {
 					t.Fatalf("crashed: %s", r.Message)
 				}
 				if r.Status != second.Rules[i].Status || !sameObject(r.After, second.Rules[i].After) {
-					t.Fatalf("mutated twice:\n%s", cmp.Diff(r, second.Rules[i]))
+					t.Fatalf("mutated twice:\n%s", textdiff.Values(r, second.Rules[i]))
 				}
 			}
 			if first.After == nil {
@@ -57,7 +57,7 @@ func FuzzMutate(f *testing.F) {
 			}
 			got, _, err := jsonpatch.Patch(first.Patch()).Apply(first.Before)
 			if err != nil || !datum.Equal(got, first.After) {
-				t.Fatalf("its patch makes another object: %v\n%s", err, cmp.Diff(first.After, got))
+				t.Fatalf("its patch makes another object: %v\n%s", err, textdiff.Values(first.After, got))
 			}
 		}
 	})

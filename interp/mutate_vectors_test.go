@@ -12,8 +12,7 @@ import (
 	kjson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/kvap/kvap/internal/textdiff"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
 )
@@ -91,7 +90,7 @@ func (v mutateVector) run(t *testing.T) {
 	for _, r := range got.Rules {
 		statuses = append(statuses, string(r.Status))
 	}
-	if d := cmp.Diff(named(want.Statuses), named(statuses)); d != "" {
+	if d := textdiff.Values(named(want.Statuses), named(statuses)); d != "" {
 		t.Errorf("statuses (-want +got):\n%s%s", d, messages(got))
 	}
 	wanted := want.Want
@@ -102,7 +101,7 @@ func (v mutateVector) run(t *testing.T) {
 	if n := len(got.Rules); n > 0 { // also of a policy in which a rule errs
 		last = got.Rules[n-1].After
 	}
-	if d := cmp.Diff(numbers(wanted), numbers(v.stripped(last))); d != "" {
+	if d := textdiff.Values(numbers(wanted), numbers(v.stripped(last))); d != "" {
 		t.Errorf("object (-want +got):\n%s%s", d, messages(got))
 	}
 	if after := mustJSON(t, req.Admission); after != before {

@@ -4,8 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/kvap/kvap/internal/textdiff"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
 )
@@ -80,7 +79,7 @@ func TestMutateExisting(t *testing.T) {
 				}
 				got = append(got, text)
 			}
-			if d := cmp.Diff(tt.want, strings.Join(got, ", ")); d != "" {
+			if d := textdiff.Values(tt.want, strings.Join(got, ", ")); d != "" {
 				t.Error(d)
 			}
 			if mustJSON(t, world.Objects) != before {

@@ -4,8 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/kvap/kvap/internal/textdiff"
 	"github.com/kvap/kvap/policy"
 )
 
@@ -48,7 +47,7 @@ spec:
 	})
 	New(file.Policies, nil, &Offline{}, Limits{}).Judge(ctx, &Request{Admission: request})
 	want := []string{"rule r applies", "spec.rules[0].preconditions.all[0] holds", "/data/(a)/ holds", "/data/b/ fails", "/data/ fails", "rule s does not apply"}
-	if d := cmp.Diff(want, got); d != "" {
+	if d := textdiff.Values(want, got); d != "" {
 		t.Errorf("observations (-want +got):\n%s", d)
 	}
 }

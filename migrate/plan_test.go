@@ -4,10 +4,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/internal/textdiff"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/schema"
@@ -109,11 +108,11 @@ func TestEveryPolicyIsInOneWave(t *testing.T) {
 			seen[name]++
 		}
 	}
-	if diff := cmp.Diff(map[string]int{"a": 1, "b": 1, "c": 1, "d": 1, "e": 1}, seen); diff != "" {
+	if diff := textdiff.Values(map[string]int{"a": 1, "b": 1, "c": 1, "d": 1, "e": 1}, seen); diff != "" {
 		t.Errorf("how often each policy is in a wave (-want +got):\n%s", diff)
 	}
 	slices.Reverse(sources)
-	if diff := cmp.Diff(got, plan(t, sources...)); diff != "" {
+	if diff := textdiff.Values(got, plan(t, sources...)); diff != "" {
 		t.Errorf("the order of the files shows (-one +other):\n%s", diff)
 	}
 }

@@ -3,10 +3,10 @@ package scan
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kvap/kvap/internal/textdiff"
 	"github.com/kvap/kvap/report"
 )
 
@@ -46,14 +46,14 @@ func TestSurvey(t *testing.T) {
 			got[name] = append(got[name], o.String())
 		}
 	}
-	if d := cmp.Diff(map[string]int{"owners/owner": 4, "owners/left": 0, "unscored/team": 5}, counts); d != "" {
+	if d := textdiff.Values(map[string]int{"owners/owner": 4, "owners/left": 0, "unscored/team": 5}, counts); d != "" {
 		t.Errorf("objects that violate each rule (-want +got):\n%s", d)
 	}
 	want := map[string][]string{
 		"owners/owner":  {"ConfigMap team/a", "ConfigMap team/c", "ConfigMap team/f"},
 		"unscored/team": {"ConfigMap team/a", "ConfigMap team/b", "ConfigMap team/c"},
 	}
-	if d := cmp.Diff(want, got); d != "" {
+	if d := textdiff.Values(want, got); d != "" {
 		t.Errorf("examples (-want +got):\n%s", d)
 	}
 	if s.Objects != 6 {
@@ -99,7 +99,7 @@ spec:
 		}
 		got = append(got, v)
 	}
-	if d := cmp.Diff(want, got); d != "" {
+	if d := textdiff.Values(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 }

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/textdiff"
 	"github.com/kvap/kvap/schema"
 )
 
@@ -26,7 +26,7 @@ func withBackup(t testing.TB) *schema.Set {
 		Pos:     diag.Pos{File: "backup.yaml", Line: 82, Col: 1},
 		Message: "v1 ConfigMap is no apiextensions.k8s.io/v1 CustomResourceDefinition; it is passed over",
 	}}
-	if d := cmp.Diff(want, ds); d != "" {
+	if d := textdiff.Values(want, ds); d != "" {
 		t.Errorf("diagnostics (-want +got):\n%s", d)
 	}
 	return s
@@ -93,7 +93,7 @@ func TestCRDResources(t *testing.T) {
 		"shop.example.com/v1 Realm realms cluster",
 		"shop.example.com/v1alpha1 Backup backups namespaced",
 	}
-	if d := cmp.Diff(want, summaries(s.Resources("shop.example.com", "*", "*"))); d != "" {
+	if d := textdiff.Values(want, summaries(s.Resources("shop.example.com", "*", "*"))); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 	r, ok := s.ByResource("shop.example.com", "v1", "backups/scale")
@@ -101,7 +101,7 @@ func TestCRDResources(t *testing.T) {
 		t.Fatal("there is no backups")
 	}
 	subs := []schema.Subresource{{Name: "scale", GVK: gvk("autoscaling/v1 Scale")}, {Name: "status", GVK: r.GVK}}
-	if d := cmp.Diff(subs, r.Subresources); d != "" {
+	if d := textdiff.Values(subs, r.Subresources); d != "" {
 		t.Errorf("subresources (-want +got):\n%s", d)
 	}
 }

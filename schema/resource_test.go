@@ -6,8 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/kvap/kvap/internal/textdiff"
 	"github.com/kvap/kvap/schema"
 )
 
@@ -49,7 +48,7 @@ func TestResources(t *testing.T) {
 		{"*", "*", "", nil},
 	} {
 		got := summaries(builtin(t, "1.34").Resources(c.group, c.version, c.kind))
-		if d := cmp.Diff(c.want, got); d != "" {
+		if d := textdiff.Values(c.want, got); d != "" {
 			t.Errorf("Resources(%q, %q, %q) (-want +got):\n%s", c.group, c.version, c.kind, d)
 		}
 	}

@@ -6,8 +6,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/kvap/kvap/internal/textdiff"
 	"github.com/kvap/kvap/schema"
 )
 
@@ -237,7 +236,7 @@ func TestTypesAreMadeOnce(t *testing.T) {
 
 func TestNewestStandsIn(t *testing.T) {
 	old, stand := builtin(t, "1.36"), builtin(t, "1.37")
-	if d := cmp.Diff(old.Resources("*", "*", "*"), stand.Resources("*", "*", "*")); d != "" {
+	if d := textdiff.Values(old.Resources("*", "*", "*"), stand.Resources("*", "*", "*")); d != "" {
 		t.Errorf("1.37 is not 1.36 (-1.36 +1.37):\n%s", d)
 	}
 	if got := stand.Release(); got != "1.37" {

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,6 +12,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/internal/textdiff"
 )
 
 // Each change makes a valid policy one that an API server refuses, at the field named.
@@ -240,7 +240,7 @@ func TestTypeCheck(t *testing.T) {
 		"spec.matchConditions[0].expression hidden",
 		"spec.auditAnnotations[0].valueExpression hidden",
 	}
-	if d := cmp.Diff(want, got); d != "" {
+	if d := textdiff.Values(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 }

@@ -8,10 +8,11 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/kvap/kvap/internal/textdiff"
 )
 
 // The objects of the corpus have the form that the API server gives them, so
@@ -62,7 +63,7 @@ func keeps(t *testing.T, file string) {
 			t.Errorf("%s: %s: %v", file, c.ID, err)
 			continue
 		}
-		if d := cmp.Diff(object, got); d != "" {
+		if d := textdiff.Values(object, got); d != "" {
 			t.Fatalf("%s: %s (-have +canonical):\n%s", file, c.ID, d)
 		}
 	}

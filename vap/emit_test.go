@@ -10,12 +10,12 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/textdiff"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -32,7 +32,7 @@ func golden(t *testing.T, name string, got []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(string(want), string(got)); d != "" {
+	if d := textdiff.Values(string(want), string(got)); d != "" {
 		t.Errorf("%s (-want +got):\n%s", file, d)
 	}
 }
@@ -103,7 +103,7 @@ func TestMarshalReadsBack(t *testing.T) {
 	if err := sigsyaml.UnmarshalStrict(text, &back); err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(o.Policy, &back); d != "" {
+	if d := textdiff.Values(o.Policy, &back); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 }
@@ -131,7 +131,7 @@ func readsBack(t *testing.T, s string) {
 		t.Fatalf("%q: %v in\n%s", s, err, text)
 	}
 	want := []any{s, []any{s}, map[string]any{s: s}}
-	if d := cmp.Diff(want, back.L); back.S != s || d != "" {
+	if d := textdiff.Values(want, back.L); back.S != s || d != "" {
 		t.Errorf("%q reads back as %q and %s from\n%s", s, back.S, d, text)
 	}
 }
@@ -218,7 +218,7 @@ func TestEmitAllTellsNamesApart(t *testing.T) {
 func TestConditionNames(t *testing.T) {
 	got := conditionNames([]string{"a b", "a-b", "", "a/b", strings.Repeat("x", 80), strings.Repeat("x", 80), "Kind_is.Pod"})
 	want := []string{"a-b", "a-b-2", "condition", "a-b-3"}
-	if d := cmp.Diff(want, got[:4]); d != "" {
+	if d := textdiff.Values(want, got[:4]); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 	for _, n := range got {
@@ -328,7 +328,7 @@ func TestTranslationOf(t *testing.T) {
 		},
 		Validations: []TranslatedExpression{{Member: 0, Line: 12, Path: "spec.rules[0].validate"}, {Member: 1, Line: 33, Path: "spec.rules[1].validate"}},
 	}
-	if d := cmp.Diff(want, got); d != "" {
+	if d := textdiff.Values(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 	if _, ok, err := TranslationOf(nil); ok || err != nil {

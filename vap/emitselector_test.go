@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/kvap/kvap/internal/textdiff"
 )
 
 func TestSelectorAnd(t *testing.T) {
@@ -46,7 +46,7 @@ func TestExcludedNamespaces(t *testing.T) {
 					}
 				}
 			}
-			if d := cmp.Diff(tt.want, got); d != "" {
+			if d := textdiff.Values(tt.want, got); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
 			}
 		})

@@ -4,8 +4,9 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kvap/kvap/internal/textdiff"
 )
 
 func TestMembers(t *testing.T) {
@@ -27,7 +28,7 @@ func TestMembers(t *testing.T) {
 		{Verdict{Outcome: Error}, []Outcome{Error, Error}},
 		{Verdict{Outcome: Deny, Results: []Result{{0, "", Allow, "", ""}, {1, "", Error, "", ""}, {2, "", Deny, "", ""}}}, []Outcome{Deny, Error}},
 	} {
-		if d := cmp.Diff(tt.want, outcomes(tt.v)); d != "" {
+		if d := textdiff.Values(tt.want, outcomes(tt.v)); d != "" {
 			t.Errorf("(-want +got):\n%s", d)
 		}
 	}

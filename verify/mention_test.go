@@ -4,8 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/kvap/kvap/internal/textdiff"
 	"github.com/kvap/kvap/policy"
 )
 
@@ -52,7 +51,7 @@ spec:
 		"spec/groups", "spec/groups/[]", "spec/groups/[]/users", "spec/groups/[]/users/[]",
 		"spec/groups/[]/users/[]/name", "spec/groups/[]/users/[]/{}",
 	}
-	if d := cmp.Diff(want, got); d != "" {
+	if d := textdiff.Values(want, got); d != "" {
 		t.Errorf("mentions (-want +got):\n%s", d)
 	}
 }

@@ -7,8 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/kvap/kvap/internal/textdiff"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/vap"
@@ -84,7 +83,7 @@ func TestSeed(t *testing.T) {
 		}
 		return string(text)
 	}
-	if d := cmp.Diff(run(7), run(7)); d != "" {
+	if d := textdiff.Values(run(7), run(7)); d != "" {
 		t.Errorf("two runs with one seed differ:\n%s", d)
 	}
 	if run(7) == run(8) {

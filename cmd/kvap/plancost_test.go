@@ -5,9 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/internal/textdiff"
 )
 
 // costsOf are the costs with policies, each given by its spec.
@@ -60,7 +59,7 @@ func TestRequestCosts(t *testing.T) {
 		{"everything", []string{native, all}, []string{"configmaps 1 > 0 + 2", "*/* 1 > 0 + 1"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if d := cmp.Diff(tt.want, costsOf(t, tt.specs...)); d != "" {
+			if d := textdiff.Values(tt.want, costsOf(t, tt.specs...)); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
 			}
 		})

@@ -13,10 +13,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/go-cmp/cmp"
 	kjson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/kvap/kvap/internal/deviation"
+	"github.com/kvap/kvap/internal/textdiff"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
 )
@@ -167,14 +167,14 @@ func (mc mutateCase) difference(got *interp.Mutation) string {
 		}
 	}
 	text := ""
-	if d := cmp.Diff(mc.Statuses, statuses); d != "" && len(mc.Statuses)+len(statuses) > 0 {
+	if d := textdiff.Values(mc.Statuses, statuses); d != "" && len(mc.Statuses)+len(statuses) > 0 {
 		text = "statuses (-want +got):\n" + d + strings.Join(messages, "\n") + "\n"
 	}
 	want := mc.Object
 	if want == nil {
 		want = got.Before
 	}
-	if d := cmp.Diff(floats(want), floats(got.After)); d != "" {
+	if d := textdiff.Values(floats(want), floats(got.After)); d != "" {
 		text += "object (-want +got):\n" + d
 	}
 	return text

@@ -5,12 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/internal/manifest"
+	"github.com/kvap/kvap/internal/textdiff"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/translate"
 	"github.com/kvap/kvap/vap"
@@ -110,7 +109,7 @@ func TestDeployed(t *testing.T) {
 				}
 				lines = append(lines, line)
 			}
-			if d := cmp.Diff(c.want, strings.Join(lines, "\n")); d != "" {
+			if d := textdiff.Values(c.want, strings.Join(lines, "\n")); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
 			}
 		})

@@ -6,13 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	kjson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/internal/manifest"
+	"github.com/kvap/kvap/internal/textdiff"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
@@ -124,11 +124,11 @@ const (
 func TestSameNames(t *testing.T) {
 	c := open(t, nil, labelPolicy("ClusterPolicy", "p", "a"), labelPolicy("Policy", "p", "b"), labelPolicy("ClusterPolicy", "p", "c"))
 	want := "p/label allow pass\ndefault/p/label deny fail\np/label deny fail"
-	if d := cmp.Diff(want, said(t, c, request(t, judge.Client{}, pod))); d != "" {
+	if d := textdiff.Values(want, said(t, c, request(t, judge.Client{}, pod))); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 	want = strings.ReplaceAll(want, "/label", "/autogen-label")
-	if d := cmp.Diff(want, said(t, c, request(t, judge.Client{}, deployment))); d != "" {
+	if d := textdiff.Values(want, said(t, c, request(t, judge.Client{}, deployment))); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 }
@@ -143,7 +143,7 @@ func TestCutNames(t *testing.T) {
 	c := open(t, nil, text+strings.ReplaceAll(second, "name: label", "name: "+long+"2"))
 	name := ("autogen-" + long)[:63]
 	want := "p/" + name + " allow pass\np/" + name + " deny fail"
-	if d := cmp.Diff(want, said(t, c, request(t, judge.Client{}, deployment))); d != "" {
+	if d := textdiff.Values(want, said(t, c, request(t, judge.Client{}, deployment))); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 }
@@ -219,7 +219,7 @@ func TestRequestIsCanonical(t *testing.T) {
 	}
 	got, _ := kjson.Marshal(r.Admission()["object"])
 	const want = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"containers":[{"name":"c","resources":{"limits":{"cpu":"1"}}}]}}`
-	if d := cmp.Diff(want, string(got)); d != "" {
+	if d := textdiff.Values(want, string(got)); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 	if _, ok := r.Admission()["more"]; ok {
@@ -304,7 +304,7 @@ spec:
 		got = append(got, l.String())
 	}
 	want := []string{"ConfigMap ns/one", "ConfigMap default/two", "ConfigMap ns/three"}
-	if d := cmp.Diff(want, got); d != "" {
+	if d := textdiff.Values(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 }

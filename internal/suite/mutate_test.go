@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/kvap/kvap/internal/textdiff"
 )
 
 const mutateFirst = `apiVersion: kyverno.io/v1
@@ -97,7 +97,7 @@ loop | ConfigMap/bare | pass | pass | Ok (webhook)
 loop | ConfigMap/blue | pass | fail | second-patched.yaml has no ConfigMap/default/blue
 check | ConfigMap/bare | pass | pass | Ok`
 	file := folder(t, files)
-	if d := cmp.Diff(want, ran(t, file)); d != "" {
+	if d := textdiff.Values(want, ran(t, file)); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 	suites, _ := Read(file)
@@ -136,7 +136,7 @@ spec:
 	}))
 	want := `count | Namespace/team-a | pass | pass | Ok (webhook)
 count | Namespace/other | pass | excluded | the row names no trigger of the rule, and no target that it changes`
-	if d := cmp.Diff(want, got); d != "" {
+	if d := textdiff.Values(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 }
@@ -204,7 +204,7 @@ spec:
 data | Namespace/shop | pass | fail | ConfigMap/shop/welcome differs from bad.yaml
 data | Namespace/shop | pass | fail | Secret/shop/pull is not generated, and stands in copy.yaml
 clone | Namespace/shop | pass | pass | Ok (webhook)`
-	if d := cmp.Diff(want, ran(t, file)); d != "" {
+	if d := textdiff.Values(want, ran(t, file)); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 }

@@ -3,7 +3,7 @@ package suite
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/kvap/kvap/internal/textdiff"
 )
 
 // TestPayload pins that policies for JSON documents are judged on the suite's payload,
@@ -50,7 +50,7 @@ spec: {policyRefs: [{name: excepted, kind: ValidatingPolicy}]}
  | payload.json | pass | fail | Want pass, got fail
  | payload.json | skip | pass | Ok (JSON document)
  | ConfigMap/a | skip | notjudged | the policy has the exception let-through of policies.kyverno.io, which is not read yet`
-	if d := cmp.Diff(want, ran(t, folder(t, files))); d != "" {
+	if d := textdiff.Values(want, ran(t, folder(t, files))); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 }

@@ -9,9 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/internal/textdiff"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate"
@@ -101,7 +100,7 @@ func TestDeviation(t *testing.T) {
 	want := `r | ConfigMap/wild | pass | deviates | Want pass, got fail; kvap differs (deviation 9: Kyverno takes a text of the request that has a wildcard for a pattern, in negated membership operators too)
 r | ConfigMap/wild | fail | pass | Ok
 r | ConfigMap/plain | pass | fail | Want pass, got fail`
-	if d := cmp.Diff(want, got); d != "" {
+	if d := textdiff.Values(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 }
@@ -133,7 +132,7 @@ func TestSelection(t *testing.T) {
 			for line := range strings.Lines(ran(t, folder(t, files))) {
 				got = append(got, strings.Split(line, " | ")[1])
 			}
-			if d := cmp.Diff(c.want, strings.Join(got, " ")); d != "" {
+			if d := textdiff.Values(c.want, strings.Join(got, " ")); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
 			}
 		})
@@ -144,7 +143,7 @@ func TestPath(t *testing.T) {
 	for name, want := range map[string][]string{
 		"a": {"a"}, "a.b.c": {"a", "b", "c"}, `a."b.c".d`: {"a", "b.c", "d"}, "": {""}, "a.": {"a", ""},
 	} {
-		if d := cmp.Diff(want, path(name)); d != "" {
+		if d := textdiff.Values(want, path(name)); d != "" {
 			t.Errorf("%s (-want +got):\n%s", name, d)
 		}
 	}
@@ -156,7 +155,7 @@ func TestPut(t *testing.T) {
 	m := map[string]any{"a": inner}
 	got := put(put(m, []string{"a", "c"}, 2), []string{"x", "y"}, 3)
 	want := map[string]any{"a": map[string]any{"b": 1, "c": 2}, "x": map[string]any{"y": 3}}
-	if d := cmp.Diff(want, got); d != "" {
+	if d := textdiff.Values(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 	if len(m) != 1 || len(inner) != 1 {
@@ -202,10 +201,10 @@ spec:
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d := cmp.Diff(c.want, entries(m.policy.Rules[0])); d != "" {
+			if d := textdiff.Values(c.want, entries(m.policy.Rules[0])); d != "" {
 				t.Errorf("entries (-want +got):\n%s", d)
 			}
-			if d := cmp.Diff(c.replaced, strings.Join(m.replaced["r"], " ")); d != "" {
+			if d := textdiff.Values(c.replaced, strings.Join(m.replaced["r"], " ")); d != "" {
 				t.Errorf("replaced (-want +got):\n%s", d)
 			}
 			if len(m.objects) != c.objects || len(m.requests["r"]) != c.request {
@@ -315,7 +314,7 @@ func TestDeployed(t *testing.T) {
 	}
 	want := `label | ConfigMap/bare | fail | pass | Ok
 label | ConfigMap/other | fail | fail | Want fail, and the native policy says allow`
-	if d := cmp.Diff(want, ran(t, folder(t, files))); d != "" {
+	if d := textdiff.Values(want, ran(t, folder(t, files))); d != "" {
 		t.Errorf("beside its source (-want +got):\n%s", d)
 	}
 	files["kyverno-test.yaml"] = `{policies: [deployed.yaml], resources: [resources.yaml], results: [
@@ -326,7 +325,7 @@ label | ConfigMap/other | fail | fail | Want fail, and the native policy says al
 label | ConfigMap/other | fail | fail | Want fail, got pass
 another | ConfigMap/bare | fail | excluded | no policy looks at the resource
  | ConfigMap/bare | fail | pass | Ok`
-	if d := cmp.Diff(want, ran(t, folder(t, files))); d != "" {
+	if d := textdiff.Values(want, ran(t, folder(t, files))); d != "" {
 		t.Errorf("without its source (-want +got):\n%s", d)
 	}
 }

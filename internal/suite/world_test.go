@@ -3,7 +3,7 @@ package suite
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/kvap/kvap/internal/textdiff"
 )
 
 // What a suite says of the cluster, of services and of registries reaches the rules
@@ -68,7 +68,7 @@ listed | ConfigMap/shop/a | fail | pass | Ok (webhook)
 one | ConfigMap/shop/a | fail | pass | Ok (webhook)
 labels | ConfigMap/shop/a | fail | pass | Ok
 image | ConfigMap/shop/a | fail | pass | Ok (webhook)`
-	if d := cmp.Diff(want, got); d != "" {
+	if d := textdiff.Values(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 }
@@ -94,7 +94,7 @@ spec:
 	}
 	want := `r | ConfigMap/a | fail | pass | Ok
 r | ConfigMap/a | skip | pass | Excluded`
-	if d := cmp.Diff(want, ran(t, folder(t, files))); d != "" {
+	if d := textdiff.Values(want, ran(t, folder(t, files))); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 	files["kyverno-test.yaml"] = `{policies: [policy.yaml], resources: [resources.yaml], results: [

@@ -4,8 +4,6 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestDiff(t *testing.T) {
@@ -24,7 +22,7 @@ func TestDiff(t *testing.T) {
   j
 + k
 `
-	if d := cmp.Diff(want, Diff(before, after)); d != "" {
+	if d := Values(want, Diff(before, after)); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 	if got := Diff(before, before); got != "" {

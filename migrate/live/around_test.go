@@ -3,9 +3,10 @@ package live
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kvap/kvap/internal/textdiff"
 )
 
 func read(t *testing.T, text string) *unstructured.Unstructured {
@@ -32,7 +33,7 @@ func TestExceptionsOfPolicies(t *testing.T) {
 		for _, source := range []*unstructured.Unstructured{cluster, namespaced, validating, other} {
 			got = append(got, names(read(t, exception), source))
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
+		if diff := textdiff.Values(want, got); diff != "" {
 			t.Errorf("%s: %s", exception, diff)
 		}
 	}
@@ -53,7 +54,7 @@ spec:
 	if len(found) == 2 && found[0].resource == "configmaps" {
 		found[0], found[1] = found[1], found[0]
 	}
-	if diff := cmp.Diff(want, found, cmp.AllowUnexported(got{})); diff != "" {
+	if diff := textdiff.Values(want, found); diff != "" {
 		t.Error(diff)
 	}
 	p.SetAPIVersion("kyverno.io/v1")

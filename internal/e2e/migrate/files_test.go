@@ -13,13 +13,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kvap/kvap/internal/e2e/testcluster"
+	"github.com/kvap/kvap/internal/textdiff"
 )
 
 // render is what kustomize makes of the policies with components, by kind and name.
@@ -137,7 +137,7 @@ func TestOutputDir(t *testing.T) {
 		to := fmt.Sprintf("%d-%s", i, verb[0])
 		was := c.state(t)
 		c.migrate(t, 0, append(slices.Clone(verb), "--output-dir", filepath.Join(dir, "steps", to))...)
-		if diff := cmp.Diff(was, c.state(t)); diff != "" {
+		if diff := textdiff.Values(was, c.state(t)); diff != "" {
 			t.Fatalf("%s: writing files changed the cluster:\n%s", to, diff)
 		}
 		c.migrate(t, 0, append(slices.Clone(verb), "--yes", "--settle", "2s")...)
@@ -150,7 +150,7 @@ func TestOutputDir(t *testing.T) {
 			steps[to] = append(steps[to], to+"/"+filepath.Base(part))
 		}
 	}
-	if diff := cmp.Diff(before, c.state(t)); diff != "" {
+	if diff := textdiff.Values(before, c.state(t)); diff != "" {
 		t.Fatalf("rollback led elsewhere:\n%s", diff)
 	}
 	var components []string
@@ -159,7 +159,7 @@ func TestOutputDir(t *testing.T) {
 			components = append(components, step)
 			c.bring(t, render(t, dir, components))
 		}
-		if diff := cmp.Diff(states[to], c.state(t)); diff != "" {
+		if diff := textdiff.Values(states[to], c.state(t)); diff != "" {
 			t.Errorf("%s: the verb leads to - and the files to +\n%s", to, diff)
 		}
 	}
@@ -187,7 +187,7 @@ func (c *cluster) offline(t *testing.T, dir string, states map[string]map[string
 			c.bring(t, render(t, dir, components))
 		}
 		want := states[map[string]string{"shadow": "0-shadow", "enforce": "1-enforce", "rollback": "9-rollback"}[verb]]
-		if diff := cmp.Diff(written(want), written(c.state(t))); diff != "" {
+		if diff := textdiff.Values(written(want), written(c.state(t))); diff != "" {
 			t.Errorf("%s without a cluster: the verb leads to - and the files to +\n%s", verb, diff)
 		}
 	}
