@@ -32,6 +32,30 @@ func TestReadmeExample(t *testing.T) {
 	}
 }
 
+// What docs/migration.md shows of commands that need no cluster is what they print: it
+// is compared with that in migrate-guide.txtar.
+func TestMigrationGuide(t *testing.T) {
+	guide, err := os.ReadFile("../../docs/migration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	script, err := txtar.ParseFile("testdata/script/migrate-guide.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(script.Comment)) {
+		_, command, ok := strings.Cut(line, " kvap migrate ")
+		if ok && !strings.Contains(string(guide), "\n$ kvap migrate "+strings.ReplaceAll(command, "'", `"`)) {
+			t.Errorf("docs/migration.md does not show kvap migrate %s", command)
+		}
+	}
+	for _, f := range script.Files {
+		if strings.HasSuffix(f.Name, ".txt") && !strings.Contains(string(guide), "\n"+string(f.Data)+"```\n") {
+			t.Errorf("docs/migration.md does not show %s as it is in migrate-guide.txtar", f.Name)
+		}
+	}
+}
+
 // expression is the first block behind "expression:", without its indentation.
 func expression(objects string) string {
 	_, rest, _ := strings.Cut(objects, "expression: |-\n")
