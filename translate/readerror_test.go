@@ -1,0 +1,37 @@
+package translate_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/kvap/kvap/interp"
+)
+
+// What a condition reads is read whatever it is compared with: an error of it is the rule's.
+func TestComparedErrors(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ name, condition, want string }{
+		{"the length of a missing text and a type", `{key: "{{ request.object.metadata.annotations | type(@) }}", operator: Equals, value: "{{ length(request.object.spec.nodeName) }}"}`, "error"},
+		{"the length of a missing object and a word", `{key: "{{ length(request.object.spec.affinity) }}", operator: Equals, value: abc}`, "error"},
+		{"a label by the text of a comparison", `{key: "{{ request.object.metadata.labels.\"{{ request.object.metadata.name != 'a' }}\" }}", operator: Equals, value: "yes"}`, "allow"},
+		{"a text and a list of texts", `{key: "a-{{ request.object.spec.containers[].name }}", operator: LessThan, value: ["{{ request.object.metadata.name }}", "{{ request.object.metadata.name }}"]}`, "allow"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			text := denyPods("          - " + tt.condition + "\n")
+			p := translateText(t, text, setting{})
+			if got := p.targets(); !strings.HasPrefix(got, "native") {
+				t.Fatalf("%s: %v", got, p.result.Diagnostics)
+			}
+			object := pod(`,"labels":{"true":"no"}`, `"containers":[{"name":"a","image":"a"}]`)
+			r := objectRequest(t, "CREATE", object, "")
+			if outcome, _, message := p.verdict(t, r); string(outcome) != tt.want {
+				t.Errorf("got %s (%s), want %s", outcome, message, tt.want)
+			}
+			status := map[string]string{"error": "error", "allow": "pass"}[tt.want]
+			if got := kyvernoStatus(t, text, &interp.Offline{}, r); got != status {
+				t.Errorf("the interpreter says %s, want %s", got, status)
+			}
+		})
+	}
+}
