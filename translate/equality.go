@@ -177,7 +177,13 @@ func (l *lowering) equalsVariable(key, value operand) cel.Bool {
 		return s
 	}
 	if key.form == choiceForm {
-		return cel.CondBool(key.c, l.equalsVariable(*key.then, value), l.equalsVariable(*key.els, value))
+		then, els := l.eitherWay(key.c,
+			func() cel.Bool { return l.equalsVariable(*key.then, value) },
+			func() cel.Bool { return l.equalsVariable(*key.els, value) })
+		if then.IsFalse() && els.IsFalse() { // whoever asks for that reads the key and the value
+			return then
+		}
+		return cel.CondBool(key.c, then, els)
 	}
 	if key.form == litForm && key.lit == nil {
 		return cel.False()

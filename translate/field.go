@@ -58,6 +58,9 @@ func (l *lowering) field(j operand, name string) operand {
 
 // dynamicField is the value of a key that is only known at run time.
 func (l *lowering) dynamicField(cur *operand, key operand) operand {
+	if k := kindOf(key.typ()); k == schema.Bool || k == schema.Int || k == schema.IntOrString {
+		key = stringOf(l.text(key)) // as it stands in the query
+	}
 	k, ok := l.expr(key)
 	if ok && cur != nil && cur.form == imagesForm {
 		return cur.images.named(k)

@@ -41,6 +41,7 @@ func (l *lowering) length(j operand) operand {
 		l.errs = l.errs || !j.v.certain()
 		return intOf(j.v.expr.Size())
 	case schema.Object:
+		l.errs = l.errs || !j.v.certain()
 		return intOf(dyn(j.v.expr).Size())
 	case schema.Any:
 		x, _ := l.expr(j)

@@ -18,7 +18,7 @@ func (l *lowering) orderVariable(op scalar.Relation, key, value operand) cel.Boo
 			func() cel.Bool { return l.orderVariable(op, *key.els, value) })
 		return cel.CondBool(key.c, then, els)
 	}
-	if key.form == litForm && key.lit == nil {
+	if key.form == litForm && key.lit == nil || key.form == multiForm || value.form == multiForm {
 		return cel.False()
 	}
 	k, ok := l.expr(key)
