@@ -70,6 +70,10 @@ func (l *lowering) callOfText(f jmespath.Func, arg func(i int) operand) (out ope
 		return l.replaceAll(arg(0), arg(1), arg(2)), true
 	case jmespath.FuncTrimPrefix:
 		return l.trimPrefix(arg(0), arg(1)), true
+	case jmespath.FuncTrim:
+		return l.trim(arg(0), arg(1)), true
+	case jmespath.FuncTruncate:
+		return l.truncate(arg(0), arg(1)), true
 	case jmespath.FuncParseJSON:
 		return arg(0).over(l.parseJSON), true
 	case jmespath.FuncSplit:

@@ -2,6 +2,7 @@ package translate
 
 import (
 	"regexp"
+	"strings"
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
@@ -107,3 +108,51 @@ func (l *lowering) trimPrefix(text, prefix operand) operand {
 		return stringOf(cel.Cond(x.StartsWith(p), x.Call(cel.FuncSubstring, p.Size()), x))
 	})
 }
+
+// trim is a text without the characters of a set at its two ends.
+func (l *lowering) trim(text, cutset operand) operand {
+	set, ok := cutset.lit.(string)
+	switch {
+	case cutset.form != litForm:
+		panic(l.refuse(diag.NoFunction, "trim with characters that are a variable has no native form"))
+	case !ok:
+		return typeError("trim")
+	case set == "":
+		return l.ofTwoTexts(text, cutset, func(x, _ cel.Value) operand { return stringOf(x) })
+	}
+	return l.ofTwoTexts(text, cutset, func(x, _ cel.Value) operand { return stringOf(found(x, betweenAny(set))) })
+}
+
+// betweenAny is a regular expression of what is left of a text without the characters
+// of a set at its two ends.
+func betweenAny(set string) string {
+	var class strings.Builder
+	for _, r := range set {
+		if strings.ContainsRune(`\]^-[`, r) {
+			class.WriteByte('\\')
+		}
+		class.WriteRune(r)
+	}
+	other := "[^" + class.String() + "]"
+	return "(?s)" + other + "(.*" + other + ")?"
+}
+
+// truncate is the first n characters of a text.
+func (l *lowering) truncate(text, n operand) operand {
+	length, ok := n.lit.(float64)
+	switch {
+	case n.form != litForm:
+		panic(l.refuse(diag.NoFunction, "truncate to a length that is a variable has no native form"))
+	case !ok:
+		return typeError("truncate")
+	case length > maxLength:
+		panic(l.refuse(diag.NoFunction, "truncate to a length of that many characters has no native form"))
+	}
+	longest := cel.Int(max(0, int64(length)))
+	return l.ofTwoTexts(text, litOf(""), func(x, _ cel.Value) operand {
+		return stringOf(cel.Cond(x.Size().Compare(cel.Greater, longest), x.Call(cel.FuncSubstring, cel.Int(0), longest), x))
+	})
+}
+
+// maxLength is more characters than a request has.
+const maxLength = 1 << 31

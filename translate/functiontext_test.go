@@ -1,0 +1,41 @@
+package translate_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/kvap/kvap/interp"
+)
+
+func TestTextFunctions(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ name, query, text, want string }{
+		{"trimmed at both ends", "trim(@, '/ ')", " /a/b// ", "a/b"},
+		{"nothing to trim", "trim(@, '/')", "a", "a"},
+		{"nothing left", "trim(@, '/')", "///", ""},
+		{"no characters to trim", "trim(@, '')", " a ", " a "},
+		{"characters that mean something in a class", `trim(@, '-]^[')`, "]-[^a]b^", "a]b"},
+		{"lines are kept inside", "trim(@, '/')", "/a\n/b/", "a\n/b"},
+		{"a line is no end", "trim(@, '/')", "/\na/", "\na"},
+		{"cut off", "truncate(@, `3`)", "äöüß", "äöü"},
+		{"short enough", "truncate(@, `3`)", "äöü", "äöü"},
+		{"nothing is left", "truncate(@, `-1`)", "abc", ""},
+		{"a fraction", "truncate(@, `2.9`)", "abc", "ab"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			query := strings.ReplaceAll(tt.query, "@", "request.object.spec.containers[0].args[0]")
+			text := denyPods(fmt.Sprintf("          - {key: %q, operator: AnyNotIn, value: [%q]}\n", "x{{ "+query+" }}", "x"+tt.want))
+			p := translateText(t, text, setting{})
+			if got := p.targets(); got != "native" {
+				t.Fatalf("%s: %v", got, p.result.Diagnostics)
+			}
+			object := pod("", fmt.Sprintf(`"containers":[{"name":"a","image":"a","args":[%q]}]`, tt.text))
+			p.try(t, []trial{{name: "native", object: object, want: "allow"}, {name: "missing", object: pod("", `"containers":[{"name":"a","image":"a"}]`), want: "error refused"}})
+			if got := kyvernoStatus(t, text, &interp.Offline{}, objectRequest(t, "CREATE", object, "")); got != "pass" {
+				t.Errorf("the interpreter says %s", got)
+			}
+		})
+	}
+}
