@@ -168,6 +168,13 @@ func (s source) imports() map[string]ast.Node {
 // sources parses every Go file of the module but the tests and nested modules.
 func sources(t *testing.T) []source {
 	t.Helper()
+	return parsed(t, func(name string) bool {
+		return strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go")
+	})
+}
+
+func parsed(t *testing.T, wanted func(name string) bool) []source {
+	t.Helper()
 	var all []source
 	err := filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -176,7 +183,7 @@ func sources(t *testing.T) []source {
 		if d.IsDir() {
 			return skipDir(p)
 		}
-		if !strings.HasSuffix(p, ".go") || strings.HasSuffix(p, "_test.go") {
+		if !wanted(p) {
 			return nil
 		}
 		fset := token.NewFileSet()
@@ -366,6 +373,18 @@ func constantInEffect(d *ast.GenDecl, v *ast.ValueSpec) bool {
 // immutable lists the calls whose results nobody can change afterwards.
 func immutable() []string {
 	return []string{"errors.New", "fmt.Errorf", "regexp.MustCompile", "strings.NewReplacer"}
+}
+
+// go-cmp calls methods that it finds by reflection: where a program has it, the linker
+// keeps every method of every type. So only tests of small programs compare with it.
+func TestLargeTestsDoNotCompareByReflection(t *testing.T) {
+	small := []string{"diag", "diag/internal/gencodes", "jmespath", "policy", "report", "internal/manifest",
+		"interp/internal/expr", "interp/internal/jsonpatch", "interp/internal/merge"}
+	for _, s := range parsed(t, func(name string) bool { return strings.HasSuffix(name, ".go") }) {
+		if at, ok := s.imports()["github.com/google/go-cmp/cmp"]; ok && !slices.Contains(small, s.pkg) {
+			t.Errorf("%s: %s compares with go-cmp; textdiff.Values does too", s.at(at), s.pkg)
+		}
+	}
 }
 
 // A package says in doc.go what comes in and goes out, what must hold, what it
