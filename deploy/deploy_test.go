@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -152,6 +153,30 @@ func TestDefinitionsAreListed(t *testing.T) {
 	for _, f := range files {
 		if strings.HasSuffix(f.Name(), ".yaml") && !strings.Contains(string(data), "  - "+f.Name()+"\n") {
 			t.Errorf("crds/kustomization.yml does not list %s", f.Name())
+		}
+	}
+}
+
+// Helm makes every manifest in the chart's crds before anything else, and installs
+// nothing where one of them is no definition.
+func TestHelmFindsOnlyDefinitions(t *testing.T) {
+	ignored, err := os.ReadFile("chart/.helmignore")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob("chart/crds/*")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no files: %v", err)
+	}
+	for _, file := range files {
+		if !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(file)) ||
+			slices.Contains(strings.Split(string(ignored), "\n"), filepath.Base(file)) {
+			continue
+		}
+		for _, o := range objects(t, file) {
+			if o.GetKind() != "CustomResourceDefinition" {
+				t.Errorf("%s has a %s, which Helm would try to make; name the file in .helmignore", file, o.GetKind())
+			}
 		}
 	}
 }
