@@ -20,7 +20,7 @@ func TestObjectsAreAccepted(t *testing.T) {
 						continue // what a binding refers to
 					}
 					_, err := shared.judged.Resource(resource).Create(t.Context(), o, metav1.CreateOptions{
-						DryRun: dryRun(), FieldValidation: metav1.FieldValidationStrict,
+						DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict,
 					})
 					if err != nil {
 						t.Errorf("%s: %s %s: %v", s.name, o.GetKind(), o.GetName(), err)

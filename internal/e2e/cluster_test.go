@@ -9,12 +9,12 @@ import (
 	"testing"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	"github.com/kvap/kvap/internal/e2e/attempt"
 	"github.com/kvap/kvap/internal/e2e/testcluster"
 )
 
@@ -54,13 +54,12 @@ func withSecond(ctx context.Context, of *testcluster.Cluster) (c *cluster, err e
 }
 
 var (
-	policies   = admissionregistrationv1.SchemeGroupVersion.WithResource("validatingadmissionpolicies")
-	bindings   = admissionregistrationv1.SchemeGroupVersion.WithResource("validatingadmissionpolicybindings")
-	namespaces = apischema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
-	configMaps = apischema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	policies = admissionregistrationv1.SchemeGroupVersion.WithResource("validatingadmissionpolicies")
+	bindings = admissionregistrationv1.SchemeGroupVersion.WithResource("validatingadmissionpolicybindings")
 )
 
-func dryRun() []string { return []string{metav1.DryRunAll} }
+// store makes for real what requests start from.
+func (c *cluster) store() attempt.Store { return attempt.Store{Interface: c.unjudged} }
 
 // ofKind picks the objects of a kind.
 func ofKind(objects []*unstructured.Unstructured, kind string) []*unstructured.Unstructured {

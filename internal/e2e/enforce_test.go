@@ -4,11 +4,12 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"testing"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 )
 
@@ -91,7 +92,7 @@ metadata: {name: everybody}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}
 subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: "system:authenticated"}]
 `)
-	client := c.unjudged.Resource(clusterRoleBindings)
+	client := c.unjudged.Resource(apischema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"})
 	if _, err := client.Create(t.Context(), o, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -100,41 +101,6 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: "system:auth
 			t.Error(err)
 		}
 	})
-}
-
-// store makes an object for real, in place of one of that name, unless it is a
-// Namespace: that gets the labels.
-func (c *cluster) store(t *testing.T, at resourceAt, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	t.Helper()
-	client := at.in(c.unjudged)
-	made, err := client.Create(t.Context(), o, metav1.CreateOptions{})
-	if !apierrors.IsAlreadyExists(err) {
-		return made, err
-	}
-	old, err := client.Get(t.Context(), o.GetName(), metav1.GetOptions{})
-	if err != nil {
-		return nil, err
-	}
-	if at.resource == namespaces {
-		old.SetLabels(o.GetLabels())
-		old.SetAnnotations(o.GetAnnotations())
-		return client.Update(t.Context(), old, metav1.UpdateOptions{})
-	}
-	c.remove(t, at, o.GetName())
-	return client.Create(t.Context(), o, metav1.CreateOptions{})
-}
-
-// remove deletes an object at once. Namespaces stay: their end takes long.
-func (c *cluster) remove(t *testing.T, at resourceAt, name string) {
-	t.Helper()
-	if at.resource == namespaces {
-		return
-	}
-	now := int64(0)
-	err := at.in(c.unjudged).Delete(t.Context(), name, metav1.DeleteOptions{GracePeriodSeconds: &now})
-	if err != nil && !apierrors.IsNotFound(err) {
-		t.Error(err)
-	}
 }
 
 func read(t *testing.T, text string) *unstructured.Unstructured {
@@ -151,4 +117,13 @@ func set(t *testing.T, o *unstructured.Unstructured, value any, path ...string) 
 	if err := unstructured.SetNestedField(o.Object, value, path...); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func marshal(t *testing.T, v any) []byte {
+	t.Helper()
+	data, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
 }

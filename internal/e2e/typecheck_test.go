@@ -12,8 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kvap/kvap/internal/e2e/attempt"
 	"github.com/kvap/kvap/internal/e2e/testcluster"
 )
 
@@ -29,9 +29,9 @@ const (
 // be defined yet: their stand-ins have no fields, of which it would warn. So the tests
 // that define them are in files that come later.
 func TestTypeCheck(t *testing.T) {
-	for r, kind := range customKinds() {
-		at := resourceAt{resource: apischema.GroupVersionResource(r)}
-		if _, err := at.in(shared.unjudged).List(t.Context(), metav1.ListOptions{Limit: 1}); !apierrors.IsNotFound(err) {
+	for r, kind := range attempt.CustomKinds() {
+		at := attempt.Place{Resource: r}
+		if _, err := at.In(shared.unjudged).List(t.Context(), metav1.ListOptions{Limit: 1}); !apierrors.IsNotFound(err) {
 			t.Fatalf("a test that came before has defined %s (%v)", kind, err)
 		}
 	}

@@ -16,11 +16,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	apischema "k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/yaml"
 
 	"github.com/kvap/kvap/fixtures"
 	"github.com/kvap/kvap/internal/controlplane"
+	"github.com/kvap/kvap/internal/e2e/attempt"
 	"github.com/kvap/kvap/internal/e2e/testcluster"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
@@ -98,24 +97,24 @@ func judgeFixture(t *testing.T, f fixtures.Fixture, form form, y *tally) {
 // judge puts one case before the server, and says where it belongs in the tally.
 func (x *trial) judge(t *testing.T, c fixtures.Case, y *tally) {
 	t.Helper()
-	a := newAttempt(t, c)
-	if why := a.impossible(); why != "" {
+	a := attempt.New(t, c)
+	if why := a.Impossible(); why != "" {
 		y.note(why, x.fixture, c)
 		return
 	}
-	if err := a.prepare(t, shared); err != nil {
+	if err := a.Prepare(t, shared.store()); err != nil {
 		y.note("the API server refuses "+err.Error(), x.fixture, c)
 		return
 	}
-	if a.stored != nil {
-		defer shared.remove(t, a.at, a.stored.GetName())
+	if a.Stored != nil {
+		defer shared.store().Remove(t, a.At, a.Stored.GetName())
 	}
-	object, err := a.send(t.Context(), t, a.as(t, shared.second))
+	object, err := a.Send(t.Context(), t, a.As(t, shared.second))
 	if err != nil {
 		y.note("the API server refuses it by itself: "+err.Error(), x.fixture, c)
 		return
 	}
-	served := a.asServed(t, object)
+	served := a.AsServed(t, object)
 	labels := namespaceLabels(t, a)
 	refused := x.ask(t, a, x.refusedInProcess(t, served, labels))
 	statuses := x.statuses(t, c, served, labels)
@@ -133,11 +132,11 @@ func (x *trial) judge(t *testing.T, c fixtures.Case, y *tally) {
 // The server's knowledge of namespaces and params trails what is stored by some
 // milliseconds, so it is asked again for a while where its answer is not the one
 // expected.
-func (x *trial) ask(t *testing.T, a *attempt, expected bool) bool {
+func (x *trial) ask(t *testing.T, a *attempt.Attempt, expected bool) bool {
 	t.Helper()
-	client := a.as(t, shared.Config)
+	client := a.As(t, shared.Config)
 	for deadline := time.Now().Add(3 * time.Second); ; time.Sleep(100 * time.Millisecond) {
-		_, err := a.send(t.Context(), t, client)
+		_, err := a.Send(t.Context(), t, client)
 		refused := err != nil && strings.Contains(err.Error(), "ValidatingAdmissionPolicy '")
 		if err != nil && !refused {
 			t.Errorf("%s: %v", a.Note, err)
@@ -197,12 +196,12 @@ func (x *trial) statuses(t *testing.T, c fixtures.Case, r *admissionv1.Admission
 	return got
 }
 
-func namespaceLabels(t *testing.T, a *attempt) map[string]string {
+func namespaceLabels(t *testing.T, a *attempt.Attempt) map[string]string {
 	t.Helper()
-	if a.at.namespace == "" || a.at.resource == namespaces {
+	if a.At.Namespace == "" || a.At.Resource == attempt.Namespaces() {
 		return a.NamespaceLabels
 	}
-	ns, err := shared.unjudged.Resource(namespaces).Get(t.Context(), a.at.namespace, metav1.GetOptions{})
+	ns, err := shared.unjudged.Resource(attempt.Namespaces()).Get(t.Context(), a.At.Namespace, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,71 +256,41 @@ func newReference(t *testing.T, f fixtures.Fixture, objects []*unstructured.Unst
 	return interp.New(file.Policies, file.Exceptions, world, interp.Limits{})
 }
 
-// storeContext makes what the fixture's rules look up.
-func storeContext(t *testing.T, f fixtures.Fixture) []*unstructured.Unstructured {
+// storeContext makes what the fixture's rules look up, until the end of the test.
+func storeContext(t *testing.T, f fixtures.Fixture) (objects []*unstructured.Unstructured) {
 	t.Helper()
-	var list []map[string]any
-	if err := yaml.Unmarshal(f.Context, &list); err != nil {
-		t.Fatal(err)
-	}
-	var objects []*unstructured.Unstructured
-	for _, o := range list {
-		u := &unstructured.Unstructured{Object: normal(t, o)}
-		objects = append(objects, u)
-		at := contextAt(t, u)
-		if at.namespace != "" {
-			if err := shared.label(t, at.namespace, nil); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if _, err := shared.store(t, at, u); err != nil {
-			t.Fatal(err)
-		}
-		if at.resource == namespaces { // its end would take long, and others use it
+	for _, made := range shared.store().Context(t, f) {
+		objects = append(objects, made.Unstructured)
+		if made.At.Resource == attempt.Namespaces() { // its end would take long, and others use it
 			continue
 		}
 		t.Cleanup(func() { // t.Context is over by then
-			_ = at.in(shared.unjudged).Delete(context.Background(), u.GetName(), metav1.DeleteOptions{})
+			_ = made.At.In(shared.unjudged).Delete(context.Background(), made.GetName(), metav1.DeleteOptions{})
 		})
 	}
 	return objects
 }
 
-func contextAt(t *testing.T, o *unstructured.Unstructured) resourceAt {
-	t.Helper()
-	switch o.GetKind() {
-	case "ConfigMap":
-		return resourceAt{configMaps, o.GetNamespace()}
-	case "Params":
-		return resourceAt{o.GroupVersionKind().GroupVersion().WithResource("params"), o.GetNamespace()}
-	case "Namespace":
-		return resourceAt{namespaces, ""}
-	}
-	t.Fatalf("a context has %s", o.GetKind())
-	return resourceAt{}
-}
-
-// customKinds are the kinds that fixtures invent.
+// customKinds are the kinds that fixtures invent, as the interpreter is told of them.
 func customKinds() map[metav1.GroupVersionResource]string {
-	return map[metav1.GroupVersionResource]string{
-		{Group: "acme.io", Version: "v1", Resource: "widgets"}:          "Widget",
-		{Group: "acme.io", Version: "v1", Resource: "gizmos"}:           "Gizmo",
-		{Group: "serving.acme.io", Version: "v1", Resource: "services"}: "Service",
+	out := map[metav1.GroupVersionResource]string{}
+	for r, kind := range attempt.CustomKinds() {
+		out[metav1.GroupVersionResource(r)] = kind
 	}
+	return out
 }
 
 // installKinds defines them.
 func installKinds(t *testing.T) {
 	t.Helper()
-	for r, kind := range customKinds() {
-		resource := apischema.GroupVersionResource(r)
-		crd := controlplane.StandIn(resource.GroupVersion().WithKind(kind), r.Resource, true)
+	for resource, kind := range attempt.CustomKinds() {
+		crd := controlplane.StandIn(resource.GroupVersion().WithKind(kind), resource.Resource, true)
 		if err := shared.Plane.InstallCRDs(t.Context(), crd); err != nil {
 			t.Fatal(err)
 		}
-		at := resourceAt{resource: resource}
+		at := attempt.Place{Resource: resource}
 		testcluster.Soon(t, fmt.Sprintf("%s is served by both servers", kind), func() bool {
-			_, err := at.in(shared.unjudged).List(t.Context(), metav1.ListOptions{Limit: 1})
+			_, err := at.In(shared.unjudged).List(t.Context(), metav1.ListOptions{Limit: 1})
 			return err == nil
 		})
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/kvap/kvap/cleanup"
 	"github.com/kvap/kvap/controller"
 	"github.com/kvap/kvap/internal/controlplane"
+	"github.com/kvap/kvap/internal/e2e/attempt"
 	"github.com/kvap/kvap/internal/e2e/testcluster"
 )
 
@@ -71,21 +72,26 @@ func definitions() []controlplane.CRD {
 	for _, k := range cleanup.Kinds() {
 		other(k.GroupVersionKind, k.Plural, k.Namespaced, k.Older...)
 	}
+	for r, kind := range attempt.CustomKinds() {
+		other(r.GroupVersion().WithKind(kind), r.Resource, true)
+	}
 	other(schema.GroupVersionKind{Group: "wgpolicyk8s.io", Version: "v1alpha2", Kind: "PolicyReport"}, "policyreports", true)
 	other(schema.GroupVersionKind{Group: "openreports.io", Version: "v1alpha1", Kind: "Report"}, "reports", true)
 	return out
 }
 
 // control runs `kvap controller` with its webhook until the test ends.
-func (c *cluster) control(t *testing.T) {
+func (c *cluster) control(t *testing.T, flags ...string) {
 	t.Helper()
 	address, err := testcluster.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}
 	var log testcluster.Buffer
-	command := exec.Command(c.Kvap, "controller", "--kubeconfig", c.Plane.Kubeconfig(controlplane.Admin), "--mode", "off",
-		"--namespace", "default", "--webhook-address", address, "--webhook-url", "https://"+address)
+	command := exec.Command(c.Kvap, append([]string{
+		"controller", "--kubeconfig", c.Plane.Kubeconfig(controlplane.Admin), "--mode", "off",
+		"--namespace", "default", "--webhook-address", address, "--webhook-url", "https://" + address,
+	}, flags...)...)
 	command.Stderr = &log
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
@@ -156,18 +162,24 @@ func (c *cluster) apply(t *testing.T, text string) {
 	}
 }
 
-// clean removes all policies and records.
+// clean removes all policies, exceptions and records.
 func (c *cluster) clean(t *testing.T) {
 	t.Helper()
 	for _, kind := range []string{
-		"kyverno.io/v1 ClusterPolicy", "policies.kyverno.io/v1 ValidatingPolicy", "kvap.dev/v1alpha1 ClusterPolicy", "kvap.dev/v1alpha1 Migration",
+		"kyverno.io/v1 ClusterPolicy", "kyverno.io/v1 Policy", "kyverno.io/v2 PolicyException", "policies.kyverno.io/v1 ValidatingPolicy",
+		"kvap.dev/v1alpha1 ClusterPolicy", "kvap.dev/v1alpha1 Policy", "kvap.dev/v1alpha1 Migration",
 	} {
 		apiVersion, name, _ := strings.Cut(kind, " ")
-		o := &unstructured.Unstructured{}
-		o.SetAPIVersion(apiVersion)
-		o.SetKind(name)
-		if err := c.DeleteAllOf(context.Background(), o); err != nil && !apierrors.IsNotFound(err) {
+		list := &unstructured.UnstructuredList{}
+		list.SetAPIVersion(apiVersion)
+		list.SetKind(name + "List")
+		if err := c.List(context.Background(), list); err != nil {
 			t.Error(err)
+		}
+		for i := range list.Items {
+			if err := c.Delete(context.Background(), &list.Items[i]); client.IgnoreNotFound(err) != nil {
+				t.Error(err)
+			}
 		}
 	}
 }

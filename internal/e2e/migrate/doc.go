@@ -9,5 +9,10 @@
 // What must hold: from before the first step to after the last, and on the way back, no
 // bad request is admitted and no good one denied, also where `kvap migrate` is killed.
 //
-// Start reading at kyverno_test.go, then way_test.go.
+// TestFixtures does so with the policies of all fixtures at once. Each fixture sits at a
+// table: its policies have a match condition, and are about the requests of one group of
+// users only, so that they do not deny each other's good requests. What is asked are the
+// fixtures' cases; what each answer must be is what Kyverno alone has answered first.
+//
+// Start reading at kyverno_test.go, then way_test.go, then fixturesway_test.go.
 package migrate

@@ -3,10 +3,12 @@
 package migrate
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -35,16 +37,17 @@ type kyverno struct {
 	server  *httptest.Server
 	webhook *webhook.Server
 	world   *world.World
-	seen    string       // of the policies that were taken up
-	asked   atomic.Int64 // how often it was asked about resources
-	beaten  time.Time    // when it said that it is alive
+	seen    string                    // of the policies that were taken up
+	known   map[string]*policy.Policy // by version: to read them is much work, and they seldom change
+	asked   atomic.Int64              // how often it was asked about resources
+	beaten  time.Time                 // when it said that it is alive
 }
 
 // startKyverno runs it until the test ends, or stop is called.
 func (c *cluster) startKyverno(t *testing.T) (k *kyverno, stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	k = &kyverno{cluster: c}
+	k = &kyverno{cluster: c, known: map[string]*policy.Policy{}}
 	var err error
 	if k.world, err = world.New(c.Config, world.Options{}); err != nil {
 		t.Fatal(err)
@@ -87,33 +90,72 @@ func (c *cluster) startKyverno(t *testing.T) (k *kyverno, stop func()) {
 
 // sources are the policies that there are.
 func (k *kyverno) sources(ctx context.Context) (out []*unstructured.Unstructured, err error) {
-	for _, kind := range []string{"kyverno.io/v1 ClusterPolicy", "policies.kyverno.io/v1 ValidatingPolicy"} {
-		apiVersion, name, _ := strings.Cut(kind, " ")
-		list := &unstructured.UnstructuredList{}
-		list.SetAPIVersion(apiVersion)
-		list.SetKind(name + "List")
-		if err := k.List(ctx, list); err != nil {
+	for _, kind := range []string{"kyverno.io/v1 ClusterPolicy", "kyverno.io/v1 Policy", "policies.kyverno.io/v1 ValidatingPolicy"} {
+		list, err := k.listed(ctx, kind)
+		if err != nil {
 			return nil, err
 		}
-		for i := range list.Items {
-			out = append(out, &list.Items[i])
-		}
+		out = append(out, list...)
 	}
 	return out, nil
 }
 
-// read is a policy as Kyverno sees it, which knows nothing of kvap's annotations.
-func read(o *unstructured.Unstructured) (*policy.Policy, string, error) {
-	spec := map[string]any{"apiVersion": o.GetAPIVersion(), "kind": o.GetKind(), "metadata": map[string]any{"name": o.GetName()}, "spec": o.Object["spec"]}
-	data, err := json.Marshal(spec)
+// listed are the objects of a kind, with its version before it.
+func (k *kyverno) listed(ctx context.Context, kind string) (out []*unstructured.Unstructured, err error) {
+	apiVersion, name, _ := strings.Cut(kind, " ")
+	list := &unstructured.UnstructuredList{}
+	list.SetAPIVersion(apiVersion)
+	list.SetKind(name + "List")
+	err = k.List(ctx, list)
+	for i := range list.Items {
+		out = append(out, &list.Items[i])
+	}
+	return out, err
+}
+
+// exceptions are those from policies of kyverno.io, of all namespaces.
+func (k *kyverno) exceptions(ctx context.Context) ([]*policy.Exception, string, error) {
+	list, err := k.listed(ctx, "kyverno.io/v2 PolicyException")
 	if err != nil {
 		return nil, "", err
 	}
+	var all bytes.Buffer
+	for _, o := range list {
+		data, err := o.MarshalJSON()
+		if err != nil {
+			return nil, "", err
+		}
+		all.WriteString("\n---\n")
+		all.Write(data)
+	}
+	f, _ := policy.Parse("exceptions", all.Bytes())
+	if len(f.Exceptions) != len(list) {
+		return nil, "", fmt.Errorf("%d of %d exceptions could be read", len(f.Exceptions), len(list))
+	}
+	return f.Exceptions, all.String(), nil
+}
+
+// read is a policy as Kyverno sees it, which knows nothing of kvap's annotations. The
+// version is the same as long as Kyverno sees the same.
+func (k *kyverno) read(o *unstructured.Unstructured) (*policy.Policy, error) {
+	version := fmt.Sprintf("%s %d", o.GetUID(), o.GetGeneration())
+	if p := k.known[version]; p != nil {
+		return p, nil
+	}
+	seen := o.DeepCopy()
+	annotations := seen.GetAnnotations()
+	maps.DeleteFunc(annotations, func(key, _ string) bool { return strings.HasPrefix(key, "kvap.dev/") })
+	seen.SetAnnotations(annotations)
+	data, err := seen.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
 	f, found := policy.Parse(o.GetName(), data)
 	if len(f.Policies) != 1 {
-		return nil, "", fmt.Errorf("%s: %v", o.GetName(), found)
+		return nil, fmt.Errorf("%s: %v", o.GetName(), found)
 	}
-	return f.Policies[0], string(data), nil
+	k.known[version] = f.Policies[0]
+	return f.Policies[0], nil
 }
 
 // pass takes up what has changed: first it judges by the policies, then it is asked,
@@ -126,23 +168,30 @@ func (k *kyverno) pass(ctx context.Context, t *testing.T) {
 		}
 		return
 	}
-	var policies []*policy.Policy
-	text := ""
+	exceptions, seen, err := k.exceptions(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			t.Errorf("Kyverno's stand-in: %v", err)
+		}
+		return
+	}
+	set := webhook.Set{Exceptions: exceptions}
 	for _, o := range sources {
-		p, spec, err := read(o)
+		p, err := k.read(o)
 		if err != nil {
 			t.Error(err)
 			return
 		}
 		if p.Admission {
-			policies, text = append(policies, p), text+spec
+			set.Policies = append(set.Policies, webhook.Policy{Policy: p})
+			seen += fmt.Sprintf(" %s %d", o.GetUID(), o.GetGeneration())
 		}
 	}
-	if text != k.seen {
-		if !k.takeUp(ctx, t, policies) {
+	if seen != k.seen {
+		if !k.takeUp(ctx, t, set) {
 			return
 		}
-		k.seen = text
+		k.seen = seen
 	}
 	for _, o := range sources {
 		k.ready(ctx, t, o)
@@ -150,12 +199,12 @@ func (k *kyverno) pass(ctx context.Context, t *testing.T) {
 }
 
 // takeUp judges by policies, and has the API server ask about what they are about.
-func (k *kyverno) takeUp(ctx context.Context, t *testing.T, policies []*policy.Policy) bool {
-	var set webhook.Set
-	for _, p := range policies {
-		set.Policies = append(set.Policies, webhook.Policy{Policy: p})
-	}
+func (k *kyverno) takeUp(ctx context.Context, t *testing.T, set webhook.Set) bool {
 	k.webhook.Set(set)
+	var policies []*policy.Policy
+	for _, p := range set.Policies {
+		policies = append(policies, p.Policy)
+	}
 	var served registration.Table
 	for _, r := range k.world.Served().All() {
 		served = append(served, registration.Resource(r))
@@ -166,17 +215,26 @@ func (k *kyverno) takeUp(ctx context.Context, t *testing.T, policies []*policy.P
 		validating = objects.Validating.Webhooks
 	}
 	for i := range validating {
-		validating[i].Name = "validate.kyverno.svc-" + strings.Split(validating[i].Name, ".")[0]
+		validating[i].Name = "validate.kyverno.svc-" + entryOf(validating[i].Name, *validating[i].ClientConfig.URL)
 	}
 	var mutating []admissionregistrationv1.MutatingWebhook
 	if objects.Mutating != nil {
 		mutating = objects.Mutating.Webhooks
 	}
 	for i := range mutating {
-		mutating[i].Name = "mutate.kyverno.svc-" + strings.ToLower(string(*mutating[i].FailurePolicy))
+		mutating[i].Name = "mutate.kyverno.svc-" + entryOf(mutating[i].Name, *mutating[i].ClientConfig.URL)
 	}
 	return k.registerValidating(ctx, t, "kyverno-resource-validating-webhook-cfg", validating) &&
 		k.registerMutating(ctx, t, "kyverno-resource-mutating-webhook-cfg", mutating)
+}
+
+// entryOf is what Kyverno calls an entry that is not for all policies; one that is for a
+// single policy, for its match conditions, has its name.
+func entryOf(name, url string) string {
+	if _, own, ok := strings.Cut(url, "/policy/"); ok {
+		return "fail-finegrained-" + strings.ReplaceAll(own, "/", "-")
+	}
+	return strings.Split(name, ".")[0]
 }
 
 // ready says of a policy that it is, as Kyverno does, once.

@@ -49,7 +49,7 @@ func (k *kyverno) report(t *testing.T, group string) {
 	}
 	var policies []*policy.Policy
 	for _, o := range sources {
-		p, _, err := read(o)
+		p, err := k.read(o)
 		if err != nil {
 			t.Fatal(err)
 		}
