@@ -11,12 +11,15 @@ import (
 // A Handover is what a verb of kvap migrate did to policies, or would do.
 type Handover struct {
 	Verb string `json:"verb"`
-	// Dry is client or server where nothing was done; else empty.
+	// Dry is client or server where nothing was done, or Asked; else empty.
 	Dry string `json:"dryRun"`
 	// Folder is where files were written in place of doing anything.
 	Folder   string             `json:"outputDir"`
 	Policies []HandedOverPolicy `json:"policies"`
 }
+
+// Asked is in the place of a dry run where somebody is asked before anything is done.
+const Asked = "asked"
 
 // A HandedOverPolicy is one policy on its way.
 type HandedOverPolicy struct {
@@ -101,6 +104,8 @@ func (p HandedOverPolicy) result() string {
 func (h Handover) totals() string {
 	text := fmt.Sprintf("%s: %s", h.Verb, plural(len(h.Policies), "policy", "policies"))
 	switch {
+	case h.Dry == Asked:
+		text += "; nothing was changed yet"
 	case h.Dry != "":
 		text += "; nothing was changed (--dry-run=" + h.Dry + ")"
 	case h.Folder != "" && h.Left() == len(h.Policies):

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"time"
 
@@ -45,6 +46,9 @@ func (f clusterFlags) connect() (*cluster.Connection, error) {
 	config, err := loaded.ClientConfig()
 	switch {
 	case clientcmd.IsEmptyConfig(err):
+		if at := os.Getenv("KUBECONFIG"); at != "" {
+			return nil, runtimeError(fmt.Errorf("no cluster is configured: KUBECONFIG is %s, which is not there, or names none", at))
+		}
 		return nil, runtimeError(errors.New("no cluster is configured; name a kubeconfig file with --kubeconfig or in KUBECONFIG"))
 	case err != nil:
 		return nil, &exit{exitUsage, err}

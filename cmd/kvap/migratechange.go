@@ -290,7 +290,7 @@ func (f changeFlags) ask(cmd *cobra.Command, v changeVerb, planned report.Handov
 	if !ok || !isTerminal(cmd.ErrOrStderr()) || !isTerminal(in) {
 		return &exit{exitUsage, fmt.Errorf("migrate %s changes what judges requests; say --yes, or see with --dry-run=client what it does", v.name)}
 	}
-	planned.Dry = "client"
+	planned.Dry = report.Asked
 	if err := planned.WriteTable(cmd.ErrOrStderr()); err != nil {
 		return runtimeError(err)
 	}
