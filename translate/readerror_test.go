@@ -14,6 +14,7 @@ func TestComparedErrors(t *testing.T) {
 		{"the length of a missing text and a type", `{key: "{{ request.object.metadata.annotations | type(@) }}", operator: Equals, value: "{{ length(request.object.spec.nodeName) }}"}`, "error"},
 		{"the length of a missing object and a word", `{key: "{{ length(request.object.spec.affinity) }}", operator: Equals, value: abc}`, "error"},
 		{"a label by the text of a comparison", `{key: "{{ request.object.metadata.labels.\"{{ request.object.metadata.name != 'a' }}\" }}", operator: Equals, value: "yes"}`, "allow"},
+		{"a label called null", `{key: "{{ request.object.metadata.labels.\"{{ request.object.metadata.name > 'a' }}\" }}", operator: Equals, value: "yes"}`, "allow"},
 		{"a text and a list of texts", `{key: "a-{{ request.object.spec.containers[].name }}", operator: LessThan, value: ["{{ request.object.metadata.name }}", "{{ request.object.metadata.name }}"]}`, "allow"},
 	}
 	for _, tt := range tests {
@@ -23,7 +24,7 @@ func TestComparedErrors(t *testing.T) {
 			if got := p.targets(); !strings.HasPrefix(got, "native") {
 				t.Fatalf("%s: %v", got, p.result.Diagnostics)
 			}
-			object := pod(`,"labels":{"true":"no"}`, `"containers":[{"name":"a","image":"a"}]`)
+			object := pod(`,"labels":{"true":"no","null":"no"}`, `"containers":[{"name":"a","image":"a"}]`)
 			r := objectRequest(t, "CREATE", object, "")
 			if outcome, _, message := p.verdict(t, r); string(outcome) != tt.want {
 				t.Errorf("got %s (%s), want %s", outcome, message, tt.want)
