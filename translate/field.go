@@ -4,17 +4,26 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
 func (l *lowering) fieldOf(e *jmespath.Expr, cur *operand) operand {
 	if e.Dynamic != nil {
 		key := l.template(e.Dynamic)
-		if lit, ok := key.lit.(string); ok && key.form == litForm {
-			return l.member(cur, lit)
+		if key.form == choiceForm && key.some(func(j operand) bool { return j.form == litForm && j.lit == nil }) {
+			return key.over(func(key operand) operand { return l.fieldCalled(cur, key) })
 		}
-		return l.dynamicField(cur, key)
+		return l.fieldCalled(cur, key)
 	}
 	return l.member(cur, e.Name)
+}
+
+// fieldCalled is the value of a key that stands in the query as a text.
+func (l *lowering) fieldCalled(cur *operand, key operand) operand {
+	if key.form == litForm {
+		return l.member(cur, scalar.Text(key.lit))
+	}
+	return l.dynamicField(cur, key)
 }
 
 func (l *lowering) member(cur *operand, name string) operand {
