@@ -22,6 +22,8 @@ type theatre struct {
 	source  *unstructured.Unstructured // as the controller judges by it
 	carrier *unstructured.Unstructured
 	rules   []string
+
+	versions int // that were given to what rivals have written
 }
 
 // pass has some of the others do their part.
