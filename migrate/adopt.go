@@ -11,7 +11,7 @@ func refuseAdopt(w World) error {
 	case w.doing(Adopt):
 		return nil
 	case w.Stage() != v1alpha1.StageEnforced && w.Stage() != v1alpha1.StageAdopted:
-		return fmt.Errorf("Kyverno still enforces it; kvap migrate enforce %s comes first", w.Title())
+		return fmt.Errorf("it is %s, and Kyverno enforces it; kvap migrate enforce %s comes first", w.Stage(), w.Title())
 	case w.status().Way == v1alpha1.WayReplace:
 		return fmt.Errorf("some of its rules are carried out by nothing but Kyverno, and stay there; kvap.dev has the others already")
 	case w.status().Way == v1alpha1.WayAdmission && w.Carrier != nil && w.Stage() != v1alpha1.StageAdopted:
@@ -31,6 +31,9 @@ func (g Goal) adopt(w World) (*Move, error) {
 		return m, err
 	}
 	if w.Source != nil {
+		if m := w.held(w.Carrier, "adopt-1-kvap"); m != nil {
+			return m, nil
+		}
 		return &Move{Does: "delete the policy of Kyverno's kind, which is in the record", Part: "adopt-2-kyverno-gone", Delete: w.Source}, nil
 	}
 	if w.SourceSeen.Exists {

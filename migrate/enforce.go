@@ -119,6 +119,9 @@ func (g Goal) enforceElsewhere(w World, way v1alpha1.MigrationWay) (*Move, error
 	if w.Source == nil {
 		return nil, nil
 	}
+	if m := w.held(w.Carrier, "enforce-1-native"); m != nil && !KyvernoHasRest(w.Source) {
+		return m, nil
+	}
 	if way == v1alpha1.WayRemove {
 		return &Move{Does: "delete Kyverno's policy, which is in the " + g.kept(), Part: "enforce-2-kyverno-off", Delete: w.Source}, nil
 	}

@@ -257,7 +257,7 @@ func (w World) history() string {
 	const few = 5
 	var out []string
 	for _, s := range steps[max(0, len(steps)-few):] {
-		text := s.Verb + " " + s.At.UTC().Format(time.DateOnly)
+		text := s.Verb + " " + s.At.UTC().Format(time.RFC3339)
 		if s.Why != "" {
 			text += " (accepted: " + shortReason(s.Why) + ")"
 		}

@@ -30,6 +30,11 @@ func (g Goal) rollback(w World) (*Move, error) {
 	if m := w.restore(original, back, g.kept()); m != nil {
 		return m, nil
 	}
+	if w.Carrier != nil {
+		if m := w.held(w.Source, "rollback-1-kyverno-on"); m != nil {
+			return m, nil
+		}
+	}
 	if (w.Carrier != nil || modeOf(w.Source) == v1alpha1.ModeEnforce && back != v1alpha1.ModeEnforce) && !w.Kyverno.Yes {
 		return wait("see that Kyverno enforces it", w.Kyverno.Why), nil
 	}
@@ -112,6 +117,8 @@ func (w World) letGo(back string) *Move {
 	switch {
 	case w.CarrierSeen.Exists:
 		return &Move{Does: "see that kvap has let go", Wait: "the controller still judges by the policy of kvap.dev", Optional: true}
+	case back != v1alpha1.ModeEnforce && w.SourceSeen.Exists && w.SourceSeen.Mode == v1alpha1.ModeEnforce:
+		return &Move{Does: "see that kvap has let go", Wait: "the controller still enforces it", Optional: true}
 	case back == v1alpha1.ModeShadow && !w.SourceSeen.as(back, w.Source).Yes:
 		return &Move{Does: "see that it is in shadow", Wait: w.SourceSeen.as(back, w.Source).Why, Optional: true}
 	}
