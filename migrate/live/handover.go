@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -91,10 +92,18 @@ func (h *Handover) wayFor(ctx context.Context, w migrate.World) (v1alpha1.Migrat
 	switch {
 	case apierrors.IsConflict(err):
 		return way, nil
+	case err != nil && !refusedByKyverno(err):
+		return "", fmt.Errorf("whether Kyverno takes admission: false cannot be tried: %w", err)
 	case err != nil || !migrate.KyvernoIsOff(got):
 		return v1alpha1.WayRemove, nil
 	}
 	return way, nil
+}
+
+// refusedByKyverno tells that somebody has something against what a policy would be.
+// Where one may not change it, or nobody answers, that is not known.
+func refusedByKyverno(err error) bool {
+	return apierrors.IsInvalid(err) || isStatus(err) && strings.Contains(err.Error(), "denied the request")
 }
 
 func (t *task) leave(format string, args ...any) {

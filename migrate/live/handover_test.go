@@ -7,6 +7,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -28,6 +29,27 @@ func TestUnanswered(t *testing.T) {
 		"no such kind":  {&meta.NoKindMatchError{}, false},
 	} {
 		if got := unanswered(c.err); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// Only what an API server or a webhook has against admission: false says that Kyverno does
+// not take it. Who may not try, or gets no answer, knows nothing: the heavier way deletes
+// Kyverno's policy.
+func TestRefusedByKyverno(t *testing.T) {
+	policies := apischema.GroupResource{Group: "kyverno.io", Resource: "clusterpolicies"}
+	for name, c := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"its webhook":       {&apierrors.StatusError{ErrStatus: metav1.Status{Code: 400, Message: `admission webhook "validate-policy.kyverno.svc" denied the request: no`}}, true},
+		"its definition":    {apierrors.NewInvalid(apischema.GroupKind{}, "p", nil), true},
+		"no permission":     {apierrors.NewForbidden(policies, "p", errors.New(`User "jane" cannot update resource`)), false},
+		"no connection":     {errors.New("connection refused"), false},
+		"its webhook fails": {apierrors.NewInternalError(errors.New("failed calling webhook")), false},
+	} {
+		if got := refusedByKyverno(c.err); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
