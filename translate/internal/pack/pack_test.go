@@ -244,3 +244,21 @@ func TestBudget(t *testing.T) {
 		t.Errorf("%d objects hold %d of %d rules", len(packed), held, len(sources))
 	}
 }
+
+// Objects that are named after a kind say in each message whose rule it is, also where
+// they hold a single one: their names do not tell.
+func TestMessagesNameThePolicy(t *testing.T) {
+	for seed := range uint64(50) {
+		sources := anything(rand.New(rand.NewPCG(seed, 3)), 1+int(seed)%5)
+		for _, way := range []string{"match", "unguarded"} {
+			for _, p := range drafts(choices()[way], sources...) {
+				for _, v := range p.Draft.Validations {
+					m := p.Draft.Members[v.Member]
+					if want := "[" + m.Policy + "/" + m.Rule + "] " + m.Rule; v.Message != want {
+						t.Errorf("%s, seed %d: %s says %q, want %q", way, seed, p.Draft.Base, v.Message, want)
+					}
+				}
+			}
+		}
+	}
+}
