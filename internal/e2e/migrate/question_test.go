@@ -216,7 +216,7 @@ func (c *cluster) streamQuestions(t *testing.T, all []*question) *stream {
 		} else {
 			s.good.Add(1)
 		}
-		time.Sleep(5 * time.Millisecond) // others have work to do as well
+		time.Sleep(20 * time.Millisecond) // others have work to do as well
 	}
 	var workers []func(context.Context)
 	for range asked {
