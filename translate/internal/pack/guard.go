@@ -158,7 +158,7 @@ func (g group) byGuard(o Options) []group {
 	if o.Unguarded || !o.ByKind {
 		return []group{g}
 	}
-	watched, others := group{targets: g.targets}, group{targets: g.targets, unguarded: true}
+	watched, others := group{targets: g.targets, byKind: g.byKind}, group{targets: g.targets, byKind: g.byKind, unguarded: true}
 	for _, u := range g.units {
 		var variables []vap.Variable
 		for _, v := range u.Variables {

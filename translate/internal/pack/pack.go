@@ -57,6 +57,7 @@ type group struct {
 	units   []Unit // one per member, of the first target
 	targets []placed
 
+	byKind    bool   // named after the kind: only its messages name the policies
 	unguarded bool   // no guard can speak for the members
 	alone     bool   // the one member costs too much to share an object
 	part      string // which of the parts it is into which a group was split
@@ -137,7 +138,7 @@ func groupedByKind(units []Unit, o Options) []group {
 			if !ok {
 				i = len(out)
 				where[key] = i
-				out = append(out, group{targets: []placed{{Target: u.Target}}})
+				out = append(out, group{targets: []placed{{Target: u.Target}}, byKind: true})
 			}
 			part := u
 			part.Operations = mine
@@ -312,7 +313,7 @@ func (g group) validations(i int, u Unit) []vap.Validation {
 // validation is a check of a member, behind what tells whether it counts.
 func (g group) validation(i int, u Unit, holds native.Truth, v vap.Validation) vap.Validation {
 	v.Member, v.Expr = i, native.Sure(u.Match).Implies(u.Pre.Implies(holds)).Expr
-	if len(g.units) == 1 {
+	if len(g.units) == 1 && !g.byKind {
 		return v
 	}
 	prefix := "[" + g.label(u) + "] "

@@ -75,7 +75,7 @@ func listed(names cel.Value, more int64, words string) cel.Value {
 
 // label names a member to those who read a message.
 func (g group) label(u Unit) string {
-	if g.policies() > 1 {
+	if g.policies() > 1 || g.byKind {
 		return native.MemberName(u.Policy) + "/" + u.Rule.Name
 	}
 	return u.Rule.Name
