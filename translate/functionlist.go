@@ -152,10 +152,7 @@ func (l *lowering) joined(glue, list operand) operand {
 func (l *lowering) toArray(j operand) operand {
 	switch j.form {
 	case sequenceForm:
-		if null := j.s.null(); !null.IsFalse() {
-			return sequenceOf(branch{null, concat{single{litOf(nil)}}, orEmpty{j.s}}) // [null]
-		}
-		return j
+		return arrayOf(j, j.s)
 	case multiForm:
 		return j
 	case litForm:
@@ -165,13 +162,21 @@ func (l *lowering) toArray(j operand) operand {
 		return litOf([]any{j.lit})
 	case placeForm:
 		if j.v.kind() == schema.List {
-			return j
+			return arrayOf(j, l.sequence(j))
 		}
 		if j.v.certain() && !j.v.dynamic() {
 			return sequenceOf(concat{single{j}})
 		}
 	}
 	panic(l.unsupported("this use of to_array"))
+}
+
+// arrayOf is j, a list whose elements are s, and [null] where j is null.
+func arrayOf(j operand, s sequence) operand {
+	if null := s.null(); !null.IsFalse() {
+		return sequenceOf(branch{null, concat{single{litOf(nil)}}, orEmpty{s}})
+	}
+	return j
 }
 
 // sorted keeps a list as it is where CEL cannot sort yet: two sorted lists are
