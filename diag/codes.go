@@ -748,6 +748,25 @@ const (
 	// Add a precondition that what the rule does is not done yet, or, where that stands
 	// there already or acting twice does no harm, say so: kvap migrate enforce --accept.
 	ActsTwice Code = 319
+	// FirstImage occurs when a rule reads the first or the last of several images, as in
+	// images.containers.*.registry | [0]. Images have no order: Kyverno takes an arbitrary
+	// one, and two such expressions may take two different ones. Here it is that of the
+	// container whose name comes first, or last, so each request has one verdict. Of an
+	// object with one container nothing differs.
+	//
+	// Nothing need be done where objects have one container. Else go through all of them,
+	// with foreach.
+	//
+	// Example:
+	//
+	//	validate:
+	//	  deny:
+	//	    conditions:
+	//	      all:
+	//	        - key: "{{ images.containers.*.registry | [0] }}"
+	//	          operator: NotEquals
+	//	          value: ghcr.io
+	FirstImage Code = 320
 )
 
 // 4xx: checks of the emitted objects.

@@ -62,6 +62,7 @@ func Codes() []Code {
 		UnaskedOperation,
 		Rewritten,
 		ActsTwice,
+		FirstImage,
 		ExpressionTooLong,
 		InvalidObject,
 		StaticParams,
@@ -755,6 +756,23 @@ func describe(c Code) (name, text, example string) {
 				"Add a precondition that what the rule does is not done yet, or, where that stands\n" +
 				"there already or acting twice does no harm, say so: kvap migrate enforce --accept.",
 			""
+	case FirstImage:
+		return "FirstImage",
+			"Occurs when a rule reads the first or the last of several images, as in\n" +
+				"images.containers.*.registry | [0]. Images have no order: Kyverno takes an arbitrary\n" +
+				"one, and two such expressions may take two different ones. Here it is that of the\n" +
+				"container whose name comes first, or last, so each request has one verdict. Of an\n" +
+				"object with one container nothing differs.\n" +
+				"\n" +
+				"Nothing need be done where objects have one container. Else go through all of them,\n" +
+				"with foreach.",
+			"validate:\n" +
+				"  deny:\n" +
+				"    conditions:\n" +
+				"      all:\n" +
+				"        - key: \"{{ images.containers.*.registry | [0] }}\"\n" +
+				"          operator: NotEquals\n" +
+				"          value: ghcr.io"
 	case ExpressionTooLong:
 		return "ExpressionTooLong",
 			"Occurs when an expression is longer than the API server takes.",

@@ -111,6 +111,9 @@ func (l *lowering) index(j operand, n int) operand {
 	case multiForm:
 		return l.part(j, n)
 	case sequenceForm:
+		if item, ok := l.imageItem(j, n); ok {
+			return item
+		}
 		s := l.sequence(j)
 		list, ok := l.inOrder(s)
 		if !ok {

@@ -7,6 +7,13 @@ import (
 	"github.com/kvap/kvap/schema"
 )
 
+// imageParts is the same part of each image of a group.
+type imageParts struct {
+	fromMap
+	group *imageGroup
+	part  imagePart
+}
+
 // projectImages is group.*.right, the same part of each image; false where that is no
 // single part.
 func (l *lowering) projectImages(g *imageGroup, right *jmespath.Expr) (operand, bool) {
@@ -25,7 +32,7 @@ func (l *lowering) projectImages(g *imageGroup, right *jmespath.Expr) (operand, 
 	texts := l.ifValid(g.mapped(l, keep, func(c cel.Value) cel.Value { return part.text(g, c) }))
 	name := g.name[:len(g.name)-1] + part.plural
 	list := listOf{v: placeOf(l.let(name, texts), &schema.Type{Kind: schema.List, Elem: stringType()}).from(fromServer), hint: part.plural}
-	return sequenceOf(whereGroup{fromMap{list}, g, l}), true
+	return sequenceOf(whereGroup{imageParts{fromMap{list}, g, part}, g, l}), true
 }
 
 // whereGroup is a list that is null where the group has no images; it is empty then.
@@ -36,6 +43,52 @@ type whereGroup struct {
 }
 
 func (s whereGroup) null() cel.Bool { return cel.Not(s.group.present(s.l)) }
+
+// imageItem is an element of a list of parts by its place: the first or the last.
+func (l *lowering) imageItem(j operand, n int) (operand, bool) {
+	where, ok := j.s.(whereGroup)
+	if !ok {
+		return operand{}, false
+	}
+	parts, ok := where.sequence.(imageParts)
+	if !ok {
+		return operand{}, false
+	}
+	return parts.item(l, n)
+}
+
+// containers are those whose images have the part.
+func (s imageParts) containers(l *lowering) cel.Value {
+	all := l.ifValidContainers(s.group)
+	if s.part.has == nil {
+		return all
+	}
+	return l.binders.Filter(all, singular(s.group.name), func(c cel.Value) cel.Bool { return s.part.has(c.Field("image")) })
+}
+
+// item is the first or the last of the list, by the names of the containers. The order
+// of a map is none, so what Kyverno takes is arbitrary.
+func (s imageParts) item(l *lowering, n int) (operand, bool) {
+	best := map[int]cel.Function{0: cel.FuncMin, -1: cel.FuncMax}[n]
+	if best == "" {
+		return operand{}, false
+	}
+	l.note(diag.FirstImage, "the first or last of several images is that of the container whose name comes first or last; Kyverno takes an arbitrary one")
+	some := s.containers(l).Size().Compare(cel.Greater, cel.Int(0))
+	text := s.part.text(s.group, s.outermost(l, best))
+	return operandAt(place{expr: text, typ: stringType(), origin: fromServer, guards: []guard{{cond: some, shape: true}}}), true
+}
+
+// outermost is the container whose name is the first or the last.
+func (s imageParts) outermost(l *lowering, best cel.Function) cel.Value {
+	defer l.atTop()()
+	containers := s.containers(l)
+	which := map[cel.Function]string{cel.FuncMin: "first", cel.FuncMax: "last"}[best] + capital(s.group.name[:len(s.group.name)-1])
+	names := l.binders.Map(containers, singular(s.group.name), func(c cel.Value) cel.Value { return c.Field("name") })
+	name := l.let(which+"Name", names.Call(best))
+	only := l.binders.Filter(containers, singular(s.group.name), func(c cel.Value) cel.Bool { return c.Field("name").Eq(name) })
+	return l.let(which, only.Index(cel.Int(0)))
+}
 
 // imageValues is a group's images as the values of a projection.
 type imageValues struct{ group *imageGroup }
