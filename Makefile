@@ -11,7 +11,7 @@ TOOL := go tool -modfile=tools/go.mod
 FUZZTIME ?= 1m
 CORPUS ?= ../shared/corpus
 
-.PHONY: help demo build screenshot plot test e2e bench-admission bench-webhook bench-cluster lint check generated generate chart image golden conformance bench fuzz clean
+.PHONY: help demo build screenshot plot test e2e e2e-fixtures bench-admission bench-webhook bench-cluster lint check generated generate chart image golden conformance bench fuzz clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -37,6 +37,9 @@ test: ## unit, golden, script and import tests: no cluster, no network
 e2e: ## all that needs a real control plane; its first build takes several minutes
 	go test -count=1 -tags e2e,grpcnotrace -timeout 90m ./internal/controlplane ./internal/e2e/...
 	go test -count=1 ./fixtures -run TestBudget -long
+
+e2e-fixtures: ## the policies of all fixtures go the whole way of a migration: ten minutes, alone
+	go test -count=1 -tags e2e,grpcnotrace -timeout 40m ./internal/e2e/migrate -run TestFixtures -fixtures
 
 bench-admission: ## what judging costs on a real API server, into docs/performance.md: some five minutes
 	go run ./internal/benchadmission -update docs/performance.md

@@ -20,6 +20,9 @@ import (
 	"github.com/kvap/kvap/policy"
 )
 
+// ofFixtures has TestFixtures run, which the other tests would wait for.
+var ofFixtures = flag.Bool("fixtures", false, "move the policies of all fixtures, there and back: some ten minutes")
+
 // only narrows TestFixtures down while one works on something.
 var only = flag.String("only", "", "take only fixtures whose name has this in it, and expect no numbers of them")
 

@@ -44,6 +44,9 @@ type crowd struct {
 // requests of their cases are put all the time: from before the first verb to after the
 // last, and wherever one is killed, each is answered as Kyverno alone has answered it.
 func TestFixtures(t *testing.T) {
+	if !*ofFixtures && *only == "" {
+		t.Skip("it keeps two cores busy for ten minutes, and what runs beside it waits: make e2e-fixtures")
+	}
 	c := shared.crowd(t)
 	t.Run("there and back", c.thereAndBack)
 	if !t.Failed() {
