@@ -7,13 +7,6 @@ import (
 	"github.com/kvap/kvap/schema"
 )
 
-// imageParts is the same part of each image of a group.
-type imageParts struct {
-	fromMap
-	group *imageGroup
-	part  imagePart
-}
-
 // projectImages is group.*.right, the same part of each image; false where that is no
 // single part.
 func (l *lowering) projectImages(g *imageGroup, right *jmespath.Expr) (operand, bool) {
@@ -22,7 +15,7 @@ func (l *lowering) projectImages(g *imageGroup, right *jmespath.Expr) (operand, 
 	}
 	part, ok := imagePartNamed(right.Name)
 	if !ok {
-		return sequenceOf(whereGroup{concat{}, g, l}), true
+		return sequenceOf(whereGroup{concat{}, g, l, nil}), true
 	}
 	defer l.atTop()()
 	keep := every
@@ -32,7 +25,7 @@ func (l *lowering) projectImages(g *imageGroup, right *jmespath.Expr) (operand, 
 	texts := l.ifValid(g.mapped(l, keep, func(c cel.Value) cel.Value { return part.text(g, c) }))
 	name := g.name[:len(g.name)-1] + part.plural
 	list := listOf{v: placeOf(l.let(name, texts), &schema.Type{Kind: schema.List, Elem: stringType()}).from(fromServer), hint: part.plural}
-	return sequenceOf(whereGroup{imageParts{fromMap{list}, g, part}, g, l}), true
+	return sequenceOf(whereGroup{fromMap{list}, g, l, &part}), true
 }
 
 // whereGroup is a list that is null where the group has no images; it is empty then.
@@ -40,25 +33,22 @@ type whereGroup struct {
 	sequence
 	group *imageGroup
 	l     *lowering
+	part  *imagePart // what the elements are of each image, if they are one part
 }
 
 func (s whereGroup) null() cel.Bool { return cel.Not(s.group.present(s.l)) }
 
 // imageItem is an element of a list of parts by its place: the first or the last.
 func (l *lowering) imageItem(j operand, n int) (operand, bool) {
-	where, ok := j.s.(whereGroup)
-	if !ok {
-		return operand{}, false
-	}
-	parts, ok := where.sequence.(imageParts)
-	if !ok {
+	parts, ok := j.s.(whereGroup)
+	if !ok || parts.part == nil {
 		return operand{}, false
 	}
 	return parts.item(l, n)
 }
 
 // containers are those whose images have the part.
-func (s imageParts) containers(l *lowering) cel.Value {
+func (s whereGroup) containers(l *lowering) cel.Value {
 	all := l.ifValidContainers(s.group)
 	if s.part.has == nil {
 		return all
@@ -68,7 +58,7 @@ func (s imageParts) containers(l *lowering) cel.Value {
 
 // item is the first or the last of the list, by the names of the containers. The order
 // of a map is none, so what Kyverno takes is arbitrary.
-func (s imageParts) item(l *lowering, n int) (operand, bool) {
+func (s whereGroup) item(l *lowering, n int) (operand, bool) {
 	best := map[int]cel.Function{0: cel.FuncMin, -1: cel.FuncMax}[n]
 	if best == "" {
 		return operand{}, false
@@ -80,7 +70,7 @@ func (s imageParts) item(l *lowering, n int) (operand, bool) {
 }
 
 // outermost is the container whose name is the first or the last.
-func (s imageParts) outermost(l *lowering, best cel.Function) cel.Value {
+func (s whereGroup) outermost(l *lowering, best cel.Function) cel.Value {
 	defer l.atTop()()
 	containers := s.containers(l)
 	which := map[cel.Function]string{cel.FuncMin: "first", cel.FuncMax: "last"}[best] + capital(s.group.name[:len(s.group.name)-1])
@@ -121,7 +111,7 @@ func (l *lowering) imageProjection(g *imageGroup, right *jmespath.Expr) operand 
 	if right.Op != jmespath.Current {
 		s = mapped{l: l, of: s, f: func(l *lowering, x operand) operand { return l.perElement(right, x) }}
 	}
-	return sequenceOf(whereGroup{s, g, l})
+	return sequenceOf(whereGroup{s, g, l, nil})
 }
 
 // keepsNull tells that the expression is null of null. The projection of a map
