@@ -213,23 +213,33 @@ func (k *devKyverno) take(ctx context.Context, set webhook.Set) error {
 		validating = &admissionregistrationv1.ValidatingWebhookConfiguration{}
 	}
 	for i := range validating.Webhooks {
-		validating.Webhooks[i].Name = kyvernoName("validate", validating.Webhooks[i].Name)
+		validating.Webhooks[i].Name = kyvernoName("validate", validating.Webhooks[i].Name, *validating.Webhooks[i].ClientConfig.URL)
 	}
 	if mutating == nil {
 		mutating = &admissionregistrationv1.MutatingWebhookConfiguration{}
 	}
 	for i := range mutating.Webhooks {
-		mutating.Webhooks[i].Name = kyvernoName("mutate", mutating.Webhooks[i].Name)
+		mutating.Webhooks[i].Name = kyvernoName("mutate", mutating.Webhooks[i].Name, *mutating.Webhooks[i].ClientConfig.URL)
 	}
 	return errors.Join(k.register(ctx, "kyverno-resource-validating-webhook-cfg", validating),
 		k.register(ctx, "kyverno-resource-mutating-webhook-cfg", mutating))
 }
 
 // kyvernoName is what Kyverno calls a webhook, by which what it says is told from what
-// others say: validate.kyverno.svc-fail.
-func kyvernoName(verb, name string) string {
+// others say: validate.kyverno.svc-fail, and for a policy with match conditions
+// validate.kyverno.svc-fail-finegrained-NAME. What tells apart those for some
+// namespaces, which Kyverno does not have, stands before the failure policy.
+func kyvernoName(verb, name, url string) string {
 	first, _, _ := strings.Cut(name, ".")
-	return verb + ".kyverno.svc-" + strings.TrimPrefix(first, verb+"-")
+	mode, which, _ := strings.Cut(strings.TrimPrefix(first, verb+"-"), "-")
+	out := verb + ".kyverno.svc-"
+	if _, own, ok := strings.Cut(url, "/policy/"); ok {
+		return out + mode + "-finegrained-" + strings.ReplaceAll(own, "/", "-")
+	}
+	if which != "" {
+		out += which + "-"
+	}
+	return out + mode
 }
 
 // register makes a configuration as it is wanted, with Kyverno's label.

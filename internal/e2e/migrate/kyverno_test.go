@@ -215,26 +215,31 @@ func (k *kyverno) takeUp(ctx context.Context, t *testing.T, set webhook.Set) boo
 		validating = objects.Validating.Webhooks
 	}
 	for i := range validating {
-		validating[i].Name = "validate.kyverno.svc-" + entryOf(validating[i].Name, *validating[i].ClientConfig.URL)
+		validating[i].Name = "validate.kyverno.svc-" + entryOf("validate", validating[i].Name, *validating[i].ClientConfig.URL)
 	}
 	var mutating []admissionregistrationv1.MutatingWebhook
 	if objects.Mutating != nil {
 		mutating = objects.Mutating.Webhooks
 	}
 	for i := range mutating {
-		mutating[i].Name = "mutate.kyverno.svc-" + entryOf(mutating[i].Name, *mutating[i].ClientConfig.URL)
+		mutating[i].Name = "mutate.kyverno.svc-" + entryOf("mutate", mutating[i].Name, *mutating[i].ClientConfig.URL)
 	}
 	return k.registerValidating(ctx, t, "kyverno-resource-validating-webhook-cfg", validating) &&
 		k.registerMutating(ctx, t, "kyverno-resource-mutating-webhook-cfg", mutating)
 }
 
-// entryOf is what Kyverno calls an entry that is not for all policies; one that is for a
-// single policy, for its match conditions, has its name.
-func entryOf(name, url string) string {
+// entryOf is what Kyverno calls an entry: the failure policy is at the end, and one that
+// is for a single policy, for its match conditions, has its name. What tells apart those
+// for some namespaces, which Kyverno does not have, stands in front.
+func entryOf(verb, name, url string) string {
+	mode, which, _ := strings.Cut(strings.TrimPrefix(strings.Split(name, ".")[0], verb+"-"), "-")
 	if _, own, ok := strings.Cut(url, "/policy/"); ok {
-		return "fail-finegrained-" + strings.ReplaceAll(own, "/", "-")
+		return mode + "-finegrained-" + strings.ReplaceAll(own, "/", "-")
 	}
-	return strings.Split(name, ".")[0]
+	if which != "" {
+		return which + "-" + mode
+	}
+	return mode
 }
 
 // ready says of a policy that it is, as Kyverno does, once.
