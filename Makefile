@@ -36,9 +36,10 @@ test: ## unit, golden, script and import tests: no cluster, no network
 
 e2e: ## all that needs a real control plane; its first build takes several minutes
 	go test -count=1 -tags e2e,grpcnotrace -timeout 90m ./internal/controlplane ./internal/e2e/...
+	go test -count=1 -tags e2e,grpcnotrace -timeout 20m ./internal/e2e/migrate -run TestFixtures -only ex
 	go test -count=1 ./fixtures -run TestBudget -long
 
-e2e-fixtures: ## the policies of all fixtures go the whole way of a migration: ten minutes, alone
+e2e-fixtures: ## as e2e does with some, the policies of all fixtures go the whole way of a migration: ten minutes
 	go test -count=1 -tags e2e,grpcnotrace -timeout 40m ./internal/e2e/migrate -run TestFixtures -fixtures
 
 bench-admission: ## what judging costs on a real API server, into docs/performance.md: some five minutes
