@@ -35,9 +35,9 @@ const BinariesVariable = "KVAP_CONTROLPLANE"
 // servers are the names of the binaries, with the packages that they are built from.
 func servers() map[string]string {
 	return map[string]string{
-		"etcd":                    "go.etcd.io/etcd/server/v3",
-		"kube-apiserver":          "k8s.io/kubernetes/cmd/kube-apiserver",
-		"kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
+		"etcd":            "go.etcd.io/etcd/server/v3",
+		"kube-apiserver":  "k8s.io/kubernetes/cmd/kube-apiserver",
+		controllerManager: "k8s.io/kubernetes/cmd/kube-controller-manager",
 	}
 }
 
@@ -134,7 +134,7 @@ func build(ctx context.Context, root, folder string, progress io.Writer) error {
 	if err := os.Mkdir(bin, 0o755); err != nil {
 		return err
 	}
-	for _, name := range []string{"etcd", "kube-apiserver", "kube-controller-manager"} {
+	for _, name := range []string{"etcd", "kube-apiserver", controllerManager} {
 		if err := goBuild(ctx, work, filepath.Join(bin, name), servers()[name], progress); err != nil {
 			return fmt.Errorf("building %s: %w", name, err)
 		}

@@ -129,11 +129,14 @@ func (c *ControlPlane) startServers(ctx context.Context) error {
 	if err := c.await(ctx, apiServer, func() error { return c.controllersMay(ctx) }); err != nil {
 		return err
 	}
-	return c.launch("kube-controller-manager", "kube-controller-manager", controllerManagerFlags(c.dir))
+	return c.launch(controllerManager, controllerManager, controllerManagerFlags(c.dir))
 }
 
 // apiServer is the name of the first kube-apiserver.
 const apiServer = "kube-apiserver"
+
+// controllerManager is the name of the server that runs the controllers.
+const controllerManager = "kube-controller-manager"
 
 // Interrupt ends the API server at once, as a crash does: told to end, it would wait a
 // minute for whoever watches. Resume starts it again, at the same address, with the same

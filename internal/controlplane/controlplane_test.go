@@ -46,7 +46,7 @@ func begin(t *testing.T, o Options) *ControlPlane {
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Log(c.logTail("kube-controller-manager"))
+			t.Log(c.logTail(controllerManager))
 		}
 		if err := c.Stop(); err != nil {
 			t.Error(err)

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 )
@@ -37,9 +38,9 @@ func healthy(ctx context.Context, url string) error {
 	return nil
 }
 
-// serving tells whether an API server has written its certificate, has made its
-// own roles, and lets requests through admission, which refuses all until it is
-// synced.
+// serving tells whether an API server has written its certificate, is healthy, which
+// is when all that it does at its start is done, and lets requests through admission,
+// which refuses all until it is synced.
 func (c *ControlPlane) serving(ctx context.Context, admin *rest.Config) error {
 	if _, err := os.Stat(c.certificate()); err != nil {
 		return err
@@ -48,7 +49,7 @@ func (c *ControlPlane) serving(ctx context.Context, admin *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	if _, err := client.Resource(rbac("clusterroles")).Get(ctx, "cluster-admin", metav1.GetOptions{}); err != nil {
+	if err := saysHealthy(ctx, admin); err != nil {
 		return err
 	}
 	// The server makes the namespace a moment after it says that it is ready.
@@ -56,6 +57,16 @@ func (c *ControlPlane) serving(ctx context.Context, admin *rest.Config) error {
 		return err
 	}
 	return nil
+}
+
+// saysHealthy asks an API server what kube-controller-manager asks it, which ends by
+// itself where the answer is no for ten seconds.
+func saysHealthy(ctx context.Context, admin *rest.Config) error {
+	client, err := discovery.NewDiscoveryClientForConfig(admin)
+	if err != nil {
+		return err
+	}
+	return client.RESTClient().Get().AbsPath("/healthz").Do(ctx).Error()
 }
 
 // denied tells of a request that came through admission and was found wanting, as by

@@ -21,6 +21,11 @@ import (
 // order of their changes, and takes up what it has learned all at once, about once
 // a second. The warning comes whatever other policies say of the request.
 func (c *ControlPlane) Settle(ctx context.Context) (err error) {
+	select {
+	case <-c.servers.ended(controllerManager): // else nobody would learn of it: nothing is collected, and that is all
+		return c.ended(controllerManager)
+	default:
+	}
 	config := c.Config(Admin)
 	heard := &listener{word: "settle-" + strings.ToLower(rand.Text())}
 	config.WarningHandler = heard
