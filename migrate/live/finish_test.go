@@ -44,11 +44,19 @@ func TestFinishWithoutRecord(t *testing.T) {
 	}
 }
 
-// What could not be counted is not taken for nothing.
+// What could not be counted is not taken for nothing, where it would need Kyverno.
 func TestFinishOfWhatMayNotBeListed(t *testing.T) {
 	for next, want := range map[string]bool{"its objects need Kyverno": false, notCounted: true} {
 		if got := needsKyverno(report.LeftPart{Owner: notRead, Next: next}); got != want {
 			t.Errorf("%s: %v; want %v", next, got, want)
 		}
+	}
+	exceptions := report.LeftPart{Name: "policyexceptions.kyverno.io", Owner: "Kyverno", Next: notCounted}
+	if steps := finishSteps(report.Finish{Parts: []report.LeftPart{exceptions}}, ""); len(steps) != 1 || !strings.Contains(steps[0], "Keep the definition policyexceptions") {
+		t.Errorf("%v", steps)
+	}
+	r := &Reader{Connection: answering(forbidden, "clustercleanuppolicies", kind("kyverno.io", "v2", "ClusterCleanupPolicy"))}
+	if keep, err := r.leftCleanups(t.Context(), &report.Finish{}, 0); err != nil || keep != 1 {
+		t.Errorf("%d keep Kyverno, %v: there may be cleanup policies", keep, err)
 	}
 }
