@@ -22,6 +22,9 @@ func (g Goal) refuseEnforce(w World) error {
 	if w.Carrier != nil {
 		return fmt.Errorf("kvap.dev has a policy of this name already, which no migration has made; rename or delete it")
 	}
+	if w.Unread != "" && g.Accept == "" {
+		return fmt.Errorf("%s; or say why it may go on: --accept REASON", w.Unread)
+	}
 	if name := w.exceptedByKyverno(); name != "" && g.Accept == "" {
 		return fmt.Errorf("the PolicyException %s of %s excepts from it, which kvap does not read: what Kyverno admits for it would be denied; "+
 			"write it into the policy as a match condition, or say why it may go on: --accept REASON", name, ExceptingGroup)

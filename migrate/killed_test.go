@@ -3,6 +3,7 @@ package migrate
 import (
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -203,6 +204,11 @@ func TestEnforceWantsEvidence(t *testing.T) {
 	if move, err := goal.Next(th.world); err != nil || move == nil {
 		t.Errorf("move %v, error %v", move, err)
 	}
+	th.world.Unread = "exceptions may not be read"
+	if _, err := goal.Next(th.world); err == nil || !strings.Contains(err.Error(), th.world.Unread) {
+		t.Errorf("it was enforced with something that is not known: %v", err)
+	}
+	th.world.Unread = ""
 	if !th.run(goal, 500) {
 		t.Error("enforce does not end")
 	}

@@ -30,6 +30,8 @@ type World struct {
 	// Around is what decides, beside the source itself, what it says: its exceptions, and
 	// the objects that its rules read. Only Enforce asks for it.
 	Around []map[string]any
+	// Unread is why some of that is not known.
+	Unread string
 	// Staying are the rules, as written, that nothing but Kyverno carries out.
 	Staying []string
 }

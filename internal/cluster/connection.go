@@ -44,12 +44,44 @@ func (c *Connection) discover() error {
 		return fmt.Errorf("its version %s.%s is none", version.Major, version.Minor)
 	}
 	c.Release = fmt.Sprintf("%d.%d", major, minor)
-	if c.Groups, err = restmapper.GetAPIGroupResources(client); err != nil {
+	asked := &discovered{DiscoveryClient: client}
+	if c.Groups, err = restmapper.GetAPIGroupResources(asked); err != nil {
+		return err
+	}
+	if err := asked.silentOfPolicies(); err != nil {
 		return err
 	}
 	c.Mapper = restmapper.NewDiscoveryRESTMapper(c.Groups)
 	c.Dynamic, err = dynamic.NewForConfig(c.Config)
 	return err
+}
+
+// discovered asks an API server what it serves, and keeps of what it said nothing.
+type discovered struct {
+	*discovery.DiscoveryClient
+	silent error
+}
+
+// ServerGroupsAndResourcesWithContext overrides that of the client: those who ask it go on
+// with what was answered.
+func (d *discovered) ServerGroupsAndResourcesWithContext(ctx context.Context) ([]*metav1.APIGroup, []*metav1.APIResourceList, error) {
+	groups, lists, err := d.DiscoveryClient.ServerGroupsAndResourcesWithContext(ctx)
+	d.silent = err
+	return groups, lists, err
+}
+
+// silentOfPolicies is an error where nothing was said of a group that has policies: it
+// would be taken for one that is not installed.
+func (d *discovered) silentOfPolicies() error {
+	failed, _ := discovery.GroupDiscoveryFailedErrorGroups(d.silent)
+	for version, why := range failed {
+		for _, kind := range SourceKinds() {
+			if kind[0] == version.Group {
+				return fmt.Errorf("it does not say what it serves of %s: %w", version, why)
+			}
+		}
+	}
+	return nil
 }
 
 // Serves is the resource of a kind in the first of the versions that is served.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kvap/kvap/api/v1alpha1"
@@ -54,14 +55,16 @@ func (c *Comparing) settingOfCluster(ctx context.Context) (*Setting, error) {
 	}
 	for i, p := range s.compared {
 		around, err := live.Around(ctx, c.Cluster, &p.object, excepting)
-		if err != nil {
+		if s.compared[i].unread = err; err != nil && !apierrors.IsForbidden(err) {
 			return nil, err
 		}
 		s.compared[i].digest = migrate.ComparedDigest(p.object.Object, around)
 		fmt.Fprintf(&mark, "%s ", s.compared[i].digest)
 	}
 	s.mark = mark.String()
-	if s.silent, err = live.Silent(ctx, c.Cluster); err != nil {
+	if s.silent, err = live.Silent(ctx, c.Cluster); apierrors.IsForbidden(err) {
+		c.leave(err)
+	} else if err != nil {
 		return nil, err
 	}
 	if len(s.Policies) == 0 {
@@ -131,13 +134,14 @@ func notCounting(u *unstructured.Unstructured) diag.Diagnostic {
 
 // readNatives reads the native policies and bindings that kvap made.
 func (c *Comparing) readNatives(ctx context.Context, s *Setting, mark *strings.Builder) error {
+	var unread error // what they say would be held against Kyverno by what they should be
 	for _, kind := range []string{"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"} {
-		err := c.eachOf(ctx, []string{"admissionregistration.k8s.io", kind, "v1"}, func(u unstructured.Unstructured) error {
+		err := c.Cluster.EachOf(ctx, []string{"admissionregistration.k8s.io", kind, "v1"}, func(err error) { unread = err }, func(u unstructured.Unstructured) error {
 			fmt.Fprintf(mark, "%s/%d ", u.GetUID(), u.GetGeneration())
 			s.Found = append(s.Found, s.Deployed.Add(manifest.Object{Value: u.Object})...)
 			return nil
 		})
-		if err != nil {
+		if err = errors.Join(err, unread); err != nil {
 			return err
 		}
 	}

@@ -38,6 +38,10 @@ func (c *Comparing) Record(ctx context.Context, result report.Comparison) (clean
 			found.Clean = false
 			found.Message = shortened(strings.TrimSuffix(c.lines()+" could not be read; "+found.Message, "; "))
 		}
+		if p.unread != nil {
+			c.leave(fmt.Errorf("the result for the policy %s is not recorded: %w", p.name, p.unread))
+			continue
+		}
 		found.At, found.Digest = metav1.NewTime(time.Now().UTC().Truncate(time.Second)), p.digest
 		if err := c.recordOne(ctx, p.object, found); err != nil {
 			c.leave(fmt.Errorf("the result for the policy %s is not recorded: %w", p.name, err))

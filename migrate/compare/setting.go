@@ -38,6 +38,7 @@ type comparedPolicy struct {
 	name   string // with its namespace
 	object unstructured.Unstructured
 	digest string // of it, and of what is around it
+	unread error  // why the latter is not known
 }
 
 // judges compiles what is compared.

@@ -22,20 +22,34 @@ import (
 	"github.com/kvap/kvap/policy"
 )
 
-// Exceptions reads the exceptions of a cluster, those of both of Kyverno's groups; none
-// where they may not be read.
+// wayOut ends what is said of something that may not be read.
+const wayOut = "have it allowed: docs/migration.md has a role for it"
+
+// known is an error of reading what a verb goes by. What may not be read is not taken for
+// what is not there.
+func known(what string, err error) error {
+	if apierrors.IsForbidden(err) {
+		return fmt.Errorf("%s not known: %w; %s", what, err, wayOut)
+	}
+	return err
+}
+
+// Exceptions reads the exceptions of a cluster, those of both of Kyverno's groups. A kind
+// that is not installed has none.
 func Exceptions(ctx context.Context, c *cluster.Connection) (out []unstructured.Unstructured, err error) {
 	for _, kind := range [][]string{
 		{"kyverno.io", "PolicyException", "v2", "v2beta1"},
 		{migrate.ExceptingGroup, "PolicyException", "v1", "v1beta1", "v1alpha1"},
 	} {
-		err := c.EachOf(ctx, kind, func(error) {}, func(u unstructured.Unstructured) error {
-			out = append(out, u)
-			return nil
-		})
-		if err != nil {
-			return nil, err
+		resource, ok := c.Serves(kind[0], kind[1], kind[2:]...)
+		if !ok {
+			continue
 		}
+		items, _, err := c.List(ctx, resource)
+		if err != nil && !apierrors.IsNotFound(err) { // its definition has just gone
+			return nil, known("the exceptions from policies are", err)
+		}
+		out = append(out, items...)
 	}
 	return out, nil
 }
@@ -52,7 +66,7 @@ func Around(ctx context.Context, c *cluster.Connection, source *unstructured.Uns
 	for _, one := range lookupsOf(source) {
 		read, err := lookup(ctx, c, one)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s: %w", one, err)
 		}
 		if read != nil {
 			out = append(out, read.Object)
@@ -130,7 +144,7 @@ func gotBy(source *unstructured.Unstructured) (out []got) {
 	return out
 }
 
-// read reads it; nil where it is not there, or may not be read.
+// read reads it; nil where it is not there.
 func (g got) read(ctx context.Context, c *cluster.Connection) (*unstructured.Unstructured, error) {
 	gv, err := apischema.ParseGroupVersion(g.apiVersion)
 	if err != nil {
@@ -143,12 +157,12 @@ func (g got) read(ctx context.Context, c *cluster.Connection) (*unstructured.Uns
 	return there(in.Get(ctx, g.name, metav1.GetOptions{}))
 }
 
-// there is an object that was asked for; nil where it is not there, or may not be read.
+// there is an object that was asked for; nil where it is not there.
 func there(o *unstructured.Unstructured, err error) (*unstructured.Unstructured, error) {
-	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
-	return o, err
+	return o, known("what a rule reads is", err)
 }
 
 // lookupsOf are what the rules of a policy read, in the order of their names, each once.
@@ -173,7 +187,7 @@ func lookupsOf(source *unstructured.Unstructured) []judge.Lookup {
 	return out
 }
 
-// lookup reads an object; nil where it is not there, or may not be read.
+// lookup reads an object; nil where it is not there.
 func lookup(ctx context.Context, c *cluster.Connection, one judge.Lookup) (*unstructured.Unstructured, error) {
 	gv, err := apischema.ParseGroupVersion(one.APIVersion)
 	if err != nil {
@@ -187,9 +201,5 @@ func lookup(ctx context.Context, c *cluster.Connection, one judge.Lookup) (*unst
 	if m.Scope.Name() == meta.RESTScopeNameNamespace {
 		in = c.Dynamic.Resource(m.Resource).Namespace(one.Namespace)
 	}
-	o, err := there(in.Get(ctx, one.Name, metav1.GetOptions{}))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", one, err)
-	}
-	return o, nil
+	return there(in.Get(ctx, one.Name, metav1.GetOptions{}))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -28,7 +29,11 @@ func cleans(group, kind string) bool {
 // kvap was not seen to run.
 func (r *Reader) leftCleanups(ctx context.Context, out *report.Finish, keep int) (int, error) {
 	runs := map[v1alpha1.PolicyReference]bool{}
-	leave := func(error) {} // what may not be read is told of by its definition
+	leave := func(err error) { // which is told of by its definition
+		if apierrors.IsForbidden(err) {
+			keep++
+		}
+	}
 	err := r.EachOf(ctx, []string{v1alpha1.Group, "PolicyTranslation", v1alpha1.Version}, leave, func(u unstructured.Unstructured) error {
 		t := v1alpha1.PolicyTranslation{}
 		err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &t)

@@ -22,7 +22,7 @@ import (
 
 // Finish reads what is left of Kyverno.
 func (r *Reader) Finish(ctx context.Context) (out report.Finish, err error) {
-	ws, err := r.read(ctx)
+	ws, err := r.Read(ctx, "")
 	if err != nil {
 		return out, err
 	}
@@ -118,7 +118,9 @@ func finishSteps(f report.Finish, namespace string) []string {
 	if slices.ContainsFunc(f.Parts, func(p report.LeftPart) bool { return p.Next == keptForCleanup }) {
 		out = append(out, "Keep the definitions of cleanup policies, and the policies: kvap runs them. Where uninstalling removes the definitions, save both, and apply them again.")
 	}
-	if slices.ContainsFunc(f.Parts, func(p report.LeftPart) bool { return strings.HasPrefix(p.Name, "policyexceptions.") && p.Objects > 0 }) {
+	if slices.ContainsFunc(f.Parts, func(p report.LeftPart) bool {
+		return strings.HasPrefix(p.Name, "policyexceptions.") && (p.Objects > 0 || p.Next == notCounted)
+	}) {
 		out = append(out, "Keep the definition policyexceptions.kyverno.io, and its objects, while policies have exceptions: kvap reads them.")
 	}
 	if f.Done && namespace != "" {

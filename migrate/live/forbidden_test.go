@@ -86,4 +86,27 @@ spec: {validations: [{expression: "resource.Get('v1', 'configmaps', 'shop', 'lim
 			t.Errorf("%s: %v, %v", source.GetKind(), around, err)
 		}
 	}
+	r := &Reader{Connection: c}
+	w := &migrate.World{Source: reads}
+	if err := r.lookAround(t.Context(), Worlds{"p": w}); err != nil || !strings.Contains(w.Unread, "configmaps") {
+		t.Errorf("%q, %v: it is about this policy, and no other", w.Unread, err)
+	}
+}
+
+// A Kyverno whose lease may not be read may be dead: nobody is to let go for it.
+func TestLeaseThatMayNotBeRead(t *testing.T) {
+	lease := kind("coordination.k8s.io", "v1", "Lease")
+	hooks := []apischema.GroupVersionKind{
+		kind("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration"), kind("admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration"),
+	}
+	k := &kyvernoWatch{Connection: answering(forbidden, "leases", append(hooks, lease)...)}
+	if err := k.read(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if k.unread == nil || !strings.Contains(k.unread.Error(), "leases") || !strings.Contains(k.unread.Error(), "docs/migration.md") {
+		t.Errorf("%v", k.unread)
+	}
+	if _, err := Silent(t.Context(), k.Connection); err == nil {
+		t.Error("it is taken for alive")
+	}
 }

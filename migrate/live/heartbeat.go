@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -23,15 +22,12 @@ type heartbeat struct {
 // maxSilence is how old the lease of a Kyverno that judges may be.
 const maxSilence = 100 * time.Second
 
-// readHeartbeat reads the lease; where that is not allowed, nothing is known of it.
+// readHeartbeat reads the lease.
 func readHeartbeat(ctx context.Context, c *cluster.Connection) (heartbeat, error) {
 	leases := c.Dynamic.Resource(apischema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"})
 	list, err := leases.List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=kyverno-health"})
-	if apierrors.IsForbidden(err) {
-		return heartbeat{}, nil
-	}
 	if err != nil {
-		return heartbeat{}, err
+		return heartbeat{}, known("whether Kyverno is alive is", fmt.Errorf("leases: %w", err))
 	}
 	var out heartbeat
 	for _, l := range list.Items {

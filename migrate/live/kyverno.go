@@ -8,6 +8,7 @@ import (
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -31,6 +32,7 @@ type kyvernoWatch struct {
 	// validating and mutating are Kyverno's webhooks for resources.
 	validating, mutating []admissionregistrationv1.ValidatingWebhook
 	alive                heartbeat
+	unread               error // why it is not known whether it is alive
 }
 
 func newKyvernoWatch(c *cluster.Connection) (kyvernoWatch, error) {
@@ -73,7 +75,7 @@ func servedResources(group, version string, list []metav1.APIResource) registrat
 func (k *kyvernoWatch) read(ctx context.Context) error {
 	k.validating, k.mutating = nil, nil
 	now, err := readHeartbeat(ctx, k.Connection)
-	if err != nil {
+	if k.unread = err; err != nil && !apierrors.IsForbidden(err) {
 		return err
 	}
 	k.alive = now.after(k.alive)
@@ -118,6 +120,8 @@ func (k *kyvernoWatch) judges(o *unstructured.Unstructured) migrate.Judging {
 		return migrate.Judging{Why: "admission is off in it"}
 	case len(k.validating)+len(k.mutating) == 0:
 		return migrate.Judging{Why: "Kyverno has registered no webhook; see that it runs"}
+	case k.unread != nil:
+		return migrate.Judging{Why: k.unread.Error()}
 	case k.alive.silent(time.Now()) != "":
 		return migrate.Judging{Why: k.alive.silent(time.Now()) + "; see that it runs"}
 	case !kyvernoReady(o):

@@ -76,8 +76,13 @@ func sourceRef(o *unstructured.Unstructured) v1alpha1.PolicyReference {
 // Read reads all of them anew; what is around them, only where a verb goes by it.
 func (r *Reader) Read(ctx context.Context, verb string) (Worlds, error) {
 	ws, err := r.read(ctx)
-	if err == nil && verb == migrate.Enforce {
+	switch {
+	case err != nil:
+		return nil, known("where policies stand is", err)
+	case verb == migrate.Enforce:
 		err = r.lookAround(ctx, ws)
+	case verb == migrate.Rollback:
+		err = r.kyverno.unread
 	}
 	return ws, err
 }
@@ -142,7 +147,11 @@ func (r *Reader) lookAround(ctx context.Context, ws Worlds) error {
 				}
 				read = true
 			}
-			if around, err = Around(ctx, r.Connection, w.Source, excepting); err != nil {
+			if around, err = Around(ctx, r.Connection, w.Source, excepting); apierrors.IsForbidden(err) {
+				w.Unread = err.Error() // which is about this policy alone
+				continue
+			}
+			if err != nil {
 				return err
 			}
 			r.arounds[key] = around
