@@ -3,7 +3,9 @@ package migrate
 import (
 	"strings"
 	"testing"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kvap/kvap/api/v1alpha1"
@@ -44,6 +46,49 @@ func TestChangedBeforeItIsDeleted(t *testing.T) {
 		if th.world.Source.Object["spec"].(map[string]any)["failurePolicy"] != "Ignore" {
 			t.Errorf("%s %s: the change is lost", goal.Verb, way)
 		}
+	}
+}
+
+// A policy that somebody changes while it is being enforced where it is, is another than
+// the one that was compared: neither is Kyverno switched off for it, nor is it said to be
+// done where that is off already. A comparison of what it is now leads on.
+func TestChangedWhileItIsEnforced(t *testing.T) {
+	for _, off := range []bool{false, true} {
+		th := newTheatre(t, 11, v1alpha1.WayAdmission)
+		goal := Goal{Verb: Enforce, Way: v1alpha1.WayAdmission, Accept: "a test", MaxAge: time.Hour}
+		for modeOf(th.world.Source) != v1alpha1.ModeEnforce || isOff(th.world.Source) != off {
+			th.run(goal, 1)
+		}
+		th.world.Source = sharpened(th.world.Source)
+		for range 20 {
+			th.pass()
+		}
+		move, err := goal.Next(th.world)
+		if err == nil {
+			t.Fatalf("off %v: it goes on with %q, though the policy has changed", off, move.Does)
+		}
+		for _, want := range []string{"has changed", "kvap migrate compare p", "kvap migrate rollback p"} {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("off %v: %v; want %q", off, err, want)
+			}
+		}
+		if strings.Contains(err.Error(), "Kyverno is switched off") != off {
+			t.Errorf("off %v: %v", off, err)
+		}
+		digest := th.world.digest()
+		th.world.Record = th.world.Record.DeepCopy()
+		th.world.Record.Status.Comparison = &v1alpha1.Comparison{At: metav1.NewTime(th.world.Now), Digest: digest, Clean: true}
+		if !th.run(goal, 500) {
+			t.Fatalf("off %v: enforce does not end, though what it is now was compared", off)
+		}
+		s := th.world.Record.Status
+		if original, err := restored(s.Original); s.Stage != v1alpha1.StageEnforced || err != nil || original.Object["spec"].(map[string]any)["admission"] == false || s.Original.Digest != digest {
+			t.Errorf("off %v: the record has %+v, %v", off, s, err)
+		}
+		if !th.run(Goal{Verb: Rollback, To: v1alpha1.StageNone}, 500) {
+			t.Fatalf("off %v: there is no way back", off)
+		}
+		th.isBack(digest)
 	}
 }
 
