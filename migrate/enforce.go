@@ -81,6 +81,9 @@ func (g Goal) enforceInPlace(w World) (*Move, error) {
 	if w.Source == nil {
 		return nil, fmt.Errorf("the policy was deleted; kvap migrate rollback %s makes it again, as it was recorded", w.Title())
 	}
+	if w.doing(Enforce) && w.Stage() != v1alpha1.StageEnforced && w.changed() {
+		return g.enforceChanged(w)
+	}
 	if m := annotated(w.Source, "enforce-1-native", "have kvap enforce it beside Kyverno", w.history(),
 		map[string]string{v1alpha1.ModeKey: v1alpha1.ModeEnforce}); m != nil {
 		return m, nil
@@ -95,6 +98,20 @@ func (g Goal) enforceInPlace(w World) (*Move, error) {
 	SwitchOff(o)
 	annotate(o, map[string]string{v1alpha1.HistoryKey: w.history()})
 	return &Move{Does: "switch Kyverno off for it: admission is false", Part: "enforce-2-kyverno-off", Write: o}, nil
+}
+
+// enforceChanged goes on with a policy that somebody has changed since enforce was begun,
+// where what it is now was compared; a reason was given for what it was then.
+func (g Goal) enforceChanged(w World) (*Move, error) {
+	if Speaks(w.status().Comparison, w.comparedDigest(), w.Now, g.MaxAge) == nil {
+		return g.begin(w), nil
+	}
+	stands := "Kyverno judges by it still"
+	if isOff(w.Source) {
+		stands = "Kyverno is switched off in it, so kvap alone enforces it as it is now"
+	}
+	return nil, fmt.Errorf("the policy has changed since enforce was begun, and is not what was compared; %s; kvap migrate compare %s, and enforce again, "+
+		"or go back with kvap migrate rollback %s", stands, w.Title(), w.Title())
 }
 
 // SwitchOff changes a policy so that Kyverno no longer judges requests by it, and

@@ -163,7 +163,11 @@ func (g Goal) begin(w World) *Move {
 	switch {
 	case w.Source == nil || g.Verb == Rollback:
 	case w.Stage() == v1alpha1.StageNone, w.Stage() == v1alpha1.StageShadow:
-		s.Original = keepOriginal(w.Source, s.Original)
+		kept := w.Source
+		if isOff(kept) { // it has changed on its way
+			kept = switchedOn(kept, s.Original)
+		}
+		s.Original = keepOriginal(kept, s.Original)
 	case w.Stage() == v1alpha1.StageEnforced && g.Verb == Adopt && isOff(w.Source):
 		s.Original = keepOriginal(switchedOn(w.Source, s.Original), s.Original)
 	}

@@ -116,11 +116,16 @@ func (w World) movedElsewhere() bool {
 	return w.Source != nil && w.status().Original == nil && (isOff(w.Source) || KyvernoHasRest(w.Source))
 }
 
+// changed tells that the source is another than the one that was recorded.
+func (w World) changed() bool {
+	kept := w.status().Original
+	return w.Source != nil && kept != nil && !KyvernoHasRest(w.Source) && kept.Digest != w.digest()
+}
+
 // sameAsRecorded is an error where the source is another than the one that was recorded,
 // and that the policy of kvap.dev was made of: to delete it would lose what is new in it.
 func (w World) sameAsRecorded(verb string) error {
-	kept := w.status().Original
-	if w.Source == nil || kept == nil || KyvernoHasRest(w.Source) || kept.Digest == w.digest() {
+	if !w.changed() {
 		return nil
 	}
 	return fmt.Errorf("the policy has changed since %s was begun, and what is new in it would be judged by nobody; "+

@@ -139,6 +139,7 @@ const pollEvery = 300 * time.Millisecond
 // Run makes moves, of all policies at once, until each is where it should be or has
 // been left.
 func (h *Handover) Run(ctx context.Context) (report.Handover, error) {
+	h.reader.arounds = nil // somebody may have thought for long whether to begin
 	for ctx.Err() == nil {
 		ws, err := h.reader.Read(ctx, h.goal.Verb)
 		if err != nil && ctx.Err() == nil && !apierrors.IsForbidden(err) && h.patient() {

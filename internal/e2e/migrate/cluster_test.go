@@ -120,9 +120,15 @@ func (c *cluster) migrate(t *testing.T, code int, args ...string) string {
 
 func (c *cluster) try(t *testing.T, args ...string) (string, int) {
 	t.Helper()
+	return c.tryAs(t, c.Plane.Kubeconfig(controlplane.Admin), args...)
+}
+
+// tryAs runs it as the user of a kubeconfig file.
+func (c *cluster) tryAs(t *testing.T, kubeconfig string, args ...string) (string, int) {
+	t.Helper()
 	begun := time.Now()
 	command := exec.Command(c.Kvap, append([]string{"migrate"}, args...)...)
-	command.Env = append(os.Environ(), "KUBECONFIG="+c.Plane.Kubeconfig(controlplane.Admin))
+	command.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
 	out, err := command.CombinedOutput()
 	if command.ProcessState == nil {
 		t.Fatal(err)
