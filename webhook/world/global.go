@@ -145,10 +145,7 @@ func text(m map[string]any, key string) string {
 func (e *global) refresh(ctx context.Context, w *World, call map[string]any) {
 	interval, tries := rhythm(call)
 	for {
-		answer, err := fetch(ctx, w, call)
-		for again := int64(1); err != nil && again < tries && ctx.Err() == nil; again++ {
-			answer, err = fetch(ctx, w, call)
-		}
+		answer, err := persist(ctx, tries, func() (any, error) { return fetch(ctx, w, call) })
 		e.mu.Lock()
 		e.answer, e.err, e.projected = answer, err, nil
 		e.mu.Unlock()
@@ -167,6 +164,25 @@ const (
 	fewestTries    = 3
 	mostTries      = 10
 )
+
+// betweenTries is a pause in which a server may come back: without one all tries are
+// over at once, and the next are an interval away.
+const betweenTries = time.Second
+
+// persist asks until there is an answer, as often as it may.
+func persist(ctx context.Context, tries int64, ask func() (any, error)) (answer any, err error) {
+	for {
+		if answer, err = ask(); err == nil || tries <= 1 {
+			return answer, err
+		}
+		tries--
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(betweenTries):
+		}
+	}
+}
 
 // rhythm is how long after an answer a call is made again, and how often it is tried.
 func rhythm(call map[string]any) (interval time.Duration, tries int64) {
