@@ -602,20 +602,6 @@ const (
 	// errors are ignored. Where the anchor's key is nowhere in the object, Kyverno
 	// calls a violation an error and admits it; here it is a violation.
 	IgnoredAnchor Code = 309
-	// RequestText occurs when a membership looks for a word in a text of the request.
-	// The text is compared as it is. Kyverno reads one that is a JSON list of strings
-	// as the list.
-	//
-	// Example:
-	//
-	//	validate:
-	//	  deny:
-	//	    conditions:
-	//	      all:
-	//	        - key: admin
-	//	          operator: AnyIn
-	//	          value: "{{ request.object.metadata.name }}"
-	RequestText Code = 311
 	// Costly occurs when a rule goes through lists inside lists. The API server stops
 	// an expression that costs too much; that is an error, and denies the request if
 	// the failure policy is Fail. It takes objects with hundreds of elements in each

@@ -53,7 +53,6 @@ func Codes() []Code {
 		ConfigMapParams,
 		IgnoredAnchor,
 		LeftOut,
-		RequestText,
 		Costly,
 		RuntimeText,
 		NeedsNoObject,
@@ -630,18 +629,6 @@ func describe(c Code) (name, text, example string) {
 				"\n" +
 				"Guard the fields that the annotation reads, with has() or as optional ones.",
 			""
-	case RequestText:
-		return "RequestText",
-			"Occurs when a membership looks for a word in a text of the request.\n" +
-				"The text is compared as it is. Kyverno reads one that is a JSON list of strings\n" +
-				"as the list.",
-			"validate:\n" +
-				"  deny:\n" +
-				"    conditions:\n" +
-				"      all:\n" +
-				"        - key: admin\n" +
-				"          operator: AnyIn\n" +
-				"          value: \"{{ request.object.metadata.name }}\""
 	case Costly:
 		return "Costly",
 			"Occurs when a rule goes through lists inside lists. The API server stops\n" +

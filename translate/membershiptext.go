@@ -4,26 +4,30 @@ import (
 	"strings"
 
 	"github.com/kvap/kvap/cel"
-	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
 // inRequestText is: a word of the policy is in a text of the request, which is
-// when it matches the text, or is the same where that is no pattern (deviation 9).
+// when it matches the text, or is the same where that is no pattern (deviation 9), or
+// the text is a JSON list that holds it.
 func (l *lowering) inRequestText(op memberOperator, k string, value operand) cel.Bool {
 	if scalar.IsNumeric(k) {
 		panic(l.unsupported("the membership of a number in a text of the request"))
 	}
-	l.note(diag.RequestText, "a text of the request is compared as it is; Kyverno reads one that is a JSON list as the list")
+	list, ok := scalar.JSONListWith(k)
+	if !ok {
+		panic(l.unsupported("the membership of a replacement character in a text of the request"))
+	}
 	return l.holds(value, true, pred{
 		lit: func(v any) cel.Bool { return cel.Lit(v == k) },
 		value: func(x cel.Value, _ *schema.Type) cel.Bool {
+			is := exactly{k}.has(x, stringType())
 			if l.mutual(op) {
-				return matchesPattern(cel.String(k), patternOf(x))
+				is = matchesPattern(cel.String(k), patternOf(x))
 			}
-			return exactly{k}.has(x, stringType())
+			return cel.Or(is, x.Matches(list))
 		},
 		sequence: func(sequence) cel.Bool { return cel.False() },
 		neutral:  neutralsOf(litOf(k)),
