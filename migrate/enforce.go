@@ -19,6 +19,9 @@ func (g Goal) refuseEnforce(w World) error {
 	if w.Source == nil {
 		return fmt.Errorf("the cluster has no such policy; kvap status -A lists what there is")
 	}
+	if w.leftBehind() {
+		return fmt.Errorf("the policy of kvap.dev is of an earlier enforce, which a rollback has overtaken: both sides enforce it; kvap migrate rollback %s takes it away", w.Title())
+	}
 	if w.Carrier != nil {
 		return fmt.Errorf("kvap.dev has a policy of this name already, which no migration has made; rename or delete it")
 	}

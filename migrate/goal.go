@@ -44,7 +44,7 @@ type Goal struct {
 // last, so that whatever happens between can be gone on with, or back from.
 func (g Goal) Next(w World) (*Move, error) {
 	if g.untouched(w) {
-		return nil, nil
+		return w.forget(), nil
 	}
 	if err := g.refuse(w); err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func (g Goal) Next(w World) (*Move, error) {
 
 // untouched tells of a policy to which nothing was done that could be undone.
 func (g Goal) untouched(w World) bool {
-	return g.Verb == Rollback && w.status().Doing == nil && w.Stage() == v1alpha1.StageNone && !w.movedElsewhere()
+	return g.Verb == Rollback && w.status().Doing == nil && w.Stage() == v1alpha1.StageNone && !w.movedElsewhere() && !w.leftBehind()
 }
 
 func (g Goal) stage() v1alpha1.MigrationStage {
@@ -161,7 +161,7 @@ func (g Goal) begin(w World) *Move {
 	s := &r.Status
 	s.Doing = &v1alpha1.MigrationStep{Verb: g.Verb, At: metav1.NewTime(w.Now.UTC().Truncate(time.Second)), To: g.stage(), Why: g.reason(w)}
 	switch {
-	case w.Source == nil || g.Verb == Rollback:
+	case w.Source == nil || g.Verb == Rollback && !w.leftBehind():
 	case w.Stage() == v1alpha1.StageNone, w.Stage() == v1alpha1.StageShadow:
 		kept := w.Source
 		if isOff(kept) { // it has changed on its way

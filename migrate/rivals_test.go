@@ -102,6 +102,7 @@ func TestRivals(t *testing.T) {
 		for seed := range uint64(60) {
 			th := newTheatre(t, seed, way)
 			th.world.Source.SetResourceVersion("0")
+			digest := th.world.digest()
 			enforce, back := Goal{Verb: Enforce, Way: way, Accept: "a test"}, Goal{Verb: Rollback, To: v1alpha1.StageNone}
 			goals := []Goal{enforce, back, enforce, back}
 			if way != v1alpha1.WayReplace {
@@ -116,6 +117,7 @@ func TestRivals(t *testing.T) {
 			if !last.left {
 				t.Fatalf("%s %d: rollback does not end", way, seed)
 			}
+			th.isBack(digest)
 		}
 	}
 }

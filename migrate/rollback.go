@@ -12,11 +12,15 @@ import (
 // rollback leads back in the reverse order: Kyverno judges again, is seen to, and then
 // kvap lets go.
 func (g Goal) rollback(w World) (*Move, error) {
-	if w.status().Original == nil {
+	kept := w.status().Original
+	if w.leftBehind() {
+		kept = keepOriginal(w.Source, kept)
+	}
+	if kept == nil {
 		return nil, fmt.Errorf("no record says what it was before, and kvap goes on enforcing; " +
 			"where the steps are in a repository, take their components out there, the last first; else put the policy back as it was")
 	}
-	original, err := restored(w.status().Original)
+	original, err := restored(kept)
 	if err != nil {
 		return nil, err
 	}
@@ -30,10 +34,8 @@ func (g Goal) rollback(w World) (*Move, error) {
 	if m := w.restore(original, back, g.kept()); m != nil {
 		return m, nil
 	}
-	if w.Carrier != nil {
-		if m := w.held(w.Source, "rollback-1-kyverno-on"); m != nil {
-			return m, nil
-		}
+	if m := w.held(w.Source, "rollback-1-kyverno-on"); m != nil {
+		return m, nil
 	}
 	if (w.Carrier != nil || modeOf(w.Source) == v1alpha1.ModeEnforce && back != v1alpha1.ModeEnforce) && !w.Kyverno.Yes {
 		return wait("see that Kyverno enforces it", w.Kyverno.Why), nil
@@ -92,27 +94,30 @@ func restoreAdmission(o, original *unstructured.Unstructured) {
 	}
 }
 
+// forget takes out of a policy that is back what says so, nil where nothing does. Until
+// the record has ended it stays: whoever decided before that to have kvap enforce the
+// policy, and is slow, finds another version than he read, and is refused.
+func (w World) forget() *Move {
+	if w.Source == nil || w.Source.GetAnnotations()[v1alpha1.HistoryKey] == "" {
+		return nil
+	}
+	o := w.Source.DeepCopy()
+	annotate(o, map[string]string{v1alpha1.HistoryKey: ""})
+	return &Move{Does: "take what kvap wrote into it out again", Part: "rollback-2-native-off", Write: o}
+}
+
 // letGo ends kvap's part, once Kyverno judges.
 func (w World) letGo(back string) *Move {
 	const part = "rollback-2-native-off"
 	if w.Carrier != nil {
 		return &Move{Does: "delete the policy of kvap.dev", Part: part, Delete: w.Carrier}
 	}
-	history := w.history()
-	if back == "" {
-		history = ""
-	}
 	does := "have kvap judge it in shadow again"
 	if back == "" {
-		does = "take what kvap wrote into it out again"
+		does = "have kvap let go of it"
 	}
-	if m := annotated(w.Source, part, does, history, map[string]string{v1alpha1.ModeKey: back}); m != nil {
+	if m := annotated(w.Source, part, does, w.history(), map[string]string{v1alpha1.ModeKey: back}); m != nil {
 		return m
-	}
-	if back == "" && w.Source.GetAnnotations()[v1alpha1.HistoryKey] != "" {
-		o := w.Source.DeepCopy()
-		annotate(o, map[string]string{v1alpha1.HistoryKey: ""})
-		return &Move{Does: does, Part: part, Write: o}
 	}
 	switch {
 	case w.CarrierSeen.Exists:

@@ -41,6 +41,9 @@ func (th *theatre) untilLeft(goal Goal) {
 	for range 500 {
 		th.pass()
 		if r.step(th); r.left {
+			if _, err := goal.Next(th.world); err != nil {
+				th.t.Fatalf("%s: %v", goal.Verb, err)
+			}
 			return
 		}
 	}

@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -114,6 +115,13 @@ func modeOf(policy *unstructured.Unstructured) string {
 // the files of --output-dir, or a record that somebody has deleted.
 func (w World) movedElsewhere() bool {
 	return w.Source != nil && w.status().Original == nil && (isOff(w.Source) || KyvernoHasRest(w.Source))
+}
+
+// leftBehind tells of a policy of kvap.dev that an enforce made when a rollback had ended
+// already: nothing that is written can be made to depend on the record.
+func (w World) leftBehind() bool {
+	return w.Source != nil && w.Carrier != nil && w.Carrier.GetAnnotations()[v1alpha1.HistoryKey] != "" && w.status().Doing == nil &&
+		slices.Contains([]v1alpha1.MigrationStage{v1alpha1.StageNone, v1alpha1.StageShadow}, w.Stage()) && !isOff(w.Source) && !KyvernoHasRest(w.Source)
 }
 
 // changed tells that the source is another than the one that was recorded.
