@@ -49,23 +49,24 @@ func (s search) truth(n *node, want bool) *node {
 	return literally(n, want).n
 }
 
-// choice is c ? a : b for conditions.
+// choice is c ? a : b for conditions. It looks at c once: choices stand in the
+// conditions of choices, and to look twice at each would double with each.
 func (s search) choice(c, a, b *node) *node {
 	yes, no := Bool{Value{a}}, Bool{Value{b}}
-	is, isNot := Bool{Value{s.truth(c, true)}}, Bool{Value{s.truth(c, false)}}
+	is := func(want bool) Bool { return Bool{Value{s.truth(c, want)}} }
 	switch {
 	case equal(a, b):
 		return a
 	case yes.IsTrue():
-		return Or(is, no).n
+		return Or(is(true), no).n
 	case yes.IsFalse():
-		return And(isNot, no).n
+		return And(is(false), no).n
 	case no.IsTrue():
-		return Or(isNot, yes).n
+		return Or(is(false), yes).n
 	case no.IsFalse():
-		return And(is, yes).n
+		return And(is(true), yes).n
 	}
-	return CondBool(is, yes, no).n
+	return CondBool(is(true), yes, no).n
 }
 
 // quantified turns one quantifier into the other, which negates its body.
