@@ -91,6 +91,11 @@ func (c *Checker) compileNew(text string, r reach, literalsMatter bool) compilat
 	if err != nil {
 		return compilation{problem: fmt.Sprintf("unexpected error loading CEL environment: %v", err), internal: true}
 	}
+	if len(text) >= longText {
+		if result, ok := compileInParts(env, text, literalsMatter); ok {
+			return result
+		}
+	}
 	tree, issues := env.Compile(text)
 	if issues != nil {
 		return compilation{problem: "compilation failed: " + issues.String()}
