@@ -16,9 +16,9 @@ import (
 // of its first character. There are no {{ }} in it: in a raw string they are text.
 func Parse(text string, pos diag.Pos) (*Expr, *diag.Diagnostic) {
 	if !utf8.ValidString(text) {
-		return nil, source{text: "", pos: pos}.errorf(0, "the expression is no valid UTF-8")
+		return nil, newSource("", pos).errorf(0, "the expression is no valid UTF-8")
 	}
-	l := &lexer{src: source{text: text, pos: pos}, end: len(text)}
+	l := &lexer{src: newSource(text, pos), end: len(text)}
 	if err := l.lex(); err != nil {
 		return nil, err
 	}

@@ -19,9 +19,9 @@ const maxNesting = 32
 // variable gives is never searched for further ones.
 func ParseTemplate(text string, pos diag.Pos) (*Template, *diag.Diagnostic) {
 	if !utf8.ValidString(text) {
-		return nil, source{text: "", pos: pos}.errorf(0, "the text is no valid UTF-8")
+		return nil, newSource("", pos).errorf(0, "the text is no valid UTF-8")
 	}
-	src := source{text: text, pos: pos}
+	src := newSource(text, pos)
 	spans, err := src.spans()
 	if err != nil {
 		return nil, err
