@@ -155,8 +155,9 @@ func TestPodSecurityTypes(t *testing.T) {
 			t.Fatalf("%s: %v", p.targets(), p.result.Diagnostics)
 		}
 		schemas := builtin(t, tt.release)
+		checker := vap.NewTypeChecker(schemas.Resolver(), schemas.RESTMapper())
 		for _, o := range p.result.Objects {
-			for _, w := range vap.TypeCheck(o.Policy, schemas.Resolver(), schemas.RESTMapper()) {
+			for _, w := range checker.Check(o.Policy) {
 				t.Errorf("%s %s: %v", tt.release, tt.version, w)
 			}
 		}

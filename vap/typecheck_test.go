@@ -15,7 +15,7 @@ import (
 var _ resolver.SchemaResolver = schema.Resolver{}
 
 // typeErrors is what the API server's type checker says of an expression on a resource.
-func typeErrors(s *schema.Set, group, version, resource, expression string) string {
+func typeErrors(checker *vap.TypeChecker, group, version, resource, expression string) string {
 	p := &admissionregistrationv1.ValidatingAdmissionPolicy{Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
 		MatchConstraints: &admissionregistrationv1.MatchResources{ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
 			RuleWithOperations: admissionregistrationv1.RuleWithOperations{Rule: admissionregistrationv1.Rule{
@@ -25,7 +25,7 @@ func typeErrors(s *schema.Set, group, version, resource, expression string) stri
 		Validations: []admissionregistrationv1.Validation{{Expression: expression}},
 	}}
 	var warnings []string
-	for _, w := range vap.TypeCheckShown(p, s.Resolver(), s.RESTMapper()) {
+	for _, w := range checker.Shown(p) {
 		warnings = append(warnings, w.Warning)
 	}
 	return strings.Join(warnings, "\n")
@@ -43,6 +43,7 @@ func TestTypeCheckWithSchemas(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, _ := builtin.WithCRDFile("backup.yaml", text)
+	checker := vap.NewTypeChecker(s.Resolver(), s.RESTMapper())
 	for _, c := range []struct {
 		group, version, resource string
 		expression               string
@@ -68,7 +69,7 @@ func TestTypeCheckWithSchemas(t *testing.T) {
 		{"shop.example.com", "v1", "realms", "object.spec.owner == 1", "no matching overload"},
 		{"shop.example.com", "v1alpha1", "backups", "object.whatever == 1", ""},
 	} {
-		got := typeErrors(s, c.group, c.version, c.resource, c.expression)
+		got := typeErrors(checker, c.group, c.version, c.resource, c.expression)
 		if (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%s, %s: %q, want %q", c.resource, c.expression, got, c.want)
 		}

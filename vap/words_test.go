@@ -44,7 +44,7 @@ func TestWords(t *testing.T) {
 	p.Spec.Validations[0].MessageExpression = ""
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(apischema.GroupVersionKind{Version: "v1", Kind: "Pod"}, meta.RESTScopeNamespace)
-	warnings := TypeCheckShown(p, podSchema{}, mapper)
+	warnings := NewTypeChecker(podSchema{}, mapper).Shown(p)
 	if len(warnings) == 0 {
 		t.Fatal("the type checker warns of nothing")
 	}
