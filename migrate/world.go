@@ -22,6 +22,8 @@ type World struct {
 	Record *v1alpha1.Migration
 	// Source is the policy in Kyverno's kind; nil where it is gone.
 	Source *unstructured.Unstructured
+	// Unserved tells that the cluster does not know its kind: Kyverno was uninstalled.
+	Unserved bool
 	// Carrier is the policy in kvap's kind, of the same name; nil where there is none.
 	Carrier *unstructured.Unstructured
 	// SourceSeen and CarrierSeen are what the controller says of them.
