@@ -87,6 +87,9 @@ func (g Goal) stage() v1alpha1.MigrationStage {
 
 // refuse says why the goal is not to be gone for.
 func (g Goal) refuse(w World) error {
+	if err := g.refuseGone(w); err != nil {
+		return err
+	}
 	if d := w.status().Doing; d != nil && d.Verb != g.Verb && g.Verb != Rollback && !g.forwardAgain(w) {
 		return fmt.Errorf("%s was begun at %s and has not ended; %s", d.Verb, d.At.UTC().Format(time.RFC3339), w.WayOn())
 	}

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/compile"
@@ -35,6 +36,8 @@ type Reader struct {
 	staying map[string][]string
 	// arounds are what is around versions of policies, once somebody asks for it.
 	arounds map[string][]map[string]any
+	// unserved are the kinds that the cluster does not know.
+	unserved map[apischema.GroupKind]bool
 }
 
 // NewReader reads a cluster that knows kvap's definitions. A webhook counts as judging
@@ -120,6 +123,7 @@ func (r *Reader) read(ctx context.Context) (Worlds, error) {
 	}
 	for _, w := range out {
 		w.Now = time.Now()
+		w.Unserved = r.unserved[apischema.GroupKind{Group: w.Ref.Group, Kind: w.Ref.Kind}]
 		r.see(w, translations)
 	}
 	return out, nil
@@ -164,16 +168,19 @@ func (r *Reader) lookAround(ctx context.Context, ws Worlds) error {
 // each calls take with every policy, what the controller says, and every record.
 func (r *Reader) each(ctx context.Context, take func(*unstructured.Unstructured) error) error {
 	kinds := append(cluster.SourceKinds(), []string{v1alpha1.Group, "Migration", v1alpha1.Version})
+	r.unserved = map[apischema.GroupKind]bool{}
 	for _, kind := range kinds {
 		if kind[1] == "PolicyException" {
 			continue
 		}
 		resource, ok := r.Serves(kind[0], kind[1], kind[2:]...)
-		if !ok {
-			continue
+		var items []unstructured.Unstructured
+		err := error(nil)
+		if ok {
+			items, _, err = r.List(ctx, resource)
 		}
-		items, _, err := r.List(ctx, resource)
-		if apierrors.IsNotFound(err) { // its definition has just gone
+		if !ok || apierrors.IsNotFound(err) { // its definition is gone, or has just gone
+			r.unserved[apischema.GroupKind{Group: kind[0], Kind: kind[1]}] = true
 			continue
 		}
 		if err != nil {
