@@ -216,3 +216,24 @@ func TestEnforceWantsEvidence(t *testing.T) {
 		t.Errorf("the record has the reason %q, and none was needed", why)
 	}
 }
+
+// Where no comparison can speak for a rule, or only an audit log can, enforce does not
+// send people to one.
+func TestEnforceOfWhatCannotBeCompared(t *testing.T) {
+	th := newTheatre(t, 1, v1alpha1.WayRemove)
+	goal := Goal{Verb: Enforce, Way: v1alpha1.WayRemove, MaxAge: 24 * time.Hour}
+	if _, err := goal.Next(th.world); err == nil || strings.Contains(err.Error(), "kvap migrate compare") || !strings.Contains(err.Error(), "rule made") || !strings.Contains(err.Error(), "--accept REASON") {
+		t.Errorf("a generate rule: %v", err)
+	}
+	rules, _, _ := unstructured.NestedSlice(th.world.Source.Object, "spec", "rules")
+	rule := rules[1].(map[string]any)
+	delete(rule, "generate")
+	rule["mutate"] = map[string]any{"patchStrategicMerge": map[string]any{"metadata": map[string]any{"labels": map[string]any{"a": "b"}}}}
+	th.world.Source = th.world.Source.DeepCopy()
+	if err := unstructured.SetNestedSlice(th.world.Source.Object, rules, "spec", "rules"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := goal.Next(th.world); err == nil || !strings.Contains(err.Error(), "--audit-log") {
+		t.Errorf("a mutate rule: %v", err)
+	}
+}
