@@ -40,9 +40,28 @@ func (g Goal) refuseEnforce(w World) error {
 		return fmt.Errorf("files have no record of a comparison; say what speaks for it: --accept REASON")
 	}
 	if err := Speaks(w.status().Comparison, w.comparedDigest(), w.Now, g.MaxAge); err != nil && g.Accept == "" {
-		return fmt.Errorf("%w; run kvap migrate compare %s, or say why it may go on: --accept REASON", err, w.Title())
+		return fmt.Errorf("%w; %s say why it may go on: --accept REASON", err, w.wayToCompare())
 	}
 	return nil
+}
+
+// wayToCompare is what could speak for a policy. Nothing does for rules that generate
+// objects, and for those that change objects only a log.
+func (w World) wayToCompare() string {
+	rules, _, _ := unstructured.NestedSlice(w.Source.Object, "spec", "rules")
+	changes := false
+	for _, one := range rules {
+		rule, _ := one.(map[string]any)
+		name, _ := rule["name"].(string)
+		if rule["generate"] != nil && !w.stays(name) {
+			return "no comparison can speak for the rule " + name + ", which generates objects;"
+		}
+		changes = changes || rule["mutate"] != nil && !w.stays(name)
+	}
+	if changes {
+		return "for rules that change objects, run kvap migrate compare " + w.Title() + " with --audit-log, of the level Request, or"
+	}
+	return "run kvap migrate compare " + w.Title() + ", or"
 }
 
 // ExceptingGroup is that of the policies in CEL, and of exceptions from them, which kvap

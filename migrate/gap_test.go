@@ -215,7 +215,7 @@ func TestLongReason(t *testing.T) {
 
 // A message names a namespaced policy as the next command takes it.
 func TestMessagesNameTheNamespace(t *testing.T) {
-	th := newTheatre(t, 1, v1alpha1.WayAdmission)
+	th := newTheatre(t, 1, v1alpha1.WayReplace)
 	th.world.Ref.Namespace, th.world.Ref.Kind = "shop", "Policy"
 	if _, err := (Goal{Verb: Enforce, MaxAge: 1}).Next(th.world); err == nil || !strings.Contains(err.Error(), "kvap migrate compare shop/p,") {
 		t.Errorf("%v", err)

@@ -40,6 +40,9 @@ func TestKindThatIsGone(t *testing.T) {
 				t.Errorf("after %s %s: %v; want %q", c.from.Verb, c.from.Way, err, c.says)
 			}
 		}
+		if way, err := WayFor(th.world); c.from.Verb == Shadow && (err == nil || !strings.Contains(err.Error(), "ClusterPolicy of kyverno.io")) {
+			t.Errorf("after shadow: the way %s, %v", way, err)
+		}
 		th.world.Unserved = false
 		if c.from.Verb == Shadow {
 			th.world.Source = source // which is what was said to do

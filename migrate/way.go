@@ -16,6 +16,9 @@ func WayFor(w World) (v1alpha1.MigrationWay, error) {
 	if s := w.status(); s.Way != "" {
 		return s.Way, nil
 	}
+	if err := (Goal{Verb: Enforce}).refuseGone(w); err != nil {
+		return "", err
+	}
 	if w.Source == nil {
 		return "", fmt.Errorf("the cluster has no such policy; kvap status -A lists what there is")
 	}

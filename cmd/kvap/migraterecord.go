@@ -140,7 +140,7 @@ func runRecord(cmd *cobra.Command, names []string, f recordFlags) error {
 	defer stop()
 	r := &recording{flags: f, Connection: c, errs: cmd.ErrOrStderr(), progress: newProgress(cmd.ErrOrStderr(), f.quiet)}
 	if f.remove {
-		return r.remove(ctx)
+		return r.takeAway(ctx)
 	}
 	if r.rules, err = r.rulesOf(ctx, names, cmd.InOrStdin()); err != nil {
 		return err

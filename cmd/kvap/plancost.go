@@ -3,9 +3,11 @@ package main
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
+	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
@@ -19,8 +21,12 @@ import (
 // policies have moved, the dearest first.
 func (done *compilation) requestCosts(schemas *schema.Set) []report.RequestCost {
 	kinds := schemaKinds{schemas}
-	before := kyvernoHooks(done.only(func(*compile.Rule) bool { return true }), kinds)
-	staying := kyvernoHooks(done.only(func(r *compile.Rule) bool { return r.Target == translate.Unsupported || r.NotServed() != "" }), kinds)
+	// A policy of kvap.dev has left Kyverno already.
+	kyvernos := func(r *compile.Rule) bool { return !strings.HasPrefix(r.Policy.APIVersion, v1alpha1.Group+"/") }
+	before := kyvernoHooks(done.only(kyvernos), kinds)
+	staying := kyvernoHooks(done.only(func(r *compile.Rule) bool {
+		return kyvernos(r) && (r.Target == translate.Unsupported || r.NotServed() != "")
+	}), kinds)
 	own := kvapHooks(done.only(func(r *compile.Rule) bool { return r.Target == translate.Webhook && r.NotServed() == "" }), kinds)
 	var drafts []*vap.Draft
 	for _, o := range done.objects {

@@ -115,7 +115,8 @@ func (r *recording) run(ctx context.Context) error {
 	}
 	last, cancel := afterwards(ctx)
 	defer cancel()
-	err = errors.Join(err, r.remove(last))
+	_, removed := r.remove(last)
+	err = errors.Join(err, removed)
 	settle(last) // an API server that has not heard yet still asks
 	if stopped := server.Shutdown(last); stopped != nil {
 		err = errors.Join(err, runtimeError(stopped))
@@ -221,17 +222,31 @@ func (r *recording) register(ctx context.Context) error {
 	return nil
 }
 
-// remove takes the configuration away.
-func (r *recording) remove(ctx context.Context) error {
+// takeAway takes away what an earlier run left behind, and tells whether there was any.
+func (r *recording) takeAway(ctx context.Context) error {
+	there, err := r.remove(ctx)
+	switch {
+	case err != nil:
+		return err
+	case there:
+		fmt.Fprintf(r.errs, "the configuration %s was taken away\n", record.Name)
+	default:
+		fmt.Fprintf(r.errs, "there is no configuration %s\n", record.Name)
+	}
+	return nil
+}
+
+// remove takes the configuration away, and tells whether it was there.
+func (r *recording) remove(ctx context.Context) (there bool, err error) {
 	client, err := kubernetes.NewForConfig(r.Config)
 	if err != nil {
-		return runtimeError(err)
+		return false, runtimeError(err)
 	}
 	err = client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete(ctx, record.Name, metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return runtimeError(fmt.Errorf("the configuration %s is left behind; kvap migrate record --remove takes it away: %w", record.Name, err))
+		return false, runtimeError(fmt.Errorf("the configuration %s is left behind; kvap migrate record --remove takes it away: %w", record.Name, err))
 	}
-	return nil
+	return err == nil, nil
 }
 
 // memoryStore keeps the record of an authority for as long as the process runs.
