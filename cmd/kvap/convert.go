@@ -113,6 +113,7 @@ func convert(cmd *cobra.Command, args []string, f convertFlags) error {
 	if err != nil {
 		return err
 	}
+	byName(sources)
 	if written := overwritten(f.report, sources); written != "" {
 		return &exit{exitUsage, fmt.Errorf("--report %s would overwrite %s, which is among the input; name another file", f.report, written)}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -83,6 +84,15 @@ func readSources(paths []string, folder string, stdin io.Reader) ([]source, diag
 		return nil, nil, &exit{exitUsage, err}
 	}
 	return sources, found, nil
+}
+
+// byName sorts sources as a folder with all of them would be read, so that who lists
+// them in another order gets the same.
+func byName(sources []source) {
+	slices.SortStableFunc(sources, func(a, b source) int {
+		of := func(s source) []string { return strings.Split(filepath.ToSlash(s.below), "/") }
+		return cmp.Or(slices.Compare(of(a), of(b)), strings.Compare(a.name, b.name))
+	})
 }
 
 // inputNames are the paths and the kustomize folder in a message.
