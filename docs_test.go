@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -64,4 +65,23 @@ func read(t *testing.T, path string) string {
 		t.Fatal(err)
 	}
 	return string(b)
+}
+
+// TestCIRunsWhatTheReadmeSays: every make command of the README is one that CI runs, and
+// make check is all of CI, in its order.
+func TestCIRunsWhatTheReadmeSays(t *testing.T) {
+	var ci []string
+	for line := range strings.Lines(read(t, ".ci/run")) {
+		if target, ok := strings.CutPrefix(strings.TrimSpace(line), "make "); ok {
+			ci = append(ci, target)
+		}
+	}
+	for _, m := range regexp.MustCompile(`(?m)^make ([a-z-]+)`).FindAllStringSubmatch(read(t, "README.md"), -1) {
+		if !slices.Contains(ci, m[1]) {
+			t.Errorf(".ci/run does not run make %s, which the README offers", m[1])
+		}
+	}
+	if want := "\ncheck: " + strings.Join(ci, " ") + " ##"; !strings.Contains(read(t, "Makefile"), want) {
+		t.Errorf("Makefile: check is not what .ci/run runs: %q", want)
+	}
 }
