@@ -55,7 +55,7 @@ bench-cluster: ## how the controller keeps up with a thousand policies, into doc
 lint: ## formatting, vet, static analysis and the house rules
 	$(TOOL) golangci-lint run
 
-check: lint test e2e conformance generated ## what CI runs, in CI's order
+check: lint demo test e2e conformance generated ## what CI runs, in CI's order
 
 generate: ## rewrite what is generated from sources in this repository
 	go generate ./diag/...
