@@ -6,9 +6,9 @@ import (
 	"github.com/kvap/kvap/translate/internal/native"
 )
 
-// paramsKind is what carries the data of a ConfigMap.
-func (l *lowering) paramsKind() (apiVersion, kind string) {
-	if l.opts.Params == ParamsKvap {
+// Kind is the kind of object that carries the data of a ConfigMap.
+func (p Params) Kind() (apiVersion, kind string) {
+	if p == ParamsKvap {
 		return "kvap.dev/v1alpha1", "Params"
 	}
 	return "v1", "ConfigMap"
@@ -16,7 +16,7 @@ func (l *lowering) paramsKind() (apiVersion, kind string) {
 
 // useParams takes an object as the rule's params, of which there is one.
 func (l *lowering) useParams(name, namespace string) cel.Value {
-	apiVersion, kind := l.paramsKind()
+	apiVersion, kind := l.opts.Params.Kind()
 	use := &native.Params{Kind: kind, APIVersion: apiVersion, Name: name, Namespace: namespace}
 	if l.params != nil && *l.params != *use {
 		panic(l.refuse(diag.OutsideData, "a second ConfigMap, %s, cannot be read: a policy has one object of params", name))

@@ -205,7 +205,7 @@ func (j *Judges) interpret(c Cluster) {
 // options are what the native judge knows of the cluster.
 func (c Cluster) options() vap.JudgeOptions {
 	params := make([]*unstructured.Unstructured, 0, len(c.Objects))
-	for _, object := range c.Objects {
+	for _, object := range slices.Concat(c.Objects, mirrored(c.Objects)) {
 		params = append(params, &unstructured.Unstructured{Object: object})
 	}
 	return vap.JudgeOptions{Params: params, Namespaces: namespaceLabels(c.Objects)}
