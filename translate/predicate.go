@@ -111,22 +111,27 @@ func (l *lowering) error(j operand) cel.Bool {
 }
 
 // evaluated is b, what counts where j is taken, and an error where j is one although
-// b does not depend on it: a function is evaluated whatever it gives.
-func (l *lowering) evaluated(j operand, b cel.Bool) cel.Bool {
+// b does not depend on it: a function is evaluated whatever it gives. Where c holds, it
+// may never be one.
+func (l *lowering) evaluated(j operand, c, b cel.Bool) cel.Bool {
 	if _, known := b.Const(); !known || l.found != nil || j.form != placeForm || !j.v.certain() {
 		return b
 	}
 	if _, _, path := j.v.expr.OptionalPath(); path || isPredicate(j) {
 		return b
 	}
+	asked := isNull(dyn(j.v.expr))
+	if l.isTotal(cel.CondBool(c, asked, b)) {
+		return b
+	}
 	l.errs = true
-	return cel.CondBool(isNull(dyn(j.v.expr)), b, b)
+	return cel.CondBool(asked, b, b)
 }
 
 func (l *lowering) choose(j operand, strict bool, p pred) cel.Bool {
 	then, els := l.eitherWay(j.c,
-		func() cel.Bool { return l.evaluated(*j.then, l.holds(*j.then, strict, p)) },
-		func() cel.Bool { return l.evaluated(*j.els, l.holds(*j.els, strict, p)) })
+		func() cel.Bool { return l.evaluated(*j.then, j.c, l.holds(*j.then, strict, p)) },
+		func() cel.Bool { return l.evaluated(*j.els, cel.Not(j.c), l.holds(*j.els, strict, p)) })
 	t, tok := then.Const()
 	e, eok := els.Const()
 	switch {
