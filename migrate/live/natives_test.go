@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kvap/kvap/api/v1alpha1"
@@ -44,5 +45,22 @@ func TestSeenIsOfOnePolicy(t *testing.T) {
 	of := v1alpha1.PolicyTranslation{Spec: v1alpha1.PolicyTranslationSpec{Source: v1alpha1.PolicyReference{UID: types.UID("earlier")}}}
 	if got := r.seen(of, true).UID; got != "earlier" {
 		t.Errorf("it is about %q", got)
+	}
+}
+
+// New native policies are given a moment before Kyverno is switched off for them. In
+// shadow nothing depends on it, and nobody waits.
+func TestOnlyEnforcingGivesAMoment(t *testing.T) {
+	for mode, want := range map[string]bool{v1alpha1.ModeShadow: true, v1alpha1.ModeEnforce: false} {
+		r := &Reader{settle: time.Hour, since: map[string]time.Time{}, natives: natives{"a": {since: time.Now(), actions: []string{"Deny"}}}}
+		of := v1alpha1.PolicyTranslation{Status: v1alpha1.PolicyTranslationStatus{Mode: mode, Rules: []v1alpha1.RuleStatus{
+			{Rule: "labelled", Target: "native", Objects: []string{"a"}, Action: "Deny"},
+		}}}
+		for _, name := range []string{v1alpha1.ConditionCompiled, v1alpha1.ConditionSynced, v1alpha1.ConditionParamsResolved, v1alpha1.ConditionEnforced, v1alpha1.ConditionFallbackActive} {
+			of.Status.Conditions = append(of.Status.Conditions, metav1.Condition{Type: name, Status: "True"})
+		}
+		if got := r.seen(of, true).Judging; got.Yes != want {
+			t.Errorf("%s: %+v", mode, got)
+		}
 	}
 }
