@@ -294,7 +294,7 @@ func (r *Reader) seen(t v1alpha1.PolicyTranslation, exists bool) migrate.Seen {
 		out.Judging = migrate.Judging{Why: missing}
 		return out
 	}
-	if time.Since(since) < r.settle {
+	if s.Mode == v1alpha1.ModeEnforce && time.Since(since) < r.settle {
 		key := fmt.Sprintf("native %s %s", t.Name, since)
 		if out.Judging = r.settled(key, "its native policies are new, and are given a moment"); !out.Judging.Yes {
 			return out
