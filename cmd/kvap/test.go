@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -146,7 +147,7 @@ func (f testFlags) find(dirs []string) ([]string, error) {
 		}
 	}
 	if len(files) == 0 {
-		return nil, &exit{exitUsage, fmt.Errorf("there is no %s in %v", f.file, dirs)}
+		return nil, &exit{exitUsage, fmt.Errorf("there is no %s in %s", f.file, strings.Join(dirs, ", "))}
 	}
 	return files, nil
 }
