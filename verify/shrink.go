@@ -210,12 +210,12 @@ func complete(v any, t *schema.Type, depth int) bool {
 	}
 	switch v := v.(type) {
 	case map[string]any:
-		for _, name := range fields(t) {
+		for name, f := range t.Fields {
 			if sub, present := v[name]; present {
-				if !complete(sub, t.Fields[name].Type, depth+1) {
+				if !complete(sub, f.Type, depth+1) {
 					return false
 				}
-			} else if t.Fields[name].Required || t.Fields[name].Mandatory || isContainer(t) && name == "image" {
+			} else if f.Required || f.Mandatory || isContainer(t) && name == "image" {
 				return false
 			}
 		}
