@@ -76,6 +76,12 @@ else, or not), 2 usage or nothing could be read, 3 a runtime error, 4 some of th
 			return eval(cmd, slices.Concat(args, f.files), f)
 		},
 	}
+	f.register(cmd)
+	return cmd
+}
+
+// register makes the flags known, in the order in which help lists them.
+func (f *evalFlags) register(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	fs.StringSliceVarP(&f.files, "filename", "f", nil, "a file or folder of policies, as if it were a PATH")
@@ -101,7 +107,6 @@ else, or not), 2 usage or nothing could be read, 3 a runtime error, 4 some of th
 	addRecursive(fs)
 	completeWords(cmd)
 	completeOutput(cmd, false, evalOutputs()...)
-	return cmd
 }
 
 func eval(cmd *cobra.Command, paths []string, f evalFlags) error {

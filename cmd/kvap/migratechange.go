@@ -182,17 +182,13 @@ func runMigrateChange(cmd *cobra.Command, v changeVerb, names []string, f change
 	if err != nil {
 		return err
 	}
-	fromFiles := len(f.files) > 0 || f.kustomize != ""
-	if len(names) == 0 && !f.all && f.selector == "" && !fromFiles {
-		return fmt.Errorf("migrate %s needs a POLICY, or --all", v.name)
+	if err := f.checkChosen(v, names); err != nil {
+		return err
 	}
-	if len(names) > 0 && (f.all || f.selector != "") {
-		return errors.New("name policies, or choose them by --all or -l")
-	}
-	if v.name == migrate.Adopt && fromFiles {
+	if v.name == migrate.Adopt && f.fromFiles() {
 		return f.adoptFiles(cmd, v, names)
 	}
-	if fromFiles && f.outputDir != "" {
+	if f.fromFiles() && f.outputDir != "" {
 		return f.runOffline(cmd, goal, names)
 	}
 	ctx, stop := signal.NotifyContext(commandContext(cmd), os.Interrupt, syscall.SIGTERM)
@@ -203,25 +199,12 @@ func runMigrateChange(cmd *cobra.Command, v changeVerb, names []string, f change
 		return err
 	}
 	planned := h.Plan()
-	switch {
-	case f.dryRun != "none":
-		planned.Dry = f.dryRun
-		if f.dryRun == "server" {
-			h.TryOut(ctx, &planned)
-		}
-	case f.outputDir != "":
-		planned.Folder = f.outputDir
-		var components []migrate.Component
-		if components, err = h.Components(); err == nil {
-			err = writeComponents(f.outputDir, components)
-		}
-	default:
+	if f.acts() {
 		if err := f.ask(cmd, v, planned); err != nil {
 			return err
 		}
-		planned, err = h.Run(ctx)
-		progress.clear()
 	}
+	err = f.carryOut(ctx, h, &planned, progress)
 	if writeErr := writeHandover(cmd.OutOrStdout(), planned, f.output); err == nil {
 		err = writeErr
 	}
@@ -229,6 +212,45 @@ func runMigrateChange(cmd *cobra.Command, v changeVerb, names []string, f change
 		return runtimeError(err)
 	}
 	return handoverVerdict(planned)
+}
+
+// fromFiles tells that the policies are those of files.
+func (f changeFlags) fromFiles() bool { return len(f.files) > 0 || f.kustomize != "" }
+
+// checkChosen tells what is wrong with how policies are chosen.
+func (f changeFlags) checkChosen(v changeVerb, names []string) error {
+	if len(names) == 0 && !f.all && f.selector == "" && !f.fromFiles() {
+		return fmt.Errorf("migrate %s needs a POLICY, or --all", v.name)
+	}
+	if len(names) > 0 && (f.all || f.selector != "") {
+		return errors.New("name policies, or choose them by --all or -l")
+	}
+	return nil
+}
+
+// acts tells that what is planned is done in the cluster.
+func (f changeFlags) acts() bool { return f.dryRun == "none" && f.outputDir == "" }
+
+// carryOut does what is planned in the cluster, or tries it, or writes it to a folder.
+func (f changeFlags) carryOut(ctx context.Context, h *live.Handover, planned *report.Handover, progress *progress) (err error) {
+	switch {
+	case f.dryRun != "none":
+		planned.Dry = f.dryRun
+		if f.dryRun == "server" {
+			h.TryOut(ctx, planned)
+		}
+		return nil
+	case f.outputDir != "":
+		planned.Folder = f.outputDir
+		components, err := h.Components()
+		if err != nil {
+			return err
+		}
+		return writeComponents(f.outputDir, components)
+	}
+	*planned, err = h.Run(ctx)
+	progress.clear()
+	return err
 }
 
 // labels are what policies are chosen by.

@@ -86,6 +86,12 @@ runtime error, 4 some of the input was left out.`,
   kvap migrate compare -f policies/ -f native/ --resource dump.yaml --policy-reports reports.yaml`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runCompare(cmd, args, f) },
 	}
+	f.register(cmd)
+	return cmd
+}
+
+// register makes the flags known, in the order in which help lists them.
+func (f *compareFlags) register(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	fs.StringSliceVarP(&f.files, "filename", "f", nil, "a file or folder of policies, and of the native objects in their place; no cluster is asked")
@@ -114,7 +120,6 @@ runtime error, 4 some of the input was left out.`,
 	addRecursive(fs)
 	completeWords(cmd)
 	completeOutput(cmd, false, "table", "json", "markdown")
-	return cmd
 }
 
 // check tells what is wrong with the flags.

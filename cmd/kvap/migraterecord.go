@@ -67,6 +67,12 @@ Exit codes: 0 all were recorded, 2 usage, 3 a runtime error, 4 some were not.`,
   kvap migrate record --remove`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runRecord(cmd, args, f) },
 	}
+	f.register(cmd)
+	return cmd
+}
+
+// register makes the flags known, in the order in which help lists them.
+func (f *recordFlags) register(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	fs.StringVar(&f.dir, "output-dir", "", "the folder for the recorded requests")
@@ -87,7 +93,6 @@ Exit codes: 0 all were recorded, 2 usage, 3 a runtime error, 4 some were not.`,
 	f.clusterFlags.add(fs)
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no progress")
 	addRecursive(fs)
-	return cmd
 }
 
 // check tells what is wrong with the flags.

@@ -68,6 +68,12 @@ read, 3 a runtime error, 4 some of the input was left out.`,
 			return runVerify(cmd, slices.Concat(args, f.files), f)
 		},
 	}
+	f.register(cmd)
+	return cmd
+}
+
+// register makes the flags known, in the order in which help lists them.
+func (f *verifyFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringSliceVarP(&f.files, "filename", "f", nil, "a file or folder of policies, as if it were a PATH")
@@ -84,7 +90,6 @@ read, 3 a runtime error, 4 some of the input was left out.`,
 	addRecursive(flags)
 	completeWords(cmd)
 	completeOutput(cmd, false, "table", "json")
-	return cmd
 }
 
 func runVerify(cmd *cobra.Command, paths []string, f verifyFlags) error {
