@@ -24,48 +24,69 @@ func (l *lowering) contains(in, search operand) operand {
 		}
 		return boolOf(s.quantify(l, cel.ForSome, true, func(x operand) cel.Bool { return l.equalValues(x, search) }))
 	}
-	v := in.v
-	switch v.kind() {
+	switch in.v.kind() {
 	case schema.String:
-		text, ok := l.expr(in)
-		if search.form == litForm {
-			if _, isText := search.lit.(string); !isText {
-				return l.falseOf(v)
-			}
-		}
-		what, ok2 := l.expr(search)
-		if ok && ok2 && kindOf(search.typ()) == schema.String {
-			return boolOf(text.Contains(what))
+		if out, ok := l.textContains(in, search); ok {
+			return out
 		}
 	case schema.List:
-		l.reads(v, true)
-		if search.form == litForm {
-			if w, ok := l.literalTree(search.lit); ok && couldEqual(v.elem(), search.lit) {
-				return boolOf(w.In(v.expr))
-			}
-			return l.falseOf(v)
-		}
-		what, ok := l.expr(search)
-		if ok && search.typ().Kind == v.elem().Kind {
-			return boolOf(what.In(v.expr))
-		}
-		return boolOf(listOf{v: v, hint: l.hint(v)}.quantify(l, cel.ForSome, true, func(x operand) cel.Bool { return l.equalValues(x, search) }))
+		return l.listContains(in.v, search)
 	case schema.Any:
-		what, ok := l.expr(search)
-		x, ok2 := l.expr(in)
-		if ok && ok2 {
-			inText := litOf(false)
-			if kindOf(search.typ()) == schema.String {
-				inText = boolOf(x.Contains(what))
-			}
-			inList := boolOf(what.In(x))
-			if l.found == nil { // argument has not asked for the type
-				inList = choice(isList(x), inList, typeError("contains"))
-			}
-			return choice(isString(x), inText, inList)
+		if out, ok := l.anyContains(in, search); ok {
+			return out
 		}
 	}
 	panic(l.unsupported("this use of contains"))
+}
+
+// textContains is membership in a text, of which only texts are part. ok is false where
+// the type of what is searched is not known.
+func (l *lowering) textContains(in, search operand) (_ operand, ok bool) {
+	text, known := l.expr(in)
+	if search.form == litForm {
+		if _, isText := search.lit.(string); !isText {
+			return l.falseOf(in.v), true
+		}
+	}
+	what, ok := l.expr(search)
+	if !known || !ok || kindOf(search.typ()) != schema.String {
+		return operand{}, false
+	}
+	return boolOf(text.Contains(what)), true
+}
+
+// listContains is membership in a list.
+func (l *lowering) listContains(v place, search operand) operand {
+	l.reads(v, true)
+	if search.form == litForm {
+		if w, ok := l.literalTree(search.lit); ok && couldEqual(v.elem(), search.lit) {
+			return boolOf(w.In(v.expr))
+		}
+		return l.falseOf(v)
+	}
+	what, ok := l.expr(search)
+	if ok && search.typ().Kind == v.elem().Kind {
+		return boolOf(what.In(v.expr))
+	}
+	return boolOf(listOf{v: v, hint: l.hint(v)}.quantify(l, cel.ForSome, true, func(x operand) cel.Bool { return l.equalValues(x, search) }))
+}
+
+// anyContains is membership in what turns out to be a text or a list.
+func (l *lowering) anyContains(in, search operand) (_ operand, ok bool) {
+	what, ok := l.expr(search)
+	x, known := l.expr(in)
+	if !ok || !known {
+		return operand{}, false
+	}
+	inText := litOf(false)
+	if kindOf(search.typ()) == schema.String {
+		inText = boolOf(x.Contains(what))
+	}
+	inList := boolOf(what.In(x))
+	if l.found == nil { // argument has not asked for the type
+		inList = choice(isList(x), inList, typeError("contains"))
+	}
+	return choice(isString(x), inText, inList), true
 }
 
 // falseOf is false, but an error where v, which has a size, is missing.

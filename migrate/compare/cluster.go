@@ -34,32 +34,10 @@ func (c *Comparing) settingOfCluster(ctx context.Context) (*Setting, error) {
 	if s.Schemas, err = c.Cluster.DefinedTypes(ctx, c.Translate.Schemas, c.leave); err != nil {
 		return nil, err
 	}
-	for _, kind := range cluster.SourceKinds() {
-		if kind[1] == "PolicyTranslation" {
-			continue
-		}
-		err := c.eachOf(ctx, kind, func(u unstructured.Unstructured) error {
-			fmt.Fprintf(&mark, "%s/%d ", u.GetUID(), u.GetGeneration())
-			return c.readPolicy(s, u)
-		})
-		if err != nil {
+	for _, read := range []func(context.Context, *Setting, *strings.Builder) error{c.readPolicies, c.readNatives, c.readAround} {
+		if err := read(ctx, s, &mark); err != nil {
 			return nil, err
 		}
-	}
-	if err := c.readNatives(ctx, s, &mark); err != nil {
-		return nil, err
-	}
-	excepting, err := live.Exceptions(ctx, c.Cluster)
-	if err != nil {
-		return nil, err
-	}
-	for i, p := range s.compared {
-		around, err := live.Around(ctx, c.Cluster, &p.object, excepting)
-		if s.compared[i].unread = err; err != nil && !apierrors.IsForbidden(err) {
-			return nil, err
-		}
-		s.compared[i].digest = migrate.ComparedDigest(p.object.Object, around)
-		fmt.Fprintf(&mark, "%s ", s.compared[i].digest)
 	}
 	s.mark = mark.String()
 	if s.silent, err = live.Silent(ctx, c.Cluster); apierrors.IsForbidden(err) {
@@ -80,6 +58,40 @@ func (c *Comparing) settingOfCluster(ctx context.Context) (*Setting, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// readPolicies reads the policies. The mark tells what was read.
+func (c *Comparing) readPolicies(ctx context.Context, s *Setting, mark *strings.Builder) error {
+	for _, kind := range cluster.SourceKinds() {
+		if kind[1] == "PolicyTranslation" {
+			continue
+		}
+		err := c.eachOf(ctx, kind, func(u unstructured.Unstructured) error {
+			fmt.Fprintf(mark, "%s/%d ", u.GetUID(), u.GetGeneration())
+			return c.readPolicy(s, u)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readAround reads what else the policies that are compared depend on.
+func (c *Comparing) readAround(ctx context.Context, s *Setting, mark *strings.Builder) error {
+	excepting, err := live.Exceptions(ctx, c.Cluster)
+	if err != nil {
+		return err
+	}
+	for i, p := range s.compared {
+		around, err := live.Around(ctx, c.Cluster, &p.object, excepting)
+		if s.compared[i].unread = err; err != nil && !apierrors.IsForbidden(err) {
+			return err
+		}
+		s.compared[i].digest = migrate.ComparedDigest(p.object.Object, around)
+		fmt.Fprintf(mark, "%s ", s.compared[i].digest)
+	}
+	return nil
 }
 
 // eachOf calls visit for each object of a kind that is served: its group, the kind,
