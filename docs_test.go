@@ -1,6 +1,7 @@
 package kvap_test
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -83,5 +84,30 @@ func TestCIRunsWhatTheReadmeSays(t *testing.T) {
 	}
 	if want := "\ncheck: " + strings.Join(ci, " ") + " ##"; !strings.Contains(read(t, "Makefile"), want) {
 		t.Errorf("Makefile: check is not what .ci/run runs: %q", want)
+	}
+}
+
+// TestGuardsAreThere: a test that the architecture names as the guard of a principle exists.
+func TestGuardsAreThere(t *testing.T) {
+	there := map[string]bool{}
+	err := filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, "_test.go") {
+			for _, m := range regexp.MustCompile(`(?m)^func ((Test|Fuzz)\w+)\(`).FindAllStringSubmatch(read(t, path), -1) {
+				there[m[1]] = true
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	guards := regexp.MustCompile("`((Test|Fuzz)\\w+)`").FindAllStringSubmatch(read(t, "docs/architecture.md"), -1)
+	for _, m := range guards {
+		if !there[m[1]] {
+			t.Errorf("docs/architecture.md names %s, which is no test", m[1])
+		}
+	}
+	if len(guards) < 20 {
+		t.Errorf("found %d guards: that cannot be all", len(guards))
 	}
 }

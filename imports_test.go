@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -402,6 +403,22 @@ func TestEveryPackageHasADoc(t *testing.T) {
 		if !documented[s.pkg] && !strings.Contains(s.pkg, "internal/") {
 			documented[s.pkg] = true // say it once
 			t.Errorf("%s has no doc.go with a package comment", s.pkg)
+		}
+	}
+}
+
+// A file that a package comment names, such as the one to start at, is there.
+func TestPackageCommentsNameFilesThatAreThere(t *testing.T) {
+	named := regexp.MustCompile(`[\w/]+\.go\b`)
+	for _, s := range sources(t) {
+		if s.file.Doc == nil {
+			continue
+		}
+		for _, name := range named.FindAllString(s.file.Doc.Text(), -1) {
+			_, beside := os.Stat(filepath.Join(filepath.Dir(s.name), name))
+			if _, err := os.Stat(name); err != nil && beside != nil {
+				t.Errorf("%s: there is no %s", s.name, name)
+			}
 		}
 	}
 }
