@@ -16,6 +16,6 @@
 // outside. Rules that have no native form have nothing to be held against, and
 // are left out.
 //
-// Start at engines.go, which judges one request by both; then request.go and
+// Start at judges.go, which judges one request by both; then request.go and
 // object.go, which make requests.
 package verify
