@@ -15,7 +15,7 @@ type source struct {
 }
 
 // A mark is an offset of a text with its place. The places of a text are asked for
-// more or less in order: each is counted from the one before.
+// more or less in order: each is counted from the one asked for before.
 type mark struct {
 	offset int
 	pos    diag.Pos
@@ -30,21 +30,33 @@ func (s source) at(offset int) diag.Pos {
 		return s.pos
 	}
 	offset = min(offset, len(s.text))
+	pos := s.last.pos
+	between, sign := s.text[min(offset, s.last.offset):max(offset, s.last.offset)], 1
 	if offset < s.last.offset {
-		*s.last = mark{0, s.pos}
+		sign = -1
 	}
-	between, pos := s.text[s.last.offset:offset], s.last.pos
-	lines := strings.Count(between, "\n")
-	if lines > 0 {
-		pos.Line += lines
-		pos.Col = 1
-		between = between[strings.LastIndexByte(between, '\n')+1:]
-	}
-	if pos.Col > 0 {
-		pos.Col += utf8.RuneCountInString(between)
+	switch lines := strings.Count(between, "\n"); {
+	case lines > 0:
+		pos.Line += sign * lines
+		pos.Col = s.column(offset)
+	case pos.Col > 0:
+		pos.Col += sign * utf8.RuneCountInString(between)
 	}
 	*s.last = mark{offset, pos}
 	return pos
+}
+
+// column is the column of an offset, counted from the start of its line.
+func (s source) column(offset int) int {
+	start := strings.LastIndexByte(s.text[:offset], '\n') + 1
+	column := utf8.RuneCountInString(s.text[start:offset])
+	switch {
+	case start > 0:
+		return 1 + column
+	case s.pos.Col > 0:
+		return s.pos.Col + column
+	}
+	return 0
 }
 
 func (s source) errorf(offset int, format string, args ...any) *diag.Diagnostic {

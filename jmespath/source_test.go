@@ -2,8 +2,10 @@ package jmespath
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/kvap/kvap/diag"
 )
@@ -13,7 +15,10 @@ func TestPlaces(t *testing.T) {
 	text := "aé\nb\n\n{{ ü }} c\nd"
 	for _, start := range []diag.Pos{{}, {Line: 3}, {Line: 3, Col: 7}} {
 		src := newSource(text, start)
-		for _, offset := range rand.Perm(len(text) + 3) {
+		for _, offset := range slices.Concat(rand.Perm(len(text)+3), rand.Perm(len(text)+3)) {
+			if offset < len(text) && !utf8.RuneStart(text[offset]) {
+				continue
+			}
 			want := start
 			if before := text[:min(offset, len(text))]; start.Line > 0 {
 				last := strings.LastIndexByte(before, '\n')
