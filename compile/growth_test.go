@@ -2,6 +2,7 @@ package compile_test
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -42,6 +43,27 @@ func TestLinearGrowth(t *testing.T) {
 			t.Errorf("%s: 40 documents take %.0f allocations, and four times as many %.1f times that", pack, few, many/few)
 		}
 	}
+}
+
+// What is kept of a policy until all are written is a multiple of its objects, and not
+// the trees for each kind of controller, which say the same.
+func TestKeptOfADocument(t *testing.T) {
+	const n = 200
+	o := options(t)
+	inUse := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	compile.Policies(read(t, documents(n)), o) // what is made once
+	in := read(t, documents(n))
+	before := inUse()
+	result := compile.Policies(in, o)
+	if kept := (inUse() - before) / n; kept > 68<<10 {
+		t.Errorf("%d bytes are kept of each document", kept)
+	}
+	runtime.KeepAlive(result)
 }
 
 // BenchmarkGrowth compiles a thousand documents, and five thousand.
