@@ -35,7 +35,9 @@ func lowerRule(p *policy.Policy, r *policy.Rule, conditions []vap.Condition, o *
 	base.checkOverrides()
 	targets := base.ruleTargets()
 	for _, t := range targets {
-		units = append(units, base.lowerTarget(t)...)
+		for _, u := range base.lowerTarget(t) {
+			units = append(units, u.Sharing(units))
+		}
 	}
 	units = base.withoutExcused(units)
 	base.noteUnasked(units)

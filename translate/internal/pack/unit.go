@@ -55,6 +55,32 @@ func (u Unit) Text() string {
 	return strings.Join(parts, "\x00")
 }
 
+// Sharing is the unit with the trees of others where they say the same: a rule says
+// the same of most kinds, and its trees are kept until all policies are packed.
+func (u Unit) Sharing(others []Unit) Unit {
+	u.Variables = slices.Clone(u.Variables)
+	for _, v := range others {
+		share(&u.Match.Value, v.Match.Value)
+		share(&u.Pre.Expr.Value, v.Pre.Expr.Value)
+		share(&u.Holds.Expr.Value, v.Holds.Expr.Value)
+		share(&u.Exempt.Value, v.Exempt.Value)
+		if u.Message.Expr != nil && v.Message.Expr != nil && cel.Equal(*u.Message.Expr, *v.Message.Expr) {
+			u.Message.Expr = v.Message.Expr
+		}
+		for i := range min(len(u.Variables), len(v.Variables)) {
+			share(&u.Variables[i].Expr, v.Variables[i].Expr)
+		}
+	}
+	return u
+}
+
+// share replaces a tree by one that is the same.
+func share(tree *cel.Value, other cel.Value) {
+	if cel.Equal(*tree, other) {
+		*tree = other
+	}
+}
+
 func (u Unit) names() []string {
 	out := make([]string, len(u.Variables))
 	for i, v := range u.Variables {
