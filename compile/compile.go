@@ -38,12 +38,19 @@ type Result struct {
 	options translate.Options
 }
 
-// Repacked are the drafts that the same rules would have with another packing. ok is
-// false where packing them so fails.
-func (r Result) Repacked(pack translate.Pack) (drafts []*vap.Draft, ok bool) {
+// PackedByMatch are the drafts that the same rules would have if those of all policies
+// shared them, of the rules on the resources that are asked about. ok is false where
+// packing them so fails.
+func (r Result) PackedByMatch(about func(group, resource string) bool) (drafts []*vap.Draft, ok bool) {
 	o := r.options
-	o.Pack, o.Each = pack, cores.Each
-	fault := guard(diag.Pos{}, func() { drafts = translate.Assemble(r.lowered, o).Drafts })
+	o.Pack, o.Each = translate.PackMatch, cores.Each
+	fault := guard(diag.Pos{}, func() {
+		ls := make([]translate.Lowered, len(r.lowered))
+		for i, l := range r.lowered {
+			ls[i] = l.About(about)
+		}
+		drafts = translate.Assemble(ls, o).Drafts
+	})
 	return drafts, fault == nil
 }
 

@@ -30,6 +30,9 @@ type Conversion struct {
 	Meets []Meeting `json:"meets"`
 }
 
+// MeetingsShown is how many meetings a summary shows.
+const MeetingsShown = 3
+
 // A Meeting is how many policy objects a request on a resource meets at most.
 type Meeting struct {
 	Group     string `json:"group"`
@@ -157,7 +160,7 @@ func (c Conversion) excluded() string {
 func (c Conversion) busiest() string {
 	var meets, packed []string
 	fewer := false
-	for _, m := range c.Meets[:min(3, len(c.Meets))] {
+	for _, m := range c.Meets[:min(MeetingsShown, len(c.Meets))] {
 		if m.Objects < 2 {
 			break
 		}

@@ -55,6 +55,12 @@ func (l Lowered) Without(r *policy.Rule, why diag.Diagnostic) Lowered {
 	return l
 }
 
+// About is the policy with the expressions alone that are about some resources.
+func (l Lowered) About(resource func(group, resource string) bool) Lowered {
+	l.units = slices.DeleteFunc(slices.Clone(l.units), func(u pack.Unit) bool { return !resource(u.Target.Group, u.Target.Resource) })
+	return l
+}
+
 // refuse takes a rule for one without a native form. What was said of the native
 // form no longer counts.
 func (r *RuleResult) refuse(why diag.Diagnostic) {

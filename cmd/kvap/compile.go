@@ -19,8 +19,9 @@ type compilation struct {
 	objects    []vap.Objects
 	found      diag.List
 	shared     bool // rules share objects across policies
-	// repacked are the drafts that the rules would have with another packing.
-	repacked func(translate.Pack) ([]*vap.Draft, bool)
+	// packedByMatch are the drafts that the rules on some resources would have with
+	// --pack match.
+	packedByMatch func(about func(group, resource string) bool) ([]*vap.Draft, bool)
 }
 
 // compileSources reads and compiles. What cannot be read is in found, and the rest
@@ -35,7 +36,7 @@ func compileSources(sources []source, c choices) *compilation {
 	c.emit.Files = filesBelow(sources)
 	result := compile.Policies(compile.Input{Policies: done.policies, Exceptions: done.exceptions, Found: done.found},
 		compile.Options{Translate: c.translate, Emit: c.emit})
-	done.rules, done.objects, done.repacked = result.Rules, result.Objects, result.Repacked
+	done.rules, done.objects, done.packedByMatch = result.Rules, result.Objects, result.PackedByMatch
 	done.found = append(done.found, result.Diagnostics...)
 	return done
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -131,7 +132,7 @@ func convert(cmd *cobra.Command, args []string, f convertFlags) error {
 	}
 	conversion := done.report()
 	conversion.ExcludedNamespaces = choices.emit.ExcludeNamespaces
-	conversion.Meets = append(conversion.Meets, done.meets(choices.translate.Pack)...)
+	conversion.Meets = append(conversion.Meets, done.meets(choices.translate.Pack, f.meetingsCompared())...)
 	if err := f.writeReport(cmd, conversion, func() []report.Pair { return done.pairs(sources) }); err != nil {
 		return runtimeError(err)
 	}
@@ -150,6 +151,18 @@ func convert(cmd *cobra.Command, args []string, f convertFlags) error {
 		return noPolicy(paths, f.kustomize, done.found)
 	}
 	return verdict(done, conversion, f.strict)
+}
+
+// meetingsCompared is how many resources are held against what --pack match would come
+// to: all in a report, and those that the summary names.
+func (f convertFlags) meetingsCompared() int {
+	switch {
+	case f.report != "":
+		return math.MaxInt
+	case f.quiet:
+		return 0
+	}
+	return report.MeetingsShown
 }
 
 // staticParams are the objects of --param.

@@ -106,8 +106,9 @@ func (d destination) writeFiles(to *folder, done *compilation) error {
 // exceptions from them.
 func writeRemainder(to *folder, done *compilation, names map[*policy.Policy]string) error {
 	var remaining []*policy.Policy
+	rules := done.rulesOf()
 	for _, p := range done.policies {
-		data := done.remainder(p)
+		data := remainder(p, rules[p])
 		if data == nil {
 			continue
 		}

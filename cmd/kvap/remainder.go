@@ -3,16 +3,17 @@ package main
 import (
 	"slices"
 
+	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/translate"
 )
 
-// remainder is the policy with only the rules that stay behind, as YAML; nil when
-// none does. What has an error is in neither half: it is to be mended first.
-func (done *compilation) remainder(p *policy.Policy) []byte {
+// remainder is the policy with only those of its rules that stay behind, as YAML; nil
+// when none does. What has an error is in neither half: it is to be mended first.
+func remainder(p *policy.Policy, rules []*compile.Rule) []byte {
 	stays := map[int]bool{}
-	for _, r := range done.rules {
-		if r.Policy != p || r.Target == translate.Native {
+	for _, r := range rules {
+		if r.Target == translate.Native {
 			continue
 		}
 		if r.Source == nil {
@@ -28,6 +29,15 @@ func (done *compilation) remainder(p *policy.Policy) []byte {
 		return nil
 	}
 	return policy.Marshal(doc)
+}
+
+// rulesOf are the rules of each policy.
+func (done *compilation) rulesOf() map[*policy.Policy][]*compile.Rule {
+	rules := make(map[*policy.Policy][]*compile.Rule, len(done.policies))
+	for _, r := range done.rules {
+		rules[r.Policy] = append(rules[r.Policy], r)
+	}
+	return rules
 }
 
 // exceptionsFrom are the exceptions that name one of the policies: what stays
