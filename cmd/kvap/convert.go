@@ -109,12 +109,12 @@ func convert(cmd *cobra.Command, args []string, f convertFlags) error {
 		return errors.New("-q and -v exclude each other")
 	}
 
-	defer letGarbageBe(200, 64<<20)()
 	sources, unread, err := readSources(paths, f.kustomize, cmd.InOrStdin())
 	if err != nil {
 		return err
 	}
 	byName(sources)
+	defer letGarbageBe(garbageFor(sources), 64<<20)()
 	if written := overwritten(f.report, sources); written != "" {
 		return &exit{exitUsage, fmt.Errorf("--report %s would overwrite %s, which is among the input; name another file", f.report, written)}
 	}
