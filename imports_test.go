@@ -104,6 +104,7 @@ internal/e2e/testcluster: api/v1alpha1 deploy/crds internal/controlplane
 internal/manifest: diag
 internal/cores:
 internal/textdiff:
+internal/standin: policy webhook/registration
 internal/suite: internal/textdiff compile internal/judge internal/deviation internal/manifest policy translate vap interp schema diag
 `
 

@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -23,8 +21,8 @@ import (
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	"github.com/kvap/kvap/internal/standin"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/vap"
 	"github.com/kvap/kvap/webhook"
@@ -33,21 +31,16 @@ import (
 	"github.com/kvap/kvap/webhook/world"
 )
 
-// kyvernoNamespace is where Kyverno is installed.
-const kyvernoNamespace = "kyverno"
-
 // A devKyverno stands in for Kyverno on the control plane of dev, so that policies can
 // be moved away from it and back: the reference interpreter, behind webhooks with the
 // names and labels of Kyverno's. It says of policies that they are ready, and of itself
 // that it is alive. It makes no reports, and does nothing in the background.
 type devKyverno struct {
-	client  client.Client
-	world   *world.World
-	server  *webhook.Server
-	certs   *certs.Authority
-	url     string
-	taken   string    // the policies that it judges by, as text
-	renewed time.Time // when it last said that it is alive
+	standin.Kyverno
+	world  *world.World
+	server *webhook.Server
+	certs  *certs.Authority
+	taken  string // the policies that it judges by, as text
 }
 
 // startKyverno serves until the context ends.
@@ -56,7 +49,8 @@ func startKyverno(ctx context.Context, config *rest.Config, log logr.Logger) err
 	if err != nil {
 		return err
 	}
-	k := &devKyverno{client: c}
+	k := &devKyverno{}
+	k.Client, k.ExcludeNamespaces = c, append(vap.DefaultExcludedNamespaces(), standin.Namespace)
 	if k.world, err = world.New(config, world.Options{}); err != nil {
 		return err
 	}
@@ -67,8 +61,8 @@ func startKyverno(ctx context.Context, config *rest.Config, log logr.Logger) err
 	if err != nil {
 		return err
 	}
-	k.url = "https://" + l.Addr().String()
 	k.certs = certs.NewAuthority(certs.Options{Store: &memoryStore{}, Names: certs.Names{IPs: []net.IP{net.IPv4(127, 0, 0, 1)}}})
+	k.URL, k.Bundle = "https://"+l.Addr().String(), k.certs.Bundle
 	if err := k.certs.Renew(ctx); err != nil {
 		return errors.Join(err, l.Close())
 	}
@@ -80,7 +74,7 @@ func startKyverno(ctx context.Context, config *rest.Config, log logr.Logger) err
 		},
 	})
 	go k.serve(ctx, l)
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: kyvernoNamespace}}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: standin.Namespace}}
 	if err := c.Create(ctx, namespace); err != nil && !apierrors.IsAlreadyExists(err) {
 		return err
 	}
@@ -92,7 +86,7 @@ func startKyverno(ctx context.Context, config *rest.Config, log logr.Logger) err
 func (k *devKyverno) serve(ctx context.Context, l net.Listener) {
 	mux := http.NewServeMux()
 	mux.Handle("/", k.server.Handler())
-	mux.HandleFunc("/policyvalidate", judgePolicy)
+	mux.HandleFunc(standin.PolicyPath, standin.JudgePolicy)
 	server := &http.Server{
 		Handler: mux, ReadHeaderTimeout: 10 * time.Second, ErrorLog: log.New(io.Discard, "", 0),
 		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS13, GetCertificate: k.certs.Certificate},
@@ -118,7 +112,7 @@ func (k *devKyverno) follow(ctx context.Context, log logr.Logger) {
 
 // pass judges by what there is, then has the API server ask, and then says so.
 func (k *devKyverno) pass(ctx context.Context) error {
-	if err := k.register(ctx, "kyverno-policy-validating-webhook-cfg", k.ofPolicies()); err != nil {
+	if err := k.AskAboutPolicies(ctx); err != nil {
 		return err
 	}
 	sources, err := k.sources(ctx)
@@ -136,11 +130,11 @@ func (k *devKyverno) pass(ctx context.Context) error {
 		k.taken = text
 	}
 	for i := range sources {
-		if err := k.sayReady(ctx, &sources[i]); err != nil {
+		if err := k.SayReady(ctx, &sources[i]); err != nil {
 			return err
 		}
 	}
-	return k.sayAlive(ctx)
+	return k.SayAlive(ctx)
 }
 
 // sources are Kyverno's policies and exceptions. A kind whose definition was removed
@@ -152,7 +146,7 @@ func (k *devKyverno) sources(ctx context.Context) (out []unstructured.Unstructur
 	} {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-		err := k.client.List(ctx, list)
+		err := k.Client.List(ctx, list)
 		if err != nil && !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) {
 			return nil, err
 		}
@@ -165,20 +159,7 @@ func (k *devKyverno) sources(ctx context.Context) (out []unstructured.Unstructur
 func readAsKyverno(sources []unstructured.Unstructured) (set webhook.Set, text string, err error) {
 	var all strings.Builder
 	for _, o := range sources {
-		plain := &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": o.GetAPIVersion(), "kind": o.GetKind(), "spec": o.Object["spec"], "metadata": map[string]any{"name": o.GetName()},
-		}}
-		if o.GetNamespace() != "" {
-			plain.SetNamespace(o.GetNamespace())
-		}
-		annotations := map[string]string{}
-		for key, value := range o.GetAnnotations() {
-			if !strings.HasPrefix(key, "kvap.dev/") {
-				annotations[key] = value
-			}
-		}
-		plain.SetAnnotations(annotations)
-		data, err := json.Marshal(plain.Object)
+		data, err := json.Marshal(standin.Plain(&o).Object)
 		if err != nil {
 			return set, "", err
 		}
@@ -205,97 +186,5 @@ func (k *devKyverno) take(ctx context.Context, set webhook.Set) error {
 	for _, r := range k.world.Served().All() {
 		kinds = append(kinds, registration.Resource(r))
 	}
-	objects, _ := registration.Configure(policies, kinds, registration.Options{
-		URL: k.url, Bundle: k.certs.Bundle(), ExcludeNamespaces: append(vap.DefaultExcludedNamespaces(), kyvernoNamespace),
-	})
-	validating, mutating := objects.Validating, objects.Mutating
-	if validating == nil {
-		validating = &admissionregistrationv1.ValidatingWebhookConfiguration{}
-	}
-	for i := range validating.Webhooks {
-		validating.Webhooks[i].Name = kyvernoName("validate", validating.Webhooks[i].Name, *validating.Webhooks[i].ClientConfig.URL)
-	}
-	if mutating == nil {
-		mutating = &admissionregistrationv1.MutatingWebhookConfiguration{}
-	}
-	for i := range mutating.Webhooks {
-		mutating.Webhooks[i].Name = kyvernoName("mutate", mutating.Webhooks[i].Name, *mutating.Webhooks[i].ClientConfig.URL)
-	}
-	return errors.Join(k.register(ctx, "kyverno-resource-validating-webhook-cfg", validating),
-		k.register(ctx, "kyverno-resource-mutating-webhook-cfg", mutating))
-}
-
-// kyvernoName is what Kyverno calls a webhook, by which what it says is told from what
-// others say: validate.kyverno.svc-fail, and for a policy with match conditions
-// validate.kyverno.svc-fail-finegrained-NAME. What tells apart those for some
-// namespaces, which Kyverno does not have, stands before the failure policy.
-func kyvernoName(verb, name, url string) string {
-	first, _, _ := strings.Cut(name, ".")
-	mode, which, _ := strings.Cut(strings.TrimPrefix(first, verb+"-"), "-")
-	out := verb + ".kyverno.svc-"
-	if _, own, ok := strings.Cut(url, "/policy/"); ok {
-		return out + mode + "-finegrained-" + strings.ReplaceAll(own, "/", "-")
-	}
-	if which != "" {
-		out += which + "-"
-	}
-	return out + mode
-}
-
-// register makes a configuration as it is wanted, with Kyverno's label.
-func (k *devKyverno) register(ctx context.Context, name string, wanted client.Object) error {
-	var have client.Object
-	var fill func()
-	switch w := wanted.(type) {
-	case *admissionregistrationv1.ValidatingWebhookConfiguration:
-		c := &admissionregistrationv1.ValidatingWebhookConfiguration{}
-		have, fill = c, func() { c.Webhooks = w.Webhooks }
-	case *admissionregistrationv1.MutatingWebhookConfiguration:
-		c := &admissionregistrationv1.MutatingWebhookConfiguration{}
-		have, fill = c, func() { c.Webhooks = w.Webhooks }
-	}
-	have.SetName(name)
-	_, err := controllerutil.CreateOrUpdate(ctx, k.client, have, func() error {
-		have.SetLabels(map[string]string{"webhook.kyverno.io/managed-by": "kyverno"})
-		fill()
-		return nil
-	})
-	return err
-}
-
-// sayReady writes into a policy that it is judged by, once.
-func (k *devKyverno) sayReady(ctx context.Context, o *unstructured.Unstructured) error {
-	at := []string{"status"}
-	switch o.GetKind() {
-	case "PolicyException":
-		return nil
-	case "ValidatingPolicy":
-		at = append(at, "conditionStatus")
-	}
-	if ready, _, _ := unstructured.NestedBool(o.Object, append(at, "ready")...); ready {
-		return nil
-	}
-	status := map[string]any{"ready": true, "conditions": []any{map[string]any{
-		"type": "Ready", "status": "True", "reason": "Succeeded", "message": "Ready", "lastTransitionTime": time.Now().UTC().Format(time.RFC3339),
-	}}}
-	if err := unstructured.SetNestedMap(o.Object, status, at...); err != nil {
-		return err
-	}
-	return client.IgnoreNotFound(k.client.Status().Update(ctx, o))
-}
-
-// sayAlive renews the lease by which Kyverno says that it is alive.
-func (k *devKyverno) sayAlive(ctx context.Context) error {
-	if time.Since(k.renewed) < 10*time.Second {
-		return nil
-	}
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: kyvernoNamespace, Name: "kyverno-health"}}
-	_, err := controllerutil.CreateOrUpdate(ctx, k.client, lease, func() error {
-		lease.SetAnnotations(map[string]string{"kyverno.io/last-request-time": time.Now().UTC().Format(time.RFC3339)})
-		return nil
-	})
-	if err == nil {
-		k.renewed = time.Now()
-	}
-	return err
+	return k.Ask(ctx, policies, kinds)
 }

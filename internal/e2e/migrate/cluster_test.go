@@ -24,6 +24,7 @@ import (
 	"github.com/kvap/kvap/internal/controlplane"
 	"github.com/kvap/kvap/internal/e2e/attempt"
 	"github.com/kvap/kvap/internal/e2e/testcluster"
+	"github.com/kvap/kvap/internal/standin"
 )
 
 // A cluster is the control plane that all tests share.
@@ -35,7 +36,7 @@ var shared *cluster
 func TestMain(m *testing.M) {
 	os.Exit(testcluster.Run(m, testcluster.Options{Definitions: definitions(), AuditPolicy: withObjects}, func(c *testcluster.Cluster) (func(), error) {
 		shared = &cluster{c}
-		for _, name := range []string{"shop", kyvernoNamespace} {
+		for _, name := range []string{"shop", standin.Namespace} {
 			if err := c.Create(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
 				return nil, err
 			}

@@ -5,10 +5,8 @@ package migrate
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"encoding/pem"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -17,14 +15,10 @@ import (
 	"testing"
 	"time"
 
-	admissionv1 "k8s.io/api/admission/v1"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	"github.com/kvap/kvap/internal/standin"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/webhook"
 	"github.com/kvap/kvap/webhook/registration"
@@ -34,13 +28,13 @@ import (
 // A kyverno stands in for Kyverno, as far as handing over is about.
 type kyverno struct {
 	*cluster
+	standin.Kyverno
 	server  *httptest.Server
 	webhook *webhook.Server
 	world   *world.World
 	seen    string                    // of the policies that were taken up
 	known   map[string]*policy.Policy // by version: to read them is much work, and they seldom change
 	asked   atomic.Int64              // how often it was asked about resources
-	beaten  time.Time                 // when it said that it is alive
 }
 
 // startKyverno runs it until the test ends, or stop is called.
@@ -64,24 +58,24 @@ func (c *cluster) startKyverno(t *testing.T) (k *kyverno, stop func()) {
 			answer.ServeHTTP(w, r)
 		})
 	}
-	mux.HandleFunc("/policyvalidate", validatePolicy)
+	mux.HandleFunc(standin.PolicyPath, standin.JudgePolicy)
 	k.server = httptest.NewTLSServer(mux)
-	k.registerValidating(ctx, t, "kyverno-policy-validating-webhook-cfg", []admissionregistrationv1.ValidatingWebhook{k.policyWebhook()})
+	k.Kyverno = standin.Kyverno{Client: c.Client, URL: k.server.URL, Bundle: k.bundle}
+	if err := k.AskAboutPolicies(ctx); err != nil {
+		t.Fatal(err)
+	}
 	var all sync.WaitGroup
 	all.Go(func() {
 		for ctx.Err() == nil {
 			k.pass(ctx, t)
-			k.beat(ctx, t)
+			k.said(ctx, t, k.SayAlive(ctx))
 			time.Sleep(100 * time.Millisecond)
 		}
 	})
 	stop = sync.OnceFunc(func() {
 		cancel()
 		all.Wait()
-		for _, name := range []string{"kyverno-policy-validating-webhook-cfg", "kyverno-resource-validating-webhook-cfg"} {
-			_ = c.Delete(context.Background(), &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: name}})
-		}
-		_ = c.Delete(context.Background(), &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "kyverno-resource-mutating-webhook-cfg"}})
+		_ = k.AskNoMore(context.Background())
 		k.server.Close()
 	})
 	t.Cleanup(stop)
@@ -142,11 +136,7 @@ func (k *kyverno) read(o *unstructured.Unstructured) (*policy.Policy, error) {
 	if p := k.known[version]; p != nil {
 		return p, nil
 	}
-	seen := o.DeepCopy()
-	annotations := seen.GetAnnotations()
-	maps.DeleteFunc(annotations, func(key, _ string) bool { return strings.HasPrefix(key, "kvap.dev/") })
-	seen.SetAnnotations(annotations)
-	data, err := seen.MarshalJSON()
+	data, err := standin.Plain(o).MarshalJSON()
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +184,7 @@ func (k *kyverno) pass(ctx context.Context, t *testing.T) {
 		k.seen = seen
 	}
 	for _, o := range sources {
-		k.ready(ctx, t, o)
+		k.said(ctx, t, k.SayReady(ctx, o))
 	}
 }
 
@@ -209,125 +199,18 @@ func (k *kyverno) takeUp(ctx context.Context, t *testing.T, set webhook.Set) boo
 	for _, r := range k.world.Served().All() {
 		served = append(served, registration.Resource(r))
 	}
-	objects, _ := registration.Configure(policies, served, registration.Options{URL: k.server.URL, Bundle: k.bundle()})
-	var validating []admissionregistrationv1.ValidatingWebhook
-	if objects.Validating != nil {
-		validating = objects.Validating.Webhooks
-	}
-	for i := range validating {
-		validating[i].Name = "validate.kyverno.svc-" + entryOf("validate", validating[i].Name, *validating[i].ClientConfig.URL)
-	}
-	var mutating []admissionregistrationv1.MutatingWebhook
-	if objects.Mutating != nil {
-		mutating = objects.Mutating.Webhooks
-	}
-	for i := range mutating {
-		mutating[i].Name = "mutate.kyverno.svc-" + entryOf("mutate", mutating[i].Name, *mutating[i].ClientConfig.URL)
-	}
-	return k.registerValidating(ctx, t, "kyverno-resource-validating-webhook-cfg", validating) &&
-		k.registerMutating(ctx, t, "kyverno-resource-mutating-webhook-cfg", mutating)
+	err := k.Ask(ctx, policies, served)
+	k.said(ctx, t, err)
+	return err == nil
 }
 
-// entryOf is what Kyverno calls an entry: the failure policy is at the end, and one that
-// is for a single policy, for its match conditions, has its name. What tells apart those
-// for some namespaces, which Kyverno does not have, stands in front.
-func entryOf(verb, name, url string) string {
-	mode, which, _ := strings.Cut(strings.TrimPrefix(strings.Split(name, ".")[0], verb+"-"), "-")
-	if _, own, ok := strings.Cut(url, "/policy/"); ok {
-		return mode + "-finegrained-" + strings.ReplaceAll(own, "/", "-")
-	}
-	if which != "" {
-		return which + "-" + mode
-	}
-	return mode
-}
-
-// ready says of a policy that it is, as Kyverno does, once.
-func (k *kyverno) ready(ctx context.Context, t *testing.T, o *unstructured.Unstructured) {
-	status := map[string]any{"ready": true, "conditions": []any{map[string]any{
-		"type": "Ready", "status": "True", "reason": "Succeeded", "message": "Ready", "lastTransitionTime": time.Now().UTC().Format(time.RFC3339),
-	}}}
-	at := []string{"status"}
-	if o.GetKind() == "ValidatingPolicy" {
-		at = append(at, "conditionStatus")
-	}
-	if ready, _, _ := unstructured.NestedBool(o.Object, append(at, "ready")...); ready {
-		return
-	}
-	if err := unstructured.SetNestedMap(o.Object, status, at...); err != nil {
-		t.Error(err)
-	}
-	if err := k.Status().Update(ctx, o); err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) && ctx.Err() == nil {
+// said tells of what it could not say to the cluster.
+func (k *kyverno) said(ctx context.Context, t *testing.T, err error) {
+	if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) && ctx.Err() == nil {
 		t.Errorf("Kyverno's stand-in: %v", err)
 	}
 }
 
 func (k *kyverno) bundle() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: k.server.Certificate().Raw})
-}
-
-// registerValidating has the API server ask whether objects may be.
-func (k *kyverno) registerValidating(ctx context.Context, t *testing.T, name string, hooks []admissionregistrationv1.ValidatingWebhook) bool {
-	c := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	return k.register(ctx, t, c, func() { c.Webhooks = hooks })
-}
-
-// registerMutating has the API server ask what to change.
-func (k *kyverno) registerMutating(ctx context.Context, t *testing.T, name string, hooks []admissionregistrationv1.MutatingWebhook) bool {
-	c := &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	return k.register(ctx, t, c, func() { c.Webhooks = hooks })
-}
-
-// register makes a configuration what Kyverno's is, with its labels.
-func (k *kyverno) register(ctx context.Context, t *testing.T, configuration client.Object, fill func()) bool {
-	_, err := controllerutil.CreateOrUpdate(ctx, k.Client, configuration, func() error {
-		configuration.SetLabels(map[string]string{"webhook.kyverno.io/managed-by": "kyverno"})
-		fill()
-		return nil
-	})
-	if err != nil && ctx.Err() == nil {
-		t.Errorf("Kyverno's stand-in, %s: %v", configuration.GetName(), err)
-	}
-	return err == nil
-}
-
-// policyWebhook is Kyverno's own validation of policies.
-func (k *kyverno) policyWebhook() admissionregistrationv1.ValidatingWebhook {
-	url, fail, none := k.server.URL+"/policyvalidate", admissionregistrationv1.Fail, admissionregistrationv1.SideEffectClassNone
-	return admissionregistrationv1.ValidatingWebhook{
-		Name:         "validate-policy.kyverno.svc",
-		ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: k.bundle()},
-		Rules: []admissionregistrationv1.RuleWithOperations{{
-			Operations: []admissionregistrationv1.OperationType{"CREATE", "UPDATE"},
-			Rule:       admissionregistrationv1.Rule{APIGroups: []string{"kyverno.io"}, APIVersions: []string{"v1"}, Resources: []string{"clusterpolicies", "policies"}},
-		}},
-		FailurePolicy: &fail, SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
-	}
-}
-
-// validatePolicy refuses what Kyverno refuses of admission: false.
-func validatePolicy(w http.ResponseWriter, r *http.Request) {
-	review := &admissionv1.AdmissionReview{}
-	if err := json.NewDecoder(r.Body).Decode(review); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	o := &unstructured.Unstructured{}
-	_ = json.Unmarshal(review.Request.Object.Raw, &o.Object)
-	response := &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true}
-	refuse := func(why string) { response.Allowed, response.Result = false, &metav1.Status{Message: why} }
-	spec, _ := o.Object["spec"].(map[string]any)
-	if spec["admission"] == false {
-		if spec["background"] == false {
-			refuse("disabling both admission and background processing is not allowed")
-		}
-		rules, _ := spec["rules"].([]any)
-		for _, rule := range rules {
-			if _, ok := rule.(map[string]any)["validate"]; !ok {
-				refuse("disabling admission processing is only allowed with validation policies")
-			}
-		}
-	}
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(&admissionv1.AdmissionReview{TypeMeta: review.TypeMeta, Response: response})
 }

@@ -3,11 +3,9 @@
 package migrate
 
 import (
-	"context"
 	"testing"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,28 +14,6 @@ import (
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
 )
-
-// kyvernoNamespace is where Kyverno would run.
-const kyvernoNamespace = "kyverno"
-
-// beat says that Kyverno is alive, in the way it does: in a lease.
-func (k *kyverno) beat(ctx context.Context, t *testing.T) {
-	if time.Since(k.beaten) < 2*time.Second {
-		return
-	}
-	k.beaten = time.Now()
-	l := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: kyvernoNamespace, Name: "kyverno-health"}}
-	err := k.Get(ctx, client.ObjectKeyFromObject(l), l)
-	l.Annotations = map[string]string{"kyverno.io/last-request-time": time.Now().Format(time.RFC3339)}
-	if apierrors.IsNotFound(err) {
-		err = k.Create(ctx, l)
-	} else if err == nil {
-		err = k.Update(ctx, l)
-	}
-	if err != nil && !apierrors.IsConflict(err) && ctx.Err() == nil {
-		t.Errorf("Kyverno's stand-in: %v", err)
-	}
-}
 
 // report writes what Kyverno's background scan finds in the objects of the namespace
 // shop, as reports of a group, in place of those of before.

@@ -1,4 +1,4 @@
-package main
+package standin
 
 import (
 	"encoding/json"
@@ -11,21 +11,23 @@ import (
 )
 
 // ofPolicies has the API server ask about policies too, as Kyverno does.
-func (k *devKyverno) ofPolicies() *admissionregistrationv1.ValidatingWebhookConfiguration {
-	url, fail, none := k.url+"/policyvalidate", admissionregistrationv1.Fail, admissionregistrationv1.SideEffectClassNone
-	hook := admissionregistrationv1.ValidatingWebhook{
+func (k *Kyverno) ofPolicies() []admissionregistrationv1.ValidatingWebhook {
+	url, fail, none := k.URL+PolicyPath, admissionregistrationv1.Fail, admissionregistrationv1.SideEffectClassNone
+	return []admissionregistrationv1.ValidatingWebhook{{
 		Name: "validate-policy.kyverno.svc", FailurePolicy: &fail, SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
-		ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: k.certs.Bundle()},
+		ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: k.Bundle()},
 		Rules: []admissionregistrationv1.RuleWithOperations{{
 			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
 			Rule:       admissionregistrationv1.Rule{APIGroups: []string{"kyverno.io"}, APIVersions: []string{"v1"}, Resources: []string{"clusterpolicies", "policies"}},
 		}},
-	}
-	return &admissionregistrationv1.ValidatingWebhookConfiguration{Webhooks: []admissionregistrationv1.ValidatingWebhook{hook}}
+	}}
 }
 
-// judgePolicy answers whether a policy may be.
-func judgePolicy(w http.ResponseWriter, r *http.Request) {
+// PolicyPath is where JudgePolicy is to be served.
+const PolicyPath = "/policyvalidate"
+
+// JudgePolicy answers whether a policy may be.
+func JudgePolicy(w http.ResponseWriter, r *http.Request) {
 	review := &admissionv1.AdmissionReview{}
 	o := &unstructured.Unstructured{}
 	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 8<<20)).Decode(review)
