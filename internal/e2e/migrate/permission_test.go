@@ -204,28 +204,7 @@ func TestWithoutOnePermission(t *testing.T) {
 }
 
 // permissionPolicies are of each kind, and for each way.
-const permissionPolicies = `
-apiVersion: kyverno.io/v1
-kind: ClusterPolicy
-metadata: {name: labelled}
-spec:
-  validationFailureAction: Enforce
-  rules:
-  - name: labelled
-    match: {any: [{resources: {kinds: [ConfigMap], namespaces: [shop]}}]}
-    validate: {message: no team, pattern: {metadata: {labels: {team: "?*"}}}}
----
-apiVersion: kyverno.io/v1
-kind: ClusterPolicy
-metadata: {name: foreground}
-spec:
-  background: false
-  validationFailureAction: Enforce
-  rules:
-  - name: labelled
-    match: {any: [{resources: {kinds: [Service], namespaces: [shop]}}]}
-    validate: {message: no team, pattern: {metadata: {labels: {team: "?*"}}}}
----
+const permissionPolicies = labelledPolicy + "---" + foregroundPolicy + "---" + `
 apiVersion: kyverno.io/v1
 kind: Policy
 metadata: {name: asks, namespace: shop}

@@ -22,7 +22,10 @@ import (
 // policies are one for each way by which Kyverno is switched off: labelled and asks
 // stay where they are (one is native, the other needs a webhook), foreground is
 // removed, and of mixed a rule stays.
-const policies = `
+const policies = labelledPolicy + "---" + asksPolicy + "---" + foregroundPolicy + "---" + mixedPolicy
+
+const (
+	labelledPolicy = `
 apiVersion: kyverno.io/v1
 kind: ClusterPolicy
 metadata: {name: labelled}
@@ -32,7 +35,8 @@ spec:
   - name: labelled
     match: {any: [{resources: {kinds: [ConfigMap], namespaces: [shop]}}]}
     validate: {message: no team, pattern: {metadata: {labels: {team: "?*"}}}}
----
+`
+	asksPolicy = `
 apiVersion: kyverno.io/v1
 kind: ClusterPolicy
 metadata: {name: asks}
@@ -50,7 +54,8 @@ spec:
           all:
           - {key: "{{ request.object.metadata.labels.team || '' }}", operator: Equals, value: ""}
           - {key: "{{ here }}", operator: Equals, value: shop}
----
+`
+	foregroundPolicy = `
 apiVersion: kyverno.io/v1
 kind: ClusterPolicy
 metadata: {name: foreground}
@@ -61,7 +66,8 @@ spec:
   - name: labelled
     match: {any: [{resources: {kinds: [Service], namespaces: [shop]}}]}
     validate: {message: no team, pattern: {metadata: {labels: {team: "?*"}}}}
----
+`
+	mixedPolicy = `
 apiVersion: kyverno.io/v1
 kind: ClusterPolicy
 metadata: {name: mixed}
@@ -75,6 +81,7 @@ spec:
     match: {any: [{resources: {kinds: [Pod], namespaces: [elsewhere]}}]}
     verifyImages: [{imageReferences: ["*"]}]
 `
+)
 
 // kinds are what the policies are about, by policy.
 func kinds() map[string]string {

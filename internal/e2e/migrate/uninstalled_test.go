@@ -58,8 +58,7 @@ func (c *cluster) installDefinitions(t *testing.T) {
 func TestUninstalled(t *testing.T) {
 	c := shared
 	_, stop := c.startKyverno(t)
-	both := strings.Join(strings.Split(strings.TrimSpace(policies), "---\n")[:3], "---\n") // labelled, asks, foreground
-	c.apply(t, both)
+	c.apply(t, labelledPolicy+"---"+asksPolicy+"---"+foregroundPolicy)
 	c.control(t)
 	t.Cleanup(func() { c.installDefinitions(t) }) // for the tests that come after
 	c.migrate(t, 0, "shadow", "--all")
