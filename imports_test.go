@@ -42,13 +42,14 @@ cel: diag
 jmespath: diag
 schema: diag
 policy: diag jmespath
-vap: cel schema diag
+vap: cel diag
+vap/apiserver: vap cel schema
 translate: translate/internal/native translate/internal/pack translate/internal/scalar cel policy jmespath schema vap diag
 translate/internal/native: translate/internal/scalar cel policy schema vap diag
 translate/internal/pack: translate/internal/native cel policy schema vap diag
 translate/internal/scalar:
-compile: internal/cores translate vap policy cel diag
-check: internal/cores vap policy schema cel diag
+compile: internal/cores translate vap vap/apiserver policy cel diag
+check: internal/cores vap vap/apiserver policy schema cel diag
 interp: interp/internal/cellib interp/internal/expr interp/internal/jsonpatch interp/internal/merge interp/internal/datum interp/internal/wildcard policy jmespath diag
 interp/internal/expr: interp/internal/datum interp/internal/wildcard jmespath diag
 interp/internal/datum:
@@ -56,15 +57,15 @@ interp/internal/jsonpatch: interp/internal/datum
 interp/internal/merge:
 interp/internal/wildcard:
 interp/internal/cellib:
-verify: compile internal/judge policy jmespath translate vap interp schema diag
+verify: compile internal/judge policy jmespath translate vap vap/apiserver interp schema diag
 api/v1alpha1:
 deploy/crds:
 migrate: api/v1alpha1 compile policy report diag
 migrate/live: api/v1alpha1 cleanup compile controller internal/cluster internal/judge migrate policy report translate webhook/registration
-migrate/compare: api/v1alpha1 compile controller diag internal/cluster internal/judge internal/manifest interp migrate migrate/evidence migrate/live policy report scan schema translate vap verify
+migrate/compare: api/v1alpha1 compile controller diag internal/cluster internal/judge internal/manifest interp migrate migrate/evidence migrate/live policy report scan schema translate vap/apiserver verify
 migrate/record:
-migrate/evidence: compile internal/cores internal/judge interp policy report translate vap verify
-controller: api/v1alpha1 compile translate cel vap policy schema diag report scan
+migrate/evidence: compile internal/cores internal/judge interp policy report translate vap vap/apiserver verify
+controller: api/v1alpha1 compile translate cel vap vap/apiserver policy schema diag report scan
 cleanup: api/v1alpha1 interp policy diag
 webhook: webhook/registration interp policy diag
 webhook/registration: policy
@@ -74,8 +75,8 @@ webhook/world: interp
 report: diag
 background: api/v1alpha1 interp policy
 background/live: api/v1alpha1 background interp
-scan: compile internal/judge internal/manifest interp policy report schema translate vap
-status: api/v1alpha1 compile translate vap policy report schema diag
+scan: compile internal/judge internal/manifest interp policy report schema translate vap/apiserver
+status: api/v1alpha1 compile translate vap vap/apiserver policy report schema diag
 fixtures:
 cmd/kvap: everything
 internal/benchadmission: everything
@@ -85,7 +86,7 @@ internal/benchcluster: everything
 internal/conformance: everything
 internal/controlplane:
 internal/cluster: api/v1alpha1 schema
-internal/judge: internal/manifest compile policy translate vap interp schema diag
+internal/judge: internal/manifest compile policy translate vap vap/apiserver interp schema diag
 internal/deviation: policy
 internal/e2e:
 internal/e2e/check:
@@ -105,13 +106,13 @@ internal/manifest: diag
 internal/cores:
 internal/textdiff:
 internal/standin: policy webhook/registration
-internal/suite: internal/textdiff compile internal/judge internal/deviation internal/manifest policy translate vap interp schema diag
+internal/suite: internal/textdiff compile internal/judge internal/deviation internal/manifest policy translate vap/apiserver interp schema diag
 `
 
 // compilers are the packages that take values and return values, so that they
 // run in a browser, a test or a controller alike.
 func compilers() []string {
-	return []string{"diag", "cel", "jmespath", "policy", "schema", "translate", "translate/internal/native", "translate/internal/pack", "translate/internal/scalar", "vap", "compile", "check", "internal/cores"}
+	return []string{"diag", "cel", "jmespath", "policy", "schema", "translate", "translate/internal/native", "translate/internal/pack", "translate/internal/scalar", "vap", "vap/apiserver", "compile", "check", "internal/cores"}
 }
 
 // concurrent are the compilers that may start goroutines: their result does not
@@ -122,13 +123,13 @@ func concurrent() []string { return []string{"internal/cores"} }
 // and printer belong to cel, the JMESPath parser to jmespath, YAML nodes to policy.
 func onlyThere() []confined {
 	return []confined{
-		{"github.com/google/cel-go/common/ast", []string{"cel", "vap", "interp/internal/cellib"}}, // vap: of which types fields are read; cellib: for a macro
+		{"github.com/google/cel-go/common/ast", []string{"cel", "vap/apiserver", "interp/internal/cellib"}}, // apiserver: of which types fields are read; cellib: for a macro
 		{"github.com/google/cel-go/parser", []string{"cel"}},
-		{"github.com/google/cel-go/common/operators", []string{"cel", "vap"}}, // vap: where a long expression is cut in parts
-		{"github.com/google/cel-go", []string{"cel", "vap", "interp", "interp/internal/cellib"}},
+		{"github.com/google/cel-go/common/operators", []string{"cel", "vap/apiserver"}}, // apiserver: where a long expression is cut in parts
+		{"github.com/google/cel-go", []string{"cel", "vap/apiserver", "interp", "interp/internal/cellib"}},
 		{"github.com/jmespath-community/go-jmespath", []string{"jmespath", "interp"}},
 		{"go.yaml.in/yaml/v3", []string{"policy", "schema"}},
-		{"k8s.io/apiserver", []string{"cel", "vap", "interp", "webhook", "webhook/registration", "webhook/world", "controller", "cmd/kvap"}},
+		{"k8s.io/apiserver", []string{"cel", "vap/apiserver", "interp", "webhook", "webhook/registration", "webhook/world", "controller", "cmd/kvap"}},
 		{"k8s.io/pod-security-admission", []string{"interp"}},
 		{"github.com/spf13/cobra", []string{"cmd/kvap"}},
 		{"text/template", nil}, // may call any method: a program with one keeps every method that it knows of

@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kvap/kvap/cel"
-	"github.com/kvap/kvap/vap"
+	"github.com/kvap/kvap/vap/apiserver"
 )
 
 // acceptance reports what an API server of the release refuses the object for, and
@@ -48,11 +48,11 @@ func (c *checking) errors(o *Object, release cel.Release) field.ErrorList {
 	case o.Policy != nil:
 		return create.Validate(o.Policy)
 	case o.Binding != nil:
-		return vap.ValidateBinding(o.Binding)
+		return apiserver.ValidateBinding(o.Binding)
 	case o.Mutating != nil:
 		return create.ValidateMutating(o.Mutating)
 	}
-	return vap.ValidateMutatingBinding(o.MutatingBinding)
+	return apiserver.ValidateMutatingBinding(o.MutatingBinding)
 }
 
 func (c *checking) refusedField(r *Result, e *field.Error) {
@@ -68,7 +68,7 @@ func (c *checking) refusedExpression(r *Result, release cel.Release, x expressio
 			return
 		}
 	}
-	p, ok := vap.FirstProblem(e.Detail)
+	p, ok := apiserver.FirstProblem(e.Detail)
 	if !ok {
 		p.Message = e.Detail
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/internal/cores"
 	"github.com/kvap/kvap/schema"
-	"github.com/kvap/kvap/vap"
+	"github.com/kvap/kvap/vap/apiserver"
 )
 
 // Options are what is known of the clusters.
@@ -49,7 +49,7 @@ type Result struct {
 	Releases []cel.Release // that it was checked for, the oldest first
 	// TypeChecking is what kube-controller-manager of the newest of the releases
 	// writes into the status.
-	TypeChecking []vap.TypeWarning
+	TypeChecking []apiserver.TypeWarning
 	Cost         []Cost
 	Findings     []Finding
 }
@@ -83,14 +83,14 @@ type checking struct {
 	options Options
 	tools   map[cel.Release]*tools
 	objects []*Object // all there are
-	counter *vap.Meter
+	counter *apiserver.Meter
 }
 
 // meter is made when it is first needed; it fails only where the library's own
 // environment does.
-func (c *checking) meter() *vap.Meter {
+func (c *checking) meter() *apiserver.Meter {
 	if c.counter == nil {
-		m, err := vap.NewMeter()
+		m, err := apiserver.NewMeter()
 		if err != nil {
 			panic(err)
 		}
@@ -102,9 +102,9 @@ func (c *checking) meter() *vap.Meter {
 // tools are those for one release.
 type tools struct {
 	set     *schema.Set
-	create  *vap.Checker
-	runtime *vap.RuntimeTypes
-	status  *vap.StatusChecker
+	create  *apiserver.Checker
+	runtime *apiserver.RuntimeTypes
+	status  *apiserver.StatusChecker
 }
 
 func (c *checking) of(release cel.Release) *tools {
@@ -112,7 +112,7 @@ func (c *checking) of(release cel.Release) *tools {
 		return t
 	}
 	set := c.options.Schemas[release]
-	t := &tools{set: set, create: vap.NewChecker(release), runtime: vap.NewRuntimeTypes(set), status: vap.NewStatusChecker(set, release)}
+	t := &tools{set: set, create: apiserver.NewChecker(release), runtime: apiserver.NewRuntimeTypes(set), status: apiserver.NewStatusChecker(set, release)}
 	c.tools[release] = t
 	return t
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/schema"
-	"github.com/kvap/kvap/vap"
+	"github.com/kvap/kvap/vap/apiserver"
 )
 
 // A Cost is what evaluating something costs, in units of the API server's budget.
@@ -27,7 +27,7 @@ type Cost struct {
 // A costing is the costing of one policy.
 type costing struct {
 	sizes     cel.Sizes
-	meter     *vap.Meter
+	meter     *apiserver.Meter
 	parsed    map[string]cel.Value // by field
 	shape     map[string]int       // sizes of variables
 	estimates map[string]int64     // by field
@@ -81,7 +81,7 @@ func (c *checking) cost(r *Result, s *subject) {
 		if !ok {
 			continue
 		}
-		one := Cost{Field: e.field, Estimate: k.estimated(e.field, v), Measured: measured[e.field], Limit: vap.ExpressionBudget}
+		one := Cost{Field: e.field, Estimate: k.estimated(e.field, v), Measured: measured[e.field], Limit: apiserver.ExpressionBudget}
 		one.Driver, one.Safe = k.safe(v, one.Limit)
 		r.Cost = append(r.Cost, one)
 		for _, group := range groupsOf(e, s) {
@@ -118,9 +118,9 @@ func groupsOf(e expression, s *subject) []string {
 
 func limitOf(group string) int64 {
 	if group == "spec.matchConditions" {
-		return vap.MatchConditionBudget
+		return apiserver.MatchConditionBudget
 	}
-	return vap.PolicyBudget
+	return apiserver.PolicyBudget
 }
 
 // at is the assumed size at a path.
@@ -262,9 +262,9 @@ func (k *costing) measure(s *subject, types []*schema.Type) map[string]int64 {
 // undecided tells that an expression may come near to its limit, and has not yet: one
 // look at it is not enough.
 func (k *costing) undecided(e expression, measured map[string]int64) bool {
-	const tenth = vap.ExpressionBudget / 10
+	const tenth = apiserver.ExpressionBudget / 10
 	v, ok := k.parsed[e.field]
-	return ok && measured[e.field] <= vap.ExpressionBudget && (measured[e.field] > tenth || k.estimated(e.field, v) > tenth)
+	return ok && measured[e.field] <= apiserver.ExpressionBudget && (measured[e.field] > tenth || k.estimated(e.field, v) > tenth)
 }
 
 // estimated is the estimate of an expression, made once.
@@ -299,7 +299,7 @@ const largestObject = 1_500_000
 func (k *costing) evaluate(s *subject, root *place, t *schema.Type, w *worst, most map[string]int64, open func(expression) bool) {
 	w.room = largestObject
 	w.made = 0
-	vars := vap.Authorizers()
+	vars := apiserver.Authorizers()
 	object := w.value(root.within("object"), t, "object")
 	vars["object"] = object
 	vars["oldObject"] = object

@@ -11,7 +11,7 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/cores"
-	"github.com/kvap/kvap/vap"
+	"github.com/kvap/kvap/vap/apiserver"
 )
 
 // All places are filled in by Result.reportIn.
@@ -48,7 +48,7 @@ func notYet(v cel.Value, release, need cel.Release) diag.Diagnostic {
 		"only API servers from %s on take new policies with %s; write the expression without it", need, strings.Join(names, ", "))
 }
 
-func mismatch(p vap.Problem, kinds []string, all bool) diag.Diagnostic {
+func mismatch(p apiserver.Problem, kinds []string, all bool) diag.Diagnostic {
 	where := ""
 	if !all {
 		where = " on " + list(kinds)
@@ -59,7 +59,7 @@ func mismatch(p vap.Problem, kinds []string, all bool) diag.Diagnostic {
 	return diag.Errorf(diag.Pos{}, diag.TypeCheckFailed, "this is an error whenever it is evaluated%s: %s", where, p.Message)
 }
 
-func noField(m vap.Miss, kinds []string) diag.Diagnostic {
+func noField(m apiserver.Miss, kinds []string) diag.Diagnostic {
 	text := fmt.Sprintf("%s no field %s%s", noun(kinds, "has", "have"), pathOf(m), nearest(m))
 	switch {
 	case m.Tested:
@@ -70,7 +70,7 @@ func noField(m vap.Miss, kinds []string) diag.Diagnostic {
 	return diag.Errorf(diag.Pos{}, diag.UndefinedField, "%s, so reading it is an error", text)
 }
 
-func fieldOfSome(m vap.Miss, without []string) diag.Diagnostic {
+func fieldOfSome(m apiserver.Miss, without []string) diag.Diagnostic {
 	if m.Written {
 		return diag.Warnf(diag.Pos{}, diag.FieldOfSomeKinds,
 			"%s no field %s, which others of the policy's kinds have; nothing asks for the kind before the patch is made, and setting it is an error there", noun(without, "has", "have"), pathOf(m))
@@ -95,7 +95,7 @@ func list(words []string) string {
 	return strings.Join(words, ", ")
 }
 
-func pathOf(m vap.Miss) string {
+func pathOf(m apiserver.Miss) string {
 	if m.Path == "" {
 		return m.Field
 	}
@@ -103,7 +103,7 @@ func pathOf(m vap.Miss) string {
 }
 
 // nearest proposes what may have been meant.
-func nearest(m vap.Miss) string {
+func nearest(m apiserver.Miss) string {
 	best, distance := "", 3
 	if strings.HasPrefix(m.Field, "__") && strings.HasSuffix(m.Field, "__") && len(m.Field) > 4 {
 		best = strings.Trim(m.Field, "_")
@@ -140,20 +140,20 @@ func editDistance(a, b string) int {
 	return row[len(b)]
 }
 
-func statusFalseAlarm(w vap.TypeWarning, release cel.Release) diag.Diagnostic {
+func statusFalseAlarm(w apiserver.TypeWarning, release cel.Release) diag.Diagnostic {
 	return diag.Notef(diag.Pos{}, diag.StatusFalseAlarm,
 		"kube-controller-manager %s will write a warning of this expression into the policy's status (%s); at run time there is nothing wrong with it", release, firstError(w.Warning))
 }
 
 func firstError(text string) string {
-	p, ok := vap.FirstProblem(text)
-	if kinds := vap.WarnedKinds(text); ok && len(kinds) > 0 {
+	p, ok := apiserver.FirstProblem(text)
+	if kinds := apiserver.WarnedKinds(text); ok && len(kinds) > 0 {
 		return kinds[0] + ": " + p.Message
 	}
-	return vap.FirstMessage(text)
+	return apiserver.FirstMessage(text)
 }
 
-func changesMeaning(d vap.Difference) diag.Diagnostic {
+func changesMeaning(d apiserver.Difference) diag.Diagnostic {
 	return diag.Warnf(diag.Pos{}, diag.ChangesMeaning, "%s means one thing before Kubernetes %s and another since; make the meaning plain: orValue() wants a .? in front of it", d.Call, d.Since)
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/schema"
-	"github.com/kvap/kvap/vap"
+	"github.com/kvap/kvap/vap/apiserver"
 )
 
 // types reports the expressions that do not fit what values really are. An expression
@@ -38,12 +38,12 @@ func (c *checking) types(r *Result, s *subject, release cel.Release, refused map
 }
 
 type problemSeen struct {
-	vap.Problem
+	apiserver.Problem
 	kinds []schema.GVK
 }
 
 type missSeen struct {
-	vap.Miss
+	apiserver.Miss
 	kinds []schema.GVK
 }
 
@@ -67,12 +67,12 @@ func names(kinds []schema.GVK) []string {
 type seen struct {
 	problems []problemSeen
 	misses   []missSeen
-	hits     []vap.Place
+	hits     []apiserver.Place
 	partly   bool // for some kind the reads are not known, because of a problem
 }
 
 // perKind checks the expressions for each kind, and joins what is the same for several.
-func (s *subject) perKind(kinds []schema.GVK, types *vap.RuntimeTypes, refused map[string]bool) map[string]*seen {
+func (s *subject) perKind(kinds []schema.GVK, types *apiserver.RuntimeTypes, refused map[string]bool) map[string]*seen {
 	all := map[string]*seen{}
 	for _, e := range s.expressions {
 		all[e.field] = &seen{}
@@ -81,7 +81,7 @@ func (s *subject) perKind(kinds []schema.GVK, types *vap.RuntimeTypes, refused m
 		kinds = []schema.GVK{{}} // params and the request have types all the same
 	}
 	for _, k := range kinds {
-		about := vap.Subject{Object: k, HasParams: s.paramKind != nil, Patches: s.object.Mutating != nil}
+		about := apiserver.Subject{Object: k, HasParams: s.paramKind != nil, Patches: s.object.Mutating != nil}
 		if s.paramKind != nil {
 			about.Params = schema.GVK(apischema.FromAPIVersionAndKind(s.paramKind.APIVersion, s.paramKind.Kind))
 		}
@@ -90,7 +90,7 @@ func (s *subject) perKind(kinds []schema.GVK, types *vap.RuntimeTypes, refused m
 			continue // never: the types are our own
 		}
 		for _, e := range s.expressions {
-			var checked vap.Checked
+			var checked apiserver.Checked
 			switch {
 			case e.role == variable:
 				checked = typed.Declare(e.name, e.text)
@@ -112,7 +112,7 @@ func with(list []schema.GVK, k schema.GVK) []schema.GVK {
 	return append(list, k)
 }
 
-func (s *seen) add(c vap.Checked, kind schema.GVK) {
+func (s *seen) add(c apiserver.Checked, kind schema.GVK) {
 	for _, p := range c.Problems {
 		i := slices.IndexFunc(s.problems, func(q problemSeen) bool { return q.Alike(p) })
 		if i < 0 {
@@ -174,7 +174,7 @@ func (c *checking) statusTypes(r *Result, release cel.Release) {
 		if r.troubled(w.Field, release) {
 			continue
 		}
-		p, _ := vap.FirstProblem(w.Warning)
+		p, _ := apiserver.FirstProblem(w.Warning)
 		before := len(r.Findings)
 		r.reportIn(release, r.Object.expression(w.Field), p.Line, p.Col, statusFalseAlarm(w, release))
 		r.Findings[before].Known = true
@@ -195,7 +195,7 @@ func (c *checking) changes(r *Result, oldest cel.Release) {
 	if r.Object.Policy == nil {
 		return
 	}
-	for _, d := range vap.Differences(r.Object.Policy, oldest) {
+	for _, d := range apiserver.Differences(r.Object.Policy, oldest) {
 		r.reportIn(0, r.Object.expression(d.Field), 0, 0, changesMeaning(d))
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/translate"
 	"github.com/kvap/kvap/vap"
+	"github.com/kvap/kvap/vap/apiserver"
 )
 
 // A Cache remembers what a compilation found of each policy and each object, for
@@ -18,7 +19,7 @@ import (
 // that nobody changes after they were read. What the last compilation did not need
 // is forgotten. It is for one compilation at a time.
 type Cache struct {
-	checkers *cores.Pool[*vap.Checker]
+	checkers *cores.Pool[*apiserver.Checker]
 	lowered  map[*policy.Policy]translate.Lowered
 	errors   map[[sha256.Size]byte]field.ErrorList // of the last compilation, and
 	fresh    map[[sha256.Size]byte]field.ErrorList // of this one
@@ -28,8 +29,8 @@ type Cache struct {
 func NewCache() *Cache { return &Cache{} }
 
 // checkersFor are checkers for a release, of which those that are idle stay.
-func (c *Cache) checkersFor(o Options) *cores.Pool[*vap.Checker] {
-	made := cores.NewPool(func() *vap.Checker { return vap.NewChecker(o.Translate.Release) })
+func (c *Cache) checkersFor(o Options) *cores.Pool[*apiserver.Checker] {
+	made := cores.NewPool(func() *apiserver.Checker { return apiserver.NewChecker(o.Translate.Release) })
 	if c == nil {
 		return made
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/translate"
 	"github.com/kvap/kvap/vap"
+	"github.com/kvap/kvap/vap/apiserver"
 )
 
 // An Input is what was read.
@@ -134,7 +135,7 @@ func Policies(in Input, o Options) Result {
 // A compilation is policies on their way to objects.
 type compilation struct {
 	options    Options
-	checkers   *cores.Pool[*vap.Checker]
+	checkers   *cores.Pool[*apiserver.Checker]
 	lowered    []translate.Lowered
 	translated translate.Result
 	objects    []vap.Objects
@@ -150,9 +151,9 @@ func (c *compilation) lower(ps []*policy.Policy) {
 		if c.lowered[i], known = c.options.Cache.loweredBefore(p); known {
 			return
 		}
-		o := c.options.Translate
-		o.Checker = c.checkers.Take()
-		defer c.checkers.Give(o.Checker)
+		o, checker := c.options.Translate, c.checkers.Take()
+		defer c.checkers.Give(checker)
+		o.Checker = checker
 		if fault := guard(p.Pos, func() { c.lowered[i] = translate.Lower(p, o) }); fault != nil {
 			c.lowered[i] = translate.Refused(p, *fault)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/kvap/kvap/internal/cores"
 	"github.com/kvap/kvap/translate"
 	"github.com/kvap/kvap/vap"
+	"github.com/kvap/kvap/vap/apiserver"
 )
 
 // refusals are what checks say against members of drafts.
@@ -48,7 +49,7 @@ func (r *refusals) emission(draft int, found diag.List) {
 
 // invalid has the objects validated, and notes what an API server would refuse. An
 // object of which it would refuse the guard loses that.
-func (r *refusals) invalid(objects []vap.Objects, emitter *vap.Emitter, checkers *cores.Pool[*vap.Checker], cache *Cache) {
+func (r *refusals) invalid(objects []vap.Objects, emitter *vap.Emitter, checkers *cores.Pool[*apiserver.Checker], cache *Cache) {
 	errs, keys := make([]field.ErrorList, len(objects)), make([][sha256.Size]byte, len(objects))
 	faults := make([]*diag.Diagnostic, len(objects))
 	cores.Each(len(objects), func(i int) {
@@ -62,7 +63,7 @@ func (r *refusals) invalid(objects []vap.Objects, emitter *vap.Emitter, checkers
 			defer checkers.Give(checker)
 			errs[i] = checker.Validate(o.Policy)
 			for _, b := range o.Bindings {
-				errs[i] = append(errs[i], vap.ValidateBinding(b)...)
+				errs[i] = append(errs[i], apiserver.ValidateBinding(b)...)
 			}
 		})
 	})
@@ -78,7 +79,7 @@ func (r *refusals) invalid(objects []vap.Objects, emitter *vap.Emitter, checkers
 			}
 			pos, members := o.MadeFrom(err.Field)
 			r.add(o.Draft, members, diag.Warnf(pos, diag.InvalidObject,
-				"the API server would refuse %s: %s; the webhook will judge this rule", err.Field, vap.FirstMessage(err.Detail)))
+				"the API server would refuse %s: %s; the webhook will judge this rule", err.Field, apiserver.FirstMessage(err.Detail)))
 		}
 	}
 	cache.keepChecked(keys, errs)

@@ -7,6 +7,7 @@ import (
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/vap"
+	"github.com/kvap/kvap/vap/apiserver"
 )
 
 // typeWarnings are what the API server's type checker says of a judge, by the rule
@@ -42,10 +43,10 @@ func typeWarnings(p *nativePolicy, schemas *schema.Set) (warnings map[string][]v
 // and need not: with the types that values have at run time there is nothing to say.
 func falseAlarms(p *nativePolicy, schemas *schema.Set) map[string]bool {
 	out := map[string]bool{}
-	for _, w := range vap.TypeCheck(p, schemas.StatusResolver(), schemas.RESTMapper()) {
+	for _, w := range apiserver.TypeCheck(p, schemas.StatusResolver(), schemas.RESTMapper()) {
 		out[w.Field] = true
 	}
-	for _, w := range vap.TypeCheck(p, schemas.Resolver(), schemas.RESTMapper()) {
+	for _, w := range apiserver.TypeCheck(p, schemas.Resolver(), schemas.RESTMapper()) {
 		delete(out, w.Field)
 	}
 	return out

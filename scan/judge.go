@@ -13,7 +13,7 @@ import (
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/schema"
-	"github.com/kvap/kvap/vap"
+	"github.com/kvap/kvap/vap/apiserver"
 )
 
 // Policies are what objects are put before.
@@ -87,9 +87,9 @@ func scannable(r *compile.Rule) bool {
 // judged there, so what passes and what is skipped is the interpreter's to say.
 func resultOf(o judge.Opinion) string {
 	switch {
-	case o.Compared && o.Native == vap.Deny:
+	case o.Compared && o.Native == apiserver.Deny:
 		return "fail"
-	case o.Compared && o.Native == vap.Error:
+	case o.Compared && o.Native == apiserver.Error:
 		return "error"
 	case o.Code != 0: // the interpreter knows nothing of it
 		return ""

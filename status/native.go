@@ -10,6 +10,7 @@ import (
 
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/vap"
+	"github.com/kvap/kvap/vap/apiserver"
 )
 
 // A native is a ValidatingAdmissionPolicy with its bindings. Where it is not kvap's
@@ -63,7 +64,7 @@ func (c Cluster) native(p *admissionregistrationv1.ValidatingAdmissionPolicy) *n
 	case found:
 		n.translation = translation
 	}
-	warnings, checked := vap.ClusterWarnings(p)
+	warnings, checked := apiserver.ClusterWarnings(p)
 	n.checked = checked
 	alarms := c.falseAlarms(p, warnings)
 	for i, w := range warnings {

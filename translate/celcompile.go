@@ -13,7 +13,7 @@ import (
 // what the source says in CEL has passed nobody's type checker yet. The verdict
 // does not depend on message expressions; those that it would refuse are listed by
 // their validations.
-func refusedExpressions(d *vap.Draft, checker *vap.Checker) (why *diag.Diagnostic, messages []int) {
+func refusedExpressions(d *vap.Draft, checker Checker) (why *diag.Diagnostic, messages []int) {
 	objects, found := vap.Emit(d, vap.EmitOptions{ExcludeNamespaces: []string{}})
 	for _, f := range found {
 		if f.Severity == diag.Error {
@@ -21,7 +21,7 @@ func refusedExpressions(d *vap.Draft, checker *vap.Checker) (why *diag.Diagnosti
 			return &w, nil
 		}
 	}
-	for _, e := range checker.Validate(objects.Policy) {
+	for _, e := range checker.Refusals(objects.Policy) {
 		var i int
 		if scan(e.Field, "spec.validations[%d]", &i) && strings.HasSuffix(e.Field, ".messageExpression") {
 			messages = append(messages, i)
@@ -29,7 +29,7 @@ func refusedExpressions(d *vap.Draft, checker *vap.Checker) (why *diag.Diagnosti
 		}
 		pos, _ := objects.MadeFrom(e.Field)
 		w := diag.Warnf(pos, diag.NoExpression, "the API server would refuse %s: %s; the webhook will judge this rule",
-			subjectOf(e.Field), vap.FirstMessage(e.Detail))
+			subjectOf(e.Field), e.Message)
 		return &w, messages
 	}
 	return nil, messages
@@ -37,7 +37,7 @@ func refusedExpressions(d *vap.Draft, checker *vap.Checker) (why *diag.Diagnosti
 
 // refusedDrafts is refusedExpressions of what is written, and of what comes of it,
 // which may have lost what made it a boolean or a text.
-func refusedDrafts(written, emitted *vap.Draft, checker *vap.Checker) (why *diag.Diagnostic, messages []int) {
+func refusedDrafts(written, emitted *vap.Draft, checker Checker) (why *diag.Diagnostic, messages []int) {
 	why, messages = refusedExpressions(written, checker)
 	if why == nil {
 		why, messages = refusedExpressions(emitted, checker)

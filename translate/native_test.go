@@ -21,13 +21,14 @@ import (
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate"
 	"github.com/kvap/kvap/vap"
+	"github.com/kvap/kvap/vap/apiserver"
 )
 
 // A translated policy is ready to judge.
 type translated struct {
 	policy *policy.Policy
 	result compile.Result
-	judge  *vap.Judge
+	judge  *apiserver.Judge
 }
 
 // A setting is what a test changes of the usual translation.
@@ -103,7 +104,7 @@ func translateText(t *testing.T, text string, s setting) translated {
 		params = append(params, &unstructured.Unstructured{Object: object(t, p)})
 	}
 	var err error
-	if out.judge, err = vap.NewJudge(policies, bindings, vap.JudgeOptions{Params: params, Namespaces: s.namespaces}); err != nil {
+	if out.judge, err = apiserver.NewJudge(policies, bindings, apiserver.JudgeOptions{Params: params, Namespaces: s.namespaces}); err != nil {
 		t.Fatal(err)
 	}
 	return out
@@ -136,14 +137,14 @@ func (p translated) yaml(t *testing.T) string {
 
 // A verdict is what all policies and bindings say together: refused, or else the
 // gravest outcome, with the bindings in which anything was judged.
-func (p translated) verdict(t *testing.T, r *admissionv1.AdmissionRequest) (outcome vap.Outcome, refused bool, message string) {
+func (p translated) verdict(t *testing.T, r *admissionv1.AdmissionRequest) (outcome apiserver.Outcome, refused bool, message string) {
 	t.Helper()
 	verdicts, err := p.judge.Review(t.Context(), r, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rank := map[vap.Outcome]int{vap.NoMatch: 0, vap.Allow: 1, vap.Error: 2, vap.Deny: 3}
-	outcome = vap.NoMatch
+	rank := map[apiserver.Outcome]int{apiserver.NoMatch: 0, apiserver.Allow: 1, apiserver.Error: 2, apiserver.Deny: 3}
+	outcome = apiserver.NoMatch
 	for _, v := range verdicts {
 		refused = refused || v.Refused
 		if rank[v.Outcome] > rank[outcome] {

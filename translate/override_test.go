@@ -8,6 +8,7 @@ import (
 
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/vap"
+	"github.com/kvap/kvap/vap/apiserver"
 )
 
 // overriding is a policy that denies every object of a kind, with overrides.
@@ -202,7 +203,7 @@ func TestOverridesAreDisjoint(t *testing.T) {
 			}
 			judged, refused := 0, false
 			for _, v := range verdicts {
-				if v.Outcome == vap.Deny {
+				if v.Outcome == apiserver.Deny {
 					judged++
 					refused = refused || v.Refused
 				}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kvap/kvap/translate"
 	"github.com/kvap/kvap/vap"
+	"github.com/kvap/kvap/vap/apiserver"
 )
 
 // alike are policies whose rules have one name and differ in all that a policy
@@ -96,7 +97,7 @@ func (p translated) violated(t *testing.T, object string) string {
 			t.Fatal(err)
 		}
 		for i, m := range v.Members(translation) {
-			if m.Outcome == vap.Deny || m.Outcome == vap.Error {
+			if m.Outcome == apiserver.Deny || m.Outcome == apiserver.Error {
 				add(fmt.Sprint(translation.Members[i].Policy, " ", m.Outcome))
 			}
 		}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
-	"github.com/kvap/kvap/vap"
+	"github.com/kvap/kvap/vap/apiserver"
 )
 
 // podSecurityPolicy is a rule for pods and for the kinds given.
@@ -74,7 +74,7 @@ func TestStandards(t *testing.T) {
 func admits(t *testing.T, p translated, r *admissionv1.AdmissionRequest) bool {
 	t.Helper()
 	outcome, refused, message := p.verdict(t, r)
-	if outcome != vap.Allow && outcome != vap.Deny || refused != (outcome == vap.Deny) {
+	if outcome != apiserver.Allow && outcome != apiserver.Deny || refused != (outcome == apiserver.Deny) {
 		t.Fatalf("%s, refused: %v: %s\n%s", outcome, refused, message, asJSON(t, r))
 	}
 	return !refused

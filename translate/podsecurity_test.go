@@ -7,7 +7,7 @@ import (
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/translate"
-	"github.com/kvap/kvap/vap"
+	"github.com/kvap/kvap/vap/apiserver"
 )
 
 // secure is what the restricted level wants of a container, without a comma after it.
@@ -155,7 +155,7 @@ func TestPodSecurityTypes(t *testing.T) {
 			t.Fatalf("%s: %v", p.targets(), p.result.Diagnostics)
 		}
 		schemas := builtin(t, tt.release)
-		checker := vap.NewTypeChecker(schemas.Resolver(), schemas.RESTMapper())
+		checker := apiserver.NewTypeChecker(schemas.Resolver(), schemas.RESTMapper())
 		for _, o := range p.result.Objects {
 			for _, w := range checker.Check(o.Policy) {
 				t.Errorf("%s %s: %v", tt.release, tt.version, w)

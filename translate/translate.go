@@ -1,6 +1,8 @@
 package translate
 
 import (
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
@@ -18,11 +20,16 @@ type Options struct {
 	Existing   Existing
 	Guard      Guard
 	Exceptions []*policy.Exception
-	// Checker checks what the source says in CEL; nil makes one.
-	Checker *vap.Checker
+	// Checker checks what the source says in CEL, which only Lower asks.
+	Checker Checker
 	// Each does n things that do not depend on each other, and returns when all are
 	// done; nil does one after the other.
 	Each func(n int, do func(i int))
+}
+
+// A Checker says what the API server of the release would refuse of a policy object.
+type Checker interface {
+	Refusals(p *admissionregistrationv1.ValidatingAdmissionPolicy) []vap.Refusal
 }
 
 // A Pack says which rules share a ValidatingAdmissionPolicy.
@@ -111,9 +118,6 @@ type Place struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Checker == nil {
-		o.Checker = vap.NewChecker(o.Release)
-	}
 	if o.Pack == "" {
 		o.Pack = PackPolicy
 	}

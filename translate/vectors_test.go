@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kvap/kvap/vap"
+	"github.com/kvap/kvap/vap/apiserver"
 )
 
 // A vector is a row of the semantics: what a rule says of an object. A status is
@@ -71,14 +71,14 @@ func widgetRequest(t *testing.T, spec string) *admissionv1.AdmissionRequest {
 
 // satisfies tells whether an outcome is what a status asks for. What errs in
 // Kyverno may be a denial: both keep the object out.
-func satisfies(got vap.Outcome, want string) bool {
+func satisfies(got apiserver.Outcome, want string) bool {
 	switch want {
 	case "pass", "skip":
-		return got == vap.Allow || got == vap.NoMatch
+		return got == apiserver.Allow || got == apiserver.NoMatch
 	case "fail":
-		return got == vap.Deny
+		return got == apiserver.Deny
 	case "error":
-		return got == vap.Deny || got == vap.Error
+		return got == apiserver.Deny || got == apiserver.Error
 	}
 	return false
 }

@@ -138,6 +138,17 @@ func (d *Draft) Translation() Translation {
 	return t
 }
 
+// Of is the member that a field of the policy is for, and the place in its source
+// that the field was made from. ok is false for a field of no single member.
+func (t Translation) Of(field string) (member TranslatedMember, line int, path string, ok bool) {
+	var i int
+	if !index(field, "spec.validations[%d]", &i) || i >= len(t.Validations) {
+		return TranslatedMember{}, 0, "", false
+	}
+	v := t.Validations[i]
+	return t.Members[v.Member], v.Line, v.Path, true
+}
+
 func (t Translation) json() string {
 	text, err := json.Marshal(t)
 	if err != nil {

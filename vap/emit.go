@@ -43,9 +43,13 @@ type Objects struct {
 
 // The limits of the API server that a draft can exceed.
 const (
-	maxExpressionLength  = 100_000 // code points, by the parser
-	maxAuditAnnotations  = 20
-	maxAuditExpression   = 5 << 10
+	MaxExpressionLength = 100_000 // code points, by the parser
+	MaxMatchConditions  = 64
+	MaxAuditAnnotations = 20
+	MaxAuditExpression  = 5 << 10
+)
+
+const (
 	textWidth            = 100
 	defaultMatchPolicy   = admissionregistrationv1.Equivalent
 	defaultFailurePolicy = admissionregistrationv1.Fail
@@ -202,7 +206,7 @@ func (e *emitter) text(pos diag.Pos, v cel.Value) string {
 // print is v as text, which must not be too long.
 func (e *emitter) print(pos diag.Pos, v cel.Value) string {
 	s := textOf(v)
-	if n := utf8.RuneCountInString(s); n > maxExpressionLength {
+	if n := utf8.RuneCountInString(s); n > MaxExpressionLength {
 		e.fail(expressionTooLong(pos, n))
 	}
 	return s
@@ -228,10 +232,10 @@ func (e *emitter) conditions() []admissionregistrationv1.MatchCondition {
 			kept = append(kept, c)
 		}
 	}
-	if e.draft.guards() > 0 && utf8.RuneCountInString(textOf(e.settled(e.draft.Guard.Value))) > maxExpressionLength {
+	if e.draft.guards() > 0 && utf8.RuneCountInString(textOf(e.settled(e.draft.Guard.Value))) > MaxExpressionLength {
 		e.draft.Unguard()
 	}
-	if len(kept)+e.draft.guards() > maxMatchConditions {
+	if len(kept)+e.draft.guards() > MaxMatchConditions {
 		all := make([]cel.Bool, len(kept))
 		for i, c := range kept {
 			all[i] = c.Expr
@@ -298,13 +302,13 @@ func (e *emitter) used() []admissionregistrationv1.Variable {
 }
 
 func (e *emitter) audits() []admissionregistrationv1.AuditAnnotation {
-	if n := len(e.draft.Audits); n > maxAuditAnnotations {
-		e.fail(tooManyAudits(e.draft.Audits[maxAuditAnnotations].Pos, n))
+	if n := len(e.draft.Audits); n > MaxAuditAnnotations {
+		e.fail(tooManyAudits(e.draft.Audits[MaxAuditAnnotations].Pos, n))
 	}
 	var out []admissionregistrationv1.AuditAnnotation
 	for _, a := range e.draft.Audits {
 		text := e.text(a.Pos, a.Value)
-		if len(text) > maxAuditExpression {
+		if len(text) > MaxAuditExpression {
 			e.fail(auditTooLong(a.Pos, len(text)))
 		}
 		out = append(out, admissionregistrationv1.AuditAnnotation{Key: a.Key, ValueExpression: text})

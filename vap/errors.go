@@ -4,7 +4,7 @@ import "github.com/kvap/kvap/diag"
 
 func expressionTooLong(pos diag.Pos, n int) diag.Diagnostic {
 	return diag.Errorf(pos, diag.ExpressionTooLong,
-		"the expression would have %d characters, and the API server takes %d; split the rule", n, maxExpressionLength)
+		"the expression would have %d characters, and the API server takes %d; split the rule", n, MaxExpressionLength)
 }
 
 func variableTwice(pos diag.Pos, name string) diag.Diagnostic {
@@ -16,10 +16,10 @@ func staticParams(pos diag.Pos, why string) diag.Diagnostic {
 }
 
 func tooManyAudits(pos diag.Pos, n int) diag.Diagnostic {
-	return diag.Errorf(pos, diag.InvalidObject, "the policy would have %d audit annotations, and the API server takes %d; split the rule", n, maxAuditAnnotations)
+	return diag.Errorf(pos, diag.InvalidObject, "the policy would have %d audit annotations, and the API server takes %d; split the rule", n, MaxAuditAnnotations)
 }
 
 func auditTooLong(pos diag.Pos, n int) diag.Diagnostic {
 	return diag.Errorf(pos, diag.ExpressionTooLong,
-		"the audit annotation would have %d bytes, and the API server takes %d; shorten it", n, maxAuditExpression)
+		"the audit annotation would have %d bytes, and the API server takes %d; shorten it", n, MaxAuditExpression)
 }

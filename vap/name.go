@@ -9,10 +9,9 @@ import (
 )
 
 const (
-	maxNameLength      = 253 // a DNS-1123 subdomain
-	maxLabelLength     = 63
-	maxMatchConditions = 64
-	staticSuffix       = ".static.k8s.io"
+	maxNameLength  = 253 // a DNS-1123 subdomain
+	maxLabelLength = 63
+	staticSuffix   = ".static.k8s.io"
 )
 
 // objectName makes a DNS-1123 subdomain of at most max bytes from parts of the

@@ -7,6 +7,10 @@ import (
 	"github.com/kvap/kvap/diag"
 )
 
+// A Refusal is why the API server would refuse an object: a field of it, and what there
+// is to say of that, on one line.
+type Refusal struct{ Field, Message string }
+
 // MadeFrom is what a field of the policy or of a binding was made from: a place in
 // the source, and the members of the draft without which it would not be there.
 func (o Objects) MadeFrom(field string) (diag.Pos, []int) {

@@ -18,7 +18,7 @@ import (
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate"
-	"github.com/kvap/kvap/vap"
+	"github.com/kvap/kvap/vap/apiserver"
 )
 
 var (
@@ -262,7 +262,7 @@ func TestAgree(t *testing.T) {
 			for _, o := range opinions {
 				stats[string(o.Status)+"/"+string(o.Native)]++
 				sides[o.Status] = true
-				if o.Native != vap.NoMatch {
+				if o.Native != apiserver.NoMatch {
 					matched++
 				}
 				wrong = wrong || !o.Agree()

@@ -9,7 +9,7 @@ import (
 	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
-	"github.com/kvap/kvap/vap"
+	"github.com/kvap/kvap/vap/apiserver"
 )
 
 // An outcome is what a predicate came to.
@@ -40,7 +40,7 @@ type coverage struct {
 
 type verdict struct {
 	rule   *compile.Form
-	native vap.Outcome
+	native apiserver.Outcome
 	interp interp.Status
 }
 

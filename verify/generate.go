@@ -7,7 +7,7 @@ import (
 
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
-	"github.com/kvap/kvap/vap"
+	"github.com/kvap/kvap/vap/apiserver"
 
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -289,7 +289,7 @@ func (g *generator) object(c *choice, r *Request) map[string]any {
 		}
 		out["apiVersion"], out["kind"] = r.Kind.APIVersion(), r.Kind.Kind
 		out["metadata"] = m.metadata(g.schemas.ObjectMeta(), g.focus.at("metadata"), r)
-		out, err := vap.Canonical(out, apischema.GroupVersionKind(r.Kind))
+		out, err := apiserver.Canonical(out, apischema.GroupVersionKind(r.Kind))
 		if err == nil && (loose || complete(out, typ, 0)) {
 			return out
 		}

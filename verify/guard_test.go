@@ -8,6 +8,7 @@ import (
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/translate"
 	"github.com/kvap/kvap/vap"
+	"github.com/kvap/kvap/vap/apiserver"
 )
 
 // Whatever the rule and the request, an object with a guard says of both what it
@@ -17,7 +18,7 @@ import (
 func TestGuardsKeepEveryVerdict(t *testing.T) {
 	l := theLab()
 	const rules, perRule = 250, 16
-	guards, outcomes := 0, map[vap.Outcome]int{}
+	guards, outcomes := 0, map[apiserver.Outcome]int{}
 	for seed := uint64(1); seed <= rules; seed++ {
 		source := l.source(choose(seed))
 		plain, err := l.guarded(source, seed, translate.GuardNever)
@@ -57,15 +58,15 @@ func TestGuardsKeepEveryVerdict(t *testing.T) {
 			}
 		}
 	}
-	if guards < rules/3 || outcomes[vap.Allow] == 0 || outcomes[vap.Deny] == 0 || outcomes[vap.Error] == 0 {
+	if guards < rules/3 || outcomes[apiserver.Allow] == 0 || outcomes[apiserver.Deny] == 0 || outcomes[apiserver.Error] == 0 {
 		t.Errorf("%d guards, outcomes %v: the rules do not try them", guards, outcomes)
 	}
 }
 
 // sameOutcome: where a guard changes what shares an object, other conditions of the
 // rules are that object's.
-func sameOutcome(a, b vap.Outcome, otherwisePacked bool) bool {
-	admits := func(o vap.Outcome) bool { return o == vap.NoMatch || o == vap.Allow }
+func sameOutcome(a, b apiserver.Outcome, otherwisePacked bool) bool {
+	admits := func(o apiserver.Outcome) bool { return o == apiserver.NoMatch || o == apiserver.Allow }
 	return a == b || otherwisePacked && admits(a) && admits(b)
 }
 

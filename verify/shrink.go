@@ -11,7 +11,7 @@ import (
 
 	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/schema"
-	"github.com/kvap/kvap/vap"
+	"github.com/kvap/kvap/vap/apiserver"
 )
 
 // maxShrinking bounds the requests that are tried to make a counterexample
@@ -199,7 +199,7 @@ func (g *generator) fits(object map[string]any, kind schema.GVK) bool {
 	if t := g.schemas.Type(kind); t != nil && !complete(object, t, 0) {
 		return false
 	}
-	same, err := vap.Canonical(object, apischema.GroupVersionKind(kind))
+	same, err := apiserver.Canonical(object, apischema.GroupVersionKind(kind))
 	return err == nil && reflect.DeepEqual(same, object)
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/translate"
-	"github.com/kvap/kvap/vap"
+	"github.com/kvap/kvap/vap/apiserver"
 )
 
 // Options are the choices of a search. The same seed tries the same requests.
@@ -174,7 +174,7 @@ func (s *search) try(ctx context.Context) error {
 	for _, o := range opinions {
 		f := s.native[o.Rule]
 		f.verdicts[o.Status]++
-		if o.Status != interp.None || o.Native != vap.NoMatch {
+		if o.Status != interp.None || o.Native != apiserver.NoMatch {
 			f.matched++
 		}
 		if !o.Agree() && f.counterexample == nil {

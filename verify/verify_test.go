@@ -11,6 +11,7 @@ import (
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/vap"
+	"github.com/kvap/kvap/vap/apiserver"
 )
 
 const typical = `
@@ -131,7 +132,7 @@ func TestShrinks(t *testing.T) {
 		if c == nil {
 			t.Fatalf("%s: nothing was found", r.Rule)
 		}
-		if c.Native == vap.Deny || c.Status != interp.Fail {
+		if c.Native == apiserver.Deny || c.Status != interp.Fail {
 			t.Errorf("%s: native %s, interpreter %s", r.Rule, c.Native, c.Status)
 		}
 		if text := c.Request.String(); len(text) > 1100 || c.Request.Operation != "CREATE" || c.Request.OldObject != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/translate"
-	"github.com/kvap/kvap/vap"
+	"github.com/kvap/kvap/vap/apiserver"
 )
 
 const teamPolicy = `apiVersion: kyverno.io/v1
@@ -83,9 +83,9 @@ func TestEvalOrder(t *testing.T) {
 			if err := d.Decode(&a); err != nil {
 				t.Fatal(err)
 			}
-			want := string(vap.Deny)
+			want := string(apiserver.Deny)
 			if i%3 == 0 {
-				want = string(vap.Allow)
+				want = string(apiserver.Allow)
 			}
 			if a.ID != fmt.Sprint(i) || a.Results[0].Native != want {
 				t.Fatalf("%s: answer %d is %+v, want %s", name, i, a, want)
@@ -112,8 +112,8 @@ func TestEvalTruncated(t *testing.T) {
 // TestEvalVerdict pins what weighs most among what a run has seen.
 func TestEvalVerdict(t *testing.T) {
 	rule := &compile.Form{Name: "r", Source: &policy.Rule{}, Rule: &compile.Rule{Policy: &policy.Policy{Name: "p"}, Target: translate.Native}}
-	agree := judged{id: "1", opinions: []judge.Opinion{{Rule: rule, Compared: true, Native: vap.Deny, Status: interp.Fail, Kyverno: interp.Fail}}}
-	disagree := judged{id: "2", opinions: []judge.Opinion{{Rule: rule, Compared: true, Native: vap.Allow, Status: interp.Fail, Kyverno: interp.Fail, Message: "bad"}}}
+	agree := judged{id: "1", opinions: []judge.Opinion{{Rule: rule, Compared: true, Native: apiserver.Deny, Status: interp.Fail, Kyverno: interp.Fail}}}
+	disagree := judged{id: "2", opinions: []judge.Opinion{{Rule: rule, Compared: true, Native: apiserver.Allow, Status: interp.Fail, Kyverno: interp.Fail, Message: "bad"}}}
 	unread := judged{unread: true, found: diag.List{diag.Errorf(diag.Pos{}, diag.BadRequest, "unreadable")}}
 	for name, c := range map[string]struct {
 		judged []judged

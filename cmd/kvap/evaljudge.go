@@ -9,7 +9,7 @@ import (
 	"github.com/kvap/kvap/internal/cores"
 	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/interp"
-	"github.com/kvap/kvap/vap"
+	"github.com/kvap/kvap/vap/apiserver"
 )
 
 // batchSize is how many inputs are held at once: enough for all cores, little
@@ -121,7 +121,7 @@ func (e *evaluation) tell(found diag.List) {
 // noteMissing remembers the objects for want of which a rule erred. Of such a rule
 // the two sides need not agree: what they say is not about the request.
 func (e *evaluation) noteMissing(o judge.Opinion) (some bool) {
-	if o.Status != interp.Error && o.Native != vap.Error {
+	if o.Status != interp.Error && o.Native != apiserver.Error {
 		return false
 	}
 	for _, l := range judge.Lookups(o.Rule.Rule) {

@@ -15,7 +15,7 @@ import (
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/translate"
-	"github.com/kvap/kvap/vap"
+	"github.com/kvap/kvap/vap/apiserver"
 )
 
 // An evalOutput writes answers as they come.
@@ -133,7 +133,7 @@ func targetWord(o judge.Opinion) string {
 // message is what a user would be told: by the API server where it denies, else
 // by the interpreter.
 func message(o judge.Opinion) string {
-	if (o.Native == vap.Deny || o.Native == vap.Error) && o.NativeMessage != "" {
+	if (o.Native == apiserver.Deny || o.Native == apiserver.Error) && o.NativeMessage != "" {
 		return o.NativeMessage
 	}
 	return o.Message
@@ -148,7 +148,7 @@ type evalTable struct {
 
 func (t *evalTable) write(j judged) error {
 	for i, o := range j.opinions {
-		quiet := o.Native == vap.NoMatch && o.Status == interp.None
+		quiet := o.Native == apiserver.NoMatch && o.Status == interp.None
 		if quiet && !t.verbose || t.quiet && !o.Violated() && o.Agree() {
 			continue
 		}

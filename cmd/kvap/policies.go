@@ -13,7 +13,7 @@ import (
 	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/internal/manifest"
 	"github.com/kvap/kvap/policy"
-	"github.com/kvap/kvap/vap"
+	"github.com/kvap/kvap/vap/apiserver"
 )
 
 // A policyInput is what is judged by: policies and their exceptions, and native
@@ -41,9 +41,9 @@ func readPolicies(paths []string, kustomize string, stdin io.Reader, release cel
 		in.parse(s)
 	}
 	in.dropRepeated()
-	in.found = append(in.found, in.deployed.Check(vap.NewChecker(release), release.String())...)
-	in.found = append(in.found, in.deployed.Dependent(release.String(), func(p *admissionregistrationv1.ValidatingAdmissionPolicy) []vap.Difference {
-		return vap.Differences(p, release)
+	in.found = append(in.found, in.deployed.Check(apiserver.NewChecker(release), release.String())...)
+	in.found = append(in.found, in.deployed.Dependent(release.String(), func(p *admissionregistrationv1.ValidatingAdmissionPolicy) []apiserver.Difference {
+		return apiserver.Differences(p, release)
 	})...)
 	in.readParams()
 	return in, nil

@@ -12,7 +12,7 @@ import (
 	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/translate"
-	"github.com/kvap/kvap/vap"
+	"github.com/kvap/kvap/vap/apiserver"
 )
 
 // A compiler translates for one release.
@@ -73,7 +73,7 @@ func (c *compiler) compile(m material) (*compiled, error) {
 
 func (c *compiled) typeCheck(o translate.Options) {
 	for _, object := range c.judges.Compiled.Objects {
-		for _, w := range vap.TypeCheck(object.Policy, o.Schemas.Resolver(), o.Schemas.RESTMapper()) {
+		for _, w := range apiserver.TypeCheck(object.Policy, o.Schemas.Resolver(), o.Schemas.RESTMapper()) {
 			c.warned = append(c.warned, fmt.Sprintf("%s: %s", object.Policy.Name, w))
 		}
 	}

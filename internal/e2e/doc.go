@@ -5,7 +5,7 @@
 // `kvap convert` makes objects of them. Three things must hold: the API server
 // takes every object; its type checker has nothing to say of an expression that
 // kvap wrote; and requests are denied and admitted as the fixtures' cases say, and
-// as the judge of package vap says in process. The last holds as well of what the
+// as the judge of package vap/apiserver says in process. The last holds as well of what the
 // controller makes of the fixtures that deny.
 //
 // What a case asks for cannot always be made on a real server: it refuses objects

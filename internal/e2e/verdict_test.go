@@ -23,7 +23,7 @@ import (
 	"github.com/kvap/kvap/internal/e2e/testcluster"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
-	"github.com/kvap/kvap/vap"
+	"github.com/kvap/kvap/vap/apiserver"
 )
 
 // casesAtLeast is the floor under the cases that are judged as they are written.
@@ -73,7 +73,7 @@ type trial struct {
 	fixture string
 	conversion
 	denyExisting bool
-	inProcess    *vap.Judge
+	inProcess    *apiserver.Judge
 	reference    *interp.Interpreter
 }
 
@@ -175,7 +175,7 @@ func (x *trial) refusedInProcess(t *testing.T, r *admissionv1.AdmissionRequest, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slices.ContainsFunc(verdicts, func(v vap.Verdict) bool { return v.Refused })
+	return slices.ContainsFunc(verdicts, func(v apiserver.Verdict) bool { return v.Refused })
 }
 
 // statuses are what the interpreter says of each rule.
@@ -209,7 +209,7 @@ func namespaceLabels(t *testing.T, a *attempt.Attempt) map[string]string {
 }
 
 // newJudge is the judge in process, for bindings that deny.
-func newJudge(t *testing.T, objects, params []*unstructured.Unstructured) *vap.Judge {
+func newJudge(t *testing.T, objects, params []*unstructured.Unstructured) *apiserver.Judge {
 	t.Helper()
 	var ps []*admissionregistrationv1.ValidatingAdmissionPolicy
 	var bs []*admissionregistrationv1.ValidatingAdmissionPolicyBinding
@@ -228,7 +228,7 @@ func newJudge(t *testing.T, objects, params []*unstructured.Unstructured) *vap.J
 	for _, o := range ofKind(params, "Namespace") {
 		namespaces[o.GetName()] = o.GetLabels()
 	}
-	judge, err := vap.NewJudge(ps, bs, vap.JudgeOptions{Params: params, Namespaces: namespaces})
+	judge, err := apiserver.NewJudge(ps, bs, apiserver.JudgeOptions{Params: params, Namespaces: namespaces})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,12 +5,13 @@ import (
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/translate"
 	"github.com/kvap/kvap/vap"
+	"github.com/kvap/kvap/vap/apiserver"
 )
 
 // deploy has deployed objects judge. Those that say which rules they were
 // made from take the place of the translation of these rules' policies, as a whole: a
 // rule of such a policy that no object was made from is enforced by none.
-func (j *Judges) deploy(d *Deployed, o vap.JudgeOptions) error {
+func (j *Judges) deploy(d *Deployed, o apiserver.JudgeOptions) error {
 	if len(d.Policies) == 0 {
 		return nil
 	}
@@ -91,7 +92,7 @@ func (j *Judges) sumUp(out []Opinion) {
 				o.Status, o.Kyverno, o.Message, o.Code = of.Status, of.Kyverno, of.Message, of.Code
 			}
 		}
-		if s.deployed && s.compared && o.Native == vap.NoMatch && !o.Agree() {
+		if s.deployed && s.compared && o.Native == apiserver.NoMatch && !o.Agree() {
 			o.NativeMessage = "none of the native objects that were given judges the request by this rule"
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/manifest"
 	"github.com/kvap/kvap/vap"
+	"github.com/kvap/kvap/vap/apiserver"
 )
 
 // Deployed are native objects as a cluster has them, or as somebody wrote them: they
@@ -105,14 +106,14 @@ func (d *Deployed) place(object any, pos diag.Pos) {
 // Check leaves out what an API server would refuse, of the release that the checker is
 // for, and what enforces nothing: a policy without a binding, and a binding without
 // its policy.
-func (d *Deployed) Check(checker *vap.Checker, release string) (found diag.List) {
+func (d *Deployed) Check(checker *apiserver.Checker, release string) (found diag.List) {
 	named := slices.Clone(d.Policies)
 	refuse := func(object any, kind, name, why string) {
 		found = append(found, diag.Errorf(d.places[object], diag.InvalidObject,
 			"an API server of Kubernetes %s refuses the %s %s: %s; correct it, or say which release it is for with --kubernetes-version", release, kind, name, why))
 	}
 	d.Bindings = slices.DeleteFunc(d.Bindings, func(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) bool {
-		if errs := vap.ValidateBinding(b); len(errs) > 0 {
+		if errs := apiserver.ValidateBinding(b); len(errs) > 0 {
 			refuse(b, "ValidatingAdmissionPolicyBinding", b.Name, errs[0].Error())
 			return true
 		}
@@ -141,7 +142,7 @@ func (d *Deployed) Check(checker *vap.Checker, release string) (found diag.List)
 
 // Dependent warns of what a judge, which is of the latest release, may judge otherwise
 // than an API server of the release that was asked for.
-func (d *Deployed) Dependent(release string, differences func(*admissionregistrationv1.ValidatingAdmissionPolicy) []vap.Difference) (found diag.List) {
+func (d *Deployed) Dependent(release string, differences func(*admissionregistrationv1.ValidatingAdmissionPolicy) []apiserver.Difference) (found diag.List) {
 	for _, p := range d.Policies {
 		for _, difference := range differences(p) {
 			found = append(found, diag.Warnf(d.places[p], diag.ReleaseDependent,

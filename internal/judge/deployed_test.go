@@ -12,7 +12,7 @@ import (
 	"github.com/kvap/kvap/internal/textdiff"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/translate"
-	"github.com/kvap/kvap/vap"
+	"github.com/kvap/kvap/vap/apiserver"
 )
 
 func deployed(t *testing.T, text string) judge.Deployed {
@@ -22,7 +22,7 @@ func deployed(t *testing.T, text string) judge.Deployed {
 	for _, o := range objects {
 		found = append(found, d.Add(o)...)
 	}
-	if found = append(found, d.Check(vap.NewChecker(cel.Default), cel.Default.String())...); len(found) > 0 {
+	if found = append(found, d.Check(apiserver.NewChecker(cel.Default), cel.Default.String())...); len(found) > 0 {
 		t.Fatal(found)
 	}
 	return d

@@ -13,6 +13,7 @@ import (
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate"
 	"github.com/kvap/kvap/vap"
+	"github.com/kvap/kvap/vap/apiserver"
 )
 
 // A Cluster is what the judges know besides the policies.
@@ -57,7 +58,7 @@ type standing struct {
 
 // A native is native policies that are in a cluster together: of each name one.
 type native struct {
-	*vap.Judge
+	*apiserver.Judge
 	members map[string]members // by policy
 }
 
@@ -101,7 +102,7 @@ func New(compiled compile.Result, exceptions []*policy.Exception, c Cluster) (*J
 
 // translated makes a judge of the objects of the policies of which nothing is
 // deployed.
-func (j *Judges) translated(objects []vap.Objects, o vap.JudgeOptions) error {
+func (j *Judges) translated(objects []vap.Objects, o apiserver.JudgeOptions) error {
 	var policies []*admissionregistrationv1.ValidatingAdmissionPolicy
 	var bindings []*admissionregistrationv1.ValidatingAdmissionPolicyBinding
 	at := make([]members, len(objects))
@@ -127,8 +128,8 @@ func (j *Judges) translated(objects []vap.Objects, o vap.JudgeOptions) error {
 	return j.add(policies, bindings, by, o)
 }
 
-func (j *Judges) add(policies []*admissionregistrationv1.ValidatingAdmissionPolicy, bindings []*admissionregistrationv1.ValidatingAdmissionPolicyBinding, by map[string]members, o vap.JudgeOptions) error {
-	judge, err := vap.NewJudge(policies, bindings, o)
+func (j *Judges) add(policies []*admissionregistrationv1.ValidatingAdmissionPolicy, bindings []*admissionregistrationv1.ValidatingAdmissionPolicyBinding, by map[string]members, o apiserver.JudgeOptions) error {
+	judge, err := apiserver.NewJudge(policies, bindings, o)
 	if err == nil {
 		j.natives = append(j.natives, native{judge, by})
 	}
@@ -203,12 +204,12 @@ func (j *Judges) interpret(c Cluster) {
 }
 
 // options are what the native judge knows of the cluster.
-func (c Cluster) options() vap.JudgeOptions {
+func (c Cluster) options() apiserver.JudgeOptions {
 	params := make([]*unstructured.Unstructured, 0, len(c.Objects))
 	for _, object := range slices.Concat(c.Objects, mirrored(c.Objects)) {
 		params = append(params, &unstructured.Unstructured{Object: object})
 	}
-	return vap.JudgeOptions{Params: params, Namespaces: namespaceLabels(c.Objects)}
+	return apiserver.JudgeOptions{Params: params, Namespaces: namespaceLabels(c.Objects)}
 }
 
 // namespaceLabels are the labels of the Namespaces among objects.

@@ -17,7 +17,7 @@ import (
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate"
-	"github.com/kvap/kvap/vap"
+	"github.com/kvap/kvap/vap/apiserver"
 )
 
 func schemas(t *testing.T) *schema.Set {
@@ -89,7 +89,7 @@ func said(t *testing.T, j *judge.Judges, r *judge.Request) string {
 		if !o.Agree() {
 			t.Errorf("%s/%s: %s, %s", o.Rule.Rule.PolicyName(), o.Rule.Name, o.Native, o.Status)
 		}
-		if o.Native != vap.NoMatch || o.Status != interp.None {
+		if o.Native != apiserver.NoMatch || o.Status != interp.None {
 			lines = append(lines, o.Rule.Rule.PolicyName()+"/"+o.Rule.Name+" "+string(o.Native)+" "+string(o.Status))
 		}
 	}
@@ -185,20 +185,20 @@ func TestAgree(t *testing.T) {
 	for status, want := range map[interp.Status]string{
 		interp.Pass: "nomatch allow", interp.Skip: "nomatch allow", interp.None: "nomatch allow", interp.Fail: "deny", interp.Error: "deny error",
 	} {
-		for _, o := range []vap.Outcome{vap.NoMatch, vap.Allow, vap.Deny, vap.Error} {
+		for _, o := range []apiserver.Outcome{apiserver.NoMatch, apiserver.Allow, apiserver.Deny, apiserver.Error} {
 			agree := strings.Contains(" "+want+" ", " "+string(o)+" ")
 			if got := (judge.Opinion{Rule: ofPolicy(policy.Fail), Compared: true, Native: o, Status: status}).Agree(); got != agree {
 				t.Errorf("%s and %s: %v", status, o, got)
 			}
 		}
 	}
-	if (judge.Opinion{Rule: ofPolicy(policy.Ignore), Compared: true, Native: vap.Deny, Status: interp.Error}).Agree() {
+	if (judge.Opinion{Rule: ofPolicy(policy.Ignore), Compared: true, Native: apiserver.Deny, Status: interp.Error}).Agree() {
 		t.Error("an error that is ignored is no denial")
 	}
-	if !(judge.Opinion{Native: vap.NoMatch, Status: interp.Fail}).Agree() {
+	if !(judge.Opinion{Native: apiserver.NoMatch, Status: interp.Fail}).Agree() {
 		t.Error("a rule of the webhook has nobody to disagree with")
 	}
-	if !(judge.Opinion{Compared: true, LeftOut: true, Native: vap.NoMatch, Status: interp.Fail}).Agree() {
+	if !(judge.Opinion{Compared: true, LeftOut: true, Native: apiserver.NoMatch, Status: interp.Fail}).Agree() {
 		t.Error("what a binding leaves out is not a matter of the rule")
 	}
 }

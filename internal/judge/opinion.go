@@ -8,7 +8,7 @@ import (
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
-	"github.com/kvap/kvap/vap"
+	"github.com/kvap/kvap/vap/apiserver"
 )
 
 // An Opinion is what both judges say of one rule on one request.
@@ -16,7 +16,7 @@ type Opinion struct {
 	Rule *compile.Form
 	// Native is the outcome of the translation. A rule that has none matches
 	// nothing.
-	Native        vap.Outcome
+	Native        apiserver.Outcome
 	NativeMessage string
 	// Refused tells that the API server would refuse the request for the object
 	// that the rule is part of.
@@ -41,28 +41,28 @@ type Opinion struct {
 // Agree tells whether both judges give the same verdict. Where there is nothing to
 // compare, nobody disagrees.
 func (o Opinion) Agree() bool {
-	if !o.Compared || o.LeftOut && o.Native == vap.NoMatch {
+	if !o.Compared || o.LeftOut && o.Native == apiserver.NoMatch {
 		return true
 	}
 	ignored := o.Status == interp.Error && o.Rule.Rule.Policy.FailurePolicy == policy.Ignore
-	return Same(o.Status, o.Native) && !(ignored && o.Native == vap.Deny)
+	return Same(o.Status, o.Native) && !(ignored && o.Native == apiserver.Deny)
 }
 
 // Same tells whether a native outcome is what a status asks for: a violation is
 // denied, what errs is denied or errs, and all else is admitted.
-func Same(status interp.Status, native vap.Outcome) bool {
+func Same(status interp.Status, native apiserver.Outcome) bool {
 	switch status {
 	case interp.Fail:
-		return native == vap.Deny
+		return native == apiserver.Deny
 	case interp.Error:
-		return native == vap.Deny || native == vap.Error
+		return native == apiserver.Deny || native == apiserver.Error
 	}
-	return native != vap.Deny && native != vap.Error
+	return native != apiserver.Deny && native != apiserver.Error
 }
 
 // Violated tells whether either judge finds a violation, or cannot decide.
 func (o Opinion) Violated() bool {
-	return o.Native == vap.Deny || o.Native == vap.Error || o.Status == interp.Fail || o.Status == interp.Error
+	return o.Native == apiserver.Deny || o.Native == apiserver.Error || o.Status == interp.Fail || o.Status == interp.Error
 }
 
 // Judge puts a request before both judges. There is an opinion for each of the
@@ -70,7 +70,7 @@ func (o Opinion) Violated() bool {
 func (j *Judges) Judge(ctx context.Context, r *Request) ([]Opinion, error) {
 	out := make([]Opinion, len(j.Rules))
 	for i, rule := range j.Rules {
-		out[i] = Opinion{Rule: rule, Native: vap.NoMatch, Status: interp.None, Kyverno: interp.None, Compared: j.standings[i].compared}
+		out[i] = Opinion{Rule: rule, Native: apiserver.NoMatch, Status: interp.None, Kyverno: interp.None, Compared: j.standings[i].compared}
 	}
 	for _, n := range j.natives {
 		verdicts, err := n.Review(ctx, r.native, r.NamespaceLabels)
@@ -89,7 +89,7 @@ func (j *Judges) Judge(ctx context.Context, r *Request) ([]Opinion, error) {
 }
 
 // note keeps the gravest outcome of each rule over its objects and their bindings.
-func (m members) note(v vap.Verdict, namespace string, out []Opinion) {
+func (m members) note(v apiserver.Verdict, namespace string, out []Opinion) {
 	for i, member := range v.Members(m.text) {
 		if m.rules[i] < 0 {
 			continue
@@ -99,7 +99,7 @@ func (m members) note(v vap.Verdict, namespace string, out []Opinion) {
 		if member.Outcome.Graver(o.Native) {
 			o.Native, o.NativeMessage = member.Outcome, member.Message
 		}
-		o.Refused = o.Refused || v.Refused && (member.Outcome == vap.Deny || member.Outcome == vap.Error)
+		o.Refused = o.Refused || v.Refused && (member.Outcome == apiserver.Deny || member.Outcome == apiserver.Error)
 	}
 }
 

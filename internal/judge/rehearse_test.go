@@ -10,7 +10,7 @@ import (
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate"
-	"github.com/kvap/kvap/vap"
+	"github.com/kvap/kvap/vap/apiserver"
 )
 
 // TestRehearsal: a policy that is rehearsed denies nothing, and finds what it will
@@ -67,7 +67,7 @@ func TestRehearsal(t *testing.T) {
 		}
 		for _, o := range opinions {
 			want, asked := tt.want[o.Rule.Name]
-			if asked && (o.Status != want || !o.Agree() || (o.Native == vap.Deny) != (want == interp.Fail)) {
+			if asked && (o.Status != want || !o.Agree() || (o.Native == apiserver.Deny) != (want == interp.Fail)) {
 				t.Errorf("%s %s: native %s, interpreter %s; want %s", tt.kind, o.Rule.Name, o.Native, o.Status, want)
 			}
 		}

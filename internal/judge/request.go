@@ -13,7 +13,7 @@ import (
 
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
-	"github.com/kvap/kvap/vap"
+	"github.com/kvap/kvap/vap/apiserver"
 )
 
 // A Request is an admission request that both judges can read.
@@ -131,7 +131,7 @@ func (r *Request) canonical(field string, object map[string]any) (map[string]any
 		object = maps.Clone(object)
 		object["kind"], object["apiVersion"] = kind.Kind, kind.GroupVersion().String()
 	}
-	out, err := vap.Canonical(object, kind)
+	out, err := apiserver.Canonical(object, kind)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", field, err)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/translate"
-	"github.com/kvap/kvap/vap"
+	"github.com/kvap/kvap/vap/apiserver"
 )
 
 // judge judges one resource by the rules that a row means.
@@ -71,13 +71,13 @@ func (out *Result) unlooked(want string) {
 func says(o judge.Opinion) string { return string(o.Kyverno) }
 
 // statusOf is an outcome in the words of suites.
-func statusOf(o vap.Outcome) string {
+func statusOf(o apiserver.Outcome) string {
 	switch o {
-	case vap.Allow:
+	case apiserver.Allow:
 		return string(interp.Pass)
-	case vap.Deny:
+	case apiserver.Deny:
 		return string(interp.Fail)
-	case vap.Error:
+	case apiserver.Error:
 		return string(interp.Error)
 	}
 	return string(interp.None)
@@ -149,14 +149,14 @@ func (out *Result) excuse(o judge.Opinion, request *judge.Request) {
 }
 
 // nativeGives tells whether an outcome is what a result asks for.
-func nativeGives(want string, o vap.Outcome) bool {
+func nativeGives(want string, o apiserver.Outcome) bool {
 	switch want {
 	case "fail", "warn":
-		return o == vap.Deny
+		return o == apiserver.Deny
 	case "error":
-		return o == vap.Deny || o == vap.Error
+		return o == apiserver.Deny || o == apiserver.Error
 	}
-	return o == vap.Allow || o == vap.NoMatch
+	return o == apiserver.Allow || o == apiserver.NoMatch
 }
 
 // notNative is why the native policy was not asked; empty if it was.

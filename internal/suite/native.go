@@ -10,7 +10,7 @@ import (
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/internal/manifest"
-	"github.com/kvap/kvap/vap"
+	"github.com/kvap/kvap/vap/apiserver"
 )
 
 // readNative takes the native policies and bindings of a file: they need no
@@ -47,7 +47,7 @@ func (r *run) natively(ctx context.Context, row Row) []Result {
 			out.Verdict, out.Reason = NotJudged, err.Error()
 			return []Result{out}
 		}
-		outcome := vap.NoMatch
+		outcome := apiserver.NoMatch
 		for _, op := range opinions {
 			if row.meansNative(op) && op.Native.Graver(outcome) {
 				outcome, out.Message = op.Native, op.NativeMessage
@@ -83,7 +83,7 @@ func (r Row) meansNative(o judge.Opinion) bool {
 	return r.Rule == "" || o.Rule.Name == r.Policy || r.means(o.Rule.Name)
 }
 
-func (out *Result) weighNative(want string, outcome vap.Outcome) {
+func (out *Result) weighNative(want string, outcome apiserver.Outcome) {
 	out.Native = string(outcome)
 	switch got := statusOf(outcome); {
 	case got == "none" && want == "skip":

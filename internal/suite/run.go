@@ -15,7 +15,7 @@ import (
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate"
-	"github.com/kvap/kvap/vap"
+	"github.com/kvap/kvap/vap/apiserver"
 )
 
 // A Runner runs suites.
@@ -58,8 +58,8 @@ func (r Runner) Run(ctx context.Context, s *Suite) (Results, diag.List) {
 	return out, append(found, run.found...)
 }
 
-func (r Runner) differences(p *admissionregistrationv1.ValidatingAdmissionPolicy) []vap.Difference {
-	return vap.Differences(p, r.Translate.Release)
+func (r Runner) differences(p *admissionregistrationv1.ValidatingAdmissionPolicy) []apiserver.Difference {
+	return apiserver.Differences(p, r.Translate.Release)
 }
 
 // A run is one suite on its way.

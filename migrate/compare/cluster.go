@@ -23,7 +23,7 @@ import (
 	"github.com/kvap/kvap/migrate/live"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/scan"
-	"github.com/kvap/kvap/vap"
+	"github.com/kvap/kvap/vap/apiserver"
 )
 
 // settingOfCluster reads policies and native objects from the cluster.
@@ -158,7 +158,7 @@ func (c *Comparing) readNatives(ctx context.Context, s *Setting, mark *strings.B
 		}
 	}
 	// what is refused or bound to nothing enforces nothing; kvap status tells of it
-	s.Deployed.Check(vap.NewChecker(c.Translate.Release), c.Translate.Release.String())
+	s.Deployed.Check(apiserver.NewChecker(c.Translate.Release), c.Translate.Release.String())
 	return nil
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate"
 	"github.com/kvap/kvap/vap"
+	"github.com/kvap/kvap/vap/apiserver"
 	"github.com/kvap/kvap/verify"
 )
 
@@ -155,7 +156,7 @@ func (b *bench) logged(o *unstructured.Unstructured, denial string) []byte {
 		b.Fatal(err)
 	}
 	annotations := map[string]string{"authorization.k8s.io/decision": "allow"}
-	if opinions[0].Native == vap.Deny {
+	if opinions[0].Native == apiserver.Deny {
 		annotations[failureKey] = fmt.Sprintf(`[{"message":"m","policy":%q,"binding":"b","expressionIndex":0,"validationActions":["Audit"]}]`, b.deployed.Policies[0].Name)
 	}
 	status := map[string]any{"code": 201}

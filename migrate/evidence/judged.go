@@ -12,7 +12,7 @@ import (
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
-	"github.com/kvap/kvap/vap"
+	"github.com/kvap/kvap/vap/apiserver"
 )
 
 // An Item is a request to put before both judges: one that was recorded, or what
@@ -84,7 +84,7 @@ func (l *Ledger) note(j judged) {
 		if !validates(o.Rule) {
 			continue
 		}
-		if o.Compared && (o.Status != interp.None || o.Native == vap.Deny || o.Native == vap.Error) {
+		if o.Compared && (o.Status != interp.None || o.Native == apiserver.Deny || o.Native == apiserver.Error) {
 			l.noteOpinion(i, j, o)
 		}
 		if j.Reported != nil {
@@ -96,7 +96,7 @@ func (l *Ledger) note(j judged) {
 func (l *Ledger) noteOpinion(place int, j judged, o judge.Opinion) {
 	t := l.rows[place].of(j.Source)
 	switch {
-	case o.LeftOut && o.Native == vap.NoMatch:
+	case o.LeftOut && o.Native == apiserver.NoMatch:
 		t.cannotTell("the bindings leave out the namespace")
 	case o.Agree():
 		t.agree(o.Violated())
@@ -117,7 +117,7 @@ const notAtHand = "the rule reads an object that is not there, or asks what is n
 // lacks tells whether a rule errs for want of an object that it looks up, or may do so
 // for want of somebody to ask: no cluster and no service is at hand where rules are judged.
 func (l *Ledger) lacks(o judge.Opinion) bool {
-	if o.Status != interp.Error && o.Native != vap.Error {
+	if o.Status != interp.Error && o.Native != apiserver.Error {
 		return false
 	}
 	if s := o.Rule.Rule.Source; s != nil && (asks(s.Context) || s.Validate != nil && asksInLoops(s.Validate.ForEach)) {

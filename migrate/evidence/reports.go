@@ -9,7 +9,7 @@ import (
 	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/report"
-	"github.com/kvap/kvap/vap"
+	"github.com/kvap/kvap/vap/apiserver"
 )
 
 // A Register is what Kyverno's reports say, by object.
@@ -183,7 +183,7 @@ func (l *Ledger) noteReported(place int, j judged, o judge.Opinion) {
 		t.cannotTell("the report is older than the object")
 	case o.Code != 0 && !o.Compared:
 		t.cannotTell("the interpreter does not know the rule")
-	case o.LeftOut && o.Native == vap.NoMatch:
+	case o.LeftOut && o.Native == apiserver.NoMatch:
 		t.cannotTell("the bindings leave out the namespace")
 	case l.lacks(o):
 		t.cannotTell(notAtHand)
@@ -218,9 +218,9 @@ func verdictOf(o judge.Opinion) string {
 		return verdict(o.Status)
 	}
 	switch o.Native {
-	case vap.Deny:
+	case apiserver.Deny:
 		return "deny"
-	case vap.Error:
+	case apiserver.Error:
 		return "error"
 	}
 	return "allow"

@@ -26,6 +26,7 @@ import (
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate"
 	"github.com/kvap/kvap/vap"
+	"github.com/kvap/kvap/vap/apiserver"
 )
 
 // of is the release of the control plane.
@@ -55,7 +56,7 @@ func TestStatus(t *testing.T) {
 	all := policies(t, set)
 	accepted := create(t, client, all, set)
 	t.Logf("%d policies, of which the API server takes %d", len(all), len(accepted))
-	predicted := vap.NewStatusChecker(set, of)
+	predicted := apiserver.NewStatusChecker(set, of)
 	warnings := 0
 	for name, got := range awaitStatus(t, client, len(accepted)) {
 		want := predicted.Check(accepted[name])
@@ -67,7 +68,7 @@ func TestStatus(t *testing.T) {
 
 // compare holds the warnings against each other, their texts too, save for the digits
 // that the cluster puts behind the names of types.
-func compare(t *testing.T, p *admissionregistrationv1.ValidatingAdmissionPolicy, want []vap.TypeWarning, got []admissionregistrationv1.ExpressionWarning) {
+func compare(t *testing.T, p *admissionregistrationv1.ValidatingAdmissionPolicy, want []apiserver.TypeWarning, got []admissionregistrationv1.ExpressionWarning) {
 	t.Helper()
 	texts := map[string]string{}
 	for _, w := range got {
@@ -219,7 +220,7 @@ func create(t *testing.T, client kubernetes.Interface, all map[string]*admission
 	var mutex sync.Mutex
 	var group sync.WaitGroup
 	slots := make(chan struct{}, 4)
-	checker := vap.NewChecker(of)
+	checker := apiserver.NewChecker(of)
 	for name, p := range all {
 		slots <- struct{}{}
 		group.Go(func() {

@@ -1,0 +1,50 @@
+package apiserver
+
+import (
+	"strings"
+
+	"github.com/kvap/kvap/vap"
+)
+
+// withoutLiterals is a text with empty strings for those that it has, if their
+// content matters to no compiler: it decides neither a type nor whether there is
+// an error. It matters where a function makes something of it before anything is
+// evaluated; and how it is written where it has escapes, and how long it is.
+func withoutLiterals(text string) (plain string, matter bool) {
+	for _, function := range []string{"matches", "find", "findAll", "bool", "bytes", "double", "duration", "int", "uint", "string", "timestamp"} {
+		if callsOf(text, function) {
+			return text, true
+		}
+	}
+	if len(text) > vap.MaxExpressionLength/2 || strings.ContainsAny(text, "\\`") || strings.Contains(text, "'''") || strings.Contains(text, `"""`) || strings.Contains(text, "//") {
+		return text, false
+	}
+	var b strings.Builder
+	for rest := text; ; {
+		i := strings.IndexAny(rest, `'"`)
+		if i < 0 {
+			b.WriteString(rest)
+			return b.String(), false
+		}
+		length := strings.IndexByte(rest[i+1:], rest[i])
+		if length < 0 || strings.Contains(rest[i+1:i+1+length], "\n") || i > 0 && strings.ContainsRune("rRbB", rune(rest[i-1])) {
+			return text, false
+		}
+		b.WriteString(rest[:i+1] + rest[i:i+1])
+		rest = rest[i+length+2:]
+	}
+}
+
+// callsOf tells that a word is followed by a parenthesis, perhaps after blanks.
+func callsOf(text, word string) bool {
+	for rest := text; ; {
+		_, after, found := strings.Cut(rest, word)
+		if !found {
+			return false
+		}
+		if strings.HasPrefix(strings.TrimLeft(after, " \t\r\n"), "(") {
+			return true
+		}
+		rest = after
+	}
+}
