@@ -40,6 +40,13 @@ spec:
 				return fmt.Sprintf("        - {name: v%d, variable: {jmesPath: \"v%d || request.object.data.x%d || v%d\"}}\n", i+1, i, i, i)
 			})
 	}
+	again := func(n int) string { // the same, where all have one name
+		return "      context:\n" +
+			"        - {name: v, variable: {jmesPath: \"request.object.data.v || 'none'\"}}\n" +
+			repeat(n, "", func(i int) string {
+				return fmt.Sprintf("        - {name: v, variable: {jmesPath: \"v || request.object.data.x%d || v\"}}\n", i)
+			})
+	}
 	cases := []struct {
 		name, source string
 		native       bool
@@ -58,7 +65,12 @@ spec:
 		{"a list flattened many times", strings.Replace(
 			deny("", "{{ request.object.spec"+repeat(40, "", func(int) string { return "[]" })+" }}"),
 			"ConfigMap", "acme.io/v1/Widget", 1), false},
-		{"many chained variables", deny(chain(40), "{{ v40 }}"), false},
+		{"many chained variables", deny(chain(40), "{{ v40 }}"), true},
+		{"many chained variables of unknown types", strings.Replace(deny(chain(20), "{{ v20 }}"), "ConfigMap", "acme.io/v1/Widget", 1), true},
+		{"chained variables of one name", deny(again(12), "{{ v }}"), true},
+		{"a variable in itself", deny(again(0)+repeat(40, "", func(int) string {
+			return "        - {name: v, variable: {jmesPath: \"join('-', [v, v])\"}}\n"
+		}), "{{ v }}"), false},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
