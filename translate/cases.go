@@ -1,6 +1,8 @@
 package translate
 
 import (
+	"slices"
+
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 )
@@ -64,6 +66,55 @@ func (j operand) repeatable() bool {
 		_, _, path := branch.v.expr.OptionalPath()
 		return !path
 	})
+}
+
+// answers are what was asked on the way to a branch of a choice, and what came of it.
+type answers []answer
+
+type answer struct {
+	c     cel.Bool
+	is    bool
+	falsy cel.Value // what is known to be falsy where it is there; or zero
+}
+
+// and are the answers where c holds.
+func (a answers) and(c cel.Bool) answers { return append(slices.Clip(a), answer{c: c, is: true}) }
+
+// without are the answers where c does not hold, and j is not what is chosen. If c asked
+// whether it is falsy, it is.
+func (a answers) without(j operand, c cel.Bool) answers {
+	out := answer{c: c}
+	if j.known.truthy && cel.Equal(j.known.by.Value, c.Value) {
+		out.falsy = j.v.expr
+	}
+	return append(slices.Clip(a), out)
+}
+
+// of is what c is, where that was asked.
+func (a answers) of(c cel.Bool) (is, known bool) {
+	for _, b := range a {
+		if cel.Equal(b.c.Value, c.Value) {
+			return b.is, true
+		}
+	}
+	return false, false
+}
+
+// left is j without the branches that these answers rule out.
+func (a answers) left(j operand) operand {
+	switch j.form {
+	case placeForm:
+		j.known.falsy = j.known.falsy || slices.ContainsFunc(a, func(b answer) bool { return !b.falsy.IsZero() && cel.Equal(b.falsy, j.v.expr) })
+	case choiceForm:
+		switch is, known := a.of(j.c); {
+		case known && is:
+			return a.left(*j.then)
+		case known:
+			return a.left(*j.els)
+		}
+		return choice(j.c, a.and(j.c).left(*j.then), a.without(*j.then, j.c).left(*j.els))
+	}
+	return j
 }
 
 // multiply tells that texts joined branch by branch would be too many, or would

@@ -103,7 +103,7 @@ func (l *lowering) variableEntry(v *policy.VariableEntry) operand {
 		if j.form == errorForm { // the default stands in for any error
 			return def
 		}
-		return choice(l.present(j), j.settled(), def)
+		return choice(l.present(j), j.presentNow(), def)
 	}))
 }
 
@@ -150,8 +150,8 @@ func (l *lowering) required(j operand) operand {
 		switch {
 		case j.v.never:
 			return typeError("value")
-		case j.v.dynamic(): // and may be null
-			return choice(l.present(j), j.settled(), typeError("value"))
+		case j.v.dynamic() && !j.asked().present: // and may be null
+			return choice(l.present(j), j.presentNow(), typeError("value"))
 		}
 		guards := make([]guard, len(j.v.guards))
 		for i, g := range j.v.guards {

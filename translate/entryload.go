@@ -10,10 +10,45 @@ import (
 )
 
 // A loadedEntry is a context entry that a query names: its value, which may be an
-// expression that errs.
+// expression that errs, and what must be there for it, where that is asked for.
 type loadedEntry struct {
 	value operand
 	errs  bool
+	asked bool
+	needs []cel.Bool
+	facts []cel.Bool // what was known to hold
+}
+
+// entry is the value of a context entry. A query that names it again has it already: an
+// entry that names the one before twice, and so on, would be worked out without end.
+func (l *lowering) entry(name string, v *contextVar) operand {
+	if e, ok := l.loaded[name]; ok && e.holds(l) {
+		if l.found != nil {
+			*l.found = append(*l.found, e.needs...)
+		}
+		l.errs = l.errs || e.errs
+		return e.value
+	}
+	outer, needs := l.errs, 0
+	if l.found != nil {
+		needs = len(*l.found)
+	}
+	l.errs = false
+	e := loadedEntry{value: l.contextValue(v), errs: l.errs, asked: l.found != nil, facts: l.facts}
+	if e.asked {
+		e.needs = slices.Clone((*l.found)[needs:])
+	}
+	if l.loaded != nil {
+		l.loaded[name] = e
+	}
+	l.errs = e.errs || outer
+	return e.value
+}
+
+// holds tells that the value would be the same here: nothing that was known to hold
+// where it was worked out is not known now.
+func (e loadedEntry) holds(l *lowering) bool {
+	return e.asked == (l.found != nil) && !slices.ContainsFunc(e.facts, func(f cel.Bool) bool { return !l.knows(f) })
 }
 
 // loads is: loading an entry is no error. What may be one inside its expressions is

@@ -284,18 +284,31 @@ func (l *lowering) or(a, b operand) operand {
 	if isPredicate(a) && isPredicate(b) {
 		return boolOf(cel.Or(a.v.expr.AsBool(), b.v.expr.AsBool()))
 	}
-	if a.cases() > 1 && a.cases()*(1+b.cases()) > fewCases {
+	out := l.orWithin(a, b, nil)
+	if a.cases() > 1 && out.cases() > max(fewCases, a.cases()+b.cases()) {
 		return choice(l.truthy(a), a.settledAll(), b)
 	}
-	return a.over(func(a operand) operand {
-		if a.form == errorForm {
-			return a
-		}
-		if a.form == placeForm && a.v.kind() == schema.Int {
-			return choice(a.v.found(), a.settled(), b) // never falsy
-		}
-		return choice(l.truthy(a), a.settled(), b)
-	})
+	return out
+}
+
+// orWithin is or in a branch of a choice. What was asked on the way there is known: of
+// v || x || v the last v is falsy, so v || x || v || y is v || x || y.
+func (l *lowering) orWithin(a, b operand, way answers) operand {
+	switch {
+	case a.form == choiceForm:
+		return choice(a.c, l.orWithin(*a.then, b, way.and(a.c)), l.orWithin(*a.els, b, way.without(*a.then, a.c)))
+	case a.form == errorForm:
+		return a
+	}
+	taken := l.truthy(a)
+	if a.form == placeForm && a.v.kind() == schema.Int {
+		taken = a.v.found() // never falsy
+	}
+	if is, known := way.of(taken); known && !is {
+		return way.left(b)
+	}
+	chosen := a.truthyNow(taken)
+	return choice(taken, chosen, way.without(chosen, taken).left(b))
 }
 
 // isPredicate tells that j is a boolean that an expression of ours gives.

@@ -25,6 +25,7 @@ type operand struct {
 	// key is zero
 	images *imageGroup
 	key    cel.Value
+	known  asked // of a place
 	// stops is what reading this ends the walk with, which then begins again
 	// knowing more; nil for most.
 	stops any
@@ -102,6 +103,36 @@ func (j operand) settled() operand {
 	return j
 }
 
+// asked is what was asked of a value before, and so is known where it is there: that
+// it is not null; that it is neither null nor falsy, by some condition; that it is one
+// of both.
+type asked struct {
+	present, truthy, falsy bool
+	by                     cel.Bool
+}
+
+// asked is what is known of j, which is there for certain.
+func (j operand) asked() asked {
+	if j.form != placeForm || !j.v.certain() {
+		return asked{}
+	}
+	return j.known
+}
+
+// presentNow is j inside a context where it is known to be there, and not to be null.
+func (j operand) presentNow() operand {
+	j = j.settled()
+	j.known.present = true
+	return j
+}
+
+// truthyNow is j inside a context where a condition holds: it is there and not falsy.
+func (j operand) truthyNow(by cel.Bool) operand {
+	j = j.presentNow()
+	j.known.truthy, j.known.by = true, by
+	return j
+}
+
 // softly is j with a missing key read as null.
 func (j operand) softly() operand {
 	switch j.form {
@@ -115,7 +146,8 @@ func (j operand) softly() operand {
 			return litOf(nil)
 		}
 		if v, c := j.v.demanded(); !c.IsTrue() {
-			return choice(c, operandAt(v).softly(), typeError("value"))
+			j.v = v
+			return choice(c, j.softly(), typeError("value"))
 		}
 		guards := make([]guard, len(j.v.guards))
 		for i, g := range j.v.guards {

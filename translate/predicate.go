@@ -1,6 +1,8 @@
 package translate
 
 import (
+	"slices"
+
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
@@ -20,6 +22,7 @@ type pred struct {
 	lit      func(any) cel.Bool                     // also nil, for null
 	value    func(cel.Value, *schema.Type) cel.Bool // a value that is there; of unknown type it may be null
 	sequence func(sequence) cel.Bool                // a list that is there
+	asked    func(asked) (is, known bool)           // what follows from what was asked; nil for nothing
 	json     func(operand) cel.Bool                 // a text with JSON in it; nil where nothing is known of that
 	// single tells that value reads its argument once, so that a literal with the
 	// same verdict as null may stand in for a missing value.
@@ -65,6 +68,11 @@ func (l *lowering) holds(j operand, strict bool, p pred) cel.Bool {
 		}
 		return p.json(j)
 	}
+	if p.asked != nil {
+		if is, known := p.asked(j.asked()); known {
+			return cel.Lit(is)
+		}
+	}
 	return l.valueHolds(j.v, strict, p)
 }
 
@@ -92,6 +100,10 @@ func (l *lowering) eitherWay(c cel.Bool, then, els func() cel.Bool) (cel.Bool, c
 	t := then()
 	l.found = &otherwise
 	e := els()
+	known := func(c cel.Bool) bool {
+		return slices.ContainsFunc(*outer, func(o cel.Bool) bool { return cel.Equal(o.Value, c.Value) })
+	}
+	needs, otherwise = slices.DeleteFunc(needs, known), slices.DeleteFunc(otherwise, known)
 	switch a, b := cel.And(needs...), cel.And(otherwise...); {
 	case cel.Equal(a.Value, b.Value):
 		*outer = append(*outer, a)

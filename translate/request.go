@@ -12,14 +12,7 @@ func (l *lowering) topLevel(name string) operand {
 		return l.read(j)
 	}
 	if v, ok := l.context[name]; ok {
-		outer := l.errs
-		l.errs = false
-		j := l.contextValue(v)
-		if l.loaded != nil {
-			l.loaded[name] = loadedEntry{j, l.errs}
-		}
-		l.errs = l.errs || outer
-		return j
+		return l.entry(name, v)
 	}
 	switch name {
 	case "request":
