@@ -92,8 +92,15 @@ func (g group) withoutCostlyGuard(d *vap.Draft) {
 		if !w.exceeds(d.Guard.Value, guardBudget) {
 			continue
 		}
-		cost := w.cost(d.Guard.Value)
-		asMuch := func(v cel.Value) bool { return w.cost(v) >= cost }
+		place, cost := w.dearest(d.Guard.Value)
+		// mostly that is what the guard guards, and what fills it costs that as much
+		asMuch := func(v cel.Value) bool {
+			if w.costAt(v, place) >= cost {
+				return true
+			}
+			_, most := w.dearest(v)
+			return most >= cost
+		}
 		if !slices.ContainsFunc(d.Validations, func(v vap.Validation) bool { return asMuch(v.Expr.Value) }) &&
 			!slices.ContainsFunc(d.Variables, func(v vap.Variable) bool { return asMuch(v.Expr) }) {
 			d.Unguard()

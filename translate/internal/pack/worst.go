@@ -61,16 +61,17 @@ func (w worstCase) exceedsAt(v cel.Value, places []string, limit int64) bool {
 	return half == 0 || w.exceedsAt(v, places[:half], limit) || w.exceedsAt(v, places[half:], limit)
 }
 
-// cost is about the most that one evaluation of an expression costs. The cost grows
-// with each list and text as its bytes do, so it is largest where all bytes are in
-// one place: in the elements of one list, which are then as small as they can be, or
-// in one text.
-func (w worstCase) cost(v cel.Value) int64 {
-	var worst int64
-	for _, place := range placesOf(v) {
-		worst = max(worst, w.costAt(v, place))
+// dearest is about the most that one evaluation of an expression costs, and where. The
+// cost grows with each list and text as its bytes do, so it is largest where all bytes
+// are in one place: in the elements of one list, which are then as small as they can be,
+// or in one text.
+func (w worstCase) dearest(v cel.Value) (place string, cost int64) {
+	for _, p := range placesOf(v) {
+		if c := w.costAt(v, p); c > cost {
+			place, cost = p, c
+		}
 	}
-	return worst
+	return place, cost
 }
 
 // placesOf are the paths of what an expression reads.
