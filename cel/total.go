@@ -47,11 +47,12 @@ type keyed struct {
 }
 
 // A typ is what is known of a value's kind; optional tells that the value is
-// wrapped in an optional one.
+// wrapped in an optional one, null that it may be null.
 type typ struct {
 	kind     Kind
 	shape    Shape
 	optional bool
+	null     bool
 }
 
 func typeOf(s Shape) typ {
@@ -61,7 +62,7 @@ func typeOf(s Shape) typ {
 	return typ{shape: s}
 }
 
-func (t typ) is(kinds ...Kind) bool { return !t.optional && slices.Contains(kinds, t.kind) }
+func (t typ) is(kinds ...Kind) bool { return !t.optional && !t.null && slices.Contains(kinds, t.kind) }
 
 func (t typ) field(name string) typ {
 	if t.shape == nil {
@@ -133,7 +134,7 @@ func (t typer) ident(n *node) (typ, bool) {
 		}
 	}
 	if r, ok := t.root(n); ok {
-		return typ{kind: MapKind, shape: r.Shape}, true
+		return typ{kind: MapKind, shape: r.Shape, null: r.Null}, true
 	}
 	switch n.name {
 	case "bool", "int", "uint", "double", "string", "bytes", "list", "map", "null_type": // the types
