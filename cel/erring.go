@@ -6,13 +6,27 @@ import "slices"
 
 // isTotal tells that n is no error, whatever the input.
 func (s simplifier) isTotal(n *node) bool {
+	return s.isTotalAlone(n) || s.around.isTotal(n, s.known)
+}
+
+// isTotalAlone is isTotal as far as the form of n tells.
+func (s simplifier) isTotalAlone(n *node) bool {
 	switch n.op {
 	case opIdent, opNull, opBool, opInt, opUint, opDouble, opString, opBytes:
 		return true
 	case opHas: // has(null.x) is false
-		return s.rootsAreObjects && n.args[0].op == opIdent && isRoot(n.args[0].name)
-	case opAnd, opOr, opNot:
-		return s.allTotal(n.args) && !slices.ContainsFunc(n.args, func(a *node) bool { return !a.isBool() })
+		of := n.args[0]
+		return s.unbound && (of.op == opIdent && isRoot(of.name) || s.known.isMap(of) && s.isTotal(of)) ||
+			s.known.selected(of)
+	case opSelect:
+		there, ok := s.known.of(Value{n.args[0]}.Has(n.name).n)
+		return ok && there
+	case opAnd, opOr:
+		return s.isTotalChain(n)
+	case opNot:
+		return n.args[0].isBool() && s.isTotal(n.args[0])
+	case opCall:
+		return (n.function() == FuncType || n.function() == FuncDyn) && s.allTotal(n.args)
 	case opBinary:
 		switch n.operator() {
 		case Equals, Differs:
@@ -28,6 +42,18 @@ func (s simplifier) isTotal(n *node) bool {
 
 func (s simplifier) allTotal(ns []*node) bool {
 	return !slices.ContainsFunc(ns, func(n *node) bool { return !s.isTotal(n) })
+}
+
+// isTotalChain tells that each term of n has a truth value, by what those before it
+// say.
+func (s simplifier) isTotalChain(n *node) bool {
+	for _, a := range n.args {
+		if !a.isBool() || !s.isTotal(a) {
+			return false
+		}
+		s.known = s.known.and(a, n.op == opAnd)
+	}
+	return true
 }
 
 // selectedIf tells that if n evaluates to value, a field of p was selected without

@@ -14,23 +14,48 @@ func Simplify(v Value) Value {
 	if v.IsZero() {
 		return v
 	}
-	s := simplifier{rootsAreObjects: !rebindsRoots(v)}
-	return Value{s.node(v.n, false)}
+	return Value{simplifier{unbound: !rebinds(v)}.whole(v.n)}
 }
 
 // Simplify is Simplify for a boolean.
 func (b Bool) Simplify() Bool { return Simplify(b.Value).AsBool() }
 
-type simplifier struct {
-	// rootsAreObjects: the names object, oldObject and so on stand for what the
-	// API server binds to them, and not for a macro's variable.
-	rootsAreObjects bool
+// SimplifyIn is Simplify where something is known of what b reads: what is never an
+// error there may be put in another order.
+func (b Bool) SimplifyIn(around Surroundings) Bool {
+	s := simplifier{unbound: !rebinds(b.Value)}
+	if s.unbound {
+		s.around = &typer{guard: newGuard(around), strict: true}
+	}
+	return Bool{Value{s.whole(b.n)}}
 }
 
-func rebindsRoots(v Value) bool {
+// whole simplifies n until nothing of it gets shorter: what became of one part may be
+// what is known where another stands.
+func (s simplifier) whole(n *node) *node {
+	for {
+		m := s.node(n, false)
+		if equal(m, n) {
+			return n
+		}
+		n = m // which is smaller, or nests less
+	}
+}
+
+type simplifier struct {
+	// unbound: the names object, oldObject and so on stand for what the API server
+	// binds to them, map and list for types, and not for a macro's variable.
+	unbound bool
+	known   *facts // where the part stands that is simplified
+	around  *typer // what is known there of values; nil for nothing
+}
+
+func rebinds(v Value) bool {
 	found := false
 	v.Walk(func(v Value) bool {
-		found = found || slices.ContainsFunc(v.n.vars, isRoot) && v.n.op == opMacro
+		found = found || v.n.op == opMacro && slices.ContainsFunc(v.n.vars, func(x string) bool {
+			return isRoot(x) || x == "variables" || kindNamed(x) != Unknown
+		})
 		return true
 	})
 	return found
@@ -48,16 +73,35 @@ func isRoot(name string) bool {
 // node simplifies n from the inside out. boolean tells that where n stands, what
 // is no boolean is an error: there, x && true is x.
 func (s simplifier) node(n *node, boolean bool) *node {
-	args := make([]*node, len(n.args))
-	for i, a := range n.args {
-		args[i] = s.node(a, n.wantsBool(i, boolean))
+	if value, ok := s.known.of(n); ok && (boolean || n.isBool()) {
+		return Lit(value).n
 	}
-	n = n.with(args)
+	n = n.with(s.args(n, boolean))
 	m := s.step(n, boolean)
 	if equal(m, n) {
 		return n
 	}
 	return s.node(m, boolean) // ends, since every step makes n smaller
+}
+
+// args are the parts of n, each simplified where it stands.
+func (s simplifier) args(n *node, boolean bool) []*node {
+	args := make([]*node, len(n.args))
+	at := s
+	for i, a := range n.args {
+		switch {
+		case n.op == opCond && i > 0:
+			at.known = s.known.and(n.args[0], i == 1).and(args[0], i == 1)
+		case n.op == opMacro && i == 1:
+			at.known = s.known.without(n.vars)
+			at.around = s.around.beneath(n, args[0])
+		}
+		args[i] = at.node(a, n.wantsBool(i, boolean))
+		if (n.op == opAnd || n.op == opOr) && args[i].isBool() && at.isTotal(args[i]) {
+			at.known = at.known.and(args[i], n.op == opAnd)
+		}
+	}
+	return args
 }
 
 // wantsBool tells that n, where boolean says that n itself must be one, has an
@@ -152,6 +196,9 @@ func (s simplifier) dual(n *node, boolean bool) *node {
 // c && a, which is false when c is an error and a is false.
 func (s simplifier) cond(n *node, boolean bool) *node {
 	c, a, b := n.args[0], n.args[1], n.args[2]
+	if m, ok := n.unnested(); ok {
+		return m
+	}
 	switch {
 	case c.isLit(true) && (boolean || a.typedLike(b)):
 		return a
@@ -171,8 +218,39 @@ func (s simplifier) cond(n *node, boolean bool) *node {
 		return newNode(node{op: opAnd, args: []*node{c, a}})
 	case a.isLit(true) && (boolean || b.isBool()):
 		return newNode(node{op: opOr, args: []*node{c, b}})
+	case b.isLit(true) && (boolean || a.isBool()):
+		return newNode(node{op: opOr, args: []*node{s.negated(c, true), a}})
+	case a.isLit(false) && (boolean || b.isBool()):
+		return newNode(node{op: opAnd, args: []*node{s.negated(c, true), b}})
 	}
 	return n
+}
+
+// unnested asks for one condition after the other where the condition of n is a ternary
+// of which a branch decides: (p ? true : q) ? true : b is p ? true : q ? true : b.
+func (n *node) unnested() (*node, bool) {
+	c, a, b := n.args[0], n.args[1], n.args[2]
+	if c.op != opCond {
+		return nil, false
+	}
+	decided := func(branch *node) (*node, bool) {
+		switch {
+		case branch.isLit(true):
+			return a, a.op == opBool // which may be written twice
+		case branch.isLit(false):
+			return b, b.op == opBool
+		}
+		return nil, false
+	}
+	cond := func(args ...*node) *node { return newNode(node{op: opCond, args: args}) }
+	p, q, r := c.args[0], c.args[1], c.args[2]
+	if x, ok := decided(q); ok {
+		return cond(p, x, cond(r, a, b)), true
+	}
+	if x, ok := decided(r); ok {
+		return cond(p, cond(q, a, b), x), true
+	}
+	return nil, false
 }
 
 func (n *node) isLit(b bool) bool { return n.op == opBool && n.lit.(bool) == b }

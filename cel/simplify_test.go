@@ -62,6 +62,18 @@ func TestSimplify(t *testing.T) {
 		{`object.a in []`, `object.a in []`},
 		{`l.all(object, !has(object.a) || has(object.a) && b)`, `l.all(object, !has(object.a) || has(object.a) && b)`},
 		{`null == null || 1 == 2`, `true`},
+		{`a ? (a ? b : c) : (a && d == 1)`, `a ? b : false`},
+		{`x.a == 1 ? (x.a != 1 ? b == 1 : c == 1) : true`, `x.a == 1 ? c == 1 : true`},
+		{`has(x.a) ? false : (has(x.a) ? false : false)`, `has(x.a) ? false : false`},
+		{`has(object.a) ? false : has(object.a) && b`, `false`},
+		{`has(object.a) ? b == 1 : true`, `!has(object.a) || b == 1`},
+		{`has(object.a) && has(object.a.b) ? true : has(object.a.b)`, `has(object.a) && has(object.a.b) ? true : has(object.a.b)`},
+		{`has(object.a) && (l.all(x, has(object.a) ? x.b : x.c) || c == 1)`, `has(object.a) && (l.all(x, x.b) || c == 1)`},
+		{`has(x.a) && (l.all(x, has(x.a) ? x.b : x.c) || c == 1)`, `has(x.a) && (l.all(x, has(x.a) ? x.b : x.c) || c == 1)`},
+		{`has(x.a) && (b || (has(x.a) ? c == 1 : d))`, `has(x.a) && (b || (has(x.a) ? c == 1 : d))`},
+		{`has(object.a) && type(object.a) == map && has(object.a.b) ? type(object.a.b) == list : false`, `has(object.a) && type(object.a) == map && has(object.a.b) && type(object.a.b) == list`},
+		{`(x.a ? true : x.b) ? true : e == 1`, `x.a ? true : x.b ? true : e == 1`},
+		{`(x.a ? x.b : true) ? false : x.c`, `x.a ? (x.b ? false : x.c) : false`},
 	} {
 		if got := Simplify(parse(t, tt.text)).String(); got != tt.want {
 			t.Errorf("%s\ngot  %s\nwant %s", tt.text, got, tt.want)
@@ -172,6 +184,14 @@ func (s *sower) bool(depth int) Value {
 		}
 		return s.raw(o, vs...)
 	}
+	known := func() Value { // a condition, and again where it decides
+		c := s.bool(d)
+		again := func() Value {
+			e := s.raw([]op{opAnd, opOr}[s.r.IntN(2)], c, s.bool(d))
+			return s.pick(func() Value { return c }, func() Value { return e }, func() Value { return s.raw(opCond, c, s.bool(d), e) })
+		}
+		return s.raw(opCond, s.raw([]op{opAnd, opOr}[s.r.IntN(2)], c, s.bool(0)), again(), again())
+	}
 	compare := func() Value {
 		return s.value(d).Binary([]Operator{Equals, Differs, Less, LessEqual, Greater, GreaterEqual}[s.r.IntN(6)], s.value(d))
 	}
@@ -179,9 +199,12 @@ func (s *sower) bool(depth int) Value {
 		chain, chain, chain,
 		func() Value { return s.raw(opNot, s.bool(d)) },
 		func() Value { return s.raw(opNot, s.bool(d)) },
-		compare,
+		known, compare,
 		func() Value { return s.selected().Size().Binary([]Operator{Less, GreaterEqual}[s.r.IntN(2)], Int(1)) },
 		func() Value { return s.raw(opCond, s.bool(d), s.bool(d), s.bool(d)) },
+		func() Value {
+			return s.selected().Type().Eq(Ident([]string{"map", "list", "string"}[s.r.IntN(3)])).Value
+		},
 		func() Value { return s.value(d).In(s.strings()).Value },
 		func() Value { return s.value(d).StartsWith(s.literal()).Value },
 		func() Value { return s.macro([]string{"all", "exists", "exists_one"}[s.r.IntN(3)], d) },

@@ -30,14 +30,56 @@ func (v Value) IsTotal(s Surroundings) bool {
 	if len(g.needs(v.n)) > 0 {
 		return false
 	}
-	_, ok := typer{g, nil}.of(v.n)
+	_, ok := typer{guard: g}.of(v.n)
 	return ok
 }
 
 // A typer finds the kinds of values, as far as the shapes of the request tell.
 type typer struct {
 	*guard
-	keys []keyed
+	keys   []keyed
+	known  *facts
+	strict bool // asks too that what is read is there
+}
+
+// isTotal tells that n has a value where some facts hold.
+func (t *typer) isTotal(n *node, known *facts) bool {
+	if t == nil {
+		return false
+	}
+	at := *t
+	at.known = known
+	_, ok := at.of(n)
+	return ok
+}
+
+// beneath is t in the body of the macro n, where it goes through list; nil where that
+// is another kind of macro.
+func (t *typer) beneath(n, list *node) *typer {
+	if t == nil || len(n.vars) != 1 || !n.isTest() && n.macro() != MacroMap {
+		return nil
+	}
+	of, ok := t.of(list)
+	if !ok || !of.is(ListKind, MapKind) {
+		return nil
+	}
+	in := t.into(n, of)
+	return &in
+}
+
+// there tells that what n reads of a value is there, where t asks for that: what it
+// needs is known.
+func (t typer) there(n *node, needs conditions) bool {
+	if !t.strict {
+		return true
+	}
+	if _, isKey := t.keyOf(n.args[len(n.args)-1]); !isKey && !t.infer(n.args[0]).data {
+		return false
+	}
+	return !slices.ContainsFunc(needs, func(n *node) bool {
+		holds, ok := t.known.of(n)
+		return !ok || !holds
+	})
 }
 
 // keyed is a variable that goes through the keys of a map.
@@ -81,6 +123,14 @@ func (t typ) elem() typ {
 
 // of is the type of n; false where n may be an error for what is there.
 func (t typer) of(n *node) (typ, bool) {
+	got, ok := t.read(n)
+	if got.kind == Unknown && !got.optional {
+		got.kind = t.known.kindOf(n)
+	}
+	return got, ok
+}
+
+func (t typer) read(n *node) (typ, bool) {
 	switch n.op {
 	case opBool:
 		return typ{kind: BoolKind}, true
@@ -96,7 +146,9 @@ func (t typer) of(n *node) (typ, bool) {
 		return t.selection(n)
 	case opIndex, opOptIdx:
 		return t.index(n)
-	case opAnd, opOr, opNot:
+	case opAnd, opOr:
+		return typ{kind: BoolKind}, t.chain(n)
+	case opNot:
 		return typ{kind: BoolKind}, t.all(n.args, BoolKind)
 	case opCond:
 		return t.ternary(n)
@@ -124,6 +176,17 @@ func (t typer) all(ns []*node, kind Kind) bool {
 	return true
 }
 
+// chain tells that each term of n has a truth value, by what those before it say.
+func (t typer) chain(n *node) bool {
+	for _, a := range n.args {
+		if got, ok := t.of(a); !ok || !got.is(BoolKind) {
+			return false
+		}
+		t.known = t.known.and(a, n.op == opAnd)
+	}
+	return true
+}
+
 func (t typer) ident(n *node) (typ, bool) {
 	for _, b := range slices.Backward(t.bound) {
 		if b.name == n.name {
@@ -134,7 +197,8 @@ func (t typer) ident(n *node) (typ, bool) {
 		}
 	}
 	if r, ok := t.root(n); ok {
-		return typ{kind: MapKind, shape: r.Shape, null: r.Null}, true
+		isNull, known := t.known.of(Value{n}.Eq(Null()).n)
+		return typ{kind: MapKind, shape: r.Shape, null: r.Null && (isNull || !known)}, true
 	}
 	switch n.name {
 	case "bool", "int", "uint", "double", "string", "bytes", "list", "map", "null_type": // the types
@@ -156,10 +220,16 @@ func (t typer) keyOf(n *node) (*node, bool) {
 // has fields, none of which is there, but for the optional selection.
 func (t typer) selection(n *node) (typ, bool) {
 	if v, ok := t.variable(n); ok {
-		return typer{v.g, nil}.of(v.expr)
+		return typer{v.g, nil, t.known, t.strict}.of(v.expr)
 	}
 	of, ok := t.of(n.args[0])
+	if n.op == opHas && ok && t.known.selected(n.args[0]) {
+		return typ{kind: BoolKind}, true
+	}
 	if !ok || of.kind != MapKind || of.optional && n.op != opOpt {
+		return typ{}, false
+	}
+	if n.op == opSelect && !t.there(n, t.needsField(n.args[0], n.name)) {
 		return typ{}, false
 	}
 	field := of.field(n.name)
@@ -182,6 +252,9 @@ func (t typer) index(n *node) (typ, bool) {
 	}
 	i := n.args[1]
 	optional := n.op == opOptIdx
+	if !optional && !t.there(n, t.needsIndex(n)) {
+		return typ{}, false
+	}
 	switch {
 	case of.kind == MapKind && i.op == opString && (optional || !of.optional):
 		f := of.field(i.lit.(string))
@@ -205,8 +278,10 @@ func (t typer) ternary(n *node) (typ, bool) {
 	if !t.all(n.args[:1], BoolKind) {
 		return typ{}, false
 	}
-	a, ok := t.of(n.args[1])
-	b, ok2 := t.of(n.args[2])
+	then, els := t, t
+	then.known, els.known = t.known.and(n.args[0], true), t.known.and(n.args[0], false)
+	a, ok := then.of(n.args[1])
+	b, ok2 := els.of(n.args[2])
 	return a.or(b), ok && ok2
 }
 
@@ -299,10 +374,7 @@ func (t typer) macro(n *node) (typ, bool) {
 	if !ok || len(n.vars) != 1 || !list.is(ListKind, MapKind) {
 		return typ{}, false
 	}
-	in := typer{t.within(n, list), append(slices.Clip(t.keys), keyed{name: n.vars[0]})}
-	if list.is(MapKind) {
-		in.keys[len(in.keys)-1].of = n.args[0]
-	}
+	in := t.into(n, list)
 	body, ok := in.of(n.args[1])
 	switch n.macro() {
 	case MacroAll, MacroExists, MacroExistsOne:
@@ -315,6 +387,21 @@ func (t typer) macro(n *node) (typ, bool) {
 		}
 	}
 	return typ{}, false
+}
+
+// into is t in the body of the macro n, which goes through a list or a map.
+func (t typer) into(n *node, list typ) typer {
+	in := t
+	in.guard = t.within(n, list)
+	in.known = t.known.without(n.vars)
+	for _, x := range n.vars {
+		k := keyed{name: x}
+		if len(n.vars) == 1 && list.is(MapKind) {
+			k.of = n.args[0]
+		}
+		in.keys = append(slices.Clip(in.keys), k)
+	}
+	return in
 }
 
 // within is the guard in the body of a macro, with what the type of its list
