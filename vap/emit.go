@@ -259,8 +259,8 @@ func (e *emitter) conditions() []admissionregistrationv1.MatchCondition {
 	return out
 }
 
-// settled is a match condition of which a type checker has nothing to say, although
-// a cluster's does not look at it.
+// settled is a match condition or a variable of which a type checker has nothing to
+// say, although a cluster's does not look at it.
 func (e *emitter) settled(v cel.Value) cel.Value {
 	for _, checker := range e.draft.Checkers {
 		checker.Hidden = func(cel.Shape) bool { return false }
@@ -281,7 +281,7 @@ func (e *emitter) variables() {
 			continue
 		}
 		have[v.Name] = v.Expr
-		e.vars = append(e.vars, variable{v, e.print(v.Pos, v.Expr)})
+		e.vars = append(e.vars, variable{v, e.print(v.Pos, e.settled(v.Expr))})
 	}
 }
 

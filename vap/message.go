@@ -52,7 +52,7 @@ func (e *emitter) guardedMessage(v Validation) (holds cel.Bool, text string) {
 		return v.Expr, e.checked(v.Pos, message)
 	}
 	holds = v.Expr
-	if check := e.print(v.Pos, holds.Value); len(check) > guardLength {
+	if check := e.print(v.Pos, e.settled(holds.Value)); len(check) > guardLength {
 		holds = e.check(v, check)
 	}
 	return holds, e.checked(v.Pos, cel.Cond(holds, cel.String(""), message))
