@@ -43,13 +43,26 @@ func (l *lowering) namedMeta(more ...string) *schema.Type {
 	return &t
 }
 
-// isTotal tells that a condition is never an error on the walk's operations. A request
-// that was recorded may be about an object without a namespace.
+// isTotal tells that a condition is never an error on the walk's operations.
 func (l *lowering) isTotal(b cel.Bool) bool {
+	return b.IsTotal(l.surroundings(l.environment))
+}
+
+// simplified says t in a shorter way that says the same on the operations of e.
+func (l *lowering) simplified(t native.Truth, e environment) native.Truth {
+	around := l.surroundings(e)
+	t.Expr = t.Expr.SimplifyIn(around)
+	t.Errs = t.Errs && !t.Expr.IsTotal(around)
+	return t
+}
+
+// surroundings is what is known of the request on the operations of e. One that was
+// recorded may be about an object without a namespace.
+func (l *lowering) surroundings(e environment) cel.Surroundings {
 	own := l.shapeOfObject()
-	return b.IsTotal(cel.Surroundings{Variables: l.defined, Roots: []cel.Root{
-		{Name: "object", Shape: own, Null: l.on(native.Delete)},
-		{Name: "oldObject", Shape: own, Null: l.on(native.Create) || l.on(native.Connect)},
+	return cel.Surroundings{Variables: l.defined, Roots: []cel.Root{
+		{Name: "object", Shape: own, Null: e.on(native.Delete)},
+		{Name: "oldObject", Shape: own, Null: e.on(native.Create) || e.on(native.Connect)},
 		{Name: "request", Shape: native.RequestShape()},
-	}})
+	}}
 }

@@ -27,8 +27,8 @@ func (l *lowering) excuse(u *pack.Unit) {
 	if match.IsFalse() {
 		return
 	}
-	violated := w.body(&pack.Unit{}).Not()
-	violated.Expr = w.fuse(violated.Expr.Simplify())
+	violated := w.simplified(w.body(&pack.Unit{}).Not(), now)
+	violated.Expr = w.fuse(violated.Expr)
 	if violated.Expr.IsFalse() {
 		return
 	}

@@ -124,8 +124,8 @@ func (l *lowering) unit(t native.Target, ops []native.Operation) (pack.Unit, boo
 	if u.Pre.Expr.IsFalse() && !u.Pre.Errs {
 		return u, false
 	}
-	u.Holds = w.body(&u)
-	u.Holds.Expr = w.fuse(u.Holds.Expr.Simplify())
+	u.Holds = w.simplified(w.body(&u), w.environment)
+	u.Holds.Expr = w.fuse(u.Holds.Expr)
 	if u.Holds.Expr.IsTrue() && !u.Holds.Errs && (!u.Pre.Errs || w.isTotal(u.Pre.Expr)) {
 		return u, false
 	}
