@@ -15,6 +15,7 @@ func TestInParts(t *testing.T) {
 	}
 	long := alternatives(20, labelled)
 	loops := alternatives(20, looped)
+	joined := "'a' + " + strings.ReplaceAll(alternatives(20, chosen), "||", "+")
 	for _, text := range []string{
 		long,
 		loops,
@@ -27,6 +28,15 @@ func TestInParts(t *testing.T) {
 		"(" + long + ") + 1",
 		"(" + long + ") == 1",
 		"string(" + long + ") + 'x'",
+		joined,
+		joined + " + 1",
+		joined + " == 1",
+		"size(" + joined + ") + 1",
+		"(" + joined + ").size() + 1",
+		"'a'.matches(" + joined + ")",
+		"(" + long + " ? '' : 1) == 1",
+		"(" + long + " ? true : 1) || true",
+		"((" + long + ") ? true : " + long + ") ? 1 : 2",
 		"object.list.map(x, x.a + (" + long + " ? 1 : 2))",
 		"object.list.exists(x, x == 'a' || " + strings.ReplaceAll(long, "object", "x") + ")",
 		"object.list.exists(x, x == 'a') && (" + strings.ReplaceAll(long, "object", "x") + ")", // which is no x
