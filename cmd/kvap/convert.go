@@ -85,72 +85,92 @@ Exit codes: 0 clean, 1 a remainder under --strict, 2 usage or unreadable input,
 	return cmd
 }
 
-func convert(cmd *cobra.Command, args []string, f convertFlags) error {
-	paths := slices.Concat(args, f.files)
-	out, err := f.destination()
-	if err != nil {
-		return err
+// A conversionPlan is what the flags and paths ask for.
+type conversionPlan struct {
+	out     destination
+	choices choices
+	sources []source
+	unread  diag.List
+}
+
+// plan reads flags and sources. It writes nothing.
+func (f convertFlags) plan(paths []string, stdin io.Reader) (p conversionPlan, err error) {
+	if p.out, err = f.destination(); err != nil {
+		return p, err
 	}
-	choices, err := f.choices()
-	if err != nil {
-		return err
+	if p.choices, err = f.choices(); err != nil {
+		return p, err
 	}
-	if choices.emit.ExcludeNamespaces, err = excludedNamespaces(f.namespaces); err != nil {
-		return err
+	if p.choices.emit.ExcludeNamespaces, err = excludedNamespaces(f.namespaces); err != nil {
+		return p, err
 	}
-	choices.emit.Static = f.static
-	if choices.emit.Params, err = f.staticParams(cmd.InOrStdin()); err != nil {
-		return err
+	p.choices.emit.Static = f.static
+	if p.choices.emit.Params, err = f.staticParams(stdin); err != nil {
+		return p, err
 	}
 	if len(paths) == 0 && f.kustomize == "" {
-		return errors.New("convert needs a PATH: a file, a folder, or - for standard input")
+		return p, errors.New("convert needs a PATH: a file, a folder, or - for standard input")
 	}
 	if f.quiet && f.verbose {
-		return errors.New("-q and -v exclude each other")
+		return p, errors.New("-q and -v exclude each other")
 	}
+	if p.sources, p.unread, err = readSources(paths, f.kustomize, stdin); err != nil {
+		return p, err
+	}
+	byName(p.sources)
+	if written := overwritten(f.report, p.sources); written != "" {
+		return p, &exit{exitUsage, fmt.Errorf("--report %s would overwrite %s, which is among the input; name another file", f.report, written)}
+	}
+	return p, nil
+}
 
-	sources, unread, err := readSources(paths, f.kustomize, cmd.InOrStdin())
+func convert(cmd *cobra.Command, args []string, f convertFlags) error {
+	paths := slices.Concat(args, f.files)
+	p, err := f.plan(paths, cmd.InOrStdin())
 	if err != nil {
 		return err
 	}
-	byName(sources)
-	defer letGarbageBe(garbageFor(sources), 64<<20)()
-	if written := overwritten(f.report, sources); written != "" {
-		return &exit{exitUsage, fmt.Errorf("--report %s would overwrite %s, which is among the input; name another file", f.report, written)}
-	}
+	defer letGarbageBe(garbageFor(p.sources), 64<<20)()
 	progress := newProgress(cmd.ErrOrStderr(), f.quiet)
 	var done *compilation
-	progress.during(fmt.Sprintf("converting %s", count(len(sources), "file", "files")), func() { done = compileSources(sources, choices) })
+	progress.during(fmt.Sprintf("converting %s", count(len(p.sources), "file", "files")), func() { done = compileSources(p.sources, p.choices) })
 	progress.clear()
-	done.found = append(done.found, unread...).Sort()
+	done.found = append(done.found, p.unread...).Sort()
 	done.found = append(done.found, policy.Idle(done.policies, done.exceptions)...).Sort()
 	wrote := ""
 	if len(done.policies) > 0 {
-		if wrote, err = out.write(cmd.OutOrStdout(), done); err != nil {
+		if wrote, err = p.out.write(cmd.OutOrStdout(), done); err != nil {
 			return runtimeError(err)
 		}
 	}
 	conversion := done.report()
-	conversion.ExcludedNamespaces = choices.emit.ExcludeNamespaces
-	conversion.Meets = append(conversion.Meets, done.meets(choices.translate.Pack, f.meetingsCompared())...)
-	if err := f.writeReport(cmd, conversion, func() []report.Pair { return done.pairs(sources) }); err != nil {
+	conversion.ExcludedNamespaces = p.choices.emit.ExcludeNamespaces
+	conversion.Meets = append(conversion.Meets, done.meets(p.choices.translate.Pack, f.meetingsCompared())...)
+	if err := f.tell(cmd, p.sources, done, conversion, wrote); err != nil {
 		return runtimeError(err)
-	}
-	if err := f.printDiagnostics(cmd.ErrOrStderr(), done.found, sources, cmd.Root().DisplayName()); err != nil {
-		return runtimeError(err)
-	}
-	if !f.quiet {
-		if err := conversion.WriteSummary(inColour(cmd.ErrOrStderr(), f.noColor)); err != nil {
-			return runtimeError(err)
-		}
-		if _, err := io.WriteString(cmd.ErrOrStderr(), wrote); err != nil {
-			return runtimeError(err)
-		}
 	}
 	if len(done.policies) == 0 && !onSchedule(done.found) {
 		return noPolicy(paths, f.kustomize, done.found)
 	}
 	return verdict(done, conversion, f.strict)
+}
+
+// tell writes the report, the diagnostics and the summary, with what was wrote.
+func (f convertFlags) tell(cmd *cobra.Command, sources []source, done *compilation, conversion report.Conversion, wrote string) error {
+	if err := f.writeReport(cmd, conversion, func() []report.Pair { return done.pairs(sources) }); err != nil {
+		return err
+	}
+	if err := f.printDiagnostics(cmd.ErrOrStderr(), done.found, sources, cmd.Root().DisplayName()); err != nil {
+		return err
+	}
+	if f.quiet {
+		return nil
+	}
+	if err := conversion.WriteSummary(inColour(cmd.ErrOrStderr(), f.noColor)); err != nil {
+		return err
+	}
+	_, err := io.WriteString(cmd.ErrOrStderr(), wrote)
+	return err
 }
 
 // meetingsCompared is how many resources are held against what --pack match would come

@@ -144,34 +144,9 @@ func startWebhook(ctx context.Context, config *rest.Config, f webhookFlags, name
 		f.url = "https://" + l.Addr().String()
 	}
 	out := &fallback{flags: f, namespace: namespace, log: log.WithName("webhook"), changed: make(chan struct{}, 1), told: map[string]bool{}}
-	if out.world, err = world.New(config, world.Options{
-		Services: f.services, Registries: f.registries, RegistrySecrets: namespace,
-		TokenFile: apiCallToken,
-	}); err != nil {
+	if err = out.build(ctx, config); err != nil {
 		return nil, nil, err
 	}
-	if err = out.world.Run(ctx); err != nil {
-		return nil, nil, err
-	}
-	if out.certs, err = out.certificates(ctx, config); err != nil {
-		return nil, nil, err
-	}
-	self, err := ownName(ctx, config)
-	if err != nil {
-		return nil, nil, err
-	}
-	if out.workshop, err = newWorkshop(ctx, config, out, self); err != nil {
-		return nil, nil, err
-	}
-	out.server = webhook.New(webhook.Options{
-		World: out.world, DryRun: world.DryRun, Start: out.start, User: self,
-		ExcludeGroups: f.groups, Certificate: out.certs.Certificate, Record: out.record,
-		Roles: func(_ context.Context, u webhook.User, namespace string) ([]string, []string, error) {
-			roles, clusterRoles := out.world.Roles(u.Name, u.Groups, namespace)
-			return roles, clusterRoles, nil
-		},
-		Ready: func() error { return errors.Join(out.world.Ready(), out.certs.Ready()) },
-	})
 	if err := out.keepBook(ctx, config); err != nil {
 		return nil, nil, err
 	}
@@ -180,6 +155,39 @@ func startWebhook(ctx context.Context, config *rest.Config, f webhookFlags, name
 	go func() { ended <- out.server.Serve(ctx, l) }()
 	go out.forward(ctx)
 	return out, func() error { return <-ended }, nil
+}
+
+// build makes the parts of the webhook, of which the server is the last.
+func (o *fallback) build(ctx context.Context, config *rest.Config) (err error) {
+	if o.world, err = world.New(config, world.Options{
+		Services: o.flags.services, Registries: o.flags.registries, RegistrySecrets: o.namespace,
+		TokenFile: apiCallToken,
+	}); err != nil {
+		return err
+	}
+	if err = o.world.Run(ctx); err != nil {
+		return err
+	}
+	if o.certs, err = o.certificates(ctx, config); err != nil {
+		return err
+	}
+	self, err := ownName(ctx, config)
+	if err != nil {
+		return err
+	}
+	if o.workshop, err = newWorkshop(ctx, config, o, self); err != nil {
+		return err
+	}
+	o.server = webhook.New(webhook.Options{
+		World: o.world, DryRun: world.DryRun, Start: o.start, User: self,
+		ExcludeGroups: o.flags.groups, Certificate: o.certs.Certificate, Record: o.record,
+		Roles: func(_ context.Context, u webhook.User, namespace string) ([]string, []string, error) {
+			roles, clusterRoles := o.world.Roles(u.Name, u.Groups, namespace)
+			return roles, clusterRoles, nil
+		},
+		Ready: func() error { return errors.Join(o.world.Ready(), o.certs.Ready()) },
+	})
+	return nil
 }
 
 // certificates are those of the folder, or of an authority of kvap's own.
