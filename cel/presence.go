@@ -92,6 +92,9 @@ func (g *guard) needsBody(n *node) conditions {
 
 // needsField is that a value has a field.
 func (g *guard) needsField(of *node, name string) conditions {
+	if of.isNothing() {
+		return conditions{False().n}
+	}
 	s := g.infer(of)
 	if !s.data {
 		return nil
@@ -105,6 +108,11 @@ func (g *guard) needsField(of *node, name string) conditions {
 		}
 	}
 	return conditions{Value{of}.Has(name).n}
+}
+
+// isNothing tells of dyn({}), of which to read a field is an error on purpose.
+func (n *node) isNothing() bool {
+	return n.op == opCall && n.function() == FuncDyn && n.args[0].op == opMap && len(n.args[0].args) == 0
 }
 
 // needsIndex is that a list is long enough, or that a map has a key, for a literal.
