@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"sync/atomic"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,27 +13,40 @@ import (
 func TestObjectsAreAccepted(t *testing.T) {
 	for _, f := range forms() {
 		t.Run(f.String(), func(t *testing.T) {
-			accepted := 0
-			for _, s := range subjects(t) {
-				for _, o := range shared.convert(t, s, f).objects {
-					resource, ok := resourceOf(o)
-					if !ok {
-						continue // what a binding refers to
-					}
-					_, err := shared.judged.Resource(resource).Create(t.Context(), o, metav1.CreateOptions{
-						DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict,
-					})
-					if err != nil {
-						t.Errorf("%s: %s %s: %v", s.name, o.GetKind(), o.GetName(), err)
-						continue
-					}
-					accepted++
+			var accepted atomic.Int64
+			t.Cleanup(func() { // when all have ended
+				t.Logf("%d objects accepted", accepted.Load())
+				if *only == "" && accepted.Load() < 800 {
+					t.Errorf("only %d objects; are the fixtures there?", accepted.Load())
 				}
-			}
-			t.Logf("%d objects accepted", accepted)
-			if *only == "" && accepted < 800 {
-				t.Errorf("only %d objects; are the fixtures there?", accepted)
+			})
+			for _, s := range subjects(t) {
+				t.Run(s.name, func(t *testing.T) {
+					t.Parallel()
+					accepted.Add(accept(t, s, f))
+				})
 			}
 		})
 	}
+}
+
+// accept has the API server say whether it takes what a subject is converted to, and tells
+// how many objects it takes.
+func accept(t *testing.T, s subject, f form) (n int64) {
+	t.Helper()
+	for _, o := range shared.convert(t, s, f).objects {
+		resource, ok := resourceOf(o)
+		if !ok {
+			continue // what a binding refers to
+		}
+		_, err := shared.judged.Resource(resource).Create(t.Context(), o, metav1.CreateOptions{
+			DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict,
+		})
+		if err != nil {
+			t.Errorf("%s %s: %v", o.GetKind(), o.GetName(), err)
+			continue
+		}
+		n++
+	}
+	return n
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"slices"
+	"sync"
 	"testing"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -26,6 +27,7 @@ type cluster struct {
 	// another one on the same data, in which ValidatingAdmissionPolicies are off:
 	// what it stores is what a test starts from.
 	judged, unjudged dynamic.Interface
+	converted        sync.Map // a conversion by the command line
 }
 
 // shared is made by TestMain.

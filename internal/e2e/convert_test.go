@@ -48,7 +48,7 @@ type subject struct {
 	userCEL bool
 }
 
-// A conversion is what `kvap convert` made.
+// A conversion is what `kvap convert` made. Tests share it, and leave it as it is.
 type conversion struct {
 	objects []*unstructured.Unstructured
 	native  map[string]bool // by rule as written
@@ -128,21 +128,26 @@ func bringsCEL(data []byte) bool {
 	})
 }
 
-// convert runs `kvap convert`, and returns nothing for a file that has nothing to
-// convert.
+// convert runs `kvap convert`, once for all tests, and returns nothing for a file that has
+// nothing to convert.
 func (c *cluster) convert(t *testing.T, s subject, f form) conversion {
 	t.Helper()
-	out := t.TempDir()
-	report := filepath.Join(out, "report.json")
-	flags := append([]string{"convert", s.file, "-q", "--no-color", "-o", "json", "--pack", f.pack, "--guard", f.guard, "--report", report}, s.flags...)
-	cmd := exec.CommandContext(t.Context(), c.Kvap, flags...)
+	flags := append([]string{"convert", s.file, "-q", "--no-color", "-o", "json", "--pack", f.pack, "--guard", f.guard}, s.flags...)
+	key := strings.Join(flags, " ")
+	if made, ok := c.converted.Load(key); ok {
+		return made.(conversion)
+	}
+	report := filepath.Join(t.TempDir(), "report.json")
+	cmd := exec.CommandContext(t.Context(), c.Kvap, append(flags, "--report", report)...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	var exit *exec.ExitError
 	if err := cmd.Run(); err != nil && (!errors.As(err, &exit) || !slices.Contains([]int{2, 4}, exit.ExitCode())) {
 		t.Fatalf("%s: kvap convert: %v\n%s", s.name, err, stderr.String())
 	}
-	return conversion{objects: readList(t, s.name, stdout.Bytes()), native: readReport(t, report)}
+	made := conversion{objects: readList(t, s.name, stdout.Bytes()), native: readReport(t, report)}
+	c.converted.Store(key, made)
+	return made
 }
 
 func readList(t *testing.T, name string, data []byte) []*unstructured.Unstructured {
