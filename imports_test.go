@@ -100,7 +100,7 @@ internal/e2e/deploy:
 internal/e2e/background:
 internal/e2e/controller:
 internal/e2e/webhook:
-internal/e2e/attempt: fixtures
+internal/e2e/attempt: fixtures interp policy
 internal/e2e/testcluster: api/v1alpha1 deploy/crds internal/controlplane
 internal/manifest: diag
 internal/cores:

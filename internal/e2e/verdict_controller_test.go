@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -21,6 +22,7 @@ import (
 	"github.com/kvap/kvap/controller"
 	"github.com/kvap/kvap/fixtures"
 	"github.com/kvap/kvap/internal/controlplane"
+	"github.com/kvap/kvap/internal/e2e/attempt"
 	"github.com/kvap/kvap/internal/e2e/testcluster"
 )
 
@@ -36,16 +38,10 @@ func TestVerdictsByController(t *testing.T) {
 	installKinds(t)
 	shared.control(t)
 	y := &tally{others: map[string][]string{}}
-	for _, f := range fixtures.All() {
-		if f.Cases == nil || f.Options != nil || !strings.Contains(f.Name, *only) {
-			continue
-		}
-		t.Run(f.Name, func(t *testing.T) { shared.judgeControlled(t, f, y) })
+	for i, table := range tables(t) {
+		t.Run(fmt.Sprint(i), func(t *testing.T) { shared.judgeControlled(t, table, y) })
 	}
-	t.Logf("%d cases judged as they are written", y.asWritten)
-	if *only == "" && y.asWritten < controlledAtLeast {
-		t.Errorf("%d cases, want %d or more", y.asWritten, controlledAtLeast)
-	}
+	y.tell(t, controlledAtLeast)
 }
 
 // control runs the controller until the test ends.
@@ -81,26 +77,28 @@ func (c *cluster) awaitForgotten(t *testing.T) {
 	})
 }
 
-// judgeControlled has the controller enforce a fixture of which every rule denies, and
-// puts its cases before the server.
-func (c *cluster) judgeControlled(t *testing.T, f fixtures.Fixture, y *tally) {
+// judgeControlled has the controller enforce those fixtures of a table of which every rule
+// denies, and puts their cases before the server.
+func (c *cluster) judgeControlled(t *testing.T, table []*attempt.Guest, y *tally) {
 	t.Helper()
-	cases, err := fixtures.ParseCases(f.Cases)
-	if err != nil {
-		t.Fatal(err)
+	var trials []*trial
+	var sources []*unstructured.Unstructured
+	c.awaitForgotten(t)
+	for _, g := range table {
+		x := newTrial(t, g, form{"match", "auto"})
+		if g.Options != nil || !x.denies(t) {
+			continue // the controller has no such option, or there is nothing to be seen of it
+		}
+		x.prepare(t)
+		trials, sources = append(trials, x), append(sources, c.applySources(t, g.Fixture)...)
 	}
-	s := fixtureSubject(t, f)
-	s.flags = append(s.flags, "--exclude-namespaces", "none")
-	x := &trial{fixture: f.Name, conversion: c.convert(t, s, form{"match", "auto"})}
-	if !x.denies(t) {
-		return // nothing to be seen of it
-	}
-	params := storeContext(t, f)
-	x.inProcess, x.reference = newJudge(t, x.objects, params), newReference(t, f, params)
-	sources := c.applySources(t, f)
 	testcluster.Soon(t, "the policies are enforced", func() bool { return c.enforced(t, sources) })
-	for _, one := range cases {
-		x.judge(t, one, y)
+	for _, x := range trials {
+		t.Run(x.Name, func(t *testing.T) {
+			for _, one := range x.Cases {
+				x.judge(t, one, y)
+			}
+		})
 	}
 }
 
@@ -114,11 +112,9 @@ func (x *trial) denies(t *testing.T) bool {
 	})
 }
 
-// applySources makes the policies and exceptions of a fixture until the end of the test,
-// and returns when the controller has forgotten those of before.
+// applySources makes the policies and exceptions of a fixture until the end of the test.
 func (c *cluster) applySources(t *testing.T, f fixtures.Fixture) []*unstructured.Unstructured {
 	t.Helper()
-	c.awaitForgotten(t)
 	var out []*unstructured.Unstructured
 	for d := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(f.Policy), 4096); ; {
 		o := &unstructured.Unstructured{}

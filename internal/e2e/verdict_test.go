@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -39,6 +40,18 @@ func (y *tally) note(reason, fixture string, c fixtures.Case) {
 	y.others[reason] = append(y.others[reason], fixture+": "+c.Note)
 }
 
+// tell fails where too few cases are judged as they are written.
+func (y *tally) tell(t *testing.T, atLeast int) {
+	t.Helper()
+	t.Logf("%d cases judged as they are written", y.asWritten)
+	for _, reason := range slices.Sorted(maps.Keys(y.others)) {
+		t.Logf("%d: %s\n\t%s", len(y.others[reason]), reason, strings.Join(y.others[reason], "\n\t"))
+	}
+	if *only == "" && y.asWritten < atLeast {
+		t.Errorf("%d cases, want %d or more", y.asWritten, atLeast)
+	}
+}
+
 // Native rules deny and admit real requests as the fixtures' cases say. Where the
 // server's defaults change what a case is about, the reference interpreter says
 // what is right. The judge that works in process must say the same each time.
@@ -53,44 +66,106 @@ func TestVerdicts(t *testing.T) {
 
 func verdicts(t *testing.T, form form) {
 	y := &tally{others: map[string][]string{}}
+	for i, table := range tables(t) {
+		t.Run(fmt.Sprint(i), func(t *testing.T) { judgeTable(t, table, form, y) })
+	}
+	y.tell(t, casesAtLeast)
+}
+
+// tables are the fixtures that have cases, at tables whose policies are in force together:
+// to wait until API servers have taken policies up is most of the work. One with options
+// or with objects that its rules look up sits alone. Those that make namespaces come first,
+// for namespaces stay.
+func tables(t *testing.T) [][]*attempt.Guest {
+	t.Helper()
+	var guests []*attempt.Guest
+	var alone [][]*attempt.Guest
 	for _, f := range fixtures.All() {
 		if f.Cases == nil || !strings.Contains(f.Name, *only) {
 			continue
 		}
-		t.Run(f.Name, func(t *testing.T) { judgeFixture(t, f, form, y) })
+		if g := attempt.NewGuest(t, f); f.Options == nil && f.Context == nil {
+			guests = append(guests, g)
+		} else {
+			alone = append(alone, []*attempt.Guest{g})
+		}
 	}
-	t.Logf("%d cases judged as they are written", y.asWritten)
-	for _, reason := range slices.Sorted(maps.Keys(y.others)) {
-		t.Logf("%d: %s\n\t%s", len(y.others[reason]), reason, strings.Join(y.others[reason], "\n\t"))
+	slices.SortStableFunc(guests, func(a, b *attempt.Guest) int { return cmp.Compare(namespacesMade(t, b), namespacesMade(t, a)) })
+	return append(attempt.Seat(t, guests), alone...)
+}
+
+// namespacesMade is how many cases of a fixture make a namespace.
+func namespacesMade(t *testing.T, g *attempt.Guest) (n int) {
+	t.Helper()
+	for _, c := range g.Cases {
+		if a := attempt.New(t, c); a.At.Resource == attempt.Namespaces() && a.Admission.Operation == admissionv1.Create {
+			n++
+		}
 	}
-	if *only == "" && y.asWritten < casesAtLeast {
-		t.Errorf("%d cases, want %d or more", y.asWritten, casesAtLeast)
-	}
+	return n
 }
 
 // A trial is a fixture in force, with those that are asked for their opinion.
 type trial struct {
-	fixture string
+	*attempt.Guest
 	conversion
 	denyExisting bool
 	inProcess    *apiserver.Judge
 	reference    *interp.Interpreter
+	// prefix begins the names of the policies that are in force for it, and for no other
+	// one at its table. It is empty where the controller names them.
+	prefix string
 }
 
-func judgeFixture(t *testing.T, f fixtures.Fixture, form form, y *tally) {
-	cases, err := fixtures.ParseCases(f.Cases)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := fixtureSubject(t, f)
+func newTrial(t *testing.T, g *attempt.Guest, form form) *trial {
+	t.Helper()
+	s := fixtureSubject(t, g.Fixture)
 	s.flags = append(s.flags, "--exclude-namespaces", "none")
-	x := &trial{fixture: f.Name, conversion: shared.convert(t, s, form), denyExisting: slices.Contains(s.flags, "deny")}
-	params := storeContext(t, f)
+	return &trial{Guest: g, conversion: shared.convert(t, s, form), denyExisting: slices.Contains(s.flags, "deny")}
+}
+
+// prepare makes what rules look up, and those that are asked.
+func (x *trial) prepare(t *testing.T) {
+	t.Helper()
+	params := storeContext(t, x.Fixture)
 	x.inProcess = newJudge(t, x.objects, params)
-	x.reference = newReference(t, f, params)
-	shared.enforce(t, x.objects)
-	for _, c := range cases {
-		x.judge(t, c, y)
+	x.reference = newReference(t, x.Fixture, params)
+}
+
+// inForce are the policies and bindings, with names that no other fixture's have.
+func (x *trial) inForce(t *testing.T) (out []*unstructured.Unstructured) {
+	t.Helper()
+	for _, o := range x.objects {
+		if _, ok := resourceOf(o); !ok {
+			continue
+		}
+		o = o.DeepCopy()
+		o.SetName(x.prefix + o.GetName())
+		if o.GetKind() == "ValidatingAdmissionPolicyBinding" {
+			policy, _, _ := unstructured.NestedString(o.Object, "spec", "policyName")
+			set(t, o, x.prefix+policy, "spec", "policyName")
+		}
+		out = append(out, o)
+	}
+	return out
+}
+
+func judgeTable(t *testing.T, table []*attempt.Guest, form form, y *tally) {
+	var trials []*trial
+	var objects []*unstructured.Unstructured
+	for i, g := range table {
+		x := newTrial(t, g, form)
+		x.prefix = fmt.Sprintf("e2e-%d-", i)
+		x.prepare(t)
+		trials, objects = append(trials, x), append(objects, x.inForce(t)...)
+	}
+	shared.enforce(t, objects)
+	for _, x := range trials {
+		t.Run(x.Name, func(t *testing.T) {
+			for _, c := range x.Cases {
+				x.judge(t, c, y)
+			}
+		})
 	}
 }
 
@@ -99,11 +174,11 @@ func (x *trial) judge(t *testing.T, c fixtures.Case, y *tally) {
 	t.Helper()
 	a := attempt.New(t, c)
 	if why := a.Impossible(); why != "" {
-		y.note(why, x.fixture, c)
+		y.note(why, x.Name, c)
 		return
 	}
 	if err := a.Prepare(t, shared.store()); err != nil {
-		y.note("the API server refuses "+err.Error(), x.fixture, c)
+		y.note("the API server refuses "+err.Error(), x.Name, c)
 		return
 	}
 	if a.Stored != nil {
@@ -111,7 +186,7 @@ func (x *trial) judge(t *testing.T, c fixtures.Case, y *tally) {
 	}
 	object, err := a.Send(t.Context(), t, a.As(t, shared.second))
 	if err != nil {
-		y.note("the API server refuses it by itself: "+err.Error(), x.fixture, c)
+		y.note("the API server refuses it by itself: "+err.Error(), x.Name, c)
 		return
 	}
 	served := a.AsServed(t, object)
@@ -122,7 +197,7 @@ func (x *trial) judge(t *testing.T, c fixtures.Case, y *tally) {
 		t.Errorf("%s: refused is %v, and the interpreter says %v", c.Note, refused, statuses)
 	}
 	if !x.agrees(c, c.Want, refused) {
-		y.note("with what the server fills in, the case is another one", x.fixture, c)
+		y.note("with what the server fills in, the case is another one", x.Name, c)
 		return
 	}
 	y.asWritten++
@@ -135,9 +210,9 @@ func (x *trial) judge(t *testing.T, c fixtures.Case, y *tally) {
 func (x *trial) ask(t *testing.T, a *attempt.Attempt, expected bool) bool {
 	t.Helper()
 	client := a.As(t, shared.Config)
-	for deadline := time.Now().Add(3 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		_, err := a.Send(t.Context(), t, client)
-		refused := err != nil && strings.Contains(err.Error(), "ValidatingAdmissionPolicy '")
+		refused := err != nil && strings.Contains(err.Error(), "ValidatingAdmissionPolicy '"+x.prefix)
 		if err != nil && !refused {
 			t.Errorf("%s: %v", a.Note, err)
 			return refused

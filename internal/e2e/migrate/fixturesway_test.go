@@ -90,7 +90,7 @@ func (c *cluster) crowd(t *testing.T) *crowd {
 			bad++
 		}
 	}
-	t.Logf("%d fixtures at %d tables, %d policies, %d requests, of which %d are bad", n, len(tables), len(x.policies), len(x.questions), bad)
+	t.Logf("%d fixtures at %d tables, %d policies, %d requests, of which %d are bad", n, tables, len(x.policies), len(x.questions), bad)
 	if *only == "" && (n < membersAtLeast || len(x.questions) < questionsAtLeast || len(x.questions)-len(otherwise) < wantedAtLeast || bad < badAtLeast) {
 		t.Fatal("this is too little to say anything")
 	}

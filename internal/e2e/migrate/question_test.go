@@ -53,7 +53,7 @@ func (q *questioner) questions(t *testing.T, all []*member) (out []*question) {
 		q.store.Context(t, m.Fixture)
 	}
 	for _, m := range all {
-		for _, c := range m.cases {
+		for _, c := range m.Cases {
 			one, why := q.question(t, m, c)
 			if why != "" {
 				q.left[why] = append(q.left[why], m.Name+": "+c.Note)
@@ -74,7 +74,7 @@ func (q *questioner) question(t *testing.T, m *member, c fixtures.Case) (_ *ques
 	if c.Groups == nil {
 		c.Groups = []string{"system:authenticated"}
 	}
-	c.Groups = append(append([]string{}, c.Groups...), m.table)
+	c.Groups = append(append([]string{}, c.Groups...), m.table())
 	a := attempt.New(t, q.apart(c))
 	if err := a.Prepare(t, q.store); err != nil {
 		return nil, "the API server refuses the object that is to be there already: " + short(err)
