@@ -59,6 +59,7 @@ spec:
 // What check says of a cluster is about what is in it; and the types that the cluster
 // publishes are those of its definitions.
 func TestCluster(t *testing.T) {
+	t.Parallel() // each test has a control plane of its own
 	plane, err := controlplane.Start(t.Context(), controlplane.Options{})
 	if err != nil {
 		t.Fatal(err)

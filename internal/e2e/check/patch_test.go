@@ -20,6 +20,7 @@ import (
 // What check has an error of in a patch is an error on each request, and what it takes
 // is none: the API server takes both kinds of policies.
 func TestPatches(t *testing.T) {
+	t.Parallel()
 	plane, err := controlplane.Start(t.Context(), controlplane.Options{})
 	if err != nil {
 		t.Fatal(err)

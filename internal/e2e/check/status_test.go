@@ -36,6 +36,7 @@ const of cel.Release = 36
 // the same expressions, about the same kinds, the same errors. And what the API server
 // refuses, check has an error of.
 func TestStatus(t *testing.T) {
+	t.Parallel()
 	plane, err := controlplane.Start(t.Context(), controlplane.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -31,6 +31,7 @@ func knownFailures() map[string]string {
 // Every chainsaw test of policies that generate, clean up and change objects, and that
 // can be replayed, passes with `kvap controller` in place of Kyverno.
 func TestReplayController(t *testing.T) {
+	t.Parallel()
 	scenarios, reasons := loadServed(t)
 	s := newServed(t)
 	for i, one := range scenarios {

@@ -37,8 +37,10 @@ var (
 // enough is how many scenarios are replayed at the least, where the corpus is there.
 const enough = 80
 
-// Every chainsaw test that can be replayed passes with kvap in place of Kyverno.
+// Every chainsaw test that can be replayed passes with kvap in place of Kyverno. Like the
+// other test it has a control plane of its own, and waits for it most of the time.
 func TestReplay(t *testing.T) {
+	t.Parallel()
 	scenarios, reasons := load(t)
 	ctrllog.SetLogger(logr.Discard())
 	plane, err := controlplane.Start(t.Context(), controlplane.Options{})
