@@ -60,11 +60,11 @@ func (c *cluster) interrupt(t *testing.T) (resume func()) {
 	return resume
 }
 
-// outage is how long an API server is away.
-const outage = time.Minute
+// outage is how long an API server is away: longer than attempts fail until the controller
+// tells of it.
+const outage = 25 * time.Second
 
-// The controller's API server goes away for a minute while policies change, come and go
-// by another one: what was in force stays so, and when the server is back everything is
+// The controller's API server goes away while policies change, come and go by another one: what was in force stays so, and when the server is back everything is
 // as the policies say, with nothing restarted.
 func TestServerGoesAway(t *testing.T) {
 	other := shared.another(t)
