@@ -50,9 +50,9 @@ func TestEvidence(t *testing.T) {
 			t.Errorf("what was said in shadow is no evidence")
 		}
 	}
-	c.migrate(t, 0, "enforce", "labelled", "asks", "--yes")
+	c.migrate(t, 0, "enforce", "labelled", "asks", "--yes", "--settle", "2s")
 	s.check(t, "enforce")
-	c.migrate(t, 0, "rollback", "--all", "--yes")
+	c.migrate(t, 0, "rollback", "--all", "--yes", "--settle", "2s")
 	s.check(t, "rollback")
 }
 

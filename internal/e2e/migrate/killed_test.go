@@ -43,7 +43,7 @@ func TestKilled(t *testing.T) {
 		}
 	}
 	c.migrateUntilKilled(t, soonDead(), "adopt", "labelled", "asks", "foreground", "--yes")
-	c.migrate(t, 0, "adopt", "labelled", "asks", "foreground", "--yes")
+	c.migrate(t, 0, "adopt", "labelled", "asks", "foreground", "--yes", "--settle", "2s")
 	s.check(t, "adopt")
 	for _, name := range []string{"labelled", "asks", "foreground"} {
 		if c.policyOf(t, "kyverno.io/v1", name) != nil || c.policyOf(t, "kvap.dev/v1alpha1", name) == nil {
@@ -53,7 +53,7 @@ func TestKilled(t *testing.T) {
 	if out := c.migrate(t, 1, "finish"); !strings.Contains(out, "Kyverno has rules left in it: signed") {
 		t.Errorf("finish does not say what is left")
 	}
-	c.migrate(t, 0, "rollback", "--all", "--yes")
+	c.migrate(t, 0, "rollback", "--all", "--yes", "--settle", "2s")
 	s.check(t, "rollback")
 	s.stop()
 	for name := range kinds() {

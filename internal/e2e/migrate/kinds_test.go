@@ -35,7 +35,7 @@ spec:
 	c.control(t)
 	const record = "labelled.validatingpolicies.policies.kyverno.io"
 	c.migrate(t, 0, "shadow", "--all")
-	c.migrate(t, 0, "enforce", "labelled", "--accept", "a test", "--yes")
+	c.migrate(t, 0, "enforce", "labelled", "--accept", "a test", "--yes", "--settle", "2s")
 	s.check(t, "enforce")
 	if got := c.recordOf(t, record); got.Stage != v1alpha1.StageEnforced || got.Way != v1alpha1.WayAdmission {
 		t.Errorf("the record has %+v", got)
@@ -43,7 +43,7 @@ spec:
 	if err := c.judged(t.Context(), probe(t, "a quota", false)); err == nil || strings.Contains(err.Error(), "kyverno.svc") {
 		t.Errorf("Kyverno is asked still: %v", err)
 	}
-	c.migrate(t, 0, "rollback", "--all", "--yes")
+	c.migrate(t, 0, "rollback", "--all", "--yes", "--settle", "2s")
 	s.check(t, "rollback")
 	o := &unstructured.Unstructured{}
 	o.SetAPIVersion("policies.kyverno.io/v1")
@@ -93,11 +93,11 @@ spec:
 	c.control(t)
 	c.migrate(t, 0, "shadow", "--all")
 	c.compareChanges(t)
-	c.migrate(t, 0, "enforce", "stamped", "--yes")
+	c.migrate(t, 0, "enforce", "stamped", "--yes", "--settle", "2s")
 	if got := c.record(t, "stamped"); got.Way != v1alpha1.WayRemove {
 		t.Errorf("Kyverno takes no admission: false for it; the way was %s", got.Way)
 	}
-	c.migrate(t, 0, "rollback", "--all", "--yes")
+	c.migrate(t, 0, "rollback", "--all", "--yes", "--settle", "2s")
 	cancel()
 	asking.Wait()
 	if got := stamped(t.Context()); got != want {

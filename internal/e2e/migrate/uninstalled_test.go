@@ -81,8 +81,8 @@ func TestUninstalled(t *testing.T) {
 		c.apply(t, c.record(t, name).Original.Policy)
 	}
 	s := c.streamOf(t, "foreground")
-	c.migrate(t, 0, "enforce", "--all", "--accept", "a test", "--yes")
-	c.migrate(t, 0, "adopt", "asks", "--yes")
+	c.migrate(t, 0, "enforce", "--all", "--accept", "a test", "--yes", "--settle", "2s")
+	c.migrate(t, 0, "adopt", "asks", "--yes", "--settle", "2s")
 	s.check(t, "enforce")
 	stop()
 	c.removeDefinitions(t)
@@ -101,7 +101,7 @@ func TestUninstalled(t *testing.T) {
 	s.check(t, "Kyverno was uninstalled")
 	c.installDefinitions(t)
 	c.startKyverno(t)
-	c.migrate(t, 0, "rollback", "--all", "--yes")
+	c.migrate(t, 0, "rollback", "--all", "--yes", "--settle", "2s")
 	s.check(t, "rollback")
 	s.stop()
 	for _, name := range []string{"labelled", "asks", "foreground"} {
