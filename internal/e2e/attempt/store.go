@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/yaml"
 
@@ -80,14 +81,19 @@ func (s Store) Label(t *testing.T, namespace string, labels map[string]string) e
 	return err
 }
 
-// Remove deletes an object at once. Namespaces stay: their end takes long.
+// Remove deletes an object at once, whoever wants to see to it first: they are not there,
+// and one of the same name could not be made again. Namespaces stay: their end takes long.
 func (s Store) Remove(t *testing.T, at Place, name string) {
 	t.Helper()
 	if at.Resource == Namespaces() {
 		return
 	}
 	now := int64(0)
-	err := at.In(s).Delete(t.Context(), name, metav1.DeleteOptions{GracePeriodSeconds: &now})
+	_, err := at.In(s).Patch(t.Context(), name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		t.Error(err)
+	}
+	err = at.In(s).Delete(t.Context(), name, metav1.DeleteOptions{GracePeriodSeconds: &now})
 	if err != nil && !apierrors.IsNotFound(err) {
 		t.Error(err)
 	}
