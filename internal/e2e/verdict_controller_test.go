@@ -28,7 +28,7 @@ import (
 
 // controlledAtLeast is the floor under the cases that are judged by what the controller
 // makes.
-const controlledAtLeast = 160
+const controlledAtLeast = 300
 
 // What the controller makes of policies in the cluster denies and admits real requests as
 // the fixtures' cases say, where all rules of a fixture deny. TestVerdicts has the others

@@ -28,7 +28,7 @@ import (
 )
 
 // casesAtLeast is the floor under the cases that are judged as they are written.
-const casesAtLeast = 360
+const casesAtLeast = 600
 
 // A tally counts what became of the cases.
 type tally struct {
