@@ -20,6 +20,13 @@ func TestCEL(t *testing.T) {
 		{"the first that is false", `validate: {cel: {expressions: [{expression: "true", message: a}, {expression: "false", message: b}, {expression: "false", message: c}]}}`, Fail, "b"},
 		{"the rule's message", `validate: {message: m, cel: {expressions: [{expression: "false"}]}}`, Fail, "m"},
 		{"a message expression", `validate: {message: m, cel: {expressions: [{expression: "false", messageExpression: "'x is ' + string(object.spec.x)"}]}}`, Fail, "x is 2"},
+		{"a message expression of blanks", `validate: {message: " m ", cel: {expressions: [{expression: "false", messageExpression: "'  '"}]}}`, Fail, "m"},
+		{"a message expression of two lines", `validate: {cel: {expressions: [{expression: " false ", messageExpression: "'a\\nb'"}]}}`, Fail, "failed expression: false"},
+		{"a message expression that errs", `validate: {cel: {expressions: [{expression: "false", message: own, messageExpression: "string(object.spec.zz)"}]}}`, Fail, "own"},
+		{"a message expression that does not compile", `validate: {cel: {expressions: [{expression: "false", message: own, messageExpression: "1"}]}}`, Fail, "own"},
+		{"a message expression that is long", `validate: {cel: {expressions: [{expression: "false", message: own, messageExpression: "lists.range(3000).map(i, 'ab').join()"}]}}`, Fail, "own"},
+		{"a message expression asks no authorizer", `validate: {cel: {expressions: [{expression: "false", message: own, messageExpression: "string(authorizer.group('').resource('pods').check('create').allowed())"}]}}`, Fail, "own"},
+		{"what errs is not true", `validate: {cel: {expressions: [{expression: "true", message: a}, {expression: "object.spec.zz == 1"}, {expression: "false", message: c}]}}`, Fail, "no such key: zz"},
 		{"an error is a failure", `validate: {cel: {expressions: [{expression: "object.spec.zz == 1"}]}}`, Fail, "no such key: zz"},
 		{"what does not compile too", `validate: {cel: {expressions: [{expression: "object.spec.x == nothing"}]}}`, Fail, "nothing"},
 		{"variables", `validate: {cel: {variables: [{name: x, expression: object.spec.x}], expressions: [{expression: "variables.x > 5", message: small}]}}`, Fail, "small"},
@@ -52,6 +59,20 @@ validate: {cel: {expressions: [{expression: "true"}]}}`, Fail, ""},
 				t.Errorf("want %s (%s), got %s (%s)", tt.want, tt.message, got.Status, got.Message)
 			}
 		})
+	}
+}
+
+// Messages are paid from what the checks leave, even those of checks that hold.
+func TestCELMessagesCostTooMuch(t *testing.T) {
+	const long = `{name: long, expression: "'aaaaaaaaaa'.replace('a', 'aaaaaaaaaa').replace('a', 'aaaaaaaaaa').replace('a', 'aaaaaaaaaa').replace('a', 'aaaaaaaaaa').replace('a', 'aaaaaaaaaa')"}`
+	looks := strings.Repeat("variables.long.contains('b') || ", 8)
+	check := `{expression: "object.spec.x == 2", messageExpression: "(` + looks + `false) ? 'a' : 'b'"}`
+	for checks, want := range map[int]Status{3: Pass, 14: Fail} {
+		source := widgetPolicy(`validate: {cel: {variables: [` + long + `], expressions: [` + strings.Repeat(check+", ", checks) + `]}}`)
+		got := judgeOne(t, source, &Request{Admission: create(object(t, `{metadata: {name: a, namespace: team}, spec: {x: 2}}`))}, nil)
+		if got.Status != want || want == Fail && !strings.HasPrefix(got.Message, "failed messageExpression: ") {
+			t.Errorf("%d checks: want %s, got %s (%s)", checks, want, got.Status, got.Message)
+		}
 	}
 }
 
