@@ -30,9 +30,9 @@ plot: ## draw docs/latency.svg from the table in docs/performance.md
 	go run ./internal/benchadmission/plot
 
 # A fifth of the work would be to collect garbage: of the linker, and of programs that
-# live for seconds. They fit into memory with more of it.
+# live for seconds. They fit into memory with more of it, up to a limit for each.
 test: ## unit, golden, script and import tests: no cluster, no network
-	GOGC=400 go test ./...
+	GOGC=off GOMEMLIMIT=1GiB go test ./...
 
 e2e: ## all that needs a real control plane; its first build takes several minutes
 	go test -count=1 -tags e2e,grpcnotrace -timeout 90m ./internal/controlplane ./internal/e2e/...

@@ -25,7 +25,9 @@ func TestScript(t *testing.T) {
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
 		Setup: func(env *testscript.Env) error {
-			env.Setenv("GOGC", os.Getenv("GOGC")) // some four hundred programs that live for a moment
+			for _, name := range []string{"GOGC", "GOMEMLIMIT"} { // some four hundred programs that live for a moment
+				env.Setenv(name, os.Getenv(name))
+			}
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
