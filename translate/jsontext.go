@@ -22,6 +22,7 @@ func (l *lowering) jsonText() refusal {
 
 // asText is j, told apart where it may be a list or a map: what it is as a text then.
 func (l *lowering) asText(j operand) operand {
+	j, named := l.chosenOnce(j)
 	return j.over(func(j operand) operand {
 		if j.form != placeForm || !j.v.dynamic() || j.v.never || isConfigured(j) {
 			return j
@@ -31,12 +32,44 @@ func (l *lowering) asText(j operand) operand {
 			return j
 		}
 		l.note(diag.TextForm, "a number with a fraction and more than six digits is an error here inside a text")
-		v = l.once(variableName(j.v.expr.LastField(), "value"), dyn(v))
-		text := cel.Cond(isNull(v), cel.String("null"), cel.Func(cel.FuncString, v))
+		if !named {
+			v = l.once(variableName(j.v.expr.LastField(), "value"), dyn(v))
+		}
+		text := cel.Func(cel.FuncString, v)
+		if !j.asked().present {
+			text = cel.Cond(isNull(v), cel.String("null"), text)
+		}
 		rounded := cel.And(typeIs(v, "double"), cel.Func(cel.FuncString, v).Contains(cel.String("e")))
 		number := cel.Cond(rounded, cel.Func(cel.FuncString, dyn(cel.Map()).Field("number_text")), text)
 		return choice(cel.Or(isList(v), isMap(v)), operand{form: jsonForm, lit: ""}, stringOf(number).softly())
 	})
+}
+
+// chosenOnce is j as one value, if it is a choice among values of unknown type that are
+// there and texts: what it is as a text is then asked of that one, and not of each.
+func (l *lowering) chosenOnce(j operand) (one operand, named bool) {
+	var name string
+	other := func(branch operand) bool {
+		if _, isText := branch.lit.(string); branch.form == litForm && isText {
+			return false
+		}
+		if branch.form != placeForm || !branch.v.dynamic() || !branch.asked().present || isConfigured(branch) {
+			return true
+		}
+		name = variableName(branch.v.expr.LastField(), "value")
+		return false
+	}
+	if j.form != choiceForm || j.some(other) || name == "" {
+		return j, false
+	}
+	v, ok := l.expr(j)
+	if !ok || l.binders.Binds(v) {
+		return j, false
+	}
+	if j.then.typ().Kind == j.els.typ().Kind {
+		v = dyn(v)
+	}
+	return dynamicOf(l.let(name, v)).presentNow(), true
 }
 
 // joinJSON is the text of a and b where either may be JSON; b was written so.
