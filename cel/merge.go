@@ -35,6 +35,25 @@ func merged(n *node) *node {
 	return n.with(args)
 }
 
+// JoinLoops makes one loop of those beside one another that go through the same list, as
+// MergeLoops does, and leaves all else. What b is, the result is: all and exists go on
+// behind an error, as && and || do.
+func (b Bool) JoinLoops() Bool { return Bool{Value{joinedLoops(b.n)}} }
+
+func joinedLoops(n *node) *node {
+	switch n.op {
+	case opAnd:
+		n = mergedTerms(n, MacroAll)
+	case opOr:
+		n = mergedTerms(n, MacroExists)
+	}
+	args := make([]*node, len(n.args))
+	for i, a := range n.args {
+		args[i] = joinedLoops(a)
+	}
+	return n.with(args)
+}
+
 // mergedTerms puts the quantifiers among the terms of n together, each where its
 // list comes up first.
 func mergedTerms(n *node, quantifier MacroName) *node {

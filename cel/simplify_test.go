@@ -342,6 +342,59 @@ func TestSimplifyKeepsOutcome(t *testing.T) {
 	}
 }
 
+func TestJoinLoops(t *testing.T) {
+	for _, tt := range []struct{ text, want string }{
+		{`l.all(x, x.a) && l.all(y, y.b)`, `l.all(x, x.a && x.b)`},
+		{`l.exists(x, x.a) || b || l.exists(x, x.b)`, `l.exists(x, x.a || x.b) || b`},
+		{`l.exists(x, x.a) && l.exists(x, x.b)`, `l.exists(x, x.a) && l.exists(x, x.b)`},
+		{`l.all(x, x.a) && m.all(x, x.b)`, `l.all(x, x.a) && m.all(x, x.b)`},
+		{`a.map(z, z.l.all(x, x.a) && z.l.all(y, y.l.exists(p, p == x) || y.l.exists(q, q == 1)))`,
+			`a.map(z, z.l.all(x2, x2.a && x2.l.exists(p, p == x || p == 1)))`},
+	} {
+		if got := parse(t, tt.text).AsBool().JoinLoops().String(); got != tt.want {
+			t.Errorf("%s\ngot  %s\nwant %s", tt.text, got, tt.want)
+		}
+	}
+}
+
+// Errors stay errors, and what one of them hides.
+func TestJoinLoopsKeepsOutcome(t *testing.T) {
+	t.Parallel()
+	e := env(t, Latest)
+	joined := 0
+	for seed := range uint64(1500) {
+		s := &sower{r: rand.New(rand.NewPCG(seed, 5))}
+		list, o := s.selected(), []op{opAnd, opOr}[s.r.IntN(2)]
+		var loops []Value
+		for range 2 {
+			s.bound = []string{[]string{"x", "y"}[s.r.IntN(2)]}
+			body := s.bool(2)
+			loops = append(loops, list.Macro([]MacroName{MacroAll, MacroExists}[o-opAnd], Ident(s.bound[0]), body))
+		}
+		s.bound = nil
+		b := s.raw(o, loops[0], s.bool(1), loops[1]).AsBool()
+		out := b.JoinLoops()
+		p, ok := program(t, e, b)
+		if !ok || Equal(b.Value, out.Value) {
+			continue
+		}
+		q, ok := program(t, e, out)
+		if !ok {
+			t.Fatalf("%s\njoined %s\ndoes not compile", b, out)
+		}
+		joined++
+		for range 20 {
+			vars := map[string]any{"object": s.object(), "oldObject": s.object()}
+			if want, got := outcome(p, vars), outcome(q, vars); !same(want, got) && !moody(p, q, vars) {
+				t.Fatalf("%s\nis %v, joined\n%s\nis %v\n%v", b, want, out, got, vars)
+			}
+		}
+	}
+	if joined < 500 {
+		t.Errorf("only %d have loops to join", joined)
+	}
+}
+
 // FuzzSimplify is the same with other seeds.
 func FuzzSimplify(f *testing.F) {
 	e := env(f, Latest)
