@@ -40,6 +40,7 @@ func (l *lowering) excuse(u *pack.Unit) {
 	if w.rule.Validate.ForEach != nil {
 		violated.Expr = cel.And(w.failsFirstNow(), violated.Expr)
 	}
+	violated = w.simplified(violated, now)
 	u.Exempt, u.Excused = cel.And(match, violated.Expr), alwaysExcused(*u, match, violated.Expr)
 	u.Variables, u.Params = w.variables, w.params
 	if len(u.Operations) > 1 {

@@ -114,7 +114,7 @@ func (l *lowering) unit(t native.Target, ops []native.Operation) (pack.Unit, boo
 	if u.Match.IsFalse() {
 		return u, false
 	}
-	u.Pre = w.conditions(l.rule.Preconditions)
+	u.Pre = w.simplified(w.conditions(l.rule.Preconditions), w.environment)
 	if excepted := w.unlessExcepted(); u.Pre.Errs { // which no exception is from
 		u.Pre = u.Pre.AndThen(native.Sure(excepted))
 	} else {
