@@ -58,11 +58,16 @@ func (l *lowering) loads(name string) (cel.Bool, bool) {
 	if !entry.errs || l.found != nil {
 		return l.readable(entry.value, cel.Value{})
 	}
+	return l.loadsAlone(l.context[name])
+}
+
+// loadsAlone is loads of an entry that no query has named yet.
+func (l *lowering) loadsAlone(v *contextVar) (cel.Bool, bool) {
 	defer l.restore(l.environment)
 	errs, notes := l.errs, l.notes
 	l.errs, l.notes, l.found, l.loaded = false, nil, &[]cel.Bool{}, nil
 	defer func() { l.errs, l.notes = errs, notes }()
-	ok := asking{l: l}.of(l.contextValue(l.context[name]))
+	ok := asking{l: l}.of(l.contextValue(v))
 	if l.errs {
 		panic(l.unsupported("a context entry that may be an error where its value may not be needed"))
 	}
@@ -70,9 +75,15 @@ func (l *lowering) loads(name string) (cel.Bool, bool) {
 }
 
 // whereLoaded is j, what a query gives, and an error where a context entry that it
-// names is one. Kyverno loads those first, also for a side of || that is not needed.
+// names is one. Kyverno loads those first, also for a side of || that is not needed,
+// and of several entries of one name each.
 func (l *lowering) whereLoaded(e *jmespath.Expr, j operand) operand {
 	for _, name := range slices.Sorted(maps.Keys(l.loaded)) {
+		for v := l.context[name].outer[name]; v != nil; v = v.outer[name] {
+			if c, ok := l.loadsAlone(v); ok {
+				j = choice(c, j, typeError(name))
+			}
+		}
 		if namesFirst(e, name) && !j.constant() {
 			continue
 		}
