@@ -11,7 +11,7 @@ TOOL := go tool -modfile=tools/go.mod
 FUZZTIME ?= 1m
 CORPUS ?= ../shared/corpus
 
-.PHONY: help demo build screenshot plot test e2e e2e-fixtures bench-admission bench-webhook bench-cluster lint check generated generate chart image golden conformance bench fuzz clean
+.PHONY: help demo build screenshot plot test e2e e2e-packages e2e-moves e2e-budget e2e-fixtures bench-admission bench-webhook bench-cluster lint check generated generate chart image golden conformance bench fuzz clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -34,13 +34,24 @@ plot: ## draw docs/latency.svg from the table in docs/performance.md
 test: ## unit, golden, script and import tests: no cluster, no network
 	GOGC=off GOMEMLIMIT=1GiB go test ./...
 
-e2e: ## all that needs a real control plane; its first build takes several minutes
-	go test -count=1 -tags e2e,grpcnotrace -timeout 90m ./internal/controlplane ./internal/e2e/...
-	go test -count=1 -tags e2e,grpcnotrace -timeout 20m ./internal/e2e/migrate -run TestFixtures -only ex
-	go test -count=1 ./fixtures -run TestBudget -long
+# Tests with a control plane wait most of the time, so more of them run at once than
+# there are cores, those that take longest first; and what only computes runs beside them.
+E2E := KVAP_PROGRAM=$(CURDIR)/bin/kvap go test -count=1 -tags e2e,grpcnotrace
 
-e2e-fixtures: ## as e2e does with some, the policies of all fixtures go the whole way of a migration: ten minutes
-	go test -count=1 -tags e2e,grpcnotrace -timeout 40m ./internal/e2e/migrate -run TestFixtures -fixtures
+e2e: build ## all that needs a real control plane; its first build takes several minutes
+	$(MAKE) -j3 e2e-packages e2e-moves e2e-budget
+
+e2e-packages:
+	$(E2E) -p 3 -timeout 90m $(addprefix ./internal/e2e/,controller migrate webhook replay) ./internal/e2e/... ./internal/controlplane
+
+e2e-moves:
+	$(E2E) -timeout 60m ./internal/e2e/migrate -run TestFixtures -only ex
+
+e2e-budget:
+	go test -count=1 -timeout 60m ./fixtures -run TestBudget -long
+
+e2e-fixtures: build ## as e2e does with some, the policies of all fixtures go the whole way of a migration: ten minutes
+	$(E2E) -timeout 40m ./internal/e2e/migrate -run TestFixtures -fixtures
 
 bench-admission: ## what judging costs on a real API server, into docs/performance.md: some five minutes
 	go run ./internal/benchadmission -update docs/performance.md

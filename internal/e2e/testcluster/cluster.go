@@ -109,8 +109,16 @@ func newCluster(ctx context.Context, dir string, o Options) (c *Cluster, err err
 	return c, err
 }
 
-// Build builds the program into a folder.
+// ProgramVariable is the environment variable that names the program, where one is built
+// for all packages of tests.
+const ProgramVariable = "KVAP_PROGRAM"
+
+// Build builds the program into a folder, if it is not built.
 func Build(ctx context.Context, dir string) (string, error) {
+	if given := os.Getenv(ProgramVariable); given != "" {
+		_, err := os.Stat(given)
+		return given, err
+	}
 	kvap := filepath.Join(dir, "kvap")
 	if text, err := exec.CommandContext(ctx, "go", "build", "-o", kvap, "github.com/kvap/kvap/cmd/kvap").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building kvap: %w\n%s", err, text)
