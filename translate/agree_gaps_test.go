@@ -60,6 +60,8 @@ func TestGapsAgree(t *testing.T) {
 			`[{}, {m: {q: x}}, {m: {q: ""}}, {m: {q: null}}, {m: []}, {w: x}, {w: x, m: {q: a}}, {w: "", m: {q: x}}, {w: 0, m: {q: x}}, {z: x}, {z: x, m: {q: ""}}, {z: "", m: {q: false}}]`},
 		{"labels each of the one before, twice", "v1", "Pod", `context: [{name: a, variable: {jmesPath: "request.object.spec.nodeName || request.object.spec.schedulerName || request.object.spec.nodeName"}}, {name: b, variable: {jmesPath: "a || request.object.spec.hostname || a"}}], validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: "{{ b || a }}", operator: Equals, value: x}]}}}`,
 			`[{containers: []}, {containers: [], nodeName: x}, {containers: [], nodeName: ""}, {containers: [], nodeName: "", schedulerName: x}, {containers: [], schedulerName: x}, {containers: [], schedulerName: "", hostname: x}, {containers: [], nodeName: "", hostname: x}, {containers: [], hostname: x}, {containers: [], nodeName: a, hostname: x}]`},
+		{"a list in a text, after what is missing", "x.io/v1", "Gadget", `validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: "p-{{ request.object.spec.z }}-{{ request.object.spec.z || request.object.spec.x }}", operator: Equals, value: p-a-a}]}}}`,
+			`[{x: [a]}, {x: {a: b}}, {x: a}, {z: a}, {z: a, x: [a]}, {z: [a], x: b}, {z: "", x: [a]}, {z: null, x: a}, {}]`},
 	} {
 		t.Run(s.name, func(t *testing.T) { s.agree(t, translate.Options{Release: 34, Schemas: schemas}) })
 	}
