@@ -86,7 +86,7 @@ func hardened(j operand) operand {
 			return choice(j.v.keysFound(), j.softly(), typeError("key"))
 		}
 	case choiceForm:
-		return choice(j.c, hardened(*j.then), hardened(*j.els))
+		return j.with(hardened(*j.then), hardened(*j.els))
 	}
 	return j
 }

@@ -53,7 +53,7 @@ func (j operand) settledAll() operand {
 	if j.form != choiceForm {
 		return j.settled()
 	}
-	return choice(j.c, j.then.settledAll(), j.els.settledAll())
+	return j.with(j.then.settledAll(), j.els.settledAll())
 }
 
 // repeatable tells that j may be written more than once: each branch is a literal
@@ -112,7 +112,7 @@ func (a answers) left(j operand) operand {
 		case known:
 			return a.left(*j.els)
 		}
-		return choice(j.c, a.and(j.c).left(*j.then), a.without(*j.then, j.c).left(*j.els))
+		return j.with(a.and(j.c).left(*j.then), a.without(*j.then, j.c).left(*j.els))
 	}
 	return j
 }

@@ -162,7 +162,7 @@ func (l *lowering) required(j operand) operand {
 	case sequenceForm:
 		return choice(j.s.null(), typeError("value"), j)
 	case choiceForm:
-		return choice(j.c, l.required(*j.then), l.required(*j.els))
+		return j.with(l.required(*j.then), l.required(*j.els))
 	}
 	return j
 }

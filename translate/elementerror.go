@@ -84,5 +84,5 @@ func faultless(j operand) operand {
 	case isError(j.then):
 		return faultless(*j.els)
 	}
-	return choice(j.c, faultless(*j.then), faultless(*j.els))
+	return j.with(faultless(*j.then), faultless(*j.els))
 }

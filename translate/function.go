@@ -94,9 +94,9 @@ func unlessErrors(a, b operand, f func(a, b operand) operand) operand {
 	case isError(b):
 		return b
 	case a.form == choiceForm && a.some(isError):
-		return choice(a.c, unlessErrors(*a.then, b, f), unlessErrors(*a.els, b, f))
+		return a.with(unlessErrors(*a.then, b, f), unlessErrors(*a.els, b, f))
 	case b.form == choiceForm && b.some(isError):
-		return choice(b.c, unlessErrors(a, *b.then, f), unlessErrors(a, *b.els, f))
+		return b.with(unlessErrors(a, *b.then, f), unlessErrors(a, *b.els, f))
 	}
 	return f(a, b)
 }

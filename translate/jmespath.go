@@ -296,7 +296,7 @@ func (l *lowering) or(a, b operand) operand {
 func (l *lowering) orWithin(a, b operand, way answers) operand {
 	switch {
 	case a.form == choiceForm:
-		return choice(a.c, l.orWithin(*a.then, b, way.and(a.c)), l.orWithin(*a.els, b, way.without(*a.then, a.c)))
+		return a.with(l.orWithin(*a.then, b, way.and(a.c)), l.orWithin(*a.els, b, way.without(*a.then, a.c)))
 	case a.form == errorForm:
 		return a
 	}

@@ -41,7 +41,9 @@ func (l *lowering) asText(j operand) operand {
 		}
 		rounded := cel.And(typeIs(v, "double"), cel.Func(cel.FuncString, v).Contains(cel.String("e")))
 		number := cel.Cond(rounded, cel.Func(cel.FuncString, dyn(cel.Map()).Field("number_text")), text)
-		return choice(cel.Or(isList(v), isMap(v)), operand{form: jsonForm, lit: ""}, stringOf(number).softly())
+		out := choice(cel.Or(isList(v), isMap(v)), operand{form: jsonForm, lit: ""}, stringOf(number).softly())
+		out.strict = v
+		return out
 	})
 }
 
@@ -78,9 +80,9 @@ func (l *lowering) joinJSON(a, b, written operand) (operand, bool) {
 	case !a.some(isJSON) && !b.some(isJSON):
 		return operand{}, false
 	case a.form == choiceForm && a.some(isJSON):
-		return choice(a.c, l.join(*a.then, written), l.join(*a.els, b)), true
+		return a.with(l.join(*a.then, written), l.join(*a.els, b)), true
 	case b.form == choiceForm && b.some(isJSON):
-		return choice(b.c, l.join(a, *b.then), l.join(a, *b.els)), true
+		return b.with(l.join(a, *b.then), l.join(a, *b.els)), true
 	case a.form == litForm: // and b is JSON
 		if begins, ok := b.lit.(string); ok {
 			b.lit = scalar.Text(a.lit) + begins

@@ -17,7 +17,8 @@ type operand struct {
 	// of a choice: then where c holds, otherwise els
 	c         cel.Bool
 	then, els *operand
-	branches  int // of a choice, in all
+	branches  int       // of a choice, in all
+	strict    cel.Value // what c reads, where that may be an error; or zero
 	multi     []operand
 	keys      []string // of a hash, one per multi
 	hint      string
@@ -87,12 +88,21 @@ func choice(c cel.Bool, then, els operand) operand {
 	return operand{form: choiceForm, c: c, then: &then, els: &els, branches: then.cases() + els.cases()}
 }
 
+// with is the choice j between other branches.
+func (j operand) with(then, els operand) operand {
+	out := choice(j.c, then, els)
+	if _, known := j.c.Const(); !known {
+		out.strict = j.strict
+	}
+	return out
+}
+
 // over applies f to every branch of a choice.
 func (j operand) over(f func(operand) operand) operand {
 	if j.form != choiceForm {
 		return f(j)
 	}
-	return choice(j.c, j.then.over(f), j.els.over(f))
+	return j.with(j.then.over(f), j.els.over(f))
 }
 
 // settled is j inside a context where it is known to be found.
@@ -162,7 +172,7 @@ func (j operand) softly() operand {
 			return choice(c, sequenceOf(g), typeError("value"))
 		}
 	case choiceForm:
-		return choice(j.c, j.then.softly(), j.els.softly())
+		return j.with(j.then.softly(), j.els.softly())
 	}
 	return j
 }

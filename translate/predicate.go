@@ -146,6 +146,13 @@ func (l *lowering) choose(j operand, strict bool, p pred) cel.Bool {
 		func() cel.Bool { return l.evaluated(*j.els, cel.Not(j.c), l.holds(*j.els, strict, p)) })
 	t, tok := then.Const()
 	e, eok := els.Const()
+	either := then
+	if tok {
+		either = els
+	}
+	if !j.strict.IsZero() && !(tok && eok) && !either.Evaluates(j.strict) && !l.isTotal(j.c) {
+		return cel.CondBool(j.c, then, els) // && and || would hide the error behind the other side
+	}
 	switch {
 	case tok && eok && t == e:
 		return then

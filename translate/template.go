@@ -47,10 +47,10 @@ func (l *lowering) join(a, b operand) operand {
 		a, b = l.oneText(a), l.oneText(b)
 	}
 	if b.form == choiceForm {
-		return choice(b.c, l.join(a, *b.then), l.join(a, *b.els))
+		return b.with(l.join(a, *b.then), l.join(a, *b.els))
 	}
 	if a.form == choiceForm {
-		return choice(a.c, l.join(*a.then, b), l.join(*a.els, b))
+		return a.with(l.join(*a.then, b), l.join(*a.els, b))
 	}
 	if a.form == litForm && b.form == litForm {
 		return litOf(scalar.Text(a.lit) + scalar.Text(b.lit))
