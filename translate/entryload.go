@@ -61,17 +61,31 @@ func (l *lowering) loads(name string) (cel.Bool, bool) {
 	return l.loadsAlone(l.context[name])
 }
 
-// loadsAlone is loads of an entry that no query has named yet.
+// A loading is whether an entry loads; ok is false where that is no expression.
+type loading struct {
+	c  cel.Bool
+	ok bool
+}
+
+// loadsAlone is loads of an entry, whatever is known where it is named. It is worked out
+// once for a query and all that it leads to: entries of one name may name one another.
 func (l *lowering) loadsAlone(v *contextVar) (cel.Bool, bool) {
+	if known, done := l.alone[v]; done {
+		return known.c, known.ok
+	}
 	defer l.restore(l.environment)
 	errs, notes := l.errs, l.notes
-	l.errs, l.notes, l.found, l.loaded = false, nil, &[]cel.Bool{}, nil
+	l.errs, l.notes, l.found, l.loaded, l.facts = false, nil, &[]cel.Bool{}, nil, nil
 	defer func() { l.errs, l.notes = errs, notes }()
 	ok := asking{l: l}.of(l.contextValue(v))
 	if l.errs {
 		panic(l.unsupported("a context entry that may be an error where its value may not be needed"))
 	}
-	return cel.And(*l.found...), ok
+	out := loading{cel.And(*l.found...), ok}
+	if l.alone != nil {
+		l.alone[v] = out
+	}
+	return out.c, out.ok
 }
 
 // whereLoaded is j, what a query gives, and an error where a context entry that it

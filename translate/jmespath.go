@@ -332,6 +332,9 @@ func (l *lowering) queryOutside(e *jmespath.Expr) operand {
 func (l *lowering) query(e *jmespath.Expr) operand {
 	defer l.restore(l.environment)
 	l.loaded = map[string]loadedEntry{}
+	if l.alone == nil {
+		l.alone = map[*contextVar]loading{}
+	}
 	before := l.readsImages
 	l.readsImages = false
 	j := l.eval(e, nil)
