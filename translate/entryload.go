@@ -93,8 +93,11 @@ func (l *lowering) loadsAlone(v *contextVar) (cel.Bool, bool) {
 // and of several entries of one name each.
 func (l *lowering) whereLoaded(e *jmespath.Expr, j operand) operand {
 	for _, name := range slices.Sorted(maps.Keys(l.loaded)) {
-		for v := l.context[name].outer[name]; v != nil; v = v.outer[name] {
-			if c, ok := l.loadsAlone(v); ok {
+		for v := l.context[name]; v.outer[name] != nil; v = v.outer[name] {
+			if v.failsWith(name) {
+				continue
+			}
+			if c, ok := l.loadsAlone(v.outer[name]); ok {
 				j = choice(c, j, typeError(name))
 			}
 		}
@@ -106,6 +109,13 @@ func (l *lowering) whereLoaded(e *jmespath.Expr, j operand) operand {
 		}
 	}
 	return j
+}
+
+// failsWith tells that an entry is an error where what it names is one, as nothing stands
+// in for its value.
+func (v *contextVar) failsWith(name string) bool {
+	e := v.entry.Variable
+	return e != nil && e.Value == nil && e.Default == nil && e.JMESPath != nil && mentions(e.JMESPath.Value, name)
 }
 
 // constant tells of a value that is read from nowhere: a key of what is no map.
