@@ -62,6 +62,10 @@ func TestGapsAgree(t *testing.T) {
 			`[{containers: []}, {containers: [], nodeName: x}, {containers: [], nodeName: ""}, {containers: [], nodeName: "", schedulerName: x}, {containers: [], schedulerName: x}, {containers: [], schedulerName: "", hostname: x}, {containers: [], nodeName: "", hostname: x}, {containers: [], hostname: x}, {containers: [], nodeName: a, hostname: x}]`},
 		{"a list in a text, after what is missing", "x.io/v1", "Gadget", `validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: "p-{{ request.object.spec.z }}-{{ request.object.spec.z || request.object.spec.x }}", operator: Equals, value: p-a-a}]}}}`,
 			`[{x: [a]}, {x: {a: b}}, {x: a}, {z: a}, {z: a, x: [a]}, {z: [a], x: b}, {z: "", x: [a]}, {z: null, x: a}, {}]`},
+		{"a condition in a text, of what an update changes", "v1", "Pod", `validate: {deny: {conditions: {any: [{key: "p-{{ request.object.spec.nodeName && request.object.spec.schedulerName }}", operator: NotEquals, value: x}]}}}`,
+			`[{containers: [], hostname: c}, {containers: []}, {containers: [], nodeName: a}, {containers: [], nodeName: a, hostname: c}, {containers: [], nodeName: a, schedulerName: b}, {containers: [], nodeName: a, schedulerName: b, hostname: c}, {containers: [], nodeName: "", hostname: c}, {containers: [], nodeName: "", schedulerName: b}]`},
+		{"conditions in a text, of what an update changes", "v1", "Pod", `validate: {deny: {conditions: {any: [{key: "p-{{ request.object.spec.nodeName && request.object.spec.schedulerName }}-{{ request.object.spec.hostname }}", operator: NotEquals, value: x}]}}}`,
+			`[{containers: [], hostname: c}, {containers: []}, {containers: [], nodeName: a}, {containers: [], nodeName: a, hostname: c}, {containers: [], nodeName: a, schedulerName: b}, {containers: [], nodeName: a, schedulerName: b, hostname: c}, {containers: [], nodeName: "", hostname: c}, {containers: [], nodeName: "", schedulerName: b}]`},
 	} {
 		t.Run(s.name, func(t *testing.T) { s.agree(t, translate.Options{Release: 34, Schemas: schemas}) })
 	}
