@@ -23,7 +23,7 @@ func (l *lowering) jsonText() refusal {
 // asText is j, told apart where it may be a list or a map: what it is as a text then.
 func (l *lowering) asText(j operand) operand {
 	j, named := l.chosenOnce(j)
-	return j.over(func(j operand) operand {
+	return l.inEach(j, func(j operand) operand {
 		if j.form != placeForm || !j.v.dynamic() || j.v.never || isConfigured(j) {
 			return j
 		}
@@ -80,9 +80,13 @@ func (l *lowering) joinJSON(a, b, written operand) (operand, bool) {
 	case !a.some(isJSON) && !b.some(isJSON):
 		return operand{}, false
 	case a.form == choiceForm && a.some(isJSON):
-		return a.with(l.join(*a.then, written), l.join(*a.els, b)), true
+		return l.eachWay(a,
+			func() operand { return l.join(*a.then, written) },
+			func() operand { return l.join(*a.els, b) }), true
 	case b.form == choiceForm && b.some(isJSON):
-		return b.with(l.join(a, *b.then), l.join(a, *b.els)), true
+		return l.eachWay(b,
+			func() operand { return l.join(a, *b.then) },
+			func() operand { return l.join(a, *b.els) }), true
 	case a.form == litForm: // and b is JSON
 		if begins, ok := b.lit.(string); ok {
 			b.lit = scalar.Text(a.lit) + begins
@@ -123,7 +127,7 @@ func (l *lowering) jsonOrText(j operand) (cel.Bool, operand) {
 	case isJSON(els):
 		return is, then
 	}
-	return is, l.likeText(then, cel.Cond(j.c, l.text(then), l.text(els)))
+	return is, l.likeText(then, l.chosenText(j.with(then, els)))
 }
 
 func isJSON(j operand) bool { return j.form == jsonForm }

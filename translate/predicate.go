@@ -100,10 +100,17 @@ func (l *lowering) eitherWay(c cel.Bool, then, els func() cel.Bool) (cel.Bool, c
 	t := then()
 	l.found = &otherwise
 	e := els()
-	known := func(c cel.Bool) bool {
-		return slices.ContainsFunc(*outer, func(o cel.Bool) bool { return cel.Equal(o.Value, c.Value) })
+	in := func(list *[]cel.Bool) func(cel.Bool) bool {
+		return func(c cel.Bool) bool {
+			return slices.ContainsFunc(*list, func(o cel.Bool) bool { return cel.Equal(o.Value, c.Value) })
+		}
 	}
-	needs, otherwise = slices.DeleteFunc(needs, known), slices.DeleteFunc(otherwise, known)
+	for _, c := range needs { // either way
+		if in(&otherwise)(c) && !in(outer)(c) {
+			*outer = append(*outer, c)
+		}
+	}
+	needs, otherwise = slices.DeleteFunc(needs, in(outer)), slices.DeleteFunc(otherwise, in(outer))
 	switch a, b := cel.And(needs...), cel.And(otherwise...); {
 	case cel.Equal(a.Value, b.Value):
 		*outer = append(*outer, a)
@@ -111,6 +118,26 @@ func (l *lowering) eitherWay(c cel.Bool, then, els func() cel.Bool) (cel.Bool, c
 		*outer = append(*outer, cel.CondBool(c, a, b))
 	}
 	return t, e
+}
+
+// eachWay is the choice j between other branches, of which each is built as eitherWay does.
+func (l *lowering) eachWay(j operand, then, els func() operand) operand {
+	var t, e operand
+	l.eitherWay(j.c,
+		func() cel.Bool { t = then(); return cel.True() },
+		func() cel.Bool { e = els(); return cel.True() })
+	return j.with(t, e)
+}
+
+// inEach applies f to every branch of a choice. What it asks to be there must be there
+// only where that branch is taken.
+func (l *lowering) inEach(j operand, f func(operand) operand) operand {
+	if j.form != choiceForm {
+		return f(j)
+	}
+	return l.eachWay(j,
+		func() operand { return l.inEach(*j.then, f) },
+		func() operand { return l.inEach(*j.els, f) })
 }
 
 // error is the error j, or, where what must be there is asked for, that nothing is.

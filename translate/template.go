@@ -47,10 +47,10 @@ func (l *lowering) join(a, b operand) operand {
 		a, b = l.oneText(a), l.oneText(b)
 	}
 	if b.form == choiceForm {
-		return b.with(l.join(a, *b.then), l.join(a, *b.els))
+		return l.inEach(b, func(b operand) operand { return l.join(a, b) })
 	}
 	if a.form == choiceForm {
-		return a.with(l.join(*a.then, b), l.join(*a.els, b))
+		return l.inEach(a, func(a operand) operand { return l.join(a, b) })
 	}
 	if a.form == litForm && b.form == litForm {
 		return litOf(scalar.Text(a.lit) + scalar.Text(b.lit))
