@@ -66,6 +66,8 @@ func TestGapsAgree(t *testing.T) {
 			`[{containers: [], hostname: c}, {containers: []}, {containers: [], nodeName: a}, {containers: [], nodeName: a, hostname: c}, {containers: [], nodeName: a, schedulerName: b}, {containers: [], nodeName: a, schedulerName: b, hostname: c}, {containers: [], nodeName: "", hostname: c}, {containers: [], nodeName: "", schedulerName: b}]`},
 		{"conditions in a text, of what an update changes", "v1", "Pod", `validate: {deny: {conditions: {any: [{key: "p-{{ request.object.spec.nodeName && request.object.spec.schedulerName }}-{{ request.object.spec.hostname }}", operator: NotEquals, value: x}]}}}`,
 			`[{containers: [], hostname: c}, {containers: []}, {containers: [], nodeName: a}, {containers: [], nodeName: a, hostname: c}, {containers: [], nodeName: a, schedulerName: b}, {containers: [], nodeName: a, schedulerName: b, hostname: c}, {containers: [], nodeName: "", hostname: c}, {containers: [], nodeName: "", schedulerName: b}]`},
+		{"a default for what names an entry that fails", "v1", "Pod", `context: [{name: c, variable: {jmesPath: "request.object.spec.schedulerName || request.object.spec.nodeName"}}, {name: d, variable: {jmesPath: "request.object.spec.nodeName || c && request.object.spec.hostname || !(c)", default: x}}], validate: {deny: {conditions: {all: [{key: "{{ to_string(d) }}", operator: AnyIn, value: [x, y]}]}}}`,
+			`[{containers: []}, {containers: [], nodeName: a}, {containers: [], nodeName: x}, {containers: [], schedulerName: x}, {containers: [], nodeName: "", schedulerName: x}]`},
 	} {
 		t.Run(s.name, func(t *testing.T) { s.agree(t, translate.Options{Release: 34, Schemas: schemas}) })
 	}
