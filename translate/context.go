@@ -110,7 +110,7 @@ func (l *lowering) variableEntry(v *policy.VariableEntry) operand {
 // queried is what a query gives. Where a default stands in for any error, those of
 // functions are told beforehand: CEL cannot catch them.
 func (l *lowering) queried(e *jmespath.Expr, def *policy.Node) operand {
-	if def == nil || def.Kind == policy.Null || !mayFail(e) {
+	if def == nil || def.Kind == policy.Null || l.found == nil && !mayFail(e) {
 		return l.queryOutside(e)
 	}
 	defer l.restore(l.environment)
