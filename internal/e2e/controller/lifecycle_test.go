@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kvap/kvap/api/v1alpha1"
@@ -74,9 +75,11 @@ func TestRestored(t *testing.T) {
 			delete(p.Labels, "app.kubernetes.io/managed-by")
 		},
 	} {
-		p := native()
-		edit(p)
-		if err := shared.Update(t.Context(), p, client.FieldOwner("somebody")); err != nil {
+		if err := retry.RetryOnConflict(retry.DefaultBackoff, func() error { // the server writes its status
+			p := native()
+			edit(p)
+			return shared.Update(t.Context(), p, client.FieldOwner("somebody"))
+		}); err != nil {
 			t.Fatal(err)
 		}
 		testcluster.Soon(t, "restored: "+what, func() bool {
@@ -92,8 +95,13 @@ func TestRestored(t *testing.T) {
 	}
 	for i := range bindings.Items {
 		if b := &bindings.Items[i]; b.Spec.PolicyName == name {
-			b.Spec.ValidationActions = []admissionregistrationv1.ValidationAction{"Audit"}
-			if err := shared.Update(t.Context(), b, client.FieldOwner("somebody")); err != nil {
+			if err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+				if err := shared.Get(t.Context(), client.ObjectKeyFromObject(b), b); err != nil {
+					return err
+				}
+				b.Spec.ValidationActions = []admissionregistrationv1.ValidationAction{"Audit"}
+				return shared.Update(t.Context(), b, client.FieldOwner("somebody"))
+			}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kvap/kvap/controller"
@@ -294,6 +295,22 @@ func (c *cluster) readyTranslations(t *testing.T) (n int) {
 	return n
 }
 
+// edit changes an object, which others may change at the same time.
+func (c *cluster) edit(t *testing.T, o *unstructured.Unstructured, change func() error) {
+	t.Helper()
+	if err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+			return err
+		}
+		if err := change(); err != nil {
+			return err
+		}
+		return c.Update(t.Context(), o)
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // meddle changes and removes what the controller has made.
 func (c *cluster) meddle(t *testing.T) {
 	t.Helper()
@@ -301,25 +318,19 @@ func (c *cluster) meddle(t *testing.T) {
 		if !strings.HasPrefix(o.GetName(), "kvap-configmaps") {
 			continue
 		}
-		if err := unstructured.SetNestedField(o.Object, "meddled", "spec", "matchResources", "objectSelector", "matchLabels", "for"); err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Update(t.Context(), &o); err != nil {
-			t.Fatal(err)
-		}
+		c.edit(t, &o, func() error {
+			return unstructured.SetNestedField(o.Object, "meddled", "spec", "matchResources", "objectSelector", "matchLabels", "for")
+		})
 	}
 	for _, o := range c.list(t, "admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy") {
 		if !strings.HasPrefix(o.GetName(), "kvap-configmaps") {
 			continue
 		}
-		conditions, _, _ := unstructured.NestedSlice(o.Object, "spec", "matchConditions")
-		conditions = append(conditions, map[string]any{"name": "meddled", "expression": "false"})
-		if err := unstructured.SetNestedSlice(o.Object, conditions, "spec", "matchConditions"); err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Update(t.Context(), &o); err != nil {
-			t.Fatal(err)
-		}
+		c.edit(t, &o, func() error {
+			conditions, _, _ := unstructured.NestedSlice(o.Object, "spec", "matchConditions")
+			conditions = append(conditions, map[string]any{"name": "meddled", "expression": "false"})
+			return unstructured.SetNestedSlice(o.Object, conditions, "spec", "matchConditions")
+		})
 	}
 }
 
