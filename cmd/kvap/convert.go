@@ -130,7 +130,7 @@ func convert(cmd *cobra.Command, args []string, f convertFlags) error {
 	if err != nil {
 		return err
 	}
-	defer letGarbageBe(garbageFor(p.sources), 64<<20)()
+	defer letGarbageBe(100, 64<<20)()
 	progress := newProgress(cmd.ErrOrStderr(), f.quiet)
 	var done *compilation
 	progress.during(fmt.Sprintf("converting %s", count(len(p.sources), "file", "files")), func() { done = compileSources(p.sources, p.choices) })

@@ -23,18 +23,3 @@ func letGarbageBe(percent, ballast int) (restore func()) {
 		debug.SetGCPercent(before)
 	}
 }
-
-// garbageFor is how much garbage is let be beside what is kept, in percent, while
-// sources are converted. Of thousands of policies so much is kept that twice as much
-// again would be gigabytes, and to collect it more often takes hardly any time.
-func garbageFor(sources []source) (percent int) {
-	const thousands = 512 << 10 // bytes of policies
-	size := 0
-	for _, s := range sources {
-		size += len(s.data)
-	}
-	if size > thousands {
-		return 100
-	}
-	return 200
-}
