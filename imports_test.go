@@ -130,7 +130,6 @@ func onlyThere() []confined {
 		{"github.com/jmespath-community/go-jmespath", []string{"jmespath", "interp"}},
 		{"go.yaml.in/yaml/v3", []string{"policy", "schema"}},
 		{"k8s.io/apiserver", []string{"cel", "vap/apiserver", "interp", "webhook", "webhook/registration", "webhook/world", "controller", "cmd/kvap"}},
-		{"k8s.io/apiserver/pkg/admission/plugin/policy", []string{"vap/apiserver"}}, // imports all clients of the API server
 		{"k8s.io/pod-security-admission", []string{"interp"}},
 		{"github.com/spf13/cobra", []string{"cmd/kvap"}},
 		{"text/template", nil}, // may call any method: a program with one keeps every method that it knows of

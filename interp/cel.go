@@ -1,11 +1,8 @@
 package interp
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -16,11 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
 	plugincel "k8s.io/apiserver/pkg/admission/plugin/cel"
+	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	authuser "k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
-	apiservercel "k8s.io/apiserver/pkg/cel"
 	"k8s.io/apiserver/pkg/cel/environment"
 
 	"github.com/kvap/kvap/interp/internal/cellib"
@@ -34,11 +31,10 @@ type celRule struct {
 	message       string // of expressions that have none
 	preconditions []policy.CEL
 
-	once     sync.Once
-	matcher  matchconditions.Matcher // nil without preconditions
-	checks   plugincel.ConditionEvaluator
-	messages plugincel.ConditionEvaluator // at the same indexes, if there is a message expression
-	err      error
+	once      sync.Once
+	matcher   matchconditions.Matcher // nil without preconditions
+	validator validating.Validator
+	err       error
 }
 
 func readCEL(v *policy.Validate, preconditions []policy.CEL) *celRule {
@@ -58,21 +54,42 @@ func (c *celRule) compile() {
 	plain := plugincel.OptionalVariableDeclarations{HasParams: params}
 	variables := make([]plugincel.NamedExpressionAccessor, len(c.body.Variables))
 	for i, v := range c.body.Variables {
-		variables[i] = celVariable(v.Name, v.Expression)
+		variables[i] = &validating.Variable{Name: v.Name, Expression: v.Expression}
 	}
 	compiler.CompileAndStoreVariables(variables, all, environment.StoredExpressions)
 	if len(c.preconditions) > 0 {
 		c.matcher = newCELMatcher(compiler, c.preconditions, all)
 	}
-	checks, messages := make([]plugincel.ExpressionAccessor, len(c.body.Expressions)), make([]plugincel.ExpressionAccessor, len(c.body.Expressions))
-	for i, e := range c.body.Expressions {
-		checks[i] = celCheck(e.Expression)
-		if e.MessageExpression != "" {
-			messages[i] = celMessage(e.MessageExpression)
+	checks, messages := c.expressions()
+	c.validator = validating.NewValidator(
+		compiler.CompileCondition(checks, all, environment.StoredExpressions),
+		nil,
+		compiler.CompileCondition(nil, all, environment.StoredExpressions),
+		compiler.CompileCondition(messages, plain, environment.StoredExpressions),
+		nil, nil,
+	)
+}
+
+// expressions are the validations and, at the same indexes, their message
+// expressions.
+func (c *celRule) expressions() (checks, messages []plugincel.ExpressionAccessor) {
+	for _, e := range c.body.Expressions {
+		check := &validating.ValidationCondition{Expression: e.Expression, Message: e.Message}
+		if check.Message == "" {
+			check.Message = c.message
 		}
+		if e.Reason != "" {
+			reason := metav1.StatusReason(e.Reason)
+			check.Reason = &reason
+		}
+		checks = append(checks, check)
+		if e.MessageExpression == "" {
+			messages = append(messages, nil)
+			continue
+		}
+		messages = append(messages, &validating.MessageExpressionCondition{MessageExpression: e.MessageExpression})
 	}
-	c.checks = compiler.CompileCondition(checks, all, environment.StoredExpressions)
-	c.messages = compiler.CompileCondition(messages, plain, environment.StoredExpressions)
+	return checks, messages
 }
 
 func newCELCompiler() (*plugincel.CompositedCompiler, error) {
@@ -127,51 +144,13 @@ func (c *celRule) judgeWith(a *review, r *rule, attributes *admission.VersionedA
 			return say(Skip, "cel preconditions not met")
 		}
 	}
-	if why, violated := c.violation(a, attributes, params, namespace); violated {
-		return say(Fail, "%s", why)
-	}
-	return say(Pass, "Validation rule '%s' passed.", r.Name)
-}
-
-// violation is what the first validation says that is not true. It is the Validate of
-// k8s.io/apiserver/pkg/admission/plugin/policy/validating, which Kyverno calls, for a
-// failure policy of Fail and no audit annotations; that package would bring all clients
-// of the API server into every program that judges.
-func (c *celRule) violation(a *review, attributes *admission.VersionedAttributes, params runtime.Object, namespace *corev1.Namespace) (why string, violated bool) {
-	request := plugincel.CreateAdmissionRequest(attributes, metav1.GroupVersionResource(attributes.GetResource()), metav1.GroupVersionKind(attributes.VersionedKind))
-	space := plugincel.CreateNamespaceObject(namespace)
-	all := plugincel.OptionalVariableBindings{VersionedParams: params, Authorizer: a.world.Authorizer()}
-	plain := plugincel.OptionalVariableBindings{VersionedParams: params}
-	held, left, err := c.checks.ForInput(a.ctx, attributes, request, all, space, celconfig.RuntimeCELCostBudget)
-	if err != nil {
-		return err.Error(), true
-	}
-	messages, _, err := c.messages.ForInput(a.ctx, attributes, request, plain, space, left)
-	for i, result := range held {
-		switch {
-		case result.Error != nil:
-			return result.Error.Error(), true
-		case errors.Is(err, apiservercel.ErrInternal) || errors.Is(err, apiservercel.ErrOutOfBudget):
-			return fmt.Sprintf("failed messageExpression: %s", err), true
-		case !isTrue(result):
-			return c.saidOf(i, messages), true
+	result := c.validator.Validate(a.ctx, attributes.GetResource(), attributes, params, namespace, celconfig.RuntimeCELCostBudget, auth)
+	for _, d := range result.Decisions {
+		if d.Action == validating.ActionDeny {
+			return say(Fail, "%s", d.Message)
 		}
 	}
-	return "", false
-}
-
-// saidOf is what the validation at an index says of a violation: what its message
-// expression gives, if that is a line of a decent length, or else its message.
-func (c *celRule) saidOf(index int, messages []plugincel.EvaluationResult) string {
-	check, text := c.body.Expressions[index], ""
-	if index < len(messages) && messages[index].Error == nil && messages[index].EvalResult != nil {
-		text, _ = messages[index].EvalResult.Value().(string)
-		text = strings.TrimSpace(text)
-	}
-	if len(text) > celconfig.MaxEvaluatedMessageExpressionSizeBytes || strings.Contains(text, "\n") {
-		text = ""
-	}
-	return cmp.Or(text, strings.TrimSpace(cmp.Or(check.Message, c.message)), "failed expression: "+strings.TrimSpace(check.Expression))
+	return say(Pass, "Validation rule '%s' passed.", r.Name)
 }
 
 // params are the objects that the rule is judged with, each in turn: one null for

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apiserver/pkg/admission"
 	plugincel "k8s.io/apiserver/pkg/admission/plugin/cel"
+	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"k8s.io/apiserver/pkg/cel/environment"
 
@@ -91,7 +92,7 @@ func (f *validatingForm) compile(in *Interpreter) {
 	}
 	v, declared := f.policy.Validating, plugincel.OptionalVariableDeclarations{HasAuthorizer: true}
 	for _, one := range v.Variables {
-		variable := celVariable(one.Name, f.rewrite(one.Expression))
+		variable := &validating.Variable{Name: one.Name, Expression: f.rewrite(one.Expression)}
 		if result := compiler.CompileAndStoreVariable(variable, declared, environment.StoredExpressions); result.Error != nil {
 			f.err = errors.Join(f.err, fmt.Errorf("variable %s: %s", one.Name, result.Error.Detail))
 		}
@@ -103,16 +104,16 @@ func (f *validatingForm) compile(in *Interpreter) {
 	}
 	var conditions, checks []plugincel.ExpressionAccessor
 	for _, c := range v.MatchConditions {
-		conditions = append(conditions, celCheck(f.rewrite(c.Expression)))
+		conditions = append(conditions, &validating.ValidationCondition{Expression: f.rewrite(c.Expression)})
 	}
 	for _, e := range v.Validations {
-		checks = append(checks, celCheck(f.rewrite(e.Expression)))
+		checks = append(checks, &validating.ValidationCondition{Expression: f.rewrite(e.Expression)})
 	}
 	f.conditions, f.checks = condition(conditions...), condition(checks...)
 	f.messages = make([]plugincel.ConditionEvaluator, len(v.Validations))
 	for i, e := range v.Validations {
 		if e.MessageExpression != "" {
-			f.messages[i] = condition(celMessage(f.rewrite(e.MessageExpression)))
+			f.messages[i] = condition(&validating.MessageExpressionCondition{MessageExpression: f.rewrite(e.MessageExpression)})
 		}
 	}
 }
