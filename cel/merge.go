@@ -10,37 +10,17 @@ import (
 // all and &&. In a disjunction, what costs less stands first, and what implies another
 // term is left out. It is for conditions that are never an error: of others, the loops
 // stop at other errors.
-func (b Bool) MergeLoops() Bool { return Bool{Value{merged(b.n)}} }
-
-func merged(n *node) *node {
-	switch n.op {
-	case opAnd:
-		n = mergedTerms(n, MacroAll)
-	case opOr:
-		n = mergedTerms(n, MacroExists)
-	}
-	args := make([]*node, len(n.args))
-	for i, a := range n.args {
-		args[i] = merged(a)
-	}
-	n = n.with(args)
-	if n.op != opOr {
-		return n
-	}
-	args = withoutImplied(n.args)
-	if len(args) == 1 {
-		return args[0]
-	}
-	slices.SortStableFunc(args, func(a, b *node) int { return cmp.Compare(Cost(Value{a}, nil), Cost(Value{b}, nil)) })
-	return n.with(args)
-}
+func (b Bool) MergeLoops() Bool { return Bool{Value{joinedLoops(b.n, cheapestFirst)}} }
 
 // JoinLoops makes one loop of those beside one another that go through the same list, as
 // MergeLoops does, and leaves all else. What b is, the result is: all and exists go on
 // behind an error, as && and || do.
-func (b Bool) JoinLoops() Bool { return Bool{Value{joinedLoops(b.n)}} }
+func (b Bool) JoinLoops() Bool {
+	return Bool{Value{joinedLoops(b.n, func(n *node) *node { return n })}}
+}
 
-func joinedLoops(n *node) *node {
+// joinedLoops joins the loops in n, and puts what becomes of each part in order.
+func joinedLoops(n *node, ordered func(*node) *node) *node {
 	switch n.op {
 	case opAnd:
 		n = mergedTerms(n, MacroAll)
@@ -49,8 +29,22 @@ func joinedLoops(n *node) *node {
 	}
 	args := make([]*node, len(n.args))
 	for i, a := range n.args {
-		args[i] = joinedLoops(a)
+		args[i] = joinedLoops(a, ordered)
 	}
+	return ordered(n.with(args))
+}
+
+// cheapestFirst is a disjunction with what costs less first, and without what implies
+// another term.
+func cheapestFirst(n *node) *node {
+	if n.op != opOr {
+		return n
+	}
+	args := withoutImplied(n.args)
+	if len(args) == 1 {
+		return args[0]
+	}
+	slices.SortStableFunc(args, func(a, b *node) int { return cmp.Compare(Cost(Value{a}, nil), Cost(Value{b}, nil)) })
 	return n.with(args)
 }
 

@@ -150,7 +150,7 @@ func (l *lowering) required(j operand) operand {
 		switch {
 		case j.v.never:
 			return typeError("value")
-		case j.v.dynamic() && !j.asked().present: // and may be null
+		case j.v.dynamic() && !j.traits().present: // and may be null
 			return choice(l.present(j), j.presentNow(), typeError("value"))
 		}
 		guards := make([]guard, len(j.v.guards))

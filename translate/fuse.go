@@ -8,8 +8,8 @@ import (
 )
 
 // fuse makes one loop of those that say the same of several lists, as of a pod's
-// containers of all three kinds, and of those that go through one list. The joined list is a variable: it is made once,
-// however many rules go through it.
+// containers of all three kinds, and of those that go through one list. The joined list
+// is a variable: it is made once, however many rules go through it.
 func (l *lowering) fuse(b cel.Bool) cel.Bool {
 	b = b.Fuse(func(list cel.Value) bool { return l.listType(list) != nil }, l.joinLists)
 	if joined := b.JoinLoops(); !cel.Equal(joined.Value, b.Value) {

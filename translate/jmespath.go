@@ -1,8 +1,6 @@
 package translate
 
 import (
-	"slices"
-
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/schema"
@@ -148,9 +146,7 @@ func (l *lowering) knowing(c cel.Bool, build func() cel.Bool) (b cel.Bool) {
 }
 
 // knows tells that a condition is known to hold.
-func (l *lowering) knows(c cel.Bool) bool {
-	return slices.ContainsFunc(l.facts, func(f cel.Bool) bool { return cel.Equal(f.Value, c.Value) })
-}
+func (l *lowering) knows(c cel.Bool) bool { return listed(c, l.facts) }
 
 // known is j without the guards that are known to hold.
 func (l *lowering) known(j operand) operand {

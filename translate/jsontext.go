@@ -36,7 +36,7 @@ func (l *lowering) asText(j operand) operand {
 			v = l.once(variableName(j.v.expr.LastField(), "value"), dyn(v))
 		}
 		text := cel.Func(cel.FuncString, v)
-		if !j.asked().present {
+		if !j.traits().present {
 			text = cel.Cond(isNull(v), cel.String("null"), text)
 		}
 		rounded := cel.And(typeIs(v, "double"), cel.Func(cel.FuncString, v).Contains(cel.String("e")))
@@ -55,7 +55,7 @@ func (l *lowering) chosenOnce(j operand) (one operand, named bool) {
 		if _, isText := branch.lit.(string); branch.form == litForm && isText {
 			return false
 		}
-		if branch.form != placeForm || !branch.v.dynamic() || !branch.asked().present || isConfigured(branch) {
+		if branch.form != placeForm || !branch.v.dynamic() || !branch.traits().present || isConfigured(branch) {
 			return true
 		}
 		name = variableName(branch.v.expr.LastField(), "value")

@@ -26,7 +26,7 @@ type operand struct {
 	// key is zero
 	images *imageGroup
 	key    cel.Value
-	known  asked // of a place
+	known  traits // of a place
 	// stops is what reading this ends the walk with, which then begins again
 	// knowing more; nil for most.
 	stops any
@@ -113,18 +113,18 @@ func (j operand) settled() operand {
 	return j
 }
 
-// asked is what was asked of a value before, and so is known where it is there: that
-// it is not null; that it is neither null nor falsy, by some condition; that it is one
-// of both.
-type asked struct {
+// traits are what is known of a value where it is there, as it was asked before: that it
+// is not null; that it is neither null nor falsy, by some condition; that it is one of
+// both.
+type traits struct {
 	present, truthy, falsy bool
 	by                     cel.Bool
 }
 
-// asked is what is known of j, which is there for certain.
-func (j operand) asked() asked {
+// traits is what is known of j, which is there for certain.
+func (j operand) traits() traits {
 	if j.form != placeForm || !j.v.certain() {
-		return asked{}
+		return traits{}
 	}
 	return j.known
 }

@@ -22,7 +22,7 @@ type pred struct {
 	lit      func(any) cel.Bool                     // also nil, for null
 	value    func(cel.Value, *schema.Type) cel.Bool // a value that is there; of unknown type it may be null
 	sequence func(sequence) cel.Bool                // a list that is there
-	asked    func(asked) (is, known bool)           // what follows from what was asked; nil for nothing
+	traits   func(traits) (is, known bool)          // what follows from what is known; nil for nothing
 	json     func(operand) cel.Bool                 // a text with JSON in it; nil where nothing is known of that
 	// single tells that value reads its argument once, so that a literal with the
 	// same verdict as null may stand in for a missing value.
@@ -68,8 +68,8 @@ func (l *lowering) holds(j operand, strict bool, p pred) cel.Bool {
 		}
 		return p.json(j)
 	}
-	if p.asked != nil {
-		if is, known := p.asked(j.asked()); known {
+	if p.traits != nil {
+		if is, known := p.traits(j.traits()); known {
 			return cel.Lit(is)
 		}
 	}
@@ -100,17 +100,13 @@ func (l *lowering) eitherWay(c cel.Bool, then, els func() cel.Bool) (cel.Bool, c
 	t := then()
 	l.found = &otherwise
 	e := els()
-	in := func(list *[]cel.Bool) func(cel.Bool) bool {
-		return func(c cel.Bool) bool {
-			return slices.ContainsFunc(*list, func(o cel.Bool) bool { return cel.Equal(o.Value, c.Value) })
+	for _, n := range needs {
+		if listed(n, otherwise) && !listed(n, *outer) { // it must be there either way
+			*outer = append(*outer, n)
 		}
 	}
-	for _, c := range needs { // either way
-		if in(&otherwise)(c) && !in(outer)(c) {
-			*outer = append(*outer, c)
-		}
-	}
-	needs, otherwise = slices.DeleteFunc(needs, in(outer)), slices.DeleteFunc(otherwise, in(outer))
+	asked := func(n cel.Bool) bool { return listed(n, *outer) }
+	needs, otherwise = slices.DeleteFunc(needs, asked), slices.DeleteFunc(otherwise, asked)
 	switch a, b := cel.And(needs...), cel.And(otherwise...); {
 	case cel.Equal(a.Value, b.Value):
 		*outer = append(*outer, a)
@@ -118,6 +114,11 @@ func (l *lowering) eitherWay(c cel.Bool, then, els func() cel.Bool) (cel.Bool, c
 		*outer = append(*outer, cel.CondBool(c, a, b))
 	}
 	return t, e
+}
+
+// listed tells that a condition is one of some.
+func listed(c cel.Bool, conds []cel.Bool) bool {
+	return slices.ContainsFunc(conds, func(o cel.Bool) bool { return cel.Equal(o.Value, c.Value) })
 }
 
 // eachWay is the choice j between other branches, of which each is built as eitherWay does.

@@ -28,7 +28,7 @@ func (l *lowering) present(j operand) cel.Bool {
 		if j.v.never {
 			return cel.False()
 		}
-		if j.v.dynamic() && !j.asked().present {
+		if j.v.dynamic() && !j.traits().present {
 			return cel.And(j.v.found(), cel.Not(isNull(j.v.expr)))
 		}
 		return j.v.found()
@@ -45,8 +45,8 @@ func (l *lowering) truthy(j operand) cel.Bool {
 		return b
 	}
 	return l.holds(j, false, pred{
-		lit:   func(v any) cel.Bool { return cel.Lit(truth(v)) },
-		asked: func(a asked) (is, known bool) { return a.truthy, a.truthy || a.falsy },
+		lit:    func(v any) cel.Bool { return cel.Lit(truth(v)) },
+		traits: func(of traits) (is, known bool) { return of.truthy, of.truthy || of.falsy },
 		value: func(x cel.Value, t *schema.Type) cel.Bool {
 			switch kindOf(t) {
 			case schema.Bool:
