@@ -57,6 +57,36 @@ func existing(t *testing.T, policies string, objects ...string) *bench {
 	return b
 }
 
+// Objects of a kind that the cluster serves only later are looked at when it does, and
+// others not again.
+func TestKindComesLater(t *testing.T) {
+	b := start(t, copies, shop, source)
+	var kinds []Kind
+	b.options.Kinds = func(_, _, _ string) []Kind { return kinds }
+	set := setOf(t, copies)
+	b.Set(set)
+	b.begin()
+	b.drain()
+	if len(b.cluster.log) != 0 {
+		t.Fatal(b.cluster.log)
+	}
+	kinds = []Kind{{"v1", "Namespace"}}
+	b.Set(set)
+	b.drain()
+	if b.stored("v1", "Secret", "shop", "s") == nil {
+		t.Errorf("what was there is left alone: %v, told %v", b.cluster.log, b.told)
+	}
+	delete(b.cluster.objects, b.cluster.key("v1", "Secret", "shop", "s"))
+	kinds = nil
+	b.Set(set)
+	kinds = []Kind{}
+	b.Set(set)
+	b.drain()
+	if b.stored("v1", "Secret", "shop", "s") != nil {
+		t.Error("everything was looked at for a kind that has gone")
+	}
+}
+
 // A copy is made for what is there, is made again when somebody changes or removes
 // it, follows its source and goes with it.
 func TestCopyInStep(t *testing.T) {
