@@ -35,7 +35,8 @@ type held struct {
 
 // A shelf is the policies at a time. It does not change.
 type shelf struct {
-	policies   map[string]*held // by keyOf
+	policies   map[string]*held  // by keyOf
+	kinds      map[string][]Kind // that the rules of each match and the cluster serves
 	exceptions []*policy.Exception
 	excluded   []string // namespaces
 }
@@ -49,10 +50,11 @@ func keyOf(r v1alpha1.PolicyReference) string {
 // shelve makes policies ready, and keeps what is as before: an engine reads rules
 // once.
 func (w *Worker) shelve(set Set, before *shelf) *shelf {
-	next := &shelf{policies: map[string]*held{}, exceptions: slices.Clone(set.Exceptions), excluded: slices.Clone(set.ExcludeNamespaces)}
+	next := &shelf{policies: map[string]*held{}, kinds: map[string][]Kind{}, exceptions: slices.Clone(set.Exceptions), excluded: slices.Clone(set.ExcludeNamespaces)}
 	same := before != nil && slices.Equal(before.exceptions, next.exceptions)
 	for _, p := range set.Policies {
 		key := keyOf(p.Of)
+		next.kinds[key] = w.kindsMatched(p.Policy)
 		if same && before.policies[key] != nil && before.policies[key].Policy == p {
 			next.policies[key] = before.policies[key]
 			continue
@@ -61,6 +63,23 @@ func (w *Worker) shelve(set Set, before *shelf) *shelf {
 		next.policies[key] = &held{Policy: p, engine: engine, asksUser: asksUser(p.Policy)}
 	}
 	return next
+}
+
+func (w *Worker) kindsMatched(p *policy.Policy) []Kind {
+	var out []Kind
+	for _, r := range p.Rules {
+		if r.StartsWork() && !r.Invalid {
+			out = append(out, w.matched(r.Match)...)
+		}
+	}
+	return out
+}
+
+// isNew tells of a policy that was not there before, or was another one, or of which a
+// kind is served that was not: there may be objects from before anybody heard of it.
+func (s *shelf) isNew(key string, before *shelf) bool {
+	return before == nil || before.policies[key] != s.policies[key] ||
+		slices.ContainsFunc(s.kinds[key], func(k Kind) bool { return !slices.Contains(before.kinds[key], k) })
 }
 
 // watched is what changes have to be told of: of what rules that synchronize have

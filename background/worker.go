@@ -134,7 +134,7 @@ func (w *Worker) changed(before, next *shelf) {
 	}
 	w.queue.Add(task{ledger: true})
 	for key, p := range next.policies {
-		if before == nil || before.policies[key] != p {
+		if next.isNew(key, before) {
 			w.scanAll(key, p)
 		}
 	}
