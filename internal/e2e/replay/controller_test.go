@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -272,9 +273,13 @@ func (r *servedRun) awaitServed(t *testing.T, o *unstructured.Unstructured) stri
 		}
 		observed, _, _ := unstructured.NestedInt64(translation.Object, "status", "observedGeneration")
 		conditions, _, _ := unstructured.NestedSlice(translation.Object, "status", "conditions")
+		missing := func(item any) bool {
+			message, _, _ := unstructured.NestedString(item.(map[string]any), "message")
+			return strings.Contains(message, "the cluster serves no kind") // though it has been placed
+		}
 		for _, item := range conditions {
 			condition, _ := item.(map[string]any)
-			if (condition["type"] == "FallbackActive" || condition["type"] == "Ready") && condition["status"] == "True" && observed >= have.GetGeneration() {
+			if (condition["type"] == "FallbackActive" || condition["type"] == "Ready") && condition["status"] == "True" && observed >= have.GetGeneration() && !slices.ContainsFunc(conditions, missing) {
 				return ""
 			}
 		}
