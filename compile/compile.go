@@ -153,7 +153,11 @@ func (c *compilation) lower(ps []*policy.Policy) {
 		}
 		o, checker := c.options.Translate, c.checkers.Take()
 		defer c.checkers.Give(checker)
-		o.Checker = checker
+		o.Checker, o.Each = checker, cores.Each
+		if guard(p.Pos, func() { c.lowered[i] = translate.Lower(p, o) }) == nil {
+			return
+		}
+		o.Each = nil // so that the diagnostic names the function that failed
 		if fault := guard(p.Pos, func() { c.lowered[i] = translate.Lower(p, o) }); fault != nil {
 			c.lowered[i] = translate.Refused(p, *fault)
 		}

@@ -18,12 +18,29 @@ func tooLarge(at diag.Pos) refusal {
 
 // lowerRule lowers one rule, as written or expanded, for every target and
 // operation; a refusal is the reason why it has no native form.
-func lowerRule(p *policy.Policy, r *policy.Rule, conditions []vap.Condition, o *Options) (units []pack.Unit, notes diag.List, why *diag.Diagnostic) {
+func lowerRule(p *policy.Policy, r *policy.Rule, conditions []vap.Condition, o *Options) (out loweredForm) {
+	base := &lowering{opts: o, release: release(o.Release), policy: p, rule: r, policyConditions: conditions, pos: r.Pos, gathered: newGathered(&out.notes)}
+	out.why = base.refusalOf(func() {
+		base.checkOverrides()
+		targets := base.ruleTargets()
+		units := base.withoutExcused(base.lowerTargets(targets))
+		base.noteUnasked(units)
+		base.noteDefaultFilters(targets)
+		out.units = units
+	})
+	if out.why == nil {
+		out.why = refusedUnits(out.units, o, &out.notes)
+	}
+	return out
+}
+
+// refusalOf lowers something. It returns why that has no native form, if it has none.
+func (l *lowering) refusalOf(lower func()) (why *diag.Diagnostic) {
 	defer func() {
 		if v := recover(); v != nil {
 			ref, ok := v.(refusal)
 			if _, grown := v.(cel.TooLarge); grown {
-				ref, ok = tooLarge(r.Pos), true
+				ref, ok = tooLarge(l.rule.Pos), true
 			}
 			if !ok {
 				panic(v)
@@ -31,18 +48,8 @@ func lowerRule(p *policy.Policy, r *policy.Rule, conditions []vap.Condition, o *
 			why = &ref.Diagnostic
 		}
 	}()
-	base := &lowering{opts: o, release: release(o.Release), policy: p, rule: r, policyConditions: conditions, pos: r.Pos, gathered: newGathered(&notes)}
-	base.checkOverrides()
-	targets := base.ruleTargets()
-	for _, t := range targets {
-		for _, u := range base.lowerTarget(t) {
-			units = append(units, u.Sharing(units))
-		}
-	}
-	units = base.withoutExcused(units)
-	base.noteUnasked(units)
-	base.noteDefaultFilters(targets)
-	return units, notes, refusedUnits(units, o, &notes)
+	lower()
+	return nil
 }
 
 // ruleTargets are the targets of all kinds of the match block, each once.
@@ -64,6 +71,28 @@ func (l *lowering) ruleTargets() []native.Target {
 		}
 	}
 	return out
+}
+
+// lowerTargets lowers the rule for targets, each with a walk of its own.
+func (l *lowering) lowerTargets(targets []native.Target) []pack.Unit {
+	of := make([]loweredForm, len(targets))
+	last := untilRefused(l.opts, len(of), func(i int) (refused bool) {
+		one := *l
+		one.gathered = newGathered(&of[i].notes)
+		of[i].why = one.refusalOf(func() { of[i].units = one.lowerTarget(targets[i]) })
+		return of[i].why != nil
+	})
+	var units []pack.Unit
+	for _, f := range of[:last] {
+		*l.notes = append(*l.notes, f.notes...)
+		for _, u := range f.units {
+			units = append(units, u.Sharing(units))
+		}
+	}
+	if last < len(of) {
+		panic(refusal{*of[last].why})
+	}
+	return units
 }
 
 // lowerTarget lowers the rule for one target. Operations that it treats alike

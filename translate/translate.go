@@ -2,6 +2,8 @@ package translate
 
 import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"slices"
+	"sync/atomic"
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
@@ -147,45 +149,70 @@ func (o *Options) packing() pack.Options {
 	return pack.Options{Apart: o.Pack == PackRule, ByKind: o.Pack == PackMatch, Unguarded: o.Guard == GuardNever, Each: o.Each}
 }
 
-// lowerPolicy lowers the rules of a policy. A rule is native only if all its
-// expanded forms are.
+// lowerPolicy lowers the rules of a policy.
 func lowerPolicy(p *policy.Policy, o *Options) (units []pack.Unit, rules []RuleResult) {
-	reasons := map[int]*diag.Diagnostic{}
-	lowered := map[int][]pack.Unit{}
-	notes := map[int]diag.List{}
-	forms := map[int][]Form{}
+	forms := make([][]Form, len(p.Rules))
 	for _, r := range policy.Expand(p) {
 		forms[r.Index] = append(forms[r.Index], Form{Name: r.Name, Rule: r})
-		if p.Rules[r.Index].Invalid || reasons[r.Index] != nil {
-			continue
-		}
-		units, found, why := lowerWhole(p, r, o)
-		if why != nil {
-			reasons[r.Index] = why
-			continue
-		}
-		lowered[r.Index] = append(lowered[r.Index], units...)
-		notes[r.Index] = append(notes[r.Index], found...)
 	}
-	for i, r := range p.Rules {
-		res := RuleResult{Policy: p, Rule: r, Target: Native, Forms: forms[i]}
-		why := reasons[i]
-		if why == nil {
-			why = dependentRules(p)
-		}
-		switch {
-		case r.Invalid: // its error has been told where it was read
-			res.Target = Unsupported
-		case why != nil:
-			res.refuse(*why)
-		default:
-			units = append(units, lowered[i]...)
-			res.Found = notes[i].Sort()
-			res.Codes = codesOf(res.Found)
-		}
-		rules = append(rules, res)
+	rules = make([]RuleResult, len(p.Rules))
+	unitsOf := make([][]pack.Unit, len(p.Rules))
+	o.Each(len(p.Rules), func(i int) {
+		rules[i] = RuleResult{Policy: p, Rule: p.Rules[i], Target: Native, Forms: forms[i]}
+		unitsOf[i] = rules[i].lower(o)
+	})
+	return slices.Concat(unitsOf...), rules
+}
+
+// lower lowers a rule, which is native only if all its forms are.
+func (r *RuleResult) lower(o *Options) (units []pack.Unit) {
+	if r.Rule.Invalid { // its error has been told where it was read
+		r.Target = Unsupported
+		return nil
 	}
-	return units, rules
+	of := make([]loweredForm, len(r.Forms))
+	last := untilRefused(o, len(of), func(i int) (refused bool) {
+		of[i] = lowerWhole(r.Policy, r.Forms[i].Rule, o)
+		return of[i].why != nil
+	})
+	for _, f := range of[:last] {
+		units, r.Found = append(units, f.units...), append(r.Found, f.notes...)
+	}
+	why := dependentRules(r.Policy)
+	if last < len(of) {
+		why = of[last].why
+	}
+	if why != nil {
+		r.refuse(*why)
+		return nil
+	}
+	r.Found = r.Found.Sort()
+	r.Codes = codesOf(r.Found)
+	return units
+}
+
+// A loweredForm is what became of a form of a rule, or of a part of one: units and what
+// is to be told, or why there is no native form.
+type loweredForm struct {
+	units []pack.Unit
+	notes diag.List
+	why   *diag.Diagnostic
+}
+
+// untilRefused does n things, each of which may be refused, as far as none before it is.
+// It returns the first that is, or n.
+func untilRefused(o *Options, n int, do func(i int) (refused bool)) int {
+	var first atomic.Int64
+	first.Store(int64(n))
+	o.Each(n, func(i int) {
+		if first.Load() < int64(i) || !do(i) {
+			return
+		}
+		for now := first.Load(); int64(i) < now && !first.CompareAndSwap(now, int64(i)); {
+			now = first.Load()
+		}
+	})
+	return int(first.Load())
 }
 
 func codesOf(ds diag.List) []diag.Code {
@@ -201,28 +228,29 @@ func codesOf(ds diag.List) []diag.Code {
 }
 
 // lowerWhole lowers a rule whose kind or policy does not rule that out already.
-func lowerWhole(p *policy.Policy, r *policy.Rule, o *Options) ([]pack.Unit, diag.List, *diag.Diagnostic) {
-	refuse := func(code diag.Code, format string, args ...any) *diag.Diagnostic {
+func lowerWhole(p *policy.Policy, r *policy.Rule, o *Options) loweredForm {
+	refuse := func(code diag.Code, format string, args ...any) loweredForm {
 		d := diag.Warnf(r.Pos, code, format, args...)
-		return &d
+		return loweredForm{why: &d}
 	}
 	switch {
 	case r.Invalid:
-		return nil, nil, refuse(diag.InvalidRule, "the rule %s could not be read; nothing judges it until it is corrected", r.Name)
+		return refuse(diag.InvalidRule, "the rule %s could not be read; nothing judges it until it is corrected", r.Name)
 	case r.Validate == nil && r.Type() == "":
-		return nil, nil, refuse(diag.NoBody, "the rule has no body that does anything")
+		return refuse(diag.NoBody, "the rule has no body that does anything")
 	case r.Validate == nil:
-		return nil, nil, otherRule(r)
+		return loweredForm{why: otherRule(r)}
 	case !p.Admission:
-		return nil, nil, refuse(diag.BackgroundOnly, "the policy is for background scans only (admission: false); nothing judges it at admission")
+		return refuse(diag.BackgroundOnly, "the policy is for background scans only (admission: false); nothing judges it at admission")
 	}
 	var rewritten diag.List
 	conditions, why := policyConditions(p, o, &rewritten)
 	if why != nil {
-		return nil, nil, why
+		return loweredForm{why: why}
 	}
-	units, notes, why := lowerRule(p, r, conditions, o)
-	return units, append(rewritten, notes...), why
+	out := lowerRule(p, r, conditions, o)
+	out.notes = append(rewritten, out.notes...)
+	return out
 }
 
 // otherRule is why a rule that does not validate is not native, and who runs it.
