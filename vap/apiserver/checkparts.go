@@ -1,27 +1,33 @@
 package apiserver
 
 import (
+	"math"
 	"slices"
 
 	celgo "github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/overloads"
 	"github.com/google/cel-go/common/types"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 )
 
 // CEL's type checker copies all that it knows of type parameters for each argument of
 // each call, so a long expression takes it time that grows with the square of the
-// length. A long expression is therefore checked in parts. A part is outside of loops, so
-// it reads no variable of what is around it; and its type is that which it has whatever
-// is in it, as a conjunction is boolean. So the rest means the same to the checker with a
-// literal of that type in its place.
+// length. A long expression is therefore checked in parts. The type of a part is that
+// which it has whatever is in it, as a conjunction is boolean; so the rest means the same
+// to the checker with something else of that type in its place. Variables of loops that
+// are of type dyn, as the object is, are replaced by that, so that parts of what is in
+// loops mean the same outside of them.
 
 // longText is the length from which on a text is checked in parts.
 const longText = 2_000
 
 // leastPart is how many nodes a part has at least.
 const leastPart = 60
+
+// dynamic is a variable of type dyn wherever expressions are compiled.
+const dynamic = "object"
 
 // compileInParts is what comes of a long text; false where something is wrong with it,
 // or where it has errors that speak of its lines.
@@ -32,13 +38,16 @@ func compileInParts(env *celgo.Env, text string, literalsMatter bool) (compilati
 	}
 	p := parts{env: env}
 	p.cut(whole.NativeRep().Expr())
+	if p.failed {
+		return compilation{}, false
+	}
 	var output *celgo.Type
 	for _, part := range append(p.taken, whole) {
 		checked, issues := env.Check(part)
 		if issues != nil {
 			return compilation{}, false
 		}
-		if literalsMatter {
+		if literalsMatter && makesOfLiterals(part.NativeRep().Expr()) {
 			if _, err := env.Program(checked, celgo.InterruptCheckFrequency(celconfig.CheckFrequency)); err != nil {
 				return compilation{}, false
 			}
@@ -52,89 +61,180 @@ func compileInParts(env *celgo.Env, text string, literalsMatter bool) (compilati
 type parts struct {
 	env   *celgo.Env
 	taken []*celgo.Ast
+	// loops are the variables of the loops around what is looked at.
+	loops  []loopVariable
+	failed bool
 }
 
-// cut takes the parts out of an expression. It returns how many nodes are left of it, and
-// its type as far as its form tells.
-func (p *parts) cut(e ast.Expr) (nodes int, typ *celgo.Type) {
-	n := 1
+type loopVariable struct {
+	name string
+	typ  *celgo.Type // nil where its form does not tell
+}
+
+// A rest is what is left of an expression.
+type rest struct {
+	nodes int
+	typ   *celgo.Type // as far as its form tells
+	// outermost is the place among the loops of the outermost variable that it reads and
+	// for which nothing can stand.
+	outermost int
+}
+
+// with adds what a part of the expression leaves.
+func (r *rest) with(of rest) {
+	r.nodes += of.nodes
+	r.outermost = min(r.outermost, of.outermost)
+}
+
+// cut takes the parts out of an expression, and returns what is left of it.
+func (p *parts) cut(e ast.Expr) rest {
+	out := rest{nodes: 1, outermost: math.MaxInt}
 	switch e.Kind() {
 	case ast.LiteralKind:
 		switch e.AsLiteral().Type() {
 		case types.BoolType:
-			return n, celgo.BoolType
+			out.typ = celgo.BoolType
 		case types.StringType:
-			return n, celgo.StringType
+			out.typ = celgo.StringType
 		}
+	case ast.IdentKind:
+		return p.variable(e)
 	case ast.CallKind:
-		n, typ = p.cutCall(e.AsCall())
-		if n >= leastPart && typ != nil && p.take(e, typ) {
-			return 1, typ
-		}
-		return n, typ
+		return p.part(e, p.cutCall(e.AsCall()))
 	case ast.SelectKind:
-		n += p.cutAll(e.AsSelect().Operand())
+		of := p.cut(e.AsSelect().Operand())
+		out.with(of)
+		switch {
+		case e.AsSelect().IsTestOnly():
+			out.typ = celgo.BoolType
+		case of.typ == celgo.DynType:
+			out.typ = celgo.DynType
+		}
 	case ast.ListKind:
-		n += p.cutAll(e.AsList().Elements()...)
+		of := p.cutAll(&out, e.AsList().Elements()...)
+		if len(of) > 0 && !slices.ContainsFunc(of, func(t *celgo.Type) bool { return t != celgo.DynType }) {
+			out.typ = celgo.ListType(celgo.DynType)
+		}
 	case ast.MapKind:
 		for _, entry := range e.AsMap().Entries() {
-			n += p.cutAll(entry.AsMapEntry().Key(), entry.AsMapEntry().Value())
+			p.cutAll(&out, entry.AsMapEntry().Key(), entry.AsMapEntry().Value())
 		}
-	case ast.ComprehensionKind: // inside of the loop its variables are read
-		n += leastPart + p.cutAll(e.AsComprehension().IterRange())
+	case ast.ComprehensionKind:
+		return p.part(e, p.cutLoop(e.AsComprehension()))
 	}
-	return n, nil
+	return out
 }
 
-func (p *parts) cutAll(es ...ast.Expr) (nodes int) {
-	for _, e := range es {
-		n, _ := p.cut(e)
-		nodes += n
+// cutAll cuts the operands of an expression, of which it returns the types.
+func (p *parts) cutAll(of *rest, es ...ast.Expr) []*celgo.Type {
+	out := make([]*celgo.Type, len(es))
+	for i, e := range es {
+		r := p.cut(e)
+		of.with(r)
+		out[i] = r.typ
 	}
-	return nodes
+	return out
 }
 
-func (p *parts) cutCall(call ast.CallExpr) (nodes int, typ *celgo.Type) {
-	nodes = 1
+// variable looks at what a name stands for.
+func (p *parts) variable(e ast.Expr) rest {
+	for i, v := range slices.Backward(p.loops) {
+		switch {
+		case v.name != e.AsIdent():
+		case v.typ == celgo.DynType:
+			e.SetKindCase(ast.NewExprFactory().NewIdent(e.ID(), dynamic))
+			return rest{nodes: 1, typ: v.typ, outermost: math.MaxInt}
+		default:
+			return rest{nodes: 1, outermost: i}
+		}
+	}
+	out := rest{nodes: 1, outermost: math.MaxInt}
+	if e.AsIdent() == dynamic {
+		out.typ = celgo.DynType
+	}
+	return out
+}
+
+func (p *parts) cutCall(call ast.CallExpr) rest {
+	out := rest{nodes: 1, outermost: math.MaxInt}
 	if call.IsMemberFunction() {
-		nodes += p.cutAll(call.Target())
+		out.with(p.cut(call.Target()))
 	}
-	of := make([]*celgo.Type, len(call.Args()))
-	for i, a := range call.Args() {
-		n, t := p.cut(a)
-		nodes += n
-		of[i] = t
-	}
+	of := p.cutAll(&out, call.Args()...)
 	switch call.FunctionName() {
 	case operators.LogicalAnd, operators.LogicalOr, operators.LogicalNot, operators.Equals, operators.NotEquals, operators.In,
 		operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals:
-		return nodes, celgo.BoolType
+		out.typ = celgo.BoolType
 	case operators.Add: // to a text, nothing but a text
 		if slices.Contains(of, celgo.StringType) {
-			return nodes, celgo.StringType
+			out.typ = celgo.StringType
 		}
 	case operators.Conditional:
 		if of[1] == of[2] {
-			return nodes, of[1]
+			out.typ = of[1]
 		}
+	case overloads.TypeConvertDyn:
+		out.typ = celgo.DynType
 	}
-	return nodes, nil
+	return out
 }
 
-// take makes an expression a part, and leaves a literal in its place.
-func (p *parts) take(e ast.Expr, typ *celgo.Type) bool {
+// cutLoop cuts a loop.
+func (p *parts) cutLoop(loop ast.ComprehensionExpr) rest {
+	out := rest{nodes: 1, outermost: math.MaxInt}
+	through := p.cut(loop.IterRange())
+	out.with(through)
+	begin := p.cut(loop.AccuInit())
+	out.with(begin)
+	if slices.Contains([]string{loop.IterVar(), loop.IterVar2(), loop.AccuVar()}, dynamic) {
+		p.failed = true
+	}
+	outside := len(p.loops)
+	p.loops = append(p.loops, loopVariable{name: loop.AccuVar()}, loopVariable{name: loop.IterVar()})
+	switch {
+	case loop.HasIterVar2():
+		p.loops = append(p.loops, loopVariable{name: loop.IterVar2()})
+	case isDynamic(through.typ):
+		p.loops[outside+1].typ = celgo.DynType
+	}
+	p.cutAll(&out, loop.LoopCondition(), loop.LoopStep())
+	p.loops = p.loops[:outside+1]
+	if r := loop.Result(); r.Kind() == ast.IdentKind && r.AsIdent() == loop.AccuVar() && begin.typ == celgo.BoolType {
+		out.typ = begin.typ
+	} else {
+		p.cutAll(&out, r)
+	}
+	p.loops = p.loops[:outside]
+	return out
+}
+
+// isDynamic tells that what a loop goes through has elements of type dyn.
+func isDynamic(through *celgo.Type) bool {
+	return through == celgo.DynType || through != nil && through.Kind() == types.ListKind && through.Parameters()[0] == celgo.DynType
+}
+
+// part makes an expression a part where it is one, and returns what is left of it.
+func (p *parts) part(e ast.Expr, left rest) rest {
+	if left.nodes < leastPart || left.typ == nil || left.outermost < len(p.loops) {
+		return left
+	}
+	factory := ast.NewExprFactory()
+	standIn := factory.NewIdent(e.ID(), dynamic)
+	switch left.typ {
+	case celgo.BoolType:
+		standIn = factory.NewLiteral(e.ID(), types.True)
+	case celgo.StringType:
+		standIn = factory.NewLiteral(e.ID(), types.String(""))
+	}
 	part, issues := p.env.Parse("true")
 	if issues != nil {
-		return false
+		p.failed = true
+		return left
 	}
 	root := part.NativeRep().Expr()
 	root.RenumberIDs(func(int64) int64 { return -1 }) // which nothing within it has
 	root.SetKindCase(e)
-	literal := ast.NewExprFactory().NewLiteral(e.ID(), types.True)
-	if typ == celgo.StringType {
-		literal = ast.NewExprFactory().NewLiteral(e.ID(), types.String(""))
-	}
-	e.SetKindCase(literal)
+	e.SetKindCase(standIn)
 	p.taken = append(p.taken, part)
-	return true
+	return rest{nodes: 1, typ: left.typ, outermost: math.MaxInt}
 }

@@ -1,7 +1,10 @@
 package apiserver
 
 import (
+	"slices"
 	"strings"
+
+	"github.com/google/cel-go/common/ast"
 
 	"github.com/kvap/kvap/vap"
 )
@@ -11,10 +14,8 @@ import (
 // an error. It matters where a function makes something of it before anything is
 // evaluated; and how it is written where it has escapes, and how long it is.
 func withoutLiterals(text string) (plain string, matter bool) {
-	for _, function := range []string{"matches", "find", "findAll", "bool", "bytes", "double", "duration", "int", "uint", "string", "timestamp"} {
-		if callsOf(text, function) {
-			return text, true
-		}
+	if slices.ContainsFunc(literalFunctions(), func(name string) bool { return callsOf(text, name) }) {
+		return text, true
 	}
 	if len(text) > vap.MaxExpressionLength/2 || strings.ContainsAny(text, "\\`") || strings.Contains(text, "'''") || strings.Contains(text, `"""`) || strings.Contains(text, "//") {
 		return text, false
@@ -33,6 +34,25 @@ func withoutLiterals(text string) (plain string, matter bool) {
 		b.WriteString(rest[:i+1] + rest[i:i+1])
 		rest = rest[i+length+2:]
 	}
+}
+
+// literalFunctions make something of a literal before anything is evaluated.
+func literalFunctions() []string {
+	return []string{"matches", "find", "findAll", "bool", "bytes", "double", "duration", "int", "uint", "string", "timestamp"}
+}
+
+// makesOfLiterals tells of an expression that calls such a function with a literal.
+func makesOfLiterals(e ast.Expr) (some bool) {
+	functions := literalFunctions()
+	isLiteral := func(e ast.Expr) bool { return e.Kind() == ast.LiteralKind }
+	ast.PreOrderVisit(e, ast.NewExprVisitor(func(e ast.Expr) {
+		if some || e.Kind() != ast.CallKind || !slices.Contains(functions, e.AsCall().FunctionName()) {
+			return
+		}
+		call := e.AsCall()
+		some = slices.ContainsFunc(call.Args(), isLiteral) || call.IsMemberFunction() && isLiteral(call.Target())
+	}))
+	return some
 }
 
 // callsOf tells that a word is followed by a parenthesis, perhaps after blanks.
