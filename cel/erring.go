@@ -6,7 +6,21 @@ import "slices"
 
 // isTotal tells that n is no error, whatever the input.
 func (s simplifier) isTotal(n *node) bool {
-	return s.isTotalAlone(n) || s.around.isTotal(n, s.known)
+	q := totality{n, s.known, s.around}
+	answer, asked := s.totals[q]
+	if !asked {
+		answer = s.isTotalAlone(n) || s.around.isTotal(n, s.known)
+		s.totals[q] = answer
+	}
+	return answer
+}
+
+// A totality is the question whether n is total where something is known. What is around a part asks
+// it again and again.
+type totality struct {
+	n      *node
+	known  *facts
+	around *typer
 }
 
 // isTotalAlone is isTotal as far as the form of n tells.

@@ -57,6 +57,12 @@ func (f *facts) of(n *node) (value, ok bool) {
 	return false, false
 }
 
+// isNotNull tells that n is known not to be null.
+func (f *facts) isNotNull(n *node) bool {
+	isNull, known := f.of(Value{n}.Eq(Null()).n)
+	return known && !isNull
+}
+
 // without are the facts that speak of none of some variables.
 func (f *facts) without(names []string) *facts {
 	if f == nil {

@@ -14,7 +14,7 @@ func Simplify(v Value) Value {
 	if v.IsZero() {
 		return v
 	}
-	return Value{simplifier{unbound: !rebinds(v)}.whole(v.n)}
+	return Value{newSimplifier(v).whole(v.n)}
 }
 
 // Simplify is Simplify for a boolean.
@@ -23,7 +23,7 @@ func (b Bool) Simplify() Bool { return Simplify(b.Value).AsBool() }
 // SimplifyIn is Simplify where something is known of what b reads: what is never an
 // error there may be put in another order.
 func (b Bool) SimplifyIn(around Surroundings) Bool {
-	s := simplifier{unbound: !rebinds(b.Value)}
+	s := newSimplifier(b.Value)
 	if s.unbound {
 		s.around = &typer{guard: newGuard(around), strict: true}
 	}
@@ -48,6 +48,11 @@ type simplifier struct {
 	unbound bool
 	known   *facts // where the part stands that is simplified
 	around  *typer // what is known there of values; nil for nothing
+	totals  map[totality]bool
+}
+
+func newSimplifier(v Value) simplifier {
+	return simplifier{unbound: !rebinds(v), totals: map[totality]bool{}}
 }
 
 func rebinds(v Value) bool {

@@ -197,8 +197,7 @@ func (t typer) ident(n *node) (typ, bool) {
 		}
 	}
 	if r, ok := t.root(n); ok {
-		isNull, known := t.known.of(Value{n}.Eq(Null()).n)
-		return typ{kind: MapKind, shape: r.Shape, null: r.Null && (isNull || !known)}, true
+		return typ{kind: MapKind, shape: r.Shape, null: r.Null && !t.known.isNotNull(n)}, true
 	}
 	switch n.name {
 	case "bool", "int", "uint", "double", "string", "bytes", "list", "map", "null_type": // the types
