@@ -188,10 +188,11 @@ func (c *compilation) check() (again bool) {
 	c.objects, c.found = nil, nil
 	refused := &refusals{drafts: c.translated.Drafts}
 	emitter := vap.NewEmitter(c.options.Emit)
+	alone := c.emitted()
 	for i, d := range c.translated.Drafts {
 		var objects vap.Objects
 		var found diag.List
-		if fault := guard(posOf(d), func() { objects, found = emitter.Emit(d) }); fault != nil {
+		if fault := guard(posOf(d), func() { objects, found = emitter.InCluster(alone[i].objects, alone[i].found) }); fault != nil {
 			found = diag.List{*fault}
 		}
 		if found.HasErrors() {
@@ -202,6 +203,23 @@ func (c *compilation) check() (again bool) {
 	}
 	refused.invalid(c.objects, emitter, c.checkers, c.options.Cache)
 	return c.leave(refused)
+}
+
+// An emission is a draft as text, if only that were in the cluster.
+type emission struct {
+	objects vap.Objects
+	found   diag.List
+}
+
+func (c *compilation) emitted() []emission {
+	out := make([]emission, len(c.translated.Drafts))
+	cores.Each(len(out), func(i int) {
+		d := c.translated.Drafts[i]
+		if fault := guard(posOf(d), func() { out[i].objects, out[i].found = vap.Emit(d, c.options.Emit) }); fault != nil {
+			out[i].found = diag.List{*fault}
+		}
+	})
+	return out
 }
 
 // leave leaves the refused rules to the webhook.

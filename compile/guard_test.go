@@ -45,7 +45,7 @@ func TestRefusedGuard(t *testing.T) {
 			Bindings:    []vap.Binding{{Actions: []string{"Deny"}}},
 		}
 		emitter := vap.NewEmitter(vap.EmitOptions{})
-		o, found := emitter.Emit(d)
+		o, found := emitter.InCluster(vap.Emit(d, vap.EmitOptions{}))
 		if len(found) > 0 {
 			t.Fatalf("%s: %v", name, found)
 		}

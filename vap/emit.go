@@ -75,7 +75,7 @@ func EmitAll(drafts []*Draft, opts EmitOptions) ([]Objects, diag.List) {
 	var found diag.List
 	e := NewEmitter(opts)
 	for _, d := range drafts {
-		objects, ds := e.Emit(d)
+		objects, ds := e.InCluster(Emit(d, opts))
 		found = append(found, ds...)
 		if !ds.HasErrors() {
 			out = append(out, objects)
@@ -84,7 +84,7 @@ func EmitAll(drafts []*Draft, opts EmitOptions) ([]Objects, diag.List) {
 	return out, found.Sort()
 }
 
-// An Emitter emits drafts that go into the same cluster, one after the other.
+// An Emitter puts objects, one after the other, into a cluster.
 type Emitter struct {
 	opts  EmitOptions
 	taken map[string]bool
@@ -96,27 +96,33 @@ func NewEmitter(opts EmitOptions) *Emitter {
 	return &Emitter{opts: opts, taken: map[string]bool{}, tried: map[string]string{}}
 }
 
-// Emit is like the function Emit. A draft whose name is taken gets a suffix that is
-// a hash of what told it apart in the source.
-func (m *Emitter) Emit(d *Draft) (Objects, diag.List) {
-	e := &emitter{draft: d, opts: m.opts}
-	first := e.policyName(d.Base)
-	name := first
-	salt := d.Base
-	if last, ok := m.tried[first]; ok {
-		salt = last
+// InCluster is what Emit made of a draft, emitted once more where its name is taken: it
+// gets a suffix that is a hash of what told it apart in the source.
+func (m *Emitter) InCluster(alone Objects, found diag.List) (Objects, diag.List) {
+	if found.HasErrors() {
+		return alone, found
 	}
+	first := alone.Policy.Name
+	if !m.taken[first] {
+		m.taken[first] = true
+		return alone, found
+	}
+	e := &emitter{draft: alone.Draft, opts: m.opts}
+	base := e.draft.Base
+	salt, ok := m.tried[first]
+	if !ok {
+		salt = base
+	}
+	name := first
 	for ; m.taken[name]; salt += "+" {
-		name = e.policyName(d.Base + "-" + shortHash(salt))
+		name = e.policyName(base + "-" + shortHash(salt))
 	}
 	policy := e.policy(name)
 	if e.found.HasErrors() {
 		return Objects{}, e.found.Sort()
 	}
-	if m.taken[name] = true; name != first {
-		m.tried[first] = salt
-	}
-	return Objects{Draft: d, Policy: policy, Bindings: e.bindings(name)}, e.found.Sort()
+	m.taken[name], m.tried[first] = true, salt
+	return Objects{Draft: e.draft, Policy: policy, Bindings: e.bindings(name)}, e.found.Sort()
 }
 
 type emitter struct {
@@ -232,9 +238,7 @@ func (e *emitter) conditions() []admissionregistrationv1.MatchCondition {
 			kept = append(kept, c)
 		}
 	}
-	if e.draft.guards() > 0 && utf8.RuneCountInString(textOf(e.settled(e.draft.Guard.Value))) > MaxExpressionLength {
-		e.draft.Unguard()
-	}
+	guard := e.guardText()
 	if len(kept)+e.draft.guards() > MaxMatchConditions {
 		all := make([]cel.Bool, len(kept))
 		for i, c := range kept {
@@ -242,19 +246,33 @@ func (e *emitter) conditions() []admissionregistrationv1.MatchCondition {
 		}
 		kept = []Condition{{Pos: kept[0].Pos, Name: "all", Expr: cel.And(all...)}}
 	}
-	if e.draft.guards() > 0 {
-		kept = append(kept, Condition{Pos: e.pos(), Name: guardName, Expr: e.draft.Guard})
+	var names, texts []string
+	for _, c := range kept {
+		names, texts = append(names, c.Name), append(texts, e.text(c.Pos, e.settled(c.Expr.Value)))
 	}
-	names := make([]string, len(kept))
-	for i, c := range kept {
-		names[i] = c.Name
+	if guard != "" {
+		names, texts = append(names, guardName), append(texts, guard)
+	}
+	names = conditionNames(names)
+	if guard != "" {
+		e.guard = names[len(names)-1]
 	}
 	var out []admissionregistrationv1.MatchCondition
-	for i, name := range conditionNames(names) {
-		out = append(out, admissionregistrationv1.MatchCondition{Name: name, Expression: e.text(kept[i].Pos, e.settled(kept[i].Expr.Value))})
-		if i == len(kept)-e.draft.guards() {
-			e.guard = name
-		}
+	for i, name := range names {
+		out = append(out, admissionregistrationv1.MatchCondition{Name: name, Expression: texts[i]})
+	}
+	return out
+}
+
+// guardText is the guard, which is dropped where it is too long.
+func (e *emitter) guardText() string {
+	if e.draft.guards() == 0 {
+		return ""
+	}
+	out := textOf(e.settled(e.draft.Guard.Value))
+	if utf8.RuneCountInString(out) > MaxExpressionLength {
+		e.draft.Unguard()
+		return ""
 	}
 	return out
 }
