@@ -22,7 +22,7 @@ func Cost(v Value, sizes Sizes) int64 {
 	if v.IsZero() {
 		return 0
 	}
-	cost, _ := coster{sizes: sizes}.of(v.n)
+	cost, _ := newCoster(sizes).of(v.n)
 	return saturate(cost)
 }
 
@@ -32,15 +32,15 @@ func SizeOf(v Value, sizes Sizes) int {
 	if v.IsZero() {
 		return 0
 	}
-	_, s := coster{sizes: sizes}.of(v.n)
+	_, s := newCoster(sizes).of(v.n)
 	return int(min(saturate(max(s.chars, s.items)), math.MaxInt32))
 }
 
 // AssumedSize is how many characters a text at a path is assumed to have, and how
 // many elements a list or map, where sizes says nothing of it.
 func AssumedSize(path string, sizes Sizes) (chars, items int) {
-	s := coster{sizes: sizes}.at(path)
-	return int(s.chars), int(s.items)
+	p := newPlace(path, sizes)
+	return int(p.chars), int(p.items)
 }
 
 func saturate(f float64) int64 {
@@ -66,8 +66,8 @@ const commonReplaced = 4
 // map its elements. Of a value of unknown type it is both.
 type shape struct {
 	chars, items float64
-	path         string // where it was read, if it was read
-	elem         *shape // of an element, if that is not path[]
+	at           *place // where it was read, if it was read
+	elem         *shape // of an element, if that is not what is there
 }
 
 func scalar() shape { return shape{chars: 1, items: 1} }
@@ -77,41 +77,78 @@ func (s shape) any() float64 { return max(s.chars, s.items) }
 // or is a shape for a value that is one or the other.
 func (s shape) or(t shape) shape {
 	u := s
-	if u.path == "" && u.elem == nil {
-		u.path, u.elem = t.path, t.elem
+	if u.at == nil && u.elem == nil {
+		u.at, u.elem = t.at, t.elem
 	}
 	u.chars, u.items = max(s.chars, t.chars), max(s.items, t.items)
 	return u
 }
 
-type coster struct {
-	sizes Sizes
-	bound map[string]shape
+// A place is a path, with what is assumed of the value there.
+type place struct {
+	path         string
+	chars, items float64
+	fields       map[string]*place
+	elem         *place
 }
 
-// at is the shape of what is read at path.
-func (c coster) at(path string) shape {
-	if c.sizes != nil {
-		if n := float64(c.sizes(path)); n > 0 {
-			return shape{chars: n, items: n, path: path}
+func newPlace(path string, sizes Sizes) *place {
+	if sizes != nil {
+		if n := float64(sizes(path)); n > 0 {
+			return &place{path: path, chars: n, items: n}
 		}
 	}
 	chars, items := commonSize(path[strings.LastIndexByte(path, '.')+1:])
-	return shape{chars: chars, items: items, path: path}
+	return &place{path: path, chars: chars, items: items}
+}
+
+func (p *place) shape() shape { return shape{chars: p.chars, items: p.items, at: p} }
+
+type coster struct {
+	sizes  Sizes
+	bound  map[string]shape
+	places *place // of which the variables are the fields
+}
+
+func newCoster(sizes Sizes) coster { return coster{sizes: sizes, places: &place{}} }
+
+// read is what is read of a name in a place: each is made once, as expressions read the
+// same again and again.
+func (c coster) read(at *place, name string, path func() string) shape {
+	p := at.fields[name]
+	if p == nil {
+		if p = newPlace(path(), c.sizes); at.fields == nil {
+			at.fields = map[string]*place{}
+		}
+		at.fields[name] = p
+	}
+	return p.shape()
+}
+
+func (c coster) variable(name string) shape {
+	return c.read(c.places, name, func() string { return name })
 }
 
 func (c coster) field(s shape, name string) shape {
-	if s.elem != nil {
+	switch {
+	case s.elem != nil:
 		return *s.elem
+	case s.at == nil:
+		return newPlace("."+name, c.sizes).shape()
 	}
-	return c.at(s.path + "." + name)
+	return c.read(s.at, name, func() string { return s.at.path + "." + name })
 }
 
 func (c coster) elemOf(s shape) shape {
-	if s.elem != nil {
+	switch {
+	case s.elem != nil:
 		return *s.elem
+	case s.at == nil:
+		return newPlace("[]", c.sizes).shape()
+	case s.at.elem == nil:
+		s.at.elem = newPlace(s.at.path+"[]", c.sizes)
 	}
-	return c.at(s.path + "[]")
+	return s.at.elem.shape()
 }
 
 // commonSize is more than all but the oddest objects have under a field of that name.
@@ -146,7 +183,7 @@ func (c coster) of(n *node) (float64, shape) {
 		if s, ok := c.bound[n.name]; ok {
 			return 1, s
 		}
-		return 1, c.at(n.name)
+		return 1, c.variable(n.name)
 	case opString, opBytes:
 		return 0, shape{chars: float64(len(n.lit.(string)))}
 	case opNull, opBool, opInt, opUint, opDouble:
@@ -226,7 +263,7 @@ func (c coster) binary(n *node) (float64, shape) {
 	case In:
 		return cost + max(1, y.items), scalar()
 	case Plus:
-		sum := shape{chars: x.chars + y.chars, items: x.items + y.items, path: x.path, elem: x.elem}
+		sum := shape{chars: x.chars + y.chars, items: x.items + y.items, at: x.at, elem: x.elem}
 		if e := x.or(y); e.elem != nil && x.elem != nil && y.elem != nil {
 			both := x.elem.or(*y.elem)
 			sum.elem = &both
@@ -244,7 +281,7 @@ func per(factor, n float64) float64 { return max(1, math.Ceil(factor*n)) }
 // macro counts the loops that macros expand to.
 func (c coster) macro(n *node) (float64, shape) {
 	cost, list := c.of(n.args[0])
-	inner := coster{sizes: c.sizes, bound: map[string]shape{}}
+	inner := coster{sizes: c.sizes, bound: map[string]shape{}, places: c.places}
 	for k, v := range c.bound {
 		inner.bound[k] = v
 	}

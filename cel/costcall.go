@@ -89,7 +89,11 @@ func (s shape) anElem() shape {
 	if s.elem != nil {
 		return *s.elem
 	}
-	return shape{chars: 256, items: 1, path: s.path + "[]"}
+	path := "[]"
+	if s.at != nil {
+		path = s.at.path + path
+	}
+	return shape{chars: 256, items: 1, at: &place{path: path}}
 }
 
 func (s shape) elemAny() float64 { return s.anElem().any() }
@@ -104,7 +108,7 @@ func listCall(name string, args []shape) (float64, shape) {
 		return x.items + x.chars + costList + 1, x
 	case "flatten":
 		inner := max(1, x.elemAny())
-		return 2*x.items*inner + costList + 1, shape{items: x.items * inner, path: x.path, elem: x.elem}
+		return 2*x.items*inner + costList + 1, shape{items: x.items * inner, at: x.at, elem: x.elem}
 	case "sort", "distinct":
 		return quadratic(x.items), x
 	case "first", "last", "unwrapOpt", "optional.unwrap":
