@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"slices"
 	"strings"
@@ -51,22 +52,19 @@ func (r *refusals) emission(draft int, found diag.List) {
 // object of which it would refuse the guard loses that.
 func (r *refusals) invalid(objects []vap.Objects, emitter *vap.Emitter, checkers *cores.Pool[*apiserver.Checker], cache *Cache) {
 	errs, keys := make([]field.ErrorList, len(objects)), make([][sha256.Size]byte, len(objects))
-	faults := make([]*diag.Diagnostic, len(objects))
-	cores.Each(len(objects), func(i int) {
-		o := objects[i]
-		var known bool
-		if keys[i], errs[i], known = cache.checkedBefore(o); known {
-			return
+	known := make([]bool, len(objects))
+	cores.Each(len(objects), func(i int) { keys[i], errs[i], known[i] = cache.checkedBefore(objects[i]) })
+	halves := make([]half, 2*len(objects)) // so that of a single object both cores have one
+	cores.Each(len(halves), func(i int) {
+		if o := objects[i/2]; !known[i/2] {
+			halves[i] = validated(o, i%2 == 0, checkers)
 		}
-		faults[i] = guard(posOf(o.Draft), func() {
-			checker := checkers.Take()
-			defer checkers.Give(checker)
-			errs[i] = checker.Validate(o.Policy)
-			for _, b := range o.Bindings {
-				errs[i] = append(errs[i], apiserver.ValidateBinding(b)...)
-			}
-		})
 	})
+	faults := make([]*diag.Diagnostic, len(objects))
+	for i, h := range halves {
+		errs[i/2] = append(errs[i/2], h.errs...)
+		faults[i/2] = cmp.Or(faults[i/2], h.fault)
+	}
 	for i, o := range objects {
 		if faults[i] != nil {
 			keys[i] = [sha256.Size]byte{} // the next time it is to fail again
@@ -83,6 +81,28 @@ func (r *refusals) invalid(objects []vap.Objects, emitter *vap.Emitter, checkers
 		}
 	}
 	cache.keepChecked(keys, errs)
+}
+
+// A half is what is said against the head of an object, or against the rest.
+type half struct {
+	errs  field.ErrorList
+	fault *diag.Diagnostic
+}
+
+func validated(o vap.Objects, head bool, checkers *cores.Pool[*apiserver.Checker]) (h half) {
+	h.fault = guard(posOf(o.Draft), func() {
+		checker := checkers.Take()
+		defer checkers.Give(checker)
+		if head {
+			h.errs = checker.ValidateHead(o.Policy)
+			return
+		}
+		h.errs = checker.ValidateBody(o.Policy)
+		for _, b := range o.Bindings {
+			h.errs = append(h.errs, apiserver.ValidateBinding(b)...)
+		}
+	})
+	return h
 }
 
 // of is why a rule must be left to the webhook; nil where nothing is said against

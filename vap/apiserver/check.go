@@ -28,6 +28,11 @@ func Validate(p *admissionregistrationv1.ValidatingAdmissionPolicy, release cel.
 // which cannot be imported. They are for objects with defaults written, as Emit
 // makes them: an absent default is an error here.
 func (c *Checker) Validate(p *admissionregistrationv1.ValidatingAdmissionPolicy) field.ErrorList {
+	return append(c.ValidateHead(p), c.ValidateBody(p)...)
+}
+
+// ValidateHead is the part of Validate that is about which requests the policy is for.
+func (c *Checker) ValidateHead(p *admissionregistrationv1.ValidatingAdmissionPolicy) field.ErrorList {
 	var errs field.ErrorList
 	errs = append(errs, validateName(p.Name)...)
 	spec := field.NewPath("spec")
@@ -51,8 +56,15 @@ func (c *Checker) Validate(p *admissionregistrationv1.ValidatingAdmissionPolicy)
 	}
 	e := expressions{Checker: c, params: p.Spec.ParamKind != nil}
 	c.forget()
-	errs = append(errs, e.conditions(p.Spec.MatchConditions, spec.Child("matchConditions"))...)
-	errs = append(errs, e.variables(p.Spec.Variables, spec.Child("variables"))...)
+	return append(errs, e.conditions(p.Spec.MatchConditions, spec.Child("matchConditions"))...)
+}
+
+// ValidateBody is the other part, about what is asked of them.
+func (c *Checker) ValidateBody(p *admissionregistrationv1.ValidatingAdmissionPolicy) field.ErrorList {
+	spec := field.NewPath("spec")
+	e := expressions{Checker: c, params: p.Spec.ParamKind != nil}
+	c.forget()
+	errs := e.variables(p.Spec.Variables, spec.Child("variables"))
 	errs = append(errs, e.validations(p.Spec.Validations, spec.Child("validations"))...)
 	return append(errs, e.audits(p.Name, p.Spec.AuditAnnotations, spec.Child("auditAnnotations"))...)
 }
