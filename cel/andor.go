@@ -240,20 +240,72 @@ func (j chain) factor(n *node) *node {
 	if n.op != j.op {
 		return n
 	}
-	var common []*node
-	for _, f := range j.factors(n.args[0]) {
-		if !slices.ContainsFunc(n.args, func(t *node) bool { return !setOf(j.factors(t)).has(f) }) {
+	common := j.common(n.args)
+	if len(common) == 0 {
+		return j.of(j.grouped(n.args))
+	}
+	return j.factored(n.args, common)
+}
+
+// common are the factors that all terms have.
+func (j chain) common(terms []*node) (common []*node) {
+	for _, f := range j.factors(terms[0]) {
+		if !slices.ContainsFunc(terms[1:], func(t *node) bool { return !setOf(j.factors(t)).has(f) }) {
 			common = append(common, f)
 		}
 	}
-	if len(common) == 0 {
-		return n
-	}
+	return common
+}
+
+// factored are the terms with what they have in common before what they have not.
+func (j chain) factored(terms, common []*node) *node {
 	shared := setOf(common)
-	rest := make([]*node, len(n.args))
-	for i, t := range n.args {
+	rest := make([]*node, len(terms))
+	for i, t := range terms {
 		own := slices.DeleteFunc(slices.Clone(j.factors(t)), shared.has)
 		rest[i] = j.dualOf(own)
 	}
 	return j.dualOf(append(common, j.of(rest)))
+}
+
+// grouped are the terms, of which those that begin with the same factor are one. A factor
+// that comes later in one of them counts where it is no error: what is before it may ask
+// whether it can be asked at all.
+func (j chain) grouped(terms []*node) []*node {
+	alike := map[uint64][]int{} // terms by the hashes of their factors
+	for i, t := range terms {
+		for k, f := range j.factors(t) {
+			if t.op == j.dual && (k == 0 || f.size > 1 && j.isTotal(f)) {
+				alike[f.hash] = append(alike[f.hash], i)
+			}
+		}
+	}
+	var out []*node
+	done := make([]bool, len(terms))
+	for i, t := range terms {
+		if done[i] {
+			continue
+		}
+		var group []*node
+		for _, f := range j.factors(t) {
+			group = group[:0]
+			for _, k := range alike[f.hash] {
+				if k >= i && !done[k] && slices.ContainsFunc(j.factors(terms[k]), func(g *node) bool { return equal(f, g) }) {
+					group = append(group, terms[k])
+				}
+			}
+			if len(group) > 1 && group[0] == t {
+				break
+			}
+		}
+		if len(group) < 2 || group[0] != t {
+			out = append(out, t)
+			continue
+		}
+		for k := range terms {
+			done[k] = done[k] || slices.Contains(group, terms[k])
+		}
+		out = append(out, j.factored(group, j.common(group)))
+	}
+	return out
 }

@@ -47,6 +47,12 @@ func TestSimplify(t *testing.T) {
 		{`a == 1 && b || a == 1 && c`, `a == 1 && (b || c)`},
 		{`(!has(x.a) || b) && (!has(x.a) || c)`, `!has(x.a) || b && c`},
 		{`a == 1 && b || b && a == 1`, `a == 1 && b`},
+		{`a == 1 && b || c == 2 && d || a == 1 && e`, `a == 1 && (b || e) || c == 2 && d`},
+		{`a == 1 && b || c == 2 && d || c == 2 && e || a == 1 && f || g`, `a == 1 && (b || f) || c == 2 && (d || e) || g`},
+		{`(a == 1 || b) && c && (a == 1 || d)`, `(a == 1 || b && d) && c`},
+		{`a == 1 && b == 2 && c || a == 1 && b == 2 && d || e`, `a == 1 && b == 2 && (c || d) || e`},
+		{`a == 1 && b || type(c) == int && a == 1 && d || e`, `a == 1 && (b || type(c) == int && d) || e`},     // which is never an error
+		{`x.a == 1 && b || has(x.a) && x.a == 1 && d || e`, `x.a == 1 && b || has(x.a) && x.a == 1 && d || e`}, // is asked for first
 		{`true ? a : b`, `a`},
 		{`!a ? b : c`, `a ? c : b`},
 		{`a < 1 ? true : false`, `a < 1`},
