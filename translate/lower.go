@@ -73,34 +73,24 @@ func (l *lowering) ruleTargets() []native.Target {
 	return out
 }
 
-// lowerTargets lowers the rule for targets, each with a walk of its own.
+// lowerTargets lowers the rule for each target.
 func (l *lowering) lowerTargets(targets []native.Target) []pack.Unit {
-	of := make([]loweredForm, len(targets))
-	last := untilRefused(l.opts, len(of), func(i int) (refused bool) {
-		one := *l
-		one.gathered = newGathered(&of[i].notes)
-		of[i].why = one.refusalOf(func() { of[i].units = one.lowerTarget(targets[i]) })
-		return of[i].why != nil
-	})
-	var units []pack.Unit
-	for _, f := range of[:last] {
-		*l.notes = append(*l.notes, f.notes...)
-		for _, u := range f.units {
-			units = append(units, u.Sharing(units))
+	var out []pack.Unit
+	for _, units := range l.apart(len(targets), func(one *lowering, i int) []pack.Unit { return one.lowerTarget(targets[i]) }) {
+		for _, u := range units {
+			out = append(out, u.Sharing(out))
 		}
 	}
-	if last < len(of) {
-		panic(refusal{*of[last].why})
-	}
-	return units
+	return out
 }
 
 // lowerTarget lowers the rule for one target. Operations that it treats alike
 // stay together.
 func (l *lowering) lowerTarget(t native.Target) []pack.Unit {
 	var out []pack.Unit
-	for _, ops := range l.operations(t) {
-		for _, u := range l.units(t, ops) {
+	operations := l.operations(t)
+	for _, units := range l.apart(len(operations), func(one *lowering, i int) []pack.Unit { return one.units(t, operations[i]) }) {
+		for _, u := range units {
 			if i := slices.IndexFunc(out, func(v pack.Unit) bool { return v.Same(u) }); i >= 0 {
 				out[i].Operations = append(out[i].Operations, u.Operations...)
 				continue
@@ -110,6 +100,27 @@ func (l *lowering) lowerTarget(t native.Target) []pack.Unit {
 	}
 	for i := range out {
 		l.excuse(&out[i])
+	}
+	return out
+}
+
+// apart lowers n parts, each by a lowering of its own, and tells what they tell in their
+// order.
+func (l *lowering) apart(n int, lower func(one *lowering, i int) []pack.Unit) [][]pack.Unit {
+	of := make([]loweredForm, n)
+	last := untilRefused(l.opts, n, func(i int) (refused bool) {
+		one := *l
+		one.gathered = newGathered(&of[i].notes)
+		of[i].why = one.refusalOf(func() { of[i].units = lower(&one, i) })
+		return of[i].why != nil
+	})
+	var out [][]pack.Unit
+	for _, f := range of[:last] {
+		*l.notes = append(*l.notes, f.notes...)
+		out = append(out, f.units)
+	}
+	if last < n {
+		panic(refusal{*of[last].why})
 	}
 	return out
 }
