@@ -4,25 +4,6 @@ import "slices"
 
 // What can be told of an expression's errors from its form alone.
 
-// isTotal tells that n is no error, whatever the input.
-func (s simplifier) isTotal(n *node) bool {
-	q := totality{n, s.known, s.around}
-	answer, asked := s.totals[q]
-	if !asked {
-		answer = s.isTotalAlone(n) || s.around.isTotal(n, s.known)
-		s.totals[q] = answer
-	}
-	return answer
-}
-
-// A totality is the question whether n is total where something is known. What is around a part asks
-// it again and again.
-type totality struct {
-	n      *node
-	known  *facts
-	around *typer
-}
-
 // isTotalAlone is isTotal as far as the form of n tells.
 func (s simplifier) isTotalAlone(n *node) bool {
 	switch n.op {
@@ -65,7 +46,7 @@ func (s simplifier) isTotalChain(n *node) bool {
 		if !a.isBool() || !s.isTotal(a) {
 			return false
 		}
-		s.known = s.known.and(a, n.op == opAnd)
+		s.known = s.learn(a, n.op == opAnd)
 	}
 	return true
 }

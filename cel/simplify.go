@@ -48,11 +48,11 @@ type simplifier struct {
 	unbound bool
 	known   *facts // where the part stands that is simplified
 	around  *typer // what is known there of values; nil for nothing
-	totals  map[totality]bool
+	*memory
 }
 
 func newSimplifier(v Value) simplifier {
-	return simplifier{unbound: !rebinds(v), totals: map[totality]bool{}}
+	return simplifier{unbound: !rebinds(v), memory: newMemory()}
 }
 
 func rebinds(v Value) bool {
@@ -75,9 +75,8 @@ func isRoot(name string) bool {
 	return false
 }
 
-// node simplifies n from the inside out. boolean tells that where n stands, what
-// is no boolean is an error: there, x && true is x.
-func (s simplifier) node(n *node, boolean bool) *node {
+// shorter is what node makes of n.
+func (s simplifier) shorter(n *node, boolean bool) *node {
 	if value, ok := s.known.of(n); ok && (boolean || n.isBool()) {
 		return Lit(value).n
 	}
@@ -96,14 +95,15 @@ func (s simplifier) args(n *node, boolean bool) []*node {
 	for i, a := range n.args {
 		switch {
 		case n.op == opCond && i > 0:
-			at.known = s.known.and(n.args[0], i == 1).and(args[0], i == 1)
+			at.known = s.learn(n.args[0], i == 1)
+			at.known = at.learn(args[0], i == 1)
 		case n.op == opMacro && i == 1:
 			at.known = s.known.without(n.vars)
-			at.around = s.around.beneath(n, args[0])
+			at.around = s.beneath(n, args[0])
 		}
 		args[i] = at.node(a, n.wantsBool(i, boolean))
 		if (n.op == opAnd || n.op == opOr) && args[i].isBool() && at.isTotal(args[i]) {
-			at.known = at.known.and(args[i], n.op == opAnd)
+			at.known = at.learn(args[i], n.op == opAnd)
 		}
 	}
 	return args
