@@ -23,6 +23,9 @@ func (l *lowering) evalNode(e *jmespath.Expr, cur *operand) operand {
 	case jmespath.Field:
 		return l.fieldOf(e, cur)
 	case jmespath.Sub:
+		if key, ok := l.fieldOfRequest(e, cur); ok {
+			return l.known(l.read(l.requestField(key)))
+		}
 		left := l.eval(e.Args[0], cur)
 		return left.over(func(j operand) operand { return l.sub(j, e.Args[1]) })
 	case jmespath.Pipe:

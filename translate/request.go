@@ -1,7 +1,10 @@
 package translate
 
 import (
+	"slices"
+
 	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/native"
 )
@@ -30,28 +33,58 @@ func (l *lowering) topLevel(name string) operand {
 // request is the admission request. Keys that JSON leaves out when they are
 // empty are missing, as in Kyverno.
 func (l *lowering) request() operand {
-	req := cel.Ident("request")
-	out := operand{form: hashForm}
-	add := func(key string, j operand) {
-		out.keys = append(out.keys, key)
-		out.multi = append(out.multi, j)
+	out := operand{form: hashForm, keys: requestKeys()}
+	for _, key := range out.keys {
+		out.multi = append(out.multi, l.requestField(key))
 	}
-	add("operation", l.operation())
-	add("object", l.requestObject())
-	add("oldObject", l.ofOneOperation(l.old))
-	add("kind", l.groupKind(req.Field("kind"), "kind"))
-	add("requestKind", l.groupKind(req.Field("requestKind"), "kind"))
-	add("resource", l.groupKind(req.Field("resource"), "resource"))
-	add("requestResource", l.groupKind(req.Field("requestResource"), "resource"))
-	add("namespace", l.requestNamespace())
-	add("name", operandAt(optionalField(req, "name", stringType())))
-	add("subResource", operandAt(optionalField(req, "subResource", stringType()).from(fromServer)))
-	add("requestSubResource", operandAt(optionalField(req, "requestSubResource", stringType()).from(fromServer)))
-	add("userInfo", l.userInfo())
-	add("dryRun", operandAt(optionalField(req, "dryRun", &schema.Type{Kind: schema.Bool})))
-	add("uid", operand{form: errorForm, hint: "uid", stops: l.unsupported("the uid of a request")}) // CEL is not told
-	add("options", operandAt(optionalField(req, "options", anyType())))
 	return out
+}
+
+func requestKeys() []string {
+	return []string{"operation", "object", "oldObject", "kind", "requestKind", "resource", "requestResource", "namespace", "name",
+		"subResource", "requestSubResource", "userInfo", "dryRun", "uid", "options"}
+}
+
+func (l *lowering) requestField(key string) operand {
+	req := cel.Ident("request")
+	switch key {
+	case "operation":
+		return l.operation()
+	case "object":
+		return l.requestObject()
+	case "oldObject":
+		return l.ofOneOperation(l.old)
+	case "kind", "requestKind":
+		return l.groupKind(req.Field(key), "kind")
+	case "resource", "requestResource":
+		return l.groupKind(req.Field(key), "resource")
+	case "namespace":
+		return l.requestNamespace()
+	case "name":
+		return operandAt(optionalField(req, key, stringType()))
+	case "subResource", "requestSubResource":
+		return operandAt(optionalField(req, key, stringType()).from(fromServer))
+	case "userInfo":
+		return l.userInfo()
+	case "dryRun":
+		return operandAt(optionalField(req, key, &schema.Type{Kind: schema.Bool}))
+	case "uid":
+		return operand{form: errorForm, hint: key, stops: l.unsupported("the uid of a request")} // CEL is not told
+	case "options":
+		return operandAt(optionalField(req, key, anyType()))
+	}
+	panic("no field of a request: " + key)
+}
+
+// fieldOfRequest is the name of a field, where e is one of the request: most expressions
+// read one, which is made without the others.
+func (l *lowering) fieldOfRequest(e *jmespath.Expr, cur *operand) (key string, ok bool) {
+	of, field := e.Args[0], e.Args[1]
+	_, isScoped := l.scope[of.Name]
+	_, isEntry := l.context[of.Name]
+	ok = cur == nil && of.Op == jmespath.Field && of.Dynamic == nil && of.Name == "request" && !isScoped && !isEntry &&
+		field.Op == jmespath.Field && field.Dynamic == nil && slices.Contains(requestKeys(), field.Name)
+	return field.Name, ok
 }
 
 // ofOneOperation is j, which means something else on each operation.
