@@ -14,8 +14,7 @@ func (s simplifier) isTotalAlone(n *node) bool {
 		return s.unbound && (of.op == opIdent && isRoot(of.name) || s.known.isMap(of) && s.isTotal(of)) ||
 			s.known.selected(of)
 	case opSelect:
-		there, ok := s.known.of(Value{n.args[0]}.Has(n.name).n)
-		return ok && there
+		return s.known.hasField(n.args[0], n.name)
 	case opAnd, opOr:
 		return s.isTotalChain(n)
 	case opNot:

@@ -57,6 +57,16 @@ func (f *facts) of(n *node) (value, ok bool) {
 	return false, false
 }
 
+// hasField tells that p is known to have a field of the name.
+func (f *facts) hasField(p *node, name string) bool {
+	for ; f != nil; f = f.older {
+		if f.n.op == opHas && f.n.name == name && equal(f.n.args[0], p) {
+			return f.value
+		}
+	}
+	return false
+}
+
 // isNotNull tells that n is known not to be null.
 func (f *facts) isNotNull(n *node) bool {
 	isNull, known := f.of(Value{n}.Eq(Null()).n)

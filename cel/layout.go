@@ -81,6 +81,7 @@ type cell struct {
 // layout breaks d into lines of at most width columns, where it can be broken.
 func (d doc) layout(width int) string {
 	var b strings.Builder
+	var scratch []cell
 	col := 0
 	for stack := []cell{{doc: d}}; len(stack) > 0; {
 		c := stack[len(stack)-1]
@@ -103,7 +104,9 @@ func (d doc) layout(width int) string {
 		case docNest:
 			c.depth += indent
 		case docGroup:
-			c.flat = c.flat || fits(width-col, c, stack)
+			if !c.flat {
+				c.flat, scratch = fits(width-col, c, stack, scratch[:0])
+			}
 		}
 		stack = c.push(stack)
 	}
@@ -118,14 +121,15 @@ func (c cell) push(stack []cell) []cell {
 	return stack
 }
 
-// fits tells that c, on one line, and what follows up to the next line end have room.
-func fits(room int, c cell, rest []cell) bool {
+// fits tells that c, on one line, and what follows up to the next line end have room. It
+// takes an empty stack, and gives it back to be used again.
+func fits(room int, c cell, rest, stack []cell) (ok bool, empty []cell) {
 	c.flat = true
-	stack := []cell{c}
+	stack = append(stack, c)
 	for room >= 0 {
 		if len(stack) == 0 {
 			if len(rest) == 0 {
-				return true
+				return true, stack
 			}
 			stack = append(stack, rest[len(rest)-1])
 			rest = rest[:len(rest)-1]
@@ -135,7 +139,7 @@ func fits(room int, c cell, rest []cell) bool {
 		switch c.doc.kind {
 		case docBreak:
 			if !c.flat {
-				return true
+				return true, stack
 			}
 			room -= len(c.doc.text)
 		case docText:
@@ -144,5 +148,5 @@ func fits(room int, c cell, rest []cell) bool {
 			stack = c.push(stack)
 		}
 	}
-	return false
+	return false, stack
 }

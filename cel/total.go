@@ -228,7 +228,7 @@ func (t typer) selection(n *node) (typ, bool) {
 	if !ok || of.kind != MapKind || of.optional && n.op != opOpt {
 		return typ{}, false
 	}
-	if n.op == opSelect && !t.there(n, t.needsField(n.args[0], n.name)) {
+	if n.op == opSelect && t.strict && !t.known.hasField(n.args[0], n.name) && !t.there(n, t.needsField(n.args[0], n.name)) {
 		return typ{}, false
 	}
 	field := of.field(n.name)

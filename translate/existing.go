@@ -32,6 +32,7 @@ func (l *lowering) excuse(u *pack.Unit) {
 	if violated.Expr.IsFalse() {
 		return
 	}
+	alone := violated.Expr
 	if p := l.rule.Validate.Pattern; p != nil {
 		now, _ := w.ofNewObject().patternSubject()
 		before, _ := w.patternSubject()
@@ -40,7 +41,9 @@ func (l *lowering) excuse(u *pack.Unit) {
 	if w.rule.Validate.ForEach != nil {
 		violated.Expr = cel.And(w.failsFirstNow(), violated.Expr)
 	}
-	violated = w.simplified(violated, now)
+	if !cel.Equal(violated.Expr.Value, alone.Value) {
+		violated = w.simplified(violated, now)
+	}
 	u.Exempt, u.Excused = cel.And(match, violated.Expr), alwaysExcused(*u, match, violated.Expr)
 	u.Variables, u.Params = w.variables, w.params
 	if len(u.Operations) > 1 {
