@@ -168,3 +168,22 @@ func TestStableOrder(t *testing.T) {
 		t.Error("the compiler failed")
 	}
 }
+
+// Rules in CEL are checked side by side, by checkers that serve one at a time.
+func TestRulesInCEL(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	b.WriteString("apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: expressions}\nspec:\n  rules:\n")
+	for i := range 60 {
+		fmt.Fprintf(&b, "  - name: r%d\n    match: {any: [{resources: {kinds: [ConfigMap, Pod]}}]}\n"+
+			"    validate: {cel: {expressions: [{expression: \"object.metadata.name.size() < %d\"}]}}\n", i, i+100)
+	}
+	in, o := read(t, b.String()), options(t)
+	for range 5 {
+		for _, rule := range compile.Policies(in, o).Rules {
+			if rule.Target != translate.Native {
+				t.Errorf("%s: %v %s", rule.Name(), rule.Codes, rule.Reason)
+			}
+		}
+	}
+}
