@@ -3,6 +3,8 @@ package compile
 import (
 	"slices"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/cores"
 	"github.com/kvap/kvap/policy"
@@ -151,9 +153,8 @@ func (c *compilation) lower(ps []*policy.Policy) {
 		if c.lowered[i], known = c.options.Cache.loweredBefore(p); known {
 			return
 		}
-		o, checker := c.options.Translate, c.checkers.Take()
-		defer c.checkers.Give(checker)
-		o.Checker, o.Each = checker, cores.Each
+		o := c.options.Translate
+		o.Checker, o.Each = pooled{c.checkers}, cores.Each
 		if guard(p.Pos, func() { c.lowered[i] = translate.Lower(p, o) }) == nil {
 			return
 		}
@@ -163,6 +164,18 @@ func (c *compilation) lower(ps []*policy.Policy) {
 		}
 	})
 	c.options.Cache.keepLowered(c.lowered)
+}
+
+// pooled checks for several at once.
+type pooled struct {
+	checkers *cores.Pool[*apiserver.Checker]
+}
+
+// Refusals implements translate.Checker.
+func (p pooled) Refusals(of *admissionregistrationv1.ValidatingAdmissionPolicy) []vap.Refusal {
+	checker := p.checkers.Take()
+	defer p.checkers.Give(checker)
+	return checker.Refusals(of)
 }
 
 // assemble packs what is native. Where that fails, the policies on which it fails

@@ -29,7 +29,8 @@ type Options struct {
 	Each func(n int, do func(i int))
 }
 
-// A Checker says what the API server of the release would refuse of a policy object.
+// A Checker says what the API server of the release would refuse of a policy object, to
+// several who ask at once where Options.Each does things at once.
 type Checker interface {
 	Refusals(p *admissionregistrationv1.ValidatingAdmissionPolicy) []vap.Refusal
 }
