@@ -77,6 +77,8 @@ func TestInParts(t *testing.T) {
 		"object.list.all(i, x, x == 'a' || " + strings.ReplaceAll(long, "object", "x") + ")",
 		"object.list.exists_one(x, " + strings.ReplaceAll(long, "object", "x") + ") ? 1 : 'a'",
 		"object.list.all(x, " + long + " ? 1 : 2)",
+		someOf("object.list", "sets", "sets.contains('a') || "+long), // which is the function of that name
+		someOf("object.list", "sets", "sets.contains(object.list, ['a']) || "+long),
 		"[object].all(x, " + strings.ReplaceAll(joined, "object", "x") + ")",
 	} {
 		sameInParts(t, env, text)
