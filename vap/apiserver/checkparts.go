@@ -6,6 +6,7 @@ import (
 
 	celgo "github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/containers"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/overloads"
 	"github.com/google/cel-go/common/types"
@@ -157,7 +158,7 @@ func (p *parts) variable(e ast.Expr) rest {
 
 func (p *parts) cutCall(call ast.CallExpr) rest {
 	out := rest{nodes: 1, outermost: math.MaxInt}
-	if call.IsMemberFunction() {
+	if call.IsMemberFunction() && !p.isNamespaced(call) {
 		out.with(p.cut(call.Target()))
 	}
 	of := p.cutAll(&out, call.Args()...)
@@ -177,6 +178,13 @@ func (p *parts) cutCall(call ast.CallExpr) rest {
 		out.typ = celgo.DynType
 	}
 	return out
+}
+
+// isNamespaced tells that what looks like the target of a call is the beginning of the
+// function's name: it is that even where a variable has the same name.
+func (p *parts) isNamespaced(call ast.CallExpr) bool {
+	prefix, ok := containers.ToQualifiedName(call.Target())
+	return ok && p.env.HasFunction(prefix+"."+call.FunctionName())
 }
 
 // cutLoop cuts a loop.
