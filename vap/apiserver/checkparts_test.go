@@ -77,6 +77,12 @@ func TestInParts(t *testing.T) {
 		"object.list.all(i, x, x == 'a' || " + strings.ReplaceAll(long, "object", "x") + ")",
 		"object.list.exists_one(x, " + strings.ReplaceAll(long, "object", "x") + ") ? 1 : 'a'",
 		"object.list.all(x, " + long + " ? 1 : 2)",
+		"duration(dyn('x')) == object.a || " + long,
+		"object.a.matches(dyn('(')) || " + long,
+		"string(dyn(['a'])) == object.a || " + long,
+		"int(dyn(type(1))) == object.a || " + long,
+		"int(dyn(string)) == object.a || " + long,
+		"int(dyn({'a': 1})) == object.a || " + long,
 		someOf("object.list", "sets", "sets.contains('a') || "+long), // which is the function of that name
 		someOf("object.list", "sets", "sets.contains(object.list, ['a']) || "+long),
 		"[object].all(x, " + strings.ReplaceAll(joined, "object", "x") + ")",
