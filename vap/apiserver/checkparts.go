@@ -48,7 +48,7 @@ func compileInParts(env *celgo.Env, text string, literalsMatter bool) (compilati
 		if issues != nil {
 			return compilation{}, false
 		}
-		if literalsMatter && makesOfLiterals(part.NativeRep().Expr()) {
+		if literalsMatter && makesOfConstants(checked.NativeRep()) {
 			if _, err := env.Program(checked, celgo.InterruptCheckFrequency(celconfig.CheckFrequency)); err != nil {
 				return compilation{}, false
 			}

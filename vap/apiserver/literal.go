@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/overloads"
+	"github.com/google/cel-go/common/types"
 
 	"github.com/kvap/kvap/vap"
 )
@@ -41,18 +43,34 @@ func literalFunctions() []string {
 	return []string{"matches", "find", "findAll", "bool", "bytes", "double", "duration", "int", "uint", "string", "timestamp"}
 }
 
-// makesOfLiterals tells of an expression that calls such a function with a literal.
-func makesOfLiterals(e ast.Expr) (some bool) {
+// makesOfConstants tells of an expression that calls such a function with what may be a
+// constant.
+func makesOfConstants(checked *ast.AST) (some bool) {
 	functions := literalFunctions()
-	isLiteral := func(e ast.Expr) bool { return e.Kind() == ast.LiteralKind }
-	ast.PreOrderVisit(e, ast.NewExprVisitor(func(e ast.Expr) {
+	constant := func(e ast.Expr) bool { return mayBeConstant(checked, e) }
+	ast.PreOrderVisit(checked.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
 		if some || e.Kind() != ast.CallKind || !slices.Contains(functions, e.AsCall().FunctionName()) {
 			return
 		}
 		call := e.AsCall()
-		some = slices.ContainsFunc(call.Args(), isLiteral) || call.IsMemberFunction() && isLiteral(call.Target())
+		some = slices.ContainsFunc(call.Args(), constant) || call.IsMemberFunction() && constant(call.Target())
 	}))
 	return some
+}
+
+// mayBeConstant tells that e may be worked out before anything is evaluated: a literal, a
+// list or map of literals, a type, or what dyn makes of one of them. What another function
+// makes of a literal need not be told: it is asked about itself.
+func mayBeConstant(checked *ast.AST, e ast.Expr) bool {
+	switch e.Kind() {
+	case ast.LiteralKind, ast.ListKind, ast.MapKind:
+		return true
+	case ast.CallKind:
+		if e.AsCall().FunctionName() == overloads.TypeConvertDyn {
+			return mayBeConstant(checked, e.AsCall().Args()[0])
+		}
+	}
+	return checked.GetType(e.ID()).Kind() == types.TypeKind
 }
 
 // callsOf tells that a word is followed by a parenthesis, perhaps after blanks.
