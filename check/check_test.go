@@ -115,3 +115,23 @@ func TestEveryCodeIsTriggeredAndNot(t *testing.T) {
 		}
 	}
 }
+
+// What has a value of the wrong type cannot be checked, and it is said which value.
+func TestWrongType(t *testing.T) {
+	const policy = "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicy\nmetadata: {name: subject}\nspec:\n"
+	for text, want := range map[string]string{
+		"  validations:\n    - expression: 'true'\n    - expression: true\n": "7:19: spec.validations.expression must be a string, not a bool; the ValidatingAdmissionPolicy cannot be checked",
+		"  validations: {expression: 'true'}\n":                              "5:16: spec.validations must be a list, not a map; the ValidatingAdmissionPolicy cannot be checked",
+		"  failurePolicy: [Fail]\n":                                          "5:18: spec.failurePolicy must be a string, not a list; the ValidatingAdmissionPolicy cannot be checked",
+		"  matchConstraints:\n    resourceRules:\n      - apiGroups: apps\n": "7:20: spec.matchConstraints.resourceRules.apiGroups must be a list, not a string; the ValidatingAdmissionPolicy cannot be checked",
+		"  matchConstraints: pods\n":                                         "5:21: spec.matchConstraints must be a map, not a string; the ValidatingAdmissionPolicy cannot be checked",
+	} {
+		_, found := check.Written("p.yaml", []byte(policy+text))
+		if len(found) != 1 {
+			t.Fatalf("%s: %v", text, found)
+		}
+		if got := fmt.Sprintf("%d:%d: %s", found[0].Line, found[0].Pos.Col, found[0].Message); got != want {
+			t.Errorf("%s:\n got %s\nwant %s", text, got, want)
+		}
+	}
+}
