@@ -127,6 +127,9 @@ func (c *checking) releasesOf(o *Object) []cel.Release {
 
 func (c *checking) one(r *Result) {
 	s := subjectOf(r.Object)
+	for _, d := range r.Object.unknown {
+		r.Findings = append(r.Findings, Finding{Diagnostic: d, Field: d.Path})
+	}
 	if len(r.Releases) == 0 {
 		return
 	}

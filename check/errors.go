@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/cores"
+	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/vap/apiserver"
 )
 
@@ -18,6 +20,16 @@ import (
 
 func unreadable(pos diag.Pos, kind string, err error) diag.Diagnostic {
 	return diag.Errorf(pos, diag.InvalidObject, "this %s cannot be read: %v", kind, err)
+}
+
+func wrongType(n *policy.Node, kind, path string, want reflect.Type) diag.Diagnostic {
+	return diag.Errorf(n.Pos, diag.WrongType, "%s must be a %s, not a %s; the %s cannot be checked", path, wordFor(want), n.Kind, kind)
+}
+
+func unknownField(pos diag.Pos, kind string, known []string) diag.Diagnostic {
+	_, name := cutLast(pos.Path)
+	return diag.Errorf(pos, diag.UnknownKey, "%s has no field %s%s; kubectl refuses the object, and other clients lose the field",
+		kind, pos.Path, nearest(apiserver.Miss{Field: name, Fields: known}))
 }
 
 func refusal(e *field.Error) diag.Diagnostic {

@@ -24,6 +24,7 @@ type Object struct {
 	Pos        diag.Pos
 	apiVersion string
 	source     source
+	unknown    diag.List // fields that its type does not have
 }
 
 // Kind is the object's kind.
@@ -109,14 +110,11 @@ func written(n *policy.Node, data []byte) (*Object, *diag.Diagnostic) {
 	default:
 		return nil, nil
 	}
-	text, err := json.Marshal(n.Value())
-	if err == nil {
-		err = json.Unmarshal(text, into)
+	unknown, failed := decode(n, kind.Str, into)
+	if failed != nil {
+		return nil, failed
 	}
-	if err != nil {
-		d := unreadable(n.Pos, kind.Str, err)
-		return nil, &d
-	}
+	o.unknown = unknown
 	o.Pos.Path = ""
 	o.fillDefaults()
 	o.source = newWrittenSource(n, data, o)

@@ -59,20 +59,24 @@ func newWrittenSource(n *policy.Node, data []byte, o *Object) source {
 			return mappedSource{t, o.Pos}
 		}
 	}
-	s := writtenSource{data: data, root: n, nodes: map[string]*policy.Node{}}
-	s.add(n)
-	return s
+	return writtenSource{data: data, root: n, nodes: nodesOf(n)}
 }
 
-func (s writtenSource) add(n *policy.Node) {
-	path := strings.TrimPrefix(strings.TrimPrefix(n.Pos.Path, s.root.Pos.Path), ".")
-	s.nodes[path] = n
-	for _, f := range n.Fields {
-		s.add(f.Value)
+// nodesOf are the values of a document by their paths in it.
+func nodesOf(root *policy.Node) map[string]*policy.Node {
+	nodes := map[string]*policy.Node{}
+	var add func(*policy.Node)
+	add = func(n *policy.Node) {
+		nodes[strings.TrimPrefix(strings.TrimPrefix(n.Pos.Path, root.Pos.Path), ".")] = n
+		for _, f := range n.Fields {
+			add(f.Value)
+		}
+		for _, item := range n.Items {
+			add(item)
+		}
 	}
-	for _, item := range n.Items {
-		s.add(item)
-	}
+	add(root)
+	return nodes
 }
 
 // at is the place of a field, or of what would hold it where it is not there.
