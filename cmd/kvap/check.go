@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -111,11 +110,18 @@ func runCheck(cmd *cobra.Command, args []string, f checkFlags) error {
 	if err := convert.printDiagnostics(cmd.ErrOrStderr(), run.found, run.sources, cmd.Root().DisplayName()); err != nil {
 		return runtimeError(err)
 	}
+	behind := run.behind(cmd.Root().DisplayName())
 	if len(run.objects) == 0 && (!f.empty && !f.cluster || run.found.HasErrors()) {
 		if run.found.HasErrors() {
 			return &exit{code: exitUsage}
 		}
-		return &exit{exitUsage, fmt.Errorf("there is no admission policy in %s", strings.Join(paths, ", "))}
+		if behind != "" {
+			behind = ": " + behind
+		}
+		return &exit{exitUsage, fmt.Errorf("there is no admission policy in %s%s", inputNames(paths, f.kustomize), behind)}
+	}
+	if behind != "" && !f.quiet {
+		fmt.Fprintln(cmd.ErrOrStderr(), behind)
 	}
 	result := run.report()
 	if err := f.write(cmd, result, run); err != nil {
@@ -260,6 +266,27 @@ func (run *checkRun) compile(releases []choices) {
 	}
 	run.objects = append(run.objects, check.Merge(made)...)
 	run.found = run.found.Sort()
+}
+
+// behind says how many rules are not looked at, for they have no native form; "" for
+// none. command is what the program is called.
+func (run *checkRun) behind(command string) string {
+	if run.newest == nil {
+		return ""
+	}
+	n := 0
+	for _, r := range run.newest.rules {
+		if report.Target(r.Target) != report.Native {
+			n++
+		}
+	}
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return "1 rule has no native form and is not checked; " + command + " convert says why"
+	}
+	return fmt.Sprintf("%d rules have no native form and are not checked; %s convert says why", n, command)
 }
 
 // report fills the values that are rendered.

@@ -94,7 +94,7 @@ func (c *comparison) files() (*compare.Setting, error) {
 	}
 	c.sources = append(c.sources, read.sources...)
 	if read.empty() {
-		return nil, noPolicy(c.flags.files, c.flags.kustomize, nil)
+		return nil, noPolicy(c.flags.files, c.flags.kustomize, nil, false)
 	}
 	return &compare.Setting{
 		Policies: read.policies, Exceptions: read.exceptions, Found: read.found,

@@ -150,7 +150,7 @@ func convert(cmd *cobra.Command, args []string, f convertFlags) error {
 		return runtimeError(err)
 	}
 	if len(done.policies) == 0 && !onSchedule(done.found) {
-		return noPolicy(paths, f.kustomize, done.found)
+		return noPolicy(paths, f.kustomize, done.found, f.verbose)
 	}
 	return verdict(done, conversion, f.strict)
 }
@@ -212,13 +212,18 @@ func onSchedule(found diag.List) bool {
 }
 
 // noPolicy is the end of a run that found nothing to convert: likely it was
-// pointed at the wrong place, and nobody should take that for success.
-func noPolicy(paths []string, kustomize string, found diag.List) error {
+// pointed at the wrong place, and nobody should take that for success. found is what
+// -v shows, and verbose tells that it is shown already.
+func noPolicy(paths []string, kustomize string, found diag.List, verbose bool) error {
 	names := inputNames(paths, kustomize)
 	if found.HasErrors() {
 		return &exit{exitUsage, fmt.Errorf("no policy in %s could be read", names)}
 	}
-	return &exit{exitUsage, fmt.Errorf("there is no policy in %s; -v says what was passed over", names)}
+	hint := ""
+	if !verbose && slices.ContainsFunc(found, func(d diag.Diagnostic) bool { return d.Severity == diag.Note }) {
+		hint = "; -v says what was passed over"
+	}
+	return &exit{exitUsage, fmt.Errorf("there is no policy in %s%s", names, hint)}
 }
 
 // verdict is the exit code: input that was left out weighs more than a remainder.

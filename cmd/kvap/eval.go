@@ -228,7 +228,7 @@ func (f evalFlags) prepare(cmd *cobra.Command, paths []string) (*evaluation, err
 	e.found = append(e.found, read.found...)
 	e.objects = append(e.objects, read.params...)
 	if read.empty() {
-		return nil, noPolicy(paths, f.kustomize, nil)
+		return nil, noPolicy(paths, f.kustomize, nil, false)
 	}
 	choices.rewrite(read.policies)
 	e.judges, err = judge.Compile(compile.Input{Policies: read.policies, Exceptions: read.exceptions, Found: read.found},

@@ -97,10 +97,17 @@ func byName(sources []source) {
 
 // inputNames are the paths and the kustomize folder in a message.
 func inputNames(paths []string, folder string) string {
-	if folder != "" {
-		paths = append(slices.Clone(paths), folder)
+	var names []string
+	for _, p := range paths {
+		if p == "-" {
+			p = "standard input"
+		}
+		names = append(names, p)
 	}
-	return strings.Join(paths, ", ")
+	if folder != "" {
+		names = append(names, folder)
+	}
+	return strings.Join(names, ", ")
 }
 
 type inputReader struct {

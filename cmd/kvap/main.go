@@ -25,6 +25,7 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 	root.SetIn(in)
 	root.SetOut(written)
 	root.SetErr(errs)
+	addCompletion(root)
 	cmd, err := root.ExecuteC()
 	if written.err != nil { // which help and the like pass over
 		err = runtimeError(written.err)
@@ -93,6 +94,26 @@ func noSuchVerb(cmd *cobra.Command, args []string) error {
 		return fmt.Errorf("there is no verb %q; did you mean %s?", args[0], strings.Join(near, " or "))
 	}
 	return fmt.Errorf("there is no verb %q", args[0])
+}
+
+// addCompletion adds cobra's own verb, which takes any word for a call for help. It
+// writes to what is the output at this time.
+func addCompletion(root *cobra.Command) {
+	root.InitDefaultCompletionCmd("completion")
+	for _, c := range root.Commands() {
+		if c.Name() != "completion" {
+			continue
+		}
+		c.Args = noSuchShell
+		c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	}
+}
+
+func noSuchShell(_ *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return fmt.Errorf("there is no completion for %q; there is one for bash, fish, powershell and zsh", args[0])
 }
 
 // displayName is how users call the program: kubectl runs a plug-in under a

@@ -165,7 +165,7 @@ func runMigratePlan(cmd *cobra.Command, f planFlags) error {
 // nothing is the end of a plan of no policies.
 func (p *planning) nothing() error {
 	if p.cluster == nil {
-		return noPolicy(p.flags.files, p.flags.kustomize, p.done.found)
+		return noPolicy(p.flags.files, p.flags.kustomize, p.done.found, p.flags.verbose)
 	}
 	if err := p.leftOut.err("the plan"); err != nil {
 		return err
