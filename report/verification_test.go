@@ -92,3 +92,13 @@ func TestVerificationJSON(t *testing.T) {
 		t.Error("a list is null")
 	}
 }
+
+// Evidence is thin by one predicate, or by several.
+func TestThin(t *testing.T) {
+	for seen, want := range map[int]string{3: "", 2: "1 predicate not seen both ways", 1: "2 predicates not seen both ways"} {
+		r := VerifiedRule{Verdicts: map[string]int{"pass": 1, "fail": 1}, Predicates: 3, BothWays: seen}
+		if got := r.thin(); got != want {
+			t.Errorf("%d of 3: %q, want %q", seen, got, want)
+		}
+	}
+}
