@@ -101,7 +101,7 @@ func noun(kinds []string, one, many string) string {
 // list is the first of some words, so that a wildcard does not fill the screen.
 func list(words []string) string {
 	const most = 4
-	if len(words) > most {
+	if len(words) > most+1 { // never 1 others
 		return fmt.Sprintf("%s and %d others", strings.Join(words[:most], ", "), len(words)-most)
 	}
 	return strings.Join(words, ", ")

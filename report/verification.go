@@ -124,7 +124,7 @@ func (r VerifiedRule) thin() string {
 	case r.Verdicts["pass"]+r.Verdicts["skip"] == 0:
 		return "never passed"
 	case r.BothWays < r.Predicates:
-		return fmt.Sprintf("%d predicates not seen both ways", r.Predicates-r.BothWays)
+		return plural(r.Predicates-r.BothWays, "predicate", "predicates") + " not seen both ways"
 	}
 	return ""
 }
