@@ -129,9 +129,10 @@ const (
 	//	      namespace: default
 	Missing Code = 109
 	// Conflict occurs when keys or values stand together that exclude each other, as
-	// two checks in one rule. As a warning it names what is ignored.
+	// two checks in one rule. It is the same with two rules of a policy, or two policies
+	// of a kind, that have one name. As a warning it names what is ignored, or the other.
 	//
-	// Remove one of them, or split the rule.
+	// Remove or rename one of them, or split the rule.
 	//
 	// Example:
 	//

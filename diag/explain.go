@@ -198,9 +198,10 @@ func describe(c Code) (name, text, example string) {
 	case Conflict:
 		return "Conflict",
 			"Occurs when keys or values stand together that exclude each other, as\n" +
-				"two checks in one rule. As a warning it names what is ignored.\n" +
+				"two checks in one rule. It is the same with two rules of a policy, or two policies\n" +
+				"of a kind, that have one name. As a warning it names what is ignored, or the other.\n" +
 				"\n" +
-				"Remove one of them, or split the rule.",
+				"Remove or rename one of them, or split the rule.",
 			"validate:\n" +
 				"  pattern:\n" +
 				"    spec:\n" +
