@@ -39,3 +39,28 @@ func TestTextFunctions(t *testing.T) {
 		})
 	}
 }
+
+// A text function of what is no text is an error, also where it would give that back.
+func TestNoText(t *testing.T) {
+	t.Parallel()
+	widget := func(value string) string {
+		return fmt.Sprintf(`{"apiVersion":"x.io/v1","kind":"Widget","metadata":{"name":"w","namespace":"app"},"spec":{"a":%s}}`, value)
+	}
+	for _, query := range []string{"truncate(request.object.spec.a, `2`)", "trim(request.object.spec.a, '')"} {
+		text := strings.Replace(denyPods(fmt.Sprintf("          - {key: %q, operator: Equals, value: ab}\n", "{{ "+query+" }}")), "Pod", "x.io/v1/Widget", 1)
+		p := translateText(t, text, setting{})
+		if got := p.targets(); got != "native KV302" {
+			t.Fatalf("%s: %s %v", query, got, p.result.Diagnostics)
+		}
+		p.try(t, []trial{
+			{name: query + " of the text", object: widget(`"ab"`), want: "deny refused"},
+			{name: query + " of another text", object: widget(`"a"`), want: "allow"},
+		})
+		for _, value := range []string{`[]`, `["a","b"]`, `{}`, `{"a":1}`, `1`, `true`, `null`} {
+			p.try(t, []trial{{name: query + " of " + value, object: widget(value), want: "error refused"}})
+			if got := kyvernoStatus(t, text, &interp.Offline{}, objectRequest(t, "CREATE", widget(value), "")); got != "error" {
+				t.Errorf("the interpreter says %s of %s", got, value)
+			}
+		}
+	}
+}
