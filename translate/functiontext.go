@@ -7,6 +7,7 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/jmespath"
+	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/native"
 )
 
@@ -118,7 +119,7 @@ func (l *lowering) trim(text, cutset operand) operand {
 	case !ok:
 		return typeError("trim")
 	case set == "":
-		return l.ofTwoTexts(text, cutset, func(x, _ cel.Value) operand { return stringOf(x) })
+		return l.ofText(text, func(_, whole cel.Value) operand { return stringOf(whole) })
 	}
 	return l.ofTwoTexts(text, cutset, func(x, _ cel.Value) operand { return stringOf(found(x, betweenAny(set))) })
 }
@@ -149,8 +150,23 @@ func (l *lowering) truncate(text, n operand) operand {
 		panic(l.refuse(diag.NoFunction, "truncate to a length of that many characters has no native form"))
 	}
 	longest := cel.Int(max(0, int64(length)))
-	return l.ofTwoTexts(text, litOf(""), func(x, _ cel.Value) operand {
-		return stringOf(cel.Cond(x.Size().Compare(cel.Greater, longest), x.Call(cel.FuncSubstring, cel.Int(0), longest), x))
+	return l.ofText(text, func(x, whole cel.Value) operand {
+		return stringOf(cel.Cond(x.Size().Compare(cel.Greater, longest), x.Call(cel.FuncSubstring, cel.Int(0), longest), whole))
+	})
+}
+
+// ofText is a function of a text that may give it back whole, which is an error where it
+// is no text.
+func (l *lowering) ofText(text operand, f func(x, whole cel.Value) operand) operand {
+	return text.over(func(j operand) operand {
+		x, ok := l.stringArg(j)
+		switch {
+		case !ok:
+			return typeError("argument")
+		case j.form == litForm || kindOf(j.typ()) == schema.String:
+			return f(x, x)
+		}
+		return f(x, x.Plus(cel.String("")))
 	})
 }
 
