@@ -13,6 +13,9 @@ func TestComparedErrors(t *testing.T) {
 	tests := []struct{ name, condition, want string }{
 		{"the length of a missing text and a type", `{key: "{{ request.object.metadata.annotations | type(@) }}", operator: Equals, value: "{{ length(request.object.spec.nodeName) }}"}`, "error"},
 		{"the length of a missing object and a word", `{key: "{{ length(request.object.spec.affinity) }}", operator: Equals, value: abc}`, "error"},
+		{"a label or nothing and the length of a missing object", `{key: "{{ request.object.metadata.labels.app || '' }}", operator: Equals, value: "{{ length(request.object.metadata.annotations) }}"}`, "error"},
+		{"a label or nothing that is not the length of a missing object", `{key: "{{ request.object.metadata.labels.app || '' }}", operator: NotEquals, value: "{{ length(request.object.metadata.annotations) }}"}`, "error"},
+		{"a label or nothing and the length of an object", `{key: "{{ request.object.metadata.labels.app || '' }}", operator: Equals, value: "{{ length(request.object.metadata.labels) }}"}`, "allow"},
 		{"a label by the text of a comparison", `{key: "{{ request.object.metadata.labels.\"{{ request.object.metadata.name != 'a' }}\" }}", operator: Equals, value: "yes"}`, "allow"},
 		{"a label called null", `{key: "{{ request.object.metadata.labels.\"{{ request.object.metadata.name > 'a' }}\" }}", operator: Equals, value: "yes"}`, "allow"},
 		{"a text and a list of texts", `{key: "a-{{ request.object.spec.containers[].name }}", operator: LessThan, value: ["{{ request.object.metadata.name }}", "{{ request.object.metadata.name }}"]}`, "allow"},
