@@ -6,7 +6,6 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/policy"
-	"github.com/kvap/kvap/schema"
 )
 
 // filled is j, what an expression gives, and an error where a variable inside the
@@ -93,13 +92,13 @@ func (l *lowering) whereRead(j operand, b cel.Bool) cel.Bool {
 	return cel.CondBool(c, b, l.failing(j))
 }
 
-// whereBuilt is b, and an error where a text that is put together is one and b does not
-// read it.
+// whereBuilt is b, and an error where a text that is put together, or a number that is
+// worked out, is one and b does not read it.
 func (l *lowering) whereBuilt(j operand, b cel.Bool) cel.Bool {
 	if _, known := b.Const(); known || !l.errs || j.form != placeForm || !j.v.certain() || isPredicate(j) {
 		return b
 	}
-	if _, _, path := j.v.expr.OptionalPath(); path || kindOf(j.typ()) != schema.String || (asking{l: l, in: b.Value}).reads(j) {
+	if _, _, path := j.v.expr.OptionalPath(); path || (asking{l: l, in: b.Value}).reads(j) {
 		return b
 	}
 	return cel.CondBool(isNull(dyn(j.v.expr)), b, b)
