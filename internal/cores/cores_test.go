@@ -44,6 +44,7 @@ func TestGuard(t *testing.T) {
 	for name, do := range map[string]func(){
 		"a nil pointer": func() { none.line++ },
 		"a value":       func() { panic("oops") },
+		"passed on":     func() { passingOn(func() { panic("oops") }) },
 	} {
 		if fault := cores.Guard(do); fault == nil || fault.Value == nil || !strings.HasPrefix(fault.In, "cores_test.TestGuard") {
 			t.Errorf("%s: %+v", name, fault)
@@ -52,6 +53,16 @@ func TestGuard(t *testing.T) {
 	if fault := cores.Guard(func() {}); fault != nil {
 		t.Errorf("nothing panicked: %+v", fault)
 	}
+}
+
+// passingOn lets a panic pass that it has looked at.
+func passingOn(do func()) {
+	defer func() {
+		if v := recover(); v != nil {
+			panic(v)
+		}
+	}()
+	do()
 }
 
 // No two have the same tool at once, and none is made without need.
