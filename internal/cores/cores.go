@@ -49,17 +49,21 @@ func Guard(do func()) (fault *Fault) {
 }
 
 // faultyFunction is the function that panicked, for the report of it: the innermost
-// one that is not the runtime's.
+// one that is not the runtime's, before anybody passed the panic on.
 func faultyFunction() string {
 	var stack [64]uintptr
 	frames := runtime.CallersFrames(stack[:runtime.Callers(3, stack[:])])
+	name, looking := "the runtime", true
 	for {
 		f, more := frames.Next()
-		if !strings.HasPrefix(f.Function, "runtime.") {
-			return f.Function[strings.LastIndexByte(f.Function, '/')+1:]
+		switch {
+		case f.Function == "runtime.gopanic": // who panics, or passes on a panic, is next
+			looking = true
+		case looking && !strings.HasPrefix(f.Function, "runtime."):
+			name, looking = f.Function[strings.LastIndexByte(f.Function, '/')+1:], false
 		}
 		if !more {
-			return "the runtime"
+			return name
 		}
 	}
 }
