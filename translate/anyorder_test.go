@@ -5,8 +5,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+
+	"github.com/kvap/kvap/internal/cores"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/translate"
 	"github.com/kvap/kvap/vap"
@@ -21,7 +25,7 @@ func TestAnyOrder(t *testing.T) {
 	if err != nil || len(files) < 100 {
 		t.Fatal(len(files), err)
 	}
-	checker := apiserver.NewChecker(34)
+	checker := &oneAtATime{checker: apiserver.NewChecker(34)}
 	lowered := func(p *policy.Policy, each func(n int, do func(i int))) string {
 		o := translate.Options{Release: 34, Schemas: builtin(t, 34), Checker: checker, Each: each}
 		return said(translate.Assemble([]translate.Lowered{translate.Lower(p, o)}, o))
@@ -38,11 +42,27 @@ func TestAnyOrder(t *testing.T) {
 		}
 		f, _ := policy.Parse(file, data)
 		for _, p := range f.Policies {
-			if forth, back := lowered(p, nil), lowered(p, backwards); forth != back {
+			forth := lowered(p, nil)
+			if back := lowered(p, backwards); forth != back {
 				t.Errorf("%s %s:\n%s\nand the other way round:\n%s", file, p.Name, forth, back)
+			}
+			if atOnce := lowered(p, cores.Each); forth != atOnce {
+				t.Errorf("%s %s:\n%s\nand at once:\n%s", file, p.Name, forth, atOnce)
 			}
 		}
 	}
+}
+
+// oneAtATime is a checker that several may ask.
+type oneAtATime struct {
+	mu      sync.Mutex
+	checker *apiserver.Checker
+}
+
+func (c *oneAtATime) Refusals(p *admissionregistrationv1.ValidatingAdmissionPolicy) []vap.Refusal {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.checker.Refusals(p)
 }
 
 // said is what a translation says of rules, and the objects it makes.

@@ -1,9 +1,10 @@
 package translate
 
 import (
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"slices"
 	"sync/atomic"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
