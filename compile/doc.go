@@ -10,9 +10,9 @@
 // guard loses only that. A rule for the webhook is in no object;
 // a native one is in at least one, or has a code that says why it needs none. What
 // goes wrong in one policy is that policy's diagnostic and changes nothing else:
-// a panic goes no further. The same input gives the same result,
-// although policies are lowered and objects are checked on every core, and with a Cache
-// the same as without.
+// a panic goes no further. The same input gives the same result, although policies,
+// their rules and the kinds that these match are lowered, and objects emitted and
+// checked, on every core; and with a Cache the same as without.
 //
 // It does not read files, and it decides nothing about the translation.
 //

@@ -8,7 +8,7 @@
 // construct's file says how the gap is closed; docs/semantics.md has the table.
 // Where the schema of a kind is known, the expressions rely on it; where it is
 // not, each step is guarded. One walk decides and builds: a construct without a
-// native form panics with a refusal, which lowerRule turns into the rule's reason.
+// native form panics with a refusal, which refusalOf makes the rule's reason.
 //
 // It does not print, name objects finally or validate them: that is vap's work.
 //
