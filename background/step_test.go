@@ -76,14 +76,24 @@ func TestKindComesLater(t *testing.T) {
 	if b.stored("v1", "Secret", "shop", "s") == nil {
 		t.Errorf("what was there is left alone: %v, told %v", b.cluster.log, b.told)
 	}
-	delete(b.cluster.objects, b.cluster.key("v1", "Secret", "shop", "s"))
-	kinds = nil
-	b.Set(set)
-	kinds = []Kind{}
-	b.Set(set)
-	b.drain()
-	if b.stored("v1", "Secret", "shop", "s") != nil {
+	again := func(set Set, served ...Kind) bool {
+		delete(b.cluster.objects, b.cluster.key("v1", "Secret", "shop", "s"))
+		kinds = served
+		b.Set(set)
+		b.drain()
+		return b.stored("v1", "Secret", "shop", "s") != nil
+	}
+	if again(set, kinds...) {
+		t.Error("everything was looked at though nothing has changed")
+	}
+	if again(set) {
 		t.Error("everything was looked at for a kind that has gone")
+	}
+	if !again(set, Kind{"v1", "Namespace"}) {
+		t.Error("what was there is left alone when the kind comes again")
+	}
+	if !again(setOf(t, copies), kinds...) {
+		t.Error("what was there is left alone when the policy is another one")
 	}
 }
 
