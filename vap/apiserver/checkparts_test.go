@@ -86,8 +86,15 @@ func TestInParts(t *testing.T) {
 		someOf("object.list", "sets", "sets.contains('a') || "+long), // which is the function of that name
 		someOf("object.list", "sets", "sets.contains(object.list, ['a']) || "+long),
 		"[object].all(x, " + strings.ReplaceAll(joined, "object", "x") + ")",
+		"object.list.map(x, ['a'].map(object, x))", // a list of dyn
 	} {
 		sameInParts(t, env, text)
+	}
+	for n := range 10 { // so that some are cut here, and some there
+		short := alternatives(n+1, labelled)
+		sameInParts(t, env, "("+short+" ? 'a' : object.b) + 1 == 2")
+		sameInParts(t, env, "("+short+" ? object.b : 'a') + 1 == 2")
+		sameInParts(t, env, "("+short+" ? ['a'] : [object.b]).exists(x, x + 1 == 2)")
 	}
 }
 
