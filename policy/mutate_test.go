@@ -87,12 +87,12 @@ func TestCheckScopes(t *testing.T) {
 	p := parseGood(t, withRule(`match: {any: [{resources: {kinds: [ConfigMap]}}]}
 generate:
   foreach:
-  - {list: a, apiVersion: v1, kind: Secret, name: a, data: {}}
-  - {list: a, apiVersion: v1, kind: Namespace, name: a, namespace: x, data: {}}
-  - {list: a, apiVersion: v1, kind: Unknown, name: a, data: {}}
-  - {list: a, apiVersion: v1, kind: Secret, name: a, namespace: x, data: {}}
-  - {list: a, namespace: x, cloneList: {kinds: [v1/Secret, v1/Namespace, Secret], namespace: here}}
-  - {list: a, cloneList: {kinds: [v1/Secret]}}
+  - {list: request.object.a, apiVersion: v1, kind: Secret, name: a, data: {}}
+  - {list: request.object.a, apiVersion: v1, kind: Namespace, name: a, namespace: x, data: {}}
+  - {list: request.object.a, apiVersion: v1, kind: Unknown, name: a, data: {}}
+  - {list: request.object.a, apiVersion: v1, kind: Secret, name: a, namespace: x, data: {}}
+  - {list: request.object.a, namespace: x, cloneList: {kinds: [v1/Secret, v1/Namespace, Secret], namespace: here}}
+  - {list: request.object.a, cloneList: {kinds: [v1/Secret]}}
 `))
 	ds := policy.CheckScopes(p, func(_, kind string) (bool, bool) { return kind == "Secret", kind != "Unknown" })
 	var lines []int
