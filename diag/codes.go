@@ -152,7 +152,8 @@ const (
 	//	metadata:
 	//	  name: settings
 	OtherKind Code = 111
-	// BadExpression occurs when a JMESPath or CEL expression does not parse.
+	// BadExpression occurs when a JMESPath or CEL expression does not parse. As a warning
+	// it names a function that does not exist, or a variable that nothing defines.
 	//
 	// Correct the expression at the place that the message names.
 	//

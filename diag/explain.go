@@ -217,7 +217,8 @@ func describe(c Code) (name, text, example string) {
 				"  name: settings"
 	case BadExpression:
 		return "BadExpression",
-			"Occurs when a JMESPath or CEL expression does not parse.\n" +
+			"Occurs when a JMESPath or CEL expression does not parse. As a warning\n" +
+				"it names a function that does not exist, or a variable that nothing defines.\n" +
 				"\n" +
 				"Correct the expression at the place that the message names.",
 			"validate:\n" +

@@ -40,6 +40,7 @@ func (r *reader) rule(p *Policy, n *Node) *Rule {
 	}
 	if !r.again {
 		r.expressions(rule)
+		r.undefined(rule)
 	}
 	return rule
 }
