@@ -36,7 +36,7 @@ type held struct {
 // A shelf is the policies at a time. It does not change.
 type shelf struct {
 	policies   map[string]*held  // by keyOf
-	kinds      map[string][]Kind // that the rules of each match and the cluster serves
+	kinds      map[string][]Kind // by keyOf: those that its rules match and the cluster serves
 	exceptions []*policy.Exception
 	excluded   []string // namespaces
 }

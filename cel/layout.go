@@ -122,8 +122,8 @@ func (c cell) push(stack []cell) []cell {
 }
 
 // fits tells that c, on one line, and what follows up to the next line end have room. It
-// takes an empty stack, and gives it back to be used again.
-func fits(room int, c cell, rest, stack []cell) (ok bool, empty []cell) {
+// takes an empty stack, and gives back what has become of that, to be emptied and used again.
+func fits(room int, c cell, rest, stack []cell) (ok bool, used []cell) {
 	c.flat = true
 	stack = append(stack, c)
 	for room >= 0 {

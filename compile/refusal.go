@@ -54,7 +54,7 @@ func (r *refusals) invalid(objects []vap.Objects, emitter *vap.Emitter, checkers
 	errs, keys := make([]field.ErrorList, len(objects)), make([][sha256.Size]byte, len(objects))
 	known := make([]bool, len(objects))
 	cores.Each(len(objects), func(i int) { keys[i], errs[i], known[i] = cache.checkedBefore(objects[i]) })
-	halves := make([]half, 2*len(objects)) // so that of a single object both cores have one
+	halves := make([]half, 2*len(objects)) // so that two cores have something to do for a single object
 	cores.Each(len(halves), func(i int) {
 		if o := objects[i/2]; !known[i/2] {
 			halves[i] = validated(o, i%2 == 0, checkers)

@@ -76,8 +76,8 @@ type loopVariable struct {
 type rest struct {
 	nodes int
 	typ   *celgo.Type // as far as its form tells
-	// outermost is the place among the loops of the outermost variable that it reads and
-	// for which nothing can stand.
+	// outermost is the index, in parts.loops, of the outermost variable that it reads and
+	// that nothing can replace; math.MaxInt where there is none.
 	outermost int
 }
 

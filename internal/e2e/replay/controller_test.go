@@ -273,9 +273,10 @@ func (r *servedRun) awaitServed(t *testing.T, o *unstructured.Unstructured) stri
 		}
 		observed, _, _ := unstructured.NestedInt64(translation.Object, "status", "observedGeneration")
 		conditions, _, _ := unstructured.NestedSlice(translation.Object, "status", "conditions")
-		missing := func(item any) bool {
-			message, _, _ := unstructured.NestedString(item.(map[string]any), "message")
-			return strings.Contains(message, "the cluster serves no kind") // though it has been placed
+		missing := func(item any) bool { // a rule has its place before the cluster serves its kind
+			condition, _ := item.(map[string]any)
+			message, _ := condition["message"].(string)
+			return strings.Contains(message, "the cluster serves no kind")
 		}
 		for _, item := range conditions {
 			condition, _ := item.(map[string]any)
