@@ -122,7 +122,7 @@ func (l *lowering) stringArg(j operand) (cel.Value, bool) {
 	case j.form == litForm:
 		s, ok := j.lit.(string)
 		return cel.String(s), ok
-	case j.form == errorForm:
+	case j.form == errorForm || j.form == sequenceForm || j.form == multiForm: // nor need a list be there
 		return cel.Value{}, false
 	}
 	v, ok := l.expr(j)
