@@ -44,6 +44,14 @@ func TestRuntimePattern(t *testing.T) {
 		{"1h", "60m", "allow"},
 		{"1Gi", "1024Mi", "allow"},
 		{"1Gi", "a", "deny refused"},
+		{"m", "0", "allow"}, // a suffix alone is the quantity 0
+		{"Ki", "0", "allow"},
+		{"E", "0.0", "allow"},
+		{"e-5", "-", "allow"},
+		{"m", "Ki", "allow"},
+		{"m", "1", "deny refused"},
+		{"mi", "0", "deny refused"},
+		{"K", "-", "deny refused"},
 		{"1-5", "1-5", "error refused: pattern_with_operators"}, // the pattern decides (deviation 13)
 		{"1-5", "3", "error refused: pattern_with_operators"},
 	}
