@@ -17,7 +17,6 @@ import (
 // by being the same. Others may be numbers, quantities or durations, and compare
 // as such. A text with operators, wildcards or a range is an error here.
 const (
-	plainWord  = `^([^-+.0-9|&<>!*?\s][^|&*?\s]*)?$`
 	operators  = `[|&<>!*?\s]|^[-+]?\d+(\.\d+)?[A-Za-z]*!?-[-+]?\d`
 	anOperator = `[|&<>!*?\s]`
 	// patternError is the key whose absence an error names.
@@ -211,7 +210,7 @@ func (l *lowering) satisfiesText(x cel.Value, t runtimeText) cel.Bool {
 	quantities := cel.Func(cel.FuncQuantity, x).Call(cel.FuncCompareTo, cel.Func(cel.FuncQuantity, pattern)).Eq(cel.Int(0))
 	number := cel.CondBool(cel.And(isDuration(x), isDuration(pattern)), durations,
 		cel.And(isQuantity(x), isQuantity(pattern), quantities))
-	decided := cel.Or(x.Eq(pattern), cel.And(cel.Not(pattern.Matches(plainWord)), number))
+	decided := cel.Or(x.Eq(pattern), number)
 	return cel.CondBool(pattern.Matches(operators), l.failing(typeError(patternError)), decided)
 }
 
