@@ -124,7 +124,7 @@ type Place struct {
 // Policies compiles policies that go into the same cluster.
 func Policies(in Input, o Options) Result {
 	o.Translate.Exceptions = in.Exceptions
-	c := &compilation{options: o, checkers: o.Cache.checkersFor(o)}
+	c := &compilation{options: o, crew: cores.NewCrew(), checkers: o.Cache.checkersFor(o)}
 	c.lower(in.Policies)
 	c.assemble()
 	for c.check() { // each round leaves a rule less
@@ -137,6 +137,7 @@ func Policies(in Input, o Options) Result {
 // A compilation is policies on their way to objects.
 type compilation struct {
 	options    Options
+	crew       *cores.Crew
 	checkers   *cores.Pool[*apiserver.Checker]
 	lowered    []translate.Lowered
 	translated translate.Result
@@ -147,14 +148,14 @@ type compilation struct {
 // lower lowers each policy. One that makes the compiler fail has no native rule.
 func (c *compilation) lower(ps []*policy.Policy) {
 	c.lowered = make([]translate.Lowered, len(ps))
-	cores.Each(len(ps), func(i int) {
+	c.crew.Each(len(ps), func(i int) {
 		p := ps[i]
 		var known bool
 		if c.lowered[i], known = c.options.Cache.loweredBefore(p); known {
 			return
 		}
 		o := c.options.Translate
-		o.Checker, o.Each = pooled{c.checkers}, cores.Each
+		o.Checker, o.Each = pooled{c.checkers}, c.crew.Each
 		if guard(p.Pos, func() { c.lowered[i] = translate.Lower(p, o) }) == nil {
 			return
 		}
@@ -183,7 +184,7 @@ func (p pooled) Refusals(of *admissionregistrationv1.ValidatingAdmissionPolicy) 
 // diagnostic names the function that failed.
 func (c *compilation) assemble() {
 	o := c.options.Translate
-	o.Each = cores.Each
+	o.Each = c.crew.Each
 	if guard(diag.Pos{}, func() { c.translated = translate.Assemble(c.lowered, o) }) == nil {
 		return
 	}
@@ -214,7 +215,7 @@ func (c *compilation) check() (again bool) {
 		}
 		c.objects, c.found = append(c.objects, objects), append(c.found, found...)
 	}
-	refused.invalid(c.objects, emitter, c.checkers, c.options.Cache)
+	refused.invalid(c.objects, emitter, c.crew, c.checkers, c.options.Cache)
 	return c.leave(refused)
 }
 
@@ -226,7 +227,7 @@ type emission struct {
 
 func (c *compilation) emitted() []emission {
 	out := make([]emission, len(c.translated.Drafts))
-	cores.Each(len(out), func(i int) {
+	c.crew.Each(len(out), func(i int) {
 		d := c.translated.Drafts[i]
 		if fault := guard(posOf(d), func() { out[i].objects, out[i].found = vap.Emit(d, c.options.Emit) }); fault != nil {
 			out[i].found = diag.List{*fault}

@@ -51,7 +51,7 @@ func TestRefusedGuard(t *testing.T) {
 		}
 		objects := []vap.Objects{o}
 		r := &refusals{drafts: []*vap.Draft{d}}
-		r.invalid(objects, emitter, cores.NewPool(func() *apiserver.Checker { return apiserver.NewChecker(cel.Latest) }), nil)
+		r.invalid(objects, emitter, cores.NewCrew(), cores.NewPool(func() *apiserver.Checker { return apiserver.NewChecker(cel.Latest) }), nil)
 		p := objects[0].Policy
 		if len(r.why) > 0 || p.Name != o.Policy.Name || len(p.Spec.MatchConditions) != 1 || p.Spec.Validations[0].MessageExpression != "" {
 			t.Errorf("%s: refused are %v, the policy is %+v", name, r.why, p)

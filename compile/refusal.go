@@ -50,12 +50,12 @@ func (r *refusals) emission(draft int, found diag.List) {
 
 // invalid has the objects validated, and notes what an API server would refuse. An
 // object of which it would refuse the guard loses that.
-func (r *refusals) invalid(objects []vap.Objects, emitter *vap.Emitter, checkers *cores.Pool[*apiserver.Checker], cache *Cache) {
+func (r *refusals) invalid(objects []vap.Objects, emitter *vap.Emitter, crew *cores.Crew, checkers *cores.Pool[*apiserver.Checker], cache *Cache) {
 	errs, keys := make([]field.ErrorList, len(objects)), make([][sha256.Size]byte, len(objects))
 	known := make([]bool, len(objects))
-	cores.Each(len(objects), func(i int) { keys[i], errs[i], known[i] = cache.checkedBefore(objects[i]) })
+	crew.Each(len(objects), func(i int) { keys[i], errs[i], known[i] = cache.checkedBefore(objects[i]) })
 	halves := make([]half, 2*len(objects)) // so that two cores have something to do for a single object
-	cores.Each(len(halves), func(i int) {
+	crew.Each(len(halves), func(i int) {
 		if o := objects[i/2]; !known[i/2] {
 			halves[i] = validated(o, i%2 == 0, checkers)
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/kvap/kvap/internal/cores"
 )
@@ -19,6 +20,53 @@ func TestEach(t *testing.T) {
 				t.Errorf("%d of %d was done %d times", i, n, times)
 			}
 		}
+	}
+}
+
+// Things that consist of things are done once, too, and no more at a time than there are
+// cores.
+func TestCrew(t *testing.T) {
+	crew := cores.NewCrew()
+	var done, now, most atomic.Int64
+	crew.Each(20, func(int) {
+		crew.Each(10, func(int) {
+			crew.Each(5, func(int) {
+				at := now.Add(1)
+				for m := most.Load(); at > m && !most.CompareAndSwap(m, at); m = most.Load() {
+				}
+				runtime.Gosched()
+				done.Add(1)
+				now.Add(-1)
+			})
+		})
+	})
+	if cores := int64(runtime.GOMAXPROCS(0)); done.Load() != 1000 || most.Load() > cores {
+		t.Errorf("%d were done, %d at a time on %d cores", done.Load(), most.Load(), cores)
+	}
+}
+
+// Who has nothing left to do, or waits, helps with what others have begun.
+func TestCrewHelps(t *testing.T) {
+	if runtime.GOMAXPROCS(0) < 2 {
+		t.Skip("one core has nobody to help")
+	}
+	crew := cores.NewCrew()
+	var now atomic.Int64
+	var together atomic.Bool
+	crew.Each(2, func(i int) {
+		if i == 0 {
+			return // and is free
+		}
+		crew.Each(200, func(int) {
+			if now.Add(1) > 1 {
+				together.Store(true)
+			}
+			time.Sleep(100 * time.Microsecond)
+			now.Add(-1)
+		})
+	})
+	if !together.Load() {
+		t.Error("nobody has helped")
 	}
 }
 
