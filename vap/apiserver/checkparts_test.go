@@ -54,6 +54,8 @@ func TestInParts(t *testing.T) {
 		long + " || object.a.matches('[a-z]')",
 		long + " || duration('x') > duration('1s')",
 		long + " || size(1, 2) == 1",
+		long + " || string(dyn([" + strings.Repeat("1, ", 80) + "1])) == 'a'", // of a list
+		long + " || string(dyn('a" + strings.Repeat("' + 'b", 80) + "')) == 'a'",
 		long + " ||",
 		"'%d'.format([" + long + "]) == ''",
 		someOf("object.list", "x", long),
