@@ -180,6 +180,12 @@ func (p *parts) cutCall(call ast.CallExpr) rest {
 	return out
 }
 
+// isDyn tells of a call of dyn, which of a constant is one: what is around it may make
+// something of that.
+func isDyn(e ast.Expr) bool {
+	return e.Kind() == ast.CallKind && e.AsCall().FunctionName() == overloads.TypeConvertDyn
+}
+
 // isNamespaced tells that what looks like the target of a call is the beginning of the
 // function's name: it is that even where a variable has the same name.
 func (p *parts) isNamespaced(call ast.CallExpr) bool {
@@ -223,16 +229,19 @@ func isDynamic(through *celgo.Type) bool {
 
 // part makes an expression a part where it is one, and returns what is left of it.
 func (p *parts) part(e ast.Expr, left rest) rest {
-	if left.nodes < leastPart || left.typ == nil || left.outermost < len(p.loops) {
+	if left.nodes < leastPart || left.outermost < len(p.loops) || isDyn(e) {
 		return left
 	}
-	factory := ast.NewExprFactory()
-	standIn := factory.NewIdent(e.ID(), dynamic)
-	switch left.typ {
+	var standIn ast.Expr
+	switch factory := ast.NewExprFactory(); left.typ {
 	case celgo.BoolType:
 		standIn = factory.NewLiteral(e.ID(), types.True)
 	case celgo.StringType:
 		standIn = factory.NewLiteral(e.ID(), types.String(""))
+	case celgo.DynType:
+		standIn = factory.NewIdent(e.ID(), dynamic)
+	default:
+		return left
 	}
 	part, issues := p.env.Parse("true")
 	if issues != nil {
