@@ -268,15 +268,16 @@ func (j chain) factored(terms, common []*node) *node {
 	return j.dualOf(append(common, j.of(rest)))
 }
 
-// grouped are the terms, of which those that begin with the same factor are one. A factor
-// that comes later in one of them counts where it is no error: what is before it may ask
+// grouped are the terms, of which those that begin with the same factor are one: that,
+// and what else they have in common, stands before what they have not. A factor that
+// comes later in one of them counts where it is no error: what is before it may ask
 // whether it can be asked at all.
 func (j chain) grouped(terms []*node) []*node {
-	alike := map[uint64][]int{} // terms by the hashes of their factors
+	byFactor := map[uint64][]int{} // places of terms by the hashes of the factors that count
 	for i, t := range terms {
 		for k, f := range j.factors(t) {
 			if t.op == j.dual && (k == 0 || f.size > 1 && j.isTotal(f)) {
-				alike[f.hash] = append(alike[f.hash], i)
+				byFactor[f.hash] = append(byFactor[f.hash], i)
 			}
 		}
 	}
@@ -286,26 +287,33 @@ func (j chain) grouped(terms []*node) []*node {
 		if done[i] {
 			continue
 		}
-		var group []*node
-		for _, f := range j.factors(t) {
-			group = group[:0]
-			for _, k := range alike[f.hash] {
-				if k >= i && !done[k] && slices.ContainsFunc(j.factors(terms[k]), func(g *node) bool { return equal(f, g) }) {
-					group = append(group, terms[k])
-				}
-			}
-			if len(group) > 1 && group[0] == t {
-				break
-			}
+		group := []*node{t}
+		for _, k := range j.alike(i, terms, byFactor, done) {
+			done[k] = true
+			group = append(group, terms[k])
 		}
-		if len(group) < 2 || group[0] != t {
-			out = append(out, t)
-			continue
+		if len(group) > 1 {
+			t = j.factored(group, j.common(group))
 		}
-		for k := range terms {
-			done[k] = done[k] || slices.Contains(group, terms[k])
-		}
-		out = append(out, j.factored(group, j.common(group)))
+		out = append(out, t)
 	}
 	return out
+}
+
+// alike are the places of the terms after i that have a factor of term i, and are in no
+// group.
+func (j chain) alike(i int, terms []*node, byFactor map[uint64][]int, done []bool) []int {
+	for _, f := range j.factors(terms[i]) {
+		places := byFactor[f.hash]
+		if !slices.Contains(places, i) {
+			continue
+		}
+		places = slices.DeleteFunc(slices.Clone(places), func(k int) bool {
+			return k <= i || done[k] || !slices.ContainsFunc(j.factors(terms[k]), func(g *node) bool { return equal(f, g) })
+		})
+		if len(places) > 0 {
+			return places
+		}
+	}
+	return nil
 }
