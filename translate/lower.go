@@ -18,7 +18,7 @@ func tooLarge(at diag.Pos) refusal {
 
 // lowerRule lowers one rule, as written or expanded, for every target and
 // operation; a refusal is the reason why it has no native form.
-func lowerRule(p *policy.Policy, r *policy.Rule, conditions []vap.Condition, o *Options) (out loweredForm) {
+func lowerRule(p *policy.Policy, r *policy.Rule, conditions []vap.Condition, o *Options) (out loweredPart) {
 	base := &lowering{opts: o, release: release(o.Release), policy: p, rule: r, policyConditions: conditions, pos: r.Pos, gathered: newGathered(&out.notes)}
 	out.why = base.refusalOf(func() {
 		base.checkOverrides()
@@ -76,7 +76,7 @@ func (l *lowering) ruleTargets() []native.Target {
 // lowerTargets lowers the rule for each target.
 func (l *lowering) lowerTargets(targets []native.Target) []pack.Unit {
 	var out []pack.Unit
-	for _, units := range l.apart(len(targets), func(one *lowering, i int) []pack.Unit { return one.lowerTarget(targets[i]) }) {
+	for _, units := range l.eachByItself(len(targets), func(one *lowering, i int) []pack.Unit { return one.lowerTarget(targets[i]) }) {
 		for _, u := range units {
 			out = append(out, u.Sharing(out))
 		}
@@ -89,7 +89,7 @@ func (l *lowering) lowerTargets(targets []native.Target) []pack.Unit {
 func (l *lowering) lowerTarget(t native.Target) []pack.Unit {
 	var out []pack.Unit
 	operations := l.operations(t)
-	for _, units := range l.apart(len(operations), func(one *lowering, i int) []pack.Unit { return one.units(t, operations[i]) }) {
+	for _, units := range l.eachByItself(len(operations), func(one *lowering, i int) []pack.Unit { return one.units(t, operations[i]) }) {
 		for _, u := range units {
 			if i := slices.IndexFunc(out, func(v pack.Unit) bool { return v.Same(u) }); i >= 0 {
 				out[i].Operations = append(out[i].Operations, u.Operations...)
@@ -104,10 +104,10 @@ func (l *lowering) lowerTarget(t native.Target) []pack.Unit {
 	return out
 }
 
-// apart lowers n parts, each by a lowering of its own, and tells what they tell in their
+// eachByItself lowers n parts, each by a lowering of its own, and tells what they tell in their
 // order.
-func (l *lowering) apart(n int, lower func(one *lowering, i int) []pack.Unit) [][]pack.Unit {
-	of := make([]loweredForm, n)
+func (l *lowering) eachByItself(n int, lower func(one *lowering, i int) []pack.Unit) [][]pack.Unit {
+	of := make([]loweredPart, n)
 	last := untilRefused(l.opts, n, func(i int) (refused bool) {
 		one := *l
 		one.gathered = newGathered(&of[i].notes)

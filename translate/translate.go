@@ -172,7 +172,7 @@ func (r *RuleResult) lower(o *Options) (units []pack.Unit) {
 		r.Target = Unsupported
 		return nil
 	}
-	of := make([]loweredForm, len(r.Forms))
+	of := make([]loweredPart, len(r.Forms))
 	last := untilRefused(o, len(of), func(i int) (refused bool) {
 		of[i] = lowerWhole(r.Policy, r.Forms[i].Rule, o)
 		return of[i].why != nil
@@ -193,9 +193,9 @@ func (r *RuleResult) lower(o *Options) (units []pack.Unit) {
 	return units
 }
 
-// A loweredForm is what became of a form of a rule, or of a part of one: units and what
+// A loweredPart is what became of a form of a rule, or of a part of one: units and what
 // is to be told, or why there is no native form.
-type loweredForm struct {
+type loweredPart struct {
 	units []pack.Unit
 	notes diag.List
 	why   *diag.Diagnostic
@@ -230,10 +230,10 @@ func codesOf(ds diag.List) []diag.Code {
 }
 
 // lowerWhole lowers a rule whose kind or policy does not rule that out already.
-func lowerWhole(p *policy.Policy, r *policy.Rule, o *Options) loweredForm {
-	refuse := func(code diag.Code, format string, args ...any) loweredForm {
+func lowerWhole(p *policy.Policy, r *policy.Rule, o *Options) loweredPart {
+	refuse := func(code diag.Code, format string, args ...any) loweredPart {
 		d := diag.Warnf(r.Pos, code, format, args...)
-		return loweredForm{why: &d}
+		return loweredPart{why: &d}
 	}
 	switch {
 	case r.Invalid:
@@ -241,14 +241,14 @@ func lowerWhole(p *policy.Policy, r *policy.Rule, o *Options) loweredForm {
 	case r.Validate == nil && r.Type() == "":
 		return refuse(diag.NoBody, "the rule has no body that does anything")
 	case r.Validate == nil:
-		return loweredForm{why: otherRule(r)}
+		return loweredPart{why: otherRule(r)}
 	case !p.Admission:
 		return refuse(diag.BackgroundOnly, "the policy is for background scans only (admission: false); nothing judges it at admission")
 	}
 	var rewritten diag.List
 	conditions, why := policyConditions(p, o, &rewritten)
 	if why != nil {
-		return loweredForm{why: why}
+		return loweredPart{why: why}
 	}
 	out := lowerRule(p, r, conditions, o)
 	out.notes = append(rewritten, out.notes...)
