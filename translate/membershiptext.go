@@ -199,7 +199,7 @@ func (l *lowering) onlyElement(s sequence, text string) cel.Bool {
 	return cel.And(s.count(l, false).Eq(cel.Int(1)),
 		s.quantify(l, cel.ForSome, false, func(x operand) cel.Bool {
 			return l.holds(x, false, pred{
-				lit:      func(v any) cel.Bool { return cel.Lit(scalar.Text(v) == text) },
+				lit:      func(v any) cel.Bool { return cel.Lit(v != nil && scalar.Text(v) == text) },
 				value:    func(e cel.Value, t *schema.Type) cel.Bool { return exactly{text}.has(e, t) },
 				sequence: func(sequence) cel.Bool { return cel.False() },
 			})

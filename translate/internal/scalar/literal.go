@@ -119,5 +119,5 @@ func JSONStrings(s string) (list []string, isList, valid bool) {
 		return nil, false, false
 	}
 	err := json.Unmarshal([]byte(s), &list)
-	return list, err == nil && strings.HasPrefix(strings.TrimSpace(s), "["), true
+	return list, err == nil, true
 }
