@@ -40,3 +40,27 @@ func TestNullAsAListAgrees(t *testing.T) {
 		t.Run(operator+" of a list of nothing", func(t *testing.T) { s.agree(t, translate.Options{Release: 34, Schemas: schemas}) })
 	}
 }
+
+// Null is a word to the operators of membership, as an element of a list: the one that Go prints.
+func TestNullAsAWordAgrees(t *testing.T) {
+	t.Parallel()
+	schemas := builtin(t, 34)
+	for _, operator := range []string{"AnyIn", "AllIn", "AnyNotIn", "AllNotIn", "In", "NotIn"} {
+		condition := func(key, value string) string {
+			return `validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: "` + key + `", operator: ` + operator + `, value: ` + value + `}]}}}`
+		}
+		const some = `[{}, {a: "null"}, {a: "null", b: "null"}, {a: "<nil>"}, {a: "<nil>", b: "<nil>"}, {a: a, b: b}, {a: null, b: b}, {a: 0, b: true}, {a: "", b: ""}, {a: "n*", b: "<*"}]`
+		for _, s := range []sample{
+			{"two fields in null", "x.io/v1", "Gadget", condition("{{ request.object.spec.[a, b] }}", "[null]"), some},
+			{"two fields in null and a word", "x.io/v1", "Gadget", condition("{{ request.object.spec.[a, b] }}", "[null, a]"), some},
+			{"two fields or nothing in null", "x.io/v1", "Gadget", condition("{{ [request.object.spec.a || '', request.object.spec.b || ''] }}", "[null]"), some},
+			{"a field in null", "x.io/v1", "Gadget", condition("{{ request.object.spec.a }}", "[null]"), some},
+			{"two texts in null", "v1", "Pod", condition("{{ request.object.spec.[nodeName, hostname] }}", "[null]"),
+				`[{containers: []}, {containers: [], nodeName: "null", hostname: "null"}, {containers: [], nodeName: "<nil>", hostname: "<nil>"}, {containers: [], nodeName: "null"}, {containers: [], nodeName: "n*", hostname: "<*"}]`},
+			{"a list in null", "x.io/v1", "Gadget", condition("{{ request.object.spec.x }}", "[null]"),
+				`[{x: []}, {x: [null]}, {x: ["null"]}, {x: ["<nil>"]}, {x: [null, "null"]}, {x: "null"}, {x: null}, {x: [a, 1]}, {x: ["nul*"]}]`},
+		} {
+			t.Run(operator+" of "+s.name, func(t *testing.T) { s.agree(t, translate.Options{Release: 34, Schemas: schemas}) })
+		}
+	}
+}
