@@ -23,10 +23,20 @@ type literalSet []any
 func (s literalSet) texts() []string {
 	out := make([]string, len(s))
 	for i, v := range s {
-		out[i] = scalar.Text(v)
+		out[i] = wordText(v)
 	}
 	return out
 }
+
+// wordText is a literal as the word that the operators compare: null is what Go prints.
+func wordText(v any) string {
+	if v == nil {
+		return nullWord
+	}
+	return scalar.Text(v)
+}
+
+const nullWord = "<nil>"
 
 func (s literalSet) has(x cel.Value, t *schema.Type) cel.Bool {
 	switch kindOf(t) {

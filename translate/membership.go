@@ -110,7 +110,7 @@ func (l *lowering) members(op memberOperator, st sequence, s set) cel.Bool {
 // Kyverno, which wildcards may match.
 func hasNull(s set) cel.Bool {
 	if words, ok := s.(policyWords); ok {
-		return words.hasLiteral("<nil>")
+		return words.hasLiteral(nullWord)
 	}
 	return cel.False()
 }
