@@ -92,6 +92,9 @@ func (l *lowering) text(j operand) cel.Value {
 			}
 			return cel.Func(cel.FuncString, v)
 		case schema.List:
+			if shaped := j.v.shaped(); j.form == placeForm && !shaped.IsTrue() {
+				return cel.Cond(shaped, l.jsonList(j.settled()), cel.String("null"))
+			}
 			return l.jsonList(j)
 		}
 	}
