@@ -78,3 +78,20 @@ func TestTextOfNullAgrees(t *testing.T) {
 		}
 	}
 }
+
+// So it is where some items of the list are variables.
+func TestNullBesideVariablesAgrees(t *testing.T) {
+	t.Parallel()
+	schemas := builtin(t, 34)
+	for _, operator := range []string{"AnyIn", "AllIn", "AnyNotIn", "AllNotIn"} {
+		for _, word := range []string{"null", "'<n*'", "'*'", "'null'"} {
+			value := "[" + word + ", '{{ request.object.spec.schedulerName }}']"
+			s := sample{"", "v1", "Pod", `validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: "{{ request.object.spec.[nodeName, hostname] }}", operator: ` + operator + `, value: ` + value + `}]}}}`,
+				`[{containers: [], schedulerName: a}, {containers: [], nodeName: a, schedulerName: a}, {containers: [], nodeName: a, hostname: b, schedulerName: a}, {containers: [], nodeName: "null", schedulerName: a}, {containers: [], nodeName: "<nb", schedulerName: a}, {containers: []}]`}
+			t.Run(operator+" of "+word, func(t *testing.T) { s.agree(t, translate.Options{Release: 34, Schemas: schemas}) })
+			s = sample{"", "x.io/v1", "Gadget", `validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: "{{ request.object.spec.[a, b] }}", operator: ` + operator + `, value: [` + word + `, "{{ request.object.metadata.name }}"]}]}}}`,
+				`[{}, {a: x}, {a: x, b: x}, {a: null, b: "null"}, {a: "<nil>", b: x}, {a: 0, b: true}]`}
+			t.Run(operator+" of fields and "+word, func(t *testing.T) { s.agree(t, translate.Options{Release: 34, Schemas: schemas}) })
+		}
+	}
+}
