@@ -1,6 +1,8 @@
 package translate
 
 import (
+	"slices"
+
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/schema"
 )
@@ -109,8 +111,11 @@ func (l *lowering) members(op memberOperator, st sequence, s set) cel.Bool {
 // hasNull is: null, as an element of a list key, is a member. It is a word to
 // Kyverno, which wildcards may match.
 func hasNull(s set) cel.Bool {
-	if words, ok := s.(policyWords); ok {
-		return words.hasLiteral(nullWord)
+	switch s := s.(type) {
+	case policyWords:
+		return s.hasLiteral(nullWord)
+	case valueSet:
+		return cel.Lit(slices.ContainsFunc(s.list.multi, func(item operand) bool { return hasNull(s.of(item)).IsTrue() }))
 	}
 	return cel.False()
 }
