@@ -68,6 +68,20 @@ func TestGapsAgree(t *testing.T) {
 			`[{containers: [], hostname: c}, {containers: []}, {containers: [], nodeName: a}, {containers: [], nodeName: a, hostname: c}, {containers: [], nodeName: a, schedulerName: b}, {containers: [], nodeName: a, schedulerName: b, hostname: c}, {containers: [], nodeName: "", hostname: c}, {containers: [], nodeName: "", schedulerName: b}]`},
 		{"a default for what names an entry that fails", "v1", "Pod", `context: [{name: c, variable: {jmesPath: "request.object.spec.schedulerName || request.object.spec.nodeName"}}, {name: d, variable: {jmesPath: "request.object.spec.nodeName || c && request.object.spec.hostname || !(c)", default: x}}], validate: {deny: {conditions: {all: [{key: "{{ to_string(d) }}", operator: AnyIn, value: [x, y]}]}}}`,
 			`[{containers: []}, {containers: [], nodeName: a}, {containers: [], nodeName: x}, {containers: [], schedulerName: x}, {containers: [], nodeName: "", schedulerName: x}]`},
+		{"a function of what may be in no list, in nothing", "v1", "Pod", `validate: {allowExistingViolations: false, deny: {conditions: {all: [{key: "{{ ends_with(request.object.spec.containers[0].name, 'b') }}", operator: In}]}}}`,
+			`[{containers: [{name: b}]}, {containers: []}]`},
+		{"a function of what may be in no list, in a word", "v1", "Pod", `validate: {allowExistingViolations: false, deny: {conditions: {all: [{key: "{{ ends_with(request.object.spec.containers[0].name, 'b') }}", operator: In, value: 'a | b'}]}}}`,
+			`[{containers: [{name: b}]}, {containers: []}]`},
+		{"a field after a field, and no key", "v1", "Pod", `validate: {allowExistingViolations: false, deny: {conditions: {all: [{operator: LessThan, value: "{{ (request.object.spec.nodeName) && (request.object.spec.schedulerName) }}"}]}}}`,
+			`[{containers: []}, {containers: [], nodeName: a}, {containers: [], nodeName: a, schedulerName: b}, {containers: [], nodeName: ""}]`},
+		{"a field after an old field, and no key", "v1", "Pod", `validate: {allowExistingViolations: false, deny: {conditions: {all: [{operator: LessThan, value: "{{ (request.oldObject.spec.nodeName) && (request.object.spec.schedulerName) }}"}]}}}`,
+			`[{containers: [], nodeName: a}, {containers: []}, {containers: [], schedulerName: b}]`},
+		{"a field after a number or nothing, and no key", "v1", "Pod", `preconditions: {any: [{operator: GreaterThan, value: "{{ (request.object.spec.priority || '') && (request.object.spec.nodeName) }}"}]}, validate: {allowExistingViolations: false, deny: {}}`,
+			`[{containers: []}, {containers: [], priority: 1}, {containers: [], priority: 1, nodeName: a}, {containers: [], nodeName: a}]`},
+		{"a field after a field, among words", "v1", "Pod", `validate: {allowExistingViolations: false, deny: {conditions: {all: [{key: a, operator: AnyIn, value: "{{ request.object.spec.nodeName && request.object.spec.containers }}"}]}}}`,
+			`[{containers: []}, {containers: [], nodeName: a}, {containers: [{name: a}], nodeName: ""}]`},
+		{"a function of a value or a text, and a list", "x.io/v1", "Gadget", `validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: "{{ to_upper(request.object.spec.l[0] || 'x') }}", operator: GreaterThanOrEquals, value: ["{{ request.object.spec.a }}"]}]}}}`,
+			`[{a: b}, {a: b, l: [{x: y}]}, {a: b, l: [x]}, {a: b, l: [[x]]}, {l: [x]}]`},
 	} {
 		t.Run(s.name, func(t *testing.T) { s.agree(t, translate.Options{Release: 34, Schemas: schemas}) })
 	}
