@@ -39,14 +39,15 @@ func (l *lowering) condition(c *policy.Condition) native.Truth {
 		key, value := l.node(c.Key), l.node(c.Value)
 		l.setPos(c.Pos)
 		b := l.compareCondition(operatorOf(c.Operator), c.Operator, key, value)
-		if _, known := b.Const(); known {
+		_, unread := b.Const()
+		if unread {
 			errs := l.errs
 			b = l.probe(key, l.probe(value, b))
 			if errs {
 				b = l.probeImages(b)
 			}
 		}
-		return l.whereFilledIn(key, c.Key, l.whereFilledIn(value, c.Value, l.readBoth(key, value, b)))
+		return l.whereFilledIn(key, c.Key, l.whereFilledIn(value, c.Value, l.readBoth(key, value, b, unread)))
 	})
 }
 
@@ -99,7 +100,7 @@ func (l *lowering) compareCondition(op operator, written string, key, value oper
 		then, els := l.eitherWay(value.c,
 			func() cel.Bool { return l.compareCondition(op, written, key, *value.then) },
 			func() cel.Bool { return l.compareCondition(op, written, key, *value.els) })
-		return cel.CondBool(value.c, then, els)
+		return unlessSame(value.c, then, els)
 	}
 	if op.kind != equalityKind && key.some(func(j operand) bool { return j.form == placeForm && j.hint == "quantity" }) {
 		panic(l.unsupported("a calculated quantity under the operator " + written))
@@ -123,6 +124,16 @@ func (l *lowering) compareCondition(op operator, written string, key, value oper
 	case unknownKind:
 	}
 	panic(l.refuse(diag.NoOperator, "the operator %s is not known", written))
+}
+
+// unlessSame is then where c holds and els elsewhere, and the constant that both are:
+// condition asks for what is not read then.
+func unlessSame(c, then, els cel.Bool) cel.Bool {
+	a, ok := then.Const()
+	if b, ok2 := els.Const(); ok && ok2 && a == b {
+		return then
+	}
+	return cel.CondBool(c, then, els)
 }
 
 // negated is the negation of an operator, except that a null key is false too.

@@ -131,12 +131,24 @@ func (l *lowering) stringArg(j operand) (cel.Value, bool) {
 	}
 	switch kindOf(j.typ()) {
 	case schema.String:
+		l.mustHaveShape(j)
 		return v, true
 	case schema.Any, schema.IntOrString:
 		l.errs = true
 		return v, true
 	}
 	return v, false
+}
+
+// mustHaveShape notes that j is an error where it is null for want of what it is in.
+func (l *lowering) mustHaveShape(j operand) {
+	switch shaped := j.v.shaped(); {
+	case shaped.IsTrue():
+	case l.found != nil:
+		*l.found = append(*l.found, shaped)
+	default:
+		l.errs = true
+	}
 }
 
 // stringOrNumberArg is for the functions that take numbers as text too.

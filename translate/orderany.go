@@ -16,7 +16,7 @@ func (l *lowering) orderVariable(op scalar.Relation, key, value operand) cel.Boo
 		then, els := l.eitherWay(key.c,
 			func() cel.Bool { return l.orderVariable(op, *key.then, value) },
 			func() cel.Bool { return l.orderVariable(op, *key.els, value) })
-		return cel.CondBool(key.c, then, els)
+		return unlessSame(key.c, then, els)
 	}
 	if key.form == litForm && key.lit == nil || key.form == multiForm || value.form == multiForm {
 		return cel.False()

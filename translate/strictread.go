@@ -65,9 +65,10 @@ func (l *lowering) whereFilledIn(j operand, n *policy.Node, b cel.Bool) cel.Bool
 }
 
 // readBoth is b, a condition on key and value, and an error where reading either is
-// one: Kyverno reads both before it compares them, and one may decide b alone.
-func (l *lowering) readBoth(key, value operand, b cel.Bool) cel.Bool {
-	if _, known := b.Const(); !known && (key.form == litForm || value.form == litForm) {
+// one: Kyverno reads both before it compares them, and one may decide b alone, or
+// neither does: b was unread.
+func (l *lowering) readBoth(key, value operand, b cel.Bool, unread bool) cel.Bool {
+	if !unread && (key.form == litForm || value.form == litForm) {
 		return b // b is about the other one
 	}
 	b = l.whereRead(key, l.whereRead(value, b))
