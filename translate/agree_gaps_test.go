@@ -82,6 +82,16 @@ func TestGapsAgree(t *testing.T) {
 			`[{containers: []}, {containers: [], nodeName: a}, {containers: [{name: a}], nodeName: ""}]`},
 		{"a function of a value or a text, and a list", "x.io/v1", "Gadget", `validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: "{{ to_upper(request.object.spec.l[0] || 'x') }}", operator: GreaterThanOrEquals, value: ["{{ request.object.spec.a }}"]}]}}}`,
 			`[{a: b}, {a: b, l: [{x: y}]}, {a: b, l: [x]}, {a: b, l: [[x]]}, {l: [x]}]`},
+		{"a default that is not there, and a default for it", "x.io/v1", "Gadget", `context: [{name: v, variable: {default: "{{ request.object.spec.a }}"}}], preconditions: {any: [{key: "{{ v || '5' }}", operator: AnyIn}]}, validate: {allowExistingViolations: false, deny: {}}`,
+			`[{}, {a: b}, {a: null}, {a: [1]}]`},
+		{"a default that is not there, and part of it", "v1", "Pod", "context: [{name: v, variable: {jmesPath: request.object.spec.nodeName || `true`, default: '{{ request.object.spec.schedulerName }}'}}], preconditions: {all: [{key: \"{{ (v || `[]`) | [0] }}\", operator: LessThanOrEquals}]}, validate: {allowExistingViolations: false, deny: {}}",
+			`[{containers: []}, {containers: [], nodeName: a}, {containers: [], schedulerName: a}]`},
+		{"a default that is not there, which nobody needs", "v1", "Pod", "context: [{name: v, variable: {jmesPath: request.object.spec.nodeName, default: '{{ request.object.spec.schedulerName }}'}}], validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: '{{ v }}', operator: Equals, value: a}]}}}",
+			`[{containers: []}, {containers: [], nodeName: a}, {containers: [], nodeName: b}, {containers: [], schedulerName: a}, {containers: [], nodeName: b, schedulerName: a}, {containers: [], nodeName: a, schedulerName: b}]`},
+		{"a default that is null", "x.io/v1", "Gadget", "context: [{name: v, variable: {jmesPath: request.object.spec.a, default: '{{ request.object.spec.b }}'}}], validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: '{{ v }}', operator: Equals, value: a}]}}}",
+			`[{}, {a: a}, {b: a}, {b: null}, {a: a, b: null}, {a: null, b: null}, {a: null, b: a}, {a: b, b: a}]`},
+		{"a default in a text", "v1", "Pod", "context: [{name: v, variable: {jmesPath: request.object.spec.nodeName, default: 'a{{ request.object.spec.schedulerName }}'}}], validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: '{{ v }}', operator: Equals, value: aa}]}}}",
+			`[{containers: []}, {containers: [], nodeName: aa}, {containers: [], nodeName: b}, {containers: [], schedulerName: a}, {containers: [], nodeName: b, schedulerName: a}, {containers: [], nodeName: aa, schedulerName: b}]`},
 	} {
 		t.Run(s.name, func(t *testing.T) { s.agree(t, translate.Options{Release: 34, Schemas: schemas}) })
 	}
