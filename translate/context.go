@@ -93,18 +93,39 @@ func (l *lowering) variableEntry(v *policy.VariableEntry) operand {
 	case v.JMESPath != nil:
 		out = l.queried(l.path(*v.JMESPath), v.Default)
 	default:
-		return l.node(v.Default)
+		return l.required(l.node(v.Default))
 	}
 	if v.Default == nil || v.Default.Kind == policy.Null {
 		return l.required(out)
 	}
-	def := l.node(v.Default)
-	return l.bounded(out.softly().over(func(j operand) operand {
+	def := l.required(l.node(v.Default))
+	out = l.bounded(out.softly().over(func(j operand) operand {
 		if j.form == errorForm { // the default stands in for any error
 			return def
 		}
 		return choice(l.present(j), j.presentNow(), def)
 	}))
+	return choice(l.fills(v.Default), out, typeError("default"))
+}
+
+// fills is: no variable in a default is an error, which the default would be also where
+// nobody needs it. Of those inside a list or a map nothing is known.
+func (l *lowering) fills(n *policy.Node) cel.Bool {
+	if l.node(n).form == litForm {
+		return cel.True()
+	}
+	defer l.restore(l.environment)
+	errs := l.errs
+	l.errs, l.found = false, &[]cel.Bool{}
+	ok := asking{l: l}.of(l.node(n))
+	if l.errs {
+		panic(l.unsupported("a default with a variable that may be an error"))
+	}
+	l.errs = errs
+	if !ok {
+		return cel.True()
+	}
+	return cel.And(*l.found...).Simplify()
 }
 
 // queried is what a query gives. Where a default stands in for any error, those of
