@@ -92,6 +92,12 @@ func TestGapsAgree(t *testing.T) {
 			`[{}, {a: a}, {b: a}, {b: null}, {a: a, b: null}, {a: null, b: null}, {a: null, b: a}, {a: b, b: a}]`},
 		{"a default in a text", "v1", "Pod", "context: [{name: v, variable: {jmesPath: request.object.spec.nodeName, default: 'a{{ request.object.spec.schedulerName }}'}}], validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: '{{ v }}', operator: Equals, value: aa}]}}}",
 			`[{containers: []}, {containers: [], nodeName: aa}, {containers: [], nodeName: b}, {containers: [], schedulerName: a}, {containers: [], nodeName: b, schedulerName: a}, {containers: [], nodeName: aa, schedulerName: b}]`},
+		{"keys in no order", "v1", "Pod", `validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: "{{ request.object.metadata.name && keys(request.object.spec.nodeSelector) }}", operator: LessThan, value: a}]}}}`,
+			`[{containers: []}, {containers: [], nodeSelector: {a: b}}, {containers: [], nodeSelector: {}}]`},
+		{"values in no order of what a request says", "v1", "Pod", `validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: "{{ request.object.spec.hostname || values(request.object.spec.nodeSelector) }}", operator: LessThanOrEquals, value: "{{ request.object.metadata.name }}"}]}}}`,
+			`[{containers: []}, {containers: [], nodeSelector: {a: b}}, {containers: [], hostname: zz}, {containers: [], hostname: a, nodeSelector: {}}]`},
+		{"keys of a value, in no order", "x.io/v1", "Gadget", `validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: "{{ request.object.metadata.name && keys(request.object.spec.m) }}", operator: LessThan, value: a}]}}}`,
+			`[{}, {m: {a: b}}, {m: {}}, {m: null}, {m: a}, {m: [a]}]`},
 	} {
 		t.Run(s.name, func(t *testing.T) { s.agree(t, translate.Options{Release: 34, Schemas: schemas}) })
 	}
