@@ -141,6 +141,10 @@ func (a asking) of(j operand) bool {
 		return a.of(sequenceOf(s.sequence))
 	case guarded:
 		return s.soft || a.of(operandAt(s.v))
+	case entries:
+		if s.given { // of nothing else than a map
+			*a.l.found = append(*a.l.found, s.v.found())
+		}
 	}
 	switch j.form {
 	case sequenceForm:
