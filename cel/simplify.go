@@ -204,6 +204,9 @@ func (s simplifier) cond(n *node, boolean bool) *node {
 	if m, ok := n.unnested(); ok {
 		return m
 	}
+	if m, ok := n.erring(); ok {
+		return m
+	}
 	switch {
 	case c.isLit(true) && (boolean || a.typedLike(b)):
 		return a
@@ -229,6 +232,20 @@ func (s simplifier) cond(n *node, boolean bool) *node {
 		return newNode(node{op: opAnd, args: []*node{s.negated(c, true), b}})
 	}
 	return n
+}
+
+// erring is what n says where both branches are one literal and the condition asks
+// whether something that is never null is: that literal, and an error where it is one.
+func (n *node) erring() (*node, bool) {
+	c, a, b := n.args[0], n.args[1], n.args[2]
+	if !c.asksNever() || c.operator() != Equals || a.op != opBool || !equal(a, b) {
+		return nil, false
+	}
+	operator := Equals
+	if a.isLit(true) {
+		operator = Differs
+	}
+	return newNode(node{op: opBinary, name: string(operator), args: c.args}), true
 }
 
 // unnested asks for one condition after the other where the condition of n is a ternary

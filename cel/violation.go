@@ -44,6 +44,9 @@ func (s search) truth(n *node, want bool) *node {
 			return s.quantified(n, want)
 		}
 	case opBinary:
+		if n.asksNever() {
+			return Lit(want == (n.operator() == Differs)).n
+		}
 		return s.comparison(n, want)
 	}
 	return literally(n, want).n
