@@ -28,21 +28,10 @@ func (s simplifier) binary(n *node) *node {
 		return foldInt(n, (*big.Int).Sub)
 	case Times:
 		return foldInt(n, (*big.Int).Mul)
-	case Equals, Differs:
-		if n.asksNever() && s.isTotal(n.args[0]) {
-			return Lit(n.operator() == Differs).n
-		}
-		return foldCompare(n)
-	case Less, LessEqual, Greater, GreaterEqual:
+	case Equals, Differs, Less, LessEqual, Greater, GreaterEqual:
 		return foldCompare(n)
 	}
 	return n
-}
-
-// asksNever tells of a comparison with null of what is never null, if it is no error.
-func (n *node) asksNever() bool {
-	o := n.operator()
-	return (o == Equals || o == Differs) && n.args[1].op == opNull && n.args[0].plain().operator() == Plus
 }
 
 // in simplifies membership in a literal list.

@@ -204,9 +204,6 @@ func (s simplifier) cond(n *node, boolean bool) *node {
 	if m, ok := n.unnested(); ok {
 		return m
 	}
-	if m, ok := n.erring(); ok {
-		return m
-	}
 	switch {
 	case c.isLit(true) && (boolean || a.typedLike(b)):
 		return a
@@ -219,7 +216,7 @@ func (s simplifier) cond(n *node, boolean bool) *node {
 	case a.isLit(false) && b.isLit(true):
 		return s.negated(c, boolean)
 	case !s.isTotal(c) || !c.isBool():
-		return n
+		return n.erring()
 	case equal(a, b):
 		return a
 	case b.isLit(false) && (boolean || a.isBool()):
@@ -234,18 +231,24 @@ func (s simplifier) cond(n *node, boolean bool) *node {
 	return n
 }
 
-// erring is what n says where both branches are one literal and the condition asks
-// whether something that is never null is: that literal, and an error where it is one.
-func (n *node) erring() (*node, bool) {
+// erring is n in a shorter form where both branches are one literal and the condition
+// asks whether something that is never null is: that literal, and an error where it is one.
+func (n *node) erring() *node {
 	c, a, b := n.args[0], n.args[1], n.args[2]
 	if !c.asksNever() || c.operator() != Equals || a.op != opBool || !equal(a, b) {
-		return nil, false
+		return n
 	}
 	operator := Equals
 	if a.isLit(true) {
 		operator = Differs
 	}
-	return newNode(node{op: opBinary, name: string(operator), args: c.args}), true
+	return newNode(node{op: opBinary, name: string(operator), args: c.args})
+}
+
+// asksNever tells of a comparison with null of what is never null, if it is no error.
+func (n *node) asksNever() bool {
+	o := n.operator()
+	return (o == Equals || o == Differs) && n.args[1].op == opNull && n.args[0].plain().operator() == Plus
 }
 
 // unnested asks for one condition after the other where the condition of n is a ternary
