@@ -1,12 +1,15 @@
 package compile
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/cores"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/translate"
 	"github.com/kvap/kvap/vap"
 	"github.com/kvap/kvap/vap/apiserver"
 )
@@ -72,5 +75,24 @@ func TestGuardOfTrees(t *testing.T) {
 	})
 	if fault == nil || fault.Code != diag.TooLarge {
 		t.Errorf("%+v", fault)
+	}
+}
+
+// A policy on which the compiler fails says in which function, although its rules are
+// lowered by several workers, who pass a panic on.
+func TestFaultOfAPolicy(t *testing.T) {
+	f, _ := policy.Parse("p.yaml", []byte(`apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: p}
+spec:
+  rules:
+  - name: r
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    validate: {pattern: {metadata: {labels: {l: a}}}}
+`))
+	o := Options{Translate: translate.Options{Release: cel.Latest}} // without the types of kinds
+	r := Policies(Input{Policies: f.Policies}, o)
+	if len(r.Rules) != 1 || !slices.Equal(r.Rules[0].Codes, []diag.Code{diag.CompilerFault}) || !strings.Contains(r.Rules[0].Reason, "in schema.(*Set).Resources") {
+		t.Errorf("%+v", r.Rules)
 	}
 }
