@@ -141,6 +141,14 @@ func (c *cluster) tryAs(t *testing.T, kubeconfig string, args ...string) (string
 // migrateUntilKilled runs `kvap migrate` and kills it after a while.
 func (c *cluster) migrateUntilKilled(t *testing.T, after time.Duration, args ...string) {
 	t.Helper()
+	over := make(chan struct{})
+	defer time.AfterFunc(after, func() { close(over) }).Stop()
+	c.migrateUntil(t, over, args...)
+}
+
+// migrateUntil runs `kvap migrate` and kills it when something is over.
+func (c *cluster) migrateUntil(t *testing.T, over <-chan struct{}, args ...string) {
+	t.Helper()
 	command := exec.Command(c.Kvap, append([]string{"migrate"}, args...)...)
 	command.Env = append(os.Environ(), "KUBECONFIG="+c.Plane.Kubeconfig(controlplane.Admin))
 	if err := command.Start(); err != nil {
@@ -153,7 +161,7 @@ func (c *cluster) migrateUntilKilled(t *testing.T, after time.Duration, args ...
 	}()
 	select {
 	case <-ended:
-	case <-time.After(after):
+	case <-over:
 		_ = command.Process.Kill()
 		<-ended
 	}

@@ -180,7 +180,7 @@ func (x *crowd) killed(t *testing.T) {
 	enforce := append([]string{"enforce", "--accept", "a test", "--yes", "--settle", "1s"}, some...)
 	rollback := append([]string{"rollback", "--yes", "--settle", "2s"}, some...)
 	for _, args := range [][]string{enforce, enforce, rollback, enforce, rollback} {
-		x.stream.duringSome(t, args[0]+", killed", len(x.questions), 1, func() { x.migrateUntilKilled(t, soonDead(), args...) })
+		x.during(t, args[0]+", killed", func() { x.migrateUntil(t, x.stream.after(t, soonDead()), args...) })
 		x.recorded(t)
 	}
 	x.during(t, "rollback", func() { x.migrate(t, 0, rollback...) })

@@ -230,12 +230,6 @@ func (c *cluster) streamQuestions(t *testing.T, all []*question) *stream {
 // that there were some; and then that each is.
 func (s *stream) during(t *testing.T, what string, questions int, do func()) {
 	t.Helper()
-	s.duringSome(t, what, questions, atLeast, do)
-}
-
-// duringSome is during, with a floor of its own: what is killed may last a moment.
-func (s *stream) duringSome(t *testing.T, what string, questions int, atLeast int64, do func()) {
-	t.Helper()
 	before := s.good.Load() + s.bad.Load()
 	do()
 	after := s.good.Load() + s.bad.Load()
@@ -245,6 +239,19 @@ func (s *stream) duringSome(t *testing.T, what string, questions int, atLeast in
 	}
 	testcluster.Soon(t, "a round of all requests", func() bool { return s.good.Load()+s.bad.Load() > after+int64(questions+asked) })
 	s.check(t, "after "+what)
+}
+
+// after is a time that is over when enough requests were put as well, which a busy
+// machine takes long for.
+func (s *stream) after(t *testing.T, d time.Duration) <-chan struct{} {
+	over, before := make(chan struct{}), s.good.Load()+s.bad.Load()
+	go func() {
+		defer close(over)
+		for time.Sleep(d); t.Context().Err() == nil && s.good.Load()+s.bad.Load() < before+atLeast; {
+			time.Sleep(10 * time.Millisecond)
+		}
+	}()
+	return over
 }
 
 // atLeast is the floor under the requests that are put while a verb is at work.
