@@ -1,0 +1,109 @@
+package controller
+
+import (
+	"testing"
+	"testing/synctest"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+)
+
+// listed are ConfigMaps that change as a test says.
+type listed struct {
+	changes *watch.FakeWatcher
+	items   []corev1.ConfigMap
+}
+
+func (l *listed) List(metav1.ListOptions) (runtime.Object, error) {
+	return &corev1.ConfigMapList{Items: l.items}, nil
+}
+
+func (l *listed) Watch(metav1.ListOptions) (watch.Interface, error) { return l.changes, nil }
+
+// IsWatchListSemanticsUnSupported has an informer list before it watches.
+func (l *listed) IsWatchListSemanticsUnSupported() bool { return true }
+
+// paramsOf keeps params of the ConfigMaps that a rule refers to, once the informer runs.
+func paramsOf(t *testing.T, ref configMapRef, l *listed) (*paramSync, client.Client, cache.SharedIndexInformer) {
+	t.Helper()
+	scheme, err := newScheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().Build()
+	s := newParamSync(nil, &writer{client: c, direct: c, tell: func(string) {}}, func() {})
+	t.Cleanup(s.queue.ShutDown)
+	informer := cache.NewSharedIndexInformer(l, &corev1.ConfigMap{}, 0, cache.Indexers{})
+	s.watches[ref] = &configMapWatch{informer: informer, stop: make(chan struct{})}
+	return s, c, informer
+}
+
+// The params by which a pass has rules judged stay to its end, though their ConfigMap goes
+// meanwhile: for want of them an API server refuses every request for the rules' kinds. The
+// next pass hands the rules over first.
+func TestConfigMapGoesDuringAPass(t *testing.T) {
+	for _, namespace := range []string{"default", ""} {
+		synctest.Test(t, func(t *testing.T) {
+			cm := corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "teams"}}
+			l := &listed{changes: watch.NewFake(), items: []corev1.ConfigMap{cm}}
+			refs := []configMapRef{{namespace, "teams"}}
+			s, c, informer := paramsOf(t, refs[0], l)
+			go informer.Run(t.Context().Done())
+			pass := func(meanwhile func()) error {
+				t.Helper()
+				if _, err := s.missing(t.Context(), refs, nil); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := s.ensure(t.Context(), refs); err != nil {
+					t.Fatal(err)
+				}
+				meanwhile()
+				if err := s.clean(t.Context(), refs); err != nil {
+					t.Fatal(err)
+				}
+				return c.Get(t.Context(), client.ObjectKeyFromObject(&cm), &v1alpha1.Params{})
+			}
+			if err := pass(func() {
+				l.changes.Delete(&cm)
+				synctest.Wait()
+			}); err != nil {
+				t.Errorf("after the pass: %v", err)
+			}
+			if err := pass(func() {}); !apierrors.IsNotFound(err) {
+				t.Errorf("after the next pass: %v", err)
+			}
+		})
+	}
+}
+
+// Where ConfigMaps cannot be read nobody knows which params are wanted, and all stay.
+func TestConfigMapsThatCannotBeRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		refs := []configMapRef{{"default", "teams"}}
+		s, c, _ := paramsOf(t, refs[0], &listed{})
+		made := &v1alpha1.Params{
+			TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion().String(), Kind: "Params"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "teams", Labels: ownLabels(nil)},
+		}
+		if err := s.writer.apply(t.Context(), made); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.missing(t.Context(), refs, nil); err == nil {
+			t.Fatal("they were read")
+		}
+		if err := s.clean(t.Context(), refs); err != nil {
+			t.Error(err)
+		}
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(made), &v1alpha1.Params{}); err != nil {
+			t.Error(err)
+		}
+	})
+}
