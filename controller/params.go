@@ -1,10 +1,12 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -37,6 +39,7 @@ type paramSync struct {
 type configMapWatch struct {
 	informer cache.SharedIndexInformer
 	stop     chan struct{}
+	failed   atomic.Pointer[error] // the last of reading
 }
 
 // syncTimeout is how long a pass waits for the first look at ConfigMaps.
@@ -61,7 +64,7 @@ func (s *paramSync) Start(ctx context.Context) error {
 		if done {
 			return nil
 		}
-		if err := s.sync(ctx, key, false); err != nil {
+		if err := s.follow(ctx, key); err != nil {
 			log.FromContext(ctx).Error(err, "params", "namespace", key.Namespace, "name", key.Name)
 			s.queue.AddRateLimited(key)
 		} else {
@@ -71,103 +74,110 @@ func (s *paramSync) Start(ctx context.Context) error {
 	}
 }
 
-// missing are the ConfigMaps that rules read and that do not exist. Those of the
-// namespace of each object are not missed: who asks for an object where there is none is
-// told by the rule. What rules still read that are about to go is followed, and not
-// missed.
-func (s *paramSync) missing(ctx context.Context, refs, still []configMapRef) ([]configMapRef, error) {
+// find finds the ConfigMaps that rules read. What rules still read that are about to go is
+// followed, and not found. unread are those that cannot be read, and why.
+func (s *paramSync) find(ctx context.Context, refs, still []configMapRef) (_ found, unread map[configMapRef]error) {
 	s.watch(slices.Concat(refs, still))
-	ctx, cancel := context.WithTimeout(ctx, syncTimeout)
+	bounded, cancel := context.WithTimeout(ctx, syncTimeout)
 	defer cancel()
-	var out []configMapRef
+	out, unread := found{}, map[configMapRef]error{}
 	for _, ref := range refs {
 		w := s.watchOf(ref)
-		if w == nil || !cache.WaitForCacheSync(ctx.Done(), w.informer.HasSynced) {
-			return nil, context.Cause(ctx)
-		}
-		if ref.namespace != "" && len(w.informer.GetStore().List()) == 0 {
-			out = append(out, ref)
-		}
-	}
-	return out, nil
-}
-
-// without are the ConfigMaps of namespaces that have none, of those that rules read in
-// the namespace of each object.
-func (s *paramSync) without(refs []configMapRef, all []namespace) []configMapRef {
-	var out []configMapRef
-	for _, ref := range refs {
-		if ref.namespace != "" {
+		if w == nil || !cache.WaitForCacheSync(bounded.Done(), w.informer.HasSynced) {
+			unread[ref] = fmt.Errorf("ConfigMaps cannot be read: %w", firstError(s.standIn(ctx, ref, out), w.failure(), context.Cause(bounded)))
 			continue
 		}
-		for _, n := range all {
-			if s.configMap(types.NamespacedName{Namespace: n.name, Name: ref.name}) == nil {
-				out = append(out, configMapRef{n.name, ref.name})
-			}
+		for _, o := range w.informer.GetStore().List() {
+			cm := o.(*corev1.ConfigMap)
+			out[client.ObjectKeyFromObject(cm)] = cm
 		}
 	}
-	return out
+	return out, unread
 }
 
-// ensure makes the params that rules read, of the ConfigMaps that exist. unwritten are
-// those that are not there, because they cannot be written, and why; others may be there
-// and be old.
-func (s *paramSync) ensure(ctx context.Context, refs []configMapRef) (unwritten map[configMapRef]error, err error) {
+// standIn has params stand for ConfigMaps that cannot be read: they were there.
+func (s *paramSync) standIn(ctx context.Context, ref configMapRef, out found) error {
+	var all v1alpha1.ParamsList
+	if err := s.writer.client.List(ctx, &all, client.UnsafeDisableDeepCopy, client.InNamespace(ref.namespace)); err != nil {
+		return err
+	}
+	for i := range all.Items {
+		if all.Items[i].Name == ref.name {
+			out[client.ObjectKeyFromObject(&all.Items[i])] = nil
+		}
+	}
+	return nil
+}
+
+// ensure makes params of the ConfigMaps that were found. unwritten are those that are not
+// there, because they cannot be written, and why; others may be there and be old.
+func (s *paramSync) ensure(ctx context.Context, in found) (unwritten map[configMapRef]error, err error) {
 	unwritten = map[configMapRef]error{}
-	for _, ref := range refs {
-		for _, o := range s.watchOf(ref).informer.GetStore().List() {
-			key := client.ObjectKeyFromObject(o.(*corev1.ConfigMap))
-			failed := s.sync(ctx, key, false)
-			if failed == nil {
-				continue
-			}
-			err = firstError(err, fmt.Errorf("params %s: %w", key, failed))
-			there := s.writer.client.Get(ctx, key, &v1alpha1.Params{})
-			if apierrors.IsNotFound(there) {
-				unwritten[configMapRef{key.Namespace, key.Name}] = failed
-			}
+	for _, key := range in.keys() {
+		cm := cmp.Or(s.configMap(key), in[key])
+		if cm == nil {
+			continue
+		}
+		failed := s.write(ctx, cm)
+		if failed == nil {
+			continue
+		}
+		err = firstError(err, fmt.Errorf("params %s: %w", key, failed))
+		there := s.writer.client.Get(ctx, key, &v1alpha1.Params{})
+		if apierrors.IsNotFound(there) {
+			unwritten[configMapRef{key.Namespace, key.Name}] = failed
 		}
 	}
 	return unwritten, err
 }
 
-// clean removes the params that no rule reads. It comes after API servers were seen to
-// judge no longer by what read them: for want of its params a rule denies.
-func (s *paramSync) clean(ctx context.Context, refs []configMapRef) error {
+// clean removes the params that no rule reads, and those of ConfigMaps that do not exist
+// and were not found. It comes after API servers were seen to judge no longer by what read
+// them: for want of its params a rule denies. What was found is judged by, though it may
+// have gone since: rules are handed over first, by the next pass.
+func (s *paramSync) clean(ctx context.Context, refs []configMapRef, in found) error {
 	s.watch(refs)
 	var all v1alpha1.ParamsList
 	if err := s.writer.client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
 		return err
 	}
 	for i := range all.Items {
-		if err := s.sync(ctx, client.ObjectKeyFromObject(&all.Items[i]), true); err != nil {
+		have := &all.Items[i]
+		key := client.ObjectKeyFromObject(have)
+		if _, judged := in[key]; judged || s.configMap(key) != nil || !isOurs(have) {
+			continue
+		}
+		if err := s.writer.remove(ctx, have.DeepCopy()); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// sync brings one object of Params to what its ConfigMap says. Where there is none it
-// goes only if it is told so: before, rules that are judged by it are handed over.
-func (s *paramSync) sync(ctx context.Context, key types.NamespacedName, clean bool) error {
-	from := s.configMap(key)
+// follow brings one object of Params to what its ConfigMap says. Where there is none it
+// stays: rules that are judged by it are handed over before it goes.
+func (s *paramSync) follow(ctx context.Context, key types.NamespacedName) error {
+	if from := s.configMap(key); from != nil {
+		return s.write(ctx, from)
+	}
+	return nil
+}
+
+// write makes params of a ConfigMap, unless somebody wants others.
+func (s *paramSync) write(ctx context.Context, from *corev1.ConfigMap) error {
 	have := &v1alpha1.Params{}
-	err := s.writer.client.Get(ctx, key, have)
+	err := s.writer.client.Get(ctx, client.ObjectKeyFromObject(from), have)
 	switch {
 	case err != nil && !apierrors.IsNotFound(err):
 		return err
-	case err == nil && !isOurs(have): // somebody wants other params than the ConfigMap
+	case err == nil && !isOurs(have):
 		return nil
-	case from == nil && (err != nil || !clean):
-		return nil
-	case from == nil:
-		return s.writer.remove(ctx, have)
 	case err == nil && sameData(have.Data, from.Data) && contains(have.Labels, ownLabels(nil)):
 		return nil
 	}
 	want := &v1alpha1.Params{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion().String(), Kind: "Params"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, Labels: ownLabels(nil)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: from.Namespace, Name: from.Name, Labels: ownLabels(nil)},
 		Data:       from.Data,
 	}
 	err = s.writer.apply(ctx, want)
@@ -179,6 +189,17 @@ func (s *paramSync) sync(ctx context.Context, key types.NamespacedName, clean bo
 		return s.writer.replace(ctx, want)
 	}
 	return err
+}
+
+// failure is why ConfigMaps could not be read the last time that this was tried.
+func (w *configMapWatch) failure() error {
+	if w == nil {
+		return nil
+	}
+	if err := w.failed.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 func sameData(a, b map[string]string) bool { return len(a) == len(b) && contains(a, b) }
@@ -242,6 +263,10 @@ func (s *paramSync) start(ref configMapRef) *configMapWatch {
 		AddFunc:    func(o any) { heard(o, true) },
 		UpdateFunc: func(_, o any) { heard(o, false) },
 		DeleteFunc: func(o any) { heard(o, true) },
+	})
+	_ = w.informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
+		w.failed.Store(&err)
+		cache.DefaultWatchErrorHandler(ctx, r, err)
 	})
 	_ = w.informer.SetTransform(trimManagedFields) // an error tells of an informer that has started
 	go w.informer.Run(w.stop)

@@ -1,6 +1,9 @@
 package controller
 
 import (
+	"errors"
+	"maps"
+	"slices"
 	"testing"
 	"testing/synctest"
 
@@ -59,14 +62,15 @@ func TestConfigMapGoesDuringAPass(t *testing.T) {
 			go informer.Run(t.Context().Done())
 			pass := func(meanwhile func()) error {
 				t.Helper()
-				if _, err := s.missing(t.Context(), refs, nil); err != nil {
-					t.Fatal(err)
+				in, unread := s.find(t.Context(), refs, nil)
+				if len(unread) > 0 {
+					t.Fatal(unread)
 				}
-				if _, err := s.ensure(t.Context(), refs); err != nil {
+				if _, err := s.ensure(t.Context(), in); err != nil {
 					t.Fatal(err)
 				}
 				meanwhile()
-				if err := s.clean(t.Context(), refs); err != nil {
+				if err := s.clean(t.Context(), refs, in); err != nil {
 					t.Fatal(err)
 				}
 				return c.Get(t.Context(), client.ObjectKeyFromObject(&cm), &v1alpha1.Params{})
@@ -96,14 +100,36 @@ func TestConfigMapsThatCannotBeRead(t *testing.T) {
 		if err := s.writer.apply(t.Context(), made); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.missing(t.Context(), refs, nil); err == nil {
-			t.Fatal("they were read")
+		in, unread := s.find(t.Context(), refs, nil)
+		if unread[refs[0]] == nil {
+			t.Error("they were read")
 		}
-		if err := s.clean(t.Context(), refs); err != nil {
+		if lacking := in.lacking(refs, nil); len(lacking) > 0 {
+			t.Errorf("lacking: %v", lacking)
+		}
+		if err := s.clean(t.Context(), refs, in); err != nil {
 			t.Error(err)
 		}
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(made), &v1alpha1.Params{}); err != nil {
 			t.Error(err)
 		}
 	})
+}
+
+// Of a ConfigMap that cannot be read and of which there are no params, the rules are the
+// webhook's, and the policy says why: no object is refused for want of params.
+func TestConfigMapsThatCannotBeReadAndHaveNoParams(t *testing.T) {
+	unreadable := errors.New("unreadable")
+	o := &outcome{found: found{{Namespace: "apps", Name: "teams"}: nil, {Namespace: "default", Name: "there"}: {}}, unwritten: map[configMapRef]error{}}
+	refs := []configMapRef{{"default", "there"}, {"default", "missing"}, {"default", "unread"}, {"", "teams"}, {"", "others"}}
+	lacked := o.lack(refs, []namespace{{name: "apps"}, {name: "dev"}}, map[configMapRef]error{{"default", "unread"}: unreadable, {"", "teams"}: unreadable})
+	if want := []configMapRef{{"default", "missing"}}; !slices.Equal(o.missing, want) {
+		t.Errorf("missing: %v", o.missing)
+	}
+	if want := (map[configMapRef]error{{"default", "unread"}: unreadable, {"dev", "teams"}: unreadable}); !maps.Equal(o.unwritten, want) {
+		t.Errorf("unwritten: %v", o.unwritten)
+	}
+	if want := []configMapRef{{"apps", "others"}, {"dev", "others"}}; !slices.Contains(lacked, want[0]) || !slices.Contains(lacked, want[1]) || len(lacked) != 5 {
+		t.Errorf("lacked: %v", lacked)
+	}
 }

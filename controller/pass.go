@@ -191,30 +191,32 @@ func (p *passer) resolve(ctx context.Context, refs []configMapRef, out *outcome)
 	if err != nil {
 		return err
 	}
-	if out.missing, out.params = p.params.missing(ctx, refs, before.configMaps()); out.params != nil && ctx.Err() != nil {
+	var unread map[configMapRef]error
+	out.found, unread = p.params.find(ctx, refs, before.configMaps())
+	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if out.params == nil {
-		out.unwritten, out.params = p.params.ensure(ctx, refs)
-	}
-	if p.webhooks.absent() {
-		out.rules = rulesByPolicy(out.result)
-		return nil
+	out.unwritten, out.params = p.params.ensure(ctx, out.found)
+	for _, ref := range refs {
+		out.params = firstError(out.params, unread[ref])
 	}
 	all, err := p.namespacesFor(ctx, out.result.Objects)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	out.params = firstError(out.params, err) // who may not list namespaces judges as without the webhook
-	lacked := slices.AppendSeq(slices.Concat(out.missing, p.params.without(refs, all)), maps.Keys(out.unwritten))
-	out.result, out.waiting = waitForParams(out.result, lacked, all)
+	lacked := out.lack(refs, all, unread)
+	if !p.webhooks.absent() {
+		out.result, out.waiting = waitForParams(out.result, lacked, all)
+	}
 	out.rules = rulesByPolicy(out.result)
 	return nil
 }
 
-// namespacesFor are the namespaces, where a rule reads a ConfigMap of each object's own.
+// namespacesFor are the namespaces, where a rule reads a ConfigMap of each object's own that
+// the webhook can judge by.
 func (p *passer) namespacesFor(ctx context.Context, objects []vap.Objects) ([]namespace, error) {
-	if !slices.ContainsFunc(objects, readsOwn) {
+	if p.webhooks.absent() || !slices.ContainsFunc(objects, readsOwn) {
 		return nil, nil
 	}
 	return p.watcher.namespaces(ctx)
@@ -223,7 +225,7 @@ func (p *passer) namespacesFor(ctx context.Context, objects []vap.Objects) ([]na
 // letGo is what comes after all native policies are seen as they are wanted: the params
 // that no rule reads go, and the webhook serves only what remains.
 func (p *passer) letGo(ctx context.Context, refs []configMapRef, remaining Remaining, out *outcome) {
-	if err := p.params.clean(ctx, refs); err != nil {
+	if err := p.params.clean(ctx, refs, out.found); err != nil {
 		out.params = err
 	}
 	if out.fallback == nil {

@@ -30,9 +30,10 @@ type outcome struct {
 	seen    error            // why the API servers are not seen to judge by what is live; nil where they are
 	judges  map[string]bool  // objects that they are seen to judge by, by kind and name
 	servers int              // how many they are
+	found   found            // the ConfigMaps that rules are judged by
 	missing []configMapRef
 	waiting waiting
-	params  error // why params could not be written
+	params  error // why ConfigMaps could not be read, or params not written
 	// unwritten are the ConfigMaps whose params are not there for that reason.
 	unwritten map[configMapRef]error
 	// fallback is why the webhook does not serve what remains; nil where it does.
@@ -271,7 +272,7 @@ func (o *outcome) paramsResolved(m *mark, rules []*compile.Rule) {
 		ref, waits := o.waiting.rules[r]
 		switch {
 		case waits && o.unwritten[ref] != nil:
-			m.no(v1alpha1.ConditionParamsResolved, failure(o.unwritten[ref]), "the params of rule %s, which reads the ConfigMap %s/%s, cannot be written; until they are, "+
+			m.no(v1alpha1.ConditionParamsResolved, failure(o.unwritten[ref]), "the params of rule %s, which reads the ConfigMap %s/%s, cannot be made; until they are, "+
 				"the webhook judges by the rule: %v", r.Name(), ref.namespace, ref.name, o.unwritten[ref])
 			return
 		case waits && slices.Contains(o.missing, ref):

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/kvap/kvap/compile"
@@ -13,6 +14,23 @@ import (
 type waiting struct {
 	objects map[int]bool // indexes of objects that are not wanted meanwhile
 	rules   map[*compile.Rule]configMapRef
+}
+
+// lack finds the ConfigMaps of which there are no params, of those that rules read: what
+// is missing, what cannot be read or written, and what namespaces have not.
+func (o *outcome) lack(refs []configMapRef, all []namespace, unread map[configMapRef]error) []configMapRef {
+	var own []configMapRef
+	for _, ref := range o.found.lacking(refs, all) {
+		switch err := firstError(unread[ref], unread[configMapRef{"", ref.name}]); {
+		case err != nil:
+			o.unwritten[ref] = err
+		case slices.Contains(refs, ref):
+			o.missing = append(o.missing, ref)
+		default:
+			own = append(own, ref)
+		}
+	}
+	return slices.AppendSeq(slices.Concat(o.missing, own), maps.Keys(o.unwritten))
 }
 
 // waitForParams leaves rules to the webhook that deny and read a ConfigMap which does not

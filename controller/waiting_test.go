@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/tools/cache"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -89,14 +89,11 @@ func TestParamsThatCannotBeWritten(t *testing.T) {
 	}).Build()
 	s := newParamSync(nil, &writer{client: c, direct: c, tell: func(string) {}}, func() {})
 	refused, taken := configMapRef{"default", "refused"}, configMapRef{"default", "taken"}
+	in := found{}
 	for _, ref := range []configMapRef{refused, taken} {
-		w := &configMapWatch{informer: cache.NewSharedIndexInformer(&cache.ListWatch{}, &corev1.ConfigMap{}, 0, cache.Indexers{})}
-		if err := w.informer.GetStore().Add(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ref.namespace, Name: ref.name}}); err != nil {
-			t.Fatal(err)
-		}
-		s.watches[ref] = w
+		in[types.NamespacedName{Namespace: ref.namespace, Name: ref.name}] = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ref.namespace, Name: ref.name}}
 	}
-	unwritten, err := s.ensure(t.Context(), []configMapRef{refused, taken})
+	unwritten, err := s.ensure(t.Context(), in)
 	if err == nil || len(unwritten) != 1 || unwritten[refused] == nil {
 		t.Errorf("got %v, %v", unwritten, err)
 	}
