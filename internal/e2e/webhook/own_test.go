@@ -3,6 +3,7 @@
 package webhook
 
 import (
+	"crypto/rand"
 	"strings"
 	"testing"
 
@@ -60,10 +61,11 @@ func TestConfigMapOfOwnNamespace(t *testing.T) {
 	})
 	shared.configurations(t, "ValidatingWebhookConfiguration", 0)
 
-	shared.Namespace(t, "own-late", nil)
-	testcluster.Soon(t, "so it is in a namespace that comes later", refusedOnly("own-late"))
-	give("own-late")
-	testcluster.Soon(t, "the API server judges alone again", func() bool { return apierrors.IsInvalid(in("own-late", "team-a", "blue")) })
+	late := "own-late-" + strings.ToLower(rand.Text())
+	shared.Namespace(t, late, nil)
+	testcluster.Soon(t, "so it is in a namespace that comes later", refusedOnly(late))
+	give(late)
+	testcluster.Soon(t, "the API server judges alone again", func() bool { return apierrors.IsInvalid(in(late, "team-a", "blue")) })
 	if err := shared.Delete(t.Context(), given); err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +75,7 @@ func TestConfigMapOfOwnNamespace(t *testing.T) {
 		}
 		return refusedOnly("own-with")()
 	})
-	for _, n := range append(all.Items, corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "own-late"}}) {
+	for _, n := range append(all.Items, corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: late}}) {
 		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "own-teams", Namespace: n.Name}}
 		if err := client.IgnoreNotFound(shared.Delete(t.Context(), cm)); err != nil {
 			t.Fatal(err)
