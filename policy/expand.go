@@ -23,6 +23,17 @@ func cronJobExpansion() expansion {
 	return expansion{"autogen-cronjob", []string{"spec", "jobTemplate", "spec", "template"}}
 }
 
+// Template is where a rule of an expansion has the pod: the keys to the template in a
+// controller. It is nil for a rule as written.
+func (rule *Rule) Template() []string {
+	for _, x := range []expansion{controllerExpansion(), cronJobExpansion()} {
+		if x.name == rule.Expansion {
+			return x.keys
+		}
+	}
+	return nil
+}
+
 // Expand returns the rules as written, and then those generated for pod
 // controllers: for each rule the one for controllers and the one for CronJob.
 //

@@ -49,7 +49,7 @@ func (ref ExceptionRef) covers(rule string) bool {
 
 func (ref ExceptionRef) noPolicy(e *Exception, names []string) diag.Diagnostic {
 	hint := "give the policy too, or correct the name"
-	if guess := nearest(ref.PolicyName, names); guess != "" {
+	if guess := Nearest(ref.PolicyName, names); guess != "" {
 		hint = "did you mean " + guess + "?"
 	} else if i := slices.IndexFunc(names, func(n string) bool { return strings.HasSuffix(n, "/"+ref.PolicyName) }); i >= 0 {
 		hint = "a namespaced policy is named with its namespace: " + names[i]

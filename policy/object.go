@@ -117,7 +117,7 @@ func (o *object) end() {
 			o.r.fail(f.Pos, diag.UnknownKey, "%s has no key %q; it belongs into %s", o.what, f.Key, place)
 			continue
 		}
-		if guess := nearest(f.Key, o.known); guess != "" {
+		if guess := Nearest(f.Key, o.known); guess != "" {
 			o.r.fail(f.Pos, diag.UnknownKey, "%s has no key %q; did you mean %s?", o.what, f.Key, guess)
 			continue
 		}
@@ -222,7 +222,7 @@ func (r *reader) choice(n *Node, allowed ...string) string {
 	if n.Kind != String || slices.Contains(allowed, s) {
 		return s
 	}
-	if guess := nearest(s, allowed); guess != "" {
+	if guess := Nearest(s, allowed); guess != "" {
 		r.fail(n.Pos, diag.OutOfRange, "%s cannot be %q; did you mean %s?", lastKey(n.Pos.Path), s, guess)
 	} else {
 		r.fail(n.Pos, diag.OutOfRange, "%s cannot be %q; it is one of %s", lastKey(n.Pos.Path), s, strings.Join(allowed, ", "))
@@ -343,46 +343,4 @@ func each[T any](items []*Node, read func(*Node) T) []T {
 		values = append(values, read(item))
 	}
 	return values
-}
-
-// nearest is the known word that a misspelt one is likely to mean, or "".
-func nearest(word string, known []string) string {
-	best, bestDistance := "", min(3, len(word)/3)+1
-	if len(word) > 40 {
-		return ""
-	}
-	for _, k := range known {
-		if strings.EqualFold(k, word) {
-			return k
-		}
-		if d := distance(word, k); d < bestDistance {
-			best, bestDistance = k, d
-		}
-	}
-	return best
-}
-
-// distance counts the insertions, deletions, changes and swaps of neighbours
-// between two words.
-func distance(a, b string) int {
-	before, last := []int(nil), make([]int, len(b)+1)
-	for j := range last {
-		last[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row := make([]int, len(b)+1)
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-		}
-		before, last = last, row
-	}
-	return last[len(b)]
 }

@@ -77,7 +77,7 @@ func otherKind(doc *Node, kind, apiVersion string) diag.Diagnostic {
 func readableKind(doc *Node, group, version, kind string) *diag.Diagnostic {
 	versions := readVersions(group, kind)
 	var d diag.Diagnostic
-	switch guess := nearest(kind, readKinds(group)); {
+	switch guess := Nearest(kind, readKinds(group)); {
 	case slices.Contains(versions, version):
 		return nil
 	case versions != nil:

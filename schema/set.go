@@ -170,6 +170,9 @@ func (g GVK) APIVersion() string {
 // String is the kind as messages show it, for instance apps/v1 Deployment.
 func (g GVK) String() string { return g.APIVersion() + " " + g.Kind }
 
+// Custom tells of a kind that a CustomResourceDefinition defines, not the release.
+func (s *Set) Custom(kind GVK) bool { return s.kinds[kind].crd != nil }
+
 // Type is the type of the objects of a kind, or nil where it is not known. The
 // body of a subresource, such as autoscaling/v1 Scale, is a kind as well.
 func (s *Set) Type(kind GVK) *Type {
