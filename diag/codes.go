@@ -257,6 +257,22 @@ const (
 	//	      - resources:
 	//	          kinds: [Job]
 	OnSchedule Code = 119
+	// UnknownField occurs when a pattern or an expression names a field that none of the
+	// kinds has which the rule matches, as a misspelt one. A pattern that wants it fails on
+	// every object, one that forbids it on none; a variable that reads it is missing on every
+	// request. The rule is translated as it stands, and judged so by Kyverno as well.
+	//
+	// Correct the name, or the kinds. Fields are those of the release of
+	// --kubernetes-version, and of the definitions of --crds; nothing is said where a
+	// definition leaves open what an object may have.
+	//
+	// Example:
+	//
+	//	validate:
+	//	  pattern:
+	//	    spec:
+	//	      =(hostNetwrok): false
+	UnknownField Code = 120
 )
 
 // 2xx: no native form; the webhook judges the rule.

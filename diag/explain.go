@@ -24,6 +24,7 @@ func Codes() []Code {
 		BadSuite,
 		IdleException,
 		OnSchedule,
+		UnknownField,
 		NoExpression,
 		NoFunction,
 		NoOperator,
@@ -304,6 +305,20 @@ func describe(c Code) (name, text, example string) {
 				"    any:\n" +
 				"      - resources:\n" +
 				"          kinds: [Job]"
+	case UnknownField:
+		return "UnknownField",
+			"Occurs when a pattern or an expression names a field that none of the\n" +
+				"kinds has which the rule matches, as a misspelt one. A pattern that wants it fails on\n" +
+				"every object, one that forbids it on none; a variable that reads it is missing on every\n" +
+				"request. The rule is translated as it stands, and judged so by Kyverno as well.\n" +
+				"\n" +
+				"Correct the name, or the kinds. Fields are those of the release of\n" +
+				"--kubernetes-version, and of the definitions of --crds; nothing is said where a\n" +
+				"definition leaves open what an object may have.",
+			"validate:\n" +
+				"  pattern:\n" +
+				"    spec:\n" +
+				"      =(hostNetwrok): false"
 	case NoExpression:
 		return "NoExpression",
 			"Occurs when a construct has no expression in the CEL of the\n" +

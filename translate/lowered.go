@@ -99,7 +99,7 @@ func Assemble(ls []Lowered, o Options) Result {
 	for _, l := range ls {
 		for _, r := range l.rules {
 			res.Rules = append(res.Rules, at.placed(r))
-			res.Diagnostics = append(res.Diagnostics, r.Found...)
+			res.Diagnostics = append(append(res.Diagnostics, r.Found...), r.Doubts...)
 		}
 	}
 	res.Diagnostics = res.Diagnostics.Sort()

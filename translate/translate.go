@@ -100,6 +100,8 @@ type RuleResult struct {
 	Codes  []diag.Code // why it is not native, or what the user must know
 	// Found is what there is to say of the rule.
 	Found diag.List
+	// Doubts are about the rule as it is written, whatever becomes of it.
+	Doubts diag.List
 	// Drafts enforce the rule.
 	Drafts []*vap.Draft
 	// Forms are the rule as Kyverno reports it: as written, and as expanded for the
@@ -162,6 +164,7 @@ func lowerPolicy(p *policy.Policy, o *Options) (units []pack.Unit, rules []RuleR
 	o.Each(len(p.Rules), func(i int) {
 		rules[i] = RuleResult{Policy: p, Rule: p.Rules[i], Target: Native, Forms: forms[i]}
 		unitsOf[i] = rules[i].lower(o)
+		rules[i].Doubts = rules[i].unknownFields(o)
 	})
 	return slices.Concat(unitsOf...), rules
 }

@@ -1,0 +1,208 @@
+package translate
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/native"
+)
+
+// A field that no object has is translated as faithfully as any other: what a pattern
+// says of it fails always or never, and a variable that reads it is always missing.
+// Most likely it is a mistake, so it is told. Nothing here changes what a rule becomes.
+//
+// All kinds are gone through at once, in all forms of the rule. Where one of them may
+// have the field, for its schema is open or not known, nothing is said of the field, nor
+// of those below.
+
+// An alternative is what a value is in the objects of one kind.
+type alternative struct {
+	kind string // for messages
+	path string // as the rule as written has it
+	typ  *schema.Type
+	// gathered tells of a list that the expression makes: the path is that of its elements.
+	gathered bool
+	// made tells of a form that the rule is expanded to.
+	made bool
+	// custom tells of a kind that the release does not have by itself.
+	custom bool
+	// pod is, of an object, the type of the template in place of which a rule as
+	// written has the object itself; nil in that rule.
+	pod *schema.Type
+}
+
+// A shape is what a value may be; nothing is known of one without alternatives.
+type shape []alternative
+
+// unknownFields warns of the fields that the rule names and no object has.
+func (r *RuleResult) unknownFields(o *Options) diag.List {
+	if r.Rule.Invalid {
+		return nil
+	}
+	u := &fieldWalk{release: o.Schemas.Release()}
+	for _, f := range r.Forms {
+		targets, ok := matched(r.Policy, f.Rule, o)
+		for _, t := range targets {
+			ok = ok && u.add(t, f.Rule, o.Schemas.Custom(t.GVK))
+		}
+		if !ok {
+			return nil
+		}
+	}
+	u.block(r.Rule.Source)
+	u.block(r.Rule.Source.Get("validate"))
+	u.texts(r.Rule.Source.Get("mutate"))
+	u.texts(r.Rule.Source.Get("generate"))
+	if u.shadowed {
+		return nil
+	}
+	return u.found.Sort()
+}
+
+// matched are the targets of a rule; false where they cannot be told.
+func matched(p *policy.Policy, r *policy.Rule, o *Options) (out []native.Target, ok bool) {
+	l := &lowering{opts: o, release: release(o.Release), policy: p, rule: r, pos: r.Pos, gathered: newGathered(nil)}
+	why := l.refusalOf(func() { out = l.ruleTargets() })
+	return out, why == nil
+}
+
+// add adds what a rule is about; false where nothing is known of it.
+func (u *fieldWalk) add(t native.Target, r *policy.Rule, custom bool) bool {
+	if t.Type == nil || t.Type.Kind != schema.Object {
+		return false
+	}
+	a := alternative{kind: t.GVK.Kind, typ: t.Body, made: r.Expansion != "", custom: custom}
+	if t.GVK != t.Parent {
+		a.kind = t.Parent.Kind + "/" + t.Subresource
+	}
+	subject := a
+	if a.made {
+		if a.pod = typeAt(t.Body, r.Template()); a.pod == nil {
+			return false
+		}
+		subject.typ = a.pod
+	}
+	u.object, u.subject = append(u.object, a), append(u.subject, subject)
+	return true
+}
+
+// typeAt is the type at some keys, or nil.
+func typeAt(t *schema.Type, keys []string) *schema.Type {
+	for _, key := range keys {
+		f := t.Fields[key]
+		if f == nil {
+			return nil
+		}
+		t = f.Type
+	}
+	return t
+}
+
+// field is a field of a value. It is told of where nothing that the value may be has it.
+func (u *fieldWalk) field(s shape, name string, at diag.Pos) shape {
+	if name == "metadata" { // it has rules of its own
+		return nil
+	}
+	var out, without shape
+	for _, a := range s {
+		typ, ok := a.field(name)
+		switch {
+		case ok:
+			out = append(out, a.with(below(a.path, name), typ))
+		case a.typ.Kind == schema.Object && !a.typ.Open:
+			without = append(without, a)
+		default:
+			return nil
+		}
+	}
+	if len(out) == 0 && len(without) > 0 {
+		u.tell(without, name, at)
+	}
+	return out
+}
+
+func (a alternative) field(name string) (*schema.Type, bool) {
+	if a.typ.Kind == schema.Map {
+		return a.typ.Elem, true
+	}
+	f := a.typ.Fields[name]
+	if f == nil {
+		return nil, false
+	}
+	return f.Type, true
+}
+
+func (a alternative) with(path string, typ *schema.Type) alternative {
+	a.path, a.typ, a.gathered, a.pod = path, typ, false, nil
+	return a
+}
+
+func below(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+// items are the elements of a list; nothing is known of those of anything else.
+func (s shape) items() shape {
+	var out shape
+	for _, a := range s {
+		if a.typ.Kind != schema.List {
+			return nil
+		}
+		out = append(out, a.with(a.pathOfItems(), a.typ.Elem))
+	}
+	return out
+}
+
+func (a alternative) pathOfItems() string {
+	if a.gathered {
+		return a.path
+	}
+	return a.path + "[]"
+}
+
+// tell tells that none of the alternatives has a field. The kinds are those that the
+// rule names, wherever one of them comes so far.
+func (u *fieldWalk) tell(without shape, name string, at diag.Pos) {
+	if slices.ContainsFunc(without, func(a alternative) bool { return !a.made }) {
+		without = slices.DeleteFunc(without, func(a alternative) bool { return a.made })
+	}
+	var kinds []string
+	known := map[string]bool{}
+	release := ""
+	for _, a := range without {
+		if !slices.Contains(kinds, a.kind) {
+			kinds = append(kinds, a.kind)
+		}
+		for field := range a.typ.Fields {
+			known[field] = true
+		}
+		if !a.custom {
+			release = " in Kubernetes " + u.release
+		}
+	}
+	guess := policy.Nearest(name, slices.Sorted(maps.Keys(known)))
+	if guess != "" {
+		guess = "; did you mean " + guess + "?"
+	}
+	u.found = append(u.found, diag.Warnf(at, diag.UnknownField, "%s has a field %s%s%s", noneOf(kinds), below(without[0].path, name), release, guess))
+}
+
+func noneOf(kinds []string) string {
+	const most = 4
+	last := len(kinds) - 1
+	switch {
+	case last == 0:
+		return "no " + kinds[0]
+	case last < most:
+		return "no " + strings.Join(kinds[:last], ", ") + " or " + kinds[last]
+	}
+	return "none of the " + strconv.Itoa(len(kinds)) + " kinds that the rule matches"
+}
