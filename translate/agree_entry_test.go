@@ -1,0 +1,97 @@
+package translate_test
+
+import (
+	"testing"
+
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/translate"
+)
+
+// A context entry is an error where a variable in its value or its default is one,
+// whatever of it is read.
+func TestEntriesAgree(t *testing.T) {
+	t.Parallel()
+	schemas := builtin(t, 34)
+	denied := func(entry, key string) string {
+		return `context: [{name: m, variable: ` + entry + `}], validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: "` + key + `", operator: NotEquals, value: k}]}}}`
+	}
+	const pods = `[{containers: []}, {containers: [], nodeName: k}, {containers: [], nodeName: a, hostname: k}]`
+	for _, s := range []sample{
+		{"a key beside a variable", "v1", "Pod", denied(`{value: {a: "{{ request.object.spec.nodeName }}", b: k}}`, "{{ m.b }}"), pods},
+		{"a key beside a list", "v1", "Pod", denied(`{value: {a: ["{{ request.object.spec.nodeName }}"], b: k}}`, "{{ m.b }}"), pods},
+		{"a path beside a variable", "v1", "Pod", denied(`{value: {a: "{{ request.object.spec.nodeName }}", b: {c: k}}, jmesPath: b.c}`, "{{ m }}"), pods},
+		{"an element beside a variable", "v1", "Pod", denied(`{value: ["{{ request.object.spec.nodeName }}", k]}`, "{{ m[1] }}"), pods},
+		{"a function of nothing", "v1", "Pod", denied(`{value: {a: "{{ to_upper(request.object.spec.nodeName) }}", b: k}}`, "{{ m.b }}"), pods},
+		{"a part of a selection", "v1", "Pod", denied(`{value: {a: "{{ to_upper(request.object.spec.nodeName) }}"}}`, "{{ {p: request.object.spec.hostname, q: m.b}.p }}"), pods},
+		{"a default that nobody needs", "v1", "Pod", denied(`{value: k, default: "{{ request.object.spec.nodeName }}"}`, "{{ m }}"), pods},
+		{"a map as the default of a map", "v1", "Pod", denied(`{jmesPath: request.object.spec.nodeSelector, default: {a: "{{ request.object.spec.nodeName }}"}}`, "{{ m.a }}"),
+			`[{containers: []}, {containers: [], nodeName: k}, {containers: [], nodeSelector: {a: k}}, {containers: [], nodeName: a, nodeSelector: {a: k}}]`},
+		{"maps in a list of values", "v1", "Pod", `validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: "{{ request.object.metadata.name[0] }}", operator: AnyNotIn, value: [{b: "{{ request.object.spec.nodeName }}"}]}]}}}`, pods},
+	} {
+		t.Run(s.name, func(t *testing.T) { s.agree(t, translate.Options{Release: 34, Schemas: schemas}) })
+	}
+}
+
+// The list of a foreach has no elements for want of a key, also one that a context entry
+// asks for; any other error of the entry is one of the rule.
+func TestEntriesAsListsAgree(t *testing.T) {
+	t.Parallel()
+	schemas := builtin(t, 34)
+	each := func(entry, list string) string {
+		return `context: [{name: m, variable: ` + entry + `}], validate: {allowExistingViolations: false, foreach: [{list: "` + list + `", deny: {conditions: {any: [{key: "{{ element }}", operator: Equals, value: k}]}}}]}`
+	}
+	const pods = `[{containers: []}, {containers: [], nodeName: k}, {containers: [], nodeName: a}, {containers: [], schedulingGates: [{name: k}]}]`
+	const gadgets = `[{}, {x: null}, {x: []}, {x: [k]}, {x: [a, null]}, {x: k}, {x: {a: k}}]`
+	for _, s := range []sample{
+		{"a path", "v1", "Pod", each(`{jmesPath: request.object.spec.schedulingGates}`, "m"), pods},
+		{"names", "v1", "Pod", each(`{jmesPath: "request.object.spec.schedulingGates[].name"}`, "m"), pods},
+		{"names of a path", "v1", "Pod", each(`{jmesPath: request.object.spec.schedulingGates}`, "m[].name"), pods},
+		{"a value", "v1", "Pod", each(`{value: "{{ request.object.spec.nodeName }}"}`, "m"), pods},
+		{"a list of values", "v1", "Pod", each(`{value: ["{{ request.object.spec.nodeName }}", b]}`, "m"), pods},
+		{"a list beside a variable", "v1", "Pod", each(`{value: {a: "{{ request.object.spec.nodeName }}", b: [k]}}`, "m.b"), pods},
+		{"a path of unknown type", "x.io/v1", "Gadget", each(`{jmesPath: request.object.spec.x}`, "m"), gadgets},
+		{"a value of unknown type", "x.io/v1", "Gadget", each(`{value: "{{ request.object.spec.x }}"}`, "m"), gadgets},
+		{"a function of nothing", "v1", "Pod", `context: [{name: m, variable: {jmesPath: "contains(request.object.spec.schedulingGates[].name, 'a')"}}], validate: {allowExistingViolations: false, foreach: [{list: m, preconditions: {all: [{key: a, operator: Equals, value: b}]}, deny: {conditions: {any: [{key: "{{ element }}", operator: Equals, value: true}]}}}]}`, pods},
+	} {
+		t.Run(s.name, func(t *testing.T) { s.agree(t, translate.Options{Release: 34, Schemas: schemas}) })
+	}
+}
+
+// What errs is an error also where a condition does not depend on it.
+func TestUnreadErrorsAgree(t *testing.T) {
+	t.Parallel()
+	schemas := builtin(t, 34)
+	denied := func(context, key, operator, value string) string {
+		return context + `validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: "` + key + `", operator: ` + operator + `, value: ` + value + `}]}}}`
+	}
+	const either = `context: [{name: m, variable: {jmesPath: request.object.spec.hostname, default: [{b: c}]}}], `
+	const pods = `[{containers: []}, {containers: [], nodeName: k}, {containers: [], nodeName: "5"}, {containers: [], nodeName: a, hostname: "1s"}, {containers: [], nodeName: "1s"}]`
+	for _, s := range []sample{
+		{"the length of nothing", "v1", "Pod", denied(either, "{{ request.object.spec.nodeName }}", "GreaterThan", `"{{ length(m.a) }}"`), pods},
+		{"the keys of nothing", "v1", "Pod", denied(either, "{{ keys(m.a) }}", "AnyNotIn", `{c: d}`), pods},
+		{"the parts of nothing", "v1", "Pod", denied(either, "{{ split(m.a, '-') }}", "AllNotIn", `{c: d}`), pods},
+		{"a predicate beside nothing", "v1", "Pod", denied("", "{{ contains(request.object.spec.nodeName, 'k') }}", "Equals", `"{{ request.object.metadata.name.b }}"`), pods},
+		{"a selection is something", "v1", "Pod", denied("", "{{ [request.object.spec.nodeName, request.object.spec.hostname] || 'k' }}", "AnyNotIn", `[k]`), pods},
+	} {
+		t.Run(s.name, func(t *testing.T) { s.agree(t, translate.Options{Release: 34, Schemas: schemas}) })
+	}
+}
+
+// A value with a variable in a key has no native form.
+func TestVariableInAKey(t *testing.T) {
+	t.Parallel()
+	const source = `apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: p}
+spec:
+  validationFailureAction: Enforce
+  rules:
+  - name: r
+    match: {any: [{resources: {kinds: [Pod]}}]}
+    context: [{name: m, variable: {value: {"{{ request.object.spec.nodeName }}": a, b: k}}}]
+    validate: {deny: {conditions: {any: [{key: "{{ m.b }}", operator: Equals, value: k}]}}}
+`
+	if rule := compileText(t, source, setting{}).Rules[0]; rule.Target != translate.Webhook || len(rule.Codes) != 1 || rule.Codes[0] != diag.NoExpression {
+		t.Errorf("%s, codes %v", rule.Target, rule.Codes)
+	}
+}
