@@ -81,13 +81,13 @@ func (l *lowering) variableEntry(v *policy.VariableEntry) operand {
 	var out operand
 	switch {
 	case v.Value != nil && v.JMESPath == nil: // the default is for a jmesPath only
-		return l.required(l.node(v.Value))
+		return l.whereFilledBy(v.Default, "default", l.required(l.valueNode(v.Value)))
 	case v.Value != nil:
-		value := l.node(v.Value)
+		value := l.valueNode(v.Value)
 		// null is an error here even with a default
 		out = l.required(value.over(func(j operand) operand { return l.eval(l.path(*v.JMESPath), &j) }))
 		if v.Default == nil || !l.mayBeMissing(out) {
-			return out
+			return l.whereFilledBy(v.Default, "default", out)
 		}
 		panic(l.unsupported("a variable with a value, a jmesPath and a default"))
 	case v.JMESPath != nil:
@@ -105,27 +105,7 @@ func (l *lowering) variableEntry(v *policy.VariableEntry) operand {
 		}
 		return choice(l.present(j), j.presentNow(), def)
 	}))
-	return choice(l.fills(v.Default), out, typeError("default"))
-}
-
-// fills is: no variable in a default is an error, which the default would be also where
-// nobody needs it. Of those inside a list or a map nothing is known.
-func (l *lowering) fills(n *policy.Node) cel.Bool {
-	if l.node(n).form == litForm {
-		return cel.True()
-	}
-	defer l.restore(l.environment)
-	errs := l.errs
-	l.errs, l.found = false, &[]cel.Bool{}
-	ok := asking{l: l}.of(l.node(n))
-	if l.errs {
-		panic(l.unsupported("a default with a variable that may be an error"))
-	}
-	l.errs = errs
-	if !ok {
-		return cel.True()
-	}
-	return cel.And(*l.found...).Simplify()
+	return l.whereFilledBy(v.Default, "default", out)
 }
 
 // queried is what a query gives. Where a default stands in for any error, those of
@@ -156,36 +136,6 @@ func (l *lowering) path(t policy.Text) *jmespath.Expr {
 		panic(refusal{diag.Warnf(d.Pos, diag.NoExpression, "%s; the webhook will judge this rule", d.Message)})
 	}
 	return e
-}
-
-// required is j, an error where it is null too.
-func (l *lowering) required(j operand) operand {
-	switch j.form {
-	case litForm:
-		if j.lit == nil {
-			return typeError("value")
-		}
-	case errorForm:
-		return typeError(j.hint)
-	case placeForm:
-		switch {
-		case j.v.never:
-			return typeError("value")
-		case j.v.dynamic() && !j.traits().present: // and may be null
-			return choice(l.present(j), j.presentNow(), typeError("value"))
-		}
-		guards := make([]guard, len(j.v.guards))
-		for i, g := range j.v.guards {
-			g.shape, g.hard = false, true
-			guards[i] = g
-		}
-		j.v.guards = guards
-	case sequenceForm:
-		return choice(j.s.null(), typeError("value"), j)
-	case choiceForm:
-		return j.with(l.required(*j.then), l.required(*j.els))
-	}
-	return j
 }
 
 func (l *lowering) mayBeMissing(j operand) bool {

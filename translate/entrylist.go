@@ -16,13 +16,17 @@ func (l *lowering) entryList(f *policy.ForEach) operand {
 	if d != nil {
 		panic(refusal{diag.Warnf(d.Pos, diag.NoExpression, "%s; the webhook will judge this rule", d.Message)})
 	}
-	if !mayFail(e) {
-		return l.queryOutside(e).softly()
-	}
 	defer l.restore(l.environment)
+	l.listing = true
 	outer := l.errs
-	l.errs, l.found = false, &[]cel.Bool{}
+	l.errs = false
 	list := l.queryOutside(e).softly()
+	if !mayFail(e) && !l.errs {
+		l.errs = outer
+		return list
+	}
+	l.errs, l.found = false, &[]cel.Bool{}
+	list = l.queryOutside(e).softly()
 	if l.errs {
 		panic(l.unsupported("a list of a foreach that may be an error"))
 	}

@@ -97,15 +97,19 @@ func (l *lowering) whereLoaded(e *jmespath.Expr, j operand) operand {
 			if v.failsWith(name) {
 				continue
 			}
-			if c, ok := l.loadsAlone(v.outer[name]); ok {
-				j = choice(c, j, typeError(name))
+			if c, ok := l.loadsAlone(v.outer[name]); ok && !c.IsTrue() {
+				j = choice(c, j, l.ofEntry(name, false))
 			}
 		}
 		if namesFirst(e, name) && !j.constant() {
 			continue
 		}
-		if c, ok := l.loads(name); ok {
-			j = choice(c, j, typeError(name))
+		if c, ok := l.loads(name); ok && !c.IsTrue() {
+			entry := l.loaded[name]
+			if entry.value.form == errorForm && entry.value.hard {
+				return typeError(name)
+			}
+			j = choice(c, j, l.ofEntry(name, !entry.errs && !entry.value.some(operand.isHard)))
 		}
 	}
 	return j

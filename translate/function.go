@@ -11,8 +11,9 @@ import (
 // call lowers a function. An argument that is missing is null to Kyverno, which
 // most functions refuse as an error; the strict form of the argument is an error too.
 func (l *lowering) call(e *jmespath.Expr, cur *operand) operand {
-	strictArg := func(i int) operand { return l.argument(e.Func, i, l.eval(e.Args[i], cur)) }
-	arg := func(i int) operand { return strictArg(i).softly() }
+	given := func(i int) operand { return l.argument(e.Func, i, l.eval(e.Args[i], cur)) }
+	strictArg := func(i int) operand { return given(i).over(unlessNever) }
+	arg := func(i int) operand { return given(i).softly() }
 	if e.Func != jmespath.FuncUnknown && !e.Func.Signature().Accepts(len(e.Args)) {
 		return typeError(e.Name)
 	}
@@ -49,6 +50,15 @@ func (l *lowering) call(e *jmespath.Expr, cur *operand) operand {
 		return strictArg(0).over(func(list operand) operand { return l.extreme(e.Func, list) })
 	}
 	panic(l.refuse(diag.NoFunction, "the function %s has no native form", e.Name))
+}
+
+// unlessNever is an argument, and an error where nothing can be there: it is missing, or
+// null.
+func unlessNever(j operand) operand {
+	if j.form == errorForm || j.form == placeForm && j.v.never {
+		return typeError("argument")
+	}
+	return j
 }
 
 // callOfText calls a function whose first argument is a text; not ok for another.

@@ -89,6 +89,9 @@ type environment struct {
 	negations bool
 	// needs is what must be there for the texts of the pattern at hand.
 	needs *[]cel.Bool
+	// listing is set in the list of a foreach, which has no elements where a key is missing:
+	// also one that a context entry asks for.
+	listing bool
 	// loaded are the context entries that the query at hand names, and their values.
 	loaded map[string]loadedEntry
 	alone  map[*contextVar]loading // what is known of the loading of entries

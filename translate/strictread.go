@@ -51,7 +51,7 @@ func (l *lowering) whereFilledIn(j operand, n *policy.Node, b cel.Bool) cel.Bool
 	defer l.restore(l.environment)
 	outer := l.found
 	l.found = &[]cel.Bool{}
-	asking{l: l}.of(l.node(n))
+	l.eachText(n, func(j operand) { asking{l: l}.of(j) })
 	needs := cel.And(*l.found...)
 	if outer != nil {
 		*outer = append(*outer, needs)
@@ -88,18 +88,29 @@ func (l *lowering) whereRead(j operand, b cel.Bool) cel.Bool {
 	}
 	c, ok := l.readable(j, b.Value)
 	if !ok || c.IsTrue() {
-		return l.whereBuilt(j, b)
+		return l.whereBuilt(j, b, nil)
 	}
 	return cel.CondBool(c, b, l.failing(j))
 }
 
 // whereBuilt is b, and an error where a text that is put together, or a number that is
-// worked out, is one and b does not read it.
-func (l *lowering) whereBuilt(j operand, b cel.Bool) cel.Bool {
-	if _, known := b.Const(); known || !l.errs || j.form != placeForm || !j.v.certain() || isPredicate(j) {
+// worked out, is one and b does not read it. under is what holds where j is read.
+func (l *lowering) whereBuilt(j operand, b cel.Bool, under []cel.Bool) cel.Bool {
+	if _, known := b.Const(); known || !l.errs {
 		return b
 	}
-	if _, _, path := j.v.expr.OptionalPath(); path || (asking{l: l, in: b.Value}).reads(j) {
+	if j.form == choiceForm {
+		then := l.whereBuilt(*j.then, b, append(slices.Clip(under), j.c))
+		els := l.whereBuilt(*j.els, b, append(slices.Clip(under), cel.Not(j.c)))
+		if cel.Equal(then.Value, els.Value) {
+			return then
+		}
+		return cel.CondBool(j.c, then, els)
+	}
+	if j.form != placeForm || !j.v.certain() {
+		return b
+	}
+	if _, _, path := j.v.expr.OptionalPath(); path || (asking{l: l, in: b.Value, under: under}).reads(j) {
 		return b
 	}
 	return cel.CondBool(isNull(dyn(j.v.expr)), b, b)
@@ -149,7 +160,7 @@ func (a asking) of(j operand) bool {
 	switch j.form {
 	case sequenceForm:
 		return true
-	case multiForm: // of what the policy has as a list, whereFilledIn asks
+	case multiForm, hashForm: // of what the policy has as a list, whereFilledIn asks
 		ok := true
 		for _, part := range j.multi {
 			ok = a.of(part) && ok

@@ -41,6 +41,9 @@ func (l *lowering) truthy(j operand) cel.Bool {
 	if j.form == imagesForm || j.form == imageForm {
 		return l.imagePresent(j)
 	}
+	if j.form == multiForm { // what is missing is null, and an element
+		return cel.Lit(len(j.multi) > 0)
+	}
 	if b, ok := l.truthOfParts(j); ok {
 		return b
 	}

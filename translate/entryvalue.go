@@ -1,0 +1,140 @@
+package translate
+
+import (
+	"slices"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/policy"
+)
+
+// whereFilledBy is j, and an error of a context entry where a variable in a value is one.
+func (l *lowering) whereFilledBy(n *policy.Node, name string, j operand) operand {
+	c := l.fills(n)
+	if c.IsTrue() {
+		return j
+	}
+	return choice(c, j, l.ofEntry(name, l.onlyKeys(n)))
+}
+
+// fills is: no variable in a value or a default is an error.
+func (l *lowering) fills(n *policy.Node) cel.Bool {
+	if l.node(n).form == litForm {
+		return cel.True()
+	}
+	defer l.restore(l.environment)
+	errs := l.errs
+	l.errs, l.found = false, &[]cel.Bool{}
+	l.eachText(n, func(j operand) { asking{l: l}.of(j) })
+	if l.errs {
+		panic(l.unsupported("a variable that may be an error, where something else decides without it,"))
+	}
+	l.errs = errs
+	return cel.And(*l.found...).Simplify()
+}
+
+// valueNode is a value, which is an error where a variable in it is one, whatever of it is
+// read.
+func (l *lowering) valueNode(n *policy.Node) operand {
+	value := l.node(n)
+	if value.form != hashForm && value.form != multiForm {
+		return value
+	}
+	return l.whereFilledBy(n, "value", value)
+}
+
+// onlyKeys tells that what may be an error in a value is so for want of a key.
+func (l *lowering) onlyKeys(n *policy.Node) bool {
+	if !l.listing {
+		return false
+	}
+	defer l.restore(l.environment)
+	errs, only := l.errs, true
+	l.errs, l.found = false, nil
+	l.eachText(n, func(j operand) { only = only && !l.errs && !j.some(operand.isHard) })
+	l.errs = errs
+	return only
+}
+
+// ofEntry is the error of a context entry. For want of a key the list of a foreach has no
+// elements then, which no other error says.
+func (l *lowering) ofEntry(name string, onlyKeys bool) operand {
+	switch {
+	case !l.listing:
+		return typeError(name)
+	case !onlyKeys && len(l.ops) > 1:
+		panic(perOperation{})
+	case !onlyKeys:
+		panic(l.unsupported("a list of a foreach whose context entry may be an error for several reasons"))
+	}
+	return operand{form: errorForm, hint: name}
+}
+
+// eachText visits the texts in a value, which may hold variables.
+func (l *lowering) eachText(n *policy.Node, visit func(operand)) {
+	if n == nil {
+		return
+	}
+	if n.Kind == policy.String {
+		visit(l.node(n))
+	}
+	for _, item := range n.Items {
+		l.eachText(item, visit)
+	}
+	for _, f := range n.Fields {
+		if hasVariables(&policy.Node{Kind: policy.String, Str: f.Key, Pos: f.Pos}) {
+			l.setPos(f.Pos)
+			panic(l.unsupported("a variable in a key of a value"))
+		}
+		l.eachText(f.Value, visit)
+	}
+}
+
+// required is j, an error where it is null too.
+func (l *lowering) required(j operand) operand {
+	switch j.form {
+	case litForm:
+		if j.lit == nil {
+			return typeError("value")
+		}
+	case errorForm:
+		j.hard = j.hard || !l.listing
+		return operand{form: errorForm, hint: j.hint, hard: j.hard}
+	case placeForm:
+		if l.listing {
+			return l.requiredOfList(j)
+		}
+		return l.requiredPlace(j)
+	case sequenceForm:
+		return choice(j.s.null(), typeError("value"), j)
+	case choiceForm:
+		return j.with(l.required(*j.then), l.required(*j.els))
+	}
+	return j
+}
+
+func (l *lowering) requiredPlace(j operand) operand {
+	switch {
+	case j.v.never:
+		return typeError("value")
+	case j.v.dynamic() && !j.traits().present: // and may be null
+		return choice(l.present(j), j.presentNow(), typeError("value"))
+	}
+	guards := make([]guard, len(j.v.guards))
+	for i, g := range j.v.guards {
+		g.shape, g.hard = false, true
+		guards[i] = g
+	}
+	j.v.guards = guards
+	return j
+}
+
+// requiredOfList is required for the list of a foreach, which has no elements where a key
+// is missing.
+func (l *lowering) requiredOfList(j operand) operand {
+	missing := operand{form: errorForm, hint: "value"}
+	isShape := func(g guard) bool { return g.shape }
+	if j.v.dynamic() || slices.ContainsFunc(j.v.guards, isShape) {
+		return choice(j.v.keysFound(), l.requiredPlace(j), missing)
+	}
+	return j
+}
