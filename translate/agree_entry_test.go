@@ -51,7 +51,6 @@ func TestEntriesAsListsAgree(t *testing.T) {
 		{"a list beside a variable", "v1", "Pod", each(`{value: {a: "{{ request.object.spec.nodeName }}", b: [k]}}`, "m.b"), pods},
 		{"a path of unknown type", "x.io/v1", "Gadget", each(`{jmesPath: request.object.spec.x}`, "m"), gadgets},
 		{"a value of unknown type", "x.io/v1", "Gadget", each(`{value: "{{ request.object.spec.x }}"}`, "m"), gadgets},
-		{"a function of a key that the policy has not", "v1", "Pod", `context: [{name: v, variable: {jmesPath: request.object.spec.nodeName, default: {p: k}}}, {name: m, variable: {value: "{{ length(v.a) }}"}}], validate: {allowExistingViolations: false, foreach: [{list: m.p, deny: {conditions: {any: [{key: "{{ element }}", operator: Equals, value: k}]}}}]}`, pods},
 		{"a function of nothing", "v1", "Pod", `context: [{name: m, variable: {jmesPath: "contains(request.object.spec.schedulingGates[].name, 'a')"}}], validate: {allowExistingViolations: false, foreach: [{list: m, preconditions: {all: [{key: a, operator: Equals, value: b}]}, deny: {conditions: {any: [{key: "{{ element }}", operator: Equals, value: true}]}}}]}`, pods},
 	} {
 		t.Run(s.name, func(t *testing.T) { s.agree(t, translate.Options{Release: 34, Schemas: schemas}) })
@@ -69,6 +68,7 @@ func TestUnreadErrorsAgree(t *testing.T) {
 	const pods = `[{containers: []}, {containers: [], nodeName: k}, {containers: [], nodeName: "5"}, {containers: [], nodeName: a, hostname: "1s"}, {containers: [], nodeName: "1s"}]`
 	for _, s := range []sample{
 		{"the length of nothing", "v1", "Pod", denied(either, "{{ request.object.spec.nodeName }}", "GreaterThan", `"{{ length(m.a) }}"`), pods},
+		{"the length of a key that the policy has not", "v1", "Pod", denied(`context: [{name: m, variable: {jmesPath: request.object.spec.hostname, default: {b: c}}}], `, "{{ request.object.spec.nodeName }}", "GreaterThan", `"{{ length(m.a) }}"`), pods},
 		{"the keys of nothing", "v1", "Pod", denied(either, "{{ keys(m.a) }}", "AnyNotIn", `{c: d}`), pods},
 		{"the parts of nothing", "v1", "Pod", denied(either, "{{ split(m.a, '-') }}", "AllNotIn", `{c: d}`), pods},
 		{"a predicate beside nothing", "v1", "Pod", denied("", "{{ contains(request.object.spec.nodeName, 'k') }}", "Equals", `"{{ request.object.metadata.name.b }}"`), pods},
