@@ -151,6 +151,13 @@ func TestRequestWildcards(t *testing.T) {
 		{"a literal of an expression is the policy's", `nginx`, `["{{ 'ngi*' }}"]`, true, false},
 		{"what goes through the context keeps its origin", `nginx`, `"{{ copy }}"`, true, true},
 		{"a variable of the policy's own text is its own", `nginx`, `"{{ own }}"`, true, false},
+		{"so is a default that is taken", `nginx`, `"{{ default }}"`, true, false},
+		{"and one that is not taken is not", `nginx`, `"{{ taken }}"`, true, true},
+		{"so is the other side of ||", `nginx`, "\"{{ request.object.spec.none || `[\\\"ngi*\\\"]` }}\"", true, false},
+		{"and of &&", `nginx`, "\"{{ request.object.spec.x && `[\\\"ngi*\\\"]` }}\"", true, false},
+		{"and what not_null takes", `nginx`, "\"{{ not_null(request.object.spec.none, `[\\\"ngi*\\\"]`) }}\"", true, false},
+		{"and what they do not take is not", `nginx`, "\"{{ request.object.spec.l || `[\\\"ngi*\\\"]` }}\"", true, true},
+		{"nor what not_null does not", `nginx`, "\"{{ not_null(request.object.spec.l, `[\\\"ngi*\\\"]`) }}\"", true, true},
 	}
 	for _, tt := range tests {
 		for operator, denied := range map[string]bool{"AnyIn": tt.in, "AllIn": tt.in, "AnyNotIn": tt.notIn, "AllNotIn": tt.notIn} {
@@ -159,6 +166,8 @@ func TestRequestWildcards(t *testing.T) {
 context:
 - {name: copy, variable: {jmesPath: request.object.spec.l}}
 - {name: own, variable: {value: ["ngi*"]}}
+- {name: default, variable: {jmesPath: request.object.spec.none, default: ["ngi*"]}}
+- {name: taken, variable: {jmesPath: request.object.spec.l, default: ["ngi*"]}}
 validate: {deny: {conditions: {all: [{key: `+tt.key+`, operator: `+operator+`, value: `+tt.value+`}]}}}`, star)
 				want := Pass
 				if denied {

@@ -96,3 +96,23 @@ spec:
 		t.Errorf("%s, codes %v", rule.Target, rule.Codes)
 	}
 }
+
+// Wildcards of a default, or of the other side of ||, are the policy's own and count in
+// all operators of membership.
+func TestWildcardsOfDefaultsAgree(t *testing.T) {
+	t.Parallel()
+	schemas := builtin(t, 34)
+	const lists = `[{containers: []}, {containers: [], schedulingGates: [{name: "*"}]}, {containers: [], schedulingGates: [{name: k}], nodeName: k}, {containers: [], schedulingGates: [{name: a}], nodeName: kk}, {containers: [], nodeName: kk}, {containers: [], nodeName: "?"}]`
+	for _, operator := range []string{"AnyIn", "AllIn", "AnyNotIn", "AllNotIn"} {
+		denied := func(context, key, value string) string {
+			return context + `validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: "` + key + `", operator: ` + operator + `, value: "` + value + `"}]}}}`
+		}
+		for _, s := range []sample{
+			{"a default", "v1", "Pod", denied(`context: [{name: m, variable: {jmesPath: "request.object.spec.schedulingGates[].name", default: ["k*"]}}], `, "{{ request.object.spec.nodeName }}", "{{ m }}"), lists},
+			{"a list or one of the policy", "v1", "Pod", denied("", "{{ request.object.spec.nodeName || 'k' }}", "{{ request.object.spec.schedulingGates[].name || `[\\\"k*\\\"]` }}"), lists},
+			{"a text or one of the policy", "v1", "Pod", denied(`context: [{name: m, variable: {value: [k, a]}}], `, "{{ request.object.spec.nodeName || 'k*' }}", "{{ m }}"), lists},
+		} {
+			t.Run(operator+" of "+s.name, func(t *testing.T) { s.agree(t, translate.Options{Release: 34, Schemas: schemas}) })
+		}
+	}
+}
