@@ -140,7 +140,7 @@ func (v *vars) operand(d *document, literal bool) (operand, error) {
 	o := operand{value: value}
 	switch {
 	case d.text != nil && d.text.single() != nil:
-		o.request = v.ofRequest(d.text.roots)
+		o.request = v.textOfRequest(d.text)
 	case d.text != nil:
 		w, err := v.wordOf(d.text)
 		if err != nil {
@@ -167,7 +167,7 @@ func (v *vars) itemWord(d *document, value any) (word, error) {
 		return plainWord(printed(value)), nil
 	case d.text.single() == nil:
 		return v.wordOf(d.text)
-	case v.ofRequest(d.text.roots):
+	case v.textOfRequest(d.text):
 		return requestWord(printed(value)), nil
 	}
 	return plainWord(printed(value)), nil
@@ -193,7 +193,7 @@ func (v *vars) wordOf(t *text) (word, error) {
 		if err != nil {
 			return word{}, err
 		}
-		if v.ofRequest(templateRoots(one)) {
+		if v.untrusted(p.Var) {
 			pieces[i] = requestWord(printed(value))
 		} else {
 			pieces[i] = plainWord(printed(value))

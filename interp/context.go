@@ -14,12 +14,21 @@ import (
 // An entry is a context entry of a rule or loop, read once.
 type entry struct {
 	*policy.ContextEntry
-	load func(v *vars, a *review) (any, error)
+	load loading
 	// replaces tells whether the value takes the place of an earlier one of the same
 	// name; else it is merged into it.
 	replaces bool
-	// roots are the names that the value of a variable is made of.
-	roots []string
+}
+
+// A loading gives the value of an entry, and tells whether it comes from the request.
+type loading func(v *vars, a *review) (value any, ofRequest bool, err error)
+
+// fromOutside is the loading of what comes from elsewhere than the request.
+func fromOutside(load func(*vars, *review) (any, error)) loading {
+	return func(v *vars, a *review) (any, bool, error) {
+		value, err := load(v, a)
+		return value, false, err
+	}
 }
 
 // readEntries reads the context entries of a rule or loop of a policy.
@@ -35,18 +44,17 @@ func readEntry(p *policy.Policy, e *policy.ContextEntry) *entry {
 	out := &entry{ContextEntry: e}
 	switch {
 	case e.Variable != nil:
-		v := readVariable(e.Variable)
-		out.load, out.replaces, out.roots = v.load, true, v.roots()
+		out.load, out.replaces = readVariable(e.Variable).load, true
 	case e.ConfigMap != nil:
-		out.load = readConfigMap(p, e.ConfigMap)
+		out.load = fromOutside(readConfigMap(p, e.ConfigMap))
 	case e.APICall != nil:
-		out.load = readAPICall(p, e.APICall)
+		out.load = fromOutside(readAPICall(p, e.APICall))
 	case e.ImageRegistry != nil:
-		out.load = readImageRegistry(e.ImageRegistry)
+		out.load = fromOutside(readImageRegistry(e.ImageRegistry))
 	case e.GlobalReference != nil:
-		out.load = readGlobalReference(e.GlobalReference)
+		out.load = fromOutside(readGlobalReference(e.GlobalReference))
 	default:
-		out.load = func(*vars, *review) (any, error) { return nil, fmt.Errorf("the entry says nothing to load") }
+		out.load = fromOutside(func(*vars, *review) (any, error) { return nil, fmt.Errorf("the entry says nothing to load") })
 	}
 	return out
 }
@@ -54,14 +62,12 @@ func readEntry(p *policy.Policy, e *policy.ContextEntry) *entry {
 // defineAll adds entries to the innermost level; they load when they are named.
 func (v *vars) defineAll(entries []*entry, a *review) {
 	for _, e := range entries {
-		v.define(&loader{
-			name: e.Name,
-			load: func(v *vars) (any, bool, error) {
-				value, err := e.load(v, a)
-				return value, !e.replaces, err
-			},
-			fromData: func(v *vars) bool { return v.ofRequest(e.roots) },
-		})
+		l := &loader{name: e.Name}
+		l.load = func(v *vars) (value any, merge bool, err error) {
+			value, l.ofRequest, err = e.load(v, a)
+			return value, !e.replaces, err
+		}
+		v.define(l)
 	}
 }
 
@@ -79,7 +85,7 @@ func (v *vars) defineImages(a *review, r *rule) {
 			}
 			return images, false, err
 		},
-		fromData: func(*vars) bool { return true },
+		ofRequest: true,
 	})
 }
 
@@ -100,63 +106,59 @@ func readVariable(e *policy.VariableEntry) *variableEntry {
 	return v
 }
 
-func (e *variableEntry) roots() []string {
-	var roots []string
-	for _, d := range []*document{e.value, e.otherwise} {
-		if d != nil {
-			roots = append(roots, documentRoots(d)...)
-		}
-	}
-	if e.query != nil {
-		roots = append(roots, e.query.text.roots...)
-		if e.value == nil {
-			roots = append(roots, e.query.roots()...)
-		}
-	}
-	return roots
-}
-
-// load computes the value. All three parts are filled in first, so an error in
-// any of them counts even where it would not be used.
-func (e *variableEntry) load(v *vars, _ *review) (any, error) {
-	var value, otherwise any
-	var err error
-	if e.value != nil {
-		if value, err = v.fill(e.value); err != nil {
-			return nil, err
-		}
-	}
-	var expr *jmespath.Expr
-	var text string
-	if e.query != nil {
-		if expr, text, err = e.query.resolve(v); err != nil {
-			return nil, err
-		}
-	}
-	if e.otherwise != nil {
-		if otherwise, err = v.fill(e.otherwise); err != nil {
-			return nil, err
-		}
+// load computes the value.
+func (e *variableEntry) load(v *vars, _ *review) (found any, ofRequest bool, err error) {
+	f, err := e.fill(v)
+	if err != nil {
+		return nil, false, err
 	}
 	switch {
-	case e.value != nil && expr == nil:
-		return notNull(value, nil)
 	case e.value != nil:
-		found, err := v.evaluateOn(expr, value)
-		if err != nil {
-			return notNull(otherwise, err)
+		if found = f.value; f.expr != nil {
+			found, err = v.evaluateOn(f.expr, f.value)
 		}
-		return notNull(found, nil) // a null result does not use the default
-	case expr != nil:
-		if err = v.prepare(text); err == nil {
-			var found any
-			found, err = v.evaluate(expr)
-			if err == nil && found != nil {
-				return found, nil
-			}
+		if err == nil {
+			found, err = notNull(found, nil) // a null result does not use the default
+			return found, f.ofRequest || v.isOfRequest(e.value), err
+		}
+	case f.expr != nil:
+		if err = v.prepare(f.text); err == nil {
+			found, err = v.evaluate(f.expr)
+		}
+		if err == nil && found != nil {
+			return found, f.ofRequest || v.givesOfRequest(f.expr), nil
 		}
 	}
-	return notNull(otherwise, err)
+	found, err = notNull(f.otherwise, err)
+	return found, e.otherwise != nil && v.isOfRequest(e.otherwise), err
+}
+
+// A filledEntry is a variable entry whose parts are filled in.
+type filledEntry struct {
+	value, otherwise any
+	expr             *jmespath.Expr
+	text             string // of expr
+	ofRequest        bool   // expr is made of the request
+}
+
+// fill fills in all three parts, so that an error in any of them counts even where it
+// would not be used.
+func (e *variableEntry) fill(v *vars) (f filledEntry, err error) {
+	if e.value != nil {
+		if f.value, err = v.fill(e.value); err != nil {
+			return f, err
+		}
+	}
+	if e.query != nil {
+		if f.expr, f.text, err = e.query.resolve(v); err != nil {
+			return f, err
+		}
+		f.ofRequest = v.ofRequest(e.query.text.roots)
+	}
+	if e.otherwise != nil {
+		f.otherwise, err = v.fill(e.otherwise)
+	}
+	return f, err
 }
 
 // notNull is the value, or why there is none.
@@ -196,13 +198,6 @@ func parseQuery(s string, pos diag.Pos) (*jmespath.Expr, error) {
 	return expr, nil
 }
 
-func (q *query) roots() []string {
-	if q.expr == nil {
-		return []string{anyRoot}
-	}
-	return expressionRoots(q.expr)
-}
-
 // resolve is the expression and its text, with variables filled in.
 func (q *query) resolve(v *vars) (*jmespath.Expr, string, error) {
 	if q.expr != nil || q.err != nil {
@@ -233,24 +228,6 @@ func (q *query) apply(v *vars, data any) (any, error) {
 		return nil, err
 	}
 	return v.evaluateOn(expr, data)
-}
-
-// documentRoots lists the names that the variables of a document look up.
-func documentRoots(d *document) []string {
-	var roots []string
-	if d.text != nil {
-		roots = append(roots, d.text.roots...)
-	}
-	for _, item := range d.items {
-		roots = append(roots, documentRoots(item)...)
-	}
-	for _, f := range d.fields {
-		if f.text != nil {
-			roots = append(roots, f.text.roots...)
-		}
-		roots = append(roots, documentRoots(f.value)...)
-	}
-	return roots
 }
 
 func readConfigMap(p *policy.Policy, e *policy.ConfigMapEntry) func(*vars, *review) (any, error) {

@@ -43,10 +43,9 @@ type loader struct {
 	load  func(*vars) (value any, merge bool, err error)
 	// tried is set by the first attempt, also by a failed one: later expressions
 	// then find no such key.
-	tried  bool
-	loaded bool
-	// fromData tells whether the value comes from the request.
-	fromData func(*vars) bool
+	tried     bool
+	loaded    bool
+	ofRequest bool // the value comes from the request
 }
 
 func newVars(a *review) *vars {
@@ -151,7 +150,7 @@ func (v *vars) load(l *loader, index int) error {
 		}
 	}
 	l.level.values[l.name] = value
-	l.level.fromData[l.name] = l.fromData != nil && l.fromData(v)
+	l.level.fromData[l.name] = l.ofRequest
 	l.loaded = true
 	return nil
 }
@@ -168,29 +167,6 @@ func merged(old, value any) any {
 		out[k] = merged(o[k], v)
 	}
 	return out
-}
-
-// ofRequest tells whether the value of any of the names comes from the request.
-func (v *vars) ofRequest(roots []string) bool {
-	for _, name := range roots {
-		if v.rootOfRequest(name) {
-			return true
-		}
-	}
-	return false
-}
-
-func (v *vars) rootOfRequest(name string) bool {
-	if name == anyRoot {
-		return true
-	}
-	for i := len(v.levels) - 1; i >= 0; i-- {
-		if _, ok := v.levels[i].values[name]; ok {
-			return v.levels[i].fromData[name]
-		}
-	}
-	_, ok := v.request[name]
-	return ok
 }
 
 // names tells whether a text has a name as a word of its own: not behind a dot,

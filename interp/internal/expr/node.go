@@ -36,7 +36,7 @@ func (ev *evaluator) eval(e *jmespath.Expr, v any) (any, error) {
 		return ev.logical(e, v)
 	case jmespath.Not:
 		operand, err := ev.lenient(e.Args[0], v)
-		return isFalse(operand), err
+		return IsFalse(operand), err
 	case jmespath.Compare:
 		return ev.compare(e, v)
 	case jmespath.Call:
@@ -128,16 +128,16 @@ func (ev *evaluator) logical(e *jmespath.Expr, v any) (any, error) {
 		return nil, err
 	}
 	switch {
-	case e.Op == jmespath.Or && isFalse(left):
+	case e.Op == jmespath.Or && IsFalse(left):
 		return ev.lenient(e.Args[1], v)
-	case e.Op == jmespath.And && !isFalse(left):
+	case e.Op == jmespath.And && !IsFalse(left):
 		return ev.eval(e.Args[1], v)
 	}
 	return left, nil
 }
 
-// isFalse tells whether a value counts as false; 0 does not.
-func isFalse(v any) bool {
+// IsFalse tells whether a value counts as false; 0 does not.
+func IsFalse(v any) bool {
 	switch v := v.(type) {
 	case nil:
 		return true

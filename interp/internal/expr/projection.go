@@ -22,7 +22,7 @@ func (ev *evaluator) projection(e *jmespath.Expr, v any) (any, error) {
 			if err != nil {
 				return nil, err
 			}
-			if isFalse(selected) {
+			if IsFalse(selected) {
 				continue
 			}
 		}
