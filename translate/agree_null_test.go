@@ -95,3 +95,30 @@ func TestNullBesideVariablesAgrees(t *testing.T) {
 		}
 	}
 }
+
+// A projection of what is missing is null, which equals nothing and
+// has no order.
+func TestNullAsAValueAgrees(t *testing.T) {
+	t.Parallel()
+	schemas := builtin(t, 34)
+	const pods = `[{containers: []}, {containers: [], schedulingGates: []}, {containers: [], tolerations: []}, {containers: [], schedulingGates: [], tolerations: []},
+		{containers: [], schedulingGates: [{name: a}], tolerations: [{key: a}]}, {containers: [], schedulingGates: [{name: a}], tolerations: [{key: b}]}, {containers: [], schedulingGates: [{name: a}]}]`
+	for _, operator := range []string{"Equals", "NotEquals", "GreaterThan"} {
+		for _, existing := range []string{"true", "false"} {
+			condition := func(key, value string) string {
+				return `validate: {allowExistingViolations: ` + existing + `, deny: {conditions: {any: [{key: "` + key + `", operator: ` + operator + `, value: "` + value + `"}]}}}`
+			}
+			for _, s := range []sample{
+				{"two lists", "v1", "Pod", condition("{{ request.object.spec.schedulingGates[].name }}", "{{ request.object.spec.tolerations[].key }}"), pods},
+				{"two lists, one selected", "v1", "Pod", condition("{{ request.object.spec.schedulingGates[*].name }}", "{{ request.object.spec.tolerations[?effect != 'b'].key }}"), pods},
+				{"a list and one of the policy", "v1", "Pod", condition("{{ request.object.spec.schedulingGates[].name || `[]` }}", "{{ request.object.spec.tolerations[].key }}"), pods},
+				{"a text and a list", "v1", "Pod", condition("a", "{{ request.object.spec.tolerations[].key }}"), pods},
+				{"a text of the request and a list", "v1", "Pod", condition("{{ request.object.metadata.name }}", "{{ request.object.spec.tolerations[].key }}"), pods},
+				{"a list of what is missing below", "v1", "Pod", condition("{{ request.object.spec.containers[].name }}", "{{ request.object.spec.dnsConfig.options[].name }}"),
+					`[{containers: []}, {containers: [{name: a}], dnsConfig: {options: [{name: a}]}}, {containers: [{name: a}], dnsConfig: {}}]`},
+			} {
+				t.Run(operator+", "+s.name+", existing "+existing, func(t *testing.T) { s.agree(t, translate.Options{Release: 34, Schemas: schemas}) })
+			}
+		}
+	}
+}
