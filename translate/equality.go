@@ -190,13 +190,11 @@ func (l *lowering) equalsVariable(key, value operand) cel.Bool {
 	}
 	l.mustBeOrdered(key)
 	l.mustBeOrdered(value)
-	k, ok := l.expr(key)
-	v, ok2 := l.expr(value)
+	k, keyThere, ok := l.unlessNull(key)
+	v, valueThere, ok2 := l.unlessNull(value)
 	if !ok || !ok2 {
 		panic(l.unsupported("this comparison of two values"))
 	}
-	k, keyThere := unlessNull(key, k)
-	v, valueThere := unlessNull(value, v)
 	there := cel.And(keyThere, valueThere)
 	kt, vt := kindFound(key), kindFound(value)
 	switch {
@@ -210,12 +208,19 @@ func (l *lowering) equalsVariable(key, value operand) cel.Bool {
 	return cel.And(there, l.equalsAtRunTime(key, value, k, v))
 }
 
-// unlessNull is the value v of j where it is not null, and whether it is not.
-func unlessNull(j operand, v cel.Value) (cel.Value, cel.Bool) {
-	if j.form != placeForm {
-		return v, cel.True()
+// unlessNull is the value of j where it is not null, and whether it is not; not ok where
+// no expression gives it.
+func (l *lowering) unlessNull(j operand) (v cel.Value, there cel.Bool, ok bool) {
+	switch j.form {
+	case sequenceForm: // a projection of what is missing is null
+		v, ok = j.s.list(l, false)
+		return v, cel.Not(j.s.null()), ok
+	case placeForm:
+		_, ok = l.expr(j)
+		return j.v.expr, j.v.shaped(), ok
 	}
-	return j.v.expr, j.v.shaped()
+	v, ok = l.expr(j)
+	return v, cel.True(), ok
 }
 
 // equalTexts is Equals of two texts of the request: durations compare as such, then

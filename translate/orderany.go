@@ -21,13 +21,11 @@ func (l *lowering) orderVariable(op scalar.Relation, key, value operand) cel.Boo
 	if key.form == litForm && key.lit == nil || key.form == multiForm || value.form == multiForm {
 		return cel.False()
 	}
-	k, ok := l.expr(key)
-	v, ok2 := l.expr(value)
+	k, keyThere, ok := l.unlessNull(key)
+	v, valueThere, ok2 := l.unlessNull(value)
 	if !ok || !ok2 {
 		panic(l.unsupported("the order of two values of the request"))
 	}
-	k, keyThere := unlessNull(key, k)
-	v, valueThere := unlessNull(value, v)
 	there := cel.And(keyThere, valueThere)
 	if numericKind(key.typ()) && numericKind(value.typ()) {
 		return cel.And(there, k.Compare(cel.Operator(op), v))
