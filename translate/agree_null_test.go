@@ -122,3 +122,24 @@ func TestNullAsAValueAgrees(t *testing.T) {
 		}
 	}
 }
+
+// A list in a list of values is a text to the operators of membership: what Go prints of it.
+func TestListsAmongValuesAgree(t *testing.T) {
+	t.Parallel()
+	schemas := builtin(t, 34)
+	const pods = `[{containers: []}, {containers: [], nodeName: a}, {containers: [], nodeName: "*"}, {containers: [], tolerations: [{key: a}]}, {containers: [], nodeName: a, tolerations: []}]`
+	for _, operator := range []string{"AnyIn", "AllIn", "AnyNotIn", "AllNotIn"} {
+		for _, key := range []string{"*", "?*", "a", "a*"} {
+			condition := func(value string) string {
+				return `validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: "` + key + `", operator: ` + operator + `, value: ` + value + `}]}}}`
+			}
+			for _, s := range []sample{
+				{"a list with a variable", "v1", "Pod", condition(`[["{{ request.object.spec.nodeName }}"]]`), pods},
+				{"a list of names", "v1", "Pod", condition(`["{{ request.object.spec.tolerations[].key }}"]`), pods},
+				{"a list of names beside a word", "v1", "Pod", condition(`["{{ request.object.spec.tolerations[].key }}", "a"]`), pods},
+			} {
+				t.Run(operator+" of "+key+", "+s.name, func(t *testing.T) { s.agree(t, translate.Options{Release: 34, Schemas: schemas}) })
+			}
+		}
+	}
+}
