@@ -174,9 +174,9 @@ func (s sequenceSet) hasLiteral(v any) cel.Bool {
 	word := s.l.wordsFor(s.op, literalSet{v})
 	return s.s.quantify(s.l, cel.ForSome, false, func(y operand) cel.Bool {
 		return s.l.holds(y, false, pred{
-			lit:      func(w any) cel.Bool { return cel.And(cel.Lit(w != nil), word.hasLiteral(w)) },
+			lit:      func(w any) cel.Bool { return word.hasLiteral(wordText(w)) },
 			value:    word.has,
-			sequence: func(sequence) cel.Bool { return cel.False() },
+			sequence: func(sequence) cel.Bool { return word.has(cel.Value{}, &schema.Type{Kind: schema.List}) },
 		})
 	})
 }
