@@ -78,6 +78,28 @@ func TestUnreadErrorsAgree(t *testing.T) {
 	}
 }
 
+// What errs in a text of a pattern is an error also where the object decides without it:
+// Kyverno fills in a pattern before it looks at the object.
+func TestUnreadErrorsOfPatternsAgree(t *testing.T) {
+	t.Parallel()
+	schemas := builtin(t, 34)
+	const pods = `[{containers: []}, {containers: [], hostname: a}, {containers: [], nodeName: k, hostname: K-a}, {containers: [], nodeName: k}, {containers: [], nodeName: k, schedulerName: b}, {containers: [], schedulerName: b}]`
+	for _, existing := range []string{"true", "false"} {
+		checked := func(pattern string) string {
+			return `validate: {allowExistingViolations: ` + existing + `, ` + pattern + `}`
+		}
+		for _, s := range []sample{
+			{"a function of nothing", "v1", "Pod", checked(`pattern: {spec: {=(hostname): "{{ to_upper(request.object.spec.nodeName) }}-a"}}`), pods},
+			{"a function of nothing in a wildcard", "v1", "Pod", checked(`pattern: {spec: {=(hostname): "{{ to_upper(request.object.spec.nodeName) }}-*"}}`), pods},
+			{"a function of nothing alone", "v1", "Pod", checked(`pattern: {spec: {=(hostname): "{{ to_upper(request.object.spec.nodeName) }}"}}`), pods},
+			{"behind a condition", "v1", "Pod", checked(`pattern: {spec: {(schedulerName): b, hostname: "{{ to_upper(request.object.spec.nodeName) }}-a"}}`), pods},
+			{"one of several", "v1", "Pod", checked(`anyPattern: [{spec: {schedulerName: b}}, {spec: {hostname: "{{ to_upper(request.object.spec.nodeName) }}-a"}}]`), pods},
+		} {
+			t.Run(s.name+", existing "+existing, func(t *testing.T) { s.agree(t, translate.Options{Release: 34, Schemas: schemas}) })
+		}
+	}
+}
+
 // A value with a variable in a key has no native form.
 func TestVariableInAKey(t *testing.T) {
 	t.Parallel()
