@@ -137,13 +137,7 @@ func (l *lowering) substituted(p *policy.Node) *policy.Node {
 	}
 	switch p.Kind {
 	case policy.String:
-		l.setPos(p.Pos)
-		t := l.parseTemplate(p.Str, p.Pos)
-		j := l.filledText(t)
-		if j.form != litForm {
-			return l.runtimeLeaf(p, t, j)
-		}
-		return nodeOf(j.lit, p.Pos)
+		return l.substitutedText(p)
 	case policy.List:
 		out := *p
 		out.Items = make([]*policy.Node, len(p.Items))
@@ -164,6 +158,29 @@ func (l *lowering) substituted(p *policy.Node) *policy.Node {
 	}
 	return &out
 }
+
+// substitutedText is a text of a pattern. Where it may be an error, it is one also if no
+// part of the pattern reads it.
+func (l *lowering) substitutedText(p *policy.Node) *policy.Node {
+	l.setPos(p.Pos)
+	t := l.parseTemplate(p.Str, p.Pos)
+	outer := l.errs
+	l.errs = false
+	j := l.filledText(t)
+	mayErr := l.errs
+	l.errs = outer || mayErr
+	if j.form == litForm {
+		return nodeOf(j.lit, p.Pos)
+	}
+	leaf := l.runtimeLeaf(p, t, j)
+	if mayErr {
+		*l.needs = append(*l.needs, cel.And(j.v.found(), evaluated(j.v.expr)))
+	}
+	return leaf
+}
+
+// evaluated is true, and an error where v is one.
+func evaluated(v cel.Value) cel.Bool { return cel.CondBool(isNull(dyn(v)), cel.True(), cel.True()) }
 
 // filledText is what a text of a pattern stands for. The old object is held against
 // what Kyverno filled in when it judged the new one (8.4), unless that is an element.
