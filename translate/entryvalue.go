@@ -18,11 +18,13 @@ func (l *lowering) whereFilledBy(n *policy.Node, name string, j operand) operand
 
 // fills is: no variable in a value or a default is an error.
 func (l *lowering) fills(n *policy.Node) cel.Bool {
-	if l.node(n).form == litForm {
+	errs := l.errs
+	isLiteral := l.node(n).form == litForm
+	l.errs = errs
+	if isLiteral {
 		return cel.True()
 	}
 	defer l.restore(l.environment)
-	errs := l.errs
 	l.errs, l.found = false, &[]cel.Bool{}
 	l.eachText(n, func(j operand) { asking{l: l}.of(j) })
 	if l.errs {
@@ -35,7 +37,12 @@ func (l *lowering) fills(n *policy.Node) cel.Bool {
 // valueNode is a value, which is an error where a variable in it is one, whatever of it is
 // read.
 func (l *lowering) valueNode(n *policy.Node) operand {
+	errs := l.errs
 	value := l.node(n)
+	if l.listing && value.form == placeForm && value.v.certain() && l.onlyKeys(n) {
+		l.errs = errs // which is said of the variables in the text
+		return l.whereFilledBy(n, "value", value)
+	}
 	if value.form != hashForm && value.form != multiForm {
 		return value
 	}
@@ -50,9 +57,29 @@ func (l *lowering) onlyKeys(n *policy.Node) bool {
 	defer l.restore(l.environment)
 	errs, only := l.errs, true
 	l.errs, l.found = false, nil
-	l.eachText(n, func(j operand) { only = only && !l.errs && !j.some(operand.isHard) })
+	l.eachVariable(n, func(j operand) { only = only && !l.errs && !j.some(operand.isHard) })
 	l.errs = errs
 	return only
+}
+
+// eachVariable visits the variables in the texts of a value.
+func (l *lowering) eachVariable(n *policy.Node, visit func(operand)) {
+	if n == nil {
+		return
+	}
+	if n.Kind == policy.String {
+		for _, part := range l.parseTemplate(n.Str, n.Pos).Parts {
+			if part.Var != nil {
+				visit(l.variable(part.Var))
+			}
+		}
+	}
+	for _, item := range n.Items {
+		l.eachVariable(item, visit)
+	}
+	for _, f := range n.Fields {
+		l.eachVariable(f.Value, visit)
+	}
 }
 
 // ofEntry is the error of a context entry. For want of a key the list of a foreach has no
