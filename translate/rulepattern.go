@@ -174,13 +174,24 @@ func (l *lowering) substitutedText(p *policy.Node) *policy.Node {
 	}
 	leaf := l.runtimeLeaf(p, t, j)
 	if mayErr {
-		*l.needs = append(*l.needs, cel.And(j.v.found(), evaluated(j.v.expr)))
+		*l.needs = append(*l.needs, l.textFills(t, j))
 	}
 	return leaf
 }
 
-// evaluated is true, and an error where v is one.
-func evaluated(v cel.Value) cel.Bool { return cel.CondBool(isNull(dyn(v)), cel.True(), cel.True()) }
+// textFills is: nothing in a text, which stands for j, is an error.
+func (l *lowering) textFills(t *jmespath.Template, j operand) cel.Bool {
+	defer l.restore(l.environment)
+	outer := l.errs
+	l.errs, l.found = false, &[]cel.Bool{}
+	refused := l.refusalOf(func() { asking{l: l}.of(l.filledText(t)) })
+	needs := cel.And(*l.found...)
+	if refused != nil || l.errs { // what a function gives can only be read
+		needs = cel.And(j.v.found(), cel.CondBool(isNull(dyn(j.v.expr)), cel.True(), cel.True()))
+	}
+	l.errs = outer
+	return needs.Simplify()
+}
 
 // filledText is what a text of a pattern stands for. The old object is held against
 // what Kyverno filled in when it judged the new one (8.4), unless that is an element.
@@ -190,7 +201,7 @@ func (l *lowering) filledText(t *jmespath.Template) operand {
 	}
 	defer l.restore(l.environment)
 	now := l.ofNewObject()
-	now.needs = l.needs
+	now.needs, now.found = l.needs, l.found
 	l.environment = now
 	return l.template(t)
 }
