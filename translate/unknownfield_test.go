@@ -160,6 +160,9 @@ func TestUnknownFields(t *testing.T) {
 - name: unknown
   match: {any: [{resources: {kinds: [Deployment, Gadget]}}]}
   validate: {pattern: {spec: {x: y}}}
+- name: unknown-first
+  match: {any: [{resources: {kinds: [Gadget, Deployment]}}]}
+  validate: {pattern: {spec: {x: y}}}
 - name: all
   match: {any: [{resources: {kinds: ["*"]}}]}
   validate: {pattern: {spec: {x: y}}}
