@@ -20,14 +20,7 @@ import (
 // it is reached, it judges.
 func TestRegisteredOnceReached(t *testing.T) {
 	shared.Namespace(t, "stream", nil)
-	for _, left := range []client.Object{ // by processes that were killed
-		&admissionregistrationv1.ValidatingWebhookConfiguration{}, &admissionregistrationv1.MutatingWebhookConfiguration{},
-	} {
-		if err := shared.DeleteAllOf(t.Context(), left, client.MatchingLabels{"app.kubernetes.io/managed-by": "kvap-controller"}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	shared.configurations(t, "ValidatingWebhookConfiguration", 0)
+	shared.unregister(t)
 	front, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -45,6 +38,19 @@ func TestRegisteredOnceReached(t *testing.T) {
 		t.Errorf("denied with %q", message)
 	}
 	shared.configurations(t, "MutatingWebhookConfiguration", 0) // the probe is gone
+}
+
+// unregister removes the configurations that processes left that were killed.
+func (c *cluster) unregister(t *testing.T) {
+	t.Helper()
+	for _, left := range []client.Object{
+		&admissionregistrationv1.ValidatingWebhookConfiguration{}, &admissionregistrationv1.MutatingWebhookConfiguration{},
+	} {
+		if err := c.DeleteAllOf(t.Context(), left, client.MatchingLabels{"app.kubernetes.io/managed-by": "kvap-controller"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.configurations(t, "ValidatingWebhookConfiguration", 0)
 }
 
 // says tells that a policy gives a reason for not being ready.

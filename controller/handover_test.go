@@ -1,0 +1,51 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+)
+
+// failing reads from a cluster until it does not.
+type failing struct {
+	client.Reader
+	after int
+}
+
+func (f *failing) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	if f.after--; f.after < 0 {
+		return errors.New("no answer")
+	}
+	return f.Reader.List(ctx, list, options...)
+}
+
+// A handover that could not see what came of its writes is not done: what the removed
+// judges read must stay until API servers are seen to judge without them.
+func TestHandoverThatIsNotSeen(t *testing.T) {
+	scheme, err := newScheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().Build()
+	w := &writer{client: c, direct: c, tell: func(string) {}}
+	gone := &nativePolicy{TypeMeta: policyType(), ObjectMeta: metav1.ObjectMeta{Name: "gone", Labels: ownLabels(nil)}}
+	if err := w.apply(t.Context(), gone); err != nil {
+		t.Fatal(err)
+	}
+	before, err := readLive(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &handover{client: &failing{c, 2}, writer: w, canary: &canary{seen: before.versions()}, step: func(Step) {}, drift: func() {}}
+	out, err := h.run(t.Context(), nil, nil)
+	if err == nil || !out.pending {
+		t.Errorf("pending %t, %v", out.pending, err)
+	}
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(gone), gone); client.IgnoreNotFound(err) != nil || err == nil {
+		t.Errorf("the judge that nobody wants: %v", err)
+	}
+}
