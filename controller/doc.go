@@ -16,15 +16,17 @@
 //     does not parse counts as its last good version does.
 //  2. Compile, with package compile, and write the params that native rules will read.
 //  3. Serve what remains, and what remained before this pass: the Fallback judges by
-//     both. A rule that denies and reads a ConfigMap of which there are no params remains, where
-//     there is a webhook: for want of its params an API server would refuse every request
-//     for the rule's kinds. The webhook configurations that it asks for are written: the first on
-//     whose answer requests depend once API servers were seen to reach the webhook.
+//     both. A rule that denies and reads a ConfigMap of which there are no params, or none
+//     soon, as its namespace is being deleted, remains where there is a webhook: for want of its
+//     params an API server would refuse every request for the rule's kinds. The webhook
+//     configurations that it asks for are written: the first on whose answer requests depend
+//     once API servers were seen to reach the webhook.
 //  4. Write policies, then bindings, that are missing or differ.
 //  5. See them enforced: every API server is asked, dry, for a canary that a policy
 //     made after them warns about.
 //  6. Remove bindings, then policies that are no longer wanted, see that nobody judges
-//     by them, and remove their params, for want of which they would deny.
+//     by them, and remove their params, for want of which they would deny. What has to stay
+//     keeps its params.
 //  7. Serve only what remains, and write the narrower webhook configurations; where
 //     nothing remains, remove them.
 //  8. Write the status of each policy.

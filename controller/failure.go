@@ -16,6 +16,8 @@ func failure(err error) string {
 		return "NoWebhook"
 	case errors.Is(err, errNotReached):
 		return "NotReached"
+	case errors.Is(err, errGoing):
+		return "NamespaceTerminating"
 	case apierrors.IsForbidden(err):
 		return "Forbidden"
 	case apierrors.IsInvalid(err):

@@ -18,12 +18,23 @@ func (f found) keys() []types.NamespacedName {
 	return slices.SortedFunc(maps.Keys(f), func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) })
 }
 
+// has tells that a ConfigMap was found.
+func (f found) has(ref configMapRef) bool {
+	_, ok := f[types.NamespacedName{Namespace: ref.namespace, Name: ref.name}]
+	return ok
+}
+
 // lacking are the ConfigMaps that rules read and that were not found. One of the namespace
-// of each object is lacking in these namespaces.
+// of each object is lacking in these namespaces. Of one whose namespace is being deleted the
+// params go soon, be it before the ConfigMap, and cannot be made anew.
 func (f found) lacking(refs []configMapRef, all []namespace) []configMapRef {
+	going := map[string]bool{}
+	for _, n := range all {
+		going[n.name] = n.going
+	}
 	var out []configMapRef
 	lack := func(ref configMapRef) {
-		if _, ok := f[types.NamespacedName{Namespace: ref.namespace, Name: ref.name}]; !ok {
+		if !f.has(ref) || going[ref.namespace] {
 			out = append(out, ref)
 		}
 	}

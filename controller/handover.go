@@ -45,6 +45,7 @@ func (h *handover) run(ctx context.Context, wanted map[string]*judge, kept map[s
 	for range rounds {
 		var err error
 		if out.live, err = readLive(ctx, h.client); err != nil {
+			out.pending = true // nobody knows what is there
 			return out, err
 		}
 		p := planFor(wanted, out.live, out.failed, h.canary.isSeen(out.live), kept)

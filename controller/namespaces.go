@@ -17,6 +17,7 @@ import (
 type namespace struct {
 	name   string
 	labels labels.Set
+	going  bool // it is being deleted
 }
 
 // namespaces are those of the cluster, by name. They are watched from the first time on
@@ -43,15 +44,10 @@ func (w *watcher) namespaces(ctx context.Context) ([]namespace, error) {
 	}
 	var out []namespace
 	for i := range list.Items {
-		out = append(out, namespace{list.Items[i].Name, list.Items[i].Labels})
+		out = append(out, namespace{list.Items[i].Name, list.Items[i].Labels, list.Items[i].DeletionTimestamp != nil})
 	}
 	slices.SortFunc(out, func(a, b namespace) int { return cmp.Compare(a.name, b.name) })
 	return out, nil
-}
-
-// readsOwn tells that a judge reads a ConfigMap of each object's own namespace.
-func readsOwn(o vap.Objects) bool {
-	return slices.ContainsFunc(configMapsOfObject(o), func(ref configMapRef) bool { return ref.namespace == "" })
 }
 
 // isOf tells that a binding is about the objects of a namespace.

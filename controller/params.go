@@ -3,6 +3,7 @@ package controller
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -110,7 +111,8 @@ func (s *paramSync) standIn(ctx context.Context, ref configMapRef, out found) er
 }
 
 // ensure makes params of the ConfigMaps that were found. unwritten are those that are not
-// there, because they cannot be written, and why; others may be there and be old.
+// there, because they cannot be written, and why; others may be there and be old. Where
+// their namespace goes that is no error: nobody need try again.
 func (s *paramSync) ensure(ctx context.Context, in found) (unwritten map[configMapRef]error, err error) {
 	unwritten = map[configMapRef]error{}
 	for _, key := range in.keys() {
@@ -122,7 +124,9 @@ func (s *paramSync) ensure(ctx context.Context, in found) (unwritten map[configM
 		if failed == nil {
 			continue
 		}
-		err = firstError(err, fmt.Errorf("params %s: %w", key, failed))
+		if !errors.Is(failed, errGoing) {
+			err = firstError(err, fmt.Errorf("params %s: %w", key, failed))
+		}
 		there := s.writer.client.Get(ctx, key, &v1alpha1.Params{})
 		if apierrors.IsNotFound(there) {
 			unwritten[configMapRef{key.Namespace, key.Name}] = failed
@@ -134,9 +138,10 @@ func (s *paramSync) ensure(ctx context.Context, in found) (unwritten map[configM
 // clean removes the params that no rule reads, and those of ConfigMaps that do not exist
 // and were not found. It comes after API servers were seen to judge no longer by what read
 // them: for want of its params a rule denies. What was found is judged by, though it may
-// have gone since: rules are handed over first, by the next pass.
-func (s *paramSync) clean(ctx context.Context, refs []configMapRef, in found) error {
-	s.watch(refs)
+// have gone since: rules are handed over first, by the next pass. What is read still was to
+// be handed over, and could not be.
+func (s *paramSync) clean(ctx context.Context, refs, still []configMapRef, in found) error {
+	s.watch(slices.Concat(refs, still))
 	var all v1alpha1.ParamsList
 	if err := s.writer.client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
 		return err
@@ -144,7 +149,8 @@ func (s *paramSync) clean(ctx context.Context, refs []configMapRef, in found) er
 	for i := range all.Items {
 		have := &all.Items[i]
 		key := client.ObjectKeyFromObject(have)
-		if _, judged := in[key]; judged || s.configMap(key) != nil || !isOurs(have) {
+		_, judged := in[key]
+		if judged || isOneOf(still, key) || s.configMap(key) != nil || !isOurs(have) {
 			continue
 		}
 		if err := s.writer.remove(ctx, have.DeepCopy()); err != nil {
@@ -157,8 +163,12 @@ func (s *paramSync) clean(ctx context.Context, refs []configMapRef, in found) er
 // follow brings one object of Params to what its ConfigMap says. Where there is none it
 // stays: rules that are judged by it are handed over before it goes.
 func (s *paramSync) follow(ctx context.Context, key types.NamespacedName) error {
-	if from := s.configMap(key); from != nil {
-		return s.write(ctx, from)
+	from := s.configMap(key)
+	if from == nil {
+		return nil
+	}
+	if err := s.write(ctx, from); !errors.Is(err, errGoing) {
+		return err
 	}
 	return nil
 }
@@ -182,7 +192,7 @@ func (s *paramSync) write(ctx context.Context, from *corev1.ConfigMap) error {
 	}
 	err = s.writer.apply(ctx, want)
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || apierrors.IsNotFound(err) {
-		return nil // with its namespace the ConfigMap goes as well
+		return errGoing
 	}
 	if err == nil && !sameData(want.Data, from.Data) { // somebody has added keys
 		want.Data = from.Data
@@ -201,6 +211,10 @@ func (w *configMapWatch) failure() error {
 	}
 	return nil
 }
+
+// errGoing is a namespace in which nothing can be made any more. With it the ConfigMap goes
+// as well, at a time that nobody knows.
+var errGoing = errors.New("its namespace is being deleted")
 
 func sameData(a, b map[string]string) bool { return len(a) == len(b) && contains(a, b) }
 

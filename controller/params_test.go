@@ -70,7 +70,7 @@ func TestConfigMapGoesDuringAPass(t *testing.T) {
 					t.Fatal(err)
 				}
 				meanwhile()
-				if err := s.clean(t.Context(), refs, in); err != nil {
+				if err := s.clean(t.Context(), refs, nil, in); err != nil {
 					t.Fatal(err)
 				}
 				return c.Get(t.Context(), client.ObjectKeyFromObject(&cm), &v1alpha1.Params{})
@@ -107,7 +107,7 @@ func TestConfigMapsThatCannotBeRead(t *testing.T) {
 		if lacking := in.lacking(refs, nil); len(lacking) > 0 {
 			t.Errorf("lacking: %v", lacking)
 		}
-		if err := s.clean(t.Context(), refs, in); err != nil {
+		if err := s.clean(t.Context(), refs, nil, in); err != nil {
 			t.Error(err)
 		}
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(made), &v1alpha1.Params{}); err != nil {
@@ -131,5 +131,48 @@ func TestConfigMapsThatCannotBeReadAndHaveNoParams(t *testing.T) {
 	}
 	if want := []configMapRef{{"apps", "others"}, {"dev", "others"}}; !slices.Contains(lacked, want[0]) || !slices.Contains(lacked, want[1]) || len(lacked) != 5 {
 		t.Errorf("lacked: %v", lacked)
+	}
+}
+
+// Params stay that are read by what was to be handed over and could not be: an API server
+// judges by them still.
+func TestParamsThatAreReadStill(t *testing.T) {
+	for _, still := range []configMapRef{{"default", "teams"}, {"", "teams"}} {
+		s, c, _ := paramsOf(t, still, &listed{})
+		made := &v1alpha1.Params{
+			TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion().String(), Kind: "Params"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "teams", Labels: ownLabels(nil)},
+		}
+		if err := s.writer.apply(t.Context(), made); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.clean(t.Context(), nil, []configMapRef{still}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(made), &v1alpha1.Params{}); err != nil {
+			t.Errorf("read as %v: %v", still, err)
+		}
+		if err := s.clean(t.Context(), nil, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(made), &v1alpha1.Params{}); !apierrors.IsNotFound(err) {
+			t.Errorf("no longer read as %v: %v", still, err)
+		}
+	}
+}
+
+// Where a namespace is being deleted, its ConfigMap counts no longer: params go with
+// it, before or after it.
+func TestNamespaceThatGoes(t *testing.T) {
+	o := &outcome{found: found{{Namespace: "going", Name: "teams"}: {}, {Namespace: "apps", Name: "teams"}: {}}, unwritten: map[configMapRef]error{}}
+	all := []namespace{{name: "apps"}, {name: "going", going: true}}
+	if got := o.lack([]configMapRef{{"going", "teams"}, {"apps", "teams"}}, all, nil); !slices.Equal(got, []configMapRef{{"going", "teams"}}) || o.unwritten[got[0]] == nil {
+		t.Errorf("by name: %v, unwritten %v", got, o.unwritten)
+	}
+	if got := o.lack([]configMapRef{{"", "teams"}}, all, nil); !slices.Contains(got, configMapRef{"going", "teams"}) || slices.Contains(got, configMapRef{"apps", "teams"}) {
+		t.Errorf("of the object's own namespace: %v", got)
+	}
+	if len(o.missing) > 0 {
+		t.Errorf("missing: %v", o.missing)
 	}
 }

@@ -155,7 +155,7 @@ func (p *passer) bring(ctx context.Context, in shelf, out *outcome) (again bool,
 	out.judges, out.servers = p.canary.judges(done.live), p.canary.servers
 	again = done.pending || done.seen != nil || len(done.failed) > 0
 	if !again {
-		p.letGo(ctx, refs, remaining, out)
+		p.letGo(ctx, refs, done.live.without(wanted).configMaps(), remaining, out)
 	}
 	p.complain(ctx, out)
 	out.problems = p.webhooks.problems
@@ -213,19 +213,21 @@ func (p *passer) resolve(ctx context.Context, refs []configMapRef, out *outcome)
 	return nil
 }
 
-// namespacesFor are the namespaces, where a rule reads a ConfigMap of each object's own that
-// the webhook can judge by.
+// namespacesFor are the namespaces, where a rule denies for want of params that the webhook
+// can judge by: they may have none, or take theirs along when they go.
 func (p *passer) namespacesFor(ctx context.Context, objects []vap.Objects) ([]namespace, error) {
-	if p.webhooks.absent() || !slices.ContainsFunc(objects, readsOwn) {
+	denies := func(o vap.Objects) bool { return len(configMapsOfObject(o)) > 0 && deniesWithoutParams(o) }
+	if p.webhooks.absent() || !slices.ContainsFunc(objects, denies) {
 		return nil, nil
 	}
 	return p.watcher.namespaces(ctx)
 }
 
 // letGo is what comes after all native policies are seen as they are wanted: the params
-// that no rule reads go, and the webhook serves only what remains.
-func (p *passer) letGo(ctx context.Context, refs []configMapRef, remaining Remaining, out *outcome) {
-	if err := p.params.clean(ctx, refs, out.found); err != nil {
+// that no rule reads go, but for those that are read still by what could not be handed over,
+// and the webhook serves only what remains.
+func (p *passer) letGo(ctx context.Context, refs, still []configMapRef, remaining Remaining, out *outcome) {
+	if err := p.params.clean(ctx, refs, still, out.found); err != nil {
 		out.params = err
 	}
 	if out.fallback == nil {

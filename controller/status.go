@@ -280,7 +280,7 @@ func (o *outcome) paramsResolved(m *mark, rules []*compile.Rule) {
 				"a request that the rule matches is refused where it comes to read it, or admitted under failurePolicy Ignore", r.Name(), ref.namespace, ref.name)
 			return
 		case waits: // who asks for an object where there is none is told by the rule
-			resolved = fmt.Sprintf("rule %s reads the ConfigMap %s of each object's own namespace; as %s has none, the webhook judges by the rule", r.Name(), ref.name, ref.namespace)
+			resolved = fmt.Sprintf("rule %s reads the ConfigMap %s of each object's own namespace; as %s has none, or is being deleted, the webhook judges by the rule", r.Name(), ref.name, ref.namespace)
 		}
 		for _, i := range r.Objects {
 			object := o.result.Objects[i]

@@ -17,13 +17,15 @@ type waiting struct {
 }
 
 // lack finds the ConfigMaps of which there are no params, of those that rules read: what
-// is missing, what cannot be read or written, and what namespaces have not.
+// is missing, what cannot be read or written, and what namespaces have not, or not for long.
 func (o *outcome) lack(refs []configMapRef, all []namespace, unread map[configMapRef]error) []configMapRef {
 	var own []configMapRef
 	for _, ref := range o.found.lacking(refs, all) {
 		switch err := firstError(unread[ref], unread[configMapRef{"", ref.name}]); {
 		case err != nil:
 			o.unwritten[ref] = err
+		case slices.Contains(refs, ref) && o.found.has(ref):
+			o.unwritten[ref] = errGoing
 		case slices.Contains(refs, ref):
 			o.missing = append(o.missing, ref)
 		default:

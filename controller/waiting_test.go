@@ -114,6 +114,30 @@ func TestParamsThatCannotBeWritten(t *testing.T) {
 	}
 }
 
+// In a namespace that is being deleted no params can be made: they are as missing, and nobody
+// need try again.
+func TestParamsOfANamespaceThatGoes(t *testing.T) {
+	scheme, err := newScheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := types.NamespacedName{Namespace: "going", Name: "teams"}
+	terminating := apierrors.NewForbidden(schema.GroupResource{Resource: "params"}, key.Name, errors.New("unable to create new content"))
+	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	for _, answer := range []error{terminating, apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, key.Namespace)} {
+		c := fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(interceptor.Funcs{
+			Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
+				return answer
+			},
+		}).Build()
+		s := newParamSync(nil, &writer{client: c, direct: c, tell: func(string) {}}, func() {})
+		unwritten, err := s.ensure(t.Context(), found{key: {ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}})
+		if err != nil || unwritten[configMapRef{key.Namespace, key.Name}] == nil {
+			t.Errorf("%v: unwritten %v, %v", answer, unwritten, err)
+		}
+	}
+}
+
 // A rule that reads a ConfigMap of each object's own namespace is the webhook's while a
 // namespace that it judges in has none, which is no fault of the policy.
 func TestRulesWaitForNamespaces(t *testing.T) {
@@ -129,7 +153,7 @@ func TestRulesWaitForNamespaces(t *testing.T) {
 	}
 	var all []namespace
 	for _, name := range []string{"apps", "kube-system"} {
-		all = append(all, namespace{name, map[string]string{"kubernetes.io/metadata.name": name}})
+		all = append(all, namespace{name: name, labels: map[string]string{"kubernetes.io/metadata.name": name}})
 	}
 	for _, tt := range []struct {
 		missing []configMapRef

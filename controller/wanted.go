@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/compile"
@@ -105,6 +106,23 @@ func (l live) configMaps() []configMapRef {
 		}
 	}
 	return out
+}
+
+// without is what is there of judges that nobody wants: they are to be removed, and could not
+// be yet.
+func (l live) without(wanted map[string]*judge) live {
+	out := live{map[string]*nativePolicy{}, l.bindings}
+	for name, p := range l.policies {
+		if wanted[name] == nil {
+			out.policies[name] = p
+		}
+	}
+	return out
+}
+
+// isOneOf tells that a ConfigMap is one of those that rules read.
+func isOneOf(refs []configMapRef, key types.NamespacedName) bool {
+	return slices.Contains(refs, configMapRef{key.Namespace, key.Name}) || slices.Contains(refs, configMapRef{"", key.Name})
 }
 
 // rulesOf are the rules that a policy in the cluster judges by, as its source map
