@@ -4,10 +4,12 @@ package webhook
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -42,8 +44,11 @@ func TestNamespaceOfConfigMapGoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer shared.gone(t, "going")
-	testcluster.Soon(t, "the rule is handed to the webhook", func() bool { return shared.says(t, "going-team", "NamespaceTerminating") })
+	testcluster.Soon(t, "the rule is handed to the webhook", func() bool {
+		return shared.says(t, "going-team", "NamespaceTerminating") && !shared.native(t, "going-teams")
+	})
 	t.Logf("after %v", time.Since(deleted)) // the namespace controller begins after 5 s
+	time.Sleep(2 * time.Second)             // in which API servers hear of it
 	if err := shared.DeleteAllOf(t.Context(), &v1alpha1.Params{}, client.InNamespace("going")); err != nil {
 		t.Fatal(err)
 	}
@@ -56,6 +61,18 @@ func TestNamespaceOfConfigMapGoes(t *testing.T) {
 	}
 	testcluster.Soon(t, "the policy says that the ConfigMap is missing", func() bool { return shared.says(t, "going-team", "Missing") })
 	l.check(t)
+}
+
+// native tells that there is a native policy whose name ends so.
+func (c *cluster) native(t *testing.T, suffix string) bool {
+	t.Helper()
+	var all admissionregistrationv1.ValidatingAdmissionPolicyList
+	if err := c.List(t.Context(), &all); err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(all.Items, func(p admissionregistrationv1.ValidatingAdmissionPolicy) bool {
+		return strings.HasSuffix(p.Name, suffix)
+	})
 }
 
 // gone ends a namespace that was deleted, as the namespace controller does, of which there is none.
