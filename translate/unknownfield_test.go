@@ -114,6 +114,9 @@ func TestUnknownFields(t *testing.T) {
           - {key: "{{ request.object.\"{{ request.object.spec.hostPDI }}\".x }}", operator: Equals, value: 1}  ### hostPDI
           - {key: "{{ request.object.spec.nodeSelector.disk.x }}", operator: Equals, value: 1}
           - {key: "{{ request.object.spec.* | [0].x }}", operator: Equals, value: 1}
+          - {key: "{{ request.object.spec.map(&nme, containers) }}", operator: Equals, value: 1}
+          - {key: "{{ request.object.spec.nodeNam }}-{{ request.object.spec.nodeName }}", operator: Equals, value: 1}  ### did you mean nodeName?
+          - {key: "{{ request.object.spec.nodeName }}-{{ request.object.spec.nodeNam }}", operator: Equals, value: 1}  ### did you mean nodeName?
 - name: elements
   match: {any: [{resources: {kinds: [Pod]}}]}
   validate:
@@ -131,6 +134,31 @@ func TestUnknownFields(t *testing.T) {
     foreach:
       - list: request.object.spec.containers
         deny: {conditions: {all: [{key: "{{ element0.x }}", operator: Equals, value: y}]}}
+- name: shadowed among others
+  match: {any: [{resources: {kinds: [Pod]}}]}
+  context: [{name: element0, variable: {value: {x: y}}}, {name: other, variable: {value: z}}]
+  validate:
+    foreach:
+      - list: request.object.spec.containers
+        deny: {conditions: {all: [{key: "{{ element0.x }}", operator: Equals, value: y}]}}
+- name: shadowed inside
+  match: {any: [{resources: {kinds: [Pod]}}]}
+  validate:
+    foreach:
+      - list: request.object.spec.containers
+        foreach:
+          - list: element.env
+            context: [{name: element1, variable: {value: {x: y}}}]
+            deny: {conditions: {all: [{key: "{{ element1.x }}", operator: Equals, value: y}]}}
+- name: four kinds
+  match: {any: [{resources: {kinds: [ConfigMap, Secret, Service, Node]}}]}
+  validate: {pattern: {sepc: x}}  ### no ConfigMap, Secret, Service or Node has a field sepc
+- name: five kinds
+  match: {any: [{resources: {kinds: [ConfigMap, Secret, Service, Node, Event]}}]}
+  validate: {pattern: {sepc: x}}  ### none of the 5 kinds that the rule matches has a field sepc
+- name: generation
+  match: {any: [{resources: {kinds: [Pod]}}]}
+  generate: {apiVersion: v1, kind: ConfigMap, name: "{{ request.object.spec.nodeNam }}", namespace: a, data: {}}  ### did you mean nodeName?
 - name: mutation
   match: {any: [{resources: {kinds: [Pod]}}]}
   preconditions: {all: [{key: "{{ request.object.spec.hostPDI }}", operator: Equals, value: true}]}  ### hostPDI
