@@ -49,6 +49,7 @@ func TestEntriesAsListsAgree(t *testing.T) {
 		{"names of a path", "v1", "Pod", each(`{jmesPath: request.object.spec.schedulingGates}`, "m[].name"), pods},
 		{"a value", "v1", "Pod", each(`{value: "{{ request.object.spec.nodeName }}"}`, "m"), pods},
 		{"a text around a variable", "v1", "Pod", strings.Replace(each(`{value: "p-{{ request.object.spec.nodeName }}"}`, "m"), "value: k", "value: p-k", 1), pods},
+		{"a path into a value", "v1", "Pod", each(`{value: {a: "{{ request.object.spec.nodeName }}", b: [k]}, jmesPath: b}`, "m"), pods},
 		{"a list of values", "v1", "Pod", each(`{value: ["{{ request.object.spec.nodeName }}", b]}`, "m"), pods},
 		{"a list beside a variable", "v1", "Pod", each(`{value: {a: "{{ request.object.spec.nodeName }}", b: [k]}}`, "m.b"), pods},
 		{"a path of unknown type", "x.io/v1", "Gadget", each(`{jmesPath: request.object.spec.x}`, "m"), gadgets},
