@@ -31,6 +31,9 @@ func (c *cluster) holds(t *testing.T, team string, namespaces ...string) *law {
 			_, err := c.try(ctx, t, strings.Replace(secretOf(name, "blue"), "namespace: default", "namespace: "+namespace, 1))
 			return err
 		}
+		testcluster.Soon(t, "nothing is left of tests before", func() bool {
+			return in(t.Context(), "another") == nil && in(t.Context(), team+"-a") != nil
+		})
 		all = append(all, func(ctx context.Context) {
 			err := in(ctx, "another")
 			if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsInternalError(err) { // the last is a webhook that does not answer
