@@ -18,15 +18,10 @@ func (l *lowering) whereFilledBy(n *policy.Node, name string, j operand) operand
 
 // fills is: no variable in a value or a default is an error.
 func (l *lowering) fills(n *policy.Node) cel.Bool {
-	errs := l.errs
-	isLiteral := l.node(n).form == litForm
-	l.errs = errs
-	if isLiteral {
-		return cel.True()
-	}
 	defer l.restore(l.environment)
+	errs := l.errs
 	l.errs, l.found = false, &[]cel.Bool{}
-	l.eachText(n, func(j operand) { asking{l: l}.of(j) })
+	l.eachVariable(n, func(j operand) { asking{l: l}.of(j) })
 	if l.errs {
 		panic(l.unsupported("a variable that may be an error, where something else decides without it,"))
 	}
@@ -39,11 +34,11 @@ func (l *lowering) fills(n *policy.Node) cel.Bool {
 func (l *lowering) valueNode(n *policy.Node) operand {
 	errs := l.errs
 	value := l.node(n)
-	if l.listing && value.form == placeForm && value.v.certain() && l.onlyKeys(n) {
+	switch {
+	case value.form == hashForm || value.form == multiForm:
+	case l.listing && value.form == placeForm && value.v.certain() && l.onlyKeys(n):
 		l.errs = errs // which is said of the variables in the text
-		return l.whereFilledBy(n, "value", value)
-	}
-	if value.form != hashForm && value.form != multiForm {
+	default:
 		return value
 	}
 	return l.whereFilledBy(n, "value", value)
@@ -62,6 +57,20 @@ func (l *lowering) onlyKeys(n *policy.Node) bool {
 	return only
 }
 
+// ofEntry is the error of a context entry. For want of a key the list of a foreach has no
+// elements then, which no other error says.
+func (l *lowering) ofEntry(name string, onlyKeys bool) operand {
+	switch {
+	case !l.listing:
+		return typeError(name)
+	case !onlyKeys && len(l.ops) > 1:
+		panic(perOperation{})
+	case !onlyKeys:
+		panic(l.unsupported("a list of a foreach whose context entry may be an error for several reasons"))
+	}
+	return operand{form: errorForm, hint: name}
+}
+
 // eachVariable visits the variables in the texts of a value.
 func (l *lowering) eachVariable(n *policy.Node, visit func(operand)) {
 	if n == nil {
@@ -78,41 +87,11 @@ func (l *lowering) eachVariable(n *policy.Node, visit func(operand)) {
 		l.eachVariable(item, visit)
 	}
 	for _, f := range n.Fields {
-		l.eachVariable(f.Value, visit)
-	}
-}
-
-// ofEntry is the error of a context entry. For want of a key the list of a foreach has no
-// elements then, which no other error says.
-func (l *lowering) ofEntry(name string, onlyKeys bool) operand {
-	switch {
-	case !l.listing:
-		return typeError(name)
-	case !onlyKeys && len(l.ops) > 1:
-		panic(perOperation{})
-	case !onlyKeys:
-		panic(l.unsupported("a list of a foreach whose context entry may be an error for several reasons"))
-	}
-	return operand{form: errorForm, hint: name}
-}
-
-// eachText visits the texts in a value, which may hold variables.
-func (l *lowering) eachText(n *policy.Node, visit func(operand)) {
-	if n == nil {
-		return
-	}
-	if n.Kind == policy.String {
-		visit(l.node(n))
-	}
-	for _, item := range n.Items {
-		l.eachText(item, visit)
-	}
-	for _, f := range n.Fields {
 		if hasVariables(&policy.Node{Kind: policy.String, Str: f.Key, Pos: f.Pos}) {
 			l.setPos(f.Pos)
 			panic(l.unsupported("a variable in a key of a value"))
 		}
-		l.eachText(f.Value, visit)
+		l.eachVariable(f.Value, visit)
 	}
 }
 

@@ -51,7 +51,7 @@ func (l *lowering) whereFilledIn(j operand, n *policy.Node, b cel.Bool) cel.Bool
 	defer l.restore(l.environment)
 	outer := l.found
 	l.found = &[]cel.Bool{}
-	l.eachText(n, func(j operand) { asking{l: l}.of(j) })
+	l.eachVariable(n, func(j operand) { asking{l: l}.of(j) })
 	needs := cel.And(*l.found...)
 	if outer != nil {
 		*outer = append(*outer, needs)
