@@ -1,26 +1,28 @@
 package controller
 
 import (
+	"cmp"
 	"maps"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // found are the ConfigMaps that a pass has rules judged by: those that exist when it
 // begins. Of one that cannot be read there are only the params that were made of it, and
 // nil stands for it.
-type found map[types.NamespacedName]*corev1.ConfigMap
+type found map[configMapRef]*corev1.ConfigMap
 
-func (f found) keys() []types.NamespacedName {
-	return slices.SortedFunc(maps.Keys(f), func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) })
+// refs are those that were found, in order.
+func (f found) refs() []configMapRef {
+	return slices.SortedFunc(maps.Keys(f), func(a, b configMapRef) int {
+		return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name))
+	})
 }
 
 // has tells that a ConfigMap was found.
 func (f found) has(ref configMapRef) bool {
-	_, ok := f[types.NamespacedName{Namespace: ref.namespace, Name: ref.name}]
+	_, ok := f[ref]
 	return ok
 }
 

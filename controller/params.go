@@ -90,7 +90,7 @@ func (s *paramSync) find(ctx context.Context, refs, still []configMapRef) (_ fou
 		}
 		for _, o := range w.informer.GetStore().List() {
 			cm := o.(*corev1.ConfigMap)
-			out[client.ObjectKeyFromObject(cm)] = cm
+			out[refOf(cm)] = cm
 		}
 	}
 	return out, unread
@@ -104,7 +104,7 @@ func (s *paramSync) standIn(ctx context.Context, ref configMapRef, out found) er
 	}
 	for i := range all.Items {
 		if all.Items[i].Name == ref.name {
-			out[client.ObjectKeyFromObject(&all.Items[i])] = nil
+			out[refOf(&all.Items[i])] = nil
 		}
 	}
 	return nil
@@ -115,8 +115,9 @@ func (s *paramSync) standIn(ctx context.Context, ref configMapRef, out found) er
 // their namespace goes that is no error: nobody need try again.
 func (s *paramSync) ensure(ctx context.Context, in found) (unwritten map[configMapRef]error, err error) {
 	unwritten = map[configMapRef]error{}
-	for _, key := range in.keys() {
-		cm := cmp.Or(s.configMap(key), in[key])
+	for _, ref := range in.refs() {
+		key := ref.key()
+		cm := cmp.Or(s.configMap(key), in[ref])
 		if cm == nil {
 			continue
 		}
@@ -129,7 +130,7 @@ func (s *paramSync) ensure(ctx context.Context, in found) (unwritten map[configM
 		}
 		there := s.writer.client.Get(ctx, key, &v1alpha1.Params{})
 		if apierrors.IsNotFound(there) {
-			unwritten[configMapRef{key.Namespace, key.Name}] = failed
+			unwritten[ref] = failed
 		}
 	}
 	return unwritten, err
@@ -148,9 +149,8 @@ func (s *paramSync) clean(ctx context.Context, refs, still []configMapRef, in fo
 	}
 	for i := range all.Items {
 		have := &all.Items[i]
-		key := client.ObjectKeyFromObject(have)
-		_, judged := in[key]
-		if judged || isOneOf(still, key) || s.configMap(key) != nil || !isOurs(have) {
+		ref := refOf(have)
+		if in.has(ref) || isOneOf(still, ref) || s.configMap(ref.key()) != nil || !isOurs(have) {
 			continue
 		}
 		if err := s.writer.remove(ctx, have.DeepCopy()); err != nil {

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -91,7 +90,7 @@ func TestParamsThatCannotBeWritten(t *testing.T) {
 	refused, taken := configMapRef{"default", "refused"}, configMapRef{"default", "taken"}
 	in := found{}
 	for _, ref := range []configMapRef{refused, taken} {
-		in[types.NamespacedName{Namespace: ref.namespace, Name: ref.name}] = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ref.namespace, Name: ref.name}}
+		in[ref] = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ref.namespace, Name: ref.name}}
 	}
 	unwritten, err := s.ensure(t.Context(), in)
 	if err == nil || len(unwritten) != 1 || unwritten[refused] == nil {
@@ -121,18 +120,18 @@ func TestParamsOfANamespaceThatGoes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key := types.NamespacedName{Namespace: "going", Name: "teams"}
-	terminating := apierrors.NewForbidden(schema.GroupResource{Resource: "params"}, key.Name, errors.New("unable to create new content"))
+	ref := configMapRef{"going", "teams"}
+	terminating := apierrors.NewForbidden(schema.GroupResource{Resource: "params"}, ref.name, errors.New("unable to create new content"))
 	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
-	for _, answer := range []error{terminating, apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, key.Namespace)} {
+	for _, answer := range []error{terminating, apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, ref.namespace)} {
 		c := fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(interceptor.Funcs{
 			Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
 				return answer
 			},
 		}).Build()
 		s := newParamSync(nil, &writer{client: c, direct: c, tell: func(string) {}}, func() {})
-		unwritten, err := s.ensure(t.Context(), found{key: {ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}})
-		if err != nil || unwritten[configMapRef{key.Namespace, key.Name}] == nil {
+		unwritten, err := s.ensure(t.Context(), found{ref: {ObjectMeta: metav1.ObjectMeta{Namespace: ref.namespace, Name: ref.name}}})
+		if err != nil || unwritten[ref] == nil {
 			t.Errorf("%v: unwritten %v, %v", answer, unwritten, err)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kvap/kvap/api/v1alpha1"
@@ -29,6 +30,13 @@ type judge struct {
 // A configMapRef is a ConfigMap that native rules read. An empty namespace is that
 // of each object under review.
 type configMapRef struct{ namespace, name string }
+
+// refOf is the ConfigMap that an object is, or that params were made of.
+func refOf(o metav1.Object) configMapRef { return configMapRef{o.GetNamespace(), o.GetName()} }
+
+func (r configMapRef) key() types.NamespacedName {
+	return types.NamespacedName{Namespace: r.namespace, Name: r.name}
+}
 
 // wantedJudges are the judges that a compilation wants, by name, but for those that
 // wait.
@@ -121,8 +129,8 @@ func (l live) without(wanted map[string]*judge) live {
 }
 
 // isOneOf tells that a ConfigMap is one of those that rules read.
-func isOneOf(refs []configMapRef, key types.NamespacedName) bool {
-	return slices.Contains(refs, configMapRef{key.Namespace, key.Name}) || slices.Contains(refs, configMapRef{"", key.Name})
+func isOneOf(refs []configMapRef, ref configMapRef) bool {
+	return slices.Contains(refs, ref) || slices.Contains(refs, configMapRef{"", ref.name})
 }
 
 // rulesOf are the rules that a policy in the cluster judges by, as its source map
