@@ -11,7 +11,7 @@ TOOL := go tool -modfile=tools/go.mod
 FUZZTIME ?= 1m
 CORPUS ?= ../shared/corpus
 
-.PHONY: help demo build screenshot plot test e2e e2e-packages e2e-moves e2e-budget e2e-fixtures bench-admission bench-webhook bench-cluster lint check generated generate chart image golden conformance bench fuzz clean
+.PHONY: help demo build screenshot plot test e2e e2e-conformance e2e-packages e2e-moves e2e-budget e2e-fixtures e2e-kyverno bench-admission bench-webhook bench-cluster lint check generated generate chart image golden conformance bench fuzz clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -31,7 +31,7 @@ plot: ## draw docs/latency.svg from the table in docs/performance.md
 
 # A fifth of the work would be to collect garbage: of the linker, and of programs that
 # live for seconds. They fit into memory with more of it, up to a limit for each.
-test: ## unit, golden, script and import tests: no cluster, no network
+test: ## unit, golden, script and import tests: no cluster, no network but for the modules of go.mod, once
 	GOGC=off GOMEMLIMIT=1GiB go test ./...
 
 # Tests with a control plane wait most of the time, so more of them run at once than
@@ -53,6 +53,14 @@ e2e-budget:
 e2e-fixtures: build ## as e2e does with some, the policies of all fixtures go the whole way of a migration: ten minutes
 	$(E2E) -timeout 40m ./internal/e2e/migrate -run TestFixtures -fixtures
 
+e2e-conformance: build ## run Kyverno's own cluster tests of the corpus, into docs/conformance.md: a quarter of an hour
+	$(E2E) -timeout 90m -parallel 3 ./internal/e2e/replay -run TestConformance -corpus $(abspath $(CORPUS)) -conformance -clusters 3 -update
+
+e2e-kyverno: build ## the way of docs/migration.md off a real Kyverno, twice, with kills: its first build takes twenty minutes
+	for kills in false true; do \
+	  KVAP_PROGRAM=$(CURDIR)/bin/kvap go test -count=1 -tags e2e,kyverno,grpcnotrace -timeout 60m -v ./internal/e2e/kyverno -kills=$$kills; \
+	done
+
 bench-admission: ## what judging costs on a real API server, into docs/performance.md: some five minutes
 	go run ./internal/benchadmission -update docs/performance.md
 	$(MAKE) plot
@@ -70,6 +78,7 @@ check: lint demo test e2e conformance generated ## what CI runs, in CI's order
 
 generate: ## rewrite what is generated from sources in this repository
 	go generate ./diag/...
+	go run ./schema/gendocs.go
 	go tool -modfile=tools/controller-gen.mod controller-gen object crd paths=./api/... output:crd:dir=deploy/crds
 
 chart: ## render deploy/chart into the kustomize base and what its tests read; helm is built once

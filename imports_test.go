@@ -38,26 +38,27 @@ func mayImport() map[string][]string {
 // shares no code with what it judges; the tests of internal/e2e stand above all.
 const importLaw = `diag:
 diag/internal/gencodes:
+internal/budget: policy
 cel: diag
 jmespath: diag
 schema: diag
 policy: diag jmespath
 vap: cel diag
-vap/apiserver: vap cel schema
-translate: translate/internal/native translate/internal/pack translate/internal/scalar cel policy jmespath schema vap diag
+vap/apiserver: internal/budget vap cel schema
+translate: internal/budget translate/internal/native translate/internal/pack translate/internal/scalar cel policy jmespath schema vap diag
 translate/internal/native: translate/internal/scalar cel policy schema vap diag
 translate/internal/pack: translate/internal/native cel policy schema vap diag
 translate/internal/scalar:
-compile: internal/cores translate vap vap/apiserver policy cel diag
-check: internal/cores vap vap/apiserver policy schema cel diag
-interp: interp/internal/cellib interp/internal/expr interp/internal/jsonpatch interp/internal/merge interp/internal/datum interp/internal/wildcard policy jmespath diag
-interp/internal/expr: interp/internal/datum interp/internal/wildcard jmespath diag
+compile: internal/budget internal/cores translate vap vap/apiserver policy cel diag
+check: internal/budget internal/cores vap vap/apiserver policy schema cel diag
+interp: internal/budget interp/internal/cellib interp/internal/expr interp/internal/jsonpatch interp/internal/merge interp/internal/datum interp/internal/wildcard policy jmespath diag
+interp/internal/expr: internal/budget interp/internal/datum interp/internal/wildcard jmespath diag
 interp/internal/datum:
 interp/internal/jsonpatch: interp/internal/datum
 interp/internal/merge:
 interp/internal/wildcard:
 interp/internal/cellib:
-verify: compile internal/judge policy jmespath translate vap vap/apiserver interp schema diag
+verify: compile internal/judge policy cel jmespath translate vap vap/apiserver interp schema diag
 api/v1alpha1:
 deploy/crds:
 migrate: api/v1alpha1 compile policy report diag
@@ -95,17 +96,20 @@ internal/e2e/scan:
 internal/e2e/record:
 internal/e2e/cleanup:
 internal/e2e/migrate:
+internal/e2e/kyverno:
 internal/e2e/replay:
 internal/e2e/deploy:
 internal/e2e/background:
 internal/e2e/controller:
 internal/e2e/webhook:
 internal/e2e/attempt: fixtures interp policy
+internal/e2e/chainsaw:
 internal/e2e/testcluster: api/v1alpha1 deploy/crds internal/controlplane
 internal/manifest: diag
 internal/cores:
 internal/textdiff:
 internal/standin: policy webhook/registration
+internal/kyverno: internal/controlplane
 internal/suite: internal/textdiff compile internal/judge internal/deviation internal/manifest policy translate vap/apiserver interp schema diag
 `
 
@@ -123,10 +127,10 @@ func concurrent() []string { return []string{"internal/cores"} }
 // and printer belong to cel, the JMESPath parser to jmespath, YAML nodes to policy.
 func onlyThere() []confined {
 	return []confined{
-		{"github.com/google/cel-go/common/ast", []string{"cel", "vap/apiserver", "interp/internal/cellib"}}, // apiserver: of which types fields are read; cellib: for a macro
-		{"github.com/google/cel-go/parser", []string{"cel"}},
-		{"github.com/google/cel-go/common/operators", []string{"cel", "vap/apiserver"}}, // apiserver: where a long expression is cut in parts
-		{"github.com/google/cel-go", []string{"cel", "vap/apiserver", "interp", "interp/internal/cellib"}},
+		{"github.com/google/cel-go/common/ast", []string{"cel", "vap/apiserver", "interp/internal/cellib", "internal/budget"}}, // apiserver: of which types fields are read; cellib: for a macro; budget: to count
+		{"github.com/google/cel-go/parser", []string{"cel", "internal/budget"}},
+		{"github.com/google/cel-go/common/operators", []string{"cel", "vap/apiserver", "internal/budget"}}, // apiserver: where a long expression is cut in parts
+		{"github.com/google/cel-go", []string{"cel", "vap/apiserver", "interp", "interp/internal/cellib", "internal/budget"}},
 		{"github.com/jmespath-community/go-jmespath", []string{"jmespath", "interp"}},
 		{"go.yaml.in/yaml/v3", []string{"policy", "schema"}},
 		{"k8s.io/apiserver", []string{"cel", "vap/apiserver", "interp", "webhook", "webhook/registration", "webhook/world", "controller", "cmd/kvap"}},

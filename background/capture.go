@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -105,8 +106,31 @@ func captured(t Trigger) (*v1alpha1.CapturedRequest, error) {
 			*raw = nil
 		}
 	}
+	if object, ok := t.Request.Admission["object"].(map[string]any); ok && t.Request.Admission["operation"] == "CREATE" {
+		out.Created = metaText(object, "creationTimestamp")
+	}
+	out.Unchanged = t.Request.Admission["operation"] == "UPDATE" && unchanged(t.Request.Admission)
 	out.Roles, out.ClusterRoles = t.Request.Roles, t.Request.ClusterRoles
 	return out, nil
+}
+
+// unchanged tells of a request whose objects differ in nothing but in what says who
+// wrote them, and when.
+func unchanged(admission map[string]any) bool {
+	var content [2]map[string]any
+	for i, key := range []string{"object", "oldObject"} {
+		object, ok := admission[key].(map[string]any)
+		if !ok {
+			return false
+		}
+		meta, _ := object["metadata"].(map[string]any)
+		meta = maps.Clone(meta)
+		delete(meta, "managedFields")
+		delete(meta, "resourceVersion")
+		content[i] = maps.Clone(object)
+		content[i]["metadata"] = meta
+	}
+	return reflect.DeepEqual(content[0], content[1])
 }
 
 // stored tells of a request whose new object can be read from the cluster.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -65,6 +66,27 @@ func TestFailingBytes(t *testing.T) {
 	slices.Sort(names)
 	if want := []string{"r0", "r1", "r3"}; !slices.Equal(names, want) || b.dropped() != 1 {
 		t.Errorf("%v, told %v", names, b.told)
+	}
+}
+
+// An object that the API server will never take is tried later and later, and then
+// said to have failed.
+func TestNeverTaken(t *testing.T) {
+	b := start(t, settings, shop)
+	b.cluster.refuse["create ConfigMap"] = apierrors.NewBadRequest("json: cannot unmarshal")
+	name := b.asked("CREATE", object(t, shop), nil)[0]
+	var last time.Duration
+	for tries := 1; tries < maxTries; tries++ {
+		again := b.doRequest(t.Context(), name)
+		if s := b.requests[name].Status; s.State != v1alpha1.GeneratePending || int(s.RetryCount) != tries || again < last || again > longestWait {
+			t.Fatalf("try %d: again after %v: %+v", tries, again, s)
+		}
+		last = again
+		b.now = b.now.Add(again)
+	}
+	b.doRequest(t.Context(), name)
+	if s := b.requests[name].Status; s.State != v1alpha1.GenerateFailed || !strings.Contains(s.Message, "ConfigMap shop/defaults") || last != longestWait {
+		t.Errorf("after %v: %+v", last, s)
 	}
 }
 

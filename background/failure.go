@@ -13,6 +13,8 @@ const (
 	reasonFailed    = "BackgroundFailed"
 	reasonForbidden = "PermissionMissing"
 	reasonChanged   = "RuleChanged"
+	// reasonMistrusted is that of a request that the API server did not send.
+	reasonMistrusted = "RequestMistrusted"
 )
 
 // grantIt is what to do about a permission that is missing.

@@ -21,7 +21,7 @@ func (w *Worker) generate(ctx context.Context, j job) outcome {
 		return failed(explained(err))
 	}
 	if t.why != "" {
-		return skipped(t.why)
+		return w.dismissed(j, t)
 	}
 	if t.ending && !j.remove && goesWithTrigger(j.policy.rule(j.rule)) {
 		return skipped("the object is on its way out")

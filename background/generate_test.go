@@ -94,6 +94,23 @@ func TestClocks(t *testing.T) {
 	}
 }
 
+// An update that changes nothing triggers as any other does, and is not waited for: there
+// is nothing to be stored. Who writes what, and when, is no change.
+func TestUpdateOfNothing(t *testing.T) {
+	b := start(t, settings, shop)
+	old := b.stored("v1", "Namespace", "", "shop")
+	same := object(t, shop)
+	meta := same["metadata"].(map[string]any)
+	meta["resourceVersion"], meta["managedFields"] = metaText(old, "resourceVersion"), []any{map[string]any{"manager": "me"}}
+	names := b.asked("UPDATE", same, old)
+	if len(names) != 1 {
+		t.Fatalf("%v", names)
+	}
+	if again := b.doRequest(t.Context(), names[0]); again != 0 || b.stored("v1", "ConfigMap", "shop", "defaults") == nil {
+		t.Errorf("again after %v: %v", again, b.cluster.log)
+	}
+}
+
 // An update is waited for as long as it may take: what comes to less would leave what
 // the rule made for an object that is a trigger no longer.
 func TestSlowUpdate(t *testing.T) {

@@ -67,7 +67,7 @@ func (s *shelf) deeds() map[string]Deed {
 			if r.Invalid || r.Generate == nil {
 				continue
 			}
-			d := Deed{Policy: p.Of, Rule: r.Name, Kinds: kindsOf(r.Generate), Place: placeOf(r), Asks: asksOf(r), Goes: r.Generate.Synchronize && !r.Generate.Orphan}
+			d := Deed{Policy: p.Of, Rule: r.Name, Kinds: kindsOf(r.Generate), Place: placeOf(r), Asks: asksOf(r), Goes: r.Generate.Synchronize && !r.Generate.Orphans()}
 			out[d.key()] = d
 		}
 	}

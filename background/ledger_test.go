@@ -36,7 +36,7 @@ func TestDeletedUnseen(t *testing.T) {
 	for _, orphan := range []bool{false, true} {
 		text := copies
 		if orphan {
-			text = strings.Replace(text, "synchronize: true", "synchronize: true, orphanDownstreamOnPolicyDelete: true", 1)
+			text = strings.Replace(text, "Delete: false", "Delete: true", 1)
 		}
 		b := existing(t, text, shop, source)
 		next := b.taken(t, plainCopies)

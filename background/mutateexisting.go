@@ -30,7 +30,7 @@ func (w *Worker) mutateExisting(ctx context.Context, j job) outcome {
 	case err != nil:
 		return failed(explained(err))
 	case t.why != "":
-		return skipped(t.why)
+		return w.dismissed(j, t)
 	case w.tooSoon(j):
 		return failed(errEarly)
 	}
@@ -41,7 +41,7 @@ func (w *Worker) mutateExisting(ctx context.Context, j job) outcome {
 	if t.gone { // it is the old object of its request
 		delete(request.Admission, "object")
 	}
-	c := &change{worker: w, job: j, request: request, objects: &asked{Objects: w.options.Cluster}, done: slices.Clone(j.done)}
+	c := &change{worker: w, job: j, request: request, objects: &asked{Objects: w.options.Cluster, kinds: w.options.Kinds}, done: slices.Clone(j.done)}
 	wanted := c.wanted(ctx, c.objects)
 	if wanted == nil {
 		return skipped("the rule is gone, or the object triggers it no longer")
@@ -174,9 +174,11 @@ func (c *change) outcome(wanted []interp.TargetMutation) outcome {
 	return out
 }
 
-// asked notes a permission that was missing when objects were asked for.
+// asked notes a permission that was missing when objects were asked for, and asks for
+// each of the kinds that a pattern stands for.
 type asked struct {
 	interp.Objects
+	kinds  func(group, version, kind string) []Kind
 	denied error
 }
 
@@ -189,9 +191,23 @@ func (a *asked) Get(ctx context.Context, apiVersion, kind, namespace, name strin
 
 // List finds objects.
 func (a *asked) List(ctx context.Context, apiVersion, kind, namespace string, selector labels.Selector) ([]map[string]any, error) {
-	list, err := a.Objects.List(ctx, apiVersion, kind, namespace, selector)
-	a.note(err)
-	return list, err
+	served := []Kind{{apiVersion, kind}}
+	if strings.ContainsAny(apiVersion, "*?") {
+		k, _ := policy.ParseKind(apiVersion + "/" + kind)
+		if served = a.kinds(k.Group, k.Version, k.Kind); len(served) == 0 {
+			return nil, fmt.Errorf("the cluster serves no kind %s/%s", apiVersion, kind)
+		}
+	}
+	var out []map[string]any
+	for _, one := range served {
+		list, err := a.Objects.List(ctx, one.APIVersion, one.Kind, namespace, selector)
+		a.note(err)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, list...)
+	}
+	return out, nil
 }
 
 func (a *asked) note(err error) {

@@ -48,6 +48,24 @@ func (b *bench) level(name string) any {
 	return nil
 }
 
+// A target of any version is looked for in each that the cluster serves of the kind.
+func TestMutateExistingAnyVersion(t *testing.T) {
+	b := start(t, strings.Replace(restarts, "apiVersion: v1, kind: Secret,", "apiVersion: '*', kind: Secret,", 1), settingsMap, firstSecret, otherSecret)
+	if b.doRequest(t.Context(), b.asked("CREATE", object(t, settingsMap), nil)[0]); len(b.requests) == 0 || b.level("first") != nil {
+		t.Errorf("nobody serves it: %v", b.cluster.log)
+	}
+	b.now = b.now.Add(time.Minute)
+	b.options.Kinds = func(group, version, kind string) []Kind {
+		if group+"/"+version+"/"+kind != "*/*/Secret" {
+			t.Errorf("asked for %s/%s/%s", group, version, kind)
+		}
+		return []Kind{{"v1", "Secret"}, {"example.com/v1", "Secret"}}
+	}
+	if b.doRequest(t.Context(), b.asked("CREATE", object(t, settingsMap), nil)[0]); len(b.requests) != 0 || b.level("first") != "high" || b.level("other") != nil {
+		t.Errorf("%v: %+v", b.cluster.log, b.requests)
+	}
+}
+
 // The targets are changed, and nothing else; nothing is written where nothing changes.
 func TestMutateExisting(t *testing.T) {
 	b := start(t, restarts, settingsMap, firstSecret, lastSecret, otherSecret)

@@ -29,6 +29,8 @@ func requestFor(c *v1alpha1.CapturedRequest, trigger map[string]any) (*interp.Re
 	}
 	delete(admission, "roles")
 	delete(admission, "clusterRoles")
+	delete(admission, "created")
+	delete(admission, "unchanged")
 	admission["object"] = trigger
 	return &interp.Request{Admission: admission, Roles: c.Roles, ClusterRoles: c.ClusterRoles}, nil
 }

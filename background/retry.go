@@ -119,7 +119,7 @@ func (w *Worker) carryOut(ctx context.Context, r *v1alpha1.GenerateRequest, age 
 		return skipped("the policy is gone")
 	}
 	j := job{
-		policy: p, rule: r.Spec.Rule, trigger: r.Spec.Trigger, remove: r.Spec.Delete, request: r.Spec.Request, age: age, done: r.Status.Resources,
+		policy: p, rule: r.Spec.Rule, trigger: r.Spec.Trigger, remove: r.Spec.Delete, request: r.Spec.Request, begun: r.CreationTimestamp.Time, age: age, done: r.Status.Resources,
 	}
 	rule := p.rule(j.rule)
 	if rule == nil || mutatesExisting(rule) != (r.Spec.Type == v1alpha1.MutateExisting) {

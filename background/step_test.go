@@ -42,7 +42,7 @@ spec:
   rules:
   - name: secret
     match: {any: [{resources: {kinds: [Namespace]}}]}
-    generate: {apiVersion: v1, kind: Secret, name: s, namespace: "{{ request.object.metadata.name }}", synchronize: true, clone: {namespace: default, name: s}}
+    generate: {apiVersion: v1, kind: Secret, name: s, namespace: "{{ request.object.metadata.name }}", synchronize: true, orphanDownstreamOnPolicyDelete: false, clone: {namespace: default, name: s}}
 `
 
 const source = `{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: default, uid: src}, data: {a: b25l}}`
@@ -206,7 +206,14 @@ func TestRuleGone(t *testing.T) {
 		{"the policy is deleted", copies, "", false},
 		{"the rule is taken out", copies, plainCopies, false},
 		{"the policy is turned off", copies, copies, true},
-		{"orphaned", strings.Replace(copies, "synchronize: true", "synchronize: true, orphanDownstreamOnPolicyDelete: true", 1), "", true},
+		{"orphaned", strings.Replace(copies, "Delete: false", "Delete: true", 1), "", true},
+		{"a copy, and the rule says nothing", strings.Replace(copies, "orphanDownstreamOnPolicyDelete: false, ", "", 1), "", true},
+		{"a copy of a list, and the rule says nothing", strings.NewReplacer(
+			"orphanDownstreamOnPolicyDelete: false, ", "", "apiVersion: v1, kind: Secret, name: s,", "", "clone: {namespace: default, name: s}", "cloneList: {namespace: default, kinds: [v1/Secret]}",
+		).Replace(copies), "", true},
+		{"made of data, and the rule says nothing", strings.NewReplacer(
+			"orphanDownstreamOnPolicyDelete: false, ", "", "clone: {namespace: default, name: s}", "data: {data: {a: b25l}}",
+		).Replace(copies), "", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := existing(t, tt.policy, shop, source)

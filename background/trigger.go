@@ -10,8 +10,7 @@ import (
 
 // patience is how long a request may take from here to the store: as long as the API
 // server lets any request take, and a little. What comes to less could be done before
-// the request is through, and be lost. An update that changes nothing is waited for as
-// long: nobody can tell it from one that is not stored yet.
+// the request is through, and be lost.
 const patience = 65 * time.Second
 
 // A found trigger is the object that the work is about.
@@ -20,6 +19,16 @@ type foundTrigger struct {
 	gone   bool
 	ending bool   // it is being deleted, and something holds it
 	why    string // there is nothing to do; empty where there is
+	forged bool   // the API server did not send the request
+}
+
+// dismissed is what becomes of a job that has nothing to do. A request that the API
+// server did not send is told.
+func (w *Worker) dismissed(j job, t foundTrigger) outcome {
+	if t.forged {
+		w.options.Tell(Notice{Policy: j.policy.Of, Warning: true, Reason: reasonMistrusted, Note: note(j.rule, j.trigger, t.why)})
+	}
+	return skipped(t.why)
 }
 
 // find reads the trigger as the request has left it.
@@ -42,6 +51,11 @@ func (w *Worker) find(ctx context.Context, j job) (foundTrigger, error) {
 	live, found, err := w.live(ctx, j.trigger)
 	if err != nil {
 		return foundTrigger{}, err
+	}
+	if !found && (operation == "UPDATE" || operation == "DELETE") {
+		if forged, err := w.isOlder(ctx, j); forged || err != nil {
+			return notWhatWas(operation), err
+		}
 	}
 	if operation == "DELETE" {
 		return deleted(j, live, found, old)
@@ -71,10 +85,54 @@ func asStored(j job, live map[string]any, found bool, old map[string]any, operat
 		return foundTrigger{object: old, gone: true}, nil
 	case !found:
 		return foundTrigger{why: "the object is not there"}, nil
-	case operation == "UPDATE" && old != nil && metaText(live, "resourceVersion") == metaText(old, "resourceVersion") && j.age < patience:
+	case operation == "CREATE" && !j.created(live), operation == "UPDATE" && (j.trigger.UID == "" || old != nil && metaText(old, "uid") != string(j.trigger.UID)):
+		return notWhatWas(operation), nil
+	case operation == "UPDATE" && !j.request.Unchanged && old != nil && metaText(live, "resourceVersion") == metaText(old, "resourceVersion") && j.age < patience:
 		return foundTrigger{}, errEarly
 	}
 	return foundTrigger{object: live, ending: metaText(live, "deletionTimestamp") != ""}, nil
+}
+
+// notWhatWas is a trigger that no API server told of.
+func notWhatWas(operation string) foundTrigger {
+	did := map[string]string{"CREATE": "created just then", "UPDATE": "changed", "DELETE": "deleted"}[operation]
+	return foundTrigger{
+		why:    "the object that is there is not the one that the request says was " + did + ", so nothing is done for the request; who reaches the webhook?",
+		forged: true,
+	}
+}
+
+// maxSkew is how far the clocks of two API servers may be apart.
+const maxSkew = time.Minute
+
+// created tells that an object is the one that the request has created: by its UID and
+// its time, and by when the request came. Whoever reaches the webhook could ask in the
+// name of the API server and of any user; but what they say to be created is not, or
+// was long before.
+func (j job) created(live map[string]any) bool {
+	at := metaText(live, "creationTimestamp")
+	if j.trigger.UID == "" || at != j.request.Created {
+		return false
+	}
+	if at == "" { // of a server that keeps no times
+		return true
+	}
+	made, err := time.Parse(time.RFC3339, at)
+	return err == nil && j.begun.Sub(made) <= patience+maxSkew
+}
+
+// isOlder tells of another object of the trigger's name that was there before the request: so
+// the trigger was not.
+func (w *Worker) isOlder(ctx context.Context, j job) (bool, error) {
+	if j.trigger.Name == "" {
+		return false, nil
+	}
+	another, found, err := w.options.Cluster.Get(ctx, j.trigger.APIVersion, j.trigger.Kind, j.trigger.Namespace, j.trigger.Name)
+	if err != nil || !found || metaText(another, "uid") == string(j.trigger.UID) {
+		return false, err
+	}
+	made, err := time.Parse(time.RFC3339, metaText(another, "creationTimestamp"))
+	return err == nil && made.Add(maxSkew).Before(j.begun), nil
 }
 
 // live is the object that is meant, and no other of its name.

@@ -321,7 +321,8 @@ type job struct {
 	trigger v1alpha1.ObjectReference
 	remove  bool
 	request *v1alpha1.CapturedRequest  // nil where no request has started it
-	age     time.Duration              // since it was started
+	begun   time.Time                  // when it was, by the API server's clock
+	age     time.Duration              // since then, as far as is known here
 	done    []v1alpha1.ObjectReference // what an earlier try has changed
 }
 

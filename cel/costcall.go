@@ -71,7 +71,11 @@ func stringCall(name string, args []shape) (cost float64, s shape, ok bool) {
 	case "format": // every argument may be there more than once, but mostly is not
 		return per(perChar, x.chars), shape{chars: x.chars + 2*y.items*y.elemAny()}, true
 	case "replace":
-		return per(2*perChar, x.chars), shape{chars: x.chars + min(x.chars, commonReplaced)*y.chars}, true
+		times := min(x.chars, commonReplaced)
+		if args[1].chars == 0 { // which is around each character
+			times = x.chars + 1
+		}
+		return per(2*perChar, x.chars), shape{chars: x.chars + times*y.chars}, true
 	case "split":
 		return per(2*perChar, x.chars), listOf(x.chars+1, shape{chars: x.chars}), true
 	case "join":

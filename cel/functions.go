@@ -1,6 +1,9 @@
 package cel
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // The functions, methods and macros of CEL, each with the release of Kubernetes
 // that a policy needs to call it.
@@ -51,8 +54,16 @@ func FirstRelease(name string, args int) Release {
 // everywhere is Oldest for what every supported release understands, and Never
 // for what none does.
 func everywhere(name string) Release {
-	switch name {
-	case // macros
+	if slices.Contains(Common(), name) {
+		return Oldest
+	}
+	return Never
+}
+
+// Common are the functions, methods and macros that every supported release understands.
+func Common() []string {
+	return []string{
+		// macros
 		"has", "map", "filter", "optMap", "optFlatMap",
 		// the language
 		"size", "type", "dyn", "int", "uint", "double", "string", "bytes", "bool",
@@ -75,10 +86,8 @@ func everywhere(name string) Release {
 		"add", "sub", "compareTo", "isGreaterThan", "isLessThan",
 		// the authorizer
 		"path", "group", "resource", "subresource", "namespace", "name", "check",
-		"allowed", "reason", "error", "errored", "serviceAccount":
-		return Oldest
+		"allowed", "reason", "error", "errored", "serviceAccount",
 	}
-	return Never
 }
 
 // FirstRelease is the first release on which a new policy may have the expression v. It

@@ -166,7 +166,7 @@ func (g *guard) choice(n *node, want bool, known conditions) (Bool, bool) {
 }
 
 func (g *guard) quantified(n *node, want bool, known conditions) (Bool, bool) {
-	first := g.needs(n.args[0]).without(known)
+	first := g.needsItems(n.args[0]).without(known)
 	body, asks := g.inside(n).guarded(n.args[1], want, g.outer(n, known.and(first)))
 	m := *n
 	m.args = []*node{n.args[0], body.n}
@@ -221,8 +221,10 @@ func (g *guard) implied(n *node, value, self bool) conditions {
 			}
 		}
 		return out
-	case n.op == opCond, n.isQuantifier():
+	case n.op == opCond:
 		return g.needs(n.args[0])
+	case n.isQuantifier():
+		return g.needsItems(n.args[0])
 	}
 	out := g.needs(n)
 	if self {

@@ -216,6 +216,9 @@ func flatten(o op, args []*node) *node {
 }
 
 func (r *reader) has(e ast.Expr, args []*node) *node {
+	if len(args) == 1 && args[0].op == opIndex {
+		return r.fail(e, "has() takes one field selection, as in has(object.spec); of a key, write 'k' in m")
+	}
 	if len(args) != 1 || args[0].op != opSelect {
 		return r.fail(e, "has() takes one field selection, as in has(object.spec)")
 	}

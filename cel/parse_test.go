@@ -61,6 +61,7 @@ func TestParseErrors(t *testing.T) {
 		{"a &&\n  b c", `2:5: extraneous input 'c' expecting <EOF> [KV112]`},
 		{"a.`b`", "1:3: unsupported syntax: '`' [KV112]"},
 		{"has(a)", `1:4: has() takes one field selection, as in has(object.spec) [KV112]`},
+		{"has(a['b'])", `1:4: has() takes one field selection, as in has(object.spec); of a key, write 'k' in m [KV112]`},
 		{"a.all(b.c, true)", `1:8: argument 1 of all() must be the name of a variable [KV112]`},
 		{"package.x", `1:1: reserved identifier: package [KV112]`},
 		{"'a\xff'", `: the expression is no valid UTF-8 [KV112]`},

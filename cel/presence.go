@@ -15,8 +15,15 @@ func (g *guard) needs(n *node) conditions {
 	case opHas:
 		return g.needs(n.args[0])
 	case opIndex:
-		return g.needsAll(n.args).and(g.needsIndex(n))
+		return g.needsItems(n.args[0]).and(g.needs(n.args[1])).and(g.needsIndex(n))
+	case opCall:
+		if n.function() == FuncSize {
+			return g.needsItems(n.args[0])
+		}
 	case opMember:
+		if n.function() == FuncSize {
+			return g.needsItems(n.args[0])
+		}
 		if n.function() == FuncOr || n.function() == FuncOrValue { // evaluate their argument when they must
 			return g.needs(n.args[0])
 		}
@@ -26,13 +33,16 @@ func (g *guard) needs(n *node) conditions {
 		if l := n.args[1]; n.operator() == In && l.op == opList && len(l.args) == 0 { // false, whatever is looked for
 			return nil
 		}
+		if n.operator() == In {
+			return g.needs(n.args[0]).and(g.needsItems(n.args[1]))
+		}
 	case opCond:
 		return g.needs(n.args[0]).and(g.needsBranch(n))
 	case opMacro:
 		if n.isQuantifier() {
 			return g.needsTruth(n)
 		}
-		return g.needs(n.args[0]).and(g.needsBody(n))
+		return g.needsItems(n.args[0]).and(g.needsBody(n))
 	}
 	return g.needsAll(n.args)
 }
@@ -41,6 +51,17 @@ func (g *guard) needsAll(ns []*node) conditions {
 	var out conditions
 	for _, n := range ns {
 		out = out.and(g.needs(n))
+	}
+	return out
+}
+
+// needsItems is that n is there and has items: has() does not tell null from a list, as in
+//
+//	has(object.rules) && object.rules.all(r, ...)
+func (g *guard) needsItems(n *node) conditions {
+	out := g.needs(n)
+	if s, ok := g.infer(n).shape.(NullableShape); ok && s.Nullable() {
+		out = out.and(conditions{Func(FuncDyn, Value{n}).Ne(Null()).n})
 	}
 	return out
 }

@@ -14,6 +14,13 @@ type Shape interface {
 	Elem() Shape
 }
 
+// A NullableShape knows whether values of a shape may be null where they are there,
+// as the rules of a ClusterRole without any.
+type NullableShape interface {
+	Shape
+	Nullable() bool
+}
+
 // A Root is a variable of the request, as object is.
 type Root struct {
 	Name  string

@@ -227,7 +227,10 @@ func (v Value) EndsWith(s Value) Bool { return v.Call(FuncEndsWith, s).AsBool() 
 func (v Value) Contains(s Value) Bool { return v.Call(FuncContains, s).AsBool() }
 
 // Matches is v.matches(re).
-func (v Value) Matches(re string) Bool { return v.Call(FuncMatches, String(re)).AsBool() }
+func (v Value) Matches(re string) Bool { return v.MatchesValue(String(re)) }
+
+// MatchesValue is v.matches(re) where the regular expression is computed.
+func (v Value) MatchesValue(re Value) Bool { return v.Call(FuncMatches, re).AsBool() }
 
 // Cond is c ? v : w.
 func Cond(c Bool, v, w Value) Value {

@@ -93,6 +93,21 @@ func TestSubstituteField(t *testing.T) {
 	}
 }
 
+func TestSubstitutePath(t *testing.T) {
+	for _, tt := range []struct{ text, want string }{
+		{`object.spec.template.spec.a == object.spec.b`, `x.spec.a == object.spec.b`},
+		{`object['spec'].template.?metadata.hasValue()`, `x.?metadata.hasValue()`},
+		{`has(object.spec.template.a)`, `has(x.a)`},
+		{`has(object.spec.template) && object.?spec.template.hasValue() && object.spec.?template.hasValue()`, `has(object.spec.template) && object.?spec.template.hasValue() && object.spec.?template.hasValue()`},
+		{`l.all(x, x == object.spec.template)`, `l.all(x2, x2 == x)`},
+		{`l.all(object, object.spec.template)`, `l.all(object, object.spec.template)`},
+	} {
+		if got := parse(t, tt.text).SubstitutePath([]string{"object", "spec", "template"}, parse(t, "x")).String(); got != tt.want {
+			t.Errorf("%s\ngot  %s\nwant %s", tt.text, got, tt.want)
+		}
+	}
+}
+
 func TestRewrite(t *testing.T) {
 	v := parse(t, `a.b + [a.b, c].size()`).Rewrite(func(v Value) Value {
 		if Equal(v, Ident("a").Field("b")) {

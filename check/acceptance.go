@@ -10,25 +10,18 @@ import (
 
 // acceptance reports what an API server of the release refuses the object for, and
 // gives the fields that are to blame.
-func (c *checking) acceptance(r *Result, release cel.Release) map[string]bool {
+func (c *checking) acceptance(r *Result, s *subject, release cel.Release) map[string]bool {
 	refused := map[string]bool{}
-	texts := map[string]expression{}
-	if s := subjectOf(r.Object); s != nil {
-		for _, e := range s.expressions {
-			texts[e.field] = e
-		}
-	}
 	for _, e := range c.errors(r.Object, release) {
 		refused[e.Field] = true
 		if lintTells(r.Object, e) {
 			continue
 		}
-		x, isExpression := texts[e.Field]
-		if !isExpression {
+		if s == nil || !s.has(e.Field) {
 			c.refusedField(r, e)
 			continue
 		}
-		c.refusedExpression(r, release, x, e)
+		c.refusedExpression(r, release, s.expression(e.Field), e)
 	}
 	return refused
 }

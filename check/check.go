@@ -133,8 +133,12 @@ func (c *checking) one(r *Result) {
 	if len(r.Releases) == 0 {
 		return
 	}
+	if s != nil && s.tooLarge() {
+		r.report(0, "", largePolicy())
+		return
+	}
 	for _, release := range r.Releases {
-		refused := c.acceptance(r, release)
+		refused := c.acceptance(r, s, release)
 		if s != nil && c.options.wants(Types) {
 			c.types(r, s, release, refused)
 		}
@@ -149,7 +153,7 @@ func (c *checking) one(r *Result) {
 		c.cost(r, s)
 	}
 	if s != nil && c.options.wants(Types) {
-		c.changes(r, r.Releases[0])
-		c.statusTypes(r, r.Releases[len(r.Releases)-1])
+		c.changes(r, s, r.Releases[0])
+		c.statusTypes(r, s, r.Releases[len(r.Releases)-1])
 	}
 }

@@ -328,7 +328,7 @@ func (r *Result) reportCosts(s *subject) {
 		if told[c.Field] {
 			continue
 		}
-		e := r.Object.expression(c.Field)
+		e := s.expression(c.Field)
 		switch {
 		case c.Measured > c.Limit:
 			r.reportIn(0, e, 0, 0, overLimit(c, s.fails))

@@ -45,6 +45,10 @@ func faulty(o *Object, fault *cores.Fault) diag.Diagnostic {
 	return diag.Errorf(diag.Pos{}, diag.CompilerFault, "checking %s failed (%v, in %s); what else there is to say of it is not known; please report this with the object", o.Name(), fault.Value, fault.In)
 }
 
+func largePolicy() diag.Diagnostic {
+	return diag.Errorf(diag.Pos{}, diag.TooLarge, "the expressions of this policy take too many steps, so nothing else is checked of it; split it, or say the same with fewer variables and repetitions")
+}
+
 // notYet does not name the release that is checked for, so that several say the same.
 func notYet(v cel.Value, release, need cel.Release) diag.Diagnostic {
 	var names []string
@@ -74,6 +78,8 @@ func mismatch(p apiserver.Problem, kinds []string, all bool) diag.Diagnostic {
 func noField(m apiserver.Miss, kinds []string) diag.Diagnostic {
 	text := fmt.Sprintf("%s no field %s%s", noun(kinds, "has", "have"), pathOf(m), nearest(m))
 	switch {
+	case m.Published:
+		return diag.Warnf(diag.Pos{}, diag.UndefinedField, "%s in what is published of it; where a cluster knows no more, it is never there", text)
 	case m.Tested:
 		return diag.Warnf(diag.Pos{}, diag.UndefinedField, "%s, so it is never there", text)
 	case m.Written:

@@ -6,6 +6,8 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
 	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/internal/budget"
+	"github.com/kvap/kvap/policy"
 )
 
 // A role is what an expression is for.
@@ -35,8 +37,23 @@ type subject struct {
 	fails       bool // failurePolicy: Fail
 	constraints *admissionregistrationv1.MatchResources
 	paramKind   *admissionregistrationv1.ParamKind
-	expressions []expression // in the order in which they are evaluated
+	expressions []expression   // in the order in which they are evaluated
+	places      map[string]int // of the expressions, by field
 	trees       map[string]cel.Value
+}
+
+// has tells that a field is an expression.
+func (s *subject) has(field string) bool {
+	_, ok := s.places[field]
+	return ok
+}
+
+// expression is the one at a field. A field that has none is an expression without text.
+func (s *subject) expression(field string) expression {
+	if s.has(field) {
+		return s.expressions[s.places[field]]
+	}
+	return expression{field: field}
 }
 
 // tree is an expression as a tree, made once; not ok for one that is none.
@@ -51,7 +68,7 @@ func (s *subject) tree(e expression) (v cel.Value, ok bool) {
 
 // subjectOf is nil for a binding.
 func subjectOf(o *Object) *subject {
-	s := &subject{object: o, name: o.Name(), trees: map[string]cel.Value{}}
+	s := &subject{object: o, name: o.Name(), places: map[string]int{}, trees: map[string]cel.Value{}}
 	switch {
 	case o.Policy != nil:
 		spec := &o.Policy.Spec
@@ -96,7 +113,27 @@ func (s *subject) addCommon(conditions []admissionregistrationv1.MatchCondition,
 }
 
 func (s *subject) add(r role, name, text, format string, i int) {
-	s.expressions = append(s.expressions, expression{field: fmt.Sprintf(format, i), role: r, name: name, text: text})
+	e := expression{field: fmt.Sprintf(format, i), role: r, name: name, text: text}
+	s.places[e.field] = len(s.expressions)
+	s.expressions = append(s.expressions, e)
+}
+
+// tooLarge tells that checking the expressions would take too many steps. Those that kvap
+// made were counted in the policy that they come from.
+func (s *subject) tooLarge() bool {
+	if s.object.Generated() {
+		return false
+	}
+	var variables []policy.CEL
+	var others []string
+	for _, e := range s.expressions {
+		if e.role == variable {
+			variables = append(variables, policy.CEL{Name: e.name, Expression: e.text})
+			continue
+		}
+		others = append(others, e.text)
+	}
+	return budget.OfExpressions(variables, others) > budget.PerPolicy
 }
 
 // rules are the resource rules of the policy.

@@ -10,13 +10,14 @@ import (
 )
 
 // kindsOf are the kinds of the objects that a policy is asked about, sorted: all
-// that its rules match, with wildcards and subresources, less what is excluded.
+// that its rules match, with wildcards and subresources, less what is excluded. Of
+// published kinds those count that a rule names.
 func kindsOf(m *admissionregistrationv1.MatchResources, set *schema.Set) []schema.GVK {
 	if m == nil {
 		return nil
 	}
 	var out []schema.GVK
-	for _, r := range set.Resources("*", "*", "*") {
+	for _, r := range append(set.Resources("*", "*", "*"), namedIn(m.ResourceRules, set)...) {
 		bodies := append([]schema.Subresource{{GVK: r.GVK}}, r.Subresources...)
 		for _, b := range bodies {
 			if exempt(r) || !slices.ContainsFunc(m.ResourceRules, func(n admissionregistrationv1.NamedRuleWithOperations) bool {
@@ -34,6 +35,22 @@ func kindsOf(m *admissionregistrationv1.MatchResources, set *schema.Set) []schem
 	}
 	slices.SortFunc(out, schema.GVK.Compare)
 	return slices.Compact(out)
+}
+
+// namedIn are the published kinds that rules name with group and version.
+func namedIn(rules []admissionregistrationv1.NamedRuleWithOperations, set *schema.Set) (out []schema.Resource) {
+	for _, n := range rules {
+		for _, group := range n.APIGroups {
+			for _, version := range n.APIVersions {
+				for _, name := range n.Resources {
+					if r, ok := set.ByResource(group, version, name); ok && r.Project != nil {
+						out = append(out, r)
+					}
+				}
+			}
+		}
+	}
+	return out
 }
 
 // exempt tells of resources that policies made through the API never see.

@@ -165,7 +165,7 @@ func readsAny(v cel.Value, variable string, fields ...string) bool {
 
 // statusTypes predicts the status of a policy. What of it is not so is a known false
 // alarm.
-func (c *checking) statusTypes(r *Result, release cel.Release) {
+func (c *checking) statusTypes(r *Result, s *subject, release cel.Release) {
 	if r.Object.Policy == nil {
 		return
 	}
@@ -176,26 +176,17 @@ func (c *checking) statusTypes(r *Result, release cel.Release) {
 		}
 		p, _ := apiserver.FirstProblem(w.Warning)
 		before := len(r.Findings)
-		r.reportIn(release, r.Object.expression(w.Field), p.Line, p.Col, statusFalseAlarm(w, release))
+		r.reportIn(release, s.expression(w.Field), p.Line, p.Col, statusFalseAlarm(w, release))
 		r.Findings[before].Known = true
 	}
 }
 
-func (o *Object) expression(field string) expression {
-	for _, e := range subjectOf(o).expressions {
-		if e.field == field {
-			return e
-		}
-	}
-	return expression{field: field}
-}
-
 // changes reports what newer releases evaluate otherwise than the oldest one.
-func (c *checking) changes(r *Result, oldest cel.Release) {
+func (c *checking) changes(r *Result, s *subject, oldest cel.Release) {
 	if r.Object.Policy == nil {
 		return
 	}
 	for _, d := range apiserver.Differences(r.Object.Policy, oldest) {
-		r.reportIn(0, r.Object.expression(d.Field), 0, 0, changesMeaning(d))
+		r.reportIn(0, s.expression(d.Field), 0, 0, changesMeaning(d))
 	}
 }

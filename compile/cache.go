@@ -20,7 +20,7 @@ import (
 // is forgotten. It is for one compilation at a time.
 type Cache struct {
 	checkers *cores.Pool[*apiserver.Checker]
-	lowered  map[*policy.Policy]translate.Lowered
+	lowered  map[*policy.Policy]lowered
 	errors   map[[sha256.Size]byte]field.ErrorList // of the last compilation, and
 	fresh    map[[sha256.Size]byte]field.ErrorList // of this one
 }
@@ -40,23 +40,42 @@ func (c *Cache) checkersFor(o Options) *cores.Pool[*apiserver.Checker] {
 	return c.checkers
 }
 
-// loweredBefore is what became of a policy the last time.
-func (c *Cache) loweredBefore(p *policy.Policy) (translate.Lowered, bool) {
+// lowered is what became of a policy, and what that took.
+type lowered struct {
+	translate.Lowered
+	lowerCost
+}
+
+// A lowerCost is how many steps there were, and how many were spent: more, where the
+// policy was too large.
+type lowerCost struct{ steps, spent int64 }
+
+// sameWith tells that what cost this comes out the same where there are other steps.
+func (c lowerCost) sameWith(steps int64) bool {
+	if c.spent > c.steps {
+		return steps <= c.steps
+	}
+	return c.spent <= steps
+}
+
+// loweredBefore is what became of a policy the last time, unless that depends on the
+// steps that there were.
+func (c *Cache) loweredBefore(p *policy.Policy, steps int64) (translate.Lowered, lowerCost, bool) {
 	if c == nil {
-		return translate.Lowered{}, false
+		return translate.Lowered{}, lowerCost{}, false
 	}
 	l, ok := c.lowered[p]
-	return l, ok
+	return l.Lowered, l.lowerCost, ok && l.sameWith(steps)
 }
 
 // keepLowered forgets all policies but these.
-func (c *Cache) keepLowered(ls []translate.Lowered) {
+func (c *Cache) keepLowered(ls []translate.Lowered, costs []lowerCost) {
 	if c == nil {
 		return
 	}
-	c.lowered = make(map[*policy.Policy]translate.Lowered, len(ls))
-	for _, l := range ls {
-		c.lowered[l.Policy] = l
+	c.lowered = make(map[*policy.Policy]lowered, len(ls))
+	for i, l := range ls {
+		c.lowered[l.Policy] = lowered{l, costs[i]}
 	}
 }
 

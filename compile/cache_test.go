@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/vap"
 )
 
@@ -35,6 +36,28 @@ func TestCache(t *testing.T) {
 		if got, want := print(in, cache), print(in, nil); got != want {
 			t.Errorf("compilation %d: got\n%s\nwant\n%s", i, got, want)
 		}
+	}
+}
+
+// With a cache the result is the same as without, whatever share of the steps a policy had
+// before.
+func TestCacheOfSteps(t *testing.T) {
+	in := read(t, labels("p", "a", "b")+labels("q", "c"))
+	o := options(t)
+	cache := compile.NewCache()
+	seen := map[string]bool{}
+	for i, steps := range []int64{100_000, 300, 100_000, 300, 10, 500, 400, 350, 100_000} {
+		o.Steps = func(*policy.Policy) int64 { return steps }
+		o.Cache = nil
+		want := told(compile.Policies(in, o))
+		o.Cache = cache
+		if got := told(compile.Policies(in, o)); got != want {
+			t.Errorf("compilation %d, with %d steps: got\n%s\nwant\n%s", i, steps, got, want)
+		}
+		seen[want] = true
+	}
+	if len(seen) < 2 {
+		t.Error("as many steps as that do not matter")
 	}
 }
 

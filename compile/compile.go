@@ -6,6 +6,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/budget"
 	"github.com/kvap/kvap/internal/cores"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/translate"
@@ -23,10 +24,18 @@ type Input struct {
 
 // Options are the choices of a compilation.
 type Options struct {
-	Translate translate.Options // its Exceptions are those of the input
+	Translate translate.Options // its Exceptions are those of the input, its ExcludedNamespaces those of Emit
 	Emit      vap.EmitOptions
 	// Cache is what compilations with these options have in common; nil for none.
 	Cache *Cache
+	// Stopped says that nobody wants the result any more. It is asked now and then, by
+	// several at once; nil never says so.
+	Stopped func() bool
+	// Steps is how many steps lowering a policy may take; nil for what any may take.
+	Steps func(*policy.Policy) int64
+	// NamespaceLimit is how many native rules, and how many objects, the policies of one
+	// namespace have at most; 0 for no limit.
+	NamespaceLimit int
 }
 
 // A Result is what became of the input.
@@ -36,6 +45,8 @@ type Result struct {
 	Objects  []vap.Objects
 	// Diagnostics are those of the compilation, without those of reading.
 	Diagnostics diag.List
+	// Stopped tells that there is nothing else here: nobody wanted it any more.
+	Stopped bool
 
 	lowered []translate.Lowered
 	options translate.Options
@@ -60,7 +71,7 @@ func (r Result) PackedByMatch(about func(group, resource string) bool) (drafts [
 // A Rule is what became of one rule as written.
 type Rule struct {
 	Policy *policy.Policy
-	Source *policy.Rule // nil for a ValidatingPolicy, which is one rule
+	Source *policy.Rule // nil for a policy in CEL, which is one rule
 	Target translate.Target
 	Codes  []diag.Code // why it is not native, or what the user must know
 	Reason string      // why it is not native, in words
@@ -69,6 +80,8 @@ type Rule struct {
 	Forms []*Form
 	// Objects are indexes of Result.Objects.
 	Objects []int
+	// Reaches are the excluded namespaces in which the rule counts, for it names them.
+	Reaches []string
 }
 
 // Pos is the place of the rule.
@@ -85,6 +98,25 @@ func (r *Rule) Name() string {
 		return r.Policy.Name
 	}
 	return r.Source.Name
+}
+
+// Type is validate, mutate, generate or verifyImages; "" when a rule has no body.
+func (r *Rule) Type() string {
+	switch {
+	case r.Source != nil:
+		return r.Source.Type()
+	case r.Policy.Mutating != nil:
+		return "mutate"
+	}
+	return "validate"
+}
+
+// Mutates tells of a rule that changes the object of a request.
+func (r *Rule) Mutates() bool {
+	if r.Source != nil {
+		return r.Source.Mutate != nil && !r.Source.Mutate.Existing
+	}
+	return r.Policy.Mutating != nil
 }
 
 // PolicyName is how users call the policy: with the namespace of a namespaced one.
@@ -111,7 +143,7 @@ func (r *Rule) NotServed() string {
 type Form struct {
 	Rule   *Rule
 	Name   string
-	Source *policy.Rule // as expanded; nil for a ValidatingPolicy
+	Source *policy.Rule // as expanded; nil for a policy in CEL
 	Places []Place
 }
 
@@ -122,10 +154,20 @@ type Place struct {
 }
 
 // Policies compiles policies that go into the same cluster.
-func Policies(in Input, o Options) Result {
-	o.Translate.Exceptions = in.Exceptions
+func Policies(in Input, o Options) (result Result) {
+	defer func() {
+		switch v := recover().(type) {
+		case nil:
+		case budget.Stopped:
+			result = Result{Stopped: true}
+		default:
+			panic(v)
+		}
+	}()
+	o.Translate.Exceptions, o.Translate.ExcludedNamespaces = in.Exceptions, o.Emit.Excluded()
 	c := &compilation{options: o, crew: cores.NewCrew(), checkers: o.Cache.checkersFor(o)}
 	c.lower(in.Policies)
+	c.limit()
 	c.assemble()
 	for c.check() { // each round leaves a rule less
 		c.assemble()
@@ -148,23 +190,47 @@ type compilation struct {
 // lower lowers each policy. One that makes the compiler fail has no native rule.
 func (c *compilation) lower(ps []*policy.Policy) {
 	c.lowered = make([]translate.Lowered, len(ps))
+	costs := make([]lowerCost, len(ps))
 	c.crew.Each(len(ps), func(i int) {
 		p := ps[i]
+		c.alive()
+		steps := c.stepsOf(p)
 		var known bool
-		if c.lowered[i], known = c.options.Cache.loweredBefore(p); known {
+		if c.lowered[i], costs[i], known = c.options.Cache.loweredBefore(p, steps); known {
 			return
 		}
 		o := c.options.Translate
-		o.Checker, o.Each = pooled{c.checkers}, c.crew.Each
-		if guard(p.Pos, func() { c.lowered[i] = translate.Lower(p, o) }) == nil {
-			return
+		lower := func() {
+			o.Budget.Spend(p.Source.Bytes() + budget.OfSource(p))
+			c.lowered[i] = translate.Lower(p, o)
 		}
-		o.Each = nil // so that the diagnostic names the function that failed
-		if fault := guard(p.Pos, func() { c.lowered[i] = translate.Lower(p, o) }); fault != nil {
-			c.lowered[i] = translate.Refused(p, *fault)
+		o.Checker, o.Each, o.Budget = pooled{c.checkers}, c.crew.Each, budget.New(steps, c.options.Stopped)
+		if guard(p.Pos, lower) != nil {
+			// One after the other, so that the diagnostic names the function that failed; and so
+			// that what it costs is the same each time: what comes after a refusal is left out.
+			o.Each, o.Budget = nil, budget.New(steps, c.options.Stopped)
+			if fault := guard(p.Pos, lower); fault != nil {
+				c.lowered[i] = translate.Refused(p, *fault)
+			}
 		}
+		costs[i] = lowerCost{steps: steps, spent: o.Budget.Spent()}
 	})
-	c.options.Cache.keepLowered(c.lowered)
+	c.options.Cache.keepLowered(c.lowered, costs)
+}
+
+// stepsOf is how many steps lowering a policy may take.
+func (c *compilation) stepsOf(p *policy.Policy) int64 {
+	if c.options.Steps == nil {
+		return budget.PerPolicy
+	}
+	return c.options.Steps(p)
+}
+
+// alive ends the compilation where nobody wants its result any more.
+func (c *compilation) alive() {
+	if c.options.Stopped != nil && c.options.Stopped() {
+		panic(budget.Stopped{})
+	}
 }
 
 // pooled checks for several at once.
@@ -228,6 +294,7 @@ type emission struct {
 func (c *compilation) emitted() []emission {
 	out := make([]emission, len(c.translated.Drafts))
 	c.crew.Each(len(out), func(i int) {
+		c.alive()
 		d := c.translated.Drafts[i]
 		if fault := guard(posOf(d), func() { out[i].objects, out[i].found = vap.Emit(d, c.options.Emit) }); fault != nil {
 			out[i].found = diag.List{*fault}
@@ -238,18 +305,21 @@ func (c *compilation) emitted() []emission {
 
 // leave leaves the refused rules to the webhook.
 func (c *compilation) leave(refused *refusals) (some bool) {
-	at := map[*policy.Policy]int{}
-	for i, l := range c.lowered {
-		at[l.Policy] = i
-	}
+	left := map[*policy.Policy]translate.Left{}
 	for _, r := range c.translated.Rules {
 		if why := refused.of(r); why != nil {
-			i := at[r.Policy]
-			c.lowered[i] = c.lowered[i].Without(r.Rule, *why)
-			some = true
+			if left[r.Policy] == nil {
+				left[r.Policy] = translate.Left{}
+			}
+			left[r.Policy][r.Rule] = *why
 		}
 	}
-	return some
+	for i, l := range c.lowered {
+		if why := left[l.Policy]; why != nil {
+			c.lowered[i] = l.Without(why)
+		}
+	}
+	return len(left) > 0
 }
 
 // result is the list of all rules with their objects.
@@ -286,6 +356,7 @@ func (r *Rule) addForm(f translate.Form, object map[*vap.Draft]int) {
 	form := &Form{Rule: r, Name: f.Name, Source: f.Rule}
 	for _, p := range f.Places {
 		i := object[p.Draft]
+		r.Reaches = p.Draft.Bindings[0].Reaches // which all bindings of a rule have
 		form.Places = append(form.Places, Place{Object: i, Member: p.Member})
 		if !slices.Contains(r.Objects, i) {
 			r.Objects = append(r.Objects, i)

@@ -3,6 +3,7 @@ package compile_test
 import (
 	"fmt"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -43,6 +44,47 @@ func TestLinearGrowth(t *testing.T) {
 			t.Errorf("%s: 40 documents take %.0f allocations, and four times as many %.1f times that", pack, few, many/few)
 		}
 	}
+}
+
+// allocated is how many bytes a function allocates, those that are free again too.
+func allocated(do func()) int64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	do()
+	runtime.ReadMemStats(&after)
+	return int64(after.TotalAlloc - before.TotalAlloc)
+}
+
+// What a variable costs does not depend on how many there are.
+func TestVariablesGrowLinearly(t *testing.T) {
+	for kind, write := range map[string]func(n int) string{
+		"context": func(n int) string {
+			return "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: p}\nspec:\n  rules:\n  - name: r\n    match: {any: [{resources: {kinds: [ConfigMap]}}]}\n    " +
+				"validate: {deny: {conditions: {all: [{key: \"{{ v0 }}\", operator: Equals, value: b}]}}}\n    context:\n" +
+				times(n, "\n", func(i int) string { return fmt.Sprintf("    - {name: v%d, variable: {value: a%[1]d}}", i) })
+		},
+		"ValidatingPolicy": func(n int) string {
+			return validating(times(n, "\n", func(i int) string { return fmt.Sprintf("  - {name: v%d, expression: object.data.k%[1]d}", i) }), "variables.v0 == 'b'")
+		},
+	} {
+		o := options(t)
+		work := func(n int) int64 {
+			in := read(t, write(n))
+			return allocated(func() { compile.Policies(in, o) })
+		}
+		work(1) // what is made once
+		few, many := work(200), work(800)
+		if many > 5*few {
+			t.Errorf("%s: 200 variables take %d kB, and four times as many %.1f times that", kind, few>>10, float64(many)/float64(few))
+		}
+	}
+}
+
+// validating is a ValidatingPolicy.
+func validating(variables, validation string) string {
+	return "apiVersion: policies.kyverno.io/v1\nkind: ValidatingPolicy\nmetadata: {name: p}\nspec:\n  matchConstraints:\n    resourceRules:\n" +
+		"    - {apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}\n  variables:\n" + variables +
+		"\n  validations:\n  - expression: " + strconv.Quote(validation) + "\n"
 }
 
 // What is kept of a policy until all are written is a multiple of its objects, and not

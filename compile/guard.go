@@ -3,6 +3,7 @@ package compile
 import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/budget"
 	"github.com/kvap/kvap/internal/cores"
 )
 
@@ -15,7 +16,10 @@ func guard(at diag.Pos, do func()) *diag.Diagnostic {
 		return nil
 	}
 	d := diag.Errorf(at, diag.CompilerFault, "the compiler failed on this policy (%v, in %s); the webhook will judge it; please report this with the policy", fault.Value, fault.In)
-	if _, grown := fault.Value.(cel.TooLarge); grown {
+	switch fault.Value.(type) {
+	case budget.Stopped:
+		panic(fault.Value)
+	case cel.TooLarge, budget.TooLarge:
 		d = diag.Warnf(at, diag.TooLarge, "the policy would become larger than any that the API server takes; the webhook will judge it")
 	}
 	return &d

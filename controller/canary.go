@@ -36,6 +36,14 @@ type canary struct {
 	config  *rest.Config
 	seen    map[string]string // the versions that all API servers were seen to judge by; nil before that
 	servers int               // how many they were
+	// parts are those that all API servers were seen to judge by, and that no object has
+	// lost since.
+	parts map[string]parts
+	// known are the kinds of params that all API servers were seen to know, of those that
+	// policies have.
+	known map[paramKind]bool
+	// asked is the kind of params that was asked for last.
+	asked paramKind
 	// patience is how long it waits for the API servers.
 	patience time.Duration
 }
@@ -47,8 +55,17 @@ func (c *canary) see(ctx context.Context, l live) error {
 		return nil
 	}
 	versions := l.versions()
-	word := "kvap-" + hashOf(stateOf(versions))
-	for _, o := range canaryObjects(word) {
+	if err := c.ask(ctx, c.objects(l), l, c.patience); err != nil {
+		return err
+	}
+	c.seen, c.parts = versions, l.parts()
+	return nil
+}
+
+// ask writes the canary, unless it is there, and returns when every API server judges by
+// it.
+func (c *canary) ask(ctx context.Context, objects []client.Object, l live, patience time.Duration) error {
+	for _, o := range objects {
 		if current(o, l) {
 			continue
 		}
@@ -60,7 +77,8 @@ func (c *canary) see(ctx context.Context, l live) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.patience)
+	word := wordOf(objects)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	errs := make([]error, len(servers))
 	var group sync.WaitGroup
@@ -73,12 +91,20 @@ func (c *canary) see(ctx context.Context, l live) error {
 			return fmt.Errorf("%s does not yet judge by the policies: %w", servers[i].Host, err)
 		}
 	}
-	c.seen, c.servers = versions, len(servers)
+	c.servers = len(servers)
 	return nil
 }
 
 // isSeen tells that all API servers judge by a state.
 func (c *canary) isSeen(l live) bool { return c.seen != nil && maps.Equal(c.seen, l.versions()) }
+
+// note takes note of what is live, be it for a moment: what a rule was seen to be judged by
+// no longer counts once it was otherwise.
+func (c *canary) note(l live) {
+	if !c.isSeen(l) {
+		c.parts = common(c.parts, l.parts())
+	}
+}
 
 // judges are the objects that all API servers were seen to judge by as they are, by
 // kind and name. What has changed elsewhere since then is no matter.
@@ -87,7 +113,17 @@ func (c *canary) judges(l live) map[string]bool {
 	for key, version := range l.versions() {
 		out[key] = c.seen[key] == version
 	}
+	for name, p := range l.policies {
+		if kind, ok := paramKindOf(p); ok && !c.known[kind] {
+			out[policyKey(name)] = false
+		}
+	}
 	return out
+}
+
+// wordOf is the word of a canary.
+func wordOf(objects []client.Object) string {
+	return objects[0].(*nativePolicy).Spec.MatchConstraints.ResourceRules[0].ResourceNames[0]
 }
 
 func current(o client.Object, l live) bool {
@@ -193,8 +229,9 @@ func bracketed(address string) string {
 }
 
 // canaryObjects are a policy that finds fault with Params of one name, and its
-// binding. Both name it, so that both must be known for a warning.
-func canaryObjects(word string) []client.Object {
+// binding. Both name it, so that both must be known for a warning; and so must the kind
+// of the policy's params, if it has one.
+func canaryObjects(word string, params *admissionregistrationv1.ParamKind) []client.Object {
 	named := func() *admissionregistrationv1.MatchResources {
 		scope, match := admissionregistrationv1.NamespacedScope, admissionregistrationv1.Equivalent
 		return &admissionregistrationv1.MatchResources{
@@ -212,7 +249,7 @@ func canaryObjects(word string) []client.Object {
 	}
 	ignore := admissionregistrationv1.Ignore
 	p := &nativePolicy{TypeMeta: policyType(), Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
-		FailurePolicy: &ignore, MatchConstraints: named(),
+		FailurePolicy: &ignore, MatchConstraints: named(), ParamKind: params,
 		Validations: []admissionregistrationv1.Validation{{Expression: "false", Message: word + " is in effect"}},
 	}}
 	b := &nativeBinding{TypeMeta: bindingType(), Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"context"
 	"slices"
 
 	"github.com/kvap/kvap/cel"
@@ -16,17 +17,25 @@ import (
 type compiler struct {
 	release cel.Release
 	exclude []string
+	own     string // kvap's own namespace
+	// namespaceLimit is how many native rules, and objects, a namespace has at most; 0 for
+	// no limit.
+	namespaceLimit int
 
 	cache      *compile.Cache
 	schemas    *schema.Set
 	policies   []*policy.Policy
 	exceptions []*policy.Exception
+	taken      []string
 	result     compile.Result
 }
 
-// compile is as the command line compiles, with one pack for what matches alike,
-// guards, and kvap's own params.
-func (c *compiler) compile(s shelf, schemas *schema.Set) compile.Result {
+// compile compiles as the command line does, with one pack for what matches alike, guards,
+// kvap's own params, and names that nobody else has taken. Where the context ends meanwhile
+// there is no result: it does so when the process ends or another replica leads. What a
+// policy costs is bounded, and what those of one namespace cost together, so that none holds
+// up the others.
+func (c *compiler) compile(ctx context.Context, s shelf, schemas *schema.Set) (compile.Result, error) {
 	in := compile.Input{Exceptions: s.exceptions}
 	var found diag.List
 	for _, source := range s.sources {
@@ -39,20 +48,27 @@ func (c *compiler) compile(s shelf, schemas *schema.Set) compile.Result {
 	if c.schemas != schemas || !slices.Equal(c.exceptions, s.exceptions) {
 		c.cache = nil
 	}
-	if c.cache != nil && slices.Equal(c.policies, in.Policies) {
-		return c.result
+	if c.cache != nil && slices.Equal(c.policies, in.Policies) && slices.Equal(c.taken, s.taken) {
+		return c.result, nil
 	}
 	if c.cache == nil {
 		c.cache = compile.NewCache()
 	}
-	c.schemas, c.policies, c.exceptions = schemas, in.Policies, slices.Clone(s.exceptions)
+	c.schemas, c.policies, c.exceptions, c.taken = schemas, in.Policies, slices.Clone(s.exceptions), s.taken
 	c.result = compile.Policies(in, compile.Options{
 		Translate: translate.Options{
 			Release: c.release, Schemas: schemas,
-			Pack: translate.PackMatch, Guard: translate.GuardAuto, Params: translate.ParamsKvap,
+			Pack: translate.PackMatch, Guard: translate.GuardAuto, Params: translate.ParamsKvap, OwnNamespace: c.own,
 		},
-		Emit:  vap.EmitOptions{ExcludeNamespaces: c.exclude},
-		Cache: c.cache,
+		Emit:           vap.EmitOptions{ExcludeNamespaces: c.exclude, Taken: s.taken},
+		Cache:          c.cache,
+		Stopped:        func() bool { return ctx.Err() != nil },
+		Steps:          compile.SharedSteps(in.Policies),
+		NamespaceLimit: c.namespaceLimit,
 	})
-	return c.result
+	if c.result.Stopped {
+		c.cache, c.policies = nil, nil
+		return compile.Result{}, ctx.Err()
+	}
+	return c.result, nil
 }

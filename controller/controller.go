@@ -2,7 +2,6 @@ package controller
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -15,12 +14,10 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/kvap/kvap/api/v1alpha1"
 )
@@ -56,19 +53,8 @@ func Run(ctx context.Context, config *rest.Config, options Options, logger logr.
 	if err := setUp(m, config, options, bell, outages); err != nil {
 		return err
 	}
-	if err := m.Start(ctx); err != nil && err.Error() == leaseLost {
-		return ErrLeaseLost
-	} else if err != nil {
-		return err
-	}
-	return nil
+	return m.Start(ctx)
 }
-
-// ErrLeaseLost is a replica that led and could not renew its lease, as while no API server
-// answers. Not all that it runs has ended: it has to begin anew.
-var ErrLeaseLost = errors.New(leaseLost)
-
-const leaseLost = "leader election lost" // as controller-runtime says
 
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
@@ -96,44 +82,31 @@ func newManager(config *rest.Config, options Options, unheard toolscache.WatchEr
 		Client: client.Options{Cache: &client.CacheOptions{
 			Unstructured: true, EnableReadYourWritesConsistency: &consistent, // a pass begins with what the last one wrote
 		}},
-		Metrics:                       metricsserver.Options{BindAddress: options.MetricsAddress},
-		HealthProbeBindAddress:        options.HealthAddress,
-		PprofBindAddress:              options.PprofAddress,
-		LeaderElection:                options.LeaderElection,
-		LeaderElectionID:              "kvap-controller.kvap.dev",
-		LeaderElectionNamespace:       options.Namespace,
-		LeaderElectionReleaseOnCancel: true,
+		Metrics:                metricsserver.Options{BindAddress: options.MetricsAddress},
+		HealthProbeBindAddress: options.HealthAddress,
+		PprofBindAddress:       options.PprofAddress,
 	})
 }
 
-// setUp makes a passer and has all changes lead to a pass.
+// setUp makes a passer, and has it make passes where this replica leads.
 func setUp(m manager.Manager, config *rest.Config, options Options, bell *bell, outages *outages) error {
 	p, err := newPasser(m, config, options, bell.ring, outages)
 	if err != nil {
 		return err
 	}
-	again := true // a process may run one controller after another
-	c, err := controller.New("kvap", m, controller.Options{
-		Reconciler: p, MaxConcurrentReconciles: 1, SkipNameValidation: &again,
-		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryAfter/10, 5*retryAfter),
-	})
-	if err != nil {
-		return err
-	}
-	if err := c.Watch(source.Func(bell.hang)); err != nil {
-		return err
-	}
 	if p.reports.scanner, err = newScanner(config, options, m.GetLogger()); err != nil {
 		return err
 	}
-	runnables := []manager.Runnable{p.params, everywhere(p.listen), manager.RunnableFunc(p.reports.run)}
-	for _, run := range options.Leading {
-		runnables = append(runnables, manager.RunnableFunc(run))
-	}
+	p.reports.world = options.World
+	run := (&leader{passer: p, bell: bell, beside: options.Leading}).lead
 	if options.LeaderElection {
-		runnables = append(runnables, &follower{passer: p, bell: bell, elected: m.Elected()})
+		lock, err := newLock(m, options.Namespace)
+		if err != nil {
+			return err
+		}
+		run = (&election{lock: lock, follow: (&follower{passer: p, bell: bell}).follow, lead: run}).run
 	}
-	for _, r := range runnables {
+	for _, r := range []manager.RunnableFunc{p.listen, run} {
 		if err := m.Add(r); err != nil {
 			return err
 		}

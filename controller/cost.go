@@ -16,7 +16,7 @@ func costPercent(r *compile.Rule, result compile.Result) int32 {
 	for _, f := range r.Forms {
 		for _, p := range f.Places {
 			for _, v := range result.Objects[p.Object].Draft.Validations {
-				if v.Member == p.Member {
+				if v.Of(p.Member) {
 					most = max(most, cel.Cost(v.Expr.Value, nil))
 				}
 			}

@@ -16,7 +16,10 @@ func TestCostPercent(t *testing.T) {
 	}
 	s := readSource(object(t, "1", "b: \"?*\"", "b: \"{{ random('a') }}\""), "enforce", nil, nothing)
 	c := &compiler{release: cel.Default}
-	result := c.compile(shelf{sources: []*policySource{s}}, builtin)
+	result, err := c.compile(t.Context(), shelf{sources: []*policySource{s}}, builtin)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var rules []*compile.Rule
 	for _, r := range result.Rules {
 		if r.Policy == s.policy {

@@ -40,7 +40,8 @@
 // object of the same name that is not kvap's stays as it is, and a condition says so.
 //
 // Of several replicas only the one that was elected makes passes; the others serve
-// every rule that a webhook could be asked for, and write nothing.
+// every rule that a webhook could be asked for, and write nothing. One that loses its lease
+// becomes one of the others, and may be elected again: election.go.
 //
 // It does not judge requests, and it does not know package webhook.
 //

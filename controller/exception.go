@@ -83,9 +83,7 @@ func (s *shelf) except(e *exception, trusted bool, now time.Time) {
 
 // isAbout tells that an exception names a policy.
 func (e *exception) isAbout(p *policy.Policy) bool {
-	return slices.ContainsFunc(e.parsed, func(x *policy.Exception) bool {
-		return slices.ContainsFunc(x.Exceptions, func(r policy.ExceptionRef) bool { return r.PolicyName == p.FullName() })
-	})
+	return slices.ContainsFunc(e.parsed, func(x *policy.Exception) bool { return x.IsFrom(p) })
 }
 
 // maxIgnored bounds what a status says of exceptions that do not count: anybody can

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -39,7 +40,7 @@ spec:
 // where it was said that they do, and a policy that they name says so.
 func TestExceptionNamespaces(t *testing.T) {
 	for trusted, want := range map[string]int{"": 0, "trusted": 1, "other": 0, "trusted,anybodys": 2, "*": 2} {
-		c := fake.NewClientBuilder().WithObjects(append(exceptions(t, ""), object(t, ""))...).Build()
+		c := fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(append(exceptions(t, ""), object(t, ""))...).Build()
 		l := &library{client: c, mode: "enforce"}
 		if trusted != "" {
 			l.trusted = strings.Split(trusted, ",")
@@ -60,7 +61,7 @@ func TestExceptionNamespaces(t *testing.T) {
 func TestExpiredExceptions(t *testing.T) {
 	now := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
 	for until, want := range map[string]bool{"2027-01-01T00:00:01Z": true, "2027-01-01T00:00:00Z": false, "tomorrow": false} {
-		c := fake.NewClientBuilder().WithObjects(exceptions(t, ExpiresKey+`: "`+until+`"`)...).Build()
+		c := fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(exceptions(t, ExpiresKey+`: "`+until+`"`)...).Build()
 		l := &library{client: c, trusted: []string{"trusted"}}
 		in, err := l.read(t.Context(), watchedKinds(), now)
 		if err != nil || (len(in.exceptions) == 1) != want || in.next.IsZero() == want {
@@ -85,4 +86,14 @@ func watchedKinds() map[string]schema.GroupVersionKind {
 	}
 	out["policyexceptions.kyverno.io"] = schema.GroupVersionKind{Group: "kyverno.io", Version: "v2", Kind: "PolicyException"}
 	return out
+}
+
+// testScheme has kvap's kinds, and unstructured objects of all others.
+func testScheme(t *testing.T) *runtime.Scheme {
+	t.Helper()
+	scheme, err := newScheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return scheme
 }

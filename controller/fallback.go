@@ -53,7 +53,7 @@ type RemainingPolicy struct {
 	// that says the same.
 	Policy *policy.Policy
 	// Rules are those that remain, as written, in order. None of them is Invalid.
-	// It is empty for a ValidatingPolicy, which is one rule.
+	// It is empty for a policy in CEL, which is one rule.
 	Rules []*policy.Rule
 }
 
@@ -84,6 +84,9 @@ type FallbackProblem struct {
 	LeftOut bool
 	// Forbidden tells that a permission is missing for what a rule does.
 	Forbidden bool
+	// Broken tells of expressions that do not compile: the policy is served, and errs on
+	// every request that it matches.
+	Broken bool
 }
 
 // NoFallback serves nothing: rules without a native form are not judged, and the

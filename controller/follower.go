@@ -8,19 +8,15 @@ import (
 )
 
 // A follower is a replica that does not write: it serves what the API server may ask
-// any replica, until it is elected. It serves every rule that a webhook could be asked
+// any replica, while it is not elected. It serves every rule that a webhook could be asked
 // for, so that it lacks none whatever the one who writes is about to do.
 type follower struct {
-	passer  *passer
-	bell    *bell
-	elected <-chan struct{}
+	passer *passer
+	bell   *bell
 }
 
-// NeedLeaderElection is false: followers are those who were not elected.
-func (f *follower) NeedLeaderElection() bool { return false }
-
-// Start follows until the replica is elected.
-func (f *follower) Start(ctx context.Context) error {
+// follow follows until the replica is elected, or the context ends.
+func (f *follower) follow(ctx context.Context, elected <-chan struct{}) {
 	rung := f.bell.listen()
 	for {
 		err := f.passer.mirror(ctx)
@@ -33,9 +29,9 @@ func (f *follower) Start(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return nil
-		case <-f.elected:
-			return nil
+			return
+		case <-elected:
+			return
 		case <-rung:
 			time.Sleep(settleDelay)
 		case <-retry:
@@ -51,20 +47,12 @@ func (p *passer) mirror(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rules := rulesByPolicy(p.compiler.compile(in, schemas))
-	wide := p.webhooks.wideOf(Remaining{Exceptions: in.exceptions, ExcludeNamespaces: p.options.ExcludeNamespaces}, in.sources, rules)
-	if _, err := p.webhooks.fallback.Serve(ctx, wide); err != nil {
+	result, err := p.compiler.compile(ctx, in, schemas)
+	if err != nil {
 		return err
 	}
-	p.begun.Store(true)
-	return nil
+	wide := p.webhooks.wideOf(Remaining{Exceptions: in.exceptions, ExcludeNamespaces: p.options.ExcludeNamespaces}, in.sources, rulesByPolicy(result))
+	_, err = p.webhooks.fallback.Serve(ctx, wide)
+	p.answering(err)
+	return err
 }
-
-// An everywhere runs on each replica.
-type everywhere func(context.Context) error
-
-// Start runs it.
-func (e everywhere) Start(ctx context.Context) error { return e(ctx) }
-
-// NeedLeaderElection is false.
-func (e everywhere) NeedLeaderElection() bool { return false }

@@ -48,6 +48,7 @@ func (h *handover) run(ctx context.Context, wanted map[string]*judge, kept map[s
 			out.pending = true // nobody knows what is there
 			return out, err
 		}
+		h.canary.note(out.live)
 		p := planFor(wanted, out.live, out.failed, h.canary.isSeen(out.live), kept)
 		for name := range p.foreign {
 			out.failed[name] = errForeign

@@ -20,6 +20,7 @@ import (
 // has not changed stays the same value from pass to pass.
 type library struct {
 	client client.Reader
+	direct client.Reader // with no cache
 	mode   string
 	// trusted are the namespaces whose exceptions count; allNamespaces means all.
 	trusted    []string
@@ -37,6 +38,8 @@ type shelf struct {
 	exceptions []*policy.Exception
 	ignored    []*exception // those that do not count now
 	next       time.Time    // when an exception expires, zero for never
+	// taken are names of native objects that somebody else made.
+	taken []string
 }
 
 // read reads all objects of the kinds that are watched.
@@ -66,6 +69,14 @@ func (l *library) read(ctx context.Context, watched map[string]schema.GroupVersi
 			out.sources = append(out.sources, sources[key])
 		}
 	}
+	kept, err := l.uninstalled(ctx, sources)
+	if err != nil {
+		return out, err
+	}
+	for _, s := range kept {
+		sources[translationName(s.ref)] = s
+		out.sources = append(out.sources, s)
+	}
 	l.sources, l.exceptions, l.watched = sources, exceptions, maps.Clone(watched)
 	return out, nil
 }
@@ -87,6 +98,11 @@ func (l *library) isOutdated(ctx context.Context) bool {
 			if s := l.sources[translationName(referenceTo(&objects[i]))]; s == nil || s.version != objects[i].GetResourceVersion() {
 				return true
 			}
+		}
+	}
+	for _, s := range l.sources {
+		if s.uninstalled {
+			n++
 		}
 	}
 	return n != len(l.sources)

@@ -41,6 +41,23 @@ func readLive(ctx context.Context, c client.Reader) (live, error) {
 	return l, nil
 }
 
+// taken are the names of what somebody else made, in order.
+func (l live) taken() []string {
+	var out []string
+	for name, p := range l.policies {
+		if !isOurs(p) {
+			out = append(out, name)
+		}
+	}
+	for name, b := range l.bindings {
+		if !isOurs(b) {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
 // isOurs tells of an object that the controller made: it has applied fields of it.
 // The label alone is no proof, for anybody may write it; but what carries another
 // tool's label has been given away.

@@ -26,6 +26,7 @@ type metrics struct {
 	build    *prometheus.GaugeVec   // one, with the version
 	failed   prometheus.Gauge       // objects that could not be written
 	unheard  prometheus.Gauge       // kinds that cannot be watched
+	orphaned prometheus.Gauge       // policies whose kind was uninstalled
 }
 
 func newMetrics(register prometheus.Registerer, version string) (*metrics, error) {
@@ -50,10 +51,13 @@ func newMetrics(register prometheus.Registerer, version string) (*metrics, error
 		build:    gauge("build_info", "One, with the version.", "version"),
 		failed:   prometheus.NewGauge(prometheus.GaugeOpts{Name: "kvap_failed_objects", Help: "Native policies that could not be written."}),
 		unheard:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "kvap_unheard_kinds", Help: "Kinds whose changes are not heard, because an API server refuses to list or watch them."}),
+		orphaned: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "kvap_uninstalled_policies", Help: "Policies that went with the definition of their kind, and stay in force.",
+		}),
 	}
 	m.build.WithLabelValues(version).Set(1)
 	for _, c := range []prometheus.Collector{
-		m.policies, m.rules, m.warnings, m.missing, m.compile, m.pass, m.writes, m.drift, m.servers, m.build, m.failed, m.unheard,
+		m.policies, m.rules, m.warnings, m.missing, m.compile, m.pass, m.writes, m.drift, m.servers, m.build, m.failed, m.unheard, m.orphaned,
 	} {
 		if err := register.Register(c); err != nil && !errors.As(err, &prometheus.AlreadyRegisteredError{}) {
 			return nil, err
@@ -66,14 +70,28 @@ func (m *metrics) compiled(d time.Duration) { m.compile.Observe(d.Seconds()) }
 
 func (m *metrics) wrote(verb string) { m.writes.WithLabelValues(verb).Inc() }
 
+// forget has no gauge tell of what this replica has seen while it led: the next leader tells.
+func (m *metrics) forget() {
+	for _, g := range []*prometheus.GaugeVec{m.policies, m.rules, m.warnings} {
+		g.Reset()
+	}
+	for _, g := range []prometheus.Gauge{m.missing, m.servers, m.failed, m.unheard, m.orphaned} {
+		g.Set(0)
+	}
+}
+
 // passed counts what a pass has found.
 func (m *metrics) passed(d time.Duration, in shelf, out *outcome, statuses []v1alpha1.PolicyTranslationStatus) {
 	m.pass.Observe(d.Seconds())
 	m.policies.Reset()
 	m.rules.Reset()
 	m.warnings.Reset()
+	orphaned := 0
 	for i, s := range in.sources {
 		status := statuses[i]
+		if s.uninstalled {
+			orphaned++
+		}
 		ready := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
 		m.policies.WithLabelValues(s.ref.Kind, s.mode, string(ready.Status)).Inc()
 		for _, target := range []struct {
@@ -93,4 +111,5 @@ func (m *metrics) passed(d time.Duration, in shelf, out *outcome, statuses []v1a
 	m.missing.Set(float64(len(out.missing)))
 	m.servers.Set(float64(out.servers))
 	m.failed.Set(float64(len(out.failed)))
+	m.orphaned.Set(float64(orphaned))
 }

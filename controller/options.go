@@ -9,6 +9,7 @@ import (
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/scan"
 	"github.com/kvap/kvap/vap"
 )
 
@@ -26,6 +27,9 @@ type Options struct {
 	Release cel.Release
 	// ExcludeNamespaces are left out by every binding. nil means the default ones.
 	ExcludeNamespaces []string
+	// NamespaceLimit is how many native rules, and native objects, the policies of one
+	// namespace have at most; what is beyond it remains. 0 is no limit.
+	NamespaceLimit int
 	// ExceptionNamespaces are those whose PolicyExceptions count; * means all. Where it
 	// is empty none do, as with Kyverno, which counts none unless told.
 	ExceptionNamespaces []string
@@ -43,9 +47,12 @@ type Options struct {
 	// Reports is the group of the reports about objects that are there:
 	// report.PolicyReports or report.OpenReports; empty for none.
 	Reports string
+	// World is what rules without a native form look things up in, where objects are
+	// scanned for reports.
+	World scan.World
 
 	// Leading runs while this replica is the one that writes, beside its passes, until
-	// the context ends. An error ends the controller.
+	// the context ends, and again when it is elected again. An error ends the controller.
 	Leading []func(context.Context) error
 
 	// Version is that of the program, for the metrics.

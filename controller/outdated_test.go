@@ -18,7 +18,7 @@ import (
 
 // Statuses wait for policies that change while a pass goes on, though not for ever.
 func TestStatusesWaitForPolicies(t *testing.T) {
-	c := fake.NewClientBuilder().WithObjects(object(t, "")).Build()
+	c := fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(object(t, "")).Build()
 	now := time.Unix(0, 0)
 	l := &library{client: c, mode: "enforce"}
 	p := &passer{library: l, now: func() time.Time { return now }}

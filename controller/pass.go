@@ -10,6 +10,8 @@ import (
 	"time"
 
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -21,26 +23,34 @@ import (
 // A passer makes passes: it brings the cluster to what its policies say.
 type passer struct {
 	options Options
-	mu      sync.Mutex // a replica that was just elected may still be following
+	config  *rest.Config
+	kube    kubernetes.Interface
+	writer  *writer
+	mu      sync.Mutex
 
+	// What reads, which a follower does as well.
 	watcher  *watcher
 	outages  *outages
 	library  *library
 	types    *clusterTypes
 	compiler *compiler
-	handover *handover
-	params   *paramSync
-	webhooks *webhooks
 	scribe   *scribe
 	reports  *reports
-	canary   *canary
 	metrics  *metrics
 	step     func(Step)
 	now      func() time.Time
 	changed  func() // asks for another pass
 	begun    *atomic.Bool
+	mute     *atomic.Pointer[error] // why the webhook answers nobody
+
+	// What is known of the cluster while this replica leads.
+	handover *handover
+	params   *paramSync
+	webhooks *webhooks
+	canary   *canary
 	said     map[string]string // what the last pass could not do
-	silent   time.Time         // since when statuses are postponed; zero where they are not
+	late     lateness
+	silent   time.Time // since when statuses are postponed; zero where they are not
 }
 
 // errNotInstalled is a cluster without the definitions of kvap's own kinds.
@@ -72,16 +82,29 @@ func (p *passer) pass(ctx context.Context) (reconcile.Result, error) {
 		return reconcile.Result{}, err
 	}
 	p.step(StepCompile)
-	result := p.compiler.compile(in, schemas)
+	before, err := readLive(ctx, p.handover.client)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	in.taken = before.taken()
+	result, err := p.compiler.compile(ctx, in, schemas)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
 	p.metrics.compiled(p.now().Sub(begun))
 	p.reports.scan(in, result, schemas)
 
-	out := &outcome{result: result, schemas: schemas, ignored: in.ignored, unheard: p.unheard()}
+	out := &outcome{
+		result: result, scans: p.reports.scanner != nil, schemas: schemas, ignored: in.ignored, unheard: p.unheard(),
+		served: &served{schemas: schemas, ask: discovered(p.watcher.discovery)},
+	}
 	again, err := p.bring(ctx, in, out)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	p.begun.Store(true)
+	if p.mute.Load() == nil {
+		p.begun.Store(true)
+	}
 	if p.postpone(ctx) {
 		return reconcile.Result{RequeueAfter: retryAfter}, nil
 	}
@@ -92,7 +115,14 @@ func (p *passer) pass(ctx context.Context) (reconcile.Result, error) {
 	}
 	p.metrics.passed(p.now().Sub(begun), in, out, statuses)
 	p.metrics.unheard.Set(float64(len(p.outages.lasting())))
-	return p.next(in, again || waiting || unwritten), nil
+	late := out.served.late
+	for kind := range out.unknown {
+		late = append(late, "params "+kind.apiVersion+"/"+kind.kind)
+	}
+	if waiting {
+		late = append(late, "policies")
+	}
+	return p.next(in, again || unwritten, p.late.next(late, p.now())), nil
 }
 
 // read is step 1.
@@ -152,7 +182,8 @@ func (p *passer) bring(ctx context.Context, in shelf, out *outcome) (again bool,
 		log.FromContext(ctx).Error(err, "native policies")
 	}
 	out.live, out.failed, out.late, out.seen = done.live, done.failed, done.late, done.seen
-	out.judges, out.servers = p.canary.judges(done.live), p.canary.servers
+	out.unknown = p.canary.seeParams(ctx, done.live)
+	out.judges, out.parts, out.servers = p.canary.judges(done.live), p.canary.parts, p.canary.servers
 	again = done.pending || done.seen != nil || len(done.failed) > 0
 	if !again {
 		p.letGo(ctx, refs, done.live.without(wanted).configMaps(), remaining, out)
@@ -256,8 +287,9 @@ func (p *passer) postpone(ctx context.Context) bool {
 	return false
 }
 
-// next is when another pass is due, if nothing changes before.
-func (p *passer) next(in shelf, again bool) reconcile.Result {
+// next is when another pass is due, if nothing changes before; late is when to look again for
+// what is late, zero for never.
+func (p *passer) next(in shelf, again bool, late time.Duration) reconcile.Result {
 	var wait time.Duration
 	if !in.next.IsZero() {
 		wait = max(time.Second, in.next.Sub(p.now()))
@@ -265,8 +297,11 @@ func (p *passer) next(in shelf, again bool) reconcile.Result {
 	if p.outages.any() && (wait == 0 || wait > outageLasts) { // nobody tells that one is over
 		wait = outageLasts
 	}
-	if again && (wait == 0 || wait > retryAfter) {
-		wait = retryAfter
+	if again {
+		late = retryAfter
+	}
+	if late != 0 && (wait == 0 || wait > late) {
+		wait = late
 	}
 	return reconcile.Result{RequeueAfter: wait}
 }

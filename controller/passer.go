@@ -48,25 +48,42 @@ func newPasser(m manager.Manager, config *rest.Config, options Options, changed 
 	}
 	c := m.GetClient()
 	w := &writer{client: c, direct: m.GetAPIReader(), tell: counts.wrote}
-	canary := &canary{writer: w, options: options, config: config, patience: canaryPatience}
 	scribe := &scribe{writer: w, client: c, direct: m.GetAPIReader(), events: eventsOf(m), now: metav1.Now}
-	begun := &atomic.Bool{}
-	return &passer{
-		options: options, metrics: counts, canary: canary, scribe: scribe, now: time.Now, step: options.step(),
+	p := &passer{
+		options: options, config: config, kube: kube, writer: w, metrics: counts, scribe: scribe, now: time.Now, step: options.step(),
 		watcher:  &watcher{cache: m.GetCache(), client: c, discovery: kube.Discovery(), changed: changed, outages: outages},
-		library:  &library{client: c, mode: options.Mode, trusted: options.ExceptionNamespaces, remembered: scribe.remembered},
+		library:  &library{client: c, direct: m.GetAPIReader(), mode: options.Mode, trusted: options.ExceptionNamespaces, remembered: scribe.remembered},
 		types:    &clusterTypes{builtin: builtin, direct: m.GetAPIReader()},
-		compiler: &compiler{release: options.Release, exclude: options.ExcludeNamespaces},
-		handover: &handover{client: c, writer: w, canary: canary, step: options.step(), drift: counts.drift.Inc},
-		params:   newParamSync(kube, w, changed),
-		webhooks: &webhooks{fallback: options.Fallback, client: c, writer: w, answering: func() { begun.Store(true) },
-			owner:   owner{direct: m.GetAPIReader(), name: options.WebhookOwner},
-			reached: (&prober{client: c, writer: w, canary: canary, patience: probePatience}).reached},
-		changed: changed,
-		outages: outages,
-		begun:   begun,
-		reports: &reports{exclude: options.ExcludeNamespaces},
-	}, nil
+		compiler: &compiler{release: options.Release, exclude: options.ExcludeNamespaces, own: options.Namespace, namespaceLimit: options.NamespaceLimit},
+		changed:  changed,
+		outages:  outages,
+		begun:    &atomic.Bool{},
+		mute:     &atomic.Pointer[error]{},
+		reports:  &reports{exclude: options.ExcludeNamespaces},
+	}
+	p.forget()
+	return p, nil
+}
+
+// forget has the passer know nothing of what is in force, as in a process that has just
+// begun: when it leads next, another replica may have led before.
+func (p *passer) forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	w := p.writer
+	if p.params != nil {
+		p.params.watch(nil)
+	}
+	p.canary = &canary{writer: w, options: p.options, config: p.config, patience: canaryPatience}
+	p.handover = &handover{client: w.client, writer: w, canary: p.canary, step: p.step, drift: p.metrics.drift.Inc}
+	p.params = newParamSync(p.kube, w, p.changed)
+	p.webhooks = &webhooks{
+		fallback: p.options.Fallback, client: w.client, writer: w, answering: p.answering,
+		owner:   owner{direct: w.direct, name: p.options.WebhookOwner},
+		reached: (&prober{client: w.client, writer: w, canary: p.canary, patience: probePatience}).reached,
+	}
+	p.reports.last, p.said, p.silent = nil, nil, time.Time{}
+	p.metrics.forget()
 }
 
 // releaseOf is the release of the API server, or the nearest that kvap knows.
@@ -127,18 +144,33 @@ func (p *passer) listen(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-p.webhooks.fallback.Changed():
+		case <-p.options.Fallback.Changed():
 			p.changed()
 		}
 	}
 }
 
-// ready tells whether the policies were read, and what remains of them is served.
-func (p *passer) ready(*http.Request) error {
-	if !p.begun.Load() {
-		return errors.New("the policies are not read yet")
+// answering notes whether the webhook answers, or why it does not.
+func (p *passer) answering(err error) {
+	if err != nil {
+		p.mute.Store(&err)
+		return
 	}
-	return nil
+	p.mute.Store(nil)
+	p.begun.Store(true)
+}
+
+// ready tells whether the policies were read, and what remains of them is served. A webhook
+// that may not read what it needs answers nobody, so nobody should be sent to it; one that
+// has answered goes on with what it has.
+func (p *passer) ready(*http.Request) error {
+	switch why := p.mute.Load(); {
+	case p.begun.Load():
+		return nil
+	case why != nil:
+		return *why
+	}
+	return errors.New("the policies are not read yet")
 }
 
 // canaryMapper knows the one kind that the canary asks for, so that nothing has to be

@@ -35,6 +35,7 @@ func newScanner(config *rest.Config, o Options, log logr.Logger) (*scan.Scanner,
 // reports has the scanner know the policies that count.
 type reports struct {
 	scanner *scan.Scanner // nil where nobody asks for reports
+	world   scan.World    // nil knows what the scanner has read before
 	exclude []string
 	last    []*compile.Rule
 }
@@ -54,7 +55,7 @@ func (r *reports) scan(in shelf, result compile.Result, schemas *schema.Set) {
 		return
 	}
 	r.last = append([]*compile.Rule{}, result.Rules...)
-	r.scanner.Set(scan.Policies{Compiled: result, Exceptions: in.exceptions, Schemas: schemas, ExcludeNamespaces: r.exclude})
+	r.scanner.Set(scan.Policies{Compiled: result, Exceptions: in.exceptions, Schemas: schemas, ExcludeNamespaces: r.exclude, World: r.world})
 }
 
 func sameRules(a, b []*compile.Rule) bool {

@@ -29,11 +29,13 @@ type policySource struct {
 	found   diag.List
 	lastOne bool // what counts is the last good version
 
+	uninstalled bool // the definition of its kind was removed, and the policy with it
+
 	kept    *v1alpha1.LastGood // the text for the next process, once it was asked for
 	version string             // the resource version that was read
 }
 
-// text is what of an object means something: a policy of kyverno.io without what
+// text is what of an object means something: a policy of Kyverno's kind without what
 // the API server and others wrote into it.
 func sourceText(o *unstructured.Unstructured) []byte {
 	meta := map[string]any{"name": o.GetName()}
@@ -49,7 +51,7 @@ func sourceText(o *unstructured.Unstructured) []byte {
 	}
 	apiVersion := o.GetAPIVersion()
 	if strings.HasPrefix(apiVersion, v1alpha1.Group+"/") {
-		apiVersion = "kyverno.io/v1"
+		apiVersion = v1alpha1.KyvernoAPIVersion(o.GetKind())
 	}
 	doc := map[string]any{"apiVersion": apiVersion, "kind": o.GetKind(), "metadata": meta}
 	if spec, ok := o.Object["spec"]; ok {

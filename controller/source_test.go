@@ -103,26 +103,6 @@ func TestMode(t *testing.T) {
 	}
 }
 
-// Names of PolicyTranslations are those of their policies, each another.
-func TestTranslationNames(t *testing.T) {
-	seen := map[string]bool{}
-	for _, r := range []v1alpha1.PolicyReference{
-		{Group: "kyverno.io", Kind: "ClusterPolicy", Name: "a"},
-		{Group: "kvap.dev", Kind: "ClusterPolicy", Name: "a"},
-		{Group: "kyverno.io", Kind: "Policy", Name: "a", Namespace: "b"},
-		{Group: "kyverno.io", Kind: "Policy", Name: "a.b", Namespace: "c"},
-		{Group: "kyverno.io", Kind: "Policy", Name: "a", Namespace: "b-c"},
-		{Group: "kyverno.io", Kind: "ClusterPolicy", Name: strings.Repeat("a", 250)},
-		{Group: "kyverno.io", Kind: "ClusterPolicy", Name: strings.Repeat("a", 251)},
-	} {
-		name := translationName(r)
-		if seen[name] || len(name) > maxName {
-			t.Errorf("%+v: %s", r, name)
-		}
-		seen[name] = true
-	}
-}
-
 // The webhook judges in shadow by the actions as they are written, which tell what
 // would be denied; native policies have the action Audit.
 func TestRemainingInShadow(t *testing.T) {

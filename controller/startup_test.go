@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -57,7 +58,7 @@ func (broken) List(context.Context, client.ObjectList, ...client.ListOption) err
 // where API servers ask already.
 func TestReadyOnceItJudges(t *testing.T) {
 	said := false
-	w := &webhooks{fallback: asking{}, client: broken{}, answering: func() { said = true }}
+	w := &webhooks{fallback: asking{}, client: broken{}, answering: func(err error) { said = err == nil }}
 	if err := w.serve(t.Context(), Remaining{}); !errors.Is(err, errBroken) {
 		t.Fatal(err)
 	}
@@ -65,6 +66,31 @@ func TestReadyOnceItJudges(t *testing.T) {
 		t.Error("it judges and is not ready")
 	}
 }
+
+// A webhook that may not read what its rules need answers nobody, so it is not ready, also
+// where the native policies are in force; once it has answered it is.
+func TestNotReadyWithoutRights(t *testing.T) {
+	p := &passer{begun: &atomic.Bool{}, mute: &atomic.Pointer[error]{}}
+	w := &webhooks{fallback: refusing{}, client: broken{}, answering: p.answering}
+	if err := w.serve(t.Context(), Remaining{}); !errors.Is(err, errBroken) {
+		t.Fatal(err)
+	}
+	if err := p.ready(nil); !errors.Is(err, errBroken) {
+		t.Errorf("it answers nobody, and says %v", err)
+	}
+	w.fallback = asking{}
+	_ = w.serve(t.Context(), Remaining{})
+	w.fallback = refusing{}
+	_ = w.serve(t.Context(), Remaining{})
+	if err := p.ready(nil); err != nil {
+		t.Errorf("it goes on with what it had, and says %v", err)
+	}
+}
+
+// refusing is a Fallback that cannot serve.
+type refusing struct{ NoFallback }
+
+func (refusing) Serve(context.Context, Remaining) (Serving, error) { return Serving{}, errBroken }
 
 // asking is a Fallback that judges and wants to be asked.
 type asking struct{ NoFallback }

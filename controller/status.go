@@ -21,16 +21,23 @@ import (
 // An outcome is what a pass found, of which statuses tell.
 type outcome struct {
 	result  compile.Result
+	scans   bool // objects that are there are scanned for reports
 	rules   map[*policy.Policy][]*compile.Rule
 	live    live
 	schemas *schema.Set
+	served  *served          // which kinds the cluster serves; nil where schemas tell
 	ignored []*exception     // exceptions that do not count
 	failed  map[string]error // by object
 	late    map[string]bool  // objects that are not as wanted yet
 	seen    error            // why the API servers are not seen to judge by what is live; nil where they are
 	judges  map[string]bool  // objects that they are seen to judge by, by kind and name
 	servers int              // how many they are
-	found   found            // the ConfigMaps that rules are judged by
+	parts   map[string]parts // of rules that they are seen to judge by, whatever else is in the objects
+	wanted  map[int]parts    // of the objects of the compilation, once they were asked for
+	there   map[string]parts // of what is live, once they were asked for
+	// unknown are the kinds of params that some API server does not know, and why.
+	unknown map[paramKind]error
+	found   found // the ConfigMaps that rules are judged by
 	missing []configMapRef
 	waiting waiting
 	params  error // why ConfigMaps could not be read, or params not written
@@ -81,6 +88,7 @@ func (o *outcome) statusOf(s *policySource, before v1alpha1.PolicyTranslationSta
 	out.IgnoredExceptions = ignoredFor(s.policy, o.ignored)
 	out.LastGood = s.lastGood().DeepCopy()
 	o.compiled(m, s, rules, out.Rules)
+	o.kindsServed(m, rules)
 	o.synced(m, rules)
 	o.typeChecked(m, rules, out.Rules, before)
 	o.paramsResolved(m, rules)
@@ -91,11 +99,22 @@ func (o *outcome) statusOf(s *policySource, before v1alpha1.PolicyTranslationSta
 	return fitted(out)
 }
 
+// targetScan is the target of a rule that only the scans of --reports ask.
+const targetScan = "scan"
+
+// isForScans tells of a rule whose policy has admission: false, and is not off for scans too.
+func isForScans(r *compile.Rule) bool {
+	return slices.Contains(r.Codes, diag.BackgroundOnly) && r.Policy.Background && r.Type() == "validate"
+}
+
+// scanned tells of such a rule that the scans ask.
+func (o *outcome) scanned(r *compile.Rule) bool { return o.scans && isForScans(r) }
+
 // row is what became of one rule.
 func (o *outcome) row(s *policySource, r *compile.Rule) v1alpha1.RuleStatus {
-	row := v1alpha1.RuleStatus{Rule: r.Name(), Type: "validate", Target: string(r.Target), Reason: r.Reason}
-	if r.Source != nil {
-		row.Type = r.Source.Type()
+	row := v1alpha1.RuleStatus{Rule: r.Name(), Type: r.Type(), Target: string(r.Target), Reason: r.Reason}
+	if o.scanned(r) {
+		row.Target = targetScan
 	}
 	if why := r.NotServed(); why != "" {
 		row.Target, row.Reason = string(translate.Unsupported), why
@@ -155,8 +174,16 @@ func (o *outcome) warningsOf(object string, r *compile.Rule) []v1alpha1.RuleWarn
 
 func (o *outcome) compiled(m *mark, s *policySource, rules []*compile.Rule, rows []v1alpha1.RuleStatus) {
 	errors := errorsOf(s.found)
-	unsupported := slices.DeleteFunc(slices.Clone(rules), func(r *compile.Rule) bool { return r.Target != translate.Unsupported })
+	unsupported := slices.DeleteFunc(slices.Clone(rules), func(r *compile.Rule) bool {
+		return r.Target != translate.Unsupported || o.scanned(r)
+	})
 	switch {
+	case s.uninstalled && s.policy == nil:
+		m.no(v1alpha1.ConditionCompiled, reasonUninstalled, "the definition of %s in %s was removed, and the policy with it; no copy was kept, so nothing of it is enforced any more: "+
+			"apply it as a policy of kvap.dev", s.ref.Kind, s.ref.Group)
+	case s.uninstalled:
+		m.no(v1alpha1.ConditionCompiled, reasonUninstalled, "the definition of %s in %s was removed, and the policy with it; nobody has said that it is not wanted, so what was read last "+
+			"stays in force: make it a policy of kvap.dev (kvap migrate adopt), or delete this PolicyTranslation", s.ref.Kind, s.ref.Group)
 	case s.badMode != "":
 		m.no(v1alpha1.ConditionCompiled, "BadMode", "%s is %q; say one of %s. Until then the policy counts as %s",
 			v1alpha1.ModeKey, s.badMode, strings.Join(Modes(), ", "), s.mode)
@@ -166,6 +193,10 @@ func (o *outcome) compiled(m *mark, s *policySource, rules []*compile.Rule, rows
 		m.no(v1alpha1.ConditionCompiled, "Invalid", "the policy cannot be read: %s", errors)
 	case o.unheard[kindOf(s)] != nil:
 		m.unknown(v1alpha1.ConditionCompiled, reasonUnheard, "changes of policies of this kind are not heard; what was read last stays in force: %v", o.unheard[kindOf(s)])
+	case o.brokenOf(s) != "":
+		m.no(v1alpha1.ConditionCompiled, "NotCompiled", "an expression does not compile, so that its rule errs on every request that it matches: %s", o.brokenOf(s))
+	case len(unsupported) > 0 && isForScans(unsupported[0]):
+		m.no(v1alpha1.ConditionCompiled, "Unsupported", "rule %s is judged nowhere: %s; start the controller with --reports", unsupported[0].Name(), unsupported[0].Reason)
 	case len(unsupported) > 0:
 		m.no(v1alpha1.ConditionCompiled, "Unsupported", "rule %s is judged nowhere: %s", unsupported[0].Name(), unsupported[0].Reason)
 	case dear(rows) != nil:
@@ -201,18 +232,33 @@ func errorsOf(found diag.List) string {
 }
 
 func (o *outcome) synced(m *mark, rules []*compile.Rule) {
-	names := o.objectsOf(rules)
-	for _, name := range names {
-		if err := o.failed[name]; err != nil {
-			m.no(v1alpha1.ConditionSynced, failure(err), "%v", err)
-			return
+	late := false
+	for _, r := range rules {
+		for _, i := range r.Objects {
+			name := o.result.Objects[i].Policy.Name
+			switch err := o.failed[name]; {
+			case err == nil && !o.late[name], o.judgedBy(o.liveParts(), r, i): // what is to be written is about others
+			case err != nil:
+				m.no(v1alpha1.ConditionSynced, failure(err), "%v", err)
+				return
+			default:
+				late = true
+			}
 		}
 	}
-	if slices.ContainsFunc(names, func(name string) bool { return o.late[name] }) {
+	if late {
 		m.unknown(v1alpha1.ConditionSynced, "Pending", "objects are still to be written")
 		return
 	}
 	m.yes(v1alpha1.ConditionSynced, "Synced", "the API server has the objects of all native rules")
+}
+
+// liveParts are those of what is live.
+func (o *outcome) liveParts() map[string]parts {
+	if o.there == nil {
+		o.there = o.live.parts()
+	}
+	return o.there
 }
 
 func (o *outcome) objectsOf(rules []*compile.Rule) []string {
@@ -316,6 +362,8 @@ func (o *outcome) enforced(m *mark, s *policySource, rules []*compile.Rule) {
 	switch {
 	case len(o.objectsOf(rules)) == 0:
 		m.yes(v1alpha1.ConditionEnforced, "NotNeeded", "no rule is judged by the API server")
+	case o.unknownTo(rules) != nil:
+		m.unknown(v1alpha1.ConditionEnforced, reasonNotSeen, "%v", o.unknownTo(rules))
 	case o.seen != nil && !o.isSeen(rules):
 		m.unknown(v1alpha1.ConditionEnforced, reasonNotSeen, "%v", o.seen)
 	case s.mode == v1alpha1.ModeShadow:
@@ -325,16 +373,28 @@ func (o *outcome) enforced(m *mark, s *policySource, rules []*compile.Rule) {
 	}
 }
 
-// isSeen tells that the objects of all rules are judged by as they are, whatever has
-// changed elsewhere.
+// unknownTo is why an API server does not know the kind of params of a rule; nil where all
+// do. It refuses every request that the rule's object is about.
+func (o *outcome) unknownTo(rules []*compile.Rule) error {
+	for _, r := range rules {
+		for _, i := range r.Objects {
+			if kind, ok := paramKindOf(o.result.Objects[i].Policy); ok && o.unknown[kind] != nil {
+				return o.unknown[kind]
+			}
+		}
+	}
+	return nil
+}
+
+// isSeen tells that the objects of all rules are judged by as they are, or what these rules
+// are judged by in them, whatever has changed elsewhere.
 func (o *outcome) isSeen(rules []*compile.Rule) bool {
 	for _, r := range rules {
 		for _, i := range r.Objects {
 			object := o.result.Objects[i]
-			if !o.judges[policyKey(object.Policy.Name)] {
-				return false
-			}
-			if slices.ContainsFunc(object.Bindings, func(b *nativeBinding) bool { return !o.judges[bindingKey(b.Name)] }) {
+			unseen := !o.judges[policyKey(object.Policy.Name)] ||
+				slices.ContainsFunc(object.Bindings, func(b *nativeBinding) bool { return !o.judges[bindingKey(b.Name)] })
+			if unseen && !o.judgedBy(o.parts, r, i) {
 				return false
 			}
 		}

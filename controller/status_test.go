@@ -9,6 +9,7 @@ import (
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/translate"
 )
@@ -55,6 +56,28 @@ func TestStatusOfRulesThatNobodyServes(t *testing.T) {
 	}
 }
 
+// A policy for scans only is judged where objects are scanned, and nowhere else.
+func TestStatusOfScansOnly(t *testing.T) {
+	p := &policy.Policy{Name: "p", Background: true}
+	rule := &compile.Rule{
+		Policy: p, Source: &policy.Rule{Name: "r", Validate: &policy.Validate{}}, Target: translate.Unsupported,
+		Reason: "admission: false", Codes: []diag.Code{diag.BackgroundOnly},
+	}
+	for _, scans := range []bool{false, true} {
+		o := &outcome{rules: map[*policy.Policy][]*compile.Rule{p: {rule}}, scans: scans}
+		got := o.statusOf(&policySource{policy: p, mode: v1alpha1.ModeEnforce}, v1alpha1.PolicyTranslationStatus{})
+		ready := meta.FindStatusCondition(got.Conditions, v1alpha1.ConditionReady)
+		if (ready.Status == metav1.ConditionTrue) != scans || (got.Unsupported == 0) != scans || !scans && !strings.Contains(ready.Message, "--reports") {
+			t.Errorf("scans %t: %+v, %d unsupported", scans, ready, got.Unsupported)
+		}
+	}
+	p.Background = false // off for scans as well
+	o := &outcome{rules: map[*policy.Policy][]*compile.Rule{p: {rule}}, scans: true}
+	if got := o.statusOf(&policySource{policy: p, mode: v1alpha1.ModeEnforce}, v1alpha1.PolicyTranslationStatus{}); got.Unsupported != 1 {
+		t.Errorf("off for scans too: %d unsupported", got.Unsupported)
+	}
+}
+
 // A policy that the webhook leaves out is not one that it serves, and others are.
 func TestStatusOfLeftOut(t *testing.T) {
 	p := &policy.Policy{Name: "p"}
@@ -76,6 +99,28 @@ func TestStatusOfLeftOut(t *testing.T) {
 		got := meta.FindStatusCondition(o.statusOf(s, v1alpha1.PolicyTranslationStatus{}).Conditions, v1alpha1.ConditionFallbackActive)
 		if got.Status != want.Status || got.Reason != want.Reason || !strings.Contains(got.Message, want.Message) {
 			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// A policy with an expression that does not compile is not ready, in shadow neither: there
+// it is to be found out before it is enforced.
+func TestStatusOfBroken(t *testing.T) {
+	p := &policy.Policy{Name: "p"}
+	broken, fine := v1alpha1.PolicyReference{Name: "broken"}, v1alpha1.PolicyReference{Name: "fine"}
+	o := &outcome{
+		rules:    map[*policy.Policy][]*compile.Rule{p: {{Policy: p, Target: translate.Webhook}}},
+		problems: []FallbackProblem{{Source: broken, Message: "variable x: undeclared reference", Broken: true}},
+	}
+	for _, mode := range []string{v1alpha1.ModeEnforce, v1alpha1.ModeShadow} {
+		for ref, want := range map[v1alpha1.PolicyReference]string{broken: "NotCompiled", fine: "Compiled"} {
+			conditions := o.statusOf(&policySource{ref: ref, policy: p, mode: mode}, v1alpha1.PolicyTranslationStatus{}).Conditions
+			if got := meta.FindStatusCondition(conditions, v1alpha1.ConditionCompiled); got.Reason != want {
+				t.Errorf("%s in mode %s: %+v", ref.Name, mode, got)
+			}
+			if ready := meta.IsStatusConditionTrue(conditions, v1alpha1.ConditionReady); ready != (ref == fine) {
+				t.Errorf("%s in mode %s: ready is %t", ref.Name, mode, ready)
+			}
 		}
 	}
 }

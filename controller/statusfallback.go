@@ -49,7 +49,7 @@ func (o *outcome) rehearsal(s *policySource) string {
 func (o *outcome) problemsOf(s *policySource, leftOut bool) string {
 	var out []string
 	for _, p := range o.problems {
-		if p.Source == s.ref && p.LeftOut == leftOut && !slices.Contains(out, p.Message) {
+		if p.Source == s.ref && p.LeftOut == leftOut && !p.Broken && !slices.Contains(out, p.Message) {
 			out = append(out, p.Message)
 		}
 	}
@@ -71,4 +71,14 @@ func idle(rules []*compile.Rule) (names []string, why string) {
 		}
 	}
 	return names, why
+}
+
+// brokenOf is which expressions of a policy that the webhook judges by do not compile.
+func (o *outcome) brokenOf(s *policySource) string {
+	for _, p := range o.problems {
+		if p.Broken && p.Source == s.ref {
+			return p.Message
+		}
+	}
+	return ""
 }

@@ -135,6 +135,7 @@ func (s *scribe) one(ctx context.Context, have, want *v1alpha1.PolicyTranslation
 	s.tellIgnored(have, want.Spec.Source, status.IgnoredExceptions)
 	s.tellReason(have, want.Spec.Source, status, v1alpha1.ConditionCompiled, reasonCostly)
 	s.tellReason(have, want.Spec.Source, status, v1alpha1.ConditionCompiled, reasonUnheard)
+	s.tellReason(have, want.Spec.Source, status, v1alpha1.ConditionCompiled, reasonUninstalled)
 	s.tellReason(have, want.Spec.Source, status, v1alpha1.ConditionEnforced, reasonNotSeen)
 	return nil
 }

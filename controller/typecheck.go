@@ -29,12 +29,14 @@ func typeWarnings(p *nativePolicy, schemas *schema.Set) (warnings map[string][]v
 			continue
 		}
 		from := source.Validations[i]
-		member := source.Members[from.Member]
-		rule := member.Policy + "/" + member.Rule
-		warnings[rule] = append(warnings[rule], v1alpha1.RuleWarning{
-			Object: p.Name, FieldRef: w.FieldRef, Warning: strings.TrimSpace(w.Warning), Known: known[w.FieldRef],
-			Rule: member.Rule, Path: from.Path,
-		})
+		for _, i := range from.Members() {
+			member := source.Members[i]
+			rule := member.Policy + "/" + member.Rule
+			warnings[rule] = append(warnings[rule], v1alpha1.RuleWarning{
+				Object: p.Name, FieldRef: w.FieldRef, Warning: strings.TrimSpace(w.Warning), Known: known[w.FieldRef],
+				Rule: member.Rule, Path: from.Path,
+			})
+		}
 	}
 	return warnings, true
 }

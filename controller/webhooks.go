@@ -18,9 +18,9 @@ type webhooks struct {
 	fallback Fallback
 	client   client.Client
 	writer   *writer
-	// answering is told when this process judges: API servers may ask it from then on,
+	// answering is told when this process judges, or why it cannot: API servers may ask it from then on,
 	// however the rest of a pass goes.
-	answering func()
+	answering func(error)
 	// reached sees whether API servers reach the webhook; nil takes it for granted.
 	reached func(ctx context.Context, probe *admissionregistrationv1.MutatingWebhookConfiguration) error
 
@@ -111,7 +111,7 @@ func (w *webhooks) narrow(ctx context.Context, remaining Remaining) error {
 		for _, r := range p.Rules {
 			names[r.Name] = true
 		}
-		if p.Policy.Validating != nil {
+		if p.Policy.InCEL() {
 			names[p.Policy.Name] = true
 		}
 		w.was[translationName(p.Source)] = names
@@ -129,10 +129,10 @@ func (w *webhooks) absent() bool {
 // serve has the Fallback serve, and then the API server ask it.
 func (w *webhooks) serve(ctx context.Context, remaining Remaining) error {
 	serving, err := w.fallback.Serve(ctx, remaining)
+	w.answering(err)
 	if err != nil {
 		return err
 	}
-	w.answering()
 	w.problems = serving.Problems
 	if serving, err = w.ownedBy(ctx, serving); err != nil {
 		return err

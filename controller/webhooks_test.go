@@ -38,7 +38,7 @@ func TestConfigurationsGoAlone(t *testing.T) {
 				t.Fatal(err)
 			}
 			c := fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().WithObjects(foreign.DeepCopy()).Build()
-			w := &webhooks{client: c, answering: func() {}, writer: &writer{client: c, direct: c, tell: func(string) {}}}
+			w := &webhooks{client: c, answering: func(error) {}, writer: &writer{client: c, direct: c, tell: func(string) {}}}
 			for _, asked := range []Configurations{{validating, mutating}, want} {
 				w.fallback = wanting{Configurations: asked}
 				if err := w.serve(t.Context(), Remaining{}); err != nil {
@@ -71,7 +71,7 @@ func TestRegisteredOnceReached(t *testing.T) {
 	c := fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().Build()
 	var unreached error
 	w := &webhooks{
-		client: c, answering: func() {}, writer: &writer{client: c, direct: c, tell: func(string) {}},
+		client: c, answering: func(error) {}, writer: &writer{client: c, direct: c, tell: func(string) {}},
 		reached: func(context.Context, *admissionregistrationv1.MutatingWebhookConfiguration) error { return unreached },
 	}
 	probe := &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "kvap-webhook-probe"}}

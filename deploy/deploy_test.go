@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -24,7 +25,7 @@ import (
 
 // rendered are the files that are made from the chart.
 func rendered() []string {
-	return []string{"kustomize/base/kvap.yaml", "chart/testdata/full.yaml", "chart/testdata/webhook.yaml"}
+	return []string{"kustomize/base/kvap.yaml", "kustomize/webhook/kvap.yaml", "chart/testdata/full.yaml", "chart/testdata/webhook.yaml"}
 }
 
 // foreign are the groups whose types are not Kubernetes' own.
@@ -140,6 +141,38 @@ func TestRolesAreNarrow(t *testing.T) {
 	}
 }
 
+// Where the webhook is on there is a NetworkPolicy, which lets nobody in a Pod ask it as
+// far as the values say what Pods have for addresses.
+func TestNetworkPolicy(t *testing.T) {
+	for file, want := range map[string]struct{ from, types string }{
+		"kustomize/base/kvap.yaml":    {"", ""},
+		"chart/testdata/webhook.yaml": {"[]", "[Ingress]"},
+		"chart/testdata/full.yaml": {
+			"[map[ipBlock:map[cidr:0.0.0.0/0 except:[10.244.0.0/16]]] map[ipBlock:map[cidr:::/0 except:[fd00:10:244::/56]]]]", "[Ingress Egress]",
+		},
+	} {
+		from, types := "", ""
+		for _, o := range objects(t, file) {
+			if o.GetKind() != "NetworkPolicy" {
+				continue
+			}
+			has, _, _ := unstructured.NestedSlice(o.Object, "spec", "policyTypes")
+			rules, _, _ := unstructured.NestedSlice(o.Object, "spec", "ingress")
+			for _, one := range rules {
+				rule := one.(map[string]any)
+				ports := rule["ports"].([]any)
+				if len(ports) == 1 && ports[0].(map[string]any)["port"] == "webhook" {
+					peers, _ := rule["from"].([]any)
+					from, types = fmt.Sprint(peers), fmt.Sprint(has)
+				}
+			}
+		}
+		if from != want.from || types != want.types {
+			t.Errorf("%s: lets in from %s, %s; want %s, %s", file, from, types, want.from, want.types)
+		}
+	}
+}
+
 // kustomize finds every definition.
 func TestDefinitionsAreListed(t *testing.T) {
 	data, err := os.ReadFile("crds/kustomization.yml")
@@ -157,6 +190,71 @@ func TestDefinitionsAreListed(t *testing.T) {
 	}
 }
 
+// own are the definitions that the chart and kustomize can leave out: their plurals are
+// those of Kyverno's kinds.
+func own() []string {
+	return []string{"clusterpolicies.kvap.dev", "namespacedvalidatingpolicies.kvap.dev", "policies.kvap.dev", "validatingpolicies.kvap.dev"}
+}
+
+// The chart has every definition, and crds.policies leaves out kvap's own policies alone.
+func TestChartLeavesPoliciesOut(t *testing.T) {
+	data, err := os.ReadFile("chart/testdata/definitions.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob("crds/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no files: %v", err)
+	}
+	var want []string
+	for _, file := range files {
+		name := objects(t, file)[0].GetName()
+		want = append(want, "true "+name)
+		if !slices.Contains(own(), name) {
+			want = append(want, "false "+name)
+		}
+	}
+	got := strings.Split(strings.TrimSpace(string(data)), "\n")
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("the chart has\n%q, want\n%q", got, want)
+	}
+}
+
+// No definition is a template of the chart: Helm would change and delete it, and with it
+// every policy.
+func TestNoTemplateIsADefinition(t *testing.T) {
+	for _, file := range rendered() {
+		for _, o := range objects(t, file) {
+			if o.GetKind() == "CustomResourceDefinition" {
+				t.Errorf("%s has %s", file, o.GetName())
+			}
+		}
+	}
+}
+
+// The kustomize component leaves out what the chart does.
+func TestComponentLeavesPoliciesOut(t *testing.T) {
+	var got []string
+	for _, o := range objects(t, "kustomize/without-policies/kustomization.yaml") {
+		patches, _, _ := unstructured.NestedSlice(o.Object, "patches")
+		for _, p := range patches {
+			patch := &unstructured.Unstructured{}
+			if err := yaml.Unmarshal([]byte(p.(map[string]any)["patch"].(string)), &patch.Object); err != nil {
+				t.Fatal(err)
+			}
+			if patch.GetKind() != "CustomResourceDefinition" || patch.Object["$patch"] != "delete" {
+				t.Errorf("it does something else: %v", patch.Object)
+			}
+			got = append(got, patch.GetName())
+		}
+	}
+	if !slices.Equal(got, own()) {
+		t.Errorf("it leaves out %q, want %q", got, own())
+	}
+}
+
 // Helm makes every manifest in the chart's crds before anything else, and installs
 // nothing where one of them is no definition.
 func TestHelmFindsOnlyDefinitions(t *testing.T) {
@@ -168,7 +266,11 @@ func TestHelmFindsOnlyDefinitions(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no files: %v", err)
 	}
-	for _, file := range files {
+	more, err := filepath.Glob("chart/charts/crds/crds/*")
+	if err != nil || len(more) == 0 {
+		t.Fatalf("no files: %v", err)
+	}
+	for _, file := range append(files, more...) {
 		if !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(file)) ||
 			slices.Contains(strings.Split(string(ignored), "\n"), filepath.Base(file)) {
 			continue
@@ -178,5 +280,29 @@ func TestHelmFindsOnlyDefinitions(t *testing.T) {
 				t.Errorf("%s has a %s, which Helm would try to make; name the file in .helmignore", file, o.GetKind())
 			}
 		}
+	}
+}
+
+// Where the webhook is on, a replica goes on while API servers learn that it ends, and two
+// are there by default, spread, of which a drained node takes one.
+func TestWebhookOutlivesAReplica(t *testing.T) {
+	found := map[string]bool{}
+	for _, o := range objects(t, "kustomize/webhook/kvap.yaml") {
+		found[o.GetKind()] = true
+		if o.GetKind() != "Deployment" {
+			continue
+		}
+		d := &appsv1.Deployment{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, d); err != nil {
+			t.Fatal(err)
+		}
+		pod := d.Spec.Template.Spec
+		stop := pod.Containers[0].Lifecycle
+		if *d.Spec.Replicas < 2 || len(pod.TopologySpreadConstraints) == 0 || stop == nil || stop.PreStop == nil || stop.PreStop.Sleep == nil {
+			t.Errorf("%d replicas, spread by %d constraints, before the end: %v", *d.Spec.Replicas, len(pod.TopologySpreadConstraints), stop)
+		}
+	}
+	if !found["PodDisruptionBudget"] || !found["Service"] || !found["RoleBinding"] {
+		t.Errorf("there are %v", found)
 	}
 }

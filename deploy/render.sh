@@ -18,5 +18,15 @@ render() { helm template kvap deploy/chart --namespace kvap-system --kube-versio
   echo "# Made from deploy/chart by make chart."
   render | grep -vE '^ +(helm.sh/chart|app.kubernetes.io/managed-by):|^# Source:'
 } > deploy/kustomize/base/kvap.yaml
+{
+  echo "# Made from deploy/chart by make chart."
+  render --set webhook.enabled=true | grep -vE '^ +(helm.sh/chart|app.kubernetes.io/managed-by):|^# Source:'
+} > deploy/kustomize/webhook/kvap.yaml
 render -f deploy/chart/testdata/full-values.yaml > deploy/chart/testdata/full.yaml
 helm template hooked deploy/chart --namespace kvap-hooked --kube-version 1.36.0 -f deploy/chart/testdata/webhook-values.yaml > deploy/chart/testdata/webhook.yaml
+
+# The names of the definitions that a first install makes, by the value crds.policies.
+for policies in true false; do
+  render --include-crds --set crds.policies=$policies |
+    sed -nE "/^kind: CustomResourceDefinition/,/^spec:/s/^  name: /$policies /p"
+done > deploy/chart/testdata/definitions.txt

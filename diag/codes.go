@@ -32,8 +32,9 @@ const (
 	//	  labels: {app: x
 	//	spec: {}
 	Syntax Code = 102
-	// Template occurs when a file is a Helm template. What it says is not known
-	// before it is rendered, so nothing of it is read.
+	// Template occurs when a file is a template of another tool: of Helm, or of Red Hat
+	// Advanced Cluster Management ({{hub … hub}}). What it says is not known before it
+	// is rendered, so nothing of it is read.
 	//
 	// Render it first: helm template CHART | kvap convert -
 	//
@@ -63,8 +64,9 @@ const (
 	//	d: &d [*c, *c, *c, *c, *c, *c, *c, *c, *c, *c]
 	//	e: [*d, *d, *d, *d, *d, *d, *d, *d, *d, *d]
 	AliasBomb Code = 104
-	// DuplicateKey occurs when a mapping has the same key twice. Parsers differ in
-	// which of the two they take, so kvap takes the rule for invalid.
+	// DuplicateKey occurs when a mapping has the same key twice. The last counts, as for
+	// kubectl and for Kyverno, and what the other says is lost. `convert --strict` ends
+	// with 1: nobody can be sure which of the two was meant.
 	//
 	// Remove one of the two.
 	//
@@ -117,7 +119,8 @@ const (
 	//	      operator: Is
 	//	      value: CREATE
 	OutOfRange Code = 108
-	// Missing occurs when a required key is absent, null or empty.
+	// Missing occurs when a required key is absent, null or empty. As a note it says
+	// what a generate rule with nothing to make its target of makes: the bare object.
 	//
 	// Add it.
 	//
@@ -129,8 +132,9 @@ const (
 	//	      namespace: default
 	Missing Code = 109
 	// Conflict occurs when keys or values stand together that exclude each other, as
-	// two checks in one rule. It is the same with two rules of a policy, or two policies
-	// of a kind, that have one name. As a warning it names what is ignored, or the other.
+	// two checks in one rule. It is the same with two rules of a policy, two policies of a
+	// kind or two exceptions that have one name. As a warning it names what is ignored, or
+	// the other.
 	//
 	// Remove or rename one of them, or split the rule.
 	//
@@ -152,8 +156,11 @@ const (
 	//	metadata:
 	//	  name: settings
 	OtherKind Code = 111
-	// BadExpression occurs when a JMESPath or CEL expression does not parse. As a warning
-	// it names a function that does not exist, or a variable that nothing defines.
+	// BadExpression occurs when a JMESPath or CEL expression does not parse: the rule
+	// errs on every request. So it does where an expression calls a function that does not
+	// exist, or one of CEL reads a name that is not declared. As a warning it names a variable
+	// that nothing defines, or what looks like a literal and is not one: [], true, false and
+	// null stand in backticks.
 	//
 	// Correct the expression at the place that the message names.
 	//
@@ -225,9 +232,7 @@ const (
 	BadSuite Code = 117
 	// IdleException occurs when a PolicyException is from a policy that is not among
 	// the input, or from rules that its policy does not have. It changes nothing: what
-	// it should let through is judged as any other object. The same holds for the
-	// exceptions of policies.kyverno.io, from ValidatingPolicies, which kvap does not
-	// read yet; add their match conditions, negated, to those of the policy.
+	// it should let through is judged as any other object.
 	//
 	// Give the policy and its exceptions together, or correct the names. A rule for pod
 	// controllers has a name of its own, with autogen- or autogen-cronjob- in front.
@@ -263,8 +268,9 @@ const (
 	// request. The rule is translated as it stands, and judged so by Kyverno as well.
 	//
 	// Correct the name, or the kinds. Fields are those of the release of
-	// --kubernetes-version, and of the definitions of --crds; nothing is said where a
-	// definition leaves open what an object may have.
+	// --kubernetes-version, of the definitions of --crds, and of the projects of
+	// docs/kinds.md in the version that stands there; nothing is said where a definition
+	// leaves open what an object may have.
 	//
 	// Example:
 	//
@@ -273,6 +279,49 @@ const (
 	//	    spec:
 	//	      =(hostNetwrok): false
 	UnknownField Code = 120
+	// UnreadKind occurs when a document is a policy of a kind of policies.kyverno.io that
+	// kvap does not read yet: a GeneratingPolicy, a DeletingPolicy, an
+	// ImageValidatingPolicy, or one of their namespaced forms. No object is made of it,
+	// and it is not judged by.
+	//
+	// Leave it with Kyverno. A folder that is written has it in remainder/, as it stands,
+	// and the exit code says that something was left out.
+	//
+	// Example:
+	//
+	//	apiVersion: policies.kyverno.io/v1
+	//	kind: DeletingPolicy
+	//	metadata:
+	//	  name: clean
+	//	spec: {}
+	UnreadKind Code = 121
+	// OtherEngine occurs when a document is a policy of another engine, as a constraint of
+	// Gatekeeper or an AdmissionPolicy of Kubewarden. kvap does not read it: no object
+	// is made of it, and it is not judged by.
+	//
+	// Leave it with its engine. A folder that is written has it in remainder/, as it
+	// stands, and the exit code says that something was left out.
+	//
+	// Example:
+	//
+	//	apiVersion: constraints.gatekeeper.sh/v1beta1
+	//	kind: K8sRequiredLabels
+	//	metadata:
+	//	  name: all-must-have-owner
+	//	spec: {}
+	OtherEngine Code = 122
+	// IncompleteObject occurs when an object lacks a field that every object of its kind has
+	// when a policy sees it, such as the image of a container. An API server fills the field
+	// in, or refuses the object, before it asks a policy. The object is judged all the same;
+	// the native form relies on the field, so its verdict may be an error, and is not
+	// compared.
+	//
+	// Add the field, or leave it: the object never comes to be.
+	//
+	// Example:
+	//
+	//	$ kvap eval policy.yaml --resource pod.yaml
+	IncompleteObject Code = 123
 )
 
 // 2xx: no native form; the webhook judges the rule.
@@ -395,7 +444,7 @@ const (
 	//	          - keys:
 	//	              publicKeys: k8s://default/key
 	Manifests Code = 208
-	// OtherRule occurs when a rule mutates or generates.
+	// OtherRule occurs when a rule mutates or generates, or a policy is a MutatingPolicy.
 	//
 	// What changes an object on its way in is done by the webhook, what changes other
 	// objects or makes new ones by the controller, in the background. Keep such rules in
@@ -410,7 +459,8 @@ const (
 	//	        a: b
 	OtherRule Code = 209
 	// BackgroundOnly occurs when a policy has admission: false. Nothing judges its
-	// rules when objects are written, before the translation and after it.
+	// rules when objects are written, before the translation and after it. The scans
+	// of kvap controller --reports judge the objects that are there by them.
 	//
 	// Remove admission: false, if the rules are to count when objects are written.
 	//
@@ -489,10 +539,15 @@ const (
 	// This is a mistake in kvap: please report it, with the policy.
 	CompilerFault Code = 216
 	// TooLarge occurs when a rule would become larger than an API server takes, or
-	// than a person could read: many choices that depend on one another, or lists
-	// within lists of them.
+	// than a person could read: many choices that depend on one another, lists within
+	// lists of them, or CEL and regular expressions of which more comes than is written,
+	// as variables.a + variables.a again and again, or a{1000} many times. A policy that is too
+	// large as a whole has no native rule at all; the webhook compiles none of its CEL
+	// where that is what is too large, and each such rule is an error. check looks no
+	// further into an admission policy of which that is so.
 	//
-	// Split the rule, or say the same with fewer alternatives (||) and variables.
+	// Split the rule, or say the same with fewer alternatives (||) and variables. Split a
+	// policy of more than 300,000 bytes.
 	TooLarge Code = 217
 	// ReleaseDependent occurs when a CEL expression means one thing in some releases of
 	// Kubernetes and another in others, so that no object could say it for all: up to
@@ -522,6 +577,38 @@ const (
 	//	          - keys:
 	//	              publicKeys: k8s://default/key
 	VerifiesImages Code = 219
+	// NamespaceLimit occurs when the policies of one namespace have more native rules, or
+	// more native objects, than the controller makes for one namespace: 100, unless
+	// --namespace-limit says otherwise. Each API server compiles and keeps every native
+	// object, whoever wrote the policy. The rules beyond the limit go to the webhook.
+	//
+	// Have fewer rules in the namespace, or write a ClusterPolicy, which has no limit.
+	NamespaceLimit Code = 220
+	// ChangesExisting occurs when a MutatingPolicy changes objects that are there already, with
+	// evaluation.mutateExisting or targetMatchConstraints. kvap runs no such policy: its
+	// webhook and its controller leave all of it out, also what it does at admission, so that
+	// no half of it is taken for the whole.
+	//
+	// Leave it with Kyverno. Where only new objects need the change, remove mutateExisting,
+	// and the webhook runs the policy.
+	//
+	// Example:
+	//
+	//	apiVersion: policies.kyverno.io/v1
+	//	kind: MutatingPolicy
+	//	metadata:
+	//	  name: example
+	//	spec:
+	//	  evaluation:
+	//	    mutateExisting: {enabled: true}
+	//	  matchConstraints:
+	//	    resourceRules:
+	//	      - {apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}
+	//	  mutations:
+	//	    - patchType: ApplyConfiguration
+	//	      applyConfiguration:
+	//	        expression: "Object{metadata: Object.metadata{labels: {'a': 'b'}}}"
+	ChangesExisting Code = 221
 )
 
 // 3xx: native, but different in a way the user must know.
@@ -538,10 +625,15 @@ const (
 	//	      labels:
 	//	        corp/*: "?*"
 	WildcardKey Code = 301
-	// GuessedResource occurs when a kind is not built in and its definition is not
-	// given, so that the name of its resource is the English plural.
+	// GuessedResource occurs when a kind is not built in, its definition is not given, and
+	// no project publishes it, so that the name of its resource is the English plural. Where
+	// that is wrong, the API server never asks the native form, and the rule enforces
+	// nothing: convert ends with 4, and with 1 under --strict. It is the same with a kind
+	// that no request is about: what a request for pods/exec has in it is a PodExecOptions,
+	// but the kind is written Pod/exec.
 	//
-	// Give the definition with --crds.
+	// Correct the kind where it is misspelt, or give the definition with --crds. Which kinds
+	// are published, docs/kinds.md says.
 	//
 	// Example:
 	//
@@ -574,9 +666,11 @@ const (
 	//	          operator: Equals
 	//	          value: A
 	ASCIICase Code = 304
-	// TextEquality occurs when two values of the request are compared with Equals.
-	// As in Kyverno they are durations or quantities where they read as such; else the
-	// value is a wildcard, so whoever writes a * into it makes it equal to any key.
+	// TextEquality occurs when two values of the request are compared. Kyverno reads
+	// them in every way that their texts allow: 1h equals 60m, 1000m equals 1, a* is a
+	// pattern, 5-7 a range. Here they are equal where they are the same, and numbers, and
+	// what the schema says are quantities or durations, by value (deviation 15). Nothing
+	// else has an order: to compare it is an error. A rule is named once.
 	//
 	// Example:
 	//
@@ -637,20 +731,29 @@ const (
 	//	              operator: Equals
 	//	              value: 0
 	Costly Code = 312
-	// RuntimeText occurs when a pattern, or a list to compare with, is a text that is
-	// known only at run time. Words, wildcards and lists of words are taken as Kyverno
-	// takes them; a text with other operators, a range, or other JSON is an error,
-	// where Kyverno decides. The same is true of image references that only Kyverno's
-	// grammar knows.
+	// RuntimeText occurs when a value to compare with is a text of a ConfigMap, which is
+	// known only at run time. It is a pattern, in which * and ? count, and never a range, a
+	// quantity or a duration. To an operator of membership the JSON of a list of words is
+	// that list, and any other text its one element; a list with escapes, or of other things
+	// than texts, is an error, where Kyverno decides. The same is true of image references
+	// that only Kyverno's grammar knows.
 	//
 	// Keep such texts to words, or choose the failure policy Fail.
 	//
 	// Example:
 	//
+	//	context:
+	//	  - name: owners
+	//	    configMap:
+	//	      name: owners
+	//	      namespace: policies
 	//	validate:
-	//	  pattern:
-	//	    spec:
-	//	      serviceAccountName: "{{ request.object.metadata.name }}"
+	//	  deny:
+	//	    conditions:
+	//	      all:
+	//	        - key: "{{ request.object.metadata.name }}"
+	//	          operator: AnyNotIn
+	//	          value: "{{ owners.data.names }}"
 	RuntimeText Code = 313
 	// LeftOut occurs when a part of a CEL rule is left out that Kyverno has no use
 	// for, and on which the API server would refuse the policy or requests: an audit
@@ -771,6 +874,68 @@ const (
 	//	          operator: NotEquals
 	//	          value: ghcr.io
 	FirstImage Code = 320
+	// OwnObjects occurs when a rule would judge what kvap's own controller writes to keep
+	// policies in force, or to end that: PolicyTranslations, Params and GenerateRequests,
+	// its lease and the configurations of its webhook; or the deletion of a policy. These
+	// are left out. A rule on every kind would keep the controller from working otherwise,
+	// and itself from being deleted. Kyverno judges all of them. A rule that names a kind of
+	// policies of Kyverno judges their deletion here as well.
+	//
+	// Nothing need be done. Who may write these objects is for RBAC to say.
+	//
+	// Example:
+	//
+	//	match:
+	//	  any:
+	//	    - resources:
+	//	        kinds: ["*"]
+	OwnObjects Code = 321
+	// ExcludedNamespace occurs when a rule is about namespaces that bindings leave out: those
+	// of --exclude-namespaces, which are kube-system, kube-public and kube-node-lease unless
+	// told otherwise, as in Kyverno's own configuration. A native rule whose match has such
+	// a namespace by name, or by a wildcard that is not all of them (kube-*), is enforced
+	// there all the same. A rule of the webhook is not, nor is a rule that leaves the
+	// namespace open in another filter of any, one that knows it by a namespaceSelector, or
+	// one of a policy that lives there.
+	//
+	// Where the rule is enforced, see that it is meant: Kyverno does not judge there unless
+	// its configuration is changed. Where it is not, do what the message says, or set
+	// --exclude-namespaces.
+	//
+	// Example:
+	//
+	//	match:
+	//	  any:
+	//	    - resources:
+	//	        kinds: [Pod]
+	//	        namespaces: [kube-system]
+	ExcludedNamespace Code = 323
+	// PublishedKind occurs when a rule names a kind without its group or version, and what is
+	// known of its fields is what projects publish. The rule is on every group and version
+	// that has the kind; where a cluster has one of that name in which a field that the rule
+	// reads has another type than in what is published, the verdict may be another, or an
+	// error. Fields that are not published are read as those of an unknown kind.
+	//
+	// Write group and version, or give the definitions of the cluster with --crds. Which
+	// kinds are published, and what is relied upon, docs/kinds.md says.
+	//
+	// Example:
+	//
+	//	match:
+	//	  any:
+	//	    - resources:
+	//	        kinds: [VirtualService]
+	PublishedKind Code = 325
+	// TakenOver occurs in a migration plan when a generate rule keeps what it generates in
+	// step (synchronize: true). Kyverno deletes all that such a rule has generated when the
+	// rule goes, or its policy. So kvap migrate enforce writes
+	// orphanDownstreamOnPolicyDelete: true into the rule, sees it stored, and only then
+	// takes the rule from Kyverno: what was generated stays as it is, and kvap finds it by
+	// its labels and keeps it in step.
+	//
+	// Let nobody delete Kyverno's policy by hand, nor by a repository, before that is
+	// written. Kyverno knows the field from 1.12 on.
+	TakenOver Code = 360
 )
 
 // 4xx: checks of the emitted objects.

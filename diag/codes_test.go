@@ -77,8 +77,9 @@ func TestExplain(t *testing.T) {
 	got, ok := diag.Explain(diag.DuplicateKey)
 	const want = `KV105 DuplicateKey
 
-Occurs when a mapping has the same key twice. Parsers differ in
-which of the two they take, so kvap takes the rule for invalid.
+Occurs when a mapping has the same key twice. The last counts, as for
+kubectl and for Kyverno, and what the other says is lost. ` + "`convert --strict`" + ` ends
+with 1: nobody can be sure which of the two was meant.
 
 Remove one of the two.
 

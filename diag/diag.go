@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 // A Pos is a place in a source: a field path always, and file, line and column
@@ -17,15 +19,20 @@ type Pos struct {
 
 // String is file:line:col, as far as known, else the field path.
 func (p Pos) String() string {
-	switch {
-	case p.File != "" && p.Line > 0:
-		return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Col)
-	case p.File != "":
-		return p.File
-	case p.Line > 0:
-		return fmt.Sprintf("%d:%d", p.Line, p.Col)
+	var parts []string
+	if p.File != "" {
+		parts = append(parts, p.File)
 	}
-	return p.Path
+	if p.Line > 0 {
+		parts = append(parts, strconv.Itoa(p.Line))
+		if p.Col > 0 {
+			parts = append(parts, strconv.Itoa(p.Col))
+		}
+	}
+	if len(parts) == 0 {
+		return p.Path
+	}
+	return strings.Join(parts, ":")
 }
 
 // Compare orders positions by file, line, column and path.
@@ -97,13 +104,13 @@ func Notef(pos Pos, code Code, format string, args ...any) Diagnostic {
 // A List is any number of diagnostics; Sort gives it its stable order.
 type List []Diagnostic
 
-// Sort orders the list by position, then code, then message, and drops exact
-// repetitions.
+// Sort orders the list by position, then code, then message, and drops
+// repetitions, of which the gravest stays.
 func (l List) Sort() List {
 	slices.SortStableFunc(l, func(a, b Diagnostic) int {
-		return cmp.Or(a.Pos.Compare(b.Pos), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Message, b.Message))
+		return cmp.Or(a.Pos.Compare(b.Pos), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Message, b.Message), cmp.Compare(a.Severity, b.Severity))
 	})
-	return slices.Compact(l)
+	return slices.CompactFunc(l, func(a, b Diagnostic) bool { return a.Pos == b.Pos && a.Code == b.Code && a.Message == b.Message })
 }
 
 // HasErrors tells whether any diagnostic is an Error.

@@ -85,22 +85,22 @@ func TestText(t *testing.T) {
 		d    diag.Diagnostic
 		want string
 	}{
-		{"plain", diag.Errorf(pos("a.yaml", 1, 4, "a"), diag.WrongType, "wrong"), `a.yaml:1:4: wrong [KV107]
+		{"plain", diag.Errorf(pos("a.yaml", 1, 4, "a"), diag.WrongType, "wrong"), `a.yaml:1:4: error: wrong [KV107]
     1 | a: b
       |    ^ kvap explain KV107
 `},
-		{"tabs and wide letters", diag.Errorf(pos("a.yaml", 2, 9, "a"), diag.WrongType, "wrong"), "a.yaml:2:9: wrong [KV107]\n" +
+		{"tabs and wide letters", diag.Errorf(pos("a.yaml", 2, 9, "a"), diag.WrongType, "wrong"), "a.yaml:2:9: error: wrong [KV107]\n" +
 			"    2 | \tkey: välue\n      | \t       ^ kvap explain KV107\n"},
-		{"last line, beyond its end", diag.Errorf(pos("a.yaml", 3, 99, ""), diag.WrongType, "wrong"), `a.yaml:3:99: wrong [KV107]
+		{"last line, beyond its end", diag.Errorf(pos("a.yaml", 3, 99, ""), diag.WrongType, "wrong"), `a.yaml:3:99: error: wrong [KV107]
     3 | last
       |     ^ kvap explain KV107
 `},
-		{"no such line", diag.Errorf(pos("a.yaml", 4, 1, ""), diag.WrongType, "wrong"), "a.yaml:4:1: wrong [KV107]\n"},
-		{"no such file", diag.Errorf(pos("b.yaml", 1, 1, ""), diag.WrongType, "wrong"), "b.yaml:1:1: wrong [KV107]\n"},
-		{"a file as a whole", diag.Errorf(pos("a.yaml", 0, 0, ""), diag.Unreadable, "wrong"), "a.yaml: wrong [KV101]\n"},
-		{"in the cluster", diag.Errorf(pos("", 0, 0, "spec.rules"), diag.Missing, "wrong"), "spec.rules: wrong [KV109]\n"},
-		{"nowhere", diag.Errorf(diag.Pos{}, diag.Missing, "wrong"), "wrong [KV109]\n"},
-		{"control characters", diag.Errorf(pos("crlf.yaml", 2, 4, ""), diag.WrongType, "wrong"), "crlf.yaml:2:4: wrong [KV107]\n" +
+		{"no such line", diag.Errorf(pos("a.yaml", 4, 1, ""), diag.WrongType, "wrong"), "a.yaml:4:1: error: wrong [KV107]\n"},
+		{"no such file", diag.Errorf(pos("b.yaml", 1, 1, ""), diag.WrongType, "wrong"), "b.yaml:1:1: error: wrong [KV107]\n"},
+		{"a file as a whole", diag.Errorf(pos("a.yaml", 0, 0, ""), diag.Unreadable, "wrong"), "a.yaml: error: wrong [KV101]\n"},
+		{"in the cluster", diag.Errorf(pos("", 0, 0, "spec.rules"), diag.Missing, "wrong"), "spec.rules: error: wrong [KV109]\n"},
+		{"nowhere", diag.Errorf(diag.Pos{}, diag.Missing, "wrong"), "error: wrong [KV109]\n"},
+		{"control characters", diag.Errorf(pos("crlf.yaml", 2, 4, ""), diag.WrongType, "wrong"), "crlf.yaml:2:4: error: wrong [KV107]\n" +
 			"    2 | c: \ufffd[31md\n      |    ^ kvap explain KV107\n"},
 	}
 	for _, c := range cases {
@@ -114,7 +114,7 @@ func TestText(t *testing.T) {
 
 func TestTextWithoutSource(t *testing.T) {
 	got := write(t, diag.Text{}, diag.List{diag.Errorf(pos("a.yaml", 1, 4, ""), diag.WrongType, "wrong")})
-	if got != "a.yaml:1:4: wrong [KV107]\n" {
+	if got != "a.yaml:1:4: error: wrong [KV107]\n" {
 		t.Error(got)
 	}
 }
@@ -122,8 +122,8 @@ func TestTextWithoutSource(t *testing.T) {
 func TestTextInColour(t *testing.T) {
 	l := diag.List{diag.Errorf(pos("a.yaml", 1, 4, ""), diag.WrongType, "wrong"), diag.Warnf(pos("a.yaml", 1, 1, ""), diag.Conflict, "odd")}
 	got := write(t, diag.Text{Source: read, Colour: true, Command: "kubectl kvap"}, l)
-	want := "\x1b[1ma.yaml:1:4\x1b[0m: wrong \x1b[31m[KV107]\x1b[0m\n    1 | a: b\n      |    \x1b[31m^\x1b[0m kubectl kvap explain KV107\n" +
-		"\x1b[1ma.yaml:1:1\x1b[0m: odd \x1b[33m[KV110]\x1b[0m\n    1 | a: b\n      | \x1b[33m^\x1b[0m kubectl kvap explain KV110\n"
+	want := "\x1b[1ma.yaml:1:4\x1b[0m: \x1b[31merror:\x1b[0m wrong \x1b[31m[KV107]\x1b[0m\n    1 | a: b\n      |    \x1b[31m^\x1b[0m kubectl kvap explain KV107\n" +
+		"\x1b[1ma.yaml:1:1\x1b[0m: \x1b[33mwarning:\x1b[0m odd \x1b[33m[KV110]\x1b[0m\n    1 | a: b\n      | \x1b[33m^\x1b[0m kubectl kvap explain KV110\n"
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}

@@ -25,6 +25,9 @@ func Codes() []Code {
 		IdleException,
 		OnSchedule,
 		UnknownField,
+		UnreadKind,
+		OtherEngine,
+		IncompleteObject,
 		NoExpression,
 		NoFunction,
 		NoOperator,
@@ -44,6 +47,8 @@ func Codes() []Code {
 		TooLarge,
 		ReleaseDependent,
 		VerifiesImages,
+		NamespaceLimit,
+		ChangesExisting,
 		WildcardKey,
 		GuessedResource,
 		MessageVariable,
@@ -63,6 +68,10 @@ func Codes() []Code {
 		Rewritten,
 		ActsTwice,
 		FirstImage,
+		OwnObjects,
+		ExcludedNamespace,
+		PublishedKind,
+		TakenOver,
 		ExpressionTooLong,
 		InvalidObject,
 		StaticParams,
@@ -116,8 +125,9 @@ func describe(c Code) (name, text, example string) {
 				"spec: {}"
 	case Template:
 		return "Template",
-			"Occurs when a file is a Helm template. What it says is not known\n" +
-				"before it is rendered, so nothing of it is read.\n" +
+			"Occurs when a file is a template of another tool: of Helm, or of Red Hat\n" +
+				"Advanced Cluster Management ({{hub … hub}}). What it says is not known before it\n" +
+				"is rendered, so nothing of it is read.\n" +
 				"\n" +
 				"Render it first: helm template CHART | kvap convert -",
 			"apiVersion: kyverno.io/v1\n" +
@@ -143,8 +153,9 @@ func describe(c Code) (name, text, example string) {
 				"e: [*d, *d, *d, *d, *d, *d, *d, *d, *d, *d]"
 	case DuplicateKey:
 		return "DuplicateKey",
-			"Occurs when a mapping has the same key twice. Parsers differ in\n" +
-				"which of the two they take, so kvap takes the rule for invalid.\n" +
+			"Occurs when a mapping has the same key twice. The last counts, as for\n" +
+				"kubectl and for Kyverno, and what the other says is lost. `convert --strict` ends\n" +
+				"with 1: nobody can be sure which of the two was meant.\n" +
 				"\n" +
 				"Remove one of the two.",
 			"validate:\n" +
@@ -189,7 +200,8 @@ func describe(c Code) (name, text, example string) {
 				"      value: CREATE"
 	case Missing:
 		return "Missing",
-			"Occurs when a required key is absent, null or empty.\n" +
+			"Occurs when a required key is absent, null or empty. As a note it says\n" +
+				"what a generate rule with nothing to make its target of makes: the bare object.\n" +
 				"\n" +
 				"Add it.",
 			"context:\n" +
@@ -199,8 +211,9 @@ func describe(c Code) (name, text, example string) {
 	case Conflict:
 		return "Conflict",
 			"Occurs when keys or values stand together that exclude each other, as\n" +
-				"two checks in one rule. It is the same with two rules of a policy, or two policies\n" +
-				"of a kind, that have one name. As a warning it names what is ignored, or the other.\n" +
+				"two checks in one rule. It is the same with two rules of a policy, two policies of a\n" +
+				"kind or two exceptions that have one name. As a warning it names what is ignored, or\n" +
+				"the other.\n" +
 				"\n" +
 				"Remove or rename one of them, or split the rule.",
 			"validate:\n" +
@@ -218,8 +231,11 @@ func describe(c Code) (name, text, example string) {
 				"  name: settings"
 	case BadExpression:
 		return "BadExpression",
-			"Occurs when a JMESPath or CEL expression does not parse. As a warning\n" +
-				"it names a function that does not exist, or a variable that nothing defines.\n" +
+			"Occurs when a JMESPath or CEL expression does not parse: the rule\n" +
+				"errs on every request. So it does where an expression calls a function that does not\n" +
+				"exist, or one of CEL reads a name that is not declared. As a warning it names a variable\n" +
+				"that nothing defines, or what looks like a literal and is not one: [], true, false and\n" +
+				"null stand in backticks.\n" +
 				"\n" +
 				"Correct the expression at the place that the message names.",
 			"validate:\n" +
@@ -279,9 +295,7 @@ func describe(c Code) (name, text, example string) {
 		return "IdleException",
 			"Occurs when a PolicyException is from a policy that is not among\n" +
 				"the input, or from rules that its policy does not have. It changes nothing: what\n" +
-				"it should let through is judged as any other object. The same holds for the\n" +
-				"exceptions of policies.kyverno.io, from ValidatingPolicies, which kvap does not\n" +
-				"read yet; add their match conditions, negated, to those of the policy.\n" +
+				"it should let through is judged as any other object.\n" +
 				"\n" +
 				"Give the policy and its exceptions together, or correct the names. A rule for pod\n" +
 				"controllers has a name of its own, with autogen- or autogen-cronjob- in front.",
@@ -313,12 +327,50 @@ func describe(c Code) (name, text, example string) {
 				"request. The rule is translated as it stands, and judged so by Kyverno as well.\n" +
 				"\n" +
 				"Correct the name, or the kinds. Fields are those of the release of\n" +
-				"--kubernetes-version, and of the definitions of --crds; nothing is said where a\n" +
-				"definition leaves open what an object may have.",
+				"--kubernetes-version, of the definitions of --crds, and of the projects of\n" +
+				"docs/kinds.md in the version that stands there; nothing is said where a definition\n" +
+				"leaves open what an object may have.",
 			"validate:\n" +
 				"  pattern:\n" +
 				"    spec:\n" +
 				"      =(hostNetwrok): false"
+	case UnreadKind:
+		return "UnreadKind",
+			"Occurs when a document is a policy of a kind of policies.kyverno.io that\n" +
+				"kvap does not read yet: a GeneratingPolicy, a DeletingPolicy, an\n" +
+				"ImageValidatingPolicy, or one of their namespaced forms. No object is made of it,\n" +
+				"and it is not judged by.\n" +
+				"\n" +
+				"Leave it with Kyverno. A folder that is written has it in remainder/, as it stands,\n" +
+				"and the exit code says that something was left out.",
+			"apiVersion: policies.kyverno.io/v1\n" +
+				"kind: DeletingPolicy\n" +
+				"metadata:\n" +
+				"  name: clean\n" +
+				"spec: {}"
+	case OtherEngine:
+		return "OtherEngine",
+			"Occurs when a document is a policy of another engine, as a constraint of\n" +
+				"Gatekeeper or an AdmissionPolicy of Kubewarden. kvap does not read it: no object\n" +
+				"is made of it, and it is not judged by.\n" +
+				"\n" +
+				"Leave it with its engine. A folder that is written has it in remainder/, as it\n" +
+				"stands, and the exit code says that something was left out.",
+			"apiVersion: constraints.gatekeeper.sh/v1beta1\n" +
+				"kind: K8sRequiredLabels\n" +
+				"metadata:\n" +
+				"  name: all-must-have-owner\n" +
+				"spec: {}"
+	case IncompleteObject:
+		return "IncompleteObject",
+			"Occurs when an object lacks a field that every object of its kind has\n" +
+				"when a policy sees it, such as the image of a container. An API server fills the field\n" +
+				"in, or refuses the object, before it asks a policy. The object is judged all the same;\n" +
+				"the native form relies on the field, so its verdict may be an error, and is not\n" +
+				"compared.\n" +
+				"\n" +
+				"Add the field, or leave it: the object never comes to be.",
+			"$ kvap eval policy.yaml --resource pod.yaml"
 	case NoExpression:
 		return "NoExpression",
 			"Occurs when a construct has no expression in the CEL of the\n" +
@@ -423,7 +475,7 @@ func describe(c Code) (name, text, example string) {
 				"              publicKeys: k8s://default/key"
 	case OtherRule:
 		return "OtherRule",
-			"Occurs when a rule mutates or generates.\n" +
+			"Occurs when a rule mutates or generates, or a policy is a MutatingPolicy.\n" +
 				"\n" +
 				"What changes an object on its way in is done by the webhook, what changes other\n" +
 				"objects or makes new ones by the controller, in the background. Keep such rules in\n" +
@@ -436,7 +488,8 @@ func describe(c Code) (name, text, example string) {
 	case BackgroundOnly:
 		return "BackgroundOnly",
 			"Occurs when a policy has admission: false. Nothing judges its\n" +
-				"rules when objects are written, before the translation and after it.\n" +
+				"rules when objects are written, before the translation and after it. The scans\n" +
+				"of kvap controller --reports judge the objects that are there by them.\n" +
 				"\n" +
 				"Remove admission: false, if the rules are to count when objects are written.",
 			"apiVersion: kyverno.io/v1\n" +
@@ -521,10 +574,15 @@ func describe(c Code) (name, text, example string) {
 	case TooLarge:
 		return "TooLarge",
 			"Occurs when a rule would become larger than an API server takes, or\n" +
-				"than a person could read: many choices that depend on one another, or lists\n" +
-				"within lists of them.\n" +
+				"than a person could read: many choices that depend on one another, lists within\n" +
+				"lists of them, or CEL and regular expressions of which more comes than is written,\n" +
+				"as variables.a + variables.a again and again, or a{1000} many times. A policy that is too\n" +
+				"large as a whole has no native rule at all; the webhook compiles none of its CEL\n" +
+				"where that is what is too large, and each such rule is an error. check looks no\n" +
+				"further into an admission policy of which that is so.\n" +
 				"\n" +
-				"Split the rule, or say the same with fewer alternatives (||) and variables.",
+				"Split the rule, or say the same with fewer alternatives (||) and variables. Split a\n" +
+				"policy of more than 300,000 bytes.",
 			""
 	case ReleaseDependent:
 		return "ReleaseDependent",
@@ -550,6 +608,38 @@ func describe(c Code) (name, text, example string) {
 				"      - entries:\n" +
 				"          - keys:\n" +
 				"              publicKeys: k8s://default/key"
+	case NamespaceLimit:
+		return "NamespaceLimit",
+			"Occurs when the policies of one namespace have more native rules, or\n" +
+				"more native objects, than the controller makes for one namespace: 100, unless\n" +
+				"--namespace-limit says otherwise. Each API server compiles and keeps every native\n" +
+				"object, whoever wrote the policy. The rules beyond the limit go to the webhook.\n" +
+				"\n" +
+				"Have fewer rules in the namespace, or write a ClusterPolicy, which has no limit.",
+			""
+	case ChangesExisting:
+		return "ChangesExisting",
+			"Occurs when a MutatingPolicy changes objects that are there already, with\n" +
+				"evaluation.mutateExisting or targetMatchConstraints. kvap runs no such policy: its\n" +
+				"webhook and its controller leave all of it out, also what it does at admission, so that\n" +
+				"no half of it is taken for the whole.\n" +
+				"\n" +
+				"Leave it with Kyverno. Where only new objects need the change, remove mutateExisting,\n" +
+				"and the webhook runs the policy.",
+			"apiVersion: policies.kyverno.io/v1\n" +
+				"kind: MutatingPolicy\n" +
+				"metadata:\n" +
+				"  name: example\n" +
+				"spec:\n" +
+				"  evaluation:\n" +
+				"    mutateExisting: {enabled: true}\n" +
+				"  matchConstraints:\n" +
+				"    resourceRules:\n" +
+				"      - {apiGroups: [\"\"], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}\n" +
+				"  mutations:\n" +
+				"    - patchType: ApplyConfiguration\n" +
+				"      applyConfiguration:\n" +
+				"        expression: \"Object{metadata: Object.metadata{labels: {'a': 'b'}}}\""
 	case WildcardKey:
 		return "WildcardKey",
 			"Occurs when a pattern has a wildcard in a key of labels or\n" +
@@ -562,10 +652,15 @@ func describe(c Code) (name, text, example string) {
 				"        corp/*: \"?*\""
 	case GuessedResource:
 		return "GuessedResource",
-			"Occurs when a kind is not built in and its definition is not\n" +
-				"given, so that the name of its resource is the English plural.\n" +
+			"Occurs when a kind is not built in, its definition is not given, and\n" +
+				"no project publishes it, so that the name of its resource is the English plural. Where\n" +
+				"that is wrong, the API server never asks the native form, and the rule enforces\n" +
+				"nothing: convert ends with 4, and with 1 under --strict. It is the same with a kind\n" +
+				"that no request is about: what a request for pods/exec has in it is a PodExecOptions,\n" +
+				"but the kind is written Pod/exec.\n" +
 				"\n" +
-				"Give the definition with --crds.",
+				"Correct the kind where it is misspelt, or give the definition with --crds. Which kinds\n" +
+				"are published, docs/kinds.md says.",
 			"match:\n" +
 				"  any:\n" +
 				"    - resources:\n" +
@@ -592,9 +687,11 @@ func describe(c Code) (name, text, example string) {
 				"          value: A"
 	case TextEquality:
 		return "TextEquality",
-			"Occurs when two values of the request are compared with Equals.\n" +
-				"As in Kyverno they are durations or quantities where they read as such; else the\n" +
-				"value is a wildcard, so whoever writes a * into it makes it equal to any key.",
+			"Occurs when two values of the request are compared. Kyverno reads\n" +
+				"them in every way that their texts allow: 1h equals 60m, 1000m equals 1, a* is a\n" +
+				"pattern, 5-7 a range. Here they are equal where they are the same, and numbers, and\n" +
+				"what the schema says are quantities or durations, by value (deviation 15). Nothing\n" +
+				"else has an order: to compare it is an error. A rule is named once.",
 			"validate:\n" +
 				"  deny:\n" +
 				"    conditions:\n" +
@@ -663,17 +760,26 @@ func describe(c Code) (name, text, example string) {
 				"              value: 0"
 	case RuntimeText:
 		return "RuntimeText",
-			"Occurs when a pattern, or a list to compare with, is a text that is\n" +
-				"known only at run time. Words, wildcards and lists of words are taken as Kyverno\n" +
-				"takes them; a text with other operators, a range, or other JSON is an error,\n" +
-				"where Kyverno decides. The same is true of image references that only Kyverno's\n" +
-				"grammar knows.\n" +
+			"Occurs when a value to compare with is a text of a ConfigMap, which is\n" +
+				"known only at run time. It is a pattern, in which * and ? count, and never a range, a\n" +
+				"quantity or a duration. To an operator of membership the JSON of a list of words is\n" +
+				"that list, and any other text its one element; a list with escapes, or of other things\n" +
+				"than texts, is an error, where Kyverno decides. The same is true of image references\n" +
+				"that only Kyverno's grammar knows.\n" +
 				"\n" +
 				"Keep such texts to words, or choose the failure policy Fail.",
-			"validate:\n" +
-				"  pattern:\n" +
-				"    spec:\n" +
-				"      serviceAccountName: \"{{ request.object.metadata.name }}\""
+			"context:\n" +
+				"  - name: owners\n" +
+				"    configMap:\n" +
+				"      name: owners\n" +
+				"      namespace: policies\n" +
+				"validate:\n" +
+				"  deny:\n" +
+				"    conditions:\n" +
+				"      all:\n" +
+				"        - key: \"{{ request.object.metadata.name }}\"\n" +
+				"          operator: AnyNotIn\n" +
+				"          value: \"{{ owners.data.names }}\""
 	case NeedsNoObject:
 		return "NeedsNoObject",
 			"Occurs when no request can violate a rule, as one whose\n" +
@@ -777,6 +883,64 @@ func describe(c Code) (name, text, example string) {
 				"        - key: \"{{ images.containers.*.registry | [0] }}\"\n" +
 				"          operator: NotEquals\n" +
 				"          value: ghcr.io"
+	case OwnObjects:
+		return "OwnObjects",
+			"Occurs when a rule would judge what kvap's own controller writes to keep\n" +
+				"policies in force, or to end that: PolicyTranslations, Params and GenerateRequests,\n" +
+				"its lease and the configurations of its webhook; or the deletion of a policy. These\n" +
+				"are left out. A rule on every kind would keep the controller from working otherwise,\n" +
+				"and itself from being deleted. Kyverno judges all of them. A rule that names a kind of\n" +
+				"policies of Kyverno judges their deletion here as well.\n" +
+				"\n" +
+				"Nothing need be done. Who may write these objects is for RBAC to say.",
+			"match:\n" +
+				"  any:\n" +
+				"    - resources:\n" +
+				"        kinds: [\"*\"]"
+	case ExcludedNamespace:
+		return "ExcludedNamespace",
+			"Occurs when a rule is about namespaces that bindings leave out: those\n" +
+				"of --exclude-namespaces, which are kube-system, kube-public and kube-node-lease unless\n" +
+				"told otherwise, as in Kyverno's own configuration. A native rule whose match has such\n" +
+				"a namespace by name, or by a wildcard that is not all of them (kube-*), is enforced\n" +
+				"there all the same. A rule of the webhook is not, nor is a rule that leaves the\n" +
+				"namespace open in another filter of any, one that knows it by a namespaceSelector, or\n" +
+				"one of a policy that lives there.\n" +
+				"\n" +
+				"Where the rule is enforced, see that it is meant: Kyverno does not judge there unless\n" +
+				"its configuration is changed. Where it is not, do what the message says, or set\n" +
+				"--exclude-namespaces.",
+			"match:\n" +
+				"  any:\n" +
+				"    - resources:\n" +
+				"        kinds: [Pod]\n" +
+				"        namespaces: [kube-system]"
+	case PublishedKind:
+		return "PublishedKind",
+			"Occurs when a rule names a kind without its group or version, and what is\n" +
+				"known of its fields is what projects publish. The rule is on every group and version\n" +
+				"that has the kind; where a cluster has one of that name in which a field that the rule\n" +
+				"reads has another type than in what is published, the verdict may be another, or an\n" +
+				"error. Fields that are not published are read as those of an unknown kind.\n" +
+				"\n" +
+				"Write group and version, or give the definitions of the cluster with --crds. Which\n" +
+				"kinds are published, and what is relied upon, docs/kinds.md says.",
+			"match:\n" +
+				"  any:\n" +
+				"    - resources:\n" +
+				"        kinds: [VirtualService]"
+	case TakenOver:
+		return "TakenOver",
+			"Occurs in a migration plan when a generate rule keeps what it generates in\n" +
+				"step (synchronize: true). Kyverno deletes all that such a rule has generated when the\n" +
+				"rule goes, or its policy. So kvap migrate enforce writes\n" +
+				"orphanDownstreamOnPolicyDelete: true into the rule, sees it stored, and only then\n" +
+				"takes the rule from Kyverno: what was generated stays as it is, and kvap finds it by\n" +
+				"its labels and keeps it in step.\n" +
+				"\n" +
+				"Let nobody delete Kyverno's policy by hand, nor by a repository, before that is\n" +
+				"written. Kyverno knows the field from 1.12 on.",
+			""
 	case ExpressionTooLong:
 		return "ExpressionTooLong",
 			"Occurs when an expression is longer than the API server takes.",

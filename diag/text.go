@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -15,7 +16,7 @@ const maxExcerpt = 120
 
 // A Text writes diagnostics for people:
 //
-//	quota.yaml:17:13: an apiCall has no native form; the webhook will judge this rule [KV201]
+//	quota.yaml:17:13: warning: an apiCall has no native form; the webhook will judge this rule [KV201]
 //	   17 |             apiCall: {urlPath: /api/v1/quotas}
 //	      |             ^ kvap explain KV201
 type Text struct {
@@ -42,7 +43,7 @@ func (t Text) one(out *bufio.Writer, s *sources, d Diagnostic) {
 	if place != "" {
 		fmt.Fprintf(out, "%s: ", t.paint("1", Inert(place)))
 	}
-	fmt.Fprintf(out, "%s %s\n", Inert(d.Message), t.paint(colour(d.Severity), "["+d.Code.String()+"]"))
+	fmt.Fprintf(out, "%s %s %s\n", t.paint(colour(d.Severity), d.Severity.String()+":"), Inert(d.Message), t.paint(colour(d.Severity), "["+d.Code.String()+"]"))
 	line, ok := s.line(d.File, d.Line)
 	if !ok {
 		return
@@ -103,8 +104,8 @@ func excerpt(line []byte, col int) (text, before string) {
 }
 
 // Inert is a text as a terminal and the log of a build may have it: names are
-// anybody's, and must neither steer the one nor, with :: at the beginning of a line,
-// command the other. Lines after the first are indented.
+// anybody's, and must neither steer the one nor command the other. Lines after the
+// first are indented.
 func Inert(text string) string {
 	lines := strings.Split(text, "\n")
 	for i := range lines {
@@ -113,14 +114,29 @@ func Inert(text string) string {
 	return strings.Join(lines, "\n      ")
 }
 
-// clean replaces what could upset a terminal, one for one.
+// clean replaces, one for one, what could upset a terminal: what steers it, and what
+// makes it show characters in another order than they are in.
 func clean(line string) string {
-	return strings.Map(func(r rune) rune {
-		if r != '\t' && (r < ' ' || 0x7f <= r && r < 0xa0) || r == utf8.RuneError {
-			return '\ufffd'
+	line = strings.Map(func(r rune) rune {
+		switch {
+		case r == '\t':
+			return r
+		case r < ' ', 0x7f <= r && r < 0xa0, 0x202a <= r && r <= 0x202e, 0x2066 <= r && r <= 0x2069, r == utf8.RuneError:
+			return utf8.RuneError
 		}
 		return r
 	}, line)
+	return uncommanding(line)
+}
+
+// uncommanding replaces, one for one, what the log of a build takes for a command: ::
+// behind nothing but space, ##[ and ##vso[ anywhere.
+func uncommanding(line string) string {
+	if begin := strings.TrimLeftFunc(line, unicode.IsSpace); strings.HasPrefix(begin, "::") {
+		line = line[:len(line)-len(begin)] + string(utf8.RuneError) + begin[1:]
+	}
+	line = strings.ReplaceAll(line, "##[", string(utf8.RuneError)+"#[")
+	return strings.ReplaceAll(line, "##vso[", string(utf8.RuneError)+"#vso[")
 }
 
 // sources are the lines of files, each file read once.

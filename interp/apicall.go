@@ -132,7 +132,10 @@ func (c *apiCall) ask(v *vars, a *review, call ServiceCall, urlPath string) ([]b
 	case urlPath != "":
 		answer, err = a.world.API(v.ctx, urlPath, call.Data)
 	case c.url != nil:
-		answer, err = a.world.Service(v.ctx, call)
+		var said ServiceAnswer
+		if said, err = a.world.Service(v.ctx, call); err == nil {
+			answer, err = said.Success()
+		}
 	default:
 		return nil, fmt.Errorf("the apiCall has neither a path nor a service")
 	}

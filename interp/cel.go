@@ -1,6 +1,7 @@
 package interp
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -30,21 +31,29 @@ type celRule struct {
 	body          *policy.CELRule
 	message       string // of expressions that have none
 	preconditions []policy.CEL
+	tooLarge      func() error
 
 	once      sync.Once
 	matcher   matchconditions.Matcher // nil without preconditions
 	validator validating.Validator
 	err       error
+	broken    error // of expressions that do not compile
 }
 
-func readCEL(v *policy.Validate, preconditions []policy.CEL) *celRule {
-	return &celRule{body: v.CEL, message: v.Message.Value, preconditions: preconditions}
+func readCEL(v *policy.Validate, preconditions []policy.CEL, tooLarge func() error) *celRule {
+	return &celRule{body: v.CEL, message: v.Message.Value, preconditions: preconditions, tooLarge: tooLarge}
 }
 
 // compile compiles the rule. Expressions that do not compile err when they are
 // evaluated.
 func (c *celRule) compile() {
-	compiler, err := newCELCompiler()
+	if c.err = c.tooLarge(); c.err != nil {
+		return
+	}
+	compiler, err := plainCEL()
+	if len(c.body.Variables) > 0 { // which become part of it
+		compiler, err = newCELCompiler()
+	}
 	if err != nil {
 		c.err = err
 		return
@@ -56,18 +65,21 @@ func (c *celRule) compile() {
 	for i, v := range c.body.Variables {
 		variables[i] = &validating.Variable{Name: v.Name, Expression: v.Expression}
 	}
-	compiler.CompileAndStoreVariables(variables, all, environment.StoredExpressions)
+	for _, v := range variables {
+		if result := compiler.CompileAndStoreVariable(v, all, environment.StoredExpressions); result.Error != nil {
+			c.broken = errors.Join(c.broken, fmt.Errorf("variable %s: %s", v.GetName(), result.Error.Detail))
+		}
+	}
+	condition := func(list []plugincel.ExpressionAccessor, declared plugincel.OptionalVariableDeclarations) plugincel.ConditionEvaluator {
+		evaluator := compiler.CompileCondition(list, declared, environment.StoredExpressions)
+		c.broken = errors.Join(append([]error{c.broken}, evaluator.CompilationErrors()...)...)
+		return evaluator
+	}
 	if len(c.preconditions) > 0 {
-		c.matcher = newCELMatcher(compiler, c.preconditions, all)
+		c.matcher = matcherOf(condition(accessorsOf(c.preconditions), all))
 	}
 	checks, messages := c.expressions()
-	c.validator = validating.NewValidator(
-		compiler.CompileCondition(checks, all, environment.StoredExpressions),
-		nil,
-		compiler.CompileCondition(nil, all, environment.StoredExpressions),
-		compiler.CompileCondition(messages, plain, environment.StoredExpressions),
-		nil, nil,
-	)
+	c.validator = validating.NewValidator(condition(checks, all), nil, condition(nil, all), condition(messages, plain), nil, nil)
 }
 
 // expressions are the validations and, at the same indexes, their message
@@ -92,21 +104,32 @@ func (c *celRule) expressions() (checks, messages []plugincel.ExpressionAccessor
 	return checks, messages
 }
 
+// Making an environment takes longer than compiling a rule, so what declares no variables
+// shares one; and it depends on nothing.
+var (
+	celEnvironment = sync.OnceValues(func() (*environment.EnvSet, error) { return withKyverno(cellib.Optionals()) })
+	plainCEL       = sync.OnceValues(newCELCompiler)
+)
+
 func newCELCompiler() (*plugincel.CompositedCompiler, error) {
-	env, err := withKyverno(cellib.Optionals())
+	set, err := celEnvironment()
 	if err != nil {
 		return nil, err
 	}
-	return plugincel.NewCompositedCompiler(env)
+	return plugincel.NewCompositedCompiler(set)
 }
 
-func newCELMatcher(compiler *plugincel.CompositedCompiler, conditions []policy.CEL, declared plugincel.OptionalVariableDeclarations) matchconditions.Matcher {
+func accessorsOf(conditions []policy.CEL) []plugincel.ExpressionAccessor {
 	accessors := make([]plugincel.ExpressionAccessor, len(conditions))
 	for i, c := range conditions {
 		accessors[i] = &matchconditions.MatchCondition{Name: c.Name, Expression: c.Expression}
 	}
+	return accessors
+}
+
+func matcherOf(conditions plugincel.ConditionEvaluator) matchconditions.Matcher {
 	fail := admissionregistrationv1.Fail
-	return matchconditions.NewMatcher(compiler.CompileCondition(accessors, declared, environment.StoredExpressions), &fail, "policy", "validate", "")
+	return matchconditions.NewMatcher(conditions, &fail, "policy", "validate", "")
 }
 
 // judge evaluates the rule. What errs is a violation, not an error.
@@ -205,14 +228,16 @@ func (a *review) celNamespace() (*corev1.Namespace, error) {
 	if err != nil {
 		return nil, fmt.Errorf("failed to get the namespace: %w", err)
 	}
-	namespace := &corev1.Namespace{}
-	if err := decode(object, namespace); err != nil {
-		return nil, err
-	}
-	if a.request.NamespaceLabels != nil {
+	namespace, err := namespaceOf(object)
+	if err == nil && a.request.NamespaceLabels != nil {
 		namespace.Labels = a.request.NamespaceLabels
 	}
-	return namespace, nil
+	return namespace, err
+}
+
+func namespaceOf(object map[string]any) (*corev1.Namespace, error) {
+	namespace := &corev1.Namespace{}
+	return namespace, decode(object, namespace)
 }
 
 // celAttributes is the request as CEL sees it: never of a subresource, never a
@@ -257,34 +282,40 @@ func (a *review) celUser() authuser.Info {
 // matchConditions are webhookConfiguration.matchConditions.
 type matchConditions struct {
 	conditions []policy.CEL
+	tooLarge   func() error
 
 	once    sync.Once
 	matcher matchconditions.Matcher
 	err     error
 }
 
-func readMatchConditions(p *policy.Policy) *matchConditions {
-	return &matchConditions{conditions: p.MatchConditions}
+func readMatchConditions(p *policy.Policy, tooLarge func() error) *matchConditions {
+	return &matchConditions{conditions: p.MatchConditions, tooLarge: tooLarge}
 }
 
-// hold tells whether all conditions are true. One that errs is not.
-func (m *matchConditions) hold(a *review) bool {
+// hold tells whether all conditions are true. One that errs is not; those that are not
+// compiled are an error, of each rule.
+func (m *matchConditions) hold(a *review) (bool, error) {
 	if len(m.conditions) == 0 {
-		return true
+		return true, nil
 	}
 	m.once.Do(func() {
-		compiler, err := newCELCompiler()
+		if m.err = m.tooLarge(); m.err != nil {
+			return
+		}
+		compiler, err := plainCEL()
 		if err != nil {
 			m.err = err
 			return
 		}
-		m.matcher = newCELMatcher(compiler, m.conditions, plugincel.OptionalVariableDeclarations{HasAuthorizer: true})
+		declared := plugincel.OptionalVariableDeclarations{HasAuthorizer: true}
+		m.matcher = matcherOf(compiler.CompileCondition(accessorsOf(m.conditions), declared, environment.StoredExpressions))
 	})
 	if m.err != nil {
-		return false
+		return false, m.err
 	}
 	met := m.matcher.Match(a.ctx, a.celAttributes(), nil, noAuthorizer())
-	return met.Error == nil && met.Matches
+	return met.Error == nil && met.Matches, nil
 }
 
 // noAuthorizer is what match conditions of a policy are given: none answers.

@@ -2,10 +2,14 @@ package interp
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+
+	"github.com/kvap/kvap/internal/budget"
+	"github.com/kvap/kvap/policy"
 )
 
 func TestCEL(t *testing.T) {
@@ -113,5 +117,56 @@ func TestCELParams(t *testing.T) {
 				t.Errorf("want %s, got %s (%s)", tt.want, got.Status, got.Message)
 			}
 		})
+	}
+}
+
+// What does not compile is told, and what is compiled for that judges requests.
+func TestBrokenIsWhatJudges(t *testing.T) {
+	in := func(cel string) *Interpreter {
+		f, ds := policy.Parse("p.yaml", []byte(widgetPolicy("validate: {cel: "+cel+"}")))
+		if ds.HasErrors() {
+			t.Fatal(ds)
+		}
+		return New(f.Policies, nil, &Offline{}, Limits{})
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	right := in("{expressions: [{expression: object.spec.x == 2}]}")
+	own := right.policies[0].cel[right.policies[0].Rules[0]]
+	if err := right.Broken(ended); !errors.Is(err, context.Canceled) || own.validator != nil {
+		t.Errorf("nobody waits: %v", err)
+	}
+	if err := right.Broken(t.Context()); err != nil || own.validator == nil {
+		t.Errorf("a rule that compiles: %v", err)
+	}
+	if rules := right.policies[0].rulesFor(right, "Widget"); len(rules) != 1 || rules[0].cel != own {
+		t.Error("requests are judged by something else")
+	}
+	if err := in("{expressions: [{expression: objct.spec.x == 2}]}").Broken(t.Context()); err == nil || !strings.Contains(err.Error(), "undeclared reference to 'objct'") {
+		t.Errorf("a rule that does not compile: %v", err)
+	}
+	large := in(`{expressions: [{expression: "[1]` + strings.Repeat(".map(x, [x])", 200) + ` == []"}]}`)
+	if err := large.Broken(t.Context()); !errors.Is(err, budget.TooLarge{}) || large.policies[0].cel[large.policies[0].Rules[0]].validator != nil {
+		t.Errorf("a rule that is too large: %v", err)
+	}
+}
+
+// Match conditions that are too large to be compiled are an error of the rules that apply,
+// and of no others.
+func TestMatchConditionsThatAreTooLarge(t *testing.T) {
+	large := "[1]" + strings.Repeat(".map(x, [x])", 200) + " == []"
+	source := strings.Replace(widgetPolicy(`validate: {pattern: {spec: {x: 1}}}`), "spec:\n", "spec:\n  webhookConfiguration: {matchConditions: [{name: m, expression: '"+large+"'}]}\n", 1)
+	f, ds := policy.Parse("p.yaml", []byte(source))
+	if ds.HasErrors() || len(f.Policies[0].MatchConditions) != 1 {
+		t.Fatal(ds, source)
+	}
+	in := New(f.Policies, nil, &Offline{}, Limits{})
+	for kind, want := range map[string]Status{"Widget": Error, "Gadget": None} {
+		object := data(t, `{apiVersion: x.io/v1, kind: `+kind+`, metadata: {name: w}, spec: {x: 2}}`).(map[string]any)
+		for _, r := range in.Judge(t.Context(), &Request{Admission: create(object)}) {
+			if r.Status != want {
+				t.Errorf("%s: %s (%s), want %s", kind, r.Status, r.Message, want)
+			}
+		}
 	}
 }

@@ -2,6 +2,7 @@ package interp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -9,74 +10,88 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/apiserver/pkg/cel/environment"
 
+	"github.com/kvap/kvap/internal/budget"
 	"github.com/kvap/kvap/interp/internal/cellib"
 	"github.com/kvap/kvap/interp/internal/expr"
 )
 
-// environment is what ValidatingPolicies are compiled with: those of the cluster, or
+// environment is what policies of a kind are compiled with: those of the cluster, or
 // of a namespace. Each is made once.
-func (in *Interpreter) environment(namespace string) (*environment.EnvSet, error) {
+func (in *Interpreter) environment(kind cellib.Kind) (*environment.EnvSet, error) {
 	in.celMu.Lock()
 	defer in.celMu.Unlock()
-	if set, ok := in.celSets[namespace]; ok {
+	if set, ok := in.celSets[kind]; ok {
 		return set, nil
 	}
-	set, err := withKyverno(cellib.Options(celWorld{in.world, in.limits, namespace}))
+	set, err := withKyverno(cellib.Options(kind, celWorld{in.world, kind.Namespace}))
+	if err == nil {
+		set, err = set.Extend(celNames())
+	}
+	if err == nil && kind.Mutating {
+		set, err = set.Extend(patchTypes())
+	}
 	if err != nil {
 		return nil, err
 	}
 	if in.celSets == nil {
-		in.celSets = map[string]*environment.EnvSet{}
+		in.celSets = map[cellib.Kind]*environment.EnvSet{}
 	}
-	in.celSets[namespace] = set
+	in.celSets[kind] = set
 	return set, nil
 }
 
 // withKyverno is the environment of the API server with more in it.
 func withKyverno(options []cel.EnvOption) (*environment.EnvSet, error) {
 	base := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())
-	return base.Extend(environment.VersionedOptions{IntroducedVersion: version.MajorMinor(1, 0), EnvOptions: options})
+	return base.Extend(environment.VersionedOptions{IntroducedVersion: version.MajorMinor(1, 0), EnvOptions: options, ProgramOptions: []cel.ProgramOption{budget.Texts()}})
 }
 
 // A celWorld is the World as functions of CEL ask it.
 type celWorld struct {
-	world  World
-	limits Limits
+	world World
 	// namespace confines what the API server is asked for; "" does not.
 	namespace string
 }
 
 // API implements cellib.World.
-func (w celWorld) API(ctx context.Context, path string) ([]byte, error) {
+func (w celWorld) API(ctx context.Context, path string, body []byte) (answer []byte, found bool, err error) {
 	if w.namespace != "" && !inNamespace(path, w.namespace) {
-		return nil, fmt.Errorf("the policy of namespace %s cannot ask for %q; only paths below that namespace are allowed", w.namespace, path)
+		return nil, false, fmt.Errorf("the policy of namespace %s cannot ask for %q; only paths below that namespace are allowed", w.namespace, path)
 	}
-	return w.world.API(ctx, path, nil)
+	answer, err = w.world.API(ctx, path, body)
+	if errors.Is(err, ErrNotFound) {
+		return nil, false, nil
+	}
+	return answer, true, err
+}
+
+// Resource implements cellib.World.
+func (w celWorld) Resource(ctx context.Context, apiVersion, kind string) (string, error) {
+	return w.world.Resource(ctx, apiVersion, kind)
 }
 
 // Service implements cellib.World.
-func (w celWorld) Service(ctx context.Context, url string, headers map[string]string, data []byte) ([]byte, error) {
-	call := ServiceCall{Method: "GET", URL: url, Headers: headers, Data: data}
-	if data != nil {
+func (w celWorld) Service(ctx context.Context, c cellib.Call) (status int, answer []byte, err error) {
+	call := ServiceCall{Method: "GET", URL: c.URL, Headers: c.Headers, CABundle: c.CABundle, Data: c.Data}
+	if c.Data != nil {
 		call.Method = "POST"
 	}
-	return w.world.Service(ctx, call)
+	said, err := w.world.Service(ctx, call)
+	return said.Status, said.Body, err
 }
 
 // Global implements cellib.World.
-func (w celWorld) Global(ctx context.Context, name string) (any, error) {
-	return w.world.Global(ctx, name)
+func (w celWorld) Global(ctx context.Context, name string) (data any, found bool, err error) {
+	data, err = w.world.Global(ctx, name)
+	if errors.Is(err, ErrNotFound) {
+		return nil, false, nil
+	}
+	return data, true, err
 }
 
 // Metadata implements cellib.World.
 func (w celWorld) Metadata(ctx context.Context, reference string) (map[string]any, error) {
 	return w.world.Image(ctx, reference, nil)
-}
-
-// Image implements cellib.World.
-func (w celWorld) Image(reference string) (cellib.Image, error) {
-	img, err := parseImage(reference, w.limits.registry())
-	return cellib.Image{Registry: img.registry, Repository: img.path, Tag: img.tag, Digest: img.digest}, err
 }
 
 // Call implements cellib.World.

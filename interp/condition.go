@@ -21,8 +21,8 @@ type condition struct {
 	key, value *document
 	operator   string
 	message    string
-	// literal is set where texts of the request are no patterns.
-	literal bool
+	// star is set where a text of the request that is * is a pattern.
+	star bool
 }
 
 // A purpose is what becomes of a request when conditions are true.
@@ -42,7 +42,7 @@ func readConditions(c *policy.Conditions, of purpose) *conditions {
 		for i, c := range list {
 			out[i] = condition{
 				pos: c.Pos, key: readDocument(c.Key), value: readDocument(c.Value), operator: c.Operator, message: c.Message,
-				literal: literalRequest(c.Operator, of),
+				star: starCounts(c.Operator, of),
 			}
 		}
 		return out
@@ -50,15 +50,16 @@ func readConditions(c *policy.Conditions, of purpose) *conditions {
 	return &conditions{any: read(c.Any), hasAny: c.Any != nil, all: read(c.All)}
 }
 
-// literalRequest tells whether an operator takes the texts of the request as they
-// are. Kyverno takes them for patterns. Where that makes a condition true that
-// denies, or false that excuses, so does kvap; otherwise not (deviation 9).
-func literalRequest(operator string, of purpose) bool {
+// starCounts tells whether a text of the request that is exactly * is a pattern to an
+// operator. Any other text of the request is itself. To Kyverno, all that have wildcards
+// are patterns. Where * makes a condition true that denies, or false that excuses, it
+// is one to kvap; otherwise not (deviation 9).
+func starCounts(operator string, of purpose) bool {
 	switch strings.ToLower(operator) {
 	case "in", "anyin", "allin":
-		return of == excusing
-	case "notin", "anynotin", "allnotin":
 		return of == denying
+	case "notin", "anynotin", "allnotin":
+		return of == excusing
 	}
 	return false
 }
@@ -119,63 +120,58 @@ func (c condition) holds(v *vars) (holds bool, err error) {
 		return false, err
 	}
 	defer func() { observe(v.ctx, Observation{Pos: c.pos, Holds: holds, Err: err}) }()
-	key, err := v.operand(c.key, c.literal)
+	key, err := v.operand(c.key, c.star)
 	if err != nil {
 		return false, fmt.Errorf("failed to resolve the key of a condition: %w", err)
 	}
-	value, err := v.operand(c.value, c.literal)
+	value, err := v.operand(c.value, c.star)
 	if err != nil {
 		return false, fmt.Errorf("failed to resolve the value of a condition: %w", err)
 	}
-	return compareOperands(key, c.operator, value)
+	return v.reading.compare(key, c.operator, value)
 }
 
-// operand resolves a key or value. Where texts of the request are literal, it also
-// finds out which these are.
-func (v *vars) operand(d *document, literal bool) (operand, error) {
+// operand resolves a key or value, and finds out which of its texts are the policy's.
+func (v *vars) operand(d *document, star bool) (operand, error) {
 	value, err := v.fill(d)
-	if err != nil || d.fixed || !literal {
+	if err != nil || d.fixed {
 		return operand{value: value}, err
 	}
-	o := operand{value: value}
-	switch {
-	case d.text != nil && d.text.single() != nil:
-		o.request = v.textOfRequest(d.text)
-	case d.text != nil:
-		w, err := v.wordOf(d.text)
+	from := v.sourceOf(d)
+	o := operand{value: value, origin: from.origin, field: v.formats.of(from.at), star: star}
+	if o.origin == ofPolicy || d.text != nil && d.text.single() != nil {
+		return o, nil
+	}
+	if d.text != nil {
+		w, err := v.wordOf(d.text, star)
+		o.words = []word{w}
+		return o, err
+	}
+	list, _ := value.([]any)
+	for i, item := range d.items {
+		w, err := v.itemWord(item, list[i], star)
 		if err != nil {
 			return o, err
 		}
-		o.words = []word{w}
-	default:
-		list, _ := value.([]any)
-		for i, item := range d.items {
-			w, err := v.itemWord(item, list[i])
-			if err != nil {
-				return o, err
-			}
-			o.words = append(o.words, w)
-		}
+		o.words = append(o.words, w)
 	}
 	return o, nil
 }
 
-// itemWord is the text of an element of a list written in the policy.
-func (v *vars) itemWord(d *document, value any) (word, error) {
+// itemWord is an element of a list written in the policy.
+func (v *vars) itemWord(d *document, value any, star bool) (word, error) {
 	switch {
-	case d.text == nil:
+	case d.text == nil || v.sourceOf(d).origin != ofRequest:
 		return plainWord(printed(value)), nil
 	case d.text.single() == nil:
-		return v.wordOf(d.text)
-	case v.textOfRequest(d.text):
-		return requestWord(printed(value)), nil
+		return v.wordOf(d.text, star)
 	}
-	return plainWord(printed(value)), nil
+	return dataWord(value, star), nil
 }
 
 // wordOf is a string made of text and variables, in which the wildcards of the
-// policy's own text count and those of the request do not.
-func (v *vars) wordOf(t *text) (word, error) {
+// policy's own text count and no others do.
+func (v *vars) wordOf(t *text, star bool) (word, error) {
 	tmpl := t.tmpl
 	if v.deletes {
 		tmpl = t.onDelete
@@ -193,10 +189,9 @@ func (v *vars) wordOf(t *text) (word, error) {
 		if err != nil {
 			return word{}, err
 		}
-		if v.untrusted(p.Var) {
-			pieces[i] = requestWord(printed(value))
-		} else {
-			pieces[i] = plainWord(printed(value))
+		pieces[i] = plainWord(printed(value))
+		if v.originOf(templateRoots(one)) == ofRequest {
+			pieces[i] = dataWord(pieces[i].text, star && len(tmpl.Parts) == 1)
 		}
 	}
 	return joined(pieces), nil

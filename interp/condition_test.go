@@ -130,11 +130,11 @@ func TestOperators(t *testing.T) {
 	}
 }
 
-// TestRequestWildcards pins deviation 9: In and its relatives take the texts of the
-// request for patterns, as Kyverno does, and the negated operators do not. So
-// either is true where any reading makes it true.
+// TestRequestWildcards pins deviation 9: In and its relatives take the text * of the
+// request for a pattern, and the negated operators do not. So either is true where
+// any reading makes it true. Any other text of the request is itself.
 func TestRequestWildcards(t *testing.T) {
-	const star = `{metadata: {name: w}, spec: {x: "*", l: ["*"], plain: nginx}}`
+	const star = `{metadata: {name: w}, spec: {x: "*", l: ["*"], plain: nginx, some: "ngi*"}}`
 	tests := []struct {
 		note, key, value string
 		in, notIn        bool
@@ -147,7 +147,9 @@ func TestRequestWildcards(t *testing.T) {
 		{"the policy's patterns count", `"{{ request.object.spec.plain }}"`, `["ngi*"]`, true, false},
 		{"in a list with the request's", `nginx`, `["{{ request.object.spec.x }}", "ngi*"]`, true, false},
 		{"beside the request's in one text", `"*-x"`, `["{{ request.object.spec.x }}-?"]`, true, false},
-		{"where the request's count or do not", `"a-x"`, `["{{ request.object.spec.x }}-?"]`, true, true},
+		{"of which * is a part", `"a-x"`, `["{{ request.object.spec.x }}-?"]`, false, true},
+		{"another pattern of the request", `nginx`, `["{{ request.object.spec.some }}"]`, false, true},
+		{"as a key", `"{{ request.object.spec.some }}"`, `["nginx"]`, false, true},
 		{"a literal of an expression is the policy's", `nginx`, `["{{ 'ngi*' }}"]`, true, false},
 		{"what goes through the context keeps its origin", `nginx`, `"{{ copy }}"`, true, true},
 		{"a variable of the policy's own text is its own", `nginx`, `"{{ own }}"`, true, false},

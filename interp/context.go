@@ -20,14 +20,14 @@ type entry struct {
 	replaces bool
 }
 
-// A loading gives the value of an entry, and tells whether it comes from the request.
-type loading func(v *vars, a *review) (value any, ofRequest bool, err error)
+// A loading gives the value of an entry, and where it comes from.
+type loading func(v *vars, a *review) (value any, from source, err error)
 
 // fromOutside is the loading of what comes from elsewhere than the request.
 func fromOutside(load func(*vars, *review) (any, error)) loading {
-	return func(v *vars, a *review) (any, bool, error) {
+	return func(v *vars, a *review) (any, source, error) {
 		value, err := load(v, a)
-		return value, false, err
+		return value, source{origin: ofCluster}, err
 	}
 }
 
@@ -64,7 +64,7 @@ func (v *vars) defineAll(entries []*entry, a *review) {
 	for _, e := range entries {
 		l := &loader{name: e.Name}
 		l.load = func(v *vars) (value any, merge bool, err error) {
-			value, l.ofRequest, err = e.load(v, a)
+			value, l.source, err = e.load(v, a)
 			return value, !e.replaces, err
 		}
 		v.define(l)
@@ -85,7 +85,7 @@ func (v *vars) defineImages(a *review, r *rule) {
 			}
 			return images, false, err
 		},
-		ofRequest: true,
+		source: source{origin: ofRequest},
 	})
 }
 
@@ -107,10 +107,10 @@ func readVariable(e *policy.VariableEntry) *variableEntry {
 }
 
 // load computes the value.
-func (e *variableEntry) load(v *vars, _ *review) (found any, ofRequest bool, err error) {
+func (e *variableEntry) load(v *vars, _ *review) (found any, from source, err error) {
 	f, err := e.fill(v)
 	if err != nil {
-		return nil, false, err
+		return nil, from, err
 	}
 	switch {
 	case e.value != nil:
@@ -119,18 +119,27 @@ func (e *variableEntry) load(v *vars, _ *review) (found any, ofRequest bool, err
 		}
 		if err == nil {
 			found, err = notNull(found, nil) // a null result does not use the default
-			return found, f.ofRequest || v.isOfRequest(e.value), err
+			from = v.sourceOf(e.value)
+			if f.expr != nil {
+				from = source{origin: max(f.origin, from.origin)}
+			}
+			return found, from, err
 		}
 	case f.expr != nil:
 		if err = v.prepare(f.text); err == nil {
 			found, err = v.evaluate(f.expr)
 		}
 		if err == nil && found != nil {
-			return found, f.ofRequest || v.givesOfRequest(f.expr), nil
+			from = v.sourceOfExpr(f.expr)
+			from.origin = max(f.origin, from.origin)
+			return found, from, nil
 		}
 	}
 	found, err = notNull(f.otherwise, err)
-	return found, e.otherwise != nil && v.isOfRequest(e.otherwise), err
+	if e.otherwise != nil {
+		from = v.sourceOf(e.otherwise)
+	}
+	return found, from, err
 }
 
 // A filledEntry is a variable entry whose parts are filled in.
@@ -138,7 +147,7 @@ type filledEntry struct {
 	value, otherwise any
 	expr             *jmespath.Expr
 	text             string // of expr
-	ofRequest        bool   // expr is made of the request
+	origin           origin // of what expr is made of
 }
 
 // fill fills in all three parts, so that an error in any of them counts even where it
@@ -153,7 +162,7 @@ func (e *variableEntry) fill(v *vars) (f filledEntry, err error) {
 		if f.expr, f.text, err = e.query.resolve(v); err != nil {
 			return f, err
 		}
-		f.ofRequest = v.ofRequest(e.query.text.roots)
+		f.origin = v.originOf(e.query.text.roots)
 	}
 	if e.otherwise != nil {
 		f.otherwise, err = v.fill(e.otherwise)

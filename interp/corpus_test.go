@@ -41,7 +41,7 @@ func (c *corpusCase) request(t *testing.T, action policy.Action) *Request {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Request{Admission: admission, NamespaceLabels: c.NamespaceLabels, Roles: c.Roles, ClusterRoles: c.ClusterRoles, Action: action}
+	return &Request{Admission: admission, NamespaceLabels: c.NamespaceLabels, Roles: c.Roles, ClusterRoles: c.ClusterRoles, Action: action, Exact: true}
 }
 
 func needCorpus(t testing.TB) {

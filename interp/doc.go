@@ -5,8 +5,8 @@
 // In: policies and exceptions as package policy reads them, and requests. What a
 // rule asks for besides comes from a World. Out of Judge: for every rule the
 // status that Kyverno gives (pass, fail, skip, error, or none), with Kyverno's
-// message. Out of Mutate: for every mutate rule its status and message and the
-// object behind it, and the object after all of them. Out of Triggered and
+// message. Out of Mutate: for every mutate rule and MutatingPolicy its status and
+// message and the object behind it, and the object after all of them. Out of Triggered and
 // MutateExisting: which rules with targets a request triggers, and what such a rule
 // makes of the objects that it selects among those of an Objects. Out of
 // GenerateTriggers and Generate: what a request means to generate rules, and the
@@ -32,8 +32,9 @@
 // Start at judge.go, the way of a request through a rule; then validation.go,
 // pattern.go and condition.go, what rules are made of. vars.go is what expressions
 // see; package expr evaluates them. validating.go judges ValidatingPolicies, with
-// Kyverno's own CEL from package cellib. mutate.go runs mutate rules, with patches
-// from packages merge and jsonpatch; mutateexisting.go those with targets, generate.go
+// Kyverno's own CEL from package cellib; celforms.go has the forms for controllers of pods.
+// mutate.go runs mutate rules, with patches from packages merge and jsonpatch, and
+// mutating.go MutatingPolicies, with those of the API server; mutateexisting.go those with targets, generate.go
 // and generated.go generate rules; cleanup.go and schedule.go what ends. world.go and
 // objects.go are everything outside.
 package interp

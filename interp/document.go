@@ -138,11 +138,7 @@ func rewriteForDelete(t *jmespath.Template) (*jmespath.Template, error) {
 		if !mentions(p) {
 			continue
 		}
-		open := "{{"
-		if p.Var.Shallow {
-			open = "{{-"
-		}
-		single, err := jmespath.ParseTemplate(open+strings.ReplaceAll(p.Var.Raw, object, oldObject)+"}}", p.Var.Pos)
+		single, err := jmespath.ParseTemplate(strings.ReplaceAll(variableText(p.Var), object, oldObject), p.Var.Pos)
 		if err != nil {
 			return nil, err
 		}

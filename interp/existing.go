@@ -31,11 +31,18 @@ func (r *rule) allowsExisting(a *review) bool {
 
 // oldApplies tells whether the rule applies to the old object as if it were
 // created by nobody in particular. Rules with preconditions never do, nor do
-// those that match by user.
+// those that match by user. What is created has no subresource, and is of the kind
+// of the object itself: in a request for deployments/scale, of the kind Scale.
 func (r *rule) oldApplies(a *review) bool {
 	return a.old != nil && r.Preconditions == nil && ruleApplies(r.policy, r.Rule, &subject{
-		object: a.old, kind: a.kind, operation: "CREATE", user: user{bogus: true}, namespaceLabels: a.namespaceLabels,
+		object: a.old, kind: objectKind(a.request.Admission), operation: "CREATE", user: nobody(), namespaceLabels: a.namespaceLabels,
 	})
+}
+
+// nobody is whom Kyverno takes for the creator of the old object. No filter of match
+// is about it; in exclude, wildcards are.
+func nobody() user {
+	return user{name: "kyverno:kyverno-invalid-controller", groups: []string{"kyverno:invalidgroup"}, bogus: true}
 }
 
 // judgeOld judges the old object as if it were created. Context entries that are

@@ -2,6 +2,8 @@ package interp
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/kvap/kvap/interp/internal/datum"
 	"github.com/kvap/kvap/jmespath"
@@ -15,7 +17,7 @@ func (v *vars) fill(d *document) (any, error) {
 	case d.text != nil:
 		return v.fillText(d.text)
 	case d.fields != nil:
-		return v.fillMap(d)
+		return v.fillMap(d, v.fill)
 	}
 	list := make([]any, len(d.items))
 	for i, item := range d.items {
@@ -28,10 +30,62 @@ func (v *vars) fill(d *document) (any, error) {
 	return list, nil
 }
 
-func (v *vars) fillMap(d *document) (any, error) {
+// fillPattern is fill of a pattern, in which what is not the policy's own is told apart.
+func (v *vars) fillPattern(d *document) (any, error) {
+	switch {
+	case d.fixed || v.reading.kyverno:
+		return v.fill(d)
+	case d.text != nil:
+		return v.fillLeaf(d)
+	case d.fields != nil:
+		return v.fillMap(d, v.fillPattern)
+	}
+	list := make([]any, len(d.items))
+	for i, item := range d.items {
+		value, err := v.fillPattern(item)
+		if err != nil {
+			return nil, err
+		}
+		list[i] = value
+	}
+	return list, nil
+}
+
+// fillLeaf is a leaf of a pattern. Operators of the policy keep their meaning, and so do a
+// list or a map that a variable gives.
+func (v *vars) fillLeaf(d *document) (any, error) {
+	value, err := v.fill(d)
+	if err != nil {
+		return nil, err
+	}
+	from := v.sourceOf(d)
+	switch value.(type) {
+	case nil, []any, map[string]any:
+		return value, nil
+	}
+	if from.origin == ofPolicy {
+		return value, nil
+	}
+	g := given{value: value, field: v.formats.of(from.at)}
+	_, isText := value.(string)
+	switch single := d.text.single() != nil; {
+	case single && (from.origin == ofRequest || !isText):
+		return g, nil
+	case !single && slices.ContainsFunc(d.text.tmpl.Parts, func(p jmespath.Part) bool { return strings.ContainsAny(p.Text, "|&<>!") }):
+		return value, nil
+	}
+	w, err := v.wordOf(d.text, false)
+	if err != nil {
+		return nil, err
+	}
+	g.word = &w
+	return g, nil
+}
+
+func (v *vars) fillMap(d *document, fill func(*document) (any, error)) (any, error) {
 	m := make(map[string]any, len(d.fields))
 	for _, f := range d.fields {
-		value, err := v.fill(f.value)
+		value, err := fill(f.value)
 		if err != nil {
 			return nil, err
 		}

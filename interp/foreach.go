@@ -58,12 +58,12 @@ func (val *validation) elements(l *loop) ([]any, error) {
 
 // judgeElements counts the elements that pass; bad is the first that does not.
 func (val *validation) judgeElements(l *loop, elements []any) (applied int, bad *verdict) {
-	ofRequest := val.vars.ofRequest(l.listRoots)
+	from := val.vars.elementSource(l.list)
 	for i, element := range elements {
 		if element == nil {
 			continue
 		}
-		out := val.judgeElement(l, i, element, ofRequest)
+		out := val.judgeElement(l, i, element, from)
 		switch out.status {
 		case None, Skip:
 		case Pass:
@@ -79,7 +79,7 @@ func (val *validation) judgeElements(l *loop, elements []any) (applied int, bad 
 	return applied, nil
 }
 
-func (val *validation) judgeElement(l *loop, index int, element any, ofRequest bool) verdict {
+func (val *validation) judgeElement(l *loop, index int, element any, from source) verdict {
 	_, isMap := element.(map[string]any)
 	inScope := isMap
 	if l.elementScope != nil {
@@ -88,7 +88,7 @@ func (val *validation) judgeElement(l *loop, index int, element any, ofRequest b
 	if inScope && !isMap {
 		return say(Error, "failed to process foreach: elementScope needs elements that are maps, element %d is %s", index, datum.TypeName(element))
 	}
-	val.openElement(index, element, ofRequest)
+	val.openElement(index, element, from)
 	defer val.vars.pop()
 	val.vars.defineAll(l.entries, val.review)
 	applies, message, err := l.preconditions.holds(val.vars)
@@ -102,17 +102,17 @@ func (val *validation) judgeElement(l *loop, index int, element any, ofRequest b
 	inner.nesting++
 	inner.filled = nil
 	if inScope {
-		inner.element, inner.inElement = element, true
+		inner.element, inner.inElement, inner.at = element, true, from.at
 	}
 	return inner.judge(l.check)
 }
 
 // openElement opens a level with the variables of an element.
-func (val *validation) openElement(index int, element any, ofRequest bool) {
+func (val *validation) openElement(index int, element any, from source) {
 	depth := strconv.Itoa(val.nesting)
 	level := val.vars.push(map[string]any{
 		"element": element, "element" + depth: element,
 		"elementIndex": int64(index), "elementIndex" + depth: int64(index),
 	})
-	level.fromData["element"], level.fromData["element"+depth] = ofRequest, ofRequest
+	level.origins["element"], level.origins["element"+depth] = from, from
 }

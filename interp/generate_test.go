@@ -158,6 +158,40 @@ data: {creator: alice}
 	}
 }
 
+// The API server takes only texts for labels and annotations. What a variable makes a
+// number or boolean is one; what is in data stays as it is.
+func TestGenerateLabelsAreTexts(t *testing.T) {
+	p := generatePolicy(t, "ClusterPolicy", `context: [{name: of, variable: {value: {index: 3, half: 0.5, large: 12345678901, never: false}}}]
+generate:
+  apiVersion: example.com/v1
+  kind: Widget
+  name: a
+  data:
+    metadata:
+      labels: {index: "{{ of.index }}", "yes": true, text: x}
+      annotations: {half: "{{ of.half }}", large: "{{ of.large }}", never: "{{ of.never }}"}
+    spec: {size: "{{ of.index }}"}
+`)
+	g := interp.New([]*policy.Policy{p}, nil, &interp.Offline{}, interp.Limits{}).Generate(t.Context(), requestOf("CREATE", object(t, namespaceTrigger), nil), "p", "r", &interp.Offline{})
+	if g.Status != interp.Pass || len(g.Targets) != 1 {
+		t.Fatalf("%+v", g)
+	}
+	made := g.Targets[0].Object
+	meta := made["metadata"].(map[string]any)
+	for key, want := range map[string]any{"index": "3", "yes": "true", "text": "x"} {
+		if got := meta["labels"].(map[string]any)[key]; got != want {
+			t.Errorf("label %s: %#v, want %#v", key, got, want)
+		}
+	}
+	want := map[string]any{"half": "0.5", "large": "12345678901", "never": "false"}
+	if d := textdiff.Values(want, meta["annotations"]); d != "" {
+		t.Errorf("annotations (-want +got):\n%s", d)
+	}
+	if n := made["spec"].(map[string]any)["size"]; n != int64(3) {
+		t.Errorf("data: %#v", n)
+	}
+}
+
 func TestGenerateTargets(t *testing.T) {
 	world := &interp.Offline{Objects: []map[string]any{
 		object(t, `{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: team, uid: s1, resourceVersion: "3", labels: {pick: "1"}, ownerReferences: [{uid: o}]}, data: {x: eA==}}`),
@@ -176,6 +210,8 @@ func TestGenerateTargets(t *testing.T) {
 		{"a variable that is not there", "ClusterPolicy", `generate: {apiVersion: v1, kind: ConfigMap, name: "{{ nope }}", namespace: dev, data: {}}`, "error: variable substitution failed"},
 		{"a namespaced policy elsewhere", "Policy", "generate: {apiVersion: v1, kind: ConfigMap, name: a, namespace: \"{{ 'dev' }}\", data: {}}", `error: the policy of namespace team cannot generate into the namespace "dev"`},
 		{"a namespaced policy from elsewhere", "Policy", "generate: {apiVersion: v1, kind: ConfigMap, name: a, namespace: team, clone: {name: a, namespace: \"{{ 'dev' }}\"}}", `error: the policy of namespace team cannot copy from the namespace "dev"`},
+		{"nothing to make it of", "ClusterPolicy", "generate: {apiVersion: v1, kind: ServiceAccount, name: a, namespace: dev}", "pass: dev/a"},
+		{"nothing to make it of in a namespaced policy", "Policy", "generate: {apiVersion: v1, kind: ServiceAccount, name: a, namespace: team}", "pass: team/a"},
 		{"no name", "ClusterPolicy", "generate: {apiVersion: v1, kind: ConfigMap, name: \"{{ '' }}\", namespace: dev, data: {}}", "error: a generated object needs"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -157,7 +157,7 @@ func (g *generator) target(t *generateTarget) error {
 	if err != nil {
 		return fmt.Errorf("variable substitution failed: %w", err)
 	}
-	if err := f.within(g.rule.policy, t.data == nil); err != nil {
+	if err := f.within(g.rule.policy, t.clone != nil || t.list != nil); err != nil {
 		return err
 	}
 	switch {

@@ -2,6 +2,7 @@ package interp
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/kvap/kvap/interp/internal/datum"
 	"github.com/kvap/kvap/jmespath"
@@ -12,7 +13,7 @@ import (
 // once.
 type generateTarget struct {
 	apiVersion, kind, namespace, name *text
-	data                              *document // nil when absent
+	data                              *document // nil where the object is a copy, or bare
 	clone                             *cloneSource
 	list                              *cloneList
 }
@@ -108,14 +109,14 @@ func (t *generateTarget) fill(v *vars) (f filledTarget, err error) {
 }
 
 // within keeps a namespaced policy in its namespace, whatever its variables say.
-func (f filledTarget) within(p *policy.Policy, clones bool) error {
+func (f filledTarget) within(p *policy.Policy, copies bool) error {
 	if !p.Namespaced() {
 		return nil
 	}
 	if f.namespace != p.Namespace {
 		return fmt.Errorf("the policy of namespace %s cannot generate into the namespace %q", p.Namespace, f.namespace)
 	}
-	if clones && f.sourceNamespace != p.Namespace {
+	if copies && f.sourceNamespace != p.Namespace {
 		return fmt.Errorf("the policy of namespace %s cannot copy from the namespace %q", p.Namespace, f.sourceNamespace)
 	}
 	return nil
@@ -145,7 +146,26 @@ func (f filledTarget) object() (map[string]any, error) {
 	if f.namespace != "" {
 		meta["namespace"] = f.namespace
 	}
+	for _, key := range []string{"labels", "annotations"} {
+		asTexts(meta[key])
+	}
 	return object, nil
+}
+
+// asTexts makes texts of the numbers and booleans of a map, as of elementIndex: the
+// API server takes nothing else for a label.
+func asTexts(v any) {
+	m, _ := v.(map[string]any)
+	for key, value := range m {
+		switch value := value.(type) {
+		case bool:
+			m[key] = strconv.FormatBool(value)
+		case int64:
+			m[key] = strconv.FormatInt(value, 10)
+		case float64:
+			m[key] = floatText(value, 'f')
+		}
+	}
 }
 
 // copied is a copy of a map that shares nothing with it.

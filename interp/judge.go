@@ -9,6 +9,8 @@ import (
 	"k8s.io/apiserver/pkg/cel/environment"
 
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/budget"
+	"github.com/kvap/kvap/interp/internal/cellib"
 	"github.com/kvap/kvap/policy"
 )
 
@@ -33,11 +35,14 @@ type RuleResult struct {
 	// rule for pods says of their controllers.
 	Rule   string
 	Status Status
-	// Kyverno is the status that Kyverno gives. It differs from Status only where
-	// Kyverno errs on a violation because a key that an anchor names is nowhere in
-	// the object (deviation 2).
+	// Kyverno is the status that Kyverno gives. It differs from Status where Kyverno errs on
+	// a violation because a key that an anchor names is nowhere in the object (deviation 2),
+	// on what kvap does not judge (own.go) and, if the request asks for it, where Deviations
+	// are.
 	Kyverno Status
-	Message string
+	// Deviations are the numbers of those for which Kyverno gives another status, of 9 and 13.
+	Deviations []int
+	Message    string
 	// Exceptions are the exceptions that made the rule skip, as namespace/name.
 	Exceptions []string
 	// Code is set for what the interpreter does not support.
@@ -85,12 +90,15 @@ func orDefault(n, otherwise int) int {
 type Interpreter struct {
 	policies   []*compiledPolicy
 	exceptions []*exception
-	world      World
-	limits     Limits
+	// celExceptions are those from policies in CEL.
+	celExceptions []*policy.Exception
+	world         World
+	limits        Limits
 
-	// What ValidatingPolicies are compiled with, made when one is first needed.
+	// What policies in CEL are compiled with, made when one is first needed.
 	celMu   sync.Mutex
-	celSets map[string]*environment.EnvSet // by the namespace that confines them
+	celSets map[cellib.Kind]*environment.EnvSet
+	types   mergeTypes // of the objects that apply configurations are merged into
 }
 
 // New makes an interpreter of policies and the exceptions from them. The policies
@@ -98,14 +106,27 @@ type Interpreter struct {
 func New(policies []*policy.Policy, exceptions []*policy.Exception, world World, limits Limits) *Interpreter {
 	in := &Interpreter{world: world, limits: limits}
 	for _, e := range exceptions {
-		if !e.Invalid {
+		switch {
+		case e.Invalid:
+		case e.CEL != nil:
+			in.celExceptions = append(in.celExceptions, e)
+		default:
 			in.exceptions = append(in.exceptions, readException(e))
 		}
 	}
 	for _, p := range policies {
-		read := &compiledPolicy{Policy: p, conditions: readMatchConditions(p)}
+		tooLarge := sync.OnceValue(func() error { return budget.CheckSource(p) })
+		read := &compiledPolicy{Policy: p, conditions: readMatchConditions(p, tooLarge), tooLarge: tooLarge, cel: map[*policy.Rule]*celRule{}}
+		for _, r := range p.Rules {
+			if r.Validate != nil && r.Validate.CEL != nil {
+				read.cel[r] = readCEL(r.Validate, r.CELPreconditions, tooLarge)
+			}
+		}
 		if p.Validating != nil {
-			read.forms = formsOf(p)
+			read.forms = validatingFormsOf(p, tooLarge)
+		}
+		if p.Mutating != nil {
+			read.changing = mutatingFormsOf(p, tooLarge)
 		}
 		in.policies = append(in.policies, read)
 	}
@@ -117,6 +138,10 @@ type compiledPolicy struct {
 	*policy.Policy
 	conditions *matchConditions
 	forms      []*validatingForm // of a ValidatingPolicy
+	changing   []*mutatingForm   // of a MutatingPolicy
+	// tooLarge is why nothing of it in CEL is compiled; nil where all may be.
+	tooLarge func() error
+	cel      map[*policy.Rule]*celRule // of rules as written
 
 	mu    sync.Mutex
 	rules map[string][]*rule
@@ -144,6 +169,13 @@ func (c *compiledPolicy) rulesFor(in *Interpreter, kind string) []*rule {
 	var rules []*rule
 	for _, r := range c.Policy.RulesFor(kind) {
 		rules = append(rules, in.readRule(c.Policy, r))
+		if r.Validate != nil && r.Validate.CEL != nil {
+			one := c.cel[r]
+			if one == nil { // for a controller of pods
+				one = readCEL(r.Validate, r.CELPreconditions, c.tooLarge)
+			}
+			rules[len(rules)-1].cel = one
+		}
 	}
 	if len(c.rules) >= maxKinds || c.rules == nil {
 		c.rules = map[string][]*rule{}
@@ -158,11 +190,12 @@ func (in *Interpreter) Judge(ctx context.Context, req *Request) []RuleResult {
 	a := newReview(ctx, req, in.world, in.limits)
 	var out []RuleResult
 	for _, p := range in.policies {
-		if p.Validating != nil {
+		switch {
+		case p.Validating != nil:
 			out = append(out, in.judgeValidating(a, p)...)
-			continue
+		case p.Mutating == nil: // which says nothing of a request
+			out = append(out, in.judgePolicy(a, p)...)
 		}
-		out = append(out, in.judgePolicy(a, p)...)
 	}
 	return out
 }
@@ -177,15 +210,18 @@ func (in *Interpreter) judgePolicy(a *review, p *compiledPolicy) []RuleResult {
 		if p.Namespaced() {
 			out[i].Namespace = p.Namespace
 		}
-		if err != nil {
+		if err != nil && ruleApplies(p.Policy, r.Rule, a.subject()) {
 			out[i].Status, out[i].Kyverno, out[i].Message = Error, Error, err.Error()
 		}
 		if done {
 			continue
 		}
-		verdict := r.judge(a)
+		verdict, deviations := r.judgeBoth(a)
+		if verdict.status != None && a.spares(r.Rule) {
+			verdict = verdictOfKyverno(verdict.kyverno)
+		}
 		out[i].Status, out[i].Kyverno, out[i].Message = verdict.status, verdict.kyverno, verdict.message
-		out[i].Exceptions, out[i].Code = verdict.exceptions, verdict.code
+		out[i].Exceptions, out[i].Code, out[i].Deviations = verdict.exceptions, verdict.code, deviations
 		done = p.ApplyOne && (verdict.kyverno == Pass || verdict.kyverno == Fail)
 	}
 	return out
@@ -198,7 +234,7 @@ func (c *compiledPolicy) gate(a *review) (open bool, err error) {
 			open, err = false, fmt.Errorf("%w: %v", errPanic, p)
 		}
 	}()
-	if !c.Admission {
+	if !c.Admission && !a.request.Scan {
 		return false, nil
 	}
 	if c.Namespaced() {
@@ -208,7 +244,7 @@ func (c *compiledPolicy) gate(a *review) (open bool, err error) {
 			}
 		}
 	}
-	return c.conditions.hold(a), nil
+	return c.conditions.hold(a)
 }
 
 // A verdict is what a rule, or a part of it, says. The zero verdict is none.
@@ -225,6 +261,9 @@ func say(status Status, format string, args ...any) verdict {
 	}
 	return verdict{status: status, kyverno: status, message: format}
 }
+
+// verdictOfKyverno is that of a rule which Kyverno alone judges by.
+func verdictOfKyverno(status Status) verdict { return verdict{status: None, kyverno: status} }
 
 func none() verdict { return verdict{status: None, kyverno: None} }
 
@@ -317,7 +356,7 @@ func (r *rule) handle(a *review, v *vars) verdict {
 	case r.cel != nil:
 		return r.cel.judge(a, r)
 	}
-	val := &validation{rule: r, review: a, vars: v, object: a.object, deletes: a.deletes()}
+	val := &validation{rule: r, review: a, vars: v, object: a.object, at: []string{}, deletes: a.deletes()}
 	return val.withExisting(r.check)
 }
 

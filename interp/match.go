@@ -23,14 +23,14 @@ type user struct {
 	name                string
 	groups              []string
 	roles, clusterRoles []string
-	// bogus is a user whom nothing matches, whatever its wildcards.
+	// bogus is a user whom no filter of match is about, whatever its wildcards.
 	bogus bool
 }
 
 // unknown tells whether nothing is said of the user, as in a scan of objects
 // that are there already.
 func (u user) unknown() bool {
-	return !u.bogus && u.name == "" && len(u.groups) == 0 && len(u.roles) == 0 && len(u.clusterRoles) == 0
+	return u.name == "" && len(u.groups) == 0 && len(u.roles) == 0 && len(u.clusterRoles) == 0
 }
 
 // ruleApplies tells whether a rule is about the subject: matched, and not
@@ -48,16 +48,20 @@ func asksFor(b *policy.MatchBlock, k resourceKind) bool {
 	if k != ephemeralContainers() {
 		return true
 	}
-	filters := slices.Concat(b.Any, b.All)
-	if b.Legacy != nil {
-		filters = append(filters, b.Legacy)
-	}
-	return slices.ContainsFunc(filters, func(f *policy.Filter) bool {
+	return slices.ContainsFunc(filtersOf(b), func(f *policy.Filter) bool {
 		return len(f.Kinds) == 0 || slices.ContainsFunc(f.Kinds, func(text policy.Text) bool {
 			selector, ok := parseKind(text.Value)
 			return ok && selector.asksFor(k)
 		})
 	})
+}
+
+func filtersOf(b *policy.MatchBlock) []*policy.Filter {
+	filters := slices.Concat(b.Any, b.All)
+	if b.Legacy != nil {
+		filters = append(filters, b.Legacy)
+	}
+	return filters
 }
 
 func blockMatches(b *policy.MatchBlock, s *subject) bool {
@@ -108,7 +112,7 @@ func filterMatches(f *policy.Filter, s *subject, at filterPlace) bool {
 	if at == inMatch && s.user.unknown() {
 		byUser = false
 	}
-	if !byResource && !byUser {
+	if !byResource && !byUser || at == inMatch && byUser && s.user.bogus {
 		return false
 	}
 	return resourceMatches(f, s, at) && (!byUser || userMatches(f, s.user))
@@ -208,9 +212,6 @@ func namespaceSelected(sel *policy.Selector, s *subject, at filterPlace) bool {
 // userMatches tells whether all that a filter says of the user holds: of each of
 // roles, cluster roles and subjects one entry.
 func userMatches(f *policy.Filter, u user) bool {
-	if u.bogus {
-		return false
-	}
 	if len(f.Roles) > 0 && !shares(f.Roles, u.roles) {
 		return false
 	}

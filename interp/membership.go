@@ -22,20 +22,20 @@ const (
 
 // membership is AnyIn, AllIn, AnyNotIn and AllNotIn. A value that cannot be
 // searched satisfies none of the four.
-func membership(op memberOperator, key, value operand) bool {
+func (c compareAtom) membership(op memberOperator, key, value operand) bool {
 	switch key.value.(type) {
 	case string, bool, int64, float64:
-		in, valid := scalarIn(key.word(), value)
+		in, valid := c.scalarIn(key.word(), value)
 		return valid && in == (op == anyIn || op == allIn)
 	case []any:
-		return listIn(op, key.list(), value)
+		return c.listIn(op, key.list(), value)
 	}
 	return false
 }
 
 // scalarIn tells whether a single key is in the value, and whether the value
 // is one that can be searched.
-func scalarIn(key word, value operand) (in, valid bool) {
+func (c compareAtom) scalarIn(key word, value operand) (in, valid bool) {
 	switch v := value.value.(type) {
 	case []any:
 		return slices.ContainsFunc(value.list(), func(w word) bool { return alike(w, key) }), true
@@ -44,7 +44,7 @@ func scalarIn(key word, value operand) (in, valid bool) {
 			return true, true
 		}
 		if operatorOf(v) == opInRange {
-			return matchText(key.text, v), true
+			return matchAlternatives(key.value(), v, c), true
 		}
 		if json.Valid([]byte(v)) {
 			list, ok := jsonWords(v)
@@ -56,7 +56,7 @@ func scalarIn(key word, value operand) (in, valid bool) {
 }
 
 // listIn tells how the elements of a list key are in the value.
-func listIn(op memberOperator, keys []word, value operand) bool {
+func (c compareAtom) listIn(op memberOperator, keys []word, value operand) bool {
 	switch v := value.value.(type) {
 	case []any:
 		return listInList(op, keys, value.list())
@@ -64,7 +64,7 @@ func listIn(op memberOperator, keys []word, value operand) bool {
 		// AllIn and AllNotIn do not know single values.
 		return (op == anyIn || op == anyNotIn) && listInList(op, keys, []word{value.word()})
 	case string:
-		return listInText(op, keys, v, value)
+		return c.listInText(op, keys, v, value)
 	}
 	return false
 }
@@ -87,12 +87,12 @@ func listInList(op memberOperator, keys, values []word) bool {
 
 // listInText searches a text, which may be one element, a range, or a list in
 // JSON.
-func listInText(op memberOperator, keys []word, text string, value operand) bool {
+func (c compareAtom) listInText(op memberOperator, keys []word, text string, value operand) bool {
 	if len(keys) == 1 && keys[0].text == text {
 		return op == anyIn || op == allIn
 	}
 	if operatorOf(text) == opInRange {
-		return listInRange(op, keys, text)
+		return c.listInRange(op, keys, text)
 	}
 	if !json.Valid([]byte(text)) {
 		return listInList(op, keys, []word{value.word()})
@@ -104,15 +104,12 @@ func listInText(op memberOperator, keys []word, text string, value operand) bool
 	words := make([]word, len(list))
 	for i, s := range list {
 		words[i] = plainWord(s)
-		if value.word().glob != nil || value.request {
-			words[i] = requestWord(s)
-		}
 	}
 	return listInList(op, keys, words)
 }
 
-func listInRange(op memberOperator, keys []word, text string) bool {
-	in := func(k word) bool { return matchText(k.text, text) }
+func (c compareAtom) listInRange(op memberOperator, keys []word, text string) bool {
+	in := func(k word) bool { return matchAlternatives(k.value(), text, c) }
 	switch op {
 	case anyIn:
 		return slices.ContainsFunc(keys, in)
@@ -120,7 +117,7 @@ func listInRange(op memberOperator, keys []word, text string) bool {
 		return !slices.ContainsFunc(keys, func(k word) bool { return !in(k) })
 	case anyNotIn:
 		outside := strings.Replace(text, "-", "!-", 1)
-		return slices.ContainsFunc(keys, func(k word) bool { return matchText(k.text, outside) })
+		return slices.ContainsFunc(keys, func(k word) bool { return matchAlternatives(k.value(), outside, c) })
 	}
 	return !slices.ContainsFunc(keys, in)
 }

@@ -23,8 +23,9 @@ func (m *Mutation) Changed() bool { return !sameObject(m.Before, m.After) }
 // Patch is a JSON patch that makes After of Before.
 func (m *Mutation) Patch() []PatchOperation { return diffObjects(m.Before, m.After) }
 
-// A RuleMutation is what one mutate rule makes of an object. Its Status is Pass if
-// the rule changed it, Skip if it had nothing to change, and never Fail.
+// A RuleMutation is what one mutate rule, or a form of a MutatingPolicy, makes of an
+// object. Its Status is never Fail. It is Pass if a rule changed the object, and Skip if it
+// had nothing to change; that of a MutatingPolicy is Pass either way.
 type RuleMutation struct {
 	RuleResult
 	// Before and After are the object in front of the rule and behind it. They are
@@ -54,14 +55,17 @@ func diffObjects(before, after map[string]any) []PatchOperation {
 // caller's to decide.
 func (in *Interpreter) Mutate(ctx context.Context, req *Request) *Mutation {
 	a := newReview(ctx, req, in.world, in.limits)
-	a.object = withoutOwnNamespace(a.object)
+	a.object, a.asked = withoutOwnNamespace(a.object), withoutOwnNamespace(a.asked)
 	out := &Mutation{Before: a.object}
 	for _, p := range in.policies {
-		if p.Validating != nil {
-			continue
-		}
 		before := a.object
-		results := in.mutatePolicy(a, p)
+		var results []RuleMutation
+		switch {
+		case p.Mutating != nil:
+			results = in.mutateInCEL(a, p)
+		case p.Validating == nil:
+			results = in.mutatePolicy(a, p)
+		}
 		out.Rules = append(out.Rules, results...)
 		for _, r := range results {
 			if r.Status == Error {

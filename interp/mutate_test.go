@@ -102,6 +102,22 @@ func TestMutateMessages(t *testing.T) {
 	}
 }
 
+// A {{ @ }} inside of another variable is the field's own value too, and not all that
+// the request says.
+func TestMutateCurrentInVariable(t *testing.T) {
+	for _, tt := range []struct{ patch, want string }{
+		{`patchStrategicMerge: {metadata: {name: "{{ to_upper('{{@}}') }}"}}`, "A"},
+		{`patchStrategicMerge: {metadata: {name: "{{ join('-', ['{{ @ }}', to_upper('{{- @ }}')]) }}"}}`, "a-A"},
+		{`patchStrategicMerge: {metadata: {name: "{{ @ }}{{ to_upper('{{@}}') }}"}}`, "aA"},
+		{`patchStrategicMerge: {spec: {l: ["{{ to_upper('{{@}}') }}"]}, metadata: {name: "{{ request.object.{{ to_string('metadata') }}.name }}"}}`, "a"},
+	} {
+		got := mutateWidget(t, widget, widgetPolicy("mutate: {"+tt.patch+"}"))
+		if r := got.Rules[0]; dig(got.After, "metadata", "name") != tt.want {
+			t.Errorf("%s: %s %.200s, %.300v", tt.patch, r.Status, r.Message, dig(got.After, "metadata", "name"))
+		}
+	}
+}
+
 func unmarshal(t *testing.T, text string, into *map[string]any) {
 	t.Helper()
 	if err := kjson.Unmarshal([]byte(text), into); err != nil {

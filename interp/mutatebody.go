@@ -91,7 +91,7 @@ func (b *mutateBody) apply(v *vars, object map[string]any) (after map[string]any
 	if kind, _ := after["kind"].(string); kind == "" {
 		return nil, false, fmt.Errorf("failed to unmarshal patched resource: Object 'Kind' is missing")
 	}
-	if changed && (datum.TooDeep(after) || jsonSize(after) > maxObject) {
+	if changed && (datum.JSONSize(after, maxObject) > maxObject || datum.TooDeep(after)) {
 		return nil, false, fmt.Errorf("failed to patch resource: the patched object is larger than %d bytes", maxObject)
 	}
 	return after, changed, nil
@@ -162,7 +162,7 @@ func asWritten(patch jsonpatch.Patch, filled expr.Filled) error {
 // matcher holds values to the conditions of a patch as to a pattern.
 func (v *vars) matcher() merge.Matcher {
 	return func(value, pattern any) (bool, error) {
-		o := matchPattern(v.ctx, value, pattern, Limits{}.depth())
+		o := matchPattern(v.ctx, v.reading, value, pattern, Limits{}.depth())
 		if err := v.ctx.Err(); err != nil {
 			return false, err
 		}

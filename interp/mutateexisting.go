@@ -150,7 +150,7 @@ func (r *existingRule) mutateTargets(a *review, p *compiledPolicy, objects Objec
 		for _, object := range found {
 			verdict, after := r.mutateTarget(t, v, a, object)
 			m := named(verdict)
-			m.APIVersion, m.Kind, m.Subresource = s.apiVersion, s.kind, s.subresource
+			m.APIVersion, m.Kind, m.Subresource = digText(object, "apiVersion"), s.kind, s.subresource
 			m.Before, m.After = object, after
 			out = append(out, m)
 		}
@@ -177,7 +177,7 @@ func (r *existingRule) mutateTarget(t *target, v *vars, a *review, object map[st
 		return say(Error, "the request was given up: %v", err), nil
 	}
 	level := v.push(map[string]any{"target": object})
-	level.fromData["target"] = true
+	level.origins["target"] = source{origin: ofRequest}
 	v.defineAll(t.entries, a)
 	applies, message, err := t.preconditions.holds(v)
 	switch {

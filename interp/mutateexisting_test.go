@@ -57,6 +57,10 @@ func TestMutateExisting(t *testing.T) {
 	}
 	const patch = "      patchStrategicMerge: {data: {k: \"{{ @ }}-{{ request.object.data.v }}-{{ target.metadata.name }}\"}}\n"
 	for _, tt := range []struct{ name, kind, rest, want string }{
+		{"its own value in a function", "ClusterPolicy", "      targets: [{apiVersion: v1, kind: ConfigMap, namespace: a, name: one}]\n      patchStrategicMerge: {data: {k: \"{{ to_upper('{{@}}') }}\"}}\n", "a/one OLD pass"},
+		{"any version by name", "ClusterPolicy", "      targets: [{apiVersion: '*', kind: ConfigMap, namespace: a, name: one}]\n" + patch, "a/one old-5-one pass"},
+		{"any version by name, and not there", "ClusterPolicy", "      targets: [{apiVersion: '*', kind: ConfigMap, namespace: a, name: none}]\n" + patch, " error"},
+		{"any version", "ClusterPolicy", "      targets: [{apiVersion: 'v*', kind: ConfigMap, namespace: a}]\n" + patch, "a/one old-5-one pass, a/two old-5-two pass"},
 		{"by name", "ClusterPolicy", "      targets: [{apiVersion: v1, kind: ConfigMap, namespace: \"{{ request.namespace }}\", name: one}]\n" + patch, "a/one old-5-one pass"},
 		{"by selector", "ClusterPolicy", "      targets: [{apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {pick: \"{{ 'it' }}\"}}}]\n" + patch, "a/one old-5-one pass, b/three old-5-three pass"},
 		{"by wildcard", "ClusterPolicy", "      targets: [{apiVersion: v1, kind: ConfigMap, namespace: \"*\", name: t*}]\n" + patch, "a/two old-5-two pass, b/three old-5-three pass"},

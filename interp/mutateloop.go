@@ -16,7 +16,6 @@ const maxElements = 50_000
 type mutateLoop struct {
 	list          *jmespath.Expr
 	listText      string
-	listRoots     []string
 	listErr       error
 	descending    bool
 	entries       []*entry
@@ -32,7 +31,6 @@ func readMutateLoop(p *policy.Policy, f *policy.MutateForEach, current string) *
 	// Merging puts elements in front, so the last comes first.
 	l.descending = f.Order == policy.Descending || f.Order == "" && f.Merge != nil
 	l.list, l.listErr = parseQuery(f.List.Value, f.List.Pos)
-	l.listRoots = expressionRoots(l.list)
 	return l
 }
 
@@ -77,7 +75,7 @@ func (m *mutateRun) loop(l *mutateLoop, object map[string]any) (map[string]any, 
 	if err != nil {
 		return nil, fmt.Errorf("failed to evaluate list: %w", err)
 	}
-	ofRequest := m.vars.ofRequest(l.listRoots)
+	from := m.vars.elementSource(l.list)
 	for n := range elements {
 		i := n
 		if l.descending {
@@ -92,7 +90,7 @@ func (m *mutateRun) loop(l *mutateLoop, object map[string]any) (map[string]any, 
 		if err := m.vars.ctx.Err(); err != nil {
 			return nil, fmt.Errorf("the request was given up: %w", err)
 		}
-		if object, err = m.element(l, i, elements[i], ofRequest, object); err != nil {
+		if object, err = m.element(l, i, elements[i], from, object); err != nil {
 			return nil, err
 		}
 	}
@@ -120,13 +118,13 @@ func (m *mutateRun) elements(l *mutateLoop) ([]any, error) {
 
 // element applies an entry for one element. What loops within see of the object is
 // forgotten afterwards.
-func (m *mutateRun) element(l *mutateLoop, index int, element any, ofRequest bool, object map[string]any) (map[string]any, error) {
+func (m *mutateRun) element(l *mutateLoop, index int, element any, from source, object map[string]any) (map[string]any, error) {
 	depth := strconv.Itoa(m.nesting)
 	level := m.vars.push(map[string]any{
 		"element": element, "element" + depth: element,
 		"elementIndex": int64(index), "elementIndex" + depth: int64(index),
 	})
-	level.fromData["element"], level.fromData["element"+depth] = ofRequest, ofRequest
+	level.origins["element"], level.origins["element"+depth] = from, from
 	defer m.vars.pop()
 	m.vars.defineAll(l.entries, m.review)
 	applies, _, err := l.preconditions.holds(m.vars)

@@ -70,20 +70,26 @@ func (v *vars) fillSelector(d *document) (labels.Selector, error) {
 }
 
 // find finds the objects that are selected. One that is named exactly must be
-// there; of the others, none is no error.
+// there; of the others, none is no error. What is of any version is listed.
 func (s selection) find(v *vars, objects Objects) ([]map[string]any, error) {
-	if s.namespace != "" && s.name != "" && !wildcard.Has(s.namespace) && !wildcard.Has(s.name) {
+	named := s.namespace != "" && s.name != "" && !wildcard.Has(s.namespace) && !wildcard.Has(s.name)
+	absent := fmt.Errorf("there is no %s %s/%s", s.kind, s.namespace, s.name)
+	if named && !wildcard.Has(s.apiVersion) {
 		object, found, err := objects.Get(v.ctx, s.apiVersion, s.kind, s.namespace, s.name)
 		if err == nil && !found {
-			err = fmt.Errorf("there is no %s %s/%s", s.kind, s.namespace, s.name)
+			err = absent
 		}
 		return []map[string]any{object}, err
+	}
+	selector := s.selector
+	if named { // it is this one, whatever its labels
+		selector = labels.Everything()
 	}
 	in := s.namespace
 	if wildcard.Has(in) {
 		in = ""
 	}
-	list, err := objects.List(v.ctx, s.apiVersion, s.kind, in, s.selector)
+	list, err := objects.List(v.ctx, s.apiVersion, s.kind, in, selector)
 	if err != nil {
 		return nil, err
 	}
@@ -92,6 +98,9 @@ func (s selection) find(v *vars, objects Objects) ([]map[string]any, error) {
 		if like(s.namespace, metaText(object, "namespace")) && like(s.name, metaText(object, "name")) {
 			out = append(out, object)
 		}
+	}
+	if named && len(out) == 0 {
+		return nil, absent
 	}
 	return out, nil
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kvap/kvap/interp/internal/wildcard"
 )
 
 // Objects finds objects of a cluster by their kind. Rules that change or copy
@@ -12,7 +14,7 @@ type Objects interface {
 	// Get finds one object. The namespace is empty for kinds without.
 	Get(ctx context.Context, apiVersion, kind, namespace, name string) (object map[string]any, found bool, err error)
 	// List finds the objects of a kind that a selector selects: in a namespace, or in
-	// all if it is empty.
+	// all if it is empty. The version may be a pattern, as in apps/* or *.
 	List(ctx context.Context, apiVersion, kind, namespace string, selector labels.Selector) ([]map[string]any, error)
 }
 
@@ -25,7 +27,7 @@ func (o *Offline) Get(_ context.Context, apiVersion, kind, namespace, name strin
 // List finds objects among those of the world.
 func (o *Offline) List(_ context.Context, apiVersion, kind, namespace string, selector labels.Selector) (out []map[string]any, err error) {
 	for _, object := range o.Objects {
-		if object["apiVersion"] == apiVersion && object["kind"] == kind &&
+		if wildcard.Match(apiVersion, digText(object, "apiVersion")) && object["kind"] == kind &&
 			(namespace == "" || metaText(object, "namespace") == namespace) &&
 			selector.Matches(labels.Set(metaMap(object, "labels"))) {
 			out = append(out, object)

@@ -29,6 +29,11 @@ func Observed(ctx context.Context, f func(Observation)) context.Context {
 	return context.WithValue(ctx, observerKey{}, f)
 }
 
+// unobserved is a context that tells nobody.
+func unobserved(ctx context.Context) context.Context {
+	return context.WithValue(ctx, observerKey{}, nil)
+}
+
 func observe(ctx context.Context, o Observation) {
 	if f, ok := ctx.Value(observerKey{}).(func(Observation)); ok {
 		f(o)

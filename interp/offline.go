@@ -20,6 +20,9 @@ type Offline struct {
 	// Objects are found by ConfigMap, Namespace, Params and, where Plural knows their
 	// kinds, by API.
 	Objects []map[string]any
+	// Complete tells that Objects and Globals are all there is: what is not among them
+	// does not exist, where otherwise nothing is known of it.
+	Complete bool
 	// Plural is what the API server calls a kind in paths; nil knows none.
 	Plural func(apiVersion, kind string) string
 	// Answers are the answers of the API server by path, and of services by URL.
@@ -30,8 +33,10 @@ type Offline struct {
 	Globals map[string]any
 	// Hosts are the addresses of hosts.
 	Hosts map[string][]netip.Addr
-	// Kinds are the kinds of resources beside the built-in ones.
-	Kinds map[metav1.GroupVersionResource]string
+	// Kinds knows the kinds of resources beside the built-in ones; nil knows none.
+	Kinds func(group, version, resource string) (kind string, ok bool)
+	// Formats knows the formats of fields, as Typed does; nil knows none.
+	Formats func(group, version, kind string, field []string) Format
 	// Allow decides the authorizer checks; nil denies all.
 	Allow authorizer.UnconditionalAuthorizer
 	// Time is what Now answers; zero means the time of the computer.
@@ -57,6 +62,14 @@ func (o *Offline) Namespace(_ context.Context, name string) (map[string]any, err
 	return map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{
 		"name": name, "labels": map[string]any{"kubernetes.io/metadata.name": name},
 	}}, nil
+}
+
+// Format asks Formats.
+func (o *Offline) Format(group, version, kind string, field []string) Format {
+	if o.Formats == nil {
+		return AnyText
+	}
+	return o.Formats(group, version, kind, field)
 }
 
 func (o *Offline) object(apiVersion, kind, namespace, name string) (map[string]any, error) {
@@ -90,11 +103,11 @@ func (o *Offline) Params(_ context.Context, apiVersion, kind, namespace, name st
 }
 
 // Service gives the answer that was set for a URL.
-func (o *Offline) Service(_ context.Context, call ServiceCall) ([]byte, error) {
+func (o *Offline) Service(_ context.Context, call ServiceCall) (ServiceAnswer, error) {
 	if answer, ok := o.Answers[call.URL]; ok {
-		return answer, nil
+		return ServiceAnswer{Status: 200, Body: answer}, nil
 	}
-	return nil, fmt.Errorf("there is no answer for %s; services are not asked offline", call.URL)
+	return ServiceAnswer{}, fmt.Errorf("there is no answer for %s; services are not asked offline", call.URL)
 }
 
 // Image gives what was set for a reference.
@@ -110,13 +123,28 @@ func (o *Offline) Global(_ context.Context, name string) (any, error) {
 	if data, ok := o.Globals[name]; ok {
 		return data, nil
 	}
+	if o.Complete {
+		return nil, fmt.Errorf("there is no global context entry %s: %w", name, ErrNotFound)
+	}
 	return nil, fmt.Errorf("there is no global context entry %s", name)
+}
+
+// Resource is what Plural says.
+func (o *Offline) Resource(_ context.Context, apiVersion, kind string) (string, error) {
+	if o.Plural != nil {
+		if plural := o.Plural(apiVersion, kind); plural != "" {
+			return plural, nil
+		}
+	}
+	return "", fmt.Errorf("nothing is known of the kind %s of %s offline", kind, apiVersion)
 }
 
 // Kind knows the resources that have subresources of another kind, and Kinds.
 func (o *Offline) Kind(group, version, resource string) (kind string, ok bool) {
-	if kind, ok := o.Kinds[metav1.GroupVersionResource{Group: group, Version: version, Resource: resource}]; ok {
-		return kind, true
+	if o.Kinds != nil {
+		if kind, ok := o.Kinds(group, version, resource); ok {
+			return kind, true
+		}
 	}
 	kind = builtinKind(group, resource)
 	return kind, kind != ""

@@ -23,6 +23,9 @@ func (o *Offline) API(_ context.Context, path string, data []byte) ([]byte, erro
 		if answer := o.answer(at); answer != nil {
 			return json.Marshal(answer)
 		}
+		if at.name != "" && o.Complete {
+			return nil, fmt.Errorf("%s: %w", path, ErrNotFound)
+		}
 	}
 	return nil, fmt.Errorf("there is no answer for %s; a cluster is needed to ask, or an answer given beforehand", path)
 }

@@ -1,15 +1,37 @@
 package interp
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+
+	"github.com/kvap/kvap/interp/internal/wildcard"
+)
 
 // An operand is the key or value of a condition after substitution.
 type operand struct {
-	value any
-	// words are the texts of a string, or of the strings of a list, where those
-	// of the request are not all of it or none of it; nil otherwise.
+	value  any
+	origin origin
+	field  Format // of a text that is a field of the request
+	// words are the text of a string in which some are the policy's, or the elements of
+	// a list that the policy writes; nil otherwise.
 	words []word
-	// request is set when all of the value comes from the request.
-	request bool
+	// star tells that * is a pattern, though it is not the policy's.
+	star bool
+}
+
+// hasWildcards tells of the request's texts that look like patterns.
+func (o operand) hasWildcards() bool {
+	if o.origin != ofRequest {
+		return false
+	}
+	list, ok := o.value.([]any)
+	if !ok {
+		list = []any{o.value}
+	}
+	return slices.ContainsFunc(list, func(v any) bool {
+		text, ok := v.(string)
+		return ok && wildcard.Has(text)
+	})
 }
 
 // word is the text of a scalar operand.
@@ -34,10 +56,27 @@ func (o operand) list() []word {
 }
 
 func (o operand) wordOf(v any) word {
-	if o.request {
-		return requestWord(printed(v))
+	if o.origin != ofRequest {
+		return plainWord(printed(v))
 	}
-	return plainWord(printed(v))
+	return dataWord(v, o.star)
+}
+
+// asList is an operand whose text is not the policy's as a list: the one that the text of a
+// ConfigMap is the JSON of, or the text alone.
+func (o operand) asList() operand {
+	text, ok := o.value.(string)
+	if !ok || o.origin == ofPolicy {
+		return o
+	}
+	if o.origin == ofCluster && o.words == nil {
+		if list, ok := jsonWords(text); ok {
+			o.value = anyList(list)
+			return o
+		}
+	}
+	o.words, o.value = []word{o.word()}, []any{text}
+	return o
 }
 
 // printed is a value as membership operators see it.

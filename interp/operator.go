@@ -12,30 +12,60 @@ import (
 	"github.com/kvap/kvap/interp/internal/wildcard"
 )
 
-// compareOperands tells whether a condition's operator holds between its key
-// and its value. A null key satisfies no operator, not even a negated one.
-func compareOperands(key operand, operator string, value operand) (bool, error) {
+// compareExactly tells whether an operator holds between a key and a value, as Kyverno
+// does. A null key satisfies no operator, not even a negated one.
+func compareExactly(key operand, operator string, value operand) (bool, error) {
+	key, value = operand{value: key.value}, operand{value: value.value}
 	switch strings.ToLower(operator) {
 	case "equal", "equals":
 		return equals(key.value, value.value), nil
 	case "notequal", "notequals":
 		return key.value != nil && !equals(key.value, value.value), nil
+	case "greaterthanorequals", "greaterthan", "lessthanorequals", "lessthan":
+		return ordered(key.value, operator, value.value), nil
+	case "durationgreaterthanorequals", "durationgreaterthan", "durationlessthanorequals", "durationlessthan":
+		return orderedDurations(key.value, operator, value.value), nil
+	}
+	return compareMembers(key, operator, value, compareText)
+}
+
+// compareFields is compareExactly with values that are what their fields are (deviation
+// 15).
+func compareFields(key operand, operator string, value operand) (bool, error) {
+	switch strings.ToLower(operator) {
+	case "equal", "equals":
+		return sameOperands(key, value), nil
+	case "notequal", "notequals":
+		return key.value != nil && !sameOperands(key, value), nil
+	case "greaterthanorequals", "greaterthan", "lessthanorequals", "lessthan":
+		return orderedOperands(key, operator, value)
+	case "durationgreaterthanorequals", "durationgreaterthan", "durationlessthanorequals", "durationlessthan":
+		return orderedDurations(key.value, operator, value.value), nil
+	}
+	if key.origin == ofPolicy && value.origin == ofPolicy {
+		return compareExactly(key, operator, value)
+	}
+	return compareMembers(key, operator, value.asList(), compareField(key.field))
+}
+
+// isMembership tells of In, NotIn and their successors.
+func isMembership(operator string) bool { return strings.HasSuffix(strings.ToLower(operator), "in") }
+
+// compareMembers is an operator of membership.
+func compareMembers(key operand, operator string, value operand, c compareAtom) (bool, error) {
+	switch strings.ToLower(operator) {
 	case "in":
 		return oldMembership(key, value, false)
 	case "notin":
 		return oldMembership(key, value, true)
 	case "anyin":
-		return membership(anyIn, key, value), nil
+		return c.membership(anyIn, key, value), nil
 	case "allin":
-		return membership(allIn, key, value), nil
+		return c.membership(allIn, key, value), nil
 	case "anynotin":
-		return membership(anyNotIn, key, value), nil
+		return c.membership(anyNotIn, key, value), nil
 	case "allnotin":
-		return membership(allNotIn, key, value), nil
-	case "greaterthanorequals", "greaterthan", "lessthanorequals", "lessthan":
-		return ordered(key.value, operator, value.value), nil
-	case "durationgreaterthanorequals", "durationgreaterthan", "durationlessthanorequals", "durationlessthan":
-		return orderedDurations(key.value, operator, value.value), nil
+		return c.membership(allNotIn, key, value), nil
 	}
 	return false, fmt.Errorf("unknown operator %q", operator)
 }

@@ -5,52 +5,158 @@ import (
 	"github.com/kvap/kvap/jmespath"
 )
 
-// ofRequest tells whether the value of any of the names comes from the request.
-func (v *vars) ofRequest(roots []string) bool {
-	for _, name := range roots {
-		if v.rootOfRequest(name) {
-			return true
-		}
-	}
-	return false
+// An origin is where a value comes from. Of several, the highest counts.
+type origin int
+
+const (
+	ofPolicy  origin = iota
+	ofCluster        // a ConfigMap, an answer of the API server or of a service
+	ofRequest
+)
+
+// A source is the origin of a value and, where the value is a field of an object of the
+// request, that field: the keys on the way, and some key for an element of a list.
+type source struct {
+	origin origin
+	at     []string // nil where it is no such field; empty for the object
 }
 
-func (v *vars) rootOfRequest(name string) bool {
+// originOf is where the values of names come from.
+func (v *vars) originOf(roots []string) origin {
+	out := ofPolicy
+	for _, name := range roots {
+		out = max(out, v.sourceOfName(name).origin)
+	}
+	return out
+}
+
+// ofRequest tells whether the value of any of the names comes from the request.
+func (v *vars) ofRequest(roots []string) bool { return v.originOf(roots) == ofRequest }
+
+func (v *vars) sourceOfName(name string) source {
 	if name == anyRoot {
-		return true
+		return source{origin: ofRequest}
 	}
 	for i := len(v.levels) - 1; i >= 0; i-- {
 		if _, ok := v.levels[i].values[name]; ok {
-			return v.levels[i].fromData[name]
+			return v.levels[i].origins[name]
 		}
 	}
-	_, ok := v.request[name]
-	return ok
-}
-
-// isOfRequest tells whether the value of a document comes from the request.
-func (v *vars) isOfRequest(d *document) bool {
-	if d.text != nil && d.text.single() != nil {
-		return v.textOfRequest(d.text)
+	if _, ok := v.request[name]; ok {
+		return source{origin: ofRequest}
 	}
-	return v.ofRequest(documentRoots(d))
+	return source{}
 }
 
-// textOfRequest is isOfRequest of a text that is one variable.
-func (v *vars) textOfRequest(t *text) bool {
+// sourceOf is where the value of a document comes from.
+func (v *vars) sourceOf(d *document) source {
+	if d.text != nil && d.text.single() != nil {
+		return v.sourceOfText(d.text)
+	}
+	return source{origin: v.originOf(documentRoots(d))}
+}
+
+// sourceOfText is sourceOf of a text that is one variable.
+func (v *vars) sourceOfText(t *text) source {
 	one := t.single()
 	if v.deletes {
 		one = t.onDelete.Single()
 	}
 	if one.Expr == nil {
-		return v.ofRequest(t.roots)
+		return source{origin: v.originOf(t.roots)}
 	}
-	return v.givesOfRequest(one.Expr)
+	return v.sourceOfExpr(one.Expr)
 }
 
-// givesOfRequest tells whether what an expression gives comes from the request.
-func (v *vars) givesOfRequest(e *jmespath.Expr) bool {
-	return v.ofRequest(expressionRoots(e)) && v.ofRequest(expressionRoots(v.taken(e)))
+// sourceOfExpr is where what an expression gives comes from.
+func (v *vars) sourceOfExpr(e *jmespath.Expr) source {
+	taken := v.taken(e)
+	return source{
+		origin: min(v.originOf(expressionRoots(e)), v.originOf(expressionRoots(taken))),
+		at:     v.fieldOf(taken, nil),
+	}
+}
+
+// elementSource is the source of the elements of a list.
+func (v *vars) elementSource(list *jmespath.Expr) source {
+	return source{origin: v.originOf(expressionRoots(list)), at: v.elementsOf(list, nil)}
+}
+
+// someElement is a step to an element of a list, or to the value of some key.
+const someElement = "*"
+
+func below(at []string, key string) []string {
+	if at == nil {
+		return nil
+	}
+	return append(at[:len(at):len(at)], key)
+}
+
+// fieldOf is the field that an expression reads of what is at the field at; nil where it is
+// none. At is nil at the root.
+func (v *vars) fieldOf(e *jmespath.Expr, at []string) []string {
+	switch e.Op {
+	case jmespath.Current:
+		return at
+	case jmespath.Field:
+		return v.keyOf(e, at)
+	case jmespath.Sub:
+		if left := v.fieldOf(e.Args[0], at); left != nil {
+			return v.fieldOf(e.Args[1], left)
+		}
+	case jmespath.Pipe:
+		if right := e.Args[1]; right.Op == jmespath.Index && right.Args[0].Op == jmespath.Current {
+			return v.elementsOf(e.Args[0], at)
+		}
+		if left := v.fieldOf(e.Args[0], at); left != nil {
+			return v.fieldOf(e.Args[1], left)
+		}
+	case jmespath.Index:
+		return v.elementsOf(e.Args[0], at)
+	default:
+	}
+	return nil
+}
+
+// keyOf is fieldOf of a key. What is under request is a field where it is in an object.
+func (v *vars) keyOf(e *jmespath.Expr, at []string) []string {
+	switch {
+	case e.Dynamic != nil:
+		return nil
+	case at == nil && e.Name == "request":
+		return []string{"request"}
+	case at == nil:
+		return v.sourceOfName(e.Name).at
+	case len(at) == 1 && at[0] == "request":
+		if e.Name == "object" || e.Name == "oldObject" {
+			return []string{}
+		}
+		return nil
+	}
+	return below(at, e.Name)
+}
+
+// elementsOf is the field of the elements of the list that an expression gives.
+func (v *vars) elementsOf(e *jmespath.Expr, at []string) []string {
+	switch e.Op {
+	case jmespath.Projection, jmespath.ValueProjection, jmespath.Filter:
+		if elements := v.elementsOf(e.Args[0], at); elements != nil {
+			return v.fieldOf(e.Args[1], elements)
+		}
+		return nil
+	case jmespath.Flatten:
+		of := e.Args[0]
+		switch of.Op {
+		case jmespath.Projection, jmespath.ValueProjection, jmespath.Filter:
+			return below(v.elementsOf(of, at), someElement)
+		default:
+		}
+		return v.elementsOf(of, at)
+	case jmespath.Slice:
+		return v.elementsOf(e.Args[0], at)
+	default:
+	}
+	return below(v.fieldOf(e, at), someElement)
 }
 
 // taken is the part of an expression that its value is that of, where there are several

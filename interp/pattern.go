@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/kvap/kvap/interp/internal/datum"
 	"github.com/kvap/kvap/interp/internal/wildcard"
@@ -30,7 +31,8 @@ const (
 
 // A patternMatch is one walk of a pattern over an object.
 type patternMatch struct {
-	ctx    context.Context
+	ctx context.Context
+	reading
 	seen   ledger
 	budget int // of levels
 }
@@ -44,8 +46,8 @@ type patternOutcome struct {
 }
 
 // matchPattern holds an object to a pattern.
-func matchPattern(ctx context.Context, object, pattern any, depth int) patternOutcome {
-	m := patternMatch{ctx: ctx, seen: ledger{}, budget: depth}
+func matchPattern(ctx context.Context, r reading, object, pattern any, depth int) patternOutcome {
+	m := patternMatch{ctx: ctx, reading: r, seen: ledger{}, budget: depth}
 	bad := m.value(object, pattern, "/", elsewhere)
 	if bad == nil {
 		return patternOutcome{status: Pass, kyverno: Pass}
@@ -94,6 +96,8 @@ func (m *patternMatch) value(value, pattern any, path string, at place) *mismatc
 	}
 	defer func() { m.budget++ }()
 	switch p := pattern.(type) {
+	case given:
+		return m.scalar(value, pattern, path)
 	case map[string]any:
 		v, ok := value.(map[string]any)
 		if !ok {
@@ -114,21 +118,34 @@ func (m *patternMatch) value(value, pattern any, path string, at place) *mismatc
 
 // scalar matches a value with a scalar; of a list, every element.
 func (m *patternMatch) scalar(value, pattern any, path string) *mismatch {
+	field := m.fieldAt(path)
 	if list, ok := value.([]any); ok {
+		field = below(field, someElement)
 		for _, v := range list {
-			if !matchScalar(v, pattern) {
+			if !m.matchScalar(v, m.formats.of(field), pattern) {
 				return mismatchedScalar(v, pattern, path)
 			}
 		}
 		return nil
 	}
-	if !matchScalar(value, pattern) {
+	if !m.matchScalar(value, m.formats.of(field), pattern) {
 		return mismatchedScalar(value, pattern, path)
 	}
 	return nil
 }
 
+// fieldAt is the field at a path.
+func (m *patternMatch) fieldAt(path string) []string {
+	if m.at == nil || m.formats == nil {
+		return nil
+	}
+	return append(m.at[:len(m.at):len(m.at)], strings.FieldsFunc(path, func(r rune) bool { return r == '/' })...)
+}
+
 func mismatchedScalar(value, pattern any, path string) *mismatch {
+	if g, ok := pattern.(given); ok {
+		pattern = g.value
+	}
 	return violation(path, "resource value '%v' does not match '%v' at path %s", value, pattern, path)
 }
 
@@ -196,16 +213,19 @@ func (m *patternMatch) object(value, pattern map[string]any, path string, at pla
 // tagsPattern is the part of a pattern for labels or annotations that counts:
 // only strings do. Beside a key with wildcards, all do (deviation 3).
 func tagsPattern(pattern map[string]any) map[string]any {
-	strings := make(map[string]any, len(pattern))
+	texts := make(map[string]any, len(pattern))
 	for k, p := range pattern {
 		if wildcard.Has(parseAnchor(k).name) {
 			return pattern
 		}
+		if g, ok := p.(given); ok {
+			p = g.value
+		}
 		if _, ok := p.(string); ok {
-			strings[k] = p
+			texts[k] = pattern[k]
 		}
 	}
-	return strings
+	return texts
 }
 
 // conditions matches the anchored keys of a map. A failure beside a condition

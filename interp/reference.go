@@ -50,33 +50,65 @@ func (r references) text(n *policy.Node, path []string) *text {
 	return t.derive()
 }
 
-// placeCurrent gives the variable {{ @ }} its meaning: what the new object has at
-// the place of the text. The place is counted as in a whole rule, where two keys
+// placeCurrent gives the variable {{ @ }} its meaning, also inside of another: what the
+// new object has at the place of the text. The place is counted as in a whole rule, where two keys
 // such as validate and pattern stand in front; a document that begins below them
 // loses two keys of its own.
 func placeCurrent(t *jmespath.Template, path []string, current string) error {
+	at := cmp.Or(current, "request.object")
+	if n := slices.Index(path, "foreach"); n >= 0 {
+		path = path[n+1:]
+	}
+	for _, step := range path[min(2, len(path)):] {
+		if _, err := strconv.Atoi(step); err == nil {
+			at += "[" + step + "]"
+		} else {
+			at += "." + strconv.Quote(step)
+		}
+	}
 	for i, p := range t.Parts {
-		if p.Var == nil || p.Var.Raw != "@" {
+		if p.Var == nil {
 			continue
 		}
-		at := cmp.Or(current, "request.object")
-		if n := slices.Index(path, "foreach"); n >= 0 {
-			path = path[n+1:]
+		whole := variableText(p.Var)
+		placed := replaceCurrent(whole, at)
+		if placed == whole {
+			continue
 		}
-		for _, step := range path[min(2, len(path)):] {
-			if _, err := strconv.Atoi(step); err == nil {
-				at += "[" + step + "]"
-			} else {
-				at += "." + strconv.Quote(step)
-			}
-		}
-		there, bad := jmespath.ParseTemplate("{{"+at+"}}", p.Var.Pos)
+		there, bad := jmespath.ParseTemplate(placed, p.Var.Pos)
 		if bad != nil {
 			return bad
 		}
 		t.Parts[i].Var = there.Single()
 	}
 	return nil
+}
+
+// variableText is a variable as it is written.
+func variableText(v *jmespath.Variable) string {
+	if v.Shallow {
+		return "{{-" + v.Raw + "}}"
+	}
+	return "{{" + v.Raw + "}}"
+}
+
+// replaceCurrent writes another expression in the place of each {{ @ }} of a text.
+func replaceCurrent(s, expression string) string {
+	var out strings.Builder
+	for {
+		open := strings.Index(s, "{{")
+		if open < 0 {
+			return out.String() + s
+		}
+		out.WriteString(s[:open+2])
+		s = s[open+2:]
+		body, _, closed := strings.Cut(s, "}}")
+		mark := strings.TrimLeft(strings.TrimPrefix(body, "-"), " \t\r\n")
+		if closed && strings.TrimSpace(mark) == "@" && !strings.HasSuffix(strings.TrimSuffix(out.String(), "{{"), `\`) {
+			out.WriteString(body[:len(body)-len(mark)] + expression)
+			s = s[len(body):]
+		}
+	}
 }
 
 // resolve puts what the references of a template point at in their place.

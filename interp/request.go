@@ -26,6 +26,15 @@ type Request struct {
 	Roles, ClusterRoles []string
 	// Action, if not empty, takes the place of the policies' own actions.
 	Action policy.Action
+	// Exact asks for the status that Kyverno gives, where kvap differs on purpose.
+	Exact bool
+	// Scan tells of an object that is there: policies with admission: false are asked
+	// too.
+	Scan bool
+	// Asked is the object as it was in the request, where policies that mutate have changed
+	// the one of Admission since; nil where they have not. request.object is that in the CEL
+	// of a MutatingPolicy.
+	Asked map[string]any
 }
 
 // ParseAdmission reads an AdmissionRequest written as JSON.
@@ -58,13 +67,16 @@ type review struct {
 	// object and old are nil when absent. They have the type and namespace of the
 	// request.
 	object, old map[string]any
-	operation   string
-	namespace   string
-	user        user
+	// asked is the object before anything changed it.
+	asked     map[string]any
+	operation string
+	namespace string
+	user      user
 	// labels of the namespace, once they were asked for; labelsErr is why that
 	// failed.
 	labels    map[string]string
 	labelsErr error
+	reading
 }
 
 func newReview(ctx context.Context, r *Request, w World, limits Limits) *review {
@@ -80,6 +92,10 @@ func newReview(ctx context.Context, r *Request, w World, limits Limits) *review 
 	}
 	out.kind = requestedKind(a, w)
 	out.object, out.old = typedObject(a, "object"), typedObject(a, "oldObject")
+	out.asked = out.object
+	if r.Asked != nil {
+		out.asked = r.Asked
+	}
 	account, accountNamespace := serviceAccount(out.user.name)
 	out.data = map[string]any{
 		"request":                 requestValue(r),
@@ -111,9 +127,8 @@ func (a *review) namespaceLabels() map[string]string {
 // for a subresource, request.kind is that of the object in it, which may be
 // another.
 func requestedKind(a map[string]any, w World) resourceKind {
-	k := resourceKind{
-		digText(a, "kind", "group"), digText(a, "kind", "version"), digText(a, "kind", "kind"), digText(a, "subResource"),
-	}
+	k := objectKind(a)
+	k.subresource = digText(a, "subResource")
 	if k.subresource == "" {
 		return k
 	}
@@ -122,6 +137,11 @@ func requestedKind(a map[string]any, w World) resourceKind {
 		k.group, k.version, k.kind = group, version, kind
 	}
 	return k
+}
+
+// objectKind is the kind of the objects in a request.
+func objectKind(a map[string]any) resourceKind {
+	return resourceKind{group: digText(a, "kind", "group"), version: digText(a, "kind", "version"), kind: digText(a, "kind", "kind")}
 }
 
 // typedObject is an object of the request with the type that the request says it

@@ -31,7 +31,6 @@ type check struct {
 type loop struct {
 	list          *jmespath.Expr
 	listText      string
-	listRoots     []string
 	listErr       error
 	elementScope  *bool
 	entries       []*entry
@@ -52,9 +51,6 @@ func (in *Interpreter) readRule(p *policy.Policy, r *policy.Rule) *rule {
 	}
 	out.message = readText(v.Message.Value, v.Message.Pos)
 	out.check = readCheck(p, v.Deny, v.Pattern, v.AnyPattern, v.ForEach)
-	if v.CEL != nil {
-		out.cel = readCEL(v, r.CELPreconditions)
-	}
 	return out
 }
 
@@ -82,7 +78,6 @@ func readLoop(p *policy.Policy, f *policy.ForEach) *loop {
 		check: readCheck(p, f.Deny, f.Pattern, f.AnyPattern, f.ForEach),
 	}
 	l.list, l.listErr = parseQuery(f.List.Value, f.List.Pos)
-	l.listRoots = expressionRoots(l.list)
 	return l
 }
 

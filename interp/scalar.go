@@ -13,7 +13,23 @@ import (
 
 // matchScalar tells whether a value of the object satisfies a scalar of a
 // pattern. A missing value is nil.
-func matchScalar(value, pattern any) bool {
+func (r reading) matchScalar(value any, field Format, pattern any) bool {
+	switch p := pattern.(type) {
+	case given:
+		theirs := matchScalarExactly(value, p.value)
+		return r.choose(15, p.matches(value, field), theirs)
+	case int64, float64:
+		exact := matchScalarExactly(value, pattern)
+		_, isText := value.(string)
+		return r.choose(15, exact && !(isText && field == IntOrString), exact)
+	case string:
+		return r.matchText(value, field, p)
+	}
+	return matchScalarExactly(value, pattern)
+}
+
+// matchScalarExactly is matchScalar as Kyverno has it.
+func matchScalarExactly(value, pattern any) bool {
 	switch p := pattern.(type) {
 	case bool:
 		v, ok := value.(bool)
@@ -25,7 +41,8 @@ func matchScalar(value, pattern any) bool {
 	case nil:
 		return isZero(value)
 	case string:
-		return matchText(value, p)
+		text, ok := value.(string)
+		return ok && text == p || matchAlternatives(value, p, compareText)
 	case map[string]any:
 		_, ok := value.(map[string]any)
 		return ok
@@ -76,20 +93,32 @@ func isZero(value any) bool {
 }
 
 // matchText tells whether a value satisfies a string of a pattern: alternatives
-// by |, each of them atoms joined by &. A value that is the pattern's own text is
-// held to it as any other (deviation 13).
-func matchText(value any, pattern string) bool {
+// by |, each of them atoms joined by &. To Kyverno, a value that is the pattern's own text
+// matches whatever the pattern says (deviation 13), and any other is read in every way that
+// it may be (deviation 15).
+func (r reading) matchText(value any, field Format, pattern string) bool {
+	ours := matchAlternatives(value, pattern, compareField(field))
+	if text, ok := value.(string); ok && text == pattern {
+		return r.choose(13, ours, true)
+	}
+	return r.choose(15, ours, matchAlternatives(value, pattern, compareText))
+}
+
+// A compareAtom compares a value with the operand of an atom.
+type compareAtom func(value any, operand string, op textOperator) bool
+
+func matchAlternatives(value any, pattern string, compare compareAtom) bool {
 	for alternative := range strings.SplitSeq(pattern, "|") {
-		if matchAll(value, strings.TrimSpace(alternative)) {
+		if matchAll(value, strings.TrimSpace(alternative), compare) {
 			return true
 		}
 	}
 	return false
 }
 
-func matchAll(value any, alternative string) bool {
+func matchAll(value any, alternative string, compare compareAtom) bool {
 	for atom := range strings.SplitSeq(alternative, "&") {
-		if !matchAtom(value, strings.TrimSpace(atom)) {
+		if !matchAtom(value, strings.TrimSpace(atom), compare) {
 			return false
 		}
 	}
@@ -111,16 +140,16 @@ const (
 	opNotInRange
 )
 
-func matchAtom(value any, atom string) bool {
+func matchAtom(value any, atom string, compare compareAtom) bool {
 	switch op := operatorOf(atom); op {
 	case opInRange:
 		low, high, _ := splitRange(atom, "-")
-		return compareText(value, low, opMoreEqual) && compareText(value, high, opLessEqual)
+		return compare(value, low, opMoreEqual) && compare(value, high, opLessEqual)
 	case opNotInRange:
 		low, high, _ := splitRange(atom, "!-")
-		return compareText(value, low, opLess) || compareText(value, high, opMore)
+		return compare(value, low, opLess) || compare(value, high, opMore)
 	default:
-		return compareText(value, strings.TrimSpace(atom[len(op.prefix()):]), op)
+		return compare(value, strings.TrimSpace(atom[len(op.prefix()):]), op)
 	}
 }
 
@@ -223,20 +252,23 @@ func matchWords(value any, operand string, op textOperator) bool {
 	if op != opEqual && op != opNotEqual {
 		return false
 	}
-	var text string
+	text, ok := wordsOf(value)
+	return ok && wildcard.Match(operand, text) == (op == opEqual)
+}
+
+// wordsOf is a value as text.
+func wordsOf(value any) (string, bool) {
 	switch v := value.(type) {
 	case string:
-		text = v
+		return v, true
 	case bool:
-		text = strconv.FormatBool(v)
+		return strconv.FormatBool(v), true
 	case int64:
-		text = strconv.FormatInt(v, 10)
+		return strconv.FormatInt(v, 10), true
 	case float64:
-		text = floatText(v, 'E')
-	default:
-		return false
+		return floatText(v, 'E'), true
 	}
-	return wildcard.Match(operand, text) == (op == opEqual)
+	return "", false
 }
 
 // measure is the text of a value that is compared as a duration or quantity. A

@@ -3,34 +3,27 @@ package interp
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 
-	admissionv1 "k8s.io/api/admission/v1"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apiserver/pkg/admission"
-	plugincel "k8s.io/apiserver/pkg/admission/plugin/cel"
-	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
-	celconfig "k8s.io/apiserver/pkg/apis/cel"
-	"k8s.io/apiserver/pkg/cel/environment"
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
 
+	"github.com/kvap/kvap/interp/internal/cellib"
 	"github.com/kvap/kvap/policy"
 )
 
-// A validatingForm is a ValidatingPolicy as it is written, or as it is for the
-// controllers of pods. It is compiled when it is first needed.
+// A validatingForm is a form of a ValidatingPolicy. It is compiled when it is first
+// needed.
 type validatingForm struct {
-	name        string // as it is reported
-	policy      *policy.Policy
-	constraints *policy.MatchConstraints
-	// rewrite makes an expression about pods one about what is matched here.
-	rewrite func(string) string
+	celForm
 
 	once       sync.Once
-	conditions plugincel.ConditionEvaluator
-	checks     plugincel.ConditionEvaluator
-	messages   []plugincel.ConditionEvaluator // nil where a validation has none
+	cel        *celPolicy
+	exceptions []celException
+	conditions []cel.Program
+	checks     []cel.Program
+	messages   []cel.Program // nil where a validation has none
 	err        error
 }
 
@@ -47,7 +40,11 @@ func (in *Interpreter) judgeValidating(a *review, p *compiledPolicy) []RuleResul
 			continue
 		}
 		verdict := f.judge(in, a)
+		if verdict.status != None && a.sparesByConstraints(f.constraints) {
+			verdict = verdictOfKyverno(verdict.kyverno)
+		}
 		out[i].Status, out[i].Kyverno, out[i].Message, out[i].Code = verdict.status, verdict.kyverno, verdict.message, verdict.code
+		out[i].Exceptions = verdict.exceptions
 	}
 	return out
 }
@@ -75,137 +72,91 @@ func (f *validatingForm) judge(in *Interpreter, a *review) (out verdict) {
 	if f.err != nil {
 		return unsupported(fmt.Sprintf("an expression cannot be read: %v", f.err))
 	}
-	return f.evaluate(a, attributes)
+	return f.evaluate(a)
 }
 
 // compile compiles the expressions with Kyverno's libraries beside those of the
 // API server.
 func (f *validatingForm) compile(in *Interpreter) {
-	var set *environment.EnvSet
-	if set, f.err = in.environment(f.policy.Namespace); f.err != nil {
+	if f.err = f.tooLarge(); f.err != nil {
 		return
 	}
-	compiler, err := plugincel.NewCompositedCompiler(set)
-	if err != nil {
-		f.err = err
+	if f.cel, f.err = in.celPolicy(cellib.Kind{Namespace: f.policy.Namespace}); f.err != nil {
 		return
 	}
-	v, declared := f.policy.Validating, plugincel.OptionalVariableDeclarations{HasAuthorizer: true}
+	compiled := func(expression string, want *cel.Type) cel.Program {
+		program, err := f.cel.compile(f.rewrite(expression), want)
+		f.err = errors.Join(f.err, err)
+		return program
+	}
+	var err error
+	v := f.policy.Validating
+	for _, c := range v.MatchConditions { // which know no variables
+		f.conditions = append(f.conditions, compiled(c.Expression, cel.BoolType))
+	}
 	for _, one := range v.Variables {
-		variable := &validating.Variable{Name: one.Name, Expression: f.rewrite(one.Expression)}
-		if result := compiler.CompileAndStoreVariable(variable, declared, environment.StoredExpressions); result.Error != nil {
-			f.err = errors.Join(f.err, fmt.Errorf("variable %s: %s", one.Name, result.Error.Detail))
-		}
+		f.err = errors.Join(f.err, f.cel.define(one.Name, f.rewrite(one.Expression)))
 	}
-	condition := func(list ...plugincel.ExpressionAccessor) plugincel.ConditionEvaluator {
-		evaluator := compiler.CompileCondition(list, declared, environment.StoredExpressions)
-		f.err = errors.Join(append([]error{f.err}, evaluator.CompilationErrors()...)...)
-		return evaluator
-	}
-	var conditions, checks []plugincel.ExpressionAccessor
-	for _, c := range v.MatchConditions {
-		conditions = append(conditions, &validating.ValidationCondition{Expression: f.rewrite(c.Expression)})
-	}
-	for _, e := range v.Validations {
-		checks = append(checks, &validating.ValidationCondition{Expression: f.rewrite(e.Expression)})
-	}
-	f.conditions, f.checks = condition(conditions...), condition(checks...)
-	f.messages = make([]plugincel.ConditionEvaluator, len(v.Validations))
+	f.exceptions, err = f.cel.exceptions(in.celExceptions, f.policy)
+	f.err = errors.Join(f.err, err)
+	f.messages = make([]cel.Program, len(v.Validations))
 	for i, e := range v.Validations {
+		f.checks = append(f.checks, compiled(e.Expression, cel.BoolType))
 		if e.MessageExpression != "" {
-			f.messages[i] = condition(&validating.MessageExpressionCondition{MessageExpression: f.rewrite(e.MessageExpression)})
+			f.messages[i] = compiled(e.MessageExpression, cel.StringType)
 		}
 	}
 }
 
 // evaluate goes through the match conditions and the validations. The first that is
 // not true decides.
-func (f *validatingForm) evaluate(a *review, attributes *admission.VersionedAttributes) verdict {
-	namespace, err := a.celNamespace()
+func (f *validatingForm) evaluate(a *review) verdict {
+	scope, err := a.celScope()
 	if err != nil {
 		return say(Error, "%v", err)
 	}
-	request := &admissionv1.AdmissionRequest{}
-	if err := decode(a.request.Admission, request); err != nil {
-		return say(Error, "%v", err)
-	}
-	ask := evaluation{a, attributes, request, namespace}
-	applies, err := ask.conditions(f.conditions)
+	allowed, excepted, err := a.celExcepted(f.exceptions, scope, f.policy.FailurePolicy == policy.Ignore)
 	switch {
+	case err != nil:
+		return say(Error, "failed to evaluate an exception: %v", err)
+	case excepted != nil:
+		return *excepted
+	}
+	scope["exceptions"] = allowed
+	applies, err := scope.all(a.ctx, f.conditions)
+	switch {
+	case err != nil && f.policy.FailurePolicy == policy.Ignore:
+		return say(Skip, "skip")
 	case err != nil:
 		return say(Error, "failed to evaluate the match conditions: %v", err)
 	case !applies:
 		return say(Skip, "match conditions not met")
 	}
-	held, err := ask.all(f.checks)
-	if err != nil {
-		return say(Error, "%v", err)
-	}
-	bad, ok := firstBad(held)
-	switch {
-	case !ok:
-		return say(Pass, "success")
-	case held[bad].Error != nil:
-		return say(Error, "%v", held[bad].Error)
-	}
-	return say(Fail, "%s", f.message(bad, ask))
-}
-
-// An evaluation is what expressions are evaluated with.
-type evaluation struct {
-	*review
-	attributes *admission.VersionedAttributes
-	admission  *admissionv1.AdmissionRequest
-	space      *corev1.Namespace
-}
-
-func (e evaluation) all(list plugincel.ConditionEvaluator) ([]plugincel.EvaluationResult, error) {
-	bound := plugincel.OptionalVariableBindings{Authorizer: e.world.Authorizer()}
-	out, _, err := list.ForInput(e.ctx, e.attributes, e.admission, bound, plugincel.CreateNamespaceObject(e.space), celconfig.RuntimeCELCostBudget)
-	return out, err
-}
-
-// conditions tells whether all match conditions are true. An error does not count
-// where another one is false.
-func (e evaluation) conditions(list plugincel.ConditionEvaluator) (bool, error) {
-	met, err := e.all(list)
-	for _, r := range met {
+	scope = scope.with(a.ctx, f.cel)
+	for i, check := range f.checks {
+		out, err := scope.eval(a.ctx, check)
 		switch {
-		case r.Error != nil:
-			err = errors.Join(err, r.Error)
-		case !isTrue(r):
-			return false, nil
+		case err != nil:
+			return say(Error, "expression '%s' resulted in error: %v", f.policy.Validating.Validations[i].Expression, err)
+		case out != types.True:
+			return say(Fail, "%s", f.message(a, scope, i))
 		}
 	}
-	return err == nil, err
-}
-
-// firstBad is the first result that is not true: a false one, or an error.
-func firstBad(results []plugincel.EvaluationResult) (int, bool) {
-	i := slices.IndexFunc(results, func(r plugincel.EvaluationResult) bool { return r.Error != nil || !isTrue(r) })
-	return i, i >= 0
-}
-
-func isTrue(r plugincel.EvaluationResult) bool {
-	return r.EvalResult != nil && r.EvalResult.Value() == true
+	return say(Pass, "success")
 }
 
 // message is what the validation at an index says of a violation.
-func (f *validatingForm) message(index int, ask evaluation) string {
+func (f *validatingForm) message(a *review, scope celScope, index int) string {
 	check := f.policy.Validating.Validations[index]
 	if m := f.messages[index]; m != nil {
-		out, err := ask.all(m)
-		switch {
-		case err != nil:
+		out, err := scope.eval(a.ctx, m)
+		if err != nil {
 			return fmt.Sprintf("failed to evaluate message expression: %v", err)
-		case out[0].Error != nil:
-			return fmt.Sprintf("failed to evaluate message expression: %v", out[0].Error)
 		}
-		if text, ok := out[0].EvalResult.Value().(string); ok {
-			return text
+		if said, ok := out.Value().(string); ok && said != "" {
+			return said
 		}
-	}
-	if check.Message != "" {
+	} else if check.Message != "" {
 		return check.Message
 	}
 	return "failed expression: " + strings.TrimSpace(check.Expression)

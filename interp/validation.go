@@ -19,7 +19,9 @@ type validation struct {
 	// whether there is one.
 	element   any
 	inElement bool
-	nesting   int
+	// at is the field of the request that patterns are held to; nil where it is none.
+	at      []string
+	nesting int
 	// filled holds patterns whose variables are filled in already: for the old
 	// object, those of the new one are kept.
 	filled *filledPatterns
@@ -89,15 +91,15 @@ func (val *validation) fillPatterns(c *check) (*filledPatterns, error) {
 	f := &filledPatterns{done: true}
 	var err error
 	if c.pattern != nil {
-		f.pattern, err = val.vars.fill(c.pattern)
+		f.pattern, err = val.vars.fillPattern(c.pattern)
 		return f, err
 	}
-	f.anyPattern, err = val.vars.fill(c.anyPattern)
+	f.anyPattern, err = val.vars.fillPattern(c.anyPattern)
 	return f, err
 }
 
 func (val *validation) judgePattern(object, pattern any) verdict {
-	o := matchPattern(val.vars.ctx, object, pattern, val.review.limits.depth())
+	o := matchPattern(val.vars.ctx, val.vars.reading.under(val.at), object, pattern, val.review.limits.depth())
 	switch o.status {
 	case Pass:
 		return say(Pass, "validation rule '%s' passed.", val.rule.Name)
@@ -128,7 +130,7 @@ func (val *validation) judgeAnyPattern(object, patterns any) verdict {
 	}
 	var failures, skips []string
 	for i, p := range list {
-		o := matchPattern(val.vars.ctx, object, p, val.review.limits.depth())
+		o := matchPattern(val.vars.ctx, val.vars.reading.under(val.at), object, p, val.review.limits.depth())
 		switch {
 		case o.status == Pass:
 			return say(Pass, "validation rule '%s' anyPattern[%d] passed.", val.rule.Name, i)

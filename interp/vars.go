@@ -2,7 +2,6 @@ package interp
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -27,13 +26,14 @@ type vars struct {
 	size     *meter
 	world    expr.World
 	registry string
+	reading
 }
 
 // A level is a scope that ends: of a rule, or of one element of a loop.
 type level struct {
-	values   map[string]any
-	fromData map[string]bool // names whose values come from the request
-	loaders  int             // of the levels below
+	values  map[string]any
+	origins map[string]source // of the values that are not the policy's
+	loaders int               // of the levels below
 }
 
 // A loader is a context entry that is loaded when an expression names it.
@@ -43,15 +43,15 @@ type loader struct {
 	load  func(*vars) (value any, merge bool, err error)
 	// tried is set by the first attempt, also by a failed one: later expressions
 	// then find no such key.
-	tried     bool
-	loaded    bool
-	ofRequest bool // the value comes from the request
+	tried  bool
+	loaded bool
+	source source
 }
 
 func newVars(a *review) *vars {
 	v := &vars{
 		ctx: a.ctx, request: a.data, deletes: a.deletes(), size: a.size,
-		world: a.world, registry: a.limits.registry(),
+		world: a.world, registry: a.limits.registry(), reading: a.reading,
 	}
 	v.push(nil)
 	return v
@@ -62,7 +62,7 @@ func (v *vars) push(values map[string]any) *level {
 	if values == nil {
 		values = map[string]any{}
 	}
-	l := &level{values: values, fromData: map[string]bool{}, loaders: len(v.loaders)}
+	l := &level{values: values, origins: map[string]source{}, loaders: len(v.loaders)}
 	v.levels = append(v.levels, l)
 	v.forget()
 	return l
@@ -150,7 +150,7 @@ func (v *vars) load(l *loader, index int) error {
 		}
 	}
 	l.level.values[l.name] = value
-	l.level.fromData[l.name] = l.ofRequest
+	l.level.origins[l.name] = l.source
 	l.loaded = true
 	return nil
 }
@@ -219,40 +219,26 @@ type meter struct {
 	left int // negative: no bound
 }
 
-// add counts a value by its JSON text.
+// maxValue bounds a value where nothing else does.
+const maxValue = 64 << 20
+
+// add counts a value by its JSON text, as far as there is room for it.
 func (m *meter) add(value any) error {
-	if datum.TooDeep(value) {
-		return fmt.Errorf("the context entry has more than %d levels", datum.MaxDepth)
+	room := m.left
+	if room < 0 {
+		room = maxValue
 	}
-	if m.left < 0 {
-		return nil
-	}
-	n := jsonSize(value)
-	if n > m.left {
+	n := datum.JSONSize(value, room)
+	switch {
+	case n > room && m.left < 0:
+		return fmt.Errorf("the context entry is larger than %d bytes", maxValue)
+	case n > room:
 		m.left = 0
 		return fmt.Errorf("the context entries of the request are larger than the limit; load less, or raise the limit")
+	case datum.TooDeep(value):
+		return fmt.Errorf("the context entry has more than %d levels", datum.MaxDepth)
+	case m.left >= 0:
+		m.left -= n
 	}
-	m.left -= n
 	return nil
-}
-
-func jsonSize(value any) int {
-	switch v := value.(type) {
-	case string:
-		return len(v) + 2
-	case map[string]any:
-		n := 2
-		for k, item := range v {
-			n += len(k) + 4 + jsonSize(item)
-		}
-		return n
-	case []any:
-		n := 2
-		for _, item := range v {
-			n += jsonSize(item) + 1
-		}
-		return n
-	}
-	b, _ := json.Marshal(value)
-	return len(b)
 }

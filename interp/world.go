@@ -2,6 +2,9 @@ package interp
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"net/http"
 	"net/netip"
 	"time"
 
@@ -18,14 +21,16 @@ import (
 type World interface {
 	// ConfigMap is a ConfigMap as an object.
 	ConfigMap(ctx context.Context, namespace, name string) (map[string]any, error)
-	// API asks the API server for a path; data, if not nil, is POSTed.
+	// API asks the API server for a path; data, if not nil, is POSTed. The error is
+	// ErrNotFound for an object that is known not to exist.
 	API(ctx context.Context, path string, data []byte) ([]byte, error)
-	// Service asks a service outside the API server.
-	Service(ctx context.Context, call ServiceCall) ([]byte, error)
+	// Service asks a service outside the API server. An answer of any status is no error.
+	Service(ctx context.Context, call ServiceCall) (ServiceAnswer, error)
 	// Image is what a registry knows of an image: image, resolvedImage, registry,
 	// repository, identifier, manifestList, manifest, configData.
 	Image(ctx context.Context, reference string, credentials any) (map[string]any, error)
-	// Global is the data of a GlobalContextEntry; the name may end in .projection.
+	// Global is the data of a GlobalContextEntry; the name may end in .projection. The
+	// error is ErrNotFound where there is known to be no such entry.
 	Global(ctx context.Context, name string) (any, error)
 	// Namespace is a Namespace as an object.
 	Namespace(ctx context.Context, name string) (map[string]any, error)
@@ -33,6 +38,8 @@ type World interface {
 	// name if there is a name, else those that the selector selects. None is no
 	// error.
 	Params(ctx context.Context, apiVersion, kind, namespace, name string, selector *metav1.LabelSelector) ([]map[string]any, error)
+	// Resource is the resource of a kind, as the API server has it in paths.
+	Resource(ctx context.Context, apiVersion, kind string) (string, error)
 	// Kind is the kind of a resource; ok is false if it is not known.
 	Kind(group, version, resource string) (kind string, ok bool)
 	// Authorizer answers the authorizer checks of CEL rules.
@@ -43,6 +50,24 @@ type World interface {
 	Now() time.Time
 	// Random is a number below n.
 	Random(n int) int
+}
+
+// ErrNotFound is the error of what is known not to exist, which is an error for patterns
+// and null for CEL.
+var ErrNotFound = errors.New("it does not exist")
+
+// A ServiceAnswer is what a service says.
+type ServiceAnswer struct {
+	Status int
+	Body   []byte
+}
+
+// Success is the body of an answer, or an error where its status is one.
+func (a ServiceAnswer) Success() ([]byte, error) {
+	if a.Status/100 != 2 {
+		return nil, fmt.Errorf("HTTP %d %s", a.Status, http.StatusText(a.Status))
+	}
+	return a.Body, nil
 }
 
 // A ServiceCall is a request to a service.

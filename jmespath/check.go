@@ -33,7 +33,7 @@ func checkCall(e *Expr) *diag.Diagnostic {
 	f := e.Func.Signature()
 	switch {
 	case e.Func == FuncUnknown:
-		return problem(e.Pos, "there is no function %s()", e.Name)
+		return unknown(e)
 	case !f.Accepts(len(e.Args)) && f.Variadic:
 		return problem(e.Pos, "%s() has %d arguments and takes at least %d", e.Name, len(e.Args), len(f.Params))
 	case !f.Accepts(len(e.Args)):
@@ -45,6 +45,14 @@ func checkCall(e *Expr) *diag.Diagnostic {
 		}
 	}
 	return nil
+}
+
+// unknown tells of a call of a function that does not exist, and which is meant.
+func unknown(e *Expr) *diag.Diagnostic {
+	if guess := diag.Nearest(e.Name, functionNames()); guess != "" {
+		return problem(e.Pos, "there is no function %s() (did you mean %s()?)", e.Name, guess)
+	}
+	return problem(e.Pos, "there is no function %s()", e.Name)
 }
 
 func problem(pos diag.Pos, format string, args ...any) *diag.Diagnostic {

@@ -10,9 +10,11 @@ func refuseAdopt(w World) error {
 	switch {
 	case w.doing(Adopt):
 		return nil
+	case w.Stage() != v1alpha1.StageEnforced && w.Stage() != v1alpha1.StageAdopted && w.closed():
+		return fmt.Errorf("it is %s, and nobody enforces it; kvap migrate enforce %s does, from a policy of kvap.dev, and there is nothing to adopt then", w.Stage(), w.Title())
 	case w.Stage() != v1alpha1.StageEnforced && w.Stage() != v1alpha1.StageAdopted:
 		return fmt.Errorf("it is %s, and Kyverno enforces it; kvap migrate enforce %s comes first", w.Stage(), w.Title())
-	case w.status().Way == v1alpha1.WayReplace:
+	case w.status().Way == v1alpha1.WayReplace && !w.closed():
 		return fmt.Errorf("some of its rules are carried out by nothing but Kyverno, and stay there; kvap.dev has the others already")
 	case w.status().Way == v1alpha1.WayAdmission && w.Carrier != nil && w.Stage() != v1alpha1.StageAdopted:
 		return fmt.Errorf("kvap.dev has a policy of this name already, which no migration has made; rename or delete it")
@@ -27,7 +29,12 @@ func (g Goal) adopt(w World) (*Move, error) {
 			return nil, err
 		}
 	}
-	if m, err := w.carry("adopt-1-kvap"); m != nil || err != nil {
+	if w.Source != nil {
+		if m, err := w.orphan("adopt-1-kvap"); m != nil || err != nil {
+			return m, err
+		}
+	}
+	if m, err := w.carry("adopt-1-kvap", v1alpha1.ModeEnforce); m != nil || err != nil {
 		return m, err
 	}
 	if w.Source != nil {

@@ -16,12 +16,18 @@ const kyvernoGroup = "kyverno.io"
 
 // CanCarry tells whether kvap.dev has a kind for the policies of a kind.
 func CanCarry(ref v1alpha1.PolicyReference) bool {
-	return ref.Group == kyvernoGroup && (ref.Kind == "ClusterPolicy" || ref.Kind == "Policy")
+	switch ref.Kind {
+	case "ClusterPolicy", "Policy":
+		return ref.Group == kyvernoGroup
+	case "ValidatingPolicy", "NamespacedValidatingPolicy":
+		return ref.Group == ExceptingGroup
+	}
+	return false
 }
 
-// carrier is the policy of kvap.dev that takes the place of the source: the same
-// spec, without the rules that stay.
-func (w World) carrier() (*unstructured.Unstructured, error) {
+// carrier is the policy of kvap.dev that takes the place of the source, in a mode: the
+// same spec, without the rules that stay.
+func (w World) carrier(mode string) (*unstructured.Unstructured, error) {
 	if !CanCarry(w.Ref) {
 		return nil, fmt.Errorf("kvap.dev has no kind that a %s of %s could become; leave it as it is, with admission off", w.Ref.Kind, w.Ref.Group)
 	}
@@ -46,7 +52,7 @@ func (w World) carrier() (*unstructured.Unstructured, error) {
 	o.SetAPIVersion(v1alpha1.GroupVersion().String())
 	disown(o)
 	annotate(o, map[string]string{
-		v1alpha1.ModeKey: v1alpha1.ModeEnforce, v1alpha1.HistoryKey: w.history(), v1alpha1.KyvernoKey: "", lastApplied: "",
+		v1alpha1.ModeKey: mode, v1alpha1.HistoryKey: w.history(), v1alpha1.KyvernoKey: "", v1alpha1.OrphanedKey: "", lastApplied: "",
 	})
 	return o, nil
 }

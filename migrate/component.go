@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"reflect"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -93,7 +94,11 @@ func (c *component) add(w World, m *Move) error {
 		c.patches = append(c.patches, name)
 	case have == nil:
 		name += ".yaml"
-		doc = asMade(of).Object
+		o := asMade(of)
+		if name == "kvap.yaml" {
+			annotate(o, wavesBefore(w.Source))
+		}
+		doc = o.Object
 		c.resources = append(c.resources, name)
 	default:
 		name += "-patch.yaml"
@@ -105,6 +110,19 @@ func (c *component) add(w World, m *Move) error {
 	c.files = append(c.files, File{name, data})
 	return err
 }
+
+// wavesBefore has Argo CD make a policy of kvap.dev a wave before the one in which Kyverno's is,
+// and with which it would go; and on the way back take it away last.
+func wavesBefore(source *unstructured.Unstructured) map[string]string {
+	wave := 0
+	if source != nil {
+		wave, _ = strconv.Atoi(source.GetAnnotations()[syncWave]) // which is 0 where it says none
+	}
+	return map[string]string{syncWave: strconv.Itoa(wave - 1), "argocd.argoproj.io/sync-options": "PruneLast=true"}
+}
+
+// syncWave is when Argo CD makes an object, the smallest first.
+const syncWave = "argocd.argoproj.io/sync-wave"
 
 func (c *component) list() map[string]any {
 	list := map[string]any{"apiVersion": "kustomize.config.k8s.io/v1alpha1", "kind": "Component"}

@@ -16,14 +16,20 @@ func (g Goal) refuseEnforce(w World) error {
 	if w.doing(Enforce) || w.Stage() == v1alpha1.StageEnforced || w.Stage() == v1alpha1.StageAdopted {
 		return nil
 	}
+	if err := w.refuseMutating(); err != nil {
+		return err
+	}
 	if w.Source == nil {
 		return fmt.Errorf("the cluster has no such policy; kvap status -A lists what there is")
 	}
 	if w.leftBehind() {
 		return fmt.Errorf("the policy of kvap.dev is of an earlier enforce, which a rollback has overtaken: both sides enforce it; kvap migrate rollback %s takes it away", w.Title())
 	}
-	if w.Carrier != nil {
-		return fmt.Errorf("kvap.dev has a policy of this name already, which no migration has made; rename or delete it")
+	if err := w.refuseOtherCarrier(); err != nil {
+		return err
+	}
+	if err := g.refuseClosedWay(w); err != nil {
+		return err
 	}
 	if w.Unread != "" && g.Accept == "" {
 		return fmt.Errorf("%s; or say why it may go on: --accept REASON", w.Unread)
@@ -43,6 +49,16 @@ func (g Goal) refuseEnforce(w World) error {
 		return fmt.Errorf("%w; %s say why it may go on: --accept REASON", err, w.wayToCompare())
 	}
 	return nil
+}
+
+// refuseMutating keeps MutatingPolicies with Kyverno as long as it is there: it takes none
+// with admission off, and kvap.dev has no kind for them.
+func (w World) refuseMutating() error {
+	if w.Ref.Group != ExceptingGroup || strings.TrimPrefix(w.Ref.Kind, "Namespaced") != "MutatingPolicy" {
+		return nil
+	}
+	return fmt.Errorf("a %s whose admission is off is refused by Kyverno, and kvap.dev has no such kind, so that nothing could switch Kyverno off for it; "+
+		"leave it with Kyverno, and annotate it with %s: %s when Kyverno goes", w.Ref.Kind, v1alpha1.ModeKey, v1alpha1.ModeEnforce)
 }
 
 // wayToCompare is what could speak for a policy. Nothing does for rules that generate
@@ -89,7 +105,11 @@ func (g Goal) enforce(w World) (*Move, error) {
 	if w.doing(Enforce) || w.Stage() == v1alpha1.StageEnforced {
 		way = w.status().Way
 	}
-	if way != v1alpha1.WayReplace && len(w.Staying) > 0 && w.Source != nil && !isOff(w.Source) {
+	if way != v1alpha1.WayRemove && w.closed() && w.Source != nil && !isOff(w.Source) && !KyvernoHasRest(w.Source) {
+		g.Way = v1alpha1.WayRemove
+		return g.begin(w), nil // it was closed after that
+	}
+	if way != v1alpha1.WayReplace && !w.closed() && len(w.Staying) > 0 && w.Source != nil && !isOff(w.Source) {
 		return nil, fmt.Errorf("nothing but Kyverno carries out %s, and nobody would after this; the way is replace", strings.Join(w.Staying, ", "))
 	}
 	if way == v1alpha1.WayAdmission {
@@ -155,7 +175,12 @@ func (g Goal) enforceElsewhere(w World, way v1alpha1.MigrationWay) (*Move, error
 			return nil, err
 		}
 	}
-	if m, err := w.carry("enforce-1-native"); m != nil || err != nil {
+	if w.Source != nil { // Kyverno has the time that kvap takes to hear of it
+		if m, err := w.orphan("enforce-1-native"); m != nil || err != nil {
+			return m, err
+		}
+	}
+	if m, err := w.carry("enforce-1-native", v1alpha1.ModeEnforce); m != nil || err != nil {
 		return m, err
 	}
 	if w.Source == nil {
@@ -175,7 +200,7 @@ func (g Goal) enforceElsewhere(w World, way v1alpha1.MigrationWay) (*Move, error
 		return nil, err
 	}
 	annotate(kept, map[string]string{
-		v1alpha1.ModeKey: v1alpha1.ModeOff, v1alpha1.HistoryKey: w.history(), v1alpha1.KyvernoKey: v1alpha1.KyvernoSome,
+		v1alpha1.ModeKey: v1alpha1.ModeOff, v1alpha1.HistoryKey: w.history(), v1alpha1.KyvernoKey: v1alpha1.KyvernoSome, v1alpha1.OrphanedKey: "",
 	})
 	return &Move{Does: "leave Kyverno the rules that only it carries out", Part: "enforce-2-kyverno-off", Write: over(w.Source, kept)}, nil
 }
@@ -189,19 +214,27 @@ func (g Goal) kept() string {
 }
 
 // carry has a policy of kvap.dev judge in place of the source; nil where it is seen to.
-func (w World) carry(part string) (*Move, error) {
+func (w World) carry(part, mode string) (*Move, error) {
 	if w.Carrier == nil {
-		o, err := w.carrier()
+		o, err := w.carrier(mode)
 		if err != nil {
 			return nil, err
 		}
-		return &Move{Does: "make a policy of kvap.dev with the same spec", Part: part, Write: o}, nil
+		does := "make a policy of kvap.dev with the same spec"
+		if mode == v1alpha1.ModeShadow {
+			does += ", without effect"
+		}
+		return &Move{Does: does, Part: part, Write: o}, nil
 	}
-	if m := annotated(w.Carrier, part, "have kvap enforce it", w.history(), map[string]string{v1alpha1.ModeKey: v1alpha1.ModeEnforce}); m != nil {
+	does, see := "have kvap enforce it", "see that kvap enforces it"
+	if mode == v1alpha1.ModeShadow {
+		does, see = "have kvap judge it without effect", "see that it is judged"
+	}
+	if m := annotated(w.Carrier, part, does, w.history(), map[string]string{v1alpha1.ModeKey: mode}); m != nil {
 		return m, nil
 	}
-	if seen := w.CarrierSeen.as(v1alpha1.ModeEnforce, w.Carrier); !seen.Yes {
-		return wait("see that kvap enforces it", seen.Why), nil
+	if seen := w.CarrierSeen.as(mode, w.Carrier); !seen.Yes {
+		return wait(see, seen.Why), nil
 	}
 	return nil, nil
 }

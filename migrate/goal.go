@@ -33,6 +33,9 @@ type Goal struct {
 	MaxAge time.Duration
 	// Unrecorded tells that nobody has a record: files have none.
 	Unrecorded bool
+	// Apart has policies of kvap.dev take part where that can be chosen, so that nothing is
+	// written into those of Kyverno.
+	Apart bool
 	// Forgo tells not to wait for what nothing depends on.
 	Forgo bool
 }
@@ -50,6 +53,9 @@ func (g Goal) Next(w World) (*Move, error) {
 		return nil, err
 	}
 	move, err := g.act(w)
+	if err == nil {
+		err = w.refuseClosed(move)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -113,6 +119,9 @@ func (g Goal) forwardAgain(w World) bool {
 	if !w.doing(Rollback) {
 		return false
 	}
+	if w.closed() && g.Verb == Enforce { // Kyverno never will
+		return w.Stage() != v1alpha1.StageAdopted
+	}
 	switch w.Stage() {
 	case v1alpha1.StageEnforced:
 		return g.Verb == Enforce && (w.Carrier != nil || w.Source != nil && modeOf(w.Source) == v1alpha1.ModeEnforce)
@@ -128,6 +137,12 @@ func (w World) WayOn() string {
 	switch {
 	case d == nil:
 		return ""
+	case d.Verb == Rollback && w.closed():
+		verb := Enforce
+		if w.Stage() == v1alpha1.StageAdopted {
+			verb = Adopt
+		}
+		return "kvap migrate rollback " + w.Title() + " says whether it can go on; kvap migrate " + verb + " " + w.Title() + " leads forward"
 	case d.Verb == Rollback && d.To == v1alpha1.StageShadow:
 		return "kvap migrate rollback " + w.Title() + " --to shadow goes on, as soon as Kyverno answers"
 	case d.Verb == Rollback && ((Goal{Verb: Enforce}).forwardAgain(w) || (Goal{Verb: Adopt}).forwardAgain(w)):
@@ -175,7 +190,7 @@ func (g Goal) begin(w World) *Move {
 		s.Original = keepOriginal(switchedOn(w.Source, s.Original), s.Original)
 	}
 	switch {
-	case g.Verb == Enforce && w.Stage() != v1alpha1.StageEnforced:
+	case g.Verb == Enforce && (w.Stage() != v1alpha1.StageEnforced || w.closed()):
 		s.Way = g.Way
 	case g.Verb == Adopt: // there will be none in which admission is off
 		s.Way = v1alpha1.WayRemove

@@ -89,10 +89,32 @@ func (th *theatre) make(m *Move) {
 		m.Write.SetGeneration(1) // who changes the carrier is not in this play
 	}
 	seen, other, kyverno := th.world.SourceSeen, th.world.CarrierSeen, th.world.Kyverno
+	before := th.world.Source
 	th.world = th.world.after(m)
+	th.downstream(before)
 	th.world.SourceSeen, th.world.CarrierSeen = seen, other
 	if m.Record != nil {
 		th.world.Kyverno = kyverno
+	}
+}
+
+// downstream fails where Kyverno would delete what a rule has generated, as it does when a
+// rule that keeps its objects in step goes, or the policy with it: by the last version that
+// it was told of.
+func (th *theatre) downstream(before *unstructured.Unstructured) {
+	if before == nil || th.world.closed() { // who carries nothing out deletes nothing
+		return
+	}
+	rules, _, _ := unstructured.NestedSlice(before.Object, "spec", "rules")
+	for _, one := range rules {
+		rule := one.(map[string]any)
+		generate, ok := rule["generate"].(map[string]any)
+		if !ok || generate["synchronize"] != true || generate["orphanDownstreamOnPolicyDelete"] == true {
+			continue
+		}
+		if name := rule["name"].(string); th.world.Source == nil || !has(th.world.Source, name) {
+			th.t.Fatalf("Kyverno deletes what the rule %s has generated", name)
+		}
 	}
 }
 
@@ -107,7 +129,7 @@ spec:
     validate: {message: no team, pattern: {metadata: {labels: {team: "?*"}}}}
   - name: made
     match: {any: [{resources: {kinds: [Namespace]}}]}
-    generate: {apiVersion: v1, kind: ConfigMap, name: c, namespace: "{{request.object.metadata.name}}", data: {data: {a: b}}}
+    generate: {apiVersion: v1, kind: ConfigMap, name: c, namespace: "{{request.object.metadata.name}}", synchronize: true, data: {data: {a: b}}}
 `
 
 func newTheatre(t *testing.T, seed uint64, way v1alpha1.MigrationWay) *theatre {
@@ -161,6 +183,8 @@ func (th *theatre) isBack(digest string) {
 		th.t.Fatal("Kyverno's policy is gone, or kvap's is not")
 	case Digest(w.Source.Object) != digest || w.Source.Object["spec"].(map[string]any)["admission"] == false:
 		th.t.Fatalf("Kyverno's policy is another: %v", w.Source.Object["spec"])
+	case strings.Contains(string(asJSON(th.t, w.Source)), "orphan"):
+		th.t.Fatalf("Kyverno would leave what it generates: %v", w.Source.Object["spec"])
 	case len(w.Source.GetAnnotations()) > 0:
 		th.t.Fatalf("annotations are left: %v", w.Source.GetAnnotations())
 	case w.Record != nil && (w.Record.Status.Doing != nil || w.Record.Status.Stage != v1alpha1.StageNone):
@@ -236,4 +260,13 @@ func TestEnforceOfWhatCannotBeCompared(t *testing.T) {
 	if _, err := goal.Next(th.world); err == nil || !strings.Contains(err.Error(), "--audit-log") {
 		t.Errorf("a mutate rule: %v", err)
 	}
+}
+
+func asJSON(t *testing.T, o *unstructured.Unstructured) []byte {
+	t.Helper()
+	data, err := o.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
 }

@@ -24,10 +24,10 @@ func (g Goal) Offline(w World) (report.HandedOverPolicy, []Component) {
 		return left(errors.New("it is adopted: a policy of kvap.dev, which Kyverno does not know; kvap enforces it"))
 	}
 	if g.Verb == Rollback {
-		w, g.Way = enforced(w, g.Way), ""
+		w, g.Way = g.enforced(w), ""
 	}
 	if g.Verb == Enforce && g.Way == "" {
-		way, err := WayFor(w)
+		way, err := g.WayFor(w)
 		if err != nil {
 			return left(err)
 		}
@@ -55,11 +55,11 @@ func (g Goal) Offline(w World) (report.HandedOverPolicy, []Component) {
 // enforced is the world after the steps of enforce, where a repository has them: the
 // way back begins there, and ends at what the files have. A policy that enforce leaves
 // alone is where it was.
-func enforced(w World, way v1alpha1.MigrationWay) World {
-	goal := Goal{Verb: Enforce, Way: way, Accept: "it is enforced"}
-	if way == "" {
+func (g Goal) enforced(w World) World {
+	goal := Goal{Verb: Enforce, Way: g.Way, Apart: g.Apart, Accept: "it is enforced"}
+	if goal.Way == "" {
 		var err error
-		if goal.Way, err = WayFor(w); err != nil {
+		if goal.Way, err = goal.WayFor(w); err != nil {
 			return w
 		}
 	}

@@ -42,7 +42,7 @@ func keep(policy *unstructured.Unstructured) *v1alpha1.LastGood {
 // keepOriginal records a policy as it is, but for what a migration has written into it:
 // of that, what was there before counts.
 func keepOriginal(policy *unstructured.Unstructured, before *v1alpha1.LastGood) *v1alpha1.LastGood {
-	o := policy.DeepCopy()
+	o := unorphaned(policy).DeepCopy()
 	annotate(o, map[string]string{v1alpha1.HistoryKey: "", v1alpha1.KyvernoKey: ""})
 	if was, err := restored(before); err == nil {
 		annotate(o, map[string]string{v1alpha1.ModeKey: modeOf(was)})
@@ -81,6 +81,7 @@ func specAsWritten(policy map[string]any) any {
 	spec = runtime.DeepCopyJSON(spec)
 	annotations, _, _ := unstructured.NestedStringMap(policy, "metadata", "annotations")
 	switchOn(spec, annotations[v1alpha1.KyvernoKey] == v1alpha1.KyvernoOff)
+	unorphan(spec, orphaned(&unstructured.Unstructured{Object: policy}))
 	return spec
 }
 

@@ -3,7 +3,9 @@ package migrate
 import (
 	"cmp"
 	"slices"
+	"strings"
 
+	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
@@ -12,8 +14,8 @@ import (
 
 // MakePlan says what becomes of each policy of a compilation, and when it goes: in a
 // wave those first that the fewest objects violate. violations are of the rules that
-// objects were put before.
-func MakePlan(compiled compile.Result, violations map[*compile.Rule]report.Violations) report.Plan {
+// objects were put before; unread are policies that stay as they are.
+func MakePlan(compiled compile.Result, unread []*policy.Unread, violations map[*compile.Rule]report.Violations) report.Plan {
 	rules := map[*policy.Policy][]*compile.Rule{}
 	for _, r := range compiled.Rules {
 		rules[r.Policy] = append(rules[r.Policy], r)
@@ -21,6 +23,13 @@ func MakePlan(compiled compile.Result, violations map[*compile.Rule]report.Viola
 	var planned []report.PlannedPolicy
 	for _, p := range compiled.Policies {
 		planned = append(planned, planOf(p, rules[p], compiled, violations))
+	}
+	for _, u := range unread {
+		rule := report.PlannedRule{Rule: u.Name, Target: report.Unsupported, Line: u.Pos.Line, Reason: u.Reason, Codes: []report.PlannedCode{plannedCode(u.Code)}}
+		planned = append(planned, report.PlannedPolicy{
+			Kind: u.Kind, Namespace: u.Namespace, Name: u.Name, File: u.Pos.File, Line: u.Pos.Line,
+			Becomes: "unsupported", Wave: staying, Kyverno: unreadAhead(u), Rules: []report.PlannedRule{rule},
+		})
 	}
 	slices.SortStableFunc(planned, func(a, b report.PlannedPolicy) int {
 		return cmp.Or(cmp.Compare(a.Wave, b.Wave), cmp.Compare(a.Violations(), b.Violations()), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace),
@@ -30,16 +39,14 @@ func MakePlan(compiled compile.Result, violations map[*compile.Rule]report.Viola
 }
 
 func planOf(p *policy.Policy, rules []*compile.Rule, compiled compile.Result, violations map[*compile.Rule]report.Violations) report.PlannedPolicy {
-	out := report.PlannedPolicy{Kind: p.Kind, Name: p.Name, File: p.Pos.File, Line: p.Pos.Line}
+	group, _, _ := strings.Cut(p.APIVersion, "/")
+	out := report.PlannedPolicy{Kind: p.Kind, Name: p.Name, File: p.Pos.File, Line: p.Pos.Line, Kyverno: ahead(group, p.Kind)}
 	if p.Namespaced() {
 		out.Namespace = p.Namespace
 	}
 	denies := false
 	for _, r := range rules {
-		row := report.PlannedRule{Rule: r.Name(), Type: "validate", Target: report.Target(r.Target), Line: r.Pos().Line, Reason: r.Reason}
-		if r.Source != nil {
-			row.Type = r.Source.Type()
-		}
+		row := report.PlannedRule{Rule: r.Name(), Type: r.Type(), Target: report.Target(r.Target), Line: r.Pos().Line, Reason: r.Reason}
 		if why := r.NotServed(); why != "" {
 			row.Target, row.Reason = report.Unsupported, why
 		}
@@ -49,12 +56,13 @@ func planOf(p *policy.Policy, rules []*compile.Rule, compiled compile.Result, vi
 		row.Denies = row.Type == "validate" && canDeny(r)
 		denies = denies || row.Denies
 		for _, c := range r.Codes {
-			name, _ := diag.Title(c)
-			row.Codes = append(row.Codes, report.PlannedCode{Code: c, Title: name, Remedy: diag.Remedy(c)})
+			row.Codes = append(row.Codes, plannedCode(c))
 		}
 		if r.Source != nil && actsTwice(r.Source) {
-			name, _ := diag.Title(diag.ActsTwice)
-			row.Codes = append(row.Codes, report.PlannedCode{Code: diag.ActsTwice, Title: name, Remedy: diag.Remedy(diag.ActsTwice)})
+			row.Codes = append(row.Codes, plannedCode(diag.ActsTwice))
+		}
+		if r.Source != nil && takenOver(r.Source) {
+			row.Codes = append(row.Codes, plannedCode(diag.TakenOver))
 		}
 		for _, i := range r.Objects {
 			if name := compiled.Objects[i].Policy.Name; !slices.Contains(out.Objects, name) {
@@ -67,6 +75,32 @@ func planOf(p *policy.Policy, rules []*compile.Rule, compiled compile.Result, vi
 	out.Denies = denies
 	out.Wave = waveOf(out)
 	return out
+}
+
+// ahead is what becomes of a policy of a kind with the next versions of Kyverno. Those of
+// kvap.dev have left it, and of cleanup policies nothing is decided.
+func ahead(group, kind string) report.Ahead {
+	switch {
+	case IsLegacy(v1alpha1.PolicyReference{Group: group, Kind: kind}):
+		return report.Ahead{On120: report.NoEffect, On121: report.Gone}
+	case group == ExceptingGroup:
+		return report.Ahead{On120: report.AsNow, On121: report.AsNow}
+	}
+	return report.Ahead{}
+}
+
+func unreadAhead(u *policy.Unread) report.Ahead {
+	if u.Source == nil {
+		return report.Ahead{}
+	}
+	version, _ := u.Source.Get("apiVersion").Value().(string)
+	group, _, _ := strings.Cut(version, "/")
+	return ahead(group, u.Kind)
+}
+
+func plannedCode(c diag.Code) report.PlannedCode {
+	name, _ := diag.Title(c)
+	return report.PlannedCode{Code: c, Title: name, Remedy: diag.Remedy(c)}
 }
 
 // canDeny tells whether a violation of the rule is denied in some namespace.

@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/kvap/kvap/cel"
@@ -49,7 +50,28 @@ const (
 
 func plan(t *testing.T, sources ...string) report.Plan {
 	t.Helper()
-	return MakePlan(compiled(t, sources...), nil)
+	return MakePlan(compiled(t, sources...), nil, nil)
+}
+
+// Policies of kyverno.io have no effect from Kyverno 1.20 on, and are gone with 1.21; those
+// in CEL go on; those of kvap.dev have left it.
+func TestPlanAhead(t *testing.T) {
+	own := strings.Replace(aPolicy("own", "Audit", labelled), "kyverno.io/v1", "kvap.dev/v1alpha1", 1)
+	cel := `apiVersion: policies.kyverno.io/v1
+kind: ValidatingPolicy
+metadata: {name: cel}
+spec:
+  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]}
+  validations: [{expression: "true", message: no}]
+`
+	got := map[string]report.Ahead{}
+	for _, p := range plan(t, aPolicy("old", "Audit", labelled), own, cel).Policies {
+		got[p.Name] = p.Kyverno
+	}
+	want := map[string]report.Ahead{"old": {On120: report.NoEffect, On121: report.Gone}, "own": {}, "cel": {On120: report.AsNow, On121: report.AsNow}}
+	if d := textdiff.Values(want, got); d != "" {
+		t.Errorf("what becomes of policies (-want +got):\n%s", d)
+	}
 }
 
 func compiled(t *testing.T, sources ...string) compile.Result {
@@ -130,7 +152,7 @@ func TestFewestViolationsFirst(t *testing.T) {
 		violations[r] = v
 	}
 	var got []string
-	for _, p := range MakePlan(result, violations).Policies {
+	for _, p := range MakePlan(result, nil, violations).Policies {
 		got = append(got, p.Name)
 	}
 	if want := []string{"b", "a", "c"}; !slices.Equal(got, want) {

@@ -31,13 +31,19 @@ func (g Goal) rollback(w World) (*Move, error) {
 	if g.To == v1alpha1.StageShadow {
 		back = v1alpha1.ModeShadow
 	}
+	if g.To == v1alpha1.StageShadow && w.shadowedApart() {
+		return nil, nil
+	}
+	if err := w.refuseBack(back); err != nil {
+		return nil, err
+	}
 	if m := w.restore(original, back, g.kept()); m != nil {
 		return m, nil
 	}
-	if m := w.held(w.Source, "rollback-1-kyverno-on"); m != nil {
+	if m := w.held(w.Source, "rollback-1-kyverno-on"); m != nil && !w.closed() {
 		return m, nil
 	}
-	if (w.Carrier != nil || modeOf(w.Source) == v1alpha1.ModeEnforce && back != v1alpha1.ModeEnforce) && !w.Kyverno.Yes {
+	if (w.Carrier != nil && modeOf(w.Carrier) != v1alpha1.ModeShadow || modeOf(w.Source) == v1alpha1.ModeEnforce && back != v1alpha1.ModeEnforce) && !w.Kyverno.Yes {
 		return wait("see that Kyverno enforces it", w.Kyverno.Why), nil
 	}
 	return w.letGo(back), nil
@@ -75,6 +81,10 @@ func (w World) restore(original *unstructured.Unstructured, back, kept string) *
 		o.SetAnnotations(original.GetAnnotations())
 		annotate(o, map[string]string{v1alpha1.ModeKey: meanwhile, v1alpha1.HistoryKey: w.history()})
 		return &Move{Does: "give Kyverno all rules back", Part: part, Write: o}
+	case len(orphaned(w.Source)) > 0:
+		o = unorphaned(o)
+		annotate(o, map[string]string{v1alpha1.HistoryKey: w.history()})
+		return &Move{Does: "have what its rules generate go with them again", Part: part, Write: o}
 	}
 	return nil
 }
@@ -98,7 +108,7 @@ func restoreAdmission(o, original *unstructured.Unstructured) {
 // the record has ended it stays: whoever decided before that to have kvap enforce the
 // policy, and is slow, finds another version than he read, and is refused.
 func (w World) forget() *Move {
-	if w.Source == nil || w.Source.GetAnnotations()[v1alpha1.HistoryKey] == "" {
+	if w.Source == nil || w.closed() || w.Source.GetAnnotations()[v1alpha1.HistoryKey] == "" {
 		return nil
 	}
 	o := w.Source.DeepCopy()

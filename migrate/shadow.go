@@ -22,6 +22,9 @@ func refuseShadow(w World) error {
 
 // shadow has kvap judge beside Kyverno, without effect.
 func (g Goal) shadow(w World) (*Move, error) {
+	if g.apart(w) {
+		return g.shadowApart(w)
+	}
 	if m := annotated(w.Source, "shadow-1-beside", "have kvap judge it beside Kyverno, without effect", w.history(),
 		map[string]string{v1alpha1.ModeKey: v1alpha1.ModeShadow}); m != nil {
 		return m, nil

@@ -12,8 +12,11 @@ func (g Goal) refuseGone(w World) error {
 	if w.Source != nil || !w.Unserved || (g.Verb == Enforce || g.Verb == Adopt) && w.Carrier != nil {
 		return nil
 	}
+	if g.Verb == Adopt && w.status().Original != nil && (w.Stage() == v1alpha1.StageEnforced || w.doing(Adopt)) {
+		return nil // the record has it, and kvap enforces it as it was
+	}
 	gone := fmt.Sprintf("the cluster does not know the kind %s of %s any more, and the policy has gone with it", w.Ref.Kind, w.Ref.Group)
-	const first = "install Kyverno, or at least its definitions, first"
+	const first = "install Kyverno, or at least its definitions, first (1.20 and later enforce no policy of kyverno.io)"
 	switch {
 	case w.Carrier != nil:
 		return fmt.Errorf("%s; kvap goes on enforcing; to go back, %s", gone, first)

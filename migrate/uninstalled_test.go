@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/kvap/kvap/api/v1alpha1"
 )
 
@@ -40,7 +42,7 @@ func TestKindThatIsGone(t *testing.T) {
 				t.Errorf("after %s %s: %v; want %q", c.from.Verb, c.from.Way, err, c.says)
 			}
 		}
-		if way, err := WayFor(th.world); c.from.Verb == Shadow && (err == nil || !strings.Contains(err.Error(), "ClusterPolicy of kyverno.io")) {
+		if way, err := (Goal{}).WayFor(th.world); c.from.Verb == Shadow && (err == nil || !strings.Contains(err.Error(), "ClusterPolicy of kyverno.io")) {
 			t.Errorf("after shadow: the way %s, %v", way, err)
 		}
 		th.world.Unserved = false
@@ -51,5 +53,59 @@ func TestKindThatIsGone(t *testing.T) {
 			t.Fatalf("after %s %s there is no way back", c.from.Verb, c.from.Way)
 		}
 		th.isBack(digest)
+	}
+}
+
+// What kvap enforces still of a policy that went with the definition of its kind becomes a
+// policy of kvap.dev, by the record.
+func TestAdoptOfWhatIsGone(t *testing.T) {
+	th := newTheatre(t, 3, v1alpha1.WayAdmission)
+	if !th.run(Goal{Verb: Enforce, Way: v1alpha1.WayAdmission, Accept: "a test"}, 500) {
+		t.Fatal("enforce does not end")
+	}
+	th.world.Source, th.world.Unserved, th.kyverno = nil, true, nil // the controller keeps what it read
+	for range 100 {
+		move, err := (Goal{Verb: Adopt}).Next(th.world)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if move == nil {
+			break
+		}
+		if move.IsWait() {
+			th.world.CarrierSeen = seenOf(th.world.Carrier)
+			th.source, th.carrier, th.world.SourceSeen = nil, th.world.Carrier, Seen{}
+			continue
+		}
+		th.make(move)
+	}
+	if s := th.world.Record.Status; s.Stage != v1alpha1.StageAdopted || th.world.Carrier == nil || !has(th.world.Carrier, "made") {
+		t.Errorf("the record has %+v, and kvap.dev %v", s, th.world.Carrier)
+	}
+}
+
+// Policies in CEL hang by Kyverno's definitions as others do, and become policies of
+// kvap.dev: no kind that kvap enforces has to stay.
+func TestAdoptExpressed(t *testing.T) {
+	for _, kind := range []string{"ValidatingPolicy", "NamespacedValidatingPolicy"} {
+		th := newTheatre(t, 3, v1alpha1.WayAdmission)
+		o := object(t, `apiVersion: policies.kyverno.io/v1
+kind: `+kind+`
+metadata: {name: p}
+spec:
+  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]}
+  validations: [{expression: "has(object.data)", message: no data}]
+`)
+		th.world.Source = &unstructured.Unstructured{Object: o}
+		th.world.Ref.Group, th.world.Ref.Kind = ExceptingGroup, kind
+		th.kyverno, th.rules = th.world.Source, nil
+		for _, goal := range []Goal{{Verb: Enforce, Way: v1alpha1.WayAdmission, Accept: "a test"}, {Verb: Adopt}} {
+			if !th.run(goal, 500) {
+				t.Fatalf("%s of a %s does not end", goal.Verb, kind)
+			}
+		}
+		if c := th.world.Carrier; th.world.Source != nil || c == nil || c.GetAPIVersion() != "kvap.dev/v1alpha1" || c.GetKind() != kind || isOff(c) {
+			t.Errorf("%s: Kyverno has %v, and kvap.dev %v", kind, th.world.Source, c)
+		}
 	}
 }

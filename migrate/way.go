@@ -11,9 +11,11 @@ import (
 
 // WayFor is the lightest way by which Kyverno can be switched off for a policy, by what
 // its own validation takes: admission: false is only for policies with nothing but
-// validate rules, and not together with background: false.
-func WayFor(w World) (v1alpha1.MigrationWay, error) {
-	if s := w.status(); s.Way != "" {
+// validate rules, and not together with background: false. Apart, nothing is written into
+// a policy that moves whole.
+func (g Goal) WayFor(w World) (v1alpha1.MigrationWay, error) {
+	begun := w.Source == nil || isOff(w.Source) || KyvernoHasRest(w.Source)
+	if s := w.status(); s.Way != "" && (begun || !w.closed()) {
 		return s.Way, nil
 	}
 	if err := (Goal{Verb: Enforce}).refuseGone(w); err != nil {
@@ -22,7 +24,7 @@ func WayFor(w World) (v1alpha1.MigrationWay, error) {
 	if w.Source == nil {
 		return "", fmt.Errorf("the cluster has no such policy; kvap status -A lists what there is")
 	}
-	if !CanCarry(w.Ref) {
+	if !CanCarry(w.Ref) || w.Ref.Group != kyvernoGroup {
 		return v1alpha1.WayAdmission, nil
 	}
 	data, err := json.Marshal(w.Source.Object)
@@ -40,9 +42,11 @@ func WayFor(w World) (v1alpha1.MigrationWay, error) {
 		return "", fmt.Errorf("nobody judges requests by it: admission is false")
 	case len(w.Staying) == len(p.Rules):
 		return "", fmt.Errorf("nothing but Kyverno carries its rules out; leave it there")
+	case w.closed():
+		return v1alpha1.WayRemove, nil
 	case len(w.Staying) > 0:
 		return v1alpha1.WayReplace, nil
-	case p.Background && onlyValidates:
+	case p.Background && onlyValidates && !g.apart(w):
 		return v1alpha1.WayAdmission, nil
 	}
 	return v1alpha1.WayRemove, nil

@@ -24,6 +24,9 @@ type World struct {
 	Source *unstructured.Unstructured
 	// Unserved tells that the cluster does not know its kind: Kyverno was uninstalled.
 	Unserved bool
+	// Closed is what the API server says to those who make or change such a policy; "" where
+	// it takes that, or nobody has tried. Kyverno 1.20 has it deny both.
+	Closed string
 	// Carrier is the policy in kvap's kind, of the same name; nil where there is none.
 	Carrier *unstructured.Unstructured
 	// SourceSeen and CarrierSeen are what the controller says of them.
@@ -122,7 +125,7 @@ func (w World) movedElsewhere() bool {
 // leftBehind tells of a policy of kvap.dev that an enforce made when a rollback had ended
 // already: nothing that is written can be made to depend on the record.
 func (w World) leftBehind() bool {
-	return w.Source != nil && w.Carrier != nil && w.Carrier.GetAnnotations()[v1alpha1.HistoryKey] != "" && w.status().Doing == nil &&
+	return w.Source != nil && w.Carrier != nil && w.Carrier.GetAnnotations()[v1alpha1.HistoryKey] != "" && w.status().Doing == nil && modeOf(w.Carrier) != v1alpha1.ModeShadow &&
 		slices.Contains([]v1alpha1.MigrationStage{v1alpha1.StageNone, v1alpha1.StageShadow}, w.Stage()) && !isOff(w.Source) && !KyvernoHasRest(w.Source)
 }
 

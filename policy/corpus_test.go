@@ -36,8 +36,13 @@ func corpus(tb testing.TB) string {
 // corpusFiles calls visit for each YAML file of the corpus whose name matches.
 func corpusFiles(tb testing.TB, match func(path string) bool, visit func(path string, data []byte)) {
 	tb.Helper()
+	corpusFilesIn(tb, "policies", match, visit)
+}
+
+func corpusFilesIn(tb testing.TB, folder string, match func(path string) bool, visit func(path string, data []byte)) {
+	tb.Helper()
 	root := corpus(tb)
-	err := filepath.WalkDir(filepath.Join(root, "policies"), func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(filepath.Join(root, folder), func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !match(path) {
 			return err
 		}

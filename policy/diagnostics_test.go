@@ -114,7 +114,7 @@ spec:
   rules:
     - {name: good, match: {any: [{resources: {kinds: [Pod]}}]}, validate: {pattern: {spec: {x: 1}}}}
     - {name: bad, match: {any: [{resources: {kinds: Pod}}]}, validate: {pattern: {spec: {x: 1}}}}
-    - {name: twice, match: {any: [{resources: {kinds: [Pod]}}]}, validate: {pattern: {spec: {x: 1, x: 2}}}}
+    - {name: merged, match: {any: [{resources: {kinds: [Pod]}}]}, validate: {pattern: {spec: {x: 1, <<: 2}}}}
     - just text
 ---
 apiVersion: kyverno.io/v1
@@ -137,7 +137,7 @@ items:
     metadata: {name: s}
     spec:
       rules:
-        - {name: good, match: {any: [{resources: {kinds: [Pod]}}]}, validate: {pattern: {spec: {x: 1, x: 2}}}}
+        - {name: good, match: {any: [{resources: {kinds: [Pod]}}]}, validate: {pattern: {spec: {x: 1, <<: 2}}}}
   - apiVersion: kyverno.io/v1
     kind: Policy
     metadata: {name: t}
@@ -154,7 +154,7 @@ items:
 		}
 	}
 	want := []string{
-		"p false", "  good 0 false", "  bad 1 true", "  twice 2 true", "   3 true",
+		"p false", "  good 0 false", "  bad 1 true", "  merged 2 true", "   3 true",
 		"q true", "  good 0 true",
 		"s false", "  good 0 true",
 		"t false", "  good 0 false",

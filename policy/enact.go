@@ -4,6 +4,9 @@ package policy
 // and its overrides say; warn makes the one who asks see it too. The source follows,
 // from which rules are expanded and what stays behind is written.
 func (p *Policy) Enact(action Action, warn bool) {
+	if p.Mutating != nil { // which denies nothing
+		return
+	}
 	p.Action, p.Overrides, p.EmitWarning = action, nil, warn
 	spec := p.Source.Get("spec")
 	if spec == nil || spec.Kind != Map {

@@ -63,12 +63,15 @@ func (p *Policy) RulesFor(kind string) []*Rule {
 	return append(rules, generated...)
 }
 
+// Expands tells that rules are generated from one as written.
+func (p *Policy) Expands(rule *Rule) bool { return rule.expandable() && len(p.controllers()) > 0 }
+
 func isGeneratedName(name string) bool { return strings.HasPrefix(name, "autogen-") }
 
 // controllers are the kinds that the policy is expanded for, sorted; none when it
 // is not. The annotation's entries count exactly as they stand, spaces included.
 func (p *Policy) controllers() []string {
-	if p.Validating != nil || !p.eligible() {
+	if p.InCEL() || !p.eligible() {
 		return nil
 	}
 	text, ok := p.Annotations[autogenControllers]

@@ -7,17 +7,22 @@ import (
 	"github.com/kvap/kvap/jmespath"
 )
 
-// expressions warns of JMESPath that does not parse or calls what does not exist.
-// It is no error: the meaning is known, for the engine reports an error on every
-// request that gets there.
+// expressions warns of the JMESPath of a rule.
 func (r *reader) expressions(rule *Rule) {
+	r.ds = append(r.ds, rule.BadExpressions()...)
+	rule.eachExpression(r.lookalikes)
+}
+
+// BadExpressions warns of JMESPath that does not parse or calls what does not exist.
+// Reading it is no error: the meaning is known, for the engine reports an error on every
+// request that gets there.
+func (rule *Rule) BadExpressions() (out diag.List) {
 	rule.eachExpression(func(n *Node, bare bool) {
-		if bare {
-			r.expression(n)
-		} else {
-			r.template(n)
+		for _, d := range problems(n, bare) {
+			out = append(out, BadExpression(d))
 		}
 	})
+	return out
 }
 
 // eachExpression visits the texts of the rule that hold JMESPath: bare, or as the
@@ -67,28 +72,23 @@ func isExpression(path string) bool {
 	return false
 }
 
-func (r *reader) expression(n *Node) {
-	e, bad := jmespath.Parse(n.Str, n.Pos)
-	if bad != nil {
-		r.badExpression(*bad)
-		return
+// problems are what is wrong with an expression, or with those of a template.
+func problems(n *Node, bare bool) diag.List {
+	if bare {
+		e, bad := jmespath.Parse(n.Str, n.Pos)
+		if bad != nil {
+			return diag.List{*bad}
+		}
+		return jmespath.Check(e)
 	}
-	for _, d := range jmespath.Check(e) {
-		r.badExpression(d)
-	}
-}
-
-func (r *reader) template(n *Node) {
 	t, bad := jmespath.ParseTemplate(n.Str, n.Pos)
 	if bad != nil {
-		r.badExpression(*bad)
-		return
+		return diag.List{*bad}
 	}
-	for _, d := range t.Check() {
-		r.badExpression(d)
-	}
+	return t.Check()
 }
 
-func (r *reader) badExpression(d diag.Diagnostic) {
-	r.warn(d.Pos, diag.BadExpression, "%s; as it stands, the engine errs on every request that gets here", d.Message)
+// BadExpression is a warning of what is wrong with JMESPath, with what comes of it.
+func BadExpression(d diag.Diagnostic) diag.Diagnostic {
+	return diag.Warnf(d.Pos, diag.BadExpression, "%s; as it stands, the engine errs on every request that gets here", d.Message)
 }

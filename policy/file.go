@@ -35,9 +35,11 @@ func documents(name string, data []byte) (docs []document, ds diag.List) {
 	return docs, ds
 }
 
-// A document is a document that parsed, with what is wrong in it.
+// A document is a document that parsed, as it stands in its file, with what is wrong
+// in it.
 type document struct {
 	root *Node
+	text []byte
 	ds   diag.List
 }
 
@@ -155,7 +157,7 @@ func (c chunk) read(name string) (docs []document, ds diag.List) {
 		case v.stop:
 			ds = append(ds, v.ds...)
 		case root != nil && root.Kind != Null:
-			docs = append(docs, document{root, v.ds})
+			docs = append(docs, document{root, c.text, v.ds})
 		}
 	}
 }
@@ -173,8 +175,8 @@ func decode(dec *yaml.Decoder, doc *yaml.Node) (err error) {
 
 // syntax is the diagnostic for a chunk that is no YAML.
 func (c chunk) syntax(name string, err error) diag.Diagnostic {
-	if pos, ok := c.template(name); ok {
-		return templateError(pos)
+	if d, ok := c.template(name); ok {
+		return d
 	}
 	line, text := errorLine(err)
 	reason := text
@@ -235,8 +237,4 @@ func lineOf(text []byte, line int) string {
 		}
 	}
 	return ""
-}
-
-func templateError(pos diag.Pos) diag.Diagnostic {
-	return diag.Errorf(pos, diag.Template, "this file is a template, not yet a policy; render it first, for instance with helm template CHART | kvap convert -")
 }

@@ -1,6 +1,10 @@
 package policy
 
-import "github.com/kvap/kvap/diag"
+import (
+	"slices"
+
+	"github.com/kvap/kvap/diag"
+)
 
 // A Generate is the body of a generate rule. Where ForEach is there, the target
 // of the rule itself is empty.
@@ -12,12 +16,22 @@ type Generate struct {
 	Synchronize bool
 	// Existing is generateExisting of the rule; nil when absent.
 	Existing *bool
-	// Orphan is orphanDownstreamOnPolicyDelete.
-	Orphan bool
+	// Orphan is orphanDownstreamOnPolicyDelete; nil when absent.
+	Orphan *bool
 }
 
-// A GenerateTarget is what a rule makes, and what of. One of Data, Clone and
-// CloneList is set. The texts, and all strings below Data, may hold variables.
+// Orphans tells that what the rule has made stays when the rule or its policy is
+// deleted. By default it does so for copies.
+func (g *Generate) Orphans() bool {
+	if g.Orphan != nil {
+		return *g.Orphan
+	}
+	return slices.ContainsFunc(g.targets(), func(t *GenerateTarget) bool { return t.Clone != nil || t.CloneList != nil })
+}
+
+// A GenerateTarget is what a rule makes, and what of: one of Data, Clone and
+// CloneList, or nothing, which is the bare object. The texts, and all strings below
+// Data, may hold variables.
 type GenerateTarget struct {
 	Pos                                    diag.Pos
 	APIVersion, Kind, Namespace, Name, UID Text
@@ -55,7 +69,7 @@ func (r *reader) generate(n *Node) *Generate {
 	o := r.object(n, "generate")
 	g := &Generate{Pos: n.Pos, Existing: o.optionalBool("generateExisting")}
 	g.Synchronize = o.boolean("synchronize", false)
-	g.Orphan = o.boolean("orphanDownstreamOnPolicyDelete", false)
+	g.Orphan = o.optionalBool("orphanDownstreamOnPolicyDelete")
 	g.ForEach = each(o.list("foreach"), r.generateForEach)
 	if len(g.ForEach) > 0 {
 		o.allow("apiVersion", "kind", "namespace", "name", "uid", "data", "clone", "cloneList")
@@ -92,7 +106,9 @@ func (r *reader) generateTarget(o *object) GenerateTarget {
 		t.CloneList.Selector = r.selector(t.CloneList.SelectorNode)
 		c.end()
 	}
-	o.one("data", "clone", "cloneList")
+	if o.atMostOne("data", "clone", "cloneList") == 0 && !o.wrong {
+		r.note(o.node.Pos, diag.Missing, "%s has no data, clone or cloneList, so the rule makes an object that has a kind and a name and nothing else", o.what)
+	}
 	if o.node.Get("cloneList") == nil && !o.wrong {
 		for _, key := range []string{"apiVersion", "kind", "name"} {
 			if n := o.node.Get(key); n == nil || n.Kind == Null {

@@ -14,7 +14,7 @@ func Idle(policies []*Policy, exceptions []*Exception) diag.List {
 	byName := map[string]*Policy{}
 	var names []string
 	for _, p := range policies {
-		if p.Validating == nil { // for which there are other exceptions
+		if !p.InCEL() { // for which there are other exceptions
 			byName[p.FullName()] = p
 			names = append(names, p.FullName())
 		}
@@ -24,6 +24,9 @@ func Idle(policies []*Policy, exceptions []*Exception) diag.List {
 		if e.Invalid {
 			continue
 		}
+		if e.CEL != nil {
+			ds = append(ds, e.idle(policies)...)
+		}
 		for _, ref := range e.Exceptions {
 			if p := byName[ref.PolicyName]; p == nil {
 				ds = append(ds, ref.noPolicy(e, names))
@@ -31,6 +34,20 @@ func Idle(policies []*Policy, exceptions []*Exception) diag.List {
 				ds = append(ds, *d)
 			}
 		}
+	}
+	return ds
+}
+
+// idle reports the policies of kinds that are read which an exception in CEL names and
+// which are not there.
+func (e *Exception) idle(policies []*Policy) (ds diag.List) {
+	for _, ref := range e.CEL.Refs {
+		named := func(p *Policy) bool { return p.Kind == ref.Kind && p.Name == ref.Name }
+		if readVersions("policies.kyverno.io", ref.Kind) == nil || slices.ContainsFunc(policies, named) {
+			continue
+		}
+		ds = append(ds, diag.Warnf(ref.Pos, diag.IdleException,
+			"the exception %s is from the %s %q, which is not among the input, so it changes nothing; give the policy too, or correct the name", e.Name, ref.Kind, ref.Name))
 	}
 	return ds
 }
@@ -49,7 +66,7 @@ func (ref ExceptionRef) covers(rule string) bool {
 
 func (ref ExceptionRef) noPolicy(e *Exception, names []string) diag.Diagnostic {
 	hint := "give the policy too, or correct the name"
-	if guess := Nearest(ref.PolicyName, names); guess != "" {
+	if guess := diag.Nearest(ref.PolicyName, names); guess != "" {
 		hint = "did you mean " + guess + "?"
 	} else if i := slices.IndexFunc(names, func(n string) bool { return strings.HasSuffix(n, "/"+ref.PolicyName) }); i >= 0 {
 		hint = "a namespaced policy is named with its namespace: " + names[i]

@@ -24,6 +24,7 @@ func (c chunk) readJSON(name string) (docs []document, ok bool) {
 	}
 	j.dec.UseNumber()
 	for {
+		start := j.dec.InputOffset()
 		tok, pos, err := j.next("")
 		if errors.Is(err, io.EOF) {
 			return docs, true
@@ -35,7 +36,7 @@ func (c chunk) readJSON(name string) (docs []document, ok bool) {
 		if err != nil {
 			return nil, false
 		}
-		docs = append(docs, document{root, j.ds})
+		docs = append(docs, document{root, bytes.TrimLeft(c.text[start:j.dec.InputOffset()], " \t\r\n"), j.ds})
 		j.ds = nil
 	}
 }

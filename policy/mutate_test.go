@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
 )
 
@@ -53,7 +54,7 @@ generate:
     cloneList: {kinds: [v1/Secret], namespace: there, selector: {matchLabels: {a: b}}}
 `))
 	g := p.Rules[0].Generate
-	if !g.Synchronize || !g.Orphan || g.Existing == nil || !*g.Existing || g.Kind.Value != "" || len(g.ForEach) != 2 {
+	if !g.Synchronize || g.Orphan == nil || !*g.Orphan || g.Existing == nil || !*g.Existing || g.Kind.Value != "" || len(g.ForEach) != 2 {
 		t.Fatalf("%+v", g)
 	}
 	one, two := g.ForEach[0], g.ForEach[1]
@@ -80,6 +81,19 @@ mutate:
 	got := f.ForEach[0].Merge.Get("spec").Get("jobTemplate").Get("spec").Get("template").Get("spec").Get("x")
 	if got == nil || got.Int != 1 {
 		t.Errorf("%+v", f.ForEach[0].Merge)
+	}
+}
+
+// A target with nothing to make it of is the bare object, and a note says so.
+func TestGenerateOfNothing(t *testing.T) {
+	f, ds := policy.Parse("p.yaml", []byte(withRule(`match: {any: [{resources: {kinds: [Namespace]}}]}
+generate: {apiVersion: v1, kind: ServiceAccount, name: a, namespace: here}
+`)))
+	if len(f.Policies) != 1 || f.Policies[0].Rules[0].Invalid {
+		t.Fatal(ds)
+	}
+	if len(ds) != 1 || ds[0].Severity != diag.Note || ds[0].Code != diag.Missing {
+		t.Errorf("%v", ds)
 	}
 }
 

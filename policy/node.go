@@ -57,6 +57,21 @@ func (n *Node) Get(key string) *Node {
 	return nil
 }
 
+// Bytes is about how long the text is that n was read from.
+func (n *Node) Bytes() int {
+	if n == nil {
+		return 0
+	}
+	size := 1 + len(n.Str)
+	for _, item := range n.Items {
+		size += item.Bytes()
+	}
+	for _, f := range n.Fields {
+		size += len(f.Key) + f.Value.Bytes()
+	}
+	return size
+}
+
 // Value is the node as plain Go data: nil, bool, int64, float64, string, []any
 // and map[string]any.
 func (n *Node) Value() any {

@@ -22,6 +22,10 @@ func (r *reader) warn(pos diag.Pos, code diag.Code, format string, args ...any) 
 	r.ds = append(r.ds, diag.Warnf(pos, code, format, args...))
 }
 
+func (r *reader) note(pos diag.Pos, code diag.Code, format string, args ...any) {
+	r.ds = append(r.ds, diag.Notef(pos, code, format, args...))
+}
+
 // An object is a mapping that is being read: what was asked for is known, what
 // remains at the end is not. A null value counts as absent, as it does for the
 // API server.
@@ -49,7 +53,10 @@ func (r *reader) wrongType(n *Node, want string) {
 	if want == "a string" {
 		switch n.Kind {
 		case Bool:
-			hint = "; put it in quotes (yes, no, on, off, y and n are bools too)"
+			hint = ": n, no and off without quotes are false in YAML; put it in quotes"
+			if n.Bool {
+				hint = ": y, yes and on without quotes are true in YAML; put it in quotes"
+			}
 		case Int, Float:
 			hint = "; put it in quotes"
 		}
@@ -117,7 +124,7 @@ func (o *object) end() {
 			o.r.fail(f.Pos, diag.UnknownKey, "%s has no key %q; it belongs into %s", o.what, f.Key, place)
 			continue
 		}
-		if guess := Nearest(f.Key, o.known); guess != "" {
+		if guess := diag.Nearest(f.Key, o.known); guess != "" {
 			o.r.fail(f.Pos, diag.UnknownKey, "%s has no key %q; did you mean %s?", o.what, f.Key, guess)
 			continue
 		}
@@ -222,7 +229,7 @@ func (r *reader) choice(n *Node, allowed ...string) string {
 	if n.Kind != String || slices.Contains(allowed, s) {
 		return s
 	}
-	if guess := Nearest(s, allowed); guess != "" {
+	if guess := diag.Nearest(s, allowed); guess != "" {
 		r.fail(n.Pos, diag.OutOfRange, "%s cannot be %q; did you mean %s?", lastKey(n.Pos.Path), s, guess)
 	} else {
 		r.fail(n.Pos, diag.OutOfRange, "%s cannot be %q; it is one of %s", lastKey(n.Pos.Path), s, strings.Join(allowed, ", "))

@@ -61,8 +61,7 @@ spec:
 		Actions:          []string{"Audit", "Warn"},
 		Autogen:          []string{"deployments"},
 		AutogenVAP:       v.AutogenVAP,
-		AdmissionOff:     true,
-		Mode:             "JSON",
+		Evaluation:       policy.Evaluation{AdmissionOff: true, Mode: "JSON"},
 	}
 	if d := cmp.Diff(want, v, cmpopts.IgnoreTypes(diag.Pos{})); d != "" {
 		t.Errorf("(-want +got):\n%s", d)

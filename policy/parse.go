@@ -15,7 +15,7 @@ func Parse(name string, data []byte) (*File, diag.List) {
 	docs, ds := documents(name, data)
 	for _, doc := range docs {
 		ds = append(ds, doc.ds...)
-		ds = append(ds, f.document(doc.root, doc.ds)...)
+		ds = append(ds, f.document(doc.root, doc.text, doc.ds)...)
 	}
 	for _, d := range ds {
 		if d.Code == diag.Template {
@@ -27,9 +27,9 @@ func Parse(name string, data []byte) (*File, diag.List) {
 	return f, ds.Sort()
 }
 
-// document adds what one document or one item of a list holds. known is what is
-// wrong with it already.
-func (f *File) document(doc *Node, known diag.List) diag.List {
+// document adds what one document or one item of a list holds. text is what stands
+// there, nil for an item; known is what is wrong with it already.
+func (f *File) document(doc *Node, text []byte, known diag.List) diag.List {
 	if doc.Kind == List {
 		return diag.List{diag.Notef(doc.Pos, diag.OtherKind, "this document is a list and no Kubernetes object; it is passed over")}
 	}
@@ -40,14 +40,16 @@ func (f *File) document(doc *Node, known diag.List) diag.List {
 	if items := doc.Get("items"); strings.HasSuffix(kind, "List") && items != nil && items.Kind == List {
 		var ds diag.List
 		for _, item := range items.Items {
-			ds = append(ds, f.document(item, known)...)
+			ds = append(ds, f.document(item, nil, known)...)
 		}
 		return ds
 	}
 	group, version, _ := strings.Cut(apiVersion, "/")
 	switch {
-	case apiVersion == "" && (kind == "ClusterPolicy" || kind == "ValidatingPolicy"):
+	case apiVersion == "" && (kind == "ClusterPolicy" || kind == "ValidatingPolicy" || kind == "MutatingPolicy"):
 		return diag.List{diag.Errorf(doc.Pos, diag.Missing, "a %s needs an apiVersion, for instance kyverno.io/v1", kind)}
+	case kind != "" && otherEngine(group, kind) != "":
+		return f.unread(doc, text, group)
 	case group != "kyverno.io" && group != "policies.kyverno.io" && (group != ownGroup || !slices.Contains(readKinds(ownGroup), kind)):
 		return diag.List{otherKind(doc, kind, apiVersion)}
 	case kind == "":
@@ -56,8 +58,11 @@ func (f *File) document(doc *Node, known diag.List) diag.List {
 	if d := readableKind(doc, group, version, kind); d != nil {
 		return diag.List{*d}
 	}
-	if pos, ok := findTemplate(doc); ok {
-		return diag.List{templateError(pos)}
+	if readVersions(group, kind) == nil {
+		return f.unread(doc, text, group)
+	}
+	if d, ok := findTemplate(doc); ok {
+		return diag.List{d}
 	}
 	return f.object(doc, kind, version, below(known, doc.Pos.Path))
 }
@@ -77,7 +82,7 @@ func otherKind(doc *Node, kind, apiVersion string) diag.Diagnostic {
 func readableKind(doc *Node, group, version, kind string) *diag.Diagnostic {
 	versions := readVersions(group, kind)
 	var d diag.Diagnostic
-	switch guess := Nearest(kind, readKinds(group)); {
+	switch guess := diag.Nearest(kind, readKinds(group)); {
 	case slices.Contains(versions, version):
 		return nil
 	case versions != nil:
@@ -85,9 +90,8 @@ func readableKind(doc *Node, group, version, kind string) *diag.Diagnostic {
 			version, kind, strings.Join(versions, ", "))
 	case guess != "" && guess != kind:
 		d = diag.Errorf(doc.Get("kind").Pos, diag.OutOfRange, "%s has no kind %q; did you mean %s?", group, kind, guess)
-	case kind == "PolicyException":
-		d = diag.Warnf(doc.Pos, diag.IdleException,
-			"kvap does not read exceptions of %s yet: this one changes nothing, and what it lets through is judged as any other object", group)
+	case group == "policies.kyverno.io":
+		return nil // all of its kinds are policies, or exceptions from them
 	default:
 		d = otherKind(doc, kind, group+"/"+version)
 	}
@@ -106,12 +110,18 @@ func (f *File) object(doc *Node, kind, version string, known diag.List) diag.Lis
 		return append(r.ds, diag.Warnf(doc.Pos, diag.OnSchedule,
 			"a %s deletes on a schedule and judges no request, so nothing is written for it; apply it as it is: kvap controller runs it where its mode is enforce", kind))
 	case "PolicyException":
-		e := r.exception(doc)
+		read := r.exception
+		if strings.HasPrefix(doc.Get("apiVersion").text(), "policies.kyverno.io/") {
+			read = r.celException
+		}
+		e := read(doc)
 		e.Invalid = known.HasErrors() || r.ds.HasErrors()
 		f.Exceptions = append(f.Exceptions, e)
 		return r.ds
 	case "ValidatingPolicy", "NamespacedValidatingPolicy":
-		p = r.validatingPolicy(doc)
+		p = r.celPolicy(doc, r.validatingSpec)
+	case "MutatingPolicy", "NamespacedMutatingPolicy":
+		p = r.celPolicy(doc, r.mutatingSpec)
 	default:
 		p = r.policy(doc)
 	}
@@ -140,13 +150,14 @@ func readVersions(group, kind string) []string {
 	switch group + "/" + kind {
 	case "kyverno.io/ClusterPolicy", "kyverno.io/Policy":
 		return []string{"v1", "v2beta1"}
-	case ownGroup + "/ClusterPolicy", ownGroup + "/Policy":
+	case ownGroup + "/ClusterPolicy", ownGroup + "/Policy", ownGroup + "/ValidatingPolicy", ownGroup + "/NamespacedValidatingPolicy":
 		return []string{"v1alpha1"}
 	case "kyverno.io/CleanupPolicy", "kyverno.io/ClusterCleanupPolicy":
 		return []string{"v2", "v2beta1", "v2alpha1"}
 	case "kyverno.io/PolicyException":
 		return []string{"v2", "v2beta1"}
-	case "policies.kyverno.io/ValidatingPolicy", "policies.kyverno.io/NamespacedValidatingPolicy":
+	case "policies.kyverno.io/ValidatingPolicy", "policies.kyverno.io/NamespacedValidatingPolicy",
+		"policies.kyverno.io/MutatingPolicy", "policies.kyverno.io/NamespacedMutatingPolicy", "policies.kyverno.io/PolicyException":
 		return []string{"v1", "v1beta1", "v1alpha1"}
 	}
 	return nil
@@ -158,12 +169,12 @@ const ownGroup = "kvap.dev"
 
 func readKinds(group string) []string {
 	if group == ownGroup {
-		return []string{"ClusterPolicy", "Policy"}
+		return []string{"ClusterPolicy", "Policy", "ValidatingPolicy", "NamespacedValidatingPolicy"}
 	}
 	if group == "kyverno.io" {
 		return []string{"ClusterPolicy", "Policy", "PolicyException", "CleanupPolicy", "ClusterCleanupPolicy"}
 	}
-	return []string{"ValidatingPolicy", "NamespacedValidatingPolicy"}
+	return []string{"ValidatingPolicy", "NamespacedValidatingPolicy", "MutatingPolicy", "NamespacedMutatingPolicy", "PolicyException"}
 }
 
 // text is a string's value, "" for anything else.

@@ -151,11 +151,31 @@ func laughs() string {
 	return text
 }
 
+// A template is called by the tool that fills it in.
+func TestTemplatesNameTheirTool(t *testing.T) {
+	for action, want := range map[string]string{
+		`{{ .Values.x }}`:                              "render it first, for instance with helm template",
+		`{{- if .Values.x }}`:                          "render it first, for instance with helm template",
+		`{{ include "a" . }}`:                          "render it first, for instance with helm template",
+		`{{hub .ManagedClusterName hub}}`:              "Red Hat Advanced Cluster Management",
+		`{{hub fromConfigMap "a" "b" "c" hub}}`:        "Red Hat Advanced Cluster Management",
+		`{{hub (lookup "v1" "Secret" "a" "b").x hub}}`: "Red Hat Advanced Cluster Management",
+	} {
+		for _, value := range []string{"'" + action + "'", action, "|\n          " + action} {
+			_, ds := policy.Parse("p.yaml", []byte(strings.Replace(small, "x: 1", "x: "+value, 1)))
+			if len(ds) != 1 || ds[0].Code != diag.Template || !strings.Contains(ds[0].Message, want) {
+				t.Errorf("%s: %v, want %s", value, ds, want)
+			}
+		}
+	}
+}
+
 // Variables, their escapes, and texts about templates are no templates.
 func TestNoTemplates(t *testing.T) {
 	for _, text := range []string{
 		strings.Replace(small, "x: 1", `x: "{{ request.object.metadata.name }}"`, 1),
 		strings.Replace(small, "x: 1", `x: "\\{{ .Values.x }}"`, 1),
+		strings.NewReplacer("x: 1", `x: "{{hub}}{{hub || hub}}{{hub }}"`, "validate:", "context: [{name: hub, variable: {value: 1}}]\n      validate:").Replace(small),
 		strings.NewReplacer("x: 1", `x: "{{ default || end || `+"`5`"+` }}"`,
 			"validate:", "context: [{name: default, variable: {value: 1}}, {name: end, variable: {value: 2}}]\n      validate:").Replace(small),
 		strings.Replace(small, "metadata: {name: small}", `metadata: {name: small, annotations: {a: "set {{ .Values.x }}"}}`, 1),

@@ -8,14 +8,15 @@ type File struct {
 	Policies   []*Policy
 	Exceptions []*Exception
 	Cleanups   []*Cleanup
+	Unread     []*Unread
 }
 
-// A Policy is a ClusterPolicy or Policy of kyverno.io or kvap.dev, or a ValidatingPolicy of
-// policies.kyverno.io. Defaults are filled in; v2beta1 is brought to the v1 form.
+// A Policy is a ClusterPolicy or Policy of kyverno.io or kvap.dev, or a ValidatingPolicy or
+// MutatingPolicy of policies.kyverno.io. Defaults are filled in; v2beta1 is brought to the v1 form.
 type Policy struct {
 	Pos         diag.Pos
 	APIVersion  string
-	Kind        string // ClusterPolicy, Policy, ValidatingPolicy, NamespacedValidatingPolicy
+	Kind        string // ClusterPolicy, Policy, ValidatingPolicy, MutatingPolicy, and the latter with Namespaced in front
 	Name        string
 	Namespace   string // of a namespaced kind; "default" where the source names none
 	Labels      map[string]string
@@ -37,8 +38,10 @@ type Policy struct {
 
 	Rules []*Rule // as written, in order; Expand adds those for pod controllers
 
-	// Validating is set, and Rules empty, for a ValidatingPolicy.
+	// Validating is set, and Rules empty, for a ValidatingPolicy; Mutating for a
+	// MutatingPolicy.
 	Validating *Validating
+	Mutating   *Mutating
 
 	// Invalid tells of an error outside of the rules. All rules are then invalid too.
 	Invalid bool
@@ -51,7 +54,22 @@ type Policy struct {
 
 // Namespaced tells whether the policy binds only its own namespace.
 func (p *Policy) Namespaced() bool {
-	return p.Kind == "Policy" || p.Kind == "NamespacedValidatingPolicy"
+	return p.Kind == "Policy" || p.Kind == "NamespacedValidatingPolicy" || p.Kind == "NamespacedMutatingPolicy"
+}
+
+// InCEL tells of a kind that is written in CEL. Such a policy has no Rules: it is one rule
+// itself.
+func (p *Policy) InCEL() bool { return p.Validating != nil || p.Mutating != nil }
+
+// MatchConstraints are those of a policy in CEL; nil where it has none.
+func (p *Policy) MatchConstraints() *MatchConstraints {
+	switch {
+	case p.Validating != nil:
+		return p.Validating.MatchConstraints
+	case p.Mutating != nil:
+		return p.Mutating.MatchConstraints
+	}
+	return nil
 }
 
 // An Action is what happens to a request that violates a rule.
@@ -323,6 +341,9 @@ type Exception struct {
 	Conditions  *Conditions
 	PodSecurity []PodSecurityExclude
 	Background  bool
+	// CEL is set, and Exceptions, Match, Conditions and PodSecurity are empty, for one of
+	// policies.kyverno.io.
+	CEL *CELException
 	// Invalid tells of an error: nobody knows what would be excepted, so nothing is.
 	Invalid bool
 	Source  *Node
@@ -348,13 +369,18 @@ type Validating struct {
 	// Autogen is the list of controllers of autogen.podControllers; nil when absent.
 	Autogen         []string
 	AutogenVAP      *bool // autogen.validatingAdmissionPolicy.enabled
-	AdmissionOff    bool  // evaluation.admission.enabled: false
-	BackgroundOff   bool
-	Mode            string // evaluation.mode: Kubernetes (default) or JSON
 	ExistingAllowed bool
+	Evaluation
 }
 
-// MatchConstraints say which requests a ValidatingPolicy is about, as those of a
+// An Evaluation says when a policy in CEL is asked.
+type Evaluation struct {
+	AdmissionOff  bool // evaluation.admission.enabled: false
+	BackgroundOff bool
+	Mode          string // Kubernetes (default) or JSON
+}
+
+// MatchConstraints say which requests a policy in CEL is about, as those of a
 // ValidatingAdmissionPolicy do.
 type MatchConstraints struct {
 	Pos               diag.Pos

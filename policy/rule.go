@@ -74,19 +74,23 @@ func (r *reader) body(rule *Rule, o *object) {
 
 // one reports none or several of the keys of which one must stand.
 func (o *object) one(keys ...string) {
+	if o.atMostOne(keys...) == 0 && !o.wrong {
+		o.r.fail(o.node.Pos, diag.Missing, "%s needs one of the keys %s", o.what, strings.Join(keys, ", "))
+	}
+}
+
+// atMostOne is how many of the keys are there; more than one is refused.
+func (o *object) atMostOne(keys ...string) int {
 	var found []string
 	for _, key := range keys {
 		if n := o.node.Get(key); n != nil && n.Kind != Null {
 			found = append(found, key)
 		}
 	}
-	switch {
-	case o.wrong:
-	case len(found) == 0:
-		o.r.fail(o.node.Pos, diag.Missing, "%s needs one of the keys %s", o.what, strings.Join(keys, ", "))
-	case len(found) > 1:
+	if len(found) > 1 && !o.wrong {
 		o.r.fail(o.pos(found[1]), diag.Conflict, "%s can have only one of %s; split it in two or remove one", o.what, strings.Join(found, " and "))
 	}
+	return len(found)
 }
 
 // ownNamespace refuses namespaces in the filters of a namespaced policy.

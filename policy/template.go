@@ -11,10 +11,19 @@ import (
 // Helm templates and JMESPath variables share their braces. A file is taken for a
 // template when an action holds what no JMESPath expression can: a field of the
 // root (.Values.x) or of a variable ($x), a keyword with an argument, an escaped
-// brace, a comment; or when a document is no YAML and a line starts with {{.
+// brace, a comment; or when a document is no YAML and a line starts with {{. The
+// templates of Red Hat Advanced Cluster Management, {{hub … hub}}, are such actions
+// between braces of their own.
 
-// template finds the first action of a chunk that is no YAML, comments aside.
-func (c chunk) template(name string) (diag.Pos, bool) {
+func templateError(pos diag.Pos, action string) diag.Diagnostic {
+	if strings.HasPrefix(action, "{{hub ") {
+		return diag.Errorf(pos, diag.Template, "this file is a template of Red Hat Advanced Cluster Management, not yet a policy: its hub fills in {{hub … hub}}; give kvap what the hub makes of it")
+	}
+	return diag.Errorf(pos, diag.Template, "this file is a template, not yet a policy; render it first, for instance with helm template CHART | kvap convert -")
+}
+
+// template is the error of the first action of a chunk that is no YAML, comments aside.
+func (c chunk) template(name string) (diag.Diagnostic, bool) {
 	number := 0
 	for line := range bytes.Lines(c.text) {
 		number++
@@ -28,10 +37,10 @@ func (c chunk) template(name string) (diag.Pos, bool) {
 			at = templateAction(string(line))
 		}
 		if at >= 0 {
-			return diag.Pos{File: name, Line: c.line + number, Col: 1 + utf8.RuneCount(line[:at])}, true
+			return templateError(diag.Pos{File: name, Line: c.line + number, Col: 1 + utf8.RuneCount(line[:at])}, string(line[at:])), true
 		}
 	}
-	return diag.Pos{}, false
+	return diag.Diagnostic{}, false
 }
 
 // templateAction is the offset of the first action in a text that only a template
@@ -52,6 +61,10 @@ func templateAction(text string) int {
 
 // isAction judges what follows the braces.
 func isAction(text string) bool {
+	if hub, ok := strings.CutPrefix(text, "hub "); ok {
+		hub = strings.TrimLeft(hub, " \t")
+		return hub != "" && (isLetter(hub[0]) || strings.IndexByte(`."$(`, hub[0]) >= 0)
+	}
 	text = strings.TrimLeft(strings.TrimPrefix(text, "-"), " \t")
 	for _, escape := range []string{`"{{`, "`{{", "/*"} {
 		if strings.HasPrefix(text, escape) {
@@ -93,14 +106,16 @@ func isLetter(c byte) bool {
 
 // findTemplate looks for an action in the strings of a policy. Annotations hold
 // descriptions, which may speak of templates.
-func findTemplate(n *Node) (pos diag.Pos, ok bool) {
+func findTemplate(n *Node) (d diag.Diagnostic, ok bool) {
 	switch n.Kind {
 	case String:
-		return n.Pos, templateAction(n.Str) >= 0
+		if at := templateAction(n.Str); at >= 0 {
+			return templateError(n.Pos, n.Str[at:]), true
+		}
 	case List:
 		for _, item := range n.Items {
-			if pos, ok := findTemplate(item); ok {
-				return pos, ok
+			if d, ok := findTemplate(item); ok {
+				return d, ok
 			}
 		}
 	case Map:
@@ -108,10 +123,10 @@ func findTemplate(n *Node) (pos diag.Pos, ok bool) {
 			if f.Key == "annotations" && strings.HasSuffix(f.Pos.Path, "metadata.annotations") {
 				continue
 			}
-			if pos, ok := findTemplate(f.Value); ok {
-				return pos, ok
+			if d, ok := findTemplate(f.Value); ok {
+				return d, ok
 			}
 		}
 	}
-	return diag.Pos{}, false
+	return diag.Diagnostic{}, false
 }

@@ -20,6 +20,13 @@ func (r *reader) undefined(rule *Rule) {
 			return // a message is shown as written; other bare ones are about a value of their own
 		}
 		for _, e := range roots(n, bare) {
+			switch {
+			case isWord(e) || e.Dynamic != nil: // lookalikes tells of the one, and each request has another of these
+				continue
+			case e.Name == "":
+				r.warn(e.Pos, diag.BadExpression, `"" is a field without a name, not an empty text, so it is missing on every request; write ''`)
+				continue
+			}
 			if name := strings.TrimRight(e.Name, "0123456789"); !defined[e.Name] && !(defined["element"] && (name == "element" || name == "elementIndex")) {
 				r.warn(e.Pos, diag.BadExpression, "nothing defines %s, so it is missing on every request; correct the name, or add it to the context of the rule", e.Name)
 			}

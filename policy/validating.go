@@ -6,12 +6,12 @@ import (
 	"github.com/kvap/kvap/diag"
 )
 
-// validatingPolicy reads a ValidatingPolicy.
-func (r *reader) validatingPolicy(doc *Node) *Policy {
+// celPolicy reads a policy in CEL.
+func (r *reader) celPolicy(doc *Node, read func(*Policy, *Node)) *Policy {
 	o := r.object(doc, "a policy")
 	p := r.header(o)
 	if spec := o.require("spec"); spec != nil {
-		r.validatingSpec(p, spec)
+		read(p, spec)
 	}
 	o.end()
 	return p
@@ -24,7 +24,14 @@ func (r *reader) validatingSpec(p *Policy, n *Node) {
 	if fp := o.choice("failurePolicy", "Fail", "Ignore"); fp != "" {
 		p.FailurePolicy = FailurePolicy(fp)
 	}
-	r.evaluation(p, o)
+	if n := o.take("evaluation"); n != nil {
+		e := r.object(n, "evaluation")
+		v.Evaluation = r.evaluation(p, e)
+		e.end()
+	}
+	if v.Mode == "" {
+		v.Mode = "Kubernetes"
+	}
 	constraints := o.take("matchConstraints")
 	switch {
 	case constraints != nil:
@@ -40,12 +47,19 @@ func (r *reader) validatingSpec(p *Policy, n *Node) {
 		r.fail(n.Pos, diag.Missing, "a ValidatingPolicy needs at least one entry in validations")
 	}
 	r.validationActions(p, o)
-	r.autogen(v, o.take("autogen"))
-	if w := o.take("webhookConfiguration"); w != nil {
-		b := r.object(w, "webhookConfiguration")
-		b.whole("timeoutSeconds", 1, 30)
-		b.end()
+	v.Autogen, v.AutogenVAP = r.autogen(o.take("autogen"), "validatingAdmissionPolicy")
+	r.celWebhook(o.take("webhookConfiguration"))
+	o.end()
+}
+
+// celWebhook reads webhookConfiguration of a policy in CEL, which says nothing of what
+// the policy does.
+func (r *reader) celWebhook(n *Node) {
+	if n == nil {
+		return
 	}
+	o := r.object(n, "webhookConfiguration")
+	o.whole("timeoutSeconds", 1, 30)
 	o.end()
 }
 
@@ -65,63 +79,63 @@ func (r *reader) validationActions(p *Policy, o *object) {
 	}
 }
 
-func (r *reader) evaluation(p *Policy, o *object) {
-	v := p.Validating
-	v.Mode = "Kubernetes"
-	n := o.take("evaluation")
-	if n == nil {
-		return
-	}
-	e := r.object(n, "evaluation")
-	if mode := e.choice("mode", "Kubernetes", "JSON"); mode != "" {
-		v.Mode = mode
-	}
-	v.AdmissionOff = !r.enabled(e, "admission") && !p.handedOver()
-	v.BackgroundOff = !r.enabled(e, "background")
-	e.end()
-	p.Admission, p.Background = !v.AdmissionOff, !v.BackgroundOff
+// evaluation reads what all policies in CEL have in it, and leaves the others.
+func (r *reader) evaluation(p *Policy, e *object) (out Evaluation) {
+	out.Mode = e.choice("mode", "Kubernetes", "JSON")
+	out.AdmissionOff = !r.enabled(e, "admission", true) && !p.handedOver()
+	out.BackgroundOff = !r.enabled(e, "background", true)
+	p.Admission, p.Background = !out.AdmissionOff, !out.BackgroundOff
+	return out
 }
 
-// enabled reads a switch that is on when absent.
-func (r *reader) enabled(o *object, key string) bool {
+// enabled reads a switch.
+func (r *reader) enabled(o *object, key string, absent bool) bool {
 	n := o.take(key)
 	if n == nil {
-		return true
+		return absent
 	}
 	s := r.object(n, key)
-	on := s.boolean("enabled", true)
+	on := s.boolean("enabled", absent)
 	s.end()
 	return on
 }
 
-func (r *reader) autogen(v *Validating, n *Node) {
+// autogen reads the controllers of pods that a policy is for as well, and whether a native
+// policy is made of it.
+func (r *reader) autogen(n *Node, native string) (controllers []string, made *bool) {
 	if n == nil {
-		return
+		return nil, nil
 	}
 	o := r.object(n, "autogen")
 	if pc := o.take("podControllers"); pc != nil {
 		c := r.object(pc, "podControllers")
-		v.Autogen = c.strings("controllers")
+		controllers = c.strings("controllers")
 		c.end()
 	}
-	if vap := o.take("validatingAdmissionPolicy"); vap != nil {
-		s := r.object(vap, "validatingAdmissionPolicy")
-		v.AutogenVAP = s.optionalBool("enabled")
+	if n := o.take(native); n != nil {
+		s := r.object(n, native)
+		made = s.optionalBool("enabled")
 		s.end()
 	}
 	o.end()
+	return controllers, made
 }
 
 // matchConstraints reads those of a ValidatingAdmissionPolicy.
 func (r *reader) matchConstraints(n *Node) *MatchConstraints {
 	o := r.object(n, "matchConstraints")
-	m := &MatchConstraints{Pos: n.Pos}
+	m := r.constraints(o)
+	o.end()
+	return m
+}
+
+func (r *reader) constraints(o *object) *MatchConstraints {
+	m := &MatchConstraints{Pos: o.node.Pos}
 	m.NamespaceSelector = r.selector(o.take("namespaceSelector"))
 	m.ObjectSelector = r.selector(o.take("objectSelector"))
 	m.MatchPolicy = o.choice("matchPolicy", "Exact", "Equivalent")
 	m.Rules = each(o.list("resourceRules"), r.resourceRule)
 	m.Exclude = each(o.list("excludeResourceRules"), r.resourceRule)
-	o.end()
 	return m
 }
 

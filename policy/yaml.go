@@ -110,8 +110,10 @@ func (v *converter) mapping(n *yaml.Node, path string, depth int) *Node {
 	return m.node
 }
 
+// duplicate tells of a key that has taken the place of the first: kubectl and Kyverno's
+// loader take the last too.
 func duplicate(pos diag.Pos, key string, first diag.Pos) diag.Diagnostic {
-	return diag.Errorf(pos, diag.DuplicateKey, "the key %q stands twice in this mapping, first on line %d; remove one", key, first.Line)
+	return diag.Warnf(pos, diag.DuplicateKey, "the key %q stands twice in this mapping; this one counts, and that of line %d does not; remove one", key, first.Line)
 }
 
 // merge applies a << key. As in kubectl's YAML library, what is merged wins over a
@@ -159,7 +161,11 @@ func (v *converter) key(k *yaml.Node, path string) (string, bool) {
 	}
 	if k.Kind == yaml.MappingNode && k.Style&yaml.FlowStyle != 0 {
 		// {{ .Values.x }} without quotes is a mapping whose key is a mapping.
-		v.abandon(templateError(v.pos(k, path)))
+		action := ""
+		if len(k.Content) > 0 {
+			action = "{{" + k.Content[0].Value
+		}
+		v.abandon(templateError(v.pos(k, path), action))
 		return "", false
 	}
 	if k.Kind != yaml.ScalarNode {
@@ -263,7 +269,7 @@ func newMapping(pos diag.Pos, size int) *mapping {
 }
 
 // set adds a field or replaces the one with its key. It tells whether that was
-// right, and where the first stands: a key may be written only once.
+// right, and where the one before stands: a key should be written only once.
 func (m *mapping) set(f Field, merged bool) (diag.Pos, bool) {
 	i, ok := m.find(f.Key)
 	if !ok {

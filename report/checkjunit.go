@@ -15,13 +15,13 @@ import (
 func (c Check) WriteJUnit(w io.Writer, least diag.Severity) error {
 	out := junitSuites{Name: "kvap check"}
 	for _, o := range c.Objects {
-		suite := junitSuite{Name: clean(o.Kind + "/" + o.Name), File: clean(o.File)}
+		suite := junitSuite{Name: inXML(o.Kind + "/" + o.Name), File: inXML(o.File)}
 		for _, g := range o.grouped() {
 			suite.finding(g, least)
 		}
 		if len(suite.Cases) == 0 {
 			suite.Tests++
-			suite.Cases = append(suite.Cases, junitCase{Class: suite.Name, Name: "no findings", File: clean(o.File), Line: o.Line})
+			suite.Cases = append(suite.Cases, junitCase{Class: suite.Name, Name: "no findings", File: inXML(o.File), Line: o.Line})
 		}
 		out.add(suite)
 	}
@@ -34,7 +34,7 @@ func (c Check) WriteJUnit(w io.Writer, least diag.Severity) error {
 func (c Conversion) WriteJUnit(w io.Writer, strict bool) error {
 	out := junitSuites{Name: "kvap convert"}
 	for _, p := range c.Policies {
-		suite := junitSuite{Name: clean(p.Kind + "/" + p.title()), File: clean(p.File)}
+		suite := junitSuite{Name: inXML(p.Kind + "/" + p.title()), File: inXML(p.File)}
 		for _, r := range p.Rules {
 			suite.rule(p, r, strict)
 		}
@@ -44,9 +44,9 @@ func (c Conversion) WriteJUnit(w io.Writer, strict bool) error {
 }
 
 func (s *junitSuite) rule(p Policy, r Rule, strict bool) {
-	one := junitCase{Class: s.Name, Name: clean(r.Name), File: clean(p.File), Line: r.Line}
+	one := junitCase{Class: s.Name, Name: inXML(r.Name), File: inXML(p.File), Line: r.Line}
 	s.Tests++
-	message := &junitMessage{Message: clean(codes(r.Codes) + ": " + r.Reason)}
+	message := &junitMessage{Message: inXML(codes(r.Codes) + ": " + r.Reason)}
 	switch {
 	case r.Target == Native:
 	case strict:
@@ -61,15 +61,15 @@ func (s *junitSuite) rule(p Policy, r Rule, strict bool) {
 
 func (s *junitSuite) finding(g groupedFinding, least diag.Severity) {
 	one := junitCase{
-		Class: s.Name, Name: clean(strings.TrimSpace(g.Code.String() + " " + g.Field)), File: clean(g.File), Line: g.Line,
+		Class: s.Name, Name: inXML(strings.TrimSpace(g.Code.String() + " " + g.Field)), File: inXML(g.File), Line: g.Line,
 	}
 	s.Tests++
 	if g.Severity <= least {
 		s.Failures++
-		one.Failure = &junitMessage{clean(g.Message), clean(fmt.Sprintf("%s: %s\n%s", g.Pos(), g.Message, g.Expression))}
+		one.Failure = &junitMessage{inXML(g.Message), inXML(fmt.Sprintf("%s: %s\n%s", g.Pos(), g.Message, g.Expression))}
 	} else {
 		s.Skipped++
-		one.Skipped = &junitMessage{Message: clean(g.Severity.String() + ": " + g.Message)}
+		one.Skipped = &junitMessage{Message: inXML(g.Severity.String() + ": " + g.Message)}
 	}
 	s.Cases = append(s.Cases, one)
 }
@@ -92,14 +92,4 @@ func (out junitSuites) write(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, "\n")
 	return err
-}
-
-// clean leaves out what XML has no form for, such as control characters.
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\t' && r != '\n' || r == 0xFFFE || r == 0xFFFF {
-			return '\ufffd'
-		}
-		return r
-	}, s)
 }

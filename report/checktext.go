@@ -70,7 +70,7 @@ func (o CheckedObject) grouped() []groupedFinding {
 // writeFinding writes a finding and, of a generated object, the expression that it is
 // in, which the source does not show.
 func (o CheckedObject) writeFinding(w io.Writer, text diag.Text, g groupedFinding) error {
-	d := diag.Diagnostic{Code: g.Code, Severity: g.Severity, Pos: g.Pos(), Message: g.Severity.String() + ": " + g.Message}
+	d := diag.Diagnostic{Code: g.Code, Severity: g.Severity, Pos: g.Pos(), Message: g.Message}
 	if err := text.Write(w, diag.List{d}); err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (o CheckedObject) writeFinding(w io.Writer, text diag.Text, g groupedFindin
 		lines = append(lines, excerptOf(g.Finding)...)
 	}
 	for _, line := range lines {
-		if _, err := fmt.Fprintf(w, "      = %s\n", diag.Inert(line)); err != nil {
+		if _, err := fmt.Fprintf(w, "      = %s\n", inLine(line)); err != nil {
 			return err
 		}
 	}

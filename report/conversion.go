@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/kvap/kvap/diag"
@@ -66,6 +67,7 @@ type Totals struct {
 	Policies    int `json:"policies"`
 	Rules       int `json:"rules"`
 	Native      int `json:"native"`
+	Guessed     int `json:"guessed"` // of the native ones: a wrong guess of the resource enforces nothing
 	Webhook     int `json:"webhook"`
 	Unsupported int `json:"unsupported"`
 }
@@ -105,6 +107,9 @@ func (c *Conversion) add(p Policy) {
 		}
 		rules = append(rules, r)
 		c.Totals.count(r.Target)
+		if r.Target == Native && slices.Contains(r.Codes, diag.GuessedResource) {
+			c.Totals.Guessed++
+		}
 	}
 	p.Rules = rules
 	c.Policies = append(c.Policies, p)
@@ -139,7 +144,11 @@ func (c Conversion) WriteJSON(w io.Writer) error {
 
 // String is the totals in a sentence.
 func (t Totals) String() string {
-	s := fmt.Sprintf("%s, %s: %d native, %d webhook", plural(t.Policies, "policy", "policies"), plural(t.Rules, "rule", "rules"), t.Native, t.Webhook)
+	s := fmt.Sprintf("%s, %s: %d native", plural(t.Policies, "policy", "policies"), plural(t.Rules, "rule", "rules"), t.Native)
+	if t.Guessed > 0 {
+		s += fmt.Sprintf(" (%d of a guessed resource: %s)", t.Guessed, diag.GuessedResource)
+	}
+	s += fmt.Sprintf(", %d webhook", t.Webhook)
 	if t.Unsupported > 0 {
 		s += fmt.Sprintf(", %d unsupported", t.Unsupported)
 	}

@@ -36,7 +36,7 @@ func sample() report.Conversion {
 
 func TestGolden(t *testing.T) {
 	for name, write := range map[string]func(report.Conversion, io.Writer) error{
-		"summary.txt": report.Conversion.WriteSummary,
+		"summary.txt": func(c report.Conversion, w io.Writer) error { return c.WriteSummary(w, false) },
 		"report.txt":  report.Conversion.WriteText,
 		"report.md":   report.Conversion.WriteMarkdown,
 		"report.json": report.Conversion.WriteJSON,
@@ -79,7 +79,7 @@ func TestJSONKeys(t *testing.T) {
 	has(t, first, "name", "kind", "namespace", "file", "rules")
 	has(t, first["rules"].([]any)[0].(map[string]any), "rule", "type", "target", "codes", "objects", "line")
 	has(t, top, "policies", "totals", "diagnostics", "excludedNamespaces", "meets")
-	has(t, top["totals"].(map[string]any), "policies", "rules", "native", "webhook", "unsupported")
+	has(t, top["totals"].(map[string]any), "policies", "rules", "native", "guessed", "webhook", "unsupported")
 	has(t, top["diagnostics"].([]any)[0].(map[string]any), "code", "severity", "file", "line", "column", "path", "message")
 	if rules, ok := policies[2].(map[string]any)["rules"].([]any); !ok || len(rules) != 0 {
 		t.Errorf("rules of a policy without any: %v, want []", policies[2])
@@ -100,12 +100,12 @@ func TestEmptyReport(t *testing.T) {
 	if err := report.New(nil, nil).WriteJSON(&b); err != nil {
 		t.Fatal(err)
 	}
-	want := "{\n  \"policies\": [],\n  \"totals\": {\n    \"policies\": 0,\n    \"rules\": 0,\n    \"native\": 0,\n    \"webhook\": 0,\n    \"unsupported\": 0\n  },\n  \"diagnostics\": [],\n  \"excludedNamespaces\": [],\n  \"meets\": []\n}\n"
+	want := "{\n  \"policies\": [],\n  \"totals\": {\n    \"policies\": 0,\n    \"rules\": 0,\n    \"native\": 0,\n    \"guessed\": 0,\n    \"webhook\": 0,\n    \"unsupported\": 0\n  },\n  \"diagnostics\": [],\n  \"excludedNamespaces\": [],\n  \"meets\": []\n}\n"
 	if d := cmp.Diff(want, b.String()); d != "" {
 		t.Error(d)
 	}
 	b.Reset()
-	if err := report.New(nil, nil).WriteSummary(&b); err != nil {
+	if err := report.New(nil, nil).WriteSummary(&b, false); err != nil {
 		t.Fatal(err)
 	}
 	if got := b.String(); got != "0 policies, 0 rules: 0 native, 0 webhook\n" {

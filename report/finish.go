@@ -9,7 +9,8 @@ import (
 
 // A Finish is what is left of Kyverno in a cluster.
 type Finish struct {
-	// Done tells that nothing needs Kyverno any more.
+	// Done tells that nothing needs Kyverno any more, nor its definitions for what kvap
+	// enforces.
 	Done bool `json:"done"`
 	// Policies are those that keep Kyverno, or that have to be adopted first.
 	Policies []LeftPolicy `json:"policies"`
@@ -27,6 +28,8 @@ type LeftPolicy struct {
 	Stage     string `json:"stage"`
 	// Next is what to do with it.
 	Next string `json:"next"`
+	// TakesAlong are the rules whose objects Kyverno deletes with the policy.
+	TakesAlong []string `json:"takesAlong,omitempty"`
 }
 
 // A LeftPart is a definition or a webhook configuration.

@@ -27,12 +27,3 @@ func WriteGitHub(w io.Writer, alerts []Alert) error {
 	}
 	return nil
 }
-
-// githubData escapes what would end the command, or begin another one.
-func githubData(s string) string {
-	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(s)
-}
-
-func githubProperty(s string) string {
-	return strings.NewReplacer(":", "%3A", ",", "%2C").Replace(githubData(s))
-}

@@ -3,7 +3,6 @@ package report
 import (
 	_ "embed"
 	"fmt"
-	"html"
 	"io"
 	"strings"
 )
@@ -18,7 +17,7 @@ type markup struct{ strings.Builder }
 // put writes a format, which is HTML, with values, which are text.
 func (m *markup) put(format string, values ...any) {
 	for i, v := range values {
-		values[i] = html.EscapeString(fmt.Sprint(v))
+		values[i] = inHTML(fmt.Sprint(v))
 	}
 	fmt.Fprintf(m, format, values...)
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/kvap/kvap/diag"
 )
@@ -33,6 +34,9 @@ func (v *view) plan(p Plan) {
 	for _, w := range p.Waves {
 		v.Tables = append(v.Tables, p.shownWave(w))
 	}
+	if lines := p.upgradeLines(); len(lines) > 0 {
+		v.Tables = append(v.Tables, shownTable{Title: "What Kyverno 1.20 and 1.21 change", Note: strings.Join(lines, ". ") + "."})
+	}
 	if p.Looked != nil {
 		v.Tables = append(v.Tables, p.shownViolations())
 	}
@@ -51,10 +55,11 @@ func (v *view) plan(p Plan) {
 
 func (p Plan) shownWave(w Wave) shownTable {
 	t := shownTable{Title: fmt.Sprintf("Wave %d: %s", w.Number, w.Title), Note: w.Advice,
-		Rows: [][]string{{"Policy", "Kind", "Becomes", "Action", "Rules", "Violated", "Codes"}}}
+		Rows: [][]string{{"Policy", "Kind", "Becomes", "Action", "Rules", "Violated", "On 1.20", "On 1.21", "Codes"}}}
 	for _, one := range p.Policies {
 		if one.Wave == w.Number {
-			t.Rows = append(t.Rows, []string{one.title(), one.Kind, one.Becomes, one.action(), fmt.Sprint(len(one.Rules)), one.violated(), codeList(one.codes())})
+			t.Rows = append(t.Rows, []string{one.title(), one.Kind, one.Becomes, one.action(), fmt.Sprint(len(one.Rules)), one.violated(),
+				orDash(one.Kyverno.On120), orDash(one.Kyverno.On121), codeList(one.codes())})
 		}
 	}
 	return t.cut()

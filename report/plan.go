@@ -17,6 +17,10 @@ type Plan struct {
 	Totals   PlanTotals      `json:"totals"`
 	// Looked is nil where no objects were put before the rules.
 	Looked *Looked `json:"looked"`
+	// Upgrade is nil where no cluster was asked.
+	Upgrade *Upgrade `json:"upgrade"`
+	// LegacyExceptions is how many exceptions there are of a kind that Kyverno gives up.
+	LegacyExceptions int `json:"legacyExceptions"`
 	// Costs are of the resources that the policies are about, the busiest first.
 	Costs []RequestCost `json:"costs"`
 }
@@ -39,6 +43,7 @@ type PlannedPolicy struct {
 	Becomes   string        `json:"becomes"` // native, mixed, webhook or unsupported
 	Denies    bool          `json:"denies"`  // whether a violation is denied, in some namespace
 	Wave      int           `json:"wave"`
+	Kyverno   Ahead         `json:"kyverno"` // empty for a policy that has left it
 	Objects   []string      `json:"objects"`
 	Rules     []PlannedRule `json:"rules"`
 }
@@ -88,6 +93,9 @@ func NewPlan(policies []PlannedPolicy, waves []Wave) Plan {
 			}
 			rules = append(rules, r)
 			p.Totals.Rules.count(r.Target)
+			if r.Target == Native && slices.ContainsFunc(r.Codes, func(c PlannedCode) bool { return c.Code == diag.GuessedResource }) {
+				p.Totals.Rules.Guessed++
+			}
 		}
 		one.Rules = rules
 		p.Policies = append(p.Policies, one)
@@ -135,6 +143,15 @@ func (p PlannedPolicy) title() string {
 		return p.Namespace + "/" + p.Name
 	}
 	return p.Name
+}
+
+// titles are the names of the policies, with the file where several have one name.
+func (p Plan) titles() []string {
+	var names, files []string
+	for _, one := range p.Policies {
+		names, files = append(names, one.title()), append(files, one.File)
+	}
+	return apart(names, files)
 }
 
 // action is what a violation leads to; a policy that only changes things has none.

@@ -14,20 +14,30 @@ func (p Plan) WriteMarkdown(w io.Writer) error {
 	fmt.Fprintf(&b, "# Migration plan\n\n%s.\n", p.Totals)
 	for _, wave := range p.Waves {
 		fmt.Fprintf(&b, "\n## Wave %d: %s\n\n%s\n\n", wave.Number, wave.Title, wave.Advice)
-		b.WriteString("| policy | kind | becomes | action | rules | violated | codes |\n|---|---|---|---|---|---|---|\n")
+		b.WriteString("| policy | kind | becomes | action | rules | violated | on 1.20 | on 1.21 | codes |\n|---|---|---|---|---|---|---|---|---|\n")
 		for _, one := range p.Policies {
 			if one.Wave == wave.Number {
-				fmt.Fprintf(&b, "| %s | %s | %s | %s | %d | %s | %s |\n",
-					cell(one.title()), cell(one.Kind), one.Becomes, one.action(), len(one.Rules), one.violated(), codeList(one.codes()))
+				fmt.Fprintf(&b, "| %s | %s | %s | %s | %d | %s | %s | %s | %s |\n", cell(one.title()), cell(one.Kind), one.Becomes, one.action(), len(one.Rules),
+					one.violated(), orDash(one.Kyverno.On120), orDash(one.Kyverno.On121), codeList(one.codes()))
 			}
 		}
 	}
+	p.writeUpgrade(&b)
 	p.writeViolations(&b)
 	p.writeCosts(&b)
 	p.writeStaying(&b)
 	p.writeCodes(&b)
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// writeUpgrade lists what comes with the next versions of Kyverno.
+func (p Plan) writeUpgrade(b *strings.Builder) {
+	head := "\n## What Kyverno 1.20 and 1.21 change\n\n"
+	for _, line := range p.upgradeLines() {
+		b.WriteString(head + "- " + inline(line) + "\n")
+		head = ""
+	}
 }
 
 // writeViolations lists what existing objects violate.
@@ -38,7 +48,7 @@ func (p Plan) writeViolations(b *strings.Builder) {
 	fmt.Fprintf(b, "\n## What existing objects violate\n\n%s.\n", inline(p.Looked.String()))
 	head := "\n"
 	for _, r := range p.violatedRules() {
-		fmt.Fprintf(b, "%s- `%s` / `%s`: %s\n", head, r.policy, r.rule, inline(r.Violations.String()))
+		fmt.Fprintf(b, "%s- %s / %s: %s\n", head, code(r.policy), code(r.rule), inline(r.Violations.String()))
 		head = ""
 	}
 }

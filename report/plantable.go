@@ -8,10 +8,11 @@ import (
 // WriteTable writes a row for each policy, in the order in which they go; what existing
 // objects violate; and what a request costs.
 func (p Plan) WriteTable(w io.Writer) error {
-	rows := [][]string{{"WAVE", "POLICY", "KIND", "BECOMES", "ACTION", "RULES", "OBJECTS", "VIOLATED", "CODES"}}
-	for _, one := range p.Policies {
-		rows = append(rows, []string{fmt.Sprint(one.Wave), one.title(), one.Kind, one.Becomes, one.action(),
-			fmt.Sprint(len(one.Rules)), fmt.Sprint(len(one.Objects)), one.violated(), codeList(one.codes())})
+	rows := [][]string{{"WAVE", "POLICY", "KIND", "BECOMES", "ACTION", "RULES", "OBJECTS", "VIOLATED", "ON 1.20", "ON 1.21", "CODES"}}
+	titles := p.titles()
+	for i, one := range p.Policies {
+		rows = append(rows, []string{fmt.Sprint(one.Wave), titles[i], one.Kind, one.Becomes, one.action(),
+			fmt.Sprint(len(one.Rules)), fmt.Sprint(len(one.Objects)), one.violated(), orDash(one.Kyverno.On120), orDash(one.Kyverno.On121), codeList(one.codes())})
 	}
 	below := ""
 	if p.Looked != nil {
@@ -32,7 +33,7 @@ func (p Plan) WriteTable(w io.Writer) error {
 	for _, wave := range p.Waves {
 		foot += fmt.Sprintf("wave %d, %s: %s. %s\n", wave.Number, plural(len(wave.Policies), "policy", "policies"), wave.Title, wave.Advice)
 	}
-	foot += p.Totals.String() + "\n"
+	foot += p.upgradeText() + p.Totals.String() + "\n"
 	for _, one := range p.Policies {
 		if codes := one.codes(); len(codes) > 0 {
 			foot += fmt.Sprintf("what a code means, and the way out: kvap explain %s\n", codes[0].Code)

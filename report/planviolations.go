@@ -13,6 +13,8 @@ type Violations struct {
 	Count int `json:"count"`
 	// Unknown are those on which the rule cannot be evaluated here.
 	Unknown int `json:"unknown"`
+	// Unread tells that there may be objects that were not read.
+	Unread bool `json:"unread"`
 	// Examples are the first few of them.
 	Examples []Violator `json:"examples"`
 }
@@ -63,6 +65,9 @@ func (v Violations) String() string {
 	if v.Unknown > 0 {
 		out = append(out, fmt.Sprintf("not known of %s, for it asks what is not at hand, or cannot be evaluated", plural(v.Unknown, "object", "objects")))
 	}
+	if v.Unread {
+		out = append(out, "not known of objects that may not be read")
+	}
 	return strings.Join(out, "; ")
 }
 
@@ -112,7 +117,7 @@ func (p PlannedPolicy) violated() string {
 	asked, unknown := false, false
 	for _, r := range p.Rules {
 		asked = asked || r.Violations != nil
-		unknown = unknown || r.Violations != nil && r.Violations.Unknown > 0
+		unknown = unknown || r.Violations != nil && (r.Violations.Unknown > 0 || r.Violations.Unread)
 	}
 	n := p.Violations()
 	switch {
@@ -137,7 +142,7 @@ func (p Plan) violatedRules() []violatedRule {
 	var out []violatedRule
 	for _, one := range p.Policies {
 		for _, r := range one.Rules {
-			if r.Violations != nil && r.Violations.Count+r.Violations.Unknown > 0 {
+			if r.Violations != nil && (r.Violations.Count+r.Violations.Unknown > 0 || r.Violations.Unread) {
 				out = append(out, violatedRule{one.title(), r.Rule, *r.Violations})
 			}
 		}

@@ -214,6 +214,20 @@ func (r TestRun) Alerts() []Alert {
 	return sorted(out)
 }
 
+// WithInput adds to alerts what reading the input said: what cannot be read, and what
+// is passed over.
+func WithInput(alerts []Alert, found diag.List) []Alert {
+	for _, d := range found {
+		if d.Severity == diag.Error || d.Code < firstOfTranslation {
+			alerts = append(alerts, Alert{Rule: d.Code.String(), Severity: d.Severity, Pos: d.Pos, Message: d.Message, Of: d.Path})
+		}
+	}
+	return sorted(alerts)
+}
+
+// firstOfTranslation is where the codes end that are about reading.
+const firstOfTranslation = diag.Code(200)
+
 func sorted(list []Alert) []Alert {
 	slices.SortStableFunc(list, func(a, b Alert) int {
 		return cmp.Or(a.Pos.Compare(b.Pos), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Of, b.Of), cmp.Compare(a.Message, b.Message))

@@ -13,6 +13,8 @@ import (
 type Status struct {
 	Policies  []PolicyStatus `json:"policies"`
 	Unmanaged []NativeStatus `json:"unmanaged"`
+	// Notes are about no policy alone.
+	Notes []string `json:"notes"`
 }
 
 // A PolicyStatus is the state of one source policy. Its Mode is off, shadow or
@@ -176,7 +178,7 @@ func (s Status) WriteNames(w io.Writer) error {
 
 // complete has empty lists in place of null ones.
 func (s Status) complete() Status {
-	out := Status{Policies: make([]PolicyStatus, len(s.Policies)), Unmanaged: make([]NativeStatus, len(s.Unmanaged))}
+	out := Status{Policies: make([]PolicyStatus, len(s.Policies)), Unmanaged: make([]NativeStatus, len(s.Unmanaged)), Notes: list(s.Notes)}
 	for i, p := range s.Policies {
 		p.Conditions = list(p.Conditions)
 		p.Rules = append([]RuleStatus{}, p.Rules...)

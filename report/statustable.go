@@ -28,6 +28,9 @@ func (s Status) WriteTable(w io.Writer, now time.Time, wide bool) error {
 		if err := add(rows); err != nil {
 			return err
 		}
+		if len(s.Policies) > countedFrom {
+			blocks = append(blocks, s.count())
+		}
 	}
 	if len(s.Unmanaged) > 0 {
 		if err := add(s.unmanagedRows(now)); err != nil {
@@ -35,10 +38,24 @@ func (s Status) WriteTable(w io.Writer, now time.Time, wide bool) error {
 		}
 	}
 	if wrong := s.wrong(); len(wrong) > 0 {
-		blocks = append(blocks, strings.Join(wrong, "\n")+"\n")
+		blocks = append(blocks, inLines(strings.Join(wrong, "\n")+"\n"))
 	}
 	_, err := io.WriteString(w, strings.Join(blocks, "\n"))
 	return err
+}
+
+// countedFrom is how many policies a reader may count.
+const countedFrom = 20
+
+// count is how many policies there are, and how many of them are ready.
+func (s Status) count() string {
+	ready := 0
+	for _, p := range s.Policies {
+		if p.Condition("Ready") == "True" {
+			ready++
+		}
+	}
+	return fmt.Sprintf("%d policies, of which %d are ready\n", len(s.Policies), ready)
 }
 
 // stageColumn is where the stage is, behind the mode; nowhere where nobody migrates.
@@ -169,7 +186,7 @@ func (s Status) wrong() []string {
 			out = append(out, w.line(n.Name))
 		}
 	}
-	return out
+	return append(out, s.Notes...)
 }
 
 // line is the warning at its place in the source: file and line where they are

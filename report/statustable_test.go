@@ -34,3 +34,18 @@ func TestStatusTable(t *testing.T) {
 		}
 	}
 }
+
+// What a cluster says is written in no way that steers a terminal.
+func TestStatusIsInert(t *testing.T) {
+	s := report.Status{
+		Policies:  []report.PolicyStatus{{Name: "a", Conditions: []report.Condition{{Type: "Served", Status: "False", Reason: "r", Message: "\x1b[31m\n::error::x"}}}},
+		Unmanaged: []report.NativeStatus{{Name: "b\x1b[31m", Warnings: []report.TypeWarning{{Warning: "\x1b[31m"}}}},
+	}
+	var b strings.Builder
+	if err := s.WriteTable(&b, time.Time{}, true); err != nil {
+		t.Fatal(err)
+	}
+	if strings.ContainsAny(b.String(), "\x1b") || strings.Contains(b.String(), "\n::") {
+		t.Errorf("%q", b.String())
+	}
+}

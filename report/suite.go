@@ -127,7 +127,7 @@ func (r TestRun) WriteText(w io.Writer, t TestTable) error {
 		if len(rows) == 1 && t.Problems {
 			continue
 		}
-		if _, err := fmt.Fprintf(w, "%s (%s)\n", s.title(), s.File); err != nil {
+		if _, err := fmt.Fprintf(w, "%s (%s)\n", inLine(s.title()), inLine(s.File)); err != nil {
 			return err
 		}
 		if err := writeTable(w, rows, s.why()); err != nil {

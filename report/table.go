@@ -4,8 +4,6 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/kvap/kvap/diag"
 )
 
 // A Coloured writer has the words of tables painted: red what is a finding, green
@@ -47,7 +45,7 @@ func writeTable(w io.Writer, rows [][]string, totals string) error {
 			b.WriteByte('\n')
 		}
 	}
-	b.WriteString(totals + "\n")
+	b.WriteString(inLines(totals) + "\n")
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -57,7 +55,7 @@ func inert(rows [][]string) [][]string {
 	out := make([][]string, len(rows))
 	for i, row := range rows {
 		for _, cell := range row {
-			out[i] = append(out[i], diag.Inert(strings.ReplaceAll(cell, "\n", " ")))
+			out[i] = append(out[i], inLine(cell))
 		}
 	}
 	return out

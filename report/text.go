@@ -2,24 +2,85 @@ package report
 
 import (
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/kvap/kvap/diag"
 )
 
+// mostInSummary is how many policies a person reads of. Of more, those that are native
+// throughout are counted.
+const mostInSummary = 40
+
 // WriteSummary writes one line for each policy and the totals: what a person
-// sees at the end of a run.
-func (c Conversion) WriteSummary(w io.Writer) error {
+// sees at the end of a run. Where all is not set, a long table is cut.
+func (c Conversion) WriteSummary(w io.Writer, all bool) error {
 	rows := [][]string{{"POLICY", "KIND", "RULES", "NATIVE", "WEBHOOK", "UNSUPPORTED", "CODES"}}
-	for _, p := range c.Policies {
+	all = all || len(c.Policies) <= mostInSummary
+	titles := c.titles()
+	native, others := 0, 0 // that are not listed
+	for i, p := range c.Policies {
 		t := p.totals()
+		switch {
+		case all:
+		case t.Native == t.Rules:
+			native++
+			continue
+		case len(rows) > mostInSummary:
+			others++
+			continue
+		}
 		rows = append(rows, []string{
-			p.title(), p.Kind, strconv.Itoa(t.Rules), strconv.Itoa(t.Native), strconv.Itoa(t.Webhook),
+			titles[i], p.Kind, strconv.Itoa(t.Rules), strconv.Itoa(t.Native), strconv.Itoa(t.Webhook),
 			strconv.Itoa(t.Unsupported), codes(p.codes()),
 		})
 	}
-	return writeTable(w, rows, c.totals())
+	return writeTable(w, rows, unlisted(native, others)+c.totals())
+}
+
+// unlisted is the line about the policies that a summary leaves out; "" where it leaves
+// out none.
+func unlisted(native, others int) string {
+	var parts []string
+	if others > 0 {
+		parts = append(parts, plural(others, "more policy that is not native throughout", "more policies that are not native throughout"))
+	}
+	if native > 0 {
+		parts = append(parts, plural(native, "policy that is native throughout", "policies that are native throughout"))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "not listed: " + strings.Join(parts, ", ") + "; -v or -o wide lists all\n"
+}
+
+// titles are the names of the policies, with a place where several have one name.
+func (c Conversion) titles() []string {
+	var names, places []string
+	for _, p := range c.Policies {
+		place := p.File
+		if len(p.Rules) > 0 {
+			place = diag.Pos{File: p.File, Line: p.Rules[0].Line}.String()
+		}
+		names, places = append(names, p.title()), append(places, place)
+	}
+	return apart(names, places)
+}
+
+// apart adds its place to each name that stands more than once.
+func apart(names, places []string) []string {
+	times := map[string]int{}
+	for _, name := range names {
+		times[name]++
+	}
+	out := slices.Clone(names)
+	for i, name := range names {
+		if times[name] > 1 && places[i] != "" {
+			out[i] += " (" + places[i] + ")"
+		}
+	}
+	return out
 }
 
 // totals are the lines below a table.
@@ -36,9 +97,10 @@ func (c Conversion) totals() string {
 // WriteText writes one line for each rule and the totals.
 func (c Conversion) WriteText(w io.Writer) error {
 	rows := [][]string{{"POLICY", "RULE", "TYPE", "TARGET", "CODES", "OBJECTS"}}
-	for _, p := range c.Policies {
+	titles := c.titles()
+	for i, p := range c.Policies {
 		for _, r := range p.Rules {
-			rows = append(rows, []string{p.title(), r.Name, r.Type, string(r.Target), codes(r.Codes), orDash(strings.Join(r.Objects, " "))})
+			rows = append(rows, []string{titles[i], orDash(r.Name), orDash(r.Type), string(r.Target), codes(r.Codes), orDash(strings.Join(r.Objects, " "))})
 		}
 	}
 	return writeTable(w, rows, c.totals())

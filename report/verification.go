@@ -143,8 +143,9 @@ func (v Verification) WriteJSON(w io.Writer) error {
 func (v Verification) WriteText(w io.Writer, all bool) error {
 	rows := [][]string{{"POLICY", "RULE", "REQUESTS", "MATCHED", "PASS", "FAIL", "SKIP", "ERROR", "PREDICATES", "RESULT"}}
 	var details strings.Builder
-	for _, p := range v.Policies {
-		title := Policy{Name: p.Name, Namespace: p.Namespace}.title()
+	titles := v.titles()
+	for i, p := range v.Policies {
+		title := titles[i]
 		if len(p.Rules) == 0 {
 			rows = append(rows, []string{title, "-", "-", "-", "-", "-", "-", "-", "-", "nothing to compare"})
 		}
@@ -163,6 +164,15 @@ func (v Verification) WriteText(w io.Writer, all bool) error {
 		details.WriteByte('\n')
 	}
 	return writeTable(w, rows, details.String()+v.Totals.String())
+}
+
+// titles are the names of the policies, with the file where several have one name.
+func (v Verification) titles() []string {
+	var names, files []string
+	for _, p := range v.Policies {
+		names, files = append(names, Policy{Name: p.Name, Namespace: p.Namespace}.title()), append(files, p.File)
+	}
+	return apart(names, files)
 }
 
 func (r VerifiedRule) row(title string, p VerifiedPolicy) []string {

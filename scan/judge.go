@@ -21,24 +21,49 @@ type Policies struct {
 	Compiled   compile.Result
 	Exceptions []*policy.Exception
 	Schemas    *schema.Set
-	// ExcludeNamespaces are those whose objects are not judged.
+	// ExcludeNamespaces are those whose objects are not judged, but by rules that name them.
 	ExcludeNamespaces []string
+	// World is what rules look things up in that have no native form; nil knows what a
+	// round has read before.
+	World World
 }
+
+// A World is what a rule can ask about besides the object.
+type World = interp.World
 
 // A Judge judges objects that are there.
 type Judge struct {
-	judges *judge.Judges
-	client judge.Client
+	judges   *judge.Judges
+	client   judge.Client
+	excluded []string        // namespaces
+	reached  map[string]bool // those among them that a rule names
 }
 
 // NewJudge makes a judge that knows some objects of the cluster: its Namespaces, and
 // what rules look up.
 func NewJudge(p Policies, known []map[string]any) (*Judge, error) {
-	judges, err := judge.New(p.Compiled, p.Exceptions, judge.Cluster{Objects: known})
+	judges, err := judge.New(p.Compiled, p.Exceptions, judge.Cluster{Objects: known, World: p.World})
 	if err != nil {
 		return nil, err
 	}
-	return &Judge{judges: judges, client: judge.Client{Schemas: p.Schemas, Guess: true}}, nil
+	j := &Judge{judges: judges, client: judge.Client{Schemas: p.Schemas, Guess: true}, excluded: p.ExcludeNamespaces, reached: map[string]bool{}}
+	for _, r := range p.Compiled.Rules {
+		for _, ns := range r.Reaches {
+			j.reached[ns] = true
+		}
+	}
+	return j, nil
+}
+
+// passesOver tells of an object that no rule is asked about.
+func (j *Judge) passesOver(o *unstructured.Unstructured) bool {
+	ns := o.GetNamespace()
+	return o.GetDeletionTimestamp() != nil || slices.Contains(j.excluded, ns) && !j.reached[ns]
+}
+
+// asks tells whether a rule is asked about the objects of a namespace.
+func (j *Judge) asks(r *compile.Rule, ns string) bool {
+	return scannable(r) && (!slices.Contains(j.excluded, ns) || slices.Contains(r.Reaches, ns))
 }
 
 // Object is what the policies say of an object.
@@ -69,8 +94,9 @@ func (j *Judge) opinions(ctx context.Context, o *unstructured.Unstructured) ([]j
 	if err != nil {
 		return nil, err
 	}
+	request.Scan = true
 	opinions, err := j.judges.Judge(ctx, request)
-	return slices.DeleteFunc(opinions, func(opinion judge.Opinion) bool { return !scannable(opinion.Rule.Rule) }), err
+	return slices.DeleteFunc(opinions, func(opinion judge.Opinion) bool { return !j.asks(opinion.Rule.Rule, o.GetNamespace()) }), err
 }
 
 // scannable tells whether a rule is asked about objects that are there: it validates,

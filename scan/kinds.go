@@ -42,6 +42,23 @@ func resourcesOf(p Policies, served []*metav1.APIResourceList) []apischema.Group
 	return out
 }
 
+// asked are the rules that can say anything of a resource.
+func asked(p Policies, served []*metav1.APIResourceList, resource apischema.GroupVersionResource) (rules []*compile.Rule) {
+	for _, list := range served {
+		for _, r := range list.APIResources {
+			if list.GroupVersion != resource.GroupVersion().String() || r.Name != resource.Resource {
+				continue
+			}
+			for _, rule := range p.Compiled.Rules {
+				if about(p.Compiled, rule, resource.GroupVersion(), r) {
+					rules = append(rules, rule)
+				}
+			}
+		}
+	}
+	return rules
+}
+
 // about tells whether a rule can say anything of a resource.
 func about(c compile.Result, rule *compile.Rule, gv apischema.GroupVersion, r metav1.APIResource) bool {
 	if !scannable(rule) {
@@ -57,12 +74,16 @@ func about(c compile.Result, rule *compile.Rule, gv apischema.GroupVersion, r me
 			return false
 		})
 	}
-	if rule.Source == nil || rule.Source.Match == nil {
-		return false
-	}
-	filters := slices.Concat(rule.Source.Match.Any, rule.Source.Match.All)
-	if rule.Source.Match.Legacy != nil {
-		filters = append(filters, rule.Source.Match.Legacy)
+	return slices.ContainsFunc(rule.Forms, func(f *compile.Form) bool {
+		return f.Source != nil && f.Source.Match != nil && matchesKind(f.Source.Match, gv, r)
+	})
+}
+
+// matchesKind tells whether a filter can mean a resource.
+func matchesKind(m *policy.MatchBlock, gv apischema.GroupVersion, r metav1.APIResource) bool {
+	filters := slices.Concat(m.Any, m.All)
+	if m.Legacy != nil {
+		filters = append(filters, m.Legacy)
 	}
 	return slices.ContainsFunc(filters, func(f *policy.Filter) bool {
 		return slices.ContainsFunc(f.Kinds, func(k policy.Text) bool {

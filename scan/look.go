@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
+
+	"github.com/kvap/kvap/compile"
 )
 
 // A Look reads the objects of a cluster that policies are about, once and by pages,
@@ -16,12 +18,16 @@ import (
 type Look struct {
 	scanner  *Scanner
 	policies Policies
+	unread   []*compile.Rule
 }
+
+// Unread are the rules about objects that were passed over.
+func (l *Look) Unread() []*compile.Rule { return l.unread }
 
 // NewLook looks for policies.
 func NewLook(config *rest.Config, p Policies) (*Look, error) {
 	s, err := New(config, Options{}, logr.Discard())
-	return &Look{s, p}, err
+	return &Look{scanner: s, policies: p}, err
 }
 
 // Known are the objects that rules look up: Namespaces, kvap's params, and ConfigMaps
@@ -34,11 +40,11 @@ func (l *Look) Known(ctx context.Context) ([]map[string]any, error) {
 // of, but those that are about to go. Kinds that may not be read are passed over, and
 // told.
 func (l *Look) Objects(ctx context.Context, visit func(*unstructured.Unstructured) error) (passedOver []string, err error) {
-	resources, err := l.scanner.resources(l.policies)
+	served, err := l.scanner.served()
 	if err != nil {
 		return nil, err
 	}
-	for _, resource := range resources {
+	for _, resource := range resourcesOf(l.policies, served) {
 		_, err := l.scanner.each(ctx, resource, metav1.ListOptions{}, func(o *unstructured.Unstructured) error {
 			if o.GetDeletionTimestamp() != nil {
 				return nil
@@ -47,6 +53,7 @@ func (l *Look) Objects(ctx context.Context, visit func(*unstructured.Unstructure
 		})
 		if apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err) {
 			passedOver = append(passedOver, resource.GroupResource().String())
+			l.unread = append(l.unread, asked(l.policies, served, resource)...)
 			continue
 		}
 		if err != nil {

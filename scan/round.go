@@ -2,7 +2,6 @@ package scan
 
 import (
 	"context"
-	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -69,7 +68,7 @@ func (r *round) scanAll(ctx context.Context, resource apischema.GroupVersionReso
 // scan judges an object and brings its report into step. An object that cannot be
 // judged keeps the report that it has.
 func (r *round) scan(ctx context.Context, o *unstructured.Unstructured) error {
-	if slices.Contains(r.policies.ExcludeNamespaces, o.GetNamespace()) || o.GetDeletionTimestamp() != nil {
+	if r.judge.passesOver(o) {
 		return nil
 	}
 	r.seen[string(o.GetUID())] = true

@@ -146,11 +146,17 @@ func (s *Scanner) round(ctx context.Context, p Policies) error {
 
 // resources are what there is to scan.
 func (s *Scanner) resources(p Policies) ([]apischema.GroupVersionResource, error) {
+	served, err := s.served()
+	return resourcesOf(p, served), err
+}
+
+// served are the resources that the cluster serves, in its preferred versions.
+func (s *Scanner) served() ([]*metav1.APIResourceList, error) {
 	served, err := s.discovery.ServerPreferredResources()
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
 		return nil, err
 	}
-	return resourcesOf(p, served), nil
+	return served, nil
 }
 
 // pageSize is how many objects are read at a time.

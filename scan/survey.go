@@ -2,7 +2,6 @@ package scan
 
 import (
 	"context"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -13,9 +12,8 @@ import (
 // A Survey counts the objects that violate each rule. It keeps a few names, and
 // nothing else of an object.
 type Survey struct {
-	judge    *Judge
-	excluded []string
-	counts   map[*compile.Rule]report.Violations
+	judge  *Judge
+	counts map[*compile.Rule]report.Violations
 	// Objects is how many were judged.
 	Objects int
 }
@@ -27,7 +25,7 @@ func NewSurvey(p Policies, known []map[string]any) (*Survey, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Survey{judge: judge, excluded: p.ExcludeNamespaces, counts: map[*compile.Rule]report.Violations{}}
+	s := &Survey{judge: judge, counts: map[*compile.Rule]report.Violations{}}
 	for _, r := range p.Compiled.Rules {
 		if scannable(r) {
 			s.counts[r] = report.Violations{}
@@ -39,9 +37,20 @@ func NewSurvey(p Policies, known []map[string]any) (*Survey, error) {
 // Violations are what violates each rule that was asked.
 func (s *Survey) Violations() map[*compile.Rule]report.Violations { return s.counts }
 
+// Unread notes that objects which rules are about may not be read: what violates them is
+// not known.
+func (s *Survey) Unread(rules []*compile.Rule) {
+	for _, r := range rules {
+		if v, counted := s.counts[r]; counted {
+			v.Unread = true
+			s.counts[r] = v
+		}
+	}
+}
+
 // Object puts an object before the policies.
 func (s *Survey) Object(ctx context.Context, o *unstructured.Unstructured) error {
-	if slices.Contains(s.excluded, o.GetNamespace()) || o.GetDeletionTimestamp() != nil {
+	if s.judge.passesOver(o) {
 		return nil
 	}
 	opinions, err := s.judge.opinions(ctx, o)

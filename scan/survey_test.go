@@ -3,7 +3,9 @@ package scan
 import (
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kvap/kvap/internal/textdiff"
@@ -46,7 +48,7 @@ func TestSurvey(t *testing.T) {
 			got[name] = append(got[name], o.String())
 		}
 	}
-	if d := textdiff.Values(map[string]int{"owners/owner": 4, "owners/left": 0, "unscored/team": 5}, counts); d != "" {
+	if d := textdiff.Values(map[string]int{"owners/owner": 4, "owners/left": 0, "unscored/team": 5, "scan-only/tier": 0, "scan-only/host": 0}, counts); d != "" {
 		t.Errorf("objects that violate each rule (-want +got):\n%s", d)
 	}
 	want := map[string][]string{
@@ -101,5 +103,26 @@ spec:
 	}
 	if d := textdiff.Values(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+// What objects that may not be read violate is not known; of other rules it is.
+func TestSurveyOfWhatMayNotBeRead(t *testing.T) {
+	p := policies(t)
+	s, err := NewSurvey(p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	configmaps := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	served := []*metav1.APIResourceList{{GroupVersion: "v1", APIResources: []metav1.APIResource{
+		{Name: "configmaps", Kind: "ConfigMap"}, {Name: "persistentvolumeclaims", Kind: "PersistentVolumeClaim"},
+	}}}
+	s.Unread(asked(p, served, configmaps))
+	got := map[string]bool{}
+	for r, v := range s.Violations() {
+		got[r.PolicyName()+"/"+r.Name()] = v.Unread
+	}
+	if d := textdiff.Values(map[string]bool{"owners/owner": true, "owners/left": false, "unscored/team": true, "scan-only/tier": false, "scan-only/host": false}, got); d != "" {
+		t.Errorf("rules about objects that may not be read (-want +got):\n%s", d)
 	}
 }

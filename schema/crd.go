@@ -50,16 +50,18 @@ type subresources struct {
 
 // A crdSchema is a structural schema.
 type crdSchema struct {
-	Type        string                `yaml:"type"`
-	Format      string                `yaml:"format"`
-	Properties  map[string]*crdSchema `yaml:"properties"`
-	Items       *crdSchema            `yaml:"items"`
-	Additional  *schemaOrBool         `yaml:"additionalProperties"`
-	Required    []string              `yaml:"required"`
-	Nullable    bool                  `yaml:"nullable"`
-	Preserve    bool                  `yaml:"x-kubernetes-preserve-unknown-fields"`
-	IntOrString bool                  `yaml:"x-kubernetes-int-or-string"`
-	Embedded    bool                  `yaml:"x-kubernetes-embedded-resource"`
+	Type        string                `yaml:"type" json:"type"`
+	Format      string                `yaml:"format" json:"format"`
+	Properties  map[string]*crdSchema `yaml:"properties" json:"properties"`
+	Items       *crdSchema            `yaml:"items" json:"items"`
+	Additional  *schemaOrBool         `yaml:"additionalProperties" json:"additionalProperties"`
+	Required    []string              `yaml:"required" json:"required"`
+	Nullable    bool                  `yaml:"nullable" json:"nullable"`
+	Preserve    bool                  `yaml:"x-kubernetes-preserve-unknown-fields" json:"x-kubernetes-preserve-unknown-fields"`
+	IntOrString bool                  `yaml:"x-kubernetes-int-or-string" json:"x-kubernetes-int-or-string"`
+	Embedded    bool                  `yaml:"x-kubernetes-embedded-resource" json:"x-kubernetes-embedded-resource"`
+	Ref         string                `yaml:"-" json:"$ref"` // in embedded files
+	published   bool                  // by a project: a cluster may have another release
 }
 
 // A schemaOrBool is the value of additionalProperties; schema is nil where it
@@ -79,6 +81,9 @@ func (s *schemaOrBool) UnmarshalYAML(n *yaml.Node) error {
 	}
 	return n.Decode(&s.schema)
 }
+
+// UnmarshalJSON reads a schema; embedded files have no boolean.
+func (s *schemaOrBool) UnmarshalJSON(text []byte) error { return json.Unmarshal(text, &s.schema) }
 
 // WithCRDs is the set with the kinds of CustomResourceDefinitions added: YAML
 // streams or JSON, also as the items of a List. Documents of other kinds are
@@ -271,6 +276,9 @@ func (s *Set) convertObject(c *crdSchema) *Type {
 		Kind:   Object,
 		Fields: make(map[string]*Field, len(c.Properties)),
 		Open:   c.Preserve || len(c.Properties) == 0,
+	}
+	if c.published && !t.Open {
+		t.Open, t.Published = true, true
 	}
 	for name, p := range c.Properties {
 		required := slices.Contains(c.Required, name)

@@ -41,7 +41,7 @@ func (r Resolver) ResolveSchema(kind apischema.GroupVersionKind) (*spec.Schema, 
 // an int or a string, an int or a double, a value or null, an object with more
 // than its known fields) becomes an int-or-string, which the checker takes for dyn.
 func openAPI(t *Type, within map[*Type]bool) *spec.Schema {
-	if t.Nullable || t.Open || within[t] {
+	if t.Nullable || t.Open && !t.Published || within[t] {
 		return dyn()
 	}
 	within[t] = true
@@ -109,7 +109,28 @@ func (s *Set) RESTMapper() meta.RESTMapper {
 		m.ResourcePriority = append(m.ResourcePriority, gv.WithResource(meta.AnyResource))
 		m.KindPriority = append(m.KindPriority, gv.WithKind(meta.AnyKind))
 	}
-	return m
+	if s.published == nil {
+		return m
+	}
+	return publishedMapper{m, s}
+}
+
+// A publishedMapper knows the published kinds too, where group, version and resource are
+// given, as the type checker gives them.
+type publishedMapper struct {
+	meta.RESTMapper
+	set *Set
+}
+
+// KindsFor is the kind of a resource.
+func (m publishedMapper) KindsFor(resource apischema.GroupVersionResource) ([]apischema.GroupVersionKind, error) {
+	found, err := m.RESTMapper.KindsFor(resource)
+	if err != nil {
+		if r, ok := m.set.ByResource(resource.Group, resource.Version, resource.Resource); ok {
+			return []apischema.GroupVersionKind{apischema.GroupVersionKind(r.GVK)}, nil
+		}
+	}
+	return found, err
 }
 
 // versions are the versions of the set's groups, the preferred one of a group

@@ -13,7 +13,10 @@ import (
 // A kind can come in several versions (autoscaling/v1 and v2
 // HorizontalPodAutoscaler) and groups ("" and events.k8s.io Event): all are here.
 //
-// A kind without wildcards that matches nothing is guessed: see guess.
+// A kind without wildcards that matches nothing is one that projects publish: see
+// WithPublished. Where group or version is a pattern, there is one resource for all that
+// are published, with the patterns, since a cluster may have others; Type is what they
+// have in common. A kind that is not published either is guessed: see guess.
 func (s *Set) Resources(group, version, kind string) []Resource {
 	var found []Resource
 	for _, r := range s.resources {
@@ -21,22 +24,63 @@ func (s *Set) Resources(group, version, kind string) []Resource {
 			found = append(found, r.clone())
 		}
 	}
-	if len(found) == 0 && kind != "" && !isPattern(kind) {
-		found = append(found, guess(group, version, kind))
+	if len(found) > 0 || kind == "" || isPattern(kind) {
+		return found
+	}
+	found = s.Published(group, version, kind)
+	switch {
+	case len(found) == 0:
+		return []Resource{guess(group, version, kind, s.Published(group, "*", kind))}
+	case isPattern(group) || isPattern(version):
+		return []Resource{likeAll(GVK{group, version, kind}, found)}
 	}
 	return found
 }
 
+// likeAll is one resource for some that are published, and for others that are called so.
+// The first says the plural.
+func likeAll(k GVK, published []Resource) Resource {
+	r := published[0]
+	r.GVK, r.Guessed = k, true
+	for _, p := range published[1:] {
+		r.Namespaced = r.Namespaced || p.Namespaced
+		for _, sub := range p.Subresources {
+			if _, ok := r.Subresource(sub.Name); !ok {
+				r.Subresources = append(r.Subresources, sub)
+			}
+		}
+	}
+	for i, sub := range r.Subresources {
+		if sub.GVK.Kind == k.Kind {
+			r.Subresources[i].GVK = k
+		}
+	}
+	return r
+}
+
+// Published are the published kinds of a name whose group and version match the patterns,
+// and that the set does not know by itself. The newest version of a kind comes first.
+func (s *Set) Published(group, version, kind string) []Resource {
+	return s.publishedWhere(func(g, v, k, _ string) bool {
+		return k == kind && matchPattern(group, g) && matchPattern(version, v)
+	})
+}
+
 // guess is the resource that a kind most likely has. Group and version stay as
 // they were given, be it patterns. It is namespaced, as most custom resources
-// are; whoever depends on it asks Guessed and allows both.
-func guess(group, version, kind string) Resource {
-	return Resource{
+// are; whoever depends on it asks Guessed and allows both. Where the kind is published
+// in other versions, these have the plural.
+func guess(group, version, kind string, others []Resource) Resource {
+	r := Resource{
 		GVK:        GVK{group, version, kind},
 		Plural:     plural(kind),
 		Namespaced: true,
 		Guessed:    true,
 	}
+	if len(others) > 0 {
+		r.Plural = others[0].Plural
+	}
+	return r
 }
 
 // plural is the lower-case English plural, as controller generators choose it for
@@ -65,6 +109,9 @@ func (s *Set) ByResource(group, version, resource string) (Resource, bool) {
 			return r.clone(), true
 		}
 	}
+	if found := s.publishedWhere(func(g, v, _, plural string) bool { return g == group && v == version && plural == name }); len(found) > 0 {
+		return found[0], true
+	}
 	return Resource{}, false
 }
 
@@ -73,7 +120,7 @@ func (s *Set) ByResource(group, version, resource string) (Resource, bool) {
 func (s *Set) ByKind(kind GVK) (Resource, bool) {
 	i, ok := slices.BinarySearchFunc(s.resources, kind, func(r Resource, k GVK) int { return r.GVK.Compare(k) })
 	if !ok {
-		return Resource{}, false
+		return s.publishedKind(kind)
 	}
 	return s.resources[i].clone(), true
 }

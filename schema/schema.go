@@ -56,6 +56,9 @@ type Type struct {
 	Nullable bool
 	// Open tells that an Object may have fields that are not in Fields.
 	Open bool
+	// Published tells that an Object is Open only since a cluster may have another
+	// release of the project that published the kind: in that release it has Fields alone.
+	Published bool
 }
 
 // HoldsQuantities tells of quantities, and of lists and maps of them.
@@ -80,8 +83,12 @@ type Resource struct {
 	Plural       string
 	Namespaced   bool
 	Subresources []Subresource
-	// Guessed tells that the kind is not known and the plural is the English one.
+	// Guessed tells that group and version are patterns, or not known. The plural is the
+	// English one where Project is nil too.
 	Guessed bool
+	// Project is what published the kind, or one of its versions; nil where the release has
+	// it, or a definition.
+	Project *Project
 }
 
 // A Subresource is, for instance, scale or exec, with the kind of its body.

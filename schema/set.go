@@ -19,6 +19,7 @@ type Set struct {
 	resources   []Resource // by group, version, kind
 	definitions map[string]string
 	kinds       map[GVK]source
+	published   *published // nil where they do not count
 
 	mu    sync.Mutex       // guards what follows
 	named map[string]*Type // by name of the definition
@@ -82,6 +83,7 @@ func (s *Set) clone() *Set {
 	c.resources = slices.Clone(s.resources)
 	c.definitions = s.definitions
 	c.kinds = maps.Clone(s.kinds)
+	c.published = s.published
 	return c
 }
 
@@ -105,16 +107,7 @@ func (s *Set) index(data []byte) error {
 	if err := s.indexKinds(head); err != nil {
 		return err
 	}
-	const before, between = `{"name":"`, `","schema":`
-	for line := range strings.Lines(lines) {
-		rest, ok := strings.CutPrefix(line, before)
-		name, schema, found := strings.Cut(rest, between)
-		if !ok || !found {
-			return fmt.Errorf("a line is no definition: %.40q", line)
-		}
-		s.definitions[name] = strings.TrimSuffix(schema, "}\n")
-	}
-	return nil
+	return eachSchema(lines, func(name, schema string) { s.definitions[name] = schema })
 }
 
 // indexKinds reads the resources and the kinds.
@@ -170,10 +163,11 @@ func (g GVK) APIVersion() string {
 // String is the kind as messages show it, for instance apps/v1 Deployment.
 func (g GVK) String() string { return g.APIVersion() + " " + g.Kind }
 
-// Custom tells of a kind that a CustomResourceDefinition defines, not the release.
+// Custom tells of a kind that a given CustomResourceDefinition defines, not the release.
 func (s *Set) Custom(kind GVK) bool { return s.kinds[kind].crd != nil }
 
-// Type is the type of the objects of a kind, or nil where it is not known. The
+// Type is the type of the objects of a kind, or nil where it is not known. Group and
+// version may be those of a Resource that stands for all that are published. The
 // body of a subresource, such as autoscaling/v1 Scale, is a kind as well.
 func (s *Set) Type(kind GVK) *Type {
 	s.mu.Lock()
@@ -181,14 +175,16 @@ func (s *Set) Type(kind GVK) *Type {
 	if t, ok := s.types[kind]; ok {
 		return t
 	}
-	src, ok := s.kinds[kind]
-	if !ok {
-		return nil
-	}
 	var t *Type
-	if src.crd != nil {
+	src, ok := s.kinds[kind]
+	switch {
+	case !ok:
+		if t = s.publishedType(kind); t == nil {
+			return nil
+		}
+	case src.crd != nil:
 		t = s.customType(src.crd)
-	} else {
+	default:
 		t = s.builtinType(src.definition)
 	}
 	s.types[kind] = t

@@ -68,15 +68,15 @@ func TestTypes(t *testing.T) {
 		{pod, "spec.containers", "list!"},
 		{pod, "spec.containers[]", "object"},
 		{pod, "spec.containers[].name", "string!"},
-		{pod, "spec.containers[].image", "string"},
+		{pod, "spec.containers[].image", "string!"},
 		{pod, "spec.containers[].resources", "object"},
 		{pod, "spec.containers[].resources.limits", "map"},
 		{pod, "spec.containers[].resources.limits[]", "string/quantity"},
-		{pod, "spec.containers[].livenessProbe.httpGet.port", "int-or-string"},
+		{pod, "spec.containers[].livenessProbe.httpGet.port", "int-or-string!"},
 		{pod, "spec.containers[].securityContext.runAsUser", "int"},
 		{pod, "spec.containers[].securityContext.privileged", "bool"},
 		{pod, "spec.initContainers", "list"},
-		{pod, "spec.volumes[].hostPath.path", "string"},
+		{pod, "spec.volumes[].hostPath.path", "string!"},
 		{pod, "spec.volumes[].emptyDir.sizeLimit", "string/quantity"},
 		{pod, "spec.contaners", "nothing"},
 		{pod, "status", "object"},
@@ -89,7 +89,7 @@ func TestTypes(t *testing.T) {
 		{gvk("apps/v1 Deployment"), "spec.template.spec.containers", "list!"},
 		{gvk("apps/v1 Deployment"), "spec.strategy.rollingUpdate.maxSurge", "int-or-string"},
 		{gvk("apps/v1 ReplicaSet"), "spec.template", "object!"},
-		{gvk("v1 ReplicationController"), "spec.template", "object"},
+		{gvk("v1 ReplicationController"), "spec.template", "object!"},
 		{gvk("apps/v1 StatefulSet"), "spec.volumeClaimTemplates[].metadata", "object"},
 		{gvk("apps/v1 StatefulSet"), "spec.volumeClaimTemplates[].kind", "string"},
 		{gvk("batch/v1 CronJob"), "spec", "object!"},
@@ -97,8 +97,8 @@ func TestTypes(t *testing.T) {
 		{gvk("batch/v1 CronJob"), "spec.jobTemplate.spec", "object!"},
 		{gvk("batch/v1 CronJob"), "spec.jobTemplate.spec.template", "object!"},
 		{gvk("batch/v1 CronJob"), "spec.jobTemplate.spec.template.spec.containers[].name", "string!"},
-		{gvk("networking.k8s.io/v1 Ingress"), "spec", "object"},
-		{gvk("networking.k8s.io/v1 Ingress"), "spec.rules[].http.paths[].pathType", "string"},
+		{gvk("networking.k8s.io/v1 Ingress"), "spec", "object!"},
+		{gvk("networking.k8s.io/v1 Ingress"), "spec.rules[].http.paths[].pathType", "string!"},
 		{gvk("v1 PersistentVolumeClaim"), "spec.resources.requests[]", "string/quantity"},
 		{gvk("v1 PersistentVolumeClaim"), "spec.accessModes[]", "string"},
 		{gvk("autoscaling/v1 HorizontalPodAutoscaler"), "spec.targetCPUUtilizationPercentage", "int"},
@@ -248,11 +248,15 @@ func TestNewestStandsIn(t *testing.T) {
 func TestMandatory(t *testing.T) {
 	s := builtin(t, "1.36")
 	port := s.Type(gvk("v1 Service")).Fields["spec"].Type.Fields["ports"].Type.Elem.Fields["port"]
-	if !port.Mandatory || port.Required {
-		t.Errorf("a port of a Service is mandatory %t, required %t; want true, false", port.Mandatory, port.Required)
+	if !port.Mandatory || !port.Required {
+		t.Errorf("a port of a Service is mandatory %t, required %t; want both", port.Mandatory, port.Required)
 	}
 	image := s.Type(pod).Fields["spec"].Type.Fields["containers"].Type.Elem.Fields["image"]
-	if image.Mandatory || image.Required {
-		t.Errorf("an image is mandatory %t, required %t; want neither", image.Mandatory, image.Required)
+	if image.Mandatory || !image.Required {
+		t.Errorf("an image is mandatory %t, required %t; want false, true: validation insists on it", image.Mandatory, image.Required)
+	}
+	rules := s.Type(gvk("rbac.authorization.k8s.io/v1 ClusterRole")).Fields["rules"]
+	if rules.Required {
+		t.Error("a ClusterRole may have no rules")
 	}
 }

@@ -29,6 +29,7 @@ func (s *subject) conditions(rules []report.RuleStatus, now time.Time) []report.
 	}
 	deployed := len(s.claims) > 0
 	add(v1alpha1.ConditionCompiled, s.source != nil, func() report.Condition { return s.compiledCondition(rules) })
+	add(v1alpha1.ConditionKindsServed, false, nil)
 	add(v1alpha1.ConditionSynced, deployed, s.syncedCondition)
 	if deployed {
 		params := s.paramsCondition()

@@ -10,6 +10,7 @@ import (
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/translate"
+	"github.com/kvap/kvap/vap"
 )
 
 // settled is after how long an API server judges by what was written: it takes up
@@ -115,11 +116,17 @@ func (s *subject) ruleStatus(r *rule, now time.Time) report.RuleStatus {
 func (c claim) ownWarnings(rule string) []report.TypeWarning {
 	var out []report.TypeWarning
 	for _, w := range c.warnings {
-		if m, _, _, ok := c.translation.Of(w.FieldRef); ok && m == c.translation.Members[c.member] && w.Rule == rule {
+		if m, _, _, ok := c.translation.Of(w.FieldRef); ok && c.isOf(m) && w.Rule == rule {
 			out = append(out, w)
 		}
 	}
 	return out
+}
+
+// isOf tells that the claim is about a member.
+func (c claim) isOf(m vap.TranslatedMember) bool {
+	own := c.translation.Members[c.member]
+	return m.Policy == own.Policy && m.Rule == own.Rule
 }
 
 // enforcedRule tells whether a rule is enforced: by the API server as the objects

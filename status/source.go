@@ -48,8 +48,26 @@ func (k *known) add(sub *subject) *subject {
 
 // An identity is what a member's name says of its policy.
 type identity struct {
-	name       string // with the namespace of a namespaced one
-	validating bool   // a ValidatingPolicy rather than one with rules
+	name string // with the namespace of a namespaced one
+	in   family
+}
+
+// A family is kinds whose policies have names of their own.
+type family string
+
+// The families. That of policies with rules is empty.
+const (
+	validating family = "ValidatingPolicy"
+	mutating   family = "MutatingPolicy"
+)
+
+// familyOf is the family of a kind.
+func familyOf(kind string) family {
+	switch f := family(strings.TrimPrefix(kind, "Namespaced")); f {
+	case validating, mutating:
+		return f
+	}
+	return ""
 }
 
 // A subject is a source policy, or where that is not in the cluster what is left to
@@ -82,7 +100,7 @@ type claim struct {
 func (c Cluster) sources() *known {
 	k := &known{by: map[identity][]*subject{}}
 	for _, s := range c.Sources {
-		k.add(&subject{identity: identity{s.Policy.FullName(), s.Policy.Validating != nil}, source: s})
+		k.add(&subject{identity: identity{s.Policy.FullName(), familyOf(s.Policy.Kind)}, source: s})
 	}
 	for _, t := range c.Translations {
 		if t.Status.Cleanup != nil {
@@ -111,7 +129,10 @@ func (c Cluster) sources() *known {
 // owner is the policy that a member is of. Of two of its name it is the one that a
 // controller has judged, and that of kvap.dev where it has both.
 func (k *known) owner(m vap.TranslatedMember) *subject {
-	id := identity{m.Policy, !strings.HasPrefix(m.Path, "spec.rules")}
+	id := identity{name: m.Policy}
+	if !strings.HasPrefix(m.Path, "spec.rules") {
+		id.in = validating
+	}
 	subs := k.by[id]
 	if len(subs) == 0 {
 		return k.add(&subject{identity: id})
@@ -162,9 +183,9 @@ func (s *subject) title() (namespace, name, kind string) {
 		namespace, name = "", s.name
 	}
 	switch {
-	case s.validating && namespaced:
+	case s.in == validating && namespaced:
 		kind = "NamespacedValidatingPolicy"
-	case s.validating:
+	case s.in == validating:
 		kind = "ValidatingPolicy"
 	case namespaced:
 		kind = "Policy"

@@ -61,6 +61,22 @@ func long() metav1.Time { return metav1.NewTime(now().Add(-time.Hour)) }
 // cluster is one with the source and what it was compiled to, all well.
 func cluster(t *testing.T) Cluster {
 	t.Helper()
+	return clusterWith(t, source)
+}
+
+// ofTwoObjects is the source with one more native rule, about another kind.
+func ofTwoObjects() string {
+	return strings.Replace(source, "    - name: call\n", `    - name: zone
+      match: {any: [{resources: {kinds: [Secret], operations: [CREATE]}}]}
+      validate:
+        message: Secrets have a zone.
+        pattern: {metadata: {labels: {zone: "?*"}}}
+    - name: call
+`, 1)
+}
+
+func clusterWith(t *testing.T, source string) Cluster {
+	t.Helper()
 	types, err := schema.Builtin(cel.Default.String())
 	if err != nil {
 		t.Fatal(err)
@@ -183,7 +199,10 @@ func TestConditions(t *testing.T) {
 		{"not type-checked yet", func(c *Cluster) { c.Policies[0].Generation++ }, "TypeChecked=Unknown/Pending FallbackActive=Unknown/NotObserved", "enforce"},
 		{"just written", func(c *Cluster) { c.Policies[0].CreationTimestamp = metav1.NewTime(c.Now) },
 			"Enforced=Unknown/JustWritten FallbackActive=Unknown/NotObserved", "enforce"},
-		{"an object has gone", func(c *Cluster) { c.Policies = c.Policies[1:] }, "Synced=False/ObjectsMissing FallbackActive=Unknown/NotObserved", "enforce"},
+		{"an object has gone", func(c *Cluster) {
+			*c = clusterWith(t, ofTwoObjects())
+			c.Policies = c.Policies[1:]
+		}, "Synced=False/ObjectsMissing FallbackActive=Unknown/NotObserved", "enforce"},
 		{"audits", func(c *Cluster) {
 			for _, b := range c.Bindings {
 				b.Spec.ValidationActions = []admissionregistrationv1.ValidationAction{admissionregistrationv1.Audit}

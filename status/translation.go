@@ -28,7 +28,7 @@ func (k *known) translated(t *v1alpha1.PolicyTranslation) {
 }
 
 func identityOf(ref v1alpha1.PolicyReference) identity {
-	id := identity{ref.Name, isValidating(ref.Kind)}
+	id := identity{ref.Name, familyOf(ref.Kind)}
 	if ref.Namespace != "" {
 		id.name = ref.Namespace + "/" + ref.Name
 	}
@@ -45,10 +45,6 @@ func (k *known) migrated(m *v1alpha1.Migration) {
 	for _, sub := range k.by[identityOf(m.Spec.Source)] {
 		sub.stage = stage
 	}
-}
-
-func isValidating(kind string) bool {
-	return kind == "ValidatingPolicy" || kind == "NamespacedValidatingPolicy"
 }
 
 // rule is the rule of a name.

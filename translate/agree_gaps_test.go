@@ -80,8 +80,6 @@ func TestGapsAgree(t *testing.T) {
 			`[{containers: []}, {containers: [], priority: 1}, {containers: [], priority: 1, nodeName: a}, {containers: [], nodeName: a}]`},
 		{"a field after a field, among words", "v1", "Pod", `validate: {allowExistingViolations: false, deny: {conditions: {all: [{key: a, operator: AnyIn, value: "{{ request.object.spec.nodeName && request.object.spec.containers }}"}]}}}`,
 			`[{containers: []}, {containers: [], nodeName: a}, {containers: [{name: a}], nodeName: ""}]`},
-		{"a function of a value or a text, and a list", "x.io/v1", "Gadget", `validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: "{{ to_upper(request.object.spec.l[0] || 'x') }}", operator: GreaterThanOrEquals, value: ["{{ request.object.spec.a }}"]}]}}}`,
-			`[{a: b}, {a: b, l: [{x: y}]}, {a: b, l: [x]}, {a: b, l: [[x]]}, {l: [x]}]`},
 		{"a default that is not there, and a default for it", "x.io/v1", "Gadget", `context: [{name: v, variable: {default: "{{ request.object.spec.a }}"}}], preconditions: {any: [{key: "{{ v || '5' }}", operator: AnyIn}]}, validate: {allowExistingViolations: false, deny: {}}`,
 			`[{}, {a: b}, {a: null}, {a: [1]}]`},
 		{"a default that is not there, and part of it", "v1", "Pod", "context: [{name: v, variable: {jmesPath: request.object.spec.nodeName || `true`, default: '{{ request.object.spec.schedulerName }}'}}], preconditions: {all: [{key: \"{{ (v || `[]`) | [0] }}\", operator: LessThanOrEquals}]}, validate: {allowExistingViolations: false, deny: {}}",
@@ -94,8 +92,6 @@ func TestGapsAgree(t *testing.T) {
 			`[{containers: []}, {containers: [], nodeName: aa}, {containers: [], nodeName: b}, {containers: [], schedulerName: a}, {containers: [], nodeName: b, schedulerName: a}, {containers: [], nodeName: aa, schedulerName: b}]`},
 		{"keys in no order", "v1", "Pod", `validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: "{{ request.object.metadata.name && keys(request.object.spec.nodeSelector) }}", operator: LessThan, value: a}]}}}`,
 			`[{containers: []}, {containers: [], nodeSelector: {a: b}}, {containers: [], nodeSelector: {}}]`},
-		{"values in no order of what a request says", "v1", "Pod", `validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: "{{ request.object.spec.hostname || values(request.object.spec.nodeSelector) }}", operator: LessThanOrEquals, value: "{{ request.object.metadata.name }}"}]}}}`,
-			`[{containers: []}, {containers: [], nodeSelector: {a: b}}, {containers: [], hostname: zz}, {containers: [], hostname: a, nodeSelector: {}}]`},
 		{"keys of a value, in no order", "x.io/v1", "Gadget", `validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: "{{ request.object.metadata.name && keys(request.object.spec.m) }}", operator: LessThan, value: a}]}}}`,
 			`[{}, {m: {a: b}}, {m: {}}, {m: null}, {m: a}, {m: [a]}]`},
 	} {

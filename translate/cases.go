@@ -18,10 +18,18 @@ const (
 	// nested is gone through again for each case of what is around it, and what comes
 	// of that may be small.
 	manySteps = 10_000
+	// manyParts is how many operands one may be made of. Parts are shared, so that a
+	// short text makes one of billions, and whoever goes through it never ends.
+	manyParts = 5_000
+	// manyNodes is how large an expression may be on the way. One that prints as the
+	// 100,000 characters that the API server takes has about as many; what doubles with
+	// each step of the source is stopped before it costs as much as all else.
+	manyNodes = 15_000
 )
 
 // step counts one of the steps of the walk.
 func (l *lowering) step() {
+	l.opts.Budget.Spend(1)
 	l.steps++
 	if l.steps > manySteps {
 		panic(l.refuse(diag.TooLarge, "what is nested here comes out in too many ways to tell apart in CEL"))
@@ -31,13 +39,41 @@ func (l *lowering) step() {
 // cases is in how many ways j may come out.
 func (j operand) cases() int { return max(1, j.branches) }
 
-// bounded is j, unless it may come out in more ways than anybody would write down:
-// what is built of it has a branch for each, wherever it is used.
+// bounded is j, unless it may come out in more ways than anybody would write down, or
+// has more parts: what is built of it has a branch for each, wherever it is used.
 func (l *lowering) bounded(j operand) operand {
+	l.opts.Budget.Spend(j.cost())
+	if j.cost() > manyNodes {
+		panic(tooLarge(l.pos))
+	}
+	if j.parts() > manyParts {
+		panic(l.refuse(diag.TooLarge, "this expression puts together more than %d values", manyParts))
+	}
 	if j.cases() > manyCases {
 		panic(l.refuse(diag.TooLarge, "this expression may come out in more than %d ways, too many to tell apart in CEL", manyCases))
 	}
 	return j
+}
+
+// boundedOutcome is o, unless its expressions are larger than an expression may be.
+func (l *lowering) boundedOutcome(o outcome) outcome {
+	nodes := 0
+	for _, s := range o {
+		nodes += s.cond.Nodes()
+	}
+	l.opts.Budget.Spend(nodes)
+	if nodes > manyNodes {
+		panic(tooLarge(l.pos))
+	}
+	return o
+}
+
+// cost is what it takes to look at all of j once.
+func (j operand) cost() int {
+	if j.form == placeForm {
+		return j.v.expr.Nodes()
+	}
+	return j.parts()
 }
 
 // some tells whether f is true of a branch of a choice.
@@ -141,6 +177,7 @@ func (l *lowering) chosenText(j operand) cel.Value {
 	if j.form != choiceForm {
 		return l.text(j)
 	}
+	l.mustBeOfOneOrigin(j)
 	var then, els cel.Value
 	l.eitherWay(j.c,
 		func() cel.Bool { then = l.chosenText(*j.then); return cel.True() },

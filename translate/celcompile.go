@@ -28,6 +28,11 @@ func refusedExpressions(d *vap.Draft, checker Checker) (why *diag.Diagnostic, me
 			continue
 		}
 		pos, _ := objects.MadeFrom(e.Field)
+		// Of what a type checker says there is only the text. Names of Kyverno's own are told before.
+		if _, what, _ := strings.Cut(e.Message, ": "); strings.HasPrefix(what, "undeclared reference to ") {
+			w := broken(pos, "at %s", e.Message)
+			return &w, messages
+		}
 		w := diag.Warnf(pos, diag.NoExpression, "the API server would refuse %s: %s; the webhook will judge this rule",
 			subjectOf(e.Field), e.Message)
 		return &w, messages

@@ -118,12 +118,12 @@ variables:
 	}
 }
 
-// Behind a namespace selector, which no match condition can ask, the preconditions
-// guard the checks.
+// Behind a namespace selector with wildcards, which neither an object nor a match
+// condition can ask, the preconditions guard the checks.
 func TestCELPreconditionsBehindSelectors(t *testing.T) {
 	t.Parallel()
 	text := strings.Replace(oneCELRule("", `celPreconditions: [{name: sized, expression: "object.data.kind == 'sized'"}]`, small),
-		"kinds: [ConfigMap]", "kinds: [ConfigMap], namespaceSelector: {matchLabels: {env: prod}}", 1)
+		"kinds: [ConfigMap]", "kinds: [ConfigMap], namespaceSelector: {matchLabels: {env: 'pro*'}}", 1)
 	p := translateText(t, text, setting{namespaces: map[string]map[string]string{"app": {"env": "prod"}}})
 	other := func(s string) string { return strings.Replace(s, `"namespace":"app"`, `"namespace":"other"`, 1) }
 	p.try(t, []trial{
@@ -190,12 +190,12 @@ func TestCELTargets(t *testing.T) {
 	expression := func(text string) string { return `expressions: [{expression: "` + text + `"}]` }
 	const kinds = "[ConfigMap]"
 	for _, tt := range []struct{ name, kinds, spec, rule, cel, want, message string }{
-		{"syntax", kinds, "", "", expression("object.data.a =="), "webhook KV201", "at 1:17"},
+		{"syntax", kinds, "", "", expression("object.data.a =="), "webhook KV112", "at 1:17"},
 		{"unknown function", kinds, "", "", expression("http.Get('https://a').ok"), "webhook KV202", "http.Get"},
 		{"unknown global function", kinds, "", "", expression("image('a').registry() == 'a'"), "webhook KV202", "image"},
-		{"unknown variable", kinds, "", "", expression("thing == 1"), "webhook KV201", "undeclared reference to 'thing'"},
+		{"unknown variable", kinds, "", "", expression("thing == 1"), "webhook KV112", "undeclared reference to 'thing'"},
 		{"wrong type", kinds, "", "", expression("object.data.a"), "webhook KV201", "must evaluate to bool"},
-		{"params without a reference", kinds, "", "", "paramKind: {apiVersion: v1, kind: ConfigMap}\n" + expression("params.data.a == 'a'"), "webhook KV201", "params"},
+		{"params without a reference", kinds, "", "", "paramKind: {apiVersion: v1, kind: ConfigMap}\n" + expression("params.data.a == 'a'"), "webhook KV112", "params"},
 		{"newer function", kinds, "", "", expression("object.data.a.split(',').distinct().size() == 1"), "webhook KV213", "distinct"},
 		{"options", kinds, "", "", expression("request.options.fieldManager == 'a'"), "webhook KV201", "request.options"},
 		{"namespace of a Namespace", "[Namespace]", "", "", expression("request.namespace != 'a'"), "webhook KV201", "request.namespace"},
@@ -210,7 +210,7 @@ func TestCELTargets(t *testing.T) {
 		{"message expression", kinds, "", "", "expressions: [{expression: 'has(object.data)', messageExpression: thing}]", "native KV303", "messageExpression"},
 		{"message expression of a wrong type", kinds, "", "", "expressions: [{expression: 'has(object.data)', messageExpression: '1'}]", "native KV303", "messageExpression"},
 		{"audit annotation", kinds, "", "", "auditAnnotations: [{key: a, valueExpression: object.data.a}]\n" + expression("true"), "native KV310", "audit annotation a"},
-		{"match conditions", kinds, "webhookConfiguration: {matchConditions: [{name: a, expression: 'object.data.a =='}]}", "", expression("true"), "webhook KV201", "cannot be read"},
+		{"match conditions", kinds, "webhookConfiguration: {matchConditions: [{name: a, expression: 'object.data.a =='}]}", "", expression("true"), "webhook KV112", "does not compile"},
 		{"match conditions of Kyverno", kinds, "webhookConfiguration: {matchConditions: [{name: a, expression: 'images.a == 1'}]}", "", expression("true"), "webhook KV202", "images"},
 		{"match conditions with an authorizer", kinds, "webhookConfiguration: {matchConditions: [{name: a, expression: \"authorizer.requestResource.check('a').allowed()\"}]}", "", expression("true"), "webhook KV201", "authorizer"},
 		{"match conditions that Ignore lets pass", kinds, "failurePolicy: Ignore\nwebhookConfiguration: {matchConditions: [{name: a, expression: 'true'}]}", "", expression("true"), "webhook KV201", "Ignore"},

@@ -3,6 +3,7 @@ package translate
 import (
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
@@ -117,6 +118,11 @@ func inlined(v cel.Value, variables []vap.Variable) cel.Value {
 // readCEL parses an expression of the source. The reason why it cannot be native
 // names the function that the release does not have.
 func readCEL(text string, pos diag.Pos, release cel.Release) (cel.Value, *diag.Diagnostic) {
+	return readCELWith(text, pos, release, func(v cel.Value) cel.Value { return v })
+}
+
+// readCELWith is readCEL of an expression in which known is put for what only Kyverno has.
+func readCELWith(text string, pos diag.Pos, release cel.Release, known func(cel.Value) cel.Value) (cel.Value, *diag.Diagnostic) {
 	refuse := func(code diag.Code, format string, args ...any) (cel.Value, *diag.Diagnostic) {
 		d := diag.Warnf(pos, code, format+"; the webhook will judge this rule", args...)
 		return cel.Value{}, &d
@@ -127,10 +133,21 @@ func readCEL(text string, pos diag.Pos, release cel.Release) (cel.Value, *diag.D
 		if !errors.As(err, &d) {
 			return refuse(diag.NoExpression, "the CEL expression cannot be read: %v", err)
 		}
-		return refuse(diag.NoExpression, "the CEL expression cannot be read: at %d:%d: %s", d.Line, d.Col, d.Message)
+		if strings.HasPrefix(d.Message, "unsupported syntax") { // which Kyverno may read
+			return refuse(diag.NoExpression, "the CEL expression cannot be read: at %d:%d: %s", d.Line, d.Col, d.Message)
+		}
+		d = broken(pos, "at %d:%d: %s", d.Line, d.Col, d.Message)
+		return cel.Value{}, &d
 	}
+	v = known(v)
 	if unknown := v.UnknownFunctions(); len(unknown) > 0 {
-		return refuse(diag.NoFunction, "the API server has no function %s", qualifiedName(v, unknown[len(unknown)-1]))
+		name := unknown[len(unknown)-1]
+		receiver, _ := v.Receiver(name)
+		if guess := diag.Nearest(name, cel.Common()); guess != "" && !ofKyverno(name) && !kyvernoOnly(receiver) {
+			d := broken(pos, "there is no function %s (did you mean %s?)", name, guess)
+			return cel.Value{}, &d
+		}
+		return refuse(diag.NoFunction, "the API server has no function %s", qualifiedName(v, name))
 	}
 	for _, name := range v.Idents() {
 		if kyvernoOnly(name) {
@@ -143,10 +160,30 @@ func readCEL(text string, pos diag.Pos, release cel.Release) (cel.Value, *diag.D
 	return v, nil
 }
 
+// broken is the error of an expression that compiles nowhere, in Kyverno neither.
+func broken(pos diag.Pos, where string, args ...any) diag.Diagnostic {
+	return diag.Errorf(pos, diag.BadExpression, "the CEL expression does not compile: "+where+"; correct it: as it stands, the rule errs on every request that it matches", args...)
+}
+
 // kyvernoOnly tells of the variables that Kyverno adds to those of the API server.
 func kyvernoOnly(name string) bool {
 	switch name {
-	case "images", "exceptions", "globalContext", "http", "resource", "generator", "time":
+	case "images", "exceptions", "globalContext", "http", "resource", "generator", "time",
+		"base64", "gzip", "hash", "image", "json", "jsonpatch", "math", "proto", "random", "regex", "transform", "user", "x509", "yaml":
+		return true
+	}
+	return false
+}
+
+// ofKyverno tells of the functions that Kyverno adds to those of the API server, but for
+// those with a dot in their name, which are like none of its.
+func ofKyverno(name string) bool {
+	switch name {
+	case "Get", "get", "List", "list", "Post", "post", "ToGVR", "toGVR", "Client", "client", "GetMetadata", "getMetadata", "Apply", "apply",
+		"parseImageReference", "image", "isImage", "registry", "repository", "identifier", "tag", "digest", "containsDigest",
+		"unmarshal", "marshal", "parse", "sha1", "sha256", "md5", "round", "random", "now", "truncate", "toCron", "bind",
+		"listObjToMap", "compress", "decompress", "decode", "parseServiceAccount", "escapeKey",
+		"verifyImageSignatures", "verifyAttestationSignatures", "extractPayload", "getImageData":
 		return true
 	}
 	return false

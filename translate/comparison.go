@@ -179,7 +179,7 @@ func (l *lowering) equalValues(a, b operand) cel.Bool {
 	}
 	pa, pb := l.present(a), l.present(b)
 	same := x.Eq(y)
-	if a.typ().Kind != b.typ().Kind && a.typ().Kind != schema.Any && b.typ().Kind != schema.Any {
+	if ak, bk := kindOf(a.typ()), kindOf(b.typ()); ak != bk && !ofSeveralTypes(ak) && !ofSeveralTypes(bk) {
 		same = cel.False()
 		if numericKind(a.typ()) && numericKind(b.typ()) {
 			same = dyn(x).Eq(dyn(y))

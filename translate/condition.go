@@ -1,8 +1,11 @@
 package translate
 
 import (
+	"slices"
+
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/native"
@@ -38,7 +41,13 @@ func (l *lowering) condition(c *policy.Condition) native.Truth {
 		l.readsImages = false
 		key, value := l.node(c.Key), l.node(c.Value)
 		l.setPos(c.Pos)
-		b := l.compareCondition(operatorOf(c.Operator), c.Operator, key, value)
+		if op := operatorOf(c.Operator); op.kind == equalityKind && l.wildAroundVariable(c.Value) {
+			panic(l.unsupported("a wildcard beside a variable in a condition's value"))
+		}
+		compared := func(key, value operand) cel.Bool {
+			return l.compareCondition(operatorOf(c.Operator), c.Operator, key, value)
+		}
+		b := compared(key, value)
 		_, unread := b.Const()
 		if unread {
 			errs := l.errs
@@ -46,9 +55,23 @@ func (l *lowering) condition(c *policy.Condition) native.Truth {
 			if errs {
 				b = l.probeImages(b)
 			}
+		} else {
+			b = l.probeBranches(value, b, func(v operand) cel.Bool { return compared(key, v) })
+			b = l.probeBranches(key, b, func(k operand) cel.Bool { return compared(k, value) })
 		}
 		return l.whereFilledIn(key, c.Key, l.whereFilledIn(value, c.Value, l.readBoth(key, value, b, unread)))
 	})
+}
+
+// wildAroundVariable tells of a text in which the policy writes wildcards around variables,
+// which count, while those that the variables give do not.
+func (l *lowering) wildAroundVariable(n *policy.Node) bool {
+	if n == nil || n.Kind != policy.String {
+		return false
+	}
+	t := l.parseTemplate(n.Str, n.Pos)
+	return t.Single() == nil && slices.ContainsFunc(t.Parts, func(p jmespath.Part) bool { return p.Var != nil }) &&
+		slices.ContainsFunc(t.Parts, func(p jmespath.Part) bool { return scalar.IsWild(p.Text) })
 }
 
 // probe is b, which does not depend on j, where reading j is no error.
@@ -90,6 +113,41 @@ func (l *lowering) probe(j operand, b cel.Bool) cel.Bool {
 		panic(l.unsupported("a condition that is only about an error of its key"))
 	}
 	return cel.CondBool(isNull(dyn(v)), b, b)
+}
+
+// probeBranches is b, which compares the choice j, where reading its branches is no
+// error: what a branch is compared with may make a constant of it, as of
+//
+//	(has(params.data) ? params.data[x].contains('y') : ...) == 'no boolean'
+func (l *lowering) probeBranches(j operand, b cel.Bool, compared func(operand) cel.Bool) cel.Bool {
+	if j.form != choiceForm || !l.errs {
+		return b
+	}
+	return l.probeBranch(j, b, compared)
+}
+
+func (l *lowering) probeBranch(j operand, b cel.Bool, compared func(operand) cel.Bool) cel.Bool {
+	switch j.form {
+	case litForm, errorForm, jsonForm: // of which there is nothing to read, or b is the error
+		return b
+	case choiceForm:
+		then, els := l.eitherWay(j.c,
+			func() cel.Bool { return l.probeBranch(*j.then, b, compared) },
+			func() cel.Bool { return l.probeBranch(*j.els, b, compared) })
+		if cel.Equal(then.Value, els.Value) {
+			return then
+		}
+		return cel.CondBool(j.c, then, els)
+	}
+	unread := false
+	l.attempt(func() {
+		_, unread = compared(j).Const()
+		panic(asksIndex{-1}) // of which nothing is kept
+	})
+	if !unread {
+		return b
+	}
+	return l.probe(j, b)
 }
 
 func (l *lowering) compareCondition(op operator, written string, key, value operand) cel.Bool {

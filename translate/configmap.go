@@ -17,7 +17,8 @@ func (l *lowering) configMap(e *policy.ContextEntry) operand {
 	}
 	namespace, ok := l.configMapNamespace(e)
 	if !ok {
-		return typeError("configMap") // not the policy's own
+		l.tells = true
+		return typeError("the Policy " + native.MemberName(l.policy) + " may read ConfigMaps of its own namespace only, and not " + namespace + "/" + name)
 	}
 	params := l.useParams(name, namespace)
 	data := place{expr: params.Field("data"), typ: mapOf(stringType()), opt: params.Opt("data"), guards: []guard{{cond: params.Has("data"), shape: true}}, origin: fromConfiguration}

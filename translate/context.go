@@ -13,26 +13,44 @@ import (
 // used has no errors, in Kyverno and here.
 type contextVar struct {
 	entry *policy.ContextEntry
-	outer map[string]*contextVar // the entries that it may use: those before it
+	index int // among the entries of the context
+	// outer is the context that the entry may use: the entries before it.
+	outer context
+}
+
+// A context is the entries that may be used at a place. Contexts of one rule share
+// what they have by name, and each sees the first so many of all entries.
+type context struct {
+	named map[string][]*contextVar // in order
+	size  int
 }
 
 // contextOf is the context that entries give on top of the outer one.
-func contextOf(entries []*policy.ContextEntry, outer map[string]*contextVar) map[string]*contextVar {
+func contextOf(entries []*policy.ContextEntry, outer context) context {
 	if len(entries) == 0 {
 		return outer
 	}
-	all := map[string]*contextVar{}
-	for k, v := range outer {
-		all[k] = v
+	out := context{named: make(map[string][]*contextVar, len(entries)), size: outer.size}
+	for name := range outer.named {
+		for v := outer.get(name); v != nil; v = v.outer.get(name) {
+			out.named[name] = slices.Insert(out.named[name], 0, v)
+		}
 	}
 	for _, e := range entries {
-		before := make(map[string]*contextVar, len(all))
-		for k, v := range all {
-			before[k] = v
-		}
-		all[e.Name] = &contextVar{entry: e, outer: before}
+		out.named[e.Name] = append(out.named[e.Name], &contextVar{entry: e, index: out.size, outer: context{out.named, out.size}})
+		out.size++
 	}
-	return all
+	return out
+}
+
+// get is the last entry of a name, or nil.
+func (c context) get(name string) *contextVar {
+	for _, v := range slices.Backward(c.named[name]) {
+		if v.index < c.size {
+			return v
+		}
+	}
+	return nil
 }
 
 // loadedBefore is an entry of the rule while the old object is judged: Kyverno

@@ -29,7 +29,16 @@ func (l *lowering) anyNull(s sequence) cel.Bool {
 	case nonNull:
 		return s.of.quantify(l, cel.ForSome, false, func(x operand) cel.Bool { return isNull(x.v.expr) })
 	case flat:
-		return l.anyNull(s.of)
+		inner := s.of.quantify(l, cel.ForSome, false, func(x operand) cel.Bool { return l.anyNull(s.f(l, x)) })
+		return cel.Or(l.anyNull(s.of), inner)
+	case concat:
+		some := make([]cel.Bool, len(s))
+		for i, part := range s {
+			some[i] = l.anyNull(part)
+		}
+		return cel.Or(some...)
+	case branch:
+		return cel.CondBool(s.c, l.anyNull(s.then), l.anyNull(s.els))
 	}
 	return cel.False()
 }

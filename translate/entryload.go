@@ -58,7 +58,7 @@ func (l *lowering) loads(name string) (cel.Bool, bool) {
 	if !entry.errs || l.found != nil {
 		return l.readable(entry.value, cel.Value{})
 	}
-	return l.loadsAlone(l.context[name])
+	return l.loadsAlone(l.context.get(name))
 }
 
 // A loading is whether an entry loads; ok is false where that is no expression.
@@ -93,11 +93,11 @@ func (l *lowering) loadsAlone(v *contextVar) (cel.Bool, bool) {
 // and of several entries of one name each.
 func (l *lowering) whereLoaded(e *jmespath.Expr, j operand) operand {
 	for _, name := range slices.Sorted(maps.Keys(l.loaded)) {
-		for v := l.context[name]; v.outer[name] != nil; v = v.outer[name] {
+		for v := l.context.get(name); v.outer.get(name) != nil; v = v.outer.get(name) {
 			if v.failsWith(name) {
 				continue
 			}
-			if c, ok := l.loadsAlone(v.outer[name]); ok && !c.IsTrue() {
+			if c, ok := l.loadsAlone(v.outer.get(name)); ok && !c.IsTrue() {
 				j = choice(c, j, l.ofEntry(name, false))
 			}
 		}
@@ -144,12 +144,13 @@ func namesFirst(e *jmespath.Expr, name string) bool {
 // loadMentioned loads the context entries that an expression mentions and has not
 // evaluated: what is right of a pipe, or in a text, names an entry to Kyverno too.
 func (l *lowering) loadMentioned(e *jmespath.Expr) {
-	if len(l.context) == 0 {
+	if l.context.size == 0 {
 		return
 	}
+	l.opts.Budget.Spend(l.context.size)
 	text := e.String()
-	for _, name := range slices.Sorted(maps.Keys(l.context)) {
-		if _, ok := l.loaded[name]; !ok && mentions(text, name) {
+	for _, name := range slices.Sorted(maps.Keys(l.context.named)) {
+		if _, ok := l.loaded[name]; !ok && l.context.get(name) != nil && mentions(text, name) {
 			errs := l.errs
 			l.topLevel(name)
 			l.errs = errs

@@ -1,7 +1,7 @@
 package translate
 
 import (
-	"strings"
+	"slices"
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
@@ -12,9 +12,6 @@ import (
 
 // conditionEquals is Equals.
 func (l *lowering) conditionEquals(key, value operand) cel.Bool {
-	if isConfigured(value) {
-		return l.equalsConfigured(key, value)
-	}
 	if value.form != litForm {
 		return l.equalsVariable(key, value)
 	}
@@ -30,6 +27,7 @@ func (l *lowering) conditionEquals(key, value operand) cel.Bool {
 		sequence: func(s sequence) cel.Bool { return l.sequenceEquals(s, want) },
 		json:     func(operand) cel.Bool { return cel.Lit(l.jsonEquals(want)) },
 		neutral:  neutralsOf(value),
+		standIn:  func(v any) cel.Bool { return cel.Lit(equalsAsData(v, want)) },
 	})
 }
 
@@ -59,11 +57,10 @@ func (l *lowering) equalsLiteral(x cel.Value, t *schema.Type, want any) cel.Bool
 		}
 		return l.equalsNumber(x, f)
 	case schema.String:
-		return l.equalsString(x, want)
-	case schema.IntOrString:
-		return l.perType(x, want)
-	case schema.Any:
-		return l.perType(x, want)
+		text, ok := want.(string)
+		return cel.And(cel.Lit(ok), equalsText(x, t, text))
+	case schema.IntOrString, schema.Any:
+		return l.perType(x, t, want)
 	case schema.List:
 		w, ok := l.literalTree(want)
 		items, isList := want.([]any)
@@ -87,24 +84,21 @@ func (l *lowering) equalsLiteral(x cel.Value, t *schema.Type, want any) cel.Bool
 }
 
 // perType dispatches Equals at run time.
-func (l *lowering) perType(x cel.Value, want any) cel.Bool {
+func (l *lowering) perType(x cel.Value, t *schema.Type, want any) cel.Bool {
 	switch w := want.(type) {
 	case bool:
 		return x.Eq(cel.Lit(w).Value)
 	case float64:
-		number := l.equalsNumber(x, w)
-		return cel.Or(number, cel.And(isString(x), l.equalsString(x, want)))
+		return l.equalsNumber(x, w)
 	case string:
-		alts := []cel.Bool{}
-		if !scalar.IsWild(w) && !scalar.IsNumeric(w) {
-			alts = append(alts, x.Eq(cel.String(w)))
-		} else {
-			alts = append(alts, cel.And(isString(x), l.equalsString(x, want)))
+		text := equalsText(x, t, w)
+		if readsOf(w, t) != scalar.AsText || scalar.IsWild(w) {
+			text = cel.And(isString(x), text)
 		}
 		if f, ok := scalar.EqualNumber(want); ok {
-			alts = append(alts, l.equalsNumber(x, f))
+			return cel.Or(text, l.equalsNumber(x, f))
 		}
-		return cel.Or(alts...)
+		return text
 	case nil:
 		return cel.False()
 	}
@@ -122,61 +116,35 @@ func (l *lowering) equalsNumber(x cel.Value, f float64) cel.Bool {
 	return x.Eq(cel.Double(f))
 }
 
-// equalsString is Equals of a string key.
-func (l *lowering) equalsString(x cel.Value, want any) cel.Bool {
-	switch w := want.(type) {
-	case float64:
-		// a duration key equals a number of seconds; "0" is no duration here
-		return cel.And(isDuration(x), cel.Not(isZeroText(x)),
-			cel.Func(cel.FuncDuration, x).Eq(cel.Func(cel.FuncDuration, cel.String(scalar.Seconds(w)))))
-	case string:
-		return l.equalsText(x, w)
-	}
-	return cel.False()
-}
-
-// isZeroText is: a text that Go reads as the duration 0 and Kyverno as none.
-func isZeroText(x cel.Value) cel.Bool { return x.Eq(cel.String("0")) }
-
-// equalsText: durations compare as durations, then a key that is a quantity
-// compares as one or not at all, then the value is a wildcard.
-func (l *lowering) equalsText(x cel.Value, want string) cel.Bool {
-	dur := scalar.IsNonzeroDuration(want)
-	_, qty := scalar.Quantity(want)
+// equalsText is Equals of a text: the value is read as the literal asks, or is a wildcard.
+func equalsText(x cel.Value, t *schema.Type, want string) cel.Bool {
 	switch {
-	case dur && qty: // "5m"
-		byDuration := cel.And(isDuration(x), cel.Not(isZeroText(x)))
-		return cel.Or(
-			cel.And(byDuration, compareDuration(x, scalar.Equals, want)),
-			cel.And(cel.Not(byDuration), isQuantity(x), compareQuantity(x, scalar.Equals, want)))
-	case dur:
-		return cel.And(isDuration(x), cel.Not(isZeroText(x)), compareDuration(x, scalar.Equals, want))
-	case qty:
-		return cel.And(isQuantity(x), compareQuantity(x, scalar.Equals, want))
-	case scalar.IsWild(want): // a key that is a quantity matches no wildcard
-		return cel.And(native.Matches(x, want), notQuantity(x, want))
+	case readsOf(want, t) != scalar.AsText:
+		return measured(x, t, scalar.Equals, want)
+	case scalar.IsWild(want):
+		return native.Matches(x, want)
 	}
 	return x.Eq(cel.String(want))
 }
 
-// notQuantity is: x, which matches the wildcard, is no quantity; literally true
-// where the wildcard's own letters rule that out.
-func notQuantity(x cel.Value, wildcard string) cel.Bool {
-	for _, r := range wildcard {
-		if r != '*' && r != '?' && !strings.ContainsRune("0123456789.+-eEnumkMGTPiKE", r) {
-			return cel.True()
-		}
+// equalsAsData is equalsLiteral of a value that is known.
+func equalsAsData(v, want any) bool {
+	text, ok := v.(string)
+	if !ok {
+		return scalar.Equal(v, want)
 	}
-	return cel.Not(isQuantity(x))
+	literal, ok := want.(string)
+	return ok && scalar.EqualText(text, literal)
 }
 
-// equalsVariable is Equals where the value is of the request too. Text of the
-// request is no pattern.
+// equalsVariable is Equals where the value is of the request too: what is the same is
+// equal, but null.
 func (l *lowering) equalsVariable(key, value operand) cel.Bool {
 	if s, ok := l.sortedPair(key, value); ok {
 		return s
 	}
-	if key.form == choiceForm {
+	switch {
+	case key.form == choiceForm:
 		then, els := l.eitherWay(key.c,
 			func() cel.Bool { return l.equalsVariable(*key.then, value) },
 			func() cel.Bool { return l.equalsVariable(*key.els, value) })
@@ -184,9 +152,12 @@ func (l *lowering) equalsVariable(key, value operand) cel.Bool {
 			return then
 		}
 		return cel.CondBool(key.c, then, els)
-	}
-	if key.form == litForm && key.lit == nil {
+	case key.form == litForm && key.lit == nil:
 		return cel.False()
+	case isConfigured(value):
+		return l.equalsConfigured(key, value)
+	case key.form == litForm && isWord(key.lit):
+		return l.literalEquals(key.lit, value)
 	}
 	l.mustBeOrdered(key)
 	l.mustBeOrdered(value)
@@ -195,17 +166,127 @@ func (l *lowering) equalsVariable(key, value operand) cel.Bool {
 	if !ok || !ok2 {
 		panic(l.unsupported("this comparison of two values"))
 	}
-	there := cel.And(keyThere, valueThere)
+	l.noteSame(key, value)
+	return cel.And(keyThere, valueThere, l.sameData(key, value, k, v))
+}
+
+// equalsConfigured is Equals where the value is a text of the configuration: a pattern for
+// texts. What it is to a number or a quantity is only known at run time.
+func (l *lowering) equalsConfigured(key, value operand) cel.Bool {
+	l.note(diag.RuntimeText, "the text of the ConfigMap is known only at run time; it is a pattern, and no quantity or duration")
+	t := l.namedText(value)
+	return cel.And(t.notNull, l.holds(key, true, pred{
+		lit: func(v any) cel.Bool {
+			switch v := v.(type) {
+			case string:
+				return cel.String(v).MatchesValue(t.pattern())
+			case float64:
+				panic(l.notText())
+			}
+			return cel.False()
+		},
+		value: func(x cel.Value, typ *schema.Type) cel.Bool {
+			switch k := kindOf(typ); {
+			case k == schema.List, isMapKind(k), k == schema.Bool:
+				return cel.False()
+			case k == schema.String && !isQuantityType(typ) && !isDurationType(typ):
+				return x.MatchesValue(t.pattern())
+			}
+			panic(l.notText())
+		},
+		sequence: func(sequence) cel.Bool { return cel.False() },
+	}))
+}
+
+// notText refuses a comparison of what is no text.
+func (l *lowering) notText() refusal {
+	return l.unsupported("the comparison of a value that is no text with one that is only known at run time")
+}
+
+// sameData is: two values of the request, neither of which is missing, are the same and not
+// null.
+func (l *lowering) sameData(key, value operand, k, v cel.Value) cel.Bool {
 	kt, vt := kindFound(key), kindFound(value)
 	switch {
-	case kt == schema.String && vt == schema.String:
-		return cel.And(there, l.equalTexts(key, k, v))
-	case kt == vt && kt != schema.Any && kt != schema.IntOrString:
-		return cel.And(there, k.Eq(v))
-	case numericKind(key.typ()) && numericKind(value.typ()):
-		return cel.And(there, k.Eq(v))
+	case isQuantityType(key.typ()) && isQuantityType(value.typ()):
+		return cel.Func(cel.FuncQuantity, k).Call(cel.FuncCompareTo, cel.Func(cel.FuncQuantity, v)).Eq(cel.Int(0))
+	case isDurationType(key.typ()) && isDurationType(value.typ()):
+		return cel.Func(cel.FuncDuration, k).Eq(cel.Func(cel.FuncDuration, v))
+	case kt == vt && kt != schema.Any, numericKind(key.typ()) && numericKind(value.typ()):
+		return k.Eq(v)
+	case ofSeveralTypes(kt) || ofSeveralTypes(vt):
+		same := dyn(k).Eq(v)
+		if kt == schema.Any && vt == schema.Any && !l.knows(cel.Not(isNull(k))) {
+			return cel.And(cel.Not(isNull(k)), same)
+		}
+		return same
+	case isMapKind(kt) && isMapKind(vt):
+		return dyn(k).Eq(dyn(v))
 	}
-	return cel.And(there, l.equalsAtRunTime(key, value, k, v))
+	return cel.False()
+}
+
+// noteSame tells, once for a rule, of two values that Kyverno may read otherwise than they
+// are: texts, as far as is known.
+func (l *lowering) noteSame(a, b operand) {
+	told := l.notes != nil && slices.ContainsFunc(*l.notes, func(d diag.Diagnostic) bool { return d.Code == diag.TextEquality })
+	if told || !mayBeText(a.typ()) || !mayBeText(b.typ()) || isQuantityType(a.typ()) && isQuantityType(b.typ()) {
+		return
+	}
+	l.note(diag.TextEquality, "two values of the request are compared: to Kyverno 1h equals 60m and a* is a pattern, here they are equal where they are the same")
+}
+
+func isMapKind(k schema.Kind) bool { return k == schema.Map || k == schema.Object }
+
+// literalEquals is Equals of a literal and a value of the request, which is no pattern.
+func (l *lowering) literalEquals(lit any, value operand) cel.Bool {
+	text, isText := lit.(string)
+	return l.holds(value, true, pred{
+		lit: func(v any) cel.Bool { return cel.Lit(scalar.Equal(lit, v)) },
+		value: func(x cel.Value, t *schema.Type) cel.Bool {
+			switch {
+			case isText && readsOf(text, t) != scalar.AsText:
+				return cel.And(textIn(x, t), measured(x, t, scalar.Equals, text))
+			case !couldEqual(t, lit) && kindOf(t) != schema.String:
+				return cel.False()
+			}
+			if f, ok := scalar.Float(lit); ok {
+				return numberEquals(l, x, t, f)
+			}
+			if b, ok := lit.(bool); ok && kindOf(t) == schema.Bool {
+				return isBool(x, t, b)
+			}
+			if !isText && kindOf(t) == schema.String {
+				return cel.False()
+			}
+			w, _ := l.literalTree(lit)
+			return x.Eq(w)
+		},
+		sequence: func(sequence) cel.Bool { return cel.False() },
+	})
+}
+
+// textIn is: x, of a type, is a text.
+func textIn(x cel.Value, t *schema.Type) cel.Bool {
+	switch k := kindOf(t); {
+	case k == schema.String:
+		return cel.True()
+	case ofSeveralTypes(k):
+		return isString(x)
+	}
+	return cel.False()
+}
+
+// numberEquals is: x is a number, or a text that reads as it.
+func numberEquals(l *lowering, x cel.Value, t *schema.Type, f float64) cel.Bool {
+	text := cel.And(x.Matches(decimalText), cel.Func(cel.FuncDouble, x).Eq(cel.Double(f)))
+	switch kindOf(t) {
+	case schema.String:
+		return text
+	case schema.Any:
+		return cel.Or(l.equalsNumber(x, f), cel.And(isString(x), text))
+	}
+	return l.equalsNumber(x, f)
 }
 
 // unlessNull is the value of j where it is not null, and whether it is not; not ok where
@@ -221,32 +302,6 @@ func (l *lowering) unlessNull(j operand) (v cel.Value, there cel.Bool, ok bool) 
 	}
 	v, ok = l.expr(j)
 	return v, cel.True(), ok
-}
-
-// equalTexts is Equals of two texts of the request: durations compare as such, then
-// a key that is a quantity compares as one or not at all, then the value is a
-// wildcard. Names have no wildcards, and none reads as a duration alone.
-func (l *lowering) equalTexts(key operand, k, v cel.Value) cel.Bool {
-	l.note(diag.TextEquality, "a text of the request is compared with another one, which is a pattern where it has wildcards")
-	k, v = l.once(variableName(k.LastField(), "key"), k), l.once(variableName(v.LastField(), "value"), v)
-	timed, counted := writtenTime(key, k), isQuantity(k)
-	if text, ok := key.lit.(string); ok {
-		_, isQuantity := scalar.Quantity(text)
-		counted = cel.Lit(isQuantity)
-	}
-	durations := cel.Func(cel.FuncDuration, k).Eq(cel.Func(cel.FuncDuration, v))
-	quantities := cel.And(isQuantity(v), cel.Func(cel.FuncQuantity, k).Call(cel.FuncCompareTo, cel.Func(cel.FuncQuantity, v)).Eq(cel.Int(0)))
-	return cel.CondBool(cel.And(timed, writtenTime(operand{}, v)), durations,
-		cel.CondBool(counted, quantities, matchesPattern(k, patternOf(v))))
-}
-
-// writtenTime is: a text, whose expression is x, is a duration other than 0. Of a literal
-// that is known, and the API server refuses duration() of one that is none.
-func writtenTime(j operand, x cel.Value) cel.Bool {
-	if text, ok := j.lit.(string); ok {
-		return cel.Lit(scalar.IsNonzeroDuration(text))
-	}
-	return cel.And(isDuration(x), cel.Not(isZeroText(x)))
 }
 
 // sortedPair compares two sorted lists.

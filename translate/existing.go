@@ -44,7 +44,8 @@ func (l *lowering) excuse(u *pack.Unit) {
 	if !cel.Equal(violated.Expr.Value, alone.Value) {
 		violated = w.simplified(violated, now)
 	}
-	u.Exempt, u.Excused = cel.And(match, violated.Expr), alwaysExcused(*u, match, violated.Expr)
+	u.Before = cel.And(match, violated.Expr)
+	u.Exempt, u.Excused = u.Before, alwaysExcused(*u, match, violated.Expr)
 	u.Variables, u.Params = w.variables, w.params
 	if len(u.Operations) > 1 {
 		update := cel.Ident("request").Field("operation").Eq(cel.String(string(native.Update)))

@@ -49,6 +49,7 @@ func valueContext(s shape) fieldContext { return fieldContext{what: s} }
 // look goes through an expression and gives what is known of its value, which is what
 // the right side of a sub-expression is looked up in.
 func (u *fieldWalk) look(e *jmespath.Expr, in fieldContext) fieldContext {
+	u.budget.Spend(1 + len(in.what))
 	switch e.Op {
 	case jmespath.Current:
 		return in
@@ -59,7 +60,7 @@ func (u *fieldWalk) look(e *jmespath.Expr, in fieldContext) fieldContext {
 	case jmespath.Index:
 		return valueContext(u.look(e.Args[0], in).what.items())
 	case jmespath.Slice:
-		return valueContext(u.look(e.Args[0], in).what.items().listed())
+		return valueContext(u.listed(u.look(e.Args[0], in).what.items()))
 	case jmespath.Flatten:
 		return valueContext(u.look(e.Args[0], in).what.flattened())
 	case jmespath.Projection, jmespath.ValueProjection, jmespath.Filter:
@@ -124,10 +125,14 @@ func (u *fieldWalk) lookProjection(e *jmespath.Expr, in fieldContext) fieldConte
 	if e.Op == jmespath.Filter {
 		u.look(e.Args[2], valueContext(each))
 	}
-	return valueContext(u.look(e.Args[1], valueContext(each)).what.listed())
+	return valueContext(u.listed(u.look(e.Args[1], valueContext(each)).what))
 }
 
-// lookSeveral goes through alternatives, or the values of a list.
+// manyAlternatives is of how many alternatives something is known.
+const manyAlternatives = 1000
+
+// lookSeveral goes through alternatives, or the values of a list. What is there twice
+// counts once: of @ || @ there are no more alternatives than of @.
 func (u *fieldWalk) lookSeveral(e *jmespath.Expr, in fieldContext) fieldContext {
 	var out shape
 	known := true
@@ -139,11 +144,12 @@ func (u *fieldWalk) lookSeveral(e *jmespath.Expr, in fieldContext) fieldContext 
 		known = known && len(s) > 0
 		out = append(out, s...)
 	}
+	out = out.unique()
 	switch {
-	case !known:
+	case !known || len(out) > manyAlternatives:
 		return fieldContext{}
 	case e.Op == jmespath.MultiList:
-		out = out.listed()
+		out = u.listed(out)
 	}
 	return valueContext(out)
 }
@@ -166,15 +172,38 @@ func isEmptyLiteral(e *jmespath.Expr) bool {
 	return false
 }
 
-// listed are lists of the values.
-func (s shape) listed() shape {
+// unique is s with each alternative once.
+func (s shape) unique() shape {
+	seen := make(map[alternative]bool, len(s))
 	var out shape
 	for _, a := range s {
-		a = a.with(a.path, &schema.Type{Kind: schema.List, Elem: a.typ})
+		if !seen[a] {
+			seen[a] = true
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// listed are lists of the values.
+func (u *fieldWalk) listed(s shape) shape {
+	var out shape
+	for _, a := range s {
+		a = a.with(a.path, u.lists.of(a.typ))
 		a.gathered = true
 		out = append(out, a)
 	}
 	return out
+}
+
+// listTypes are the types of lists by those of their elements, each of which is one type.
+type listTypes map[*schema.Type]*schema.Type
+
+func (ts listTypes) of(elem *schema.Type) *schema.Type {
+	if ts[elem] == nil {
+		ts[elem] = &schema.Type{Kind: schema.List, Elem: elem}
+	}
+	return ts[elem]
 }
 
 // flattened are lists with the elements of those in them.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/budget"
 	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/translate/internal/scalar"
@@ -15,13 +16,14 @@ import (
 // has. The rule as written is gone through for its expansions as well: positions are
 // right in it alone.
 type fieldWalk struct {
-	release string
 	object  shape // request.object, and request.oldObject
 	subject shape // what patterns are held against
 	// elements are those of the foreach around, by their names.
 	elements map[string]shape
 	depth    int
 	text     string // at hand
+	lists    listTypes
+	budget   *budget.Budget
 	// shadowed tells of a context entry with the name of an element.
 	shadowed bool
 	found    diag.List
@@ -86,6 +88,7 @@ func (u *fieldWalk) pattern(p *policy.Node, of shape) {
 	if p == nil {
 		return
 	}
+	u.budget.Spend(1 + len(of))
 	switch p.Kind {
 	case policy.String:
 		u.texts(p)

@@ -208,15 +208,21 @@ func (l *lowering) onlyMaps(elem operand, holds native.Truth) native.Truth {
 
 // isMapped is: an element is a map.
 func isMapped(elem operand) cel.Bool {
-	switch kindOf(elem.typ()) {
-	case schema.Object, schema.Map:
+	switch elem.form {
+	case choiceForm:
+		return cel.CondBool(elem.c, isMapped(*elem.then), isMapped(*elem.els))
+	case hashForm, imagesForm, imageForm:
 		return cel.True()
-	case schema.Any:
-		if elem.form == placeForm {
-			return isMap(elem.v.expr)
-		}
+	case litForm:
 		_, is := elem.lit.(map[string]any)
 		return cel.Lit(is)
+	case placeForm:
+		switch elem.v.kind() {
+		case schema.Object, schema.Map:
+			return cel.True()
+		case schema.Any:
+			return isMap(elem.v.expr)
+		}
 	}
 	return cel.False()
 }
@@ -246,32 +252,18 @@ func (l *lowering) inScope(f *policy.ForEach, elem operand, build func() native.
 		}
 		return build()
 	}
-	isMapped := false
-	switch kindOf(elem.typ()) {
-	case schema.Object, schema.Map:
-		isMapped = true
-	case schema.Any:
-		if elem.form == placeForm {
-			return l.dynamicScope(f, elem, as)
-		}
-		_, isMapped = elem.lit.(map[string]any)
-	}
+	is := isMapped(elem)
 	switch {
-	case f.ElementScope != nil && !*f.ElementScope, !isMapped:
+	case f.ElementScope != nil && !*f.ElementScope, is.IsFalse():
 		return as(nil)
 	case elem.form != placeForm:
 		panic(l.unsupported("a pattern on an element that is not of the request"))
-	}
-	return as(&elem)
-}
-
-func (l *lowering) dynamicScope(f *policy.ForEach, elem operand, as func(*operand) native.Truth) native.Truth {
-	if f.ElementScope != nil && !*f.ElementScope {
-		return as(nil)
+	case is.IsTrue():
+		return as(&elem)
 	}
 	asMap := operandAt(elem.v.settled().asMap())
 	in, out := as(&asMap), as(nil)
-	return native.Truth{Expr: cel.CondBool(isMap(elem.v.expr), in.Expr, out.Expr), Errs: in.Errs || out.Errs}
+	return native.Truth{Expr: cel.CondBool(is, in.Expr, out.Expr), Errs: in.Errs || out.Errs}
 }
 
 // preOfElement is an element's preconditions, false where evaluating them is an

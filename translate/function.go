@@ -4,6 +4,7 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/jmespath"
+	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/scalar"
 )
@@ -14,7 +15,12 @@ func (l *lowering) call(e *jmespath.Expr, cur *operand) operand {
 	given := func(i int) operand { return l.argument(e.Func, i, l.eval(e.Args[i], cur)) }
 	strictArg := func(i int) operand { return given(i).over(unlessNever) }
 	arg := func(i int) operand { return given(i).softly() }
-	if e.Func != jmespath.FuncUnknown && !e.Func.Signature().Accepts(len(e.Args)) {
+	if e.Func == jmespath.FuncUnknown {
+		d := policy.BadExpression(jmespath.Check(e)[0])
+		d.Severity = diag.Error
+		panic(refusal{d})
+	}
+	if !e.Func.Signature().Accepts(len(e.Args)) {
 		return typeError(e.Name)
 	}
 	if out, ofText := l.callOfText(e.Func, strictArg); ofText {
@@ -30,8 +36,9 @@ func (l *lowering) call(e *jmespath.Expr, cur *operand) operand {
 	case jmespath.FuncKeys, jmespath.FuncValues:
 		return strictArg(0).over(func(j operand) operand { return l.keysOf(j, e.Func == jmespath.FuncValues) })
 	case jmespath.FuncJoin:
-		glue := strictArg(0)
-		return strictArg(1).over(func(list operand) operand { return l.joined(glue, list) })
+		return strictArg(0).over(func(glue operand) operand {
+			return strictArg(1).over(func(list operand) operand { return l.joined(glue, list) })
+		})
 	case jmespath.FuncToArray:
 		return arg(0).over(l.toArray)
 	case jmespath.FuncToString:

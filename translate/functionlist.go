@@ -107,12 +107,20 @@ func (l *lowering) hashEntries(j operand, values bool) operand {
 	case !values:
 		return sequenceOf(mapOrdered(keys))
 	case len(keys) == 1:
-		return operand{form: multiForm, multi: []operand{l.read(j.multi[0])}}
+		return selectionOf(multiForm, nil, []operand{l.read(j.multi[0])})
 	}
 	panic(l.unsupported("the values of a map that is put together from several expressions"))
 }
 
 func (l *lowering) joined(glue, list operand) operand {
+	isChoice := func(part operand) bool { return part.form == choiceForm }
+	if i := slices.IndexFunc(list.multi, isChoice); i >= 0 && list.form == multiForm {
+		return list.multi[i].over(func(part operand) operand {
+			parts := slices.Clone(list.multi)
+			parts[i] = part
+			return l.joined(glue, selectionOf(multiForm, nil, parts))
+		})
+	}
 	g, ok := l.stringArg(glue)
 	if list.form == multiForm {
 		texts := make([]cel.Value, len(list.multi))
@@ -123,8 +131,8 @@ func (l *lowering) joined(glue, list operand) operand {
 		if !ok {
 			return typeError("join")
 		}
-		if slices.ContainsFunc(list.multi, func(part operand) bool { return kindOf(part.typ()) != schema.String }) {
-			for i := range texts { // a list has items of one type
+		if slices.ContainsFunc(list.multi, func(part operand) bool { return part.form != litForm }) {
+			for i := range texts { // a list has items of one type, and fields are of any
 				texts[i] = dyn(texts[i])
 			}
 		}
@@ -138,6 +146,9 @@ func (l *lowering) joined(glue, list operand) operand {
 		l.errs = true
 	}
 	v, ok2 := l.expr(list)
+	if ok2 {
+		l.mustHaveShape(list) // null has no texts
+	}
 	switch {
 	case !ok || kindOf(list.typ()) == schema.String:
 		return typeError("join")

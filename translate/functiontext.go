@@ -6,6 +6,7 @@ import (
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/budget"
 	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/native"
@@ -53,6 +54,7 @@ func (l *lowering) regexMatch(re, text operand) operand {
 	if re.form != litForm || !ok {
 		panic(l.refuse(diag.NoFunction, "regex_match with an expression that is a variable has no native form"))
 	}
+	l.opts.Budget.Spend(budget.OfRegexp(want))
 	if _, err := regexp.Compile(want); err != nil {
 		return typeError("regex")
 	}
@@ -100,7 +102,10 @@ func (l *lowering) replaced(text, from, to operand) operand {
 		if !ok {
 			return typeError("replace_all")
 		}
-		return stringOf(x.Call(cel.FuncReplace, f, t))
+		out := x.Call(cel.FuncReplace, f, t)
+		const step = 64 // bytes of text
+		l.opts.Budget.Spend(cel.SizeOf(out, nil) / step)
+		return stringOf(out)
 	})
 }
 

@@ -48,6 +48,9 @@ func (l *lowering) evalNode(e *jmespath.Expr, cur *operand) operand {
 
 // evalElements lowers what is about the elements of a list, or the values of a map.
 func (l *lowering) evalElements(e *jmespath.Expr, cur *operand) operand {
+	if cur == nil && takesContext(e) {
+		return litOf(nil)
+	}
 	switch e.Op {
 	case jmespath.Index:
 		left := l.eval(e.Args[0], cur)
@@ -70,6 +73,16 @@ func (l *lowering) evalElements(e *jmespath.Expr, cur *operand) operand {
 		}
 		return l.project(l.values(j), e.Args[1])
 	})
+}
+
+// takesContext tells that e takes the current node for a list: [], [*], [?x], [0]. The
+// context is a map, so there they are null.
+func takesContext(e *jmespath.Expr) bool {
+	left := e.Args[0]
+	if left.Op == jmespath.Flatten {
+		left = left.Args[0]
+	}
+	return left.Op == jmespath.Current && e.Op != jmespath.ValueProjection
 }
 
 // evalTruth lowers what asks whether something is true, or how two values compare.
@@ -215,18 +228,18 @@ func (l *lowering) multi(e *jmespath.Expr, cur *operand) operand {
 			return choice(l.present(*cur), l.multi(e, &inner), litOf(nil))
 		}
 	}
-	out := operand{form: multiForm, keys: e.Keys}
-	if e.Op == jmespath.MultiHash {
-		out.form = hashForm
-	}
+	var parts []operand
 	for _, arg := range e.Args {
 		j := l.eval(arg, cur).softly()
 		if j.form == errorForm {
 			return j
 		}
-		out.multi = append(out.multi, j)
+		parts = append(parts, j)
 	}
-	return out
+	if e.Op == jmespath.MultiHash {
+		return selectionOf(hashForm, e.Keys, parts)
+	}
+	return selectionOf(multiForm, e.Keys, parts)
 }
 
 // firstTrue is a || b || c. It is built from its end, as a || (b || c), which is

@@ -25,7 +25,9 @@ func lowerRule(p *policy.Policy, r *policy.Rule, conditions []vap.Condition, o *
 		targets := base.ruleTargets()
 		units := base.withoutExcused(base.lowerTargets(targets))
 		base.noteUnasked(units)
+		base.asTemplates(units)
 		base.noteDefaultFilters(targets)
+		base.noteOwnObjects(units)
 		out.units = units
 	})
 	if out.why == nil {
@@ -149,7 +151,10 @@ func (l *lowering) units(t native.Target, ops []native.Operation) []pack.Unit {
 // unit lowers the rule for a target and operations; false where it cannot fail.
 func (l *lowering) unit(t native.Target, ops []native.Operation) (pack.Unit, bool) {
 	w := l.walk(t, ops)
-	u := pack.Unit{Policy: l.policy, Rule: l.rule, Conditions: l.policyConditions, Target: t, Operations: ops, Exempt: cel.False()}
+	u := pack.Unit{Policy: l.policy, Rule: l.rule, Conditions: l.policyConditions, Target: t, Operations: ops, Exempt: cel.False(), Reaches: l.opts.reaches(l.policy, l.rule)}
+	if w.selected != nil {
+		u.NamespaceSelector = native.PlainSelector(w.selected)
+	}
 	u.Match = w.applies()
 	if u.Match.IsFalse() {
 		return u, false
@@ -166,12 +171,15 @@ func (l *lowering) unit(t native.Target, ops []native.Operation) (pack.Unit, boo
 	}
 	u.Holds = w.simplified(w.body(&u), w.environment)
 	u.Holds.Expr = w.fuse(u.Holds.Expr)
+	u.Tells = w.tells
 	if u.Holds.Expr.IsTrue() && !u.Holds.Errs && (!u.Pre.Errs || w.isTotal(u.Pre.Expr)) {
 		return u, false
 	}
-	u.Message = w.message(l.rule.Validate.Message)
-	if u.CEL == nil {
-		w.nameOffenders(&u)
+	if !w.nameElement(&u) {
+		u.Message = w.message(l.rule.Validate.Message)
+		if u.CEL == nil {
+			w.nameOffenders(&u)
+		}
 	}
 	w.nameControls(&u)
 	u.Variables, u.Params = w.variables, w.params
@@ -184,13 +192,14 @@ func (l *lowering) walk(t native.Target, ops []native.Operation) *lowering {
 	w := *l
 	w.gathered = newGathered(l.notes)
 	w.environment = l.environmentOf(t, ops)
+	w.selected = w.ownSelector()
 	return &w
 }
 
 // environmentOf is the environment of a rule, with its objects in place.
 func (l *lowering) environmentOf(t native.Target, ops []native.Operation) environment {
 	typ := l.objectType(t)
-	e := environment{binders: &cel.Scope{}, target: t, ops: ops, context: contextOf(l.rule.Context, nil)}
+	e := environment{binders: &cel.Scope{}, target: t, ops: ops, context: contextOf(l.rule.Context, context{})}
 	e.object, e.old = valueOf(cel.Ident("object"), typ), valueOf(cel.Ident("oldObject"), typ)
 	switch {
 	case e.on(native.Delete):

@@ -2,6 +2,7 @@ package translate
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
@@ -13,7 +14,7 @@ import (
 // and of the native ones the expressions, which are not yet packed.
 type Lowered struct {
 	Policy *policy.Policy
-	rules  []RuleResult // without their places in drafts, but for a ValidatingPolicy
+	rules  []RuleResult // without their places in drafts, but for a policy in CEL
 	units  []pack.Unit  // of the native rules
 }
 
@@ -23,6 +24,9 @@ func Lower(p *policy.Policy, o Options) Lowered {
 	if p.Validating != nil {
 		return Lowered{Policy: p, rules: []RuleResult{lowerValidating(p, &o)}}
 	}
+	if p.Mutating != nil {
+		return Lowered{Policy: p, rules: []RuleResult{lowerMutating(p)}}
+	}
 	units, rules := lowerPolicy(p, &o)
 	return Lowered{Policy: p, rules: rules, units: units}
 }
@@ -30,7 +34,7 @@ func Lower(p *policy.Policy, o Options) Lowered {
 // Refused is a policy of which nothing is native, for one reason.
 func Refused(p *policy.Policy, why diag.Diagnostic) Lowered {
 	out := Lowered{Policy: p}
-	if p.Validating != nil {
+	if p.InCEL() {
 		out.rules = []RuleResult{{Policy: p, Forms: []Form{{Name: p.Name}}}}
 	}
 	for _, r := range p.Rules {
@@ -42,17 +46,55 @@ func Refused(p *policy.Policy, why diag.Diagnostic) Lowered {
 	return out
 }
 
-// Without is the policy with a rule left to the webhook that was native. The rule
-// is nil for a ValidatingPolicy.
-func (l Lowered) Without(r *policy.Rule, why diag.Diagnostic) Lowered {
+// Left are rules that are left to the webhook, and why. The rule is nil for a
+// policy in CEL.
+type Left map[*policy.Rule]diag.Diagnostic
+
+// Without is the policy with rules left to the webhook that were native.
+func (l Lowered) Without(left Left) Lowered {
 	l.rules = slices.Clone(l.rules)
+	indexes := map[int]bool{}
 	for i := range l.rules {
-		if l.rules[i].Rule == r {
+		if why, ok := left[l.rules[i].Rule]; ok {
 			l.rules[i].refuse(why)
+			indexes[i] = true
 		}
 	}
-	l.units = slices.DeleteFunc(slices.Clone(l.units), func(u pack.Unit) bool { return u.Rule.Index == r.Index })
+	l.units = slices.DeleteFunc(slices.Clone(l.units), func(u pack.Unit) bool { return indexes[u.Rule.Index] })
 	return l
+}
+
+// A NativeRule is a rule that is native, with keys of the objects that it is in: rules
+// with the same key may share an object.
+type NativeRule struct {
+	Rule    *policy.Rule // nil for a policy in CEL
+	Pos     diag.Pos
+	Objects []string
+}
+
+// Native are the rules that are native.
+func (l Lowered) Native(o Options) []NativeRule {
+	objects := make([][]string, len(l.rules))
+	if l.Policy.Validating != nil {
+		for i := range l.rules[0].Drafts {
+			objects[0] = append(objects[0], l.Policy.Name+"/"+strconv.Itoa(i))
+		}
+	}
+	for _, u := range l.units {
+		objects[u.Rule.Index] = append(objects[u.Rule.Index], u.Keys(o.packing())...)
+	}
+	var out []NativeRule
+	for i, r := range l.rules {
+		if r.Target != Native || len(objects[i]) == 0 {
+			continue
+		}
+		pos := l.Policy.Pos
+		if r.Rule != nil {
+			pos = r.Rule.Pos
+		}
+		out = append(out, NativeRule{r.Rule, pos, objects[i]})
+	}
+	return out
 }
 
 // About is the policy with the expressions alone that are about some resources.
@@ -98,8 +140,11 @@ func Assemble(ls []Lowered, o Options) Result {
 	res.Drafts = append(res.Drafts, at.drafts(pack.Drafts(all, o.packing()))...)
 	for _, l := range ls {
 		for _, r := range l.rules {
-			res.Rules = append(res.Rules, at.placed(r))
-			res.Diagnostics = append(append(res.Diagnostics, r.Found...), r.Doubts...)
+			r = at.placed(r)
+			where := r.excludedNamespaces(&o)
+			r.Codes = append(slices.Clip(r.Codes), codesOf(where)...)
+			res.Rules = append(res.Rules, r)
+			res.Diagnostics = append(append(append(res.Diagnostics, r.Found...), r.Doubts...), where...)
 		}
 	}
 	res.Diagnostics = res.Diagnostics.Sort()

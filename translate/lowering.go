@@ -23,6 +23,11 @@ type lowering struct {
 	// policyConditions are the match conditions that the policy itself has.
 	policyConditions []vap.Condition
 	pos              diag.Pos // of the construct at hand
+	// ofTemplate tells that a Pod's metadata is read as that of a template is, which may
+	// not be there.
+	ofTemplate bool
+	// selected is the selector of namespaces that the object asks for.
+	selected *policy.Selector
 
 	*gathered
 	environment
@@ -41,6 +46,8 @@ type gathered struct {
 	readsImages bool
 	// usesNamespace is set where the match reads the labels of the namespace.
 	usesNamespace bool
+	// tells is set by an error whose text is for whoever is denied.
+	tells bool
 	// runtimeTexts are the texts that leaves of patterns stand for.
 	runtimeTexts map[*policy.Node]runtimeText
 	// entries is how many times a context variable has been worked out.
@@ -75,7 +82,7 @@ type environment struct {
 	// and does not apply namespace selectors to Namespaces.
 	exception bool
 
-	context map[string]*contextVar
+	context context
 	scope   map[string]operand // foreach variables
 	element *operand           // what patterns in a foreach look at
 	facts   []cel.Bool         // what is known to hold

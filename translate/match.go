@@ -133,6 +133,9 @@ func (l *lowering) kinds(kinds []policy.Text) cel.Bool {
 
 func (l *lowering) kind(sel policy.KindSelector) cel.Bool {
 	t := l.target
+	if l.prior && t.Subresource != "" {
+		return l.kindOfOld(sel)
+	}
 	if t.Resource == "*" || t.Resource == "*/*" || t.GVK == (schema.GVK{}) && t.Parent == (schema.GVK{}) {
 		return l.kindAtRunTime(sel)
 	}
@@ -144,7 +147,25 @@ func (l *lowering) kind(sel policy.KindSelector) cel.Bool {
 		return cel.And(guessedPart(resource.Field("group"), t.Parent.Group, sel.Group), guessedPart(resource.Field("version"), t.Parent.Version, sel.Version))
 	}
 	gvk := t.Parent
-	return cel.Lit(scalar.WildMatch(sel.Group, gvk.Group) && scalar.WildMatch(sel.Version, gvk.Version) && scalar.WildMatch(sel.Kind, gvk.Kind) && l.subMatches(sel))
+	return cel.Lit(selects(sel, gvk) && l.subMatches(sel))
+}
+
+// kindOfOld is kind, of the old object of a request for a subresource. It is judged as
+// one that is created, which has its own kind and no subresource: the old object of
+// deployments/scale is a Scale, so neither Deployment nor Deployment/scale selects it.
+func (l *lowering) kindOfOld(sel policy.KindSelector) cel.Bool {
+	t := l.target
+	switch {
+	case !scalar.WildMatch(sel.Subresource, ""):
+		return cel.False()
+	case t.GVK == (schema.GVK{}) || t.Guessed:
+		return objectKindMatches(sel)
+	}
+	return cel.Lit(selects(sel, t.GVK))
+}
+
+func selects(sel policy.KindSelector, k schema.GVK) bool {
+	return scalar.WildMatch(sel.Group, k.Group) && scalar.WildMatch(sel.Version, k.Version) && scalar.WildMatch(sel.Kind, k.Kind)
 }
 
 // guessedPart compares a group or version with a selector's. Of a kind that is not
@@ -178,13 +199,20 @@ func (l *lowering) kindAtRunTime(sel policy.KindSelector) cel.Bool {
 	if sel.Kind == "*" && sel.Group == "*" && sel.Version == "*" {
 		return cel.And(conds...)
 	}
-	if l.target.Resource != "*" {
-		if sel.Kind != "*" {
-			panic(l.unsupported("a kind beside a wildcard that covers subresources"))
-		}
+	if l.target.Resource == "*" || l.prior {
+		return cel.And(append(conds, objectKindMatches(sel))...)
 	}
-	kind := req.Field("kind")
-	return cel.And(append(conds, native.Matches(kind.Field("group"), sel.Group), native.Matches(kind.Field("version"), sel.Version), native.Matches(kind.Field("kind"), sel.Kind))...)
+	if sel.Kind != "*" {
+		panic(l.unsupported("a kind beside a wildcard that covers subresources"))
+	}
+	resource := req.Field("resource") // of deployments/scale it is of apps/v1, and the kind in the request of autoscaling/v1
+	return cel.And(append(conds, native.Matches(resource.Field("group"), sel.Group), native.Matches(resource.Field("version"), sel.Version))...)
+}
+
+// objectKindMatches asks the request for the kind of its object.
+func objectKindMatches(sel policy.KindSelector) cel.Bool {
+	kind := cel.Ident("request").Field("kind")
+	return cel.And(native.Matches(kind.Field("group"), sel.Group), native.Matches(kind.Field("version"), sel.Version), native.Matches(kind.Field("kind"), sel.Kind))
 }
 
 // subject is the object that match looks at: the new one, or on DELETE the old.
@@ -312,6 +340,9 @@ func (l *lowering) namespaceSelector(s *policy.Selector) cel.Bool {
 	if l.target.GVK == (schema.GVK{Version: "v1", Kind: "Namespace"}) {
 		return cel.Lit(l.exception)
 	}
+	if s == l.selected {
+		return cel.True()
+	}
 	none := place{never: true}
 	if l.target.Scope == native.Cluster {
 		return l.selector(none, s)
@@ -347,8 +378,8 @@ func (l *lowering) user(f *policy.Filter) cel.Bool {
 	if len(f.Subjects) == 0 {
 		return cel.True()
 	}
-	if l.prior { // the old object is judged as nobody's
-		return cel.False()
+	if l.prior {
+		return cel.Lit(l.matchesNobody(f))
 	}
 	user := cel.Ident("request").Field("userInfo")
 	var alts []cel.Bool
@@ -364,6 +395,20 @@ func (l *lowering) user(f *policy.Filter) cel.Bool {
 		}
 	}
 	return cel.Or(alts...)
+}
+
+// matchesNobody is user for the one whom Kyverno makes up as the creator of the old
+// object. No filter of match is about nobody; in exclude, wildcards are.
+func (l *lowering) matchesNobody(f *policy.Filter) bool {
+	return slices.Contains(filters(l.rule.Exclude), f) && slices.ContainsFunc(f.Subjects, func(s policy.Subject) bool {
+		switch s.Kind {
+		case "User":
+			return scalar.WildMatch(s.Name, "kyverno:kyverno-invalid-controller")
+		case "Group":
+			return scalar.WildMatch(s.Name, "kyverno:invalidgroup")
+		}
+		return false
+	})
 }
 
 func (l *lowering) inGroups(groups cel.Value, name string) cel.Bool {

@@ -118,7 +118,7 @@ type sequenceSet struct {
 
 func (s sequenceSet) has(x cel.Value, t *schema.Type) cel.Bool {
 	sameTexts := kindOf(t) == kindOf(s.s.elem()) && kindOf(t) == schema.String
-	if !s.l.mutual(s.op) && sameTexts && !s.l.hasLiterals(s.s) {
+	if !s.l.mutual(s.op) && sameTexts && originOf(s.s) == fromRequest && !s.l.hasLiterals(s.s) {
 		if list, ok := s.s.list(s.l, false); ok {
 			return x.In(list)
 		}
@@ -137,10 +137,29 @@ func (s sequenceSet) is(x cel.Value, t *schema.Type, y operand) cel.Bool {
 		return cel.CondBool(y.c, then, els)
 	case y.form == litForm && isWord(y.lit):
 		return s.l.wordsFor(s.op, literalSet{y.lit}).has(x, t)
+	case isPattern(y):
+		return s.matches(x, t, y)
 	case s.l.mutual(s.op):
 		return s.l.alike(valueOf(x, t), y)
 	}
-	return s.l.equalWords(valueOf(x, t), y)
+	return s.l.equalValues(valueOf(x, t), y)
+}
+
+// matches is: x is of the form of y, a text of the configuration.
+func (s sequenceSet) matches(x cel.Value, t *schema.Type, y operand) cel.Bool {
+	text := x
+	switch kindOf(t) {
+	case schema.String:
+	case schema.Int, schema.Bool, schema.IntOrString:
+		text = cel.Func(cel.FuncString, x)
+	default:
+		panic(s.l.unsupported("the membership of a value whose type is not known in texts that are only known at run time"))
+	}
+	is := s.l.matchesPattern(text, y)
+	if s.l.mutual(s.op) && mayBeText(t) {
+		return cel.Or(is, x.Eq(cel.String(scalar.Anything)))
+	}
+	return is
 }
 
 // isWord tells of a scalar of the policy.
@@ -173,6 +192,12 @@ func (s sequenceSet) hasLiteral(v any) cel.Bool {
 	}
 	word := s.l.wordsFor(s.op, literalSet{v})
 	return s.s.quantify(s.l, cel.ForSome, false, func(y operand) cel.Bool {
+		if isPattern(y) {
+			if scalar.IsWild(scalar.Text(v)) {
+				panic(s.l.unsupported("a wildcard against texts that may be wildcards"))
+			}
+			return s.l.matchesPattern(cel.String(scalar.Text(v)), y)
+		}
 		return s.l.holds(y, false, pred{
 			lit:      func(w any) cel.Bool { return word.hasLiteral(wordText(w)) },
 			value:    word.has,

@@ -15,7 +15,9 @@ func (l *lowering) membership(op memberOperator, key, value operand) cel.Bool {
 	}
 	switch {
 	case isConfigured(value):
-		return l.inConfigured(op, key, value)
+		text := l.configText(value)
+		list := placeOf(text.patterns(), &schema.Type{Kind: schema.List, Elem: stringType()}).from(fromPatterns)
+		return cel.And(text.notNull, l.membership(op, key, operandAt(list)))
 	case value.form == litForm:
 		list, ok := value.lit.([]any)
 		if !ok {
@@ -26,13 +28,9 @@ func (l *lowering) membership(op memberOperator, key, value operand) cel.Bool {
 		return l.inSet(op, key, valueSet{l, value, op}, value)
 	case value.form == sequenceForm || kindOf(value.typ()) == schema.List:
 		list := l.asList(value).s
-		there := l.thereFor(op, list)
-		if elemConfigured(list) {
-			return cel.And(there, l.inSet(op, key, configSet{l, list, op}, value))
-		}
-		return cel.And(there, l.inSet(op, key, sequenceSet{l, list, op}, value))
+		return cel.And(l.thereFor(op, list), l.inSet(op, key, sequenceSet{l, list, op}, value))
 	}
-	if k, ok := key.lit.(string); ok && key.form == litForm && kindOf(value.typ()) == schema.String && !op.not {
+	if k, ok := key.lit.(string); ok && key.form == litForm && kindOf(value.typ()) == schema.String {
 		return l.inRequestText(op, k, value)
 	}
 	panic(l.unsupported("a membership in a value whose type is not known"))

@@ -9,25 +9,13 @@ import (
 	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
-// inRequestText is: a word of the policy is in a text of the request, which is
-// when it matches the text, or is the same where that is no pattern (deviation 9), or
-// the text is a JSON list that holds it.
+// inRequestText is an operator of a word of the policy and a text of the request, which is
+// the one element of a list.
 func (l *lowering) inRequestText(op memberOperator, k string, value operand) cel.Bool {
-	if scalar.IsNumeric(k) {
-		panic(l.unsupported("the membership of a number in a text of the request"))
-	}
-	list, ok := scalar.JSONListWith(k)
-	if !ok {
-		panic(l.unsupported("the membership of a replacement character in a text of the request"))
-	}
 	return l.holds(value, true, pred{
-		lit: func(v any) cel.Bool { return cel.Lit(v == k) },
-		value: func(x cel.Value, _ *schema.Type) cel.Bool {
-			is := exactly{k}.has(x, stringType())
-			if l.mutual(op) {
-				is = matchesPattern(cel.String(k), patternOf(x))
-			}
-			return cel.Or(is, x.Matches(list))
+		lit: func(v any) cel.Bool { return cel.And(cel.Lit(v != nil), op.verdict(cel.Lit(v == k))) },
+		value: func(x cel.Value, t *schema.Type) cel.Bool {
+			return op.verdict(l.wordsFor(op, literalSet{k}).has(x, t))
 		},
 		sequence: func(sequence) cel.Bool { return cel.False() },
 		neutral:  neutralsOf(litOf(k)),

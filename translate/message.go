@@ -11,39 +11,52 @@ import (
 // message lowers the rule's message. A variable in it that has no native form
 // stays as it is written: the verdict does not depend on it.
 func (l *lowering) message(t policy.Text) (m native.Message) {
-	m.Text = strings.Join(strings.Fields(t.Value), " ")
-	if m.Text == "" {
-		m.Text = "rule " + l.rule.Name + " is violated"
-		return m
-	}
-	notes, first, pos := l.notes, l.params == nil, l.pos
-	l.notes = nil
-	stop := l.attempt(func() {
-		j := l.template(l.parseTemplate(m.Text, t.Pos))
-		if s, ok := j.lit.(string); ok && j.form == litForm {
-			m.Text = s
-			return
-		}
-		v := l.text(l.asText(j).over(func(j operand) operand {
-			if j.form == jsonForm { // the text as it is written tells more than an error
-				return litOf(m.Text)
-			}
-			return j
-		}))
-		if first && l.params != nil {
-			panic(l.unsupported("params that only the message reads"))
-		}
-		m.Expr = &v
-	})
-	l.notes = notes
+	pos := l.pos
+	stop := l.attempt(func() { m = l.messageOf(t) })
 	l.setPos(pos)
 	switch stop.(type) {
 	case nil:
 	case refusal:
+		m = native.Message{Text: l.messageText(t)}
 		l.setPos(t.Pos)
 		l.note(diag.MessageVariable, "the variables of the message have no native form; it is shown as written")
 	default:
 		panic(stop)
 	}
+	return m
+}
+
+// messageText is the message as it is written, or one for a rule that has none.
+func (l *lowering) messageText(t policy.Text) string {
+	if text := strings.Join(strings.Fields(t.Value), " "); text != "" {
+		return text
+	}
+	return "rule " + l.rule.Name + " is violated"
+}
+
+// messageOf is message, with a refusal where a variable has no native form. What else is
+// to be told of the message is of no interest.
+func (l *lowering) messageOf(t policy.Text) native.Message {
+	m, first, notes := native.Message{Text: l.messageText(t)}, l.params == nil, l.notes
+	if t.Value == "" {
+		return m
+	}
+	l.notes = nil
+	defer func() { l.notes = notes }()
+	j := l.template(l.parseTemplate(m.Text, t.Pos))
+	if s, ok := j.lit.(string); ok && j.form == litForm {
+		m.Text = s
+		return m
+	}
+	v := l.text(l.asText(j).over(func(j operand) operand {
+		if j.form == jsonForm { // the text as it is written tells more than an error
+			return litOf(m.Text)
+		}
+		return j
+	}))
+	if first && l.params != nil {
+		panic(l.unsupported("params that only the message reads"))
+	}
+	m.Expr = &v
 	return m
 }

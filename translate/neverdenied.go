@@ -9,15 +9,19 @@ import (
 	"github.com/kvap/kvap/translate/internal/pack"
 )
 
-// alwaysExcused tells whether each update that violates the rule is excused: what
-// the rule reads of the object is the same in the old one. match and violated are
-// of the old object.
+// alwaysExcused tells whether each update that violates the rule is excused: every
+// old object violates it, or what the rule reads of the object is the same in the old
+// one. match and violated are of the old object.
 func alwaysExcused(u pack.Unit, match, violated cel.Bool) bool {
 	if u.Holds.Errs || u.Pre.Errs || !u.Pre.Expr.IsTrue() {
 		return false
 	}
+	before := cel.And(match, violated).Simplify()
+	if before.IsTrue() {
+		return true
+	}
 	now := unchanging(cel.And(u.Match, cel.Not(u.Holds.Expr)).Simplify().Value)
-	return now.Count("object") == 0 && now.Count("variables") == 0 && cel.Equal(now, unchanging(cel.And(match, violated).Simplify().Value))
+	return now.Count("object") == 0 && now.Count("variables") == 0 && cel.Equal(now, unchanging(before.Value))
 }
 
 // unchanging reads what no update changes, the name and the namespace, from neither
@@ -37,12 +41,10 @@ func (l *lowering) withoutExcused(units []pack.Unit) []pack.Unit {
 	var out []pack.Unit
 	for _, u := range units {
 		if u.Excused {
-			if !l.namesPart(u.Target) {
-				l.setPos(l.rule.Validate.Pos)
-				l.note(diag.NeverOnUpdate, "the rule denies no update: the old object violates it as much as the new one, "+
-					"and such updates are let through; set allowExistingViolations: false to have them denied")
-			}
-			u.Exempt = cel.False()
+			l.setPos(l.rule.Validate.Pos)
+			l.note(diag.NeverOnUpdate, "the rule denies no update: the old object violates it as much as the new one, "+
+				"and such updates are let through; set allowExistingViolations: false to have them denied")
+			u.Exempt, u.Before = cel.False(), cel.Bool{}
 			u.Operations = slices.DeleteFunc(slices.Clone(u.Operations), func(op native.Operation) bool { return op == native.Update })
 		}
 		if len(u.Operations) > 0 {

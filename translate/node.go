@@ -23,12 +23,13 @@ func (l *lowering) node(n *policy.Node) operand {
 		if !hasVariables(n) {
 			return litOf(floats(n.Value()))
 		}
-		out := operand{form: hashForm}
+		var keys []string
+		var values []operand
 		for _, f := range n.Fields {
-			out.keys = append(out.keys, f.Key)
-			out.multi = append(out.multi, l.node(f.Value))
+			keys = append(keys, f.Key)
+			values = append(values, l.node(f.Value))
 		}
-		return out
+		return selectionOf(hashForm, keys, values)
 	}
 	return litOf(n.Value())
 }
@@ -37,11 +38,11 @@ func (l *lowering) listNode(n *policy.Node) operand {
 	if !hasVariables(n) {
 		return litOf(floats(n.Value()))
 	}
-	out := operand{form: multiForm}
+	var items []operand
 	for _, item := range n.Items {
-		out.multi = append(out.multi, l.node(item))
+		items = append(items, l.node(item))
 	}
-	return out
+	return selectionOf(multiForm, nil, items)
 }
 
 // hasVariables tells whether any string below n may hold a variable or reference.

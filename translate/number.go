@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
@@ -29,6 +30,40 @@ func integerText(n int64) string {
 func isDuration(v cel.Value) cel.Bool { return v.Matches(durationText) }
 
 func isQuantity(v cel.Value) cel.Bool { return cel.Func(cel.FuncIsQuantity, v).AsBool() }
+
+// measured is: the text x of a type is in a relation to a literal that is a quantity or a
+// duration, which it is read as; false of what cannot be.
+func measured(x cel.Value, t *schema.Type, op scalar.Relation, literal string) cel.Bool {
+	switch readsOf(literal, t) {
+	case scalar.AsQuantity:
+		if isQuantityType(t) {
+			return compareQuantity(x, op, literal)
+		}
+		return cel.And(isQuantity(x), compareQuantity(x, op, literal))
+	case scalar.AsDuration:
+		return cel.And(isDuration(x), compareDuration(x, op, literal))
+	case scalar.AsText:
+	}
+	return cel.False()
+}
+
+// readsOf is what a literal has the texts of a type read as. The text of an int-or-string
+// is no number.
+func readsOf(literal string, t *schema.Type) scalar.Reads {
+	if kindOf(t) == schema.IntOrString {
+		return scalar.AsText
+	}
+	return scalar.ReadsOf(literal, kindOf(t) == schema.String && t.Format == schema.Duration)
+}
+
+// isQuantityType tells of texts that are quantities in every object.
+func isQuantityType(t *schema.Type) bool {
+	return kindOf(t) == schema.String && t.Format == schema.Quantity
+}
+
+func isDurationType(t *schema.Type) bool {
+	return kindOf(t) == schema.String && t.Format == schema.Duration
+}
 
 func compareDuration(v cel.Value, op scalar.Relation, operand string) cel.Bool {
 	return cel.Func(cel.FuncDuration, v).Compare(cel.Operator(op), cel.Func(cel.FuncDuration, cel.String(operand)))

@@ -20,6 +20,7 @@ type operand struct {
 	c         cel.Bool
 	then, els *operand
 	branches  int       // of a choice, in all
+	size      int       // of a choice and a selection: how many operands it is made of, in all
 	strict    cel.Value // what c reads, where that may be an error; or zero
 	multi     []operand
 	keys      []string // of a hash, one per multi
@@ -99,8 +100,21 @@ func choice(c cel.Bool, then, els operand) operand {
 		}
 		return els
 	}
-	return operand{form: choiceForm, c: c, then: &then, els: &els, branches: then.cases() + els.cases()}
+	return operand{form: choiceForm, c: c, then: &then, els: &els, branches: then.cases() + els.cases(), size: then.parts() + els.parts()}
 }
+
+// selectionOf is a list of several, or a map where there are keys. What is there twice
+// counts twice: whoever goes through it comes to it twice.
+func selectionOf(form form, keys []string, of []operand) operand {
+	out := operand{form: form, keys: keys, multi: of, size: 1}
+	for _, j := range of {
+		out.size += j.parts()
+	}
+	return out
+}
+
+// parts are how many operands j is made of.
+func (j operand) parts() int { return max(1, j.size) }
 
 // with is the choice j between other branches.
 func (j operand) with(then, els operand) operand {

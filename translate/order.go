@@ -31,15 +31,15 @@ func (l *lowering) orderLiteral(op scalar.Relation, x cel.Value, t *schema.Type,
 	case schema.Int, schema.Number:
 		return l.orderNumber(op, x, want)
 	case schema.String:
-		return l.orderString(op, x, want)
+		return l.orderString(op, x, t, want)
 	case schema.IntOrString:
-		return byType(x, typed{"int", l.orderNumber(op, x, want)}, typed{"string", l.orderString(op, x, want)})
+		return cel.And(typeIs(x, "int"), l.orderNumber(op, x, want))
 	case schema.Any:
 		n := l.orderNumber(op, x, want)
 		if !n.IsFalse() {
 			n = cel.And(isNumber(x), n)
 		}
-		s := l.orderString(op, x, want)
+		s := l.orderString(op, x, t, want)
 		if !s.IsFalse() {
 			s = cel.And(isString(x), s)
 		}
@@ -60,49 +60,25 @@ func (l *lowering) orderNumber(op scalar.Relation, x cel.Value, want any) cel.Bo
 	return x.Compare(cel.Operator(op), cel.Double(f))
 }
 
-// orderString is a text key, tried as a duration, a quantity, a number and a
-// version, in this order.
-func (l *lowering) orderString(op scalar.Relation, x cel.Value, want any) cel.Bool {
+// orderString is a text key, which is read as the literal is.
+func (l *lowering) orderString(op scalar.Relation, x cel.Value, t *schema.Type, want any) cel.Bool {
 	switch w := want.(type) {
 	case float64:
-		dur := cel.And(isDuration(x), cel.Not(isZeroText(x)))
-		byDuration := cel.Func(cel.FuncDuration, x).Compare(cel.Operator(op), cel.Func(cel.FuncDuration, cel.String(scalar.Seconds(w))))
-		byNumber := cel.And(x.Matches(decimalText), cel.Func(cel.FuncDouble, x).Compare(cel.Operator(op), cel.Double(w)))
-		return cel.Or(cel.And(dur, byDuration), byNumber)
+		return cel.And(x.Matches(decimalText), cel.Func(cel.FuncDouble, x).Compare(cel.Operator(op), cel.Double(w)))
 	case string:
-		return l.orderText(op, x, w)
-	}
-	return cel.False()
-}
-
-func (l *lowering) orderText(op scalar.Relation, x cel.Value, want string) cel.Bool {
-	dur := scalar.IsNonzeroDuration(want)
-	_, qty := scalar.Quantity(want)
-	var alts []cel.Bool
-	xIsDur := cel.And(isDuration(x), cel.Not(isZeroText(x)))
-	if dur {
-		alts = append(alts, cel.And(xIsDur, compareDuration(x, op, want)))
-	}
-	if qty {
-		q := cel.And(isQuantity(x), compareQuantity(x, op, want))
-		if dur {
-			q = cel.And(cel.Not(xIsDur), q)
+		if readsOf(w, t) != scalar.AsText {
+			return measured(x, t, op, w)
 		}
-		alts = append(alts, q)
-	}
-	if _, err := semver.Parse(want); err == nil && !qty && !dur {
+		if _, err := semver.Parse(w); err != nil {
+			return cel.False()
+		}
 		if !l.release.Has("semver") {
 			panic(l.refuse(diag.NeedsNewer, "comparing versions needs Kubernetes 1.34"))
 		}
-		same := cel.Func(cel.FuncSemver, x).Call(cel.FuncCompareTo, cel.Func(cel.FuncSemver, cel.String(want))).Compare(cel.Operator(op), cel.Int(0))
-		alts = append(alts, cel.And(cel.Func(cel.FuncIsSemver, x).AsBool(), same))
+		same := cel.Func(cel.FuncSemver, x).Call(cel.FuncCompareTo, cel.Func(cel.FuncSemver, cel.String(w))).Compare(cel.Operator(op), cel.Int(0))
+		return cel.And(cel.Func(cel.FuncIsSemver, x).AsBool(), same)
 	}
-	if !qty && dur { // a number of seconds as text: neither both durations nor both quantities
-		if f, ok := scalar.Bound(want); ok {
-			alts = append(alts, cel.And(x.Matches(decimalText), cel.Func(cel.FuncDouble, x).Compare(cel.Operator(op), cel.Double(f))))
-		}
-	}
-	return cel.Or(alts...)
+	return cel.False()
 }
 
 // durationOrder is the deprecated Duration operators: numbers are seconds.

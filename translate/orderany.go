@@ -1,121 +1,71 @@
 package translate
 
 import (
-	"github.com/blang/semver/v4"
-
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
-// orderVariable is the order of two values of the request, by the types that they have,
-// which may only be known at run time. Only numbers and texts have an order.
+// orderVariable is the order of two values of the request, or of a literal and one. Numbers
+// have an order, and what the schema says are quantities or durations. Of anything else
+// there is none, which is an error; nothing is ordered with null.
 func (l *lowering) orderVariable(op scalar.Relation, key, value operand) cel.Bool {
-	if key.form == choiceForm {
+	switch {
+	case key.form == choiceForm:
 		then, els := l.eitherWay(key.c,
 			func() cel.Bool { return l.orderVariable(op, *key.then, value) },
 			func() cel.Bool { return l.orderVariable(op, *key.els, value) })
 		return unlessSame(key.c, then, els)
-	}
-	if key.form == litForm && key.lit == nil || key.form == multiForm || value.form == multiForm {
+	case key.form == litForm && key.lit == nil:
 		return cel.False()
+	case key.form == litForm:
+		return l.holds(value, true, pred{
+			lit:      func(v any) cel.Bool { return cel.Lit(scalar.Ordered(op, key.lit, v)) },
+			value:    func(x cel.Value, t *schema.Type) cel.Bool { return l.orderLiteral(op.Mirrored(), x, t, key.lit) },
+			sequence: func(sequence) cel.Bool { return cel.False() },
+		})
+	case key.form != placeForm || value.form != placeForm:
+		panic(l.noOrder(key, value))
 	}
 	k, keyThere, ok := l.unlessNull(key)
 	v, valueThere, ok2 := l.unlessNull(value)
 	if !ok || !ok2 {
-		panic(l.unsupported("the order of two values of the request"))
+		panic(l.noOrder(key, value))
 	}
 	there := cel.And(keyThere, valueThere)
-	if numericKind(key.typ()) && numericKind(value.typ()) {
+	kt, vt := kindOf(key.typ()), kindOf(value.typ())
+	mayBeNumber := func(t *schema.Type) bool { return numericKind(t) || ofSeveralTypes(kindOf(t)) }
+	switch {
+	case isQuantityType(key.typ()) && isQuantityType(value.typ()):
+		return cel.And(there, orderQuantities(op, cel.Func(cel.FuncQuantity, k), cel.Func(cel.FuncQuantity, v)))
+	case isDurationType(key.typ()) && isDurationType(value.typ()):
+		return cel.And(there, cel.Func(cel.FuncDuration, k).Compare(cel.Operator(op), cel.Func(cel.FuncDuration, v)))
+	case !mayBeNumber(key.typ()) || !mayBeNumber(value.typ()):
+		panic(l.noOrder(key, value))
+	}
+	for _, x := range []struct {
+		kind schema.Kind
+		v    cel.Value
+	}{{kt, k}, {vt, v}} {
+		if x.kind == schema.Any {
+			there = cel.And(there, cel.Not(isNull(x.v)))
+		}
+	}
+	l.noteSame(key, value)
+	numbers := cel.And(isNumeric(k, kt), isNumeric(v, vt))
+	if numbers.IsTrue() {
 		return cel.And(there, k.Compare(cel.Operator(op), v))
 	}
-	return cel.And(there, l.orderAtRunTime(op, key, value, k, v))
+	return cel.And(there, cel.CondBool(numbers, k.Compare(cel.Operator(op), v), l.failing(typeError("order"))))
 }
 
-func (l *lowering) orderAtRunTime(op scalar.Relation, key, value operand, k, v cel.Value) cel.Bool {
-	kt, vt := kindFound(key), kindFound(value)
-	if key.form != litForm {
-		k = l.once(variableName(k.LastField(), "key"), k)
+// noOrder refuses a comparison that the webhook has to judge: by what a text of the
+// configuration is at the time, or as an error.
+func (l *lowering) noOrder(key, value operand) refusal {
+	if key.some(isConfigured) || value.some(isConfigured) {
+		return l.unsupported("the order of a value and a text of the cluster's configuration, which may be a number, a quantity or a duration,")
 	}
-	v = l.once(variableName(v.LastField(), "value"), v)
-	return cel.Or(
-		both(isNumeric(k, kt), isNumeric(v, vt), func() cel.Bool { return k.Compare(cel.Operator(op), v) }),
-		both(isNumeric(k, kt), isText(v, vt), func() cel.Bool { return orderNumberText(op, key, k, v) }),
-		both(isText(k, kt), isNumeric(v, vt), func() cel.Bool {
-			return cel.CondBool(writtenTime(key, k), ordered(op, cel.Func(cel.FuncDuration, k), secondsOf(value, v)),
-				cel.And(isDecimal(key, k), ordered(op, cel.Func(cel.FuncDouble, k), v)))
-		}),
-		both(isText(k, kt), isText(v, vt), func() cel.Bool { return l.orderTexts(op, key, value, k, v) }))
-}
-
-// both is: two conditions hold, and what then is built, which is not where they cannot.
-func both(a, b cel.Bool, then func() cel.Bool) cel.Bool {
-	c := cel.And(a, b)
-	if c.IsFalse() {
-		return c
-	}
-	return cel.And(c, then())
-}
-
-func ordered(op scalar.Relation, a, b cel.Value) cel.Bool { return a.Compare(cel.Operator(op), b) }
-
-// orderNumberText is the order of a number and a text, which may be a duration.
-func orderNumberText(op scalar.Relation, key operand, k, v cel.Value) cel.Bool {
-	return cel.CondBool(writtenTime(operand{}, v), ordered(op, secondsOf(key, k), cel.Func(cel.FuncDuration, v)),
-		cel.And(v.Matches(decimalText), ordered(op, k, cel.Func(cel.FuncDouble, v))))
-}
-
-// orderTexts tries two texts as durations, quantities, numbers and versions, in this
-// order.
-func (l *lowering) orderTexts(op scalar.Relation, key, value operand, k, v cel.Value) cel.Bool {
-	quantities := orderQuantities(op, cel.Func(cel.FuncQuantity, k), cel.Func(cel.FuncQuantity, v))
-	if isQuantityField(key) && isQuantityField(value) { // of which those that are durations too have one unit
-		return quantities
-	}
-	counted, versioned := isQuantity(k), cel.Func(cel.FuncIsSemver, k).AsBool()
-	if text, ok := key.lit.(string); ok {
-		_, isQuantity := scalar.Quantity(text)
-		_, err := semver.Parse(text)
-		counted, versioned = cel.Lit(isQuantity), cel.Lit(err == nil)
-	}
-	versions := cel.False()
-	if !versioned.IsFalse() {
-		if !l.release.Has("semver") {
-			panic(l.refuse(diag.NeedsNewer, "comparing versions needs Kubernetes 1.34"))
-		}
-		versions = cel.And(versioned, cel.Func(cel.FuncIsSemver, v).AsBool(),
-			cel.Func(cel.FuncSemver, k).Call(cel.FuncCompareTo, cel.Func(cel.FuncSemver, v)).Compare(cel.Operator(op), cel.Int(0)))
-	}
-	var number cel.Bool
-	if decimal := isDecimal(key, k); !decimal.IsFalse() {
-		x := cel.Func(cel.FuncDouble, k)
-		number = orderNumberText(op, operand{}, x, v)
-		versions = cel.CondBool(decimal, number, versions)
-	}
-	return cel.CondBool(cel.And(writtenTime(key, k), writtenTime(operand{}, v)),
-		ordered(op, cel.Func(cel.FuncDuration, k), cel.Func(cel.FuncDuration, v)),
-		cel.CondBool(cel.And(counted, isQuantity(v)), quantities, versions))
-}
-
-// isQuantityField tells of a place whose text is a quantity in every object.
-func isQuantityField(j operand) bool {
-	return j.form == placeForm && j.v.kind() == schema.String && j.v.typ.Format == schema.Quantity
-}
-
-// isDecimal is: a text, whose expression is x, is a number.
-func isDecimal(j operand, x cel.Value) cel.Bool {
-	if text, ok := j.lit.(string); ok {
-		_, isNumber := scalar.Number(text)
-		return cel.Lit(isNumber)
-	}
-	return x.Matches(decimalText)
-}
-
-// secondsOf is the duration of a number of seconds.
-func secondsOf(j operand, x cel.Value) cel.Value {
-	if f, ok := j.lit.(float64); ok {
-		return cel.Func(cel.FuncDuration, cel.String(scalar.Seconds(f)))
-	}
-	return wholeSeconds(x)
+	return l.refuse(diag.NoExpression, "two values of the request have no order unless both are numbers, or quantities or durations by the schema; "+
+		"this comparison is an error (deviation 15; to_number() makes a number of a text)")
 }

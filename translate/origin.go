@@ -13,6 +13,8 @@ const (
 	// fromConfiguration: texts of the cluster's configuration. Unlike the request's
 	// they may be patterns, or lists in the form of JSON.
 	fromConfiguration
+	// fromPatterns: regular expressions that stand for such texts.
+	fromPatterns
 	// fromServer: a text that has no wildcards, as a name that the API server gave
 	// out, or a part of an image's reference.
 	fromServer
@@ -38,11 +40,6 @@ func configuredText(v cel.Value) operand {
 // isConfigured tells that a value is a text of the cluster's configuration.
 func isConfigured(j operand) bool {
 	return j.form == placeForm && kindOf(j.typ()) == schema.String && j.v.origin == fromConfiguration
-}
-
-// elemConfigured tells that the elements of a sequence are such texts.
-func elemConfigured(s sequence) bool {
-	return kindOf(s.elem()) == schema.String && originOf(s) == fromConfiguration
 }
 
 // origin is where a value comes from, or the elements of a list.

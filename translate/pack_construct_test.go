@@ -33,6 +33,7 @@ func alike() string {
 	add("bound", ", namespace: app", enforce, maps, "", "d")
 	add("conditional", "", enforce+` webhookConfiguration: {matchConditions: [{name: m, expression: "object.metadata.name != 'no'"}]},`, maps, "", "e")
 	add("audit", "", "", maps, "", "f")
+	add("audit-too", "", "", maps, "", "b")
 	add("ignore", "", enforce+" failurePolicy: Ignore,", maps, "", "g")
 	add("erring", "", enforce, maps, `preconditions: {all: [{key: "{{ request.object.data.needed }}", operator: NotEquals, value: skip}]},`, "h")
 	add("kinds", "", enforce, "kinds: [ConfigMap, Secret]", "", "a")

@@ -17,7 +17,7 @@ import (
 func (l *lowering) match(v place, p *policy.Node, hint string) outcome {
 	l.step()
 	if p.Kind == policy.Map || p.Kind == policy.List {
-		return l.matchOr(v, p, false, hint)
+		return l.boundedOutcome(l.matchOr(v, p, false, hint))
 	}
 	if l.isRuntime(p) {
 		return check(l.runtimeScalar(v, p, nil))

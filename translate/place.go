@@ -64,6 +64,9 @@ func (v place) below(name string) place {
 	case schema.Object:
 		f, ok := v.typ.Fields[name]
 		if !ok {
+			if v.typ.Published { // the cluster's own type checker may know no such field
+				v.expr, v.opt = dyn(v.expr), cel.Value{}
+			}
 			if v.typ.Open {
 				return v.step(name, anyType(), false)
 			}

@@ -48,7 +48,7 @@ func (m *podMaker) pod() *corev1.Pod {
 }
 
 func (m *podMaker) container(name string) corev1.Container {
-	c := corev1.Container{Name: name, Image: pick(m, "nginx", "nginx:1.27", "ghcr.io/acme/tool", "redis", "")}
+	c := corev1.Container{Name: name, Image: pick(m, "nginx", "nginx:1.27", "ghcr.io/acme/tool", "redis")}
 	c.SecurityContext = &corev1.SecurityContext{
 		AllowPrivilegeEscalation: pointer(false),
 		RunAsNonRoot:             pointer(true),

@@ -27,6 +27,8 @@ type pred struct {
 	// single tells that value reads its argument once, so that a literal with the
 	// same verdict as null may stand in for a missing value.
 	neutral func(*schema.Type) []any
+	// standIn, where set, is lit of such a literal, which is read as a value of the request.
+	standIn func(any) cel.Bool
 }
 
 // holds is p of j. Where strict is set, a missing key is an error; else it is null.
@@ -247,8 +249,12 @@ func (l *lowering) neutralFor(v place, null bool, p pred, value func(cel.Value) 
 	if p.neutral != nil {
 		cands = append(cands, p.neutral(v.typ)...)
 	}
+	judge := p.lit
+	if p.standIn != nil {
+		judge = p.standIn
+	}
 	for _, c := range cands {
-		if got, ok := p.lit(c).Const(); ok && got == null {
+		if got, ok := judge(c).Const(); ok && got == null {
 			return literal(c)
 		}
 	}

@@ -14,7 +14,7 @@ func (l *lowering) topLevel(name string) operand {
 	if j, ok := l.scope[name]; ok {
 		return l.read(j)
 	}
-	if v, ok := l.context[name]; ok {
+	if v := l.context.get(name); v != nil {
 		return l.entry(name, v)
 	}
 	switch name {
@@ -81,7 +81,7 @@ func (l *lowering) requestField(key string) operand {
 func (l *lowering) fieldOfRequest(e *jmespath.Expr, cur *operand) (key string, ok bool) {
 	of, field := e.Args[0], e.Args[1]
 	_, isScoped := l.scope[of.Name]
-	_, isEntry := l.context[of.Name]
+	isEntry := l.context.get(of.Name) != nil
 	ok = cur == nil && of.Op == jmespath.Field && of.Dynamic == nil && of.Name == "request" && !isScoped && !isEntry &&
 		field.Op == jmespath.Field && field.Dynamic == nil && slices.Contains(requestKeys(), field.Name)
 	return field.Name, ok

@@ -10,31 +10,23 @@ import (
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/native"
+	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
-// A leaf of a pattern that is one variable is only known at run time, and so is
-// whether its text has operators. Most texts are words, which a value satisfies
-// by being the same. Others may be numbers, quantities or durations, and compare
-// as such. A text with operators, wildcards or a range is an error here.
-const (
-	operators  = `[|&<>!*?\s]|^[-+]?\d+(\.\d+)?[A-Za-z]*!?-[-+]?\d`
-	anOperator = `[|&<>!*?\s]`
-	// patternError is the key whose absence an error names.
-	patternError = "pattern_with_operators"
-)
+// A leaf of a pattern that is one variable is only known at run time. A value satisfies it by
+// being the same. Wildcards that the policy writes around a variable are wildcards.
 
-// A runtimeText is what a leaf stands for: a text or, where there are wildcards around
-// variables, what they give and which texts match. Such a one is no number and no null.
+// A runtimeText is what a leaf stands for: a text of a type or, where there is a wildcard in
+// front of it or behind, which texts match.
 type runtimeText struct {
 	text  cel.Value
-	vars  []cel.Value
+	typ   *schema.Type
 	match func(cel.Value) cel.Bool
-	// numeric tells that what stands between the variables may be a part of a number.
-	numeric bool
+	words bool // there are words around the variable, so that numbers have a text beside it
 }
 
 // runtimeLeaf is a leaf that stands for a variable's text. Around the variable there
-// may be words and wildcards, but no operators: every value would meet them.
+// may be words and wildcards, but no operators.
 func (l *lowering) runtimeLeaf(p *policy.Node, t *jmespath.Template, j operand) *policy.Node {
 	has := func(chars string) bool {
 		return slices.ContainsFunc(t.Parts, func(part jmespath.Part) bool { return strings.ContainsAny(part.Text, chars) })
@@ -42,11 +34,11 @@ func (l *lowering) runtimeLeaf(p *policy.Node, t *jmespath.Template, j operand) 
 	if has("|&<>! \t\r\n") || !isPlainText(j) {
 		panic(l.unknownPattern(p))
 	}
-	stands := runtimeText{text: j.v.expr}
+	stands := runtimeText{text: j.v.expr, typ: j.typ(), words: t.Single() == nil}
 	if has("*?") {
 		stands = l.wildText(p, t)
 	}
-	l.note(diag.RuntimeText, "the pattern %q is known only at run time; a value with operators or a range is an error", p.Str)
+	l.noteSame(j, j)
 	*l.needs = append(*l.needs, j.v.found())
 	leaf := &policy.Node{Kind: policy.String, Pos: p.Pos}
 	l.runtimeTexts[leaf] = stands
@@ -62,44 +54,26 @@ func isPlainText(j operand) bool {
 	return j.form == placeForm && kindOf(j.typ()) == schema.String && j.v.shaped().IsTrue() && !isConfigured(j)
 }
 
-// wildText is a text with wildcards around variables. A word must stand beside them: a
-// wildcard alone takes more than texts.
+// wildText is a text with a * at one end.
 func (l *lowering) wildText(p *policy.Node, t *jmespath.Template) runtimeText {
-	var out runtimeText
-	words := ""
-	for _, part := range t.Parts {
-		words += part.Text
-		if part.Var == nil {
-			continue
-		}
-		j := l.filledText(&jmespath.Template{Pos: t.Pos, Parts: []jmespath.Part{part}})
-		if !isPlainText(j) {
-			panic(l.unknownPattern(p))
-		}
-		out.vars = append(out.vars, j.v.expr)
-	}
-	if strings.Trim(words, "*?") == "" {
-		panic(l.unknownPattern(p))
-	}
-	out.numeric = strings.Trim(words, "*?+-.E0123456789") == ""
 	plain := *t
 	plain.Parts = slices.Clone(t.Parts)
 	first, last := &plain.Parts[0], &plain.Parts[len(plain.Parts)-1]
-	before, after := strings.HasPrefix(first.Text, "*"), strings.HasSuffix(last.Text, "*")
-	first.Text = strings.TrimPrefix(first.Text, "*")
-	last.Text = strings.TrimSuffix(last.Text, "*")
-	if strings.Count(words, "*")+strings.Count(words, "?") != 1 {
-		before, after, plain = false, false, *t
+	before := strings.HasPrefix(first.Text, "*")
+	if before {
+		first.Text = first.Text[1:]
+	} else {
+		last.Text = strings.TrimSuffix(last.Text, "*")
 	}
-	out.text = l.text(l.filledText(&plain))
+	if slices.ContainsFunc(plain.Parts, func(part jmespath.Part) bool { return scalar.IsWild(part.Text) }) {
+		panic(l.unknownPattern(p))
+	}
+	out := runtimeText{text: l.text(l.filledText(&plain)), typ: stringType(), words: true}
 	out.match = func(x cel.Value) cel.Bool {
-		switch {
-		case before:
+		if before {
 			return x.EndsWith(out.text)
-		case after:
-			return x.StartsWith(out.text)
 		}
-		return matchesPattern(x, patternOf(out.text))
+		return x.StartsWith(out.text)
 	}
 	return out
 }
@@ -110,24 +84,18 @@ func (l *lowering) isRuntime(p *policy.Node) bool {
 	return ok
 }
 
-// runtimeScalar is: the value satisfies the text that the leaf stands for. Where
-// missing is nil, a missing value is matched as null, which is the number 0 to
-// texts that are numbers and nothing to all others; so "0" may stand in for it.
+// runtimeScalar is: the value satisfies the text that the leaf stands for. Missing is what
+// counts where there is none; nothing satisfies a text where it is nil.
 func (l *lowering) runtimeScalar(v place, p *policy.Node, missing *bool) cel.Bool {
 	t := l.runtimeTexts[p]
-	field := variableName(v.expr.LastField(), "value")
-	if t.match == nil {
-		t.text = l.once("expected"+capital(field), t.text)
-	}
+	there := cel.Lit(missing != nil && *missing)
 	switch {
 	case v.never:
-		return l.runtimeMissing(t, missing)
+		return there
 	case v.certain():
 		return l.runtimeValue(v, p, t, true)
-	case v.kind() == schema.String && missing == nil && t.match == nil && !v.opt.IsZero():
-		return l.satisfiesText(l.once(field, v.opt.OrValue(cel.String("0"))), t)
 	}
-	return whereFound(v.found(), l.runtimeValue(v, p, t, true), l.runtimeMissing(t, missing))
+	return whereFound(v.found(), l.runtimeValue(v, p, t, true), there)
 }
 
 // runtimeElement is runtimeScalar for an element of a list, of which no list satisfies a
@@ -147,14 +115,28 @@ func (l *lowering) runtimeValue(v place, p *policy.Node, t runtimeText, lists bo
 	}
 	switch v.kind() {
 	case schema.String:
-		return l.satisfiesText(v.expr, t)
-	case schema.Bool, schema.Int, schema.IntOrString:
-		return l.satisfiesText(cel.Func(cel.FuncString, v.expr), t)
+		return t.isSame(v)
+	case schema.Bool, schema.Int:
+		if !t.words {
+			return cel.False()
+		}
+		return t.matches(cel.Func(cel.FuncString, v.expr))
+	case schema.IntOrString:
+		if !t.words {
+			return v.expr.Eq(t.text)
+		}
+		return t.matches(cel.Func(cel.FuncString, v.expr))
 	case schema.List:
 		return each(v.elem())
 	case schema.Any:
-		scalar := cel.And(cel.Not(isMap(v.expr)), l.runtimeAny(v.expr, t))
-		return whereFound(cel.Not(isList(v.expr)), scalar, each(anyType()))
+		one := dyn(v.expr).Eq(t.text)
+		if t.words {
+			one = cel.And(isScalar(v.expr), cel.Not(typeIs(v.expr, "double")), t.matches(cel.Func(cel.FuncString, v.expr)))
+		}
+		if !lists {
+			return one
+		}
+		return whereFound(cel.Not(isList(v.expr)), one, each(anyType()))
 	case schema.Map, schema.Object:
 		return cel.False()
 	case schema.Number:
@@ -163,17 +145,25 @@ func (l *lowering) runtimeValue(v place, p *policy.Node, t runtimeText, lists bo
 	panic(l.refuse(diag.PatternVariable, "a pattern that is only known at run time, for a value that is no text"))
 }
 
-// runtimeAny is: a value of unknown type, which is no list and no map, satisfies the text.
-func (l *lowering) runtimeAny(v cel.Value, t runtimeText) cel.Bool {
-	text := cel.Func(cel.FuncString, v)
+// isSame is: a text that is there is the one that the leaf stands for.
+func (t runtimeText) isSame(v place) cel.Bool {
 	switch {
-	case t.match != nil && t.numeric: // a number with a fraction has a text of its own to a wildcard
-		text = cel.Cond(isNumber(v), l.numberText(v), text)
-	case t.match != nil:
-		return cel.And(cel.Not(isNull(v)), cel.Not(typeIs(v, "double")), l.satisfiesText(text, t))
+	case t.words:
+		return t.matches(v.expr)
+	case isQuantityType(t.typ) && isQuantityType(v.typ):
+		return cel.Func(cel.FuncQuantity, v.expr).Call(cel.FuncCompareTo, cel.Func(cel.FuncQuantity, t.text)).Eq(cel.Int(0))
+	case isDurationType(t.typ) && isDurationType(v.typ):
+		return cel.Func(cel.FuncDuration, v.expr).Eq(cel.Func(cel.FuncDuration, t.text))
 	}
-	text = l.once(variableName(v.LastField(), "value")+"Text", text)
-	return whereFound(cel.Not(isNull(v)), l.satisfiesText(text, t), l.runtimeMissing(t, nil))
+	return v.expr.Eq(t.text)
+}
+
+// matches is: the text x satisfies the leaf.
+func (t runtimeText) matches(x cel.Value) cel.Bool {
+	if t.match != nil {
+		return t.match(x)
+	}
+	return x.Eq(t.text)
 }
 
 // whereFound is b where c holds, which is no error, and otherwise where it does not.
@@ -184,34 +174,6 @@ func whereFound(c, b, otherwise cel.Bool) cel.Bool {
 		return cel.And(c, b)
 	}
 	return cel.CondBool(c, b, otherwise)
-}
-
-func (l *lowering) runtimeMissing(t runtimeText, missing *bool) cel.Bool {
-	switch {
-	case missing != nil:
-		return cel.Lit(*missing)
-	case t.match != nil:
-		return cel.False()
-	}
-	return l.satisfiesText(cel.String("0"), t)
-}
-
-// satisfiesText is: the text x satisfies a pattern.
-func (l *lowering) satisfiesText(x cel.Value, t runtimeText) cel.Bool {
-	if t.match != nil {
-		var operated []cel.Bool
-		for _, v := range t.vars {
-			operated = append(operated, v.Matches(anOperator))
-		}
-		return cel.CondBool(cel.Or(operated...), l.failing(typeError(patternError)), t.match(x))
-	}
-	pattern := t.text
-	durations := cel.Func(cel.FuncDuration, x).Eq(cel.Func(cel.FuncDuration, pattern))
-	quantities := cel.Func(cel.FuncQuantity, x).Call(cel.FuncCompareTo, cel.Func(cel.FuncQuantity, pattern)).Eq(cel.Int(0))
-	number := cel.CondBool(cel.And(isDuration(x), isDuration(pattern)), durations,
-		cel.And(isQuantity(x), isQuantity(pattern), quantities))
-	decided := cel.Or(x.Eq(pattern), number)
-	return cel.CondBool(pattern.Matches(operators), l.failing(typeError(patternError)), decided)
 }
 
 // needing is b, an error where a text that the pattern stands for is missing:

@@ -107,7 +107,7 @@ func (l *lowering) scalarOne(v place, p *policy.Node, lists bool) cel.Bool {
 	case schema.IntOrString:
 		return byType(v.expr,
 			typed{"int", l.scalarInt(v.expr, p)},
-			typed{"string", l.scalarString(v.expr, p, schema.AnyText)})
+			typed{"string", l.scalarString(v.expr, p, v.typ)})
 	case schema.Bool:
 		return l.scalarBool(v.expr, p)
 	case schema.Int:
@@ -115,7 +115,7 @@ func (l *lowering) scalarOne(v place, p *policy.Node, lists bool) cel.Bool {
 	case schema.Number:
 		return l.scalarDouble(v.expr, p)
 	}
-	return l.scalarString(v.expr, p, v.typ.Format)
+	return l.scalarString(v.expr, p, v.typ)
 }
 
 // typed is a verdict for values of one CEL type.
@@ -146,7 +146,7 @@ func (l *lowering) scalarAny(v cel.Value, p *policy.Node) cel.Bool {
 		if whole, ok := wholeNumber(p); ok {
 			number = v.Eq(cel.Int(whole))
 		}
-		return cel.Or(number, cel.And(isString(v), l.scalarString(v, p, schema.AnyText)))
+		return cel.Or(number, cel.And(isString(v), l.scalarString(v, p, anyType())))
 	}
 	return l.patternAny(v, p.Str)
 }
@@ -197,17 +197,18 @@ func (l *lowering) scalarDouble(v cel.Value, p *policy.Node) cel.Bool {
 	return cel.False()
 }
 
-func (l *lowering) scalarString(v cel.Value, p *policy.Node, format schema.Format) cel.Bool {
+func (l *lowering) scalarString(v cel.Value, p *policy.Node, t *schema.Type) cel.Bool {
+	number := kindOf(t) != schema.IntOrString // the text of which is none
 	switch p.Kind {
 	case policy.Null:
 		return v.Eq(cel.String(""))
 	case policy.Int:
-		return v.Matches(integerText(p.Int))
+		return cel.And(cel.Lit(number), v.Matches(integerText(p.Int)))
 	case policy.Float:
 		// the text of a number, as strconv.ParseFloat reads decimal ones
-		return cel.And(v.Matches(decimalText), cel.Func(cel.FuncDouble, v).Eq(cel.Double(p.Float)))
+		return cel.And(cel.Lit(number), v.Matches(decimalText), cel.Func(cel.FuncDouble, v).Eq(cel.Double(p.Float)))
 	case policy.String:
-		return l.patternString(v, p.Str, format)
+		return l.patternString(v, p.Str, t)
 	}
 	return cel.False()
 }

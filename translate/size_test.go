@@ -47,10 +47,26 @@ spec:
 				return fmt.Sprintf("        - {name: v, variable: {jmesPath: \"v || request.object.data.x%d || v\"}}\n", i)
 			})
 	}
+	piped := func(n int, step string) string { // each step has what comes before it twice
+		return "{{ request.object.data.x" + strings.Repeat(" | "+step, n) + " }}"
+	}
+	pairs := func(of, pair string) string { // each variable has the one before it twice
+		return "      context:\n        - {name: v0, variable: {" + of + "}}\n" +
+			repeat(40, "", func(i int) string {
+				return fmt.Sprintf("        - {name: v%d, variable: {%s}}\n", i+1, strings.ReplaceAll(pair, "V", fmt.Sprint("v", i)))
+			})
+	}
 	cases := []struct {
 		name, source string
 		native       bool
 	}{
+		{"one of two that are the same, many times", deny("", piped(40, "(@ || @)")), true},
+		{"pairs of pairs", deny("", piped(32, "[@,@]")), false},
+		{"pairs of the elements of pairs", deny("", piped(40, "[*].[@,@][]")), true},
+		{"pairs of the elements of containers", strings.NewReplacer("ConfigMap", "Pod", "data.x", "spec.containers").Replace(deny("", piped(40, "[*].[@,@][]"))), true},
+		{"variables that are pairs of variables", deny(pairs("jmesPath: request.object.data.x", `jmesPath: "[V,V]"`), "{{ v40 }}"), false},
+		{"variables that are pairs of literals", deny(pairs("value: [1]", `jmesPath: "[V,V]"`), "{{ v40 }}"), false},
+		{"variables that are lists of variables", deny(pairs("jmesPath: request.object.data.x", `value: ["{{ V }}", "{{ V }}"]`), "{{ v40 }}"), false},
 		{"outsides of ranges", head + "      validate: {pattern: {data: {size: \"" +
 			repeat(14, " & ", func(i int) string { return fmt.Sprintf("%d!-%d", 10*i, 10*i+5) }) + "\"}}}\n", true},
 		{"alternatives in one text", deny("", repeat(16, "-", func(i int) string { return fmt.Sprintf("{{ request.object.data.k%d || 'x' }}", i) })), true},

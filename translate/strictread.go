@@ -110,7 +110,11 @@ func (l *lowering) whereBuilt(j operand, b cel.Bool, under []cel.Bool) cel.Bool 
 	if j.form != placeForm || !j.v.certain() {
 		return b
 	}
-	if _, _, path := j.v.expr.OptionalPath(); path || (asking{l: l, in: b.Value, under: under}).reads(j) {
+	path, _, isPath := j.v.expr.OptionalPath()
+	if isPath && path[0] != "variables" { // a composed variable is what it is made of
+		return b
+	}
+	if (asking{l: l, in: b.Value, under: under}).reads(j) {
 		return b
 	}
 	return cel.CondBool(isNull(dyn(j.v.expr)), b, b)
@@ -144,6 +148,7 @@ type asking struct {
 // of asks for what j reads, and is false where j has no expression. A list that is
 // missing under a projection is null, and no error.
 func (a asking) of(j operand) bool {
+	a.l.opts.Budget.Spend(1)
 	switch s := j.s.(type) {
 	case strictList:
 		return a.of(operandAt(s.v))

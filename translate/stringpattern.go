@@ -1,10 +1,8 @@
 package translate
 
 import (
-	"cmp"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/policy"
@@ -39,27 +37,22 @@ func buildTerm(t scalar.Term, one func(scalar.Atom) cel.Bool) cel.Bool {
 }
 
 // patternString is: the string v satisfies p.
-func (l *lowering) patternString(v cel.Value, p string, format schema.Format) cel.Bool {
-	if words, ok := wordList(p); ok && format != schema.Quantity {
+func (l *lowering) patternString(v cel.Value, p string, t *schema.Type) cel.Bool {
+	if words, ok := wordList(p, t); ok {
 		return native.OneOfWords(v, words)
 	}
-	return combine(p, func(a scalar.Atom) cel.Bool {
-		if format == schema.Quantity {
-			return atomQuantity(v, a)
-		}
-		return atomString(v, a)
-	})
+	return combine(p, func(a scalar.Atom) cel.Bool { return atomString(v, t, a) })
 }
 
 // wordList reads a pattern that is nothing but alternatives of plain words.
-func wordList(p string) ([]string, bool) {
+func wordList(p string, t *schema.Type) ([]string, bool) {
 	var words []string
 	for _, alt := range scalar.ParsePattern(p) {
 		if len(alt) != 1 || len(alt[0].Atoms) != 1 {
 			return nil, false
 		}
 		a := alt[0].Atoms[0]
-		if a.Op != scalar.Equals || scalar.IsWild(a.Operand) || scalar.IsNumeric(a.Operand) {
+		if a.Op != scalar.Equals || scalar.IsWild(a.Operand) || readsOf(a.Operand, t) != scalar.AsText {
 			return nil, false
 		}
 		words = append(words, a.Operand)
@@ -67,55 +60,19 @@ func wordList(p string) ([]string, bool) {
 	return words, true
 }
 
-func atomString(v cel.Value, a scalar.Atom) cel.Bool {
-	_, isDur := scalar.Duration(a.Operand)
-	_, isQty := scalar.Quantity(a.Operand)
-	if !isDur && !isQty {
-		switch a.Op {
-		case scalar.Equals:
-			return native.Matches(v, a.Operand)
-		case scalar.Differs:
-			return cel.Not(native.Matches(v, a.Operand))
-		case scalar.Less, scalar.LessEqual, scalar.Greater, scalar.GreaterEqual: // of texts there is no order
-		}
+// atomString is: a text satisfies an atom of a pattern, which it is read as the operand of.
+func atomString(v cel.Value, t *schema.Type, a scalar.Atom) cel.Bool {
+	switch {
+	case a.Op == scalar.Differs:
+		return cel.Not(atomString(v, t, scalar.Atom{Op: scalar.Equals, Operand: a.Operand}))
+	case readsOf(a.Operand, t) != scalar.AsText:
+		return measured(v, t, a.Op, a.Operand)
+	case a.Op != scalar.Equals: // of texts there is no order
 		return cel.False()
+	case isQuantityType(t) && scalar.IsAnything(a.Operand): // no quantity is empty
+		return cel.True()
 	}
-	op := a.Op
-	if op == scalar.Differs { // where neither applies, a text differs from an operand that is a number
-		return cel.Not(atomString(v, scalar.Atom{Op: scalar.Equals, Operand: a.Operand}))
-	}
-	var alts []cel.Bool
-	asDur := cel.And(isDuration(v), compareDurationIf(isDur, v, op, a.Operand))
-	if isDur {
-		alts = append(alts, asDur)
-	}
-	if isQty {
-		q := cel.And(isQuantity(v), compareQuantity(v, op, a.Operand))
-		if isDur {
-			q = cel.And(cel.Not(isDuration(v)), q)
-		}
-		alts = append(alts, q)
-	}
-	return cel.Or(alts...)
-}
-
-func compareDurationIf(ok bool, v cel.Value, op scalar.Relation, operand string) cel.Bool {
-	if !ok {
-		return cel.False()
-	}
-	return compareDuration(v, op, operand)
-}
-
-// atomQuantity is for a value that is a canonical quantity. Durations and
-// quantities that share a suffix are in the same order.
-func atomQuantity(v cel.Value, a scalar.Atom) cel.Bool {
-	if _, ok := scalar.Quantity(a.Operand); !ok {
-		if a.Op == scalar.Equals && scalar.IsAnything(a.Operand) { // no quantity is empty
-			return cel.True()
-		}
-		return atomString(v, a)
-	}
-	return compareQuantity(v, a.Op, a.Operand)
+	return native.Matches(v, a.Operand)
 }
 
 // patternInt is: the integer v satisfies p.
@@ -123,9 +80,6 @@ func (l *lowering) patternInt(v cel.Value, p string) cel.Bool {
 	return combine(p, func(a scalar.Atom) cel.Bool {
 		if q, ok := scalar.Quantity(a.Operand); ok {
 			return compareInt(v, a.Op, q)
-		}
-		if d, ok := scalar.Duration(a.Operand); ok {
-			return numberAsDuration(v, a.Op, d)
 		}
 		return intText(v, a)
 	})
@@ -156,36 +110,20 @@ func (l *lowering) patternDouble(v cel.Value, p string) cel.Bool {
 		if q, ok := scalar.Quantity(a.Operand); ok {
 			return compareNumber(v, a.Op, q)
 		}
-		if d, ok := scalar.Duration(a.Operand); ok {
-			return numberAsDuration(v, a.Op, d)
-		}
 		return l.doubleText(v, a)
 	})
 }
 
-// numberAsDuration compares a number with a duration. Only 0 is one; the text of any
-// other number differs from the duration's.
-func numberAsDuration(v cel.Value, op scalar.Relation, d time.Duration) cel.Bool {
-	zero, other := op.Holds(cmp.Compare(0, d)), op == scalar.Differs
-	switch {
-	case zero == other:
-		return cel.Lit(zero)
-	case zero:
-		return v.Eq(cel.Int(0))
-	}
-	return v.Ne(cel.Int(0))
-}
-
 // patternAny is: v, whose type is not known, satisfies p. Lists and maps do not.
 func (l *lowering) patternAny(v cel.Value, p string) cel.Bool {
-	str := l.patternString(v, p, schema.AnyText)
+	str := l.patternString(v, p, anyType())
 	num := l.patternDouble(v, p)
 	t, f := scalar.Satisfies(true, p), scalar.Satisfies(false, p)
 	null := scalar.Satisfies(nil, p)
 	if t && f && num.IsTrue() && !null { // ?* and the like: any scalar, but not every string
 		return cel.And(isScalar(v), cel.Or(cel.Not(isString(v)), str))
 	}
-	if words, ok := wordList(p); ok { // comparing with == needs no guard
+	if words, ok := wordList(p, anyType()); ok { // comparing with == needs no guard
 		str = native.OneOfWords(v, words)
 	} else {
 		str = cel.And(isString(v), str)
@@ -215,7 +153,7 @@ func boolAny(v cel.Value, t, f bool) cel.Bool {
 
 // nullSatisfies tells whether a missing value satisfies p.
 func (l *lowering) nullSatisfies(p *policy.Node) bool {
-	return l.isRuntime(p) || literalSatisfies(nil, p)
+	return !l.isRuntime(p) && literalSatisfies(nil, p)
 }
 
 // literalSatisfies tells whether v (nil, bool, int64, float64 or string) satisfies p.

@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/kvap/kvap/cel"
@@ -50,8 +51,60 @@ func versionIsWild(written string, sel policy.KindSelector) bool {
 	return more && first != sel.Kind && scalar.IsWild(sel.Version)
 }
 
+// noteGuess tells of a kind whose resource, or whose fields, may not be what they are
+// taken for.
 func (l *lowering) noteGuess(sel policy.KindSelector, r schema.Resource) {
-	l.note(diag.GuessedResource, "the kind %s is not known; its resource is taken to be %s. Give its definition with --crds to be sure", sel.Kind, r.Plural)
+	if r.Project != nil {
+		l.note(diag.PublishedKind, "the fields of a kind %s, of whatever group and version, are taken to have the types that they have in %s; write group and version, or give its definition with --crds",
+			sel.Kind, published(l.opts.Schemas, r.GVK))
+		return
+	}
+	l.note(diag.GuessedResource, "%s; its resource is taken to be %s, and where that is wrong the rule enforces nothing; give its definition with --crds", l.whyGuessed(sel), r.Plural)
+}
+
+// published are the projects that publish a kind.
+func published(set *schema.Set, k schema.GVK) string {
+	var names []string
+	for _, r := range set.Published(k.Group, k.Version, k.Kind) {
+		if name := r.Project.String(); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, " and ")
+}
+
+// whyGuessed says why a kind is not known, and what may be meant.
+func (l *lowering) whyGuessed(sel policy.KindSelector) string {
+	set := l.opts.Schemas
+	other := set.Resources(sel.Group, "*", sel.Kind)
+	if other[0].Guessed {
+		other = set.Published(sel.Group, "*", sel.Kind)
+	}
+	if len(other) > 0 {
+		return "the kind " + sel.Kind + " is not known in version " + sel.Version + ", but in " + apiVersions(other)
+	}
+	var known []string
+	for _, r := range set.Resources("*", "*", "*") {
+		known = append(known, r.Kind)
+		for _, sub := range r.Subresources {
+			if sub.GVK.Kind == sel.Kind {
+				return "no request is about a kind " + sel.Kind + ", which is what requests for " + r.Plural + "/" + sub.Name + " have in them; write " + r.Kind + "/" + sub.Name
+			}
+		}
+	}
+	slices.Sort(known)
+	if near := diag.Nearest(sel.Kind, slices.Compact(known)); near != "" {
+		return "the kind " + sel.Kind + " is not known (did you mean " + near + "?)"
+	}
+	return "the kind " + sel.Kind + " is not known"
+}
+
+func apiVersions(resources []schema.Resource) string {
+	var names []string
+	for _, r := range resources {
+		names = append(names, r.APIVersion())
+	}
+	return strings.Join(names, " and ")
 }
 
 // resourceTargets is a resource with the subresources that a selector names.
@@ -152,6 +205,7 @@ func (l *lowering) objectType(t native.Target) *schema.Type {
 	}
 	if t.HasMetadata() {
 		out.Fields["metadata"] = required("metadata", l.objectMeta())
+		out.Fields["metadata"].Required = !l.ofTemplate
 	}
 	out.Fields["apiVersion"] = required("apiVersion", stringType())
 	out.Fields["kind"] = required("kind", stringType())

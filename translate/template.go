@@ -1,6 +1,8 @@
 package translate
 
 import (
+	"slices"
+
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/jmespath"
@@ -61,11 +63,34 @@ func (l *lowering) join(a, b operand) operand {
 	if b.form == litForm && scalar.Text(b.lit) == "" {
 		return l.likeText(a, l.text(a))
 	}
+	l.mustBeOfOneOrigin(a, b)
 	text := l.text(a).Plus(l.text(b))
 	if isConfigured(b) {
 		return l.likeText(b, text)
 	}
 	return l.likeText(a, text)
+}
+
+// mustBeOfOneOrigin refuses operands that become one text, of which some are texts of the
+// configuration, in which wildcards are a pattern's, and some the request's, in which they
+// are none.
+func (l *lowering) mustBeOfOneOrigin(operands ...operand) {
+	some := func(is func(operand) bool) bool {
+		return slices.ContainsFunc(operands, func(j operand) bool { return j.some(is) })
+	}
+	if some(isConfigured) && some(mayHoldWildcards) {
+		panic(l.unsupported("a text of the request beside one of the cluster's configuration, of which only that may be a pattern,"))
+	}
+}
+
+// mayHoldWildcards tells of a value of the request whose text may have wildcards in it.
+func mayHoldWildcards(j operand) bool {
+	switch {
+	case j.form == litForm, j.form == errorForm, isConfigured(j), j.form == placeForm && j.v.origin == fromServer:
+		return false
+	}
+	k := kindOf(j.typ())
+	return k != schema.Int && k != schema.Bool
 }
 
 // text is j as it stands inside a longer string; an error where a key is missing.

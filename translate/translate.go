@@ -8,6 +8,7 @@ import (
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/budget"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/pack"
@@ -23,11 +24,18 @@ type Options struct {
 	Existing   Existing
 	Guard      Guard
 	Exceptions []*policy.Exception
+	// ExcludedNamespaces are those that bindings leave out, but where a rule names them.
+	ExcludedNamespaces []string
+	// OwnNamespace is kvap's own, which bindings leave out whatever a rule names.
+	OwnNamespace string
 	// Checker checks what the source says in CEL, which only Lower asks.
 	Checker Checker
 	// Each does n things that do not depend on each other, and returns when all are
 	// done; nil does one after the other.
 	Each func(n int, do func(i int))
+	// Budget is what lowering a policy may cost; nil has no bound. Who lowers with one
+	// recovers its panics.
+	Budget *budget.Budget
 }
 
 // A Checker says what the API server of the release would refuse of a policy object, to
@@ -95,7 +103,7 @@ type Result struct {
 // A RuleResult is what became of one rule as written.
 type RuleResult struct {
 	Policy *policy.Policy
-	Rule   *policy.Rule // nil for a ValidatingPolicy, which is one rule
+	Rule   *policy.Rule // nil for a policy in CEL, which is one rule
 	Target Target
 	Codes  []diag.Code // why it is not native, or what the user must know
 	// Found is what there is to say of the rule.
@@ -112,7 +120,7 @@ type RuleResult struct {
 // A Form is a rule by a name that Kyverno reports.
 type Form struct {
 	Name string
-	Rule *policy.Rule // as expanded; nil for a ValidatingPolicy
+	Rule *policy.Rule // as expanded; nil for a policy in CEL
 	// Places are where the drafts have it.
 	Places []Place
 }
@@ -283,5 +291,6 @@ func dependentRules(p *policy.Policy) *diag.Diagnostic {
 }
 
 func unsupportedCode(c diag.Code) bool {
-	return c == diag.BackgroundOnly || c == diag.NoBody || c == diag.InvalidRule || c == diag.OtherPayload
+	return c == diag.BackgroundOnly || c == diag.NoBody || c == diag.InvalidRule || c == diag.OtherPayload ||
+		c == diag.ChangesExisting
 }

@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -29,8 +30,8 @@ type alternative struct {
 	gathered bool
 	// made tells of a form that the rule is expanded to.
 	made bool
-	// custom tells of a kind that the release does not have by itself.
-	custom bool
+	// in is where the kind has no such field, for messages: a release, or a project.
+	in string
 	// pod is, of an object, the type of the template in place of which a rule as
 	// written has the object itself; nil in that rule.
 	pod *schema.Type
@@ -44,11 +45,11 @@ func (r *RuleResult) unknownFields(o *Options) diag.List {
 	if r.Rule.Invalid {
 		return nil
 	}
-	u := &fieldWalk{release: o.Schemas.Release()}
+	u := &fieldWalk{lists: listTypes{}, budget: o.Budget}
 	for _, f := range r.Forms {
 		targets, ok := matched(r.Policy, f.Rule, o)
 		for _, t := range targets {
-			ok = ok && u.add(t, f.Rule, o.Schemas.Custom(t.GVK))
+			ok = ok && u.add(t, f.Rule, fieldsOf(o.Schemas, t.GVK))
 		}
 		if !ok {
 			return nil
@@ -72,11 +73,11 @@ func matched(p *policy.Policy, r *policy.Rule, o *Options) (out []native.Target,
 }
 
 // add adds what a rule is about; false where nothing is known of it.
-func (u *fieldWalk) add(t native.Target, r *policy.Rule, custom bool) bool {
+func (u *fieldWalk) add(t native.Target, r *policy.Rule, in string) bool {
 	if t.Type == nil || t.Type.Kind != schema.Object {
 		return false
 	}
-	a := alternative{kind: t.GVK.Kind, typ: t.Body, made: r.Expansion != "", custom: custom}
+	a := alternative{kind: t.GVK.Kind, typ: t.Body, made: r.Expansion != "", in: in}
 	if t.GVK != t.Parent {
 		a.kind = t.Parent.Kind + "/" + t.Subresource
 	}
@@ -89,6 +90,15 @@ func (u *fieldWalk) add(t native.Target, r *policy.Rule, custom bool) bool {
 	}
 	u.object, u.subject = append(u.object, a), append(u.subject, subject)
 	return true
+}
+
+// fieldsOf says where the schema of a kind comes from: a release of Kubernetes or of a project;
+// "" for a definition that was given.
+func fieldsOf(set *schema.Set, kind schema.GVK) string {
+	if set.Custom(kind) {
+		return ""
+	}
+	return cmp.Or(published(set, kind), "Kubernetes "+set.Release())
 }
 
 // typeAt is the type at some keys, or nil.
@@ -114,7 +124,7 @@ func (u *fieldWalk) field(s shape, name string, at diag.Pos) shape {
 		switch {
 		case ok:
 			out = append(out, a.with(below(a.path, name), typ))
-		case a.typ.Kind == schema.Object && !a.typ.Open:
+		case a.typ.Kind == schema.Object && (!a.typ.Open || a.typ.Published):
 			without = append(without, a)
 		default:
 			return nil
@@ -176,7 +186,7 @@ func (u *fieldWalk) tell(without shape, name string, at diag.Pos) {
 	}
 	var kinds []string
 	known := map[string]bool{}
-	release := ""
+	in := ""
 	for _, a := range without {
 		if !slices.Contains(kinds, a.kind) {
 			kinds = append(kinds, a.kind)
@@ -184,15 +194,15 @@ func (u *fieldWalk) tell(without shape, name string, at diag.Pos) {
 		for field := range a.typ.Fields {
 			known[field] = true
 		}
-		if !a.custom {
-			release = " in Kubernetes " + u.release
+		if a.in != "" {
+			in = " in " + a.in
 		}
 	}
-	guess := policy.Nearest(name, slices.Sorted(maps.Keys(known)))
+	guess := diag.Nearest(name, slices.Sorted(maps.Keys(known)))
 	if guess != "" {
 		guess = "; did you mean " + guess + "?"
 	}
-	u.found = append(u.found, diag.Warnf(at, diag.UnknownField, "%s has a field %s%s%s", noneOf(kinds), below(without[0].path, name), release, guess))
+	u.found = append(u.found, diag.Warnf(at, diag.UnknownField, "%s has a field %s%s%s", noneOf(kinds), below(without[0].path, name), in, guess))
 }
 
 func noneOf(kinds []string) string {

@@ -383,3 +383,27 @@ func checkUnknownFields(t *testing.T, metadata, rules string) {
 		}
 	}
 }
+
+// What stands twice counts once: a field is still known to be missing after as many
+// alternatives of one value as would be too many of different ones.
+func TestUnknownFieldsOfTheSameTwice(t *testing.T) {
+	t.Parallel()
+	for name, steps := range map[string]string{
+		"alternatives": strings.Repeat(" | (@ || @)", 12),
+		"lists":        strings.Repeat(" | [@, @] | [0]", 12),
+	} {
+		result := compileText(t, denying("{{ request.object.spec"+steps+" | hostNetwrok }}"), setting{})
+		found := slices.ContainsFunc(result.Diagnostics, func(d diag.Diagnostic) bool {
+			return d.Code == diag.UnknownField && strings.Contains(d.Message, "spec.hostNetwrok")
+		})
+		if !found {
+			t.Errorf("%s: %v", name, result.Diagnostics)
+		}
+	}
+}
+
+// denying is a policy that denies Pods by a text.
+func denying(key string) string {
+	return "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: p}\nspec:\n  rules:\n  - name: r\n    match: {any: [{resources: {kinds: [Pod]}}]}\n" +
+		"    validate: {deny: {conditions: {all: [{key: \"" + key + "\", operator: Equals, value: never}]}}}\n"
+}

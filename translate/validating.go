@@ -59,7 +59,8 @@ func validatingDrafts(p *policy.Policy, o *Options) (drafts []*vap.Draft, notes 
 		return nil, nil, refuse(diag.NoKinds, "matchConstraints without resourceRules match nothing; add the resources that the policy is for")
 	}
 	noteConstraints(p, matched.Rules, &notes)
-	for _, form := range formsOf(v, matched) {
+	noteOwnConstraints(p, matched.Rules, &notes)
+	for _, form := range formsOf(v.Autogen, matched) {
 		if p.Namespaced() {
 			form.constraints.Rules = withinNamespaces(form.constraints.Rules)
 		}
@@ -84,17 +85,18 @@ type validatingForm struct {
 }
 
 // formsOf are the policy as it is written and its forms for the controllers of
-// pods. Like Kyverno, it makes these only of a policy that matches pods and nothing
-// else, by no name and no label; they have the operations of its first rule.
-func formsOf(v *policy.Validating, matched vap.Constraints) []validatingForm {
+// pods. Like Kyverno, it makes these only of a policy whose one rule is about pods,
+// with no wildcard, no name, no label and nothing left out; they have its operations
+// and its selector of namespaces.
+func formsOf(controllers []string, matched vap.Constraints) []validatingForm {
 	forms := []validatingForm{{constraints: matched}}
-	if !matched.NamespaceSelector.IsEmpty() || !matched.ObjectSelector.IsEmpty() || slices.ContainsFunc(matched.Rules, notOnlyPods) {
+	if len(matched.Rules) != 1 || len(matched.Exclude) > 0 || !matched.ObjectSelector.IsEmpty() || !isForPods(matched.Rules[0]) {
 		return forms
 	}
 	operations := matched.Rules[0].Operations
 	var others, cronJobs []vap.ResourceRule
 	for _, c := range podControllers() {
-		if v.Autogen != nil && !slices.Contains(v.Autogen, c.resource) {
+		if controllers != nil && !slices.Contains(controllers, c.resource) {
 			continue
 		}
 		rule := vap.ResourceRule{Groups: []string{c.group}, Versions: []string{"v1"}, Resources: []string{c.resource}, Operations: operations, Scope: "*"}
@@ -109,16 +111,16 @@ func formsOf(v *policy.Validating, matched vap.Constraints) []validatingForm {
 		}
 	}
 	if others != nil {
-		forms = append(forms, validatingForm{"autogen", []string{"spec", "template"}, vap.Constraints{Rules: others}})
+		forms = append(forms, validatingForm{"autogen", []string{"spec", "template"}, vap.Constraints{Rules: others, NamespaceSelector: matched.NamespaceSelector}})
 	}
 	if cronJobs != nil {
-		forms = append(forms, validatingForm{"autogen-cronjob", []string{"spec", "jobTemplate", "spec", "template"}, vap.Constraints{Rules: cronJobs}})
+		forms = append(forms, validatingForm{"autogen-cronjob", []string{"spec", "jobTemplate", "spec", "template"}, vap.Constraints{Rules: cronJobs, NamespaceSelector: matched.NamespaceSelector}})
 	}
 	return forms
 }
 
-func notOnlyPods(r vap.ResourceRule) bool {
-	return len(r.Names) > 0 || !slices.Equal(r.Resources, []string{"pods"})
+func isForPods(r vap.ResourceRule) bool {
+	return len(r.Names) == 0 && slices.Equal(r.Groups, []string{""}) && slices.Equal(r.Versions, []string{"v1"}) && slices.Equal(r.Resources, []string{"pods"})
 }
 
 type podController struct{ group, resource string }
@@ -149,6 +151,7 @@ func (f validatingForm) draft(p *policy.Policy, o *Options, notes *diag.List) (*
 		Members: []vap.Member{{Pos: p.Pos, Policy: native.MemberName(p), Rule: f.prefixed(p.Name), Origin: p.Name}},
 	}}
 	pack.Describe(w.draft, p)
+	w.exceptions(p)
 	w.variables()
 	w.conditions()
 	w.validations()
@@ -198,8 +201,12 @@ func validatingBindings(p *policy.Policy) []vap.Binding {
 }
 
 // inTemplate is an expression about a pod as one about the template of pods in a
-// controller. Kyverno looks for the text object.spec, so only plain selections and
-// has() go along.
+// controller:
+//
+//	object.spec.hostPID           object.spec.template.spec.hostPID
+//	object.metadata.namespace     object.metadata.namespace
+//
+// Kyverno looks for the text object.spec, so only plain selections and has() go along.
 func inTemplate(v cel.Value, template []string) cel.Value {
 	if template == nil {
 		return v
@@ -207,12 +214,15 @@ func inTemplate(v cel.Value, template []string) cel.Value {
 	type pair struct{ from, to cel.Value }
 	var pairs []pair
 	for _, root := range []string{"object", "oldObject"} {
-		inside := cel.Ident(root)
+		outside := cel.Ident(root)
+		inside := outside
 		for _, name := range template {
 			inside = inside.Field(name)
 		}
 		for _, part := range []string{"spec", "metadata"} {
-			pairs = append(pairs, pair{cel.Ident(root).Field(part), inside.Field(part)}, pair{cel.Ident(root).Has(part).Value, inside.Has(part).Value})
+			in, out := inside.Field(part), outside.Field(part)
+			pairs = append(pairs, pair{out, in}, pair{outside.Has(part).Value, inside.Has(part).Value},
+				pair{in.Field("namespace"), out.Field("namespace")}, pair{in.Has("namespace").Value, out.Has("namespace").Value}) // parts go first
 		}
 	}
 	return v.Rewrite(func(x cel.Value) cel.Value {

@@ -103,7 +103,7 @@ func TestValidatingPolicyTargets(t *testing.T) {
 		{"background", "  validationActions", "  evaluation: {admission: {enabled: false}}\n  validationActions", "unsupported KV210", "background scans"},
 		{"function of Kyverno", "variables.team != ''", "resource.Get('v1', 'configmaps', 'app', 'a').data.x == 'y'", "webhook KV202", "resource.Get"},
 		{"variable of Kyverno", "variables.team != ''", "images.containers.size() > 0", "webhook KV202", "images"},
-		{"syntax", "variables.team != ''", "variables.team !=", "webhook KV201", "at 1:18"},
+		{"syntax", "variables.team != ''", "variables.team !=", "webhook KV112", "at 1:18"},
 		{"no bool", "variables.team != ''", "object.metadata.name", "webhook KV201", "must evaluate to bool"},
 		{"newer function", "variables.team != ''", "variables.team.split('').distinct().size() > 0", "webhook KV213", "distinct needs Kubernetes 1.35"},
 		{"message of the wrong type", "'no host network for ' + variables.team", "1", "native KV303", "messageExpression"},
@@ -166,6 +166,55 @@ func TestValidatingPolicyErrors(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%s: got %s, want %s", policy, got, want)
+		}
+	}
+}
+
+// An object that a request does not have is an empty one in Kyverno, and null natively.
+func TestValidatingPolicyWithoutOldObject(t *testing.T) {
+	t.Parallel()
+	const text = `
+apiVersion: policies.kyverno.io/v1
+kind: ValidatingPolicy
+metadata: {name: p}
+spec:
+  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE, DELETE], resources: [configmaps]}, {apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [secrets]}]}
+  validations: [{expression: "EXPRESSION", message: bad}]
+`
+	const object = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"web","namespace":"app"}}`
+	for expression, want := range map[string]string{
+		"oldObject == null": "deny refused: bad",
+		"oldObject != null": "allow",
+		"oldObject == {}":   "allow",
+		"size(oldObject) == 0 && !has(oldObject.metadata) && oldObject.?metadata.name.orValue('z') == 'z'": "allow",
+		"(request.operation == 'DELETE' ? oldObject : object).metadata.name == 'web'":                      "allow",
+	} {
+		p := translateText(t, strings.ReplaceAll(text, "EXPRESSION", expression), setting{})
+		if got := p.targets(); got != "native" {
+			t.Fatalf("%s: %s\n%v", expression, got, p.result.Diagnostics)
+		}
+		p.try(t, []trial{{name: expression, object: object, want: want}})
+	}
+}
+
+// Functions and variables of Kyverno's own are named by what they are called with.
+func TestValidatingPolicyOfKyvernosFunctions(t *testing.T) {
+	t.Parallel()
+	for expression, want := range map[string]string{
+		"resource.get('v1', 'configmaps', 'a', 'b').data.k == 'v'": "no function resource.get",
+		"hash.md5(object.metadata.name) == ''":                     "no function hash.md5",
+		"user.parseServiceAccount('a').Name == ''":                 "no function user.parseServiceAccount",
+		"base64.encode(b'a') == ''":                                "no function base64.encode",
+		"math.greatest(1, 2) == 2":                                 "no function math.greatest",
+		"regex.replace('a', 'a', 'b') == 'b'":                      "no function regex.replace",
+		"size(exceptions) == 0":                                    "no variable exceptions",
+	} {
+		text := strings.Replace(validatingPolicy, "variables.team != ''", `"`+expression+`"`, 1)
+		p := translateText(t, text, setting{})
+		if !slices.ContainsFunc(p.result.Diagnostics, func(d diag.Diagnostic) bool {
+			return d.Code == diag.NoFunction && strings.Contains(d.Message, want)
+		}) {
+			t.Errorf("%s: %v", expression, p.result.Diagnostics)
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package translate
 
 import (
+	"slices"
+
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
@@ -11,24 +13,46 @@ import (
 // A validatingWalk fills the draft of a form, and beside it written, which is what
 // the author says; why is set by the first part that has no native form.
 type validatingWalk struct {
-	form    validatingForm
-	policy  *policy.Validating
-	opts    *Options
-	draft   *vap.Draft
-	written vap.Draft  // for the API server's compiler, as in nativeParts
-	guard   []cel.Bool // conditions that only a validation can ask
-	notes   *diag.List
-	why     *diag.Diagnostic
+	form     validatingForm
+	policy   *policy.Validating
+	opts     *Options
+	draft    *vap.Draft
+	written  vap.Draft  // for the API server's compiler, as in nativeParts
+	guard    []cel.Bool // conditions that only a validation can ask
+	excepted validatingExceptions
+	notes    *diag.List
+	why      *diag.Diagnostic
 }
 
 // read is an expression of the source in the form at hand.
 func (w *validatingWalk) read(text string, at diag.Pos) cel.Value {
-	v, why := readCEL(text, at, w.opts.Release)
+	v, why := readCELWith(text, at, w.opts.Release, w.excepted.in)
 	if why != nil {
 		w.refuse(why)
 		return cel.Null()
 	}
-	return inTemplate(v, w.form.template)
+	return w.withEmpty(inTemplate(v, w.form.template), at)
+}
+
+// withEmpty is an expression that takes an object which a request does not have for an
+// empty one, as Kyverno does; natively it is null.
+func (w *validatingWalk) withEmpty(v cel.Value, at diag.Pos) cel.Value {
+	on := func(operations ...string) bool {
+		return slices.ContainsFunc(w.form.constraints.Rules, func(r vap.ResourceRule) bool {
+			return slices.ContainsFunc(r.Operations, func(o string) bool { return o == "*" || slices.Contains(operations, o) })
+		})
+	}
+	out := v
+	if on("CREATE", "CONNECT") {
+		out = out.OrEmpty("oldObject")
+	}
+	if on("DELETE") {
+		out = out.OrEmpty("object")
+	}
+	if !cel.Equal(v, out) {
+		noteRewritten(w.rewrites(), at, "an object that the request does not have is empty in Kyverno, and null natively")
+	}
+	return out
 }
 
 func (w *validatingWalk) refuse(why *diag.Diagnostic) {
@@ -84,6 +108,7 @@ func (w *validatingWalk) conditions() {
 		}
 		w.draft.Conditions = append(w.draft.Conditions, vap.Condition{Pos: c.Pos, Name: c.Name, Expr: whole.AsBool()})
 	}
+	w.draft.Conditions = w.excepted.before(w.draft.Conditions)
 }
 
 func (w *validatingWalk) validations() {
@@ -112,9 +137,9 @@ func (w *validatingWalk) validations() {
 
 // message is a message expression, or nil where it has no native form.
 func (w *validatingWalk) message(e policy.CELValidation) *cel.Value {
-	v, why := readCEL(e.MessageExpression, e.Pos, w.opts.Release)
+	v, why := readCELWith(e.MessageExpression, e.Pos, w.opts.Release, w.excepted.in)
 	if why == nil {
-		v, why = portable(inTemplate(v, w.form.template), e.Pos, w.draft.Variables, w.opts, w.rewrites())
+		v, why = portable(w.withEmpty(inTemplate(v, w.form.template), e.Pos), e.Pos, w.draft.Variables, w.opts, w.rewrites())
 	}
 	if why != nil {
 		w.note(e.Pos, diag.MessageVariable, "the messageExpression has no native form; the message is shown instead")

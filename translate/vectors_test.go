@@ -119,7 +119,8 @@ func TestScalarVectors(t *testing.T) {
 		{`"<=1Gi"`, `"1024Mi"`, "pass"},
 		{`"<=60s"`, `"1m"`, "pass"},
 		{`"<=60s"`, `30`, "fail"},
-		{`"<1h"`, `0 ` + missing, "pass"},
+		{`"<1h"`, missing, "pass"},
+		{`"<1h"`, `0`, "fail"}, // deviation 15
 		{`true`, `"true"`, "fail"},
 		{`"true"`, `true`, "pass"},
 		{`"80*"`, `8080`, "pass"},
@@ -204,11 +205,9 @@ func TestConditionVectors(t *testing.T) {
 	}{
 		{`"nginx:latest"`, "Equals", `"*:latest"`, true},
 		{`"*:latest"`, "Equals", `"nginx:latest"`, false},
-		{`"5"`, "Equals", `"*"`, false},
 		{`"abc"`, "Equals", `"*"`, true},
 		{`"5"`, "Equals", `5`, false},
 		{`5`, "Equals", `"5"`, true},
-		{`"1h"`, "Equals", `3600`, true},
 		{`"1Gi"`, "Equals", `"1024Mi"`, true},
 		{`null`, "NotEquals", `"x"`, false},
 		{`""`, "Equals", `""`, true},
@@ -241,8 +240,28 @@ func TestConditionVectors(t *testing.T) {
 	}
 }
 
-// A text of the request with wildcards is a pattern for the policy's words, and for
-// other texts of the request, where that makes a condition true (deviation 9).
+// A literal key keeps all its readings; a key of the request is read as the literal value
+// is (deviation 15).
+func TestLiteralAndRequestVectors(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		key, operator, value string
+		literal, ofRequest   bool
+	}{
+		{`"5"`, "Equals", `"*"`, false, true},
+		{`"1h"`, "Equals", `3600`, true, false},
+	} {
+		for key, want := range map[string]bool{row.key: row.literal, `"{{ request.object.spec.k }}"`: row.ofRequest} {
+			t.Run(strings.Join([]string{key, row.operator, row.value, "of", row.key}, " "), func(t *testing.T) {
+				conditionVector(key, row.operator, row.value, row.key, want).judge(t)
+			})
+		}
+	}
+}
+
+// A text of the request that is exactly * is a pattern for the policy's words, and for
+// other texts of the request, where that makes a condition true (deviation 9). Any other
+// is itself.
 func TestReverseWildcardVectors(t *testing.T) {
 	t.Parallel()
 	const key = `"{{ request.object.spec.k }}"`
@@ -252,30 +271,38 @@ func TestReverseWildcardVectors(t *testing.T) {
 	}{
 		{`"a*"`, "AnyIn", `["abc"]`, `null`, true},
 		{key, "AnyIn", `["a*"]`, `"abc"`, true},
-		{key, "AnyIn", `["abc"]`, `"a*"`, true},
-		{key, "AnyIn", `["abc", "x"]`, `"?"`, true},
+		{key, "AnyIn", `["abc"]`, `"a*"`, false},
+		{key, "AnyIn", `["abc"]`, `"*"`, true},
+		{key, "AnyIn", `["a*", "x"]`, `"*"`, true},
+		{key, "AnyIn", `["a*c", "x"]`, `"a*"`, false},
+		{key, "AnyIn", `["abc", "x"]`, `"?"`, false},
 		{key, "AnyIn", `["abc", "x"]`, `"?.*"`, false},
-		{key, "AnyIn", `["a\\Eb"]`, `"a\\E*"`, true},
-		{key, "AllIn", `["abc"]`, `["a*", "abc"]`, true},
+		{key, "AnyIn", `["a\\Eb"]`, `"**"`, false},
+		{key, "AllIn", `["abc"]`, `["*", "abc"]`, true},
+		{key, "AllIn", `["abc"]`, `["a*", "abc"]`, false},
 		{key, "AllIn", `["abc"]`, `["a*", "b*"]`, false},
 		{key, "In", `["abc"]`, `"*"`, true},
 		{key, "In", `["abc"]`, `["*"]`, false}, // of lists In compares exactly
 		{key, "AnyIn", `"abc"`, `"*"`, false},  // the value alone is a pattern for a single key
 		{key, "AnyIn", `"abc"`, `["*"]`, true},
-		{key, "AnyIn", `5`, `["?"]`, true},
+		{key, "AnyIn", `5`, `["?"]`, false},
+		{key, "AnyIn", `5`, `["*"]`, true},
 		{key, "AnyNotIn", `["abc"]`, `"*"`, true},
 		{key, "AllNotIn", `["abc"]`, `["a*", "?bc"]`, true},
 		{key, "NotIn", `["abc"]`, `"*"`, true},
 		{key, "AnyNotIn", `"abc"`, `["*"]`, true},
-		{`"abc"`, "AnyIn", `"{{ request.object.spec.l[*] }}"`, `null`, true},
+		{`"abc"`, "AnyIn", `"{{ request.object.spec.l[*] }}"`, `null`, false},
+		{`"abc"`, "AnyIn", `"{{ request.object.spec.any[*] }}"`, `null`, true},
 		{`"abd"`, "AnyNotIn", `"{{ request.object.spec.l[*] }}"`, `null`, true},
 		{`"abc"`, "AnyNotIn", `"{{ request.object.spec.l[*] }}"`, `null`, true},
-		{key, "AnyIn", `["{{ request.object.spec.s }}", "b"]`, `"abc"`, true},
+		{key, "AnyIn", `["{{ request.object.spec.s }}", "b"]`, `"abc"`, false},
+		{key, "AnyIn", `["{{ request.object.spec.star }}", "b"]`, `"abc"`, true},
+		{key, "AnyIn", `["{{ request.object.spec.s }}", "b"]`, `"a*"`, true},
 		{key, "AnyNotIn", `["{{ request.object.spec.s }}", "b"]`, `"abc"`, true},
 	} {
 		t.Run(strings.Join([]string{row.key, row.operator, row.value, "of", row.k}, " "), func(t *testing.T) {
 			v := conditionVector(row.key, row.operator, row.value, row.k, row.want)
-			v.object = strings.TrimSuffix(v.object, "}") + `,"l":["a*","x"],"s":"a*"}`
+			v.object = strings.TrimSuffix(v.object, "}") + `,"l":["a*","x"],"s":"a*","any":["*"],"star":"*"}`
 			v.judge(t)
 		})
 	}

@@ -1,8 +1,10 @@
 package vap
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -22,23 +24,36 @@ type Translation struct {
 	Guard       string                 `json:"guard,omitempty"`       // the match condition that is false where all validations are true
 }
 
-// A TranslatedMember is a source rule. Its Line and Path are where the rule begins.
+// A TranslatedMember is a source rule, or one form of it: the forms of a rule come one after
+// the other. Its Line and Path are where the rule begins.
 type TranslatedMember struct {
-	Policy string `json:"policy"`
+	Policy string `json:"policy,omitempty"`
 	Rule   string `json:"rule"`
 	Origin string `json:"origin,omitempty"` // the name as written, where Rule is another
 	File   string `json:"-"`                // these two are in the other annotation
 	Line   int    `json:"-"`
 	Path   string `json:"path,omitempty"`
+	// Resources are those that it is about; nil where these are all that the policy is about.
+	Resources []string `json:"resources,omitempty"`
+}
+
+// IsAbout tells that a resource, or what is below it, is among those that the member is about.
+func (m TranslatedMember) IsAbout(resource string) bool {
+	return m.Resources == nil || slices.Contains(m.Resources, resource)
 }
 
 // A TranslatedExpression says what an expression was made from. Member is an
-// index of Translation.Members.
+// index of Translation.Members, and Also are those of the rule's other forms, about
+// other resources.
 type TranslatedExpression struct {
-	Member int    `json:"member"`
+	Member int    `json:"member,omitempty"`
+	Also   []int  `json:"-"`
 	Line   int    `json:"line,omitempty"`
 	Path   string `json:"path,omitempty"`
 }
+
+// Members are all that the expression is of.
+func (x TranslatedExpression) Members() []int { return append([]int{x.Member}, x.Also...) }
 
 // TranslationOf reads the source map from the annotations of an emitted policy.
 // ok is false where there is none, as on a policy written by hand.
@@ -56,6 +71,7 @@ func TranslationOf(annotations map[string]string) (t Translation, ok bool, err e
 				TranslationAnnotation, i, v.Member, len(t.Members))
 		}
 	}
+	t.fill()
 	t.locate(annotations[SourceAnnotation])
 	return t, true, nil
 }
@@ -63,17 +79,36 @@ func TranslationOf(annotations map[string]string) (t Translation, ok bool, err e
 // locate takes file and line of the members from what is written for people.
 func (t *Translation) locate(source string) {
 	lines := strings.Split(source, "\n")
-	if len(lines) != len(t.Members) {
+	rules := 0
+	for i := range t.Members {
+		if !t.sameRule(i) {
+			rules++
+		}
+	}
+	if len(lines) != rules {
 		return // somebody has edited it
 	}
-	for i, line := range lines {
+	line := -1
+	for i := range t.Members {
+		if !t.sameRule(i) {
+			line++
+		}
 		m := &t.Members[i]
-		place, _, _ := strings.Cut(line, " "+m.Policy+"/")
+		place, _, _ := strings.Cut(lines[line], " "+m.Policy+"/")
 		file, number, ok := cutLast(place, ":")
 		if n, err := strconv.Atoi(number); ok && err == nil {
 			m.File, m.Line = file, n
 		}
 	}
+}
+
+// sameRule tells that a member is another form of the rule that the one before it is of.
+func (t Translation) sameRule(i int) bool {
+	if i == 0 || t.Members[i].Resources == nil || t.Members[i-1].Resources == nil {
+		return false
+	}
+	m, before := t.Members[i], t.Members[i-1]
+	return m.Policy == before.Policy && cmp.Or(m.Origin, m.Rule) == cmp.Or(before.Origin, before.Rule) && m.Path == before.Path
 }
 
 func cutLast(s, sep string) (before, after string, found bool) {
@@ -94,12 +129,14 @@ func annotate(d *Draft, opts EmitOptions, guard string) map[string]string {
 	if len(d.Members) == 0 {
 		return out
 	}
+	t := d.Translation()
 	var places []string
-	for _, m := range d.Members {
-		places = append(places, oneLine(place(m, opts)))
+	for i, m := range d.Members {
+		if !t.sameRule(i) {
+			places = append(places, oneLine(place(m, opts)))
+		}
 	}
 	out[SourceAnnotation] = strings.Join(places, "\n")
-	t := d.Translation()
 	t.Guard = guard
 	out[TranslationAnnotation] = t.json()
 	return out
@@ -126,14 +163,14 @@ func place(m Member, opts EmitOptions) string {
 func (d *Draft) Translation() Translation {
 	var t Translation
 	for _, m := range d.Members {
-		tm := TranslatedMember{Policy: m.Policy, Rule: m.Rule, File: m.Pos.File, Line: m.Pos.Line, Path: m.Pos.Path}
+		tm := TranslatedMember{Policy: m.Policy, Rule: m.Rule, File: m.Pos.File, Line: m.Pos.Line, Path: m.Pos.Path, Resources: m.Resources}
 		if m.Origin != m.Rule {
 			tm.Origin = m.Origin
 		}
 		t.Members = append(t.Members, tm)
 	}
 	for _, v := range d.Validations {
-		t.Validations = append(t.Validations, TranslatedExpression{Member: v.Member, Line: v.Pos.Line, Path: v.Pos.Path})
+		t.Validations = append(t.Validations, TranslatedExpression{Member: v.Member, Also: v.Also, Line: v.Pos.Line, Path: v.Pos.Path})
 	}
 	return t
 }
@@ -149,12 +186,44 @@ func (t Translation) Of(field string) (member TranslatedMember, line int, path s
 	return t.Members[v.Member], v.Line, v.Path, true
 }
 
+// json leaves out what fill knows.
 func (t Translation) json() string {
+	members, validations := slices.Clone(t.Members), slices.Clone(t.Validations)
+	for i, v := range validations {
+		if rest, ok := strings.CutPrefix(v.Path, members[v.Member].Path); ok && strings.HasPrefix(rest, ".") {
+			validations[i].Path = rest
+		}
+	}
+	for i := range members {
+		if t.sameRule(i) {
+			members[i].Policy, members[i].Origin, members[i].Path = "", "", ""
+		}
+	}
+	t.Members, t.Validations = members, validations
 	text, err := json.Marshal(t)
 	if err != nil {
 		panic(err) // strings and numbers always marshal
 	}
 	return string(text)
+}
+
+// fill adds what another form of a rule has of the first, and what a validation has of its rule.
+func (t *Translation) fill() {
+	for i := range t.Members {
+		if m := &t.Members[i]; i > 0 && m.Policy == "" {
+			before := t.Members[i-1]
+			m.Policy, m.Origin, m.Path = before.Policy, cmp.Or(before.Origin, before.Rule), before.Path
+		}
+	}
+	for i := range t.Validations {
+		v := &t.Validations[i]
+		if strings.HasPrefix(v.Path, ".") {
+			v.Path = t.Members[v.Member].Path + v.Path
+		}
+		for k := v.Member + 1; k < len(t.Members) && t.sameRule(k); k++ {
+			v.Also = append(v.Also, k)
+		}
+	}
 }
 
 // oneLine puts a space for each run of line breaks and the blanks around it: the

@@ -1,6 +1,8 @@
 package vap
 
 import (
+	"slices"
+
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -45,10 +47,7 @@ func (e *emitter) bindingName(policy, suffix string) string {
 
 // matchResources is nil where the binding narrows nothing.
 func (e *emitter) matchResources(b Binding) *admissionregistrationv1.MatchResources {
-	exclude := e.opts.ExcludeNamespaces
-	if exclude == nil {
-		exclude = DefaultExcludedNamespaces()
-	}
+	exclude := slices.DeleteFunc(slices.Clone(e.opts.Excluded()), func(ns string) bool { return slices.Contains(b.Reaches, ns) })
 	c := Constraints{
 		Rules:             b.Rules,
 		NamespaceSelector: b.NamespaceSelector.excludeNamespaces(exclude),

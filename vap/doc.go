@@ -3,8 +3,9 @@
 //
 // In come Drafts, whose expressions are trees. Out go, by Emit, the objects of
 // admissionregistration.k8s.io/v1 with every field written that the API server
-// would default; and by Marshal their YAML or JSON. An object says in an annotation
-// what it was made from, which TranslationOf reads.
+// would default; and by Marshal their YAML or JSON, without these defaults in what
+// is matched. An object says in an annotation what it was made from, which
+// TranslationOf reads.
 //
 // What must hold: the same draft gives the same bytes. A name is a function of
 // the source. The objects that Emit returns without an error are accepted by the

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // A document is JSON in the order of its fields, which is that of the API.
@@ -15,8 +16,8 @@ type document struct {
 	values []*document
 }
 
-// documentOf is the object without what a server fills in, creationTimestamp and
-// an empty status, and with apiVersion before kind.
+// documentOf is the object without what a server fills in: creationTimestamp, an empty status,
+// and of what policies and bindings match, the defaults. apiVersion comes before kind.
 func documentOf(object any) (*document, error) {
 	text, err := json.Marshal(object)
 	if err != nil {
@@ -39,7 +40,33 @@ func documentOf(object any) (*document, error) {
 	if i := slices.Index(d.keys, "metadata"); i >= 0 {
 		d.values[i].drop("creationTimestamp", func(v *document) bool { return v.text == "null" })
 	}
+	if strings.HasPrefix(d.at("apiVersion").text, "admissionregistration.k8s.io/") {
+		for _, field := range []string{"matchConstraints", "matchResources"} {
+			d.at("spec").at(field).dropDefaults()
+		}
+	}
 	return d, nil
+}
+
+// at is the field of an object; an empty document where there is none.
+func (d *document) at(key string) *document {
+	if i := slices.Index(d.keys, key); i >= 0 {
+		return d.values[i]
+	}
+	return &document{}
+}
+
+// dropDefaults leaves out of MatchResources what the API server would write into them.
+func (d *document) dropDefaults() {
+	for _, key := range []string{"namespaceSelector", "objectSelector"} {
+		d.drop(key, func(v *document) bool { return len(v.keys) == 0 })
+	}
+	d.drop("matchPolicy", func(v *document) bool { return v.text == string(defaultMatchPolicy) })
+	for _, key := range []string{"resourceRules", "excludeResourceRules"} {
+		for _, rule := range d.at(key).values {
+			rule.drop("scope", func(v *document) bool { return v.text == "*" })
+		}
+	}
 }
 
 func (d *document) drop(key string, empty func(*document) bool) {

@@ -16,13 +16,23 @@ type Draft struct {
 	// Members are the source rules that this draft enforces, in order.
 	Members []Member
 
+	// Deletes tells that object stands for what a DELETE removes too, which a request has
+	// as oldObject.
+	Deletes bool
+	// Pods tells that pod and oldPod stand for a Pod, or for the template of Pods that its
+	// controller has. CronJobs tells that CronJobs are among these.
+	Pods, CronJobs bool
+
 	FailurePolicy string // Fail or Ignore
 	Constraints   Constraints
 	ParamKind     *ParamKind
 	Conditions    []Condition // matchConditions: all must hold for the validations to run
 	// Guard is a match condition too: false only where all validations are true. It
 	// is true, or zero, where there is none; one that is too long is left out.
-	Guard       cel.Bool
+	Guard cel.Bool
+	// Before is what must hold of an object for the guard to count of it as the old one, which
+	// excuses what it violates itself; zero where the guard asks nothing of the old object.
+	Before      cel.Bool
 	Variables   []Variable // in order of dependence
 	Validations []Validation
 	// Checkers are what the API server's type checker makes of each kind that the
@@ -47,10 +57,10 @@ func (d *Draft) guards() int {
 
 // Unguard takes the guard away, and what messages say only behind one.
 func (d *Draft) Unguard() {
-	d.Guard = cel.True()
+	d.Guard, d.Before = cel.True(), cel.Bool{}
 	d.Validations = slices.Clone(d.Validations)
 	for i := range d.Validations {
-		d.Validations[i].More = nil
+		d.Validations[i].More, d.Validations[i].Left = nil, cel.Bool{}
 	}
 }
 
@@ -60,6 +70,8 @@ type Member struct {
 	Policy string // name, with its namespace in front for a namespaced policy
 	Rule   string // as Kyverno reports it, with autogen- in front in an expansion
 	Origin string // as written
+	// Resources are those that it is about; nil where these are all that the draft is about.
+	Resources []string
 }
 
 // Constraints are a policy's or binding's matchConstraints.
@@ -113,18 +125,26 @@ type Variable struct {
 	Expr cel.Value
 }
 
-// A Validation is one check. Member is the index of the rule it belongs to.
+// A Validation is one check. Member is the index of the rule it belongs to, and Also are
+// those of its other forms, about other resources.
 type Validation struct {
 	Pos               diag.Pos
 	Member            int
+	Also              []int
 	Expr              cel.Bool
 	Message           string
 	MessageExpression *cel.Value // nil when the message is constant
+	// Left is what is left to ask behind a guard that has asked the rest of Expr: false
+	// where it has asked everything. It is zero where Expr is asked again.
+	Left cel.Bool
 	// More is what the message ends with besides. It costs next to nothing where all
 	// is well, and is never an error. nil is nothing.
 	More   *cel.Value
 	Reason string // Invalid where empty
 }
+
+// Of tells that the validation is one of a member's.
+func (v Validation) Of(member int) bool { return v.Member == member || slices.Contains(v.Also, member) }
 
 // An Audit is one audit annotation.
 type Audit struct {
@@ -140,6 +160,7 @@ type Binding struct {
 	NamespaceSelector Selector
 	ObjectSelector    Selector
 	Rules             []ResourceRule // nil: all that the policy matches
+	Reaches           []string       // namespaces that are not left out, though EmitOptions exclude them
 	Param             *ParamRef
 }
 

@@ -21,7 +21,7 @@ func DefaultExcludedNamespaces() []string {
 
 // EmitOptions are the choices of output that are no rule's own.
 type EmitOptions struct {
-	// ExcludeNamespaces are left out by every binding. nil means the default
+	// ExcludeNamespaces are left out by every binding that does not reach them. nil means the default
 	// ones, and an empty list none.
 	ExcludeNamespaces []string
 	// Files are the names by which provenance calls files of the source. One that is
@@ -32,6 +32,17 @@ type EmitOptions struct {
 	Static bool
 	// Params are written into static policies that read them.
 	Params []*unstructured.Unstructured
+	// Taken are names of policies and bindings that somebody else has in the cluster. An
+	// object that would have one gets another name.
+	Taken []string
+}
+
+// Excluded are the namespaces that bindings leave out.
+func (o EmitOptions) Excluded() []string {
+	if o.ExcludeNamespaces == nil {
+		return DefaultExcludedNamespaces()
+	}
+	return o.ExcludeNamespaces
 }
 
 // Objects are a policy and its bindings.
@@ -91,9 +102,17 @@ type Emitter struct {
 	tried map[string]string // by name, the last hash that told two drafts apart
 }
 
-// NewEmitter makes an emitter for an empty cluster.
+// NewEmitter makes an emitter for a cluster that has nothing but what somebody else has.
 func NewEmitter(opts EmitOptions) *Emitter {
 	return &Emitter{opts: opts, taken: map[string]bool{}, tried: map[string]string{}}
+}
+
+// isTaken tells that a draft cannot have a name.
+func (m *Emitter) isTaken(e *emitter, name string) bool {
+	return m.taken[name] || slices.Contains(m.opts.Taken, name) || slices.ContainsFunc(e.bindings(name),
+		func(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) bool {
+			return slices.Contains(m.opts.Taken, b.Name)
+		})
 }
 
 // InCluster is what Emit made of a draft, emitted once more where its name is taken: it
@@ -103,18 +122,18 @@ func (m *Emitter) InCluster(alone Objects, found diag.List) (Objects, diag.List)
 		return alone, found
 	}
 	first := alone.Policy.Name
-	if !m.taken[first] {
+	e := &emitter{draft: alone.Draft, opts: m.opts}
+	if !m.isTaken(e, first) {
 		m.taken[first] = true
 		return alone, found
 	}
-	e := &emitter{draft: alone.Draft, opts: m.opts}
 	base := e.draft.Base
 	salt, ok := m.tried[first]
 	if !ok {
 		salt = base
 	}
 	name := first
-	for ; m.taken[name]; salt += "+" {
+	for ; m.isTaken(e, name); salt += "+" {
 		name = e.policyName(base + "-" + shortHash(salt))
 	}
 	policy := e.policy(name)
@@ -132,6 +151,8 @@ type emitter struct {
 	vars  []variable
 	reads map[string]bool // the variables that something reads
 	guard string          // the name of the guard's match condition, if there is one
+	// standIns are the variables for what is in several places of a request.
+	standIns []standIn
 }
 
 // A variable has its text beside the draft's tree.
@@ -158,7 +179,7 @@ func (e *emitter) policy(name string) *admissionregistrationv1.ValidatingAdmissi
 	}
 	spec := admissionregistrationv1.ValidatingAdmissionPolicySpec{
 		ParamKind:        e.paramKind(),
-		MatchConstraints: d.Constraints.object(),
+		MatchConstraints: d.Constraints.withoutOwn().object(),
 		FailurePolicy:    &failure,
 	}
 	spec.MatchConditions = e.conditions()
@@ -248,7 +269,7 @@ func (e *emitter) conditions() []admissionregistrationv1.MatchCondition {
 	}
 	var names, texts []string
 	for _, c := range kept {
-		names, texts = append(names, c.Name), append(texts, e.text(c.Pos, e.settled(c.Expr.Value)))
+		names, texts = append(names, c.Name), append(texts, e.text(c.Pos, e.condition(c.Expr)))
 	}
 	if guard != "" {
 		names, texts = append(names, guardName), append(texts, guard)
@@ -269,7 +290,10 @@ func (e *emitter) guardText() string {
 	if e.draft.guards() == 0 {
 		return ""
 	}
-	out := textOf(e.settled(e.draft.Guard.Value))
+	out := textOf(e.guardCondition())
+	if !e.draft.Before.IsZero() {
+		out = excuseComment + out
+	}
 	if utf8.RuneCountInString(out) > MaxExpressionLength {
 		e.draft.Unguard()
 		return ""
@@ -290,6 +314,7 @@ func (e *emitter) settled(v cel.Value) cel.Value {
 // variables drops repetitions. The API server accepts a name twice, but then
 // server-side apply cannot merge the list.
 func (e *emitter) variables() {
+	e.declareStandIns()
 	have := map[string]cel.Value{}
 	for _, v := range e.draft.Variables {
 		if other, twice := have[v.Name]; twice {
@@ -299,7 +324,8 @@ func (e *emitter) variables() {
 			continue
 		}
 		have[v.Name] = v.Expr
-		e.vars = append(e.vars, variable{v, e.print(v.Pos, e.settled(v.Expr))})
+		v.Expr = e.body(e.settled(v.Expr))
+		e.vars = append(e.vars, variable{v, e.print(v.Pos, v.Expr)})
 	}
 }
 
@@ -325,7 +351,7 @@ func (e *emitter) audits() []admissionregistrationv1.AuditAnnotation {
 	}
 	var out []admissionregistrationv1.AuditAnnotation
 	for _, a := range e.draft.Audits {
-		text := e.text(a.Pos, a.Value)
+		text := e.text(a.Pos, e.body(a.Value))
 		if len(text) > MaxAuditExpression {
 			e.fail(auditTooLong(a.Pos, len(text)))
 		}

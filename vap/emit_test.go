@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -95,6 +96,7 @@ func TestMarshalReadsBack(t *testing.T) {
 	if err := sigsyaml.UnmarshalStrict(text, &back); err != nil {
 		t.Fatal(err)
 	}
+	DefaultPolicy(&back)
 	if d := textdiff.Values(o.Policy, &back); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
@@ -105,13 +107,13 @@ func awkward() []string {
 	return []string{
 		"", "yes", "On", "n", "null", "~", "1", "1.5", "0x10", "12:30:45", "2020-01-01", "true", "a: b", "- a", "#a", "a #b", " a", "a ",
 		"a\nb", "a\nb\n", "a\n\n", " a\nb", "a \nb", "tab\tb", "tab\t\nb", "é\u2028x", "'", `"`, "{a}", "!x", "%", "@", "`", "\x00", "<<", "=",
-		"\n", "\n\n", "\na", "a\n\nb\n\n\n", "a\n  b\n c", "\x7f", "\u0085", "\ufeff", "\U0001f600\nb", "Null", "a:", "ä: b", "e1", ".5", "_", "k: 'v' \"w\" \\",
+		"\n", "\n\n", "\na", "a\n\nb\n\n\n", "a\n  b\n c", "\x7f", "\u0085", "\ufeff", "\U0001f600\nb", "Null", "a:", "ä: b", "e1", ".5", "_", "k: 'v' \"w\" \\", "a, b", "a]", "a \"b\", c", "a{1,2}",
 	}
 }
 
 func readsBack(t *testing.T, s string) {
 	t.Helper()
-	text, err := Marshal(map[string]any{"s": s, "l": []any{s, []any{s}, map[string]any{s: s}}})
+	text, err := Marshal(map[string]any{"s": s, "l": []any{s, []any{s, s}, map[string]any{s: s}}})
 	if err != nil {
 		t.Fatalf("%q: %v", s, err)
 	}
@@ -122,7 +124,7 @@ func readsBack(t *testing.T, s string) {
 	if err := sigsyaml.Unmarshal(text, &back); err != nil {
 		t.Fatalf("%q: %v in\n%s", s, err, text)
 	}
-	want := []any{s, []any{s}, map[string]any{s: s}}
+	want := []any{s, []any{s, s}, map[string]any{s: s}}
 	if d := textdiff.Values(want, back.L); back.S != s || d != "" {
 		t.Errorf("%q reads back as %q and %s from\n%s", s, back.S, d, text)
 	}
@@ -333,6 +335,69 @@ func TestTranslationOf(t *testing.T) {
 	}
 }
 
+// The forms of one rule have one line of provenance.
+func TestTranslationOfForms(t *testing.T) {
+	d := teamDraft()
+	form := d.Members[0]
+	d.Members[0].Resources = []string{"pods"}
+	form.Rule, form.Resources = "autogen-team", []string{"jobs"}
+	form.Origin = "team"
+	d.Members = slices.Insert(d.Members, 1, form)
+	d.Validations[0].Also, d.Validations[1].Member = []int{1}, 2
+	o := emit(t, d, EmitOptions{})
+	if n := strings.Count(o.Policy.Annotations[SourceAnnotation], "\n"); n != 1 {
+		t.Errorf("%d line breaks in %s", n, o.Policy.Annotations[SourceAnnotation])
+	}
+	got, _, err := TranslationOf(o.Policy.Annotations)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := textdiff.Values(d.Translation(), got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+// What stands for a Pod and for a template is a variable to validations; in match conditions it
+// is written out, or the one element of a list. The old one, which may not be there, is never that.
+func TestPods(t *testing.T) {
+	pod, old := cel.Ident(PodName), cel.Ident(OldPodName)
+	is := func(v cel.Value, field string) cel.Bool { return v.Field("spec").Field(field).AsBool() }
+	d := teamDraft()
+	d.Pods, d.Deletes = true, true
+	d.Constraints.Rules[0].Operations = []string{"CREATE", "UPDATE", "DELETE"}
+	d.Conditions = []Condition{
+		{Name: "once", Expr: is(pod, "a")},
+		{Name: "twice", Expr: cel.And(is(pod, "a"), is(pod, "b"))},
+		{Name: "old", Expr: cel.And(is(old, "a"), is(old, "b"))},
+		{Name: "none", Expr: cel.Ident("request").Field("dryRun").AsBool()},
+	}
+	d.Guard, d.Variables = cel.True(), []Variable{{Name: "pod", Expr: cel.Int(1)}}
+	d.Validations = d.Validations[:1]
+	d.Validations[0].Expr, d.Validations[0].MessageExpression, d.Validations[0].More = cel.And(is(pod, "a"), cel.Not(is(old, "a"))), nil, nil
+	var got []string
+	spec := emit(t, d, EmitOptions{}).Policy.Spec
+	for _, c := range spec.MatchConditions {
+		got = append(got, c.Expression)
+	}
+	for _, v := range spec.Variables {
+		got = append(got, v.Name+": "+v.Expression)
+	}
+	got = append(got, spec.Validations[0].Expression)
+	want := []string{
+		"[object == null ? oldObject : object].exists(subject,\n  dyn(subject.spec).?template.orValue(subject).spec.a\n)",
+		"[object == null ? oldObject : object].exists(subject,\n  [dyn(subject.spec).?template.orValue(subject)].exists(pod, pod.spec.a && pod.spec.b)\n)",
+		"dyn(oldObject.spec).?template.orValue(oldObject).spec.a &&\ndyn(oldObject.spec).?template.orValue(oldObject).spec.b",
+		"request.dryRun",
+		"subject: object == null ? oldObject : object",
+		"pod2: dyn(variables.subject.spec).?template.orValue(variables.subject)",
+		"oldPod: dyn(oldObject.spec).?template.orValue(oldObject)",
+		"variables.pod2.spec.a && !variables.oldPod.spec.a",
+	}
+	if d := textdiff.Values(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
 func BenchmarkEmit(b *testing.B) {
 	d := teamDraft()
 	b.ReportAllocs()
@@ -344,5 +409,38 @@ func BenchmarkEmit(b *testing.B) {
 		if _, err := Marshal(o.All()...); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// A name that somebody else has, for a policy or for a binding, goes to no object; the
+// name in its place is always the same.
+func TestTakenNames(t *testing.T) {
+	named := func(taken ...string) string {
+		t.Helper()
+		d := &Draft{
+			Base: "labels", Constraints: Constraints{Rules: []ResourceRule{{Groups: []string{""}, Versions: []string{"v1"}, Resources: []string{"pods"}, Operations: []string{"CREATE"}}}},
+			Validations: []Validation{{Expr: cel.False(), Message: "no"}}, Members: []Member{{Policy: "labels", Rule: "r"}},
+			Bindings: []Binding{{Actions: []string{"Deny"}}, {Suffix: "audit", Actions: []string{"Audit"}}},
+		}
+		all, found := EmitAll([]*Draft{d}, EmitOptions{Taken: taken})
+		if len(found) > 0 {
+			t.Fatal(found)
+		}
+		for _, b := range all[0].Bindings {
+			if b.Spec.PolicyName != all[0].Policy.Name || slices.Contains(taken, b.Name) {
+				t.Errorf("the binding %s is of %s", b.Name, b.Spec.PolicyName)
+			}
+		}
+		return all[0].Policy.Name
+	}
+	if got := named("others"); got != "labels" {
+		t.Errorf("nobody has the name: %s", got)
+	}
+	other := named("labels")
+	if other == "labels" || other != named("labels", "others") || other != named("labels-audit") {
+		t.Errorf("taken: %s, %s, %s", other, named("labels", "others"), named("labels-audit"))
+	}
+	if got := named("labels", other); got == "labels" || got == other {
+		t.Errorf("taken twice: %s", got)
 	}
 }

@@ -19,11 +19,19 @@ const guardLength = 100
 // server spends on one request for all checks and messages of a policy.
 const messageCost = 100_000
 
+// excuseComment says why an expression asks the old object.
+const excuseComment = "// an update of an object that violated the rule before passes\n"
+
 // validations are in the draft's order, so that an index means the same in both.
 func (e *emitter) validations() []admissionregistrationv1.Validation {
 	var out []admissionregistrationv1.Validation
 	for _, v := range e.draft.Validations {
 		w := admissionregistrationv1.Validation{Message: e.message(v), Reason: reason(v.Reason)}
+		if e.guard != "" && !v.Left.IsZero() {
+			w.Expression, w.MessageExpression = e.left(v)
+			out = append(out, w)
+			continue
+		}
 		holds := v.Expr
 		switch {
 		case v.Expr.IsTrue():
@@ -36,6 +44,18 @@ func (e *emitter) validations() []admissionregistrationv1.Validation {
 		out = append(out, w)
 	}
 	return out
+}
+
+// left is a validation behind a guard that is true of violations alone.
+func (e *emitter) left(v Validation) (expression, message string) {
+	comment := "// what meets the match condition '" + e.guard + "' is a violation\n"
+	if !v.Left.IsFalse() {
+		comment = excuseComment
+	}
+	if v.MessageExpression != nil {
+		message = e.checked(v.Pos, *v.MessageExpression)
+	}
+	return comment + e.checked(v.Pos, v.Left.Value), message
 }
 
 // guardedMessage is a message expression that is behind its check. Message
@@ -52,8 +72,9 @@ func (e *emitter) guardedMessage(v Validation) (holds cel.Bool, text string) {
 		return v.Expr, e.checked(v.Pos, message)
 	}
 	holds = v.Expr
-	if check := e.print(v.Pos, e.settled(holds.Value)); len(check) > guardLength {
-		holds = e.check(v, check)
+	settled := e.body(e.settled(holds.Value))
+	if check := e.print(v.Pos, settled); len(check) > guardLength {
+		holds = e.check(v.Pos, settled, check)
 	}
 	return holds, e.checked(v.Pos, cel.Cond(holds, cel.String(""), message))
 }
@@ -64,11 +85,11 @@ func (e *emitter) checked(pos diag.Pos, v cel.Value) string {
 	for _, c := range e.draft.Checkers {
 		v = c.Settle(v)
 	}
-	return e.text(pos, v)
+	return e.text(pos, e.body(v))
 }
 
 // check makes a variable of a validation's expression, or finds the one that is it.
-func (e *emitter) check(v Validation, text string) cel.Bool {
+func (e *emitter) check(pos diag.Pos, expr cel.Value, text string) cel.Bool {
 	taken := map[string]bool{}
 	for _, have := range e.vars {
 		if have.text == text {
@@ -80,7 +101,7 @@ func (e *emitter) check(v Validation, text string) cel.Bool {
 	for i := 2; taken[name]; i++ {
 		name = fmt.Sprintf("holds%d", i)
 	}
-	e.vars = append(e.vars, variable{Variable{Pos: v.Pos, Name: name, Expr: v.Expr.Value}, text})
+	e.vars = append(e.vars, variable{Variable{Pos: pos, Name: name, Expr: expr}, text})
 	return cel.Ident("variables").Field(name).AsBool()
 }
 

@@ -19,7 +19,7 @@ func (o Objects) MadeFrom(field string) (diag.Pos, []int) {
 	switch {
 	case index(field, "spec.validations[%d]", &i) && i < len(d.Validations):
 		v := d.Validations[i]
-		return v.Pos, []int{v.Member}
+		return v.Pos, append([]int{v.Member}, v.Also...)
 	case index(field, "spec.variables[%d]", &i) && i < len(o.Policy.Spec.Variables):
 		name := o.Policy.Spec.Variables[i].Name
 		for _, v := range d.Variables {
@@ -55,7 +55,7 @@ func (d *Draft) MembersAt(pos diag.Pos) []int {
 	var out []int
 	for _, v := range d.Validations {
 		if v.Pos == pos && !slices.Contains(out, v.Member) {
-			out = append(out, v.Member)
+			out = append(append(out, v.Member), v.Also...)
 		}
 	}
 	for _, v := range d.Variables {
@@ -102,7 +102,7 @@ func (d *Draft) readers(name string) []int {
 			uses = append(uses, v.MessageExpression.Uses("variables")...)
 		}
 		if reads(uses) && !slices.Contains(out, v.Member) {
-			out = append(out, v.Member)
+			out = append(append(out, v.Member), v.Also...)
 		}
 	}
 	if out == nil {

@@ -57,7 +57,7 @@ func union(a, b []string) []string {
 // excludeNamespaces narrows s to namespaces that are not among names. Where s
 // already names namespaces, only those among them that are excluded matter.
 func (s Selector) excludeNamespaces(names []string) Selector {
-	if only, ok := s.namespaces(); ok {
+	if only, ok := s.Namespaces(); ok {
 		names = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !slices.Contains(only, n) })
 	}
 	if len(names) == 0 {
@@ -68,8 +68,8 @@ func (s Selector) excludeNamespaces(names []string) Selector {
 	}}})
 }
 
-// namespaces are the only namespaces that s can select, if it names them.
-func (s Selector) namespaces() (names []string, ok bool) {
+// Namespaces are the only namespaces that s can select, if it names them.
+func (s Selector) Namespaces() (names []string, ok bool) {
 	for _, l := range s.Labels {
 		if l.Key == namespaceName {
 			return []string{l.Value}, true

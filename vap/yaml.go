@@ -87,6 +87,10 @@ func (d *document) value(w *bytes.Buffer, indent string) {
 		w.WriteString("\n" + indent + "  ")
 		d.fields(w, indent+"  ")
 	case d.kind == '[' && len(d.values) > 0:
+		if line, ok := d.line(); ok && len(indent)+len(line) <= listWidth {
+			w.WriteString(" " + line + "\n")
+			return
+		}
 		w.WriteByte('\n')
 		for _, v := range d.values {
 			w.WriteString(indent + "-")
@@ -110,6 +114,25 @@ func (d *document) element(w *bytes.Buffer, indent string) {
 	default:
 		d.value(w, indent+"  ")
 	}
+}
+
+// listWidth is how long a list on one line is at most.
+const listWidth = 100
+
+// line is a list of texts as people write short ones, as [CREATE, UPDATE].
+func (d *document) line() (text string, ok bool) {
+	var texts []string
+	for _, v := range d.values {
+		if v.kind != 's' || block(v.text) {
+			return "", false
+		}
+		if strings.ContainsAny(v.text, ",[]{}") { // which end a plain text in such a list
+			texts = append(texts, quoted(v.text))
+		} else {
+			texts = append(texts, scalar(v.text))
+		}
+	}
+	return "[" + strings.Join(texts, ", ") + "]", true
 }
 
 func (d *document) leaf(w *bytes.Buffer, indent string) {
@@ -166,6 +189,10 @@ func scalar(s string) string {
 	if plain(s) {
 		return s
 	}
+	return quoted(s)
+}
+
+func quoted(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')
 	for _, r := range s {

@@ -51,6 +51,9 @@ func newCoverage(rules []*compile.Form) *coverage {
 		c.named[f.Name] = append(c.named[f.Name], f)
 		r := f.Source
 		if r == nil {
+			if isOf(f) && f.Name == f.Rule.Policy.Name { // as written
+				c.know(f, "")
+			}
 			continue
 		}
 		if r.Expansion == "" { // one that was made for a kind may match all of it

@@ -14,7 +14,8 @@
 // It does not prove anything: no counterexample is evidence, not certainty. It
 // judges rules, not bindings' exclusions of namespaces, and it asks nothing
 // outside. Rules that have no native form have nothing to be held against, and
-// are left out.
+// are left out: so are all that change or generate objects, for which kvap has the
+// interpreter alone.
 //
 // Start at judges.go, which judges one request by both; then request.go and
 // object.go, which make requests.

@@ -49,6 +49,9 @@ func newGenerator(p *policy.Policy, exceptions []*policy.Exception, schemas *sch
 			g.focus.add(m)
 		}
 	}
+	if p.Validating != nil {
+		g.expressed(p.Validating)
+	}
 	g.shape = g.focus.shape()
 	for _, e := range exceptions {
 		g.block(e.Match)
@@ -111,11 +114,16 @@ func (g *generator) subject(s policy.Subject) {
 // kind adds the resources that a kind selector may mean. It need not read
 // selectors right: what it misses or adds changes only what is tried.
 func (g *generator) kind(selector string) {
+	g.subresources(selector)
 	for _, part := range strings.FieldsFunc(selector, func(r rune) bool { return r == '/' || r == '.' }) {
 		if strings.ToLower(part) == part {
 			continue
 		}
-		for i, r := range g.schemas.Resources("*", "*", part) {
+		resources := g.schemas.Resources("*", "*", part)
+		if published := g.schemas.Published("*", "*", part); len(published) > 0 && resources[0].Guessed {
+			resources = published
+		}
+		for i, r := range resources {
 			if i >= 8 || r.Guessed && strings.ContainsAny(part, "*?") {
 				break
 			}
@@ -127,6 +135,24 @@ func (g *generator) kind(selector string) {
 				if strings.Contains(selector, sub.Name) || part == "Pod" && sub.Name == "ephemeralcontainers" {
 					g.target(target{resource: r, sub: &sub})
 				}
+			}
+		}
+	}
+}
+
+// subresources adds some of the subresources that a selector with a wildcard for the kind
+// means, as apps/v1/*/scale does.
+func (g *generator) subresources(selector string) {
+	k, ok := policy.ParseKind(selector)
+	if !ok || k.Subresource == "" || !strings.ContainsAny(k.Kind, "*?") {
+		return
+	}
+	n := 0
+	for _, r := range g.schemas.Resources(k.Group, k.Version, k.Kind) {
+		for _, sub := range r.Subresources {
+			if n < 8 && (k.Subresource == "*" || k.Subresource == sub.Name) {
+				g.target(target{resource: r, sub: &sub})
+				n++
 			}
 		}
 	}
@@ -290,7 +316,7 @@ func (g *generator) object(c *choice, r *Request) map[string]any {
 		out["apiVersion"], out["kind"] = r.Kind.APIVersion(), r.Kind.Kind
 		out["metadata"] = m.metadata(g.schemas.ObjectMeta(), g.focus.at("metadata"), r)
 		out, err := apiserver.Canonical(out, apischema.GroupVersionKind(r.Kind))
-		if err == nil && (loose || complete(out, typ, 0)) {
+		if err == nil && (loose || typ.Missing(out) == "") {
 			return out
 		}
 	}

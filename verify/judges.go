@@ -55,13 +55,13 @@ func NewJudges(p *policy.Policy, s Setting) (*Judges, error) {
 	if s.Alter != nil {
 		s.Alter(out.Compiled.Objects)
 	}
-	both, err := judge.New(out.Compiled, in.Exceptions, judge.Cluster{Deployed: s.Deployed.From(p.FullName())})
+	both, err := judge.New(out.Compiled, in.Exceptions, judge.Cluster{Schemas: s.Translate.Schemas, Deployed: s.Deployed.From(p.FullName())})
 	if err != nil {
 		return nil, err
 	}
 	out.rules = slices.DeleteFunc(slices.Clone(both.Rules), func(f *compile.Form) bool { return f.Rule.Policy != p })
 	for _, f := range both.Compared() {
-		if f.Source != nil {
+		if isOf(f) {
 			out.native = append(out.native, f)
 		}
 	}
@@ -70,7 +70,7 @@ func NewJudges(p *policy.Policy, s Setting) (*Judges, error) {
 		for _, u := range params {
 			objects = append(objects, u.Object)
 		}
-		in, err := both.In(judge.Cluster{Objects: objects})
+		in, err := both.In(judge.Cluster{Objects: objects, Schemas: s.Translate.Schemas})
 		if err != nil {
 			return nil, err
 		}
@@ -78,6 +78,9 @@ func NewJudges(p *policy.Policy, s Setting) (*Judges, error) {
 	}
 	return out, nil
 }
+
+// isOf tells of a rule that has its source: the others are of native objects alone.
+func isOf(f *compile.Form) bool { return f.Source != nil || f.Rule.Policy.InCEL() }
 
 // Refused is what checks had against the objects, for which rules that could be
 // native are not.
@@ -100,7 +103,7 @@ func (j *Judges) Judge(ctx context.Context, r *Request) ([]judge.Opinion, error)
 	all, err := j.worlds[r.world%len(j.worlds)].Judge(ctx, request)
 	out := all[:0]
 	for _, o := range all {
-		if o.Compared && o.Rule.Source != nil {
+		if o.Compared && isOf(o.Rule) {
 			out = append(out, o)
 		}
 	}

@@ -125,7 +125,7 @@ func (m *maker) object(t *schema.Type, f *focus, depth int) map[string]any {
 	out := map[string]any{}
 	for _, name := range fields(t) {
 		field := t.Fields[name]
-		must := field.Required || field.Mandatory || isContainer(t) && name == "image"
+		must := field.Required || field.Mandatory
 		if must || m.wants(name, f, depth) {
 			out[name] = m.value(field.Type, name, f.at(name), depth+1)
 		}
@@ -134,15 +134,11 @@ func (m *maker) object(t *schema.Type, f *focus, depth int) map[string]any {
 		}
 	}
 	if t.Open && m.percent(20) {
-		out[one(m.choice, m.hints.all.keys...)] = m.any("", 1)
+		if name := one(m.choice, m.hints.all.keys...); t.Fields[name] == nil {
+			out[name] = m.any("", 1)
+		}
 	}
 	return out
-}
-
-// isContainer tells of a container, whose image the API server insists on although
-// its schema does not say so.
-func isContainer(t *schema.Type) bool {
-	return t.Fields["image"] != nil && t.Fields["imagePullPolicy"] != nil
 }
 
 // wants tells whether to make an optional field: most of those that the policy

@@ -196,42 +196,9 @@ func remove(v any, path []any) any {
 // fits tells whether an API server could have the object: it has what its schema
 // requires, and the form that the server gives it.
 func (g *generator) fits(object map[string]any, kind schema.GVK) bool {
-	if t := g.schemas.Type(kind); t != nil && !complete(object, t, 0) {
+	if t := g.schemas.Type(kind); t.Missing(object) != "" {
 		return false
 	}
 	same, err := apiserver.Canonical(object, apischema.GroupVersionKind(kind))
 	return err == nil && reflect.DeepEqual(same, object)
-}
-
-// complete tells whether nothing is missing that a type requires.
-func complete(v any, t *schema.Type, depth int) bool {
-	if depth > 30 {
-		return true
-	}
-	switch v := v.(type) {
-	case map[string]any:
-		for name, f := range t.Fields {
-			if sub, present := v[name]; present {
-				if !complete(sub, f.Type, depth+1) {
-					return false
-				}
-			} else if f.Required || f.Mandatory || isContainer(t) && name == "image" {
-				return false
-			}
-		}
-		if t.Elem != nil {
-			for _, sub := range v {
-				if !complete(sub, t.Elem, depth+1) {
-					return false
-				}
-			}
-		}
-	case []any:
-		for _, item := range v {
-			if t.Elem != nil && !complete(item, t.Elem, depth+1) {
-				return false
-			}
-		}
-	}
-	return true
 }

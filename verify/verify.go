@@ -218,7 +218,7 @@ func (s *search) next() *choice {
 func (s *search) evidence() []RuleEvidence {
 	var out []RuleEvidence
 	for _, f := range s.judges.rules {
-		if f.Source == nil {
+		if !isOf(f) {
 			continue
 		}
 		e := RuleEvidence{Rule: f.Name, Target: f.Rule.Target}

@@ -70,6 +70,43 @@ func TestPolicyGivesEvidence(t *testing.T) {
 	}
 }
 
+// A policy in CEL is searched as others are: about what its constraints name, and, where that
+// is pods, about their controllers; by what its expressions look at and compare with.
+func TestValidatingPolicyGivesEvidence(t *testing.T) {
+	const header = "apiVersion: policies.kyverno.io/v1\nkind: ValidatingPolicy\nmetadata: {name: expressed}\nspec:\n"
+	for name, one := range map[string]struct {
+		spec  string
+		rules int
+	}{
+		"pods and their controllers": {`
+  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [pods]}]}
+  variables: [{name: all, expression: object.spec.containers}]
+  validations: [{expression: "variables.all.all(c, has(c.image) && c.image.startsWith(\"ghcr.io/\"))", message: wrong}]
+`, 3},
+		"a kind that nobody knows": {`
+  matchConstraints: {resourceRules: [{apiGroups: [x.io], apiVersions: ["*"], operations: [CREATE], resources: [widgets]}]}
+  validations: [{expression: "object.?spec.?size.orValue(0) <= 12345", message: wrong}]
+`, 1},
+		"a subresource, and a label": {`
+  matchConstraints: {resourceRules: [{apiGroups: [apps], apiVersions: [v1], operations: [UPDATE], resources: [deployments/scale, deployments]}]}
+  validations: [{expression: "object.spec.?replicas.orValue(1) > 2", message: wrong}]
+`, 1},
+	} {
+		got, err := Policy(context.Background(), parsed(t, header+strings.TrimPrefix(one.spec, "\n")), Options{Setting: seeded(theLab().setting, 1)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Disagree() || len(got.Rules) != one.rules {
+			t.Errorf("%s: disagree %v, %d rules", name, got.Disagree(), len(got.Rules))
+		}
+		for _, r := range got.Rules {
+			if !r.Native || r.Verdicts[interp.Pass] < 20 || r.Verdicts[interp.Fail]+r.Verdicts[interp.Error] < 20 {
+				t.Errorf("%s: %+v", name, r)
+			}
+		}
+	}
+}
+
 // The same seed gives the same run, another seed another.
 func TestSeed(t *testing.T) {
 	run := func(seed uint64) string {
@@ -202,6 +239,22 @@ func TestCutNames(t *testing.T) {
 		second := i == 1 || i >= 4 // as written, and its expansions
 		if found := r.Counterexample != nil; found != second || r.Matched == 0 {
 			t.Errorf("rule %d, %s: found %v, matched %d", i, r.Rule, found, r.Matched)
+		}
+	}
+}
+
+// A wildcard for the kind in front of a subresource is tried with kinds that have it.
+func TestWildcardSubresource(t *testing.T) {
+	g := newGenerator(parsed(t, strings.ReplaceAll(typical, "kinds: [Pod]", "kinds: [apps/v1/*/scale]")), nil, theLab().setting.Translate.Schemas)
+	tried := map[string]bool{}
+	for seed := range uint64(200) {
+		if r := g.request(choose(seed)); r.Subresource == "scale" {
+			tried[r.Group+"/"+r.Resource+" "+r.Operation+" "+r.Kind.Kind] = true
+		}
+	}
+	for _, want := range []string{"apps/deployments UPDATE Scale", "apps/replicasets UPDATE Scale", "apps/statefulsets UPDATE Scale"} {
+		if !tried[want] {
+			t.Errorf("no request for %s; there are %v", want, tried)
 		}
 	}
 }

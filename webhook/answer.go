@@ -30,7 +30,7 @@ func (s *Server) admission(handle handler) http.HandlerFunc {
 			http.Error(w, errNotReady.Error(), http.StatusServiceUnavailable)
 			return
 		}
-		if status, message := acceptable(r); status != 0 {
+		if status, message := s.acceptable(r); status != 0 {
 			http.Error(w, message, status)
 			return
 		}
@@ -83,13 +83,16 @@ func (s *Server) read(ctx context.Context, w http.ResponseWriter, r *http.Reques
 // last one goes, requests may still come for a while.
 func shared(path string) bool {
 	switch path {
-	case "/validate/fail", "/validate/ignore", "/mutate/fail", "/mutate/ignore":
+	case "/validate/fail", "/validate/ignore", "/mutate/fail", "/mutate/ignore", "/mutate/fail/once", "/mutate/ignore/once":
 		return true
 	}
 	return false
 }
 
-func acceptable(r *http.Request) (status int, message string) {
+func (s *Server) acceptable(r *http.Request) (status int, message string) {
+	if !s.isAPIServer(r) {
+		return http.StatusForbidden, "only the API server may ask, with its client certificate"
+	}
 	if r.Method != http.MethodPost {
 		return http.StatusMethodNotAllowed, "an AdmissionReview is POSTed"
 	}

@@ -23,6 +23,7 @@ func (s *Server) mutate(ctx context.Context, policies []*served, r *review, req 
 	}
 	var patch []interp.PatchOperation
 	var found []finding
+	asked := r.object
 	for _, p := range policies {
 		mutation := p.engine.Mutate(ctx, req)
 		found = append(found, errorsOf(p, mutation)...)
@@ -36,7 +37,7 @@ func (s *Server) mutate(ctx context.Context, policies []*served, r *review, req 
 		patch = append(patch, mutation.Patch()...)
 		r = r.with(mutation.After)
 		next := *req
-		next.Admission = r.request
+		next.Admission, next.Asked = r.request, asked
 		req = &next
 	}
 	for _, f := range found {

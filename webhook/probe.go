@@ -17,7 +17,7 @@ func (s *Server) probe(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
-	if status, message := acceptable(r); status != 0 {
+	if status, message := s.acceptable(r); status != 0 {
 		http.Error(w, message, status)
 		return
 	}

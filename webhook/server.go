@@ -3,6 +3,7 @@ package webhook
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
 	"log"
@@ -39,6 +40,10 @@ type Options struct {
 	ExcludeGroups []string
 	// Certificate is the server's at the moment.
 	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+	// ClientCAs are who may vouch for whoever asks, who is one of ClientNames then, or
+	// anybody where there are none; nil asks for no certificate.
+	ClientCAs   *x509.CertPool
+	ClientNames []string
 	// Ready tells whether what Set does not bring is there: caches, a certificate.
 	Ready func() error
 	// Record hears of violations and errors, of all that policies in shadow say, and of
@@ -158,7 +163,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		Handler:           s.Handler(),
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: bodyTimeout, WriteTimeout: 2 * bodyTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: maxHeader, ErrorLog: s.options.ErrorLog,
-		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS13, GetCertificate: s.options.Certificate},
+		TLSConfig: s.tlsConfig(),
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- server.ServeTLS(l, "", "") }()

@@ -1,12 +1,15 @@
 package webhook
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kvap/kvap/webhook/registration"
 )
 
 func TestNotReadyBeforePolicies(t *testing.T) {
@@ -115,5 +118,65 @@ func TestPlacesLinger(t *testing.T) {
 	c.Set(Set{})
 	if !c.ask(t, "/validate/ignore", plain).Allowed {
 		t.Error("a policy that is gone denies")
+	}
+}
+
+// Where a client certificate is wanted, whoever shows none, or one of somebody else, is
+// not answered.
+func TestOnlyTheAPIServerAsks(t *testing.T) {
+	mine, roots := selfSigned(t)
+	foreign, _ := selfSigned(t)
+	for _, tt := range []struct {
+		name  string
+		shows *tls.Certificate
+		names []string
+		want  int
+	}{
+		{"its certificate", mine, nil, http.StatusOK},
+		{"its certificate and its name", mine, []string{"other", "apiserver"}, http.StatusOK},
+		{"another name", mine, []string{"other"}, http.StatusForbidden},
+		{"none", nil, nil, http.StatusForbidden},
+		{"one that nobody vouches for", foreign, nil, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := start(t, Options{ClientCAs: roots, ClientNames: tt.names})
+			c.Set(Set{})
+			if tt.shows != nil {
+				c.http.Transport.(*http.Transport).TLSClientConfig.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+					return tt.shows, nil
+				}
+			}
+			if tt.want == 0 {
+				if r, err := c.http.Get(c.url + "/healthz"); err == nil {
+					r.Body.Close()
+					t.Error("it is answered")
+				}
+				return
+			}
+			for _, path := range []string{"/validate/fail", "/mutate/fail", registration.ProbePath} {
+				if status, text := c.post(t, path, creation(t, plain)); status != tt.want {
+					t.Errorf("%s: %d %s, want %d", path, status, text, tt.want)
+				}
+			}
+			if status, _ := c.post(t, "/healthz", ""); status != http.StatusOK {
+				t.Errorf("healthz: %d", status)
+			}
+		})
+	}
+}
+
+// What does not compile is told after it is served, and only as long as somebody waits.
+func TestBroken(t *testing.T) {
+	c := start(t, Options{})
+	list := policies(t, "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: broken}\nspec:\n  rules:\n"+
+		"  - {name: r, match: {any: [{resources: {kinds: [Pod]}}]}, validate: {cel: {expressions: [{expression: objct == 1}]}}}\n")
+	c.Set(set(list))
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if broken := c.Broken(ended); len(broken) > 0 {
+		t.Errorf("nobody waits: %v", broken)
+	}
+	if broken := c.Broken(t.Context()); len(broken) != 1 || broken[list[len(list)-1]] == nil {
+		t.Errorf("%v", broken)
 	}
 }

@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"time"
 
@@ -70,6 +71,23 @@ func (s *Server) Set(set Set) {
 	s.current.Store(next)
 }
 
+// Broken is what does not compile of the policies that are served, of those of which
+// something does not. They are served all the same: what errs is refused. It compiles what
+// no request has needed yet, while requests are judged, and stops with its context.
+func (s *Server) Broken(ctx context.Context) map[*policy.Policy]error {
+	out := map[*policy.Policy]error{}
+	now := s.current.Load()
+	if now == nil {
+		return out
+	}
+	for p, one := range now.policies {
+		if err := one.engine.Broken(ctx); err != nil && ctx.Err() == nil {
+			out[p] = err
+		}
+	}
+	return out
+}
+
 // inOrder are policies by name, so that patches are always made in one order.
 func inOrder(policies []Policy) []Policy {
 	policies = slices.Clone(policies)
@@ -81,10 +99,12 @@ func inOrder(policies []Policy) []Policy {
 
 // serve makes a policy ready, or takes what there is: an engine reads rules once.
 func (s *Server) serve(p Policy, before *snapshot, exceptions []*policy.Exception) *served {
-	if before != nil && slices.Equal(before.exceptions, exceptions) {
-		if old, ok := before.policies[p.Policy]; ok {
-			return &served{p, old.engine, old.rules}
-		}
+	var old *served
+	if before != nil {
+		old = before.policies[p.Policy]
+	}
+	if old != nil && slices.Equal(before.exceptions, exceptions) {
+		return &served{p, old.engine, old.rules}
 	}
 	one := &served{Policy: p, rules: map[string]*policy.Rule{}}
 	one.engine = interp.New([]*policy.Policy{p.Policy}, exceptions, s.options.World, s.options.Limits)

@@ -13,17 +13,17 @@ import (
 // Requests of one kind that wait for something slow leave turns to others.
 func TestTurnsForOthers(t *testing.T) {
 	turns := newTurns(4)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
 	var held []func()
 	for range 2 {
-		done, err := turns.take(ctx, "slow")
+		done, err := turns.take(t.Context(), "slow")
 		if err != nil {
 			t.Fatal(err)
 		}
 		held = append(held, done)
 	}
-	if _, err := turns.take(ctx, "slow"); !errors.Is(err, errBusy) {
+	if _, err := turns.take(over, "slow"); !errors.Is(err, errBusy) {
 		t.Errorf("a third of the slow ones: %v", err)
 	}
 	done, err := turns.take(t.Context(), "other")
@@ -45,9 +45,9 @@ func TestPurse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-	defer cancel()
-	if _, err := p.take(ctx, 2*coin); !errors.Is(err, errBusy) {
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := p.take(over, 2*coin); !errors.Is(err, errBusy) {
 		t.Errorf("more than there is: %v", err)
 	}
 	got := make(chan error)
@@ -67,7 +67,7 @@ func TestPurse(t *testing.T) {
 // A review is not read before there is memory for it: who announces much and sends
 // nothing is told to come again, and the next is judged once the memory is free.
 func TestMemoryBeforeReading(t *testing.T) {
-	c := start(t, Options{MaxBytes: coin, MaxMemory: coin, Timeout: 100 * time.Millisecond})
+	c := start(t, Options{MaxBytes: coin, MaxMemory: coin})
 	c.Set(set(policies(t, enforced(ownerRequired))))
 	body, hold := io.Pipe()
 	slow := make(chan struct{})
@@ -83,7 +83,7 @@ func TestMemoryBeforeReading(t *testing.T) {
 	for len(c.memory.coins) == 0 {
 		time.Sleep(time.Millisecond)
 	}
-	if status, text := c.post(t, "/validate/fail", creation(t, plain)); status != http.StatusServiceUnavailable {
+	if status, text := c.post(t, "/validate/fail?timeout=100ms", creation(t, plain)); status != http.StatusServiceUnavailable {
 		t.Errorf("while there is no memory: %d %s", status, text)
 	}
 	hold.CloseWithError(io.ErrUnexpectedEOF)

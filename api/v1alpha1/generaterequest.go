@@ -113,6 +113,12 @@ type CapturedRequest struct {
 	Roles []string `json:"roles,omitempty"`
 	// +listType=atomic
 	ClusterRoles []string `json:"clusterRoles,omitempty"`
+	// Created is the creationTimestamp of an object that was created: what is stored is
+	// held to it.
+	Created string `json:"created,omitempty"`
+	// Unchanged tells of an update that leaves the object as it is, so that nothing is
+	// stored.
+	Unchanged bool `json:"unchanged,omitempty"`
 	// Object and OldObject are as the request had them, but for a Secret, whose data
 	// is not kept.
 	// +kubebuilder:pruning:PreserveUnknownFields

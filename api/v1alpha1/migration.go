@@ -147,4 +147,7 @@ const (
 	// KyvernoSome is its value where Kyverno has only those rules left that nothing
 	// else carries out.
 	KyvernoSome = "some"
+	// OrphanedKey is the annotation of a policy that names the generate rules, as a list in
+	// JSON, in which orphanDownstreamOnPolicyDelete is true for the migration's sake only.
+	OrphanedKey = "kvap.dev/orphaned"
 )

@@ -56,6 +56,67 @@ type PolicyList struct {
 	Items           []Policy `json:"items"`
 }
 
+// ValidatingPolicy is a policy in CEL for the whole cluster, with the spec of Kyverno's
+// ValidatingPolicy. The outcome is in the PolicyTranslation of the policy.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Cluster,path=validatingpolicies,shortName=kvpol,categories=kvap
+// +kubebuilder:printcolumn:name="ACTIONS",type=string,JSONPath=`.spec.validationActions`
+// +kubebuilder:printcolumn:name="MODE",type=string,JSONPath=`.metadata.annotations.kvap\.dev/mode`
+// +kubebuilder:printcolumn:name="AGE",type=date,JSONPath=`.metadata.creationTimestamp`
+type ValidatingPolicy struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Spec is checked when the policy is compiled.
+	// +required
+	Spec Open `json:"spec"`
+}
+
+// ValidatingPolicyList is a list of ValidatingPolicies.
+//
+// +kubebuilder:object:root=true
+type ValidatingPolicyList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []ValidatingPolicy `json:"items"`
+}
+
+// NamespacedValidatingPolicy is a policy in CEL for its own namespace, with the spec of
+// Kyverno's NamespacedValidatingPolicy. The outcome is in the PolicyTranslation of the policy.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Namespaced,path=namespacedvalidatingpolicies,shortName=knvpol,categories=kvap
+// +kubebuilder:printcolumn:name="ACTIONS",type=string,JSONPath=`.spec.validationActions`
+// +kubebuilder:printcolumn:name="MODE",type=string,JSONPath=`.metadata.annotations.kvap\.dev/mode`
+// +kubebuilder:printcolumn:name="AGE",type=date,JSONPath=`.metadata.creationTimestamp`
+type NamespacedValidatingPolicy struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Spec is checked when the policy is compiled.
+	// +required
+	Spec Open `json:"spec"`
+}
+
+// NamespacedValidatingPolicyList is a list of NamespacedValidatingPolicies.
+//
+// +kubebuilder:object:root=true
+type NamespacedValidatingPolicyList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []NamespacedValidatingPolicy `json:"items"`
+}
+
+// KyvernoAPIVersion is that of the kind of Kyverno whose spec a kind of kvap.dev has.
+func KyvernoAPIVersion(kind string) string {
+	switch kind {
+	case "ValidatingPolicy", "NamespacedValidatingPolicy":
+		return "policies.kyverno.io/v1"
+	}
+	return "kyverno.io/v1"
+}
+
 // PolicySpec is the spec of Kyverno's ClusterPolicy and Policy. What is below the
 // fields of a rule is checked when the policy is compiled.
 type PolicySpec struct {

@@ -86,8 +86,8 @@ type PolicyTranslationStatus struct {
 	Native      int32 `json:"native"`
 	Webhook     int32 `json:"webhook"`
 	Unsupported int32 `json:"unsupported"`
-	// Conditions are Ready, and what it follows from: Compiled, Synced, TypeChecked,
-	// ParamsResolved, Enforced and FallbackActive.
+	// Conditions are Ready, and what it follows from: Compiled, KindsServed, Synced,
+	// TypeChecked, ParamsResolved, Enforced and FallbackActive.
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
@@ -196,6 +196,8 @@ const (
 	ConditionReady = "Ready"
 	// ConditionCompiled tells that every rule has a target.
 	ConditionCompiled = "Compiled"
+	// ConditionKindsServed tells that each rule is about a kind that the cluster serves.
+	ConditionKindsServed = "KindsServed"
 	// ConditionSynced tells that the API server has the objects that were compiled.
 	ConditionSynced = "Synced"
 	// ConditionTypeChecked tells that the API server has nothing to say of the
@@ -216,7 +218,8 @@ type RuleStatus struct {
 	Rule string `json:"rule"`
 	// Type is validate, mutate, generate or verifyImages.
 	Type string `json:"type,omitempty"`
-	// Target is native, webhook or unsupported.
+	// Target is native, webhook, scan (of policies with admission: false, where reports
+	// are asked for) or unsupported.
 	Target string `json:"target,omitempty"`
 	// Codes are why the rule is not native, or what one must know of it; `kvap
 	// explain` has the words.

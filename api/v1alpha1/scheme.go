@@ -20,6 +20,8 @@ func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion(),
 		&ClusterPolicy{}, &ClusterPolicyList{},
 		&Policy{}, &PolicyList{},
+		&ValidatingPolicy{}, &ValidatingPolicyList{},
+		&NamespacedValidatingPolicy{}, &NamespacedValidatingPolicyList{},
 		&PolicyTranslation{}, &PolicyTranslationList{},
 		&Params{}, &ParamsList{},
 		&GenerateRequest{}, &GenerateRequestList{},

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/vap"
@@ -14,12 +15,14 @@ import (
 // alerting is what findings of any verb can be written as alerts of.
 type alerting interface{ Alerts() []report.Alert }
 
-// writeAlerts writes findings in a form that a code host shows.
-func writeAlerts(w io.Writer, format string, from alerting) error {
+// writeAlerts writes findings in a form that a code host shows, and what was found
+// when the input was read, where the findings do not have it.
+func writeAlerts(w io.Writer, format string, from alerting, found diag.List) error {
+	alerts := report.WithInput(from.Alerts(), found)
 	if format == "sarif" {
-		return report.WriteSARIF(w, from.Alerts())
+		return report.WriteSARIF(w, alerts)
 	}
-	return report.WriteGitHub(w, from.Alerts())
+	return report.WriteGitHub(w, alerts)
 }
 
 // pairs are the native rules beside what they became.
@@ -72,7 +75,7 @@ func expressionsOf(o vap.Objects, member int, marks map[int]int) []report.Paired
 	}
 	for i, v := range o.Policy.Spec.Validations {
 		from := o.Draft.Validations[i]
-		if from.Member != member {
+		if !from.Of(member) {
 			continue
 		}
 		if marks[from.Pos.Line] == 0 {

@@ -28,9 +28,9 @@ import (
 // A workshop is background work beside the webhook: the one keeps what requests
 // start, the other carries it out on the replica that was elected.
 type workshop struct {
-	worker   *background.Worker
+	options  background.Options
 	requests *live.Requests
-	watches  *live.Watches
+	watch    func() (*live.Watches, error)
 	log      logr.Logger
 	tell     func(background.Notice)
 	may      background.May
@@ -39,6 +39,8 @@ type workshop struct {
 	changed  chan struct{} // yields when other permissions are missing
 
 	mu      sync.Mutex
+	work    *background.Set    // what there is to do; nil before the first policies are known
+	worker  *background.Worker // nil while this replica does not lead
 	missing []background.Missing
 }
 
@@ -49,9 +51,7 @@ func newWorkshop(ctx context.Context, config *rest.Config, o *fallback, user str
 		return nil, err
 	}
 	out := &workshop{requests: requests, log: o.log.WithName("background"), changed: make(chan struct{}, 1)}
-	if out.watches, err = live.NewWatches(config, cluster, o.namespace); err != nil {
-		return nil, err
-	}
+	out.watch = func() (*live.Watches, error) { return live.NewWatches(config, cluster, o.namespace) }
 	if out.may, err = live.Access(config, cluster); err != nil {
 		return nil, err
 	}
@@ -61,12 +61,12 @@ func newWorkshop(ctx context.Context, config *rest.Config, o *fallback, user str
 	if err := out.bound(); err != nil {
 		return nil, err
 	}
-	out.worker = background.New(background.Options{
-		Cluster: cluster, Requests: requests, Ledger: live.NewLedger(requests), World: o.world, Watcher: out.watches, Tell: out.notice, User: user,
+	out.options = background.Options{
+		Cluster: cluster, Requests: requests, Ledger: live.NewLedger(requests), World: o.world, Tell: out.notice, User: user,
 		Kinds: func(group, version, kind string) []background.Kind {
 			return firstKinds(o.kinds(), group, version, kind)
 		},
-	})
+	}
 	return out, nil
 }
 
@@ -83,12 +83,44 @@ func (w *workshop) bound() error {
 	return nil
 }
 
-// run carries work out until the context ends.
+// set says what there is to do, whether or not this replica leads.
+func (w *workshop) set(work background.Set) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.work = &work
+	if w.worker != nil {
+		w.worker.Set(work)
+	}
+}
+
+// run carries work out until the context ends. A replica that leads again begins anew: what
+// it knew has grown old.
 func (w *workshop) run(ctx context.Context) error {
 	w.log.Info("carrying out what requests start")
-	go w.watches.Run(ctx, w.worker)
-	go w.checkAccess(ctx)
-	return w.worker.Run(ctx)
+	watches, err := w.watch()
+	if err != nil {
+		return err
+	}
+	options := w.options
+	options.Watcher = watches
+	worker := background.New(options)
+	w.appoint(worker)
+	defer w.appoint(nil)
+	var group sync.WaitGroup
+	defer group.Wait()
+	group.Go(func() { watches.Run(ctx, worker) })
+	group.Go(func() { w.checkAccess(ctx, worker) })
+	return worker.Run(ctx)
+}
+
+// appoint has a worker do what there is to do, in place of the one before.
+func (w *workshop) appoint(worker *background.Worker) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.worker, w.missing = worker, nil
+	if worker != nil && w.work != nil {
+		worker.Set(*w.work)
+	}
 }
 
 // accessInterval is how often it is asked what the program may do: somebody may grant
@@ -96,19 +128,19 @@ func (w *workshop) run(ctx context.Context) error {
 const accessInterval = 30 * time.Second
 
 // checkAccess finds out which permissions are missing, again and again.
-func (w *workshop) checkAccess(ctx context.Context) {
+func (w *workshop) checkAccess(ctx context.Context, worker *background.Worker) {
 	for wait := time.Second; ctx.Err() == nil; wait = accessInterval { // the first policies are there soon
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(wait):
 		}
-		missing, err := w.worker.Missing(ctx, w.may)
+		missing, err := worker.Missing(ctx, w.may)
 		if err != nil {
 			w.log.V(1).Info("permissions are not known", "error", err.Error())
 			continue
 		}
-		missing = append(missing, w.worker.Waits()...)
+		missing = append(missing, worker.Waits()...)
 		w.mu.Lock()
 		same := slices.Equal(w.missing, missing)
 		w.missing = missing

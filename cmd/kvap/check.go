@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"slices"
@@ -10,7 +9,9 @@ import (
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/check"
+	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/schema"
 )
@@ -70,7 +71,7 @@ input, 3 a runtime error, 4 some of the input was left out.`,
 	f.addShared(fs)
 	fs.BoolVar(&f.cluster, "cluster", false, "take the release and the types from a cluster, and the policies where there is no PATH")
 	f.connectTo.addConnection(fs)
-	fs.BoolVarP(&f.quiet, "quiet", "q", false, "show errors only")
+	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no progress, and errors only")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "show notes too")
 	fs.BoolVar(&f.noColor, "no-color", false, "no colours")
 	addRecursive(fs)
@@ -104,14 +105,18 @@ func runCheck(cmd *cobra.Command, args []string, f checkFlags) error {
 	if err != nil {
 		return err
 	}
-	run.parse()
-	run.compile(choices)
+	progress := newProgress(cmd.ErrOrStderr(), f.quiet)
+	progress.during(fmt.Sprintf("converting %s", count(len(run.sources), "file", "files")), func() {
+		run.parse()
+		run.compile(choices)
+	})
+	progress.clear()
 	convert := convertFlags{quiet: !f.verbose, verbose: f.verbose, noColor: f.noColor}
 	if err := convert.printDiagnostics(cmd.ErrOrStderr(), run.found, run.sources, cmd.Root().DisplayName()); err != nil {
 		return runtimeError(err)
 	}
 	behind := run.behind(cmd.Root().DisplayName())
-	if len(run.objects) == 0 && (!f.empty && !f.cluster || run.found.HasErrors()) {
+	if len(run.objects)+len(run.unread()) == 0 && (!f.empty && !f.cluster && !run.needsNone() || run.found.HasErrors()) {
 		if run.found.HasErrors() {
 			return &exit{code: exitUsage}
 		}
@@ -123,7 +128,9 @@ func runCheck(cmd *cobra.Command, args []string, f checkFlags) error {
 	if behind != "" && !f.quiet {
 		fmt.Fprintln(cmd.ErrOrStderr(), behind)
 	}
-	result := run.report()
+	var result report.Check
+	progress.during(fmt.Sprintf("checking %s", count(len(run.objects), "object", "objects")), func() { result = run.report() })
+	progress.clear()
 	if err := f.write(cmd, result, run); err != nil {
 		return runtimeError(err)
 	}
@@ -139,6 +146,8 @@ func (f checkFlags) verdict(run *checkRun, result report.Check) error {
 		return &exit{code: exitPartly}
 	case result.Totals.AtLeast(f.least()) > 0:
 		return &exit{code: exitFindings}
+	case len(run.unread()) > 0:
+		return &exit{code: exitPartly}
 	}
 	return nil
 }
@@ -236,7 +245,7 @@ func (run *checkRun) readCluster(cmd *cobra.Command, f *checkFlags) error {
 	release, same := nearest(c)
 	f.releases = []string{release.String()}
 	if !same && !f.quiet {
-		fmt.Fprintf(cmd.ErrOrStderr(), "the cluster is of release %s, which kvap does not know; it is checked as %s\n", c.Release, release)
+		fmt.Fprintf(cmd.ErrOrStderr(), "warning: the cluster is of release %s, which kvap does not know; it is checked as %s\n", c.Release, release)
 	}
 	return nil
 }
@@ -254,7 +263,7 @@ func (run *checkRun) parse() {
 
 // compile converts the Kyverno-style policies for each release.
 func (run *checkRun) compile(releases []choices) {
-	if !slices.ContainsFunc(run.sources, func(s source) bool { return bytes.Contains(s.data, []byte("kyverno.io")) || !check.MayBe(s.data) }) {
+	if !slices.ContainsFunc(run.sources, func(s source) bool { return policy.MayHold(s.data) || !check.MayBe(s.data) }) {
 		return
 	}
 	var made []*check.Object
@@ -265,7 +274,28 @@ func (run *checkRun) compile(releases []choices) {
 		made = append(made, check.Made(done.objects, c.translate.Release)...)
 	}
 	run.objects = append(run.objects, check.Merge(made)...)
+	// what is not read is a finding of its own, and no file of which an object is checked is passed over
+	checked := map[string]bool{}
+	for _, o := range run.objects {
+		checked[o.Pos.File] = true
+	}
+	run.found = slices.DeleteFunc(run.found, func(d diag.Diagnostic) bool {
+		return d.Code == diag.UnreadKind || d.Code == diag.OtherEngine || d.Code == diag.OtherKind && d.Line == 0 && checked[d.File]
+	})
 	run.found = run.found.Sort()
+}
+
+// unread are the policies of kinds that are not read.
+func (run *checkRun) unread() []*policy.Unread {
+	if run.newest == nil {
+		return nil
+	}
+	return run.newest.unread
+}
+
+// needsNone tells that rules are native, if only such that need no object.
+func (run *checkRun) needsNone() bool {
+	return run.newest != nil && slices.ContainsFunc(run.newest.rules, func(r *compile.Rule) bool { return report.Target(r.Target) == report.Native })
 }
 
 // behind says how many rules are not looked at, for they have no native form; "" for
@@ -308,6 +338,11 @@ func (run *checkRun) report() report.Check {
 		}
 		objects = append(objects, o)
 	}
+	for _, u := range run.unread() {
+		objects = append(objects, report.CheckedObject{Kind: u.Kind, Name: u.Name, File: u.Pos.File, Line: u.Pos.Line, Findings: []report.Finding{
+			{Code: u.Code, Severity: diag.Warning, File: u.Pos.File, Line: u.Pos.Line, Column: u.Pos.Col, Message: u.Reason},
+		}})
+	}
 	return report.NewCheck(objects)
 }
 
@@ -328,7 +363,7 @@ func (f checkFlags) write(cmd *cobra.Command, c report.Check, run *checkRun) err
 	case "json":
 		return c.WriteJSON(out)
 	case "sarif", "github":
-		return writeAlerts(out, f.output, c)
+		return writeAlerts(out, f.output, c, run.found)
 	case "junit":
 		return c.WriteJUnit(out, f.least())
 	case "markdown":
@@ -347,7 +382,7 @@ func (f checkFlags) least() diag.Severity { return diag.Severity(slices.Index(se
 
 func (run *checkRun) page(c report.Check) report.Page {
 	page := report.Page{Title: "kvap check", Check: &c}
-	if run.newest != nil && len(run.newest.policies) > 0 {
+	if run.newest != nil && !run.newest.empty() {
 		conversion := run.newest.report()
 		page.Conversion, page.Pairs = &conversion, run.newest.pairs(run.sources)
 	}

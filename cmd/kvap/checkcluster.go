@@ -41,7 +41,7 @@ func nativeKinds() [][]string {
 func (r *checkReader) policies(ctx context.Context) ([]source, error) {
 	var out []source
 	deployed := map[string]bool{}
-	for _, kind := range slices.Concat(nativeKinds(), cluster.SourceKinds()) {
+	for _, kind := range slices.Concat(nativeKinds(), cluster.SourceKinds(), cluster.UnreadKinds()) {
 		if kind[1] == "PolicyTranslation" {
 			continue
 		}
@@ -92,7 +92,7 @@ func identityOf(u unstructured.Unstructured) string {
 	switch kind {
 	case "ClusterPolicy":
 		kind = "Policy"
-	case "Policy", "NamespacedValidatingPolicy":
+	case "Policy", "NamespacedValidatingPolicy", "NamespacedMutatingPolicy":
 		kind, name = strings.TrimPrefix(kind, "Namespaced"), u.GetNamespace()+"/"+name
 	}
 	return kind + " " + name
@@ -104,8 +104,8 @@ func sourceOf(u unstructured.Unstructured) (source, error) {
 	if u.GetNamespace() != "" {
 		name = u.GetKind() + "/" + u.GetNamespace() + "/" + u.GetName()
 	}
-	if u.GroupVersionKind().Group == v1alpha1.Group { // the kinds have the spec of those of kyverno.io
-		u.SetAPIVersion("kyverno.io/v1")
+	if u.GroupVersionKind().Group == v1alpha1.Group { // the kinds have the spec of those of Kyverno
+		u.SetAPIVersion(v1alpha1.KyvernoAPIVersion(u.GetKind()))
 	}
 	for _, field := range []string{"managedFields", "uid", "resourceVersion", "generation", "creationTimestamp", "selfLink", "ownerReferences"} {
 		unstructured.RemoveNestedField(u.Object, "metadata", field)

@@ -58,7 +58,11 @@ func (c cleaning) leading(limit int, config *rest.Config, o controller.Options, 
 		if served != nil {
 			return served.world, nil
 		}
-		return world.New(config, world.Options{Services: f.services, TokenFile: apiCallToken, Live: true})
+		formats, err := builtinFormats()
+		if err != nil {
+			return nil, err
+		}
+		return world.New(config, world.Options{Formats: formats, Services: f.services, TokenFile: apiCallToken, Live: true})
 	})
 	options := cleanup.Options{
 		Mode: o.Mode, TTL: c.label(o.Mode), ExcludeNamespaces: withOwn(o.ExcludeNamespaces), Limit: limit,

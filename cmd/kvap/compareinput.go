@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -12,6 +15,7 @@ import (
 	"github.com/kvap/kvap/internal/manifest"
 	"github.com/kvap/kvap/migrate/compare"
 	"github.com/kvap/kvap/migrate/evidence"
+	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
 )
 
@@ -21,9 +25,11 @@ type comparison struct {
 	flags    compareFlags
 	choices  choices
 	stdin    io.Reader
+	chosen   bool // by name or labels
 	progress *progress
 	sources  []source
 	found    diag.List // of reading what was given
+	unread   []*policy.Unread
 	requests *tail
 	audit    *tail
 }
@@ -51,6 +57,7 @@ func (c *comparison) options(names []string) (o compare.Options, err error) {
 			return o, err
 		}
 	}
+	c.chosen = len(names) > 0 || c.flags.selector != ""
 	o.Selection = compare.Selection{Names: names, Every: c.flags.allNamespaces || o.Cluster == nil}
 	if o.Cluster != nil {
 		o.Selection.Namespace = o.Cluster.Namespace
@@ -61,6 +68,7 @@ func (c *comparison) options(names []string) (o compare.Options, err error) {
 	o.Translate, o.Rewrite, o.Files, o.Open, o.ReadRequest = c.choices.translate, c.choices.rewrite, c.files, c.open, readRequest
 	o.Counts = func(namespace string) bool { return excepts(c.flags.exempt, namespace) }
 	o.Search.Requests, o.Search.During, _ = c.flags.search() // checked
+	o.Since, _ = c.flags.from(time.Now())                    // as above
 	o.For, o.Every, o.TryOnly, o.Progress = c.flags.wait, c.flags.every, c.flags.dryRun == "server", c.progress.show
 	return o, c.given(&o)
 }
@@ -96,6 +104,9 @@ func (c *comparison) files() (*compare.Setting, error) {
 	if read.empty() {
 		return nil, noPolicy(c.flags.files, c.flags.kustomize, nil, false)
 	}
+	if !c.chosen {
+		c.unread = read.unread
+	}
 	return &compare.Setting{
 		Policies: read.policies, Exceptions: read.exceptions, Found: read.found,
 		Deployed: read.deployed, Known: read.params, Schemas: c.choices.translate.Schemas,
@@ -120,6 +131,20 @@ func readRequest(line []byte, at diag.Pos) (*judge.Request, error) {
 		return nil, errors.New(found.Sort()[0].Message)
 	}
 	return request, nil
+}
+
+// withUnread adds the policies that kvap does not read, of which nothing is compared.
+func (c *comparison) withUnread(r report.Comparison) report.Comparison {
+	if len(c.unread) == 0 {
+		return r
+	}
+	rules := slices.Clone(r.Rules)
+	for _, u := range c.unread {
+		rules = append(rules, report.ComparedRule{
+			Policy: strings.TrimPrefix(u.Namespace+"/"+u.Name, "/"), Rule: u.Name, Target: report.Unsupported, Notes: []string{u.Reason},
+		})
+	}
+	return report.NewComparison(rules)
 }
 
 // unheard warns of files that were named, and had nothing to say of any rule.

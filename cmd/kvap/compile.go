@@ -2,6 +2,7 @@ package main
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/diag"
@@ -15,6 +16,7 @@ import (
 type compilation struct {
 	policies   []*policy.Policy
 	exceptions []*policy.Exception
+	unread     []*policy.Unread // what nothing of kvap enforces, and somebody may
 	rules      []*compile.Rule
 	objects    []vap.Objects
 	found      diag.List
@@ -42,9 +44,9 @@ func compileSources(sources []source, c choices) *compilation {
 }
 
 func (done *compilation) parse(s source) {
-	if s.found && !mayHoldPolicies(s.data) {
+	if s.found && !policy.MayHold(s.data) {
 		done.found = append(done.found, diag.Notef(diag.Pos{File: s.name}, diag.OtherKind,
-			"no document in this file is of kyverno.io or kvap.dev; it is passed over"))
+			"no document in this file is a policy; it is passed over"))
 		return
 	}
 	f, ds := policy.Parse(s.name, s.data)
@@ -53,52 +55,75 @@ func (done *compilation) parse(s source) {
 	}
 	done.policies = append(done.policies, f.Policies...)
 	done.exceptions = append(done.exceptions, f.Exceptions...)
+	done.unread = append(done.unread, f.Unread...)
 	done.found = append(done.found, ds...)
 }
 
 // passOverAssertions takes out what a test expects of a policy: an object with a
 // status and no spec. Folders of policies often hold their tests.
 func passOverAssertions(f *policy.File, ds diag.List) diag.List {
-	f.Policies = slices.DeleteFunc(f.Policies, func(p *policy.Policy) bool {
-		if p.Source.Get("status") == nil || p.Source.Get("spec") != nil {
+	asserts := func(kind string, doc *policy.Node) bool {
+		if doc.Get("status") == nil || doc.Get("spec") != nil {
 			return false
 		}
 		ds = slices.DeleteFunc(ds, func(d diag.Diagnostic) bool {
-			return d.Code == diag.Missing && d.Line == p.Pos.Line && d.Col == p.Pos.Col
+			return slices.Contains([]diag.Code{diag.Missing, diag.UnreadKind, diag.OtherEngine}, d.Code) && d.Line == doc.Pos.Line && d.Col == doc.Pos.Col
 		})
-		ds = append(ds, diag.Notef(p.Pos, diag.OtherKind, "this %s has a status and no spec, as in the assertion of a test; it is passed over", p.Kind))
+		ds = append(ds, diag.Notef(doc.Pos, diag.OtherKind, "this %s has a status and no spec, as in the assertion of a test; it is passed over", kind))
 		return true
-	})
+	}
+	f.Policies = slices.DeleteFunc(f.Policies, func(p *policy.Policy) bool { return asserts(p.Kind, p.Source) })
+	f.Unread = slices.DeleteFunc(f.Unread, func(u *policy.Unread) bool { return asserts(u.Kind, u.Source) })
 	return ds
 }
 
-// dropRepeated leaves out a policy that has been read before, and warns where two
-// of one name differ: a cluster holds only one of them.
+// dropRepeated leaves out a policy, or an exception, that has been read before, and warns
+// where two of one name differ: a cluster holds only one of them.
 func (done *compilation) dropRepeated() {
 	type seen struct {
-		policy *policy.Policy
-		text   string // of its source, once it was needed
+		pos    diag.Pos
+		source *policy.Node
 	}
-	first := map[string]*seen{}
-	done.policies = slices.DeleteFunc(done.policies, func(p *policy.Policy) bool {
-		key := p.Kind + "/" + p.Namespace + "/" + p.Name
-		earlier, repeated := first[key]
-		if !repeated {
-			first[key] = &seen{policy: p}
-			return false
-		}
-		if earlier.text == "" {
-			earlier.text = string(policy.Marshal(earlier.policy.Source))
-		}
-		if string(policy.Marshal(p.Source)) == earlier.text {
-			done.found = append(done.found, diag.Notef(p.Pos, diag.Conflict,
-				"%s %s is the same as at %s; it is passed over", p.Kind, p.Name, earlier.policy.Pos))
+	first := map[string]seen{}
+	repeats := func(what, within string, pos diag.Pos, source *policy.Node) bool {
+		earlier, repeated := first[within+" "+what]
+		switch {
+		case !repeated:
+			first[within+" "+what] = seen{pos, source}
+		case string(policy.Marshal(source)) == string(policy.Marshal(earlier.source)):
+			done.found = append(done.found, diag.Notef(pos, diag.Conflict, "%s is the same as at %s; it is passed over", what, earlier.pos))
 			return true
+		default:
+			done.found = append(done.found, diag.Warnf(pos, diag.Conflict,
+				"%s is defined at %s already, and differently; a cluster holds one of the two, so rename or remove one", what, earlier.pos))
 		}
-		done.found = append(done.found, diag.Warnf(p.Pos, diag.Conflict,
-			"%s %s is defined at %s already, and differently; a cluster holds one of the two, so rename or remove one", p.Kind, p.Name, earlier.policy.Pos))
 		return false
+	}
+	done.policies = slices.DeleteFunc(done.policies, func(p *policy.Policy) bool {
+		return repeats(p.Kind+" "+p.Name, p.Namespace, p.Pos, p.Source)
 	})
+	done.exceptions = slices.DeleteFunc(done.exceptions, func(e *policy.Exception) bool {
+		return repeats("PolicyException "+e.Namespace+"/"+e.Name, groupOf(e.Source), e.Pos, e.Source)
+	})
+}
+
+// groupOf is the API group of an object.
+func groupOf(source *policy.Node) string {
+	group, _, _ := strings.Cut(source.Get("apiVersion").Str, "/")
+	return group
+}
+
+// empty tells that there is nothing that somebody enforces.
+func (done *compilation) empty() bool { return len(done.policies)+len(done.unread) == 0 }
+
+// duplicateKeys is how many keys took the place of one before.
+func (done *compilation) duplicateKeys() (n int) {
+	for _, d := range done.found {
+		if d.Code == diag.DuplicateKey {
+			n++
+		}
+	}
+	return n
 }
 
 // all are the objects in the order in which they are to be applied.
@@ -159,15 +184,23 @@ func (done *compilation) report() report.Conversion {
 		}
 		policies = append(policies, row)
 	}
+	for _, u := range done.unread {
+		policies = append(policies, unreadRow(u))
+	}
 	return report.New(policies, done.found)
+}
+
+// unreadRow is a policy of a kind that is not read: one rule that nothing of kvap
+// carries out.
+func unreadRow(u *policy.Unread) report.Policy {
+	return report.Policy{Name: u.Name, Kind: u.Kind, Namespace: u.Namespace, File: u.Pos.File, Rules: []report.Rule{
+		{Name: u.Name, Target: report.Unsupported, Codes: []diag.Code{u.Code}, Line: u.Pos.Line, Reason: u.Reason},
+	}}
 }
 
 func (done *compilation) row(r *compile.Rule) report.Rule {
 	row := report.Rule{
-		Name: r.Name(), Type: "validate", Line: r.Pos().Line, Target: report.Target(r.Target), Codes: r.Codes, Reason: r.Reason,
-	}
-	if r.Source != nil {
-		row.Type = r.Source.Type()
+		Name: r.Name(), Type: r.Type(), Line: r.Pos().Line, Target: report.Target(r.Target), Codes: r.Codes, Reason: r.Reason,
 	}
 	if why := r.NotServed(); why != "" {
 		row.Target, row.Reason = report.Unsupported, why

@@ -12,12 +12,10 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
@@ -27,26 +25,28 @@ import (
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/vap"
+	"github.com/kvap/kvap/webhook/world"
 )
 
 // controllerFlags are the flags of controller as the user gave them.
 type controllerFlags struct {
-	kubeconfig string
-	context    string
-	namespace  string
-	mode       string
-	release    string
-	exclude    []string
-	exceptions []string
-	leader     bool
-	metrics    string
-	health     string
-	pprof      string
-	reports    string
-	cleanup    string
-	limit      int
-	verbose    bool
-	webhook    webhookFlags
+	kubeconfig     string
+	context        string
+	namespace      string
+	mode           string
+	release        string
+	exclude        []string
+	exceptions     []string
+	leader         bool
+	metrics        string
+	health         string
+	pprof          string
+	reports        string
+	cleanup        string
+	limit          int
+	namespaceLimit int
+	verbose        bool
+	webhook        webhookFlags
 }
 
 func newController() *cobra.Command {
@@ -89,6 +89,7 @@ func (f *controllerFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.release, "kubernetes-version", "", "the oldest Kubernetes release that must take the objects; the API server's by default")
 	fs.StringSliceVar(&f.exclude, "exclude-namespaces", vap.DefaultExcludedNamespaces(), "what bindings leave out; none for none")
 	fs.StringSliceVar(&f.exceptions, "exception-namespaces", []string{"none"}, "the namespaces whose PolicyExceptions count; none for none, * for all")
+	fs.IntVar(&f.namespaceLimit, "namespace-limit", 100, "how many native rules, and objects, the Policies of one namespace have at most; 0 for no limit")
 	fs.BoolVar(&f.leader, "leader-elect", false, "of several replicas, only one writes")
 	fs.StringVar(&f.metrics, "metrics-bind-address", "0", "where metrics are served, for instance :8080; 0 for nowhere")
 	fs.StringVar(&f.health, "health-probe-bind-address", "0", "where /healthz and /readyz are served; 0 for nowhere")
@@ -129,44 +130,27 @@ func runController(cmd *cobra.Command, f controllerFlags) error {
 	ctx, stop := signal.NotifyContext(commandContext(cmd), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	log := logTo(cmd.ErrOrStderr(), f.verbose)
-	err = runWithWebhook(ctx, config, options, f.webhook, cleaning(clean), f.limit, log)
-	if errors.Is(err, controller.ErrLeaseLost) {
-		log.Info("the lease is lost; beginning anew once the API server answers")
-		err = beginAnew(ctx, config)
-	}
-	if err != nil {
+	if err := runWithWebhook(ctx, config, options, f.webhook, cleaning(clean), f.limit, log); err != nil {
 		return runtimeError(err)
 	}
 	return nil
-}
-
-// beginAnew has the program begin again in the same process, as soon as an API server
-// answers. Who restarts processes that end waits longer each time.
-func beginAnew(ctx context.Context, config *rest.Config) error {
-	client, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
-		return err
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	for {
-		if _, err := client.ServerVersion(); err == nil {
-			return syscall.Exec(self, os.Args, os.Environ()) //nolint:gosec // what it was begun with
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(time.Second):
-		}
-	}
 }
 
 // runWithWebhook runs the controller, with the webhook beside it if one is wanted.
 // Both end when one does.
 func runWithWebhook(ctx context.Context, config *rest.Config, o controller.Options, f webhookFlags, clean cleaning, limit int, log logr.Logger) error {
 	if !f.enabled() {
+		if o.Reports != "" {
+			formats, err := builtinFormats()
+			if err != nil {
+				return err
+			}
+			live, err := world.New(config, world.Options{Formats: formats, Services: f.services, TokenFile: apiCallToken, Live: true})
+			if err != nil {
+				return err
+			}
+			o.World = live
+		}
 		o.Leading = clean.leading(limit, config, o, f, nil, log)
 		return controller.Run(ctx, config, o, log)
 	}
@@ -176,7 +160,7 @@ func runWithWebhook(ctx context.Context, config *rest.Config, o controller.Optio
 	if err != nil {
 		return err
 	}
-	o.WebhookOwner = f.owner
+	o.WebhookOwner, o.World = f.owner, served.world
 	o.Fallback, o.Leading = served, clean.leading(limit, config, o, f, served, log)
 	o.Leading = append(o.Leading, served.workshop.run)
 	ended := make(chan error, 1)
@@ -200,6 +184,7 @@ func commandContext(cmd *cobra.Command) context.Context {
 func (f controllerFlags) options() (controller.Options, error) {
 	o := controller.Options{
 		Mode: f.mode, Namespace: f.namespace, Version: version().Version,
+		NamespaceLimit: f.namespaceLimit,
 		LeaderElection: f.leader, MetricsAddress: f.metrics, HealthAddress: f.health, PprofAddress: f.pprof,
 	}
 	if !slices.Contains(controller.Modes(), f.mode) {

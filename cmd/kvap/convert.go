@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
@@ -25,10 +26,12 @@ type convertFlags struct {
 	kustomize  string
 	output     string
 	outputDir  string
+	remainder  string
 	report     string
 	reportForm string
 	strict     bool
 	prune      bool
+	force      bool
 
 	choiceFlags
 	namespaces []string
@@ -46,14 +49,17 @@ func newConvert() *cobra.Command {
 		Long: `Convert reads policy files and folders, with - for standard input, and writes
 ValidatingAdmissionPolicies, their bindings and params: to standard output, or to
 a folder with one file for each policy. Rules that have no native form stay
-behind; a folder gets them in remainder/, as valid policies. PolicyExceptions
-among the input count.
+behind; a folder gets them in remainder/, as valid policies: of kvap.dev those that the
+webhook of kvap's controller carries out, and in NAME.kyverno.yaml those that nothing but
+Kyverno does. With --remainder-kind kyverno all are Kyverno's, which takes them up to its
+version 1.19. PolicyExceptions among the input count.
 
-A summary goes to standard error. Where the report goes to standard output,
+A summary goes to standard error; of more than 40 policies it lists those that are
+not native throughout, unless -v or -o wide asks for all. Where the report goes to standard output,
 objects do not: name a folder for them with -o.
 
 Exit codes: 0 clean, 1 a remainder under --strict, 2 usage or unreadable input,
-3 a runtime error, 4 some of the input was left out.`,
+3 a runtime error, 4 some of the input was left out, or a resource was guessed.`,
 		Example: `  kvap convert policies/ > native.yaml
   kvap convert policies/ -o native/
   kustomize build overlay/ | kvap convert - --strict
@@ -66,22 +72,24 @@ Exit codes: 0 clean, 1 a remainder under --strict, 2 usage or unreadable input,
 	fs.SortFlags = false
 	fs.StringSliceVarP(&f.files, "filename", "f", nil, "a file or folder to read, as if it were a PATH")
 	fs.StringVarP(&f.kustomize, "kustomize", "k", "", "a kustomize folder to render and read")
-	fs.StringVarP(&f.output, "output", "o", "", "yaml (default) or json on standard output, or a folder to write")
+	fs.StringVarP(&f.output, "output", "o", "", "yaml (default, also -) or json on standard output, or a folder to write; wide: yaml, and a summary of all policies")
 	fs.StringVar(&f.outputDir, "output-dir", "", "a folder to write; -o then says the format of its files")
+	fs.StringVar(&f.remainder, "remainder-kind", remainderKvap, "what the policies of remainder/ are of: kvap (kvap.dev/v1alpha1, for its controller) or kyverno (for Kyverno up to 1.19)")
 	fs.BoolVar(&f.prune, "prune", false, "remove files of the folder that an earlier run wrote, and this one did not")
+	fs.BoolVar(&f.force, "force", false, "replace files of the folder that kvap did not write, or that are among the input")
 	fs.StringVar(&f.report, "report", "", "write a report to this file, or - for standard output")
 	fs.StringVar(&f.reportForm, "report-format", "", "text, json, markdown, sarif, junit, github or html (default by the file's ending, else text)")
-	fs.BoolVar(&f.strict, "strict", false, "exit with 1 when a rule has no native form")
+	fs.BoolVar(&f.strict, "strict", false, "exit with 1 when a rule has no native form, or a key stands twice")
 	f.choiceFlags.add(fs)
 	fs.StringSliceVar(&f.namespaces, "exclude-namespaces", vap.DefaultExcludedNamespaces(), "namespaces that bindings leave out; none for none")
 	fs.BoolVar(&f.static, "static", false, "make static manifests for an API server's own folder")
 	fs.StringSliceVar(&f.param, "param", nil, "files of ConfigMaps and other params that --static writes into the policies")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no summary, and of the diagnostics only errors")
-	fs.BoolVarP(&f.verbose, "verbose", "v", false, "notes too, such as what was passed over")
+	fs.BoolVarP(&f.verbose, "verbose", "v", false, "notes too, such as what was passed over, and all policies in the summary")
 	fs.BoolVar(&f.noColor, "no-color", false, "no colours on a terminal; NO_COLOR does the same")
 	addRecursive(fs)
 	completeWords(cmd)
-	completeOutput(cmd, true, "yaml", "json")
+	completeOutput(cmd, true, "yaml", "json", "wide")
 	return cmd
 }
 
@@ -90,6 +98,7 @@ type conversionPlan struct {
 	out     destination
 	choices choices
 	sources []source
+	params  []source
 	unread  diag.List
 }
 
@@ -105,7 +114,7 @@ func (f convertFlags) plan(paths []string, stdin io.Reader) (p conversionPlan, e
 		return p, err
 	}
 	p.choices.emit.Static = f.static
-	if p.choices.emit.Params, err = f.staticParams(stdin); err != nil {
+	if p.choices.emit.Params, p.params, err = f.staticParams(stdin); err != nil {
 		return p, err
 	}
 	if len(paths) == 0 && f.kustomize == "" {
@@ -118,10 +127,7 @@ func (f convertFlags) plan(paths []string, stdin io.Reader) (p conversionPlan, e
 		return p, err
 	}
 	byName(p.sources)
-	if written := overwritten(f.report, p.sources); written != "" {
-		return p, &exit{exitUsage, fmt.Errorf("--report %s would overwrite %s, which is among the input; name another file", f.report, written)}
-	}
-	return p, nil
+	return p, notAmong(p.sources, "--report", f.report)
 }
 
 func convert(cmd *cobra.Command, args []string, f convertFlags) error {
@@ -138,8 +144,8 @@ func convert(cmd *cobra.Command, args []string, f convertFlags) error {
 	done.found = append(done.found, p.unread...).Sort()
 	done.found = append(done.found, policy.Idle(done.policies, done.exceptions)...).Sort()
 	wrote := ""
-	if len(done.policies) > 0 {
-		if wrote, err = p.out.write(cmd.OutOrStdout(), done); err != nil {
+	if !done.empty() {
+		if wrote, err = p.out.write(cmd.OutOrStdout(), done, slices.Concat(inputs(p.sources), p.params)); err != nil {
 			return runtimeError(err)
 		}
 	}
@@ -149,7 +155,7 @@ func convert(cmd *cobra.Command, args []string, f convertFlags) error {
 	if err := f.tell(cmd, p.sources, done, conversion, wrote); err != nil {
 		return runtimeError(err)
 	}
-	if len(done.policies) == 0 && !onSchedule(done.found) {
+	if done.empty() && !onSchedule(done.found) {
 		return noPolicy(paths, f.kustomize, done.found, f.verbose)
 	}
 	return verdict(done, conversion, f.strict)
@@ -166,7 +172,7 @@ func (f convertFlags) tell(cmd *cobra.Command, sources []source, done *compilati
 	if f.quiet {
 		return nil
 	}
-	if err := conversion.WriteSummary(inColour(cmd.ErrOrStderr(), f.noColor)); err != nil {
+	if err := conversion.WriteSummary(inColour(cmd.ErrOrStderr(), f.noColor), f.verbose || f.output == "wide"); err != nil {
 		return err
 	}
 	_, err := io.WriteString(cmd.ErrOrStderr(), wrote)
@@ -185,25 +191,25 @@ func (f convertFlags) meetingsCompared() int {
 	return report.MeetingsShown
 }
 
-// staticParams are the objects of --param.
-func (f convertFlags) staticParams(stdin io.Reader) ([]*unstructured.Unstructured, error) {
+// staticParams are the objects of --param, and their files.
+func (f convertFlags) staticParams(stdin io.Reader) ([]*unstructured.Unstructured, []source, error) {
 	if len(f.param) > 0 && !f.static {
-		return nil, errors.New("--param is for --static: without it, params stay objects of their own")
+		return nil, nil, errors.New("--param is for --static: without it, params stay objects of their own")
 	}
-	objects, _, found, err := readManifests("--param", f.param, stdin)
+	objects, sources, found, err := readManifests("--param", f.param, stdin)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, d := range found {
 		if d.Severity == diag.Error {
-			return nil, &exit{exitUsage, fmt.Errorf("--param: %w", d)}
+			return nil, nil, &exit{exitUsage, fmt.Errorf("--param: %w", d)}
 		}
 	}
 	var out []*unstructured.Unstructured
 	for _, o := range objects {
 		out = append(out, &unstructured.Unstructured{Object: o.Value})
 	}
-	return out, nil
+	return out, sources, nil
 }
 
 // onSchedule tells that there are cleanup policies, of which it was said who runs them.
@@ -229,15 +235,25 @@ func noPolicy(paths []string, kustomize string, found diag.List, verbose bool) e
 // verdict is the exit code: input that was left out weighs more than a remainder.
 func verdict(done *compilation, c report.Conversion, strict bool) error {
 	switch {
-	case done.found.HasErrors() && c.Totals.Native == 0:
+	case done.found.HasErrors() && c.Totals.Native+c.Totals.Webhook == 0:
 		return &exit{code: exitUsage}
 	case done.found.HasErrors():
 		return &exit{code: exitPartly}
 	case strict && c.Totals.Native < c.Totals.Rules:
 		return &exit{exitFindings, fmt.Errorf("--strict: %d of %d rules have no native form", c.Totals.Rules-c.Totals.Native, c.Totals.Rules)}
+	case strict && done.duplicateKeys() > 0:
+		return &exit{exitFindings, fmt.Errorf("--strict: %s twice in a mapping, see %s", count(done.duplicateKeys(), "key stands", "keys stand"), diag.DuplicateKey)}
+	case strict && c.Totals.Guessed > 0:
+		return &exit{exitFindings, fmt.Errorf("--strict: the resources of %d of %d rules are guessed", c.Totals.Guessed, c.Totals.Rules)}
+	case len(done.unread) > 0, c.Totals.Guessed > 0, slices.ContainsFunc(done.rules, leftWithKyverno):
+		return &exit{code: exitPartly}
 	}
 	return nil
 }
+
+// leftWithKyverno tells of a policy that nothing of kvap runs, though it is of a kind that
+// is read: as of one that is not, who removes Kyverno must hear of it.
+func leftWithKyverno(r *compile.Rule) bool { return slices.Contains(r.Codes, diag.ChangesExisting) }
 
 // excludedNamespaces reads the names of --exclude-namespaces.
 func excludedNamespaces(names []string) ([]string, error) {
@@ -270,10 +286,19 @@ func (f convertFlags) destination() (destination, error) {
 	if f.reportForm != "" && f.report == "" {
 		return destination{}, errors.New("--report-format needs --report FILE, or --report - for standard output")
 	}
-	d := destination{dir: f.outputDir, format: f.output, prune: f.prune}
+	switch f.output {
+	case "-":
+		f.output = "yaml"
+	case "wide": // the summary is
+		f.output = ""
+	}
+	if _, err := oneOf("--remainder-kind", f.remainder, remainderKvap, remainderKyverno); err != nil {
+		return destination{}, err
+	}
+	d := destination{dir: f.outputDir, format: f.output, prune: f.prune, force: f.force, remainder: f.remainder}
 	switch f.output {
 	case "", "yaml", "json":
-	case "table", "wide", "name", "text", "markdown", "html", "sarif", "junit", "github":
+	case "table", "name", "text", "markdown", "html", "sarif", "junit", "github":
 		return d, fmt.Errorf("-o %s: convert writes yaml, json or a folder; a folder of that name is ./%s", f.output, f.output)
 	default:
 		if f.outputDir != "" {
@@ -286,6 +311,9 @@ func (f convertFlags) destination() (destination, error) {
 	}
 	if f.prune && d.dir == "" {
 		return d, errors.New("--prune is for a folder; name one with -o")
+	}
+	if f.force && d.dir == "" {
+		return d, errors.New("--force is for a folder; name one with -o")
 	}
 	if f.report == "-" && d.dir == "" {
 		if f.output != "" {

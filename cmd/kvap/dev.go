@@ -22,7 +22,9 @@ import (
 	"github.com/kvap/kvap/cleanup"
 	"github.com/kvap/kvap/controller"
 	"github.com/kvap/kvap/deploy/crds"
+	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/controlplane"
+	"github.com/kvap/kvap/internal/kyverno"
 	"github.com/kvap/kvap/vap"
 )
 
@@ -32,9 +34,17 @@ type devFlags struct {
 	dir     string
 	mode    string
 	crds    []string
-	kyverno bool
+	kyverno string
 	verbose bool
 }
+
+// What --kyverno runs beside kvap.
+const (
+	kyvernoNone    = "none"
+	kyvernoStandIn = "stand-in"
+	kyvernoReal    = "real"
+	kyvernoClosed  = "1.20"
+)
 
 func newDev() *cobra.Command {
 	var f devFlags
@@ -44,13 +54,23 @@ func newDev() *cobra.Command {
 		Long: `Dev starts etcd, kube-apiserver and kube-controller-manager on loopback, defines
 kvap's kinds and stand-ins for Kyverno's, runs the controller in the same process and
 applies the policies of the paths. It prints the path of a kubeconfig file and what to
-try with it. Ctrl-C ends all of it and leaves nothing behind. There are no nodes: Pods
-stay Pending, but admission is as in any cluster.
+try with it. Ctrl-C ends all of it and leaves nothing behind but the folder of --dir,
+with the data of etcd, logs and kubeconfig files in it. There are no nodes: Pods stay
+Pending, but admission is as in any cluster.
 
 With --kyverno something stands in for Kyverno: kvap's reference interpreter, behind
 webhooks like Kyverno's. It enforces the policies, and kvap nothing until it is told to,
 so that kvap migrate can be tried from plan to finish, and back. It makes no reports, and
-carries out nothing in the background (generate, mutate of existing objects).
+in the background (generate, mutate of existing objects) it only deletes what a rule has
+generated, when that goes.
+
+With --kyverno=real it is Kyverno: its admission controller and its background
+controller, built from their Go module the first time, which takes some twenty minutes
+on two cores; KVAP_KYVERNO names a folder of binaries to take instead.
+
+With --kyverno=1.20 it stands in for that version, to which the cluster was upgraded with
+the policies in it: it carries out no policy and no exception of kyverno.io, and the API
+server denies what makes or changes one.
 
 The servers are built from their Go modules the first time, which needs Go and takes
 five to eight minutes on two cores; KVAP_CONTROLPLANE names a folder of binaries to
@@ -60,9 +80,14 @@ Exit codes: 0 it was told to end, 2 usage or unreadable input, 3 a runtime error
 4 the API server refused some of the policies.`,
 		Example: `  kvap dev policies/
   kvap dev policy.yaml --mode shadow
-  kvap dev policies/ --kyverno`,
+  kvap dev policies/ --kyverno
+  kvap dev policies/ --kyverno=real
+  kvap dev policies/ --kyverno=1.20`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if f.kyverno && !cmd.Flags().Changed("mode") {
+			if _, err := oneOf("--kyverno", f.kyverno, kyvernoNone, kyvernoStandIn, kyvernoReal, kyvernoClosed); err != nil {
+				return err
+			}
+			if f.kyverno != kyvernoNone && !cmd.Flags().Changed("mode") {
 				f.mode = "off"
 			}
 			return runDev(cmd, append(args, f.files...), f)
@@ -72,9 +97,10 @@ Exit codes: 0 it was told to end, 2 usage or unreadable input, 3 a runtime error
 	flags.SortFlags = false
 	flags.StringSliceVarP(&f.files, "filename", "f", nil, "a file or folder of policies, as if it were a PATH")
 	flags.StringVar(&f.mode, "mode", "enforce", "what to do with policies that do not say: shadow, enforce or off; with --kyverno, off by default")
-	flags.BoolVar(&f.kyverno, "kyverno", false, "have a stand-in for Kyverno enforce the policies")
+	flags.StringVar(&f.kyverno, "kyverno", kyvernoNone, "have Kyverno enforce the policies: stand-in, which --kyverno alone means, or real; 1.20 stands in for that version, which enforces none")
+	flags.Lookup("kyverno").NoOptDefVal = kyvernoStandIn
 	flags.StringSliceVar(&f.crds, "crds", nil, "files and folders of CustomResourceDefinitions to install first")
-	flags.StringVar(&f.dir, "dir", "", "keep data, logs and kubeconfig files in this folder; a temporary one by default")
+	flags.StringVar(&f.dir, "dir", "", "keep data, logs and kubeconfig files in this folder, which stays; a temporary one, which goes, by default")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log what the controller does")
 	addRecursive(flags)
 	return cmd
@@ -111,7 +137,7 @@ func runDev(cmd *cobra.Command, paths []string, f devFlags) error {
 type dev struct {
 	out, errs io.Writer
 	options   controller.Options
-	kyverno   bool
+	kyverno   string
 	verbose   bool
 	plane     *controlplane.ControlPlane
 }
@@ -123,13 +149,24 @@ const devUser = "kvap"
 func (d *dev) run(ctx context.Context, dir string, definitions []controlplane.CRD, objects []*unstructured.Unstructured) (err error) {
 	log := d.logger() // set first: libraries complain of having none, while the servers are built
 	fmt.Fprintln(d.errs, "starting etcd, kube-apiserver and kube-controller-manager on loopback…")
-	if d.plane, err = controlplane.Start(ctx, controlplane.Options{Dir: dir, Progress: d.errs, Users: []controlplane.User{{Name: devUser, Groups: []string{"system:masters"}}}}); err != nil {
+	users := []controlplane.User{{Name: devUser, Groups: []string{"system:masters"}}}
+	if d.kyverno == kyvernoReal {
+		users = append(users, kyverno.Users()...)
+	}
+	if d.plane, err = controlplane.Start(ctx, controlplane.Options{Dir: dir, Progress: d.errs, Users: users}); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.plane.Stop()) }()
 	own, err := crds.All()
 	if err != nil {
 		return err
+	}
+	if d.kyverno == kyvernoReal {
+		real, err := kyverno.Definitions(ctx, d.errs)
+		if err != nil {
+			return err
+		}
+		definitions = append(definitions, real...)
 	}
 	if err := d.plane.InstallCRDs(ctx, withStandIns(append(own, definitions...))...); err != nil {
 		return err
@@ -141,12 +178,20 @@ func (d *dev) run(ctx context.Context, dir string, definitions []controlplane.CR
 	go func() {
 		ended <- runWithWebhook(ctx, d.plane.Config(devUser), d.options, hook, cleanAuto, 0, log)
 	}()
-	if d.kyverno {
-		if err := startKyverno(ctx, d.plane.Config(devUser), log); err != nil {
-			return err
-		}
+	switch d.kyverno {
+	case kyvernoStandIn, kyvernoClosed:
+		err = startKyverno(ctx, d.plane.Config(devUser), d.kyverno == kyvernoClosed, log)
+	case kyvernoReal:
+		fmt.Fprintf(d.errs, "starting Kyverno %s…\n", kyverno.Version())
+		_, err = kyverno.Start(ctx, d.plane, d.errs)
+	}
+	if err != nil {
+		return err
 	}
 	refused, err := d.apply(ctx, objects)
+	if err == nil && d.kyverno == kyvernoClosed {
+		err = d.guard(ctx)
+	}
 	if err != nil {
 		return err
 	}
@@ -193,9 +238,9 @@ func (d *dev) apply(ctx context.Context, objects []*unstructured.Unstructured) (
 			return refused, ctx.Err()
 		case err != nil:
 			refused++
-			fmt.Fprintf(d.errs, "refused %s %s: %v\n", o.GetKind(), o.GetName(), err)
+			fmt.Fprintf(d.errs, "error: refused %s\n", diag.Inert(fmt.Sprintf("%s %s: %v", o.GetKind(), o.GetName(), err)))
 		default:
-			fmt.Fprintf(d.errs, "applied %s %s\n", o.GetKind(), o.GetName())
+			fmt.Fprintf(d.errs, "applied %s\n", diag.Inert(o.GetKind()+" "+o.GetName()))
 		}
 	}
 	return refused, nil
@@ -203,8 +248,12 @@ func (d *dev) apply(ctx context.Context, objects []*unstructured.Unstructured) (
 
 // greet says what to do next.
 func (d *dev) greet() {
-	if d.kyverno {
+	switch d.kyverno {
+	case kyvernoStandIn, kyvernoReal:
 		fmt.Fprintf(d.out, "\nexport KUBECONFIG=%s\n\n%s", d.plane.Kubeconfig(controlplane.Admin), wayOff)
+		return
+	case kyvernoClosed:
+		fmt.Fprintf(d.out, "\nexport KUBECONFIG=%s\n\n%s", d.plane.Kubeconfig(controlplane.Admin), wayPast)
 		return
 	}
 	fmt.Fprintf(d.out, `
@@ -223,6 +272,16 @@ Ctrl-C ends it and leaves nothing behind.
 const wayOff = `kubectl run probe --image=nginx --dry-run=server   # is it denied, and by whom?
 kvap migrate plan                             # what each policy becomes
 kvap migrate shadow --all                     # the first step; docs/migration.md has all
+kvap status -A                                # where each policy is
+
+Ctrl-C ends it and leaves nothing behind.
+`
+
+// wayPast is what to try where Kyverno 1.20 is stood in for.
+const wayPast = `kubectl run probe --image=nginx --dry-run=server   # nobody denies anything
+kubectl annotate clusterpolicies.kyverno.io --all a=b   # is denied: they can only be deleted
+kvap migrate plan                             # what each policy becomes
+kvap migrate shadow --all                     # the first step; docs/upgrade-1.20.md has all
 kvap status -A                                # where each policy is
 
 Ctrl-C ends it and leaves nothing behind.
@@ -289,7 +348,7 @@ func readSourceObjects(paths []string, stdin io.Reader, errs io.Writer) ([]*unst
 		}
 	}
 	if others > 0 {
-		fmt.Fprintf(errs, "%s of other kinds left out; kubectl apply takes them\n", count(others, "object", "objects"))
+		fmt.Fprintf(errs, "warning: %s of other kinds left out; kubectl apply takes them\n", count(others, "object", "objects"))
 	}
 	if len(paths) > 0 && len(out) == 0 {
 		return nil, errors.New("there is no policy in the input")

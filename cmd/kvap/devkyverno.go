@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kvap/kvap/internal/controlplane"
 	"github.com/kvap/kvap/internal/standin"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/vap"
@@ -34,22 +35,24 @@ import (
 // A devKyverno stands in for Kyverno on the control plane of dev, so that policies can
 // be moved away from it and back: the reference interpreter, behind webhooks with the
 // names and labels of Kyverno's. It says of policies that they are ready, and of itself
-// that it is alive. It makes no reports, and does nothing in the background.
+// that it is alive. It makes no reports, and in the background it only deletes what a rule
+// has generated, when that goes.
 type devKyverno struct {
 	standin.Kyverno
-	world  *world.World
-	server *webhook.Server
-	certs  *certs.Authority
-	taken  string // the policies that it judges by, as text
+	world   *world.World
+	server  *webhook.Server
+	certs   *certs.Authority
+	taken   string // the policies that it judges by, as text
+	celOnly bool   // as 1.20, which carries out none of kyverno.io
 }
 
 // startKyverno serves until the context ends.
-func startKyverno(ctx context.Context, config *rest.Config, log logr.Logger) error {
+func startKyverno(ctx context.Context, config *rest.Config, celOnly bool, log logr.Logger) error {
 	c, err := client.New(config, client.Options{})
 	if err != nil {
 		return err
 	}
-	k := &devKyverno{}
+	k := &devKyverno{celOnly: celOnly}
 	k.Client, k.ExcludeNamespaces = c, append(vap.DefaultExcludedNamespaces(), standin.Namespace)
 	if k.world, err = world.New(config, world.Options{}); err != nil {
 		return err
@@ -78,8 +81,25 @@ func startKyverno(ctx context.Context, config *rest.Config, log logr.Logger) err
 	if err := c.Create(ctx, namespace); err != nil && !apierrors.IsAlreadyExists(err) {
 		return err
 	}
+	version := "v1.19.0"
+	if celOnly {
+		version = "v1.20.0"
+	}
+	if err := c.Create(ctx, standin.Deployment(version)); err != nil && !apierrors.IsAlreadyExists(err) {
+		return err
+	}
 	go k.follow(ctx, log.WithName("kyverno"))
 	return nil
+}
+
+// guard has the API server deny what makes or changes policies of kyverno.io, as beside
+// Kyverno 1.20.
+func (d *dev) guard(ctx context.Context) error {
+	c, err := client.New(d.plane.Config(controlplane.Admin), client.Options{})
+	if err != nil {
+		return err
+	}
+	return standin.Close(ctx, c, false)
 }
 
 // serve answers the API server, about resources and about policies.
@@ -119,6 +139,13 @@ func (k *devKyverno) pass(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var policies []*unstructured.Unstructured
+	for i := range sources {
+		policies = append(policies, &sources[i])
+	}
+	if err := k.RemoveDownstream(ctx, policies); err != nil {
+		return err
+	}
 	set, text, err := readAsKyverno(sources)
 	if err != nil {
 		return err
@@ -144,6 +171,9 @@ func (k *devKyverno) sources(ctx context.Context) (out []unstructured.Unstructur
 		{Group: "kyverno.io", Version: "v1", Kind: "ClusterPolicy"}, {Group: "kyverno.io", Version: "v1", Kind: "Policy"},
 		{Group: "policies.kyverno.io", Version: "v1", Kind: "ValidatingPolicy"}, {Group: "kyverno.io", Version: "v2", Kind: "PolicyException"},
 	} {
+		if k.celOnly && kind.Group == "kyverno.io" {
+			continue
+		}
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 		err := k.Client.List(ctx, list)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -34,6 +35,10 @@ type evalFlags struct {
 	param   []string
 	context []string
 
+	kubeconfig string
+	timeout    time.Duration
+	exempt     []string
+
 	choiceFlags
 
 	quiet, verbose, noColor bool
@@ -42,7 +47,7 @@ type evalFlags struct {
 func newEval() *cobra.Command {
 	var f evalFlags
 	cmd := &cobra.Command{
-		Use:   "eval PATH... (--resource FILE | --requests FILE)",
+		Use:   "eval [PATH...] [--resource FILE | --requests FILE]",
 		Short: "Judge resources or recorded requests, natively and by the interpreter",
 		Long: `Eval judges resources, or recorded admission requests, by the policies in the
 PATHs, twice: by what they are translated to, with the API server's own matching
@@ -51,6 +56,10 @@ each rule. Namespaces are not excluded, and audited rules count as any other.
 
 Native policies and bindings among the PATHs are judged as they are. Those that say
 which rules they were made from are held against these, if they are there too.
+
+Without policies, those of the cluster are meant, with the native ones that are there: eval
+-f pod.yaml lists every rule that denies a Pod, where an API server names those of one native
+policy and leaves the others out.
 
 --resource takes YAML of several documents; each is a request to create it, by
 kubernetes-admin in the namespace default unless flags say otherwise. Objects of
@@ -66,11 +75,14 @@ With -o jsonl there is one line for each line of input, in order:
 A deny means that a validation is false, whatever the policy's action makes of it.
 Where mutate rules change the object, the line has "object": what it is after them.
 
-Exit codes: 0 the two agree, 1 they disagree on something (--fail-on says on what
-else, or not), 2 usage or nothing could be read, 3 a runtime error, 4 some of the input was left out.`,
+A violation alone is no reason for the exit code 1; with --fail-on deny it is.
+
+Exit codes: 0 the two agree, 1 they disagree on something, 2 usage or nothing could
+be read, 3 a runtime error, 4 some of the input was left out.`,
 		Example: `  kvap eval policies/ --resource pod.yaml
   kvap eval vap.yaml binding.yaml --resource pod.yaml
   kvap eval policy.yaml --resource new.yaml --old old.yaml --user alice --group dev
+  kvap eval -f pod.yaml -q
   kvap eval policies/ --requests recorded.jsonl.gz --param configmaps.yaml -o jsonl`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return eval(cmd, slices.Concat(args, f.files), f)
@@ -100,6 +112,9 @@ func (f *evalFlags) register(cmd *cobra.Command) {
 	fs.StringToStringVar(&f.labels, "namespace-labels", nil, "labels of every request's namespace, as key=value")
 	fs.StringSliceVar(&f.param, "param", nil, "a file of ConfigMaps, params, Namespaces and other objects that rules look up")
 	fs.StringSliceVar(&f.context, "context", nil, "the same; also a Context of the Kyverno command line")
+	fs.StringVar(&f.kubeconfig, "kubeconfig", "", "without policies, the kubeconfig file of the cluster; else KUBECONFIG, else ~/.kube/config")
+	fs.DurationVar(&f.timeout, "timeout", 30*time.Second, "how long a request to that cluster may take")
+	fs.StringSliceVar(&f.exempt, "exception-namespaces", []string{"none"}, "the namespaces of that cluster whose PolicyExceptions count; none for none, * for all")
 	f.choiceFlags.add(fs)
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "of the table only violations and disagreements, of the diagnostics only errors")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "rules that have nothing to say too, and notes")
@@ -113,10 +128,27 @@ func eval(cmd *cobra.Command, paths []string, f evalFlags) error {
 	if err := f.check(paths); err != nil {
 		return err
 	}
+	asks := f.asksCluster(paths)
+	if asks && len(paths) > 0 {
+		f.resources = paths
+		sources, _, err := readInput(slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return p == "-" }), nil)
+		if err != nil {
+			return &exit{exitUsage, err}
+		}
+		if holdPolicies(sources) {
+			return errNothingToJudge
+		}
+	}
 	progress := newProgress(cmd.ErrOrStderr(), f.quiet)
 	var e *evaluation
 	var err error
-	progress.during("compiling", func() { e, err = f.prepare(cmd, paths) })
+	progress.during("compiling", func() {
+		if asks {
+			e, err = f.prepareCluster(cmd)
+			return
+		}
+		e, err = f.prepare(cmd, paths)
+	})
 	if err != nil {
 		progress.clear()
 		return err
@@ -153,11 +185,14 @@ func (f evalFlags) check(paths []string) error {
 	if _, err := oneOf("--operation", f.operation, "CREATE", "UPDATE", "DELETE"); err != nil && f.operation != "" {
 		return fmt.Errorf("%w; a CONNECT is judged with --requests", err)
 	}
+	if _, err := exceptionNamespaces(f.exempt); err != nil {
+		return err
+	}
 	switch {
-	case len(paths) == 0 && f.kustomize == "":
-		return errors.New("eval needs a PATH: a file or folder of policies")
-	case len(f.resources) == 0 && len(f.requests) == 0:
-		return errors.New("eval needs something to judge: --resource FILE or --requests FILE")
+	case len(paths) == 0 && f.kustomize == "" && len(f.resources) == 0 && len(f.requests) == 0:
+		return errors.New("eval needs a PATH: a file or folder of policies, or of what is judged by the cluster's")
+	case f.kustomize != "" && len(f.resources) == 0 && len(f.requests) == 0:
+		return errNothingToJudge
 	case len(f.resources) > 0 && len(f.requests) > 0:
 		return errors.New("--resource and --requests exclude each other")
 	case len(f.requests) > 0 && (f.operation != "" || len(f.old) > 0):
@@ -198,6 +233,7 @@ type evaluation struct {
 
 	sources []source
 	found   diag.List
+	unread  bool // whether there are policies of kinds that are not read
 	totals  evalTotals
 	told    map[string]bool // warnings, by their text
 	missing map[diag.Pos]judge.Lookup
@@ -226,6 +262,7 @@ func (f evalFlags) prepare(cmd *cobra.Command, paths []string) (*evaluation, err
 	}
 	e.sources = append(e.sources, read.sources...)
 	e.found = append(e.found, read.found...)
+	e.unread = len(read.unread) > 0
 	e.objects = append(e.objects, read.params...)
 	if read.empty() {
 		return nil, noPolicy(paths, f.kustomize, nil, false)
@@ -247,14 +284,16 @@ func (f evalFlags) prepare(cmd *cobra.Command, paths []string) (*evaluation, err
 func (e *evaluation) verdict() error {
 	judged := e.totals.requests - e.totals.unread
 	switch {
+	case judged > 0 && len(e.judges.Rules) == 0 && e.unread:
+		return &exit{code: exitPartly}
 	case judged == 0, len(e.judges.Rules) == 0:
 		return &exit{exitUsage, errors.New("nothing was judged")}
 	case e.found.HasErrors():
 		return &exit{code: exitPartly}
-	case e.failOn == "never":
-		return nil
-	case e.totals.disagreements > 0, e.failOn == "deny" && e.totals.violations > 0:
+	case e.failOn != "never" && e.totals.disagreements > 0, e.failOn == "deny" && e.totals.violations > 0:
 		return &exit{code: exitFindings}
+	case e.unread:
+		return &exit{code: exitPartly}
 	}
 	return nil
 }

@@ -22,9 +22,11 @@ type judged struct {
 	id       string
 	opinions []judge.Opinion
 	mutation *interp.Mutation // nil without mutate rules
-	lacks    []bool           // of each opinion: it is an error for want of an object that was not given
-	found    diag.List
-	unread   bool
+	lacks    []bool           // of each opinion: it is not about the request, for want of a field, or of an object that was not given
+	// incomplete is the path of what an object lacks, as none that an API server hands over.
+	incomplete string
+	found      diag.List
+	unread     bool
 }
 
 // judge judges all inputs, in batches, and writes the answers in their order.
@@ -73,6 +75,10 @@ func (e *evaluation) one(ctx context.Context, j *judged) {
 	if request.NamespaceLabels == nil && len(e.labels) > 0 {
 		request.NamespaceLabels = e.labels
 	}
+	if j.incomplete = request.Lacks(e.schemas); j.incomplete != "" {
+		j.found = append(j.found, diag.Warnf(j.input.pos, diag.IncompleteObject,
+			"%s is missing, and no API server asks a policy about such an object; what is said of it holds nowhere", j.incomplete))
+	}
 	var err error
 	if j.opinions, err = e.judges.Judge(ctx, request); err != nil {
 		j.found = append(j.found, diag.Errorf(j.input.pos, diag.BadRequest, "%v", err))
@@ -96,6 +102,7 @@ func (e *evaluation) note(j judged) error {
 			violated = true
 			j.lacks[i] = e.noteMissing(o)
 		}
+		j.lacks[i] = j.lacks[i] || j.incomplete != ""
 		if !o.Agree() && !j.lacks[i] {
 			e.totals.disagreements++
 		}

@@ -75,28 +75,36 @@ func (d *jsonDocument) finish(t evalTotals) error {
 type jsonAnswer struct {
 	ID      string       `json:"id"`
 	Results []jsonResult `json:"results"`
+	// Incomplete is the path of a field that the request's object lacks, as none does
+	// that an API server hands over: the results hold nowhere.
+	Incomplete string `json:"incomplete,omitempty"`
 	// Object is the request's after all mutate rules, where they changed it.
 	Object map[string]any `json:"object,omitempty"`
 	Error  string         `json:"error,omitempty"`
 }
 
 type jsonResult struct {
-	Policy  string `json:"policy"`
-	Rule    string `json:"rule"`
-	Target  string `json:"target"`
-	Native  string `json:"native"`
-	Interp  string `json:"interp"`
-	Message string `json:"message"`
+	Policy string `json:"policy"`
+	Rule   string `json:"rule"`
+	Target string `json:"target"`
+	Native string `json:"native"`
+	// Interp is the interpreter's status, by which native is judged. Kyverno is the status
+	// that Kyverno gives; where it is another one, Deviations are the numbers of the
+	// differences in docs/semantics.md that make it so.
+	Interp     string `json:"interp"`
+	Kyverno    string `json:"kyverno"`
+	Deviations []int  `json:"deviations,omitempty"`
+	Message    string `json:"message"`
 }
 
 type jsonLines struct{ w *bufio.Writer }
 
 func answerOf(j judged) jsonAnswer {
-	answer := jsonAnswer{ID: j.id, Results: make([]jsonResult, 0, len(j.opinions))}
+	answer := jsonAnswer{ID: j.id, Incomplete: j.incomplete, Results: make([]jsonResult, 0, len(j.opinions))}
 	for _, o := range j.opinions {
 		answer.Results = append(answer.Results, jsonResult{
 			Policy: o.Rule.Rule.PolicyName(), Rule: o.Rule.Name, Target: targetWord(o),
-			Native: string(o.Native), Interp: string(o.Kyverno), Message: message(o),
+			Native: string(o.Native), Interp: string(o.Status), Kyverno: string(o.Kyverno), Deviations: o.Deviations, Message: message(o),
 		})
 	}
 	if j.mutation != nil && j.mutation.Changed() {
@@ -165,7 +173,7 @@ func judgement(id string, o judge.Opinion, lacks bool) report.Judgement {
 	if targetWord(o) != string(translate.Native) {
 		row.Native = ""
 	}
-	if o.Rule.Source == nil && o.Rule.Rule.Policy.Validating == nil && !o.Compared {
+	if o.Rule.Source == nil && !o.Rule.Rule.Policy.InCEL() && !o.Compared {
 		row.Interp = ""
 	}
 	if !row.Agree {
@@ -175,7 +183,7 @@ func judgement(id string, o judge.Opinion, lacks bool) report.Judgement {
 		row.Patch = patchOf(o.Mutation)
 	}
 	if o.Kyverno != o.Status {
-		row.Interp += fmt.Sprintf(" (Kyverno: %s)", o.Kyverno)
+		row.Interp += fmt.Sprintf(" (Kyverno: %s, deviation %s)", o.Kyverno, strings.Trim(strings.ReplaceAll(fmt.Sprint(o.Deviations), " ", ", "), "[]"))
 	}
 	return row
 }

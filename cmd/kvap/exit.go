@@ -1,6 +1,9 @@
 package main
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // The exit codes. The output format never changes them.
 const (
@@ -29,4 +32,10 @@ func (e *exit) Error() string {
 // Unwrap is the cause.
 func (e *exit) Unwrap() error { return e.err }
 
-func runtimeError(err error) error { return &exit{exitRuntime, err} }
+// runtimeError is the end by an error that has no exit code of its own.
+func runtimeError(err error) error {
+	if own := (*exit)(nil); errors.As(err, &own) {
+		return own
+	}
+	return &exit{exitRuntime, err}
+}

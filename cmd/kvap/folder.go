@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -18,18 +20,36 @@ import (
 //
 // It knows what it wrote: indexName lists its files with their hashes, in the form
 // of sha256sum. So a later run can tell its own files from those of others, and
-// from those that were changed since.
+// from those that were changed since: these it replaces only when told to. Files are
+// added first, and written when it is known that all of them may be. The index is
+// written before, with the old hash and the new one of each file, and after: so it is
+// true wherever a run ends.
 type folder struct {
 	name    string
 	root    *os.Root
-	written map[string]string // hashes by name
-	earlier map[string]string // what earlier runs wrote
+	sources []source // of the run, which are not removed and not replaced
+	added   []addedFile
+	written map[string]string   // hashes by name, of what this run wrote
+	earlier map[string][]string // those of earlier runs
 }
 
-const indexName = ".kvap-files"
+// An addedFile is a file to be written. Its name has slashes on every system.
+type addedFile struct {
+	name string
+	data []byte
+}
 
-// openFolder makes the folder where it does not exist.
-func openFolder(name string) (*folder, error) {
+const (
+	indexName = ".kvap-files"
+	// newName is what a file is called until it is complete.
+	newName = indexName + ".new"
+)
+
+// openFolder makes the folder where it does not exist. sources are what the run reads.
+func openFolder(name string, sources []source) (*folder, error) {
+	if name == "-" {
+		return nil, &exit{exitUsage, errors.New("a folder cannot be written to standard output; name one, and ./- where it is called -")}
+	}
 	if err := os.MkdirAll(name, 0o755); err != nil {
 		return nil, plainPathError(err)
 	}
@@ -37,27 +57,100 @@ func openFolder(name string) (*folder, error) {
 	if err != nil {
 		return nil, plainPathError(err)
 	}
-	f := &folder{name: name, root: root, written: map[string]string{}, earlier: map[string]string{}}
+	f := &folder{name: name, root: root, sources: sources, written: map[string]string{}, earlier: map[string][]string{}}
 	index, err := root.ReadFile(indexName)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, f.blame(indexName, err)
 	}
 	for line := range strings.Lines(string(index)) {
 		if hash, file, ok := strings.Cut(strings.TrimRight(line, "\r\n"), "  "); ok {
-			f.earlier[file] = hash
+			f.earlier[file] = append(f.earlier[file], hash)
 		}
 	}
 	return f, nil
 }
 
-// write writes a file, whose name has slashes on every system.
-func (f *folder) write(name string, data []byte) error {
+// add has a file written later.
+func (f *folder) add(name string, data []byte) {
+	f.added = append(f.added, addedFile{name, data})
+}
+
+// write writes what was added; nothing of it, where a file stands in the way that is
+// among the sources or that kvap did not write, unless it is forced. A file of others
+// that is the same already stays theirs; same is how many there are.
+func (f *folder) write(force bool) (same int, err error) {
+	slices.SortFunc(f.added, func(a, b addedFile) int { return strings.Compare(a.name, b.name) })
+	var inTheWay []string
+	for _, file := range f.added {
+		theirs, why, err := f.foreign(file)
+		switch {
+		case err != nil:
+			return 0, f.blame(file.name, err)
+		case theirs && !force:
+			same++
+			continue
+		case why != "":
+			inTheWay = append(inTheWay, why)
+		}
+		f.written[file.name] = hashOf(file.data)
+	}
+	if len(inTheWay) > 0 && !force {
+		more := ""
+		if n := len(inTheWay) - 1; n > 0 {
+			more = fmt.Sprintf(" and %s", count(n, "more file", "more files"))
+		}
+		return 0, &exit{exitUsage, fmt.Errorf("nothing was written to %s: %s%s; name another folder, or say --force", f.name, inTheWay[0], more)}
+	}
+	if err := f.list(f.earlier); err != nil {
+		return 0, err
+	}
+	for _, file := range f.added {
+		if f.written[file.name] == "" {
+			continue
+		}
+		if err := f.replace(file.name, file.data); err != nil {
+			return 0, f.blame(file.name, err)
+		}
+	}
+	return same, nil
+}
+
+// replace writes a file, which has its name only when it is complete.
+func (f *folder) replace(name string, data []byte) error {
 	err := f.root.MkdirAll(path.Dir(name), 0o755)
 	if err == nil {
-		err = f.root.WriteFile(name, data, 0o644)
+		err = f.root.WriteFile(newName, data, 0o644)
 	}
-	f.written[name] = hashOf(data)
-	return f.blame(name, err)
+	if err == nil {
+		err = f.root.Rename(newName, name)
+	}
+	if err != nil {
+		_ = f.root.Remove(newName) // it may not be there
+	}
+	return err
+}
+
+// foreign says why the file that is there already may not be replaced, "" where it
+// may; or that it is somebody's, and the same.
+func (f *folder) foreign(file addedFile) (theirs bool, why string, err error) {
+	data, err := f.root.ReadFile(file.name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, "", nil
+	}
+	name := path.Join(f.name, file.name)
+	switch hashes := f.earlier[file.name]; {
+	case err != nil:
+		return false, "", err
+	case bytes.Equal(data, file.data):
+		return len(hashes) == 0, "", nil
+	case overwritten(name, f.sources) != "":
+		return false, name + " is among the input", nil
+	case len(hashes) == 0:
+		return false, "kvap did not write " + name, nil
+	case !slices.Contains(hashes, hashOf(data)):
+		return false, name + " was changed since kvap wrote it", nil
+	}
+	return false, "", nil
 }
 
 func hashOf(data []byte) string {
@@ -65,40 +158,73 @@ func hashOf(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// prune removes what earlier runs wrote and this one did not. What was changed since
-// is no longer theirs, and stays.
-func (f *folder) prune() (removed int, kept []string, err error) {
+// prune removes what earlier runs wrote and this one did not, and says what stays: what
+// is among the input, and what was changed since, which is no longer theirs.
+func (f *folder) prune() (removed int, stays []string, err error) {
 	for _, name := range slices.Sorted(maps.Keys(f.earlier)) {
 		if f.written[name] != "" {
 			continue
 		}
 		data, err := f.root.ReadFile(name)
-		switch {
+		switch full := path.Join(f.name, name); {
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil:
-			return removed, kept, f.blame(name, err)
-		case hashOf(data) != f.earlier[name]:
-			kept = append(kept, path.Join(f.name, name))
+			return removed, stays, f.blame(name, err)
+		case overwritten(full, f.sources) != "":
+			stays = append(stays, full+" is among the input, and stays")
+			continue
+		case f.rendered(full):
+			stays = append(stays, full+" is in a folder that was rendered, which may be made of it, and stays")
+			continue
+		case !slices.Contains(f.earlier[name], hashOf(data)):
+			stays = append(stays, full+" was changed since it was written, and stays")
 		default:
 			if err := f.root.Remove(name); err != nil {
-				return removed, kept, f.blame(name, err)
+				return removed, stays, f.blame(name, err)
 			}
 			removed++
 		}
 		delete(f.earlier, name)
 	}
-	return removed, kept, nil
+	return removed, stays, nil
 }
 
-// finish writes the index: what this run wrote, and what earlier ones did.
+// rendered tells of a file in a kustomize folder: nobody knows which of its files are
+// input.
+func (f *folder) rendered(file string) bool {
+	file, err := filepath.Abs(file)
+	return err == nil && slices.ContainsFunc(f.sources, func(s source) bool {
+		dir, err := filepath.Abs(s.name)
+		return err == nil && leadsToFolder(dir) && strings.HasPrefix(file, dir+string(filepath.Separator))
+	})
+}
+
+// finish writes the index of what is done: what this run wrote, and what earlier ones
+// did.
 func (f *folder) finish() error {
-	all := maps.Clone(f.earlier)
-	maps.Copy(all, f.written)
-	var b strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		b.WriteString(all[name] + "  " + name + "\n")
+	others := maps.Clone(f.earlier)
+	maps.DeleteFunc(others, func(name string, _ []string) bool { return f.written[name] != "" })
+	return f.list(others)
+}
+
+// list writes the index: what this run writes, and others.
+func (f *folder) list(others map[string][]string) error {
+	var lines []string
+	for name, hash := range f.written {
+		lines = append(lines, name+"\x00"+hash)
 	}
-	return f.blame(indexName, f.root.WriteFile(indexName, []byte(b.String()), 0o644))
+	for name, hashes := range others {
+		for _, hash := range hashes {
+			lines = append(lines, name+"\x00"+hash)
+		}
+	}
+	slices.Sort(lines)
+	var b strings.Builder
+	for _, line := range slices.Compact(lines) {
+		name, hash, _ := strings.Cut(line, "\x00")
+		b.WriteString(hash + "  " + name + "\n")
+	}
+	return f.blame(indexName, f.replace(indexName, []byte(b.String())))
 }
 
 // blame names the file as the user knows it.

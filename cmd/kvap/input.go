@@ -14,7 +14,6 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/diag"
 )
 
@@ -213,13 +212,6 @@ func plainPathError(err error) error {
 		return fmt.Errorf("%s: %w", p.Path, p.Err)
 	}
 	return err
-}
-
-// mayHoldPolicies tells a file of policies from the many others in a folder, such
-// as values, tests and resources, before it is parsed: every document that kvap
-// reads names Kyverno's API group, or kvap's with its version.
-func mayHoldPolicies(data []byte) bool {
-	return bytes.Contains(data, []byte("kyverno.io")) || bytes.Contains(data, []byte(v1alpha1.GroupVersion().String()))
 }
 
 // kustomize renders a folder with the program of that name, or with kubectl.

@@ -89,11 +89,25 @@ func noSuchVerb(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
+	if own := verbFor(args[0]); own != "" {
+		return fmt.Errorf("there is no verb %q; what it does with Kyverno's command line, %s %s does", args[0], cmd.Root().DisplayName(), own)
+	}
 	cmd.SuggestionsMinimumDistance = 2
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		return fmt.Errorf("there is no verb %q; did you mean %s?", args[0], strings.Join(near, " or "))
 	}
 	return fmt.Errorf("there is no verb %q", args[0])
+}
+
+// verbFor is what does the work of a verb of Kyverno's command line; "" for others.
+func verbFor(word string) string {
+	switch word {
+	case "apply", "jp":
+		return "eval"
+	case "lint":
+		return "check"
+	}
+	return ""
 }
 
 // addCompletion adds cobra's own verb, which takes any word for a call for help. It

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -33,6 +34,8 @@ func TestScript(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exitcode": exitCode,
 			"pad":      pad,
+			"inert":    inert,
+			"many":     many,
 		},
 	})
 }
@@ -66,4 +69,40 @@ func pad(ts *testscript.TestScript, _ bool, args []string) {
 	line := []byte("# all work and no play\n")
 	data = append(data, bytes.Repeat(line, (size-len(data))/len(line)+1)...)
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), data, 0o644))
+}
+
+// inert FILE checks that a text neither steers a terminal nor commands the log of a
+// build, whose runner trims lines.
+func inert(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: inert FILE")
+	}
+	text := ts.ReadFile(args[0])
+	if text == "" {
+		ts.Fatalf("%s is empty", args[0])
+	}
+	for line := range strings.Lines(text) {
+		command := strings.HasPrefix(strings.TrimSpace(line), "::") && !strings.HasPrefix(line, "::error file=") && !strings.HasPrefix(line, "::warning file=")
+		if command || strings.ContainsAny(line, "\x1b\x07\u202e") || strings.Contains(line, "##[") {
+			ts.Fatalf("%s: %q", args[0], line)
+		}
+	}
+}
+
+// many N makes N policies, each in a file of the folder policies.
+func many(ts *testscript.TestScript, _ bool, args []string) {
+	n, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	for i := range n {
+		text := strings.ReplaceAll(`apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: pN}
+spec:
+  rules:
+    - name: owner
+      match: {any: [{resources: {kinds: [ConfigMap]}}]}
+      validate: {message: m, pattern: {data: {owner: "?*"}}}
+`, "pN", "p"+strconv.Itoa(i+1))
+		ts.Check(os.WriteFile(ts.MkAbs("policies/p"+strconv.Itoa(i+1)+".yaml"), []byte(text), 0o644))
+	}
 }

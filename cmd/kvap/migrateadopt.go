@@ -72,7 +72,7 @@ func (f changeFlags) adoptFiles(cmd *cobra.Command, v changeVerb, names []string
 		}
 	}
 	if out.Dry == "" {
-		if err := f.writeAdopted(changed); err != nil {
+		if err := f.writeAdopted(changed, sources); err != nil {
 			return runtimeError(err)
 		}
 	}
@@ -114,7 +114,7 @@ func (f changeFlags) adoptedName(s source) string {
 }
 
 // writeAdopted writes files where they were, or into the folder.
-func (f changeFlags) writeAdopted(changed map[string][]byte) error {
+func (f changeFlags) writeAdopted(changed map[string][]byte, sources []source) error {
 	if f.outputDir == "" {
 		for name, data := range changed {
 			info, err := os.Stat(name)
@@ -127,15 +127,16 @@ func (f changeFlags) writeAdopted(changed map[string][]byte) error {
 		}
 		return nil
 	}
-	to, err := openFolder(f.outputDir)
+	to, err := openFolder(f.outputDir, sources)
 	if err != nil {
 		return err
 	}
 	defer to.close()
 	for name, data := range changed {
-		if err := to.write(name, data); err != nil {
-			return err
-		}
+		to.add(name, data)
+	}
+	if _, err := to.write(f.force); err != nil {
+		return err
 	}
 	return to.finish()
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/migrate"
 	"github.com/kvap/kvap/migrate/live"
 	"github.com/kvap/kvap/report"
@@ -32,6 +33,8 @@ type changeFlags struct {
 	selector  string
 	output    string
 	outputDir string
+	remainder string
+	force     bool
 	dryRun    string
 	yes       bool
 	ownedToo  bool
@@ -63,8 +66,10 @@ into which the intention is written first; a run that was ended in between, howe
 is gone on with by running it again.
 
 --output-dir writes what would be done as kustomize components, one for each step and
-policy, and changes nothing in a cluster; with -f, none is asked. A policy that Argo CD,
-Flux or Helm manages is refused otherwise.
+policy, and changes nothing in a cluster; with -f, none is asked. They have policies of
+kvap.dev take the place of Kyverno's, into which nothing is written: Kyverno 1.20 takes no
+change of them. --remainder-kind kyverno is for those who stay on 1.19 or earlier. A policy
+that Argo CD, Flux or Helm manages is refused otherwise.
 
 Exit codes: 0 done, 1 refused, 2 usage or unreadable input, 3 a runtime error, 4 some
 of the policies were left.`,
@@ -82,10 +87,12 @@ of the policies were left.`,
 	fs.StringVarP(&f.kustomize, "kustomize", "k", "", "a kustomize folder to render and read, as with -f")
 	fs.StringVarP(&f.output, "output", "o", "table", "table, json or markdown")
 	fs.StringVar(&f.outputDir, "output-dir", "", "write what would be done into this folder, as kustomize components, in place of doing it")
+	fs.StringVar(&f.remainder, "remainder-kind", remainderKvap, "with --output-dir, what the steps write into: kvap (policies of kvap.dev/v1alpha1) or kyverno (Kyverno's own, which it takes up to 1.19)")
+	fs.BoolVar(&f.force, "force", false, "replace files of that folder that kvap did not write, or that were changed since")
 	fs.StringVar(&f.dryRun, "dry-run", "none", "none; client: say what would be done; server: have the API server try it too")
 	fs.BoolVarP(&f.yes, "yes", "y", false, "do not ask")
 	fs.BoolVar(&f.ownedToo, "ignore-gitops", false, "also change policies that Argo CD, Flux or Helm manages")
-	fs.DurationVar(&f.wait, "wait", 5*time.Minute, "how long to wait for the controller or Kyverno")
+	fs.DurationVar(&f.wait, "wait", 5*time.Minute, "how long to wait for the controller or Kyverno; with several policies, two seconds longer for each")
 	fs.DurationVar(&f.settle, "settle", 5*time.Second, "for how long a webhook must be registered to count as judging")
 	f.clusterFlags.add(fs)
 	completeOutput(cmd, false, "table", "json", "markdown")
@@ -165,12 +172,14 @@ func (f changeFlags) goal(verb string) (migrate.Goal, error) {
 		{"--dry-run", f.dryRun, []string{"none", "client", "server"}},
 		{"--way", f.way, []string{"auto", "admission", "replace", "remove"}},
 		{"--to", f.to, []string{"none", "shadow"}},
+		{"--remainder-kind", f.remainder, []string{remainderKvap, remainderKyverno}},
 	} {
 		if _, err := oneOf(check.flag, check.value, check.may...); err != nil {
 			return g, err
 		}
 	}
 	g.To = v1alpha1.MigrationStage(f.to)
+	g.Apart = f.outputDir != "" && f.remainder == remainderKvap
 	if f.way != "auto" {
 		g.Way = v1alpha1.MigrationWay(f.way)
 	}
@@ -194,6 +203,13 @@ func runMigrateChange(cmd *cobra.Command, v changeVerb, names []string, f change
 	ctx, stop := signal.NotifyContext(commandContext(cmd), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	progress := newProgress(cmd.ErrOrStderr(), false)
+	var left []report.HandedOverPolicy
+	if f.fromFiles() {
+		var err error
+		if names, left, err = f.namesInFiles(cmd, names); err != nil {
+			return err
+		}
+	}
 	h, err := f.newHandover(ctx, cmd, goal, names, progress)
 	if err != nil {
 		return err
@@ -205,6 +221,7 @@ func runMigrateChange(cmd *cobra.Command, v changeVerb, names []string, f change
 		}
 	}
 	err = f.carryOut(ctx, h, &planned, progress)
+	planned.Policies = append(planned.Policies, left...)
 	if writeErr := writeHandover(cmd.OutOrStdout(), planned, f.output); err == nil {
 		err = writeErr
 	}
@@ -246,7 +263,7 @@ func (f changeFlags) carryOut(ctx context.Context, h *live.Handover, planned *re
 		if err != nil {
 			return err
 		}
-		return writeComponents(f.outputDir, components)
+		return writeComponents(f.outputDir, components, f.force)
 	}
 	*planned, err = h.Run(ctx)
 	progress.clear()
@@ -284,18 +301,13 @@ func (f changeFlags) newHandover(ctx context.Context, cmd *cobra.Command, goal m
 	if err != nil {
 		return nil, runtimeError(err)
 	}
-	if len(f.files) > 0 || f.kustomize != "" {
-		if names, err = f.namesInFiles(cmd, names); err != nil {
-			return nil, err
-		}
-	}
 	chosen, err := first.Choose(live.Selection{Names: names, Namespace: c.Namespace, Every: f.every || f.all, Labels: selector})
 	if err != nil {
 		return nil, &exit{exitUsage, err}
 	}
 	return live.NewHandover(ctx, reader, first, chosen, goal, live.Options{
 		OwnedToo: f.ownedToo || f.outputDir != "", Wait: f.wait, Progress: progress.show,
-		Tell: func(line string) { progress.clear(); fmt.Fprintln(cmd.ErrOrStderr(), line) },
+		Tell: func(line string) { progress.clear(); fmt.Fprintln(cmd.ErrOrStderr(), diag.Inert(line)) },
 	})
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	kjson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/migrate/compare"
 	"github.com/kvap/kvap/migrate/record"
 	"github.com/kvap/kvap/report"
@@ -30,6 +31,7 @@ type compareFlags struct {
 	reports   []string
 	requests  []string
 	audit     []string
+	since     string
 	param     []string
 	verify    string
 	wait      time.Duration
@@ -102,6 +104,7 @@ func (f *compareFlags) register(cmd *cobra.Command) {
 	fs.StringSliceVar(&f.reports, "policy-reports", nil, "a file or folder of Kyverno's reports, as kubectl get policyreports -A -o yaml prints them")
 	fs.StringSliceVar(&f.requests, "requests", nil, "a file of recorded requests, or a folder of kvap migrate record")
 	fs.StringSliceVar(&f.audit, "audit-log", nil, "an audit log of the API server, in JSON Lines, or a folder of them; with --for, read on where it is rotated")
+	fs.StringVar(&f.since, "since", "", "what of the audit log counts: from this time on, as 2026-01-02T15:04:05Z, or so long ago, as 2h; all of it by default")
 	fs.StringVar(&f.verify, "verify", "500", "made-up requests for each policy, a number or a time such as 5s; 0 for none")
 	fs.StringSliceVar(&f.param, "param", nil, "a file of ConfigMaps, params, Namespaces and other objects that rules look up")
 	fs.DurationVar(&f.wait, "for", 0, "go on looking for so long, for instance 24h; what comes in counts")
@@ -137,6 +140,8 @@ func (f compareFlags) check(named bool) error {
 		return fmt.Errorf("--every %s: want a second at least", f.every)
 	case f.quiet && f.verbose:
 		return errors.New("-q and -v exclude each other")
+	case f.save == "-":
+		return errSaveToOutput
 	case f.selector != "" && named:
 		return errors.New("name policies, or choose them by -l")
 	case f.stdins() > 1:
@@ -145,8 +150,26 @@ func (f compareFlags) check(named bool) error {
 	if _, err := exceptionNamespaces(f.exempt); err != nil {
 		return err
 	}
+	if _, err := f.from(time.Now()); err != nil {
+		return err
+	}
 	_, _, err := f.search()
 	return err
+}
+
+// from is when the part of an audit log begins that counts; zero for all of it.
+func (f compareFlags) from(now time.Time) (time.Time, error) {
+	if f.since == "" {
+		return time.Time{}, nil
+	}
+	if ago, err := time.ParseDuration(f.since); err == nil && ago > 0 {
+		return now.Add(-ago), nil
+	}
+	at, err := time.Parse(time.RFC3339, f.since)
+	if err != nil {
+		return at, fmt.Errorf("--since %s: want a time such as 2026-01-02T15:04:05Z, or how long ago, such as 2h", f.since)
+	}
+	return at, nil
 }
 
 func (f compareFlags) stdins() (n int) {
@@ -210,7 +233,7 @@ func (c *comparison) live(cmd *cobra.Command, r report.Comparison) {
 
 // finish writes the result, and records it in the cluster.
 func (c *comparison) finish(cmd *cobra.Command) error {
-	result := c.Result()
+	result := c.withUnread(c.Result())
 	hideSecrets(result)
 	unheard := c.unheard(result)
 	if c.flags.wait > 0 && isTerminal(cmd.OutOrStdout()) && c.flags.output == "table" {
@@ -231,9 +254,9 @@ func (c *comparison) finish(cmd *cobra.Command) error {
 		return runtimeError(err)
 	}
 	for _, err := range c.Left {
-		fmt.Fprintf(cmd.ErrOrStderr(), "left out: %v\n", err)
+		fmt.Fprintf(cmd.ErrOrStderr(), "warning: left out: %s\n", diag.Inert(err.Error()))
 	}
-	if len(clean) > 0 && c.flags.dryRun == "none" && !c.flags.quiet {
+	if len(clean) > 0 && c.flags.dryRun == "none" {
 		fmt.Fprintf(cmd.ErrOrStderr(), "next: kvap migrate enforce %s\n", strings.Join(clean, " "))
 	}
 	return c.verdict(result)
@@ -246,7 +269,7 @@ func (c *comparison) verdict(r report.Comparison) error {
 		return &exit{code: exitFindings}
 	case r.Totals.Rules == r.Totals.Unseen:
 		return &exit{exitUsage, errors.New("nothing was compared")}
-	case c.Found.HasErrors(), len(c.Left) > 0:
+	case c.Found.HasErrors(), len(c.Left) > 0, len(c.unread) > 0:
 		return &exit{code: exitPartly}
 	}
 	return nil

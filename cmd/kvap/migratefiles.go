@@ -39,29 +39,47 @@ func (f changeFlags) compileFiles(cmd *cobra.Command) (*compilation, error) {
 	if err := words.printDiagnostics(cmd.ErrOrStderr(), done.found, sources, cmd.Root().DisplayName()); err != nil {
 		return nil, runtimeError(err)
 	}
-	if len(done.policies) == 0 {
+	if done.empty() {
 		return nil, noPolicyToMove(f.files, f.kustomize)
 	}
 	return done, nil
 }
+
+// leftUnread are the policies of the files that kvap does not read, and that are left
+// where they are. Those who name policies, or choose them by labels, did not mean them.
+func (f changeFlags) leftUnread(done *compilation, names []string) (left []report.HandedOverPolicy) {
+	if len(names) > 0 || f.selector != "" {
+		return nil
+	}
+	for _, u := range done.unread {
+		left = append(left, report.HandedOverPolicy{Kind: u.Kind, Namespace: u.Namespace, Name: u.Name, From: stageOutside, To: stageOutside, Left: u.Reason})
+	}
+	return left
+}
+
+// stageOutside is the stage of what no record is about.
+const stageOutside = "none"
 
 // noPolicyToMove says that there is nothing to do.
 func noPolicyToMove(files []string, kustomize string) error {
 	return &exit{exitUsage, fmt.Errorf("there is no policy in %s", inputNames(files, kustomize))}
 }
 
-// namesInFiles are the names of the policies of the files that are meant.
-func (f changeFlags) namesInFiles(cmd *cobra.Command, names []string) ([]string, error) {
+// namesInFiles are the names of the policies of the files that are meant, and what is
+// left of the files.
+func (f changeFlags) namesInFiles(cmd *cobra.Command, names []string) (out []string, left []report.HandedOverPolicy, err error) {
 	done, err := f.compileFiles(cmd)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	if len(done.policies) == 0 {
+		return nil, nil, noPolicyToMove(f.files, f.kustomize)
 	}
 	chosen, err := f.chosenOf(done.policies, names)
-	var out []string
 	for _, p := range chosen {
 		out = append(out, p.FullName())
 	}
-	return out, err
+	return out, f.leftUnread(done, names), err
 }
 
 // chosenOf are the policies that are named, or have the labels of -l; else all. A name
@@ -82,7 +100,7 @@ func (f changeFlags) chosenOf(policies []*policy.Policy, names []string) (out []
 			out = append(out, p)
 		}
 	}
-	if len(out) == 0 {
+	if len(out) == 0 && len(policies) > 0 {
 		return nil, &exit{exitUsage, fmt.Errorf("no policy of the files has the labels %s", f.selector)}
 	}
 	return out, nil
@@ -118,9 +136,10 @@ func (f changeFlags) runOffline(cmd *cobra.Command, goal migrate.Goal, names []s
 		}
 		out.Policies, components = append(out.Policies, one), append(components, made...)
 	}
+	out.Policies = append(out.Policies, f.leftUnread(done, names)...)
 	if f.dryRun != "none" {
 		out.Dry = f.dryRun
-	} else if err := writeComponents(f.outputDir, components); err != nil {
+	} else if err := writeComponents(f.outputDir, components, f.force); err != nil {
 		return runtimeError(err)
 	}
 	if err := writeHandover(cmd.OutOrStdout(), out, f.output); err != nil {
@@ -166,8 +185,8 @@ func objectOf(p *policy.Policy) *unstructured.Unstructured {
 
 // writeComponents writes components into a folder, with one above for each step that
 // has those of all policies.
-func writeComponents(dir string, components []migrate.Component) error {
-	f, err := openFolder(dir)
+func writeComponents(dir string, components []migrate.Component, force bool) error {
+	f, err := openFolder(dir, nil)
 	if err != nil {
 		return err
 	}
@@ -176,9 +195,7 @@ func writeComponents(dir string, components []migrate.Component) error {
 	for _, c := range components {
 		steps[c.Part] = append(steps[c.Part], c.Policy)
 		for _, file := range c.Files {
-			if err := f.write(path.Join(c.Part, c.Policy, file.Name), file.Data); err != nil {
-				return err
-			}
+			f.add(path.Join(c.Part, c.Policy, file.Name), file.Data)
 		}
 	}
 	for step, policies := range steps {
@@ -194,9 +211,10 @@ func writeComponents(dir string, components []migrate.Component) error {
 		if err != nil {
 			return err
 		}
-		if err := f.write(path.Join(step, "kustomization.yaml"), list); err != nil {
-			return err
-		}
+		f.add(path.Join(step, "kustomization.yaml"), list)
+	}
+	if _, err := f.write(force); err != nil {
+		return err
 	}
 	return f.finish()
 }

@@ -12,10 +12,12 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/internal/cluster"
 	"github.com/kvap/kvap/migrate"
+	"github.com/kvap/kvap/migrate/live"
 	"github.com/kvap/kvap/report"
 )
 
@@ -112,8 +114,9 @@ type planning struct {
 	cluster  *cluster.Connection // nil where everything is in files
 	leftOut
 
-	sources []source // of policies, objects and what rules look up
-	idle    []string // exceptions that do not count, by their namespaces
+	sources []source                    // of policies, objects and what rules look up
+	idle    []string                    // exceptions that do not count, by their namespaces
+	legacy  []unstructured.Unstructured // a policy of each kind that Kyverno gives up
 	done    *compilation
 }
 
@@ -132,7 +135,7 @@ func runMigratePlan(cmd *cobra.Command, f planFlags) error {
 		return err
 	}
 	words := convertFlags{quiet: !f.verbose, verbose: f.verbose, noColor: f.noColor}
-	if len(p.done.policies) == 0 {
+	if p.done.empty() {
 		if err := words.printDiagnostics(cmd.ErrOrStderr(), p.done.found.Sort(), p.sources, cmd.Root().DisplayName()); err != nil {
 			return runtimeError(err)
 		}
@@ -150,13 +153,13 @@ func runMigratePlan(cmd *cobra.Command, f planFlags) error {
 		return runtimeError(err)
 	}
 	if len(p.idle) > 0 {
-		fmt.Fprintf(cmd.ErrOrStderr(), "PolicyExceptions of these namespaces do not count: %[1]s; where the controller and Kyverno count them, say --exception-namespaces %[1]s\n",
+		fmt.Fprintf(cmd.ErrOrStderr(), "warning: PolicyExceptions of these namespaces do not count: %[1]s; where the controller and Kyverno count them, say --exception-namespaces %[1]s\n",
 			strings.Join(slices.Compact(slices.Sorted(slices.Values(p.idle))), ","))
 	}
 	if err := p.leftOut.err("the plan"); err != nil {
 		return err
 	}
-	if p.done.found.HasErrors() {
+	if p.done.found.HasErrors() || len(p.done.unread) > 0 {
 		return &exit{code: exitPartly}
 	}
 	return nil
@@ -204,8 +207,22 @@ func (p *planning) plan(ctx context.Context) (report.Plan, error) {
 	if err != nil {
 		return report.Plan{}, err
 	}
-	plan := migrate.MakePlan(compiled, violations)
+	plan := migrate.MakePlan(compiled, p.done.unread, violations)
 	plan.Looked = looked
+	plan.LegacyExceptions = len(p.idle)
+	for _, e := range p.done.exceptions {
+		if e.CEL == nil {
+			plan.LegacyExceptions++
+		}
+	}
+	if p.cluster != nil {
+		if plan.Upgrade, err = live.UpgradeOf(ctx, p.cluster, p.legacy); err != nil {
+			return plan, runtimeError(err)
+		}
+		for _, unknown := range plan.Upgrade.Unknown {
+			p.note(errors.New(unknown))
+		}
+	}
 	plan.Costs = append(plan.Costs, p.done.requestCosts(p.choices.translate.Schemas)...)
 	return plan, nil
 }

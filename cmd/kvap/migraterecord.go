@@ -32,7 +32,8 @@ type recordFlags struct {
 	remove    bool
 	webhook   webhookFlags
 	clusterFlags
-	quiet bool
+	allNamespaces bool
+	quiet         bool
 }
 
 func newMigrateRecord() *cobra.Command {
@@ -90,6 +91,7 @@ func (f *recordFlags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.webhook.service, "webhook-service", "", "the service of the webhook in place of a URL, as name or namespace/name; port 443")
 	fs.StringVar(&f.webhook.certs, "webhook-certs", "", "a folder with tls.crt, tls.key and ca.crt, in place of certificates made for the run")
 	fs.DurationVar(&f.hold, "webhook-timeout", time.Second, "how long the API server waits for an answer at most: 1s to 5s")
+	fs.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "namespaced policies of all namespaces")
 	f.clusterFlags.add(fs)
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no progress")
 	addRecursive(fs)

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,15 +22,18 @@ type destination struct {
 	format string // yaml where empty, or json
 	silent bool   // nowhere
 	prune  bool   // what an earlier run wrote into the folder goes
+	force  bool   // files of others are replaced
+	// remainder is the group of what stays behind: kvap or kyverno.
+	remainder string
 }
 
-// write writes the objects, and says what it did to a folder.
-func (d destination) write(stdout io.Writer, done *compilation) (said string, err error) {
+// write writes the objects, and says what it did to a folder. sources are the input.
+func (d destination) write(stdout io.Writer, done *compilation, sources []source) (said string, err error) {
 	switch {
 	case d.silent:
 		return "", nil
 	case d.dir != "":
-		return d.writeFolder(done)
+		return d.writeFolder(done, sources)
 	}
 	data, err := d.marshal(done.all())
 	if err != nil {
@@ -47,45 +52,54 @@ func (d destination) marshal(objects []any) ([]byte, error) {
 
 // writeFolder writes a file for each policy that has native objects, and one in
 // remainder/ for each that has rules left.
-func (d destination) writeFolder(done *compilation) (said string, err error) {
-	to, err := openFolder(d.dir)
+func (d destination) writeFolder(done *compilation, sources []source) (said string, err error) {
+	to, err := openFolder(d.dir, sources)
 	if err != nil {
 		return "", err
 	}
 	defer to.close()
-	if err := d.writeFiles(to, done); err != nil {
+	if err := d.addFiles(to, done); err != nil {
+		return "", err
+	}
+	same, err := to.write(d.force)
+	if err != nil {
 		return "", err
 	}
 	said = fmt.Sprintf("wrote %s to %s\n", countFiles(len(to.written)), d.dir)
+	if same > 0 {
+		said += fmt.Sprintf("%s that kvap did not write would be the same, and stays as it is\n", countFiles(same))
+	}
 	switch {
 	case d.prune && done.found.HasErrors(): // whose policies are not gone
 		said += "nothing was removed, for some of the input could not be read\n"
 	case d.prune:
-		removed, kept, err := to.prune()
+		removed, stays, err := to.prune()
 		if err != nil {
 			return said, err
 		}
 		said += fmt.Sprintf("removed %s of policies that are gone\n", countFiles(removed))
-		for _, name := range kept {
-			said += name + " was changed since it was written, and stays\n"
+		for _, line := range stays {
+			said += line + "\n"
 		}
 	}
 	return said, to.finish()
 }
 
-func countFiles(n int) string {
-	if n == 1 {
-		return "1 file"
-	}
-	return fmt.Sprintf("%d files", n)
+func countFiles(n int) string { return count(n, "file", "files") }
+
+// inputs are the sources that something was read of: what a search passed over is not
+// among them, such as the native objects of an earlier run.
+func inputs(sources []source) []source {
+	return slices.DeleteFunc(slices.Clone(sources), func(s source) bool { return s.found && !policy.MayHold(s.data) })
 }
 
-func (d destination) writeFiles(to *folder, done *compilation) error {
-	names := fileNames(done.policies)
+func (d destination) addFiles(to *folder, done *compilation) error {
+	names := namesOf(done.policies, done.unread)
 	for _, group := range done.byPolicy() {
-		name := names[group.policy]
-		if group.policy == nil { // a file of its own
-			name = group.objects[0].Policy.Name
+		name, ok := names.of[group.policy]
+		if !ok { // objects that policies share
+			shared := group.objects[0].Policy
+			name = names.add(shared, shared.Name, "ValidatingAdmissionPolicy")
 		}
 		var objects []any
 		for _, o := range group.objects {
@@ -95,35 +109,34 @@ func (d destination) writeFiles(to *folder, done *compilation) error {
 		if err != nil {
 			return err
 		}
-		if err := to.write(name+d.extension(), data); err != nil {
-			return err
-		}
+		to.add(name+d.extension(), data)
 	}
-	return writeRemainder(to, done, names)
+	d.addRemainder(to, done, names)
+	return nil
 }
 
-// writeRemainder writes the policies of the rules that stay behind, and the
-// exceptions from them.
-func writeRemainder(to *folder, done *compilation, names map[*policy.Policy]string) error {
+// addRemainder adds the policies of the rules that stay behind, and the
+// exceptions from them; and what is not read, as it was written.
+func (d destination) addRemainder(to *folder, done *compilation, names *fileNames) {
+	for _, u := range done.unread {
+		to.add("remainder/"+names.of[u]+".yaml", u.Text)
+	}
 	var remaining []*policy.Policy
 	rules := done.rulesOf()
 	for _, p := range done.policies {
-		data := remainder(p, rules[p])
-		if data == nil {
+		left := remainder(p, rules[p], d.remainder)
+		if len(left) == 0 {
 			continue
 		}
 		remaining = append(remaining, p)
-		if err := to.write("remainder/"+names[p]+".yaml", data); err != nil {
-			return err
+		for _, one := range left {
+			to.add("remainder/"+names.of[p]+one.suffix+".yaml", one.data)
 		}
 	}
 	for _, e := range done.exceptionsFrom(remaining) {
-		name := "exception." + e.Namespace + "." + e.Name + ".yaml"
-		if err := to.write("remainder/"+name, policy.Marshal(appliable(e.Source))); err != nil {
-			return err
-		}
+		name := names.add(e, "exception."+e.Namespace+"."+e.Name, "PolicyException")
+		to.add("remainder/"+name+".yaml", policy.Marshal(appliable(asVersion(e.Source, newest(e.Source.Get("apiVersion").Str, "v2")))))
 	}
-	return nil
 }
 
 func (d destination) extension() string {
@@ -140,25 +153,48 @@ func writeFile(path string, data []byte) error {
 	return plainPathError(os.WriteFile(path, data, 0o644))
 }
 
-// fileNames gives each policy a name for its files: its own, with the namespace
-// in front, and with its kind and a number behind where the name is taken.
-func fileNames(policies []*policy.Policy) map[*policy.Policy]string {
-	names := map[*policy.Policy]string{}
-	taken := map[string]bool{}
+// fileNames are the names of files, by what is in them.
+type fileNames struct {
+	of    map[any]string
+	taken map[string]bool
+}
+
+// add gives something a name: base, with its kind and a number behind where that is
+// taken.
+func (f *fileNames) add(of any, base, kind string) string {
+	name := base
+	for n := 1; f.taken[name]; n++ {
+		name = base + "." + strings.ToLower(kind)
+		if n > 1 {
+			name += fmt.Sprintf("-%d", n)
+		}
+	}
+	f.taken[name] = true
+	f.of[of] = name
+	return name
+}
+
+// namesOf names the files of each policy, and of each that is not read, as they are
+// called themselves, with the namespace in front.
+func namesOf(policies []*policy.Policy, unread []*policy.Unread) *fileNames {
+	names := &fileNames{of: map[any]string{}, taken: map[string]bool{}}
 	for _, p := range policies {
 		base := p.Name
 		if p.Namespaced() {
 			base = p.Namespace + "." + p.Name
 		}
-		name := base
-		for n := 1; taken[name]; n++ {
-			name = base + "." + strings.ToLower(p.Kind)
-			if n > 1 {
-				name += fmt.Sprintf("-%d", n)
-			}
+		names.add(p, base, p.Kind)
+	}
+	for _, u := range unread {
+		// Nobody has checked these names.
+		base, kind := strings.TrimPrefix(u.Namespace+"."+u.Name, "."), u.Kind
+		if !policy.IsSubdomain(base) {
+			base = "unnamed"
 		}
-		taken[name] = true
-		names[p] = name
+		if !policy.IsLabel(strings.ToLower(kind)) {
+			kind = "policy"
+		}
+		names.add(u, base, kind)
 	}
 	return names
 }
@@ -179,7 +215,7 @@ func (f convertFlags) writeReport(cmd *cobra.Command, c report.Conversion, pairs
 	case "markdown":
 		err = c.WriteMarkdown(&b)
 	case "sarif", "github":
-		err = writeAlerts(&b, f.reportFormat(), c)
+		err = writeAlerts(&b, f.reportFormat(), c, nil)
 	case "junit":
 		err = c.WriteJUnit(&b, f.strict)
 	case "html":
@@ -196,6 +232,17 @@ func (f convertFlags) writeReport(cmd *cobra.Command, c report.Conversion, pairs
 	}
 	if err := writeFile(f.report, []byte(b.String())); err != nil {
 		return fmt.Errorf("report: %w", err)
+	}
+	return nil
+}
+
+// errSaveToOutput refuses to mix what is saved with what is printed.
+var errSaveToOutput = errors.New("--save - would mix the requests with the table; name a file, and ./- where it is called -")
+
+// notAmong refuses to write a file of a flag over a source.
+func notAmong(sources []source, flag, file string) error {
+	if written := overwritten(file, sources); written != "" {
+		return &exit{exitUsage, fmt.Errorf("%s %s would overwrite %s, which is among the input; name another file", flag, file, written)}
 	}
 	return nil
 }

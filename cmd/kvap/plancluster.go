@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/cluster"
 	"github.com/kvap/kvap/internal/manifest"
+	"github.com/kvap/kvap/migrate"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/scan"
 	"github.com/kvap/kvap/vap"
@@ -30,14 +32,18 @@ func (p *planning) readCluster(ctx context.Context) error {
 	if o.Schemas, err = p.cluster.DefinedTypes(ctx, o.Schemas, p.note); err != nil {
 		return runtimeError(err)
 	}
-	for _, kind := range cluster.SourceKinds() {
+	for _, kind := range slices.Concat(cluster.SourceKinds(), cluster.UnreadKinds()) {
 		if kind[0] == v1alpha1.Group {
 			continue
 		}
 		err := p.cluster.EachOf(ctx, kind, p.note, func(u unstructured.Unstructured) error {
-			if u.GetKind() == "PolicyException" && !excepts(p.flags.exempt, u.GetNamespace()) {
+			if kind[0] == "kyverno.io" && kind[1] == "PolicyException" && !excepts(p.flags.exempt, u.GetNamespace()) {
 				p.idle = append(p.idle, u.GetNamespace())
 				return nil
+			}
+			if ref := (v1alpha1.PolicyReference{Group: kind[0], Kind: kind[1]}); migrate.IsLegacy(ref) &&
+				!slices.ContainsFunc(p.legacy, func(have unstructured.Unstructured) bool { return have.GetKind() == kind[1] }) {
+				p.legacy = append(p.legacy, u)
 			}
 			s, err := sourceOf(u)
 			p.sources = append(p.sources, s)
@@ -111,6 +117,7 @@ func (p *planning) look(ctx context.Context, survey *scan.Survey, given []manife
 			looked.PassOver(resource)
 			p.note(fmt.Errorf("objects of %s may not be read", resource))
 		}
+		survey.Unread(look.Unread())
 	}
 	looked.Objects = survey.Objects
 	return looked, nil

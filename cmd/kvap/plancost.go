@@ -63,7 +63,7 @@ func (done *compilation) only(wanted func(*compile.Rule) bool) []*policy.Policy 
 		if len(rules[p]) == 0 {
 			continue
 		}
-		if p.Validating == nil {
+		if !p.InCEL() {
 			part := *p
 			part.Rules = rules[p]
 			p = &part
@@ -105,7 +105,7 @@ func kyvernoHooks(policies []*policy.Policy, kinds registration.Kinds) hooks {
 	out := hooks{}
 	for _, p := range policies {
 		own := string(p.FailurePolicy)
-		if p.Validating != nil {
+		if p.InCEL() {
 			own += " CEL"
 		}
 		if len(p.MatchConditions) > 0 {

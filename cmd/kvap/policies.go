@@ -89,7 +89,7 @@ func (in *policyInput) readParams() {
 
 // empty tells that there is nothing to judge by, and that nothing else says why.
 func (in *policyInput) empty() bool {
-	return len(in.policies)+len(in.deployed.Policies) == 0 && !in.found.HasErrors()
+	return in.compilation.empty() && len(in.deployed.Policies) == 0 && !in.found.HasErrors()
 }
 
 // unclaimed are notes on native objects with which nothing can be compared: they do

@@ -5,6 +5,8 @@ import (
 	"io"
 	"sync"
 	"time"
+
+	"github.com/kvap/kvap/diag"
 )
 
 // patience is how long work may take before a terminal is told how far it is.
@@ -38,7 +40,7 @@ func (p *progress) show(format string, args ...any) {
 		return
 	}
 	p.shown = time.Now()
-	line := fmt.Sprintf(format, args...)
+	line := diag.Inert(fmt.Sprintf(format, args...))
 	fmt.Fprintf(p.w, "\r%-*s", p.width, line)
 	p.width = len(line)
 }

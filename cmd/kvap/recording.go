@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -22,6 +23,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/cluster"
 	"github.com/kvap/kvap/migrate/compare"
 	"github.com/kvap/kvap/migrate/record"
@@ -52,15 +54,16 @@ func (r *recording) rulesOf(ctx context.Context, names []string, stdin io.Reader
 	reading := &comparison{flags: compareFlags{files: r.flags.files, kustomize: r.flags.kustomize}, choices: choices, stdin: stdin}
 	o := compare.Options{
 		Translate: choices.translate, Files: reading.files, Counts: func(string) bool { return false },
-		Selection: compare.Selection{Names: names, Labels: labels.Everything(), Namespace: r.Namespace, Every: r.flags.fromFiles()},
+		Selection: compare.Selection{Names: names, Labels: labels.Everything(), Namespace: r.Namespace, Every: r.flags.fromFiles() || r.flags.allNamespaces},
 	}
 	if !r.flags.fromFiles() {
 		o.Cluster = r.Connection
 	}
-	policies, err := compare.Policies(ctx, o)
+	policies, elsewhere, err := compare.Policies(ctx, o)
 	if err != nil {
 		return nil, comparisonError(err)
 	}
+	r.leftOut(elsewhere, "of other namespaces, and -A takes them")
 	for _, p := range policies {
 		p.FailurePolicy = policy.Ignore // what could lock the cluster up cannot here
 		p.Admission = true
@@ -77,6 +80,13 @@ func (r *recording) rulesOf(ctx context.Context, names []string, stdin io.Reader
 	for _, one := range served {
 		kinds = append(kinds, registration.Resource(one))
 	}
+	var idle []*policy.Policy
+	for _, p := range policies {
+		if objects, _ := registration.Configure([]*policy.Policy{p}, kinds, registration.Options{URL: "https://localhost"}); objects.Validating == nil {
+			idle = append(idle, p)
+		}
+	}
+	r.leftOut(idle, "no rule of them validates a kind that the cluster serves")
 	objects, _ := registration.Configure(policies, kinds, registration.Options{URL: "https://localhost"})
 	if objects.Validating == nil {
 		return nil, &exit{exitUsage, errors.New("the policies have no rule that validates a kind which the cluster serves, so there is nothing to record")}
@@ -86,6 +96,18 @@ func (r *recording) rulesOf(ctx context.Context, names []string, stdin io.Reader
 		out = append(out, w.Rules...)
 	}
 	return out, nil
+}
+
+// leftOut says of which policies no request is recorded.
+func (r *recording) leftOut(policies []*policy.Policy, why string) {
+	var names []string
+	for _, p := range policies {
+		names = append(names, p.FullName())
+	}
+	if len(names) > 0 && !r.flags.quiet {
+		slices.Sort(names)
+		fmt.Fprintf(r.errs, "left out: %s: %s\n", diag.Inert(strings.Join(names, ", ")), why)
+	}
 }
 
 // run serves, has the API server send requests, and ends both when it is time.
@@ -146,7 +168,7 @@ func (r *recording) prepare(ctx context.Context) error {
 		if err := authority.Renew(ctx); err != nil {
 			return runtimeError(err)
 		}
-		go authority.Run(ctx, func(err error) { fmt.Fprintf(r.errs, "certificates: %v\n", err) })
+		go authority.Run(ctx, func(err error) { fmt.Fprintf(r.errs, "error: certificates: %v\n", err) })
 		r.certs = authority
 	}
 	if err := r.labels.read(ctx, r.Connection); err != nil {

@@ -8,15 +8,19 @@ import (
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/judge"
+	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/schema"
 )
 
-// loadSchemas are the types of a release, and those of the CRDs in the paths.
+// loadSchemas are the types of a release, those of the CRDs in the paths, and those that
+// projects publish.
 func loadSchemas(release cel.Release, paths []string) (*schema.Set, error) {
 	set, err := schema.Builtin(release.String())
 	if err != nil {
 		return nil, runtimeError(err)
 	}
+	set = set.WithPublished()
 	if len(paths) == 0 {
 		return set, nil
 	}
@@ -38,4 +42,14 @@ func loadSchemas(release cel.Release, paths []string) (*schema.Set, error) {
 		}
 	}
 	return set, nil
+}
+
+// builtinFormats are the formats of the fields of built-in kinds and of those that projects publish, for rules that are judged
+// in a cluster: two quantities of a request are equal there by their values, as natively.
+func builtinFormats() (func(group, version, kind string, field []string) interp.Format, error) {
+	builtin, err := schema.Builtin(cel.Latest.String())
+	if err != nil {
+		return nil, err
+	}
+	return judge.Formats(builtin.WithPublished()), nil
 }

@@ -6,11 +6,11 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/cluster"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/status"
@@ -94,7 +94,7 @@ func runStatus(cmd *cobra.Command, names []string, f statusFlags) error {
 	}
 	read.cluster.Filter = filter
 	found := status.Of(read.cluster)
-	if err := writeStatus(cmd.OutOrStdout(), found, f.output, read.cluster.Now); err != nil {
+	if err := read.write(cmd.OutOrStdout(), found, f.output); err != nil {
 		return runtimeError(err)
 	}
 	return read.verdict(names, found)
@@ -113,7 +113,8 @@ func (r *statusReader) verdict(names []string, found report.Status) error {
 	return nil
 }
 
-func writeStatus(w io.Writer, s report.Status, output string, now time.Time) error {
+func (r *statusReader) write(w io.Writer, s report.Status, output string) error {
+	s.Notes = append([]string{}, r.notes...)
 	switch output {
 	case "json":
 		return s.WriteJSON(w)
@@ -123,10 +124,10 @@ func writeStatus(w io.Writer, s report.Status, output string, now time.Time) err
 		return s.WriteNames(w)
 	}
 	if len(s.Policies) == 0 && len(s.Unmanaged) == 0 {
-		_, err := fmt.Fprintln(w, "the cluster has no policies")
+		_, err := fmt.Fprintln(w, r.nothing())
 		return err
 	}
-	return s.WriteTable(w, now, output == "wide")
+	return s.WriteTable(w, r.cluster.Now, output == "wide")
 }
 
 // watchStatus shows the status whenever it has changed, until ctx ends.
@@ -140,7 +141,7 @@ func watchStatus(ctx context.Context, c *cluster.Connection, out, errs io.Writer
 		case err != nil && last == "":
 			return runtimeError(err)
 		case err != nil: // it may come back
-			fmt.Fprintf(errs, "%v; trying again\n", err)
+			fmt.Fprintf(errs, "warning: %s; trying again\n", diag.Inert(err.Error()))
 			pause(ctx, retryDelay)
 			continue
 		}
@@ -154,7 +155,7 @@ func watchStatus(ctx context.Context, c *cluster.Connection, out, errs io.Writer
 			if last != "" && f.output != "json" {
 				fmt.Fprintln(out, separator(f.output))
 			}
-			if err := writeStatus(out, found, f.output, read.cluster.Now); err != nil {
+			if err := read.write(out, found, f.output); err != nil {
 				return runtimeError(err)
 			}
 			last = string(text)

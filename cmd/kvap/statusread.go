@@ -33,6 +33,7 @@ type statusReader struct {
 	leftOut
 	versions map[apischema.GroupVersionResource]string // of the lists
 	exempt   []string                                  // the namespaces whose exceptions count
+	notes    []string                                  // about no policy alone
 }
 
 // readStatus reads a cluster. Exceptions count in the given namespaces.
@@ -48,7 +49,20 @@ func readStatus(ctx context.Context, c *cluster.Connection, exempt []string) (*s
 	if err := r.readSources(ctx); err != nil {
 		return nil, err
 	}
+	r.readWebhook(ctx)
 	return r, r.readParams(ctx)
+}
+
+// nothing says why there is nothing to show.
+func (r *statusReader) nothing() string {
+	c := r.cluster
+	switch {
+	case len(c.Policies)+len(c.Bindings)+len(c.Sources)+len(c.Translations) > 0:
+		return "none of the cluster's policies is asked for; kvap status -A lists all"
+	case len(r.left) > 0:
+		return "there is no policy that you may read"
+	}
+	return "the cluster has no policies"
 }
 
 // readSchemas takes the types of the release that is nearest to the server's.
@@ -86,7 +100,10 @@ func (r *statusReader) readNative(ctx context.Context) error {
 			return fmt.Errorf("the API server, which is of release %s, serves no ValidatingAdmissionPolicies; they exist since 1.30", r.Release)
 		}
 		if err != nil {
-			return err
+			if err := r.leave(err); err != nil {
+				return err
+			}
+			continue
 		}
 		r.versions[resource] = version
 		for _, u := range items {
@@ -136,8 +153,8 @@ func (r *statusReader) readSource(u unstructured.Unstructured) error {
 	}
 	u.SetManagedFields(nil)
 	unstructured.RemoveNestedField(u.Object, "status")
-	if gvk.Group == v1alpha1.Group { // the kinds have the spec of those of kyverno.io
-		u.SetAPIVersion("kyverno.io/v1")
+	if gvk.Group == v1alpha1.Group { // the kinds have the spec of those of Kyverno
+		u.SetAPIVersion(v1alpha1.KyvernoAPIVersion(u.GetKind()))
 	}
 	data, err := json.Marshal(u.Object)
 	if err != nil {

@@ -69,7 +69,7 @@ Exit codes: 0 nothing failed, 1 a row failed, 2 usage or no row could be judged,
 	flags.BoolVar(&f.only, "fail-only", false, "of the table only what did not pass")
 	flags.BoolVar(&f.strict, "strict", false, "exit with 1 when a row deviates, was excluded or not judged")
 	f.choiceFlags.add(flags)
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "of the diagnostics only errors, and of the table only what did not pass")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress, of the diagnostics only errors, and of the table only what did not pass")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "notes too, such as which file took the place of another")
 	flags.BoolVar(&f.noColor, "no-color", false, "no colours on a terminal; NO_COLOR does the same")
 	addRecursive(flags)
@@ -111,7 +111,7 @@ func test(cmd *cobra.Command, dirs []string, f testFlags) error {
 	progress.clear()
 	found = found.Sort() // suites share policies and resources: what is said twice goes
 	run := report.NewTestRun(suites)
-	if err := f.write(cmd, run); err != nil {
+	if err := f.write(cmd, run, found); err != nil {
 		return runtimeError(err)
 	}
 	shown := convertFlags{quiet: f.quiet, verbose: f.verbose, noColor: f.noColor}
@@ -167,7 +167,7 @@ func testFormats() []string {
 	return []string{"table", "wide", "json", "junit", "sarif", "markdown", "github", "html"}
 }
 
-func (f testFlags) write(cmd *cobra.Command, run report.TestRun) error {
+func (f testFlags) write(cmd *cobra.Command, run report.TestRun, found diag.List) error {
 	switch f.output {
 	case "json":
 		return run.WriteJSON(cmd.OutOrStdout())
@@ -176,7 +176,7 @@ func (f testFlags) write(cmd *cobra.Command, run report.TestRun) error {
 	case "markdown":
 		return run.WriteMarkdown(cmd.OutOrStdout())
 	case "sarif", "github":
-		return writeAlerts(cmd.OutOrStdout(), f.output, run)
+		return writeAlerts(cmd.OutOrStdout(), f.output, run, found)
 	case "html":
 		return report.Page{Title: "kvap test", Tests: &run}.WriteHTML(cmd.OutOrStdout())
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/verify"
@@ -101,6 +100,9 @@ func runVerify(cmd *cobra.Command, paths []string, f verifyFlags) error {
 	if err != nil {
 		return err
 	}
+	if err := notAmong(input.sources, "--save", f.save); err != nil {
+		return err
+	}
 	choices.rewrite(input.policies)
 	progress := newProgress(cmd.ErrOrStderr(), f.quiet)
 	var policies []report.VerifiedPolicy
@@ -111,6 +113,11 @@ func runVerify(cmd *cobra.Command, paths []string, f verifyFlags) error {
 		policies = append(policies, verifyOne(cmd.Context(), p, options))
 	}
 	progress.clear()
+	for _, u := range input.unread {
+		policies = append(policies, report.VerifiedPolicy{Name: u.Name, Kind: u.Kind, Namespace: u.Namespace, File: u.Pos.File, Refused: []string{}, Rules: []report.VerifiedRule{
+			{Rule: u.Name, Target: string(report.Unsupported), Verdicts: map[string]int{}, Unseen: []report.UnseenPredicate{}},
+		}})
+	}
 	done := report.NewVerification(f.seed, policies)
 	if err := f.write(inColour(cmd.OutOrStdout(), f.noColor), done); err != nil {
 		return runtimeError(err)
@@ -122,19 +129,19 @@ func runVerify(cmd *cobra.Command, paths []string, f verifyFlags) error {
 	if err := shown.printDiagnostics(cmd.ErrOrStderr(), input.found, input.sources, cmd.Root().DisplayName()); err != nil {
 		return runtimeError(err)
 	}
-	return verified(done.Totals, input.found)
+	return verified(done.Totals, input)
 }
 
 // verified is the exit code: what was found weighs more than what was left out.
-func verified(t report.VerificationTotals, found diag.List) error {
+func verified(t report.VerificationTotals, in *policyInput) error {
 	switch {
 	case t.Disagreeing > 0 || t.Refused > 0:
 		return &exit{code: exitFindings}
-	case t.Unsearchable > 0 && t.Unsearchable == t.Policies:
+	case t.Unsearchable > 0 && t.Unsearchable == len(in.policies):
 		return &exit{code: exitRuntime}
-	case found.HasErrors() && t.Native == 0:
+	case in.found.HasErrors() && t.Native == 0:
 		return &exit{code: exitUsage}
-	case t.Unsearchable > 0 || found.HasErrors():
+	case t.Unsearchable > 0 || in.found.HasErrors() || len(in.unread) > 0:
 		return &exit{code: exitPartly}
 	}
 	return nil
@@ -151,6 +158,8 @@ func (f verifyFlags) options(paths []string) (verify.Options, choices, error) {
 		return o, c, errors.New("verify needs a PATH: a file or folder of policies")
 	case f.quiet && f.verbose:
 		return o, c, errors.New("-q and -v exclude each other")
+	case f.save == "-":
+		return o, c, errSaveToOutput
 	}
 	if n, err := strconv.Atoi(f.budget); err == nil {
 		o.Requests = n
@@ -185,7 +194,7 @@ func (f verifyFlags) read(cmd *cobra.Command, paths []string, o *verify.Options)
 		o.Params = append(o.Params, &unstructured.Unstructured{Object: one})
 	}
 	o.Translate.Exceptions, o.Deployed = in.exceptions, in.deployed
-	if len(in.policies) == 0 {
+	if in.compilation.empty() {
 		shown := convertFlags{quiet: f.quiet, verbose: f.verbose, noColor: f.noColor}
 		if err := shown.printDiagnostics(cmd.ErrOrStderr(), in.found, in.sources, cmd.Root().DisplayName()); err != nil {
 			return nil, runtimeError(err)

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/schema"
 )
 
 // A versionInfo is what version says of the program, as JSON says it.
@@ -19,6 +20,24 @@ type versionInfo struct {
 	Platform   string   `json:"platform"`
 	Kubernetes []string `json:"kubernetes"` // the releases that can be compiled for
 	CELGo      string   `json:"celGo"`
+	// CustomKinds are known without their definitions.
+	CustomKinds []customKind `json:"customKinds"`
+}
+
+// A customKind is a kind as a project publishes it.
+type customKind struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Project    string `json:"project"`
+	Version    string `json:"version"`
+	License    string `json:"license"`
+}
+
+func customKinds() (out []customKind) {
+	for _, r := range schema.Published() {
+		out = append(out, customKind{r.APIVersion(), r.Kind, r.Project.Name, r.Project.Version, r.Project.License})
+	}
+	return out
 }
 
 func newVersion() *cobra.Command {
@@ -31,6 +50,7 @@ func newVersion() *cobra.Command {
 			v := version()
 			switch output {
 			case "json":
+				v.CustomKinds = customKinds()
 				e := json.NewEncoder(cmd.OutOrStdout())
 				e.SetIndent("", "  ")
 				return e.Encode(v)

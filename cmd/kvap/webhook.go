@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -41,6 +43,8 @@ type webhookFlags struct {
 	certs      string
 	validity   time.Duration
 	owner      string
+	clientCA   string
+	clients    []string
 	groups     []string
 	services   []string
 	registries []string
@@ -53,6 +57,8 @@ func (f *webhookFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.certs, "webhook-certs", "", "a folder with tls.crt, tls.key and ca.crt, as cert-manager writes it, in place of kvap's own authority")
 	fs.DurationVar(&f.validity, "webhook-certs-validity", 365*24*time.Hour, "how long kvap's own authority is valid; certificates are for a quarter of it, and all are renewed in time")
 	fs.StringVar(&f.owner, "webhook-owner", "", "a ClusterRole: when it is deleted, as kvap is uninstalled, the webhook configurations go with it")
+	fs.StringVar(&f.clientCA, "webhook-client-ca", "", "a file with who signs the client certificate of the API server; who shows none is not answered. None is asked for by default")
+	fs.StringSliceVar(&f.clients, "webhook-client-names", nil, "the names that such a certificate may have; any by default")
 	fs.StringSliceVar(&f.groups, "webhook-exclude-groups", []string{"system:nodes"}, "groups whose users the webhook does not judge")
 	fs.StringSliceVar(&f.services, "apicall-services", nil, "URLs below which rules may ask services; none by default")
 	fs.StringSliceVar(&f.registries, "image-registries", nil, "registries, perhaps with a repository, that rules may ask for images; none by default")
@@ -63,6 +69,8 @@ func (f *webhookFlags) check() error {
 	switch {
 	case !f.enabled():
 		return nil
+	case len(f.clients) > 0 && f.clientCA == "":
+		return errors.New("--webhook-client-names needs --webhook-client-ca")
 	case (f.service == "") == (f.url == ""):
 		return errors.New("--webhook-address needs --webhook-service or --webhook-url, so that the API server finds the webhook")
 	case f.validity != 0 && f.validity < certs.MinValidity:
@@ -159,8 +167,12 @@ func startWebhook(ctx context.Context, config *rest.Config, f webhookFlags, name
 
 // build makes the parts of the webhook, of which the server is the last.
 func (o *fallback) build(ctx context.Context, config *rest.Config) (err error) {
+	formats, err := builtinFormats()
+	if err != nil {
+		return err
+	}
 	if o.world, err = world.New(config, world.Options{
-		Services: o.flags.services, Registries: o.flags.registries, RegistrySecrets: o.namespace,
+		Formats: formats, Services: o.flags.services, Registries: o.flags.registries, RegistrySecrets: o.namespace,
 		TokenFile: apiCallToken,
 	}); err != nil {
 		return err
@@ -178,7 +190,12 @@ func (o *fallback) build(ctx context.Context, config *rest.Config) (err error) {
 	if o.workshop, err = newWorkshop(ctx, config, o, self); err != nil {
 		return err
 	}
+	callers, err := o.flags.callers()
+	if err != nil {
+		return err
+	}
 	o.server = webhook.New(webhook.Options{
+		ClientCAs: callers, ClientNames: o.flags.clients,
 		World: o.world, DryRun: world.DryRun, Start: o.start, User: self,
 		ExcludeGroups: o.flags.groups, Certificate: o.certs.Certificate, Record: o.record,
 		Roles: func(_ context.Context, u webhook.User, namespace string) ([]string, []string, error) {
@@ -188,6 +205,23 @@ func (o *fallback) build(ctx context.Context, config *rest.Config) (err error) {
 		Ready: func() error { return errors.Join(o.world.Ready(), o.certs.Ready()) },
 	})
 	return nil
+}
+
+// callers are who signs the certificates of those who may ask; nil where nobody needs
+// one.
+func (f *webhookFlags) callers() (*x509.CertPool, error) {
+	if f.clientCA == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(f.clientCA)
+	if err != nil {
+		return nil, fmt.Errorf("--webhook-client-ca: %w", err)
+	}
+	out := x509.NewCertPool()
+	if !out.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("--webhook-client-ca %s: there is no certificate in it", f.clientCA)
+	}
+	return out, nil
 }
 
 // certificates are those of the folder, or of an authority of kvap's own.
@@ -238,13 +272,37 @@ func (o *fallback) Changed() <-chan struct{} { return o.changed }
 
 // Serve implements controller.Fallback. The policies are set before anything is
 // said of configurations, which need a server that can answer.
-func (o *fallback) Serve(_ context.Context, remaining controller.Remaining) (controller.Serving, error) {
+func (o *fallback) Serve(ctx context.Context, remaining controller.Remaining) (controller.Serving, error) {
+	out, list, err := o.set(remaining)
+	if err != nil {
+		return out, err
+	}
+	broken := o.server.Broken(ctx) // which compiles, and so is not under the lock
+	if ctx.Err() != nil {
+		return out, ctx.Err()
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	var out controller.Serving
+	for _, p := range list {
+		if err := broken[p]; err != nil {
+			out.Problems = append(out.Problems, controller.FallbackProblem{Source: o.sources[p], Message: err.Error(), Broken: true})
+		}
+	}
+	out.Problems = append(out.Problems, o.workshop.problems()...)
+	o.tell(out.Problems)
+	if err := o.server.Ready(); err != nil && len(list) > 0 {
+		return out, fmt.Errorf("the webhook is not ready: %w", err)
+	}
+	return out, nil
+}
+
+// set has the server, and the work beside it, take what remains: the policies that are
+// listed. What it answers is what a configuration says of them.
+func (o *fallback) set(remaining controller.Remaining) (out controller.Serving, list []*policy.Policy, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	set := webhook.Set{Exceptions: remaining.Exceptions}
 	work := background.Set{Exceptions: remaining.Exceptions, ExcludeNamespaces: remaining.ExcludeNamespaces}
-	var list []*policy.Policy
 	kept, sources := map[string]*policy.Policy{}, map[*policy.Policy]v1alpha1.PolicyReference{}
 	subjects := map[*policy.Policy]shadow.Subject{}
 	for _, one := range remaining.Policies {
@@ -268,7 +326,7 @@ func (o *fallback) Serve(_ context.Context, remaining controller.Remaining) (con
 	options := o.registration(remaining.ExcludeNamespaces)
 	objects, problems := registration.Configure(list, o.kinds(), options)
 	if err := registration.Check(objects); err != nil {
-		return out, err
+		return out, nil, err
 	}
 	for _, p := range problems {
 		if p.Missing {
@@ -279,22 +337,17 @@ func (o *fallback) Serve(_ context.Context, remaining controller.Remaining) (con
 	o.policies, o.sources = kept, sources
 	o.book.Follow(subjects)
 	o.server.Set(set)
-	o.workshop.worker.Set(work)
-	out.Problems = append(out.Problems, o.workshop.problems()...)
-	o.tell(out.Problems)
-	if err := o.server.Ready(); err != nil && len(list) > 0 {
-		return out, fmt.Errorf("the webhook is not ready: %w", err)
-	}
+	o.workshop.set(work)
 	out.Probe = registration.Probe(options)
 	out.Configurations = controller.Configurations{Validating: objects.Validating, Mutating: objects.Mutating}
-	return out, nil
+	return out, list, nil
 }
 
 // remainder is a policy with only the rules that remain. It is the same one as
 // before where the text is.
 func (o *fallback) remainder(one controller.RemainingPolicy, kept map[string]*policy.Policy) (*policy.Policy, error) {
 	doc := one.Policy.Source
-	if one.Policy.Validating == nil {
+	if !one.Policy.InCEL() {
 		doc = one.Policy.Only(func(r *policy.Rule) bool {
 			return isServed(r) && slices.ContainsFunc(one.Rules, func(left *policy.Rule) bool { return left.Index == r.Index })
 		})

@@ -11,7 +11,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kvap/kvap/api/v1alpha1"
-	"github.com/kvap/kvap/background"
 	"github.com/kvap/kvap/controller"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/webhook"
@@ -36,7 +35,7 @@ func servedOf(t *testing.T) *fallback {
 	}
 	return &fallback{
 		flags: webhookFlags{url: "https://127.0.0.1:9443"}, log: logr.Discard(), world: w, certs: someCertificate{},
-		server: webhook.New(webhook.Options{World: w}), workshop: &workshop{worker: background.New(background.Options{World: w})},
+		server: webhook.New(webhook.Options{World: w}), workshop: &workshop{},
 		book: shadow.New("here", time.Now),
 	}
 }
@@ -128,5 +127,47 @@ func TestShadowHasNoEffect(t *testing.T) {
 		if *w.FailurePolicy != admissionregistrationv1.Ignore || *w.TimeoutSeconds != shadowTimeout {
 			t.Errorf("%s: %s, %d s", name, *w.FailurePolicy, *w.TimeoutSeconds)
 		}
+	}
+}
+
+// A policy with an expression that does not compile refuses every request that it
+// matches: whoever serves it says so, and of no other.
+func TestServeTellsWhatDoesNotCompile(t *testing.T) {
+	const validating = `apiVersion: policies.kyverno.io/v1
+kind: ValidatingPolicy
+metadata: {name: NAME}
+spec:
+  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], resources: [pods], operations: [CREATE]}]}
+  variables: [{name: limits, expression: 'CALL("v1", "configmaps", "default", "limits")'}]
+  validations: [{expression: variables.limits.data.team == "a"}]
+`
+	const rule = `apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: NAME}
+spec:
+  rules:
+  - name: labelled
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    validate: {failureAction: Enforce, cel: {expressions: [{expression: "CALL(object.metadata.labels['team'])"}]}}
+`
+	text := func(policy, name, call string) string {
+		return strings.NewReplacer("NAME", name, "CALL", call).Replace(policy)
+	}
+	serving, err := servedOf(t).Serve(t.Context(), remaining(t,
+		text(validating, "right", "resource.Get"), text(validating, "wrong", "resource.fetch"),
+		text(rule, "right-rule", "bool"), text(rule, "wrong-rule", "has"),
+	))
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := map[string]string{}
+	for _, p := range serving.Problems {
+		said[p.Source.Name] += p.Message
+	}
+	if said["right"] != "" || said["right-rule"] != "" && !strings.Contains(said["right-rule"], "serves no kind") {
+		t.Errorf("of what compiles: %q", said)
+	}
+	if !strings.Contains(said["wrong"], "variable limits") || !strings.Contains(said["wrong-rule"], "labelled") {
+		t.Errorf("of what does not: %q", said)
 	}
 }

@@ -57,12 +57,28 @@ func SourceKinds() [][]string {
 		{"kyverno.io", "ClusterPolicy", "v1", "v2beta1"},
 		{"kyverno.io", "Policy", "v1", "v2beta1"},
 		{"kyverno.io", "PolicyException", "v2", "v2beta1"},
+		{"policies.kyverno.io", "PolicyException", "v1", "v1beta1", "v1alpha1"},
 		{"policies.kyverno.io", "ValidatingPolicy", "v1", "v1beta1", "v1alpha1"},
 		{"policies.kyverno.io", "NamespacedValidatingPolicy", "v1", "v1beta1", "v1alpha1"},
+		{"policies.kyverno.io", "MutatingPolicy", "v1", "v1beta1", "v1alpha1"},
+		{"policies.kyverno.io", "NamespacedMutatingPolicy", "v1", "v1beta1", "v1alpha1"},
 		{v1alpha1.Group, "ClusterPolicy", "v1alpha1"},
 		{v1alpha1.Group, "Policy", "v1alpha1"},
+		{v1alpha1.Group, "ValidatingPolicy", "v1alpha1"},
+		{v1alpha1.Group, "NamespacedValidatingPolicy", "v1alpha1"},
 		{v1alpha1.Group, "PolicyTranslation", "v1alpha1"},
 	}
+}
+
+// UnreadKinds are the kinds of Kyverno's policies that kvap does not read: who asks what a cluster enforces must hear of them.
+func UnreadKinds() (kinds [][]string) {
+	for _, name := range []string{
+		"GeneratingPolicy", "NamespacedGeneratingPolicy", "DeletingPolicy", "NamespacedDeletingPolicy",
+		"ImageValidatingPolicy", "NamespacedImageValidatingPolicy",
+	} {
+		kinds = append(kinds, []string{"policies.kyverno.io", name, "v1", "v1beta1", "v1alpha1"})
+	}
+	return kinds
 }
 
 // Title is what a message calls an object.

@@ -10,7 +10,8 @@
 // The reference interpreter is asked about the same cases; it has to give the
 // recorded status exactly. Of a ValidatingPolicy one status is recorded for all its
 // forms (validating.go). Mutate rules run on requests of their own, for which statuses
-// and the object afterwards are recorded (mutating.go).
+// and the object afterwards are recorded (mutating.go); so do MutatingPolicies, each with
+// one status (mutatingpolicy.go).
 //
 // Start reading at run (main.go), then examine (policy.go).
 package main

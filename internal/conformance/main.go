@@ -69,6 +69,11 @@ func run(w io.Writer, c config) (ok bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	inCEL, err := mutatingPolicies(w, c)
+	if err != nil {
+		return false, err
+	}
+	mutated.subjects, mutated.passed, mutated.failed = mutated.subjects+inCEL.subjects, mutated.passed+inCEL.passed, mutated.failed+inCEL.failed
 	if len(subjects) == 0 && mutated.subjects == 0 {
 		return false, fmt.Errorf("no folder has %q in its name", c.only)
 	}
@@ -85,7 +90,7 @@ func newCompiler(release string) (*compiler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &compiler{options: translate.Options{Release: r, Schemas: schemas}}, nil
+	return &compiler{options: translate.Options{Release: r, Schemas: schemas.WithPublished()}}, nil
 }
 
 func subjectsOf(c config, index index) ([]subject, error) {

@@ -28,7 +28,7 @@ type mutateCase struct {
 	NamespaceLabels map[string]string `json:"namespaceLabels"`
 	Roles           []string          `json:"roles"`
 	ClusterRoles    []string          `json:"clusterRoles"`
-	Statuses        map[string]string `json:"statuses"` // by rule; none where absent
+	Statuses        map[string]string `json:"statuses"` // by rule, or by MutatingPolicy; none where absent
 	Object          map[string]any    `json:"object"`   // after all rules; nil where none changed it, or one erred
 }
 
@@ -45,6 +45,23 @@ type mutateResult struct {
 // A tally counts cases.
 type tally struct{ subjects, passed, failed int }
 
+// add counts a result, and writes it.
+func (t *tally) add(w io.Writer, c config, r mutateResult) {
+	t.subjects++
+	t.passed += r.agree
+	t.failed += r.cases - r.agree
+	fmt.Fprintf(w, "%-60s cases %d  patched %d  agree %d  disagree %d\n", r.name, r.cases, r.patched, r.agree, r.cases-r.agree)
+	if r.unjudged != nil {
+		t.failed++
+		fmt.Fprintf(w, "    not judged: %v\n", r.unjudged)
+	}
+	for i, text := range r.wrong {
+		if c.verbose && (c.max == 0 || i < c.max) {
+			fmt.Fprintf(w, "    %s\n", strings.ReplaceAll(text, "\n", "\n      "))
+		}
+	}
+}
+
 // mutating judges the mutate rules of a corpus.
 func mutating(w io.Writer, c config) (t tally, err error) {
 	entries, err := readOthers(c.corpus)
@@ -57,19 +74,7 @@ func mutating(w io.Writer, c config) (t tally, err error) {
 			continue
 		}
 		r := e.examine(c.corpus)
-		t.subjects++
-		t.passed += r.agree
-		t.failed += r.cases - r.agree
-		fmt.Fprintf(w, "%-60s cases %d  patched %d  agree %d  disagree %d\n", r.name, r.cases, r.patched, r.agree, r.cases-r.agree)
-		if r.unjudged != nil {
-			t.failed++
-			fmt.Fprintf(w, "    not judged: %v\n", r.unjudged)
-		}
-		for i, text := range r.wrong {
-			if c.verbose && (c.max == 0 || i < c.max) {
-				fmt.Fprintf(w, "    %s\n", strings.ReplaceAll(text, "\n", "\n      "))
-			}
-		}
+		t.add(w, c, r)
 		for reason, n := range r.deviant {
 			reasons[reason] += n
 		}
@@ -127,14 +132,14 @@ func (e otherEntry) examine(corpus string) (out mutateResult) {
 		if err := kjson.Unmarshal(line, &mc); err != nil {
 			return err
 		}
-		out.judge(in, policies, mc)
+		out.judge(in, policies, mc, byRule)
 		return nil
 	})
 	return out
 }
 
-// judge holds one case to what is recorded.
-func (out *mutateResult) judge(in *interp.Interpreter, policies []*policy.Policy, mc mutateCase) {
+// judge holds one case to what is recorded, by names of rules.
+func (out *mutateResult) judge(in *interp.Interpreter, policies []*policy.Policy, mc mutateCase, name func(interp.RuleMutation) string) {
 	out.cases++
 	if mc.Object != nil {
 		out.patched++
@@ -142,7 +147,7 @@ func (out *mutateResult) judge(in *interp.Interpreter, policies []*policy.Policy
 	got := in.Mutate(context.Background(), &interp.Request{
 		Admission: mc.Request, NamespaceLabels: mc.NamespaceLabels, Roles: mc.Roles, ClusterRoles: mc.ClusterRoles,
 	})
-	difference := mc.difference(got)
+	difference := mc.difference(got, name)
 	if difference == "" {
 		out.agree++
 		return
@@ -157,12 +162,12 @@ func (out *mutateResult) judge(in *interp.Interpreter, policies []*policy.Policy
 
 // difference says where a mutation is not what is recorded; it is empty where all
 // is.
-func (mc mutateCase) difference(got *interp.Mutation) string {
+func (mc mutateCase) difference(got *interp.Mutation, name func(interp.RuleMutation) string) string {
 	statuses := map[string]string{}
 	var messages []string
 	for _, r := range got.Rules {
 		if r.Status != interp.None {
-			statuses[r.Rule] = string(r.Status)
+			statuses[name(r)] = string(r.Status)
 			messages = append(messages, r.Rule+": "+r.Message)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"crypto/sha256"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -14,7 +13,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
 	"time"
 )
@@ -49,58 +47,15 @@ func Version() string {
 // Build returns a folder with the binaries: the one that KVAP_CONTROLPLANE names,
 // or one in the user's cache, which it fills first if need be.
 func Build(ctx context.Context, progress io.Writer) (string, error) {
-	if given := os.Getenv(BinariesVariable); given != "" {
-		if err := complete(given); err != nil {
-			return "", fmt.Errorf("%s: %w", BinariesVariable, err)
-		}
-		return filepath.Abs(given)
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return "", err
-	}
-	root := filepath.Join(cache, "kvap", "controlplane")
-	folder := filepath.Join(root, buildKey())
-	if complete(folder) == nil {
-		return folder, nil
-	}
-	if err := os.MkdirAll(root, 0o755); err != nil {
-		return "", err
-	}
-	unlock, err := lock(filepath.Join(root, "lock"))
-	if err != nil {
-		return "", err
-	}
-	defer unlock() //nolint:errcheck // closing the file cannot leave it locked
-	if complete(folder) == nil {
-		return folder, nil // somebody else has built while we waited
-	}
-	return folder, build(ctx, root, folder, progress)
+	return module().Build(ctx, progress)
 }
 
-// buildKey names what is built: the version, and all else that the binaries
-// depend on.
-func buildKey() string {
-	sum := sha256.New()
-	for _, part := range [][]byte{serversMod, serversSum, []byte(strings.Join(buildFlags(), " ")), []byte(runtime.GOOS + "/" + runtime.GOARCH)} {
-		sum.Write(part)
-		sum.Write([]byte{0})
+// module is what the servers are built from.
+func module() Module {
+	return Module{
+		Name: "controlplane", Title: "the control plane of Kubernetes", Version: Version(), Mod: serversMod, Sum: serversSum,
+		Programs: servers(), Flags: buildFlags(), Variable: BinariesVariable,
 	}
-	return fmt.Sprintf("%s-%.4x", Version(), sum.Sum(nil))
-}
-
-// complete tells what a folder of binaries lacks.
-func complete(folder string) error {
-	for name := range servers() {
-		info, err := os.Stat(filepath.Join(folder, name))
-		if err != nil {
-			return err
-		}
-		if info.IsDir() || info.Mode()&0o111 == 0 {
-			return fmt.Errorf("%s is no program", filepath.Join(folder, name))
-		}
-	}
-	return nil
 }
 
 // buildFlags stamp the version, without which clients cannot parse what the
@@ -115,40 +70,9 @@ func buildFlags() []string {
 	}
 }
 
-// build makes the binaries in a folder beside the one where they belong, and
-// renames it when all are there.
-func build(ctx context.Context, root, folder string, progress io.Writer) error {
-	work, err := os.MkdirTemp(root, "build-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(work) //nolint:errcheck // what stays is a temporary folder in a cache
-	for name, data := range map[string][]byte{"go.mod": serversMod, "go.sum": serversSum} {
-		if err := os.WriteFile(filepath.Join(work, name), data, 0o644); err != nil {
-			return err
-		}
-	}
-	fmt.Fprintf(progress, "building the control plane of Kubernetes %s, once: this takes several minutes\n", Version())
-	began := time.Now()
-	bin := filepath.Join(work, "bin")
-	if err := os.Mkdir(bin, 0o755); err != nil {
-		return err
-	}
-	for _, name := range []string{"etcd", "kube-apiserver", controllerManager} {
-		if err := goBuild(ctx, work, filepath.Join(bin, name), servers()[name], progress); err != nil {
-			return fmt.Errorf("building %s: %w", name, err)
-		}
-	}
-	fmt.Fprintf(progress, "built %s in %s\n", folder, time.Since(began).Round(time.Second))
-	if err := os.RemoveAll(folder); err != nil { // an incomplete one
-		return err
-	}
-	return os.Rename(bin, folder)
-}
-
 // goBuild runs the go command, which names each package when it is compiled.
-func goBuild(ctx context.Context, dir, out, pkg string, progress io.Writer) error {
-	args := append([]string{"build", "-v", "-o", out}, buildFlags()...)
+func goBuild(ctx context.Context, dir, out, pkg string, flags []string, progress io.Writer) error {
+	args := append([]string{"build", "-v", "-o", out}, flags...)
 	cmd := exec.CommandContext(ctx, "go", append(args, pkg)...)
 	cmd.Dir = dir
 	// The user's settings for other modules must not reach this one. Without C the

@@ -30,6 +30,9 @@ type Options struct {
 	// APIServerFlags are added to the command line of kube-apiserver, for instance
 	// --emulated-version=1.34.
 	APIServerFlags []string
+	// Controllers of kube-controller-manager run besides those that always do, for
+	// instance deployment-controller.
+	Controllers []string
 
 	// withoutDeathSignal leaves the ends of processes to the watchdog, as where
 	// the kernel knows no such signal.
@@ -45,6 +48,7 @@ type ControlPlane struct {
 	url      string
 	port     int      // of the API server
 	flags    []string // of the API server, besides its own
+	managers []string // controllers of kube-controller-manager, besides its own
 	users    []User
 	servers  *launcher
 }
@@ -97,7 +101,7 @@ func start(ctx context.Context, o Options) (c *ControlPlane, err error) {
 		return nil, err
 	}
 	c.users = withTokens(o.Users)
-	c.flags = o.APIServerFlags
+	c.flags, c.managers = o.APIServerFlags, o.Controllers
 	return c, c.startServers(ctx)
 }
 
@@ -129,7 +133,7 @@ func (c *ControlPlane) startServers(ctx context.Context) error {
 	if err := c.await(ctx, apiServer, func() error { return c.controllersMay(ctx) }); err != nil {
 		return err
 	}
-	return c.launch(controllerManager, controllerManager, controllerManagerFlags(c.dir))
+	return c.launch(controllerManager, controllerManager, controllerManagerFlags(c.dir, c.managers))
 }
 
 // apiServer is the name of the first kube-apiserver.
@@ -179,7 +183,7 @@ func (c *ControlPlane) startAPIServer(ctx context.Context, name string, admin *r
 }
 
 func (c *ControlPlane) launch(name, binary string, flags []string) error {
-	return c.servers.start(name, c.logFile(name), filepath.Join(c.binaries, binary), flags...)
+	return c.servers.start(name, c.logFile(name), filepath.Join(c.binaries, binary), nil, flags...)
 }
 
 // readyTimeout bounds a start; on an idle machine it takes some four seconds.

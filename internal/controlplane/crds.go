@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
@@ -87,18 +89,23 @@ func (c *ControlPlane) InstallCRDs(ctx context.Context, crds ...CRD) error {
 			return fmt.Errorf("%s: %w", crd.GetName(), err)
 		}
 	}
+	discoverer, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	for _, crd := range crds {
-		if err := awaitServed(ctx, client, crd); err != nil {
+		if err := awaitServed(ctx, client, discoverer, crd); err != nil {
 			return fmt.Errorf("%s is not served: %w", crd.GetName(), err)
 		}
 	}
 	return nil
 }
 
-// awaitServed lists the objects of a definition until that is possible.
-func awaitServed(ctx context.Context, client dynamic.Interface, crd CRD) error {
+// awaitServed waits until the objects of a definition can be listed and clients can discover
+// it: an API server says what it serves a moment later than it serves it.
+func awaitServed(ctx context.Context, client dynamic.Interface, discoverer discovery.DiscoveryInterface, crd CRD) error {
 	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
 	resource, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "plural")
 	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
@@ -108,9 +115,12 @@ func awaitServed(ctx context.Context, client dynamic.Interface, crd CRD) error {
 			continue
 		}
 		name, _ := version["name"].(string)
-		kinds := client.Resource(apischema.GroupVersionResource{Group: group, Version: name, Resource: resource})
+		served := apischema.GroupVersionResource{Group: group, Version: name, Resource: resource}
 		for {
-			_, err := kinds.List(ctx, metav1.ListOptions{Limit: 1})
+			_, err := client.Resource(served).List(ctx, metav1.ListOptions{Limit: 1})
+			if err == nil {
+				err = discovered(discoverer, served)
+			}
 			if err == nil {
 				break
 			}
@@ -120,6 +130,30 @@ func awaitServed(ctx context.Context, client dynamic.Interface, crd CRD) error {
 			case <-time.After(50 * time.Millisecond):
 			}
 		}
+	}
+	return nil
+}
+
+// discovered is an error where an API server does not say that it serves a resource.
+func discovered(client discovery.DiscoveryInterface, served apischema.GroupVersionResource) error {
+	groups, err := client.ServerGroups()
+	if err != nil {
+		return err
+	}
+	told := slices.ContainsFunc(groups.Groups, func(g metav1.APIGroup) bool {
+		return slices.ContainsFunc(g.Versions, func(v metav1.GroupVersionForDiscovery) bool {
+			return v.GroupVersion == served.GroupVersion().String()
+		})
+	})
+	if !told {
+		return fmt.Errorf("the API server does not tell of %s", served.GroupVersion())
+	}
+	resources, err := client.ServerResourcesForGroupVersion(served.GroupVersion().String())
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(resources.APIResources, func(r metav1.APIResource) bool { return r.Name == served.Resource }) {
+		return fmt.Errorf("the API server does not tell of %s", served)
 	}
 	return nil
 }

@@ -23,6 +23,10 @@
 // To go to another version: change the versions in servers/mod, and the module's
 // go.sum by `go build -mod=mod` of the three packages; Version follows.
 //
+// Kubectl is for tests whose scripts call it. Where there is none on the path it is built
+// likewise, from kubectl/mod, kubectl/sum and kubectl/main, of which none is a Go file
+// to the go command for the same reason.
+//
 // # Nothing stays behind
 //
 // What was started ends with the process that started it, in whatever way that

@@ -5,6 +5,7 @@ import (
 	"net"
 	"path/filepath"
 	"strconv"
+	"strings"
 )
 
 // freePorts asks the kernel for ports. All are held until all are found, so that
@@ -51,11 +52,12 @@ func apiServerFlags(dir, audit string, port int, etcd string) []string {
 	}
 }
 
-func controllerManagerFlags(dir string) []string {
+func controllerManagerFlags(dir string, more []string) []string {
+	running := append([]string{"validatingadmissionpolicy-status-controller", "namespace-controller", "garbage-collector-controller"}, more...)
 	return []string{
 		"--kubeconfig=" + filepath.Join(dir, controllers+".kubeconfig"),
 		"--leader-elect=false", "--secure-port=0",
 		"--kube-api-qps=500", "--kube-api-burst=1000", // nobody else is to be spared
-		"--controllers=validatingadmissionpolicy-status-controller,namespace-controller,garbage-collector-controller",
+		"--controllers=" + strings.Join(running, ","),
 	}
 }

@@ -71,8 +71,8 @@ func (l *launcher) keepThread() {
 	}
 }
 
-// start runs a server with its output in a log.
-func (l *launcher) start(name, log, path string, flags ...string) error {
+// start runs a server with its output in a log, and more in its environment.
+func (l *launcher) start(name, log, path string, environment []string, flags ...string) error {
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
@@ -80,6 +80,9 @@ func (l *launcher) start(name, log, path string, flags ...string) error {
 	defer out.Close() // the server has a copy
 	cmd := exec.Command(path, flags...)
 	cmd.Stdout, cmd.Stderr = out, out
+	if len(environment) > 0 {
+		cmd.Env = append(os.Environ(), environment...)
+	}
 	cmd.SysProcAttr = l.attr(l.group())
 	started := make(chan error)
 	l.starts <- func() { started <- cmd.Start() }

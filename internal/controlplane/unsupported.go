@@ -11,7 +11,7 @@ var errUnsupported = errors.New("a control plane runs on Unix only")
 
 func newLauncher(string, bool) (*launcher, error) { return nil, errUnsupported }
 
-func (*launcher) start(string, string, string, ...string) error { return errUnsupported }
+func (*launcher) start(string, string, string, []string, ...string) error { return errUnsupported }
 
 func (*launcher) ended(string) <-chan struct{} { return nil }
 

@@ -38,12 +38,24 @@ func (d Difference) admits() bool {
 // List is the table of all that is excused.
 func List() []Listed {
 	return []Listed{
-		{9, "Kyverno takes a text of the request that has a wildcard for a pattern, in negated membership operators too", requestAsPattern},
 		{3, "Kyverno edits a pattern with a wildcard key in place, so it looks in the old object for the key that it found in the new one", otherWildcardKey},
 		{3, "Kyverno drops entries of labels and annotations that are no strings from a pattern", nonStringEntry},
 		{12, "on DELETE, Kyverno looks at the context and the preconditions of a rule that checks nothing there", blindDeletion},
-		{13, "Kyverno takes a text that is the pattern's own for a match, whatever the pattern says", ownText},
 	}
+}
+
+// Reason says what Kyverno does where the interpreter gives its status beside kvap's, by
+// the number of the deviation.
+func Reason(number int) string {
+	switch number {
+	case 2:
+		return "Kyverno errs on a violation where a key that an anchor names is nowhere in the object"
+	case 9:
+		return "Kyverno takes a text of the request that has a wildcard for a pattern in membership operators"
+	case 13:
+		return "Kyverno takes a text that is the pattern's own for a match, whatever the pattern says"
+	}
+	return ""
 }
 
 // Of tells whether a difference is a listed one.

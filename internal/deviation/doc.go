@@ -7,7 +7,8 @@
 // What must hold: it goes by what the rule and the request are, never by what they
 // are called, and it excuses nothing that is not in the table.
 //
-// It neither judges nor compiles.
+// It neither judges nor compiles. Where kvap reads a value otherwise than Kyverno, the
+// interpreter gives both statuses itself; Reason says why.
 //
 // Start at List.
 package deviation

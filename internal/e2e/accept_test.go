@@ -16,7 +16,7 @@ func TestObjectsAreAccepted(t *testing.T) {
 			var accepted atomic.Int64
 			t.Cleanup(func() { // when all have ended
 				t.Logf("%d objects accepted", accepted.Load())
-				if *only == "" && accepted.Load() < 800 {
+				if *only == "" && accepted.Load() < 600 {
 					t.Errorf("only %d objects; are the fixtures there?", accepted.Load())
 				}
 			})

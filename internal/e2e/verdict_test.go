@@ -24,6 +24,7 @@ import (
 	"github.com/kvap/kvap/internal/e2e/testcluster"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/vap"
 	"github.com/kvap/kvap/vap/apiserver"
 )
 
@@ -291,11 +292,13 @@ func newJudge(t *testing.T, objects, params []*unstructured.Unstructured) *apise
 	for _, o := range ofKind(objects, "ValidatingAdmissionPolicy") {
 		p := &admissionregistrationv1.ValidatingAdmissionPolicy{}
 		typed(t, o, p)
+		vap.DefaultPolicy(p) // as the server does
 		ps = append(ps, p)
 	}
 	for _, o := range ofKind(objects, "ValidatingAdmissionPolicyBinding") {
 		b := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{}
 		typed(t, o, b)
+		vap.DefaultBinding(b)
 		b.Spec.ValidationActions = []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny}
 		bs = append(bs, b)
 	}
@@ -321,7 +324,7 @@ func typed(t *testing.T, o *unstructured.Unstructured, into any) {
 func newReference(t *testing.T, f fixtures.Fixture, objects []*unstructured.Unstructured) *interp.Interpreter {
 	t.Helper()
 	file, _ := policy.Parse("policy.yaml", f.Policy)
-	world := &interp.Offline{Kinds: customKinds(), Answers: map[string][]byte{}}
+	world := &interp.Offline{Kinds: attempt.CustomKind, Answers: map[string][]byte{}}
 	for _, o := range objects {
 		world.Objects = append(world.Objects, o.Object)
 		if o.GetKind() == "Namespace" {
@@ -344,15 +347,6 @@ func storeContext(t *testing.T, f fixtures.Fixture) (objects []*unstructured.Uns
 		})
 	}
 	return objects
-}
-
-// customKinds are the kinds that fixtures invent, as the interpreter is told of them.
-func customKinds() map[metav1.GroupVersionResource]string {
-	out := map[metav1.GroupVersionResource]string{}
-	for r, kind := range attempt.CustomKinds() {
-		out[metav1.GroupVersionResource(r)] = kind
-	}
-	return out
 }
 
 // installKinds defines them.

@@ -160,7 +160,7 @@ func (c Client) namespaceOf(object map[string]any) string {
 }
 
 // placed is the object in its namespace, which a request of a cluster-scoped kind
-// has not.
+// has not, and with a spec, where each object of its kind has one.
 func (c Client) placed(object map[string]any, resource schema.Resource) map[string]any {
 	out := maps.Clone(object)
 	meta, _ := object["metadata"].(map[string]any)
@@ -173,5 +173,10 @@ func (c Client) placed(object map[string]any, resource schema.Resource) map[stri
 		meta["namespace"] = c.namespaceOf(object)
 	}
 	out["metadata"] = meta
+	if t := c.Schemas.Type(resource.GVK); t != nil && out["spec"] == nil {
+		if spec := t.Fields["spec"]; spec != nil && spec.Required {
+			out["spec"] = map[string]any{}
+		}
+	}
 	return out
 }

@@ -71,7 +71,7 @@ func (j *Judges) alone(m vap.TranslatedMember, mapped bool, sources int) int {
 	}
 	s := standing{deployed: true}
 	for place, f := range j.Rules[:sources] {
-		if !mapped && f.Rule.PolicyName() == m.Policy && (f.Source == nil || f.Source.Type() == "validate") {
+		if !mapped && f.Rule.PolicyName() == m.Policy && f.Rule.Type() == "validate" {
 			s.compared, s.whole = true, append(s.whole, place)
 		}
 	}
@@ -89,7 +89,7 @@ func (j *Judges) sumUp(out []Opinion) {
 		o := &out[i]
 		for _, place := range s.whole {
 			if of := out[place]; graver(of.Status, o.Status) {
-				o.Status, o.Kyverno, o.Message, o.Code = of.Status, of.Kyverno, of.Message, of.Code
+				o.Status, o.Kyverno, o.Message, o.Code, o.Deviations = of.Status, of.Kyverno, of.Message, of.Code, of.Deviations
 			}
 		}
 		if s.deployed && s.compared && o.Native == apiserver.NoMatch && !o.Agree() {

@@ -20,7 +20,8 @@ import (
 type Cluster struct {
 	// Objects are ConfigMaps, Namespaces and others that rules look up.
 	Objects []map[string]any
-	// Schemas tell the paths of their kinds, for API calls; nil of none.
+	// Schemas tell the paths of their kinds, for API calls, and the kinds of resources;
+	// nil of none.
 	Schemas *schema.Set
 	// World is what the interpreter asks; nil is one that has the Objects.
 	World interp.World

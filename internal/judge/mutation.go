@@ -25,7 +25,7 @@ func (j *Judges) mutator(world interp.World) *interp.Interpreter {
 
 // mutates tells of a rule that changes the object of a request.
 func mutates(f *compile.Form) bool {
-	return f.Source != nil && f.Source.Mutate != nil && !f.Source.Mutate.Existing
+	return f.Rule.Mutates()
 }
 
 // Mutate lets the mutate rules change the object of a request, one after the other,
@@ -71,6 +71,9 @@ func (r *Request) Object() map[string]any {
 // hand on.
 func (r *Request) With(object map[string]any) (*Request, error) {
 	out := *r
+	if out.asked == nil {
+		out.asked = r.Object()
+	}
 	native := *r.native
 	out.native = &native
 	out.admission = map[string]any{}

@@ -21,10 +21,10 @@ type Opinion struct {
 	// Refused tells that the API server would refuse the request for the object
 	// that the rule is part of.
 	Refused bool
-	// Status is the interpreter's, and Kyverno what it says Kyverno gives: another
-	// one in the one place where kvap differs knowingly. Both are None where it has
-	// nothing to say.
+	// Status is the interpreter's, and Kyverno what it says Kyverno gives: another one where
+	// kvap differs knowingly, by the Deviations. Both are None where it has nothing to say.
 	Status, Kyverno interp.Status
+	Deviations      []int
 	Message         string // the interpreter's
 	// Code is set for what the interpreter does not support.
 	Code diag.Code
@@ -138,5 +138,8 @@ func graver(s, than interp.Status) bool {
 }
 
 func (o *Opinion) interpreted(res interp.RuleResult) {
-	o.Status, o.Kyverno, o.Message, o.Code = res.Status, res.Kyverno, res.Message, res.Code
+	o.Status, o.Kyverno, o.Message, o.Code, o.Deviations = res.Status, res.Kyverno, res.Message, res.Code, res.Deviations
+	if o.Status == interp.Fail && o.Kyverno == interp.Error && len(o.Deviations) == 0 {
+		o.Deviations = []int{2}
+	}
 }

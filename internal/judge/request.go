@@ -13,6 +13,7 @@ import (
 
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/vap/apiserver"
 )
 
@@ -26,9 +27,13 @@ type Request struct {
 	// Action, if not empty, takes the place of the policies' own, for the
 	// interpreter; the translation has it from its policies.
 	Action policy.Action
+	// Scan tells of an object that is there: the interpreter asks policies with
+	// admission: false too, which have no translation.
+	Scan bool
 
 	admission map[string]any
 	native    *admissionv1.AdmissionRequest
+	asked     map[string]any // the object before With; nil where it is that of the admission
 }
 
 // UID is the request's uid, empty where it has none.
@@ -165,9 +170,28 @@ func (r *Request) Complete() error {
 	return nil
 }
 
+// Lacks is the path of a field that one of the objects lacks although an API server hands
+// over none without it; empty where there is none, or the kind is not known.
+func (r *Request) Lacks(schemas *schema.Set) string {
+	kind := r.native.Kind
+	t := schemas.Type(schema.GVK{Group: kind.Group, Version: kind.Version, Kind: kind.Kind})
+	if t == nil {
+		return ""
+	}
+	for _, key := range []string{"object", "oldObject"} {
+		if object, ok := r.admission[key].(map[string]any); ok {
+			if path := t.Missing(object); path != "" {
+				return key + "." + path
+			}
+		}
+	}
+	return ""
+}
+
 // Interp is the request as the interpreter takes it.
 func (r *Request) Interp() *interp.Request {
 	return &interp.Request{
-		Admission: r.admission, NamespaceLabels: r.NamespaceLabels, Roles: r.Roles, ClusterRoles: r.ClusterRoles, Action: r.Action,
+		Admission: r.admission, NamespaceLabels: r.NamespaceLabels, Roles: r.Roles, ClusterRoles: r.ClusterRoles, Action: r.Action, Scan: r.Scan, Exact: true,
+		Asked: r.asked,
 	}
 }

@@ -11,13 +11,54 @@ import (
 )
 
 // World is a world that has some objects, which are also found by API calls of kinds
-// that the schemas know or can guess; without schemas by none.
+// that the schemas know or can guess; without schemas by none. Schemas tell the kind of a
+// resource, too, which a request for a subresource does not name.
 func World(objects []map[string]any, schemas *schema.Set) *interp.Offline {
 	out := &interp.Offline{Objects: withNamespaceNames(objects)}
 	if schemas != nil {
 		out.Plural = func(apiVersion, kind string) string { return plural(schemas, apiVersion, kind) }
+		out.Formats = Formats(schemas)
+		out.Kinds = func(group, version, resource string) (string, bool) {
+			known, ok := schemas.ByResource(group, version, resource)
+			return known.Kind, ok
+		}
 	}
 	return out
+}
+
+// Formats are the formats of fields that the schemas know.
+func Formats(schemas *schema.Set) func(group, version, kind string, field []string) interp.Format {
+	return func(group, version, kind string, field []string) interp.Format {
+		return formatOf(schemas.Type(schema.GVK{Group: group, Version: version, Kind: kind}), field)
+	}
+}
+
+// formatOf is the format of a field of a type.
+func formatOf(t *schema.Type, field []string) interp.Format {
+	for _, key := range field {
+		if t == nil {
+			break
+		}
+		switch f := t.Fields[key]; {
+		case f != nil:
+			t = f.Type
+		case t.Elem != nil:
+			t = t.Elem
+		default:
+			t = nil
+		}
+	}
+	switch {
+	case t == nil || t.Nullable:
+		return interp.AnyText
+	case t.Kind == schema.IntOrString:
+		return interp.IntOrString
+	case t.Kind == schema.String && t.Format == schema.Quantity:
+		return interp.Quantity
+	case t.Kind == schema.String && t.Format == schema.Duration:
+		return interp.Duration
+	}
+	return interp.AnyText
 }
 
 func plural(schemas *schema.Set, apiVersion, kind string) string {

@@ -11,6 +11,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -32,7 +33,8 @@ type Kyverno struct {
 	Bundle            func() []byte // of the certificates that it has now
 	ExcludeNamespaces []string
 
-	renewed time.Time // when it last said that it is alive
+	renewed   time.Time                          // when it last said that it is alive
+	generated map[types.UID]map[string]generated // the generate rules of each policy, as seen last
 }
 
 // The names of its configurations.

@@ -18,6 +18,7 @@ import (
 type material struct {
 	policies   []*policy.Policy
 	exceptions []*policy.Exception
+	unread     []*policy.Unread
 	deployed   judge.Deployed
 	resources  []manifest.Object
 	existing   []manifest.Object // targets of rules that change existing objects
@@ -26,8 +27,6 @@ type material struct {
 	objects    []map[string]any // that rules look up
 	images     map[string]map[string]any
 	answers    []answers // later ones win
-	// excepted are policies with exceptions that kvap does not read, by name.
-	excepted map[string]string
 }
 
 // load reads all that a suite names. Where a file is missing there is nothing
@@ -41,7 +40,6 @@ func (s *Suite) load() (m material, found diag.List) {
 		found = append(found, s.eachFile(name, pos, func(file string, data []byte) diag.List {
 			f, ds := policy.Parse(file, data)
 			m.exceptions = append(m.exceptions, f.Exceptions...)
-			m.readExcepted(file, data)
 			return ds
 		})...)
 	}
@@ -77,28 +75,6 @@ func (s *Suite) loadObjects(m *material, key string, names []string) (found diag
 		})...)
 	}
 	return found
-}
-
-// readExcepted notes which policies the exceptions of policies.kyverno.io in a file are
-// from.
-func (m *material) readExcepted(file string, data []byte) {
-	objects, _ := manifest.Read(file, data) // what is no YAML has been told
-	for _, o := range objects {
-		if o.Kind() != "PolicyException" || !strings.HasPrefix(o.APIVersion(), "policies.kyverno.io/") {
-			continue
-		}
-		spec, _ := o.Value["spec"].(map[string]any)
-		refs, _ := spec["policyRefs"].([]any)
-		for _, item := range refs {
-			ref, _ := item.(map[string]any)
-			if name, ok := ref["name"].(string); ok {
-				if m.excepted == nil {
-					m.excepted = map[string]string{}
-				}
-				m.excepted[name] = o.Meta("name")
-			}
-		}
-	}
 }
 
 // loadSurroundings reads the files of values, user and context.
@@ -161,8 +137,8 @@ func (s *Suite) loadPolicy(m *material, name string, pos diag.Pos) diag.List {
 	return append(note, s.eachFile(name, pos, func(file string, data []byte) diag.List {
 		f, ds := policy.Parse(file, data)
 		m.policies = append(m.policies, f.Policies...)
+		m.unread = append(m.unread, f.Unread...)
 		m.exceptions = append(m.exceptions, f.Exceptions...)
-		m.readExcepted(file, data)
 		return append(ds, m.readNative(file, data)...)
 	})...)
 }

@@ -31,17 +31,25 @@ func (r *run) mutate(ctx context.Context, row Row, p *policy.Policy, o manifest.
 	if s.err != nil {
 		return refuse(s.err)
 	}
-	request, err := r.request(s, p.Name, r.origin(p, row), row.Operation, o)
+	made, err := r.request(s, p.Name, r.origin(p, row), row.Operation, o)
+	request := made
 	if err == nil {
-		request, err = r.mutated(ctx, request, o, p)
+		request, err = r.mutated(ctx, made, o, p)
 	}
 	if err != nil {
 		return refuse(err)
 	}
 	done := s.judges.Mutate(ctx, request, nil)
+	if p.Mutating != nil && row.patched() != "" {
+		whole := *done
+		if whole.After, err = r.behindAll(ctx, made, o); err != nil {
+			return refuse(err)
+		}
+		done = &whole
+	}
 	var out []Result
 	for _, m := range done.Rules {
-		if !row.means(m.Rule) || m.Kyverno == interp.None {
+		if p.Mutating == nil && !row.means(m.Rule) || m.Kyverno == interp.None {
 			continue
 		}
 		result := base
@@ -59,11 +67,11 @@ func (r *run) mutate(ctx context.Context, row Row, p *policy.Policy, o manifest.
 // mutated is the request with the object that mutate rules make of it: those of the
 // policies in front of one, or of all where that is nil.
 func (r *run) mutated(ctx context.Context, request *judge.Request, o manifest.Object, front *policy.Policy) (*judge.Request, error) {
-	for _, p := range r.policies {
+	for _, p := range inOrder(r.policies) {
 		if p == front {
 			break
 		}
-		if !slices.ContainsFunc(p.Rules, func(rule *policy.Rule) bool { return rule.Mutate != nil && !rule.Mutate.Existing }) {
+		if !mutates(p) {
 			continue
 		}
 		s := r.session(p, o.Meta("name"))
@@ -80,6 +88,11 @@ func (r *run) mutated(ctx context.Context, request *judge.Request, o manifest.Ob
 		}
 	}
 	return request, nil
+}
+
+// mutates tells of a policy that changes the object of a request.
+func mutates(p *policy.Policy) bool {
+	return p.Mutating != nil || slices.ContainsFunc(p.Rules, func(rule *policy.Rule) bool { return rule.Mutate != nil && !rule.Mutate.Existing })
 }
 
 // weighMutation holds a rule's status and the object to what the row expects.
@@ -135,6 +148,31 @@ func (r *run) compare(out *Result, name string, got map[string]any) {
 		fail("%s differs from %s", o.Title(), filepath.ToSlash(name))
 		out.Difference = difference
 	}
+}
+
+// inOrder are policies as the Kyverno command line runs them: those in CEL come last.
+func inOrder(policies []*policy.Policy) []*policy.Policy {
+	out := slices.Clone(policies)
+	slices.SortStableFunc(out, func(a, b *policy.Policy) int {
+		switch {
+		case (a.Mutating != nil) == (b.Mutating != nil):
+			return 0
+		case b.Mutating != nil:
+			return -1
+		}
+		return 1
+	})
+	return out
+}
+
+// behindAll is the object behind all policies, which is what a row about a MutatingPolicy
+// has in its file.
+func (r *run) behindAll(ctx context.Context, request *judge.Request, o manifest.Object) (map[string]any, error) {
+	request, err := r.mutated(ctx, request, o, nil)
+	if err != nil {
+		return nil, err
+	}
+	return request.Object(), nil
 }
 
 // client makes requests as the Kyverno command line does.

@@ -82,18 +82,23 @@ func (r *run) row(ctx context.Context, row Row) []Result {
 	switch {
 	case native && (row.NativePolicy || p == nil):
 		return r.natively(ctx, row)
+	case p == nil && r.unreadKind(row.Policy) != "":
+		return r.each(row, Result{Verdict: NotJudged, Reason: fmt.Sprintf("the kind %s is not read", r.unreadKind(row.Policy))})
 	case p == nil:
 		return r.each(row, Result{Verdict: Excluded, Reason: fmt.Sprintf("the suite's policies define no %s", row.Policy)})
-	case p.Validating == nil && !slices.ContainsFunc(policy.Expand(p), func(rule *policy.Rule) bool { return row.means(rule.Name) }):
+	case !p.InCEL() && !slices.ContainsFunc(policy.Expand(p), func(rule *policy.Rule) bool { return row.means(rule.Name) }):
 		return r.each(row, Result{Verdict: Excluded, Reason: fmt.Sprintf("the policy has no rule %s", row.Rule)})
-	}
-	if name, ok := r.excepted[p.Name]; ok && p.Validating != nil {
-		return r.each(row, Result{Verdict: NotJudged, Reason: fmt.Sprintf("the policy has the exception %s of policies.kyverno.io, which is not read yet", name)})
 	}
 	if p.Validating != nil && p.Validating.Mode == "JSON" {
 		return r.payload(ctx, row, p)
 	}
 	judge := r.judge
+	if m := p.Mutating; m != nil {
+		if m.ChangesOthers() || m.Existing && len(r.suite.TargetResources) > 0 {
+			return r.each(row, Result{Verdict: NotJudged, Reason: "what a MutatingPolicy makes of existing objects is not judged"})
+		}
+		judge = r.mutate
+	}
 	for _, rule := range p.Rules {
 		switch {
 		case !row.means(rule.Name) || rule.Type() == "validate":
@@ -141,7 +146,7 @@ func (r Row) unsupported() string {
 		return "the row has an error"
 	case r.NativeMutating:
 		return "native mutation is not judged yet (MutatingAdmissionPolicy)"
-	case r.ImageValidatingPolicy, r.MutatingPolicy, r.GeneratingPolicy, r.DeletingPolicy:
+	case r.ImageValidatingPolicy, r.GeneratingPolicy, r.DeletingPolicy:
 		return "the policy's kind is not judged"
 	}
 	return ""
@@ -168,6 +173,17 @@ func (r *run) policy(name string) *policy.Policy {
 		}
 	}
 	return nil
+}
+
+// unreadKind is the kind of a policy that is not read; "" where there is none of the
+// name.
+func (r *run) unreadKind(name string) string {
+	for _, u := range r.unread {
+		if name == u.Name || name == u.Namespace+"/"+u.Name {
+			return u.Kind
+		}
+	}
+	return ""
 }
 
 // means tells whether the row is about a rule: the one that it names, or what that

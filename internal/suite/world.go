@@ -14,7 +14,7 @@ type answers = judge.Answers
 // mocked.
 func (r *run) world(objects []map[string]any) *interp.Offline {
 	w := judge.World(objects, r.runner.Schemas)
-	w.Images = r.images
+	w.Images, w.Complete = r.images, true
 	for _, a := range r.answers {
 		a.Give(w)
 	}

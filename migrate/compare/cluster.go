@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -34,7 +32,7 @@ func (c *Comparing) settingOfCluster(ctx context.Context) (*Setting, error) {
 	if s.Schemas, err = c.Cluster.DefinedTypes(ctx, c.Translate.Schemas, c.leave); err != nil {
 		return nil, err
 	}
-	for _, read := range []func(context.Context, *Setting, *strings.Builder) error{c.readPolicies, c.readNatives, c.readAround} {
+	for _, read := range []func(context.Context, *Setting, *strings.Builder) error{c.readPolicies, c.readNatives, c.readSeen, c.readAround} {
 		if err := read(ctx, s, &mark); err != nil {
 			return nil, err
 		}
@@ -44,9 +42,6 @@ func (c *Comparing) settingOfCluster(ctx context.Context) (*Setting, error) {
 		c.leave(err)
 	} else if err != nil {
 		return nil, err
-	}
-	if len(s.Policies) == 0 {
-		return nil, InputError{errors.New("the cluster has no policies; name files with -f")}
 	}
 	look, err := c.newLook(s)
 	if err == nil {
@@ -114,7 +109,7 @@ func (c *Comparing) readPolicy(s *Setting, u unstructured.Unstructured) error {
 	u.SetManagedFields(nil)
 	unstructured.RemoveNestedField(u.Object, "status")
 	if u.GroupVersionKind().Group == v1alpha1.Group {
-		u.SetAPIVersion("kyverno.io/v1")
+		u.SetAPIVersion(v1alpha1.KyvernoAPIVersion(u.GetKind()))
 	}
 	data, err := json.Marshal(u.Object)
 	if err != nil {
@@ -194,16 +189,4 @@ func (c *Comparing) clusterReports(ctx context.Context, to *evidence.Register) e
 		}
 	}
 	return nil
-}
-
-// lastWritten is when the spec of a native policy was written last, as far as its
-// managed fields tell; zero where they do not.
-func lastWritten(p *admissionregistrationv1.ValidatingAdmissionPolicy) time.Time {
-	last := p.CreationTimestamp.Time
-	for _, f := range p.ManagedFields {
-		if f.Subresource == "" && f.Time != nil && f.Time.After(last) {
-			last = f.Time.Time
-		}
-	}
-	return last
 }

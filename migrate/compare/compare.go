@@ -44,6 +44,8 @@ type Options struct {
 	Search Search
 	// For is how long to look, and Every how often.
 	For, Every time.Duration
+	// Since is from when on an audit log counts.
+	Since time.Time
 	// TryOnly has the API server only try what is recorded.
 	TryOnly  bool
 	Progress func(format string, args ...any)
@@ -168,6 +170,7 @@ func (c *Comparing) begin(ctx context.Context) error {
 	}
 	c.setting, c.ledger, c.unread = setting, evidence.New(judges, setting.Known), 0
 	c.ledger.Natives(setting.natives)
+	c.ledger.Since(c.Since)
 	if setting.whole {
 		c.ledger.Whole()
 	}
@@ -187,6 +190,9 @@ func (c *Comparing) read(ctx context.Context) (s *Setting, err error) {
 	} else {
 		s, err = c.settingOfCluster(ctx)
 	}
+	if err == nil && c.Cluster != nil && len(s.Policies) == 0 {
+		err = InputError{errors.New("the cluster has no policies; name files with -f")}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -198,13 +204,22 @@ func (c *Comparing) read(ctx context.Context) (s *Setting, err error) {
 	return s, nil
 }
 
-// Policies are the policies that would be compared.
-func Policies(ctx context.Context, o Options) ([]*policy.Policy, error) {
+// Policies are the policies that would be compared, and those of other namespaces that
+// nobody has named.
+func Policies(ctx context.Context, o Options) (chosen, elsewhere []*policy.Policy, err error) {
 	s, err := New(o).read(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return s.Policies, nil
+	return s.Policies, s.elsewhere, nil
+}
+
+// Whole is what a cluster has: all its policies, and all native ones, whoever made them; and
+// what could not be read of it.
+func Whole(ctx context.Context, o Options) (*Setting, []error, error) {
+	c := New(o)
+	s, err := c.settingOfCluster(ctx)
+	return s, c.Left, err
 }
 
 // search has verify look for requests that nobody has sent.

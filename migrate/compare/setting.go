@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -26,11 +27,14 @@ type Setting struct {
 	Known      []map[string]any
 	Schemas    *schema.Set
 
+	elsewhere []*policy.Policy // of other namespaces, where none was named
+
 	natives  []evidence.Native
-	compared []comparedPolicy // those of a cluster
-	silent   string           // since when Kyverno is, where it is not alive
-	whole    bool             // no policy that changes objects was left out
-	mark     string           // another one where policies or native objects are others
+	seen     map[string]time.Time // since when native policies were seen to be judged by, by name
+	compared []comparedPolicy     // those of a cluster
+	silent   string               // since when Kyverno is, where it is not alive
+	whole    bool                 // no policy that changes objects was left out
+	mark     string               // another one where policies or native objects are others
 }
 
 // A comparedPolicy is a policy of a cluster whose comparison is recorded.
@@ -88,7 +92,12 @@ func (s *Setting) limit(to Selection) error {
 	}
 	kept := map[string]bool{}
 	s.whole = !slices.ContainsFunc(s.Policies, func(p *policy.Policy) bool { return changes(p, to.takes(p)) })
+	every := to
+	every.Every = true
 	s.Policies = slices.DeleteFunc(s.Policies, func(p *policy.Policy) bool {
+		if !to.takes(p) && every.takes(p) {
+			s.elsewhere = append(s.elsewhere, p)
+		}
 		kept[p.FullName()] = kept[p.FullName()] || to.takes(p)
 		return !to.takes(p)
 	})
@@ -111,7 +120,13 @@ func changes(p *policy.Policy, taken bool) bool {
 func (s *Setting) ownNatives() {
 	var own judge.Deployed
 	for _, p := range s.Deployed.Policies {
-		native := evidence.Native{Policy: p, LeftOut: s.Deployed.LeftOut(p.Name), Since: lastWritten(p)}
+		written := []time.Time{lastWritten(p)}
+		for _, b := range s.Deployed.Bindings {
+			if b.Spec.PolicyName == p.Name {
+				written = append(written, lastWritten(b))
+			}
+		}
+		native := evidence.Native{Policy: p, LeftOut: s.Deployed.LeftOut(p.Name), Since: s.since(p.Name, written...)}
 		s.natives = append(s.natives, native)
 		if !slices.ContainsFunc(s.Policies, func(source *policy.Policy) bool { return slices.Contains(s.Deployed.Sources(p), source.FullName()) }) {
 			continue

@@ -19,7 +19,7 @@ type Native struct {
 	Policy *admissionregistrationv1.ValidatingAdmissionPolicy
 	// LeftOut are the namespaces that its bindings leave out.
 	LeftOut []string
-	// Since is when it became what it is; zero where that is not known.
+	// Since is when it was seen to be judged by as it is; zero where that is not known.
 	Since time.Time
 }
 
@@ -28,6 +28,7 @@ type auditReader struct {
 	natives map[string]auditNative // by name
 	webhook bool                   // kvap's webhook has been heard of in the log
 	strange map[string]bool        // native policies that were heard of and are not known
+	since   time.Time              // what came before does not count
 }
 
 type auditNative struct {
@@ -51,6 +52,9 @@ func (l *Ledger) Natives(list []Native) {
 		l.audit.natives[n.Policy.Name] = one
 	}
 }
+
+// Since has what the log says of the time before count for nothing. It follows Natives.
+func (l *Ledger) Since(at time.Time) { l.audit.since = at }
 
 // Strange are native policies that the log speaks of, made by kvap or not, and that
 // were not among the natives.
@@ -132,7 +136,7 @@ func (l *Ledger) Audit(ctx context.Context, data []byte, at string) error {
 	if e.Kind != "Event" || !strings.HasPrefix(e.APIVersion, "audit.k8s.io/") {
 		return errors.New("the line is no event of audit.k8s.io; give the log that an API server writes with --audit-log-path")
 	}
-	if e.Stage != "ResponseComplete" || e.ObjectRef == nil || e.ResponseStatus == nil || e.operations() == nil {
+	if e.Stage != "ResponseComplete" || e.ObjectRef == nil || e.ResponseStatus == nil || e.operations() == nil || e.Received.Before(l.audit.since) {
 		return nil
 	}
 	if err := e.read(); err != nil {

@@ -77,10 +77,9 @@ func newBench(t *testing.T, text string, broken func(*bench)) *bench {
 // flip is a mutant: what the translation holds to be empty counts as there.
 func flip(b *bench) {
 	spec := &b.deployed.Policies[0].Spec
-	for i, v := range spec.Validations {
-		spec.Validations[i].Expression = strings.ReplaceAll(v.Expression, "!= ''", "== ''")
+	for i, c := range spec.MatchConditions {
+		spec.MatchConditions[i].Expression = strings.NewReplacer("== ''", "!= ''", "!= ''", "== ''").Replace(c.Expression)
 	}
-	spec.MatchConditions = nil
 }
 
 func (b *bench) ledger() *Ledger {
@@ -373,6 +372,37 @@ func TestListedViolations(t *testing.T) {
 		got := l.Comparison().Rules[index].Evidence
 		if len(got) != 1 || got[0] != want {
 			t.Errorf("%s: %+v; want %+v", message, got, want)
+		}
+	}
+}
+
+// TestFormsOfOneObject: what an object about Pods and their controllers finds of a Deployment
+// is found by the form of the rule that is about Deployments, and by no other.
+func TestFormsOfOneObject(t *testing.T) {
+	b := newBench(t, strings.Replace(teams, "kinds: [ConfigMap]", "kinds: [Pod]", 1), nil)
+	if n := len(b.deployed.Policies); n != 1 {
+		t.Fatalf("%d objects", n)
+	}
+	l := b.ledger()
+	line, err := json.Marshal(map[string]any{
+		"kind": "Event", "apiVersion": "audit.k8s.io/v1", "stage": "ResponseComplete", "verb": "create",
+		"objectRef":      map[string]any{"apiGroup": "apps", "apiVersion": "v1", "resource": "deployments", "namespace": "default", "name": "bad"},
+		"responseStatus": map[string]any{"code": 400, "message": strings.Replace(kyvernoDenial, "team:", "autogen-team:", 1)},
+		"annotations":    map[string]string{failureKey: `[{"message":"m","policy":"teams","expressionIndex":0}]`},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Audit(b.Context(), line, "a:1"); err != nil {
+		t.Fatal(err)
+	}
+	for i, f := range b.judges.Rules {
+		want := report.Evidence{Source: string(Audit)}
+		if f.Name == "autogen-team" {
+			want.Seen, want.Agreed, want.Violated = 1, 1, 1
+		}
+		if got := l.Comparison().Rules[i].Evidence; !slices.Equal(got, []report.Evidence{want}) {
+			t.Errorf("%s: %+v; want %+v", f.Name, got, want)
 		}
 	}
 }

@@ -178,7 +178,7 @@ func (l *Ledger) place(policyName, rule string) int {
 
 // validates tells whether a rule says yes or no to requests.
 func validates(f *compile.Form) bool {
-	return f.Rule.Policy.Validating != nil || f.Source == nil || f.Source.Validate != nil
+	return f.Rule.Type() == "validate"
 }
 
 // ofOthers tells that only a native object knows of a rule: it shares the object with

@@ -26,7 +26,7 @@ const (
 
 // mutates tells of a rule that changes the object of a request.
 func mutates(f *compile.Form) bool {
-	return f.Source != nil && f.Source.Mutate != nil && !f.Source.Mutate.Existing
+	return f.Rule.Mutates()
 }
 
 // A call is one call of a mutating webhook, as the log has it.

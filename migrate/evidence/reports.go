@@ -81,7 +81,7 @@ func (r *Register) Add(o map[string]any) {
 
 func ofKyverno(source string) bool {
 	switch source {
-	case "kyverno", "Kyverno", "KyvernoValidatingPolicy", "":
+	case "kyverno", "Kyverno", "KyvernoValidatingPolicy", "KyvernoMutatingPolicy", "":
 		return true
 	}
 	return false
@@ -167,7 +167,7 @@ func (l *Ledger) noteReported(place int, j judged, o judge.Opinion) {
 	r := l.rows[place]
 	name := ruleName{r.form.Rule.PolicyName(), r.form.Name}
 	result, reported := j.Reported.results[name]
-	if p := r.form.Rule.Policy; !reported && p.Validating != nil {
+	if p := r.form.Rule.Policy; !reported && p.InCEL() {
 		result, reported = j.Reported.results[ruleName{r.form.Rule.PolicyName(), ""}]
 	}
 	ours := verdictOf(o)

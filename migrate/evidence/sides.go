@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -63,7 +64,7 @@ func (r *row) title() string {
 func (l *Ledger) ours(place int, e *event) side {
 	found := side{silent: true}
 	for _, n := range l.audit.natives {
-		if !slices.Contains(n.places, place) || !n.about(e) {
+		if !n.judges(place, e.ObjectRef.Resource) || !n.about(e) {
 			continue
 		}
 		found.silent = false
@@ -103,6 +104,16 @@ func (l *Ledger) native(place int) bool {
 	return false
 }
 
+// judges tells whether the policy judges by a rule what is of a resource.
+func (n auditNative) judges(place int, resource string) bool {
+	for i, m := range n.text.Members {
+		if n.places[i] == place && m.IsAbout(resource) {
+			return true
+		}
+	}
+	return false
+}
+
 // says is what a native policy found of one of its rules.
 func (n auditNative) says(place int, e *event) side {
 	if slices.Contains(n.LeftOut, e.ObjectRef.Namespace) {
@@ -115,7 +126,7 @@ func (n auditNative) says(place int, e *event) side {
 		if f.Policy != n.Policy.Name {
 			continue
 		}
-		if i := f.ExpressionIndex; i >= 0 && i < len(n.text.Validations) && n.places[n.text.Validations[i].Member] == place {
+		if i := f.ExpressionIndex; i >= 0 && i < len(n.text.Validations) && slices.ContainsFunc(n.text.Validations[i].Members(), func(m int) bool { return n.places[m] == place }) {
 			return side{violated: true, message: f.Message}
 		}
 		if n.named(place, f.Message) {
@@ -138,7 +149,10 @@ func (n auditNative) named(place int, message string) bool {
 		}
 		list := strings.Split(strings.TrimSuffix(message[i+len(words):], ")"), ", ")
 		for member, m := range n.text.Members {
-			if n.places[member] == place && (slices.Contains(list, m.Rule) || slices.Contains(list, m.Policy+"/"+m.Rule)) {
+			written := cmp.Or(m.Origin, m.Rule) // as the message names it where the object is about Pods and their controllers
+			if n.places[member] == place && slices.ContainsFunc([]string{m.Rule, written}, func(name string) bool {
+				return slices.Contains(list, name) || slices.Contains(list, m.Policy+"/"+name)
+			}) {
 				return true
 			}
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -28,11 +27,15 @@ func (r *Reader) Finish(ctx context.Context) (out report.Finish, err error) {
 	}
 	unfinished := 0
 	for _, w := range ws {
-		if w.Source == nil {
+		if w.Source == nil && !isKept(*w) {
 			continue
+		}
+		if err := r.tryClosed(ctx, w); err != nil {
+			return out, err
 		}
 		left := report.LeftPolicy{Kind: w.Ref.Kind, Namespace: w.Ref.Namespace, Name: w.Ref.Name, Stage: string(w.Stage())}
 		left.Next, unfinished = nextFor(*w, unfinished)
+		left.TakesAlong = migrate.TakesAlong(w.Source)
 		out.Policies = append(out.Policies, left)
 	}
 	if unfinished, err = r.leftCleanups(ctx, &out, unfinished); err != nil {
@@ -50,6 +53,9 @@ func (r *Reader) Finish(ctx context.Context) (out report.Finish, err error) {
 	}
 	out.Parts = append(out.Parts, hooks...)
 	out.Done = unfinished == 0 && !slices.ContainsFunc(out.Parts, needsKyverno)
+	if namespace == "" { // its webhooks are called by a URL
+		namespace, _, _ = strings.Cut(r.kyverno.alive.lease, "/")
+	}
 	out.Steps = finishSteps(out, namespace)
 	return out, nil
 }
@@ -68,15 +74,34 @@ func needsKyverno(p report.LeftPart) bool {
 	return p.Owner == notRead && (p.Objects > 0 || p.Next == notCounted)
 }
 
+// isKept tells of a policy that went with the definition of its kind, and that kvap enforces
+// still.
+func isKept(w migrate.World) bool {
+	return w.Source == nil && w.Carrier == nil && w.SourceSeen.Exists && w.SourceSeen.Mode == v1alpha1.ModeEnforce
+}
+
+// closedSince is said of policies that Kyverno 1.20 has found in the cluster.
+const closedSince = "for Kyverno 1.20 carries out no policy of kyverno.io"
+
 // nextFor is what to do with a policy of one of Kyverno's kinds, and how many keep
-// Kyverno.
+// Kyverno, or hang by its definitions.
 func nextFor(w migrate.World, keep int) (string, int) {
 	name := w.Title()
+	if isKept(w) {
+		if w.Record == nil || w.Record.Status.Original == nil {
+			return "went with its definition; kvap enforces it as it read it last: apply it as a policy of kvap.dev (kvap migrate adopt -f)", keep + 1
+		}
+		return "went with its definition; kvap enforces it as it read it last: kvap migrate adopt " + name, keep + 1
+	}
 	recorded := w.Stage() == v1alpha1.StageEnforced || w.Stage() == v1alpha1.StageAdopted
 	enforced := w.Enforces()
 	switch {
 	case w.WayOn() != "":
 		return onItsWay + w.WayOn(), keep + 1
+	case w.Closed != "" && migrate.KyvernoHasRest(w.Source):
+		return "nobody carries out " + strings.Join(w.Staying, ", ") + ", " + closedSince + ": kvap migrate adopt " + name + " keeps them in the record", keep + 1
+	case w.Closed != "" && !enforced.Yes && !w.Kyverno.Yes && !migrate.KyvernoIsOff(w.Source):
+		return "nobody enforces it, " + closedSince + ": kvap migrate enforce " + name, keep + 1
 	case migrate.KyvernoHasRest(w.Source):
 		return "Kyverno has rules left in it: " + strings.Join(w.Staying, ", "), keep + 1
 	case !enforced.Yes && migrate.KyvernoIsOff(w.Source):
@@ -86,21 +111,29 @@ func nextFor(w migrate.World, keep int) (string, int) {
 	case !enforced.Yes:
 		return "it is there again: kvap migrate enforce " + name + " takes it away from Kyverno", keep + 1
 	case migrate.CanCarry(w.Ref) && !recorded:
-		return "goes with its definition: kvap migrate adopt -f first, where its files are", keep
+		return "goes with its definition: kvap migrate adopt -f first, where its files are", keep + 1
 	case migrate.CanCarry(w.Ref):
-		return "goes with its definition: kvap migrate adopt " + name + " first", keep
+		return "goes with its definition: kvap migrate adopt " + name + " first", keep + 1
 	}
-	return "goes with its definition, and kvap.dev has no such kind: keep the definition", keep
+	return "goes with its definition, and kvap.dev has no such kind: keep the definition", keep + 1
 }
 
 // finishSteps are what to do, in order.
 func finishSteps(f report.Finish, namespace string) []string {
 	var out []string
 	enforce, adopt, cleans := false, false, false
+	var along []string
 	for _, p := range f.Policies {
 		cleans = cleans || p.Next == runsCleanup
-		enforce = enforce || strings.HasPrefix(p.Next, "Kyverno") || strings.HasPrefix(p.Next, "it is there again")
+		enforce = enforce || strings.HasPrefix(p.Next, "Kyverno") || strings.HasPrefix(p.Next, "nobody enforces it") || strings.HasPrefix(p.Next, "it is there again")
 		adopt = adopt || strings.Contains(p.Next, "migrate adopt")
+		for _, rule := range p.TakesAlong {
+			along = append(along, strings.TrimPrefix(p.Namespace+"/"+p.Name, "/")+"/"+rule)
+		}
+	}
+	if len(along) > 0 {
+		out = append(out, "Remove no policy of Kyverno's by hand, nor its definition, while Kyverno runs, before its rules have orphanDownstreamOnPolicyDelete: true "+
+			"(kvap migrate enforce writes it): Kyverno would delete what they have generated: "+strings.Join(along, ", ")+".")
 	}
 	if enforce {
 		out = append(out, "Move what Kyverno still enforces (kvap migrate enforce), or keep Kyverno for it.")
@@ -123,9 +156,13 @@ func finishSteps(f report.Finish, namespace string) []string {
 	}) {
 		out = append(out, "Keep the definition policyexceptions.kyverno.io, and its objects, while policies have exceptions: kvap reads them.")
 	}
+	if slices.ContainsFunc(f.Parts, func(p report.LeftPart) bool {
+		return strings.HasPrefix(p.Name, "globalcontextentries.") && (p.Objects > 0 || p.Next == notCounted)
+	}) {
+		out = append(out, "Keep the definition globalcontextentries.kyverno.io, and its objects, while rules read them (globalReference): kvap's webhook keeps what they say ready.")
+	}
 	if f.Done && namespace != "" {
-		out = append(out, fmt.Sprintf("Uninstall Kyverno, for instance helm uninstall kyverno -n %s (see what it removes: helm get manifest), "+
-			"and see that its webhook configurations are gone: one that is left with failurePolicy Fail denies what it matches.", namespace))
+		out = append(out, uninstallSteps(f, namespace)...)
 	}
 	return out
 }
@@ -173,6 +210,9 @@ func ownerOf(group, kind string) (owner, next string) {
 	case "reports.kyverno.io":
 		return "Kyverno", "goes with Kyverno"
 	case "kyverno.io", "policies.kyverno.io":
+		if kind == "GlobalContextEntry" {
+			return "Kyverno", "may go when no rule reads an entry in it"
+		}
 		if kind == "UpdateRequest" || cleans(group, kind) {
 			return "Kyverno", "goes with Kyverno"
 		}

@@ -11,8 +11,9 @@ import (
 	"github.com/kvap/kvap/report"
 )
 
-// A policy that was moved by files has no record; it needs Kyverno no more where kvap is
-// seen to enforce it, and is told of where nobody does.
+// Whatever kvap enforces by a policy of Kyverno's kind hangs by the definition, which goes
+// with Kyverno: such a policy has to be adopted first. A policy that was moved by files has
+// no record.
 func TestFinishWithoutRecord(t *testing.T) {
 	off := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "kyverno.io/v1", "kind": "ClusterPolicy", "spec": map[string]any{"admission": false},
@@ -21,6 +22,7 @@ func TestFinishWithoutRecord(t *testing.T) {
 	on := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "kyverno.io/v1", "kind": "ClusterPolicy", "metadata": map[string]any{"name": "p"}}}
 	enforced := migrate.Seen{Exists: true, Mode: v1alpha1.ModeEnforce, Judging: migrate.Judging{Yes: true}}
 	record := &v1alpha1.Migration{Status: v1alpha1.MigrationStatus{Stage: v1alpha1.StageEnforced}}
+	kept := &v1alpha1.Migration{Status: v1alpha1.MigrationStatus{Stage: v1alpha1.StageEnforced, Original: &v1alpha1.LastGood{Policy: "{}"}}}
 	back := &v1alpha1.Migration{Status: v1alpha1.MigrationStatus{Stage: v1alpha1.StageEnforced, Doing: &v1alpha1.MigrationStep{Verb: migrate.Rollback}}}
 	for name, one := range map[string]struct {
 		source *unstructured.Unstructured
@@ -29,8 +31,10 @@ func TestFinishWithoutRecord(t *testing.T) {
 		keeps  int
 		want   string
 	}{
-		"by files":            {off, enforced, nil, 0, "adopt -f"},
-		"recorded":            {off, enforced, record, 0, "migrate adopt p"},
+		"by files":            {off, enforced, nil, 1, "adopt -f"},
+		"recorded":            {off, enforced, record, 1, "migrate adopt p"},
+		"uninstalled":         {nil, enforced, kept, 1, "enforces it as it read it last: kvap migrate adopt p"},
+		"uninstalled, alone":  {nil, enforced, nil, 1, "apply it as a policy of kvap.dev"},
 		"by nobody":           {off, migrate.Seen{}, nil, 1, "nobody is seen to enforce it"},
 		"recorded, by nobody": {off, migrate.Seen{Exists: true, Mode: v1alpha1.ModeShadow}, record, 1, "nobody is seen to enforce it"},
 		"not moved":           {on, migrate.Seen{}, nil, 1, "Kyverno enforces it"},
@@ -58,5 +62,58 @@ func TestFinishOfWhatMayNotBeListed(t *testing.T) {
 	r := &Reader{Connection: answering(forbidden, "clustercleanuppolicies", kind("kyverno.io", "v2", "ClusterCleanupPolicy"))}
 	if keep, err := r.leftCleanups(t.Context(), &report.Finish{}, 0); err != nil || keep != 1 {
 		t.Errorf("%d keep Kyverno, %v: there may be cleanup policies", keep, err)
+	}
+}
+
+// Entries of the global context are read by kvap: they need no Kyverno, and have to stay
+// while rules read them.
+func TestFinishOfGlobalContextEntries(t *testing.T) {
+	owner, next := ownerOf("kyverno.io", "GlobalContextEntry")
+	part := report.LeftPart{Name: "globalcontextentries.kyverno.io", Owner: owner, Next: next, Objects: 2}
+	if needsKyverno(part) {
+		t.Errorf("they need Kyverno: %s, %s", owner, next)
+	}
+	if steps := finishSteps(report.Finish{Parts: []report.LeftPart{part}}, ""); len(steps) != 1 || !strings.Contains(steps[0], "Keep the definition globalcontextentries") {
+		t.Errorf("with entries: %v", steps)
+	}
+	part.Objects = 0
+	if steps := finishSteps(report.Finish{Parts: []report.LeftPart{part}}, ""); len(steps) != 0 {
+		t.Errorf("without entries: %v", steps)
+	}
+}
+
+// What first may not be done is said first: while Kyverno runs, a policy takes along what its
+// rules have generated.
+func TestFinishTakesAlong(t *testing.T) {
+	quota := report.LeftPolicy{Kind: "Policy", Namespace: "shop", Name: "quota", Next: "Kyverno enforces it: kvap migrate enforce shop/quota", TakesAlong: []string{"made"}}
+	steps := finishSteps(report.Finish{Policies: []report.LeftPolicy{quota}}, "kyverno")
+	if len(steps) != 2 || !strings.Contains(steps[0], "Remove no policy of Kyverno's by hand") || !strings.Contains(steps[0], "shop/quota/made") {
+		t.Errorf("%q", steps)
+	}
+}
+
+// Kyverno goes by commands in an order: what makes webhook configurations before them, and
+// the definitions last, but for those whose objects are read.
+func TestFinishUninstalls(t *testing.T) {
+	f := report.Finish{Done: true, Parts: []report.LeftPart{
+		{Kind: "ValidatingWebhookConfiguration", Name: "a", Owner: "Kyverno"}, {Kind: "MutatingWebhookConfiguration", Name: "b", Owner: "Kyverno"},
+		{Kind: "CustomResourceDefinition", Name: "clusterpolicies.kyverno.io", Owner: "Kyverno"},
+		{Kind: "CustomResourceDefinition", Name: "cleanuppolicies.kyverno.io", Owner: "Kyverno", Next: keptForCleanup, Objects: 1},
+		{Kind: "CustomResourceDefinition", Name: "policies.kyverno.io", Owner: "Kyverno", Next: notCounted},
+		{Kind: "CustomResourceDefinition", Name: "policyreports.wgpolicyk8s.io", Owner: "shared"},
+	}}
+	steps := finishSteps(f, "kyverno")
+	want := []string{"Keep the definitions of cleanup policies", "kubectl scale deployment -n kyverno ", "(there are 2)", "helm uninstall kyverno -n kyverno", "kubectl delete crd clusterpolicies.kyverno.io takes"}
+	if len(steps) != len(want) {
+		t.Fatalf("%q", steps)
+	}
+	for i := range want {
+		if !strings.Contains(steps[i], want[i]) {
+			t.Errorf("step %d is %q; want %q", i+1, steps[i], want[i])
+		}
+	}
+	f.Done = false
+	if steps := finishSteps(f, "kyverno"); len(steps) != 1 {
+		t.Errorf("Kyverno is needed still, and goes: %q", steps)
 	}
 }

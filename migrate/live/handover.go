@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,6 +37,10 @@ type Handover struct {
 	// first are the worlds as they were when it began.
 	first Worlds
 	tasks []*task
+	// told is when somebody was last told of anything, and forgone are the policies for
+	// which something was no longer waited for, by what that was.
+	told    time.Time
+	forgone map[string][]string
 }
 
 // A task is one policy.
@@ -44,6 +50,7 @@ type task struct {
 	out     report.HandedOverPolicy
 	done    bool
 	waiting time.Time // since when, zero where nothing is waited for
+	awaited string    // what
 }
 
 // NewHandover settles how each of the chosen policies goes, from the worlds as they were
@@ -61,6 +68,10 @@ func (h *Handover) choose(ctx context.Context) error {
 	for _, t := range h.tasks {
 		w := h.first[t.name]
 		t.goal = h.goal
+		if err := h.reader.tryClosed(ctx, w); err != nil {
+			t.leave("whether the API server takes such a policy cannot be tried: %v", err)
+			continue
+		}
 		if (w.Source != nil || h.goal.Verb == migrate.Rollback) && !h.options.OwnedToo {
 			if tool := w.OwnedBy(); tool != "" {
 				t.leave("%s manages it and would undo this; write the step for its repository with --output-dir, or say --ignore-gitops", tool)
@@ -81,8 +92,8 @@ func (h *Handover) choose(ctx context.Context) error {
 
 // wayFor is the lightest way by which Kyverno can be switched off for a policy.
 func (h *Handover) wayFor(ctx context.Context, w migrate.World) (v1alpha1.MigrationWay, error) {
-	way, err := migrate.WayFor(w)
-	if way != v1alpha1.WayAdmission || err != nil || !migrate.CanCarry(w.Ref) {
+	way, err := h.goal.WayFor(w)
+	if way != v1alpha1.WayAdmission || err != nil || w.Ref.Group == migrate.ExceptingGroup {
 		return way, err
 	}
 	// Kyverno's own validation has the last word, and an old definition drops the field.
@@ -140,6 +151,8 @@ const pollEvery = 300 * time.Millisecond
 // been left.
 func (h *Handover) Run(ctx context.Context) (report.Handover, error) {
 	h.reader.arounds = nil // somebody may have thought for long whether to begin
+	h.told = time.Now()
+	defer h.tellForgone()
 	for ctx.Err() == nil {
 		ws, err := h.reader.Read(ctx, h.goal.Verb)
 		if err != nil && ctx.Err() == nil && !apierrors.IsForbidden(err) && h.patient() {
@@ -165,6 +178,7 @@ func (h *Handover) Run(ctx context.Context) (report.Handover, error) {
 		}
 		if !moved {
 			h.options.Progress("waiting: %d of %d policies are open", open, len(h.tasks))
+			h.tellWaiting(open)
 			pause(ctx, pollEvery)
 		}
 	}
@@ -216,12 +230,14 @@ func (h *Handover) step(ctx context.Context, t *task, ws Worlds) bool {
 	case err != nil && ctx.Err() == nil && unanswered(err):
 		h.await(t, &migrate.Move{Does: move.Does, Wait: err.Error()})
 		return false
+	case err != nil && ctx.Err() == nil && w.Closed == "" && deniedByPolicy(err) && h.reader.tryClosed(ctx, w) == nil && w.Closed != "":
+		return true // Kyverno 1.20 has come meanwhile: look again
 	case err != nil && ctx.Err() == nil:
 		t.leave("%s: %v", move.Does, err)
 		return false
 	case err == nil:
 		t.out.Moves = append(t.out.Moves, move.Told())
-		h.options.Tell(t.title() + ": " + move.Does)
+		h.tell(t.title() + ": " + move.Does)
 	}
 	return true
 }
@@ -249,17 +265,55 @@ func (t *task) title() string {
 // optionalWait is how long to wait for what nothing depends on.
 const optionalWait = 30 * time.Second
 
+// forEach is for how much longer somebody is waited for, for each policy that he has to take
+// up: he does one after another.
+const forEach = 2 * time.Second
+
 // await waits, but not for ever.
 func (h *Handover) await(t *task, move *migrate.Move) {
 	if t.waiting.IsZero() {
 		t.waiting = time.Now()
 	}
-	switch {
-	case move.Optional && time.Since(t.waiting) > min(optionalWait, h.options.Wait):
+	t.awaited = move.Does + ": " + move.Wait
+	more := time.Duration(len(h.tasks)-1) * forEach
+	switch most := h.options.Wait + more; {
+	case move.Optional && time.Since(t.waiting) > min(optionalWait+more, most):
 		t.goal.Forgo = true
-		h.options.Tell(fmt.Sprintf("%s: %s: gave up waiting: %s", t.title(), move.Does, move.Wait))
-	case time.Since(t.waiting) > h.options.Wait:
-		t.leave("%s: gave up after %s: %s; the same command goes on from here", move.Does, h.options.Wait, move.Wait)
+		if h.forgone == nil {
+			h.forgone = map[string][]string{}
+		}
+		h.forgone[t.awaited] = append(h.forgone[t.awaited], t.title())
+	case time.Since(t.waiting) > most:
+		t.leave("%s: gave up after %s: %s; the same command goes on from here", move.Does, most, move.Wait)
+	}
+}
+
+// wordEvery is how often somebody who waits is told for what.
+const wordEvery = 10 * time.Second
+
+func (h *Handover) tell(line string) {
+	h.told = time.Now()
+	h.options.Tell(line)
+}
+
+// tellWaiting says what is waited for, where nothing was said for a while.
+func (h *Handover) tellWaiting(open int) {
+	if time.Since(h.told) < wordEvery {
+		return
+	}
+	for _, t := range h.tasks {
+		if !t.done && !t.waiting.IsZero() {
+			h.tell(fmt.Sprintf("waiting, %d of %d policies are open: %s, for %s: %s", open, len(h.tasks), t.title(), time.Since(t.waiting).Round(time.Second), t.awaited))
+			return
+		}
+	}
+}
+
+// tellForgone says once what was no longer waited for. Nothing depends on it.
+func (h *Handover) tellForgone() {
+	for _, what := range slices.Sorted(maps.Keys(h.forgone)) {
+		names := h.forgone[what]
+		h.tell(fmt.Sprintf("not waited for any longer, for nothing depends on it: %s: %s", what, strings.Join(names, ", ")))
 	}
 }
 

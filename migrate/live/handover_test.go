@@ -3,12 +3,17 @@ package live
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kvap/kvap/migrate"
+	"github.com/kvap/kvap/report"
 )
 
 // An API server that goes away in the middle is waited for; what it refuses is not tried
@@ -52,5 +57,48 @@ func TestRefusedByKyverno(t *testing.T) {
 		if got := refusedByKyverno(c.err); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
+	}
+}
+
+// Who waits is told for what, but not of every policy alone; and the more policies there
+// are, the longer the controller has for them.
+func TestAwait(t *testing.T) {
+	var told []string
+	h := &Handover{options: Options{Wait: time.Minute, Tell: func(line string) { told = append(told, line) }}}
+	const policies = 18
+	for i := range policies {
+		h.tasks = append(h.tasks, &task{out: report.HandedOverPolicy{Name: fmt.Sprintf("p%02d", i)}})
+	}
+	last := &migrate.Move{Does: "see that only the new one is left", Wait: "the controller still judges by the old one", Optional: true}
+	since := func(ago time.Duration) {
+		for _, one := range h.tasks {
+			one.waiting, one.awaited = time.Now().Add(-ago), last.Does+": "+last.Wait
+		}
+	}
+	since(optionalWait + 10*time.Second)
+	for _, one := range h.tasks {
+		if h.await(one, last); one.goal.Forgo {
+			t.Fatal("the controller has more policies to take up than one")
+		}
+	}
+	h.told = time.Now().Add(-wordEvery)
+	h.tellWaiting(policies)
+	h.tellWaiting(policies)
+	if len(told) != 1 || !strings.Contains(told[0], "18 of 18 policies are open: p00, for 40s: see that only the new one is left: the controller still judges by the old one") {
+		t.Errorf("a word each ten seconds: %q", told)
+	}
+	told = nil
+	since(optionalWait + policies*forEach)
+	for _, one := range h.tasks {
+		h.await(one, last)
+	}
+	h.tellForgone()
+	if len(told) != 1 || !strings.Contains(told[0], "p00, p01, ") || !h.tasks[policies-1].goal.Forgo {
+		t.Errorf("it was no longer waited for: %q", told)
+	}
+	since(2 * time.Minute)
+	h.await(h.tasks[0], &migrate.Move{Does: "see", Wait: "not yet"})
+	if !h.tasks[0].done || !strings.Contains(h.tasks[0].out.Left, "gave up after 1m34s: not yet") {
+		t.Errorf("it waits for ever: %q", h.tasks[0].out.Left)
 	}
 }

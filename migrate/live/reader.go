@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -36,6 +37,9 @@ type Reader struct {
 	staying map[string][]string
 	// arounds are what is around versions of policies, once somebody asks for it.
 	arounds map[string][]map[string]any
+	// closed is what the API server says of policies that it does not take, by the name of
+	// the record, for those that were tried.
+	closed map[string]string
 	// unserved are the kinds that the cluster does not know.
 	unserved map[apischema.GroupKind]bool
 }
@@ -44,7 +48,7 @@ type Reader struct {
 // once it was registered for as long as settle. What the controller says nothing of is
 // compiled with the choices.
 func NewReader(c *cluster.Connection, settle time.Duration, choices translate.Options) (*Reader, error) {
-	r := &Reader{Connection: c, settle: settle, choices: choices, since: map[string]time.Time{}, staying: map[string][]string{}}
+	r := &Reader{Connection: c, settle: settle, choices: choices, since: map[string]time.Time{}, closed: map[string]string{}, staying: map[string][]string{}}
 	for _, kind := range []string{"PolicyTranslation", "Migration"} {
 		if _, ok := c.Serves(v1alpha1.Group, kind, v1alpha1.Version); !ok {
 			return nil, fmt.Errorf("the cluster does not know the kind %s of kvap.dev; install kvap's definitions (deploy/crds) and its controller", kind)
@@ -71,7 +75,7 @@ func (ws Worlds) of(ref v1alpha1.PolicyReference) *migrate.World {
 func sourceRef(o *unstructured.Unstructured) v1alpha1.PolicyReference {
 	ref := v1alpha1.PolicyReference{Group: o.GroupVersionKind().Group, Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()}
 	if ref.Group == v1alpha1.Group {
-		ref.Group = "kyverno.io"
+		ref.Group, _, _ = strings.Cut(v1alpha1.KyvernoAPIVersion(ref.Kind), "/")
 	}
 	return ref
 }
@@ -121,8 +125,14 @@ func (r *Reader) read(ctx context.Context) (Worlds, error) {
 	if r.natives, err = r.readNatives(ctx); err != nil {
 		return nil, err
 	}
+	for _, t := range translations { // a policy may have gone with the definition of its kind
+		if t.Status.Mode == v1alpha1.ModeEnforce && t.Spec.Source.Group != v1alpha1.Group && t.Status.Cleanup == nil {
+			out.of(t.Spec.Source)
+		}
+	}
 	for _, w := range out {
 		w.Now = time.Now()
+		w.Closed = r.closed[w.Name]
 		w.Unserved = r.unserved[apischema.GroupKind{Group: w.Ref.Group, Kind: w.Ref.Kind}]
 		r.see(w, translations)
 	}

@@ -24,15 +24,14 @@ const objectMeta = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
 // A builder makes a set of a swagger document and the Go types behind it.
 type builder struct {
-	doc         *document
-	src         *goTypes
-	alwaysThere map[string][]string // by definition
+	doc *document
+	src *goTypes
 }
 
 // build keeps the served kinds, the kinds of subresource bodies, ObjectMeta, and
 // all that they refer to.
 func build(doc *document, src *goTypes, version string) (*set, error) {
-	b := &builder{doc, src, map[string][]string{}}
+	b := &builder{doc, src}
 	s := &set{Version: version, Resources: resources(doc), definitions: map[string]*definition{}}
 	if err := b.addTypes(s); err != nil {
 		return nil, err

@@ -92,7 +92,7 @@ func TestAlways(t *testing.T) {
 	const in = "io.k8s.api.thing.v1."
 	str := &definition{Type: "string"}
 	ref := func(name string) *definition { return &definition{Ref: in + name} }
-	b := &builder{src: source(t), alwaysThere: map[string][]string{}, doc: &document{Definitions: map[string]*definition{
+	b := &builder{src: source(t), doc: &document{Definitions: map[string]*definition{
 		in + "Thing":       {Properties: map[string]*definition{"spec": ref("ThingSpec"), "status": ref("ThingStatus")}},
 		in + "ThingStatus": {Properties: map[string]*definition{"name": str}, Required: []string{"name"}},
 		in + "Template":    {Properties: map[string]*definition{"name": str}, Required: []string{"name"}},
@@ -104,8 +104,8 @@ func TestAlways(t *testing.T) {
 		},
 	}}}
 	for name, want := range map[string]string{
-		"Thing":     "[spec]", // a status is not structure
-		"ThingSpec": "[name]", // kind may be left out, path is a leaf, template may be null, selector may be left out
+		"Thing":     "[spec]",      // manifests lack a status
+		"ThingSpec": "[name path]", // kind may be left out, template may be null, selector may be left out
 		"Template":  "[name]",
 	} {
 		got, err := b.always(in + name)

@@ -5,27 +5,24 @@ import (
 	"strings"
 )
 
-// always lists the fields of a definition that are there, and not null, whenever
-// the object itself is there: a policy's CEL reads them without has(). A field is
-// on the list when structural names it, and one of these holds:
+// always lists the fields of a definition that are there, and not null, whenever a policy
+// sees an object that has the definition: CEL reads them without has(). A validating policy
+// sees an object after the API server has decoded, defaulted and validated it. A field is on
+// the list when one of these holds:
 //
-//  1. The field is required in the OpenAPI, and its Go field is a struct or a
-//     string, no pointer, without omitempty. Such a field is encoded even when it
-//     is empty.
-//  2. The field is required in the OpenAPI and validated lists it: it would be
-//     null when it is empty, but validation refuses that.
-//  3. The Go field is a struct, no pointer, without omitzero, and the struct has a
-//     field that is always there by 1, 2 or 3. Structs are encoded even with
-//     omitempty, for neither encoding/json nor the API server's converter knows an
-//     empty struct. This covers spec of a Pod, of the pod controllers and of their
-//     templates.
+//  1. Its Go field is a struct, a text, a number or a boolean, no pointer, without
+//     omitempty, and the OpenAPI requires it. It is encoded even when it is empty.
+//  2. It is the spec or a template of its object, a struct and no pointer, without
+//     omitzero. Structs are encoded even with omitempty, for neither encoding/json nor the
+//     API server's converter knows an empty struct. Others are left out, as the spec of a
+//     Namespace, metadata of a template or resources of a container: they are there too,
+//     but manifests that no API server has decoded mostly lack them, and kvap judges those
+//     as well.
+//  3. validated lists it.
 //
-// Required in the OpenAPI is not enough: it means "without omitempty", so that a
-// nil list is null, as limits in a LimitRange.
+// Required in the OpenAPI is not enough: it means "without omitempty", so that a nil list is
+// null, as limits in a LimitRange.
 func (b *builder) always(name string) ([]string, error) {
-	if fields, ok := b.alwaysThere[name]; ok {
-		return fields, nil
-	}
 	var fields []string
 	for field, p := range b.doc.Definitions[name].Properties {
 		ok, err := b.isAlways(name, field, p)
@@ -37,28 +34,41 @@ func (b *builder) always(name string) ([]string, error) {
 		}
 	}
 	slices.Sort(fields)
-	b.alwaysThere[name] = fields
 	return fields, nil
 }
 
 func (b *builder) isAlways(name, field string, p *definition) (bool, error) {
 	f, known, err := b.src.field(name, field)
-	if err != nil || !structural(field) || !known {
+	switch {
+	case err != nil || !known:
 		return false, err
-	}
-	required := slices.Contains(b.doc.Definitions[name].Required, field)
-	if required && validated(shortName(name)+"."+field) {
+	case validated(shortName(name) + "." + field):
 		return true, nil
-	}
-	if required && !f.pointer && !f.omitempty && (p.Ref != "" || p.Type == "string") {
-		return true, nil
-	}
-	if p.Ref == "" || f.pointer || f.omitzero {
+	case f.pointer || f.omitzero:
 		return false, nil
+	case !f.omitempty && slices.Contains(b.doc.Definitions[name].Required, field):
+		return b.neverNull(p), nil
 	}
-	// A Go struct cannot hold itself, so this ends.
-	inner, err := b.always(p.Ref)
-	return len(inner) > 0, err
+	structural := slices.Contains([]string{"spec", "template", "jobTemplate"}, field)
+	return structural && shortName(name) != "core.Namespace" && b.isStruct(p), nil
+}
+
+// neverNull tells of a schema whose empty value has another encoding than null: of a list,
+// a map, a time and of any JSON it is null.
+func (b *builder) neverNull(p *definition) bool {
+	switch p.Ref {
+	case "":
+		return slices.Contains([]string{"string", "integer", "number", "boolean"}, p.Type) && p.Format != "byte"
+	case "io.k8s.apimachinery.pkg.api.resource.Quantity", "io.k8s.apimachinery.pkg.util.intstr.IntOrString":
+		return true
+	}
+	return b.isStruct(p)
+}
+
+// isStruct tells of a reference to a definition that has fields.
+func (b *builder) isStruct(p *definition) bool {
+	d := b.doc.Definitions[p.Ref]
+	return d != nil && len(d.Properties) > 0
 }
 
 // shortName is core.PodSpec for io.k8s.api.core.v1.PodSpec. Validation does not
@@ -69,29 +79,23 @@ func shortName(name string) string {
 	return parts[n-3] + "." + parts[n-1]
 }
 
-// structural lists the fields that give an object its structure, and its parts
-// their identity. The list is short on purpose. kvap also judges objects that no
-// API server has validated: manifests in a pipeline and recorded requests. These
-// lack required fields at times, and mostly the very ones that a policy asks for,
-// such as the path of a hostPath, the port of a Service or the operator of a
-// selector. A has() costs nothing at run time; an error would turn the verdict.
-func structural(field string) bool {
-	switch field {
-	case "containers", "jobTemplate", "kind", "name", "roleRef", "scaleTargetRef", "selector", "spec", "template":
-		return true
-	}
-	return false
-}
-
-// validated lists the lists and pointers whose absence the validation of
-// k8s.io/kubernetes (pkg/apis/*/validation) refuses.
+// validated lists the fields that can be left out or null, and whose absence validation
+// refuses wherever their definition stands: k8s.io/kubernetes, pkg/apis/*/validation. One
+// place is left out on purpose: before 1.34 the template of a StatefulSet is not validated.
+// Of such a StatefulSet no Pod is ever made, for its Pods are validated.
 func validated(field string) bool {
 	switch field {
-	case "apps.DaemonSetSpec.selector",
-		"apps.DeploymentSpec.selector",
-		"apps.ReplicaSetSpec.selector",
-		"apps.StatefulSetSpec.selector",
-		"core.PodSpec.containers":
+	case "apps.DaemonSetSpec.selector", // ValidateDaemonSetSpec
+		"apps.DeploymentSpec.selector",            // ValidateDeploymentSpec
+		"apps.ReplicaSetSpec.selector",            // ValidateReplicaSetSpec
+		"apps.StatefulSetSpec.selector",           // ValidateStatefulSetSpec
+		"core.Container.image",                    // validateContainerCommon
+		"core.EphemeralContainer.image",           // validateContainerCommon
+		"core.PodSpec.containers",                 // validateContainers
+		"core.ReplicationControllerSpec.template", // ValidatePodTemplateSpecForRC
+		"networking.HTTPIngressPath.pathType",     // validateHTTPIngressPath
+		"networking.HTTPIngressRuleValue.paths",   // validateHTTPIngressRuleValue
+		"rbac.PolicyRule.verbs":                   // ValidatePolicyRule
 		return true
 	}
 	return false

@@ -1,7 +1,11 @@
 package apiserver
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
+	"reflect"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -26,7 +30,7 @@ func Canonical(object map[string]any, gvk schema.GroupVersionKind) (map[string]a
 		return nil, err
 	}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, typed); err != nil {
-		return nil, fmt.Errorf("the object is no %s: %w", gvk.Kind, err)
+		return nil, fmt.Errorf("the object is no %s: %w", gvk.Kind, wrongField(object, typed, err))
 	}
 	typed.GetObjectKind().SetGroupVersionKind(gvk)
 	out, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
@@ -37,6 +41,25 @@ func Canonical(object map[string]any, gvk schema.GroupVersionKind) (map[string]a
 		dropAdded(out, object)
 	}
 	return out, nil
+}
+
+// wrongField is err, which does not say what field it is about, in words that do.
+func wrongField(object map[string]any, typed runtime.Object, err error) error {
+	text, unwritable := json.Marshal(object)
+	wrong, ok := errors.AsType[*json.UnmarshalTypeError](json.Unmarshal(text, typed))
+	if unwritable != nil || !ok || wrong.Field == "" {
+		return err
+	}
+	hint := ""
+	if wrong.Type.Kind() == reflect.String {
+		switch {
+		case wrong.Value == "bool":
+			hint = ": y, yes, on, n, no and off without quotes are bools in YAML; put it in quotes"
+		case strings.HasPrefix(wrong.Value, "number"):
+			hint = "; put it in quotes"
+		}
+	}
+	return fmt.Errorf("%s cannot be a %s%s", wrong.Field, wrong.Value, hint)
 }
 
 // dropAdded removes from out the zeroes, and the objects of nothing but zeroes,

@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"strings"
 
@@ -21,17 +22,21 @@ type Checker struct {
 	base      *environment.EnvSet
 	version   *version.Version
 	variables *apiservercel.DeclType // those of the policy at hand
-	declared  string                 // they once more, as text
+	declared  [sha256.Size]byte      // of their names and types
 	envs      map[reach]*celgo.Env
 	known     map[known]compilation
+	knownSize int // bytes of text
 }
+
+// maxKnown is how many bytes of text a checker knows at most; then it begins anew.
+const maxKnown = 16 << 20
 
 // known is a text with all that it may mean: what it may read, and the types of the
 // variables so far. Policies that say the same share what came of it.
 type known struct {
 	text     string
 	reach    reach
-	declared string
+	declared [sha256.Size]byte
 }
 
 // NewChecker makes a checker for a release: for expressions that are new there,
@@ -67,7 +72,7 @@ func (c compilation) errors(text string, at *field.Path) field.ErrorList {
 func (c *Checker) compile(text string, r reach) compilation {
 	key := known{text, r, c.declared}
 	if !strings.Contains(text, "variables") {
-		key.reach.variables, key.declared = false, ""
+		key.reach.variables, key.declared = false, [sha256.Size]byte{}
 	}
 	plain, literalsMatter := withoutLiterals(text)
 	for _, t := range []string{text, plain} {
@@ -78,6 +83,10 @@ func (c *Checker) compile(text string, r reach) compilation {
 	result := c.compileNew(text, key.reach, literalsMatter)
 	if result.problem == "" { // a problem quotes the text
 		key.text = plain
+	}
+	if c.knownSize += len(key.text) + len(result.problem); c.knownSize > maxKnown {
+		clear(c.known)
+		c.knownSize = len(key.text) + len(result.problem)
 	}
 	c.known[key] = result
 	return result
@@ -111,13 +120,13 @@ func (c *Checker) compileNew(text string, r reach, literalsMatter bool) compilat
 
 // declare makes a variable known to the expressions after it.
 func (c *Checker) declare(name string, t *celgo.Type) {
-	c.declared += name + " " + declare(c.variables, name, t).CelType().String() + "\n"
+	c.declared = sha256.Sum256([]byte(string(c.declared[:]) + name + " " + declare(c.variables, name, t).CelType().String()))
 }
 
 // forget begins a policy.
 func (c *Checker) forget() {
 	clear(c.variables.Fields)
-	c.declared = ""
+	c.declared = [sha256.Size]byte{}
 }
 
 // env is what expressions are compiled in that may read as far as that.

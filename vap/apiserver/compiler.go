@@ -9,6 +9,8 @@ import (
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	apiservercel "k8s.io/apiserver/pkg/cel"
 	"k8s.io/apiserver/pkg/cel/environment"
+
+	"github.com/kvap/kvap/internal/budget"
 )
 
 // A compiler is that of k8s.io/apiserver/pkg/admission/plugin/cel for expressions that
@@ -55,7 +57,7 @@ func (c *compiler) CompileCELExpression(e plugincel.ExpressionAccessor, o plugin
 		}
 		return failed(apiservercel.ErrorTypeInvalid, nil, "must evaluate to one of %v but got %v", types, tree.OutputType())
 	}
-	program, err := env.Program(tree, celgo.InterruptCheckFrequency(celconfig.CheckFrequency))
+	program, err := env.Program(tree, celgo.InterruptCheckFrequency(celconfig.CheckFrequency), budget.Texts())
 	if err != nil {
 		return failed(apiservercel.ErrorTypeInternal, nil, "program instantiation failed: %s", err)
 	}

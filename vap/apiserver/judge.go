@@ -59,7 +59,9 @@ const (
 type Verdict struct {
 	Policy  string
 	Binding string // empty where the policy has none, and so is not enforced
-	Outcome Outcome
+	// Resource is what the policy takes the request to be about, without a subresource.
+	Resource string
+	Outcome  Outcome
 	// Results has one entry for each validation, for each of the params; it is
 	// empty where the policy does not match, or erred before the validations. (In
 	// a policy with one validation, such an error cannot be told from its own.)
@@ -178,7 +180,7 @@ func (r *review) policy(ctx context.Context, h hook) []Verdict {
 	}
 	out := make([]Verdict, len(h.bindings))
 	for i, b := range h.bindings {
-		v := Verdict{Policy: h.policy.Name, Binding: b.Name, Outcome: NoMatch}
+		v := Verdict{Policy: h.policy.Name, Binding: b.Name, Resource: resource.Resource, Outcome: NoMatch}
 		switch {
 		case err != nil:
 			v.misconfigured(h.policy, fmt.Errorf("failed to configure policy: %w", err))
@@ -376,7 +378,7 @@ func (v Verdict) Members(t vap.Translation) []Result {
 	out := make([]Result, len(t.Members))
 	for i := range out {
 		out[i] = Result{Index: i, Outcome: NoMatch}
-		if len(v.Results) == 0 {
+		if len(v.Results) == 0 && t.Members[i].IsAbout(v.Resource) {
 			out[i].Outcome, out[i].Message = v.Outcome, v.Message
 		}
 	}
@@ -384,9 +386,10 @@ func (v Verdict) Members(t vap.Translation) []Result {
 		if r.Index >= len(t.Validations) {
 			continue
 		}
-		m := &out[t.Validations[r.Index].Member]
-		if r.Outcome.Graver(m.Outcome) {
-			m.Outcome, m.Message, m.Reason, m.Param = r.Outcome, r.Message, r.Reason, r.Param
+		for _, i := range t.Validations[r.Index].Members() {
+			if m := &out[i]; t.Members[i].IsAbout(v.Resource) && r.Outcome.Graver(m.Outcome) {
+				m.Outcome, m.Message, m.Reason, m.Param = r.Outcome, r.Message, r.Reason, r.Param
+			}
 		}
 	}
 	return out

@@ -35,6 +35,32 @@ func TestMembers(t *testing.T) {
 	}
 }
 
+// The forms of a rule are about other resources: what an object says is of the form that is
+// about the request's.
+func TestMembersOfResources(t *testing.T) {
+	translation := vap.Translation{
+		Members:     []vap.TranslatedMember{{Resources: []string{"pods"}}, {Resources: []string{"deployments", "jobs"}}, {}},
+		Validations: []vap.TranslatedExpression{{Member: 0, Also: []int{1}}, {Member: 2}},
+	}
+	denied := []Result{{0, "", Deny, "", ""}, {1, "", Allow, "", ""}}
+	for _, tt := range []struct {
+		v    Verdict
+		want []Outcome
+	}{
+		{Verdict{Resource: "pods", Outcome: Deny, Results: denied}, []Outcome{Deny, NoMatch, Allow}},
+		{Verdict{Resource: "jobs", Outcome: Deny, Results: denied}, []Outcome{NoMatch, Deny, Allow}},
+		{Verdict{Resource: "jobs", Outcome: Error}, []Outcome{NoMatch, Error, Error}},
+	} {
+		var got []Outcome
+		for _, r := range tt.v.Members(translation) {
+			got = append(got, r.Outcome)
+		}
+		if d := textdiff.Values(tt.want, got); d != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.v.Resource, d)
+		}
+	}
+}
+
 func TestCanonical(t *testing.T) {
 	for _, tt := range []struct{ name, kind, in, want string }{
 		{"quantities", "Pod",
@@ -74,5 +100,19 @@ func TestCanonical(t *testing.T) {
 	}
 	if _, err := Canonical(map[string]any{"spec": "x"}, schema.GroupVersionKind{Version: "v1", Kind: "Pod"}); err == nil {
 		t.Error("a spec that is no object: no error")
+	}
+}
+
+// A field of the wrong type is named, and a word that YAML takes for a boolean too.
+func TestCanonicalNamesTheField(t *testing.T) {
+	for value, want := range map[any]string{
+		true:     "the object is no Pod: spec.containers.image cannot be a bool: y, yes, on, n, no and off without quotes are bools in YAML; put it in quotes",
+		int64(5): "the object is no Pod: spec.containers.image cannot be a number; put it in quotes",
+	} {
+		pod := map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"name": "c", "image": value}}}}
+		_, err := Canonical(pod, schema.GroupVersionKind{Version: "v1", Kind: "Pod"})
+		if err == nil || err.Error() != want {
+			t.Errorf("%v: %v, want %s", value, err, want)
+		}
 	}
 }

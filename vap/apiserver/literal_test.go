@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -58,5 +59,21 @@ func TestCompiledOnce(t *testing.T) {
 	}
 	if want := once + 2 + 2; len(c.known) != want { // the variable, and errors, which quote what they are about
 		t.Errorf("%d compilations with a variable of another type, want %d", len(c.known), want)
+	}
+}
+
+// What is known stays below a bound, over any number of policies.
+func TestKnownIsBounded(t *testing.T) {
+	c := NewChecker(cel.Latest)
+	name := strings.Repeat("a", 4000)
+	for i := range maxKnown / len(name) / 2 {
+		c.compile(fmt.Sprintf("objct.%s%d", name, i), reach{})
+	}
+	size := 0
+	for key, result := range c.known {
+		size += len(key.text) + len(result.problem)
+	}
+	if size == 0 || size > maxKnown || size != c.knownSize {
+		t.Errorf("%d bytes of texts are known, and %d are counted", size, c.knownSize)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apiserver/pkg/cel/mutation"
 
 	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/internal/budget"
 )
 
 // What the API server allows evaluation to cost.
@@ -132,7 +133,7 @@ func (m *Meter) compile(text string) celgo.Program {
 		return nil
 	}
 	program, err := m.env.Program(tree, celgo.CostLimit(ExpressionBudget), celgo.CostTracking(&library.CostEstimator{}),
-		celgo.CustomDecoratorV2(literalsInOrder),
+		celgo.CustomDecoratorV2(literalsInOrder), budget.Texts(),
 		celgo.OptimizeRegex(interpreter.MatchesRegexOptimization), celgo.CustomDecoratorV2(regexes(m.patterns))) // these cost the same
 	if err != nil {
 		return nil

@@ -70,7 +70,10 @@ type Miss struct {
 	Tested bool
 	// Written tells that a patch sets the field, rather than that it is read.
 	Written bool
-	Fields  []string // that there are, sorted
+	// Published tells that what the type is from is published by a project, another release
+	// of which may have the field.
+	Published bool
+	Fields    []string // that there are, sorted
 	Place
 }
 
@@ -97,6 +100,9 @@ func (t *Typed) check(text string) (*celgo.Ast, Checked) {
 	}
 	selectConstants(tree.NativeRep().Expr())
 	typed, issues := t.env.Check(tree)
+	for issues.Err() != nil && t.loosen(tree.NativeRep(), issues) {
+		typed, issues = t.env.Check(tree)
+	}
 	if issues.Err() != nil {
 		return nil, Checked{Problems: slices.DeleteFunc(problems(issues), t.isSoundOnMaps)}
 	}
@@ -143,9 +149,16 @@ func selectConstants(root ast.Expr) {
 
 // isSoundOnMaps tells of what CEL's checker says of objects, and is not so of the
 // maps that they are: they have a size and keys, and may be compared with others. What
-// it says of numbers is not so either.
+// it says of numbers is not so either, nor what it says of values of several types that
+// become one.
 func (t *Typed) isSoundOnMaps(p Problem) bool {
 	switch p.Function {
+	case "_+_":
+		return strings.HasPrefix(p.arguments, "(list(") && strings.Contains(p.arguments, "), list(")
+	case "_?_:_":
+		return strings.HasPrefix(p.arguments, "(bool, ")
+	case "orValue", "or":
+		return strings.HasPrefix(p.arguments, "optional_type(") || strings.HasPrefix(p.arguments, "(optional_type(")
 	case "size", "@in", "_[_]", "_[?_]", "_==_", "_!=_":
 	default:
 		return false
@@ -181,15 +194,15 @@ func (t *Typed) reads(tree *ast.AST, out *Checked) {
 		if typ != nil && typ.Kind() == types.OpaqueKind && len(typ.Parameters()) == 1 { // an optional value
 			typ = typ.Parameters()[0]
 		}
-		fields, lacks := t.shapes.lacks(typ.TypeName(), field)
-		if !lacks {
+		fields, published := t.shapes.lacks(typ.TypeName(), field)
+		if fields == nil {
 			out.Hits = append(out.Hits, place)
 			return
 		}
 		missing[e.ID()] = true
 		slices.Sort(fields)
 		kind, path := kindOf(typ.TypeName())
-		out.Misses = append(out.Misses, Miss{Kind: kind, Path: path, Field: field, Tested: tested, Fields: fields, Place: place})
+		out.Misses = append(out.Misses, Miss{Kind: kind, Path: path, Field: field, Tested: tested, Published: published, Fields: fields, Place: place})
 	}))
 }
 

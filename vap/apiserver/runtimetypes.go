@@ -1,6 +1,8 @@
 package apiserver
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	celgo "github.com/google/cel-go/cel"
@@ -165,16 +167,15 @@ func (h *shapes) FindStructFieldType(name, field string) (*types.FieldType, bool
 	return &types.FieldType{Type: h.typeOf(f.Type, name+"."+field)}, true
 }
 
-// lacks tells that a type has no field of that name, and what fields it has.
-func (h *shapes) lacks(name, field string) (fields []string, lacks bool) {
+// lacks tells that a type has no field of that name: the fields that it has, and whether
+// another release of what published it may have more; nil where the field is there, or
+// may be.
+func (h *shapes) lacks(name, field string) (fields []string, published bool) {
 	t, ok := h.named[name]
-	if !ok || t.Open || t.Fields[field] != nil {
+	if !ok || t.Open && !t.Published || t.Fields[field] != nil {
 		return nil, false
 	}
-	for f := range t.Fields {
-		fields = append(fields, f)
-	}
-	return fields, true
+	return slices.Collect(maps.Keys(t.Fields)), t.Published
 }
 
 // kindOf is the name of the kind in the name of a type, and the path in it.

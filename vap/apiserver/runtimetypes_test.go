@@ -36,6 +36,23 @@ func TestRuntimeTypes(t *testing.T) {
 		{"object.metadata.namespace == 1", "1:27 found no matching overload for '_==_' applied to '(string, int)'"},
 		{"object.metadata.__namespace__ == ''", "metadata lacks __namespace__ at 1:16"},
 		{"object.spec.?securityContext.?runAsNonRot.orValue(false)", "spec.securityContext lacks runAsNonRot at 1:29, asked"},
+		// What CEL's evaluator takes although its checker wants one type.
+		{"(object.spec.containers + object.spec.?initContainers.orValue([])).all(c, c.image != '')", ""},
+		{"object.spec.containers + object.spec.initContainers + object.spec.ephemeralContainers == []", ""},
+		{"(object.spec.ephemeralContainers + object.spec.containers + object.spec.initContainers).all(c, !has(c.targetContainerName))", ""},
+		{"(object.spec.ephemeralContainers + (object.spec.containers + object.spec.initContainers)).all(c, !has(c.targetContainerName))", ""},
+		{"object.spec.containers + object.spec.initContainer == []", "spec lacks initContainer at 1:37"},
+		{"object.spec.containers + object.spec.nodeName == []", "1:24 found no matching overload for '_+_' applied to '(list(Pod.spec.containers[]), string)'"},
+		{"object.spec + object.metadata == {}", "1:13 found no matching overload for '_+_' applied to '(Pod.spec, Pod.metadata)'"},
+		{"object.spec.tolerations.map(t, t.key) + object.spec.containers.map(c, c.ports) == []", ""},
+		{"(has(object.spec.nodeName) ? object.spec : object.metadata).x == 1", ""},
+		{"(object.spec.nodeName ? object.spec : object.metadata).x == 1", "1:23 found no matching overload for '_?_:_' applied to '(string, Pod.spec, Pod.metadata)'"},
+		{"object.?spec.orValue(object.metadata) == 1", ""},
+		{"object.?spec.or(object.?metadata).orValue(1) == 1", ""},
+		{"object.spec.nodeName.orValue('') == ''", "1:29 found no matching overload for 'orValue' applied to 'string.(string)'"},
+		{"[object.spec.containers, object.spec.initContainers].all(l, l.all(c, c.image != ''))", ""},
+		{"[?object.spec.nodeName] == []", "1:14 expected type 'optional_type(string)' but found 'string'"},
+		{"object.spec == object.metadata.nam", "metadata lacks nam at 1:31"},
 		{"request.userInfo.foo", "1:17 undefined field 'foo'"},
 	} {
 		checked := typed.Check(c.expression)

@@ -2,6 +2,7 @@ package registration
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	plugincel "k8s.io/apiserver/pkg/admission/plugin/cel"
@@ -28,7 +29,7 @@ func unacceptable(conditions []policy.CEL) string {
 		if wrong := validation.IsQualifiedName(c.Name); len(wrong) > 0 {
 			return fmt.Sprintf("the match condition %q: %s", c.Name, wrong[0])
 		}
-		if names[c.Name] || c.Name == excludedGroupsName || c.Name == machineryName {
+		if names[c.Name] || slices.Contains([]string{excludedGroupsName, machineryName, ownName}, c.Name) {
 			return fmt.Sprintf("two match conditions are named %q", c.Name)
 		}
 		names[c.Name] = true

@@ -13,11 +13,13 @@ import (
 const (
 	excludedGroupsName = "kvap.dev/not-of-excluded-groups"
 	machineryName      = "kvap.dev/not-machinery"
+	ownName            = "kvap.dev/not-own"
+	sourcesName        = "kvap.dev/not-deleted-policies"
 )
 
 // conditions keep requests away that no policy of an entry can say anything of:
 // those of excluded groups, of the cluster's own machinery where a wildcard would
-// take them in, and those that the one policy of the entry is not about.
+// take them in, kvap's own, and those that the one policy of the entry is not about.
 func conditions(own *policy.Policy, targets []target, excludeGroups []string) []admissionregistrationv1.MatchCondition {
 	var out []admissionregistrationv1.MatchCondition
 	if len(excludeGroups) > 0 {
@@ -34,6 +36,15 @@ func conditions(own *policy.Policy, targets []target, excludeGroups []string) []
 			Expression: "!(request.resource.group + '/' + request.resource.resource in " + list(left) + ")",
 		})
 	}
+	if slices.ContainsFunc(targets, target.reachesOwn) {
+		out = append(out, admissionregistrationv1.MatchCondition{Name: ownName, Expression: notOwn})
+	}
+	if left := sources(targets); len(left) > 0 {
+		out = append(out, admissionregistrationv1.MatchCondition{
+			Name:       sourcesName,
+			Expression: "!(request.operation == 'DELETE' && request.resource.group + '/' + request.resource.resource in " + list(left) + ")",
+		})
+	}
 	if own != nil {
 		for _, c := range own.MatchConditions {
 			out = append(out, admissionregistrationv1.MatchCondition{Name: c.Name, Expression: c.Expression})
@@ -42,20 +53,56 @@ func conditions(own *policy.Policy, targets []target, excludeGroups []string) []
 	return out
 }
 
+// notOwn keeps away what kvap's controller writes to keep policies in force, and to end
+// that, and each deletion of a policy of kvap.dev: a rule on every kind would keep its own
+// controller from working, and itself from being deleted. (Of configurations of webhooks
+// the API server asks none.) Package vap leaves out the same.
+const notOwn = "!(request.resource.group == 'kvap.dev' && " +
+	"(request.resource.resource in ['generaterequests', 'params', 'policytranslations'] || " +
+	"request.operation == 'DELETE' && request.resource.resource in ['clusterpolicies', 'migrations', 'namespacedvalidatingpolicies', 'policies', 'validatingpolicies']) || " +
+	"request.resource.group == 'coordination.k8s.io' && request.resource.resource == 'leases' && " +
+	"has(request.name) && request.name == 'kvap-controller.kvap.dev')"
+
+// reachesOwn tells that a target may have objects of kvap's own.
+func (t target) reachesOwn() bool {
+	return t.group == "*" || t.group == "kvap.dev" || t.group == "coordination.k8s.io"
+}
+
+// sources are the policies that a wildcard does not keep from being deleted, so that who made
+// one that denies too much can delete it. A rule that names such a kind judges that. Package
+// vap leaves out the same.
+func sources(targets []target) []string {
+	deleting := slices.DeleteFunc(slices.Clone(targets), func(t target) bool {
+		return t.operation != "DELETE" && t.operation != "*" || !slices.Contains([]string{"*", "kyverno.io", "policies.kyverno.io"}, t.group)
+	})
+	return notByWildcard(deleting, []string{
+		"kyverno.io/clusterpolicies", "kyverno.io/policies",
+		"policies.kyverno.io/mutatingpolicies", "policies.kyverno.io/namespacedmutatingpolicies",
+		"policies.kyverno.io/namespacedvalidatingpolicies", "policies.kyverno.io/validatingpolicies",
+	})
+}
+
 // machinery is what a wildcard does not mean: what the API server and the nodes
 // write all the time, and what they ask while they decide on a request. A rule that
 // names such a kind gets it.
 func machinery(targets []target) []string {
-	if !slices.ContainsFunc(targets, func(t target) bool { return strings.HasPrefix(t.resource, "*") }) {
-		return nil
-	}
-	return slices.DeleteFunc([]string{
+	return notByWildcard(targets, []string{
 		"/bindings", "/events", "/nodes", "authentication.k8s.io/selfsubjectreviews", "authentication.k8s.io/tokenreviews",
 		"authorization.k8s.io/localsubjectaccessreviews", "authorization.k8s.io/selfsubjectaccessreviews",
 		"authorization.k8s.io/selfsubjectrulesreviews", "authorization.k8s.io/subjectaccessreviews",
 		"apiregistration.k8s.io/apiservices", "coordination.k8s.io/leases", "events.k8s.io/events",
-	}, func(name string) bool {
-		return slices.ContainsFunc(targets, func(t target) bool { return t.group+"/"+t.plural() == name })
+	})
+}
+
+// notByWildcard are those of some resources, as group/resource, that none of the targets
+// names; none where no target has a wildcard.
+func notByWildcard(targets []target, resources []string) []string {
+	if !slices.ContainsFunc(targets, func(t target) bool { return strings.HasPrefix(t.resource, "*") }) {
+		return nil
+	}
+	return slices.DeleteFunc(resources, func(name string) bool {
+		group, resource, _ := strings.Cut(name, "/")
+		return slices.ContainsFunc(targets, func(t target) bool { return (t.group == group || t.group == "*") && t.plural() == resource })
 	})
 }
 

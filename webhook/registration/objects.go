@@ -139,6 +139,9 @@ func (g *group) validating(o Options) admissionregistrationv1.ValidatingWebhook 
 func (g *group) mutating(o Options) admissionregistrationv1.MutatingWebhook {
 	failure, timeout, equivalent := g.failure(), g.timeout(), admissionregistrationv1.Equivalent
 	effects, again := admissionregistrationv1.SideEffectClassNone, admissionregistrationv1.IfNeededReinvocationPolicy
+	if g.Once {
+		again = admissionregistrationv1.NeverReinvocationPolicy
+	}
 	return admissionregistrationv1.MutatingWebhook{
 		Name: g.Name(), ClientConfig: clientOf(o, g.Path()), Rules: rules(g.targets),
 		FailurePolicy: &failure, MatchPolicy: &equivalent, TimeoutSeconds: &timeout, SideEffects: &effects,

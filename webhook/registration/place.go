@@ -25,6 +25,9 @@ const (
 type Place struct {
 	Verb          Verb
 	FailurePolicy policy.FailurePolicy
+	// Once tells that the policy is not asked again about what other webhooks make of the
+	// object: a MutatingPolicy need not say whether it has changed the object already.
+	Once bool
 	// Namespaces confines the entry; nil does not.
 	Namespaces *metav1.LabelSelector
 	// Own is the full name of the one policy that the entry is for, because it has
@@ -35,6 +38,7 @@ type Place struct {
 // PlaceOf is the place of a policy's requests. It depends on nothing else.
 func PlaceOf(p *policy.Policy, verb Verb) Place {
 	place := Place{Verb: verb, FailurePolicy: p.FailurePolicy, Namespaces: confined(p)}
+	place.Once = verb == Mutate && p.Mutating != nil
 	if len(p.MatchConditions) > 0 {
 		place.Own = p.FullName()
 	}
@@ -44,6 +48,9 @@ func PlaceOf(p *policy.Policy, verb Verb) Place {
 // Path is the path of the server.
 func (p Place) Path() string {
 	path := "/" + string(p.Verb) + "/" + p.mode()
+	if p.Once {
+		path += "/once"
+	}
 	if p.Namespaces != nil {
 		path += "/within/" + p.hash()
 	}
@@ -56,6 +63,9 @@ func (p Place) Path() string {
 // Name is the name of the entry, which stands in front of a denial.
 func (p Place) Name() string {
 	name := string(p.Verb) + "-" + p.mode()
+	if p.Once {
+		name += "-once"
+	}
 	if p.Namespaces != nil || p.Own != "" {
 		name += "-" + p.hash()
 	}

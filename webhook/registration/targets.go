@@ -10,8 +10,11 @@ import (
 // targets are what a policy's rules of a verb are about. missing are the kinds that
 // nobody serves.
 func targets(p *policy.Policy, verb Verb, kinds Kinds) (list []target, missing []string) {
-	if p.Validating != nil {
-		return constrained(p.Validating), nil
+	switch {
+	case p.Validating != nil:
+		return constrained(p.Validating.MatchConstraints, p.Validating.Autogen), nil
+	case p.Mutating != nil:
+		return mutated(constrained(p.Mutating.MatchConstraints, p.Mutating.Autogen)), nil
 	}
 	for _, rule := range policy.Expand(p) {
 		if rule.Invalid || rule.Match == nil || verb == Validate && !validates(rule) || verb == Mutate && !mutates(rule) {
@@ -99,27 +102,45 @@ func without(list []string, one string) []string {
 
 func hasSubresource(resource string) bool { return strings.Contains(resource, "/") }
 
-// constrained are the targets of a ValidatingPolicy, and, if it is about pods only,
-// of the controllers that it is expanded for.
-func constrained(v *policy.Validating) []target {
-	if v.MatchConstraints == nil {
+// mutated are the targets on which there is something to change: nothing is mutated that
+// goes away.
+func mutated(targets []target) (out []target) {
+	for _, t := range targets {
+		switch t.operation {
+		case "DELETE":
+		case "*":
+			for _, operation := range []string{"CREATE", "UPDATE", "CONNECT"} {
+				t.operation = operation
+				out = append(out, t)
+			}
+		default:
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// constrained are the targets of a policy in CEL, and, if it is about pods only, of the
+// controllers that it is expanded for; nil controllers are all.
+func constrained(m *policy.MatchConstraints, controllers []string) []target {
+	if m == nil {
 		return nil
 	}
 	var out []target
 	pods := true
-	for _, r := range v.MatchConstraints.Rules {
+	for _, r := range m.Rules {
 		out = append(out, product(r)...)
 		pods = pods && len(r.Resources) == 1 && r.Resources[0] == "pods"
 	}
-	if !pods || len(v.MatchConstraints.Rules) == 0 {
+	if !pods || len(m.Rules) == 0 {
 		return out
 	}
 	for _, c := range []struct{ group, resource string }{
 		{"apps", "daemonsets"}, {"apps", "deployments"}, {"apps", "replicasets"}, {"apps", "statefulsets"},
 		{"batch", "cronjobs"}, {"batch", "jobs"},
 	} {
-		if v.Autogen == nil || slices.Contains(v.Autogen, c.resource) {
-			out = append(out, each(v.MatchConstraints.Rules[0].Operations, target{c.group, "v1", c.resource, anyScope, ""})...)
+		if controllers == nil || slices.Contains(controllers, c.resource) {
+			out = append(out, each(m.Rules[0].Operations, target{c.group, "v1", c.resource, anyScope, ""})...)
 		}
 	}
 	return out

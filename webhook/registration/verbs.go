@@ -14,7 +14,9 @@ func Validates(p *policy.Policy) bool {
 }
 
 // Mutates tells whether a policy has rules that change what is admitted.
-func Mutates(p *policy.Policy) bool { return p.Admission && slices.ContainsFunc(p.Rules, mutates) }
+func Mutates(p *policy.Policy) bool {
+	return p.Admission && (p.Mutating != nil && !p.Mutating.ChangesOthers() || slices.ContainsFunc(p.Rules, mutates))
+}
 
 // Triggers tells whether a policy has rules that start work elsewhere.
 func Triggers(p *policy.Policy) bool {

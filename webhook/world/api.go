@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/kvap/kvap/interp"
 )
 
 // dryRun is the key of a context of requests that are dry runs.
@@ -164,6 +166,11 @@ type statusError struct {
 }
 
 func (e *statusError) Error() string { return e.message }
+
+// Is tells that what is asked for does not exist.
+func (e *statusError) Is(target error) bool {
+	return target == interp.ErrNotFound && e.code == http.StatusNotFound
+}
 
 func isNotFound(err error) bool {
 	var e *statusError

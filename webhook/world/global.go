@@ -221,7 +221,10 @@ func fetch(ctx context.Context, w *World, call map[string]any) (any, error) {
 			h, _ := item.(map[string]any)
 			out.Headers[text(h, "key")] = text(h, "value")
 		}
-		answer, err = w.Service(ctx, out)
+		var said interp.ServiceAnswer
+		if said, err = w.Service(ctx, out); err == nil {
+			answer, err = said.Success()
+		}
 	} else {
 		answer, err = w.API(ctx, text(call, "urlPath"), body)
 	}
@@ -239,7 +242,7 @@ func (w *World) Global(ctx context.Context, name string) (any, error) {
 	entry := w.globals.entries[key]
 	w.globals.mu.RUnlock()
 	if entry == nil {
-		return nil, fmt.Errorf("failed to fetch entry key=%s: there is no such entry", key)
+		return nil, fmt.Errorf("failed to fetch entry key=%s: %w", key, interp.ErrNotFound)
 	}
 	value, err := entry.value(ctx, w, projection)
 	if err != nil {

@@ -2,6 +2,7 @@ package world
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -50,7 +51,11 @@ func TestServices(t *testing.T) {
 	bundle := pemOf(service)
 	ask := func(path string) (string, error) {
 		answer, err := w.Service(t.Context(), interp.ServiceCall{Method: "GET", URL: path, CABundle: bundle, Headers: map[string]string{"Authorization": "me"}})
-		return string(answer), err
+		if err != nil {
+			return "", err
+		}
+		body, err := answer.Success()
+		return string(body), err
 	}
 	if got, err := ask(service.URL + "/open/door?x=1"); err != nil || got != "GET me" {
 		t.Errorf("%q %v", got, err)
@@ -262,8 +267,8 @@ func TestGlobals(t *testing.T) {
 	}
 	awaitGlobal(t, w, "widgets.names", func(v any) bool { return len(v.([]any)) == 2 })
 	for _, name := range []string{"lacks", "widgets.lacks", "broken"} {
-		if v, err := w.Global(ctx, name); err == nil {
-			t.Errorf("%s: %v", name, v)
+		if v, err := w.Global(ctx, name); err == nil || errors.Is(err, interp.ErrNotFound) != (name == "lacks") {
+			t.Errorf("%s: %v %v", name, v, err)
 		}
 	}
 	if err := client.Resource(entries).Delete(ctx, "version", deleteNow()); err != nil {

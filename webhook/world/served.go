@@ -144,6 +144,12 @@ func (s *Served) Kind(group, version, resource string) (kind string, ok bool) {
 	return "", false
 }
 
+// Resource is the resource of a kind.
+func (w *World) Resource(_ context.Context, apiVersion, kind string) (string, error) {
+	at, err := w.resource(apiVersion, kind)
+	return at.resource.Resource, err
+}
+
 // resource is where objects of a kind are.
 func (w *World) resource(apiVersion, kind string) (place, error) {
 	version, err := schema.ParseGroupVersion(apiVersion)

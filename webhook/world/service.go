@@ -17,18 +17,18 @@ import (
 )
 
 // Service asks a service, if the list of services allows it.
-func (w *World) Service(ctx context.Context, call interp.ServiceCall) ([]byte, error) {
+func (w *World) Service(ctx context.Context, call interp.ServiceCall) (none interp.ServiceAnswer, err error) {
 	if !w.allowed(call.URL) {
-		return nil, fmt.Errorf("the service %q is not allowed; name it with --apicall-services", call.URL)
+		return none, fmt.Errorf("the service %q is not allowed; name it with --apicall-services", call.URL)
 	}
 	if call.Method != http.MethodGet && call.Method != http.MethodPost {
-		return nil, fmt.Errorf("a service is asked with GET or POST, not %s", call.Method)
+		return none, fmt.Errorf("a service is asked with GET or POST, not %s", call.Method)
 	}
 	ctx, cancel := context.WithTimeout(ctx, w.options.Timeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, call.Method, call.URL, bytes.NewReader(call.Data))
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	if call.Data != nil {
 		request.Header.Set("Content-Type", "application/json")
@@ -43,22 +43,19 @@ func (w *World) Service(ctx context.Context, call interp.ServiceCall) ([]byte, e
 	}
 	client, err := w.serviceClient(call.CABundle)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	defer client.CloseIdleConnections()
 	response, err := client.Do(request)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	defer response.Body.Close() //nolint:errcheck // it was read, or is not wanted
 	answer, err := readAll(response.Body, w.options.MaxBytes)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
-	if response.StatusCode/100 != 2 {
-		return nil, fmt.Errorf("HTTP %d %s", response.StatusCode, http.StatusText(response.StatusCode))
-	}
-	return answer, nil
+	return interp.ServiceAnswer{Status: response.StatusCode, Body: answer}, nil
 }
 
 // allowed tells whether a URL is below one of the list. A path with escapes or dots

@@ -37,6 +37,8 @@ type Options struct {
 	MaxBytes  int64         // of an answer; 2 MiB
 	// Live asks the API server each time, and watches nothing for API calls.
 	Live bool
+	// Formats knows the formats of fields; nil knows none.
+	Formats func(group, version, kind string, field []string) interp.Format
 }
 
 func (o Options) withDefaults() Options {
@@ -67,7 +69,18 @@ type World struct {
 }
 
 // It is what the engine asks.
-var _ interp.World = (*World)(nil)
+var (
+	_ interp.World = (*World)(nil)
+	_ interp.Typed = (*World)(nil)
+)
+
+// Format is what the schemas say of a field.
+func (w *World) Format(group, version, kind string, field []string) interp.Format {
+	if w.options.Formats == nil {
+		return interp.AnyText
+	}
+	return w.options.Formats(group, version, kind, field)
+}
 
 // New makes a world. Nothing is asked before Run.
 func New(config *rest.Config, o Options) (*World, error) {

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/kvap/kvap/fixtures"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
@@ -32,10 +30,7 @@ func NewGuest(t *testing.T, f fixtures.Fixture) *Guest {
 		t.Fatal(err)
 	}
 	file, _ := policy.Parse("policy.yaml", f.Policy)
-	world := &interp.Offline{Kinds: map[metav1.GroupVersionResource]string{}}
-	for r, kind := range CustomKinds() {
-		world.Kinds[metav1.GroupVersionResource(r)] = kind
-	}
+	world := &interp.Offline{Kinds: CustomKind}
 	return &Guest{Fixture: f, File: file, Cases: cases, judge: interp.New(file.Policies, file.Exceptions, world, interp.Limits{})}
 }
 

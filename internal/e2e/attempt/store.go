@@ -44,6 +44,12 @@ func CustomKinds() map[apischema.GroupVersionResource]string {
 	}
 }
 
+// CustomKind is the kind of a resource among them.
+func CustomKind(group, version, resource string) (kind string, ok bool) {
+	kind, ok = CustomKinds()[apischema.GroupVersionResource{Group: group, Version: version, Resource: resource}]
+	return kind, ok
+}
+
 // A Store makes for real what requests start from. Nothing judges it there.
 type Store struct{ dynamic.Interface }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -117,8 +118,8 @@ func asJSON(v any) string {
 	return string(text)
 }
 
-// An object of somebody else, under a name that a policy needs, stays as it is, and
-// the policy says so; when it is gone, the policy comes into force.
+// An object of somebody else, under a name that a policy would have, stays as it is. The
+// policy takes another name, and the first again when that is free.
 func TestForeign(t *testing.T) {
 	shared.clear(t)
 	foreign := &admissionregistrationv1.ValidatingAdmissionPolicy{
@@ -139,15 +140,16 @@ func TestForeign(t *testing.T) {
 	t.Cleanup(func() { shared.remove(t, foreign) })
 	shared.control(t, enforcing())
 	shared.apply(t, requires("late", "owner", "Enforce"))
-	testcluster.Soon(t, "the policy says that the name is taken", func() bool {
-		return shared.condition(t, "late.clusterpolicies.kyverno.io", v1alpha1.ConditionSynced).Reason == "NameTaken"
-	})
+	shared.awaitReady(t, "ClusterPolicy", "", "late")
+	if err := shared.tryCreate(t.Context(), nil); !apierrors.IsInvalid(err) {
+		t.Errorf("without the label: %v", err)
+	}
 	got := &admissionregistrationv1.ValidatingAdmissionPolicy{}
 	if err := shared.Get(t.Context(), client.ObjectKeyFromObject(foreign), got); err != nil || asJSON(got.Spec) != asJSON(foreign.Spec) {
 		t.Errorf("the object has changed: %v\n%s", err, asJSON(got.Spec))
 	}
-	testcluster.Soon(t, "there is an event", func() bool { return shared.hasEvent(t, "late", "NameTaken") })
 	shared.remove(t, foreign)
+	testcluster.Soon(t, "the policy has the name", func() bool { return slices.Equal(shared.ours(t), []string{foreign.Name}) })
 	shared.awaitReady(t, "ClusterPolicy", "", "late")
 }
 
@@ -260,9 +262,13 @@ func TestOwnDefinitionsComeAndGo(t *testing.T) {
 	shared.awaitReady(t, "ClusterPolicy", "", "after")
 }
 
-// Kinds of policies come and go while the controller runs.
+// Kinds of policies come and go while the controller runs. Who takes a kind away has not
+// decided that its policies are not wanted: what is enforced stays so, in the next process
+// too, and says why it is there, until somebody decides.
 func TestDefinitionsComeAndGo(t *testing.T) {
-	shared.control(t, enforcing())
+	stop := shared.control(t, enforcing())
+	const translation = "local.default.policies.kyverno.io"
+	var s *stream
 	for range 2 {
 		if err := shared.plane.InstallCRDs(t.Context(), standIns("policies.kyverno.io")...); err != nil {
 			t.Fatal(err)
@@ -272,11 +278,43 @@ func TestDefinitionsComeAndGo(t *testing.T) {
 		if err := shared.tryCreate(t.Context(), nil); !apierrors.IsInvalid(err) {
 			t.Errorf("with the policy: %v", err)
 		}
+		if s == nil {
+			s = shared.ask(t)
+		}
 		crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "policies.kyverno.io"}}
 		shared.remove(t, crd)
 		testcluster.Soon(t, "the definition is gone", func() bool {
 			return apierrors.IsNotFound(shared.Get(t.Context(), client.ObjectKeyFromObject(crd), crd))
 		})
-		shared.awaitNone(t)
+		uninstalled := func() bool {
+			return shared.condition(t, translation, v1alpha1.ConditionCompiled).Reason == "SourceUninstalled" &&
+				shared.condition(t, translation, v1alpha1.ConditionReady).Status == metav1.ConditionFalse
+		}
+		testcluster.Soon(t, "the policy says what has become of it", uninstalled)
+		testcluster.Soon(t, "an event says so", func() bool { return shared.hasEvent(t, "local", "SourceUninstalled") })
+		stop()
+		stop = shared.control(t, enforcing())
+		time.Sleep(5 * time.Second) // it would be removed by then
+		if !uninstalled() || len(shared.ours(t)) == 0 {
+			t.Fatal("the next process has forgotten it")
+		}
+		for _, name := range shared.ours(t) { // the garbage collector would follow its owners
+			p := &admissionregistrationv1.ValidatingAdmissionPolicy{}
+			if err := shared.Get(t.Context(), client.ObjectKey{Name: name}, p); err != nil || len(p.OwnerReferences) > 0 {
+				t.Errorf("%s: %v, owners %v", name, err, p.OwnerReferences)
+			}
+		}
 	}
+	stop()
+	if err := shared.plane.InstallCRDs(t.Context(), standIns("policies.kyverno.io")...); err != nil {
+		t.Fatal(err)
+	}
+	shared.control(t, enforcing())
+	time.Sleep(5 * time.Second) // as above: that the kind is there again decides nothing
+	s.end(t)
+	if len(shared.ours(t)) == 0 {
+		t.Error("it went when its kind came back")
+	}
+	shared.remove(t, &v1alpha1.PolicyTranslation{ObjectMeta: metav1.ObjectMeta{Name: translation}})
+	shared.awaitNone(t)
 }

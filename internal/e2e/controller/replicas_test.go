@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kvap/kvap/internal/e2e/testcluster"
 )
 
 // Of two replicas one writes. When it is killed, the other takes over, and nothing is
@@ -19,7 +19,7 @@ func TestLeaderChange(t *testing.T) {
 	t.Cleanup(func() { _ = first.Process.Kill() })
 	shared.apply(t, moved("led", 0))
 	shared.awaitReady(t, "ClusterPolicy", "", "led")
-	leader := shared.leader(t)
+	leader := testcluster.Leader(t, shared.Client)
 	second := shared.spawn(t, "0")
 	t.Cleanup(func() {
 		_ = second.Process.Kill()
@@ -28,7 +28,7 @@ func TestLeaderChange(t *testing.T) {
 	s := shared.ask(t)
 	shared.apply(t, moved("led", 1))
 	shared.awaitReady(t, "ClusterPolicy", "", "led")
-	if now := shared.leader(t); now != leader {
+	if now := testcluster.Leader(t, shared.Client); now != leader {
 		t.Fatalf("%s leads, and not %s", now, leader)
 	}
 	shared.apply(t, moved("led", 2))
@@ -36,7 +36,7 @@ func TestLeaderChange(t *testing.T) {
 	_ = first.Process.Kill()
 	_ = first.Wait()
 	deadline := time.Now().Add(2 * time.Minute) // the lease ends first
-	for shared.leader(t) == leader {
+	for testcluster.Leader(t, shared.Client) == leader {
 		if time.Now().After(deadline) {
 			t.Fatal("nobody takes over")
 		}
@@ -52,17 +52,4 @@ func TestLeaderChange(t *testing.T) {
 	led.SetName("led")
 	shared.remove(t, led)
 	shared.awaitNone(t) // while there is somebody to remove it
-}
-
-// leader is who holds the lease.
-func (c *cluster) leader(t *testing.T) string {
-	t.Helper()
-	lease := &coordinationv1.Lease{}
-	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "kvap-controller.kvap.dev"}, lease); client.IgnoreNotFound(err) != nil {
-		t.Fatal(err)
-	}
-	if lease.Spec.HolderIdentity == nil {
-		return ""
-	}
-	return *lease.Spec.HolderIdentity
 }

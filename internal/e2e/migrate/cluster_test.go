@@ -182,7 +182,7 @@ func (c *cluster) clean(t *testing.T) {
 	t.Helper()
 	for _, kind := range []string{
 		"kyverno.io/v1 ClusterPolicy", "kyverno.io/v1 Policy", "kyverno.io/v2 PolicyException", "policies.kyverno.io/v1 ValidatingPolicy",
-		"kvap.dev/v1alpha1 ClusterPolicy", "kvap.dev/v1alpha1 Policy", "kvap.dev/v1alpha1 Migration",
+		"kvap.dev/v1alpha1 ClusterPolicy", "kvap.dev/v1alpha1 Policy", "kvap.dev/v1alpha1 ValidatingPolicy", "kvap.dev/v1alpha1 Migration",
 	} {
 		apiVersion, name, _ := strings.Cut(kind, " ")
 		list := &unstructured.UnstructuredList{}

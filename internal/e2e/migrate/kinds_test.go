@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -19,7 +20,8 @@ import (
 	"github.com/kvap/kvap/internal/e2e/testcluster"
 )
 
-// A ValidatingPolicy stays where it is: Kyverno is switched off in it, and on again.
+// A ValidatingPolicy stays where it is: Kyverno is switched off in it, and on again; where
+// Kyverno is to go, it becomes one of kvap.dev.
 func TestValidatingPolicy(t *testing.T) {
 	c := shared
 	c.startKyverno(t)
@@ -43,11 +45,23 @@ spec:
 	if err := c.judged(t.Context(), probe(t, "a quota", false)); err == nil || strings.Contains(err.Error(), "kyverno.svc") {
 		t.Errorf("Kyverno is asked still: %v", err)
 	}
-	c.migrate(t, 0, "rollback", "--all", "--yes", "--settle", "2s")
-	s.check(t, "rollback")
+	if out := c.migrate(t, 1, "finish"); !strings.Contains(out, "kvap migrate adopt labelled first") {
+		t.Error("finish does not say what goes with its definition")
+	}
+	c.migrate(t, 0, "adopt", "labelled", "--yes", "--settle", "2s")
+	s.check(t, "adopt")
 	o := &unstructured.Unstructured{}
 	o.SetAPIVersion("policies.kyverno.io/v1")
 	o.SetKind("ValidatingPolicy")
+	if err := c.Get(t.Context(), client.ObjectKey{Name: "labelled"}, o); !apierrors.IsNotFound(err) {
+		t.Errorf("Kyverno's policy is there still: %v", err)
+	}
+	c.migrate(t, 0, "finish")
+	if err := c.judged(t.Context(), probe(t, "a quota", false)); err == nil || strings.Contains(err.Error(), "kyverno.svc") {
+		t.Errorf("a policy of kvap.dev does not judge: %v", err)
+	}
+	c.migrate(t, 0, "rollback", "--all", "--yes", "--settle", "2s")
+	s.check(t, "rollback")
 	if err := c.Get(t.Context(), client.ObjectKey{Name: "labelled"}, o); err != nil {
 		t.Fatal(err)
 	}

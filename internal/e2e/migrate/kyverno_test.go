@@ -165,6 +165,7 @@ func (k *kyverno) pass(ctx context.Context, t *testing.T) {
 		}
 		return
 	}
+	k.said(ctx, t, k.RemoveDownstream(ctx, sources))
 	set := webhook.Set{Exceptions: exceptions}
 	for _, o := range sources {
 		p, err := k.read(o)

@@ -152,10 +152,10 @@ func (p permission) alike(o permission) bool {
 }
 
 // seldom tells of what is needed where a run was ended in between, where a policy was
-// deleted, and of what these policies have none of.
+// deleted, by adopt or plan alone, and of what these policies have none of.
 func (p permission) seldom() bool {
-	return p.group == "kvap.dev" && p.verb == "update" && p.resource != "migrations" || p.resource == "validatingpolicies" && p.verb == "create" ||
-		p.resource == "namespacedvalidatingpolicies" && p.verb != "list" || p.resource == "configmaps" || p.group == "openreports.io" || p.resource == "clusterpolicyreports"
+	return p.group == "kvap.dev" && p.verb == "update" && p.resource != "migrations" || p.resource == "validatingpolicies" && (p.verb == "create" || p.verb == "delete") ||
+		p.resource == "namespacedvalidatingpolicies" && p.verb != "list" || strings.HasSuffix(p.resource, "mutatingpolicies") && p.verb != "list" || p.resource == "configmaps" || p.resource == "deployments" || p.group == "openreports.io" || p.resource == "clusterpolicyreports"
 }
 
 // Each permission of the guide's role is needed, and where it is missing, a verb says

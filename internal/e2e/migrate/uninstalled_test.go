@@ -92,8 +92,10 @@ func TestUninstalled(t *testing.T) {
 			t.Errorf("rollback does not say %q", want)
 		}
 	}
-	c.migrate(t, 0, "finish")
-	for _, name := range []string{"asks", "foreground"} {
+	if out := c.migrate(t, 1, "finish"); !strings.Contains(out, "kvap enforces it as it read it last: kvap migrate adopt labelled") {
+		t.Error("finish does not say what went with its definition, and is enforced still")
+	}
+	for _, name := range []string{"labelled", "asks", "foreground"} { // labelled was where it is no more
 		if err := c.judged(t.Context(), probe(t, name, false)); err == nil || strings.Contains(err.Error(), "kyverno.svc") {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -112,11 +112,20 @@ func (c *cluster) native(t *testing.T, broken bool) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := strings.ReplaceAll(string(out), "  - Deny", "  - Audit")
+	text := replaced(t, string(out), "[Deny]", "[Audit]")
 	if broken {
-		text = strings.ReplaceAll(text, "orValue('') != ''", "orValue('') == ''")
+		text = replaced(t, text, "orValue('') != ''", "orValue('') == ''")
 	}
 	return text
+}
+
+// replaced is the text with the new for the old, which must be in it.
+func replaced(t *testing.T, text, old, by string) string {
+	t.Helper()
+	if !strings.Contains(text, old) {
+		t.Fatalf("no %q in\n%s", old, text)
+	}
+	return strings.ReplaceAll(text, old, by)
 }
 
 func aConfigMap(name string, labels map[string]string) *corev1.ConfigMap {
@@ -225,7 +234,9 @@ func TestCompare(t *testing.T) {
 	}{{"whole", false}, {"broken", true}} {
 		t.Run(tt.name, func(t *testing.T) {
 			shared.Apply(t, shared.native(t, tt.broken))
-			time.Sleep(time.Second) // times of objects are whole seconds
+			// No controller says that API servers judge by it, so the log counts a while after
+			// it was written.
+			time.Sleep(22 * time.Second)
 			from := shared.logged(t)
 			testcluster.Soon(t, "the native policy is heard of", func() bool { return shared.send(t, from) })
 			want := 0

@@ -15,13 +15,14 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kvap/kvap/internal/controlplane"
 	"github.com/kvap/kvap/internal/e2e/testcluster"
 )
 
@@ -88,22 +89,22 @@ func (c *cluster) configured(t *testing.T) bool {
 	return err == nil
 }
 
-// TestRecord: a stream of two hundred requests a second is recorded, each of them, with
-// no value of a Secret, and in the end there is nothing left.
+// TestRecord: a stream of requests, some at once, is recorded, each of them, with no value
+// of a Secret, and in the end there is nothing left.
 func TestRecord(t *testing.T) {
 	shared.Apply(t, teams)
 	dir := t.TempDir()
 	p := shared.start(t, "migrate", "record", "--output-dir", dir)
 	shared.listening(t, dir)
-	const requests, perSecond = 600, 200
+	const requests, atOnce = 600, 8
 	value := func(i int) string { return fmt.Sprintf("hunter2-%d-swordfish", i) }
 	var done sync.WaitGroup
 	var refused atomic.Int64
-	tick := time.NewTicker(time.Second / perSecond)
-	defer tick.Stop()
+	turn := make(chan struct{}, atOnce)
 	for i := range requests {
-		<-tick.C
+		turn <- struct{}{}
 		done.Go(func() {
+			defer func() { <-turn }()
 			var o client.Object = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("sent-%d", i), Namespace: "default"}}
 			if i%2 == 0 {
 				o = shared.secret(fmt.Sprintf("sent-%d", i), value(i))
@@ -174,5 +175,48 @@ func TestKilled(t *testing.T) {
 	}
 	if p := shared.start(t, "migrate", "record", "--remove"); p.code(t) != 0 {
 		t.Error("taking away what is not there fails")
+	}
+}
+
+// What is not recorded is told: policies of other namespaces unless -A asks for them, and
+// those that validate nothing.
+func TestRecordLeavesOut(t *testing.T) {
+	if err := shared.Plane.InstallCRDs(t.Context(), controlplane.StandIn(apischema.GroupVersionKind{Group: "kyverno.io", Version: "v1", Kind: "Policy"}, "policies", true)); err != nil {
+		t.Fatal(err)
+	}
+	shared.Apply(t, teams+"---"+`
+apiVersion: kyverno.io/v1
+kind: Policy
+metadata: {name: own, namespace: kube-public}
+spec:
+  rules:
+  - name: team
+    match: {any: [{resources: {kinds: [Service]}}]}
+    validate: {message: no team, pattern: {metadata: {labels: {team: "?*"}}}}
+---
+apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: marks}
+spec:
+  rules:
+  - name: mark
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    mutate: {patchStrategicMerge: {metadata: {labels: {a: b}}}}
+`)
+	for _, one := range []struct {
+		flags      []string
+		want, lack string
+	}{
+		{nil, "left out: kube-public/own: of other namespaces, and -A takes them", ""},
+		{[]string{"-A"}, "left out: marks: no rule of them validates", "kube-public/own"},
+	} {
+		p := shared.start(t, append([]string{"migrate", "record", "--output-dir", t.TempDir(), "--for", "1s"}, one.flags...)...)
+		if code := p.code(t); code != 0 {
+			t.Errorf("%v: exit code %d", one.flags, code)
+		}
+		said := p.errs.String()
+		if !strings.Contains(said, one.want) || one.lack != "" && strings.Contains(said, one.lack) {
+			t.Errorf("%v: it says\n%s", one.flags, said)
+		}
 	}
 }

@@ -3,10 +3,7 @@
 package replay
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -15,6 +12,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/kvap/kvap/internal/e2e/chainsaw"
 )
 
 // A scenario is a chainsaw test that can be replayed.
@@ -67,7 +66,7 @@ func isPolicy(o *unstructured.Unstructured) bool {
 // read reads a folder. why says why it cannot be replayed.
 func read(corpus, folder string) (s scenario, why string, err error) {
 	s.name, _ = filepath.Rel(corpus, filepath.Dir(folder))
-	data, err := os.ReadFile(filepath.Join(folder, "chainsaw-test.yaml"))
+	data, err := os.ReadFile(filepath.Join(folder, chainsaw.FileName))
 	if err != nil {
 		return s, "", err
 	}
@@ -153,25 +152,9 @@ func readObjects(folder string, o operation) ([]*unstructured.Unstructured, erro
 		return []*unstructured.Unstructured{{Object: o.Resource}}, nil
 	}
 	file := strings.Replace(o.File, "/.kyverno-test/", "/kyverno-test/", 1) // as the corpus has it
-	data, err := os.ReadFile(filepath.Join(folder, file))
+	objects, err := chainsaw.Objects(filepath.Join(folder, file))
 	if os.IsNotExist(err) && strings.HasPrefix(file, "../") && strings.Count(file, "/") == 1 { // the corpus has the policy by another name
-		data, err = os.ReadFile(filepath.Join(folder, "..", "policy.yaml"))
+		return chainsaw.Objects(filepath.Join(folder, "..", "policy.yaml"))
 	}
-	if err != nil {
-		return nil, err
-	}
-	var all []*unstructured.Unstructured
-	for d := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), 4096); ; {
-		u := &unstructured.Unstructured{}
-		err := d.Decode(&u.Object)
-		if errors.Is(err, io.EOF) {
-			return all, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", o.File, err)
-		}
-		if len(u.Object) > 0 {
-			all = append(all, u)
-		}
-	}
+	return objects, err
 }

@@ -34,7 +34,7 @@ func knownFailures() map[string]string {
 func TestReplayController(t *testing.T) {
 	t.Parallel()
 	scenarios, reasons := loadServed(t)
-	s := newServed(t)
+	s := newServed(t, nil)
 	for i, one := range scenarios {
 		t.Run(one.name, func(t *testing.T) {
 			s.replayServed(t, one, fmt.Sprintf("served-%d", i))

@@ -12,11 +12,17 @@
 // replayed with `kvap controller` in place of Kyverno, and assertions about objects
 // come true.
 //
+// Kyverno's own cluster tests, half of which are in the corpus, are run as they are by
+// package chainsaw, with the controller in place of Kyverno, where -conformance asks for
+// it: TestConformance. testdata/conformance.yaml says which are counted apart and which
+// are known to fail; the results are docs/conformance.md. TestRunner proves the runner on
+// tests in testdata/chainsaw, of which some must fail.
+//
 // What must hold: no folder that can be replayed fails. One that cannot is listed
 // with the reason: a step that this package does not know, such as a script, or a
 // rule that has no native form. A step that waits does not: it waits for Kyverno,
 // and what kvap makes is seen to be in force before the next step.
 //
 // Start reading at replay_test.go, and controller_test.go for the controller;
-// chainsaw_test.go is what can be read.
+// chainsaw_test.go is what can be read. For Kyverno's own tests it is conformance_test.go.
 package replay

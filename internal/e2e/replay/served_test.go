@@ -27,14 +27,18 @@ type served struct {
 	log     testcluster.Buffer
 }
 
-func newServed(t *testing.T) *served {
+// newServed starts one; controllers are those of Kubernetes that it has besides, and more
+// are flags of kvap's.
+func newServed(t *testing.T, controllers []string, more ...string) *served {
 	t.Helper()
 	ctrllog.SetLogger(logr.Discard())
 	kvap, err := testcluster.Build(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	plane, err := controlplane.Start(t.Context(), controlplane.Options{Users: []controlplane.User{{Name: program, Groups: []string{"system:masters"}}}})
+	plane, err := controlplane.Start(t.Context(), controlplane.Options{Users: []controlplane.User{
+		{Name: program, Groups: []string{"system:masters"}}, {Name: tester, Groups: []string{"system:masters"}},
+	}, Controllers: controllers})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,12 +61,12 @@ func newServed(t *testing.T) *served {
 		t.Fatal(err)
 	}
 	s := &served{server: &server{plane: plane, judged: admin, unjudged: admin}}
-	s.start(t, kvap)
+	s.start(t, kvap, more...)
 	return s
 }
 
 // start runs `kvap controller` with its webhook until the test ends.
-func (s *served) start(t *testing.T, kvap string) {
+func (s *served) start(t *testing.T, kvap string, more ...string) {
 	t.Helper()
 	if err := s.judged.Create(t.Context(), object("v1", "Namespace", "", "kvap-system")); err != nil {
 		t.Fatal(err)
@@ -71,8 +75,8 @@ func (s *served) start(t *testing.T, kvap string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.process = exec.Command(kvap, "controller", "--kubeconfig", s.plane.Kubeconfig(program), "--namespace", "kvap-system",
-		"--webhook-address", address, "--webhook-url", "https://"+address)
+	s.process = exec.Command(kvap, append([]string{"controller", "--kubeconfig", s.plane.Kubeconfig(program), "--namespace", "kvap-system",
+		"--webhook-address", address, "--webhook-url", "https://" + address}, more...)...)
 	s.process.Stderr = &s.log
 	if err := s.process.Start(); err != nil {
 		t.Fatal(err)

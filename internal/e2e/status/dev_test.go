@@ -145,3 +145,44 @@ func answers(t *testing.T, config *rest.Config) bool {
 	}
 	return err == nil
 }
+
+// `kvap dev --kyverno=1.20` is a cluster that was upgraded with its policies in it; the
+// commands of docs/upgrade-1.20.md lead from there to kvap.dev.
+func TestDevClosed(t *testing.T) {
+	kubeconfig, _, _ := startDev(t, "--kyverno=1.20")
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(config, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	denied := func() error {
+		return c.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "nobody-", Namespace: "default"}}, client.DryRunAll)
+	}
+	if err := denied(); err != nil {
+		t.Errorf("somebody enforces the policy: %v", err)
+	}
+	for _, step := range []struct {
+		args, says string
+		code       int
+	}{
+		{"plan", "Kyverno is 1.20.0", 0},
+		{"shadow --all", "make a policy of kvap.dev with the same spec, without effect", 0},
+		{"compare -q", "next: kvap migrate enforce tried", 0},
+		{"enforce --all --yes --accept tried", "delete Kyverno's policy, which is in the record", 0},
+		{"adopt --all --yes", "adopted", 0},
+		{"rollback tried --yes", "kubectl annotate --overwrite clusterpolicies.kvap.dev tried kvap.dev/mode=shadow", 1},
+		{"finish", "kubectl delete validatingwebhookconfigurations,mutatingwebhookconfigurations", 0},
+	} {
+		command := exec.Command(kvap, append([]string{"migrate", "--kubeconfig", kubeconfig}, strings.Fields(step.args)...)...)
+		out, _ := command.CombinedOutput()
+		if got := command.ProcessState.ExitCode(); got != step.code || !strings.Contains(string(out), step.says) {
+			t.Errorf("kvap migrate %s: exit code %d, want %d and %q\n%s", step.args, got, step.code, step.says, out)
+		}
+	}
+	if err := denied(); err == nil || !strings.Contains(err.Error(), "ValidatingAdmissionPolicy") {
+		t.Errorf("kvap does not enforce the policy: %v", err)
+	}
+}

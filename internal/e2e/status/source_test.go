@@ -26,6 +26,11 @@ spec:
       validate:
         message: A Pod names its owner.
         pattern: {metadata: {labels: {owner: "?*"}}}
+    - name: team
+      match: {any: [{resources: {kinds: [Service]}}]}
+      validate:
+        message: A Service names its team.
+        pattern: {metadata: {labels: {team: "?*"}}}
     - name: mark
       match: {any: [{resources: {kinds: [Pod]}}]}
       mutate:
@@ -61,7 +66,7 @@ func TestSource(t *testing.T) {
 		return slices.ContainsFunc(s.Policies, func(p report.PolicyStatus) bool { return p.Condition("Enforced") == "True" })
 	}, "-l", "team=b")
 	p = policyNamed(t, s, "owned")
-	if len(s.Policies) != 1 || p.Mode != "shadow" || p.Condition("Synced") != "True" || p.Condition("FallbackActive") != "Unknown" || len(p.Rules) != 2 {
+	if len(s.Policies) != 1 || p.Mode != "shadow" || p.Condition("Synced") != "True" || p.Condition("FallbackActive") != "Unknown" || len(p.Rules) != 3 {
 		t.Errorf("got %+v", s.Policies)
 	}
 	if s, _ := status(t, "-n", "kube-system"); len(s.Policies) > 0 {

@@ -206,10 +206,11 @@ func TestNoCluster(t *testing.T) {
 	}
 }
 
-// Who may not read the objects is told so.
+// Who may not read the objects is told so: that is not a cluster without policies.
 func TestForbidden(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), kvap, "status", "--kubeconfig", plane.Kubeconfig(controlplane.Plain))
-	if text, err := cmd.CombinedOutput(); err == nil || cmd.ProcessState.ExitCode() != 3 || !strings.Contains(string(text), "forbidden") {
+	if text, err := cmd.CombinedOutput(); err == nil || cmd.ProcessState.ExitCode() != 4 || !strings.Contains(string(text), "forbidden") ||
+		!strings.Contains(string(text), "no policy that you may read") {
 		t.Errorf("as a plain user: %v\n%s", err, text)
 	}
 }

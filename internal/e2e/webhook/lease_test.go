@@ -11,7 +11,7 @@ import (
 )
 
 // A leader that loses its lease while the API server is away goes on when that is back,
-// in the same process: nobody has to restart it.
+// in the same process: nobody has to restart it. Meanwhile its webhook stays up.
 func TestLeaseLost(t *testing.T) {
 	p := shared.start(t, "", "--leader-elect")
 	policy := func(name string) string {
@@ -33,6 +33,9 @@ func TestLeaseLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	testcluster.Soon(t, "the lease is lost", func() bool { return strings.Contains(p.log.String(), "the lease is lost") })
+	if !p.reads(t) {
+		t.Error("the webhook is down while nobody leads")
+	}
 	if err := shared.Plane.Resume(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -1,94 +1,87 @@
 package cellib
 
 import (
-	"fmt"
-	"reflect"
-
 	"github.com/google/cel-go/cel"
-	"github.com/google/cel-go/common/types"
-	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/go-containerregistry/pkg/name"
 )
 
-// An Image is the reference of an image, taken apart.
-type Image struct {
-	Registry, Repository, Tag, Digest string
-}
-
-// identifier is what tells images of a repository apart.
-func (i Image) identifier() string {
-	if i.Digest != "" {
-		return i.Digest
-	}
-	return i.Tag
+// An image is the reference of an image, taken apart.
+type image struct {
+	registry, repository, identifier, tag, digest string
 }
 
 func imageType() *cel.Type { return cel.ObjectType("kyverno.image") }
 
-// images is image(), isImage() and the parts of an image.
-func images(w World) []cel.EnvOption {
-	part := func(name string, result *cel.Type, f func(Image) ref.Val) cel.EnvOption {
-		return cel.Function(name, cel.MemberOverload("image_"+name, []*cel.Type{imageType()}, result, cel.UnaryBinding(func(v ref.Val) ref.Val {
-			if i, ok := v.(imageValue); ok {
-				return f(i.Image)
-			}
-			return types.MaybeNoSuchOverloadErr(v)
-		})))
+// readImage takes a reference apart: a repository without a registry is one of
+// index.docker.io, there one without a folder is in library, and a reference without tag
+// and digest is of the tag latest.
+func readImage(reference string) (image, error) {
+	ref, err := name.ParseReference(reference)
+	if err != nil {
+		return image{}, err
 	}
-	text := func(name string, f func(Image) string) cel.EnvOption {
-		return part(name, cel.StringType, func(i Image) ref.Val { return types.String(f(i)) })
+	out := image{registry: ref.Context().RegistryStr(), repository: ref.Context().RepositoryStr(), identifier: ref.Identifier()}
+	switch ref := ref.(type) {
+	case name.Tag:
+		out.tag = ref.TagStr()
+	case name.Digest:
+		out.digest = ref.DigestStr()
 	}
-	read := func(v ref.Val) (Image, error) {
-		s, ok := v.(types.String)
-		if !ok {
-			return Image{}, fmt.Errorf("the reference of an image must be a string")
+	return out, nil
+}
+
+// imageFunctions are references of images and their parts.
+func imageFunctions() []entry {
+	part := func(name string, f func(image) string) entry {
+		return entry{names: []string{name}, on: imageType(), result: textType(), call: func(_ asker, args []any) (any, error) { return f(args[0].(image)), nil }}
+	}
+	return []entry{
+		{names: []string{"parseImageReference", "image"}, args: []*cel.Type{textType()}, result: imageType(), call: func(_ asker, args []any) (any, error) {
+			return readImage(args[0].(string))
+		}},
+		{names: []string{"isImage"}, args: []*cel.Type{textType()}, result: cel.BoolType, call: func(_ asker, args []any) (any, error) {
+			_, err := readImage(args[0].(string))
+			return err == nil, nil
+		}},
+		part("registry", func(i image) string { return i.registry }),
+		part("repository", func(i image) string { return i.repository }),
+		part("identifier", func(i image) string { return i.identifier }),
+		part("tag", func(i image) string { return i.tag }),
+		part("digest", func(i image) string { return i.digest }),
+		{names: []string{"containsDigest"}, on: imageType(), result: cel.BoolType, call: func(_ asker, args []any) (any, error) {
+			return args[0].(image).digest != "", nil
+		}},
+		{names: both("image", "GetMetadata"), args: []*cel.Type{textType()}, result: cel.DynType, call: imageMetadata},
+	}
+}
+
+// imageMetadata is what a registry knows of an image, under the names that CEL has for it.
+func imageMetadata(w asker, args []any) (any, error) {
+	ctx, cancel := waiting()
+	defer cancel()
+	reference := args[0].(string)
+	found, err := w.Metadata(ctx, reference)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]any{}
+	for key, value := range found {
+		switch key {
+		case "configData":
+			key = "config"
+		case "manifestList":
+			key = "imageIndex"
 		}
-		return w.Image(string(s))
+		if value != nil && value != "" {
+			out[key] = doubles(value)
+		}
 	}
-	return []cel.EnvOption{
-		cel.Function("image", cel.Overload("image_string", []*cel.Type{cel.StringType}, imageType(), cel.UnaryBinding(func(v ref.Val) ref.Val {
-			i, err := read(v)
-			if err != nil {
-				return types.NewErr("image: %v", err)
+	if ref, err := readImage(reference); err == nil {
+		for key, value := range map[string]string{"tag": ref.tag, "digest": ref.digest} {
+			if _, ok := out[key]; !ok && value != "" {
+				out[key] = value
 			}
-			return imageValue{i}
-		}))),
-		cel.Function("isImage", cel.Overload("is_image_string", []*cel.Type{cel.StringType}, cel.BoolType, cel.UnaryBinding(func(v ref.Val) ref.Val {
-			_, err := read(v)
-			return types.Bool(err == nil)
-		}))),
-		part("containsDigest", cel.BoolType, func(i Image) ref.Val { return types.Bool(i.Digest != "") }),
-		text("registry", func(i Image) string { return i.Registry }),
-		text("repository", func(i Image) string { return i.Repository }),
-		text("identifier", Image.identifier),
-		text("tag", func(i Image) string { return i.Tag }),
-		text("digest", func(i Image) string { return i.Digest }),
+		}
 	}
+	return out, nil
 }
-
-// An imageValue is an image in CEL.
-type imageValue struct{ Image }
-
-// ConvertToNative implements ref.Val.
-func (i imageValue) ConvertToNative(t reflect.Type) (any, error) {
-	return nil, fmt.Errorf("an image cannot become a %v", t)
-}
-
-// ConvertToType implements ref.Val.
-func (i imageValue) ConvertToType(t ref.Type) ref.Val {
-	if t.TypeName() == types.TypeType.TypeName() {
-		return imageType()
-	}
-	return types.NewErr("an image cannot become a %s", t.TypeName())
-}
-
-// Equal implements ref.Val.
-func (i imageValue) Equal(other ref.Val) ref.Val {
-	o, ok := other.(imageValue)
-	return types.Bool(ok && o.Image == i.Image)
-}
-
-// Type implements ref.Val.
-func (i imageValue) Type() ref.Type { return imageType() }
-
-// Value implements ref.Val.
-func (i imageValue) Value() any { return i.Image }

@@ -9,36 +9,37 @@ import (
 	"github.com/google/cel-go/cel"
 )
 
-// pure is the functions that look at their arguments only, and at the clock.
-func pure(w World) []cel.EnvOption {
-	text, object := []*cel.Type{cel.StringType}, cel.MapType(cel.StringType, cel.DynType)
-	same := func(name, id string, result *cel.Type, function string) cel.EnvOption {
-		return overload(name, id, text, result, func(args []any) (any, error) { return w.Call(function, args...) })
-	}
-	return []cel.EnvOption{
-		same("md5", "md5_string", cel.StringType, "md5"),
-		same("sha1", "sha1_string", cel.StringType, "sha1"),
-		same("sha256", "sha256_string", cel.StringType, "sha256"),
-		same("json.unmarshal", "json_unmarshal_string", cel.DynType, "parse_json"),
-		same("yaml.parse", "yaml_parse_string", cel.DynType, "parse_yaml"),
-		same("x509.decode", "x509_decode_string", object, "x509_decode"),
-		same("random", "random_string", cel.StringType, "random"),
-		overload("random", "random_default", nil, cel.StringType, func([]any) (any, error) { return w.Call("random", "[0-9a-zA-Z]{8}") }),
-		overload("math.round", "math_round_double_int", []*cel.Type{cel.DoubleType, cel.IntType}, cel.DoubleType, round),
-		overload("parseServiceAccount", "parse_service_account_string", text, cel.MapType(cel.StringType, cel.StringType), serviceAccount),
-		overload("listObjToMap", "list_obj_to_map", []*cel.Type{cel.ListType(object), cel.ListType(object), cel.StringType, cel.StringType}, object, listsToMap),
-		overload("time.now", "time_now", nil, cel.TimestampType, func([]any) (any, error) { return w.Now(), nil }),
-		overload("time.truncate", "time_truncate_timestamp_duration", []*cel.Type{cel.TimestampType, cel.DurationType}, cel.TimestampType,
-			func(args []any) (any, error) { return args[0].(time.Time).Truncate(args[1].(time.Duration)), nil }),
-		overload("time.toCron", "time_to_cron_timestamp", []*cel.Type{cel.TimestampType}, cel.StringType,
-			func(args []any) (any, error) { return w.Call("time_to_cron", args[0].(time.Time).Format(time.RFC3339)) }),
+// pureFunctions look at their arguments only, at the clock, and at chance.
+func pureFunctions() []entry {
+	lists := []*cel.Type{cel.ListType(objectType()), cel.ListType(objectType()), textType(), textType()}
+	return []entry{
+		{names: []string{"random", "random.random"}, result: textType(), call: func(w asker, _ []any) (any, error) { return w.Call("random", "[0-9a-z]{8}") }},
+		{names: []string{"random", "random.random"}, args: []*cel.Type{textType()}, result: textType(), call: same("random")},
+		{names: []string{"math.round"}, args: []*cel.Type{cel.DoubleType, cel.IntType}, result: cel.DoubleType, call: round},
+		{names: []string{"listObjToMap", "transform.listObjToMap"}, args: lists, result: objectType(), call: listsToMap},
+		{names: []string{"time.now"}, result: cel.TimestampType, call: func(w asker, _ []any) (any, error) { return w.Now(), nil }},
+		{names: []string{"time.truncate"}, args: []*cel.Type{cel.TimestampType, cel.DurationType}, result: cel.TimestampType,
+			call: func(_ asker, args []any) (any, error) {
+				return args[0].(time.Time).Truncate(args[1].(time.Duration)), nil
+			}},
+		{names: []string{"time.toCron"}, args: []*cel.Type{cel.TimestampType}, result: textType(), call: func(_ asker, args []any) (any, error) {
+			t := args[0].(time.Time).UTC()
+			return fmt.Sprintf("%d %d %d %d %d", t.Minute(), t.Hour(), t.Day(), t.Month(), t.Weekday()), nil
+		}},
+		{names: []string{"parseServiceAccount", "user.parseServiceAccount"}, args: []*cel.Type{textType()}, result: pairsType(), call: serviceAccount},
 	}
 }
 
-func round(args []any) (any, error) {
+// same is a function that JMESPath has too.
+func same(function string) call {
+	return func(w asker, args []any) (any, error) { return w.Call(function, args...) }
+}
+
+// round rounds half away from zero; less than no places round to tens and more.
+func round(_ asker, args []any) (any, error) {
 	places := args[1].(int64)
-	if places < 0 || places > 300 {
-		return nil, fmt.Errorf("the number of places must be between 0 and 300, not %d", places)
+	if places < -300 || places > 300 {
+		return nil, fmt.Errorf("the number of places must be between -300 and 300, not %d", places)
 	}
 	shift := math.Pow(10, float64(places))
 	return math.Round(args[0].(float64)*shift) / shift, nil
@@ -46,7 +47,7 @@ func round(args []any) (any, error) {
 
 // serviceAccount takes the name of a user apart. The parts are empty if it is not
 // that of a service account.
-func serviceAccount(args []any) (any, error) {
+func serviceAccount(_ asker, args []any) (any, error) {
 	out := map[string]string{"Name": "", "Namespace": ""}
 	parts := strings.Split(args[0].(string), ":")
 	if len(parts) == 4 && parts[0] == "system" && parts[1] == "serviceaccount" {
@@ -55,22 +56,20 @@ func serviceAccount(args []any) (any, error) {
 	return out, nil
 }
 
-// listsToMap makes a map of the keys in one list of maps and the values in another.
-func listsToMap(args []any) (any, error) {
+// listsToMap makes a map of the keys in one list of maps and the values in another. What
+// has no value has null.
+func listsToMap(_ asker, args []any) (any, error) {
 	keys, values := args[0].([]any), args[1].([]any)
 	if len(keys) != len(values) {
 		return nil, fmt.Errorf("the lists have %d and %d elements; they must have as many", len(keys), len(values))
 	}
 	out := map[string]any{}
 	for i := range keys {
-		k, _ := keys[i].(map[string]any)
-		v, _ := values[i].(map[string]any)
-		key, ok := k[args[2].(string)].(string)
-		value, found := v[args[3].(string)]
-		if !ok || !found {
-			return nil, fmt.Errorf("element %d has no key or no value", i)
+		key, ok := keys[i].(map[string]any)[args[2].(string)].(string)
+		if !ok {
+			return nil, fmt.Errorf("element %d has no key that is a text", i)
 		}
-		out[key] = value
+		out[key] = values[i].(map[string]any)[args[3].(string)]
 	}
 	return out, nil
 }

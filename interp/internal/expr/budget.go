@@ -1,14 +1,69 @@
 package expr
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/kvap/kvap/interp/internal/datum"
+)
 
 // maxSteps bounds the work of one expression: nodes evaluated, elements visited,
-// and a sixteenth of the bytes of text made. Data is shared, not copied, so a
-// short expression can make a value that is exponentially large.
+// and a sixteenth of the bytes of text that are gone through. Lists and maps share what
+// is in them, so that a short expression makes one that is exponentially large to go
+// through; texts are copied, and maxTextSize and maxMade bound them.
 const maxSteps = 10_000_000
 
-// maxTextSize bounds a text that a function makes.
-const maxTextSize = 16 << 20
+// maxMade bounds the bytes of what one expression makes: lists, maps and texts, and what
+// its value is, were it written out. It is spent before anything is made.
+const maxMade = 32 << 20
+
+// maxTextSize bounds a text that a function makes. No object is that large.
+const maxTextSize = 9 << 20
+
+// make spends bytes of what is about to be made.
+func (ev *evaluator) make(bytes int) error {
+	if ev.made += bytes; ev.made > maxMade {
+		return fmt.Errorf("the expression makes more than %d bytes; make it simpler, or its data smaller", maxMade)
+	}
+	return nil
+}
+
+// elementSize is about what an element of a list takes, which grows by and by; and
+// entrySize what one of a map does.
+const (
+	elementSize = 32
+	entrySize   = 128
+)
+
+// bounded tells that a value that was put together is no larger than what an expression
+// may make: parts that it shares count each time. Nor has it too many levels.
+func (ev *evaluator) bounded(v any, levels int) error {
+	if levels == 0 {
+		return fmt.Errorf("the value has more than %d levels", datum.MaxDepth)
+	}
+	switch v := v.(type) {
+	case []any:
+		if err := ev.make(elementSize / 2 * len(v)); err != nil {
+			return err
+		}
+		for _, item := range v {
+			if err := ev.bounded(item, levels-1); err != nil {
+				return err
+			}
+		}
+	case itemList:
+		return ev.bounded([]any(v), levels)
+	case map[string]any:
+		if err := ev.make(elementSize * len(v)); err != nil {
+			return err
+		}
+		for _, item := range v {
+			if err := ev.bounded(item, levels-1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
 
 // spend counts steps, and looks now and then whether the time is up.
 func (ev *evaluator) spend(n int) error {

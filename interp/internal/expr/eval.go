@@ -21,6 +21,7 @@ type evaluator struct {
 	around Surroundings
 	root   any
 	steps  int
+	made   int // bytes
 	// texts are the strings and names of the expression that hold variables, with
 	// these filled in. Kyverno fills them in before it looks at the expression;
 	// here their text is data, and cannot become syntax.
@@ -43,10 +44,13 @@ func (ev *evaluator) expression(e *jmespath.Expr) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if value, err = ev.plain(value); err == nil && ev.built && datum.TooDeep(value) {
-		return nil, fmt.Errorf("the value has more than %d levels", datum.MaxDepth)
+	if value, err = ev.plain(value); err == nil && ev.built {
+		err = ev.bounded(value, datum.MaxDepth+1)
 	}
-	return value, err
+	if err != nil {
+		return nil, err
+	}
+	return value, nil
 }
 
 // fillTexts resolves the variables inside the strings and names of e. One that
@@ -83,7 +87,7 @@ func (ev *evaluator) plain(v any) (any, error) {
 	if !ev.items {
 		return v, nil
 	}
-	if err := ev.measure(v); err != nil {
+	if err := ev.bounded(v, datum.MaxDepth+1); err != nil {
 		return nil, err
 	}
 	return withoutItems(v), nil

@@ -53,8 +53,13 @@ func (ev *evaluator) call(name jmespath.Func, args []any) (any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s(): %w", name, err)
 	}
-	if s, ok := value.(string); ok {
-		err = ev.spend(len(s) >> 4)
+	switch v := value.(type) {
+	case string:
+		if err = ev.spend(len(v) >> 4); err == nil {
+			err = ev.make(len(v))
+		}
+	case []any:
+		err = ev.make(elementSize * len(v))
 	}
 	return value, err
 }

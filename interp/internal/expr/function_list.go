@@ -110,10 +110,16 @@ func items(ev *evaluator, args []any) (any, error) {
 	out := itemList{}
 	switch from := args[0].(type) {
 	case map[string]any:
+		if err := ev.make(4 * entrySize * len(from)); err != nil {
+			return nil, err
+		}
 		for _, key := range datum.Keys(from) {
 			out = append(out, map[string]any{keyName: key, valueName: from[key]})
 		}
 	case []any:
+		if err := ev.make(4 * entrySize * len(from)); err != nil {
+			return nil, err
+		}
 		for i, item := range from {
 			out = append(out, map[string]any{keyName: float64(i), valueName: item})
 		}
@@ -199,6 +205,9 @@ func mapList(ev *evaluator, args []any) (any, error) {
 // each evaluates an &expression for each element. A missing key is not taken as
 // null.
 func (ev *evaluator) each(by any, list []any) ([]any, error) {
+	if err := ev.make(elementSize * len(list)); err != nil {
+		return nil, err
+	}
 	out := make([]any, len(list))
 	for i, item := range list {
 		value, err := ev.eval(by.(expression).e, item)
@@ -217,6 +226,9 @@ func merge(ev *evaluator, args []any) (any, error) {
 	for _, arg := range args {
 		m := arg.(map[string]any)
 		if err := ev.spend(len(m)); err != nil {
+			return nil, err
+		}
+		if err := ev.make(entrySize * len(m)); err != nil {
 			return nil, err
 		}
 		for key, value := range m {

@@ -3,6 +3,7 @@ package expr
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path"
 	"regexp"
@@ -11,6 +12,7 @@ import (
 	"github.com/blang/semver/v4"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kvap/kvap/internal/budget"
 	"github.com/kvap/kvap/interp/internal/datum"
 	"github.com/kvap/kvap/interp/internal/wildcard"
 	"github.com/kvap/kvap/jmespath"
@@ -96,8 +98,16 @@ func parseYAML(s ...string) (any, error) {
 	return v, err
 }
 
+// compileRegexp compiles a regular expression that any policy may have.
+func compileRegexp(text string) (*regexp.Regexp, error) {
+	if budget.OfRegexp(text) > budget.PerPolicy {
+		return nil, errors.New("the regular expression is too large")
+	}
+	return regexp.Compile(text)
+}
+
 func regexMatch(_ *evaluator, s []string) (any, error) {
-	re, err := regexp.Compile(s[0])
+	re, err := compileRegexp(s[0])
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +116,7 @@ func regexMatch(_ *evaluator, s []string) (any, error) {
 
 // regexReplace replaces each match, with $1 and the like expanded.
 func regexReplace(_ *evaluator, s []string) (any, error) {
-	re, err := regexp.Compile(s[0])
+	re, err := compileRegexp(s[0])
 	if err != nil {
 		return nil, err
 	}
@@ -116,24 +126,32 @@ func regexReplace(_ *evaluator, s []string) (any, error) {
 }
 
 func regexReplaceLiteral(_ *evaluator, s []string) (any, error) {
-	re, err := regexp.Compile(s[0])
+	re, err := compileRegexp(s[0])
 	if err != nil {
 		return nil, err
 	}
 	return replaceMatches(re, s[1], func(out []byte, _ []int) []byte { return append(out, s[2]...) })
 }
 
+// maxMatches bounds how often a text is matched. Where a match is takes more room than
+// what is matched.
+const maxMatches = 200_000
+
 // replaceMatches is the ReplaceAll of regexp with a bound on the result.
 func replaceMatches(re *regexp.Regexp, text string, by func(out []byte, match []int) []byte) (any, error) {
 	var out []byte
 	at := 0
-	for _, match := range re.FindAllStringSubmatchIndex(text, -1) {
+	matches := re.FindAllStringSubmatchIndex(text, maxMatches)
+	for _, match := range matches {
 		out = append(out, text[at:match[0]]...)
 		out = by(out, match)
 		at = match[1]
 		if len(out) > maxTextSize {
 			return nil, tooLong()
 		}
+	}
+	if len(matches) == maxMatches {
+		return nil, fmt.Errorf("there are %d matches or more", maxMatches)
 	}
 	return string(append(out, text[at:]...)), nil
 }

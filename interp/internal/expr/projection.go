@@ -31,6 +31,9 @@ func (ev *evaluator) projection(e *jmespath.Expr, v any) (any, error) {
 			return nil, err
 		}
 		if value != nil {
+			if err := ev.make(elementSize); err != nil {
+				return nil, err
+			}
 			collected = append(collected, value)
 		}
 	}
@@ -70,6 +73,9 @@ func (ev *evaluator) valuesOf(left any) ([]any, bool, error) {
 	if !ok {
 		return nil, false, nil
 	}
+	if err := ev.make(elementSize * len(m)); err != nil {
+		return nil, false, err
+	}
 	values := make([]any, len(m), 2*len(m))
 	for _, key := range datum.Keys(m) {
 		values = append(values, m[key])
@@ -97,6 +103,9 @@ func (ev *evaluator) flatten(e *jmespath.Expr, v any) (any, error) {
 		if err := ev.spend(len(inner)); err != nil {
 			return nil, err
 		}
+		if err := ev.make(elementSize * len(inner)); err != nil {
+			return nil, err
+		}
 		flat = append(flat, inner...)
 	}
 	return flat, nil
@@ -119,6 +128,9 @@ func (ev *evaluator) slice(e *jmespath.Expr, v any) (any, error) {
 		return nil, fmt.Errorf("the step of a slice cannot be 0")
 	}
 	start, stop := bounds(e, step, len(list))
+	if err := ev.make(elementSize * max(0, (stop-start)/step)); err != nil {
+		return nil, err
+	}
 	cut := []any{}
 	for i := start; (step > 0 && i < stop) || (step < 0 && i > stop); i += step {
 		cut = append(cut, list[i])

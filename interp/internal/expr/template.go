@@ -70,6 +70,9 @@ func (ev *evaluator) json(v any) (string, error) {
 	if err := ev.measure(plain); err != nil {
 		return "", err
 	}
+	if datum.JSONSize(plain, maxTextSize) > maxTextSize {
+		return "", tooLong()
+	}
 	b, err := json.Marshal(plain)
 	if err != nil {
 		return "", err

@@ -9,10 +9,11 @@ type Message struct {
 	Expr *cel.Value
 }
 
-// Key is everything that the message says.
+// Key is what the message says: of one with an expression, the text is only said where that
+// is an error.
 func (m Message) Key() string {
 	if m.Expr == nil {
 		return m.Text
 	}
-	return m.Text + "\x00" + m.Expr.String()
+	return "\x00" + m.Expr.String()
 }

@@ -26,7 +26,7 @@ func OverridesOf(p *policy.Policy, r *policy.Rule) []policy.ActionOverride {
 	}
 	var out []policy.ActionOverride
 	for _, o := range all {
-		if o.NamespaceSelector != nil && refusedSelector(o.NamespaceSelector) {
+		if o.NamespaceSelector != nil && RefusedSelector(o.NamespaceSelector) {
 			continue // it never hits
 		}
 		out = append(out, possible(o))

@@ -29,8 +29,9 @@ func InvalidRequirement(e policy.SelectorExpression) bool {
 	return err != nil
 }
 
-// refusedSelector tells whether Kubernetes refuses a selector without wildcards.
-func refusedSelector(s *policy.Selector) bool {
+// RefusedSelector tells whether Kubernetes refuses a selector without wildcards.
+// RefusedSelector tells of a selector that no API server takes.
+func RefusedSelector(s *policy.Selector) bool {
 	return slices.ContainsFunc(s.Expressions, InvalidRequirement) || slices.ContainsFunc(s.MatchLabels, func(p policy.Pair) bool {
 		return InvalidRequirement(policy.SelectorExpression{Key: p.Key, Operator: "In", Values: []string{p.Value}})
 	})

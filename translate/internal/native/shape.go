@@ -66,6 +66,9 @@ func RequestShape() cel.Shape {
 	))
 }
 
+// Nullable tells that the values may be null.
+func (s typeShape) Nullable() bool { return s.t.Nullable }
+
 // Kind is the kind of the values at run time, which are never null.
 func (s typeShape) Kind() cel.Kind {
 	if s.t.Nullable {

@@ -75,3 +75,31 @@ func (t Target) HasMetadata() bool {
 
 // IsAnyResource tells that the target is every resource.
 func (t Target) IsAnyResource() bool { return t.Resource == "*" || t.Resource == "*/*" }
+
+// Plural is the resource without a subresource.
+func (t Target) Plural() string {
+	name, _, _ := strings.Cut(t.Resource, "/")
+	return name
+}
+
+// PodOf is the type of what a target has of a Pod: the whole of it, or the template that a
+// controller has wherever it is there. It is nil for others.
+func PodOf(t Target) *schema.Type {
+	if t.Parent == (schema.GVK{Version: "v1", Kind: "Pod"}) {
+		return t.Body
+	}
+	at := func(keys ...string) *schema.Type {
+		typ := t.Body
+		for _, key := range keys {
+			if typ == nil || typ.Fields[key] == nil || !typ.Fields[key].Required {
+				return nil
+			}
+			typ = typ.Fields[key].Type
+		}
+		return typ
+	}
+	if typ := at("spec", "jobTemplate", "spec", "template"); typ != nil {
+		return typ
+	}
+	return at("spec", "template")
+}

@@ -19,6 +19,9 @@ func (u Unit) actionKey() string {
 			parts = append(parts, native.SelectorKey(native.PlainSelector(s)))
 		}
 	}
+	if len(u.Reaches) > 0 {
+		parts = append(parts, "reaches", strings.Join(u.Reaches, ","))
+	}
 	return strings.Join(parts, "\x03")
 }
 
@@ -31,11 +34,14 @@ func (u Unit) attributes(o Options) string {
 	for _, c := range u.Policy.MatchConditions {
 		parts = append(parts, c.Name, c.Expression)
 	}
+	if s := u.NamespaceSelector; !s.IsEmpty() {
+		parts = append(parts, native.SelectorKey(s))
+	}
 	if o.Apart {
-		parts = append(parts, u.Rule.Name)
+		parts = append(parts, u.name())
 	}
 	if u.CEL.Own() != "" {
-		parts = append(parts, native.MemberName(u.Policy), u.Rule.Name)
+		parts = append(parts, native.MemberName(u.Policy), u.name())
 	}
 	return strings.Join(parts, "\x02")
 }

@@ -93,7 +93,7 @@ func suffix(what string, others []vap.Binding) string {
 
 // binding is a binding with an action, for everything.
 func (u Unit) binding(a policy.Action) vap.Binding {
-	b := vap.Binding{Actions: actions(a, u.Policy.EmitWarning)}
+	b := vap.Binding{Actions: actions(a, u.Policy.EmitWarning), Reaches: u.Reaches}
 	u.refer(&b, a)
 	if u.CEL != nil && u.CEL.ParamRef != nil {
 		ref := *u.CEL.ParamRef

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/vap"
 )
 
@@ -75,7 +76,7 @@ func (g group) worstCases() []worstCase {
 	bound := boundOf(g.units[0].failurePolicy())
 	var out []worstCase
 	for _, t := range g.targets {
-		out = append(out, newWorstCase(bound, t.Body))
+		out = append(out, newWorstCase(bound, t.Body, native.PodOf(t.Target)))
 	}
 	return out
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/vap"
 )
@@ -31,7 +32,59 @@ func (g group) guard(d *vap.Draft, members []Unit, o Options) cel.Bool {
 		}
 		violations = append(violations, b)
 	}
+	return w.any(violations)
+}
+
+// any is: some violation is there, as a search.
+func (w watch) any(violations []cel.Bool) cel.Bool {
 	return cel.AnyOf(violations, w.variables, w.total).Searching().Distributed().MergeLoops().Rooted()
+}
+
+// sayOnce leaves to the validation of a guarded rule what its guard has not asked: only
+// an excuse for an old violation. Rules of many policies go on saying all, so that one
+// that comes or goes changes no other.
+func (g group) sayOnce(d *vap.Draft, members []Unit) {
+	if len(members) != 1 || g.byKind || d.Guard.IsTrue() || !g.watch(d.Variables).decides(members[0]) {
+		return
+	}
+	d.Validations[0].Left = members[0].Exempt.Rooted()
+}
+
+// askBoth has the guard of a rule that says everything once ask the old object the same
+// question: what the old object violated too is excused, and is then no part of the
+// validation. It does where the excuse is that question, and a guard of twice the cost
+// is none too costly.
+func (g group) askBoth(d *vap.Draft, members []Unit, match cel.Bool) {
+	if len(members) != 1 || members[0].Before.IsZero() || d.Deletes || d.Validations[0].Left.IsZero() || d.Validations[0].Left.IsFalse() {
+		return
+	}
+	w, u := g.watch(d.Variables), members[0]
+	old := func(v cel.Value) cel.Value {
+		return v.Rename("object", "oldObject").Rename(vap.PodName, vap.OldPodName)
+	}
+	if !u.Match.IsTrue() {
+		match = cel.True() // of which the guard asks
+	}
+	asked := w.any([]cel.Bool{cel.And(old(match.Value).AsBool(), old(d.Guard.Value).AsBool())})
+	excuse := w.any([]cel.Bool{u.Before})
+	if !cel.Equal(asked.Simplify().Value, excuse.Simplify().Value) {
+		return
+	}
+	if slices.ContainsFunc(g.worstCases(), func(c worstCase) bool { return c.exceeds(d.Guard.Value, guardBudget/2) }) {
+		return
+	}
+	d.Validations[0].Left = cel.False()
+	d.Before = match
+}
+
+// decides tells that the unit's violation is all that denies, but for an excuse. A check
+// that is an error denies as well, if errors do and its text is for nobody.
+func (w watch) decides(u Unit) bool {
+	if u.CEL != nil || u.Pre.Errs || u.Tells || !w.sayable(u.Match.Value) || !w.sayable(u.Pre.Expr.Value) {
+		return false
+	}
+	_, holds := w.surely(u.Holds)
+	return holds && (!u.Holds.Errs || u.failurePolicy() == string(policy.Fail) || w.total(u.Holds.Expr.Value))
 }
 
 // A watch is what guards of a group are made with.
@@ -46,12 +99,14 @@ func (g group) watch(variables []vap.Variable) watch {
 		w.variables = append(w.variables, cel.Definition{Name: v.Name, Expr: v.Expr})
 	}
 	for _, t := range g.targets {
-		own := native.ShapeOf(t.Body)
+		own, pod := native.ShapeOf(t.Body), native.ShapeOf(native.PodOf(t.Target))
 		w.around = append(w.around, cel.Surroundings{
 			Roots: []cel.Root{
 				{Name: "object", Shape: own, Null: slices.Contains(t.ops, "DELETE")},
 				{Name: "oldObject", Shape: own, Null: slices.Contains(t.ops, "CREATE") || slices.Contains(t.ops, "CONNECT")},
 				{Name: "request", Shape: native.RequestShape()},
+				{Name: vap.PodName, Shape: pod, Null: slices.Contains(t.ops, "DELETE")},
+				{Name: vap.OldPodName, Shape: pod, Null: slices.Contains(t.ops, "CREATE")},
 			},
 			Variables: w.variable,
 		})

@@ -74,21 +74,17 @@ func (g group) halves(o Options, l letters) []group {
 		return g.halves(o, letters{prefix: l.prefix + symbols[l.first:l.first+1], last: lastSymbol})
 	}
 	middle := (l.first + l.last) / 2
-	low, high := g.with(nil), g.with(nil)
-	for _, u := range g.units {
-		if symbolAt(u.splitName(o), len(l.prefix)) <= middle {
-			low.units = append(low.units, u)
-		} else {
-			high.units = append(high.units, u)
-		}
-	}
+	isLow := func(u Unit) bool { return symbolAt(u.splitName(o), len(l.prefix)) <= middle }
+	isHigh := func(u Unit) bool { return !isLow(u) }
 	below, above := letters{l.prefix, l.first, middle}, letters{l.prefix, middle + 1, l.last}
 	switch {
-	case len(high.units) == 0:
+	case !slices.ContainsFunc(g.units, isHigh):
 		return g.halves(o, below)
-	case len(low.units) == 0:
+	case !slices.ContainsFunc(g.units, isLow):
 		return g.halves(o, above)
 	}
+	low := g.with(slices.DeleteFunc(slices.Clone(g.units), isHigh))
+	high := g.with(slices.DeleteFunc(slices.Clone(g.units), isLow))
 	return append(low.split(o, below), high.split(o, above)...)
 }
 

@@ -78,6 +78,7 @@ func (g group) packName(used map[string]bool, o Options) string {
 	if g.alone || u.CEL.Own() != "" {
 		parts = append(parts, u.Policy.Name, strings.ToLower(u.Rule.Origin))
 	}
+	parts = append(parts, u.Reaches...)
 	if u.Policy.Namespaced() {
 		parts[0] = u.Policy.Namespace + "." + parts[0]
 	}

@@ -35,7 +35,9 @@ func Drafts(units []Unit, o Options) []Packed {
 	for i, g := range groups {
 		var rules []*policy.Rule
 		for _, u := range g.units {
-			rules = append(rules, u.Rule)
+			for _, f := range u.forms() {
+				rules = append(rules, f.rule)
+			}
 		}
 		for _, d := range made[i] {
 			out = append(out, Packed{d, rules})
@@ -46,7 +48,7 @@ func Drafts(units []Unit, o Options) []Packed {
 
 // Alone is the policy object of one unit, without a name.
 func (u Unit) Alone(o Options) *vap.Draft {
-	g := group{units: []Unit{u}, targets: []placed{{u.Target, u.Operations}}}
+	g := group{units: []Unit{u}, targets: []placed{{Target: u.Target, ops: u.Operations}}}
 	return g.draft(o)
 }
 
@@ -75,6 +77,8 @@ func (g group) with(units []Unit) group {
 type placed struct {
 	native.Target
 	ops []native.Operation
+	// deletes tells that the group says of deletions what it says of ops.
+	deletes bool
 }
 
 // grouped packs units. First the units of each target and operation are put
@@ -84,40 +88,48 @@ func grouped(units []Unit, o Options) []group {
 	if o.ByKind {
 		return groupedByKind(units, o)
 	}
+	return asPods(units, func(units []Unit) []group { return byTarget(units, o) })
+}
+
+func byTarget(units []Unit, o Options) []group {
 	type cell struct {
 		target native.Target
 		op     native.Operation
 		units  []Unit
-		key    string
+		says   []string // the attributes, and the text of each unit
 	}
 	var cells []*cell
 	index := map[string]*cell{}
 	for _, u := range units {
-		attrs, text := u.attributes(o), u.Rule.Name+"\x00"+u.Text()
+		attrs, text := u.attributes(o), u.name()+"\x00"+u.Text()
 		for _, op := range u.Operations {
 			key := u.Target.Key() + "\x00" + string(op) + "\x00" + attrs
 			c := index[key]
 			if c == nil {
-				c = &cell{target: u.Target, op: op, key: attrs}
+				c = &cell{target: u.Target, op: op, says: []string{attrs}}
 				index[key] = c
 				cells = append(cells, c)
 			}
 			c.units = append(c.units, u)
-			c.key += "\x01" + text
+			c.says = append(c.says, text)
 		}
 	}
 	var out []group
 	where := map[string]int{}
 	for _, c := range cells {
-		i, ok := where[c.key]
+		key := strings.Join(c.says, "\x01")
+		i, ok := where[key]
 		if !ok {
 			i = len(out)
-			where[c.key] = i
-			out = append(out, group{units: c.units})
+			where[key] = i
+			out = append(out, group{units: slices.Clone(c.units)})
 		}
 		out[i].place(c.target, c.op)
+		for j, u := range c.units {
+			out[i].units[j].addForm(u)
+		}
 	}
-	return out
+	return withDeletions(out)
 }
 
 // groupedByKind packs units of many policies: those of one kind, for new objects and
@@ -152,6 +164,21 @@ func groupedByKind(units []Unit, o Options) []group {
 	return out
 }
 
+// Keys are of the objects that the unit is in: units with the same key may share one.
+func (u Unit) Keys(o Options) []string {
+	var out []string
+	for _, op := range u.Operations {
+		if o.ByKind {
+			op = classOf(op)
+		}
+		key := u.Target.Key() + "\x00" + string(op) + "\x00" + u.attributes(o)
+		if !slices.Contains(out, key) {
+			out = append(out, key)
+		}
+	}
+	return out
+}
+
 // askForOperations has the units that are about some of the group's operations ask.
 func (g group) askForOperations() {
 	for i, u := range g.units {
@@ -178,13 +205,11 @@ func (p *placed) add(ops []native.Operation) {
 }
 
 func (g *group) place(t native.Target, op native.Operation) {
-	for i := range g.targets {
-		if g.targets[i].Key() == t.Key() {
-			g.targets[i].ops = append(g.targets[i].ops, op)
-			return
-		}
+	if i := g.placeOf(t); i >= 0 {
+		g.targets[i].ops = append(g.targets[i].ops, op)
+		return
 	}
-	g.targets = append(g.targets, placed{t, []native.Operation{op}})
+	g.targets = append(g.targets, placed{Target: t, ops: []native.Operation{op}})
 }
 
 // named are groups within the budget, with names that differ.
@@ -234,11 +259,15 @@ func (g group) sources() []*policy.Policy {
 func (g group) draft(o Options) *vap.Draft {
 	first := g.units[0]
 	d := &vap.Draft{
+		Deletes:       g.deletes(),
+		Pods:          first.pods,
+		CronJobs:      first.pods && slices.ContainsFunc(g.targets, placed.isCronJob),
 		FailurePolicy: first.failurePolicy(),
-		Constraints:   vap.Constraints{Rules: resourceRules(g.targets, first.Policy.Namespaced())},
+		Constraints:   vap.Constraints{Rules: resourceRules(g.targets, first.Policy.Namespaced()), NamespaceSelector: first.NamespaceSelector},
 		Bindings:      g.bindings(),
 	}
 	d.Conditions = slices.Clone(first.Conditions)
+	match := first.Match
 	g.conditions(d)
 	first.CEL.AddTo(d)
 	first.Params.AddTo(d)
@@ -246,12 +275,15 @@ func (g group) draft(o Options) *vap.Draft {
 	for i, u := range g.units {
 		u = u.declared(d)
 		members = append(members, u)
-		d.Members = append(d.Members, vap.Member{Pos: u.Rule.Pos, Policy: native.MemberName(u.Policy), Rule: u.Rule.Name, Origin: u.Rule.Origin})
 		d.Validations = append(d.Validations, g.validations(i, u)...)
 	}
+	addMembers(d, members)
 	d.Checkers = g.checkers()
 	d.Guard = g.guard(d, members, o)
+	g.sayOnce(d, members)
+	g.askBoth(d, members, match)
 	g.nameOthers(d, members)
+	nameMembers(d, members)
 	Describe(d, g.sources()...)
 	return d
 }
@@ -334,6 +366,9 @@ func resourceRules(ts []placed, bound bool) []vap.ResourceRule {
 	}
 	for _, t := range ts {
 		ops := inOrder(t.ops)
+		if t.deletes {
+			ops = append(ops, string(native.Delete))
+		}
 		i := slices.IndexFunc(out, func(q vap.ResourceRule) bool {
 			return q.Groups[0] == t.Group && q.Versions[0] == t.Version && slices.Equal(q.Operations, ops)
 		})

@@ -3,6 +3,7 @@ package pack_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -59,6 +60,33 @@ func drafts(o pack.Options, sources ...*source) []pack.Packed {
 		out = append(out, pack.Drafts(s.units, o)...)
 	}
 	return out
+}
+
+// TestAskBoth: where the excuse of a rule is its check, of the old object, the guard asks both.
+func TestAskBoth(t *testing.T) {
+	spec := func(of string) cel.Value { return cel.Ident(of).Field("spec") }
+	old := spec("oldObject").Field("a").Eq(cel.Int(0))
+	for _, c := range []struct {
+		name   string
+		before cel.Bool
+		want   bool
+	}{
+		{"the same question", old, true},
+		{"another question", spec("oldObject").Field("b").Eq(cel.Int(0)), false},
+		{"the same of less", cel.And(spec("oldObject").Field("b").Eq(cel.Int(1)), old), false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newSource("p", policy.Enforce).with("r", "widgets", spec("object").Field("a").Ne(cel.Int(0)), native.Create, native.Update)
+			s.units[0].Before, s.units[0].Exempt = c.before, c.before
+			d := drafts(pack.Options{Each: inTurn}, s)[0].Draft
+			if d.Guard.IsTrue() {
+				t.Fatal("there is no guard")
+			}
+			if both := !d.Before.IsZero(); both != c.want || d.Validations[0].Left.IsFalse() != c.want {
+				t.Errorf("the guard asks both objects: %t, and %q is left to the validation", both, d.Validations[0].Left)
+			}
+		})
+	}
 }
 
 func units(sources ...*source) []pack.Unit {
@@ -242,6 +270,27 @@ func TestBudget(t *testing.T) {
 	}
 	if held != len(sources) || len(packed) < 4 {
 		t.Errorf("%d objects hold %d of %d rules", len(packed), held, len(sources))
+	}
+}
+
+// What it takes to pack a rule does not depend on how many there are. Bytes stand for
+// work: they do not depend on what else the machine does.
+func TestLinearGrowth(t *testing.T) {
+	for name, o := range choices() {
+		work := func(n int) float64 {
+			s := newSource("p", policy.Audit)
+			for i := range n {
+				s.with(fmt.Sprintf("r%d", i), "pods", says(fmt.Sprintf("%0200d", i)), native.Create)
+			}
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			pack.Drafts(s.units, o)
+			runtime.ReadMemStats(&after)
+			return float64(after.TotalAlloc - before.TotalAlloc)
+		}
+		if few, many := work(250), work(2000); many > 12*few {
+			t.Errorf("%s: 250 rules take %.0f bytes, and eight times as many %.1f times that", name, few, many/few)
+		}
 	}
 }
 

@@ -1,6 +1,8 @@
 package pack
 
 import (
+	"slices"
+
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/vap"
@@ -76,17 +78,21 @@ func listed(names cel.Value, more int64, words string) cel.Value {
 // label names a member to those who read a message.
 func (g group) label(u Unit) string {
 	if g.policies() > 1 || g.byKind {
-		return native.MemberName(u.Policy) + "/" + u.Rule.Name
+		return native.MemberName(u.Policy) + "/" + u.name()
 	}
-	return u.Rule.Name
+	return u.name()
 }
 
 // repeatable makes a check a variable unless it is short.
 func repeatable(d *vap.Draft, v *vap.Validation) cel.Bool {
-	if len(v.Expr.String()) > repeatedCheck {
-		name := native.FreshName("holds", namesOf(d))
-		d.Variables = append(d.Variables, vap.Variable{Pos: v.Pos, Name: name, Expr: v.Expr.Value})
-		v.Expr = native.VariableNamed(name).AsBool()
+	if len(v.Expr.String()) <= repeatedCheck {
+		return v.Expr
 	}
+	i := slices.IndexFunc(d.Variables, func(have vap.Variable) bool { return cel.Equal(have.Expr, v.Expr.Value) })
+	if i < 0 {
+		i = len(d.Variables)
+		d.Variables = append(d.Variables, vap.Variable{Pos: v.Pos, Name: native.FreshName("holds", namesOf(d)), Expr: v.Expr.Value})
+	}
+	v.Expr = native.VariableNamed(d.Variables[i].Name).AsBool()
 	return v.Expr
 }

@@ -18,17 +18,29 @@ type Unit struct {
 	Operations []native.Operation
 	// Conditions are the match conditions that the policy itself has.
 	Conditions []vap.Condition
+	// Reaches are excluded namespaces in which the rule counts.
+	Reaches []string
+	// NamespaceSelector is the object's, of what the rule is about.
+	NamespaceSelector vap.Selector
 
 	Match          cel.Bool     // what the resource rules do not say
 	Pre            native.Truth // preconditions
 	Holds          native.Truth // the rule does not fail
 	Exempt         cel.Bool     // an old violation excuses this one; false where there is no such excuse
+	Before         cel.Bool     // what Exempt asks of the old object; zero where there is no such excuse
 	Excused        bool         // Exempt excuses every update that violates the rule
+	Tells          bool         // where Holds is an error, its text is for whoever is denied
 	ReadsNamespace bool         // Match reads namespaceObject, so it cannot be a match condition
 	Message        native.Message
 	Variables      []native.Variable
 	Params         *native.Params
 	CEL            *native.Parts // what a CEL rule brings along
+
+	// Template is the unit of a rule about Pods as the template of a controller would have
+	// it, whose metadata may not be there; nil where that says the same.
+	Template *Unit
+	pods     bool   // the trees say pod and oldPod of a Pod, and of the template of a controller
+	shared   []form // which an object has that is about both
 }
 
 // failurePolicy is that of the unit's object. An error of a CEL rule's expressions
@@ -64,6 +76,9 @@ func (u Unit) Sharing(others []Unit) Unit {
 		share(&u.Pre.Expr.Value, v.Pre.Expr.Value)
 		share(&u.Holds.Expr.Value, v.Holds.Expr.Value)
 		share(&u.Exempt.Value, v.Exempt.Value)
+		if !u.Before.IsZero() && !v.Before.IsZero() {
+			share(&u.Before.Value, v.Before.Value)
+		}
 		if u.Message.Expr != nil && v.Message.Expr != nil && cel.Equal(*u.Message.Expr, *v.Message.Expr) {
 			u.Message.Expr = v.Message.Expr
 		}
@@ -91,14 +106,24 @@ func (u Unit) names() []string {
 
 // renamed is the unit with one of its variables under another name.
 func (u Unit) renamed(from, to string) Unit {
-	value := func(v cel.Value) cel.Value { return v.RenameField("variables", from, to) }
+	u = u.rewritten(func(v cel.Value) cel.Value { return v.RenameField("variables", from, to) })
+	for i, v := range u.Variables {
+		if v.Name == from {
+			u.Variables[i].Name = to
+		}
+	}
+	return u
+}
+
+// rewritten is the unit with other expressions.
+func (u Unit) rewritten(value func(cel.Value) cel.Value) Unit {
 	condition := func(b cel.Bool) cel.Bool {
 		if b.IsZero() {
 			return b
 		}
 		return value(b.Value).AsBool()
 	}
-	u.Match, u.Exempt = condition(u.Match), condition(u.Exempt)
+	u.Match, u.Exempt, u.Before = condition(u.Match), condition(u.Exempt), condition(u.Before)
 	u.Pre.Expr, u.Holds.Expr = condition(u.Pre.Expr), condition(u.Holds.Expr)
 	if u.Message.Expr != nil {
 		m := value(*u.Message.Expr)
@@ -107,11 +132,18 @@ func (u Unit) renamed(from, to string) Unit {
 	u.Variables = slices.Clone(u.Variables)
 	for i, v := range u.Variables {
 		u.Variables[i].Expr = value(v.Expr)
-		if v.Name == from {
-			u.Variables[i].Name = to
-		}
 	}
 	return u
+}
+
+// Reads tells that some expression of the unit reads a field of what is at a path.
+func (u Unit) Reads(root, field string) bool {
+	found := false
+	u.rewritten(func(v cel.Value) cel.Value {
+		found = found || slices.Contains(v.Uses(root), field)
+		return v
+	})
+	return found
 }
 
 // cost is about the most that one evaluation of the unit costs. What a message

@@ -7,6 +7,7 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/vap"
 )
 
 // A bound is how large the objects are for which the cost of guards is bounded.
@@ -33,14 +34,15 @@ const guardBudget = 1_000_000
 // A worst case is the objects of a type within a bound.
 type worstCase struct {
 	bound
-	typ *schema.Type
+	types map[string]*schema.Type // of what expressions read, by its name
 	// sizes are how many elements or characters there are at a path at most, and how
 	// many where the bytes are in another place.
 	sizes map[string][2]int
 }
 
-func newWorstCase(b bound, typ *schema.Type) worstCase {
-	return worstCase{b, typ, map[string][2]int{}}
+func newWorstCase(b bound, object, pod *schema.Type) worstCase {
+	types := map[string]*schema.Type{"object": object, "oldObject": object, vap.PodName: pod, vap.OldPodName: pod}
+	return worstCase{b, types, map[string][2]int{}}
 }
 
 // exceeds tells that one evaluation of an expression may cost more than the limit.
@@ -102,8 +104,8 @@ func (w worstCase) costAt(v cel.Value, places ...string) int64 {
 func (w worstCase) size(path string) [2]int {
 	sizes, known := w.sizes[path]
 	if !known {
-		sizes = [2]int{w.most(w.typ, path), 1}
-		if t, _ := typeAt(w.typ, path); t != nil && t.Kind == schema.Object && !isRequest(path) {
+		sizes = [2]int{w.most(path), 1}
+		if t, _ := w.typeAt(path); t != nil && t.Kind == schema.Object && !isRequest(path) {
 			sizes[1] = min(2, sizes[0]) // a name, and what it is the name of
 		}
 		w.sizes[path] = sizes
@@ -112,14 +114,14 @@ func (w worstCase) size(path string) [2]int {
 }
 
 // most is how many elements a value at a path has at most, or characters.
-func (b bound) most(typ *schema.Type, path string) int {
+func (w worstCase) most(path string) int {
 	if isRequest(path) {
 		return longestOfRequest
 	}
-	t, inPod := typeAt(typ, path)
-	most, each := b.elsewhere, len(`"",`)
+	t, inPod := w.typeAt(path)
+	most, each := w.elsewhere, len(`"",`)
 	if inPod {
-		most = b.inPods
+		most = w.inPods
 	}
 	switch {
 	case t == nil || t.Kind == schema.Any:
@@ -130,14 +132,14 @@ func (b bound) most(typ *schema.Type, path string) int {
 	case t.Kind == schema.List:
 		each = leastBytes(t.Elem)
 		if isContainer(t.Elem) {
-			most = b.containers
+			most = w.containers
 		}
 	case t.Kind == schema.IntOrString || t.Format == schema.Quantity:
 		return longestNumber
 	default:
-		return b.bytes
+		return w.bytes
 	}
-	if fit := b.bytes / each; most == 0 || fit < most {
+	if fit := w.bytes / each; most == 0 || fit < most {
 		return fit
 	}
 	return most
@@ -153,13 +155,18 @@ const longestNumber = 64
 // isRequest tells of what is not read from an object under review.
 func isRequest(path string) bool {
 	root, _, _ := strings.Cut(path, ".")
-	return root != "object" && root != "oldObject"
+	switch root {
+	case "object", "oldObject", vap.PodName, vap.OldPodName:
+		return false
+	}
+	return true
 }
 
-// typeAt is the type of a value at a path of the object, or of the old one, and
-// whether it is within a Pod.
-func typeAt(typ *schema.Type, path string) (t *schema.Type, inPod bool) {
-	_, rest, _ := strings.Cut(path, ".")
+// typeAt is the type of a value at a path of what expressions read, and whether it is
+// within a Pod.
+func (w worstCase) typeAt(path string) (typ *schema.Type, inPod bool) {
+	root, rest, _ := strings.Cut(path, ".")
+	typ = w.types[root]
 	for _, name := range strings.FieldsFunc(strings.ReplaceAll(rest, "[]", ".[]"), func(r rune) bool { return r == '.' }) {
 		inPod = inPod || typ != nil && typ.Fields["containers"] != nil && typ.Fields["dnsPolicy"] != nil
 		typ = typeWithin(typ, name)

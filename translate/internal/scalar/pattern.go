@@ -77,6 +77,8 @@ func Satisfies(v any, p string) bool {
 	return false
 }
 
+func isNumber(v any) bool { _, ok := Float(v); return ok }
+
 func (t Term) holds(v any) bool {
 	satisfied := func(a Atom) bool { return atomHolds(v, a) }
 	if t.Either {
@@ -100,7 +102,8 @@ func atomHolds(v any, a Atom) bool {
 		text = x
 	}
 	if n, ok := number.(string); ok {
-		if c, ok := CompareTexts(n, a.Operand); ok {
+		as := ReadsOf(a.Operand, false)
+		if c, ok := as.compare(n, a.Operand); ok && !(as == AsDuration && isNumber(v)) {
 			return a.Op.Holds(c)
 		}
 	}

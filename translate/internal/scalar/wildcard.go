@@ -5,6 +5,9 @@ import (
 	"strings"
 )
 
+// Anything is the pattern that every text matches.
+const Anything = "*"
+
 // IsWild tells whether a text holds * or ?.
 func IsWild(s string) bool { return strings.ContainsAny(s, "*?") }
 

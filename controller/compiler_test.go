@@ -1,0 +1,99 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate"
+)
+
+// A policy of a tenant that would become larger than any is the only one that has no
+// native form for it.
+func TestCompileBesideABomb(t *testing.T) {
+	builtin, err := schema.Builtin(cel.Default.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums := "{name: v0, expression: object.metadata.name}"
+	for i := range 30 {
+		sums += fmt.Sprintf(", {name: v%d, expression: variables.v%d + variables.v%[2]d}", i+1, i)
+	}
+	for name, body := range map[string]string{
+		"lists":       `pattern: {metadata: {labels: {a: "{{ request.object.spec` + strings.Repeat(" | [@,@]", 32) + ` }}"}}}`,
+		"sums":        `cel: {variables: [` + sums + `], expressions: [{expression: variables.v30 == ''}]}`,
+		"a loop":      `cel: {expressions: [{expression: "[1]` + strings.Repeat(".map(x, [x, x])", 200) + `.size() > 0"}]}`,
+		"repetitions": `cel: {expressions: [{expression: "object.metadata.name.matches('` + strings.Repeat("(a{1000})", 900) + `')"}]}`,
+	} {
+		good := readSource(object(t, "1"), "enforce", nil, nothing)
+		bomb := readSource(object(t, "1", "name: p,", "name: bomb,", `pattern: {metadata: {labels: {a: "?*"}}}`, body), "enforce", nil, nothing)
+		c := &compiler{release: cel.Default}
+		result, err := c.compile(t.Context(), shelf{sources: []*policySource{bomb, good}}, builtin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range result.Rules {
+			tooLarge := len(r.Codes) > 0 && r.Codes[0] == diag.TooLarge
+			if r.Policy.Name == "bomb" && r.Name() == "a" && !tooLarge || r.Policy.Name != "bomb" && r.Target != translate.Native {
+				t.Errorf("%s: %s/%s is %s: %v", name, r.Policy.Name, r.Name(), r.Target, r.Codes)
+			}
+		}
+	}
+}
+
+// What was stopped is compiled anew the next time, and is as if it had not been.
+func TestCompileStopped(t *testing.T) {
+	builtin, err := schema.Builtin(cel.Default.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := shelf{sources: []*policySource{readSource(object(t, "1"), "enforce", nil, nothing)}}
+	c := &compiler{release: cel.Default}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if result, err := c.compile(ended, in, builtin); !errors.Is(err, context.Canceled) || len(result.Rules) > 0 {
+		t.Errorf("%v, %d rules", err, len(result.Rules))
+	}
+	if result, err := c.compile(t.Context(), in, builtin); err != nil || len(result.Rules) != 2 || len(result.Objects) == 0 {
+		t.Errorf("after that: %v, %d rules, %d objects", err, len(result.Rules), len(result.Objects))
+	}
+}
+
+// A namespace makes no more objects than the limit, whatever its policies say.
+func TestCompileManyOfANamespace(t *testing.T) {
+	builtin, err := schema.Builtin(cel.Default.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sources []*policySource
+	for i := range 6 {
+		sources = append(sources, readSource(object(t, "1", "kind: ClusterPolicy", "kind: Policy", "name: p,", fmt.Sprintf("name: p%d, namespace: n,", i)), "enforce", nil, nothing))
+	}
+	c := &compiler{release: cel.Default, namespaceLimit: 9}
+	var rounds []compile.Result
+	for range 2 { // the second with what is known from the first
+		result, err := c.compile(t.Context(), shelf{sources: sources}, builtin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rounds = append(rounds, result)
+		c.policies = nil
+	}
+	for i, result := range rounds {
+		native := 0
+		for _, r := range result.Rules {
+			if r.Target == translate.Native {
+				native++
+			}
+		}
+		if native == 0 || native > 9 || len(result.Objects) > 9 {
+			t.Errorf("round %d: %d native rules, %d objects", i, native, len(result.Objects))
+		}
+	}
+}

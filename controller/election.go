@@ -1,0 +1,137 @@
+package controller
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientelection "k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"sigs.k8s.io/controller-runtime/pkg/leaderelection"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+)
+
+// The lease of the replica that writes. Another takes over when it was not renewed for its
+// duration, which it has to see itself: two tries later at most, of up to 2.2 times
+// leaseRetry, so after ten seconds. The leader gives up before, when it could not renew for
+// leaseRenewal: that is how long API servers may be away, as while etcd elects a leader.
+// Renewing is one small write for each leaseRetry.
+const (
+	leaseDuration = 6 * time.Second
+	leaseRenewal  = 4 * time.Second
+	leaseRetry    = 750 * time.Millisecond
+)
+
+const leaseName = "kvap-controller.kvap.dev"
+
+// An election has one replica of several lead. Who loses the lease leads nothing any more,
+// follows, and stands again, in the same process: its webhook serves all the time. The
+// manager of controller-runtime would end with the lease.
+type election struct {
+	lock resourcelock.Interface
+	// follow returns when elected is closed, or the context ends.
+	follow func(ctx context.Context, elected <-chan struct{})
+	// lead leads until the context ends, and writes nothing once it has returned.
+	lead func(context.Context) error
+}
+
+func newLock(m manager.Manager, namespace string) (resourcelock.Interface, error) {
+	return leaderelection.NewResourceLock(m.GetConfig(), m, leaderelection.Options{
+		LeaderElection: true, LeaderElectionID: leaseName, LeaderElectionNamespace: namespace, RenewDeadline: leaseRenewal,
+	})
+}
+
+// run stands for the election until the context ends, or leading fails.
+func (e *election) run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		if err := e.term(ctx); err != nil {
+			return err
+		}
+		if ctx.Err() == nil {
+			log.FromContext(ctx).Info("the lease is lost; this replica follows, and stands for it again")
+		}
+	}
+	return nil
+}
+
+// term follows until the replica is elected, and leads until it has lost the lease.
+func (e *election) term(ctx context.Context) error {
+	standing, withdraw := context.WithCancel(ctx)
+	defer withdraw()
+	lock := &heldLock{Interface: e.lock, lost: withdraw}
+	began := make(chan context.Context, 1)
+	elector, err := clientelection.NewLeaderElector(clientelection.LeaderElectionConfig{
+		Lock: lock, Name: leaseName, LeaseDuration: leaseDuration, RenewDeadline: leaseRenewal, RetryPeriod: leaseRetry,
+		Callbacks: clientelection.LeaderCallbacks{
+			OnStartedLeading: func(held context.Context) {
+				lock.held.Store(true)
+				began <- held
+			},
+			OnStoppedLeading: func() {},
+		},
+	})
+	if err != nil {
+		return err
+	}
+	elected, ended := make(chan struct{}), make(chan struct{})
+	var following sync.WaitGroup
+	following.Go(func() { e.follow(ctx, elected) })
+	go func() {
+		defer close(ended)
+		elector.Run(standing)
+	}()
+	var held context.Context
+	select {
+	case held = <-began:
+	case <-ended:
+	}
+	close(elected)
+	following.Wait()
+	if held == nil {
+		return nil
+	}
+	err = e.lead(held)
+	withdraw()
+	<-ended
+	if err != nil || ctx.Err() != nil {
+		e.release(ctx)
+	}
+	return err
+}
+
+// release gives the lease to whoever wants it, after all that was led has ended. client-go
+// would do it before.
+func (e *election) release(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseRenewal)
+	defer cancel()
+	record, _, err := e.lock.Get(ctx)
+	if err == nil && record.HolderIdentity == e.lock.Identity() {
+		now := metav1.Now()
+		err = e.lock.Update(ctx, resourcelock.LeaderElectionRecord{
+			LeaseDurationSeconds: 1, RenewTime: now, AcquireTime: now, LeaderTransitions: record.LeaderTransitions,
+		})
+	}
+	if err != nil {
+		log.FromContext(ctx).Error(err, "the lease is not given back")
+	}
+}
+
+// A heldLock tells at once of a lease that somebody else has, where this replica had it:
+// client-go tells after it has tried to renew it for leaseRenewal.
+type heldLock struct {
+	resourcelock.Interface
+	held atomic.Bool
+	lost func()
+}
+
+// Get implements resourcelock.Interface. The leader asks where it could not renew.
+func (l *heldLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	record, raw, err := l.Interface.Get(ctx)
+	if err == nil && l.held.Load() && record.HolderIdentity != "" && record.HolderIdentity != l.Identity() {
+		l.lost()
+	}
+	return record, raw, err
+}

@@ -1,0 +1,50 @@
+package controller
+
+import (
+	"context"
+
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+)
+
+// A leader is what only one replica does: passes, and what goes with them. It may lead
+// several times, and others between.
+type leader struct {
+	passer *passer
+	bell   *bell
+	beside []func(context.Context) error // options.Leading
+}
+
+// lead leads until the context ends, or something fails. All has ended when it returns.
+func (l *leader) lead(ctx context.Context) error {
+	defer l.passer.forget()
+	again := true // a process may lead several times
+	passes, err := controller.NewUnmanaged("kvap", controller.Options{
+		Reconciler: l.passer, MaxConcurrentReconciles: 1, SkipNameValidation: &again, Logger: log.FromContext(ctx),
+		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryAfter/10, 5*retryAfter),
+	})
+	if err != nil {
+		return err
+	}
+	if err := passes.Watch(source.Func(l.bell.hang)); err != nil {
+		return err
+	}
+	all := append([]func(context.Context) error{passes.Start, l.passer.params.Start, l.passer.reports.run}, l.beside...)
+	running, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, len(all))
+	for _, run := range all {
+		go func() { ended <- run(running) }()
+	}
+	var failed error
+	for range all {
+		if err := <-ended; err != nil && running.Err() == nil {
+			failed = err
+			cancel()
+		}
+	}
+	return failed
+}

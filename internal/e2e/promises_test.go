@@ -1,0 +1,97 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	apischema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kvap/kvap/internal/e2e/testcluster"
+)
+
+// deniedHere denies everything in a namespace, and says whether it sees a spec.
+const deniedHere = `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: promises}
+spec:
+  failurePolicy: Fail
+  matchConstraints:
+    resourceRules: [{apiGroups: ["*"], apiVersions: ["*"], operations: [CREATE], resources: ["*"], scope: Namespaced}]
+  validations: [{expression: "false", messageExpression: "'a policy was asked, spec: ' + string(has(object.spec))"}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: promises}
+spec:
+  policyName: promises
+  validationActions: [Deny]
+  matchResources: {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: promises}}}
+`
+
+// What schema/gen/required.go promises of an object holds before a policy is asked: who
+// sends one without it is answered by validation, while a policy denies everything.
+func TestPromises(t *testing.T) {
+	shared.Namespace(t, "promises", nil)
+	shared.Apply(t, deniedHere)
+	const asked = "a policy was asked"
+	testcluster.Soon(t, "everything is denied", func() bool {
+		err := created(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}`)
+		return err != nil && strings.Contains(err.Error(), asked)
+	})
+	const template = `template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}`
+	for _, c := range []struct{ field, object string }{
+		{"spec.containers", `{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {}}`},
+		{"spec.containers[0].image", `{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c}]}}`},
+		{"spec.containers[0].name", `{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{image: i}]}}`},
+		{"spec.initContainers[0].image", `{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {initContainers: [{name: i}], containers: [{name: c, image: i}]}}`},
+		{"spec.volumes[0].hostPath.path", `{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, image: i}], volumes: [{name: v, hostPath: {}}]}}`},
+		{"spec.template", `{apiVersion: v1, kind: ReplicationController, metadata: {name: r}, spec: {selector: {a: b}}}`},
+		{"spec.template.spec.containers[0].image", `{apiVersion: v1, kind: ReplicationController, metadata: {name: r}, spec: {template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c}]}}}}`},
+		{"spec.template.spec.containers[0].image", `{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: s}, spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c}]}}}}`},
+		{"spec.template.spec.containers[0].image", `{apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {template: {spec: {restartPolicy: Never, containers: [{name: c}]}}}}`},
+		{"spec.jobTemplate.spec.template.spec.containers", `{apiVersion: batch/v1, kind: CronJob, metadata: {name: j}, spec: {schedule: "@daily", jobTemplate: {}}}`},
+		{"spec.selector", `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}, spec: {` + template + `}}`},
+		{"selector", `{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: d}, spec: {` + template + `}}`},
+		{"spec.selector", `{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: d}, spec: {` + template + `}}`},
+		{"spec.selector", `{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: d}, spec: {` + template + `}}`},
+		{"rules[0].verbs", `{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: r}, rules: [{apiGroups: [""], resources: [pods]}]}`},
+		{"spec.rules[0].http.paths", `{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: i}, spec: {rules: [{http: {}}]}}`},
+		{"spec.rules[0].http.paths[0].pathType", `{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: i}, spec: {rules: [{http: {paths: [{path: /, backend: {service: {name: s, port: {number: 80}}}}]}}]}}`},
+		{"spec.ports[0].port", `{apiVersion: v1, kind: Service, metadata: {name: s}, spec: {ports: [{name: p}]}}`},
+	} {
+		err := created(t, c.object)
+		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), c.field) || strings.Contains(err.Error(), asked) {
+			t.Errorf("without %s: %v", c.field, err)
+		}
+	}
+	for _, object := range []string{
+		`{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: np}}`,
+		`{apiVersion: v1, kind: LimitRange, metadata: {name: l}}`,
+		`{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: b}}`,
+	} {
+		if err := created(t, object); err == nil || !strings.Contains(err.Error(), asked+", spec: true") {
+			t.Errorf("%s has no spec: %v", object, err)
+		}
+	}
+}
+
+// created says how a dry run of a creation in the namespace goes.
+func created(t *testing.T, text string) error {
+	t.Helper()
+	o := testcluster.Read(t, text)[0]
+	o.SetNamespace("promises")
+	_, err := shared.judged.Resource(guessed(o)).Namespace("promises").Create(t.Context(), o, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	return err
+}
+
+func guessed(o *unstructured.Unstructured) apischema.GroupVersionResource {
+	resource, _ := meta.UnsafeGuessKindToResource(o.GroupVersionKind())
+	return resource
+}

@@ -1,0 +1,70 @@
+package suite
+
+import (
+	"testing"
+
+	"github.com/kvap/kvap/internal/textdiff"
+)
+
+const mutatingPolicies = `apiVersion: policies.kyverno.io/v1
+kind: MutatingPolicy
+metadata: {name: first}
+spec:
+  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]}
+  matchConditions: [{name: a, expression: "object.metadata.name != 'left'"}]
+  mutations:
+  - patchType: ApplyConfiguration
+    applyConfiguration: {expression: 'Object{metadata: Object.metadata{labels: {"team": object.metadata.labels.team + "!"}}}'}
+---
+apiVersion: policies.kyverno.io/v1
+kind: MutatingPolicy
+metadata: {name: last}
+spec:
+  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]}
+  mutations:
+  - patchType: JSONPatch
+    jsonPatch: {expression: '[JSONPatch{op: "add", path: "/data", value: {"team": string(object.metadata.?labels.team.orValue("none")), "asked": string(has(request.object.metadata.labels))}}]'}
+---
+apiVersion: policies.kyverno.io/v1
+kind: MutatingPolicy
+metadata: {name: others}
+spec:
+  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]}
+  targetMatchConstraints: {expression: object}
+  mutations: []
+`
+
+// Policies in CEL run behind those with rules, and a row has the object behind all.
+func TestMutatingRows(t *testing.T) {
+	got := ran(t, folder(t, map[string]string{
+		"policy.yaml": mutatingPolicies + "---\n" + mutateFirst,
+		"resources.yaml": `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: a}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: left}
+`,
+		"patched.yaml": `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: a, labels: {team: red!}, annotations: {team: red}}
+data: {team: red!, asked: "false"}
+`,
+		"kyverno-test.yaml": `{policies: [policy.yaml], resources: [resources.yaml], results: [
+{policy: first, isMutatingPolicy: true, kind: ConfigMap, resources: [left], result: skip},
+{policy: last, isMutatingPolicy: true, kind: ConfigMap, resources: [a], patchedResources: patched.yaml, result: pass},
+{policy: last, kind: ConfigMap, resources: [a], result: skip},
+{policy: others, isMutatingPolicy: true, kind: ConfigMap, resources: [a], result: pass},
+]}`,
+	}))
+	const want = ` | ConfigMap/left | skip | pass | Ok (webhook)
+ | ConfigMap/a | pass | pass | Ok (webhook)
+ | ConfigMap/a | skip | fail | Want skip, got pass
+ | ConfigMap/a | pass | notjudged | what a MutatingPolicy makes of existing objects is not judged`
+	if d := textdiff.Values(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}

@@ -1,0 +1,67 @@
+package interp
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/kvap/kvap/policy"
+)
+
+// isOwn tells that a request is for what kvap's controller writes to keep policies in
+// force, or for the deletion of a policy of kvap.dev. Kyverno judges it, kvap by no rule:
+// one on every kind would keep the controller from working, and itself from being deleted.
+func (a *review) isOwn() bool {
+	group, resource := digText(a.request.Admission, "resource", "group"), digText(a.request.Admission, "resource", "resource")
+	name, subresource := digText(a.request.Admission, "name"), digText(a.request.Admission, "subResource")
+	if subresource != "" && !(group == "kvap.dev" && subresource == "status") {
+		return false
+	}
+	switch group {
+	case "kvap.dev":
+		return slices.Contains([]string{"generaterequests", "params", "policytranslations"}, resource) ||
+			a.operation == "DELETE" && slices.Contains([]string{"clusterpolicies", "migrations", "policies"}, resource)
+	case "coordination.k8s.io":
+		return resource == "leases" && name == "kvap-controller.kvap.dev"
+	case "admissionregistration.k8s.io":
+		return slices.Contains([]string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations"}, resource) &&
+			slices.Contains([]string{"kvap-webhook", "kvap-webhook-probe"}, name)
+	}
+	return false
+}
+
+// deletesSource tells that a request is for the deletion of a policy of Kyverno's, which
+// rules that name the kind judge and those with a wildcard do not.
+func (a *review) deletesSource() bool {
+	if a.operation != "DELETE" || digText(a.request.Admission, "subResource") != "" {
+		return false
+	}
+	group, resource := digText(a.request.Admission, "resource", "group"), digText(a.request.Admission, "resource", "resource")
+	return slices.Contains([]string{
+		"kyverno.io/clusterpolicies", "kyverno.io/policies",
+		"policies.kyverno.io/mutatingpolicies", "policies.kyverno.io/namespacedmutatingpolicies",
+		"policies.kyverno.io/namespacedvalidatingpolicies", "policies.kyverno.io/validatingpolicies",
+	}, group+"/"+resource)
+}
+
+// spares tells that a rule does not judge a request that it matches.
+func (a *review) spares(r *policy.Rule) bool {
+	return a.isOwn() || a.deletesSource() && !namesKind(r.Match, a.kind)
+}
+
+// namesKind tells that some filter has a kind without a wildcard.
+func namesKind(b *policy.MatchBlock, k resourceKind) bool {
+	return b != nil && slices.ContainsFunc(filtersOf(b), func(f *policy.Filter) bool {
+		return slices.ContainsFunc(f.Kinds, func(text policy.Text) bool {
+			selector, ok := parseKind(text.Value)
+			return ok && !strings.ContainsAny(selector.kind, "*?") && selector.matches(k)
+		})
+	})
+}
+
+// sparesByConstraints is spares for a ValidatingPolicy.
+func (a *review) sparesByConstraints(m *policy.MatchConstraints) bool {
+	group, resource := digText(a.request.Admission, "resource", "group"), digText(a.request.Admission, "resource", "resource")
+	return a.isOwn() || a.deletesSource() && !slices.ContainsFunc(m.Rules, func(r policy.ResourceRule) bool {
+		return (slices.Contains(r.Groups, "*") || slices.Contains(r.Groups, group)) && slices.Contains(r.Resources, resource)
+	})
+}

@@ -1,0 +1,41 @@
+package translate
+
+import (
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/policy"
+)
+
+// lowerMutating is what becomes of a MutatingPolicy, which is one rule with the name of the
+// policy: no native form is made of it, so the webhook runs it.
+func lowerMutating(p *policy.Policy) RuleResult {
+	res := RuleResult{Policy: p, Target: Native, Forms: mutatingForms(p)}
+	m := p.Mutating
+	switch {
+	case p.Invalid: // its error has been told where it was read
+		res.Target = Unsupported
+	case m.ChangesOthers() || m.Existing:
+		res.refuse(diag.Warnf(p.Pos, diag.ChangesExisting, "the policy changes objects that are there already (%s); nothing of kvap runs it, so leave it with Kyverno", existingKey(m)))
+	case m.AdmissionOff:
+		res.refuse(diag.Warnf(p.Pos, diag.BackgroundOnly, "the policy is for background scans only (evaluation.admission.enabled: false); nothing runs it at admission"))
+	default:
+		res.refuse(diag.Warnf(p.Pos, diag.OtherRule, "a %s has no native form; the webhook will run this policy", p.Kind))
+	}
+	return res
+}
+
+// existingKey is the part of a policy that is about objects which are there.
+func existingKey(m *policy.Mutating) string {
+	if m.ChangesOthers() {
+		return "targetMatchConstraints"
+	}
+	return "evaluation.mutateExisting"
+}
+
+// mutatingForms are the forms of a policy as the webhook has them.
+func mutatingForms(p *policy.Policy) []Form {
+	var out []Form
+	for _, f := range formsOf(p.Mutating.Autogen, constraintsOf(p.Mutating.MatchConstraints)) {
+		out = append(out, Form{Name: f.prefixed(p.Name)})
+	}
+	return out
+}

@@ -1,0 +1,131 @@
+package vap
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/kvap/kvap/cel"
+)
+
+// What an object of several rules is about can be in several places of a request. Trees call
+// it by one name, which stands for one of these in what is emitted:
+//
+//	object  object == null ? oldObject : object  where a rule says the same of what is made
+//	        and of what is deleted
+//	pod     dyn(object.spec).?template.orValue(object)  where a rule says the same of Pods and
+//	        of the templates of their controllers; with CronJobs among these it is
+//	        dyn(object.spec).?jobTemplate.orValue(object).spec.?template.orValue(object)
+//
+// To validations these are variables. Match conditions have no variables: there it is written
+// out where it is read once and stays on a line, and else the one element of a list.
+
+// The names of these variables.
+const (
+	subjectName = "subject"
+	versionName = "o" // the object, or the old one
+	PodName     = "pod"
+	OldPodName  = "oldPod"
+)
+
+// subjectOf is the object, or what a DELETE removes.
+func subjectOf() cel.Value {
+	return cel.Cond(cel.Ident("object").Eq(cel.Null()), cel.Ident("oldObject"), cel.Ident("object"))
+}
+
+// podOf is a Pod, or the template that its controller makes Pods of: a Pod's spec has no
+// jobTemplate and no template. No type checker knows its type.
+func (d *Draft) podOf(object cel.Value) cel.Value {
+	spec := cel.Func(cel.FuncDyn, object.Field("spec"))
+	if d.CronJobs {
+		spec = spec.Opt("jobTemplate").OrValue(object).Field("spec")
+	}
+	return spec.Opt("template").OrValue(object)
+}
+
+// condition is a match condition about what is in several places.
+func (e *emitter) condition(b cel.Bool) cel.Value {
+	v := e.settled(b.Value)
+	if e.draft.Pods {
+		if old := e.draft.podOf(cel.Ident("oldObject")); e.draft.creates() { // nothing was there before
+			v = v.Substitute(OldPodName, old)
+		} else {
+			v = inCondition(v, OldPodName, OldPodName, old)
+		}
+		v = inCondition(v, PodName, PodName, e.draft.podOf(cel.Ident("object")))
+	}
+	if e.draft.Deletes {
+		v = inCondition(v, "object", subjectName, subjectOf())
+	}
+	return v
+}
+
+// guardCondition is the guard. Where it asks of the old object too, the object violates the
+// rule and the old one did not:
+//
+//	[object, oldObject].map(o, o == null || has(o.spec.tls)) == [false, true]
+func (e *emitter) guardCondition() cel.Value {
+	d := e.draft
+	if d.Before.IsZero() {
+		return e.condition(d.Guard)
+	}
+	holds := e.settled(cel.Implies(d.Before, cel.Not(d.Guard)).Simplify().Value)
+	o := cel.Ident(versionName)
+	if d.Pods {
+		holds = inCondition(holds, PodName, PodName, d.podOf(cel.Ident("object")))
+	}
+	holds = cel.Or(o.Eq(cel.Null()), holds.Substitute("object", o).AsBool()).Value
+	both := cel.List(cel.Ident("object"), cel.Ident("oldObject")).Macro(cel.MacroMap, o, holds)
+	return both.Eq(cel.List(cel.Lit(false).Value, cel.Lit(true).Value)).Value
+}
+
+// creates tells that the draft is about requests without an old object.
+func (d *Draft) creates() bool {
+	return slices.ContainsFunc(d.Constraints.Rules, func(r ResourceRule) bool {
+		return !slices.Equal(r.Operations, []string{"DELETE"}) && !slices.Equal(r.Operations, []string{"UPDATE"})
+	})
+}
+
+// inCondition puts what stands for name into a match condition, which may call it so.
+func inCondition(v cel.Value, name, called string, what cel.Value) cel.Value {
+	switch v.Count(name) {
+	case 0:
+		return v
+	case 1:
+		if short := v.Substitute(name, what); len(short.String()) <= textWidth {
+			return short
+		}
+	}
+	x := cel.Ident(called)
+	return cel.ForSome.Of(cel.List(what), x, v.Substitute(name, x).AsBool()).Value
+}
+
+// body is an expression of what is behind the match conditions.
+func (e *emitter) body(v cel.Value) cel.Value {
+	for _, s := range e.standIns {
+		v = v.Substitute(s.name, cel.Ident("variables").Field(s.variable))
+	}
+	return v
+}
+
+// A standIn is a name in trees, and the variable that is it.
+type standIn struct{ name, variable string }
+
+// declareStandIns adds these variables, which are left out where nothing reads them.
+func (e *emitter) declareStandIns() {
+	if e.draft.Deletes {
+		e.declare("object", subjectName, subjectOf())
+	}
+	if e.draft.Pods {
+		e.declare(PodName, PodName, e.body(e.draft.podOf(cel.Ident("object"))))
+		e.declare(OldPodName, OldPodName, e.draft.podOf(cel.Ident("oldObject")))
+	}
+}
+
+func (e *emitter) declare(name, called string, what cel.Value) {
+	fresh := called
+	for i := 2; slices.ContainsFunc(e.draft.Variables, func(v Variable) bool { return v.Name == fresh }); i++ {
+		fresh = fmt.Sprint(called, i)
+	}
+	e.standIns = append(e.standIns, standIn{name, fresh})
+	e.vars = append(e.vars, variable{Variable{Pos: e.pos(), Name: fresh, Expr: what}, e.print(e.pos(), what)})
+}

@@ -1,0 +1,130 @@
+package verify
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/schema"
+)
+
+// expressed has the generator care for what a policy in CEL is about.
+func (g *generator) expressed(v *policy.Validating) {
+	composed, all := map[string]cel.Value{}, []cel.Value{}
+	read := func(expression string) (v cel.Value, ok bool) {
+		v, err := cel.Parse(expression)
+		if err == nil {
+			all = append(all, v)
+		}
+		return v, err == nil
+	}
+	for _, one := range v.Variables {
+		if parsed, ok := read(one.Expression); ok {
+			composed[one.Name] = parsed
+		}
+	}
+	for _, one := range v.MatchConditions {
+		read(one.Expression)
+	}
+	for _, one := range v.Validations {
+		read(one.Expression)
+	}
+	templates := g.constraints(v.MatchConstraints)
+	for _, parsed := range all {
+		for _, c := range parsed.Constants() {
+			g.hints.constant(c)
+		}
+		for _, variable := range []string{"object", "oldObject"} {
+			for _, path := range parsed.Paths(variable, composed) {
+				g.focus.add(path)
+				for _, template := range templates {
+					g.focus.add(slices.Concat(template, path))
+				}
+			}
+		}
+	}
+}
+
+// constant adds what an expression compares with.
+func (h *hints) constant(c any) {
+	switch c := c.(type) {
+	case string:
+		h.text(c)
+		h.pattern(c)
+		if labelKey.MatchString(c) {
+			h.key(c)
+		}
+	case int64:
+		h.number(c)
+	case uint64:
+		h.number(int64(min(c, 1<<62)))
+	case float64:
+		h.float(c)
+	}
+}
+
+// constraints adds the resources that a policy names. Where they are pods, it is about
+// their controllers too; the places of their templates are returned.
+func (g *generator) constraints(m *policy.MatchConstraints) (templates []mention) {
+	if m == nil {
+		return nil
+	}
+	for _, r := range m.Rules {
+		for _, op := range r.Operations {
+			g.operations = add(g.operations, op)
+		}
+		for _, name := range r.Resources {
+			plural, sub, _ := strings.Cut(name, "/")
+			g.resource(r, plural, sub)
+			if plural != "pods" || sub != "" {
+				continue
+			}
+			for _, kind := range []string{"Deployment", "DaemonSet", "StatefulSet", "ReplicaSet", "Job", "CronJob"} {
+				g.kind(kind)
+			}
+			templates = []mention{{"spec", "template"}, {"spec", "jobTemplate", "spec", "template"}}
+		}
+	}
+	return templates
+}
+
+// manyTargets is how many resources a wildcard adds.
+const manyTargets = 8
+
+// resource adds those that a resource rule may mean by a name.
+func (g *generator) resource(r policy.ResourceRule, plural, sub string) {
+	named := func(list []string, name string) bool {
+		return slices.Contains(list, "*") || slices.Contains(list, name)
+	}
+	n := len(g.targets)
+	for _, known := range g.schemas.Resources("*", "*", "*") {
+		if !named(r.Groups, known.Group) || !named(r.Versions, known.Version) || plural != "*" && plural != known.Plural || len(g.targets) >= n+manyTargets {
+			continue
+		}
+		if sub == "" || sub == "*" && plural == "*" {
+			g.target(target{resource: known})
+		}
+		for _, s := range known.Subresources {
+			if sub == "*" || sub == s.Name {
+				g.target(target{resource: known, sub: &s})
+			}
+		}
+	}
+	if len(g.targets) == n && sub == "" && !strings.Contains(plural, "*") {
+		g.target(target{resource: guessedResource(r, plural)})
+	}
+}
+
+// guessedResource is one of a kind that is not known.
+func guessedResource(r policy.ResourceRule, plural string) schema.Resource {
+	kind := strings.ToUpper(plural[:1]) + strings.TrimSuffix(plural[1:], "s")
+	out := schema.Resource{GVK: schema.GVK{Group: "x.io", Version: "v1", Kind: kind}, Plural: plural, Namespaced: r.Scope != "Cluster", Guessed: true}
+	if len(r.Groups) > 0 && r.Groups[0] != "*" {
+		out.Group = r.Groups[0]
+	}
+	if len(r.Versions) > 0 && r.Versions[0] != "*" {
+		out.Version = r.Versions[0]
+	}
+	return out
+}
