@@ -3,9 +3,12 @@
 package controlplane
 
 import (
+	"errors"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
 )
 
 const (
@@ -25,6 +28,18 @@ metadata: {name: no-config-maps}
 spec: {policyName: no-config-maps, validationActions: [Deny]}
 `
 )
+
+// checked tells whether kube-controller-manager, whose work it is, has checked the types of a policy.
+func checked(t *testing.T, client dynamic.Interface, name string) error {
+	policy, err := client.Resource(admission("validatingadmissionpolicies")).Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if _, found, _ := unstructured.NestedInt64(policy.Object, "status", "observedGeneration"); !found {
+		return errors.New("types are not checked yet")
+	}
+	return nil
+}
 
 // An API server that goes away comes back with what it had: clients that were there
 // before go on, watches included, and policies are in force from its first answer on.
@@ -48,6 +63,10 @@ func TestInterrupt(t *testing.T) {
 		}
 	}
 	if err := c.Settle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	// kube-controller-manager ends by itself where nobody answers in its first ten seconds.
+	if err := c.await(t.Context(), controllerManager, func() error { return checked(t, admin, "no-config-maps") }); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
