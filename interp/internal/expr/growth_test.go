@@ -27,13 +27,23 @@ func TestGrowthIsBounded(t *testing.T) {
 				t.Fatalf("%s: %v", step, bad)
 			}
 			value := parsed(t, data)
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			_, err := Eval(t.Context(), e, value, Surroundings{})
-			runtime.ReadMemStats(&after)
-			if made := after.TotalAlloc - before.TotalAlloc; made > most {
+			made, err := allocatedBy(t, e, value)
+			for range 2 { // the buffers of encoding/json are kept for each core, and grow again on another
+				again, _ := allocatedBy(t, e, value)
+				made = min(made, again)
+			}
+			if made > most {
 				t.Errorf("%s, %d times, on %s: %d MB, %v", step, times, data, made>>20, err)
 			}
 		}
 	}
+}
+
+// allocatedBy is how many bytes evaluating takes, those that are free again too.
+func allocatedBy(t *testing.T, e *jmespath.Expr, value any) (bytes uint64, err error) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err = Eval(t.Context(), e, value, Surroundings{})
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc, err
 }
