@@ -99,22 +99,31 @@ func grown() []func(part string, n int) string {
 	}
 }
 
-// cost is what it takes to lower a policy with a rule on a kind: steps, and allocations,
-// which stand for work that nobody counts. ok is false where it cannot be read.
-func cost(o compile.Options, kind, rule string) (steps, allocations int64, ok bool) {
+// ruleOn is a policy with a rule on a kind, or nil where it cannot be read.
+func ruleOn(kind, rule string) *policy.Policy {
 	f, _ := policy.Parse("p.yaml", []byte("apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: p}\nspec:\n  background: false\n  rules:\n  - name: r\n"+
 		"    match: {any: [{resources: {kinds: ["+kind+"]}}]}\n    "+rule+"\n"))
 	if len(f.Policies) != 1 || f.Policies[0].Invalid || len(f.Policies[0].Rules) != 1 || f.Policies[0].Rules[0].Invalid {
+		return nil
+	}
+	return f.Policies[0]
+}
+
+// cost is what it takes to lower a policy with a rule on a kind: steps, and allocations,
+// which stand for work that nobody counts. ok is false where it cannot be read.
+func cost(o compile.Options, kind, rule string) (steps, allocations int64, ok bool) {
+	p := ruleOn(kind, rule)
+	if p == nil {
 		return 0, 0, false
 	}
 	to := o.Translate
 	to.Budget, to.Checker = budget.New(3_000_000, nil), apiserver.NewChecker(to.Release)
-	source := budget.OfSource(f.Policies[0])
+	source := budget.OfSource(p)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	fault := cores.Guard(func() {
 		if source <= budget.PerPolicy { // else it is too large before it is compiled
-			translate.Lower(f.Policies[0], to)
+			translate.Lower(p, to)
 		}
 	})
 	runtime.ReadMemStats(&after)

@@ -51,7 +51,6 @@ func (l *lowering) isTotal(b cel.Bool) bool {
 // simplified says t in a shorter way that says the same on the operations of e.
 func (l *lowering) simplified(t native.Truth, e environment) native.Truth {
 	around := l.surroundings(e)
-	l.opts.Budget.Spend(t.Expr.Nodes())
 	t.Expr = t.Expr.SimplifyIn(around)
 	t.Errs = t.Errs && !t.Expr.IsTotal(around)
 	return t
