@@ -47,3 +47,46 @@ func allocatedBy(t *testing.T, e *jmespath.Expr, value any) (bytes uint64, err e
 	runtime.ReadMemStats(&after)
 	return after.TotalAlloc - before.TotalAlloc, err
 }
+
+// Each bound of a text holds by itself, for what alone is small enough.
+func TestTextsAreBounded(t *testing.T) {
+	const million = 1_000_000
+	long := strings.Repeat("x", 5*million)
+	for _, test := range []struct {
+		query, want string
+		data        any
+	}{
+		{"join('', @)", "a text is longer than", []any{long, long}},
+		{"join(@[0], @[1])", "a text is longer than", []any{long, []any{"a", "b", "c"}}},
+		{"to_string(@)", "a text is longer than", []any{long, long}},
+		{"replace_all(@, 'x', '" + strings.Repeat("y", 2000) + "')", "a text is longer than", long[:5000]},
+		{"replace(@, 'x', '" + strings.Repeat("y", 2000) + "', `5000`)", "a text is longer than", long[:5000]},
+		{"regex_replace_all('x', @, '" + strings.Repeat("y", 2000) + "')", "a text is longer than", long[:5000]},
+		{"regex_replace_all_literal('x', @, '" + strings.Repeat("y", 2000) + "')", "a text is longer than", long[:5000]},
+		{"regex_replace_all('x', @, 'y')", "200000 matches or more", long[:million]},
+		{"regex_match('" + strings.Repeat("(a{1000})", 50) + "', @)", "the regular expression is too large", "a"},
+		{"regex_replace_all('" + strings.Repeat("(a{1000})", 50) + "', @, 'b')", "the regular expression is too large", "a"},
+		{"regex_replace_all_literal('" + strings.Repeat("(a{1000})", 50) + "', @, 'b')", "the regular expression is too large", "a"},
+		{"parse_yaml(@)", "the text is longer than 1048576 bytes", long[:1<<20+1]},
+	} {
+		e, bad := jmespath.Parse(test.query, diag.Pos{})
+		if bad != nil {
+			t.Fatalf("%.40s: %v", test.query, bad)
+		}
+		if _, err := Eval(t.Context(), e, test.data, Surroundings{}); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%.40s: %v, want %q", test.query, err, test.want)
+		}
+	}
+}
+
+// So does that of a text with variables.
+func TestFilledTextsAreBounded(t *testing.T) {
+	tmpl, bad := jmespath.ParseTemplate("{{ a }}{{ a }}", diag.Pos{})
+	if bad != nil {
+		t.Fatal(bad)
+	}
+	s := fixedScope{"a": strings.Repeat("x", 5_000_000)}
+	if _, err := Fill(t.Context(), tmpl, s, Surroundings{}); err == nil || !strings.Contains(err.Error(), "a text is longer than") {
+		t.Errorf("%v, want that it is too long", err)
+	}
+}
