@@ -29,20 +29,22 @@ func TestTooManySteps(t *testing.T) {
 }
 
 // A rule that doubles what it reads is refused as it is, before it takes the steps of the
-// others: of many parts, and of large texts.
+// others: of many parts, of large texts, and of many fields.
 func TestOneRuleIsTooLarge(t *testing.T) {
-	for name, rule := range map[string]string{
-		"parts": denies("", keyed("{{ request.object.data.x"+strings.Repeat(" | [@, @]", 13)+" }}")),
-		"nodes": denies("{name: v0, variable: {jmesPath: request.object.data.x}}, "+times(10, ", ", func(i int) string {
+	for name, large := range map[string]struct{ kind, rule, reason string }{
+		"parts": {"ConfigMap", denies("", keyed("{{ request.object.data.x"+strings.Repeat(" | [@, @]", 13)+" }}")), "more than 5000 values"},
+		"nodes": {"ConfigMap", denies("{name: v0, variable: {jmesPath: request.object.data.x}}, "+times(10, ", ", func(i int) string {
 			return fmt.Sprintf("{name: v%d, variable: {value: '{{ v%d }}{{ v%[2]d }}'}}", i+1, i)
-		}), keyed("{{ v10 }}")),
+		}), keyed("{{ v10 }}")), ""},
+		"fields": {"Thing", "validate: {pattern: {spec: {" + times(3000, ", ", func(i int) string { return fmt.Sprintf("=(f%d): x", i) }) + "}}}",
+			"the rule would become larger than any"},
 	} {
 		in := read(t, "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: p}\nspec:\n  background: false\n  rules:\n"+
 			"  - name: small\n    match: {any: [{resources: {kinds: [ConfigMap]}}]}\n    validate: {pattern: {data: {x: y}}}\n"+
-			"  - name: large\n    match: {any: [{resources: {kinds: [ConfigMap]}}]}\n    "+rule+"\n")
+			"  - name: large\n    match: {any: [{resources: {kinds: ["+large.kind+"]}}]}\n    "+large.rule+"\n")
 		result := compile.Policies(in, options(t))
-		if reason := result.Rules[1].Reason; name == "parts" && !strings.Contains(reason, "more than 5000 values") {
-			t.Errorf("parts: %s", reason)
+		if reason := result.Rules[1].Reason; !strings.Contains(reason, large.reason) {
+			t.Errorf("%s: %s", name, reason)
 		}
 		if got, want := told(result), "p/small native [] p-small[small]\np/large webhook [KV217]\n"; got != want {
 			t.Errorf("%s: got\n%swant\n%s", name, got, want)

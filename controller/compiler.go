@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
@@ -15,12 +14,7 @@ import (
 
 // A compiler compiles all policies, and of those that are as before nothing anew.
 type compiler struct {
-	release cel.Release
-	exclude []string
-	own     string // kvap's own namespace
-	// namespaceLimit is how many native rules, and objects, a namespace has at most; 0 for
-	// no limit.
-	namespaceLimit int
+	options Options
 
 	cache      *compile.Cache
 	schemas    *schema.Set
@@ -57,14 +51,14 @@ func (c *compiler) compile(ctx context.Context, s shelf, schemas *schema.Set) (c
 	c.schemas, c.policies, c.exceptions, c.taken = schemas, in.Policies, slices.Clone(s.exceptions), s.taken
 	c.result = compile.Policies(in, compile.Options{
 		Translate: translate.Options{
-			Release: c.release, Schemas: schemas,
-			Pack: translate.PackMatch, Guard: translate.GuardAuto, Params: translate.ParamsKvap, OwnNamespace: c.own,
+			Release: c.options.Release, Schemas: schemas,
+			Pack: translate.PackMatch, Guard: translate.GuardAuto, Params: translate.ParamsKvap, OwnNamespace: c.options.Namespace,
 		},
-		Emit:           vap.EmitOptions{ExcludeNamespaces: c.exclude, Taken: s.taken},
+		Emit:           vap.EmitOptions{ExcludeNamespaces: c.options.ExcludeNamespaces, Taken: s.taken},
 		Cache:          c.cache,
 		Stopped:        func() bool { return ctx.Err() != nil },
 		Steps:          compile.SharedSteps(in.Policies),
-		NamespaceLimit: c.namespaceLimit,
+		NamespaceLimit: c.options.NamespaceLimit,
 	})
 	if c.result.Stopped {
 		c.cache, c.policies = nil, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,7 +34,7 @@ func TestCompileBesideABomb(t *testing.T) {
 	} {
 		good := readSource(object(t, "1"), "enforce", nil, nothing)
 		bomb := readSource(object(t, "1", "name: p,", "name: bomb,", `pattern: {metadata: {labels: {a: "?*"}}}`, body), "enforce", nil, nothing)
-		c := &compiler{release: cel.Default}
+		c := &compiler{options: Options{Release: cel.Default}}
 		result, err := c.compile(t.Context(), shelf{sources: []*policySource{bomb, good}}, builtin)
 		if err != nil {
 			t.Fatal(err)
@@ -54,7 +55,7 @@ func TestCompileStopped(t *testing.T) {
 		t.Fatal(err)
 	}
 	in := shelf{sources: []*policySource{readSource(object(t, "1"), "enforce", nil, nothing)}}
-	c := &compiler{release: cel.Default}
+	c := &compiler{options: Options{Release: cel.Default}}
 	ended, end := context.WithCancel(t.Context())
 	end()
 	if result, err := c.compile(ended, in, builtin); !errors.Is(err, context.Canceled) || len(result.Rules) > 0 {
@@ -75,7 +76,7 @@ func TestCompileManyOfANamespace(t *testing.T) {
 	for i := range 6 {
 		sources = append(sources, readSource(object(t, "1", "kind: ClusterPolicy", "kind: Policy", "name: p,", fmt.Sprintf("name: p%d, namespace: n,", i)), "enforce", nil, nothing))
 	}
-	c := &compiler{release: cel.Default, namespaceLimit: 9}
+	c := &compiler{options: Options{Release: cel.Default, NamespaceLimit: 9}}
 	var rounds []compile.Result
 	for range 2 { // the second with what is known from the first
 		result, err := c.compile(t.Context(), shelf{sources: sources}, builtin)
@@ -94,6 +95,39 @@ func TestCompileManyOfANamespace(t *testing.T) {
 		}
 		if native == 0 || native > 9 || len(result.Objects) > 9 {
 			t.Errorf("round %d: %d native rules, %d objects", i, native, len(result.Objects))
+		}
+	}
+}
+
+// What those of one namespace cost is counted together: what one alone may take, none of
+// many may.
+func TestCompileSharesTheStepsOfANamespace(t *testing.T) {
+	builtin, err := schema.Builtin(cel.Default.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dear := `deny: {conditions: {all: [{key: "{{ regex_match('(a{200})', request.object.data.x) }}", operator: Equals, value: true}]}}`
+	of := func(n int) (reasons []string) {
+		var sources []*policySource
+		for i := range n {
+			sources = append(sources, readSource(object(t, "1", "kind: ClusterPolicy", "kind: Policy", "name: p,", fmt.Sprintf("name: p%d, namespace: n,", i),
+				`pattern: {metadata: {labels: {a: "?*"}}}`, dear), "enforce", nil, nothing))
+		}
+		result, err := (&compiler{options: Options{Release: cel.Default}}).compile(t.Context(), shelf{sources: sources}, builtin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range result.Rules {
+			reasons = append(reasons, r.Reason)
+		}
+		return reasons
+	}
+	if alone := of(1); !slices.Equal(alone, []string{"", ""}) {
+		t.Errorf("alone: %q", alone)
+	}
+	for _, reason := range of(100) {
+		if !strings.Contains(reason, "the policy would become larger") {
+			t.Errorf("among a hundred: %q", reason)
 		}
 	}
 }

@@ -15,7 +15,7 @@ func TestCostPercent(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := readSource(object(t, "1", "b: \"?*\"", "b: \"{{ random('a') }}\""), "enforce", nil, nothing)
-	c := &compiler{release: cel.Default}
+	c := &compiler{options: Options{Release: cel.Default}}
 	result, err := c.compile(t.Context(), shelf{sources: []*policySource{s}}, builtin)
 	if err != nil {
 		t.Fatal(err)

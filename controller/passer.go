@@ -54,7 +54,7 @@ func newPasser(m manager.Manager, config *rest.Config, options Options, changed 
 		watcher:  &watcher{cache: m.GetCache(), client: c, discovery: kube.Discovery(), changed: changed, outages: outages},
 		library:  &library{client: c, direct: m.GetAPIReader(), mode: options.Mode, trusted: options.ExceptionNamespaces, remembered: scribe.remembered},
 		types:    &clusterTypes{builtin: builtin, direct: m.GetAPIReader()},
-		compiler: &compiler{release: options.Release, exclude: options.ExcludeNamespaces, own: options.Namespace, namespaceLimit: options.NamespaceLimit},
+		compiler: &compiler{options: options},
 		changed:  changed,
 		outages:  outages,
 		begun:    &atomic.Bool{},

@@ -128,9 +128,6 @@ func (u *fieldWalk) lookProjection(e *jmespath.Expr, in fieldContext) fieldConte
 	return valueContext(u.listed(u.look(e.Args[1], valueContext(each)).what))
 }
 
-// manyAlternatives is of how many alternatives something is known.
-const manyAlternatives = 1000
-
 // lookSeveral goes through alternatives, or the values of a list. What is there twice
 // counts once: of @ || @ there are no more alternatives than of @.
 func (u *fieldWalk) lookSeveral(e *jmespath.Expr, in fieldContext) fieldContext {
@@ -146,7 +143,7 @@ func (u *fieldWalk) lookSeveral(e *jmespath.Expr, in fieldContext) fieldContext 
 	}
 	out = out.unique()
 	switch {
-	case !known || len(out) > manyAlternatives:
+	case !known:
 		return fieldContext{}
 	case e.Op == jmespath.MultiList:
 		out = u.listed(out)
