@@ -97,8 +97,7 @@ func (l *lowering) falseOf(v place) operand {
 	return boolOf(v.expr.Size().Compare(cel.Less, cel.Int(0)))
 }
 
-// hasKey is: a map, which must be there, has the key. has() would be false, not
-// an error, for a map that is missing.
+// hasKey is: a map, which must be there, has the key.
 func (l *lowering) hasKey(v place, name string) cel.Bool {
 	child := v.settled().field(name)
 	switch {
@@ -109,10 +108,13 @@ func (l *lowering) hasKey(v place, name string) cel.Bool {
 	case v.certain():
 		return child.guards[len(child.guards)-1].cond
 	case v.kind() == schema.Object:
-		if l.reads(v, true) {
-			return cel.String(name).In(dyn(v.expr))
+		if !l.reads(v, true) {
+			return v.field(name).found()
 		}
-		return v.field(name).found()
+		if !child.never && !child.certain() {
+			return child.guards[len(child.guards)-1].cond
+		}
+		return cel.String(name).In(dyn(v.expr))
 	}
 	if l.reads(v, true) {
 		in := cel.String(name).In(v.expr)

@@ -147,7 +147,8 @@ func withinNamespaces(rules []vap.ResourceRule) []vap.ResourceRule {
 // draft is the native policy of a form.
 func (f validatingForm) draft(p *policy.Policy, o *Options, notes *diag.List) (*vap.Draft, *diag.Diagnostic) {
 	w := &validatingWalk{form: f, policy: p.Validating, opts: o, notes: notes, draft: &vap.Draft{
-		Base: f.named(validatingName(p), "-"), FailurePolicy: string(p.FailurePolicy), Constraints: f.constraints, Bindings: validatingBindings(p),
+		Authored: true,
+		Base:     f.named(validatingName(p), "-"), FailurePolicy: string(p.FailurePolicy), Constraints: f.constraints, Bindings: validatingBindings(p),
 		Members: []vap.Member{{Pos: p.Pos, Policy: native.MemberName(p), Rule: f.prefixed(p.Name), Origin: p.Name}},
 	}}
 	pack.Describe(w.draft, p)

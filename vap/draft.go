@@ -35,6 +35,9 @@ type Draft struct {
 	Before      cel.Bool
 	Variables   []Variable // in order of dependence
 	Validations []Validation
+	// Authored tells that the expressions are the user's own: what has not changed is
+	// written as it was.
+	Authored bool
 	// Checkers are what the API server's type checker makes of each kind that the
 	// draft is about. There are none where the expressions are the user's own.
 	Checkers    []cel.Checker

@@ -232,7 +232,7 @@ func (e *emitter) text(pos diag.Pos, v cel.Value) string {
 
 // print is v as text, which must not be too long.
 func (e *emitter) print(pos diag.Pos, v cel.Value) string {
-	s := textOf(v)
+	s := e.textOf(v)
 	if n := utf8.RuneCountInString(s); n > MaxExpressionLength {
 		e.fail(expressionTooLong(pos, n))
 	}
@@ -248,7 +248,15 @@ func (m *Emitter) Unguarded(o Objects) Objects {
 }
 
 // textOf leaves what the author wrote, and nothing has changed, as it is written.
-func textOf(v cel.Value) string { return cmp.Or(v.Written(), v.Text(textWidth)) }
+func (e *emitter) textOf(v cel.Value) string { return cmp.Or(v.Written(), e.short(v).Text(textWidth)) }
+
+// short is v in its short form, unless that is the author's to choose.
+func (e *emitter) short(v cel.Value) cel.Value {
+	if e.draft.Authored {
+		return v
+	}
+	return v.Short()
+}
 
 // conditions are the match conditions. More than the API server allows become
 // one: a false condition wins over an erring one in a list as in a conjunction.
@@ -290,7 +298,7 @@ func (e *emitter) guardText() string {
 	if e.draft.guards() == 0 {
 		return ""
 	}
-	out := textOf(e.guardCondition())
+	out := e.textOf(e.guardCondition())
 	if !e.draft.Before.IsZero() {
 		out = excuseComment + out
 	}

@@ -44,7 +44,7 @@ func (d *Draft) podOf(object cel.Value) cel.Value {
 
 // condition is a match condition about what is in several places.
 func (e *emitter) condition(b cel.Bool) cel.Value {
-	v := e.settled(b.Value)
+	v := e.short(e.untyped(e.settled(b.Value)))
 	if e.draft.Pods {
 		if old := e.draft.podOf(cel.Ident("oldObject")); e.draft.creates() { // nothing was there before
 			v = v.Substitute(OldPodName, old)
@@ -68,7 +68,7 @@ func (e *emitter) guardCondition() cel.Value {
 	if d.Before.IsZero() {
 		return e.condition(d.Guard)
 	}
-	holds := e.settled(cel.Implies(d.Before, cel.Not(d.Guard)).Simplify().Value)
+	holds := e.short(e.untyped(e.settled(cel.Implies(d.Before, cel.Not(d.Guard)).Simplify().Value)))
 	o := cel.Ident(versionName)
 	if d.Pods {
 		holds = inCondition(holds, PodName, PodName, d.podOf(cel.Ident("object")))
@@ -76,6 +76,14 @@ func (e *emitter) guardCondition() cel.Value {
 	holds = cel.Or(o.Eq(cel.Null()), holds.Substitute("object", o).AsBool()).Value
 	both := cel.List(cel.Ident("object"), cel.Ident("oldObject")).Macro(cel.MacroMap, o, holds)
 	return both.Eq(cel.List(cel.Lit(false).Value, cel.Lit(true).Value)).Value
+}
+
+// untyped needs no dyn() for what is in a Pod that stands in several places.
+func (e *emitter) untyped(v cel.Value) cel.Value {
+	if !e.draft.Pods {
+		return v
+	}
+	return v.WithoutDyn(PodName, OldPodName)
 }
 
 // creates tells that the draft is about requests without an old object.
@@ -101,6 +109,7 @@ func inCondition(v cel.Value, name, called string, what cel.Value) cel.Value {
 
 // body is an expression of what is behind the match conditions.
 func (e *emitter) body(v cel.Value) cel.Value {
+	v = e.untyped(v)
 	for _, s := range e.standIns {
 		v = v.Substitute(s.name, cel.Ident("variables").Field(s.variable))
 	}

@@ -88,7 +88,7 @@ func mutants() []mutant {
           any:
           - {key: "{{ request.object.spec.type || '' }}", operator: Equals, value: NodePort}
           - {key: "{{ request.object.spec.externalIPs || ` + "`[]`" + ` }}", operator: AnyIn, value: ["10.*"]}
-`, replaceIn(" && ", " || ")},
+`, replaceIn(" || ", " && ")},
 		{"a user is forgotten", header + `
   - name: r
     match: {any: [{resources: {kinds: [Secret]}}]}

@@ -278,7 +278,7 @@ func (g group) draft(o Options) *vap.Draft {
 		d.Validations = append(d.Validations, g.validations(i, u)...)
 	}
 	addMembers(d, members)
-	d.Checkers = g.checkers()
+	d.Authored, d.Checkers = first.CEL != nil, g.checkers()
 	d.Guard = g.guard(d, members, o)
 	g.sayOnce(d, members)
 	g.askBoth(d, members, match)

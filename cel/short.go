@@ -1,0 +1,293 @@
+package cel
+
+import (
+	"regexp"
+	"slices"
+)
+
+// Short is v in the form that it is written in: with one question for a path where v asks
+// for each of its steps, and none whether a list or a text is there where an empty one
+// comes out as one that is missing.
+//
+//	has(o.spec) && has(o.spec.tls)                 o.?spec.?tls.hasValue()
+//	!has(o.spec) || !has(o.spec.tls)               !o.?spec.?tls.hasValue()
+//	has(o.l) && o.?l.orValue([]).exists(x, ...)    o.?l.orValue([]).exists(x, ...)
+//	has(o.name) && o.name == 'a'                   o.?name.orValue('') == 'a'
+//	!has(o.name) || !o.name.startsWith('a')        !o.?name.orValue('').startsWith('a')
+//	!(o.n > 1)                                     o.n <= 1
+//
+// The two are the same for any o, also for one with other values on the way.
+func (v Value) Short() Value {
+	return v.Rewrite(func(v Value) Value {
+		switch v.n.op {
+		case opNot:
+			return Value{v.n.args[0].unordered()}
+		case opAnd, opOr:
+			p := presence{op: v.n.op}
+			return Value{p.chain(p.texts(p.joined(p.searched(v.n.args))))}
+		}
+		return v
+	})
+}
+
+// unordered is !n.
+func (n *node) unordered() *node {
+	if opposite, ok := n.operator().opposite(); ok && n.args[0].isOrdered() && n.args[1].isOrdered() {
+		return newNode(node{op: opBinary, name: string(opposite), args: n.args})
+	}
+	return not(n)
+}
+
+// isOrdered tells of a literal, of data, and of a count: of two of these one is less than
+// the other, or they are equal, or not to be compared. What is computed may be no number,
+// which has no order.
+func (n *node) isOrdered() bool {
+	switch n.op {
+	case opInt, opUint, opDouble, opString, opIdent:
+		return true
+	case opMember, opCall:
+		return n.function() == FuncSize || n.isOrValue() && n.args[0].isOrdered() && n.args[1].isOrdered()
+	}
+	variable := n.op == opSelect && n.args[0].op == opIdent && n.args[0].name == "variables"
+	for n.op == opSelect || n.op == opOpt || n.op == opIndex || n.op == opOptIdx {
+		n = n.args[0]
+	}
+	return n.op == opIdent && !variable
+}
+
+// presence shortens the terms of && that ask what is there, and those of || that ask what
+// is not.
+type presence struct{ op op }
+
+func (p presence) chain(terms []*node) *node {
+	if len(terms) == 1 {
+		return terms[0]
+	}
+	return newNode(node{op: p.op, args: terms})
+}
+
+// asked is what a term asks to be there, or nil.
+func (p presence) asked(term *node) *node {
+	switch {
+	case p.op == opAnd:
+		return term
+	case term.op == opNot:
+		return term.args[0]
+	}
+	return nil
+}
+
+// joined joins the terms that ask for the steps of one path.
+func (p presence) joined(args []*node) (terms []*node) {
+	for _, term := range args {
+		last := len(terms) - 1
+		if last < 0 {
+			terms = append(terms, term)
+			continue
+		}
+		path := longer(p.asked(terms[last]), p.asked(term))
+		switch {
+		case path == nil:
+			terms = append(terms, term)
+		case p.op == opOr:
+			terms[last] = not(path)
+		default:
+			terms[last] = path
+		}
+	}
+	return terms
+}
+
+// longer asks for a path and one more step, where the second node asks for the step and
+// the first one for the path; else it is nil.
+func longer(path, step *node) *node {
+	if path == nil || step == nil || step.op != opHas {
+		return nil
+	}
+	var optional *node
+	switch {
+	case path.op == opHas && selects(step.args[0], path.name, path.args[0]):
+		optional = newNode(node{op: opOpt, name: path.name, args: path.args})
+	case path.function() == FuncHasValue && goesTo(path.args[0], step.args[0]):
+		optional = path.args[0]
+	default:
+		return nil
+	}
+	return Value{newNode(node{op: opOpt, name: step.name, args: []*node{optional}})}.HasValue().n
+}
+
+// selects tells of of.name.
+func selects(n *node, name string, of *node) bool {
+	return n.op == opSelect && n.name == name && equal(n.args[0], of)
+}
+
+// goesTo tells that an optional selection goes where another one does: o.?spec.?tls where
+// o.spec.tls does.
+func goesTo(optional, n *node) bool {
+	switch {
+	case optional.op == opOpt && n.op == opSelect && n.name == optional.name,
+		optional.op == opOptIdx && n.op == opIndex && equal(optional.args[1], n.args[1]):
+		return goesTo(optional.args[0], n.args[0])
+	}
+	return optional.op != opOpt && optional.op != opOptIdx && equal(n, optional)
+}
+
+// searched leaves out the terms that ask whether a list is there, or is not null, which a
+// later term searches, and finds nothing in where it is not.
+func (p presence) searched(args []*node) (terms []*node) {
+	for i, term := range args {
+		list, null := p.there(term)
+		if list == nil || !slices.ContainsFunc(args[i+1:], func(later *node) bool { return p.searches(later, list, null) }) {
+			terms = append(terms, term)
+		}
+	}
+	return terms
+}
+
+// there is what a term asks to be there, has(o.l), or not to be null, dyn(o.l) != null;
+// else it is nil.
+func (p presence) there(term *node) (list *node, null bool) {
+	differs := Differs
+	if p.op == opOr {
+		differs = Equals
+	}
+	if term.operator() == differs && term.args[1].op == opNull {
+		return term.args[0].plain(), true
+	}
+	if asked := p.asked(term); asked != nil && asked.op == opHas {
+		return Value{asked.args[0]}.Field(asked.name).n, false
+	}
+	return nil, false
+}
+
+// searches tells of a quantifier over a list, or over an empty one where it is missing, and
+// where it is null if that is asked for.
+func (p presence) searches(term, list *node, null bool) bool {
+	quantifier := MacroExists
+	if p.op == opOr {
+		quantifier = MacroAll
+	}
+	if term.macro() != quantifier {
+		return false
+	}
+	path := term.args[0].emptyIfMissing()
+	if path != nil && path.function() == FuncOptionalOfNonZeroValue {
+		path, null = path.args[0].emptyIfMissing(), false
+	}
+	return path != nil && path.op == opOpt && !null && goesTo(path, list)
+}
+
+// emptyIfMissing is x of x.orValue([]), or nil.
+func (n *node) emptyIfMissing() *node {
+	if n.isOrValue() && n.args[1].op == opList && len(n.args[1].args) == 0 {
+		return n.args[0]
+	}
+	return nil
+}
+
+// texts leaves out the terms that ask whether a text is there before one that tests it, where
+// an empty text decides the chain as one that is missing does.
+func (p presence) texts(args []*node) (terms []*node) {
+	args = slices.Clone(args)
+	for i, term := range args {
+		optional := p.text(term)
+		if optional == nil || !p.defaulted(args[i+1:], optional) {
+			terms = append(terms, term)
+		}
+	}
+	return terms
+}
+
+// text is the place of a text that a term asks to be there, or not to be empty: o.?name of
+// has(o.name), o.?name.hasValue() and o.?name.orValue(”) != ”; else it is nil.
+func (p presence) text(term *node) *node {
+	differs := Differs
+	if p.op == opOr {
+		differs = Equals
+	}
+	if term.operator() == differs && isEmptyText(term.args[1]) && term.args[0].isOrValue() && isEmptyText(term.args[0].args[1]) {
+		return term.args[0].args[0]
+	}
+	asked := p.asked(term)
+	switch {
+	case asked == nil:
+		return nil
+	case asked.op == opHas:
+		return newNode(node{op: opOpt, name: asked.name, args: asked.args})
+	case asked.function() == FuncHasValue:
+		return asked.args[0]
+	}
+	return nil
+}
+
+func isEmptyText(n *node) bool { return n.op == opString && n.lit == "" }
+
+// defaulted puts an empty text where the first term that tests the text has none, if that
+// decides the chain.
+func (p presence) defaulted(later []*node, optional *node) bool {
+	for i, term := range later {
+		test := term
+		if term.op == opNot {
+			test = term.args[0]
+		}
+		passes, ok := test.ofEmptyText()
+		if !ok || !goesTo(optional, test.args[0]) {
+			continue
+		}
+		if term.op == opNot {
+			passes = !passes
+		}
+		if passes != (p.op == opOr) {
+			continue
+		}
+		args := slices.Clone(test.args)
+		args[0] = Value{optional}.OrValue(String("")).n
+		if later[i] = test.with(args); term.op == opNot {
+			later[i] = not(later[i])
+		}
+		return true
+	}
+	return false
+}
+
+// ofEmptyText is what a test of a text by literals gives for an empty one.
+func (n *node) ofEmptyText() (is, ok bool) {
+	if len(n.args) != 2 {
+		return false, false
+	}
+	literal, isText := n.args[1].lit.(string)
+	isText = isText && n.args[1].op == opString
+	switch n.operator() {
+	case Equals:
+		return literal == "", isText
+	case Differs:
+		return literal != "", isText
+	case In:
+		return isTextIn("", n.args[1])
+	}
+	if !isText || n.op != opMember {
+		return false, false
+	}
+	switch n.function() {
+	case FuncStartsWith, FuncEndsWith, FuncContains:
+		return literal == "", true
+	case FuncMatches:
+		re, err := regexp.Compile(literal)
+		return err == nil && re.MatchString(""), err == nil
+	}
+	return false, false
+}
+
+// isTextIn tells whether a text is in a list, of texts.
+func isTextIn(text string, list *node) (is, ok bool) {
+	if list.op != opList || len(list.args) == 0 {
+		return false, false
+	}
+	for _, item := range list.args {
+		if item.op != opString {
+			return false, false
+		}
+		is = is || item.lit == text
+	}
+	return is, true
+}

@@ -1,0 +1,136 @@
+package cel
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+func TestShort(t *testing.T) {
+	for _, tt := range []struct{ text, want string }{
+		{`has(o.a) && has(o.a.b)`, `o.?a.?b.hasValue()`},
+		{`has(o.a) && has(o.a.b) && has(o.a.b.c) && x`, `o.?a.?b.?c.hasValue() && x`},
+		{`!has(o.a) || !has(o.a.b) || x`, `!o.?a.?b.hasValue() || x`},
+		{`x && has(o.a) && has(o.a.b)`, `x && o.?a.?b.hasValue()`},
+		{`has(o.a) && has(o.b)`, `has(o.a) && has(o.b)`},
+		{`has(o.a) && has(o.b.a)`, `has(o.a) && has(o.b.a)`},
+		{`has(o.a) && has(p.a.b)`, `has(o.a) && has(p.a.b)`},
+		{`has(o.a) || has(o.a.b)`, `has(o.a) || has(o.a.b)`},
+		{`!has(o.a) && !has(o.a.b)`, `!has(o.a) && !has(o.a.b)`},
+		{`has(o.a) && !has(o.a.b)`, `has(o.a) && !has(o.a.b)`},
+		{`has(o.a) && o.a.b == 1`, `has(o.a) && o.a.b == 1`},
+		{`has(o.l) && o.?l.orValue([]).exists(x, x)`, `o.?l.orValue([]).exists(x, x)`},
+		{`!has(o.l) || o.?l.orValue([]).all(x, x)`, `o.?l.orValue([]).all(x, x)`},
+		{`has(o.l) && o.?l.orValue([]).all(x, x)`, `has(o.l) && o.?l.orValue([]).all(x, x)`},
+		{`has(o.l) && o.?l.orValue(['a']).exists(x, x)`, `has(o.l) && o.?l.orValue(['a']).exists(x, x)`},
+		{`has(o.l) && o.?m.orValue([]).exists(x, x)`, `has(o.l) && o.?m.orValue([]).exists(x, x)`},
+		{`has(o.l) && dyn(o.l) != null && optional.ofNonZeroValue(o.?l.orValue([])).orValue([]).exists(x, x)`,
+			`optional.ofNonZeroValue(o.?l.orValue([])).orValue([]).exists(x, x)`},
+		{`!has(o.l) || dyn(o.l) == null || optional.ofNonZeroValue(o.?l.orValue([])).orValue([]).all(x, x)`,
+			`optional.ofNonZeroValue(o.?l.orValue([])).orValue([]).all(x, x)`},
+		{`dyn(o.l) != null && o.?l.orValue([]).exists(x, x)`, `dyn(o.l) != null && o.?l.orValue([]).exists(x, x)`},
+		{`has(o.a) && o.a == 'x'`, `o.?a.orValue('') == 'x'`},
+		{`has(o.a) && has(o.a.b) && o.a.b == 'x'`, `o.?a.?b.orValue('') == 'x'`},
+		{`has(o.a) && o.a != 'x'`, `has(o.a) && o.a != 'x'`},
+		{`has(o.a) && o.a == ''`, `has(o.a) && o.a == ''`},
+		{`has(o.a) && o.a == 1`, `has(o.a) && o.a == 1`},
+		{`!has(o.a) || o.a != 'x'`, `o.?a.orValue('') != 'x'`},
+		{`!has(o.a) || o.a == 'x'`, `!has(o.a) || o.a == 'x'`},
+		{`!has(o.a) || !(o.a in ['x', 'y'])`, `!(o.?a.orValue('') in ['x', 'y'])`},
+		{`!has(o.a) || !(o.a in ['x', ''])`, `!has(o.a) || !(o.a in ['x', ''])`},
+		{`o.?a[?'k'].orValue('') == '' || !o.a['k'].matches('^v')`, `!o.?a[?'k'].orValue('').matches('^v')`},
+		{`o.?a[?'k'].orValue('') == '' || !o.a['k'].matches('v*')`, `o.?a[?'k'].orValue('') == '' || !o.a['k'].matches('v*')`},
+		{`o.?l[?0].?kind.orValue('') == '' || o.l[0].kind != 'x'`, `o.?l[?0].?kind.orValue('') != 'x'`},
+		{`has(o.a) && y && o.a.startsWith('x') && o.a.endsWith('z')`, `y && o.?a.orValue('').startsWith('x') && o.a.endsWith('z')`},
+		{`has(o.a) && o.b == 'x'`, `has(o.a) && o.b == 'x'`},
+		{`!(o.a > 1)`, `o.a <= 1`},
+		{`!(o.?a.orValue(0) >= 1) || !(o.b < size(o.c))`, `o.?a.orValue(0) < 1 || o.b >= size(o.c)`},
+		{`!(double(o.a) > 1.5)`, `!(double(o.a) > 1.5)`},
+		{`!(variables.a > 1)`, `!(variables.a > 1)`},
+		{`!(variables.a.b > 1)`, `variables.a.b <= 1`},
+		{`!(o.a == 1)`, `!(o.a == 1)`},
+	} {
+		if got := parse(t, tt.text).Short().String(); got != tt.want {
+			t.Errorf("%s\ngot  %s\nwant %s", tt.text, got, tt.want)
+		}
+	}
+}
+
+// A short form has the value of the long one, or is an error where that is.
+func TestShortKeepsOutcome(t *testing.T) {
+	t.Parallel()
+	e := env(t, Latest)
+	shorter := 0
+	for seed := range uint64(3000) {
+		s := &sower{r: rand.New(rand.NewPCG(seed, 9))}
+		o, negated := opAnd, func(v Value) Value { return v }
+		if s.r.IntN(2) == 0 {
+			o, negated = opOr, func(v Value) Value { return s.raw(opNot, v) }
+		}
+		path := s.root()
+		var terms []Value
+		for range 1 + s.r.IntN(3) {
+			name := []string{"a", "b", "c"}[s.r.IntN(3)]
+			terms, path = append(terms, negated(path.Has(name).Value)), path.Field(name)
+		}
+		if _, name, ok := cut(path); ok && s.r.IntN(2) == 0 {
+			of := Value{path.n.args[0]}
+			list := of.Opt(name).OrValue(List())
+			if s.r.IntN(2) == 0 {
+				list = Func(FuncOptionalOfNonZeroValue, list).OrValue(List())
+				if s.r.IntN(2) == 0 {
+					terms = append(terms, Func(FuncDyn, path).Binary(map[op]Operator{opAnd: Differs, opOr: Equals}[o], Null()))
+				}
+			}
+			s.bound = []string{"x"}
+			terms = append(terms, list.Macro(map[op]MacroName{opAnd: MacroExists, opOr: MacroAll}[o], Ident("x"), s.bool(1)))
+			s.bound = nil
+		}
+		for range s.r.IntN(3) { // what tests a text
+			test := s.pick(
+				func() Value { return path.Eq(s.literal()).Value },
+				func() Value { return path.Ne(s.literal()).Value },
+				func() Value { return path.Binary(Less, s.literal()) },
+				func() Value { return path.In(s.strings()).Value },
+				func() Value { return path.Call(FuncStartsWith, String([]string{"", "a"}[s.r.IntN(2)])) },
+				func() Value { return path.Call(FuncMatches, String([]string{"a*", "^a"}[s.r.IntN(2)])) },
+			)
+			terms = append(terms, s.pick(func() Value { return test }, func() Value { return s.raw(opNot, test) }))
+		}
+		at := s.r.IntN(len(terms) + 1)
+		terms = append(terms[:at:at], append([]Value{s.bool(1)}, terms[at:]...)...)
+		if len(terms) < 2 {
+			continue
+		}
+		v := s.raw(o, terms...)
+		w := v.Short()
+		if Equal(v, w) {
+			continue
+		}
+		p, ok := program(t, e, v.AsBool())
+		if !ok {
+			continue
+		}
+		q, ok := program(t, e, w.AsBool())
+		if !ok {
+			t.Fatalf("%s\nin short %s\ndoes not compile", v, w)
+		}
+		shorter++
+		for range 40 {
+			vars := map[string]any{"object": s.object(), "oldObject": s.object()}
+			if want, got := outcome(p, vars), outcome(q, vars); !same(want, got) && !moody(p, q, vars) {
+				t.Fatalf("%s\nis %v, in short\n%s\nis %v\n%v", v, want, w, got, vars)
+			}
+		}
+	}
+	if shorter < 1000 {
+		t.Errorf("only %d have a short form", shorter)
+	}
+}
+
+// cut is a selection's operand and name.
+func cut(v Value) (of Value, name string, ok bool) {
+	if v.n.op != opSelect {
+		return v, "", false
+	}
+	return Value{v.n.args[0]}, v.n.name, true
+}
