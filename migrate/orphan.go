@@ -60,7 +60,8 @@ func (w World) orphan(part string) (*Move, error) {
 	})
 	if len(names) > 0 && w.closed() { // nothing can be written into it; who carries nothing out takes nothing along
 		if w.Kyverno.Yes {
-			return nil, fmt.Errorf("Kyverno would delete what %s generated, and the API server takes no change of the policy that has it leave that: %s", //nolint:staticcheck // a name
+			return nil, fmt.Errorf("Kyverno would delete what %s generated, and the API server takes no change of the policy that has it leave that: %s; "+ //nolint:staticcheck // a name
+				"install Kyverno with features.blockLegacyPolicyAPIs.enabled=false, which lets the change pass, and try again",
 				strings.Join(names, ", "), w.Closed)
 		}
 		return nil, nil

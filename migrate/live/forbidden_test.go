@@ -97,7 +97,7 @@ spec: {validations: [{expression: "resource.Get('v1', 'configmaps', 'shop', 'lim
 func TestLeaseThatMayNotBeRead(t *testing.T) {
 	lease := kind("coordination.k8s.io", "v1", "Lease")
 	hooks := []apischema.GroupVersionKind{
-		kind("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration"), kind("admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration"),
+		kind("apps", "v1", "Deployment"), kind("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration"), kind("admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration"),
 	}
 	k := &kyvernoWatch{Connection: answering(forbidden, "leases", append(hooks, lease)...)}
 	if err := k.read(t.Context()); err != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/blang/semver/v4"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/restmapper"
 
+	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/internal/cluster"
 	"github.com/kvap/kvap/migrate"
 	"github.com/kvap/kvap/policy"
@@ -32,7 +34,8 @@ type kyvernoWatch struct {
 	// validating and mutating are Kyverno's webhooks for resources.
 	validating, mutating []admissionregistrationv1.ValidatingWebhook
 	alive                heartbeat
-	unread               error // why it is not known whether it is alive
+	unread               error  // why it is not known whether it is alive
+	version              string // of its image; "" where that is not known
 }
 
 func newKyvernoWatch(c *cluster.Connection) (kyvernoWatch, error) {
@@ -79,6 +82,10 @@ func (k *kyvernoWatch) read(ctx context.Context) error {
 		return err
 	}
 	k.alive = now.after(k.alive)
+	namespace, _, _ := strings.Cut(now.lease, "/")
+	if k.version, _, err = imageVersion(ctx, k.Connection, namespace); err != nil && !apierrors.IsForbidden(err) {
+		return err
+	}
 	for _, resource := range []string{"validatingwebhookconfigurations", "mutatingwebhookconfigurations"} {
 		items, _, err := k.List(ctx, apischema.GroupVersionResource{Group: admissionregistrationv1.GroupName, Version: "v1", Resource: resource})
 		if err != nil {
@@ -124,6 +131,8 @@ func (k *kyvernoWatch) judges(o *unstructured.Unstructured) migrate.Judging {
 		return migrate.Judging{Why: k.unread.Error()}
 	case k.alive.silent(time.Now()) != "":
 		return migrate.Judging{Why: k.alive.silent(time.Now()) + "; see that it runs"}
+	case k.givesUp(o):
+		return migrate.Judging{Why: "Kyverno " + k.version + " carries out no policy of kyverno.io"}
 	case !kyvernoReady(o):
 		return migrate.Judging{Why: "Kyverno has not said that it is ready"}
 	}
@@ -151,6 +160,17 @@ func (k *kyvernoWatch) judges(o *unstructured.Unstructured) migrate.Judging {
 		}
 	}
 	return migrate.Judging{Yes: true}
+}
+
+// givesUp tells of a policy that Kyverno carries out no more, from its version 1.20 on.
+func (k *kyvernoWatch) givesUp(o *unstructured.Unstructured) bool {
+	kind := o.GroupVersionKind()
+	if !migrate.IsLegacy(v1alpha1.PolicyReference{Group: kind.Group, Kind: kind.Kind}) {
+		return false
+	}
+	version, err := semver.ParseTolerant(k.version)
+	version.Pre = nil
+	return err == nil && version.GE(semver.Version{Major: 1, Minor: 20})
 }
 
 // kyvernoReady reads the status that Kyverno writes: a condition, or in older versions

@@ -49,3 +49,31 @@ func TestKyvernoJudges(t *testing.T) {
 		}
 	}
 }
+
+// From 1.20 on Kyverno carries out no policy of kyverno.io, whatever is left of it from the
+// version before: its word that it is ready, and webhooks. Policies in CEL it does.
+func TestKyverno120CarriesOutNoLegacyPolicy(t *testing.T) {
+	const generates = `{metadata: {name: made}, kind: ClusterPolicy, apiVersion: kyverno.io/v1, status: {ready: true}, spec: {rules: [
+  {name: r, match: {any: [{resources: {kinds: [Namespace]}}]}, generate: {synchronize: true, apiVersion: v1, kind: ConfigMap, name: a, namespace: "{{ request.object.metadata.name }}", data: {data: {a: b}}}}]}}`
+	legacy := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(generates), &legacy.Object); err != nil {
+		t.Fatal(err)
+	}
+	inCEL := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "policies.kyverno.io/v1", "kind": "ValidatingPolicy", "metadata": map[string]any{"name": "p"}, "status": map[string]any{"ready": true},
+		"spec": map[string]any{"validations": []any{map[string]any{"expression": "true"}}},
+	}}
+	for version, carried := range map[string]bool{"1.19.4": true, "1.20.0": false, "1.20.0-rc.1": false, "1.21.3": false, "2.0.0": false, "": true, "1.2.0": true} {
+		k := kyvernoWatch{version: version}
+		k.add([]admissionregistrationv1.ValidatingWebhook{{Name: "validate.kyverno.svc-fail", Rules: []admissionregistrationv1.RuleWithOperations{{
+			Operations: []admissionregistrationv1.OperationType{"*"},
+			Rule:       admissionregistrationv1.Rule{APIGroups: []string{"*"}, APIVersions: []string{"*"}, Resources: []string{"*/*"}},
+		}}}})
+		if got := k.judges(legacy); got.Yes != carried {
+			t.Errorf("Kyverno %q carries out a ClusterPolicy: %v (%s)", version, got.Yes, got.Why)
+		}
+		if got := k.judges(inCEL); !got.Yes {
+			t.Errorf("Kyverno %q carries out no ValidatingPolicy: %s", version, got.Why)
+		}
+	}
+}
