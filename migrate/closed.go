@@ -51,6 +51,16 @@ func (w World) shadowedApart() bool {
 	return w.Carrier != nil && w.Carrier.GetAnnotations()[v1alpha1.HistoryKey] != "" && modeOf(w.Carrier) == v1alpha1.ModeShadow && w.Stage() == v1alpha1.StageShadow
 }
 
+// Stranded tells of a policy of kvap.dev that shadow has made beside one of Kyverno that is
+// gone since, by hand or with its definition: nobody enforces it.
+func (w World) Stranded() bool { return w.Source == nil && w.shadowedApart() }
+
+// OutOfShadow is the command that has kvap enforce a policy of kvap.dev, and the one that
+// removes it.
+func (w World) OutOfShadow() (enforce, remove string) {
+	return "kubectl annotate --overwrite " + w.carrierTitle() + " kvap.dev/mode=enforce", "kubectl delete " + w.carrierTitle()
+}
+
 // refuseOtherCarrier is an error where kvap.dev has a policy of the name already that is
 // not what the source is.
 func (w World) refuseOtherCarrier() error {

@@ -19,6 +19,10 @@ func (g Goal) refuseEnforce(w World) error {
 	if err := w.refuseMutating(); err != nil {
 		return err
 	}
+	if w.Stranded() {
+		enforce, remove := w.OutOfShadow()
+		return fmt.Errorf("Kyverno's policy is gone, and that of kvap.dev is in shadow: nobody enforces it; %s has kvap do so, %s removes it", enforce, remove) //nolint:staticcheck // a name
+	}
 	if w.Source == nil {
 		return fmt.Errorf("the cluster has no such policy; kvap status -A lists what there is")
 	}

@@ -27,7 +27,7 @@ func (r *Reader) Finish(ctx context.Context) (out report.Finish, err error) {
 	}
 	unfinished := 0
 	for _, w := range ws {
-		if w.Source == nil && !isKept(*w) {
+		if w.Source == nil && !isKept(*w) && !w.Stranded() {
 			continue
 		}
 		if err := r.tryClosed(ctx, w); err != nil {
@@ -92,6 +92,10 @@ func nextFor(w migrate.World, keep int) (string, int) {
 			return "went with its definition; kvap enforces it as it read it last: apply it as a policy of kvap.dev (kvap migrate adopt -f)", keep + 1
 		}
 		return "went with its definition; kvap enforces it as it read it last: kvap migrate adopt " + name, keep + 1
+	}
+	if w.Stranded() {
+		enforce, remove := w.OutOfShadow()
+		return "in shadow, and Kyverno's policy is gone: nobody enforces it: " + enforce + ", or " + remove, keep + 1
 	}
 	recorded := w.Stage() == v1alpha1.StageEnforced || w.Stage() == v1alpha1.StageAdopted
 	enforced := w.Enforces()

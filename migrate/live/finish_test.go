@@ -48,6 +48,30 @@ func TestFinishWithoutRecord(t *testing.T) {
 	}
 }
 
+// A policy of kvap.dev in shadow, of which Kyverno's is gone, is enforced by nobody: that is
+// no end, and enforce says what to do.
+func TestStrandedInShadow(t *testing.T) {
+	carrier := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "kvap.dev/v1alpha1", "kind": "ClusterPolicy",
+		"metadata": map[string]any{"name": "p", "annotations": map[string]any{v1alpha1.ModeKey: v1alpha1.ModeShadow, v1alpha1.HistoryKey: "h"}},
+	}}
+	w := migrate.World{
+		Ref: v1alpha1.PolicyReference{Group: "kyverno.io", Kind: "ClusterPolicy", Name: "p"}, Carrier: carrier,
+		Record: &v1alpha1.Migration{Status: v1alpha1.MigrationStatus{Stage: v1alpha1.StageShadow}},
+	}
+	const want = "kubectl annotate --overwrite clusterpolicies.kvap.dev p kvap.dev/mode=enforce"
+	if next, keeps := nextFor(w, 0); keeps != 1 || !strings.Contains(next, want) {
+		t.Errorf("finish: %q, and %d keep Kyverno", next, keeps)
+	}
+	if _, err := (migrate.Goal{Verb: migrate.Enforce}).Next(w); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("enforce: %v", err)
+	}
+	carrier.SetAnnotations(map[string]string{v1alpha1.ModeKey: v1alpha1.ModeEnforce, v1alpha1.HistoryKey: "h"})
+	if w.Stranded() {
+		t.Error("it is enforced")
+	}
+}
+
 // What could not be counted is not taken for nothing, where it would need Kyverno.
 func TestFinishOfWhatMayNotBeListed(t *testing.T) {
 	for next, want := range map[string]bool{"its objects need Kyverno": false, notCounted: true} {
