@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/kvap/kvap/api/v1alpha1"
 )
@@ -41,7 +42,11 @@ func (g Goal) adopt(w World) (*Move, error) {
 		if m := w.held(w.Carrier, "adopt-1-kvap"); m != nil {
 			return m, nil
 		}
-		return &Move{Does: "delete the policy of Kyverno's kind, which is in the record", Part: "adopt-2-kyverno-gone", Delete: w.Source}, nil
+		does := "delete the policy of Kyverno's kind, which is in the record"
+		if KyvernoHasRest(w.Source) {
+			does += "; nobody carries out " + strings.Join(RuleNames(w.Source), ", ") + " any more"
+		}
+		return &Move{Does: does, Part: "adopt-2-kyverno-gone", Delete: w.Source}, nil
 	}
 	if w.SourceSeen.Exists {
 		return &Move{Does: "see that only the new one is left", Wait: "the controller still judges by the old one", Optional: true}, nil
