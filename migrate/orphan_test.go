@@ -101,6 +101,20 @@ func TestDefinitionThatDropsTheField(t *testing.T) {
 	}
 }
 
+// Kyverno 1.20 takes nothing along, for it carries no such policy out: nothing has to be
+// written into one that cannot be changed.
+func TestNothingGoesWithAPolicyThatIsGivenUp(t *testing.T) {
+	for _, givenUp := range []bool{false, true} {
+		th := newTheatre(t, 5, v1alpha1.WayRemove)
+		w := th.world
+		w.Closed, w.GivenUp = "denied by the guard", givenUp
+		_, err := Goal{Verb: Enforce, Way: v1alpha1.WayRemove, Accept: "a test"}.Moves(w)
+		if refused := err != nil && strings.Contains(err.Error(), "blockLegacyPolicyAPIs"); refused == givenUp {
+			t.Errorf("given up %v: %v", givenUp, err)
+		}
+	}
+}
+
 // Where a repository has the step and nobody has a record, the record that is begun then
 // has the policy as users wrote it.
 func TestRecordOfWhatARepositoryWrote(t *testing.T) {

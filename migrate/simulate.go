@@ -48,7 +48,7 @@ func (w World) after(m *Move) World {
 		w = w.with(m.Delete, nil)
 	default:
 		w.SourceSeen, w.CarrierSeen = seenOf(w.Source), seenOf(w.Carrier)
-		w.Kyverno = Judging{Yes: w.Source != nil && !isOff(w.Source)}
+		w.Kyverno = Judging{Yes: w.Source != nil && !isOff(w.Source) && !w.GivenUp}
 	}
 	return w
 }

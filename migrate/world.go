@@ -31,8 +31,10 @@ type World struct {
 	Carrier *unstructured.Unstructured
 	// SourceSeen and CarrierSeen are what the controller says of them.
 	SourceSeen, CarrierSeen Seen
-	// Kyverno tells whether Kyverno judges requests by the source as it is.
+	// Kyverno tells whether Kyverno judges requests by the source as it is, and GivenUp that
+	// it carries out no policy of the kind any more.
 	Kyverno Judging
+	GivenUp bool
 	// Around is what decides, beside the source itself, what it says: its exceptions, and
 	// the objects that its rules read. Only Enforce asks for it.
 	Around []map[string]any

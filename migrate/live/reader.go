@@ -219,7 +219,7 @@ func (r *Reader) see(w *migrate.World, translations map[string]v1alpha1.PolicyTr
 		return
 	}
 	w.Staying = r.stayingRules(w.Source, t)
-	w.Kyverno = r.kyverno.judges(w.Source)
+	w.Kyverno, w.GivenUp = r.kyverno.judges(w.Source), r.kyverno.givesUp(w.Source)
 	if w.Kyverno.Yes {
 		key := fmt.Sprintf("kyverno %s %s %d", w.Name, w.Source.GetUID(), w.Source.GetGeneration())
 		w.Kyverno = r.settled(key, "Kyverno has it registered, and is given a moment")
