@@ -148,7 +148,7 @@ func FuzzGrowth(f *testing.F) {
 		for _, part := range []string{
 			"(@ || @)", "[@, @]", "[*].[@, @][]", "{a: @, b: @}", "V", "[V, V]", "V || V", "join('', [V, V])", "request.object.spec", "request.object.metadata.labels.a",
 			"(=(containers))", "containers", "request.object.spec.containers[]", "to_string(V)", "(@ && @)", "@ == @", "[?@ == @]", "merge(V, V)", "not_null(V, V)",
-			"V + V", "V.map(x, [x, x])", ".map(x, [x, x])", ".map(x, [x])", ".map(x, x + x)", ".replace('a', 'bb')", "[V].all(x, x.y == V)", "(a{20})", "a|b", "[a-z]*",
+			"V + V", "V.map(x, [x, x])", ".map(x, [x, x])", ".map(x, [x])", ".map(x, x + x)", ".replace('a', 'bb')", "[V].all(x, x.y == V)", "(a{20})", "a|b", "[a-z]*", "V6 || V",
 		} {
 			for kind := range uint8(3) {
 				f.Add(uint8(way), kind, part)

@@ -29,6 +29,7 @@ func TestCompileBesideABomb(t *testing.T) {
 	for name, body := range map[string]string{
 		"lists":       `pattern: {metadata: {labels: {a: "{{ request.object.spec` + strings.Repeat(" | [@,@]", 32) + ` }}"}}}`,
 		"sums":        `cel: {variables: [` + sums + `], expressions: [{expression: variables.v30 == ''}]}`,
+		"no end":      `cel: {variables: [{name: a, expression: variables.b || variables.b}, {name: b, expression: variables.a || variables.a}], expressions: [{expression: variables.a}]}`,
 		"a loop":      `cel: {expressions: [{expression: "[1]` + strings.Repeat(".map(x, [x, x])", 200) + `.size() > 0"}]}`,
 		"repetitions": `cel: {expressions: [{expression: "object.metadata.name.matches('` + strings.Repeat("(a{1000})", 900) + `')"}]}`,
 	} {
@@ -40,7 +41,7 @@ func TestCompileBesideABomb(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, r := range result.Rules {
-			tooLarge := len(r.Codes) > 0 && r.Codes[0] == diag.TooLarge
+			tooLarge := len(r.Codes) > 0 && (r.Codes[0] == diag.TooLarge || name == "no end" && r.Codes[0] == diag.BadExpression)
 			if r.Policy.Name == "bomb" && r.Name() == "a" && !tooLarge || r.Policy.Name != "bomb" && r.Target != translate.Native {
 				t.Errorf("%s: %s/%s is %s: %v", name, r.Policy.Name, r.Name(), r.Target, r.Codes)
 			}
