@@ -216,7 +216,7 @@ func (s simplifier) cond(n *node, boolean bool) *node {
 	case a.isLit(false) && b.isLit(true):
 		return s.negated(c, boolean)
 	case !s.isTotal(c) || !c.isBool():
-		return n.erring()
+		return n.erring(boolean)
 	case equal(a, b):
 		return a
 	case b.isLit(false) && (boolean || a.isBool()):
@@ -231,11 +231,18 @@ func (s simplifier) cond(n *node, boolean bool) *node {
 	return n
 }
 
-// erring is n in a shorter form where both branches are one literal and the condition
-// asks whether something that is never null is: that literal, and an error where it is one.
-func (n *node) erring() *node {
+// erring is n in a shorter form where the condition asks whether something that is never
+// null is: the branch that is never taken is a literal; where the other one is that literal
+// too, it is what is compared, and an error where that is one.
+func (n *node) erring(boolean bool) *node {
 	c, a, b := n.args[0], n.args[1], n.args[2]
-	if !c.asksNever() || c.operator() != Equals || a.op != opBool || !equal(a, b) {
+	if !c.asksNever() || c.operator() != Equals {
+		return n
+	}
+	switch {
+	case a.op != opBool && (boolean || a.isBool() && b.isBool()):
+		return newNode(node{op: opCond, args: []*node{c, Lit(false).n, b}})
+	case a.op != opBool || !equal(a, b):
 		return n
 	}
 	operator := Equals

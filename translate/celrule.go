@@ -29,6 +29,9 @@ func (l *lowering) celRule(r *policy.CELRule, u *pack.Unit) native.Truth {
 	scope := celScope{l: l, parts: n}
 	for _, v := range r.Variables {
 		expr := scope.read(v.Expression, v.Pos)
+		if why := undeclared(expr, n.Written.Variables, v.Pos); why != nil {
+			panic(refusal{*why})
+		}
 		n.Written.Variables = append(n.Written.Variables, vap.Variable{Pos: v.Pos, Name: v.Name, Expr: expr})
 		n.Variables = append(n.Variables, vap.Variable{Pos: v.Pos, Name: v.Name, Expr: scope.portable(expr, v.Pos)})
 	}

@@ -160,6 +160,18 @@ func readCELWith(text string, pos diag.Pos, release cel.Release, known func(cel.
 	return v, nil
 }
 
+// undeclared is the error of a variable that reads one which is not before it: itself, or
+// one that reads it in turn. What follows from one to the next would never end.
+func undeclared(v cel.Value, before []vap.Variable, pos diag.Pos) *diag.Diagnostic {
+	for _, name := range v.Uses("variables") {
+		if !slices.ContainsFunc(before, func(x vap.Variable) bool { return x.Name == name }) {
+			d := broken(pos, "undefined field '%s': a variable reads those before it", name)
+			return &d
+		}
+	}
+	return nil
+}
+
 // broken is the error of an expression that compiles nowhere, in Kyverno neither.
 func broken(pos diag.Pos, where string, args ...any) diag.Diagnostic {
 	return diag.Errorf(pos, diag.BadExpression, "the CEL expression does not compile: "+where+"; correct it: as it stands, the rule errs on every request that it matches", args...)

@@ -83,6 +83,10 @@ func (w *validatingWalk) note(at diag.Pos, code diag.Code, format string, args .
 func (w *validatingWalk) variables() {
 	for _, v := range w.policy.Variables {
 		expr := w.read(v.Expression, v.Pos)
+		if why := undeclared(expr, w.written.Variables, v.Pos); why != nil {
+			w.refuse(why)
+			continue
+		}
 		w.written.Variables = append(w.written.Variables, vap.Variable{Pos: v.Pos, Name: v.Name, Expr: expr})
 		native, why := portable(expr, v.Pos, w.draft.Variables, w.opts, w.rewrites())
 		w.refuse(why)
