@@ -18,5 +18,6 @@
 // Start at tree.go, the constructors; print.go and simplify.go follow from it.
 // functions.go is the table of what each release understands, and change.go of
 // what means another thing from some release on; guard.go makes expressions that
-// are false where they would be an error.
+// are false where they would be an error; short.go is the form in which they are
+// written in the end.
 package cel
