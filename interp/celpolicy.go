@@ -14,6 +14,7 @@ import (
 	"k8s.io/apiserver/pkg/cel/environment"
 	"k8s.io/apiserver/pkg/cel/lazy"
 
+	"github.com/kvap/kvap/internal/budget"
 	"github.com/kvap/kvap/interp/internal/cellib"
 )
 
@@ -127,7 +128,10 @@ func (s celScope) with(ctx context.Context, c *celPolicy) celScope {
 
 func (s celScope) eval(ctx context.Context, program cel.Program) (ref.Val, error) {
 	out, _, err := program.ContextEval(ctx, map[string]any(s))
-	return out, err
+	if err != nil {
+		return nil, err
+	}
+	return out, budget.CheckValue(out)
 }
 
 // all tells whether conditions are all true. They are looked at up to the first that is

@@ -14,6 +14,8 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apiserver/pkg/cel/mutation"
 	"k8s.io/apiserver/pkg/cel/mutation/dynamic"
+
+	"github.com/kvap/kvap/internal/budget"
 )
 
 // patched is an object behind the JSON patch that the expression gives. A test that fails
@@ -71,6 +73,9 @@ func operation(v ref.Val) (jsonpatch.Operation, error) {
 		fields["from"] = step.From
 	}
 	if step.Val != nil {
+		if err := budget.CheckValue(step.Val); err != nil {
+			return nil, fmt.Errorf("the value of %s: %w", step.Path, err)
+		}
 		if object, ok := step.Val.(*dynamic.ObjectVal); ok {
 			if err := object.CheckTypeNamesMatchFieldPathNames(); err != nil {
 				return nil, fmt.Errorf("type mismatch: %w", err)

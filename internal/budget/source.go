@@ -16,9 +16,14 @@ import (
 func OfSource(p *policy.Policy) int { return ofPolicy(p, count.whole) }
 
 // CheckSource is TooLarge where the types in the CEL of a policy take more steps to check
-// than any policy may take. How large values become is for Texts to say.
+// than any policy may take. How large values become is for Texts and CheckValue to say, and
+// for policies that are CEL, whose functions write out what values share, for this too.
 func CheckSource(p *policy.Policy) error {
-	if ofPolicy(p, count.types) > PerPolicy {
+	of := count.types
+	if p.Validating != nil || p.Mutating != nil {
+		of = func(c count) int { return max(c.types(), c.size) }
+	}
+	if ofPolicy(p, of) > PerPolicy {
 		return TooLarge{}
 	}
 	return nil

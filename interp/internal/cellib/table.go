@@ -10,6 +10,8 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/ext"
+
+	"github.com/kvap/kvap/internal/budget"
 )
 
 // A World is what functions ask outside.
@@ -107,6 +109,9 @@ func (e entry) declare(name string, w asker) cel.EnvOption {
 	binding := cel.FunctionBinding(func(values ...ref.Val) ref.Val {
 		plain := make([]any, len(values))
 		for i, v := range values {
+			if err := budget.CheckValue(v); err != nil {
+				return types.WrapErr(err)
+			}
 			native, err := data(v, 0)
 			if err != nil {
 				return types.NewErr("%s: argument %d: %v", name, i+1, err)
