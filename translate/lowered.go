@@ -25,7 +25,7 @@ func Lower(p *policy.Policy, o Options) Lowered {
 		return Lowered{Policy: p, rules: []RuleResult{lowerValidating(p, &o)}}
 	}
 	if p.Mutating != nil {
-		return Lowered{Policy: p, rules: []RuleResult{lowerMutating(p)}}
+		return Lowered{Policy: p, rules: []RuleResult{lowerMutating(p, &o)}}
 	}
 	units, rules := lowerPolicy(p, &o)
 	return Lowered{Policy: p, rules: rules, units: units}

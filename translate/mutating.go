@@ -1,13 +1,16 @@
 package translate
 
 import (
+	"slices"
+
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/vap"
 )
 
 // lowerMutating is what becomes of a MutatingPolicy, which is one rule with the name of the
 // policy: no native form is made of it, so the webhook runs it.
-func lowerMutating(p *policy.Policy) RuleResult {
+func lowerMutating(p *policy.Policy, o *Options) RuleResult {
 	res := RuleResult{Policy: p, Target: Native, Forms: mutatingForms(p)}
 	m := p.Mutating
 	switch {
@@ -18,6 +21,10 @@ func lowerMutating(p *policy.Policy) RuleResult {
 	case m.AdmissionOff:
 		res.refuse(diag.Warnf(p.Pos, diag.BackgroundOnly, "the policy is for background scans only (evaluation.admission.enabled: false); nothing runs it at admission"))
 	default:
+		if why := brokenCEL(m, o); why != nil {
+			res.refuse(*why)
+			break
+		}
 		res.refuse(diag.Warnf(p.Pos, diag.OtherRule, "a %s has no native form; the webhook will run this policy", p.Kind))
 	}
 	return res
@@ -38,4 +45,30 @@ func mutatingForms(p *policy.Policy) []Form {
 		out = append(out, Form{Name: f.prefixed(p.Name)})
 	}
 	return out
+}
+
+// brokenCEL is the error of the first expression that compiles nowhere, as far as its text
+// tells: Kyverno has functions and types of its own.
+func brokenCEL(m *policy.Mutating, o *Options) *diag.Diagnostic {
+	expressions := slices.Concat(m.MatchConditions, m.AuditAnnotations)
+	for _, one := range m.Mutations {
+		expressions = append(expressions, policy.CEL{Pos: one.Pos, Expression: one.Expression})
+	}
+	var before []vap.Variable
+	for _, v := range m.Variables {
+		expr, why := readCEL(v.Expression, v.Pos, o.Release)
+		if why == nil {
+			why = undeclared(expr, before, v.Pos)
+		}
+		if why != nil && why.Code == diag.BadExpression {
+			return why
+		}
+		before = append(before, vap.Variable{Name: v.Name})
+	}
+	for _, one := range expressions {
+		if _, why := readCEL(one.Expression, one.Pos, o.Release); why != nil && why.Code == diag.BadExpression {
+			return why
+		}
+	}
+	return nil
 }
