@@ -161,3 +161,25 @@ func TestMutatingCorpus(t *testing.T) {
 		t.Errorf("only %d policies found", count)
 	}
 }
+
+// The kinds of a namespace have no version v1alpha1, and those of the cluster have three.
+func TestVersionsOfKindsInCEL(t *testing.T) {
+	for kind, versions := range map[string]string{
+		"MutatingPolicy": "v1 v1beta1 v1alpha1", "NamespacedMutatingPolicy": "v1 v1beta1",
+		"ValidatingPolicy": "v1 v1beta1 v1alpha1", "NamespacedValidatingPolicy": "v1 v1beta1",
+	} {
+		var read []string
+		for _, version := range []string{"v1", "v1beta1", "v1alpha1", "v2"} {
+			text := strings.NewReplacer("policies.kyverno.io/v1", "policies.kyverno.io/"+version, "NamespacedMutatingPolicy", kind).Replace(mutating)
+			if strings.Contains(kind, "Validating") {
+				text = "apiVersion: policies.kyverno.io/" + version + "\nkind: " + kind + "\nmetadata: {name: p, namespace: shop}\nspec: {validations: [{expression: 'true'}]}\n"
+			}
+			if f, _ := policy.Parse("p.yaml", []byte(text)); len(f.Policies) == 1 {
+				read = append(read, version)
+			}
+		}
+		if got := strings.Join(read, " "); got != versions {
+			t.Errorf("%s: read are %s, want %s", kind, got, versions)
+		}
+	}
+}

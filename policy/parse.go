@@ -156,9 +156,10 @@ func readVersions(group, kind string) []string {
 		return []string{"v2", "v2beta1", "v2alpha1"}
 	case "kyverno.io/PolicyException":
 		return []string{"v2", "v2beta1"}
-	case "policies.kyverno.io/ValidatingPolicy", "policies.kyverno.io/NamespacedValidatingPolicy",
-		"policies.kyverno.io/MutatingPolicy", "policies.kyverno.io/NamespacedMutatingPolicy", "policies.kyverno.io/PolicyException":
+	case "policies.kyverno.io/ValidatingPolicy", "policies.kyverno.io/MutatingPolicy", "policies.kyverno.io/PolicyException":
 		return []string{"v1", "v1beta1", "v1alpha1"}
+	case "policies.kyverno.io/NamespacedValidatingPolicy", "policies.kyverno.io/NamespacedMutatingPolicy":
+		return []string{"v1", "v1beta1"}
 	}
 	return nil
 }
