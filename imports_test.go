@@ -57,7 +57,7 @@ interp/internal/datum:
 interp/internal/jsonpatch: interp/internal/datum
 interp/internal/merge:
 interp/internal/wildcard:
-interp/internal/cellib:
+interp/internal/cellib: internal/budget
 verify: compile internal/judge policy cel jmespath translate vap vap/apiserver interp schema diag
 api/v1alpha1:
 deploy/crds:

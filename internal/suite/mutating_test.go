@@ -55,7 +55,7 @@ data: {team: red!, asked: "false"}
 `,
 		"kyverno-test.yaml": `{policies: [policy.yaml], resources: [resources.yaml], results: [
 {policy: first, isMutatingPolicy: true, kind: ConfigMap, resources: [left], result: skip},
-{policy: last, isMutatingPolicy: true, kind: ConfigMap, resources: [a], patchedResources: patched.yaml, result: pass},
+{policy: last, isMutatingPolicy: true, kind: ConfigMap, resources: [a], patchedResources: patched.yaml, failOnMissingResources: true, result: pass},
 {policy: last, kind: ConfigMap, resources: [a], result: skip},
 {policy: others, isMutatingPolicy: true, kind: ConfigMap, resources: [a], result: pass},
 ]}`,

@@ -72,6 +72,9 @@ type Row struct {
 	GeneratedResource   string   `json:"generatedResource"`
 	CloneSourceResource string   `json:"cloneSourceResource"`
 	CloneSources        []string `json:"cloneSourceResources"`
+	// FailOnMissing says of a resource that the file with the patched ones lacks what is so
+	// here in any case: the row fails.
+	FailOnMissing bool `json:"failOnMissingResources"`
 
 	NativePolicy          bool `json:"isValidatingAdmissionPolicy"`
 	NativeMutating        bool `json:"isMutatingAdmissionPolicy"`
