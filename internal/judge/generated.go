@@ -37,9 +37,31 @@ func (r *Request) generateName(object map[string]any) map[string]any {
 	if name == "" {
 		return object
 	}
+	r.generated = name
 	r.native.Name, r.admission["name"] = name, name
 	if r.native.Kind.Group == "" && r.native.Kind.Kind == "Namespace" {
 		r.native.Namespace, r.admission["namespace"] = name, name
 	}
 	return object
+}
+
+// unnamed is the request as the API server asks those that change objects, which it does
+// before it generates the name.
+func (r *Request) unnamed() *Request {
+	if r.generated == "" {
+		return r
+	}
+	object := maps.Clone(r.Object())
+	meta, _ := object["metadata"].(map[string]any)
+	meta = maps.Clone(meta)
+	delete(meta, "name")
+	object["metadata"] = meta
+	out := *r
+	out.admission = maps.Clone(r.admission)
+	out.admission["object"] = object
+	delete(out.admission, "name")
+	if r.native.Kind.Group == "" && r.native.Kind.Kind == "Namespace" {
+		delete(out.admission, "namespace")
+	}
+	return &out
 }

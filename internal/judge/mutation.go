@@ -35,7 +35,7 @@ func (j *Judges) Mutate(ctx context.Context, r *Request, opinions []Opinion) *in
 	if j.mutation == nil {
 		return nil
 	}
-	done := j.mutation.Mutate(ctx, r.Interp())
+	done := j.mutation.Mutate(ctx, r.unnamed().Interp())
 	if opinions == nil {
 		return done
 	}
@@ -71,6 +71,7 @@ func (r *Request) Object() map[string]any {
 // hand on.
 func (r *Request) With(object map[string]any) (*Request, error) {
 	out := *r
+	out.generated = ""
 	if out.asked == nil {
 		out.asked = r.Object()
 	}

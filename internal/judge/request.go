@@ -34,6 +34,7 @@ type Request struct {
 	admission map[string]any
 	native    *admissionv1.AdmissionRequest
 	asked     map[string]any // the object before With; nil where it is that of the admission
+	generated string         // the name that was generated for the object; "" for none
 }
 
 // UID is the request's uid, empty where it has none.
