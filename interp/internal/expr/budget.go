@@ -14,7 +14,7 @@ const maxSteps = 10_000_000
 
 // maxMade bounds the bytes of what one expression makes: lists, maps and texts, and what
 // its value is, were it written out. It is spent before anything is made.
-const maxMade = 32 << 20
+const maxMade = 24 << 20
 
 // maxTextSize bounds a text that a function makes. No object is that large.
 const maxTextSize = 9 << 20
