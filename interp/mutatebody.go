@@ -14,7 +14,7 @@ import (
 
 // maxObject bounds the JSON text of a patched object. The API server takes no
 // request of more than 3 MiB; a loop could double an object with each element.
-const maxObject = 8 << 20
+const maxObject = 4 << 20
 
 // A mutateBody is what a mutate rule, or an entry of its foreach, changes. One of
 // its parts is set.
