@@ -68,12 +68,12 @@ validate: {cel: {expressions: [{expression: "true"}]}}`, Fail, ""},
 
 // Messages are paid from what the checks leave, even those of checks that hold.
 func TestCELMessagesCostTooMuch(t *testing.T) {
-	const long = `{name: long, expression: "'aaaaaaaaaa'.replace('a', 'aaaaaaaaaa').replace('a', 'aaaaaaaaaa').replace('a', 'aaaaaaaaaa').replace('a', 'aaaaaaaaaa').replace('a', 'aaaaaaaaaa')"}`
+	const long = `{name: long, expression: object.spec.long}`
 	looks := strings.Repeat("variables.long.contains('b') || ", 8)
 	check := `{expression: "object.spec.x == 2", messageExpression: "(` + looks + `false) ? 'a' : 'b'"}`
 	for checks, want := range map[int]Status{3: Pass, 14: Fail} {
 		source := widgetPolicy(`validate: {cel: {variables: [` + long + `], expressions: [` + strings.Repeat(check+", ", checks) + `]}}`)
-		got := judgeOne(t, source, &Request{Admission: create(object(t, `{metadata: {name: a, namespace: team}, spec: {x: 2}}`))}, nil)
+		got := judgeOne(t, source, &Request{Admission: create(object(t, `{metadata: {name: a, namespace: team}, spec: {x: 2, long: `+strings.Repeat("a", 1_000_000)+`}}`))}, nil)
 		if got.Status != want || want == Fail && !strings.HasPrefix(got.Message, "failed messageExpression: ") {
 			t.Errorf("%d checks: want %s, got %s (%s)", checks, want, got.Status, got.Message)
 		}

@@ -78,3 +78,19 @@ func TestPoliciesInCELThatDouble(t *testing.T) {
 		}
 	}
 }
+
+// So do rules of CEL, before they compare what their variables share.
+func TestRulesOfCELThatDouble(t *testing.T) {
+	var variables strings.Builder
+	variables.WriteString(`{name: v0, expression: "[1, 2, 3, 4, 5, 6, 7, 8]"}`)
+	for i := range 39 {
+		fmt.Fprintf(&variables, `, {name: v%d, expression: "variables.v%d + variables.v%[2]d"}`, i+1, i)
+	}
+	for _, expression := range []string{"variables.v39 == variables.v39", "variables.v39.sum() > 3", "variables.v39.exists(x, x == 9)"} {
+		got := judgeOne(t, widgetPolicy("validate: {cel: {variables: ["+variables.String()+"], expressions: [{expression: \""+expression+"\"}]}}"),
+			&Request{Admission: create(object(t, widget))}, nil)
+		if got.Status != Error || !strings.Contains(got.Message, "too large") {
+			t.Errorf("%s: %s: %s", expression, got.Status, got.Message)
+		}
+	}
+}

@@ -16,14 +16,11 @@ import (
 func OfSource(p *policy.Policy) int { return ofPolicy(p, count.whole) }
 
 // CheckSource is TooLarge where the types in the CEL of a policy take more steps to check
-// than any policy may take. How large values become is for Texts and CheckValue to say, and
-// for policies that are CEL, whose functions write out what values share, for this too.
+// than any policy may take, or where its values would, were they written out: to compare
+// what they share goes through it as often. How large they become for an object is for
+// Texts and CheckValue to say.
 func CheckSource(p *policy.Policy) error {
-	of := count.types
-	if p.Validating != nil || p.Mutating != nil {
-		of = func(c count) int { return max(c.types(), c.size) }
-	}
-	if ofPolicy(p, of) > PerPolicy {
+	if ofPolicy(p, func(c count) int { return max(c.types(), c.size) }) > PerPolicy {
 		return TooLarge{}
 	}
 	return nil
