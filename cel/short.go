@@ -18,13 +18,18 @@ import (
 //
 // The two are the same for any o, also for one with other values on the way.
 func (v Value) Short() Value {
+	computes := false // of double('NaN') no order has an opposite
+	v.Calls(func(name string, _ int) { computes = computes || name == string(FuncDouble) })
 	return v.Rewrite(func(v Value) Value {
 		switch v.n.op {
 		case opNot:
-			return Value{v.n.args[0].unordered()}
-		case opAnd, opOr:
-			p := presence{op: v.n.op}
-			return Value{p.chain(p.texts(p.joined(p.searched(v.n.args))))}
+			if !computes {
+				return Value{v.n.args[0].unordered()}
+			}
+		case opAnd:
+			return Value{presence{opAnd, Differs, MacroExists}.short(v.n)}
+		case opOr:
+			return Value{presence{opOr, Equals, MacroAll}.short(v.n)}
 		}
 		return v
 	})
@@ -57,9 +62,14 @@ func (n *node) isOrdered() bool {
 
 // presence shortens the terms of && that ask what is there, and those of || that ask what
 // is not.
-type presence struct{ op op }
+type presence struct {
+	op         op
+	differs    Operator  // from null, or from an empty text, is what is there
+	quantifier MacroName // of which an empty list decides the chain as a missing one does
+}
 
-func (p presence) chain(terms []*node) *node {
+func (p presence) short(n *node) *node {
+	terms := p.texts(p.joined(p.searched(n.args)))
 	if len(terms) == 1 {
 		return terms[0]
 	}
@@ -77,22 +87,23 @@ func (p presence) asked(term *node) *node {
 	return nil
 }
 
+// asks is the term that asks it.
+func (p presence) asks(asked *node) *node {
+	if p.op == opOr {
+		return not(asked)
+	}
+	return asked
+}
+
 // joined joins the terms that ask for the steps of one path.
-func (p presence) joined(args []*node) (terms []*node) {
-	for _, term := range args {
-		last := len(terms) - 1
-		if last < 0 {
+func (p presence) joined(args []*node) []*node {
+	terms := []*node{args[0]}
+	for _, term := range args[1:] {
+		last := &terms[len(terms)-1]
+		if path := longer(p.asked(*last), p.asked(term)); path != nil {
+			*last = p.asks(path)
+		} else {
 			terms = append(terms, term)
-			continue
-		}
-		path := longer(p.asked(terms[last]), p.asked(term))
-		switch {
-		case path == nil:
-			terms = append(terms, term)
-		case p.op == opOr:
-			terms[last] = not(path)
-		default:
-			terms[last] = path
 		}
 	}
 	return terms
@@ -147,11 +158,7 @@ func (p presence) searched(args []*node) (terms []*node) {
 // there is what a term asks to be there, has(o.l), or not to be null, dyn(o.l) != null;
 // else it is nil.
 func (p presence) there(term *node) (list *node, null bool) {
-	differs := Differs
-	if p.op == opOr {
-		differs = Equals
-	}
-	if term.operator() == differs && term.args[1].op == opNull {
+	if term.operator() == p.differs && term.args[1].op == opNull {
 		return term.args[0].plain(), true
 	}
 	if asked := p.asked(term); asked != nil && asked.op == opHas {
@@ -163,11 +170,7 @@ func (p presence) there(term *node) (list *node, null bool) {
 // searches tells of a quantifier over a list, or over an empty one where it is missing, and
 // where it is null if that is asked for.
 func (p presence) searches(term, list *node, null bool) bool {
-	quantifier := MacroExists
-	if p.op == opOr {
-		quantifier = MacroAll
-	}
-	if term.macro() != quantifier {
+	if term.macro() != p.quantifier {
 		return false
 	}
 	path := term.args[0].emptyIfMissing()
@@ -199,13 +202,9 @@ func (p presence) texts(args []*node) (terms []*node) {
 }
 
 // text is the place of a text that a term asks to be there, or not to be empty: o.?name of
-// has(o.name), o.?name.hasValue() and o.?name.orValue(”) != ”; else it is nil.
+// has(o.name), o.?name.hasValue() and o.?name.orValue("") != ""; else it is nil.
 func (p presence) text(term *node) *node {
-	differs := Differs
-	if p.op == opOr {
-		differs = Equals
-	}
-	if term.operator() == differs && isEmptyText(term.args[1]) && term.args[0].isOrValue() && isEmptyText(term.args[0].args[1]) {
+	if term.operator() == p.differs && isEmptyText(term.args[1]) && term.args[0].isOrValue() && isEmptyText(term.args[0].args[1]) {
 		return term.args[0].args[0]
 	}
 	asked := p.asked(term)

@@ -45,11 +45,29 @@ func TestShort(t *testing.T) {
 		{`!(o.a > 1)`, `o.a <= 1`},
 		{`!(o.?a.orValue(0) >= 1) || !(o.b < size(o.c))`, `o.?a.orValue(0) < 1 || o.b >= size(o.c)`},
 		{`!(double(o.a) > 1.5)`, `!(double(o.a) > 1.5)`},
+		{`!o.l.map(x, double(x)).exists(y, !(y > 1.5))`, `!o.l.map(x, double(x)).exists(y, !(y > 1.5))`},
 		{`!(variables.a > 1)`, `!(variables.a > 1)`},
 		{`!(variables.a.b > 1)`, `variables.a.b <= 1`},
 		{`!(o.a == 1)`, `!(o.a == 1)`},
 	} {
 		if got := parse(t, tt.text).Short().String(); got != tt.want {
+			t.Errorf("%s\ngot  %s\nwant %s", tt.text, got, tt.want)
+		}
+	}
+}
+
+func TestWithoutDyn(t *testing.T) {
+	for _, tt := range []struct{ text, want string }{
+		{`dyn(pod.spec.?l.orValue([])) + dyn(pod.spec.m)`, `pod.spec.?l.orValue([]) + pod.spec.m`},
+		{`pod.l.exists(x, dyn(x.a) == 1 && size(dyn(x)) > 0)`, `pod.l.exists(x, x.a == 1 && size(x) > 0)`},
+		{`(pod.l + dyn(pod.m)).filter(x, x.a).all(y, dyn(y) != {})`, `(pod.l + pod.m).filter(x, x.a).all(y, y != {})`},
+		{`dyn(object.l) == dyn(pod.a)`, `dyn(object.l) == pod.a`},
+		{`object.l.exists(pod, dyn(pod.a) == 1)`, `object.l.exists(pod, dyn(pod.a) == 1)`},
+		{`object.l.exists(x, dyn(x) == 1)`, `object.l.exists(x, dyn(x) == 1)`},
+		{`dyn(pod.l + object.m) == dyn(size(pod.l))`, `dyn(pod.l + object.m) == dyn(size(pod.l))`},
+		{`dyn(pod.a.orValue(1))`, `dyn(pod.a.orValue(1))`},
+	} {
+		if got := parse(t, tt.text).WithoutDyn("pod").String(); got != tt.want {
 			t.Errorf("%s\ngot  %s\nwant %s", tt.text, got, tt.want)
 		}
 	}

@@ -55,6 +55,18 @@ func (w World) shadowedApart() bool {
 // gone since, by hand or with its definition: nobody enforces it.
 func (w World) Stranded() bool { return w.Source == nil && w.shadowedApart() }
 
+// refuseAbsent is an error where there is no policy of Kyverno's to go on from.
+func (w World) refuseAbsent() error {
+	switch {
+	case w.Stranded():
+		enforce, remove := w.OutOfShadow()
+		return fmt.Errorf("Kyverno's policy is gone, and that of kvap.dev is in shadow: nobody enforces it; %s has kvap do so, %s removes it", enforce, remove) //nolint:staticcheck // a name
+	case w.Source == nil:
+		return fmt.Errorf("the cluster has no such policy; kvap status -A lists what there is")
+	}
+	return nil
+}
+
 // OutOfShadow is the command that has kvap enforce a policy of kvap.dev, and the one that
 // removes it.
 func (w World) OutOfShadow() (enforce, remove string) {

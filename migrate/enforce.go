@@ -19,12 +19,8 @@ func (g Goal) refuseEnforce(w World) error {
 	if err := w.refuseMutating(); err != nil {
 		return err
 	}
-	if w.Stranded() {
-		enforce, remove := w.OutOfShadow()
-		return fmt.Errorf("Kyverno's policy is gone, and that of kvap.dev is in shadow: nobody enforces it; %s has kvap do so, %s removes it", enforce, remove) //nolint:staticcheck // a name
-	}
-	if w.Source == nil {
-		return fmt.Errorf("the cluster has no such policy; kvap status -A lists what there is")
+	if err := w.refuseAbsent(); err != nil {
+		return err
 	}
 	if w.leftBehind() {
 		return fmt.Errorf("the policy of kvap.dev is of an earlier enforce, which a rollback has overtaken: both sides enforce it; kvap migrate rollback %s takes it away", w.Title())

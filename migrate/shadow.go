@@ -8,8 +8,8 @@ import (
 )
 
 func refuseShadow(w World) error {
-	if w.Source == nil {
-		return fmt.Errorf("the cluster has no such policy; kvap status -A lists what there is")
+	if err := w.refuseAbsent(); err != nil {
+		return err
 	}
 	if !slices.Contains([]v1alpha1.MigrationStage{v1alpha1.StageNone, v1alpha1.StageShadow}, w.Stage()) {
 		return fmt.Errorf("it is %s already; kvap migrate rollback --to shadow leads back", w.Stage())

@@ -21,14 +21,11 @@ func (g Goal) WayFor(w World) (v1alpha1.MigrationWay, error) {
 	if err := (Goal{Verb: Enforce}).refuseGone(w); err != nil {
 		return "", err
 	}
-	if w.Source == nil && !w.Stranded() {
-		return "", fmt.Errorf("the cluster has no such policy; kvap status -A lists what there is")
+	if err := w.refuseAbsent(); err != nil {
+		return "", err
 	}
 	if !CanCarry(w.Ref) || w.Ref.Group != kyvernoGroup {
 		return v1alpha1.WayAdmission, nil
-	}
-	if w.Source == nil {
-		return v1alpha1.WayRemove, nil
 	}
 	data, err := json.Marshal(w.Source.Object)
 	if err != nil {

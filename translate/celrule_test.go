@@ -196,7 +196,7 @@ func TestCELTargets(t *testing.T) {
 		{"unknown variable", kinds, "", "", expression("thing == 1"), "webhook KV112", "undeclared reference to 'thing'"},
 		{"variable that reads itself", kinds, "", "", "variables: [{name: a, expression: 'variables.a || variables.a'}]\n" + expression("variables.a"), "webhook KV112", "undefined field 'a'"},
 		{"variables that read each other", kinds, "", "", "variables: [{name: a, expression: 'variables.b || variables.b'}, {name: b, expression: 'variables.a || variables.a'}]\n" + expression("variables.a"), "webhook KV112", "undefined field 'b'"},
-		{"variable of the same name before", kinds, "", "", "variables: [{name: a, expression: 'true'}, {name: b, expression: 'variables.a || variables.a'}]\n" + expression("variables.b"), "native", ""},
+		{"variable that reads one before it", kinds, "", "", "variables: [{name: a, expression: 'true'}, {name: b, expression: 'variables.a || variables.a'}]\n" + expression("variables.b"), "native", ""},
 		{"wrong type", kinds, "", "", expression("object.data.a"), "webhook KV201", "must evaluate to bool"},
 		{"params without a reference", kinds, "", "", "paramKind: {apiVersion: v1, kind: ConfigMap}\n" + expression("params.data.a == 'a'"), "webhook KV112", "params"},
 		{"newer function", kinds, "", "", expression("object.data.a.split(',').distinct().size() == 1"), "webhook KV213", "distinct"},

@@ -21,11 +21,11 @@ func lowerMutating(p *policy.Policy, o *Options) RuleResult {
 	case m.AdmissionOff:
 		res.refuse(diag.Warnf(p.Pos, diag.BackgroundOnly, "the policy is for background scans only (evaluation.admission.enabled: false); nothing runs it at admission"))
 	default:
-		if why := brokenCEL(m, o); why != nil {
-			res.refuse(*why)
-			break
+		why := diag.Warnf(p.Pos, diag.OtherRule, "a %s has no native form; the webhook will run this policy", p.Kind)
+		if broken := brokenCEL(m, o); broken != nil {
+			why = *broken
 		}
-		res.refuse(diag.Warnf(p.Pos, diag.OtherRule, "a %s has no native form; the webhook will run this policy", p.Kind))
+		res.refuse(why)
 	}
 	return res
 }

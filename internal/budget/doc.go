@@ -4,7 +4,8 @@
 // In: a number of steps, and a function that says whether somebody still wants the
 // result; and the text of CEL and of regular expressions, which other people's compilers
 // take without a bound. Out: nothing while there are steps left; a panic with TooLarge or
-// Stopped otherwise, which whoever made the budget recovers. Texts is for evaluating.
+// Stopped otherwise, which whoever made the budget recovers. Texts and CheckValue are for
+// evaluating.
 //
 // What must hold: steps are counted and not timed, so that the same policy comes to the
 // same end on every machine. A step is a node of a tree, an alternative of a type, a byte
@@ -14,5 +15,5 @@
 //
 // It does not know what is done with the steps, and compiles nothing.
 //
-// Start at Budget, then source.go.
+// Start at Budget, then source.go; text.go and value.go are about what is made of an object.
 package budget

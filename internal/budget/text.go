@@ -132,17 +132,7 @@ func lengthsOf(function string) func(args []ref.Val) int {
 // lengthOfAll is how long values are one after the other; it stops counting after most.
 func lengthOfAll(values []ref.Val, most int) (sum int) {
 	for _, v := range values {
-		sum++
-		switch v := v.(type) {
-		case types.String:
-			sum += len(v)
-		case types.Bytes:
-			sum += len(v)
-		case traits.Lister:
-			for it := v.Iterator(); it.HasNext() == types.True && sum <= most; {
-				sum += lengthOfAll([]ref.Val{it.Next()}, most)
-			}
-		}
+		sum += sizeOf(v, 1, most)
 	}
 	return sum
 }

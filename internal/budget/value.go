@@ -20,15 +20,16 @@ const (
 // shares its parts, and costs little as long as nobody goes through it: x + x has the
 // elements of x once. Here they count each time, as for whoever writes it out.
 func CheckValue(v ref.Val) error {
-	if sizeOf(v, largestValue) > largestValue {
+	if sizeOf(v, eachValue, largestValue) > largestValue {
 		return fmt.Errorf("the value is larger than %d bytes", largestValue)
 	}
 	return nil
 }
 
-// sizeOf is how large a value is; it stops counting after most.
-func sizeOf(v ref.Val, most int) (sum int) {
-	sum = eachValue
+// sizeOf is how large a value is, with so much for each that is in it; it stops counting
+// after most.
+func sizeOf(v ref.Val, each, most int) (sum int) {
+	sum = each
 	switch v := v.(type) {
 	case types.String:
 		sum += len(v)
@@ -36,18 +37,18 @@ func sizeOf(v ref.Val, most int) (sum int) {
 		sum += len(v)
 	case *types.Optional:
 		if v.HasValue() {
-			sum += sizeOf(v.GetValue(), most)
+			sum += sizeOf(v.GetValue(), each, most)
 		}
 	case traits.Lister:
 		for it := v.Iterator(); it.HasNext() == types.True && sum <= most; {
-			sum += sizeOf(it.Next(), most-sum)
+			sum += sizeOf(it.Next(), each, most-sum)
 		}
 	case traits.Mapper:
 		for it := v.Iterator(); it.HasNext() == types.True && sum <= most; {
 			key := it.Next()
-			sum += sizeOf(key, most-sum)
+			sum += sizeOf(key, each, most-sum)
 			if sum <= most {
-				sum += sizeOf(v.Get(key), most-sum)
+				sum += sizeOf(v.Get(key), each, most-sum)
 			}
 		}
 	}

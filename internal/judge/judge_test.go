@@ -253,6 +253,13 @@ func TestGeneratedName(t *testing.T) {
 		if len(object["metadata"].(map[string]any)) != 1 {
 			t.Errorf("%s: the data was changed", kind)
 		}
+		changed, err := r.With(map[string]any{"metadata": map[string]any{"generateName": "prod-", "labels": map[string]any{"a": "b"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if asked := (manifest.Object{Value: changed.Interp().Asked}); asked.Meta("name") != "" || asked.Meta("generateName") != "prod-" {
+			t.Errorf("%s: who changes the object next is asked with the name %q", kind, asked.Meta("name"))
+		}
 	}
 }
 

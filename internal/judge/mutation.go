@@ -73,7 +73,7 @@ func (r *Request) With(object map[string]any) (*Request, error) {
 	out := *r
 	out.generated = ""
 	if out.asked == nil {
-		out.asked = r.Object()
+		out.asked = r.unnamed().Object()
 	}
 	native := *r.native
 	out.native = &native
