@@ -7,6 +7,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -33,7 +34,7 @@ func TestRegisteredOnceReached(t *testing.T) {
 		t.Errorf("refused before anybody answers: %v", err)
 	}
 	shared.configurations(t, "ValidatingWebhookConfiguration", 0)
-	forward(t, front.Addr().String(), p.address)
+	forward(t, front.Addr().String(), p.address, 0)
 	if message := shared.denied(t, unowned); !strings.Contains(message, "no owner") {
 		t.Errorf("denied with %q", message)
 	}
@@ -98,8 +99,9 @@ func (c *cluster) configurations(t *testing.T, kind string, want int) {
 	})
 }
 
-// forward takes connections at one address to another until the test ends.
-func forward(t *testing.T, from, to string) {
+// forward takes connections at one address to another until the test ends; what is sent
+// there is late.
+func forward(t *testing.T, from, to string, late time.Duration) {
 	t.Helper()
 	l, err := net.Listen("tcp", from)
 	if err != nil {
@@ -119,9 +121,20 @@ func forward(t *testing.T, from, to string) {
 					return
 				}
 				defer out.Close()
-				go func() { _, _ = io.Copy(out, in) }()
+				go func() { _, _ = io.Copy(lateWriter{out, late}, in) }()
 				_, _ = io.Copy(in, out)
 			}()
 		}
 	}()
+}
+
+// A lateWriter writes after a time.
+type lateWriter struct {
+	io.Writer
+	late time.Duration
+}
+
+func (w lateWriter) Write(p []byte) (int, error) {
+	time.Sleep(w.late)
+	return w.Writer.Write(p)
 }

@@ -82,11 +82,8 @@ func TestNoneUnjudged(t *testing.T) {
 			spec["failurePolicy"] = "Ignore"
 		case 2:
 			rule["match"] = map[string]any{"any": []any{map[string]any{"resources": map[string]any{"kinds": []any{"ConfigMap"}}}}}
-		case 3: // native
-			delete(rule, "context")
-			rule["validate"] = map[string]any{
-				"message": "no owner", "pattern": map[string]any{"metadata": map[string]any{"annotations": map[string]any{"acme.io/owner": "?*"}}},
-			}
+		case 3:
+			spec = native(t)
 		case 4:
 			spec["webhookConfiguration"] = map[string]any{"matchConditions": []any{map[string]any{"name": "all", "expression": "true"}}, "timeoutSeconds": int64(10 + i%10)}
 		}
@@ -101,6 +98,44 @@ func TestNoneUnjudged(t *testing.T) {
 		t.Errorf("%d of %d requests were admitted", n, s.sent.Load())
 	}
 	t.Logf("%d requests, of which %d found no webhook", s.sent.Load(), s.failed.Load())
+}
+
+// native is the spec of the guarded policy with a native form.
+func native(t *testing.T) map[string]any {
+	t.Helper()
+	spec := testcluster.Read(t, guarded)[0].Object["spec"].(map[string]any)
+	rule := spec["rules"].([]any)[0].(map[string]any)
+	delete(rule, "context")
+	rule["validate"] = map[string]any{
+		"message": "no owner", "pattern": map[string]any{"metadata": map[string]any{"annotations": map[string]any{"acme.io/owner": "?*"}}},
+	}
+	return spec
+}
+
+// A request that was on its way to the webhook when its rule became native is judged
+// there: it went past the native policies before that.
+func TestOnTheWay(t *testing.T) {
+	shared.Namespace(t, "stream", nil)
+	front, err := testcluster.FreeAddress()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := shared.start(t, "", "--webhook-url", "https://"+front)
+	forward(t, front, p.address, 200*time.Millisecond)
+	shared.Apply(t, guarded)
+	for range 3 {
+		shared.denied(t, unowned)
+		shared.configurations(t, "ValidatingWebhookConfiguration", 1)
+		s := shared.stream(t, 8)
+		shared.change(t, "guarded", native(t))
+		shared.configurations(t, "ValidatingWebhookConfiguration", 0)
+		time.Sleep(time.Second)
+		s.stop()
+		if n := s.admitted.Load(); n > 0 {
+			t.Errorf("%d of %d requests were admitted", n, s.sent.Load())
+		}
+		shared.change(t, "guarded", testcluster.Read(t, guarded)[0].Object["spec"].(map[string]any))
+	}
 }
 
 // change gives a policy another spec.
