@@ -35,7 +35,9 @@ type canary struct {
 	options Options
 	config  *rest.Config
 	seen    map[string]string // the versions that all API servers were seen to judge by; nil before that
-	servers int               // how many they were
+	since   time.Time         // when they were
+	now     func() time.Time
+	servers int // how many they were
 	// parts are those that all API servers were seen to judge by, and that no object has
 	// lost since.
 	parts map[string]parts
@@ -58,7 +60,7 @@ func (c *canary) see(ctx context.Context, l live) error {
 	if err := c.ask(ctx, c.objects(l), l, c.patience); err != nil {
 		return err
 	}
-	c.seen, c.parts = versions, l.parts()
+	c.seen, c.parts, c.since = versions, l.parts(), c.now()
 	return nil
 }
 

@@ -19,8 +19,8 @@
 //     both. A rule that denies and reads a ConfigMap of which there are no params, or none
 //     soon, as its namespace is being deleted, remains where there is a webhook: for want of its
 //     params an API server would refuse every request for the rule's kinds. The webhook
-//     configurations that it asks for are written: the first on whose answer requests depend
-//     once API servers were seen to reach the webhook.
+//     configurations that it asks for are written, the first on whose answer requests depend
+//     once API servers were seen to reach the webhook, and every API server is seen to ask by them.
 //  4. Write policies, then bindings, that are missing or differ.
 //  5. See them enforced: every API server is asked, dry, for a canary that a policy
 //     made after them warns about.
@@ -28,7 +28,9 @@
 //     by them, and remove their params, for want of which they would deny. What has to stay
 //     keeps its params.
 //  7. Serve only what remains, and write the narrower webhook configurations; where
-//     nothing remains, remove them.
+//     nothing remains, remove them. A request goes past the native policies and then to the
+//     webhook: where a rule was handed over, this waits, for a later pass, as long as an API
+//     server waits for the webhook's answer after it was seen to judge by the rule.
 //  8. Write the status of each policy.
 //
 // So a rule that becomes native is enforced (5) before the webhook lets go of it

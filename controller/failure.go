@@ -14,7 +14,7 @@ func failure(err error) string {
 		return "NameTaken"
 	case errors.Is(err, errNoFallback):
 		return "NoWebhook"
-	case errors.Is(err, errNotReached):
+	case errors.Is(err, errNotReached), errors.Is(err, errNotTakenUp):
 		return "NotReached"
 	case errors.Is(err, errGoing):
 		return "NamespaceTerminating"
@@ -31,6 +31,9 @@ var errNoFallback = errors.New("this controller runs without the webhook")
 
 // errNotReached is a webhook that no request of an API server comes to.
 var errNotReached = errors.New("the webhook is not reached yet, so no request may depend on it")
+
+// errNotTakenUp are configurations by which no request of an API server comes to the webhook.
+var errNotTakenUp = errors.New("API servers are not seen to ask the webhook as it was registered last, so what judged before goes on")
 
 func asJSON(v any) string {
 	text, err := json.Marshal(v)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/policy"
@@ -64,14 +65,34 @@ type Configurations struct {
 	Mutating   *admissionregistrationv1.MutatingWebhookConfiguration
 }
 
+// list are those that there are.
+func (c Configurations) list() (out []client.Object) {
+	if c.Validating != nil {
+		out = append(out, c.Validating)
+	}
+	if c.Mutating != nil {
+		out = append(out, c.Mutating)
+	}
+	return out
+}
+
+// like is the one of an object's kind.
+func (c Configurations) like(o client.Object) client.Object {
+	if _, ok := o.(*admissionregistrationv1.MutatingWebhookConfiguration); ok {
+		return c.Mutating
+	}
+	return c.Validating
+}
+
 // Serving is what a Fallback does for what remains.
 type Serving struct {
 	Configurations
-	// Probe has the API server ask the Fallback about Params of the probe's own name,
-	// which it answers with a warning that has the name; nil where nobody need find out
-	// whether it is reached. It is written before the first configuration on whose
-	// answer requests depend, and removed afterwards.
-	Probe *admissionregistrationv1.MutatingWebhookConfiguration
+	// Probe gives configurations that have the API server ask the Fallback about Params of a
+	// name, which it answers with a warning that has the name: either alone shows that API
+	// servers ask by it. They are written before the first configuration on whose answer
+	// requests depend, and after each that was written, and removed afterwards. It is nil
+	// where nobody need find that out.
+	Probe func(name string) Configurations
 	// Problems are about single policies, in a fixed order. The others are served.
 	Problems []FallbackProblem
 }

@@ -98,7 +98,7 @@ func (p *passer) pass(ctx context.Context) (reconcile.Result, error) {
 		result: result, scans: p.reports.scanner != nil, schemas: schemas, ignored: in.ignored, unheard: p.unheard(),
 		served: &served{schemas: schemas, ask: discovered(p.watcher.discovery)},
 	}
-	again, err := p.bring(ctx, in, out)
+	again, onTheWay, err := p.bring(ctx, in, out)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -122,7 +122,7 @@ func (p *passer) pass(ctx context.Context) (reconcile.Result, error) {
 	if waiting {
 		late = append(late, "policies")
 	}
-	return p.next(in, again || unwritten, p.late.next(late, p.now())), nil
+	return p.next(in, again || unwritten, p.late.next(late, p.now()), onTheWay), nil
 }
 
 // read is step 1.
@@ -158,11 +158,11 @@ func (p *passer) unheard() map[apischema.GroupKind]error {
 }
 
 // bring is steps 3 to 7. What fails is in the outcome, for the status, and tried
-// again.
-func (p *passer) bring(ctx context.Context, in shelf, out *outcome) (again bool, err error) {
+// again; step 7 waits for requests that are on their way.
+func (p *passer) bring(ctx context.Context, in shelf, out *outcome) (again bool, onTheWay time.Duration, err error) {
 	refs := configMapsOf(out.result.Objects)
 	if err := p.resolve(ctx, refs, out); err != nil {
-		return false, err
+		return false, 0, err
 	}
 	remaining := Remaining{
 		Policies: remainingOf(in.sources, out.result), Exceptions: in.exceptions, ExcludeNamespaces: p.options.ExcludeNamespaces,
@@ -173,10 +173,9 @@ func (p *passer) bring(ctx context.Context, in shelf, out *outcome) (again bool,
 		p.webhooks.nothingRemained()
 	}
 	out.fallback = p.webhooks.widen(ctx, remaining, in.sources, out.rules)
-	p.webhooks.settle(ctx)
 	done, err := p.handover.run(ctx, wanted, out.kept(in.sources))
 	if err != nil && (ctx.Err() != nil || done.live.policies == nil) {
-		return false, err
+		return false, 0, err
 	}
 	if err != nil {
 		log.FromContext(ctx).Error(err, "native policies")
@@ -186,15 +185,15 @@ func (p *passer) bring(ctx context.Context, in shelf, out *outcome) (again bool,
 	out.judges, out.parts, out.servers = p.canary.judges(done.live), p.canary.parts, p.canary.servers
 	again = done.pending || done.seen != nil || len(done.failed) > 0
 	if !again {
-		p.letGo(ctx, refs, done.live.without(wanted).configMaps(), remaining, out)
+		onTheWay = p.letGo(ctx, refs, done.live.without(wanted).configMaps(), remaining, out)
 	}
 	p.complain(ctx, out)
 	out.problems = p.webhooks.problems
 	if out.fallback == nil && !remaining.Empty() && p.webhooks.absent() {
 		out.fallback = errNoFallback
-		return again, nil
+		return again, onTheWay, nil
 	}
-	return again || out.fallback != nil || out.params != nil, nil
+	return again || out.fallback != nil || out.params != nil, onTheWay, nil
 }
 
 // complain logs what a pass could not do and no status need tell, as where the policy is
@@ -256,15 +255,21 @@ func (p *passer) namespacesFor(ctx context.Context, objects []vap.Objects) ([]na
 
 // letGo is what comes after all native policies are seen as they are wanted: the params
 // that no rule reads go, but for those that are read still by what could not be handed over,
-// and the webhook serves only what remains.
-func (p *passer) letGo(ctx context.Context, refs, still []configMapRef, remaining Remaining, out *outcome) {
+// and the webhook serves only what remains, once no request can be on its way to it that went
+// past the native policies before.
+func (p *passer) letGo(ctx context.Context, refs, still []configMapRef, remaining Remaining, out *outcome) (onTheWay time.Duration) {
 	if err := p.params.clean(ctx, refs, still, out.found); err != nil {
 		out.params = err
 	}
-	if out.fallback == nil {
-		p.step(StepNarrow)
-		out.fallback = p.webhooks.narrow(ctx, remaining)
+	if out.fallback != nil {
+		return 0
 	}
+	if onTheWay = p.webhooks.onTheWay(remaining, p.now().Sub(p.canary.since)); onTheWay > 0 {
+		return onTheWay
+	}
+	p.step(StepNarrow)
+	out.fallback = p.webhooks.narrow(ctx, remaining)
+	return 0
 }
 
 // longestSilence is how long statuses wait at most for policies to come to rest.
@@ -288,8 +293,8 @@ func (p *passer) postpone(ctx context.Context) bool {
 }
 
 // next is when another pass is due, if nothing changes before; late is when to look again for
-// what is late, zero for never.
-func (p *passer) next(in shelf, again bool, late time.Duration) reconcile.Result {
+// what is late, and onTheWay how long requests may be on their way, zero for never.
+func (p *passer) next(in shelf, again bool, late, onTheWay time.Duration) reconcile.Result {
 	var wait time.Duration
 	if !in.next.IsZero() {
 		wait = max(time.Second, in.next.Sub(p.now()))
@@ -300,8 +305,10 @@ func (p *passer) next(in shelf, again bool, late time.Duration) reconcile.Result
 	if again {
 		late = retryAfter
 	}
-	if late != 0 && (wait == 0 || wait > late) {
-		wait = late
+	for _, other := range []time.Duration{late, onTheWay} {
+		if other != 0 && (wait == 0 || wait > other) {
+			wait = other
+		}
 	}
 	return reconcile.Result{RequeueAfter: wait}
 }

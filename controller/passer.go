@@ -74,13 +74,13 @@ func (p *passer) forget() {
 	if p.params != nil {
 		p.params.watch(nil)
 	}
-	p.canary = &canary{writer: w, options: p.options, config: p.config, patience: canaryPatience}
+	p.canary = &canary{writer: w, options: p.options, config: p.config, now: p.now, patience: canaryPatience}
 	p.handover = &handover{client: w.client, writer: w, canary: p.canary, step: p.step, drift: p.metrics.drift.Inc}
 	p.params = newParamSync(p.kube, w, p.changed)
 	p.webhooks = &webhooks{
 		fallback: p.options.Fallback, client: w.client, writer: w, answering: p.answering,
 		owner:   owner{direct: w.direct, name: p.options.WebhookOwner},
-		reached: (&prober{client: w.client, writer: w, canary: p.canary, patience: probePatience}).reached,
+		reached: (&prober{canary: p.canary, patience: probePatience}).reached,
 	}
 	p.reports.last, p.said, p.silent = nil, nil, time.Time{}
 	p.metrics.forget()

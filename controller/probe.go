@@ -7,7 +7,6 @@ import (
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -15,8 +14,6 @@ import (
 // go: by its Service or URL, past network policies, with the certificate that they are
 // told to trust. Before that nothing may depend on its answer.
 type prober struct {
-	client client.Client
-	writer *writer
 	canary *canary
 	// patience is how long one attempt takes; the next pass makes another.
 	patience time.Duration
@@ -25,12 +22,9 @@ type prober struct {
 // probePatience is short: native policies wait for it.
 const probePatience = 2 * time.Second
 
-// reached returns nil when every API server was seen to reach the webhook. The probe
-// stays until then; who writes the configurations removes it.
-func (p *prober) reached(ctx context.Context, probe *admissionregistrationv1.MutatingWebhookConfiguration) error {
-	if err := p.ask(ctx, probe); err != nil {
-		return fmt.Errorf("the configuration by which API servers are seen to reach the webhook: %w", err)
-	}
+// reached returns nil when every API server was seen to ask the webhook about Params of a
+// name.
+func (p *prober) reached(ctx context.Context, name string) error {
 	servers, err := p.canary.apiServers(ctx)
 	if err != nil {
 		return err
@@ -40,28 +34,15 @@ func (p *prober) reached(ctx context.Context, probe *admissionregistrationv1.Mut
 	errs := make([]error, len(servers))
 	var group sync.WaitGroup
 	for i, server := range servers {
-		group.Go(func() { errs[i] = warns(ctx, server, p.canary.options.Namespace, probe.Name) })
+		group.Go(func() { errs[i] = warns(ctx, server, p.canary.options.Namespace, name) })
 	}
 	group.Wait()
 	for i, err := range errs {
 		if err != nil {
-			return fmt.Errorf("%w: %s: %w", errNotReached, servers[i].Host, err)
+			return fmt.Errorf("%s: %w", servers[i].Host, err)
 		}
 	}
 	return nil
-}
-
-// ask writes the probe, unless it is there.
-func (p *prober) ask(ctx context.Context, probe *admissionregistrationv1.MutatingWebhookConfiguration) error {
-	have := &admissionregistrationv1.MutatingWebhookConfiguration{}
-	err := p.client.Get(ctx, client.ObjectKeyFromObject(probe), have)
-	if client.IgnoreNotFound(err) != nil || err == nil && isOurs(have) && equality.Semantic.DeepEqual(have.Webhooks, probe.Webhooks) {
-		return err
-	}
-	want := probe.DeepCopy()
-	want.Labels = ownLabels(want.Labels)
-	want.APIVersion, want.Kind = admissionregistrationv1.SchemeGroupVersion.String(), "MutatingWebhookConfiguration"
-	return p.writer.apply(ctx, want)
 }
 
 // mayRegister tells whether API servers may be made to depend on the webhook. They may
@@ -79,7 +60,11 @@ func (w *webhooks) mayRegister(ctx context.Context, serving Serving) error {
 	if mustAnswer(validating, mutating) {
 		return nil
 	}
-	return w.reached(ctx, serving.Probe)
+	const name = "kvap-webhook-probe"
+	if err := w.try(ctx, serving.Probe(name).Mutating, name); err != nil {
+		return fmt.Errorf("%w: %w", errNotReached, err)
+	}
+	return nil
 }
 
 // name is that of the configurations.

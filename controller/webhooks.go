@@ -2,10 +2,14 @@ package controller
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apischema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kvap/kvap/compile"
@@ -21,41 +25,62 @@ type webhooks struct {
 	// answering is told when this process judges, or why it cannot: API servers may ask it from then on,
 	// however the rest of a pass goes.
 	answering func(error)
-	// reached sees whether API servers reach the webhook; nil takes it for granted.
-	reached func(ctx context.Context, probe *admissionregistrationv1.MutatingWebhookConfiguration) error
+	// reached sees whether every API server asks the webhook about Params of a name; nil
+	// takes it for granted.
+	reached func(ctx context.Context, name string) error
 
 	// owner is what the configurations end with.
 	owner owner
 
-	// was are the rules that remained after the last pass, by policy; nil before the
-	// first pass of this process.
+	// was are the rules that are served, by policy; nil before this process serves any.
 	was map[string]map[string]bool
+	// longest is how long an API server waits at most for an answer about them.
+	longest time.Duration
 	// problems are those of the policies that are served now.
 	problems []FallbackProblem
-	// wrote tells that configurations were written that API servers may not know yet.
-	wrote bool
+	// probe is what Serving has of it.
+	probe func(name string) Configurations
+	// wrote are configurations that not every API server was seen to ask by since they were
+	// written.
+	wrote []client.Object
 }
 
-// takeUp is how long an API server may take until it asks by configurations that were
-// written. It hears of them by a watch, at once, but nobody can see that it has.
-const takeUp = 500 * time.Millisecond
-
-// settle waits, after configurations were written, until API servers ask by them. It
-// comes before anything goes that judged by the same rules.
-func (w *webhooks) settle(ctx context.Context) {
-	if !w.wrote {
-		return
+// settle returns when every API server is seen to ask by the configurations that were
+// written. It hears of them in the order of their changes, so where it asks by a probe that
+// was written after them, it asks by them as well.
+func (w *webhooks) settle(ctx context.Context) error {
+	for len(w.wrote) > 0 {
+		written := w.wrote[0]
+		name := "kvap-" + hashOf(fmt.Sprintf("%T/%s", written, written.GetResourceVersion()))
+		if w.probe != nil && w.reached != nil {
+			if err := w.try(ctx, w.probe(name).like(written), name); err != nil {
+				return fmt.Errorf("%w: %w", errNotTakenUp, err)
+			}
+		}
+		w.wrote = w.wrote[1:]
 	}
-	w.wrote = false
-	select {
-	case <-ctx.Done():
-	case <-time.After(takeUp):
-	}
+	return nil
 }
 
-// widen serves what remains and what remained before, as the policies are now.
+// try writes a probe, unless it is there, and returns when every API server asks by it.
+// Who writes the configurations next removes it.
+func (w *webhooks) try(ctx context.Context, probe client.Object, name string) error {
+	if err := w.owner.own(ctx, probe); err != nil {
+		return err
+	}
+	if _, _, err := w.register(ctx, probe); err != nil {
+		return fmt.Errorf("the configuration by which API servers are seen to reach the webhook: %w", err)
+	}
+	return w.reached(ctx, name)
+}
+
+// widen serves what remains and what remained before, as the policies are now, and sees
+// that API servers ask for it. It comes before anything goes that judged by the same rules.
 func (w *webhooks) widen(ctx context.Context, remaining Remaining, sources []*policySource, rules map[*policy.Policy][]*compile.Rule) error {
-	return w.serve(ctx, w.wideOf(remaining, sources, rules))
+	if err := w.serve(ctx, w.wideOf(remaining, sources, rules)); err != nil {
+		return err
+	}
+	return w.settle(ctx)
 }
 
 // wideOf is what remains, with all that has to be served beside it.
@@ -82,7 +107,7 @@ func (w *webhooks) knowsNothing() bool { return w.was == nil }
 func (w *webhooks) nothingRemained() { w.was = map[string]map[string]bool{} }
 
 // wide is what to serve of a policy while the rest of it is handed over. Who does not
-// know what remained before serves every rule that a webhook could have served. What is
+// know what was served before serves every rule that a webhook could have served. What is
 // in shadow is not handed over.
 func (w *webhooks) wide(left RemainingPolicy, rules []*compile.Rule) (RemainingPolicy, bool) {
 	now, before := leftRules(rules), w.was[translationName(left.Source)]
@@ -100,12 +125,28 @@ func (w *webhooks) wide(left RemainingPolicy, rules []*compile.Rule) (RemainingP
 	return left, some
 }
 
+// onTheWay is how much longer requests may come to the webhook that went past the native
+// policies before these were seen to judge as they do, so long ago. It is zero where no rule
+// was handed over.
+func (w *webhooks) onTheWay(remaining Remaining, seen time.Duration) time.Duration {
+	if maps.EqualFunc(w.was, ruleNames(remaining), maps.Equal) {
+		return 0
+	}
+	return max(0, w.longest-seen)
+}
+
 // narrow serves only what remains.
 func (w *webhooks) narrow(ctx context.Context, remaining Remaining) error {
 	if err := w.serve(ctx, remaining); err != nil {
 		return err
 	}
-	w.was = map[string]map[string]bool{}
+	w.wrote = nil // who still asks for more than remains asks for what remains
+	return nil
+}
+
+// ruleNames are the rules that remain, by policy.
+func ruleNames(remaining Remaining) map[string]map[string]bool {
+	out := map[string]map[string]bool{}
 	for _, p := range remaining.Policies {
 		names := map[string]bool{}
 		for _, r := range p.Rules {
@@ -114,9 +155,29 @@ func (w *webhooks) narrow(ctx context.Context, remaining Remaining) error {
 		if p.Policy.InCEL() {
 			names[p.Policy.Name] = true
 		}
-		w.was[translationName(p.Source)] = names
+		out[translationName(p.Source)] = names
 	}
-	return nil
+	return out
+}
+
+// longestWait is how long an API server waits at most for an answer.
+func longestWait(c Configurations) time.Duration {
+	var all []*int32
+	if c.Validating != nil {
+		for _, w := range c.Validating.Webhooks {
+			all = append(all, w.TimeoutSeconds)
+		}
+	}
+	if c.Mutating != nil {
+		for _, w := range c.Mutating.Webhooks {
+			all = append(all, w.TimeoutSeconds)
+		}
+	}
+	out := time.Duration(0)
+	for _, seconds := range all {
+		out = max(out, time.Duration(ptr.Deref(seconds, 10))*time.Second)
+	}
+	return out
 }
 
 // absent tells that there is no webhook. One that leaves every policy out, and so has
@@ -133,88 +194,59 @@ func (w *webhooks) serve(ctx context.Context, remaining Remaining) error {
 	if err != nil {
 		return err
 	}
-	w.problems = serving.Problems
+	begun := w.knowsNothing()
+	w.was, w.problems, w.longest = ruleNames(remaining), serving.Problems, longestWait(serving.Configurations)
 	if serving, err = w.ownedBy(ctx, serving); err != nil {
 		return err
 	}
+	w.probe = serving.Probe
 	if err := w.mayRegister(ctx, serving); err != nil {
 		return err
 	}
-	want := serving.Configurations
-	if want.Validating != nil {
-		if err := w.validating(ctx, want.Validating); err != nil {
+	for _, want := range serving.list() {
+		got, fresh, err := w.register(ctx, want)
+		if fresh || begun { // a process before this one may have written it
+			w.wrote = append(w.wrote, got)
+		}
+		if err != nil {
 			return err
 		}
 	}
-	if want.Mutating != nil {
-		if err := w.mutating(ctx, want.Mutating); err != nil {
-			return err
-		}
-	}
-	return w.removeOthers(ctx, want)
+	return w.removeOthers(ctx, serving.Configurations)
 }
 
 // ownedBy gives all configurations their owner.
 func (w *webhooks) ownedBy(ctx context.Context, s Serving) (Serving, error) {
-	var all []client.Object
 	if s.Validating != nil {
 		s.Validating = s.Validating.DeepCopy()
-		all = append(all, s.Validating)
 	}
 	if s.Mutating != nil {
 		s.Mutating = s.Mutating.DeepCopy()
-		all = append(all, s.Mutating)
 	}
-	if s.Probe != nil {
-		s.Probe = s.Probe.DeepCopy()
-		all = append(all, s.Probe)
-	}
-	if len(all) == 0 {
-		return s, nil
-	}
-	return s, w.owner.own(ctx, all...)
+	return s, w.owner.own(ctx, s.list()...)
 }
 
-func (w *webhooks) validating(ctx context.Context, want *admissionregistrationv1.ValidatingWebhookConfiguration) error {
-	want = want.DeepCopy()
-	want.Labels = ownLabels(want.Labels)
-	have := &admissionregistrationv1.ValidatingWebhookConfiguration{}
-	err := w.client.Get(ctx, client.ObjectKeyFromObject(want), have)
-	same := func(got *admissionregistrationv1.ValidatingWebhookConfiguration) bool {
-		return contains(got.Labels, want.Labels) && contains(got.Annotations, want.Annotations) && owned(want, got) && equality.Semantic.DeepEqual(got.Webhooks, want.Webhooks)
+// register writes a configuration, unless it is there, and returns it as it is then.
+func (w *webhooks) register(ctx context.Context, want client.Object) (got client.Object, fresh bool, err error) {
+	want = want.DeepCopyObject().(client.Object)
+	want.SetLabels(ownLabels(want.GetLabels()))
+	have := emptyLike(want)
+	err = w.client.Get(ctx, client.ObjectKeyFromObject(want), have)
+	same := func(got client.Object) bool {
+		return contains(got.GetLabels(), want.GetLabels()) && contains(got.GetAnnotations(), want.GetAnnotations()) &&
+			owned(want, got) && equality.Semantic.DeepEqual(webhooksOf(got), webhooksOf(want))
 	}
 	if client.IgnoreNotFound(err) != nil || err == nil && isOurs(have) && same(have) {
-		return err
+		return have, false, err
 	}
-	w.wrote = true
-	want.APIVersion, want.Kind = admissionregistrationv1.SchemeGroupVersion.String(), "ValidatingWebhookConfiguration"
-	got := want.DeepCopy()
+	want.GetObjectKind().SetGroupVersionKind(configurationType(want))
+	got = want.DeepCopyObject().(client.Object)
 	if err := w.writer.apply(ctx, got); err != nil || same(got) {
-		return err
+		return got, true, err
 	}
-	got.TypeMeta, got.Webhooks = want.TypeMeta, want.Webhooks
-	return w.writer.replace(ctx, got)
-}
-
-func (w *webhooks) mutating(ctx context.Context, want *admissionregistrationv1.MutatingWebhookConfiguration) error {
-	want = want.DeepCopy()
-	want.Labels = ownLabels(want.Labels)
-	have := &admissionregistrationv1.MutatingWebhookConfiguration{}
-	err := w.client.Get(ctx, client.ObjectKeyFromObject(want), have)
-	same := func(got *admissionregistrationv1.MutatingWebhookConfiguration) bool {
-		return contains(got.Labels, want.Labels) && contains(got.Annotations, want.Annotations) && owned(want, got) && equality.Semantic.DeepEqual(got.Webhooks, want.Webhooks)
-	}
-	if client.IgnoreNotFound(err) != nil || err == nil && isOurs(have) && same(have) {
-		return err
-	}
-	w.wrote = true
-	want.APIVersion, want.Kind = admissionregistrationv1.SchemeGroupVersion.String(), "MutatingWebhookConfiguration"
-	got := want.DeepCopy()
-	if err := w.writer.apply(ctx, got); err != nil || same(got) {
-		return err
-	}
-	got.TypeMeta, got.Webhooks = want.TypeMeta, want.Webhooks
-	return w.writer.replace(ctx, got)
+	got.GetObjectKind().SetGroupVersionKind(configurationType(want))
+	setWebhooks(got, want)
+	return got, true, w.writer.replace(ctx, got)
 }
 
 // removeOthers removes the configurations that the controller made and that nothing
@@ -248,4 +280,39 @@ func (w *webhooks) removeOthers(ctx context.Context, want Configurations) error 
 		}
 	}
 	return nil
+}
+
+// emptyLike is a configuration of the same kind.
+func emptyLike(o client.Object) client.Object {
+	if _, ok := o.(*admissionregistrationv1.MutatingWebhookConfiguration); ok {
+		return &admissionregistrationv1.MutatingWebhookConfiguration{}
+	}
+	return &admissionregistrationv1.ValidatingWebhookConfiguration{}
+}
+
+// configurationType is the kind of a configuration.
+func configurationType(o client.Object) apischema.GroupVersionKind {
+	kind := "ValidatingWebhookConfiguration"
+	if _, ok := o.(*admissionregistrationv1.MutatingWebhookConfiguration); ok {
+		kind = "MutatingWebhookConfiguration"
+	}
+	return admissionregistrationv1.SchemeGroupVersion.WithKind(kind)
+}
+
+// webhooksOf are the webhooks of a configuration.
+func webhooksOf(o client.Object) any {
+	if m, ok := o.(*admissionregistrationv1.MutatingWebhookConfiguration); ok {
+		return m.Webhooks
+	}
+	return o.(*admissionregistrationv1.ValidatingWebhookConfiguration).Webhooks
+}
+
+// setWebhooks gives a configuration the webhooks of another of its kind.
+func setWebhooks(o, of client.Object) {
+	switch o := o.(type) {
+	case *admissionregistrationv1.MutatingWebhookConfiguration:
+		o.Webhooks = of.(*admissionregistrationv1.MutatingWebhookConfiguration).Webhooks
+	case *admissionregistrationv1.ValidatingWebhookConfiguration:
+		o.Webhooks = of.(*admissionregistrationv1.ValidatingWebhookConfiguration).Webhooks
+	}
 }

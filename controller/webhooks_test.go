@@ -2,24 +2,39 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"testing"
+	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/policy"
 )
 
 // wanting is a Fallback that wants these configurations.
 type wanting struct {
 	NoFallback
 	Configurations
-	probe *admissionregistrationv1.MutatingWebhookConfiguration
+	probe func(string) Configurations
 }
 
 func (w wanting) Serve(context.Context, Remaining) (Serving, error) {
 	return Serving{Configurations: w.Configurations, Probe: w.probe}, nil
+}
+
+// probes are configurations that ask about Params of a name.
+func probes(name string) Configurations {
+	meta := metav1.ObjectMeta{Name: "kvap-webhook-probe"}
+	return Configurations{
+		&admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: meta, Webhooks: []admissionregistrationv1.ValidatingWebhook{{Name: name}}},
+		&admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: meta, Webhooks: []admissionregistrationv1.MutatingWebhook{{Name: name}}},
+	}
 }
 
 // Both configurations have one name, and each goes when nothing asks for it: the API
@@ -72,9 +87,8 @@ func TestRegisteredOnceReached(t *testing.T) {
 	var unreached error
 	w := &webhooks{
 		client: c, answering: func(error) {}, writer: &writer{client: c, direct: c, tell: func(string) {}},
-		reached: func(context.Context, *admissionregistrationv1.MutatingWebhookConfiguration) error { return unreached },
+		reached: func(context.Context, string) error { return unreached },
 	}
-	probe := &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "kvap-webhook-probe"}}
 	configured := func(failure admissionregistrationv1.FailurePolicyType, names ...string) Configurations {
 		v := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "kvap-webhook"}}
 		for _, name := range names {
@@ -94,7 +108,7 @@ func TestRegisteredOnceReached(t *testing.T) {
 		{errNotReached, configured(admissionregistrationv1.Fail, "a", "b", "c"), 3},
 	} {
 		unreached = step.unreached
-		w.fallback = wanting{Configurations: step.wanted, probe: probe}
+		w.fallback = wanting{Configurations: step.wanted, probe: probes}
 		err := w.serve(t.Context(), Remaining{})
 		have := &admissionregistrationv1.ValidatingWebhookConfiguration{}
 		if got := c.Get(t.Context(), client.ObjectKey{Name: "kvap-webhook"}, have); client.IgnoreNotFound(got) != nil {
@@ -103,6 +117,108 @@ func TestRegisteredOnceReached(t *testing.T) {
 		if len(have.Webhooks) != step.want || (err == nil) != (len(step.wanted.Validating.Webhooks) == step.want) {
 			t.Errorf("step %d: %d webhooks, %v", i, len(have.Webhooks), err)
 		}
+	}
+}
+
+// What judged before goes on until every API server asks by what was written: by the kind
+// that was written, and by a name that it was never asked before.
+func TestWidenedOnceTakenUp(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := admissionregistrationv1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().Build()
+	var asked []string
+	var deaf error
+	w := &webhooks{
+		client: c, answering: func(error) {}, writer: &writer{client: c, direct: c, tell: func(string) {}}, was: map[string]map[string]bool{},
+		reached: func(ctx context.Context, name string) error {
+			v := &admissionregistrationv1.ValidatingWebhookConfiguration{}
+			if err := c.Get(ctx, client.ObjectKey{Name: "kvap-webhook-probe"}, v); err != nil {
+				return err
+			}
+			if got := v.Webhooks[0].Name; got != name {
+				t.Errorf("the probe asks about %s, not %s", got, name)
+			}
+			asked = append(asked, name)
+			return deaf
+		},
+	}
+	validating := func(names ...string) Configurations {
+		ignore := admissionregistrationv1.Ignore
+		v := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "kvap-webhook"}}
+		for _, name := range names {
+			v.Webhooks = append(v.Webhooks, admissionregistrationv1.ValidatingWebhook{Name: name, FailurePolicy: &ignore})
+		}
+		return Configurations{Validating: v}
+	}
+	for i, step := range []struct {
+		deaf   error
+		wanted Configurations
+		asked  int // names that API servers were asked so far
+	}{
+		{nil, validating("a"), 1},
+		{nil, validating("a"), 1},
+		{context.DeadlineExceeded, validating("a", "b"), 2},
+		{context.DeadlineExceeded, validating("a", "b"), 3},
+		{nil, validating("a", "b"), 4},
+		{nil, validating("a", "b"), 4},
+	} {
+		deaf = step.deaf
+		w.fallback = wanting{Configurations: step.wanted, probe: probes}
+		err := w.widen(t.Context(), Remaining{}, nil, nil)
+		if len(asked) != step.asked || errors.Is(err, errNotTakenUp) != (deaf != nil) {
+			t.Errorf("step %d: asked %d times, %v", i, len(asked), err)
+		}
+	}
+	if asked[0] == asked[1] || asked[1] != asked[2] || asked[2] != asked[3] {
+		t.Errorf("asked about %v", asked)
+	}
+}
+
+// What was handed over is served until no request can be on its way that went past the
+// native policies before that: as long as an API server waits for an answer.
+func TestOnTheWay(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := admissionregistrationv1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().Build()
+	serving := func(rules ...string) Remaining {
+		p := RemainingPolicy{Source: v1alpha1.PolicyReference{Group: "kyverno.io", Kind: "ClusterPolicy", Name: "p"}, Policy: &policy.Policy{}}
+		for _, name := range rules {
+			p.Rules = append(p.Rules, &policy.Rule{Name: name})
+		}
+		return Remaining{Policies: []RemainingPolicy{p}}
+	}
+	asking := Configurations{Validating: &admissionregistrationv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: "kvap-webhook"},
+		Webhooks:   []admissionregistrationv1.ValidatingWebhook{{Name: "a", TimeoutSeconds: ptr.To[int32](7)}, {Name: "b", TimeoutSeconds: ptr.To[int32](3)}},
+	}}
+	w := &webhooks{client: c, answering: func(error) {}, writer: &writer{client: c, direct: c, tell: func(string) {}}, fallback: wanting{Configurations: asking}}
+	if err := w.serve(t.Context(), serving("one", "two")); err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []struct {
+		remaining Remaining
+		seen      time.Duration
+		want      time.Duration
+	}{
+		{serving("one", "two"), 0, 0},
+		{serving("one"), 0, 7 * time.Second},
+		{serving("one"), 5 * time.Second, 2 * time.Second},
+		{serving("one"), time.Minute, 0},
+		{Remaining{}, time.Second, 6 * time.Second},
+	} {
+		if got := w.onTheWay(at.remaining, at.seen); got != at.want {
+			t.Errorf("%d rules, seen for %s: waits %s, not %s", len(at.remaining.Policies), at.seen, got, at.want)
+		}
+	}
+	if err := w.narrow(t.Context(), serving("one")); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.onTheWay(serving("one"), 0); got != 0 {
+		t.Errorf("what is let go is waited for: %s", got)
 	}
 }
 

@@ -30,6 +30,11 @@ type Move struct {
 // IsWait tells that there is nothing to do but wait.
 func (m *Move) IsWait() bool { return m.Write == nil && m.Delete == nil && m.Record == nil }
 
+// Releases tells that one of two that judge by the policy is let go.
+func (m *Move) Releases() bool {
+	return m.Part == "enforce-2-kyverno-off" || m.Part == "rollback-2-native-off"
+}
+
 func wait(does, why string) *Move { return &Move{Does: does, Wait: why} }
 
 // annotated is a move that sets annotations of a policy; nil where they are as

@@ -4,8 +4,6 @@ import (
 	"net/http"
 
 	admissionv1 "k8s.io/api/admission/v1"
-
-	"github.com/kvap/kvap/webhook/registration"
 )
 
 // maxProbe bounds the review of a probe, which is about a small object.
@@ -26,5 +24,6 @@ func (s *Server) probe(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), statusOf(err))
 		return
 	}
-	write(w, in.uid, &admissionv1.AdmissionResponse{Allowed: true, Warnings: []string{registration.ProbeName + " is reached"}})
+	name, _ := in.request["name"].(string)
+	write(w, in.uid, &admissionv1.AdmissionResponse{Allowed: true, Warnings: []string{name + " is reached"}})
 }

@@ -338,7 +338,9 @@ func (o *fallback) set(remaining controller.Remaining) (out controller.Serving, 
 	o.book.Follow(subjects)
 	o.server.Set(set)
 	o.workshop.set(work)
-	out.Probe = registration.Probe(options)
+	out.Probe = func(name string) controller.Configurations {
+		return controller.Configurations(registration.Probe(options, name))
+	}
 	out.Configurations = controller.Configurations{Validating: objects.Validating, Mutating: objects.Mutating}
 	return out, list, nil
 }

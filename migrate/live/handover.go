@@ -51,6 +51,7 @@ type task struct {
 	done    bool
 	waiting time.Time // since when, zero where nothing is waited for
 	awaited string    // what
+	both    time.Time // since when both sides were seen to judge; zero where they are not
 }
 
 // NewHandover settles how each of the chosen policies goes, from the worlds as they were
@@ -217,7 +218,10 @@ func (h *Handover) step(ctx context.Context, t *task, ws Worlds) bool {
 		t.done = true
 		return false
 	case move.IsWait():
+		t.both = time.Time{}
 		h.await(t, move)
+		return false
+	case move.Releases() && t.onTheWay():
 		return false
 	}
 	err = h.writer.make(ctx, move)
@@ -240,6 +244,19 @@ func (h *Handover) step(ctx context.Context, t *task, ws Worlds) bool {
 		h.tell(t.title() + ": " + move.Does)
 	}
 	return true
+}
+
+// wayBetween is how long a request may be on its way from the native policies to a webhook,
+// or from one webhook to another. It is judged by what each has when it comes there.
+const wayBetween = 3 * time.Second
+
+// onTheWay tells that a request may be on its way that went past the one before that was seen
+// to judge, and has yet to come to the other.
+func (t *task) onTheWay() bool {
+	if t.both.IsZero() {
+		t.both = time.Now()
+	}
+	return time.Since(t.both) < wayBetween
 }
 
 // unanswered tells that an API server did not answer, or asks to come later: it may have

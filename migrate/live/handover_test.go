@@ -60,6 +60,18 @@ func TestRefusedByKyverno(t *testing.T) {
 	}
 }
 
+// One side is let go once no request can be on its way that went past the other before
+// that was seen to judge.
+func TestOnTheWay(t *testing.T) {
+	one := &task{}
+	if !one.onTheWay() || !one.onTheWay() {
+		t.Error("one side goes at once")
+	}
+	if one.both = one.both.Add(-wayBetween); one.onTheWay() {
+		t.Error("it is waited for longer")
+	}
+}
+
 // Who waits is told for what, but not of every policy alone; and the more policies there
 // are, the longer the controller has for them.
 func TestAwait(t *testing.T) {
