@@ -24,6 +24,8 @@ type Options struct {
 	// ExcludeNamespaces are those in which no policy deletes anything. The label
 	// counts there too, as it does with Kyverno.
 	ExcludeNamespaces []string
+	// ExceptionNamespaces are those whose exceptions count; * means all.
+	ExceptionNamespaces []string
 	// Limit is how many objects one run of a policy deletes at most; 0 for no limit.
 	Limit int
 	// World is what policies look up. It is asked for when the first one runs.
@@ -80,7 +82,8 @@ func Run(ctx context.Context, config *rest.Config, o Options, log logr.Logger) e
 		}
 	}()
 	tick(ctx, &Runner{
-		Cluster: l, Ledger: &entries{l.dynamic}, Events: events, World: o.World, Mode: o.Mode, ExcludeNamespaces: o.ExcludeNamespaces, Limit: o.Limit, Now: o.Now,
+		Cluster: l, Ledger: &entries{l.dynamic}, Events: events, World: o.World, Mode: o.Mode, ExcludeNamespaces: o.ExcludeNamespaces,
+		ExceptionNamespaces: o.ExceptionNamespaces, Limit: o.Limit, Now: o.Now,
 	}, o.Every, log)
 	<-done
 	return nil

@@ -20,8 +20,12 @@ type Resource struct {
 
 // A Cluster is what a run reads and deletes. Errors are the API server's.
 type Cluster interface {
-	// Policies are the objects of both kinds, in any order.
+	// Policies are the objects of all kinds, in any order.
 	Policies(ctx context.Context) ([]*unstructured.Unstructured, error)
+	// Exceptions are those from policies in CEL, in any order.
+	Exceptions(ctx context.Context) ([]*unstructured.Unstructured, error)
+	// Served are all kinds of objects, in the order in which the cluster names them.
+	Served(ctx context.Context) ([]Resource, error)
 	// Resource is what a kind means; served is false where the cluster has no such
 	// kind. A wildcard means none.
 	Resource(ctx context.Context, kind policy.KindSelector) (r Resource, served bool, err error)

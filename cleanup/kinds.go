@@ -6,6 +6,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
+// celGroup is that of policies in CEL.
+const celGroup = "policies.kyverno.io"
+
 // A PolicyKind is a kind of cleanup policies.
 type PolicyKind struct {
 	schema.GroupVersionKind
@@ -18,9 +21,12 @@ type PolicyKind struct {
 // Kinds are all kinds of cleanup policies.
 func Kinds() []PolicyKind {
 	gv, older := schema.GroupVersion{Group: "kyverno.io", Version: "v2"}, []string{"v2beta1", "v2alpha1"}
+	inCEL := schema.GroupVersion{Group: celGroup, Version: "v1"}
 	return []PolicyKind{
 		{gv.WithKind("ClusterCleanupPolicy"), older, "clustercleanuppolicies", false},
 		{gv.WithKind("CleanupPolicy"), older, "cleanuppolicies", true},
+		{inCEL.WithKind("DeletingPolicy"), []string{"v1beta1", "v1alpha1"}, "deletingpolicies", false},
+		{inCEL.WithKind("NamespacedDeletingPolicy"), []string{"v1beta1"}, "namespaceddeletingpolicies", true},
 	}
 }
 

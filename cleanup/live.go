@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 
@@ -25,8 +26,19 @@ type live struct {
 
 // Policies are the cleanup policies, if the cluster knows them.
 func (l *live) Policies(ctx context.Context) ([]*unstructured.Unstructured, error) {
+	return l.objects(ctx, Kinds()...)
+}
+
+// Exceptions implements Cluster.
+func (l *live) Exceptions(ctx context.Context) ([]*unstructured.Unstructured, error) {
+	gv := schema.GroupVersion{Group: celGroup, Version: "v1"}
+	return l.objects(ctx, PolicyKind{gv.WithKind("PolicyException"), []string{"v1beta1", "v1alpha1"}, "policyexceptions", true})
+}
+
+// objects are those of kinds, if the cluster knows them.
+func (l *live) objects(ctx context.Context, kinds ...PolicyKind) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
-	for _, kind := range Kinds() {
+	for _, kind := range kinds {
 		r, ok, err := l.newest(ctx, kind)
 		if err != nil {
 			return nil, err

@@ -52,11 +52,13 @@ func Read(o *unstructured.Unstructured, otherwise string) *Policy {
 	file, found := policy.Parse(p.StatusName(), data)
 	if len(file.Cleanups) == 1 && !file.Cleanups[0].Invalid {
 		p.cleanup = file.Cleanups[0]
-		_, err := interp.NextRun(p.cleanup.Schedule.Value, p.created)
+		_, err := p.nextRun(p.created)
 		if err == nil {
-			return p
+			err = interp.NewCleanup(p.cleanup, nil, &interp.Offline{}, interp.Limits{}).Broken()
 		}
-		p.cleanup, p.why = nil, err.Error()
+		if err != nil {
+			p.cleanup, p.why = nil, err.Error()
+		}
 		return p
 	}
 	p.why = errorsIn(found)
@@ -110,7 +112,14 @@ func (p *Policy) next(last time.Time) (time.Time, error) {
 	if p.Mode == v1alpha1.ModeEnforce && p.ranBefore.After(from) {
 		from = p.ranBefore
 	}
-	return interp.NextRun(p.cleanup.Schedule.Value, from)
+	return p.nextRun(from)
+}
+
+func (p *Policy) nextRun(after time.Time) (time.Time, error) {
+	if p.cleanup.Deleting != nil {
+		return interp.NextDeletion(p.cleanup.Schedule.Value, after)
+	}
+	return interp.NextRun(p.cleanup.Schedule.Value, after)
 }
 
 // runs tells whether the policy does anything.
@@ -119,8 +128,8 @@ func (p *Policy) runs() bool {
 }
 
 // whole tells whether the policy asks for more than metadata: match and exclude do
-// not.
-func (p *Policy) whole() bool { return p.cleanup.Conditions != nil }
+// not, and expressions in CEL may.
+func (p *Policy) whole() bool { return p.cleanup.Conditions != nil || p.cleanup.Deleting != nil }
 
 // kinds are the distinct kinds of match, in order.
 func (p *Policy) kinds() []policy.KindSelector {

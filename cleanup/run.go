@@ -44,14 +44,27 @@ type run struct {
 }
 
 // newRun prepares a run of a policy, which deletes nothing if it is dry.
-func newRun(p *Policy, c Cluster, w interp.World, exclude []string, dry bool) *run {
+func newRun(p *Policy, exceptions []*policy.Exception, c Cluster, w interp.World, exclude []string, dry bool) *run {
 	world := &namespaces{World: w, known: map[string]map[string]any{}}
-	return &run{policy: p, cluster: c, judge: interp.NewCleanup(p.cleanup, world, interp.Limits{}), exclude: exclude, dry: dry}
+	return &run{policy: p, cluster: c, judge: interp.NewCleanup(p.cleanup, exceptions, world, interp.Limits{}), exclude: exclude, dry: dry}
 }
 
 // do looks at the objects of every kind that the policy is about. Only the end of the
 // context ends it before.
 func (r *run) do(ctx context.Context) Result {
+	if r.policy.cleanup.Deleting != nil {
+		r.resources(ctx)
+	} else {
+		r.kinds(ctx)
+	}
+	if err := ctx.Err(); err != nil {
+		r.fail("the run", errors.New("it did not end in time"))
+	}
+	return r.result
+}
+
+// kinds looks at the kinds that a policy names.
+func (r *run) kinds(ctx context.Context) {
 	done := map[string]bool{} // two kinds may mean one resource
 	for _, kind := range r.policy.kinds() {
 		resource, served, err := r.resource(ctx, kind)
@@ -65,10 +78,6 @@ func (r *run) do(ctx context.Context) Result {
 			r.kind(ctx, resource)
 		}
 	}
-	if err := ctx.Err(); err != nil {
-		r.fail("the run", errors.New("it did not end in time"))
-	}
-	return r.result
 }
 
 // resource is what a kind means to the policy: one of a namespace has nothing to do
@@ -94,7 +103,7 @@ func (r *run) kind(ctx context.Context, resource Resource) {
 // object deletes an object if the policy says so.
 func (r *run) object(ctx context.Context, resource Resource, o *unstructured.Unstructured) {
 	for try := 0; ; try++ {
-		deletes, err := r.judged(ctx, o)
+		deletes, err := r.judged(ctx, resource, o)
 		if err != nil {
 			r.fail("judging "+nameOf(resource, o), err)
 			return
@@ -131,7 +140,7 @@ func (r *run) object(ctx context.Context, resource Resource, o *unstructured.Uns
 
 // judged tells whether the policy deletes an object: not one that is on its way out,
 // or in a namespace that is left out, nor such a namespace itself.
-func (r *run) judged(ctx context.Context, o *unstructured.Unstructured) (bool, error) {
+func (r *run) judged(ctx context.Context, resource Resource, o *unstructured.Unstructured) (bool, error) {
 	in := o.GetNamespace()
 	if o.GetKind() == "Namespace" && o.GetAPIVersion() == "v1" {
 		in = o.GetName() // with it goes what is in it
@@ -142,7 +151,7 @@ func (r *run) judged(ctx context.Context, o *unstructured.Unstructured) (bool, e
 	if own := r.policy.Ref.Namespace; own != "" && o.GetNamespace() != own {
 		return false, nil
 	}
-	return r.judge.Deletes(ctx, o.Object)
+	return r.judge.Deletes(ctx, resource.GroupVersionResource, o.Object)
 }
 
 func (r *run) count(name string) {

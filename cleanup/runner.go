@@ -2,15 +2,19 @@ package cleanup
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/interp"
+	"github.com/kvap/kvap/policy"
 )
 
 // The bounds of runs: how many policies run at once, how long one runs, how often one
@@ -34,6 +38,8 @@ type Runner struct {
 	Mode string
 	// ExcludeNamespaces are those in which nothing is deleted by a policy.
 	ExcludeNamespaces []string
+	// ExceptionNamespaces are those whose exceptions count; * means all.
+	ExceptionNamespaces []string
 	// Limit is how many objects one run deletes at most; 0 for no limit.
 	Limit int
 	Now   func() time.Time
@@ -167,10 +173,51 @@ func (r *Runner) run(ctx context.Context, t *turn) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, runTime)
 	defer cancel()
-	one := newRun(t.policy, r.Cluster, world, r.ExcludeNamespaces, t.policy.Mode != v1alpha1.ModeEnforce)
+	exceptions, err := r.exceptions(ctx, t.policy)
+	if err != nil {
+		t.result = &Result{Failed: 1, Denied: apierrors.IsForbidden(err), problems: []string{"reading what is excepted: " + err.Error()}}
+		return
+	}
+	one := newRun(t.policy, exceptions, r.Cluster, world, r.ExcludeNamespaces, t.policy.Mode != v1alpha1.ModeEnforce)
 	one.limit = r.Limit
 	result := one.do(ctx)
 	t.result = &result
+}
+
+// exceptions are those from a policy that count now. One from it that cannot be read is an
+// error: nobody knows what it keeps.
+func (r *Runner) exceptions(ctx context.Context, p *Policy) (out []*policy.Exception, err error) {
+	if p.cleanup.Deleting == nil {
+		return nil, nil
+	}
+	all, err := r.Cluster.Exceptions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range all {
+		if !slices.Contains(r.ExceptionNamespaces, "*") && !slices.Contains(r.ExceptionNamespaces, o.GetNamespace()) {
+			continue
+		}
+		data, err := json.Marshal(o.Object)
+		if err != nil {
+			return nil, err
+		}
+		name := o.GetNamespace() + "/" + o.GetName()
+		file, found := policy.Parse(name, data)
+		if len(file.Exceptions) == 0 {
+			return nil, fmt.Errorf("the exception %s: %s", name, errorsIn(found))
+		}
+		for _, e := range file.Exceptions {
+			if !e.IsFrom(&policy.Policy{Kind: p.cleanup.Kind, Name: p.cleanup.Name}) {
+				continue
+			}
+			if e.Invalid {
+				return nil, fmt.Errorf("the exception %s: %s", name, errorsIn(found))
+			}
+			out = append(out, e)
+		}
+	}
+	return out, nil
 }
 
 // ran notes a run. One that failed, but for want of a permission alone, is made again:

@@ -54,6 +54,7 @@ type fake struct {
 	whole    []bool                                // what lists were of
 	refuse   map[string]error                      // by verb and name
 	changes  map[string]int                        // how often an object changes when it is about to be deleted
+	excepted []*unstructured.Unstructured
 	entries  map[string]*v1alpha1.PolicyTranslation
 	writes   int
 	events   []string
@@ -85,6 +86,21 @@ func newFake(t *testing.T, policies ...*unstructured.Unstructured) (*fake, *Runn
 
 func (f *fake) Policies(context.Context) ([]*unstructured.Unstructured, error) {
 	return f.policies, f.refuse["policies"]
+}
+
+func (f *fake) Exceptions(context.Context) ([]*unstructured.Unstructured, error) {
+	return f.excepted, f.refuse["exceptions"]
+}
+
+func (f *fake) Served(context.Context) ([]Resource, error) {
+	all := []string{"create", "delete", "get", "list"}
+	return []Resource{
+		{schema.GroupVersionResource{Version: "v1", Resource: "bindings"}, "Binding", true, []string{"create"}},
+		{schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, "ConfigMap", true, all},
+		{schema.GroupVersionResource{Version: "v1", Resource: "nodes"}, "Node", false, all},
+		{schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, "Deployment", true, all},
+		{schema.GroupVersionResource{Group: "apps", Version: "v1beta1", Resource: "deployments"}, "Deployment", true, all},
+	}, nil
 }
 
 func (f *fake) Resource(_ context.Context, k policy.KindSelector) (Resource, bool, error) {
@@ -381,10 +397,10 @@ func TestExcludedNamespace(t *testing.T) {
 	o := cleaner(t, "", "")
 	o.Object["spec"].(map[string]any)["match"] = object(t, "any: [{resources: {kinds: [Namespace]}}]").Object
 	f, r := newFake(t)
-	run := newRun(Read(o, v1alpha1.ModeEnforce), f, &interp.Offline{}, r.ExcludeNamespaces, false)
+	run := newRun(Read(o, v1alpha1.ModeEnforce), nil, f, &interp.Offline{}, r.ExcludeNamespaces, false)
 	for name, want := range map[string]bool{"kube-system": false, "team": true} {
 		namespace := object(t, "apiVersion: v1\nkind: Namespace\nmetadata: {name: "+name+", uid: n}")
-		if got, err := run.judged(t.Context(), namespace); got != want || err != nil {
+		if got, err := run.judged(t.Context(), Resource{}, namespace); got != want || err != nil {
 			t.Errorf("%s: %t %v", name, got, err)
 		}
 	}

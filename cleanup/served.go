@@ -71,6 +71,9 @@ func (s *served) Resource(_ context.Context, kind policy.KindSelector) (Resource
 	return Resource{}, false, nil
 }
 
+// Served implements Cluster.
+func (s *served) Served(context.Context) ([]Resource, error) { return s.resources() }
+
 // preferred are the resources, each in the version that the cluster names first.
 func (s *served) preferred() ([]Resource, error) {
 	all, err := s.resources()

@@ -9,7 +9,6 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kvap/kvap/compile"
@@ -175,7 +174,11 @@ func longestWait(c Configurations) time.Duration {
 	}
 	out := time.Duration(0)
 	for _, seconds := range all {
-		out = max(out, time.Duration(ptr.Deref(seconds, 10))*time.Second)
+		one := time.Duration(10) // the API server's default
+		if seconds != nil {
+			one = time.Duration(*seconds)
+		}
+		out = max(out, one*time.Second)
 	}
 	return out
 }

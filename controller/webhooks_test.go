@@ -9,7 +9,6 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
@@ -193,7 +192,7 @@ func TestOnTheWay(t *testing.T) {
 	}
 	asking := Configurations{Validating: &admissionregistrationv1.ValidatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: "kvap-webhook"},
-		Webhooks:   []admissionregistrationv1.ValidatingWebhook{{Name: "a", TimeoutSeconds: ptr.To[int32](7)}, {Name: "b", TimeoutSeconds: ptr.To[int32](3)}},
+		Webhooks:   []admissionregistrationv1.ValidatingWebhook{{Name: "a", TimeoutSeconds: new(int32(7))}, {Name: "b", TimeoutSeconds: new(int32(3))}},
 	}}
 	w := &webhooks{client: c, answering: func(error) {}, writer: &writer{client: c, direct: c, tell: func(string) {}}, fallback: wanting{Configurations: asking}}
 	if err := w.serve(t.Context(), serving("one", "two")); err != nil {

@@ -241,9 +241,9 @@ const (
 	//
 	//	$ kvap convert policy.yaml exception.yaml
 	IdleException Code = 118
-	// OnSchedule occurs when a document is a CleanupPolicy or a ClusterCleanupPolicy. It
-	// deletes on a schedule and judges no request, so there is nothing to convert, and
-	// no object is written for it.
+	// OnSchedule occurs when a document is a CleanupPolicy, a ClusterCleanupPolicy, a
+	// DeletingPolicy or a NamespacedDeletingPolicy. It deletes on a schedule and judges no
+	// request, so there is nothing to convert, and no object is written for it.
 	//
 	// Apply it as it is: `kvap controller` runs it on its schedule. With kvap.dev/mode:
 	// enforce it deletes; in shadow its PolicyTranslation says what it would delete. The
@@ -280,9 +280,8 @@ const (
 	//	      =(hostNetwrok): false
 	UnknownField Code = 120
 	// UnreadKind occurs when a document is a policy of a kind of policies.kyverno.io that
-	// kvap does not read yet: a GeneratingPolicy, a DeletingPolicy, an
-	// ImageValidatingPolicy, or one of their namespaced forms. No object is made of it,
-	// and it is not judged by.
+	// kvap does not read yet: a GeneratingPolicy, an ImageValidatingPolicy, or one of their
+	// namespaced forms. No object is made of it, and it is not judged by.
 	//
 	// Leave it with Kyverno. A folder that is written has it in remainder/, as it stands,
 	// and the exit code says that something was left out.
@@ -290,9 +289,9 @@ const (
 	// Example:
 	//
 	//	apiVersion: policies.kyverno.io/v1
-	//	kind: DeletingPolicy
+	//	kind: GeneratingPolicy
 	//	metadata:
-	//	  name: clean
+	//	  name: quotas
 	//	spec: {}
 	UnreadKind Code = 121
 	// OtherEngine occurs when a document is a policy of another engine, as a constraint of

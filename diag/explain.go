@@ -302,9 +302,9 @@ func describe(c Code) (name, text, example string) {
 			"$ kvap convert policy.yaml exception.yaml"
 	case OnSchedule:
 		return "OnSchedule",
-			"Occurs when a document is a CleanupPolicy or a ClusterCleanupPolicy. It\n" +
-				"deletes on a schedule and judges no request, so there is nothing to convert, and\n" +
-				"no object is written for it.\n" +
+			"Occurs when a document is a CleanupPolicy, a ClusterCleanupPolicy, a\n" +
+				"DeletingPolicy or a NamespacedDeletingPolicy. It deletes on a schedule and judges no\n" +
+				"request, so there is nothing to convert, and no object is written for it.\n" +
 				"\n" +
 				"Apply it as it is: `kvap controller` runs it on its schedule. With kvap.dev/mode:\n" +
 				"enforce it deletes; in shadow its PolicyTranslation says what it would delete. The\n" +
@@ -337,16 +337,15 @@ func describe(c Code) (name, text, example string) {
 	case UnreadKind:
 		return "UnreadKind",
 			"Occurs when a document is a policy of a kind of policies.kyverno.io that\n" +
-				"kvap does not read yet: a GeneratingPolicy, a DeletingPolicy, an\n" +
-				"ImageValidatingPolicy, or one of their namespaced forms. No object is made of it,\n" +
-				"and it is not judged by.\n" +
+				"kvap does not read yet: a GeneratingPolicy, an ImageValidatingPolicy, or one of their\n" +
+				"namespaced forms. No object is made of it, and it is not judged by.\n" +
 				"\n" +
 				"Leave it with Kyverno. A folder that is written has it in remainder/, as it stands,\n" +
 				"and the exit code says that something was left out.",
 			"apiVersion: policies.kyverno.io/v1\n" +
-				"kind: DeletingPolicy\n" +
+				"kind: GeneratingPolicy\n" +
 				"metadata:\n" +
-				"  name: clean\n" +
+				"  name: quotas\n" +
 				"spec: {}"
 	case OtherEngine:
 		return "OtherEngine",

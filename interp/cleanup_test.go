@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
 )
@@ -17,7 +19,7 @@ func cleanup(t *testing.T, kind, version, spec string, world interp.World) *inte
 	if ds.HasErrors() || len(f.Cleanups) != 1 {
 		t.Fatal(ds)
 	}
-	return interp.NewCleanup(f.Cleanups[0], world, interp.Limits{})
+	return interp.NewCleanup(f.Cleanups[0], nil, world, interp.Limits{})
 }
 
 func TestCleanupDeletes(t *testing.T) {
@@ -45,7 +47,7 @@ func TestCleanupDeletes(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, version := range []string{"v2", "v2beta1"} {
-				got, err := cleanup(t, tt.kind, version, tt.spec, world).Deletes(t.Context(), object(t, tt.object))
+				got, err := cleanup(t, tt.kind, version, tt.spec, world).Deletes(t.Context(), schema.GroupVersionResource{}, object(t, tt.object))
 				if got != tt.want || (err != nil) != (tt.err != "") || err != nil && !strings.Contains(err.Error(), tt.err) {
 					t.Errorf("%s: got %v, %v; want %v, %q", version, got, err, tt.want, tt.err)
 				}
@@ -63,7 +65,7 @@ func (*lostNamespaces) Namespace(context.Context, string) (map[string]any, error
 
 func TestCleanupWithoutNamespaceLabels(t *testing.T) {
 	c := cleanup(t, "ClusterCleanupPolicy", "v2", "  match: {any: [{resources: {kinds: [Pod], namespaceSelector: {matchLabels: {a: b}}}}]}\n", &lostNamespaces{})
-	if got, err := c.Deletes(t.Context(), object(t, `{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: team}}`)); got || err == nil {
+	if got, err := c.Deletes(t.Context(), schema.GroupVersionResource{}, object(t, `{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: team}}`)); got || err == nil {
 		t.Errorf("got %v, %v", got, err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hashicorp/cronexpr"
 	"github.com/robfig/cron/v3"
 )
 
@@ -14,6 +15,20 @@ import (
 // of cron, or a word such as @daily. Times are in UTC.
 func NextRun(schedule string, after time.Time) (time.Time, error) {
 	s, err := cron.ParseStandard(schedule)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("the schedule %q cannot be read: %w", schedule, err)
+	}
+	next := s.Next(after.UTC())
+	if next.IsZero() {
+		return next, fmt.Errorf("the schedule %q is never due", schedule)
+	}
+	return next, nil
+}
+
+// NextDeletion is NextRun for a DeletingPolicy, whose schedules may also have a year at the
+// end, seconds in front, and L, W and #.
+func NextDeletion(schedule string, after time.Time) (time.Time, error) {
+	s, err := cronexpr.Parse(schedule)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("the schedule %q cannot be read: %w", schedule, err)
 	}

@@ -82,7 +82,7 @@ func (r *reader) mutatingSpec(p *Policy, n *Node) {
 	if targets := o.take("targetMatchConstraints"); targets != nil {
 		t := r.object(targets, "targetMatchConstraints")
 		m.TargetExpression = t.str("expression")
-		m.Targets = r.constraints(t)
+		m.Targets = r.constraints(t, r.resourceRule)
 		t.end()
 	}
 	m.TargetConditions = each(o.list("targetMatchConditions"), r.matchCondition)

@@ -103,8 +103,12 @@ func (f *File) object(doc *Node, kind, version string, known diag.List) diag.Lis
 	r := &reader{beta: version == "v2beta1"}
 	var p *Policy
 	switch kind {
-	case "CleanupPolicy", "ClusterCleanupPolicy":
-		c := r.cleanup(doc)
+	case "CleanupPolicy", "ClusterCleanupPolicy", "DeletingPolicy", "NamespacedDeletingPolicy":
+		read := r.cleanup
+		if strings.HasSuffix(kind, "DeletingPolicy") {
+			read = r.deleting
+		}
+		c := read(doc)
 		c.Invalid = known.HasErrors() || r.ds.HasErrors()
 		f.Cleanups = append(f.Cleanups, c)
 		return append(r.ds, diag.Warnf(doc.Pos, diag.OnSchedule,
@@ -156,9 +160,10 @@ func readVersions(group, kind string) []string {
 		return []string{"v2", "v2beta1", "v2alpha1"}
 	case "kyverno.io/PolicyException":
 		return []string{"v2", "v2beta1"}
-	case "policies.kyverno.io/ValidatingPolicy", "policies.kyverno.io/MutatingPolicy", "policies.kyverno.io/PolicyException":
+	case "policies.kyverno.io/ValidatingPolicy", "policies.kyverno.io/MutatingPolicy", "policies.kyverno.io/DeletingPolicy",
+		"policies.kyverno.io/PolicyException":
 		return []string{"v1", "v1beta1", "v1alpha1"}
-	case "policies.kyverno.io/NamespacedValidatingPolicy", "policies.kyverno.io/NamespacedMutatingPolicy":
+	case "policies.kyverno.io/NamespacedValidatingPolicy", "policies.kyverno.io/NamespacedMutatingPolicy", "policies.kyverno.io/NamespacedDeletingPolicy":
 		return []string{"v1", "v1beta1"}
 	}
 	return nil
@@ -175,7 +180,9 @@ func readKinds(group string) []string {
 	if group == "kyverno.io" {
 		return []string{"ClusterPolicy", "Policy", "PolicyException", "CleanupPolicy", "ClusterCleanupPolicy"}
 	}
-	return []string{"ValidatingPolicy", "NamespacedValidatingPolicy", "MutatingPolicy", "NamespacedMutatingPolicy", "PolicyException"}
+	return []string{
+		"ValidatingPolicy", "NamespacedValidatingPolicy", "MutatingPolicy", "NamespacedMutatingPolicy", "DeletingPolicy", "NamespacedDeletingPolicy", "PolicyException",
+	}
 }
 
 // text is a string's value, "" for anything else.

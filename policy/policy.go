@@ -400,14 +400,17 @@ type ResourceRule struct {
 	Scope                       string   // Cluster, Namespaced or *
 }
 
-// A Cleanup is a CleanupPolicy or ClusterCleanupPolicy: objects that match are
-// deleted on a schedule.
+// A Cleanup is a CleanupPolicy, a ClusterCleanupPolicy, or a DeletingPolicy of
+// policies.kyverno.io: objects that match are deleted on a schedule.
 type Cleanup struct {
-	Pos        diag.Pos
-	Kind       string
-	Name       string
-	Namespace  string // of a CleanupPolicy; "default" where the source names none
-	Schedule   Text   // in the form of cron
+	Pos       diag.Pos
+	Kind      string
+	Name      string
+	Namespace string // of a CleanupPolicy or NamespacedDeletingPolicy; "default" where the source names none
+	Schedule  Text   // in the form of cron
+	// Deleting is what a DeletingPolicy says in place of Match, Exclude, Context and
+	// Conditions; nil for the others.
+	Deleting   *Deleting
 	Match      *MatchBlock
 	Exclude    *MatchBlock // nil when absent
 	Context    []*ContextEntry

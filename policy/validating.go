@@ -124,22 +124,31 @@ func (r *reader) autogen(n *Node, native string) (controllers []string, made *bo
 // matchConstraints reads those of a ValidatingAdmissionPolicy.
 func (r *reader) matchConstraints(n *Node) *MatchConstraints {
 	o := r.object(n, "matchConstraints")
-	m := r.constraints(o)
+	m := r.constraints(o, r.resourceRule)
 	o.end()
 	return m
 }
 
-func (r *reader) constraints(o *object) *MatchConstraints {
+func (r *reader) constraints(o *object, rule func(*Node) ResourceRule) *MatchConstraints {
 	m := &MatchConstraints{Pos: o.node.Pos}
 	m.NamespaceSelector = r.selector(o.take("namespaceSelector"))
 	m.ObjectSelector = r.selector(o.take("objectSelector"))
 	m.MatchPolicy = o.choice("matchPolicy", "Exact", "Equivalent")
-	m.Rules = each(o.list("resourceRules"), r.resourceRule)
+	m.Rules = each(o.list("resourceRules"), rule)
 	m.Exclude = each(o.list("excludeResourceRules"), r.resourceRule)
 	return m
 }
 
 func (r *reader) resourceRule(n *Node) ResourceRule {
+	rule := r.anyOperation(n)
+	if n.Kind == Map && n.Get("operations") == nil {
+		r.fail(n.Pos, diag.Missing, "a resource rule needs the key operations")
+	}
+	return rule
+}
+
+// anyOperation reads a resource rule that may say nothing of operations.
+func (r *reader) anyOperation(n *Node) ResourceRule {
 	o := r.object(n, "a resource rule")
 	rule := ResourceRule{Pos: n.Pos, Names: o.strings("resourceNames")}
 	if rule.Scope = o.choice("scope", "Cluster", "Namespaced", "*"); rule.Scope == "" {
@@ -152,9 +161,7 @@ func (r *reader) resourceRule(n *Node) ResourceRule {
 		return list
 	}
 	rule.Groups, rule.Versions, rule.Resources = needed("apiGroups"), needed("apiVersions"), needed("resources")
-	if o.require("operations") != nil {
-		rule.Operations = o.choices("operations", "CREATE", "UPDATE", "DELETE", "CONNECT", "*")
-	}
+	rule.Operations = o.choices("operations", "CREATE", "UPDATE", "DELETE", "CONNECT", "*")
 	o.end()
 	return rule
 }

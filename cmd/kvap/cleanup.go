@@ -65,7 +65,7 @@ func (c cleaning) leading(limit int, config *rest.Config, o controller.Options, 
 		return world.New(config, world.Options{Formats: formats, Services: f.services, TokenFile: apiCallToken, Live: true})
 	})
 	options := cleanup.Options{
-		Mode: o.Mode, TTL: c.label(o.Mode), ExcludeNamespaces: withOwn(o.ExcludeNamespaces), Limit: limit,
+		Mode: o.Mode, TTL: c.label(o.Mode), ExcludeNamespaces: withOwn(o.ExcludeNamespaces), ExceptionNamespaces: o.ExceptionNamespaces, Limit: limit,
 		World: func(context.Context) (interp.World, error) { return ask() },
 	}
 	return []func(context.Context) error{

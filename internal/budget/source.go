@@ -20,7 +20,18 @@ func OfSource(p *policy.Policy) int { return ofPolicy(p, count.whole) }
 // what they share goes through it as often. How large they become for an object is for
 // Texts and CheckValue to say.
 func CheckSource(p *policy.Policy) error {
-	if ofPolicy(p, func(c count) int { return max(c.types(), c.size) }) > PerPolicy {
+	return tooLarge(ofPolicy(p, count.checked))
+}
+
+// CheckDeleting is CheckSource for a DeletingPolicy.
+func CheckDeleting(d *policy.Deleting) error {
+	t := tally{of: count.checked}
+	t.add(d.Variables, texts(d.Conditions, nil, nil))
+	return tooLarge(t.steps)
+}
+
+func tooLarge(steps int) error {
+	if steps > PerPolicy {
 		return TooLarge{}
 	}
 	return nil
@@ -131,6 +142,9 @@ func (c count) types() int { return c.steps(c.nodes) }
 
 // whole are the steps where variables are written out.
 func (c count) whole() int { return c.steps(c.size) }
+
+// checked are those of CheckSource.
+func (c count) checked() int { return max(c.types(), c.size) }
 
 func (c count) steps(nodes int) int {
 	depth := min(max(1, c.depth), 1000)

@@ -73,8 +73,7 @@ func SourceKinds() [][]string {
 // UnreadKinds are the kinds of Kyverno's policies that kvap does not read: who asks what a cluster enforces must hear of them.
 func UnreadKinds() (kinds [][]string) {
 	for _, name := range []string{
-		"GeneratingPolicy", "NamespacedGeneratingPolicy", "DeletingPolicy", "NamespacedDeletingPolicy",
-		"ImageValidatingPolicy", "NamespacedImageValidatingPolicy",
+		"GeneratingPolicy", "NamespacedGeneratingPolicy", "ImageValidatingPolicy", "NamespacedImageValidatingPolicy",
 	} {
 		kinds = append(kinds, []string{"policies.kyverno.io", name, "v1", "v1beta1", "v1alpha1"})
 	}

@@ -18,6 +18,7 @@ import (
 type material struct {
 	policies   []*policy.Policy
 	exceptions []*policy.Exception
+	cleanups   []*policy.Cleanup
 	unread     []*policy.Unread
 	deployed   judge.Deployed
 	resources  []manifest.Object
@@ -69,12 +70,28 @@ func (s *Suite) loadObjects(m *material, key string, names []string) (found diag
 		found = append(found, s.eachFile(name, s.place(key, i), func(file string, data []byte) diag.List {
 			objects, ds := manifest.Read(file, data)
 			for _, o := range objects {
-				m.objects = append(m.objects, o.Value)
+				m.objects = append(m.objects, within(o.Value)...)
 			}
 			return ds
 		})...)
 	}
 	return found
+}
+
+// within are the objects that a ClusterResource lists, or any other object itself.
+func within(o map[string]any) []map[string]any {
+	if o["kind"] != "ClusterResource" {
+		return []map[string]any{o}
+	}
+	spec, _ := o["spec"].(map[string]any)
+	list, _ := spec["resources"].([]any)
+	var out []map[string]any
+	for _, one := range list {
+		if object, ok := one.(map[string]any); ok {
+			out = append(out, object)
+		}
+	}
+	return out
 }
 
 // loadSurroundings reads the files of values, user and context.
@@ -137,6 +154,7 @@ func (s *Suite) loadPolicy(m *material, name string, pos diag.Pos) diag.List {
 	return append(note, s.eachFile(name, pos, func(file string, data []byte) diag.List {
 		f, ds := policy.Parse(file, data)
 		m.policies = append(m.policies, f.Policies...)
+		m.cleanups = append(m.cleanups, f.Cleanups...)
 		m.unread = append(m.unread, f.Unread...)
 		m.exceptions = append(m.exceptions, f.Exceptions...)
 		return append(ds, m.readNative(file, data)...)

@@ -15,30 +15,34 @@ import (
 	"github.com/kvap/kvap/policy"
 )
 
-// payload judges a row of a policy for JSON documents: the suite's payload, which is
-// no Kubernetes object. Nothing of it happens at admission, so the interpreter decides
-// alone.
-func (r *run) payload(ctx context.Context, row Row, p *policy.Policy) []Result {
-	out := Result{Resource: r.suite.JSONPayload}
-	document, err := r.document()
-	if err == nil {
-		p, err = forObjects(p)
+// overPayloads judges each JSON document of the suite, which is no Kubernetes object. Nothing
+// of it happens at admission, so the interpreter decides alone.
+func (r *run) overPayloads(row Row, judge func(document map[string]any) (interp.RuleResult, error)) (out []Result) {
+	names := r.suite.payloads()
+	if len(names) == 0 {
+		return r.each(row, Result{Verdict: NotJudged, Reason: "the policy is for JSON documents (evaluation.mode: JSON), and the suite has no jsonPayload"})
 	}
-	if err != nil {
-		return r.each(row, Result{Verdict: NotJudged, Reason: err.Error()})
-	}
-	in := interp.New([]*policy.Policy{p}, nil, r.world(r.objects), interp.Limits{})
-	got := interp.RuleResult{Status: interp.None}
-	for _, res := range in.Judge(ctx, &interp.Request{Admission: map[string]any{
-		"operation": "CREATE", "kind": map[string]any{"group": "", "version": "v1", "kind": "Payload"},
-		"resource": map[string]any{"group": "", "version": "v1", "resource": "payloads"}, "object": document,
-	}}) {
-		if got.Status == interp.None {
-			got = res
+	for i, name := range names {
+		one := Result{Resource: name}
+		document, err := r.document(name, i)
+		var got interp.RuleResult
+		if err == nil {
+			got, err = judge(document)
 		}
+		if err != nil {
+			one.Verdict, one.Reason = NotJudged, err.Error()
+		} else {
+			one.alone(row.Expected(), got, "Ok (JSON document)")
+		}
+		out = append(out, one)
 	}
-	out.Form, out.Interp, out.Message = p.Name, string(got.Status), got.Message
-	switch want := row.Expected(); {
+	return out
+}
+
+// alone holds what the interpreter says to what is wanted, where there is no native form.
+func (out *Result) alone(want string, got interp.RuleResult, ok string) {
+	out.Form, out.Interp, out.Message = got.Rule, string(got.Status), got.Message
+	switch {
 	case got.Code != 0:
 		out.Verdict, out.Reason = NotJudged, got.Message
 	case got.Status == interp.None:
@@ -46,19 +50,49 @@ func (r *run) payload(ctx context.Context, row Row, p *policy.Policy) []Result {
 	case string(got.Status) != want:
 		out.Verdict, out.Reason = Failed, fmt.Sprintf("Want %s, got %s", want, got.Status)
 	default:
-		out.Verdict, out.Reason = Passed, "Ok (JSON document)"
+		out.Verdict, out.Reason = Passed, ok
 	}
-	return []Result{out}
 }
 
-// document is the suite's payload.
-func (r *run) document() (map[string]any, error) {
-	if r.suite.JSONPayload == "" {
-		return nil, errors.New("the policy is for JSON documents (evaluation.mode: JSON), and the suite has no jsonPayload")
+// payload judges a row of a policy for JSON documents.
+func (r *run) payload(ctx context.Context, row Row, p *policy.Policy) []Result {
+	p, err := forObjects(p)
+	if err != nil {
+		return r.each(row, Result{Verdict: NotJudged, Reason: err.Error()})
+	}
+	in := interp.New([]*policy.Policy{p}, nil, r.world(r.objects), interp.Limits{})
+	return r.overPayloads(row, func(document map[string]any) (interp.RuleResult, error) {
+		got := interp.RuleResult{Status: interp.None}
+		for _, res := range in.Judge(ctx, &interp.Request{Admission: map[string]any{
+			"operation": "CREATE", "kind": map[string]any{"group": "", "version": "v1", "kind": "Payload"},
+			"resource": map[string]any{"group": "", "version": "v1", "resource": "payloads"}, "object": document,
+		}}) {
+			if got.Status == interp.None {
+				got = res
+			}
+		}
+		got.Rule = p.Name
+		return got, nil
+	})
+}
+
+// payloads are the files with JSON documents.
+func (s *Suite) payloads() []string {
+	if len(s.JSONPayloads) == 0 && s.JSONPayload != "" {
+		return []string{s.JSONPayload}
+	}
+	return s.JSONPayloads
+}
+
+// document is one of the suite's payloads.
+func (r *run) document(name string, i int) (map[string]any, error) {
+	place := r.suite.place("jsonPayload", 0)
+	if len(r.suite.JSONPayloads) > 0 {
+		place = r.suite.place("jsonPayloads", i)
 	}
 	var document map[string]any
 	var wrong error
-	found := r.suite.eachFile(r.suite.JSONPayload, r.suite.place("jsonPayload", 0), func(_ string, data []byte) diag.List {
+	found := r.suite.eachFile(name, place, func(_ string, data []byte) diag.List {
 		text, err := yaml.YAMLToJSON(data)
 		if err == nil {
 			err = kjson.Unmarshal(text, &document)
@@ -70,7 +104,7 @@ func (r *run) document() (map[string]any, error) {
 	case len(found) > 0:
 		return nil, errors.New(found[0].Message)
 	case wrong != nil:
-		return nil, fmt.Errorf("%s is no JSON object: %w", r.suite.JSONPayload, wrong)
+		return nil, fmt.Errorf("%s is no JSON object: %w", name, wrong)
 	}
 	return document, nil
 }

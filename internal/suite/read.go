@@ -51,6 +51,7 @@ type form struct {
 	Checks           []any    `json:"checks"`
 	ParamResources   []string `json:"paramResources"`
 	JSONPayload      string   `json:"jsonPayload"`
+	JSONPayloads     []string `json:"jsonPayloads"`
 	answers
 }
 

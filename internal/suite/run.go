@@ -78,6 +78,9 @@ func (r *run) row(ctx context.Context, row Row) []Result {
 	if why := row.unsupported(); why != "" {
 		return r.each(row, Result{Verdict: NotJudged, Reason: why})
 	}
+	if c := r.deleting(row.Policy); c != nil {
+		return r.deletes(ctx, row, c)
+	}
 	p, native := r.policy(row.Policy), r.isNative(row.Policy)
 	switch {
 	case native && (row.NativePolicy || p == nil):
@@ -146,7 +149,7 @@ func (r Row) unsupported() string {
 		return "the row has an error"
 	case r.NativeMutating:
 		return "native mutation is not judged yet (MutatingAdmissionPolicy)"
-	case r.ImageValidatingPolicy, r.GeneratingPolicy, r.DeletingPolicy:
+	case r.ImageValidatingPolicy, r.GeneratingPolicy:
 		return "the policy's kind is not judged"
 	}
 	return ""
@@ -170,6 +173,16 @@ func (r *run) policy(name string) *policy.Policy {
 	for _, p := range r.policies {
 		if named(p, name) {
 			return p
+		}
+	}
+	return nil
+}
+
+// deleting is the DeletingPolicy of a name.
+func (r *run) deleting(name string) *policy.Cleanup {
+	for _, c := range r.cleanups {
+		if c.Deleting != nil && (name == c.Name || name == c.Namespace+"/"+c.Name) {
+			return c
 		}
 	}
 	return nil

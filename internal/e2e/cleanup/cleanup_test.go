@@ -45,6 +45,7 @@ func cleanerMay() []rbacv1.PolicyRule {
 	}
 	return []rbacv1.PolicyRule{
 		rule("kyverno.io", "clustercleanuppolicies cleanuppolicies", "list"), rule("", "namespaces", "get list"),
+		rule("policies.kyverno.io", "deletingpolicies namespaceddeletingpolicies policyexceptions", "list"),
 		rule("kvap.dev", "policytranslations", "list create patch delete"), rule("kvap.dev", "policytranslations/status", "patch"),
 		rule("events.k8s.io", "events", "create patch"),
 		rule("", "configmaps serviceaccounts", "get list watch delete"), rule("", "secrets", "get list watch"),
@@ -101,7 +102,7 @@ func (c cluster) clean(t *testing.T, config *rest.Config) {
 	ended := make(chan error, 1)
 	go func() {
 		ended <- cleanup.Run(ctx, config, cleanup.Options{
-			Mode: v1alpha1.ModeEnforce, TTL: true, ExcludeNamespaces: []string{"kube-system"}, Every: 500 * time.Millisecond,
+			Mode: v1alpha1.ModeEnforce, TTL: true, ExcludeNamespaces: []string{"kube-system"}, ExceptionNamespaces: []string{"ops"}, Every: 500 * time.Millisecond,
 			Now:   func() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) },
 			World: func(context.Context) (interp.World, error) { return world.New(config, world.Options{Live: true}) },
 		}, logr.Discard())
@@ -253,6 +254,56 @@ func TestPolicies(t *testing.T) {
 		}
 		return about["finished"] == "Normal Scheduled" && about["sealed"] == "Warning Forbidden" && about["idle"] == ""
 	})
+}
+
+// What DeletingPolicies say goes, but for what is excepted, and nothing else.
+func TestDeletingPolicies(t *testing.T) {
+	c := start(t)
+	for _, name := range []string{"team", "other", "ops"} {
+		c.make(t, "{apiVersion: v1, kind: Namespace, metadata: {name: "+name+", labels: {kind: "+name+"}}}")
+		for _, one := range []string{"done", "busy", "excepted"} {
+			c.configMap(t, name, one, "{temporary: 'yes'}")
+		}
+		c.make(t, "{apiVersion: v1, kind: Secret, metadata: {namespace: "+name+", name: sealed}}")
+	}
+	c.configMap(t, "kube-system", "done", "{temporary: 'yes'}")
+	deleting := func(kind, namespace, name, mode, spec string) string {
+		text := strings.Replace(policy(kind, namespace, name, mode, spec), "kyverno.io/v2", "policies.kyverno.io/v1", 1)
+		return strings.Replace(text, "0 0 1 1 *", "0 0 L 1 * *", 1)
+	}
+	const maps = "\n  matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: ['*'], resources: [configmaps]}]"
+	c.make(t, deleting("DeletingPolicy", "", "done", "enforce", maps+`, namespaceSelector: {matchExpressions: [{key: kind, operator: In, values: [team, other]}]}}
+  variables: [{name: state, expression: object.data.state}]
+  conditions: [{name: done, expression: "variables.state in ['done', 'excepted'] && namespaceObject.metadata.labels.kind != 'x'"}]
+`))
+	c.make(t, deleting("NamespacedDeletingPolicy", "ops", "busy", "enforce", maps+"}\n  conditions: [{name: busy, expression: \"object.data.state == 'busy'\"}]\n"))
+	c.make(t, deleting("DeletingPolicy", "", "sealed", "enforce", strings.Replace(maps, "configmaps", "secrets", 1)+"}\n"))
+	c.make(t, deleting("DeletingPolicy", "", "broken", "enforce", maps+"}\n  conditions: [{name: a, expression: nothing}]\n"))
+	for _, namespace := range []string{"ops", "team"} { // those of one namespace count
+		c.make(t, "{apiVersion: policies.kyverno.io/v1, kind: PolicyException, metadata: {name: e, namespace: "+namespace+"}, spec: {policyRefs: [{name: done, kind: DeletingPolicy}], "+
+			"matchConditions: [{name: a, expression: \"object.metadata.namespace == '"+map[string]string{"ops": "team", "team": "other"}[namespace]+"' && object.metadata.name == 'excepted'\"}]}}")
+	}
+	testcluster.Soon(t, "all policies are read", func() bool { return c.status(t, "broken.deletingpolicies.policies.kyverno.io") != nil })
+	before := c.left(t, "team", "other", "ops", "kube-system")
+
+	c.ahead.Store(int64(2 * 366 * 24 * time.Hour))
+	if s := c.ran(t, "done.deletingpolicies.policies.kyverno.io", "Scheduled"); s.Cleanup.Deleted != 3 {
+		t.Errorf("got %+v, %s", s.Cleanup, s.Conditions[0].Message)
+	}
+	if s := c.ran(t, "busy.ops.namespaceddeletingpolicies.policies.kyverno.io", "Scheduled"); s.Cleanup.Deleted != 1 {
+		t.Errorf("got %+v, %s", s.Cleanup, s.Conditions[0].Message)
+	}
+	if s := c.ran(t, "sealed.deletingpolicies.policies.kyverno.io", "Forbidden"); s.Cleanup.Deleted != 0 {
+		t.Errorf("got %+v, %s", s.Cleanup, s.Conditions[0].Message)
+	}
+	want := before
+	for _, gone := range []string{"team/done ", "other/done ", "other/excepted ", "ops/busy "} {
+		want = strings.Replace(want, gone, "", 1)
+	}
+	testcluster.Soon(t, "what is to go is gone, and nothing else; left is to be "+want, func() bool { return c.left(t, "team", "other", "ops", "kube-system") == want })
+	if s := c.status(t, "broken.deletingpolicies.policies.kyverno.io"); s.Conditions[0].Reason != "Invalid" || !strings.Contains(s.Conditions[0].Message, "undeclared") {
+		t.Errorf("got %+v", s.Conditions[0])
+	}
 }
 
 // Objects go when their label says so, as far as they may be deleted.
