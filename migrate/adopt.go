@@ -8,9 +8,14 @@ import (
 )
 
 func refuseAdopt(w World) error {
+	if err := w.refuseStopped(); err != nil {
+		return err
+	}
 	switch {
 	case w.doing(Adopt):
 		return nil
+	case w.outOfShadow():
+		return fmt.Errorf("Kyverno's policy is gone, and that of kvap.dev is all there is; kvap migrate enforce %s notes that, and there is nothing to adopt then", w.Title()) //nolint:staticcheck // a name
 	case w.Stage() != v1alpha1.StageEnforced && w.Stage() != v1alpha1.StageAdopted && w.closed():
 		return fmt.Errorf("it is %s, and nobody enforces it; kvap migrate enforce %s does, from a policy of kvap.dev, and there is nothing to adopt then", w.Stage(), w.Title())
 	case w.Stage() != v1alpha1.StageEnforced && w.Stage() != v1alpha1.StageAdopted:

@@ -1,8 +1,11 @@
 package migrate
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kvap/kvap/api/v1alpha1"
 )
@@ -70,14 +73,14 @@ func (w World) refuseAbsent() error {
 // OutOfShadow is the command that has kvap enforce a policy of kvap.dev, and the one that
 // removes it.
 func (w World) OutOfShadow() (enforce, remove string) {
-	return "kubectl annotate --overwrite " + w.carrierTitle() + " kvap.dev/mode=enforce", "kubectl delete " + w.carrierTitle()
+	return "kvap migrate enforce " + w.Title() + " --accept REASON", "kubectl delete " + objectTitle(w.Carrier)
 }
 
 // refuseOtherCarrier is an error where kvap.dev has a policy of the name already that is
 // not what the source is.
 func (w World) refuseOtherCarrier() error {
 	switch {
-	case w.Carrier == nil:
+	case w.Carrier == nil, w.takesPlace():
 		return nil
 	case !w.shadowedApart():
 		return fmt.Errorf("kvap.dev has a policy of this name already, which no migration has made; rename or delete it")
@@ -90,6 +93,10 @@ func (w World) refuseOtherCarrier() error {
 // shadowApart has a policy of kvap.dev judge without effect. Where the controller judges by
 // the source in shadow already, none is needed.
 func (g Goal) shadowApart(w World) (*Move, error) {
+	if w.Carrier != nil && w.status().Doing == nil && !w.shadowedApart() {
+		return nil, fmt.Errorf("kvap.dev has a policy of this name already, which no migration has made, and kvap judges by it in its mode (%s): "+
+			"shadow would end that; kvap migrate enforce %s goes on where it says the same, else rename or delete it", cmp.Or(modeOf(w.Carrier), "the controller's"), w.Title())
+	}
 	if w.Carrier == nil && w.SourceSeen.as(v1alpha1.ModeShadow, w.Source).Yes {
 		return nil, nil
 	}
@@ -109,7 +116,11 @@ func (w World) refuseBack(back string) error {
 		return nil
 	}
 	if !enforced {
-		return fmt.Errorf("kvap goes on without effect: the API server takes no change of Kyverno's policy any more (%s); kvap migrate enforce %s leads on", w.Closed, w.Title())
+		on := "kvap migrate enforce " + w.Title() + " leads on"
+		if w.Stopped() {
+			on = "to have kvap enforce it again: " + w.Restart()
+		}
+		return fmt.Errorf("kvap goes on without effect: the API server takes no change of Kyverno's policy any more (%s); %s", w.Closed, on)
 	}
 	stop := "kubectl annotate --overwrite " + w.carrierTitle() + " kvap.dev/mode=shadow"
 	if w.Carrier == nil {
@@ -121,8 +132,9 @@ func (w World) refuseBack(back string) error {
 
 // carrierTitle is what kubectl calls the policy of kvap.dev.
 func (w World) carrierTitle() string {
-	if w.Ref.Namespace != "" {
-		return "policies.kvap.dev " + w.Ref.Name + " -n " + w.Ref.Namespace
-	}
-	return "clusterpolicies.kvap.dev " + w.Ref.Name
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind(w.Ref.Kind))
+	o.SetNamespace(w.Ref.Namespace)
+	o.SetName(w.Ref.Name)
+	return objectTitle(o)
 }

@@ -13,16 +13,22 @@ import (
 // refuseEnforce wants a comparison that speaks for the policy, or a reason. What was
 // begun was accepted then.
 func (g Goal) refuseEnforce(w World) error {
+	if err := w.refuseStopped(); err != nil {
+		return err
+	}
 	if w.doing(Enforce) || w.Stage() == v1alpha1.StageEnforced || w.Stage() == v1alpha1.StageAdopted {
 		return nil
 	}
 	if err := w.refuseMutating(); err != nil {
 		return err
 	}
+	if w.outOfShadow() && (modeOf(w.Carrier) == v1alpha1.ModeEnforce || g.Accept != "") {
+		return nil // there is nothing to compare it with
+	}
 	if err := w.refuseAbsent(); err != nil {
 		return err
 	}
-	if w.leftBehind() {
+	if w.leftBehind() && !w.closed() {
 		return fmt.Errorf("the policy of kvap.dev is of an earlier enforce, which a rollback has overtaken: both sides enforce it; kvap migrate rollback %s takes it away", w.Title())
 	}
 	if err := w.refuseOtherCarrier(); err != nil {
@@ -30,6 +36,9 @@ func (g Goal) refuseEnforce(w World) error {
 	}
 	if err := g.refuseClosedWay(w); err != nil {
 		return err
+	}
+	if w.takesPlace() {
+		return nil // it is what is enforced already
 	}
 	if w.Unread != "" && g.Accept == "" {
 		return fmt.Errorf("%s; or say why it may go on: --accept REASON", w.Unread)

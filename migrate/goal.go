@@ -154,6 +154,9 @@ func (w World) WayOn() string {
 	case d.Verb == Rollback:
 		return "kvap migrate rollback " + w.Title() + " goes on, as soon as Kyverno answers"
 	}
+	if w.closed() && d.Verb != Shadow { // Kyverno takes nothing back
+		return fmt.Sprintf("kvap migrate %s %s goes on", d.Verb, w.Title())
+	}
 	return fmt.Sprintf("kvap migrate %s %s goes on, and kvap migrate rollback %s goes back", d.Verb, w.Title(), w.Title())
 }
 

@@ -21,6 +21,9 @@ func (g Goal) WayFor(w World) (v1alpha1.MigrationWay, error) {
 	if err := (Goal{Verb: Enforce}).refuseGone(w); err != nil {
 		return "", err
 	}
+	if w.outOfShadow() {
+		return v1alpha1.WayRemove, nil
+	}
 	if err := w.refuseAbsent(); err != nil {
 		return "", err
 	}

@@ -27,7 +27,8 @@ func (r *Reader) Finish(ctx context.Context) (out report.Finish, err error) {
 	}
 	unfinished := 0
 	for _, w := range ws {
-		if w.Source == nil && !isKept(*w) && !w.Stranded() {
+		lost := w.Lost()
+		if w.Source == nil && !isKept(*w) && !w.Stranded() && !w.Stopped() && len(lost) == 0 {
 			continue
 		}
 		if err := r.tryClosed(ctx, w); err != nil {
@@ -35,7 +36,9 @@ func (r *Reader) Finish(ctx context.Context) (out report.Finish, err error) {
 		}
 		left := report.LeftPolicy{Kind: w.Ref.Kind, Namespace: w.Ref.Namespace, Name: w.Ref.Name, Stage: string(w.Stage())}
 		left.Next, unfinished = nextFor(*w, unfinished)
-		left.TakesAlong = migrate.TakesAlong(w.Source)
+		if w.Closed == "" || w.Kyverno.Yes { // who carries nothing out takes nothing along
+			left.TakesAlong = migrate.TakesAlong(w.Source)
+		}
 		out.Policies = append(out.Policies, left)
 	}
 	if unfinished, err = r.leftCleanups(ctx, &out, unfinished); err != nil {
@@ -93,9 +96,15 @@ func nextFor(w migrate.World, keep int) (string, int) {
 		}
 		return "went with its definition; kvap enforces it as it read it last: kvap migrate adopt " + name, keep + 1
 	}
+	if w.Stopped() {
+		return "somebody has stopped it, and nobody enforces it: " + w.Restart(), keep + 1
+	}
 	if w.Stranded() {
 		enforce, remove := w.OutOfShadow()
 		return "in shadow, and Kyverno's policy is gone: nobody enforces it: " + enforce + ", or " + remove, keep + 1
+	}
+	if lost := w.Lost(); len(lost) > 0 {
+		return "nobody carries out " + strings.Join(lost, ", ") + ", which the record has", keep
 	}
 	recorded := w.Stage() == v1alpha1.StageEnforced || w.Stage() == v1alpha1.StageAdopted
 	enforced := w.Enforces()
@@ -104,6 +113,8 @@ func nextFor(w migrate.World, keep int) (string, int) {
 		return onItsWay + w.WayOn(), keep + 1
 	case w.Closed != "" && migrate.KyvernoHasRest(w.Source):
 		return "nobody carries out " + strings.Join(w.Staying, ", ") + ", " + closedSince + ": kvap migrate adopt " + name + " keeps them in the record", keep + 1
+	case w.TakesPlace():
+		return "kvap enforces it, from a policy of kvap.dev, and this one is left over: kvap migrate enforce " + name + " deletes it", keep + 1
 	case w.Closed != "" && !enforced.Yes && !w.Kyverno.Yes && !migrate.KyvernoIsOff(w.Source):
 		return "nobody enforces it, " + closedSince + ": kvap migrate enforce " + name, keep + 1
 	case migrate.KyvernoHasRest(w.Source):
@@ -140,7 +151,7 @@ func finishSteps(f report.Finish, namespace string) []string {
 			"(kvap migrate enforce writes it): Kyverno would delete what they have generated: "+strings.Join(along, ", ")+".")
 	}
 	if enforce {
-		out = append(out, "Move what Kyverno still enforces (kvap migrate enforce), or keep Kyverno for it.")
+		out = append(out, "Move what Kyverno still enforces, or nobody does, to kvap (kvap migrate enforce), or keep Kyverno for what it enforces.")
 	}
 	if slices.ContainsFunc(f.Policies, func(p report.LeftPolicy) bool { return strings.HasPrefix(p.Next, onItsWay) }) {
 		out = append(out, "End what was begun, as it says at the policies.")

@@ -59,7 +59,7 @@ func TestStrandedInShadow(t *testing.T) {
 		Ref: v1alpha1.PolicyReference{Group: "kyverno.io", Kind: "ClusterPolicy", Name: "p"}, Carrier: carrier,
 		Record: &v1alpha1.Migration{Status: v1alpha1.MigrationStatus{Stage: v1alpha1.StageShadow}},
 	}
-	const want = "kubectl annotate --overwrite clusterpolicies.kvap.dev p kvap.dev/mode=enforce"
+	const want = "kvap migrate enforce p --accept REASON"
 	if next, keeps := nextFor(w, 0); keeps != 1 || !strings.Contains(next, want) {
 		t.Errorf("finish: %q, and %d keep Kyverno", next, keeps)
 	}
@@ -69,6 +69,35 @@ func TestStrandedInShadow(t *testing.T) {
 	carrier.SetAnnotations(map[string]string{v1alpha1.ModeKey: v1alpha1.ModeEnforce, v1alpha1.HistoryKey: "h"})
 	if w.Stranded() {
 		t.Error("it is enforced")
+	}
+}
+
+// What somebody has stopped, and rules that nobody carries out, are named; the one is no
+// end, the other was accepted.
+func TestFinishNamesWhatNobodyEnforces(t *testing.T) {
+	policy := func(group, mode string, rules ...any) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": group, "kind": "ClusterPolicy", "spec": map[string]any{"rules": rules},
+			"metadata": map[string]any{"name": "p", "annotations": map[string]any{v1alpha1.ModeKey: mode, v1alpha1.HistoryKey: "h"}},
+		}}
+	}
+	one, two := map[string]any{"name": "one"}, map[string]any{"name": "two"}
+	record := &v1alpha1.Migration{Status: v1alpha1.MigrationStatus{Stage: v1alpha1.StageAdopted, Original: &v1alpha1.LastGood{}}}
+	text, err := policy("kyverno.io/v1", "", one, two).MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	record.Status.Original.Policy = string(text)
+	ref := v1alpha1.PolicyReference{Group: "kyverno.io", Kind: "ClusterPolicy", Name: "p"}
+	for mode, want := range map[string]string{
+		v1alpha1.ModeEnforce: "nobody carries out two",
+		v1alpha1.ModeShadow:  "kubectl annotate --overwrite clusterpolicies.kvap.dev p kvap.dev/mode=enforce",
+	} {
+		w := migrate.World{Ref: ref, Carrier: policy("kvap.dev/v1alpha1", mode, one), Record: record}
+		next, keeps := nextFor(w, 0)
+		if !strings.Contains(next, want) || (keeps == 1) != w.Stopped() {
+			t.Errorf("%s: %q, and %d keep Kyverno", mode, next, keeps)
+		}
 	}
 }
 
