@@ -44,6 +44,7 @@ type devKyverno struct {
 	certs   *certs.Authority
 	taken   string // the policies that it judges by, as text
 	celOnly bool   // as 1.20, which carries out none of kyverno.io
+	down    bool   // it was scaled down
 }
 
 // startKyverno serves until the context ends.
@@ -131,7 +132,17 @@ func (k *devKyverno) follow(ctx context.Context, log logr.Logger) {
 }
 
 // pass judges by what there is, then has the API server ask, and then says so.
+// Scaled down, it ends, and with it what keeps its policies from being written.
 func (k *devKyverno) pass(ctx context.Context) error {
+	down, err := standin.IsDown(ctx, k.Client)
+	switch {
+	case err != nil || down && k.down:
+		return err
+	case down:
+		k.down, k.taken = true, ""
+		return errors.Join(k.AskNoMore(ctx), standin.Open(ctx, k.Client))
+	}
+	k.down = false
 	if err := k.AskAboutPolicies(ctx); err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -98,14 +99,27 @@ func Open(ctx context.Context, c client.Client) error {
 	return untilDenied(ctx, c, false)
 }
 
-// Deployment is that of Kyverno's admission controller in a version, of which no Pod runs.
+// deploymentName is that of Kyverno's admission controller.
+const deploymentName = "kyverno-admission-controller"
+
+// IsDown tells that the Deployment was scaled down, or is gone.
+func IsDown(ctx context.Context, c client.Client) (bool, error) {
+	d := &appsv1.Deployment{}
+	err := c.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: deploymentName}, d)
+	if apierrors.IsNotFound(err) {
+		return true, nil
+	}
+	return err == nil && d.Spec.Replicas != nil && *d.Spec.Replicas == 0, err
+}
+
+// Deployment is that of Kyverno's admission controller in a version. There are no nodes, so
+// its Pod waits for one: what stands in does its work until it is scaled down.
 func Deployment(version string) *appsv1.Deployment {
 	labels := map[string]string{"app.kubernetes.io/component": "admission-controller", "app.kubernetes.io/part-of": "kyverno"}
-	none := int32(0)
 	return &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: "kyverno-admission-controller", Labels: labels},
+		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: deploymentName, Labels: labels},
 		Spec: appsv1.DeploymentSpec{
-			Replicas: &none, Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Replicas: new(int32(1)), Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: labels},
 				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "kyverno", Image: "reg.kyverno.io/kyverno/kyverno:" + version}}},

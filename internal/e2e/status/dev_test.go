@@ -14,13 +14,17 @@ import (
 	"syscall"
 	"testing"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kvap/kvap/internal/e2e/testcluster"
+	"github.com/kvap/kvap/internal/standin"
 )
 
 const tried = `apiVersion: kyverno.io/v1
@@ -184,5 +188,20 @@ func TestDevClosed(t *testing.T) {
 	}
 	if err := denied(); err == nil || !strings.Contains(err.Error(), "ValidatingAdmissionPolicy") {
 		t.Errorf("kvap does not enforce the policy: %v", err)
+	}
+	// The last lines of finish: Kyverno is scaled down, and what it had registered goes for good.
+	down := client.RawPatch(types.MergePatchType, []byte(`{"spec": {"replicas": 0}}`))
+	if err := c.Patch(t.Context(), &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: standin.Namespace, Name: "kyverno-admission-controller"}}, down); err != nil {
+		t.Fatal(err)
+	}
+	testcluster.Soon(t, "Kyverno's webhook configurations are gone", func() bool {
+		var list admissionregistrationv1.ValidatingWebhookConfigurationList
+		if err := c.List(t.Context(), &list, client.HasLabels{"webhook.kyverno.io/managed-by"}); err != nil {
+			t.Fatal(err)
+		}
+		return len(list.Items) == 0
+	})
+	if err := denied(); err == nil {
+		t.Error("kvap enforces nothing without Kyverno")
 	}
 }
