@@ -83,6 +83,9 @@ func (w World) wayToCompare() string {
 		}
 		changes = changes || rule["mutate"] != nil && !w.stays(name)
 	}
+	if changes && w.closed() {
+		return "no comparison can speak for rules that change objects, for Kyverno carries them out no more;"
+	}
 	if changes {
 		return "for rules that change objects, run kvap migrate compare " + w.Title() + " with --audit-log, of the level Request, or"
 	}
