@@ -43,6 +43,9 @@ func (c *Comparing) settingOfCluster(ctx context.Context) (*Setting, error) {
 	} else if err != nil {
 		return nil, err
 	}
+	if s.givenUp, err = live.GivenUp(ctx, c.Cluster); err != nil && !apierrors.IsForbidden(err) {
+		return nil, err
+	}
 	look, err := c.newLook(s)
 	if err == nil {
 		var known []map[string]any

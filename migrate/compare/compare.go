@@ -170,6 +170,7 @@ func (c *Comparing) begin(ctx context.Context) error {
 	}
 	c.setting, c.ledger, c.unread = setting, evidence.New(judges, setting.Known), 0
 	c.ledger.Natives(setting.natives)
+	c.ledger.Times(setting.times())
 	c.ledger.Since(c.Since)
 	if setting.whole {
 		c.ledger.Whole()

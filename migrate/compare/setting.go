@@ -33,6 +33,7 @@ type Setting struct {
 	seen     map[string]time.Time // since when native policies were seen to be judged by, by name
 	compared []comparedPolicy     // those of a cluster
 	silent   string               // since when Kyverno is, where it is not alive
+	givenUp  string               // why it judges by none of kyverno.io
 	whole    bool                 // no policy that changes objects was left out
 	mark     string               // another one where policies or native objects are others
 }

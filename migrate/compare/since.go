@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/migrate"
+	"github.com/kvap/kvap/migrate/evidence"
 )
 
 // takesUp is how long API servers are given to judge by what was written, where nobody says
@@ -37,6 +39,7 @@ func (s *Setting) seeEnforced(t v1alpha1.PolicyTranslation) {
 	if c == nil || c.Status != metav1.ConditionTrue {
 		return
 	}
+	s.seen[policyKey(strings.TrimPrefix(t.Spec.Source.Namespace+"/"+t.Spec.Source.Name, "/"))] = c.LastTransitionTime.Time
 	for _, row := range t.Status.Rules {
 		for _, name := range row.Objects {
 			if at := c.LastTransitionTime.Time; at.After(s.seen[name]) {
@@ -44,6 +47,28 @@ func (s *Setting) seeEnforced(t v1alpha1.PolicyTranslation) {
 			}
 		}
 	}
+}
+
+// policyKey is where the time of a policy is, beside those of native ones.
+func policyKey(name string) string { return "of " + name }
+
+// times are since when both sides judge by the policies of a cluster.
+func (s *Setting) times() map[string]evidence.Times {
+	out := map[string]evidence.Times{}
+	for _, p := range s.compared {
+		one := evidence.Times{Webhook: s.since(policyKey(p.name), lastWritten(&p.object))}
+		group, kind := p.object.GroupVersionKind().Group, p.object.GetKind()
+		if group == v1alpha1.Group { // Kyverno's is gone, or was written before
+			group, _, _ = strings.Cut(v1alpha1.KyvernoAPIVersion(kind), "/")
+		} else {
+			one.Kyverno = kyvernoSince(&p.object)
+		}
+		if migrate.IsLegacy(v1alpha1.PolicyReference{Group: group, Kind: kind}) {
+			one.Never = s.givenUp
+		}
+		out[p.name] = one
+	}
+	return out
 }
 
 // since is when a native policy, of objects that were written at some times, was seen to be
@@ -63,6 +88,32 @@ func (s *Setting) since(name string, written ...time.Time) time.Time {
 		return last
 	}
 	return last.Add(takesUp)
+}
+
+// kyvernoSince is when Kyverno has taken a policy up: when it said so after the spec was
+// written last, else a while after that.
+func kyvernoSince(policy *unstructured.Unstructured) time.Time {
+	written := policy.GetCreationTimestamp().Time
+	for _, f := range policy.GetManagedFields() {
+		if f.Subresource == "" && f.Time != nil && f.Time.After(written) && (f.FieldsV1 == nil || strings.Contains(string(f.FieldsV1.Raw), `"f:spec"`)) {
+			written = f.Time.Time
+		}
+	}
+	if written.IsZero() { // nobody knows
+		return written
+	}
+	for _, path := range [][]string{{"status", "conditions"}, {"status", "conditionStatus", "conditions"}} {
+		list, _, _ := unstructured.NestedSlice(policy.Object, path...)
+		for _, one := range list {
+			c, _ := one.(map[string]any)
+			text, _ := c["lastTransitionTime"].(string)
+			at, err := time.Parse(time.RFC3339, text)
+			if err == nil && c["type"] == "Ready" && c["status"] == "True" && !at.Before(written) {
+				return at.Add(time.Second)
+			}
+		}
+	}
+	return written.Add(takesUp)
 }
 
 // lastWritten is when the spec of an object was written last, as far as its managed fields

@@ -29,6 +29,15 @@ type auditReader struct {
 	webhook bool                   // kvap's webhook has been heard of in the log
 	strange map[string]bool        // native policies that were heard of and are not known
 	since   time.Time              // what came before does not count
+	times   map[string]Times       // by the name of the policy
+}
+
+// Times say since when both sides judge by a policy as it is; zero where that is not known.
+type Times struct {
+	Kyverno time.Time
+	Webhook time.Time // kvap's, by the rules with no native form
+	// Never is why Kyverno does not judge by it at all; empty where it does.
+	Never string
 }
 
 type auditNative struct {
@@ -55,6 +64,9 @@ func (l *Ledger) Natives(list []Native) {
 
 // Since has what the log says of the time before count for nothing. It follows Natives.
 func (l *Ledger) Since(at time.Time) { l.audit.since = at }
+
+// Times says since when policies are judged by, by their names. It follows Natives.
+func (l *Ledger) Times(times map[string]Times) { l.audit.times = times }
 
 // Strange are native policies that the log speaks of, made by kvap or not, and that
 // were not among the natives.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -287,6 +288,20 @@ func TestWhatIsNotKnownIsNoAgreement(t *testing.T) {
 			e["responseStatus"] = map[string]any{"code": 201}
 			e["annotations"].(map[string]any)["failed-open.validating.webhook.admission.k8s.io/round_0_index_0"] = "validate.kyverno.svc-ignore"
 		}), "a webhook did not answer"},
+		{"before Kyverno had the policy", teams, func(b *bench, l *Ledger) {
+			l.Times(map[string]Times{"teams": {Kyverno: time.Date(2030, 1, 2, 3, 4, 6, 0, time.UTC)}})
+			log(func(e map[string]any) { e["responseStatus"] = map[string]any{"code": 201} })(b, l)
+		}, "Kyverno did not have the policy"},
+		{"after Kyverno gave it up", teams, func(b *bench, l *Ledger) {
+			l.Times(map[string]Times{"teams": {Never: "Kyverno 1.20.0 carries out no policy of kyverno.io"}})
+			log(func(e map[string]any) { e["responseStatus"] = map[string]any{"code": 201} })(b, l)
+		}, "Kyverno 1.20.0 carries out no policy"},
+		{"before kvap's webhook judged", teams, func(b *bench, l *Ledger) {
+			l.audit.natives, l.audit.webhook = nil, true // the rule has no native form
+			l.rows[0].form.Rule.Target, l.rows[0].form.Places = translate.Webhook, nil
+			l.Times(map[string]Times{"teams": {Webhook: time.Date(2030, 1, 2, 3, 4, 6, 0, time.UTC)}})
+			log(func(map[string]any) {})(b, l)
+		}, "kvap's webhook did not judge"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBench(t, tt.policy, nil)

@@ -22,7 +22,7 @@ type side struct {
 
 // noteEvent compares both sides on one rule.
 func (l *Ledger) noteEvent(place int, e *event, at string) {
-	ours, theirs := l.ours(place, e), e.theirs(l.rows[place])
+	ours, theirs := l.ours(place, e), l.theirs(place, e)
 	t := l.rows[place].of(Audit)
 	switch {
 	case ours.silent && !theirs.violated, theirs.silent && !ours.violated:
@@ -42,6 +42,19 @@ func (l *Ledger) noteEvent(place int, e *event, at string) {
 			}}
 		})
 	}
+}
+
+// theirs is what Kyverno says of a rule on a request.
+func (l *Ledger) theirs(place int, e *event) side {
+	found, times := e.theirs(l.rows[place]), l.audit.times[l.rows[place].form.Rule.PolicyName()]
+	switch {
+	case found.violated:
+	case times.Never != "":
+		found.unknown = times.Never
+	case e.Received.Before(times.Kyverno):
+		found.unknown = "Kyverno did not have the policy, or another one, at that time"
+	}
+	return found
 }
 
 func (s side) voice(who string) report.Voice {
@@ -90,6 +103,8 @@ func (l *Ledger) ours(place int, e *event) side {
 		return side{unknown: "no native policy that was made from the rule is given"}
 	case !l.audit.webhook:
 		return side{unknown: "kvap's webhook is not heard of in the log"}
+	case e.Received.Before(l.audit.times[f.Rule.PolicyName()].Webhook):
+		return side{unknown: "kvap's webhook did not judge by the policy, or by another one, at that time"}
 	}
 	return side{silent: true}
 }

@@ -165,12 +165,29 @@ func (k *kyvernoWatch) judges(o *unstructured.Unstructured) migrate.Judging {
 // givesUp tells of a policy that Kyverno carries out no more, from its version 1.20 on.
 func (k *kyvernoWatch) givesUp(o *unstructured.Unstructured) bool {
 	kind := o.GroupVersionKind()
-	if !migrate.IsLegacy(v1alpha1.PolicyReference{Group: kind.Group, Kind: kind.Kind}) {
-		return false
+	return migrate.IsLegacy(v1alpha1.PolicyReference{Group: kind.Group, Kind: kind.Kind}) && givesUp(k.version)
+}
+
+// givesUp tells of a version of Kyverno that carries out no policy of kyverno.io.
+func givesUp(version string) bool {
+	v, err := semver.ParseTolerant(version)
+	v.Pre = nil
+	return err == nil && v.GE(semver.Version{Major: 1, Minor: 20})
+}
+
+// GivenUp is why Kyverno carries out no policy of kyverno.io; "" where it does, or that is
+// not known.
+func GivenUp(ctx context.Context, c *cluster.Connection) (string, error) {
+	now, err := readHeartbeat(ctx, c)
+	if err != nil {
+		return "", err
 	}
-	version, err := semver.ParseTolerant(k.version)
-	version.Pre = nil
-	return err == nil && version.GE(semver.Version{Major: 1, Minor: 20})
+	namespace, _, _ := strings.Cut(now.lease, "/")
+	version, _, err := imageVersion(ctx, c, namespace)
+	if err != nil || !givesUp(version) {
+		return "", err
+	}
+	return "Kyverno " + version + " carries out no policy of kyverno.io", nil
 }
 
 // kyvernoReady reads the status that Kyverno writes: a condition, or in older versions
