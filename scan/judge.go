@@ -26,6 +26,8 @@ type Policies struct {
 	// World is what rules look things up in that have no native form; nil knows what a
 	// round has read before.
 	World World
+	// Triggers has Look see objects, too, of which rules generate others.
+	Triggers bool
 }
 
 // A World is what a rule can ask about besides the object.

@@ -34,7 +34,7 @@ func resourcesOf(p Policies, served []*metav1.APIResourceList) []apischema.Group
 			if strings.Contains(r.Name, "/") || never(gv.Group, r.Name) || !slices.Contains(r.Verbs, "list") || !slices.Contains(r.Verbs, "watch") {
 				continue
 			}
-			if slices.ContainsFunc(p.Compiled.Rules, func(rule *compile.Rule) bool { return about(p.Compiled, rule, gv, r) }) {
+			if slices.ContainsFunc(p.Compiled.Rules, func(rule *compile.Rule) bool { return p.about(rule, gv, r) }) {
 				out = append(out, gv.WithResource(r.Name))
 			}
 		}
@@ -50,7 +50,7 @@ func asked(p Policies, served []*metav1.APIResourceList, resource apischema.Grou
 				continue
 			}
 			for _, rule := range p.Compiled.Rules {
-				if about(p.Compiled, rule, resource.GroupVersion(), r) {
+				if p.about(rule, resource.GroupVersion(), r) {
 					rules = append(rules, rule)
 				}
 			}
@@ -60,13 +60,13 @@ func asked(p Policies, served []*metav1.APIResourceList, resource apischema.Grou
 }
 
 // about tells whether a rule can say anything of a resource.
-func about(c compile.Result, rule *compile.Rule, gv apischema.GroupVersion, r metav1.APIResource) bool {
-	if !scannable(rule) {
+func (p Policies) about(rule *compile.Rule, gv apischema.GroupVersion, r metav1.APIResource) bool {
+	if !scannable(rule) && !(p.Triggers && rule.Source != nil && !rule.Source.Invalid && rule.Source.Generate != nil) {
 		return false
 	}
 	if rule.Target == translate.Native {
 		return slices.ContainsFunc(rule.Objects, func(i int) bool {
-			for _, m := range c.Objects[i].Policy.Spec.MatchConstraints.ResourceRules {
+			for _, m := range p.Compiled.Objects[i].Policy.Spec.MatchConstraints.ResourceRules {
 				if has(m.APIGroups, gv.Group) && has(m.APIVersions, gv.Version) && has(m.Resources, r.Name) {
 					return true
 				}

@@ -165,7 +165,7 @@ func (c *Comparing) newLook(s *Setting) (*scan.Look, error) {
 	o := c.Translate
 	o.Schemas, o.Exceptions = s.Schemas, s.Exceptions
 	compiled := compile.Policies(compile.Input{Policies: s.Policies, Exceptions: s.Exceptions}, compile.Options{Translate: o})
-	return scan.NewLook(c.Cluster.Config, scan.Policies{Compiled: compiled, Exceptions: s.Exceptions, Schemas: s.Schemas})
+	return scan.NewLook(c.Cluster.Config, scan.Policies{Compiled: compiled, Exceptions: s.Exceptions, Schemas: s.Schemas, Triggers: true})
 }
 
 // clusterObjects sends the objects that the cluster has.

@@ -12,6 +12,7 @@ import (
 	"github.com/kvap/kvap/internal/cluster"
 	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/internal/manifest"
+	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/migrate/evidence"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
@@ -175,6 +176,10 @@ func (c *Comparing) begin(ctx context.Context) error {
 	if setting.whole {
 		c.ledger.Whole()
 	}
+	if c.Cluster != nil {
+		engine := interp.New(setting.Policies, setting.Exceptions, judge.World(setting.Known, setting.Schemas), interp.Limits{})
+		c.ledger.Making(evidence.Making{Engine: engine, Objects: clusterObjects{c.Cluster}})
+	}
 	c.requests, c.audit, err = c.Open(func(path string) {
 		c.tell(diag.Warnf(diag.Pos{File: path}, diag.MissingObject,
 			"the log was rotated, and what came after it was read last is not beside it; give the folder of the logs, and look more often (--every)"))
@@ -331,7 +336,7 @@ func (c *Comparing) about(o *unstructured.Unstructured, at string, register *evi
 			return judge.NewRequest(data)
 		}}
 		if operation == "CREATE" {
-			item.Reported = reported
+			item.Reported, item.Made = reported, c.Cluster != nil
 		}
 		out = append(out, item)
 	}

@@ -25,6 +25,9 @@ type Item struct {
 	Request func() (*judge.Request, error)
 	// Reported is what Kyverno's reports say of the object; nil where there are none.
 	Reported *Reported
+	// Made tells of an object that is there, as it was created: what generate rules make of it
+	// is there, too.
+	Made bool
 }
 
 // batchSize is how many items are held at once.
@@ -35,6 +38,7 @@ type judged struct {
 	Item
 	request  *judge.Request
 	opinions []judge.Opinion
+	made     []made
 	err      error
 }
 
@@ -74,12 +78,15 @@ func (l *Ledger) judgeBatch(ctx context.Context, batch []judged) {
 		if j.Subject == "" {
 			j.Subject = asked(j.request.Admission())
 		}
-		j.opinions, j.err = l.judges.Judge(ctx, j.request)
+		if j.opinions, j.err = l.judges.Judge(ctx, j.request); j.err == nil && j.Made && l.making != nil {
+			j.made = l.making.of(ctx, l.rows, j.request)
+		}
 	})
 }
 
 // note writes down what both judges say of one request, and what Kyverno reported.
 func (l *Ledger) note(j judged) {
+	l.noteMade(j)
 	for i, o := range j.opinions {
 		if !validates(o.Rule) {
 			continue

@@ -40,7 +40,8 @@ type Ledger struct {
 	known  []map[string]any
 	rows   []*row // of the judges' rules
 	audit  auditReader
-	whole  bool // all policies by which Kyverno changes objects are compared
+	making *Making // of generate rules; nil where nothing is known of what they made
+	whole  bool    // all policies by which Kyverno changes objects are compared
 }
 
 // A row is the evidence for one rule.
@@ -240,6 +241,10 @@ func (r *row) thin(compared bool) []string {
 	switch {
 	case mutates(r.form):
 		return r.thinChanges(seen, violated)
+	case generates(r.form) && seen == 0:
+		return []string{"the rule makes other objects: only what it has made of objects that are there can be held against it, and nothing was found"}
+	case generates(r.form):
+		return nil
 	case !validates(r.form):
 		return []string{"the rule " + otherwise(r.form) + ", and compare does not look at that"}
 	case seen == 0 && !compared:
@@ -272,11 +277,8 @@ func (r *row) thinChanges(seen, changed int) []string {
 
 // otherwise says what a rule does that neither judges requests nor changes their object.
 func otherwise(f *compile.Form) string {
-	switch {
-	case f.Source.Mutate != nil:
+	if f.Source.Mutate != nil {
 		return "changes objects that are there"
-	case f.Source.Generate != nil:
-		return "makes other objects"
 	}
 	return "verifies images"
 }
