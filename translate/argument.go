@@ -37,10 +37,9 @@ func argumentKinds(function jmespath.Func, i int) []schema.Kind {
 		return []schema.Kind{schema.String, schema.List}
 	case jmespath.FuncKeys, jmespath.FuncValues:
 		return []schema.Kind{schema.Map}
-	case jmespath.FuncStartsWith, jmespath.FuncEndsWith, jmespath.FuncToUpper, jmespath.FuncToLower,
-		jmespath.FuncEqualFold, jmespath.FuncReplaceAll, jmespath.FuncSplit, jmespath.FuncTrimPrefix:
+	case jmespath.FuncStartsWith, jmespath.FuncEndsWith, jmespath.FuncToUpper, jmespath.FuncToLower, jmespath.FuncSplit:
 		return text
-	case jmespath.FuncRegexMatch, jmespath.FuncPatternMatch:
+	case jmespath.FuncRegexMatch:
 		if i == 0 {
 			return text
 		}

@@ -35,26 +35,16 @@ func (l *lowering) call(e *jmespath.Expr, cur *operand) operand {
 		return strictArg(0).over(l.length)
 	case jmespath.FuncKeys, jmespath.FuncValues:
 		return strictArg(0).over(func(j operand) operand { return l.keysOf(j, e.Func == jmespath.FuncValues) })
-	case jmespath.FuncJoin:
-		return strictArg(0).over(func(glue operand) operand {
-			return strictArg(1).over(func(list operand) operand { return l.joined(glue, list) })
-		})
 	case jmespath.FuncToArray:
 		return arg(0).over(l.toArray)
 	case jmespath.FuncToString:
 		return l.asText(arg(0)).over(l.toString)
-	case jmespath.FuncNotNull:
-		return l.notNull(e, cur)
 	case jmespath.FuncSort:
 		return l.sorted(strictArg(0))
-	case jmespath.FuncType:
-		return l.orError(e.Args[0], cur, arg(0).over(l.typeName))
 	case jmespath.FuncDivide, jmespath.FuncAdd, jmespath.FuncSubtract, jmespath.FuncMultiply:
 		return unlessErrors(strictArg(0), strictArg(1), func(a, b operand) operand { return l.arithmetic(e.Func, a, b) })
 	case jmespath.FuncToNumber:
 		return arg(0).over(l.toNumber)
-	case jmespath.FuncMax, jmespath.FuncMin:
-		return strictArg(0).over(func(list operand) operand { return l.extreme(e.Func, list) })
 	}
 	panic(l.refuse(diag.NoFunction, "the function %s has no native form", e.Name))
 }
@@ -77,20 +67,8 @@ func (l *lowering) callOfText(f jmespath.Func, arg func(i int) operand) (out ope
 		return l.ofTwoTexts(arg(0), arg(1), func(a, b cel.Value) operand { return boolOf(a.EndsWith(b)) }), true
 	case jmespath.FuncToUpper, jmespath.FuncToLower:
 		return l.changeCase(f, arg(0)), true
-	case jmespath.FuncEqualFold:
-		return l.equalFold(arg(0), arg(1)), true
 	case jmespath.FuncRegexMatch:
 		return l.regexMatch(arg(0), arg(1)), true
-	case jmespath.FuncPatternMatch:
-		return l.patternMatch(arg(0), arg(1)), true
-	case jmespath.FuncReplaceAll:
-		return l.replaceAll(arg(0), arg(1), arg(2)), true
-	case jmespath.FuncTrimPrefix:
-		return l.trimPrefix(arg(0), arg(1)), true
-	case jmespath.FuncTrim:
-		return l.trim(arg(0), arg(1)), true
-	case jmespath.FuncTruncate:
-		return l.truncate(arg(0), arg(1)), true
 	case jmespath.FuncParseJSON:
 		return arg(0).over(l.parseJSON), true
 	case jmespath.FuncSplit:
@@ -201,38 +179,6 @@ func (l *lowering) toString(j operand) operand {
 		return j
 	}
 	return stringOf(l.text(j))
-}
-
-// notNull is the first argument that is neither missing nor null.
-func (l *lowering) notNull(e *jmespath.Expr, cur *operand) operand {
-	out := litOf(nil)
-	for i := len(e.Args) - 1; i >= 0; i-- {
-		j := l.eval(e.Args[i], cur).softly()
-		if j.form == errorForm {
-			return j
-		}
-		out = choice(l.present(j), j.settledAll(), out)
-	}
-	for _, arg := range e.Args { // each is evaluated before one is taken
-		out = l.orError(arg, cur, out)
-	}
-	return out
-}
-
-func (l *lowering) typeName(j operand) operand {
-	switch kindOf(j.typ()) {
-	case schema.Bool, schema.Int, schema.Number, schema.String, schema.List, schema.Map, schema.Object:
-		name := map[schema.Kind]string{schema.Bool: "boolean", schema.Int: "number", schema.Number: "number",
-			schema.String: "string", schema.List: "array", schema.Map: "object", schema.Object: "object"}[kindOf(j.typ())]
-		return choice(l.present(j), litOf(name), litOf("null"))
-	}
-	switch {
-	case j.form == errorForm:
-		return j
-	case j.form == litForm && j.lit == nil:
-		return litOf("null")
-	}
-	panic(l.unsupported("the type of a value that is only known at run time"))
 }
 
 func (l *lowering) toNumber(j operand) operand {

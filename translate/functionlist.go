@@ -1,11 +1,8 @@
 package translate
 
 import (
-	"slices"
-
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
-	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/scalar"
 )
@@ -62,9 +59,12 @@ func (l *lowering) keysOf(j operand, values bool) operand {
 		if !ok {
 			return typeError("keys")
 		}
-		return literalEntries(m, values)
+		if len(m) == 0 {
+			return litOf([]any{})
+		}
+		panic(l.refuse(diag.NoFunction, "the keys and values of a map of the policy have no native form"))
 	case hashForm:
-		return l.hashEntries(j, values)
+		panic(l.refuse(diag.NoFunction, "the keys and values of a map that is put together have no native form"))
 	case placeForm:
 		switch j.v.kind() {
 		case schema.Map, schema.Object:
@@ -77,87 +77,6 @@ func (l *lowering) keysOf(j operand, values bool) operand {
 		}
 	}
 	return typeError("keys")
-}
-
-// literalEntries are the keys, or the values, of a map that is known when compiling.
-func literalEntries(m map[string]any, values bool) operand {
-	out := []any{}
-	var elements concat
-	for _, k := range sortedKeys(m) {
-		var entry any = k
-		if values {
-			entry = m[k]
-		}
-		out, elements = append(out, entry), append(elements, single{litOf(entry)})
-	}
-	if len(out) < 2 {
-		return litOf(out)
-	}
-	return sequenceOf(fromMap{elements})
-}
-
-// hashEntries are the keys, or the values, of a multi-select hash, null where they are
-// missing.
-func (l *lowering) hashEntries(j operand, values bool) operand {
-	var keys concat
-	for _, k := range j.keys {
-		keys = append(keys, single{litOf(k)})
-	}
-	switch {
-	case !values:
-		return sequenceOf(mapOrdered(keys))
-	case len(keys) == 1:
-		return selectionOf(multiForm, nil, []operand{l.read(j.multi[0])})
-	}
-	panic(l.unsupported("the values of a map that is put together from several expressions"))
-}
-
-func (l *lowering) joined(glue, list operand) operand {
-	isChoice := func(part operand) bool { return part.form == choiceForm }
-	if i := slices.IndexFunc(list.multi, isChoice); i >= 0 && list.form == multiForm {
-		return list.multi[i].over(func(part operand) operand {
-			parts := slices.Clone(list.multi)
-			parts[i] = part
-			return l.joined(glue, selectionOf(multiForm, nil, parts))
-		})
-	}
-	g, ok := l.stringArg(glue)
-	if list.form == multiForm {
-		texts := make([]cel.Value, len(list.multi))
-		for i, part := range list.multi { // null is no text either
-			x, isText := l.stringArg(part)
-			texts[i], ok = x, ok && isText
-		}
-		if !ok {
-			return typeError("join")
-		}
-		if slices.ContainsFunc(list.multi, func(part operand) bool { return part.form != litForm }) {
-			for i := range texts { // a list has items of one type, and fields are of any
-				texts[i] = dyn(texts[i])
-			}
-		}
-		return stringOf(cel.List(texts...).Call(cel.FuncJoin, g))
-	}
-	if list.form == errorForm {
-		return list
-	}
-	l.mustBeOrdered(list)
-	if kindOf(list.typ().Elem) != schema.String { // only texts can be joined
-		l.errs = true
-	}
-	v, ok2 := l.expr(list)
-	if ok2 {
-		l.mustHaveShape(list) // null has no texts
-	}
-	switch {
-	case !ok || kindOf(list.typ()) == schema.String:
-		return typeError("join")
-	case !ok2 && list.form == sequenceForm:
-		panic(l.refuse(diag.NoFunction, "join() of this list has no native form"))
-	case !ok2:
-		return typeError("join")
-	}
-	return stringOf(v.Call(cel.FuncJoin, g))
 }
 
 func (l *lowering) toArray(j operand) operand {
@@ -207,21 +126,4 @@ func (l *lowering) sorted(j operand) operand {
 		}
 		return choice(s.null(), typeError("sort"), sequenceOf(sortedSequence{s}))
 	})
-}
-
-func (l *lowering) extreme(f jmespath.Func, list operand) operand {
-	if list.form == errorForm {
-		return list
-	}
-	v, ok := l.expr(list)
-	elem := kindOf(list.typ().Elem)
-	if !ok || elem != schema.Int && elem != schema.String {
-		panic(l.refuse(diag.NoFunction, "the function %s of this list has no native form", f))
-	}
-	best := cel.FuncMin
-	if f == jmespath.FuncMax {
-		best = cel.FuncMax
-	}
-	value := valueOf(v.Call(best), list.typ().Elem)
-	return choice(v.Size().Compare(cel.Greater, cel.Int(0)), value, litOf(nil))
 }

@@ -85,7 +85,7 @@ spec:
 		{"many chained variables of unknown types", strings.Replace(deny(chain(20), "{{ v20 }}"), "ConfigMap", "acme.io/v1/Widget", 1), true},
 		{"chained variables of one name", deny(again(12), "{{ v }}"), true},
 		{"a variable in itself", deny(again(0)+repeat(40, "", func(int) string {
-			return "        - {name: v, variable: {jmesPath: \"join('-', [v, v])\"}}\n"
+			return "        - {name: v, variable: {jmesPath: \"[v, v]\"}}\n"
 		}), "{{ v }}"), false},
 	}
 	for _, c := range cases {
