@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
 )
 
@@ -42,11 +43,20 @@ func NewCleanup(c *policy.Cleanup, exceptions []*policy.Exception, world World, 
 
 // Broken is which expressions of a DeletingPolicy do not compile, so that it deletes nothing.
 func (c *Cleanup) Broken() error {
+	_, err := c.BrokenAt()
+	return err
+}
+
+// BrokenAt is Broken, and where the first of them is.
+func (c *Cleanup) BrokenAt() (diag.Pos, error) {
 	if c.deleting == nil || c.Invalid {
-		return nil
+		return diag.Pos{}, nil
 	}
 	c.deleting.once.Do(func() { c.deleting.compile(c.in) })
-	return c.deleting.err
+	if c.deleting.at.Line == 0 {
+		return c.Pos, c.deleting.err
+	}
+	return c.deleting.at, c.deleting.err
 }
 
 // Deletes tells whether the policy deletes an object of a resource now: it matches it, and

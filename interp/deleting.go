@@ -11,6 +11,7 @@ import (
 	plugincel "k8s.io/apiserver/pkg/admission/plugin/cel"
 	"k8s.io/apiserver/pkg/cel/common"
 
+	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/budget"
 	"github.com/kvap/kvap/interp/internal/cellib"
 	"github.com/kvap/kvap/policy"
@@ -28,6 +29,7 @@ type deleting struct {
 	exceptions []celException
 	conditions []cel.Program
 	err        error
+	at         diag.Pos // of the first expression that does not compile
 }
 
 // readDeleting reads what a DeletingPolicy says. It deletes whatever its rules have for
@@ -56,12 +58,19 @@ func (d *deleting) compile(in *Interpreter) {
 	if d.cel, d.err = in.celPolicy(cellib.Kind{Namespace: d.policy.Namespace}); d.err != nil {
 		return
 	}
+	note := func(at diag.Pos, err error) {
+		if err != nil && d.err == nil {
+			d.at = at
+		}
+		d.err = errors.Join(d.err, err)
+	}
 	for _, one := range d.of.Variables {
-		d.err = errors.Join(d.err, d.cel.define(one.Name, one.Expression))
+		note(one.Pos, d.cel.define(one.Name, one.Expression))
 	}
 	for _, one := range d.of.Conditions {
 		program, err := d.cel.compile(one.Expression, cel.BoolType)
-		d.conditions, d.err = append(d.conditions, program), errors.Join(d.err, err)
+		d.conditions = append(d.conditions, program)
+		note(one.Pos, err)
 	}
 	var err error
 	d.exceptions, err = d.cel.exceptions(d.excepting, d.policy)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/translate"
@@ -53,10 +54,26 @@ func (done *compilation) parse(s source) {
 	if s.found {
 		ds = passOverAssertions(f, ds)
 	}
+	for _, c := range f.Cleanups {
+		if at, err := interp.NewCleanup(c, nil, &interp.Offline{}, interp.Limits{}).BrokenAt(); err != nil {
+			ds = append(ds, diag.Errorf(at, diag.BadExpression, "the policy deletes nothing, for this does not compile: %s", firstIssue(err)))
+		}
+	}
 	done.policies = append(done.policies, f.Policies...)
 	done.exceptions = append(done.exceptions, f.Exceptions...)
 	done.unread = append(done.unread, f.Unread...)
 	done.found = append(done.found, ds...)
+}
+
+// firstIssue is the first thing that CEL's compiler says, without its drawing.
+func firstIssue(err error) string {
+	text, _, _ := strings.Cut(err.Error(), "\n")
+	if _, issue, ok := strings.Cut(text, "ERROR: "); ok {
+		if _, said, ok := strings.Cut(issue, ": "); ok { // behind its place
+			text = said
+		}
+	}
+	return strings.TrimSuffix(text, " (in container '')")
 }
 
 // passOverAssertions takes out what a test expects of a policy: an object with a
