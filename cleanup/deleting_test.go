@@ -5,8 +5,11 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kvap/kvap/interp"
 )
 
 // deleter is a DeletingPolicy that was made at noon and runs at each full hour.
@@ -32,7 +35,7 @@ func TestDeleting(t *testing.T) {
 		"conditions":              {deleter(t, "DeletingPolicy", "", old), "", "", "cde", "the last run deleted 2 objects"},
 		"its namespace":           {deleter(t, "NamespacedDeletingPolicy", ", namespace: team", old), "", "", "bcde", "the last run deleted 1 object"},
 		"no conditions":           {deleter(t, "DeletingPolicy", "", ""), "", "", "de", "the last run deleted 3 objects"},
-		"an unknown field":           {deleter(t, "DeletingPolicy", "", old+", x: 1"), "", "", "abcde", `has no key "x"`},
+		"an unknown field":        {deleter(t, "DeletingPolicy", "", old+", x: 1"), "", "", "abcde", `has no key "x"`},
 		"an exception":            {deleter(t, "DeletingPolicy", "", old), keeps, "ops", "acde", "the last run deleted 1 object"},
 		"one that is not trusted": {deleter(t, "DeletingPolicy", "", old), keeps, "other", "cde", "the last run deleted 2 objects"},
 		"one that cannot be read": {deleter(t, "DeletingPolicy", "", old), strings.Replace(keeps, "spec: {", "spec: {wrong: 1, ", 1), "*", "abcde", "the exception ops/e"},
@@ -57,6 +60,22 @@ func TestDeleting(t *testing.T) {
 				t.Errorf("says %q, not %q", got, c.says)
 			}
 		})
+	}
+}
+
+// An expression that never ends ends its run, and nothing is deleted by it.
+func TestDeletingThatNeverEnds(t *testing.T) {
+	const all = "lists.range(100000)"
+	f, r := newFake(t)
+	p := Read(deleter(t, "DeletingPolicy", "", ", conditions: [{name: a, expression: \""+all+".all(x, "+all+".all(y, "+all+".all(z, x + y + z >= 0)))\"}]"), "enforce")
+	if p.why != "" {
+		t.Fatal(p.why)
+	}
+	one := newRun(p, nil, f, &interp.Offline{}, r.ExcludeNamespaces, false)
+	one.patience = 50 * time.Millisecond
+	result := one.do(t.Context())
+	if got := f.left(); got != "abcde" || result.Failed != 1 || !strings.Contains(strings.Join(result.problems, ""), "take too long") {
+		t.Errorf("left are %s, %+v", got, result)
 	}
 }
 

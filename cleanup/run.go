@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -34,19 +35,21 @@ const retries = 3
 
 // A run is one run of a policy.
 type run struct {
-	policy  *Policy
-	cluster Cluster
-	judge   *interp.Cleanup
-	exclude []string // namespaces
-	dry     bool
-	limit   int // objects; 0 for none
-	result  Result
+	policy   *Policy
+	cluster  Cluster
+	judge    *interp.Cleanup
+	exclude  []string // namespaces
+	dry      bool
+	limit    int           // objects; 0 for none
+	patience time.Duration // for one object
+	result   Result
+	stopped  error // why the rest of the objects is not looked at
 }
 
 // newRun prepares a run of a policy, which deletes nothing if it is dry.
 func newRun(p *Policy, exceptions []*policy.Exception, c Cluster, w interp.World, exclude []string, dry bool) *run {
 	world := &namespaces{World: w, known: map[string]map[string]any{}}
-	return &run{policy: p, cluster: c, judge: interp.NewCleanup(p.cleanup, exceptions, world, interp.Limits{}), exclude: exclude, dry: dry}
+	return &run{policy: p, cluster: c, judge: interp.NewCleanup(p.cleanup, exceptions, world, interp.Limits{}), exclude: exclude, dry: dry, patience: judgeTime}
 }
 
 // do looks at the objects of every kind that the policy is about. Only the end of the
@@ -91,19 +94,22 @@ func (r *run) resource(ctx context.Context, kind policy.KindSelector) (Resource,
 }
 
 func (r *run) kind(ctx context.Context, resource Resource) {
+	if r.stopped != nil {
+		return
+	}
 	err := r.cluster.Each(ctx, resource, r.policy.Ref.Namespace, r.policy.whole(), func(o *unstructured.Unstructured) error {
 		r.object(ctx, resource, o)
-		return ctx.Err()
+		return firstError(ctx.Err(), r.stopped)
 	})
-	if err != nil && ctx.Err() == nil && !apierrors.IsNotFound(err) {
+	if err != nil && r.stopped == nil && ctx.Err() == nil && !apierrors.IsNotFound(err) {
 		r.fail("listing "+resource.Resource, err)
 	}
 }
 
 // object deletes an object if the policy says so.
 func (r *run) object(ctx context.Context, resource Resource, o *unstructured.Unstructured) {
-	for try := 0; ; try++ {
-		deletes, err := r.judged(ctx, resource, o)
+	for try := 0; r.stopped == nil; try++ {
+		deletes, err := r.judgedInTime(ctx, resource, o)
 		if err != nil {
 			r.fail("judging "+nameOf(resource, o), err)
 			return
@@ -136,6 +142,25 @@ func (r *run) object(ctx context.Context, resource Resource, o *unstructured.Uns
 			return
 		}
 	}
+}
+
+// judgeTime is how long one object may take: who writes a policy for his namespace keeps
+// those of others waiting no longer.
+const judgeTime = 10 * time.Second
+
+// errSlow ends a run.
+var errSlow = errors.New("its expressions take too long, and no other object is looked at")
+
+// judgedInTime is judged, and ends the run where that takes too long.
+func (r *run) judgedInTime(ctx context.Context, resource Resource, o *unstructured.Unstructured) (bool, error) {
+	limited, cancel := context.WithTimeout(ctx, r.patience)
+	defer cancel()
+	deletes, err := r.judged(limited, resource, o)
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		r.stopped = errSlow
+		return false, errSlow
+	}
+	return deletes, err
 }
 
 // judged tells whether the policy deletes an object: not one that is on its way out,
@@ -202,4 +227,13 @@ func (n *namespaces) Namespace(ctx context.Context, name string) (map[string]any
 		n.known[name] = object
 	}
 	return object, err
+}
+
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
