@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -45,6 +46,7 @@ type devKyverno struct {
 	taken   string // the policies that it judges by, as text
 	celOnly bool   // as 1.20, which carries out none of kyverno.io
 	down    bool   // it was scaled down
+	hangs   atomic.Bool
 }
 
 // startKyverno serves until the context ends.
@@ -108,8 +110,15 @@ func (k *devKyverno) serve(ctx context.Context, l net.Listener) {
 	mux := http.NewServeMux()
 	mux.Handle("/", k.server.Handler())
 	mux.HandleFunc(standin.PolicyPath, standin.JudgePolicy)
+	hanging := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if k.hangs.Load() {
+			<-r.Context().Done()
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
 	server := &http.Server{
-		Handler: mux, ReadHeaderTimeout: 10 * time.Second, ErrorLog: log.New(io.Discard, "", 0),
+		Handler: hanging, ReadHeaderTimeout: 10 * time.Second, ErrorLog: log.New(io.Discard, "", 0),
 		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS13, GetCertificate: k.certs.Certificate},
 	}
 	go func() { _ = server.ServeTLS(l, "", "") }()
@@ -134,11 +143,12 @@ func (k *devKyverno) follow(ctx context.Context, log logr.Logger) {
 // pass judges by what there is, then has the API server ask, and then says so.
 // Scaled down, it ends, and with it what keeps its policies from being written.
 func (k *devKyverno) pass(ctx context.Context) error {
-	down, err := standin.IsDown(ctx, k.Client)
+	now, err := standin.ConditionOf(ctx, k.Client)
+	k.hangs.Store(now.Hangs)
 	switch {
-	case err != nil || down && k.down:
+	case err != nil || now.Down && k.down:
 		return err
-	case down:
+	case now.Down:
 		k.down, k.taken = true, ""
 		return errors.Join(k.AskNoMore(ctx), standin.Open(ctx, k.Client))
 	}

@@ -102,14 +102,24 @@ func Open(ctx context.Context, c client.Client) error {
 // deploymentName is that of Kyverno's admission controller.
 const deploymentName = "kyverno-admission-controller"
 
-// IsDown tells that the Deployment was scaled down, or is gone.
-func IsDown(ctx context.Context, c client.Client) (bool, error) {
+// HangsKey is the annotation of the Deployment that has what stands in answer nobody: who
+// asks it waits until his time is up.
+const HangsKey = "kvap.dev/stand-in-hangs"
+
+// A Condition is what somebody wants of what stands in.
+type Condition struct {
+	Down  bool // the Deployment was scaled down, or is gone
+	Hangs bool
+}
+
+// ConditionOf reads it.
+func ConditionOf(ctx context.Context, c client.Client) (Condition, error) {
 	d := &appsv1.Deployment{}
 	err := c.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: deploymentName}, d)
 	if apierrors.IsNotFound(err) {
-		return true, nil
+		return Condition{Down: true}, nil
 	}
-	return err == nil && d.Spec.Replicas != nil && *d.Spec.Replicas == 0, err
+	return Condition{Down: err == nil && d.Spec.Replicas != nil && *d.Spec.Replicas == 0, Hangs: d.Annotations[HangsKey] == "true"}, err
 }
 
 // Deployment is that of Kyverno's admission controller in a version. There are no nodes, so

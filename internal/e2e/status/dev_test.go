@@ -205,3 +205,55 @@ func TestDevClosed(t *testing.T) {
 		t.Error("kvap enforces nothing without Kyverno")
 	}
 }
+
+// Kyverno answers nobody for a while: enforce says so, nothing is enforced by nobody, and the
+// same command goes on when it answers again.
+func TestDevHangs(t *testing.T) {
+	kubeconfig, _, _ := startDev(t, "--kyverno")
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(config, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hang := func(value string) {
+		t.Helper()
+		annotate := client.RawPatch(types.MergePatchType, []byte(`{"metadata": {"annotations": {"`+standin.HangsKey+`": "`+value+`"}}}`))
+		if err := c.Patch(t.Context(), &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: standin.Namespace, Name: "kyverno-admission-controller"}}, annotate); err != nil {
+			t.Fatal(err)
+		}
+	}
+	denied := func() error {
+		return c.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "nobody-", Namespace: "default"}}, client.DryRunAll)
+	}
+	testcluster.Soon(t, "Kyverno denies", func() bool { err := denied(); return err != nil && strings.Contains(err.Error(), "kyverno") })
+	enforce := func() (string, int) {
+		command := exec.Command(kvap, "migrate", "--kubeconfig", kubeconfig, "enforce", "tried", "--yes", "--accept", "a test")
+		out, _ := command.CombinedOutput()
+		return string(out), command.ProcessState.ExitCode()
+	}
+	hang("true")
+	testcluster.Soon(t, "Kyverno does not answer", func() bool {
+		err := denied()
+		return err != nil && strings.Contains(err.Error(), "failed calling webhook")
+	})
+	if out, code := enforce(); code == 0 || !strings.Contains(out, "failed calling webhook") && !strings.Contains(out, "cannot be tried") {
+		t.Errorf("exit code %d while Kyverno does not answer:\n%s", code, out)
+	}
+	if err := denied(); err == nil {
+		t.Error("nobody enforces the policy")
+	}
+	hang("false")
+	testcluster.Soon(t, "Kyverno answers again", func() bool {
+		err := denied()
+		return err != nil && !strings.Contains(err.Error(), "failed calling webhook")
+	})
+	if out, code := enforce(); code != 0 {
+		t.Errorf("exit code %d when it answers again:\n%s", code, out)
+	}
+	if err := denied(); err == nil || !strings.Contains(err.Error(), "ValidatingAdmissionPolicy") {
+		t.Errorf("kvap does not enforce the policy: %v", err)
+	}
+}
