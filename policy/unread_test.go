@@ -64,10 +64,10 @@ func TestUnread(t *testing.T) {
 func TestUnreadText(t *testing.T) {
 	const head = "apiVersion: policies.kyverno.io/v1\r\nkind: ImageValidatingPolicy\r\n"
 	for text, want := range map[string]string{
-		head + "metadata: {name: a} # b\r\n\r\n":                                                                                    head + "metadata: {name: a} # b\r\n\r\n",
-		"\ufeff" + head + "metadata: {name: a}":                                                                                     head + "metadata: {name: a}",
-		head + "metadata: {name: a}\n...\n# behind\n":                                                                               head + "metadata: {name: a}\n",
-		head + "metadata: {name: 'a'}\nspec: {x: '{{ .Values.x }}'}\n":                                                              head + "metadata: {name: 'a'}\nspec: {x: '{{ .Values.x }}'}\n",
+		head + "metadata: {name: a} # b\r\n\r\n":                                                                                           head + "metadata: {name: a} # b\r\n\r\n",
+		"\ufeff" + head + "metadata: {name: a}":                                                                                            head + "metadata: {name: a}",
+		head + "metadata: {name: a}\n...\n# behind\n":                                                                                      head + "metadata: {name: a}\n",
+		head + "metadata: {name: 'a'}\nspec: {x: '{{ .Values.x }}'}\n":                                                                     head + "metadata: {name: 'a'}\nspec: {x: '{{ .Values.x }}'}\n",
 		`{"kind":"ImageValidatingPolicy","apiVersion":"policies.kyverno.io/v1"} {"kind":"X"}`:                                              `{"kind":"ImageValidatingPolicy","apiVersion":"policies.kyverno.io/v1"}`,
 		` {"kind":"X"}{ "kind":"ImageValidatingPolicy","apiVersion":"policies.kyverno.io/v1" }` + "\n":                                     `{ "kind":"ImageValidatingPolicy","apiVersion":"policies.kyverno.io/v1" }`,
 		"kind: List\napiVersion: v1\nitems:\n- kind: ImageValidatingPolicy\n  apiVersion: policies.kyverno.io/v1\n  metadata: {name: 1}\n": "kind: ImageValidatingPolicy\napiVersion: policies.kyverno.io/v1\nmetadata:\n  name: 1\n",

@@ -95,7 +95,7 @@ func (s *Setting) since(name string, written ...time.Time) time.Time {
 func kyvernoSince(policy *unstructured.Unstructured) time.Time {
 	written := policy.GetCreationTimestamp().Time
 	for _, f := range policy.GetManagedFields() {
-		if f.Subresource == "" && f.Time != nil && f.Time.After(written) && (f.FieldsV1 == nil || strings.Contains(string(f.FieldsV1.Raw), `"f:spec"`)) {
+		if f.Subresource == "" && f.Time != nil && f.Time.After(written) && (f.FieldsV1 == nil || strings.Contains(f.FieldsV1.GetRawString(), `"f:spec"`)) {
 			written = f.Time.Time
 		}
 	}

@@ -51,7 +51,7 @@ func TestKyvernoSince(t *testing.T) {
 		o.SetCreationTimestamp(metav1.NewTime(at(0)))
 		var fields []metav1.ManagedFieldsEntry
 		for what, when := range writes {
-			fields = append(fields, metav1.ManagedFieldsEntry{Time: &metav1.Time{Time: when}, FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:` + what + `":{}}`)}})
+			fields = append(fields, metav1.ManagedFieldsEntry{Time: &metav1.Time{Time: when}, FieldsV1: metav1.NewFieldsV1(`{"f:` + what + `":{}}`)})
 		}
 		o.SetManagedFields(fields)
 		return o
