@@ -180,7 +180,7 @@ func (c *cluster) balance() {
 
 func (c *cluster) startController(t *testing.T, i int) {
 	t.Helper()
-	command := exec.Command(c.Kvap, "controller", "--kubeconfig", c.Plane.Kubeconfig(controllerUser), "--mode", "off", "--namespace", "default", "--leader-elect",
+	command := exec.Command(c.Kvap, "controller", "--kubeconfig", c.Plane.Kubeconfig(controllerUser), "--mode", "off", "--namespace", "default", "--leader-elect", "--reports", "wgpolicyk8s",
 		"--exception-namespaces", "*", "--webhook-address", c.replicas[i].address, "--webhook-url", "https://"+c.balancer.Addr().String())
 	command.Stderr = &c.log
 	if err := command.Start(); err != nil {

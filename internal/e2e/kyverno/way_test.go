@@ -15,6 +15,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kvap/kvap/internal/controlplane"
@@ -92,6 +93,7 @@ func (c *cluster) way(t *testing.T, chance *rand.Rand) {
 	}
 	step(append([]string{"adopt", "--yes"}, names()...)...)
 	c.migrate(t, 0, "finish")
+	c.reported(t) // whose definitions are Kyverno's
 	if err := c.kyverno.Uninstall(t.Context(), "policyexceptions.kyverno.io"); err != nil { // which finish says to keep
 		t.Fatal(err)
 	}
@@ -107,6 +109,31 @@ func (c *cluster) way(t *testing.T, chance *rand.Rand) {
 		stop()
 	}
 	c.check(t, "in the end")
+}
+
+// reported waits until kvap has reported of an object by what was Kyverno's.
+func (c *cluster) reported(t *testing.T) {
+	t.Helper()
+	if err := c.Create(t.Context(), testcluster.Read(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: probe-reported, namespace: shop, labels: {team: a}}}`)[0]); err != nil {
+		t.Fatal(err)
+	}
+	testcluster.Soon(t, "kvap reports by a policy that it has taken over", func() bool {
+		list := &unstructured.UnstructuredList{}
+		list.SetAPIVersion("wgpolicyk8s.io/v1alpha2")
+		list.SetKind("PolicyReportList")
+		if err := c.List(t.Context(), list); err != nil {
+			t.Fatal(err)
+		}
+		for _, report := range list.Items {
+			results, _, _ := unstructured.NestedSlice(report.Object, "results")
+			for _, one := range results {
+				if result, ok := one.(map[string]any); ok && result["source"] == "kvap" && result["policy"] == "labelled" && result["result"] == "pass" {
+					return true
+				}
+			}
+		}
+		return false
+	})
 }
 
 // begin has Kyverno judge by all policies, and generate.

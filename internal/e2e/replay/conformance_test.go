@@ -202,7 +202,7 @@ func (k known) apart(folder, name string) (string, error) {
 // unread are the kinds of policies that kvap does not read.
 func unread() []string {
 	var kinds []string
-	for _, kind := range []string{"MutatingPolicy", "GeneratingPolicy", "ImageValidatingPolicy"} {
+	for _, kind := range []string{"GeneratingPolicy", "ImageValidatingPolicy"} {
 		kinds = append(kinds, kind, "Namespaced"+kind)
 	}
 	return kinds
