@@ -93,7 +93,7 @@ func (c *cluster) way(t *testing.T, chance *rand.Rand) {
 	}
 	step(append([]string{"adopt", "--yes"}, names()...)...)
 	c.migrate(t, 0, "finish")
-	c.reported(t) // whose definitions are Kyverno's
+	c.reported(t)                                                                           // whose definitions are Kyverno's
 	if err := c.kyverno.Uninstall(t.Context(), "policyexceptions.kyverno.io"); err != nil { // which finish says to keep
 		t.Fatal(err)
 	}
@@ -111,12 +111,10 @@ func (c *cluster) way(t *testing.T, chance *rand.Rand) {
 	c.check(t, "in the end")
 }
 
-// reported waits until kvap has reported of an object by what was Kyverno's.
+// reported waits until kvap has reported of an object that is older than the policy that it
+// violates, and that was Kyverno's.
 func (c *cluster) reported(t *testing.T) {
 	t.Helper()
-	if err := c.Create(t.Context(), testcluster.Read(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: probe-reported, namespace: shop, labels: {team: a}}}`)[0]); err != nil {
-		t.Fatal(err)
-	}
 	testcluster.Soon(t, "kvap reports by a policy that it has taken over", func() bool {
 		list := &unstructured.UnstructuredList{}
 		list.SetAPIVersion("wgpolicyk8s.io/v1alpha2")
@@ -127,7 +125,7 @@ func (c *cluster) reported(t *testing.T) {
 		for _, report := range list.Items {
 			results, _, _ := unstructured.NestedSlice(report.Object, "results")
 			for _, one := range results {
-				if result, ok := one.(map[string]any); ok && result["source"] == "kvap" && result["policy"] == "labelled" && result["result"] == "pass" {
+				if result, ok := one.(map[string]any); ok && result["source"] == "kvap" && result["policy"] == "labelled" && result["result"] == "fail" {
 					return true
 				}
 			}
@@ -139,6 +137,8 @@ func (c *cluster) reported(t *testing.T) {
 // begin has Kyverno judge by all policies, and generate.
 func (c *cluster) begin(t *testing.T) {
 	t.Helper()
+	before := testcluster.Read(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: probe-before, namespace: shop}}`)[0]
+	testcluster.Soon(t, "an object is there before the policies", func() bool { return c.Create(t.Context(), before.DeepCopy()) == nil })
 	for _, o := range testcluster.Read(t, policies+"\n---\n"+`{apiVersion: v1, kind: ConfigMap, metadata: {name: trigger, namespace: shop}, data: {n: "0"}}`+
 		"\n---\n"+`{apiVersion: v1, kind: ConfigMap, metadata: {name: target, namespace: shop}}`) {
 		testcluster.Soon(t, o.GetKind()+" "+o.GetName()+" is there", func() bool {
