@@ -63,6 +63,23 @@ func TestDeleting(t *testing.T) {
 	}
 }
 
+// A policy without constraints, which Kyverno's definition lets in, is about no object, and
+// ends no process.
+func TestDeletingWithoutConstraints(t *testing.T) {
+	for _, spec := range []string{"", "{}", "{resourceRules: []}"} {
+		o := deleter(t, "NamespacedDeletingPolicy", ", namespace: team", "")
+		unstructured.RemoveNestedField(o.Object, "spec", "matchConstraints")
+		if spec != "" {
+			o.Object["spec"].(map[string]any)["matchConstraints"] = object(t, spec).Object
+		}
+		f, r := newFake(t, o)
+		f.at(t, r, "13:00:00")
+		if got := f.left(); got != "abcde" {
+			t.Errorf("%q: left are %s", spec, got)
+		}
+	}
+}
+
 // An expression that never ends ends its run, and nothing is deleted by it.
 func TestDeletingThatNeverEnds(t *testing.T) {
 	const all = "lists.range(100000)"
