@@ -39,14 +39,12 @@ func readDeleting(c *policy.Cleanup, exceptions []*policy.Exception) *deleting {
 	if c.Kind == "NamespacedDeletingPolicy" {
 		d.policy.Namespace = c.Namespace
 	}
-	if m := c.Deleting.MatchConstraints; m != nil {
-		all := *m
-		all.Rules = slices.Clone(m.Rules)
-		for i := range all.Rules {
-			all.Rules[i].Operations = []string{"*"}
-		}
-		d.constraints = &all
+	all := *c.Deleting.MatchConstraints
+	all.Rules = slices.Clone(all.Rules)
+	for i := range all.Rules {
+		all.Rules[i].Operations = []string{"*"}
 	}
+	d.constraints = &all
 	return d
 }
 

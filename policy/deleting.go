@@ -4,7 +4,7 @@ import "github.com/kvap/kvap/diag"
 
 // A Deleting is what a DeletingPolicy says in CEL of the objects that it deletes.
 type Deleting struct {
-	MatchConstraints *MatchConstraints
+	MatchConstraints *MatchConstraints // never nil: a policy without is about no object
 	Variables        []CEL
 	Conditions       []CEL // which may use the variables; all must hold
 }
@@ -12,7 +12,7 @@ type Deleting struct {
 // deleting reads a DeletingPolicy, or one of a namespace.
 func (r *reader) deleting(doc *Node) *Cleanup {
 	o := r.object(doc, "a policy")
-	c := &Cleanup{Pos: doc.Pos, Kind: doc.Get("kind").text(), Source: doc, Deleting: &Deleting{}}
+	c := &Cleanup{Pos: doc.Pos, Kind: doc.Get("kind").text(), Source: doc, Deleting: &Deleting{MatchConstraints: &MatchConstraints{}}}
 	o.allow("apiVersion", "kind", "status")
 	meta := r.metadata(o)
 	c.Name, c.Namespace = meta.name, meta.namespace
@@ -34,8 +34,8 @@ func (r *reader) deletingSpec(c *Cleanup, n *Node) {
 		c.Deleting.MatchConstraints = r.constraints(m, r.anyOperation)
 		m.end()
 	}
-	if m := c.Deleting.MatchConstraints; m == nil || len(m.Rules) == 0 {
-		r.warn(n.Pos, diag.Missing, "no resource is named in matchConstraints.resourceRules, so nothing is deleted in a cluster, which refuses the policy; kvap test judges JSON documents by it")
+	if len(c.Deleting.MatchConstraints.Rules) == 0 {
+		r.warn(n.Pos, diag.Missing, "no resource is named in matchConstraints.resourceRules, so nothing is deleted in a cluster; kvap test judges JSON documents by it")
 	}
 	c.Deleting.Variables = each(o.list("variables"), r.celVariable)
 	c.Deleting.Conditions = each(o.list("conditions"), r.matchCondition)

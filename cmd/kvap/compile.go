@@ -84,12 +84,13 @@ func passOverAssertions(f *policy.File, ds diag.List) diag.List {
 			return false
 		}
 		ds = slices.DeleteFunc(ds, func(d diag.Diagnostic) bool {
-			return slices.Contains([]diag.Code{diag.Missing, diag.UnreadKind, diag.OtherEngine}, d.Code) && d.Line == doc.Pos.Line && d.Col == doc.Pos.Col
+			return slices.Contains([]diag.Code{diag.Missing, diag.UnreadKind, diag.OtherEngine, diag.OnSchedule}, d.Code) && d.Line == doc.Pos.Line && d.Col == doc.Pos.Col
 		})
 		ds = append(ds, diag.Notef(doc.Pos, diag.OtherKind, "this %s has a status and no spec, as in the assertion of a test; it is passed over", kind))
 		return true
 	}
 	f.Policies = slices.DeleteFunc(f.Policies, func(p *policy.Policy) bool { return asserts(p.Kind, p.Source) })
+	f.Cleanups = slices.DeleteFunc(f.Cleanups, func(c *policy.Cleanup) bool { return asserts(c.Kind, c.Source) })
 	f.Unread = slices.DeleteFunc(f.Unread, func(u *policy.Unread) bool { return asserts(u.Kind, u.Source) })
 	return ds
 }
