@@ -63,7 +63,7 @@ api/v1alpha1:
 deploy/crds:
 migrate: api/v1alpha1 compile policy report diag
 migrate/live: api/v1alpha1 cleanup compile controller internal/cluster internal/judge migrate policy report translate webhook/registration
-migrate/compare: api/v1alpha1 compile controller diag internal/cluster internal/judge internal/manifest interp migrate migrate/evidence migrate/live policy report scan schema translate vap/apiserver verify
+migrate/compare: api/v1alpha1 background/live compile controller diag internal/cluster internal/judge internal/manifest interp migrate migrate/evidence migrate/live policy report scan schema translate vap/apiserver verify
 migrate/record:
 migrate/evidence: compile internal/cores internal/judge interp policy report translate vap vap/apiserver verify
 controller: api/v1alpha1 compile translate cel vap vap/apiserver policy schema diag report scan

@@ -99,7 +99,10 @@ func (r *run) kind(ctx context.Context, resource Resource) {
 	}
 	err := r.cluster.Each(ctx, resource, r.policy.Ref.Namespace, r.policy.whole(), func(o *unstructured.Unstructured) error {
 		r.object(ctx, resource, o)
-		return firstError(ctx.Err(), r.stopped)
+		if r.stopped != nil {
+			return r.stopped
+		}
+		return ctx.Err()
 	})
 	if err != nil && r.stopped == nil && ctx.Err() == nil && !apierrors.IsNotFound(err) {
 		r.fail("listing "+resource.Resource, err)
@@ -227,13 +230,4 @@ func (n *namespaces) Namespace(ctx context.Context, name string) (map[string]any
 		n.known[name] = object
 	}
 	return object, err
-}
-
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

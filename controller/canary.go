@@ -75,11 +75,24 @@ func (c *canary) ask(ctx context.Context, objects []client.Object, l live, patie
 			return fmt.Errorf("the canary, which tells whether policies are in effect: %w", err)
 		}
 	}
-	servers, err := c.apiServers(ctx)
-	if err != nil {
+	servers, silent, err := c.heard(ctx, wordOf(objects), patience)
+	switch {
+	case silent != "":
+		return fmt.Errorf("%s does not yet judge by the policies: %w", silent, err)
+	case err != nil:
 		return err
 	}
-	word := wordOf(objects)
+	c.servers = servers
+	return nil
+}
+
+// heard asks every API server, dry, for an object until all have warned with a word, and
+// returns how many they are, or the first that has not.
+func (c *canary) heard(ctx context.Context, word string, patience time.Duration) (all int, silent string, err error) {
+	servers, err := c.apiServers(ctx)
+	if err != nil {
+		return 0, "", err
+	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	errs := make([]error, len(servers))
@@ -90,11 +103,10 @@ func (c *canary) ask(ctx context.Context, objects []client.Object, l live, patie
 	group.Wait()
 	for i, err := range errs {
 		if err != nil {
-			return fmt.Errorf("%s does not yet judge by the policies: %w", servers[i].Host, err)
+			return len(servers), servers[i].Host, err
 		}
 	}
-	c.servers = len(servers)
-	return nil
+	return len(servers), "", nil
 }
 
 // isSeen tells that all API servers judge by a state.

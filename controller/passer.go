@@ -80,7 +80,7 @@ func (p *passer) forget() {
 	p.webhooks = &webhooks{
 		fallback: p.options.Fallback, client: w.client, writer: w, answering: p.answering,
 		owner:   owner{direct: w.direct, name: p.options.WebhookOwner},
-		reached: (&prober{canary: p.canary, patience: probePatience}).reached,
+		reached: p.canary.reached,
 	}
 	p.reports.last, p.said, p.silent = nil, nil, time.Time{}
 	p.metrics.forget()

@@ -3,46 +3,24 @@ package controller
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// A prober finds out whether the API servers reach the webhook, in the way that they
-// go: by its Service or URL, past network policies, with the certificate that they are
-// told to trust. Before that nothing may depend on its answer.
-type prober struct {
-	canary *canary
-	// patience is how long one attempt takes; the next pass makes another.
-	patience time.Duration
-}
-
-// probePatience is short: native policies wait for it.
+// probePatience is short: native policies wait for it. The next pass makes another attempt.
 const probePatience = 2 * time.Second
 
 // reached returns nil when every API server was seen to ask the webhook about Params of a
-// name.
-func (p *prober) reached(ctx context.Context, name string) error {
-	servers, err := p.canary.apiServers(ctx)
-	if err != nil {
-		return err
+// name, in the way that they go: by its Service or URL, past network policies, with the
+// certificate that they are told to trust. Before that nothing may depend on its answer.
+func (c *canary) reached(ctx context.Context, name string) error {
+	_, silent, err := c.heard(ctx, name, probePatience)
+	if silent != "" {
+		return fmt.Errorf("%s: %w", silent, err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, p.patience)
-	defer cancel()
-	errs := make([]error, len(servers))
-	var group sync.WaitGroup
-	for i, server := range servers {
-		group.Go(func() { errs[i] = warns(ctx, server, p.canary.options.Namespace, name) })
-	}
-	group.Wait()
-	for i, err := range errs {
-		if err != nil {
-			return fmt.Errorf("%s: %w", servers[i].Host, err)
-		}
-	}
-	return nil
+	return err
 }
 
 // mayRegister tells whether API servers may be made to depend on the webhook. They may

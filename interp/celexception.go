@@ -44,10 +44,7 @@ func (a *review) celExcepted(list []celException, scope celScope, lenient bool) 
 	var whole []celException
 	images, values := []string{}, []string{}
 	for _, e := range list {
-		if end := e.CEL.ExpiresAt; !end.IsZero() && !a.world.Now().Before(end) {
-			continue
-		}
-		applies, bad := scope.all(a.ctx, e.conditions)
+		applies, bad := a.applies(e, scope)
 		switch {
 		case bad != nil && !lenient:
 			err = errors.Join(err, fmt.Errorf("%s/%s: %w", e.Namespace, e.Name, bad))
@@ -63,6 +60,14 @@ func (a *review) celExcepted(list []celException, scope celScope, lenient bool) 
 		return nil, &said, nil
 	}
 	return map[string]any{"allowedImages": images, "allowedValues": values}, nil, err
+}
+
+// applies tells whether an exception has not ended and its conditions hold.
+func (a *review) applies(e celException, scope celScope) (bool, error) {
+	if end := e.CEL.ExpiresAt; !end.IsZero() && !a.world.Now().Before(end) {
+		return false, nil
+	}
+	return scope.all(a.ctx, e.conditions)
 }
 
 // excuse is the verdict of exceptions from a whole policy. That of the highest priority

@@ -96,10 +96,7 @@ func (d *deleting) deletes(a *review) (bool, error) {
 	}
 	scope = scope.with(a.ctx, d.cel)
 	for _, e := range d.exceptions {
-		if end := e.CEL.ExpiresAt; !end.IsZero() && !a.world.Now().Before(end) {
-			continue
-		}
-		applies, err := scope.all(a.ctx, e.conditions)
+		applies, err := a.applies(e, scope)
 		if err != nil {
 			return false, fmt.Errorf("failed to evaluate an exception: %s/%s: %w", e.Namespace, e.Name, err)
 		}
@@ -120,12 +117,11 @@ func (a *review) deletingScope() (celScope, error) {
 	out := celScope{"object": a.object, "namespaceObject": types.NullValue}
 	namespace, err := a.celNamespace()
 	if a.kind.kind == "Namespace" && a.kind.group == "" {
-		namespace, err = namespaceOf(a.object)
+		if namespace, err = namespaceOf(a.object); err != nil {
+			return nil, err
+		}
 	}
-	switch {
-	case err != nil && a.kind.kind == "Namespace":
-		return nil, err
-	case err == nil && namespace != nil:
+	if err == nil && namespace != nil { // one that cannot be read is null
 		out["namespaceObject"] = common.SchemalessTypedToVal(plugincel.CreateNamespaceObject(namespace))
 	}
 	return out, nil

@@ -15,20 +15,18 @@ import (
 // of cron, or a word such as @daily. Times are in UTC.
 func NextRun(schedule string, after time.Time) (time.Time, error) {
 	s, err := cron.ParseStandard(schedule)
-	if err != nil {
-		return time.Time{}, fmt.Errorf("the schedule %q cannot be read: %w", schedule, err)
-	}
-	next := s.Next(after.UTC())
-	if next.IsZero() {
-		return next, fmt.Errorf("the schedule %q is never due", schedule)
-	}
-	return next, nil
+	return nextOf(schedule, s, err, after)
 }
 
 // NextDeletion is NextRun for a DeletingPolicy, whose schedules may also have a year at the
 // end, seconds in front, and L, W and #.
 func NextDeletion(schedule string, after time.Time) (time.Time, error) {
 	s, err := cronexpr.Parse(schedule)
+	return nextOf(schedule, s, err, after)
+}
+
+// nextOf is the next time of what was read of a schedule, if it could be.
+func nextOf(schedule string, s interface{ Next(time.Time) time.Time }, err error, after time.Time) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, fmt.Errorf("the schedule %q cannot be read: %w", schedule, err)
 	}

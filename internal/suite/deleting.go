@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kvap/kvap/internal/manifest"
@@ -14,7 +15,8 @@ import (
 // deletes judges a row of a DeletingPolicy: a pass is an object that it deletes, and a fail
 // one that it keeps though it matches. The interpreter decides alone.
 func (r *run) deletes(ctx context.Context, row Row, c *policy.Cleanup) []Result {
-	said := func(judge *interp.Cleanup, resource schema.GroupVersionResource, object map[string]any) interp.RuleResult {
+	judge := interp.NewCleanup(c, r.exceptions, r.world(r.withNamespaces()), interp.Limits{})
+	said := func(resource schema.GroupVersionResource, object map[string]any) interp.RuleResult {
 		out := interp.RuleResult{Rule: c.Name, Status: interp.None}
 		deletes, matched, err := judge.Judge(ctx, resource, object)
 		switch {
@@ -28,9 +30,8 @@ func (r *run) deletes(ctx context.Context, row Row, c *policy.Cleanup) []Result 
 		return out
 	}
 	if len(r.suite.payloads()) > 0 && len(r.resources) == 0 {
-		judge := interp.NewCleanup(c, r.exceptions, r.world(r.objects), interp.Limits{})
 		return r.overPayloads(row, func(document map[string]any) (interp.RuleResult, error) {
-			return said(judge, schema.GroupVersionResource{}, document), nil
+			return said(schema.GroupVersionResource{}, document), nil
 		})
 	}
 	return r.over(row, func(o manifest.Object) []Result {
@@ -44,29 +45,31 @@ func (r *run) deletes(ctx context.Context, row Row, c *policy.Cleanup) []Result 
 		resource, _ := admission["resource"].(map[string]any)
 		text := func(key string) string { s, _ := resource[key].(string); return s }
 		at := schema.GroupVersionResource{Group: text("group"), Version: text("version"), Resource: text("resource")}
-		judge := interp.NewCleanup(c, r.exceptions, r.world(r.withNamespace(admission)), interp.Limits{})
 		object, _ := admission["object"].(map[string]any)
-		out.alone(row.Expected(), said(judge, at, object), "Ok (on a schedule)")
+		out.alone(row.Expected(), said(at, object), "Ok (on a schedule)")
 		return []Result{out}
 	})
 }
 
-// withNamespace are the objects that are looked up, with the namespace of a request where
-// the values have its labels alone.
-func (r *run) withNamespace(admission map[string]any) []map[string]any {
-	name, _ := admission["namespace"].(string)
-	labels, ok := r.values.labels(name)
-	if !ok || slices.ContainsFunc(r.objects, func(o map[string]any) bool {
-		meta, _ := o["metadata"].(map[string]any)
-		return o["kind"] == "Namespace" && meta["name"] == name
-	}) {
-		return r.objects
+// withNamespaces are the objects that are looked up, and behind them the namespaces of which
+// the values have labels, whatever else they leave out.
+func (r *run) withNamespaces() []map[string]any {
+	out := slices.Clone(r.objects)
+	if r.values == nil {
+		return out
 	}
-	values := map[string]any{}
-	for key, value := range labels {
-		values[key] = value
+	add := func(name string) {
+		labels, _ := r.values.labels(name)
+		o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace"}}
+		o.SetName(name)
+		o.SetLabels(labels)
+		out = append(out, o.Object)
 	}
-	return append(slices.Clone(r.objects), map[string]any{
-		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name, "labels": values},
-	})
+	for _, n := range r.values.Namespaces {
+		add(n.Name)
+	}
+	for _, n := range r.values.Cluster {
+		add((&unstructured.Unstructured{Object: n}).GetName())
+	}
+	return out
 }

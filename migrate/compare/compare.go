@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	background "github.com/kvap/kvap/background/live"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/cluster"
 	"github.com/kvap/kvap/internal/judge"
@@ -177,8 +178,12 @@ func (c *Comparing) begin(ctx context.Context) error {
 		c.ledger.Whole()
 	}
 	if c.Cluster != nil {
+		objects, _, err := background.New(c.Cluster.Config, "") // which reads them as for generate rules
+		if err != nil {
+			return err
+		}
 		engine := interp.New(setting.Policies, setting.Exceptions, judge.World(setting.Known, setting.Schemas), interp.Limits{})
-		c.ledger.Making(evidence.Making{Engine: engine, Objects: clusterObjects{c.Cluster}})
+		c.ledger.Making(evidence.Making{Engine: engine, Objects: objects})
 	}
 	c.requests, c.audit, err = c.Open(func(path string) {
 		c.tell(diag.Warnf(diag.Pos{File: path}, diag.MissingObject,

@@ -3,10 +3,12 @@ package evidence
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/internal/judge"
@@ -72,7 +74,7 @@ func (m *Making) compare(ctx context.Context, want *interp.Generated) made {
 		return made{unknown: "what it has generated cannot be read: " + err.Error()}
 	case !found:
 		return made{unknown: "what it wants is not there: Kyverno has not generated it, as for what was there before the rule"}
-	case textAt(live, "metadata", "labels", "app.kubernetes.io/managed-by") != "kyverno":
+	case (&unstructured.Unstructured{Object: live}).GetLabels()["app.kubernetes.io/managed-by"] != "kyverno":
 		return made{unknown: "an object of that name is there that nobody has generated"}
 	case !want.Synchronize:
 		return made{}
@@ -86,7 +88,7 @@ func (m *Making) compare(ctx context.Context, want *interp.Generated) made {
 	if at := missing(object, live, nil); at != nil {
 		return made{
 			expected: fmt.Sprintf("%s is %v", strings.Join(at.path, "."), at.want),
-			found:    fmt.Sprintf("%s/%s %s: %s is %v", want.Kind, strings.TrimPrefix(want.Namespace+"/"+want.Name, "/"), "generated", strings.Join(at.path, "."), at.have),
+			found:    fmt.Sprintf("%s/%s: %s is %v", want.Kind, strings.TrimPrefix(want.Namespace+"/"+want.Name, "/"), strings.Join(at.path, "."), at.have),
 		}
 	}
 	return made{}
@@ -107,12 +109,7 @@ func missing(want, have any, at []string) *difference {
 		if !ok && len(w) > 0 {
 			return &difference{at, want, have}
 		}
-		keys := make([]string, 0, len(w))
-		for key := range w {
-			keys = append(keys, key)
-		}
-		slices.Sort(keys)
-		for _, key := range keys {
+		for _, key := range slices.Sorted(maps.Keys(w)) {
 			if d := missing(w[key], h[key], append(slices.Clip(at), key)); d != nil {
 				return d
 			}
@@ -140,16 +137,6 @@ func missing(want, have any, at []string) *difference {
 		}
 	}
 	return nil
-}
-
-func textAt(object map[string]any, path ...string) string {
-	var v any = object
-	for _, key := range path {
-		m, _ := v.(map[string]any)
-		v = m[key]
-	}
-	s, _ := v.(string)
-	return s
 }
 
 // noteMade writes down what became of what rules want of one object.
