@@ -15,6 +15,7 @@ import (
 //	has(o.name) && o.name == 'a'                   o.?name.orValue('') == 'a'
 //	!has(o.name) || !o.name.startsWith('a')        !o.?name.orValue('').startsWith('a')
 //	!(o.n > 1)                                     o.n <= 1
+//	o.?type.orValue('long text') == 'long text'    !has(o.type) || o.type == 'long text'
 //
 // The two are the same for any o, also for one with other values on the way.
 func (v Value) Short() Value {
@@ -30,9 +31,39 @@ func (v Value) Short() Value {
 			return Value{presence{opAnd, Differs, MacroExists}.short(v.n)}
 		case opOr:
 			return Value{presence{opOr, Equals, MacroAll}.short(v.n)}
+		case opBinary:
+			return Value{v.n.withoutDefault()}
 		}
 		return v
 	})
+}
+
+// withoutDefault asks whether a field is there where n has a text stand in for it that n
+// compares it with, if that is shorter.
+func (n *node) withoutDefault() *node {
+	op := n.operator()
+	if op != Equals && op != Differs || !n.args[0].isOrValue() || n.args[1].op != opString || !equal(n.args[0].args[1], n.args[1]) {
+		return n
+	}
+	field := n.args[0].args[0]
+	if field.op != opOpt || !field.args[0].isSelection() {
+		return n
+	}
+	of := Value{field.args[0]}
+	has, is := of.Has(field.name), Value{n.with([]*node{of.Field(field.name).n, n.args[1]})}.AsBool()
+	short := Or(Not(has), is)
+	if op == Differs {
+		short = And(has, is)
+	}
+	if len(short.String()) >= len(Value{n}.String()) {
+		return n
+	}
+	return short.n
+}
+
+// isSelection tells of a variable, or of a field of a selection.
+func (n *node) isSelection() bool {
+	return n.op == opIdent || n.op == opSelect && n.args[0].isSelection()
 }
 
 // unordered is !n.

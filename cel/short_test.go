@@ -49,6 +49,11 @@ func TestShort(t *testing.T) {
 		{`!(variables.a > 1)`, `!(variables.a > 1)`},
 		{`!(variables.a.b > 1)`, `variables.a.b <= 1`},
 		{`!(o.a == 1)`, `!(o.a == 1)`},
+		{`o.?type.orValue('LoadBalancers') == 'LoadBalancers'`, `!has(o.type) || o.type == 'LoadBalancers'`},
+		{`o.?type.orValue('LoadBalancers') != 'LoadBalancers'`, `has(o.type) && o.type != 'LoadBalancers'`},
+		{`o.?type.orValue('a') == 'a'`, `o.?type.orValue('a') == 'a'`},
+		{`o.?type.orValue('LoadBalancers') == 'LoadBalancer'`, `o.?type.orValue('LoadBalancers') == 'LoadBalancer'`},
+		{`o.?spec.?type.orValue('LoadBalancers') == 'LoadBalancers'`, `o.?spec.?type.orValue('LoadBalancers') == 'LoadBalancers'`},
 	} {
 		if got := parse(t, tt.text).Short().String(); got != tt.want {
 			t.Errorf("%s\ngot  %s\nwant %s", tt.text, got, tt.want)
@@ -107,6 +112,7 @@ func TestShortKeepsOutcome(t *testing.T) {
 			test := s.pick(
 				func() Value { return path.Eq(s.literal()).Value },
 				func() Value { return path.Ne(s.literal()).Value },
+				func() Value { return twice(path) },
 				func() Value { return path.Binary(Less, s.literal()) },
 				func() Value { return path.In(s.strings()).Value },
 				func() Value { return path.Call(FuncStartsWith, String([]string{"", "a"}[s.r.IntN(2)])) },
@@ -143,6 +149,16 @@ func TestShortKeepsOutcome(t *testing.T) {
 	if shorter < 1000 {
 		t.Errorf("only %d have a short form", shorter)
 	}
+}
+
+// twice compares a field with a text that stands in for it where it is missing.
+func twice(path Value) Value {
+	of, name, ok := cut(path)
+	if !ok {
+		of, name = path, "a"
+	}
+	const text = "a text that takes more room than a question"
+	return of.Opt(name).OrValue(String(text)).Binary(Equals, String(text))
 }
 
 // cut is a selection's operand and name.
