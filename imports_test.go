@@ -72,12 +72,13 @@ webhook: webhook/registration interp policy diag
 webhook/registration: policy
 webhook/shadow: api/v1alpha1 interp policy webhook
 webhook/certs:
-webhook/world: interp
+webhook/world: images interp
 report: diag
 background: api/v1alpha1 interp policy
 background/live: api/v1alpha1 background interp
 scan: compile internal/judge internal/manifest interp policy report schema translate vap/apiserver
 status: api/v1alpha1 compile translate vap vap/apiserver policy report schema diag
+images:
 fixtures:
 cmd/kvap: everything
 internal/benchadmission: everything
@@ -107,6 +108,7 @@ internal/e2e/chainsaw:
 internal/e2e/testcluster: api/v1alpha1 deploy/crds internal/controlplane
 internal/manifest: diag
 internal/cores:
+internal/testregistry:
 internal/textdiff:
 internal/standin: policy webhook/registration
 internal/kyverno: internal/controlplane

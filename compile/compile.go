@@ -130,11 +130,11 @@ func (r *Rule) PolicyName() string {
 // NotServed is why nothing of kvap carries out a rule that has no native form; empty where
 // the webhook does.
 func (r *Rule) NotServed() string {
-	switch {
-	case r.Target != translate.Webhook || r.Source == nil:
+	if r.Target != translate.Webhook || r.Source == nil {
 		return ""
-	case r.Source.VerifyImages != nil:
-		return "kvap verifies no images; leave the rule with Kyverno"
+	}
+	if what, more := r.Source.VerifiesMore(); more {
+		return "kvap does not verify " + what.Value + "; leave the rule with Kyverno"
 	}
 	return ""
 }

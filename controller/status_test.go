@@ -20,7 +20,17 @@ func TestStatusOfRulesThatNobodyServes(t *testing.T) {
 	p := &policy.Policy{Name: "p"}
 	mutating := &policy.Rule{Name: "label", Mutate: &policy.Mutate{}}
 	generating := &policy.Rule{Name: "quota", Generate: &policy.Generate{}}
-	verifying := &policy.Rule{Name: "signed", VerifyImages: &policy.Node{}}
+	f, _ := policy.Parse("p.yaml", []byte(`apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: p}
+spec:
+  rules:
+  - name: signed
+    match: {any: [{resources: {kinds: [Pod]}}]}
+    verifyImages: [{type: Notary, imageReferences: ["*"]}]
+`))
+	verifying := f.Policies[0].Rules[0]
+	verifying.Match = nil
 	existing := &policy.Rule{Name: "others", Mutate: &policy.Mutate{Existing: true}}
 	for _, tt := range []struct {
 		name                 string

@@ -597,16 +597,21 @@ func describe(c Code) (name, text, example string) {
 				"      - expression: \"(has(object.spec.old) ? object.spec.old : object.spec.?new).orValue(1) > 0\""
 	case VerifiesImages:
 		return "VerifiesImages",
-			"Occurs when a rule verifies the signatures of images.\n" +
+			"Occurs when a rule asks of images what kvap does not verify: signatures\n" +
+				"without keys (keyless), of the types SigstoreBundle and Notary, in referrers\n" +
+				"(cosignOCI11), by keys of a key management service, with timestamps, or attestations\n" +
+				"by anybody. No expression can ask a registry, and the webhook verifies signatures and\n" +
+				"attestations by keys and certificates: it does not run this rule.\n" +
 				"\n" +
-				"They are in a registry, which no expression can ask, and kvap verifies none: its\n" +
-				"webhook does not run the rule either. Leave it with Kyverno, in a policy of its own.",
+				"Leave the rule with Kyverno, in a policy of its own; or put the public key into the\n" +
+				"policy or a Secret.",
 			"verifyImages:\n" +
 				"  - imageReferences: [\"example.com/*\"]\n" +
 				"    attestors:\n" +
 				"      - entries:\n" +
-				"          - keys:\n" +
-				"              publicKeys: k8s://default/key"
+				"          - keyless:\n" +
+				"              issuer: https://token.actions.githubusercontent.com\n" +
+				"              subject: https://github.com/acme/*"
 	case NamespaceLimit:
 		return "NamespaceLimit",
 			"Occurs when the policies of one namespace have more native rules, or\n" +

@@ -249,7 +249,14 @@ func (v *vars) imagesOf(r *policy.Rule, object map[string]any) (map[string]any, 
 	images := map[string]any{}
 	for _, e := range extractors {
 		group := map[string]any{}
-		if err := e.extract(v, object, e.path, "", group); err != nil {
+		err := e.extract(v, object, nil, func(key string, path []string, text string) error {
+			img, err := parseImage(text, v.registry)
+			if err == nil {
+				group[key] = img.value(pointerTo(path))
+			}
+			return err
+		})
+		if err != nil {
 			return nil, err
 		}
 		if len(group) == 0 {
@@ -263,46 +270,61 @@ func (v *vars) imagesOf(r *policy.Rule, object map[string]any) (map[string]any, 
 	return images, nil
 }
 
-// extract walks to the images and adds them to their group.
-func (e imageExtractor) extract(v *vars, at any, path []string, pointer string, group map[string]any) error {
+func pointerTo(path []string) string { return "/" + strings.Join(path, "/") }
+
+// pathTo is where a walk stands: nowhere at its start.
+func pathTo(path []string) string {
+	if len(path) == 0 {
+		return ""
+	}
+	return pointerTo(path)
+}
+
+// A finding is told of each image, with the key that it has in its group.
+type finding func(key string, path []string, text string) error
+
+// extract walks to the images, each of which is found.
+func (e imageExtractor) extract(v *vars, at any, passed []string, found finding) error {
 	if at == nil {
 		return nil
 	}
-	if len(path) > 0 && path[0] == "*" {
+	within := func(key string) []string { return append(passed[:len(passed):len(passed)], key) }
+	left := e.path[min(len(passed), len(e.path)):]
+	if len(left) > 0 && left[0] == "*" {
 		switch at := at.(type) {
 		case []any:
 			for i, item := range at {
-				if err := e.extract(v, item, path[1:], pointer+"/"+strconv.Itoa(i), group); err != nil {
+				if err := e.extract(v, item, within(strconv.Itoa(i)), found); err != nil {
 					return err
 				}
 			}
 		case map[string]any:
 			for _, k := range datum.Keys(at) {
-				if err := e.extract(v, at[k], path[1:], pointer+"/"+k, group); err != nil {
+				if err := e.extract(v, at[k], within(k), found); err != nil {
 					return err
 				}
 			}
 		default:
-			return fmt.Errorf("images cannot be found in %s at %s", datum.TypeName(at), pointer)
+			return fmt.Errorf("images cannot be found in %s at %s", datum.TypeName(at), pathTo(passed))
 		}
 		return nil
 	}
 	m, ok := at.(map[string]any)
 	if !ok {
-		return fmt.Errorf("images cannot be found in %s at %s", datum.TypeName(at), pointer)
+		return fmt.Errorf("images cannot be found in %s at %s", datum.TypeName(at), pathTo(passed))
 	}
-	if len(path) > 0 {
-		return e.extract(v, m[path[0]], path[1:], pointer+"/"+path[0], group)
+	if len(left) > 0 {
+		return e.extract(v, m[left[0]], within(left[0]), found)
 	}
-	return e.add(v, m, pointer+"/"+e.value, group)
+	return e.tell(v, m, within(e.value), found)
 }
 
-func (e imageExtractor) add(v *vars, m map[string]any, pointer string, group map[string]any) error {
-	key := pointer
+func (e imageExtractor) tell(v *vars, m map[string]any, path []string, found finding) error {
+	key := pointerTo(path)
 	if e.key != "" {
 		name, ok := m[e.key].(string)
 		if !ok {
-			return fmt.Errorf("the image at %s has no %s", pointer, e.key)
+			return fmt.Errorf("the image at %s has no %s", pointerTo(path), e.key)
 		}
 		key = name
 	}
@@ -310,17 +332,12 @@ func (e imageExtractor) add(v *vars, m map[string]any, pointer string, group map
 	if e.query != nil && value != nil {
 		var err error
 		if value, err = v.evaluateOn(e.query, value); err != nil {
-			return fmt.Errorf("the jmesPath of the extractor for %s failed: %w", pointer, err)
+			return fmt.Errorf("the jmesPath of the extractor for %s failed: %w", pointerTo(path), err)
 		}
 	}
 	text, ok := value.(string)
 	if !ok {
 		return nil
 	}
-	img, err := parseImage(text, v.registry)
-	if err != nil {
-		return err
-	}
-	group[key] = img.value(pointer)
-	return nil
+	return found(key, path, text)
 }

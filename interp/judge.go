@@ -296,10 +296,10 @@ func (r *rule) judge(a *review) (out verdict) {
 	case !applicable:
 		return none()
 	}
-	if r.VerifyImages != nil {
-		return unsupported("image verification is not supported")
+	if r.VerifyImages != nil && !a.looksAtImages() {
+		return none()
 	}
-	if r.Validate == nil || r.Validate.Manifests != nil && a.deletes() {
+	if r.VerifyImages == nil && r.Validate == nil || r.Validate != nil && r.Validate.Manifests != nil && a.deletes() {
 		return none()
 	}
 	v := newVars(a)
@@ -343,6 +343,12 @@ func (a *review) deletes() bool {
 // handle judges by the body of a rule that applies.
 func (r *rule) handle(a *review, v *vars) verdict {
 	excepted := r.matchingExceptions(a, v)
+	if r.VerifyImages != nil {
+		if len(excepted) > 0 {
+			return skipByExceptions(excepted)
+		}
+		return r.verifyImages(a, v)
+	}
 	body := r.Validate
 	if body.PodSecurity != nil && body.Manifests == nil {
 		return r.judgePodSecurity(a, excepted)

@@ -29,6 +29,8 @@ type Offline struct {
 	Answers map[string][]byte
 	// Images are what registries know, by reference.
 	Images map[string]map[string]any
+	// Proofs tells what is proven of images; nil where no registry is at hand.
+	Proofs Registry
 	// Globals are the data of GlobalContextEntries by name.
 	Globals map[string]any
 	// Hosts are the addresses of hosts.
@@ -117,6 +119,9 @@ func (o *Offline) Image(_ context.Context, reference string, _ any) (map[string]
 	}
 	return nil, fmt.Errorf("nothing is known of the image %s; registries are not asked offline", reference)
 }
+
+// Registry is Proofs.
+func (o *Offline) Registry() Registry { return o.Proofs }
 
 // Global gives what was set for a name.
 func (o *Offline) Global(_ context.Context, name string) (any, error) {

@@ -15,6 +15,7 @@ type rule struct {
 	check         *check
 	exceptions    []*exception
 	cel           *celRule // nil if the rule has no CEL
+	images        []*imageEntry
 }
 
 // A check is what a rule, or an entry of foreach, wants of an object. The first
@@ -45,6 +46,7 @@ func (in *Interpreter) readRule(p *policy.Policy, r *policy.Rule) *rule {
 			out.exceptions = append(out.exceptions, e)
 		}
 	}
+	out.images = readImageEntries(p, r)
 	v := r.Validate
 	if v == nil {
 		return out

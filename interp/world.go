@@ -29,6 +29,8 @@ type World interface {
 	// Image is what a registry knows of an image: image, resolvedImage, registry,
 	// repository, identifier, manifestList, manifest, configData.
 	Image(ctx context.Context, reference string, credentials any) (map[string]any, error)
+	// Registry tells what is proven of images; nil where there is none.
+	Registry() Registry
 	// Global is the data of a GlobalContextEntry; the name may end in .projection. The
 	// error is ErrNotFound where there is known to be no such entry.
 	Global(ctx context.Context, name string) (any, error)

@@ -40,7 +40,7 @@ const (
 `
 	verifying = `  - name: signed
     match: {any: [{resources: {kinds: [Pod]}}]}
-    verifyImages: [{imageReferences: ["*"]}]
+    verifyImages: [{type: Notary, imageReferences: ["*"]}]
 `
 	broken = `  - name: broken
     match: {any: [{resources: {kinds: [ConfigMap]}}]}

@@ -14,8 +14,7 @@
 // places of the rule it comes from.
 //
 // It knows nothing of CEL, judges nothing, and asks no cluster: whether a kind
-// exists or a variable resolves is for others. The bodies of verifyImages are
-// checked for unknown keys and kept as they are.
+// exists or a variable resolves is for others.
 //
 // Start at parse.go, then rule.go; object.go is how a mapping is read. file.go
 // finds the documents, yaml.go and json.go make the nodes, expand.go is the step

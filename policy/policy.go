@@ -129,7 +129,7 @@ type Rule struct {
 	Validate     *Validate
 	Mutate       *Mutate
 	Generate     *Generate
-	VerifyImages *Node
+	VerifyImages []*ImageVerification
 
 	Source *Node
 }

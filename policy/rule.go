@@ -57,10 +57,7 @@ func (r *reader) body(rule *Rule, o *object) {
 		rule.Generate = r.generate(n)
 	}
 	if n := o.take("verifyImages"); n != nil {
-		rule.VerifyImages = n
-		for _, item := range r.list(n) {
-			r.imageVerification(item)
-		}
+		rule.VerifyImages = each(r.list(n), r.imageVerification)
 	}
 	o.one("validate", "mutate", "generate", "verifyImages")
 	isCEL := rule.Validate != nil && rule.Validate.CEL != nil

@@ -73,7 +73,7 @@ func (r *reader) forEach(n *Node) *ForEach {
 func (r *reader) manifests(n *Node) {
 	o := r.object(n, "manifests")
 	for _, item := range r.list(o.require("attestors")) {
-		r.attestorSet(item)
+		imageReader{r, &ImageVerification{}}.attestorSet(item)
 	}
 	o.str("annotationDomain")
 	o.str("repository")

@@ -1,121 +1,356 @@
 package policy
 
-func (r *reader) imageVerification(n *Node) {
+import (
+	"strings"
+
+	"github.com/kvap/kvap/diag"
+)
+
+// An ImageVerification is an entry of verifyImages: which images it is about, who must have
+// signed them, and what must be attested of them.
+type ImageVerification struct {
+	Pos          diag.Pos
+	Type         string // Cosign, SigstoreBundle or Notary
+	References   []string
+	Skip         []Text
+	Attestors    []*AttestorSet // all must hold
+	Attestations []*Attestation // all must hold
+	Repository   string
+	Annotations  []Pair
+	// MutateDigest, VerifyDigest, Required and UseCache are true where they are absent.
+	MutateDigest, VerifyDigest, Required, UseCache bool
+	Action                                         Action // "" when absent
+	Credentials                                    *Node
+	Validate                                       *ImageValidation
+
+	unproven *Text // the first that nothing here proves
+}
+
+// An ImageValidation is validate of an entry of verifyImages.
+type ImageValidation struct {
+	Pos     diag.Pos
+	Message string
+	Deny    *Deny
+}
+
+// An Attestation is what must be attested, by whom, and what must hold of it.
+type Attestation struct {
+	Pos        diag.Pos
+	Name, Type string
+	Attestors  []*AttestorSet
+	Conditions []*Conditions
+}
+
+// An AttestorSet holds where so many of its entries do; all where Count is 0.
+type AttestorSet struct {
+	Pos     diag.Pos
+	Count   int
+	Entries []*Attestor
+}
+
+// An Attestor signs by a key or by certificates, or is a set of attestors.
+type Attestor struct {
+	Pos          diag.Pos
+	Keys         *StaticKeys
+	Certificates *Certificates
+	Set          *AttestorSet
+	Annotations  []Pair
+	Repository   string
+}
+
+// StaticKeys are public keys: PEM, perhaps by a variable, or in a Secret.
+type StaticKeys struct {
+	Pos                     diag.Pos
+	Public                  Text
+	SecretNamespace, Secret string // the key is cosign.pub of its data
+	Algorithm               string
+	Log                     SignatureLog
+}
+
+// Certificates are those of who signs, or of the authorities over them.
+type Certificates struct {
+	Pos         diag.Pos
+	Certificate Text
+	Chain       Text
+	Log         SignatureLog
+}
+
+// A SignatureLog is the transparency log that must know of a signature.
+type SignatureLog struct {
+	Ignored bool
+	Key     string // its public key; "" for the public log
+}
+
+// VerifiesMore is what a rule asks of images that nothing here proves, and where it does;
+// false where there is no such thing.
+func (rule *Rule) VerifiesMore() (what Text, more bool) {
+	for _, v := range rule.VerifyImages {
+		if v.unproven != nil {
+			return *v.unproven, true
+		}
+	}
+	return Text{}, false
+}
+
+// ImageAction is the action of a rule that verifies images: Enforce if that of any entry is,
+// or else that of the first; "" where it is the policy's.
+func (rule *Rule) ImageAction() Action {
+	for _, v := range rule.VerifyImages {
+		if v.Action == Enforce {
+			return Enforce
+		}
+	}
+	if len(rule.VerifyImages) > 0 {
+		return rule.VerifyImages[0].Action
+	}
+	return ""
+}
+
+// PinsImages tells of a rule that puts digests in place of tags.
+func (rule *Rule) PinsImages() bool {
+	for _, v := range rule.VerifyImages {
+		if v.MutateDigest {
+			return true
+		}
+	}
+	return false
+}
+
+// imageReader reads an entry of verifyImages.
+type imageReader struct {
+	*reader
+	entry *ImageVerification
+}
+
+// lacks notes what nothing here proves.
+func (r imageReader) lacks(pos diag.Pos, what string) {
+	if r.entry.unproven == nil {
+		r.entry.unproven = &Text{Pos: pos, Value: what}
+	}
+}
+
+func (r *reader) imageVerification(n *Node) *ImageVerification {
 	o := r.object(n, "an entry of verifyImages")
-	o.choice("type", "Cosign", "SigstoreBundle", "Notary")
-	r.action(o.take("failureAction"), "")
-	for _, key := range []string{"imageReferences", "skipImageReferences"} {
-		o.strings(key)
+	v := &ImageVerification{Pos: n.Pos}
+	read := imageReader{r, v}
+	if v.Type = o.choice("type", "Cosign", "SigstoreBundle", "Notary"); v.Type == "" {
+		v.Type = "Cosign"
 	}
-	for _, item := range o.list("attestors") {
-		r.attestorSet(item)
+	if v.Type != "Cosign" {
+		read.lacks(o.pos("type"), "signatures of the type "+v.Type)
 	}
-	for _, item := range o.list("attestations") {
-		r.attestation(item)
+	v.Action = r.action(o.take("failureAction"), "")
+	v.References, v.Skip = o.strings("imageReferences"), o.texts("skipImageReferences")
+	v.Attestors = each(o.list("attestors"), read.attestorSet)
+	v.Attestations = each(o.list("attestations"), read.attestation)
+	v.MutateDigest, v.VerifyDigest = o.boolean("mutateDigest", true), o.boolean("verifyDigest", true)
+	v.Required, v.UseCache = o.boolean("required", true), o.boolean("useCache", true)
+	if o.boolean("cosignOCI11", false) {
+		read.lacks(o.pos("cosignOCI11"), "signatures in referrers (cosignOCI11)")
 	}
-	for _, key := range []string{"mutateDigest", "verifyDigest", "required", "useCache", "cosignOCI11"} {
-		o.optionalBool(key)
+	if v.Credentials = o.take("imageRegistryCredentials"); v.Credentials != nil {
+		r.registryCredentials(v.Credentials)
 	}
-	if c := o.take("imageRegistryCredentials"); c != nil {
-		r.registryCredentials(c)
+	if b := o.take("validate"); b != nil {
+		v.Validate = r.imageValidation(b)
 	}
-	if v := o.take("validate"); v != nil {
-		b := r.object(v, "validate")
-		b.str("message")
-		r.deny(b.take("deny"))
-		b.end()
-	}
-	// The forms before attestors.
-	for _, key := range []string{"image", "key", "issuer", "subject", "roots", "repository"} {
-		o.str(key)
-	}
-	o.pairs("annotations")
-	o.pairs("additionalExtensions")
+	v.Repository, v.Annotations = o.str("repository"), o.pairs("annotations")
+	read.formsBefore(o)
 	o.end()
+	for _, a := range v.Attestations {
+		if len(a.Attestors) == 0 && len(v.Attestors) == 0 {
+			read.lacks(a.Pos, "attestations by anybody (name attestors)")
+		}
+	}
+	return v
 }
 
-func (r *reader) attestation(n *Node) {
+func (r *reader) imageValidation(n *Node) *ImageValidation {
+	o := r.object(n, "validate")
+	out := &ImageValidation{Pos: n.Pos, Message: o.str("message"), Deny: r.deny(o.take("deny"))}
+	o.end()
+	return out
+}
+
+// formsBefore reads the forms before there were attestors: one image, and one key for its
+// signatures and attestations.
+func (r imageReader) formsBefore(o *object) {
+	if image := o.str("image"); image != "" {
+		r.entry.References = append(r.entry.References, image)
+	}
+	key := o.text("key")
+	for _, name := range []string{"issuer", "subject", "roots"} {
+		if t := o.text(name); t.Value != "" {
+			r.lacks(t.Pos, "signatures without keys ("+name+")")
+		}
+	}
+	if more := o.pairs("additionalExtensions"); len(more) > 0 {
+		r.lacks(more[0].Pos, "extensions of certificates")
+	}
+	if key.Value == "" {
+		return
+	}
+	r.publicKey(key)
+	set := &AttestorSet{Pos: key.Pos, Entries: []*Attestor{{Pos: key.Pos, Keys: &StaticKeys{Pos: key.Pos, Public: key}}}}
+	if len(r.entry.Attestations) == 0 {
+		r.entry.Attestors = append(r.entry.Attestors, set)
+	}
+	for _, a := range r.entry.Attestations {
+		if len(a.Attestors) == 0 {
+			a.Attestors = []*AttestorSet{set}
+		}
+	}
+}
+
+func (r imageReader) attestation(n *Node) *Attestation {
 	o := r.object(n, "an attestation")
-	for _, key := range []string{"name", "type", "predicateType"} {
-		o.str(key)
+	a := &Attestation{Pos: n.Pos, Name: o.str("name"), Type: o.str("type")}
+	if before := o.str("predicateType"); a.Type == "" {
+		a.Type = before
 	}
-	for _, item := range o.list("attestors") {
-		r.attestorSet(item)
-	}
-	for _, item := range o.list("conditions") {
-		r.conditions(item)
-	}
+	a.Attestors = each(o.list("attestors"), r.attestorSet)
+	a.Conditions = each(o.list("conditions"), r.conditions)
 	o.end()
+	return a
 }
 
-func (r *reader) attestorSet(n *Node) {
+func (r imageReader) attestorSet(n *Node) *AttestorSet {
 	o := r.object(n, "a set of attestors")
+	s := &AttestorSet{Pos: n.Pos}
+	count := o.node.Get("count")
 	o.whole("count", 0, 1<<31)
-	for _, item := range o.list("entries") {
-		r.attestor(item)
+	if count != nil && count.Kind == Int {
+		s.Count = int(count.Int)
 	}
+	s.Entries = each(o.list("entries"), r.attestor)
 	o.end()
+	switch {
+	case o.wrong:
+	case len(s.Entries) == 0:
+		r.fail(n.Pos, diag.Missing, "a set of attestors needs an entry")
+	case count != nil && s.Count > len(s.Entries) && !s.mayBeSplit():
+		r.fail(count.Pos, diag.OutOfRange, "the count is %d, of a set of %d attestors", s.Count, len(s.Entries))
+	}
+	return s
 }
 
-func (r *reader) attestor(n *Node) {
+// mayBeSplit tells that an entry may have several keys, each of which counts.
+func (s *AttestorSet) mayBeSplit() bool {
+	for _, e := range s.Entries {
+		if e.Keys != nil && e.Keys.Secret == "" {
+			return true
+		}
+	}
+	return false
+}
+
+func (r imageReader) attestor(n *Node) *Attestor {
 	o := r.object(n, "an attestor")
+	a := &Attestor{Pos: n.Pos}
+	algorithm := ""
 	if k := o.take("keys"); k != nil {
-		r.staticKeys(k)
+		a.Keys = r.staticKeys(k)
 	}
 	if c := o.take("certificates"); c != nil {
-		b := r.object(c, "certificates")
-		b.str("cert")
-		b.str("certChain")
-		r.transparency(b)
-		b.end()
+		a.Certificates = r.certificates(c)
 	}
 	if k := o.take("keyless"); k != nil {
-		b := r.object(k, "keyless")
-		for _, key := range []string{"issuer", "issuerRegExp", "subject", "subjectRegExp", "roots"} {
-			b.str(key)
-		}
-		b.pairs("additionalExtensions")
-		r.transparency(b)
-		b.end()
+		r.keyless(k)
 	}
-	if a := o.take("attestor"); a != nil {
-		r.attestorSet(a)
+	if s := o.take("attestor"); s != nil {
+		a.Set = r.attestorSet(s)
 	}
-	o.pairs("annotations")
-	o.str("repository")
-	o.str("signatureAlgorithm")
+	a.Annotations, a.Repository = o.pairs("annotations"), o.str("repository")
+	algorithm = o.choice("signatureAlgorithm", signatureAlgorithms()...)
+	if a.Keys != nil && a.Keys.Algorithm == "" {
+		a.Keys.Algorithm = algorithm
+	}
 	o.end()
+	o.one("keys", "certificates", "keyless", "attestor")
+	return a
 }
 
-func (r *reader) staticKeys(n *Node) {
-	o := r.object(n, "keys")
-	for _, key := range []string{"publicKeys", "signatureAlgorithm", "kms"} {
-		o.str(key)
+func signatureAlgorithms() []string { return []string{"sha224", "sha256", "sha384", "sha512"} }
+
+func (r imageReader) keyless(n *Node) {
+	r.lacks(n.Pos, "signatures without keys (keyless)")
+	b := r.object(n, "keyless")
+	for _, key := range []string{"issuer", "issuerRegExp", "subject", "subjectRegExp", "roots"} {
+		b.str(key)
 	}
+	b.pairs("additionalExtensions")
+	r.logs(b, nil)
+	b.end()
+}
+
+func (r imageReader) certificates(n *Node) *Certificates {
+	o := r.object(n, "certificates")
+	c := &Certificates{Pos: n.Pos, Certificate: o.text("cert"), Chain: o.text("certChain")}
+	ct := r.logs(o, &c.Log)
+	o.end()
+	if c.Certificate.Value == "" && !ct {
+		r.lacks(n.Pos, "certificates in a certificate transparency log (set ctlog.ignoreSCT: true where there is none)")
+	}
+	return c
+}
+
+func (r imageReader) staticKeys(n *Node) *StaticKeys {
+	o := r.object(n, "keys")
+	k := &StaticKeys{Pos: n.Pos, Public: o.text("publicKeys"), Algorithm: o.choice("signatureAlgorithm", signatureAlgorithms()...)}
 	if s := o.take("secret"); s != nil {
 		b := r.object(s, "secret")
-		b.needText("name")
-		b.needText("namespace")
+		k.Secret, k.SecretNamespace = b.needText("name").Value, b.needText("namespace").Value
 		b.end()
 	}
-	r.transparency(o)
+	kms := o.text("kms")
+	r.logs(o, &k.Log)
 	o.end()
+	switch {
+	case k.Public.Value != "":
+		r.publicKey(k.Public)
+		if at, ok := strings.CutPrefix(k.Public.Value, "k8s://"); ok {
+			k.SecretNamespace, k.Secret, _ = strings.Cut(at, "/")
+			k.Public = Text{}
+		} else {
+			k.SecretNamespace, k.Secret = "", ""
+		}
+	case k.Secret != "":
+	case kms.Value != "":
+		r.lacks(kms.Pos, "keys of a key management service")
+	case !o.wrong:
+		r.fail(n.Pos, diag.Missing, "keys need publicKeys or a secret")
+	}
+	return k
 }
 
-// transparency reads the settings of the signature and certificate logs.
-func (r *reader) transparency(o *object) {
+// publicKey looks at what is to be a public key. A file, a URL or a variable of the environment
+// means what is there to whoever reads it, which is not for a policy to say.
+func (r imageReader) publicKey(t Text) {
+	if !strings.Contains(t.Value, "-----BEGIN") && !strings.Contains(t.Value, "{{") && !strings.HasPrefix(t.Value, "k8s://") {
+		r.lacks(t.Pos, "keys of a key management service, a file or a URL; put the public key here, or into a Secret")
+	}
+}
+
+// logs reads the settings of the logs of signatures and certificates; ct tells that no proof
+// of the latter is asked for.
+func (r imageReader) logs(o *object, log *SignatureLog) (ct bool) {
+	if log == nil {
+		log = &SignatureLog{}
+	}
 	if n := o.take("rekor"); n != nil {
 		b := r.object(n, "rekor")
 		b.str("url")
-		b.str("pubkey")
-		b.optionalBool("ignoreTlog")
+		log.Key, log.Ignored = b.str("pubkey"), b.boolean("ignoreTlog", false)
 		b.end()
 	}
 	if n := o.take("ctlog"); n != nil {
 		b := r.object(n, "ctlog")
 		b.str("pubkey")
-		b.str("tsaCertChain")
-		b.optionalBool("ignoreSCT")
+		if t := b.text("tsaCertChain"); t.Value != "" {
+			r.lacks(t.Pos, "timestamps (tsaCertChain)")
+		}
+		ct = b.boolean("ignoreSCT", false)
 		b.end()
 	}
+	return ct
 }

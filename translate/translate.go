@@ -271,7 +271,9 @@ func otherRule(r *policy.Rule) *diag.Diagnostic {
 	d := diag.Warnf(r.Pos, diag.OtherRule, "a %s rule has no native form; the webhook will run this rule", r.Type())
 	switch {
 	case r.VerifyImages != nil:
-		d = diag.Warnf(r.Pos, diag.VerifiesImages, "kvap verifies no signatures of images, natively or in the webhook; leave this rule with Kyverno")
+		if what, more := r.VerifiesMore(); more {
+			d = diag.Warnf(what.Pos, diag.VerifiesImages, "kvap does not verify %s, natively or in the webhook; leave this rule with Kyverno", what.Value)
+		}
 	case r.Mutate == nil:
 		d = diag.Warnf(r.Pos, diag.OtherRule, "a %s rule has no native form; the controller will run this rule in the background", r.Type())
 	case r.Mutate.Existing:

@@ -22,7 +22,11 @@ func (s *Server) actionOf(ctx context.Context, p *served, rule string, r *review
 		return policy.Audit, nil
 	}
 	var own policy.Action
-	if found := p.rules[rule]; found != nil && found.Validate != nil {
+	found := p.rules[rule]
+	if found != nil {
+		own = found.ImageAction()
+	}
+	if found != nil && found.Validate != nil {
 		own = found.Validate.Action
 		if action, err := s.overridden(ctx, found.Validate.Overrides, r); err != nil || action != "" {
 			return action, err

@@ -40,6 +40,22 @@ func (s *Server) mutate(ctx context.Context, policies []*served, r *review, req 
 		next.Admission, next.Asked = r.request, asked
 		req = &next
 	}
+	// Images are pinned when nothing changes them any more.
+	for _, p := range policies {
+		pins, err := s.pins(ctx, p, r, req)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, errorsOf(p, pins)...)
+		if !pins.Changed() {
+			continue
+		}
+		patch = append(patch, pins.Patch()...)
+		r = r.with(pins.After)
+		next := *req
+		next.Admission, next.Asked = r.request, asked
+		req = &next
+	}
 	for _, f := range found {
 		s.options.Record(f.record(r))
 	}
@@ -60,6 +76,28 @@ func (s *Server) mutate(ctx context.Context, policies []*served, r *review, req 
 	kind := admissionv1.PatchTypeJSONPatch
 	out.Patch, out.PatchType = data, &kind
 	return out, nil
+}
+
+// pins are the digests that a policy puts in the place of tags. One in shadow, or that only
+// audits, changes nothing.
+func (s *Server) pins(ctx context.Context, p *served, r *review, req *interp.Request) (*interp.Mutation, error) {
+	nothing := &interp.Mutation{}
+	if p.Shadow {
+		return nothing, nil
+	}
+	for name, rule := range p.rules {
+		if !rule.PinsImages() {
+			continue
+		}
+		action, err := s.actionOf(ctx, p, name, r)
+		if err != nil {
+			return nil, err
+		}
+		if action == policy.Enforce {
+			return p.engine.PinImages(ctx, req), nil
+		}
+	}
+	return nothing, nil
 }
 
 // changesAgain is what is recorded of a rule in shadow that would change what it has

@@ -48,6 +48,7 @@ type webhookFlags struct {
 	groups     []string
 	services   []string
 	registries []string
+	local      bool
 }
 
 func (f *webhookFlags) add(fs *pflag.FlagSet) {
@@ -62,6 +63,7 @@ func (f *webhookFlags) add(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&f.groups, "webhook-exclude-groups", []string{"system:nodes"}, "groups whose users the webhook does not judge")
 	fs.StringSliceVar(&f.services, "apicall-services", nil, "URLs below which rules may ask services; none by default")
 	fs.StringSliceVar(&f.registries, "image-registries", nil, "registries, perhaps with a repository, that rules may ask for images; none by default")
+	fs.BoolVar(&f.local, "allow-local-registries", false, "let rules that verify images ask registries at addresses of this machine and its link")
 }
 
 // check tells what is wrong with the flags.
@@ -172,7 +174,7 @@ func (o *fallback) build(ctx context.Context, config *rest.Config) (err error) {
 		return err
 	}
 	if o.world, err = world.New(config, world.Options{
-		Formats: formats, Services: o.flags.services, Registries: o.flags.registries, RegistrySecrets: o.namespace,
+		Formats: formats, Services: o.flags.services, Registries: o.flags.registries, LocalRegistries: o.flags.local, RegistrySecrets: o.namespace,
 		TokenFile: apiCallToken,
 	}); err != nil {
 		return err
@@ -376,7 +378,8 @@ func (o *fallback) remainder(one controller.RemainingPolicy, kept map[string]*po
 
 // isServed tells of a rule that the webhook, or the work beside it, carries out.
 func isServed(r *policy.Rule) bool {
-	return r.VerifyImages == nil
+	_, more := r.VerifiesMore()
+	return !more
 }
 
 func (o *fallback) kinds() registration.Table {

@@ -80,7 +80,7 @@ func common(a, b []string) []string {
 }
 
 // operationsOf are those on which a rule can have something to say. Nothing is
-// mutated that goes away, and some rules check only what stays.
+// mutated that goes away, some rules check only what stays, and images only where they come.
 func operationsOf(r *policy.Rule, f *policy.Filter, verb Verb) []string {
 	operations := f.Operations
 	switch {
@@ -92,6 +92,9 @@ func operationsOf(r *policy.Rule, f *policy.Filter, verb Verb) []string {
 	}
 	if v := r.Validate; verb == Mutate || v != nil && v.Deny == nil && (v.Pattern != nil || v.AnyPattern != nil || v.PodSecurity != nil) {
 		operations = without(operations, "DELETE")
+	}
+	if r.VerifyImages != nil {
+		operations = without(without(operations, "DELETE"), "CONNECT")
 	}
 	return operations
 }

@@ -7,8 +7,8 @@ import (
 )
 
 // Validates tells whether a policy has rules that the validating webhook is for:
-// those that validate, and those that start work elsewhere when an object is
-// admitted.
+// those that validate, those that verify images, and those that start work elsewhere when
+// an object is admitted.
 func Validates(p *policy.Policy) bool {
 	return p.Admission && (p.Validating != nil || slices.ContainsFunc(p.Rules, validates))
 }
@@ -23,6 +23,16 @@ func Triggers(p *policy.Policy) bool {
 	return p.Admission && slices.ContainsFunc(p.Rules, (*policy.Rule).StartsWork)
 }
 
-func validates(r *policy.Rule) bool { return r.Validate != nil || r.StartsWork() }
+func validates(r *policy.Rule) bool {
+	return r.Validate != nil || r.StartsWork() || verifies(r)
+}
 
-func mutates(r *policy.Rule) bool { return r.Mutate != nil && !r.Mutate.Existing }
+func mutates(r *policy.Rule) bool {
+	return r.Mutate != nil && !r.Mutate.Existing || verifies(r) && r.PinsImages()
+}
+
+// verifies tells of a rule about images that asks for nothing which is not verified here.
+func verifies(r *policy.Rule) bool {
+	_, more := r.VerifiesMore()
+	return r.VerifyImages != nil && !more
+}

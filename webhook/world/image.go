@@ -19,10 +19,8 @@ import (
 	kjson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// images is what registries said.
-type images struct {
-	world *World
-
+// imageData is what registries said.
+type imageData struct {
 	mu    sync.Mutex
 	known map[string]image
 }
@@ -41,7 +39,7 @@ const (
 	maxImages  = 500
 )
 
-func newImages(w *World) *images { return &images{world: w, known: map[string]image{}} }
+func newImages() *imageData { return &imageData{known: map[string]image{}} }
 
 // Image is what a registry knows of an image, if the list of registries allows to
 // ask.
@@ -76,7 +74,7 @@ func (w *World) Image(ctx context.Context, reference string, credentials any) (m
 }
 
 // get is what is known, or what fetch finds out.
-func (i *images) get(key string, ref name.Reference, fetch func() (map[string]any, error)) (map[string]any, error) {
+func (i *imageData) get(key string, ref name.Reference, fetch func() (map[string]any, error)) (map[string]any, error) {
 	now := time.Now()
 	i.mu.Lock()
 	found, ok := i.known[key]
@@ -102,7 +100,7 @@ func (i *images) get(key string, ref name.Reference, fetch func() (map[string]an
 }
 
 // forget drops what is too old; all, if that is nothing.
-func (i *images) forget(now time.Time) {
+func (i *imageData) forget(now time.Time) {
 	for key, one := range i.known {
 		if now.After(one.until) {
 			delete(i.known, key)

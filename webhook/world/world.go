@@ -31,6 +31,8 @@ type Options struct {
 	Registries []string
 	// RegistrySecrets are where the pull secrets are that rules name: a namespace.
 	RegistrySecrets string
+	// LocalRegistries allows registries at addresses of this machine or its link.
+	LocalRegistries bool
 	// TokenFile has the token that services are asked with; empty for none.
 	TokenFile string
 	Timeout   time.Duration // of a call; 10 s
@@ -65,7 +67,8 @@ type World struct {
 	roles      *bindings
 	served     *Served
 	globals    *globals
-	images     *images
+	images     *imageData
+	proofs     *proofs
 }
 
 // It is what the engine asks.
@@ -105,7 +108,8 @@ func New(config *rest.Config, o Options) (*World, error) {
 	w.watches = newWatches(w.dynamic)
 	w.roles = newBindings(w.kubernetes)
 	w.globals = newGlobals(w)
-	w.images = newImages(w)
+	w.images = newImages()
+	w.proofs = newProofs(w)
 	return w, nil
 }
 

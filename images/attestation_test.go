@@ -1,0 +1,95 @@
+package images
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/kvap/kvap/internal/testregistry"
+)
+
+func TestAttested(t *testing.T) {
+	s := testregistry.New(t)
+	k, other := testregistry.NewSigner(t), testregistry.NewSigner(t)
+	image, another := s.Push("app:v1"), s.Push("app:v2")
+	const slsa, vuln = "https://slsa.dev/provenance/v0.2", "cosign.sigstore.dev/attestation/vuln/v1"
+	good := k.Attestation(image, slsa, `{"builder":{"id":"x"},"n":1234567890123456}`)
+	statement := func(kind string) []byte {
+		return fmt.Appendf(nil, `{"_type":%q,"predicateType":%q,"subject":[{"digest":{"sha256":%q}}],"predicate":{}}`, kind, slsa, strings.TrimPrefix(testregistry.Digest(image), "sha256:"))
+	}
+	many := fmt.Appendf(nil, `{"_type":"https://in-toto.io/Statement/v1","predicateType":%q,"subject":[%s{"digest":{"sha256":%q}}],"predicate":{}}`,
+		slsa, strings.Repeat(`{},`, maxSubjects), strings.TrimPrefix(testregistry.Digest(image), "sha256:"))
+	unsigned := func() testregistry.Layer {
+		var e map[string]any
+		if err := json.Unmarshal(good.Data, &e); err != nil {
+			t.Fatal(err)
+		}
+		e["signatures"] = []any{}
+		data, _ := json.Marshal(e)
+		return testregistry.Layer{Data: data}
+	}()
+	for _, tt := range []struct {
+		name   string
+		beside []testregistry.Layer
+		want   string
+		count  int
+	}{
+		{"one", []testregistry.Layer{good}, "", 1},
+		{"two", []testregistry.Layer{good, good}, "", 2},
+		{"one beside another type by somebody", []testregistry.Layer{other.Attestation(image, vuln, `{}`), good}, "", 1},
+		{"one beside the same type by somebody", []testregistry.Layer{good, other.Attestation(image, slsa, `{}`)}, "another key", 0},
+		{"another type", []testregistry.Layer{k.Attestation(image, vuln, `{}`)}, "no attestation of the type " + slsa, 0},
+		{"of another image", []testregistry.Layer{k.Attestation(another, slsa, `{}`)}, "about another image", 0},
+		{"another payload type", []testregistry.Layer{k.Envelope("text/plain", statement("https://in-toto.io/Statement/v1"))}, "no in-toto statement", 0},
+		{"no statement", []testregistry.Layer{k.Envelope(testregistry.Statement, statement("x"))}, "no in-toto statement", 0},
+		{"the annotation says the type", []testregistry.Layer{{Data: k.Attestation(image, vuln, `{}`).Data, Annotations: map[string]string{"predicateType": slsa}}}, "no attestation of the type", 0},
+		{"no JSON", []testregistry.Layer{{Data: []byte("{")}}, "no JSON", 0},
+		{"no signature", []testregistry.Layer{unsigned}, "it has no signature", 0},
+		{"many subjects", []testregistry.Layer{k.Envelope(testregistry.Statement, many)}, "more than 1024 subjects", 0},
+		{"the payload is none", []testregistry.Layer{k.Envelope(testregistry.Statement, []byte("[]"))}, "no JSON", 0},
+	} {
+		s.Attach(image, "att", tt.beside...)
+		got, err := verifier(t, Attestor{Key: k.PEM()}).Attested(t.Context(), local(), pin(t, image), slsa)
+		says(t, tt.name, err, tt.want)
+		if len(got) != tt.count {
+			t.Errorf("%s: %d statements", tt.name, len(got))
+		}
+		if tt.name == "one" && len(got) == 1 && fmt.Sprint(got[0].Predicate) != "map[builder:map[id:x] n:1234567890123456]" {
+			t.Errorf("the predicate is %v", got[0].Predicate)
+		}
+	}
+	says(t, "none", func() error {
+		_, err := verifier(t, Attestor{Key: k.PEM()}).Attested(t.Context(), local(), pin(t, another), slsa)
+		return err
+	}(), "there are no attestations of")
+}
+
+// A single bit that is another is never proven.
+func TestFlips(t *testing.T) {
+	k := testregistry.NewSigner(t)
+	v := verifier(t, Attestor{Key: k.PEM()})
+	good := k.Signature("reg.test/app@sha256:"+strings.Repeat("a", 64), map[string]string{"a": "1"})
+	signature, err := base64.StdEncoding.DecodeString(good.Annotations[testregistry.SignatureKey])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := v.signed(layer{}, good.Data, good.Data, signature, entryOfSignature); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 8 * len(good.Data) {
+		data := []byte(string(good.Data))
+		data[i/8] ^= 1 << (i % 8)
+		if v.signed(layer{}, data, data, signature, entryOfSignature) == nil {
+			t.Fatalf("the payload with bit %d the other way is proven", i)
+		}
+	}
+	for i := range 8 * len(signature) {
+		flipped := []byte(string(signature))
+		flipped[i/8] ^= 1 << (i % 8)
+		if v.signed(layer{}, good.Data, good.Data, flipped, entryOfSignature) == nil {
+			t.Fatalf("the signature with bit %d the other way is proven", i)
+		}
+	}
+}

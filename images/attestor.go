@@ -1,0 +1,247 @@
+package images
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/rsa"
+	_ "crypto/sha256" // the hashes of signatures
+	_ "crypto/sha512"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// An Attestor is one who signs: as a policy says it, in texts. It has a Key, a Certificate,
+// or a Chain.
+type Attestor struct {
+	// Key is the PEM of a public key.
+	Key string
+	// Certificate is the PEM of one whose key signs. With a Chain it must be issued under it.
+	Certificate string
+	// Chain is the PEM of a root, and of intermediates in front of it. Without a Certificate
+	// it is what the certificate beside a signature must be issued under.
+	Chain string
+	// Hash is sha224, sha256, sha384 or sha512; sha256 if it is empty.
+	Hash string
+	// Annotations are those that a signature must have.
+	Annotations map[string]string
+	// Repository is where signatures are, if not beside the image.
+	Repository string
+	// Log is the PEM of the public key of a transparency log that must know of the signature.
+	// If it is empty, no log is asked for.
+	Log string
+}
+
+// How much a policy may say.
+const (
+	maxBlocks = 10
+	maxPEM    = 64 << 10
+)
+
+// A Verifier proves signatures of an attestor.
+type Verifier struct {
+	attestor Attestor
+	hash     crypto.Hash
+	key      crypto.PublicKey // of all signatures; or nil
+	keyUntil time.Time        // the end of its certificate under a chain
+	roots    *x509.CertPool   // of the certificates beside signatures, if there is no key
+	between  *x509.CertPool
+	log      *logKey
+	now      func() time.Time
+}
+
+// NewVerifier reads an attestor.
+func NewVerifier(a Attestor, now func() time.Time) (*Verifier, error) {
+	v := &Verifier{attestor: a, now: now}
+	var err error
+	if v.hash, err = hashNamed(a.Hash); err != nil {
+		return nil, err
+	}
+	if a.Log != "" {
+		if v.log, err = readLogKey(a.Log); err != nil {
+			return nil, fmt.Errorf("the key of the log: %w", err)
+		}
+	}
+	switch {
+	case a.Key != "" && a.Certificate == "" && a.Chain == "":
+		v.key, err = readKey(a.Key)
+	case a.Key != "":
+		err = errors.New("an attestor has a key or certificates, not both")
+	case a.Certificate != "":
+		err = v.holder(a.Certificate, a.Chain)
+	case a.Chain != "":
+		v.roots, v.between, err = readChain(a.Chain)
+	default:
+		err = errors.New("an attestor needs a key or a certificate; without one anybody could sign")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// holder takes the key of a certificate, which is only that where there is no chain.
+func (v *Verifier) holder(certificate, chain string) error {
+	certificates, err := readCertificates(certificate)
+	if err != nil {
+		return err
+	}
+	leaf := certificates[0]
+	if chain != "" {
+		roots, between, err := readChain(chain)
+		if err != nil {
+			return err
+		}
+		if _, err := leaf.Verify(x509.VerifyOptions{Roots: roots, Intermediates: between, CurrentTime: v.now(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageCodeSigning}}); err != nil {
+			return fmt.Errorf("the certificate is not issued under its chain: %w", err)
+		}
+		v.keyUntil = leaf.NotAfter
+	}
+	v.key = leaf.PublicKey
+	return supported(v.key)
+}
+
+func hashNamed(name string) (crypto.Hash, error) {
+	switch name {
+	case "", "sha256":
+		return crypto.SHA256, nil
+	case "sha224":
+		return crypto.SHA224, nil
+	case "sha384":
+		return crypto.SHA384, nil
+	case "sha512":
+		return crypto.SHA512, nil
+	}
+	return 0, fmt.Errorf("the signature algorithm %q is not known; it is sha224, sha256, sha384 or sha512", name)
+}
+
+// Keys are the PEM blocks of a text, each by itself. What stands around them does not count.
+func Keys(text string) ([]string, error) {
+	blocks, err := blocks(text)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, b := range blocks {
+		out = append(out, string(pem.EncodeToMemory(b)))
+	}
+	if len(out) == 0 {
+		return nil, errors.New("there is no PEM block in the public keys")
+	}
+	return out, nil
+}
+
+// blocks are the PEM blocks of a text, which may be in base64 as a whole.
+func blocks(text string) ([]*pem.Block, error) {
+	if len(text) > maxPEM {
+		return nil, fmt.Errorf("the PEM has more than %d bytes", maxPEM)
+	}
+	if !strings.Contains(text, "-----BEGIN") {
+		if plain, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text)); err == nil {
+			text = string(plain)
+		}
+	}
+	var out []*pem.Block
+	for rest := []byte(text); ; {
+		var b *pem.Block
+		if b, rest = pem.Decode(rest); b == nil {
+			return out, nil
+		}
+		if out = append(out, b); len(out) > maxBlocks {
+			return nil, fmt.Errorf("the PEM has more than %d blocks", maxBlocks)
+		}
+	}
+}
+
+func readKey(text string) (crypto.PublicKey, error) {
+	found, err := blocks(text)
+	if err != nil {
+		return nil, err
+	}
+	if len(found) != 1 || found[0].Type != "PUBLIC KEY" {
+		return nil, errors.New("the public key is no PEM block PUBLIC KEY")
+	}
+	key, err := x509.ParsePKIXPublicKey(found[0].Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("the public key: %w", err)
+	}
+	return key, supported(key)
+}
+
+func supported(key crypto.PublicKey) error {
+	switch k := key.(type) {
+	case *ecdsa.PublicKey, ed25519.PublicKey:
+		return nil
+	case *rsa.PublicKey:
+		if k.N.BitLen() < 2048 {
+			return fmt.Errorf("an RSA key of %d bits proves nothing; 2048 at least", k.N.BitLen())
+		}
+		return nil
+	}
+	return fmt.Errorf("a public key of the type %T is not supported", key)
+}
+
+func readCertificates(text string) ([]*x509.Certificate, error) {
+	found, err := blocks(text)
+	if err != nil {
+		return nil, err
+	}
+	var out []*x509.Certificate
+	for _, b := range found {
+		if b.Type != "CERTIFICATE" {
+			return nil, fmt.Errorf("there is a PEM block %s among the certificates", b.Type)
+		}
+		c, err := x509.ParseCertificate(b.Bytes)
+		if err != nil {
+			return nil, fmt.Errorf("a certificate: %w", err)
+		}
+		out = append(out, c)
+	}
+	if len(out) == 0 {
+		return nil, errors.New("there is no certificate in the PEM")
+	}
+	return out, nil
+}
+
+// readChain tells roots, which signed themselves, from what is issued under them.
+func readChain(text string) (roots, between *x509.CertPool, err error) {
+	certificates, err := readCertificates(text)
+	if err != nil {
+		return nil, nil, err
+	}
+	roots, between = x509.NewCertPool(), x509.NewCertPool()
+	found := false
+	for _, c := range certificates {
+		if c.CheckSignatureFrom(c) == nil {
+			roots.AddCert(c)
+			found = true
+		} else {
+			between.AddCert(c)
+		}
+	}
+	if !found {
+		return nil, nil, errors.New("the chain has no root: no certificate of it signed itself")
+	}
+	return roots, between, nil
+}
+
+// signs tells whether a signature of data is by the holder of a key.
+func signs(key crypto.PublicKey, hash crypto.Hash, data, signature []byte) bool {
+	if k, ok := key.(ed25519.PublicKey); ok {
+		return ed25519.Verify(k, data, signature)
+	}
+	h := hash.New()
+	h.Write(data)
+	switch k := key.(type) {
+	case *ecdsa.PublicKey:
+		return ecdsa.VerifyASN1(k, h.Sum(nil), signature)
+	case *rsa.PublicKey:
+		return rsa.VerifyPKCS1v15(k, hash, h.Sum(nil), signature) == nil
+	}
+	return false
+}

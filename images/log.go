@@ -1,0 +1,198 @@
+package images
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// A bundle is the promise of a transparency log that it has an entry, beside a signature.
+type bundle struct {
+	Promise []byte `json:"SignedEntryTimestamp"`
+	Payload struct {
+		Body  string `json:"body"`
+		Time  int64  `json:"integratedTime"`
+		Index int64  `json:"logIndex"`
+		Log   string `json:"logID"`
+	} `json:"Payload"`
+}
+
+// PublicLog is the public key of rekor.sigstore.dev, the log that is asked for where a policy
+// names none: that of Sigstore's trusted root, valid since 2021-01-12.
+const PublicLog = `-----BEGIN PUBLIC KEY-----
+MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE2G2Y+2tabdTV5BcGiBIx0a9fAFwr
+kBbmLSGtks4L3qX6yYY0zufBnhC8Ur/iy55GhWP/9A/bY2LhC30M9+RYtw==
+-----END PUBLIC KEY-----
+`
+
+// A logKey is that of a log.
+type logKey struct {
+	key *ecdsa.PublicKey
+	id  string
+}
+
+func readLogKey(text string) (*logKey, error) {
+	key, err := readKey(text)
+	if err != nil {
+		return nil, err
+	}
+	k, ok := key.(*ecdsa.PublicKey)
+	if !ok {
+		return nil, errors.New("it is no ECDSA key")
+	}
+	der, err := x509.MarshalPKIXPublicKey(k)
+	if err != nil {
+		return nil, err
+	}
+	return &logKey{k, hex.EncodeToString(sum(der))}, nil
+}
+
+// errNoProof is the error of a signature without a promise of a log. None is asked for over
+// the network.
+var errNoProof = errors.New("there is no transparency log proof in the signature, and no log is asked for one; sign with the log, or set rekor.ignoreTlog: true")
+
+// knows is when a log took in an entry: one of this signature, of what it signs, by this key.
+func (l *logKey) knows(text string, kind entryKind, logged, signature []byte, key crypto.PublicKey, certificate string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, errNoProof
+	}
+	var b bundle
+	if err := json.Unmarshal([]byte(text), &b); err != nil {
+		return time.Time{}, fmt.Errorf("its log proof is no JSON: %w", err)
+	}
+	if b.Payload.Log != l.id {
+		return time.Time{}, errors.New("its log proof is of another log")
+	}
+	// The log signed the entry in canonical JSON.
+	promised, err := json.Marshal(struct {
+		Body  string `json:"body"`
+		Time  int64  `json:"integratedTime"`
+		Log   string `json:"logID"`
+		Index int64  `json:"logIndex"`
+	}{b.Payload.Body, b.Payload.Time, b.Payload.Log, b.Payload.Index})
+	if err != nil {
+		return time.Time{}, err
+	}
+	if !ecdsa.VerifyASN1(l.key, sum(promised), b.Promise) {
+		return time.Time{}, errors.New("its log proof is not signed by the log")
+	}
+	body, err := base64.StdEncoding.DecodeString(b.Payload.Body)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("its log entry is no base64: %w", err)
+	}
+	var e entry
+	if err := json.Unmarshal(body, &e); err != nil {
+		return time.Time{}, fmt.Errorf("its log entry is no JSON: %w", err)
+	}
+	if err := e.of(kind, logged, signature, key, certificate); err != nil {
+		return time.Time{}, err
+	}
+	return time.Unix(b.Payload.Time, 0), nil
+}
+
+// An entryKind is what a log has entries of.
+type entryKind int
+
+const (
+	entryOfSignature entryKind = iota
+	entryOfEnvelope
+)
+
+// An entry is what a log has: of a signature hashedrekord, of an envelope intoto or dsse.
+type entry struct {
+	Kind string `json:"kind"`
+	Spec struct {
+		// of hashedrekord
+		Data struct {
+			Hash hashed `json:"hash"`
+		} `json:"data"`
+		Signature struct {
+			Content   []byte `json:"content"`
+			PublicKey struct {
+				Content []byte `json:"content"`
+			} `json:"publicKey"`
+		} `json:"signature"`
+		// of intoto
+		Content struct {
+			Hash hashed `json:"hash"`
+		} `json:"content"`
+		PublicKey []byte `json:"publicKey"`
+		// of dsse
+		EnvelopeHash hashed `json:"envelopeHash"`
+		Signatures   []struct {
+			Signature string `json:"signature"`
+			Verifier  []byte `json:"verifier"`
+		} `json:"signatures"`
+	} `json:"spec"`
+}
+
+type hashed struct {
+	Algorithm string `json:"algorithm"`
+	Value     string `json:"value"`
+}
+
+func (h hashed) of(data []byte) bool {
+	return h.Algorithm == "sha256" && h.Value == hex.EncodeToString(sum(data))
+}
+
+// of is nil if the entry names what is signed, the signature and who signed.
+func (e entry) of(kind entryKind, logged, signature []byte, key crypto.PublicKey, certificate string) error {
+	switch {
+	case kind == entryOfSignature && e.Kind == "hashedrekord":
+		return e.names(e.Spec.Data.Hash.of(logged), bytes.Equal(e.Spec.Signature.Content, signature), e.Spec.Signature.PublicKey.Content, key, certificate)
+	case kind == entryOfEnvelope && e.Kind == "intoto":
+		// Of the envelope as a whole: its hash covers the signature.
+		return e.names(e.Spec.Content.Hash.of(logged), true, e.Spec.PublicKey, key, certificate)
+	case kind == entryOfEnvelope && e.Kind == "dsse":
+		for _, s := range e.Spec.Signatures {
+			if s.Signature == base64.StdEncoding.EncodeToString(signature) {
+				return e.names(e.Spec.EnvelopeHash.of(logged), true, s.Verifier, key, certificate)
+			}
+		}
+		return errors.New("its log entry is of another signature")
+	}
+	return fmt.Errorf("its log entry is of the kind %q", e.Kind)
+}
+
+// names is nil if all that an entry names is what was found.
+func (e entry) names(content, signature bool, who []byte, key crypto.PublicKey, certificate string) error {
+	switch {
+	case !content:
+		return errors.New("its log entry is of another payload")
+	case !signature:
+		return errors.New("its log entry is of another signature")
+	case !isOf(who, key, certificate):
+		return errors.New("its log entry is of another key")
+	}
+	return nil
+}
+
+// isOf tells of the PEM of a key, or of the certificate that has it.
+func isOf(who []byte, key crypto.PublicKey, certificate string) bool {
+	b, _ := pem.Decode(who)
+	if b == nil {
+		return false
+	}
+	if certificate != "" {
+		own, _ := pem.Decode([]byte(certificate))
+		return own != nil && b.Type == "CERTIFICATE" && bytes.Equal(b.Bytes, own.Bytes)
+	}
+	found := b.Bytes
+	if b.Type == "CERTIFICATE" {
+		c, err := x509.ParseCertificate(b.Bytes)
+		if err != nil {
+			return false
+		}
+		found = c.RawSubjectPublicKeyInfo
+	}
+	der, err := x509.MarshalPKIXPublicKey(key)
+	return err == nil && bytes.Equal(found, der)
+}

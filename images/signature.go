@@ -1,0 +1,199 @@
+package images
+
+import (
+	"cmp"
+	"context"
+	"crypto"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+// The annotations of a layer that is a signature, or an envelope.
+const (
+	signatureKey   = "dev.cosignproject.cosign/signature"
+	certificateKey = "dev.sigstore.cosign/certificate"
+	chainKey       = "dev.sigstore.cosign/chain"
+	bundleKey      = "dev.sigstore.cosign/bundle"
+)
+
+// A payload is what a signature of an image is of.
+//
+//	{"critical": {"image": {"docker-manifest-digest": "sha256:…"}, …}, "optional": {"team": "a"}}
+type payload struct {
+	Critical struct {
+		Image struct {
+			Digest string `json:"docker-manifest-digest"`
+		} `json:"image"`
+	} `json:"critical"`
+	Optional map[string]any `json:"optional"`
+}
+
+// Signed is nil where one signature of the image is the attestor's, with all of its
+// annotations. Others beside it do not count, whatever they are.
+func (v *Verifier) Signed(ctx context.Context, r Registry, image Image) error {
+	layers, err := v.layers(ctx, r, image, "sig")
+	if err != nil {
+		return err
+	}
+	var why []error
+	for _, l := range layers {
+		err := v.signature(l, image)
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, ErrUnreachable):
+			return err
+		}
+		why = append(why, err)
+	}
+	return fmt.Errorf("no signature of %s is by this attestor: %w", image, joined(why))
+}
+
+// layers are those beside an image.
+func (v *Verifier) layers(ctx context.Context, r Registry, image Image, suffix string) ([]layer, error) {
+	at, err := repositoryNamed(cmp.Or(v.attestor.Repository, image.repository.Name()), r)
+	if err != nil {
+		return nil, err
+	}
+	layers, err := r.layers(ctx, at, image.digest, suffix)
+	what := map[string]string{"sig": "signatures", "att": "attestations"}[suffix]
+	switch {
+	case errors.Is(err, errAbsent), err == nil && len(layers) == 0:
+		return nil, fmt.Errorf("there are no %s of %s in %s", what, image, at.Name())
+	case err != nil:
+		return nil, fmt.Errorf("the %s of %s in %s: %w", what, image, at.Name(), err)
+	}
+	return layers, nil
+}
+
+// signature is nil if a layer is a signature of the image by the attestor.
+func (v *Verifier) signature(l layer, image Image) error {
+	data, err := l.read(maxPayload)
+	if err != nil {
+		return err
+	}
+	signature, err := base64.StdEncoding.DecodeString(l.annotations[signatureKey])
+	if err != nil || len(signature) == 0 {
+		return errors.New("it has no signature in base64")
+	}
+	if err := v.signed(l, data, data, signature, entryOfSignature); err != nil {
+		return err
+	}
+	var p payload
+	if err := json.Unmarshal(data, &p); err != nil {
+		return fmt.Errorf("its payload is no JSON: %w", err)
+	}
+	if p.Critical.Image.Digest != image.Digest() {
+		return fmt.Errorf("it is of another image, %s", p.Critical.Image.Digest)
+	}
+	for _, key := range slices.Sorted(maps.Keys(v.attestor.Annotations)) {
+		if got, ok := p.Optional[key].(string); !ok || got != v.attestor.Annotations[key] {
+			return fmt.Errorf("its annotation %q is not %q", key, v.attestor.Annotations[key])
+		}
+	}
+	return nil
+}
+
+// signed is nil if a signature of data is by the attestor's key, or by that of the certificate
+// beside it, and was made while that was valid; logged is what a log knows of.
+func (v *Verifier) signed(l layer, data, logged, signature []byte, kind entryKind) error {
+	key, holder := v.key, ""
+	var certificate *x509.Certificate
+	if key == nil {
+		found, err := readCertificates(l.annotations[certificateKey])
+		if err != nil {
+			return fmt.Errorf("beside it: %w", err)
+		}
+		certificate = found[0]
+		key, holder = certificate.PublicKey, l.annotations[certificateKey]
+		if err := supported(key); err != nil {
+			return err
+		}
+	}
+	if !signs(key, v.hash, data, signature) {
+		return errors.New("it is by another key, or of another payload")
+	}
+	at := v.now()
+	if v.log != nil {
+		made, err := v.log.knows(l.annotations[bundleKey], kind, logged, signature, key, holder)
+		if err != nil {
+			return err
+		}
+		at = made
+	}
+	return v.valid(certificate, l.annotations[chainKey], at)
+}
+
+// valid is nil if the certificate beside a signature is issued under the attestor's roots, and
+// was valid at a time, as all between were.
+func (v *Verifier) valid(certificate *x509.Certificate, chain string, at time.Time) error {
+	if certificate == nil {
+		if !v.keyUntil.IsZero() && at.After(v.keyUntil) {
+			return fmt.Errorf("the attestor's certificate ended at %s", v.keyUntil.UTC().Format(time.RFC3339))
+		}
+		return nil
+	}
+	between := v.between.Clone()
+	if chain != "" {
+		beside, err := readCertificates(chain)
+		if err != nil {
+			return fmt.Errorf("the chain beside it: %w", err)
+		}
+		for _, c := range beside {
+			between.AddCert(c)
+		}
+	}
+	_, err := certificate.Verify(x509.VerifyOptions{Roots: v.roots, Intermediates: between, CurrentTime: at, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageCodeSigning}})
+	if err != nil {
+		return fmt.Errorf("the certificate beside it: %w", err)
+	}
+	return nil
+}
+
+// joined is what is wrong with signatures: each reason once, and not more than a few.
+func joined(why []error) error {
+	const most = 3
+	var out []error
+	seen := map[string]bool{}
+	for _, err := range why {
+		if !seen[err.Error()] && len(out) < most {
+			out = append(out, err)
+		}
+		seen[err.Error()] = true
+	}
+	if more := len(seen) - len(out); more > 0 {
+		out = append(out, fmt.Errorf("and %d other reasons", more))
+	}
+	return oneLine(out)
+}
+
+// oneLine joins errors by semicolons.
+type oneLine []error
+
+// Error implements error.
+func (l oneLine) Error() string {
+	text := ""
+	for i, err := range l {
+		if i > 0 {
+			text += "; "
+		}
+		text += err.Error()
+	}
+	return text
+}
+
+// Unwrap has the errors.
+func (l oneLine) Unwrap() []error { return l }
+
+// sum is the hash of data in SHA-256.
+func sum(data []byte) []byte {
+	h := crypto.SHA256.New()
+	h.Write(data)
+	return h.Sum(nil)
+}

@@ -1,0 +1,136 @@
+package interp
+
+import (
+	"strings"
+
+	"github.com/kvap/kvap/interp/internal/wildcard"
+	"github.com/kvap/kvap/policy"
+)
+
+// A foundImage is an image where an object has it.
+type foundImage struct {
+	path []string // of the field, as keys and indexes
+	text string
+	image
+	err error // why the text is no image
+}
+
+// findImages are the images of an object, with the volumes that are images. What is no image
+// is found too: a Pod runs what is beside it.
+func (v *vars) findImages(r *policy.Rule, object map[string]any) ([]foundImage, error) {
+	kind, _ := object["kind"].(string)
+	extractors, err := imageExtractors(r, kind)
+	if err != nil {
+		return nil, err
+	}
+	if r.ImageExtractors.Get(kind) == nil && len(extractors) > 0 {
+		spec := extractors[0].path[:len(extractors[0].path)-2]
+		extractors = append(extractors, imageExtractor{group: "imageVolumes", path: append(spec[:len(spec):len(spec)], "volumes", "*", "image"), value: "reference"})
+	}
+	var out []foundImage
+	for _, e := range extractors {
+		err := e.extract(v, object, nil, func(_ string, path []string, text string) error {
+			if strings.TrimSpace(text) == "" {
+				return nil
+			}
+			one := foundImage{path: path, text: text}
+			one.image, one.err = parseImage(text, v.registry)
+			out = append(out, one)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// host is the registry in the one spelling that it has: GHCR.IO:443 is ghcr.io.
+func (i image) host() string {
+	host := strings.TrimSuffix(strings.ToLower(i.registry), ":443")
+	if host == "index.docker.io" || host == "registry-1.docker.io" {
+		return "docker.io"
+	}
+	return host
+}
+
+// repositories are the spellings of where an image is, the first as Kyverno has it.
+func (i image) repositories() []string {
+	host := i.host()
+	if host == "" {
+		return []string{i.path}
+	}
+	out := []string{host + "/" + i.path}
+	if i.registry != host {
+		out = append(out, i.registry+"/"+i.path)
+	}
+	if host == "docker.io" {
+		if official, ok := strings.CutPrefix(i.path, "library/"); ok {
+			out = append(out, host+"/"+official)
+		} else if !strings.Contains(i.path, "/") {
+			out = append(out, host+"/library/"+i.path)
+		}
+	}
+	return out
+}
+
+// selectedBy tells whether a pattern means the image, in any spelling: who writes a digest, or
+// a host in other letters, does not escape a rule (section 7.1). Of a digest nobody knows which
+// tags it has, so it may have any.
+func (i image) selectedBy(patterns []string) bool {
+	for _, pattern := range patterns {
+		for _, at := range i.repositories() {
+			texts := []string{}
+			if i.tag != "" {
+				texts = append(texts, at+":"+i.tag)
+			}
+			if i.digest != "" {
+				texts = append(texts, at+"@"+i.digest)
+			}
+			if i.tag != "" && i.digest != "" {
+				texts = append(texts, at+":"+i.tag+"@"+i.digest)
+			}
+			for _, text := range texts {
+				if wildcard.Match(pattern, text) {
+					return true
+				}
+			}
+			if i.digest != "" && wildcard.Match(withoutTag(pattern), at) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// withoutTag is a pattern of a repository: of one with a tag, what is in front of that.
+func withoutTag(pattern string) string {
+	at := strings.LastIndexByte(pattern, ':')
+	if at <= strings.LastIndexByte(pattern, '/') || strings.Contains(pattern, "@") {
+		return pattern
+	}
+	return pattern[:at]
+}
+
+// skips tells whether an entry leaves an image out: by Kyverno's own text, with the host as it
+// is. It is an exemption, and so narrow.
+func (e *imageEntry) skips(v *vars, i image) (bool, error) {
+	canonical := i
+	canonical.registry = i.host()
+	for _, t := range e.skip {
+		pattern, err := v.fillString(t)
+		if err != nil {
+			return false, err
+		}
+		if wildcard.Match(pattern, canonical.reference()) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// pullReference is the image as a registry is asked for it.
+func (i image) pullReference() string {
+	i.registry = i.host()
+	return i.reference()
+}

@@ -1,0 +1,41 @@
+package interp
+
+import (
+	"context"
+	"errors"
+)
+
+// A Registry tells what is proven of images. Its methods are called by several goroutines
+// at once.
+type Registry interface {
+	// Pinned is the image that a reference means, as repository@digest: of a tag, what the
+	// registry says now.
+	Pinned(ctx context.Context, reference string, with Access) (string, error)
+	// Signed is nil where a signature of an image, which is pinned, is an attestor's.
+	Signed(ctx context.Context, image string, by Attestor, with Access) error
+	// Attested are the predicates of a type that an attestor attests of an image, which is
+	// pinned; none is an error.
+	Attested(ctx context.Context, image, kind string, by Attestor, with Access) ([]any, error)
+}
+
+// Access is how a registry is asked.
+type Access struct {
+	Credentials any  // as a policy has them, its variables filled in
+	Fresh       bool // what was proven before does not count
+}
+
+// An Attestor is who must have signed: the holder of a key, or of certificates.
+type Attestor struct {
+	Key, Certificate, Chain string // PEM
+	Algorithm               string
+	Annotations             map[string]string
+	Repository              string
+	// IgnoreLog tells that no transparency log must know of the signature. LogKey is the public
+	// key of the one that must; that of the public log if it is empty.
+	IgnoreLog bool
+	LogKey    string
+}
+
+// ErrUnreachable is the error of a registry that cannot be asked now: what it would say is not
+// known.
+var ErrUnreachable = errors.New("the registry cannot be asked")

@@ -1,0 +1,410 @@
+package interp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// shelf is a registry that knows who signed what: by the text of keys, which are names here.
+type shelf struct {
+	tags     map[string]string   // to digests, by repository:tag
+	signed   map[string][]string // keys, by digest
+	attested map[string][]any    // predicates, by digest, type and key
+	down     bool
+
+	mu    sync.Mutex
+	asked []string
+}
+
+const (
+	digestA = "sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+	digestB = "sha256:bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+	pemOne  = "-----BEGIN PUBLIC KEY-----\nb25l\n-----END PUBLIC KEY-----\n"
+	pemTwo  = "-----BEGIN PUBLIC KEY-----\ndHdv\n-----END PUBLIC KEY-----\n"
+)
+
+func (s *shelf) ask(what string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked = append(s.asked, what)
+	if s.down {
+		return fmt.Errorf("%w: it is down", ErrUnreachable)
+	}
+	return nil
+}
+
+func (s *shelf) Pinned(_ context.Context, reference string, _ Access) (string, error) {
+	if strings.Contains(reference, "@") {
+		return reference, nil
+	}
+	if err := s.ask(reference); err != nil {
+		return "", err
+	}
+	digest, ok := s.tags[reference]
+	if !ok {
+		return "", errors.New("there is no such tag")
+	}
+	return reference[:strings.LastIndexByte(reference, ':')] + "@" + digest, nil
+}
+
+func (s *shelf) Signed(_ context.Context, image string, by Attestor, _ Access) error {
+	_, digest, _ := strings.Cut(image, "@")
+	if err := s.ask(image); err != nil {
+		return err
+	}
+	if !slices.Contains(s.signed[digest], by.Key) {
+		return errors.New("it is by another key")
+	}
+	return nil
+}
+
+func (s *shelf) Attested(_ context.Context, image, kind string, by Attestor, _ Access) ([]any, error) {
+	_, digest, _ := strings.Cut(image, "@")
+	if err := s.ask(image); err != nil {
+		return nil, err
+	}
+	if found := s.attested[digest+" "+kind+" "+by.Key]; len(found) > 0 {
+		return found, nil
+	}
+	return nil, errors.New("there is no attestation of the type")
+}
+
+// quoted is a text in double quotes, for a flow of YAML.
+func quoted(text string) string { return `"` + strings.ReplaceAll(text, "\n", `\n`) + `"` }
+
+func byKeys(keys ...string) string {
+	var entries []string
+	for _, k := range keys {
+		entries = append(entries, "{keys: {publicKeys: "+quoted(k)+"}}")
+	}
+	return "[" + strings.Join(entries, ", ") + "]"
+}
+
+func imageRule(entry string) string {
+	return `apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: images, annotations: {pod-policies.kyverno.io/autogen-controllers: none}}
+spec:
+  validationFailureAction: Enforce
+  rules:
+  - name: signed
+    match: {any: [{resources: {kinds: [Pod, Task]}}]}
+    verifyImages: [` + entry + "]\n"
+}
+
+func podRunning(t *testing.T, images ...string) map[string]any {
+	t.Helper()
+	var containers []string
+	for i, image := range images {
+		containers = append(containers, fmt.Sprintf("{name: c%d, image: %q}", i, image))
+	}
+	return object(t, "{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: team}, spec: {containers: ["+strings.Join(containers, ", ")+"]}}")
+}
+
+func TestVerifyImages(t *testing.T) {
+	registry := &shelf{
+		tags:   map[string]string{"reg.test/app:v1": digestA, "reg.test/app:v2": digestB},
+		signed: map[string][]string{digestA: {pemOne}},
+		attested: map[string][]any{
+			digestA + " slsa " + pemOne: {map[string]any{"builder": map[string]any{"id": "x"}, "request": map[string]any{"namespace": "y"}, "star": "*"}},
+			digestA + " two " + pemOne:  {map[string]any{"ok": "yes"}, map[string]any{"ok": "no"}},
+			digestA + " text " + pemOne: {"no map"},
+		},
+	}
+	const refs = `imageReferences: ["reg.test/*"], `
+	one := refs + "attestors: [{entries: " + byKeys(pemOne) + "}]"
+	untagged := one + ", verifyDigest: false"
+	attested := func(kind, more string) string {
+		return "{" + refs + "attestations: [{type: " + kind + ", attestors: [{entries: " + byKeys(pemOne) + "}]" + more + "}]}"
+	}
+	condition := func(key, value string) string {
+		return `, conditions: [{all: [{key: "{{ ` + key + ` }}", operator: Equals, value: "` + value + `"}]}]`
+	}
+	signed, unsigned := "reg.test/app:v1@"+digestA, "reg.test/app@"+digestB
+	for _, tt := range []struct {
+		name, entry string
+		images      []string
+		want        Status
+		message     string
+	}{
+		{"signed", "{" + one + "}", []string{signed}, Pass, "verified image signatures for " + signed},
+		{"by another key", "{" + refs + "attestors: [{entries: " + byKeys(pemTwo) + "}]}", []string{signed}, Fail, ".attestors[0].entries[0].keys: it is by another key"},
+		{"unsigned beside a signed one", "{" + one + "}", []string{signed, unsigned}, Fail, unsigned},
+		{"no image beside a signed one", "{" + one + "}", []string{signed, "reg.test/App:v1"}, Fail, "reg.test/App:v1"},
+		{"another registry", "{" + one + "}", []string{"ghcr.io/app:v1"}, None, ""},
+		{"a tag", "{" + one + "}", []string{"reg.test/app:v1"}, Fail, "missing digest for reg.test/app:v1"},
+		{"a tag that is signed", "{" + untagged + "}", []string{"reg.test/app:v1"}, Pass, ""},
+		{"a tag that is not", "{" + untagged + "}", []string{"reg.test/app:v2"}, Fail, ""},
+		{"a tag that is none", "{" + untagged + "}", []string{"reg.test/app:v3"}, Fail, "no such tag"},
+		{"one of two", "{" + refs + "attestors: [{count: 1, entries: " + byKeys(pemTwo, pemOne) + "}]}", []string{signed}, Pass, ""},
+		{"two of two", "{" + refs + "attestors: [{count: 2, entries: " + byKeys(pemTwo, pemOne) + "}]}", []string{signed}, Fail, ""},
+		{"all of two", "{" + refs + "attestors: [{entries: " + byKeys(pemOne, pemTwo) + "}]}", []string{signed}, Fail, ""},
+		{"two sets", "{" + refs + "attestors: [{entries: " + byKeys(pemOne) + "}, {entries: " + byKeys(pemTwo) + "}]}", []string{signed}, Fail, ".attestors[1].entries[0].keys"},
+		{"two keys in a text", "{" + refs + "attestors: [{entries: " + byKeys(pemOne+pemTwo) + "}]}", []string{signed}, Fail, ""},
+		{"one of two in a text", "{" + refs + "attestors: [{count: 1, entries: " + byKeys(pemTwo+pemOne) + "}]}", []string{signed}, Pass, ""},
+		{"more than there are", "{" + refs + "attestors: [{count: 3, entries: " + byKeys(pemOne) + "}]}", []string{signed}, Fail, "3 of 1 attestors are needed"},
+		{"a set within", "{" + refs + "attestors: [{entries: [{attestor: {count: 1, entries: " + byKeys(pemTwo, pemOne) + "}}]}]}", []string{signed}, Pass, ""},
+		{"a set within that fails", "{" + refs + "attestors: [{entries: [{attestor: {entries: " + byKeys(pemTwo, pemOne) + "}}]}]}", []string{signed}, Fail, ".attestors[0].entries[0].attestor.entries[0].keys"},
+		{"left out", "{" + one + `, skipImageReferences: ["reg.test/app*"]}`, []string{unsigned}, Skip, "skipping image reference image"},
+		{"two entries", "{" + one + "}, {" + refs + "attestors: [{entries: " + byKeys(pemTwo) + "}]}", []string{signed}, Fail, ""},
+		{"two entries, the other way round", "{" + refs + "attestors: [{entries: " + byKeys(pemTwo) + "}]}, {" + one + "}", []string{signed}, Fail, ""},
+		{"nobody must have signed", "{" + refs + "required: false}", []string{unsigned}, Pass, "has a digest"},
+		{"nobody must have signed, and it is required", "{" + refs + "mutateDigest: true}", []string{unsigned}, Fail, "unverified image"},
+		{"attested", attested("slsa", condition("builder.id", "x")), []string{signed}, Pass, "verified image attestations for"},
+		{"attested otherwise", attested("slsa", condition("builder.id", "y")), []string{signed}, Fail, "do not hold"},
+		{"not attested", attested("vuln", ""), []string{signed}, Fail, "no attestation of the type"},
+		{"attested twice, once otherwise", attested("two", condition("ok", "yes")), []string{signed}, Fail, "do not hold"},
+		{"no map", attested("text", condition("ok", "yes")), []string{signed}, Fail, "is no map"},
+		{"the request is its own", attested("slsa", condition("request.namespace", "team")), []string{signed}, Pass, ""},
+		{"a star that is attested is none", attested("slsa", `, conditions: [{all: [{key: abc, operator: Equals, value: "{{ star }}"}]}]`), []string{signed}, Fail, ""},
+		{"without attestors of its own", "{" + one + `, attestations: [{type: slsa}]}`, []string{signed}, Pass, ""},
+		{"what is attested by a name", "{" + refs + "attestations: [{name: p, type: slsa, attestors: [{entries: " + byKeys(pemOne) + "}]}], validate: {message: never, deny: {conditions: {all: [{key: \"{{ p.builder.id }}\", operator: Equals, value: x}]}}}}", []string{signed}, Fail, "validation in verifyImages failed: never"},
+		{"validate with a message only", "{" + one + ", attestations: [{type: slsa}], validate: {message: never}}", []string{signed}, Pass, ""},
+	} {
+		got := judgeOne(t, imageRule(tt.entry), &Request{Admission: create(podRunning(t, tt.images...))}, &Offline{Proofs: registry})
+		if got.Status != tt.want || !strings.Contains(got.Message, tt.message) {
+			t.Errorf("%s: want %s with %q, got %s %q", tt.name, tt.want, tt.message, got.Status, got.Message)
+		}
+	}
+}
+
+// Who writes an image otherwise does not escape a rule.
+func TestSelectedImages(t *testing.T) {
+	for _, tt := range []struct {
+		pattern, image string
+		want           bool
+	}{
+		{"reg.test/app:*", "reg.test/app:v1", true},
+		{"reg.test/app:*", "reg.test/app@" + digestA, true},
+		{"reg.test/app:*", "reg.test/app:v1@" + digestA, true},
+		{"reg.test/app:v1", "reg.test/app@" + digestA, true},
+		{"reg.test/app:v1", "reg.test/app:v2", false},
+		{"reg.test/*", "REG.TEST/app:v1", true},
+		{"reg.test/*", "reg.test:443/app:v1", true},
+		{"reg.test:443/*", "reg.test:443/app:v1", true},
+		{"reg.test/*", "reg.test:5000/app:v1", false},
+		{"docker.io/library/*", "nginx", true},
+		{"docker.io/library/*", "library/nginx", true},
+		{"docker.io/library/*", "index.docker.io/library/nginx", true},
+		{"docker.io/*", "registry-1.docker.io/a/b", true},
+		{"docker.io/nginx*", "docker.io/library/nginx:1", true},
+		{"docker.io/library/*", "team/nginx", false},
+		{"*@sha256:*", "reg.test/app:v1", false},
+		{"*@sha256:*", "reg.test/app@" + digestA, true},
+		{"*", "nginx", true},
+	} {
+		i, err := parseImage(tt.image, "docker.io")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := i.selectedBy([]string{tt.pattern}); got != tt.want {
+			t.Errorf("%s by %s: %t", tt.image, tt.pattern, got)
+		}
+	}
+}
+
+func TestImagesThatComeOtherwise(t *testing.T) {
+	registry := &shelf{signed: map[string][]string{digestA: {pemOne}}}
+	source := imageRule(`{imageReferences: ["reg.test/*"], attestors: [{entries: ` + byKeys(pemOne) + `}]}`)
+	signed, unsigned := "reg.test/app@"+digestA, "reg.test/app@"+digestB
+	volume := podRunning(t, signed)
+	volume["spec"].(map[string]any)["volumes"] = data(t, `[{name: v, image: {reference: "`+unsigned+`"}}, {name: w, emptyDir: {}}]`)
+	ephemeral := admissionRequest("UPDATE", object(t, `{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: team}, spec: {containers: [{name: a, image: "`+signed+`"}], ephemeralContainers: [{name: b, image: "`+unsigned+`"}]}}`), podRunning(t, signed))
+	ephemeral["subResource"] = "ephemeralcontainers"
+	forged := podRunning(t, unsigned)
+	forged["metadata"].(map[string]any)["annotations"] = map[string]any{
+		"kyverno.io/verify-images":        `{"` + unsigned + `":"pass"}`,
+		"kyverno.io/verify-images-scoped": `{"version":1,"policies":{"/images":{"signed":{"` + unsigned + `":"pass"}}}}`,
+	}
+	status := admissionRequest("UPDATE", podRunning(t, unsigned), podRunning(t, unsigned))
+	status["subResource"] = "status"
+	connect := admissionRequest("CONNECT", podRunning(t, unsigned), nil)
+	for _, tt := range []struct {
+		name    string
+		request map[string]any
+		want    Status
+	}{
+		{"a volume", create(volume), Fail},
+		{"a container that is added to a Pod", ephemeral, Fail},
+		{"an annotation that says so", create(forged), Fail},
+		{"an old object that says so", admissionRequest("UPDATE", forged, forged), Fail},
+		{"a deletion", admissionRequest("DELETE", nil, podRunning(t, unsigned)), None},
+		{"a status", status, None},
+		{"a connection", connect, None},
+		{"no images", create(object(t, `{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: team}, spec: {containers: []}}`)), None},
+	} {
+		got := judgeOne(t, source, &Request{Admission: tt.request}, &Offline{Proofs: registry})
+		if got.Status != tt.want {
+			t.Errorf("%s: want %s, got %s %q", tt.name, tt.want, got.Status, got.Message)
+		}
+	}
+}
+
+func TestExtractedImages(t *testing.T) {
+	source := strings.Replace(imageRule(`{imageReferences: ["reg.test/*"], attestors: [{entries: `+byKeys(pemOne)+`}]}`), "    verifyImages:",
+		`    imageExtractors: {Task: [{path: /spec/steps/*/image}, {path: /spec/more/*/at, jmesPath: "trim_prefix(@, 'docker://')"}]}
+    verifyImages:`, 1)
+	registry := &shelf{signed: map[string][]string{digestA: {pemOne}}}
+	signed, unsigned := "reg.test/app@"+digestA, "reg.test/app@"+digestB
+	for spec, want := range map[string]Status{
+		`{steps: [{image: "` + signed + `"}], more: {a: {at: "docker://` + signed + `"}}}`:   Pass,
+		`{steps: [{image: "` + unsigned + `"}], more: {a: {at: "docker://` + signed + `"}}}`: Fail,
+		`{steps: [{image: "` + signed + `"}], more: {a: {at: "docker://` + unsigned + `"}}}`: Fail,
+		`{steps: text}`: Error,
+	} {
+		got := judgeOne(t, source, &Request{Admission: create(object(t, "{apiVersion: tekton.dev/v1, kind: Task, metadata: {name: a, namespace: team}, spec: "+spec+"}"))}, &Offline{Proofs: registry})
+		if got.Status != want {
+			t.Errorf("%s: want %s, got %s %q", spec, want, got.Status, got.Message)
+		}
+	}
+}
+
+func TestRegistryDown(t *testing.T) {
+	source := imageRule(`{imageReferences: ["reg.test/*"], attestors: [{entries: ` + byKeys(pemOne) + `}]}`)
+	oneOfTwo := imageRule(`{imageReferences: ["reg.test/*"], attestors: [{count: 1, entries: ` + byKeys(pemOne, pemTwo) + `}]}`)
+	signed, other := "reg.test/app@"+digestA, "reg.test/more@"+digestA
+	labelled := podRunning(t, signed)
+	labelled["metadata"].(map[string]any)["labels"] = map[string]any{"a": "b"}
+	for _, tt := range []struct {
+		name, source string
+		request      map[string]any
+		want         Status
+	}{
+		{"a creation", source, create(podRunning(t, signed)), Error},
+		{"one of two", oneOfTwo, create(podRunning(t, signed)), Error},
+		{"a label", source, admissionRequest("UPDATE", labelled, podRunning(t, signed)), Skip},
+		{"one image more", source, admissionRequest("UPDATE", podRunning(t, signed, other), podRunning(t, signed)), Error},
+		{"another image", source, admissionRequest("UPDATE", podRunning(t, other), podRunning(t, signed)), Error},
+	} {
+		got := judgeOne(t, tt.source, &Request{Admission: tt.request}, &Offline{Proofs: &shelf{down: true}})
+		if got.Status != tt.want {
+			t.Errorf("%s: want %s, got %s %q", tt.name, tt.want, got.Status, got.Message)
+		}
+	}
+	got := judgeOne(t, source, &Request{Admission: create(podRunning(t, signed))}, &Offline{})
+	if got.Status != Error || got.Code != Unsupported {
+		t.Errorf("without a registry: got %+v", got)
+	}
+}
+
+// A signer who could not be asked decides nothing, unless the others do.
+func TestHold(t *testing.T) {
+	down := fmt.Errorf("%w", ErrUnreachable)
+	wrong := errors.New("by another key")
+	answers := map[string]error{"yes": nil, "no": wrong, "down": down}
+	set := func(count int, keys ...string) signerSet {
+		out := signerSet{count: count}
+		for _, k := range keys {
+			out.signers = append(out.signers, signer{at: k, by: Attestor{Key: k}})
+		}
+		return out
+	}
+	for _, tt := range []struct {
+		name string
+		sets []signerSet
+		want string
+	}{
+		{"none", nil, "holds"},
+		{"all", []signerSet{set(0, "yes", "yes")}, "holds"},
+		{"not all", []signerSet{set(0, "yes", "no")}, "fails"},
+		{"one", []signerSet{set(1, "no", "yes")}, "holds"},
+		{"none of one", []signerSet{set(1, "no", "no")}, "fails"},
+		{"perhaps", []signerSet{set(1, "no", "down")}, "unknown"},
+		{"perhaps, but not enough", []signerSet{set(2, "no", "down")}, "fails"},
+		{"enough, whatever is down", []signerSet{set(1, "down", "yes")}, "holds"},
+		{"one set fails, one is unknown", []signerSet{set(1, "down"), set(1, "no")}, "fails"},
+		{"two sets are unknown", []signerSet{set(1, "down"), set(1, "down")}, "unknown"},
+		{"within", []signerSet{{signers: []signer{{set: &signerSet{count: 2, signers: set(0, "no", "down").signers}}}}}, "fails"},
+	} {
+		err := hold(tt.sets, func(a Attestor) error { return answers[a.Key] })
+		got := "fails"
+		switch {
+		case err == nil:
+			got = "holds"
+		case errors.Is(err, ErrUnreachable):
+			got = "unknown"
+		}
+		if got != tt.want {
+			t.Errorf("%s: want %s, got %s: %v", tt.name, tt.want, got, err)
+		}
+	}
+}
+
+func TestPinImages(t *testing.T) {
+	registry := &shelf{tags: map[string]string{"reg.test/app:v1": digestA, "docker.io/nginx:latest": digestB}}
+	entry := func(more string) string {
+		return `{imageReferences: ["*"], attestors: [{entries: ` + byKeys(pemOne) + `}]` + more + `}`
+	}
+	for _, tt := range []struct {
+		name, entry string
+		images      []string
+		want        []string
+	}{
+		{"tags", entry(""), []string{"reg.test/app:v1", "nginx"}, []string{"reg.test/app:v1@" + digestA, "docker.io/nginx:latest@" + digestB}},
+		{"digests", entry(""), []string{"reg.test/app@" + digestB}, []string{"reg.test/app@" + digestB}},
+		{"one twice", entry("") + ", " + entry(""), []string{"reg.test/app:v1", "reg.test/app:v1"}, []string{"reg.test/app:v1@" + digestA, "reg.test/app:v1@" + digestA}},
+		{"not wanted", entry(", mutateDigest: false"), []string{"reg.test/app:v1"}, []string{"reg.test/app:v1"}},
+		{"not selected", strings.Replace(entry(""), `"*"`, `"ghcr.io/*"`, 1), []string{"reg.test/app:v1"}, []string{"reg.test/app:v1"}},
+		{"no image beside it", entry(""), []string{"reg.test/app:v1", "reg.test/App:v1"}, []string{"reg.test/app:v1@" + digestA, "reg.test/App:v1"}},
+		{"one that is not there", entry(""), []string{"reg.test/app:v1", "reg.test/app:v9"}, nil},
+	} {
+		in := New(parse(t, imageRule(tt.entry)).Policies, nil, &Offline{Proofs: registry}, Limits{})
+		before := podRunning(t, tt.images...)
+		kept := maps.Clone(before)
+		got := in.PinImages(t.Context(), &Request{Admission: create(before)})
+		if tt.want == nil {
+			if got.Changed() || got.Rules[0].Status != Error || !strings.Contains(got.Rules[0].Message, "failed to update digest") {
+				t.Errorf("%s: got %+v", tt.name, got.Rules)
+			}
+			continue
+		}
+		var images []string
+		for _, c := range got.After["spec"].(map[string]any)["containers"].([]any) {
+			images = append(images, c.(map[string]any)["image"].(string))
+		}
+		if !slices.Equal(images, tt.want) || !sameObject(before, kept) {
+			t.Errorf("%s: want %v, got %v", tt.name, tt.want, images)
+		}
+	}
+	down := New(parse(t, imageRule(entry(""))).Policies, nil, &Offline{Proofs: &shelf{down: true}}, Limits{})
+	if got := down.PinImages(t.Context(), &Request{Admission: admissionRequest("UPDATE", podRunning(t, "reg.test/app:v1"), podRunning(t, "reg.test/app:v1"))}); got.Rules[0].Status == Error {
+		t.Errorf("an object that has its images already: %+v", got.Rules[0])
+	}
+	if got := down.PinImages(t.Context(), &Request{Admission: create(podRunning(t, "reg.test/app:v1"))}); got.Rules[0].Status != Error {
+		t.Errorf("an object with new images: %+v", got.Rules[0])
+	}
+}
+
+func TestKeysOfSecrets(t *testing.T) {
+	registry := &shelf{signed: map[string][]string{digestA: {pemOne}}}
+	secret := func(key string) *Offline {
+		return &Offline{Proofs: registry, Answers: map[string][]byte{"/api/v1/namespaces/ns/secrets/key": []byte(`{"data":{"` + key + `":"LS0tLS1CRUdJTiBQVUJMSUMgS0VZLS0tLS0KYjI1bAotLS0tLUVORCBQVUJMSUMgS0VZLS0tLS0K"}}`)}}
+	}
+	entry := imageRule(`{imageReferences: ["reg.test/*"], attestors: [{entries: [{keys: {publicKeys: "k8s://ns/key"}}]}]}`)
+	request := &Request{Admission: create(podRunning(t, "reg.test/app@"+digestA))}
+	if got := judgeOne(t, entry, request, secret("cosign.pub")); got.Status != Pass {
+		t.Errorf("got %+v", got)
+	}
+	if got := judgeOne(t, entry, request, secret("other")); got.Status != Error || !strings.Contains(got.Message, "has no cosign.pub") {
+		t.Errorf("got %+v", got)
+	}
+	if got := judgeOne(t, entry, request, &Offline{Proofs: registry}); got.Status != Error {
+		t.Errorf("got %+v", got)
+	}
+	own := strings.Replace(strings.Replace(entry, "kind: ClusterPolicy", "kind: Policy", 1), "{name: images,", "{name: images, namespace: team,", 1)
+	if got := judgeOne(t, own, request, secret("cosign.pub")); got.Status != Error || !strings.Contains(got.Message, "reaches no Secret of the namespace ns") {
+		t.Errorf("of a policy of another namespace: got %+v", got)
+	}
+	byVariable := strings.Replace(imageRule(`{imageReferences: ["reg.test/*"], attestors: [{entries: [{keys: {publicKeys: "{{ keys.data.pub }}"}}]}]}`), "    verifyImages:",
+		"    context: [{name: keys, configMap: {name: keys, namespace: ns}}]\n    verifyImages:", 1)
+	world := &Offline{Proofs: registry, Objects: []map[string]any{object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: keys, namespace: ns}, data: {pub: "+quoted(pemOne)+"}}")}}
+	if got := judgeOne(t, byVariable, request, world); got.Status != Pass {
+		t.Errorf("got %+v", got)
+	}
+}

@@ -1,0 +1,88 @@
+package policy_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/kvap/kvap/policy"
+)
+
+const imagePolicy = `apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: images}
+spec:
+  rules:
+  - name: signed
+    match: {any: [{resources: {kinds: [Pod]}}]}
+    verifyImages:
+    - `
+
+const publicKey = `"-----BEGIN PUBLIC KEY-----\nMFk=\n-----END PUBLIC KEY-----"`
+
+func images(t *testing.T, entry string) *policy.Rule {
+	t.Helper()
+	f, ds := policy.Parse("p.yaml", []byte(imagePolicy+entry))
+	if ds.HasErrors() {
+		t.Fatal(ds)
+	}
+	return f.Policies[0].Rules[0]
+}
+
+func TestImageVerification(t *testing.T) {
+	v := images(t, `{imageReferences: ["reg.test/*"], mutateDigest: false, repository: reg.test/sigs, annotations: {a: b}, attestors: [
+      {count: 1, entries: [{keys: {publicKeys: `+publicKey+`, rekor: {ignoreTlog: true}}, signatureAlgorithm: sha512}, {attestor: {entries: [{keys: {publicKeys: "k8s://ns/key"}}]}}]}],
+      attestations: [{predicateType: https://slsa.dev/provenance/v0.2, conditions: [{all: [{key: "{{ builder.id }}", operator: Equals, value: x}]}]}]}`).VerifyImages[0]
+	if v.Type != "Cosign" || v.MutateDigest || !v.VerifyDigest || !v.Required || !v.UseCache || v.Repository != "reg.test/sigs" || len(v.Annotations) != 1 {
+		t.Errorf("got %+v", v)
+	}
+	set := v.Attestors[0]
+	if set.Count != 1 || !strings.Contains(set.Entries[0].Keys.Public.Value, "BEGIN PUBLIC KEY") || !set.Entries[0].Keys.Log.Ignored || set.Entries[0].Keys.Algorithm != "sha512" {
+		t.Errorf("got %+v", set.Entries[0].Keys)
+	}
+	secret := set.Entries[1].Set.Entries[0].Keys
+	if secret.SecretNamespace != "ns" || secret.Secret != "key" || secret.Log.Ignored {
+		t.Errorf("got %+v", secret)
+	}
+	if a := v.Attestations[0]; a.Type != "https://slsa.dev/provenance/v0.2" || len(a.Conditions[0].All) != 1 {
+		t.Errorf("got %+v", a)
+	}
+}
+
+// The one key of the form before attestors is for the signatures, or for the attestations.
+func TestKeyBeforeAttestors(t *testing.T) {
+	v := images(t, `{image: "reg.test/*", key: `+publicKey+`}`).VerifyImages[0]
+	if len(v.References) != 1 || len(v.Attestors) != 1 || v.Attestors[0].Entries[0].Keys == nil {
+		t.Errorf("got %+v", v)
+	}
+	v = images(t, `{image: "reg.test/*", key: `+publicKey+`, attestations: [{type: a}]}`).VerifyImages[0]
+	if len(v.Attestors) != 0 || len(v.Attestations[0].Attestors) != 1 {
+		t.Errorf("got %+v", v)
+	}
+}
+
+func TestVerifiesMore(t *testing.T) {
+	for entry, want := range map[string]string{
+		`{imageReferences: ["*"], attestors: [{entries: [{keys: {publicKeys: ` + publicKey + `}}]}]}`:                           "",
+		`{imageReferences: ["*"], attestors: [{entries: [{keys: {publicKeys: "{{ keys.data.pub }}"}}]}]}`:                       "",
+		`{imageReferences: ["*"], attestors: [{entries: [{keys: {secret: {name: a, namespace: b}}}]}]}`:                         "",
+		`{imageReferences: ["*"], attestors: [{entries: [{certificates: {cert: x}}]}]}`:                                         "",
+		`{imageReferences: ["*"], attestors: [{entries: [{certificates: {certChain: x, ctlog: {ignoreSCT: true}}}]}]}`:          "",
+		`{imageReferences: ["*"], attestors: [{entries: [{certificates: {certChain: x}}]}]}`:                                    "certificate transparency",
+		`{imageReferences: ["*"], attestors: [{entries: [{keys: {kms: "awskms://x"}}]}]}`:                                       "key management",
+		`{imageReferences: ["*"], attestors: [{entries: [{keys: {publicKeys: "env://KEY"}}]}]}`:                                 "a file or a URL",
+		`{imageReferences: ["*"], attestors: [{entries: [{keyless: {issuer: a, subject: b}}]}]}`:                                "keyless",
+		`{imageReferences: ["*"], attestors: [{entries: [{attestor: {entries: [{keyless: {}}]}}]}]}`:                            "keyless",
+		`{imageReferences: ["*"], attestations: [{type: a, attestors: [{entries: [{keyless: {}}]}]}]}`:                          "keyless",
+		`{imageReferences: ["*"], attestors: [{entries: [{keys: {publicKeys: ` + publicKey + `, ctlog: {tsaCertChain: x}}}]}]}`: "tsaCertChain",
+		`{type: Notary, imageReferences: ["*"]}`:                                                                                "the type Notary",
+		`{type: SigstoreBundle, imageReferences: ["*"]}`:                                                                        "the type SigstoreBundle",
+		`{imageReferences: ["*"], cosignOCI11: true}`:                                                                           "cosignOCI11",
+		`{imageReferences: ["*"], attestations: [{type: a}]}`:                                                                   "by anybody",
+		`{image: "*", issuer: a, subject: b}`:                                                                                   "issuer",
+	} {
+		what, more := images(t, entry).VerifiesMore()
+		if more != (want != "") || !strings.Contains(what.Value, want) || more && what.Pos.Line == 0 {
+			t.Errorf("%s: got %q at %v", entry, what.Value, what.Pos)
+		}
+	}
+}

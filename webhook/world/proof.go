@@ -1,0 +1,229 @@
+package world
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"golang.org/x/sync/singleflight"
+
+	"github.com/kvap/kvap/images"
+	"github.com/kvap/kvap/interp"
+)
+
+// How long what was proven counts, by the digest. What certificates prove ends with them, so
+// it is asked for again soon; that nothing is proven may change when somebody signs.
+const (
+	provenLife      = time.Hour
+	certificateLife = 5 * time.Minute
+	unprovenLife    = 30 * time.Second
+	tagProofLife    = 10 * time.Second
+	proofTimeout    = 15 * time.Second
+	maxProofs       = 2000
+	maxProofBytes   = 32 << 20
+	maxAsking       = 64 // registries at once, by all requests
+)
+
+// proofs is what was proven of images. It implements interp.Registry.
+type proofs struct {
+	world  *World
+	asking chan struct{}
+	flight singleflight.Group
+
+	mu    sync.Mutex
+	known map[string]proof
+	bytes int
+}
+
+// A proof is what came of a question.
+type proof struct {
+	image      string
+	predicates []any
+	err        error
+	size       int
+	until      time.Time
+}
+
+func newProofs(w *World) *proofs {
+	return &proofs{world: w, asking: make(chan struct{}, maxAsking), known: map[string]proof{}}
+}
+
+// Registry proves what is signed of images.
+func (w *World) Registry() interp.Registry { return w.proofs }
+
+// Pinned is the image that a reference means.
+func (p *proofs) Pinned(ctx context.Context, reference string, with interp.Access) (string, error) {
+	got := p.ask(ctx, question{"", reference, interp.Attestor{}, with}, func(ctx context.Context, r images.Registry) proof {
+		image, err := r.Resolve(ctx, reference)
+		if err != nil {
+			return proof{err: err, until: time.Now()}
+		}
+		return proof{image: image.String(), until: time.Now().Add(tagProofLife)}
+	})
+	return got.image, got.err
+}
+
+// Signed is nil where the image has a signature by an attestor.
+func (p *proofs) Signed(ctx context.Context, image string, by interp.Attestor, with interp.Access) error {
+	return p.ask(ctx, question{"", image, by, with}, func(ctx context.Context, r images.Registry) proof {
+		pinned, v, err := prover(image, by)
+		if err == nil {
+			err = v.Signed(ctx, r, pinned)
+		}
+		return proof{err: err, until: time.Now().Add(life(by, err))}
+	}).err
+}
+
+// Attested are predicates that an attestor attests of the image.
+func (p *proofs) Attested(ctx context.Context, image, kind string, by interp.Attestor, with interp.Access) ([]any, error) {
+	got := p.ask(ctx, question{kind, image, by, with}, func(ctx context.Context, r images.Registry) proof {
+		pinned, v, err := prover(image, by)
+		var statements []images.Statement
+		if err == nil {
+			statements, err = v.Attested(ctx, r, pinned, kind)
+		}
+		out := proof{err: err, until: time.Now().Add(life(by, err))}
+		for _, s := range statements {
+			out.predicates = append(out.predicates, s.Predicate)
+			out.size += s.Size
+		}
+		return out
+	})
+	return got.predicates, got.err
+}
+
+func prover(image string, by interp.Attestor) (images.Image, *images.Verifier, error) {
+	pinned, err := images.Pinned(image)
+	if err != nil {
+		return pinned, nil, err
+	}
+	log := by.LogKey
+	switch {
+	case by.IgnoreLog:
+		log = ""
+	case log == "":
+		log = images.PublicLog
+	}
+	v, err := images.NewVerifier(images.Attestor{
+		Key: by.Key, Certificate: by.Certificate, Chain: by.Chain, Hash: by.Algorithm, Annotations: by.Annotations, Repository: by.Repository, Log: log,
+	}, time.Now)
+	return pinned, v, err
+}
+
+func life(by interp.Attestor, err error) time.Duration {
+	switch {
+	case err != nil:
+		return unprovenLife
+	case by.Certificate != "" || by.Chain != "":
+		return certificateLife
+	}
+	return provenLife
+}
+
+// A question is what is asked: all that the answer depends on.
+type question struct {
+	Kind, Image string
+	By          interp.Attestor
+	With        interp.Access
+}
+
+// ask is what is known, or what find finds out: once for all who ask it at the same time.
+// Their time is their own; the question has its own too. Of a registry that cannot be asked
+// nothing is known afterwards.
+func (p *proofs) ask(ctx context.Context, q question, find func(context.Context, images.Registry) proof) proof {
+	key, err := json.Marshal(q)
+	if err != nil {
+		return proof{err: err}
+	}
+	if found, ok := p.get(string(key)); ok && !q.With.Fresh {
+		return found
+	}
+	answer := p.flight.DoChan(string(key), func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), proofTimeout)
+		defer cancel()
+		select {
+		case p.asking <- struct{}{}:
+			defer func() { <-p.asking }()
+		case <-ctx.Done():
+			return proof{err: fmt.Errorf("%w: too many are asked already", interp.ErrUnreachable)}, nil
+		}
+		r, err := p.world.registry(ctx, q)
+		if err != nil {
+			return proof{err: err}, nil
+		}
+		found := find(ctx, r)
+		if errors.Is(found.err, images.ErrUnreachable) {
+			found.err = fmt.Errorf("%w: %w", interp.ErrUnreachable, found.err)
+			return found, nil
+		}
+		p.put(string(key), found)
+		return found, nil
+	})
+	select {
+	case got := <-answer:
+		return got.Val.(proof)
+	case <-ctx.Done():
+		return proof{err: fmt.Errorf("%w: %w", interp.ErrUnreachable, ctx.Err())}
+	}
+}
+
+// registry is how a question is asked, if the list of registries allows it.
+func (w *World) registry(ctx context.Context, q question) (images.Registry, error) {
+	wanted, _ := q.With.Credentials.(map[string]any)
+	insecure, _ := wanted["allowInsecureRegistry"].(bool)
+	var options []name.Option
+	if insecure {
+		options = append(options, name.Insecure)
+	}
+	asked := []string{q.Image}
+	if q.By.Repository != "" {
+		asked = append(asked, q.By.Repository)
+	}
+	for _, text := range asked {
+		ref, err := name.ParseReference(text, options...)
+		if err != nil {
+			return images.Registry{}, fmt.Errorf("%q is no image reference: %w", text, err)
+		}
+		if !w.mayAsk(ref) {
+			return images.Registry{}, fmt.Errorf("the registry of %s is not allowed; name it with --image-registries", text)
+		}
+	}
+	keys, err := w.keychain(ctx, wanted)
+	return images.Registry{Credentials: keys, Insecure: insecure, Local: w.options.LocalRegistries}, err
+}
+
+func (p *proofs) get(key string) (proof, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	found, ok := p.known[key]
+	return found, ok && time.Now().Before(found.until)
+}
+
+func (p *proofs) put(key string, found proof) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.known) >= maxProofs || p.bytes+found.size > maxProofBytes {
+		p.forget()
+	}
+	p.bytes += found.size - p.known[key].size
+	p.known[key] = found
+}
+
+// forget drops what is too old; all, if that is too little.
+func (p *proofs) forget() {
+	now := time.Now()
+	for key, one := range p.known {
+		if now.After(one.until) {
+			p.bytes -= one.size
+			delete(p.known, key)
+		}
+	}
+	if len(p.known) >= maxProofs/2 || p.bytes > maxProofBytes/2 {
+		clear(p.known)
+		p.bytes = 0
+	}
+}

@@ -1,0 +1,165 @@
+package world
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/kvap/kvap/internal/testregistry"
+	"github.com/kvap/kvap/interp"
+)
+
+// insecure is how a registry of tests is asked.
+func insecure() interp.Access {
+	return interp.Access{Credentials: map[string]any{"allowInsecureRegistry": true}}
+}
+
+func proving(t *testing.T, o Options) *proofs {
+	t.Helper()
+	o.LocalRegistries = true
+	return world(t, o, http.NotFound).proofs
+}
+
+func TestProofs(t *testing.T) {
+	r := testregistry.New(t)
+	one, two := testregistry.NewSigner(t), testregistry.NewSigner(t)
+	image := r.Push("app:v1")
+	r.Attach(image, "sig", one.Signature(image, nil))
+	r.Attach(image, "att", one.Attestation(image, "slsa", `{"builder":"x","n":1}`))
+	p := proving(t, Options{Registries: []string{r.Host}})
+	by := interp.Attestor{Key: one.PEM(), IgnoreLog: true}
+
+	if pinned, err := p.Pinned(t.Context(), r.Host+"/app:v1", insecure()); pinned != image || err != nil {
+		t.Errorf("want %s, got %s %v", image, pinned, err)
+	}
+	if err := p.Signed(t.Context(), image, by, insecure()); err != nil {
+		t.Error(err)
+	}
+	r.Answer(func(http.ResponseWriter, *http.Request) bool { panic("asked again") })
+	if err := p.Signed(t.Context(), image, by, insecure()); err != nil {
+		t.Errorf("what is known: %v", err)
+	}
+	r.Answer(nil)
+	fresh := insecure()
+	fresh.Fresh = true
+	if err := p.Signed(t.Context(), image, by, fresh); err != nil || len(r.Asked()) == 0 {
+		t.Errorf("what does not count: %v, asked %v", err, r.Asked())
+	}
+	for what, other := range map[string]interp.Attestor{
+		"another key": {Key: two.PEM(), IgnoreLog: true}, "annotation": {Key: one.PEM(), IgnoreLog: true, Annotations: map[string]string{"a": "b"}},
+		"transparency log": {Key: one.PEM()}, "no PEM block": {Key: "x", IgnoreLog: true},
+	} {
+		if err := p.Signed(t.Context(), image, other, insecure()); err == nil || errors.Is(err, interp.ErrUnreachable) || !strings.Contains(err.Error(), what) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	predicates, err := p.Attested(t.Context(), image, "slsa", by, insecure())
+	if err != nil || len(predicates) != 1 || predicates[0].(map[string]any)["n"] != int64(1) {
+		t.Errorf("got %v %v", predicates, err)
+	}
+	if _, err := p.Attested(t.Context(), image, "vuln", by, insecure()); err == nil {
+		t.Error("another type is attested")
+	}
+}
+
+// A tag that moves is another image.
+func TestMovedTag(t *testing.T) {
+	r := testregistry.New(t)
+	one := testregistry.NewSigner(t)
+	image := r.Push("app:v1")
+	r.Attach(image, "sig", one.Signature(image, nil))
+	p := proving(t, Options{Registries: []string{r.Host}})
+	by := interp.Attestor{Key: one.PEM(), IgnoreLog: true}
+	if err := p.Signed(t.Context(), image, by, insecure()); err != nil {
+		t.Fatal(err)
+	}
+	moved := r.Push("app:v1")
+	if err := p.Signed(t.Context(), moved, by, insecure()); err == nil {
+		t.Error("the image behind the tag counts as signed")
+	}
+}
+
+func TestRegistriesThatMayBeAsked(t *testing.T) {
+	r := testregistry.New(t)
+	image := r.Push("app:v1")
+	r.Answer(nil)
+	by := interp.Attestor{Key: testregistry.NewSigner(t).PEM(), IgnoreLog: true}
+	for name, o := range map[string]Options{"none": {}, "another": {Registries: []string{"ghcr.io"}}} {
+		if err := proving(t, o).Signed(t.Context(), image, by, insecure()); err == nil || !strings.Contains(err.Error(), "--image-registries") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	by.Repository = "ghcr.io/sigs"
+	if err := proving(t, Options{Registries: []string{r.Host}}).Signed(t.Context(), image, by, insecure()); err == nil || !strings.Contains(err.Error(), "ghcr.io/sigs") {
+		t.Errorf("the repository of signatures: %v", err)
+	}
+	if len(r.Asked()) > 0 {
+		t.Errorf("asked %v", r.Asked())
+	}
+}
+
+// Of a registry that is down nothing is known, and nothing is kept.
+func TestRegistryDown(t *testing.T) {
+	r := testregistry.New(t)
+	one := testregistry.NewSigner(t)
+	image := r.Push("app:v1")
+	r.Attach(image, "sig", one.Signature(image, nil))
+	p := proving(t, Options{Registries: []string{"*"}})
+	by := interp.Attestor{Key: one.PEM(), IgnoreLog: true}
+	r.Answer(func(w http.ResponseWriter, _ *http.Request) bool {
+		w.WriteHeader(http.StatusInternalServerError)
+		return true
+	})
+	if err := p.Signed(t.Context(), image, by, insecure()); !errors.Is(err, interp.ErrUnreachable) {
+		t.Errorf("got %v", err)
+	}
+	r.Answer(nil)
+	if err := p.Signed(t.Context(), image, by, insecure()); err != nil {
+		t.Errorf("when it is up: %v", err)
+	}
+}
+
+// Who asks the same at the same time asks once.
+func TestProofsTogether(t *testing.T) {
+	r := testregistry.New(t)
+	one := testregistry.NewSigner(t)
+	image := r.Push("app:v1")
+	r.Attach(image, "sig", one.Signature(image, nil))
+	p := proving(t, Options{Registries: []string{"*"}})
+	all := make(chan struct{})
+	r.Answer(func(http.ResponseWriter, *http.Request) bool {
+		<-all
+		return false
+	})
+	var done sync.WaitGroup
+	for range 100 {
+		done.Go(func() {
+			if err := p.Signed(t.Context(), image, interp.Attestor{Key: one.PEM(), IgnoreLog: true}, insecure()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	close(all)
+	done.Wait()
+	manifests := 0
+	for _, asked := range r.Asked() {
+		if strings.Contains(asked, "/manifests/") {
+			manifests++
+		}
+	}
+	if manifests > 3 { // some may come when the first is answered, and is kept
+		t.Errorf("asked for %d manifests", manifests)
+	}
+}
+
+func TestProofsAreBounded(t *testing.T) {
+	p := proving(t, Options{})
+	for i := range 3 * maxProofs {
+		p.put(strings.Repeat("x", i%97)+string(rune(i)), proof{size: 100_000})
+		if len(p.known) > maxProofs || p.bytes > maxProofBytes+100_000 {
+			t.Fatalf("%d proofs of %d bytes", len(p.known), p.bytes)
+		}
+	}
+}
