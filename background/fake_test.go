@@ -64,6 +64,10 @@ func (c *fakeCluster) store(object map[string]any) {
 	c.objects[c.keyOf(object)] = object
 }
 
+func (c *fakeCluster) Namespaced(_ context.Context, _, kind string) (bool, error) {
+	return kind != "Namespace" && !strings.HasPrefix(kind, "Cluster"), nil
+}
+
 func (c *fakeCluster) Get(_ context.Context, apiVersion, kind, namespace, name string) (map[string]any, bool, error) {
 	object, found := c.objects[c.key(apiVersion, kind, namespace, name)]
 	return object, found, c.refuse["get "+kind]

@@ -107,6 +107,8 @@ func (r *Rule) Type() string {
 		return r.Source.Type()
 	case r.Policy.Mutating != nil:
 		return "mutate"
+	case r.Policy.Generating != nil:
+		return "generate"
 	}
 	return "validate"
 }

@@ -280,8 +280,8 @@ const (
 	//	      =(hostNetwrok): false
 	UnknownField Code = 120
 	// UnreadKind occurs when a document is a policy of a kind of policies.kyverno.io that
-	// kvap does not read yet: a GeneratingPolicy, an ImageValidatingPolicy, or one of their
-	// namespaced forms. No object is made of it, and it is not judged by.
+	// kvap does not read yet: an ImageValidatingPolicy, or its namespaced form. No object is
+	// made of it, and it is not judged by.
 	//
 	// Leave it with Kyverno. A folder that is written has it in remainder/, as it stands,
 	// and the exit code says that something was left out.
@@ -289,9 +289,9 @@ const (
 	// Example:
 	//
 	//	apiVersion: policies.kyverno.io/v1
-	//	kind: GeneratingPolicy
+	//	kind: ImageValidatingPolicy
 	//	metadata:
-	//	  name: quotas
+	//	  name: signed
 	//	spec: {}
 	UnreadKind Code = 121
 	// OtherEngine occurs when a document is a policy of another engine, as a constraint of

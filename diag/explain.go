@@ -337,15 +337,15 @@ func describe(c Code) (name, text, example string) {
 	case UnreadKind:
 		return "UnreadKind",
 			"Occurs when a document is a policy of a kind of policies.kyverno.io that\n" +
-				"kvap does not read yet: a GeneratingPolicy, an ImageValidatingPolicy, or one of their\n" +
-				"namespaced forms. No object is made of it, and it is not judged by.\n" +
+				"kvap does not read yet: an ImageValidatingPolicy, or its namespaced form. No object is\n" +
+				"made of it, and it is not judged by.\n" +
 				"\n" +
 				"Leave it with Kyverno. A folder that is written has it in remainder/, as it stands,\n" +
 				"and the exit code says that something was left out.",
 			"apiVersion: policies.kyverno.io/v1\n" +
-				"kind: GeneratingPolicy\n" +
+				"kind: ImageValidatingPolicy\n" +
 				"metadata:\n" +
-				"  name: quotas\n" +
+				"  name: signed\n" +
 				"spec: {}"
 	case OtherEngine:
 		return "OtherEngine",

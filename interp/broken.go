@@ -41,6 +41,11 @@ func (c *compiledPolicy) broken(ctx context.Context, in *Interpreter) error {
 			return f.err
 		}
 	}
+	if g := c.making; g != nil && !c.Invalid {
+		if g.once.Do(func() { g.compile(in) }); g.err != nil {
+			return g.err
+		}
+	}
 	for _, r := range c.Rules {
 		if r.Invalid {
 			continue

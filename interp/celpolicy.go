@@ -3,6 +3,7 @@ package interp
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
@@ -22,6 +23,7 @@ import (
 // with, and its variables.
 type celPolicy struct {
 	env       *cel.Env
+	options   []cel.ProgramOption // beside those of the environment
 	fields    *apiservercel.DeclType // of variables, with a field for each that is compiled
 	variables []celVariable
 }
@@ -36,11 +38,15 @@ const variablesType = "kubernetes.variables"
 
 // celPolicy is made for a policy of a kind, of a namespace or of the cluster.
 func (in *Interpreter) celPolicy(kind cellib.Kind) (*celPolicy, error) {
+	fields := apiservercel.NewObjectType(variablesType, map[string]*apiservercel.DeclField{})
+	if kind.Generating {
+		env, err := in.plainEnvironment(kind, fields)
+		return &celPolicy{env: env, options: plainPrograms(), fields: fields}, err
+	}
 	set, err := in.environment(kind)
 	if err != nil {
 		return nil, err
 	}
-	fields := apiservercel.NewObjectType(variablesType, map[string]*apiservercel.DeclField{})
 	set, err = set.Extend(environment.VersionedOptions{
 		IntroducedVersion: version.MajorMinor(1, 0), DeclTypes: []*apiservercel.DeclType{fields},
 		EnvOptions: []cel.EnvOption{cel.Variable("variables", fields.CelType())},
@@ -67,7 +73,7 @@ func (c *celPolicy) program(expression string) (cel.Program, *cel.Type, error) {
 	if issues.Err() != nil {
 		return nil, nil, fmt.Errorf("compilation failed: %w", issues.Err())
 	}
-	program, err := c.env.Program(ast, cel.InterruptCheckFrequency(celconfig.CheckFrequency))
+	program, err := c.env.Program(ast, append(slices.Clone(c.options), cel.InterruptCheckFrequency(celconfig.CheckFrequency))...)
 	return program, ast.OutputType(), err
 }
 

@@ -38,8 +38,15 @@ func celNames() environment.VersionedOptions {
 			cel.Variable("object", cel.DynType), cel.Variable("oldObject", cel.DynType),
 			cel.Variable("request", request.CelType()), cel.Variable("namespaceObject", namespace.CelType()),
 			cel.Variable("exceptions", exceptions.CelType()),
-			cel.Variable("authorizer", library.AuthorizerType), cel.Variable("authorizer.requestResource", library.ResourceCheckType),
 		},
+	}
+}
+
+// authorizerNames declares what answers whether somebody may do something.
+func authorizerNames() environment.VersionedOptions {
+	return environment.VersionedOptions{
+		IntroducedVersion: version.MajorMinor(1, 0),
+		EnvOptions:        []cel.EnvOption{cel.Variable("authorizer", library.AuthorizerType), cel.Variable("authorizer.requestResource", library.ResourceCheckType)},
 	}
 }
 

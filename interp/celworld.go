@@ -25,7 +25,7 @@ func (in *Interpreter) environment(kind cellib.Kind) (*environment.EnvSet, error
 	}
 	set, err := withKyverno(cellib.Options(kind, celWorld{in.world, kind.Namespace}))
 	if err == nil {
-		set, err = set.Extend(celNames())
+		set, err = set.Extend(celNames(), authorizerNames())
 	}
 	if err == nil && kind.Mutating {
 		set, err = set.Extend(patchTypes())

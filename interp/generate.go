@@ -27,12 +27,17 @@ type GenerateTrigger struct {
 	Trigger map[string]any
 }
 
-// GenerateTriggers tells what a request means to the generate rules. What they
+// GenerateTriggers tells what a request means to the generate rules, and to
+// GeneratingPolicies, each of which is a rule with the name of the policy. What they
 // generate is found out later, by Generate with the same request.
 func (in *Interpreter) GenerateTriggers(ctx context.Context, req *Request) []GenerateTrigger {
 	a := newReview(ctx, req, in.world, in.limits)
 	var out []GenerateTrigger
 	for _, p := range in.policies {
+		if p.making != nil {
+			out = append(out, p.making.triggered(in, a))
+			continue
+		}
 		rules := p.generating(in)
 		if len(rules) == 0 {
 			continue

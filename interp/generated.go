@@ -20,6 +20,9 @@ type Generation struct {
 	// Errors are those of elements of a foreach, and of kinds of a list, beside which
 	// the others are made all the same.
 	Errors []error
+	// Excepted tells that an exception keeps a GeneratingPolicy from it, whatever the status
+	// is: that may be a Pass.
+	Excepted bool
 }
 
 // A Generated is an object that a rule wants to exist.
@@ -32,6 +35,8 @@ type Generated struct {
 	Source *ObjectReference
 	// Synchronize tells to put the object in the place of one that is there.
 	Synchronize bool
+	// own are the labels by which a GeneratingPolicy knows what it has made; nil for a rule.
+	own map[string]string
 }
 
 // An ObjectReference names an object.
@@ -46,6 +51,9 @@ func (in *Interpreter) Generate(ctx context.Context, req *Request, fullName, rul
 	for _, p := range in.policies {
 		if p.FullName() != fullName {
 			continue
+		}
+		if p.making != nil && p.Name == rule {
+			return p.making.generate(in, a, objects)
 		}
 		for _, r := range p.generating(in) {
 			if r.Name == rule {
@@ -223,8 +231,18 @@ func (g *generator) cloneKind(f filledTarget, text string, selector labels.Selec
 	return nil
 }
 
-// cloneOf is a copy of an object, without what the server gave it.
+// cloneOf is a copy of an object, without what the server gave it, and without owners that
+// are in another namespace.
 func cloneOf(source map[string]any, namespace, name string) map[string]any {
+	object := fresh(source, namespace, name)
+	if metaText(source, "namespace") != namespace {
+		delete(digMap(object, "metadata"), "ownerReferences")
+	}
+	return object
+}
+
+// fresh is a copy of an object in its place, without what the server gave it.
+func fresh(source map[string]any, namespace, name string) map[string]any {
 	object := copied(source)
 	meta, ok := object["metadata"].(map[string]any)
 	if !ok {
@@ -233,9 +251,6 @@ func cloneOf(source map[string]any, namespace, name string) map[string]any {
 	}
 	for _, key := range []string{"uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "managedFields", "selfLink"} {
 		delete(meta, key)
-	}
-	if metaText(source, "namespace") != namespace {
-		delete(meta, "ownerReferences")
 	}
 	meta["name"] = name
 	delete(meta, "namespace")

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/labels"
 	kvalidation "k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kvap/kvap/interp/internal/datum"
@@ -34,13 +35,16 @@ func targetLabels(r *rule, trigger, source map[string]any) map[string]string {
 
 // TargetSelector are the labels by which the objects are found that a rule generated
 // for a trigger, or for any, if that is nil. An empty rule means all of the policy.
-// Kyverno leaves the rule out, and so deletes what others of the policy made.
+// Kyverno leaves the rule out, and so deletes what others of the policy made. In its place a
+// GeneratingPolicy has its kind: policies of all kinds may bear one name.
 func TargetSelector(p *policy.Policy, rule string, trigger map[string]any) map[string]string {
 	out := map[string]string{managedByLabel: managedBy, policyNameLabel: p.Name, generatePrefix + "policy-namespace": ""}
 	if p.Namespaced() {
 		out[generatePrefix+"policy-namespace"] = p.Namespace
 	}
-	if rule != "" {
+	if strings.HasSuffix(p.Kind, "GeneratingPolicy") {
+		out[generatePrefix+"policy-kind"] = p.Kind
+	} else if rule != "" {
 		out[generatePrefix+"rule-name"] = rule
 	}
 	if trigger != nil {
@@ -88,12 +92,16 @@ func label(object map[string]any, labels map[string]string) error {
 }
 
 // Over is what is to be written where an object of the name is there already; nil
-// means nothing. A synchronized object takes the other's place, whoever made that.
+// means nothing. A synchronized object takes the other's place, whoever made that; what a
+// GeneratingPolicy wants, that of what it has made for the same trigger, synchronized or not.
 func (g Generated) Over(live map[string]any) map[string]any {
 	if live == nil {
 		return g.Object
 	}
-	if !g.Synchronize {
+	switch own := metaMap(live, "labels"); {
+	case g.own == nil && !g.Synchronize:
+		return nil
+	case g.own != nil && !labels.SelectorFromSet(g.own).Matches(labels.Set(own)):
 		return nil
 	}
 	object := maps.Clone(g.Object)

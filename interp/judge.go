@@ -128,6 +128,9 @@ func New(policies []*policy.Policy, exceptions []*policy.Exception, world World,
 		if p.Mutating != nil {
 			read.changing = mutatingFormsOf(p, tooLarge)
 		}
+		if p.Generating != nil {
+			read.making = generatingOf(p, tooLarge)
+		}
 		in.policies = append(in.policies, read)
 	}
 	return in
@@ -139,6 +142,7 @@ type compiledPolicy struct {
 	conditions *matchConditions
 	forms      []*validatingForm // of a ValidatingPolicy
 	changing   []*mutatingForm   // of a MutatingPolicy
+	making     *generating       // a GeneratingPolicy; nil for others
 	// tooLarge is why nothing of it in CEL is compiled; nil where all may be.
 	tooLarge func() error
 	cel      map[*policy.Rule]*celRule // of rules as written
@@ -193,7 +197,7 @@ func (in *Interpreter) Judge(ctx context.Context, req *Request) []RuleResult {
 		switch {
 		case p.Validating != nil:
 			out = append(out, in.judgeValidating(a, p)...)
-		case p.Mutating == nil: // which says nothing of a request
+		case !p.InCEL(): // the others say nothing of a request
 			out = append(out, in.judgePolicy(a, p)...)
 		}
 	}

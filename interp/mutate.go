@@ -63,7 +63,7 @@ func (in *Interpreter) Mutate(ctx context.Context, req *Request) *Mutation {
 		switch {
 		case p.Mutating != nil:
 			results = in.mutateInCEL(a, p)
-		case p.Validating == nil:
+		case !p.InCEL():
 			results = in.mutatePolicy(a, p)
 		}
 		out.Rules = append(out.Rules, results...)

@@ -94,23 +94,27 @@ func (f *mutatingForm) run(in *Interpreter, a *review) (out verdict, after map[s
 	return f.evaluate(in, a)
 }
 
-// matches tells whether the constraints match. A name that is yet to be generated is one
-// of resourceNames that it begins with.
+// matches tells whether the constraints match.
 func (f *mutatingForm) matches(a *review) (bool, error) {
 	attributes := a.fullAttributes()
-	m := f.constraints
+	return constraintsMatch(a.namesBegun(f.constraints, attributes.GetName()), a, attributes)
+}
+
+// namesBegun are constraints in which a name that is yet to be generated is one of
+// resourceNames that it begins with.
+func (a *review) namesBegun(m *policy.MatchConstraints, name string) *policy.MatchConstraints {
 	prefix := metaText(a.object, "generateName")
-	if attributes.GetName() == "" && prefix != "" {
-		begun := *m
-		begun.Rules = slices.Clone(m.Rules)
-		for i, r := range begun.Rules {
-			if slices.ContainsFunc(r.Names, func(name string) bool { return strings.HasPrefix(prefix, name) }) {
-				begun.Rules[i].Names = nil
-			}
-		}
-		m = &begun
+	if m == nil || name != "" || prefix == "" {
+		return m
 	}
-	return constraintsMatch(m, a, attributes)
+	begun := *m
+	begun.Rules = slices.Clone(m.Rules)
+	for i, r := range begun.Rules {
+		if slices.ContainsFunc(r.Names, func(name string) bool { return strings.HasPrefix(prefix, name) }) {
+			begun.Rules[i].Names = nil
+		}
+	}
+	return &begun
 }
 
 // compile compiles the expressions. Match conditions know the variables, other than those
@@ -211,16 +215,21 @@ func (a *review) mutatingScope() (celScope, error) {
 	if request, ok := out["request"].(map[string]any); ok {
 		request["object"], request["oldObject"] = orEmpty(a.asked), orEmpty(a.old)
 	}
+	return out, a.storedNamespace(out)
+}
+
+// storedNamespace makes the namespaceObject of a Namespace the one that is stored.
+func (a *review) storedNamespace(out celScope) error {
 	if a.namespace == "" || a.kind.kind != "Namespace" || a.kind.group != "" {
-		return out, nil
+		return nil
 	}
-	// Of a Namespace it is the one that is stored.
-	if object, err := a.world.Namespace(a.ctx, a.namespace); err == nil {
-		namespace, err := namespaceOf(object)
-		if err != nil {
-			return nil, err
-		}
+	object, err := a.world.Namespace(a.ctx, a.namespace)
+	if err != nil {
+		return nil //nolint:nilerr // one that cannot be read is null
+	}
+	namespace, err := namespaceOf(object)
+	if err == nil {
 		out["namespaceObject"] = common.SchemalessTypedToVal(plugincel.CreateNamespaceObject(namespace))
 	}
-	return out, nil
+	return err
 }

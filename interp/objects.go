@@ -16,12 +16,20 @@ type Objects interface {
 	// List finds the objects of a kind that a selector selects: in a namespace, or in
 	// all if it is empty. The version may be a pattern, as in apps/* or *.
 	List(ctx context.Context, apiVersion, kind, namespace string, selector labels.Selector) ([]map[string]any, error)
+	// Namespaced tells whether the objects of a kind are in namespaces. Of a kind that
+	// nobody knows it says that they are.
+	Namespaced(ctx context.Context, apiVersion, kind string) (bool, error)
 }
 
 // Get finds an object among those of the world.
 func (o *Offline) Get(_ context.Context, apiVersion, kind, namespace, name string) (map[string]any, bool, error) {
 	object, err := o.object(apiVersion, kind, namespace, name)
 	return object, err == nil, nil
+}
+
+// Namespaced is what Unscoped says.
+func (o *Offline) Namespaced(_ context.Context, apiVersion, kind string) (bool, error) {
+	return o.Unscoped == nil || !o.Unscoped(apiVersion, kind), nil
 }
 
 // List finds objects among those of the world.

@@ -25,6 +25,8 @@ type Offline struct {
 	Complete bool
 	// Plural is what the API server calls a kind in paths; nil knows none.
 	Plural func(apiVersion, kind string) string
+	// Unscoped tells of a kind whose objects are in no namespace; nil knows of none.
+	Unscoped func(apiVersion, kind string) bool
 	// Answers are the answers of the API server by path, and of services by URL.
 	Answers map[string][]byte
 	// Images are what registries know, by reference.

@@ -4,7 +4,7 @@ package policy
 // and its overrides say; warn makes the one who asks see it too. The source follows,
 // from which rules are expanded and what stays behind is written.
 func (p *Policy) Enact(action Action, warn bool) {
-	if p.Mutating != nil { // which denies nothing
+	if p.Mutating != nil || p.Generating != nil { // which deny nothing
 		return
 	}
 	p.Action, p.Overrides, p.EmitWarning = action, nil, warn

@@ -46,7 +46,7 @@ func (f *File) document(doc *Node, text []byte, known diag.List) diag.List {
 	}
 	group, version, _ := strings.Cut(apiVersion, "/")
 	switch {
-	case apiVersion == "" && (kind == "ClusterPolicy" || kind == "ValidatingPolicy" || kind == "MutatingPolicy"):
+	case apiVersion == "" && (kind == "ClusterPolicy" || kind == "ValidatingPolicy" || kind == "MutatingPolicy" || kind == "GeneratingPolicy"):
 		return diag.List{diag.Errorf(doc.Pos, diag.Missing, "a %s needs an apiVersion, for instance kyverno.io/v1", kind)}
 	case kind != "" && otherEngine(group, kind) != "":
 		return f.unread(doc, text, group)
@@ -126,6 +126,8 @@ func (f *File) object(doc *Node, kind, version string, known diag.List) diag.Lis
 		p = r.celPolicy(doc, r.validatingSpec)
 	case "MutatingPolicy", "NamespacedMutatingPolicy":
 		p = r.celPolicy(doc, r.mutatingSpec)
+	case "GeneratingPolicy", "NamespacedGeneratingPolicy":
+		p = r.celPolicy(doc, r.generatingSpec)
 	default:
 		p = r.policy(doc)
 	}
@@ -160,10 +162,11 @@ func readVersions(group, kind string) []string {
 		return []string{"v2", "v2beta1", "v2alpha1"}
 	case "kyverno.io/PolicyException":
 		return []string{"v2", "v2beta1"}
-	case "policies.kyverno.io/ValidatingPolicy", "policies.kyverno.io/MutatingPolicy", "policies.kyverno.io/DeletingPolicy",
-		"policies.kyverno.io/PolicyException":
+	case "policies.kyverno.io/ValidatingPolicy", "policies.kyverno.io/MutatingPolicy", "policies.kyverno.io/GeneratingPolicy",
+		"policies.kyverno.io/DeletingPolicy", "policies.kyverno.io/PolicyException":
 		return []string{"v1", "v1beta1", "v1alpha1"}
-	case "policies.kyverno.io/NamespacedValidatingPolicy", "policies.kyverno.io/NamespacedMutatingPolicy", "policies.kyverno.io/NamespacedDeletingPolicy":
+	case "policies.kyverno.io/NamespacedValidatingPolicy", "policies.kyverno.io/NamespacedMutatingPolicy",
+		"policies.kyverno.io/NamespacedGeneratingPolicy", "policies.kyverno.io/NamespacedDeletingPolicy":
 		return []string{"v1", "v1beta1"}
 	}
 	return nil
@@ -181,7 +184,8 @@ func readKinds(group string) []string {
 		return []string{"ClusterPolicy", "Policy", "PolicyException", "CleanupPolicy", "ClusterCleanupPolicy"}
 	}
 	return []string{
-		"ValidatingPolicy", "NamespacedValidatingPolicy", "MutatingPolicy", "NamespacedMutatingPolicy", "DeletingPolicy", "NamespacedDeletingPolicy", "PolicyException",
+		"ValidatingPolicy", "NamespacedValidatingPolicy", "MutatingPolicy", "NamespacedMutatingPolicy",
+		"GeneratingPolicy", "NamespacedGeneratingPolicy", "DeletingPolicy", "NamespacedDeletingPolicy", "PolicyException",
 	}
 }
 

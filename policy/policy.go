@@ -1,6 +1,10 @@
 package policy
 
-import "github.com/kvap/kvap/diag"
+import (
+	"slices"
+
+	"github.com/kvap/kvap/diag"
+)
 
 // A File is what one source file held.
 type File struct {
@@ -11,12 +15,13 @@ type File struct {
 	Unread     []*Unread
 }
 
-// A Policy is a ClusterPolicy or Policy of kyverno.io or kvap.dev, or a ValidatingPolicy or
-// MutatingPolicy of policies.kyverno.io. Defaults are filled in; v2beta1 is brought to the v1 form.
+// A Policy is a ClusterPolicy or Policy of kyverno.io or kvap.dev, or a ValidatingPolicy,
+// MutatingPolicy or GeneratingPolicy of policies.kyverno.io. Defaults are filled in; v2beta1
+// is brought to the v1 form.
 type Policy struct {
 	Pos         diag.Pos
 	APIVersion  string
-	Kind        string // ClusterPolicy, Policy, ValidatingPolicy, MutatingPolicy, and the latter with Namespaced in front
+	Kind        string // ClusterPolicy, Policy, or one of the kinds in CEL, with Namespaced in front or without
 	Name        string
 	Namespace   string // of a namespaced kind; "default" where the source names none
 	Labels      map[string]string
@@ -39,9 +44,10 @@ type Policy struct {
 	Rules []*Rule // as written, in order; Expand adds those for pod controllers
 
 	// Validating is set, and Rules empty, for a ValidatingPolicy; Mutating for a
-	// MutatingPolicy.
+	// MutatingPolicy; Generating for a GeneratingPolicy.
 	Validating *Validating
 	Mutating   *Mutating
+	Generating *Generating
 
 	// Invalid tells of an error outside of the rules. All rules are then invalid too.
 	Invalid bool
@@ -54,12 +60,16 @@ type Policy struct {
 
 // Namespaced tells whether the policy binds only its own namespace.
 func (p *Policy) Namespaced() bool {
-	return p.Kind == "Policy" || p.Kind == "NamespacedValidatingPolicy" || p.Kind == "NamespacedMutatingPolicy"
+	switch p.Kind {
+	case "Policy", "NamespacedValidatingPolicy", "NamespacedMutatingPolicy", "NamespacedGeneratingPolicy":
+		return true
+	}
+	return false
 }
 
 // InCEL tells of a kind that is written in CEL. Such a policy has no Rules: it is one rule
 // itself.
-func (p *Policy) InCEL() bool { return p.Validating != nil || p.Mutating != nil }
+func (p *Policy) InCEL() bool { return p.Validating != nil || p.Mutating != nil || p.Generating != nil }
 
 // MatchConstraints are those of a policy in CEL; nil where it has none.
 func (p *Policy) MatchConstraints() *MatchConstraints {
@@ -68,8 +78,15 @@ func (p *Policy) MatchConstraints() *MatchConstraints {
 		return p.Validating.MatchConstraints
 	case p.Mutating != nil:
 		return p.Mutating.MatchConstraints
+	case p.Generating != nil:
+		return p.Generating.MatchConstraints
 	}
 	return nil
+}
+
+// StartsWork tells of a policy that has something done besides answering the request.
+func (p *Policy) StartsWork() bool {
+	return p.Generating != nil || slices.ContainsFunc(p.Rules, (*Rule).StartsWork)
 }
 
 // An Action is what happens to a request that violates a rule.

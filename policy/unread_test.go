@@ -13,8 +13,6 @@ import (
 // in the File, with a warning; what is none is not.
 func TestUnread(t *testing.T) {
 	for object, want := range map[string]diag.Code{
-		"policies.kyverno.io/v1 GeneratingPolicy":                   diag.UnreadKind,
-		"policies.kyverno.io/v1 NamespacedGeneratingPolicy":         diag.UnreadKind,
 		"policies.kyverno.io/v1 ImageValidatingPolicy":              diag.UnreadKind,
 		"policies.kyverno.io/v1 NamespacedImageValidatingPolicy":    diag.UnreadKind,
 		"policies.kyverno.io/v9 OfTomorrow":                         diag.UnreadKind,

@@ -27,6 +27,9 @@ func Lower(p *policy.Policy, o Options) Lowered {
 	if p.Mutating != nil {
 		return Lowered{Policy: p, rules: []RuleResult{lowerMutating(p, &o)}}
 	}
+	if p.Generating != nil {
+		return Lowered{Policy: p, rules: []RuleResult{lowerGenerating(p)}}
+	}
 	units, rules := lowerPolicy(p, &o)
 	return Lowered{Policy: p, rules: rules, units: units}
 }

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -85,6 +86,15 @@ func (c *Cluster) inside(apiVersion, kind, namespace string) error {
 
 func (c *Cluster) objectInside(o *unstructured.Unstructured) error {
 	return c.inside(o.GetAPIVersion(), o.GetKind(), o.GetNamespace())
+}
+
+// Namespaced implements background.Cluster.
+func (c *Cluster) Namespaced(_ context.Context, apiVersion, kind string) (bool, error) {
+	namespaced, err := c.client.IsObjectNamespaced(unstructuredOf(apiVersion, kind))
+	if apimeta.IsNoMatchError(err) {
+		return true, nil
+	}
+	return namespaced, err
 }
 
 // Get implements background.Cluster.

@@ -58,6 +58,13 @@ func ofPolicy(p *policy.Policy, of func(count) int) int {
 		}
 		t.add(m.Variables, expressions)
 	}
+	if g := p.Generating; g != nil {
+		expressions := texts(g.MatchConditions, nil, g.AuditAnnotations)
+		for _, one := range g.Entries {
+			expressions = append(expressions, one.Expressions()...)
+		}
+		t.add(g.Variables, expressions)
+	}
 	for _, r := range p.Rules {
 		if r.Validate != nil && r.Validate.CEL != nil {
 			c := r.Validate.CEL

@@ -18,6 +18,11 @@ func World(objects []map[string]any, schemas *schema.Set) *interp.Offline {
 	if schemas != nil {
 		out.Plural = func(apiVersion, kind string) string { return plural(schemas, apiVersion, kind) }
 		out.Formats = Formats(schemas)
+		out.Unscoped = func(apiVersion, kind string) bool {
+			gv, _ := apischema.ParseGroupVersion(apiVersion) // an odd one is found by nobody
+			known, ok := schemas.ByKind(schema.GVK{Group: gv.Group, Version: gv.Version, Kind: kind})
+			return ok && !known.Namespaced
+		}
 		out.Kinds = func(group, version, resource string) (string, bool) {
 			known, ok := schemas.ByResource(group, version, resource)
 			return known.Kind, ok

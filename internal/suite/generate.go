@@ -24,7 +24,7 @@ func (r *run) generate(ctx context.Context, row Row, p *policy.Policy, o manifes
 	}
 	var out []Result
 	for _, t := range in.GenerateTriggers(ctx, request.Interp()) {
-		if !row.means(t.Rule) || t.Kyverno == interp.None {
+		if p.Generating == nil && !row.means(t.Rule) || t.Kyverno == interp.None {
 			continue
 		}
 		result, done := base, interp.Generation{RuleResult: t.RuleResult}
@@ -99,24 +99,31 @@ func (r *run) weighGenerated(out *Result, row Row, done interp.Generation) {
 		return
 	}
 	out.Verdict, out.Reason = Passed, "Ok (webhook)"
-	if row.GeneratedResource == "" {
-		return
-	}
-	all, err := r.expected(row.GeneratedResource)
-	if err != nil {
-		out.Verdict, out.Reason = Failed, err.Error()
-		return
-	}
-	for _, e := range all {
-		i := slices.IndexFunc(done.Targets, func(t interp.Generated) bool { return r.client().Same(e, manifest.Object{Value: t.Object}) })
-		if i < 0 {
-			out.Verdict, out.Reason, out.Message = Failed, fmt.Sprintf("%s is not generated, and stands in %s", e.Title(), filepath.ToSlash(row.GeneratedResource)), ""
+	for _, name := range row.generated() {
+		all, err := r.expected(name)
+		if err != nil {
+			out.Verdict, out.Reason = Failed, err.Error()
 			return
 		}
-		if r.compare(out, row.GeneratedResource, withoutOrigin(done.Targets[i].Object, e.Value)); out.Verdict != Passed {
-			return
+		for _, e := range all {
+			i := slices.IndexFunc(done.Targets, func(t interp.Generated) bool { return r.client().Same(e, manifest.Object{Value: t.Object}) })
+			if i < 0 {
+				out.Verdict, out.Reason, out.Message = Failed, fmt.Sprintf("%s is not generated, and stands in %s", e.Title(), filepath.ToSlash(name)), ""
+				return
+			}
+			if r.compare(out, name, withoutOrigin(done.Targets[i].Object, e.Value)); out.Verdict != Passed {
+				return
+			}
 		}
 	}
+}
+
+// generated are the files with the objects as they should be.
+func (r Row) generated() []string {
+	if r.GeneratedResource == "" {
+		return r.GeneratedResources
+	}
+	return append([]string{r.GeneratedResource}, r.GeneratedResources...)
 }
 
 // withoutOrigin is a generated object without the labels that lead back to the policy,

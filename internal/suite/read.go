@@ -71,6 +71,7 @@ type Row struct {
 	PatchedResource     string   `json:"patchedResource"`
 	PatchedResources    string   `json:"patchedResources"`
 	GeneratedResource   string   `json:"generatedResource"`
+	GeneratedResources  []string `json:"generatedResources"`
 	CloneSourceResource string   `json:"cloneSourceResource"`
 	CloneSources        []string `json:"cloneSourceResources"`
 	// FailOnMissing says of a resource that the file with the patched ones lacks what is so

@@ -102,6 +102,9 @@ func (r *run) row(ctx context.Context, row Row) []Result {
 		}
 		judge = r.mutate
 	}
+	if p.Generating != nil {
+		judge = r.generate
+	}
 	for _, rule := range p.Rules {
 		switch {
 		case !row.means(rule.Name) || rule.Type() == "validate":
@@ -149,7 +152,7 @@ func (r Row) unsupported() string {
 		return "the row has an error"
 	case r.NativeMutating:
 		return "native mutation is not judged yet (MutatingAdmissionPolicy)"
-	case r.ImageValidatingPolicy, r.GeneratingPolicy:
+	case r.ImageValidatingPolicy:
 		return "the policy's kind is not judged"
 	}
 	return ""

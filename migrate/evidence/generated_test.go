@@ -45,6 +45,8 @@ func (there) List(context.Context, string, string, string, labels.Selector) ([]m
 	return nil, nil
 }
 
+func (there) Namespaced(context.Context, string, string) (bool, error) { return true, nil }
+
 // What a generate rule wants of an object that is there is held against what Kyverno has
 // made of it.
 func TestGenerated(t *testing.T) {

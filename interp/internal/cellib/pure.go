@@ -26,7 +26,7 @@ func pureFunctions() []entry {
 			t := args[0].(time.Time).UTC()
 			return fmt.Sprintf("%d %d %d %d %d", t.Minute(), t.Hour(), t.Day(), t.Month(), t.Weekday()), nil
 		}},
-		{names: []string{"parseServiceAccount", "user.parseServiceAccount"}, args: []*cel.Type{textType()}, result: pairsType(), call: serviceAccount},
+		{names: []string{"parseServiceAccount", "user.parseServiceAccount"}, args: []*cel.Type{textType()}, result: pairsType(), has: notGenerating, call: serviceAccount},
 	}
 }
 

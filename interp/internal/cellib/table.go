@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/decls"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/ext"
@@ -46,6 +47,8 @@ type Call struct {
 type Kind struct {
 	// Mutating tells of a policy that changes what it matches.
 	Mutating bool
+	// Generating tells of a policy that makes other objects.
+	Generating bool
 	// Namespace confines the functions that read and write objects; "" does not.
 	Namespace string
 }
@@ -59,6 +62,9 @@ type entry struct {
 	// has tells which kinds of policies have it; nil means all.
 	has  func(Kind) bool
 	call call
+	// unguarded leaves it to call what the values are: a list may have null in it in the
+	// place of an object that does not exist, and only call can say so.
+	unguarded bool
 }
 
 // A call is a function on Go values. The receiver of a method is the first of them.
@@ -68,7 +74,7 @@ type call func(w asker, args []any) (any, error)
 func Options(kind Kind, w World) []cel.EnvOption {
 	out := append(Optionals(), ext.Bindings(), ext.Encoders(), ext.Math(), ext.Protos(), ext.Regex())
 	ask := asker{w, kind.Namespace}
-	for _, table := range [][]entry{objectFunctions(), outsideFunctions(), imageFunctions(), pureFunctions(), textFunctions()} {
+	for _, table := range [][]entry{objectFunctions(), outsideFunctions(), imageFunctions(), pureFunctions(), textFunctions(), generatorFunctions()} {
 		for _, e := range table {
 			if e.has != nil && !e.has(kind) {
 				continue
@@ -83,6 +89,7 @@ func Options(kind Kind, w World) []cel.EnvOption {
 
 func onlyCluster(k Kind) bool    { return k.Namespace == "" }
 func onlyNamespaced(k Kind) bool { return k.Namespace != "" }
+func notGenerating(k Kind) bool  { return !k.Generating }
 func onlyMutating(k Kind) bool   { return k.Mutating }
 
 // both is a function with its name in both spellings, as in resource.Get and resource.get.
@@ -124,10 +131,11 @@ func (e entry) declare(name string, w asker) cel.EnvOption {
 		}
 		return toCEL(value)
 	})
+	guards := decls.DisableTypeGuards(e.unguarded)
 	if e.on != nil {
-		return cel.Function(name, cel.MemberOverload(e.id(name)+"_of_"+strings.ReplaceAll(e.on.TypeName(), ".", "_"), append([]*cel.Type{e.on}, e.args...), e.result, binding))
+		return cel.Function(name, guards, cel.MemberOverload(e.id(name)+"_of_"+strings.ReplaceAll(e.on.TypeName(), ".", "_"), append([]*cel.Type{e.on}, e.args...), e.result, binding))
 	}
-	return cel.Function(name, cel.Overload(e.id(name), e.args, e.result, binding))
+	return cel.Function(name, guards, cel.Overload(e.id(name), e.args, e.result, binding))
 }
 
 // try calls a function. A value that is not of the type that the checker takes it for,

@@ -1,0 +1,21 @@
+package translate
+
+import (
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/policy"
+)
+
+// lowerGenerating is what becomes of a GeneratingPolicy, which is one rule with the name of
+// the policy: nothing native makes other objects.
+func lowerGenerating(p *policy.Policy) RuleResult {
+	res := RuleResult{Policy: p, Target: Native, Forms: []Form{{Name: p.Name}}}
+	switch {
+	case p.Invalid: // its error has been told where it was read
+		res.Target = Unsupported
+	case p.Generating.AdmissionOff && !p.Generating.Existing:
+		res.refuse(diag.Warnf(p.Pos, diag.BackgroundOnly, "nothing triggers the policy: no request does (evaluation.admission.enabled: false), and no object that is there (evaluation.generateExisting)"))
+	default:
+		res.refuse(diag.Warnf(p.Pos, diag.UnreadKind, "kvap test judges by a %s, but nothing of kvap runs it yet, so leave it with Kyverno", p.Kind))
+	}
+	return res
+}
