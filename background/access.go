@@ -30,16 +30,13 @@ func (w *Worker) Missing(ctx context.Context, may May) ([]Missing, error) {
 	}
 	var out []Missing
 	for _, p := range current.policies {
-		for _, r := range p.Rules {
-			if r.Invalid || r.Generate == nil {
-				continue
-			}
-			lacks, err := lacking(ctx, p, r, may)
+		for _, r := range p.rules {
+			lacks, err := lacking(ctx, r.needs, may)
 			if err != nil {
 				return nil, err
 			}
 			if len(lacks) > 0 {
-				out = append(out, Missing{p.Of, fmt.Sprintf("rule %s: kvap may not %s; %s", r.Name, strings.Join(lacks, ", nor "), grantIt), false})
+				out = append(out, Missing{p.Of, fmt.Sprintf("rule %s: kvap may not %s; %s", r.name, strings.Join(lacks, ", nor "), grantIt), false})
 			}
 		}
 	}
@@ -57,9 +54,9 @@ type need struct {
 }
 
 // lacking are the needs of a rule that are not granted.
-func lacking(ctx context.Context, p *held, r *policy.Rule, may May) ([]string, error) {
+func lacking(ctx context.Context, needs []need, may May) ([]string, error) {
 	var out []string
-	for _, n := range p.needs(r) {
+	for _, n := range needs {
 		var verbs []string
 		for _, verb := range n.verbs {
 			ok, err := may(ctx, verb, n.Kind, n.namespace)
@@ -81,17 +78,23 @@ func lacking(ctx context.Context, p *held, r *policy.Rule, may May) ([]string, e
 	return out, nil
 }
 
-// needs are what a rule does with what it makes and with what it copies.
-func (h *held) needs(r *policy.Rule) []need {
-	makes := []string{"get", "create"}
-	if r.Generate.Synchronize {
-		makes = append(makes, "list", "watch", "update", "delete")
+// verbsOf are what is done with objects that are made.
+func verbsOf(synchronize, apply bool) []string {
+	out := []string{"get", "create"}
+	if synchronize {
+		out = append(out, "list", "watch", "update", "delete")
 	}
-	if h.applies() {
-		makes = append(makes, "patch")
+	if apply {
+		out = append(out, "patch")
 	}
+	return out
+}
+
+// needsOf are what a rule does with what it makes and with what it copies.
+func needsOf(g *policy.Generate, apply bool) []need {
+	makes := verbsOf(g.Synchronize, apply)
 	var out []need
-	for _, t := range targetsOf(r.Generate) {
+	for _, t := range targetsOf(g) {
 		one := []*policy.GenerateTarget{t}
 		for _, k := range literalKinds(one) {
 			out = append(out, need{k, literal(t.Namespace.Value), makes})

@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/interp"
-	"github.com/kvap/kvap/policy"
 )
 
 // generate does the work of a generate rule.
@@ -23,7 +21,7 @@ func (w *Worker) generate(ctx context.Context, j job) outcome {
 	if t.why != "" {
 		return w.dismissed(j, t)
 	}
-	if t.ending && !j.remove && goesWithTrigger(j.policy.rule(j.rule)) {
+	if t.ending && !j.remove && j.policy.rule(j.rule).goesWithTrigger() {
 		return skipped("the object is on its way out")
 	}
 	request, err := requestFor(j.request, t.object)
@@ -75,14 +73,6 @@ func (w *Worker) write(ctx context.Context, j job, g *interp.Generation) outcome
 	return out
 }
 
-// goesWithTrigger tells of a rule whose objects are removed with their trigger. What it
-// made while finalizers hold that would be left: it is asked about no other deletion.
-func goesWithTrigger(r *policy.Rule) bool {
-	return r != nil && r.Generate != nil && r.Generate.Synchronize && !slices.ContainsFunc(filtersOf(r.Match), func(f *policy.Filter) bool {
-		return slices.Contains(f.Operations, "DELETE")
-	})
-}
-
 // put makes an object, or puts it in the place of another, and looks again where
 // somebody else writes at the same time.
 func (w *Worker) put(ctx context.Context, j job, target *interp.Generated) (written bool, err error) {
@@ -109,7 +99,7 @@ func (w *Worker) putOnce(ctx context.Context, j job, target *interp.Generated) (
 	switch {
 	case object == nil:
 		return false, nil
-	case j.policy.applies():
+	case j.policy.ServerSideApply:
 		version, err = w.options.Cluster.Apply(ctx, target.Object)
 	case live == nil:
 		version, err = w.options.Cluster.Create(ctx, object)
@@ -123,10 +113,4 @@ func (w *Worker) putOnce(ctx context.Context, j job, target *interp.Generated) (
 		w.pace.wrote(referenceOf(object), version)
 	}
 	return err == nil && (live == nil || version != metaText(live, "resourceVersion")), err
-}
-
-// applies tells that the policy wants objects to be made by server-side apply.
-func (h *held) applies() bool {
-	n := h.Source.Get("spec").Get("useServerSideApply")
-	return n != nil && n.Bool
 }

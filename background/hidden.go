@@ -93,7 +93,7 @@ func (j job) hideText(text string) string {
 			return part
 		}
 		inner := part[1 : len(part)-1]
-		if rule != nil && holds(rule.Source, regexp.MustCompile(regexp.QuoteMeta(inner))) {
+		if rule != nil && holds(rule.source, regexp.MustCompile(regexp.QuoteMeta(inner))) {
 			return part
 		}
 		return part[:1] + "…" + part[:1]

@@ -63,12 +63,11 @@ func (d Deed) equal(o Deed) bool {
 func (s *shelf) deeds() map[string]Deed {
 	out := map[string]Deed{}
 	for _, p := range s.policies {
-		for _, r := range p.Rules {
-			if r.Invalid || r.Generate == nil {
-				continue
+		for _, r := range p.rules {
+			if r.makesObjects() {
+				d := Deed{Policy: p.Of, Rule: r.name, Kinds: r.makes, Place: r.place, Asks: r.asks, Goes: r.goes}
+				out[d.key()] = d
 			}
-			d := Deed{Policy: p.Of, Rule: r.Name, Kinds: kindsOf(r.Generate), Place: placeOf(r), Asks: asksOf(r), Goes: r.Generate.Synchronize && !r.Generate.Orphans()}
-			out[d.key()] = d
 		}
 	}
 	return out
@@ -78,12 +77,12 @@ func (s *shelf) deeds() map[string]Deed {
 // let go of.
 func (w *Worker) mayMake(p *held, rule string) bool {
 	r := p.rule(rule)
-	if r == nil || r.Generate == nil {
+	if !r.makesObjects() {
 		return true
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.deeds == nil || w.deeds[ruleKey(keyOf(p.Of), rule)].Place == placeOf(r)
+	return w.deeds == nil || w.deeds[ruleKey(keyOf(p.Of), rule)].Place == r.place
 }
 
 // doLedger brings what is written down up to date with the policies, and does what

@@ -216,22 +216,15 @@ func (a *asked) note(err error) {
 	}
 }
 
-// mutatesExisting tells that a rule changes objects that are there.
-func mutatesExisting(r *policy.Rule) bool { return r.Mutate != nil && r.Mutate.Existing }
-
 // scanExisting has a rule change objects for all objects that trigger it, where it
 // says so.
-func (w *Worker) scanExisting(ctx context.Context, p *held, r *policy.Rule, from place) (place, error) {
-	wants := p.MutateExisting
-	if r.Mutate.OnPolicyUpdate != nil {
-		wants = *r.Mutate.OnPolicyUpdate
-	}
-	if !wants || p.needsRequest(r.Name) {
+func (w *Worker) scanExisting(ctx context.Context, p *held, r *heldRule, from place) (place, error) {
+	if !r.existing || r.needsRequest {
 		return place{}, nil
 	}
 	return w.eachMatched(ctx, p, r, from, func(object map[string]any) bool {
 		return slices.ContainsFunc(p.engine.Triggered(ctx, withoutRequest(object)), func(t interp.RuleResult) bool {
-			return t.Rule == r.Name && t.Status == interp.Pass
+			return t.Rule == r.name && t.Status == interp.Pass
 		})
 	})
 }

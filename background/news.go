@@ -8,12 +8,10 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/interp"
-	"github.com/kvap/kvap/policy"
 )
 
 // A Seen is an object that was generated or copied, as it is now.
@@ -42,7 +40,7 @@ func (w *Worker) Seen(s Seen) {
 func (w *Worker) targetSeen(own map[string]string) {
 	for key, p := range w.current.Load().policies {
 		rule, trigger, ok := p.made(own)
-		if !ok || p.needsRequest(rule) {
+		if !ok || p.rule(rule).needsRequest {
 			continue
 		}
 		t := task{policy: key, rule: rule, trigger: trigger}
@@ -53,9 +51,9 @@ func (w *Worker) targetSeen(own map[string]string) {
 // sourceSeen has the rules that copy objects of the kind look after their copies.
 func (w *Worker) sourceSeen(s Seen) {
 	for key, p := range w.current.Load().policies {
-		for _, r := range p.Rules {
-			if !r.Invalid && r.Generate != nil && r.Generate.Synchronize && len(sourceKinds(r.Generate)) > 0 {
-				w.queue.Add(task{source: true, policy: key, rule: r.Name, trigger: s.Object})
+		for _, r := range p.rules {
+			if r.keepsInStep() && len(r.copies) > 0 {
+				w.queue.Add(task{source: true, policy: key, rule: r.name, trigger: s.Object})
 			}
 		}
 	}
@@ -96,29 +94,13 @@ func (w *Worker) doSource(ctx context.Context, p *held, rule string, source v1al
 // what; ok where that rule keeps its objects in step.
 func (h *held) made(own map[string]string) (rule string, trigger v1alpha1.ObjectReference, ok bool) {
 	p := h.Policy.Policy
-	for _, r := range p.Rules {
-		if r.Invalid || r.Generate == nil || !r.Generate.Synchronize {
-			continue
-		}
-		if labels.SelectorFromSet(interp.TargetSelector(p, r.Name, nil)).Matches(labels.Set(own)) {
+	for _, r := range h.rules {
+		if r.keepsInStep() && labels.SelectorFromSet(interp.TargetSelector(p, r.name, nil)).Matches(labels.Set(own)) {
 			trigger := triggerOf(own)
-			return r.Name, trigger, trigger.UID != "" && trigger.Kind != "" && namesKind(r.Match, trigger)
+			return r.name, trigger, trigger.UID != "" && trigger.Kind != "" && r.namesKind(trigger)
 		}
 	}
 	return "", v1alpha1.ObjectReference{}, false
-}
-
-// namesKind tells that a match block may be about an object, as far as its kind says.
-// Whoever writes labels says of what kind a trigger is; looking for what the rule is
-// not about would be work for nothing.
-func namesKind(m *policy.MatchBlock, at v1alpha1.ObjectReference) bool {
-	kind := schema.FromAPIVersionAndKind(at.APIVersion, at.Kind)
-	return slices.ContainsFunc(filtersOf(m), func(f *policy.Filter) bool {
-		return slices.ContainsFunc(f.Kinds, func(text policy.Text) bool {
-			k, ok := policy.ParseKind(text.Value)
-			return ok && policy.Wildcard(k.Group, kind.Group) && policy.Wildcard(k.Kind, kind.Kind)
-		})
-	})
 }
 
 // triggerOf is what the labels of an object say that it was made for.
@@ -151,9 +133,9 @@ func (w *Worker) Unseen(of Watched, err error) {
 		return
 	}
 	for _, p := range w.current.Load().policies {
-		for _, r := range p.Rules {
-			if !r.Invalid && r.Generate != nil && r.Generate.Synchronize && slices.Contains(kindsOf(r.Generate), of.Kind) {
-				w.options.Tell(Notice{Policy: p.Of, Warning: true, Reason: reasonForbidden, Note: fmt.Sprintf("rule %s: objects of the kind %s cannot be watched: %v", r.Name, of.Kind.Kind, explained(err))})
+		for _, r := range p.rules {
+			if r.keepsInStep() && slices.Contains(r.makes, of.Kind) {
+				w.options.Tell(Notice{Policy: p.Of, Warning: true, Reason: reasonForbidden, Note: fmt.Sprintf("rule %s: objects of the kind %s cannot be watched: %v", r.name, of.Kind.Kind, explained(err))})
 			}
 		}
 	}

@@ -4,8 +4,6 @@ import (
 	"context"
 
 	"k8s.io/apimachinery/pkg/labels"
-
-	"github.com/kvap/kvap/policy"
 )
 
 // A place is how far the objects that a rule may be about were looked at: up to a page
@@ -33,8 +31,8 @@ func (w *Worker) each(ctx context.Context, k Kind, namespace string, selector la
 
 // kindsFrom are the kinds that a rule matches, from a place on. Where its kind is not
 // among them any more, all are looked at anew.
-func (w *Worker) kindsFrom(m *policy.MatchBlock, at place) []Kind {
-	all := w.matched(m)
+func (w *Worker) kindsFrom(r *heldRule, at place) []Kind {
+	all := w.matched(r)
 	for i, k := range all {
 		if k == at.kind {
 			return all[i:]

@@ -29,8 +29,8 @@ type Set struct {
 // A held policy is ready to be asked.
 type held struct {
 	Policy
-	engine   *interp.Interpreter
-	asksUser bool // so that its rules mean nothing without a request
+	engine *interp.Interpreter
+	rules  []*heldRule
 }
 
 // A shelf is the policies at a time. It does not change.
@@ -54,22 +54,23 @@ func (w *Worker) shelve(set Set, before *shelf) *shelf {
 	same := before != nil && slices.Equal(before.exceptions, next.exceptions)
 	for _, p := range set.Policies {
 		key := keyOf(p.Of)
-		next.kinds[key] = w.kindsMatched(p.Policy)
 		if same && before.policies[key] != nil && before.policies[key].Policy == p {
 			next.policies[key] = before.policies[key]
+			next.kinds[key] = w.kindsMatched(next.policies[key])
 			continue
 		}
 		engine := interp.New([]*policy.Policy{p.Policy}, next.exceptions, w.options.World, w.options.Limits)
-		next.policies[key] = &held{Policy: p, engine: engine, asksUser: asksUser(p.Policy)}
+		next.policies[key] = &held{Policy: p, engine: engine, rules: heldRules(p.Policy)}
+		next.kinds[key] = w.kindsMatched(next.policies[key])
 	}
 	return next
 }
 
-func (w *Worker) kindsMatched(p *policy.Policy) []Kind {
+func (w *Worker) kindsMatched(p *held) []Kind {
 	var out []Kind
-	for _, r := range p.Rules {
-		if r.StartsWork() && !r.Invalid {
-			out = append(out, w.matched(r.Match)...)
+	for _, r := range p.rules {
+		if !r.invalid {
+			out = append(out, w.matched(r)...)
 		}
 	}
 	return out
@@ -87,14 +88,14 @@ func (s *shelf) isNew(key string, before *shelf) bool {
 func (s *shelf) watched() []Watched {
 	all := map[Watched]bool{}
 	for _, p := range s.policies {
-		for _, r := range p.Rules {
-			if r.Invalid || r.Generate == nil || !r.Generate.Synchronize {
+		for _, r := range p.rules {
+			if !r.keepsInStep() {
 				continue
 			}
-			for _, k := range kindsOf(r.Generate) {
+			for _, k := range r.makes {
 				all[Watched{Kind: k, Namespace: scopeOf(p.Policy.Policy)}] = true
 			}
-			for _, k := range sourceKinds(r.Generate) {
+			for _, k := range r.copies {
 				all[Watched{Kind: k, Namespace: scopeOf(p.Policy.Policy), Sources: true}] = true
 			}
 		}
@@ -108,9 +109,9 @@ func (s *shelf) watched() []Watched {
 }
 
 // rule is the rule of a name; nil where there is none.
-func (h *held) rule(name string) *policy.Rule {
-	for _, r := range h.Rules {
-		if r.Name == name {
+func (h *held) rule(name string) *heldRule {
+	for _, r := range h.rules {
+		if r.name == name {
 			return r
 		}
 	}

@@ -15,14 +15,14 @@ import (
 // remove removes what a rule has generated for a trigger that is none any more.
 func (w *Worker) remove(ctx context.Context, j job, t foundTrigger, request *interp.Request) outcome {
 	rule := j.policy.rule(j.rule)
-	if rule.Generate == nil || !rule.Generate.Synchronize {
+	if !rule.keepsInStep() {
 		return skipped("the rule does not keep its objects in step")
 	}
 	if !t.gone && j.stillTriggers(ctx, request) {
 		return skipped("the object is a trigger still")
 	}
 	selector := interp.TargetSelector(j.policy.Policy.Policy, j.rule, t.object)
-	removed, err := w.removeAll(ctx, kindsOf(rule.Generate), scopeOf(j.policy.Policy.Policy), selector)
+	removed, err := w.removeAll(ctx, rule.makes, scopeOf(j.policy.Policy.Policy), selector)
 	if err != nil {
 		return outcome{state: v1alpha1.GenerateFailed, err: err, message: err.Error(), resources: removed}
 	}

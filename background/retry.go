@@ -122,7 +122,7 @@ func (w *Worker) carryOut(ctx context.Context, r *v1alpha1.GenerateRequest, age 
 		policy: p, rule: r.Spec.Rule, trigger: r.Spec.Trigger, remove: r.Spec.Delete, request: r.Spec.Request, begun: r.CreationTimestamp.Time, age: age, done: r.Status.Resources,
 	}
 	rule := p.rule(j.rule)
-	if rule == nil || mutatesExisting(rule) != (r.Spec.Type == v1alpha1.MutateExisting) {
+	if rule == nil || rule.changes != (r.Spec.Type == v1alpha1.MutateExisting) {
 		return skipped("the rule is gone")
 	}
 	if !w.mayMake(p, j.rule) {

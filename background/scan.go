@@ -18,17 +18,17 @@ import (
 // is where to go on; the zero place is nowhere.
 func (w *Worker) doScan(ctx context.Context, p *held, rule string, from place) (next place, err error) {
 	r := p.rule(rule)
-	if mutatesExisting(r) {
+	switch {
+	case r == nil || r.invalid || r.needsRequest:
+		return place{}, nil
+	case r.changes:
 		return w.scanExisting(ctx, p, r, from)
 	}
-	if r.Generate == nil || p.needsRequest(rule) {
-		return place{}, nil
-	}
 	var failures []error
-	if r.Generate.Synchronize && from == (place{}) {
+	if r.synchronize && from == (place{}) {
 		failures = append(failures, w.scanTargets(ctx, p, r))
 	}
-	if generatesExisting(p.Policy.Policy, r) {
+	if r.existing {
 		next, err = w.scanTriggers(ctx, p, r, from)
 		failures = append(failures, err)
 	}
@@ -36,10 +36,10 @@ func (w *Worker) doScan(ctx context.Context, p *held, rule string, from place) (
 }
 
 // scanTargets has the triggers of all that a rule has made done again.
-func (w *Worker) scanTargets(ctx context.Context, p *held, r *policy.Rule) error {
-	selector := labels.SelectorFromSet(interp.TargetSelector(p.Policy.Policy, r.Name, nil))
+func (w *Worker) scanTargets(ctx context.Context, p *held, r *heldRule) error {
+	selector := labels.SelectorFromSet(interp.TargetSelector(p.Policy.Policy, r.name, nil))
 	var failures []error
-	for _, k := range kindsOf(r.Generate) {
+	for _, k := range r.makes {
 		err := w.each(ctx, k, scopeOf(p.Policy.Policy), selector, func(object map[string]any) { w.targetSeen(labelsOf(object)) })
 		if err != nil {
 			failures = append(failures, explained(err))
@@ -48,29 +48,22 @@ func (w *Worker) scanTargets(ctx context.Context, p *held, r *policy.Rule) error
 	return errors.Join(failures...)
 }
 
-func generatesExisting(p *policy.Policy, r *policy.Rule) bool {
-	if r.Generate.Existing != nil {
-		return *r.Generate.Existing
-	}
-	return p.GenerateExisting
-}
-
 // scanTriggers generates for all objects that trigger a rule, but for those that the
 // rule itself has made: there would be more of them each time.
-func (w *Worker) scanTriggers(ctx context.Context, p *held, r *policy.Rule, from place) (place, error) {
-	own := labels.SelectorFromSet(interp.TargetSelector(p.Policy.Policy, r.Name, nil))
+func (w *Worker) scanTriggers(ctx context.Context, p *held, r *heldRule, from place) (place, error) {
+	own := labels.SelectorFromSet(interp.TargetSelector(p.Policy.Policy, r.name, nil))
 	return w.eachMatched(ctx, p, r, from, func(object map[string]any) bool {
 		return !own.Matches(labels.Set(labelsOf(object))) && slices.ContainsFunc(p.engine.GenerateTriggers(ctx, withoutRequest(object)), func(t interp.GenerateTrigger) bool {
-			return t.Rule == r.Name && t.Action == interp.GenerateTargets
+			return t.Rule == r.name && t.Action == interp.GenerateTargets
 		})
 	})
 }
 
 // eachMatched has the work of a rule done for each object of the kinds that it matches
 // which triggers it, as long as not too much waits. Next is where to go on then.
-func (w *Worker) eachMatched(ctx context.Context, p *held, r *policy.Rule, from place, triggers func(map[string]any) bool) (next place, err error) {
+func (w *Worker) eachMatched(ctx context.Context, p *held, r *heldRule, from place, triggers func(map[string]any) bool) (next place, err error) {
 	var failures []error
-	for _, k := range w.kindsFrom(r.Match, from) {
+	for _, k := range w.kindsFrom(r, from) {
 		at := place{kind: k}
 		if k == from.kind {
 			at = from
@@ -86,7 +79,7 @@ func (w *Worker) eachMatched(ctx context.Context, p *held, r *policy.Rule, from 
 			}
 			for _, object := range page {
 				if !w.leftOut(object) && triggers(object) {
-					w.queue.Add(task{policy: keyOf(p.Of), rule: r.Name, trigger: referenceOf(object)})
+					w.queue.Add(task{policy: keyOf(p.Of), rule: r.name, trigger: referenceOf(object)})
 				}
 			}
 			at.from = following
@@ -118,42 +111,14 @@ func filtersOf(m *policy.MatchBlock) []*policy.Filter {
 	return out
 }
 
-// matched are the kinds of objects that a match block is about. Of subresources there
-// are no objects, and a rule about all kinds is about none of those that are there.
-func (w *Worker) matched(m *policy.MatchBlock) []Kind {
-	var out []Kind
-	seen := map[Kind]bool{}
-	for _, f := range filtersOf(m) {
-		for _, text := range f.Kinds {
-			k, ok := policy.ParseKind(text.Value)
-			if !ok || k.Subresource != "" || k.Kind == "*" {
-				continue
-			}
-			for _, served := range w.options.Kinds(k.Group, k.Version, k.Kind) {
-				if !seen[served] {
-					seen[served] = true
-					out = append(out, served)
-				}
-			}
-		}
-	}
-	return out
-}
-
-// needsRequest tells that a rule cannot be evaluated without the request: its policy
-// asks for the user, or the rule for an operation.
-func (h *held) needsRequest(rule string) bool {
-	return h.asksUser || asksOperation(h.rule(rule))
-}
-
 // asksOperation tells that all filters of a rule name operations, so that nothing
 // matches that has none.
-func asksOperation(r *policy.Rule) bool {
-	if r == nil || r.Match == nil {
+func asksOperation(m *policy.MatchBlock) bool {
+	if m == nil {
 		return false
 	}
 	named := func(f *policy.Filter) bool { return len(f.Operations) > 0 }
-	switch m := r.Match; {
+	switch {
 	case len(m.Any) > 0:
 		for _, f := range m.Any {
 			if !named(f) {

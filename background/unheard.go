@@ -8,7 +8,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kvap/kvap/api/v1alpha1"
-	"github.com/kvap/kvap/policy"
 )
 
 // Unheard hears that GenerateRequests cannot be watched, or, with nil, that they can
@@ -42,7 +41,7 @@ func (w *Worker) starting() (out []v1alpha1.PolicyReference) {
 		return nil
 	}
 	for _, p := range current.policies {
-		if slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return !r.Invalid && r.StartsWork() }) {
+		if slices.ContainsFunc(p.rules, func(r *heldRule) bool { return !r.invalid }) {
 			out = append(out, p.Of)
 		}
 	}

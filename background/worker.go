@@ -142,9 +142,9 @@ func (w *Worker) changed(before, next *shelf) {
 
 // scanAll has the objects of each rule looked at.
 func (w *Worker) scanAll(key string, p *held) {
-	for _, r := range p.Rules {
-		if r.StartsWork() && !r.Invalid {
-			w.queue.Add(task{scan: true, policy: key, rule: r.Name})
+	for _, r := range p.rules {
+		if !r.invalid {
+			w.queue.Add(task{scan: true, policy: key, rule: r.name})
 		}
 	}
 }
@@ -268,7 +268,7 @@ func (w *Worker) do(ctx context.Context, t task) (again time.Duration) {
 	if !ok {
 		return turnWait
 	}
-	if len(out.resources) > 0 && !mutatesExisting(p.rule(t.rule)) { // which paces itself
+	if len(out.resources) > 0 && !p.rule(t.rule).changes { // which paces itself
 		w.pace.repaired(t)
 	}
 	return w.retried(t, p.Of, out.err)
@@ -328,7 +328,7 @@ type job struct {
 
 // work does what the rule of a job is for.
 func (w *Worker) work(ctx context.Context, j job) outcome {
-	if r := j.policy.rule(j.rule); r != nil && mutatesExisting(r) {
+	if r := j.policy.rule(j.rule); r != nil && r.changes {
 		return w.mutateExisting(ctx, j)
 	}
 	return w.generate(ctx, j)

@@ -1,0 +1,113 @@
+package background
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/policy"
+)
+
+// A heldRule is what a policy has done in the background, read once. The rest of the package
+// knows no more of rules than this; what a rule wants is found out by package interp.
+type heldRule struct {
+	name    string
+	invalid bool
+	source  *policy.Node // as written
+	// changes tells that the rule changes objects that are there, in place of making some.
+	changes bool
+	// existing tells that objects which were there before the policy trigger it, and
+	// needsRequest that nothing does that is no request.
+	existing, needsRequest bool
+	// synchronize tells that what it has made is kept in step, goes that it goes with the
+	// rule, and makesOfDeleted that it makes something of objects that are deleted.
+	synchronize, goes, makesOfDeleted bool
+	// makes and copies are the kinds of objects, as far as the text tells: a kind that is a
+	// variable is known only when it is made.
+	makes, copies []Kind
+	needs         []need
+	place, asks   string // of its Deed
+	match         *policy.MatchBlock
+}
+
+// heldRules are the rules of a policy that start work.
+func heldRules(p *policy.Policy) []*heldRule {
+	user := asksUser(p)
+	var out []*heldRule
+	for _, r := range p.Rules {
+		if !r.StartsWork() {
+			continue
+		}
+		h := &heldRule{name: r.Name, invalid: r.Invalid, source: r.Source, match: r.Match}
+		h.needsRequest = user || asksOperation(r.Match)
+		if !r.Invalid {
+			h.read(p, r)
+		}
+		out = append(out, h)
+	}
+	return out
+}
+
+func (h *heldRule) read(p *policy.Policy, r *policy.Rule) {
+	g := r.Generate
+	if g == nil {
+		h.changes, h.existing = true, p.MutateExisting
+		if r.Mutate.OnPolicyUpdate != nil {
+			h.existing = *r.Mutate.OnPolicyUpdate
+		}
+		return
+	}
+	h.existing = p.GenerateExisting
+	if g.Existing != nil {
+		h.existing = *g.Existing
+	}
+	h.synchronize, h.goes = g.Synchronize, g.Synchronize && !g.Orphans()
+	h.makesOfDeleted = slices.ContainsFunc(filtersOf(r.Match), func(f *policy.Filter) bool { return slices.Contains(f.Operations, "DELETE") })
+	h.makes, h.copies = kindsOf(g), sourceKinds(g)
+	h.needs = needsOf(g, p.ServerSideApply)
+	h.place, h.asks = placeOf(r), asksOf(r)
+}
+
+// makesObjects tells of a rule that makes objects, and has no error.
+func (h *heldRule) makesObjects() bool { return h != nil && !h.changes && !h.invalid }
+
+// keepsInStep tells of one that looks after what it has made.
+func (h *heldRule) keepsInStep() bool { return h.makesObjects() && h.synchronize }
+
+// goesWithTrigger tells of a rule whose objects are removed with their trigger. What it
+// made while finalizers hold that would be left: it is asked about no other deletion.
+func (h *heldRule) goesWithTrigger() bool { return h.keepsInStep() && !h.makesOfDeleted }
+
+// namesKind tells that a rule may be about an object, as far as its kind says. Whoever
+// writes labels says of what kind a trigger is; looking for what the rule is not about would
+// be work for nothing.
+func (h *heldRule) namesKind(at v1alpha1.ObjectReference) bool {
+	kind := schema.FromAPIVersionAndKind(at.APIVersion, at.Kind)
+	return slices.ContainsFunc(filtersOf(h.match), func(f *policy.Filter) bool {
+		return slices.ContainsFunc(f.Kinds, func(text policy.Text) bool {
+			k, ok := policy.ParseKind(text.Value)
+			return ok && policy.Wildcard(k.Group, kind.Group) && policy.Wildcard(k.Kind, kind.Kind)
+		})
+	})
+}
+
+// matched are the kinds of objects that a rule is about. Of subresources there are no
+// objects, and a rule about all kinds is about none of those that are there.
+func (w *Worker) matched(h *heldRule) []Kind {
+	var out []Kind
+	for _, f := range filtersOf(h.match) {
+		for _, text := range f.Kinds {
+			k, ok := policy.ParseKind(text.Value)
+			if !ok || k.Subresource != "" || k.Kind == "*" {
+				continue
+			}
+			for _, served := range w.options.Kinds(k.Group, k.Version, k.Kind) {
+				if !slices.Contains(out, served) {
+					out = append(out, served)
+				}
+			}
+		}
+	}
+	return out
+}
