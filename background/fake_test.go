@@ -200,6 +200,20 @@ func (f fakeRequests) Delete(_ context.Context, r *v1alpha1.GenerateRequest) err
 	return nil
 }
 
+// A fakeWorld reads the objects of a cluster.
+type fakeWorld struct {
+	*interp.Offline
+
+	cluster *fakeCluster
+}
+
+func (w *fakeWorld) API(ctx context.Context, path string, data []byte) ([]byte, error) {
+	now := &interp.Offline{Objects: slices.Collect(maps.Values(w.cluster.objects)), Plural: pluralOf, Complete: true}
+	return now.API(ctx, path, data)
+}
+
+func pluralOf(_, kind string) string { return strings.ToLower(kind) + "s" }
+
 // A bench is a worker with all that is around it.
 type bench struct {
 	*Worker
@@ -218,7 +232,7 @@ func start(t *testing.T, policies string, objects ...string) *bench {
 		b.cluster.store(object(t, text))
 	}
 	b.Worker = New(Options{
-		Cluster: b.cluster, Requests: b.requests, World: &interp.Offline{}, Now: func() time.Time { return b.now },
+		Cluster: b.cluster, Requests: b.requests, World: &fakeWorld{Offline: &interp.Offline{Plural: pluralOf}, cluster: b.cluster}, Now: func() time.Time { return b.now },
 		Tell: func(n Notice) { b.told = append(b.told, n) },
 	})
 	b.Set(setOf(t, policies))
@@ -233,7 +247,8 @@ func setOf(t *testing.T, text string) Set {
 		if p.Invalid {
 			t.Fatal(ds)
 		}
-		out.Policies = append(out.Policies, Policy{Policy: p, Of: v1alpha1.PolicyReference{Group: "kyverno.io", Kind: p.Kind, Namespace: p.Namespace, Name: p.Name, UID: "p"}})
+		group, _, _ := strings.Cut(p.APIVersion, "/")
+		out.Policies = append(out.Policies, Policy{Policy: p, Of: v1alpha1.PolicyReference{Group: group, Kind: p.Kind, Namespace: p.Namespace, Name: p.Name, UID: "p"}})
 	}
 	return out
 }
@@ -260,6 +275,7 @@ func (b *bench) asked(operation string, object, old map[string]any) []string {
 	request := &interp.Request{NamespaceLabels: map[string]string{}, Admission: map[string]any{
 		"uid": "review", "operation": operation, "name": at.Name, "kind": map[string]any{"group": kind.Group, "version": kind.Version, "kind": kind.Kind},
 		"userInfo": map[string]any{"username": "alice"},
+		"resource": map[string]any{"group": kind.Group, "version": kind.Version, "resource": pluralOf(at.APIVersion, at.Kind)},
 	}}
 	if at.Namespace != "" {
 		request.Admission["namespace"] = at.Namespace

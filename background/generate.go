@@ -37,22 +37,36 @@ func (w *Worker) generate(ctx context.Context, j job) outcome {
 		return skipped("the rule is gone")
 	case g.Status == interp.Error && len(g.Targets) == 0:
 		return failed(j.hide(errors.New(g.Message)))
+	case g.Excepted:
+		return skipped(j.hideText(g.Message))
 	case g.Status != interp.Pass && g.Status != interp.Error:
+		if err := w.stale(ctx, j, t.object, nil); err != nil {
+			return failed(err)
+		}
 		return skipped(j.hideText(g.Message))
 	}
-	return w.write(ctx, j, g)
+	out := w.write(ctx, j, g)
+	if out.err == nil {
+		if err := w.stale(ctx, j, t.object, g.Targets); err != nil {
+			return failed(err)
+		}
+	}
+	return out
 }
 
 // write makes the objects of a generation. What fails for one keeps no other.
 func (w *Worker) write(ctx context.Context, j job, g *interp.Generation) outcome {
 	out := outcome{state: v1alpha1.GenerateCompleted}
+	if err := w.announce(ctx, j.policy, j.policy.rule(j.rule), g.Targets); err != nil {
+		return failed(err)
+	}
 	var failures []error
 	for _, err := range g.Errors {
 		failures = append(failures, j.hide(err))
 	}
 	for i := range g.Targets {
 		target := &g.Targets[i]
-		if target.Source != nil {
+		if target.Source != nil && (target.Synchronize || !j.policy.rule(j.rule).open) {
 			// Where the label is missing, changes of the source are not noticed; the copy
 			// is made all the same.
 			if err := w.options.Cluster.Label(ctx, *target.Source, map[string]*string{interp.CloneSourceLabel: new(string)}); err != nil {

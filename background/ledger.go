@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
 )
 
@@ -89,6 +90,8 @@ func (w *Worker) mayMake(p *held, rule string) bool {
 // follows: what a rule that is gone has left is removed, and what one that makes other
 // objects made before is let go of. What fails for one rule keeps no other.
 func (w *Worker) doLedger(ctx context.Context) error {
+	w.writing.Lock()
+	defer w.writing.Unlock()
 	wanted := w.current.Load().deeds()
 	have, err := w.readLedger(ctx)
 	if err != nil {
@@ -107,6 +110,9 @@ func (w *Worker) doLedger(ctx context.Context) error {
 			err = w.relabel(ctx, was, map[string]*string{"generate.kyverno.io/rule-name": &heir.Rule})
 		case !there:
 			err = w.leave(ctx, was)
+		case now.Place == anyPlace:
+			now.Kinds = sortedKinds(now.Kinds, was.Kinds)
+			next[key] = now
 		case now.Place != was.Place:
 			err = w.release(ctx, was)
 		case was.Asks != "" && now.Asks != was.Asks:
@@ -118,8 +124,7 @@ func (w *Worker) doLedger(ctx context.Context) error {
 		}
 	}
 	if !maps.EqualFunc(have, next, Deed.equal) {
-		all := slices.SortedFunc(maps.Values(next), func(a, b Deed) int { return cmp.Compare(a.key(), b.key()) })
-		if err := w.options.Ledger.Save(ctx, all); err != nil {
+		if err := w.save(ctx, next); err != nil {
 			return w.stuck(wanted, fmt.Errorf("what rules make cannot be written down, so nothing new is made: %w", explained(err)))
 		}
 	}
@@ -127,9 +132,55 @@ func (w *Worker) doLedger(ctx context.Context) error {
 		w.options.Tell(Notice{Policy: d.Policy, Reason: reasonChanged, Note: note(d.Rule, v1alpha1.ObjectReference{}, "what the rule is about has changed; objects that it made for what it is about no longer stay as they are")})
 	}
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	w.deeds = next
+	w.mu.Unlock()
+	w.watch()
 	return errors.Join(failures...)
+}
+
+func (w *Worker) save(ctx context.Context, deeds map[string]Deed) error {
+	return w.options.Ledger.Save(ctx, slices.SortedFunc(maps.Values(deeds), func(a, b Deed) int { return cmp.Compare(a.key(), b.key()) }))
+}
+
+func sortedKinds(lists ...[]Kind) []Kind {
+	all := slices.Concat(lists...)
+	slices.SortFunc(all, func(a, b Kind) int {
+		return cmp.Or(cmp.Compare(a.APIVersion, b.APIVersion), cmp.Compare(a.Kind, b.Kind))
+	})
+	return slices.Compact(all)
+}
+
+// announce writes down of what kinds a rule is about to make objects, where its text does
+// not tell.
+func (w *Worker) announce(ctx context.Context, p *held, r *heldRule, targets []interp.Generated) error {
+	if !r.open {
+		return nil
+	}
+	w.writing.Lock()
+	defer w.writing.Unlock()
+	key := ruleKey(keyOf(p.Of), r.name)
+	w.mu.Lock()
+	deeds := w.deeds
+	d, known := deeds[key]
+	w.mu.Unlock()
+	kinds := d.Kinds
+	for _, t := range targets {
+		kinds = append(slices.Clip(kinds), Kind{t.APIVersion, t.Kind})
+	}
+	if kinds = sortedKinds(kinds); !known || slices.Equal(kinds, d.Kinds) {
+		return nil
+	}
+	next := maps.Clone(deeds)
+	d.Kinds = kinds
+	next[key] = d
+	if err := w.save(ctx, next); err != nil {
+		return fmt.Errorf("what the policy makes cannot be written down, so nothing is made: %w", explained(err))
+	}
+	w.mu.Lock()
+	w.deeds = next
+	w.mu.Unlock()
+	w.watch()
+	return nil
 }
 
 // heirOf is a rule of the same policy that makes the same objects as one that is gone

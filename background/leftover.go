@@ -6,14 +6,17 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/interp"
+	"github.com/kvap/kvap/policy"
 )
 
 // release lets go of what a rule has made that makes other objects now: they stay,
@@ -73,6 +76,9 @@ func groupsLike(group string) []string {
 // hasRule tells whether the cluster has the policy, or one of its name in another
 // group, with the rule. The labels of targets do not tell the two apart.
 func (w *Worker) hasRule(ctx context.Context, of v1alpha1.PolicyReference, rule string) (bool, error) {
+	if of.Group == celGroup {
+		return w.hasPolicy(ctx, of)
+	}
 	for _, group := range groupsLike(of.Group) {
 		one := of
 		one.Group = group
@@ -90,6 +96,33 @@ func (w *Worker) hasRule(ctx context.Context, of v1alpha1.PolicyReference, rule 
 		}
 	}
 	return false, nil
+}
+
+// celGroup is that of the policies that are written in CEL, each of which is one rule.
+const celGroup = "policies.kyverno.io"
+
+// hasPolicy tells whether the cluster has a policy in CEL, in whatever version it serves.
+func (w *Worker) hasPolicy(ctx context.Context, of v1alpha1.PolicyReference) (there bool, err error) {
+	for _, version := range []string{"v1", "v1beta1", "v1alpha1"} {
+		_, there, err = w.options.Cluster.Get(ctx, celGroup+"/"+version, of.Kind, of.Namespace, of.Name)
+		if !apimeta.IsNoMatchError(err) {
+			break
+		}
+	}
+	return there, err
+}
+
+// leftBy selects what a rule has left. Copies stay when a policy in CEL goes.
+func leftBy(of *policy.Policy, rule string) labels.Selector {
+	own := labels.SelectorFromSet(interp.TargetSelector(of, rule, nil))
+	if !strings.HasSuffix(of.Kind, "GeneratingPolicy") {
+		return own
+	}
+	copied, err := labels.NewRequirement("generate.kyverno.io/source-uid", selection.DoesNotExist, nil)
+	if err != nil {
+		return labels.Nothing() // the key is a label
+	}
+	return own.Add(*copied)
 }
 
 // apiVersionOf is the version in which policies of a group are read.
@@ -138,7 +171,7 @@ func (w *Worker) removeLeft(ctx context.Context, r *v1alpha1.GenerateRequest, p 
 	for i, k := range r.Spec.Kinds {
 		kinds[i] = Kind(k)
 	}
-	removed, err := w.removeAll(ctx, kinds, scopeOf(of), interp.TargetSelector(of, r.Spec.Rule, nil))
+	removed, err := w.removeAll(ctx, kinds, scopeOf(of), leftBy(of, r.Spec.Rule), nil)
 	if err != nil {
 		return outcome{state: v1alpha1.GenerateFailed, err: err, message: err.Error(), resources: removed}
 	}

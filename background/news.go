@@ -52,7 +52,7 @@ func (w *Worker) targetSeen(own map[string]string) {
 func (w *Worker) sourceSeen(s Seen) {
 	for key, p := range w.current.Load().policies {
 		for _, r := range p.rules {
-			if r.keepsInStep() && len(r.copies) > 0 {
+			if r.keepsInStep() && len(w.copies(p, r)) > 0 {
 				w.queue.Add(task{source: true, policy: key, rule: r.name, trigger: s.Object})
 			}
 		}
@@ -134,7 +134,7 @@ func (w *Worker) Unseen(of Watched, err error) {
 	}
 	for _, p := range w.current.Load().policies {
 		for _, r := range p.rules {
-			if r.keepsInStep() && slices.Contains(r.makes, of.Kind) {
+			if r.keepsInStep() && slices.Contains(w.makes(p, r), of.Kind) {
 				w.options.Tell(Notice{Policy: p.Of, Warning: true, Reason: reasonForbidden, Note: fmt.Sprintf("rule %s: objects of the kind %s cannot be watched: %v", r.name, of.Kind.Kind, explained(err))})
 			}
 		}

@@ -85,17 +85,17 @@ func (s *shelf) isNew(key string, before *shelf) bool {
 
 // watched is what changes have to be told of: of what rules that synchronize have
 // made, and of what they have copied.
-func (s *shelf) watched() []Watched {
+func (w *Worker) watched(s *shelf) []Watched {
 	all := map[Watched]bool{}
 	for _, p := range s.policies {
 		for _, r := range p.rules {
 			if !r.keepsInStep() {
 				continue
 			}
-			for _, k := range r.makes {
+			for _, k := range w.makes(p, r) {
 				all[Watched{Kind: k, Namespace: scopeOf(p.Policy.Policy)}] = true
 			}
-			for _, k := range r.copies {
+			for _, k := range w.copies(p, r) {
 				all[Watched{Kind: k, Namespace: scopeOf(p.Policy.Policy), Sources: true}] = true
 			}
 		}

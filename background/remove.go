@@ -3,6 +3,7 @@ package background
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
@@ -22,11 +23,23 @@ func (w *Worker) remove(ctx context.Context, j job, t foundTrigger, request *int
 		return skipped("the object is a trigger still")
 	}
 	selector := interp.TargetSelector(j.policy.Policy.Policy, j.rule, t.object)
-	removed, err := w.removeAll(ctx, rule.makes, scopeOf(j.policy.Policy.Policy), selector)
+	removed, err := w.removeAll(ctx, w.makes(j.policy, rule), scopeOf(j.policy.Policy.Policy), labels.SelectorFromSet(selector), nil)
 	if err != nil {
 		return outcome{state: v1alpha1.GenerateFailed, err: err, message: err.Error(), resources: removed}
 	}
 	return outcome{state: v1alpha1.GenerateCompleted, resources: removed}
+}
+
+// stale removes what a policy in CEL has made for a trigger, and wants no longer for it: all
+// of it, where the object is a trigger no more. For a new object there is none.
+func (w *Worker) stale(ctx context.Context, j job, trigger map[string]any, wanted []interp.Generated) error {
+	r := j.policy.rule(j.rule)
+	if !r.open || !r.keepsInStep() || j.request != nil && j.request.Operation != "UPDATE" {
+		return nil
+	}
+	selector := labels.SelectorFromSet(interp.TargetSelector(j.policy.Policy.Policy, j.rule, trigger))
+	_, err := w.removeAll(ctx, w.makes(j.policy, r), scopeOf(j.policy.Policy.Policy), selector, wanted)
+	return err
 }
 
 // stillTriggers tells that the object as it is stored triggers the rule: the change
@@ -48,13 +61,19 @@ func scopeOf(p *policy.Policy) string {
 	return ""
 }
 
-// removeAll removes the objects of some kinds that bear labels, and names the first.
-func (w *Worker) removeAll(ctx context.Context, kinds []Kind, namespace string, bear map[string]string) ([]v1alpha1.ObjectReference, error) {
+// removeAll removes the objects of some kinds that a selector selects, but for those that
+// are kept, and names the first.
+func (w *Worker) removeAll(ctx context.Context, kinds []Kind, namespace string, selector labels.Selector, keep []interp.Generated) ([]v1alpha1.ObjectReference, error) {
 	var removed []v1alpha1.ObjectReference
 	var failures []error
 	for _, k := range kinds {
-		err := w.each(ctx, k, namespace, labels.SelectorFromSet(bear), func(object map[string]any) {
+		err := w.each(ctx, k, namespace, selector, func(object map[string]any) {
 			at := referenceOf(object)
+			if slices.ContainsFunc(keep, func(g interp.Generated) bool {
+				return g.Kind == k.Kind && g.Namespace == at.Namespace && g.Name == at.Name
+			}) {
+				return
+			}
 			if err := w.options.Cluster.Delete(ctx, object); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 				failures = append(failures, fmt.Errorf("%s %s/%s: %w", at.Kind, at.Namespace, at.Name, explained(err)))
 				return

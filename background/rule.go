@@ -29,10 +29,21 @@ type heldRule struct {
 	needs         []need
 	place, asks   string // of its Deed
 	match         *policy.MatchBlock
+	// constraints are in the place of match for a policy in CEL. Which objects that makes
+	// nobody can tell from its text: open tells that makes, copies and needs are known from
+	// what has been made.
+	constraints *policy.MatchConstraints
+	open, apply bool
 }
+
+// anyPlace is the place of what is known only when it is made.
+const anyPlace = "any"
 
 // heldRules are the rules of a policy that start work.
 func heldRules(p *policy.Policy) []*heldRule {
+	if p.Generating != nil {
+		return []*heldRule{heldGenerating(p)}
+	}
 	user := asksUser(p)
 	var out []*heldRule
 	for _, r := range p.Rules {
@@ -47,6 +58,17 @@ func heldRules(p *policy.Policy) []*heldRule {
 		out = append(out, h)
 	}
 	return out
+}
+
+// heldGenerating is a GeneratingPolicy, which is one rule with its name.
+func heldGenerating(p *policy.Policy) *heldRule {
+	g := p.Generating
+	return &heldRule{
+		name: p.Name, invalid: p.Invalid, source: p.Source, constraints: g.MatchConstraints,
+		existing: g.Existing, needsRequest: holds(p.Source.Get("spec"), userVariables()),
+		synchronize: g.Synchronize, goes: g.Synchronize && !g.Orphan, makesOfDeleted: g.Lists("DELETE"),
+		open: true, apply: p.ServerSideApply, place: anyPlace,
+	}
 }
 
 func (h *heldRule) read(p *policy.Policy, r *policy.Rule) {
@@ -84,6 +106,11 @@ func (h *heldRule) goesWithTrigger() bool { return h.keepsInStep() && !h.makesOf
 // be work for nothing.
 func (h *heldRule) namesKind(at v1alpha1.ObjectReference) bool {
 	kind := schema.FromAPIVersionAndKind(at.APIVersion, at.Kind)
+	if h.constraints != nil { // which name resources
+		return slices.ContainsFunc(h.constraints.Rules, func(r policy.ResourceRule) bool {
+			return slices.Contains(r.Groups, "*") || slices.Contains(r.Groups, kind.Group)
+		})
+	}
 	return slices.ContainsFunc(filtersOf(h.match), func(f *policy.Filter) bool {
 		return slices.ContainsFunc(f.Kinds, func(text policy.Text) bool {
 			k, ok := policy.ParseKind(text.Value)
@@ -95,6 +122,9 @@ func (h *heldRule) namesKind(at v1alpha1.ObjectReference) bool {
 // matched are the kinds of objects that a rule is about. Of subresources there are no
 // objects, and a rule about all kinds is about none of those that are there.
 func (w *Worker) matched(h *heldRule) []Kind {
+	if h.constraints != nil {
+		return w.constrained(h.constraints)
+	}
 	var out []Kind
 	for _, f := range filtersOf(h.match) {
 		for _, text := range f.Kinds {
@@ -108,6 +138,55 @@ func (w *Worker) matched(h *heldRule) []Kind {
 				}
 			}
 		}
+	}
+	return out
+}
+
+// constrained are the kinds of the resources that constraints name.
+func (w *Worker) constrained(m *policy.MatchConstraints) []Kind {
+	var out []Kind
+	for _, r := range m.Rules {
+		for _, group := range r.Groups {
+			for _, version := range r.Versions {
+				for _, resource := range r.Resources {
+					for _, served := range w.options.Resources(group, version, resource) {
+						if !slices.Contains(out, served) {
+							out = append(out, served)
+						}
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
+// makes are the kinds of objects that a rule makes, or has made.
+func (w *Worker) makes(p *held, r *heldRule) []Kind {
+	if !r.open {
+		return r.makes
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.deeds[ruleKey(keyOf(p.Of), r.name)].Kinds
+}
+
+// copies are the kinds of objects that a rule copies, or may copy.
+func (w *Worker) copies(p *held, r *heldRule) []Kind {
+	if !r.open {
+		return r.copies
+	}
+	return w.makes(p, r)
+}
+
+// needs are what a rule does with what it makes and with what it copies.
+func (w *Worker) needs(p *held, r *heldRule) []need {
+	if !r.open {
+		return r.needs
+	}
+	var out []need
+	for _, k := range w.makes(p, r) {
+		out = append(out, need{k, scopeOf(p.Policy.Policy), verbsOf(r.synchronize, r.apply)})
 	}
 	return out
 }

@@ -39,7 +39,7 @@ func (w *Worker) doScan(ctx context.Context, p *held, rule string, from place) (
 func (w *Worker) scanTargets(ctx context.Context, p *held, r *heldRule) error {
 	selector := labels.SelectorFromSet(interp.TargetSelector(p.Policy.Policy, r.name, nil))
 	var failures []error
-	for _, k := range r.makes {
+	for _, k := range w.makes(p, r) {
 		err := w.each(ctx, k, scopeOf(p.Policy.Policy), selector, func(object map[string]any) { w.targetSeen(labelsOf(object)) })
 		if err != nil {
 			failures = append(failures, explained(err))
@@ -141,13 +141,18 @@ func asksOperation(m *policy.MatchBlock) bool {
 // asksUser tells that a policy asks who sends a request, in a variable or by what it
 // matches.
 func asksUser(p *policy.Policy) bool {
-	variable := regexp.MustCompile(`\b(request\.(userInfo|roles|clusterRoles)|serviceAccountName|serviceAccountNamespace)\b`)
+	variable := userVariables()
 	for _, r := range p.Rules {
 		if holds(r.Source, variable) || matchesUser(r.Match) || matchesUser(r.Exclude) {
 			return true
 		}
 	}
 	return false
+}
+
+// userVariables are those that only a request has a value for.
+func userVariables() *regexp.Regexp {
+	return regexp.MustCompile(`\b(request\.(userInfo|roles|clusterRoles)|serviceAccountName|serviceAccountNamespace)\b`)
 }
 
 // holds tells that a text below a node matches.

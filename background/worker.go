@@ -27,6 +27,8 @@ type Options struct {
 	// Kinds are the kinds that the cluster serves whose parts match patterns, in one
 	// version each unless the pattern names more; nil knows of none.
 	Kinds func(group, version, kind string) []Kind
+	// Resources is Kinds by the name of a resource, which is no pattern.
+	Resources func(group, version, resource string) []Kind
 	// Watcher tells of changes; nil tells of none.
 	Watcher Watcher
 	// User is whom the program is to the API server; empty where that is not known.
@@ -76,6 +78,9 @@ func (o Options) withDefaults() Options {
 	if o.Kinds == nil {
 		o.Kinds = func(string, string, string) []Kind { return nil }
 	}
+	if o.Resources == nil {
+		o.Resources = func(string, string, string) []Kind { return nil }
+	}
 	return o
 }
 
@@ -85,10 +90,12 @@ type Worker struct {
 	queue   workqueue.TypedDelayingInterface[task]
 	pace    *pace
 
-	setting sync.Mutex // of Set
-	current atomic.Pointer[shelf]
-	begun   chan struct{} // is closed by the first Set
-	running bool          // this process is the one that works
+	setting  sync.Mutex // of Set
+	watching sync.Mutex // of what is told to the Watcher
+	writing  sync.Mutex // of the ledger
+	current  atomic.Pointer[shelf]
+	begun    chan struct{} // is closed by the first Set
+	running  bool          // this process is the one that works
 
 	mu      sync.Mutex
 	busy    map[string]bool      // what is being worked at, by what
@@ -129,14 +136,21 @@ func (w *Worker) Set(set Set) {
 
 // changed has everything done that new policies want.
 func (w *Worker) changed(before, next *shelf) {
-	if w.options.Watcher != nil {
-		w.options.Watcher.Watch(next.watched())
-	}
+	w.watch()
 	w.queue.Add(task{ledger: true})
 	for key, p := range next.policies {
 		if next.isNew(key, before) {
 			w.scanAll(key, p)
 		}
+	}
+}
+
+// watch has told of what there is to look after now.
+func (w *Worker) watch() {
+	w.watching.Lock()
+	defer w.watching.Unlock()
+	if w.options.Watcher != nil {
+		w.options.Watcher.Watch(w.watched(w.current.Load()))
 	}
 }
 

@@ -443,7 +443,8 @@ const (
 	//	          - keys:
 	//	              publicKeys: k8s://default/key
 	Manifests Code = 208
-	// OtherRule occurs when a rule mutates or generates, or a policy is a MutatingPolicy.
+	// OtherRule occurs when a rule mutates or generates, or a policy is a MutatingPolicy or a
+	// GeneratingPolicy.
 	//
 	// What changes an object on its way in is done by the webhook, what changes other
 	// objects or makes new ones by the controller, in the background. Keep such rules in

@@ -474,7 +474,8 @@ func describe(c Code) (name, text, example string) {
 				"              publicKeys: k8s://default/key"
 	case OtherRule:
 		return "OtherRule",
-			"Occurs when a rule mutates or generates, or a policy is a MutatingPolicy.\n" +
+			"Occurs when a rule mutates or generates, or a policy is a MutatingPolicy or a\n" +
+				"GeneratingPolicy.\n" +
 				"\n" +
 				"What changes an object on its way in is done by the webhook, what changes other\n" +
 				"objects or makes new ones by the controller, in the background. Keep such rules in\n" +

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/policy"
 )
 
 // Broken is which expressions of the policies do not compile, or call a function that does
@@ -16,6 +19,21 @@ func (in *Interpreter) Broken(ctx context.Context) error {
 		err = errors.Join(err, p.broken(ctx, in))
 	}
 	return err
+}
+
+// BrokenAt is Broken for a GeneratingPolicy, of which Kyverno takes none that does not
+// compile, and where the first such expression is.
+func BrokenAt(p *policy.Policy, world World) (diag.Pos, error) {
+	in := New([]*policy.Policy{p}, nil, world, Limits{})
+	g := in.policies[0].making
+	if g == nil || p.Invalid {
+		return diag.Pos{}, nil
+	}
+	g.once.Do(func() { g.compile(in) })
+	if g.at.Line == 0 {
+		return p.Pos, g.err
+	}
+	return g.at, g.err
 }
 
 // broken is what the first rule, or form, says of which an expression does not compile.

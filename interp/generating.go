@@ -109,9 +109,10 @@ func (g *generating) result(v verdict) RuleResult {
 	return out
 }
 
-// open tells whether the policy has anything to say of a request.
+// open tells whether the policy has anything to say of a request, or of an object that is
+// there.
 func (g *generating) open(a *review) bool {
-	return g.policy.Admission && (!g.policy.Namespaced() || a.namespace == g.policy.Namespace)
+	return (g.policy.Admission || a.operation == "") && (!g.policy.Namespaced() || a.namespace == g.policy.Namespace)
 }
 
 // triggered says what a request means to the policy.

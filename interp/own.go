@@ -38,6 +38,7 @@ func (a *review) deletesSource() bool {
 	group, resource := digText(a.request.Admission, "resource", "group"), digText(a.request.Admission, "resource", "resource")
 	return slices.Contains([]string{
 		"kyverno.io/clusterpolicies", "kyverno.io/policies",
+		"policies.kyverno.io/generatingpolicies", "policies.kyverno.io/namespacedgeneratingpolicies",
 		"policies.kyverno.io/mutatingpolicies", "policies.kyverno.io/namespacedmutatingpolicies",
 		"policies.kyverno.io/namespacedvalidatingpolicies", "policies.kyverno.io/validatingpolicies",
 	}, group+"/"+resource)

@@ -19,7 +19,7 @@ func (g Goal) refuseEnforce(w World) error {
 	if w.doing(Enforce) || w.Stage() == v1alpha1.StageEnforced || w.Stage() == v1alpha1.StageAdopted {
 		return nil
 	}
-	if err := w.refuseMutating(); err != nil {
+	if err := w.refuseChanging(); err != nil {
 		return err
 	}
 	if w.outOfShadow() && (modeOf(w.Carrier) == v1alpha1.ModeEnforce || g.Accept != "") {
@@ -60,14 +60,23 @@ func (g Goal) refuseEnforce(w World) error {
 	return nil
 }
 
-// refuseMutating keeps MutatingPolicies with Kyverno as long as it is there: it takes none
-// with admission off, and kvap.dev has no kind for them.
-func (w World) refuseMutating() error {
-	if w.Ref.Group != ExceptingGroup || strings.TrimPrefix(w.Ref.Kind, "Namespaced") != "MutatingPolicy" {
+// refuseChanging keeps MutatingPolicies and GeneratingPolicies with Kyverno as long as it is
+// there: it takes none of the former with admission off, keeps what the latter made in step
+// whatever they say of admission, and kvap.dev has no kind for them.
+func (w World) refuseChanging() error {
+	why := ""
+	switch {
+	case w.Ref.Group != ExceptingGroup:
+		return nil
+	case strings.TrimPrefix(w.Ref.Kind, "Namespaced") == "MutatingPolicy":
+		why = "whose admission is off is refused by Kyverno"
+	case strings.TrimPrefix(w.Ref.Kind, "Namespaced") == "GeneratingPolicy":
+		why = "is carried out by Kyverno in the background, whatever it says of admission"
+	default:
 		return nil
 	}
-	return fmt.Errorf("a %s whose admission is off is refused by Kyverno, and kvap.dev has no such kind, so that nothing could switch Kyverno off for it; "+
-		"leave it with Kyverno, and annotate it with %s: %s when Kyverno goes", w.Ref.Kind, v1alpha1.ModeKey, v1alpha1.ModeEnforce)
+	return fmt.Errorf("a %s %s, and kvap.dev has no such kind, so that nothing could switch Kyverno off for it; "+
+		"leave it with Kyverno, and annotate it with %s: %s when Kyverno goes", w.Ref.Kind, why, v1alpha1.ModeKey, v1alpha1.ModeEnforce)
 }
 
 // wayToCompare is what could speak for a policy. Nothing does for rules that generate

@@ -59,12 +59,13 @@ type family string
 const (
 	validating family = "ValidatingPolicy"
 	mutating   family = "MutatingPolicy"
+	generating family = "GeneratingPolicy"
 )
 
 // familyOf is the family of a kind.
 func familyOf(kind string) family {
 	switch f := family(strings.TrimPrefix(kind, "Namespaced")); f {
-	case validating, mutating:
+	case validating, mutating, generating:
 		return f
 	}
 	return ""

@@ -15,7 +15,7 @@ func lowerGenerating(p *policy.Policy) RuleResult {
 	case p.Generating.AdmissionOff && !p.Generating.Existing:
 		res.refuse(diag.Warnf(p.Pos, diag.BackgroundOnly, "nothing triggers the policy: no request does (evaluation.admission.enabled: false), and no object that is there (evaluation.generateExisting)"))
 	default:
-		res.refuse(diag.Warnf(p.Pos, diag.UnreadKind, "kvap test judges by a %s, but nothing of kvap runs it yet, so leave it with Kyverno", p.Kind))
+		res.refuse(diag.Warnf(p.Pos, diag.OtherRule, "a %s has no native form; the controller will run this policy in the background", p.Kind))
 	}
 	return res
 }

@@ -294,5 +294,5 @@ func dependentRules(p *policy.Policy) *diag.Diagnostic {
 
 func unsupportedCode(c diag.Code) bool {
 	return c == diag.BackgroundOnly || c == diag.NoBody || c == diag.InvalidRule || c == diag.OtherPayload ||
-		c == diag.ChangesExisting || c == diag.UnreadKind
+		c == diag.ChangesExisting
 }

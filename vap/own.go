@@ -42,7 +42,9 @@ func sourcePolicies() []ResourceRule {
 		},
 		{
 			Groups: []string{"policies.kyverno.io"}, Versions: []string{"*"}, Operations: []string{"DELETE"},
-			Resources: []string{"mutatingpolicies", "namespacedmutatingpolicies", "namespacedvalidatingpolicies", "validatingpolicies"},
+			Resources: []string{
+				"generatingpolicies", "mutatingpolicies", "namespacedgeneratingpolicies", "namespacedmutatingpolicies", "namespacedvalidatingpolicies", "validatingpolicies",
+			},
 		},
 	}
 }

@@ -102,6 +102,9 @@ func (s *Server) isOwn(p *served, rule string, r *review) bool {
 	if s.options.User == "" || r.user.Name != s.options.User {
 		return false
 	}
+	if p.Generating != nil {
+		return p.Generating.SkipBackground
+	}
 	found := p.rules[rule]
 	return found == nil || found.SkipBackground
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -65,6 +66,9 @@ func newWorkshop(ctx context.Context, config *rest.Config, o *fallback, user str
 		Cluster: cluster, Requests: requests, Ledger: live.NewLedger(requests), World: o.world, Tell: out.notice, User: user,
 		Kinds: func(group, version, kind string) []background.Kind {
 			return firstKinds(o.kinds(), group, version, kind)
+		},
+		Resources: func(group, version, resource string) []background.Kind {
+			return kindsNamed(o.kinds(), group, version, resource)
 		},
 	}
 	return out, nil
@@ -203,6 +207,23 @@ func firstKinds(table registration.Table, group, version, kind string) []backgro
 			at := metav1.GroupVersion{Group: r.Group, Version: r.Version}
 			out = append(out, background.Kind{APIVersion: at.String(), Kind: r.Kind})
 		}
+	}
+	return out
+}
+
+// kindsNamed are the kinds of a table of which a resource is, each in its first version
+// unless a version is asked for.
+func kindsNamed(table registration.Table, group, version, resource string) []background.Kind {
+	var out []background.Kind
+	for _, r := range table {
+		if r.Plural == resource && (group == "*" || group == r.Group) && (version == "*" || version == r.Version) {
+			out = append(out, firstKinds(table, r.Group, r.Version, r.Kind)...)
+		}
+	}
+	if version == "*" && len(out) > 1 {
+		out = slices.CompactFunc(out, func(a, b background.Kind) bool {
+			return a.Kind == b.Kind && schema.FromAPIVersionAndKind(a.APIVersion, "").Group == schema.FromAPIVersionAndKind(b.APIVersion, "").Group
+		})
 	}
 	return out
 }

@@ -92,7 +92,7 @@ func identityOf(u unstructured.Unstructured) string {
 	switch kind {
 	case "ClusterPolicy":
 		kind = "Policy"
-	case "Policy", "NamespacedValidatingPolicy", "NamespacedMutatingPolicy":
+	case "Policy", "NamespacedValidatingPolicy", "NamespacedMutatingPolicy", "NamespacedGeneratingPolicy":
 		kind, name = strings.TrimPrefix(kind, "Namespaced"), u.GetNamespace()+"/"+name
 	}
 	return kind + " " + name

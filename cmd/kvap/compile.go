@@ -59,6 +59,11 @@ func (done *compilation) parse(s source) {
 			ds = append(ds, diag.Errorf(at, diag.BadExpression, "the policy deletes nothing, for this does not compile: %s", firstIssue(err)))
 		}
 	}
+	for _, p := range f.Policies {
+		if at, err := interp.BrokenAt(p, &interp.Offline{}); err != nil {
+			ds = append(ds, diag.Errorf(at, diag.BadExpression, "the policy makes nothing, for this does not compile: %s", firstIssue(err)))
+		}
+	}
 	done.policies = append(done.policies, f.Policies...)
 	done.exceptions = append(done.exceptions, f.Exceptions...)
 	done.unread = append(done.unread, f.Unread...)

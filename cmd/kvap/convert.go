@@ -253,9 +253,7 @@ func verdict(done *compilation, c report.Conversion, strict bool) error {
 
 // leftWithKyverno tells of a policy that nothing of kvap runs, though it is of a kind that
 // is read: as of one that is not, who removes Kyverno must hear of it.
-func leftWithKyverno(r *compile.Rule) bool {
-	return slices.Contains(r.Codes, diag.ChangesExisting) || slices.Contains(r.Codes, diag.UnreadKind)
-}
+func leftWithKyverno(r *compile.Rule) bool { return slices.Contains(r.Codes, diag.ChangesExisting) }
 
 // excludedNamespaces reads the names of --exclude-namespaces.
 func excludedNamespaces(names []string) ([]string, error) {

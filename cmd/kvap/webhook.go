@@ -321,7 +321,7 @@ func (o *fallback) set(remaining controller.Remaining) (out controller.Serving, 
 			subjects[p] = shadow.Subject{Source: one.Source, Generation: one.Generation}
 			continue
 		}
-		if slices.ContainsFunc(p.Rules, (*policy.Rule).StartsWork) {
+		if p.StartsWork() {
 			work.Policies = append(work.Policies, background.Policy{Policy: p, Of: one.Source})
 		}
 	}

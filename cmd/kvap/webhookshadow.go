@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -36,7 +37,9 @@ func withoutEffect(text []byte) []byte {
 		return text
 	}
 	delete(spec, "webhookTimeoutSeconds")
-	spec["failurePolicy"] = "Ignore"
+	if kind, _ := doc["kind"].(string); !strings.HasSuffix(kind, "GeneratingPolicy") { // which has none, and denies nothing
+		spec["failurePolicy"] = "Ignore"
+	}
 	configuration, _ := spec["webhookConfiguration"].(map[string]any)
 	if configuration == nil {
 		configuration = map[string]any{}

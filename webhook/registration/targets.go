@@ -15,6 +15,8 @@ func targets(p *policy.Policy, verb Verb, kinds Kinds) (list []target, missing [
 		return constrained(p.Validating.MatchConstraints, p.Validating.Autogen), nil
 	case p.Mutating != nil:
 		return mutated(constrained(p.Mutating.MatchConstraints, p.Mutating.Autogen)), nil
+	case p.Generating != nil:
+		return generating(p.Generating), nil
 	}
 	for _, rule := range policy.Expand(p) {
 		if rule.Invalid || rule.Match == nil || verb == Validate && !validates(rule) || verb == Mutate && !mutates(rule) {
@@ -119,6 +121,24 @@ func mutated(targets []target) (out []target) {
 		default:
 			out = append(out, t)
 		}
+	}
+	return out
+}
+
+// generating are the targets of a policy that makes objects. Where it keeps them in step, it
+// hears of each change and of the end of what triggers it, whatever it names.
+func generating(g *policy.Generating) []target {
+	if g.MatchConstraints == nil {
+		return nil
+	}
+	var out []target
+	for _, r := range g.MatchConstraints.Rules {
+		if g.Synchronize && !slices.Contains(r.Operations, "*") {
+			r.Operations = slices.Concat(r.Operations, []string{"UPDATE", "DELETE"})
+			slices.Sort(r.Operations)
+			r.Operations = slices.Compact(r.Operations)
+		}
+		out = append(out, product(r)...)
 	}
 	return out
 }

@@ -58,8 +58,8 @@ func newMember(t *testing.T, f fixtures.Fixture) (m *member, why string) {
 		return nil, "it has no policy"
 	case f.Cases == nil:
 		return nil, "it has no requests"
-	case slices.ContainsFunc(file.Policies, func(p *policy.Policy) bool { return p.Mutating != nil }):
-		return nil, "it has a MutatingPolicy, which stays with Kyverno: migrate enforce refuses it"
+	case slices.ContainsFunc(file.Policies, func(p *policy.Policy) bool { return p.Mutating != nil || p.Generating != nil }):
+		return nil, "it has a MutatingPolicy or a GeneratingPolicy, which stay with Kyverno: migrate enforce refuses them"
 	case f.Options != nil:
 		return nil, "it is about an option of kvap convert, which the controller has not"
 	}

@@ -201,11 +201,7 @@ func (k known) apart(folder, name string) (string, error) {
 
 // unread are the kinds of policies that kvap does not read.
 func unread() []string {
-	var kinds []string
-	for _, kind := range []string{"GeneratingPolicy", "ImageValidatingPolicy"} {
-		kinds = append(kinds, kind, "Namespaced"+kind)
-	}
-	return kinds
+	return []string{"ImageValidatingPolicy", "NamespacedImageValidatingPolicy"}
 }
 
 // conform runs a test; the error is why it does not pass.
