@@ -23,7 +23,7 @@ import (
 // with, and its variables.
 type celPolicy struct {
 	env       *cel.Env
-	options   []cel.ProgramOption // beside those of the environment
+	options   []cel.ProgramOption    // beside those of the environment
 	fields    *apiservercel.DeclType // of variables, with a field for each that is compiled
 	variables []celVariable
 }
