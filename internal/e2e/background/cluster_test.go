@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -35,9 +36,19 @@ var shared *cluster
 
 func TestMain(m *testing.M) {
 	clusters := schema.GroupVersionKind{Group: "cluster.x-k8s.io", Version: "v1beta1", Kind: "Cluster"}
+	definitions := []controlplane.CRD{controlplane.StandIn(clusters, "clusters", true)}
+	for _, kind := range []string{"GeneratingPolicy", "MutatingPolicy"} {
+		for _, namespaced := range []bool{false, true} {
+			if namespaced {
+				kind = "Namespaced" + kind
+			}
+			at := schema.GroupVersionKind{Group: "policies.kyverno.io", Version: "v1", Kind: kind}
+			definitions = append(definitions, controlplane.StandIn(at, strings.ToLower(strings.TrimSuffix(kind, "y")+"ies"), namespaced))
+		}
+	}
 	os.Exit(testcluster.Run(m, testcluster.Options{
 		Users:       []controlplane.User{{Name: program, Groups: []string{"system:masters"}}},
-		Definitions: []controlplane.CRD{controlplane.StandIn(clusters, "clusters", true)},
+		Definitions: definitions,
 	}, func(c *testcluster.Cluster) (func(), error) {
 		shared = &cluster{Cluster: c}
 		if err := shared.start(""); err != nil {
