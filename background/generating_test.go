@@ -40,7 +40,7 @@ func generatingFor(t *testing.T, policies string, objects ...string) *bench {
 
 func (b *bench) served() {
 	b.options.Resources = func(_, _, resource string) []Kind {
-		return []Kind{{"v1", strings.ToUpper(resource[:1]) + strings.TrimSuffix(resource[1:], "s")}}
+		return []Kind{{"v1", map[string]string{"namespaces": "Namespace", "pods": "Pod", "configmaps": "ConfigMap"}[resource]}}
 	}
 }
 

@@ -20,6 +20,8 @@ type heldRule struct {
 	// existing tells that objects which were there before the policy trigger it, and
 	// needsRequest that nothing does that is no request.
 	existing, needsRequest bool
+	// onceOnly tells that objects which are there are looked at when the policy is new only.
+	onceOnly bool
 	// synchronize tells that what it has made is kept in step, goes that it goes with the
 	// rule, and makesOfDeleted that it makes something of objects that are deleted.
 	synchronize, goes, makesOfDeleted bool
@@ -41,8 +43,11 @@ const anyPlace = "any"
 
 // heldRules are the rules of a policy that start work.
 func heldRules(p *policy.Policy) []*heldRule {
-	if p.Generating != nil {
+	switch {
+	case p.Generating != nil:
 		return []*heldRule{heldGenerating(p)}
+	case p.Mutating != nil && p.Mutating.Existing:
+		return []*heldRule{heldMutating(p)}
 	}
 	user := asksUser(p)
 	var out []*heldRule
@@ -69,6 +74,21 @@ func heldGenerating(p *policy.Policy) *heldRule {
 		synchronize: g.Synchronize, goes: g.Synchronize && !g.Orphan, makesOfDeleted: g.Lists("DELETE"),
 		open: true, apply: p.ServerSideApply, place: anyPlace,
 	}
+}
+
+// heldMutating is a MutatingPolicy that changes existing objects, which is one rule with its
+// name. Where an expression finds these, the objects that are there trigger it when it is
+// new, and not each hour; else they are changed themselves.
+func heldMutating(p *policy.Policy) *heldRule {
+	m := p.Mutating
+	h := &heldRule{
+		name: p.Name, invalid: p.Invalid, source: p.Source, changes: true, existing: true,
+		needsRequest: holds(p.Source.Get("spec"), userVariables()), constraints: m.Selected(),
+	}
+	if m.TargetExpression != "" {
+		h.constraints, h.onceOnly = m.MatchConstraints, true
+	}
+	return h
 }
 
 func (h *heldRule) read(p *policy.Policy, r *policy.Rule) {

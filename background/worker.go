@@ -140,7 +140,7 @@ func (w *Worker) changed(before, next *shelf) {
 	w.queue.Add(task{ledger: true})
 	for key, p := range next.policies {
 		if next.isNew(key, before) {
-			w.scanAll(key, p)
+			w.scanAll(key, p, false)
 		}
 	}
 }
@@ -154,10 +154,10 @@ func (w *Worker) watch() {
 	}
 }
 
-// scanAll has the objects of each rule looked at.
-func (w *Worker) scanAll(key string, p *held) {
+// scanAll has the objects of each rule looked at, again or for the first time.
+func (w *Worker) scanAll(key string, p *held, again bool) {
 	for _, r := range p.rules {
-		if !r.invalid {
+		if !r.invalid && !(again && r.onceOnly) {
 			w.queue.Add(task{scan: true, policy: key, rule: r.name})
 		}
 	}
@@ -213,7 +213,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		case <-time.After(w.options.Every):
 			w.pace.forget()
 			for key, p := range w.current.Load().policies {
-				w.scanAll(key, p)
+				w.scanAll(key, p, true)
 			}
 		}
 	}

@@ -118,7 +118,7 @@ func (r *Rule) Mutates() bool {
 	if r.Source != nil {
 		return r.Source.Mutate != nil && !r.Source.Mutate.Existing
 	}
-	return r.Policy.Mutating != nil
+	return r.Policy.Mutating != nil && !r.Policy.Mutating.ChangesOthers()
 }
 
 // PolicyName is how users call the policy: with the namespace of a namespaced one.

@@ -589,13 +589,12 @@ const (
 	//
 	// Have fewer rules in the namespace, or write a ClusterPolicy, which has no limit.
 	NamespaceLimit Code = 220
-	// ChangesExisting occurs when a MutatingPolicy changes objects that are there already, with
-	// evaluation.mutateExisting or targetMatchConstraints. kvap runs no such policy: its
-	// webhook and its controller leave all of it out, also what it does at admission, so that
-	// no half of it is taken for the whole.
+	// ChangesExisting occurs when a MutatingPolicy is about objects that are there already, by
+	// targetMatchConstraints, and evaluation.mutateExisting is off. It changes nothing, here or
+	// in Kyverno: at admission for its targets, and elsewhere for the switch.
 	//
-	// Leave it with Kyverno. Where only new objects need the change, remove mutateExisting,
-	// and the webhook runs the policy.
+	// Set evaluation.mutateExisting.enabled. Where new objects need the change, remove
+	// targetMatchConstraints, and the webhook runs the policy.
 	//
 	// Example:
 	//
@@ -604,8 +603,7 @@ const (
 	//	metadata:
 	//	  name: example
 	//	spec:
-	//	  evaluation:
-	//	    mutateExisting: {enabled: true}
+	//	  targetMatchConstraints: {expression: object}
 	//	  matchConstraints:
 	//	    resourceRules:
 	//	      - {apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}

@@ -624,20 +624,18 @@ func describe(c Code) (name, text, example string) {
 			""
 	case ChangesExisting:
 		return "ChangesExisting",
-			"Occurs when a MutatingPolicy changes objects that are there already, with\n" +
-				"evaluation.mutateExisting or targetMatchConstraints. kvap runs no such policy: its\n" +
-				"webhook and its controller leave all of it out, also what it does at admission, so that\n" +
-				"no half of it is taken for the whole.\n" +
+			"Occurs when a MutatingPolicy is about objects that are there already, by\n" +
+				"targetMatchConstraints, and evaluation.mutateExisting is off. It changes nothing, here or\n" +
+				"in Kyverno: at admission for its targets, and elsewhere for the switch.\n" +
 				"\n" +
-				"Leave it with Kyverno. Where only new objects need the change, remove mutateExisting,\n" +
-				"and the webhook runs the policy.",
+				"Set evaluation.mutateExisting.enabled. Where new objects need the change, remove\n" +
+				"targetMatchConstraints, and the webhook runs the policy.",
 			"apiVersion: policies.kyverno.io/v1\n" +
 				"kind: MutatingPolicy\n" +
 				"metadata:\n" +
 				"  name: example\n" +
 				"spec:\n" +
-				"  evaluation:\n" +
-				"    mutateExisting: {enabled: true}\n" +
+				"  targetMatchConstraints: {expression: object}\n" +
 				"  matchConstraints:\n" +
 				"    resourceRules:\n" +
 				"      - {apiGroups: [\"\"], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}\n" +

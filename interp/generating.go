@@ -3,7 +3,6 @@ package interp
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 
@@ -127,7 +126,7 @@ func (g *generating) triggered(in *Interpreter, a *review) (out GenerateTrigger)
 	}
 	if a.operation == "" {
 		var err error
-		if a, err = a.asCreated(); err != nil {
+		if a, err = a.asIf("CREATE"); err != nil {
 			return GenerateTrigger{RuleResult: g.result(say(Error, "%v", err))}
 		}
 	}
@@ -248,27 +247,6 @@ func (g *generating) scope(a *review) (celScope, error) {
 	return out, a.storedNamespace(out)
 }
 
-// asCreated is a review of an object that is there, of which no more is known than if it
-// were being created.
-func (a *review) asCreated() (*review, error) {
-	admission := maps.Clone(a.request.Admission)
-	admission["operation"], admission["name"] = "CREATE", metaText(a.object, "name")
-	if digText(admission, "resource", "resource") == "" {
-		kind := objectKind(admission)
-		plural, err := a.world.Resource(a.ctx, digText(a.object, "apiVersion"), kind.kind)
-		if err != nil {
-			return nil, err
-		}
-		admission["resource"] = map[string]any{"group": kind.group, "version": kind.version, "resource": plural}
-	}
-	if a.kind.kind == "Namespace" && a.kind.group == "" {
-		admission["namespace"] = metaText(a.object, "name")
-	}
-	request := *a.request
-	request.Admission = admission
-	return newReview(a.ctx, &request, a.world, a.limits), nil
-}
-
 // generate is what the policy wants for the object of a request. Without a request, which
 // operations the policy names does not matter: the object was a trigger.
 func (g *generating) generate(in *Interpreter, a *review, objects Objects) (out *Generation) {
@@ -283,7 +261,7 @@ func (g *generating) generate(in *Interpreter, a *review, objects Objects) (out 
 	anyOperation := a.operation == ""
 	if anyOperation {
 		var err error
-		if a, err = a.asCreated(); err != nil {
+		if a, err = a.asIf("CREATE"); err != nil {
 			return &Generation{RuleResult: g.result(say(Error, "%v", err))}
 		}
 	}

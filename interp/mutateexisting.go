@@ -16,13 +16,17 @@ type TargetMutation struct {
 	APIVersion, Kind, Subresource string
 }
 
-// Triggered tells which rules with targets a request triggers: their status is
-// Pass. Skip is that of a rule whose preconditions or exceptions keep it from it.
+// Triggered tells which rules with targets, and MutatingPolicies that change existing
+// objects, a request triggers: their status is Pass. Skip is that of a rule whose preconditions or exceptions keep it from it.
 // What they change is found out later, by MutateExisting with the same request.
 func (in *Interpreter) Triggered(ctx context.Context, req *Request) []RuleResult {
 	a := newReview(ctx, req, in.world, in.limits)
 	var out []RuleResult
 	for _, p := range in.policies {
+		if p.Mutating != nil && p.Mutating.Existing {
+			out = append(out, p.changing[0].triggered(in, a))
+			continue
+		}
 		open, err := p.gate(a)
 		done := !open
 		for _, r := range p.existing(in) {
@@ -54,6 +58,9 @@ func (in *Interpreter) MutateExisting(ctx context.Context, req *Request, fullNam
 	for _, p := range in.policies {
 		if p.FullName() != fullName {
 			continue
+		}
+		if p.Mutating != nil && p.Mutating.Existing && p.Name == rule {
+			return p.changing[0].mutateTargets(in, a, objects)
 		}
 		for _, r := range p.existing(in) {
 			if r.Name == rule {

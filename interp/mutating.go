@@ -27,6 +27,9 @@ type mutatingForm struct {
 	mutations  []cel.Program
 	audits     []cel.Program
 	err        error
+	// Of a policy that changes existing objects: which, and on which conditions.
+	targets          cel.Program // nil where no expression finds them
+	targetConditions []cel.Program
 }
 
 // mutatingFormsOf are the forms of a MutatingPolicy.
@@ -152,6 +155,12 @@ func (f *mutatingForm) compile(in *Interpreter) {
 	for _, one := range m.AuditAnnotations {
 		f.audits = append(f.audits, compiled(one.Expression, nil))
 	}
+	if m.TargetExpression != "" {
+		f.targets = compiled(m.TargetExpression, cel.MapType(cel.StringType, cel.DynType))
+	}
+	for _, one := range m.TargetConditions {
+		f.targetConditions = append(f.targetConditions, compiled(one.Expression, cel.BoolType))
+	}
 }
 
 // evaluate goes through the exceptions, the match conditions and the mutations. Each
@@ -178,7 +187,12 @@ func (f *mutatingForm) evaluate(in *Interpreter, a *review) (verdict, map[string
 	case !applies:
 		return say(Skip, "skip"), nil
 	}
-	now := a.object
+	return f.change(in, a, scope, a.object)
+}
+
+// change is an object behind all mutations, and the audit annotations.
+func (f *mutatingForm) change(in *Interpreter, a *review, scope celScope, now map[string]any) (verdict, map[string]any) {
+	var err error
 	for i, one := range f.policy.Mutating.Mutations {
 		now, err = f.patch(in, a, scope, one, f.mutations[i], now)
 		if err != nil {

@@ -38,6 +38,20 @@ func (m *Mutating) ChangesOthers() bool {
 	return m.Targets != nil && (len(m.Targets.Rules) > 0 || m.TargetExpression != "")
 }
 
+// Selected are the constraints that select the objects which are there: those of targets,
+// with the resources of the policy where they name none.
+func (m *Mutating) Selected() *MatchConstraints {
+	if m.Targets == nil {
+		return m.MatchConstraints
+	}
+	if len(m.Targets.Rules) > 0 || m.MatchConstraints == nil {
+		return m.Targets
+	}
+	out := *m.Targets
+	out.Rules = m.MatchConstraints.Rules
+	return &out
+}
+
 // A Mutation is one change of a MutatingPolicy.
 type Mutation struct {
 	Pos        diag.Pos

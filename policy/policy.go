@@ -86,7 +86,7 @@ func (p *Policy) MatchConstraints() *MatchConstraints {
 
 // StartsWork tells of a policy that has something done besides answering the request.
 func (p *Policy) StartsWork() bool {
-	return p.Generating != nil || slices.ContainsFunc(p.Rules, (*Rule).StartsWork)
+	return p.Generating != nil || p.Mutating != nil && p.Mutating.Existing || slices.ContainsFunc(p.Rules, (*Rule).StartsWork)
 }
 
 // An Action is what happens to a request that violates a rule.

@@ -16,26 +16,21 @@ func lowerMutating(p *policy.Policy, o *Options) RuleResult {
 	switch {
 	case p.Invalid: // its error has been told where it was read
 		res.Target = Unsupported
-	case m.ChangesOthers() || m.Existing:
-		res.refuse(diag.Warnf(p.Pos, diag.ChangesExisting, "the policy changes objects that are there already (%s); nothing of kvap runs it, so leave it with Kyverno", existingKey(m)))
-	case m.AdmissionOff:
+	case m.ChangesOthers() && !m.Existing:
+		res.refuse(diag.Warnf(p.Pos, diag.ChangesExisting, "the policy is about objects that are there already (targetMatchConstraints), and changes none: set evaluation.mutateExisting.enabled, or remove targetMatchConstraints"))
+	case m.AdmissionOff && !m.Existing:
 		res.refuse(diag.Warnf(p.Pos, diag.BackgroundOnly, "the policy is for background scans only (evaluation.admission.enabled: false); nothing runs it at admission"))
 	default:
 		why := diag.Warnf(p.Pos, diag.OtherRule, "a %s has no native form; the webhook will run this policy", p.Kind)
+		if m.Existing {
+			why = diag.Warnf(p.Pos, diag.OtherRule, "a %s that changes existing objects has no native form; the controller will run this policy in the background", p.Kind)
+		}
 		if broken := brokenCEL(m, o); broken != nil {
 			why = *broken
 		}
 		res.refuse(why)
 	}
 	return res
-}
-
-// existingKey is the part of a policy that is about objects which are there.
-func existingKey(m *policy.Mutating) string {
-	if m.ChangesOthers() {
-		return "targetMatchConstraints"
-	}
-	return "evaluation.mutateExisting"
 }
 
 // mutatingForms are the forms of a policy as the webhook has them.
@@ -50,7 +45,10 @@ func mutatingForms(p *policy.Policy) []Form {
 // brokenCEL is the error of the first expression that compiles nowhere, as far as its text
 // tells: Kyverno has functions and types of its own.
 func brokenCEL(m *policy.Mutating, o *Options) *diag.Diagnostic {
-	expressions := slices.Concat(m.MatchConditions, m.AuditAnnotations)
+	expressions := slices.Concat(m.MatchConditions, m.AuditAnnotations, m.TargetConditions)
+	if m.TargetExpression != "" {
+		expressions = append(expressions, policy.CEL{Pos: m.Targets.Pos, Expression: m.TargetExpression})
+	}
 	for _, one := range m.Mutations {
 		expressions = append(expressions, policy.CEL{Pos: one.Pos, Expression: one.Expression})
 	}

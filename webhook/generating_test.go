@@ -48,3 +48,35 @@ func TestGeneratingPolicySkipsOwn(t *testing.T) {
 		}
 	}
 }
+
+// A MutatingPolicy that changes existing objects starts that at the place of what validates,
+// beside what it changes at admission; one with targets changes nothing there.
+func TestMutatingPolicyStarts(t *testing.T) {
+	const text = `
+apiVersion: policies.kyverno.io/v1
+kind: MutatingPolicy
+metadata: {name: changes}
+spec:
+  evaluation: {mutateExisting: {enabled: true}, skipBackgroundRequests: SKIP}
+  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]}
+  TARGETS
+  mutations:
+  - patchType: ApplyConfiguration
+    applyConfiguration: {expression: 'Object{metadata: Object.metadata{labels: {"team": "x"}}}'}
+`
+	for targets, patched := range map[string]bool{`targetMatchConstraints: {expression: 'resource.List("v1", "secrets", "prod")'}`: false, "": true} {
+		for skip, want := range map[string]int{"true": 0, "false": 1} {
+			var kept started
+			c := start(t, Options{Start: kept.start, User: "me"})
+			c.Set(set(policies(t, strings.NewReplacer("SKIP", skip, "TARGETS", targets).Replace(text))))
+			if got := c.ask(t, "/validate/fail", plain, `{"userInfo": {"username": "me"}}`); !got.Allowed || len(kept.work) != want || want == 1 && !kept.work[0].Changes {
+				t.Errorf("skip %s: %+v, kept %v", skip, got, kept.work)
+			}
+			if targets == "" {
+				if got := c.ask(t, "/mutate/fail/once", plain); !got.Allowed || (len(got.Patch) > 0) != patched {
+					t.Errorf("%+v", got)
+				}
+			}
+		}
+	}
+}

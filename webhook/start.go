@@ -102,8 +102,11 @@ func (s *Server) isOwn(p *served, rule string, r *review) bool {
 	if s.options.User == "" || r.user.Name != s.options.User {
 		return false
 	}
-	if p.Generating != nil {
+	switch {
+	case p.Generating != nil:
 		return p.Generating.SkipBackground
+	case p.Mutating != nil:
+		return p.Mutating.SkipBackground
 	}
 	found := p.rules[rule]
 	return found == nil || found.SkipBackground

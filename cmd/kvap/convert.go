@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
@@ -245,15 +244,11 @@ func verdict(done *compilation, c report.Conversion, strict bool) error {
 		return &exit{exitFindings, fmt.Errorf("--strict: %s twice in a mapping, see %s", count(done.duplicateKeys(), "key stands", "keys stand"), diag.DuplicateKey)}
 	case strict && c.Totals.Guessed > 0:
 		return &exit{exitFindings, fmt.Errorf("--strict: the resources of %d of %d rules are guessed", c.Totals.Guessed, c.Totals.Rules)}
-	case len(done.unread) > 0, c.Totals.Guessed > 0, slices.ContainsFunc(done.rules, leftWithKyverno):
+	case len(done.unread) > 0, c.Totals.Guessed > 0:
 		return &exit{code: exitPartly}
 	}
 	return nil
 }
-
-// leftWithKyverno tells of a policy that nothing of kvap runs, though it is of a kind that
-// is read: as of one that is not, who removes Kyverno must hear of it.
-func leftWithKyverno(r *compile.Rule) bool { return slices.Contains(r.Codes, diag.ChangesExisting) }
 
 // excludedNamespaces reads the names of --exclude-namespaces.
 func excludedNamespaces(names []string) ([]string, error) {

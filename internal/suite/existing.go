@@ -41,7 +41,7 @@ func (r *run) target(ctx context.Context, row Row, p *policy.Policy, o manifest.
 		return out
 	}
 	for _, t := range in.Triggered(ctx, request.Interp()) {
-		if !row.means(t.Rule) || t.Kyverno == interp.None {
+		if p.Mutating == nil && !row.means(t.Rule) || t.Kyverno == interp.None {
 			continue
 		}
 		if row.selects(o, name) && row.patched() == "" {

@@ -40,6 +40,10 @@ func (r *run) mutate(ctx context.Context, row Row, p *policy.Policy, o manifest.
 		return refuse(err)
 	}
 	done := s.judges.Mutate(ctx, request, nil)
+	if done == nil { // there is nothing that changes the object
+		base.unlooked(row.Expected())
+		return []Result{base}
+	}
 	if p.Mutating != nil && row.patched() != "" {
 		whole := *done
 		if whole.After, err = r.behindAll(ctx, made, o); err != nil {
@@ -92,7 +96,7 @@ func (r *run) mutated(ctx context.Context, request *judge.Request, o manifest.Ob
 
 // mutates tells of a policy that changes the object of a request.
 func mutates(p *policy.Policy) bool {
-	return p.Mutating != nil || slices.ContainsFunc(p.Rules, func(rule *policy.Rule) bool { return rule.Mutate != nil && !rule.Mutate.Existing })
+	return p.Mutating != nil && !p.Mutating.ChangesOthers() || slices.ContainsFunc(p.Rules, func(rule *policy.Rule) bool { return rule.Mutate != nil && !rule.Mutate.Existing })
 }
 
 // weighMutation holds a rule's status and the object to what the row expects.

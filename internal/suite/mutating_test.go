@@ -63,7 +63,7 @@ data: {team: red!, asked: "false"}
 	const want = ` | ConfigMap/left | skip | pass | Ok (webhook)
  | ConfigMap/a | pass | pass | Ok (webhook)
  | ConfigMap/a | skip | fail | Want skip, got pass
- | ConfigMap/a | pass | notjudged | what a MutatingPolicy makes of existing objects is not judged`
+ | ConfigMap/a | pass | excluded | no rule looks at the resource`
 	if d := textdiff.Values(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}

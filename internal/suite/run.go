@@ -97,8 +97,8 @@ func (r *run) row(ctx context.Context, row Row) []Result {
 	}
 	judge := r.judge
 	if m := p.Mutating; m != nil {
-		if m.ChangesOthers() || m.Existing && len(r.suite.TargetResources) > 0 {
-			return r.each(row, Result{Verdict: NotJudged, Reason: "what a MutatingPolicy makes of existing objects is not judged"})
+		if m.Existing && (m.ChangesOthers() || len(r.suite.TargetResources) > 0) {
+			return r.targets(ctx, row, p)
 		}
 		judge = r.mutate
 	}

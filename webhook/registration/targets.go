@@ -13,6 +13,8 @@ func targets(p *policy.Policy, verb Verb, kinds Kinds) (list []target, missing [
 	switch {
 	case p.Validating != nil:
 		return constrained(p.Validating.MatchConstraints, p.Validating.Autogen), nil
+	case p.Mutating != nil && verb == Validate: // for what it changes elsewhere
+		return constrained(p.Mutating.MatchConstraints, []string{}), nil
 	case p.Mutating != nil:
 		return mutated(constrained(p.Mutating.MatchConstraints, p.Mutating.Autogen)), nil
 	case p.Generating != nil:

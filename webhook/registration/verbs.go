@@ -10,7 +10,7 @@ import (
 // those that validate, those that verify images, and those that start work elsewhere when
 // an object is admitted.
 func Validates(p *policy.Policy) bool {
-	return p.Admission && (p.Validating != nil || p.Generating != nil || slices.ContainsFunc(p.Rules, validates))
+	return p.Admission && (p.Validating != nil || p.InCEL() && p.StartsWork() || slices.ContainsFunc(p.Rules, validates))
 }
 
 // Mutates tells whether a policy has rules that change what is admitted.
