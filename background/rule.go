@@ -77,18 +77,14 @@ func heldGenerating(p *policy.Policy) *heldRule {
 }
 
 // heldMutating is a MutatingPolicy that changes existing objects, which is one rule with its
-// name. Where an expression finds these, the objects that are there trigger it when it is
-// new, and not each hour; else they are changed themselves.
+// name. Where an expression finds these, the objects that it matches trigger it when it is
+// new, and not each hour; else those that are targets are changed themselves.
 func heldMutating(p *policy.Policy) *heldRule {
 	m := p.Mutating
-	h := &heldRule{
+	return &heldRule{
 		name: p.Name, invalid: p.Invalid, source: p.Source, changes: true, existing: true,
-		needsRequest: holds(p.Source.Get("spec"), userVariables()), constraints: m.Selected(),
+		needsRequest: holds(p.Source.Get("spec"), userVariables()), constraints: m.MatchConstraints, onceOnly: m.TargetExpression != "",
 	}
-	if m.TargetExpression != "" {
-		h.constraints, h.onceOnly = m.MatchConstraints, true
-	}
-	return h
 }
 
 func (h *heldRule) read(p *policy.Policy, r *policy.Rule) {

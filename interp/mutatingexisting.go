@@ -57,7 +57,7 @@ func (f *mutatingForm) triggered(in *Interpreter, a *review) RuleResult {
 // trigger passes where a request has existing objects changed: with the scope of its
 // object, and the review that it is of. Conditions that err do not hold. Where nobody has
 // asked, an object triggers whatever the operations are; where no expression finds the
-// targets, it is one itself.
+// targets, it is one itself, if it is selected: others are changed for requests only.
 func (f *mutatingForm) trigger(in *Interpreter, a *review) (out verdict, scope celScope, of *review) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -107,11 +107,12 @@ func (f *mutatingForm) triggers(a *review, asked bool) (bool, error) {
 	if asked {
 		return f.matches(a)
 	}
-	m := f.policy.Mutating
-	if m.TargetExpression != "" {
-		return constraintsMatch(anyOperation(f.constraints), a, a.fullAttributes())
+	m, attributes := f.policy.Mutating, a.fullAttributes()
+	matches, err := constraintsMatch(anyOperation(f.constraints), a, attributes)
+	if !matches || err != nil || m.TargetExpression != "" {
+		return matches, err
 	}
-	return constraintsMatch(anyOperation(m.Selected()), a, a.fullAttributes())
+	return constraintsMatch(anyOperation(m.Selected()), a, attributes)
 }
 
 // anyOperation are constraints without operations, and without what they exclude.

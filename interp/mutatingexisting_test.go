@@ -88,6 +88,8 @@ func TestMutatingTargets(t *testing.T) {
 		{"what is there triggers an expression, whatever the operations", "MutatingPolicy", "targetMatchConstraints: {expression: 'resource.Get(\"v1\", \"configmaps\", object.metadata.namespace, \"one\")'}", "",
 			[]string{"ConfigMap/team/one pass s"}},
 		{"what is there is changed itself", "MutatingPolicy", "", "", []string{"Secret/team/s pass s"}},
+		{"what is there is a target of its own kind", "MutatingPolicy", "targetMatchConstraints: {resourceRules: [{apiGroups: [\"\"], apiVersions: [v1], resources: [secrets], resourceNames: [s], operations: [CREATE]}]}", "",
+			[]string{"Secret/team/s pass s"}},
 		{"what is there is no target", "MutatingPolicy", "targetMatchConstraints: {" + maps + "}]}", "", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

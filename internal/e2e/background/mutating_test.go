@@ -20,7 +20,7 @@ spec:
   targetMatchConstraints:
     objectSelector: {matchLabels: {rolls: out}}
     resourceRules: [{apiGroups: [""], apiVersions: [v1], resources: [configmaps], operations: [CREATE]}]
-  targetMatchConditions: [{name: same, expression: "object.metadata.namespace == request.namespace && request.kind.kind == 'Secret'"}]
+  targetMatchConditions: [{name: same, expression: object.metadata.namespace == request.namespace}]
   mutations:
   - patchType: ApplyConfiguration
     applyConfiguration:
