@@ -80,6 +80,28 @@ func Emit(d *Draft, opts EmitOptions) (Objects, diag.List) {
 	return Objects{Draft: d, Policy: policy, Bindings: e.bindings(name)}, e.found.Sort()
 }
 
+// EmitWith is Emit for another kind of policy than one that validates, which has a body
+// of its own: texts are its expressions as they are written, and the variables that they read
+// are kept.
+func EmitWith(d *Draft, body []Expression, opts EmitOptions) (frame Objects, texts []string, found diag.List) {
+	e := &emitter{draft: d, opts: opts}
+	for _, x := range body {
+		texts = append(texts, e.text(x.Pos, x.Expr))
+	}
+	name := e.policyName(d.Base)
+	policy := e.policy(name)
+	if e.found.HasErrors() {
+		return Objects{}, nil, e.found.Sort()
+	}
+	return Objects{Draft: d, Policy: policy, Bindings: e.bindings(name)}, texts, e.found.Sort()
+}
+
+// An Expression is one of a body that is not of this package.
+type Expression struct {
+	Pos  diag.Pos
+	Expr cel.Value
+}
+
 // EmitAll emits drafts that go into the same cluster.
 func EmitAll(drafts []*Draft, opts EmitOptions) ([]Objects, diag.List) {
 	var out []Objects

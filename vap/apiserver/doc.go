@@ -6,10 +6,11 @@
 // what it would complain of in the status of those it took, and by a StatusChecker that
 // on the cluster that is given; by Typed the same and more, from the types that objects
 // have when expressions are evaluated; by Differences what another release would evaluate
-// otherwise; by a Meter what an expression costs; and by a Judge the verdicts on requests.
+// otherwise; by a Meter what an expression costs; by a Judge the verdicts on requests;
+// and by a Mutator what MutatingAdmissionPolicies make of their objects.
 //
 // What must hold: a Judge runs the API server's own matching, match conditions, params and
-// validation code, so its verdict is the server's. A Checker and a TypeChecker compile each
+// validation code, so its verdict is the server's; and a Mutator its patchers. A Checker and a TypeChecker compile each
 // expression once where the server compiles it for each policy, and say the same words.
 //
 // It makes no objects, and knows nothing of drafts or of what objects were made from but
