@@ -46,11 +46,11 @@ policy: diag jmespath
 vap: cel diag
 vap/apiserver: internal/budget vap cel schema
 mutating: vap cel diag
-translate: internal/budget translate/internal/native translate/internal/pack translate/internal/scalar cel policy jmespath schema vap diag
+translate: internal/budget translate/internal/native translate/internal/pack translate/internal/scalar cel policy jmespath schema vap mutating diag
 translate/internal/native: translate/internal/scalar cel policy schema vap diag
 translate/internal/pack: translate/internal/native cel policy schema vap diag
 translate/internal/scalar:
-compile: internal/budget internal/cores translate vap vap/apiserver policy cel diag
+compile: internal/budget internal/cores translate vap vap/apiserver mutating policy cel diag
 check: internal/budget internal/cores vap vap/apiserver policy schema cel diag
 interp: internal/budget interp/internal/cellib interp/internal/expr interp/internal/jsonpatch interp/internal/merge interp/internal/datum interp/internal/wildcard policy jmespath diag
 interp/internal/expr: internal/budget interp/internal/datum interp/internal/wildcard jmespath diag

@@ -17,6 +17,7 @@ const (
 	FuncDouble                 Function = "double"
 	FuncDuration               Function = "duration"
 	FuncDyn                    Function = "dyn"
+	FuncEscapeKey              Function = "jsonpatch.escapeKey"
 	FuncEndsWith               Function = "endsWith"
 	FuncFind                   Function = "find"
 	FuncFindAll                Function = "findAll"

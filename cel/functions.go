@@ -43,8 +43,8 @@ func FirstRelease(name string, args int) Release {
 		return 34
 	case "slice", "flatten", "sort", "sortBy", "distinct", "reverse", "lists.range":
 		return 35
-	case "jsonpatch.escapeKey": // in a MutatingAdmissionPolicy
-		return 36
+	case "jsonpatch.escapeKey": // in a MutatingAdmissionPolicy, which 1.34 has in a beta version
+		return 34
 	case "includes":
 		return 38
 	}
@@ -97,7 +97,7 @@ func (v Value) FirstRelease() Release {
 	v.Calls(func(name string, args int) { need = max(need, FirstRelease(name, args)) })
 	v.Walk(func(v Value) bool {
 		if v.n.op == opStruct { // Object{...}, in a MutatingAdmissionPolicy
-			need = max(need, 36)
+			need = max(need, 34)
 		}
 		return true
 	})

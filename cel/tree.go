@@ -146,6 +146,22 @@ func Map(es ...Entry) Value {
 	return mk(opMap, "", vs...)
 }
 
+// A StructField is a field of a struct that is made, and its value.
+type StructField struct {
+	Name  string
+	Value Value
+}
+
+// Struct is name{field: value, ...}: an Object or a JSONPatch, in the expressions of a
+// MutatingAdmissionPolicy. A value may be a Maybe.
+func Struct(name string, fields ...StructField) Value {
+	n := node{op: opStruct, name: name}
+	for _, f := range fields {
+		n.vars, n.args = append(n.vars, f.Name), append(n.args, f.Value.n)
+	}
+	return Value{newNode(n)}
+}
+
 // Field is v.name, or v["name"] where the API server cannot parse v.name: names
 // that are no identifiers, and the words true, false, null and in.
 func (v Value) Field(name string) Value {

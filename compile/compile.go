@@ -8,6 +8,7 @@ import (
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/budget"
 	"github.com/kvap/kvap/internal/cores"
+	"github.com/kvap/kvap/mutating"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/translate"
 	"github.com/kvap/kvap/vap"
@@ -43,6 +44,8 @@ type Result struct {
 	Policies []*policy.Policy
 	Rules    []*Rule // in the order of the policies
 	Objects  []vap.Objects
+	// Mutating are the objects of the rules that mutate and are native.
+	Mutating []mutating.Objects
 	// Diagnostics are those of the compilation, without those of reading.
 	Diagnostics diag.List
 	// Stopped tells that there is nothing else here: nobody wanted it any more.
@@ -78,8 +81,8 @@ type Rule struct {
 	// Forms are the rule as Kyverno reports it: as written, and as expanded for the
 	// controllers of pods.
 	Forms []*Form
-	// Objects are indexes of Result.Objects.
-	Objects []int
+	// Objects are indexes of Result.Objects, and Mutating of Result.Mutating.
+	Objects, Mutating []int
 	// Reaches are the excluded namespaces in which the rule counts, for it names them.
 	Reaches []string
 }
@@ -186,6 +189,7 @@ type compilation struct {
 	lowered    []translate.Lowered
 	translated translate.Result
 	objects    []vap.Objects
+	mutating   []mutating.Objects
 	found      diag.List // of the output
 }
 
@@ -247,6 +251,13 @@ func (p pooled) Refusals(of *admissionregistrationv1.ValidatingAdmissionPolicy) 
 	return checker.Refusals(of)
 }
 
+// MutatingRefusals implements translate.Checker.
+func (p pooled) MutatingRefusals(of *admissionregistrationv1.MutatingAdmissionPolicy) []vap.Refusal {
+	checker := p.checkers.Take()
+	defer p.checkers.Give(checker)
+	return checker.MutatingRefusals(of)
+}
+
 // assemble packs what is native. Where that fails, the policies on which it fails
 // alone are left out; each is packed by itself for that, on one core, so that its
 // diagnostic names the function that failed.
@@ -284,7 +295,30 @@ func (c *compilation) check() (again bool) {
 		c.objects, c.found = append(c.objects, objects), append(c.found, found...)
 	}
 	refused.invalid(c.objects, emitter, c.crew, c.checkers, c.options.Cache)
+	c.emitMutating(refused)
 	return c.leave(refused)
+}
+
+// emitMutating emits the drafts that mutate. The API server's compiler has been asked about
+// their expressions before.
+func (c *compilation) emitMutating(refused *refusals) {
+	c.mutating = nil
+	var all []mutating.Objects
+	var found []diag.List
+	if fault := guard(diag.Pos{}, func() {
+		all, found = mutating.EmitAll(c.translated.Mutating, c.options.Translate.Release, c.options.Emit)
+	}); fault != nil {
+		for _, d := range c.translated.Mutating {
+			refused.add(&d.Draft, d.AllMembers(), *fault)
+		}
+	}
+	for i, o := range all {
+		if d := c.translated.Mutating[i]; found[i].HasErrors() {
+			refused.add(&d.Draft, d.AllMembers(), found[i][0])
+			continue
+		}
+		c.mutating, c.found = append(c.mutating, o), append(c.found, found[i]...)
+	}
 }
 
 // An emission is a draft as text, if only that were in the cluster.
@@ -326,7 +360,7 @@ func (c *compilation) leave(refused *refusals) (some bool) {
 
 // result is the list of all rules with their objects.
 func (c *compilation) result(in Input) Result {
-	out := Result{Policies: in.Policies, Objects: c.objects, lowered: c.lowered, options: c.options.Translate}
+	out := Result{Policies: in.Policies, Objects: c.objects, Mutating: c.mutating, lowered: c.lowered, options: c.options.Translate}
 	object := map[*vap.Draft]int{}
 	for i, o := range c.objects {
 		object[o.Draft] = i
@@ -338,8 +372,13 @@ func (c *compilation) result(in Input) Result {
 		for _, f := range t.Forms {
 			r.addForm(f, object)
 		}
+		for i, o := range c.mutating {
+			if slices.Contains(t.Mutating, o.Draft) {
+				r.Mutating = append(r.Mutating, i)
+			}
+		}
 		said := t.Found
-		if r.Target == translate.Native && len(r.Objects) == 0 {
+		if r.Target == translate.Native && len(r.Objects)+len(r.Mutating) == 0 {
 			note := diag.Notef(r.Pos(), diag.NeedsNoObject, "no request can violate the rule %s, so it needs no object", r.Name())
 			r.Codes, found = append(r.Codes, note.Code), append(found, note)
 		}

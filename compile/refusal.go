@@ -108,6 +108,13 @@ func validated(o vap.Objects, head bool, checkers *cores.Pool[*apiserver.Checker
 // of is why a rule must be left to the webhook; nil where nothing is said against
 // any of its forms.
 func (r *refusals) of(rule translate.RuleResult) *diag.Diagnostic {
+	for _, d := range rule.Mutating {
+		for _, m := range d.AllMembers() {
+			if why, ok := r.why[&d.Draft][m]; ok {
+				return &why
+			}
+		}
+	}
 	for _, f := range rule.Forms {
 		for _, p := range f.Places {
 			if why, ok := r.why[p.Draft][p.Member]; ok {

@@ -59,6 +59,12 @@ type oneAtATime struct {
 	checker *apiserver.Checker
 }
 
+func (c *oneAtATime) MutatingRefusals(p *admissionregistrationv1.MutatingAdmissionPolicy) []vap.Refusal {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.checker.MutatingRefusals(p)
+}
+
 func (c *oneAtATime) Refusals(p *admissionregistrationv1.ValidatingAdmissionPolicy) []vap.Refusal {
 	c.mu.Lock()
 	defer c.mu.Unlock()

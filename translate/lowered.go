@@ -83,6 +83,11 @@ func (l Lowered) Native(o Options) []NativeRule {
 			objects[0] = append(objects[0], l.Policy.Name+"/"+strconv.Itoa(i))
 		}
 	}
+	for i, r := range l.rules {
+		for _, d := range r.Mutating {
+			objects[i] = append(objects[i], "mutating/"+d.Base)
+		}
+	}
 	for _, u := range l.units {
 		objects[u.Rule.Index] = append(objects[u.Rule.Index], u.Keys(o.packing())...)
 	}
@@ -113,7 +118,7 @@ func (r *RuleResult) refuse(why diag.Diagnostic) {
 	if unsupportedCode(why.Code) {
 		r.Target = Unsupported
 	}
-	r.Codes, r.Found, r.Drafts = []diag.Code{why.Code}, diag.List{why}, nil
+	r.Codes, r.Found, r.Drafts, r.Mutating = []diag.Code{why.Code}, diag.List{why}, nil, nil
 	r.Forms = slices.Clone(r.Forms)
 	for i := range r.Forms {
 		r.Forms[i].Places = nil
@@ -147,6 +152,11 @@ func Assemble(ls []Lowered, o Options) Result {
 			where := r.excludedNamespaces(&o)
 			r.Codes = append(slices.Clip(r.Codes), codesOf(where)...)
 			res.Rules = append(res.Rules, r)
+			for _, d := range r.Mutating {
+				if !slices.Contains(res.Mutating, d) { // rules of a policy share it
+					res.Mutating = append(res.Mutating, d)
+				}
+			}
 			res.Diagnostics = append(append(append(res.Diagnostics, r.Found...), r.Doubts...), where...)
 		}
 	}

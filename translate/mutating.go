@@ -20,7 +20,7 @@ func lowerMutating(p *policy.Policy, o *Options) RuleResult {
 		res.refuse(diag.Warnf(p.Pos, diag.ChangesExisting, "the policy is about objects that are there already (targetMatchConstraints), and changes none: set evaluation.mutateExisting.enabled, or remove targetMatchConstraints"))
 	case m.AdmissionOff && !m.Existing:
 		res.refuse(diag.Warnf(p.Pos, diag.BackgroundOnly, "the policy is for background scans only (evaluation.admission.enabled: false); nothing runs it at admission"))
-	default:
+	case !o.Mutations:
 		why := diag.Warnf(p.Pos, diag.OtherRule, "a %s has no native form; the webhook will run this policy", p.Kind)
 		if m.Existing {
 			why = diag.Warnf(p.Pos, diag.OtherRule, "a %s that changes existing objects has no native form; the controller will run this policy in the background", p.Kind)
@@ -29,6 +29,14 @@ func lowerMutating(p *policy.Policy, o *Options) RuleResult {
 			why = *broken
 		}
 		res.refuse(why)
+	default:
+		drafts, notes, why := mutatingDrafts(p, o)
+		if why != nil {
+			res.refuse(*why)
+			break
+		}
+		res.Found, res.Mutating = notes.Sort(), drafts
+		res.Codes = codesOf(res.Found)
 	}
 	return res
 }

@@ -40,6 +40,7 @@ type setting struct {
 	namespaces map[string]map[string]string
 	own        translate.Params
 	guard      translate.Guard
+	mutations  bool
 }
 
 func builtin(t *testing.T, release cel.Release) *schema.Set {
@@ -83,10 +84,18 @@ func compileText(t *testing.T, text string, s setting) compile.Result {
 	k.Lock()
 	defer k.Unlock()
 	return compile.Policies(compile.Input{Policies: file.Policies, Exceptions: append(file.Exceptions, s.exceptions...), Found: found}, compile.Options{
-		Translate: translate.Options{Release: s.release, Schemas: k.schemas, Pack: s.pack, Params: s.own, Guard: s.guard},
+		Translate: translate.Options{Release: s.release, Schemas: k.schemas, Pack: s.pack, Params: s.own, Guard: s.guard, Mutations: s.mutations},
 		Emit:      vap.EmitOptions{ExcludeNamespaces: []string{}},
-		Cache:     k.cache,
+		Cache:     s.cache(k),
 	})
+}
+
+// cache is that of the release: what it knows holds for the usual choices.
+func (s setting) cache(k *known) *compile.Cache {
+	if s.mutations {
+		return nil
+	}
+	return k.cache
 }
 
 // translateText compiles a file so that its objects can be asked.

@@ -9,6 +9,7 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/budget"
+	"github.com/kvap/kvap/mutating"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/pack"
@@ -28,6 +29,9 @@ type Options struct {
 	ExcludedNamespaces []string
 	// OwnNamespace is kvap's own, which bindings leave out whatever a rule names.
 	OwnNamespace string
+	// Mutations has mutate rules and MutatingPolicies become MutatingAdmissionPolicies, where
+	// they can. Otherwise all of them are the webhook's.
+	Mutations bool
 	// Checker checks what the source says in CEL, which only Lower asks.
 	Checker Checker
 	// Each does n things that do not depend on each other, and returns when all are
@@ -42,6 +46,8 @@ type Options struct {
 // several who ask at once where Options.Each does things at once.
 type Checker interface {
 	Refusals(p *admissionregistrationv1.ValidatingAdmissionPolicy) []vap.Refusal
+	// MutatingRefusals are those of a policy object that mutates.
+	MutatingRefusals(p *admissionregistrationv1.MutatingAdmissionPolicy) []vap.Refusal
 }
 
 // A Pack says which rules share a ValidatingAdmissionPolicy.
@@ -96,6 +102,7 @@ const (
 // where it is judged and why.
 type Result struct {
 	Drafts      []*vap.Draft
+	Mutating    []*mutating.Draft
 	Rules       []RuleResult
 	Diagnostics diag.List
 }
@@ -112,6 +119,8 @@ type RuleResult struct {
 	Doubts diag.List
 	// Drafts enforce the rule.
 	Drafts []*vap.Draft
+	// Mutating are those that make its changes, of a rule that mutates.
+	Mutating []*mutating.Draft
 	// Forms are the rule as Kyverno reports it: as written, and as expanded for the
 	// controllers of pods.
 	Forms []Form

@@ -65,11 +65,15 @@ func run(w io.Writer, c config) (ok bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	mutated, err := mutating(w, c)
+	natively, err := newMutations(c.release)
 	if err != nil {
 		return false, err
 	}
-	inCEL, err := mutatingPolicies(w, c)
+	mutated, err := mutatingRules(w, c, natively)
+	if err != nil {
+		return false, err
+	}
+	inCEL, err := mutatingPolicies(w, c, natively)
 	if err != nil {
 		return false, err
 	}

@@ -40,6 +40,7 @@ type mutateResult struct {
 	deviant      map[string]int // of those that agree, by the reason
 	wrong        []string
 	unjudged     error
+	native       nativeMutations
 }
 
 // A tally counts cases.
@@ -55,15 +56,18 @@ func (t *tally) add(w io.Writer, c config, r mutateResult) {
 		t.failed++
 		fmt.Fprintf(w, "    not judged: %v\n", r.unjudged)
 	}
-	for i, text := range r.wrong {
+	r.native.write(w)
+	t.passed += r.native.agree
+	t.failed += r.native.cases - r.native.agree
+	for i, text := range slices.Concat(r.wrong, r.native.wrong) {
 		if c.verbose && (c.max == 0 || i < c.max) {
 			fmt.Fprintf(w, "    %s\n", strings.ReplaceAll(text, "\n", "\n      "))
 		}
 	}
 }
 
-// mutating judges the mutate rules of a corpus.
-func mutating(w io.Writer, c config) (t tally, err error) {
+// mutatingRules judges the mutate rules of a corpus.
+func mutatingRules(w io.Writer, c config, natively *mutations) (t tally, err error) {
 	entries, err := readOthers(c.corpus)
 	if err != nil {
 		return t, err
@@ -73,7 +77,7 @@ func mutating(w io.Writer, c config) (t tally, err error) {
 		if e.Cases == 0 || !strings.HasPrefix(e.Dir, "mutate/") || !strings.Contains(e.Dir, c.only) {
 			continue
 		}
-		r := e.examine(c.corpus)
+		r := e.examine(c.corpus, natively)
 		t.add(w, c, r)
 		for reason, n := range r.deviant {
 			reasons[reason] += n
@@ -104,7 +108,7 @@ func readOthers(corpus string) (entries []otherEntry, err error) {
 }
 
 // examine judges every case of an entry.
-func (e otherEntry) examine(corpus string) (out mutateResult) {
+func (e otherEntry) examine(corpus string, natively *mutations) (out mutateResult) {
 	out.name, out.deviant = e.Dir, map[string]int{}
 	dir := filepath.Join(corpus, filepath.FromSlash(e.Dir))
 	var policies []*policy.Policy
@@ -127,15 +131,28 @@ func (e otherEntry) examine(corpus string) (out mutateResult) {
 		return out
 	}
 	in := interp.New(policies, nil, &interp.Offline{Objects: objects}, interp.Limits{})
+	if out.native, err = natively.of(policies, nil, objects); err != nil {
+		out.unjudged = err
+		return out
+	}
+	inNative := interp.New(out.native.policies, nil, &interp.Offline{Objects: objects}, interp.Limits{})
 	out.unjudged = readLines(filepath.Join(dir, "cases.jsonl.gz"), func(line []byte) error {
 		var mc mutateCase
 		if err := kjson.Unmarshal(line, &mc); err != nil {
 			return err
 		}
 		out.judge(in, policies, mc, byRule)
+		out.native.judge(inNative, mc)
 		return nil
 	})
 	return out
+}
+
+// request is a case as the interpreter reads it.
+func (mc mutateCase) request() *interp.Request {
+	return &interp.Request{
+		Admission: mc.Request, NamespaceLabels: mc.NamespaceLabels, Roles: mc.Roles, ClusterRoles: mc.ClusterRoles,
+	}
 }
 
 // judge holds one case to what is recorded, by names of rules.
@@ -144,9 +161,7 @@ func (out *mutateResult) judge(in *interp.Interpreter, policies []*policy.Policy
 	if mc.Object != nil {
 		out.patched++
 	}
-	got := in.Mutate(context.Background(), &interp.Request{
-		Admission: mc.Request, NamespaceLabels: mc.NamespaceLabels, Roles: mc.Roles, ClusterRoles: mc.ClusterRoles,
-	})
+	got := in.Mutate(context.Background(), mc.request())
 	difference := mc.difference(got, name)
 	if difference == "" {
 		out.agree++

@@ -15,7 +15,7 @@ import (
 )
 
 // mutatingPolicies judges the MutatingPolicies of a corpus.
-func mutatingPolicies(w io.Writer, c config) (t tally, err error) {
+func mutatingPolicies(w io.Writer, c config, natively *mutations) (t tally, err error) {
 	root := filepath.Join(c.corpus, "mutatingpolicy")
 	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.Name() != "cases.jsonl.gz" {
@@ -23,7 +23,7 @@ func mutatingPolicies(w io.Writer, c config) (t tally, err error) {
 		}
 		dir, err := filepath.Rel(c.corpus, filepath.Dir(path))
 		if name := filepath.ToSlash(dir); strings.Contains(name, c.only) {
-			t.add(w, c, examinePolicies(name, filepath.Dir(path)))
+			t.add(w, c, examinePolicies(name, filepath.Dir(path), natively))
 		}
 		return err
 	})
@@ -34,7 +34,7 @@ func mutatingPolicies(w io.Writer, c config) (t tally, err error) {
 }
 
 // examinePolicies judges every case of a folder.
-func examinePolicies(name, dir string) (out mutateResult) {
+func examinePolicies(name, dir string, natively *mutations) (out mutateResult) {
 	out.name = name
 	text, err := os.ReadFile(filepath.Join(dir, "policy.yaml"))
 	if err != nil {
@@ -46,7 +46,11 @@ func examinePolicies(name, dir string) (out mutateResult) {
 		out.unjudged = fmt.Errorf("%s: %v", name, found)
 		return out
 	}
-	engines := map[string]*interp.Interpreter{}
+	if out.native, err = natively.of(f.Policies, f.Exceptions, nil); err != nil {
+		out.unjudged = err
+		return out
+	}
+	engines, natives := map[string]*interp.Interpreter{}, map[string]*interp.Interpreter{}
 	out.unjudged = readLines(filepath.Join(dir, "cases.jsonl.gz"), func(line []byte) error {
 		var mc mutateCase
 		if err := kjson.Unmarshal(line, &mc); err != nil {
@@ -56,8 +60,10 @@ func examinePolicies(name, dir string) (out mutateResult) {
 		key := fmt.Sprint(namespace, mc.NamespaceLabels)
 		if engines[key] == nil {
 			engines[key] = interp.New(f.Policies, f.Exceptions, withNamespace(namespace, mc.NamespaceLabels), interp.Limits{})
+			natives[key] = interp.New(out.native.policies, f.Exceptions, withNamespace(namespace, mc.NamespaceLabels), interp.Limits{})
 		}
 		out.judge(engines[key], nil, mc, byPolicy)
+		out.native.judge(natives[key], mc)
 		return nil
 	})
 	return out

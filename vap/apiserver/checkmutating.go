@@ -7,6 +7,8 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/cel/mutation"
+
+	"github.com/kvap/kvap/vap"
 )
 
 // ValidateMutating says what an API server of the release would refuse a
@@ -34,6 +36,14 @@ func (c *Checker) ValidateMutating(p *admissionregistrationv1.MutatingAdmissionP
 	}
 	return append(errs, supported(spec.Child("reinvocationPolicy"), p.Spec.ReinvocationPolicy,
 		admissionregistrationv1.NeverReinvocationPolicy, admissionregistrationv1.IfNeededReinvocationPolicy)...)
+}
+
+// MutatingRefusals are what ValidateMutating says, in few words.
+func (c *Checker) MutatingRefusals(p *admissionregistrationv1.MutatingAdmissionPolicy) (out []vap.Refusal) {
+	for _, e := range c.ValidateMutating(p) {
+		out = append(out, vap.Refusal{Field: e.Field, Message: FirstMessage(e.Detail)})
+	}
+	return out
 }
 
 func validateMutatingMatch(m *admissionregistrationv1.MatchResources, at *field.Path) field.ErrorList {

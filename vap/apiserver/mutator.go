@@ -305,6 +305,19 @@ func typedObject(o runtime.Object) (runtime.Object, error) {
 	return out, nil
 }
 
+// Decoded is an object as the API server has it once it has read it: of a built-in kind, what
+// the Go type of the kind holds. The error is what no API server takes.
+func Decoded(object map[string]any) (map[string]any, error) {
+	if object == nil {
+		return nil, nil
+	}
+	typed, err := typedObject(&unstructured.Unstructured{Object: object})
+	if err != nil {
+		return nil, err
+	}
+	return plainOf(typed)
+}
+
 // plainOf is an object as JSON has it; nil for none.
 func plainOf(o runtime.Object) (map[string]any, error) {
 	switch o := o.(type) {

@@ -1,0 +1,67 @@
+package cel
+
+// What an expression makes: the Objects and JSON patches of a MutatingAdmissionPolicy.
+
+// MakesEmpty tells that v makes an empty map, or an Object without fields, anywhere.
+func (v Value) MakesEmpty() bool {
+	empty := false
+	v.Walk(func(v Value) bool {
+		empty = empty || (v.n.op == opMap || v.n.op == opStruct) && len(v.n.args) == 0
+		return !empty
+	})
+	return empty
+}
+
+// FieldsOf are the values that v gives a field of a struct, wherever it makes one.
+func (v Value) FieldsOf(name, field string) (out []Value) {
+	v.Walk(func(v Value) bool {
+		for i, f := range v.n.vars {
+			if v.n.op == opStruct && v.n.name == name && f == field {
+				out = append(out, Value{v.n.args[i]})
+			}
+		}
+		return true
+	})
+	return out
+}
+
+// Prefix is the text that v, a sum of texts, begins with.
+func (v Value) Prefix() string {
+	switch {
+	case v.n.op == opString:
+		return v.n.lit.(string)
+	case v.n.op == opBinary && v.n.name == string(Plus):
+		return Value{v.n.args[0]}.Prefix()
+	}
+	return ""
+}
+
+// MixesObjects tells that v joins a list of Objects that it makes with one of other values.
+func (v Value) MixesObjects() bool {
+	mixed := false
+	v.Walk(func(v Value) bool {
+		if v.n.op == opBinary && v.n.name == string(Plus) {
+			a, b := v.n.args[0].listsObjects(), v.n.args[1].listsObjects()
+			mixed = mixed || a != b && !v.n.args[0].isEmptyList() && !v.n.args[1].isEmptyList()
+		}
+		return !mixed
+	})
+	return mixed
+}
+
+func (n *node) isEmptyList() bool { return n.op == opList && len(n.args) == 0 }
+
+// listsObjects tells of a list whose elements n makes.
+func (n *node) listsObjects() bool {
+	switch {
+	case n.op == opList:
+		return len(n.args) > 0 && n.args[0].op == opStruct
+	case n.op == opCond:
+		return n.args[1].listsObjects() || n.args[2].listsObjects()
+	case n.op == opBinary && n.name == string(Plus):
+		return n.args[0].listsObjects() || n.args[1].listsObjects()
+	case n.macro() == MacroMap || n.macro() == MacroTransformList:
+		return n.args[len(n.args)-1].op == opStruct
+	}
+	return false
+}

@@ -1,0 +1,202 @@
+package translate_test
+
+import (
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/internal/textdiff"
+	"github.com/kvap/kvap/interp"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/vap"
+	"github.com/kvap/kvap/vap/apiserver"
+)
+
+const mutatingHead = `apiVersion: policies.kyverno.io/v1
+kind: MutatingPolicy
+metadata: {name: p}
+spec:
+  matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], resources: [pods], operations: [CREATE, UPDATE, DELETE]}]}
+  `
+
+// mutator is what the native objects of a compilation make of objects.
+func mutator(t *testing.T, r compile.Result) *apiserver.Mutator {
+	t.Helper()
+	var policies []*admissionregistrationv1.MutatingAdmissionPolicy
+	var bindings []*admissionregistrationv1.MutatingAdmissionPolicyBinding
+	for _, o := range r.Mutating {
+		policies, bindings = append(policies, o.Policy), append(bindings, o.Bindings...)
+	}
+	m, err := apiserver.NewMutator(policies, bindings, apiserver.JudgeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// mutatingText is the native objects as they are written.
+func mutatingText(t *testing.T, r compile.Result) string {
+	t.Helper()
+	var all []any
+	for _, o := range r.Mutating {
+		all = append(all, o.All()...)
+	}
+	text, err := vap.Marshal(all...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// bothMutate holds what native objects make of a request to what the interpreter makes of it.
+func bothMutate(t *testing.T, note string, r compile.Result, exceptions []*policy.Exception, request string) {
+	t.Helper()
+	var review *admissionv1.AdmissionRequest
+	if err := yaml.Unmarshal([]byte(request), &review); err != nil {
+		t.Fatal(err)
+	}
+	admission, err := interp.AdmissionOf(review)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := interp.New(r.Policies, exceptions, &interp.Offline{}, interp.Limits{}).Mutate(t.Context(), &interp.Request{Admission: admission})
+	object, verdicts, err := mutator(t, r).Mutate(t.Context(), review, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fails, message := false, ""
+	for _, v := range verdicts {
+		if v.Outcome == apiserver.Error {
+			fails, message = true, v.Message
+		}
+	}
+	for _, m := range want.Rules {
+		if m.Status == interp.Error {
+			if !fails {
+				t.Errorf("%s: the interpreter errs: %s", note, m.Message)
+			}
+			return
+		}
+	}
+	after, err := apiserver.Decoded(want.After)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := textdiff.Values(after, object); d != "" || fails {
+		t.Errorf("%s (-interpreter +native): %s\n%s\n%s", note, message, d, mutatingText(t, r))
+	}
+}
+
+const podRequest = `
+operation: CREATE
+name: p
+namespace: default
+kind: {group: "", version: v1, kind: Pod}
+resource: {group: "", version: v1, resource: pods}
+userInfo: {username: u}
+object:
+  apiVersion: v1
+  kind: Pod
+  metadata: {name: p, namespace: default, labels: {app: a}}
+  spec: {containers: [{name: a, image: "i:latest"}, {name: b, image: "j:1"}, {name: c, image: "k:latest"}]}
+`
+
+const deploymentRequest = `
+operation: CREATE
+name: p
+namespace: default
+kind: {group: apps, version: v1, kind: Deployment}
+resource: {group: apps, version: v1, resource: deployments}
+userInfo: {username: u}
+object:
+  apiVersion: apps/v1
+  kind: Deployment
+  metadata: {name: p, namespace: default}
+  spec:
+    selector: {matchLabels: {app: a}}
+    template:
+      metadata: {labels: {app: a}}
+      spec: {containers: [{name: a, image: "i:latest"}, {name: b, image: "j:1"}]}
+`
+
+// What has a native form, and what has none.
+func TestMutatingPolicies(t *testing.T) {
+	t.Parallel()
+	apply := func(expression string) string {
+		return "{patchType: ApplyConfiguration, applyConfiguration: {expression: '" + expression + "'}}"
+	}
+	patch := func(expression string) string {
+		return "{patchType: JSONPatch, jsonPatch: {expression: '" + expression + "'}}"
+	}
+	label := apply(`Object{metadata: Object.metadata{labels: {"x": "y"}}}`)
+	for name, tt := range map[string]struct{ spec, want string }{
+		"an apply configuration":             {"mutations: [" + apply(`Object{spec: Object.spec{hostNetwork: true}}`) + "]", "native"},
+		"labels, which are nested wrongly":   {"mutations: [" + label + "]", "native"},
+		"a JSON patch of metadata":           {"mutations: [" + patch(`[JSONPatch{op: "add", path: "/metadata/labels/x", value: "y"}]`) + "]", "native"},
+		"a JSON patch of pods alone":         {"autogen: {podControllers: {controllers: []}}\n  mutations: [" + patch(`[JSONPatch{op: "add", path: "/spec/hostNetwork", value: true}]`) + "]", "native"},
+		"a JSON patch for controllers":       {"mutations: [" + patch(`[JSONPatch{op: "add", path: "/spec/hostNetwork", value: true}]`) + "]", "webhook KV201"},
+		"a path that the kind does not have": {"autogen: {podControllers: {controllers: []}}\n  mutations: [" + patch(`[JSONPatch{op: "add", path: "/spec/nope", value: true}]`) + "]", "webhook KV201"},
+		"a condition with a variable":        {"variables: [{name: a, expression: has(object.spec.nodeName)}]\n  matchConditions: [{name: c, expression: '!variables.a'}]\n  mutations: [" + label + "]", "native"},
+		"a condition on the namespace":       {"matchConditions: [{name: c, expression: 'namespaceObject.metadata.name == \"default\"'}]\n  mutations: [" + label + "]", "native"},
+		"a variable in two mutations":        {"variables: [{name: a, expression: object.metadata.name}]\n  mutations: [" + apply(`Object{metadata: Object.metadata{labels: {"x": variables.a}}}`) + ", " + apply(`Object{metadata: Object.metadata{labels: {"y": variables.a}}}`) + "]", "webhook KV201"},
+		"a constant in two mutations":        {"variables: [{name: a, expression: \"'a'\"}]\n  mutations: [" + apply(`Object{metadata: Object.metadata{labels: {"x": variables.a}}}`) + ", " + apply(`Object{metadata: Object.metadata{labels: {"y": variables.a}}}`) + "]", "native"},
+		"an empty map before another":        {"mutations: [" + patch(`[JSONPatch{op: "add", path: "/metadata/annotations", value: {}}]`) + ", " + label + "]", "webhook KV201"},
+		"errors that are ignored":            {"failurePolicy: Ignore\n  mutations: [" + label + ", " + label + "]", "webhook KV201"},
+		"a function of Kyverno":              {"mutations: [" + apply(`Object{metadata: Object.metadata{labels: {"x": image("a").tag()}}}`) + "]", "webhook KV202"},
+		"the object of the request":          {"mutations: [" + apply(`Object{metadata: Object.metadata{labels: {"x": request.object.metadata.name}}}`) + "]", "webhook KV201"},
+		"elements that are mixed":            {"mutations: [" + apply(`Object{spec: Object.spec{volumes: object.spec.volumes + [Object.spec.volumes{name: "a"}]}}`) + "]", "webhook KV201"},
+		"existing objects":                   {"evaluation: {mutateExisting: {enabled: true}}\n  mutations: [" + label + "]", "unsupported KV221"},
+	} {
+		p := translateText(t, mutatingHead+tt.spec+"\n", setting{release: 36, mutations: true})
+		got := p.targets()
+		if !strings.HasPrefix(got, tt.want) {
+			t.Errorf("%s: %s, want %s: %v", name, got, tt.want, p.result.Diagnostics)
+			continue
+		}
+		if strings.HasPrefix(got, "native") {
+			bothMutate(t, name, p.result, nil, podRequest)
+			bothMutate(t, name, p.result, nil, deploymentRequest)
+		}
+	}
+}
+
+// Before Kubernetes 1.34 nothing that mutates is native.
+func TestMutationsByRelease(t *testing.T) {
+	t.Parallel()
+	const policy = mutatingHead + `mutations: [{patchType: ApplyConfiguration, applyConfiguration: {expression: 'Object{spec: Object.spec{hostNetwork: true}}'}}]
+`
+	for release, want := range map[int]string{33: "webhook KV213", 34: "native", 35: "native", 36: "native", 37: "native"} {
+		p := translateText(t, policy, setting{release: cel.Release(release), mutations: true})
+		if got := p.targets(); got != want {
+			t.Errorf("1.%d: %s, want %s", release, got, want)
+		}
+	}
+}
+
+// Of the names of a rule, one that an object is yet to get is known by its beginning.
+func TestMutatingNames(t *testing.T) {
+	t.Parallel()
+	p := translateText(t, `apiVersion: policies.kyverno.io/v1
+kind: MutatingPolicy
+metadata: {name: p}
+spec:
+  matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], resources: [pods], resourceNames: [p], operations: [CREATE]}]}
+  mutations: [{patchType: ApplyConfiguration, applyConfiguration: {expression: 'Object{spec: Object.spec{hostNetwork: true}}'}}]
+`, setting{release: 36, mutations: true})
+	if got := p.targets(); got != "native" {
+		t.Fatalf("%s: %v", got, p.result.Diagnostics)
+	}
+	for note, request := range map[string]string{
+		"the name":      podRequest,
+		"another name":  strings.ReplaceAll(podRequest, "name: p", "name: q"),
+		"a beginning":   strings.ReplaceAll(strings.ReplaceAll(podRequest, "\nname: p", ""), "{name: p,", "{generateName: p-,"),
+		"another start": strings.ReplaceAll(strings.ReplaceAll(podRequest, "\nname: p", ""), "{name: p,", "{generateName: q-,"),
+	} {
+		bothMutate(t, note, p.result, nil, request)
+	}
+}
