@@ -44,7 +44,7 @@ jmespath: diag
 schema: diag
 policy: diag jmespath
 vap: cel diag
-vap/apiserver: internal/budget vap cel schema
+vap/apiserver: internal/budget vap mutating cel schema
 mutating: vap cel diag
 translate: internal/budget translate/internal/native translate/internal/pack translate/internal/scalar cel policy jmespath schema vap mutating diag
 translate/internal/native: translate/internal/scalar cel policy schema vap diag

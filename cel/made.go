@@ -65,3 +65,14 @@ func (n *node) listsObjects() bool {
 	}
 	return false
 }
+
+// IsText tells that v is a literal text.
+func (v Value) IsText() bool { return v.n.op == opString }
+
+// VariableName is the name of a variable; "" where v is none.
+func (v Value) VariableName() string {
+	if v.IsZero() || v.n.op != opIdent {
+		return ""
+	}
+	return v.n.name
+}

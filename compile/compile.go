@@ -170,6 +170,9 @@ func Policies(in Input, o Options) (result Result) {
 		}
 	}()
 	o.Translate.Exceptions, o.Translate.ExcludedNamespaces = in.Exceptions, o.Emit.Excluded()
+	if o.Translate.Mutations && o.Translate.Merging == nil {
+		o.Translate.Merging = apiserver.NewMerging()
+	}
 	c := &compilation{options: o, crew: cores.NewCrew(), checkers: o.Cache.checkersFor(o)}
 	c.lower(in.Policies)
 	c.limit()

@@ -65,3 +65,18 @@ func (r *reader) checkOperations(t *Text) {
 		}
 	}
 }
+
+// PatchOperations are the operations of the text of a JSON patch; ok is false where it is no
+// list of maps.
+func PatchOperations(t Text) (operations []*Node, ok bool) {
+	docs, ds := documents(t.Pos.File, []byte(t.Value))
+	if ds.HasErrors() || len(docs) != 1 || docs[0].root == nil || docs[0].root.Kind != List {
+		return nil, false
+	}
+	for _, n := range docs[0].root.Items {
+		if n.Kind != Map {
+			return nil, false
+		}
+	}
+	return docs[0].root.Items, true
+}

@@ -26,6 +26,9 @@ func (l *lowering) objectShape() cel.Shape {
 // metadata that it always has.
 func (l *lowering) shapeOfObject(more ...string) cel.Shape {
 	t := l.objectType(l.target) // a copy
+	if l.rule.Mutate != nil {   // before it has a name
+		return native.ShapeOf(t)
+	}
 	if _, ok := t.Fields["metadata"]; ok {
 		t.Fields["metadata"] = &schema.Field{Name: "metadata", Type: l.namedMeta(more...), Required: true}
 	}

@@ -209,6 +209,9 @@ func (l *lowering) objectType(t native.Target) *schema.Type {
 	}
 	out.Fields["apiVersion"] = required("apiVersion", stringType())
 	out.Fields["kind"] = required("kind", stringType())
+	if l.rule.Mutate != nil { // an object is changed before it is validated
+		return unvalidated(&out, map[*schema.Type]*schema.Type{})
+	}
 	return &out
 }
 

@@ -32,6 +32,8 @@ type Options struct {
 	// Mutations has mutate rules and MutatingPolicies become MutatingAdmissionPolicies, where
 	// they can. Otherwise all of them are the webhook's.
 	Mutations bool
+	// Merging says how apply configurations are merged; nil has none made.
+	Merging Merging
 	// Checker checks what the source says in CEL, which only Lower asks.
 	Checker Checker
 	// Each does n things that do not depend on each other, and returns when all are
@@ -48,6 +50,12 @@ type Checker interface {
 	Refusals(p *admissionregistrationv1.ValidatingAdmissionPolicy) []vap.Refusal
 	// MutatingRefusals are those of a policy object that mutates.
 	MutatingRefusals(p *admissionregistrationv1.MutatingAdmissionPolicy) []vap.Refusal
+}
+
+// Merging knows how the API server merges an apply configuration into what stands at a path
+// of an object of a kind, for several who ask at once.
+type Merging interface {
+	Of(group, version, kind string, path []string) mutating.Merge
 }
 
 // A Pack says which rules share a ValidatingAdmissionPolicy.
@@ -183,6 +191,9 @@ func lowerPolicy(p *policy.Policy, o *Options) (units []pack.Unit, rules []RuleR
 		unitsOf[i] = rules[i].lower(o)
 		rules[i].Doubts = rules[i].unknownFields(o)
 	})
+	if o.Mutations {
+		lowerMutateRules(p, rules, o)
+	}
 	return slices.Concat(unitsOf...), rules
 }
 
@@ -190,6 +201,9 @@ func lowerPolicy(p *policy.Policy, o *Options) (units []pack.Unit, rules []RuleR
 func (r *RuleResult) lower(o *Options) (units []pack.Unit) {
 	if r.Rule.Invalid { // its error has been told where it was read
 		r.Target = Unsupported
+		return nil
+	}
+	if o.Mutations && r.changes() { // see lowerMutateRules
 		return nil
 	}
 	of := make([]loweredPart, len(r.Forms))

@@ -357,6 +357,16 @@ func (g group) validation(i int, u Unit, holds native.Truth, v vap.Validation) v
 	return v
 }
 
+// ResourceRules says targets, each on some operations, as few rules. bound tells that these
+// are of a policy of a namespace.
+func ResourceRules(targets []native.Target, ops [][]native.Operation, bound bool) []vap.ResourceRule {
+	ts := make([]placed, len(targets))
+	for i, t := range targets {
+		ts[i] = placed{Target: t, ops: ops[i]}
+	}
+	return resourceRules(ts, bound)
+}
+
 // resourceRules says the targets as few rules.
 func resourceRules(ts []placed, bound bool) []vap.ResourceRule {
 	var out []vap.ResourceRule

@@ -1,0 +1,424 @@
+package translate
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/mutating"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/native"
+	"github.com/kvap/kvap/translate/internal/scalar"
+)
+
+// A patchStrategicMerge is read as what it changes in the object, and what it asks: a
+// condition anywhere but in an element of a list decides about all of it.
+//
+//	spec:
+//	  +(hostNetwork): false           set where it is not there
+//	  (nodeName): "a*"                asked
+//	  containers:
+//	  - (image): "*:latest"           selects elements
+//	    imagePullPolicy: Always       set in those
+//
+// What it changes becomes an apply configuration where that says it (mergeapply.go), or else
+// a JSON patch (patchops.go).
+
+// A patch is what a mutate rule does.
+type patch struct {
+	asked     native.Truth // before anything is changed
+	mutations []mutating.Mutation
+}
+
+// An edit is a change of one field.
+type edit struct {
+	name   string
+	key    cel.Value // in place of name: one that is known at run time
+	path   []string  // of the field, from the root of the object
+	at     place     // the field
+	when   cel.Bool  // it is changed only there
+	value  *policy.Node
+	set    cel.Value // the value, of a text or a number
+	remove bool
+	fields []edit    // of a map that is merged
+	list   *listEdit // of a list that is merged
+}
+
+// A listEdit is a change of elements of a list with a key.
+type listEdit struct {
+	key   string
+	items []itemEdit
+}
+
+// An itemEdit is an element that is written, or, where x is set, what a template makes of
+// those elements x that select holds of.
+type itemEdit struct {
+	id, x  cel.Value // the key of a written one, or the variable of a template
+	chosen cel.Bool
+	fields []edit
+	source *policy.Node
+}
+
+// A merging walks a patch.
+type merging struct {
+	*lowering
+	kind schema.GVK
+	// gates are the conditions that have been met: of the whole patch, or of an element.
+	gates *[]cel.Bool
+	// inTest tells of an element that is nothing but a test.
+	inTest bool
+	// optional tells that some change depends on the object.
+	optional bool
+}
+
+// patchOf lowers what a rule, or an entry of a foreach, does.
+func (l *lowering) patchOf(m *policy.Mutate) patch {
+	l.setPos(m.Pos)
+	switch {
+	case m.ForEach != nil:
+		return l.loopsOf(m.ForEach)
+	case m.Merge != nil:
+		return l.mergePatch(m.Merge)
+	case m.JSON != nil:
+		return l.jsonPatch(m.JSON)
+	}
+	panic(l.unsupported("an empty mutate rule"))
+}
+
+// mergePatch lowers a patchStrategicMerge. Variables are filled in before anything is asked:
+// where one is missing the rule errs, whatever the patch would do.
+func (l *lowering) mergePatch(n *policy.Node) patch {
+	var out patch
+	var conditional bool
+	stop := l.attempt(func() { out, conditional = l.mergeOnce(n) })
+	if stop != nil {
+		panic(stop)
+	}
+	if !l.errs || !conditional {
+		return out
+	}
+	defer l.restore(l.environment)
+	l.errs, l.found = false, &[]cel.Bool{}
+	out, _ = l.mergeOnce(n)
+	if l.errs {
+		panic(l.unsupported("a variable in a patch that may be an error"))
+	}
+	needs := cel.And(*l.found...)
+	out.asked = native.MayErr(cel.CondBool(needs, out.asked.Expr, l.failing(typeError("variable"))))
+	l.errs = false
+	return out
+}
+
+func (l *lowering) mergeOnce(n *policy.Node) (out patch, conditional bool) {
+	m := merging{lowering: l, kind: l.target.GVK, gates: &[]cel.Bool{}}
+	edits := m.mapping(n, l.object.v, nil)
+	asked := cel.And(*m.gates...)
+	out.asked = native.Sure(asked)
+	if len(edits) == 0 || asked.IsFalse() {
+		return out, true
+	}
+	out.mutations = m.mutations(edits, n)
+	return out, m.optional || !asked.IsTrue()
+}
+
+// mapping is what a map of a patch changes.
+func (m *merging) mapping(n *policy.Node, at place, path []string) (out []edit) {
+	if at.dynamic() {
+		m.setPos(n.Pos)
+		panic(m.unsupported("a patch of what has no known type"))
+	}
+	seen := map[string]bool{}
+	for _, f := range sortedFields(n) {
+		m.setPos(f.Pos)
+		kind, name := splitPatchAnchor(f.Key)
+		if seen[name] || name == "$patch" {
+			panic(m.unsupported("a directive, or a key that stands twice, in a patch"))
+		}
+		seen[name] = true
+		if kind == conditional || kind == global {
+			m.condition(kind, name, f.Value, at)
+			continue
+		}
+		if kind == equality || kind == negation || kind == existence {
+			if f.Value.Kind == policy.Null && kind != equality {
+				continue
+			}
+			panic(m.unsupported("the anchor of " + f.Key + " in a patch"))
+		}
+		if e, ok := m.field(kind == addition, name, f, at, path); ok {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// field is what a key of a patch changes.
+func (m *merging) field(adds bool, name string, f policy.Field, at place, path []string) (edit, bool) {
+	e := edit{name: name, when: cel.True()}
+	if hasVariables(&policy.Node{Kind: policy.String, Str: name}) {
+		if at.kind() != schema.Map || adds {
+			panic(m.unsupported("a variable in a key of a patch"))
+		}
+		e.key = m.writtenText(&policy.Node{Kind: policy.String, Str: name, Pos: f.Pos}, stringType())
+		e.at, e.path = place{expr: at.expr, typ: elemOf(at.typ), guards: at.guards}, append(slices.Clone(path), "*")
+	} else {
+		e.at, e.path = at.field(name), append(slices.Clone(path), name)
+	}
+	if e.at.never || e.at.dynamic() {
+		panic(m.unsupported("the field " + name + ", which the kind does not have or which may be anything,"))
+	}
+	switch {
+	case adds && e.at.certain():
+		return e, false
+	case adds:
+		if f.Value.Kind == policy.Null || isEmptyMap(f.Value) {
+			return e, false
+		}
+		m.optional = true
+		e.when, e.value = cel.Not(e.at.found()), f.Value
+		if f.Value.Kind != policy.Map && f.Value.Kind != policy.List {
+			e.set = m.written(f.Value, e.at.typ, "")
+		} else {
+			m.written(f.Value, e.at.typ, "") // which may refuse it
+		}
+		return e, true
+	case f.Value.Kind == policy.Null:
+		m.optional, e.remove = true, true
+		return e, true
+	case f.Value.Kind == policy.Map:
+		if kind := e.at.kind(); kind != schema.Object && kind != schema.Map {
+			panic(m.unfit(f.Value))
+		}
+		e.fields = m.mapping(f.Value, e.at, e.path)
+		return e, len(e.fields) > 0
+	case f.Value.Kind == policy.List:
+		return m.listField(e, f.Value)
+	}
+	e.value, e.set = f.Value, m.written(f.Value, e.at.typ, "")
+	return e, true
+}
+
+// condition notes what a key asks. It must be there.
+func (m *merging) condition(kind anchor, name string, n *policy.Node, at place) {
+	if kind == conditional && m.inTest {
+		panic(m.unsupported("conditions of both kinds in an element of a list"))
+	}
+	if scalar.IsWild(name) || hasVariables(n) || n.Kind == policy.Null || hasAdditions(n) {
+		panic(m.unsupported("a condition of a patch with a wildcard key, a variable, null or an addition in it"))
+	}
+	v := at.matched(name)
+	m.optional = true
+	if v.never {
+		*m.gates = append(*m.gates, cel.False())
+		return
+	}
+	switch n.Kind {
+	case policy.Map, policy.List:
+		*m.gates = append(*m.gates, m.lowering.conditional(at, name, n))
+		return
+	}
+	switch have := v.kind(); {
+	case have == schema.Map || have == schema.Object || have == schema.List:
+		*m.gates = append(*m.gates, cel.False()) // which have no text
+	case name == "name" && n.Kind == policy.String && (n.Str == "*" || n.Str == "?*") && v.certain():
+		// Elements without a name are left alone, and no API server takes them.
+	case have == schema.String && v.typ.Format == schema.AnyText && n.Kind == policy.String,
+		have == schema.Bool && n.Kind == policy.Bool, have == schema.Int && n.Kind == policy.Int:
+		*m.gates = append(*m.gates, m.lowering.conditional(at, name, n))
+	default:
+		panic(m.unsupported("a condition of a patch whose value is of another type"))
+	}
+}
+
+// listField is what a list of a patch changes.
+func (m *merging) listField(e edit, n *policy.Node) (edit, bool) {
+	if e.at.kind() != schema.List {
+		panic(m.unfit(n))
+	}
+	how, known := listMergeOf(m.kind, e.path)
+	if !known {
+		panic(m.unsupported("a list of a kind of which nobody knows how Kyverno merges it"))
+	}
+	maps := len(n.Items) > 0 && n.Items[0].Kind == policy.Map
+	var rest []*policy.Node
+	for _, item := range n.Items {
+		switch {
+		case !hasPatchAnchors(item):
+			rest = append(rest, item)
+		case !maps || item.Kind != policy.Map:
+			panic(m.unsupported("anchors in a list that does not begin with a map"))
+		case hasGlobalAnchor(item):
+			m.test(e.at, item)
+		default:
+			rest = append(rest, item)
+		}
+	}
+	switch {
+	case len(rest) == 0 && len(n.Items) > 0:
+		return e, false
+	case how.set || len(how.keys) > 1:
+		panic(m.unsupported("a list that is merged as a set, or by several keys,"))
+	case len(how.keys) == 1:
+		return m.keyedList(e, how.keys[0], rest)
+	case slices.ContainsFunc(rest, hasPatchAnchors):
+		panic(m.unsupported("elements with anchors in a list without a key"))
+	}
+	whole := *n
+	whole.Items = rest
+	e.value, e.set = &whole, m.written(&whole, e.at.typ, "")
+	return e, true
+}
+
+// test is: the list is there, and some element is as the test says. (An empty list, which
+// passes too, is not there once the API server has read it.)
+func (m *merging) test(list place, item *policy.Node) {
+	if list.elem().Kind == schema.Any {
+		panic(m.unsupported("a test of elements of which no type is known"))
+	}
+	m.optional = true
+	found := list.soft(false, cel.Value{}, func(v cel.Value) cel.Bool {
+		return m.binders.Exists(v, singular(list.expr.LastField()), func(x cel.Value) cel.Bool {
+			one := *m
+			one.gates, one.inTest = &[]cel.Bool{}, true
+			one.mapping(item, placeOf(x, list.elem()), []string{"*"})
+			m.optional = true
+			return cel.And(*one.gates...)
+		})
+	})
+	*m.gates = append(*m.gates, found)
+}
+
+// keyedList is what a patch says of elements that are told apart by a key.
+func (m *merging) keyedList(e edit, key string, items []*policy.Node) (edit, bool) {
+	if len(items) == 0 {
+		return e, false
+	}
+	m.optional = true
+	e.list = &listEdit{key: key}
+	elem := e.at.elem()
+	path := append(slices.Clone(e.path), mutating.Element)
+	var ids []cel.Value
+	templates := 0
+	for _, item := range items {
+		if item.Kind != policy.Map {
+			panic(m.unfit(item))
+		}
+		id := item.Get(key)
+		one := *m
+		one.gates = &[]cel.Bool{}
+		switch {
+		case id != nil && (!hasPatchAnchors(item) || key == "name" && onlyAdds(item)):
+			out := itemEdit{id: one.written(id, one.fieldType(elem, policy.Field{Key: key, Pos: id.Pos}), ""), source: item}
+			for _, other := range ids {
+				if cel.Equal(other, out.id) || !other.IsText() || !out.id.IsText() {
+					panic(m.unsupported("several elements of a patch that may have the same key"))
+				}
+			}
+			ids = append(ids, out.id)
+			out.fields = one.mapping(without(item, key), existing(e.at, key, out.id, m.binders), path)
+			e.list.items = append(e.list.items, out)
+		case key != "name" || id != nil:
+			panic(m.unsupported("a template of elements that are not told apart by their names, or that has a name,"))
+		default:
+			if templates++; templates > 1 {
+				panic(m.unsupported("several templates of the elements of a list"))
+			}
+			x, release := m.binders.Bind(singular(e.name))
+			defer release()
+			out := itemEdit{x: x, source: item}
+			out.fields = one.mapping(item, placeOf(x, elem), path)
+			if len(out.fields) == 0 {
+				continue
+			}
+			out.chosen = cel.And(append(*one.gates, someChange(out.fields))...)
+			e.list.items = append(e.list.items, out)
+		}
+	}
+	if templates > 0 && len(ids) > 0 {
+		panic(m.unsupported("elements with anchors and others in one list"))
+	}
+	return e, len(e.list.items) > 0
+}
+
+// someChange is: an element with these edits is changed at all.
+func someChange(edits []edit) cel.Bool {
+	var any []cel.Bool
+	for _, e := range edits {
+		switch {
+		case e.fields != nil:
+			any = append(any, someChange(e.fields))
+		case e.remove:
+			return cel.True() // it counts as one, whatever is there
+		default:
+			any = append(any, e.when)
+		}
+	}
+	return cel.Or(any...)
+}
+
+// existing is the element of a list that has a key.
+func existing(list place, key string, id cel.Value, binders *cel.Scope) place {
+	source := list.expr
+	if !list.certain() {
+		source = list.opt.OrValue(cel.List())
+	}
+	of := binders.Filter(source, singular(list.expr.LastField()), func(x cel.Value) cel.Bool { return hasKey(placeOf(x, list.elem()), key, id) })
+	return place{
+		expr: of.Index(cel.Int(0)), typ: list.elem(), opt: of.OptIndex(cel.Int(0)),
+		guards: []guard{{cond: of.Size().Compare(cel.Greater, cel.Int(0))}},
+	}
+}
+
+// without is a map without a key.
+func without(n *policy.Node, key string) *policy.Node {
+	out := *n
+	out.Fields = slices.DeleteFunc(slices.Clone(n.Fields), func(f policy.Field) bool { return f.Key == key })
+	return &out
+}
+
+// addition is the anchor +(k), which only patches have.
+const addition = global + 1
+
+// additionSyntax is a key that is added.
+var additionSyntax = regexp.MustCompile(`^\+\((.+)\)$`)
+
+// splitPatchAnchor reads a key of a patch.
+func splitPatchAnchor(key string) (anchor, string) {
+	if m := additionSyntax.FindStringSubmatch(key); m != nil {
+		return addition, m[1]
+	}
+	if kind, name := splitAnchor(key); strings.TrimSpace(key) == key {
+		return kind, name
+	}
+	return plain, key
+}
+
+func sortedFields(n *policy.Node) []policy.Field {
+	out := slices.Clone(n.Fields)
+	slices.SortStableFunc(out, func(a, b policy.Field) int { return strings.Compare(a.Key, b.Key) })
+	return out
+}
+
+// anyKey tells of a key with an anchor, at any depth.
+func anyKey(n *policy.Node, is func(anchor) bool) bool {
+	return slices.ContainsFunc(n.Items, func(item *policy.Node) bool { return anyKey(item, is) }) ||
+		slices.ContainsFunc(n.Fields, func(f policy.Field) bool {
+			kind, _ := splitPatchAnchor(f.Key)
+			return is(kind) || anyKey(f.Value, is)
+		})
+}
+
+func hasPatchAnchors(n *policy.Node) bool {
+	return anyKey(n, func(k anchor) bool { return k != plain })
+}
+func hasGlobalAnchor(n *policy.Node) bool {
+	return anyKey(n, func(k anchor) bool { return k == global })
+}
+func hasAdditions(n *policy.Node) bool {
+	return anyKey(n, func(k anchor) bool { return k == addition })
+}
+func onlyAdds(n *policy.Node) bool {
+	return !anyKey(n, func(k anchor) bool { return k != plain && k != addition })
+}
