@@ -89,7 +89,7 @@ internal/benchcluster: everything
 internal/conformance: everything
 internal/controlplane:
 internal/cluster: api/v1alpha1 schema
-internal/judge: internal/manifest compile policy translate vap vap/apiserver interp schema diag
+internal/judge: internal/manifest internal/textdiff compile mutating policy translate vap vap/apiserver interp schema diag
 internal/deviation: policy
 internal/e2e:
 internal/e2e/check:

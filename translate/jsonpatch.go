@@ -278,7 +278,7 @@ func (w *opWriter) walkTo(text jsonText, path string, in *loopScope, makes bool)
 	steps := strings.Split(path, "/")[1:]
 	for i, step := range steps {
 		last := i == len(steps)-1
-		if i > 0 && makes {
+		if i > 0 && makes && (in == nil || loop != nil) { // a list with elements is there
 			w.parent(at, here, emptyFor(at.typ), loop)
 		}
 		switch {

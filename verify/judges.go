@@ -100,7 +100,11 @@ func (j *Judges) Native() []*compile.Form { return j.native }
 func (j *Judges) Judge(ctx context.Context, r *Request) ([]judge.Opinion, error) {
 	request := judge.Recorded(r.admission(), r.json())
 	request.NamespaceLabels = r.NamespaceLabels
-	all, err := j.worlds[r.world%len(j.worlds)].Judge(ctx, request)
+	both := j.worlds[r.world%len(j.worlds)]
+	all, err := both.Judge(ctx, request)
+	if err == nil {
+		both.Mutate(ctx, request, all)
+	}
 	out := all[:0]
 	for _, o := range all {
 		if o.Compared && isOf(o.Rule) {

@@ -46,7 +46,7 @@ func (sh *shrinker) try(r *Request) bool {
 		return false
 	}
 	for _, o := range opinions {
-		if o.Rule == sh.opinion.Rule && o.Native == sh.opinion.Native && o.Status == sh.opinion.Status {
+		if o.Rule == sh.opinion.Rule && o.Native == sh.opinion.Native && o.Status == sh.opinion.Status && o.Agree() == sh.opinion.Agree() {
 			sh.opinion, sh.smallest = o, r
 			return true
 		}

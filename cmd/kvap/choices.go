@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/mutating"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate"
@@ -24,6 +25,7 @@ type choiceFlags struct {
 	operations string
 	action     string
 	guard      string
+	mutations  string // "" for a verb that leaves all of them to the webhook
 }
 
 func (f *choiceFlags) add(fs *pflag.FlagSet) {
@@ -41,6 +43,21 @@ func (f *choiceFlags) addShared(fs *pflag.FlagSet) {
 	fs.StringVar(&f.action, "action", "", "one action for all rules, whatever they say: Enforce, Audit or Warn; or Shadow, which audits what they will find once they are enforced")
 	fs.StringVar(&f.guard, "guard", "auto", "whether objects stop good requests at a match condition: auto or never")
 }
+
+// addMutations adds the choice of what becomes of mutate rules.
+func (f *choiceFlags) addMutations(fs *pflag.FlagSet) {
+	fs.StringVar(&f.mutations, "mutations", mutationsAuto,
+		"what becomes of mutate rules and MutatingPolicies: auto (native for Kubernetes 1.36 and newer), native (from 1.34 on, in v1beta1) or webhook")
+}
+
+// What becomes of mutate rules.
+const (
+	mutationsAuto    = "auto"
+	mutationsNative  = "native"
+	mutationsWebhook = "webhook"
+)
+
+func mutationChoices() []string { return []string{mutationsAuto, mutationsNative, mutationsWebhook} }
 
 // choices are what the flags ask for.
 type choices struct {
@@ -66,6 +83,7 @@ func (f choiceFlags) choices() (choices, error) {
 	c.translate = translate.Options{
 		Release: release, Schemas: schemas, Pack: translate.Pack(f.pack), Params: translate.Params(f.params),
 		Existing: translate.Existing(f.existing), Guard: translate.Guard(f.guard),
+		Mutations: f.mutations == mutationsNative || f.mutations == mutationsAuto && release.Supports(mutating.Stable),
 	}
 	return c, nil
 }
@@ -89,6 +107,7 @@ func (f choiceFlags) check() error {
 		{"--operations", f.operations, operationChoices()},
 		{"--action", f.action, append([]string{""}, actionChoices()...)},
 		{"--guard", f.guard, guards()},
+		{"--mutations", f.mutations, append([]string{""}, mutationChoices()...)},
 	} {
 		if _, err := oneOf(flag.name, flag.value, flag.allowed...); err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/interp"
+	"github.com/kvap/kvap/mutating"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/translate"
@@ -20,6 +21,7 @@ type compilation struct {
 	unread     []*policy.Unread // what nothing of kvap enforces, and somebody may
 	rules      []*compile.Rule
 	objects    []vap.Objects
+	mutating   []mutating.Objects
 	found      diag.List
 	shared     bool // rules share objects across policies
 	// packedByMatch are the drafts that the rules on some resources would have with
@@ -40,6 +42,7 @@ func compileSources(sources []source, c choices) *compilation {
 	result := compile.Policies(compile.Input{Policies: done.policies, Exceptions: done.exceptions, Found: done.found},
 		compile.Options{Translate: c.translate, Emit: c.emit})
 	done.rules, done.objects, done.packedByMatch = result.Rules, result.Objects, result.PackedByMatch
+	done.mutating = result.Mutating
 	done.found = append(done.found, result.Diagnostics...)
 	return done
 }
@@ -155,14 +158,29 @@ func (done *compilation) all() []any {
 	for _, o := range done.objects {
 		objects = append(objects, o.All()...)
 	}
+	for _, o := range done.mutating {
+		objects = append(objects, o.All()...)
+	}
 	return objects
 }
 
 // A group is the objects of one policy; policy is nil for an object that policies
 // share, or may share one day: so that no file goes when a policy comes.
 type group struct {
-	policy  *policy.Policy
-	objects []vap.Objects
+	policy   *policy.Policy
+	objects  []vap.Objects
+	mutating []mutating.Objects
+}
+
+// all are the objects as they are written.
+func (g group) all() (out []any) {
+	for _, o := range g.objects {
+		out = append(out, o.All()...)
+	}
+	for _, o := range g.mutating {
+		out = append(out, o.All()...)
+	}
+	return out
 }
 
 // byPolicy groups the objects by the policy that they come from.
@@ -177,18 +195,31 @@ func (done *compilation) byPolicy() []group {
 	}
 	var groups []group
 	at := map[*policy.Policy]int{}
+	of := func(p *policy.Policy) *group {
+		place, ok := at[p]
+		if !ok {
+			place = len(groups)
+			at[p] = place
+			groups = append(groups, group{policy: p})
+		}
+		return &groups[place]
+	}
 	for i, o := range done.objects {
 		if shared[i] {
 			groups = append(groups, group{objects: []vap.Objects{o}})
 			continue
 		}
-		place, ok := at[owner[i]]
-		if !ok {
-			place = len(groups)
-			at[owner[i]] = place
-			groups = append(groups, group{policy: owner[i]})
+		g := of(owner[i])
+		g.objects = append(g.objects, o)
+	}
+	written := map[int]bool{}
+	for _, r := range done.rules {
+		for _, i := range r.Mutating {
+			if !written[i] {
+				g := of(r.Policy)
+				g.mutating, written[i] = append(g.mutating, done.mutating[i]), true
+			}
 		}
-		groups[place].objects = append(groups[place].objects, o)
 	}
 	return groups
 }
@@ -230,6 +261,9 @@ func (done *compilation) row(r *compile.Rule) report.Rule {
 	}
 	for _, i := range r.Objects {
 		row.Objects = append(row.Objects, done.objects[i].Policy.Name)
+	}
+	for _, i := range r.Mutating {
+		row.Objects = append(row.Objects, done.mutating[i].Policy.Name)
 	}
 	return row
 }

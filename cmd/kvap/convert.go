@@ -46,8 +46,8 @@ func newConvert() *cobra.Command {
 		Use:   "convert PATH...",
 		Short: "Convert policies into ValidatingAdmissionPolicies and bindings",
 		Long: `Convert reads policy files and folders, with - for standard input, and writes
-ValidatingAdmissionPolicies, their bindings and params: to standard output, or to
-a folder with one file for each policy. Rules that have no native form stay
+ValidatingAdmissionPolicies, their bindings and params, and for Kubernetes 1.36 and newer
+MutatingAdmissionPolicies: to standard output, or to a folder with one file for each policy. Rules that have no native form stay
 behind; a folder gets them in remainder/, as valid policies: of kvap.dev those that the
 webhook of kvap's controller carries out, and in NAME.kyverno.yaml those that nothing but
 Kyverno does. With --remainder-kind kyverno all are Kyverno's, which takes them up to its
@@ -80,6 +80,7 @@ Exit codes: 0 clean, 1 a remainder under --strict, 2 usage or unreadable input,
 	fs.StringVar(&f.reportForm, "report-format", "", "text, json, markdown, sarif, junit, github or html (default by the file's ending, else text)")
 	fs.BoolVar(&f.strict, "strict", false, "exit with 1 when a rule has no native form, or a key stands twice")
 	f.choiceFlags.add(fs)
+	f.addMutations(fs)
 	fs.StringSliceVar(&f.namespaces, "exclude-namespaces", vap.DefaultExcludedNamespaces(), "namespaces that bindings leave out; none for none")
 	fs.BoolVar(&f.static, "static", false, "make static manifests for an API server's own folder")
 	fs.StringSliceVar(&f.param, "param", nil, "files of ConfigMaps and other params that --static writes into the policies")
@@ -113,6 +114,7 @@ func (f convertFlags) plan(paths []string, stdin io.Reader) (p conversionPlan, e
 		return p, err
 	}
 	p.choices.emit.Static = f.static
+	p.choices.translate.Mutations = p.choices.translate.Mutations && !f.static
 	if p.choices.emit.Params, p.params, err = f.staticParams(stdin); err != nil {
 		return p, err
 	}

@@ -116,6 +116,7 @@ func (f *evalFlags) register(cmd *cobra.Command) {
 	fs.DurationVar(&f.timeout, "timeout", 30*time.Second, "how long a request to that cluster may take")
 	fs.StringSliceVar(&f.exempt, "exception-namespaces", []string{"none"}, "the namespaces of that cluster whose PolicyExceptions count; none for none, * for all")
 	f.choiceFlags.add(fs)
+	f.addMutations(fs)
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "of the table only violations and disagreements, of the diagnostics only errors")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "rules that have nothing to say too, and notes")
 	fs.BoolVar(&f.noColor, "no-color", false, "no colours on a terminal; NO_COLOR does the same")

@@ -101,11 +101,7 @@ func (d destination) addFiles(to *folder, done *compilation) error {
 			shared := group.objects[0].Policy
 			name = names.add(shared, shared.Name, "ValidatingAdmissionPolicy")
 		}
-		var objects []any
-		for _, o := range group.objects {
-			objects = append(objects, o.All()...)
-		}
-		data, err := d.marshal(objects)
+		data, err := d.marshal(group.all())
 		if err != nil {
 			return err
 		}

@@ -69,6 +69,7 @@ Exit codes: 0 nothing failed, 1 a row failed, 2 usage or no row could be judged,
 	flags.BoolVar(&f.only, "fail-only", false, "of the table only what did not pass")
 	flags.BoolVar(&f.strict, "strict", false, "exit with 1 when a row deviates, was excluded or not judged")
 	f.choiceFlags.add(flags)
+	f.addMutations(flags)
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress, of the diagnostics only errors, and of the table only what did not pass")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "notes too, such as which file took the place of another")
 	flags.BoolVar(&f.noColor, "no-color", false, "no colours on a terminal; NO_COLOR does the same")

@@ -83,6 +83,7 @@ func (f *verifyFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.save, "save", "", "write the requests that were found to this file, for kvap eval --requests")
 	flags.StringSliceVar(&f.param, "param", nil, "a file of ConfigMaps and other objects that rules look up")
 	f.choiceFlags.add(flags)
+	f.addMutations(flags)
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress, and of the diagnostics only errors")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "what was not seen both ways, and notes")
 	flags.BoolVar(&f.noColor, "no-color", false, "no colours on a terminal; NO_COLOR does the same")

@@ -11,7 +11,8 @@
 // recorded status exactly. Of a ValidatingPolicy one status is recorded for all its
 // forms (validating.go). Mutate rules run on requests of their own, for which statuses
 // and the object afterwards are recorded (mutating.go); so do MutatingPolicies, each with
-// one status (mutatingpolicy.go).
+// one status (mutatingpolicy.go). Their native form, where they have one, is held to the
+// interpreter, object by object (mutatingnative.go).
 //
 // Start reading at run (main.go), then examine (policy.go).
 package main

@@ -44,7 +44,11 @@ type mutateResult struct {
 }
 
 // A tally counts cases.
-type tally struct{ subjects, passed, failed int }
+type tally struct {
+	subjects, passed, failed int
+	rules, natives           int // of those that mutate
+	same, excused, different int // cases that native forms were judged by
+}
 
 // add counts a result, and writes it.
 func (t *tally) add(w io.Writer, c config, r mutateResult) {
@@ -59,10 +63,20 @@ func (t *tally) add(w io.Writer, c config, r mutateResult) {
 	r.native.write(w)
 	t.passed += r.native.agree
 	t.failed += r.native.cases - r.native.agree
+	t.rules, t.natives = t.rules+r.native.rules, t.natives+r.native.natives
+	t.same, t.excused, t.different = t.same+r.native.agree-r.native.excused, t.excused+r.native.excused, t.different+r.native.cases-r.native.agree
 	for i, text := range slices.Concat(r.wrong, r.native.wrong) {
 		if c.verbose && (c.max == 0 || i < c.max) {
 			fmt.Fprintf(w, "    %s\n", strings.ReplaceAll(text, "\n", "\n      "))
 		}
+	}
+}
+
+// writeNative says how much of what mutates is native.
+func (t *tally) writeNative(w io.Writer, what string) {
+	if t.rules > 0 {
+		fmt.Fprintf(w, "%s: %d of %d rules native, %.1f %%; objects: %d the same, %d with elements that are not told apart, %d different\n",
+			what, t.natives, t.rules, 100*float64(t.natives)/float64(t.rules), t.same, t.excused, t.different)
 	}
 }
 
@@ -83,6 +97,7 @@ func mutatingRules(w io.Writer, c config, natively *mutations) (t tally, err err
 			reasons[reason] += n
 		}
 	}
+	t.writeNative(w, "mutate")
 	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
 		fmt.Fprintf(w, "mutate: %d cases deviate: %s\n", reasons[reason], reason)
 	}

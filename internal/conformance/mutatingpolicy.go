@@ -30,6 +30,7 @@ func mutatingPolicies(w io.Writer, c config, natively *mutations) (t tally, err 
 	if os.IsNotExist(err) {
 		return tally{}, nil
 	}
+	t.writeNative(w, "mutatingpolicy")
 	return t, err
 }
 

@@ -45,6 +45,7 @@ type Judges struct {
 	natives      []native   // those of the translation, and those that are deployed
 	interpreters []interpreter
 	mutation     *interp.Interpreter // of the policies with mutate rules; nil if there are none
+	changing     []changingPolicy    // those of which the mutate rules are native
 	exceptions   []*policy.Exception
 }
 
@@ -89,7 +90,7 @@ func Compile(in compile.Input, o compile.Options, c Cluster) (*Judges, error) {
 func New(compiled compile.Result, exceptions []*policy.Exception, c Cluster) (*Judges, error) {
 	j := &Judges{Compiled: compiled, Rules: inOrder(compiled.Rules), exceptions: exceptions}
 	for _, f := range j.Rules {
-		j.standings = append(j.standings, standing{compared: f.Rule.Target == translate.Native})
+		j.standings = append(j.standings, standing{compared: f.Rule.Target == translate.Native && (!f.Rule.Mutates() || isChange(f))})
 	}
 	if err := j.deploy(&c.Deployed, c.options()); err != nil {
 		return nil, err
@@ -97,8 +98,7 @@ func New(compiled compile.Result, exceptions []*policy.Exception, c Cluster) (*J
 	if err := j.translated(compiled.Objects, c.options()); err != nil {
 		return nil, err
 	}
-	j.interpret(c)
-	return j, nil
+	return j, j.interpret(c)
 }
 
 // translated makes a judge of the objects of the policies of which nothing is
@@ -177,13 +177,12 @@ func (j *Judges) In(c Cluster) (*Judges, error) {
 		}
 		other.natives = append(other.natives, native{judge, n.members})
 	}
-	other.interpret(c)
-	return &other, nil
+	return &other, other.interpret(c)
 }
 
 // interpret makes an interpreter of each policy, which knows the places of its
 // rules.
-func (j *Judges) interpret(c Cluster) {
+func (j *Judges) interpret(c Cluster) (err error) {
 	world := c.World
 	if world == nil {
 		world = World(c.Objects, c.Schemas)
@@ -202,6 +201,8 @@ func (j *Judges) interpret(c Cluster) {
 		j.interpreters = append(j.interpreters, interpreter{p, in, rules[p]})
 	}
 	j.mutation = j.mutator(world)
+	j.changing, err = j.changers(c, world)
+	return err
 }
 
 // options are what the native judge knows of the cluster.

@@ -58,6 +58,7 @@ func (j *Judges) Mutate(ctx context.Context, r *Request, opinions []Opinion) *in
 			places[name] = list[1:]
 		}
 	}
+	j.compareChanges(ctx, r, opinions)
 	return done
 }
 

@@ -34,15 +34,20 @@ type Opinion struct {
 	// LeftOut tells that the bindings of deployed objects leave out the request's
 	// namespace, so that there is nothing to compare.
 	LeftOut bool
-	// Mutation is what a mutate rule did; nil before Mutate.
+	// Mutation is what a mutate rule did; nil before Mutate. Changes is what the rules of its
+	// policy made of the object, natively too; nil where they are not native, or do nothing.
 	Mutation *interp.RuleMutation
+	Changes  *Changed
 }
 
 // Agree tells whether both judges give the same verdict. Where there is nothing to
 // compare, nobody disagrees.
 func (o Opinion) Agree() bool {
-	if !o.Compared || o.LeftOut && o.Native == apiserver.NoMatch {
+	switch {
+	case !o.Compared || o.LeftOut && o.Native == apiserver.NoMatch:
 		return true
+	case o.Rule.Rule.Mutates():
+		return o.Changes == nil || o.Changes.Different == ""
 	}
 	ignored := o.Status == interp.Error && o.Rule.Rule.Policy.FailurePolicy == policy.Ignore
 	return Same(o.Status, o.Native) && !(ignored && o.Native == apiserver.Deny)

@@ -1,0 +1,263 @@
+package judge
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+
+	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/internal/textdiff"
+	"github.com/kvap/kvap/interp"
+	"github.com/kvap/kvap/mutating"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/translate"
+	"github.com/kvap/kvap/vap/apiserver"
+)
+
+// A Changer holds what native policies make of objects to what the interpreter makes of them
+// by the source.
+type Changer struct {
+	natives *apiserver.Mutator
+	source  *interp.Interpreter
+}
+
+// A Changed is what both made of an object.
+type Changed struct {
+	Native  apiserver.Outcome // NoMatch, Allow or Error
+	Message string            // of the error
+	// Different says how the two differ; it is empty where they do not.
+	Different string
+	// Confused tells that the object has elements of a list that have the same key, or none, or
+	// no containers, so that they are not the same though both did what they should. Kyverno's merge drops all but
+	// one of those of one key, in lists that a patch does not speak of too; natively they stay.
+	Confused bool
+	// Changed tells that the interpreter has changed the object.
+	Changed bool
+}
+
+// NewChanger makes a changer of native objects, and of the interpreter of their source.
+func NewChanger(objects []mutating.Objects, source *interp.Interpreter, o apiserver.JudgeOptions) (*Changer, error) {
+	var policies []*admissionregistrationv1.MutatingAdmissionPolicy
+	var bindings []*admissionregistrationv1.MutatingAdmissionPolicyBinding
+	for _, one := range objects {
+		policies, bindings = append(policies, one.Policy), append(bindings, one.Bindings...)
+	}
+	natives, err := apiserver.NewMutator(policies, bindings, o)
+	return &Changer{natives, source}, err
+}
+
+// By is the changer with another interpreter of the source.
+func (c *Changer) By(source *interp.Interpreter) *Changer { return &Changer{c.natives, source} }
+
+// Change lets both change the object of a request, as an API server has read it. On
+// operations on which none changes anything there is nothing to say.
+func (c *Changer) Change(ctx context.Context, request *interp.Request) (out Changed) {
+	out.Native = apiserver.NoMatch
+	if operation := request.Admission["operation"]; operation != "CREATE" && operation != "UPDATE" {
+		return out
+	}
+	read := *request
+	read.Admission = maps.Clone(request.Admission)
+	for _, field := range []string{"object", "oldObject"} {
+		if object, ok := read.Admission[field].(map[string]any); ok {
+			if decoded, err := apiserver.Decoded(withoutOwnNamespace(object)); err == nil {
+				read.Admission[field] = decoded
+			}
+		}
+	}
+	want := c.source.Mutate(ctx, &read)
+	out.Changed = want.Changed()
+	fails := ""
+	for _, r := range want.Rules {
+		if r.Status == interp.Error && fails == "" {
+			fails = r.Rule + ": " + r.Message
+		}
+	}
+	after, err := apiserver.Decoded(want.After)
+	if err != nil && fails == "" { // no API server takes what the rules made
+		fails = err.Error()
+	}
+	object, err := c.native(ctx, &read, &out)
+	switch {
+	case err != nil:
+		out.Different = err.Error()
+	case (fails != "") != (out.Native == apiserver.Error):
+		out.Different = "the interpreter: " + fails + "\nnative: " + out.Message
+	case fails == "":
+		out.Different = textdiff.Values(numbers(after), numbers(object))
+	}
+	if out.Different != "" && fails == "" && confused(read.Admission["object"]) {
+		out.Confused, out.Different = true, ""
+	}
+	return out
+}
+
+// native is what the native policies make of a request.
+func (c *Changer) native(ctx context.Context, r *interp.Request, out *Changed) (map[string]any, error) {
+	text, err := json.Marshal(r.Admission)
+	if err != nil {
+		return nil, err
+	}
+	var request *admissionv1.AdmissionRequest
+	if err := json.Unmarshal(text, &request); err != nil {
+		return nil, err
+	}
+	object, verdicts, err := c.natives.Mutate(ctx, request, r.NamespaceLabels)
+	for _, v := range verdicts {
+		if v.Outcome.Graver(out.Native) {
+			out.Native, out.Message = v.Outcome, v.Message
+		}
+	}
+	return object, err
+}
+
+// withoutOwnNamespace is a Namespace that is in no namespace, as an API server reads it.
+func withoutOwnNamespace(object map[string]any) map[string]any {
+	meta, _ := object["metadata"].(map[string]any)
+	if object["kind"] != "Namespace" || meta["namespace"] == nil {
+		return object
+	}
+	object, meta = maps.Clone(object), maps.Clone(meta)
+	delete(meta, "namespace")
+	object["metadata"] = meta
+	return object
+}
+
+// numbers is data with numbers of one type, and without lists that are empty: an API server
+// takes them for those that are null, and for those that are not there.
+func numbers(v any) any {
+	switch v := v.(type) {
+	case int64:
+		return float64(v)
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key, item := range v {
+			if list, ok := item.([]any); item != nil && (!ok || len(list) > 0) {
+				out[key] = numbers(item)
+			}
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, item := range v {
+			out[i] = numbers(item)
+		}
+		return out
+	}
+	return v
+}
+
+// confused tells of an object with elements of a list that have the same key, or none.
+func confused(v any) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		for field, item := range v {
+			if list, ok := item.([]any); ok && confusedList(field, list) || confused(item) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, confused)
+	}
+	return false
+}
+
+func confusedList(field string, list []any) bool {
+	keys, keyed := map[string][]string{
+		"containers": {"name"}, "initContainers": {"name"}, "ephemeralContainers": {"name"}, "volumes": {"name"}, "env": {"name"},
+		"imagePullSecrets": {"name"}, "volumeMounts": {"mountPath"}, "volumeDevices": {"devicePath"}, "hostAliases": {"ip"},
+		"ownerReferences": {"uid"}, "secrets": {"name"}, "conditions": {"type"}, "finalizers": nil,
+		"ports": {"containerPort", "port", "protocol"}, "topologySpreadConstraints": {"topologyKey", "whenUnsatisfiable"},
+	}[field]
+	if !keyed {
+		return false
+	}
+	if field == "containers" && len(list) == 0 {
+		return true
+	}
+	seen := map[string]bool{}
+	for _, e := range list {
+		id, _ := e.(string)
+		if m, ok := e.(map[string]any); ok {
+			for _, key := range keys {
+				if m[key] != nil && m[key] != "" {
+					id += fmt.Sprintf("%s: %v\n", key, m[key])
+				}
+			}
+		}
+		if id == "" || seen[id] {
+			return true
+		}
+		seen[id] = true
+	}
+	return false
+}
+
+// A changingPolicy is a policy of which all that mutates is native.
+type changingPolicy struct {
+	*Changer
+	places []int // of its rules among Judges.Rules
+}
+
+// changers are the policies whose mutate rules are native: of a policy with some that are not,
+// nobody tells what those that are make of an object by themselves.
+func (j *Judges) changers(c Cluster, world interp.World) (out []changingPolicy, err error) {
+	for _, p := range j.Compiled.Policies {
+		var one changingPolicy
+		var objects []mutating.Objects
+		whole := true
+		for _, r := range j.Compiled.Rules {
+			if r.Policy != p || !r.Mutates() {
+				continue
+			}
+			whole = whole && r.Target == translate.Native
+			for _, i := range r.Mutating {
+				if !slices.ContainsFunc(objects, func(o mutating.Objects) bool { return o.Policy == j.Compiled.Mutating[i].Policy }) {
+					objects = append(objects, j.Compiled.Mutating[i])
+				}
+			}
+		}
+		for i, f := range j.Rules {
+			if f.Rule.Policy == p && mutates(f) {
+				one.places = append(one.places, i)
+			}
+		}
+		if !whole || len(objects) == 0 {
+			continue
+		}
+		source := interp.New([]*policy.Policy{p}, j.exceptions, world, interp.Limits{})
+		if one.Changer, err = NewChanger(objects, source, c.options()); err != nil {
+			return nil, err
+		}
+		out = append(out, one)
+	}
+	return out, nil
+}
+
+// compareChanges holds the native form of each policy to the interpreter, on the object as it
+// is in the request, and notes in the opinions what came of it.
+func (j *Judges) compareChanges(ctx context.Context, r *Request, opinions []Opinion) {
+	for _, c := range j.changing {
+		changed := c.Change(ctx, r.unnamed().Interp())
+		places := slices.DeleteFunc(slices.Clone(c.places), func(i int) bool { return opinions[i].Status == interp.None })
+		if len(places) == 0 && changed.Different != "" {
+			places = c.places[:1]
+		}
+		for _, i := range places {
+			o := &opinions[i]
+			o.Native, o.NativeMessage, o.Changes = changed.Native, changed.Message, &changed
+			if changed.Different != "" {
+				o.NativeMessage = "the object (-interpreter +native):\n" + changed.Different
+			}
+			o.Refused = changed.Native == apiserver.Error && o.Rule.Rule.Policy.FailurePolicy != policy.Ignore
+		}
+	}
+}
+
+// isChange tells of a rule that is native by what it changes.
+func isChange(f *compile.Form) bool { return f.Rule.Mutates() && len(f.Rule.Mutating) > 0 }
