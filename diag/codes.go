@@ -443,10 +443,11 @@ const (
 	//	          - keys:
 	//	              publicKeys: k8s://default/key
 	Manifests Code = 208
-	// OtherRule occurs when a rule generates or verifies images, or a policy is a
-	// GeneratingPolicy; and when a rule mutates, or a policy is a MutatingPolicy, and
-	// MutatingAdmissionPolicies were not asked for: they are made for Kubernetes 1.36 and
-	// newer, or with --mutations native.
+	// OtherRule occurs when a rule mutates, generates or verifies images, or a policy is a
+	// MutatingPolicy or a GeneratingPolicy.
+	//
+	// MutatingAdmissionPolicies are made of what mutates for Kubernetes 1.36 and newer, or
+	// with --mutations native, and then the code is for what changes existing objects.
 	//
 	// What changes an object on its way in is done by the webhook, what changes other
 	// objects or makes new ones by the controller, in the background. Keep such rules in

@@ -474,10 +474,11 @@ func describe(c Code) (name, text, example string) {
 				"              publicKeys: k8s://default/key"
 	case OtherRule:
 		return "OtherRule",
-			"Occurs when a rule generates or verifies images, or a policy is a\n" +
-				"GeneratingPolicy; and when a rule mutates, or a policy is a MutatingPolicy, and\n" +
-				"MutatingAdmissionPolicies were not asked for: they are made for Kubernetes 1.36 and\n" +
-				"newer, or with --mutations native.\n" +
+			"Occurs when a rule mutates, generates or verifies images, or a policy is a\n" +
+				"MutatingPolicy or a GeneratingPolicy.\n" +
+				"\n" +
+				"MutatingAdmissionPolicies are made of what mutates for Kubernetes 1.36 and newer, or\n" +
+				"with --mutations native, and then the code is for what changes existing objects.\n" +
 				"\n" +
 				"What changes an object on its way in is done by the webhook, what changes other\n" +
 				"objects or makes new ones by the controller, in the background. Keep such rules in\n" +

@@ -9,7 +9,7 @@ import (
 )
 
 // lowerMutating is what becomes of a MutatingPolicy, which is one rule with the name of the
-// policy: no native form is made of it, so the webhook runs it.
+// policy: a MutatingAdmissionPolicy where these are asked for, or else the webhook runs it.
 func lowerMutating(p *policy.Policy, o *Options) RuleResult {
 	res := RuleResult{Policy: p, Target: Native, Forms: mutatingForms(p)}
 	m := p.Mutating
@@ -20,7 +20,7 @@ func lowerMutating(p *policy.Policy, o *Options) RuleResult {
 		res.refuse(diag.Warnf(p.Pos, diag.ChangesExisting, "the policy is about objects that are there already (targetMatchConstraints), and changes none: set evaluation.mutateExisting.enabled, or remove targetMatchConstraints"))
 	case m.AdmissionOff && !m.Existing:
 		res.refuse(diag.Warnf(p.Pos, diag.BackgroundOnly, "the policy is for background scans only (evaluation.admission.enabled: false); nothing runs it at admission"))
-	case !o.Mutations:
+	case !o.Mutations || m.Existing: // one policy is carried out by one side
 		why := diag.Warnf(p.Pos, diag.OtherRule, "a %s has no native form; the webhook will run this policy", p.Kind)
 		if m.Existing {
 			why = diag.Warnf(p.Pos, diag.OtherRule, "a %s that changes existing objects has no native form; the controller will run this policy in the background", p.Kind)

@@ -150,7 +150,7 @@ func TestMutatingPolicies(t *testing.T) {
 		"a function of Kyverno":              {"mutations: [" + apply(`Object{metadata: Object.metadata{labels: {"x": image("a").tag()}}}`) + "]", "webhook KV202"},
 		"the object of the request":          {"mutations: [" + apply(`Object{metadata: Object.metadata{labels: {"x": request.object.metadata.name}}}`) + "]", "webhook KV201"},
 		"elements that are mixed":            {"mutations: [" + apply(`Object{spec: Object.spec{volumes: object.spec.volumes + [Object.spec.volumes{name: "a"}]}}`) + "]", "webhook KV201"},
-		"existing objects":                   {"evaluation: {mutateExisting: {enabled: true}}\n  mutations: [" + label + "]", "unsupported KV221"},
+		"existing objects":                   {"evaluation: {mutateExisting: {enabled: true}}\n  mutations: [" + label + "]", "webhook KV209"},
 	} {
 		p := translateText(t, mutatingHead+tt.spec+"\n", setting{release: 36, mutations: true})
 		got := p.targets()
