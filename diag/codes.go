@@ -566,11 +566,11 @@ const (
 	//	    expressions:
 	//	      - expression: "(has(object.spec.old) ? object.spec.old : object.spec.?new).orValue(1) > 0"
 	ReleaseDependent Code = 218
-	// VerifiesImages occurs when a rule asks of images what kvap does not verify: signatures
-	// without keys (keyless), of the types SigstoreBundle and Notary, in referrers
-	// (cosignOCI11), by keys of a key management service, with timestamps, or attestations
-	// by anybody. No expression can ask a registry, and the webhook verifies signatures and
-	// attestations by keys and certificates: it does not run this rule.
+	// VerifiesImages occurs when a rule asks of images what kvap does not verify: signatures of
+	// the types SigstoreBundle and Notary, in referrers (cosignOCI11), by keys of a key
+	// management service, with timestamps or extensions of certificates, or by anybody. No
+	// expression can ask a registry, and the webhook verifies what cosign writes beside an
+	// image, by keys, certificates and identities: it does not run this rule.
 	//
 	// Leave the rule with Kyverno, in a policy of its own; or put the public key into the
 	// policy or a Secret.
@@ -581,9 +581,8 @@ const (
 	//	  - imageReferences: ["example.com/*"]
 	//	    attestors:
 	//	      - entries:
-	//	          - keyless:
-	//	              issuer: https://token.actions.githubusercontent.com
-	//	              subject: https://github.com/acme/*
+	//	          - keys:
+	//	              kms: awskms:///alias/acme
 	VerifiesImages Code = 219
 	// NamespaceLimit occurs when the policies of one namespace have more native rules, or
 	// more native objects, than the controller makes for one namespace: 100, unless

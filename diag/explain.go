@@ -601,11 +601,11 @@ func describe(c Code) (name, text, example string) {
 				"      - expression: \"(has(object.spec.old) ? object.spec.old : object.spec.?new).orValue(1) > 0\""
 	case VerifiesImages:
 		return "VerifiesImages",
-			"Occurs when a rule asks of images what kvap does not verify: signatures\n" +
-				"without keys (keyless), of the types SigstoreBundle and Notary, in referrers\n" +
-				"(cosignOCI11), by keys of a key management service, with timestamps, or attestations\n" +
-				"by anybody. No expression can ask a registry, and the webhook verifies signatures and\n" +
-				"attestations by keys and certificates: it does not run this rule.\n" +
+			"Occurs when a rule asks of images what kvap does not verify: signatures of\n" +
+				"the types SigstoreBundle and Notary, in referrers (cosignOCI11), by keys of a key\n" +
+				"management service, with timestamps or extensions of certificates, or by anybody. No\n" +
+				"expression can ask a registry, and the webhook verifies what cosign writes beside an\n" +
+				"image, by keys, certificates and identities: it does not run this rule.\n" +
 				"\n" +
 				"Leave the rule with Kyverno, in a policy of its own; or put the public key into the\n" +
 				"policy or a Secret.",
@@ -613,9 +613,8 @@ func describe(c Code) (name, text, example string) {
 				"  - imageReferences: [\"example.com/*\"]\n" +
 				"    attestors:\n" +
 				"      - entries:\n" +
-				"          - keyless:\n" +
-				"              issuer: https://token.actions.githubusercontent.com\n" +
-				"              subject: https://github.com/acme/*"
+				"          - keys:\n" +
+				"              kms: awskms:///alias/acme"
 	case NamespaceLimit:
 		return "NamespaceLimit",
 			"Occurs when the policies of one namespace have more native rules, or\n" +

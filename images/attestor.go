@@ -17,7 +17,7 @@ import (
 )
 
 // An Attestor is one who signs: as a policy says it, in texts. It has a Key, a Certificate,
-// or a Chain.
+// a Chain, or is Keyless.
 type Attestor struct {
 	// Key is the PEM of a public key.
 	Key string
@@ -32,9 +32,11 @@ type Attestor struct {
 	Annotations map[string]string
 	// Repository is where signatures are, if not beside the image.
 	Repository string
-	// Log is the PEM of the public key of a transparency log that must know of the signature.
-	// If it is empty, no log is asked for.
-	Log string
+	Keyless    *Keyless
+	// Log is the PEM of the public key of a transparency log that must know of the signature;
+	// if it is empty, it is one of the Trust. IgnoreLog asks for none.
+	Log       string
+	IgnoreLog bool
 }
 
 // How much a policy may say.
@@ -45,29 +47,42 @@ const (
 
 // A Verifier proves signatures of an attestor.
 type Verifier struct {
-	attestor Attestor
-	hash     crypto.Hash
-	key      crypto.PublicKey // of all signatures; or nil
-	keyUntil time.Time        // the end of its certificate under a chain
-	roots    *x509.CertPool   // of the certificates beside signatures, if there is no key
-	between  *x509.CertPool
-	log      *logKey
-	now      func() time.Time
+	attestor    Attestor
+	hash        crypto.Hash
+	key         crypto.PublicKey // of all signatures; or nil
+	keyUntil    time.Time        // the end of its certificate under a chain
+	roots       *x509.CertPool   // of the certificates beside signatures, if there is no key
+	between     *x509.CertPool
+	identity    *identity // of a keyless attestor
+	authorities []authority
+	logs        []*logKey // nil if none is asked for
+	trust       *Trust
+	now         func() time.Time
 }
 
-// NewVerifier reads an attestor.
-func NewVerifier(a Attestor, now func() time.Time) (*Verifier, error) {
-	v := &Verifier{attestor: a, now: now}
+// NewVerifier reads an attestor, with whom else is trusted.
+func NewVerifier(a Attestor, trust *Trust, now func() time.Time) (*Verifier, error) {
+	v := &Verifier{attestor: a, trust: trust, now: now}
 	var err error
 	if v.hash, err = hashNamed(a.Hash); err != nil {
 		return nil, err
 	}
-	if a.Log != "" {
-		if v.log, err = readLogKey(a.Log); err != nil {
+	switch {
+	case a.IgnoreLog:
+	case a.Log != "":
+		log, err := readLogKey(a.Log)
+		if err != nil {
 			return nil, fmt.Errorf("the key of the log: %w", err)
 		}
+		v.logs = []*logKey{log}
+	default:
+		v.logs = trust.logs
 	}
 	switch {
+	case a.Keyless != nil && a.Key+a.Certificate+a.Chain != "":
+		err = errors.New("an attestor is keyless, or has a key or certificates")
+	case a.Keyless != nil:
+		err = v.keyless(*a.Keyless)
 	case a.Key != "" && a.Certificate == "" && a.Chain == "":
 		v.key, err = readKey(a.Key)
 	case a.Key != "":
@@ -83,6 +98,17 @@ func NewVerifier(a Attestor, now func() time.Time) (*Verifier, error) {
 		return nil, err
 	}
 	return v, nil
+}
+
+func (v *Verifier) keyless(k Keyless) (err error) {
+	if v.identity, err = newIdentity(k); err != nil {
+		return err
+	}
+	v.authorities = v.trust.authorities
+	if k.Roots != "" {
+		v.authorities, err = rootsOf(k.Roots)
+	}
+	return err
 }
 
 // holder takes the key of a certificate, which is only that where there is no chain.

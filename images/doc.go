@@ -1,7 +1,8 @@
 // Package images proves who signed a container image, and what was attested of it.
 //
-// In: an image that is pinned by its digest, an Attestor (a key or certificates, the
-// annotations that a signature must have, whether a log must know of it) and a Registry.
+// In: an image that is pinned by its digest, an Attestor (a key, certificates or an identity,
+// the annotations that a signature must have, whether a log must know of it), a Trust and a
+// Registry.
 // Out: nil or the error that says why nothing proves it; of attestations, the in-toto
 // statements that are proven.
 //
@@ -24,6 +25,6 @@
 // It knows nothing of policies: which images, how many attestors, and what follows from
 // an error are for others. It keeps nothing between calls.
 //
-// Start at attestor.go; then signature.go and attestation.go, and registry.go for what is
-// asked over the network.
+// Start at attestor.go; then signature.go and attestation.go, keyless.go and trust.go for
+// certificates of some minutes, and registry.go for what is asked over the network.
 package images

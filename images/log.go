@@ -3,7 +3,6 @@ package images
 import (
 	"bytes"
 	"crypto"
-	"crypto/ecdsa"
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/hex"
@@ -25,17 +24,10 @@ type bundle struct {
 	} `json:"Payload"`
 }
 
-// PublicLog is the public key of rekor.sigstore.dev, the log that is asked for where a policy
-// names none: that of Sigstore's trusted root, valid since 2021-01-12.
-const PublicLog = `-----BEGIN PUBLIC KEY-----
-MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE2G2Y+2tabdTV5BcGiBIx0a9fAFwr
-kBbmLSGtks4L3qX6yYY0zufBnhC8Ur/iy55GhWP/9A/bY2LhC30M9+RYtw==
------END PUBLIC KEY-----
-`
-
-// A logKey is that of a log.
+// A logKey is that of a log, for its time.
 type logKey struct {
-	key *ecdsa.PublicKey
+	period
+	key crypto.PublicKey
 	id  string
 }
 
@@ -44,20 +36,29 @@ func readLogKey(text string) (*logKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	k, ok := key.(*ecdsa.PublicKey)
-	if !ok {
-		return nil, errors.New("it is no ECDSA key")
-	}
-	der, err := x509.MarshalPKIXPublicKey(k)
+	der, err := x509.MarshalPKIXPublicKey(key)
 	if err != nil {
 		return nil, err
 	}
-	return &logKey{k, hex.EncodeToString(sum(der))}, nil
+	return &logKey{key: key, id: hex.EncodeToString(sum(der))}, nil
 }
 
 // errNoProof is the error of a signature without a promise of a log. None is asked for over
 // the network.
 var errNoProof = errors.New("there is no transparency log proof in the signature, and no log is asked for one; sign with the log, or set rekor.ignoreTlog: true")
+
+// knownBy is when one of the logs took in an entry.
+func knownBy(logs []*logKey, text string, kind entryKind, logged, signature []byte, key crypto.PublicKey, certificate string) (time.Time, error) {
+	var b bundle
+	if text != "" && json.Unmarshal([]byte(text), &b) == nil {
+		for _, l := range logs {
+			if l.id == b.Payload.Log {
+				return l.knows(text, kind, logged, signature, key, certificate)
+			}
+		}
+	}
+	return logs[0].knows(text, kind, logged, signature, key, certificate)
+}
 
 // knows is when a log took in an entry: one of this signature, of what it signs, by this key.
 func (l *logKey) knows(text string, kind entryKind, logged, signature []byte, key crypto.PublicKey, certificate string) (time.Time, error) {
@@ -81,8 +82,12 @@ func (l *logKey) knows(text string, kind entryKind, logged, signature []byte, ke
 	if err != nil {
 		return time.Time{}, err
 	}
-	if !ecdsa.VerifyASN1(l.key, sum(promised), b.Promise) {
+	if !l.signs(promised, b.Promise) {
 		return time.Time{}, errors.New("its log proof is not signed by the log")
+	}
+	made := time.Unix(b.Payload.Time, 0)
+	if !l.has(made) {
+		return time.Time{}, fmt.Errorf("its log is not trusted at %s", made.UTC().Format(time.RFC3339))
 	}
 	body, err := base64.StdEncoding.DecodeString(b.Payload.Body)
 	if err != nil {
@@ -95,7 +100,7 @@ func (l *logKey) knows(text string, kind entryKind, logged, signature []byte, ke
 	if err := e.of(kind, logged, signature, key, certificate); err != nil {
 		return time.Time{}, err
 	}
-	return time.Unix(b.Payload.Time, 0), nil
+	return made, nil
 }
 
 // An entryKind is what a log has entries of.
@@ -120,9 +125,16 @@ type entry struct {
 				Content []byte `json:"content"`
 			} `json:"publicKey"`
 		} `json:"signature"`
-		// of intoto
+		// of intoto, whose later form has the signatures in it
 		Content struct {
-			Hash hashed `json:"hash"`
+			Hash        hashed `json:"hash"`
+			PayloadHash hashed `json:"payloadHash"`
+			Envelope    struct {
+				Signatures []struct {
+					PublicKey []byte `json:"publicKey"`
+					Signature []byte `json:"sig"` // in base64
+				} `json:"signatures"`
+			} `json:"envelope"`
 		} `json:"content"`
 		PublicKey []byte `json:"publicKey"`
 		// of dsse
@@ -148,6 +160,13 @@ func (e entry) of(kind entryKind, logged, signature []byte, key crypto.PublicKey
 	switch {
 	case kind == entryOfSignature && e.Kind == "hashedrekord":
 		return e.names(e.Spec.Data.Hash.of(logged), bytes.Equal(e.Spec.Signature.Content, signature), e.Spec.Signature.PublicKey.Content, key, certificate)
+	case kind == entryOfEnvelope && e.Kind == "intoto" && len(e.Spec.Content.Envelope.Signatures) > 0:
+		for _, s := range e.Spec.Content.Envelope.Signatures {
+			if string(s.Signature) == base64.StdEncoding.EncodeToString(signature) {
+				return e.names(e.Spec.Content.PayloadHash.of(payloadIn(logged)), true, s.PublicKey, key, certificate)
+			}
+		}
+		return errors.New("its log entry is of another signature")
 	case kind == entryOfEnvelope && e.Kind == "intoto":
 		// Of the envelope as a whole: its hash covers the signature.
 		return e.names(e.Spec.Content.Hash.of(logged), true, e.Spec.PublicKey, key, certificate)
@@ -160,6 +179,19 @@ func (e entry) of(kind entryKind, logged, signature []byte, key crypto.PublicKey
 		return errors.New("its log entry is of another signature")
 	}
 	return fmt.Errorf("its log entry is of the kind %q", e.Kind)
+}
+
+// payloadIn is what an envelope has in it.
+func payloadIn(data []byte) []byte {
+	var e envelope
+	if json.Unmarshal(data, &e) != nil {
+		return nil
+	}
+	content, err := base64.StdEncoding.DecodeString(e.Payload)
+	if err != nil {
+		return nil
+	}
+	return content
 }
 
 // names is nil if all that an entry names is what was found.

@@ -120,8 +120,8 @@ func (v *Verifier) signed(l layer, data, logged, signature []byte, kind entryKin
 		return errors.New("it is by another key, or of another payload")
 	}
 	at := v.now()
-	if v.log != nil {
-		made, err := v.log.knows(l.annotations[bundleKey], kind, logged, signature, key, holder)
+	if v.logs != nil {
+		made, err := knownBy(v.logs, l.annotations[bundleKey], kind, logged, signature, key, holder)
 		if err != nil {
 			return err
 		}
@@ -138,6 +138,12 @@ func (v *Verifier) valid(certificate *x509.Certificate, chain string, at time.Ti
 			return fmt.Errorf("the attestor's certificate ended at %s", v.keyUntil.UTC().Format(time.RFC3339))
 		}
 		return nil
+	}
+	if v.identity != nil {
+		if err := v.issued(certificate, at); err != nil {
+			return err
+		}
+		return v.identity.is(certificate)
 	}
 	between := v.between.Clone()
 	if chain != "" {

@@ -22,6 +22,7 @@ type attestorSet struct {
 type attestor struct {
 	*policy.Attestor
 	key, certificate, chain *text
+	keyless                 []*text // issuer, issuerRegExp, subject, subjectRegExp, roots
 	set                     *attestorSet
 }
 
@@ -43,6 +44,11 @@ func readAttestorSet(s *policy.AttestorSet) *attestorSet {
 		case e.Certificates != nil:
 			c := e.Certificates
 			a.certificate, a.chain = readText(c.Certificate.Value, c.Certificate.Pos), readText(c.Chain.Value, c.Chain.Pos)
+		case e.Keyless != nil:
+			k := e.Keyless
+			for _, t := range []policy.Text{k.Issuer, k.IssuerRegExp, k.Subject, k.SubjectRegExp, k.Roots} {
+				a.keyless = append(a.keyless, readText(t.Value, t.Pos))
+			}
 		case e.Set != nil:
 			a.set = readAttestorSet(e.Set)
 		}
@@ -114,8 +120,19 @@ func (e *imageEntry) signers(v *vars, a *review, one *attestor, at string) ([]si
 		}
 		by.logged(one.Certificates.Log)
 		return []signer{{at: at + ".certificates", by: by}}, nil
+	case one.Keyless != nil:
+		k := &Keyless{IgnoreSCT: one.Keyless.IgnoreSCT}
+		for i, into := range []*string{&k.Issuer, &k.IssuerRegExp, &k.Subject, &k.SubjectRegExp, &k.Roots} {
+			var err error
+			if *into, err = v.fillString(one.keyless[i]); err != nil {
+				return nil, err
+			}
+		}
+		by.Keyless = k
+		by.logged(one.Keyless.Log)
+		return []signer{{at: at + ".keyless", by: by}}, nil
 	case one.Keys == nil:
-		return nil, fmt.Errorf("%s: only keys and certificates are verified", at)
+		return nil, fmt.Errorf("%s: it names nobody", at)
 	}
 	by.Algorithm = one.Keys.Algorithm
 	by.logged(one.Keys.Log)

@@ -24,9 +24,11 @@ type Access struct {
 	Fresh       bool // what was proven before does not count
 }
 
-// An Attestor is who must have signed: the holder of a key, or of certificates.
+// An Attestor is who must have signed: the holder of a key or of certificates, or whoever has a
+// certificate for an identity.
 type Attestor struct {
 	Key, Certificate, Chain string // PEM
+	Keyless                 *Keyless
 	Algorithm               string
 	Annotations             map[string]string
 	Repository              string
@@ -34,6 +36,14 @@ type Attestor struct {
 	// key of the one that must; that of the public log if it is empty.
 	IgnoreLog bool
 	LogKey    string
+}
+
+// A Keyless attestor signs by a certificate for an identity: the issuer and the subject as
+// patterns with * and ?, and as regular expressions.
+type Keyless struct {
+	Issuer, IssuerRegExp, Subject, SubjectRegExp string
+	Roots                                        string // PEM of authorities; "" for the public ones
+	IgnoreSCT                                    bool   // no log of certificates need know of the certificate
 }
 
 // ErrUnreachable is the error of a registry that cannot be asked now: what it would say is not

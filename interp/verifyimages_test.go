@@ -58,6 +58,9 @@ func (s *shelf) Signed(_ context.Context, image string, by Attestor, _ Access) e
 	if err := s.ask(image); err != nil {
 		return err
 	}
+	if k := by.Keyless; k != nil && slices.Contains(s.signed[digest], k.Subject+" "+k.Issuer) {
+		return nil
+	}
 	if !slices.Contains(s.signed[digest], by.Key) {
 		return errors.New("it is by another key")
 	}
@@ -110,7 +113,7 @@ func podRunning(t *testing.T, images ...string) map[string]any {
 func TestVerifyImages(t *testing.T) {
 	registry := &shelf{
 		tags:   map[string]string{"reg.test/app:v1": digestA, "reg.test/app:v2": digestB},
-		signed: map[string][]string{digestA: {pemOne}},
+		signed: map[string][]string{digestA: {pemOne, "ann ca"}},
 		attested: map[string][]any{
 			digestA + " slsa " + pemOne: {map[string]any{"builder": map[string]any{"id": "x"}, "request": map[string]any{"namespace": "y"}, "star": "*"}},
 			digestA + " two " + pemOne:  {map[string]any{"ok": "yes"}, map[string]any{"ok": "no"}},
@@ -142,6 +145,9 @@ func TestVerifyImages(t *testing.T) {
 		{"a tag that is signed", "{" + untagged + "}", []string{"reg.test/app:v1"}, Pass, ""},
 		{"a tag that is not", "{" + untagged + "}", []string{"reg.test/app:v2"}, Fail, ""},
 		{"a tag that is none", "{" + untagged + "}", []string{"reg.test/app:v3"}, Fail, "no such tag"},
+		{"without keys", "{" + refs + "attestors: [{entries: [{keyless: {issuer: ca, subject: ann}}]}]}", []string{signed}, Pass, ""},
+		{"without keys, by another", "{" + refs + "attestors: [{entries: [{keyless: {issuer: ca, subject: bob}}]}]}", []string{signed}, Fail, ".attestors[0].entries[0].keyless: "},
+		{"the form before attestors", "{image: \"reg.test/*\", issuer: ca, subject: ann}", []string{signed}, Pass, ""},
 		{"one of two", "{" + refs + "attestors: [{count: 1, entries: " + byKeys(pemTwo, pemOne) + "}]}", []string{signed}, Pass, ""},
 		{"two of two", "{" + refs + "attestors: [{count: 2, entries: " + byKeys(pemTwo, pemOne) + "}]}", []string{signed}, Fail, ""},
 		{"all of two", "{" + refs + "attestors: [{entries: " + byKeys(pemOne, pemTwo) + "}]}", []string{signed}, Fail, ""},

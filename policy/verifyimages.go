@@ -48,11 +48,12 @@ type AttestorSet struct {
 	Entries []*Attestor
 }
 
-// An Attestor signs by a key or by certificates, or is a set of attestors.
+// An Attestor signs by a key, by certificates or without keys, or is a set of attestors.
 type Attestor struct {
 	Pos          diag.Pos
 	Keys         *StaticKeys
 	Certificates *Certificates
+	Keyless      *Keyless
 	Set          *AttestorSet
 	Annotations  []Pair
 	Repository   string
@@ -73,6 +74,15 @@ type Certificates struct {
 	Certificate Text
 	Chain       Text
 	Log         SignatureLog
+}
+
+// A Keyless attestor signs by a certificate for an identity.
+type Keyless struct {
+	Pos                                          diag.Pos
+	Issuer, IssuerRegExp, Subject, SubjectRegExp Text
+	Roots                                        Text // PEM; empty for those of the public Sigstore
+	Log                                          SignatureLog
+	IgnoreSCT                                    bool // no log of certificates need know of the certificate
 }
 
 // A SignatureLog is the transparency log that must know of a signature.
@@ -172,26 +182,27 @@ func (r *reader) imageValidation(n *Node) *ImageValidation {
 	return out
 }
 
-// formsBefore reads the forms before there were attestors: one image, and one key for its
-// signatures and attestations.
+// formsBefore reads the forms before there were attestors: one image, and one key or identity
+// for its signatures and attestations.
 func (r imageReader) formsBefore(o *object) {
 	if image := o.str("image"); image != "" {
 		r.entry.References = append(r.entry.References, image)
 	}
-	key := o.text("key")
-	for _, name := range []string{"issuer", "subject", "roots"} {
-		if t := o.text(name); t.Value != "" {
-			r.lacks(t.Pos, "signatures without keys ("+name+")")
-		}
-	}
+	key, issuer := o.text("key"), o.text("issuer")
+	keyless := &Keyless{Pos: issuer.Pos, Issuer: issuer, Subject: o.text("subject"), Roots: o.text("roots")}
 	if more := o.pairs("additionalExtensions"); len(more) > 0 {
 		r.lacks(more[0].Pos, "extensions of certificates")
 	}
-	if key.Value == "" {
+	one := &Attestor{Pos: key.Pos, Keys: &StaticKeys{Pos: key.Pos, Public: key}}
+	switch {
+	case key.Value != "":
+		r.publicKey(key)
+	case issuer.Value != "":
+		one = &Attestor{Pos: issuer.Pos, Keyless: keyless}
+	default:
 		return
 	}
-	r.publicKey(key)
-	set := &AttestorSet{Pos: key.Pos, Entries: []*Attestor{{Pos: key.Pos, Keys: &StaticKeys{Pos: key.Pos, Public: key}}}}
+	set := &AttestorSet{Pos: one.Pos, Entries: []*Attestor{one}}
 	if len(r.entry.Attestations) == 0 {
 		r.entry.Attestors = append(r.entry.Attestors, set)
 	}
@@ -255,7 +266,7 @@ func (r imageReader) attestor(n *Node) *Attestor {
 		a.Certificates = r.certificates(c)
 	}
 	if k := o.take("keyless"); k != nil {
-		r.keyless(k)
+		a.Keyless = r.keyless(k)
 	}
 	if s := o.take("attestor"); s != nil {
 		a.Set = r.attestorSet(s)
@@ -272,15 +283,21 @@ func (r imageReader) attestor(n *Node) *Attestor {
 
 func signatureAlgorithms() []string { return []string{"sha224", "sha256", "sha384", "sha512"} }
 
-func (r imageReader) keyless(n *Node) {
-	r.lacks(n.Pos, "signatures without keys (keyless)")
-	b := r.object(n, "keyless")
-	for _, key := range []string{"issuer", "issuerRegExp", "subject", "subjectRegExp", "roots"} {
-		b.str(key)
+func (r imageReader) keyless(n *Node) *Keyless {
+	o := r.object(n, "keyless")
+	k := &Keyless{
+		Pos: n.Pos, Issuer: o.text("issuer"), IssuerRegExp: o.text("issuerRegExp"), Subject: o.text("subject"), SubjectRegExp: o.text("subjectRegExp"),
+		Roots: o.text("roots"),
 	}
-	b.pairs("additionalExtensions")
-	r.logs(b, nil)
-	b.end()
+	if more := o.pairs("additionalExtensions"); len(more) > 0 {
+		r.lacks(more[0].Pos, "extensions of certificates")
+	}
+	k.IgnoreSCT = r.logs(o, &k.Log)
+	o.end()
+	if k.Issuer.Value+k.IssuerRegExp.Value+k.Subject.Value+k.SubjectRegExp.Value == "" {
+		r.lacks(n.Pos, "signatures by anybody (name an issuer and a subject)")
+	}
+	return k
 }
 
 func (r imageReader) certificates(n *Node) *Certificates {
@@ -345,11 +362,13 @@ func (r imageReader) logs(o *object, log *SignatureLog) (ct bool) {
 	}
 	if n := o.take("ctlog"); n != nil {
 		b := r.object(n, "ctlog")
-		b.str("pubkey")
 		if t := b.text("tsaCertChain"); t.Value != "" {
 			r.lacks(t.Pos, "timestamps (tsaCertChain)")
 		}
 		ct = b.boolean("ignoreSCT", false)
+		if t := b.text("pubkey"); t.Value != "" && !ct {
+			r.lacks(t.Pos, "certificates by a log of one's own (ctlog.pubkey)")
+		}
 		b.end()
 	}
 	return ct

@@ -70,15 +70,16 @@ func TestVerifiesMore(t *testing.T) {
 		`{imageReferences: ["*"], attestors: [{entries: [{certificates: {certChain: x}}]}]}`:                                    "certificate transparency",
 		`{imageReferences: ["*"], attestors: [{entries: [{keys: {kms: "awskms://x"}}]}]}`:                                       "key management",
 		`{imageReferences: ["*"], attestors: [{entries: [{keys: {publicKeys: "env://KEY"}}]}]}`:                                 "a file or a URL",
-		`{imageReferences: ["*"], attestors: [{entries: [{keyless: {issuer: a, subject: b}}]}]}`:                                "keyless",
-		`{imageReferences: ["*"], attestors: [{entries: [{attestor: {entries: [{keyless: {}}]}}]}]}`:                            "keyless",
-		`{imageReferences: ["*"], attestations: [{type: a, attestors: [{entries: [{keyless: {}}]}]}]}`:                          "keyless",
+		`{imageReferences: ["*"], attestors: [{entries: [{keyless: {issuer: a, subject: b}}]}]}`:                                "",
+		`{imageReferences: ["*"], attestors: [{entries: [{attestor: {entries: [{keyless: {}}]}}]}]}`:                            "by anybody",
+		`{imageReferences: ["*"], attestations: [{type: a, attestors: [{entries: [{keyless: {}}]}]}]}`:                          "by anybody",
 		`{imageReferences: ["*"], attestors: [{entries: [{keys: {publicKeys: ` + publicKey + `, ctlog: {tsaCertChain: x}}}]}]}`: "tsaCertChain",
 		`{type: Notary, imageReferences: ["*"]}`:                                                                                "the type Notary",
 		`{type: SigstoreBundle, imageReferences: ["*"]}`:                                                                        "the type SigstoreBundle",
 		`{imageReferences: ["*"], cosignOCI11: true}`:                                                                           "cosignOCI11",
 		`{imageReferences: ["*"], attestations: [{type: a}]}`:                                                                   "by anybody",
-		`{image: "*", issuer: a, subject: b}`:                                                                                   "issuer",
+		`{imageReferences: ["*"], attestors: [{entries: [{keyless: {issuer: a, ctlog: {pubkey: x}}}]}]}`:                        "ctlog.pubkey",
+		`{image: "*", issuer: a, subject: b}`:                                                                                   "",
 	} {
 		what, more := images(t, entry).VerifiesMore()
 		if more != (want != "") || !strings.Contains(what.Value, want) || more && what.Pos.Line == 0 {

@@ -24,6 +24,7 @@ import (
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/background"
 	"github.com/kvap/kvap/controller"
+	"github.com/kvap/kvap/images"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/webhook"
 	"github.com/kvap/kvap/webhook/certs"
@@ -49,6 +50,7 @@ type webhookFlags struct {
 	services   []string
 	registries []string
 	local      bool
+	trust      string
 }
 
 func (f *webhookFlags) add(fs *pflag.FlagSet) {
@@ -63,6 +65,7 @@ func (f *webhookFlags) add(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&f.groups, "webhook-exclude-groups", []string{"system:nodes"}, "groups whose users the webhook does not judge")
 	fs.StringSliceVar(&f.services, "apicall-services", nil, "URLs below which rules may ask services; none by default")
 	fs.StringSliceVar(&f.registries, "image-registries", nil, "registries, perhaps with a repository, that rules may ask for images; none by default")
+	fs.StringVar(&f.trust, "sigstore-trusted-root", "", "a file with whom keyless signatures of images are trusted by (trusted_root.json), read when kvap starts; that of the public Sigstore, as it was when kvap was built, by default")
 	fs.BoolVar(&f.local, "allow-local-registries", false, "let rules that verify images ask registries at addresses of this machine and its link")
 }
 
@@ -84,6 +87,22 @@ func (f *webhookFlags) check() error {
 		}
 	}
 	return nil
+}
+
+// readTrust is whom keyless signatures are trusted by; nil where no file says so.
+func (f *webhookFlags) readTrust() (*images.Trust, error) {
+	if f.trust == "" {
+		return nil, nil
+	}
+	data, err := os.ReadFile(f.trust)
+	if err != nil {
+		return nil, fmt.Errorf("--sigstore-trusted-root: %w", err)
+	}
+	trust, err := images.ReadTrust(data)
+	if err != nil {
+		return nil, fmt.Errorf("--sigstore-trusted-root %s: %w", f.trust, err)
+	}
+	return trust, nil
 }
 
 func (f *webhookFlags) enabled() bool { return f.address != "" && f.address != "0" }
@@ -173,8 +192,12 @@ func (o *fallback) build(ctx context.Context, config *rest.Config) (err error) {
 	if err != nil {
 		return err
 	}
+	trust, err := o.flags.readTrust()
+	if err != nil {
+		return err
+	}
 	if o.world, err = world.New(config, world.Options{
-		Formats: formats, Services: o.flags.services, Registries: o.flags.registries, LocalRegistries: o.flags.local, RegistrySecrets: o.namespace,
+		Formats: formats, Services: o.flags.services, Registries: o.flags.registries, LocalRegistries: o.flags.local, SigstoreTrust: trust, RegistrySecrets: o.namespace,
 		TokenFile: apiCallToken,
 	}); err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"crypto/sha256"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/asn1"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
@@ -17,6 +18,7 @@ import (
 	"fmt"
 	"maps"
 	"math/big"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -175,6 +177,51 @@ func NewAuthority(t testing.TB, by *Authority, life time.Duration) *Authority {
 	}
 	return out
 }
+
+// An Identity is whom an authority issues a certificate for: Fulcio's have an issuer, and one
+// name. It has none of what is empty.
+type Identity struct{ Email, URI, Issuer string }
+
+// NewHolder has a certificate for an identity, of ten minutes that began then.
+func NewHolder(t testing.TB, by *Authority, of Identity, then time.Time) *Authority {
+	t.Helper()
+	out := &Authority{Signer: NewSigner(t)}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(time.Now().UnixNano()), NotBefore: then, NotAfter: then.Add(10 * time.Minute),
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageCodeSigning},
+	}
+	if of.Email != "" {
+		template.EmailAddresses = []string{of.Email}
+	}
+	if of.URI != "" {
+		at, err := url.Parse(of.URI)
+		if err != nil {
+			t.Fatal(err)
+		}
+		template.URIs = []*url.URL{at}
+	}
+	if of.Issuer != "" {
+		text, err := asn1.Marshal(of.Issuer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		template.ExtraExtensions = []pkix.Extension{
+			{Id: asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 57264, 1, 1}, Value: []byte(of.Issuer)},
+			{Id: asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 57264, 1, 8}, Value: text},
+		}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, by.certificate, out.key.Public(), by.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out.certificate, err = x509.ParseCertificate(der); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// Raw is its certificate in DER.
+func (a *Authority) Raw() []byte { return a.certificate.Raw }
 
 // Certificate is its PEM.
 func (a *Authority) Certificate() string {

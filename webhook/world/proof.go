@@ -70,7 +70,7 @@ func (p *proofs) Pinned(ctx context.Context, reference string, with interp.Acces
 // Signed is nil where the image has a signature by an attestor.
 func (p *proofs) Signed(ctx context.Context, image string, by interp.Attestor, with interp.Access) error {
 	return p.ask(ctx, question{"", image, by, with}, func(ctx context.Context, r images.Registry) proof {
-		pinned, v, err := prover(image, by)
+		pinned, v, err := p.prover(image, by)
 		if err == nil {
 			err = v.Signed(ctx, r, pinned)
 		}
@@ -81,7 +81,7 @@ func (p *proofs) Signed(ctx context.Context, image string, by interp.Attestor, w
 // Attested are predicates that an attestor attests of the image.
 func (p *proofs) Attested(ctx context.Context, image, kind string, by interp.Attestor, with interp.Access) ([]any, error) {
 	got := p.ask(ctx, question{kind, image, by, with}, func(ctx context.Context, r images.Registry) proof {
-		pinned, v, err := prover(image, by)
+		pinned, v, err := p.prover(image, by)
 		var statements []images.Statement
 		if err == nil {
 			statements, err = v.Attested(ctx, r, pinned, kind)
@@ -96,21 +96,20 @@ func (p *proofs) Attested(ctx context.Context, image, kind string, by interp.Att
 	return got.predicates, got.err
 }
 
-func prover(image string, by interp.Attestor) (images.Image, *images.Verifier, error) {
+func (p *proofs) prover(image string, by interp.Attestor) (images.Image, *images.Verifier, error) {
 	pinned, err := images.Pinned(image)
 	if err != nil {
 		return pinned, nil, err
 	}
-	log := by.LogKey
-	switch {
-	case by.IgnoreLog:
-		log = ""
-	case log == "":
-		log = images.PublicLog
+	a := images.Attestor{
+		Key: by.Key, Certificate: by.Certificate, Chain: by.Chain, Hash: by.Algorithm, Annotations: by.Annotations, Repository: by.Repository,
+		Log: by.LogKey, IgnoreLog: by.IgnoreLog,
 	}
-	v, err := images.NewVerifier(images.Attestor{
-		Key: by.Key, Certificate: by.Certificate, Chain: by.Chain, Hash: by.Algorithm, Annotations: by.Annotations, Repository: by.Repository, Log: log,
-	}, time.Now)
+	if k := by.Keyless; k != nil {
+		one := images.Keyless(*k)
+		a.Keyless = &one
+	}
+	v, err := images.NewVerifier(a, p.world.trust, time.Now)
 	return pinned, v, err
 }
 
@@ -118,7 +117,7 @@ func life(by interp.Attestor, err error) time.Duration {
 	switch {
 	case err != nil:
 		return unprovenLife
-	case by.Certificate != "" || by.Chain != "":
+	case by.Certificate != "" || by.Chain != "" || by.Keyless != nil && by.IgnoreLog:
 		return certificateLife
 	}
 	return provenLife

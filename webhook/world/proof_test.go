@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/kvap/kvap/internal/testregistry"
 	"github.com/kvap/kvap/interp"
@@ -161,5 +162,29 @@ func TestProofsAreBounded(t *testing.T) {
 		if len(p.known) > maxProofs || p.bytes > maxProofBytes+100_000 {
 			t.Fatalf("%d proofs of %d bytes", len(p.known), p.bytes)
 		}
+	}
+}
+
+// Who has a certificate for an identity is believed by the authorities and logs that are
+// trusted, and by no others.
+func TestKeylessProofs(t *testing.T) {
+	r := testregistry.New(t)
+	root := testregistry.NewAuthority(t, nil, time.Hour)
+	holder := testregistry.NewHolder(t, root, testregistry.Identity{Email: "ann@acme.io", Issuer: "https://accounts.acme.io"}, time.Now().Add(-time.Minute))
+	image := r.Push("app:v1")
+	r.Attach(image, "sig", holder.Certified(image))
+	p := proving(t, Options{Registries: []string{"*"}})
+	keyless := func(k interp.Keyless) interp.Attestor {
+		k.IgnoreSCT = true
+		return interp.Attestor{Keyless: &k, IgnoreLog: true}
+	}
+	if err := p.Signed(t.Context(), image, keyless(interp.Keyless{Subject: "*@acme.io", Roots: root.Certificate()}), insecure()); err != nil {
+		t.Error(err)
+	}
+	if err := p.Signed(t.Context(), image, keyless(interp.Keyless{Subject: "*@acme.io"}), insecure()); err == nil {
+		t.Error("an authority that nobody trusts is believed")
+	}
+	if err := p.Signed(t.Context(), image, keyless(interp.Keyless{Subject: "bob@acme.io", Roots: root.Certificate()}), insecure()); err == nil {
+		t.Error("another subject is believed")
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/kvap/kvap/images"
 	"github.com/kvap/kvap/interp"
 )
 
@@ -33,6 +34,9 @@ type Options struct {
 	RegistrySecrets string
 	// LocalRegistries allows registries at addresses of this machine or its link.
 	LocalRegistries bool
+	// SigstoreTrust has whom signatures without keys are trusted by; nil for the public Sigstore
+	// as it was when this was built.
+	SigstoreTrust *images.Trust
 	// TokenFile has the token that services are asked with; empty for none.
 	TokenFile string
 	Timeout   time.Duration // of a call; 10 s
@@ -69,6 +73,7 @@ type World struct {
 	globals    *globals
 	images     *imageData
 	proofs     *proofs
+	trust      *images.Trust
 }
 
 // It is what the engine asks.
@@ -109,6 +114,11 @@ func New(config *rest.Config, o Options) (*World, error) {
 	w.roles = newBindings(w.kubernetes)
 	w.globals = newGlobals(w)
 	w.images = newImages()
+	if w.trust = w.options.SigstoreTrust; w.trust == nil {
+		if w.trust, err = images.PublicTrust(); err != nil {
+			return nil, err
+		}
+	}
 	w.proofs = newProofs(w)
 	return w, nil
 }

@@ -1,0 +1,255 @@
+package images
+
+import (
+	"crypto/x509"
+	"encoding/asn1"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	ct "github.com/google/certificate-transparency-go"
+	"github.com/google/certificate-transparency-go/ctutil"
+	ctx509 "github.com/google/certificate-transparency-go/x509"
+	"github.com/google/certificate-transparency-go/x509util"
+)
+
+// A Keyless attestor signs by a certificate that was issued for some minutes to an identity,
+// of which the issuer says so.
+//
+//	subject: https://github.com/acme/web/.github/workflows/release.yaml@refs/heads/main
+//	issuer:  https://token.actions.githubusercontent.com
+type Keyless struct {
+	// Issuer and Subject are patterns with * and ?, the others regular expressions. Of the
+	// issuer both must hold, if they are there; of the subject one, for one of the names in
+	// the certificate. There is an issuer or a subject at least.
+	Issuer, IssuerRegExp, Subject, SubjectRegExp string
+	// Roots is the PEM of authorities in place of those of the Trust.
+	Roots string
+	// IgnoreSCT asks for no proof that a log knows of the certificate.
+	IgnoreSCT bool
+}
+
+// identity is whom a certificate is for.
+type identity struct {
+	Keyless
+	issuer, subject *regexp.Regexp
+}
+
+func newIdentity(k Keyless) (*identity, error) {
+	out := &identity{Keyless: k}
+	if k.Issuer+k.IssuerRegExp+k.Subject+k.SubjectRegExp == "" {
+		return nil, errors.New("a keyless attestor needs an issuer or a subject; without one anybody could sign")
+	}
+	for _, one := range []struct {
+		text string
+		into **regexp.Regexp
+	}{{k.IssuerRegExp, &out.issuer}, {k.SubjectRegExp, &out.subject}} {
+		if one.text == "" {
+			continue
+		}
+		read, err := regexp.Compile(one.text)
+		if err != nil {
+			return nil, err
+		}
+		*one.into = read
+	}
+	return out, nil
+}
+
+// is is nil if a certificate is for the identity.
+func (i *identity) is(c *x509.Certificate) error {
+	issuer, err := issuerOf(c)
+	if err != nil {
+		return err
+	}
+	if i.Issuer != "" && !wild(i.Issuer, issuer) || i.issuer != nil && !i.issuer.MatchString(issuer) {
+		return fmt.Errorf("the issuer of its identity is %q", issuer)
+	}
+	if i.Subject == "" && i.subject == nil {
+		return nil
+	}
+	names, err := namesOf(c)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(names, func(name string) bool {
+		return i.Subject != "" && wild(i.Subject, name) || i.subject != nil && i.subject.MatchString(name)
+	}) {
+		return fmt.Errorf("its subject is %q", strings.Join(names, ", "))
+	}
+	return nil
+}
+
+// The extensions of Fulcio's certificates, and that of a name which is neither an address nor
+// a URI.
+func issuerExtension() asn1.ObjectIdentifier {
+	return asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 57264, 1, 8}
+}
+
+func issuerExtensionBefore() asn1.ObjectIdentifier {
+	return asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 57264, 1, 1}
+}
+
+func otherName() asn1.ObjectIdentifier { return asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 57264, 1, 7} }
+
+// issuerOf is who says whom a certificate is for. It may stand there in two forms, which must
+// then be one.
+func issuerOf(c *x509.Certificate) (string, error) {
+	var found []string
+	for _, e := range c.Extensions {
+		switch {
+		case e.Id.Equal(issuerExtensionBefore()):
+			found = append(found, string(e.Value))
+		case e.Id.Equal(issuerExtension()):
+			var text string
+			if rest, err := asn1.Unmarshal(e.Value, &text); err != nil || len(rest) > 0 {
+				return "", errors.New("the issuer in its certificate cannot be read")
+			}
+			found = append(found, text)
+		}
+	}
+	switch found = slices.Compact(found); len(found) {
+	case 0:
+		return "", nil
+	case 1:
+		return found[0], nil
+	}
+	return "", fmt.Errorf("its certificate names several issuers: %s", strings.Join(found, ", "))
+}
+
+// namesOf are the alternative names of a subject.
+func namesOf(c *x509.Certificate) ([]string, error) {
+	names := slices.Clone(c.EmailAddresses)
+	for _, u := range c.URIs {
+		names = append(names, u.String())
+	}
+	for _, e := range c.Extensions {
+		if !e.Id.Equal(asn1.ObjectIdentifier{2, 5, 29, 17}) {
+			continue
+		}
+		var all asn1.RawValue
+		if _, err := asn1.Unmarshal(e.Value, &all); err != nil {
+			return nil, errors.New("the names in its certificate cannot be read")
+		}
+		for rest := all.Bytes; len(rest) > 0; {
+			var one asn1.RawValue
+			var err error
+			if rest, err = asn1.Unmarshal(rest, &one); err != nil {
+				return nil, errors.New("the names in its certificate cannot be read")
+			}
+			var other struct {
+				ID    asn1.ObjectIdentifier
+				Value string `asn1:"utf8,explicit,tag:0"`
+			}
+			if one.Tag != 0 || one.Class != asn1.ClassContextSpecific {
+				continue
+			}
+			if _, err := asn1.UnmarshalWithParams(one.FullBytes, &other, "tag:0"); err == nil && other.ID.Equal(otherName()) {
+				names = append(names, other.Value)
+			}
+		}
+	}
+	return names, nil
+}
+
+// wild tells whether a text matches a pattern, in which * is any text and ? any character.
+func wild(pattern, text string) bool {
+	p, t := []rune(pattern), []rune(text)
+	star, after := -1, 0
+	i, j := 0, 0
+	for j < len(t) {
+		switch {
+		case i < len(p) && p[i] == '*':
+			star, after = i, j
+			i++
+		case i < len(p) && (p[i] == '?' || p[i] == t[j]):
+			i++
+			j++
+		case star >= 0:
+			after++
+			i, j = star+1, after
+		default:
+			return false
+		}
+	}
+	return strings.Trim(string(p[i:]), "*") == ""
+}
+
+// issued is nil if a certificate was issued under authorities that are trusted at a time, and,
+// unless that is ignored, a log of certificates knows of it.
+func (v *Verifier) issued(c *x509.Certificate, at time.Time) error {
+	var why error
+	for _, a := range v.authorities {
+		if !a.has(at) {
+			continue
+		}
+		chains, err := c.Verify(x509.VerifyOptions{Roots: a.roots, Intermediates: a.between, CurrentTime: at, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageCodeSigning}})
+		if err != nil {
+			why = err
+			continue
+		}
+		if v.identity.IgnoreSCT {
+			return nil
+		}
+		if why = v.known(c, chains); why == nil {
+			return nil
+		}
+	}
+	if why == nil {
+		return fmt.Errorf("nobody is trusted to issue certificates at %s", at.UTC().Format(time.RFC3339))
+	}
+	return fmt.Errorf("the certificate beside it: %w", why)
+}
+
+// known is nil if a log of certificates promised that it takes a certificate in.
+func (v *Verifier) known(c *x509.Certificate, chains [][]*x509.Certificate) error {
+	promises, err := x509util.ParseSCTsFromCertificate(c.Raw)
+	if err != nil {
+		return fmt.Errorf("it is in no log of certificates: %w", err)
+	}
+	leaf, err := ctx509.ParseCertificate(c.Raw)
+	if err != nil && ctx509.IsFatal(err) {
+		return err
+	}
+	for _, promise := range promises {
+		for _, log := range v.trust.certificates {
+			if log.id != hex.EncodeToString(promise.LogID.KeyID[:]) || !log.period.has(ct.TimestampToTime(promise.Timestamp)) {
+				continue
+			}
+			for _, chain := range chains {
+				if len(chain) < 2 {
+					continue
+				}
+				issuer, err := ctx509.ParseCertificate(chain[1].Raw)
+				if err != nil && ctx509.IsFatal(err) {
+					continue
+				}
+				if ctutil.VerifySCT(log.key, []*ctx509.Certificate{leaf, issuer}, promise, true) == nil {
+					return nil
+				}
+			}
+		}
+	}
+	return errors.New("no log of certificates that is trusted knows of it")
+}
+
+// rootsOf are authorities in place of those that everybody trusts.
+func rootsOf(text string) ([]authority, error) {
+	certificates, err := readCertificates(text)
+	if err != nil {
+		return nil, err
+	}
+	one := authority{roots: x509.NewCertPool(), between: x509.NewCertPool()}
+	found := false
+	for _, c := range certificates {
+		found = one.add(c) || found
+	}
+	if !found {
+		return nil, errors.New("the roots have none: no certificate of them signed itself")
+	}
+	return []authority{one}, nil
+}

@@ -1,0 +1,116 @@
+package images
+
+import (
+	"crypto"
+	"crypto/x509"
+	_ "embed" // the trusted root of the public Sigstore
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+//go:embed trustedroot.json
+var publicRoot []byte
+
+// A Trust is whom signatures without keys are trusted by: authorities that issue certificates,
+// logs of signatures, and logs of certificates, each for its time.
+type Trust struct {
+	authorities  []authority
+	logs         []*logKey
+	certificates []*logKey
+}
+
+// A period has no end where that is zero.
+type period struct {
+	Start time.Time `json:"start"`
+	End   time.Time `json:"end"`
+}
+
+func (p period) has(at time.Time) bool {
+	return !at.Before(p.Start) && (p.End.IsZero() || !at.After(p.End))
+}
+
+// An authority issues certificates.
+type authority struct {
+	period
+	roots, between *x509.CertPool
+}
+
+// A trustedRoot is a document application/vnd.dev.sigstore.trustedroot+json.
+type trustedRoot struct {
+	Logs         []trustedLog `json:"tlogs"`
+	Certificates []trustedLog `json:"ctlogs"`
+	Authorities  []struct {
+		ValidFor period `json:"validFor"`
+		Chain    struct {
+			Certificates []struct {
+				Raw []byte `json:"rawBytes"`
+			} `json:"certificates"`
+		} `json:"certChain"`
+	} `json:"certificateAuthorities"`
+}
+
+type trustedLog struct {
+	PublicKey struct {
+		Raw      []byte `json:"rawBytes"`
+		ValidFor period `json:"validFor"`
+	} `json:"publicKey"`
+}
+
+// PublicTrust is that of the public Sigstore, as it was when this was built: trustedroot.json is
+// the trusted_root.json that sigstore/root-signing signs (Apache License 2.0).
+func PublicTrust() (*Trust, error) { return ReadTrust(publicRoot) }
+
+// ReadTrust reads a trusted root of Sigstore. A log whose key is of a type that is not
+// supported here proves nothing, and is left out.
+func ReadTrust(data []byte) (*Trust, error) {
+	var doc trustedRoot
+	if err := json.Unmarshal(data, &doc); err != nil {
+		return nil, fmt.Errorf("the trusted root is no JSON: %w", err)
+	}
+	out := &Trust{logs: logKeys(doc.Logs), certificates: logKeys(doc.Certificates)}
+	for _, a := range doc.Authorities {
+		one := authority{period: a.ValidFor, roots: x509.NewCertPool(), between: x509.NewCertPool()}
+		for _, c := range a.Chain.Certificates {
+			certificate, err := x509.ParseCertificate(c.Raw)
+			if err != nil {
+				return nil, fmt.Errorf("a certificate of the trusted root: %w", err)
+			}
+			one.add(certificate)
+		}
+		out.authorities = append(out.authorities, one)
+	}
+	if len(out.authorities) == 0 || len(out.logs) == 0 {
+		return nil, errors.New("the trusted root has no authority, or no log")
+	}
+	return out, nil
+}
+
+// add adds a certificate that signed itself to the roots, and another to those between.
+func (a *authority) add(c *x509.Certificate) (root bool) {
+	if c.CheckSignatureFrom(c) == nil {
+		a.roots.AddCert(c)
+		return true
+	}
+	a.between.AddCert(c)
+	return false
+}
+
+func logKeys(logs []trustedLog) []*logKey {
+	var out []*logKey
+	for _, l := range logs {
+		key, err := x509.ParsePKIXPublicKey(l.PublicKey.Raw)
+		if err != nil || supported(key) != nil {
+			continue
+		}
+		out = append(out, &logKey{key: key, id: hex.EncodeToString(sum(l.PublicKey.Raw)), period: l.PublicKey.ValidFor})
+	}
+	return out
+}
+
+// signs tells whether the log signed data.
+func (l *logKey) signs(data, signature []byte) bool {
+	return signs(l.key, crypto.SHA256, data, signature)
+}
