@@ -188,3 +188,16 @@ func TestKeylessProofs(t *testing.T) {
 		t.Error("another subject is believed")
 	}
 }
+
+// What is known of an image says nothing of who signed it.
+func TestNobodyHasSigned(t *testing.T) {
+	r := testregistry.New(t)
+	image := r.Push("app:v1")
+	p := proving(t, Options{Registries: []string{r.Host}})
+	if _, err := p.Pinned(t.Context(), image, insecure()); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Signed(t.Context(), image, interp.Attestor{}, insecure()); err == nil {
+		t.Error("an image counts as signed, by nobody")
+	}
+}
