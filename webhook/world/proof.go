@@ -57,7 +57,7 @@ func (w *World) Registry() interp.Registry { return w.proofs }
 
 // Pinned is the image that a reference means.
 func (p *proofs) Pinned(ctx context.Context, reference string, with interp.Access) (string, error) {
-	got := p.ask(ctx, question{"", reference, interp.Attestor{}, with}, func(ctx context.Context, r images.Registry) proof {
+	got := p.ask(ctx, question{What: "digest", Image: reference, With: with}, func(ctx context.Context, r images.Registry) proof {
 		image, err := r.Resolve(ctx, reference)
 		if err != nil {
 			return proof{err: err, until: time.Now()}
@@ -69,7 +69,7 @@ func (p *proofs) Pinned(ctx context.Context, reference string, with interp.Acces
 
 // Signed is nil where the image has a signature by an attestor.
 func (p *proofs) Signed(ctx context.Context, image string, by interp.Attestor, with interp.Access) error {
-	return p.ask(ctx, question{"", image, by, with}, func(ctx context.Context, r images.Registry) proof {
+	return p.ask(ctx, question{What: "signature", Image: image, By: by, With: with}, func(ctx context.Context, r images.Registry) proof {
 		pinned, v, err := p.prover(image, by)
 		if err == nil {
 			err = v.Signed(ctx, r, pinned)
@@ -80,7 +80,7 @@ func (p *proofs) Signed(ctx context.Context, image string, by interp.Attestor, w
 
 // Attested are predicates that an attestor attests of the image.
 func (p *proofs) Attested(ctx context.Context, image, kind string, by interp.Attestor, with interp.Access) ([]any, error) {
-	got := p.ask(ctx, question{kind, image, by, with}, func(ctx context.Context, r images.Registry) proof {
+	got := p.ask(ctx, question{What: "attestation", Kind: kind, Image: image, By: by, With: with}, func(ctx context.Context, r images.Registry) proof {
 		pinned, v, err := p.prover(image, by)
 		var statements []images.Statement
 		if err == nil {
@@ -125,9 +125,9 @@ func life(by interp.Attestor, err error) time.Duration {
 
 // A question is what is asked: all that the answer depends on.
 type question struct {
-	Kind, Image string
-	By          interp.Attestor
-	With        interp.Access
+	What, Kind, Image string
+	By                interp.Attestor
+	With              interp.Access
 }
 
 // ask is what is known, or what find finds out: once for all who ask it at the same time.
