@@ -305,6 +305,9 @@ func (r imageReader) certificates(n *Node) *Certificates {
 	c := &Certificates{Pos: n.Pos, Certificate: o.text("cert"), Chain: o.text("certChain")}
 	ct := r.logs(o, &c.Log)
 	o.end()
+	if c.Certificate.Value == "" && c.Chain.Value == "" && !o.wrong {
+		r.fail(n.Pos, diag.Missing, "certificates need cert or certChain; without one anybody could sign")
+	}
 	if c.Certificate.Value == "" && !ct {
 		r.lacks(n.Pos, "certificates in a certificate transparency log (set ctlog.ignoreSCT: true where there is none)")
 	}
