@@ -1,6 +1,7 @@
 package world
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kvap/kvap/images"
 	"github.com/kvap/kvap/internal/testregistry"
 	"github.com/kvap/kvap/interp"
 )
@@ -199,5 +201,14 @@ func TestNobodyHasSigned(t *testing.T) {
 	}
 	if err := p.Signed(t.Context(), image, interp.Attestor{}, insecure()); err == nil {
 		t.Error("an image counts as signed, by nobody")
+	}
+}
+
+// A question that crashes is an error to who asked it, and to nobody else.
+func TestCrashingQuestion(t *testing.T) {
+	p := proving(t, Options{Registries: []string{"*"}})
+	got := p.ask(t.Context(), question{Image: "reg.test/app:v1", With: insecure()}, func(context.Context, images.Registry) proof { panic("x") })
+	if got.err == nil || !strings.Contains(got.err.Error(), "unexpectedly") {
+		t.Errorf("got %v", got.err)
 	}
 }
