@@ -141,7 +141,12 @@ func (p *proofs) ask(ctx context.Context, q question, find func(context.Context,
 	if found, ok := p.get(string(key)); ok && !q.With.Fresh {
 		return found
 	}
-	answer := p.flight.DoChan(string(key), func() (any, error) {
+	answer := p.flight.DoChan(string(key), func() (out any, _ error) {
+		defer func() { // of all who asked; a panic in a flight would end the process
+			if r := recover(); r != nil {
+				out = proof{err: fmt.Errorf("asking about %s failed unexpectedly: %v", q.Image, r)}
+			}
+		}()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), proofTimeout)
 		defer cancel()
 		select {
