@@ -414,3 +414,29 @@ func TestKeysOfSecrets(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+// A host has more spellings than letters, and so have patterns.
+func TestSpellingsOfHosts(t *testing.T) {
+	for _, tt := range []struct {
+		pattern, image, asked string
+	}{
+		{"reg.test/*", "reg.test:0443/app:v1", "reg.test/app:v1"},
+		{"reg.test/*", "Reg.Test:000443/app@" + digestA, "reg.test/app@" + digestA},
+		{"reg.test:5000/*", "reg.test:05000/app:v1", "reg.test:5000/app:v1"},
+		{"docker.io/library/*", "registry.hub.docker.com/library/nginx", "docker.io/library/nginx:latest"},
+		{"docker.io/library/*", "index.docker.io:0443/library/nginx", "docker.io/library/nginx:latest"},
+		{"index.docker.io/library/*", "nginx", "docker.io/nginx:latest"},
+		{"Reg.Test:443/app:*", "reg.test/app:v1", "reg.test/app:v1"},
+	} {
+		i, err := parseImage(tt.image, "docker.io")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !i.selectedBy([]string{tt.pattern}) {
+			t.Errorf("%s does not select %s", tt.pattern, tt.image)
+		}
+		if got := i.pullReference(); got != tt.asked {
+			t.Errorf("%s: asked for %s", tt.image, got)
+		}
+	}
+}
