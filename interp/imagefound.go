@@ -1,6 +1,7 @@
 package interp
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/kvap/kvap/interp/internal/wildcard"
@@ -45,10 +46,20 @@ func (v *vars) findImages(r *policy.Rule, object map[string]any) ([]foundImage, 
 	return out, nil
 }
 
-// host is the registry in the one spelling that it has: GHCR.IO:443 is ghcr.io.
-func (i image) host() string {
-	host := strings.TrimSuffix(strings.ToLower(i.registry), ":443")
-	if host == "index.docker.io" || host == "registry-1.docker.io" {
+// host is the registry in the one spelling that it has.
+func (i image) host() string { return hostOf(i.registry) }
+
+// hostOf is a host in the one spelling that it has: GHCR.IO:0443 is ghcr.io.
+func hostOf(host string) string {
+	host = strings.ToLower(host)
+	if at := strings.LastIndexByte(host, ':'); at > strings.LastIndexByte(host, ']') {
+		port := strings.TrimLeft(host[at:], ":0")
+		if host = host[:at]; port != "443" {
+			host += ":" + port
+		}
+	}
+	switch host {
+	case "index.docker.io", "registry-1.docker.io", "registry.hub.docker.com":
 		return "docker.io"
 	}
 	return host
@@ -78,7 +89,7 @@ func (i image) repositories() []string {
 // a host in other letters, does not escape a rule (section 7.1). Of a digest nobody knows which
 // tags it has, so it may have any.
 func (i image) selectedBy(patterns []string) bool {
-	for _, pattern := range patterns {
+	for _, pattern := range spelled(patterns) {
 		for _, at := range i.repositories() {
 			texts := []string{}
 			if i.tag != "" {
@@ -101,6 +112,18 @@ func (i image) selectedBy(patterns []string) bool {
 		}
 	}
 	return false
+}
+
+// spelled are patterns as they are, and with hosts in the one spelling that they have.
+func spelled(patterns []string) []string {
+	out := slices.Clone(patterns)
+	for _, pattern := range patterns {
+		host, path, found := strings.Cut(pattern, "/")
+		if found && strings.ContainsAny(host, ".:") && hostOf(host) != host {
+			out = append(out, hostOf(host)+"/"+path)
+		}
+	}
+	return out
 }
 
 // withoutTag is a pattern of a repository: of one with a tag, what is in front of that.
