@@ -440,3 +440,18 @@ func TestSpellingsOfHosts(t *testing.T) {
 		}
 	}
 }
+
+// A host in one word is one to who pulls, and no part of Docker Hub.
+func TestHostsInOneWord(t *testing.T) {
+	for text, want := range map[string]string{
+		"Acme/app:v1": "acme:443/app:v1", "localhost/app:v1": "localhost:443/app:v1", "localhost:5000/app:v1": "localhost:5000/app:v1", "acme/app:v1": "docker.io/acme/app:v1",
+	} {
+		i, err := parseImage(text, "docker.io")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := i.pullReference(); got != want {
+			t.Errorf("%s: asked for %s", text, got)
+		}
+	}
+}
