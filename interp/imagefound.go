@@ -152,8 +152,11 @@ func (e *imageEntry) skips(v *vars, i image) (bool, error) {
 	return false, nil
 }
 
-// pullReference is the image as a registry is asked for it.
+// pullReference is the image as a registry is asked for it. A host in one word has a port, or
+// it would be read as the front of a path in Docker Hub.
 func (i image) pullReference() string {
-	i.registry = i.host()
+	if i.registry = i.host(); i.registry != "" && !strings.ContainsAny(i.registry, ".:") {
+		i.registry += ":443"
+	}
 	return i.reference()
 }
