@@ -455,3 +455,12 @@ func TestHostsInOneWord(t *testing.T) {
 		}
 	}
 }
+
+// The ID of an image means one that a node has, whoever it is of.
+func TestImageByID(t *testing.T) {
+	source := imageRule(`{imageReferences: ["reg.test/*"], attestors: [{entries: ` + byKeys(pemOne) + `}]}`)
+	got := judgeOne(t, source, &Request{Admission: create(podRunning(t, digestB))}, &Offline{Proofs: &shelf{}})
+	if got.Status != Fail || !strings.Contains(got.Message, digestB) {
+		t.Errorf("got %+v", got)
+	}
+}
