@@ -1,6 +1,7 @@
 package interp
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -15,6 +16,10 @@ type foundImage struct {
 	image
 	err error // why the text is no image
 }
+
+// errImageID is the error of a text like sha256:…, which containerd takes for the ID of an
+// image that the node has, whatever repository it came from.
+var errImageID = errors.New("it is the ID of an image on a node, of which nobody knows who signed it; name a repository")
 
 // findImages are the images of an object, with the volumes that are images. What is no image
 // is found too: a Pod runs what is beside it.
@@ -35,7 +40,9 @@ func (v *vars) findImages(r *policy.Rule, object map[string]any) ([]foundImage, 
 				return nil
 			}
 			one := foundImage{path: path, text: text}
-			one.image, one.err = parseImage(text, v.registry)
+			if one.image, one.err = parseImage(text, v.registry); validDigest(text) {
+				one.err = errImageID
+			}
 			out = append(out, one)
 			return nil
 		})
