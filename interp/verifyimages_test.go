@@ -464,3 +464,18 @@ func TestImageByID(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+// applyRules: One is about rules of one sort: an object that is valid may have unsigned images.
+func TestImagesWhereOneRuleApplies(t *testing.T) {
+	source := strings.Replace(imageRule(`{imageReferences: ["reg.test/*"], attestors: [{entries: `+byKeys(pemOne)+`}]}`), "  rules:\n", `  applyRules: One
+  rules:
+  - name: valid
+    match: {any: [{resources: {kinds: [Pod]}}]}
+    validate: {pattern: {metadata: {name: "?*"}}}
+`, 1)
+	in := New(parse(t, source).Policies, nil, &Offline{Proofs: &shelf{}}, Limits{})
+	got := in.Judge(t.Context(), &Request{Admission: create(podRunning(t, "reg.test/app@"+digestB))})
+	if len(got) != 2 || got[0].Status != Pass || got[1].Status != Fail {
+		t.Errorf("got %+v", got)
+	}
+}
