@@ -208,7 +208,7 @@ func (in *Interpreter) judgePolicy(a *review, p *compiledPolicy) []RuleResult {
 	rules := p.rulesFor(in, a.kind.kind)
 	out := make([]RuleResult, len(rules))
 	open, err := p.gate(a)
-	done := !open
+	done, seen := false, false // of rules, and of those about images
 	for i, r := range rules {
 		out[i] = RuleResult{Policy: p.Name, Rule: r.Name, Status: None, Kyverno: None}
 		if p.Namespaced() {
@@ -217,7 +217,7 @@ func (in *Interpreter) judgePolicy(a *review, p *compiledPolicy) []RuleResult {
 		if err != nil && ruleApplies(p.Policy, r.Rule, a.subject()) {
 			out[i].Status, out[i].Kyverno, out[i].Message = Error, Error, err.Error()
 		}
-		if done {
+		if !open || seen || done && r.VerifyImages == nil {
 			continue
 		}
 		verdict, deviations := r.judgeBoth(a)
@@ -226,7 +226,10 @@ func (in *Interpreter) judgePolicy(a *review, p *compiledPolicy) []RuleResult {
 		}
 		out[i].Status, out[i].Kyverno, out[i].Message = verdict.status, verdict.kyverno, verdict.message
 		out[i].Exceptions, out[i].Code, out[i].Deviations = verdict.exceptions, verdict.code, deviations
-		done = p.ApplyOne && (verdict.kyverno == Pass || verdict.kyverno == Fail)
+		if p.ApplyOne && (verdict.kyverno == Pass || verdict.kyverno == Fail) {
+			// Kyverno verifies images before it validates, and counts there anew.
+			done, seen = true, r.VerifyImages != nil
+		}
 	}
 	return out
 }
