@@ -479,3 +479,17 @@ func TestImagesWhereOneRuleApplies(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+// Who attests does not say what is asked of him.
+func TestPredicateAndContext(t *testing.T) {
+	source := strings.Replace(imageRule(`{imageReferences: ["reg.test/*"], attestations: [{type: slsa, attestors: [{entries: `+byKeys(pemOne)+`}],
+      conditions: [{all: [{key: "{{ builder }}", operator: AnyIn, value: "{{ trusted }}"}]}]}]}`), "    verifyImages:", `    context: [{name: trusted, variable: {value: [ours]}}]
+    verifyImages:`, 1)
+	for builder, want := range map[string]Status{"ours": Pass, "theirs": Fail} {
+		registry := &shelf{attested: map[string][]any{digestA + " slsa " + pemOne: {map[string]any{"builder": builder, "trusted": []any{"theirs"}}}}}
+		got := judgeOne(t, source, &Request{Admission: create(podRunning(t, "reg.test/app@"+digestA))}, &Offline{Proofs: registry})
+		if got.Status != want {
+			t.Errorf("%s: want %s, got %s %q", builder, want, got.Status, got.Message)
+		}
+	}
+}
