@@ -338,7 +338,7 @@ func (c *imageCheck) attest(v *vars) verdict {
 
 // holdOf tells whether conditions hold of a predicate, whose keys they name.
 func holdOf(v *vars, all []*conditions, predicate map[string]any) (message string, ok bool, err error) {
-	v.pushAttested(predicate)
+	v.pushAttested(predicate, v.loaders...)
 	defer v.pop()
 	for _, c := range all {
 		ok, message, err := c.holds(v)
@@ -350,11 +350,13 @@ func holdOf(v *vars, all []*conditions, predicate map[string]any) (message strin
 }
 
 // pushAttested opens a level with what is attested. It is text of somebody else, as that of a
-// request is, and says nothing of the names that are the request's.
-func (v *vars) pushAttested(names map[string]any) {
+// request is, and says nothing of the names that are the request's, nor of those kept: what
+// the policy asks for is not for who attests to say.
+func (v *vars) pushAttested(names map[string]any, kept ...*loader) {
 	l := v.push(nil)
 	for name, value := range names {
 		switch {
+		case slices.ContainsFunc(kept, func(l *loader) bool { return l.name == name }):
 		case name == "request", name == "images", name == "image", strings.HasPrefix(name, "serviceAccount"), strings.HasPrefix(name, "element"):
 		default:
 			l.values[name], l.origins[name] = value, source{origin: ofRequest}
