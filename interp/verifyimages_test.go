@@ -493,3 +493,17 @@ func TestPredicateAndContext(t *testing.T) {
 		}
 	}
 }
+
+// A set within that fails leaves open what those beside it would say.
+func TestHoldBesideASetThatFails(t *testing.T) {
+	fails := &signerSet{signers: []signer{{by: Attestor{Key: "no"}}}}
+	err := hold([]signerSet{{count: 1, signers: []signer{{set: fails}, {by: Attestor{Key: "down"}}}}}, func(a Attestor) error {
+		if a.Key == "down" {
+			return ErrUnreachable
+		}
+		return errors.New("by another key")
+	})
+	if !errors.Is(err, ErrUnreachable) {
+		t.Errorf("got %v", err)
+	}
+}
