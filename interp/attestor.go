@@ -252,8 +252,14 @@ func (s signerSet) holds(prove func(Attestor) error) error {
 	if proven+unknown < needed {
 		return decided{together(why)}
 	}
-	return together(why)
+	return undecided{together(why)}
 }
+
+// An undecided error is one where a registry that could not be asked may say otherwise.
+type undecided struct{ error }
+
+// Unwrap is that.
+func (undecided) Unwrap() error { return ErrUnreachable }
 
 // A decided error is one whatever a registry that could not be asked would say.
 type decided struct{ error }
