@@ -507,3 +507,16 @@ func TestHoldBesideASetThatFails(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// What each attestor attests must meet the conditions, also where it is in a repository of its own.
+func TestConditionsOfEachAttestor(t *testing.T) {
+	registry := &shelf{attested: map[string][]any{
+		digestA + " scan " + pemOne: {map[string]any{"ok": "no"}}, digestA + " scan " + pemTwo: {map[string]any{"ok": "yes"}},
+	}}
+	source := imageRule(`{imageReferences: ["reg.test/*"], attestations: [{type: scan, attestors: [{entries: ` + byKeys(pemOne, pemTwo) + `}],
+      conditions: [{all: [{key: "{{ ok }}", operator: Equals, value: "yes"}]}]}]}`)
+	got := judgeOne(t, source, &Request{Admission: create(podRunning(t, "reg.test/app@"+digestA))}, &Offline{Proofs: registry})
+	if got.Status != Fail {
+		t.Errorf("got %+v", got)
+	}
+}
