@@ -262,9 +262,7 @@ func (c *imageCheck) prove() {
 		var predicates []any
 		err := hold(one.sets, func(by Attestor) error {
 			found, err := registry.Attested(ctx, image, one.Type, by, c.with)
-			if err == nil {
-				predicates = found
-			}
+			predicates = append(predicates, found...) // of each: they may be in several repositories
 			return err
 		})
 		if err != nil {
