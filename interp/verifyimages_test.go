@@ -520,3 +520,13 @@ func TestConditionsOfEachAttestor(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+// An image that an entry leaves out is no image that it pins: its registry may be none that is asked.
+func TestImagesThatAreLeftOutAreNotPinned(t *testing.T) {
+	source := imageRule(`{imageReferences: ["*"], skipImageReferences: ["private.test/*"], attestors: [{entries: ` + byKeys(pemOne) + `}]}`)
+	in := New(parse(t, source).Policies, nil, &Offline{Proofs: &shelf{}}, Limits{})
+	got := in.PinImages(t.Context(), &Request{Admission: create(podRunning(t, "private.test/app:v1"))})
+	if got.Changed() || got.Rules[0].Status == Error {
+		t.Errorf("got %+v", got.Rules)
+	}
+}
