@@ -80,7 +80,7 @@ func (r *rule) pin(a *review) (out verdict, after map[string]any) {
 	pinned := map[string]string{}
 	for _, c := range checks {
 		at := strings.Join(c.found.path, "\x00")
-		if !c.entry.MutateDigest || pinned[at] != "" || getAt(after, c.found.path) != c.found.text {
+		if !c.entry.MutateDigest || c.skipped || pinned[at] != "" || getAt(after, c.found.path) != c.found.text {
 			continue
 		}
 		image, err := a.world.Registry().Pinned(a.ctx, c.found.image.pullReference(), c.with)
