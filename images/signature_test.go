@@ -321,3 +321,20 @@ func TestResolve(t *testing.T) {
 		}
 	}
 }
+
+// Where a registry names no digest, the manifest has it.
+func TestResolveWithoutADigest(t *testing.T) {
+	s := testregistry.New(t)
+	image := s.Push("app:v1")
+	s.Answer(func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodHead {
+			return false
+		}
+		w.Header().Set("Content-Type", "application/vnd.oci.image.manifest.v1+json")
+		return true
+	})
+	got, err := local().Resolve(t.Context(), s.Host+"/app:v1")
+	if err != nil || got.String() != image {
+		t.Errorf("want %s, got %s %v", image, got, err)
+	}
+}
