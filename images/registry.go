@@ -203,7 +203,7 @@ func classified(err error) error {
 func isAnswer(err error) bool {
 	var answer *transport.Error
 	if !errors.As(err, &answer) {
-		return true
+		return errors.Is(classified(err), ErrUnreachable)
 	}
 	return answer.StatusCode == http.StatusUnauthorized || answer.StatusCode >= 500 || slices.Contains(retried(), answer.StatusCode)
 }
