@@ -338,3 +338,11 @@ func TestResolveWithoutADigest(t *testing.T) {
 		t.Errorf("want %s, got %s %v", image, got, err)
 	}
 }
+
+// What is refused here is no failure of a registry.
+func TestRefusedIsNotUnreachable(t *testing.T) {
+	_, err := Registry{Insecure: true}.Resolve(t.Context(), "127.0.0.1:1/x:1")
+	if err == nil || errors.Is(err, ErrUnreachable) {
+		t.Errorf("this machine: %v", err)
+	}
+}
