@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 	"syscall"
@@ -190,6 +191,11 @@ func classified(err error) error {
 		case answer.StatusCode >= 500 || slices.Contains(retried(), answer.StatusCode):
 			return fmt.Errorf("%w: %w", ErrUnreachable, err)
 		}
+		return err
+	}
+	var asked *url.Error // the first, where there are several: that by TLS
+	var no refused
+	if errors.As(err, &asked) && errors.As(asked, &no) {
 		return err
 	}
 	var network net.Error
