@@ -346,3 +346,27 @@ func TestRefusedIsNotUnreachable(t *testing.T) {
 		t.Errorf("this machine: %v", err)
 	}
 }
+
+// How much is read of an answer does not depend on what the repository, or a redirect, is called.
+func TestManifestsAreBounded(t *testing.T) {
+	s, k := testregistry.New(t), testregistry.NewSigner(t)
+	v := verifier(t, Attestor{Key: k.PEM()})
+	for _, repository := range []string{"app", "blobs/app"} {
+		s.Answer(func(w http.ResponseWriter, r *http.Request) bool {
+			if !strings.Contains(r.URL.Path, "/manifests/") {
+				return false
+			}
+			w.Header().Set("Content-Type", "application/vnd.oci.image.manifest.v1+json")
+			_, _ = w.Write([]byte(`{"layers":[]`))
+			for range 3 * maxManifest / 1024 {
+				if _, err := w.Write([]byte(strings.Repeat(" ", 1024))); err != nil {
+					return true
+				}
+			}
+			_, _ = w.Write([]byte(`}`))
+			return true
+		})
+		image := pin(t, s.Host+"/"+repository+"@sha256:"+strings.Repeat("a", 64))
+		says(t, repository, v.Signed(t.Context(), local(), image), "more than 1048576 bytes")
+	}
+}
