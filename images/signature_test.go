@@ -5,7 +5,9 @@ import (
 	"crypto/elliptic"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -368,5 +370,34 @@ func TestManifestsAreBounded(t *testing.T) {
 		})
 		image := pin(t, s.Host+"/"+repository+"@sha256:"+strings.Repeat("a", 64))
 		says(t, repository, v.Signed(t.Context(), local(), image), "more than 1048576 bytes")
+	}
+}
+
+// A manifest may say that a layer is elsewhere, of which no list of registries knows.
+func TestLayersElsewhere(t *testing.T) {
+	s, k := testregistry.New(t), testregistry.NewSigner(t)
+	image := s.Push("app:v1")
+	l := k.Signature(image, nil)
+	asked := false
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked = true
+		_, _ = w.Write(l.Data)
+	}))
+	defer elsewhere.Close()
+	at := strings.Replace(elsewhere.URL, "127.0.0.1", "localhost", 1)
+	blob := fmt.Sprintf(`{"mediaType":"text/plain","size":%d,"digest":"sha256:%x","urls":[%q],"annotations":{%q:%q}}`,
+		len(l.Data), sum(l.Data), at, testregistry.SignatureKey, l.Annotations[testregistry.SignatureKey])
+	manifest := `{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","config":` + blob + `,"layers":[` + blob + `]}`
+	s.Answer(func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.Contains(r.URL.Path, "/manifests/") {
+			return false
+		}
+		w.Header().Set("Content-Type", "application/vnd.oci.image.manifest.v1+json")
+		_, _ = w.Write([]byte(manifest))
+		return true
+	})
+	says(t, "elsewhere", verifier(t, Attestor{Key: k.PEM()}).Signed(t.Context(), local(), pin(t, image)), "no signature of")
+	if asked {
+		t.Error("it was asked for where the manifest says")
 	}
 }
