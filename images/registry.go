@@ -11,7 +11,6 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -118,7 +117,15 @@ func (r Registry) layers(ctx context.Context, at name.Repository, digest v1.Hash
 	tag := at.Tag(digest.Algorithm + "-" + digest.Hex + "." + suffix)
 	var out []layer
 	err := r.call(ctx, func(options []remote.Option) error {
-		artifact, err := remote.Image(tag, options...)
+		puller, err := remote.NewPuller(options...)
+		if err != nil {
+			return err
+		}
+		found, err := puller.Get(ctx, tag)
+		if err != nil {
+			return err
+		}
+		artifact, err := found.Image()
 		if err != nil {
 			return err
 		}
@@ -130,7 +137,7 @@ func (r Registry) layers(ctx context.Context, at name.Repository, digest v1.Hash
 			return fmt.Errorf("%s has %d layers, and %d at most are looked at", tag, len(manifest.Layers), maxLayers)
 		}
 		for _, d := range manifest.Layers {
-			blob, err := artifact.LayerByDigest(d.Digest)
+			blob, err := puller.Layer(context.WithValue(ctx, limitOfBlob{}, int64(maxAttestation)+1), at.Digest(d.Digest.String()))
 			if err != nil {
 				return err
 			}
@@ -246,8 +253,8 @@ type refused string
 // Error implements error.
 func (e refused) Error() string { return string(e) }
 
-// confined refuses what has no TLS, which a redirect or a token service may ask for, and cuts
-// manifests.
+// confined refuses what has no TLS, which a redirect or a token service may ask for, and what
+// is too large.
 type confined struct {
 	http.RoundTripper
 	insecure bool
@@ -262,13 +269,35 @@ func (c confined) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !strings.Contains(r.URL.Path, "/blobs/") {
-		response.Body = struct {
-			io.Reader
-			io.Closer
-		}{io.LimitReader(response.Body, maxManifest), response.Body}
+	limit, ok := r.Context().Value(limitOfBlob{}).(int64)
+	if !ok {
+		limit = maxManifest
 	}
+	response.Body = &bounded{response.Body, limit, limit}
 	return response, nil
+}
+
+// limitOfBlob is the key of how much may be read where a blob is asked for. No path says so:
+// repositories, redirects and token services may have any.
+type limitOfBlob struct{}
+
+// bounded is an answer that may not be larger. It is an error, and not the end: what is cut
+// would look like a connection that broke.
+type bounded struct {
+	io.ReadCloser
+	left, limit int64
+}
+
+// Read implements io.Reader.
+func (b *bounded) Read(p []byte) (int, error) {
+	if int64(len(p)) > b.left+1 {
+		p = p[:b.left+1]
+	}
+	n, err := b.ReadCloser.Read(p)
+	if b.left -= int64(n); b.left < 0 {
+		return 0, fmt.Errorf("it has more than %d bytes", b.limit)
+	}
+	return n, err
 }
 
 // repositoryNamed is the repository of a policy.
