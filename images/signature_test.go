@@ -401,3 +401,27 @@ func TestLayersElsewhere(t *testing.T) {
 		t.Error("it was asked for where the manifest says")
 	}
 }
+
+// A proxy is asked for no address of this machine or its link either: there it is the proxy's.
+func TestAddressesByProxy(t *testing.T) {
+	for _, host := range []string{"169.254.169.254", "127.0.0.1:6443", "[fe80::1]", "[::ffff:127.0.0.1]:1"} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+host+"/v2/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		inner := Registry{}.transport().(confined)
+		inner.RoundTripper = nowhere{}
+		response, err := inner.RoundTrip(request)
+		if err == nil {
+			_ = response.Body.Close()
+		}
+		says(t, host, err, "of this machine or its link")
+	}
+}
+
+// nowhere stands for a proxy.
+type nowhere struct{}
+
+func (nowhere) RoundTrip(*http.Request) (*http.Response, error) {
+	return nil, errors.New("the proxy was asked")
+}
