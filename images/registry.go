@@ -224,7 +224,7 @@ func isAnswer(err error) bool {
 // transport connects as the Registry allows.
 func (r Registry) transport() http.RoundTripper {
 	dialer := &net.Dialer{Timeout: callTimeout, ControlContext: r.control}
-	return confined{insecure: r.Insecure, RoundTripper: &http.Transport{
+	return confined{registry: r, RoundTripper: &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
 		DialContext:           dialer.DialContext,
 		TLSHandshakeTimeout:   callTimeout,
@@ -240,7 +240,12 @@ func (r Registry) control(_ context.Context, _, address string, _ syscall.RawCon
 	if err != nil {
 		return err
 	}
-	at := to.Addr().Unmap()
+	return r.allows(to.Addr())
+}
+
+// allows is nil if there may be a registry at an address.
+func (r Registry) allows(at netip.Addr) error {
+	at = at.Unmap()
 	if !r.Local && (at.IsLoopback() || at.IsLinkLocalUnicast() || at.IsUnspecified() || at.IsMulticast()) {
 		return refused(fmt.Sprintf("the address %s is of this machine or its link, where no registry of a cluster is", at))
 	}
@@ -257,13 +262,18 @@ func (e refused) Error() string { return string(e) }
 // is too large.
 type confined struct {
 	http.RoundTripper
-	insecure bool
+	registry Registry
 }
 
 // RoundTrip implements http.RoundTripper.
 func (c confined) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.URL.Scheme != "https" && !c.insecure {
+	if r.URL.Scheme != "https" && !c.registry.Insecure {
 		return nil, refused(fmt.Sprintf("%s has no TLS; imageRegistryCredentials.allowInsecureRegistry: true allows it", r.URL.Host))
+	}
+	if at, err := netip.ParseAddr(r.URL.Hostname()); err == nil { // which a proxy would connect to
+		if err := c.registry.allows(at); err != nil {
+			return nil, err
+		}
 	}
 	response, err := c.RoundTripper.RoundTrip(r)
 	if err != nil {
