@@ -2,10 +2,16 @@ package images
 
 import (
 	"crypto"
+	"crypto/ecdsa"
 	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
 	"encoding/base64"
+	"encoding/pem"
 	"errors"
 	"fmt"
+	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -424,4 +430,36 @@ type nowhere struct{}
 
 func (nowhere) RoundTrip(*http.Request) (*http.Response, error) {
 	return nil, errors.New("the proxy was asked")
+}
+
+// A certificate beside a signature may be anybody's: its key costs little before it is trusted.
+func TestKeysThatCostMuch(t *testing.T) {
+	n := new(big.Int).SetBit(big.NewInt(1), 100_000, 1)
+	huge := &rsa.PublicKey{N: n, E: 1<<31 - 1}
+	if err := supported(huge); err == nil {
+		t.Error("a key of 100,000 bits is supported")
+	}
+	root := testregistry.NewAuthority(t, nil, time.Hour)
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, huge, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	beside := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+	s := testregistry.New(t)
+	image := s.Push("app:v1")
+	l := testregistry.Layer{Data: testregistry.Payload(testregistry.Digest(image), nil), Annotations: map[string]string{
+		testregistry.SignatureKey: base64.StdEncoding.EncodeToString(n.Bytes()[:n.BitLen()/8]), testregistry.CertificateKey: beside,
+	}}
+	s.Attach(image, "sig", l)
+	v := verifier(t, Attestor{Chain: root.Certificate()})
+	says(t, "the certificate", v.Signed(t.Context(), local(), pin(t, image)), "bits")
+	l = root.Certified(image)
+	l.Annotations[testregistry.ChainKey] = beside
+	s.Attach(image, "sig", l)
+	says(t, "the chain", v.Signed(t.Context(), local(), pin(t, image)), "bits")
 }
