@@ -43,6 +43,7 @@ type Attestor struct {
 const (
 	maxBlocks = 10
 	maxPEM    = 64 << 10
+	maxRSA    = 8192
 )
 
 // A Verifier proves signatures of an attestor.
@@ -207,9 +208,18 @@ func supported(key crypto.PublicKey) error {
 		if k.N.BitLen() < 2048 {
 			return fmt.Errorf("an RSA key of %d bits proves nothing; 2048 at least", k.N.BitLen())
 		}
-		return nil
+		return affordable(key)
 	}
 	return fmt.Errorf("a public key of the type %T is not supported", key)
+}
+
+// affordable refuses a key that is so large that to try it would keep a processor busy for
+// seconds: a certificate beside a signature may be anybody's.
+func affordable(key crypto.PublicKey) error {
+	if k, ok := key.(*rsa.PublicKey); ok && k.N.BitLen() > maxRSA {
+		return fmt.Errorf("an RSA key of %d bits is not tried; %d at most", k.N.BitLen(), maxRSA)
+	}
+	return nil
 }
 
 func readCertificates(text string) ([]*x509.Certificate, error) {
@@ -225,6 +235,9 @@ func readCertificates(text string) ([]*x509.Certificate, error) {
 		c, err := x509.ParseCertificate(b.Bytes)
 		if err != nil {
 			return nil, fmt.Errorf("a certificate: %w", err)
+		}
+		if err := affordable(c.PublicKey); err != nil {
+			return nil, err
 		}
 		out = append(out, c)
 	}
