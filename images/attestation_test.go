@@ -93,3 +93,18 @@ func TestFlips(t *testing.T) {
 		}
 	}
 }
+
+// What somebody attests makes no long message.
+func TestTypesInMessages(t *testing.T) {
+	s, k := testregistry.New(t), testregistry.NewSigner(t)
+	image := s.Push("app:v1")
+	var layers []testregistry.Layer
+	for i := range 20 {
+		layers = append(layers, testregistry.NewSigner(t).Attestation(image, strings.Repeat(fmt.Sprint(i), 100_000), `{}`))
+	}
+	s.Attach(image, "att", layers...)
+	_, err := verifier(t, Attestor{Key: k.PEM()}).Attested(t.Context(), local(), pin(t, image), "slsa")
+	if err == nil || len(err.Error()) > 2000 {
+		t.Errorf("%d bytes of an error", len(fmt.Sprint(err)))
+	}
+}
