@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	kjson "k8s.io/apimachinery/pkg/util/json"
@@ -57,9 +58,30 @@ func (v *Verifier) Attested(ctx context.Context, r Registry, image Image, kind s
 		}
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("there is no attestation of the type %s of %s, but of %s", kind, image, strings.Join(others, ", "))
+		return nil, fmt.Errorf("there is no attestation of the type %s of %s, but of %s", kind, image, few(others))
 	}
 	return out, nil
+}
+
+// few are texts that may be anybody's, as far as a message has room for them.
+func few(texts []string) string {
+	const most, length = 5, 100
+	slices.Sort(texts)
+	texts = slices.Compact(texts)
+	out := ""
+	for i, text := range texts {
+		switch {
+		case i == most:
+			return fmt.Sprintf("%s and %d other types", out, len(texts)-most)
+		case i > 0:
+			out += ", "
+		}
+		if len(text) > length {
+			text = text[:length] + "…"
+		}
+		out += fmt.Sprintf("%q", text)
+	}
+	return out
 }
 
 // An otherType is that of a statement which is not looked for.
