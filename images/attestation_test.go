@@ -108,3 +108,21 @@ func TestTypesInMessages(t *testing.T) {
 		t.Errorf("%d bytes of an error", len(fmt.Sprint(err)))
 	}
 }
+
+// A predicate is read when it is known whose it is.
+func TestPredicateOfSomebody(t *testing.T) {
+	s, k := testregistry.New(t), testregistry.NewSigner(t)
+	image := s.Push("app:v1")
+	predicate := "[" + strings.Repeat("{},", 100_000) + "{}]"
+	for kind, want := range map[string]string{"slsa": "another key", "vuln": "no attestation of the type"} {
+		s.Attach(image, "att", testregistry.NewSigner(t).Attestation(image, kind, predicate))
+		v := verifier(t, Attestor{Key: k.PEM()})
+		made := testing.AllocsPerRun(1, func() {
+			_, err := v.Attested(t.Context(), local(), pin(t, image), "slsa")
+			says(t, kind, err, want)
+		})
+		if made > 50_000 {
+			t.Errorf("%s: %.0f allocations", kind, made)
+		}
+	}
+}
