@@ -105,10 +105,24 @@ func (v *Verifier) statement(l layer, image Image, kind string) (Statement, erro
 	if err != nil {
 		return Statement{}, fmt.Errorf("its payload is no base64: %w", err)
 	}
-	var s struct {
+	var head struct {
 		Type          string `json:"_type"`
 		PredicateType string `json:"predicateType"`
-		Subject       []struct {
+	}
+	if err := kjson.Unmarshal(content, &head); err != nil {
+		return Statement{}, fmt.Errorf("its payload is no JSON: %w", err)
+	}
+	if head.PredicateType != kind {
+		return Statement{}, otherType(head.PredicateType)
+	}
+	if e.PayloadType != statementMedia || !strings.HasPrefix(head.Type, statementPrefix) {
+		return Statement{}, errors.New("it is no in-toto statement")
+	}
+	if err := v.sealed(l, e, data, content); err != nil {
+		return Statement{}, err
+	}
+	var s struct { // read when it is known whose it is: it may be large
+		Subject []struct {
 			Digest map[string]string `json:"digest"`
 		} `json:"subject"`
 		Predicate any `json:"predicate"`
@@ -116,21 +130,12 @@ func (v *Verifier) statement(l layer, image Image, kind string) (Statement, erro
 	if err := kjson.Unmarshal(content, &s); err != nil {
 		return Statement{}, fmt.Errorf("its payload is no JSON: %w", err)
 	}
-	if s.PredicateType != kind {
-		return Statement{}, otherType(s.PredicateType)
-	}
-	if e.PayloadType != statementMedia || !strings.HasPrefix(s.Type, statementPrefix) {
-		return Statement{}, errors.New("it is no in-toto statement")
-	}
-	if err := v.sealed(l, e, data, content); err != nil {
-		return Statement{}, err
-	}
 	if len(s.Subject) > maxSubjects {
 		return Statement{}, fmt.Errorf("it has more than %d subjects", maxSubjects)
 	}
 	for _, subject := range s.Subject {
 		if subject.Digest[image.digest.Algorithm] == image.digest.Hex {
-			return Statement{Type: s.PredicateType, Predicate: s.Predicate, Size: len(content)}, nil
+			return Statement{Type: kind, Predicate: s.Predicate, Size: len(content)}, nil
 		}
 	}
 	return Statement{}, errors.New("it is about another image")
