@@ -3,6 +3,7 @@ package world
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -211,4 +212,35 @@ func TestCrashingQuestion(t *testing.T) {
 	if got.err == nil || !strings.Contains(got.err.Error(), "unexpectedly") {
 		t.Errorf("got %v", got.err)
 	}
+}
+
+// A registry that does not answer keeps nobody from asking another.
+func TestRegistryThatHangs(t *testing.T) {
+	hangs, answers := testregistry.New(t), testregistry.New(t)
+	one := testregistry.NewSigner(t)
+	image := answers.Push("app:v1")
+	answers.Attach(image, "sig", one.Signature(image, nil))
+	p := proving(t, Options{Registries: []string{"*"}})
+	by := interp.Attestor{Key: one.PEM(), IgnoreLog: true}
+	let := make(chan struct{})
+	hangs.Answer(func(http.ResponseWriter, *http.Request) bool {
+		<-let
+		return false
+	})
+	var done sync.WaitGroup
+	given, giveUp := context.WithCancel(t.Context())
+	for i := range 2 * maxAsking {
+		done.Go(func() { _, _ = p.Pinned(given, fmt.Sprintf("%s/app:v%d", hangs.Host, i), insecure()) })
+	}
+	for len(hangs.Asked()) < 16 {
+		time.Sleep(time.Millisecond)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	if err := p.Signed(ctx, image, by, insecure()); err != nil {
+		t.Error(err)
+	}
+	giveUp()
+	close(let)
+	done.Wait()
 }
