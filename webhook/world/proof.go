@@ -1,10 +1,12 @@
 package world
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -25,13 +27,12 @@ const (
 	proofTimeout    = 15 * time.Second
 	maxProofs       = 2000
 	maxProofBytes   = 32 << 20
-	maxAsking       = 64 // registries at once, by all requests
 )
 
 // proofs is what was proven of images. It implements interp.Registry.
 type proofs struct {
 	world  *World
-	asking chan struct{}
+	asking *asking
 	flight singleflight.Group
 
 	mu    sync.Mutex
@@ -49,7 +50,7 @@ type proof struct {
 }
 
 func newProofs(w *World) *proofs {
-	return &proofs{world: w, asking: make(chan struct{}, maxAsking), known: map[string]proof{}}
+	return &proofs{world: w, asking: newAsking(), known: map[string]proof{}}
 }
 
 // Registry proves what is signed of images.
@@ -130,6 +131,12 @@ type question struct {
 	With              interp.Access
 }
 
+// host is the registry that is asked.
+func (q question) host() string {
+	host, _, _ := strings.Cut(cmp.Or(q.By.Repository, q.Image), "/")
+	return host
+}
+
 // ask is what is known, or what find finds out: once for all who ask it at the same time.
 // Their time is their own; the question has its own too. Of a registry that cannot be asked
 // nothing is known afterwards.
@@ -149,12 +156,11 @@ func (p *proofs) ask(ctx context.Context, q question, find func(context.Context,
 		}()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), proofTimeout)
 		defer cancel()
-		select {
-		case p.asking <- struct{}{}:
-			defer func() { <-p.asking }()
-		case <-ctx.Done():
-			return proof{err: fmt.Errorf("%w: too many are asked already", interp.ErrUnreachable)}, nil
+		done, err := p.asking.take(ctx, q.host())
+		if err != nil {
+			return proof{err: err}, nil
 		}
+		defer done()
 		r, err := p.world.registry(ctx, q)
 		if err != nil {
 			return proof{err: err}, nil

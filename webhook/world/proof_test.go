@@ -232,7 +232,7 @@ func TestRegistryThatHangs(t *testing.T) {
 	for i := range 2 * maxAsking {
 		done.Go(func() { _, _ = p.Pinned(given, fmt.Sprintf("%s/app:v%d", hangs.Host, i), insecure()) })
 	}
-	for len(hangs.Asked()) < 16 {
+	for len(hangs.Asked()) < maxOfHost {
 		time.Sleep(time.Millisecond)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
