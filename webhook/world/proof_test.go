@@ -244,3 +244,21 @@ func TestRegistryThatHangs(t *testing.T) {
 	close(let)
 	done.Wait()
 }
+
+// What a registry answers makes no long message, and is not kept.
+func TestLongAnswers(t *testing.T) {
+	r := testregistry.New(t)
+	r.Answer(func(w http.ResponseWriter, q *http.Request) bool {
+		if !strings.Contains(q.URL.Path, "/manifests/") {
+			return false
+		}
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = w.Write([]byte(strings.Repeat("x", 60_000)))
+		return true
+	})
+	p := proving(t, Options{Registries: []string{"*"}})
+	_, err := p.Pinned(t.Context(), r.Host+"/app:v1", insecure())
+	if err == nil || len(err.Error()) > 3000 || errors.Is(err, interp.ErrUnreachable) {
+		t.Errorf("an error of %d bytes", len(fmt.Sprint(err)))
+	}
+}
