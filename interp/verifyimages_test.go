@@ -530,3 +530,14 @@ func TestImagesThatAreLeftOutAreNotPinned(t *testing.T) {
 		t.Errorf("got %+v", got.Rules)
 	}
 }
+
+// An image counts whether or not it has what names it elsewhere.
+func TestExtractedImagesWithoutAKey(t *testing.T) {
+	source := strings.Replace(imageRule(`{imageReferences: ["reg.test/*"], attestors: [{entries: `+byKeys(pemOne)+`}]}`), "    verifyImages:",
+		`    imageExtractors: {Task: [{path: /spec/steps/*/image, key: name}]}
+    verifyImages:`, 1)
+	task := object(t, `{apiVersion: tekton.dev/v1, kind: Task, metadata: {name: a, namespace: team}, spec: {steps: [{image: "reg.test/app@`+digestB+`"}]}}`)
+	if got := judgeOne(t, source, &Request{Admission: create(task)}, &Offline{Proofs: &shelf{}}); got.Status != Fail {
+		t.Errorf("got %+v", got)
+	}
+}
