@@ -166,7 +166,8 @@ func (p *proofs) ask(ctx context.Context, q question, find func(context.Context,
 			return proof{err: err}, nil
 		}
 		found := find(ctx, r)
-		if errors.Is(found.err, images.ErrUnreachable) {
+		unreachable := errors.Is(found.err, images.ErrUnreachable)
+		if found.err = brief(found.err); unreachable {
 			found.err = fmt.Errorf("%w: %w", interp.ErrUnreachable, found.err)
 			return found, nil
 		}
@@ -179,6 +180,20 @@ func (p *proofs) ask(ctx context.Context, q question, find func(context.Context,
 	case <-ctx.Done():
 		return proof{err: fmt.Errorf("%w: %w", interp.ErrUnreachable, ctx.Err())}
 	}
+}
+
+// brief is an error as a text, which is kept, told and written to logs: without the answers of
+// registries that it has, and shortened.
+func brief(err error) error {
+	const most = 1000
+	if err == nil {
+		return nil
+	}
+	text := err.Error()
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return errors.New(text)
 }
 
 // registry is how a question is asked, if the list of registries allows it.
