@@ -35,6 +35,7 @@ func (v *vars) findImages(r *policy.Rule, object map[string]any) ([]foundImage, 
 	}
 	var out []foundImage
 	for _, e := range extractors {
+		e.key = "" // names an image in images, and nothing here
 		err := e.extract(v, object, nil, func(_ string, path []string, text string) error {
 			if strings.TrimSpace(text) == "" {
 				return nil
