@@ -87,3 +87,17 @@ func TestVerifiesMore(t *testing.T) {
 		}
 	}
 }
+
+// An attestation has no annotations: to ask for some of who attests must not mean nothing.
+func TestAnnotationsOfAttestations(t *testing.T) {
+	entry := `{keys: {publicKeys: ` + publicKey + `}, annotations: {team: a}}`
+	for _, attestors := range []string{"[{entries: [" + entry + "]}]", "[{entries: [{attestor: {entries: [" + entry + "]}}]}]"} {
+		rule := images(t, `{imageReferences: ["*"], attestations: [{type: a, attestors: `+attestors+`}]}`)
+		if what, more := rule.VerifiesMore(); !more || !strings.Contains(what.Value, "annotations") {
+			t.Errorf("%s: got %q", attestors, what.Value)
+		}
+	}
+	if what, more := images(t, `{imageReferences: ["*"], attestors: [{entries: [`+entry+`]}], attestations: [{type: a}]}`).VerifiesMore(); more {
+		t.Errorf("of signatures: got %q", what.Value)
+	}
+}
