@@ -220,9 +220,24 @@ func (r imageReader) attestation(n *Node) *Attestation {
 		a.Type = before
 	}
 	a.Attestors = each(o.list("attestors"), r.attestorSet)
+	for _, s := range a.Attestors {
+		r.annotated(s)
+	}
 	a.Conditions = each(o.list("conditions"), r.conditions)
 	o.end()
 	return a
+}
+
+// annotated notes annotations that who attests must have set. There are none in an attestation.
+func (r imageReader) annotated(s *AttestorSet) {
+	for _, e := range s.Entries {
+		if len(e.Annotations) > 0 {
+			r.lacks(e.Pos, "annotations of attestations")
+		}
+		if e.Set != nil {
+			r.annotated(e.Set)
+		}
+	}
 }
 
 func (r imageReader) attestorSet(n *Node) *AttestorSet {
