@@ -541,3 +541,14 @@ func TestExtractedImagesWithoutAKey(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+// A malformed image fails also where preconditions look at images.
+func TestMalformedImageAndPreconditions(t *testing.T) {
+	source := strings.Replace(imageRule(`{imageReferences: ["reg.test/*"], attestors: [{entries: `+byKeys(pemOne)+`}]}`), "    verifyImages:",
+		`    preconditions: {all: [{key: "{{ images.containers.*.registry || '' }}", operator: AnyIn, value: [reg.test]}]}
+    verifyImages:`, 1)
+	request := &Request{Admission: create(podRunning(t, "reg.test/app@"+digestB, "reg.test/App:v1"))}
+	if got := judgeOne(t, source, request, &Offline{Proofs: &shelf{}}); got.Status != Fail || !strings.Contains(got.Message, "App:v1") {
+		t.Errorf("got %+v", got)
+	}
+}
