@@ -54,6 +54,21 @@ func (v *vars) findImages(r *policy.Rule, object map[string]any) ([]foundImage, 
 	return out, nil
 }
 
+// malformedImage is why a text among the images of an object is none. It may be why nothing can
+// be said of images, and is not to be the way past a rule.
+func (v *vars) malformedImage(r *policy.Rule, object map[string]any) error {
+	found, err := v.findImages(r, object)
+	if err != nil {
+		return nil // which is no image's
+	}
+	for _, f := range found {
+		if f.err != nil {
+			return f.err
+		}
+	}
+	return nil
+}
+
 // host is the registry in the one spelling that it has.
 func (i image) host() string { return hostOf(i.registry) }
 

@@ -314,6 +314,8 @@ func (r *rule) judge(a *review) (out verdict) {
 	v.defineAll(r.entries, a)
 	applies, message, err := r.preconditions.holds(v)
 	switch {
+	case err != nil && r.VerifyImages != nil && len(r.matchingExceptions(a, v)) == 0 && v.malformedImage(r.Rule, a.object) != nil:
+		return say(Fail, "failed to verify images: %v", v.malformedImage(r.Rule, a.object))
 	case err != nil:
 		return say(Error, "failed to evaluate preconditions: %v", err)
 	case !applies:
