@@ -321,6 +321,16 @@ const (
 	//
 	//	$ kvap eval policy.yaml --resource pod.yaml
 	IncompleteObject Code = 123
+	// Excepted occurs when a PolicyException is from a policy of the input. It is part of what
+	// is made of the policy, and of what the webhook judges by: nothing is written for it.
+	//
+	// Keep it in the cluster where kvap's webhook or controller runs: there it counts in the
+	// namespaces of --exception-namespaces.
+	//
+	// Example:
+	//
+	//	$ kvap convert policy.yaml exception.yaml --report -
+	Excepted Code = 124
 )
 
 // 2xx: no native form; the webhook judges the rule.

@@ -28,6 +28,7 @@ func Codes() []Code {
 		UnreadKind,
 		OtherEngine,
 		IncompleteObject,
+		Excepted,
 		NoExpression,
 		NoFunction,
 		NoOperator,
@@ -370,6 +371,14 @@ func describe(c Code) (name, text, example string) {
 				"\n" +
 				"Add the field, or leave it: the object never comes to be.",
 			"$ kvap eval policy.yaml --resource pod.yaml"
+	case Excepted:
+		return "Excepted",
+			"Occurs when a PolicyException is from a policy of the input. It is part of what\n" +
+				"is made of the policy, and of what the webhook judges by: nothing is written for it.\n" +
+				"\n" +
+				"Keep it in the cluster where kvap's webhook or controller runs: there it counts in the\n" +
+				"namespaces of --exception-namespaces.",
+			"$ kvap convert policy.yaml exception.yaml --report -"
 	case NoExpression:
 		return "NoExpression",
 			"Occurs when a construct has no expression in the CEL of the\n" +

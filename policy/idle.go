@@ -38,6 +38,23 @@ func Idle(policies []*Policy, exceptions []*Exception) diag.List {
 	return ds
 }
 
+// Excepted notes which exceptions are from policies that are there: an exception that does
+// what it says is not passed over either.
+func Excepted(policies []*Policy, exceptions []*Exception) (ds diag.List) {
+	for _, e := range exceptions {
+		var names []string
+		for _, p := range policies {
+			if !e.Invalid && e.IsFrom(p) && (e.CEL != nil) == p.InCEL() {
+				names = append(names, p.FullName())
+			}
+		}
+		if len(names) > 0 {
+			ds = append(ds, diag.Notef(e.Pos, diag.Excepted, "the exception %s is from %s; it is part of what is made of that", e.Name, strings.Join(names, ", ")))
+		}
+	}
+	return ds
+}
+
 // idle reports the policies of kinds that are read which an exception in CEL names and
 // which are not there.
 func (e *Exception) idle(policies []*Policy) (ds diag.List) {

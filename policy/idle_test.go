@@ -1,12 +1,46 @@
 package policy_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kvap/kvap/policy"
 )
+
+// An exception that does what it says is noted, with what it is from; one that is from
+// nothing, or is from a policy of the other language, is not.
+func TestExcepted(t *testing.T) {
+	const exceptions = `
+---
+apiVersion: kyverno.io/v2
+kind: PolicyException
+metadata: {name: good, namespace: shop}
+spec: {exceptions: [{policyName: shop/teams, ruleNames: [team]}], match: {any: [{resources: {kinds: [Pod]}}]}}
+---
+apiVersion: kyverno.io/v2
+kind: PolicyException
+metadata: {name: idle, namespace: shop}
+spec: {exceptions: [{policyName: native, ruleNames: [native]}], match: {any: [{resources: {kinds: [Pod]}}]}}
+---
+apiVersion: policies.kyverno.io/v1
+kind: PolicyException
+metadata: {name: cel, namespace: shop}
+spec: {policyRefs: [{kind: ValidatingPolicy, name: native}, {kind: ValidatingPolicy, name: owners}]}
+`
+	f, ds := policy.Parse("p.yaml", []byte(strings.Split(excepted, "---\napiVersion: kyverno.io/v2")[0]+exceptions))
+	if ds.HasErrors() {
+		t.Fatal(ds)
+	}
+	var got []string
+	for _, d := range policy.Excepted(f.Policies, f.Exceptions) {
+		got = append(got, d.Message)
+	}
+	if d := cmp.Diff([]string{"the exception good is from shop/teams; it is part of what is made of that", "the exception cel is from native; it is part of what is made of that"}, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
 
 const excepted = `
 apiVersion: kyverno.io/v1

@@ -143,6 +143,7 @@ func convert(cmd *cobra.Command, args []string, f convertFlags) error {
 	progress.during(fmt.Sprintf("converting %s", count(len(p.sources), "file", "files")), func() { done = compileSources(p.sources, p.choices) })
 	progress.clear()
 	done.found = append(done.found, p.unread...).Sort()
+	done.found = append(done.found, policy.Excepted(done.policies, done.exceptions)...)
 	done.found = append(done.found, policy.Idle(done.policies, done.exceptions)...).Sort()
 	wrote := ""
 	if !done.empty() {
