@@ -2,8 +2,10 @@ package interp
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/google/cel-go/cel"
@@ -77,7 +79,25 @@ func (w celWorld) Service(ctx context.Context, c cellib.Call) (status int, answe
 		call.Method = "POST"
 	}
 	said, err := w.world.Service(ctx, call)
+	if err == nil && said.Mocked {
+		said.Body, err = withBody(said.Body)
+	}
 	return said.Status, said.Body, err
+}
+
+// withBody is an answer that has itself as its body too.
+func withBody(answer []byte) ([]byte, error) {
+	var body any
+	if err := json.Unmarshal(answer, &body); err != nil {
+		return nil, err
+	}
+	out, isMap := body.(map[string]any)
+	if !isMap {
+		return answer, nil // which stands in body anyway
+	}
+	out = maps.Clone(out)
+	out["body"] = body
+	return json.Marshal(out)
 }
 
 // Global implements cellib.World.

@@ -29,6 +29,8 @@ type Offline struct {
 	Unscoped func(apiVersion, kind string) bool
 	// Answers are the answers of the API server by path, and of services by URL.
 	Answers map[string][]byte
+	// Mocked are the statuses of those answers that a suite gives with one.
+	Mocked map[string]int
 	// Images are what registries know, by reference.
 	Images map[string]map[string]any
 	// Proofs tells what is proven of images; nil where no registry is at hand.
@@ -109,6 +111,9 @@ func (o *Offline) Params(_ context.Context, apiVersion, kind, namespace, name st
 // Service gives the answer that was set for a URL.
 func (o *Offline) Service(_ context.Context, call ServiceCall) (ServiceAnswer, error) {
 	if answer, ok := o.Answers[call.URL]; ok {
+		if status, ok := o.Mocked[call.URL]; ok {
+			return ServiceAnswer{Status: status, Body: answer, Mocked: true}, nil
+		}
 		return ServiceAnswer{Status: 200, Body: answer}, nil
 	}
 	return ServiceAnswer{}, fmt.Errorf("there is no answer for %s; services are not asked offline", call.URL)

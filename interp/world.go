@@ -62,6 +62,9 @@ var ErrNotFound = errors.New("it does not exist")
 type ServiceAnswer struct {
 	Status int
 	Body   []byte
+	// Mocked tells of an answer that a suite gives. The CEL of Kyverno's command line has its
+	// body under body, where that of a cluster is the value itself.
+	Mocked bool
 }
 
 // Success is the body of an answer, or an error where its status is one.

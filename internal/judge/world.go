@@ -3,6 +3,7 @@ package judge
 import (
 	"encoding/json"
 	"maps"
+	"strings"
 
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -104,23 +105,96 @@ type CallAnswer struct {
 type GlobalAnswer struct {
 	Name string `json:"name"`
 	Data any    `json:"data"`
+	// Resources are in the place of Data for an entry with objects.
+	Resources []map[string]any `json:"resources"`
+	// FieldPath leads to what is taken of it: names with dots between.
+	FieldPath   string       `json:"fieldPath"`
+	Projections []Projection `json:"projections"`
+}
+
+// A Projection is a part of what an entry holds, under a name of its own.
+type Projection struct {
+	Name string `json:"name"`
+	Path string `json:"path"`
+}
+
+// give has a world give the entry and its projections, which are keys of it too where it is
+// a map.
+func (g GlobalAnswer) give(w *interp.Offline) {
+	root := g.Data
+	if root == nil && g.Resources != nil {
+		list := make([]any, len(g.Resources))
+		for i, o := range g.Resources {
+			list[i] = o
+		}
+		root = list
+	}
+	root = at(root, g.FieldPath)
+	for _, p := range g.Projections {
+		part := at(root, p.Path)
+		w.Globals[g.Name+"."+p.Name] = part
+		if m, ok := root.(map[string]any); ok {
+			m = maps.Clone(m)
+			m[p.Name] = part
+			root = m
+		}
+	}
+	w.Globals[g.Name] = root
+}
+
+// at is what a path of names leads to; nil where there is nothing.
+func at(value any, path string) any {
+	if path == "" {
+		return value
+	}
+	for name := range strings.SplitSeq(path, ".") {
+		m, _ := value.(map[string]any)
+		value = m[name]
+	}
+	return value
 }
 
 // Give has a world give these answers, and no others that it gave to the same.
 func (a Answers) Give(w *interp.Offline) {
 	if w.Answers == nil {
-		w.Answers, w.Globals = map[string][]byte{}, map[string]any{}
+		w.Answers, w.Globals, w.Mocked = map[string][]byte{}, map[string]any{}, map[string]int{}
 	}
 	for _, c := range a.Calls {
-		text, err := json.Marshal(c.Response)
+		body, status, structured := c.answer()
+		text, err := json.Marshal(body)
 		if err != nil { // what was read from a file can be written
 			continue
 		}
 		w.Answers[c.URLPath+c.URL] = text
+		if structured {
+			w.Mocked[c.URLPath+c.URL] = status
+		}
 	}
 	for _, g := range a.Globals {
-		w.Globals[g.Name] = g.Data
+		g.give(w)
 	}
+}
+
+// answer is the body of the response, and its status, where it is written with both.
+func (c CallAnswer) answer() (body any, status int, structured bool) {
+	m, ok := c.Response.(map[string]any)
+	body, has := m["body"]
+	if !ok || !has {
+		return c.Response, 200, false
+	}
+	for key := range m {
+		if key != "body" && key != "statusCode" {
+			return c.Response, 200, false
+		}
+	}
+	status = 200
+	switch given := m["statusCode"].(type) {
+	case int64:
+		status = int(given)
+	case float64:
+		status = int(given)
+	}
+	return body, status, true
 }
 
 // ImageData is what a Context says of images, by reference, in the form in which

@@ -58,7 +58,7 @@ func (r *run) triggering(ctx context.Context, row Row, p *policy.Policy, o manif
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	objects := slices.Concat(r.objects, s.objects, objectsOf(r.existing))
+	objects := slices.Concat(r.withNamespaces(), s.objects, objectsOf(r.existing))
 	for _, name := range row.cloned() {
 		sources, err := r.expected(name)
 		if err != nil {

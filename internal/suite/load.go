@@ -26,8 +26,11 @@ type material struct {
 	values     *values
 	user       *userInfo        // nil where the suite names none
 	objects    []map[string]any // that rules look up
-	images     map[string]map[string]any
-	answers    []answers // later ones win
+	// definitions are CustomResourceDefinitions, as text by file and as objects.
+	definitions []map[string]any
+	files       map[string][]byte
+	images      map[string]map[string]any
+	answers     []answers // later ones win
 }
 
 // load reads all that a suite names. Where a file is missing there is nothing
@@ -71,7 +74,33 @@ func (s *Suite) loadObjects(m *material, key string, names []string) (found diag
 			objects, ds := manifest.Read(file, data)
 			for _, o := range objects {
 				m.objects = append(m.objects, within(o.Value)...)
+				ds = append(ds, s.loadDefinitions(m, o)...)
 			}
+			return ds
+		})...)
+	}
+	return found
+}
+
+// loadDefinitions reads the files with definitions that a ClusterResource names: from the
+// folder of the suite.
+func (s *Suite) loadDefinitions(m *material, o manifest.Object) (found diag.List) {
+	spec, _ := o.Value["spec"].(map[string]any)
+	names, _ := spec["crds"].([]any)
+	if o.Kind() != "ClusterResource" {
+		return nil
+	}
+	for _, one := range names {
+		name, _ := one.(string)
+		found = append(found, s.eachFile(name, o.Pos, func(file string, data []byte) diag.List {
+			objects, ds := manifest.Read(file, data)
+			for _, definition := range objects {
+				m.definitions = append(m.definitions, definition.Value)
+			}
+			if m.files == nil {
+				m.files = map[string][]byte{}
+			}
+			m.files[file] = data
 			return ds
 		})...)
 	}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
+	"strings"
 
 	kjson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
@@ -23,6 +25,9 @@ func (r *run) overPayloads(row Row, judge func(document map[string]any) (interp.
 		return r.each(row, Result{Verdict: NotJudged, Reason: "the policy is for JSON documents (evaluation.mode: JSON), and the suite has no jsonPayload"})
 	}
 	for i, name := range names {
+		if !r.meansPayload(row, name) {
+			continue
+		}
 		one := Result{Resource: name}
 		document, err := r.document(name, i)
 		var got interp.RuleResult
@@ -37,6 +42,16 @@ func (r *run) overPayloads(row Row, judge func(document map[string]any) (interp.
 		out = append(out, one)
 	}
 	return out
+}
+
+// meansPayload tells whether a row is about a JSON document. Where it names none of the
+// suite's it is about all, as on the Kyverno command line.
+func (r *run) meansPayload(row Row, name string) bool {
+	same := func(a, b string) bool { return strings.TrimPrefix(a, "./") == strings.TrimPrefix(b, "./") }
+	named := func(payload string) bool {
+		return slices.ContainsFunc(row.names(), func(wanted string) bool { return same(wanted, payload) })
+	}
+	return named(name) || !slices.ContainsFunc(r.suite.payloads(), named)
 }
 
 // alone holds what the interpreter says to what is wanted, where there is no native form.
@@ -60,7 +75,7 @@ func (r *run) payload(ctx context.Context, row Row, p *policy.Policy) []Result {
 	if err != nil {
 		return r.each(row, Result{Verdict: NotJudged, Reason: err.Error()})
 	}
-	in := interp.New([]*policy.Policy{p}, nil, r.world(r.objects), interp.Limits{})
+	in := interp.New([]*policy.Policy{p}, r.exceptions, r.world(r.objects), interp.Limits{})
 	return r.overPayloads(row, func(document map[string]any) (interp.RuleResult, error) {
 		got := interp.RuleResult{Status: interp.None}
 		for _, res := range in.Judge(ctx, &interp.Request{Admission: map[string]any{

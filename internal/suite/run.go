@@ -3,6 +3,7 @@ package suite
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -38,6 +39,14 @@ func (r Runner) Run(ctx context.Context, s *Suite) (Results, diag.List) {
 	}
 	if r.Rewrite != nil {
 		r.Rewrite(m.policies)
+	}
+	for _, file := range slices.Sorted(maps.Keys(m.files)) {
+		if r.Schemas == nil {
+			break
+		}
+		if next, ds := r.Schemas.WithCRDFile(file, m.files[file]); !ds.HasErrors() {
+			r.Schemas, r.Translate.Schemas = next, next
+		}
 	}
 	found = append(found, m.deployed.Dependent(r.Translate.Release.String(), r.differences)...)
 	run := &run{runner: r, suite: s, material: m, sessions: map[string]*session{}, bound: m.deployed.Bound(), alone: map[string]*judge.Judges{}}

@@ -15,6 +15,7 @@ type answers = judge.Answers
 func (r *run) world(objects []map[string]any) *interp.Offline {
 	w := judge.World(objects, r.runner.Schemas)
 	w.Images, w.Complete = r.images, true
+	w.Answers, w.Globals, w.Mocked = judge.Published(r.definitions), map[string]any{}, map[string]int{}
 	for _, a := range r.answers {
 		a.Give(w)
 	}

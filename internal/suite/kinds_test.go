@@ -1,0 +1,37 @@
+package suite
+
+import (
+	"path/filepath"
+	"testing"
+)
+
+// Of suites for each kind of policies.kyverno.io, as users write them for the Kyverno command
+// line, every row is judged, and as the specification has it.
+func TestSuitesOfEachKind(t *testing.T) {
+	files, err := filepath.Glob("testdata/*/kyverno-test.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	rows := 0
+	for _, file := range files {
+		t.Run(filepath.Base(filepath.Dir(file)), func(t *testing.T) {
+			suites, found := Read(file)
+			if found.HasErrors() || len(suites) != 1 {
+				t.Fatal(found)
+			}
+			results, found := runner(t).Run(t.Context(), suites[0])
+			if found.HasErrors() {
+				t.Error(found)
+			}
+			for _, r := range results.Rows {
+				rows++
+				if r.Verdict != Passed || r.Reason == "Excluded" {
+					t.Errorf("%s:%d: %s on %s: %s %s (%s)", r.Pos.File, r.Pos.Line, r.Policy, r.Resource, r.Verdict, r.Reason, r.Message)
+				}
+			}
+		})
+	}
+	if rows < 60 {
+		t.Errorf("there are only %d rows", rows)
+	}
+}
