@@ -166,6 +166,22 @@ func TestGeneratingInStep(t *testing.T) {
 	}
 }
 
+// What asks for the user is for requests only; what makes an object with a field that is
+// called like a variable of patterns is not.
+func TestGeneratingAsksUser(t *testing.T) {
+	for expression, asks := range map[string]bool{
+		`object.metadata.name + string(request.userInfo.username)`:             true,
+		`object.metadata.name + string(request[?"userInfo"].orValue(""))`:      true,
+		`object.metadata.name + string(request.?userInfo.orValue(""))`:         true,
+		`object.metadata.name + {"serviceAccountName": ""}.serviceAccountName`: false,
+	} {
+		p := setOf(t, strings.Replace(quotas, "expression: object.metadata.name", "expression: '"+expression+"'", 1)).Policies[0]
+		if got := heldRules(p.Policy)[0].needsRequest; got != asks {
+			t.Errorf("%s: %v", expression, got)
+		}
+	}
+}
+
 // A copy follows its source.
 func TestGeneratingFollowsSource(t *testing.T) {
 	b := generatingFor(t, quotas, source, shop)

@@ -70,7 +70,7 @@ func heldGenerating(p *policy.Policy) *heldRule {
 	g := p.Generating
 	return &heldRule{
 		name: p.Name, invalid: p.Invalid, source: p.Source, constraints: g.MatchConstraints,
-		existing: g.Existing, needsRequest: holds(p.Source.Get("spec"), userVariables()),
+		existing: g.Existing, needsRequest: holds(p.Source.Get("spec"), userInCEL()),
 		synchronize: g.Synchronize, goes: g.Synchronize && !g.Orphan, makesOfDeleted: g.Lists("DELETE"),
 		open: true, apply: p.ServerSideApply, place: anyPlace,
 	}
@@ -83,7 +83,7 @@ func heldMutating(p *policy.Policy) *heldRule {
 	m := p.Mutating
 	return &heldRule{
 		name: p.Name, invalid: p.Invalid, source: p.Source, changes: true, existing: true,
-		needsRequest: holds(p.Source.Get("spec"), userVariables()), constraints: m.MatchConstraints, onceOnly: m.TargetExpression != "",
+		needsRequest: holds(p.Source.Get("spec"), userInCEL()), constraints: m.MatchConstraints, onceOnly: m.TargetExpression != "",
 	}
 }
 

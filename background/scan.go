@@ -155,6 +155,9 @@ func userVariables() *regexp.Regexp {
 	return regexp.MustCompile(`\b(request\.(userInfo|roles|clusterRoles)|serviceAccountName|serviceAccountNamespace)\b`)
 }
 
+// userInCEL is what only a request has a value for, as expressions in CEL name it.
+func userInCEL() *regexp.Regexp { return regexp.MustCompile(`\brequest\s*(\.\??\s*|\[\??\s*['"])userInfo\b`) }
+
 // holds tells that a text below a node matches.
 func holds(n *policy.Node, text *regexp.Regexp) bool {
 	if n == nil {
