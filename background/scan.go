@@ -156,7 +156,9 @@ func userVariables() *regexp.Regexp {
 }
 
 // userInCEL is what only a request has a value for, as expressions in CEL name it.
-func userInCEL() *regexp.Regexp { return regexp.MustCompile(`\brequest\s*(\.\??\s*|\[\??\s*['"])userInfo\b`) }
+func userInCEL() *regexp.Regexp {
+	return regexp.MustCompile(`\brequest\s*(\.\??\s*|\[\??\s*['"])userInfo\b`)
+}
 
 // holds tells that a text below a node matches.
 func holds(n *policy.Node, text *regexp.Regexp) bool {
