@@ -91,7 +91,7 @@ func (c *Changer) Change(ctx context.Context, request *interp.Request) (out Chan
 	case fails == "":
 		out.Different = textdiff.Values(numbers(after), numbers(object))
 	}
-	if out.Different != "" && fails == "" && confused(read.Admission["object"]) {
+	if out.Different != "" && fails == "" && (confused(read.Admission["object"]) || confused(object)) {
 		out.Confused, out.Different = true, ""
 	}
 	return out
@@ -257,6 +257,16 @@ func (j *Judges) compareChanges(ctx context.Context, r *Request, opinions []Opin
 			o.Refused = changed.Native == apiserver.Error && o.Rule.Rule.Policy.FailurePolicy != policy.Ignore
 		}
 	}
+}
+
+// Changes are what the native form of each policy, and the interpreter, make of the object of
+// a request, by the name of the policy; of those whose mutate rules are native.
+func (j *Judges) Changes(ctx context.Context, r *Request) map[string]Changed {
+	out := map[string]Changed{}
+	for _, c := range j.changing {
+		out[j.Rules[c.places[0]].Rule.PolicyName()] = c.Change(ctx, r.unnamed().Interp())
+	}
+	return out
 }
 
 // isChange tells of a rule that is native by what it changes.

@@ -44,6 +44,7 @@ func (r *run) mutate(ctx context.Context, row Row, p *policy.Policy, o manifest.
 		base.unlooked(row.Expected())
 		return []Result{base}
 	}
+	natively, isNative := s.judges.Changes(ctx, request)[p.FullName()]
 	if p.Mutating != nil && row.patched() != "" {
 		whole := *done
 		if whole.After, err = r.behindAll(ctx, made, o); err != nil {
@@ -59,6 +60,16 @@ func (r *run) mutate(ctx context.Context, row Row, p *policy.Policy, o manifest.
 		result := base
 		result.Form, result.Message, result.Interp = m.Rule, m.Message, string(m.Status)
 		r.weighMutation(&result, row, m, done)
+		if isNative {
+			result.Native = string(natively.Native)
+		}
+		switch {
+		case !isNative || result.Verdict != Passed:
+		case natively.Different != "":
+			result.Verdict, result.Reason = Failed, "the native form makes another object (-interpreter +native):\n"+natively.Different
+		default:
+			result.Reason = "Ok"
+		}
 		out = append(out, result)
 	}
 	if out == nil {
