@@ -37,7 +37,7 @@ func argumentKinds(function jmespath.Func, i int) []schema.Kind {
 		return []schema.Kind{schema.String, schema.List}
 	case jmespath.FuncKeys, jmespath.FuncValues:
 		return []schema.Kind{schema.Map}
-	case jmespath.FuncStartsWith, jmespath.FuncEndsWith, jmespath.FuncToUpper, jmespath.FuncToLower, jmespath.FuncSplit:
+	case jmespath.FuncStartsWith, jmespath.FuncEndsWith, jmespath.FuncToUpper, jmespath.FuncToLower, jmespath.FuncSplit, jmespath.FuncRegexReplaceAll:
 		return text
 	case jmespath.FuncRegexMatch:
 		if i == 0 {

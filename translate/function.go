@@ -69,6 +69,8 @@ func (l *lowering) callOfText(f jmespath.Func, arg func(i int) operand) (out ope
 		return l.changeCase(f, arg(0)), true
 	case jmespath.FuncRegexMatch:
 		return l.regexMatch(arg(0), arg(1)), true
+	case jmespath.FuncRegexReplaceAll:
+		return l.regexReplaceAll(arg(0), arg(1), arg(2)), true
 	case jmespath.FuncParseJSON:
 		return arg(0).over(l.parseJSON), true
 	case jmespath.FuncSplit:
