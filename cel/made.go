@@ -1,5 +1,7 @@
 package cel
 
+import "strings"
+
 // What an expression makes: the Objects and JSON patches of a MutatingAdmissionPolicy.
 
 // MakesEmpty tells that v makes an empty map, or an Object without fields, anywhere.
@@ -75,4 +77,49 @@ func (v Value) VariableName() string {
 		return ""
 	}
 	return v.n.name
+}
+
+// Sets are the paths of what v changes, as an apply configuration or as a JSON patch: of each
+// field that an Object sets, of each key of a map that it is given, and of what operations are
+// about, as far as that is known. Steps are parted by slashes.
+func (v Value) Sets() (out []string) {
+	v.Walk(func(v Value) bool {
+		if v.n.op != opStruct {
+			return true
+		}
+		at := strings.ReplaceAll(strings.TrimPrefix(strings.TrimPrefix(v.n.name, "Object"), "."), ".", "/")
+		for i, field := range v.n.vars {
+			value := v.n.args[i]
+			switch {
+			case v.n.name == "JSONPatch":
+				if field == "path" {
+					out = append(out, strings.TrimPrefix(Value{value}.Prefix(), "/"))
+				}
+				continue
+			case value.op == opMap && len(value.args) > 0:
+				for k := 0; k < len(value.args); k += 2 {
+					out = append(out, strings.TrimPrefix(at+"/"+field+"/"+escaped(Value{value.args[k]}.Prefix()), "/"))
+				}
+			case !makesStruct(value):
+				out = append(out, strings.TrimPrefix(at+"/"+field, "/"))
+			}
+		}
+		return true
+	})
+	return out
+}
+
+// escaped is a key as a step of a path.
+func escaped(key string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(key, "~", "~0"), "/", "~1")
+}
+
+// makesStruct tells that a struct is made in n.
+func makesStruct(n *node) bool {
+	made := false
+	Value{n}.Walk(func(v Value) bool {
+		made = made || v.n.op == opStruct
+		return !made
+	})
+	return made
 }

@@ -392,6 +392,7 @@ func (c *compilation) result(in Input) Result {
 		r.Reason = r.reason(said)
 		out.Rules = append(out.Rules, r)
 	}
+	found = append(found, c.tellOrder(out.Rules)...)
 	out.Diagnostics = append(found, c.translated.Diagnostics...).Sort()
 	return out
 }

@@ -941,6 +941,17 @@ const (
 	//	    - resources:
 	//	        kinds: [VirtualService]
 	PublishedKind Code = 325
+	// MutationOrder occurs when two policies may write the same field of an object, and become
+	// MutatingAdmissionPolicies. An API server promises no order among them, so which one
+	// writes last may differ from request to request. Kyverno promises none either.
+	// `convert --strict` ends with 1.
+	//
+	// Put the rules into one policy: those of a policy keep their order.
+	//
+	// Example:
+	//
+	//	$ kvap convert policies/ --kubernetes-version 1.36
+	MutationOrder Code = 326
 	// TakenOver occurs in a migration plan when a generate rule keeps what it generates in
 	// step (synchronize: true). Kyverno deletes all that such a rule has generated when the
 	// rule goes, or its policy. So kvap migrate enforce writes

@@ -72,6 +72,7 @@ func Codes() []Code {
 		OwnObjects,
 		ExcludedNamespace,
 		PublishedKind,
+		MutationOrder,
 		TakenOver,
 		ExpressionTooLong,
 		InvalidObject,
@@ -943,6 +944,15 @@ func describe(c Code) (name, text, example string) {
 				"  any:\n" +
 				"    - resources:\n" +
 				"        kinds: [VirtualService]"
+	case MutationOrder:
+		return "MutationOrder",
+			"Occurs when two policies may write the same field of an object, and become\n" +
+				"MutatingAdmissionPolicies. An API server promises no order among them, so which one\n" +
+				"writes last may differ from request to request. Kyverno promises none either.\n" +
+				"`convert --strict` ends with 1.\n" +
+				"\n" +
+				"Put the rules into one policy: those of a policy keep their order.",
+			"$ kvap convert policies/ --kubernetes-version 1.36"
 	case TakenOver:
 		return "TakenOver",
 			"Occurs in a migration plan when a generate rule keeps what it generates in\n" +

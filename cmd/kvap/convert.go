@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
@@ -245,6 +246,8 @@ func verdict(done *compilation, c report.Conversion, strict bool) error {
 		return &exit{exitFindings, fmt.Errorf("--strict: %d of %d rules have no native form", c.Totals.Rules-c.Totals.Native, c.Totals.Rules)}
 	case strict && done.duplicateKeys() > 0:
 		return &exit{exitFindings, fmt.Errorf("--strict: %s twice in a mapping, see %s", count(done.duplicateKeys(), "key stands", "keys stand"), diag.DuplicateKey)}
+	case strict && slices.ContainsFunc(done.rules, isUnordered):
+		return &exit{exitFindings, fmt.Errorf("--strict: policies may write the same field in any order, see %s", diag.MutationOrder)}
 	case strict && c.Totals.Guessed > 0:
 		return &exit{exitFindings, fmt.Errorf("--strict: the resources of %d of %d rules are guessed", c.Totals.Guessed, c.Totals.Rules)}
 	case len(done.unread) > 0, c.Totals.Guessed > 0:
@@ -252,6 +255,9 @@ func verdict(done *compilation, c report.Conversion, strict bool) error {
 	}
 	return nil
 }
+
+// isUnordered tells of a rule that writes what one of another policy writes too.
+func isUnordered(r *compile.Rule) bool { return slices.Contains(r.Codes, diag.MutationOrder) }
 
 // excludedNamespaces reads the names of --exclude-namespaces.
 func excludedNamespaces(names []string) ([]string, error) {
