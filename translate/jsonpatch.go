@@ -192,7 +192,7 @@ func (w *opWriter) operation(text jsonText, n *policy.Node, in *loopScope) {
 	if n.Get("path") == nil || !strings.HasPrefix(n.Get("path").Str, "/") {
 		panic(w.unsupported("a JSON patch with a path that does not begin with a slash"))
 	}
-	at, here, loop := w.walkTo(text, n.Get("path").Str, in, op == "add")
+	at, here, loop := w.walkTo(n.Get("path").Str, in, op == "add")
 	o := operation{when: cel.True(), op: op, at: here, loop: loop}
 	if loop == nil && in != nil {
 		panic(w.unsupported("a JSON patch in a foreach that is not about its elements"))
@@ -273,7 +273,7 @@ func (j jsonText) unquoted() cel.Bool {
 
 // walkTo goes to a path, and makes the parents that are missing where makes is set. loop is
 // that of the element which the path goes through.
-func (w *opWriter) walkTo(text jsonText, path string, in *loopScope, makes bool) (at place, here pointer, loop *opLoop) {
+func (w *opWriter) walkTo(path string, in *loopScope, makes bool) (at place, here pointer, loop *opLoop) {
 	at = w.object.v
 	steps := strings.Split(path, "/")[1:]
 	for i, step := range steps {

@@ -370,20 +370,21 @@ func refusedMutations(d *mutating.Draft, o *Options) *diag.Diagnostic {
 			return &w
 		}
 	}
-	for _, e := range o.Checker.MutatingRefusals(objects.Policy) {
-		pos := d.Members[0].Pos
-		var i int
-		if scan(e.Field, "spec.mutations[%d]", &i) {
-			pos = d.Mutations[i].Pos
-		}
-		if _, what, _ := strings.Cut(e.Message, ": "); strings.HasPrefix(what, "undeclared reference to ") && d.Authored {
-			w := broken(pos, "at %s", e.Message)
-			return &w
-		}
-		w := diag.Warnf(pos, diag.NoExpression, "the API server would refuse %s: %s; the webhook will run this rule", subjectOf(e.Field), e.Message)
-		return &w
+	refusals := o.Checker.MutatingRefusals(objects.Policy)
+	if len(refusals) == 0 {
+		return nil
 	}
-	return nil
+	e := refusals[0]
+	pos := d.Members[0].Pos
+	var i int
+	if scan(e.Field, "spec.mutations[%d]", &i) {
+		pos = d.Mutations[i].Pos
+	}
+	w := diag.Warnf(pos, diag.NoExpression, "the API server would refuse %s: %s; the webhook will run this rule", subjectOf(e.Field), e.Message)
+	if _, what, _ := strings.Cut(e.Message, ": "); strings.HasPrefix(what, "undeclared reference to ") && d.Authored {
+		w = broken(pos, "at %s", e.Message)
+	}
+	return &w
 }
 
 // What Kyverno looks for in the text of an expression about pods.

@@ -54,7 +54,9 @@ func optionalFront(re string) (front string, ok bool) {
 	if err != nil || parsed.Op != syntax.OpConcat || len(parsed.Sub) != 4 {
 		return "", false
 	}
-	is := func(x *syntax.Regexp, op syntax.Op) bool { return x.Op == op && x.Flags&(syntax.NonGreedy|syntax.FoldCase) == 0 }
+	is := func(x *syntax.Regexp, op syntax.Op) bool {
+		return x.Op == op && x.Flags&(syntax.NonGreedy|syntax.FoldCase) == 0
+	}
 	begin, quest, rest, end := parsed.Sub[0], parsed.Sub[1], parsed.Sub[2], parsed.Sub[3]
 	switch {
 	case !is(begin, syntax.OpBeginText) || !is(end, syntax.OpEndText),
