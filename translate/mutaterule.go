@@ -125,7 +125,13 @@ func (w *mutateRules) lower(i int) {
 	for _, f := range r.Forms {
 		base := &lowering{opts: w.opts, release: release(w.opts.Release), policy: w.policy, rule: f.Rule, policyConditions: conditions, pos: f.Rule.Pos, gathered: newGathered(&r.Found)}
 		why := base.refusalOf(func() {
-			for _, t := range base.ruleTargets() {
+			targets := base.ruleTargets()
+			if slices.ContainsFunc(targets, func(t native.Target) bool {
+				return t.KindWild == "" && slices.Contains(writtenBy(t.Group, t.Resource), everyKind)
+			}) {
+				r.Found = append(r.Found, changesEverything(f.Rule.Pos))
+			}
+			for _, t := range targets {
 				if w.policy.Namespaced() && t.Scope == native.Cluster {
 					continue
 				}
@@ -138,6 +144,12 @@ func (w *mutateRules) lower(i int) {
 			return
 		}
 	}
+}
+
+// changesEverything tells of a rule on every kind.
+func changesEverything(at diag.Pos) diag.Diagnostic {
+	return diag.Warnf(at, diag.DefaultFilters, "the rule is on every kind, and so changes all Events, Leases and Nodes that the control plane writes; "+
+		"Kyverno's default resource filters keep policies away from these, and do not travel with a policy: exclude what it is not meant for")
 }
 
 // leave leaves what is native to the webhook where it has to run with a rule that is the

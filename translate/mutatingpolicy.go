@@ -28,6 +28,11 @@ func mutatingDrafts(p *policy.Policy, o *Options) (drafts []*mutating.Draft, not
 	}
 	matched := constraintsOf(p.Mutating.MatchConstraints)
 	matched.Rules = changing(matched.Rules)
+	if slices.ContainsFunc(matched.Rules, func(r vap.ResourceRule) bool {
+		return slices.Contains(r.Groups, "*") && slices.ContainsFunc(r.Resources, func(name string) bool { return slices.Contains(writtenBy("*", name), everyKind) })
+	}) {
+		notes = append(notes, changesEverything(p.Pos))
+	}
 	for _, form := range formsOf(p.Mutating.Autogen, matched) {
 		if p.Namespaced() {
 			if matchesNamespaces(form.constraints.Rules) {
