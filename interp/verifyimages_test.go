@@ -552,3 +552,36 @@ func TestMalformedImageAndPreconditions(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+// What keeps an object from going, as a finalizer that is taken off, brings no image.
+func TestImagesOfWhatGoes(t *testing.T) {
+	registry := &shelf{tags: map[string]string{"reg.test/app:v1": digestB}}
+	source := imageRule(`{imageReferences: ["reg.test/*"], attestors: [{entries: ` + byKeys(pemOne) + `}]}`)
+	going := func(image string) map[string]any {
+		o := podRunning(t, image)
+		o["metadata"].(map[string]any)["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+		return o
+	}
+	for _, tt := range []struct {
+		name     string
+		now, was map[string]any
+		want     Status
+	}{
+		{"as it was", going("reg.test/app:v1"), going("reg.test/app:v1"), None},
+		{"with another image", going("reg.test/app:v1"), going("reg.test/app:v2"), Fail},
+		{"one that stays", podRunning(t, "reg.test/app:v1"), podRunning(t, "reg.test/app:v1"), Fail},
+		{"one that is said to go, and is new", going("reg.test/app:v1"), nil, Fail},
+	} {
+		request := &Request{Admission: admissionRequest("UPDATE", tt.now, tt.was)}
+		if tt.was == nil {
+			request.Admission = create(tt.now)
+		}
+		if got := judgeOne(t, source, request, &Offline{Proofs: registry}); got.Status != tt.want {
+			t.Errorf("%s: want %s, got %s %q", tt.name, tt.want, got.Status, got.Message)
+		}
+	}
+	in := New(parse(t, source).Policies, nil, &Offline{Proofs: registry}, Limits{})
+	if got := in.PinImages(t.Context(), &Request{Admission: admissionRequest("UPDATE", going("reg.test/app:v1"), going("reg.test/app:v1"))}); got.Changed() {
+		t.Errorf("what goes is changed: %+v", got.Rules)
+	}
+}
