@@ -64,6 +64,9 @@ func (r *rule) pin(a *review) (out verdict, after map[string]any) {
 	if _, more := r.VerifiesMore(); more {
 		return none(), after
 	}
+	if a.goes() {
+		return none(), after
+	}
 	begun, v := r.begin(a)
 	if begun.status != Pass {
 		return begun, after
