@@ -52,9 +52,8 @@ type Verifier struct {
 	hash        crypto.Hash
 	key         crypto.PublicKey // of all signatures; or nil
 	keyUntil    time.Time        // the end of its certificate under a chain
-	roots       *x509.CertPool   // of the certificates beside signatures, if there is no key
-	between     *x509.CertPool
-	identity    *identity // of a keyless attestor
+	chain       authority        // over the certificates beside signatures, if there is no key
+	identity    *identity        // of a keyless attestor
 	authorities []authority
 	logs        []*logKey // nil if none is asked for
 	trust       *Trust
@@ -91,7 +90,7 @@ func NewVerifier(a Attestor, trust *Trust, now func() time.Time) (*Verifier, err
 	case a.Certificate != "":
 		err = v.holder(a.Certificate, a.Chain)
 	case a.Chain != "":
-		v.roots, v.between, err = readChain(a.Chain)
+		v.chain, err = readAuthority(a.Chain)
 	default:
 		err = errors.New("an attestor needs a key or a certificate; without one anybody could sign")
 	}
@@ -105,10 +104,11 @@ func (v *Verifier) keyless(k Keyless) (err error) {
 	if v.identity, err = newIdentity(k); err != nil {
 		return err
 	}
-	v.authorities = v.trust.authorities
-	if k.Roots != "" {
-		v.authorities, err = rootsOf(k.Roots)
+	if v.authorities = v.trust.authorities; k.Roots == "" {
+		return nil
 	}
+	own, err := readAuthority(k.Roots)
+	v.authorities = []authority{own}
 	return err
 }
 
@@ -120,11 +120,11 @@ func (v *Verifier) holder(certificate, chain string) error {
 	}
 	leaf := certificates[0]
 	if chain != "" {
-		roots, between, err := readChain(chain)
+		over, err := readAuthority(chain)
 		if err != nil {
 			return err
 		}
-		if _, err := leaf.Verify(x509.VerifyOptions{Roots: roots, Intermediates: between, CurrentTime: v.now(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageCodeSigning}}); err != nil {
+		if _, err := over.issued(leaf, v.now()); err != nil {
 			return fmt.Errorf("the certificate is not issued under its chain: %w", err)
 		}
 		v.keyUntil = leaf.NotAfter
@@ -145,22 +145,6 @@ func hashNamed(name string) (crypto.Hash, error) {
 		return crypto.SHA512, nil
 	}
 	return 0, fmt.Errorf("the signature algorithm %q is not known; it is sha224, sha256, sha384 or sha512", name)
-}
-
-// Keys are the PEM blocks of a text, each by itself. What stands around them does not count.
-func Keys(text string) ([]string, error) {
-	blocks, err := blocks(text)
-	if err != nil {
-		return nil, err
-	}
-	var out []string
-	for _, b := range blocks {
-		out = append(out, string(pem.EncodeToMemory(b)))
-	}
-	if len(out) == 0 {
-		return nil, errors.New("there is no PEM block in the public keys")
-	}
-	return out, nil
 }
 
 // blocks are the PEM blocks of a text, which may be in base64 as a whole.
@@ -245,28 +229,6 @@ func readCertificates(text string) ([]*x509.Certificate, error) {
 		return nil, errors.New("there is no certificate in the PEM")
 	}
 	return out, nil
-}
-
-// readChain tells roots, which signed themselves, from what is issued under them.
-func readChain(text string) (roots, between *x509.CertPool, err error) {
-	certificates, err := readCertificates(text)
-	if err != nil {
-		return nil, nil, err
-	}
-	roots, between = x509.NewCertPool(), x509.NewCertPool()
-	found := false
-	for _, c := range certificates {
-		if c.CheckSignatureFrom(c) == nil {
-			roots.AddCert(c)
-			found = true
-		} else {
-			between.AddCert(c)
-		}
-	}
-	if !found {
-		return nil, nil, errors.New("the chain has no root: no certificate of it signed itself")
-	}
-	return roots, between, nil
 }
 
 // signs tells whether a signature of data is by the holder of a key.

@@ -187,7 +187,7 @@ func (v *Verifier) issued(c *x509.Certificate, at time.Time) error {
 		if !a.has(at) {
 			continue
 		}
-		chains, err := c.Verify(x509.VerifyOptions{Roots: a.roots, Intermediates: a.between, CurrentTime: at, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageCodeSigning}})
+		chains, err := a.issued(c, at)
 		if err != nil {
 			why = err
 			continue
@@ -235,21 +235,4 @@ func (v *Verifier) known(c *x509.Certificate, chains [][]*x509.Certificate) erro
 		}
 	}
 	return errors.New("no log of certificates that is trusted knows of it")
-}
-
-// rootsOf are authorities in place of those that everybody trusts.
-func rootsOf(text string) ([]authority, error) {
-	certificates, err := readCertificates(text)
-	if err != nil {
-		return nil, err
-	}
-	one := authority{roots: x509.NewCertPool(), between: x509.NewCertPool()}
-	found := false
-	for _, c := range certificates {
-		found = one.add(c) || found
-	}
-	if !found {
-		return nil, errors.New("the roots have none: no certificate of them signed itself")
-	}
-	return []authority{one}, nil
 }

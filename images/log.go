@@ -49,19 +49,6 @@ var errNoProof = errors.New("there is no transparency log proof in the signature
 
 // knownBy is when one of the logs took in an entry.
 func knownBy(logs []*logKey, text string, kind entryKind, logged, signature []byte, key crypto.PublicKey, certificate string) (time.Time, error) {
-	var b bundle
-	if text != "" && json.Unmarshal([]byte(text), &b) == nil {
-		for _, l := range logs {
-			if l.id == b.Payload.Log {
-				return l.knows(text, kind, logged, signature, key, certificate)
-			}
-		}
-	}
-	return logs[0].knows(text, kind, logged, signature, key, certificate)
-}
-
-// knows is when a log took in an entry: one of this signature, of what it signs, by this key.
-func (l *logKey) knows(text string, kind entryKind, logged, signature []byte, key crypto.PublicKey, certificate string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, errNoProof
 	}
@@ -69,9 +56,16 @@ func (l *logKey) knows(text string, kind entryKind, logged, signature []byte, ke
 	if err := json.Unmarshal([]byte(text), &b); err != nil {
 		return time.Time{}, fmt.Errorf("its log proof is no JSON: %w", err)
 	}
-	if b.Payload.Log != l.id {
-		return time.Time{}, errors.New("its log proof is of another log")
+	for _, l := range logs {
+		if l.id == b.Payload.Log {
+			return l.knows(b, kind, logged, signature, key, certificate)
+		}
 	}
+	return time.Time{}, errors.New("its log proof is of another log")
+}
+
+// knows is when a log took in an entry: one of this signature, of what it signs, by this key.
+func (l *logKey) knows(b bundle, kind entryKind, logged, signature []byte, key crypto.PublicKey, certificate string) (time.Time, error) {
 	// The log signed the entry in canonical JSON.
 	promised, err := json.Marshal(struct {
 		Body  string `json:"body"`

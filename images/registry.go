@@ -108,7 +108,6 @@ func (r Registry) options() []name.Option {
 // A layer is a blob with the annotations that the manifest has of it.
 type layer struct {
 	annotations map[string]string
-	media       string
 	of          v1.Layer
 }
 
@@ -141,7 +140,7 @@ func (r Registry) layers(ctx context.Context, at name.Repository, digest v1.Hash
 			if err != nil {
 				return err
 			}
-			out = append(out, layer{d.Annotations, string(d.MediaType), blob})
+			out = append(out, layer{d.Annotations, blob})
 		}
 		return nil
 	})

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -145,18 +146,18 @@ func (v *Verifier) valid(certificate *x509.Certificate, chain string, at time.Ti
 		}
 		return v.identity.is(certificate)
 	}
-	between := v.between.Clone()
+	over := v.chain
+	over.between = over.between.Clone()
 	if chain != "" {
 		beside, err := readCertificates(chain)
 		if err != nil {
 			return fmt.Errorf("the chain beside it: %w", err)
 		}
 		for _, c := range beside {
-			between.AddCert(c)
+			over.between.AddCert(c)
 		}
 	}
-	_, err := certificate.Verify(x509.VerifyOptions{Roots: v.roots, Intermediates: between, CurrentTime: at, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageCodeSigning}})
-	if err != nil {
+	if _, err := over.issued(certificate, at); err != nil {
 		return fmt.Errorf("the certificate beside it: %w", err)
 	}
 	return nil
@@ -184,14 +185,11 @@ type oneLine []error
 
 // Error implements error.
 func (l oneLine) Error() string {
-	text := ""
+	texts := make([]string, len(l))
 	for i, err := range l {
-		if i > 0 {
-			text += "; "
-		}
-		text += err.Error()
+		texts[i] = err.Error()
 	}
-	return text
+	return strings.Join(texts, "; ")
 }
 
 // Unwrap has the errors.

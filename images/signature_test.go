@@ -164,10 +164,6 @@ func TestAttestors(t *testing.T) {
 		_, err := NewVerifier(tt.a, trusted(t), time.Now)
 		says(t, tt.name, err, tt.want)
 	}
-	keys, err := Keys("a comment\n" + k.PEM() + testregistry.NewSigner(t).PEM() + "behind")
-	if err != nil || len(keys) != 2 || keys[0] != k.PEM() {
-		t.Errorf("two keys are %v %v", keys, err)
-	}
 }
 
 func TestCertificates(t *testing.T) {

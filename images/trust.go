@@ -88,6 +88,28 @@ func ReadTrust(data []byte) (*Trust, error) {
 	return out, nil
 }
 
+// readAuthority reads certificates, of which one at least signed itself.
+func readAuthority(text string) (authority, error) {
+	out := authority{roots: x509.NewCertPool(), between: x509.NewCertPool()}
+	certificates, err := readCertificates(text)
+	if err != nil {
+		return out, err
+	}
+	found := false
+	for _, c := range certificates {
+		found = out.add(c) || found
+	}
+	if !found {
+		return out, errors.New("there is no root among the certificates: none of them signed itself")
+	}
+	return out, nil
+}
+
+// issued are the ways from a certificate to a root, all of which was valid at a time.
+func (a authority) issued(c *x509.Certificate, at time.Time) ([][]*x509.Certificate, error) {
+	return c.Verify(x509.VerifyOptions{Roots: a.roots, Intermediates: a.between, CurrentTime: at, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageCodeSigning}})
+}
+
 // add adds a certificate that signed itself to the roots, and another to those between.
 func (a *authority) add(c *x509.Certificate) (root bool) {
 	if c.CheckSignatureFrom(c) == nil {

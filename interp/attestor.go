@@ -208,26 +208,43 @@ func pairsOf(pairs []policy.Pair) map[string]string {
 	return out
 }
 
-// hold is nil where all sets do.
+// An unproven is why sets of attestors do not hold, where a registry that could not be asked may
+// say otherwise if it is unknown.
+type unproven struct {
+	why     []string
+	unknown bool
+}
+
+// Error implements error.
+func (u unproven) Error() string { return strings.Join(u.why, "; ") }
+
+// Is tells that nothing is decided.
+func (u unproven) Is(target error) bool { return u.unknown && target == ErrUnreachable }
+
+// hold is nil where all sets do. One that does not decides, whatever is unknown of others.
 func hold(sets []signerSet, prove func(Attestor) error) error {
-	var why []error
+	all := unproven{unknown: true}
 	for _, s := range sets {
 		if err := s.holds(prove); err != nil {
-			why = append(why, err)
+			all.why = append(all.why, err.Error())
+			all.unknown = all.unknown && errors.Is(err, ErrUnreachable)
 		}
 	}
-	return together(why)
+	if len(all.why) == 0 {
+		return nil
+	}
+	return all
 }
 
 // holds is nil where as many signers did as the set needs. They are asked in order, until that
-// is decided. Where those that could not be asked would be enough, nothing is decided.
+// is decided. Where those that could not be asked would be enough, nothing is.
 func (s signerSet) holds(prove func(Attestor) error) error {
 	needed := s.count
 	if needed == 0 {
 		needed = len(s.signers)
 	}
 	proven, unknown := 0, 0
-	var why []error
+	var why []string
 	for _, one := range s.signers {
 		err := error(nil)
 		if one.set != nil {
@@ -244,57 +261,10 @@ func (s signerSet) holds(prove func(Attestor) error) error {
 		case errors.Is(err, ErrUnreachable):
 			unknown++
 		}
-		why = append(why, err)
+		why = append(why, err.Error())
 	}
 	if needed > len(s.signers) {
-		why = append(why, fmt.Errorf("%s: %d of %d attestors are needed", s.at, needed, len(s.signers)))
+		why = append(why, fmt.Sprintf("%s: %d of %d attestors are needed", s.at, needed, len(s.signers)))
 	}
-	if proven+unknown < needed {
-		return decided{together(why)}
-	}
-	return undecided{together(why)}
-}
-
-// An undecided error is one where a registry that could not be asked may say otherwise.
-type undecided struct{ error }
-
-// Unwrap is that.
-func (undecided) Unwrap() error { return ErrUnreachable }
-
-// A decided error is one whatever a registry that could not be asked would say.
-type decided struct{ error }
-
-// Unwrap hides what could not be asked.
-func (d decided) Unwrap() error { return nil }
-
-// together is all errors in one line; nil if there are none.
-func together(all []error) error {
-	switch len(all) {
-	case 0:
-		return nil
-	case 1:
-		return all[0]
-	}
-	return several(all)
-}
-
-type several []error
-
-// Error implements error.
-func (s several) Error() string {
-	texts := make([]string, len(s))
-	for i, err := range s {
-		texts[i] = err.Error()
-	}
-	return strings.Join(texts, "; ")
-}
-
-// Unwrap has the errors. One that is decided keeps the others from deciding nothing.
-func (s several) Unwrap() []error {
-	for _, err := range s {
-		if _, ok := err.(decided); ok { //nolint:errorlint // no wrapping: the set's own
-			return nil
-		}
-	}
-	return s
+	return unproven{why, proven+unknown >= needed}
 }

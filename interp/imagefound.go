@@ -109,7 +109,7 @@ func (i image) repositories() []string {
 }
 
 // selectedBy tells whether a pattern means the image, in any spelling: who writes a digest, or
-// a host in other letters, does not escape a rule (section 7.1). Of a digest nobody knows which
+// a host in other letters, does not escape a rule (docs/images.md). Of a digest nobody knows which
 // tags it has, so it may have any.
 func (i image) selectedBy(patterns []string) bool {
 	for _, pattern := range spelled(patterns) {

@@ -45,7 +45,7 @@ func readImageEntries(p *policy.Policy, r *policy.Rule) []*imageEntry {
 		}
 		for _, one := range v.Attestations {
 			a := &attestation{Attestation: one, attestors: readAttestorSets(one.Attestors)}
-			if len(one.Attestors) == 0 { // those of the entry, not anybody (section 7.6)
+			if len(one.Attestors) == 0 { // those of the entry, not anybody
 				a.attestors = e.attestors
 			}
 			for _, c := range one.Conditions {

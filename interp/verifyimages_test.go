@@ -154,6 +154,8 @@ func TestVerifyImages(t *testing.T) {
 		{"two sets", "{" + refs + "attestors: [{entries: " + byKeys(pemOne) + "}, {entries: " + byKeys(pemTwo) + "}]}", []string{signed}, Fail, ".attestors[1].entries[0].keys"},
 		{"two keys in a text", "{" + refs + "attestors: [{entries: " + byKeys(pemOne+pemTwo) + "}]}", []string{signed}, Fail, ""},
 		{"one of two in a text", "{" + refs + "attestors: [{count: 1, entries: " + byKeys(pemTwo+pemOne) + "}]}", []string{signed}, Pass, ""},
+		{"one of two, with text around them", "{" + refs + "attestors: [{count: 1, entries: " + byKeys("a comment\n"+pemTwo+pemOne+"behind") + "}]}", []string{signed}, Pass, ""},
+		{"all of two, with text around them", "{" + refs + "attestors: [{entries: " + byKeys("a comment\n"+pemOne+pemTwo+"behind") + "}]}", []string{signed}, Fail, ".attestors[0].entries[0].keys"},
 		{"more than there are", "{" + refs + "attestors: [{count: 3, entries: " + byKeys(pemOne) + "}]}", []string{signed}, Fail, "3 of 1 attestors are needed"},
 		{"a set within", "{" + refs + "attestors: [{entries: [{attestor: {count: 1, entries: " + byKeys(pemTwo, pemOne) + "}}]}]}", []string{signed}, Pass, ""},
 		{"a set within that fails", "{" + refs + "attestors: [{entries: [{attestor: {entries: " + byKeys(pemTwo, pemOne) + "}}]}]}", []string{signed}, Fail, ".attestors[0].entries[0].attestor.entries[0].keys"},

@@ -24,6 +24,16 @@ func (s *Server) mutate(ctx context.Context, policies []*served, r *review, req 
 	var patch []interp.PatchOperation
 	var found []finding
 	asked := r.object
+	goOn := func(m *interp.Mutation) { // with what it makes of the object
+		if !m.Changed() {
+			return
+		}
+		patch = append(patch, m.Patch()...)
+		r = r.with(m.After)
+		next := *req
+		next.Admission, next.Asked = r.request, asked
+		req = &next
+	}
 	for _, p := range policies {
 		mutation := p.engine.Mutate(ctx, req)
 		found = append(found, errorsOf(p, mutation)...)
@@ -31,14 +41,9 @@ func (s *Server) mutate(ctx context.Context, policies []*served, r *review, req 
 			s.rehearseMutation(ctx, p, r, req, mutation)
 		}
 		out.Warnings = append(out.Warnings, warningsOf(p, mutation)...)
-		if p.Shadow || !mutation.Changed() {
-			continue
+		if !p.Shadow {
+			goOn(mutation)
 		}
-		patch = append(patch, mutation.Patch()...)
-		r = r.with(mutation.After)
-		next := *req
-		next.Admission, next.Asked = r.request, asked
-		req = &next
 	}
 	// Images are pinned when nothing changes them any more.
 	for _, p := range policies {
@@ -47,14 +52,7 @@ func (s *Server) mutate(ctx context.Context, policies []*served, r *review, req 
 			return nil, err
 		}
 		found = append(found, errorsOf(p, pins)...)
-		if !pins.Changed() {
-			continue
-		}
-		patch = append(patch, pins.Patch()...)
-		r = r.with(pins.After)
-		next := *req
-		next.Admission, next.Asked = r.request, asked
-		req = &next
+		goOn(pins)
 	}
 	for _, f := range found {
 		s.options.Record(f.record(r))
