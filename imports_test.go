@@ -46,9 +46,10 @@ policy: diag jmespath
 vap: cel diag
 vap/apiserver: internal/budget vap mutating cel schema
 mutating: vap cel diag
-translate: internal/budget translate/internal/native translate/internal/pack translate/internal/scalar cel policy jmespath schema vap mutating diag
+translate: internal/budget translate/internal/native translate/internal/pack translate/internal/partial translate/internal/scalar cel policy jmespath schema vap mutating diag
 translate/internal/native: translate/internal/scalar cel policy schema vap diag
 translate/internal/pack: translate/internal/native cel policy schema vap diag
+translate/internal/partial: cel
 translate/internal/scalar:
 compile: internal/budget internal/cores translate vap vap/apiserver mutating policy cel diag
 check: internal/budget internal/cores vap vap/apiserver policy schema cel diag
@@ -119,7 +120,7 @@ internal/suite: internal/textdiff compile internal/judge internal/deviation inte
 // compilers are the packages that take values and return values, so that they
 // run in a browser, a test or a controller alike.
 func compilers() []string {
-	return []string{"diag", "cel", "jmespath", "policy", "schema", "translate", "translate/internal/native", "translate/internal/pack", "translate/internal/scalar", "vap", "vap/apiserver", "mutating", "compile", "check", "internal/cores"}
+	return []string{"diag", "cel", "jmespath", "policy", "schema", "translate", "translate/internal/native", "translate/internal/pack", "translate/internal/partial", "translate/internal/scalar", "vap", "vap/apiserver", "mutating", "compile", "check", "internal/cores"}
 }
 
 // concurrent are the compilers that may start goroutines: their result does not

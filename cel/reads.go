@@ -9,6 +9,7 @@ type Reading struct {
 	Under []Bool
 	// Variables are the composed variables, by name.
 	Variables func(name string) (Value, bool)
+	is        func(*node) bool // in place of Value
 }
 
 // In tells that whoever evaluates v under the conditions evaluates the reading,
@@ -16,7 +17,7 @@ type Reading struct {
 func (r Reading) In(v Value) bool { return r.in(v.n) }
 
 func (r Reading) in(n *node) bool {
-	if equal(n, r.Value.n) {
+	if r.is != nil && r.is(n) || r.is == nil && equal(n, r.Value.n) {
 		return true
 	}
 	switch n.op {

@@ -49,9 +49,13 @@ func (s sightings) add(more sightings, where cel.Bool) {
 
 // noError is: no key makes an error of a violation, or the violation is that of a
 // negation, which stays one. It is asked where the pattern is violated.
-func (l *lowering) noError(v place, p *policy.Node) cel.Bool {
+func (l *lowering) noError(v place, p *policy.Node) (b cel.Bool) {
+	l.collected(func() { b = l.noErrorOf(v, p) }) // the pattern itself asks for it
+	return b
+}
+
+func (l *lowering) noErrorOf(v place, p *policy.Node) cel.Bool {
 	defer l.restore(l.environment)
-	l.needs = &[]cel.Bool{} // the pattern itself asks for them
 	p, ok := l.dereferenced(p)
 	if !ok { // an error on every object
 		return cel.False()

@@ -33,28 +33,20 @@ func (l *lowering) asksForNamespace(c *policy.APICallEntry) bool {
 	return l.isRequestNamespace(l.variable(t.Parts[1].Var))
 }
 
-// unknownNamespace is the key whose absence an error names.
-const unknownNamespace = "namespace_is_not_known"
-
 // namespaceCall reads the namespace of the object. One that is stored has a phase;
 // where only its labels are known, as in a test, the call is an error.
 func (l *lowering) namespaceCall(c *policy.APICallEntry) operand {
 	ns := cel.Ident("namespaceObject")
 	known := ns.Field("status").Has("phase")
-	if l.found == nil {
-		l.errs = true
-	} else {
-		*l.found = append(*l.found, known)
-	}
 	if c.Default != nil && c.Default.Kind != policy.Null {
 		return choice(known, l.answer(c, namespaceValue(ns)), l.node(c.Default))
 	}
-	ns = l.let("requestNamespace", cel.Cond(known, ns, dyn(cel.Map()).Field(unknownNamespace)))
+	l.load("namespace_is_not_known", known)
 	return l.answer(c, namespaceValue(ns))
 }
 
-// partial is the hint of a hash of which only some keys are known.
-const partial = "partial"
+// someKeys is the hint of a hash of which only some keys are known.
+const someKeys = "partial"
 
 // namespaceValue is what policies can see of a namespace.
 func namespaceValue(ns cel.Value) operand {
@@ -62,9 +54,9 @@ func namespaceValue(ns cel.Value) operand {
 	texts := func(name string) operand {
 		return operandAt(optionalField(meta, name, mapOf(stringType())).from(fromConfiguration))
 	}
-	metadata := operand{form: hashForm, hint: partial, keys: []string{"name", "labels", "annotations"},
+	metadata := operand{form: hashForm, hint: someKeys, keys: []string{"name", "labels", "annotations"},
 		multi: []operand{configuredText(meta.Field("name")), texts("labels"), texts("annotations")}}
-	return operand{form: hashForm, hint: partial, keys: []string{"apiVersion", "kind", "metadata"},
+	return operand{form: hashForm, hint: someKeys, keys: []string{"apiVersion", "kind", "metadata"},
 		multi: []operand{litOf("v1"), litOf("Namespace"), metadata}}
 }
 
@@ -116,8 +108,8 @@ func (l *lowering) accessCall(c *policy.APICallEntry) operand {
 		panic(refusal)
 	}
 	allowed := boolOf(check.Call(cel.FuncAllowed).AsBool())
-	status := operand{form: hashForm, hint: partial, keys: []string{"allowed"}, multi: []operand{allowed}}
-	return l.answer(c, operand{form: hashForm, hint: partial, keys: []string{"status"}, multi: []operand{status}})
+	status := operand{form: hashForm, hint: someKeys, keys: []string{"allowed"}, multi: []operand{allowed}}
+	return l.answer(c, operand{form: hashForm, hint: someKeys, keys: []string{"status"}, multi: []operand{status}})
 }
 
 // isRequestUser tells that a review's spec has nothing but the user of the
@@ -171,7 +163,7 @@ func (l *lowering) authorizerCheck(attributes *policy.Node) (cel.Value, bool) {
 
 // unknownKey refuses a key of something of which only some are known.
 func (l *lowering) unknownKey(j operand, name string) operand {
-	if j.hint == partial {
+	if j.hint == someKeys {
 		panic(l.refuse(diag.OutsideData, "the field %s of an answer of the API server cannot be read", name))
 	}
 	return operand{form: errorForm, hint: name}

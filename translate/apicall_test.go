@@ -18,8 +18,8 @@ func TestAPICalls(t *testing.T) {
 	}
 	user := `user: "{{ request.userInfo.username }}", groups: "{{ request.userInfo.groups }}"`
 	tests := []struct{ name, text, targets, contains string }{
-		{"a label", calling(namespace, "metadata.labels.team || ''"), "native", "variables.requestNamespace.metadata"},
-		{"an annotation", calling(namespace, "metadata.annotations.team"), "native", "variables.requestNamespace.metadata.?annotations.?team.hasValue()"},
+		{"a label", calling(namespace, "metadata.labels.team || ''"), "native", "namespaceObject.metadata"},
+		{"an annotation", calling(namespace, "metadata.annotations.team"), "native", "namespaceObject.metadata.annotations.team"},
 		{"what namespaceObject does not have", calling(namespace, "metadata.uid"), "webhook KV204", ""},
 		{"another namespace", strings.Replace(calling(namespace, "metadata.name"), "{{ request.namespace }}", "other", 1), "webhook KV204", ""},
 		{"a kind without a namespace", strings.Replace(calling(namespace, "metadata.name"), "kinds: [Pod]", "kinds: [Node]", 1), "webhook KV204", ""},

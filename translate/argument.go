@@ -17,10 +17,10 @@ func (l *lowering) argument(function jmespath.Func, i int, j operand) operand {
 		panic(l.jsonText())
 	}
 	kinds := argumentKinds(function, i)
-	if l.found == nil || kinds == nil {
+	if kinds == nil {
 		return j
 	}
-	return j.over(func(j operand) operand { return ofKinds(j, kinds) })
+	return l.inEach(j, func(j operand) operand { return l.ofKinds(j, kinds) })
 }
 
 // argumentKinds are what a function takes in a place, for those that have a native
@@ -49,11 +49,11 @@ func argumentKinds(function jmespath.Func, i int) []schema.Kind {
 }
 
 // ofKinds is j where it is of one of the kinds, and an error elsewhere.
-func ofKinds(j operand, kinds []schema.Kind) operand {
+func (l *lowering) ofKinds(j operand, kinds []schema.Kind) operand {
 	switch {
 	case j.form == litForm && !slices.ContainsFunc(kinds, func(k schema.Kind) bool { return isLiteralOf(j.lit, k) }):
 		return typeError("argument")
-	case j.form != placeForm:
+	case j.form != placeForm || j.v.never:
 		return j
 	}
 	v, c := j.v, j.v.found()
@@ -67,7 +67,8 @@ func ofKinds(j operand, kinds []schema.Kind) operand {
 			v.typ = typeOfKind(kinds[0])
 		}
 	}
-	return choice(c, operandAt(v.settled()), typeError("argument"))
+	l.need(c)
+	return operandAt(v.settled())
 }
 
 // isOfKind is: a value of unknown type is of a kind.
@@ -104,7 +105,3 @@ func typeOfKind(k schema.Kind) *schema.Type {
 	}
 	return &schema.Type{Kind: k}
 }
-
-// unlessAsked notes that what is built may be an error, unless its arguments were asked
-// for.
-func (l *lowering) unlessAsked() { l.errs = l.errs || l.found == nil }

@@ -17,9 +17,9 @@ func (l *lowering) arithmetic(f jmespath.Func, a, b operand) operand {
 	switch {
 	case f == jmespath.FuncDivide && xk == quantityOperand && yk == quantityOperand:
 		// a zero divisor is an error to Kyverno, where CEL gives infinity
-		zero := cel.Func(cel.FuncSign, y).Eq(cel.Int(0))
+		l.need(cel.Func(cel.FuncSign, y).Ne(cel.Int(0)))
 		quotient := x.Call(cel.FuncAsApproximateFloat).Binary(cel.Over, y.Call(cel.FuncAsApproximateFloat))
-		return number(cel.Cond(zero, dyn(cel.Int(1).Binary(cel.Over, cel.Int(0))), dyn(quotient)))
+		return number(quotient)
 	case xk == numberOperand && yk == numberOperand && f != jmespath.FuncDivide:
 		op := map[jmespath.Func]cel.Operator{jmespath.FuncAdd: cel.Plus, jmespath.FuncSubtract: cel.Minus, jmespath.FuncMultiply: cel.Times}[f]
 		return intOf(x.Binary(op, y))
@@ -61,7 +61,7 @@ func (l *lowering) operand(j operand) (cel.Value, operandKind) {
 		if !ok || kindOf(t) != schema.String {
 			return cel.Value{}, noOperand
 		}
-		l.errs = true
+		l.needQuantity(a, t)
 		return cel.Func(cel.FuncQuantity, a), quantityOperand
 	}
 	v, ok := l.expr(j)
@@ -72,8 +72,17 @@ func (l *lowering) operand(j operand) (cel.Value, operandKind) {
 	case kindOf(j.typ()) == schema.Int:
 		return v, numberOperand
 	case kindOf(j.typ()) == schema.String:
-		l.errs = true
+		l.needQuantity(v, j.typ())
 		return cel.Func(cel.FuncQuantity, v), quantityOperand
 	}
 	return v, noOperand
+}
+
+// needQuantity needs a text to be a quantity. What else it may be is an error in Kyverno, or
+// a duration.
+func (l *lowering) needQuantity(v cel.Value, t *schema.Type) {
+	if !isQuantityType(t) {
+		l.need(isQuantity(v))
+		l.needs.unsure = true
+	}
 }

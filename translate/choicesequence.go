@@ -71,10 +71,11 @@ func (s guarded) read(l *lowering, strict bool) cel.Bool {
 	if s.soft && !strict {
 		return s.v.found()
 	}
-	l.reads(s.v, true)
 	if strict || s.called {
+		l.need(s.v.found())
 		return cel.True()
 	}
+	l.need(s.v.keysFound())
 	return s.v.shaped()
 }
 

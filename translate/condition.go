@@ -35,32 +35,21 @@ func (l *lowering) eachCondition(cs []*policy.Condition) []native.Truth {
 	return out
 }
 
-// condition is one comparison.
+// condition is one comparison. Both sides are read before they are compared.
 func (l *lowering) condition(c *policy.Condition) native.Truth {
-	return l.effect(func() cel.Bool {
-		l.readsImages = false
-		key, value := l.node(c.Key), l.node(c.Value)
-		l.setPos(c.Pos)
-		if op := operatorOf(c.Operator); op.kind == equalityKind && l.wildAroundVariable(c.Value) {
-			panic(l.unsupported("a wildcard beside a variable in a condition's value"))
-		}
-		compared := func(key, value operand) cel.Bool {
-			return l.compareCondition(operatorOf(c.Operator), c.Operator, key, value)
-		}
-		b := compared(key, value)
-		_, unread := b.Const()
-		if unread {
-			errs := l.errs
-			b = l.probe(key, l.probe(value, b))
-			if errs {
-				b = l.probeImages(b)
-			}
-		} else {
-			b = l.probeBranches(value, b, func(v operand) cel.Bool { return compared(key, v) })
-			b = l.probeBranches(key, b, func(k operand) cel.Bool { return compared(k, value) })
-		}
-		return l.whereFilledIn(key, c.Key, l.whereFilledIn(value, c.Value, l.readBoth(key, value, b, unread)))
-	})
+	return l.effect(func() cel.Bool { return l.compared(c) })
+}
+
+func (l *lowering) compared(c *policy.Condition) cel.Bool {
+	key, value := l.node(c.Key), l.node(c.Value)
+	l.setPos(c.Pos)
+	op := operatorOf(c.Operator)
+	if op.kind == equalityKind && l.wildAroundVariable(c.Value) {
+		panic(l.unsupported("a wildcard beside a variable in a condition's value"))
+	}
+	l.ask(key)
+	l.ask(value)
+	return l.compareCondition(op, c.Operator, key, value)
 }
 
 // wildAroundVariable tells of a text in which the policy writes wildcards around variables,
@@ -74,91 +63,15 @@ func (l *lowering) wildAroundVariable(n *policy.Node) bool {
 		slices.ContainsFunc(t.Parts, func(p jmespath.Part) bool { return scalar.IsWild(p.Text) })
 }
 
-// probe is b, which does not depend on j, where reading j is no error.
-func (l *lowering) probe(j operand, b cel.Bool) cel.Bool {
-	switch s := j.s.(type) {
-	case guarded:
-		if s.soft {
-			return b
-		}
-		return l.probe(operandAt(s.v), b)
-	case strictList:
-		return l.probe(operandAt(s.v), b)
-	}
-	switch j.form {
-	case litForm:
-		return b
-	case choiceForm:
-		then, els := l.eitherWay(j.c,
-			func() cel.Bool { return l.probe(*j.then, b) },
-			func() cel.Bool { return l.probe(*j.els, b) })
-		return cel.CondBool(j.c, then, els)
-	case errorForm:
-		return l.error(j)
-	case sequenceForm, multiForm: // no list is shorter than an empty one
-		if l.readsImages { // probeImages asks for these
-			return b
-		}
-		t := l.effect(func() cel.Bool { return l.sequence(j).count(l, false).Compare(cel.Less, cel.Int(0)) })
-		if !t.Errs {
-			return b
-		}
-		return cel.Or(t.Expr, b)
-	}
-	if !l.errs {
-		return b
-	}
-	v, ok := l.expr(j)
-	if !ok {
-		panic(l.unsupported("a condition that is only about an error of its key"))
-	}
-	return cel.CondBool(isNull(dyn(v)), b, b)
-}
-
-// probeBranches is b, which compares the choice j, where reading its branches is no
-// error: what a branch is compared with may make a constant of it, as of
-//
-//	(has(params.data) ? params.data[x].contains('y') : ...) == 'no boolean'
-func (l *lowering) probeBranches(j operand, b cel.Bool, compared func(operand) cel.Bool) cel.Bool {
-	if j.form != choiceForm || !l.errs {
-		return b
-	}
-	return l.probeBranch(j, b, compared)
-}
-
-func (l *lowering) probeBranch(j operand, b cel.Bool, compared func(operand) cel.Bool) cel.Bool {
-	switch j.form {
-	case litForm, errorForm, jsonForm: // of which there is nothing to read, or b is the error
-		return b
-	case choiceForm:
-		then, els := l.eitherWay(j.c,
-			func() cel.Bool { return l.probeBranch(*j.then, b, compared) },
-			func() cel.Bool { return l.probeBranch(*j.els, b, compared) })
-		if cel.Equal(then.Value, els.Value) {
-			return then
-		}
-		return cel.CondBool(j.c, then, els)
-	}
-	unread := false
-	l.attempt(func() {
-		_, unread = compared(j).Const()
-		panic(asksIndex{-1}) // of which nothing is kept
-	})
-	if !unread {
-		return b
-	}
-	return l.probe(j, b)
-}
-
 func (l *lowering) compareCondition(op operator, written string, key, value operand) cel.Bool {
 	if value.form == errorForm {
-		return l.error(value)
+		return l.failing(value)
 	}
 	if value.form == choiceForm {
 		then, els := l.eitherWay(value.c,
 			func() cel.Bool { return l.compareCondition(op, written, key, *value.then) },
 			func() cel.Bool { return l.compareCondition(op, written, key, *value.els) })
-		return unlessSame(value.c, then, els)
+		return cel.CondBool(value.c, then, els)
 	}
 	if op.kind != equalityKind && key.some(func(j operand) bool { return j.form == placeForm && j.hint == "quantity" }) {
 		panic(l.unsupported("a calculated quantity under the operator " + written))
@@ -182,16 +95,6 @@ func (l *lowering) compareCondition(op operator, written string, key, value oper
 	case unknownKind:
 	}
 	panic(l.refuse(diag.NoOperator, "the operator %s is not known", written))
-}
-
-// unlessSame is then where c holds and els elsewhere, and the constant that both are:
-// condition asks for what is not read then.
-func unlessSame(c, then, els cel.Bool) cel.Bool {
-	a, ok := then.Const()
-	if b, ok2 := els.Const(); ok && ok2 && a == b {
-		return then
-	}
-	return cel.CondBool(c, then, els)
 }
 
 // negated is the negation of an operator, except that a null key is false too.

@@ -7,6 +7,7 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/partial"
 )
 
 // A list of strings without escapes can be taken apart at run time; any other list is an
@@ -32,8 +33,8 @@ type configText struct {
 
 func (l *lowering) configText(value operand) configText {
 	l.note(diag.RuntimeText, "the text of the ConfigMap is known only at run time; a list with escapes, or of other things than texts, is an error")
-	l.reads(value.v, true)
-	l.errs = l.errs || l.found == nil // the text may be none of the forms that are known
+	l.need(value.v.keysFound())
+	l.needs.native = true // the text may be none of the forms that are known
 	return l.namedText(value)
 }
 
@@ -88,7 +89,7 @@ func (t configText) shared(suffix string, v func() cel.Value) cel.Value {
 func (t configText) words() cel.Value {
 	return t.shared("List", func() cel.Value {
 		return cel.Cond(t.text.Matches(jsonWords), t.taken(),
-			cel.Cond(t.text.Matches(mayBeList), dyn(cel.Map()).Field(unknownWords), cel.List(t.text)))
+			cel.Cond(t.text.Matches(mayBeList), partial.Fault(unknownWords), cel.List(t.text)))
 	})
 }
 
@@ -140,11 +141,10 @@ func (l *lowering) parseJSON(text operand) operand {
 		panic(l.refuse(diag.NoFunction, "the function parse_json has no native form"))
 	}
 	t := l.configText(text)
-	if l.found != nil { // what is certainly no JSON is an error that can be told beforehand
-		*l.found = append(*l.found, t.text.Matches(mayBeJSON))
-	}
+	l.needFor(noList, text.v.found())
+	l.needFor(noList, t.text.Matches(mayBeJSON)) // of what is certainly no JSON it can be told beforehand
 	list := t.shared("Words", func() cel.Value {
-		return cel.Cond(t.text.Matches(jsonWords), t.taken(), dyn(cel.Map()).Field(noList))
+		return cel.Cond(t.text.Matches(jsonWords), t.taken(), partial.Fault(noList))
 	})
 	return operandAt(placeOf(list, &schema.Type{Kind: schema.List, Elem: stringType()}).from(fromConfiguration))
 }

@@ -82,19 +82,13 @@ func (l *lowering) anyContains(in, search operand) (_ operand, ok bool) {
 	if kindOf(search.typ()) == schema.String {
 		inText = boolOf(x.Contains(what))
 	}
-	inList := boolOf(what.In(x))
-	if l.found == nil { // argument has not asked for the type
-		inList = choice(isList(x), inList, typeError("contains"))
-	}
-	return choice(isString(x), inText, inList), true
+	return choice(isString(x), inText, boolOf(what.In(x))), true // argument has asked for the type
 }
 
 // falseOf is false, but an error where v, which has a size, is missing.
 func (l *lowering) falseOf(v place) operand {
-	if !l.reads(v, true) || v.certain() {
-		return litOf(false)
-	}
-	return boolOf(v.expr.Size().Compare(cel.Less, cel.Int(0)))
+	l.reads(v, true)
+	return litOf(false)
 }
 
 // hasKey is: a map, which must be there, has the key.
@@ -108,22 +102,14 @@ func (l *lowering) hasKey(v place, name string) cel.Bool {
 	case v.certain():
 		return child.guards[len(child.guards)-1].cond
 	case v.kind() == schema.Object:
-		if !l.reads(v, true) {
-			return v.field(name).found()
-		}
+		l.reads(v, true)
 		if !child.never && !child.certain() {
 			return child.guards[len(child.guards)-1].cond
 		}
 		return cel.String(name).In(dyn(v.expr))
 	}
-	if l.reads(v, true) {
-		in := cel.String(name).In(v.expr)
-		if shaped := v.shaped(); !shaped.IsTrue() { // of anything but a map the keys are an error
-			return cel.CondBool(shaped, in, l.failing(typeError("keys")))
-		}
-		return in
-	}
-	return v.field(name).found()
+	l.reads(v, true)
+	return cel.String(name).In(v.expr)
 }
 
 func (l *lowering) literalContains(in any, search operand) operand {

@@ -3,7 +3,6 @@ package translate
 import (
 	"slices"
 
-	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/policy"
@@ -129,18 +128,16 @@ func (l *lowering) variableEntry(v *policy.VariableEntry) operand {
 // queried is what a query gives. Where a default stands in for any error, those of
 // functions are told beforehand: CEL cannot catch them.
 func (l *lowering) queried(e *jmespath.Expr, def *policy.Node) operand {
-	if def == nil || def.Kind == policy.Null || l.found == nil && !mayFail(e) {
+	if def == nil || def.Kind == policy.Null {
 		return l.queryOutside(e)
 	}
-	defer l.restore(l.environment)
-	errs := l.errs
-	l.errs, l.found = false, &[]cel.Bool{}
-	out := l.queryOutside(e)
-	if l.errs {
+	var out operand
+	n := l.collected(func() { out = l.queryOutside(e) })
+	if n.unsure {
 		panic(l.unsupported("a default for a jmesPath that may be an error"))
 	}
-	l.errs = errs
-	return choice(cel.And(*l.found...).Simplify(), out, typeError("jmesPath"))
+	l.needs.native = l.needs.native || n.native
+	return choice(n.all().Simplify(), out, typeError("jmesPath"))
 }
 
 func (l *lowering) path(t policy.Text) *jmespath.Expr {

@@ -143,14 +143,8 @@ func (l *lowering) textsOnly(s sequence, b cel.Bool) cel.Bool {
 			sequence: func(sequence) cel.Bool { return cel.False() },
 		})
 	})
-	switch {
-	case texts.IsTrue():
-		return b
-	case l.found != nil:
-		*l.found = append(*l.found, texts)
-		return b
-	}
-	return cel.CondBool(texts, b, l.failing(typeError("text")))
+	l.need(texts)
+	return b
 }
 
 // exactMember is: a list key's element, which is a string, is a member.

@@ -20,7 +20,8 @@ func (l *lowering) withoutErrors(s sequence, e *jmespath.Expr, j operand) operan
 	if some := l.anyNull(s); !some.IsFalse() && !l.succeeds(e, &null).IsTrue() {
 		safe = cel.And(cel.Not(some), safe)
 	}
-	return choice(safe.Simplify(), j, typeError("element"))
+	l.need(safe.Simplify())
+	return j
 }
 
 // anyNull is: null is among the elements, of which a sequence has none itself.
@@ -54,31 +55,13 @@ func mayFail(e *jmespath.Expr) bool {
 	return found
 }
 
-// orError is j, which need not depend on what e gives, and an error where e is one:
-// Kyverno evaluates e first, and && and || of CEL would hide it.
-func (l *lowering) orError(e *jmespath.Expr, cur *operand, j operand) operand {
-	return choice(l.fate(e, cur), j, typeError("argument"))
-}
-
-// fate is succeeds where nobody asks for what must be there, who is told of it anyway.
-func (l *lowering) fate(e *jmespath.Expr, cur *operand) cel.Bool {
-	if l.found != nil || !mayFail(e) {
-		return cel.True()
-	}
-	return l.succeeds(e, cur)
-}
-
 // succeeds is: e of the current node is no error but that of a missing key.
 func (l *lowering) succeeds(e *jmespath.Expr, cur *operand) cel.Bool {
-	defer l.restore(l.environment)
-	errs, notes := l.errs, l.notes
-	l.errs, l.notes, l.found = false, nil, &[]cel.Bool{}
-	defer func() { l.errs, l.notes = errs, notes }()
-	asking{l: l}.of(l.eval(e, cur).softly())
-	if l.errs {
+	n := l.silently(func() { l.ask(l.eval(e, cur).softly()) })
+	if n.unsure {
 		panic(l.unsupported("an expression that may be an error where what it gives may not be needed"))
 	}
-	return cel.And(*l.found...).Simplify()
+	return n.all().Simplify()
 }
 
 // faultless is j where it is known to be no error.

@@ -5,6 +5,7 @@ import (
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/native"
+	"github.com/kvap/kvap/translate/internal/partial"
 )
 
 // Kyverno goes through elements in order, and the first one that does not pass
@@ -17,7 +18,7 @@ import (
 // element that does not pass says where that is another thing.
 func (l *lowering) ordered(f *policy.ForEach, list operand, out native.Truth, depth int) native.Truth {
 	switch {
-	case l.found != nil || list.form == errorForm || l.prior:
+	case list.form == errorForm || l.prior:
 		return out
 	case !out.Errs || l.policy.FailurePolicy != policy.Ignore:
 		return out
@@ -31,7 +32,7 @@ func (l *lowering) ordered(f *policy.ForEach, list operand, out native.Truth, de
 		panic(l.elementErrors())
 	}
 	return native.MayErr(cel.CondBool(bad.Size().Eq(cel.Int(0)), cel.True(),
-		cel.CondBool(read, cel.False(), l.failing(operand{hint: "element"}))))
+		cel.CondBool(read, cel.False(), partial.Failing("element"))))
 }
 
 // knownParts tells whether elementParts can say what an element of the foreach says.
@@ -125,34 +126,12 @@ func (l *lowering) elementParts(f *policy.ForEach, elem operand, depth int) (rea
 func (l *lowering) bodyParts(f *policy.ForEach, elem operand, depth int) (read, holds cel.Bool) {
 	if f.Deny != nil {
 		l.setPos(f.Deny.Pos)
-		read, denied := l.conditionParts(f.Deny.Conditions)
-		return read, cel.Not(denied)
+		denied := l.totalConditions(f.Deny.Conditions)
+		return denied.Read(), cel.Not(denied.Holds)
 	}
 	t := l.elementBody(f, elem, depth)
 	if t.Errs {
 		panic(l.elementErrors())
 	}
 	return cel.True(), t.Expr
-}
-
-// conditionParts is: no condition that is reached is an error, and the conditions
-// hold. Each list ends where one of it decides.
-func (l *lowering) conditionParts(c *policy.Conditions) (read, holds cel.Bool) {
-	if c == nil {
-		return cel.True(), cel.True()
-	}
-	readAny, some := cel.True(), cel.True()
-	if c.Any != nil {
-		some = cel.False()
-		for i := len(c.Any) - 1; i >= 0; i-- {
-			found, b := l.guarded(c.Any[i])
-			readAny, some = cel.And(found, cel.Or(b, readAny)), cel.Or(b, some)
-		}
-	}
-	readAll, every := cel.True(), cel.True()
-	for i := len(c.All) - 1; i >= 0; i-- {
-		found, b := l.guarded(c.All[i])
-		readAll, every = cel.And(found, cel.Or(cel.Not(b), readAll)), cel.And(b, every)
-	}
-	return cel.And(readAny, readAll), cel.And(some, every)
 }

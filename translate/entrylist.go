@@ -1,7 +1,6 @@
 package translate
 
 import (
-	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/policy"
@@ -18,20 +17,12 @@ func (l *lowering) entryList(f *policy.ForEach) operand {
 	}
 	defer l.restore(l.environment)
 	l.listing = true
-	outer := l.errs
-	l.errs = false
-	list := l.queryOutside(e).softly()
-	if !mayFail(e) && !l.errs {
-		l.errs = outer
-		return list
-	}
-	l.errs, l.found = false, &[]cel.Bool{}
-	list = l.queryOutside(e).softly()
-	if l.errs {
+	var list operand
+	n := l.collected(func() { list = l.queryOutside(e).softly() })
+	if n.unsure {
 		panic(l.unsupported("a list of a foreach that may be an error"))
 	}
-	l.errs = outer
-	return choice(cel.And(*l.found...).Simplify(), list, typeError("list"))
+	return choice(n.all().Simplify(), list, typeError("list"))
 }
 
 // mayBeError tells of a choice of which a branch is an error for certain.

@@ -9,56 +9,33 @@ import (
 	"github.com/kvap/kvap/jmespath"
 )
 
-// A loadedEntry is a context entry that a query names: its value, which may be an
-// expression that errs, and what must be there for it, where that is asked for.
+// A loadedEntry is a context entry that a query names: its value, and what that needs.
 type loadedEntry struct {
 	value operand
-	errs  bool
-	asked bool
-	needs []cel.Bool
+	needs needs
 	facts []cel.Bool // what was known to hold
 }
 
 // entry is the value of a context entry. A query that names it again has it already: an
 // entry that names the one before twice, and so on, would be worked out without end.
 func (l *lowering) entry(name string, v *contextVar) operand {
-	if e, ok := l.loaded[name]; ok && e.holds(l) {
-		if l.found != nil {
-			*l.found = append(*l.found, e.needs...)
+	e, ok := l.loaded[name]
+	if !ok || !e.holds(l) {
+		e = loadedEntry{facts: l.facts}
+		e.needs = l.collected(func() { e.value = l.contextValue(v) })
+		if l.loaded != nil {
+			l.loaded[name] = e
 		}
-		l.errs = l.errs || e.errs
-		return e.value
 	}
-	outer, needs := l.errs, 0
-	if l.found != nil {
-		needs = len(*l.found)
-	}
-	l.errs = false
-	e := loadedEntry{value: l.contextValue(v), errs: l.errs, asked: l.found != nil, facts: l.facts}
-	if e.asked {
-		e.needs = slices.Clone((*l.found)[needs:])
-	}
-	if l.loaded != nil {
-		l.loaded[name] = e
-	}
-	l.errs = e.errs || outer
+	l.load(e.needs.hint, e.needs.all())
+	l.needAll(needs{hint: e.needs.hint, unsure: e.needs.unsure, native: e.needs.native})
 	return e.value
 }
 
 // holds tells that the value would be the same here: nothing that was known to hold
 // where it was worked out is not known now.
 func (e loadedEntry) holds(l *lowering) bool {
-	return e.asked == (l.found != nil) && !slices.ContainsFunc(e.facts, func(f cel.Bool) bool { return !l.knows(f) })
-}
-
-// loads is: loading an entry is no error. What may be one inside its expressions is
-// asked for by going through them once more.
-func (l *lowering) loads(name string) (cel.Bool, bool) {
-	entry := l.loaded[name]
-	if !entry.errs || l.found != nil {
-		return l.readable(entry.value, cel.Value{})
-	}
-	return l.loadsAlone(l.context.get(name))
+	return !slices.ContainsFunc(e.facts, func(f cel.Bool) bool { return !l.knows(f) })
 }
 
 // A loading is whether an entry loads; ok is false where that is no expression.
@@ -67,21 +44,20 @@ type loading struct {
 	ok bool
 }
 
-// loadsAlone is loads of an entry, whatever is known where it is named. It is worked out
+// loadsAlone is whether an entry loads, whatever is known where it is named. It is worked out
 // once for a query and all that it leads to: entries of one name may name one another.
 func (l *lowering) loadsAlone(v *contextVar) (cel.Bool, bool) {
 	if known, done := l.alone[v]; done {
 		return known.c, known.ok
 	}
 	defer l.restore(l.environment)
-	errs, notes := l.errs, l.notes
-	l.errs, l.notes, l.found, l.loaded, l.facts = false, nil, &[]cel.Bool{}, nil, nil
-	defer func() { l.errs, l.notes = errs, notes }()
-	ok := asking{l: l}.of(l.contextValue(v))
-	if l.errs {
+	l.loaded, l.facts = nil, nil
+	var ok bool
+	n := l.silently(func() { ok = l.ask(l.contextValue(v)) })
+	if n.unsure {
 		panic(l.unsupported("a context entry that may be an error where its value may not be needed"))
 	}
-	out := loading{cel.And(*l.found...), ok}
+	out := loading{n.all(), ok}
 	if l.alone != nil {
 		l.alone[v] = out
 	}
@@ -104,12 +80,12 @@ func (l *lowering) whereLoaded(e *jmespath.Expr, j operand) operand {
 		if namesFirst(e, name) && !j.constant() {
 			continue
 		}
-		if c, ok := l.loads(name); ok && !c.IsTrue() {
-			entry := l.loaded[name]
+		entry := l.loaded[name]
+		if c, ok := l.readable(entry.value); ok && !c.IsTrue() {
 			if entry.value.form == errorForm && entry.value.hard {
 				return typeError(name)
 			}
-			j = choice(c, j, l.ofEntry(name, !entry.errs && !entry.value.some(operand.isHard)))
+			j = choice(c, j, l.ofEntry(name, entry.needs.none() && !entry.value.some(operand.isHard)))
 		}
 	}
 	return j
@@ -151,9 +127,7 @@ func (l *lowering) loadMentioned(e *jmespath.Expr) {
 	text := e.String()
 	for _, name := range slices.Sorted(maps.Keys(l.context.named)) {
 		if _, ok := l.loaded[name]; !ok && l.context.get(name) != nil && mentions(text, name) {
-			errs := l.errs
-			l.topLevel(name)
-			l.errs = errs
+			l.collected(func() { l.topLevel(name) })
 		}
 	}
 }

@@ -18,27 +18,23 @@ func (l *lowering) whereFilledBy(n *policy.Node, name string, j operand) operand
 
 // fills is: no variable in a value or a default is an error.
 func (l *lowering) fills(n *policy.Node) cel.Bool {
-	defer l.restore(l.environment)
-	errs := l.errs
-	l.errs, l.found = false, &[]cel.Bool{}
-	l.eachVariable(n, func(j operand) { asking{l: l}.of(j) })
-	if l.errs {
+	needed := l.collected(func() { l.eachVariable(n, func(j operand) { l.ask(j) }) })
+	if needed.unsure {
 		panic(l.unsupported("a variable that may be an error, where something else decides without it,"))
 	}
-	l.errs = errs
-	return cel.And(*l.found...).Simplify()
+	return needed.all().Simplify()
 }
 
 // valueNode is a value, which is an error where a variable in it is one, whatever of it is
 // read.
 func (l *lowering) valueNode(n *policy.Node) operand {
-	errs := l.errs
-	value := l.node(n)
+	var value operand
+	needed := l.collected(func() { value = l.node(n) })
 	switch {
 	case value.form == hashForm || value.form == multiForm:
-	case l.listing && value.form == placeForm && value.v.certain() && l.onlyKeys(n):
-		l.errs = errs // which is said of the variables in the text
+	case l.listing && value.form == placeForm && value.v.certain() && l.onlyKeys(n): // which is said of the variables in the text
 	default:
+		l.needAll(needed)
 		return value
 	}
 	return l.whereFilledBy(n, "value", value)
@@ -49,12 +45,9 @@ func (l *lowering) onlyKeys(n *policy.Node) bool {
 	if !l.listing {
 		return false
 	}
-	defer l.restore(l.environment)
-	errs, only := l.errs, true
-	l.errs, l.found = false, nil
-	l.eachVariable(n, func(j operand) { only = only && !l.errs && !j.some(operand.isHard) })
-	l.errs = errs
-	return only
+	only := true
+	needed := l.collected(func() { l.eachVariable(n, func(j operand) { only = only && !j.some(operand.isHard) }) })
+	return only && needed.none()
 }
 
 // ofEntry is the error of a context entry. For want of a key the list of a foreach has no

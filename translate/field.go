@@ -144,11 +144,11 @@ func (l *lowering) part(j operand, n int) operand {
 		if i == n {
 			continue
 		}
-		c, ok := l.readable(other.softly(), cel.Value{})
+		c, ok := l.readable(other.softly())
 		if !ok {
 			panic(l.unsupported("an element of a selection beside a list or a map"))
 		}
-		out = choice(c, out, typeError("selection"))
+		l.need(c)
 	}
 	return out
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/native"
+	"github.com/kvap/kvap/translate/internal/partial"
 )
 
 // forEachAll is: no entry fails. The order of entries only decides which message
@@ -144,7 +145,7 @@ func (l *lowering) effectOver(list operand, body func(operand) native.Truth) nat
 	case placeForm:
 		out = l.overValue(list.v, run)
 	case errorForm:
-		return native.MayErr(l.error(list))
+		return fails(list.hint)
 	default:
 		out = run(list)
 	}
@@ -203,7 +204,7 @@ func (l *lowering) onlyMaps(elem operand, holds native.Truth) native.Truth {
 	case l.prior: // an error is no violation
 		return native.Truth{Expr: cel.Implies(is, holds.Expr), Errs: holds.Errs}
 	}
-	return native.MayErr(cel.CondBool(is, holds.Expr, l.failing(operand{hint: "elementScope"})))
+	return native.MayErr(cel.CondBool(is, holds.Expr, partial.Failing("elementScope")))
 }
 
 // isMapped is: an element is a map.
@@ -267,34 +268,26 @@ func (l *lowering) inScope(f *policy.ForEach, elem operand, build func() native.
 }
 
 // preOfElement is an element's preconditions, false where evaluating them is an
-// error. What may be missing is asked for first, since CEL cannot catch an error.
+// error.
 func (l *lowering) preOfElement(c *policy.Conditions) native.Truth {
-	if c == nil {
-		return native.Sure(cel.True())
-	}
-	some := cel.True()
-	if c.Any != nil {
-		some = cel.False()
-		for i := len(c.Any) - 1; i >= 0; i-- {
-			found, b := l.guarded(c.Any[i])
-			some = cel.And(found, cel.Or(b, some))
-		}
-	}
-	every := cel.True()
-	for i := len(c.All) - 1; i >= 0; i-- {
-		found, b := l.guarded(c.All[i])
-		every = cel.And(found, b, every)
-	}
-	return native.Sure(cel.And(some, every))
+	return native.Sure(l.totalConditions(c).OrFalse())
 }
 
-// guarded is a condition and what must be there for it not to err.
-func (l *lowering) guarded(c *policy.Condition) (found, b cel.Bool) {
-	defer l.restore(l.environment)
-	l.found = &[]cel.Bool{}
-	t := l.condition(c)
-	if t.Errs {
-		panic(l.unsupported("a condition that may be an error, where an error counts as false,"))
+// totalConditions is conditions, told apart from their error.
+func (l *lowering) totalConditions(c *policy.Conditions) partial.Bool {
+	if c == nil {
+		return partial.Sure(cel.True())
 	}
-	return cel.And(*l.found...), t.Expr
+	each := func(cs []*policy.Condition) []partial.Bool {
+		out := make([]partial.Bool, len(cs))
+		for i := len(cs) - 1; i >= 0; i-- {
+			out[i] = l.total(func() cel.Bool { return l.compared(cs[i]) })
+		}
+		return out
+	}
+	some := partial.Sure(cel.True())
+	if c.Any != nil {
+		some = partial.Any(each(c.Any)...)
+	}
+	return some.Both(partial.All(each(c.All)...))
 }

@@ -128,24 +128,13 @@ func (l *lowering) stringArg(j operand) (cel.Value, bool) {
 	}
 	switch kindOf(j.typ()) {
 	case schema.String:
-		l.mustHaveShape(j)
+		l.need(j.v.shaped())
 		return v, true
 	case schema.Any, schema.IntOrString:
-		l.errs = true
+		l.need(isString(v))
 		return v, true
 	}
 	return v, false
-}
-
-// mustHaveShape notes that j is an error where it is null for want of what it is in.
-func (l *lowering) mustHaveShape(j operand) {
-	switch shaped := j.v.shaped(); {
-	case shaped.IsTrue():
-	case l.found != nil:
-		*l.found = append(*l.found, shaped)
-	default:
-		l.errs = true
-	}
 }
 
 // stringOrNumberArg is for the functions that take numbers as text too.
@@ -165,7 +154,6 @@ func (l *lowering) stringOrNumberArg(j operand) (cel.Value, bool) {
 		return cel.Func(cel.FuncString, v), ok
 	case schema.Any:
 		if v, ok := l.expr(j); ok {
-			l.unlessAsked()
 			v = l.once(variableName(j.v.expr.LastField(), "text"), v)
 			return cel.Cond(isNumber(v), dyn(cel.Func(cel.FuncString, v)), dyn(v)), true
 		}

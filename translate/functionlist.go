@@ -35,14 +35,11 @@ func (l *lowering) length(j operand) operand {
 	}
 	switch j.v.kind() {
 	case schema.String, schema.List, schema.Map:
-		l.errs = l.errs || !j.v.certain()
 		return intOf(j.v.expr.Size())
 	case schema.Object:
-		l.errs = l.errs || !j.v.certain()
 		return intOf(dyn(j.v.expr).Size())
 	case schema.Any:
 		x, _ := l.expr(j)
-		l.unlessAsked()
 		return intOf(x.Size())
 	}
 	return typeError("length")
@@ -112,7 +109,7 @@ func arrayOf(j operand, s sequence) operand {
 // sorted keeps a list as it is where CEL cannot sort yet: two sorted lists are
 // then compared by what they hold.
 func (l *lowering) sorted(j operand) operand {
-	return j.over(func(j operand) operand {
+	return l.inEach(j, func(j operand) operand {
 		if list, ok := j.lit.([]any); ok && j.form == litForm {
 			return litOf(scalar.Sorted(list))
 		}
@@ -124,6 +121,7 @@ func (l *lowering) sorted(j operand) operand {
 		case schema.Object, schema.Map, schema.List, schema.Bool:
 			panic(l.unsupported("sort() of what is neither texts nor numbers"))
 		}
-		return choice(s.null(), typeError("sort"), sequenceOf(sortedSequence{s}))
+		l.need(cel.Not(s.null()))
+		return sequenceOf(sortedSequence{s})
 	})
 }

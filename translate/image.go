@@ -60,12 +60,7 @@ func (l *lowering) images() operand {
 	if len(groups) == 0 || l.on(native.Delete) {
 		return operand{form: errorForm, hint: "images"}
 	}
-	l.readsImages = true
-	if l.found != nil {
-		*l.found = append(*l.found, l.imagesAreValid())
-	} else {
-		l.errs = true
-	}
+	l.load(invalidImage, l.imagesAreValid())
 	out := operand{form: hashForm}
 	for i := range groups {
 		out.keys = append(out.keys, groups[i].name)
@@ -142,44 +137,16 @@ func (l *lowering) atTop() func() {
 	return func() { l.environment = outer }
 }
 
-// ifValid is v, and an error where an image of the object is no reference.
-func (l *lowering) ifValid(v cel.Value) cel.Value {
-	return cel.Cond(l.imagesAreValid(), v, dyn(cel.Map()).Field(invalidImage))
-}
-
 // whereImagesLoaded is j, what a query gives, and an error where Kyverno cannot load
 // the images: of those that the query reads, and of those that it only mentions.
 func (l *lowering) whereImagesLoaded(e *jmespath.Expr, j operand) operand {
-	if !l.readsImages && !l.on(native.Delete) && mentions(e.String(), "images") {
-		if images := l.images(); images.form == errorForm { // the kind has none
-			return typeError(images.hint)
-		}
-	}
-	if l.readsImages {
-		return l.readValid(e, j)
-	}
-	return j
-}
-
-// readValid is j of a query that reads images. Kyverno reads them before it
-// evaluates the query, so one that gets by without them is an error all the same
-// where they are no references.
-func (l *lowering) readValid(e *jmespath.Expr, j operand) operand {
-	if readsFirst(e, "images") {
+	if l.on(native.Delete) || !mentions(e.String(), "images") {
 		return j
 	}
-	return choice(l.imagesAreValid(), j, typeError(invalidImage))
-}
-
-// readsFirst tells that whoever evaluates the expression evaluates the name first.
-func readsFirst(e *jmespath.Expr, name string) bool {
-	switch e.Op {
-	case jmespath.Field:
-		return e.Name == name
-	case jmespath.Sub, jmespath.Pipe, jmespath.Index, jmespath.Flatten, jmespath.Projection, jmespath.ValueProjection, jmespath.Filter, jmespath.Or:
-		return readsFirst(e.Args[0], name)
+	if images := l.images(); images.form == errorForm { // the kind has none
+		return typeError(images.hint)
 	}
-	return false
+	return j
 }
 
 // present is: the group has an image.
@@ -197,21 +164,13 @@ func (l *lowering) imagePresent(j operand) cel.Bool {
 	case j.key.IsZero():
 		return cel.True()
 	}
-	return l.binders.Exists(l.ifValidContainers(j.images), singular(j.images.name), func(c cel.Value) cel.Bool { return c.Field("name").Eq(j.key) })
+	return l.binders.Exists(l.withImage(j.images), singular(j.images.name), func(c cel.Value) cel.Bool { return c.Field("name").Eq(j.key) })
 }
 
 // imageCount is the length of a group; an error where there is none.
 func (l *lowering) imageCount(g *imageGroup) operand {
-	return choice(g.present(l), intOf(l.ifValidContainers(g).Size()), typeError("length"))
-}
-
-// probeImages is b, which does not depend on images that it is about, where they
-// are references.
-func (l *lowering) probeImages(b cel.Bool) cel.Bool {
-	if !l.readsImages {
-		return b
-	}
-	return cel.CondBool(l.imagesAreValid(), b, l.failing(typeError(invalidImage)))
+	l.need(g.present(l))
+	return intOf(l.withImage(g).Size())
 }
 
 // named is the image of the container with a name.
@@ -219,10 +178,9 @@ func (g *imageGroup) named(key cel.Value) operand {
 	return operand{form: imageForm, images: g, key: key}
 }
 
-// ifValidContainers are the containers of a group that have an image, an error
-// where an image is no reference.
-func (l *lowering) ifValidContainers(g *imageGroup) cel.Value {
+// withImage are the containers of a group that have an image.
+func (l *lowering) withImage(g *imageGroup) cel.Value {
 	defer l.atTop()()
 	list := l.binders.Filter(g.containers(), singular(g.name), func(c cel.Value) cel.Bool { return c.Has("image") })
-	return l.let(g.name+"WithImage", l.ifValid(list))
+	return l.let(g.name+"WithImage", list)
 }

@@ -1,6 +1,8 @@
 package translate
 
-import "github.com/kvap/kvap/cel"
+import (
+	"github.com/kvap/kvap/cel"
+)
 
 // imagePart is a part of one image, or of the image at hand in a projection.
 func (l *lowering) imagePart(j operand, name string) operand {
@@ -22,7 +24,7 @@ func (l *lowering) imagePart(j operand, name string) operand {
 		}
 		return cel.And(is, part.has(c.Field("image")))
 	}
-	list := l.ifValidContainers(j.images)
+	list := l.withImage(j.images)
 	binder := singular(j.images.name)
 	text := func(c cel.Value) cel.Value { return part.text(j.images, c) }
 	value := l.binders.MapIf(list, binder, hasPart, text).Index(cel.Int(0))

@@ -22,7 +22,7 @@ func (l *lowering) projectImages(g *imageGroup, right *jmespath.Expr) (operand, 
 	if part.has != nil {
 		keep = func(c cel.Value) cel.Bool { return part.has(c.Field("image")) }
 	}
-	texts := l.ifValid(g.mapped(l, keep, func(c cel.Value) cel.Value { return part.text(g, c) }))
+	texts := g.mapped(l, keep, func(c cel.Value) cel.Value { return part.text(g, c) })
 	name := g.name[:len(g.name)-1] + part.plural
 	list := listOf{v: placeOf(l.let(name, texts), &schema.Type{Kind: schema.List, Elem: stringType()}).from(fromServer), hint: part.plural}
 	return sequenceOf(whereGroup{fromMap{list}, g, l, &part}), true
@@ -49,7 +49,7 @@ func (l *lowering) imageItem(j operand, n int) (operand, bool) {
 
 // containers are those whose images have the part.
 func (s whereGroup) containers(l *lowering) cel.Value {
-	all := l.ifValidContainers(s.group)
+	all := l.withImage(s.group)
 	if s.part.has == nil {
 		return all
 	}
@@ -84,12 +84,12 @@ func (s whereGroup) outermost(l *lowering, best cel.Function) cel.Value {
 type imageValues struct{ group *imageGroup }
 
 func (s imageValues) quantify(l *lowering, q cel.Quantifier, _ bool, body func(operand) cel.Bool) cel.Bool {
-	return l.binders.Quantify(q, l.ifValidContainers(s.group), singular(s.group.name), func(c cel.Value) cel.Bool {
+	return l.binders.Quantify(q, l.withImage(s.group), singular(s.group.name), func(c cel.Value) cel.Bool {
 		return body(operand{form: imageForm, images: s.group, v: placeOf(c, s.group.list.elem())})
 	})
 }
 
-func (s imageValues) count(l *lowering, _ bool) cel.Value { return l.ifValidContainers(s.group).Size() }
+func (s imageValues) count(l *lowering, _ bool) cel.Value { return l.withImage(s.group).Size() }
 
 func (s imageValues) list(*lowering, bool) (cel.Value, bool) { return cel.Value{}, false }
 

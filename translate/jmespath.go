@@ -59,14 +59,14 @@ func (l *lowering) evalElements(e *jmespath.Expr, cur *operand) operand {
 		left := l.eval(e.Args[0], cur).softly()
 		return left.over(func(j operand) operand { return l.slice(j, e) })
 	case jmespath.Flatten:
-		return l.flatten(errorless(l.eval(e.Args[0], cur)))
+		return l.flatten(l.errorless(e.Args[0], cur))
 	case jmespath.Projection:
 		return l.projection(e.Args[0], e.Args[1], cur)
 	case jmespath.Filter:
-		left := errorless(l.eval(e.Args[0], cur))
+		left := l.errorless(e.Args[0], cur)
 		return left.over(func(j operand) operand { return l.filterBy(l.sequence(j), e.Args[2], e.Args[1]) })
 	}
-	left := errorless(l.eval(e.Args[0], cur)) // a projection of values
+	left := l.errorless(e.Args[0], cur) // a projection of values
 	return left.over(func(j operand) operand {
 		if j.form == imagesForm {
 			return l.imageProjection(j.images, e.Args[1])
@@ -93,25 +93,19 @@ func (l *lowering) evalTruth(e *jmespath.Expr, cur *operand) operand {
 	case jmespath.And:
 		return l.and(e, cur)
 	case jmespath.Not:
-		return l.orError(e.Args[0], cur, boolOf(cel.Not(l.truthy(l.eval(e.Args[0], cur).softly()))))
+		return boolOf(cel.Not(l.truthy(l.eval(e.Args[0], cur).softly())))
 	}
 	return l.comparedTo(e, cur)
 }
 
-// pipe is left | right. Where right does not read what left gives, left is evaluated
-// all the same.
+// pipe is left | right.
 func (l *lowering) pipe(e *jmespath.Expr, cur *operand) operand {
-	left := l.eval(e.Args[0], cur).softly()
-	out := left.over(func(j operand) operand {
+	return l.eval(e.Args[0], cur).softly().over(func(j operand) operand {
 		if j.form == errorForm { // whatever right makes of it
 			return j
 		}
 		return l.eval(e.Args[1], &j)
 	}).softly()
-	if left.form == placeForm && out.form == placeForm && (asking{l: l, in: out.v.expr}).reads(left) {
-		return out
-	}
-	return l.orError(e.Args[0], cur, out)
 }
 
 func (l *lowering) and(e *jmespath.Expr, cur *operand) operand {
@@ -120,25 +114,16 @@ func (l *lowering) and(e *jmespath.Expr, cur *operand) operand {
 		return a
 	}
 	b := l.whereTrue(l.truthy(a), func() operand { return l.eval(e.Args[1], cur) })
-	if !isPredicate(a) || !isPredicate(b) {
-		return l.orError(e.Args[0], cur, choice(l.truthy(a), b, a))
+	if isPredicate(a) && isPredicate(b) {
+		return boolOf(cel.And(a.v.expr.AsBool(), b.v.expr.AsBool()))
 	}
-	both, fate := boolOf(cel.And(a.v.expr.AsBool(), b.v.expr.AsBool())), l.fate(e.Args[0], cur)
-	if cel.Equal(fate.Value, l.fate(e.Args[1], cur).Value) { // then both are errors or none is
-		return both
-	}
-	return choice(fate, both, typeError("argument"))
+	return choice(l.truthy(a), b, a)
 }
 
-// comparedTo is left == right, and the like. A literal beside a value leaves no doubt
-// that the value is read, unless the two can never be the same.
+// comparedTo is left == right, and the like.
 func (l *lowering) comparedTo(e *jmespath.Expr, cur *operand) operand {
 	a, b := l.eval(e.Args[0], cur).softly(), l.eval(e.Args[1], cur).softly()
-	out := l.compare(relationOf(e.Comparator), a, b)
-	if out.form != litForm && (a.form == litForm || b.form == litForm) {
-		return out
-	}
-	return l.orError(e.Args[0], cur, l.orError(e.Args[1], cur, out))
+	return l.compare(relationOf(e.Comparator), a, b)
 }
 
 // given builds something in a context where a condition is known to hold.
@@ -242,32 +227,8 @@ func (l *lowering) multi(e *jmespath.Expr, cur *operand) operand {
 	return selectionOf(multiForm, e.Keys, parts)
 }
 
-// firstTrue is a || b || c. It is built from its end, as a || (b || c), which is
-// the same value: from its start, each || would write all before it twice.
+// firstTrue is a || b: b is only evaluated where a is not taken.
 func (l *lowering) firstTrue(e *jmespath.Expr, cur *operand) operand {
-	if l.found != nil {
-		return l.firstTrueAsked(e, cur)
-	}
-	var alternatives []*jmespath.Expr
-	for ; e.Op == jmespath.Or; e = e.Args[0] {
-		alternatives = append(alternatives, e.Args[1])
-	}
-	alternatives = append(alternatives, e)
-	out, fate := l.eval(alternatives[0], cur).softly(), l.fate(alternatives[0], cur)
-	for _, left := range alternatives[1:] {
-		before := fate
-		fate = l.fate(left, cur)
-		out = l.or(l.eval(left, cur).softly(), out)
-		if !isPredicate(out) || !cel.Equal(fate.Value, before.Value) {
-			out = choice(fate, out, typeError("argument"))
-		}
-	}
-	return out
-}
-
-// firstTrueAsked is firstTrue where what must be there is asked for: of b only where
-// a is not taken.
-func (l *lowering) firstTrueAsked(e *jmespath.Expr, cur *operand) operand {
 	a := l.eval(e.Args[0], cur).softly()
 	return l.or(a, l.whereTrue(cel.Not(l.truthy(a)), func() operand { return l.eval(e.Args[1], cur).softly() }))
 }
@@ -347,12 +308,8 @@ func (l *lowering) query(e *jmespath.Expr) operand {
 	if l.alone == nil {
 		l.alone = map[*contextVar]loading{}
 	}
-	before := l.readsImages
-	l.readsImages = false
 	j := l.eval(e, nil)
 	l.loadMentioned(e)
 	j = l.whereLoaded(e, j)
-	j = l.whereImagesLoaded(e, j)
-	l.readsImages = l.readsImages || before
-	return j
+	return l.whereImagesLoaded(e, j)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/native"
+	"github.com/kvap/kvap/translate/internal/partial"
 )
 
 // Of a patchesJson6902 Kyverno fills the variables in before it reads the text, makes the
@@ -129,7 +130,7 @@ func (l *lowering) jsonPatch(t *policy.Text) patch {
 	out := patch{asked: native.Sure(cel.True())}
 	text := l.readJSONPatch(t)
 	if broken := text.unquoted(); !broken.IsFalse() {
-		out.asked = native.MayErr(cel.CondBool(broken, l.failing(typeError("quoted")), cel.True()))
+		out.asked = native.MayErr(cel.CondBool(broken, partial.Failing("quoted"), cel.True()))
 	}
 	var ops []operation
 	var paths []string
@@ -146,7 +147,7 @@ func (l *lowering) jsonPatch(t *policy.Text) patch {
 			if len(out.mutations)+len(ops) > 0 {
 				panic(l.unsupported("a replacement of what may be missing, behind another operation,"))
 			}
-			out.asked = out.asked.AndThen(native.MayErr(cel.CondBool(need, cel.True(), l.failing(typeError("value")))))
+			out.asked = out.asked.AndThen(native.MayErr(cel.CondBool(need, cel.True(), partial.Failing("value"))))
 		}
 		path := n.Get("path").Str
 		if slices.ContainsFunc(paths, func(before string) bool { return related(before, path, len(w.ops)) }) {

@@ -6,6 +6,7 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/partial"
 	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
@@ -40,7 +41,7 @@ func (l *lowering) asText(j operand) operand {
 			text = cel.Cond(isNull(v), cel.String("null"), text)
 		}
 		rounded := cel.And(typeIs(v, "double"), cel.Func(cel.FuncString, v).Contains(cel.String("e")))
-		number := cel.Cond(rounded, cel.Func(cel.FuncString, dyn(cel.Map()).Field("number_text")), text)
+		number := cel.Cond(rounded, cel.Func(cel.FuncString, partial.Fault("number_text")), text)
 		out := choice(cel.Or(isList(v), isMap(v)), operand{form: jsonForm, lit: ""}, stringOf(number).softly())
 		out.strict = v
 		return out
@@ -137,11 +138,10 @@ func (l *lowering) ifRead(other, j operand) operand {
 	if other.form == jsonForm {
 		return j
 	}
-	c, ok := l.readable(other, cel.Value{})
-	if !ok {
+	if !l.ask(other) {
 		panic(l.jsonText())
 	}
-	return choice(c, j, typeError("variable"))
+	return j
 }
 
 // jsonEquals is: a text with JSON in it equals a literal. It is no quantity and no
@@ -175,9 +175,9 @@ func (l *lowering) jsonList(j operand) cel.Value {
 		panic(l.jsonText())
 	}
 	l.note(diag.TextForm, "a control character in a list is an error here inside a text")
-	l.errs = l.errs || l.found == nil
+	l.needs.native = true
 	quoted := l.binders.Map(v, "item", func(x cel.Value) cel.Value {
-		odd := dyn(cel.Map()).Field("control_character")
+		odd := partial.Fault("control_character")
 		return cel.Cond(x.Matches(oddCharacters), odd, quotedAsJSON(x))
 	})
 	return cel.String("[").Plus(quoted.Call(cel.FuncJoin, cel.String(","))).Plus(cel.String("]"))

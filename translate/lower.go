@@ -19,7 +19,7 @@ func tooLarge(at diag.Pos) refusal {
 // lowerRule lowers one rule, as written or expanded, for every target and
 // operation; a refusal is the reason why it has no native form.
 func lowerRule(p *policy.Policy, r *policy.Rule, conditions []vap.Condition, o *Options) (out loweredPart) {
-	base := &lowering{opts: o, release: release(o.Release), policy: p, rule: r, policyConditions: conditions, pos: r.Pos, gathered: newGathered(&out.notes)}
+	base := &lowering{opts: o, release: release(o.Release), policy: p, rule: r, policyConditions: conditions, pos: r.Pos, gathered: newGathered(&out.notes), environment: environment{needs: &needs{}}}
 	out.why = base.refusalOf(func() {
 		base.checkOverrides()
 		targets := base.ruleTargets()
@@ -199,7 +199,7 @@ func (l *lowering) walk(t native.Target, ops []native.Operation) *lowering {
 // environmentOf is the environment of a rule, with its objects in place.
 func (l *lowering) environmentOf(t native.Target, ops []native.Operation) environment {
 	typ := l.objectType(t)
-	e := environment{binders: &cel.Scope{}, target: t, ops: ops, context: contextOf(l.rule.Context, context{})}
+	e := environment{binders: &cel.Scope{}, needs: &needs{}, target: t, ops: ops, context: contextOf(l.rule.Context, context{})}
 	e.object, e.old = valueOf(cel.Ident("object"), typ), valueOf(cel.Ident("oldObject"), typ)
 	switch {
 	case e.on(native.Delete):

@@ -39,11 +39,6 @@ type gathered struct {
 	listTypes map[string]*schema.Type // of the variables that are joined lists
 	params    *native.Params
 	notes     *diag.List // nil where nobody is to be told
-	// errs is set by everything that builds an expression which may be an error.
-	errs bool
-	// readsImages is set by everything that reads images, which is an error where
-	// one is no reference.
-	readsImages bool
 	// usesNamespace is set where the match reads the labels of the namespace.
 	usesNamespace bool
 	// tells is set by an error whose text is for whoever is denied.
@@ -87,15 +82,12 @@ type environment struct {
 	element *operand           // what patterns in a foreach look at
 	facts   []cel.Bool         // what is known to hold
 	judged  origin             // of the value that a predicate is about
-	// found is where strict reads, which become soft, ask for what must be there;
-	// nil where they stay strict.
-	found *[]cel.Bool
+	// needs is where what is built notes what it needs.
+	needs *needs
 	// matching says what becomes of an error of the pattern at hand.
 	matching errorFate
 	// negations is set where it is asked whether a violation is that of a negation.
 	negations bool
-	// needs is what must be there for the texts of the pattern at hand.
-	needs *[]cel.Bool
 	// listing is set in the list of a foreach, which has no elements where a key is missing:
 	// also one that a context entry asks for.
 	listing bool
@@ -110,7 +102,7 @@ func (l *lowering) restore(e environment) { l.environment = e }
 // ofNewObject is the environment of the new object, while the old one is judged.
 func (e environment) ofNewObject() environment {
 	now := *e.now
-	now.binders, now.found = e.binders, e.found
+	now.binders, now.needs = e.binders, e.needs
 	return now
 }
 
@@ -118,7 +110,7 @@ func (e environment) ofNewObject() environment {
 // walk is not ready for, that is given back, and nothing is left of what build
 // gathered.
 func (l *lowering) attempt(build func()) (stop any) {
-	before, outer, pos := *l.gathered, l.environment, l.pos
+	before, outer, pos, needed := *l.gathered, l.environment, l.pos, *l.needs
 	told := 0
 	if l.notes != nil {
 		told = len(*l.notes)
@@ -133,6 +125,7 @@ func (l *lowering) attempt(build func()) (stop any) {
 			panic(stop)
 		}
 		*l.gathered, l.environment, l.pos = before, outer, pos
+		*l.needs = needed
 		if l.notes != nil {
 			*l.notes = (*l.notes)[:told]
 		}
@@ -144,7 +137,6 @@ func (l *lowering) attempt(build func()) (stop any) {
 // probed runs build, of which nothing is kept.
 func (l *lowering) probed(build func()) {
 	stop := l.attempt(func() {
-		l.found = nil // nor what it asks for
 		build()
 		panic(asksIndex{-1})
 	})
@@ -199,16 +191,6 @@ func (l *lowering) note(code diag.Code, format string, args ...any) {
 func (l *lowering) noteWildKey(pos diag.Pos, key string) {
 	l.setPos(pos)
 	l.note(diag.WildcardKey, "Kyverno takes an arbitrary one of the keys that match %s; here some matching key must satisfy the pattern, and under a negation none may match", key)
-}
-
-// failing is an expression that is an error, for what Kyverno errs on always.
-func (l *lowering) failing(j operand) cel.Bool {
-	l.errs = true
-	name := j.hint
-	if name == "" {
-		name = "missing"
-	}
-	return dyn(cel.Map()).Field(name).Eq(cel.Lit(true).Value)
 }
 
 func (e environment) on(op native.Operation) bool { return slices.Contains(e.ops, op) }

@@ -69,8 +69,6 @@ type merging struct {
 	gates *[]cel.Bool
 	// inTest tells of an element that is nothing but a test.
 	inTest bool
-	// optional tells that some change depends on the object.
-	optional bool
 }
 
 // patchOf lowers what a rule, or an entry of a foreach, does.
@@ -87,40 +85,16 @@ func (l *lowering) patchOf(m *policy.Mutate) patch {
 	panic(l.unsupported("an empty mutate rule"))
 }
 
-// mergePatch lowers a patchStrategicMerge. Variables are filled in before anything is asked:
-// where one is missing the rule errs, whatever the patch would do.
-func (l *lowering) mergePatch(n *policy.Node) patch {
-	var out patch
-	var conditional bool
-	stop := l.attempt(func() { out, conditional = l.mergeOnce(n) })
-	if stop != nil {
-		panic(stop)
-	}
-	if !l.errs || !conditional {
-		return out
-	}
-	defer l.restore(l.environment)
-	l.errs, l.found = false, &[]cel.Bool{}
-	out, _ = l.mergeOnce(n)
-	if l.errs {
-		panic(l.unsupported("a variable in a patch that may be an error"))
-	}
-	needs := cel.And(*l.found...)
-	out.asked = native.MayErr(cel.CondBool(needs, out.asked.Expr, l.failing(typeError("variable"))))
-	l.errs = false
-	return out
-}
-
-func (l *lowering) mergeOnce(n *policy.Node) (out patch, conditional bool) {
+// mergePatch lowers a patchStrategicMerge.
+func (l *lowering) mergePatch(n *policy.Node) (out patch) {
 	m := merging{lowering: l, kind: l.target.GVK, gates: &[]cel.Bool{}}
 	edits := m.mapping(n, l.object.v, nil)
 	asked := cel.And(*m.gates...)
 	out.asked = native.Sure(asked)
-	if len(edits) == 0 || asked.IsFalse() {
-		return out, true
+	if len(edits) > 0 && !asked.IsFalse() {
+		out.mutations = m.mutations(edits, n)
 	}
-	out.mutations = m.mutations(edits, n)
-	return out, m.optional || !asked.IsTrue()
+	return out
 }
 
 // mapping is what a map of a patch changes.
@@ -176,7 +150,6 @@ func (m *merging) field(adds bool, name string, f policy.Field, at place, path [
 		if f.Value.Kind == policy.Null || isEmptyMap(f.Value) {
 			return e, false
 		}
-		m.optional = true
 		e.when, e.value = cel.Not(e.at.found()), f.Value
 		if f.Value.Kind != policy.Map && f.Value.Kind != policy.List {
 			e.set = m.written(f.Value, e.at.typ, "")
@@ -185,7 +158,7 @@ func (m *merging) field(adds bool, name string, f policy.Field, at place, path [
 		}
 		return e, true
 	case f.Value.Kind == policy.Null:
-		m.optional, e.remove = true, true
+		e.remove = true
 		return e, true
 	case f.Value.Kind == policy.Map:
 		if kind := e.at.kind(); kind != schema.Object && kind != schema.Map {
@@ -209,7 +182,6 @@ func (m *merging) condition(kind anchor, name string, n *policy.Node, at place) 
 		panic(m.unsupported("a condition of a patch with a wildcard key, a variable, null or an addition in it"))
 	}
 	v := at.matched(name)
-	m.optional = true
 	if v.never {
 		*m.gates = append(*m.gates, cel.False())
 		return
@@ -277,13 +249,11 @@ func (m *merging) test(list place, item *policy.Node) {
 	if list.elem().Kind == schema.Any {
 		panic(m.unsupported("a test of elements of which no type is known"))
 	}
-	m.optional = true
 	found := list.soft(false, cel.Value{}, func(v cel.Value) cel.Bool {
 		return m.binders.Exists(v, singular(list.expr.LastField()), func(x cel.Value) cel.Bool {
 			one := *m
 			one.gates, one.inTest = &[]cel.Bool{}, true
 			one.mapping(item, placeOf(x, list.elem()), []string{"*"})
-			m.optional = true
 			return cel.And(*one.gates...)
 		})
 	})
@@ -295,7 +265,6 @@ func (m *merging) keyedList(e edit, key string, items []*policy.Node) (edit, boo
 	if len(items) == 0 {
 		return e, false
 	}
-	m.optional = true
 	e.list = &listEdit{key: key}
 	elem := e.at.elem()
 	path := append(slices.Clone(e.path), mutating.Element)

@@ -19,7 +19,7 @@ func (l *lowering) projection(left *jmespath.Expr, right *jmespath.Expr, cur *op
 			return l.project(l.sequence(j), right).over(func(projected operand) operand { return l.withMissing(j, right, projected) })
 		})
 	}
-	return errorless(l.eval(left.Args[0], cur)).over(func(j operand) operand {
+	return l.errorless(left.Args[0], cur).over(func(j operand) operand {
 		return l.flatten(j).over(func(flat operand) operand {
 			if flat.form == errorForm {
 				return flat
@@ -59,10 +59,9 @@ func (l *lowering) withMissing(j operand, right *jmespath.Expr, projected operan
 
 // ofNull is what a projection makes of null.
 func (l *lowering) ofNull(right *jmespath.Expr) operand {
-	errs, notes := l.errs, l.notes
-	l.notes = nil // they are told of the other elements
-	defer func() { l.errs, l.notes = errs, notes }()
-	return l.perElement(right, litOf(nil))
+	var out operand
+	l.silently(func() { out = l.perElement(right, litOf(nil)) }) // they are told of the other elements
+	return out
 }
 
 // complete is a sequence that is an error where some part of it is missing.
@@ -72,38 +71,18 @@ type complete struct {
 }
 
 func (s complete) quantify(l *lowering, q cel.Quantifier, strict bool, body func(operand) cel.Bool) cel.Bool {
-	inner := s.sequence.quantify(l, q, strict, body)
-	if s.asked(l) {
-		return inner
-	}
-	return cel.CondBool(s.missing, l.failing(typeError("argument")), inner)
+	l.need(cel.Not(s.missing))
+	return s.sequence.quantify(l, q, strict, body)
 }
 
 func (s complete) count(l *lowering, strict bool) cel.Value {
-	n := s.sequence.count(l, strict)
-	if s.asked(l) {
-		return n
-	}
-	l.errs = true
-	return cel.Cond(s.missing, dyn(cel.Map()).Field("argument").Size(), n)
+	l.need(cel.Not(s.missing))
+	return s.sequence.count(l, strict)
 }
 
 func (s complete) list(l *lowering, strict bool) (cel.Value, bool) {
-	list, ok := s.sequence.list(l, strict)
-	if !ok || s.asked(l) {
-		return list, ok
-	}
-	l.errs = true
-	return cel.Cond(s.missing, dyn(cel.Map()).Field("argument"), dyn(list)), true
-}
-
-// asked notes that no part may be missing, where what must be there is asked for.
-func (s complete) asked(l *lowering) bool {
-	if l.found == nil {
-		return false
-	}
-	*l.found = append(*l.found, cel.Not(s.missing))
-	return true
+	l.need(cel.Not(s.missing))
+	return s.sequence.list(l, strict)
 }
 
 // unordered is a sequence whose elements are not in order, so it is no list.

@@ -10,6 +10,7 @@ import (
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/native"
+	"github.com/kvap/kvap/translate/internal/partial"
 )
 
 // Each entry of a foreach is a mutation of its own: it sees what the entry before made. Within
@@ -71,8 +72,7 @@ func (w *mutateLoop) readList() {
 	switch {
 	case j.form == placeForm && j.v.kind() == schema.List:
 		if need := j.v.found(); !need.IsTrue() {
-			w.asked = native.MayErr(cel.CondBool(need, cel.True(), w.failing(typeError("list"))))
-			w.errs = false
+			w.needFor("list", need)
 		}
 		s = listOf{v: j.v, hint: w.lowering.hint(j.v)}
 	case j.form == sequenceForm:
@@ -81,9 +81,8 @@ func (w *mutateLoop) readList() {
 		panic(w.unsupported("the list of a foreach that is no list of the object"))
 	}
 	var ok bool
-	errs := w.errs
-	w.list, ok = w.inOrder(s)
-	if !ok || w.errs != errs {
+	n := w.collected(func() { w.list, ok = w.inOrder(s) })
+	if !ok || !n.none() {
 		panic(w.unsupported("the list of a foreach that may be an error"))
 	}
 	w.elem, w.hint = elemOfParts(s), hintOf(s)
@@ -148,7 +147,7 @@ func (w *mutateLoop) json() patch {
 	out := patch{asked: w.asked}
 	if broken := text.unquoted(); !broken.IsFalse() {
 		all := w.list.Macro(cel.MacroExists, x, cel.And(when, broken).Value).AsBool()
-		out.asked = out.asked.AndThen(native.MayErr(cel.CondBool(all, w.failing(typeError("quoted")), cel.True())))
+		out.asked = out.asked.AndThen(native.MayErr(cel.CondBool(all, partial.Failing("quoted"), cel.True())))
 	}
 	ops := &opWriter{merging: &merging{lowering: w.lowering, kind: w.target.GVK}}
 	scope := &loopScope{path: w.path, elem: elem, loop: &opLoop{list: w.list, i: i, x: x, when: when}}
@@ -166,7 +165,7 @@ func (w *mutateLoop) json() patch {
 	}
 	if need := cel.And(ops.needs...); !need.IsTrue() {
 		some := w.list.Macro(cel.MacroExists, x, cel.And(when, cel.Not(need)).Value).AsBool()
-		out.asked = out.asked.AndThen(native.MayErr(cel.CondBool(some, w.failing(typeError("value")), cel.True())))
+		out.asked = out.asked.AndThen(native.MayErr(cel.CondBool(some, partial.Failing("value"), cel.True())))
 	}
 	out.mutations = []mutating.Mutation{{Pos: w.of.JSON.Pos, Type: mutating.JSONPatch, Expr: patchText(ops.ops)}}
 	return out

@@ -123,7 +123,7 @@ func (w *mutateRules) lower(i int) {
 	}
 	r.Found = append(r.Found, rewritten...)
 	for _, f := range r.Forms {
-		base := &lowering{opts: w.opts, release: release(w.opts.Release), policy: w.policy, rule: f.Rule, policyConditions: conditions, pos: f.Rule.Pos, gathered: newGathered(&r.Found)}
+		base := &lowering{opts: w.opts, release: release(w.opts.Release), policy: w.policy, rule: f.Rule, policyConditions: conditions, pos: f.Rule.Pos, gathered: newGathered(&r.Found), environment: environment{needs: &needs{}}}
 		why := base.refusalOf(func() {
 			targets := base.ruleTargets()
 			if slices.ContainsFunc(targets, func(t native.Target) bool {
@@ -458,15 +458,21 @@ func (l *lowering) change(index int, t native.Target, ops []native.Operation) (c
 	if c.pre.Expr.IsFalse() && !c.pre.Errs {
 		return c, false
 	}
-	before := w.errs
-	w.errs = false
-	patch := w.patchOf(l.rule.Mutate)
-	c.mutations, c.errs = patch.mutations, w.errs
-	w.errs = before
+	// Variables are filled in before anything is asked: where one is missing the rule errs,
+	// whatever the patch would do.
+	var patch patch
+	filled := w.collected(func() { patch = w.patchOf(l.rule.Mutate) })
+	if filled.unsure {
+		panic(l.unsupported("a variable in a patch that may be an error"))
+	}
+	c.mutations, c.errs = patch.mutations, filled.native
 	if len(c.mutations) == 0 {
 		return c, false
 	}
-	c.pre = c.pre.AndThen(patch.asked)
+	c.pre = c.pre.AndThen(w.effect(func() cel.Bool {
+		w.needAll(filled)
+		return cel.True()
+	})).AndThen(patch.asked)
 	c.variables, c.params = w.variables, w.params
 	return c, true
 }

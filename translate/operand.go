@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/schema"
 )
 
@@ -205,10 +206,16 @@ func (j operand) softly() operand {
 	return j
 }
 
-// errorless is j with what is an error for any reason read as null, as far as that
-// is known when compiling: so do flattening, filters and value projections.
-func errorless(j operand) operand {
-	return j.softly().over(func(j operand) operand {
+// errorless is e with what is an error for any reason read as null: so do flattening,
+// filters and value projections.
+func (l *lowering) errorless(e *jmespath.Expr, cur *operand) operand {
+	var j operand
+	n := l.collected(func() { j = l.eval(e, cur).softly() })
+	if n.unsure {
+		panic(l.unsupported("an expression that may be an error, which is null here,"))
+	}
+	l.needAll(needs{loads: n.loads, native: n.native})
+	return choice(cel.And(n.conds...).Simplify(), j, litOf(nil)).over(func(j operand) operand {
 		if j.form == errorForm {
 			return litOf(nil)
 		}
@@ -265,11 +272,7 @@ func (l *lowering) expr(j operand) (cel.Value, bool) {
 	case litForm:
 		return l.literalTree(j.lit)
 	case placeForm:
-		if l.found != nil && j.v.mayMiss() {
-			*l.found = append(*l.found, j.v.keysFound())
-		} else {
-			l.errs = l.errs || j.v.mayMiss()
-		}
+		l.need(j.v.keysFound())
 		if shaped := j.v.shaped(); !shaped.IsTrue() {
 			return cel.Cond(shaped, dyn(j.v.expr), dyn(cel.Null())), true
 		}

@@ -16,7 +16,7 @@ func (l *lowering) orderVariable(op scalar.Relation, key, value operand) cel.Boo
 		then, els := l.eitherWay(key.c,
 			func() cel.Bool { return l.orderVariable(op, *key.then, value) },
 			func() cel.Bool { return l.orderVariable(op, *key.els, value) })
-		return unlessSame(key.c, then, els)
+		return cel.CondBool(key.c, then, els)
 	case key.form == litForm && key.lit == nil:
 		return cel.False()
 	case key.form == litForm:
@@ -57,7 +57,8 @@ func (l *lowering) orderVariable(op scalar.Relation, key, value operand) cel.Boo
 	if numbers.IsTrue() {
 		return cel.And(there, k.Compare(cel.Operator(op), v))
 	}
-	return cel.And(there, cel.CondBool(numbers, k.Compare(cel.Operator(op), v), l.failing(typeError("order"))))
+	l.need(cel.Implies(there, numbers))
+	return cel.And(there, k.Compare(cel.Operator(op), v))
 }
 
 // noOrder refuses a comparison that the webhook has to judge: by what a text of the

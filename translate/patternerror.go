@@ -3,6 +3,7 @@ package translate
 import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/translate/internal/partial"
 )
 
 // An errorFate says what becomes of an error inside a pattern.
@@ -31,7 +32,7 @@ func (l *lowering) longEnough(c cel.Bool) outcome {
 	case l.prior: // an error is no violation
 		return filter(c, true)
 	}
-	return outcome{{cond: c, otherwise: l.failing(operand{hint: "element"})}}
+	return outcome{{cond: c, otherwise: partial.Failing("element")}}
 }
 
 // tellsErrors tells that it makes a difference whether the rule fails or errs.

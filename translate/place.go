@@ -60,6 +60,9 @@ func (v place) field(name string) place {
 }
 
 func (v place) below(name string) place {
+	if v.never { // nor is anything in it
+		return v
+	}
 	switch v.kind() {
 	case schema.Object:
 		f, ok := v.typ.Fields[name]

@@ -28,7 +28,7 @@ func (l *lowering) podSecurity(p *policy.PodSecurity) cel.Bool {
 	l.setPos(p.Pos)
 	s, ok := l.podStandard(p)
 	if !ok {
-		return l.failing(operand{hint: "pod"})
+		return l.failing(typeError("pod"))
 	}
 	holds := map[string]cel.Bool{}
 	var controls []string

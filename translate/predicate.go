@@ -1,8 +1,6 @@
 package translate
 
 import (
-	"slices"
-
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
@@ -38,14 +36,16 @@ func (l *lowering) holds(j operand, strict bool, p pred) cel.Bool {
 		return p.lit(j.lit)
 	case errorForm:
 		if strict || j.hard {
-			return l.error(j)
+			return l.failing(j)
 		}
 		return p.lit(nil)
 	case choiceForm:
 		return l.choose(j, strict, p)
 	case sequenceForm:
 		if g, ok := j.s.(guarded); ok && !g.soft {
-			g.soft = !strict || !l.reads(g.v, true)
+			if g.soft = !strict; strict {
+				l.need(g.v.keysFound())
+			}
 			j.s = g
 		}
 		null := p.lit(nil)
@@ -89,40 +89,6 @@ func sameIfEmpty(s sequence, null cel.Bool, p pred) bool {
 	return ok && ok2 && of == is
 }
 
-// eitherWay builds what counts where c holds and what counts where it does not. What
-// each asks to be there must be there only then.
-func (l *lowering) eitherWay(c cel.Bool, then, els func() cel.Bool) (cel.Bool, cel.Bool) {
-	if l.found == nil {
-		return then(), els()
-	}
-	defer l.restore(l.environment)
-	outer := l.found
-	var needs, otherwise []cel.Bool
-	l.found = &needs
-	t := then()
-	l.found = &otherwise
-	e := els()
-	for _, n := range needs {
-		if listed(n, otherwise) && !listed(n, *outer) { // it must be there either way
-			*outer = append(*outer, n)
-		}
-	}
-	asked := func(n cel.Bool) bool { return listed(n, *outer) }
-	needs, otherwise = slices.DeleteFunc(needs, asked), slices.DeleteFunc(otherwise, asked)
-	switch a, b := cel.And(needs...), cel.And(otherwise...); {
-	case cel.Equal(a.Value, b.Value):
-		*outer = append(*outer, a)
-	default:
-		*outer = append(*outer, cel.CondBool(c, a, b))
-	}
-	return t, e
-}
-
-// listed tells that a condition is one of some.
-func listed(c cel.Bool, conds []cel.Bool) bool {
-	return slices.ContainsFunc(conds, func(o cel.Bool) bool { return cel.Equal(o.Value, c.Value) })
-}
-
 // eachWay is the choice j between other branches, of which each is built as eitherWay does.
 func (l *lowering) eachWay(j operand, then, els func() operand) operand {
 	var t, e operand
@@ -143,37 +109,10 @@ func (l *lowering) inEach(j operand, f func(operand) operand) operand {
 		func() operand { return l.inEach(*j.els, f) })
 }
 
-// error is the error j, or, where what must be there is asked for, that nothing is.
-func (l *lowering) error(j operand) cel.Bool {
-	if l.found == nil {
-		return l.failing(j)
-	}
-	*l.found = append(*l.found, cel.False())
-	return cel.False()
-}
-
-// evaluated is b, what counts where j is taken, and an error where j is one although
-// b does not depend on it: a function is evaluated whatever it gives. Where c holds, it
-// may never be one.
-func (l *lowering) evaluated(j operand, c, b cel.Bool) cel.Bool {
-	if _, known := b.Const(); !known || l.found != nil || j.form != placeForm || !j.v.certain() {
-		return b
-	}
-	if _, _, path := j.v.expr.OptionalPath(); path || isPredicate(j) {
-		return b
-	}
-	asked := isNull(dyn(j.v.expr))
-	if l.isTotal(cel.CondBool(c, asked, b)) {
-		return b
-	}
-	l.errs = true
-	return cel.CondBool(asked, b, b)
-}
-
 func (l *lowering) choose(j operand, strict bool, p pred) cel.Bool {
 	then, els := l.eitherWay(j.c,
-		func() cel.Bool { return l.evaluated(*j.then, j.c, l.holds(*j.then, strict, p)) },
-		func() cel.Bool { return l.evaluated(*j.els, cel.Not(j.c), l.holds(*j.els, strict, p)) })
+		func() cel.Bool { return l.holds(*j.then, strict, p) },
+		func() cel.Bool { return l.holds(*j.els, strict, p) })
 	t, tok := then.Const()
 	e, eok := els.Const()
 	either := then
@@ -204,39 +143,44 @@ func (l *lowering) choose(j operand, strict bool, p pred) cel.Bool {
 
 func (l *lowering) valueHolds(v place, strict bool, p pred) cel.Bool {
 	null := p.lit(nil)
-	unread := false // the predicate says the same of every value that is there
 	value := func(x cel.Value) cel.Bool {
 		defer l.restore(l.environment)
 		l.judged = v.origin
-		got := p.value(x, v.typ)
-		_, unread = got.Const()
-		return got
+		return p.value(x, v.typ)
 	}
 	isNull, known := null.Const()
 	if !known {
 		panic(l.unsupported("a comparison of a value that may be null with one that is not known"))
 	}
-	if strict && l.found != nil {
-		*l.found = append(*l.found, v.keysFound())
-		if v.shaped().IsTrue() && !v.never { // whoever asks for that reads what is there
-			return value(v.expr)
-		}
-		strict = false
-	}
-	if v.origin == fromOrdering {
-		if got := value(v.expr); !isNull && cel.Equal(got.Value, v.expr) || isNull && cel.Equal(got.Value, cel.Not(v.expr.AsBool()).Value) {
-			return got // reads as false where it is null
-		}
-	}
+	there := v.found()
 	if strict {
-		l.errs = l.errs || v.mayMiss()
-		got := v.strict(isNull, value)
-		if unread && v.mayMiss() {
-			return cel.CondBool(v.keysFound(), got, l.failing(operand{hint: v.expr.LastField()}))
-		}
-		return got
+		l.need(v.keysFound())
+		there = v.shaped()
 	}
-	return v.soft(isNull, l.neutralFor(v, isNull, p, value), value)
+	if v.never {
+		return null
+	}
+	var got cel.Bool
+	var neutral cel.Value
+	l.collected(func() { neutral = l.neutralFor(v, isNull, p, value) })
+	n := l.collected(func() {
+		if v.origin == fromOrdering {
+			got = value(v.expr)
+			if !isNull && cel.Equal(got.Value, v.expr) || isNull && cel.Equal(got.Value, cel.Not(v.expr.AsBool()).Value) {
+				return // reads as false where it is null
+			}
+		}
+		if strict {
+			got = v.strict(isNull, value)
+		} else {
+			got = v.soft(isNull, neutral, value)
+		}
+	})
+	for i, c := range n.conds { // of what is there
+		n.conds[i] = cel.Implies(there, c)
+	}
+	l.needAll(n)
+	return got
 }
 
 // neutralFor looks for a literal of the value's type of which p says what it says

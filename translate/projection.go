@@ -92,12 +92,9 @@ func (l *lowering) filterBy(s sequence, cond, right *jmespath.Expr) operand {
 // there is asked for where the element is in scope, not before; other errors,
 // withoutErrors asks for.
 func (l *lowering) perElement(e *jmespath.Expr, x operand) operand {
-	defer l.restore(l.environment)
-	l.found = nil
-	if mayFail(e) {
-		l.found = &[]cel.Bool{}
-	}
-	return faultless(l.eval(e, &x).softly())
+	var out operand
+	l.collected(func() { out = faultless(l.eval(e, &x).softly()) })
+	return out
 }
 
 // project is right of each element, nulls dropped.

@@ -22,7 +22,7 @@ func (l *lowering) dereferenced(root *policy.Node) (*policy.Node, bool) {
 
 // alwaysErrs is what Kyverno errs on for every object.
 func (l *lowering) alwaysErrs(what string) native.Truth {
-	return l.effect(func() cel.Bool { return l.failing(operand{hint: what}) })
+	return l.effect(func() cel.Bool { return l.failing(typeError(what)) })
 }
 
 type dereferencer struct {

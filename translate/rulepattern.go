@@ -22,7 +22,7 @@ func (l *lowering) pattern(p *policy.Node) native.Truth {
 	if p, ok = l.dereferenced(p); !ok {
 		return l.alwaysErrs("reference")
 	}
-	return l.needing(func() cel.Bool { return l.match(v, l.substituted(p), "").admitted() })
+	return l.effect(func() cel.Bool { return l.match(v, l.substituted(p), "").admitted() })
 }
 
 // filledIn is true, and an error where the pattern's variables are one: a pattern
@@ -32,7 +32,7 @@ func (l *lowering) filledIn(p *policy.Node) native.Truth {
 	if !ok {
 		return l.alwaysErrs("reference")
 	}
-	return l.needing(func() cel.Bool { l.substituted(p); return cel.True() })
+	return l.effect(func() cel.Bool { l.substituted(p); return cel.True() })
 }
 
 // noteIgnoredAnchors tells where a violation is an error to Kyverno, which a
@@ -72,7 +72,7 @@ func (l *lowering) anyPattern(p *policy.Node) native.Truth {
 	if p, ok = l.dereferenced(p); !ok {
 		return l.alwaysErrs("reference")
 	}
-	return l.needing(func() cel.Bool { return l.someSatisfied(v, p.Items) })
+	return l.effect(func() cel.Bool { return l.someSatisfied(v, p.Items) })
 }
 
 // someSatisfied is: some pattern is satisfied, or none fails.
@@ -164,33 +164,11 @@ func (l *lowering) substituted(p *policy.Node) *policy.Node {
 func (l *lowering) substitutedText(p *policy.Node) *policy.Node {
 	l.setPos(p.Pos)
 	t := l.parseTemplate(p.Str, p.Pos)
-	outer := l.errs
-	l.errs = false
 	j := l.filledText(t)
-	mayErr := l.errs
-	l.errs = outer || mayErr
 	if j.form == litForm {
 		return nodeOf(j.lit, p.Pos)
 	}
-	leaf := l.runtimeLeaf(p, t, j)
-	if mayErr {
-		*l.needs = append(*l.needs, l.textFills(t, j))
-	}
-	return leaf
-}
-
-// textFills is: nothing in a text, which stands for j, is an error.
-func (l *lowering) textFills(t *jmespath.Template, j operand) cel.Bool {
-	defer l.restore(l.environment)
-	outer := l.errs
-	l.errs, l.found = false, &[]cel.Bool{}
-	refused := l.refusalOf(func() { asking{l: l}.of(l.filledText(t)) })
-	needs := cel.And(*l.found...)
-	if refused != nil || l.errs { // what a function gives can only be read
-		needs = cel.And(j.v.found(), cel.CondBool(isNull(dyn(j.v.expr)), cel.True(), cel.True()))
-	}
-	l.errs = outer
-	return needs.Simplify()
+	return l.runtimeLeaf(p, t, j)
 }
 
 // filledText is what a text of a pattern stands for. The old object is held against
@@ -200,8 +178,6 @@ func (l *lowering) filledText(t *jmespath.Template) operand {
 		return l.template(t)
 	}
 	defer l.restore(l.environment)
-	now := l.ofNewObject()
-	now.needs, now.found = l.needs, l.found
-	l.environment = now
+	l.environment = l.ofNewObject()
 	return l.template(t)
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
-	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
@@ -39,7 +38,7 @@ func (l *lowering) runtimeLeaf(p *policy.Node, t *jmespath.Template, j operand) 
 		stands = l.wildText(p, t)
 	}
 	l.noteSame(j, j)
-	*l.needs = append(*l.needs, j.v.found())
+	l.ask(j)
 	leaf := &policy.Node{Kind: policy.String, Pos: p.Pos}
 	l.runtimeTexts[leaf] = stands
 	return leaf
@@ -174,17 +173,4 @@ func whereFound(c, b, otherwise cel.Bool) cel.Bool {
 		return cel.And(c, b)
 	}
 	return cel.CondBool(c, b, otherwise)
-}
-
-// needing is b, an error where a text that the pattern stands for is missing:
-// Kyverno fills in variables before it looks at the object.
-func (l *lowering) needing(build func() cel.Bool) native.Truth {
-	defer l.restore(l.environment)
-	l.needs = &[]cel.Bool{}
-	t := l.effect(build)
-	needs := slices.DeleteFunc(*l.needs, func(c cel.Bool) bool { return c.IsTrue() })
-	if len(needs) == 0 {
-		return t
-	}
-	return native.MayErr(cel.CondBool(cel.And(needs...), t.Expr, l.failing(typeError("variable"))))
 }

@@ -48,7 +48,10 @@ func (s listOf) source(strict bool) cel.Value {
 }
 
 func (s listOf) quantify(l *lowering, q cel.Quantifier, strict bool, body func(operand) cel.Bool) cel.Bool {
-	strict = l.reads(s.v, strict)
+	return s.through(l, q, l.reads(s.v, strict), body)
+}
+
+func (s listOf) through(l *lowering, q cel.Quantifier, strict bool, body func(operand) cel.Bool) cel.Bool {
 	over := func(list cel.Value) cel.Bool {
 		return l.binders.Quantify(q, list, singular(s.hint), func(x cel.Value) cel.Bool { return body(elementOf(s, x)) })
 	}
@@ -66,18 +69,13 @@ func (s listOf) list(l *lowering, strict bool) (cel.Value, bool) {
 	return s.source(l.reads(s.v, strict)), true
 }
 
-// reads notes that a source is read: strictly, which may be an error, or softly
-// where what must be there is asked for beforehand.
+// reads notes that a source is read, which is an error where nothing is there if it is read
+// strictly.
 func (l *lowering) reads(v place, strict bool) bool {
-	if !strict || v.certain() {
-		return strict
+	if strict {
+		l.need(v.found())
 	}
-	if l.found != nil {
-		*l.found = append(*l.found, v.found())
-		return false
-	}
-	l.errs = true
-	return true
+	return strict
 }
 
 // strictList is a list that is read as a value, not through a projection: where
@@ -85,12 +83,19 @@ func (l *lowering) reads(v place, strict bool) bool {
 type strictList struct{ listOf }
 
 func (s strictList) quantify(l *lowering, q cel.Quantifier, _ bool, body func(operand) cel.Bool) cel.Bool {
-	return s.listOf.quantify(l, q, true, body)
+	l.need(s.v.keysFound())
+	return s.through(l, q, true, body)
 }
 
-func (s strictList) count(l *lowering, _ bool) cel.Value { return s.listOf.count(l, true) }
+func (s strictList) count(l *lowering, _ bool) cel.Value {
+	l.need(s.v.keysFound())
+	return s.source(true).Size()
+}
 
-func (s strictList) list(l *lowering, _ bool) (cel.Value, bool) { return s.listOf.list(l, true) }
+func (s strictList) list(l *lowering, _ bool) (cel.Value, bool) {
+	l.need(s.v.keysFound())
+	return s.source(true), true
+}
 
 func (s strictList) null() cel.Bool { return cel.Not(s.v.shaped()) }
 

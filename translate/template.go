@@ -139,7 +139,8 @@ func (l *lowering) variable(v *jmespath.Variable) operand {
 	}
 	defer l.restore(l.environment)
 	l.deleteRewrite = true
-	return l.filled(v.Expr, l.query(v.Expr))
+	l.filled(v.Expr)
+	return l.query(v.Expr)
 }
 
 // nested handles a body that is nothing but an inner variable.

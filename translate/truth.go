@@ -12,7 +12,7 @@ func (l *lowering) present(j operand) cel.Bool {
 		return cel.Lit(j.lit != nil)
 	case errorForm:
 		if j.hard {
-			return l.error(j)
+			return l.failing(j)
 		}
 		return cel.False()
 	case sequenceForm:

@@ -67,7 +67,7 @@ func (r *RuleResult) unknownFields(o *Options) diag.List {
 
 // matched are the targets of a rule; false where they cannot be told.
 func matched(p *policy.Policy, r *policy.Rule, o *Options) (out []native.Target, ok bool) {
-	l := &lowering{opts: o, release: release(o.Release), policy: p, rule: r, pos: r.Pos, gathered: newGathered(nil)}
+	l := &lowering{opts: o, release: release(o.Release), policy: p, rule: r, pos: r.Pos, gathered: newGathered(nil), environment: environment{needs: &needs{}}}
 	why := l.refusalOf(func() { out = l.ruleTargets() })
 	return out, why == nil
 }

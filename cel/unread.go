@@ -1,0 +1,145 @@
+package cel
+
+import "slices"
+
+// Unread is what is left of needs where whoever evaluates b gets an error unless they hold:
+//
+//	needs: has(object.spec.a) && has(object.spec.b)
+//	b:     object.spec.a == 1
+//	left:  has(object.spec.b)
+func (b Bool) Unread(needs Bool, variables func(name string) (Value, bool)) Bool {
+	return unread{b, variables}.of(needs, nil)
+}
+
+type unread struct {
+	b         Bool
+	variables func(string) (Value, bool)
+}
+
+// of is what is left of a need that counts where some conditions hold.
+func (u unread) of(need Bool, under []Bool) Bool {
+	n := need.n
+	switch n.op {
+	case opAnd:
+		var rest []Bool
+		for _, a := range n.args {
+			if left := u.of(Bool{Value{a}}, under); !left.IsTrue() {
+				rest = append(rest, left)
+			}
+		}
+		return And(rest...)
+	case opOr:
+		last := len(n.args) - 1
+		in := slices.Clone(under)
+		for _, a := range n.args[:last] {
+			in = append(in, Not(Bool{Value{a}}))
+		}
+		if u.of(Bool{Value{n.args[last]}}, in).IsTrue() || u.takes(n.args, under) {
+			return True()
+		}
+	case opCond:
+		c := Bool{Value{n.args[0]}}
+		then := u.of(Bool{Value{n.args[1]}}, append(slices.Clone(under), c))
+		els := u.of(Bool{Value{n.args[2]}}, append(slices.Clone(under), Not(c)))
+		if then.IsTrue() && els.IsTrue() {
+			return then
+		}
+		return CondBool(c, then, els)
+	default:
+		if u.errsUnless(n, under) {
+			return True()
+		}
+	}
+	return need
+}
+
+// errsUnless tells that b is an error where n, which asks for one thing, does not hold.
+func (u unread) errsUnless(n *node, under []Bool) bool {
+	switch {
+	case n.op == opHas:
+		return u.reads(Value{n.args[0]}.Field(n.name), under)
+	case n.op == opMember && n.function() == FuncHasValue:
+		return u.reads(n.args[0].selected(), under)
+	case n.op == opCall && n.function() == FuncIsQuantity:
+		return u.reads(Func(FuncQuantity, Value{n.args[0]}), under)
+	case n.operator() == In:
+		return u.reads(Value{n.args[1]}.Index(Value{n.args[0]}), under)
+	}
+	return u.takes([]*node{n}, under)
+}
+
+func (u unread) reads(v Value, under []Bool) bool {
+	return Reading{Value: v, Under: under, Variables: u.variables}.In(u.b.Value)
+}
+
+// takes tells that b does with a value what is an error for other types than those that the
+// tests, of which one must hold, allow.
+func (u unread) takes(tests []*node, under []Bool) bool {
+	var kinds []Kind
+	var of *node
+	for _, n := range tests {
+		x, allowed := n.allows()
+		if x == nil || of != nil && !equal(of, x) {
+			return false
+		}
+		of, kinds = x, append(kinds, allowed...)
+	}
+	is := func(n *node) bool {
+		if len(n.args) == 0 || !equal(n.args[0].plain(), of) {
+			return false
+		}
+		takes := n.takes()
+		return takes != nil && !slices.ContainsFunc(takes, func(k Kind) bool { return !slices.Contains(kinds, k) })
+	}
+	return Reading{is: is, Under: under, Variables: u.variables}.In(u.b.Value)
+}
+
+// allows is the value that n asks for the type of, and the kinds that it may have then.
+func (n *node) allows() (of *node, kinds []Kind) {
+	switch {
+	case n.op != opBinary:
+		return nil, nil
+	case n.operator() == Equals && n.args[0].function() == FuncType && n.args[1].op == opIdent:
+		return n.args[0].args[0].plain(), []Kind{kindNamed(n.args[1].name)}
+	case n.operator() == Differs && n.args[1].op == opNull:
+		return n.args[0].plain(), []Kind{BoolKind, NumberKind, StringKind, ListKind, MapKind}
+	}
+	return nil, nil
+}
+
+// takes are the kinds of n's first argument for which it is no error; nil where that is not
+// known.
+func (n *node) takes() []Kind {
+	switch n.op {
+	case opSelect:
+		return []Kind{MapKind}
+	case opMacro:
+		return []Kind{ListKind, MapKind}
+	case opMember, opCall:
+		switch n.function() {
+		case FuncStartsWith, FuncEndsWith, FuncContains, FuncMatches, FuncLowerASCII, FuncUpperASCII, FuncSplit, FuncReplace, FuncFind:
+			return []Kind{StringKind}
+		case FuncSize:
+			return []Kind{StringKind, ListKind, MapKind}
+		}
+	}
+	return nil
+}
+
+// selected is an optional selection as one that is an error where nothing is there.
+func (n *node) selected() Value {
+	switch n.op {
+	case opOpt:
+		return n.args[0].selected().Field(n.name)
+	case opOptIdx:
+		return n.args[0].selected().Index(Value{n.args[1]})
+	}
+	return Value{n}
+}
+
+// Given is b where c holds, in a shorter way; it may be anything where c does not.
+func (b Bool) Given(c Bool) Bool {
+	s := newSimplifier(b.Value)
+	s.known = s.known.and(c.n, true)
+	return Bool{Value{s.whole(b.n)}}
+}
