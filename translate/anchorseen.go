@@ -55,7 +55,6 @@ func (l *lowering) noError(v place, p *policy.Node) (b cel.Bool) {
 }
 
 func (l *lowering) noErrorOf(v place, p *policy.Node) cel.Bool {
-	defer l.restore(l.environment)
 	p, ok := l.dereferenced(p)
 	if !ok { // an error on every object
 		return cel.False()
@@ -65,7 +64,6 @@ func (l *lowering) noErrorOf(v place, p *policy.Node) cel.Bool {
 	if seen.IsTrue() || !hasNegations(p) {
 		return seen
 	}
-	l.negations = true
 	return cel.Or(seen, l.match(v, p, "").negated())
 }
 
@@ -144,16 +142,12 @@ func (l *lowering) carriesKey(v place, key string) cel.Bool {
 }
 
 func (l *lowering) sightingsBelow(v place, f policy.Field) sightings {
-	defer l.restore(l.environment)
 	kind, key := splitAnchor(f.Key)
 	switch kind {
 	case negation: // which looks at no value
 		return nil
 	case existence:
-		l.matching = errorFails
 		return l.someSightings(v.matched(key), f.Value)
-	case conditional, global:
-		l.matching = errorFails
 	}
 	return l.sightings(v.matched(key), f.Value)
 }
@@ -180,26 +174,10 @@ func (l *lowering) someSightings(v place, p *policy.Node) sightings {
 
 // listSightings are those of a list pattern, of which the first element says how.
 func (l *lowering) listSightings(list place, p *policy.Node) sightings {
-	defer l.restore(l.environment)
-	l.matching = l.matching.inElement()
-	switch p.Items[0].Kind {
-	case policy.Map:
-		return l.elementSightings(list, p.Items[0], false)
-	case policy.List:
-		return l.positionalSightings(list, p)
+	if p.Items[0].Kind != policy.Map {
+		return nil
 	}
-	return nil
-}
-
-func (l *lowering) positionalSightings(list place, p *policy.Node) sightings {
-	out := sightings{}
-	reached := list.expr.Size().Compare(cel.GreaterEqual, cel.Int(int64(len(p.Items))))
-	for i, item := range p.Items {
-		x := placeOf(list.expr.Index(cel.Int(int64(i))), list.elem())
-		out.add(l.sightings(x, item), reached)
-		reached = cel.And(reached, l.match(x, item, "").admitted())
-	}
-	return out
+	return l.elementSightings(list, p.Items[0], false)
 }
 
 // elementSightings are those of elements that a map is held against, up to the last

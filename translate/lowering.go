@@ -84,10 +84,6 @@ type environment struct {
 	judged  origin             // of the value that a predicate is about
 	// needs is where what is built notes what it needs.
 	needs *needs
-	// matching says what becomes of an error of the pattern at hand.
-	matching errorFate
-	// negations is set where it is asked whether a violation is that of a negation.
-	negations bool
 	// listing is set in the list of a foreach, which has no elements where a key is missing:
 	// also one that a context entry asks for.
 	listing bool

@@ -14,11 +14,9 @@ type outcome []step
 type step struct {
 	cond   cel.Bool
 	filter bool
-	// otherwise is what counts where cond is false, if that is no failure but an error.
-	otherwise cel.Bool
-	// negated is: cond is false, and the failure is that of a negation; zero where it
-	// never is or nobody asks.
-	negated cel.Bool
+	// negated is: cond is false, and the failure is that of a negation; nil where it
+	// never is.
+	negated func() cel.Bool
 	// direct tells that a skip here is an anchor's own, not passed on by a nested
 	// map or list: it hides failures of anchors beside it.
 	direct bool
@@ -32,9 +30,9 @@ func check(c cel.Bool) outcome {
 }
 
 // checkOf is check of a condition with what it says of negations where it fails.
-func checkOf(c, negated cel.Bool) outcome {
+func checkOf(c cel.Bool, negated func() cel.Bool) outcome {
 	out := check(c)
-	if len(out) > 0 && !negated.IsFalse() { // the one check that it is
+	if len(out) > 0 { // the one check that it is
 		out[0].negated = negated
 	}
 	return out
@@ -64,11 +62,9 @@ func (o outcome) admitted() cel.Bool {
 		switch s := o[i]; {
 		case s.filter:
 			rest = cel.Implies(s.cond, rest)
-		case !s.otherwise.IsZero():
-			rest = cel.CondBool(s.cond, rest, s.otherwise)
 		default:
 			first := i
-			for first > 0 && o[first-1].plain() {
+			for first > 0 && !o[first-1].filter {
 				first--
 			}
 			rest = cel.And(o[first:i+1].ok(), rest)
@@ -83,8 +79,8 @@ func (o outcome) negated() cel.Bool {
 	rest := cel.False()
 	for i := len(o) - 1; i >= 0; i-- {
 		switch s := o[i]; {
-		case !s.filter && !s.negated.IsZero():
-			rest = cel.Or(cel.And(s.cond, rest), s.negated)
+		case !s.filter && s.negated != nil:
+			rest = cel.Or(cel.And(s.cond, rest), s.negated())
 		case !rest.IsFalse():
 			rest = cel.And(s.cond, rest)
 		}
@@ -92,13 +88,13 @@ func (o outcome) negated() cel.Bool {
 	return rest
 }
 
-// negates tells whether any step may fail as a negation.
-func (o outcome) negates() bool {
-	return slices.ContainsFunc(o, func(s step) bool { return !s.negated.IsZero() })
+// asNegation is negated of a check of all of o; nil where no step may fail so.
+func (o outcome) asNegation() func() cel.Bool {
+	if !slices.ContainsFunc(o, func(s step) bool { return s.negated != nil }) {
+		return nil
+	}
+	return o.negated
 }
-
-// plain tells of a step that is nothing but a check.
-func (s step) plain() bool { return !s.filter && s.otherwise.IsZero() }
 
 // notDirect is: no direct skip.
 func (o outcome) notDirect() cel.Bool {
@@ -128,11 +124,6 @@ func (o outcome) skips() bool {
 	return false
 }
 
-// errs tells whether any step may be an error.
-func (o outcome) errs() bool {
-	return slices.ContainsFunc(o, func(s step) bool { return !s.otherwise.IsZero() })
-}
-
 func (o outcome) skipsDirectly() bool {
 	for _, s := range o {
 		if s.filter && s.direct {
@@ -147,15 +138,18 @@ func (o outcome) when(c cel.Bool) outcome {
 	if c.IsTrue() || len(o) == 0 {
 		return o
 	}
-	if !o.skips() && !o.errs() && !o.negates() {
-		return check(cel.Implies(c, o.ok()))
+	given := func(negated func() cel.Bool) func() cel.Bool {
+		if negated == nil {
+			return nil
+		}
+		return func() cel.Bool { return cel.And(c, negated()) }
+	}
+	if !o.skips() {
+		return checkOf(cel.Implies(c, o.ok()), given(o.asNegation()))
 	}
 	out := make(outcome, len(o))
 	for i, s := range o {
-		s.cond = cel.Implies(c, s.cond)
-		if !s.negated.IsZero() {
-			s.negated = cel.And(c, s.negated)
-		}
+		s.cond, s.negated = cel.Implies(c, s.cond), given(s.negated)
 		out[i] = s
 	}
 	return out

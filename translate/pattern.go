@@ -206,7 +206,7 @@ func (l *lowering) anchors(v place, fields []policy.Field) outcome {
 				applied = true
 				continue
 			}
-			out = append(out, checkOf(o.admitted(), o.negated())...)
+			out = append(out, checkOf(o.admitted(), o.asNegation())...)
 			if o.skipsDirectly() {
 				out = append(out, filter(o.notDirect(), false)...)
 			}
@@ -246,8 +246,6 @@ func (l *lowering) plainKeys(v place, fields []policy.Field) outcome {
 
 // global is: the key is missing or its value satisfies p.
 func (l *lowering) global(v place, key string, p *policy.Node) cel.Bool {
-	defer l.restore(l.environment)
-	l.matching = errorFails
 	return l.matchOr(v.matched(key), p, true, key).ok()
 }
 
@@ -263,8 +261,6 @@ func (l *lowering) conditional(v place, key string, p *policy.Node) cel.Bool {
 	if scalar.IsWild(key) && v.part == inLabels {
 		return l.wildKey(v, key, p)
 	}
-	defer l.restore(l.environment)
-	l.matching = errorFails
 	child := v.matched(key)
 	return l.matchOr(child, p, false, key).ok()
 }
@@ -281,10 +277,7 @@ func (l *lowering) equality(v place, key string, p *policy.Node) outcome {
 // negationStep is the check that the key is missing.
 func (l *lowering) negationStep(v place, key string) outcome {
 	missing := l.negation(v, key)
-	if !l.negations {
-		return check(missing)
-	}
-	return checkOf(missing, cel.Not(missing))
+	return checkOf(missing, func() cel.Bool { return cel.Not(missing) })
 }
 
 // negation is: the key is missing.
@@ -297,8 +290,6 @@ func (l *lowering) negation(v place, key string) cel.Bool {
 
 // existence is: the key is missing, or each map of p is satisfied by some element.
 func (l *lowering) existence(v place, key string, p *policy.Node) cel.Bool {
-	defer l.restore(l.environment)
-	l.matching = errorFails
 	child := v.matched(key)
 	if child.never {
 		return cel.True()
@@ -349,7 +340,7 @@ func (l *lowering) elements(list place, p *policy.Node, hint string) outcome {
 	first := p.Items[0]
 	switch first.Kind {
 	case policy.List:
-		return l.positional(list, p, hint)
+		panic(l.unsupported("a pattern of a list of lists"))
 	case policy.Map:
 		return l.eachElement(list, first, hint)
 	}
@@ -364,16 +355,14 @@ func (l *lowering) elements(list place, p *policy.Node, hint string) outcome {
 // eachElement applies one map pattern to every element. Elements may be skipped;
 // when all are, the list is.
 func (l *lowering) eachElement(list place, p *policy.Node, hint string) outcome {
-	defer l.restore(l.environment)
-	l.matching = l.matching.inElement()
 	var skips bool
 	out := check(l.binders.All(list.expr, singular(hint), func(x cel.Value) cel.Bool {
 		o := l.match(placeOf(x, list.elem()), p, "")
 		skips = o.skips()
 		return o.admitted()
 	}))
-	if len(out) > 0 && l.negations && hasNegations(p) {
-		out[0].negated = l.firstNegated(list, p, hint)
+	if len(out) > 0 && hasNegations(p) {
+		out[0].negated = func() cel.Bool { return l.firstNegated(list, p, hint) }
 	}
 	if !skips {
 		return out
@@ -382,23 +371,4 @@ func (l *lowering) eachElement(list place, p *policy.Node, hint string) outcome 
 		return l.match(placeOf(x, list.elem()), p, "").ok()
 	})
 	return append(out, filter(cel.Or(list.expr.Size().Eq(cel.Int(0)), some), false)...)
-}
-
-// positional compares element by element; surplus elements are ignored.
-func (l *lowering) positional(list place, p *policy.Node, hint string) outcome {
-	out := l.longEnough(list.expr.Size().Compare(cel.GreaterEqual, cel.Int(int64(len(p.Items)))))
-	defer l.restore(l.environment)
-	l.matching = l.matching.inElement()
-	var skips bool
-	var oks []cel.Bool
-	for i, item := range p.Items {
-		o := l.match(placeOf(list.expr.Index(cel.Int(int64(i))), list.elem()), item, hint)
-		out = append(out, checkOf(o.admitted(), o.negated())...)
-		skips = skips || o.skips()
-		oks = append(oks, o.ok())
-	}
-	if skips {
-		out = append(out, filter(cel.Or(oks...), false)...)
-	}
-	return out
 }

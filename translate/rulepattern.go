@@ -77,8 +77,6 @@ func (l *lowering) anyPattern(p *policy.Node) native.Truth {
 
 // someSatisfied is: some pattern is satisfied, or none fails.
 func (l *lowering) someSatisfied(v place, patterns []*policy.Node) cel.Bool {
-	defer l.restore(l.environment)
-	l.matching = errorFails
 	var oks, admits []cel.Bool
 	skips := true
 	for _, p := range patterns {
