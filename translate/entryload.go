@@ -19,6 +19,9 @@ type loadedEntry struct {
 // entry is the value of a context entry. A query that names it again has it already: an
 // entry that names the one before twice, and so on, would be worked out without end.
 func (l *lowering) entry(name string, v *contextVar) operand {
+	if v.outer.get(name) != nil { // each of which Kyverno loads
+		panic(l.unsupported("a context with several entries of one name"))
+	}
 	e, ok := l.loaded[name]
 	if !ok || !e.holds(l) {
 		e = loadedEntry{facts: l.facts}
@@ -38,45 +41,10 @@ func (e loadedEntry) holds(l *lowering) bool {
 	return !slices.ContainsFunc(e.facts, func(f cel.Bool) bool { return !l.knows(f) })
 }
 
-// A loading is whether an entry loads; ok is false where that is no expression.
-type loading struct {
-	c  cel.Bool
-	ok bool
-}
-
-// loadsAlone is whether an entry loads, whatever is known where it is named. It is worked out
-// once for a query and all that it leads to: entries of one name may name one another.
-func (l *lowering) loadsAlone(v *contextVar) (cel.Bool, bool) {
-	if known, done := l.alone[v]; done {
-		return known.c, known.ok
-	}
-	defer l.restore(l.environment)
-	l.loaded, l.facts = nil, nil
-	var ok bool
-	n := l.silently(func() { ok = l.ask(l.contextValue(v)) })
-	if n.unsure {
-		panic(l.unsupported("a context entry that may be an error where its value may not be needed"))
-	}
-	out := loading{n.all(), ok}
-	if l.alone != nil {
-		l.alone[v] = out
-	}
-	return out.c, out.ok
-}
-
 // whereLoaded is j, what a query gives, and an error where a context entry that it
-// names is one. Kyverno loads those first, also for a side of || that is not needed,
-// and of several entries of one name each.
+// names is one. Kyverno loads those first, also for a side of || that is not needed.
 func (l *lowering) whereLoaded(e *jmespath.Expr, j operand) operand {
 	for _, name := range slices.Sorted(maps.Keys(l.loaded)) {
-		for v := l.context.get(name); v.outer.get(name) != nil; v = v.outer.get(name) {
-			if v.failsWith(name) {
-				continue
-			}
-			if c, ok := l.loadsAlone(v.outer.get(name)); ok && !c.IsTrue() {
-				j = choice(c, j, l.ofEntry(name, false))
-			}
-		}
 		if namesFirst(e, name) && !j.constant() {
 			continue
 		}
@@ -89,13 +57,6 @@ func (l *lowering) whereLoaded(e *jmespath.Expr, j operand) operand {
 		}
 	}
 	return j
-}
-
-// failsWith tells that an entry is an error where what it names is one, as nothing stands
-// in for its value.
-func (v *contextVar) failsWith(name string) bool {
-	e := v.entry.Variable
-	return e != nil && e.Value == nil && e.Default == nil && e.JMESPath != nil && mentions(e.JMESPath.Value, name)
 }
 
 // constant tells of a value that is read from nowhere: a key of what is no map.

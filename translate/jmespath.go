@@ -305,9 +305,6 @@ func (l *lowering) queryOutside(e *jmespath.Expr) operand {
 func (l *lowering) query(e *jmespath.Expr) operand {
 	defer l.restore(l.environment)
 	l.loaded = map[string]loadedEntry{}
-	if l.alone == nil {
-		l.alone = map[*contextVar]loading{}
-	}
 	j := l.eval(e, nil)
 	l.loadMentioned(e)
 	j = l.whereLoaded(e, j)

@@ -89,7 +89,6 @@ type environment struct {
 	listing bool
 	// loaded are the context entries that the query at hand names, and their values.
 	loaded map[string]loadedEntry
-	alone  map[*contextVar]loading // what is known of the loading of entries
 }
 
 // restore goes back to an environment.
