@@ -42,7 +42,7 @@ func (l *lowering) nameElement(u *pack.Unit) bool {
 		}
 		name := x.String()
 		bad = l.let("bad"+strings.ToUpper(name[:1])+name[1:]+"s", list.Macro(cel.MacroFilter, x, cel.Not(body).Simplify().Value))
-		l.enter(v.ForEach[0], valueOf(bad.Index(cel.Int(0)), s.elem()), uncounted(0), 0)
+		l.enter(v.ForEach[0], valueOf(bad.Index(cel.Int(0)), s.elem()), 0)
 		if m = l.messageOf(v.Message); m.Expr == nil {
 			panic(l.unsupported("a message that reads nothing of the element"))
 		}
@@ -53,7 +53,7 @@ func (l *lowering) nameElement(u *pack.Unit) bool {
 			u.Holds.Expr = bad.Size().Eq(cel.Int(0))
 		}
 		return true
-	case refusal, asksIndex:
+	case refusal:
 		return false
 	}
 	panic(stop)

@@ -109,7 +109,7 @@ func (l *lowering) wholeList(list operand) sequence {
 func (l *lowering) elementParts(f *policy.ForEach, elem operand, depth int) (read, holds cel.Bool) {
 	defer l.restore(l.environment)
 	defer l.setPos(l.pos)
-	l.enter(f, elem, uncounted(depth), depth)
+	l.enter(f, elem, depth)
 	pre := l.preOfElement(f.Preconditions)
 	read, holds = l.bodyParts(f, elem, depth)
 	if implied := cel.And(pre.Expr, read).Simplify(); cel.Equal(implied.Value, pre.Expr.Simplify().Value) {

@@ -52,7 +52,7 @@ func (l *lowering) entryOutcome(f *policy.ForEach, suffix string) entryOutcome {
 
 // outcomeOfList is what an entry says of a list, which is no failure where it is an
 // error.
-func (l *lowering) outcomeOfList(f *policy.ForEach, list operand, suffix string) (e entryOutcome) {
+func (l *lowering) outcomeOfList(f *policy.ForEach, list operand, suffix string) entryOutcome {
 	switch {
 	case list.form == errorForm:
 		return entryOutcome{cel.False(), cel.False()}
@@ -73,37 +73,21 @@ func (l *lowering) outcomeOfList(f *policy.ForEach, list operand, suffix string)
 	if s == nil || !l.knownParts(f) {
 		panic(l.elementErrors())
 	}
-	l.withoutIndex(func() {
-		if l.neverErrs(f, s, 0) { // its preconditions ask for what it reads
-			e = entryOutcome{l.forEachOf(f, list, 0).Expr, cel.True()}
-			return
-		}
-		e = l.outcomeOver(f, s, suffix)
-		if dynamic {
-			e = l.orSingle(f, list.v, e)
-		}
-	})
+	if l.neverErrs(f, s, 0) { // its preconditions ask for what it reads
+		return entryOutcome{l.forEachOf(f, list, 0).Expr, cel.True()}
+	}
+	e := l.outcomeOver(f, s, suffix)
+	if dynamic {
+		e = l.orSingle(f, list.v, e)
+	}
 	return e
 }
 
 // outcomeOfOne is what an entry says of a value that is no list, which is its one
 // element.
-func (l *lowering) outcomeOfOne(f *policy.ForEach, v place) (e entryOutcome) {
-	l.withoutIndex(func() {
-		read, holds := l.elementParts(f, operandAt(v.settled()), 0)
-		e = entryOutcome{cel.Implies(v.found(), cel.And(read, holds)), read}
-	})
-	return e
-}
-
-// withoutIndex runs build, which cannot say what the index of an element is.
-func (l *lowering) withoutIndex(build func()) {
-	switch stop := l.attempt(build); {
-	case stop == asksIndex{0}:
-		panic(l.elementErrors())
-	case stop != nil:
-		panic(stop)
-	}
+func (l *lowering) outcomeOfOne(f *policy.ForEach, v place) entryOutcome {
+	read, holds := l.elementParts(f, operandAt(v.settled()), 0)
+	return entryOutcome{cel.Implies(v.found(), cel.And(read, holds)), read}
 }
 
 // outcomeOver is what an entry says of the elements of a list, which are gone through
@@ -140,6 +124,7 @@ func (l *lowering) orSingle(f *policy.ForEach, v place, ofList entryOutcome) ent
 func (l *lowering) mayErr(f *policy.ForEach) bool {
 	errs := false
 	l.probed(func() {
+		defer l.restore(l.environment)
 		if l.prior {
 			l.environment = l.ofNewObject()
 		}

@@ -5,7 +5,6 @@ import (
 	"strconv"
 
 	"github.com/kvap/kvap/cel"
-	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/native"
@@ -36,83 +35,8 @@ func (l *lowering) forEachOf(f *policy.ForEach, list operand, depth int) native.
 		then, els := l.forEachOf(f, *list.then, depth), l.forEachOf(f, *list.els, depth)
 		return native.Truth{Expr: cel.CondBool(list.c, then.Expr, els.Expr), Errs: then.Errs || els.Errs}
 	}
-	var out native.Truth
-	stop := l.attempt(func() {
-		out = l.effectOver(list, func(elem operand) native.Truth { return l.oneElement(f, elem, uncounted(depth), depth) })
-	})
-	switch stop {
-	case nil:
-		return l.ordered(f, list, out, depth)
-	case asksIndex{depth}:
-		out = l.numbered(list, func(elem, index operand) native.Truth { return l.oneElement(f, elem, index, depth) })
-		if out.Errs && l.policy.FailurePolicy == policy.Ignore {
-			panic(l.elementErrors())
-		}
-		return out
-	}
-	panic(stop)
-}
-
-// uncounted is the index of elements that are not counted.
-func uncounted(depth int) operand {
-	return operand{form: errorForm, hint: "elementIndex", stops: asksIndex{depth}}
-}
-
-// numbered is effectOver with the index of each element. Null elements are
-// skipped, but counted.
-func (l *lowering) numbered(list operand, body func(elem, index operand) native.Truth) native.Truth {
-	switch {
-	case list.form == choiceForm:
-		a, b := l.numbered(*list.then, body), l.numbered(*list.els, body)
-		return native.Truth{Expr: cel.CondBool(list.c, a.Expr, b.Expr), Errs: a.Errs || b.Errs}
-	case list.form == litForm:
-		items, ok := list.lit.([]any)
-		if !ok {
-			items = []any{list.lit}
-		}
-		out := native.Sure(cel.True())
-		for i := len(items) - 1; i >= 0; i-- {
-			if items[i] != nil {
-				out = body(litOf(items[i]), litOf(float64(i))).AndThen(out)
-			}
-		}
-		return out
-	case list.form == placeForm && list.v.never:
-		return native.Sure(cel.True())
-	case list.form == placeForm && !list.v.dynamic() && list.v.kind() != schema.List:
-		one := func(elem operand) native.Truth { return body(elem, litOf(float64(0))) }
-		return l.effectOver(list, one)
-	}
-	return l.numberedList(list, body)
-}
-
-func (l *lowering) numberedList(list operand, body func(elem, index operand) native.Truth) native.Truth {
-	if !cel.Release(l.release).Supports(cel.FirstRelease("all", 3)) {
-		panic(l.refuse(diag.NeedsNewer, "elementIndex needs Kubernetes 1.33"))
-	}
-	var s sequence
-	if list.form == placeForm && list.v.kind() == schema.List {
-		s = listOf{v: list.v, hint: l.hint(list.v)}
-	} else if list.form == sequenceForm {
-		s = list.s
-	}
-	if s == nil {
-		panic(l.unsupported("elementIndex in a list of unknown type"))
-	}
-	items, ok := l.inOrder(s)
-	if !ok {
-		panic(l.unsupported("elementIndex in a nested projection, before Kubernetes 1.35"))
-	}
-	i, release := l.binders.Bind("i")
-	defer release()
-	x, release := l.binders.Bind(hintOf(s))
-	defer release()
-	elem := valueOf(x, s.elem())
-	t := body(elem, intOf(i))
-	if elem.v.dynamic() {
-		t.Expr = cel.Or(isNull(elem.v.expr), t.Expr)
-	}
-	return native.Truth{Expr: items.IndexedMacro(cel.MacroAll, i, x, t.Expr.Value).AsBool(), Errs: t.Errs}
+	out := l.effectOver(list, func(elem operand) native.Truth { return l.oneElement(f, elem, depth) })
+	return l.ordered(f, list, out, depth)
 }
 
 // effectOver is: body holds for every element of a list, for the value itself
@@ -170,10 +94,10 @@ func (l *lowering) overValue(v place, run func(operand) cel.Bool) cel.Bool {
 
 // oneElement is: one element passes or is skipped. An error of its preconditions
 // skips it; any other error is the rule's.
-func (l *lowering) oneElement(f *policy.ForEach, elem, index operand, depth int) native.Truth {
+func (l *lowering) oneElement(f *policy.ForEach, elem operand, depth int) native.Truth {
 	defer l.restore(l.environment)
 	defer l.setPos(l.pos)
-	l.enter(f, elem, index, depth)
+	l.enter(f, elem, depth)
 	pre := l.preOfElement(f.Preconditions)
 	holds := pre.Implies(l.elementBody(f, elem, depth))
 	if f.ElementScope != nil && *f.ElementScope {
@@ -183,13 +107,14 @@ func (l *lowering) oneElement(f *policy.ForEach, elem, index operand, depth int)
 }
 
 // enter makes an element the one at hand, with the context entries for it.
-func (l *lowering) enter(f *policy.ForEach, elem, index operand, depth int) {
+func (l *lowering) enter(f *policy.ForEach, elem operand, depth int) {
 	l.scope = maps.Clone(l.scope)
 	if l.scope == nil {
 		l.scope = map[string]operand{}
 	}
 	l.scope["element"] = elem
 	l.scope["element"+strconv.Itoa(depth)] = elem
+	index := operand{form: errorForm, hint: "elementIndex", stops: l.unsupported("the index of an element")}
 	l.scope["elementIndex"] = index
 	l.scope["elementIndex"+strconv.Itoa(depth)] = index
 	l.context = contextOf(f.Context, l.context)

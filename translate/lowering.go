@@ -115,7 +115,7 @@ func (l *lowering) attempt(build func()) (stop any) {
 		switch stop.(type) {
 		case nil:
 			return
-		case refusal, perOperation, asksIndex:
+		case refusal, perOperation:
 		default:
 			panic(stop)
 		}
@@ -131,22 +131,14 @@ func (l *lowering) attempt(build func()) (stop any) {
 
 // probed runs build, of which nothing is kept.
 func (l *lowering) probed(build func()) {
-	stop := l.attempt(func() {
-		build()
-		panic(asksIndex{-1})
-	})
-	if stop != any(asksIndex{-1}) {
-		panic(stop)
-	}
+	before := *l.gathered
+	l.silently(build)
+	*l.gathered = before
 }
 
 // perOperation stops a walk for several operations that reads what differs between
 // them: each then has a walk of its own.
 type perOperation struct{}
-
-// asksIndex stops the lowering of a foreach that reads the index of its elements,
-// which it then counts.
-type asksIndex struct{ depth int }
 
 // read is j, unless reading it stops the walk.
 func (l *lowering) read(j operand) operand {

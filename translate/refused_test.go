@@ -10,6 +10,8 @@ func TestSeldomFormsAreRefused(t *testing.T) {
 	for _, tt := range []struct{ name, rule, why string }{
 		{"several context entries of one name", `context: [{name: b, variable: {jmesPath: "request.object.spec.m"}}, {name: b, variable: {jmesPath: "b || 'x'"}}], validate: {deny: {conditions: {any: [{key: "{{ b }}", operator: Equals, value: x}]}}}`,
 			"several entries of one name"},
+		{"the index of an element", `validate: {foreach: [{list: "request.object.spec.l", deny: {conditions: {any: [{key: "{{ elementIndex }}", operator: Equals, value: 1}]}}}]}`,
+			"the index of an element"},
 		{"a list of lists", `validate: {pattern: {spec: {l: [[1], [2]]}}}`, "a list of lists"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
