@@ -1,7 +1,6 @@
 package translate
 
 import (
-	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/scalar"
@@ -56,9 +55,7 @@ func (l *lowering) field(j operand, name string) operand {
 		}
 		return l.unknownKey(j, name)
 	case imagesForm:
-		return j.images.named(cel.String(name))
-	case imageForm:
-		return l.imagePart(j, name)
+		panic(l.unsupported("the image of one container"))
 	case errorForm:
 		return j
 	}
@@ -71,9 +68,6 @@ func (l *lowering) dynamicField(cur *operand, key operand) operand {
 		key = stringOf(l.text(key)) // as it stands in the query
 	}
 	k, ok := l.expr(key)
-	if ok && cur != nil && cur.form == imagesForm {
-		return cur.images.named(k)
-	}
 	if cur == nil || cur.form != placeForm || !ok || cur.v.kind() != schema.Map {
 		panic(l.unsupported("a field whose name is a variable"))
 	}

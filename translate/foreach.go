@@ -137,7 +137,7 @@ func isMapped(elem operand) cel.Bool {
 	switch elem.form {
 	case choiceForm:
 		return cel.CondBool(elem.c, isMapped(*elem.then), isMapped(*elem.els))
-	case hashForm, imagesForm, imageForm:
+	case hashForm, imagesForm:
 		return cel.True()
 	case litForm:
 		_, is := elem.lit.(map[string]any)

@@ -22,8 +22,6 @@ func (l *lowering) length(j operand) operand {
 		return typeError("length")
 	case imagesForm:
 		return l.imageCount(j.images)
-	case imageForm:
-		panic(l.unsupported("the length of an image"))
 	case errorForm:
 		return j
 	case sequenceForm:
@@ -47,7 +45,7 @@ func (l *lowering) length(j operand) operand {
 
 func (l *lowering) keysOf(j operand, values bool) operand {
 	switch j.form {
-	case imagesForm, imageForm:
+	case imagesForm:
 		panic(l.unsupported("the keys and values of images"))
 	case errorForm:
 		return j

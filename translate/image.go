@@ -156,26 +156,10 @@ func (g *imageGroup) present(l *lowering) cel.Bool {
 	})
 }
 
-// imagePresent is: the group, or the image, is there.
-func (l *lowering) imagePresent(j operand) cel.Bool {
-	switch {
-	case j.form == imagesForm:
-		return j.images.present(l)
-	case j.key.IsZero():
-		return cel.True()
-	}
-	return l.binders.Exists(l.withImage(j.images), singular(j.images.name), func(c cel.Value) cel.Bool { return c.Field("name").Eq(j.key) })
-}
-
 // imageCount is the length of a group; an error where there is none.
 func (l *lowering) imageCount(g *imageGroup) operand {
 	l.need(g.present(l))
 	return intOf(l.withImage(g).Size())
-}
-
-// named is the image of the container with a name.
-func (g *imageGroup) named(key cel.Value) operand {
-	return operand{form: imageForm, images: g, key: key}
 }
 
 // withImage are the containers of a group that have an image.

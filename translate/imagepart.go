@@ -4,34 +4,6 @@ import (
 	"github.com/kvap/kvap/cel"
 )
 
-// imagePart is a part of one image, or of the image at hand in a projection.
-func (l *lowering) imagePart(j operand, name string) operand {
-	part, ok := imagePartNamed(name)
-	if !ok {
-		return operand{form: errorForm, hint: name}
-	}
-	if j.key.IsZero() { // the container is at hand
-		w := placeOf(part.text(j.images, j.v.expr), stringType()).from(fromServer)
-		if part.has != nil {
-			w.guards = []guard{{cond: part.has(j.v.expr.Field("image"))}}
-		}
-		return operandAt(w)
-	}
-	hasPart := func(c cel.Value) cel.Bool {
-		is := c.Field("name").Eq(j.key)
-		if part.has == nil {
-			return is
-		}
-		return cel.And(is, part.has(c.Field("image")))
-	}
-	list := l.withImage(j.images)
-	binder := singular(j.images.name)
-	text := func(c cel.Value) cel.Value { return part.text(j.images, c) }
-	value := l.binders.MapIf(list, binder, hasPart, text).Index(cel.Int(0))
-	exists := l.binders.Exists(list, binder, hasPart)
-	return operandAt(place{expr: value, typ: stringType(), origin: fromServer, guards: []guard{{cond: exists}}})
-}
-
 // An imagePart is a field of the information on an image.
 type imagePart struct {
 	plural string

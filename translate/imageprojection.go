@@ -7,15 +7,14 @@ import (
 	"github.com/kvap/kvap/schema"
 )
 
-// projectImages is group.*.right, the same part of each image; false where that is no
-// single part.
-func (l *lowering) projectImages(g *imageGroup, right *jmespath.Expr) (operand, bool) {
+// imageProjection is group.*.right, the same part of each image.
+func (l *lowering) imageProjection(g *imageGroup, right *jmespath.Expr) operand {
 	if right.Op != jmespath.Field || right.Dynamic != nil {
-		return operand{}, false
+		panic(l.unsupported("a projection over images that gives no single part of each"))
 	}
 	part, ok := imagePartNamed(right.Name)
 	if !ok {
-		return sequenceOf(whereGroup{concat{}, g, l, nil}), true
+		return sequenceOf(whereGroup{concat{}, g, l, nil})
 	}
 	defer l.atTop()()
 	keep := every
@@ -25,7 +24,7 @@ func (l *lowering) projectImages(g *imageGroup, right *jmespath.Expr) (operand, 
 	texts := g.mapped(l, keep, func(c cel.Value) cel.Value { return part.text(g, c) })
 	name := g.name[:len(g.name)-1] + part.plural
 	list := listOf{v: placeOf(l.let(name, texts), &schema.Type{Kind: schema.List, Elem: stringType()}).from(fromServer), hint: part.plural}
-	return sequenceOf(whereGroup{fromMap{list}, g, l, &part}), true
+	return sequenceOf(whereGroup{fromMap{list}, g, l, &part})
 }
 
 // whereGroup is a list that is null where the group has no images; it is empty then.
@@ -78,50 +77,4 @@ func (s whereGroup) outermost(l *lowering, best cel.Function) cel.Value {
 	name := l.let(which+"Name", names.Call(best))
 	only := l.binders.Filter(containers, singular(s.group.name), func(c cel.Value) cel.Bool { return c.Field("name").Eq(name) })
 	return l.let(which, only.Index(cel.Int(0)))
-}
-
-// imageValues is a group's images as the values of a projection.
-type imageValues struct{ group *imageGroup }
-
-func (s imageValues) quantify(l *lowering, q cel.Quantifier, _ bool, body func(operand) cel.Bool) cel.Bool {
-	return l.binders.Quantify(q, l.withImage(s.group), singular(s.group.name), func(c cel.Value) cel.Bool {
-		return body(operand{form: imageForm, images: s.group, v: placeOf(c, s.group.list.elem())})
-	})
-}
-
-func (s imageValues) count(l *lowering, _ bool) cel.Value { return l.withImage(s.group).Size() }
-
-func (s imageValues) list(*lowering, bool) (cel.Value, bool) { return cel.Value{}, false }
-
-func (s imageValues) null() cel.Bool { return cel.False() }
-
-func (s imageValues) elem() *schema.Type { return anyType() }
-
-func (s imageValues) ordered() bool { return false }
-
-// imageProjection is group.*, and right of each image.
-func (l *lowering) imageProjection(g *imageGroup, right *jmespath.Expr) operand {
-	if j, ok := l.projectImages(g, right); ok {
-		return j
-	}
-	if !keepsNull(right) {
-		panic(l.refuse(diag.NoExpression, "a projection over images that makes something of null"))
-	}
-	var s sequence = imageValues{g}
-	if right.Op != jmespath.Current {
-		s = mapped{l: l, of: s, f: func(l *lowering, x operand) operand { return l.perElement(right, x) }}
-	}
-	return sequenceOf(whereGroup{s, g, l, nil})
-}
-
-// keepsNull tells that the expression is null of null. The projection of a map
-// begins with as many nulls as there are values.
-func keepsNull(e *jmespath.Expr) bool {
-	switch e.Op {
-	case jmespath.Current, jmespath.Field, jmespath.MultiList, jmespath.MultiHash:
-		return true
-	case jmespath.Sub, jmespath.Index, jmespath.Flatten, jmespath.Projection, jmespath.ValueProjection, jmespath.Filter:
-		return keepsNull(e.Args[0]) && (e.Op != jmespath.Sub || keepsNull(e.Args[1]))
-	}
-	return false
 }

@@ -26,11 +26,8 @@ type operand struct {
 	multi     []operand
 	keys      []string // of a hash, one per multi
 	hint      string
-	// of images: a group, or the image of the container called key, or of v where
-	// key is zero
-	images *imageGroup
-	key    cel.Value
-	known  traits // of a place
+	images    *imageGroup // of images
+	known     traits      // of a place
 	// stops is what reading this ends the walk with, which then begins again
 	// knowing more; nil for most.
 	stops any
@@ -47,7 +44,6 @@ const (
 	multiForm         // multi
 	hashForm          // keys, multi
 	imagesForm        // images: a map of the images of a group
-	imageForm         // images, key, v
 	jsonForm          // a text that is, or has in it, the JSON of a list or a map
 	errorForm         // reading it strictly is an error; softly it is null
 )

@@ -60,8 +60,8 @@ func (l *lowering) holds(j operand, strict bool, p pred) cel.Bool {
 		return cel.And(cel.Not(isNull), got)
 	case multiForm:
 		return p.sequence(l.selection(j))
-	case imagesForm, imageForm:
-		panic(l.unsupported("an image, or a map of images, as a value"))
+	case imagesForm:
+		panic(l.unsupported("a map of images as a value"))
 	case hashForm:
 		panic(l.unsupported("a comparison of a multi-select hash"))
 	case jsonForm:

@@ -147,7 +147,7 @@ func (l *lowering) flattened(s sequence) sequence {
 func (l *lowering) flatPart(j operand) sequence {
 	l.step()
 	switch j.form {
-	case imagesForm, imageForm:
+	case imagesForm:
 		return filtered{of: single{j}, keep: func(l *lowering, _ operand) cel.Bool { return l.present(j) }}
 	case sequenceForm, multiForm:
 		return l.sequence(j)

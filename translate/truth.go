@@ -17,8 +17,8 @@ func (l *lowering) present(j operand) cel.Bool {
 		return cel.False()
 	case sequenceForm:
 		return cel.Not(j.s.null())
-	case imagesForm, imageForm:
-		return l.imagePresent(j)
+	case imagesForm:
+		return j.images.present(l)
 	case choiceForm:
 		then, els := l.eitherWay(j.c,
 			func() cel.Bool { return l.present(*j.then) },
@@ -38,8 +38,8 @@ func (l *lowering) present(j operand) cel.Bool {
 
 // truthy is JMESPath's truth: not false, null, "", [] or {}.
 func (l *lowering) truthy(j operand) cel.Bool {
-	if j.form == imagesForm || j.form == imageForm {
-		return l.imagePresent(j)
+	if j.form == imagesForm {
+		return j.images.present(l)
 	}
 	if j.form == multiForm { // what is missing is null, and an element
 		return cel.Lit(len(j.multi) > 0)
