@@ -46,7 +46,9 @@ policy: diag jmespath
 vap: cel diag
 vap/apiserver: internal/budget vap mutating cel schema
 mutating: vap cel diag
-translate: internal/budget translate/internal/native translate/internal/pack translate/internal/partial translate/internal/scalar cel policy jmespath schema vap mutating diag
+translate: internal/budget translate/internal/anchor translate/internal/fields translate/internal/native translate/internal/pack translate/internal/partial translate/internal/scalar cel policy jmespath schema vap mutating diag
+translate/internal/anchor:
+translate/internal/fields: internal/budget translate/internal/anchor translate/internal/native translate/internal/scalar policy jmespath schema diag
 translate/internal/native: translate/internal/scalar cel policy schema vap diag
 translate/internal/pack: translate/internal/native cel policy schema vap diag
 translate/internal/partial: cel
@@ -120,7 +122,7 @@ internal/suite: internal/textdiff compile internal/judge internal/deviation inte
 // compilers are the packages that take values and return values, so that they
 // run in a browser, a test or a controller alike.
 func compilers() []string {
-	return []string{"diag", "cel", "jmespath", "policy", "schema", "translate", "translate/internal/native", "translate/internal/pack", "translate/internal/partial", "translate/internal/scalar", "vap", "vap/apiserver", "mutating", "compile", "check", "internal/cores"}
+	return []string{"diag", "cel", "jmespath", "policy", "schema", "translate", "translate/internal/anchor", "translate/internal/fields", "translate/internal/native", "translate/internal/pack", "translate/internal/partial", "translate/internal/scalar", "vap", "vap/apiserver", "mutating", "compile", "check", "internal/cores"}
 }
 
 // concurrent are the compilers that may start goroutines: their result does not

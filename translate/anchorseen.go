@@ -7,6 +7,7 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/anchor"
 	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
@@ -117,7 +118,7 @@ func (l *lowering) keySightings(v place, p *policy.Node) sightings {
 	out := sightings{}
 	first, second := phases(p)
 	for i, f := range first {
-		if kind, key := splitAnchor(f.Key); kind == conditional || kind == existence {
+		if kind, key := anchor.Split(f.Key); kind == anchor.Conditional || kind == anchor.Existence {
 			out.add(sightings{f.Key: {cel.True(), cel.True(), l.carriesKey(v, key)}}, cel.True())
 		}
 		if tracksAnchors(f.Value) {
@@ -142,11 +143,11 @@ func (l *lowering) carriesKey(v place, key string) cel.Bool {
 }
 
 func (l *lowering) sightingsBelow(v place, f policy.Field) sightings {
-	kind, key := splitAnchor(f.Key)
+	kind, key := anchor.Split(f.Key)
 	switch kind {
-	case negation: // which looks at no value
+	case anchor.Negation: // which looks at no value
 		return nil
-	case existence:
+	case anchor.Existence:
 		return l.someSightings(v.matched(key), f.Value)
 	}
 	return l.sightings(v.matched(key), f.Value)
@@ -198,8 +199,8 @@ func (l *lowering) elementSightings(list place, p *policy.Node, satisfied bool) 
 // isLast is: no element after x is looked at. A map whose own condition is on a key is
 // decided by nothing else where the key is missing, so that need not be asked.
 func (l *lowering) isLast(x place, p *policy.Node, key string, satisfied bool) cel.Bool {
-	kind, _ := splitAnchor(key)
-	own := kind == conditional && slices.ContainsFunc(p.Fields, func(f policy.Field) bool { return f.Key == key })
+	kind, _ := anchor.Split(key)
+	own := kind == anchor.Conditional && slices.ContainsFunc(p.Fields, func(f policy.Field) bool { return f.Key == key })
 	switch {
 	case own && (satisfied || !x.dynamic()):
 		return cel.False()
@@ -245,7 +246,7 @@ func (l *lowering) firstNegated(list place, p *policy.Node, hint string) cel.Boo
 // hasNegations tells whether a pattern has a negation anchor.
 func hasNegations(p *policy.Node) bool {
 	for _, f := range p.Fields {
-		if kind, _ := splitAnchor(f.Key); kind == negation || hasNegations(f.Value) {
+		if kind, _ := anchor.Split(f.Key); kind == anchor.Negation || hasNegations(f.Value) {
 			return true
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/kvap/kvap/mutating"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/anchor"
 	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/translate/internal/scalar"
 )
@@ -111,12 +112,12 @@ func (m *merging) mapping(n *policy.Node, at place, path []string) (out []edit) 
 			panic(m.unsupported("a directive, or a key that stands twice, in a patch"))
 		}
 		seen[name] = true
-		if kind == conditional || kind == global {
+		if kind == anchor.Conditional || kind == anchor.Global {
 			m.condition(kind, name, f.Value, at)
 			continue
 		}
-		if kind == equality || kind == negation || kind == existence {
-			if f.Value.Kind == policy.Null && kind != equality {
+		if kind == anchor.Equality || kind == anchor.Negation || kind == anchor.Existence {
+			if f.Value.Kind == policy.Null && kind != anchor.Equality {
 				continue
 			}
 			panic(m.unsupported("the anchor of " + f.Key + " in a patch"))
@@ -174,8 +175,8 @@ func (m *merging) field(adds bool, name string, f policy.Field, at place, path [
 }
 
 // condition notes what a key asks. It must be there.
-func (m *merging) condition(kind anchor, name string, n *policy.Node, at place) {
-	if kind == conditional && m.inTest {
+func (m *merging) condition(kind anchor.Kind, name string, n *policy.Node, at place) {
+	if kind == anchor.Conditional && m.inTest {
 		panic(m.unsupported("conditions of both kinds in an element of a list"))
 	}
 	if scalar.IsWild(name) || hasVariables(n) || n.Kind == policy.Null || hasAdditions(n) {
@@ -348,20 +349,20 @@ func without(n *policy.Node, key string) *policy.Node {
 }
 
 // addition is the anchor +(k), which only patches have.
-const addition = global + 1
+const addition = anchor.Global + 1
 
 // additionSyntax is a key that is added.
 var additionSyntax = regexp.MustCompile(`^\+\((.+)\)$`)
 
 // splitPatchAnchor reads a key of a patch.
-func splitPatchAnchor(key string) (anchor, string) {
+func splitPatchAnchor(key string) (anchor.Kind, string) {
 	if m := additionSyntax.FindStringSubmatch(key); m != nil {
 		return addition, m[1]
 	}
-	if kind, name := splitAnchor(key); strings.TrimSpace(key) == key {
+	if kind, name := anchor.Split(key); strings.TrimSpace(key) == key {
 		return kind, name
 	}
-	return plain, key
+	return anchor.Plain, key
 }
 
 func sortedFields(n *policy.Node) []policy.Field {
@@ -371,7 +372,7 @@ func sortedFields(n *policy.Node) []policy.Field {
 }
 
 // anyKey tells of a key with an anchor, at any depth.
-func anyKey(n *policy.Node, is func(anchor) bool) bool {
+func anyKey(n *policy.Node, is func(anchor.Kind) bool) bool {
 	return slices.ContainsFunc(n.Items, func(item *policy.Node) bool { return anyKey(item, is) }) ||
 		slices.ContainsFunc(n.Fields, func(f policy.Field) bool {
 			kind, _ := splitPatchAnchor(f.Key)
@@ -380,14 +381,14 @@ func anyKey(n *policy.Node, is func(anchor) bool) bool {
 }
 
 func hasPatchAnchors(n *policy.Node) bool {
-	return anyKey(n, func(k anchor) bool { return k != plain })
+	return anyKey(n, func(k anchor.Kind) bool { return k != anchor.Plain })
 }
 func hasGlobalAnchor(n *policy.Node) bool {
-	return anyKey(n, func(k anchor) bool { return k == global })
+	return anyKey(n, func(k anchor.Kind) bool { return k == anchor.Global })
 }
 func hasAdditions(n *policy.Node) bool {
-	return anyKey(n, func(k anchor) bool { return k == addition })
+	return anyKey(n, func(k anchor.Kind) bool { return k == addition })
 }
 func onlyAdds(n *policy.Node) bool {
-	return !anyKey(n, func(k anchor) bool { return k != plain && k != addition })
+	return !anyKey(n, func(k anchor.Kind) bool { return k != anchor.Plain && k != addition })
 }

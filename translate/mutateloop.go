@@ -9,6 +9,7 @@ import (
 	"github.com/kvap/kvap/mutating"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/anchor"
 	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/translate/internal/partial"
 )
@@ -124,10 +125,14 @@ func bothTypes(a, b *schema.Type) *schema.Type {
 	return out
 }
 
-// enterElement makes an element the one at hand. The condition is that it is not skipped.
-func (w *mutateLoop) enterElement(x, index operand) cel.Bool {
+// enterElement makes an element the one at hand, with its index where that is known. The
+// condition is that it is not skipped.
+func (w *mutateLoop) enterElement(x operand, index cel.Value) cel.Bool {
 	f := &policy.ForEach{Pos: w.of.Pos, List: w.of.List, Context: w.of.Context, Preconditions: w.of.Preconditions}
-	w.enter(f, x, index, 0)
+	w.enter(f, x, 0)
+	if !index.IsZero() {
+		w.scope["elementIndex"], w.scope["elementIndex0"] = intOf(index), intOf(index)
+	}
 	w.setPos(w.of.Pos)
 	return w.simplified(w.conditions(w.of.Preconditions), w.environment).Expr
 }
@@ -142,9 +147,23 @@ func (w *mutateLoop) json() patch {
 	x, release := w.binders.Bind(w.hint)
 	defer release()
 	elem := placeOf(x, w.elem)
-	when := w.enterElement(operandAt(elem), intOf(i))
-	text := w.readJSONPatch(w.of.JSON)
+	when := w.enterElement(operandAt(elem), i)
 	out := patch{asked: w.asked}
+	w.ofElement(x, when, func() { w.jsonOf(&out, i, x, elem, when) })
+	return out
+}
+
+// ofElement builds what is made of an element, and needs for each what that needs.
+func (w *mutateLoop) ofElement(x cel.Value, when cel.Bool, build func()) {
+	n := w.collected(build)
+	if need := n.all(); !need.IsTrue() {
+		w.needFor(n.hint, w.list.Macro(cel.MacroAll, x, cel.Implies(when, need).Value).AsBool())
+	}
+	w.needAll(needs{unsure: n.unsure, native: n.native})
+}
+
+func (w *mutateLoop) jsonOf(out *patch, i, x cel.Value, elem place, when cel.Bool) {
+	text := w.readJSONPatch(w.of.JSON)
 	if broken := text.unquoted(); !broken.IsFalse() {
 		all := w.list.Macro(cel.MacroExists, x, cel.And(when, broken).Value).AsBool()
 		out.asked = out.asked.AndThen(native.MayErr(cel.CondBool(all, partial.Failing("quoted"), cel.True())))
@@ -168,7 +187,6 @@ func (w *mutateLoop) json() patch {
 		out.asked = out.asked.AndThen(native.MayErr(cel.CondBool(some, partial.Failing("value"), cel.True())))
 	}
 	out.mutations = []mutating.Mutation{{Pos: w.of.JSON.Pos, Type: mutating.JSONPatch, Expr: patchText(ops.ops)}}
-	return out
 }
 
 // merge is a merge for each element.
@@ -179,12 +197,17 @@ func (w *mutateLoop) merge() patch {
 	if w.of.Order == policy.Ascending {
 		panic(w.unsupported("a patchStrategicMerge for each element in ascending order, whose last element comes first,"))
 	}
-	when := w.enterElement(operandAt(elem), operand{form: errorForm, hint: "elementIndex", hard: true})
-	m := merging{lowering: w.lowering, kind: w.target.GVK, gates: &[]cel.Bool{}}
+	when := w.enterElement(operandAt(elem), cel.Value{})
 	out := patch{asked: w.asked}
+	w.ofElement(x, when, func() { w.mergeOf(&out, x, elem, when) })
+	return out
+}
+
+func (w *mutateLoop) mergeOf(out *patch, x cel.Value, elem place, when cel.Bool) {
+	m := merging{lowering: w.lowering, kind: w.target.GVK, gates: &[]cel.Bool{}}
 	if e, ok := w.ownList(&m, w.of.Merge, w.object.v, nil, elem, x, when); ok {
 		out.mutations = m.mutations([]edit{e}, w.of.Merge)
-		return out
+		return
 	}
 	edits := m.mapping(w.of.Merge, w.object.v, nil)
 	if len(*m.gates) > 0 || !plainEdits(edits) {
@@ -205,7 +228,6 @@ func (w *mutateLoop) merge() patch {
 		}
 	}
 	out.mutations = []mutating.Mutation{{Pos: w.of.Merge.Pos, Type: mutating.JSONPatch, Expr: patchText(ops.ops)}}
-	return out
 }
 
 // plainEdits tells of edits that add, and of maps.
@@ -228,7 +250,7 @@ func (w *mutateLoop) ownList(m *merging, n *policy.Node, at place, path []string
 	}
 	kind, name := splitPatchAnchor(n.Fields[0].Key)
 	e := edit{name: name, at: at.field(name), path: append(slices.Clone(path), name), when: cel.True()}
-	if kind != plain || e.at.never {
+	if kind != anchor.Plain || e.at.never {
 		return e, false
 	}
 	value := n.Fields[0].Value

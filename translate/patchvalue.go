@@ -7,6 +7,7 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/anchor"
 )
 
 // What a patch writes is a value that the kind has a place for: natively another is refused,
@@ -59,7 +60,7 @@ func (l *lowering) writtenMap(n *policy.Node, t *schema.Type, typ string) cel.Va
 	for _, f := range sortedFields(n) {
 		kind, name := splitPatchAnchor(f.Key)
 		switch {
-		case kind != plain || name == "$patch" || hasVariables(&policy.Node{Kind: policy.String, Str: f.Key}):
+		case kind != anchor.Plain || name == "$patch" || hasVariables(&policy.Node{Kind: policy.String, Str: f.Key}):
 			l.setPos(f.Pos)
 			panic(l.unsupported("an anchor, a directive or a variable in a key of what a patch adds"))
 		case f.Value.Kind == policy.Null || isEmptyMap(f.Value):

@@ -7,6 +7,7 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/anchor"
 	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
@@ -103,14 +104,14 @@ func (l *lowering) chains(v place, p *policy.Node, ok bool) bool {
 		return false
 	}
 	for _, f := range p.Fields {
-		kind, key := splitAnchor(f.Key)
+		kind, key := anchor.Split(f.Key)
 		child := v.matched(key)
 		if child.opt.IsZero() || child.never || scalar.IsWild(key) {
 			return false
 		}
 		switch {
-		case kind == equality && ok:
-		case kind == plain && !ok && !l.nullSatisfies(f.Value):
+		case kind == anchor.Equality && ok:
+		case kind == anchor.Plain && !ok && !l.nullSatisfies(f.Value):
 		default:
 			return false
 		}
@@ -137,7 +138,7 @@ func textsOnly(p *policy.Node) *policy.Node {
 	out := *p
 	out.Fields = nil
 	for _, f := range p.Fields {
-		if _, key := splitAnchor(f.Key); scalar.IsWild(key) {
+		if _, key := anchor.Split(f.Key); scalar.IsWild(key) {
 			return p
 		}
 		if f.Value.Kind == policy.String {
@@ -154,10 +155,10 @@ func phases(p *policy.Node) (first, second []policy.Field) {
 	slices.SortFunc(fields, func(a, b policy.Field) int { return strings.Compare(a.Key, b.Key) })
 	var back []policy.Field
 	for _, f := range fields {
-		switch kind, _ := splitAnchor(f.Key); {
-		case kind == plain && !hasAnchors(f.Value):
+		switch kind, _ := anchor.Split(f.Key); {
+		case kind == anchor.Plain && !hasAnchors(f.Value):
 			back = append(back, f)
-		case kind == plain || kind == global:
+		case kind == anchor.Plain || kind == anchor.Global:
 			second = append([]policy.Field{f}, second...)
 		default:
 			first = append(first, f)
@@ -173,7 +174,7 @@ func hasAnchors(n *policy.Node) bool {
 		}
 	}
 	for _, f := range n.Fields {
-		if kind, _ := splitAnchor(f.Key); kind != plain || hasAnchors(f.Value) {
+		if kind, _ := anchor.Split(f.Key); kind != anchor.Plain || hasAnchors(f.Value) {
 			return true
 		}
 	}
@@ -188,18 +189,18 @@ func (l *lowering) anchors(v place, fields []policy.Field) outcome {
 	var skippable []cel.Bool // what must hold for the equality anchors that can skip to apply
 	applied := false         // some anchor applies whenever phase one does not fail
 	for _, f := range fields {
-		kind, key := splitAnchor(f.Key)
+		kind, key := anchor.Split(f.Key)
 		switch kind {
-		case conditional:
+		case anchor.Conditional:
 			out = append(out, filter(l.conditional(v, key, f.Value), false)...)
 			applied = true
-		case negation:
+		case anchor.Negation:
 			out = append(out, l.negationStep(v, key)...)
 			applied = true
-		case existence:
+		case anchor.Existence:
 			out = append(out, check(l.existence(v, key, f.Value))...)
 			applied = true
-		case equality:
+		case anchor.Equality:
 			o := l.equality(v, key, f.Value)
 			if !o.skips() {
 				out = append(out, o...)
@@ -223,11 +224,11 @@ func (l *lowering) anchors(v place, fields []policy.Field) outcome {
 func (l *lowering) plainKeys(v place, fields []policy.Field) outcome {
 	var out outcome
 	for _, f := range fields {
-		kind, key := splitAnchor(f.Key)
+		kind, key := anchor.Split(f.Key)
 		switch {
-		case kind == global && scalar.IsWild(key) && v.part == inLabels:
+		case kind == anchor.Global && scalar.IsWild(key) && v.part == inLabels:
 			out = append(out, filter(cel.Implies(l.someKey(v, key), l.wildKey(v, key, f.Value)), true)...)
-		case kind == global:
+		case kind == anchor.Global:
 			out = append(out, filter(l.global(v, key, f.Value), true)...)
 		case scalar.IsWild(key) && v.part == inLabels:
 			some := l.wildKey(v, key, f.Value)

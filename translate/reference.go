@@ -8,6 +8,7 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/translate/internal/anchor"
 	"github.com/kvap/kvap/translate/internal/native"
 )
 
@@ -113,7 +114,7 @@ func (d *dereferencer) find(n *policy.Node, steps []string) *policy.Node {
 		return d.find(n.Items[i], steps[1:])
 	}
 	for _, f := range n.Fields {
-		if _, key := splitAnchor(f.Key); key == steps[0] {
+		if _, key := anchor.Split(f.Key); key == steps[0] {
 			return d.find(f.Value, steps[1:])
 		}
 	}

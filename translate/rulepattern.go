@@ -7,6 +7,7 @@ import (
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/translate/internal/anchor"
 	"github.com/kvap/kvap/translate/internal/native"
 )
 
@@ -47,7 +48,7 @@ func (l *lowering) noteIgnoredAnchors(p *policy.Node) {
 // tracksAnchors tells whether a pattern has a conditional or existence anchor.
 func tracksAnchors(p *policy.Node) bool {
 	for _, f := range p.Fields {
-		if kind, _ := splitAnchor(f.Key); kind == conditional || kind == existence || tracksAnchors(f.Value) {
+		if kind, _ := anchor.Split(f.Key); kind == anchor.Conditional || kind == anchor.Existence || tracksAnchors(f.Value) {
 			return true
 		}
 	}

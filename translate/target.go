@@ -8,6 +8,7 @@ import (
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/anchor"
 	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/translate/internal/scalar"
 )
@@ -56,21 +57,10 @@ func versionIsWild(written string, sel policy.KindSelector) bool {
 func (l *lowering) noteGuess(sel policy.KindSelector, r schema.Resource) {
 	if r.Project != nil {
 		l.note(diag.PublishedKind, "the fields of a kind %s, of whatever group and version, are taken to have the types that they have in %s; write group and version, or give its definition with --crds",
-			sel.Kind, published(l.opts.Schemas, r.GVK))
+			sel.Kind, native.Published(l.opts.Schemas, r.GVK))
 		return
 	}
 	l.note(diag.GuessedResource, "%s; its resource is taken to be %s, and where that is wrong the rule enforces nothing; give its definition with --crds", l.whyGuessed(sel), r.Plural)
-}
-
-// published are the projects that publish a kind.
-func published(set *schema.Set, k schema.GVK) string {
-	var names []string
-	for _, r := range set.Published(k.Group, k.Version, k.Kind) {
-		if name := r.Project.String(); !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	return strings.Join(names, " and ")
 }
 
 // whyGuessed says why a kind is not known, and what may be meant.
@@ -222,7 +212,7 @@ func (l *lowering) refuseMetadata(p *policy.Node) {
 		return
 	}
 	for _, f := range p.Fields {
-		if _, key := splitAnchor(f.Key); key == "metadata" {
+		if _, key := anchor.Split(f.Key); key == "metadata" {
 			l.setPos(f.Pos)
 			panic(l.unsupported("a pattern about the metadata of what may have none"))
 		}

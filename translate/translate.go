@@ -12,6 +12,8 @@ import (
 	"github.com/kvap/kvap/mutating"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/fields"
+	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/translate/internal/pack"
 	"github.com/kvap/kvap/vap"
 )
@@ -318,4 +320,27 @@ func dependentRules(p *policy.Policy) *diag.Diagnostic {
 func unsupportedCode(c diag.Code) bool {
 	return c == diag.BackgroundOnly || c == diag.NoBody || c == diag.InvalidRule || c == diag.OtherPayload ||
 		c == diag.ChangesExisting
+}
+
+// unknownFields warns of the fields that the rule names and no object has.
+func (r *RuleResult) unknownFields(o *Options) diag.List {
+	if r.Rule.Invalid {
+		return nil
+	}
+	var forms []fields.Form
+	for _, f := range r.Forms {
+		targets, ok := matched(r.Policy, f.Rule, o)
+		if !ok {
+			return nil
+		}
+		forms = append(forms, fields.Form{Rule: f.Rule, Targets: targets})
+	}
+	return fields.Unknown(r.Rule, forms, o.Schemas, o.Budget)
+}
+
+// matched are the targets of a rule; false where they cannot be told.
+func matched(p *policy.Policy, r *policy.Rule, o *Options) (out []native.Target, ok bool) {
+	l := &lowering{opts: o, release: release(o.Release), policy: p, rule: r, pos: r.Pos, gathered: newGathered(nil), environment: environment{needs: &needs{}}}
+	why := l.refusalOf(func() { out = l.ruleTargets() })
+	return out, why == nil
 }

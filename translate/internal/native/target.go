@@ -1,6 +1,7 @@
 package native
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/kvap/kvap/schema"
@@ -102,4 +103,15 @@ func PodOf(t Target) *schema.Type {
 		return typ
 	}
 	return at("spec", "template")
+}
+
+// Published are the projects that publish a kind.
+func Published(set *schema.Set, k schema.GVK) string {
+	var names []string
+	for _, r := range set.Published(k.Group, k.Version, k.Kind) {
+		if name := r.Project.String(); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, " and ")
 }

@@ -1,4 +1,4 @@
-package translate
+package fields
 
 import (
 	"maps"
@@ -9,6 +9,7 @@ import (
 	"github.com/kvap/kvap/internal/budget"
 	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/translate/internal/anchor"
 	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
@@ -110,7 +111,7 @@ func (u *fieldWalk) pattern(p *policy.Node, of shape) {
 // fieldOfKey is the field that a key of a pattern names, whatever its anchor; false
 // where that is not written out.
 func fieldOfKey(key string) (field string, ok bool) {
-	_, field = splitAnchor(key)
+	_, field = anchor.Split(key)
 	if rest, added := strings.CutPrefix(field, "+("); added {
 		field = strings.TrimSuffix(rest, ")")
 	}

@@ -1,4 +1,4 @@
-package translate
+package fields
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/budget"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/native"
@@ -40,36 +41,30 @@ type alternative struct {
 // A shape is what a value may be; nothing is known of one without alternatives.
 type shape []alternative
 
-// unknownFields warns of the fields that the rule names and no object has.
-func (r *RuleResult) unknownFields(o *Options) diag.List {
-	if r.Rule.Invalid {
-		return nil
-	}
-	u := &fieldWalk{lists: listTypes{}, budget: o.Budget}
-	for _, f := range r.Forms {
-		targets, ok := matched(r.Policy, f.Rule, o)
-		for _, t := range targets {
-			ok = ok && u.add(t, f.Rule, fieldsOf(o.Schemas, t.GVK))
+// A Form is a rule as it is written or as it is expanded, and the objects that it is about.
+type Form struct {
+	Rule    *policy.Rule
+	Targets []native.Target
+}
+
+// Unknown warns of the fields that the rule names and no object has.
+func Unknown(rule *policy.Rule, forms []Form, set *schema.Set, b *budget.Budget) diag.List {
+	u := &fieldWalk{lists: listTypes{}, budget: b}
+	for _, f := range forms {
+		for _, t := range f.Targets {
+			if !u.add(t, f.Rule, fieldsOf(set, t.GVK)) {
+				return nil
+			}
 		}
-		if !ok {
-			return nil
-		}
 	}
-	u.block(r.Rule.Source)
-	u.block(r.Rule.Source.Get("validate"))
-	u.texts(r.Rule.Source.Get("mutate"))
-	u.texts(r.Rule.Source.Get("generate"))
+	u.block(rule.Source)
+	u.block(rule.Source.Get("validate"))
+	u.texts(rule.Source.Get("mutate"))
+	u.texts(rule.Source.Get("generate"))
 	if u.shadowed {
 		return nil
 	}
 	return u.found.Sort()
-}
-
-// matched are the targets of a rule; false where they cannot be told.
-func matched(p *policy.Policy, r *policy.Rule, o *Options) (out []native.Target, ok bool) {
-	l := &lowering{opts: o, release: release(o.Release), policy: p, rule: r, pos: r.Pos, gathered: newGathered(nil), environment: environment{needs: &needs{}}}
-	why := l.refusalOf(func() { out = l.ruleTargets() })
-	return out, why == nil
 }
 
 // add adds what a rule is about; false where nothing is known of it.
@@ -98,7 +93,7 @@ func fieldsOf(set *schema.Set, kind schema.GVK) string {
 	if set.Custom(kind) {
 		return ""
 	}
-	return cmp.Or(published(set, kind), "Kubernetes "+set.Release())
+	return cmp.Or(native.Published(set, kind), "Kubernetes "+set.Release())
 }
 
 // typeAt is the type at some keys, or nil.

@@ -1,0 +1,12 @@
+// Package fields looks for fields that a rule names and no object has:
+//
+//	key: "{{ request.object.spec.replica }}"    no Deployment has a field spec.replica; did you mean replicas?
+//
+// In: a rule, its forms with the objects that they are about, and the types of kinds. Out:
+// warnings, with places in the rule as it is written. Such a field is translated as
+// faithfully as any other, so nothing here changes what a rule becomes; and where one kind
+// may have the field, nothing is said.
+//
+// Start at Unknown, which goes through the rule with a walk; path.go goes through
+// expressions.
+package fields
