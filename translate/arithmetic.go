@@ -23,9 +23,6 @@ func (l *lowering) arithmetic(f jmespath.Func, a, b operand) operand {
 	case xk == numberOperand && yk == numberOperand && f != jmespath.FuncDivide:
 		op := map[jmespath.Func]cel.Operator{jmespath.FuncAdd: cel.Plus, jmespath.FuncSubtract: cel.Minus, jmespath.FuncMultiply: cel.Times}[f]
 		return intOf(x.Binary(op, y))
-	case xk == quantityOperand && yk == quantityOperand && (f == jmespath.FuncAdd || f == jmespath.FuncSubtract):
-		op := map[jmespath.Func]cel.Function{jmespath.FuncAdd: cel.FuncAdd, jmespath.FuncSubtract: cel.FuncSub}[f]
-		return operand{form: placeForm, v: placeOf(x.Call(op, y), &schema.Type{Kind: schema.Any}), hint: "quantity"}
 	}
 	panic(l.refuse(diag.NoFunction, "the function %s of these operands has no native form", f))
 }

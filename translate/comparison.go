@@ -201,7 +201,7 @@ func (l *lowering) order(op scalar.Relation, a, b operand) cel.Bool {
 		if b.form == litForm {
 			return cel.False()
 		}
-		return l.orderValues(op, a, b)
+		panic(l.unsupported("the order of two values of the request in a query"))
 	}
 	n, exact := cel.Double(want), want == float64(int64(want))
 	if exact {
@@ -225,26 +225,4 @@ func (l *lowering) order(op scalar.Relation, a, b operand) cel.Bool {
 		},
 		sequence: func(sequence) cel.Bool { return cel.False() },
 	})
-}
-
-func (l *lowering) orderValues(op scalar.Relation, a, b operand) cel.Bool {
-	x, ok := l.expr(a.settled())
-	y, ok2 := l.expr(b.settled())
-	if !ok || !ok2 || a.form == choiceForm || b.form == choiceForm {
-		panic(l.unsupported("this comparison of two values"))
-	}
-	conds := []cel.Bool{l.present(a), l.present(b)}
-	for _, j := range []struct {
-		t *schema.Type
-		x cel.Value
-	}{{a.typ(), x}, {b.typ(), y}} {
-		switch {
-		case numericKind(j.t):
-		case kindOf(j.t) == schema.Any:
-			conds = append(conds, isNumber(j.x))
-		default:
-			return cel.False()
-		}
-	}
-	return cel.And(append(conds, x.Compare(cel.Operator(op), y))...)
 }

@@ -73,9 +73,6 @@ func (l *lowering) compareCondition(op operator, written string, key, value oper
 			func() cel.Bool { return l.compareCondition(op, written, key, *value.els) })
 		return cel.CondBool(value.c, then, els)
 	}
-	if op.kind != equalityKind && key.some(func(j operand) bool { return j.form == placeForm && j.hint == "quantity" }) {
-		panic(l.unsupported("a calculated quantity under the operator " + written))
-	}
 	switch op.kind {
 	case equalityKind:
 		if op.not {

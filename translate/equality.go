@@ -16,9 +16,6 @@ func (l *lowering) conditionEquals(key, value operand) cel.Bool {
 		return l.equalsVariable(key, value)
 	}
 	want := value.lit
-	if key.form == placeForm && key.hint == "quantity" {
-		return l.equalsSum(key.v.expr, want)
-	}
 	return l.holds(key, true, pred{
 		lit: func(v any) cel.Bool { return cel.Lit(scalar.Equal(v, want)) },
 		value: func(x cel.Value, t *schema.Type) cel.Bool {
@@ -29,19 +26,6 @@ func (l *lowering) conditionEquals(key, value operand) cel.Bool {
 		neutral:  neutralsOf(value),
 		standIn:  func(v any) cel.Bool { return cel.Lit(equalsAsData(v, want)) },
 	})
-}
-
-// equalsSum is Equals of a quantity that arithmetic gives, which is a text to
-// Kyverno and equals texts that are the same quantity.
-func (l *lowering) equalsSum(x cel.Value, want any) cel.Bool {
-	text, ok := want.(string)
-	if _, isTime := scalar.Duration(text); ok && isTime && text != "0" {
-		panic(l.unsupported("the comparison of a calculated quantity with a duration"))
-	}
-	if _, isQuantity := scalar.Quantity(text); !ok || !isQuantity {
-		return cel.False()
-	}
-	return x.Call(cel.FuncCompareTo, cel.Func(cel.FuncQuantity, cel.String(text))).Eq(cel.Int(0))
 }
 
 // equalsLiteral is Equals of a value that is there.
@@ -140,9 +124,6 @@ func equalsAsData(v, want any) bool {
 // equalsVariable is Equals where the value is of the request too: what is the same is
 // equal, but null.
 func (l *lowering) equalsVariable(key, value operand) cel.Bool {
-	if s, ok := l.sortedPair(key, value); ok {
-		return s
-	}
 	switch {
 	case key.form == choiceForm:
 		then, els := l.eitherWay(key.c,
@@ -302,19 +283,6 @@ func (l *lowering) unlessNull(j operand) (v cel.Value, there cel.Bool, ok bool) 
 	}
 	v, ok = l.expr(j)
 	return v, cel.True(), ok
-}
-
-// sortedPair compares two sorted lists.
-func (l *lowering) sortedPair(key, value operand) (cel.Bool, bool) {
-	if key.form != sequenceForm || value.form != sequenceForm {
-		return cel.Bool{}, false
-	}
-	a, ok := key.s.(sortedSequence)
-	b, ok2 := value.s.(sortedSequence)
-	if !ok || !ok2 {
-		return cel.Bool{}, false
-	}
-	return l.sameElements(a.sequence, b.sequence), true
 }
 
 // isBool is: the boolean x of type t is b.

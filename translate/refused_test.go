@@ -16,6 +16,10 @@ func TestSeldomFormsAreRefused(t *testing.T) {
 			"the image of one container"},
 		{"images, and not a part of them", `validate: {foreach: [{list: "images.containers.*", deny: {conditions: {any: [{key: "{{ element.tag }}", operator: Equals, value: x}]}}}]}`,
 			"a projection over images"},
+		{"the order of two values in a query", `validate: {deny: {conditions: {any: [{key: "{{ request.object.spec.a > request.object.spec.b }}", operator: Equals, value: true}]}}}`,
+			"the order of two values"},
+		{"two sorted lists", `validate: {deny: {conditions: {any: [{key: "{{ sort(request.object.spec.a) }}", operator: Equals, value: "{{ sort(request.object.spec.b) }}"}]}}}`,
+			"this comparison of two values"},
 		{"a list of lists", `validate: {pattern: {spec: {l: [[1], [2]]}}}`, "a list of lists"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
