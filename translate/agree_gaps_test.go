@@ -66,7 +66,7 @@ func TestGapsAgree(t *testing.T) {
 			`[{containers: []}, {containers: [], nodeName: a}, {containers: [], nodeName: x}, {containers: [], schedulerName: x}, {containers: [], nodeName: "", schedulerName: x}]`},
 		{"a function of what may be in no list, in nothing", "v1", "Pod", `validate: {allowExistingViolations: false, deny: {conditions: {all: [{key: "{{ ends_with(request.object.spec.containers[0].name, 'b') }}", operator: In}]}}}`,
 			`[{containers: [{name: b}]}, {containers: []}]`},
-		{"a function of what may be in no list, in a word", "v1", "Pod", `validate: {allowExistingViolations: false, deny: {conditions: {all: [{key: "{{ ends_with(request.object.spec.containers[0].name, 'b') }}", operator: In, value: 'a | b'}]}}}`,
+		{"a function of what may be in no list, in a word", "v1", "Pod", `validate: {allowExistingViolations: false, deny: {conditions: {all: [{key: "{{ ends_with(request.object.spec.containers[0].name, 'b') }}", operator: In, value: ['a | b']}]}}}`,
 			`[{containers: [{name: b}]}, {containers: []}]`},
 		{"a field after a field, and no key", "v1", "Pod", `validate: {allowExistingViolations: false, deny: {conditions: {all: [{operator: LessThan, value: "{{ (request.object.spec.nodeName) && (request.object.spec.schedulerName) }}"}]}}}`,
 			`[{containers: []}, {containers: [], nodeName: a}, {containers: [], nodeName: a, schedulerName: b}, {containers: [], nodeName: ""}]`},

@@ -10,7 +10,7 @@ import (
 func TestNullAsAListAgrees(t *testing.T) {
 	t.Parallel()
 	schemas := builtin(t, 34)
-	for _, operator := range []string{"AnyIn", "AllIn", "AnyNotIn", "AllNotIn", "In", "NotIn"} {
+	for _, operator := range []string{"AnyIn", "AllIn", "AnyNotIn", "AllNotIn"} {
 		condition := func(key, value string) string {
 			return `validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: "` + key + `", operator: ` + operator + `, value: "` + value + `"}]}}}`
 		}

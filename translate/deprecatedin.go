@@ -4,18 +4,33 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/schema"
-	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
-// oldMembership is the deprecated In and NotIn.
+// oldMembership is the deprecated In and NotIn, of a list of the policy.
 func (l *lowering) oldMembership(not bool, key, value operand) cel.Bool {
 	key = key.over(l.asList)
-	if value.form != litForm {
+	members, isMembers := value.lit.([]any)
+	_, isText := value.lit.(string)
+	switch {
+	case value.form != litForm:
 		panic(l.refuse(diag.NoOperator, "a deprecated operator, In or NotIn, with a variable as its value has no native form"))
-	}
-	o, ok := l.oldSet(not, value.lit)
-	if !ok {
+	case isText:
+		panic(l.refuse(diag.NoOperator, "a deprecated operator, In or NotIn, with a text as its value has no native form"))
+	case !isMembers:
 		return l.neverOfTexts(key)
+	}
+	signed := func(is cel.Bool) cel.Bool {
+		if not {
+			return cel.Not(is)
+		}
+		return is
+	}
+	words := l.wordsFor(memberOperator{not: not}, members)
+	ofList := func(s sequence) cel.Bool {
+		if !allStrings(members) {
+			return l.textsOnly(s, cel.False())
+		}
+		return l.textsOnly(s, signed(s.quantify(l, cel.ForAll, false, func(x operand) cel.Bool { return l.exactMember(x, members) })))
 	}
 	return l.holds(key, true, pred{
 		lit: func(v any) cel.Bool {
@@ -23,99 +38,27 @@ func (l *lowering) oldMembership(not bool, key, value operand) cel.Bool {
 			case nil, map[string]any:
 				return cel.False()
 			case []any:
-				return o.ofList(concat(singles(v)))
+				return ofList(concat(singles(v)))
 			}
-			return o.ofOne(func(s set) cel.Bool { return s.hasLiteral(v) })
+			return signed(words.hasLiteral(v))
 		},
-		value:    o.ofValue,
-		sequence: o.ofList,
+		value: func(x cel.Value, t *schema.Type) cel.Bool {
+			switch kindOf(t) {
+			case schema.Object, schema.Map:
+				return cel.False()
+			case schema.Any:
+				list, one := l.eitherWay(isList(x),
+					func() cel.Bool {
+						return ofList(listOf{v: placeOf(x, &schema.Type{Kind: schema.List, Elem: anyType()})})
+					},
+					func() cel.Bool { return cel.And(isScalar(x), signed(words.has(x, t))) })
+				return cel.Or(one, cel.And(isList(x), list))
+			}
+			return signed(words.has(x, t))
+		},
+		sequence: ofList,
 		neutral:  neutralsOf(value),
 	})
-}
-
-// An oldSet is the right side of In or NotIn: a list, or a text.
-type oldSet struct {
-	l       *lowering
-	not     bool
-	members []any
-	// Of a text: it is a wildcard for a key that is no list, and its members are
-	// those of the list that it is the JSON of.
-	isText, isJSON bool
-	text           string
-}
-
-// oldSet is false of what is neither a list nor a text.
-func (l *lowering) oldSet(not bool, value any) (o oldSet, ok bool) {
-	o = oldSet{l: l, not: not}
-	switch v := value.(type) {
-	case []any:
-		o.members = v
-	case string:
-		words, isJSON, _ := scalar.JSONStrings(v)
-		o.isText, o.isJSON, o.text = true, isJSON, v
-		for _, s := range words {
-			o.members = append(o.members, s)
-		}
-	default:
-		return o, false
-	}
-	return o, true
-}
-
-// signed is what the operator makes of "is a member".
-func (o oldSet) signed(is cel.Bool) cel.Bool {
-	if o.not {
-		return cel.Not(is)
-	}
-	return is
-}
-
-// ofOne is the operator for a key that is no list.
-func (o oldSet) ofOne(has func(set) cel.Bool) cel.Bool {
-	switch {
-	case !o.isText:
-		return o.signed(has(o.l.wordsFor(memberOperator{not: o.not}, o.members)))
-	case o.isJSON:
-		return o.signed(cel.Or(has(literalSet{o.text}), has(exactLiterals{exactly(o.members)})))
-	case o.not: // only the wildcard decides
-		return cel.False()
-	}
-	return has(literalSet{o.text})
-}
-
-// ofValue is the operator for a key of a type.
-func (o oldSet) ofValue(x cel.Value, t *schema.Type) cel.Bool {
-	one := func() cel.Bool { return o.ofOne(func(s set) cel.Bool { return s.has(x, t) }) }
-	switch kindOf(t) {
-	case schema.Object, schema.Map:
-		return cel.False()
-	case schema.Any:
-		list, scalar := o.l.eitherWay(isList(x),
-			func() cel.Bool {
-				return o.ofList(listOf{v: placeOf(x, &schema.Type{Kind: schema.List, Elem: anyType()})})
-			},
-			func() cel.Bool { return cel.And(isScalar(x), one()) })
-		return cel.Or(scalar, cel.And(isList(x), list))
-	}
-	return one()
-}
-
-// ofList is the operator for a list.
-func (o oldSet) ofList(s sequence) cel.Bool { return o.l.textsOnly(s, o.ofTexts(s)) }
-
-// ofTexts is the operator for a list of texts.
-func (o oldSet) ofTexts(s sequence) cel.Bool {
-	if !allStrings(o.members) {
-		return cel.False()
-	}
-	in := cel.False()
-	if !o.isText || o.isJSON {
-		in = o.signed(s.quantify(o.l, cel.ForAll, false, func(x operand) cel.Bool { return o.l.exactMember(x, o.members) }))
-	}
-	if o.isText { // the single key that is the value is in it, and also not in it
-		return cel.Or(o.l.onlyElement(s, o.text), in)
-	}
-	return in
 }
 
 // neverOfTexts is false, and an error where the key is one or is a list of other
