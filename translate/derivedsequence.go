@@ -90,8 +90,12 @@ func (s mapped) list(l *lowering, strict bool) (cel.Value, bool) {
 	}
 	good := true
 	out := l.binders.Map(s.kept(l, src), hintOf(s.of), func(x cel.Value) cel.Value {
-		y, ok := l.expr(s.f(l, elementOf(s.of, x)).settled())
-		good = good && ok
+		var y cel.Value
+		l.collected(func() { // which kept has asked for
+			var ok bool
+			y, ok = l.expr(s.f(l, elementOf(s.of, x)).settled())
+			good = good && ok
+		})
 		return y
 	})
 	return out, good

@@ -48,7 +48,7 @@ func (s entries) of(key cel.Value) operand {
 
 func (s entries) quantify(l *lowering, q cel.Quantifier, strict bool, body func(operand) cel.Bool) cel.Bool {
 	src := s.source(l.reads(s.v, strict || s.given))
-	return l.binders.Quantify(q, src, "key", func(k cel.Value) cel.Bool { return body(s.of(k)) })
+	return l.binders.Quantify(q, src, "key", func(k cel.Value) cel.Bool { return l.perLoop(k, func() cel.Bool { return body(s.of(k)) }) })
 }
 
 func (s entries) count(l *lowering, strict bool) cel.Value {

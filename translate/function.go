@@ -28,17 +28,17 @@ func (l *lowering) call(e *jmespath.Expr, cur *operand) operand {
 	}
 	switch e.Func {
 	case jmespath.FuncContains:
-		return arg(1).over(func(search operand) operand {
-			return strictArg(0).over(func(in operand) operand { return l.contains(in, search) })
+		return l.inEach(arg(1), func(search operand) operand {
+			return l.inEach(strictArg(0), func(in operand) operand { return l.contains(in, search) })
 		})
 	case jmespath.FuncLength:
-		return strictArg(0).over(l.length)
+		return l.inEach(strictArg(0), l.length)
 	case jmespath.FuncKeys, jmespath.FuncValues:
 		return strictArg(0).over(func(j operand) operand { return l.keysOf(j, e.Func == jmespath.FuncValues) })
 	case jmespath.FuncToArray:
 		return arg(0).over(l.toArray)
 	case jmespath.FuncToString:
-		return l.asText(arg(0)).over(l.toString)
+		return l.inEach(l.asText(arg(0)), l.toString)
 	case jmespath.FuncSort:
 		return l.sorted(strictArg(0))
 	case jmespath.FuncDivide, jmespath.FuncAdd, jmespath.FuncSubtract, jmespath.FuncMultiply:
@@ -72,7 +72,7 @@ func (l *lowering) callOfText(f jmespath.Func, arg func(i int) operand) (out ope
 	case jmespath.FuncRegexReplaceAll:
 		return l.regexReplaceAll(arg(0), arg(1), arg(2)), true
 	case jmespath.FuncParseJSON:
-		return arg(0).over(l.parseJSON), true
+		return l.inEach(arg(0), l.parseJSON), true
 	case jmespath.FuncSplit:
 		text := arg(0)
 		return l.ofTwoTexts(text, arg(1), func(a, b cel.Value) operand {
@@ -100,8 +100,8 @@ func unlessErrors(a, b operand, f func(a, b operand) operand) operand {
 
 // ofTwoTexts is f of two strings; an argument that is no string is an error.
 func (l *lowering) ofTwoTexts(a, b operand, f func(a, b cel.Value) operand) operand {
-	return a.over(func(a operand) operand {
-		return b.over(func(b operand) operand {
+	return l.inEach(a, func(a operand) operand {
+		return l.inEach(b, func(b operand) operand {
 			x, ok := l.stringArg(a)
 			y, ok2 := l.stringArg(b)
 			if !ok || !ok2 {

@@ -15,7 +15,7 @@ func (l *lowering) changeCase(f jmespath.Func, a operand) operand {
 	if f == jmespath.FuncToUpper {
 		method = cel.FuncUpperASCII
 	}
-	return a.over(func(j operand) operand {
+	return l.inEach(a, func(j operand) operand {
 		if s, ok := j.lit.(string); ok && j.form == litForm {
 			return litOf(changeCase(f, s))
 		}
@@ -36,7 +36,7 @@ func (l *lowering) regexMatch(re, text operand) operand {
 	if _, err := regexp.Compile(want); err != nil {
 		return typeError("regex")
 	}
-	return text.over(func(j operand) operand {
+	return l.inEach(text, func(j operand) operand {
 		if s, ok := j.lit.(string); ok && j.form == litForm {
 			return litOf(regexp.MustCompile(want).MatchString(s))
 		}

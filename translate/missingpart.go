@@ -60,7 +60,7 @@ func (l *lowering) withMissing(j operand, right *jmespath.Expr, projected operan
 // ofNull is what a projection makes of null.
 func (l *lowering) ofNull(right *jmespath.Expr) operand {
 	var out operand
-	l.silently(func() { out = l.perElement(right, litOf(nil)) }) // they are told of the other elements
+	l.silently(func() { out = l.ofElement(right, litOf(nil)) }) // they are told of the other elements
 	return out
 }
 

@@ -80,6 +80,18 @@ func (l *lowering) silently(build func()) needs {
 	return l.collected(build)
 }
 
+// perLoop is what build says of the element x of a loop. What that needs of the element is
+// not known outside of the loop, and stays an error of CEL's own.
+func (l *lowering) perLoop(x cel.Value, build func() cel.Bool) cel.Bool {
+	var b cel.Bool
+	n := l.collected(func() { b = build() })
+	of := func(c cel.Bool) bool { return c.Count(x.String()) > 0 }
+	n.native = n.native || slices.ContainsFunc(n.conds, of)
+	n.conds, n.loads = slices.DeleteFunc(n.conds, of), slices.DeleteFunc(n.loads, of)
+	l.needAll(n)
+	return b
+}
+
 // effect is what build says as one expression, which is an error where it is one.
 func (l *lowering) effect(build func() cel.Bool) native.Truth {
 	var b cel.Bool

@@ -92,6 +92,15 @@ func (l *lowering) filterBy(s sequence, cond, right *jmespath.Expr) operand {
 // there is asked for where the element is in scope, not before; other errors,
 // withoutErrors asks for.
 func (l *lowering) perElement(e *jmespath.Expr, x operand) operand {
+	out := l.ofElement(e, x)
+	if out.form == errorForm && out.hard { // of every element
+		return litOf(nil)
+	}
+	return out
+}
+
+// ofElement is perElement, which is an error where it is one of every element.
+func (l *lowering) ofElement(e *jmespath.Expr, x operand) operand {
 	var out operand
 	l.collected(func() { out = faultless(l.eval(e, &x).softly()) })
 	return out

@@ -53,7 +53,7 @@ func (s listOf) quantify(l *lowering, q cel.Quantifier, strict bool, body func(o
 
 func (s listOf) through(l *lowering, q cel.Quantifier, strict bool, body func(operand) cel.Bool) cel.Bool {
 	over := func(list cel.Value) cel.Bool {
-		return l.binders.Quantify(q, list, singular(s.hint), func(x cel.Value) cel.Bool { return body(elementOf(s, x)) })
+		return l.binders.Quantify(q, list, singular(s.hint), func(x cel.Value) cel.Bool { return l.perLoop(x, func() cel.Bool { return body(elementOf(s, x)) }) })
 	}
 	if strict || s.v.certain() || !s.v.opt.IsZero() {
 		return over(s.source(strict))
