@@ -9,7 +9,6 @@ import (
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/mutating"
 	"github.com/kvap/kvap/policy"
-	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/translate/internal/pack"
 	"github.com/kvap/kvap/vap"
@@ -475,32 +474,4 @@ func (l *lowering) change(index int, t native.Target, ops []native.Operation) (c
 	})).AndThen(patch.asked)
 	c.variables, c.params = w.variables, w.params
 	return c, true
-}
-
-// unvalidated is a type as it is before an object is validated: what the Go type of a kind
-// always writes is there, and what only validation asks for may not be.
-func unvalidated(t *schema.Type, known map[*schema.Type]*schema.Type) *schema.Type {
-	if t == nil {
-		return nil
-	}
-	if out, ok := known[t]; ok {
-		return out
-	}
-	out := *t
-	known[t] = &out
-	out.Elem = unvalidated(t.Elem, known)
-	if t.Fields != nil {
-		out.Fields = make(map[string]*schema.Field, len(t.Fields))
-	}
-	for name, f := range t.Fields {
-		g := *f
-		g.Type = unvalidated(f.Type, known)
-		g.Required = f.Required && (f.Mandatory || isStructural(name) || name == "apiVersion" || name == "kind")
-		if f.Mandatory && !g.Required && g.Type.Kind == schema.List { // which Go writes as null when it is empty
-			list := *g.Type
-			list.Nullable, g.Type = true, &list
-		}
-		out.Fields[name] = &g
-	}
-	return &out
 }
