@@ -25,16 +25,26 @@ type branch struct {
 }
 
 func (s branch) quantify(l *lowering, q cel.Quantifier, strict bool, body func(operand) cel.Bool) cel.Bool {
-	return cel.CondBool(s.c, s.then.quantify(l, q, strict, body), s.els.quantify(l, q, strict, body))
+	then, els := l.eitherWay(s.c,
+		func() cel.Bool { return s.then.quantify(l, q, strict, body) },
+		func() cel.Bool { return s.els.quantify(l, q, strict, body) })
+	return cel.CondBool(s.c, then, els)
 }
 
 func (s branch) count(l *lowering, strict bool) cel.Value {
-	return cel.Cond(s.c, s.then.count(l, strict), s.els.count(l, strict))
+	var a, b cel.Value
+	l.eitherWay(s.c,
+		func() cel.Bool { a = s.then.count(l, strict); return cel.True() },
+		func() cel.Bool { b = s.els.count(l, strict); return cel.True() })
+	return cel.Cond(s.c, a, b)
 }
 
 func (s branch) list(l *lowering, strict bool) (cel.Value, bool) {
-	a, ok := s.then.list(l, strict)
-	b, ok2 := s.els.list(l, strict)
+	var a, b cel.Value
+	var ok, ok2 bool
+	l.eitherWay(s.c,
+		func() cel.Bool { a, ok = s.then.list(l, strict); return cel.True() },
+		func() cel.Bool { b, ok2 = s.els.list(l, strict); return cel.True() })
 	if !ok || !ok2 {
 		return cel.Value{}, false
 	}

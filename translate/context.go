@@ -102,7 +102,7 @@ func (l *lowering) variableEntry(v *policy.VariableEntry) operand {
 	case v.Value != nil:
 		value := l.valueNode(v.Value)
 		// null is an error here even with a default
-		out = l.required(value.over(func(j operand) operand { return l.eval(l.path(*v.JMESPath), &j) }))
+		out = l.required(l.inEach(value, func(j operand) operand { return l.eval(l.path(*v.JMESPath), &j) }))
 		if v.Default == nil || !l.mayBeMissing(out) {
 			return l.whereFilledBy(v.Default, "default", out)
 		}
@@ -116,7 +116,7 @@ func (l *lowering) variableEntry(v *policy.VariableEntry) operand {
 		return l.required(out)
 	}
 	def := l.required(l.node(v.Default))
-	out = l.bounded(out.softly().over(func(j operand) operand {
+	out = l.bounded(l.inEach(out.softly(), func(j operand) operand {
 		if j.form == errorForm { // the default stands in for any error
 			return def
 		}

@@ -8,7 +8,7 @@ import (
 
 // oldMembership is the deprecated In and NotIn, of a list of the policy.
 func (l *lowering) oldMembership(not bool, key, value operand) cel.Bool {
-	key = key.over(l.asList)
+	key = l.inEach(key, l.asList)
 	members, isMembers := value.lit.([]any)
 	_, isText := value.lit.(string)
 	switch {

@@ -10,7 +10,7 @@ func (l *lowering) fieldOf(e *jmespath.Expr, cur *operand) operand {
 	if e.Dynamic != nil {
 		key := l.template(e.Dynamic)
 		if key.form == choiceForm && key.some(func(j operand) bool { return j.form == litForm && j.lit == nil }) {
-			return key.over(func(key operand) operand { return l.fieldCalled(cur, key) })
+			return l.inEach(key, func(key operand) operand { return l.fieldCalled(cur, key) })
 		}
 		return l.fieldCalled(cur, key)
 	}
@@ -29,7 +29,7 @@ func (l *lowering) member(cur *operand, name string) operand {
 	if cur == nil {
 		return l.topLevel(name)
 	}
-	return cur.over(func(j operand) operand { return l.known(l.field(j, name)) })
+	return l.inEach(*cur, func(j operand) operand { return l.known(l.field(j, name)) })
 }
 
 // field is j.name.

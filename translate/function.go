@@ -34,9 +34,9 @@ func (l *lowering) call(e *jmespath.Expr, cur *operand) operand {
 	case jmespath.FuncLength:
 		return l.inEach(strictArg(0), l.length)
 	case jmespath.FuncKeys, jmespath.FuncValues:
-		return strictArg(0).over(func(j operand) operand { return l.keysOf(j, e.Func == jmespath.FuncValues) })
+		return l.inEach(strictArg(0), func(j operand) operand { return l.keysOf(j, e.Func == jmespath.FuncValues) })
 	case jmespath.FuncToArray:
-		return arg(0).over(l.toArray)
+		return l.inEach(arg(0), l.toArray)
 	case jmespath.FuncToString:
 		return l.inEach(l.asText(arg(0)), l.toString)
 	case jmespath.FuncSort:
@@ -44,7 +44,7 @@ func (l *lowering) call(e *jmespath.Expr, cur *operand) operand {
 	case jmespath.FuncDivide, jmespath.FuncAdd, jmespath.FuncSubtract, jmespath.FuncMultiply:
 		return unlessErrors(strictArg(0), strictArg(1), func(a, b operand) operand { return l.arithmetic(e.Func, a, b) })
 	case jmespath.FuncToNumber:
-		return arg(0).over(l.toNumber)
+		return l.inEach(arg(0), l.toNumber)
 	}
 	panic(l.refuse(diag.NoFunction, "the function %s has no native form", e.Name))
 }

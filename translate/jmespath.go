@@ -27,7 +27,7 @@ func (l *lowering) evalNode(e *jmespath.Expr, cur *operand) operand {
 			return l.known(l.read(l.requestField(key)))
 		}
 		left := l.eval(e.Args[0], cur)
-		return left.over(func(j operand) operand { return l.sub(j, e.Args[1]) })
+		return l.inEach(left, func(j operand) operand { return l.sub(j, e.Args[1]) })
 	case jmespath.Pipe:
 		return l.pipe(e, cur)
 	case jmespath.Index, jmespath.Slice, jmespath.Flatten, jmespath.Projection, jmespath.ValueProjection, jmespath.Filter:
@@ -54,20 +54,20 @@ func (l *lowering) evalElements(e *jmespath.Expr, cur *operand) operand {
 	switch e.Op {
 	case jmespath.Index:
 		left := l.eval(e.Args[0], cur)
-		return left.over(func(j operand) operand { return l.index(j, e.Num) })
+		return l.inEach(left, func(j operand) operand { return l.index(j, e.Num) })
 	case jmespath.Slice:
 		left := l.eval(e.Args[0], cur).softly()
-		return left.over(func(j operand) operand { return l.slice(j, e) })
+		return l.inEach(left, func(j operand) operand { return l.slice(j, e) })
 	case jmespath.Flatten:
 		return l.flatten(l.errorless(e.Args[0], cur))
 	case jmespath.Projection:
 		return l.projection(e.Args[0], e.Args[1], cur)
 	case jmespath.Filter:
 		left := l.errorless(e.Args[0], cur)
-		return left.over(func(j operand) operand { return l.filterBy(l.sequence(j), e.Args[2], e.Args[1]) })
+		return l.inEach(left, func(j operand) operand { return l.filterBy(l.sequence(j), e.Args[2], e.Args[1]) })
 	}
 	left := l.errorless(e.Args[0], cur) // a projection of values
-	return left.over(func(j operand) operand {
+	return l.inEach(left, func(j operand) operand {
 		if j.form == imagesForm {
 			return l.imageProjection(j.images, e.Args[1])
 		}
@@ -100,7 +100,7 @@ func (l *lowering) evalTruth(e *jmespath.Expr, cur *operand) operand {
 
 // pipe is left | right.
 func (l *lowering) pipe(e *jmespath.Expr, cur *operand) operand {
-	return l.eval(e.Args[0], cur).softly().over(func(j operand) operand {
+	return l.inEach(l.eval(e.Args[0], cur).softly(), func(j operand) operand {
 		if j.form == errorForm { // whatever right makes of it
 			return j
 		}

@@ -9,7 +9,7 @@ import (
 
 // membership is AnyIn, AllIn, AnyNotIn and AllNotIn.
 func (l *lowering) membership(op memberOperator, key, value operand) cel.Bool {
-	key = key.over(l.asList)
+	key = l.inEach(key, l.asList)
 	if s, ok := value.lit.(string); ok && value.form == litForm {
 		return l.membershipText(op, key, s)
 	}

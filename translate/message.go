@@ -48,7 +48,7 @@ func (l *lowering) messageOf(t policy.Text) native.Message {
 		m.Text = s
 		return m
 	}
-	v := l.text(l.asText(j).over(func(j operand) operand {
+	v := l.text(l.inEach(l.asText(j), func(j operand) operand {
 		if j.form == jsonForm { // the text as it is written tells more than an error
 			return litOf(m.Text)
 		}

@@ -12,19 +12,19 @@ import (
 // projection is left[*].right. left may be left[], which flattens what it selects.
 func (l *lowering) projection(left *jmespath.Expr, right *jmespath.Expr, cur *operand) operand {
 	if left.Op != jmespath.Flatten {
-		return l.eval(left, cur).softly().over(func(j operand) operand {
+		return l.inEach(l.eval(left, cur).softly(), func(j operand) operand {
 			if j.form == errorForm { // unlike filters and flattening, this passes errors on
 				return j
 			}
-			return l.project(l.sequence(j), right).over(func(projected operand) operand { return l.withMissing(j, right, projected) })
+			return l.inEach(l.project(l.sequence(j), right), func(projected operand) operand { return l.withMissing(j, right, projected) })
 		})
 	}
-	return l.errorless(left.Args[0], cur).over(func(j operand) operand {
-		return l.flatten(j).over(func(flat operand) operand {
+	return l.inEach(l.errorless(left.Args[0], cur), func(j operand) operand {
+		return l.inEach(l.flatten(j), func(flat operand) operand {
 			if flat.form == errorForm {
 				return flat
 			}
-			return l.project(l.sequence(flat), right).over(func(projected operand) operand { return l.withMissing(j, right, projected) })
+			return l.inEach(l.project(l.sequence(flat), right), func(projected operand) operand { return l.withMissing(j, right, projected) })
 		})
 	})
 }

@@ -121,7 +121,7 @@ func (l *lowering) project(s sequence, right *jmespath.Expr) operand {
 
 // flatten is j[]: elements that are lists give their elements, others themselves.
 func (l *lowering) flatten(j operand) operand {
-	return j.over(func(j operand) operand {
+	return l.inEach(j, func(j operand) operand {
 		if j.form == multiForm {
 			var out concat
 			for _, part := range j.multi {

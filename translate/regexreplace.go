@@ -32,7 +32,7 @@ func (l *lowering) regexReplaceAll(re, text, with operand) operand {
 	}
 	front, isFront := optionalFront(want)
 	before, isRest := beforeRest(by)
-	return text.over(func(j operand) operand {
+	return l.inEach(text, func(j operand) operand {
 		if s, ok := j.lit.(string); ok && j.form == litForm {
 			return litOf(compiled.ReplaceAllString(s, by))
 		}
