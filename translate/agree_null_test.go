@@ -70,8 +70,7 @@ func TestTextOfNullAgrees(t *testing.T) {
 	t.Parallel()
 	schemas := builtin(t, 34)
 	for _, condition := range []string{"operator: Equals, value: x", "operator: NotEquals, value: 'null'", "operator: AnyNotIn, value: ['1.5', '2']", "operator: AnyIn, value: [n*]"} {
-		for _, key := range []string{"request.userInfo.groups", "request.object.metadata.finalizers", "request.oldObject.metadata.finalizers", "request.object.spec.containers[0].args",
-			"request.object.spec.containers[].name", "request.object.spec.initContainers[].name", "request.object.spec.nodeName", "request.object.spec.hostNetwork"} {
+		for _, key := range []string{"request.object.spec.nodeName", "request.object.spec.hostNetwork"} {
 			s := sample{"", "v1", "Pod", `validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: "{{ to_string(` + key + `) }}", ` + condition + `}]}}}`,
 				`[{containers: []}, {containers: [{name: a}]}, {containers: [{name: a, args: []}]}, {containers: [{name: a, args: [b, "<\"&"]}], nodeName: "null", hostNetwork: true}]`}
 			t.Run(key+" "+condition, func(t *testing.T) { s.agree(t, translate.Options{Release: 34, Schemas: schemas}) })

@@ -5,7 +5,6 @@ import (
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
-	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/partial"
 	"github.com/kvap/kvap/translate/internal/scalar"
 )
@@ -161,32 +160,4 @@ func (l *lowering) jsonMatches(j operand, re string) bool {
 		panic(l.jsonText())
 	}
 	return false
-}
-
-// oddCharacters have an escape of their own in Go's JSON, and another or none in CEL's
-// quotes.
-const oddCharacters = `[\x00-\x07\x0b\x0e-\x1f\x{2028}\x{2029}]`
-
-// jsonList is the JSON text of a list of strings.
-func (l *lowering) jsonList(j operand) cel.Value {
-	l.mustBeOrdered(j)
-	v, ok := l.expr(j)
-	if !ok || kindOf(j.typ().Elem) != schema.String {
-		panic(l.jsonText())
-	}
-	l.note(diag.TextForm, "a control character in a list is an error here inside a text")
-	l.needs.native = true
-	quoted := l.binders.Map(v, "item", func(x cel.Value) cel.Value {
-		odd := partial.Fault("control_character")
-		return cel.Cond(x.Matches(oddCharacters), odd, quotedAsJSON(x))
-	})
-	return cel.String("[").Plus(quoted.Call(cel.FuncJoin, cel.String(","))).Plus(cel.String("]"))
-}
-
-func quotedAsJSON(x cel.Value) cel.Value {
-	text := cel.Func(cel.FuncStringsQuote, x)
-	for _, c := range []struct{ char, escape string }{{"<", `\u003c`}, {">", `\u003e`}, {"&", `\u0026`}} { // as Go does in JSON
-		text = text.Call(cel.FuncReplace, cel.String(c.char), cel.String(c.escape))
-	}
-	return text
 }

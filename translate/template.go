@@ -98,10 +98,8 @@ func (l *lowering) text(j operand) cel.Value {
 	if j.form == litForm {
 		return cel.String(scalar.Text(j.lit))
 	}
-	if j.form == sequenceForm { // null where it is missing
-		var list cel.Value
-		l.eitherWay(j.s.null(), cel.True, func() cel.Bool { list = l.jsonList(j); return cel.True() })
-		return cel.Cond(j.s.null(), cel.String("null"), list)
+	if j.form == sequenceForm {
+		panic(l.jsonText())
 	}
 	v, ok := l.expr(j)
 	if ok {
@@ -116,11 +114,6 @@ func (l *lowering) text(j operand) cel.Value {
 				return cel.Cond(shaped, cel.Func(cel.FuncString, j.v.expr), cel.String("null"))
 			}
 			return cel.Func(cel.FuncString, v)
-		case schema.List:
-			if shaped := j.v.shaped(); j.form == placeForm && !shaped.IsTrue() {
-				return cel.Cond(shaped, l.jsonList(j.settled()), cel.String("null"))
-			}
-			return l.jsonList(j)
 		}
 	}
 	panic(l.jsonText())
