@@ -78,13 +78,15 @@ func (g group) askBoth(d *vap.Draft, members []Unit, match cel.Bool) {
 }
 
 // decides tells that the unit's violation is all that denies, but for an excuse. A check
-// that is an error denies as well, if errors do and its text is for nobody.
+// that is an error denies as well, if errors do and its text is for nobody; no excuse is one
+// for an error.
 func (w watch) decides(u Unit) bool {
 	if u.CEL != nil || u.Pre.Errs || u.Tells || !w.sayable(u.Match.Value) || !w.sayable(u.Pre.Expr.Value) {
 		return false
 	}
 	_, holds := w.surely(u.Holds)
-	return holds && (!u.Holds.Errs || u.failurePolicy() == string(policy.Fail) || w.total(u.Holds.Expr.Value))
+	denies := u.failurePolicy() == string(policy.Fail) && u.Exempt.IsFalse()
+	return holds && (!u.Holds.Errs || denies || w.total(u.Holds.Expr.Value))
 }
 
 // A watch is what guards of a group are made with.
