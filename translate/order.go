@@ -12,6 +12,9 @@ import (
 
 // conditionOrder is GreaterThan and its kin.
 func (l *lowering) conditionOrder(op scalar.Relation, key, value operand) cel.Bool {
+	if isTruth(key) && value.form != litForm || isTruth(value) && key.form != litForm { // an error, if a query of the request gives it
+		panic(l.noOrder(key, value))
+	}
 	if value.form != litForm {
 		return l.orderVariable(op, key, value)
 	}
@@ -24,6 +27,12 @@ func (l *lowering) conditionOrder(op scalar.Relation, key, value operand) cel.Bo
 		},
 		neutral: neutralsOf(value),
 	})
+}
+
+// isTruth tells of true and false.
+func isTruth(j operand) bool {
+	_, is := j.lit.(bool)
+	return j.form == litForm && is
 }
 
 func (l *lowering) orderLiteral(op scalar.Relation, x cel.Value, t *schema.Type, want any) cel.Bool {
