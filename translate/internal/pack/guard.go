@@ -77,6 +77,15 @@ func (g group) askBoth(d *vap.Draft, members []Unit, match cel.Bool) {
 	d.Before = match
 }
 
+// askOnce takes the guard away where the validations behind it ask the same again: whoever
+// reads the object would read it twice. An object of many policies, which nobody reads, keeps
+// its guard.
+func (g group) askOnce(d *vap.Draft) {
+	if !g.byKind && (len(d.Validations) > 1 || d.Validations[0].Left.IsZero()) {
+		d.Guard = cel.True()
+	}
+}
+
 // decides tells that the unit's violation is all that denies, but for an excuse. A check
 // that is an error denies as well, if errors do and its text is for nobody; no excuse is one
 // for an error.

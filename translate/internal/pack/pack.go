@@ -282,6 +282,7 @@ func (g group) draft(o Options) *vap.Draft {
 	d.Guard = g.guard(d, members, o)
 	g.sayOnce(d, members)
 	g.askBoth(d, members, match)
+	g.askOnce(d)
 	g.nameOthers(d, members)
 	nameMembers(d, members)
 	Describe(d, g.sources()...)
