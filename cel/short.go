@@ -12,6 +12,7 @@ import (
 //	has(o.spec) && has(o.spec.tls)                 o.?spec.?tls.hasValue()
 //	!has(o.spec) || !has(o.spec.tls)               !o.?spec.?tls.hasValue()
 //	has(o.l) && o.?l.orValue([]).exists(x, ...)    o.?l.orValue([]).exists(x, ...)
+//	size(o.l) != 0 && o.l.exists(x, ...)           o.l.exists(x, ...)
 //	has(o.name) && o.name == 'a'                   o.?name.orValue('') == 'a'
 //	!has(o.name) || !o.name.startsWith('a')        !o.?name.orValue('').startsWith('a')
 //	!(o.n > 1)                                     o.n <= 1
@@ -174,41 +175,45 @@ func goesTo(optional, n *node) bool {
 	return optional.op != opOpt && optional.op != opOptIdx && equal(n, optional)
 }
 
-// searched leaves out the terms that ask whether a list is there, or is not null, which a
-// later term searches, and finds nothing in where it is not.
+// searched leaves out the terms that ask whether a list is there, or has elements, which a
+// later term searches, and finds nothing in where it has none.
 func (p presence) searched(args []*node) (terms []*node) {
 	for i, term := range args {
-		list, null := p.there(term)
-		if list == nil || !slices.ContainsFunc(args[i+1:], func(later *node) bool { return p.searches(later, list, null) }) {
+		if p.counted(term, args[i+1:]) {
+			continue
+		}
+		list := p.there(term)
+		if list == nil || !slices.ContainsFunc(args[i+1:], func(later *node) bool { return p.searches(later, list) }) {
 			terms = append(terms, term)
 		}
 	}
 	return terms
 }
 
-// there is what a term asks to be there, has(o.l), or not to be null, dyn(o.l) != null;
-// else it is nil.
-func (p presence) there(term *node) (list *node, null bool) {
-	if term.operator() == p.differs && term.args[1].op == opNull {
-		return term.args[0].plain(), true
+// counted tells of size(o.l) != 0 before a term that searches o.l.
+func (p presence) counted(term *node, later []*node) bool {
+	if term.operator() != p.differs || term.args[0].function() != FuncSize || term.args[1].lit != int64(0) {
+		return false
 	}
-	if asked := p.asked(term); asked != nil && asked.op == opHas {
-		return Value{asked.args[0]}.Field(asked.name).n, false
-	}
-	return nil, false
+	list := term.args[0].args[0]
+	return slices.ContainsFunc(later, func(l *node) bool { return l.macro() == p.quantifier && equal(l.args[0], list) })
 }
 
-// searches tells of a quantifier over a list, or over an empty one where it is missing, and
-// where it is null if that is asked for.
-func (p presence) searches(term, list *node, null bool) bool {
+// there is o.l of a term that asks whether it is there, has(o.l), or nil.
+func (p presence) there(term *node) *node {
+	if asked := p.asked(term); asked != nil && asked.op == opHas {
+		return Value{asked.args[0]}.Field(asked.name).n
+	}
+	return nil
+}
+
+// searches tells of a quantifier over a list, or over an empty one where it is missing.
+func (p presence) searches(term, list *node) bool {
 	if term.macro() != p.quantifier {
 		return false
 	}
 	path := term.args[0].emptyIfMissing()
-	if path != nil && path.function() == FuncOptionalOfNonZeroValue {
-		path, null = path.args[0].emptyIfMissing(), false
-	}
-	return path != nil && path.op == opOpt && !null && goesTo(path, list)
+	return path != nil && path.op == opOpt && goesTo(path, list)
 }
 
 // emptyIfMissing is x of x.orValue([]), or nil.
@@ -219,17 +224,18 @@ func (n *node) emptyIfMissing() *node {
 	return nil
 }
 
-// texts leaves out the terms that ask whether a text is there before one that tests it, where
+// texts leaves out the terms that ask whether a text is there beside one that tests it, where
 // an empty text decides the chain as one that is missing does.
-func (p presence) texts(args []*node) (terms []*node) {
+func (p presence) texts(args []*node) []*node {
 	args = slices.Clone(args)
-	for i, term := range args {
-		optional := p.text(term)
-		if optional == nil || !p.defaulted(args[i+1:], optional) {
-			terms = append(terms, term)
+	for i := 0; i < len(args); {
+		if optional := p.text(args[i]); optional != nil && (p.defaulted(args[i+1:], optional) || p.defaulted(args[:i], optional)) {
+			args = slices.Delete(args, i, i+1)
+			continue
 		}
+		i++
 	}
-	return terms
+	return args
 }
 
 // text is the place of a text that a term asks to be there, or not to be empty: o.?name of

@@ -148,9 +148,7 @@ func (v place) matched(key string) place {
 // server writes as null when it is empty.
 func (v place) nullable() place {
 	v.guards = append(v.guards, guard{cond: dyn(v.expr).Ne(cel.Null()), shape: true})
-	if !v.opt.IsZero() {
-		v.opt = cel.Func(cel.FuncOptionalOfNonZeroValue, v.opt.OrValue(cel.List()))
-	}
+	v.opt = cel.Value{}
 	return v
 }
 
