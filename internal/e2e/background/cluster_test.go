@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/controller"
 	"github.com/kvap/kvap/internal/controlplane"
 	"github.com/kvap/kvap/internal/e2e/testcluster"
 )
@@ -37,13 +37,9 @@ var shared *cluster
 func TestMain(m *testing.M) {
 	clusters := schema.GroupVersionKind{Group: "cluster.x-k8s.io", Version: "v1beta1", Kind: "Cluster"}
 	definitions := []controlplane.CRD{controlplane.StandIn(clusters, "clusters", true)}
-	for _, kind := range []string{"GeneratingPolicy", "MutatingPolicy"} {
-		for _, namespaced := range []bool{false, true} {
-			if namespaced {
-				kind = "Namespaced" + kind
-			}
-			at := schema.GroupVersionKind{Group: "policies.kyverno.io", Version: "v1", Kind: kind}
-			definitions = append(definitions, controlplane.StandIn(at, strings.ToLower(strings.TrimSuffix(kind, "y")+"ies"), namespaced))
+	for _, k := range controller.ForeignKinds() {
+		if k.Group == "policies.kyverno.io" {
+			definitions = append(definitions, controlplane.StandIn(k.GroupVersionKind, k.Plural, k.Namespaced, k.Older...))
 		}
 	}
 	os.Exit(testcluster.Run(m, testcluster.Options{
@@ -76,10 +72,19 @@ func (c *cluster) start(address string) error {
 	}
 	c.process = &process{address: address}
 	c.command = exec.Command(c.Kvap,
-		"controller", "--kubeconfig", c.Plane.Kubeconfig(program), "--mode", "enforce", "--namespace", "default",
+		"controller", "--kubeconfig", c.Plane.Kubeconfig(program), "--mode", "enforce", "--namespace", "default", "--exception-namespaces", "default",
 		"--webhook-address", address, "--webhook-url", "https://"+address)
 	c.command.Stderr = &c.log
 	return c.command.Start()
+}
+
+// restart kills the process and starts another one in its place.
+func (c *cluster) restart(t *testing.T) {
+	t.Helper()
+	c.kill()
+	if err := c.start(c.address); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // tells logs what the program has said where a test has failed.
