@@ -86,7 +86,7 @@ func newCluster(ctx context.Context, plane *controlplane.ControlPlane) (*cluster
 	if err != nil {
 		return nil, err
 	}
-	if err := plane.InstallCRDs(ctx, append(definitions, standIns("clusterpolicies.kyverno.io", "policyexceptions.kyverno.io")...)...); err != nil {
+	if err := plane.InstallCRDs(ctx, append(definitions, standIns("clusterpolicies.kyverno.io", "policyexceptions.kyverno.io", "validatingpolicies.policies.kyverno.io")...)...); err != nil {
 		return nil, err
 	}
 	c.Client, err = client.New(c.config, client.Options{Scheme: scheme})
@@ -238,11 +238,15 @@ func (c *cluster) awaitReady(t *testing.T, kind, namespace, name string) {
 	t.Helper()
 	o := &unstructured.Unstructured{}
 	o.SetAPIVersion("kyverno.io/v1")
-	o.SetKind(kind)
 	key := name + ".clusterpolicies.kyverno.io"
-	if kind == "Policy" {
+	switch kind {
+	case "Policy":
 		key = name + "." + namespace + ".policies.kyverno.io"
+	case "ValidatingPolicy":
+		o.SetAPIVersion("policies.kyverno.io/v1")
+		key = name + ".validatingpolicies.policies.kyverno.io"
 	}
+	o.SetKind(kind)
 	var last metav1.Condition
 	t.Cleanup(func() {
 		if t.Failed() {

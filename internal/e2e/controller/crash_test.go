@@ -107,6 +107,20 @@ spec:
 `, name, more, kinds)
 }
 
+// movedCEL are versions of a ValidatingPolicy that do as moved does.
+func movedCEL(name string, version int) string {
+	resources := []string{"configmaps", "configmaps, secrets"}[version%2]
+	return fmt.Sprintf(`apiVersion: policies.kyverno.io/v1
+kind: ValidatingPolicy
+metadata: {name: %s}
+spec:
+  validationActions: [Deny]
+  failurePolicy: %s
+  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [%s]}]}
+  validations: [{expression: "object.metadata.?labels[?'owner'].hasValue()", message: The label owner is missing.}]
+`, name, []string{"Fail", "Ignore"}[version%2], resources)
+}
+
 // Killed before each step, while policies are made, changed and deleted, the
 // controller leaves a cluster that the next one brings to where it should be, and
 // nothing is admitted in between.
@@ -119,14 +133,17 @@ func TestKilledAtEachStep(t *testing.T) {
 func killedAt(t *testing.T, step controller.Step) {
 	stop := shared.control(t, enforcing())
 	shared.apply(t, moved("killed", 0))
+	shared.apply(t, movedCEL("killed-cel", 0))
 	shared.apply(t, requires("doomed", "team", "Audit"))
 	shared.awaitReady(t, "ClusterPolicy", "", "killed")
+	shared.awaitReady(t, "ValidatingPolicy", "", "killed-cel")
 	shared.awaitReady(t, "ClusterPolicy", "", "doomed")
 	stop()
 	s := shared.ask(t)
 
 	// What the killed one finds: a policy that moves, one that is new, one that goes.
 	shared.apply(t, moved("killed", 1))
+	shared.apply(t, movedCEL("killed-cel", 1))
 	shared.apply(t, requires("newborn", "cost", "Audit"))
 	doomed := &unstructured.Unstructured{}
 	doomed.SetAPIVersion("kyverno.io/v1")
@@ -144,9 +161,10 @@ func killedAt(t *testing.T, step controller.Step) {
 	}
 	shared.control(t, enforcing())
 	shared.awaitReady(t, "ClusterPolicy", "", "killed")
+	shared.awaitReady(t, "ValidatingPolicy", "", "killed-cel")
 	shared.awaitReady(t, "ClusterPolicy", "", "newborn")
 	testcluster.Soon(t, "the status of what is gone is gone", func() bool { return shared.translation(t, "doomed.clusterpolicies.kyverno.io").Name == "" })
-	want := []string{"kvap-configmaps-audit", "kvap-configmaps-deny-ignore", "kvap-secrets-deny-ignore"}
+	want := []string{"killed-cel", "kvap-configmaps-audit", "kvap-configmaps-deny-ignore", "kvap-secrets-deny-ignore"}
 	t.Cleanup(func() { t.Log(shared.ours(t)) })
 	testcluster.Soon(t, "the objects are those that are wanted", func() bool { return slices.Equal(slices.Sorted(slices.Values(shared.ours(t))), want) })
 	s.end(t)
