@@ -1,0 +1,60 @@
+package kvap_test
+
+import (
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/go/packages"
+)
+
+// platforms are those of a release. deploy/release/build.sh builds for them.
+func platforms() []string {
+	return []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64", "windows/arm64"}
+}
+
+// TestPlatforms: the program builds for every platform of a release. One platform of each
+// operating system is type-checked from source, with all that it imports, which takes seconds
+// where a build without a cache takes minutes. For the other architecture kvap's own packages
+// have the same files, so the same holds there.
+func TestPlatforms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads the sources of all modules for each operating system")
+	}
+	checked := map[string][]string{} // the files of kvap's packages, by operating system
+	for _, platform := range platforms() {
+		system, arch, _ := strings.Cut(platform, "/")
+		mode := packages.NeedName | packages.NeedFiles | packages.NeedImports | packages.NeedDeps
+		first := checked[system] == nil
+		if first && system != runtime.GOOS {
+			mode |= packages.NeedCompiledGoFiles | packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesInfo | packages.NeedTypesSizes
+		}
+		roots, err := packages.Load(&packages.Config{
+			Mode: mode,
+			Env:  append(os.Environ(), "GOOS="+system, "GOARCH="+arch, "CGO_ENABLED=0"),
+		}, "./cmd/kvap")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var files []string
+		packages.Visit(roots, nil, func(p *packages.Package) {
+			for _, e := range p.Errors {
+				t.Errorf("%s: %v", platform, e)
+			}
+			if p.PkgPath == module || strings.HasPrefix(p.PkgPath, module+"/") {
+				files = append(files, p.GoFiles...)
+			}
+		})
+		slices.Sort(files)
+		if len(files) < 100 {
+			t.Fatalf("%s: found only %d files", platform, len(files))
+		}
+		if first {
+			checked[system] = files
+		} else if !slices.Equal(files, checked[system]) {
+			t.Errorf("%s: kvap's files differ from those of the other architecture: check their types as well", platform)
+		}
+	}
+}
