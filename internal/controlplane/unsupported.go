@@ -15,6 +15,8 @@ func (*launcher) start(string, string, string, []string, ...string) error { retu
 
 func (*launcher) ended(string) <-chan struct{} { return nil }
 
+func (*launcher) kill(string) error { return errUnsupported }
+
 func (*launcher) stop() {}
 
 func lock(string) (func() error, error) { return nil, errUnsupported }
