@@ -26,8 +26,9 @@ build: ## build bin/kvap
 screenshot: build ## the HTML report of the fixture policies as a picture, in docs/report.png; needs chromium
 	./fixtures/screenshot.sh bin/kvap docs/report.png
 
-plot: ## draw docs/latency.svg from the table in docs/performance.md
+plot: ## draw docs/latency.svg from the table in docs/performance.md, docs/plan.svg from a script
 	go run ./internal/benchadmission/plot
+	go run ./internal/terminal
 
 # A fifth of the work would be to collect garbage: of the linker, and of programs that
 # live for seconds. They fit into memory with more of it, up to a limit for each.
@@ -80,6 +81,7 @@ generate: ## rewrite what is generated from sources in this repository
 	go generate ./diag/...
 	go run ./schema/gendocs.go
 	go tool -modfile=tools/controller-gen.mod controller-gen object crd paths=./api/... output:crd:dir=deploy/crds
+	go run ./deploy/crds/genschemas.go
 
 chart: ## render deploy/chart into the kustomize base and what its tests read; helm is built once
 	./deploy/render.sh
