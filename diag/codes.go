@@ -106,8 +106,7 @@ const (
 	//	        kinds: Pod
 	WrongType Code = 107
 	// OutOfRange occurs when a value has the right type but is not among the allowed
-	// ones: an operator, an action, a version, a name that is too long or that no
-	// cluster takes.
+	// ones. Examples are an operator, an action, a version, and a name that no cluster takes.
 	//
 	// Use one of the values that the message names.
 	//
@@ -186,9 +185,9 @@ const (
 	//	    spec:
 	//	      hostNetwork: false
 	Deprecated Code = 113
-	// BadRequest occurs when a resource or a recorded request cannot be judged: it is
-	// no JSON or YAML object, it has no kind, it lacks its object or its operation, or
-	// the object does not fit its kind. The others are still judged.
+	// BadRequest occurs when a resource or a recorded request cannot be judged. It is not a
+	// JSON or YAML object, it has no kind, it lacks its object or its operation, or the
+	// object does not fit its kind. The others are still judged.
 	//
 	// Correct it at the place that the message names; a request is an AdmissionRequest,
 	// alone or under the key request.
@@ -212,7 +211,7 @@ const (
 	// params, that were not given. The rule errs, as it would in a cluster where the
 	// object is missing. It also occurs when a ValidatingAdmissionPolicy is given
 	// without a binding, a binding without its policy, or one that was made from a
-	// policy without that policy: there is nothing to judge or to compare with.
+	// policy without that policy. There is nothing to judge or to compare with.
 	//
 	// Give the object with --param FILE, or the policy or the binding as one more PATH.
 	//
@@ -220,8 +219,8 @@ const (
 	//
 	//	$ kvap eval policy.yaml --resource pod.yaml
 	MissingObject Code = 116
-	// BadSuite occurs when a test suite, or a file that it names, cannot be used: a key
-	// of the wrong type, a file that does not exist, a policy that nothing defines.
+	// BadSuite occurs when a test suite, or a file that it names, cannot be used. Examples are
+	// a key of the wrong type, a file that does not exist, and a policy that nothing defines.
 	// The other suites still run.
 	//
 	// Correct the suite at the place that the message names.
@@ -269,7 +268,7 @@ const (
 	//
 	// Correct the name, or the kinds. Fields are those of the release of
 	// --kubernetes-version, of the definitions of --crds, and of the projects of
-	// docs/kinds.md in the version that stands there; nothing is said where a definition
+	// docs/kinds.md in the version that stands there. Nothing is said where a definition
 	// leaves open what an object may have.
 	//
 	// Example:
@@ -338,8 +337,8 @@ const (
 	// NoExpression occurs when a construct has no expression in the CEL of the
 	// release, or none that is sure to give the same verdict.
 	//
-	// The webhook judges the rule, unless it is written in another way: where the kind
-	// is a custom one, --crds gives its types, and more has an expression; a newer
+	// The webhook judges the rule, unless it is written in another way. Where the kind
+	// is a custom one, --crds gives its types, and more has an expression. A newer
 	// --kubernetes-version knows more of CEL. Often the message names the part to write
 	// differently.
 	//
@@ -551,19 +550,19 @@ const (
 	//
 	// This is a mistake in kvap: please report it, with the policy.
 	CompilerFault Code = 216
-	// TooLarge occurs when a rule would become larger than an API server takes, or
-	// than a person could read: many choices that depend on one another, lists within
-	// lists of them, or CEL and regular expressions of which more comes than is written,
-	// as variables.a + variables.a again and again, or a{1000} many times. A policy that is too
-	// large as a whole has no native rule at all; the webhook compiles none of its CEL
-	// where that is what is too large, and each such rule is an error. check looks no
-	// further into an admission policy of which that is so.
+	// TooLarge occurs when a rule would become larger than an API server takes, or than a
+	// person could read. Examples are many choices that depend on one another, and lists
+	// within lists of them. Others are CEL and regular expressions of which more comes than
+	// is written, as variables.a + variables.a again and again, or a{1000} many times. A
+	// policy that is too large as a whole has no native rule at all. The webhook compiles
+	// none of its CEL where that is what is too large, and each such rule is an error. check
+	// looks no further into an admission policy of which that is so.
 	//
 	// Split the rule, or say the same with fewer alternatives (||) and variables. Split a
 	// policy of more than 300,000 bytes.
 	TooLarge Code = 217
 	// ReleaseDependent occurs when a CEL expression means one thing in some releases of
-	// Kubernetes and another in others, so that no object could say it for all: up to
+	// Kubernetes and another in others, so that no object could say it for all. Up to
 	// 1.36, x.orValue(y) is x where x is no optional value, and from 1.37 on it is an
 	// error. Where kvap can tell that x is none, it writes x.
 	//
@@ -576,11 +575,12 @@ const (
 	//	    expressions:
 	//	      - expression: "(has(object.spec.old) ? object.spec.old : object.spec.?new).orValue(1) > 0"
 	ReleaseDependent Code = 218
-	// VerifiesImages occurs when a rule asks of images what kvap does not verify: signatures of
-	// the types SigstoreBundle and Notary, in referrers (cosignOCI11), by keys of a key
-	// management service, with timestamps or extensions of certificates, or by anybody. No
-	// expression can ask a registry, and the webhook verifies what cosign writes beside an
-	// image, by keys, certificates and identities: it does not run this rule.
+	// VerifiesImages occurs when a rule asks of images what kvap does not verify. Examples
+	// are signatures of the types SigstoreBundle and Notary, in referrers (cosignOCI11), and
+	// by keys of a key management service. Others are those with timestamps or extensions of
+	// certificates, and by anybody. No expression can ask a registry, and the webhook
+	// verifies what cosign writes beside an image, by keys, certificates and identities: it
+	// does not run this rule.
 	//
 	// Leave the rule with Kyverno, in a policy of its own; or put the public key into the
 	// policy or a Secret.
@@ -749,7 +749,7 @@ const (
 	// RuntimeText occurs when a value to compare with is a text of a ConfigMap, which is
 	// known only at run time. It is a pattern, in which * and ? count, and never a range, a
 	// quantity or a duration. To an operator of membership the JSON of a list of words is
-	// that list, and any other text its one element; a list with escapes, or of other things
+	// that list, and any other text its one element. A list with escapes, or of other things
 	// than texts, is an error, where Kyverno decides. The same is true of image references
 	// that only Kyverno's grammar knows.
 	//
@@ -771,8 +771,8 @@ const (
 	//	          value: "{{ owners.data.names }}"
 	RuntimeText Code = 313
 	// LeftOut occurs when a part of a CEL rule is left out that Kyverno has no use
-	// for, and on which the API server would refuse the policy or requests: an audit
-	// annotation that may be an error, a reason that the API server does not take.
+	// for, and on which the API server would refuse the policy or requests. Examples are
+	// an audit annotation that may be an error, and a reason that the API server does not take.
 	//
 	// Guard the fields that the annotation reads, with has() or as optional ones.
 	LeftOut Code = 310
@@ -844,10 +844,10 @@ const (
 	//	        kinds: ["*"]
 	DefaultFilters Code = 316
 	// Rewritten occurs when a CEL expression, or the failure policy of a CEL rule, does
-	// not come out as it was written: natively it would mean another thing, or could not
+	// not come out as it was written. Natively it would mean another thing, or could not
 	// stand where it must. The verdict is the same.
 	//
-	// A CEL rule of a policy whose failure policy is Ignore comes out as Fail: to
+	// A CEL rule of a policy whose failure policy is Ignore comes out as Fail. To
 	// Kyverno an error of a CEL expression is a violation, which it denies under either,
 	// and the API server would admit it under Ignore.
 	//
@@ -862,10 +862,10 @@ const (
 	//	      - expression: object.spec.priority < 10
 	Rewritten Code = 318
 	// ActsTwice occurs in a migration plan when a mutate rule changes again what it has
-	// changed, as far as its text shows: it adds to a list, takes from one, moves
+	// changed, as far as its text shows. It adds to a list, takes from one, moves
 	// something, or makes a value of the value that stands there. While Kyverno and kvap
-	// both enforce it, for the seconds of the handover, it may act twice on an object, as
-	// it does with Kyverno alone whenever another webhook changes the object after it.
+	// both enforce it, for the seconds of the handover, it may act twice on an object. It
+	// does so with Kyverno alone whenever another webhook changes the object after it.
 	//
 	// Add a precondition that what the rule does is not done yet, or, where that stands
 	// there already or acting twice does no harm, say so: kvap migrate enforce --accept.
@@ -890,11 +890,12 @@ const (
 	//	          value: ghcr.io
 	FirstImage Code = 320
 	// OwnObjects occurs when a rule would judge what kvap's own controller writes to keep
-	// policies in force, or to end that: PolicyTranslations, Params and GenerateRequests,
-	// its lease and the configurations of its webhook; or the deletion of a policy. These
-	// are left out. A rule on every kind would keep the controller from working otherwise,
-	// and itself from being deleted. Kyverno judges all of them. A rule that names a kind of
-	// policies of Kyverno judges their deletion here as well.
+	// policies in force, or to end that. Examples are PolicyTranslations, Params and
+	// GenerateRequests, its lease and the configurations of its webhook. Another is the
+	// deletion of a policy. These are left out. A rule on every kind would keep the
+	// controller from working otherwise, and itself from being deleted. Kyverno judges all
+	// of them. A rule that names a kind of policies of Kyverno judges their deletion here as
+	// well.
 	//
 	// Nothing need be done. Who may write these objects is for RBAC to say.
 	//
@@ -905,13 +906,13 @@ const (
 	//	    - resources:
 	//	        kinds: ["*"]
 	OwnObjects Code = 321
-	// ExcludedNamespace occurs when a rule is about namespaces that bindings leave out: those
-	// of --exclude-namespaces, which are kube-system, kube-public and kube-node-lease unless
-	// told otherwise, as in Kyverno's own configuration. A native rule whose match has such
-	// a namespace by name, or by a wildcard that is not all of them (kube-*), is enforced
-	// there all the same. A rule of the webhook is not, nor is a rule that leaves the
-	// namespace open in another filter of any, one that knows it by a namespaceSelector, or
-	// one of a policy that lives there.
+	// ExcludedNamespace occurs when a rule is about namespaces that bindings leave out:
+	// those of --exclude-namespaces, which are kube-system, kube-public and kube-node-lease
+	// unless told otherwise, as in Kyverno's own configuration. A native rule whose match
+	// has such a namespace by name, or by a wildcard that is not all of them (kube-*), is
+	// enforced there all the same. A rule of the webhook is not, nor is a rule that leaves
+	// the namespace open in another filter of any. Nor is one that knows it by a
+	// namespaceSelector, or one of a policy that lives there.
 	//
 	// Where the rule is enforced, see that it is meant: Kyverno does not judge there unless
 	// its configuration is changed. Where it is not, do what the message says, or set
@@ -927,9 +928,9 @@ const (
 	ExcludedNamespace Code = 323
 	// PublishedKind occurs when a rule names a kind without its group or version, and what is
 	// known of its fields is what projects publish. The rule is on every group and version
-	// that has the kind; where a cluster has one of that name in which a field that the rule
-	// reads has another type than in what is published, the verdict may be another, or an
-	// error. Fields that are not published are read as those of an unknown kind.
+	// that has the kind. A cluster may have one of that name in which a field that the rule
+	// reads has another type than in what is published. Then the verdict may be another, or
+	// an error. Fields that are not published are read as those of an unknown kind.
 	//
 	// Write group and version, or give the definitions of the cluster with --crds. Which
 	// kinds are published, and what is relied upon, docs/kinds.md says.
@@ -956,7 +957,7 @@ const (
 	// step (synchronize: true). Kyverno deletes all that such a rule has generated when the
 	// rule goes, or its policy. So kvap migrate enforce writes
 	// orphanDownstreamOnPolicyDelete: true into the rule, sees it stored, and only then
-	// takes the rule from Kyverno: what was generated stays as it is, and kvap finds it by
+	// takes the rule from Kyverno. What was generated stays as it is, and kvap finds it by
 	// its labels and keeps it in step.
 	//
 	// Let nobody delete Kyverno's policy by hand, nor by a repository, before that is
@@ -972,13 +973,12 @@ const (
 	// are not as they must be, or an expression does not compile for the release.
 	InvalidObject Code = 402
 	// StaticParams occurs when a policy with params is to be a static manifest, and the
-	// params cannot be written into it: they were not given, or which they are depends on
-	// the request.
+	// params cannot be written into it. They were not given, or which they are depends on the request.
 	//
 	// Give the objects with --param FILE, or put the values into the policy.
 	StaticParams Code = 403
 	// TypeCheckFailed occurs when an expression does not fit the types that values have
-	// when it is evaluated: a function or operator gets what it cannot take, which is an
+	// when it is evaluated. A function or operator gets what it cannot take, which is an
 	// error on each request, or values of different types are compared, which are never
 	// equal. Times, quantities and bytes are strings there.
 	//
@@ -1091,8 +1091,8 @@ const (
 	//	    - expression: object.spec.hostname.orValue('') != 'a'
 	ChangesMeaning Code = 409
 	// CostNearLimit occurs when an expression, or all of a policy's together, may cost more
-	// than a third of what the API server allows, on an object as large as is assumed: 30
-	// containers, 100 variables of the environment for each, names of 253 characters, and
+	// than a third of what the API server allows, on an object as large as is assumed. That
+	// is 30 containers, 100 variables of the environment for each, names of 253 characters, and
 	// so on. The estimate takes nothing for cut short; the measured cost is what the API
 	// server's own counter gave on a few generated objects. An evaluation that exceeds the
 	// limit is an error.
@@ -1113,7 +1113,7 @@ const (
 	//	    - expression: object.spec.containers.all(c, c.env.all(e, e.value.matches('^[a-z]+([-.][a-z]+)*$')))
 	CostNearLimit Code = 410
 	// CostOverLimit occurs when the API server's own counter stopped an expression on a
-	// generated object of the size that is assumed: requests with such objects are denied,
+	// generated object of the size that is assumed. Requests with such objects are denied,
 	// or pass unjudged, as the failure policy says.
 	//
 	// Go through lists once, and not inside of each other; ask for permissions at most
@@ -1199,10 +1199,10 @@ const (
 	//	  policyName: example
 	//	  validationActions: [Deny, Warn]
 	DenyWithWarn Code = 415
-	// ParamNotFound occurs when a binding does not say, or says what surprises, about params that are
-	// not there: no paramRef for a policy that has params, so that params is null; Allow, so
-	// that nothing is enforced; or Deny with actions that do not deny, which denies all the
-	// same.
+	// ParamNotFound occurs when a binding does not say, or says what surprises, about params
+	// that are not there. Examples are no paramRef for a policy that has params, so that
+	// params is null, and Allow, so that nothing is enforced. Another is Deny with actions
+	// that do not deny, which denies all the same.
 	//
 	// Write a paramRef with parameterNotFoundAction: Deny where the binding denies, and Allow
 	// where it only warns or audits.
@@ -1276,9 +1276,10 @@ const (
 	//	  validations:
 	//	    - expression: has(object.spec.nodeName)
 	ObjectSelectorOld Code = 419
-	// UnguardedRequestField occurs when an expression reads a field of the request that is not there when it is
-	// empty: the subresource, the namespace of an object that has none, the name when a
-	// collection is deleted, or more of the user than the name. Reading it is an error then.
+	// UnguardedRequestField occurs when an expression reads a field of the request that is
+	// not there when it is empty. Examples are the subresource, the namespace of an object
+	// that has none, the name when a collection is deleted, or more of the user than the
+	// name. Reading it is an error then.
 	//
 	// Ask with has() first.
 	//
@@ -1352,7 +1353,7 @@ const (
 	//	    - expression: request.operation != 'DELETE' || oldObject.metadata.name != 'a'
 	Unreachable Code = 423
 	// APIGone occurs when a release does not serve the API version of the object, or none of what a
-	// rule names: such an object cannot be created there, and such a rule matches nothing.
+	// rule names. Such an object cannot be created there, and such a rule matches nothing.
 	//
 	// Use a version that the release serves.
 	//

@@ -191,8 +191,7 @@ func describe(c Code) (name, text, example string) {
 	case OutOfRange:
 		return "OutOfRange",
 			"Occurs when a value has the right type but is not among the allowed\n" +
-				"ones: an operator, an action, a version, a name that is too long or that no\n" +
-				"cluster takes.\n" +
+				"ones. Examples are an operator, an action, a version, and a name that no cluster takes.\n" +
 				"\n" +
 				"Use one of the values that the message names.",
 			"preconditions:\n" +
@@ -259,9 +258,9 @@ func describe(c Code) (name, text, example string) {
 				"      hostNetwork: false"
 	case BadRequest:
 		return "BadRequest",
-			"Occurs when a resource or a recorded request cannot be judged: it is\n" +
-				"no JSON or YAML object, it has no kind, it lacks its object or its operation, or\n" +
-				"the object does not fit its kind. The others are still judged.\n" +
+			"Occurs when a resource or a recorded request cannot be judged. It is not a\n" +
+				"JSON or YAML object, it has no kind, it lacks its object or its operation, or the\n" +
+				"object does not fit its kind. The others are still judged.\n" +
 				"\n" +
 				"Correct it at the place that the message names; a request is an AdmissionRequest,\n" +
 				"alone or under the key request.",
@@ -281,14 +280,14 @@ func describe(c Code) (name, text, example string) {
 				"params, that were not given. The rule errs, as it would in a cluster where the\n" +
 				"object is missing. It also occurs when a ValidatingAdmissionPolicy is given\n" +
 				"without a binding, a binding without its policy, or one that was made from a\n" +
-				"policy without that policy: there is nothing to judge or to compare with.\n" +
+				"policy without that policy. There is nothing to judge or to compare with.\n" +
 				"\n" +
 				"Give the object with --param FILE, or the policy or the binding as one more PATH.",
 			"$ kvap eval policy.yaml --resource pod.yaml"
 	case BadSuite:
 		return "BadSuite",
-			"Occurs when a test suite, or a file that it names, cannot be used: a key\n" +
-				"of the wrong type, a file that does not exist, a policy that nothing defines.\n" +
+			"Occurs when a test suite, or a file that it names, cannot be used. Examples are\n" +
+				"a key of the wrong type, a file that does not exist, and a policy that nothing defines.\n" +
 				"The other suites still run.\n" +
 				"\n" +
 				"Correct the suite at the place that the message names.",
@@ -330,7 +329,7 @@ func describe(c Code) (name, text, example string) {
 				"\n" +
 				"Correct the name, or the kinds. Fields are those of the release of\n" +
 				"--kubernetes-version, of the definitions of --crds, and of the projects of\n" +
-				"docs/kinds.md in the version that stands there; nothing is said where a definition\n" +
+				"docs/kinds.md in the version that stands there. Nothing is said where a definition\n" +
 				"leaves open what an object may have.",
 			"validate:\n" +
 				"  pattern:\n" +
@@ -385,8 +384,8 @@ func describe(c Code) (name, text, example string) {
 			"Occurs when a construct has no expression in the CEL of the\n" +
 				"release, or none that is sure to give the same verdict.\n" +
 				"\n" +
-				"The webhook judges the rule, unless it is written in another way: where the kind\n" +
-				"is a custom one, --crds gives its types, and more has an expression; a newer\n" +
+				"The webhook judges the rule, unless it is written in another way. Where the kind\n" +
+				"is a custom one, --crds gives its types, and more has an expression. A newer\n" +
 				"--kubernetes-version knows more of CEL. Often the message names the part to write\n" +
 				"differently.",
 			"validate:\n" +
@@ -586,13 +585,13 @@ func describe(c Code) (name, text, example string) {
 			""
 	case TooLarge:
 		return "TooLarge",
-			"Occurs when a rule would become larger than an API server takes, or\n" +
-				"than a person could read: many choices that depend on one another, lists within\n" +
-				"lists of them, or CEL and regular expressions of which more comes than is written,\n" +
-				"as variables.a + variables.a again and again, or a{1000} many times. A policy that is too\n" +
-				"large as a whole has no native rule at all; the webhook compiles none of its CEL\n" +
-				"where that is what is too large, and each such rule is an error. check looks no\n" +
-				"further into an admission policy of which that is so.\n" +
+			"Occurs when a rule would become larger than an API server takes, or than a\n" +
+				"person could read. Examples are many choices that depend on one another, and lists\n" +
+				"within lists of them. Others are CEL and regular expressions of which more comes than\n" +
+				"is written, as variables.a + variables.a again and again, or a{1000} many times. A\n" +
+				"policy that is too large as a whole has no native rule at all. The webhook compiles\n" +
+				"none of its CEL where that is what is too large, and each such rule is an error. check\n" +
+				"looks no further into an admission policy of which that is so.\n" +
 				"\n" +
 				"Split the rule, or say the same with fewer alternatives (||) and variables. Split a\n" +
 				"policy of more than 300,000 bytes.",
@@ -600,7 +599,7 @@ func describe(c Code) (name, text, example string) {
 	case ReleaseDependent:
 		return "ReleaseDependent",
 			"Occurs when a CEL expression means one thing in some releases of\n" +
-				"Kubernetes and another in others, so that no object could say it for all: up to\n" +
+				"Kubernetes and another in others, so that no object could say it for all. Up to\n" +
 				"1.36, x.orValue(y) is x where x is no optional value, and from 1.37 on it is an\n" +
 				"error. Where kvap can tell that x is none, it writes x.\n" +
 				"\n" +
@@ -611,11 +610,12 @@ func describe(c Code) (name, text, example string) {
 				"      - expression: \"(has(object.spec.old) ? object.spec.old : object.spec.?new).orValue(1) > 0\""
 	case VerifiesImages:
 		return "VerifiesImages",
-			"Occurs when a rule asks of images what kvap does not verify: signatures of\n" +
-				"the types SigstoreBundle and Notary, in referrers (cosignOCI11), by keys of a key\n" +
-				"management service, with timestamps or extensions of certificates, or by anybody. No\n" +
-				"expression can ask a registry, and the webhook verifies what cosign writes beside an\n" +
-				"image, by keys, certificates and identities: it does not run this rule.\n" +
+			"Occurs when a rule asks of images what kvap does not verify. Examples\n" +
+				"are signatures of the types SigstoreBundle and Notary, in referrers (cosignOCI11), and\n" +
+				"by keys of a key management service. Others are those with timestamps or extensions of\n" +
+				"certificates, and by anybody. No expression can ask a registry, and the webhook\n" +
+				"verifies what cosign writes beside an image, by keys, certificates and identities: it\n" +
+				"does not run this rule.\n" +
 				"\n" +
 				"Leave the rule with Kyverno, in a policy of its own; or put the public key into the\n" +
 				"policy or a Secret.",
@@ -753,8 +753,8 @@ func describe(c Code) (name, text, example string) {
 	case LeftOut:
 		return "LeftOut",
 			"Occurs when a part of a CEL rule is left out that Kyverno has no use\n" +
-				"for, and on which the API server would refuse the policy or requests: an audit\n" +
-				"annotation that may be an error, a reason that the API server does not take.\n" +
+				"for, and on which the API server would refuse the policy or requests. Examples are\n" +
+				"an audit annotation that may be an error, and a reason that the API server does not take.\n" +
 				"\n" +
 				"Guard the fields that the annotation reads, with has() or as optional ones.",
 			""
@@ -778,7 +778,7 @@ func describe(c Code) (name, text, example string) {
 			"Occurs when a value to compare with is a text of a ConfigMap, which is\n" +
 				"known only at run time. It is a pattern, in which * and ? count, and never a range, a\n" +
 				"quantity or a duration. To an operator of membership the JSON of a list of words is\n" +
-				"that list, and any other text its one element; a list with escapes, or of other things\n" +
+				"that list, and any other text its one element. A list with escapes, or of other things\n" +
 				"than texts, is an error, where Kyverno decides. The same is true of image references\n" +
 				"that only Kyverno's grammar knows.\n" +
 				"\n" +
@@ -857,10 +857,10 @@ func describe(c Code) (name, text, example string) {
 	case Rewritten:
 		return "Rewritten",
 			"Occurs when a CEL expression, or the failure policy of a CEL rule, does\n" +
-				"not come out as it was written: natively it would mean another thing, or could not\n" +
+				"not come out as it was written. Natively it would mean another thing, or could not\n" +
 				"stand where it must. The verdict is the same.\n" +
 				"\n" +
-				"A CEL rule of a policy whose failure policy is Ignore comes out as Fail: to\n" +
+				"A CEL rule of a policy whose failure policy is Ignore comes out as Fail. To\n" +
 				"Kyverno an error of a CEL expression is a violation, which it denies under either,\n" +
 				"and the API server would admit it under Ignore.\n" +
 				"\n" +
@@ -873,10 +873,10 @@ func describe(c Code) (name, text, example string) {
 	case ActsTwice:
 		return "ActsTwice",
 			"Occurs in a migration plan when a mutate rule changes again what it has\n" +
-				"changed, as far as its text shows: it adds to a list, takes from one, moves\n" +
+				"changed, as far as its text shows. It adds to a list, takes from one, moves\n" +
 				"something, or makes a value of the value that stands there. While Kyverno and kvap\n" +
-				"both enforce it, for the seconds of the handover, it may act twice on an object, as\n" +
-				"it does with Kyverno alone whenever another webhook changes the object after it.\n" +
+				"both enforce it, for the seconds of the handover, it may act twice on an object. It\n" +
+				"does so with Kyverno alone whenever another webhook changes the object after it.\n" +
 				"\n" +
 				"Add a precondition that what the rule does is not done yet, or, where that stands\n" +
 				"there already or acting twice does no harm, say so: kvap migrate enforce --accept.",
@@ -901,11 +901,12 @@ func describe(c Code) (name, text, example string) {
 	case OwnObjects:
 		return "OwnObjects",
 			"Occurs when a rule would judge what kvap's own controller writes to keep\n" +
-				"policies in force, or to end that: PolicyTranslations, Params and GenerateRequests,\n" +
-				"its lease and the configurations of its webhook; or the deletion of a policy. These\n" +
-				"are left out. A rule on every kind would keep the controller from working otherwise,\n" +
-				"and itself from being deleted. Kyverno judges all of them. A rule that names a kind of\n" +
-				"policies of Kyverno judges their deletion here as well.\n" +
+				"policies in force, or to end that. Examples are PolicyTranslations, Params and\n" +
+				"GenerateRequests, its lease and the configurations of its webhook. Another is the\n" +
+				"deletion of a policy. These are left out. A rule on every kind would keep the\n" +
+				"controller from working otherwise, and itself from being deleted. Kyverno judges all\n" +
+				"of them. A rule that names a kind of policies of Kyverno judges their deletion here as\n" +
+				"well.\n" +
 				"\n" +
 				"Nothing need be done. Who may write these objects is for RBAC to say.",
 			"match:\n" +
@@ -914,13 +915,13 @@ func describe(c Code) (name, text, example string) {
 				"        kinds: [\"*\"]"
 	case ExcludedNamespace:
 		return "ExcludedNamespace",
-			"Occurs when a rule is about namespaces that bindings leave out: those\n" +
-				"of --exclude-namespaces, which are kube-system, kube-public and kube-node-lease unless\n" +
-				"told otherwise, as in Kyverno's own configuration. A native rule whose match has such\n" +
-				"a namespace by name, or by a wildcard that is not all of them (kube-*), is enforced\n" +
-				"there all the same. A rule of the webhook is not, nor is a rule that leaves the\n" +
-				"namespace open in another filter of any, one that knows it by a namespaceSelector, or\n" +
-				"one of a policy that lives there.\n" +
+			"Occurs when a rule is about namespaces that bindings leave out:\n" +
+				"those of --exclude-namespaces, which are kube-system, kube-public and kube-node-lease\n" +
+				"unless told otherwise, as in Kyverno's own configuration. A native rule whose match\n" +
+				"has such a namespace by name, or by a wildcard that is not all of them (kube-*), is\n" +
+				"enforced there all the same. A rule of the webhook is not, nor is a rule that leaves\n" +
+				"the namespace open in another filter of any. Nor is one that knows it by a\n" +
+				"namespaceSelector, or one of a policy that lives there.\n" +
 				"\n" +
 				"Where the rule is enforced, see that it is meant: Kyverno does not judge there unless\n" +
 				"its configuration is changed. Where it is not, do what the message says, or set\n" +
@@ -934,9 +935,9 @@ func describe(c Code) (name, text, example string) {
 		return "PublishedKind",
 			"Occurs when a rule names a kind without its group or version, and what is\n" +
 				"known of its fields is what projects publish. The rule is on every group and version\n" +
-				"that has the kind; where a cluster has one of that name in which a field that the rule\n" +
-				"reads has another type than in what is published, the verdict may be another, or an\n" +
-				"error. Fields that are not published are read as those of an unknown kind.\n" +
+				"that has the kind. A cluster may have one of that name in which a field that the rule\n" +
+				"reads has another type than in what is published. Then the verdict may be another, or\n" +
+				"an error. Fields that are not published are read as those of an unknown kind.\n" +
 				"\n" +
 				"Write group and version, or give the definitions of the cluster with --crds. Which\n" +
 				"kinds are published, and what is relied upon, docs/kinds.md says.",
@@ -959,7 +960,7 @@ func describe(c Code) (name, text, example string) {
 				"step (synchronize: true). Kyverno deletes all that such a rule has generated when the\n" +
 				"rule goes, or its policy. So kvap migrate enforce writes\n" +
 				"orphanDownstreamOnPolicyDelete: true into the rule, sees it stored, and only then\n" +
-				"takes the rule from Kyverno: what was generated stays as it is, and kvap finds it by\n" +
+				"takes the rule from Kyverno. What was generated stays as it is, and kvap finds it by\n" +
 				"its labels and keeps it in step.\n" +
 				"\n" +
 				"Let nobody delete Kyverno's policy by hand, nor by a repository, before that is\n" +
@@ -977,15 +978,14 @@ func describe(c Code) (name, text, example string) {
 	case StaticParams:
 		return "StaticParams",
 			"Occurs when a policy with params is to be a static manifest, and the\n" +
-				"params cannot be written into it: they were not given, or which they are depends on\n" +
-				"the request.\n" +
+				"params cannot be written into it. They were not given, or which they are depends on the request.\n" +
 				"\n" +
 				"Give the objects with --param FILE, or put the values into the policy.",
 			""
 	case TypeCheckFailed:
 		return "TypeCheckFailed",
 			"Occurs when an expression does not fit the types that values have\n" +
-				"when it is evaluated: a function or operator gets what it cannot take, which is an\n" +
+				"when it is evaluated. A function or operator gets what it cannot take, which is an\n" +
 				"error on each request, or values of different types are compared, which are never\n" +
 				"equal. Times, quantities and bytes are strings there.\n" +
 				"\n" +
@@ -1086,8 +1086,8 @@ func describe(c Code) (name, text, example string) {
 	case CostNearLimit:
 		return "CostNearLimit",
 			"Occurs when an expression, or all of a policy's together, may cost more\n" +
-				"than a third of what the API server allows, on an object as large as is assumed: 30\n" +
-				"containers, 100 variables of the environment for each, names of 253 characters, and\n" +
+				"than a third of what the API server allows, on an object as large as is assumed. That\n" +
+				"is 30 containers, 100 variables of the environment for each, names of 253 characters, and\n" +
 				"so on. The estimate takes nothing for cut short; the measured cost is what the API\n" +
 				"server's own counter gave on a few generated objects. An evaluation that exceeds the\n" +
 				"limit is an error.\n" +
@@ -1106,7 +1106,7 @@ func describe(c Code) (name, text, example string) {
 	case CostOverLimit:
 		return "CostOverLimit",
 			"Occurs when the API server's own counter stopped an expression on a\n" +
-				"generated object of the size that is assumed: requests with such objects are denied,\n" +
+				"generated object of the size that is assumed. Requests with such objects are denied,\n" +
 				"or pass unjudged, as the failure policy says.\n" +
 				"\n" +
 				"Go through lists once, and not inside of each other; ask for permissions at most\n" +
@@ -1182,10 +1182,10 @@ func describe(c Code) (name, text, example string) {
 				"  validationActions: [Deny, Warn]"
 	case ParamNotFound:
 		return "ParamNotFound",
-			"Occurs when a binding does not say, or says what surprises, about params that are\n" +
-				"not there: no paramRef for a policy that has params, so that params is null; Allow, so\n" +
-				"that nothing is enforced; or Deny with actions that do not deny, which denies all the\n" +
-				"same.\n" +
+			"Occurs when a binding does not say, or says what surprises, about params\n" +
+				"that are not there. Examples are no paramRef for a policy that has params, so that\n" +
+				"params is null, and Allow, so that nothing is enforced. Another is Deny with actions\n" +
+				"that do not deny, which denies all the same.\n" +
 				"\n" +
 				"Write a paramRef with parameterNotFoundAction: Deny where the binding denies, and Allow\n" +
 				"where it only warns or audits.",
@@ -1251,9 +1251,10 @@ func describe(c Code) (name, text, example string) {
 				"    - expression: has(object.spec.nodeName)"
 	case UnguardedRequestField:
 		return "UnguardedRequestField",
-			"Occurs when an expression reads a field of the request that is not there when it is\n" +
-				"empty: the subresource, the namespace of an object that has none, the name when a\n" +
-				"collection is deleted, or more of the user than the name. Reading it is an error then.\n" +
+			"Occurs when an expression reads a field of the request that is\n" +
+				"not there when it is empty. Examples are the subresource, the namespace of an object\n" +
+				"that has none, the name when a collection is deleted, or more of the user than the\n" +
+				"name. Reading it is an error then.\n" +
 				"\n" +
 				"Ask with has() first.",
 			"apiVersion: admissionregistration.k8s.io/v1\n" +
@@ -1319,7 +1320,7 @@ func describe(c Code) (name, text, example string) {
 	case APIGone:
 		return "APIGone",
 			"Occurs when a release does not serve the API version of the object, or none of what a\n" +
-				"rule names: such an object cannot be created there, and such a rule matches nothing.\n" +
+				"rule names. Such an object cannot be created there, and such a rule matches nothing.\n" +
 				"\n" +
 				"Use a version that the release serves.",
 			"apiVersion: admissionregistration.k8s.io/v1beta1\n" +
