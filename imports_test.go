@@ -112,6 +112,8 @@ internal/e2e/chainsaw:
 internal/e2e/testcluster: api/v1alpha1 deploy/crds internal/controlplane
 internal/manifest: diag
 internal/cores:
+internal/manual:
+internal/release:
 internal/snippets:
 internal/terminal:
 internal/testregistry:

@@ -80,7 +80,7 @@ itself, with no webhook. It says which rule went where, and why.`,
 		}
 		return cmd.Help()
 	}
-	root.AddCommand(newConvert(), newCheck(), newEval(), newTest(), newVerify(), newStatus(), newMigrate(), newController(), newDev(), newExplain(), newVersion())
+	root.AddCommand(newConvert(), newCheck(), newEval(), newTest(), newVerify(), newStatus(), newMigrate(), newController(), newDev(), newExplain(), newVersion(), newManual())
 	return root
 }
 

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kvap/kvap/internal/manual"
+)
+
+// newManual is for those who package the program.
+func newManual() *cobra.Command {
+	return &cobra.Command{
+		Use:    "manual DIR",
+		Short:  "Write the manual pages into a folder",
+		Args:   cobra.ExactArgs(1),
+		Hidden: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := os.MkdirAll(args[0], 0o755); err != nil {
+				return runtimeError(err)
+			}
+			for _, p := range manual.Pages(cmd.Root(), "kvap "+version().Version) {
+				if err := os.WriteFile(filepath.Join(args[0], p.File), []byte(p.Text), 0o644); err != nil {
+					return runtimeError(err)
+				}
+			}
+			return nil
+		},
+	}
+}
