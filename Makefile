@@ -8,10 +8,11 @@ SHELL := bash
 export GOFLAGS := $(strip $(GOFLAGS) -tags=grpcnotrace)
 
 TOOL := go tool -modfile=tools/go.mod
+HELM := go tool -modfile=tools/helm.mod helm
 FUZZTIME ?= 1m
 CORPUS ?= ../shared/corpus
 
-.PHONY: help demo build screenshot plot test e2e e2e-conformance e2e-packages e2e-moves e2e-budget e2e-fixtures e2e-kyverno bench-admission bench-webhook bench-cluster lint check generated generate chart image golden conformance bench fuzz clean
+.PHONY: help demo build screenshot plot test e2e e2e-conformance e2e-packages e2e-moves e2e-budget e2e-fixtures e2e-kyverno bench-admission bench-webhook bench-cluster lint check generated generate chart release image golden conformance bench fuzz clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -86,8 +87,16 @@ generate: ## rewrite what is generated from sources in this repository
 chart: ## render deploy/chart into the kustomize base and what its tests read; helm is built once
 	./deploy/render.sh
 
-image: ## build and push the image, with no Docker daemon; KO_DOCKER_REPO says where to
-	go run github.com/google/ko@v0.19.1 build --bare --sbom=none ./cmd/kvap
+BASE ?= gcr.io/distroless/static-debian12:nonroot
+
+release: ## archives, SBOMs, image, krew and Homebrew manifests, chart, in dist/; BASE=none does without network
+	rm -rf dist
+	$(HELM) package deploy/chart --destination dist
+	go run ./internal/release -out dist -base $(BASE)
+
+image: ## build the image and push it to IMAGE, with no Docker daemon
+	rm -rf dist
+	go run ./internal/release -out dist -base $(BASE) -platforms linux/amd64,linux/arm64 -push $(IMAGE)
 
 generated: generate chart plot ## fail if a generated file is stale
 	git diff --exit-code
@@ -112,4 +121,4 @@ fuzz: ## a minute for each fuzz target
 	done
 
 clean: ## remove what was built
-	rm -rf bin
+	rm -rf bin dist
