@@ -21,7 +21,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pages = append(append(pages, decisions...), "README.md", "CONTRIBUTING.md", "CHANGELOG.md")
+	pages = append(append(pages, decisions...), "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "deploy/chart/README.md")
 	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	links := 0
 	for _, page := range pages {
