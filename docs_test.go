@@ -111,3 +111,30 @@ func TestGuardsAreThere(t *testing.T) {
 		t.Errorf("found %d guards: that cannot be all", len(guards))
 	}
 }
+
+// TestNotesCiteTheSemantics: the number that a fixture's note begins with is a section of
+// docs/semantics-by-number.md.
+func TestNotesCiteTheSemantics(t *testing.T) {
+	sections := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^#+ (\d+(?:\.\d+)*) `).FindAllStringSubmatch(read(t, "docs/semantics-by-number.md"), -1) {
+		sections[m[1]] = true
+	}
+	files, err := filepath.Glob("fixtures/*/cases.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cited := 0
+	for _, file := range files {
+		for _, m := range regexp.MustCompile(`(?m)note: "?(\d[\d., ]*):`).FindAllStringSubmatch(read(t, file), -1) {
+			for _, number := range strings.Split(m[1], ",") {
+				cited++
+				if !sections[strings.TrimSpace(number)] {
+					t.Errorf("%s cites %s, which is no section of docs/semantics-by-number.md", file, number)
+				}
+			}
+		}
+	}
+	if cited < 600 {
+		t.Errorf("found %d citations: that cannot be all", cited)
+	}
+}
