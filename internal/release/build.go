@@ -71,7 +71,7 @@ func (s source) run(ctx context.Context, env []string, name string, args ...stri
 func (s source) build(ctx context.Context, p platform) ([]byte, error) {
 	out := filepath.Join(s.dir, "bin", p.OS+"-"+p.Arch, p.program())
 	_, err := s.run(ctx, []string{"CGO_ENABLED=0", "GOFLAGS=", "GOOS=" + p.OS, "GOARCH=" + p.Arch},
-		"go", "build", "-trimpath", "-tags=grpcnotrace", "-ldflags=-s -w", "-o", out, "./cmd/kvap")
+		"go", "build", "-buildvcs=true", "-trimpath", "-tags=grpcnotrace", "-ldflags=-s -w", "-o", out, "./cmd/kvap")
 	if err != nil {
 		return nil, err
 	}
