@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/cleanup"
 	"github.com/kvap/kvap/controller"
 	"github.com/kvap/kvap/internal/controlplane"
 	"github.com/kvap/kvap/internal/e2e/testcluster"
@@ -39,6 +41,11 @@ func TestMain(m *testing.M) {
 	definitions := []controlplane.CRD{controlplane.StandIn(clusters, "clusters", true)}
 	for _, k := range controller.ForeignKinds() {
 		if k.Group == "policies.kyverno.io" {
+			definitions = append(definitions, controlplane.StandIn(k.GroupVersionKind, k.Plural, k.Namespaced, k.Older...))
+		}
+	}
+	for _, k := range cleanup.Kinds() {
+		if strings.HasSuffix(k.Kind, "DeletingPolicy") {
 			definitions = append(definitions, controlplane.StandIn(k.GroupVersionKind, k.Plural, k.Namespaced, k.Older...))
 		}
 	}

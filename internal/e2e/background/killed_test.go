@@ -4,9 +4,12 @@ package background
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -263,4 +266,59 @@ func TestMutatingPolicyTargetsKilled(t *testing.T) {
 		c.await(t, "v1", "ConfigMap", "turns", "web", func(o *unstructured.Unstructured) bool { return o.GetAnnotations()["secret"] == version })
 		c.merge(t, "v1", "Secret", "turns", "key", `{"metadata": {"annotations": {"turn": "`+version+`"}}}`)
 	}
+}
+
+const scheduled = `
+apiVersion: policies.kyverno.io/v1
+kind: DeletingPolicy
+metadata: {name: leftovers}
+spec:
+  schedule: "* * * * *"
+  matchConstraints:
+    objectSelector: {matchLabels: {leftover: "yes"}}
+    resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: ["*"], resources: [configmaps]}]
+  conditions: [{name: unused, expression: "!has(object.data)"}]
+---
+apiVersion: policies.kyverno.io/v1
+kind: PolicyException
+metadata: {name: kept, namespace: default}
+spec:
+  policyRefs: [{name: leftovers, kind: DeletingPolicy}]
+  matchConditions: [{name: name, expression: object.metadata.name == 'kept'}]
+`
+
+// What a schedule deletes goes though the process is killed in the middle, and nothing else.
+func TestDeletingPolicyKilled(t *testing.T) {
+	c := shared
+	c.tells(t)
+	c.Namespace(t, "leftovers", nil)
+	const many = 300
+	for i := range many {
+		c.Apply(t, fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: leftover-%d, namespace: leftovers, labels: {leftover: "yes"}}}`, i))
+	}
+	c.Apply(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: kept, namespace: leftovers, labels: {leftover: "yes"}}}`)
+	c.Apply(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: used, namespace: leftovers, labels: {leftover: "yes"}}, data: {a: b}}`)
+	c.Apply(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: other, namespace: leftovers}}`)
+	left := func() (names []string) {
+		var list corev1.ConfigMapList
+		if err := c.List(t.Context(), &list, client.InNamespace("leftovers")); err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range list.Items {
+			if o.Name != "kube-root-ca.crt" {
+				names = append(names, o.Name)
+			}
+		}
+		return names
+	}
+	c.Apply(t, scheduled)
+	testcluster.Soon(t, "the first go", func() bool { return len(left()) < many })
+	c.restart(t)
+	t.Logf("killed with %d left", len(left()))
+	testcluster.Soon(t, "all go that are to", func() bool { return len(left()) <= 3 })
+	if got := left(); !slices.Equal(got, []string{"kept", "other", "used"}) {
+		t.Errorf("left are %v", got)
+	}
+	c.gone(t, "DeletingPolicy", "", "leftovers")
+	c.gone(t, "PolicyException", "default", "kept")
 }
