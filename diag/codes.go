@@ -953,6 +953,21 @@ const (
 	//
 	//	$ kvap convert policies/ --kubernetes-version 1.36
 	MutationOrder Code = 326
+	// ElementsOfOneKey occurs when a patchStrategicMerge on a built-in kind becomes a
+	// MutatingAdmissionPolicy. Kyverno keeps the last of the elements that have the same
+	// key, in all lists of the object whose elements are told apart by one, whether or not
+	// the patch names them: of two variables of one name in env, of two ports alike, of a
+	// finalizer that is there twice. Natively all of them stay, and what the patch says of
+	// their key may reach some of them or none. Where an API server wants the keys to differ
+	// (names of containers and of volumes, mount paths), it refuses the object, which
+	// Kyverno makes a valid one by taking elements away.
+	//
+	// Nothing is to be done where nobody relies on Kyverno taking such elements away.
+	//
+	// Example:
+	//
+	//	$ kvap convert policies/ --kubernetes-version 1.36
+	ElementsOfOneKey Code = 328
 	// TakenOver occurs in a migration plan when a generate rule keeps what it generates in
 	// step (synchronize: true). Kyverno deletes all that such a rule has generated when the
 	// rule goes, or its policy. So kvap migrate enforce writes

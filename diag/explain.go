@@ -73,6 +73,7 @@ func Codes() []Code {
 		ExcludedNamespace,
 		PublishedKind,
 		MutationOrder,
+		ElementsOfOneKey,
 		TakenOver,
 		ExpressionTooLong,
 		InvalidObject,
@@ -953,6 +954,19 @@ func describe(c Code) (name, text, example string) {
 				"`convert --strict` ends with 1.\n" +
 				"\n" +
 				"Put the rules into one policy: those of a policy keep their order.",
+			"$ kvap convert policies/ --kubernetes-version 1.36"
+	case ElementsOfOneKey:
+		return "ElementsOfOneKey",
+			"Occurs when a patchStrategicMerge on a built-in kind becomes a\n" +
+				"MutatingAdmissionPolicy. Kyverno keeps the last of the elements that have the same\n" +
+				"key, in all lists of the object whose elements are told apart by one, whether or not\n" +
+				"the patch names them: of two variables of one name in env, of two ports alike, of a\n" +
+				"finalizer that is there twice. Natively all of them stay, and what the patch says of\n" +
+				"their key may reach some of them or none. Where an API server wants the keys to differ\n" +
+				"(names of containers and of volumes, mount paths), it refuses the object, which\n" +
+				"Kyverno makes a valid one by taking elements away.\n" +
+				"\n" +
+				"Nothing is to be done where nobody relies on Kyverno taking such elements away.",
 			"$ kvap convert policies/ --kubernetes-version 1.36"
 	case TakenOver:
 		return "TakenOver",

@@ -15,6 +15,16 @@ type Draft struct {
 	// Reinvocation is Never, or IfNeeded where a second run changes nothing more; Never
 	// where empty.
 	Reinvocation string
+	// Collapsed are the lists of the object of whose elements the source keeps one of each
+	// key, and the policy all.
+	Collapsed []KeyedList
+}
+
+// A KeyedList is a list of an object whose elements are told apart.
+type KeyedList struct {
+	Path   []string // from the root of the object; Element is a step into a list
+	Keys   []string // none for a list of texts, which is a set
+	Unique bool     // an API server refuses elements of one key, and those without the first
 }
 
 // A Mutation is one change of the object.

@@ -120,28 +120,41 @@ func (m *merging) appliedList(e edit, typ string) cel.Value {
 	same := func(x cel.Value) cel.Value {
 		return cel.Struct(typ, cel.StructField{Name: key, Value: x.Field(key)})
 	}
+	// A configuration may not have two elements of one key, which an object may have.
+	single := func(x cel.Value) cel.Bool { return cel.True() }
+	if how, _ := listMergeOf(m.kind, e.path); !how.unique {
+		single = func(x cel.Value) cel.Bool {
+			other, release := m.binders.Bind("other")
+			defer release()
+			return source.Macro(cel.MacroExistsOne, other, other.Field(key).Eq(x.Field(key)).Value).AsBool()
+		}
+	}
 	var ids, front []cel.Value
 	for _, item := range e.list.items {
 		if !item.x.IsZero() {
 			all := append([]cel.StructField{{Name: key, Value: item.x.Field(key)}}, m.structFields(item.fields, typ)...)
-			chosen := source
-			if !item.chosen.IsTrue() {
-				chosen = source.Macro(cel.MacroFilter, item.x, item.chosen.Value)
+			alone := single(item.x)
+			filtered := func(is cel.Bool) cel.Value {
+				if is = cel.And(is, alone); is.IsTrue() {
+					return source
+				}
+				return source.Macro(cel.MacroFilter, item.x, is.Value)
 			}
+			chosen := filtered(item.chosen)
 			out := chosen.Macro(cel.MacroMap, item.x, cel.Struct(typ, all...))
 			if item.chosen.IsTrue() {
 				return out
 			}
-			return out.Plus(source.Macro(cel.MacroFilter, item.x, cel.Not(item.chosen).Value).Macro(cel.MacroMap, item.x, same(item.x)))
+			return out.Plus(filtered(cel.Not(item.chosen)).Macro(cel.MacroMap, item.x, same(item.x)))
 		}
 		ids = append(ids, item.id)
 		front = append(front, cel.Struct(typ, append([]cel.StructField{{Name: key, Value: item.id}}, m.structFields(item.fields, typ)...)...))
 	}
 	rest := m.binders.Filter(source, singular(e.name), func(x cel.Value) cel.Bool {
 		if len(ids) == 1 {
-			return x.Field(key).Ne(ids[0])
+			return cel.And(x.Field(key).Ne(ids[0]), single(x))
 		}
-		return cel.Not(x.Field(key).In(cel.List(ids...)))
+		return cel.And(cel.Not(x.Field(key).In(cel.List(ids...))), single(x))
 	})
 	return cel.List(front...).Plus(m.binders.Map(rest, singular(e.name), same))
 }

@@ -12,8 +12,9 @@ import (
 
 // A listMerge is how a list is merged.
 type listMerge struct {
-	keys []string
-	set  bool
+	keys   []string
+	set    bool
+	unique bool // an API server refuses elements of one key, and those without the first
 }
 
 // listMergeOf is how Kyverno merges the list at a path of a kind; ok is false where nobody has
@@ -28,7 +29,7 @@ func listMergeOf(kind schema.GVK, path []string) (m listMerge, ok bool) {
 	case strings.HasSuffix(at, "metadata/finalizers"):
 		return listMerge{set: true}, true
 	case kind.Kind == "Service" && at == "spec/ports":
-		return listMerge{keys: []string{"port", "protocol"}}, true
+		return listMerge{keys: []string{"port", "protocol"}, unique: true}, true
 	case kind.Kind == "ServiceAccount" && at == "secrets":
 		return listMerge{keys: []string{"name"}}, true
 	}
@@ -69,24 +70,28 @@ func podListMerge(at string) listMerge {
 	if strings.HasSuffix(first, "ontainers") {
 		rest = strings.TrimPrefix(rest, "[]/")
 		switch {
-		case at == first || rest == "env":
+		case at == first:
+			return listMerge{keys: []string{"name"}, unique: true}
+		case rest == "env":
 			return listMerge{keys: []string{"name"}}
 		case rest == "volumeMounts":
-			return listMerge{keys: []string{"mountPath"}}
+			return listMerge{keys: []string{"mountPath"}, unique: true}
 		case rest == "volumeDevices":
-			return listMerge{keys: []string{"devicePath"}}
+			return listMerge{keys: []string{"devicePath"}, unique: true}
 		case rest == "ports" && first != "ephemeralContainers":
 			return listMerge{keys: []string{"containerPort", "protocol"}}
 		}
 		return listMerge{}
 	}
 	switch at {
-	case "volumes", "imagePullSecrets":
+	case "volumes":
+		return listMerge{keys: []string{"name"}, unique: true}
+	case "imagePullSecrets":
 		return listMerge{keys: []string{"name"}}
 	case "hostAliases":
 		return listMerge{keys: []string{"ip"}}
 	case "topologySpreadConstraints":
-		return listMerge{keys: []string{"topologyKey", "whenUnsatisfiable"}}
+		return listMerge{keys: []string{"topologyKey", "whenUnsatisfiable"}, unique: true}
 	}
 	return listMerge{}
 }

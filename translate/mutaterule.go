@@ -130,6 +130,7 @@ func (w *mutateRules) lower(i int) {
 			}) {
 				r.Found = append(r.Found, changesEverything(f.Rule.Pos))
 			}
+			base.noteCollapsed(targets)
 			for _, t := range targets {
 				if w.policy.Namespaced() && t.Scope == native.Cluster {
 					continue
@@ -278,6 +279,11 @@ func (w *mutateRules) draft(same []meeting, used map[string]bool, rules int) {
 		binding.NamespaceSelector.Labels = []vap.Label{{Key: pack.NameLabel, Value: w.policy.Namespace}}
 	}
 	out := sharedDraft{Draft: d}
+	if slices.ContainsFunc(changes, func(c change) bool { return merges(c.rule.Mutate) }) {
+		for _, m := range same {
+			d.Collapsed = append(d.Collapsed, collapsedLists(m.target.GVK)...)
+		}
+	}
 	refuse := func(c change, what string) { w.refuse(c.index, c.rule.Pos, what) }
 	for member, c := range changes {
 		out.rules = append(out.rules, c.index)

@@ -3,7 +3,6 @@ package judge
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -22,8 +21,9 @@ import (
 // A Changer holds what native policies make of objects to what the interpreter makes of them
 // by the source.
 type Changer struct {
-	natives *apiserver.Mutator
-	source  *interp.Interpreter
+	natives   *apiserver.Mutator
+	source    *interp.Interpreter
+	collapsed []mutating.KeyedList // in which the natives keep what the source drops
 }
 
 // A Changed is what both made of an object.
@@ -32,9 +32,9 @@ type Changed struct {
 	Message string            // of the error
 	// Different says how the two differ; it is empty where they do not.
 	Different string
-	// Confused tells that the object has elements of a list that have the same key, or none, or
-	// no containers, so that they are not the same though both did what they should. Kyverno's merge drops all but
-	// one of those of one key, in lists that a patch does not speak of too; natively they stay.
+	// Confused tells that the objects are the same but for elements of a list that have the same
+	// key, of which ElementsOfOneKey tells: Kyverno's merge drops all but one of them, and natively
+	// they stay, or the API server refuses the object for them.
 	Confused bool
 	// Changed tells that the interpreter has changed the object.
 	Changed bool
@@ -44,15 +44,19 @@ type Changed struct {
 func NewChanger(objects []mutating.Objects, source *interp.Interpreter, o apiserver.JudgeOptions) (*Changer, error) {
 	var policies []*admissionregistrationv1.MutatingAdmissionPolicy
 	var bindings []*admissionregistrationv1.MutatingAdmissionPolicyBinding
+	var collapsed []mutating.KeyedList
 	for _, one := range objects {
 		policies, bindings = append(policies, one.Policy), append(bindings, one.Bindings...)
+		collapsed = append(collapsed, one.Draft.Collapsed...)
 	}
 	natives, err := apiserver.NewMutator(policies, bindings, o)
-	return &Changer{natives, source}, err
+	return &Changer{natives, source, collapsed}, err
 }
 
 // By is the changer with another interpreter of the source.
-func (c *Changer) By(source *interp.Interpreter) *Changer { return &Changer{c.natives, source} }
+func (c *Changer) By(source *interp.Interpreter) *Changer {
+	return &Changer{c.natives, source, c.collapsed}
+}
 
 // Change lets both change the object of a request, as an API server has read it. On
 // operations on which none changes anything there is nothing to say.
@@ -91,10 +95,20 @@ func (c *Changer) Change(ctx context.Context, request *interp.Request) (out Chan
 	case fails == "":
 		out.Different = textdiff.Values(numbers(after), numbers(object))
 	}
-	if out.Different != "" && fails == "" && (confused(read.Admission["object"]) || confused(object)) {
+	if out.Different != "" && fails == "" && err == nil && c.told(&out, read.Admission["object"], after, object) {
 		out.Confused, out.Different = true, ""
 	}
 	return out
+}
+
+// told tells of a difference in nothing but elements of lists that have the same key, of which
+// the policies have told.
+func (c *Changer) told(out *Changed, before any, after, object map[string]any) bool {
+	same := sameKeys(c.collapsed, before, object)
+	if same.refused {
+		return true
+	}
+	return out.Native != apiserver.Error && textdiff.Values(numbers(same.without(after)), numbers(same.without(object))) == ""
 }
 
 // native is what the native policies make of a request.
@@ -150,52 +164,6 @@ func numbers(v any) any {
 		return out
 	}
 	return v
-}
-
-// confused tells of an object with elements of a list that have the same key, or none.
-func confused(v any) bool {
-	switch v := v.(type) {
-	case map[string]any:
-		for field, item := range v {
-			if list, ok := item.([]any); ok && confusedList(field, list) || confused(item) {
-				return true
-			}
-		}
-	case []any:
-		return slices.ContainsFunc(v, confused)
-	}
-	return false
-}
-
-func confusedList(field string, list []any) bool {
-	keys, keyed := map[string][]string{
-		"containers": {"name"}, "initContainers": {"name"}, "ephemeralContainers": {"name"}, "volumes": {"name"}, "env": {"name"},
-		"imagePullSecrets": {"name"}, "volumeMounts": {"mountPath"}, "volumeDevices": {"devicePath"}, "hostAliases": {"ip"},
-		"ownerReferences": {"uid"}, "secrets": {"name"}, "conditions": {"type"}, "finalizers": nil,
-		"ports": {"containerPort", "port", "protocol"}, "topologySpreadConstraints": {"topologyKey", "whenUnsatisfiable"},
-	}[field]
-	if !keyed {
-		return false
-	}
-	if field == "containers" && len(list) == 0 {
-		return true
-	}
-	seen := map[string]bool{}
-	for _, e := range list {
-		id, _ := e.(string)
-		if m, ok := e.(map[string]any); ok {
-			for _, key := range keys {
-				if m[key] != nil && m[key] != "" {
-					id += fmt.Sprintf("%s: %v\n", key, m[key])
-				}
-			}
-		}
-		if id == "" || seen[id] {
-			return true
-		}
-		seen[id] = true
-	}
-	return false
 }
 
 // A changingPolicy is a policy of which all that mutates is native.
