@@ -624,6 +624,20 @@ const (
 	//	      applyConfiguration:
 	//	        expression: "Object{metadata: Object.metadata{labels: {'a': 'b'}}}"
 	ChangesExisting Code = 221
+	// RunsOnce occurs in a cluster when a mutate rule may make something else of an object
+	// that it has changed already: it adds to the end of a list, or what it writes depends
+	// on what it writes, such as an image with a registry put in front. While a policy goes
+	// from the webhook to the API server, or back, a request may be changed by both. So the
+	// webhook of kvap controller keeps such rules; kvap convert, and a controller without
+	// its webhook, make them native.
+	//
+	// Write what the rule makes so that it does not depend on it: replace the registry of an
+	// image by a precondition that asks whether it is there; add an element by its name.
+	//
+	// Example:
+	//
+	//	$ kvap controller --webhook-address :9443 --webhook-service kvap-webhook
+	RunsOnce Code = 222
 )
 
 // 3xx: native, but different in a way the user must know.

@@ -50,6 +50,7 @@ func Codes() []Code {
 		VerifiesImages,
 		NamespaceLimit,
 		ChangesExisting,
+		RunsOnce,
 		WildcardKey,
 		GuessedResource,
 		MessageVariable,
@@ -656,6 +657,18 @@ func describe(c Code) (name, text, example string) {
 				"    - patchType: ApplyConfiguration\n" +
 				"      applyConfiguration:\n" +
 				"        expression: \"Object{metadata: Object.metadata{labels: {'a': 'b'}}}\""
+	case RunsOnce:
+		return "RunsOnce",
+			"Occurs in a cluster when a mutate rule may make something else of an object\n" +
+				"that it has changed already: it adds to the end of a list, or what it writes depends\n" +
+				"on what it writes, such as an image with a registry put in front. While a policy goes\n" +
+				"from the webhook to the API server, or back, a request may be changed by both. So the\n" +
+				"webhook of kvap controller keeps such rules; kvap convert, and a controller without\n" +
+				"its webhook, make them native.\n" +
+				"\n" +
+				"Write what the rule makes so that it does not depend on it: replace the registry of an\n" +
+				"image by a precondition that asks whether it is there; add an element by its name.",
+			"$ kvap controller --webhook-address :9443 --webhook-service kvap-webhook"
 	case WildcardKey:
 		return "WildcardKey",
 			"Occurs when a pattern has a wildcard in a key of labels or\n" +

@@ -15,6 +15,8 @@ type Draft struct {
 	// Reinvocation is Never, or IfNeeded where a second run changes nothing more; Never
 	// where empty.
 	Reinvocation string
+	// Repeatable tells that a second run is proven to change nothing more.
+	Repeatable bool
 	// Collapsed are the lists of the object of whose elements the source keeps one of each
 	// key, and the policy all.
 	Collapsed []KeyedList

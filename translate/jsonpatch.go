@@ -134,8 +134,10 @@ func (l *lowering) jsonPatch(t *policy.Text) patch {
 	}
 	var ops []operation
 	var paths []string
+	var all effect
 	flush := func() {
 		if len(ops) > 0 {
+			all.join(effectOfOperations(ops, nil))
 			out.mutations = append(out.mutations, mutating.Mutation{Pos: t.Pos, Type: mutating.JSONPatch, Expr: patchText(ops)})
 		}
 		ops, paths = nil, nil
@@ -156,6 +158,7 @@ func (l *lowering) jsonPatch(t *policy.Text) patch {
 		ops, paths = append(ops, w.ops...), append(paths, path)
 	}
 	flush()
+	out.effects = []effect{all}
 	m := merging{lowering: l}
 	for i, one := range out.mutations {
 		if i > 0 && m.readsValues(one.Expr) {

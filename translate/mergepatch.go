@@ -31,6 +31,7 @@ import (
 type patch struct {
 	asked     native.Truth // before anything is changed
 	mutations []mutating.Mutation
+	effects   []effect // of parts that see what the ones before made
 }
 
 // An edit is a change of one field.
@@ -93,7 +94,7 @@ func (l *lowering) mergePatch(n *policy.Node) (out patch) {
 	asked := cel.And(*m.gates...)
 	out.asked = native.Sure(asked)
 	if len(edits) > 0 && !asked.IsFalse() {
-		out.mutations = m.mutations(edits, n)
+		out.mutations, out.effects = m.mutations(edits, n), []effect{m.effectOf(edits, nil)}
 	}
 	return out
 }

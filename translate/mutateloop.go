@@ -31,7 +31,7 @@ func (l *lowering) loopsOf(entries []*policy.MutateForEach) patch {
 			panic(l.unsupported("an entry of a foreach that may be an error, behind another one,"))
 		}
 		out.asked = out.asked.AndThen(one.asked)
-		out.mutations = append(out.mutations, one.mutations...)
+		out.mutations, out.effects = append(out.mutations, one.mutations...), append(out.effects, one.effects...)
 	}
 	return out
 }
@@ -187,6 +187,7 @@ func (w *mutateLoop) jsonOf(out *patch, i, x cel.Value, elem place, when cel.Boo
 		out.asked = out.asked.AndThen(native.MayErr(cel.CondBool(some, partial.Failing("value"), cel.True())))
 	}
 	out.mutations = []mutating.Mutation{{Pos: w.of.JSON.Pos, Type: mutating.JSONPatch, Expr: patchText(ops.ops)}}
+	out.effects = []effect{w.effect(effectOfOperations(ops.ops, w.places(x)), x, when)}
 }
 
 // merge is a merge for each element.
@@ -206,7 +207,7 @@ func (w *mutateLoop) merge() patch {
 func (w *mutateLoop) mergeOf(out *patch, x cel.Value, elem place, when cel.Bool) {
 	m := merging{lowering: w.lowering, kind: w.target.GVK, gates: &[]cel.Bool{}}
 	if e, ok := w.ownList(&m, w.of.Merge, w.object.v, nil, elem, x, when); ok {
-		out.mutations = m.mutations([]edit{e}, w.of.Merge)
+		out.mutations, out.effects = m.mutations([]edit{e}, w.of.Merge), []effect{w.effect(m.effectOf([]edit{e}, w.places(x)), x, when)}
 		return
 	}
 	edits := m.mapping(w.of.Merge, w.object.v, nil)
@@ -228,6 +229,22 @@ func (w *mutateLoop) mergeOf(out *patch, x cel.Value, elem place, when cel.Bool)
 		}
 	}
 	out.mutations = []mutating.Mutation{{Pos: w.of.Merge.Pos, Type: mutating.JSONPatch, Expr: patchText(ops.ops)}}
+	out.effects = []effect{w.effect(m.effectOf(edits, w.places(x)), x, when)}
+}
+
+// places are those of the element at hand, as far as it is one of a list of the object.
+func (w *mutateLoop) places(x cel.Value) map[string][]string {
+	if len(w.path) < 2 || w.path[0] != "object" {
+		return nil
+	}
+	return map[string][]string{x.VariableName(): append(slices.Clone(w.path[1:]), cel.EachElement)}
+}
+
+// effect is that of a patch for each element that is not skipped.
+func (w *mutateLoop) effect(e effect, x cel.Value, when cel.Bool) effect {
+	e.reads = append(e.reads, placedValue{when.Value, w.places(x)})
+	e.never = e.never || w.places(x) == nil
+	return e
 }
 
 // plainEdits tells of edits that add, and of maps.

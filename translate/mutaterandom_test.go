@@ -3,10 +3,13 @@ package translate_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/kvap/kvap/mutating"
 )
 
 // A mutateMaker makes small random mutate rules on Pods, and Pods.
@@ -224,7 +227,7 @@ func TestRandomMutateRules(t *testing.T) {
 	if testing.Short() {
 		rules = 50
 	}
-	native := 0
+	native, repeatable := 0, 0
 	for n := range rules {
 		var policyRules []any
 		for i := range 1 + m.IntN(5)/4 {
@@ -258,6 +261,10 @@ func TestRandomMutateRules(t *testing.T) {
 				t.Fatal(err)
 			}
 			bothMutate(t, fmt.Sprintf("rule %d\n%s\n%s", n, text, request), p.result, nil, string(request))
+			if !slices.ContainsFunc(p.result.Mutating, func(o mutating.Objects) bool { return !o.Draft.Repeatable }) {
+				repeatable++
+				twiceMutate(t, fmt.Sprintf("rule %d\n%s\n%s", n, text, request), p.result, string(request))
+			}
 			if t.Failed() {
 				return
 			}
@@ -266,5 +273,8 @@ func TestRandomMutateRules(t *testing.T) {
 	if native < rules/4 {
 		t.Errorf("%d of %d random policies are native", native, rules)
 	}
-	t.Logf("%d of %d random policies are native", native, rules)
+	if repeatable < native {
+		t.Errorf("of %d native policies only %d were held to be the same when they run twice, four times each", native, repeatable)
+	}
+	t.Logf("%d of %d random policies are native, and %d changes of these are repeatable", native, rules, repeatable)
 }

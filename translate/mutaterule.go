@@ -30,6 +30,7 @@ type change struct {
 	match      cel.Bool
 	pre        native.Truth // preconditions, and what the patch asks before it changes anything
 	mutations  []mutating.Mutation
+	effects    []effect
 	errs       bool // a mutation may be an error
 	variables  []native.Variable
 	params     *native.Params
@@ -265,6 +266,14 @@ func (w *mutateRules) refuse(rule int, at diag.Pos, what string) {
 	}
 }
 
+// leaveOnce leaves a rule to the webhook that may do something else when it runs twice.
+func (w *mutateRules) leaveOnce(c change) {
+	if w.why[c.index] == nil {
+		d := runsOnce(c.rule.Pos)
+		w.why[c.index], w.done = &d, false
+	}
+}
+
 // draft is the policy object of what meets the same changes.
 func (w *mutateRules) draft(same []meeting, used map[string]bool, rules int) {
 	changes := same[0].changes
@@ -314,6 +323,11 @@ func (w *mutateRules) draft(same []meeting, used map[string]bool, rules int) {
 		for _, m := range c.mutations {
 			m.Member, m.Expr = member, behind(guard, m)
 			d.Mutations = append(d.Mutations, m)
+		}
+	}
+	if d.Repeatable = isRepeatable(changes); !d.Repeatable && w.opts.Repeatable {
+		for _, c := range changes {
+			w.leaveOnce(c)
 		}
 	}
 	d.Bindings = []vap.Binding{binding}
@@ -470,7 +484,7 @@ func (l *lowering) change(index int, t native.Target, ops []native.Operation) (c
 	if filled.unsure {
 		panic(l.unsupported("a variable in a patch that may be an error"))
 	}
-	c.mutations, c.errs = patch.mutations, filled.native
+	c.mutations, c.effects, c.errs = patch.mutations, patch.effects, filled.native
 	if len(c.mutations) == 0 {
 		return c, false
 	}

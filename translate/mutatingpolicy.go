@@ -48,6 +48,10 @@ func mutatingDrafts(p *policy.Policy, o *Options) (drafts []*mutating.Draft, not
 		if w.lower(); w.why != nil {
 			return nil, nil, w.why
 		}
+		if w.out.Repeatable = isRepeatableDraft(w.out); !w.out.Repeatable && o.Repeatable {
+			d := runsOnce(p.Pos)
+			return nil, nil, &d
+		}
 		drafts = append(drafts, w.out)
 	}
 	return drafts, notes, nil

@@ -41,6 +41,7 @@ type setting struct {
 	own        translate.Params
 	guard      translate.Guard
 	mutations  bool
+	repeatable bool
 }
 
 func builtin(t *testing.T, release cel.Release) *schema.Set {
@@ -84,7 +85,7 @@ func compileText(t *testing.T, text string, s setting) compile.Result {
 	k.Lock()
 	defer k.Unlock()
 	return compile.Policies(compile.Input{Policies: file.Policies, Exceptions: append(file.Exceptions, s.exceptions...), Found: found}, compile.Options{
-		Translate: translate.Options{Release: s.release, Schemas: k.schemas, Pack: s.pack, Params: s.own, Guard: s.guard, Mutations: s.mutations},
+		Translate: translate.Options{Release: s.release, Schemas: k.schemas, Pack: s.pack, Params: s.own, Guard: s.guard, Mutations: s.mutations, Repeatable: s.repeatable},
 		Emit:      vap.EmitOptions{ExcludeNamespaces: []string{}},
 		Cache:     s.cache(k),
 	})

@@ -34,6 +34,9 @@ type Options struct {
 	// Mutations has mutate rules and MutatingPolicies become MutatingAdmissionPolicies, where
 	// they can. Otherwise all of them are the webhook's.
 	Mutations bool
+	// Repeatable leaves to the webhook what is not proven to change nothing more when it runs
+	// twice, as it does where policies go from a webhook to the API server.
+	Repeatable bool
 	// Merging says how apply configurations are merged; nil has none made.
 	Merging Merging
 	// Checker checks what the source says in CEL, which only Lower asks.
