@@ -10,6 +10,10 @@ import (
 	"github.com/kvap/kvap/vap"
 )
 
+// FirstMutations is the first release that serves MutatingAdmissionPolicies of the version that
+// is there to stay.
+const FirstMutations = mutating.Stable
+
 // tellOrder tells of policies that may write the same field of the same objects: an API server
 // promises no order among them, as little as Kyverno does.
 func (c *compilation) tellOrder(rules []*Rule) (found diag.List) {

@@ -7,23 +7,13 @@ import (
 	"fmt"
 	"sync"
 
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // writers is how many requests are under way at a time.
 const writers = 8
-
-func policyType() metav1.TypeMeta {
-	return metav1.TypeMeta{APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: "ValidatingAdmissionPolicy"}
-}
-
-func bindingType() metav1.TypeMeta {
-	return metav1.TypeMeta{APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: "ValidatingAdmissionPolicyBinding"}
-}
 
 // errForeign is an object of the name that somebody else made.
 var errForeign = errors.New("an object of this name exists that kvap did not make; rename it or the policy")
@@ -118,7 +108,7 @@ func each(objects []client.Object, do func(client.Object) error) map[string]erro
 			if err := do(o); err != nil {
 				mu.Lock()
 				defer mu.Unlock()
-				failed[o.GetName()] = fmt.Errorf("%s %s: %w", o.GetObjectKind().GroupVersionKind().Kind, o.GetName(), err)
+				failed[keyOf(o)] = fmt.Errorf("%s %s: %w", o.GetObjectKind().GroupVersionKind().Kind, o.GetName(), err)
 			}
 		})
 	}

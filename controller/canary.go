@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -141,15 +140,12 @@ func wordOf(objects []client.Object) string {
 }
 
 func current(o client.Object, l live) bool {
-	switch o := o.(type) {
-	case *nativePolicy:
-		have, ok := l.policies[o.Name]
-		return ok && samePolicy(o, have)
-	case *nativeBinding:
-		have, ok := l.bindings[o.Name]
-		return ok && sameBinding(o, have)
+	all := l.policies
+	if isBinding(o) {
+		all = l.bindings
 	}
-	return false
+	have, ok := all[keyOf(o)]
+	return ok && sameObject(o, have)
 }
 
 // warns asks an API server, dry, for an object until it warns with a word.
@@ -240,37 +236,4 @@ func bracketed(address string) string {
 		return "[" + address + "]"
 	}
 	return address
-}
-
-// canaryObjects are a policy that finds fault with Params of one name, and its
-// binding. Both name it, so that both must be known for a warning; and so must the kind
-// of the policy's params, if it has one.
-func canaryObjects(word string, params *admissionregistrationv1.ParamKind) []client.Object {
-	named := func() *admissionregistrationv1.MatchResources {
-		scope, match := admissionregistrationv1.NamespacedScope, admissionregistrationv1.Equivalent
-		return &admissionregistrationv1.MatchResources{
-			NamespaceSelector: &metav1.LabelSelector{}, ObjectSelector: &metav1.LabelSelector{}, MatchPolicy: &match,
-			ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
-				ResourceNames: []string{word},
-				RuleWithOperations: admissionregistrationv1.RuleWithOperations{
-					Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
-					Rule: admissionregistrationv1.Rule{
-						APIGroups: []string{v1alpha1.Group}, APIVersions: []string{v1alpha1.Version}, Resources: []string{"params"}, Scope: &scope,
-					},
-				},
-			}},
-		}
-	}
-	ignore := admissionregistrationv1.Ignore
-	p := &nativePolicy{TypeMeta: policyType(), Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
-		FailurePolicy: &ignore, MatchConstraints: named(), ParamKind: params,
-		Validations: []admissionregistrationv1.Validation{{Expression: "false", Message: word + " is in effect"}},
-	}}
-	b := &nativeBinding{TypeMeta: bindingType(), Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
-		PolicyName: canaryName, MatchResources: named(),
-		ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Warn},
-	}}
-	p.Name, b.Name = canaryName, canaryName
-	p.Labels, b.Labels = ownLabels(nil), ownLabels(nil)
-	return []client.Object{p, b}
 }

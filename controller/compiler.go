@@ -14,7 +14,9 @@ import (
 
 // A compiler compiles all policies, and of those that are as before nothing anew.
 type compiler struct {
-	options Options
+	options   Options
+	mutations bool // rules that mutate become native
+	merging   translate.Merging
 
 	cache      *compile.Cache
 	schemas    *schema.Set
@@ -53,6 +55,7 @@ func (c *compiler) compile(ctx context.Context, s shelf, schemas *schema.Set) (c
 		Translate: translate.Options{
 			Release: c.options.Release, Schemas: schemas,
 			Pack: translate.PackMatch, Guard: translate.GuardAuto, Params: translate.ParamsKvap, OwnNamespace: c.options.Namespace,
+			Mutations: c.mutations, Merging: c.merging, Repeatable: c.options.Fallback != NoFallback{},
 		},
 		Emit:           vap.EmitOptions{ExcludeNamespaces: c.options.ExcludeNamespaces, Taken: s.taken},
 		Cache:          c.cache,

@@ -2,7 +2,7 @@
 // policies.
 //
 // In come policies, exceptions and ConfigMaps, by watches. Out go
-// ValidatingAdmissionPolicies, their bindings and params, webhook configurations
+// ValidatingAdmissionPolicies and MutatingAdmissionPolicies, their bindings and params, webhook configurations
 // for what has no native form, and a PolicyTranslation for each policy.
 //
 // # One pass
@@ -36,6 +36,12 @@
 // So a rule that becomes native is enforced (5) before the webhook lets go of it
 // (7), and one that ceases to be is served (3) before its object goes (6): where the
 // webhook does not serve, the object stays.
+//
+// Policies that mutate go the same way, where the cluster serves MutatingAdmissionPolicies
+// (mutations.go): what says "judge" above says "change" of them. API servers run them before
+// any webhook, so that while a rule is handed over both change an object, first the native
+// policy: with a Fallback only rules become native that are proven to change nothing more the
+// second time. In shadow none does, for a native policy that mutates always has an effect.
 //
 // What must hold: a pass that finds nothing to do writes nothing. Only objects that
 // carry kvap's label and were made by its field manager are changed or removed. An

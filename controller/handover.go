@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"strings"
 	"sync"
 	"time"
 
@@ -16,7 +17,9 @@ type handover struct {
 	client client.Reader
 	writer *writer
 	canary *canary
-	step   func(Step)
+	// mutations tells of a cluster that serves MutatingAdmissionPolicies.
+	mutations bool
+	step      func(Step)
 	// drift is told of objects that are written again although nothing else is wanted
 	// of them than before.
 	drift func()
@@ -44,7 +47,7 @@ func (h *handover) run(ctx context.Context, wanted map[string]*judge, kept map[s
 	out := handed{failed: map[string]error{}}
 	for range rounds {
 		var err error
-		if out.live, err = readLive(ctx, h.client); err != nil {
+		if out.live, err = readLive(ctx, h.client, h.mutations); err != nil {
 			out.pending = true // nobody knows what is there
 			return out, err
 		}
@@ -52,7 +55,7 @@ func (h *handover) run(ctx context.Context, wanted map[string]*judge, kept map[s
 		p := planFor(wanted, out.live, out.failed, h.canary.isSeen(out.live), kept)
 		for name := range p.foreign {
 			out.failed[name] = errForeign
-			if isReserved(name) {
+			if isReserved(strings.TrimPrefix(name, mutatingPrefix)) {
 				out.failed[name] = errReserved
 			}
 		}
@@ -70,7 +73,7 @@ func (h *handover) run(ctx context.Context, wanted map[string]*judge, kept map[s
 // isDone tells that there is nothing to hand over, and that every API server judges by
 // what is there.
 func (h *handover) isDone(ctx context.Context, wanted map[string]*judge) bool {
-	l, err := readLive(ctx, h.client)
+	l, err := readLive(ctx, h.client, h.mutations)
 	if err != nil {
 		return false
 	}
@@ -114,11 +117,10 @@ func (h *handover) write(ctx context.Context, out *handed, objects []client.Obje
 	var policies, bindings []client.Object
 	owner := map[client.Object]string{}
 	for _, o := range objects {
-		switch o := o.(type) {
-		case *nativePolicy:
-			policies, owner[o] = append(policies, o), o.Name
-		case *nativeBinding:
-			bindings, owner[o] = append(bindings, o), o.Spec.PolicyName
+		if owner[o] = boundTo(o); isBinding(o) {
+			bindings = append(bindings, o)
+		} else {
+			policies = append(policies, o)
 		}
 	}
 	for _, some := range [][]client.Object{policies, bindings} {
@@ -129,7 +131,7 @@ func (h *handover) write(ctx context.Context, out *handed, objects []client.Obje
 			return h.bring(ctx, o, out.live)
 		})
 		for _, o := range some {
-			if err := failed[o.GetName()]; err != nil {
+			if err := failed[keyOf(o)]; err != nil {
 				out.failed[owner[o]] = err
 			}
 		}
@@ -138,7 +140,7 @@ func (h *handover) write(ctx context.Context, out *handed, objects []client.Obje
 
 // bring brings an object to what is wanted of it.
 func (h *handover) bring(ctx context.Context, want client.Object, l live) error {
-	key, text := want.GetObjectKind().GroupVersionKind().Kind+"/"+want.GetName(), hashOf(asJSON(want))
+	key, text := writtenKey(want), hashOf(asJSON(want))
 	err := h.applyOrReplace(ctx, want, l)
 	if err != nil {
 		return err
@@ -160,46 +162,39 @@ func (h *handover) forget(objects []client.Object) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, o := range objects {
-		kind := policyType().Kind
-		if _, ok := o.(*nativeBinding); ok {
-			kind = bindingType().Kind
-		}
-		delete(h.applied, kind+"/"+o.GetName())
+		delete(h.applied, writtenKey(o))
 	}
+}
+
+// writtenKey is an object among all that are written.
+func writtenKey(o client.Object) string {
+	if isBinding(o) {
+		return bindingKey(keyOf(o))
+	}
+	return policyKey(keyOf(o))
 }
 
 // applyOrReplace applies an object, and replaces it where that is not enough.
 func (h *handover) applyOrReplace(ctx context.Context, want client.Object, l live) error {
-	switch want := want.(type) {
-	case *nativePolicy:
-		got := want.DeepCopy()
-		if err := h.writer.apply(ctx, got); err != nil || samePolicy(want, got) {
+	if have, ok := l.bindings[keyOf(want)]; ok && isBinding(want) && boundTo(have) != boundTo(want) {
+		// which cannot be changed
+		if err := h.writer.remove(ctx, have); err != nil {
 			return err
 		}
-		got.TypeMeta, got.Spec = want.TypeMeta, *want.Spec.DeepCopy()
-		return h.writer.replace(ctx, got)
-	case *nativeBinding:
-		if have, ok := l.bindings[want.Name]; ok && have.Spec.PolicyName != want.Spec.PolicyName {
-			// which cannot be changed
-			if err := h.writer.remove(ctx, have); err != nil {
-				return err
-			}
-		}
-		got := want.DeepCopy()
-		if err := h.writer.apply(ctx, got); err != nil || sameBinding(want, got) {
-			return err
-		}
-		got.TypeMeta, got.Spec = want.TypeMeta, *want.Spec.DeepCopy()
-		return h.writer.replace(ctx, got)
 	}
-	return nil
+	got, _ := want.DeepCopyObject().(client.Object)
+	if err := h.writer.apply(ctx, got); err != nil || sameObject(want, got) {
+		return err
+	}
+	setSpec(got, want)
+	return h.writer.replace(ctx, got)
 }
 
 // remove removes bindings and then policies, as they are in order.
 func (h *handover) remove(ctx context.Context, objects []client.Object) map[string]error {
 	var policies, bindings []client.Object
 	for _, o := range objects {
-		if _, ok := o.(*nativeBinding); ok {
+		if isBinding(o) {
 			bindings = append(bindings, o)
 		} else {
 			policies = append(policies, o)

@@ -7,36 +7,45 @@ import (
 	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kvap/kvap/vap"
 )
 
-// Live is what of native policies is in the cluster.
+// Live is what of native policies is in the cluster, by key.
 type live struct {
-	policies map[string]*nativePolicy // all there are
-	bindings map[string]*nativeBinding
+	policies map[string]client.Object // all there are
+	bindings map[string]client.Object
 }
 
-// readLive reads the native policies of the cluster. They are not to be changed.
-func readLive(ctx context.Context, c client.Reader) (live, error) {
-	l := live{map[string]*nativePolicy{}, map[string]*nativeBinding{}}
-	var policies admissionregistrationv1.ValidatingAdmissionPolicyList
-	if err := c.List(ctx, &policies, client.UnsafeDisableDeepCopy); err != nil {
-		return l, err
+// readLive reads the native policies of the cluster, also those that mutate where it serves
+// these. They are not to be changed.
+func readLive(ctx context.Context, c client.Reader, mutations bool) (live, error) {
+	l := live{map[string]client.Object{}, map[string]client.Object{}}
+	lists := []client.ObjectList{
+		&admissionregistrationv1.ValidatingAdmissionPolicyList{}, &admissionregistrationv1.ValidatingAdmissionPolicyBindingList{},
 	}
-	var bindings admissionregistrationv1.ValidatingAdmissionPolicyBindingList
-	if err := c.List(ctx, &bindings, client.UnsafeDisableDeepCopy); err != nil {
-		return l, err
+	if mutations {
+		lists = append(lists, &admissionregistrationv1.MutatingAdmissionPolicyList{}, &admissionregistrationv1.MutatingAdmissionPolicyBindingList{})
 	}
-	for i := range policies.Items {
-		l.policies[policies.Items[i].Name] = &policies.Items[i]
-	}
-	for i := range bindings.Items {
-		l.bindings[bindings.Items[i].Name] = &bindings.Items[i]
+	for _, list := range lists {
+		if err := c.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+			return live{}, err
+		}
+		if err := meta.EachListItem(list, func(o runtime.Object) error {
+			if one, ok := o.(client.Object); ok && isBinding(one) {
+				l.bindings[keyOf(one)] = one
+			} else if ok {
+				l.policies[keyOf(one)] = one
+			}
+			return nil
+		}); err != nil {
+			return live{}, err
+		}
 	}
 	return l, nil
 }
@@ -44,14 +53,14 @@ func readLive(ctx context.Context, c client.Reader) (live, error) {
 // taken are the names of what somebody else made, in order.
 func (l live) taken() []string {
 	var out []string
-	for name, p := range l.policies {
+	for _, p := range l.policies {
 		if !isOurs(p) {
-			out = append(out, name)
+			out = append(out, p.GetName())
 		}
 	}
-	for name, b := range l.bindings {
+	for _, b := range l.bindings {
 		if !isOurs(b) {
-			out = append(out, name)
+			out = append(out, b.GetName())
 		}
 	}
 	slices.Sort(out)
@@ -76,13 +85,13 @@ func isOurs(o metav1.Object) bool {
 func (l live) versions() map[string]string {
 	out := map[string]string{}
 	for name, p := range l.policies {
-		if isOurs(p) && !isCanary(name) {
-			out[policyKey(name)] = fmt.Sprintf("%s/%d", p.UID, p.Generation)
+		if isOurs(p) && !isCanary(p.GetName()) {
+			out[policyKey(name)] = fmt.Sprintf("%s/%d", p.GetUID(), p.GetGeneration())
 		}
 	}
 	for name, b := range l.bindings {
-		if isOurs(b) && !isCanary(name) {
-			out[bindingKey(name)] = fmt.Sprintf("%s/%d", b.UID, b.Generation)
+		if isOurs(b) && !isCanary(b.GetName()) {
+			out[bindingKey(name)] = fmt.Sprintf("%s/%d", b.GetUID(), b.GetGeneration())
 		}
 	}
 	return out

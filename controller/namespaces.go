@@ -9,8 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-
-	"github.com/kvap/kvap/vap"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // A namespace is what of a Namespace tells whether a rule judges in it.
@@ -51,18 +50,8 @@ func (w *watcher) namespaces(ctx context.Context) ([]namespace, error) {
 }
 
 // isOf tells that a binding is about the objects of a namespace.
-func (n namespace) isOf(p *nativePolicy, b *nativeBinding) bool {
-	var selectors []*metav1.LabelSelector
-	if c := p.Spec.MatchConstraints; c != nil {
-		selectors = append(selectors, c.NamespaceSelector)
-	}
-	if m := b.Spec.MatchResources; m != nil {
-		selectors = append(selectors, m.NamespaceSelector)
-	}
-	for _, s := range selectors {
-		if s == nil {
-			continue
-		}
+func (n namespace) isOf(policy, binding client.Object) bool {
+	for _, s := range namespacesOf(policy, binding) {
 		selector, err := metav1.LabelSelectorAsSelector(s)
 		if err != nil || !selector.Matches(n.labels) {
 			return false
@@ -73,9 +62,9 @@ func (n namespace) isOf(p *nativePolicy, b *nativeBinding) bool {
 
 // lacking is the first ConfigMap that a judge reads and of which there are no params:
 // where it is of each object's own namespace, that of the first namespace without.
-func lacking(o vap.Objects, missing []configMapRef, all []namespace) (configMapRef, bool) {
-	for _, b := range o.Bindings {
-		ref, ok := configMapOf(o.Policy, b)
+func lacking(o native, missing []configMapRef, all []namespace) (configMapRef, bool) {
+	for _, b := range o.bindings {
+		ref, ok := configMapOf(o.policy, b)
 		if !ok {
 			continue
 		}
@@ -87,7 +76,7 @@ func lacking(o vap.Objects, missing []configMapRef, all []namespace) (configMapR
 		}
 		for _, n := range all {
 			own := configMapRef{n.name, ref.name}
-			if slices.Contains(missing, own) && n.isOf(o.Policy, b) {
+			if slices.Contains(missing, own) && n.isOf(o.policy, b) {
 				return own, true
 			}
 		}

@@ -25,6 +25,10 @@ type Options struct {
 	Mode string
 	// Release is what the API servers are at least; the zero value asks them.
 	Release cel.Release
+	// Mutations says who runs the rules that mutate: MutationsAuto, which is the default,
+	// MutationsNative or MutationsWebhook. With a Fallback only those become native that may
+	// run twice, as they do while they are handed over.
+	Mutations string
 	// ExcludeNamespaces are left out by every binding. nil means the default ones.
 	ExcludeNamespaces []string
 	// NamespaceLimit is how many native rules, and native objects, the policies of one
@@ -85,6 +89,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.ExcludeNamespaces == nil {
 		o.ExcludeNamespaces = vap.DefaultExcludedNamespaces()
+	}
+	if o.Mutations == "" {
+		o.Mutations = MutationsAuto
 	}
 	if o.Fallback == nil {
 		o.Fallback = NoFallback{}

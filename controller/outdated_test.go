@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/kvap/kvap/api/v1alpha1"
@@ -56,13 +57,14 @@ func TestOthersStayEnforced(t *testing.T) {
 		}}}
 	}
 	at := func(generation int64) live {
-		return live{policies: map[string]*nativePolicy{"same": native("same", 1), "other": native("other", generation)}}
+		return live{policies: map[string]client.Object{"same": native("same", 1), "other": native("other", generation)}}
 	}
 	c := &canary{seen: at(1).versions()}
 	o := &outcome{seen: errors.New("not yet"), judges: c.judges(at(2)), late: map[string]bool{"other": true}, rules: map[*policy.Policy][]*compile.Rule{}}
 	for i, name := range []string{"same", "other"} {
 		p := &policy.Policy{Name: name}
-		o.result.Objects = append(o.result.Objects, vap.Objects{Policy: native(name, 0)})
+		o.result.Objects = append(o.result.Objects, vap.Objects{Policy: native(name, 0), Draft: &vap.Draft{}})
+		o.natives = nil
 		o.rules[p] = []*compile.Rule{{Policy: p, Source: &policy.Rule{Name: "r"}, Target: translate.Native, Objects: []int{i}}}
 		conditions := o.statusOf(&policySource{policy: p, mode: v1alpha1.ModeEnforce}, v1alpha1.PolicyTranslationStatus{}).Conditions
 		for _, condition := range []string{v1alpha1.ConditionEnforced, v1alpha1.ConditionSynced} {

@@ -20,8 +20,8 @@ type paramKind struct{ apiVersion, kind string }
 
 // paramKindOf is the kind of a policy's params; false where it has none, or one that every
 // API server knows.
-func paramKindOf(p *nativePolicy) (paramKind, bool) {
-	kind := p.Spec.ParamKind
+func paramKindOf(p client.Object) (paramKind, bool) {
+	kind := kindOfParams(p)
 	if kind == nil {
 		return paramKind{}, false
 	}
@@ -63,7 +63,7 @@ const kindPatience = 2 * time.Second
 // in the cluster, learns by it that the process before has seen API servers know all of them.
 func (c *canary) objects(l live) []client.Object {
 	state := stateOf(l.versions())
-	all := canaryObjects("kvap-"+hashOf(state), nil)
+	all := canaryObjects("kvap-"+hashOf(state), nil, l.mutates())
 	unknown := c.unknown(l)
 	if len(unknown) == 0 {
 		return all
@@ -72,7 +72,7 @@ func (c *canary) objects(l live) []client.Object {
 		c.learn(l, unknown...)
 		return all
 	}
-	return canaryObjects("kvap-"+hashOf(state+fmt.Sprint(unknown)), nil)
+	return canaryObjects("kvap-"+hashOf(state+fmt.Sprint(unknown)), nil, l.mutates())
 }
 
 // unknown are the kinds of params that not all API servers were seen to know.
@@ -108,7 +108,7 @@ func (c *canary) seeParams(ctx context.Context, l live) map[paramKind]error {
 			continue
 		}
 		c.asked = k
-		objects := canaryObjects("kvap-"+hashOf(stateOf(l.versions())+fmt.Sprint(k)), &admissionregistrationv1.ParamKind{APIVersion: k.apiVersion, Kind: k.kind})
+		objects := canaryObjects("kvap-"+hashOf(stateOf(l.versions())+fmt.Sprint(k)), &admissionregistrationv1.ParamKind{APIVersion: k.apiVersion, Kind: k.kind}, l.mutates())
 		if err := c.ask(bounded, objects, l, kindPatience); err != nil {
 			out[k] = fmt.Errorf("the kind %s of %s, which the params are of, is not known to every API server yet: %w", k.kind, k.apiVersion, err)
 			continue

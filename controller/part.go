@@ -7,6 +7,8 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/vap"
 )
@@ -17,7 +19,11 @@ import (
 type parts map[string]string
 
 // partsOf are the parts of a native policy with its bindings.
-func partsOf(p *nativePolicy, bindings []*nativeBinding) parts {
+func partsOf(o client.Object, bindings []client.Object) parts {
+	p, ok := o.(*nativePolicy)
+	if !ok {
+		return wholeParts(o, bindings)
+	}
 	source, ok, err := vap.TranslationOf(p.Annotations)
 	if !ok || err != nil || len(source.Validations) != len(p.Spec.Validations) {
 		return nil
@@ -29,7 +35,7 @@ func partsOf(p *nativePolicy, bindings []*nativeBinding) parts {
 	})
 	bound := make([]string, len(bindings))
 	for i, b := range bindings {
-		bound[i] = asJSON(b.Spec)
+		bound[i] = asJSON(specOf(b))
 	}
 	slices.Sort(bound)
 	if len(bound) == 0 {
@@ -49,6 +55,23 @@ func partsOf(p *nativePolicy, bindings []*nativeBinding) parts {
 	}
 	for key, text := range out {
 		out[key] = hashOf(text)
+	}
+	return out
+}
+
+// wholeParts are the rules of a policy that mutates: each runs on what the others made.
+func wholeParts(p client.Object, bindings []client.Object) parts {
+	if len(bindings) == 0 {
+		return nil
+	}
+	bound := make([]string, len(bindings))
+	for i, b := range bindings {
+		bound[i] = asJSON(specOf(b))
+	}
+	slices.Sort(bound)
+	out := parts{}
+	for _, rule := range rulesOf(p) {
+		out[rule] = hashOf(asJSON(specOf(p)) + asJSON(bound))
 	}
 	return out
 }
@@ -75,15 +98,15 @@ func (n variableNames) in(expression string) string {
 
 // parts are those of the objects that the controller made, by the names of the objects.
 func (l live) parts() map[string]parts {
-	bindings := map[string][]*nativeBinding{}
+	bindings := map[string][]client.Object{}
 	for _, b := range l.bindings {
 		if isOurs(b) {
-			bindings[b.Spec.PolicyName] = append(bindings[b.Spec.PolicyName], b)
+			bindings[boundTo(b)] = append(bindings[boundTo(b)], b)
 		}
 	}
 	out := map[string]parts{}
 	for name, p := range l.policies {
-		if isOurs(p) && !isCanary(name) {
+		if isOurs(p) && !isCanary(p.GetName()) {
 			out[name] = partsOf(p, bindings[name])
 		}
 	}
@@ -108,20 +131,20 @@ func common(a, b map[string]parts) map[string]parts {
 
 // judgedBy tells that a rule is in some parts as it is wanted in its object of an index.
 func (o *outcome) judgedBy(some map[string]parts, r *compile.Rule, index int) bool {
-	object := o.result.Objects[index]
+	object := o.all()[index]
 	want, known := o.wanted[index]
 	if !known {
 		if o.wanted == nil {
 			o.wanted = map[int]parts{}
 		}
-		want = partsOf(object.Policy, object.Bindings)
+		want = partsOf(object.policy, object.bindings)
 		o.wanted[index] = want
 	}
 	found := false
 	for _, f := range r.Forms {
 		rule := r.PolicyName() + "/" + f.Name
 		if text, ok := want[rule]; ok {
-			if some[object.Policy.Name][rule] != text {
+			if some[keyOf(object.policy)][rule] != text {
 				return false
 			}
 			found = true

@@ -7,11 +7,13 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/kvap/kvap/vap"
 )
 
 // packed is a native policy of the rules p/a and q/b, in this order or the other.
-func packed() (*nativePolicy, []*nativeBinding) {
+func packed() (*nativePolicy, *nativeBinding) {
 	p := &nativePolicy{}
 	p.Name, p.Annotations = "pack", map[string]string{vap.TranslationAnnotation: asJSON(vap.Translation{
 		Members:     []vap.TranslatedMember{{Policy: "p", Rule: "a"}, {Policy: "q", Rule: "b"}},
@@ -21,12 +23,13 @@ func packed() (*nativePolicy, []*nativeBinding) {
 	p.Spec.MatchConditions = []admissionregistrationv1.MatchCondition{{Name: "guard", Expression: "a || b"}, {Name: "both", Expression: "c"}}
 	p.Spec.Variables = []admissionregistrationv1.Variable{{Name: "x", Expression: "1"}, {Name: "y", Expression: "variables.x + 1"}, {Name: "x2", Expression: "2"}}
 	p.Spec.Validations = []admissionregistrationv1.Validation{{Expression: "variables.y == 1"}, {Expression: "variables.x2 == 1"}, {Expression: "true", Message: "m"}}
-	return p, []*nativeBinding{{Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: "pack", ValidationActions: []admissionregistrationv1.ValidationAction{"Deny"}}}}
+	return p, &nativeBinding{Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: "pack", ValidationActions: []admissionregistrationv1.ValidationAction{"Deny"}}}
 }
 
 // A part is as before exactly where nothing has changed that the rule is judged by.
 func TestParts(t *testing.T) {
-	before := partsOf(packed())
+	was, binding := packed()
+	before := partsOf(was, []client.Object{binding})
 	if len(before) != 2 || before["p/a"] == before["q/b"] {
 		t.Fatalf("parts: %v", before)
 	}
@@ -54,8 +57,8 @@ func TestParts(t *testing.T) {
 		}, []string{"q/b"}},
 	} {
 		p, b := packed()
-		tt.change(p, b[0])
-		got := common(map[string]parts{"pack": before}, map[string]parts{"pack": partsOf(p, b)})["pack"]
+		tt.change(p, b)
+		got := common(map[string]parts{"pack": before}, map[string]parts{"pack": partsOf(p, []client.Object{b})})["pack"]
 		if same := slices.Sorted(maps.Keys(got)); !slices.Equal(same, tt.same) {
 			t.Errorf("%s: the same are %v, want %v", name, same, tt.same)
 		}

@@ -17,7 +17,6 @@ import (
 
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/schema"
-	"github.com/kvap/kvap/vap"
 )
 
 // A passer makes passes: it brings the cluster to what its policies say.
@@ -27,6 +26,8 @@ type passer struct {
 	kube    kubernetes.Interface
 	writer  *writer
 	mu      sync.Mutex
+	// mutations tells of a cluster that serves MutatingAdmissionPolicies.
+	mutations bool
 
 	// What reads, which a follower does as well.
 	watcher  *watcher
@@ -82,7 +83,7 @@ func (p *passer) pass(ctx context.Context) (reconcile.Result, error) {
 		return reconcile.Result{}, err
 	}
 	p.step(StepCompile)
-	before, err := readLive(ctx, p.handover.client)
+	before, err := readLive(ctx, p.handover.client, p.mutations)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -160,14 +161,14 @@ func (p *passer) unheard() map[apischema.GroupKind]error {
 // bring is steps 3 to 7. What fails is in the outcome, for the status, and tried
 // again; step 7 waits for requests that are on their way.
 func (p *passer) bring(ctx context.Context, in shelf, out *outcome) (again bool, onTheWay time.Duration, err error) {
-	refs := configMapsOf(out.result.Objects)
+	refs := configMapsOf(nativesOf(out.result))
 	if err := p.resolve(ctx, refs, out); err != nil {
 		return false, 0, err
 	}
 	remaining := Remaining{
 		Policies: remainingOf(in.sources, out.result), Exceptions: in.exceptions, ExcludeNamespaces: p.options.ExcludeNamespaces,
 	}
-	wanted := wantedJudges(out.result.Objects, out.waiting.objects)
+	wanted := wantedJudges(out.all(), out.waiting.objects)
 	p.step(StepWiden)
 	if p.webhooks.knowsNothing() && p.handover.isDone(ctx, wanted) {
 		p.webhooks.nothingRemained()
@@ -217,7 +218,7 @@ func (p *passer) complain(ctx context.Context, out *outcome) {
 // resolve finds the ConfigMaps that rules read, makes params of them, and finds who judges
 // for want of them.
 func (p *passer) resolve(ctx context.Context, refs []configMapRef, out *outcome) error {
-	before, err := readLive(ctx, p.handover.client)
+	before, err := readLive(ctx, p.handover.client, p.mutations)
 	if err != nil {
 		return err
 	}
@@ -230,7 +231,7 @@ func (p *passer) resolve(ctx context.Context, refs []configMapRef, out *outcome)
 	for _, ref := range refs {
 		out.params = firstError(out.params, unread[ref])
 	}
-	all, err := p.namespacesFor(ctx, out.result.Objects)
+	all, err := p.namespacesFor(ctx, nativesOf(out.result))
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -239,15 +240,15 @@ func (p *passer) resolve(ctx context.Context, refs []configMapRef, out *outcome)
 	if !p.webhooks.absent() {
 		out.result, out.waiting = waitForParams(out.result, lacked, all)
 	}
-	out.rules = rulesByPolicy(out.result)
+	out.rules, out.natives = rulesByPolicy(out.result), nil
 	return nil
 }
 
 // namespacesFor are the namespaces, where a rule denies for want of params that the webhook
 // can judge by: they may have none, or take theirs along when they go.
-func (p *passer) namespacesFor(ctx context.Context, objects []vap.Objects) ([]namespace, error) {
-	denies := func(o vap.Objects) bool { return len(configMapsOfObject(o)) > 0 && deniesWithoutParams(o) }
-	if p.webhooks.absent() || !slices.ContainsFunc(objects, denies) {
+func (p *passer) namespacesFor(ctx context.Context, natives []native) ([]namespace, error) {
+	denies := func(o native) bool { return len(configMapsOfObject(o)) > 0 && deniesWithoutParams(o) }
+	if p.webhooks.absent() || !slices.ContainsFunc(natives, denies) {
 		return nil, nil
 	}
 	return p.watcher.namespaces(ctx)

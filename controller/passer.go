@@ -25,6 +25,7 @@ import (
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/vap/apiserver"
 )
 
 // newPasser puts a passer together. changed asks for a pass.
@@ -46,15 +47,23 @@ func newPasser(m manager.Manager, config *rest.Config, options Options, changed 
 	if err != nil {
 		return nil, err
 	}
+	served, err := servesMutations(context.Background(), kube.Discovery(), m.GetAPIReader())
+	if err != nil {
+		return nil, err
+	}
+	native, err := mutationsOf(options.Mutations, served, options.Release)
+	if err != nil {
+		return nil, err
+	}
 	c := m.GetClient()
 	w := &writer{client: c, direct: m.GetAPIReader(), tell: counts.wrote}
 	scribe := &scribe{writer: w, client: c, direct: m.GetAPIReader(), events: eventsOf(m), now: metav1.Now}
 	p := &passer{
-		options: options, config: config, kube: kube, writer: w, metrics: counts, scribe: scribe, now: time.Now, step: options.step(),
+		options: options, config: config, kube: kube, writer: w, mutations: served, metrics: counts, scribe: scribe, now: time.Now, step: options.step(),
 		watcher:  &watcher{cache: m.GetCache(), client: c, discovery: kube.Discovery(), changed: changed, outages: outages},
 		library:  &library{client: c, direct: m.GetAPIReader(), mode: options.Mode, trusted: options.ExceptionNamespaces, remembered: scribe.remembered},
 		types:    &clusterTypes{builtin: builtin, direct: m.GetAPIReader()},
-		compiler: &compiler{options: options},
+		compiler: &compiler{options: options, mutations: native, merging: apiserver.NewMerging()},
 		changed:  changed,
 		outages:  outages,
 		begun:    &atomic.Bool{},
@@ -75,7 +84,7 @@ func (p *passer) forget() {
 		p.params.watch(nil)
 	}
 	p.canary = &canary{writer: w, options: p.options, config: p.config, now: p.now, patience: canaryPatience}
-	p.handover = &handover{client: w.client, writer: w, canary: p.canary, step: p.step, drift: p.metrics.drift.Inc}
+	p.handover = &handover{client: w.client, writer: w, canary: p.canary, mutations: p.mutations, step: p.step, drift: p.metrics.drift.Inc}
 	p.params = newParamSync(p.kube, w, p.changed)
 	p.webhooks = &webhooks{
 		fallback: p.options.Fallback, client: w.client, writer: w, answering: p.answering,
@@ -128,10 +137,14 @@ func eventsOf(m manager.Manager) func(v1alpha1.PolicyReference, bool, string, st
 func (p *passer) listen(ctx context.Context) error {
 	definition := &metav1.PartialObjectMetadata{}
 	definition.SetGroupVersionKind(definitionsList().GroupVersionKind().GroupVersion().WithKind("CustomResourceDefinition"))
-	for _, o := range []client.Object{
+	kinds := []client.Object{
 		definition, &nativePolicy{}, &nativeBinding{},
 		&admissionregistrationv1.ValidatingWebhookConfiguration{}, &admissionregistrationv1.MutatingWebhookConfiguration{},
-	} {
+	}
+	if p.mutations {
+		kinds = append(kinds, &mutatingPolicy{}, &mutatingBinding{})
+	}
+	for _, o := range kinds {
 		informer, err := p.watcher.cache.GetInformer(ctx, o, cache.BlockUntilSynced(false))
 		if err != nil {
 			return err

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -29,12 +28,7 @@ type plan struct {
 func (p plan) late() map[string]bool {
 	out := map[string]bool{}
 	for _, o := range p.write {
-		switch o := o.(type) {
-		case *nativePolicy:
-			out[o.Name] = true
-		case *nativeBinding:
-			out[o.Spec.PolicyName] = true
-		}
+		out[boundTo(o)] = true
 	}
 	for _, name := range p.held {
 		out[name] = true
@@ -93,14 +87,14 @@ func isReserved(name string) bool { return isCanary(name) || strings.HasSuffix(n
 
 // isForeign tells that an object of a name that a judge needs is not to be touched for it.
 func (p *planner) isForeign(j *judge) bool {
-	if isReserved(j.policy.Name) {
+	if isReserved(j.policy.GetName()) {
 		return true
 	}
-	if have, ok := p.live.policies[j.policy.Name]; ok && !isOurs(have) {
+	if have, ok := p.live.policies[keyOf(j.policy)]; ok && !isOurs(have) {
 		return true
 	}
-	return slices.ContainsFunc(j.bindings, func(b *nativeBinding) bool {
-		have, ok := p.live.bindings[b.Name]
+	return slices.ContainsFunc(j.bindings, func(b client.Object) bool {
+		have, ok := p.live.bindings[keyOf(b)]
 		return ok && !isOurs(have)
 	})
 }
@@ -110,27 +104,15 @@ func (p *planner) isCurrent(j *judge) bool { return len(p.changes(j)) == 0 }
 // changes are the objects of a judge that are not there as wanted, the policy first.
 func (p *planner) changes(j *judge) []client.Object {
 	var out []client.Object
-	if have, ok := p.live.policies[j.policy.Name]; !ok || !samePolicy(j.policy, have) {
+	if have, ok := p.live.policies[keyOf(j.policy)]; !ok || !sameObject(j.policy, have) {
 		out = append(out, j.policy)
 	}
 	for _, b := range j.bindings {
-		if have, ok := p.live.bindings[b.Name]; !ok || !sameBinding(b, have) {
+		if have, ok := p.live.bindings[keyOf(b)]; !ok || !sameObject(b, have) {
 			out = append(out, b)
 		}
 	}
 	return out
-}
-
-// samePolicy tells that there is nothing to write. Labels and annotations of others
-// are theirs.
-func samePolicy(want, have *nativePolicy) bool {
-	return contains(have.Labels, want.Labels) && contains(have.Annotations, want.Annotations) &&
-		equality.Semantic.DeepEqual(want.Spec, have.Spec)
-}
-
-func sameBinding(want, have *nativeBinding) bool {
-	return contains(have.Labels, want.Labels) && contains(have.Annotations, want.Annotations) &&
-		equality.Semantic.DeepEqual(want.Spec, have.Spec)
 }
 
 func contains(all, some map[string]string) bool {
@@ -170,7 +152,7 @@ func (p *planner) settled(rule string) bool {
 }
 
 func (p *planner) hasStandIn(name string) bool {
-	have, ok := p.live.policies[shortName(name+standInSuffix)]
+	have, ok := p.live.policies[standInOf(name)]
 	return ok && isOurs(have)
 }
 
@@ -181,7 +163,7 @@ func (p *planner) removals(out *plan) {
 	unwanted := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(p.live.policies)) {
 		have := p.live.policies[name]
-		if p.wanted[name] != nil || !isOurs(have) || isCanary(name) {
+		if p.wanted[name] != nil || !isOurs(have) || isCanary(have.GetName()) {
 			continue
 		}
 		if !p.mayGo(have) {
@@ -193,10 +175,10 @@ func (p *planner) removals(out *plan) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.live.bindings)) {
 		have := p.live.bindings[name]
-		if !isOurs(have) || isCanary(name) || p.isWantedBinding(have) {
+		if !isOurs(have) || isCanary(have.GetName()) || p.isWantedBinding(have) {
 			continue
 		}
-		judge := have.Spec.PolicyName
+		judge := boundTo(have)
 		_, there := p.live.policies[judge]
 		if unwanted[judge] || !there || p.current[judge] && p.seen {
 			out.remove = append(out.remove, have)
@@ -209,16 +191,24 @@ func (p *planner) removals(out *plan) {
 
 // mayGo tells that all rules of an unwanted judge are judged by those that are to. A
 // stand-in goes when the one that it stands in for is as wanted.
-func (p *planner) mayGo(have *nativePolicy) bool {
-	if of, ok := strings.CutSuffix(have.Name, standInSuffix); ok && p.wanted[of] != nil && !(p.current[of] && p.seen) {
+func (p *planner) mayGo(have client.Object) bool {
+	if of, ok := strings.CutSuffix(keyOf(have), standInSuffix); ok && p.wanted[of] != nil && !(p.current[of] && p.seen) {
 		return false
 	}
 	return !slices.ContainsFunc(rulesOf(have), func(rule string) bool { return !p.settled(rule) })
 }
 
-func (p *planner) isWantedBinding(b *nativeBinding) bool {
-	j := p.wanted[b.Spec.PolicyName]
-	return j != nil && slices.ContainsFunc(j.bindings, func(w *nativeBinding) bool { return w.Name == b.Name })
+func (p *planner) isWantedBinding(b client.Object) bool {
+	j := p.wanted[boundTo(b)]
+	return j != nil && slices.ContainsFunc(j.bindings, func(w client.Object) bool { return w.GetName() == b.GetName() })
+}
+
+// standInOf is the key of the stand-in of a judge.
+func standInOf(key string) string {
+	if name, ok := strings.CutPrefix(key, mutatingPrefix); ok {
+		return mutatingPrefix + shortName(name+standInSuffix)
+	}
+	return shortName(key + standInSuffix)
 }
 
 // standIns are copies, under other names, of judges as they are.
@@ -229,16 +219,19 @@ func standIns(names []string, l live) []client.Object {
 		if !ok {
 			continue
 		}
-		copied := &nativePolicy{TypeMeta: policyType(), Spec: *have.Spec.DeepCopy()}
-		copied.Name, copied.Labels, copied.Annotations = shortName(name+standInSuffix), ownLabels(nil), maps.Clone(have.Annotations)
+		copied := likeOf(have)
+		copied.SetName(shortName(have.GetName() + standInSuffix))
+		copied.SetLabels(ownLabels(nil))
+		copied.SetAnnotations(maps.Clone(have.GetAnnotations()))
 		out = append(out, copied)
 		for _, b := range l.bindings {
-			if b.Spec.PolicyName != name || !isOurs(b) {
+			if boundTo(b) != name || !isOurs(b) {
 				continue
 			}
-			bound := &nativeBinding{TypeMeta: bindingType(), Spec: *b.Spec.DeepCopy()}
-			bound.Name, bound.Labels = shortName(b.Name+standInSuffix), ownLabels(nil)
-			bound.Spec.PolicyName = copied.Name
+			bound := likeOf(b)
+			bound.SetName(shortName(b.GetName() + standInSuffix))
+			bound.SetLabels(ownLabels(nil))
+			bind(bound, copied.GetName())
 			out = append(out, bound)
 		}
 	}

@@ -15,26 +15,31 @@ import (
 	"github.com/kvap/kvap/vap"
 )
 
-// judgeOf is a judge by rules, at a version of what it says.
+// judgeOf is a judge by rules, at a version of what it says. One whose name begins with m
+// mutates.
 func judgeOf(name string, version int, rules ...string) *judge {
 	var t vap.Translation
-	j := &judge{policy: &nativePolicy{TypeMeta: policyType()}, rules: rules}
+	j := &judge{policy: &nativePolicy{TypeMeta: policyType()}, bindings: []client.Object{&nativeBinding{TypeMeta: bindingType()}}, rules: rules}
+	if strings.HasPrefix(name, "m") {
+		j.policy, j.bindings[0] = &mutatingPolicy{TypeMeta: mutatingPolicyType()}, &mutatingBinding{TypeMeta: mutatingBindingType()}
+	}
 	for _, r := range rules {
 		policy, rule, _ := strings.Cut(r, "/")
 		t.Members = append(t.Members, vap.TranslatedMember{Policy: policy, Rule: rule})
 	}
-	j.policy.Name, j.policy.Labels = name, ownLabels(nil)
-	j.policy.Annotations = map[string]string{vap.TranslationAnnotation: asJSON(t), "version": fmt.Sprint(version)}
-	b := &nativeBinding{TypeMeta: bindingType()}
-	b.Name, b.Labels, b.Spec.PolicyName = name, ownLabels(nil), name
-	j.bindings = []*nativeBinding{b}
+	for _, o := range []client.Object{j.policy, j.bindings[0]} {
+		o.SetName(name)
+		o.SetLabels(ownLabels(nil))
+	}
+	j.policy.SetAnnotations(map[string]string{vap.TranslationAnnotation: asJSON(t), "version": fmt.Sprint(version)})
+	bind(j.bindings[0], name)
 	return j
 }
 
 func wantedOf(js ...*judge) map[string]*judge {
 	out := map[string]*judge{}
 	for _, j := range js {
-		out[j.policy.Name] = j
+		out[keyOf(j.policy)] = j
 	}
 	return out
 }
@@ -48,7 +53,7 @@ type model struct {
 }
 
 func newModel() *model {
-	return &model{live: live{map[string]*nativePolicy{}, map[string]*nativeBinding{}}}
+	return &model{live: live{map[string]client.Object{}, map[string]client.Object{}}}
 }
 
 // put does what the API server does with an object that the controller applies.
@@ -56,31 +61,29 @@ func (m *model) put(o client.Object) {
 	o = o.DeepCopyObject().(client.Object)
 	o.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: Manager, Operation: metav1.ManagedFieldsOperationApply}})
 	o.SetUID(types.UID(o.GetName()))
-	switch o := o.(type) {
-	case *nativePolicy:
-		if have := m.live.policies[o.Name]; have != nil {
-			o.Generation = have.Generation + 1
-		}
-		m.live.policies[o.Name] = o
-	case *nativeBinding:
-		m.live.bindings[o.Name] = o
+	if isBinding(o) {
+		m.live.bindings[keyOf(o)] = o
+		return
 	}
+	if have := m.live.policies[keyOf(o)]; have != nil {
+		o.SetGeneration(have.GetGeneration() + 1)
+	}
+	m.live.policies[keyOf(o)] = o
 }
 
 func (m *model) drop(o client.Object) {
-	switch o.(type) {
-	case *nativePolicy:
-		delete(m.live.policies, o.GetName())
-	case *nativeBinding:
-		delete(m.live.bindings, o.GetName())
+	if isBinding(o) {
+		delete(m.live.bindings, keyOf(o))
+		return
 	}
+	delete(m.live.policies, keyOf(o))
 }
 
 // judged are the rules that a policy with a binding judges by.
 func (m *model) judged() map[string]bool {
 	out := map[string]bool{}
 	for _, b := range m.live.bindings {
-		if p := m.live.policies[b.Spec.PolicyName]; p != nil {
+		if p := m.live.policies[boundTo(b)]; p != nil {
 			for _, r := range rulesOf(p) {
 				out[r] = true
 			}
@@ -121,10 +124,11 @@ func TestPlansLoseNoRule(t *testing.T) {
 	rules := []string{"p/a", "p/b", "q/c", "q/d"}
 	random := func(version int) map[string]*judge {
 		out := map[string]*judge{}
-		for _, name := range []string{"x", "y", "z"} {
+		for _, name := range []string{"x", "y", "m", "mx"} {
 			some := slices.DeleteFunc(slices.Clone(rules), func(string) bool { return r.IntN(2) == 0 })
 			if len(some) > 0 {
-				out[name] = judgeOf(name, version, some...)
+				one := judgeOf(name, version, some...)
+				out[keyOf(one.policy)] = one
 			}
 		}
 		return out
@@ -184,8 +188,8 @@ func TestNothingToDo(t *testing.T) {
 	wanted := wantedOf(judgeOf("x", 1, "p/a"))
 	for m.next(m.plan(wanted)) {
 	}
-	m.live.policies["x"].Annotations["example.com/of-somebody"] = "else"
-	m.live.policies["x"].Labels["team"] = "a"
+	m.live.policies["x"].GetAnnotations()["example.com/of-somebody"] = "else"
+	m.live.policies["x"].GetLabels()["team"] = "a"
 	if p := m.plan(wanted); len(p.write)+len(p.remove)+len(p.held) > 0 {
 		t.Errorf("%+v", p)
 	}

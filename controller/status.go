@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/compile"
@@ -15,13 +16,13 @@ import (
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate"
-	"github.com/kvap/kvap/vap"
 )
 
 // An outcome is what a pass found, of which statuses tell.
 type outcome struct {
 	result  compile.Result
-	scans   bool // objects that are there are scanned for reports
+	natives []native // of the result, once they were asked for
+	scans   bool     // objects that are there are scanned for reports
 	rules   map[*policy.Policy][]*compile.Rule
 	live    live
 	schemas *schema.Set
@@ -134,6 +135,9 @@ func (o *outcome) row(s *policySource, r *compile.Rule) v1alpha1.RuleStatus {
 		}
 		row.Warnings = append(row.Warnings, o.warningsOf(object.Policy.Name, r)...)
 	}
+	for _, i := range r.Mutating {
+		row.Objects = append(row.Objects, o.result.Mutating[i].Policy.Name)
+	}
 	if r.Target == translate.Webhook && row.Type == "validate" && s.mode == v1alpha1.ModeEnforce {
 		actions = append(actions, webhookAction(r))
 	}
@@ -157,7 +161,7 @@ func webhookAction(r *compile.Rule) string {
 func (o *outcome) warningsOf(object string, r *compile.Rule) []v1alpha1.RuleWarning {
 	c, ok := o.warnings[object]
 	if !ok {
-		if have := o.live.policies[object]; have != nil && isOurs(have) {
+		if have, _ := o.live.policies[object].(*nativePolicy); have != nil && isOurs(have) {
 			c.byRule, c.done = typeWarnings(have, o.schemas)
 		}
 		if o.warnings == nil {
@@ -234,8 +238,8 @@ func errorsOf(found diag.List) string {
 func (o *outcome) synced(m *mark, rules []*compile.Rule) {
 	late := false
 	for _, r := range rules {
-		for _, i := range r.Objects {
-			name := o.result.Objects[i].Policy.Name
+		for _, i := range placesOf(r, o.result) {
+			name := keyOf(o.all()[i].policy)
 			switch err := o.failed[name]; {
 			case err == nil && !o.late[name], o.judgedBy(o.liveParts(), r, i): // what is to be written is about others
 			case err != nil:
@@ -261,11 +265,12 @@ func (o *outcome) liveParts() map[string]parts {
 	return o.there
 }
 
+// objectsOf are the keys of what rules are judged by.
 func (o *outcome) objectsOf(rules []*compile.Rule) []string {
 	var out []string
 	for _, r := range rules {
-		for _, i := range r.Objects {
-			out = append(out, o.result.Objects[i].Policy.Name)
+		for _, i := range placesOf(r, o.result) {
+			out = append(out, keyOf(o.all()[i].policy))
 		}
 	}
 	return out
@@ -305,7 +310,7 @@ func (o *outcome) typeChecked(m *mark, rules []*compile.Rule, rows []v1alpha1.Ru
 // unchecked is an object that the API server has not yet checked, if there is one.
 func (o *outcome) unchecked(rules []*compile.Rule) string {
 	for _, name := range o.objectsOf(rules) {
-		if !o.warnings[name].done {
+		if !o.warnings[name].done && !strings.HasPrefix(name, mutatingPrefix) { // which nobody checks
 			return name
 		}
 	}
@@ -328,8 +333,8 @@ func (o *outcome) paramsResolved(m *mark, rules []*compile.Rule) {
 		case waits: // who asks for an object where there is none is told by the rule
 			resolved = fmt.Sprintf("rule %s reads the ConfigMap %s of each object's own namespace; as %s has none, or is being deleted, the webhook judges by the rule", r.Name(), ref.name, ref.namespace)
 		}
-		for _, i := range r.Objects {
-			object := o.result.Objects[i]
+		for _, i := range placesOf(r, o.result) {
+			object := o.all()[i]
 			for _, ref := range configMapsOfObject(object) {
 				if slices.Contains(o.missing, ref) {
 					m.no(v1alpha1.ConditionParamsResolved, "Missing", "rule %s reads the ConfigMap %s/%s, which does not exist; until it does, %s",
@@ -347,7 +352,7 @@ func (o *outcome) paramsResolved(m *mark, rules []*compile.Rule) {
 }
 
 // meanwhile is what becomes of requests while params are missing.
-func meanwhile(o vap.Objects) string {
+func meanwhile(o native) string {
 	if deniesWithoutParams(o) {
 		return "every request for the kinds that the rule is about is denied"
 	}
@@ -377,8 +382,8 @@ func (o *outcome) enforced(m *mark, s *policySource, rules []*compile.Rule) {
 // do. It refuses every request that the rule's object is about.
 func (o *outcome) unknownTo(rules []*compile.Rule) error {
 	for _, r := range rules {
-		for _, i := range r.Objects {
-			if kind, ok := paramKindOf(o.result.Objects[i].Policy); ok && o.unknown[kind] != nil {
+		for _, i := range placesOf(r, o.result) {
+			if kind, ok := paramKindOf(o.all()[i].policy); ok && o.unknown[kind] != nil {
 				return o.unknown[kind]
 			}
 		}
@@ -390,10 +395,10 @@ func (o *outcome) unknownTo(rules []*compile.Rule) error {
 // are judged by in them, whatever has changed elsewhere.
 func (o *outcome) isSeen(rules []*compile.Rule) bool {
 	for _, r := range rules {
-		for _, i := range r.Objects {
-			object := o.result.Objects[i]
-			unseen := !o.judges[policyKey(object.Policy.Name)] ||
-				slices.ContainsFunc(object.Bindings, func(b *nativeBinding) bool { return !o.judges[bindingKey(b.Name)] })
+		for _, i := range placesOf(r, o.result) {
+			object := o.all()[i]
+			unseen := !o.judges[policyKey(keyOf(object.policy))] ||
+				slices.ContainsFunc(object.bindings, func(b client.Object) bool { return !o.judges[bindingKey(keyOf(b))] })
 			if unseen && !o.judgedBy(o.parts, r, i) {
 				return false
 			}

@@ -5,9 +5,10 @@ import (
 	"maps"
 	"slices"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/translate"
-	"github.com/kvap/kvap/vap"
 )
 
 // waiting is what waits for ConfigMaps that do not exist.
@@ -44,15 +45,15 @@ func (o *outcome) lack(refs []configMapRef, all []namespace, unread map[configMa
 func waitForParams(result compile.Result, missing []configMapRef, all []namespace) (compile.Result, waiting) {
 	out := waiting{objects: map[int]bool{}, rules: map[*compile.Rule]configMapRef{}}
 	rules := slices.Clone(result.Rules)
-	for i, o := range result.Objects {
+	for i, o := range nativesOf(result) {
 		ref, lacks := lacking(o, missing, all)
 		if !lacks || !deniesWithoutParams(o) {
 			continue
 		}
 		out.objects[i] = true
 		for n, r := range rules {
-			if slices.Contains(r.Objects, i) {
-				rules[n] = out.leave(r, i, ref)
+			if slices.Contains(placesOf(r, result), i) {
+				rules[n] = out.leave(r, i-len(result.Objects), i, ref)
 			}
 		}
 	}
@@ -61,19 +62,20 @@ func waitForParams(result compile.Result, missing []configMapRef, all []namespac
 }
 
 // leave is a rule that the webhook judges in place of one of its objects.
-func (w waiting) leave(r *compile.Rule, object int, ref configMapRef) *compile.Rule {
+func (w waiting) leave(r *compile.Rule, mutating, object int, ref configMapRef) *compile.Rule {
 	left := *r
 	left.Target, left.Reason = translate.Webhook, fmt.Sprintf("there are no params of the ConfigMap %s/%s", ref.namespace, ref.name)
 	left.Objects = slices.DeleteFunc(slices.Clone(r.Objects), func(i int) bool { return i == object })
+	left.Mutating = slices.DeleteFunc(slices.Clone(r.Mutating), func(i int) bool { return i == mutating })
 	delete(w.rules, r)
 	w.rules[&left] = ref
 	return &left
 }
 
 // deniesWithoutParams tells that requests are refused for want of params.
-func deniesWithoutParams(o vap.Objects) bool {
-	return slices.ContainsFunc(o.Bindings, func(b *nativeBinding) bool {
-		ref := b.Spec.ParamRef
+func deniesWithoutParams(o native) bool {
+	return slices.ContainsFunc(o.bindings, func(b client.Object) bool {
+		ref := paramRefOf(b)
 		return ref != nil && ref.ParameterNotFoundAction != nil && *ref.ParameterNotFoundAction == "Deny"
 	})
 }

@@ -59,7 +59,7 @@ func TestRulesWaitForConfigMaps(t *testing.T) {
 	if result.Rules[0].Target != translate.Native {
 		t.Error("what was compiled has changed, which the next pass begins with")
 	}
-	judges := wantedJudges(got.Objects, waiting.objects)
+	judges := wantedJudges(nativesOf(got), waiting.objects)
 	if len(judges) != 2 || judges["denies"] != nil || judges["also"] != nil {
 		t.Errorf("wanted: %v", judges)
 	}

@@ -3,25 +3,20 @@ package controller
 import (
 	"slices"
 
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/vap"
 )
 
-// The native objects of the API server, in short.
-type (
-	nativePolicy  = admissionregistrationv1.ValidatingAdmissionPolicy
-	nativeBinding = admissionregistrationv1.ValidatingAdmissionPolicyBinding
-)
-
-// A judge is a native policy with its bindings: together they judge requests.
+// A judge is a native policy with its bindings: together they judge requests, or change what
+// is in them.
 type judge struct {
-	policy   *nativePolicy
-	bindings []*nativeBinding
+	policy   client.Object
+	bindings []client.Object
 	// rules are the rules that it judges by, as policy/rule, with the names that
 	// Kyverno reports.
 	rules []string
@@ -38,27 +33,30 @@ func (r configMapRef) key() types.NamespacedName {
 	return types.NamespacedName{Namespace: r.namespace, Name: r.name}
 }
 
-// wantedJudges are the judges that a compilation wants, by name, but for those that
+// wantedJudges are the judges that a compilation wants, by key, but for those that
 // wait.
-func wantedJudges(objects []vap.Objects, waiting map[int]bool) map[string]*judge {
+func wantedJudges(natives []native, waiting map[int]bool) map[string]*judge {
 	out := map[string]*judge{}
-	for i, o := range objects {
+	for i, n := range natives {
 		if waiting[i] {
 			continue
 		}
-		p := o.Policy.DeepCopy()
-		p.Labels = ownLabels(p.Labels)
-		j := &judge{policy: p}
-		for _, b := range o.Bindings {
-			b = b.DeepCopy()
-			b.Labels = ownLabels(b.Labels)
-			j.bindings = append(j.bindings, b)
+		j := &judge{policy: labelled(n.policy)}
+		for _, b := range n.bindings {
+			j.bindings = append(j.bindings, labelled(b))
 		}
-		for _, m := range o.Draft.Members {
+		for _, m := range n.members {
 			j.rules = append(j.rules, m.Policy+"/"+m.Rule)
 		}
-		out[p.Name] = j
+		out[keyOf(n.policy)] = j
 	}
+	return out
+}
+
+// labelled is a copy with the controller's label.
+func labelled(o client.Object) client.Object {
+	out, _ := o.DeepCopyObject().(client.Object)
+	out.SetLabels(ownLabels(out.GetLabels()))
 	return out
 }
 
@@ -72,9 +70,9 @@ func ownLabels(labels map[string]string) map[string]string {
 }
 
 // configMapsOf are the ConfigMaps that native rules read by kvap's params.
-func configMapsOf(objects []vap.Objects) []configMapRef {
+func configMapsOf(natives []native) []configMapRef {
 	var out []configMapRef
-	for _, o := range objects {
+	for _, o := range natives {
 		for _, ref := range configMapsOfObject(o) {
 			if !slices.Contains(out, ref) {
 				out = append(out, ref)
@@ -84,10 +82,10 @@ func configMapsOf(objects []vap.Objects) []configMapRef {
 	return out
 }
 
-func configMapsOfObject(o vap.Objects) []configMapRef {
+func configMapsOfObject(o native) []configMapRef {
 	var out []configMapRef
-	for _, b := range o.Bindings {
-		if ref, ok := configMapOf(o.Policy, b); ok {
+	for _, b := range o.bindings {
+		if ref, ok := configMapOf(o.policy, b); ok {
 			out = append(out, ref)
 		}
 	}
@@ -95,8 +93,8 @@ func configMapsOfObject(o vap.Objects) []configMapRef {
 }
 
 // configMapOf is the ConfigMap behind the params of a binding.
-func configMapOf(p *nativePolicy, b *nativeBinding) (configMapRef, bool) {
-	kind, ref := p.Spec.ParamKind, b.Spec.ParamRef
+func configMapOf(p, b client.Object) (configMapRef, bool) {
+	kind, ref := kindOfParams(p), paramRefOf(b)
 	if kind == nil || kind.Kind != "Params" || kind.APIVersion != v1alpha1.GroupVersion().String() || ref == nil || ref.Name == "" {
 		return configMapRef{}, false
 	}
@@ -107,7 +105,7 @@ func configMapOf(p *nativePolicy, b *nativeBinding) (configMapRef, bool) {
 func (l live) configMaps() []configMapRef {
 	var out []configMapRef
 	for _, b := range l.bindings {
-		if p := l.policies[b.Spec.PolicyName]; p != nil && isOurs(p) && isOurs(b) {
+		if p := l.policies[boundTo(b)]; p != nil && isOurs(p) && isOurs(b) {
 			if ref, ok := configMapOf(p, b); ok {
 				out = append(out, ref)
 			}
@@ -119,7 +117,7 @@ func (l live) configMaps() []configMapRef {
 // without is what is there of judges that nobody wants: they are to be removed, and could not
 // be yet.
 func (l live) without(wanted map[string]*judge) live {
-	out := live{map[string]*nativePolicy{}, l.bindings}
+	out := live{map[string]client.Object{}, l.bindings}
 	for name, p := range l.policies {
 		if wanted[name] == nil {
 			out.policies[name] = p
@@ -135,8 +133,8 @@ func isOneOf(refs []configMapRef, ref configMapRef) bool {
 
 // rulesOf are the rules that a policy in the cluster judges by, as its source map
 // says.
-func rulesOf(p *nativePolicy) []string {
-	t, ok, err := vap.TranslationOf(p.Annotations)
+func rulesOf(p client.Object) []string {
+	t, ok, err := vap.TranslationOf(p.GetAnnotations())
 	if !ok || err != nil {
 		return nil
 	}

@@ -90,7 +90,7 @@ func TestNoPolicyJudgesWhatTheControllerWrites(t *testing.T) {
 	found := 0
 	for _, file := range []string{"kustomize/base/kvap.yaml", "kustomize/webhook/kvap.yaml", "chart/testdata/full.yaml"} {
 		for g := range grants(t, file) {
-			native := g.group == "admissionregistration.k8s.io" && strings.HasPrefix(g.resource, "validatingadmissionpolic")
+			native := g.group == "admissionregistration.k8s.io" && (strings.HasPrefix(g.resource, "validatingadmissionpolic") || strings.HasPrefix(g.resource, "mutatingadmissionpolic"))
 			if slices.Contains(read, g.verb) || slices.Contains(others, g.role) || native || denied(g) {
 				continue
 			}

@@ -44,6 +44,9 @@ func (p *Policy) Rehearse() {
 // Rehearses tells whether a rule is judged as if it were enforced.
 func (p *Policy) Rehearses(rule *Rule) bool { return p.rehearsed[rule.Index] }
 
+// Rehearsed tells of a policy from which nothing is to follow.
+func (p *Policy) Rehearsed() bool { return p.rehearsed != nil }
+
 // dropActions takes out what the rule itself says of actions.
 func (rule *Rule) dropActions() {
 	body := rule.Source.Get("validate")

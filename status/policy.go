@@ -102,6 +102,9 @@ func (s *subject) ruleStatus(r *rule, now time.Time) report.RuleStatus {
 		out.Objects, out.Bindings = append(out.Objects, n.Name), append(out.Bindings, n.bindings...)
 		all = append(all, n.action()...)
 	}
+	if len(out.Objects) == 0 && r.row != nil { // of what mutates the controller alone tells
+		out.Objects = r.row.Objects
+	}
 	for _, c := range r.claims {
 		out.Warnings = append(out.Warnings, c.ownWarnings(r.name)...)
 	}
@@ -134,6 +137,10 @@ func (c claim) isOf(m vap.TranslatedMember) bool {
 func (s *subject) enforcedRule(r *rule, now time.Time) string {
 	if r.row != nil && r.row.Target == string(report.Webhook) {
 		c, _ := s.said(v1alpha1.ConditionFallbackActive)
+		return c.Status
+	}
+	if r.row != nil && r.row.Type == "mutate" && r.row.Target == string(report.Native) {
+		c, _ := s.said(v1alpha1.ConditionEnforced)
 		return c.Status
 	}
 	return enforced(r.claims, now)

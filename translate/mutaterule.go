@@ -107,7 +107,7 @@ func (w *mutateRules) lower(i int) {
 	r := &w.rules[i]
 	why := dependentRules(w.policy)
 	if why == nil {
-		why = noMutations(r.Rule.Pos, w.opts)
+		why = noMutations(w.policy, r.Rule.Pos, w.opts)
 	}
 	if r.Rule.Invalid {
 		d := diag.Warnf(r.Rule.Pos, diag.InvalidRule, "the rule %s could not be read", r.Rule.Name)

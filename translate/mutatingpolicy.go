@@ -23,7 +23,7 @@ import (
 
 // mutatingDrafts are the drafts of a MutatingPolicy; all or none.
 func mutatingDrafts(p *policy.Policy, o *Options) (drafts []*mutating.Draft, notes diag.List, why *diag.Diagnostic) {
-	if why := noMutations(p.Pos, o); why != nil {
+	if why := noMutations(p, p.Pos, o); why != nil {
 		return nil, nil, why
 	}
 	matched := constraintsOf(p.Mutating.MatchConstraints)
@@ -57,8 +57,12 @@ func mutatingDrafts(p *policy.Policy, o *Options) (drafts []*mutating.Draft, not
 	return drafts, notes, nil
 }
 
-// noMutations is why nothing that mutates is native on the release.
-func noMutations(at diag.Pos, o *Options) *diag.Diagnostic {
+// noMutations is why nothing of a policy that mutates is native on the release.
+func noMutations(p *policy.Policy, at diag.Pos, o *Options) *diag.Diagnostic {
+	if p.Rehearsed() {
+		d := diag.Warnf(at, diag.OtherRule, "nothing is to follow from a policy in shadow, and a MutatingAdmissionPolicy always changes objects; the webhook runs the rule beside, without effect")
+		return &d
+	}
 	if mutating.Version(o.Release) != "" {
 		return nil
 	}

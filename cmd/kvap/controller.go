@@ -35,6 +35,7 @@ type controllerFlags struct {
 	namespace      string
 	mode           string
 	release        string
+	mutations      string
 	exclude        []string
 	exceptions     []string
 	leader         bool
@@ -87,6 +88,7 @@ func (f *controllerFlags) add(fs *pflag.FlagSet) {
 	fs.StringVarP(&f.namespace, "namespace", "n", "", "kvap's own namespace, for its lease; that of the context or the Pod by default")
 	fs.StringVar(&f.mode, "mode", "shadow", "what to do with policies that do not say: shadow, enforce or off")
 	fs.StringVar(&f.release, "kubernetes-version", "", "the oldest Kubernetes release that must take the objects; the API server's by default")
+	fs.StringVar(&f.mutations, "mutations", controller.MutationsAuto, "who runs rules that mutate: auto, the API server where it serves MutatingAdmissionPolicies and a rule may run twice; native, the same, and an error where it does not; or webhook")
 	fs.StringSliceVar(&f.exclude, "exclude-namespaces", vap.DefaultExcludedNamespaces(), "what bindings leave out; none for none")
 	fs.StringSliceVar(&f.exceptions, "exception-namespaces", []string{"none"}, "the namespaces whose PolicyExceptions count; none for none, * for all")
 	fs.IntVar(&f.namespaceLimit, "namespace-limit", 100, "how many native rules, and objects, the Policies of one namespace have at most; 0 for no limit")
@@ -190,6 +192,11 @@ func (f controllerFlags) options() (controller.Options, error) {
 	if !slices.Contains(controller.Modes(), f.mode) {
 		return o, fmt.Errorf("--mode %s: want one of %s", f.mode, strings.Join(controller.Modes(), ", "))
 	}
+	mutations, err := oneOf("--mutations", f.mutations, controller.MutationsAuto, controller.MutationsNative, controller.MutationsWebhook)
+	if err != nil {
+		return o, err
+	}
+	o.Mutations = mutations
 	reports, err := reportGroup(f.reports)
 	if err != nil {
 		return o, err

@@ -107,7 +107,7 @@ Exit codes: 0 it was told to end, 2 usage or unreadable input, 3 a runtime error
 }
 
 func runDev(cmd *cobra.Command, paths []string, f devFlags) error {
-	options, err := controllerFlags{mode: f.mode, exclude: vap.DefaultExcludedNamespaces(), exceptions: []string{"*"}, reports: "none"}.options()
+	options, err := controllerFlags{mode: f.mode, mutations: controller.MutationsAuto, exclude: vap.DefaultExcludedNamespaces(), exceptions: []string{"*"}, reports: "none"}.options()
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ spec:
 func TestKilledWhileChanging(t *testing.T) {
 	const plain = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: plain, namespace: stamps}"
 	shared.Namespace(t, "stamps", nil)
-	p := shared.start(t, "")
+	p := shared.start(t, "", "--mutations", "webhook")
 	shared.Apply(t, stamped)
 	testcluster.Soon(t, "a stamp", func() bool { return shared.admitted(t, plain).Object["data"] != nil })
 	var changed, unchanged, refused atomic.Int64
@@ -49,7 +49,7 @@ func TestKilledWhileChanging(t *testing.T) {
 		before := changed.Load()
 		testcluster.Soon(t, "objects are changed", func() bool { return changed.Load() > before+20 })
 		p.kill()
-		p = shared.start(t, p.address)
+		p = shared.start(t, p.address, "--mutations", "webhook")
 	}
 	before := changed.Load()
 	testcluster.Soon(t, "objects are changed again", func() bool { return changed.Load() > before })

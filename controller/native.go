@@ -1,0 +1,220 @@
+package controller
+
+import (
+	"slices"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/vap"
+)
+
+// The native objects of the API server, in short: policies that validate and policies that
+// mutate, with the bindings of each. What both have in common goes by the functions below.
+type (
+	nativePolicy    = admissionregistrationv1.ValidatingAdmissionPolicy
+	nativeBinding   = admissionregistrationv1.ValidatingAdmissionPolicyBinding
+	mutatingPolicy  = admissionregistrationv1.MutatingAdmissionPolicy
+	mutatingBinding = admissionregistrationv1.MutatingAdmissionPolicyBinding
+)
+
+func typeOf(kind string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: kind}
+}
+
+func policyType() metav1.TypeMeta  { return typeOf("ValidatingAdmissionPolicy") }
+func bindingType() metav1.TypeMeta { return typeOf("ValidatingAdmissionPolicyBinding") }
+
+func mutatingPolicyType() metav1.TypeMeta  { return typeOf("MutatingAdmissionPolicy") }
+func mutatingBindingType() metav1.TypeMeta { return typeOf("MutatingAdmissionPolicyBinding") }
+
+// mutatingPrefix begins the keys of what mutates, which may have the names of what validates.
+const mutatingPrefix = "mutating/"
+
+// keyOf tells an object from the others: policies among themselves, and bindings.
+func keyOf(o client.Object) string {
+	if mutates(o) {
+		return mutatingPrefix + o.GetName()
+	}
+	return o.GetName()
+}
+
+func mutates(o client.Object) bool {
+	switch o.(type) {
+	case *mutatingPolicy, *mutatingBinding:
+		return true
+	}
+	return false
+}
+
+func isBinding(o client.Object) bool {
+	switch o.(type) {
+	case *nativeBinding, *mutatingBinding:
+		return true
+	}
+	return false
+}
+
+// boundTo is the key of the policy that a binding binds.
+func boundTo(o client.Object) string {
+	switch b := o.(type) {
+	case *nativeBinding:
+		return b.Spec.PolicyName
+	case *mutatingBinding:
+		return mutatingPrefix + b.Spec.PolicyName
+	}
+	return keyOf(o)
+}
+
+// bind has a binding bind another policy.
+func bind(o client.Object, name string) {
+	switch b := o.(type) {
+	case *nativeBinding:
+		b.Spec.PolicyName = name
+	case *mutatingBinding:
+		b.Spec.PolicyName = name
+	}
+}
+
+func specOf(o client.Object) any {
+	switch o := o.(type) {
+	case *nativePolicy:
+		return o.Spec
+	case *nativeBinding:
+		return o.Spec
+	case *mutatingPolicy:
+		return o.Spec
+	case *mutatingBinding:
+		return o.Spec
+	}
+	return nil
+}
+
+// likeOf is an object of the kind of another, with its spec.
+func likeOf(o client.Object) client.Object {
+	switch o := o.(type) {
+	case *nativePolicy:
+		return &nativePolicy{TypeMeta: policyType(), Spec: *o.Spec.DeepCopy()}
+	case *nativeBinding:
+		return &nativeBinding{TypeMeta: bindingType(), Spec: *o.Spec.DeepCopy()}
+	case *mutatingPolicy:
+		return &mutatingPolicy{TypeMeta: mutatingPolicyType(), Spec: *o.Spec.DeepCopy()}
+	case *mutatingBinding:
+		return &mutatingBinding{TypeMeta: mutatingBindingType(), Spec: *o.Spec.DeepCopy()}
+	}
+	return nil
+}
+
+// setSpec gives an object the spec of another of its kind.
+func setSpec(o, of client.Object) {
+	o.GetObjectKind().SetGroupVersionKind(of.GetObjectKind().GroupVersionKind())
+	switch o := o.(type) {
+	case *nativePolicy:
+		o.Spec = *of.(*nativePolicy).Spec.DeepCopy()
+	case *nativeBinding:
+		o.Spec = *of.(*nativeBinding).Spec.DeepCopy()
+	case *mutatingPolicy:
+		o.Spec = *of.(*mutatingPolicy).Spec.DeepCopy()
+	case *mutatingBinding:
+		o.Spec = *of.(*mutatingBinding).Spec.DeepCopy()
+	}
+}
+
+// sameObject tells that there is nothing to write. Labels and annotations of others are
+// theirs.
+func sameObject(want, have client.Object) bool {
+	return contains(have.GetLabels(), want.GetLabels()) && contains(have.GetAnnotations(), want.GetAnnotations()) &&
+		equality.Semantic.DeepEqual(specOf(want), specOf(have))
+}
+
+// kindOfParams is the kind of a policy's params; nil where it has none.
+func kindOfParams(o client.Object) *admissionregistrationv1.ParamKind {
+	switch p := o.(type) {
+	case *nativePolicy:
+		return p.Spec.ParamKind
+	case *mutatingPolicy:
+		return p.Spec.ParamKind
+	}
+	return nil
+}
+
+// paramRefOf is what a binding says of params; nil for nothing.
+func paramRefOf(o client.Object) *admissionregistrationv1.ParamRef {
+	switch b := o.(type) {
+	case *nativeBinding:
+		return b.Spec.ParamRef
+	case *mutatingBinding:
+		return b.Spec.ParamRef
+	}
+	return nil
+}
+
+// namespacesOf are the selectors of namespaces of a policy and a binding.
+func namespacesOf(policy, binding client.Object) (out []*metav1.LabelSelector) {
+	var matched []*admissionregistrationv1.MatchResources
+	switch p := policy.(type) {
+	case *nativePolicy:
+		matched = append(matched, p.Spec.MatchConstraints)
+	case *mutatingPolicy:
+		matched = append(matched, p.Spec.MatchConstraints)
+	}
+	switch b := binding.(type) {
+	case *nativeBinding:
+		matched = append(matched, b.Spec.MatchResources)
+	case *mutatingBinding:
+		matched = append(matched, b.Spec.MatchResources)
+	}
+	for _, m := range matched {
+		if m != nil && m.NamespaceSelector != nil {
+			out = append(out, m.NamespaceSelector)
+		}
+	}
+	return out
+}
+
+// A native is a policy that a compilation wants, with its bindings.
+type native struct {
+	policy   client.Object
+	bindings []client.Object
+	members  []vap.Member
+}
+
+// nativesOf are those of a compilation: first what validates, then what mutates.
+func nativesOf(result compile.Result) []native {
+	out := make([]native, 0, len(result.Objects)+len(result.Mutating))
+	for _, o := range result.Objects {
+		n := native{policy: o.Policy, members: o.Draft.Members}
+		for _, b := range o.Bindings {
+			n.bindings = append(n.bindings, b)
+		}
+		out = append(out, n)
+	}
+	for _, o := range result.Mutating {
+		n := native{policy: o.Policy, members: o.Draft.Members}
+		for _, b := range o.Bindings {
+			n.bindings = append(n.bindings, b)
+		}
+		out = append(out, n)
+	}
+	return out
+}
+
+// placesOf are the indexes among nativesOf of what a rule is in.
+func placesOf(r *compile.Rule, result compile.Result) []int {
+	out := slices.Clone(r.Objects)
+	for _, i := range r.Mutating {
+		out = append(out, len(result.Objects)+i)
+	}
+	return out
+}
+
+// all are the native policies of the compilation.
+func (o *outcome) all() []native {
+	if o.natives == nil {
+		o.natives = nativesOf(o.result)
+	}
+	return o.natives
+}
