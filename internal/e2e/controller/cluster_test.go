@@ -286,6 +286,10 @@ func (c *cluster) clear(t *testing.T) {
 		c.remove(t, &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}})
 		c.remove(t, &admissionregistrationv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
+	for _, name := range c.mutators(t) {
+		c.remove(t, &admissionregistrationv1.MutatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		c.remove(t, &admissionregistrationv1.MutatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	}
 }
 
 // configMap is one with labels.

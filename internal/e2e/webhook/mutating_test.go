@@ -170,3 +170,32 @@ func (c *cluster) enforced(t *testing.T, name string) bool {
 	}
 	return false
 }
+
+// Killed at any time while a policy goes from the webhook to the API server and back, the
+// controller leaves a cluster in which no object is stored as it was sent, or changed otherwise
+// than once.
+func TestKilledWhileMutationsMove(t *testing.T) {
+	shared.Namespace(t, "marks", nil)
+	p := shared.start(t, "")
+	shared.Apply(t, marked)
+	want := map[string]any{"a": "b"}
+	testcluster.Soon(t, "a mark", func() bool {
+		data, _ := shared.admitted(t, unmarked).Object["data"].(map[string]any)
+		want["user"] = data["user"]
+		return data["user"] != nil
+	})
+	m := shared.mark(t, 4, want)
+	for i := range 12 {
+		native := i%2 == 0
+		if native {
+			shared.change(t, "marked", nativeMark(t))
+		} else {
+			shared.change(t, "marked", testcluster.Read(t, marked)[0].Object["spec"].(map[string]any))
+		}
+		time.Sleep(time.Duration(i/2) * 400 * time.Millisecond)
+		p.kill()
+		p = shared.start(t, p.address)
+		testcluster.Soon(t, "the hand-over is done", func() bool { return shared.mutates(t, "marked") == native && (!native || shared.enforced(t, "marked")) })
+	}
+	m.end(t)
+}

@@ -1,0 +1,201 @@
+//go:build e2e
+
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kvap/kvap/controller"
+	"github.com/kvap/kvap/internal/e2e/testcluster"
+)
+
+// marks are versions of a policy that all mark ConfigMaps alike, each by other objects.
+func marks(version int) string {
+	more := []string{"", `
+  - name: other
+    match: {any: [{resources: {kinds: [Secret]}}]}
+    mutate: {patchStrategicMerge: {metadata: {labels: {marked: "no"}}}}
+`, ""}[version%3]
+	return fmt.Sprintf(`apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: marks}
+spec:
+  failurePolicy: %s
+  rules:
+  - name: mark
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    mutate: {patchStrategicMerge: {metadata: {labels: {marked: "yes", +(version): kept}}, data: {by: "{{ request.userInfo.username }}"}}}
+%s`, []string{"Fail", "Fail", "Ignore"}[version%3], more)
+}
+
+// mutators are the names of the MutatingAdmissionPolicies that the controller has made.
+func (c *cluster) mutators(t *testing.T) []string {
+	t.Helper()
+	var list admissionregistrationv1.MutatingAdmissionPolicyList
+	if err := c.List(t.Context(), &list, client.MatchingLabels{"app.kubernetes.io/managed-by": controller.Manager}); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, p := range list.Items {
+		if p.Name != "kvap-canary" {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+// marking asks again and again for ConfigMaps, and counts those that are not marked.
+func (c *cluster) marking(t *testing.T) (end func()) {
+	t.Helper()
+	var asked, unmarked atomic.Int64
+	var other atomic.Value
+	stop := testcluster.Repeat(t, func(ctx context.Context) {
+		o := configMap("probe", nil)
+		err := c.Create(ctx, o, client.DryRunAll)
+		asked.Add(1)
+		switch {
+		case ctx.Err() != nil:
+		case err != nil:
+			other.Store(err.Error())
+		case o.GetLabels()["marked"] != "yes" || o.GetLabels()["version"] != "kept":
+			unmarked.Add(1)
+		}
+	})
+	return func() {
+		t.Helper()
+		stop()
+		t.Logf("%d requests", asked.Load())
+		if n := unmarked.Load(); n > 0 {
+			t.Errorf("%d of %d ConfigMaps were not marked", n, asked.Load())
+		}
+		if err := other.Load(); err != nil {
+			t.Errorf("an answer: %v", err)
+		}
+	}
+}
+
+// A policy that mutates moves between objects; what somebody else changes is restored, what is
+// not wanted any more is removed, and at every moment objects are changed.
+func TestMutators(t *testing.T) {
+	shared.control(t, enforcing())
+	shared.apply(t, marks(0))
+	shared.awaitReady(t, "ClusterPolicy", "", "marks")
+	end := shared.marking(t)
+	for version, want := range [][]string{{"marks"}, {"marks-mark", "marks-other"}, {"marks"}, {"marks"}, {"marks-mark", "marks-other"}} {
+		shared.apply(t, marks(version))
+		shared.awaitReady(t, "ClusterPolicy", "", "marks")
+		testcluster.Soon(t, "the objects are those that are wanted", func() bool { return slices.Equal(slices.Sorted(slices.Values(shared.mutators(t))), want) })
+	}
+	end()
+	status := shared.translation(t, "marks.clusterpolicies.kyverno.io").Status
+	if status.Native != 2 || !slices.Equal(status.Rules[0].Objects, []string{"marks-mark"}) || status.Rules[0].Target != "native" {
+		t.Errorf("the status is %+v", status)
+	}
+
+	name := client.ObjectKey{Name: "marks-mark"}
+	p := &admissionregistrationv1.MutatingAdmissionPolicy{}
+	if err := shared.Get(t.Context(), name, p); err != nil {
+		t.Fatal(err)
+	}
+	text := p.Spec.Mutations[0].ApplyConfiguration.Expression
+	if err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		if err := shared.Get(t.Context(), name, p); err != nil {
+			return err
+		}
+		p.Spec.Mutations[0].ApplyConfiguration.Expression = "Object{}"
+		p.Spec.MatchConditions = append(p.Spec.MatchConditions, admissionregistrationv1.MatchCondition{Name: "never", Expression: "false"})
+		return shared.Update(t.Context(), p)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	testcluster.Soon(t, "what was edited is restored", func() bool {
+		if err := shared.Get(t.Context(), name, p); err != nil {
+			t.Fatal(err)
+		}
+		return p.Spec.Mutations[0].ApplyConfiguration.Expression == text && len(p.Spec.MatchConditions) == 0
+	})
+	for _, o := range []client.Object{&admissionregistrationv1.MutatingAdmissionPolicyBinding{}, &admissionregistrationv1.MutatingAdmissionPolicy{}} {
+		o.SetName(name.Name)
+		uid := ""
+		if err := shared.Get(t.Context(), name, o); err == nil {
+			uid = string(o.GetUID())
+		}
+		shared.remove(t, o)
+		testcluster.Soon(t, "what was deleted is restored", func() bool { return shared.Get(t.Context(), name, o) == nil && string(o.GetUID()) != uid })
+	}
+	foreign := &admissionregistrationv1.MutatingAdmissionPolicy{}
+	foreign.Name, foreign.Spec = "not-kvaps", *p.Spec.DeepCopy()
+	if err := shared.Create(t.Context(), foreign); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { shared.remove(t, foreign) })
+
+	gone := &unstructured.Unstructured{}
+	gone.SetAPIVersion("kyverno.io/v1")
+	gone.SetKind("ClusterPolicy")
+	gone.SetName("marks")
+	shared.remove(t, gone)
+	testcluster.Soon(t, "nothing is left", func() bool { return len(shared.mutators(t)) == 0 })
+	if err := shared.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign); err != nil {
+		t.Errorf("what is not kvap's: %v", err)
+	}
+	var o corev1.ConfigMap
+	o.Namespace, o.Name = "default", "after"
+	testcluster.Soon(t, "objects stay as they are", func() bool {
+		one := o.DeepCopy()
+		return shared.Create(t.Context(), one, client.DryRunAll) == nil && one.Labels["marked"] == ""
+	})
+}
+
+// In shadow nothing is changed, and the status says why.
+func TestNoMutatorInShadow(t *testing.T) {
+	shared.control(t, controller.Options{Mode: "shadow"})
+	shared.apply(t, marks(0))
+	testcluster.Soon(t, "a status", func() bool {
+		s := shared.translation(t, "marks.clusterpolicies.kyverno.io").Status
+		return s.Mode == "shadow" && len(s.Rules) > 0
+	})
+	if row := shared.translation(t, "marks.clusterpolicies.kyverno.io").Status.Rules[0]; row.Target != "webhook" || len(shared.mutators(t)) > 0 {
+		t.Errorf("the row is %+v", row)
+	}
+}
+
+// Killed before each step, while a policy moves between objects, the controller leaves a
+// cluster in which each object is changed, and the next one brings it to where it should be.
+func TestMutatorsKilledAtEachStep(t *testing.T) {
+	for step := controller.StepRead; step <= controller.StepStatus; step++ {
+		t.Run(fmt.Sprint(step), func(t *testing.T) {
+			stop := shared.control(t, enforcing())
+			shared.apply(t, marks(0))
+			shared.awaitReady(t, "ClusterPolicy", "", "marks")
+			stop()
+			end := shared.marking(t)
+			shared.apply(t, marks(1))
+			cmd := shared.spawn(t, fmt.Sprintf("%d/1", step))
+			ended := make(chan error, 1)
+			go func() { ended <- cmd.Wait() }()
+			select {
+			case <-ended:
+			case <-time.After(15 * time.Second): // the step was not due
+				_ = cmd.Process.Kill()
+				<-ended
+			}
+			shared.control(t, enforcing())
+			shared.awaitReady(t, "ClusterPolicy", "", "marks")
+			want := []string{"marks-mark", "marks-other"}
+			testcluster.Soon(t, "the objects are those that are wanted", func() bool { return slices.Equal(slices.Sorted(slices.Values(shared.mutators(t))), want) })
+			end()
+		})
+	}
+}
