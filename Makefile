@@ -65,6 +65,7 @@ e2e-kyverno: build ## the way of docs/migration.md off a real Kyverno, twice, wi
 
 bench-admission: ## what judging costs on a real API server, into docs/performance.md: some five minutes
 	go run ./internal/benchadmission -update docs/performance.md
+	go run ./internal/benchadmission -mutations -update docs/performance.md
 	$(MAKE) plot
 
 bench-webhook: ## what the webhook costs with many clients at once, into docs/performance.md: two minutes

@@ -58,7 +58,8 @@ type listEdit struct {
 // those elements x that select holds of.
 type itemEdit struct {
 	id, x  cel.Value // the key of a written one, or the variable of a template
-	chosen cel.Bool
+	asked  cel.Bool  // what a template asks of an element
+	chosen cel.Bool  // that, and something of it is changed
 	fields []edit
 	source *policy.Node
 }
@@ -303,7 +304,8 @@ func (m *merging) keyedList(e edit, key string, items []*policy.Node) (edit, boo
 			if len(out.fields) == 0 {
 				continue
 			}
-			out.chosen = cel.And(append(*one.gates, someChange(out.fields))...)
+			out.asked = cel.And(*one.gates...)
+			out.chosen = cel.And(out.asked, someChange(out.fields))
 			e.list.items = append(e.list.items, out)
 		}
 	}

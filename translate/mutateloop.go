@@ -289,6 +289,6 @@ func (w *mutateLoop) ownList(m *merging, n *policy.Node, at place, path []string
 	if len(fields) == 0 {
 		return e, false
 	}
-	e.list = &listEdit{key: how.keys[0], items: []itemEdit{{x: x, chosen: when, fields: fields, source: item}}}
+	e.list = &listEdit{key: how.keys[0], items: []itemEdit{{x: x, asked: when, chosen: when, fields: fields, source: item}}}
 	return e, true
 }

@@ -61,7 +61,8 @@ func (m *merging) effectOfEdit(e edit, places map[string][]string) (out effect) 
 			}
 			if !item.x.IsZero() {
 				in[item.x.VariableName()] = append(slices.Clone(e.path), cel.EachElement)
-				out.reads = append(out.reads, placedValue{item.chosen.Value, in})
+				// Where it is not chosen for want of something to add, it is not the next time.
+				out.reads = append(out.reads, placedValue{item.asked.Value, in})
 			}
 			read(item.id)
 			if item.x.IsZero() || !item.chosen.IsTrue() { // the order changes

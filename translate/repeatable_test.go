@@ -27,6 +27,7 @@ func TestRepeatable(t *testing.T) {
 		"labels":                  {[]string{merge(`{metadata: {labels: {a: b}}}`)}, true},
 		"an addition":             {[]string{merge(`{metadata: {labels: {+(a): b}}, spec: {+(securityContext): {runAsUser: 7}}}`)}, true},
 		"what goes":               {[]string{merge(`{metadata: {annotations: {note: null}}}`)}, true},
+		"what containers lack":    {[]string{merge(`{spec: {containers: [{(name): "*", +(imagePullPolicy): Always, securityContext: {+(privileged): false}}]}}`)}, true},
 		"some containers":         {[]string{merge(`{spec: {containers: [{(image): "*:latest", imagePullPolicy: Always}]}}`)}, true},
 		"an atomic list":          {[]string{merge(`{spec: {tolerations: [{key: k, operator: Exists}]}}`)}, true},
 		"a container of its own":  {[]string{merge(`{spec: {containers: [{name: side, image: s}]}}`)}, true},

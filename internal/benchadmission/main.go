@@ -28,12 +28,17 @@ func main() {
 	flag.Float64Var(&p.seconds, "seconds", 3, "how long the workers work in each round")
 	flag.IntVar(&p.workers, "workers", 8, "how many work at once")
 	update := flag.String("update", "", "write the table into this document, between its marks")
+	mutations := flag.Bool("mutations", false, "measure what changing Pods costs, by MutatingAdmissionPolicies and by the webhook")
 	flag.StringVar(&p.profile, "profile", "", "only write a profile of the server's processors into this file, while all workers work")
 	flag.StringVar(&p.variant, "variant", "--pack match --guard auto", "what judges the Pods while the profile is taken")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, p, *update); err != nil {
+	measure := run
+	if *mutations {
+		measure = runMutations
+	}
+	if err := measure(ctx, p, *update); err != nil {
 		fmt.Fprintln(os.Stderr, "benchadmission:", err)
 		os.Exit(1)
 	}
@@ -76,5 +81,5 @@ func run(ctx context.Context, p plan, update string) (err error) {
 		fmt.Print(table)
 		return nil
 	}
-	return insert(update, table)
+	return insert(update, table, beginMark, endMark)
 }

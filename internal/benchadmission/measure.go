@@ -212,10 +212,10 @@ func (b *bench) remove(ctx context.Context, v variant) error {
 }
 
 func (b *bench) resource(kind string) dynamic.ResourceInterface {
-	name := "validatingadmissionpolicies"
-	if kind == "ValidatingAdmissionPolicyBinding" {
-		name = "validatingadmissionpolicybindings"
-	}
+	name := map[string]string{
+		"ValidatingAdmissionPolicy": "validatingadmissionpolicies", "ValidatingAdmissionPolicyBinding": "validatingadmissionpolicybindings",
+		"MutatingAdmissionPolicy": "mutatingadmissionpolicies", "MutatingAdmissionPolicyBinding": "mutatingadmissionpolicybindings",
+	}[kind]
 	return b.admin.Resource(admissionregistrationv1.SchemeGroupVersion.WithResource(name))
 }
 

@@ -16,6 +16,9 @@ import (
 const (
 	beginMark = "<!-- bench-admission: begin -->\n"
 	endMark   = "<!-- bench-admission: end -->\n"
+
+	beginMutations = "<!-- bench-admission, mutations: begin -->\n"
+	endMutations   = "<!-- bench-admission, mutations: end -->\n"
 )
 
 // render writes a row for each variant. What is compared with nothing is compared
@@ -90,15 +93,15 @@ func medianOf(values []float64, format, unit string) string {
 func ms(d time.Duration) string { return fmt.Sprintf("%.2f ms", float64(d)/1e6) }
 
 // insert puts the table between the marks of a document.
-func insert(file, table string) error {
+func insert(file, table, begin, end string) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return err
 	}
-	before, rest, ok := bytes.Cut(text, []byte(beginMark))
-	_, after, ok2 := bytes.Cut(rest, []byte(endMark))
+	before, rest, ok := bytes.Cut(text, []byte(begin))
+	_, after, ok2 := bytes.Cut(rest, []byte(end))
 	if !ok || !ok2 {
 		return fmt.Errorf("%s has no marks for the table", file)
 	}
-	return os.WriteFile(file, slices.Concat(before, []byte(beginMark), []byte(table), []byte(endMark), after), 0o644)
+	return os.WriteFile(file, slices.Concat(before, []byte(begin), []byte(table), []byte(end), after), 0o644)
 }

@@ -1,0 +1,268 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	apischema "k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/deploy/crds"
+	"github.com/kvap/kvap/internal/controlplane"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate"
+)
+
+// mutationRules are what changes the Pods.
+//
+//go:embed mutations.yaml
+var mutationRules []byte
+
+// mutationPolicies are the rules as policies of a group and version.
+func mutationPolicies(apiVersion string) ([]*unstructured.Unstructured, error) {
+	var rules []struct {
+		Name   string `json:"name"`
+		Mutate any    `json:"mutate"`
+	}
+	if err := yaml.UnmarshalStrict(mutationRules, &rules); err != nil {
+		return nil, err
+	}
+	var out []*unstructured.Unstructured
+	for _, r := range rules {
+		out = append(out, &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": apiVersion, "kind": "ClusterPolicy",
+			"metadata": map[string]any{"name": r.Name, "annotations": map[string]any{"pod-policies.kyverno.io/autogen-controllers": "none"}},
+			"spec": map[string]any{"rules": []any{map[string]any{
+				"name": r.Name, "mutate": r.Mutate,
+				"match": map[string]any{"any": []any{map[string]any{"resources": map[string]any{"kinds": []any{"Pod"}}}}},
+			}}},
+		}})
+	}
+	return out, nil
+}
+
+// nativeMutations are the rules as convert makes them.
+func nativeMutations() ([]*unstructured.Unstructured, error) {
+	sources, err := mutationPolicies("kyverno.io/v1")
+	if err != nil {
+		return nil, err
+	}
+	var in compile.Input
+	for _, s := range sources {
+		text, err := json.Marshal(s)
+		if err != nil {
+			return nil, err
+		}
+		file, found := policy.Parse(s.GetName(), text)
+		if found.HasErrors() {
+			return nil, fmt.Errorf("%v", found)
+		}
+		in.Policies = append(in.Policies, file.Policies...)
+	}
+	schemas, err := schema.Builtin(compile.FirstMutations.String())
+	if err != nil {
+		return nil, err
+	}
+	result := compile.Policies(in, compile.Options{Translate: translate.Options{Release: compile.FirstMutations, Schemas: schemas, Mutations: true, Repeatable: true}})
+	if len(result.Mutating) != len(sources) {
+		return nil, fmt.Errorf("of %d policies %d are native: %v", len(sources), len(result.Mutating), result.Diagnostics)
+	}
+	var out []*unstructured.Unstructured
+	for _, group := range result.Mutating {
+		for _, o := range group.All() {
+			fields, err := apiruntime.DefaultUnstructuredConverter.ToUnstructured(o)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, &unstructured.Unstructured{Object: fields})
+		}
+	}
+	return out, nil
+}
+
+// runMutations measures what changing Pods costs: nothing, the API server, and the webhook.
+func runMutations(ctx context.Context, p plan, update string) (err error) {
+	objects, err := nativeMutations()
+	if err != nil {
+		return err
+	}
+	plane, err := controlplane.Start(ctx, controlplane.Options{})
+	if err != nil {
+		return err
+	}
+	defer plane.Stop() //nolint:errcheck // its data is in a temporary folder
+	definitions, err := crds.All()
+	if err != nil {
+		return err
+	}
+	if err := plane.InstallCRDs(ctx, definitions...); err != nil {
+		return err
+	}
+	b, err := newBench(plane, p)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "benchadmission-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // temporary
+	hook := &webhookBench{bench: b, kvap: filepath.Join(dir, "kvap")}
+	if text, err := exec.CommandContext(ctx, "go", "build", "-o", hook.kvap, "github.com/kvap/kvap/cmd/kvap").CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, text)
+	}
+	native := variant{"MutatingAdmissionPolicies", objects}
+	changers := []struct {
+		name       string
+		begin, end func(context.Context) error
+		changes    bool
+	}{
+		{"nothing", func(context.Context) error { return nil }, func(context.Context) error { return nil }, false},
+		{native.name, func(ctx context.Context) error { return b.apply(ctx, native) }, func(ctx context.Context) error { return b.remove(ctx, native) }, true},
+		{"the webhook", hook.begin, hook.end, true},
+	}
+	if _, _, err := b.throughput(ctx, goodPod, http.StatusCreated); err != nil {
+		return err
+	}
+	results := make([][]sample, len(changers))
+	for round := range p.rounds {
+		for i := range changers {
+			at := (i + round) % len(changers)
+			c := changers[at]
+			err := c.begin(ctx)
+			var s sample
+			if err == nil {
+				s, err = b.changing(ctx, c.changes)
+			}
+			if err := errors.Join(err, c.end(context.WithoutCancel(ctx))); err != nil {
+				return fmt.Errorf("%s: %w", c.name, err)
+			}
+			fmt.Fprintf(os.Stderr, "round %d of %d, %s: %s\n", round+1, p.rounds, c.name, s)
+			results[at] = append(results[at], s)
+		}
+	}
+	var table strings.Builder
+	fmt.Fprintf(&table, "kube-apiserver %s, %d CPUs, everything on one machine; %d interleaved rounds of %d requests by one worker and\n%g s of %d workers. "+
+		"Medians, and in brackets the least and the\ngreatest of the rounds.\n\n", controlplane.Version(), runtime.NumCPU(), p.rounds, p.requests, p.seconds, p.workers)
+	table.WriteString("| what changes the Pod | p50 added, 1 worker | p95 added | share of the bare throughput | processor time of the API server |\n|---|---|---|---|---|\n")
+	for i, c := range changers[1:] {
+		ss, bare := results[i+1], results[0]
+		fmt.Fprintf(&table, "| %s | %s | %s | %s | %s |\n", c.name,
+			spread(ss, bare, added(func(s sample) time.Duration { return s.good })), spread(ss, bare, added(func(s sample) time.Duration { return s.good95 })),
+			spread(ss, bare, share(func(s sample) float64 { return s.perSecond })), spread(ss, bare, share(func(s sample) float64 { return float64(s.work) })))
+	}
+	if update == "" {
+		fmt.Print(table.String())
+		return nil
+	}
+	return insert(update, table.String(), beginMutations, endMutations)
+}
+
+// changing is one round of what is in force.
+func (b *bench) changing(ctx context.Context, changes bool) (s sample, err error) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		all, err := b.isChanged(ctx, changes)
+		if err != nil {
+			return s, err
+		}
+		if all {
+			break
+		}
+		if time.Now().After(deadline) {
+			return s, errors.New("not all policies came into force")
+		}
+	}
+	if _, err := b.latencies(ctx, warmUp, goodPod, http.StatusCreated); err != nil {
+		return s, err
+	}
+	good, err := b.latencies(ctx, b.requests, goodPod, http.StatusCreated)
+	if err != nil {
+		return s, err
+	}
+	s = sample{good: quantile(good, 0.5), good95: quantile(good, 0.95)}
+	s.perSecond, s.work, err = b.throughput(ctx, goodPod, http.StatusCreated)
+	return s, err
+}
+
+// isChanged tells whether a Pod has what the first and the last policies give it, or neither.
+func (b *bench) isChanged(ctx context.Context, changes bool) (bool, error) {
+	var pod unstructured.Unstructured
+	if err := json.Unmarshal([]byte(goodPod), &pod.Object); err != nil {
+		return false, err
+	}
+	got, err := b.admin.Resource(apischema.GroupVersionResource{Version: "v1", Resource: "pods"}).Namespace("default").
+		Create(ctx, &pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	if err != nil {
+		return false, err
+	}
+	secrets, _, err := unstructured.NestedSlice(got.Object, "spec", "imagePullSecrets")
+	return (got.GetLabels()["team"] != "") == changes && (len(secrets) > 0) == changes, err
+}
+
+// A webhookBench has the webhook of kvap controller run the rules.
+type webhookBench struct {
+	*bench
+	kvap string
+}
+
+const controllerName = "kvap"
+
+func (w *webhookBench) policies() apischema.GroupVersionResource {
+	return apischema.GroupVersionResource{Group: "kvap.dev", Version: "v1alpha1", Resource: "clusterpolicies"}
+}
+
+func (w *webhookBench) begin(ctx context.Context) error {
+	address, err := controlplane.FreeAddress()
+	if err != nil {
+		return err
+	}
+	sources, err := mutationPolicies("kvap.dev/v1alpha1")
+	if err != nil {
+		return err
+	}
+	for _, s := range sources {
+		if _, err := w.admin.Resource(w.policies()).Create(ctx, s, metav1.CreateOptions{}); err != nil {
+			return err
+		}
+	}
+	return w.plane.Run(ctx, controlplane.Program{Name: controllerName, Path: w.kvap, Flags: []string{
+		"controller", "--kubeconfig", w.plane.Kubeconfig(controlplane.Admin), "--namespace", "default", "--mutations", "webhook",
+		"--webhook-address", address, "--webhook-url", "https://" + address,
+	}}, func() error { return nil })
+}
+
+// end has the policies go, and what the controller made for them.
+func (w *webhookBench) end(ctx context.Context) error {
+	sources, err := mutationPolicies("kvap.dev/v1alpha1")
+	if err != nil {
+		return err
+	}
+	for _, s := range sources {
+		err = errors.Join(err, w.admin.Resource(w.policies()).Delete(ctx, s.GetName(), metav1.DeleteOptions{}))
+	}
+	for deadline := time.Now().Add(time.Minute); err == nil; time.Sleep(50 * time.Millisecond) {
+		gone, asked := w.isChanged(ctx, false)
+		if err = asked; gone {
+			break
+		}
+		if time.Now().After(deadline) {
+			err = errors.New("the webhook does not let go")
+		}
+	}
+	return errors.Join(err, w.plane.Kill(controllerName))
+}
