@@ -136,6 +136,9 @@ func runMutations(ctx context.Context, p plan, update string) (err error) {
 		{native.name, func(ctx context.Context) error { return b.apply(ctx, native) }, func(ctx context.Context) error { return b.remove(ctx, native) }, true},
 		{"the webhook", hook.begin, hook.end, true},
 	}
+	if p.profile != "" {
+		return b.profile(ctx, []variant{native}, native.name, p.profile)
+	}
 	if _, _, err := b.throughput(ctx, goodPod, http.StatusCreated); err != nil {
 		return err
 	}
