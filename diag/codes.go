@@ -638,6 +638,18 @@ const (
 	//
 	//	$ kvap controller --webhook-address :9443 --webhook-service kvap-webhook
 	RunsOnce Code = 222
+	// LateKind occurs in a cluster when a mutate rule is about a kind that is not built in, or
+	// about every kind. For some seconds after a kind is defined, or defined anew, an API
+	// server refuses whatever a MutatingAdmissionPolicy is to change of it, or stores it
+	// unchanged under failurePolicy Ignore. So the webhook of kvap controller keeps such
+	// rules; kvap convert, and a controller without its webhook, make them native.
+	//
+	// Nothing is to be done.
+	//
+	// Example:
+	//
+	//	$ kvap controller --webhook-address :9443 --webhook-service kvap-webhook
+	LateKind Code = 223
 )
 
 // 3xx: native, but different in a way the user must know.

@@ -51,6 +51,7 @@ func Codes() []Code {
 		NamespaceLimit,
 		ChangesExisting,
 		RunsOnce,
+		LateKind,
 		WildcardKey,
 		GuessedResource,
 		MessageVariable,
@@ -668,6 +669,16 @@ func describe(c Code) (name, text, example string) {
 				"\n" +
 				"Write what the rule makes so that it does not depend on it: replace the registry of an\n" +
 				"image by a precondition that asks whether it is there; add an element by its name.",
+			"$ kvap controller --webhook-address :9443 --webhook-service kvap-webhook"
+	case LateKind:
+		return "LateKind",
+			"Occurs in a cluster when a mutate rule is about a kind that is not built in, or\n" +
+				"about every kind. For some seconds after a kind is defined, or defined anew, an API\n" +
+				"server refuses whatever a MutatingAdmissionPolicy is to change of it, or stores it\n" +
+				"unchanged under failurePolicy Ignore. So the webhook of kvap controller keeps such\n" +
+				"rules; kvap convert, and a controller without its webhook, make them native.\n" +
+				"\n" +
+				"Nothing is to be done.",
 			"$ kvap controller --webhook-address :9443 --webhook-service kvap-webhook"
 	case WildcardKey:
 		return "WildcardKey",

@@ -266,14 +266,6 @@ func (w *mutateRules) refuse(rule int, at diag.Pos, what string) {
 	}
 }
 
-// leaveOnce leaves a rule to the webhook that may do something else when it runs twice.
-func (w *mutateRules) leaveOnce(c change) {
-	if w.why[c.index] == nil {
-		d := runsOnce(c.rule.Pos)
-		w.why[c.index], w.done = &d, false
-	}
-}
-
 // draft is the policy object of what meets the same changes.
 func (w *mutateRules) draft(same []meeting, used map[string]bool, rules int) {
 	changes := same[0].changes
@@ -325,11 +317,8 @@ func (w *mutateRules) draft(same []meeting, used map[string]bool, rules int) {
 			d.Mutations = append(d.Mutations, m)
 		}
 	}
-	if d.Repeatable = isRepeatable(changes); !d.Repeatable && w.opts.Repeatable {
-		for _, c := range changes {
-			w.leaveOnce(c)
-		}
-	}
+	d.Repeatable = isRepeatable(changes)
+	w.besideWebhook(same, d.Repeatable)
 	d.Bindings = []vap.Binding{binding}
 	pack.Describe(&d.Draft, w.policy)
 	if why := refusedMutations(d, w.opts); why != nil {

@@ -52,6 +52,10 @@ func mutatingDrafts(p *policy.Policy, o *Options) (drafts []*mutating.Draft, not
 			d := runsOnce(p.Pos)
 			return nil, nil, &d
 		}
+		if o.Repeatable && o.hasLate(w.out.Constraints.Rules) {
+			d := lateKind(p.Pos)
+			return nil, nil, &d
+		}
 		drafts = append(drafts, w.out)
 	}
 	return drafts, notes, nil

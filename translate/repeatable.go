@@ -8,6 +8,8 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/mutating"
+	"github.com/kvap/kvap/translate/internal/native"
+	"github.com/kvap/kvap/vap"
 )
 
 // A policy makes the same of an object that it has changed already where nothing that decides
@@ -21,6 +23,31 @@ import (
 // runsOnce is why a policy that may be run twice has no native form.
 func runsOnce(at diag.Pos) diag.Diagnostic {
 	return diag.Warnf(at, diag.RunsOnce, "what the rule makes of an object that it has changed already may be something else, and while a rule goes from the webhook to the API server both run it; the webhook will run this rule")
+}
+
+// lateKind is why a policy on a kind that is not built in has no native form beside a webhook.
+func lateKind(at diag.Pos) diag.Diagnostic {
+	return diag.Warnf(at, diag.LateKind, "API servers refuse what a MutatingAdmissionPolicy changes of a kind for some seconds after it is defined, and the rule is about one that is not built in; the webhook will run this rule")
+}
+
+// isLate tells of a target that may be a kind which API servers come to know while they run.
+func (o *Options) isLate(t native.Target) bool {
+	return isVague(t) || o.Schemas.Custom(t.Parent)
+}
+
+// hasLate is isLate of the resources of a policy in CEL.
+func (o *Options) hasLate(rules []vap.ResourceRule) bool {
+	return slices.ContainsFunc(rules, func(r vap.ResourceRule) bool {
+		return slices.ContainsFunc(r.Groups, func(group string) bool {
+			return slices.ContainsFunc(r.Versions, func(version string) bool {
+				return slices.ContainsFunc(r.Resources, func(name string) bool {
+					name, _, _ = strings.Cut(name, "/")
+					of, ok := o.Schemas.ByResource(group, version, name)
+					return !ok || of.Guessed || o.Schemas.Custom(of.GVK)
+				})
+			})
+		})
+	})
 }
 
 // An effect is what a patch does: what it writes, and what decides about that.
@@ -231,4 +258,22 @@ func addsKeys(v cel.Value) bool {
 		}
 	}
 	return len(ops) > 0 && len(ops) == len(paths)
+}
+
+// besideWebhook leaves to the webhook what is not to run beside it.
+func (w *mutateRules) besideWebhook(same []meeting, repeatable bool) {
+	late := slices.ContainsFunc(same, func(m meeting) bool { return w.opts.isLate(m.target) })
+	if !w.opts.Repeatable || repeatable && !late {
+		return
+	}
+	for _, c := range same[0].changes {
+		if w.why[c.index] != nil {
+			continue
+		}
+		d := runsOnce(c.rule.Pos)
+		if late {
+			d = lateKind(c.rule.Pos)
+		}
+		w.why[c.index], w.done = &d, false
+	}
 }

@@ -111,3 +111,17 @@ func twiceMutate(t *testing.T, note string, r compile.Result, request string) {
 		t.Errorf("%s (-once +twice):\n%s\n%s", note, d, mutatingText(t, r))
 	}
 }
+
+// Kinds that API servers come to know while they run are left to a webhook that there is.
+func TestLateKinds(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[string]string{"v1/ConfigMap": "native KV328", "later.io/v1/Widget": "webhook KV223", "*": "webhook KV223"} {
+		rule := strings.Replace(mutateRule("    mutate: {patchStrategicMerge: {metadata: {labels: {a: b}}}}"), "[Pod]", "['"+kind+"']", 1)
+		if got := translateText(t, mutateHead+rule, setting{release: 36, mutations: true, repeatable: true}).targets(); got != want {
+			t.Errorf("%s: %s, want %s", kind, got, want)
+		}
+		if got := translateText(t, mutateHead+rule, setting{release: 36, mutations: true}).targets(); !strings.HasPrefix(got, "native") {
+			t.Errorf("%s without a webhook: %s", kind, got)
+		}
+	}
+}

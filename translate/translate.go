@@ -35,7 +35,8 @@ type Options struct {
 	// they can. Otherwise all of them are the webhook's.
 	Mutations bool
 	// Repeatable leaves to the webhook what is not proven to change nothing more when it runs
-	// twice, as it does where policies go from a webhook to the API server.
+	// twice, as it does where policies go from a webhook to the API server, and what is about
+	// kinds that API servers come to know while they run.
 	Repeatable bool
 	// Merging says how apply configurations are merged; nil has none made.
 	Merging Merging
