@@ -140,12 +140,8 @@ func wordOf(objects []client.Object) string {
 }
 
 func current(o client.Object, l live) bool {
-	all := l.policies
-	if isBinding(o) {
-		all = l.bindings
-	}
-	have, ok := all[keyOf(o)]
-	return ok && sameObject(o, have)
+	have := l.like(o)
+	return have != nil && sameObject(o, have)
 }
 
 // warns asks an API server, dry, for an object until it warns with a word.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -183,7 +184,14 @@ func (h *handover) applyOrReplace(ctx context.Context, want client.Object, l liv
 		}
 	}
 	got, _ := want.DeepCopyObject().(client.Object)
-	if err := h.writer.apply(ctx, got); err != nil || sameObject(want, got) {
+	err := h.writer.apply(ctx, got)
+	if have := l.like(want); apierrors.IsInvalid(err) && have != nil && isOurs(have) {
+		// It may be what others have added that is refused, as a paramRef to what the controller may not read.
+		got, err = have.DeepCopyObject().(client.Object), nil
+	} else if err == nil && sameObject(want, got) {
+		return nil
+	}
+	if err != nil {
 		return err
 	}
 	setSpec(got, want)

@@ -50,6 +50,14 @@ func readLive(ctx context.Context, c client.Reader, mutations bool) (live, error
 	return l, nil
 }
 
+// like is the object of a kind and name that is there; nil for none.
+func (l live) like(o client.Object) client.Object {
+	if isBinding(o) {
+		return l.bindings[keyOf(o)]
+	}
+	return l.policies[keyOf(o)]
+}
+
 // taken are the names of what somebody else made, in order.
 func (l live) taken() []string {
 	var out []string
