@@ -121,7 +121,7 @@ func (m *merging) appliedList(e edit, typ string) cel.Value {
 		return cel.Struct(typ, cel.StructField{Name: key, Value: x.Field(key)})
 	}
 	// A configuration may not have two elements of one key, which an object may have.
-	single := func(x cel.Value) cel.Bool { return cel.True() }
+	single := func(cel.Value) cel.Bool { return cel.True() }
 	if how, _ := listMergeOf(m.kind, e.path); !how.unique {
 		single = func(x cel.Value) cel.Bool {
 			other, release := m.binders.Bind("other")

@@ -125,6 +125,23 @@ func TestMutators(t *testing.T) {
 		}
 		return p.Spec.Mutations[0].ApplyConfiguration.Expression == text && len(p.Spec.MatchConditions) == 0
 	})
+	b := &admissionregistrationv1.MutatingAdmissionPolicyBinding{}
+	if err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		if err := shared.Get(t.Context(), name, b); err != nil {
+			return err
+		}
+		b.Spec.MatchResources.ExcludeResourceRules = p.Spec.MatchConstraints.ResourceRules
+		b.Spec.ParamRef = &admissionregistrationv1.ParamRef{Name: "nobody", ParameterNotFoundAction: new(admissionregistrationv1.AllowAction)}
+		return shared.Update(t.Context(), b)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	testcluster.Soon(t, "a binding that was edited is restored", func() bool {
+		if err := shared.Get(t.Context(), name, b); err != nil {
+			t.Fatal(err)
+		}
+		return len(b.Spec.MatchResources.ExcludeResourceRules) == 0 && b.Spec.ParamRef == nil
+	})
 	for _, o := range []client.Object{&admissionregistrationv1.MutatingAdmissionPolicyBinding{}, &admissionregistrationv1.MutatingAdmissionPolicy{}} {
 		o.SetName(name.Name)
 		uid := ""

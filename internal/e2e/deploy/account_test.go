@@ -196,6 +196,9 @@ spec:
     - name: owner
       match: {any: [{resources: {kinds: [Service], operations: [CREATE]}}]}
       validate: {message: A Service has an owner., pattern: {metadata: {labels: {owner: "?*"}}}}
+    - name: mark
+      match: {any: [{resources: {kinds: [Service], operations: [CREATE]}}]}
+      mutate: {patchStrategicMerge: {metadata: {labels: {+(marked): "yes"}}}}
 ---
 apiVersion: kvap.dev/v1alpha1
 kind: Policy
@@ -314,23 +317,28 @@ func (c *cluster) edit(t *testing.T, o *unstructured.Unstructured, change func()
 // meddle changes and removes what the controller has made.
 func (c *cluster) meddle(t *testing.T) {
 	t.Helper()
-	for _, o := range c.list(t, "admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding") {
-		if !strings.HasPrefix(o.GetName(), "kvap-configmaps") {
-			continue
+	for _, kind := range []string{"Validating", "Mutating"} {
+		for _, o := range c.list(t, "admissionregistration.k8s.io/v1", kind+"AdmissionPolicyBinding") {
+			if !strings.HasPrefix(o.GetName(), "kvap-configmaps") && o.GetName() != "own" {
+				continue
+			}
+			c.edit(t, &o, func() error {
+				if kind == "Mutating" { // which nothing asks for, so that no apply takes it away
+					return unstructured.SetNestedMap(o.Object, map[string]any{"name": "meddled", "parameterNotFoundAction": "Allow"}, "spec", "paramRef")
+				}
+				return unstructured.SetNestedField(o.Object, "meddled", "spec", "matchResources", "objectSelector", "matchLabels", "for")
+			})
 		}
-		c.edit(t, &o, func() error {
-			return unstructured.SetNestedField(o.Object, "meddled", "spec", "matchResources", "objectSelector", "matchLabels", "for")
-		})
-	}
-	for _, o := range c.list(t, "admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy") {
-		if !strings.HasPrefix(o.GetName(), "kvap-configmaps") {
-			continue
+		for _, o := range c.list(t, "admissionregistration.k8s.io/v1", kind+"AdmissionPolicy") {
+			if !strings.HasPrefix(o.GetName(), "kvap-configmaps") && o.GetName() != "own" {
+				continue
+			}
+			c.edit(t, &o, func() error {
+				conditions, _, _ := unstructured.NestedSlice(o.Object, "spec", "matchConditions")
+				conditions = append(conditions, map[string]any{"name": "meddled", "expression": "false"})
+				return unstructured.SetNestedSlice(o.Object, conditions, "spec", "matchConditions")
+			})
 		}
-		c.edit(t, &o, func() error {
-			conditions, _, _ := unstructured.NestedSlice(o.Object, "spec", "matchConditions")
-			conditions = append(conditions, map[string]any{"name": "meddled", "expression": "false"})
-			return unstructured.SetNestedSlice(o.Object, conditions, "spec", "matchConditions")
-		})
 	}
 }
 
@@ -345,7 +353,7 @@ func (c *cluster) meddleWithParams(t *testing.T) {
 }
 
 func (c *cluster) inStep(t *testing.T) bool {
-	for _, kind := range []string{"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"} {
+	for _, kind := range []string{"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"} {
 		for _, o := range c.list(t, "admissionregistration.k8s.io/v1", kind) {
 			if strings.Contains(fmt.Sprint(o.Object["spec"]), "meddled") {
 				return false

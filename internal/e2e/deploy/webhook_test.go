@@ -75,7 +75,7 @@ spec:
         deny: {conditions: {any: [{key: "{{ request.object.metadata.labels.team || '' }}", operator: NotEquals, value: "{{ teams.data.team || '' }}"}]}}
     - name: mark
       match: {any: [{resources: {kinds: [ConfigMap], operations: [CREATE], namespaces: [default]}}]}
-      mutate: {patchStrategicMerge: {metadata: {labels: {+(marked): "yes"}}}}
+      mutate: {patchStrategicMerge: {metadata: {labels: {marked: "{{ request.object.metadata.labels.marked || 'yes' }}"}}}} # which may not run twice
     - name: account
       match: {any: [{resources: {kinds: [ConfigMap], operations: [CREATE], namespaces: [default]}}]}
       generate:
