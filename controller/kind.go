@@ -30,6 +30,8 @@ func sourceKinds() []sourceKind {
 		{group: "policies.kyverno.io", kind: "NamespacedMutatingPolicy", plural: "namespacedmutatingpolicies", versions: []string{"v1", "v1beta1", "v1alpha1"}, namespaced: true},
 		{group: "policies.kyverno.io", kind: "GeneratingPolicy", plural: "generatingpolicies", versions: []string{"v1", "v1beta1", "v1alpha1"}},
 		{group: "policies.kyverno.io", kind: "NamespacedGeneratingPolicy", plural: "namespacedgeneratingpolicies", versions: []string{"v1", "v1beta1", "v1alpha1"}, namespaced: true},
+		{group: "policies.kyverno.io", kind: "ImageValidatingPolicy", plural: "imagevalidatingpolicies", versions: []string{"v1", "v1beta1", "v1alpha1"}},
+		{group: "policies.kyverno.io", kind: "NamespacedImageValidatingPolicy", plural: "namespacedimagevalidatingpolicies", versions: []string{"v1", "v1beta1", "v1alpha1"}, namespaced: true},
 		{group: v1alpha1.Group, kind: "ClusterPolicy", plural: "clusterpolicies", versions: []string{v1alpha1.Version}},
 		{group: v1alpha1.Group, kind: "Policy", plural: "policies", versions: []string{v1alpha1.Version}, namespaced: true},
 		{group: v1alpha1.Group, kind: "ValidatingPolicy", plural: "validatingpolicies", versions: []string{v1alpha1.Version}},

@@ -279,8 +279,8 @@ const (
 	//	      =(hostNetwrok): false
 	UnknownField Code = 120
 	// UnreadKind occurs when a document is a policy of a kind of policies.kyverno.io that
-	// kvap does not read yet: an ImageValidatingPolicy, or its namespaced form. No object is
-	// made of it, and it is not judged by.
+	// kvap does not read: one of a release of Kyverno that is younger. No object is made of
+	// it, and it is not judged by.
 	//
 	// Leave it with Kyverno. A folder that is written has it in remainder/, as it stands,
 	// and the exit code says that something was left out.
@@ -288,9 +288,9 @@ const (
 	// Example:
 	//
 	//	apiVersion: policies.kyverno.io/v1
-	//	kind: ImageValidatingPolicy
+	//	kind: EnvoyAuthorization
 	//	metadata:
-	//	  name: signed
+	//	  name: calls
 	//	spec: {}
 	UnreadKind Code = 121
 	// OtherEngine occurs when a document is a policy of another engine, as a constraint of
@@ -453,7 +453,7 @@ const (
 	//	              publicKeys: k8s://default/key
 	Manifests Code = 208
 	// OtherRule occurs when a rule mutates, generates or verifies images, or a policy is a
-	// MutatingPolicy or a GeneratingPolicy.
+	// MutatingPolicy, a GeneratingPolicy or an ImageValidatingPolicy.
 	//
 	// MutatingAdmissionPolicies are made of what mutates for Kubernetes 1.36 and newer, or
 	// with --mutations native, and then the code is for what changes existing objects.
@@ -575,12 +575,11 @@ const (
 	//	    expressions:
 	//	      - expression: "(has(object.spec.old) ? object.spec.old : object.spec.?new).orValue(1) > 0"
 	ReleaseDependent Code = 218
-	// VerifiesImages occurs when a rule asks of images what kvap does not verify. Examples
-	// are signatures of the types SigstoreBundle and Notary, in referrers (cosignOCI11), and
-	// by keys of a key management service. Others are those with timestamps or extensions of
-	// certificates, and by anybody. No expression can ask a registry, and the webhook
-	// verifies what cosign writes beside an image, by keys, certificates and identities: it
-	// does not run this rule.
+	// VerifiesImages occurs when a rule, or an ImageValidatingPolicy, asks of images what kvap
+	// does not verify: signatures of the types SigstoreBundle and Notary, in referrers
+	// (cosignOCI11), by keys of a key management service, with timestamps, or by anybody. No
+	// expression can ask a registry, and the webhook verifies what cosign writes beside an
+	// image, by keys, certificates and identities: it does not run this rule.
 	//
 	// Leave the rule with Kyverno, in a policy of its own; or put the public key into the
 	// policy or a Secret.

@@ -341,15 +341,15 @@ func describe(c Code) (name, text, example string) {
 	case UnreadKind:
 		return "UnreadKind",
 			"Occurs when a document is a policy of a kind of policies.kyverno.io that\n" +
-				"kvap does not read yet: an ImageValidatingPolicy, or its namespaced form. No object is\n" +
-				"made of it, and it is not judged by.\n" +
+				"kvap does not read: one of a release of Kyverno that is younger. No object is made of\n" +
+				"it, and it is not judged by.\n" +
 				"\n" +
 				"Leave it with Kyverno. A folder that is written has it in remainder/, as it stands,\n" +
 				"and the exit code says that something was left out.",
 			"apiVersion: policies.kyverno.io/v1\n" +
-				"kind: ImageValidatingPolicy\n" +
+				"kind: EnvoyAuthorization\n" +
 				"metadata:\n" +
-				"  name: signed\n" +
+				"  name: calls\n" +
 				"spec: {}"
 	case OtherEngine:
 		return "OtherEngine",
@@ -487,7 +487,7 @@ func describe(c Code) (name, text, example string) {
 	case OtherRule:
 		return "OtherRule",
 			"Occurs when a rule mutates, generates or verifies images, or a policy is a\n" +
-				"MutatingPolicy or a GeneratingPolicy.\n" +
+				"MutatingPolicy, a GeneratingPolicy or an ImageValidatingPolicy.\n" +
 				"\n" +
 				"MutatingAdmissionPolicies are made of what mutates for Kubernetes 1.36 and newer, or\n" +
 				"with --mutations native, and then the code is for what changes existing objects.\n" +
@@ -613,12 +613,11 @@ func describe(c Code) (name, text, example string) {
 				"      - expression: \"(has(object.spec.old) ? object.spec.old : object.spec.?new).orValue(1) > 0\""
 	case VerifiesImages:
 		return "VerifiesImages",
-			"Occurs when a rule asks of images what kvap does not verify. Examples\n" +
-				"are signatures of the types SigstoreBundle and Notary, in referrers (cosignOCI11), and\n" +
-				"by keys of a key management service. Others are those with timestamps or extensions of\n" +
-				"certificates, and by anybody. No expression can ask a registry, and the webhook\n" +
-				"verifies what cosign writes beside an image, by keys, certificates and identities: it\n" +
-				"does not run this rule.\n" +
+			"Occurs when a rule, or an ImageValidatingPolicy, asks of images what kvap\n" +
+				"does not verify: signatures of the types SigstoreBundle and Notary, in referrers\n" +
+				"(cosignOCI11), by keys of a key management service, with timestamps, or by anybody. No\n" +
+				"expression can ask a registry, and the webhook verifies what cosign writes beside an\n" +
+				"image, by keys, certificates and identities: it does not run this rule.\n" +
 				"\n" +
 				"Leave the rule with Kyverno, in a policy of its own; or put the public key into the\n" +
 				"policy or a Secret.",

@@ -31,10 +31,13 @@ const (
 
 // A Statement is what is attested, and proven to be by the attestor, of an image.
 type Statement struct {
-	Type      string // the predicateType
-	Predicate any    // JSON as Go data: int64 and float64
-	Size      int    // of its text, in bytes
+	Type    string         // the predicateType
+	Content map[string]any // all of it, as Go data: int64 and float64
+	Size    int            // of its text, in bytes
 }
+
+// Predicate is what is attested.
+func (s Statement) Predicate() any { return s.Content["predicate"] }
 
 // Attested are the statements of a type about the image. Each statement of the type must be
 // the attestor's: one of somebody else is an error, and so is none.
@@ -125,9 +128,12 @@ func (v *Verifier) statement(l layer, image Image, kind string) (Statement, erro
 		Subject []struct {
 			Digest map[string]string `json:"digest"`
 		} `json:"subject"`
-		Predicate any `json:"predicate"`
 	}
 	if err := kjson.Unmarshal(content, &s); err != nil {
+		return Statement{}, fmt.Errorf("its payload is no JSON: %w", err)
+	}
+	var whole map[string]any
+	if err := kjson.Unmarshal(content, &whole); err != nil {
 		return Statement{}, fmt.Errorf("its payload is no JSON: %w", err)
 	}
 	if len(s.Subject) > maxSubjects {
@@ -135,7 +141,7 @@ func (v *Verifier) statement(l layer, image Image, kind string) (Statement, erro
 	}
 	for _, subject := range s.Subject {
 		if subject.Digest[image.digest.Algorithm] == image.digest.Hex {
-			return Statement{Type: kind, Predicate: s.Predicate, Size: len(content)}, nil
+			return Statement{Type: kind, Content: whole, Size: len(content)}, nil
 		}
 	}
 	return Statement{}, errors.New("it is about another image")

@@ -56,8 +56,8 @@ func TestAttested(t *testing.T) {
 		if len(got) != tt.count {
 			t.Errorf("%s: %d statements", tt.name, len(got))
 		}
-		if tt.name == "one" && len(got) == 1 && fmt.Sprint(got[0].Predicate) != "map[builder:map[id:x] n:1234567890123456]" {
-			t.Errorf("the predicate is %v", got[0].Predicate)
+		if tt.name == "one" && len(got) == 1 && fmt.Sprint(got[0].Predicate()) != "map[builder:map[id:x] n:1234567890123456]" {
+			t.Errorf("the predicate is %v", got[0].Predicate())
 		}
 	}
 	says(t, "none", func() error {

@@ -32,7 +32,9 @@ type Attestor struct {
 	Annotations map[string]string
 	// Repository is where signatures are, if not beside the image.
 	Repository string
-	Keyless    *Keyless
+	// TagPrefix is in front of the tags that signatures and attestations have.
+	TagPrefix string
+	Keyless   *Keyless
 	// Log is the PEM of the public key of a transparency log that must know of the signature;
 	// if it is empty, it is one of the Trust. IgnoreLog asks for none.
 	Log       string

@@ -27,6 +27,12 @@ type Keyless struct {
 	// issuer both must hold, if they are there; of the subject one, for one of the names in
 	// the certificate. There is an issuer or a subject at least.
 	Issuer, IssuerRegExp, Subject, SubjectRegExp string
+	// Exact tells that Issuer and Subject are no patterns, and that each of the four that is
+	// there must hold.
+	Exact bool
+	// Extensions are what the certificate must say, as patterns, by the numbers of Fulcio's
+	// extensions or by their names, as githubWorkflowRef.
+	Extensions map[string]string
 	// Roots is the PEM of authorities in place of those of the Trust.
 	Roots string
 	// IgnoreSCT asks for no proof that a log knows of the certificate.
@@ -66,8 +72,11 @@ func (i *identity) is(c *x509.Certificate) error {
 	if err != nil {
 		return err
 	}
-	if i.Issuer != "" && !wild(i.Issuer, issuer) || i.issuer != nil && !i.issuer.MatchString(issuer) {
+	if i.Issuer != "" && !i.named(i.Issuer, issuer) || i.issuer != nil && !i.issuer.MatchString(issuer) {
 		return fmt.Errorf("the issuer of its identity is %q", issuer)
+	}
+	if err := i.extended(c); err != nil {
+		return err
 	}
 	if i.Subject == "" && i.subject == nil {
 		return nil
@@ -76,12 +85,25 @@ func (i *identity) is(c *x509.Certificate) error {
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(names, func(name string) bool {
-		return i.Subject != "" && wild(i.Subject, name) || i.subject != nil && i.subject.MatchString(name)
-	}) {
+	if !slices.ContainsFunc(names, i.isSubject) {
 		return fmt.Errorf("its subject is %q", strings.Join(names, ", "))
 	}
 	return nil
+}
+
+// named tells whether a text is the one that the identity names.
+func (i *identity) named(want, text string) bool {
+	if i.Exact {
+		return want == text
+	}
+	return wild(want, text)
+}
+
+func (i *identity) isSubject(name string) bool {
+	if i.Exact {
+		return (i.Subject == "" || i.Subject == name) && (i.subject == nil || i.subject.MatchString(name))
+	}
+	return i.Subject != "" && wild(i.Subject, name) || i.subject != nil && i.subject.MatchString(name)
 }
 
 // The extensions of Fulcio's certificates, and that of a name which is neither an address nor

@@ -111,9 +111,10 @@ type layer struct {
 	of          v1.Layer
 }
 
-// layers are those of what is beside an image under its digest and a suffix: sig or att.
-func (r Registry) layers(ctx context.Context, at name.Repository, digest v1.Hash, suffix string) ([]layer, error) {
-	tag := at.Tag(digest.Algorithm + "-" + digest.Hex + "." + suffix)
+// layers are those of what is beside an image under a prefix, its digest and a suffix: sig or
+// att.
+func (r Registry) layers(ctx context.Context, at name.Repository, prefix string, digest v1.Hash, suffix string) ([]layer, error) {
+	tag := at.Tag(prefix + digest.Algorithm + "-" + digest.Hex + "." + suffix)
 	var out []layer
 	err := r.call(ctx, func(options []remote.Option) error {
 		puller, err := remote.NewPuller(options...)

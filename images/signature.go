@@ -62,7 +62,7 @@ func (v *Verifier) layers(ctx context.Context, r Registry, image Image, suffix s
 	if err != nil {
 		return nil, err
 	}
-	layers, err := r.layers(ctx, at, image.digest, suffix)
+	layers, err := r.layers(ctx, at, v.attestor.TagPrefix, image.digest, suffix)
 	what := map[string]string{"sig": "signatures", "att": "attestations"}[suffix]
 	switch {
 	case errors.Is(err, errAbsent), err == nil && len(layers) == 0:

@@ -121,7 +121,7 @@ func (e *imageEntry) signers(v *vars, a *review, one *attestor, at string) ([]si
 		by.logged(one.Certificates.Log)
 		return []signer{{at: at + ".certificates", by: by}}, nil
 	case one.Keyless != nil:
-		k := &Keyless{IgnoreSCT: one.Keyless.IgnoreSCT}
+		k := &Keyless{IgnoreSCT: one.Keyless.IgnoreSCT, Extensions: pairsOf(one.Keyless.Extensions)}
 		for i, into := range []*string{&k.Issuer, &k.IssuerRegExp, &k.Subject, &k.SubjectRegExp, &k.Roots} {
 			var err error
 			if *into, err = v.fillString(one.keyless[i]); err != nil {

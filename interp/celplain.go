@@ -14,7 +14,7 @@ import (
 // server's, which refuses {"kind": "ConfigMap", "data": {"a": "b"}} for its mixed types.
 // It has no authorizer, and no comprehensions with two variables.
 func (in *Interpreter) plainEnvironment(kind cellib.Kind, variables *apiservercel.DeclType) (*cel.Env, error) {
-	names := celNames()
+	names := celNames(true)
 	options := []cel.EnvOption{
 		cel.DefaultUTCTimeZone(true), cel.CrossTypeNumericComparisons(true), cel.OptionalTypes(),
 		library.URLs(), library.Regex(), library.Lists(library.ListsVersion(0)), library.Quantity(), library.IP(), library.CIDR(), library.Format(),

@@ -17,8 +17,9 @@ import (
 )
 
 // celNames declares what expressions of policies in CEL can name: what those of a
-// ValidatingAdmissionPolicy can, the objects of the request, and the exceptions.
-func celNames() environment.VersionedOptions {
+// ValidatingAdmissionPolicy can, the objects of the request, and, but for those that verify images,
+// the exceptions.
+func celNames(excepted bool) environment.VersionedOptions {
 	request, namespace := plugincel.BuildRequestType(), plugincel.BuildNamespaceType()
 	field := func(name string, of *apiservercel.DeclType, required bool) *apiservercel.DeclField {
 		return apiservercel.NewDeclField(name, of, required, nil, nil)
@@ -31,15 +32,19 @@ func celNames() environment.VersionedOptions {
 		allowed[name] = field(name, apiservercel.NewListType(apiservercel.StringType, -1), true)
 	}
 	exceptions := apiservercel.NewObjectType("kyverno.exceptions", allowed)
-	return environment.VersionedOptions{
+	out := environment.VersionedOptions{
 		IntroducedVersion: version.MajorMinor(1, 0),
-		DeclTypes:         []*apiservercel.DeclType{request, namespace, exceptions},
+		DeclTypes:         []*apiservercel.DeclType{request, namespace},
 		EnvOptions: []cel.EnvOption{
 			cel.Variable("object", cel.DynType), cel.Variable("oldObject", cel.DynType),
 			cel.Variable("request", request.CelType()), cel.Variable("namespaceObject", namespace.CelType()),
-			cel.Variable("exceptions", exceptions.CelType()),
 		},
 	}
+	if excepted {
+		out.DeclTypes = append(out.DeclTypes, exceptions)
+		out.EnvOptions = append(out.EnvOptions, cel.Variable("exceptions", exceptions.CelType()))
+	}
+	return out
 }
 
 // authorizerNames declares what answers whether somebody may do something.

@@ -27,7 +27,7 @@ func (in *Interpreter) environment(kind cellib.Kind) (*environment.EnvSet, error
 	}
 	set, err := withKyverno(cellib.Options(kind, celWorld{in.world, kind.Namespace}))
 	if err == nil {
-		set, err = set.Extend(celNames(), authorizerNames())
+		set, err = set.Extend(celNames(!kind.Images), authorizerNames())
 	}
 	if err == nil && kind.Mutating {
 		set, err = set.Extend(patchTypes())
@@ -111,7 +111,7 @@ func (w celWorld) Global(ctx context.Context, name string) (data any, found bool
 
 // Metadata implements cellib.World.
 func (w celWorld) Metadata(ctx context.Context, reference string) (map[string]any, error) {
-	return w.world.Image(ctx, reference, nil)
+	return w.world.Image(ctx, reference, Access{Namespace: w.namespace})
 }
 
 // Call implements cellib.World.

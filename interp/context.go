@@ -50,7 +50,7 @@ func readEntry(p *policy.Policy, e *policy.ContextEntry) *entry {
 	case e.APICall != nil:
 		out.load = fromOutside(readAPICall(p, e.APICall))
 	case e.ImageRegistry != nil:
-		out.load = fromOutside(readImageRegistry(e.ImageRegistry))
+		out.load = fromOutside(readImageRegistry(p, e.ImageRegistry))
 	case e.GlobalReference != nil:
 		out.load = fromOutside(readGlobalReference(e.GlobalReference))
 	default:
@@ -267,7 +267,7 @@ func readConfigMap(p *policy.Policy, e *policy.ConfigMapEntry) func(*vars, *revi
 	}
 }
 
-func readImageRegistry(e *policy.ImageRegistryEntry) func(*vars, *review) (any, error) {
+func readImageRegistry(p *policy.Policy, e *policy.ImageRegistryEntry) func(*vars, *review) (any, error) {
 	reference, credentials, q := readText(e.Reference.Value, e.Reference.Pos), readDocument(e.Credentials), readQuery(e.JMESPath)
 	return func(v *vars, a *review) (any, error) {
 		ref, err := v.fillString(reference)
@@ -278,7 +278,7 @@ func readImageRegistry(e *policy.ImageRegistryEntry) func(*vars, *review) (any, 
 		if err != nil {
 			return nil, err
 		}
-		data, err := a.world.Image(v.ctx, ref, c)
+		data, err := a.world.Image(v.ctx, ref, Access{Credentials: c, Namespace: p.Namespace})
 		if err != nil {
 			return nil, err
 		}

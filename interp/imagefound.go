@@ -114,17 +114,7 @@ func (i image) repositories() []string {
 func (i image) selectedBy(patterns []string) bool {
 	for _, pattern := range spelled(patterns) {
 		for _, at := range i.repositories() {
-			texts := []string{}
-			if i.tag != "" {
-				texts = append(texts, at+":"+i.tag)
-			}
-			if i.digest != "" {
-				texts = append(texts, at+"@"+i.digest)
-			}
-			if i.tag != "" && i.digest != "" {
-				texts = append(texts, at+":"+i.tag+"@"+i.digest)
-			}
-			for _, text := range texts {
+			for _, text := range i.spellings(at) {
 				if wildcard.Match(pattern, text) {
 					return true
 				}
@@ -135,6 +125,20 @@ func (i image) selectedBy(patterns []string) bool {
 		}
 	}
 	return false
+}
+
+// spellings are the image in a repository with its tag, with its digest, and with both.
+func (i image) spellings(repository string) (out []string) {
+	if i.tag != "" {
+		out = append(out, repository+":"+i.tag)
+	}
+	if i.digest != "" {
+		out = append(out, repository+"@"+i.digest)
+	}
+	if i.tag != "" && i.digest != "" {
+		out = append(out, repository+":"+i.tag+"@"+i.digest)
+	}
+	return out
 }
 
 // spelled are patterns as they are, and with hosts in the one spelling that they have.

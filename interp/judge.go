@@ -47,6 +47,8 @@ type RuleResult struct {
 	Exceptions []string
 	// Code is set for what the interpreter does not support.
 	Code diag.Code
+
+	awaits []string // images that some policy must verify: Verified.Settle
 }
 
 // Limits bound what judging one request may use. A zero field has its default; a
@@ -200,6 +202,9 @@ func (in *Interpreter) Judge(ctx context.Context, req *Request) []RuleResult {
 		case !p.InCEL(): // the others say nothing of a request
 			out = append(out, in.judgePolicy(a, p)...)
 		}
+	}
+	if req.Verified == nil {
+		a.verified.Settle(out)
 	}
 	return out
 }

@@ -120,7 +120,7 @@ func (o *Offline) Service(_ context.Context, call ServiceCall) (ServiceAnswer, e
 }
 
 // Image gives what was set for a reference.
-func (o *Offline) Image(_ context.Context, reference string, _ any) (map[string]any, error) {
+func (o *Offline) Image(_ context.Context, reference string, _ Access) (map[string]any, error) {
 	if image, ok := o.Images[reference]; ok {
 		return image, nil
 	}

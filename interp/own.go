@@ -39,6 +39,7 @@ func (a *review) deletesSource() bool {
 	return slices.Contains([]string{
 		"kyverno.io/clusterpolicies", "kyverno.io/policies",
 		"policies.kyverno.io/generatingpolicies", "policies.kyverno.io/namespacedgeneratingpolicies",
+		"policies.kyverno.io/imagevalidatingpolicies", "policies.kyverno.io/namespacedimagevalidatingpolicies",
 		"policies.kyverno.io/mutatingpolicies", "policies.kyverno.io/namespacedmutatingpolicies",
 		"policies.kyverno.io/namespacedvalidatingpolicies", "policies.kyverno.io/validatingpolicies",
 	}, group+"/"+resource)
@@ -62,7 +63,7 @@ func namesKind(b *policy.MatchBlock, k resourceKind) bool {
 // sparesByConstraints is spares for a ValidatingPolicy.
 func (a *review) sparesByConstraints(m *policy.MatchConstraints) bool {
 	group, resource := digText(a.request.Admission, "resource", "group"), digText(a.request.Admission, "resource", "resource")
-	return a.isOwn() || a.deletesSource() && !slices.ContainsFunc(m.Rules, func(r policy.ResourceRule) bool {
+	return a.isOwn() || a.deletesSource() && m != nil && !slices.ContainsFunc(m.Rules, func(r policy.ResourceRule) bool {
 		return (slices.Contains(r.Groups, "*") || slices.Contains(r.Groups, group)) && slices.Contains(r.Resources, resource)
 	})
 }

@@ -19,6 +19,10 @@ func (in *Interpreter) PinImages(ctx context.Context, req *Request) *Mutation {
 	a := newReview(ctx, req, in.world, in.limits)
 	out := &Mutation{Before: a.object}
 	for _, p := range in.policies {
+		if p.ImagePolicy() != nil {
+			out.Rules = append(out.Rules, in.pinByForms(a, p)...)
+			continue
+		}
 		if p.InCEL() || !slices.ContainsFunc(p.Rules, (*policy.Rule).PinsImages) {
 			continue
 		}

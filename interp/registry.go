@@ -13,15 +13,19 @@ type Registry interface {
 	Pinned(ctx context.Context, reference string, with Access) (string, error)
 	// Signed is nil where a signature of an image, which is pinned, is an attestor's.
 	Signed(ctx context.Context, image string, by Attestor, with Access) error
-	// Attested are the predicates of a type that an attestor attests of an image, which is
-	// pinned; none is an error.
-	Attested(ctx context.Context, image, kind string, by Attestor, with Access) ([]any, error)
+	// Attested are the statements of a type that an attestor attests of an image, which is
+	// pinned, in the order of the registry; none is an error. What is attested is their
+	// predicate.
+	Attested(ctx context.Context, image, kind string, by Attestor, with Access) ([]map[string]any, error)
 }
 
 // Access is how a registry is asked.
 type Access struct {
 	Credentials any  // as a policy has them, its variables filled in
 	Fresh       bool // what was proven before does not count
+	// Namespace is where the pull secrets are of a policy of a namespace, which reaches no
+	// others; "" for one of the cluster.
+	Namespace string
 }
 
 // An Attestor is who must have signed: the holder of a key or of certificates, or whoever has a
@@ -32,6 +36,9 @@ type Attestor struct {
 	Algorithm               string
 	Annotations             map[string]string
 	Repository              string
+	TagPrefix               string // of the tags that signatures have
+	// TrustedRoot is a trusted root of Sigstore, as JSON, in place of the public one.
+	TrustedRoot string
 	// IgnoreLog tells that no transparency log must know of the signature. LogKey is the public
 	// key of the one that must; that of the public log if it is empty.
 	IgnoreLog bool
@@ -44,6 +51,12 @@ type Keyless struct {
 	Issuer, IssuerRegExp, Subject, SubjectRegExp string
 	Roots                                        string // PEM of authorities; "" for the public ones
 	IgnoreSCT                                    bool   // no log of certificates need know of the certificate
+	// Exact tells that Issuer and Subject are no patterns, and that what is given must hold
+	// beside the regular expressions.
+	Exact bool
+	// Extensions are those that the certificate must have, as patterns, by their numbers or
+	// names.
+	Extensions map[string]string
 }
 
 // ErrUnreachable is the error of a registry that cannot be asked now: what it would say is not

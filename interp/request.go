@@ -35,6 +35,8 @@ type Request struct {
 	// the one of Admission since; nil where they have not. request.object is that in the CEL
 	// of a MutatingPolicy.
 	Asked map[string]any
+	// Verified is shared by the engines that judge one request; nil where one judges it alone.
+	Verified *Verified
 }
 
 // ParseAdmission reads an AdmissionRequest written as JSON.
@@ -69,6 +71,7 @@ type review struct {
 	object, old map[string]any
 	// asked is the object before anything changed it.
 	asked     map[string]any
+	verified  *Verified
 	operation string
 	namespace string
 	user      user
@@ -93,6 +96,9 @@ func newReview(ctx context.Context, r *Request, w World, limits Limits) *review 
 	out.kind = requestedKind(a, w)
 	out.object, out.old = typedObject(a, "object"), typedObject(a, "oldObject")
 	out.asked = out.object
+	if out.verified = r.Verified; out.verified == nil {
+		out.verified = &Verified{}
+	}
 	if r.Asked != nil {
 		out.asked = r.Asked
 	}

@@ -24,6 +24,7 @@ type validatingForm struct {
 	conditions []cel.Program
 	checks     []cel.Program
 	messages   []cel.Program // nil where a validation has none
+	images     *imageForm    // of an ImageValidatingPolicy
 	err        error
 }
 
@@ -39,40 +40,51 @@ func (in *Interpreter) judgeValidating(a *review, p *compiledPolicy) []RuleResul
 		if !open || p.Validating.Mode == "JSON" {
 			continue
 		}
-		verdict := f.judge(in, a)
+		verdict, awaits := f.judge(in, a)
 		if verdict.status != None && a.sparesByConstraints(f.constraints) {
-			verdict = verdictOfKyverno(verdict.kyverno)
+			verdict, awaits = verdictOfKyverno(verdict.kyverno), nil
 		}
 		out[i].Status, out[i].Kyverno, out[i].Message, out[i].Code = verdict.status, verdict.kyverno, verdict.message, verdict.code
-		out[i].Exceptions = verdict.exceptions
+		out[i].Exceptions, out[i].awaits = verdict.exceptions, awaits
 	}
 	return out
 }
 
-// judge says what a form makes of a request. Whatever goes wrong stays in it.
-func (f *validatingForm) judge(in *Interpreter, a *review) (out verdict) {
+// judge says what a form makes of a request, and which images some policy must verify. Whatever
+// goes wrong stays in it.
+func (f *validatingForm) judge(in *Interpreter, a *review) (out verdict, awaits []string) {
 	defer func() {
 		if p := recover(); p != nil {
-			out = say(Error, "%v: %v", errPanic, p)
+			out, awaits = say(Error, "%v: %v", errPanic, p), nil
 		}
 	}()
 	if err := a.ctx.Err(); err != nil {
-		return say(Error, "the request was given up: %v", err)
+		return say(Error, "the request was given up: %v", err), nil
 	}
-	attributes := a.fullAttributes()
-	matches, err := constraintsMatch(f.constraints, a, attributes)
+	matches, err := f.matches(a)
 	observe(a.ctx, Observation{Rule: f.name, Holds: matches, Err: err})
 	switch {
 	case err != nil:
-		return say(Error, "%v", err)
+		return say(Error, "%v", err), nil
 	case !matches:
-		return none()
+		return none(), nil
 	}
 	f.once.Do(func() { f.compile(in) })
 	if f.err != nil {
-		return unsupported(fmt.Sprintf("an expression cannot be read: %v", f.err))
+		return unsupported(fmt.Sprintf("an expression cannot be read: %v", f.err)), nil
 	}
-	return f.evaluate(a)
+	if f.images != nil {
+		return f.judgeImages(a)
+	}
+	return f.evaluate(a), nil
+}
+
+// matches tells whether the constraints match. An ImageValidatingPolicy without is about all.
+func (f *validatingForm) matches(a *review) (bool, error) {
+	if f.constraints == nil && f.policy.ImagePolicy() != nil {
+		return true, nil
+	}
+	return constraintsMatch(f.constraints, a, a.fullAttributes())
 }
 
 // compile compiles the expressions with Kyverno's libraries beside those of the
@@ -81,7 +93,7 @@ func (f *validatingForm) compile(in *Interpreter) {
 	if f.err = f.tooLarge(); f.err != nil {
 		return
 	}
-	if f.cel, f.err = in.celPolicy(cellib.Kind{Namespace: f.policy.Namespace}); f.err != nil {
+	if f.cel, f.err = in.celPolicy(cellib.Kind{Namespace: f.policy.Namespace, Images: f.policy.ImagePolicy() != nil}); f.err != nil {
 		return
 	}
 	compiled := func(expression string, want *cel.Type) cel.Program {
@@ -105,6 +117,9 @@ func (f *validatingForm) compile(in *Interpreter) {
 		if e.MessageExpression != "" {
 			f.messages[i] = compiled(e.MessageExpression, cel.StringType)
 		}
+	}
+	if p := f.policy.ImagePolicy(); p != nil {
+		f.compileImages(p)
 	}
 }
 

@@ -208,7 +208,7 @@ func (r *rule) imageChecks(a *review, v *vars, found []foundImage) ([]*imageChec
 
 // check is what an entry asks of any image.
 func (e *imageEntry) check(a *review, v *vars) (*imageCheck, error) {
-	out := &imageCheck{a: a, entry: e, with: Access{Fresh: !e.UseCache}}
+	out := &imageCheck{a: a, entry: e, with: Access{Fresh: !e.UseCache, Namespace: e.namespace}}
 	var err error
 	if out.with.Credentials, err = v.fill(e.credentials); err != nil {
 		return nil, err
@@ -270,7 +270,9 @@ func (c *imageCheck) prove() {
 		var predicates []any
 		err := hold(one.sets, func(by Attestor) error {
 			found, err := registry.Attested(ctx, image, one.Type, by, c.with)
-			predicates = append(predicates, found...) // of each: they may be in several repositories
+			for _, statement := range found { // of each: they may be in several repositories
+				predicates = append(predicates, statement["predicate"])
+			}
 			return err
 		})
 		if err != nil {

@@ -67,13 +67,17 @@ func (s *shelf) Signed(_ context.Context, image string, by Attestor, _ Access) e
 	return nil
 }
 
-func (s *shelf) Attested(_ context.Context, image, kind string, by Attestor, _ Access) ([]any, error) {
+func (s *shelf) Attested(_ context.Context, image, kind string, by Attestor, _ Access) ([]map[string]any, error) {
 	_, digest, _ := strings.Cut(image, "@")
 	if err := s.ask(image); err != nil {
 		return nil, err
 	}
 	if found := s.attested[digest+" "+kind+" "+by.Key]; len(found) > 0 {
-		return found, nil
+		var out []map[string]any
+		for _, predicate := range found {
+			out = append(out, map[string]any{"predicateType": kind, "predicate": predicate})
+		}
+		return out, nil
 	}
 	return nil, errors.New("there is no attestation of the type")
 }

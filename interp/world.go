@@ -28,7 +28,7 @@ type World interface {
 	Service(ctx context.Context, call ServiceCall) (ServiceAnswer, error)
 	// Image is what a registry knows of an image: image, resolvedImage, registry,
 	// repository, identifier, manifestList, manifest, configData.
-	Image(ctx context.Context, reference string, credentials any) (map[string]any, error)
+	Image(ctx context.Context, reference string, with Access) (map[string]any, error)
 	// Registry tells what is proven of images; nil where there is none.
 	Registry() Registry
 	// Global is the data of a GlobalContextEntry; the name may end in .projection. The

@@ -46,7 +46,7 @@ func (f *File) document(doc *Node, text []byte, known diag.List) diag.List {
 	}
 	group, version, _ := strings.Cut(apiVersion, "/")
 	switch {
-	case apiVersion == "" && (kind == "ClusterPolicy" || kind == "ValidatingPolicy" || kind == "MutatingPolicy" || kind == "GeneratingPolicy"):
+	case apiVersion == "" && (kind == "ClusterPolicy" || kind == "ValidatingPolicy" || kind == "MutatingPolicy" || kind == "GeneratingPolicy" || kind == "ImageValidatingPolicy"):
 		return diag.List{diag.Errorf(doc.Pos, diag.Missing, "a %s needs an apiVersion, for instance kyverno.io/v1", kind)}
 	case kind != "" && otherEngine(group, kind) != "":
 		return f.unread(doc, text, group)
@@ -124,6 +124,8 @@ func (f *File) object(doc *Node, kind, version string, known diag.List) diag.Lis
 		return r.ds
 	case "ValidatingPolicy", "NamespacedValidatingPolicy":
 		p = r.celPolicy(doc, r.validatingSpec)
+	case "ImageValidatingPolicy", "NamespacedImageValidatingPolicy":
+		p = r.celPolicy(doc, r.imageValidatingSpec)
 	case "MutatingPolicy", "NamespacedMutatingPolicy":
 		p = r.celPolicy(doc, r.mutatingSpec)
 	case "GeneratingPolicy", "NamespacedGeneratingPolicy":
@@ -163,10 +165,10 @@ func readVersions(group, kind string) []string {
 	case "kyverno.io/PolicyException":
 		return []string{"v2", "v2beta1"}
 	case "policies.kyverno.io/ValidatingPolicy", "policies.kyverno.io/MutatingPolicy", "policies.kyverno.io/GeneratingPolicy",
-		"policies.kyverno.io/DeletingPolicy", "policies.kyverno.io/PolicyException":
+		"policies.kyverno.io/DeletingPolicy", "policies.kyverno.io/ImageValidatingPolicy", "policies.kyverno.io/PolicyException":
 		return []string{"v1", "v1beta1", "v1alpha1"}
 	case "policies.kyverno.io/NamespacedValidatingPolicy", "policies.kyverno.io/NamespacedMutatingPolicy",
-		"policies.kyverno.io/NamespacedGeneratingPolicy", "policies.kyverno.io/NamespacedDeletingPolicy":
+		"policies.kyverno.io/NamespacedGeneratingPolicy", "policies.kyverno.io/NamespacedDeletingPolicy", "policies.kyverno.io/NamespacedImageValidatingPolicy":
 		return []string{"v1", "v1beta1"}
 	}
 	return nil
@@ -185,7 +187,7 @@ func readKinds(group string) []string {
 	}
 	return []string{
 		"ValidatingPolicy", "NamespacedValidatingPolicy", "MutatingPolicy", "NamespacedMutatingPolicy",
-		"GeneratingPolicy", "NamespacedGeneratingPolicy", "DeletingPolicy", "NamespacedDeletingPolicy", "PolicyException",
+		"GeneratingPolicy", "NamespacedGeneratingPolicy", "DeletingPolicy", "NamespacedDeletingPolicy", "ImageValidatingPolicy", "NamespacedImageValidatingPolicy", "PolicyException",
 	}
 }
 

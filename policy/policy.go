@@ -16,7 +16,7 @@ type File struct {
 }
 
 // A Policy is a ClusterPolicy or Policy of kyverno.io or kvap.dev, or a ValidatingPolicy,
-// MutatingPolicy or GeneratingPolicy of policies.kyverno.io. Defaults are filled in; v2beta1
+// ImageValidatingPolicy, MutatingPolicy or GeneratingPolicy of policies.kyverno.io. Defaults are filled in; v2beta1
 // is brought to the v1 form.
 type Policy struct {
 	Pos         diag.Pos
@@ -43,8 +43,8 @@ type Policy struct {
 
 	Rules []*Rule // as written, in order; Expand adds those for pod controllers
 
-	// Validating is set, and Rules empty, for a ValidatingPolicy; Mutating for a
-	// MutatingPolicy; Generating for a GeneratingPolicy.
+	// Validating is set, and Rules empty, for a ValidatingPolicy or an ImageValidatingPolicy;
+	// Mutating for a MutatingPolicy; Generating for a GeneratingPolicy.
 	Validating *Validating
 	Mutating   *Mutating
 	Generating *Generating
@@ -61,7 +61,7 @@ type Policy struct {
 // Namespaced tells whether the policy binds only its own namespace.
 func (p *Policy) Namespaced() bool {
 	switch p.Kind {
-	case "Policy", "NamespacedValidatingPolicy", "NamespacedMutatingPolicy", "NamespacedGeneratingPolicy":
+	case "Policy", "NamespacedValidatingPolicy", "NamespacedMutatingPolicy", "NamespacedGeneratingPolicy", "NamespacedImageValidatingPolicy":
 		return true
 	}
 	return false
@@ -374,7 +374,7 @@ type ExceptionRef struct {
 }
 
 // A Validating is the spec of a ValidatingPolicy: a native policy with a few
-// additions.
+// additions. That of an ImageValidatingPolicy has Images too.
 type Validating struct {
 	Pos              diag.Pos
 	MatchConstraints *MatchConstraints // nil when absent
@@ -387,6 +387,8 @@ type Validating struct {
 	Autogen         []string
 	AutogenVAP      *bool // autogen.validatingAdmissionPolicy.enabled
 	ExistingAllowed bool
+	// Images is set for an ImageValidatingPolicy.
+	Images *ImagePolicy
 	Evaluation
 }
 

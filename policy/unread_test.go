@@ -13,8 +13,8 @@ import (
 // in the File, with a warning; what is none is not.
 func TestUnread(t *testing.T) {
 	for object, want := range map[string]diag.Code{
-		"policies.kyverno.io/v1 ImageValidatingPolicy":              diag.UnreadKind,
-		"policies.kyverno.io/v1 NamespacedImageValidatingPolicy":    diag.UnreadKind,
+		"policies.kyverno.io/v1 EnvoyAuthorization":                 diag.UnreadKind,
+		"policies.kyverno.io/v1 NamespacedEnvoyAuthorization":       diag.UnreadKind,
 		"policies.kyverno.io/v9 OfTomorrow":                         diag.UnreadKind,
 		"templates.gatekeeper.sh/v1beta1 ConstraintTemplate":        diag.OtherEngine,
 		"constraints.gatekeeper.sh/v1beta1 K8sAllowedRepos":         diag.OtherEngine,
@@ -60,15 +60,15 @@ func TestUnread(t *testing.T) {
 // What was written stays as it is: line ends, comments, a template's braces. Items of a
 // list have no text of their own.
 func TestUnreadText(t *testing.T) {
-	const head = "apiVersion: policies.kyverno.io/v1\r\nkind: ImageValidatingPolicy\r\n"
+	const head = "apiVersion: policies.kyverno.io/v1\r\nkind: EnvoyAuthorization\r\n"
 	for text, want := range map[string]string{
-		head + "metadata: {name: a} # b\r\n\r\n":                                                                                           head + "metadata: {name: a} # b\r\n\r\n",
-		"\ufeff" + head + "metadata: {name: a}":                                                                                            head + "metadata: {name: a}",
-		head + "metadata: {name: a}\n...\n# behind\n":                                                                                      head + "metadata: {name: a}\n",
-		head + "metadata: {name: 'a'}\nspec: {x: '{{ .Values.x }}'}\n":                                                                     head + "metadata: {name: 'a'}\nspec: {x: '{{ .Values.x }}'}\n",
-		`{"kind":"ImageValidatingPolicy","apiVersion":"policies.kyverno.io/v1"} {"kind":"X"}`:                                              `{"kind":"ImageValidatingPolicy","apiVersion":"policies.kyverno.io/v1"}`,
-		` {"kind":"X"}{ "kind":"ImageValidatingPolicy","apiVersion":"policies.kyverno.io/v1" }` + "\n":                                     `{ "kind":"ImageValidatingPolicy","apiVersion":"policies.kyverno.io/v1" }`,
-		"kind: List\napiVersion: v1\nitems:\n- kind: ImageValidatingPolicy\n  apiVersion: policies.kyverno.io/v1\n  metadata: {name: 1}\n": "kind: ImageValidatingPolicy\napiVersion: policies.kyverno.io/v1\nmetadata:\n  name: 1\n",
+		head + "metadata: {name: a} # b\r\n\r\n":                                                                                        head + "metadata: {name: a} # b\r\n\r\n",
+		"\ufeff" + head + "metadata: {name: a}":                                                                                         head + "metadata: {name: a}",
+		head + "metadata: {name: a}\n...\n# behind\n":                                                                                   head + "metadata: {name: a}\n",
+		head + "metadata: {name: 'a'}\nspec: {x: '{{ .Values.x }}'}\n":                                                                  head + "metadata: {name: 'a'}\nspec: {x: '{{ .Values.x }}'}\n",
+		`{"kind":"EnvoyAuthorization","apiVersion":"policies.kyverno.io/v1"} {"kind":"X"}`:                                              `{"kind":"EnvoyAuthorization","apiVersion":"policies.kyverno.io/v1"}`,
+		` {"kind":"X"}{ "kind":"EnvoyAuthorization","apiVersion":"policies.kyverno.io/v1" }` + "\n":                                     `{ "kind":"EnvoyAuthorization","apiVersion":"policies.kyverno.io/v1" }`,
+		"kind: List\napiVersion: v1\nitems:\n- kind: EnvoyAuthorization\n  apiVersion: policies.kyverno.io/v1\n  metadata: {name: 1}\n": "kind: EnvoyAuthorization\napiVersion: policies.kyverno.io/v1\nmetadata:\n  name: 1\n",
 	} {
 		f, ds := policy.Parse("p.yaml", []byte(text))
 		if len(f.Unread) != 1 || ds.HasErrors() {

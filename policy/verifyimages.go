@@ -83,6 +83,7 @@ type Keyless struct {
 	Roots                                        Text // PEM; empty for those of the public Sigstore
 	Log                                          SignatureLog
 	IgnoreSCT                                    bool // no log of certificates need know of the certificate
+	Extensions                                   []Pair
 }
 
 // A SignatureLog is the transparency log that must know of a signature.
@@ -190,9 +191,7 @@ func (r imageReader) formsBefore(o *object) {
 	}
 	key, issuer := o.text("key"), o.text("issuer")
 	keyless := &Keyless{Pos: issuer.Pos, Issuer: issuer, Subject: o.text("subject"), Roots: o.text("roots")}
-	if more := o.pairs("additionalExtensions"); len(more) > 0 {
-		r.lacks(more[0].Pos, "extensions of certificates")
-	}
+	keyless.Extensions = o.pairs("additionalExtensions")
 	one := &Attestor{Pos: key.Pos, Keys: &StaticKeys{Pos: key.Pos, Public: key}}
 	switch {
 	case key.Value != "":
@@ -302,10 +301,7 @@ func (r imageReader) keyless(n *Node) *Keyless {
 	o := r.object(n, "keyless")
 	k := &Keyless{
 		Pos: n.Pos, Issuer: o.text("issuer"), IssuerRegExp: o.text("issuerRegExp"), Subject: o.text("subject"), SubjectRegExp: o.text("subjectRegExp"),
-		Roots: o.text("roots"),
-	}
-	if more := o.pairs("additionalExtensions"); len(more) > 0 {
-		r.lacks(more[0].Pos, "extensions of certificates")
+		Roots: o.text("roots"), Extensions: o.pairs("additionalExtensions"),
 	}
 	k.IgnoreSCT = r.logs(o, &k.Log)
 	o.end()

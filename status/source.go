@@ -60,12 +60,13 @@ const (
 	validating family = "ValidatingPolicy"
 	mutating   family = "MutatingPolicy"
 	generating family = "GeneratingPolicy"
+	images     family = "ImageValidatingPolicy"
 )
 
 // familyOf is the family of a kind.
 func familyOf(kind string) family {
 	switch f := family(strings.TrimPrefix(kind, "Namespaced")); f {
-	case validating, mutating, generating:
+	case validating, mutating, generating, images:
 		return f
 	}
 	return ""

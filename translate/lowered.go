@@ -21,6 +21,9 @@ type Lowered struct {
 // Lower decides for each rule of a policy whether it is native.
 func Lower(p *policy.Policy, o Options) Lowered {
 	o = o.withDefaults()
+	if p.ImagePolicy() != nil {
+		return Lowered{Policy: p, rules: []RuleResult{lowerImages(p)}}
+	}
 	if p.Validating != nil {
 		return Lowered{Policy: p, rules: []RuleResult{lowerValidating(p, &o)}}
 	}

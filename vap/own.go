@@ -43,7 +43,8 @@ func sourcePolicies() []ResourceRule {
 		{
 			Groups: []string{"policies.kyverno.io"}, Versions: []string{"*"}, Operations: []string{"DELETE"},
 			Resources: []string{
-				"generatingpolicies", "mutatingpolicies", "namespacedgeneratingpolicies", "namespacedmutatingpolicies", "namespacedvalidatingpolicies", "validatingpolicies",
+				"generatingpolicies", "imagevalidatingpolicies", "mutatingpolicies", "namespacedgeneratingpolicies", "namespacedimagevalidatingpolicies",
+				"namespacedmutatingpolicies", "namespacedvalidatingpolicies", "validatingpolicies",
 			},
 		},
 	}

@@ -42,7 +42,7 @@ func (s *signedImages) Signed(_ context.Context, image string, _ interp.Attestor
 	return nil
 }
 
-func (s *signedImages) Attested(context.Context, string, string, interp.Attestor, interp.Access) ([]any, error) {
+func (s *signedImages) Attested(context.Context, string, string, interp.Attestor, interp.Access) ([]map[string]any, error) {
 	return nil, errors.New("nothing is attested")
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -51,7 +52,7 @@ func (s *Server) mutate(ctx context.Context, policies []*served, r *review, req 
 		if err != nil {
 			return nil, err
 		}
-		found = append(found, errorsOf(p, pins)...)
+		found = append(found, errorsOfPins(p, pins)...)
 		goOn(pins)
 	}
 	for _, f := range found {
@@ -76,12 +77,15 @@ func (s *Server) mutate(ctx context.Context, policies []*served, r *review, req 
 	return out, nil
 }
 
-// pins are the digests that a policy puts in the place of tags. One in shadow, or that only
-// audits, changes nothing.
+// pins are the digests that a policy puts in the place of tags. One in shadow, or with rules that
+// only audit, changes nothing; an ImageValidatingPolicy does so whatever its actions are.
 func (s *Server) pins(ctx context.Context, p *served, r *review, req *interp.Request) (*interp.Mutation, error) {
 	nothing := &interp.Mutation{}
 	if p.Shadow {
 		return nothing, nil
+	}
+	if p.ImagePolicy() != nil {
+		return p.engine.PinImages(ctx, req), nil
 	}
 	for name, rule := range p.rules {
 		if !rule.PinsImages() {
@@ -133,6 +137,22 @@ func errorsOf(p *served, m *interp.Mutation) []finding {
 				served: p, rule: r.Rule, status: r.Status, message: r.Message, action: policy.Enforce,
 				blocks: !p.Shadow && p.FailurePolicy == policy.Fail,
 			})
+		}
+	}
+	return out
+}
+
+// errorsOfPins are errorsOf where digests are put in the place of tags. An ImageValidatingPolicy
+// that denies does so whatever its failurePolicy says.
+func errorsOfPins(p *served, m *interp.Mutation) []finding {
+	out := errorsOf(p, m)
+	for i := range out {
+		if p.ImagePolicy() == nil {
+			continue
+		}
+		out[i].blocks = !p.Shadow && slices.Contains(p.Validating.Actions, "Deny")
+		if !out[i].blocks {
+			out[i].action = policy.Audit
 		}
 	}
 	return out

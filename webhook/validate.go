@@ -28,8 +28,9 @@ type finding struct {
 // denial names all of them. What is admitted starts its work.
 func (s *Server) validate(ctx context.Context, policies []*served, r *review, req *interp.Request) (*admissionv1.AdmissionResponse, error) {
 	var found []finding
-	for _, p := range policies {
-		list, err := s.findings(ctx, p, r, req)
+	verdicts := s.judge(ctx, policies, req)
+	for i, p := range policies {
+		list, err := s.findings(ctx, p, r, verdicts[i])
 		if err != nil {
 			return nil, err
 		}
@@ -44,10 +45,31 @@ func (s *Server) validate(ctx context.Context, policies []*served, r *review, re
 	return answer(r, found), nil
 }
 
+// judge asks each policy. What one has verified of images counts for the others, but what one in
+// shadow has for itself only.
+func (s *Server) judge(ctx context.Context, policies []*served, req *interp.Request) [][]interp.RuleResult {
+	out := make([][]interp.RuleResult, len(policies))
+	shared := &interp.Verified{}
+	verified := make([]*interp.Verified, len(policies))
+	for i, p := range policies {
+		verified[i] = shared
+		if p.Shadow {
+			verified[i] = shared.Beside()
+		}
+		one := *req
+		one.Verified = verified[i]
+		out[i] = p.engine.Judge(ctx, &one)
+	}
+	for i := range out {
+		verified[i].Settle(out[i])
+	}
+	return out
+}
+
 // findings are what one policy has against a request.
-func (s *Server) findings(ctx context.Context, p *served, r *review, req *interp.Request) ([]finding, error) {
+func (s *Server) findings(ctx context.Context, p *served, r *review, results []interp.RuleResult) ([]finding, error) {
 	var out []finding
-	for _, result := range p.engine.Judge(ctx, req) {
+	for _, result := range results {
 		if result.Status != interp.Fail && result.Status != interp.Error {
 			s.rehearsed(p, r, result.Rule, result.Status)
 			continue
@@ -58,7 +80,7 @@ func (s *Server) findings(ctx context.Context, p *served, r *review, req *interp
 			return nil, err
 		}
 		enforced := f.action == policy.Enforce
-		f.blocks = !p.Shadow && enforced && (f.status == interp.Fail || p.FailurePolicy == policy.Fail)
+		f.blocks = !p.Shadow && enforced && (f.status == interp.Fail || p.FailurePolicy == policy.Fail || p.ImagePolicy() != nil)
 		f.warns = !p.Shadow && (enforced || p.warnsOfAudit())
 		out = append(out, f)
 	}

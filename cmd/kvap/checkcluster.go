@@ -41,7 +41,7 @@ func nativeKinds() [][]string {
 func (r *checkReader) policies(ctx context.Context) ([]source, error) {
 	var out []source
 	deployed := map[string]bool{}
-	for _, kind := range slices.Concat(nativeKinds(), cluster.SourceKinds(), cluster.UnreadKinds()) {
+	for _, kind := range slices.Concat(nativeKinds(), cluster.SourceKinds()) {
 		if kind[1] == "PolicyTranslation" {
 			continue
 		}
@@ -92,7 +92,7 @@ func identityOf(u unstructured.Unstructured) string {
 	switch kind {
 	case "ClusterPolicy":
 		kind = "Policy"
-	case "Policy", "NamespacedValidatingPolicy", "NamespacedMutatingPolicy", "NamespacedGeneratingPolicy":
+	case "Policy", "NamespacedValidatingPolicy", "NamespacedMutatingPolicy", "NamespacedGeneratingPolicy", "NamespacedImageValidatingPolicy":
 		kind, name = strings.TrimPrefix(kind, "Namespaced"), u.GetNamespace()+"/"+name
 	}
 	return kind + " " + name

@@ -32,7 +32,7 @@ func (p *planning) readCluster(ctx context.Context) error {
 	if o.Schemas, err = p.cluster.DefinedTypes(ctx, o.Schemas, p.note); err != nil {
 		return runtimeError(err)
 	}
-	for _, kind := range slices.Concat(cluster.SourceKinds(), cluster.UnreadKinds()) {
+	for _, kind := range cluster.SourceKinds() {
 		if kind[0] == v1alpha1.Group {
 			continue
 		}

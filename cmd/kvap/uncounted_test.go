@@ -31,8 +31,8 @@ policies.kyverno.io/v1,v1beta1,v1alpha1 GeneratingPolicy {MATCH, generate: [{exp
 policies.kyverno.io/v1,v1beta1 NamespacedGeneratingPolicy {MATCH, generate: [{expression: "true"}]}
 policies.kyverno.io/v1,v1beta1,v1alpha1 DeletingPolicy {MATCH, schedule: "0 0 * * *"}
 policies.kyverno.io/v1,v1beta1 NamespacedDeletingPolicy {MATCH, schedule: "0 0 * * *"}
-policies.kyverno.io/v1,v1beta1,v1alpha1 ImageValidatingPolicy {}
-policies.kyverno.io/v1,v1beta1 NamespacedImageValidatingPolicy {}
+policies.kyverno.io/v1,v1beta1,v1alpha1 ImageValidatingPolicy {MATCH, attestors: [], validations: [{expression: "true"}]}
+policies.kyverno.io/v1,v1beta1 NamespacedImageValidatingPolicy {MATCH, attestors: [], validations: [{expression: "true"}]}
 policies.kyverno.io/v1,v1beta1,v1alpha1 PolicyException {policyRefs: [{kind: ValidatingPolicy, name: native}]}
 reports.kyverno.io/v1 ClusterEphemeralReport {}
 reports.kyverno.io/v1 EphemeralReport {}

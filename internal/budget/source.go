@@ -49,7 +49,7 @@ func ofPolicy(p *policy.Policy, of func(count) int) int {
 	t := tally{of: of}
 	t.add(nil, texts(p.MatchConditions, nil, nil))
 	if v := p.Validating; v != nil {
-		t.add(v.Variables, texts(v.MatchConditions, v.Validations, v.AuditAnnotations))
+		t.add(v.Variables, append(texts(v.MatchConditions, v.Validations, v.AuditAnnotations), v.Images.Expressions()...))
 	}
 	if m := p.Mutating; m != nil {
 		expressions := texts(m.MatchConditions, nil, m.AuditAnnotations)

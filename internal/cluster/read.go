@@ -64,20 +64,14 @@ func SourceKinds() [][]string {
 		{"policies.kyverno.io", "NamespacedMutatingPolicy", "v1", "v1beta1", "v1alpha1"},
 		{"policies.kyverno.io", "GeneratingPolicy", "v1", "v1beta1", "v1alpha1"},
 		{"policies.kyverno.io", "NamespacedGeneratingPolicy", "v1", "v1beta1", "v1alpha1"},
+		{"policies.kyverno.io", "ImageValidatingPolicy", "v1", "v1beta1", "v1alpha1"},
+		{"policies.kyverno.io", "NamespacedImageValidatingPolicy", "v1", "v1beta1", "v1alpha1"},
 		{v1alpha1.Group, "ClusterPolicy", "v1alpha1"},
 		{v1alpha1.Group, "Policy", "v1alpha1"},
 		{v1alpha1.Group, "ValidatingPolicy", "v1alpha1"},
 		{v1alpha1.Group, "NamespacedValidatingPolicy", "v1alpha1"},
 		{v1alpha1.Group, "PolicyTranslation", "v1alpha1"},
 	}
-}
-
-// UnreadKinds are the kinds of Kyverno's policies that kvap does not read: who asks what a cluster enforces must hear of them.
-func UnreadKinds() (kinds [][]string) {
-	for _, name := range []string{"ImageValidatingPolicy", "NamespacedImageValidatingPolicy"} {
-		kinds = append(kinds, []string{"policies.kyverno.io", name, "v1", "v1beta1", "v1alpha1"})
-	}
-	return kinds
 }
 
 // Title is what a message calls an object.

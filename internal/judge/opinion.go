@@ -86,8 +86,16 @@ func (j *Judges) Judge(ctx context.Context, r *Request) ([]Opinion, error) {
 			n.members[v.Policy].note(v, r.native.Namespace, out)
 		}
 	}
-	for _, in := range j.interpreters {
-		in.note(ctx, r, out)
+	// What one policy has verified of images counts for the others.
+	request, verified := r.Interp(), &interp.Verified{}
+	request.Verified = verified
+	results := make([][]interp.RuleResult, len(j.interpreters))
+	for i, in := range j.interpreters {
+		results[i] = in.Judge(ctx, request)
+	}
+	for i, in := range j.interpreters {
+		verified.Settle(results[i])
+		in.note(results[i], out)
 	}
 	j.sumUp(out)
 	return out, nil
@@ -109,9 +117,9 @@ func (m members) note(v apiserver.Verdict, namespace string, out []Opinion) {
 }
 
 // note keeps what the interpreter says of the rules of its policy.
-func (in interpreter) note(ctx context.Context, r *Request, out []Opinion) {
+func (in interpreter) note(results []interp.RuleResult, out []Opinion) {
 	seen := map[string]int{}
-	for _, res := range in.Judge(ctx, r.Interp()) {
+	for _, res := range results {
 		places := in.rules[res.Rule]
 		if len(places) == 0 && in.policy.Validating != nil {
 			in.noteWhole(res, out)

@@ -161,8 +161,6 @@ func (r Row) unsupported() string {
 		return "the row has an error"
 	case r.NativeMutating:
 		return "native mutation is not judged yet (MutatingAdmissionPolicy)"
-	case r.ImageValidatingPolicy:
-		return "the policy's kind is not judged"
 	}
 	return ""
 }

@@ -112,7 +112,7 @@ func (s *Setting) limit(to Selection) error {
 // changes tells of a policy by which Kyverno may change objects in a way that no rule
 // which is compared explains: it gives images their digests.
 func changes(p *policy.Policy, taken bool) bool {
-	return slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return r.Mutate != nil && !taken || r.VerifyImages != nil })
+	return p.PinsImages() && p.InCEL() || slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return r.Mutate != nil && !taken || r.VerifyImages != nil })
 }
 
 // ownNatives leaves only native objects that were made from the policies: those of

@@ -78,6 +78,7 @@ func sources(targets []target) []string {
 	return notByWildcard(deleting, []string{
 		"kyverno.io/clusterpolicies", "kyverno.io/policies",
 		"policies.kyverno.io/generatingpolicies", "policies.kyverno.io/namespacedgeneratingpolicies",
+		"policies.kyverno.io/imagevalidatingpolicies", "policies.kyverno.io/namespacedimagevalidatingpolicies",
 		"policies.kyverno.io/mutatingpolicies", "policies.kyverno.io/namespacedmutatingpolicies",
 		"policies.kyverno.io/namespacedvalidatingpolicies", "policies.kyverno.io/validatingpolicies",
 	})

@@ -11,6 +11,8 @@ import (
 // nobody serves.
 func targets(p *policy.Policy, verb Verb, kinds Kinds) (list []target, missing []string) {
 	switch {
+	case p.ImagePolicy() != nil && verb == Mutate:
+		return mutated(constrained(p.Validating.MatchConstraints, p.Validating.Autogen)), nil
 	case p.Validating != nil:
 		return constrained(p.Validating.MatchConstraints, p.Validating.Autogen), nil
 	case p.Mutating != nil && verb == Validate: // for what it changes elsewhere

@@ -10,12 +10,18 @@ import (
 // those that validate, those that verify images, and those that start work elsewhere when
 // an object is admitted.
 func Validates(p *policy.Policy) bool {
+	if _, more := p.VerifiesMore(); more {
+		return false
+	}
 	return p.Admission && (p.Validating != nil || p.InCEL() && p.StartsWork() || slices.ContainsFunc(p.Rules, validates))
 }
 
 // Mutates tells whether a policy has rules that change what is admitted.
 func Mutates(p *policy.Policy) bool {
-	return p.Admission && (p.Mutating != nil && !p.Mutating.ChangesOthers() || slices.ContainsFunc(p.Rules, mutates))
+	if _, more := p.VerifiesMore(); more {
+		return false
+	}
+	return p.Admission && (p.ImagePolicy() != nil && p.PinsImages() || p.Mutating != nil && !p.Mutating.ChangesOthers() || slices.ContainsFunc(p.Rules, mutates))
 }
 
 // Triggers tells whether a policy has rules that start work elsewhere.

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -17,6 +18,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/kvap/kvap/interp"
 )
 
 // imageData is what registries said.
@@ -43,8 +46,8 @@ func newImages() *imageData { return &imageData{known: map[string]image{}} }
 
 // Image is what a registry knows of an image, if the list of registries allows to
 // ask.
-func (w *World) Image(ctx context.Context, reference string, credentials any) (map[string]any, error) {
-	wanted, _ := credentials.(map[string]any)
+func (w *World) Image(ctx context.Context, reference string, with interp.Access) (map[string]any, error) {
+	wanted, _ := with.Credentials.(map[string]any)
 	insecure, _ := wanted["allowInsecureRegistry"].(bool)
 	var options []name.Option
 	if insecure {
@@ -57,14 +60,14 @@ func (w *World) Image(ctx context.Context, reference string, credentials any) (m
 	if !w.mayAsk(ref) {
 		return nil, fmt.Errorf("the registry of %s is not allowed; name it with --image-registries", reference)
 	}
-	key, err := json.Marshal([]any{reference, credentials})
+	key, err := json.Marshal([]any{reference, with})
 	if err != nil {
 		return nil, err
 	}
 	return w.images.get(string(key), ref, func() (map[string]any, error) {
 		ctx, cancel := context.WithTimeout(ctx, w.options.Timeout)
 		defer cancel()
-		keys, err := w.keychain(ctx, wanted)
+		keys, err := w.keychain(ctx, wanted, with.Namespace)
 		if err != nil {
 			return nil, err
 		}
@@ -190,19 +193,21 @@ func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// keychain has the pull secrets that a rule names, and those of the process.
-func (w *World) keychain(ctx context.Context, wanted map[string]any) (authn.Keychain, error) {
+// keychain has the pull secrets that a rule names, and those of the process. The secrets of a
+// policy of a namespace are there: who may write one need not be allowed to use others.
+func (w *World) keychain(ctx context.Context, wanted map[string]any, namespace string) (authn.Keychain, error) {
+	from := cmp.Or(namespace, w.options.RegistrySecrets)
 	secrets, _ := wanted["secrets"].([]any)
 	var chain []authn.Keychain
 	for _, item := range secrets {
 		secret, _ := item.(string)
-		if w.options.RegistrySecrets == "" || strings.ContainsAny(secret, "/%") {
+		if from == "" || strings.ContainsAny(secret, "/%") {
 			return nil, fmt.Errorf("the pull secret %q is not available", secret)
 		}
 		at := place{resource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}}
-		object, err := w.object(ctx, at.path(w.options.RegistrySecrets, secret))
+		object, err := w.object(ctx, at.path(from, secret))
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("the pull secret %s/%s: %w", from, secret, err)
 		}
 		one, err := readSecret(object)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
 
 	"github.com/kvap/kvap/interp"
 )
@@ -97,7 +99,7 @@ func TestImages(t *testing.T) {
 	reference := host + "/team/app:v1"
 	push(t, reference, "1001")
 	w := world(t, Options{Registries: []string{host + "/team"}}, nothing)
-	got, err := w.Image(t.Context(), reference, nil)
+	got, err := w.Image(t.Context(), reference, interp.Access{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +109,7 @@ func TestImages(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 	before := asked
-	if _, err := w.Image(t.Context(), reference, nil); err != nil || asked != before {
+	if _, err := w.Image(t.Context(), reference, interp.Access{}); err != nil || asked != before {
 		t.Errorf("asked again %d times: %v", asked-before, err)
 	}
 	for reference, want := range map[string]string{
@@ -117,11 +119,11 @@ func TestImages(t *testing.T) {
 		host + "/team/lacks:v1":  "failed to fetch image reference",
 		"https://" + host + "/x": "failed to parse image reference",
 	} {
-		if _, err := w.Image(t.Context(), reference, nil); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := w.Image(t.Context(), reference, interp.Access{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", reference, err)
 		}
 	}
-	if _, err := w.Image(t.Context(), host+"/team/app:v1", map[string]any{"secrets": []any{"pull"}}); err == nil {
+	if _, err := w.Image(t.Context(), host+"/team/app:v1", interp.Access{Credentials: map[string]any{"secrets": []any{"pull"}}}); err == nil {
 		t.Error("a pull secret that is not available is passed over")
 	}
 }
@@ -293,6 +295,27 @@ func awaitGlobal(t *testing.T, w *World, name string, good func(any) bool) {
 		}
 		if time.Now().After(deadline) {
 			t.Fatalf("%s: %v %v", name, v, err)
+		}
+	}
+}
+
+// The pull secrets of a policy of a namespace are there, and nowhere else.
+func TestPullSecretsOfANamespace(t *testing.T) {
+	var asked []string
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.URL.Path)
+		w.WriteHeader(http.StatusForbidden)
+	}))
+	defer api.Close()
+	w, err := New(&rest.Config{Host: api.URL}, Options{RegistrySecrets: "kvap"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wanted := map[string]any{"secrets": []any{"pull"}}
+	for namespace, want := range map[string]string{"": "/api/v1/namespaces/kvap/secrets/pull", "team": "/api/v1/namespaces/team/secrets/pull"} {
+		asked = nil
+		if _, err := w.keychain(t.Context(), wanted, namespace); err == nil || !slices.Contains(asked, want) || len(asked) != 1 {
+			t.Errorf("%q: %v, asked %v", namespace, err, asked)
 		}
 	}
 }

@@ -43,7 +43,7 @@ type proofs struct {
 // A proof is what came of a question.
 type proof struct {
 	image      string
-	predicates []any
+	statements []map[string]any
 	err        error
 	size       int
 	until      time.Time
@@ -79,8 +79,8 @@ func (p *proofs) Signed(ctx context.Context, image string, by interp.Attestor, w
 	}).err
 }
 
-// Attested are predicates that an attestor attests of the image.
-func (p *proofs) Attested(ctx context.Context, image, kind string, by interp.Attestor, with interp.Access) ([]any, error) {
+// Attested are statements by an attestor about the image.
+func (p *proofs) Attested(ctx context.Context, image, kind string, by interp.Attestor, with interp.Access) ([]map[string]any, error) {
 	got := p.ask(ctx, question{What: "attestation", Kind: kind, Image: image, By: by, With: with}, func(ctx context.Context, r images.Registry) proof {
 		pinned, v, err := p.prover(image, by)
 		var statements []images.Statement
@@ -89,12 +89,12 @@ func (p *proofs) Attested(ctx context.Context, image, kind string, by interp.Att
 		}
 		out := proof{err: err, until: time.Now().Add(life(by, err))}
 		for _, s := range statements {
-			out.predicates = append(out.predicates, s.Predicate)
+			out.statements = append(out.statements, s.Content)
 			out.size += s.Size
 		}
 		return out
 	})
-	return got.predicates, got.err
+	return got.statements, got.err
 }
 
 func (p *proofs) prover(image string, by interp.Attestor) (images.Image, *images.Verifier, error) {
@@ -102,16 +102,29 @@ func (p *proofs) prover(image string, by interp.Attestor) (images.Image, *images
 	if err != nil {
 		return pinned, nil, err
 	}
+	trust := p.world.trust
+	if by.TrustedRoot != "" {
+		if trust, err = images.ReadTrust([]byte(by.TrustedRoot)); err != nil {
+			return pinned, nil, err
+		}
+	}
+	v, err := images.NewVerifier(attestorOf(by), trust, time.Now)
+	return pinned, v, err
+}
+
+// attestorOf is an attestor as the verifier has it.
+func attestorOf(by interp.Attestor) images.Attestor {
 	a := images.Attestor{
 		Key: by.Key, Certificate: by.Certificate, Chain: by.Chain, Hash: by.Algorithm, Annotations: by.Annotations, Repository: by.Repository,
-		Log: by.LogKey, IgnoreLog: by.IgnoreLog,
+		TagPrefix: by.TagPrefix, Log: by.LogKey, IgnoreLog: by.IgnoreLog,
 	}
 	if k := by.Keyless; k != nil {
-		one := images.Keyless(*k)
-		a.Keyless = &one
+		a.Keyless = &images.Keyless{
+			Issuer: k.Issuer, IssuerRegExp: k.IssuerRegExp, Subject: k.Subject, SubjectRegExp: k.SubjectRegExp, Exact: k.Exact,
+			Extensions: k.Extensions, Roots: k.Roots, IgnoreSCT: k.IgnoreSCT,
+		}
 	}
-	v, err := images.NewVerifier(a, p.world.trust, time.Now)
-	return pinned, v, err
+	return a
 }
 
 func life(by interp.Attestor, err error) time.Duration {
@@ -217,7 +230,7 @@ func (w *World) registry(ctx context.Context, q question) (images.Registry, erro
 			return images.Registry{}, fmt.Errorf("the registry of %s is not allowed; name it with --image-registries", text)
 		}
 	}
-	keys, err := w.keychain(ctx, wanted)
+	keys, err := w.keychain(ctx, wanted, q.With.Namespace)
 	return images.Registry{Credentials: keys, Insecure: insecure, Local: w.options.LocalRegistries}, err
 }
 

@@ -60,7 +60,7 @@ func TestProofs(t *testing.T) {
 		}
 	}
 	predicates, err := p.Attested(t.Context(), image, "slsa", by, insecure())
-	if err != nil || len(predicates) != 1 || predicates[0].(map[string]any)["n"] != int64(1) {
+	if err != nil || len(predicates) != 1 || predicates[0]["predicate"].(map[string]any)["n"] != int64(1) {
 		t.Errorf("got %v %v", predicates, err)
 	}
 	if _, err := p.Attested(t.Context(), image, "vuln", by, insecure()); err == nil {

@@ -13,6 +13,6 @@
 // It compiles nothing itself, and knows neither policies nor requests.
 //
 // Start at table.go. pure.go and text.go have what depends on arguments only, cluster.go
-// and service.go what asks the World, image.go the references of images, value.go how
+// and service.go what asks the World, image.go the references of images, verify.go what is proven of them, value.go how
 // values go in and out, optional.go what orValue means.
 package cellib

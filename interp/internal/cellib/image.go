@@ -1,7 +1,10 @@
 package cellib
 
 import (
+	"strings"
+
 	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/ext"
 	"github.com/google/go-containerregistry/pkg/name"
 )
 
@@ -64,6 +67,11 @@ func imageMetadata(w asker, args []any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	return metadataOf(reference, found, doubles), nil
+}
+
+// metadataOf is what a registry knows of a reference, under the names that CEL has for it.
+func metadataOf(reference string, found map[string]any, number func(any) any) map[string]any {
 	out := map[string]any{}
 	for key, value := range found {
 		switch key {
@@ -73,7 +81,7 @@ func imageMetadata(w asker, args []any) (any, error) {
 			key = "imageIndex"
 		}
 		if value != nil && value != "" {
-			out[key] = doubles(value)
+			out[key] = number(value)
 		}
 	}
 	if ref, err := readImage(reference); err == nil {
@@ -83,5 +91,23 @@ func imageMetadata(w asker, args []any) (any, error) {
 			}
 		}
 	}
-	return out, nil
+	return out
+}
+
+// ReferenceFunctions are what expressions have that see the reference of an image and nothing
+// else.
+func ReferenceFunctions() []cel.EnvOption {
+	out := []cel.EnvOption{
+		cel.DefaultUTCTimeZone(true), cel.CrossTypeNumericComparisons(true), cel.OptionalTypes(),
+		ext.Strings(ext.StringsVersion(2)), ext.Sets(), ext.Lists(ext.ListsVersion(3)), ext.Bindings(), ext.Encoders(), ext.Math(), ext.Regex(),
+	}
+	for _, e := range imageFunctions() {
+		if strings.HasPrefix(e.names[0], "image.") { // asks a registry
+			continue
+		}
+		for _, name := range e.names {
+			out = append(out, e.declare(name, asker{}))
+		}
+	}
+	return out
 }

@@ -49,6 +49,8 @@ type Kind struct {
 	Mutating bool
 	// Generating tells of a policy that makes other objects.
 	Generating bool
+	// Images tells of a policy that verifies images.
+	Images bool
 	// Namespace confines the functions that read and write objects; "" does not.
 	Namespace string
 }
@@ -74,7 +76,7 @@ type call func(w asker, args []any) (any, error)
 func Options(kind Kind, w World) []cel.EnvOption {
 	out := append(Optionals(), ext.Bindings(), ext.Encoders(), ext.Math(), ext.Protos(), ext.Regex())
 	ask := asker{w, kind.Namespace}
-	for _, table := range [][]entry{objectFunctions(), outsideFunctions(), imageFunctions(), pureFunctions(), textFunctions(), generatorFunctions()} {
+	for _, table := range [][]entry{objectFunctions(), outsideFunctions(), imageFunctions(), pureFunctions(), textFunctions(), generatorFunctions(), verifyFunctions()} {
 		for _, e := range table {
 			if e.has != nil && !e.has(kind) {
 				continue
@@ -84,9 +86,14 @@ func Options(kind Kind, w World) []cel.EnvOption {
 			}
 		}
 	}
+	if kind.Images {
+		out = append(out, imageNames()...)
+	}
 	return out
 }
 
+func onlyImages(k Kind) bool     { return k.Images }
+func notImages(k Kind) bool      { return !k.Images }
 func onlyCluster(k Kind) bool    { return k.Namespace == "" }
 func onlyNamespaced(k Kind) bool { return k.Namespace != "" }
 func notGenerating(k Kind) bool  { return !k.Generating }

@@ -23,7 +23,7 @@ func textFunctions() []entry {
 			return string(out), err
 		}},
 		{names: []string{"yaml.parse"}, args: texts, result: cel.DynType, call: decoded("parse_yaml")},
-		{names: []string{"x509.decode"}, args: texts, result: cel.DynType, call: certificate},
+		{names: []string{"x509.decode"}, args: texts, result: cel.DynType, has: notImages, call: certificate},
 		{names: []string{"gzip.compress"}, args: []*cel.Type{cel.DynType}, result: cel.BytesType, call: compress},
 		{names: []string{"gzip.decompress"}, args: []*cel.Type{cel.BytesType}, result: textType(), call: decompress},
 		{names: []string{"jsonpatch.escapeKey"}, args: texts, result: textType(), has: onlyMutating, call: func(_ asker, args []any) (any, error) {
