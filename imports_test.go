@@ -76,7 +76,7 @@ webhook: webhook/registration interp policy diag
 webhook/registration: policy
 webhook/shadow: api/v1alpha1 interp policy webhook
 webhook/certs:
-webhook/world: images interp
+webhook/world: images internal/proven interp
 report: diag
 background: api/v1alpha1 interp policy
 background/live: api/v1alpha1 background interp
@@ -116,6 +116,7 @@ internal/manual:
 internal/release:
 internal/snippets:
 internal/terminal:
+internal/proven: images interp
 internal/testregistry:
 internal/textdiff:
 internal/standin: policy webhook/registration

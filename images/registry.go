@@ -46,6 +46,8 @@ type Registry struct {
 	Insecure bool
 	// Local allows addresses of this machine and of its link.
 	Local bool
+	// Recorded answers in the place of all registries, unless it is nil.
+	Recorded *Recorded
 }
 
 // An Image is pinned by a digest.
@@ -223,6 +225,9 @@ func isAnswer(err error) bool {
 
 // transport connects as the Registry allows.
 func (r Registry) transport() http.RoundTripper {
+	if r.Recorded != nil {
+		return confined{registry: r, RoundTripper: r.Recorded}
+	}
 	dialer := &net.Dialer{Timeout: callTimeout, ControlContext: r.control}
 	return confined{registry: r, RoundTripper: &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,

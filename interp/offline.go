@@ -33,6 +33,8 @@ type Offline struct {
 	Mocked map[string]int
 	// Images are what registries know, by reference.
 	Images map[string]map[string]any
+	// Metadata is what registries know of the others; nil where no registry is at hand.
+	Metadata func(ctx context.Context, reference string) (map[string]any, error)
 	// Proofs tells what is proven of images; nil where no registry is at hand.
 	Proofs Registry
 	// Globals are the data of GlobalContextEntries by name.
@@ -120,9 +122,12 @@ func (o *Offline) Service(_ context.Context, call ServiceCall) (ServiceAnswer, e
 }
 
 // Image gives what was set for a reference.
-func (o *Offline) Image(_ context.Context, reference string, _ Access) (map[string]any, error) {
+func (o *Offline) Image(ctx context.Context, reference string, _ Access) (map[string]any, error) {
 	if image, ok := o.Images[reference]; ok {
 		return image, nil
+	}
+	if o.Metadata != nil {
+		return o.Metadata(ctx, reference)
 	}
 	return nil, fmt.Errorf("nothing is known of the image %s; registries are not asked offline", reference)
 }

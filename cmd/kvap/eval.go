@@ -11,6 +11,7 @@ import (
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/judge"
+	"github.com/kvap/kvap/internal/proven"
 	"github.com/kvap/kvap/schema"
 )
 
@@ -40,6 +41,7 @@ type evalFlags struct {
 	exempt     []string
 
 	choiceFlags
+	registryFlags
 
 	quiet, verbose, noColor bool
 }
@@ -116,6 +118,7 @@ func (f *evalFlags) register(cmd *cobra.Command) {
 	fs.DurationVar(&f.timeout, "timeout", 30*time.Second, "how long a request to that cluster may take")
 	fs.StringSliceVar(&f.exempt, "exception-namespaces", []string{"none"}, "the namespaces of that cluster whose PolicyExceptions count; none for none, * for all")
 	f.choiceFlags.add(fs)
+	f.registryFlags.add(fs)
 	f.addMutations(fs)
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "of the table only violations and disagreements, of the diagnostics only errors")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "rules that have nothing to say too, and notes")
@@ -226,6 +229,7 @@ type evaluation struct {
 	schemas  *schema.Set
 	objects  []map[string]any // that rules look up
 	contexts []judge.Context  // what else would be said to them
+	registry *proven.Recorded // of images; nil where there is none
 	labels   map[string]string
 	out      evalOutput
 	failOn   string
@@ -255,6 +259,9 @@ func (f evalFlags) prepare(cmd *cobra.Command, paths []string) (*evaluation, err
 	}
 	e := &evaluation{schemas: choices.translate.Schemas, labels: f.labels, told: map[string]bool{}, missing: map[diag.Pos]judge.Lookup{}}
 	if err := e.readObjects(slices.Concat(f.param, f.context), cmd.InOrStdin()); err != nil {
+		return nil, err
+	}
+	if e.registry, err = f.registry(); err != nil {
 		return nil, err
 	}
 	read, err := readPolicies(paths, f.kustomize, cmd.InOrStdin(), choices.translate.Release)

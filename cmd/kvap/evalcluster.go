@@ -39,6 +39,9 @@ func (f evalFlags) prepareCluster(cmd *cobra.Command) (*evaluation, error) {
 	if err := e.readObjects(slices.Concat(f.param, f.context), cmd.InOrStdin()); err != nil {
 		return nil, err
 	}
+	if e.registry, err = f.registry(); err != nil {
+		return nil, err
+	}
 	c, err := clusterFlags{kubeconfig: f.kubeconfig, timeout: f.timeout}.connect()
 	if err != nil {
 		return nil, err

@@ -99,6 +99,9 @@ func contextObjects(o map[string]any) []map[string]any {
 func (e *evaluation) world() *interp.Offline {
 	w := judge.World(e.objects, e.schemas)
 	w.Images = map[string]map[string]any{}
+	if e.registry != nil {
+		w.Proofs, w.Metadata = e.registry, e.registry.Image
+	}
 	for _, c := range e.contexts {
 		maps.Copy(w.Images, c.ImageData())
 		c.Give(w)

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -29,7 +30,9 @@ func TestScript(t *testing.T) {
 			for _, name := range []string{"GOGC", "GOMEMLIMIT"} { // some four hundred programs that live for a moment
 				env.Setenv(name, os.Getenv(name))
 			}
-			return nil
+			images, err := filepath.Abs("../../internal/suite/testdata/images") // a folder of a registry, and policies about it
+			env.Setenv("IMAGES", images)
+			return err
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exitcode": exitCode,

@@ -23,6 +23,7 @@ type testFlags struct {
 	only   bool
 	strict bool
 	choiceFlags
+	registryFlags
 
 	quiet, verbose, noColor bool
 }
@@ -39,8 +40,8 @@ has no native form, or a mocked value stands in for what a cluster would say, th
 interpreter decides alone and the reason says so.
 
 Of mutate and generate rules the interpreter decides, on the status and on the
-objects that there should be. Not judged: image verification. Excluded: rows that
-Kyverno passes although no rule looked at the resource, because a name is wrong
+objects that there should be. What is signed of images is judged by --registry-dir.
+Excluded: rows that Kyverno passes although no rule looked at the resource, because a name is wrong
 or nothing matches. Deviates: rows on which kvap differs from Kyverno on purpose.
 None of these counts as passed; --strict makes them failures.
 
@@ -69,6 +70,7 @@ Exit codes: 0 nothing failed, 1 a row failed, 2 usage or no row could be judged,
 	flags.BoolVar(&f.only, "fail-only", false, "of the table only what did not pass")
 	flags.BoolVar(&f.strict, "strict", false, "exit with 1 when a row deviates, was excluded or not judged")
 	f.choiceFlags.add(flags)
+	f.registryFlags.add(flags)
 	f.addMutations(flags)
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress, of the diagnostics only errors, and of the table only what did not pass")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "notes too, such as which file took the place of another")
@@ -127,7 +129,12 @@ func (f testFlags) runner() (suite.Runner, error) {
 	if err != nil {
 		return suite.Runner{}, err
 	}
-	return suite.Runner{Schemas: choices.translate.Schemas, Translate: choices.translate, Rewrite: choices.rewrite}, nil
+	out := suite.Runner{Schemas: choices.translate.Schemas, Translate: choices.translate, Rewrite: choices.rewrite}
+	registry, err := f.registry()
+	if registry != nil {
+		out.Registry, out.Metadata = registry, registry.Image
+	}
+	return out, err
 }
 
 // find lists the suites in folders; a file that is named is one, whatever its name.

@@ -24,7 +24,6 @@ import (
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/background"
 	"github.com/kvap/kvap/controller"
-	"github.com/kvap/kvap/images"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/webhook"
 	"github.com/kvap/kvap/webhook/certs"
@@ -65,7 +64,7 @@ func (f *webhookFlags) add(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&f.groups, "webhook-exclude-groups", []string{"system:nodes"}, "groups whose users the webhook does not judge")
 	fs.StringSliceVar(&f.services, "apicall-services", nil, "URLs below which rules may ask services; none by default")
 	fs.StringSliceVar(&f.registries, "image-registries", nil, "registries, perhaps with a repository, that rules may ask for images; none by default")
-	fs.StringVar(&f.trust, "sigstore-trusted-root", "", "a file with whom keyless signatures of images are trusted by (trusted_root.json), read when kvap starts; that of the public Sigstore, as it was when kvap was built, by default")
+	fs.StringVar(&f.trust, "sigstore-trusted-root", "", trustedRootHelp+", read when kvap starts; that of the public Sigstore, as it was when kvap was built, by default")
 	fs.BoolVar(&f.local, "allow-local-registries", false, "let rules that verify images ask registries at addresses of this machine and its link")
 }
 
@@ -87,22 +86,6 @@ func (f *webhookFlags) check() error {
 		}
 	}
 	return nil
-}
-
-// readTrust is whom keyless signatures are trusted by; nil where no file says so.
-func (f *webhookFlags) readTrust() (*images.Trust, error) {
-	if f.trust == "" {
-		return nil, nil
-	}
-	data, err := os.ReadFile(f.trust)
-	if err != nil {
-		return nil, fmt.Errorf("--sigstore-trusted-root: %w", err)
-	}
-	trust, err := images.ReadTrust(data)
-	if err != nil {
-		return nil, fmt.Errorf("--sigstore-trusted-root %s: %w", f.trust, err)
-	}
-	return trust, nil
 }
 
 func (f *webhookFlags) enabled() bool { return f.address != "" && f.address != "0" }
@@ -192,7 +175,7 @@ func (o *fallback) build(ctx context.Context, config *rest.Config) (err error) {
 	if err != nil {
 		return err
 	}
-	trust, err := o.flags.readTrust()
+	trust, err := readTrust(o.flags.trust)
 	if err != nil {
 		return err
 	}

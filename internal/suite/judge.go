@@ -32,6 +32,9 @@ func (r *run) judge(ctx context.Context, row Row, p *policy.Policy, o manifest.O
 	if err == nil {
 		request, err = r.mutated(ctx, request, o, nil)
 	}
+	if err == nil {
+		request, err = r.pinned(ctx, request, p)
+	}
 	if err != nil {
 		return refuse("%v", err)
 	}

@@ -1,8 +1,11 @@
 package suite
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/kvap/kvap/internal/proven"
 )
 
 // Of suites for each kind of policies.kyverno.io, as users write them for the Kyverno command
@@ -19,7 +22,15 @@ func TestSuitesOfEachKind(t *testing.T) {
 			if found.HasErrors() || len(suites) != 1 {
 				t.Fatal(found)
 			}
-			results, found := runner(t).Run(t.Context(), suites[0])
+			run := runner(t)
+			if dir := filepath.Join(filepath.Dir(file), "registry"); isDir(dir) {
+				registry, err := proven.Open(dir, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				run.Registry, run.Metadata = registry, registry.Image
+			}
+			results, found := run.Run(t.Context(), suites[0])
 			if found.HasErrors() {
 				t.Error(found)
 			}
@@ -34,4 +45,9 @@ func TestSuitesOfEachKind(t *testing.T) {
 	if rows < 60 {
 		t.Errorf("there are only %d rows", rows)
 	}
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }

@@ -279,3 +279,16 @@ func tidy(v any) any {
 	}
 	return nil
 }
+
+// pinned is the request with digests in the place of tags, as far as the rules of a policy want
+// it. The Kyverno command line does so for rules, and not for an ImageValidatingPolicy.
+func (r *run) pinned(ctx context.Context, request *judge.Request, p *policy.Policy) (*judge.Request, error) {
+	if p.InCEL() || !p.PinsImages() || r.runner.Registry == nil {
+		return request, nil
+	}
+	done := interp.New([]*policy.Policy{p}, r.exceptions, r.world(r.objects), interp.Limits{}).PinImages(ctx, request.Interp())
+	if !done.Changed() {
+		return request, nil
+	}
+	return request.With(done.After)
+}

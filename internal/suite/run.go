@@ -13,6 +13,7 @@ import (
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/internal/manifest"
+	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate"
@@ -25,6 +26,10 @@ type Runner struct {
 	Schemas   *schema.Set
 	// Rewrite, where set, makes choices that are about the policies themselves.
 	Rewrite func([]*policy.Policy)
+	// Registry tells what is proven of images, and Metadata what registries know of those that
+	// a suite says nothing of; nil where no registry is at hand.
+	Registry interp.Registry
+	Metadata func(ctx context.Context, reference string) (map[string]any, error)
 }
 
 // Run runs a suite. Where there is an error among the diagnostics, something that
@@ -117,6 +122,7 @@ func (r *run) row(ctx context.Context, row Row) []Result {
 	for _, rule := range p.Rules {
 		switch {
 		case !row.means(rule.Name) || rule.Type() == "validate":
+		case rule.VerifyImages != nil && r.runner.Registry != nil:
 		case rule.Mutate != nil && rule.Mutate.Existing:
 			return r.targets(ctx, row, p)
 		case rule.Mutate != nil:

@@ -14,7 +14,8 @@ type answers = judge.Answers
 // mocked.
 func (r *run) world(objects []map[string]any) *interp.Offline {
 	w := judge.World(objects, r.runner.Schemas)
-	w.Images, w.Complete = r.images, true
+	w.Images, w.Complete, w.Metadata = r.images, true, r.runner.Metadata
+	w.Proofs = r.runner.Registry
 	w.Answers, w.Globals, w.Mocked = judge.Published(r.definitions), map[string]any{}, map[string]int{}
 	for _, a := range r.answers {
 		a.Give(w)

@@ -17,8 +17,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	kjson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/kvap/kvap/images"
 	"github.com/kvap/kvap/interp"
 )
 
@@ -71,7 +71,7 @@ func (w *World) Image(ctx context.Context, reference string, with interp.Access)
 		if err != nil {
 			return nil, err
 		}
-		return fetchImage(reference, ref, remote.WithContext(ctx), remote.WithAuthFromKeychain(keys),
+		return images.Describe(reference, ref, remote.WithContext(ctx), remote.WithAuthFromKeychain(keys),
 			remote.WithTransport(&bounded{transport(insecure), w.options.MaxBytes}))
 	})
 }
@@ -128,42 +128,6 @@ func (w *World) mayAsk(ref name.Reference) bool {
 		at := ref.Context().RepositoryStr()
 		return hosts && (repository == "" || at == repository || strings.HasPrefix(at, repository+"/"))
 	})
-}
-
-// fetchImage asks the registry.
-func fetchImage(reference string, ref name.Reference, options ...remote.Option) (map[string]any, error) {
-	descriptor, err := remote.Get(ref, options...)
-	if err != nil {
-		return nil, fmt.Errorf("failed to fetch image reference: %s: %w", reference, err)
-	}
-	one, err := descriptor.Image()
-	if err != nil {
-		return nil, fmt.Errorf("failed to resolve image reference: %s: %w", reference, err)
-	}
-	manifest, err := one.RawManifest()
-	if err != nil {
-		return nil, fmt.Errorf("failed to fetch manifest for image reference: %s: %w", reference, err)
-	}
-	config, err := one.RawConfigFile()
-	if err != nil {
-		return nil, fmt.Errorf("failed to fetch config for image reference: %s: %w", reference, err)
-	}
-	out := map[string]any{
-		"image": reference, "resolvedImage": ref.Context().Name() + "@" + descriptor.Digest.String(),
-		"registry": ref.Context().RegistryStr(), "repository": ref.Context().RepositoryStr(), "identifier": ref.Identifier(),
-	}
-	parts := map[string][]byte{"manifest": manifest, "configData": config}
-	if descriptor.MediaType.IsIndex() {
-		parts["manifestList"] = descriptor.Manifest
-	}
-	for key, data := range parts {
-		var value any
-		if err := kjson.Unmarshal(data, &value); err != nil {
-			return nil, fmt.Errorf("the registry's %s of %s is no JSON: %w", key, reference, err)
-		}
-		out[key] = value
-	}
-	return out, nil
 }
 
 func transport(insecure bool) http.RoundTripper {

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/kvap/kvap/images"
+	"github.com/kvap/kvap/internal/proven"
 	"github.com/kvap/kvap/interp"
 )
 
@@ -102,29 +103,8 @@ func (p *proofs) prover(image string, by interp.Attestor) (images.Image, *images
 	if err != nil {
 		return pinned, nil, err
 	}
-	trust := p.world.trust
-	if by.TrustedRoot != "" {
-		if trust, err = images.ReadTrust([]byte(by.TrustedRoot)); err != nil {
-			return pinned, nil, err
-		}
-	}
-	v, err := images.NewVerifier(attestorOf(by), trust, time.Now)
+	v, err := proven.Verifier(by, p.world.trust, time.Now)
 	return pinned, v, err
-}
-
-// attestorOf is an attestor as the verifier has it.
-func attestorOf(by interp.Attestor) images.Attestor {
-	a := images.Attestor{
-		Key: by.Key, Certificate: by.Certificate, Chain: by.Chain, Hash: by.Algorithm, Annotations: by.Annotations, Repository: by.Repository,
-		TagPrefix: by.TagPrefix, Log: by.LogKey, IgnoreLog: by.IgnoreLog,
-	}
-	if k := by.Keyless; k != nil {
-		a.Keyless = &images.Keyless{
-			Issuer: k.Issuer, IssuerRegExp: k.IssuerRegExp, Subject: k.Subject, SubjectRegExp: k.SubjectRegExp, Exact: k.Exact,
-			Extensions: k.Extensions, Roots: k.Roots, IgnoreSCT: k.IgnoreSCT,
-		}
-	}
-	return a
 }
 
 func life(by interp.Attestor, err error) time.Duration {

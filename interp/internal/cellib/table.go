@@ -134,7 +134,7 @@ func (e entry) declare(name string, w asker) cel.EnvOption {
 		}
 		value, err := e.try(w, plain)
 		if err != nil {
-			return types.NewErr("%s: %v", name, err)
+			return types.NewErr("%s: %v", strings.TrimPrefix(name, "@"), err) // of a macro, as it is written
 		}
 		return toCEL(value)
 	})

@@ -1,0 +1,35 @@
+package proven
+
+import (
+	"time"
+
+	"github.com/kvap/kvap/images"
+	"github.com/kvap/kvap/interp"
+)
+
+// Verifier proves what is an attestor's. Whom it trusts beside is trust, unless the attestor has a
+// trusted root of its own.
+func Verifier(by interp.Attestor, trust *images.Trust, now func() time.Time) (*images.Verifier, error) {
+	if by.TrustedRoot != "" {
+		var err error
+		if trust, err = images.ReadTrust([]byte(by.TrustedRoot)); err != nil {
+			return nil, err
+		}
+	}
+	return images.NewVerifier(attestorOf(by), trust, now)
+}
+
+// attestorOf is an attestor as the verifier has it.
+func attestorOf(by interp.Attestor) images.Attestor {
+	a := images.Attestor{
+		Key: by.Key, Certificate: by.Certificate, Chain: by.Chain, Hash: by.Algorithm, Annotations: by.Annotations, Repository: by.Repository,
+		TagPrefix: by.TagPrefix, Log: by.LogKey, IgnoreLog: by.IgnoreLog,
+	}
+	if k := by.Keyless; k != nil {
+		a.Keyless = &images.Keyless{
+			Issuer: k.Issuer, IssuerRegExp: k.IssuerRegExp, Subject: k.Subject, SubjectRegExp: k.SubjectRegExp, Exact: k.Exact,
+			Extensions: k.Extensions, Roots: k.Roots, IgnoreSCT: k.IgnoreSCT,
+		}
+	}
+	return a
+}
