@@ -576,7 +576,7 @@ const (
 	//	      - expression: "(has(object.spec.old) ? object.spec.old : object.spec.?new).orValue(1) > 0"
 	ReleaseDependent Code = 218
 	// VerifiesImages occurs when a rule, or an ImageValidatingPolicy, asks of images what kvap
-	// does not verify: signatures of the types SigstoreBundle and Notary, in referrers
+	// does not verify: signatures of Notary, in referrers of the form before bundles
 	// (cosignOCI11), by keys of a key management service, with timestamps, or by anybody. No
 	// expression can ask a registry, and the webhook verifies what cosign writes beside an
 	// image, by keys, certificates and identities: it does not run this rule.

@@ -614,7 +614,7 @@ func describe(c Code) (name, text, example string) {
 	case VerifiesImages:
 		return "VerifiesImages",
 			"Occurs when a rule, or an ImageValidatingPolicy, asks of images what kvap\n" +
-				"does not verify: signatures of the types SigstoreBundle and Notary, in referrers\n" +
+				"does not verify: signatures of Notary, in referrers of the form before bundles\n" +
 				"(cosignOCI11), by keys of a key management service, with timestamps, or by anybody. No\n" +
 				"expression can ask a registry, and the webhook verifies what cosign writes beside an\n" +
 				"image, by keys, certificates and identities: it does not run this rule.\n" +

@@ -34,6 +34,8 @@ type Statement struct {
 	Type    string         // the predicateType
 	Content map[string]any // all of it, as Go data: int64 and float64
 	Size    int            // of its text, in bytes
+
+	annotations map[string]string // of the image among its subjects
 }
 
 // Predicate is what is attested.
@@ -42,14 +44,40 @@ func (s Statement) Predicate() any { return s.Content["predicate"] }
 // Attested are the statements of a type about the image. Each statement of the type must be
 // the attestor's: one of somebody else is an error, and so is none.
 func (v *Verifier) Attested(ctx context.Context, r Registry, image Image, kind string) ([]Statement, error) {
-	layers, err := v.layers(ctx, r, image, "att")
-	if err != nil {
-		return nil, err
+	var all []func() (Statement, error)
+	var absent oneLine
+	if v.attestor.Format != Bundles {
+		layers, err := v.layers(ctx, r, image, "att")
+		if err != nil && !isNone(err, v.attestor.Format) {
+			return nil, err
+		}
+		absent = absent.with(err)
+		for _, l := range layers {
+			all = append(all, func() (Statement, error) { return v.statement(l, image, kind) })
+		}
 	}
+	if v.attestor.Format != Layers {
+		bundles, err := v.bundles(ctx, r, image)
+		if err != nil && !isNone(err, v.attestor.Format) {
+			return nil, err
+		}
+		absent = absent.with(err)
+		for _, b := range bundles {
+			all = append(all, func() (Statement, error) { return v.bundled(b, image, kind) })
+		}
+	}
+	if len(all) == 0 && len(absent) > 0 {
+		return nil, absent
+	}
+	return v.statements(all, image, kind)
+}
+
+// statements are those of a type among others.
+func (v *Verifier) statements(all []func() (Statement, error), image Image, kind string) ([]Statement, error) {
 	var out []Statement
 	var others []string
-	for _, l := range layers {
-		s, err := v.statement(l, image, kind)
+	for _, read := range all {
+		s, err := read()
 		var other otherType
 		switch {
 		case errors.As(err, &other):
@@ -104,6 +132,12 @@ func (v *Verifier) statement(l layer, image Image, kind string) (Statement, erro
 	if err := json.Unmarshal(data, &e); err != nil {
 		return Statement{}, fmt.Errorf("its envelope is no JSON: %w", err)
 	}
+	return v.enveloped(l, e, data, image, kind)
+}
+
+// enveloped is what an envelope attests; any type will do if kind is empty. data is the envelope
+// as it was written, or nil of a bundle, which has it in a form of its own.
+func (v *Verifier) enveloped(l layer, e envelope, data []byte, image Image, kind string) (Statement, error) {
 	content, err := base64.StdEncoding.DecodeString(e.Payload)
 	if err != nil {
 		return Statement{}, fmt.Errorf("its payload is no base64: %w", err)
@@ -115,7 +149,7 @@ func (v *Verifier) statement(l layer, image Image, kind string) (Statement, erro
 	if err := kjson.Unmarshal(content, &head); err != nil {
 		return Statement{}, fmt.Errorf("its payload is no JSON: %w", err)
 	}
-	if head.PredicateType != kind {
+	if kind != "" && head.PredicateType != kind {
 		return Statement{}, otherType(head.PredicateType)
 	}
 	if e.PayloadType != statementMedia || !strings.HasPrefix(head.Type, statementPrefix) {
@@ -126,7 +160,8 @@ func (v *Verifier) statement(l layer, image Image, kind string) (Statement, erro
 	}
 	var s struct { // read when it is known whose it is: it may be large
 		Subject []struct {
-			Digest map[string]string `json:"digest"`
+			Digest      map[string]string `json:"digest"`
+			Annotations map[string]string `json:"annotations"`
 		} `json:"subject"`
 	}
 	if err := kjson.Unmarshal(content, &s); err != nil {
@@ -141,7 +176,7 @@ func (v *Verifier) statement(l layer, image Image, kind string) (Statement, erro
 	}
 	for _, subject := range s.Subject {
 		if subject.Digest[image.digest.Algorithm] == image.digest.Hex {
-			return Statement{Type: kind, Content: whole, Size: len(content)}, nil
+			return Statement{Type: head.PredicateType, Content: whole, Size: len(content), annotations: subject.Annotations}, nil
 		}
 	}
 	return Statement{}, errors.New("it is about another image")
@@ -153,6 +188,10 @@ func (v *Verifier) sealed(l layer, e envelope, data, content []byte) error {
 		return fmt.Errorf("it has more than %d signatures", maxSignatures)
 	}
 	encoded := preAuthentication(e.PayloadType, content)
+	kind := entryOfEnvelope
+	if data == nil {
+		data, kind = content, entryOfBundle
+	}
 	why := []error{errors.New("it has no signature")}
 	for i, s := range e.Signatures {
 		if i == 0 {
@@ -160,7 +199,7 @@ func (v *Verifier) sealed(l layer, e envelope, data, content []byte) error {
 		}
 		signature, err := base64.StdEncoding.DecodeString(s.Signature)
 		if err == nil {
-			err = v.signed(l, encoded, data, signature, entryOfEnvelope)
+			err = v.signed(l, encoded, data, signature, kind)
 		}
 		if err == nil {
 			return nil

@@ -34,12 +34,25 @@ type Attestor struct {
 	Repository string
 	// TagPrefix is in front of the tags that signatures and attestations have.
 	TagPrefix string
-	Keyless   *Keyless
+	// Format is where signatures and attestations are looked for; Layers if it is empty.
+	Format  Format
+	Keyless *Keyless
 	// Log is the PEM of the public key of a transparency log that must know of the signature;
 	// if it is empty, it is one of the Trust. IgnoreLog asks for none.
 	Log       string
 	IgnoreLog bool
 }
+
+// A Format is how what is signed stands beside an image.
+type Format string
+
+// The formats: layers under the tags sha256-….sig and sha256-….att; bundles of Sigstore, which
+// refer to the image; either of them.
+const (
+	Layers    Format = ""
+	Bundles   Format = "bundles"
+	AnyFormat Format = "any"
+)
 
 // How much a policy may say.
 const (

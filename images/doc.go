@@ -10,6 +10,7 @@
 //	                                                   each signature
 //	cosign attest --key k1 --type slsaprovenance …     the tag sha256-….att, a layer for
 //	                                                   each envelope
+//	cosign sign --new-bundle-format …                  a bundle that refers to the image
 //
 // What must hold:
 //   - A signature counts for the digest that its own payload names, and for no other;
@@ -25,6 +26,7 @@
 // It knows nothing of policies: which images, how many attestors, and what follows from
 // an error are for others. It keeps nothing between calls.
 //
-// Start at attestor.go; then signature.go and attestation.go, keyless.go and trust.go for
+// Start at attestor.go; then signature.go and attestation.go, bundle.go for the same in
+// another form, recorded.go for registries in a folder, keyless.go and trust.go for
 // certificates of some minutes, and registry.go for what is asked over the network.
 package images

@@ -47,8 +47,18 @@ func readLogKey(text string) (*logKey, error) {
 // the network.
 var errNoProof = errors.New("there is no transparency log proof in the signature, and no log is asked for one; sign with the log, or set rekor.ignoreTlog: true")
 
-// knownBy is when one of the logs took in an entry.
-func knownBy(logs []*logKey, text string, kind entryKind, logged, signature []byte, key crypto.PublicKey, certificate string) (time.Time, error) {
+// knownBy is when one of the logs took in one of some entries, each in a text of its own.
+func knownBy(logs []*logKey, texts []string, kind entryKind, logged, signature []byte, key crypto.PublicKey, certificate string) (at time.Time, err error) {
+	err = errNoProof
+	for _, text := range texts {
+		if at, err = entryIn(logs, text, kind, logged, signature, key, certificate); err == nil {
+			return at, nil
+		}
+	}
+	return time.Time{}, err
+}
+
+func entryIn(logs []*logKey, text string, kind entryKind, logged, signature []byte, key crypto.PublicKey, certificate string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, errNoProof
 	}
@@ -103,6 +113,7 @@ type entryKind int
 const (
 	entryOfSignature entryKind = iota
 	entryOfEnvelope
+	entryOfBundle // of the envelope in a bundle, of which the log names the payload
 )
 
 // An entry is what a log has: of a signature hashedrekord, of an envelope intoto or dsse.
@@ -133,6 +144,7 @@ type entry struct {
 		PublicKey []byte `json:"publicKey"`
 		// of dsse
 		EnvelopeHash hashed `json:"envelopeHash"`
+		PayloadHash  hashed `json:"payloadHash"`
 		Signatures   []struct {
 			Signature string `json:"signature"`
 			Verifier  []byte `json:"verifier"`
@@ -164,6 +176,20 @@ func (e entry) of(kind entryKind, logged, signature []byte, key crypto.PublicKey
 	case kind == entryOfEnvelope && e.Kind == "intoto":
 		// Of the envelope as a whole: its hash covers the signature.
 		return e.names(e.Spec.Content.Hash.of(logged), true, e.Spec.PublicKey, key, certificate)
+	case kind == entryOfBundle && e.Kind == "intoto":
+		for _, s := range e.Spec.Content.Envelope.Signatures {
+			if string(s.Signature) == base64.StdEncoding.EncodeToString(signature) {
+				return e.names(e.Spec.Content.PayloadHash.of(logged), true, s.PublicKey, key, certificate)
+			}
+		}
+		return errors.New("its log entry is of another signature")
+	case kind == entryOfBundle && e.Kind == "dsse":
+		for _, s := range e.Spec.Signatures {
+			if s.Signature == base64.StdEncoding.EncodeToString(signature) {
+				return e.names(e.Spec.PayloadHash.of(logged), true, s.Verifier, key, certificate)
+			}
+		}
+		return errors.New("its log entry is of another signature")
 	case kind == entryOfEnvelope && e.Kind == "dsse":
 		for _, s := range e.Spec.Signatures {
 			if s.Signature == base64.StdEncoding.EncodeToString(signature) {

@@ -2,6 +2,7 @@ package images
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -87,6 +88,9 @@ func (r *Recorded) read(host, at string) (media string, body []byte, err error) 
 		}
 		body, err = r.blob(layout, digest)
 		return mediaOf(body), body, err
+	case what == "referrers" && isDigest:
+		body, err = r.referrers(layout, index, digest)
+		return "application/vnd.oci.image.index.v1+json", body, err
 	}
 	return "", nil, fs.ErrNotExist
 }
@@ -108,6 +112,32 @@ func (r *Recorded) layout(host, repository string) (dir string, index *v1.IndexM
 		return dir, index, nil
 	}
 	return "", nil, fs.ErrNotExist
+}
+
+// referrers are the manifests of a layout that refer to an image.
+func (r *Recorded) referrers(layout string, index *v1.IndexManifest, digest string) ([]byte, error) {
+	out := v1.IndexManifest{SchemaVersion: 2, MediaType: "application/vnd.oci.image.index.v1+json", Manifests: []v1.Descriptor{}}
+	for _, d := range index.Manifests {
+		body, err := r.blob(layout, d.Digest.Hex)
+		if err != nil {
+			continue // it is not there
+		}
+		var m struct {
+			ArtifactType string `json:"artifactType"`
+			Config       struct {
+				MediaType string `json:"mediaType"`
+			} `json:"config"`
+			Subject struct {
+				Digest v1.Hash `json:"digest"`
+			} `json:"subject"`
+		}
+		if json.Unmarshal(body, &m) != nil || m.Subject.Digest.Hex != digest {
+			continue
+		}
+		d.ArtifactType = cmp.Or(m.ArtifactType, m.Config.MediaType)
+		out.Manifests = append(out.Manifests, d)
+	}
+	return json.Marshal(out)
 }
 
 // canonicalHost is Docker Hub as people write it.

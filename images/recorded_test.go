@@ -7,6 +7,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/kvap/kvap/internal/testregistry"
 )
 
 func recordedAt(t *testing.T, dir string) Registry {
@@ -123,4 +132,30 @@ func TestRecordedAsCosignSaves(t *testing.T) {
 	if err := verifier(t, Attestor{Key: key, IgnoreLog: true}).Signed(t.Context(), recordedAt(t, dir), image); err != nil {
 		t.Error(err)
 	}
+}
+
+// What refers to an image in a folder is found.
+func TestRecordedReferrers(t *testing.T) {
+	s, k := testregistry.New(t), testregistry.NewSigner(t)
+	image := s.Push("app:v1")
+	dir := t.TempDir()
+	at, err := layout.Write(dir, empty.Index)
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest, err := v1.NewHash(testregistry.Digest(image))
+	if err != nil {
+		t.Fatal(err)
+	}
+	bundle := testregistry.Bundle{Envelope: k.Attestation(image, testregistry.CosignSign, `{}`).Data}.JSON()
+	one, err := mutate.AppendLayers(mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), testregistry.BundleMedia), static.NewLayer(bundle, testregistry.BundleMedia))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := at.AppendImage(mutate.Subject(one, v1.Descriptor{MediaType: types.OCIManifestSchema1, Digest: digest, Size: 1}).(v1.Image)); err != nil {
+		t.Fatal(err)
+	}
+	v := verifier(t, Attestor{Key: k.PEM(), Format: Bundles})
+	says(t, "a bundle", v.Signed(t.Context(), recordedAt(t, dir), pin(t, "reg.test/app@"+digest.String())), "")
+	says(t, "another image", v.Signed(t.Context(), recordedAt(t, dir), pin(t, "reg.test/app@sha256:"+strings.Repeat("a", 64))), "no bundle refers to")
 }

@@ -111,6 +111,15 @@ func (r Registry) options() []name.Option {
 type layer struct {
 	annotations map[string]string
 	of          v1.Layer
+	logged      []string // entries of logs, of a bundle
+}
+
+// entries are those of logs that are beside what is signed.
+func (l layer) entries() []string {
+	if text := l.annotations[bundleKey]; text != "" {
+		return []string{text}
+	}
+	return l.logged
 }
 
 // layers are those of what is beside an image under a prefix, its digest and a suffix: sig or
@@ -143,7 +152,7 @@ func (r Registry) layers(ctx context.Context, at name.Repository, prefix string,
 			if err != nil {
 				return err
 			}
-			out = append(out, layer{d.Annotations, blob})
+			out = append(out, layer{annotations: d.Annotations, of: blob})
 		}
 		return nil
 	})

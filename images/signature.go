@@ -38,6 +38,25 @@ type payload struct {
 // Signed is nil where one signature of the image is the attestor's, with all of its
 // annotations. Others beside it do not count, whatever they are.
 func (v *Verifier) Signed(ctx context.Context, r Registry, image Image) error {
+	switch v.attestor.Format {
+	case Bundles:
+		return v.signedByBundle(ctx, r, image)
+	case AnyFormat:
+		layers := v.signedByLayer(ctx, r, image)
+		if layers == nil {
+			return nil
+		}
+		bundles := v.signedByBundle(ctx, r, image)
+		if bundles == nil {
+			return nil
+		}
+		return oneLine{layers, bundles}
+	}
+	return v.signedByLayer(ctx, r, image)
+}
+
+// signedByLayer is Signed for what is under the tag of signatures.
+func (v *Verifier) signedByLayer(ctx context.Context, r Registry, image Image) error {
 	layers, err := v.layers(ctx, r, image, "sig")
 	if err != nil {
 		return err
@@ -66,7 +85,7 @@ func (v *Verifier) layers(ctx context.Context, r Registry, image Image, suffix s
 	what := map[string]string{"sig": "signatures", "att": "attestations"}[suffix]
 	switch {
 	case errors.Is(err, errAbsent), err == nil && len(layers) == 0:
-		return nil, fmt.Errorf("there are no %s of %s in %s", what, image, at.Name())
+		return nil, noneThere(fmt.Sprintf("there are no %s of %s in %s", what, image, at.Name()))
 	case err != nil:
 		return nil, fmt.Errorf("the %s of %s in %s: %w", what, image, at.Name(), err)
 	}
@@ -93,8 +112,19 @@ func (v *Verifier) signature(l layer, image Image) error {
 	if p.Critical.Image.Digest != image.Digest() {
 		return fmt.Errorf("it is of another image, %s", p.Critical.Image.Digest)
 	}
+	texts := map[string]string{}
+	for key, value := range p.Optional {
+		if text, ok := value.(string); ok {
+			texts[key] = text
+		}
+	}
+	return v.annotated(texts)
+}
+
+// annotated is nil where what is signed has the attestor's annotations.
+func (v *Verifier) annotated(signed map[string]string) error {
 	for _, key := range slices.Sorted(maps.Keys(v.attestor.Annotations)) {
-		if got, ok := p.Optional[key].(string); !ok || got != v.attestor.Annotations[key] {
+		if got, ok := signed[key]; !ok || got != v.attestor.Annotations[key] {
 			return fmt.Errorf("its annotation %q is not %q", key, v.attestor.Annotations[key])
 		}
 	}
@@ -122,7 +152,7 @@ func (v *Verifier) signed(l layer, data, logged, signature []byte, kind entryKin
 	}
 	at := v.now()
 	if v.logs != nil {
-		made, err := knownBy(v.logs, l.annotations[bundleKey], kind, logged, signature, key, holder)
+		made, err := knownBy(v.logs, l.entries(), kind, logged, signature, key, holder)
 		if err != nil {
 			return err
 		}
@@ -190,6 +220,14 @@ func (l oneLine) Error() string {
 		texts[i] = err.Error()
 	}
 	return strings.Join(texts, "; ")
+}
+
+// with has one error more, unless it is nil.
+func (l oneLine) with(err error) oneLine {
+	if err == nil {
+		return l
+	}
+	return append(l, err)
 }
 
 // Unwrap has the errors.

@@ -100,6 +100,9 @@ func (e *imageEntry) signerSet(v *vars, a *review, s *attestorSet, at string) (s
 // signers are those of one entry of a set: each of several keys is a signer of its own.
 func (e *imageEntry) signers(v *vars, a *review, one *attestor, at string) ([]signer, error) {
 	by := Attestor{Repository: e.Repository, Annotations: pairsOf(e.Annotations)}
+	if e.Type == "SigstoreBundle" {
+		by.Format = Bundles
+	}
 	if one.Repository != "" {
 		by.Repository = one.Repository
 	}

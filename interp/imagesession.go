@@ -324,7 +324,7 @@ func (s *imageSession) attestor(name string) signedBy {
 func (s *imageSession) readAttestor(a *celAttestor) (out signedBy) {
 	by := Attestor{
 		Algorithm: a.Hash, Annotations: pairsOf(a.Annotations), Repository: a.Repository, TagPrefix: a.TagPrefix,
-		IgnoreLog: a.Log.Ignored, LogKey: a.Log.Key,
+		IgnoreLog: a.Log.Ignored, LogKey: a.Log.Key, Format: LayersOrBundles,
 	}
 	for _, t := range []struct {
 		of      policy.CELText

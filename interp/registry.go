@@ -37,6 +37,7 @@ type Attestor struct {
 	Annotations             map[string]string
 	Repository              string
 	TagPrefix               string // of the tags that signatures have
+	Format                  SignatureFormat
 	// TrustedRoot is a trusted root of Sigstore, as JSON, in place of the public one.
 	TrustedRoot string
 	// IgnoreLog tells that no transparency log must know of the signature. LogKey is the public
@@ -44,6 +45,16 @@ type Attestor struct {
 	IgnoreLog bool
 	LogKey    string
 }
+
+// A SignatureFormat is how what is signed stands beside an image.
+type SignatureFormat string
+
+// The formats: layers under tags, as cosign has them; bundles of Sigstore; either of them.
+const (
+	Layers          SignatureFormat = ""
+	Bundles         SignatureFormat = "bundles"
+	LayersOrBundles SignatureFormat = "any"
+)
 
 // A Keyless attestor signs by a certificate for an identity: the issuer and the subject as
 // patterns with * and ?, and as regular expressions.

@@ -147,7 +147,7 @@ func (r *reader) imageVerification(n *Node) *ImageVerification {
 	if v.Type = o.choice("type", "Cosign", "SigstoreBundle", "Notary"); v.Type == "" {
 		v.Type = "Cosign"
 	}
-	if v.Type != "Cosign" {
+	if v.Type == "Notary" {
 		read.lacks(o.pos("type"), "signatures of the type "+v.Type)
 	}
 	v.Action = r.action(o.take("failureAction"), "")

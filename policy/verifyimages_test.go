@@ -75,7 +75,7 @@ func TestVerifiesMore(t *testing.T) {
 		`{imageReferences: ["*"], attestations: [{type: a, attestors: [{entries: [{keyless: {}}]}]}]}`:                          "by anybody",
 		`{imageReferences: ["*"], attestors: [{entries: [{keys: {publicKeys: ` + publicKey + `, ctlog: {tsaCertChain: x}}}]}]}`: "tsaCertChain",
 		`{type: Notary, imageReferences: ["*"]}`:                                                                                "the type Notary",
-		`{type: SigstoreBundle, imageReferences: ["*"]}`:                                                                        "the type SigstoreBundle",
+		`{type: SigstoreBundle, imageReferences: ["*"]}`:                                                                        "",
 		`{imageReferences: ["*"], cosignOCI11: true}`:                                                                           "cosignOCI11",
 		`{imageReferences: ["*"], attestations: [{type: a}]}`:                                                                   "by anybody",
 		`{imageReferences: ["*"], attestors: [{entries: [{keyless: {issuer: a, ctlog: {pubkey: x}}}]}]}`:                        "ctlog.pubkey",

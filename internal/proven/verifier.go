@@ -23,7 +23,7 @@ func Verifier(by interp.Attestor, trust *images.Trust, now func() time.Time) (*i
 func attestorOf(by interp.Attestor) images.Attestor {
 	a := images.Attestor{
 		Key: by.Key, Certificate: by.Certificate, Chain: by.Chain, Hash: by.Algorithm, Annotations: by.Annotations, Repository: by.Repository,
-		TagPrefix: by.TagPrefix, Log: by.LogKey, IgnoreLog: by.IgnoreLog,
+		TagPrefix: by.TagPrefix, Format: images.Format(by.Format), Log: by.LogKey, IgnoreLog: by.IgnoreLog,
 	}
 	if k := by.Keyless; k != nil {
 		a.Keyless = &images.Keyless{

@@ -44,7 +44,7 @@ type Registry struct {
 func New(t testing.TB) *Registry {
 	t.Helper()
 	r := &Registry{t: t}
-	inner := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	inner := registry.New(registry.Logger(log.New(io.Discard, "", 0)), registry.WithReferrersSupport(true))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		r.mu.Lock()
 		r.asked = append(r.asked, q.Method+" "+q.URL.Path)

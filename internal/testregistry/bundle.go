@@ -1,0 +1,130 @@
+package testregistry
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+// BundleMedia is the type of a bundle of Sigstore.
+const BundleMedia = "application/vnd.dev.sigstore.bundle.v0.3+json"
+
+// CosignSign is what is said of an image that is signed by a bundle.
+const CosignSign = "https://sigstore.dev/cosign/sign/v1"
+
+// A Bundle is what a bundle of Sigstore is made of.
+type Bundle struct {
+	Envelope    []byte     // as Signer.Envelope makes it
+	Certificate *Authority // of who signed; nil of a key
+	Log         *Signer    // that knows of it; nil of none
+	At          time.Time  // when the log took it in
+	Who         string     // the PEM that the log has of who signed
+	// Entry is what the log has in place of what it should.
+	Entry string
+}
+
+// JSON is the bundle as it is stored.
+func (b Bundle) JSON() []byte {
+	material := map[string]any{"publicKey": map[string]any{"hint": "x"}}
+	if b.Certificate != nil {
+		material = map[string]any{"certificate": map[string]any{"rawBytes": b.Certificate.Raw()}}
+		b.Who = b.Certificate.Certificate()
+	}
+	var envelope map[string]any
+	_ = json.Unmarshal(b.Envelope, &envelope)
+	if b.Log != nil {
+		id := sha256.Sum256(b.Log.der())
+		entry := b.Entry
+		if entry == "" {
+			entry = EntryOfEnvelope(b.Envelope, b.Who)
+		}
+		body := base64.StdEncoding.EncodeToString([]byte(entry))
+		promised := fmt.Appendf(nil, `{"body":%q,"integratedTime":%d,"logID":%q,"logIndex":7}`, body, b.At.Unix(), hex.EncodeToString(id[:]))
+		material["tlogEntries"] = []any{map[string]any{
+			"logIndex": "7", "logId": map[string]any{"keyId": id[:]}, "kindVersion": map[string]any{"kind": "dsse", "version": "0.0.1"},
+			"integratedTime": fmt.Sprint(b.At.Unix()), "inclusionPromise": map[string]any{"signedEntryTimestamp": b.Log.Sign(promised)}, "canonicalizedBody": body,
+		}}
+	}
+	out, _ := json.Marshal(map[string]any{"mediaType": BundleMedia, "verificationMaterial": material, "dsseEnvelope": envelope})
+	return out
+}
+
+// EntryOfEnvelope is the entry that a log has of an envelope by a key or certificate.
+func EntryOfEnvelope(envelope []byte, who string) string {
+	var e struct {
+		Payload    []byte `json:"payload"`
+		Signatures []struct {
+			Signature string `json:"sig"`
+		} `json:"signatures"`
+	}
+	_ = json.Unmarshal(envelope, &e)
+	payload, whole := sha256.Sum256(e.Payload), sha256.Sum256(envelope)
+	return fmt.Sprintf(`{"apiVersion":"0.0.1","kind":"dsse","spec":{"envelopeHash":{"algorithm":"sha256","value":%q},"payloadHash":{"algorithm":"sha256","value":%q},"signatures":[{"signature":%q,"verifier":%q}]}}`,
+		hex.EncodeToString(whole[:]), hex.EncodeToString(payload[:]), e.Signatures[0].Signature, base64.StdEncoding.EncodeToString([]byte(who)))
+}
+
+// Refer puts an artifact of a type, with layers, into the repository of an image that is pinned,
+// so that it refers to the image.
+func (r *Registry) Refer(pinned, media string, layers ...[]byte) {
+	r.t.Helper()
+	repository, digest, _ := strings.Cut(pinned, "@")
+	of, err := v1.NewHash(digest)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	one := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.MediaType(media))
+	for _, data := range layers {
+		if one, err = mutate.AppendLayers(one, static.NewLayer(data, types.MediaType(media))); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	artifact, ok := mutate.Subject(one, v1.Descriptor{MediaType: types.OCIManifestSchema1, Digest: of, Size: 1}).(v1.Image)
+	if !ok {
+		r.t.Fatal("it is no image")
+	}
+	made, err := artifact.Digest()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	at, err := name.NewDigest(repository+"@"+made.String(), name.Insecure)
+	if err == nil {
+		err = remote.Write(at, artifact)
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// Copy has an image of another registry, with its digest.
+func (r *Registry) Copy(from *Registry, pinned string) string {
+	r.t.Helper()
+	source, err := name.NewDigest(pinned, name.Insecure)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	one, err := remote.Image(source)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	to := r.Host + strings.TrimPrefix(pinned, from.Host)
+	at, err := name.NewDigest(to, name.Insecure)
+	if err == nil {
+		err = remote.Write(at, one)
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return to
+}
