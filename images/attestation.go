@@ -124,7 +124,8 @@ func (t otherType) Error() string { return "it is of the type " + string(t) }
 // statement is what a layer attests. The type is read first: an attestation of another type may
 // be anybody's. It is read from what is signed, never from the annotations.
 func (v *Verifier) statement(l layer, image Image, kind string) (Statement, error) {
-	data, err := l.read(maxAttestation)
+	data, done, err := l.read(maxAttestation)
+	defer done()
 	if err != nil {
 		return Statement{}, err
 	}

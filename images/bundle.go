@@ -140,7 +140,7 @@ func (r Registry) referrers(ctx context.Context, image name.Digest, media string
 			if err != nil {
 				return err
 			}
-			out = append(out, layer{of: blob})
+			out = append(out, layer{of: blob, budget: r.Budget})
 		}
 		return nil
 	})
@@ -149,7 +149,8 @@ func (r Registry) referrers(ctx context.Context, image name.Digest, media string
 
 // bundled is what a bundle attests; any type will do if kind is empty.
 func (v *Verifier) bundled(l layer, image Image, kind string) (Statement, error) {
-	data, err := l.read(maxAttestation)
+	data, done, err := l.read(maxAttestation)
+	defer done()
 	if err != nil {
 		return Statement{}, err
 	}

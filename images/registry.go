@@ -46,6 +46,8 @@ type Registry struct {
 	Insecure bool
 	// Local allows addresses of this machine and of its link.
 	Local bool
+	// Budget bounds what is held at once; nil does not.
+	Budget *Budget
 	// Recorded answers in the place of all registries, unless it is nil.
 	Recorded *Recorded
 }
@@ -111,6 +113,7 @@ func (r Registry) options() []name.Option {
 type layer struct {
 	annotations map[string]string
 	of          v1.Layer
+	budget      *Budget
 	logged      []string // entries of logs, of a bundle
 }
 
@@ -152,7 +155,7 @@ func (r Registry) layers(ctx context.Context, at name.Repository, prefix string,
 			if err != nil {
 				return err
 			}
-			out = append(out, layer{annotations: d.Annotations, of: blob})
+			out = append(out, layer{annotations: d.Annotations, of: blob, budget: r.Budget})
 		}
 		return nil
 	})
@@ -160,21 +163,23 @@ func (r Registry) layers(ctx context.Context, at name.Repository, prefix string,
 }
 
 // read is what a layer has in it: all of it, since only the end shows that it is what its
-// digest names.
-func (l layer) read(limit int64) ([]byte, error) {
+// digest names. It counts as held until done is called, which is never nil.
+func (l layer) read(limit int64) (data []byte, done func(), err error) {
+	in := &counted{budget: l.budget}
 	blob, err := l.of.Compressed()
 	if err != nil {
-		return nil, classified(err)
+		return nil, in.done, classified(err)
 	}
 	defer blob.Close() //nolint:errcheck // it was read, or is not wanted
-	data, err := io.ReadAll(io.LimitReader(blob, limit+1))
+	in.Reader = io.LimitReader(blob, limit+1)
+	data, err = io.ReadAll(in)
 	switch {
 	case err != nil:
-		return nil, classified(err)
+		return nil, in.done, classified(err)
 	case int64(len(data)) > limit:
-		return nil, fmt.Errorf("it has more than %d bytes", limit)
+		return nil, in.done, fmt.Errorf("it has more than %d bytes", limit)
 	}
-	return data, nil
+	return data, in.done, nil
 }
 
 // call asks a registry. What it reads lazily is asked for with the time

@@ -94,7 +94,8 @@ func (v *Verifier) layers(ctx context.Context, r Registry, image Image, suffix s
 
 // signature is nil if a layer is a signature of the image by the attestor.
 func (v *Verifier) signature(l layer, image Image) error {
-	data, err := l.read(maxPayload)
+	data, done, err := l.read(maxPayload)
+	defer done()
 	if err != nil {
 		return err
 	}

@@ -96,19 +96,7 @@ func (s *imageSession) pinAll(object map[string]any) (verdict, map[string]any) {
 		}
 		all = append(all, &tagged{podImage: at, image: one})
 	}
-	for _, t := range all {
-		s.all.Go(func() {
-			s.turns <- struct{}{}
-			defer func() { <-s.turns }()
-			defer func() {
-				if p := recover(); p != nil {
-					t.err = fmt.Errorf("%w: %v", errPanic, p)
-				}
-			}()
-			t.pinned, t.err = s.pin(s.a.ctx, t.text, t.image)
-		})
-	}
-	s.all.Wait()
+	eachImage(len(all), func(i int) { all[i].pinned, all[i].err = s.pin(s.a.ctx, all[i].text, all[i].image) }, func(i int, err error) { all[i].err = err })
 	unchanged, changed := s.a.keepsImages(), false
 	for _, t := range all {
 		switch {

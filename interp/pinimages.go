@@ -3,10 +3,12 @@ package interp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/kvap/kvap/policy"
 )
@@ -84,27 +86,52 @@ func (r *rule) pin(a *review) (out verdict, after map[string]any) {
 		return say(Error, "%v", err), after
 	}
 	unchanged := sameImages(v, r.Rule, a)
-	pinned := map[string]string{}
-	for _, c := range checks {
-		at := strings.Join(c.found.path, "\x00")
-		if !c.entry.MutateDigest || c.skipped || pinned[at] != "" || getAt(after, c.found.path) != c.found.text {
-			continue
-		}
+	wanted := slices.DeleteFunc(checks, func(c *imageCheck) bool {
+		return !c.entry.MutateDigest || c.skipped || getAt(after, c.found.path) != c.found.text
+	})
+	digests := make([]string, len(wanted))
+	eachImage(len(wanted), func(i int) {
+		c := wanted[i]
 		image, err := a.world.Registry().Pinned(a.ctx, c.found.image.pullReference(), c.with)
+		digests[i], c.err = digestOf(image), err
+	}, func(i int, err error) { wanted[i].err = err })
+	pinned := map[string]bool{}
+	for i, c := range wanted {
+		at := strings.Join(c.found.path, "\x00")
 		switch {
-		case err != nil && unchanged && errors.Is(err, ErrUnreachable):
-			continue
-		case err != nil:
-			return say(Error, "failed to update digest: %v", err), a.object
+		case pinned[at]:
+		case c.err != nil && unchanged && errors.Is(c.err, ErrUnreachable):
+		case c.err != nil:
+			return say(Error, "failed to update digest: %v", c.err), a.object
+		default:
+			pinned[at] = true
+			after = putAt(after, c.found.path, c.found.reference()+"@"+digests[i]).(map[string]any)
 		}
-		_, digest, _ := strings.Cut(image, "@")
-		pinned[at] = c.found.reference() + "@" + digest
-		after = putAt(after, c.found.path, pinned[at]).(map[string]any)
 	}
 	if len(pinned) == 0 {
 		return say(Skip, "every image has a digest"), after
 	}
 	return say(Pass, "mutated image digest"), after
+}
+
+// eachImage does something for each of some images, a few at once. What panics is an error of that
+// one.
+func eachImage(count int, do func(i int), failed func(i int, err error)) {
+	turns := make(chan struct{}, imagesTogether)
+	var all sync.WaitGroup
+	for i := range count {
+		turns <- struct{}{}
+		all.Go(func() {
+			defer func() { <-turns }()
+			defer func() {
+				if p := recover(); p != nil {
+					failed(i, fmt.Errorf("%w: %v", errPanic, p))
+				}
+			}()
+			do(i)
+		})
+	}
+	all.Wait()
 }
 
 // getAt is the text at a path.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/kvap/kvap/policy"
 )
@@ -228,24 +227,8 @@ func (e *imageEntry) check(a *review, v *vars) (*imageCheck, error) {
 
 // proveAll asks registries, about a few images at once.
 func proveAll(checks []*imageCheck) {
-	turns := make(chan struct{}, imagesTogether)
-	var all sync.WaitGroup
-	for _, c := range checks {
-		if c.skipped || c.found.err != nil {
-			continue
-		}
-		turns <- struct{}{}
-		all.Go(func() {
-			defer func() { <-turns }()
-			defer func() {
-				if p := recover(); p != nil {
-					c.err = fmt.Errorf("%w: %v", errPanic, p)
-				}
-			}()
-			c.prove()
-		})
-	}
-	all.Wait()
+	asked := slices.DeleteFunc(slices.Clone(checks), func(c *imageCheck) bool { return c.skipped || c.found.err != nil })
+	eachImage(len(asked), func(i int) { asked[i].prove() }, func(i int, err error) { asked[i].err = err })
 }
 
 // prove resolves the image once: all that is proven is of one digest.

@@ -179,8 +179,12 @@ func (o *fallback) build(ctx context.Context, config *rest.Config) (err error) {
 	if err != nil {
 		return err
 	}
+	asked, err := imageMetrics()
+	if err != nil {
+		return err
+	}
 	if o.world, err = world.New(config, world.Options{
-		Formats: formats, Services: o.flags.services, Registries: o.flags.registries, LocalRegistries: o.flags.local, SigstoreTrust: trust, RegistrySecrets: o.namespace,
+		Formats: formats, Asked: asked, Services: o.flags.services, Registries: o.flags.registries, LocalRegistries: o.flags.local, SigstoreTrust: trust, RegistrySecrets: o.namespace,
 		TokenFile: apiCallToken,
 	}); err != nil {
 		return err

@@ -28,6 +28,27 @@ const (
 	proofTimeout    = 15 * time.Second
 	maxProofs       = 2000
 	maxProofBytes   = 32 << 20
+	maxHeldBytes    = 64 << 20 // of signatures and attestations that are being read
+)
+
+// An Asked is a question about an image that was asked, and what came of it.
+type Asked struct {
+	What   string // digest, signature or attestation
+	Answer Answer
+	Took   time.Duration
+}
+
+// An Answer is what came of a question, in a word.
+type Answer string
+
+// The answers: one that was known, what is proven, what is not, what cannot be known now, and what
+// may not be asked.
+const (
+	Known       Answer = "known"
+	Proven      Answer = "proven"
+	Unproven    Answer = "unproven"
+	Unreachable Answer = "unreachable"
+	Refused     Answer = "refused"
 )
 
 // proofs is what was proven of images. It implements interp.Registry.
@@ -35,6 +56,7 @@ type proofs struct {
 	world  *World
 	asking *asking
 	flight singleflight.Group
+	budget *images.Budget
 
 	mu    sync.Mutex
 	known map[string]proof
@@ -51,7 +73,7 @@ type proof struct {
 }
 
 func newProofs(w *World) *proofs {
-	return &proofs{world: w, asking: newAsking(), known: map[string]proof{}}
+	return &proofs{world: w, asking: newAsking(), budget: images.NewBudget(maxHeldBytes), known: map[string]proof{}}
 }
 
 // Registry proves what is signed of images.
@@ -139,6 +161,7 @@ func (p *proofs) ask(ctx context.Context, q question, find func(context.Context,
 		return proof{err: err}
 	}
 	if found, ok := p.get(string(key)); ok && !q.With.Fresh {
+		p.tell(q, Known, time.Now())
 		return found
 	}
 	answer := p.flight.DoChan(string(key), func() (out any, _ error) {
@@ -147,6 +170,8 @@ func (p *proofs) ask(ctx context.Context, q question, find func(context.Context,
 				out = proof{err: fmt.Errorf("asking about %s failed unexpectedly: %v", q.Image, r)}
 			}
 		}()
+		began, answer := time.Now(), Unreachable
+		defer func() { p.tell(q, answer, began) }()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), proofTimeout)
 		defer cancel()
 		done, err := p.asking.take(ctx, q.host())
@@ -156,13 +181,18 @@ func (p *proofs) ask(ctx context.Context, q question, find func(context.Context,
 		defer done()
 		r, err := p.world.registry(ctx, q)
 		if err != nil {
+			answer = Refused
 			return proof{err: err}, nil
 		}
+		r.Budget = p.budget
 		found := find(ctx, r)
 		unreachable := errors.Is(found.err, images.ErrUnreachable)
 		if found.err = brief(found.err); unreachable {
 			found.err = fmt.Errorf("%w: %w", interp.ErrUnreachable, found.err)
 			return found, nil
+		}
+		if answer = Proven; found.err != nil {
+			answer = Unproven
 		}
 		p.put(string(key), found)
 		return found, nil
@@ -172,6 +202,13 @@ func (p *proofs) ask(ctx context.Context, q question, find func(context.Context,
 		return got.Val.(proof)
 	case <-ctx.Done():
 		return proof{err: fmt.Errorf("%w: %w", interp.ErrUnreachable, ctx.Err())}
+	}
+}
+
+// tell tells of a question.
+func (p *proofs) tell(q question, answer Answer, began time.Time) {
+	if told := p.world.options.Asked; told != nil {
+		told(Asked{What: q.What, Answer: answer, Took: time.Since(began)})
 	}
 }
 

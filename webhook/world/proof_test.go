@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -260,5 +261,33 @@ func TestLongAnswers(t *testing.T) {
 	_, err := p.Pinned(t.Context(), r.Host+"/app:v1", insecure())
 	if err == nil || len(err.Error()) > 3000 || errors.Is(err, interp.ErrUnreachable) {
 		t.Errorf("an error of %d bytes", len(fmt.Sprint(err)))
+	}
+}
+
+// Each question is told of, with what came of it.
+func TestAsked(t *testing.T) {
+	r, k := testregistry.New(t), testregistry.NewSigner(t)
+	signed, unsigned := r.Push("app:v1"), r.Push("app:v2")
+	r.Attach(signed, "sig", k.Signature(signed, nil))
+	var mu sync.Mutex
+	var told []string
+	p := proving(t, Options{Registries: []string{r.Host}, Asked: func(a Asked) {
+		mu.Lock()
+		defer mu.Unlock()
+		told = append(told, a.What+" "+string(a.Answer))
+	}})
+	by := interp.Attestor{Key: k.PEM(), IgnoreLog: true}
+	for _, image := range []string{signed, signed, unsigned, "other.test/app@" + testregistry.Digest(signed)} {
+		_ = p.Signed(t.Context(), image, by, insecure())
+	}
+	_, _ = p.Pinned(t.Context(), r.Host+"/app:v1", insecure())
+	r.Answer(func(w http.ResponseWriter, _ *http.Request) bool {
+		w.WriteHeader(http.StatusInternalServerError)
+		return true
+	})
+	_, _ = p.Attested(t.Context(), signed, "t", by, insecure())
+	want := []string{"signature proven", "signature known", "signature unproven", "signature refused", "digest proven", "attestation unreachable"}
+	if !slices.Equal(told, want) {
+		t.Errorf("want %v, got %v", want, told)
 	}
 }

@@ -37,6 +37,8 @@ type Options struct {
 	// SigstoreTrust has whom signatures without keys are trusted by; nil for the public Sigstore
 	// as it was when this was built.
 	SigstoreTrust *images.Trust
+	// Asked is told of each question about who signed images; nil hears of none.
+	Asked func(Asked)
 	// TokenFile has the token that services are asked with; empty for none.
 	TokenFile string
 	Timeout   time.Duration // of a call; 10 s
