@@ -110,6 +110,17 @@ func (r *Registry) Refer(pinned, media string, layers ...[]byte) {
 // Copy has an image of another registry, with its digest.
 func (r *Registry) Copy(from *Registry, pinned string) string {
 	r.t.Helper()
+	return r.copied(pinned, r.Host+strings.TrimPrefix(pinned, from.Host))
+}
+
+// CopyTo has an image of it in another repository too.
+func (r *Registry) CopyTo(pinned, repository string) string {
+	r.t.Helper()
+	return r.copied(pinned, r.Host+"/"+repository+"@"+Digest(pinned))
+}
+
+func (r *Registry) copied(pinned, to string) string {
+	r.t.Helper()
 	source, err := name.NewDigest(pinned, name.Insecure)
 	if err != nil {
 		r.t.Fatal(err)
@@ -118,7 +129,6 @@ func (r *Registry) Copy(from *Registry, pinned string) string {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	to := r.Host + strings.TrimPrefix(pinned, from.Host)
 	at, err := name.NewDigest(to, name.Insecure)
 	if err == nil {
 		err = remote.Write(at, one)
