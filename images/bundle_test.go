@@ -46,6 +46,10 @@ func TestBundles(t *testing.T) {
 	}{
 		{"an identity", [][]byte{good.JSON()}, exact, ""},
 		{"an identity by a pattern", [][]byte{good.JSON()}, Attestor{Keyless: &Keyless{Issuer: actions, Subject: "https://github.com/acme/*", IgnoreSCT: true}}, ""},
+		{"an identity word by word", [][]byte{good.JSON()}, Attestor{Keyless: &Keyless{Issuer: actions, Subject: workflow, SubjectRegExp: "acme", IgnoreSCT: true, Exact: true}}, ""},
+		{"a pattern that is a word", [][]byte{good.JSON()}, Attestor{Keyless: &Keyless{Issuer: actions, Subject: "https://github.com/acme/*", IgnoreSCT: true, Exact: true}}, "its subject is"},
+		{"an issuer's pattern that is a word", [][]byte{good.JSON()}, Attestor{Keyless: &Keyless{Issuer: "https://*", Subject: workflow, IgnoreSCT: true, Exact: true}}, "the issuer of its identity"},
+		{"a word and another expression", [][]byte{good.JSON()}, Attestor{Keyless: &Keyless{Issuer: actions, Subject: workflow, SubjectRegExp: "evil", IgnoreSCT: true, Exact: true}}, "its subject is"},
 		{"another identity", [][]byte{with(func(b *testregistry.Bundle) { b.Certificate = holder(root, "https://github.com/evil/x") }).JSON()}, exact, "another key"},
 		{"an identity of another", [][]byte{func() []byte {
 			eve := holder(root, "https://github.com/evil/x")
@@ -60,6 +64,9 @@ func TestBundles(t *testing.T) {
 		{"no log", [][]byte{with(func(b *testregistry.Bundle) { b.Log = nil }).JSON()}, exact, "no transparency log proof"},
 		{"another log", [][]byte{with(func(b *testregistry.Bundle) { b.Log = otherLog }).JSON()}, exact, "another log"},
 		{"a log entry of another payload", [][]byte{with(func(b *testregistry.Bundle) { b.Entry = testregistry.EntryOfEnvelope(elsewhere, ann.Certificate()) }).JSON()}, exact, "another signature"},
+		{"a log entry that names another payload", [][]byte{with(func(b *testregistry.Bundle) {
+			b.Entry = strings.Replace(testregistry.EntryOfEnvelope(signed, ann.Certificate()), payloadHash(signed), payloadHash(elsewhere), 1)
+		}).JSON()}, exact, "another payload"},
 		{"a log entry of another key", [][]byte{with(func(b *testregistry.Bundle) { b.Entry = testregistry.EntryOfEnvelope(signed, key.PEM()) }).JSON()}, exact, "another key"},
 		{"a log entry of another kind", [][]byte{with(func(b *testregistry.Bundle) { b.Entry = `{"kind":"rpm"}` }).JSON()}, exact, `kind "rpm"`},
 		{"logged when the certificate had ended", [][]byte{with(func(b *testregistry.Bundle) { b.At = then.Add(20 * time.Minute) }).JSON()}, exact, "expired"},
@@ -215,4 +222,15 @@ func FuzzBundle(f *testing.F) {
 			t.Fatal("it is proven")
 		}
 	})
+}
+
+// payloadHash is what a log has of the payload of an envelope.
+func payloadHash(envelope []byte) string {
+	var e struct {
+		Payload []byte `json:"payload"`
+	}
+	if json.Unmarshal(envelope, &e) != nil {
+		return ""
+	}
+	return fmt.Sprintf("%x", sum(e.Payload))
 }

@@ -236,7 +236,7 @@ func (s *imageSession) count(text string, by []string, what string, prove func(c
 			}
 		case errors.Is(err, errPending):
 			waits = true
-		case s.unsupported, errors.As(err, &lost), errors.Is(err, ErrUnreachable):
+		case s.unsupported, errors.As(err, &lost), errors.Is(err, ErrUnreachable), errors.Is(err, ErrRefused):
 			failed = errors.Join(failed, fmt.Errorf("failed to verify image %s: %w", text, err))
 		default:
 			s.verified.note(text, fmt.Errorf("%s: %w", name, err))

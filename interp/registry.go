@@ -70,6 +70,10 @@ type Keyless struct {
 	Extensions map[string]string
 }
 
+// ErrRefused is the error of a registry that nobody here may ask: what it would say is not known, and
+// will not be.
+var ErrRefused = errors.New("the registry may not be asked")
+
 // ErrUnreachable is the error of a registry that cannot be asked now: what it would say is not
 // known.
 var ErrUnreachable = errors.New("the registry cannot be asked")

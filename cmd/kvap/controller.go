@@ -147,7 +147,14 @@ func runWithWebhook(ctx context.Context, config *rest.Config, o controller.Optio
 			if err != nil {
 				return err
 			}
-			live, err := world.New(config, world.Options{Formats: formats, Services: f.services, TokenFile: apiCallToken, Live: true})
+			trust, err := readTrust(f.trust)
+			if err != nil {
+				return err
+			}
+			live, err := world.New(config, world.Options{
+				Formats: formats, Services: f.services, TokenFile: apiCallToken, Live: true,
+				Registries: f.registries, LocalRegistries: f.local, SigstoreTrust: trust, RegistrySecrets: o.Namespace,
+			})
 			if err != nil {
 				return err
 			}

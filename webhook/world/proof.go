@@ -244,7 +244,7 @@ func (w *World) registry(ctx context.Context, q question) (images.Registry, erro
 			return images.Registry{}, fmt.Errorf("%q is no image reference: %w", text, err)
 		}
 		if !w.mayAsk(ref) {
-			return images.Registry{}, fmt.Errorf("the registry of %s is not allowed; name it with --image-registries", text)
+			return images.Registry{}, fmt.Errorf("%w: the registry of %s is not allowed; name it with --image-registries", interp.ErrRefused, text)
 		}
 	}
 	keys, err := w.keychain(ctx, wanted, q.With.Namespace)

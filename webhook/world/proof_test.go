@@ -278,7 +278,9 @@ func TestAsked(t *testing.T) {
 	}})
 	by := interp.Attestor{Key: k.PEM(), IgnoreLog: true}
 	for _, image := range []string{signed, signed, unsigned, "other.test/app@" + testregistry.Digest(signed)} {
-		_ = p.Signed(t.Context(), image, by, insecure())
+		if err := p.Signed(t.Context(), image, by, insecure()); errors.Is(err, interp.ErrRefused) != strings.HasPrefix(image, "other.test/") {
+			t.Errorf("%s: %v", image, err)
+		}
 	}
 	_, _ = p.Pinned(t.Context(), r.Host+"/app:v1", insecure())
 	r.Answer(func(w http.ResponseWriter, _ *http.Request) bool {
