@@ -172,8 +172,8 @@ func (k known) apart(folder, name string) (string, error) {
 			return "", err
 		}
 		for _, o := range objects {
-			if isPolicy(o) && slices.Contains(unread(), o.GetKind()) {
-				return k.Reasons["unread"], nil
+			if isPolicy(o) && slices.Contains(verifying(), o.GetKind()) {
+				return k.Reasons["registries"], nil
 			}
 		}
 	}
@@ -199,8 +199,8 @@ func (k known) apart(folder, name string) (string, error) {
 	return "", nil
 }
 
-// unread are the kinds of policies that kvap does not read.
-func unread() []string {
+// verifying are the kinds of policies that ask registries, which nobody reaches here.
+func verifying() []string {
 	return []string{"ImageValidatingPolicy", "NamespacedImageValidatingPolicy"}
 }
 
