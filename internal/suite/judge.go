@@ -47,6 +47,8 @@ func (r *run) judge(ctx context.Context, row Row, p *policy.Policy, o manifest.O
 		switch {
 		case op.Rule.Source != nil && !row.means(op.Rule.Name):
 			continue
+		case says(op) == string(interp.None) && op.Rule.Rule.Policy.ImagePolicy() != nil:
+			continue
 		case op.Rule.Source == nil && op.Rule.Rule.Target != translate.Native: // nobody judges it
 		case says(op) == string(interp.None) && op.Agree():
 			continue
