@@ -160,7 +160,8 @@ func isRepeatable(changes []change) bool {
 	for _, c := range changes {
 		effects = append(effects, c.effects...)
 		for _, v := range append([]cel.Value{c.match.Value, c.pre.Expr.Value}, conditionsOf(c)...) {
-			conditions = append(conditions, placedValue{v, nil})
+			// has(labels) && has(labels.a) is about labels.a alone, and says so in its short form.
+			conditions = append(conditions, placedValue{v.Short(), nil})
 		}
 	}
 	composed := map[string]cel.Value{}
