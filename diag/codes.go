@@ -543,7 +543,8 @@ const (
 	// OtherPayload occurs when a ValidatingPolicy is for JSON documents that are no
 	// Kubernetes objects (evaluation.mode: JSON). Nothing judges them at admission.
 	//
-	// Keep it for the tool that hands it such documents; there is nothing to convert.
+	// Judge documents by it with kvap eval --json FILE, or with a jsonPayload of kvap test;
+	// there is nothing to convert.
 	OtherPayload Code = 215
 	// CompilerFault occurs when the compiler itself, or a check, fails on a policy. The
 	// other policies are compiled and checked as always.

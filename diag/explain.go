@@ -577,7 +577,8 @@ func describe(c Code) (name, text, example string) {
 			"Occurs when a ValidatingPolicy is for JSON documents that are no\n" +
 				"Kubernetes objects (evaluation.mode: JSON). Nothing judges them at admission.\n" +
 				"\n" +
-				"Keep it for the tool that hands it such documents; there is nothing to convert.",
+				"Judge documents by it with kvap eval --json FILE, or with a jsonPayload of kvap test;\n" +
+				"there is nothing to convert.",
 			""
 	case CompilerFault:
 		return "CompilerFault",

@@ -199,7 +199,7 @@ func (in *Interpreter) Judge(ctx context.Context, req *Request) []RuleResult {
 		switch {
 		case p.Validating != nil:
 			out = append(out, in.judgeValidating(a, p)...)
-		case !p.InCEL(): // the others say nothing of a request
+		case !p.InCEL() && !req.Document: // the others say nothing of a request
 			out = append(out, in.judgePolicy(a, p)...)
 		}
 	}

@@ -31,6 +31,9 @@ type Request struct {
 	// Scan tells of an object that is there: policies with admission: false are asked
 	// too.
 	Scan bool
+	// Document tells that the object of Admission is a JSON document and none of a cluster's:
+	// policies with evaluation.mode JSON judge it, whatever they match, and no others.
+	Document bool
 	// Asked is the object as it was in the request, where policies that mutate have changed
 	// the one of Admission since; nil where they have not. request.object is that in the CEL
 	// of a MutatingPolicy.

@@ -37,7 +37,7 @@ func (in *Interpreter) judgeValidating(a *review, p *compiledPolicy) []RuleResul
 		if p.Namespaced() {
 			out[i].Namespace = p.Namespace
 		}
-		if !open || p.Validating.Mode == "JSON" {
+		if !open || (p.Validating.Mode == "JSON") != a.request.Document {
 			continue
 		}
 		verdict, awaits := f.judge(in, a)
@@ -81,7 +81,7 @@ func (f *validatingForm) judge(in *Interpreter, a *review) (out verdict, awaits 
 
 // matches tells whether the constraints match. An ImageValidatingPolicy without is about all.
 func (f *validatingForm) matches(a *review) (bool, error) {
-	if f.constraints == nil && f.policy.ImagePolicy() != nil {
+	if a.request.Document || f.constraints == nil && f.policy.ImagePolicy() != nil {
 		return true, nil
 	}
 	return constraintsMatch(f.constraints, a, a.fullAttributes())

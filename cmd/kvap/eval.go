@@ -21,6 +21,7 @@ type evalFlags struct {
 	kustomize string
 	resources []string
 	requests  []string
+	documents []string
 	output    string
 	failOn    string
 
@@ -71,6 +72,10 @@ defaults are not filled in.
 --requests takes JSON Lines, plain or gzipped. A line is an AdmissionRequest, an
 AdmissionReview, or {"id","request","namespaceLabels","roles","clusterRoles"}.
 
+--json takes a JSON or YAML document that is no object of a cluster, such as a plan of
+Terraform or a Dockerfile as JSON. Policies with evaluation.mode JSON judge it; no API
+server does, so only the interpreter answers.
+
 With -o jsonl there is one line for each line of input, in order:
   {"id","results":[{"policy","rule","target":"native|webhook",
     "native":"allow|deny|error|nomatch","interp":"pass|fail|skip|error|none","message"}]}
@@ -102,6 +107,7 @@ func (f *evalFlags) register(cmd *cobra.Command) {
 	fs.StringVarP(&f.kustomize, "kustomize", "k", "", "a kustomize folder to render and read")
 	fs.StringSliceVar(&f.resources, "resource", nil, "a file or folder of resources, or - for standard input")
 	fs.StringSliceVar(&f.requests, "requests", nil, "a file of recorded requests, or - for standard input")
+	fs.StringSliceVar(&f.documents, "json", nil, "a JSON or YAML document that is no object of a cluster, for policies with evaluation.mode JSON, or - for standard input")
 	fs.StringVarP(&f.output, "output", "o", "table", "table, wide, json, yaml or jsonl")
 	fs.StringVar(&f.failOn, "fail-on", "disagree", "what ends with 1: disagree (the two judges differ), deny (that, or a violation) or never")
 	fs.StringVar(&f.operation, "operation", "", "what is done with the resources: CREATE (default), UPDATE (default with --old) or DELETE")
@@ -193,14 +199,18 @@ func (f evalFlags) check(paths []string) error {
 		return err
 	}
 	switch {
-	case len(paths) == 0 && f.kustomize == "" && len(f.resources) == 0 && len(f.requests) == 0:
+	case len(paths) == 0 && f.kustomize == "" && len(f.resources)+len(f.requests)+len(f.documents) == 0:
 		return errors.New("eval needs a PATH: a file or folder of policies, or of what is judged by the cluster's")
-	case f.kustomize != "" && len(f.resources) == 0 && len(f.requests) == 0:
+	case f.kustomize != "" && len(f.resources)+len(f.requests)+len(f.documents) == 0:
 		return errNothingToJudge
 	case len(f.resources) > 0 && len(f.requests) > 0:
 		return errors.New("--resource and --requests exclude each other")
-	case len(f.requests) > 0 && (f.operation != "" || len(f.old) > 0):
-		return errors.New("--operation and --old are for --resource; a recorded request says both itself")
+	case len(f.documents) > 0 && len(f.resources)+len(f.requests) > 0:
+		return errors.New("--json excludes --resource and --requests")
+	case len(f.documents) > 0 && len(paths) == 0 && f.kustomize == "":
+		return errors.New("--json needs a PATH: a file or folder of policies with evaluation.mode JSON")
+	case len(f.requests)+len(f.documents) > 0 && (f.operation != "" || len(f.old) > 0):
+		return errors.New("--operation and --old are for --resource")
 	case len(f.old) > 0 && f.operation != "" && f.operation != "UPDATE":
 		return fmt.Errorf("--old is for UPDATE, not for %s", f.operation)
 	case f.operation == "UPDATE" && len(f.old) == 0:
@@ -215,7 +225,7 @@ func (f evalFlags) check(paths []string) error {
 }
 
 func (f evalFlags) stdinReaders(paths []string) (n int) {
-	for _, p := range slices.Concat(paths, f.resources, f.requests, f.old, f.param, f.context) {
+	for _, p := range slices.Concat(paths, f.resources, f.requests, f.documents, f.old, f.param, f.context) {
 		if p == "-" {
 			n++
 		}

@@ -16,7 +16,7 @@ import (
 // asksCluster tells that nobody has named policies: the cluster's are meant, and the PATHs
 // are what is judged by them.
 func (f evalFlags) asksCluster(paths []string) bool {
-	given := len(f.resources)+len(f.requests) > 0
+	given := len(f.resources)+len(f.requests)+len(f.documents) > 0
 	return f.kustomize == "" && (len(paths) == 0) == given
 }
 

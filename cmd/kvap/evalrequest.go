@@ -31,6 +31,9 @@ func (f evalFlags) inputs(stdin io.Reader, e *evaluation) (iter.Seq2[input, erro
 		return f.requestInputs(stdin)
 	}
 	list, err := f.resourceInputs(stdin, e)
+	if err == nil && len(f.documents) > 0 {
+		list, err = f.documentInputs(stdin, e)
+	}
 	return func(yield func(input, error) bool) {
 		for _, in := range list {
 			if !yield(in, nil) {

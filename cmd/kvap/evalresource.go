@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	kjson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/internal/manifest"
@@ -39,6 +42,34 @@ func (f evalFlags) resourceInputs(stdin io.Reader, e *evaluation) ([]input, erro
 		out = append(out, input{pos: o.Pos, read: func() (string, *judge.Request, diag.List) {
 			request, ds := f.request(client, o, before)
 			return o.Title(), request, ds
+		}})
+	}
+	return out, nil
+}
+
+// documentInputs are the JSON documents, which are no objects of a cluster.
+func (f evalFlags) documentInputs(stdin io.Reader, e *evaluation) ([]input, error) {
+	sources, found, err := readInput(f.documents, stdin)
+	if err != nil {
+		return nil, &exit{exitUsage, fmt.Errorf("--json: %w", err)}
+	}
+	e.sources, e.found = append(e.sources, sources...), append(e.found, found...)
+	var out []input
+	for _, s := range sources {
+		at := diag.Pos{File: s.name, Line: 1, Col: 1}
+		out = append(out, input{pos: at, read: func() (string, *judge.Request, diag.List) {
+			var document map[string]any
+			text, err := yaml.YAMLToJSON(s.data)
+			if err == nil {
+				err = kjson.Unmarshal(text, &document)
+			}
+			switch {
+			case err != nil:
+				return s.name, nil, diag.List{diag.Errorf(at, diag.BadRequest, "the document is no JSON object: %v", err)}
+			case document == nil:
+				return s.name, nil, diag.List{diag.Errorf(at, diag.BadRequest, "the document is empty")}
+			}
+			return s.name, judge.NewDocument(document), nil
 		}})
 	}
 	return out, nil

@@ -77,7 +77,11 @@ func (j *Judges) Judge(ctx context.Context, r *Request) ([]Opinion, error) {
 	for i, rule := range j.Rules {
 		out[i] = Opinion{Rule: rule, Native: apiserver.NoMatch, Status: interp.None, Kyverno: interp.None, Compared: j.standings[i].compared}
 	}
-	for _, n := range j.natives {
+	natives := j.natives
+	if r.document {
+		natives = nil
+	}
+	for _, n := range natives {
 		verdicts, err := n.Review(ctx, r.native, r.NamespaceLabels)
 		if err != nil {
 			return nil, err

@@ -31,6 +31,7 @@ type Request struct {
 	// admission: false too, which have no translation.
 	Scan bool
 
+	document  bool // the object is a JSON document
 	admission map[string]any
 	native    *admissionv1.AdmissionRequest
 	asked     map[string]any // the object before With; nil where it is that of the admission
@@ -68,6 +69,12 @@ func NewRequest(data map[string]any) (*Request, error) {
 // and as JSON data. Neither must be changed.
 func Recorded(request *admissionv1.AdmissionRequest, admission map[string]any) *Request {
 	return &Request{admission: admission, native: request}
+}
+
+// NewDocument asks about a JSON document, which is no object of a cluster: no API server
+// does, so that only the interpreter answers.
+func NewDocument(document map[string]any) *Request {
+	return &Request{document: true, admission: map[string]any{"operation": "CREATE", "object": document}, native: &admissionv1.AdmissionRequest{}}
 }
 
 // isField tells the fields of an AdmissionRequest.
@@ -193,6 +200,6 @@ func (r *Request) Lacks(schemas *schema.Set) string {
 func (r *Request) Interp() *interp.Request {
 	return &interp.Request{
 		Admission: r.admission, NamespaceLabels: r.NamespaceLabels, Roles: r.Roles, ClusterRoles: r.ClusterRoles, Action: r.Action, Scan: r.Scan, Exact: true,
-		Asked: r.asked,
+		Document: r.document, Asked: r.asked,
 	}
 }

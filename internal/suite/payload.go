@@ -2,10 +2,8 @@ package suite
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -71,17 +69,10 @@ func (out *Result) alone(want string, got interp.RuleResult, ok string) {
 
 // payload judges a row of a policy for JSON documents.
 func (r *run) payload(ctx context.Context, row Row, p *policy.Policy) []Result {
-	p, err := forObjects(p)
-	if err != nil {
-		return r.each(row, Result{Verdict: NotJudged, Reason: err.Error()})
-	}
 	in := interp.New([]*policy.Policy{p}, r.exceptions, r.world(r.objects), interp.Limits{})
 	return r.overPayloads(row, func(document map[string]any) (interp.RuleResult, error) {
 		got := interp.RuleResult{Status: interp.None}
-		for _, res := range in.Judge(ctx, &interp.Request{Admission: map[string]any{
-			"operation": "CREATE", "kind": map[string]any{"group": "", "version": "v1", "kind": "Payload"},
-			"resource": map[string]any{"group": "", "version": "v1", "resource": "payloads"}, "object": document,
-		}}) {
+		for _, res := range in.Judge(ctx, &interp.Request{Document: true, Admission: map[string]any{"operation": "CREATE", "object": document}}) {
 			if got.Status == interp.None {
 				got = res
 			}
@@ -122,26 +113,4 @@ func (r *run) document(name string, i int) (map[string]any, error) {
 		return nil, fmt.Errorf("%s is no JSON object: %w", name, wrong)
 	}
 	return document, nil
-}
-
-// forObjects is a policy for JSON documents as one that judges any object.
-func forObjects(p *policy.Policy) (*policy.Policy, error) {
-	source, _ := p.Source.Value().(map[string]any)
-	spec, _ := source["spec"].(map[string]any)
-	source, spec = maps.Clone(source), maps.Clone(spec)
-	delete(spec, "evaluation")
-	all := []any{"*"}
-	spec["matchConstraints"] = map[string]any{"resourceRules": []any{
-		map[string]any{"apiGroups": all, "apiVersions": all, "operations": all, "resources": all},
-	}}
-	source["spec"] = spec
-	text, err := json.Marshal(source)
-	if err != nil {
-		return nil, err
-	}
-	f, _ := policy.Parse(p.Pos.File, text)
-	if len(f.Policies) != 1 {
-		return nil, errors.New("the policy cannot be read as one for objects")
-	}
-	return f.Policies[0], nil
 }
