@@ -577,10 +577,10 @@ const (
 	//	      - expression: "(has(object.spec.old) ? object.spec.old : object.spec.?new).orValue(1) > 0"
 	ReleaseDependent Code = 218
 	// VerifiesImages occurs when a rule, or an ImageValidatingPolicy, asks of images what kvap
-	// does not verify: signatures of Notary, in referrers of the form before bundles
-	// (cosignOCI11), by keys of a key management service, with timestamps, or by anybody. No
-	// expression can ask a registry, and the webhook verifies what cosign writes beside an
-	// image, by keys, certificates and identities: it does not run this rule.
+	// does not verify. kvap verifies no signatures of Notary, in referrers of the form before
+	// bundles (cosignOCI11), by keys of a key management service, with timestamps, or by
+	// anybody. No expression can ask a registry, and the webhook verifies what cosign writes
+	// beside an image, by keys, certificates and identities: it does not run this rule.
 	//
 	// Leave the rule with Kyverno, in a policy of its own; or put the public key into the
 	// policy or a Secret.
@@ -625,14 +625,15 @@ const (
 	//	        expression: "Object{metadata: Object.metadata{labels: {'a': 'b'}}}"
 	ChangesExisting Code = 221
 	// RunsOnce occurs in a cluster when a mutate rule may make something else of an object
-	// that it has changed already: it adds to the end of a list, or what it writes depends
-	// on what it writes, such as an image with a registry put in front. While a policy goes
-	// from the webhook to the API server, or back, a request may be changed by both. So the
-	// webhook of kvap controller keeps such rules; kvap convert, and a controller without
-	// its webhook, make them native.
+	// that it has changed already. Such a rule adds to the end of a list, or what it writes
+	// depends on what it wrote before, such as an image with a registry put in front. While a
+	// policy goes from the webhook to the API server, or back, a request may be changed by
+	// both. So the webhook of kvap controller keeps such rules; kvap convert, and a controller
+	// without its webhook, make them native.
 	//
-	// Write what the rule makes so that it does not depend on it: replace the registry of an
-	// image by a precondition that asks whether it is there; add an element by its name.
+	// Write the rule so that what it writes does not depend on what it wrote before. Replace
+	// the registry of an image under a precondition that asks whether it is there; add an
+	// element by its name.
 	//
 	// Example:
 	//
@@ -981,12 +982,12 @@ const (
 	MutationOrder Code = 326
 	// ElementsOfOneKey occurs when a patchStrategicMerge on a built-in kind becomes a
 	// MutatingAdmissionPolicy. Kyverno keeps the last of the elements that have the same
-	// key, in all lists of the object whose elements are told apart by one, whether or not
-	// the patch names them: of two variables of one name in env, of two ports alike, of a
-	// finalizer that is there twice. Natively all of them stay, and what the patch says of
-	// their key may reach some of them or none. Where an API server wants the keys to differ
-	// (names of containers and of volumes, mount paths), it refuses the object, which
-	// Kyverno makes a valid one by taking elements away.
+	// key. It does so in all lists of the object whose elements are told apart by a key,
+	// whether or not the patch names them. Examples are two variables of one name in env, two
+	// ports alike, and a finalizer that is there twice. Natively all of them stay, and what
+	// the patch says of their key may reach some of them or none. Where an API server wants
+	// the keys to differ (names of containers and of volumes, mount paths), it refuses the
+	// object. Kyverno makes the object valid by taking elements away.
 	//
 	// Nothing is to be done where nobody relies on Kyverno taking such elements away.
 	//

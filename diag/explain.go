@@ -615,10 +615,10 @@ func describe(c Code) (name, text, example string) {
 	case VerifiesImages:
 		return "VerifiesImages",
 			"Occurs when a rule, or an ImageValidatingPolicy, asks of images what kvap\n" +
-				"does not verify: signatures of Notary, in referrers of the form before bundles\n" +
-				"(cosignOCI11), by keys of a key management service, with timestamps, or by anybody. No\n" +
-				"expression can ask a registry, and the webhook verifies what cosign writes beside an\n" +
-				"image, by keys, certificates and identities: it does not run this rule.\n" +
+				"does not verify. kvap verifies no signatures of Notary, in referrers of the form before\n" +
+				"bundles (cosignOCI11), by keys of a key management service, with timestamps, or by\n" +
+				"anybody. No expression can ask a registry, and the webhook verifies what cosign writes\n" +
+				"beside an image, by keys, certificates and identities: it does not run this rule.\n" +
 				"\n" +
 				"Leave the rule with Kyverno, in a policy of its own; or put the public key into the\n" +
 				"policy or a Secret.",
@@ -661,14 +661,15 @@ func describe(c Code) (name, text, example string) {
 	case RunsOnce:
 		return "RunsOnce",
 			"Occurs in a cluster when a mutate rule may make something else of an object\n" +
-				"that it has changed already: it adds to the end of a list, or what it writes depends\n" +
-				"on what it writes, such as an image with a registry put in front. While a policy goes\n" +
-				"from the webhook to the API server, or back, a request may be changed by both. So the\n" +
-				"webhook of kvap controller keeps such rules; kvap convert, and a controller without\n" +
-				"its webhook, make them native.\n" +
+				"that it has changed already. Such a rule adds to the end of a list, or what it writes\n" +
+				"depends on what it wrote before, such as an image with a registry put in front. While a\n" +
+				"policy goes from the webhook to the API server, or back, a request may be changed by\n" +
+				"both. So the webhook of kvap controller keeps such rules; kvap convert, and a controller\n" +
+				"without its webhook, make them native.\n" +
 				"\n" +
-				"Write what the rule makes so that it does not depend on it: replace the registry of an\n" +
-				"image by a precondition that asks whether it is there; add an element by its name.",
+				"Write the rule so that what it writes does not depend on what it wrote before. Replace\n" +
+				"the registry of an image under a precondition that asks whether it is there; add an\n" +
+				"element by its name.",
 			"$ kvap controller --webhook-address :9443 --webhook-service kvap-webhook"
 	case LateKind:
 		return "LateKind",
@@ -983,12 +984,12 @@ func describe(c Code) (name, text, example string) {
 		return "ElementsOfOneKey",
 			"Occurs when a patchStrategicMerge on a built-in kind becomes a\n" +
 				"MutatingAdmissionPolicy. Kyverno keeps the last of the elements that have the same\n" +
-				"key, in all lists of the object whose elements are told apart by one, whether or not\n" +
-				"the patch names them: of two variables of one name in env, of two ports alike, of a\n" +
-				"finalizer that is there twice. Natively all of them stay, and what the patch says of\n" +
-				"their key may reach some of them or none. Where an API server wants the keys to differ\n" +
-				"(names of containers and of volumes, mount paths), it refuses the object, which\n" +
-				"Kyverno makes a valid one by taking elements away.\n" +
+				"key. It does so in all lists of the object whose elements are told apart by a key,\n" +
+				"whether or not the patch names them. Examples are two variables of one name in env, two\n" +
+				"ports alike, and a finalizer that is there twice. Natively all of them stay, and what\n" +
+				"the patch says of their key may reach some of them or none. Where an API server wants\n" +
+				"the keys to differ (names of containers and of volumes, mount paths), it refuses the\n" +
+				"object. Kyverno makes the object valid by taking elements away.\n" +
 				"\n" +
 				"Nothing is to be done where nobody relies on Kyverno taking such elements away.",
 			"$ kvap convert policies/ --kubernetes-version 1.36"
