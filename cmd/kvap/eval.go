@@ -209,8 +209,10 @@ func (f evalFlags) check(paths []string) error {
 		return errors.New("--json excludes --resource and --requests")
 	case len(f.documents) > 0 && len(paths) == 0 && f.kustomize == "":
 		return errors.New("--json needs a PATH: a file or folder of policies with evaluation.mode JSON")
-	case len(f.requests)+len(f.documents) > 0 && (f.operation != "" || len(f.old) > 0):
-		return errors.New("--operation and --old are for --resource")
+	case len(f.documents) > 0 && (f.operation != "" || len(f.old) > 0):
+		return errors.New("--operation and --old are for --resource; nothing is done with a document")
+	case len(f.requests) > 0 && (f.operation != "" || len(f.old) > 0):
+		return errors.New("--operation and --old are for --resource; a recorded request says both itself")
 	case len(f.old) > 0 && f.operation != "" && f.operation != "UPDATE":
 		return fmt.Errorf("--old is for UPDATE, not for %s", f.operation)
 	case f.operation == "UPDATE" && len(f.old) == 0:
