@@ -56,8 +56,7 @@ func (l *lowering) evalElements(e *jmespath.Expr, cur *operand) operand {
 		left := l.eval(e.Args[0], cur)
 		return l.inEach(left, func(j operand) operand { return l.index(j, e.Num) })
 	case jmespath.Slice:
-		left := l.eval(e.Args[0], cur).softly()
-		return l.inEach(left, func(j operand) operand { return l.slice(j, e) })
+		panic(l.unsupported("a slice"))
 	case jmespath.Flatten:
 		return l.flatten(l.errorless(e.Args[0], cur))
 	case jmespath.Projection:

@@ -74,8 +74,6 @@ func originOf(s sequence) origin {
 		return originOf(s.of)
 	case nonNull:
 		return originOf(s.of)
-	case sliced:
-		return originOf(s.of)
 	case mapped:
 		return s.probe().origin()
 	case flat:
