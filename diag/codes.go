@@ -724,12 +724,6 @@ const (
 	//	          operator: Equals
 	//	          value: "{{ request.object.spec.nodeName || '' }}"
 	TextEquality Code = 305
-	// TextForm occurs when a value whose type is not known stands inside a text. A
-	// number with a fraction and more than six digits before it is an error there:
-	// CEL writes it with an exponent, and Kyverno does not. So is a list of texts of
-	// which one has a control character other than those that end lines, which JSON
-	// and CEL escape in different ways.
-	TextForm Code = 306
 	// OverrideBoth occurs when an action override has namespaces and a selector.
 	// Kyverno joins them by OR in one place and by AND in another; here it is AND.
 	//

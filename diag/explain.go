@@ -57,7 +57,6 @@ func Codes() []Code {
 		MessageVariable,
 		ASCIICase,
 		TextEquality,
-		TextForm,
 		OverrideBoth,
 		ConfigMapParams,
 		IgnoredAnchor,
@@ -740,14 +739,6 @@ func describe(c Code) (name, text, example string) {
 				"        - key: \"{{ request.object.metadata.name }}\"\n" +
 				"          operator: Equals\n" +
 				"          value: \"{{ request.object.spec.nodeName || '' }}\""
-	case TextForm:
-		return "TextForm",
-			"Occurs when a value whose type is not known stands inside a text. A\n" +
-				"number with a fraction and more than six digits before it is an error there:\n" +
-				"CEL writes it with an exponent, and Kyverno does not. So is a list of texts of\n" +
-				"which one has a control character other than those that end lines, which JSON\n" +
-				"and CEL escape in different ways.",
-			""
 	case OverrideBoth:
 		return "OverrideBoth",
 			"Occurs when an action override has namespaces and a selector.\n" +

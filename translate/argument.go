@@ -8,14 +8,10 @@ import (
 	"github.com/kvap/kvap/schema"
 )
 
-// argument is j as an argument of a function, unless it may be a text of which
-// little is known: only regex_match can tell something of it. An argument that may
-// be of a type that the function refuses is an error of CEL's own; where what must
-// be there is asked for, it is one that can be told beforehand.
+// argument is j as an argument of a function. One that may be of a type that the function
+// refuses is an error of CEL's own; where what must be there is asked for, it is one that
+// can be told beforehand.
 func (l *lowering) argument(function jmespath.Func, i int, j operand) operand {
-	if function != jmespath.FuncRegexMatch && j.some(func(j operand) bool { return j.form == jsonForm }) {
-		panic(l.jsonText())
-	}
 	kinds := argumentKinds(function, i)
 	if kinds == nil {
 		return j

@@ -111,7 +111,6 @@ func (l *lowering) negated(key operand, positive func(operand) cel.Bool, value o
 			return cel.And(there, l.knowing(there, func() cel.Bool { return cel.Not(positive(valueOf(x, t))) }))
 		},
 		sequence: func(s sequence) cel.Bool { return cel.Not(positive(sequenceOf(presentSequence{s}))) },
-		json:     func(j operand) cel.Bool { return cel.Not(positive(j)) },
 		neutral:  neutralsOf(value),
 	})
 }

@@ -22,7 +22,6 @@ func (l *lowering) conditionEquals(key, value operand) cel.Bool {
 			return l.equalsLiteral(x, t, want)
 		},
 		sequence: func(s sequence) cel.Bool { return l.sequenceEquals(s, want) },
-		json:     func(operand) cel.Bool { return cel.Lit(l.jsonEquals(want)) },
 		neutral:  neutralsOf(value),
 		standIn:  func(v any) cel.Bool { return cel.Lit(equalsAsData(v, want)) },
 	})

@@ -38,7 +38,7 @@ func (l *lowering) call(e *jmespath.Expr, cur *operand) operand {
 	case jmespath.FuncToArray:
 		return l.inEach(arg(0), l.toArray)
 	case jmespath.FuncToString:
-		return l.inEach(l.asText(arg(0)), l.toString)
+		return l.inEach(arg(0), l.toString)
 	case jmespath.FuncSort:
 		return l.sorted(strictArg(0))
 	case jmespath.FuncDivide, jmespath.FuncAdd, jmespath.FuncSubtract, jmespath.FuncMultiply:
@@ -162,11 +162,8 @@ func (l *lowering) stringOrNumberArg(j operand) (cel.Value, bool) {
 }
 
 func (l *lowering) toString(j operand) operand {
-	switch j.form {
-	case litForm:
+	if j.form == litForm {
 		return litOf(scalar.Text(j.lit))
-	case jsonForm:
-		return j
 	}
 	return stringOf(l.text(j))
 }

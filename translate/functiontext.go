@@ -40,9 +40,6 @@ func (l *lowering) regexMatch(re, text operand) operand {
 		if s, ok := j.lit.(string); ok && j.form == litForm {
 			return litOf(regexp.MustCompile(want).MatchString(s))
 		}
-		if j.form == jsonForm {
-			return litOf(l.jsonMatches(j, want))
-		}
 		x, ok := l.stringOrNumberArg(j)
 		if !ok {
 			return typeError("regex_match")

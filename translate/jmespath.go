@@ -290,7 +290,7 @@ func isPredicate(j operand) bool {
 
 // rawString is a '...' that holds variables: a text, whatever they are.
 func (l *lowering) rawString(t *jmespath.Template) operand {
-	return l.inEach(l.asText(l.template(t)), l.toString)
+	return l.inEach(l.template(t), l.toString)
 }
 
 // queryOutside is query of an expression that stands outside {{ }}.

@@ -3,7 +3,9 @@ package translate
 import (
 	"strings"
 
+	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/translate/internal/native"
 )
@@ -43,20 +45,28 @@ func (l *lowering) messageOf(t policy.Text) native.Message {
 	}
 	l.notes = nil
 	defer func() { l.notes = notes }()
-	j := l.template(l.parseTemplate(m.Text, t.Pos))
+	j := l.templateOf(l.parseTemplate(m.Text, t.Pos), func(v *jmespath.Variable) operand { return l.inEach(l.variable(v), l.shown) })
 	if s, ok := j.lit.(string); ok && j.form == litForm {
 		m.Text = s
 		return m
 	}
-	v := l.text(l.inEach(l.asText(j), func(j operand) operand {
-		if j.form == jsonForm { // the text as it is written tells more than an error
-			return litOf(m.Text)
-		}
-		return j
-	}))
+	v := l.text(j)
 	if first && l.params != nil {
 		panic(l.unsupported("params that only the message reads"))
 	}
 	m.Expr = &v
 	return m
+}
+
+// shown is a value in a message. Of one of unknown type that is no text, number or boolean
+// CEL makes no text; the API server shows the message as it is written then.
+func (l *lowering) shown(j operand) operand {
+	if j.form != placeForm || !j.v.dynamic() || j.v.never || isConfigured(j) {
+		return j
+	}
+	v, ok := l.expr(j)
+	if !ok {
+		return j
+	}
+	return stringOf(cel.Func(cel.FuncString, dyn(v)))
 }

@@ -189,8 +189,6 @@ func (l *lowering) ask(j operand) bool {
 	case errorForm:
 		l.failing(j)
 		return true
-	case jsonForm: // whoever put it together asked for what is in it
-		return true
 	}
 	_, ok := l.expr(j)
 	return ok

@@ -20,9 +20,8 @@ type operand struct {
 	// of a choice: then where c holds, otherwise els
 	c         cel.Bool
 	then, els *operand
-	branches  int       // of a choice, in all
-	size      int       // of a choice and a selection: how many operands it is made of, in all
-	strict    cel.Value // what c reads, where that may be an error; or zero
+	branches  int // of a choice, in all
+	size      int // of a choice and a selection: how many operands it is made of, in all
 	multi     []operand
 	keys      []string // of a hash, one per multi
 	hint      string
@@ -44,7 +43,6 @@ const (
 	multiForm         // multi
 	hashForm          // keys, multi
 	imagesForm        // images: a map of the images of a group
-	jsonForm          // a text that is, or has in it, the JSON of a list or a map
 	errorForm         // reading it strictly is an error; softly it is null
 )
 
@@ -115,11 +113,7 @@ func (j operand) parts() int { return max(1, j.size) }
 
 // with is the choice j between other branches.
 func (j operand) with(then, els operand) operand {
-	out := choice(j.c, then, els)
-	if _, known := j.c.Const(); !known {
-		out.strict = j.strict
-	}
-	return out
+	return choice(j.c, then, els)
 }
 
 // over applies f to every branch of a choice.
@@ -243,8 +237,6 @@ func (j operand) typ() *schema.Type {
 		}
 	case sequenceForm:
 		return &schema.Type{Kind: schema.List, Elem: j.s.elem()}
-	case jsonForm:
-		return stringType()
 	case choiceForm:
 		t, u := j.then.typ(), j.els.typ()
 		if t.Kind == u.Kind {
@@ -290,8 +282,6 @@ func (l *lowering) expr(j operand) (cel.Value, bool) {
 			a, b = dyn(a), dyn(b)
 		}
 		return cel.Cond(j.c, a, b), true
-	case jsonForm:
-		panic(l.jsonText())
 	}
 	return cel.Value{}, false
 }

@@ -215,8 +215,6 @@ func mayBeNull(j operand) bool {
 		return j.v.dynamic() || !j.v.shaped().IsTrue()
 	case choiceForm:
 		return mayBeNull(*j.then) || mayBeNull(*j.els)
-	case jsonForm:
-		return false
 	}
 	return true
 }

@@ -21,7 +21,6 @@ type pred struct {
 	value    func(cel.Value, *schema.Type) cel.Bool // a value that is there; of unknown type it may be null
 	sequence func(sequence) cel.Bool                // a list that is there
 	traits   func(traits) (is, known bool)          // what follows from what is known; nil for nothing
-	json     func(operand) cel.Bool                 // a text with JSON in it; nil where nothing is known of that
 	// single tells that value reads its argument once, so that a literal with the
 	// same verdict as null may stand in for a missing value.
 	neutral func(*schema.Type) []any
@@ -64,11 +63,6 @@ func (l *lowering) holds(j operand, strict bool, p pred) cel.Bool {
 		panic(l.unsupported("a map of images as a value"))
 	case hashForm:
 		panic(l.unsupported("a comparison of a multi-select hash"))
-	case jsonForm:
-		if p.json == nil {
-			panic(l.jsonText())
-		}
-		return p.json(j)
 	}
 	if p.traits != nil {
 		if is, known := p.traits(j.traits()); known {
@@ -115,13 +109,6 @@ func (l *lowering) choose(j operand, strict bool, p pred) cel.Bool {
 		func() cel.Bool { return l.holds(*j.els, strict, p) })
 	t, tok := then.Const()
 	e, eok := els.Const()
-	either := then
-	if tok {
-		either = els
-	}
-	if !j.strict.IsZero() && !(tok && eok) && !either.Evaluates(j.strict) && !l.isTotal(j.c) {
-		return cel.CondBool(j.c, then, els) // && and || would hide the error behind the other side
-	}
 	switch {
 	case tok && eok && t == e:
 		return then

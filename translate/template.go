@@ -11,12 +11,15 @@ import (
 )
 
 // template lowers a string of the source.
-func (l *lowering) template(t *jmespath.Template) operand {
+func (l *lowering) template(t *jmespath.Template) operand { return l.templateOf(t, l.variable) }
+
+// templateOf is template, given what a variable is.
+func (l *lowering) templateOf(t *jmespath.Template, variable func(*jmespath.Variable) operand) operand {
 	if s, ok := t.Constant(); ok {
 		return litOf(s)
 	}
 	if v := t.Single(); v != nil {
-		return l.variable(v)
+		return variable(v)
 	}
 	out := litOf("")
 	for _, part := range t.Parts {
@@ -24,7 +27,7 @@ func (l *lowering) template(t *jmespath.Template) operand {
 		case part.Ref != nil:
 			panic(l.unsupported("a reference $(...)"))
 		case part.Var != nil:
-			out = l.join(out, l.variable(part.Var))
+			out = l.join(out, variable(part.Var))
 		default:
 			out = l.join(out, litOf(part.Text))
 		}
@@ -34,17 +37,6 @@ func (l *lowering) template(t *jmespath.Template) operand {
 
 // join is the text of a and b.
 func (l *lowering) join(a, b operand) operand {
-	written := b
-	a, b = l.asText(a), l.asText(b)
-	if isJSON(a) && !written.some(isJSON) {
-		return l.ifRead(written, a)
-	}
-	if a.cases()*b.cases() > fewCases {
-		a, b = l.twoWays(a), l.twoWays(b)
-	}
-	if joined, ok := l.joinJSON(a, b, written); ok {
-		return joined
-	}
 	if multiply(a, b) {
 		a, b = l.oneText(a), l.oneText(b)
 	}
@@ -91,6 +83,12 @@ func mayHoldWildcards(j operand) bool {
 	}
 	k := kindOf(j.typ())
 	return k != schema.Int && k != schema.Bool
+}
+
+// jsonText is the refusal of a list or a map inside a longer text, which is JSON to Kyverno,
+// and of what may be one.
+func (l *lowering) jsonText() refusal {
+	return l.unsupported("the JSON text of a value inside a longer text")
 }
 
 // text is j as it stands inside a longer string; an error where a key is missing.

@@ -67,7 +67,6 @@ func (l *lowering) truthy(j operand) cel.Bool {
 			}
 			return cel.Not(amongst(x, cel.Null(), cel.Lit(false).Value, cel.String(""), cel.List(), cel.Map()))
 		},
-		json: func(operand) cel.Bool { return cel.True() },
 		sequence: func(s sequence) cel.Bool {
 			if list, ok := s.list(l, false); ok {
 				if _, plain := s.(listOf); plain {
