@@ -24,15 +24,7 @@ func TestAPICalls(t *testing.T) {
 		{"another namespace", strings.Replace(calling(namespace, "metadata.name"), "{{ request.namespace }}", "other", 1), "webhook KV204", ""},
 		{"a kind without a namespace", strings.Replace(calling(namespace, "metadata.name"), "kinds: [Pod]", "kinds: [Node]", 1), "webhook KV204", ""},
 		{"a list", strings.Replace(calling(namespace, "items[]"), "/{{ request.namespace }}", "", 1), "webhook KV204", ""},
-		{"access", calling(review(`{`+user+`, resourceAttributes: {resource: secrets, verb: get}}`), "status.allowed"), "native", "authorizer.group('').resource('secrets').check('get').allowed()"},
-		{"access to one thing", calling(review(`{`+user+`, resourceAttributes: {group: apps, resource: deployments, subresource: scale, namespace: "{{ request.namespace }}", name: a, verb: update}}`), "status.allowed"), "native",
-			"authorizer.group('apps').resource('deployments').subresource('scale')"},
-		{"access, read where it is used", strings.Replace(strings.Replace(calling(review(`{`+user+`, resourceAttributes: {resource: secrets, verb: get}}`), ""), `jmesPath: "", `, "", 1), "{{ cm }}", "{{ cm.status.allowed }}", 1), "native",
-			"authorizer.group('').resource('secrets').check('get').allowed()"},
-		{"access of another user", calling(review(`{user: bob, resourceAttributes: {resource: secrets, verb: get}}`), "status.allowed"), "webhook KV204", ""},
-		{"access without groups", calling(review(`{user: "{{ request.userInfo.username }}", resourceAttributes: {resource: secrets, verb: get}}`), "status.allowed"), "webhook KV204", ""},
-		{"access to a path", calling(review(`{`+user+`, nonResourceAttributes: {path: /metrics, verb: get}}`), "status.allowed"), "webhook KV204", ""},
-		{"the reason", calling(review(`{`+user+`, resourceAttributes: {resource: secrets, verb: get}}`), "status.reason"), "webhook KV204", ""},
+		{"access", calling(review(`{`+user+`, resourceAttributes: {resource: secrets, verb: get}}`), "status.allowed"), "webhook KV204", ""},
 		{"a service", calling(`apiCall: {service: {url: "https://a"}, jmesPath: "PATH"}`, "a"), "webhook KV204", ""},
 	}
 	for _, tt := range tests {
