@@ -42,11 +42,6 @@ func (s *podStandard) each(list place, hint string, ok func(place) cel.Bool) cel
 	return s.l.binders.All(list.expr, hint, func(x cel.Value) cel.Bool { return ok(placeOf(x, list.elem())) })
 }
 
-// which is the elements of which keep holds.
-func (s *podStandard) which(list place, hint string, keep func(place) cel.Bool) cel.Value {
-	return s.l.binders.Filter(list.expr, hint, func(x cel.Value) cel.Bool { return keep(placeOf(x, list.elem())) })
-}
-
 // containers is: the findings are none of any container.
 func (s *podStandard) containers(fs ...finding) cel.Bool {
 	return s.containersIn(containerLists(), fs...)
@@ -92,12 +87,4 @@ func (s *podStandard) excludedIn(list string, fs []finding) string {
 func (s *podStandard) someContainer(p func(place) cel.Bool) cel.Bool {
 	list := s.allContainers()
 	return s.l.binders.Exists(list.expr, "container", func(x cel.Value) cel.Bool { return p(placeOf(x, list.elem())) })
-}
-
-// added is sum + v, where the sum may have nothing in it yet.
-func added(sum, v cel.Value) cel.Value {
-	if sum.IsZero() {
-		return v
-	}
-	return sum.Plus(v)
 }

@@ -108,8 +108,8 @@ func (f finding) covered(v place, w waiver) cel.Bool {
 
 // errorEach is a finding with an error for each element of a list that is not ok.
 // The errors differ in an index only, so that it is their number that counts: an
-// exclusion takes out as many as it covers, and two that cover the same take out
-// another one. (An empty path or name of a sysctl, which any exclusion covers, is
+// exclusion takes out as many as it covers, and two that cover the same, which have no
+// native form, take out another one. (An empty path or name of a sysctl, which any exclusion covers, is
 // nothing that the API server lets through.)
 func (s *podStandard) errorEach(control, list, last string, ok func(place) cel.Bool, covers func(place, []string) cel.Bool) finding {
 	one := oneError(control, "", ok, covers)
@@ -126,7 +126,7 @@ func (s *podStandard) errorEach(control, list, last string, ok func(place) cel.B
 			}
 		}
 		if overlap(some) {
-			return cel.Or(append(all, s.counted(items, hint, some, ok, covers))...)
+			panic(s.l.refuse(diag.NoExpression, "two exclusions of %s that may be about the same value have no native form", control))
 		}
 		every := s.each(items, hint, func(x place) cel.Bool { return one.holds(x, some) })
 		return cel.Or(append(all, every)...)
@@ -134,62 +134,20 @@ func (s *podStandard) errorEach(control, list, last string, ok func(place) cel.B
 	return finding{control: control, field: list + "[*]." + last, holds: holds}
 }
 
-// counted is: the waivers cover as many elements as are not ok.
-func (s *podStandard) counted(items place, hint string, waivers []waiver, ok func(place) cel.Bool, covers func(place, []string) cel.Bool) cel.Bool {
-	var sum cel.Value
-	for _, w := range waivers {
-		n := s.which(items, hint, func(x place) cel.Bool {
-			return cel.And(cel.Not(ok(x)), covers(x, w.values))
-		}).Size()
-		if !w.when.IsTrue() {
-			n = cel.Cond(w.when, n, cel.Int(0))
-		}
-		sum = added(sum, n)
-	}
-	return sum.Compare(cel.GreaterEqual, s.which(items, hint, func(x place) cel.Bool { return cel.Not(ok(x)) }).Size())
-}
-
-// overlap tells whether two of the waivers may cover the same error.
+// overlap tells whether two of the waivers may cover the same error, as of two wildcards
+// nobody asks.
 func overlap(waivers []waiver) bool {
+	meet := func(v, w string) bool {
+		return scalar.WildMatch(v, w) || scalar.WildMatch(w, v) || scalar.IsWild(v) && scalar.IsWild(w)
+	}
 	for i, w := range waivers {
 		for _, x := range waivers[:i] {
-			if haveCommonText(w.values, x.values) {
+			if slices.ContainsFunc(w.values, func(v string) bool { return slices.ContainsFunc(x.values, func(u string) bool { return meet(v, u) }) }) {
 				return true
 			}
 		}
 	}
 	return false
-}
-
-// haveCommonText tells whether some text matches a wildcard of each list.
-func haveCommonText(ps, qs []string) bool {
-	return slices.ContainsFunc(ps, func(p string) bool {
-		return slices.ContainsFunc(qs, func(q string) bool { return commonText([]rune(p), []rune(q)) })
-	})
-}
-
-// commonText tells whether some text matches both wildcards. It asks so of their
-// ends first, the shortest ones before the others.
-func commonText(p, q []rune) bool {
-	after := make([]bool, len(q)+1) // of what follows p[i], by the start in q
-	for i := len(p); i >= 0; i-- {
-		here := make([]bool, len(q)+1)
-		for j := len(q); j >= 0; j-- {
-			atP, atQ := i < len(p), j < len(q)
-			switch {
-			case !atP && !atQ:
-				here[j] = true
-			case atP && p[i] == '*':
-				here[j] = after[j] || atQ && here[j+1]
-			case atQ && q[j] == '*':
-				here[j] = here[j+1] || atP && after[j]
-			default:
-				here[j] = atP && atQ && (p[i] == q[j] || p[i] == '?' || q[j] == '?') && after[j+1]
-			}
-		}
-		after = here
-	}
-	return after[0]
 }
 
 // constantly is the covers of an error whose value is always the same.

@@ -91,6 +91,9 @@ func (l *lowering) podStandard(p *policy.PodSecurity) (*podStandard, bool) {
 		return nil, false
 	}
 	// Every level but baseline is checked like restricted, privileged too.
+	if podMinor(p.Version) < 19 {
+		panic(l.refuse(diag.NoExpression, "the Pod Security Standards of a release before 1.19, in which seccomp was in annotations, have no native form"))
+	}
 	s := &podStandard{l: l, meta: meta, restricted: p.Level != "baseline", minor: podMinor(p.Version)}
 	var lists []cel.Value
 	for _, name := range containerLists() {

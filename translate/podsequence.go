@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
@@ -20,14 +21,7 @@ func (s *podStandard) nonRoot() cel.Bool {
 		func(c place, values []string) cel.Bool {
 			return cel.Or(cel.Not(set(c)), cel.Lit(scalar.AnyWild(values, "false"))) // a missing one has no value
 		})
-	q := queue{
-		finding: either, active: cel.Not(ofPod), name: "rootContainers",
-		errors: []func(place) cel.Bool{
-			func(c place) cel.Bool { return cel.Not(boolean(under(c, field), true)) },
-			func(c place) cel.Bool { return cel.And(cel.Not(set(c)), cel.Not(ofPod)) },
-		},
-	}
-	return cel.And(s.pod(own), s.queued(q))
+	return cel.And(s.pod(own), s.queued(either, cel.Not(ofPod)))
 }
 
 const (
@@ -40,9 +34,6 @@ func profile() finding { return text(seccomp, seccompField, "RuntimeDefault", "L
 
 // seccompBaseline is: no profile is set to what is not allowed.
 func (s *podStandard) seccompBaseline() cel.Bool {
-	if !s.since(19) {
-		return s.seccompAnnotations(seccomp)
-	}
 	return cel.And(s.pod(profile()), s.containers(profile()))
 }
 
@@ -53,64 +44,54 @@ func (s *podStandard) seccompRestricted() cel.Bool {
 	const holder = "securityContext.seccompProfile"
 	set := func(v place) cel.Bool { return under(v, holder).found() }
 	ofPod := set(s.spec)
-	missing := queue{
-		finding: oneError(seccomp, seccompField, set, func(place, []string) cel.Bool { return cel.True() }),
-		active:  cel.True(), // behind !ofPod
-		name:    "unconfinedContainers",
-		errors:  []func(place) cel.Bool{func(c place) cel.Bool { return cel.Not(set(c)) }},
-	}
+	missing := oneError(seccomp, seccompField, set, func(place, []string) cel.Bool { return cel.True() })
 	profiled := []cel.Bool{s.onWindows(), ofPod}
-	wrongs := len(s.of(seccomp, true))
-	if !s.since(19) {
-		wrongs += len(s.of(seccomp, false))
-	}
-	if wrongs > 0 { // some may be excluded
+	if len(s.of(seccomp, true)) > 0 { // some that are set may be excluded
 		profiled = append(profiled, s.someContainer(func(c place) cel.Bool { return cel.Not(profile().holds(c, nil)) }))
 	}
-	out := cel.Or(append(profiled, s.queued(missing))...)
-	if s.since(19) { // the baseline check sees to what is set
-		return out
-	}
-	wrong := queue{
-		finding: profile(), active: cel.Not(ofPod), name: "wronglyConfinedContainers",
-		errors: []func(place) cel.Bool{func(c place) cel.Bool { return cel.Not(profile().holds(c, nil)) }},
-	}
-	return cel.And(s.pod(profile()), s.queued(wrong), out)
+	return cel.Or(append(profiled, s.queued(missing, cel.True()))...) // active behind !ofPod; the baseline check sees to what is set
 }
 
-// A queue is a finding of containers of which exclusions without images take out
-// errors too. They are about the pod, but the container that stands in for its
-// containers has an error as well while the pod sets nothing that a container can
-// do with, and it takes out the first of those in the pod's containers (not the
-// init containers, whose field is another). So it matters in which order the
-// exclusions come, and the errors.
-type queue struct {
-	finding
-	active cel.Bool               // the stand-in has an error
-	errors []func(place) cel.Bool // those that a container has, in Kyverno's order
-	name   string                 // of variables
-}
-
-// queued is: nothing is left in the queue.
-func (s *podStandard) queued(q queue) cel.Bool {
-	steps := s.steps(q)
+// queued is: no container has the finding but for what exclusions take out. Those without
+// images are about the pod, but the container that stands in for its containers has an
+// error as well while the pod sets nothing that a container can do with (active), and each
+// takes out one error of the pod's containers (not of the init containers, whose field is
+// another). Beside exclusions by image it matters which one that is.
+func (s *podStandard) queued(f finding, active cel.Bool) cel.Bool {
+	steps := s.steps(f)
 	first := slices.IndexFunc(steps, isStandIn)
 	if first < 0 {
-		return s.containers(q.finding)
+		return s.containers(f)
 	}
-	var conds []cel.Bool
-	if !slices.ContainsFunc(steps, func(e exclusion) bool { return s.total(q.finding, e) }) {
-		conds = append(conds, s.afterStandIns(q, steps[:first], steps[first:]))
+	others := s.containersIn(containerLists()[1:], f)
+	if slices.ContainsFunc(steps, func(e exclusion) bool { return s.total(f, e) }) {
+		return others
 	}
-	conds = append(conds, s.containersIn(containerLists()[1:], q.finding))
-	return cel.And(conds...)
+	if slices.ContainsFunc(steps, func(e exclusion) bool { return !isStandIn(e) }) {
+		s.l.setPos(steps[first].Pos)
+		panic(s.l.refuse(diag.NoExpression, "an exclusion of %s without images, beside others, has no native form", f.control))
+	}
+	list := s.list("containers")
+	wrong := s.l.binders.Filter(list.expr, "container", func(x cel.Value) cel.Bool { return cel.Not(f.holds(placeOf(x, list.elem()), nil)) })
+	taken := cel.Int(0)
+	for i, e := range steps {
+		one := cel.Int(1)
+		if !e.when.IsTrue() {
+			one = cel.Cond(e.when, one, cel.Int(0))
+		}
+		if taken = taken.Plus(one); i == 0 {
+			taken = one
+		}
+	}
+	left := wrong.Size().Compare(cel.LessEqual, taken)
+	return cel.And(cel.CondBool(active, left, wrong.Size().Eq(cel.Int(0))), others)
 }
 
 // steps are the exclusions about the pod's containers, in order.
-func (s *podStandard) steps(q queue) []exclusion {
+func (s *podStandard) steps(f finding) []exclusion {
 	var out []exclusion
 	for _, e := range s.exclusions {
-		if e.ControlName == q.control && e.names("spec.containers[*]."+q.field) {
+		if e.ControlName == f.control && e.names("spec.containers[*]."+f.field) {
 			out = append(out, e)
 		}
 	}
@@ -123,61 +104,4 @@ func isStandIn(e exclusion) bool { return len(e.Images) == 0 }
 func (s *podStandard) total(f finding, e exclusion) bool {
 	c := placeOf(cel.Ident("container"), s.list("containers").elem())
 	return !isStandIn(e) && f.covered(c, e.forContainer(c)).IsTrue()
-}
-
-// afterStandIns is: nothing is left of the errors of the pod's containers after
-// exclusions by image, and others that begin with a stand-in.
-func (s *podStandard) afterStandIns(q queue, before, after []exclusion) cel.Bool {
-	list := s.list("containers")
-	gone := func(c place) cel.Bool {
-		var alts []cel.Bool
-		for _, e := range before {
-			alts = append(alts, q.covered(c, e.forContainer(c)))
-		}
-		return cel.Or(alts...)
-	}
-	if !slices.ContainsFunc(after, func(e exclusion) bool { return !isStandIn(e) }) {
-		left := s.which(list, "container", func(c place) cel.Bool { return cel.And(cel.Not(q.holds(c, nil)), cel.Not(gone(c))) })
-		return left.Size().Compare(cel.LessEqual, q.standIns(after))
-	}
-	var errors cel.Value
-	for _, is := range q.errors {
-		errors = added(errors, s.which(list, "container", func(c place) cel.Bool { return cel.And(is(c), cel.Not(gone(c))) }))
-	}
-	left := placeOf(s.l.let(s.l.ofPrior(q.name), errors), list.typ)
-	var taken func(place) cel.Bool // out of left
-	for i, e := range after {
-		so := taken
-		if !isStandIn(e) {
-			taken = func(c place) cel.Bool { return cel.Or(so(c), q.covered(c, e.forContainer(c))) }
-			continue
-		}
-		if i > 0 {
-			rest := s.which(left, "container", func(c place) cel.Bool { return cel.Not(so(c)) })
-			left = placeOf(s.l.let(s.l.ofPrior(q.name), rest), list.typ)
-		}
-		first := left.expr.Index(cel.Int(0)).Field("name")
-		taken = func(c place) cel.Bool { return cel.And(q.active, e.when, c.expr.Field("name").Eq(first)) }
-	}
-	return s.each(left, "container", taken)
-}
-
-// standIns is how many errors the stand-ins of exclusions take out.
-func (q queue) standIns(es []exclusion) cel.Value {
-	var always int64
-	var sum cel.Value
-	for _, e := range es {
-		if e.when.IsTrue() {
-			always++
-		} else {
-			sum = added(sum, cel.Cond(e.when, cel.Int(1), cel.Int(0)))
-		}
-	}
-	if always > 0 {
-		sum = added(sum, cel.Int(always))
-	}
-	if q.active.IsTrue() {
-		return sum
-	}
-	return cel.Cond(q.active, sum, cel.Int(0))
 }
