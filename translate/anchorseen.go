@@ -48,8 +48,8 @@ func (s sightings) add(more sightings, where cel.Bool) {
 	}
 }
 
-// noError is: no key makes an error of a violation, or the violation is that of a
-// negation, which stays one. It is asked where the pattern is violated.
+// noError is: no key makes an error of a violation. It is asked where the pattern is
+// violated.
 func (l *lowering) noError(v place, p *policy.Node) (b cel.Bool) {
 	l.collected(func() { b = l.noErrorOf(v, p) }) // the pattern itself asks for it
 	return b
@@ -62,10 +62,11 @@ func (l *lowering) noErrorOf(v place, p *policy.Node) cel.Bool {
 	}
 	p = l.substituted(p)
 	seen := l.anchorsSeen(v, p)
-	if seen.IsTrue() || !hasNegations(p) {
-		return seen
+	if !seen.IsTrue() && hasNegations(p) { // the violation of a negation is no error whatever is missing
+		l.setPos(p.Pos)
+		panic(l.unsupported("a negation beside conditions, in a rule that excuses existing violations,"))
 	}
-	return cel.Or(seen, l.match(v, p, "").negated())
+	return seen
 }
 
 // anchorsSeen is: no key is missing where a violation is found.
@@ -148,29 +149,10 @@ func (l *lowering) sightingsBelow(v place, f policy.Field) sightings {
 	case anchor.Negation: // which looks at no value
 		return nil
 	case anchor.Existence:
-		return l.someSightings(v.matched(key), f.Value)
+		l.setPos(f.Pos)
+		panic(l.unsupported("a condition below an existence anchor, in a rule that excuses existing violations,"))
 	}
 	return l.sightings(v.matched(key), f.Value)
-}
-
-// someSightings are those of an existence anchor, which looks for an element that
-// satisfies a map of the pattern, and then for the next.
-func (l *lowering) someSightings(v place, p *policy.Node) sightings {
-	list, is, ok := listAt(v)
-	if !ok {
-		return nil
-	}
-	out := sightings{}
-	for _, item := range p.Items {
-		if item.Kind != policy.Map {
-			break
-		}
-		out.add(l.elementSightings(list, item, true), is)
-		is = cel.And(is, l.binders.Exists(list.expr, singular(l.hint(list)), func(x cel.Value) cel.Bool {
-			return l.match(placeOf(x, list.elem()), item, "").ok()
-		}))
-	}
-	return out
 }
 
 // listSightings are those of a list pattern, of which the first element says how.
@@ -178,19 +160,19 @@ func (l *lowering) listSightings(list place, p *policy.Node) sightings {
 	if p.Items[0].Kind != policy.Map {
 		return nil
 	}
-	return l.elementSightings(list, p.Items[0], false)
+	return l.elementSightings(list, p.Items[0])
 }
 
-// elementSightings are those of elements that a map is held against, up to the last
-// that is looked at: the first that satisfies it, or else the first that fails.
-func (l *lowering) elementSightings(list place, p *policy.Node, satisfied bool) sightings {
+// elementSightings are those of elements that a map is held against, up to the first that
+// fails.
+func (l *lowering) elementSightings(list place, p *policy.Node) sightings {
 	element, release := l.binders.Bind(singular(l.hint(list)))
 	defer release()
 	x := placeOf(element, list.elem())
 	out := sightings{}
 	below := l.sightings(x, p)
 	for _, key := range slices.Sorted(maps.Keys(below)) {
-		s, last := below[key].everywhere(), l.isLast(x, p, key, satisfied)
+		s, last := below[key].everywhere(), l.isLast(x, p, key)
 		out[key] = sighting{cel.True(), met(list.expr, element, s.visited, last), met(list.expr, element, s.present, last)}
 	}
 	return out
@@ -198,16 +180,14 @@ func (l *lowering) elementSightings(list place, p *policy.Node, satisfied bool) 
 
 // isLast is: no element after x is looked at. A map whose own condition is on a key is
 // decided by nothing else where the key is missing, so that need not be asked.
-func (l *lowering) isLast(x place, p *policy.Node, key string, satisfied bool) cel.Bool {
+func (l *lowering) isLast(x place, p *policy.Node, key string) cel.Bool {
 	kind, _ := anchor.Split(key)
 	own := kind == anchor.Conditional && slices.ContainsFunc(p.Fields, func(f policy.Field) bool { return f.Key == key })
 	switch {
-	case own && (satisfied || !x.dynamic()):
+	case own && !x.dynamic():
 		return cel.False()
 	case own:
 		return cel.Not(isMap(x.expr))
-	case satisfied:
-		return l.match(x, p, "").ok()
 	}
 	return cel.Not(l.match(x, p, "").admitted())
 }
@@ -228,19 +208,6 @@ func met(list, x cel.Value, cond, last cel.Bool) cel.Bool {
 	}
 	either := cel.Or(last, cond).Simplify()
 	return list.Macro(cel.MacroMap, x, either.Value, cond.Value).OptIndex(cel.Int(0)).OrValue(cel.False().Value).AsBool()
-}
-
-// firstNegated is: the first element that does not satisfy a map, nor is skipped, has a
-// key that a negation forbids.
-func (l *lowering) firstNegated(list place, p *policy.Node, hint string) cel.Bool {
-	element, release := l.binders.Bind(singular(hint))
-	defer release()
-	o := l.match(placeOf(element, list.elem()), p, "")
-	fails, negated := cel.Not(o.admitted()).Simplify(), o.negated().Simplify()
-	if cel.Equal(fails.Value, negated.Value) {
-		return cel.ForSome.Of(list.expr, element, fails)
-	}
-	return met(list.expr, element, negated, fails)
 }
 
 // hasNegations tells whether a pattern has a negation anchor.

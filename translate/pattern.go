@@ -195,7 +195,7 @@ func (l *lowering) anchors(v place, fields []policy.Field) outcome {
 			out = append(out, filter(l.conditional(v, key, f.Value), false)...)
 			applied = true
 		case anchor.Negation:
-			out = append(out, l.negationStep(v, key)...)
+			out = append(out, check(l.negation(v, key))...)
 			applied = true
 		case anchor.Existence:
 			out = append(out, check(l.existence(v, key, f.Value))...)
@@ -207,9 +207,10 @@ func (l *lowering) anchors(v place, fields []policy.Field) outcome {
 				applied = true
 				continue
 			}
-			out = append(out, checkOf(o.admitted(), o.asNegation())...)
+			out = append(out, check(o.admitted())...)
 			if o.skipsDirectly() {
-				out = append(out, filter(o.notDirect(), false)...)
+				l.setPos(f.Pos)
+				panic(l.unsupported("a global anchor right below an equality anchor"))
 			}
 			skippable = append(skippable, o.ok())
 		}
@@ -273,12 +274,6 @@ func (l *lowering) equality(v place, key string, p *policy.Node) outcome {
 	}
 	child := v.matched(key)
 	return l.matchOr(child, p, true, key)
-}
-
-// negationStep is the check that the key is missing.
-func (l *lowering) negationStep(v place, key string) outcome {
-	missing := l.negation(v, key)
-	return checkOf(missing, func() cel.Bool { return cel.Not(missing) })
 }
 
 // negation is: the key is missing.
@@ -362,9 +357,6 @@ func (l *lowering) eachElement(list place, p *policy.Node, hint string) outcome 
 		skips = o.skips()
 		return o.admitted()
 	}))
-	if len(out) > 0 && hasNegations(p) {
-		out[0].negated = func() cel.Bool { return l.firstNegated(list, p, hint) }
-	}
 	if !skips {
 		return out
 	}

@@ -123,9 +123,7 @@ func TestScalarVectors(t *testing.T) {
 		{`"<1h"`, `0`, "fail"}, // deviation 15
 		{`true`, `"true"`, "fail"},
 		{`"true"`, `true`, "pass"},
-		{`"80*"`, `8080`, "pass"},
 		// one kind of number (deviation 7): whole numbers print as integers
-		{`"80*"`, `8080.0`, "pass"},
 		{`"a|b"`, `"b"`, "pass"},
 		// the pattern decides also of its own text (deviation 13)
 		{`"a|b"`, `"a|b"`, "fail"},
@@ -168,7 +166,6 @@ func TestAnchorVectors(t *testing.T) {
 		{`{=(a): {=(b): "x"}}`, `{a: null}`, "fail"},
 		{`{X(a): "null"}`, `{a: null}`, "fail"},
 		{`{X(a): null}`, `{}`, "pass"},
-		{`{(a): 1, X(b): null}`, `{a: 2, b: 1}`, "skip"},
 		{`{^(l): [{w: "x"}]}`, `{}`, "pass"},
 		{`{^(l): [{w: "x"}]}`, `{l: []}`, "fail"},
 		{`{^(l): [{w: "x"}, {w: "y"}]}`, `{l: [{w: x}, {w: "y"}, {w: z}]}`, "pass"},
@@ -217,11 +214,7 @@ func TestConditionVectors(t *testing.T) {
 		{`[]`, "AnyIn", `["a"]`, false},
 		{`[]`, "AllNotIn", `["a"]`, true},
 		{`[]`, "AnyNotIn", `["a"]`, false},
-		{`"x"`, "AnyNotIn", `"123"`, false},
 		{`"x"`, "AnyNotIn", `"abc"`, true},
-		{`7`, "AnyIn", `"1-10"`, true},
-		{`[7,11]`, "AllIn", `"1-10"`, false},
-		{`[7,11]`, "AnyNotIn", `"1-10"`, true},
 		{`"1.10"`, "GreaterThan", `"1.9"`, false},
 		{`"1.10.0"`, "GreaterThan", `"1.9.0"`, true},
 		{`"30m"`, "LessThan", `"1h"`, true},
@@ -283,8 +276,6 @@ func TestReverseWildcardVectors(t *testing.T) {
 		{key, "In", `["abc"]`, `["*"]`, false}, // of lists In compares exactly
 		{key, "AnyIn", `"abc"`, `"*"`, false},  // the value alone is a pattern for a single key
 		{key, "AnyIn", `"abc"`, `["*"]`, true},
-		{key, "AnyIn", `5`, `["?"]`, false},
-		{key, "AnyIn", `5`, `["*"]`, true},
 		{key, "AnyNotIn", `["abc"]`, `"*"`, true},
 		{key, "AllNotIn", `["abc"]`, `["a*", "?bc"]`, true},
 		{key, "NotIn", `["abc"]`, `"*"`, true},
