@@ -3,7 +3,6 @@ package translate
 import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/policy"
-	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/native"
 )
 
@@ -47,47 +46,15 @@ func (l *lowering) entryOutcome(f *policy.ForEach, suffix string) entryOutcome {
 	if !l.mayErr(f) {
 		return entryOutcome{l.forEach(f, 0).Expr, cel.True()}
 	}
-	return l.outcomeOfList(f, l.entryList(f), suffix)
-}
-
-// outcomeOfList is what an entry says of a list, which is no failure where it is an
-// error.
-func (l *lowering) outcomeOfList(f *policy.ForEach, list operand, suffix string) entryOutcome {
-	switch {
-	case list.form == errorForm:
-		return entryOutcome{cel.False(), cel.False()}
-	case list.form == litForm && list.lit == nil: // which has no elements
-		return entryOutcome{cel.True(), cel.True()}
-	case list.form == choiceForm:
-		then, els := l.outcomeOfList(f, *list.then, suffix), l.outcomeOfList(f, *list.els, suffix)
-		return entryOutcome{cel.CondBool(list.c, then.passes, els.passes), cel.CondBool(list.c, then.fails, els.fails)}
-	}
-	if list.form == placeForm && !list.v.never && !list.v.dynamic() && list.v.kind() != schema.List {
-		return l.outcomeOfOne(f, list.v)
-	}
+	list := l.entryList(f)
 	s := l.wholeList(list)
-	dynamic := s == nil && list.form == placeForm && list.v.dynamic() && !list.v.never
-	if dynamic {
-		s = l.sequence(list)
-	}
 	if s == nil || !l.knownParts(f) {
 		panic(l.elementErrors())
 	}
 	if l.neverErrs(f, s, 0) { // its preconditions ask for what it reads
 		return entryOutcome{l.forEachOf(f, list, 0).Expr, cel.True()}
 	}
-	e := l.outcomeOver(f, s, suffix)
-	if dynamic {
-		e = l.orSingle(f, list.v, e)
-	}
-	return e
-}
-
-// outcomeOfOne is what an entry says of a value that is no list, which is its one
-// element.
-func (l *lowering) outcomeOfOne(f *policy.ForEach, v place) entryOutcome {
-	read, holds := l.elementParts(f, operandAt(v.settled()), 0)
-	return entryOutcome{cel.Implies(v.found(), cel.And(read, holds)), read}
+	return l.outcomeOver(f, s, suffix)
 }
 
 // outcomeOver is what an entry says of the elements of a list, which are gone through
@@ -106,18 +73,6 @@ func (l *lowering) outcomeOver(f *policy.ForEach, s sequence, suffix string) ent
 		out = entryOutcome{cel.And(e.passes, out.passes), cel.CondBool(e.passes, out.fails, e.fails)}
 	}
 	return out
-}
-
-// orSingle is what an entry says of a list, and of a value that is none.
-func (l *lowering) orSingle(f *policy.ForEach, v place, ofList entryOutcome) entryOutcome {
-	var read cel.Bool
-	passes := v.soft(true, cel.Value{}, func(x cel.Value) cel.Bool {
-		var holds cel.Bool
-		read, holds = l.elementParts(f, dynamicOf(x), 0)
-		return cel.Or(isNull(x), cel.And(read, holds))
-	})
-	some := cel.And(v.found(), isList(v.expr))
-	return entryOutcome{cel.CondBool(some, ofList.passes, passes), cel.CondBool(some, ofList.fails, read)}
 }
 
 // mayErr tells whether some element may be an error.
