@@ -1,23 +1,23 @@
 package translate
 
 import (
+	"slices"
+
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/native"
 )
 
 // oldMembership is the deprecated In and NotIn, of a list of the policy.
 func (l *lowering) oldMembership(not bool, key, value operand) cel.Bool {
 	key = l.inEach(key, l.asList)
 	members, isMembers := value.lit.([]any)
-	_, isText := value.lit.(string)
 	switch {
 	case value.form != litForm:
 		panic(l.refuse(diag.NoOperator, "a deprecated operator, In or NotIn, with a variable as its value has no native form"))
-	case isText:
-		panic(l.refuse(diag.NoOperator, "a deprecated operator, In or NotIn, with a text as its value has no native form"))
 	case !isMembers:
-		return l.neverOfTexts(key)
+		panic(l.refuse(diag.NoOperator, "a deprecated operator, In or NotIn, has a native form only with a list as its value"))
 	}
 	signed := func(is cel.Bool) cel.Bool {
 		if not {
@@ -61,13 +61,6 @@ func (l *lowering) oldMembership(not bool, key, value operand) cel.Bool {
 	})
 }
 
-// neverOfTexts is false, and an error where the key is one or is a list of other
-// things than texts.
-func (l *lowering) neverOfTexts(key operand) cel.Bool {
-	list := func(s sequence) cel.Bool { return l.textsOnly(s, cel.False()) }
-	return l.onlyLists(key, list, func(keys []any) cel.Bool { return list(concat(singles(keys))) })
-}
-
 // textsOnly is b, or an error where an element of a list key is no string, which
 // is where Kyverno crashes (deviation 4).
 func (l *lowering) textsOnly(s sequence, b cel.Bool) cel.Bool {
@@ -92,13 +85,17 @@ func (l *lowering) textsOnly(s sequence, b cel.Bool) cel.Bool {
 
 // exactMember is: a list key's element, which is a string, is a member.
 func (l *lowering) exactMember(x operand, members []any) cel.Bool {
+	words := literalSet(members).texts()
 	return l.holds(x, false, pred{
-		lit: func(v any) cel.Bool { return exactLiterals{exactly(members)}.hasLiteral(v) },
+		lit: func(v any) cel.Bool { return cel.Lit(slices.Contains(words, wordText(v))) },
 		value: func(e cel.Value, t *schema.Type) cel.Bool {
-			if kindOf(t) == schema.Any {
-				return cel.And(isString(e), exactly(members).has(e, stringType()))
+			switch k := kindOf(t); {
+			case len(words) == 0 || !mayBeText(t):
+				return cel.False()
+			case k == schema.String:
+				return native.OneOfWords(e, words)
 			}
-			return exactly(members).has(e, t)
+			return cel.And(isString(e), native.OneOfWords(e, words))
 		},
 		sequence: func(sequence) cel.Bool { return cel.False() },
 	})

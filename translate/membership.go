@@ -20,8 +20,11 @@ func (l *lowering) membership(op memberOperator, key, value operand) cel.Bool {
 		return cel.And(text.notNull, l.membership(op, key, operandAt(list)))
 	case value.form == litForm:
 		list, ok := value.lit.([]any)
+		if _, isMap := value.lit.(map[string]any); isMap || value.lit == nil {
+			return l.never(key)
+		}
 		if !ok {
-			return l.membershipScalar(op, key, value)
+			panic(l.unsupported("a membership in what is neither a list nor a text"))
 		}
 		return l.inSet(op, key, l.wordsFor(op, list), value)
 	case value.form == multiForm:
@@ -142,47 +145,11 @@ func literalMembers(op memberOperator, keys []any, s set) cel.Bool {
 	return cel.And(each...)
 }
 
-// membershipScalar is a value that is no list and no text: invalid for a scalar
-// key, and for a list key one element.
-func (l *lowering) membershipScalar(op memberOperator, key, value operand) cel.Bool {
-	one := l.wordsFor(op, literalSet{value.lit})
-	_, isMap := value.lit.(map[string]any)
-	if value.lit == nil || isMap || op.over == cel.ForAll {
-		return l.never(key)
-	}
-	return l.onlyLists(key, func(s sequence) cel.Bool { return l.members(op, s, one) },
-		func(keys []any) cel.Bool { return literalMembers(op, keys, one) })
-}
-
 // never is false, and an error where the key is one.
 func (l *lowering) never(key operand) cel.Bool {
 	return l.holds(key, true, pred{
 		lit:      func(any) cel.Bool { return cel.False() },
 		value:    func(cel.Value, *schema.Type) cel.Bool { return cel.False() },
 		sequence: func(sequence) cel.Bool { return cel.False() },
-	})
-}
-
-// onlyLists is false for every key but a list.
-func (l *lowering) onlyLists(key operand, list func(sequence) cel.Bool, literals func([]any) cel.Bool) cel.Bool {
-	return l.holds(key, true, pred{
-		lit: func(v any) cel.Bool {
-			if keys, ok := v.([]any); ok {
-				return literals(keys)
-			}
-			return cel.False()
-		},
-		value: func(x cel.Value, t *schema.Type) cel.Bool {
-			if kindOf(t) != schema.Any {
-				return cel.False()
-			}
-			of, _ := l.eitherWay(isList(x),
-				func() cel.Bool {
-					return list(listOf{v: placeOf(x, &schema.Type{Kind: schema.List, Elem: anyType()})})
-				},
-				cel.False)
-			return cel.And(isList(x), of)
-		},
-		sequence: list,
 	})
 }

@@ -111,13 +111,3 @@ func Same(a, b any) bool {
 	}
 	return a == b
 }
-
-// JSONStrings reads a text that is a JSON list of strings. valid tells whether it
-// is JSON at all.
-func JSONStrings(s string) (list []string, isList, valid bool) {
-	if !json.Valid([]byte(s)) {
-		return nil, false, false
-	}
-	err := json.Unmarshal([]byte(s), &list)
-	return list, err == nil, true
-}
