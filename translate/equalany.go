@@ -1,9 +1,6 @@
 package translate
 
 import (
-	"slices"
-
-	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/schema"
 )
 
@@ -16,19 +13,6 @@ func kindFound(j operand) schema.Kind {
 		return schema.Map
 	}
 	return kindOf(j.typ())
-}
-
-// isOf is: a value of a kind, which may only be known at run time, is of a CEL type, of
-// which the schema has the kinds.
-func isOf(x cel.Value, kind schema.Kind, types func(cel.Value) cel.Bool, kinds ...schema.Kind) cel.Bool {
-	if ofSeveralTypes(kind) {
-		return types(x)
-	}
-	return cel.Lit(slices.Contains(kinds, kind))
-}
-
-func isNumeric(x cel.Value, kind schema.Kind) cel.Bool {
-	return isOf(x, kind, isNumber, schema.Int, schema.Number)
 }
 
 // ofSeveralTypes tells of a kind that stands for several types.

@@ -90,49 +90,27 @@ func (l *lowering) orderString(op scalar.Relation, x cel.Value, t *schema.Type, 
 	return cel.False()
 }
 
-// durationOrder is the deprecated Duration operators: numbers are seconds.
+// durationOrder is the deprecated Duration operators, of texts.
 func (l *lowering) durationOrder(op scalar.Relation, key, value operand) cel.Bool {
-	if value.form != litForm {
-		panic(l.refuse(diag.NoOperator, "a Duration operator with a variable as its value has no native form"))
-	}
-	var bound string
-	switch w := value.lit.(type) {
-	case float64:
-		bound = scalar.Seconds(w)
-	case string:
-		bound = w
-	}
+	bound, _ := value.lit.(string)
 	d, ok := scalar.Duration(bound)
-	if !ok {
-		return l.never(key)
-	}
-	text := func(x cel.Value) cel.Bool { return cel.And(isDuration(x), compareDuration(x, op, bound)) }
-	num := func(x cel.Value) cel.Bool {
-		return cel.Func(cel.FuncDuration, cel.Func(cel.FuncString, cel.Func(cel.FuncInt, x)).Plus(cel.String("s"))).Compare(cel.Operator(op), cel.Func(cel.FuncDuration, cel.String(bound)))
+	if value.form != litForm || !ok {
+		panic(l.refuse(diag.NoOperator, "a Duration operator has a native form only with a duration as its value"))
 	}
 	return l.holds(key, true, pred{
 		lit: func(v any) cel.Bool {
-			switch v := v.(type) {
-			case float64:
-				return cel.Lit(op.Holds(scalar.CompareFloats(float64(int64(v)), d.Seconds())))
-			case string:
-				k, ok := scalar.Duration(v)
-				return cel.Lit(ok && op.Holds(cmp.Compare(k, d)))
+			text, _ := v.(string)
+			k, ok := scalar.Duration(text)
+			if _, number := scalar.Float(v); number {
+				panic(l.refuse(diag.NoOperator, "a Duration operator has a native form only for texts"))
 			}
-			return cel.False()
+			return cel.Lit(ok && op.Holds(cmp.Compare(k, d)))
 		},
 		value: func(x cel.Value, t *schema.Type) cel.Bool {
-			switch kindOf(t) {
-			case schema.Int, schema.Number:
-				return num(x)
-			case schema.String:
-				return text(x)
-			case schema.IntOrString:
-				return byType(x, typed{"int", num(x)}, typed{"string", text(x)})
-			case schema.Any:
-				return cel.Or(cel.And(isNumber(x), num(x)), cel.And(isString(x), text(x)))
+			if kindOf(t) != schema.String {
+				panic(l.refuse(diag.NoOperator, "a Duration operator has a native form only for texts"))
 			}
-			return cel.False()
+			return cel.And(isDuration(x), compareDuration(x, op, bound))
 		},
 		sequence: func(sequence) cel.Bool { return cel.False() },
 	})

@@ -9,13 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// IsNumeric tells that an operand is compared as a duration or quantity where it can be.
-func IsNumeric(s string) bool {
-	_, d := Duration(s)
-	_, q := Quantity(s)
-	return d || q
-}
-
 // CompareTexts compares two texts as durations or as quantities, where both are.
 func CompareTexts(a, b string) (int, bool) {
 	if d, ok := Duration(a); ok {
@@ -57,9 +50,6 @@ func Floor(q resource.Quantity) (int64, bool) {
 	}
 	return floor.UnscaledBig().Int64(), exact
 }
-
-// Seconds is the duration of so many whole seconds, as text.
-func Seconds(f float64) string { return NumberText(float64(int64(f))) + "s" }
 
 // IsNonzeroDuration tells that a text is a duration; "0", which is written without a unit, is none.
 func IsNonzeroDuration(s string) bool {
