@@ -16,7 +16,6 @@ import (
 type imageGroup struct {
 	name string // containers, initContainers or ephemeralContainers
 	list place  // in the object
-	path string // to the list, as a JSON pointer
 }
 
 // What stands before the first slash of a reference is a registry if this matches.
@@ -85,16 +84,16 @@ func (l *lowering) imageGroups() []imageGroup {
 		}
 		return nil
 	}
-	spec, pointer := placeOf(cel.Ident("object"), l.objectType(l.target)), ""
+	spec := placeOf(cel.Ident("object"), l.objectType(l.target))
 	for _, name := range path {
-		spec, pointer = spec.field(name), pointer+"/"+name
+		spec = spec.field(name)
 	}
 	if spec.never || spec.dynamic() {
 		panic(l.unsupported("the images of a kind whose schema is not known"))
 	}
 	var out []imageGroup
 	for _, name := range []string{"containers", "initContainers", "ephemeralContainers"} {
-		out = append(out, imageGroup{name, spec.field(name), pointer + "/" + name})
+		out = append(out, imageGroup{name, spec.field(name)})
 	}
 	return out
 }

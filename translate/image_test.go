@@ -17,9 +17,9 @@ const hex64 = "4b825dc642cb6eb9a060e54bf8d69288fbee4904b825dc642cb6eb9a060e54bf"
 
 // imageTable says what an image is taken apart to; nil where it is no reference.
 func imageTable() map[string]map[string]string {
-	of := func(registry, path, name, tag, digest, reference, withTag string) map[string]string {
+	of := func(registry, path, name, tag, digest, reference, _ string) map[string]string {
 		return map[string]string{"registry": registry, "path": path, "name": name, "tag": tag, "digest": digest,
-			"reference": reference, "referenceWithTag": withTag, "jsonPointer": "/spec/containers/0/image"}
+			"reference": reference}
 	}
 	digest := "sha256:" + hex64
 	return map[string]map[string]string{

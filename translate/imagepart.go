@@ -8,33 +8,23 @@ import (
 type imagePart struct {
 	plural string
 	has    func(image cel.Value) cel.Bool // nil where every image has it
-	text   func(g *imageGroup, container cel.Value) cel.Value
+	text   func(image cel.Value) cel.Value
 }
 
 func imagePartNamed(name string) (imagePart, bool) {
-	ofImage := func(f func(cel.Value) cel.Value) func(*imageGroup, cel.Value) cel.Value {
-		return func(_ *imageGroup, c cel.Value) cel.Value { return f(c.Field("image")) }
-	}
 	switch name {
 	case "registry":
-		return imagePart{"ImageRegistries", nil, ofImage(imageRegistry)}, true
+		return imagePart{"ImageRegistries", nil, imageRegistry}, true
 	case "path":
-		return imagePart{"ImagePaths", nil, ofImage(imagePath)}, true
+		return imagePart{"ImagePaths", nil, imagePath}, true
 	case "name":
-		return imagePart{"ImageNames", nil, ofImage(imageName)}, true
+		return imagePart{"ImageNames", nil, imageName}, true
 	case "tag":
-		return imagePart{"ImageTags", hasTag, ofImage(imageTag)}, true
+		return imagePart{"ImageTags", hasTag, imageTag}, true
 	case "digest":
-		return imagePart{"ImageDigests", hasDigest, ofImage(imageDigest)}, true
+		return imagePart{"ImageDigests", hasDigest, imageDigest}, true
 	case "reference":
-		return imagePart{"ImageReferences", nil, ofImage(fullReference)}, true
-	case "referenceWithTag":
-		return imagePart{"ImageReferencesWithTag", nil, ofImage(referenceWithTag)}, true
-	case "jsonPointer":
-		return imagePart{"ImagePointers", nil, func(g *imageGroup, c cel.Value) cel.Value {
-			index := cel.Func(cel.FuncString, g.list.expr.Call(cel.FuncIndexOf, c))
-			return cel.String(g.path + "/").Plus(index).Plus(cel.String("/image"))
-		}}, true
+		return imagePart{"ImageReferences", nil, fullReference}, true
 	}
 	return imagePart{}, false
 }
@@ -83,10 +73,4 @@ func fullReference(x cel.Value) cel.Value {
 	byDigest := found(x, repositoryPart).Plus(found(x, `@.*`))
 	byTag := cel.Cond(x.Matches(bareImage), x.Plus(cel.String(":latest")), x)
 	return withRegistry(x).Plus(cel.Cond(hasDigest(x), byDigest, byTag))
-}
-
-// referenceWithTag leaves out the digest; it ends in a colon where there is no tag.
-func referenceWithTag(x cel.Value) cel.Value {
-	end := cel.Cond(x.Matches(bareImage), cel.String(":latest"), cel.Cond(x.Matches(digestOnly), cel.String(":"), cel.String("")))
-	return withRegistry(x).Plus(beforeDigest(x)).Plus(end)
 }

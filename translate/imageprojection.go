@@ -12,6 +12,9 @@ func (l *lowering) imageProjection(g *imageGroup, right *jmespath.Expr) operand 
 	if right.Op != jmespath.Field || right.Dynamic != nil {
 		panic(l.unsupported("a projection over images that gives no single part of each"))
 	}
+	if right.Name == "referenceWithTag" || right.Name == "jsonPointer" {
+		panic(l.unsupported("the " + right.Name + " of an image"))
+	}
 	part, ok := imagePartNamed(right.Name)
 	if !ok {
 		return sequenceOf(whereGroup{concat{}, g, l, nil})
@@ -21,7 +24,7 @@ func (l *lowering) imageProjection(g *imageGroup, right *jmespath.Expr) operand 
 	if part.has != nil {
 		keep = func(c cel.Value) cel.Bool { return part.has(c.Field("image")) }
 	}
-	texts := g.mapped(l, keep, func(c cel.Value) cel.Value { return part.text(g, c) })
+	texts := g.mapped(l, keep, func(c cel.Value) cel.Value { return part.text(c.Field("image")) })
 	name := g.name[:len(g.name)-1] + part.plural
 	list := listOf{v: placeOf(l.let(name, texts), &schema.Type{Kind: schema.List, Elem: stringType()}).from(fromServer), hint: part.plural}
 	return sequenceOf(whereGroup{fromMap{list}, g, l, &part})
@@ -64,7 +67,7 @@ func (s whereGroup) item(l *lowering, n int) (operand, bool) {
 	}
 	l.note(diag.FirstImage, "the first or last of several images is that of the container whose name comes first or last; Kyverno takes an arbitrary one")
 	some := s.containers(l).Size().Compare(cel.Greater, cel.Int(0))
-	text := s.part.text(s.group, s.outermost(l, best))
+	text := s.part.text(s.outermost(l, best).Field("image"))
 	return operandAt(place{expr: text, typ: stringType(), origin: fromServer, guards: []guard{{cond: some, shape: true}}}), true
 }
 
