@@ -103,7 +103,7 @@ func (l *lowering) index(j operand, n int) operand {
 		}
 		return nullWhereFound(j.v)
 	case multiForm:
-		return l.part(j, n)
+		panic(l.unsupported("an element of a selection"))
 	case sequenceForm:
 		if item, ok := l.imageItem(j, n); ok {
 			return item
@@ -122,27 +122,4 @@ func (l *lowering) index(j operand, n int) operand {
 func nullWhereFound(v place) operand {
 	w, c := v.demanded()
 	return choice(c, choice(w.keysFound(), litOf(nil), operand{form: errorForm, hint: "missing"}), typeError("value"))
-}
-
-// part is a part of a multi-select list, which is null where it is missing. The others
-// are evaluated too.
-func (l *lowering) part(j operand, n int) operand {
-	if n < 0 {
-		n += len(j.multi)
-	}
-	out := litOf(nil)
-	if n >= 0 && n < len(j.multi) {
-		out = j.multi[n].softly()
-	}
-	for i, other := range j.multi {
-		if i == n {
-			continue
-		}
-		c, ok := l.readable(other.softly())
-		if !ok {
-			panic(l.unsupported("an element of a selection beside a list or a map"))
-		}
-		l.need(c)
-	}
-	return out
 }

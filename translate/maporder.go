@@ -45,11 +45,3 @@ func allOrdered(parts []operand) bool {
 type fromMap struct{ sequence }
 
 func (fromMap) ordered() bool { return false }
-
-// mapOrdered is a sequence made of a map's entries, of which a single one is in order.
-func mapOrdered(s concat) sequence {
-	if len(s) < 2 {
-		return s
-	}
-	return fromMap{s}
-}

@@ -1,7 +1,8 @@
 package translate
 
 import (
-	"github.com/kvap/kvap/cel"
+	"slices"
+
 	"github.com/kvap/kvap/jmespath"
 )
 
@@ -29,30 +30,17 @@ func (l *lowering) projection(left *jmespath.Expr, right *jmespath.Expr, cur *op
 	})
 }
 
-// withMissing is a projection over what j selects, and over the parts that are
-// missing.
+// withMissing is a projection over what j selects. One that would make something of the
+// parts that are missing has no native form.
 func (l *lowering) withMissing(j operand, right *jmespath.Expr, projected operand) operand {
 	if j.form != multiForm || projected.form != sequenceForm {
 		return projected
 	}
-	var missing []cel.Bool
-	for _, part := range j.multi {
-		if p := l.present(part); !p.IsTrue() {
-			missing = append(missing, cel.Not(p))
-		}
-	}
-	if len(missing) == 0 {
+	if !slices.ContainsFunc(j.multi, func(part operand) bool { return !l.present(part).IsTrue() }) {
 		return projected
 	}
-	switch of := l.ofNull(right); {
-	case of.form == errorForm:
-		return sequenceOf(complete{projected.s, cel.Or(missing...)})
-	case of.form != litForm || of.lit != nil:
-		out := concat{projected.s}
-		for _, m := range missing {
-			out = append(out, branch{m, single{of}, concat{}})
-		}
-		return sequenceOf(unordered{out})
+	if of := l.ofNull(right); of.form != litForm || of.lit != nil {
+		panic(l.unsupported("a projection over a selection of which a part may be missing, which makes something of null"))
 	}
 	return projected
 }
@@ -63,31 +51,3 @@ func (l *lowering) ofNull(right *jmespath.Expr) operand {
 	l.silently(func() { out = l.ofElement(right, litOf(nil)) }) // they are told of the other elements
 	return out
 }
-
-// complete is a sequence that is an error where some part of it is missing.
-type complete struct {
-	sequence
-	missing cel.Bool
-}
-
-func (s complete) quantify(l *lowering, q cel.Quantifier, strict bool, body func(operand) cel.Bool) cel.Bool {
-	l.need(cel.Not(s.missing))
-	return s.sequence.quantify(l, q, strict, body)
-}
-
-func (s complete) count(l *lowering, strict bool) cel.Value {
-	l.need(cel.Not(s.missing))
-	return s.sequence.count(l, strict)
-}
-
-func (s complete) list(l *lowering, strict bool) (cel.Value, bool) {
-	l.need(cel.Not(s.missing))
-	return s.sequence.list(l, strict)
-}
-
-// unordered is a sequence whose elements are not in order, so it is no list.
-type unordered struct{ sequence }
-
-func (unordered) list(*lowering, bool) (cel.Value, bool) { return cel.Value{}, false }
-
-func (unordered) ordered() bool { return false }

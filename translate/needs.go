@@ -161,9 +161,6 @@ func (l *lowering) ask(j operand) bool {
 	switch s := j.s.(type) {
 	case strictList:
 		return l.ask(operandAt(s.v))
-	case complete:
-		l.need(cel.Not(s.missing))
-		return l.ask(sequenceOf(s.sequence))
 	case guarded:
 		return s.soft || l.ask(operandAt(s.v))
 	case entries:

@@ -55,21 +55,13 @@ func (l *lowering) values(j operand) sequence {
 		return entries{v: j.v, values: true}
 	}
 	if j.form == litForm {
-		if m, ok := j.lit.(map[string]any); ok {
-			var out concat
-			for _, k := range sortedKeys(m) {
-				out = append(out, single{litOf(m[k])})
-			}
-			return mapOrdered(out)
+		if _, isMap := j.lit.(map[string]any); isMap {
+			panic(l.unsupported("the values of a map of the policy"))
 		}
 		return nil
 	}
 	if j.form == hashForm {
-		var out concat
-		for _, x := range j.multi {
-			out = append(out, single{l.read(x)})
-		}
-		return mapOrdered(out)
+		panic(l.unsupported("the values of a map that is put together"))
 	}
 	if j.form == placeForm && !j.v.dynamic() {
 		return nil

@@ -19,7 +19,7 @@ func (l *lowering) topLevel(name string) operand {
 	}
 	switch name {
 	case "request":
-		return l.request()
+		panic(l.unsupported("the request as a whole"))
 	case "serviceAccountName":
 		return l.serviceAccount(3)
 	case "serviceAccountNamespace":
@@ -30,16 +30,8 @@ func (l *lowering) topLevel(name string) operand {
 	return operand{form: errorForm, hint: name}
 }
 
-// request is the admission request. Keys that JSON leaves out when they are
+// requestKeys are those of the admission request. Keys that JSON leaves out when they are
 // empty are missing, as in Kyverno.
-func (l *lowering) request() operand {
-	out := operand{form: hashForm, keys: requestKeys()}
-	for _, key := range out.keys {
-		out.multi = append(out.multi, l.requestField(key))
-	}
-	return out
-}
-
 func requestKeys() []string {
 	return []string{"operation", "object", "oldObject", "kind", "requestKind", "resource", "requestResource", "namespace", "name",
 		"subResource", "requestSubResource", "userInfo", "dryRun", "uid", "options"}
