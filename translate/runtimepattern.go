@@ -21,7 +21,7 @@ type runtimeText struct {
 	text  cel.Value
 	typ   *schema.Type
 	match func(cel.Value) cel.Bool
-	words bool // there are words around the variable, so that numbers have a text beside it
+	alone bool // there are no words around the variable, so that no number has the text
 }
 
 // runtimeLeaf is a leaf that stands for a variable's text. Around the variable there
@@ -33,7 +33,7 @@ func (l *lowering) runtimeLeaf(p *policy.Node, t *jmespath.Template, j operand) 
 	if has("|&<>! \t\r\n") || !isPlainText(j) {
 		panic(l.unknownPattern(p))
 	}
-	stands := runtimeText{text: j.v.expr, typ: j.typ(), words: t.Single() == nil}
+	stands := runtimeText{text: j.v.expr, typ: j.typ(), alone: t.Single() != nil}
 	if has("*?") {
 		stands = l.wildText(p, t)
 	}
@@ -67,7 +67,7 @@ func (l *lowering) wildText(p *policy.Node, t *jmespath.Template) runtimeText {
 	if slices.ContainsFunc(plain.Parts, func(part jmespath.Part) bool { return scalar.IsWild(part.Text) }) {
 		panic(l.unknownPattern(p))
 	}
-	out := runtimeText{text: l.text(l.filledText(&plain)), typ: stringType(), words: true}
+	out := runtimeText{text: l.text(l.filledText(&plain)), typ: stringType()}
 	out.match = func(x cel.Value) cel.Bool {
 		if before {
 			return x.EndsWith(out.text)
@@ -86,83 +86,54 @@ func (l *lowering) isRuntime(p *policy.Node) bool {
 // runtimeScalar is: the value satisfies the text that the leaf stands for. Missing is what
 // counts where there is none; nothing satisfies a text where it is nil.
 func (l *lowering) runtimeScalar(v place, p *policy.Node, missing *bool) cel.Bool {
-	t := l.runtimeTexts[p]
 	there := cel.Lit(missing != nil && *missing)
 	switch {
 	case v.never:
 		return there
 	case v.certain():
-		return l.runtimeValue(v, p, t, true)
+		return l.runtimeValue(v, p)
 	}
-	return whereFound(v.found(), l.runtimeValue(v, p, t, true), there)
+	return whereFound(v.found(), l.runtimeValue(v, p), there)
 }
 
-// runtimeElement is runtimeScalar for an element of a list, of which no list satisfies a
-// text.
-func (l *lowering) runtimeElement(x place, p *policy.Node) cel.Bool {
-	return l.runtimeValue(x, p, l.runtimeTexts[p], false)
-}
-
-// runtimeValue is: a value that is there satisfies the text. Of a list, every element
-// must, where lists are gone through.
-func (l *lowering) runtimeValue(v place, p *policy.Node, t runtimeText, lists bool) cel.Bool {
+// runtimeValue is: a value that is there satisfies the text. Of a list, every element must.
+func (l *lowering) runtimeValue(v place, p *policy.Node) cel.Bool {
 	each := func(elem *schema.Type) cel.Bool {
-		if !lists {
-			return cel.False()
-		}
-		return l.binders.All(v.expr, "item", func(x cel.Value) cel.Bool { return l.runtimeValue(placeOf(x, elem), p, t, false) })
+		return l.binders.All(v.expr, "item", func(x cel.Value) cel.Bool { return l.runtimeElement(placeOf(x, elem), p) })
 	}
 	switch v.kind() {
-	case schema.String:
-		return t.isSame(v)
-	case schema.Bool, schema.Int:
-		if !t.words {
-			return cel.False()
-		}
-		return t.matches(cel.Func(cel.FuncString, v.expr))
-	case schema.IntOrString:
-		if !t.words {
-			return v.expr.Eq(t.text)
-		}
-		return t.matches(cel.Func(cel.FuncString, v.expr))
 	case schema.List:
 		return each(v.elem())
 	case schema.Any:
-		one := dyn(v.expr).Eq(t.text)
-		if t.words {
-			one = cel.And(isScalar(v.expr), cel.Not(typeIs(v.expr, "double")), t.matches(cel.Func(cel.FuncString, v.expr)))
-		}
-		if !lists {
-			return one
-		}
-		return whereFound(cel.Not(isList(v.expr)), one, each(anyType()))
-	case schema.Map, schema.Object:
-		return cel.False()
-	case schema.Number:
+		return whereFound(cel.Not(isList(v.expr)), l.runtimeElement(v, p), each(anyType()))
+	}
+	return l.runtimeElement(v, p)
+}
+
+// runtimeElement is runtimeValue for an element of a list, of which no list satisfies a text.
+func (l *lowering) runtimeElement(x place, p *policy.Node) cel.Bool {
+	t := l.runtimeTexts[p]
+	switch {
+	case x.kind() == schema.String:
+		return t.isSame(x)
+	case x.dynamic() && t.alone:
+		return dyn(x.expr).Eq(t.text)
 	}
 	l.setPos(p.Pos)
-	panic(l.refuse(diag.PatternVariable, "a pattern that is only known at run time, for a value that is no text"))
+	panic(l.refuse(diag.PatternVariable, "a pattern that is only known at run time, for a value that is no text by its type"))
 }
 
 // isSame is: a text that is there is the one that the leaf stands for.
 func (t runtimeText) isSame(v place) cel.Bool {
 	switch {
-	case t.words:
-		return t.matches(v.expr)
+	case t.match != nil:
+		return t.match(v.expr)
 	case isQuantityType(t.typ) && isQuantityType(v.typ):
 		return cel.Func(cel.FuncQuantity, v.expr).Call(cel.FuncCompareTo, cel.Func(cel.FuncQuantity, t.text)).Eq(cel.Int(0))
 	case isDurationType(t.typ) && isDurationType(v.typ):
 		return cel.Func(cel.FuncDuration, v.expr).Eq(cel.Func(cel.FuncDuration, t.text))
 	}
 	return v.expr.Eq(t.text)
-}
-
-// matches is: the text x satisfies the leaf.
-func (t runtimeText) matches(x cel.Value) cel.Bool {
-	if t.match != nil {
-		return t.match(x)
-	}
-	return x.Eq(t.text)
 }
 
 // whereFound is b where c holds, which is no error, and otherwise where it does not.
