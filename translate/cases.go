@@ -84,14 +84,6 @@ func (j operand) some(f func(operand) bool) bool {
 	return j.then.some(f) || j.els.some(f)
 }
 
-// settledAll is j where it is known to be found, whichever branch that is.
-func (j operand) settledAll() operand {
-	if j.form != choiceForm {
-		return j.settled()
-	}
-	return j.with(j.then.settledAll(), j.els.settledAll())
-}
-
 // repeatable tells that j may be written more than once: each branch is a literal
 // or a place in the request.
 func (j operand) repeatable() bool {

@@ -256,11 +256,7 @@ func (l *lowering) or(a, b operand) operand {
 	if isPredicate(a) && isPredicate(b) {
 		return boolOf(cel.Or(a.v.expr.AsBool(), b.v.expr.AsBool()))
 	}
-	out := l.orWithin(a, b, nil)
-	if a.cases() > 1 && out.cases() > max(fewCases, a.cases()+b.cases()) {
-		return choice(l.truthy(a), a.settledAll(), b)
-	}
-	return out
+	return l.orWithin(a, b, nil)
 }
 
 // orWithin is or in a branch of a choice. What was asked on the way there is known: of

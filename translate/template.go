@@ -123,32 +123,12 @@ func (l *lowering) variable(v *jmespath.Variable) operand {
 		l.setPos(v.Pos)
 	}
 	if v.Expr == nil {
-		if j, ok := l.nested(v); ok {
-			return j
-		}
 		panic(l.unsupported("an expression that is put together from variables"))
 	}
 	defer l.restore(l.environment)
 	l.deleteRewrite = true
 	l.filled(v.Expr)
 	return l.query(v.Expr)
-}
-
-// nested handles a body that is nothing but an inner variable.
-func (l *lowering) nested(v *jmespath.Variable) (operand, bool) {
-	if v.Body == nil {
-		return operand{}, false
-	}
-	j := l.template(v.Body)
-	s, ok := j.lit.(string)
-	if j.form != litForm || !ok {
-		return operand{}, false
-	}
-	e, d := jmespath.Parse(s, v.Pos)
-	if d != nil {
-		return operand{}, false
-	}
-	return l.query(e), true
 }
 
 func (l *lowering) parseTemplate(s string, pos diag.Pos) *jmespath.Template {

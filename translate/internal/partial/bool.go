@@ -21,9 +21,6 @@ func (b Bool) Not() Bool { return Bool{b.Errs, cel.Not(b.Holds)} }
 // OrFalse is b with an error for false.
 func (b Bool) OrFalse() cel.Bool { return cel.And(b.Read(), b.Holds) }
 
-// Fails is: b is false, and no error.
-func (b Bool) Fails() cel.Bool { return b.Not().OrFalse() }
-
 // Then is b && c, where c is only looked at if b holds.
 func (b Bool) Then(c Bool) Bool {
 	return Bool{cel.Or(b.Errs, cel.And(b.Holds, c.Errs)), cel.And(b.Holds, c.Holds)}
@@ -31,9 +28,6 @@ func (b Bool) Then(c Bool) Bool {
 
 // Else is b || c, where c is only looked at if b does not hold.
 func (b Bool) Else(c Bool) Bool { return b.Not().Then(c.Not()).Not() }
-
-// Implies is !b || c, where c is only looked at if b holds.
-func (b Bool) Implies(c Bool) Bool { return b.Then(c.Not()).Not() }
 
 // Both is b && c, where both are looked at.
 func (b Bool) Both(c Bool) Bool {
@@ -56,11 +50,6 @@ func Any(bs ...Bool) Bool {
 		out = bs[i].Else(out)
 	}
 	return out
-}
-
-// If is then where c holds, and els elsewhere.
-func If(c cel.Bool, then, els Bool) Bool {
-	return Bool{cel.CondBool(c, then.Errs, els.Errs), cel.CondBool(c, then.Holds, els.Holds)}
 }
 
 // Native is b as one expression, which is an error where b errs, and whether it ever is. The

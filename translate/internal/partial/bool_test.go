@@ -37,7 +37,6 @@ func TestCombinators(t *testing.T) {
 		{"Not", func(a, _, _ Bool) Bool { return a.Not() }, func(a, _, _ truth) truth { return not(a) }},
 		{"Then", func(a, b, _ Bool) Bool { return a.Then(b) }, func(a, b, _ truth) truth { return then(a, b) }},
 		{"Else", func(a, b, _ Bool) Bool { return a.Else(b) }, func(a, b, _ truth) truth { return or(a, b) }},
-		{"Implies", func(a, b, _ Bool) Bool { return a.Implies(b) }, func(a, b, _ truth) truth { return or(not(a), b) }},
 		{"Both", func(a, b, _ Bool) Bool { return a.Both(b) }, func(a, b, _ truth) truth {
 			if a == fault || b == fault {
 				return fault
@@ -47,13 +46,6 @@ func TestCombinators(t *testing.T) {
 		{"All", func(a, b, c Bool) Bool { return All(a, b, c) }, func(a, b, c truth) truth { return then(a, then(b, c)) }},
 		{"Any", func(a, b, c Bool) Bool { return Any(a, b, c) }, func(a, b, c truth) truth { return or(a, or(b, c)) }},
 		{"OrFalse", func(a, _, _ Bool) Bool { return Sure(a.OrFalse()) }, func(a, _, _ truth) truth { return orFalse(a) }},
-		{"Fails", func(a, _, _ Bool) Bool { return Sure(a.Fails()) }, func(a, _, _ truth) truth { return orFalse(not(a)) }},
-		{"If", func(a, b, c Bool) Bool { return If(a.OrFalse(), b, c) }, func(a, b, c truth) truth {
-			if a == yes {
-				return b
-			}
-			return c
-		}},
 		{"nested", func(a, b, c Bool) Bool { return Any(All(a, b).Not(), c.Both(a)) }, func(a, b, c truth) truth {
 			both := min(a, c)
 			if a == fault || c == fault {
