@@ -53,7 +53,7 @@ func (l *lowering) whereLoaded(e *jmespath.Expr, j operand) operand {
 			if entry.value.form == errorForm && entry.value.hard {
 				return typeError(name)
 			}
-			j = choice(c, j, l.ofEntry(name, entry.needs.none() && !entry.value.some(operand.isHard)))
+			j = choice(c, j, typeError(name))
 		}
 	}
 	return j

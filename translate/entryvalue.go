@@ -1,8 +1,6 @@
 package translate
 
 import (
-	"slices"
-
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/policy"
 )
@@ -13,7 +11,7 @@ func (l *lowering) whereFilledBy(n *policy.Node, name string, j operand) operand
 	if c.IsTrue() {
 		return j
 	}
-	return choice(c, j, l.ofEntry(name, l.onlyKeys(n)))
+	return choice(c, j, typeError(name))
 }
 
 // fills is: no variable in a value or a default is an error.
@@ -30,38 +28,11 @@ func (l *lowering) fills(n *policy.Node) cel.Bool {
 func (l *lowering) valueNode(n *policy.Node) operand {
 	var value operand
 	needed := l.collected(func() { value = l.node(n) })
-	switch {
-	case value.form == hashForm || value.form == multiForm:
-	case l.listing && value.form == placeForm && value.v.certain() && l.onlyKeys(n): // which is said of the variables in the text
-	default:
+	if value.form != hashForm && value.form != multiForm {
 		l.needAll(needed)
 		return value
 	}
 	return l.whereFilledBy(n, "value", value)
-}
-
-// onlyKeys tells that what may be an error in a value is so for want of a key.
-func (l *lowering) onlyKeys(n *policy.Node) bool {
-	if !l.listing {
-		return false
-	}
-	only := true
-	needed := l.collected(func() { l.eachVariable(n, func(j operand) { only = only && !j.some(operand.isHard) }) })
-	return only && needed.none()
-}
-
-// ofEntry is the error of a context entry. For want of a key the list of a foreach has no
-// elements then, which no other error says.
-func (l *lowering) ofEntry(name string, onlyKeys bool) operand {
-	switch {
-	case !l.listing:
-		return typeError(name)
-	case !onlyKeys && len(l.ops) > 1:
-		panic(perOperation{})
-	case !onlyKeys:
-		panic(l.unsupported("a list of a foreach whose context entry may be an error for several reasons"))
-	}
-	return operand{form: errorForm, hint: name}
 }
 
 // eachVariable visits the variables in the texts of a value.
@@ -96,12 +67,8 @@ func (l *lowering) required(j operand) operand {
 			return typeError("value")
 		}
 	case errorForm:
-		j.hard = j.hard || !l.listing
-		return operand{form: errorForm, hint: j.hint, hard: j.hard}
+		return typeError(j.hint)
 	case placeForm:
-		if l.listing {
-			return l.requiredOfList(j)
-		}
 		return l.requiredPlace(j)
 	case sequenceForm:
 		return choice(j.s.null(), typeError("value"), j)
@@ -124,16 +91,5 @@ func (l *lowering) requiredPlace(j operand) operand {
 		guards[i] = g
 	}
 	j.v.guards = guards
-	return j
-}
-
-// requiredOfList is required for the list of a foreach, which has no elements where a key
-// is missing.
-func (l *lowering) requiredOfList(j operand) operand {
-	missing := operand{form: errorForm, hint: "value"}
-	isShape := func(g guard) bool { return g.shape }
-	if j.v.dynamic() || slices.ContainsFunc(j.v.guards, isShape) {
-		return choice(j.v.keysFound(), l.requiredPlace(j), missing)
-	}
 	return j
 }

@@ -84,9 +84,6 @@ type environment struct {
 	judged  origin             // of the value that a predicate is about
 	// needs is where what is built notes what it needs.
 	needs *needs
-	// listing is set in the list of a foreach, which has no elements where a key is missing:
-	// also one that a context entry asks for.
-	listing bool
 	// loaded are the context entries that the query at hand names, and their values.
 	loaded map[string]loadedEntry
 }

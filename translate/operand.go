@@ -1,8 +1,6 @@
 package translate
 
 import (
-	"slices"
-
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/schema"
@@ -54,18 +52,6 @@ func sequenceOf(s sequence) operand { return operand{form: sequenceForm, s: s} }
 
 // typeError is an error that stays one where a missing key would be null.
 func typeError(hint string) operand { return operand{form: errorForm, hint: hint, hard: true} }
-
-// isHard tells of an error, and of a value that may be one, that is not about a missing key.
-// Of a sequence nobody knows.
-func (j operand) isHard() bool {
-	switch j.form {
-	case placeForm:
-		return slices.ContainsFunc(j.v.guards, func(g guard) bool { return g.hard })
-	case sequenceForm:
-		return true
-	}
-	return j.form == errorForm && j.hard
-}
 
 func boolOf(b cel.Bool) operand {
 	return fold(operandAt(placeOf(b.Value, &schema.Type{Kind: schema.Bool}).from(fromPredicate)))
