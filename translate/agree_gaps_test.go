@@ -10,6 +10,8 @@ import (
 func TestGapsAgree(t *testing.T) {
 	schemas := builtin(t, 34)
 	for _, s := range []sample{
+		{"a length among fractions", "v1", "Pod", `validate: {allowExistingViolations: false, foreach: [{list: request.object.metadata.finalizers, deny: {conditions: {all: [{key: "{{ length(images.containers.*.registry) }}", operator: AnyIn, value: [1.5]}]}}}]}`,
+			`[{containers: []}, {containers: [{name: a, image: a}]}]`},
 		{"elements of a typed list in a range", "v1", "Pod", `validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: "{{ request.object.spec.containers[].ports[].containerPort }}", operator: AnyNotIn, value: "80-90"}]}}}`,
 			`[{containers: [{name: a, ports: [{containerPort: 80}]}]}, {containers: [{name: a, ports: [{containerPort: 80}, {containerPort: 91}]}]}, {containers: [{name: a}]}]`},
 		{"all of a selection whose parts are missing", "x.io/v1", "Gadget", `validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: "{{ request.object.spec.[a, b] }}", operator: AllIn, value: [x, "y*"]}]}}}`,
