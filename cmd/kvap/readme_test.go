@@ -89,8 +89,10 @@ func TestReadmeExample(t *testing.T) {
 				t.Errorf("README.md does not show %s as it is in convert.txtar", f.Name)
 			}
 		case "want.yaml":
-			if e := expression(string(f.Data)); !strings.Contains(string(readme), "```\n"+e+"```") {
-				t.Errorf("README.md does not show this expression:\n%s", e)
+			for _, e := range expressions(string(f.Data)) {
+				if !strings.Contains(string(readme), "```\n"+e+"```") {
+					t.Errorf("README.md does not show this expression:\n%s", e)
+				}
 			}
 		}
 	}
@@ -120,16 +122,19 @@ func TestMigrationGuide(t *testing.T) {
 	}
 }
 
-// expression is the first block behind "expression:", without its indentation.
-func expression(objects string) string {
-	_, rest, _ := strings.Cut(objects, "expression: |-\n")
-	var b strings.Builder
-	for line := range strings.Lines(rest) {
-		text, ok := strings.CutPrefix(line, "      ")
-		if !ok {
-			break
+// expressions are the blocks behind "expression:", without their indentation.
+func expressions(objects string) []string {
+	var out []string
+	for _, rest := range strings.Split(objects, "expression: |-\n")[1:] {
+		var b strings.Builder
+		for line := range strings.Lines(rest) {
+			text, ok := strings.CutPrefix(line, "      ")
+			if !ok {
+				break
+			}
+			b.WriteString(text)
 		}
-		b.WriteString(text)
+		out = append(out, b.String())
 	}
-	return b.String()
+	return out
 }
