@@ -12,15 +12,11 @@ import (
 
 func newExplain() *cobra.Command {
 	return &cobra.Command{
-		Use:     "explain [CODE]",
+		Use:     "explain [CODE...]",
 		Short:   "Say what a diagnostic means, with an example and the way out",
-		Long:    "Explain says what a diagnostic means, with an example and the way out.\nWithout a code it lists them all.",
+		Long:    "Explain says what diagnostics mean, each with an example and the way out.\nWithout a code it lists them all.",
 		Example: "  kvap explain KV201",
-		Args:    cobra.MaximumNArgs(1),
-		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			if len(args) > 0 {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
+		ValidArgsFunction: func(_ *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 			return codeNames(), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -30,11 +26,15 @@ func newExplain() *cobra.Command {
 				}
 				return nil
 			}
-			text, err := explain(args[0])
-			if err != nil {
-				return err
+			var texts []string
+			for _, code := range args {
+				text, err := explain(code)
+				if err != nil {
+					return err
+				}
+				texts = append(texts, text)
 			}
-			if _, err = io.WriteString(cmd.OutOrStdout(), text); err != nil {
+			if _, err := io.WriteString(cmd.OutOrStdout(), strings.Join(texts, "\n")); err != nil {
 				return runtimeError(err)
 			}
 			return nil
