@@ -231,6 +231,8 @@ func noPolicy(paths []string, kustomize string, found diag.List, verbose bool) e
 	hint := ""
 	if !verbose && slices.ContainsFunc(found, func(d diag.Diagnostic) bool { return d.Severity == diag.Note }) {
 		hint = "; -v says what was passed over"
+	} else if len(found) == 0 && slices.ContainsFunc(paths, leadsToFolder) {
+		hint = "; of a folder, files that end in .yaml, .yml or .json are read, and no hidden folders"
 	}
 	return &exit{exitUsage, fmt.Errorf("there is no policy in %s%s", names, hint)}
 }
