@@ -72,7 +72,7 @@ definitions in deploy/crds must be installed. It logs JSON on standard error.
 Exit codes: 0 it was told to end, 2 usage, 3 a runtime error.`,
 		Example: `  kvap controller --kubeconfig ~/.kube/config
   kvap controller --mode enforce --leader-elect --metrics-bind-address :8080`,
-		Args: cobra.NoArgs,
+		Args: noArgument,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runController(cmd, f) },
 	}
 	flags := cmd.Flags()

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/kvap/kvap/diag"
 )
@@ -26,6 +27,7 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 	root.SetOut(written)
 	root.SetErr(errs)
 	addCompletion(root)
+	root.SetFlagErrorFunc(noSuchFlag)
 	cmd, err := root.ExecuteC()
 	if written.err != nil { // which help and the like pass over
 		err = runtimeError(written.err)
@@ -97,6 +99,52 @@ func noSuchVerb(cmd *cobra.Command, args []string) error {
 		return fmt.Errorf("there is no verb %q; did you mean %s?", args[0], strings.Join(near, " or "))
 	}
 	return fmt.Errorf("there is no verb %q", args[0])
+}
+
+// noSuchStep refuses a word that is no verb of a verb.
+func noSuchStep(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var known []string
+	for _, c := range cmd.Commands() {
+		known = append(known, c.Name())
+	}
+	if near := diag.Nearest(args[0], known); near != "" {
+		return fmt.Errorf("there is no verb %q; did you mean %s %s?", cmd.Name()+" "+args[0], cmd.Name(), near)
+	}
+	return fmt.Errorf("there is no verb %q", cmd.Name()+" "+args[0])
+}
+
+// noArgument refuses words behind a verb that takes none.
+func noArgument(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s takes no argument, and got %q", typed(cmd), args[0])
+}
+
+// noSuchFlag says which flag may be meant.
+func noSuchFlag(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
+		return err
+	}
+	var known []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			known = append(known, f.Name)
+		}
+	})
+	if near := diag.Nearest(unknown.GetSpecifiedName(), known); near != "" {
+		return fmt.Errorf("%w; did you mean --%s?", err, near)
+	}
+	return err
+}
+
+// typed is the verb as it is typed, without the program.
+func typed(cmd *cobra.Command) string {
+	return strings.TrimPrefix(cmd.CommandPath(), cmd.Root().CommandPath()+" ")
 }
 
 // verbFor is what does the work of a verb of Kyverno's command line; "" for others.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 
@@ -14,7 +15,7 @@ func newManual() *cobra.Command {
 	return &cobra.Command{
 		Use:    "manual DIR",
 		Short:  "Write the manual pages into a folder",
-		Args:   cobra.ExactArgs(1),
+		Args:   oneFolder,
 		Hidden: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
@@ -28,4 +29,14 @@ func newManual() *cobra.Command {
 			return nil
 		},
 	}
+}
+
+func oneFolder(cmd *cobra.Command, args []string) error {
+	switch len(args) {
+	case 0:
+		return fmt.Errorf("%s needs a DIR: the folder to write into", typed(cmd))
+	case 1:
+		return nil
+	}
+	return fmt.Errorf("%s takes one DIR, and got %d", typed(cmd), len(args))
 }

@@ -20,7 +20,7 @@ rest. Each step can be watched, and undone; at no moment is a request judged by 
 rollback leads back, from wherever a policy is. kvap status says where each policy is.
 Teams that keep their policies in a repository have each step as a kustomize component:
 --output-dir.`,
-		Args: cobra.NoArgs,
+		Args: noSuchStep,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newMigratePlan(), newMigrateShadow(), newMigrateRecord(), newMigrateCompare(), newMigrateEnforce(),

@@ -18,7 +18,7 @@ order. It changes nothing: what to uninstall is up to you.
 
 Exit codes: 0 nothing needs Kyverno any more, 1 something does, 2 usage, 3 no cluster
 answers.`,
-		Args: cobra.NoArgs,
+		Args: noArgument,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runMigrateFinish(cmd, f, output) },
 	}
 	fs := cmd.Flags()
