@@ -47,7 +47,7 @@ type document struct {
 func readable(name string, data []byte) *diag.Diagnostic {
 	pos := diag.Pos{File: name}
 	if len(data) > maxFile {
-		d := diag.Errorf(pos, diag.Unreadable, "the file has %d bytes, more than 10 MiB; no policy is that large, split the file", len(data))
+		d := diag.Errorf(pos, diag.Unreadable, "the file is larger than 10 MiB; no policy is that large, split the file")
 		return &d
 	}
 	if utf8.Valid(data) {
