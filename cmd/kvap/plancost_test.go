@@ -67,4 +67,7 @@ func TestRequestCosts(t *testing.T) {
 	if got := costsOf(t, images)[0]; !strings.HasSuffix(got, "2 > 2 (Kyverno) + 0") {
 		t.Errorf("images, which stay with Kyverno: %s", got)
 	}
+	if got := strings.Join(costsOf(t, images), "\n"); !strings.Contains(got, "\napps/deployments 2 > 2 (Kyverno) + 0") {
+		t.Errorf("images of pod controllers, of which Kyverno asks too:\n%s", got)
+	}
 }
