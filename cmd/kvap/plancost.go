@@ -113,7 +113,8 @@ func kyvernoHooks(policies []*policy.Policy, kinds registration.Kinds) hooks {
 		}
 		part := *p
 		part.FailurePolicy, part.MatchConditions, part.Rules = policy.Ignore, nil, nil // none is left out
-		for _, r := range p.Rules {
+		// A rule that both validates and mutates is not repeated for pod controllers.
+		for _, r := range policy.Expand(p) {
 			part.Rules = append(part.Rules, asKyvernoAsks(r))
 		}
 		objects, _ := registration.Configure([]*policy.Policy{&part}, kinds, registration.Options{URL: "https://localhost"})
