@@ -34,11 +34,16 @@ func (p Plan) WriteTable(w io.Writer) error {
 		foot += fmt.Sprintf("wave %d, %s: %s. %s\n", wave.Number, plural(len(wave.Policies), "policy", "policies"), wave.Title, wave.Advice)
 	}
 	foot += p.upgradeText() + p.Totals.String() + "\n"
-	for _, one := range p.Policies {
-		if codes := one.codes(); len(codes) > 0 {
-			foot += fmt.Sprintf("what a code means, and the way out: kvap explain %s\n", codes[0].Code)
-			break
+	switch codes := p.allCodes(); len(codes) {
+	case 0:
+	case 1:
+		foot += fmt.Sprintf("what a code means, and the way out: kvap explain %s\n", codes[0].Code)
+	default:
+		foot += "what the codes mean, and the ways out: kvap explain"
+		for _, c := range codes {
+			foot += " " + c.Code.String()
 		}
+		foot += "\n"
 	}
 	_, err := io.WriteString(w, foot)
 	return err
