@@ -458,9 +458,10 @@ const (
 	// MutatingAdmissionPolicies are made of what mutates for Kubernetes 1.36 and newer, or
 	// with --mutations native, and then the code is for what changes existing objects.
 	//
-	// What changes an object on its way in is done by the webhook, what changes other
-	// objects or makes new ones by the controller, in the background. Keep such rules in
-	// policies of their own, so that those that validate need no webhook.
+	// What changes an object on its way in is done by the webhook, which also verifies
+	// images, in the registries that --image-registries names (docs/images.md). What changes
+	// other objects or makes new ones is done by the controller, in the background. Keep
+	// such rules in policies of their own, so that those that validate need no webhook.
 	//
 	// Example:
 	//

@@ -491,9 +491,10 @@ func describe(c Code) (name, text, example string) {
 				"MutatingAdmissionPolicies are made of what mutates for Kubernetes 1.36 and newer, or\n" +
 				"with --mutations native, and then the code is for what changes existing objects.\n" +
 				"\n" +
-				"What changes an object on its way in is done by the webhook, what changes other\n" +
-				"objects or makes new ones by the controller, in the background. Keep such rules in\n" +
-				"policies of their own, so that those that validate need no webhook.",
+				"What changes an object on its way in is done by the webhook, which also verifies\n" +
+				"images, in the registries that --image-registries names (docs/images.md). What changes\n" +
+				"other objects or makes new ones is done by the controller, in the background. Keep\n" +
+				"such rules in policies of their own, so that those that validate need no webhook.",
 			"mutate:\n" +
 				"  patchStrategicMerge:\n" +
 				"    metadata:\n" +
