@@ -261,6 +261,7 @@ type evalTotals struct {
 	requests, unread int
 	violations       int // requests with one
 	disagreements    int // rules on requests
+	unmatched        int // requests of which no rule says anything
 }
 
 // prepare reads and compiles everything but what is to be judged.

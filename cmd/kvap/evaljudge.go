@@ -88,12 +88,23 @@ func (e *evaluation) one(ctx context.Context, j *judged) {
 	j.mutation = e.judges.Mutate(ctx, request, j.opinions)
 }
 
+// unmatched tells that no rule says anything.
+func (j judged) unmatched() bool {
+	return !slices.ContainsFunc(j.opinions, func(o judge.Opinion) bool { return !silent(o) })
+}
+
+// silent tells that a rule says nothing of a request.
+func silent(o judge.Opinion) bool { return o.Native == apiserver.NoMatch && o.Status == interp.None }
+
 // note counts and writes one answer.
 func (e *evaluation) note(j judged) error {
 	e.totals.requests++
 	e.tell(j.found)
 	if j.unread {
 		e.totals.unread++
+	}
+	if !j.unread && j.unmatched() {
+		e.totals.unmatched++
 	}
 	violated := false
 	j.lacks = make([]bool, len(j.opinions))

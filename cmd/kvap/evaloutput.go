@@ -156,8 +156,7 @@ type evalTable struct {
 
 func (t *evalTable) write(j judged) error {
 	for i, o := range j.opinions {
-		quiet := o.Native == apiserver.NoMatch && o.Status == interp.None
-		if quiet && !t.verbose || t.quiet && !o.Violated() && o.Agree() {
+		if silent(o) && !t.verbose || t.quiet && !o.Violated() && o.Agree() {
 			continue
 		}
 		t.rows = append(t.rows, judgement(j.id, o, j.lacks[i]))
@@ -212,6 +211,9 @@ func (t *evalTable) finish(totals evalTotals) error {
 func (t evalTotals) String() string {
 	s := fmt.Sprintf("%s: %d with a violation, %s", count(t.requests, "request", "requests"), t.violations,
 		count(t.disagreements, "disagreement", "disagreements"))
+	if t.unmatched > 0 {
+		s += fmt.Sprintf(", %d about which no rule says anything", t.unmatched)
+	}
 	if t.unread > 0 {
 		s += fmt.Sprintf(", %d not judged", t.unread)
 	}
