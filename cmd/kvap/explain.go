@@ -66,6 +66,11 @@ func writeTitles(w io.Writer) error {
 	heads := map[diag.Code]string{
 		1: "reading", 2: "no native form: the webhook judges the rule", 3: "native, but different in a way to know", 4: "checks of the objects", 5: "in the cluster",
 	}
+	width := 0
+	for _, c := range diag.Codes() {
+		name, _ := diag.Title(c)
+		width = max(width, len(name))
+	}
 	var b strings.Builder
 	hundred := diag.Code(0)
 	for _, c := range diag.Codes() {
@@ -77,7 +82,7 @@ func writeTitles(w io.Writer) error {
 			fmt.Fprintf(&b, "%dxx: %s\n", hundred, heads[hundred])
 		}
 		name, when := diag.Title(c)
-		fmt.Fprintf(&b, "  %s  %-18s %s\n", c, name, when)
+		fmt.Fprintf(&b, "  %s  %-*s %s\n", c, width, name, when)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
