@@ -46,10 +46,7 @@ func (f clusterFlags) connect() (*cluster.Connection, error) {
 	config, err := loaded.ClientConfig()
 	switch {
 	case clientcmd.IsEmptyConfig(err):
-		if at := os.Getenv("KUBECONFIG"); at != "" {
-			return nil, runtimeError(fmt.Errorf("no cluster is configured: KUBECONFIG is %s, which is not there, or names none", at))
-		}
-		return nil, runtimeError(errors.New("no cluster is configured; name a kubeconfig file with --kubeconfig or in KUBECONFIG"))
+		return nil, noCluster()
 	case err != nil:
 		return nil, &exit{exitUsage, err}
 	}
@@ -64,6 +61,14 @@ func (f clusterFlags) connect() (*cluster.Connection, error) {
 		return nil, runtimeError(fmt.Errorf("no API server answers at %s: %w; check --kubeconfig and --context, and that the cluster is up", config.Host, err))
 	}
 	return c, nil
+}
+
+// noCluster tells that no configuration names a cluster.
+func noCluster() error {
+	if at := os.Getenv("KUBECONFIG"); at != "" {
+		return runtimeError(fmt.Errorf("no cluster is configured: KUBECONFIG is %s, which is not there, or names none", at))
+	}
+	return runtimeError(errors.New("no cluster is configured; name a kubeconfig file with --kubeconfig or in KUBECONFIG"))
 }
 
 // leftOut is what could not be read, and why. What it is part of goes on without.

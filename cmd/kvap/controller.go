@@ -120,6 +120,9 @@ func runController(cmd *cobra.Command, f controllerFlags) error {
 		return err
 	}
 	config, namespace, err := f.cluster()
+	if clientcmd.IsEmptyConfig(err) {
+		return noCluster()
+	}
 	if err != nil {
 		return fmt.Errorf("--kubeconfig: %w", err)
 	}
