@@ -44,8 +44,8 @@ func (s literalSet) has(x cel.Value, t *schema.Type) cel.Bool {
 		return native.OneOfTexts(x, s.texts())
 	case schema.Bool:
 		return boolCases(x, scalar.AnyWild(s.texts(), "true"), scalar.AnyWild(s.texts(), "false"))
-	case schema.Int:
-		return intIn(x, s.texts())
+	case schema.Int: // is no fraction, which the API server's type checker knows too
+		return intIn(x, slices.DeleteFunc(s.texts(), isFraction))
 	case schema.Number:
 		return intIn(x, s.texts())
 	case schema.IntOrString:
@@ -75,6 +75,12 @@ func (s literalSet) hasLiteral(v any) cel.Bool {
 		}
 	}
 	return cel.False()
+}
+
+// isFraction tells of the text of a number that is no integer.
+func isFraction(text string) bool {
+	f, ok := scalar.Number(text)
+	return ok && f != float64(int64(f))
 }
 
 // intIn is: the text of the number is one of the texts.
