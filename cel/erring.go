@@ -84,19 +84,3 @@ func (n *node) selects(p *node) bool {
 	}
 	return slices.ContainsFunc(n.args, func(a *node) bool { return a.selects(p) })
 }
-
-// Evaluates tells that b is an error wherever v is one. It may not see it.
-func (b Bool) Evaluates(v Value) bool { return b.n.evaluates(v.n) }
-
-func (n *node) evaluates(v *node) bool {
-	each := func(m *node) bool { return m.evaluates(v) }
-	switch {
-	case equal(n, v):
-		return true
-	case n.op == opAnd || n.op == opOr: // one term that is no error may hide it
-		return !slices.ContainsFunc(n.args, func(m *node) bool { return !each(m) })
-	case n.op == opMacro || n.op == opCond || n.op == opMember && (n.function() == FuncOr || n.function() == FuncOrValue):
-		return each(n.args[0])
-	}
-	return slices.ContainsFunc(n.args, each)
-}
