@@ -233,7 +233,7 @@ func TestAgree(t *testing.T) {
 	begin := time.Now()
 	seen := map[string]bool{}
 	for seed := *agreeSeed; ; seed++ {
-		if *agreeFor == 0 && rules >= 480 || *agreeFor > 0 && time.Since(begin) > *agreeFor {
+		if *agreeFor == 0 && rules >= 640 || *agreeFor > 0 && time.Since(begin) > *agreeFor {
 			break
 		}
 		rules++

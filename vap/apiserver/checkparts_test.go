@@ -166,7 +166,7 @@ func TestFixturesInParts(t *testing.T) {
 			}
 		}
 	}
-	if right < 40 || wrong < 150 {
+	if right < 20 || wrong < 100 {
 		t.Errorf("%d right, %d wrong", right, wrong)
 	}
 }
