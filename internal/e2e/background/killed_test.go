@@ -268,6 +268,48 @@ func TestMutatingPolicyTargetsKilled(t *testing.T) {
 	}
 }
 
+const handouts = `
+apiVersion: policies.kyverno.io/v1
+kind: GeneratingPolicy
+metadata: {name: handouts}
+spec:
+  evaluation: {synchronize: {enabled: true}}
+  matchConstraints:
+    objectSelector: {matchLabels: {wants: handouts}}
+    resourceRules: [{apiGroups: [""], apiVersions: [v1], resources: [configmaps], operations: [CREATE]}]
+  variables: [{name: sources, expression: 'resource.List("v1", "secrets", "handouts-source")'}]
+  generate: [{expression: 'generator.Apply(object.metadata.namespace, [variables.sources])'}]
+`
+
+// A list is copied, follows its sources, and goes with its trigger, though the process is
+// killed after each.
+func TestGeneratedListKilled(t *testing.T) {
+	c := shared
+	c.tells(t)
+	c.Namespace(t, "handouts-source", nil)
+	c.Namespace(t, "handouts", nil)
+	for _, name := range []string{"a", "b"} {
+		c.Apply(t, `{apiVersion: v1, kind: Secret, metadata: {name: `+name+`, namespace: handouts-source}, data: {key: b25l}}`)
+	}
+	c.Apply(t, handouts)
+	c.serving(t, "handouts")
+	c.Apply(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: trigger, namespace: handouts, labels: {wants: handouts}}}`)
+	c.restart(t)
+	for _, name := range []string{"a", "b"} {
+		c.await(t, "v1", "Secret", "handouts", name, value("key", "b25l"))
+	}
+	c.merge(t, "v1", "Secret", "handouts-source", "b", `{"data": {"key": "dHdv"}}`)
+	c.restart(t)
+	c.await(t, "v1", "Secret", "handouts", "b", value("key", "dHdv"))
+	if err := c.Delete(t.Context(), c.get(t, "v1", "ConfigMap", "handouts", "trigger")); err != nil {
+		t.Fatal(err)
+	}
+	c.restart(t)
+	for _, name := range []string{"a", "b"} {
+		c.await(t, "v1", "Secret", "handouts", name, gone)
+	}
+}
+
 const scheduled = `
 apiVersion: policies.kyverno.io/v1
 kind: DeletingPolicy

@@ -52,6 +52,10 @@ func TestImageValidatingPolicy(t *testing.T) {
 	}
 	shared.Namespace(t, "shop", nil)
 	p := shared.start(t, "", "--image-registries", r.Host+"/team", "--allow-local-registries")
+	restart := func() {
+		p.kill()
+		p = shared.start(t, p.address, "--image-registries", r.Host+"/team", "--allow-local-registries")
+	}
 	policyOf := func(actions, failure string) string {
 		return `
 apiVersion: policies.kyverno.io/v1
@@ -75,6 +79,7 @@ spec:
 `
 	}
 	shared.Apply(t, policyOf("Deny", "Fail"))
+	restart()
 	testcluster.Soon(t, "a denial of an image that is pinned", func() bool {
 		message := shared.denied(t, podRunning("a", r.Host+"/team/app:v2"))
 		return strings.Contains(message, "images are signed") && strings.Contains(message, testregistry.Digest(unsigned)) && strings.Contains(message, "there are no signatures of")
@@ -134,7 +139,19 @@ spec:
 		})
 	}
 	r.Answer(nil)
+
+	// Without the process nothing is admitted that was not verified, and it goes on where it was.
+	shared.replace(t, policyOf("Deny", "Fail"))
+	testcluster.Soon(t, "a denial under Fail", func() bool {
+		return strings.Contains(shared.denied(t, podRunning("a", r.Host+"/team/app:v2")), "validate-fail")
+	})
+	p.kill()
+	if _, err := shared.try(t.Context(), t, podRunning("a", r.Host+"/team/app:v2")); err == nil {
+		t.Error("without the process an image that is not signed is admitted")
+	}
+	p = shared.start(t, p.address, "--image-registries", r.Host+"/team", "--allow-local-registries")
 	shared.replace(t, policyOf("Audit", "Fail"))
+	restart()
 	shared.admitted(t, podRunning("a", r.Host+"/team/app@"+testregistry.Digest(unsigned)))
 }
 
