@@ -47,6 +47,8 @@ func TestSeldomFormsAreRefused(t *testing.T) {
 			"the JSON text of a value"},
 		{"a list of a foreach whose entry may be an error", `context: [{name: names, variable: {jmesPath: "request.object.spec.l"}}], validate: {foreach: [{list: names, deny: {conditions: {any: [{key: "{{ element }}", operator: Equals, value: x}]}}}]}`,
 			"a list of a foreach whose context entry may be an error"},
+		{"a sorted list that may have texts and numbers in it", `validate: {deny: {conditions: {any: [{key: "{{ sort(request.object.spec.egress[].ports[].port) }}", operator: Equals, value: abc}]}}}`,
+			"sort() of what is neither texts nor numbers"},
 		{"a list of lists", `validate: {pattern: {spec: {l: [[1], [2]]}}}`, "a list of lists"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -54,6 +56,8 @@ func TestSeldomFormsAreRefused(t *testing.T) {
 			kind := "x.io/v1/Gadget"
 			if strings.Contains(tt.rule, "images.") {
 				kind = "Pod"
+			} else if strings.Contains(tt.rule, "egress") {
+				kind = "NetworkPolicy"
 			}
 			p := translateText(t, strings.Replace(text, "KIND", kind, 1), setting{})
 			if got := p.targets(); got != "webhook KV201" || !strings.Contains(p.result.Rules[0].Reason, tt.why) {
