@@ -116,7 +116,7 @@ func (l *lowering) sorted(j operand) operand {
 			return typeError("sort")
 		}
 		switch kindOf(s.elem()) {
-		case schema.Object, schema.Map, schema.List, schema.Bool:
+		case schema.Object, schema.Map, schema.List, schema.Bool, schema.IntOrString, schema.Any:
 			panic(l.unsupported("sort() of what is neither texts nor numbers"))
 		}
 		l.need(cel.Not(s.null()))
