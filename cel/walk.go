@@ -195,3 +195,45 @@ func (v Value) Receiver(method string) (variable string, ok bool) {
 	})
 	return variable, ok
 }
+
+// Called is the name of the function that v calls, and its arguments: of a member call the
+// receiver first. The name is empty where v is no call.
+func (v Value) Called() (name string, args []Value) {
+	if v.n.op != opCall && v.n.op != opMember {
+		return "", nil
+	}
+	for _, a := range v.n.args {
+		args = append(args, Value{a})
+	}
+	return v.n.name, args
+}
+
+// Selected is x and name where v is x.name.
+func (v Value) Selected() (of Value, name string, ok bool) {
+	if v.n.op != opSelect {
+		return Value{}, "", false
+	}
+	return Value{v.n.args[0]}, v.n.name, true
+}
+
+// IsString is the text of a literal.
+func (v Value) IsString() (text string, ok bool) {
+	text, ok = v.n.lit.(string)
+	return text, ok && v.n.op == opString
+}
+
+// Picked is v with x in the place of {'a': x}.a.
+func (v Value) Picked() Value {
+	return v.Rewrite(func(v Value) Value {
+		of, name, ok := v.Selected()
+		if !ok || of.n.op != opMap {
+			return v
+		}
+		for i := 0; i+1 < len(of.n.args); i += 2 {
+			if key, is := (Value{of.n.args[i]}).IsString(); is && key == name {
+				return Value{of.n.args[i+1]}
+			}
+		}
+		return v
+	})
+}

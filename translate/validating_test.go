@@ -203,7 +203,6 @@ func TestValidatingPolicyOfKyvernosFunctions(t *testing.T) {
 	for expression, want := range map[string]string{
 		"resource.get('v1', 'configmaps', 'a', 'b').data.k == 'v'": "no function resource.get",
 		"hash.md5(object.metadata.name) == ''":                     "no function hash.md5",
-		"user.parseServiceAccount('a').Name == ''":                 "no function user.parseServiceAccount",
 		"base64.encode(b'a') == ''":                                "no function base64.encode",
 		"math.greatest(1, 2) == 2":                                 "no function math.greatest",
 		"regex.replace('a', 'a', 'b') == 'b'":                      "no function regex.replace",

@@ -26,7 +26,14 @@ type validatingWalk struct {
 
 // read is an expression of the source in the form at hand.
 func (w *validatingWalk) read(text string, at diag.Pos) cel.Value {
-	v, why := readCELWith(text, at, w.opts.Release, w.excepted.in)
+	v, why := readCELWith(text, at, w.opts.Release, func(v cel.Value) cel.Value {
+		in := w.excepted.in(v)
+		out := w.known(in)
+		if !cel.Equal(in, out) {
+			noteRewritten(w.rewrites(), at, "what a function of Kyverno's asks, the API server knows under another name")
+		}
+		return out
+	})
 	if why != nil {
 		w.refuse(why)
 		return cel.Null()
@@ -101,7 +108,7 @@ func (w *validatingWalk) conditions() {
 		written := w.read(c.Expression, c.Pos)
 		w.written.Conditions = append(w.written.Conditions, vap.Condition{Pos: c.Pos, Name: c.Name, Expr: inlined(written, w.written.Variables).AsBool()})
 		holds := w.condition(written, c.Pos)
-		whole := inlined(holds.Value, w.draft.Variables)
+		whole := inlined(holds.Value, w.draft.Variables).Picked()
 		if native.Mentions(whole, "namespaceObject") {
 			w.guard = append(w.guard, holds)
 			noteRewritten(w.rewrites(), c.Pos, "match conditions do not see the namespace, so this one guards each validation")
@@ -141,7 +148,7 @@ func (w *validatingWalk) validations() {
 
 // message is a message expression, or nil where it has no native form.
 func (w *validatingWalk) message(e policy.CELValidation) *cel.Value {
-	v, why := readCELWith(e.MessageExpression, e.Pos, w.opts.Release, w.excepted.in)
+	v, why := readCELWith(e.MessageExpression, e.Pos, w.opts.Release, func(v cel.Value) cel.Value { return w.known(w.excepted.in(v)) })
 	if why == nil {
 		v, why = portable(w.withEmpty(inTemplate(v, w.form.template), e.Pos), e.Pos, w.draft.Variables, w.opts, w.rewrites())
 	}
