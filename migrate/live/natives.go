@@ -27,40 +27,50 @@ type native struct {
 // seen; this is what is there.
 func (r *Reader) readNatives(ctx context.Context) (natives, error) {
 	const group = "admissionregistration.k8s.io"
-	made := map[string]time.Time{}
 	out := natives{}
-	take := map[string]func(*unstructured.Unstructured){
-		"ValidatingAdmissionPolicy": func(o *unstructured.Unstructured) { made[o.GetName()] = o.GetCreationTimestamp().Time },
-		"ValidatingAdmissionPolicyBinding": func(o *unstructured.Unstructured) {
-			name, _, _ := unstructured.NestedString(o.Object, "spec", "policyName")
-			actions, _, _ := unstructured.NestedStringSlice(o.Object, "spec", "validationActions")
-			since, ok := made[name]
-			if !ok {
-				return
-			}
-			if at := o.GetCreationTimestamp().Time; at.After(since) {
-				since = at
-			}
-			if have := out[name]; have.since.After(since) {
-				since = have.since
-			}
-			out[name] = native{since: since, actions: append(out[name].actions, actions...)}
-		},
-	}
-	for _, kind := range []string{"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"} {
-		resource, ok := r.Serves(group, kind, "v1", "v1beta1")
-		if !ok {
-			return nil, fmt.Errorf("the cluster does not serve %s of %s, which Kubernetes has from 1.30 on", kind, group)
+	for _, policy := range []string{"ValidatingAdmissionPolicy", "MutatingAdmissionPolicy"} {
+		made := map[string]time.Time{}
+		take := map[string]func(*unstructured.Unstructured){
+			policy: func(o *unstructured.Unstructured) { made[o.GetName()] = o.GetCreationTimestamp().Time },
+			policy + "Binding": func(o *unstructured.Unstructured) {
+				name, _, _ := unstructured.NestedString(o.Object, "spec", "policyName")
+				actions, _, _ := unstructured.NestedStringSlice(o.Object, "spec", "validationActions")
+				since, ok := made[name]
+				if !ok {
+					return
+				}
+				out.add(name, since, actions)
+				out.add(name, o.GetCreationTimestamp().Time, nil)
+			},
 		}
-		items, _, err := r.List(ctx, resource)
-		if err != nil && !apierrors.IsNotFound(err) {
-			return nil, err
-		}
-		for i := range items {
-			take[kind](&items[i])
+		for _, kind := range []string{policy, policy + "Binding"} {
+			resource, ok := r.Serves(group, kind, "v1", "v1beta1")
+			switch {
+			case !ok && strings.HasPrefix(policy, "Mutating"): // which come with Kubernetes 1.36
+				continue
+			case !ok:
+				return nil, fmt.Errorf("the cluster does not serve %s of %s, which Kubernetes has from 1.30 on", kind, group)
+			}
+			items, _, err := r.List(ctx, resource)
+			if err != nil && !apierrors.IsNotFound(err) {
+				return nil, err
+			}
+			for i := range items {
+				take[kind](&items[i])
+			}
 		}
 	}
 	return out, nil
+}
+
+// add adds an object of a native policy, and what it does.
+func (n natives) add(name string, made time.Time, actions []string) {
+	have := n[name]
+	if made.After(have.since) {
+		have.since = made
+	}
+	have.actions = append(have.actions, actions...)
+	n[name] = have
 }
 
 // of says since when all native policies are there by which the controller says that a

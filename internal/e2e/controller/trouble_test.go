@@ -29,7 +29,7 @@ func (c *cluster) limited(t *testing.T) (config *rest.Config, grant func(verbs .
 	rules := func(verbs []string) []rbacv1.PolicyRule {
 		all := []string{"*"}
 		return []rbacv1.PolicyRule{
-			{APIGroups: []string{"", "kvap.dev", "kyverno.io", "apiextensions.k8s.io", "events.k8s.io", "discovery.k8s.io"}, Resources: all, Verbs: all},
+			{APIGroups: []string{"", "kvap.dev", "kyverno.io", "policies.kyverno.io", "apiextensions.k8s.io", "events.k8s.io", "discovery.k8s.io"}, Resources: all, Verbs: all},
 			{APIGroups: []string{"admissionregistration.k8s.io"}, Resources: all, Verbs: append([]string{"get", "list", "watch"}, verbs...)},
 		}
 	}

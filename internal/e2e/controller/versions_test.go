@@ -132,7 +132,7 @@ func (c *cluster) reading(t *testing.T) (config *rest.Config, grant func(resourc
 		}
 		all := []string{"*"}
 		role.Rules = []rbacv1.PolicyRule{
-			{APIGroups: []string{"", "kvap.dev", "apiextensions.k8s.io", "events.k8s.io", "discovery.k8s.io", "admissionregistration.k8s.io"}, Resources: all, Verbs: all},
+			{APIGroups: []string{"", "kvap.dev", "policies.kyverno.io", "apiextensions.k8s.io", "events.k8s.io", "discovery.k8s.io", "admissionregistration.k8s.io"}, Resources: all, Verbs: all},
 			{APIGroups: []string{"kyverno.io"}, Resources: resources, Verbs: all},
 		}
 		if err := c.Update(t.Context(), role); err != nil {

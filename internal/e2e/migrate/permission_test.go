@@ -155,7 +155,8 @@ func (p permission) alike(o permission) bool {
 // deleted, by adopt or plan alone, and of what these policies have none of.
 func (p permission) seldom() bool {
 	return p.group == "kvap.dev" && p.verb == "update" && p.resource != "migrations" || p.resource == "validatingpolicies" && (p.verb == "create" || p.verb == "delete") ||
-		p.resource == "namespacedvalidatingpolicies" && p.verb != "list" || strings.HasSuffix(p.resource, "mutatingpolicies") && p.verb != "list" || strings.HasSuffix(p.resource, "generatingpolicies") && p.verb != "list" || p.resource == "configmaps" || p.resource == "deployments" || p.group == "openreports.io" || p.resource == "clusterpolicyreports"
+		p.resource == "namespacedvalidatingpolicies" && p.verb != "list" || strings.HasSuffix(p.resource, "mutatingpolicies") && p.verb != "list" || strings.HasSuffix(p.resource, "generatingpolicies") && p.verb != "list" ||
+		strings.HasSuffix(p.resource, "imagevalidatingpolicies") && p.verb != "list" || p.resource == "configmaps" || p.resource == "deployments" || p.group == "openreports.io" || p.resource == "clusterpolicyreports"
 }
 
 // Each permission of the guide's role is needed, and where it is missing, a verb says
