@@ -216,12 +216,6 @@ func (v Value) Selected() (of Value, name string, ok bool) {
 	return Value{v.n.args[0]}, v.n.name, true
 }
 
-// IsString is the text of a literal.
-func (v Value) IsString() (text string, ok bool) {
-	text, ok = v.n.lit.(string)
-	return text, ok && v.n.op == opString
-}
-
 // Picked is v with x in the place of {'a': x}.a.
 func (v Value) Picked() Value {
 	return v.Rewrite(func(v Value) Value {
@@ -230,7 +224,7 @@ func (v Value) Picked() Value {
 			return v
 		}
 		for i := 0; i+1 < len(of.n.args); i += 2 {
-			if key, is := (Value{of.n.args[i]}).IsString(); is && key == name {
+			if key := of.n.args[i]; key.op == opString && key.lit == name {
 				return Value{of.n.args[i+1]}
 			}
 		}

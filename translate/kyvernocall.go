@@ -1,10 +1,8 @@
 package translate
 
 import (
-	"slices"
-
 	"github.com/kvap/kvap/cel"
-	"github.com/kvap/kvap/vap"
+	"github.com/kvap/kvap/schema"
 )
 
 // Some of Kyverno's own functions ask what the API server knows under another name:
@@ -64,12 +62,8 @@ func (w *validatingWalk) isOwnNamespace(v cel.Value) bool {
 	if len(names) != 4 || !cel.Equal(names[0], cel.String("v1")) || !cel.Equal(names[1], cel.String("namespaces")) || !cel.Equal(names[2], cel.String("")) {
 		return false
 	}
-	return cel.Equal(names[3], cel.Ident("request").Field("namespace")) && !slices.ContainsFunc(w.form.constraints.Rules, func(r vap.ResourceRule) bool {
-		return slices.ContainsFunc(r.Resources, func(resource string) bool {
-			of, ok := w.opts.Schemas.ByResource(r.Groups[0], r.Versions[0], resource)
-			return !ok || of.Guessed || !of.Namespaced
-		})
-	})
+	return cel.Equal(names[3], cel.Ident("request").Field("namespace")) &&
+		!w.opts.someResource(w.form.constraints.Rules, func(of schema.Resource) bool { return !of.Namespaced })
 }
 
 // got are the version, resource, namespace and name that resource.Get asks for.

@@ -12,6 +12,9 @@ func TestOwnNamespace(t *testing.T) {
 	const get = `resource.Get("v1", "namespaces", "", request.namespace)`
 	policy := func(expression, resources string) string {
 		text := strings.Replace(validatingPolicy, `"!(object.metadata.name.startsWith('system-'))"`, "'true'", 1)
+		if resources, groups, several := strings.Cut(resources, " in "); several {
+			text = strings.NewReplacer("[pods]", "["+resources+"]", `apiGroups: [""]`, "apiGroups: ["+groups+"]").Replace(text)
+		}
 		text = strings.Replace(text, "[pods]", "["+resources+"]", 1)
 		return strings.Replace(text, `object.metadata.?labels.team.orValue('')`, "'"+expression+"'", 1)
 	}
@@ -20,6 +23,7 @@ func TestOwnNamespace(t *testing.T) {
 		{"as a whole", `string(` + get + ` == {})`, "configmaps", "webhook KV202"},
 		{"another one", `resource.Get("v1", "namespaces", "", "default").metadata.name`, "configmaps", "webhook KV202"},
 		{"of what is in none", get + `.metadata.name`, "namespaces", "webhook KV202"},
+		{"of kinds in two groups", get + `.metadata.name`, `configmaps in "", x.io`, "webhook KV202"},
 		{"of everything", get + `.metadata.name`, `"*"`, "webhook KV202"},
 		{"another kind", `resource.Get("v1", "nodes", "", request.namespace).metadata.name`, "configmaps", "webhook KV202"},
 		{"a ConfigMap", `resource.Get("v1", "configmaps", "default", "a").data.a`, "configmaps", "webhook KV202"},

@@ -8,6 +8,7 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/mutating"
+	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/vap"
 )
@@ -37,13 +38,17 @@ func (o *Options) isLate(t native.Target) bool {
 
 // hasLate is isLate of the resources of a policy in CEL.
 func (o *Options) hasLate(rules []vap.ResourceRule) bool {
+	return o.someResource(rules, func(of schema.Resource) bool { return o.Schemas.Custom(of.GVK) })
+}
+
+// someResource tells that resource rules name one that is so, or that is not known.
+func (o *Options) someResource(rules []vap.ResourceRule, is func(schema.Resource) bool) bool {
 	return slices.ContainsFunc(rules, func(r vap.ResourceRule) bool {
 		return slices.ContainsFunc(r.Groups, func(group string) bool {
 			return slices.ContainsFunc(r.Versions, func(version string) bool {
 				return slices.ContainsFunc(r.Resources, func(name string) bool {
-					name, _, _ = strings.Cut(name, "/")
 					of, ok := o.Schemas.ByResource(group, version, name)
-					return !ok || of.Guessed || o.Schemas.Custom(of.GVK)
+					return !ok || of.Guessed || is(of)
 				})
 			})
 		})

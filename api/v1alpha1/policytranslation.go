@@ -227,7 +227,8 @@ type RuleStatus struct {
 	Codes []string `json:"codes,omitempty"`
 	// Reason is why the rule is not native.
 	Reason string `json:"reason,omitempty"`
-	// Objects are the ValidatingAdmissionPolicies that judge by the rule.
+	// Objects are the ValidatingAdmissionPolicies that judge by the rule, or, of a rule that
+	// mutates, the MutatingAdmissionPolicies that change objects by it.
 	// +listType=atomic
 	Objects []string `json:"objects,omitempty"`
 	// Action is what follows from a violation.

@@ -14,9 +14,14 @@ import (
 	"github.com/kvap/kvap/report"
 )
 
-// natives are the native policies that are there and bound, by name, and what their
-// bindings do.
-type natives map[string]native
+// natives are the native policies that are there and bound, by what they do and their name,
+// and what their bindings do. One that validates may have the name of one that mutates.
+type natives map[nativeName]native
+
+type nativeName struct {
+	mutates bool
+	name    string
+}
 
 type native struct {
 	since   time.Time // when the last of its objects was made
@@ -26,52 +31,58 @@ type native struct {
 // readNatives reads them anew. The status that the controller writes says what it has
 // seen; this is what is there.
 func (r *Reader) readNatives(ctx context.Context) (natives, error) {
-	const group = "admissionregistration.k8s.io"
 	out := natives{}
-	for _, policy := range []string{"ValidatingAdmissionPolicy", "MutatingAdmissionPolicy"} {
-		made := map[string]time.Time{}
-		take := map[string]func(*unstructured.Unstructured){
-			policy: func(o *unstructured.Unstructured) { made[o.GetName()] = o.GetCreationTimestamp().Time },
-			policy + "Binding": func(o *unstructured.Unstructured) {
-				name, _, _ := unstructured.NestedString(o.Object, "spec", "policyName")
-				actions, _, _ := unstructured.NestedStringSlice(o.Object, "spec", "validationActions")
-				since, ok := made[name]
-				if !ok {
-					return
-				}
-				out.add(name, since, actions)
-				out.add(name, o.GetCreationTimestamp().Time, nil)
-			},
+	for _, mutates := range []bool{false, true} {
+		kind := "ValidatingAdmissionPolicy"
+		if mutates {
+			kind = "MutatingAdmissionPolicy"
 		}
-		for _, kind := range []string{policy, policy + "Binding"} {
-			resource, ok := r.Serves(group, kind, "v1", "v1beta1")
-			switch {
-			case !ok && strings.HasPrefix(policy, "Mutating"): // which come with Kubernetes 1.36
+		policies, served, err := r.native(ctx, kind)
+		if err != nil {
+			return nil, err
+		}
+		if !served && !mutates {
+			return nil, fmt.Errorf("the cluster does not serve %s of %s, which Kubernetes has from 1.30 on", kind, admission)
+		}
+		bindings, _, err := r.native(ctx, kind+"Binding")
+		if err != nil {
+			return nil, err
+		}
+		made := map[string]time.Time{}
+		for _, p := range policies {
+			made[p.GetName()] = p.GetCreationTimestamp().Time
+		}
+		for _, b := range bindings {
+			name, _, _ := unstructured.NestedString(b.Object, "spec", "policyName")
+			actions, _, _ := unstructured.NestedStringSlice(b.Object, "spec", "validationActions")
+			since, ok := made[name]
+			if !ok {
 				continue
-			case !ok:
-				return nil, fmt.Errorf("the cluster does not serve %s of %s, which Kubernetes has from 1.30 on", kind, group)
 			}
-			items, _, err := r.List(ctx, resource)
-			if err != nil && !apierrors.IsNotFound(err) {
-				return nil, err
-			}
-			for i := range items {
-				take[kind](&items[i])
-			}
+			key := nativeName{mutates, name}
+			out[key] = native{latest(out[key].since, since, b.GetCreationTimestamp().Time), append(out[key].actions, actions...)}
 		}
 	}
 	return out, nil
 }
 
-// add adds an object of a native policy, and what it does.
-func (n natives) add(name string, made time.Time, actions []string) {
-	have := n[name]
-	if made.After(have.since) {
-		have.since = made
+const admission = "admissionregistration.k8s.io"
+
+// native are the objects of a kind of native policies or bindings; there are none where the
+// cluster does not serve them.
+func (r *Reader) native(ctx context.Context, kind string) (objects []unstructured.Unstructured, served bool, err error) {
+	resource, served := r.Serves(admission, kind, "v1", "v1beta1")
+	if !served {
+		return nil, false, nil
 	}
-	have.actions = append(have.actions, actions...)
-	n[name] = have
+	objects, _, err = r.List(ctx, resource)
+	if apierrors.IsNotFound(err) {
+		err = nil
+	}
+	return objects, true, err
 }
+
+func latest(times ...time.Time) time.Time { return slices.MaxFunc(times, time.Time.Compare) }
 
 // of says since when all native policies are there by which the controller says that a
 // policy is judged, or which of them is not there, or does not deny where it should.
@@ -81,7 +92,7 @@ func (n natives) of(s v1alpha1.PolicyTranslationStatus) (since time.Time, missin
 			continue
 		}
 		for _, name := range row.Objects {
-			have, ok := n[name]
+			have, ok := n[nativeName{row.Type == "mutate", name}]
 			switch {
 			case !ok:
 				return since, fmt.Sprintf("the native policy %s of the rule %s is not there, or is not bound; see that the controller runs", name, row.Rule)

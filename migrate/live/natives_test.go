@@ -17,6 +17,10 @@ func TestNativesAreLookedAt(t *testing.T) {
 		{Rule: "labelled", Target: "native", Objects: []string{"a", "b"}, Action: "Deny"},
 		{Rule: "asks", Target: "webhook", Action: "Deny"},
 	}}
+	mutating := v1alpha1.PolicyTranslationStatus{Mode: v1alpha1.ModeEnforce, Rules: []v1alpha1.RuleStatus{
+		{Rule: "stamp", Type: "mutate", Target: "native", Objects: []string{"a"}},
+	}}
+	validates := func(name string) nativeName { return nativeName{false, name} }
 	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	denying := func(at time.Time) native { return native{since: at, actions: []string{"Deny"}} }
 	for name, c := range map[string]struct {
@@ -24,10 +28,10 @@ func TestNativesAreLookedAt(t *testing.T) {
 		want  string
 	}{
 		"none":           {natives{}, "native policy a of the rule labelled is not there"},
-		"one":            {natives{"a": denying(noon)}, "native policy b of the rule labelled is not there"},
-		"one audits":     {natives{"a": denying(noon), "b": {since: noon, actions: []string{"Audit"}}}, "b of the rule labelled does not deny"},
-		"all":            {natives{"a": denying(noon), "b": denying(noon.Add(time.Minute))}, ""},
-		"and one beside": {natives{"a": denying(noon), "b": denying(noon.Add(time.Minute)), "c": denying(noon.Add(time.Hour))}, ""},
+		"one":            {natives{validates("a"): denying(noon)}, "native policy b of the rule labelled is not there"},
+		"one audits":     {natives{validates("a"): denying(noon), validates("b"): {since: noon, actions: []string{"Audit"}}}, "b of the rule labelled does not deny"},
+		"all":            {natives{validates("a"): denying(noon), validates("b"): denying(noon.Add(time.Minute))}, ""},
+		"and one beside": {natives{validates("a"): denying(noon), validates("b"): denying(noon.Add(time.Minute)), validates("c"): denying(noon.Add(time.Hour))}, ""},
 	} {
 		since, missing := c.there.of(status)
 		if c.want == "" && (missing != "" || !since.Equal(noon.Add(time.Minute))) {
@@ -36,6 +40,12 @@ func TestNativesAreLookedAt(t *testing.T) {
 		if !strings.Contains(missing, c.want) {
 			t.Errorf("%s: %q, want %q", name, missing, c.want)
 		}
+	}
+	if _, missing := (natives{validates("a"): denying(noon)}).of(mutating); !strings.Contains(missing, "native policy a of the rule stamp is not there") {
+		t.Errorf("one that validates counts as one that mutates, of the same name: %q", missing)
+	}
+	if _, missing := (natives{{true, "a"}: {since: noon}}).of(mutating); missing != "" {
+		t.Errorf("one that mutates: %q", missing)
 	}
 }
 
@@ -52,7 +62,7 @@ func TestSeenIsOfOnePolicy(t *testing.T) {
 // shadow nothing depends on it, and nobody waits.
 func TestOnlyEnforcingGivesAMoment(t *testing.T) {
 	for mode, want := range map[string]bool{v1alpha1.ModeShadow: true, v1alpha1.ModeEnforce: false} {
-		r := &Reader{settle: time.Hour, since: map[string]time.Time{}, natives: natives{"a": {since: time.Now(), actions: []string{"Deny"}}}}
+		r := &Reader{settle: time.Hour, since: map[string]time.Time{}, natives: natives{{false, "a"}: {since: time.Now(), actions: []string{"Deny"}}}}
 		of := v1alpha1.PolicyTranslation{Status: v1alpha1.PolicyTranslationStatus{Mode: mode, Rules: []v1alpha1.RuleStatus{
 			{Rule: "labelled", Target: "native", Objects: []string{"a"}, Action: "Deny"},
 		}}}

@@ -266,15 +266,22 @@ func (c *cluster) awaitReady(t *testing.T, kind, namespace, name string) {
 // ours are the names of the native policies that the controller made.
 func (c *cluster) ours(t *testing.T) []string {
 	t.Helper()
-	var list admissionregistrationv1.ValidatingAdmissionPolicyList
-	if err := c.List(context.Background(), &list, client.MatchingLabels{"app.kubernetes.io/managed-by": controller.Manager}); err != nil {
+	return c.made(t, &admissionregistrationv1.ValidatingAdmissionPolicyList{})
+}
+
+// made are the names of the objects of a kind that the controller made, but for its canary.
+func (c *cluster) made(t *testing.T, list client.ObjectList) (names []string) {
+	t.Helper()
+	if err := c.List(context.Background(), list, client.MatchingLabels{"app.kubernetes.io/managed-by": controller.Manager}); err != nil {
 		t.Fatal(err)
 	}
-	var names []string
-	for _, p := range list.Items {
-		if p.Name != "kvap-canary" {
-			names = append(names, p.Name)
+	if err := meta.EachListItem(list, func(o runtime.Object) error {
+		if name := o.(client.Object).GetName(); name != "kvap-canary" {
+			names = append(names, name)
 		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
 	}
 	return names
 }

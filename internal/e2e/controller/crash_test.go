@@ -150,15 +150,7 @@ func killedAt(t *testing.T, step controller.Step) {
 	doomed.SetKind("ClusterPolicy")
 	doomed.SetName("doomed")
 	shared.remove(t, doomed)
-	cmd := shared.spawn(t, fmt.Sprintf("%d/1", step))
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	select {
-	case <-ended:
-	case <-time.After(15 * time.Second): // the step was not due
-		_ = cmd.Process.Kill()
-		<-ended
-	}
+	shared.diesBefore(t, step)
 	shared.control(t, enforcing())
 	shared.awaitReady(t, "ClusterPolicy", "", "killed")
 	shared.awaitReady(t, "ValidatingPolicy", "", "killed-cel")
@@ -168,4 +160,19 @@ func killedAt(t *testing.T, step controller.Step) {
 	t.Cleanup(func() { t.Log(shared.ours(t)) })
 	testcluster.Soon(t, "the objects are those that are wanted", func() bool { return slices.Equal(slices.Sorted(slices.Values(shared.ours(t))), want) })
 	s.end(t)
+}
+
+// diesBefore has a controller work that kills itself before a step, or is killed when that
+// is not due.
+func (c *cluster) diesBefore(t *testing.T, step controller.Step) {
+	t.Helper()
+	cmd := c.spawn(t, fmt.Sprintf("%d/1", step))
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case <-ended:
+	case <-time.After(15 * time.Second): // the step was not due
+		_ = cmd.Process.Kill()
+		<-ended
+	}
 }

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -42,17 +41,7 @@ spec:
 // mutators are the names of the MutatingAdmissionPolicies that the controller has made.
 func (c *cluster) mutators(t *testing.T) []string {
 	t.Helper()
-	var list admissionregistrationv1.MutatingAdmissionPolicyList
-	if err := c.List(t.Context(), &list, client.MatchingLabels{"app.kubernetes.io/managed-by": controller.Manager}); err != nil {
-		t.Fatal(err)
-	}
-	var names []string
-	for _, p := range list.Items {
-		if p.Name != "kvap-canary" {
-			names = append(names, p.Name)
-		}
-	}
-	return names
+	return c.made(t, &admissionregistrationv1.MutatingAdmissionPolicyList{})
 }
 
 // marking asks again and again for ConfigMaps, and counts those that are not marked.
@@ -199,15 +188,7 @@ func TestMutatorsKilledAtEachStep(t *testing.T) {
 			stop()
 			end := shared.marking(t)
 			shared.apply(t, marks(1))
-			cmd := shared.spawn(t, fmt.Sprintf("%d/1", step))
-			ended := make(chan error, 1)
-			go func() { ended <- cmd.Wait() }()
-			select {
-			case <-ended:
-			case <-time.After(15 * time.Second): // the step was not due
-				_ = cmd.Process.Kill()
-				<-ended
-			}
+			shared.diesBefore(t, step)
 			shared.control(t, enforcing())
 			shared.awaitReady(t, "ClusterPolicy", "", "marks")
 			want := []string{"marks-mark", "marks-other"}
