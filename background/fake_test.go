@@ -28,8 +28,9 @@ type fakeCluster struct {
 	objects map[string]map[string]any
 	refuse  map[string]error // by verb and kind
 	log     []string         // what was written
-	// meanwhile is done by somebody else when an object is about to be updated.
-	meanwhile func()
+	// meanwhile is done by somebody else when an object is about to be created or updated,
+	// and beforeLabel when one is about to be labelled.
+	meanwhile, beforeLabel func()
 	version   int
 }
 
@@ -108,7 +109,16 @@ func (c *fakeCluster) Page(ctx context.Context, apiVersion, kind, namespace stri
 	return all[:2], c.keyOf(all[1]), nil
 }
 
+// once does what is set, once.
+func once(act *func()) {
+	if do := *act; do != nil {
+		*act = nil
+		do()
+	}
+}
+
 func (c *fakeCluster) Create(_ context.Context, object map[string]any) (string, error) {
+	once(&c.meanwhile)
 	if c.objects[c.keyOf(object)] != nil {
 		return "", apierrors.NewAlreadyExists(schema.GroupResource{}, metaText(object, "name"))
 	}
@@ -120,10 +130,7 @@ func (c *fakeCluster) Create(_ context.Context, object map[string]any) (string, 
 }
 
 func (c *fakeCluster) Update(_ context.Context, object map[string]any, _ string) (string, error) {
-	if act := c.meanwhile; act != nil {
-		c.meanwhile = nil
-		act()
-	}
+	once(&c.meanwhile)
 	if have := c.objects[c.keyOf(object)]; metaText(have, "resourceVersion") != metaText(object, "resourceVersion") {
 		return "", apierrors.NewConflict(schema.GroupResource{}, metaText(object, "name"), errors.New("it has changed"))
 	}
@@ -143,7 +150,11 @@ func (c *fakeCluster) Apply(_ context.Context, object map[string]any) (string, e
 }
 
 func (c *fakeCluster) Label(_ context.Context, at interp.ObjectReference, change map[string]*string) error {
+	once(&c.beforeLabel)
 	object := c.objects[c.key(at.APIVersion, at.Kind, at.Namespace, at.Name)]
+	if object == nil {
+		return apierrors.NewNotFound(schema.GroupResource{}, at.Name)
+	}
 	own, _ := object["metadata"].(map[string]any)["labels"].(map[string]any)
 	next := maps.Clone(own)
 	if next == nil {

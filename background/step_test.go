@@ -139,6 +139,33 @@ func TestCopyInStep(t *testing.T) {
 	}
 }
 
+// A copy that is being made while its source goes does not stay, whether the source goes
+// before it is labelled or before the copy is written. That it goes is heard of before the
+// copy is there to be removed.
+func TestSourceGoesMeanwhile(t *testing.T) {
+	for _, before := range []string{"label", "write"} {
+		t.Run(before, func(t *testing.T) {
+			b := start(t, copies, shop, source)
+			b.options.Kinds = func(_, _, kind string) []Kind { return []Kind{{"v1", kind}} }
+			goes := func() {
+				gone := b.stored("v1", "Secret", "default", "s")
+				delete(b.cluster.objects, b.cluster.keyOf(gone))
+				b.do(t.Context(), task{source: true, policy: "kyverno.io/ClusterPolicy//copies", rule: "secret", trigger: referenceOf(gone)})
+			}
+			if before == "label" {
+				b.cluster.beforeLabel = goes
+			} else {
+				b.cluster.meanwhile = goes
+			}
+			b.begin()
+			b.drain()
+			if b.stored("v1", "Secret", "shop", "s") != nil {
+				t.Errorf("the copy of a source that is gone stays: %v", b.cluster.log)
+			}
+		})
+	}
+}
+
 // What bears labels of a rule that would not make it is left alone.
 func TestForged(t *testing.T) {
 	b := existing(t, copies, shop, source)
