@@ -31,7 +31,7 @@ type fakeCluster struct {
 	// meanwhile is done by somebody else when an object is about to be created or updated,
 	// and beforeLabel when one is about to be labelled.
 	meanwhile, beforeLabel func()
-	version   int
+	version                int
 }
 
 func (c *fakeCluster) key(apiVersion, kind, namespace, name string) string {

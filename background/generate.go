@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/interp"
@@ -66,10 +67,16 @@ func (w *Worker) write(ctx context.Context, j job, g *interp.Generation) outcome
 	}
 	for i := range g.Targets {
 		target := &g.Targets[i]
+		follows := target.Source != nil && target.Synchronize
 		if target.Source != nil && (target.Synchronize || !j.policy.rule(j.rule).open) {
 			// Where the label is missing, changes of the source are not noticed; the copy
 			// is made all the same.
-			if err := w.options.Cluster.Label(ctx, *target.Source, map[string]*string{interp.CloneSourceLabel: new(string)}); err != nil {
+			err := w.options.Cluster.Label(ctx, *target.Source, map[string]*string{interp.CloneSourceLabel: new(string)})
+			if follows && apierrors.IsNotFound(err) {
+				w.queue.Add(sourceTask(j, target))
+				continue
+			}
+			if err != nil {
 				w.options.Tell(Notice{Policy: j.policy.Of, Warning: true, Reason: reasonOf(err), Note: note(j.rule, j.trigger, "the source cannot be labelled: "+explained(err).Error())})
 			}
 		}
@@ -78,6 +85,9 @@ func (w *Worker) write(ctx context.Context, j job, g *interp.Generation) outcome
 			failures = append(failures, fmt.Errorf("%s %s: %w", target.Kind, strings.TrimPrefix(target.Namespace+"/"+target.Name, "/"), explained(err)))
 		} else if written {
 			out.resources = append(out.resources, referenceOf(target.Object))
+			if follows {
+				w.afterCopy(ctx, sourceTask(j, target))
+			}
 		}
 	}
 	if len(failures) > 0 {
@@ -85,6 +95,23 @@ func (w *Worker) write(ctx context.Context, j job, g *interp.Generation) outcome
 		out.message = out.err.Error()
 	}
 	return out
+}
+
+// afterCopy has a copy removed whose source went before the copy was there: whoever heard of
+// that found nothing to remove. A source that cannot be read now is read by the task.
+func (w *Worker) afterCopy(ctx context.Context, source task) {
+	if _, there, err := w.live(ctx, source.trigger); err != nil || !there {
+		w.queue.Add(source)
+	}
+}
+
+// sourceTask looks after all copies of the object that a target is a copy of.
+func sourceTask(j job, target *interp.Generated) task {
+	s := target.Source
+	return task{source: true, policy: keyOf(j.policy.Of), rule: j.rule, trigger: v1alpha1.ObjectReference{
+		APIVersion: s.APIVersion, Kind: s.Kind, Namespace: s.Namespace, Name: s.Name,
+		UID: types.UID(labelsOf(target.Object)[interp.SourceUIDLabel]),
+	}}
 }
 
 // put makes an object, or puts it in the place of another, and looks again where

@@ -118,7 +118,7 @@ func leftBy(of *policy.Policy, rule string) labels.Selector {
 	if !strings.HasSuffix(of.Kind, "GeneratingPolicy") {
 		return own
 	}
-	copied, err := labels.NewRequirement("generate.kyverno.io/source-uid", selection.DoesNotExist, nil)
+	copied, err := labels.NewRequirement(interp.SourceUIDLabel, selection.DoesNotExist, nil)
 	if err != nil {
 		return labels.Nothing() // the key is a label
 	}

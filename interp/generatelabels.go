@@ -12,8 +12,12 @@ import (
 	"github.com/kvap/kvap/policy"
 )
 
-// CloneSourceLabel is on every object that is copied, with an empty value.
-const CloneSourceLabel = "generate.kyverno.io/clone-source"
+const (
+	// CloneSourceLabel is on every object that is copied, with an empty value.
+	CloneSourceLabel = "generate.kyverno.io/clone-source"
+	// SourceUIDLabel is on every copy, with the UID of what it is a copy of.
+	SourceUIDLabel = "generate.kyverno.io/source-uid"
+)
 
 const (
 	managedByLabel  = "app.kubernetes.io/managed-by"
