@@ -46,13 +46,24 @@ policy: diag jmespath
 vap: cel diag
 vap/apiserver: internal/budget vap mutating cel schema
 mutating: vap cel diag
-translate: internal/budget translate/internal/anchor translate/internal/fields translate/internal/native translate/internal/pack translate/internal/partial translate/internal/scalar cel policy jmespath schema vap mutating diag
+translate: translate/internal/api translate/internal/native translate/internal/read translate/internal/match translate/internal/celrule translate/internal/fields translate/internal/pack translate/internal/rule translate/internal/mutate diag policy vap
+translate/internal/api: translate/internal/pack cel diag internal/budget mutating policy schema vap
 translate/internal/anchor:
-translate/internal/fields: internal/budget translate/internal/anchor translate/internal/native translate/internal/scalar policy jmespath schema diag
-translate/internal/native: translate/internal/scalar cel policy schema vap diag
-translate/internal/pack: translate/internal/native cel policy schema vap diag
 translate/internal/partial: cel
 translate/internal/scalar:
+translate/internal/native: translate/internal/scalar cel diag policy schema vap
+translate/internal/read: translate/internal/api translate/internal/anchor translate/internal/partial translate/internal/scalar translate/internal/native cel diag jmespath policy schema vap
+translate/internal/compare: translate/internal/partial translate/internal/scalar translate/internal/native translate/internal/read cel diag jmespath policy schema
+translate/internal/query: translate/internal/scalar translate/internal/native translate/internal/read translate/internal/compare cel diag internal/budget jmespath policy schema
+translate/internal/condition: translate/internal/partial translate/internal/scalar translate/internal/native translate/internal/read translate/internal/compare translate/internal/query cel diag jmespath policy schema
+translate/internal/match: translate/internal/api translate/internal/scalar translate/internal/native translate/internal/read translate/internal/query translate/internal/condition translate/internal/pack cel diag policy schema vap
+translate/internal/pattern: translate/internal/anchor translate/internal/scalar translate/internal/native translate/internal/read translate/internal/compare translate/internal/query cel diag jmespath policy schema
+translate/internal/podsec: translate/internal/scalar translate/internal/native translate/internal/read translate/internal/compare translate/internal/query translate/internal/match translate/internal/pack cel diag policy schema
+translate/internal/celrule: translate/internal/api translate/internal/native translate/internal/read translate/internal/query translate/internal/match translate/internal/pack cel diag policy schema vap
+translate/internal/fields: translate/internal/anchor translate/internal/scalar translate/internal/native diag internal/budget jmespath policy schema
+translate/internal/pack: translate/internal/native cel diag policy schema vap
+translate/internal/rule: translate/internal/api translate/internal/partial translate/internal/native translate/internal/read translate/internal/query translate/internal/condition translate/internal/match translate/internal/pattern translate/internal/podsec translate/internal/celrule translate/internal/pack cel diag jmespath policy schema vap
+translate/internal/mutate: translate/internal/api translate/internal/anchor translate/internal/partial translate/internal/scalar translate/internal/native translate/internal/read translate/internal/query translate/internal/condition translate/internal/match translate/internal/pattern translate/internal/celrule translate/internal/pack translate/internal/rule cel diag jmespath mutating policy schema vap
 compile: internal/budget internal/cores translate vap vap/apiserver mutating policy cel diag
 check: internal/budget internal/cores vap vap/apiserver policy schema cel diag
 interp: internal/budget interp/internal/cellib interp/internal/expr interp/internal/jsonpatch interp/internal/merge interp/internal/datum interp/internal/wildcard policy jmespath diag
@@ -127,7 +138,7 @@ internal/suite: internal/textdiff compile internal/judge internal/deviation inte
 // compilers are the packages that take values and return values, so that they
 // run in a browser, a test or a controller alike.
 func compilers() []string {
-	return []string{"diag", "cel", "jmespath", "policy", "schema", "translate", "translate/internal/anchor", "translate/internal/fields", "translate/internal/native", "translate/internal/pack", "translate/internal/partial", "translate/internal/scalar", "vap", "vap/apiserver", "mutating", "compile", "check", "internal/cores"}
+	return []string{"diag", "cel", "jmespath", "policy", "schema", "translate", "vap", "vap/apiserver", "mutating", "compile", "check", "internal/cores"}
 }
 
 // concurrent are the compilers that may start goroutines: their result does not
@@ -314,7 +325,7 @@ func under(p, prefix string) bool { return p == prefix || strings.HasPrefix(p, p
 
 func TestCompilersTakeValuesAndReturnValues(t *testing.T) {
 	for _, s := range sources(t) {
-		if !slices.Contains(compilers(), s.pkg) {
+		if !slices.Contains(compilers(), s.pkg) && !strings.HasPrefix(s.pkg, "translate/internal/") {
 			continue
 		}
 		for p, at := range s.imports() {
@@ -452,4 +463,83 @@ func TestFilesCanBeRead(t *testing.T) {
 			t.Errorf("%s has %d lines; split it by what it is about", s.name, lines)
 		}
 	}
+}
+
+// What one must hold in mind of translate is bounded: the files of a room, and the methods
+// of a type.
+func TestRoomsAreSmall(t *testing.T) {
+	files, methods := map[string]int{}, map[string]int{}
+	for _, s := range sources(t) {
+		if !under(s.pkg, "translate") {
+			continue
+		}
+		files[s.pkg]++
+		for _, d := range s.file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Recv != nil {
+				methods[s.pkg+"."+receiver(f.Recv.List[0].Type)]++
+			}
+		}
+	}
+	if files["translate/internal/read"] == 0 || methods["translate/internal/read.Lowering"] == 0 {
+		t.Fatal("nothing was counted")
+	}
+	for room, n := range files {
+		if n > 40 {
+			t.Errorf("%s has %d files; a room has at most 40", room, n)
+		}
+	}
+	for of, n := range methods {
+		if n > 60 {
+			t.Errorf("%s has %d methods; a type has at most 60", of, n)
+		}
+	}
+}
+
+// receiver is the name of a receiver's type.
+func receiver(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.StarExpr:
+		return receiver(e.X)
+	case *ast.IndexExpr:
+		return receiver(e.X)
+	case *ast.Ident:
+		return e.Name
+	}
+	return ""
+}
+
+// An expression that errs on purpose is made in one place.
+func TestOnePlaceMakesErrors(t *testing.T) {
+	made := 0
+	for _, s := range sources(t) {
+		if !under(s.pkg, "translate") {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			c, ok := n.(*ast.CallExpr)
+			if !ok || len(c.Args) != 2 || !isCall(c.Args[1], "Map") {
+				return true
+			}
+			if f, ok := c.Args[0].(*ast.SelectorExpr); !ok || f.Sel.Name != "FuncDyn" {
+				return true
+			}
+			made++
+			if s.pkg != "translate/internal/partial" {
+				t.Errorf("%s: only partial makes an expression that errs", s.at(c))
+			}
+			return true
+		})
+	}
+	if made != 1 {
+		t.Errorf("%d places make an expression that errs", made)
+	}
+}
+
+func isCall(e ast.Expr, name string) bool {
+	c, ok := e.(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	f, ok := c.Fun.(*ast.SelectorExpr)
+	return ok && f.Sel.Name == name && len(c.Args) == 0
 }

@@ -8,24 +8,27 @@
 // construct's file says how the gap is closed; docs/semantics.md has the table.
 // Where the schema of a kind is known, the expressions rely on it; where it is
 // not, each step is guarded. One walk decides and builds: a construct without a
-// native form panics with a refusal, which refusalOf makes the rule's reason.
+// native form panics with a read.Refusal, which rule.RefusalOf makes the rule's reason.
 //
 // It does not print, name objects finally or validate them: that is vap's work.
 //
 // Kyverno tells what is missing, what is null and what is an error; CEL tells values and
-// errors, of which && and || swallow some. So what is built notes what it needs (needs.go),
+// errors, of which && and || swallow some. So what is built notes what it needs (read.Needs),
 // and a condition is a partial.Bool until it becomes an expression:
 //
 //	key: "{{ request.object.spec.replicas }}"     needs has(object.spec.replicas)
 //	operator: GreaterThan                         object.spec.replicas > 5, which errs by itself
 //	value: 5
 //
-// Start at lower.go, which drives the walk, and lowering.go, which says what it
-// carries: what it gathers, and the environment that it stands in. Then pattern.go
-// and jmespath.go, its two halves; operand.go is what an expression gives, place.go
-// how a value of the request is read, and sequence.go how lists are gone through.
-// internal/partial is the domain of what may be an error, internal/scalar judges what is
-// known when compiling, and internal/pack puts what was lowered, in the words of
-// internal/native, into drafts. internal/anchor reads the keys of patterns, internal/fields
-// looks for fields that no object has.
+// The rooms in internal import downward only. From the ground up:
+//
+//	partial     what may be an error              read       how a value of the request is read
+//	scalar      what is known when compiling      compare    operators, wildcards, leaves of patterns
+//	anchor      the keys of patterns              query      {{ }}: templates, JMESPath, context
+//	native      what a rule became                condition, match, pattern, podsec, celrule
+//	pack        rules in policy objects           rule       one validate rule
+//	fields      fields that no object has         mutate     mutate rules
+//
+// Start at lowered.go and translate.go, which choose the room of a rule; then the doc.go of
+// internal/read, what all of them stand on, and of internal/rule, the way of a validate rule.
 package translate

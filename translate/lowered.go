@@ -6,6 +6,10 @@ import (
 
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/translate/internal/api"
+	"github.com/kvap/kvap/translate/internal/celrule"
+	"github.com/kvap/kvap/translate/internal/match"
+	"github.com/kvap/kvap/translate/internal/mutate"
 	"github.com/kvap/kvap/translate/internal/pack"
 	"github.com/kvap/kvap/vap"
 )
@@ -14,24 +18,24 @@ import (
 // and of the native ones the expressions, which are not yet packed.
 type Lowered struct {
 	Policy *policy.Policy
-	rules  []RuleResult // without their places in drafts, but for a policy in CEL
-	units  []pack.Unit  // of the native rules
+	rules  []api.RuleResult // without their places in drafts, but for a policy in CEL
+	units  []pack.Unit      // of the native rules
 }
 
 // Lower decides for each rule of a policy whether it is native.
-func Lower(p *policy.Policy, o Options) Lowered {
-	o = o.withDefaults()
+func Lower(p *policy.Policy, o api.Options) Lowered {
+	o = o.WithDefaults()
 	if p.ImagePolicy() != nil {
-		return Lowered{Policy: p, rules: []RuleResult{lowerImages(p)}}
+		return Lowered{Policy: p, rules: []api.RuleResult{lowerImages(p)}}
 	}
 	if p.Validating != nil {
-		return Lowered{Policy: p, rules: []RuleResult{lowerValidating(p, &o)}}
+		return Lowered{Policy: p, rules: []api.RuleResult{celrule.Lower(p, &o)}}
 	}
 	if p.Mutating != nil {
-		return Lowered{Policy: p, rules: []RuleResult{lowerMutating(p, &o)}}
+		return Lowered{Policy: p, rules: []api.RuleResult{mutate.LowerPolicy(p, &o)}}
 	}
 	if p.Generating != nil {
-		return Lowered{Policy: p, rules: []RuleResult{lowerGenerating(p)}}
+		return Lowered{Policy: p, rules: []api.RuleResult{lowerGenerating(p)}}
 	}
 	units, rules := lowerPolicy(p, &o)
 	return Lowered{Policy: p, rules: rules, units: units}
@@ -41,13 +45,13 @@ func Lower(p *policy.Policy, o Options) Lowered {
 func Refused(p *policy.Policy, why diag.Diagnostic) Lowered {
 	out := Lowered{Policy: p}
 	if p.InCEL() {
-		out.rules = []RuleResult{{Policy: p, Forms: []Form{{Name: p.Name}}}}
+		out.rules = []api.RuleResult{{Policy: p, Forms: []api.Form{{Name: p.Name}}}}
 	}
 	for _, r := range p.Rules {
-		out.rules = append(out.rules, RuleResult{Policy: p, Rule: r, Forms: []Form{{Name: r.Name, Rule: r}}})
+		out.rules = append(out.rules, api.RuleResult{Policy: p, Rule: r, Forms: []api.Form{{Name: r.Name, Rule: r}}})
 	}
 	for i := range out.rules {
-		out.rules[i].refuse(why)
+		out.rules[i].Refuse(why)
 	}
 	return out
 }
@@ -62,7 +66,7 @@ func (l Lowered) Without(left Left) Lowered {
 	indexes := map[int]bool{}
 	for i := range l.rules {
 		if why, ok := left[l.rules[i].Rule]; ok {
-			l.rules[i].refuse(why)
+			l.rules[i].Refuse(why)
 			indexes[i] = true
 		}
 	}
@@ -79,7 +83,7 @@ type NativeRule struct {
 }
 
 // Native are the rules that are native.
-func (l Lowered) Native(o Options) []NativeRule {
+func (l Lowered) Native(o api.Options) []NativeRule {
 	objects := make([][]string, len(l.rules))
 	if l.Policy.Validating != nil {
 		for i := range l.rules[0].Drafts {
@@ -92,11 +96,11 @@ func (l Lowered) Native(o Options) []NativeRule {
 		}
 	}
 	for _, u := range l.units {
-		objects[u.Rule.Index] = append(objects[u.Rule.Index], u.Keys(o.packing())...)
+		objects[u.Rule.Index] = append(objects[u.Rule.Index], u.Keys(o.Packing())...)
 	}
 	var out []NativeRule
 	for i, r := range l.rules {
-		if r.Target != Native || len(objects[i]) == 0 {
+		if r.Target != api.Native || len(objects[i]) == 0 {
 			continue
 		}
 		pos := l.Policy.Pos
@@ -114,33 +118,19 @@ func (l Lowered) About(resource func(group, resource string) bool) Lowered {
 	return l
 }
 
-// refuse takes a rule for one without a native form. What was said of the native
-// form no longer counts.
-func (r *RuleResult) refuse(why diag.Diagnostic) {
-	r.Target = Webhook
-	if unsupportedCode(why.Code) {
-		r.Target = Unsupported
-	}
-	r.Codes, r.Found, r.Drafts, r.Mutating = []diag.Code{why.Code}, diag.List{why}, nil, nil
-	r.Forms = slices.Clone(r.Forms)
-	for i := range r.Forms {
-		r.Forms[i].Places = nil
-	}
-}
-
 // Assemble makes drafts of policies. Their rules share what Options.Pack lets them
 // share.
-func Assemble(ls []Lowered, o Options) Result {
-	o = o.withDefaults()
-	var res Result
+func Assemble(ls []Lowered, o api.Options) api.Result {
+	o = o.WithDefaults()
+	var res api.Result
 	at := places{}
 	var all []pack.Unit
 	own := make([][]pack.Packed, len(ls))
-	if o.Pack != PackMatch {
-		o.Each(len(ls), func(i int) { own[i] = pack.Drafts(ls[i].units, o.packing()) })
+	if o.Pack != api.PackMatch {
+		o.Each(len(ls), func(i int) { own[i] = pack.Drafts(ls[i].units, o.Packing()) })
 	}
 	for i, l := range ls {
-		if o.Pack == PackMatch {
+		if o.Pack == api.PackMatch {
 			all = append(all, l.units...)
 		}
 		res.Drafts = append(res.Drafts, at.drafts(own[i])...)
@@ -148,12 +138,12 @@ func Assemble(ls []Lowered, o Options) Result {
 			res.Drafts = append(res.Drafts, l.rules[0].Drafts...)
 		}
 	}
-	res.Drafts = append(res.Drafts, at.drafts(pack.Drafts(all, o.packing()))...)
+	res.Drafts = append(res.Drafts, at.drafts(pack.Drafts(all, o.Packing()))...)
 	for _, l := range ls {
 		for _, r := range l.rules {
 			r = at.placed(r)
-			where := r.excludedNamespaces(&o)
-			r.Codes = append(slices.Clip(r.Codes), codesOf(where)...)
+			where := match.ExcludedNamespaces(&r, &o)
+			r.Codes = append(slices.Clip(r.Codes), api.CodesOf(where)...)
 			res.Rules = append(res.Rules, r)
 			for _, d := range r.Mutating {
 				if !slices.Contains(res.Mutating, d) { // rules of a policy share it
@@ -168,7 +158,7 @@ func Assemble(ls []Lowered, o Options) Result {
 }
 
 // places are where rules are in drafts, by the rule as expanded.
-type places map[*policy.Rule][]Place
+type places map[*policy.Rule][]api.Place
 
 // drafts are those of packs, whose rules have their places then.
 func (at places) drafts(packs []pack.Packed) []*vap.Draft {
@@ -176,14 +166,14 @@ func (at places) drafts(packs []pack.Packed) []*vap.Draft {
 	for _, d := range packs {
 		out = append(out, d.Draft)
 		for i, r := range d.Rules {
-			at[r] = append(at[r], Place{d.Draft, i})
+			at[r] = append(at[r], api.Place{Draft: d.Draft, Member: i})
 		}
 	}
 	return out
 }
 
 // placed is what became of a rule, with its places in drafts.
-func (at places) placed(r RuleResult) RuleResult {
+func (at places) placed(r api.RuleResult) api.RuleResult {
 	if r.Rule == nil {
 		return r
 	}

@@ -1,0 +1,229 @@
+package compare
+
+import (
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/jmespath"
+	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/read"
+	"github.com/kvap/kvap/translate/internal/scalar"
+)
+
+// RelationOf is the relation that a comparator asks for.
+func RelationOf(c jmespath.Comparator) scalar.Relation {
+	switch c {
+	case jmespath.Equal:
+		return scalar.Equals
+	case jmespath.NotEqual:
+		return scalar.Differs
+	case jmespath.Less:
+		return scalar.Less
+	case jmespath.LessEqual:
+		return scalar.LessEqual
+	case jmespath.Greater:
+		return scalar.Greater
+	}
+	return scalar.GreaterEqual
+}
+
+// Compare is a comparison. Orders are null, hence false, of anything but numbers.
+func Compare(l *read.Lowering, op scalar.Relation, a, b read.Operand) read.Operand {
+	if b.Form != read.LitForm && a.Form == read.LitForm {
+		a, b = b, a
+		op = op.Mirrored()
+	}
+	if op == scalar.Equals || op == scalar.Differs {
+		eq := equal(l, a, b)
+		if op == scalar.Differs {
+			eq = cel.Not(eq)
+		}
+		return read.BoolOf(eq)
+	}
+	return comparison(order(l, op, a, b), cel.And(isNumber(l, a), isNumber(l, b)))
+}
+
+// comparison is the order of two values, which is null unless both are numbers.
+func comparison(order, numbers cel.Bool) read.Operand {
+	if known, ok := numbers.Const(); ok && !known {
+		return read.LitOf(nil)
+	} else if ok {
+		return read.BoolOf(order)
+	}
+	j := read.OperandAt(read.PlaceOf(order.Value, &schema.Type{Kind: schema.Bool}).From(read.FromOrdering))
+	j.V.Guards = []read.Guard{{Cond: numbers, Shape: true}}
+	return j
+}
+
+// IsNumber is: j is there and a number.
+func isNumber(l *read.Lowering, j read.Operand) cel.Bool {
+	return read.Holds(l, j, false, read.Pred{
+		Lit: func(v any) cel.Bool { _, ok := scalar.Float(v); return cel.Lit(ok) },
+		Value: func(x cel.Value, t *schema.Type) cel.Bool {
+			switch read.KindOf(t) {
+			case schema.Int, schema.Number:
+				return cel.True()
+			case schema.IntOrString:
+				return read.TypeIs(x, "int")
+			case schema.Any:
+				return read.IsNumber(x)
+			}
+			return cel.False()
+		},
+		Sequence: func(read.Sequence) cel.Bool { return cel.False() },
+	})
+}
+
+// equal is JMESPath's ==, type strict; numbers are numbers.
+func equal(l *read.Lowering, a, b read.Operand) cel.Bool {
+	if b.Form != read.LitForm {
+		return equalValues(l, a, b)
+	}
+	want := b.Lit
+	return read.Holds(l, a, false, read.Pred{
+		Lit: func(v any) cel.Bool { return cel.Lit(scalar.Same(v, want)) },
+		Value: func(x cel.Value, t *schema.Type) cel.Bool {
+			if !couldEqual(t, want) {
+				return cel.False()
+			}
+			if b, ok := want.(bool); ok && read.KindOf(t) == schema.Bool {
+				return isBool(x, t, b)
+			}
+			w, ok := read.LiteralTree(l, want)
+			if !ok {
+				panic(l.Unsupported("a comparison with this literal"))
+			}
+			return x.Eq(w)
+		},
+		Sequence: func(s read.Sequence) cel.Bool { return sequenceEquals(l, s, want) },
+		Neutral:  others(want),
+	})
+}
+
+func sequenceEquals(l *read.Lowering, s read.Sequence, want any) cel.Bool {
+	list, ok := want.([]any)
+	if !ok {
+		return cel.False()
+	}
+	if len(list) == 0 {
+		return cel.Not(s.Quantify(l, cel.ForSome, false, func(read.Operand) cel.Bool { return cel.True() }))
+	}
+	for _, item := range list {
+		if !couldEqual(s.Elem(), item) {
+			return cel.False()
+		}
+	}
+	if len(list) > 1 {
+		read.MustBeOrdered(l, read.SequenceOf(s))
+	}
+	got, ok := s.List(l, false)
+	w, ok2 := read.LiteralTree(l, want)
+	if !ok || !ok2 {
+		panic(l.Unsupported("the comparison of a nested projection, before Kubernetes 1.35"))
+	}
+	return got.Eq(w)
+}
+
+// others are literals unlike v, to stand in for a missing value.
+func others(v any) func(*schema.Type) []any {
+	return func(*schema.Type) []any {
+		switch x := v.(type) {
+		case string:
+			return []any{x, x + "-"}
+		case float64:
+			return []any{int64(x), int64(x) + 1}
+		case bool:
+			return []any{!x}
+		}
+		return nil
+	}
+}
+
+func couldEqual(t *schema.Type, lit any) bool {
+	switch lit := lit.(type) {
+	case nil:
+		return read.KindOf(t) == schema.Any
+	case bool:
+		return read.KindOf(t) == schema.Bool || read.KindOf(t) == schema.Any
+	case string:
+		return read.KindOf(t) == schema.String || read.KindOf(t) == schema.Any || read.KindOf(t) == schema.IntOrString
+	case float64, int64:
+		k := read.KindOf(t)
+		if f, ok := lit.(float64); ok && f != float64(int64(f)) && (k == schema.Int || k == schema.IntOrString) {
+			return false
+		}
+		return k == schema.Int || k == schema.Number || k == schema.Any || k == schema.IntOrString
+	case []any:
+		return read.KindOf(t) == schema.List || read.KindOf(t) == schema.Any
+	}
+	return read.KindOf(t) == schema.Any || read.KindOf(t) == schema.Map || read.KindOf(t) == schema.Object
+}
+
+// equalValues compares two values that are both of the request.
+func equalValues(l *read.Lowering, a, b read.Operand) cel.Bool {
+	if a.Form == read.ChoiceForm {
+		return cel.CondBool(a.C, equalValues(l, *a.Then, b), equalValues(l, *a.Els, b))
+	}
+	if b.Form == read.ChoiceForm {
+		return cel.CondBool(b.C, equalValues(l, a, *b.Then), equalValues(l, a, *b.Els))
+	}
+	if b.Form == read.LitForm {
+		return equal(l, a, b)
+	}
+	if a.Form == read.LitForm {
+		return equal(l, b, a)
+	}
+	read.MustBeOrdered(l, a)
+	read.MustBeOrdered(l, b)
+	x, ok := read.Expr(l, a.Settled())
+	y, ok2 := read.Expr(l, b.Settled())
+	if !ok || !ok2 {
+		panic(l.Unsupported("this comparison of two values"))
+	}
+	pa, pb := read.Present(l, a), read.Present(l, b)
+	same := x.Eq(y)
+	if ak, bk := read.KindOf(a.Typ()), read.KindOf(b.Typ()); ak != bk && !ofSeveralTypes(ak) && !ofSeveralTypes(bk) {
+		same = cel.False()
+		if numericKind(a.Typ()) && numericKind(b.Typ()) {
+			same = read.Dyn(x).Eq(read.Dyn(y))
+		}
+	}
+	if pa.IsTrue() && pb.IsTrue() {
+		return same
+	}
+	return cel.Or(cel.And(pa, pb, same), cel.And(cel.Not(pa), cel.Not(pb)))
+}
+
+func numericKind(t *schema.Type) bool {
+	return read.KindOf(t) == schema.Int || read.KindOf(t) == schema.Number
+}
+
+func order(l *read.Lowering, op scalar.Relation, a, b read.Operand) cel.Bool {
+	want, ok := b.Lit.(float64)
+	if b.Form != read.LitForm || !ok {
+		if b.Form == read.LitForm {
+			return cel.False()
+		}
+		panic(l.Unsupported("the order of two values of the request in a query"))
+	}
+	n, exact := cel.Double(want), want == float64(int64(want))
+	if exact {
+		n = cel.Int(int64(want))
+	}
+	return read.Holds(l, a, false, read.Pred{
+		Lit: func(v any) cel.Bool {
+			f, ok := scalar.Float(v)
+			return cel.Lit(ok && op.Holds(scalar.CompareFloats(f, want)))
+		},
+		Value: func(x cel.Value, t *schema.Type) cel.Bool {
+			switch read.KindOf(t) {
+			case schema.Int, schema.Number:
+				return x.Compare(cel.Operator(op), n)
+			case schema.IntOrString:
+				return cel.And(read.TypeIs(x, "int"), x.Compare(cel.Operator(op), n))
+			case schema.Any:
+				return cel.And(read.IsNumber(x), x.Compare(cel.Operator(op), n))
+			}
+			return cel.False()
+		},
+		Sequence: func(read.Sequence) cel.Bool { return cel.False() },
+	})
+}

@@ -1,0 +1,156 @@
+package compare
+
+import (
+	"regexp"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/read"
+	"github.com/kvap/kvap/translate/internal/scalar"
+)
+
+// Contains is membership in a list or in a string.
+func Contains(l *read.Lowering, in, search read.Operand) read.Operand {
+	switch in.Form {
+	case read.LitForm:
+		return literalContains(l, in.Lit, search)
+	case read.ErrorForm:
+		return in
+	case read.SequenceForm, read.MultiForm:
+		s := read.AsSequence(l, in)
+		if e, ok := s.(read.Entries); ok && !e.Values {
+			if name, ok := search.Lit.(string); ok && search.Form == read.LitForm {
+				return read.BoolOf(hasKey(l, e.V, name))
+			}
+		}
+		return read.BoolOf(s.Quantify(l, cel.ForSome, true, func(x read.Operand) cel.Bool { return equalValues(l, x, search) }))
+	}
+	switch in.V.Kind() {
+	case schema.String:
+		if out, ok := textContains(l, in, search); ok {
+			return out
+		}
+	case schema.List:
+		return listContains(l, in.V, search)
+	case schema.Any:
+		if out, ok := anyContains(l, in, search); ok {
+			return out
+		}
+	}
+	panic(l.Unsupported("this use of contains"))
+}
+
+// textContains is membership in a text, of which only texts are part. ok is false where
+// the type of what is searched is not known.
+func textContains(l *read.Lowering, in, search read.Operand) (_ read.Operand, ok bool) {
+	text, known := read.Expr(l, in)
+	if search.Form == read.LitForm {
+		if _, isText := search.Lit.(string); !isText {
+			return falseOf(l, in.V), true
+		}
+	}
+	what, ok := read.Expr(l, search)
+	if !known || !ok || read.KindOf(search.Typ()) != schema.String {
+		return read.Operand{}, false
+	}
+	return read.BoolOf(text.Contains(what)), true
+}
+
+// listContains is membership in a list.
+func listContains(l *read.Lowering, v read.Place, search read.Operand) read.Operand {
+	read.Reads(l, v, true)
+	if search.Form == read.LitForm {
+		if w, ok := read.LiteralTree(l, search.Lit); ok && couldEqual(v.Elem(), search.Lit) {
+			return read.BoolOf(w.In(v.Expr))
+		}
+		return falseOf(l, v)
+	}
+	what, ok := read.Expr(l, search)
+	if ok && search.Typ().Kind == v.Elem().Kind {
+		return read.BoolOf(what.In(v.Expr))
+	}
+	return read.BoolOf(read.ListOf{V: v, Hint: read.Hint(v)}.Quantify(l, cel.ForSome, true, func(x read.Operand) cel.Bool { return equalValues(l, x, search) }))
+}
+
+// anyContains is membership in what turns out to be a text or a list.
+func anyContains(l *read.Lowering, in, search read.Operand) (_ read.Operand, ok bool) {
+	what, ok := read.Expr(l, search)
+	x, known := read.Expr(l, in)
+	if !ok || !known {
+		return read.Operand{}, false
+	}
+	inText := read.LitOf(false)
+	if read.KindOf(search.Typ()) == schema.String {
+		inText = read.BoolOf(x.Contains(what))
+	}
+	return read.Choice(read.IsString(x), inText, read.BoolOf(what.In(x))), true // argument has asked for the type
+}
+
+// falseOf is false, but an error where v, which has a size, is missing.
+func falseOf(l *read.Lowering, v read.Place) read.Operand {
+	read.Reads(l, v, true)
+	return read.LitOf(false)
+}
+
+// hasKey is: a map, which must be there, has the key.
+func hasKey(l *read.Lowering, v read.Place, name string) cel.Bool {
+	child := v.Settled().Field(name)
+	switch {
+	case v.Certain() && child.Never:
+		return cel.False()
+	case v.Certain() && child.Certain():
+		return cel.True()
+	case v.Certain():
+		return child.Guards[len(child.Guards)-1].Cond
+	case v.Kind() == schema.Object:
+		read.Reads(l, v, true)
+		if !child.Never && !child.Certain() {
+			return child.Guards[len(child.Guards)-1].Cond
+		}
+		return cel.String(name).In(read.Dyn(v.Expr))
+	}
+	read.Reads(l, v, true)
+	return cel.String(name).In(v.Expr)
+}
+
+func literalContains(l *read.Lowering, in any, search read.Operand) read.Operand {
+	switch in := in.(type) {
+	case []any:
+		if search.Form == read.LitForm {
+			for _, item := range in {
+				if scalar.Same(item, search.Lit) {
+					return read.LitOf(true)
+				}
+			}
+			return read.LitOf(false)
+		}
+		var alts []cel.Bool
+		if v, ok := read.Expr(l, search); ok && allStrings(in) && read.KindOf(search.Typ()) == schema.String {
+			list, _ := read.LiteralTree(l, in)
+			return read.BoolOf(v.In(list))
+		}
+		for _, item := range in {
+			alts = append(alts, equal(l, search, read.LitOf(item)))
+		}
+		return read.BoolOf(cel.Or(alts...))
+	case string:
+		if s, ok := search.Lit.(string); ok && search.Form == read.LitForm {
+			return read.LitOf(scalar.WildMatch("*"+regexp.QuoteMeta(s)+"*", in) || read.ContainsText(in, s))
+		}
+		if v, ok := read.Expr(l, search); ok && read.KindOf(search.Typ()) == schema.String {
+			return read.BoolOf(cel.String(in).Contains(v))
+		}
+	case nil:
+		return read.TypeError("contains")
+	}
+	panic(l.Unsupported("this use of contains"))
+}
+
+func allStrings(vs []any) bool {
+	for _, v := range vs {
+		if _, ok := v.(string); !ok {
+			return false
+		}
+	}
+	return true
+}

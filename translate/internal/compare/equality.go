@@ -1,0 +1,294 @@
+package compare
+
+import (
+	"slices"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/native"
+	"github.com/kvap/kvap/translate/internal/read"
+	"github.com/kvap/kvap/translate/internal/scalar"
+)
+
+// Equals is Equals.
+func Equals(l *read.Lowering, key, value read.Operand) cel.Bool {
+	if value.Form != read.LitForm {
+		return equalsVariable(l, key, value)
+	}
+	want := value.Lit
+	return read.Holds(l, key, true, read.Pred{
+		Lit: func(v any) cel.Bool { return cel.Lit(scalar.Equal(v, want)) },
+		Value: func(x cel.Value, t *schema.Type) cel.Bool {
+			return equalsLiteral(l, x, t, want)
+		},
+		Sequence: func(s read.Sequence) cel.Bool { return sequenceEquals(l, s, want) },
+		Neutral:  NeutralsOf(value),
+		StandIn:  func(v any) cel.Bool { return cel.Lit(equalsAsData(v, want)) },
+	})
+}
+
+// equalsLiteral is Equals of a value that is there.
+func equalsLiteral(l *read.Lowering, x cel.Value, t *schema.Type, want any) cel.Bool {
+	switch read.KindOf(t) {
+	case schema.Bool:
+		b, ok := want.(bool)
+		return cel.And(cel.Lit(ok), isBool(x, t, b))
+	case schema.Int, schema.Number:
+		f, ok := scalar.EqualNumber(want)
+		if !ok || read.KindOf(t) == schema.Int && f != float64(int64(f)) {
+			return cel.False()
+		}
+		return equalsNumber(x, f)
+	case schema.String:
+		text, ok := want.(string)
+		return cel.And(cel.Lit(ok), equalsText(x, t, text))
+	case schema.IntOrString, schema.Any:
+		return perType(l, x, t, want)
+	case schema.List:
+		w, ok := read.LiteralTree(l, want)
+		items, isList := want.([]any)
+		for _, item := range items {
+			ok = ok && couldEqual(t.Elem, item)
+		}
+		if !isList || !ok {
+			return cel.False()
+		}
+		return x.Eq(w)
+	}
+	m, isMap := want.(map[string]any)
+	if !isMap {
+		return cel.False()
+	}
+	w, ok := read.LiteralTree(l, m)
+	if !ok {
+		panic(l.Unsupported("this comparison with a map"))
+	}
+	return read.Dyn(x).Eq(w)
+}
+
+// perType dispatches Equals at run time.
+func perType(l *read.Lowering, x cel.Value, t *schema.Type, want any) cel.Bool {
+	switch w := want.(type) {
+	case bool:
+		return x.Eq(cel.Lit(w).Value)
+	case float64:
+		return equalsNumber(x, w)
+	case string:
+		text := equalsText(x, t, w)
+		if read.ReadsOf(w, t) != scalar.AsText || scalar.IsWild(w) {
+			text = cel.And(read.IsString(x), text)
+		}
+		if f, ok := scalar.EqualNumber(want); ok {
+			return cel.Or(text, equalsNumber(x, f))
+		}
+		return text
+	case nil:
+		return cel.False()
+	}
+	tree, ok := read.LiteralTree(l, want)
+	if !ok {
+		panic(l.Unsupported("this comparison"))
+	}
+	return x.Eq(tree)
+}
+
+func equalsNumber(x cel.Value, f float64) cel.Bool {
+	if f == float64(int64(f)) {
+		return x.Eq(cel.Int(int64(f)))
+	}
+	return x.Eq(cel.Double(f))
+}
+
+// equalsText is Equals of a text: the value is read as the literal asks, or is a wildcard.
+func equalsText(x cel.Value, t *schema.Type, want string) cel.Bool {
+	switch {
+	case read.ReadsOf(want, t) != scalar.AsText:
+		return read.Measured(x, t, scalar.Equals, want)
+	case scalar.IsWild(want):
+		return native.Matches(x, want)
+	}
+	return x.Eq(cel.String(want))
+}
+
+// equalsAsData is equalsLiteral of a value that is known.
+func equalsAsData(v, want any) bool {
+	text, ok := v.(string)
+	if !ok {
+		return scalar.Equal(v, want)
+	}
+	literal, ok := want.(string)
+	return ok && scalar.EqualText(text, literal)
+}
+
+// equalsVariable is Equals where the value is of the request too: what is the same is
+// equal, but null.
+func equalsVariable(l *read.Lowering, key, value read.Operand) cel.Bool {
+	switch {
+	case key.Form == read.ChoiceForm:
+		then, els := l.EitherWay(key.C,
+			func() cel.Bool { return equalsVariable(l, *key.Then, value) },
+			func() cel.Bool { return equalsVariable(l, *key.Els, value) })
+		if then.IsFalse() && els.IsFalse() { // whoever asks for that reads the key and the value
+			return then
+		}
+		return cel.CondBool(key.C, then, els)
+	case key.Form == read.LitForm && key.Lit == nil:
+		return cel.False()
+	case read.IsConfigured(value):
+		return equalsConfigured(l, key, value)
+	case key.Form == read.LitForm && isWord(key.Lit):
+		return literalEquals(l, key.Lit, value)
+	}
+	read.MustBeOrdered(l, key)
+	read.MustBeOrdered(l, value)
+	k, keyThere, ok := unlessNull(l, key)
+	v, valueThere, ok2 := unlessNull(l, value)
+	if !ok || !ok2 {
+		panic(l.Unsupported("this comparison of two values"))
+	}
+	NoteSame(l, key, value)
+	return cel.And(keyThere, valueThere, sameData(l, key, value, k, v))
+}
+
+// equalsConfigured is Equals where the value is a text of the configuration: a pattern for
+// texts. What it is to a number or a quantity is only known at run time.
+func equalsConfigured(l *read.Lowering, key, value read.Operand) cel.Bool {
+	l.Note(diag.RuntimeText, "the text of the ConfigMap is known only at run time; it is a pattern, and no quantity or duration")
+	t := namedText(l, value)
+	return cel.And(t.notNull, read.Holds(l, key, true, read.Pred{
+		Lit: func(v any) cel.Bool {
+			switch v := v.(type) {
+			case string:
+				return cel.String(v).MatchesValue(t.pattern())
+			case float64:
+				panic(notText(l))
+			}
+			return cel.False()
+		},
+		Value: func(x cel.Value, typ *schema.Type) cel.Bool {
+			switch k := read.KindOf(typ); {
+			case k == schema.List, isMapKind(k), k == schema.Bool:
+				return cel.False()
+			case k == schema.String && !read.IsQuantityType(typ) && !read.IsDurationType(typ):
+				return x.MatchesValue(t.pattern())
+			}
+			panic(notText(l))
+		},
+		Sequence: func(read.Sequence) cel.Bool { return cel.False() },
+	}))
+}
+
+// notText refuses a comparison of what is no text.
+func notText(l *read.Lowering) read.Refusal {
+	return l.Unsupported("the comparison of a value that is no text with one that is only known at run time")
+}
+
+// sameData is: two values of the request, neither of which is missing, are the same and not
+// null.
+func sameData(l *read.Lowering, key, value read.Operand, k, v cel.Value) cel.Bool {
+	kt, vt := kindFound(key), kindFound(value)
+	switch {
+	case read.IsQuantityType(key.Typ()) && read.IsQuantityType(value.Typ()):
+		return cel.Func(cel.FuncQuantity, k).Call(cel.FuncCompareTo, cel.Func(cel.FuncQuantity, v)).Eq(cel.Int(0))
+	case read.IsDurationType(key.Typ()) && read.IsDurationType(value.Typ()):
+		return cel.Func(cel.FuncDuration, k).Eq(cel.Func(cel.FuncDuration, v))
+	case kt == vt && kt != schema.Any, numericKind(key.Typ()) && numericKind(value.Typ()):
+		return k.Eq(v)
+	case ofSeveralTypes(kt) || ofSeveralTypes(vt):
+		same := read.Dyn(k).Eq(v)
+		if kt == schema.Any && vt == schema.Any && !read.Knows(l, cel.Not(read.IsNull(k))) {
+			return cel.And(cel.Not(read.IsNull(k)), same)
+		}
+		return same
+	case isMapKind(kt) && isMapKind(vt):
+		return read.Dyn(k).Eq(read.Dyn(v))
+	}
+	return cel.False()
+}
+
+// NoteSame tells, once for a rule, of two values that Kyverno may read otherwise than they
+// are: texts, as far as is known.
+func NoteSame(l *read.Lowering, a, b read.Operand) {
+	told := l.Notes != nil && slices.ContainsFunc(*l.Notes, func(d diag.Diagnostic) bool { return d.Code == diag.TextEquality })
+	if told || !mayBeText(a.Typ()) || !mayBeText(b.Typ()) || read.IsQuantityType(a.Typ()) && read.IsQuantityType(b.Typ()) {
+		return
+	}
+	l.Note(diag.TextEquality, "two values of the request are compared: to Kyverno 1h equals 60m and a* is a pattern, here they are equal where they are the same")
+}
+
+func isMapKind(k schema.Kind) bool { return k == schema.Map || k == schema.Object }
+
+// literalEquals is Equals of a literal and a value of the request, which is no pattern.
+func literalEquals(l *read.Lowering, lit any, value read.Operand) cel.Bool {
+	text, isText := lit.(string)
+	return read.Holds(l, value, true, read.Pred{
+		Lit: func(v any) cel.Bool { return cel.Lit(scalar.Equal(lit, v)) },
+		Value: func(x cel.Value, t *schema.Type) cel.Bool {
+			switch {
+			case isText && read.ReadsOf(text, t) != scalar.AsText:
+				return cel.And(textIn(x, t), read.Measured(x, t, scalar.Equals, text))
+			case !couldEqual(t, lit) && read.KindOf(t) != schema.String:
+				return cel.False()
+			}
+			if f, ok := scalar.Float(lit); ok {
+				return numberEquals(x, t, f)
+			}
+			if b, ok := lit.(bool); ok && read.KindOf(t) == schema.Bool {
+				return isBool(x, t, b)
+			}
+			if !isText && read.KindOf(t) == schema.String {
+				return cel.False()
+			}
+			w, _ := read.LiteralTree(l, lit)
+			return x.Eq(w)
+		},
+		Sequence: func(read.Sequence) cel.Bool { return cel.False() },
+	})
+}
+
+// textIn is: x, of a type, is a text.
+func textIn(x cel.Value, t *schema.Type) cel.Bool {
+	switch k := read.KindOf(t); {
+	case k == schema.String:
+		return cel.True()
+	case ofSeveralTypes(k):
+		return read.IsString(x)
+	}
+	return cel.False()
+}
+
+// numberEquals is: x is a number, or a text that reads as it.
+func numberEquals(x cel.Value, t *schema.Type, f float64) cel.Bool {
+	text := cel.And(x.Matches(read.DecimalText), cel.Func(cel.FuncDouble, x).Eq(cel.Double(f)))
+	switch read.KindOf(t) {
+	case schema.String:
+		return text
+	case schema.Any:
+		return cel.Or(equalsNumber(x, f), cel.And(read.IsString(x), text))
+	}
+	return equalsNumber(x, f)
+}
+
+// unlessNull is the value of j where it is not null, and whether it is not; not ok where
+// no expression gives it.
+func unlessNull(l *read.Lowering, j read.Operand) (v cel.Value, there cel.Bool, ok bool) {
+	switch j.Form {
+	case read.SequenceForm: // a projection of what is missing is null
+		v, ok = j.S.List(l, false)
+		return v, cel.Not(j.S.Null()), ok
+	case read.PlaceForm:
+		_, ok = read.Expr(l, j)
+		return j.V.Expr, j.V.Shaped(), ok
+	}
+	v, ok = read.Expr(l, j)
+	return v, cel.True(), ok
+}
+
+// isBool is: the boolean x of type t is b.
+func isBool(x cel.Value, t *schema.Type, b bool) cel.Bool {
+	if b {
+		return read.IsTrue(x, t)
+	}
+	return cel.Not(read.IsTrue(x, t))
+}

@@ -1,0 +1,156 @@
+package compare
+
+import (
+	"slices"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/read"
+)
+
+// Membership is AnyIn, AllIn, AnyNotIn and AllNotIn.
+func Membership(l *read.Lowering, op MemberOperator, key, value read.Operand) cel.Bool {
+	key = read.InEach(l, key, asList)
+	if s, ok := value.Lit.(string); ok && value.Form == read.LitForm {
+		return membershipText(l, op, key, s)
+	}
+	switch {
+	case read.IsConfigured(value):
+		text := configTextOf(l, value)
+		list := read.PlaceOf(text.patterns(), &schema.Type{Kind: schema.List, Elem: read.StringType()}).From(read.FromPatterns)
+		return cel.And(text.notNull, Membership(l, op, key, read.OperandAt(list)))
+	case value.Form == read.LitForm:
+		list, ok := value.Lit.([]any)
+		if _, isMap := value.Lit.(map[string]any); isMap || value.Lit == nil {
+			return never(l, key)
+		}
+		if !ok {
+			panic(l.Unsupported("a membership in what is neither a list nor a text"))
+		}
+		return inSet(l, op, key, wordsFor(l, op, list), value)
+	case value.Form == read.MultiForm:
+		return inSet(l, op, key, valueSet{l, value, op}, value)
+	case value.Form == read.SequenceForm || read.KindOf(value.Typ()) == schema.List:
+		list := asList(value).S
+		return cel.And(thereFor(op, list), inSet(l, op, key, sequenceSet{l, list, op}, value))
+	}
+	if k, ok := key.Lit.(string); ok && key.Form == read.LitForm && read.KindOf(value.Typ()) == schema.String {
+		return inRequestText(l, op, k, value)
+	}
+	panic(l.Unsupported("a membership in a value whose type is not known"))
+}
+
+// thereFor is what an operator asks of its list before it looks at the elements:
+// null is no list to it. Nothing is in a list that reads as empty where it is null.
+func thereFor(op MemberOperator, list read.Sequence) cel.Bool {
+	if _, ok := list.(read.StrictList); op == (MemberOperator{Over: cel.ForSome}) && !ok {
+		return cel.True()
+	}
+	return cel.Not(list.Null())
+}
+
+// asList makes the key a sequence where it is a list.
+func asList(key read.Operand) read.Operand {
+	switch {
+	case key.Form == read.PlaceForm && key.V.Kind() == schema.List && !key.V.Never:
+		return read.SequenceOf(read.StrictList{ListOf: read.ListOf{V: key.V, Hint: read.Hint(key.V)}})
+	case key.Form == read.MultiForm:
+		return read.SequenceOf(everyPart(key))
+	}
+	return key
+}
+
+// inSet applies an operator to a key. Scalar keys see no difference between Any
+// and All.
+func inSet(l *read.Lowering, op MemberOperator, key read.Operand, s set, value read.Operand) cel.Bool {
+	return read.Holds(l, key, true, read.Pred{
+		Lit: func(v any) cel.Bool {
+			switch v := v.(type) {
+			case nil, map[string]any:
+				return cel.False()
+			case []any:
+				return literalMembers(op, v, s)
+			}
+			return op.verdict(s.hasLiteral(v))
+		},
+		Value: func(x cel.Value, t *schema.Type) cel.Bool {
+			switch read.KindOf(t) {
+			case schema.Object, schema.Map:
+				return cel.False()
+			case schema.Any:
+				one := cel.And(read.IsScalar(x), op.verdict(s.has(x, t)))
+				return cel.Or(one, cel.And(read.IsList(x), members(l, op, read.ListOf{V: read.PlaceOf(x, &schema.Type{Kind: schema.List, Elem: read.AnyType()})}, s)))
+			}
+			return op.verdict(s.has(x, t))
+		},
+		Sequence: func(st read.Sequence) cel.Bool { return members(l, op, st, s) },
+		Neutral:  NeutralsOf(value),
+	})
+}
+
+// members applies an operator to a list key.
+func members(l *read.Lowering, op MemberOperator, st read.Sequence, s set) cel.Bool {
+	in := func(x read.Operand) cel.Bool {
+		return read.Holds(l, x, false, read.Pred{
+			Lit: func(v any) cel.Bool {
+				if v == nil {
+					return hasNull(s)
+				}
+				return s.hasLiteral(v)
+			},
+			Value: func(e cel.Value, t *schema.Type) cel.Bool {
+				if read.KindOf(t) == schema.Any && hasNull(s).IsTrue() {
+					return cel.Or(read.IsNull(e), s.has(e, t))
+				}
+				return s.has(e, t)
+			},
+			Sequence: func(read.Sequence) cel.Bool { panic(l.Unsupported("a list of lists as a condition's key")) },
+		})
+	}
+	return op.ofList(l, st, in)
+}
+
+// hasNull is: null, as an element of a list key, is a member. It is a word to
+// Kyverno, which wildcards may match.
+func hasNull(s set) cel.Bool {
+	switch s := s.(type) {
+	case policyWords:
+		return s.hasLiteral(nullWord)
+	case valueSet:
+		return cel.Lit(slices.ContainsFunc(s.list.Multi, func(item read.Operand) bool { return hasNull(s.of(item)).IsTrue() }))
+	}
+	return cel.False()
+}
+
+// everyPart is a multi-select list as a list key, in which what is missing is null.
+func everyPart(j read.Operand) read.Sequence {
+	out := make(read.Concat, len(j.Multi))
+	for i, part := range j.Multi {
+		out[i] = read.Single{J: part}
+	}
+	return out
+}
+
+func literalMembers(op MemberOperator, keys []any, s set) cel.Bool {
+	var each []cel.Bool
+	for _, k := range keys {
+		in := hasNull(s)
+		if k != nil {
+			in = s.hasLiteral(k)
+		}
+		each = append(each, op.verdict(in))
+	}
+	if op.Over == cel.ForSome {
+		return cel.Or(each...)
+	}
+	return cel.And(each...)
+}
+
+// never is false, and an error where the key is one.
+func never(l *read.Lowering, key read.Operand) cel.Bool {
+	return read.Holds(l, key, true, read.Pred{
+		Lit:      func(any) cel.Bool { return cel.False() },
+		Value:    func(cel.Value, *schema.Type) cel.Bool { return cel.False() },
+		Sequence: func(read.Sequence) cel.Bool { return cel.False() },
+	})
+}

@@ -1,0 +1,147 @@
+package condition
+
+import (
+	"slices"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/jmespath"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/compare"
+	"github.com/kvap/kvap/translate/internal/native"
+	"github.com/kvap/kvap/translate/internal/partial"
+	"github.com/kvap/kvap/translate/internal/query"
+	"github.com/kvap/kvap/translate/internal/read"
+	"github.com/kvap/kvap/translate/internal/scalar"
+)
+
+// Conditions is the truth of preconditions or of a deny: all of All and, where
+// there is an Any, some of Any. Kyverno takes them in order and stops where one
+// decides; an error before that is an error of the rule. && and || would let a
+// later condition hide it, so a condition that may err becomes a ternary.
+func Conditions(l *read.Lowering, c *policy.Conditions) native.Truth {
+	if c == nil {
+		return native.Sure(cel.True())
+	}
+	some := native.Sure(cel.True())
+	if c.Any != nil {
+		some = native.SomeInOrder(eachCondition(l, c.Any))
+	}
+	return some.Both(native.AllInOrder(eachCondition(l, c.All)))
+}
+
+func eachCondition(l *read.Lowering, cs []*policy.Condition) []native.Truth {
+	out := make([]native.Truth, len(cs))
+	for i := len(cs) - 1; i >= 0; i-- {
+		out[i] = condition(l, cs[i])
+	}
+	return out
+}
+
+// condition is one comparison. Both sides are read before they are compared.
+func condition(l *read.Lowering, c *policy.Condition) native.Truth {
+	return l.Effect(func() cel.Bool { return compared(l, c) })
+}
+
+func compared(l *read.Lowering, c *policy.Condition) cel.Bool {
+	key, value := query.Node(l, c.Key), query.Node(l, c.Value)
+	l.SetPos(c.Pos)
+	op := operatorOf(c.Operator)
+	if op.kind == equalityKind && wildAroundVariable(c.Value) {
+		panic(l.Unsupported("a wildcard beside a variable in a condition's value"))
+	}
+	l.Ask(key)
+	l.Ask(value)
+	return compareCondition(l, op, c.Operator, key, value)
+}
+
+// wildAroundVariable tells of a text in which the policy writes wildcards around variables,
+// which count, while those that the variables give do not.
+func wildAroundVariable(n *policy.Node) bool {
+	if n == nil || n.Kind != policy.String {
+		return false
+	}
+	t := query.ParseTemplate(n.Str, n.Pos)
+	return t.Single() == nil && slices.ContainsFunc(t.Parts, func(p jmespath.Part) bool { return p.Var != nil }) &&
+		slices.ContainsFunc(t.Parts, func(p jmespath.Part) bool { return scalar.IsWild(p.Text) })
+}
+
+func compareCondition(l *read.Lowering, op operator, written string, key, value read.Operand) cel.Bool {
+	if value.Form == read.ErrorForm {
+		return l.Failing(value)
+	}
+	if value.Form == read.ChoiceForm {
+		then, els := l.EitherWay(value.C,
+			func() cel.Bool { return compareCondition(l, op, written, key, *value.Then) },
+			func() cel.Bool { return compareCondition(l, op, written, key, *value.Els) })
+		return cel.CondBool(value.C, then, els)
+	}
+	switch op.kind {
+	case equalityKind:
+		if op.not {
+			return negated(l, key, func(k read.Operand) cel.Bool { return compare.Equals(l, k, value) }, value)
+		}
+		return compare.Equals(l, key, value)
+	case membershipKind:
+		return compare.Membership(l, op.member, key, value)
+	case oldMembershipKind:
+		return compare.OldMembership(l, op.not, key, value)
+	case orderingKind:
+		return compare.Order(l, op.order, key, value)
+	case durationKind:
+		return compare.DurationOrder(l, op.order, key, value)
+	case neverKind:
+		return cel.False()
+	case unknownKind:
+	}
+	panic(l.Refuse(diag.NoOperator, "the operator %s is not known", written))
+}
+
+// negated is the negation of an operator, except that a null key is false too.
+func negated(l *read.Lowering, key read.Operand, positive func(read.Operand) cel.Bool, value read.Operand) cel.Bool {
+	return read.Holds(l, key, true, read.Pred{
+		Lit: func(v any) cel.Bool {
+			if v == nil {
+				return cel.False()
+			}
+			return cel.Not(positive(read.LitOf(v)))
+		},
+		Value: func(x cel.Value, t *schema.Type) cel.Bool {
+			if read.KindOf(t) != schema.Any {
+				return cel.Not(positive(read.ValueOf(x, t)))
+			}
+			there := cel.Not(read.IsNull(x))
+			return cel.And(there, query.Knowing(l, there, func() cel.Bool { return cel.Not(positive(read.ValueOf(x, t))) }))
+		},
+		Sequence: func(s read.Sequence) cel.Bool {
+			return cel.Not(positive(read.SequenceOf(read.PresentSequence{Sequence: s})))
+		},
+		Neutral: compare.NeutralsOf(value),
+	})
+}
+
+// PreOfElement is an element's preconditions, false where evaluating them is an
+// error.
+func PreOfElement(l *read.Lowering, c *policy.Conditions) native.Truth {
+	return native.Sure(TotalConditions(l, c).OrFalse())
+}
+
+// TotalConditions is conditions, told apart from their error.
+func TotalConditions(l *read.Lowering, c *policy.Conditions) partial.Bool {
+	if c == nil {
+		return partial.Sure(cel.True())
+	}
+	each := func(cs []*policy.Condition) []partial.Bool {
+		out := make([]partial.Bool, len(cs))
+		for i := len(cs) - 1; i >= 0; i-- {
+			out[i] = l.Total(func() cel.Bool { return compared(l, cs[i]) })
+		}
+		return out
+	}
+	some := partial.Sure(cel.True())
+	if c.Any != nil {
+		some = partial.Any(each(c.Any)...)
+	}
+	return some.Both(partial.All(each(c.All)...))
+}

@@ -1,0 +1,161 @@
+package mutate
+
+import (
+	"slices"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/mutating"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/read"
+)
+
+// An apply configuration says what a patch changes where the API server merges each part of
+// it: no list or map is atomic, and nothing goes away. Of a list with a key it has all
+// elements, those that Kyverno puts in front first, for the order is that of the configuration:
+//
+//	containers: [Object.spec.containers{name: "a", tty: true}] +
+//	  object.spec.containers.filter(c, c.name != "a").map(c, Object.spec.containers{name: c.name})
+
+// mutations are the mutations that make edits.
+func (m *merging) mutations(edits []edit, n *policy.Node) []mutating.Mutation {
+	if m.Opts.Merging != nil && m.canApply(edits) {
+		return []mutating.Mutation{{Pos: n.Pos, Type: mutating.ApplyConfiguration, Expr: cel.Struct("Object", m.structFields(edits, "Object")...)}}
+	}
+	return m.asOperations(edits, n.Pos)
+}
+
+// canApply tells whether an apply configuration can make edits.
+func (m *merging) canApply(edits []edit) bool {
+	for _, e := range edits {
+		how := m.Opts.Merging.Of(m.kind.Group, m.kind.Version, m.kind.Kind, e.path)
+		switch {
+		case !how.Known || how.Atomic || e.remove || !e.key.IsZero():
+			return false
+		case e.list != nil:
+			elem := m.Opts.Merging.Of(m.kind.Group, m.kind.Version, m.kind.Kind, append(slices.Clone(e.path), mutating.Element))
+			if len(how.Keys) != 1 || how.Keys[0] != e.list.key || elem.Atomic || !read.PlaceOf(e.at.Expr, e.at.Elem()).Field(e.list.key).Certain() {
+				return false
+			}
+			for _, item := range e.list.items {
+				if !m.canApply(item.fields) {
+					return false
+				}
+			}
+		case e.value != nil && !m.mergesValue(e.value, e.path):
+			return false
+		case !m.canApply(e.fields):
+			return false
+		}
+	}
+	return true
+}
+
+// mergesValue tells whether an apply configuration can have a value at a path.
+func (m *merging) mergesValue(n *policy.Node, path []string) bool {
+	if how := m.Opts.Merging.Of(m.kind.Group, m.kind.Version, m.kind.Kind, path); !how.Known || how.Atomic {
+		return false
+	}
+	for _, f := range n.Fields {
+		if !m.mergesValue(f.Value, append(slices.Clone(path), f.Key)) {
+			return false
+		}
+	}
+	for _, item := range n.Items {
+		if !m.mergesValue(item, append(slices.Clone(path), mutating.Element)) {
+			return false
+		}
+	}
+	return true
+}
+
+// structFields are edits as the fields of an Object of a type.
+func (m *merging) structFields(edits []edit, typ string) (out []cel.StructField) {
+	for _, e := range edits {
+		out = append(out, cel.StructField{Name: e.name, Value: m.applied(e, typ+"."+e.name)})
+	}
+	return out
+}
+
+// applied is what an edit makes of a field.
+func (m *merging) applied(e edit, typ string) cel.Value {
+	switch {
+	case e.list != nil:
+		return m.appliedList(e, typ)
+	case e.fields != nil && e.at.Kind() == schema.Map:
+		return cel.Map(m.entries(e.fields)...)
+	case e.fields != nil:
+		return cel.Struct(typ, m.structFields(e.fields, typ)...)
+	case e.when.IsTrue():
+		return e.set
+	case !e.set.IsZero() && !e.at.Opt.IsZero():
+		return e.at.Opt.OrValue(e.set)
+	}
+	value := e.set
+	if value.IsZero() {
+		value = written(m.Lowering, e.value, e.at.Typ, typ)
+	}
+	return cel.Maybe(cel.Cond(e.when, cel.Func(cel.FuncOptionalOf, value), cel.Func(cel.FuncOptionalNone)))
+}
+
+// entries are edits as entries of a map. Where one keeps what is there, its type is not known.
+func (m *merging) entries(edits []edit) (out []cel.Entry) {
+	mixed := slices.ContainsFunc(edits, func(e edit) bool { return !e.when.IsTrue() }) && len(edits) > 1
+	for _, e := range edits {
+		value := m.applied(e, "")
+		if mixed && value.IsText() {
+			value = read.Dyn(value)
+		}
+		out = append(out, cel.Entry{Key: cel.String(e.name), Value: value})
+	}
+	return out
+}
+
+// appliedList are all elements of a list, those in front that the patch is about.
+func (m *merging) appliedList(e edit, typ string) cel.Value {
+	source := e.at.Expr
+	if !e.at.Certain() {
+		source = e.at.Opt.OrValue(cel.List())
+	}
+	key := e.list.key
+	same := func(x cel.Value) cel.Value {
+		return cel.Struct(typ, cel.StructField{Name: key, Value: x.Field(key)})
+	}
+	// A configuration may not have two elements of one key, which an object may have.
+	single := func(cel.Value) cel.Bool { return cel.True() }
+	if how, _ := listMergeOf(m.kind, e.path); !how.unique {
+		single = func(x cel.Value) cel.Bool {
+			other, release := m.Binders.Bind("other")
+			defer release()
+			return source.Macro(cel.MacroExistsOne, other, other.Field(key).Eq(x.Field(key)).Value).AsBool()
+		}
+	}
+	var ids, front []cel.Value
+	for _, item := range e.list.items {
+		if !item.x.IsZero() {
+			all := append([]cel.StructField{{Name: key, Value: item.x.Field(key)}}, m.structFields(item.fields, typ)...)
+			alone := single(item.x)
+			filtered := func(is cel.Bool) cel.Value {
+				if is = cel.And(is, alone); is.IsTrue() {
+					return source
+				}
+				return source.Macro(cel.MacroFilter, item.x, is.Value)
+			}
+			chosen := filtered(item.chosen)
+			out := chosen.Macro(cel.MacroMap, item.x, cel.Struct(typ, all...))
+			if item.chosen.IsTrue() {
+				return out
+			}
+			return out.Plus(filtered(cel.Not(item.chosen)).Macro(cel.MacroMap, item.x, same(item.x)))
+		}
+		ids = append(ids, item.id)
+		front = append(front, cel.Struct(typ, append([]cel.StructField{{Name: key, Value: item.id}}, m.structFields(item.fields, typ)...)...))
+	}
+	rest := m.Binders.Filter(source, read.Singular(e.name), func(x cel.Value) cel.Bool {
+		if len(ids) == 1 {
+			return cel.And(x.Field(key).Ne(ids[0]), single(x))
+		}
+		return cel.And(cel.Not(x.Field(key).In(cel.List(ids...))), single(x))
+	})
+	return cel.List(front...).Plus(m.Binders.Map(rest, read.Singular(e.name), same))
+}

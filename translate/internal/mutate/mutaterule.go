@@ -1,0 +1,488 @@
+package mutate
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/mutating"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/translate/internal/api"
+	"github.com/kvap/kvap/translate/internal/celrule"
+	"github.com/kvap/kvap/translate/internal/condition"
+	"github.com/kvap/kvap/translate/internal/match"
+	"github.com/kvap/kvap/translate/internal/native"
+	"github.com/kvap/kvap/translate/internal/pack"
+	"github.com/kvap/kvap/translate/internal/query"
+	"github.com/kvap/kvap/translate/internal/read"
+	"github.com/kvap/kvap/translate/internal/rule"
+	"github.com/kvap/kvap/vap"
+)
+
+// Mutate rules of a policy run one after the other, each on what the ones before it made of
+// the object. The API server makes the mutations of one policy object in their order, and
+// promises no order among objects; a webhook comes behind all of them. So rules that may be
+// about one object share a policy object, or all are the webhook's.
+
+// A change is a mutate rule lowered for one target and some operations.
+type change struct {
+	index      int // of the rule among those of the policy
+	rule       *policy.Rule
+	target     native.Target
+	ops        []native.Operation
+	conditions []vap.Condition // of the policy
+	selector   vap.Selector
+	match      cel.Bool
+	pre        native.Truth // preconditions, and what the patch asks before it changes anything
+	mutations  []mutating.Mutation
+	effects    []effect
+	errs       bool // a mutation may be an error
+	variables  []native.Variable
+	params     *native.Params
+	reaches    []string
+}
+
+// text is everything that a change says of an object.
+func (c change) text() string {
+	parts := []string{strconv.Itoa(c.index), c.match.String(), c.pre.Expr.String(), native.SelectorKey(c.selector), c.params.Key(), strings.Join(c.reaches, ",")}
+	for _, m := range c.mutations {
+		parts = append(parts, string(m.Type), m.Expr.String())
+	}
+	for _, v := range c.variables {
+		parts = append(parts, v.Name, v.Expr.String())
+	}
+	return strings.Join(parts, "\x00")
+}
+
+// LowerRules lowers the mutate rules of a policy, which are among rules.
+func LowerRules(p *policy.Policy, rules []api.RuleResult, o *api.Options) {
+	w := &mutateRules{policy: p, opts: o, rules: rules, targets: make([][]native.Target, len(rules)), of: make([][]change, len(rules)), why: make([]*diag.Diagnostic, len(rules))}
+	for i := range rules {
+		if r := &rules[i]; r.Changes() {
+			w.lower(i)
+		}
+	}
+	for w.leave() { // each round leaves a rule less
+		w.drafts = nil
+		w.assemble()
+	}
+	for i := range rules {
+		r := &rules[i]
+		switch {
+		case !r.Changes() || r.Rule.Invalid:
+		case w.why[i] != nil:
+			r.Refuse(*w.why[i])
+		default:
+			r.Target, r.Found = api.Native, r.Found.Sort()
+			r.Codes = api.CodesOf(r.Found)
+			for _, d := range w.drafts {
+				if slices.Contains(d.rules, i) {
+					r.Mutating = append(r.Mutating, d.Draft)
+				}
+			}
+		}
+	}
+}
+
+// mutateRules are the mutate rules of a policy on their way to drafts.
+type mutateRules struct {
+	policy  *policy.Policy
+	opts    *api.Options
+	rules   []api.RuleResult
+	targets [][]native.Target // by rule; nil where they are not known
+	of      [][]change        // by rule
+	why     []*diag.Diagnostic
+	drafts  []sharedDraft
+	done    bool
+}
+
+// A sharedDraft is a draft and the rules that it is of.
+type sharedDraft struct {
+	*mutating.Draft
+	rules []int
+}
+
+// lower lowers a rule in all its forms.
+func (w *mutateRules) lower(i int) {
+	r := &w.rules[i]
+	why := rule.DependentRules(w.policy)
+	if why == nil {
+		why = noMutations(w.policy, r.Rule.Pos, w.opts)
+	}
+	if r.Rule.Invalid {
+		d := diag.Warnf(r.Rule.Pos, diag.InvalidRule, "the rule %s could not be read", r.Rule.Name)
+		why = &d
+	}
+	var rewritten diag.List
+	conditions, refused := celrule.PolicyConditions(w.policy, w.opts, &rewritten)
+	if why == nil {
+		why = refused
+	}
+	if w.why[i] = why; why != nil {
+		return
+	}
+	r.Found = append(r.Found, rewritten...)
+	for _, f := range r.Forms {
+		base := &read.Lowering{Opts: w.opts, Release: read.Release(w.opts.Release), Policy: w.policy, Rule: f.Rule, PolicyConditions: conditions, Pos: f.Rule.Pos, Gathered: read.NewGathered(&r.Found), Environment: read.Environment{Needs: &read.Needs{}}}
+		why := rule.RefusalOf(base, func() {
+			targets := rule.Targets(base)
+			if slices.ContainsFunc(targets, func(t native.Target) bool {
+				return t.KindWild == "" && slices.Contains(match.WrittenBy(t.Group, t.Resource), match.EveryKind)
+			}) {
+				r.Found = append(r.Found, changesEverything(f.Rule.Pos))
+			}
+			noteCollapsed(base, targets)
+			for _, t := range targets {
+				if w.policy.Namespaced() && t.Scope == native.Cluster {
+					continue
+				}
+				w.targets[i] = append(w.targets[i], t)
+				w.of[i] = append(w.of[i], changesOf(base, i, t)...)
+			}
+		})
+		if why != nil {
+			w.why[i] = why
+			return
+		}
+	}
+}
+
+// changesEverything tells of a rule on every kind.
+func changesEverything(at diag.Pos) diag.Diagnostic {
+	return diag.Warnf(at, diag.DefaultFilters, "the rule is on every kind, and so changes all Events, Leases and Nodes that the control plane writes; "+
+		"Kyverno's default resource filters keep policies away from these, and do not travel with a policy: exclude what it is not meant for")
+}
+
+// leave leaves what is native to the webhook where it has to run with a rule that is the
+// webhook's. It tells whether there are drafts to make.
+func (w *mutateRules) leave() bool {
+	before := w.done
+	w.done = true
+	changed := !before
+	for again := true; again; {
+		again = false
+		for i := range w.rules {
+			if w.why[i] == nil || !w.rules[i].Changes() {
+				continue
+			}
+			for k := range w.rules {
+				if w.why[k] == nil && w.rules[k].Changes() && w.meet(i, k) {
+					d := diag.Warnf(w.rules[k].Rule.Pos, w.why[i].Code, "the mutate rules of a policy run in order, and the rule %s has no native form; the webhook will run this rule too", w.rules[i].Rule.Name)
+					w.why[k], again, changed = &d, true, true
+				}
+			}
+		}
+	}
+	return changed
+}
+
+// meet tells whether two rules may be about one object.
+func (w *mutateRules) meet(i, k int) bool {
+	if len(w.targets[i]) == 0 || len(w.targets[k]) == 0 {
+		return true // nothing is known of one of them
+	}
+	for _, t := range w.targets[i] {
+		for _, u := range w.targets[k] {
+			if t.Key() == u.Key() || isVague(t) || isVague(u) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isVague tells of a target that other targets may be among.
+func isVague(t native.Target) bool {
+	return t.IsAnyResource() || t.KindWild != "" || t.Guessed || t.Group == "*" || t.Version == "*" || strings.Contains(t.Resource, "*")
+}
+
+// A meeting is a target and an operation, with the changes that it meets in order.
+type meeting struct {
+	target  native.Target
+	op      native.Operation
+	changes []change
+	key     string
+}
+
+// assemble makes drafts: targets and operations that meet the same changes share one.
+func (w *mutateRules) assemble() {
+	var meetings []meeting
+	rules := 0
+	for i := range w.rules {
+		if w.why[i] != nil || !w.rules[i].Changes() {
+			continue
+		}
+		rules++
+		for _, c := range w.of[i] {
+			for _, op := range c.ops {
+				k := slices.IndexFunc(meetings, func(m meeting) bool { return m.target.Key() == c.target.Key() && m.op == op })
+				if k < 0 {
+					k = len(meetings)
+					meetings = append(meetings, meeting{target: c.target, op: op})
+				}
+				meetings[k].changes = append(meetings[k].changes, c)
+				meetings[k].key += "\x01" + c.text() + c.rule.Expansion
+			}
+		}
+	}
+	if rules > 1 {
+		w.refuseVague(meetings)
+	}
+	used := map[string]bool{}
+	var keys []string
+	for _, m := range meetings {
+		if slices.Contains(keys, m.key) {
+			continue
+		}
+		keys = append(keys, m.key)
+		var same []meeting
+		for _, n := range meetings {
+			if n.key == m.key {
+				same = append(same, n)
+			}
+		}
+		w.draft(same, used, rules)
+	}
+}
+
+// refuseVague leaves rules to the webhook of which nobody can tell whether they are about
+// the same objects.
+func (w *mutateRules) refuseVague(meetings []meeting) {
+	for _, m := range meetings {
+		if !isVague(m.target) || !slices.ContainsFunc(meetings, func(n meeting) bool { return n.target.Key() != m.target.Key() }) {
+			continue
+		}
+		for _, c := range m.changes {
+			w.refuse(c.index, c.rule.Pos, "a rule on any kind beside other mutate rules")
+		}
+	}
+}
+
+// refuse leaves a rule to the webhook.
+func (w *mutateRules) refuse(rule int, at diag.Pos, what string) {
+	if w.why[rule] == nil {
+		d := diag.Warnf(at, diag.NoExpression, "%s has no native form; the webhook will run this rule", what)
+		w.why[rule], w.done = &d, false
+	}
+}
+
+// draft is the policy object of what meets the same changes.
+func (w *mutateRules) draft(same []meeting, used map[string]bool, rules int) {
+	changes := same[0].changes
+	first := changes[0]
+	d := &mutating.Draft{Draft: vap.Draft{
+		Base: w.name(same, used, rules), FailurePolicy: string(w.policy.FailurePolicy),
+		Conditions: slices.Clone(first.conditions),
+	}}
+	d.Constraints = vap.Constraints{Rules: w.resources(same), NamespaceSelector: first.selector}
+	binding := vap.Binding{Reaches: first.reaches}
+	if w.policy.Namespaced() {
+		binding.NamespaceSelector.Labels = []vap.Label{{Key: pack.NameLabel, Value: w.policy.Namespace}}
+	}
+	out := sharedDraft{Draft: d}
+	if slices.ContainsFunc(changes, func(c change) bool { return merges(c.rule.Mutate) }) {
+		for _, m := range same {
+			d.Collapsed = append(d.Collapsed, collapsedLists(m.target.GVK)...)
+		}
+	}
+	refuse := func(c change, what string) { w.refuse(c.index, c.rule.Pos, what) }
+	for member, c := range changes {
+		out.rules = append(out.rules, c.index)
+		d.Members = append(d.Members, vap.Member{Pos: c.rule.Pos, Policy: native.MemberName(w.policy), Rule: c.rule.Name, Origin: c.rule.Origin})
+		if native.SelectorKey(c.selector) != native.SelectorKey(first.selector) {
+			refuse(c, "a selector of namespaces that another mutate rule of the policy does not have")
+		}
+		if p := c.params; p != nil {
+			if d.ParamKind != nil && c.params.Key() != first.params.Key() {
+				refuse(c, "a second ConfigMap")
+			}
+			p.AddTo(&d.Draft)
+			binding.Param = &vap.ParamRef{Name: p.Name, Namespace: p.Namespace, NotFound: "Deny"}
+		}
+		for _, v := range c.variables {
+			if slices.ContainsFunc(d.Variables, func(x vap.Variable) bool { return x.Name == v.Name && !cel.Equal(x.Expr, v.Expr) }) {
+				refuse(c, "a variable of the name of another")
+			}
+			d.Variables = append(d.Variables, vap.Variable{Pos: v.Pos, Name: v.Name, Expr: v.Expr})
+		}
+		if w.policy.FailurePolicy == policy.Ignore && (len(changes) > 1 || len(c.mutations) > 1) && (c.errs || c.pre.Errs) {
+			refuse(c, "several changes of which one may be an error that is ignored (failurePolicy: Ignore)")
+		}
+		guard := c.asked(d, len(changes) == 1)
+		if len(c.mutations) > 1 && native.Mentions(guard.Value, "object") {
+			refuse(c, "a patch in several steps behind conditions that no match condition can ask")
+		}
+		for _, m := range c.mutations {
+			m.Member, m.Expr = member, behind(guard, m)
+			d.Mutations = append(d.Mutations, m)
+		}
+	}
+	d.Repeatable = isRepeatable(changes)
+	w.besideWebhook(same, d.Repeatable)
+	d.Bindings = []vap.Binding{binding}
+	pack.Describe(&d.Draft, w.policy)
+	if why := refusedMutations(d, w.opts); why != nil {
+		for _, i := range out.rules {
+			if w.why[i] == nil {
+				w.why[i], w.done = why, false
+			}
+		}
+	}
+	w.drafts = append(w.drafts, out)
+}
+
+// asked makes match conditions of what a change asks, where it is alone and they can ask it;
+// guard is the rest.
+func (c change) asked(d *mutating.Draft, alone bool) (guard cel.Bool) {
+	variables := make([]vap.Variable, len(c.variables))
+	for i, v := range c.variables {
+		variables[i] = vap.Variable{Name: v.Name, Expr: v.Expr}
+	}
+	all := native.Sure(c.match).AndThen(c.pre).Expr
+	whole := celrule.Inlined(all.Value, variables)
+	if !alone || native.Mentions(whole, "namespaceObject") {
+		return all
+	}
+	if !c.match.IsTrue() {
+		d.Conditions = append(d.Conditions, vap.Condition{Pos: c.rule.Match.Pos, Name: "match", Expr: celrule.Inlined(c.match.Value, variables).AsBool().Rooted(), Sound: true})
+	}
+	if !c.pre.Expr.IsTrue() {
+		d.Conditions = append(d.Conditions, vap.Condition{Pos: c.rule.Mutate.Pos, Name: "preconditions", Expr: celrule.Inlined(c.pre.Expr.Value, variables).AsBool().Rooted(), Sound: !c.pre.Errs})
+	}
+	return cel.True()
+}
+
+// behind is a mutation that is made where guard holds.
+func behind(guard cel.Bool, m mutating.Mutation) cel.Value {
+	if guard.IsTrue() {
+		return m.Expr
+	}
+	nothing := cel.List()
+	if m.Type == mutating.ApplyConfiguration {
+		nothing = cel.Struct("Object")
+	}
+	return cel.Cond(guard.Rooted(), m.Expr, nothing)
+}
+
+// name is the policy's name, with as much behind it as tells the draft from its others.
+func (w *mutateRules) name(same []meeting, used map[string]bool, rules int) string {
+	c := same[0].changes[0]
+	name := celrule.ValidatingName(w.policy)
+	if len(same[0].changes) == 1 && rules > 1 {
+		name += "-" + strings.ToLower(c.rule.Origin)
+	}
+	if c.rule.Expansion != "" {
+		name += "-" + c.rule.Expansion
+	}
+	base := name
+	for _, more := range []string{strings.ToLower(c.target.Parent.Kind), strings.ToLower(string(same[0].op))} {
+		if used[name] && more != "" {
+			name += "-" + more
+		}
+	}
+	for i := 2; used[name]; i++ {
+		name = base + "-" + strconv.Itoa(i)
+	}
+	used[name] = true
+	return name
+}
+
+// resources are the resource rules of meetings.
+func (w *mutateRules) resources(same []meeting) []vap.ResourceRule {
+	var targets []native.Target
+	var ops [][]native.Operation
+	for _, m := range same {
+		k := slices.IndexFunc(targets, func(t native.Target) bool { return t.Key() == m.target.Key() })
+		if k < 0 {
+			targets, ops = append(targets, m.target), append(ops, []native.Operation{m.op})
+			continue
+		}
+		ops[k] = append(ops[k], m.op)
+	}
+	return pack.ResourceRules(targets, ops, w.policy.Namespaced())
+}
+
+// changesOf lowers a rule for a target, once for all operations where it does not tell them
+// apart.
+func changesOf(l *read.Lowering, index int, t native.Target) (out []change) {
+	l.SetPos(l.Rule.Pos)
+	for _, f := range query.Filters(l.Rule.Match) {
+		if slices.Contains(f.Operations, string(native.Delete)) || slices.Contains(f.Operations, string(native.Connect)) {
+			panic(l.Unsupported("a mutate rule on DELETE or CONNECT, which the API server never mutates,"))
+		}
+	}
+	var ops []native.Operation
+	for _, op := range t.PossibleOperations() {
+		if (op == native.Create || op == native.Update) && query.SomeFilterHas(l, op) {
+			ops = append(ops, op)
+		}
+	}
+	if len(ops) == 0 {
+		return nil
+	}
+	return changesOn(l, index, t, ops)
+}
+
+func changesOn(l *read.Lowering, index int, t native.Target, ops []native.Operation) (out []change) {
+	stop := l.Attempt(func() {
+		if c, ok := changeOf(l, index, t, ops); ok {
+			out = append(out, c)
+		}
+	})
+	switch stop.(type) {
+	case nil:
+		return out
+	case read.PerOperation:
+		for _, op := range ops {
+			out = append(out, changesOn(l, index, t, []native.Operation{op})...)
+		}
+		return out
+	}
+	panic(stop)
+}
+
+// changeOf lowers a rule for a target and operations; false where it changes nothing.
+func changeOf(l *read.Lowering, index int, t native.Target, ops []native.Operation) (change, bool) {
+	w := rule.Walk(l, t, ops)
+	c := change{index: index, rule: l.Rule, target: t, ops: ops, conditions: l.PolicyConditions, reaches: match.Reaches(l.Opts, l.Policy, l.Rule)}
+	if w.Selected != nil {
+		c.selector = native.PlainSelector(w.Selected)
+	}
+	if c.match = match.Applies(w); c.match.IsFalse() {
+		return c, false
+	}
+	for _, e := range l.Opts.Exceptions {
+		if !e.Invalid && len(e.PodSecurity) > 0 && match.Excepts(l, e) {
+			panic(l.Unsupported("an exception for the Pod Security Standards"))
+		}
+	}
+	excepted := match.UnlessExcepted(w)
+	c.pre = celrule.Simplified(w, condition.Conditions(w, l.Rule.Preconditions), w.Environment)
+	if c.pre.Errs {
+		c.pre = c.pre.AndThen(native.Sure(excepted))
+	} else {
+		c.match = cel.And(c.match, excepted)
+	}
+	if c.pre.Expr.IsFalse() && !c.pre.Errs {
+		return c, false
+	}
+	// Variables are filled in before anything is asked: where one is missing the rule errs,
+	// whatever the patch would do.
+	var patch patch
+	filled := w.Collected(func() { patch = patchOf(w, l.Rule.Mutate) })
+	if filled.Unsure {
+		panic(l.Unsupported("a variable in a patch that may be an error"))
+	}
+	c.mutations, c.effects, c.errs = patch.mutations, patch.effects, filled.Native
+	if len(c.mutations) == 0 {
+		return c, false
+	}
+	c.pre = c.pre.AndThen(w.Effect(func() cel.Bool {
+		w.NeedAll(filled)
+		return cel.True()
+	})).AndThen(patch.asked)
+	c.variables, c.params = w.Variables, w.Params
+	return c, true
+}

@@ -1,0 +1,222 @@
+package mutate
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/anchor"
+	"github.com/kvap/kvap/translate/internal/query"
+	"github.com/kvap/kvap/translate/internal/read"
+)
+
+// What a patch writes is a value that the kind has a place for: natively another is refused,
+// while a webhook's is changed or dropped by the server.
+
+// maxExact is the largest integer that Kyverno writes as it stands.
+const maxExact = 1 << 53
+
+// written is a value of a patch for a place of a type. typ names the type of an apply
+// configuration, or is empty where maps are written.
+func written(l *read.Lowering, n *policy.Node, t *schema.Type, typ string) cel.Value {
+	l.SetPos(n.Pos)
+	switch n.Kind {
+	case policy.String:
+		return writtenText(l, n, t)
+	case policy.List:
+		if read.KindOf(t) != schema.List && read.KindOf(t) != schema.Any {
+			panic(unfit(l, n))
+		}
+		var items []cel.Value
+		same := true
+		for _, item := range n.Items {
+			if item.Kind == policy.Null {
+				panic(l.Unsupported("a null in a list that a patch writes"))
+			}
+			if isEmptyMap(item) {
+				continue
+			}
+			items = append(items, written(l, item, elemOf(t), typ))
+			same = same && item.Kind == n.Items[0].Kind
+		}
+		if !same {
+			for i := range items {
+				items[i] = read.Dyn(items[i])
+			}
+		}
+		return cel.List(items...)
+	case policy.Map:
+		return writtenMap(l, n, t, typ)
+	case policy.Null:
+		panic(l.Unsupported("a null that a patch writes"))
+	}
+	return constant(l, n.Value(), n, t)
+}
+
+// writtenMap is a map without what is null or an empty map in it, which a patch never writes.
+func writtenMap(l *read.Lowering, n *policy.Node, t *schema.Type, typ string) cel.Value {
+	var entries []cel.Entry
+	var fields []cel.StructField
+	for _, f := range sortedFields(n) {
+		kind, name := splitPatchAnchor(f.Key)
+		switch {
+		case kind != anchor.Plain || name == "$patch" || query.HasVariables(&policy.Node{Kind: policy.String, Str: f.Key}):
+			l.SetPos(f.Pos)
+			panic(l.Unsupported("an anchor, a directive or a variable in a key of what a patch adds"))
+		case f.Value.Kind == policy.Null || isEmptyMap(f.Value):
+			continue
+		}
+		inner := ""
+		if typ != "" {
+			inner = typ + "." + name
+		}
+		value := written(l, f.Value, fieldType(l, t, f), inner)
+		fields = append(fields, cel.StructField{Name: name, Value: value})
+		entries = append(entries, cel.Entry{Key: cel.String(name), Value: value})
+	}
+	if typ != "" && read.KindOf(t) == schema.Object {
+		return cel.Struct(typ, fields...)
+	}
+	return cel.Map(sameTyped(entries)...)
+}
+
+// sameTyped makes the values of a map literal dyn where they are not all texts, which CEL
+// wants to be of one type.
+func sameTyped(entries []cel.Entry) []cel.Entry {
+	texts := 0
+	for _, e := range entries {
+		if e.Value.IsText() {
+			texts++
+		}
+	}
+	if texts == len(entries) || len(entries) == 1 {
+		return entries
+	}
+	for i := range entries {
+		entries[i].Value = read.Dyn(entries[i].Value)
+	}
+	return entries
+}
+
+// isEmptyMap tells of a map in which nothing is that a patch writes.
+func isEmptyMap(n *policy.Node) bool {
+	if n.Kind != policy.Map {
+		return false
+	}
+	for _, f := range n.Fields {
+		if !isEmptyMap(f.Value) {
+			return false
+		}
+	}
+	return true
+}
+
+// fieldType is the type of a field of what is written.
+func fieldType(l *read.Lowering, t *schema.Type, f policy.Field) *schema.Type {
+	switch read.KindOf(t) {
+	case schema.Object:
+		if field, ok := t.Fields[f.Key]; ok {
+			return field.Type
+		}
+		if t.Open {
+			return read.AnyType()
+		}
+	case schema.Map:
+		return t.Elem
+	case schema.Any:
+		return read.AnyType()
+	}
+	l.SetPos(f.Pos)
+	panic(l.Unsupported("a field that the kind does not have, " + f.Key + ","))
+}
+
+func elemOf(t *schema.Type) *schema.Type {
+	if t == nil || t.Elem == nil {
+		return read.AnyType()
+	}
+	return t.Elem
+}
+
+// unfit is the refusal of a value that the kind has no place for.
+func unfit(l *read.Lowering, n *policy.Node) read.Refusal {
+	l.SetPos(n.Pos)
+	return l.Unsupported("a value of another type than the field has")
+}
+
+// constant is a literal of a patch.
+func constant(l *read.Lowering, v any, n *policy.Node, t *schema.Type) cel.Value {
+	if i, ok := v.(int64); ok && (i > maxExact || i < -maxExact) {
+		panic(l.Unsupported("an integer that Kyverno rounds"))
+	}
+	switch kind := read.KindOf(t); v := v.(type) {
+	case string:
+		if kind == schema.String || kind == schema.IntOrString || kind == schema.Any {
+			return cel.String(v)
+		}
+	case bool:
+		if kind == schema.Bool || kind == schema.Any {
+			return cel.Lit(v).Value
+		}
+	case int64:
+		switch {
+		case kind == schema.Int || kind == schema.IntOrString || kind == schema.Number || kind == schema.Any:
+			return cel.Int(v)
+		case kind == schema.String && t.Format == schema.Quantity:
+			return cel.String(strconv.FormatInt(v, 10))
+		}
+	case float64:
+		switch {
+		case kind == schema.Number:
+			return cel.Double(v)
+		case v == math.Trunc(v) && math.Abs(v) < maxExact && (kind == schema.Int || kind == schema.IntOrString):
+			return cel.Int(int64(v))
+		case kind == schema.String && t.Format == schema.Quantity:
+			return cel.String(strconv.FormatFloat(v, 'f', -1, 64))
+		}
+	}
+	panic(unfit(l, n))
+}
+
+// writtenText is a text of a patch, in which there may be variables.
+func writtenText(l *read.Lowering, n *policy.Node, t *schema.Type) cel.Value {
+	j := query.Template(l, query.ParseTemplate(n.Str, n.Pos))
+	if j.Form == read.LitForm {
+		if f, ok := j.Lit.(float64); ok && f == math.Trunc(f) && math.Abs(f) < maxExact {
+			return constant(l, int64(f), n, t)
+		}
+		return constant(l, j.Lit, n, t)
+	}
+	l.SetPos(n.Pos)
+	if mayBeNull(j) {
+		panic(l.Unsupported("a variable that may be null, which takes the field away,"))
+	}
+	got, want := read.KindOf(j.Typ()), read.KindOf(t)
+	if got != want && want != schema.Any && (want != schema.IntOrString || got != schema.String && got != schema.Int) {
+		panic(unfit(l, n))
+	}
+	switch got {
+	case schema.String, schema.Int, schema.Bool:
+	default:
+		panic(l.Unsupported("a variable that is no text, number or boolean"))
+	}
+	v, ok := read.Expr(l, j)
+	if !ok {
+		panic(l.Unsupported("a variable that is not of the request"))
+	}
+	return v
+}
+
+// mayBeNull tells of a value that may be null where reading it is no error.
+func mayBeNull(j read.Operand) bool {
+	switch j.Form {
+	case read.LitForm:
+		return j.Lit == nil
+	case read.PlaceForm:
+		return j.V.Dynamic() || !j.V.Shaped().IsTrue()
+	case read.ChoiceForm:
+		return mayBeNull(*j.Then) || mayBeNull(*j.Els)
+	}
+	return true
+}

@@ -1,0 +1,223 @@
+package pattern
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/anchor"
+	"github.com/kvap/kvap/translate/internal/compare"
+	"github.com/kvap/kvap/translate/internal/read"
+	"github.com/kvap/kvap/translate/internal/scalar"
+)
+
+// Kyverno keeps a ledger of the keys with a conditional or existence anchor. Where one
+// belongs to a map that was looked at, and was in none of them, a violation is an error.
+// What is looked at ends where the pattern is decided: in a list with the first element
+// that fails, in a map with the first key that does.
+
+// A sighting is what comes to the ledger of one key: whether a map that it belongs to
+// is looked at, and whether the key is in one. Both are asked where a condition holds.
+type sighting struct{ where, visited, present cel.Bool }
+
+// complete is: the key makes no error of a violation.
+func (s sighting) complete() cel.Bool {
+	if cel.Equal(s.visited.Value, s.present.Value) {
+		return cel.True()
+	}
+	return cel.Implies(s.where, cel.Or(s.present, cel.Not(s.visited)))
+}
+
+// everywhere is the sighting asked under no condition.
+func (s sighting) everywhere() sighting {
+	return sighting{cel.True(), cel.And(s.where, s.visited), cel.And(s.where, s.present)}
+}
+
+// sightings are those of all keys, as they are written.
+type sightings map[string]sighting
+
+// add adds more, for where a condition holds.
+func (s sightings) add(more sightings, where cel.Bool) {
+	for key, t := range more {
+		t.where = cel.And(where, t.where)
+		if old, ok := s[key]; ok {
+			old, t = old.everywhere(), t.everywhere()
+			t.visited, t.present = cel.Or(old.visited, t.visited), cel.Or(old.present, t.present)
+		}
+		s[key] = t
+	}
+}
+
+// NoError is: no key makes an error of a violation. It is asked where the pattern is
+// violated.
+func NoError(l *read.Lowering, v read.Place, p *policy.Node) (b cel.Bool) {
+	l.Collected(func() { b = noErrorOf(l, v, p) }) // the pattern itself asks for it
+	return b
+}
+
+func noErrorOf(l *read.Lowering, v read.Place, p *policy.Node) cel.Bool {
+	p, ok := dereferenced(l, p)
+	if !ok { // an error on every object
+		return cel.False()
+	}
+	p = substituted(l, p)
+	seen := anchorsSeen(l, v, p)
+	if !seen.IsTrue() && hasNegations(p) { // the violation of a negation is no error whatever is missing
+		l.SetPos(p.Pos)
+		panic(l.Unsupported("a negation beside conditions, in a rule that excuses existing violations,"))
+	}
+	return seen
+}
+
+// anchorsSeen is: no key is missing where a violation is found.
+func anchorsSeen(l *read.Lowering, v read.Place, p *policy.Node) cel.Bool {
+	seen := sightingsOf(l, v, p)
+	var all []cel.Bool
+	for _, key := range slices.Sorted(maps.Keys(seen)) {
+		all = append(all, seen[key].complete())
+	}
+	return cel.And(all...)
+}
+
+// sightingsOf are those on the way through v, which may be missing.
+func sightingsOf(l *read.Lowering, v read.Place, p *policy.Node) sightings {
+	out := sightings{}
+	switch {
+	case v.Never || !tracksAnchors(p):
+	case p.Kind == policy.Map && v.Dynamic():
+		out.add(keySightings(l, v.Settled().AsMap(), p), cel.And(v.Found(), read.IsMap(v.Expr)))
+	case p.Kind == policy.Map && (v.Kind() == schema.Object || v.Kind() == schema.Map):
+		out.add(keySightings(l, v.Settled(), p), v.Found())
+	case p.Kind == policy.List:
+		if list, is, ok := listAt(v); ok {
+			out.add(listSightings(l, list, p), is)
+		}
+	}
+	return out
+}
+
+// listAt is the list at a place that may be missing, and whether it is there; false
+// where there never is one.
+func listAt(v read.Place) (list read.Place, is cel.Bool, ok bool) {
+	switch {
+	case v.Never:
+		return list, is, false
+	case v.Dynamic():
+		list = v.Settled()
+		list.Typ = &schema.Type{Kind: schema.List, Elem: read.AnyType()}
+		return list, cel.And(v.Found(), read.IsList(v.Expr)), true
+	}
+	return v.Settled(), v.Found(), v.Kind() == schema.List
+}
+
+// keySightings are those of the keys of a map and of what is below them. The ledger
+// has the map's own keys before any is decided.
+func keySightings(l *read.Lowering, v read.Place, p *policy.Node) sightings {
+	if v.Part == read.InLabels {
+		p = textsOnly(p)
+	}
+	out := sightings{}
+	first, second := phases(p)
+	for i, f := range first {
+		if kind, key := anchor.Split(f.Key); kind == anchor.Conditional || kind == anchor.Existence {
+			out.add(sightings{f.Key: {cel.True(), cel.True(), carriesKey(l, v, key)}}, cel.True())
+		}
+		if tracksAnchors(f.Value) {
+			out.add(sightingsBelow(l, v, f), anchors(l, v, first[:i]).admitted())
+		}
+	}
+	for i, f := range second {
+		if tracksAnchors(f.Value) {
+			reached := cel.And(anchors(l, v, first).ok(), plainKeys(l, v, second[:i]).ok())
+			out.add(sightingsBelow(l, v, f), reached)
+		}
+	}
+	return out
+}
+
+// carriesKey is: a map has a key, or one like it where keys may hold wildcards.
+func carriesKey(l *read.Lowering, v read.Place, key string) cel.Bool {
+	if scalar.IsWild(key) && v.Part == read.InLabels {
+		return compare.SomeKey(l, v, key)
+	}
+	return v.Matched(key).Found()
+}
+
+func sightingsBelow(l *read.Lowering, v read.Place, f policy.Field) sightings {
+	kind, key := anchor.Split(f.Key)
+	switch kind {
+	case anchor.Negation: // which looks at no value
+		return nil
+	case anchor.Existence:
+		l.SetPos(f.Pos)
+		panic(l.Unsupported("a condition below an existence anchor, in a rule that excuses existing violations,"))
+	}
+	return sightingsOf(l, v.Matched(key), f.Value)
+}
+
+// listSightings are those of a list pattern, of which the first element says how.
+func listSightings(l *read.Lowering, list read.Place, p *policy.Node) sightings {
+	if p.Items[0].Kind != policy.Map {
+		return nil
+	}
+	return elementSightings(l, list, p.Items[0])
+}
+
+// elementSightings are those of elements that a map is held against, up to the first that
+// fails.
+func elementSightings(l *read.Lowering, list read.Place, p *policy.Node) sightings {
+	element, release := l.Binders.Bind(read.Singular(read.Hint(list)))
+	defer release()
+	x := read.PlaceOf(element, list.Elem())
+	out := sightings{}
+	below := sightingsOf(l, x, p)
+	for _, key := range slices.Sorted(maps.Keys(below)) {
+		s, last := below[key].everywhere(), isLast(l, x, p, key)
+		out[key] = sighting{cel.True(), met(list.Expr, element, s.visited, last), met(list.Expr, element, s.present, last)}
+	}
+	return out
+}
+
+// isLast is: no element after x is looked at. A map whose own condition is on a key is
+// decided by nothing else where the key is missing, so that need not be asked.
+func isLast(l *read.Lowering, x read.Place, p *policy.Node, key string) cel.Bool {
+	kind, _ := anchor.Split(key)
+	own := kind == anchor.Conditional && slices.ContainsFunc(p.Fields, func(f policy.Field) bool { return f.Key == key })
+	switch {
+	case own && !x.Dynamic():
+		return cel.False()
+	case own:
+		return cel.Not(read.IsMap(x.Expr))
+	}
+	return cel.Not(match(l, x, p, "").admitted())
+}
+
+// met is: some element satisfies cond, of those up to the first that is the last to be
+// looked at.
+func met(list, x cel.Value, cond, last cel.Bool) cel.Bool {
+	cond, some := cond.Simplify(), list.Size().Ne(cel.Int(0))
+	switch {
+	case cond.IsFalse():
+		return cond
+	case cond.IsTrue():
+		return some
+	case last.IsFalse():
+		return cel.ForSome.Of(list, x, cond)
+	case cel.Equal(last.Value, cel.Not(cond).Value): // the first element decides
+		return cel.And(some, cond.Substitute(x.String(), list.Index(cel.Int(0))).AsBool())
+	}
+	either := cel.Or(last, cond).Simplify()
+	return list.Macro(cel.MacroMap, x, either.Value, cond.Value).OptIndex(cel.Int(0)).OrValue(cel.False().Value).AsBool()
+}
+
+// hasNegations tells whether a pattern has a negation anchor.
+func hasNegations(p *policy.Node) bool {
+	for _, f := range p.Fields {
+		if kind, _ := anchor.Split(f.Key); kind == anchor.Negation || hasNegations(f.Value) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(p.Items, hasNegations)
+}

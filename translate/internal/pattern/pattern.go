@@ -1,0 +1,349 @@
+package pattern
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/anchor"
+	"github.com/kvap/kvap/translate/internal/compare"
+	"github.com/kvap/kvap/translate/internal/read"
+	"github.com/kvap/kvap/translate/internal/scalar"
+)
+
+// The outcome of a pattern follows the overlay engine step by step
+// (docs/semantics.md, patterns). A missing value is matched as null.
+
+// match says what pattern p finds at v, where v may be missing.
+func match(l *read.Lowering, v read.Place, p *policy.Node, hint string) outcome {
+	read.Step(l)
+	if p.Kind == policy.Map || p.Kind == policy.List {
+		return boundedOutcome(l, matchOr(l, v, p, false, hint))
+	}
+	if compare.IsRuntime(l, p) {
+		return check(compare.RuntimeScalar(l, v, p, nil))
+	}
+	return check(compare.Scalar(l, v, p, compare.NullSatisfies(l, p)))
+}
+
+// matchOr is match with another verdict, ok, for a value that is not there:
+// the equality anchor wants true. The verdict counts for all of v's guards.
+func matchOr(l *read.Lowering, v read.Place, p *policy.Node, ok bool, hint string) outcome {
+	switch p.Kind {
+	case policy.Map:
+		return matchMap(l, v, p, ok)
+	case policy.List:
+		return matchList(l, v, p, ok, hint)
+	}
+	if compare.IsRuntime(l, p) {
+		return check(compare.RuntimeScalar(l, v, p, &ok))
+	}
+	return check(compare.Scalar(l, v, p, ok))
+}
+
+// matchMap applies the pattern's keys. Where every key says of a missing parent
+// what the parent itself would say, the parent's guards are left to the keys, so
+// that one chain of optional selections reads through all levels.
+func matchMap(l *read.Lowering, v read.Place, p *policy.Node, ok bool) outcome {
+	if v.Never {
+		return check(cel.Lit(ok))
+	}
+	switch v.Kind() {
+	case schema.Object, schema.Map:
+		if v.Certain() || chains(l, v, p, ok) {
+			return keys(l, v, p)
+		}
+		if ok {
+			return keys(l, v.Settled(), p).when(v.Found())
+		}
+		return append(check(v.Found()), keys(l, v.Settled(), p)...)
+	case schema.Any:
+		o := append(check(read.IsMap(v.Expr)), keys(l, v.Settled().AsMap(), p)...)
+		return behind(v, o, ok)
+	}
+	return behind(v, check(cel.False()), ok)
+}
+
+// behind puts a place's guards before an outcome of its settled value.
+func behind(v read.Place, o outcome, ok bool) outcome {
+	if v.Certain() {
+		return o
+	}
+	if ok {
+		return o.when(v.Found())
+	}
+	return append(check(v.Found()), o...)
+}
+
+// chains tells whether all keys of p may take over v's guards.
+func chains(l *read.Lowering, v read.Place, p *policy.Node, ok bool) bool {
+	if v.Part == read.InLabels && len(textsOnly(p).Fields) != len(p.Fields) {
+		return false
+	}
+	if v.Opt.IsZero() || len(p.Fields) == 0 {
+		return false
+	}
+	for _, f := range p.Fields {
+		kind, key := anchor.Split(f.Key)
+		child := v.Matched(key)
+		if child.Opt.IsZero() || child.Never || scalar.IsWild(key) {
+			return false
+		}
+		switch {
+		case kind == anchor.Equality && ok:
+		case kind == anchor.Plain && !ok && !compare.NullSatisfies(l, f.Value):
+		default:
+			return false
+		}
+		if f.Value.Kind == policy.Map && !child.Dynamic() && !chains(l, child, f.Value, ok) && (ok || len(p.Fields) > 1) {
+			return false
+		}
+	}
+	return true
+}
+
+// keys applies a map pattern's keys in the engine's two phases.
+func keys(l *read.Lowering, v read.Place, p *policy.Node) outcome {
+	if v.Part == read.InLabels {
+		p = textsOnly(p)
+	}
+	first, second := phases(p)
+	return append(anchors(l, v, first), plainKeys(l, v, second)...)
+}
+
+// textsOnly is a pattern for labels or annotations as Kyverno reads it where the
+// object has the map: keys whose value is no text are dropped. Beside a wildcard
+// key they are kept; deviation 3.
+func textsOnly(p *policy.Node) *policy.Node {
+	out := *p
+	out.Fields = nil
+	for _, f := range p.Fields {
+		if _, key := anchor.Split(f.Key); scalar.IsWild(key) {
+			return p
+		}
+		if f.Value.Kind == policy.String {
+			out.Fields = append(out.Fields, f)
+		}
+	}
+	return &out
+}
+
+// phases sorts the keys: anchors in byte order; then the others, those with
+// anchors somewhere below and the global ones in front, in reverse.
+func phases(p *policy.Node) (first, second []policy.Field) {
+	fields := slices.Clone(p.Fields)
+	slices.SortFunc(fields, func(a, b policy.Field) int { return strings.Compare(a.Key, b.Key) })
+	var back []policy.Field
+	for _, f := range fields {
+		switch kind, _ := anchor.Split(f.Key); {
+		case kind == anchor.Plain && !hasAnchors(f.Value):
+			back = append(back, f)
+		case kind == anchor.Plain || kind == anchor.Global:
+			second = append([]policy.Field{f}, second...)
+		default:
+			first = append(first, f)
+		}
+	}
+	return first, append(second, back...)
+}
+
+func hasAnchors(n *policy.Node) bool {
+	for _, item := range n.Items {
+		if hasAnchors(item) {
+			return true
+		}
+	}
+	for _, f := range n.Fields {
+		if kind, _ := anchor.Split(f.Key); kind != anchor.Plain || hasAnchors(f.Value) {
+			return true
+		}
+	}
+	return false
+}
+
+// anchors is phase one. Conditional anchors sort first, and a mismatch of one
+// skips the map whatever the others say. A skip that an equality anchor passes
+// on counts only when no anchor of this map applied.
+func anchors(l *read.Lowering, v read.Place, fields []policy.Field) outcome {
+	var out outcome
+	var skippable []cel.Bool // what must hold for the equality anchors that can skip to apply
+	applied := false         // some anchor applies whenever phase one does not fail
+	for _, f := range fields {
+		kind, key := anchor.Split(f.Key)
+		switch kind {
+		case anchor.Conditional:
+			out = append(out, filter(Conditional(l, v, key, f.Value), false)...)
+			applied = true
+		case anchor.Negation:
+			out = append(out, check(negation(l, v, key))...)
+			applied = true
+		case anchor.Existence:
+			out = append(out, check(existence(l, v, key, f.Value))...)
+			applied = true
+		case anchor.Equality:
+			o := equality(l, v, key, f.Value)
+			if !o.skips() {
+				out = append(out, o...)
+				applied = true
+				continue
+			}
+			out = append(out, check(o.admitted())...)
+			if o.skipsDirectly() {
+				l.SetPos(f.Pos)
+				panic(l.Unsupported("a global anchor right below an equality anchor"))
+			}
+			skippable = append(skippable, o.ok())
+		}
+	}
+	if len(skippable) > 0 && !applied {
+		out = append(out, filter(cel.Or(skippable...), false)...)
+	}
+	return out
+}
+
+// plainKeys is phase two.
+func plainKeys(l *read.Lowering, v read.Place, fields []policy.Field) outcome {
+	var out outcome
+	for _, f := range fields {
+		kind, key := anchor.Split(f.Key)
+		switch {
+		case kind == anchor.Global && scalar.IsWild(key) && v.Part == read.InLabels:
+			out = append(out, filter(cel.Implies(compare.SomeKey(l, v, key), wildKey(l, v, key, f.Value)), true)...)
+		case kind == anchor.Global:
+			out = append(out, filter(global(l, v, key, f.Value), true)...)
+		case scalar.IsWild(key) && v.Part == read.InLabels:
+			some := wildKey(l, v, key, f.Value)
+			if compare.NullSatisfies(l, f.Value) { // as any key that is missing
+				some = cel.Or(some, cel.Not(compare.SomeKey(l, v, key)))
+			}
+			out = append(out, check(some)...)
+		case f.Value.Kind == policy.String && f.Value.Str == "*":
+			out = append(out, check(nonNull(v.Matched(key)))...)
+		default:
+			out = append(out, match(l, v.Matched(key), f.Value, key)...)
+		}
+	}
+	return out
+}
+
+// global is: the key is missing or its value satisfies p.
+func global(l *read.Lowering, v read.Place, key string, p *policy.Node) cel.Bool {
+	return matchOr(l, v.Matched(key), p, true, key).ok()
+}
+
+func nonNull(v read.Place) cel.Bool {
+	if v.Dynamic() {
+		return cel.And(v.Found(), cel.Not(read.IsNull(v.Expr)))
+	}
+	return v.Found()
+}
+
+// Conditional is: the key is there and its value satisfies p.
+func Conditional(l *read.Lowering, v read.Place, key string, p *policy.Node) cel.Bool {
+	if scalar.IsWild(key) && v.Part == read.InLabels {
+		return wildKey(l, v, key, p)
+	}
+	child := v.Matched(key)
+	return matchOr(l, child, p, false, key).ok()
+}
+
+// equality is: the key is missing or its value satisfies p.
+func equality(l *read.Lowering, v read.Place, key string, p *policy.Node) outcome {
+	if scalar.IsWild(key) && v.Part == read.InLabels {
+		return check(cel.Implies(compare.SomeKey(l, v, key), wildKey(l, v, key, p)))
+	}
+	child := v.Matched(key)
+	return matchOr(l, child, p, true, key)
+}
+
+// negation is: the key is missing.
+func negation(l *read.Lowering, v read.Place, key string) cel.Bool {
+	if scalar.IsWild(key) && v.Part == read.InLabels {
+		return cel.Not(compare.SomeKey(l, v, key))
+	}
+	return cel.Not(v.Matched(key).Found())
+}
+
+// existence is: the key is missing, or each map of p is satisfied by some element.
+func existence(l *read.Lowering, v read.Place, key string, p *policy.Node) cel.Bool {
+	child := v.Matched(key)
+	if child.Never {
+		return cel.True()
+	}
+	missing := cel.Not(child.Found())
+	list := child.Settled()
+	if p.Kind != policy.List || (list.Kind() != schema.List && !list.Dynamic()) {
+		return missing
+	}
+	conds := []cel.Bool{}
+	if list.Dynamic() {
+		conds = append(conds, read.IsList(list.Expr))
+	}
+	for _, item := range p.Items {
+		if item.Kind != policy.Map {
+			return missing
+		}
+		conds = append(conds, l.Binders.Exists(list.Expr, read.Singular(key), func(x cel.Value) cel.Bool {
+			return match(l, read.PlaceOf(x, list.Elem()), item, "").ok()
+		}))
+	}
+	return cel.Or(missing, cel.And(conds...))
+}
+
+// matchList applies a list pattern; only its first element says how.
+func matchList(l *read.Lowering, v read.Place, p *policy.Node, ok bool, hint string) outcome {
+	if v.Never {
+		return check(cel.Lit(ok))
+	}
+	if v.Kind() != schema.List && !v.Dynamic() {
+		return behind(v, check(cel.False()), ok)
+	}
+	if len(p.Items) == 0 {
+		return behind(v, check(cel.False()), ok)
+	}
+	if v.Dynamic() {
+		o := append(check(read.IsList(v.Expr)), elements(l, read.PlaceOf(v.Expr, &schema.Type{Kind: schema.List, Elem: read.AnyType()}), p, hint)...)
+		return behind(v, o, ok)
+	}
+	if ok && !v.Certain() && !v.Opt.IsZero() && p.Items[0].Kind != policy.List {
+		// an empty list satisfies every pattern that looks at all elements
+		return elements(l, read.PlaceOf(v.Opt.OrValue(cel.List()), v.Typ), p, hint)
+	}
+	return behind(v, elements(l, v.Settled(), p, hint), ok)
+}
+
+func elements(l *read.Lowering, list read.Place, p *policy.Node, hint string) outcome {
+	first := p.Items[0]
+	switch first.Kind {
+	case policy.List:
+		panic(l.Unsupported("a pattern of a list of lists"))
+	case policy.Map:
+		return eachElement(l, list, first, hint)
+	}
+	return check(l.Binders.All(list.Expr, read.Singular(hint), func(x cel.Value) cel.Bool {
+		if compare.IsRuntime(l, first) {
+			return compare.RuntimeElement(l, read.PlaceOf(x, list.Elem()), first)
+		}
+		return compare.ScalarOne(l, read.PlaceOf(x, list.Elem()), first, false)
+	}))
+}
+
+// eachElement applies one map pattern to every element. Elements may be skipped;
+// when all are, the list is.
+func eachElement(l *read.Lowering, list read.Place, p *policy.Node, hint string) outcome {
+	var skips bool
+	out := check(l.Binders.All(list.Expr, read.Singular(hint), func(x cel.Value) cel.Bool {
+		o := match(l, read.PlaceOf(x, list.Elem()), p, "")
+		skips = o.skips()
+		return o.admitted()
+	}))
+	if !skips {
+		return out
+	}
+	some := l.Binders.Exists(list.Expr, read.Singular(hint), func(x cel.Value) cel.Bool {
+		return match(l, read.PlaceOf(x, list.Elem()), p, "").ok()
+	})
+	return append(out, filter(cel.Or(list.Expr.Size().Eq(cel.Int(0)), some), false)...)
+}

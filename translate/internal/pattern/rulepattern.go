@@ -1,0 +1,171 @@
+package pattern
+
+import (
+	"slices"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/jmespath"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/translate/internal/anchor"
+	"github.com/kvap/kvap/translate/internal/native"
+	"github.com/kvap/kvap/translate/internal/query"
+	"github.com/kvap/kvap/translate/internal/read"
+)
+
+// Holds is: the object does not fail the pattern. A pattern says nothing about
+// a deletion.
+func Holds(l *read.Lowering, p *policy.Node) native.Truth {
+	v, ok := l.PatternSubject()
+	if !ok {
+		return filledIn(l, p)
+	}
+	noteIgnoredAnchors(l, p)
+	read.RefuseMetadata(l, p)
+	if p, ok = dereferenced(l, p); !ok {
+		return alwaysErrs(l, "reference")
+	}
+	return l.Effect(func() cel.Bool { return match(l, v, substituted(l, p), "").admitted() })
+}
+
+// filledIn is true, and an error where the pattern's variables are one: a pattern
+// says nothing of a deletion, but Kyverno fills it in before it sees that.
+func filledIn(l *read.Lowering, p *policy.Node) native.Truth {
+	p, ok := dereferenced(l, p)
+	if !ok {
+		return alwaysErrs(l, "reference")
+	}
+	return l.Effect(func() cel.Bool { substituted(l, p); return cel.True() })
+}
+
+// noteIgnoredAnchors tells where a violation is an error to Kyverno, which a
+// policy that ignores errors admits (deviation 2).
+func noteIgnoredAnchors(l *read.Lowering, p *policy.Node) {
+	if l.Policy.FailurePolicy == policy.Ignore && tracksAnchors(p) {
+		l.SetPos(p.Pos)
+		l.Note(diag.IgnoredAnchor, "where an anchor's key is nowhere in the object, Kyverno calls a violation an error and ignores it; here it is a violation")
+	}
+}
+
+// tracksAnchors tells whether a pattern has a conditional or existence anchor.
+func tracksAnchors(p *policy.Node) bool {
+	for _, f := range p.Fields {
+		if kind, _ := anchor.Split(f.Key); kind == anchor.Conditional || kind == anchor.Existence || tracksAnchors(f.Value) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(p.Items, tracksAnchors)
+}
+
+// AnyPattern is: some pattern is satisfied, or none fails.
+func AnyPattern(l *read.Lowering, p *policy.Node) native.Truth {
+	v, ok := l.PatternSubject()
+	if !ok {
+		return filledIn(l, p)
+	}
+	if p.Kind == policy.List && len(p.Items) == 0 {
+		return native.Sure(cel.True())
+	}
+	if p.Kind != policy.List {
+		panic(l.Unsupported("an anyPattern that is no list"))
+	}
+	for _, item := range p.Items {
+		read.RefuseMetadata(l, item)
+	}
+	if p, ok = dereferenced(l, p); !ok {
+		return alwaysErrs(l, "reference")
+	}
+	return l.Effect(func() cel.Bool { return someSatisfied(l, v, p.Items) })
+}
+
+// someSatisfied is: some pattern is satisfied, or none fails.
+func someSatisfied(l *read.Lowering, v read.Place, patterns []*policy.Node) cel.Bool {
+	var oks, admits []cel.Bool
+	skips := true
+	for _, p := range patterns {
+		o := match(l, v, asFloats(substituted(l, p)), "")
+		oks = append(oks, o.ok())
+		admits = append(admits, o.admitted())
+		skips = skips && o.skips()
+	}
+	if !skips { // all skipped is impossible
+		return cel.Or(oks...)
+	}
+	return cel.Or(append(oks, cel.And(admits...))...)
+}
+
+// asFloats is a pattern of an AnyPattern, of which Kyverno reads all numbers as floating
+// point: a text that reads as the same number satisfies them.
+func asFloats(p *policy.Node) *policy.Node {
+	out := *p
+	switch p.Kind {
+	case policy.Int:
+		out.Kind, out.Float = policy.Float, float64(p.Int)
+	case policy.List:
+		out.Items = make([]*policy.Node, len(p.Items))
+		for i, item := range p.Items {
+			out.Items[i] = asFloats(item)
+		}
+	case policy.Map:
+		out.Fields = slices.Clone(p.Fields)
+		for i, f := range p.Fields {
+			out.Fields[i].Value = asFloats(f.Value)
+		}
+	default:
+		return p
+	}
+	return &out
+}
+
+// substituted is a pattern with its variables replaced, which is possible where
+// their values are known when compiling.
+func substituted(l *read.Lowering, p *policy.Node) *policy.Node {
+	if !query.HasVariables(p) {
+		return p
+	}
+	switch p.Kind {
+	case policy.String:
+		return substitutedText(l, p)
+	case policy.List:
+		out := *p
+		out.Items = make([]*policy.Node, len(p.Items))
+		for i, item := range p.Items {
+			out.Items[i] = substituted(l, item)
+		}
+		return &out
+	}
+	out := *p
+	out.Fields = make([]policy.Field, len(p.Fields))
+	for i, f := range p.Fields {
+		key, ok := filledText(l, query.ParseTemplate(f.Key, f.Pos)).Lit.(string)
+		if !ok {
+			l.SetPos(f.Pos)
+			panic(l.Refuse(diag.PatternVariable, "a pattern's key that is only known at run time, %q", f.Key))
+		}
+		out.Fields[i] = policy.Field{Key: key, Pos: f.Pos, Value: substituted(l, f.Value)}
+	}
+	return &out
+}
+
+// substitutedText is a text of a pattern. Where it may be an error, it is one also if no
+// part of the pattern reads it.
+func substitutedText(l *read.Lowering, p *policy.Node) *policy.Node {
+	l.SetPos(p.Pos)
+	t := query.ParseTemplate(p.Str, p.Pos)
+	j := filledText(l, t)
+	if j.Form == read.LitForm {
+		return query.NodeOf(j.Lit, p.Pos)
+	}
+	return runtimeLeaf(l, p, t, j)
+}
+
+// filledText is what a text of a pattern stands for. The old object is held against
+// what Kyverno filled in when it judged the new one (8.4), unless that is an element.
+func filledText(l *read.Lowering, t *jmespath.Template) read.Operand {
+	if l.Now == nil || l.Scope != nil {
+		return query.Template(l, t)
+	}
+	defer l.Restore(l.Environment)
+	l.Environment = l.OfNewObject()
+	return query.Template(l, t)
+}

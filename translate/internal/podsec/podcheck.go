@@ -1,0 +1,253 @@
+package podsec
+
+import (
+	"slices"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/translate/internal/compare"
+	"github.com/kvap/kvap/translate/internal/native"
+	"github.com/kvap/kvap/translate/internal/read"
+	"github.com/kvap/kvap/translate/internal/scalar"
+)
+
+// A podCheck is a check of the Pod Security Standards.
+type podCheck struct {
+	control    string
+	restricted bool // not part of the level baseline
+	holds      func(*podStandard) cel.Bool
+}
+
+func podChecks() []podCheck {
+	return []podCheck{
+		{"Privileged Containers", false, (*podStandard).privileged},
+		{"Host Namespaces", false, (*podStandard).hostNamespaces},
+		{"HostPath Volumes", false, (*podStandard).hostPathVolumes},
+		{"Host Ports", false, (*podStandard).hostPorts},
+		{"Host Probes / Lifecycle Hooks", false, (*podStandard).probeHosts},
+		{"/proc Mount Type", false, (*podStandard).procMount},
+		{"Capabilities", false, (*podStandard).addedCapabilities},
+		{"Seccomp", false, (*podStandard).seccompBaseline},
+		{"SELinux", false, (*podStandard).seLinux},
+		{"Sysctls", false, (*podStandard).sysctls},
+		{"AppArmor", false, (*podStandard).appArmor},
+		{"HostProcess", false, (*podStandard).hostProcess},
+		{"Volume Types", true, (*podStandard).volumeTypes},
+		{"Privilege Escalation", true, (*podStandard).privilegeEscalation},
+		{"Running as Non-root", true, (*podStandard).nonRoot},
+		{"Running as Non-root user", true, (*podStandard).rootUser},
+		{"Seccomp", true, (*podStandard).seccompRestricted},
+		{"Capabilities", true, (*podStandard).restrictedCapabilities},
+	}
+}
+
+// boolean is the place's boolean, or what a missing one stands for.
+func boolean(v read.Place, missing bool) cel.Bool {
+	return v.Soft(missing, cel.Lit(missing).Value, cel.Value.AsBool)
+}
+
+// forbidden is a boolean field that must not be true.
+func forbidden(control, field string) finding {
+	return oneError(control, field,
+		func(v read.Place) cel.Bool { return cel.Not(boolean(under(v, field), false)) },
+		constantly("true"))
+}
+
+// text is a string field that, where it is there, must be one of the words. An empty
+// one that is not among them is an error without a value.
+func text(control, field string, words ...string) finding {
+	empty := []string{""}
+	if scalar.AnyWild(words, "") {
+		empty = nil
+	}
+	return oneError(control, field,
+		func(v read.Place) cel.Bool {
+			return under(v, field).Soft(true, cel.String(words[0]), func(x cel.Value) cel.Bool { return native.OneOfWords(x, words) })
+		},
+		func(v read.Place, values []string) cel.Bool {
+			return under(v, field).Soft(true, cel.String(""), func(x cel.Value) cel.Bool { return native.OneOfTexts(x, append(empty, values...)) })
+		})
+}
+
+func (s *podStandard) privileged() cel.Bool {
+	return s.containers(forbidden("Privileged Containers", "securityContext.privileged"))
+}
+
+func (s *podStandard) hostNamespaces() cel.Bool {
+	const control = "Host Namespaces"
+	return cel.And(s.pod(forbidden(control, "hostNetwork")), s.pod(forbidden(control, "hostPID")), s.pod(forbidden(control, "hostIPC")))
+}
+
+func (s *podStandard) hostPathVolumes() cel.Bool {
+	return s.pod(s.errorEach("HostPath Volumes", "volumes", "hostPath",
+		func(volume read.Place) cel.Bool { return cel.Not(volume.Field("hostPath").Found()) },
+		func(volume read.Place, values []string) cel.Bool {
+			return volume.Field("hostPath").Settled().Field("path").Soft(true, cel.String(""), func(x cel.Value) cel.Bool { return inValues(x, values) })
+		}))
+}
+
+func (s *podStandard) hostPorts() cel.Bool {
+	port := func(in func(cel.Value) cel.Bool) func(read.Place) cel.Bool {
+		return func(v read.Place) cel.Bool { return v.Field("hostPort").Soft(true, cel.Int(0), in) }
+	}
+	return s.containers(s.errorEach("Host Ports", "ports", "hostPort",
+		port(func(x cel.Value) cel.Bool { return x.Eq(cel.Int(0)) }),
+		func(v read.Place, values []string) cel.Bool {
+			return port(func(x cel.Value) cel.Bool { return compare.IntIn(x, values) })(v)
+		}))
+}
+
+// probeHosts cannot be excluded: Kyverno knows no control for it.
+func (s *podStandard) probeHosts() cel.Bool {
+	return s.each(s.allContainers(), "container", func(c read.Place) cel.Bool {
+		// to the type checker, no two of these are of one type
+		handlers := cel.List(read.Dyn(c.Expr.Opt("livenessProbe")), read.Dyn(c.Expr.Opt("readinessProbe")), read.Dyn(c.Expr.Opt("startupProbe")),
+			read.Dyn(c.Expr.Opt("lifecycle").Opt("postStart")), read.Dyn(c.Expr.Opt("lifecycle").Opt("preStop")))
+		return s.l.Binders.All(handlers, "handler", func(h cel.Value) cel.Bool {
+			unset := func(action string) cel.Bool {
+				return h.Opt(action).Opt("host").OrValue(cel.String("")).Eq(cel.String(""))
+			}
+			return cel.And(unset("httpGet"), unset("tcpSocket"))
+		})
+	})
+}
+
+func (s *podStandard) procMount() cel.Bool {
+	return s.containers(text("/proc Mount Type", "securityContext.procMount", "Default"))
+}
+
+// capabilities are those of a field that must be among the words. All others are
+// the values of one error.
+func (s *podStandard) capabilities(field string, words ...string) finding {
+	every := func(c read.Place, in func(cel.Value) cel.Bool) cel.Bool {
+		return s.each(orEmptyList(under(c, field)), "capability", func(x read.Place) cel.Bool { return in(x.Expr) })
+	}
+	f := oneError("Capabilities", field,
+		func(c read.Place) cel.Bool {
+			return every(c, func(x cel.Value) cel.Bool { return native.OneOfWords(x, words) })
+		},
+		func(c read.Place, values []string) cel.Bool {
+			return every(c, func(x cel.Value) cel.Bool { return native.OneOfTexts(x, slices.Concat(words, values)) })
+		})
+	general := f.holds
+	f.holds = func(c read.Place, waivers []waiver) cel.Bool {
+		if len(waivers) != 1 || len(waivers[0].values) == 0 {
+			return general(c, waivers)
+		}
+		return every(c, func(x cel.Value) cel.Bool { // says the same, and the words once only
+			return cel.Or(native.OneOfWords(x, words), cel.And(waivers[0].when, native.OneOfTexts(x, waivers[0].values)))
+		})
+	}
+	return f
+}
+
+func (s *podStandard) addedCapabilities() cel.Bool {
+	return s.containers(s.capabilities("securityContext.capabilities.add",
+		"AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE",
+		"SETFCAP", "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT"))
+}
+
+func (s *podStandard) seLinux() cel.Bool {
+	const control = "SELinux"
+	types := []string{"", "container_t", "container_init_t", "container_kvm_t"}
+	if s.since(31) {
+		types = append(types, "container_engine_t")
+	}
+	findings := []finding{
+		text(control, "securityContext.seLinuxOptions.type", types...),
+		text(control, "securityContext.seLinuxOptions.user", ""),
+		text(control, "securityContext.seLinuxOptions.role", ""),
+	}
+	var conds []cel.Bool
+	for _, f := range findings {
+		conds = append(conds, s.pod(f))
+	}
+	return cel.And(append(conds, s.containers(findings...))...)
+}
+
+func (s *podStandard) sysctls() cel.Bool {
+	allowed := []string{
+		"kernel.shm_rmid_forced", "net.ipv4.ip_local_port_range", "net.ipv4.tcp_syncookies", "net.ipv4.ping_group_range",
+		"net.ipv4.ip_unprivileged_port_start",
+	}
+	if s.since(27) {
+		allowed = append(allowed, "net.ipv4.ip_local_reserved_ports")
+	}
+	if s.since(29) {
+		allowed = append(allowed, "net.ipv4.tcp_keepalive_time", "net.ipv4.tcp_fin_timeout", "net.ipv4.tcp_keepalive_intvl", "net.ipv4.tcp_keepalive_probes")
+	}
+	if s.since(32) {
+		allowed = append(allowed, "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem")
+	}
+	name := func(words []string) func(read.Place) cel.Bool {
+		return func(v read.Place) cel.Bool {
+			return v.Field("name").Soft(scalar.AnyWild(words, ""), cel.String(""), func(x cel.Value) cel.Bool { return native.OneOfTexts(x, words) })
+		}
+	}
+	return s.pod(s.errorEach("Sysctls", "securityContext.sysctls", "name", name(allowed),
+		func(v read.Place, values []string) cel.Bool { return name(append([]string{""}, values...))(v) }))
+}
+
+func (s *podStandard) hostProcess() cel.Bool {
+	f := forbidden("HostProcess", "securityContext.windowsOptions.hostProcess")
+	return cel.And(s.pod(f), s.containers(f))
+}
+
+// appArmor is about fields, and about the annotations that were there before them.
+func (s *podStandard) appArmor() cel.Bool {
+	f := text("AppArmor", "securityContext.appArmorProfile.type", "RuntimeDefault", "Localhost")
+	return cel.And(s.pod(f), s.containers(f), s.appArmorAnnotations(f.control))
+}
+
+// volumeTypes are the sources of volumes in the level restricted. A volume has one.
+func (s *podStandard) volumeTypes() cel.Bool {
+	allowed := []string{"configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "image", "persistentVolumeClaim", "projected", "secret"}
+	return s.each(s.list("volumes"), "volume", func(volume read.Place) cel.Bool {
+		var alts []cel.Bool
+		for _, field := range allowed {
+			alts = append(alts, volume.Field(field).Found())
+		}
+		return cel.Or(append(alts, s.excludedVolume("Volume Types", volume))...)
+	})
+}
+
+// privilegeEscalation must be false, so a missing one is an error too: without a
+// value where the securityContext is missing, and otherwise with the value nil.
+func (s *podStandard) privilegeEscalation() cel.Bool {
+	const field = "securityContext.allowPrivilegeEscalation"
+	f := oneError("Privilege Escalation", field,
+		func(c read.Place) cel.Bool { return cel.Not(boolean(under(c, field), true)) },
+		func(c read.Place, values []string) cel.Bool {
+			isNil, isTrue := scalar.AnyWild(values, "nil"), scalar.AnyWild(values, "true")
+			set := under(c, field).Found()
+			switch {
+			case isNil && isTrue:
+				return cel.True()
+			case isNil:
+				return cel.Not(set)
+			case isTrue:
+				return cel.Or(set, cel.Not(c.Field("securityContext").Found()))
+			}
+			return cel.Not(c.Field("securityContext").Found())
+		})
+	return cel.Or(s.onWindows(), s.containers(f))
+}
+
+func (s *podStandard) rootUser() cel.Bool {
+	const field = "securityContext.runAsUser"
+	f := oneError("Running as Non-root user", field,
+		func(v read.Place) cel.Bool {
+			return under(v, field).Soft(true, cel.Int(1), func(x cel.Value) cel.Bool { return x.Ne(cel.Int(0)) })
+		},
+		constantly("0"))
+	return cel.And(s.pod(f), s.containers(f))
+}
+
+func (s *podStandard) restrictedCapabilities() cel.Bool {
+	const drop = "securityContext.capabilities.drop"
+	dropped := oneError("Capabilities", drop,
+		func(c read.Place) cel.Bool { return cel.String("ALL").In(orEmptyList(under(c, drop)).Expr).AsBool() },
+		func(c read.Place, values []string) cel.Bool { // a missing or empty list has no values
+			return s.each(orEmptyList(under(c, drop)), "capability", func(x read.Place) cel.Bool { return native.OneOfTexts(x.Expr, values) })
+		})
+	return cel.Or(s.onWindows(), s.containers(dropped, s.capabilities("securityContext.capabilities.add", "NET_BIND_SERVICE")))
+}

@@ -1,0 +1,86 @@
+package query
+
+import (
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/jmespath"
+	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/read"
+	"github.com/kvap/kvap/translate/internal/scalar"
+)
+
+// arithmetic lowers add, subtract, multiply and divide for the operands whose
+// kind is known when compiling: numbers, and texts that are quantities.
+func arithmetic(l *read.Lowering, f jmespath.Func, a, b read.Operand) read.Operand {
+	x, xk := operand(l, a)
+	y, yk := operand(l, b)
+	number := func(v cel.Value) read.Operand { return read.ValueOf(v, &schema.Type{Kind: schema.Number}) }
+	switch {
+	case f == jmespath.FuncDivide && xk == quantityOperand && yk == quantityOperand:
+		// a zero divisor is an error to Kyverno, where CEL gives infinity
+		l.Need(cel.Func(cel.FuncSign, y).Ne(cel.Int(0)))
+		quotient := x.Call(cel.FuncAsApproximateFloat).Binary(cel.Over, y.Call(cel.FuncAsApproximateFloat))
+		return number(quotient)
+	case xk == numberOperand && yk == numberOperand && f != jmespath.FuncDivide:
+		op := map[jmespath.Func]cel.Operator{jmespath.FuncAdd: cel.Plus, jmespath.FuncSubtract: cel.Minus, jmespath.FuncMultiply: cel.Times}[f]
+		return read.IntOf(x.Binary(op, y))
+	}
+	panic(l.Refuse(diag.NoFunction, "the function %s of these operands has no native form", f))
+}
+
+type operandKind int
+
+const (
+	noOperand operandKind = iota
+	numberOperand
+	quantityOperand
+)
+
+// operand is an operand and its kind. A text that may also be a duration, or
+// neither, is an error in Kyverno or another kind of arithmetic; quantity() errs
+// on all of those.
+func operand(l *read.Lowering, j read.Operand) (cel.Value, operandKind) {
+	if j.Form == read.LitForm {
+		switch v := j.Lit.(type) {
+		case float64:
+			if v == float64(int64(v)) {
+				return cel.Int(int64(v)), numberOperand
+			}
+		case string:
+			if _, ok := scalar.Quantity(v); ok {
+				return cel.Func(cel.FuncQuantity, cel.String(v)), quantityOperand
+			}
+		}
+		return cel.Value{}, noOperand
+	}
+	if j.Form == read.ChoiceForm {
+		a, ok := read.Expr(l, j)
+		t := j.Typ()
+		if !ok || read.KindOf(t) != schema.String {
+			return cel.Value{}, noOperand
+		}
+		needQuantity(l, a, t)
+		return cel.Func(cel.FuncQuantity, a), quantityOperand
+	}
+	v, ok := read.Expr(l, j)
+	if !ok {
+		return v, noOperand
+	}
+	switch {
+	case read.KindOf(j.Typ()) == schema.Int:
+		return v, numberOperand
+	case read.KindOf(j.Typ()) == schema.String:
+		needQuantity(l, v, j.Typ())
+		return cel.Func(cel.FuncQuantity, v), quantityOperand
+	}
+	return v, noOperand
+}
+
+// needQuantity needs a text to be a quantity. What else it may be is an error in Kyverno, or
+// a duration.
+func needQuantity(l *read.Lowering, v cel.Value, t *schema.Type) {
+	if !read.IsQuantityType(t) {
+		l.Need(read.IsQuantity(v))
+		l.Needs.Unsure = true
+	}
+}

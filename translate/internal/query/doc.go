@@ -1,0 +1,16 @@
+// Package query lowers what stands in {{ }}: templates, JMESPath expressions, functions and
+// the context that they name.
+//
+//	{{ request.object.spec.containers[?image].name }}
+//
+//	object.spec.containers.filter(container, has(container.image)).map(container, container.name)
+//
+// In: a text or a value of the policy. Out: an operand of package read.
+//
+// What must hold: JMESPath gives null for what is missing and an error for what has the wrong
+// type, as in a pipe or a function; each of them is said in Needs or is part of the operand.
+// A context entry is worked out where it is used, for what is never used is never read.
+//
+// Start at template.go, then jmespath.go. function.go has the table of functions, context.go
+// and entryload.go the context, projection.go what goes through lists.
+package query

@@ -1,0 +1,95 @@
+package query
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kvap/kvap/jmespath"
+	"github.com/kvap/kvap/translate/internal/read"
+)
+
+// entry is the value of a context entry. A query that names it again has it already: an
+// entry that names the one before twice, and so on, would be worked out without end.
+func entry(l *read.Lowering, name string, v *read.ContextVar) read.Operand {
+	if v.Outer.Get(name) != nil { // each of which Kyverno loads
+		panic(l.Unsupported("a context with several entries of one name"))
+	}
+	e, ok := l.Loaded[name]
+	if !ok || !e.Holds(l) {
+		e = read.LoadedEntry{Facts: l.Facts}
+		e.Needs = l.Collected(func() { e.Value = contextValue(l, v) })
+		if l.Loaded != nil {
+			l.Loaded[name] = e
+		}
+	}
+	l.Load(e.Needs.Hint, e.Needs.All())
+	l.NeedAll(read.Needs{Hint: e.Needs.Hint, Unsure: e.Needs.Unsure, Native: e.Needs.Native})
+	return e.Value
+}
+
+// whereLoaded is j, what a query gives, and an error where a context entry that it
+// names is one. Kyverno loads those first, also for a side of || that is not needed.
+func whereLoaded(l *read.Lowering, e *jmespath.Expr, j read.Operand) read.Operand {
+	for _, name := range slices.Sorted(maps.Keys(l.Loaded)) {
+		if namesFirst(e, name) && !j.Constant() {
+			continue
+		}
+		entry := l.Loaded[name]
+		if c, ok := l.Readable(entry.Value); ok && !c.IsTrue() {
+			if entry.Value.Form == read.ErrorForm && entry.Value.Hard {
+				return read.TypeError(name)
+			}
+			j = read.Choice(c, j, read.TypeError(name))
+		}
+	}
+	return j
+}
+
+// namesFirst tells that whatever evaluates the expression begins with the name, and
+// that its errors are those of the expression.
+func namesFirst(e *jmespath.Expr, name string) bool {
+	switch e.Op {
+	case jmespath.Flatten, jmespath.Filter, jmespath.ValueProjection:
+		return false
+	case jmespath.Sub, jmespath.Pipe, jmespath.Index, jmespath.Projection, jmespath.Or:
+		return namesFirst(e.Args[0], name)
+	}
+	return e.Op == jmespath.Field && e.Name == name
+}
+
+// loadMentioned loads the context entries that an expression mentions and has not
+// evaluated: what is right of a pipe, or in a text, names an entry to Kyverno too.
+func loadMentioned(l *read.Lowering, e *jmespath.Expr) {
+	if l.Context.Size == 0 {
+		return
+	}
+	l.Opts.Budget.Spend(l.Context.Size)
+	text := e.String()
+	for _, name := range slices.Sorted(maps.Keys(l.Context.Named)) {
+		if _, ok := l.Loaded[name]; !ok && l.Context.Get(name) != nil && Mentions(text, name) {
+			l.Collected(func() { TopLevel(l, name) })
+		}
+	}
+}
+
+// Mentions tells whether a name stands somewhere in a text as a word, which no dot,
+// letter or digit comes before.
+func Mentions(text, name string) bool {
+	for at := 0; ; at++ {
+		i := strings.Index(text[at:], name)
+		if i < 0 {
+			return false
+		}
+		at += i
+		end := at + len(name)
+		begins := at == 0 || text[at-1] != '.' && (text[at-1] == '_' || !isWordByte(text[at-1]))
+		if begins && isWordByte(name[len(name)-1]) != (end < len(text) && isWordByte(text[end])) {
+			return true
+		}
+	}
+}
+
+func isWordByte(b byte) bool {
+	return '0' <= b && b <= '9' || 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || b == '_'
+}

@@ -1,0 +1,96 @@
+package query
+
+import (
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/translate/internal/read"
+)
+
+// whereFilledBy is j, and an error of a context entry where a variable in a value is one.
+func whereFilledBy(l *read.Lowering, n *policy.Node, name string, j read.Operand) read.Operand {
+	c := fills(l, n)
+	if c.IsTrue() {
+		return j
+	}
+	return read.Choice(c, j, read.TypeError(name))
+}
+
+// fills is: no variable in a value or a default is an error.
+func fills(l *read.Lowering, n *policy.Node) cel.Bool {
+	needed := l.Collected(func() { eachVariable(l, n, func(j read.Operand) { l.Ask(j) }) })
+	if needed.Unsure {
+		panic(l.Unsupported("a variable that may be an error, where something else decides without it,"))
+	}
+	return needed.All().Simplify()
+}
+
+// valueNode is a value, which is an error where a variable in it is one, whatever of it is
+// read.
+func valueNode(l *read.Lowering, n *policy.Node) read.Operand {
+	var value read.Operand
+	needed := l.Collected(func() { value = Node(l, n) })
+	if value.Form != read.HashForm && value.Form != read.MultiForm {
+		l.NeedAll(needed)
+		return value
+	}
+	return whereFilledBy(l, n, "value", value)
+}
+
+// eachVariable visits the variables in the texts of a value.
+func eachVariable(l *read.Lowering, n *policy.Node, visit func(read.Operand)) {
+	if n == nil {
+		return
+	}
+	if n.Kind == policy.String {
+		for _, part := range ParseTemplate(n.Str, n.Pos).Parts {
+			if part.Var != nil {
+				visit(Variable(l, part.Var))
+			}
+		}
+	}
+	for _, item := range n.Items {
+		eachVariable(l, item, visit)
+	}
+	for _, f := range n.Fields {
+		if HasVariables(&policy.Node{Kind: policy.String, Str: f.Key, Pos: f.Pos}) {
+			l.SetPos(f.Pos)
+			panic(l.Unsupported("a variable in a key of a value"))
+		}
+		eachVariable(l, f.Value, visit)
+	}
+}
+
+// required is j, an error where it is null too.
+func required(l *read.Lowering, j read.Operand) read.Operand {
+	switch j.Form {
+	case read.LitForm:
+		if j.Lit == nil {
+			return read.TypeError("value")
+		}
+	case read.ErrorForm:
+		return read.TypeError(j.Hint)
+	case read.PlaceForm:
+		return requiredPlace(l, j)
+	case read.SequenceForm:
+		return read.Choice(j.S.Null(), read.TypeError("value"), j)
+	case read.ChoiceForm:
+		return j.With(required(l, *j.Then), required(l, *j.Els))
+	}
+	return j
+}
+
+func requiredPlace(l *read.Lowering, j read.Operand) read.Operand {
+	switch {
+	case j.V.Never:
+		return read.TypeError("value")
+	case j.V.Dynamic() && !j.Traits().Present: // and may be null
+		return read.Choice(read.Present(l, j), j.PresentNow(), read.TypeError("value"))
+	}
+	guards := make([]read.Guard, len(j.V.Guards))
+	for i, g := range j.V.Guards {
+		g.Shape, g.Hard = false, true
+		guards[i] = g
+	}
+	j.V.Guards = guards
+	return j
+}

@@ -1,0 +1,126 @@
+package query
+
+import (
+	"github.com/kvap/kvap/jmespath"
+	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/read"
+	"github.com/kvap/kvap/translate/internal/scalar"
+)
+
+func fieldOf(l *read.Lowering, e *jmespath.Expr, cur *read.Operand) read.Operand {
+	if e.Dynamic != nil {
+		key := Template(l, e.Dynamic)
+		if key.Form == read.ChoiceForm && key.Some(func(j read.Operand) bool { return j.Form == read.LitForm && j.Lit == nil }) {
+			return read.InEach(l, key, func(key read.Operand) read.Operand { return fieldCalled(l, cur, key) })
+		}
+		return fieldCalled(l, cur, key)
+	}
+	return member(l, cur, e.Name)
+}
+
+// fieldCalled is the value of a key that stands in the query as a text.
+func fieldCalled(l *read.Lowering, cur *read.Operand, key read.Operand) read.Operand {
+	if key.Form == read.LitForm {
+		return member(l, cur, scalar.Text(key.Lit))
+	}
+	return dynamicField(l, cur, key)
+}
+
+func member(l *read.Lowering, cur *read.Operand, name string) read.Operand {
+	if cur == nil {
+		return TopLevel(l, name)
+	}
+	return read.InEach(l, *cur, func(j read.Operand) read.Operand { return known(l, field(l, j, name)) })
+}
+
+// field is j.name.
+func field(l *read.Lowering, j read.Operand, name string) read.Operand {
+	switch j.Form {
+	case read.PlaceForm:
+		return read.OperandAt(j.V.Field(name))
+	case read.LitForm:
+		m, ok := j.Lit.(map[string]any)
+		if !ok {
+			return read.LitOf(nil)
+		}
+		v, ok := m[name]
+		if !ok {
+			return read.Operand{Form: read.ErrorForm, Hint: name}
+		}
+		return read.LitOf(v)
+	case read.HashForm:
+		for i, k := range j.Keys {
+			if k == name {
+				return l.Read(j.Multi[i])
+			}
+		}
+		return unknownKey(l, j, name)
+	case read.ImagesForm:
+		panic(l.Unsupported("the image of one container"))
+	case read.ErrorForm:
+		return j
+	}
+	return read.LitOf(nil)
+}
+
+// dynamicField is the value of a key that is only known at run time.
+func dynamicField(l *read.Lowering, cur *read.Operand, key read.Operand) read.Operand {
+	if k := read.KindOf(key.Typ()); k == schema.Bool || k == schema.Int || k == schema.IntOrString {
+		key = read.StringOf(Text(l, key)) // as it stands in the query
+	}
+	k, ok := read.Expr(l, key)
+	if cur == nil || cur.Form != read.PlaceForm || !ok || cur.V.Kind() != schema.Map {
+		panic(l.Unsupported("a field whose name is a variable"))
+	}
+	v := cur.V
+	w := read.Place{Expr: v.Expr.Index(k), Typ: v.Elem(), Origin: v.Origin}
+	w.Guards = append(v.Guards[:len(v.Guards):len(v.Guards)], read.Guard{Cond: k.In(v.Expr)})
+	if v.Certain() {
+		w.Opt = v.Expr.OptIndex(k)
+	} else if !v.Opt.IsZero() {
+		w.Opt = v.Opt.OptIndex(k)
+	}
+	return read.OperandAt(w)
+}
+
+// index is j[n]; null beyond the ends.
+func index(l *read.Lowering, j read.Operand, n int) read.Operand {
+	switch j.Form {
+	case read.LitForm:
+		if list, ok := j.Lit.([]any); ok {
+			if n < 0 {
+				n += len(list)
+			}
+			if n >= 0 && n < len(list) {
+				return read.LitOf(list[n])
+			}
+		}
+		return read.LitOf(nil)
+	case read.ErrorForm:
+		return j
+	case read.PlaceForm:
+		if j.V.Kind() == schema.List || j.V.Dynamic() {
+			return read.OperandAt(j.V.Item(n))
+		}
+		return nullWhereFound(j.V)
+	case read.MultiForm:
+		panic(l.Unsupported("an element of a selection"))
+	case read.SequenceForm:
+		if item, ok := imageItem(l, j, n); ok {
+			return item
+		}
+		s := read.AsSequence(l, j)
+		list, ok := read.InOrder(l, s)
+		if !ok {
+			panic(l.Unsupported("an element of a nested projection, before Kubernetes 1.35"))
+		}
+		return read.OperandAt(read.PlaceOf(list, &schema.Type{Kind: schema.List, Elem: s.Elem()}).Item(n)).Softly()
+	}
+	return read.LitOf(nil)
+}
+
+// nullWhereFound is null, and an error where a key on the way to v is missing.
+func nullWhereFound(v read.Place) read.Operand {
+	w, c := v.Demanded()
+	return read.Choice(c, read.Choice(w.KeysFound(), read.LitOf(nil), read.Operand{Form: read.ErrorForm, Hint: "missing"}), read.TypeError("value"))
+}

@@ -1,0 +1,193 @@
+package query
+
+import (
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/jmespath"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/compare"
+	"github.com/kvap/kvap/translate/internal/read"
+	"github.com/kvap/kvap/translate/internal/scalar"
+)
+
+// call lowers a function. An argument that is missing is null to Kyverno, which
+// most functions refuse as an error; the strict form of the argument is an error too.
+func call(l *read.Lowering, e *jmespath.Expr, cur *read.Operand) read.Operand {
+	given := func(i int) read.Operand { return read.Argument(l, e.Func, i, eval(l, e.Args[i], cur)) }
+	strictArg := func(i int) read.Operand { return given(i).Over(unlessNever) }
+	arg := func(i int) read.Operand { return given(i).Softly() }
+	if e.Func == jmespath.FuncUnknown {
+		d := policy.BadExpression(jmespath.Check(e)[0])
+		d.Severity = diag.Error
+		panic(read.Refusal{Diagnostic: d})
+	}
+	if !e.Func.Signature().Accepts(len(e.Args)) {
+		return read.TypeError(e.Name)
+	}
+	if out, ofText := callOfText(l, e.Func, strictArg); ofText {
+		return out
+	}
+	switch e.Func {
+	case jmespath.FuncContains:
+		return read.InEach(l, arg(1), func(search read.Operand) read.Operand {
+			return read.InEach(l, strictArg(0), func(in read.Operand) read.Operand { return compare.Contains(l, in, search) })
+		})
+	case jmespath.FuncLength:
+		return read.InEach(l, strictArg(0), func(j read.Operand) read.Operand { return length(l, j) })
+	case jmespath.FuncKeys, jmespath.FuncValues:
+		return read.InEach(l, strictArg(0), func(j read.Operand) read.Operand { return keysOf(l, j, e.Func == jmespath.FuncValues) })
+	case jmespath.FuncToArray:
+		return read.InEach(l, arg(0), func(j read.Operand) read.Operand { return toArray(l, j) })
+	case jmespath.FuncToString:
+		return read.InEach(l, arg(0), func(j read.Operand) read.Operand { return toString(l, j) })
+	case jmespath.FuncSort:
+		return sorted(l, strictArg(0))
+	case jmespath.FuncDivide, jmespath.FuncAdd, jmespath.FuncSubtract, jmespath.FuncMultiply:
+		return unlessErrors(strictArg(0), strictArg(1), func(a, b read.Operand) read.Operand { return arithmetic(l, e.Func, a, b) })
+	case jmespath.FuncToNumber:
+		return read.InEach(l, arg(0), func(j read.Operand) read.Operand { return toNumber(l, j) })
+	}
+	panic(l.Refuse(diag.NoFunction, "the function %s has no native form", e.Name))
+}
+
+// unlessNever is an argument, and an error where nothing can be there: it is missing, or
+// null.
+func unlessNever(j read.Operand) read.Operand {
+	if j.Form == read.ErrorForm || j.Form == read.PlaceForm && j.V.Never {
+		return read.TypeError("argument")
+	}
+	return j
+}
+
+// callOfText calls a function whose first argument is a text; not ok for another.
+func callOfText(l *read.Lowering, f jmespath.Func, arg func(i int) read.Operand) (out read.Operand, ok bool) {
+	switch f {
+	case jmespath.FuncStartsWith:
+		return ofTwoTexts(l, arg(0), arg(1), func(a, b cel.Value) read.Operand { return read.BoolOf(a.StartsWith(b)) }), true
+	case jmespath.FuncEndsWith:
+		return ofTwoTexts(l, arg(0), arg(1), func(a, b cel.Value) read.Operand { return read.BoolOf(a.EndsWith(b)) }), true
+	case jmespath.FuncToUpper, jmespath.FuncToLower:
+		return changeCase(l, f, arg(0)), true
+	case jmespath.FuncRegexMatch:
+		return regexMatch(l, arg(0), arg(1)), true
+	case jmespath.FuncRegexReplaceAll:
+		return regexReplaceAll(l, arg(0), arg(1), arg(2)), true
+	case jmespath.FuncParseJSON:
+		return read.InEach(l, arg(0), func(text read.Operand) read.Operand { return compare.ParseJSON(l, text) }), true
+	case jmespath.FuncSplit:
+		text := arg(0)
+		return ofTwoTexts(l, text, arg(1), func(a, b cel.Value) read.Operand {
+			return read.OperandAt(read.PlaceOf(a.Call(cel.FuncSplit, b), &schema.Type{Kind: schema.List, Elem: read.StringType()}).From(text.Origin()))
+		}), true
+	}
+	return read.Operand{}, false
+}
+
+// unlessErrors is f of two arguments where neither is an error.
+func unlessErrors(a, b read.Operand, f func(a, b read.Operand) read.Operand) read.Operand {
+	isError := func(j read.Operand) bool { return j.Form == read.ErrorForm }
+	switch {
+	case isError(a):
+		return a
+	case isError(b):
+		return b
+	case a.Form == read.ChoiceForm && a.Some(isError):
+		return a.With(unlessErrors(*a.Then, b, f), unlessErrors(*a.Els, b, f))
+	case b.Form == read.ChoiceForm && b.Some(isError):
+		return b.With(unlessErrors(a, *b.Then, f), unlessErrors(a, *b.Els, f))
+	}
+	return f(a, b)
+}
+
+// ofTwoTexts is f of two strings; an argument that is no string is an error.
+func ofTwoTexts(l *read.Lowering, a, b read.Operand, f func(a, b cel.Value) read.Operand) read.Operand {
+	return read.InEach(l, a, func(a read.Operand) read.Operand {
+		return read.InEach(l, b, func(b read.Operand) read.Operand {
+			x, ok := stringArg(l, a)
+			y, ok2 := stringArg(l, b)
+			if !ok || !ok2 {
+				return read.TypeError("argument")
+			}
+			return f(x, y)
+		})
+	})
+}
+
+// stringArg is an argument that must be a string: an error at run time where it
+// may be something else, and false where it cannot be one.
+func stringArg(l *read.Lowering, j read.Operand) (cel.Value, bool) {
+	switch {
+	case j.Form == read.LitForm:
+		s, ok := j.Lit.(string)
+		return cel.String(s), ok
+	case j.Form == read.ErrorForm || j.Form == read.SequenceForm || j.Form == read.MultiForm: // nor need a list be there
+		return cel.Value{}, false
+	}
+	v, ok := read.Expr(l, j)
+	if !ok {
+		return v, false
+	}
+	switch read.KindOf(j.Typ()) {
+	case schema.String:
+		l.Need(j.V.Shaped())
+		return v, true
+	case schema.Any, schema.IntOrString:
+		l.Need(read.IsString(v))
+		return v, true
+	}
+	return v, false
+}
+
+// stringOrNumberArg is for the functions that take numbers as text too.
+func stringOrNumberArg(l *read.Lowering, j read.Operand) (cel.Value, bool) {
+	if f, ok := scalar.Float(j.Lit); ok && j.Form == read.LitForm {
+		return cel.String(scalar.NumberText(f)), true
+	}
+	if j.Form == read.LitForm {
+		return stringArg(l, j)
+	}
+	switch read.KindOf(j.Typ()) {
+	case schema.Int:
+		v, ok := read.Expr(l, j)
+		return cel.Func(cel.FuncString, v), ok
+	case schema.IntOrString:
+		v, ok := read.Expr(l, j)
+		return cel.Func(cel.FuncString, v), ok
+	case schema.Any:
+		if v, ok := read.Expr(l, j); ok {
+			v = compare.Once(l, compare.VariableName(j.V.Expr.LastField(), "text"), v)
+			return cel.Cond(read.IsNumber(v), read.Dyn(cel.Func(cel.FuncString, v)), read.Dyn(v)), true
+		}
+	}
+	return stringArg(l, j)
+}
+
+func toString(l *read.Lowering, j read.Operand) read.Operand {
+	if j.Form == read.LitForm {
+		return read.LitOf(scalar.Text(j.Lit))
+	}
+	return read.StringOf(Text(l, j))
+}
+
+func toNumber(l *read.Lowering, j read.Operand) read.Operand {
+	if j.Form == read.LitForm {
+		if f, ok := scalar.Number(j.Lit); ok {
+			return read.LitOf(f)
+		}
+		return read.LitOf(nil)
+	}
+	v, ok := read.Expr(l, j.Settled())
+	if !ok {
+		return read.LitOf(nil)
+	}
+	found := read.Present(l, j)
+	switch read.KindOf(j.Typ()) {
+	case schema.Int, schema.Number:
+		return j
+	case schema.String:
+		number := read.ValueOf(read.Dyn(cel.Func(cel.FuncDouble, v)), &schema.Type{Kind: schema.Number})
+		return read.Choice(cel.And(found, v.Matches(read.DecimalText)), number, read.LitOf(nil))
+	}
+	panic(l.Unsupported("to_number of a value whose type is not known"))
+}

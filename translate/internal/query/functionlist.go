@@ -1,0 +1,126 @@
+package query
+
+import (
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/read"
+	"github.com/kvap/kvap/translate/internal/scalar"
+)
+
+// length is the number of elements, entries or characters.
+func length(l *read.Lowering, j read.Operand) read.Operand {
+	switch j.Form {
+	case read.LitForm:
+		switch v := j.Lit.(type) {
+		case string:
+			return read.LitOf(float64(len([]rune(v))))
+		case []any:
+			return read.LitOf(float64(len(v)))
+		case map[string]any:
+			return read.LitOf(float64(len(v)))
+		}
+		return read.TypeError("length")
+	case read.ImagesForm:
+		return imageCount(l, j.Images)
+	case read.ErrorForm:
+		return j
+	case read.SequenceForm:
+		return read.IntOf(j.S.Count(l, true))
+	case read.MultiForm:
+		return read.LitOf(float64(len(j.Multi)))
+	case read.HashForm:
+		return read.LitOf(float64(len(j.Multi)))
+	}
+	switch j.V.Kind() {
+	case schema.String, schema.List, schema.Map:
+		return read.IntOf(j.V.Expr.Size())
+	case schema.Object:
+		return read.IntOf(read.Dyn(j.V.Expr).Size())
+	case schema.Any:
+		x, _ := read.Expr(l, j)
+		return read.IntOf(x.Size())
+	}
+	return read.TypeError("length")
+}
+
+func keysOf(l *read.Lowering, j read.Operand, values bool) read.Operand {
+	switch j.Form {
+	case read.ImagesForm:
+		panic(l.Unsupported("the keys and values of images"))
+	case read.ErrorForm:
+		return j
+	case read.LitForm:
+		m, ok := j.Lit.(map[string]any)
+		if !ok {
+			return read.TypeError("keys")
+		}
+		if len(m) == 0 {
+			return read.LitOf([]any{})
+		}
+		panic(l.Refuse(diag.NoFunction, "the keys and values of a map of the policy have no native form"))
+	case read.HashForm:
+		panic(l.Refuse(diag.NoFunction, "the keys and values of a map that is put together have no native form"))
+	case read.PlaceForm:
+		switch j.V.Kind() {
+		case schema.Map, schema.Object:
+			return read.SequenceOf(read.Entries{V: j.V, Values: values, Given: true})
+		case schema.Any:
+			w := j.V
+			w.Guards = append(w.Guards[:len(w.Guards):len(w.Guards)], read.Guard{Cond: read.IsMap(w.Expr), Shape: true})
+			w.Typ, w.Opt = read.MapOf(read.AnyType()), cel.Value{}
+			return read.SequenceOf(read.Entries{V: w, Values: values, Given: true})
+		}
+	}
+	return read.TypeError("keys")
+}
+
+func toArray(l *read.Lowering, j read.Operand) read.Operand {
+	switch j.Form {
+	case read.SequenceForm:
+		return arrayOf(j, j.S)
+	case read.MultiForm:
+		return j
+	case read.LitForm:
+		if _, ok := j.Lit.([]any); ok {
+			return j
+		}
+		return read.LitOf([]any{j.Lit})
+	case read.PlaceForm:
+		if j.V.Kind() == schema.List {
+			return arrayOf(j, read.AsSequence(l, j))
+		}
+		if j.V.Certain() && !j.V.Dynamic() {
+			return read.SequenceOf(read.Concat{read.Single{J: j}})
+		}
+	}
+	panic(l.Unsupported("this use of to_array"))
+}
+
+// arrayOf is j, a list whose elements are s, and [null] where j is null.
+func arrayOf(j read.Operand, s read.Sequence) read.Operand {
+	if null := s.Null(); !null.IsFalse() {
+		return read.SequenceOf(read.Branch{C: null, Then: read.Concat{read.Single{J: read.LitOf(nil)}}, Els: read.OrEmpty{Sequence: s}})
+	}
+	return j
+}
+
+// sorted keeps a list as it is where CEL cannot sort yet: two sorted lists are
+// then compared by what they hold.
+func sorted(l *read.Lowering, j read.Operand) read.Operand {
+	return read.InEach(l, j, func(j read.Operand) read.Operand {
+		if list, ok := j.Lit.([]any); ok && j.Form == read.LitForm {
+			return read.LitOf(scalar.Sorted(list))
+		}
+		s := read.AsSequence(l, j)
+		if s == nil {
+			return read.TypeError("sort")
+		}
+		switch read.KindOf(s.Elem()) {
+		case schema.Object, schema.Map, schema.List, schema.Bool, schema.IntOrString, schema.Any:
+			panic(l.Unsupported("sort() of what is neither texts nor numbers"))
+		}
+		l.Need(cel.Not(s.Null()))
+		return read.SequenceOf(read.SortedSequence{Sequence: s})
+	})
+}

@@ -1,0 +1,50 @@
+package query
+
+import (
+	"regexp"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/budget"
+	"github.com/kvap/kvap/jmespath"
+	"github.com/kvap/kvap/translate/internal/read"
+)
+
+func changeCase(l *read.Lowering, f jmespath.Func, a read.Operand) read.Operand {
+	l.Note(diag.ASCIICase, "%s changes only ASCII letters here", f)
+	method := cel.FuncLowerASCII
+	if f == jmespath.FuncToUpper {
+		method = cel.FuncUpperASCII
+	}
+	return read.InEach(l, a, func(j read.Operand) read.Operand {
+		if s, ok := j.Lit.(string); ok && j.Form == read.LitForm {
+			return read.LitOf(read.ChangeCase(f, s))
+		}
+		x, ok := stringArg(l, j)
+		if !ok {
+			return read.TypeError(f.String())
+		}
+		return read.StringOf(x.Call(method))
+	})
+}
+
+func regexMatch(l *read.Lowering, re, text read.Operand) read.Operand {
+	want, ok := re.Lit.(string)
+	if re.Form != read.LitForm || !ok {
+		panic(l.Refuse(diag.NoFunction, "regex_match with an expression that is a variable has no native form"))
+	}
+	l.Opts.Budget.Spend(budget.OfRegexp(want))
+	if _, err := regexp.Compile(want); err != nil {
+		return read.TypeError("regex")
+	}
+	return read.InEach(l, text, func(j read.Operand) read.Operand {
+		if s, ok := j.Lit.(string); ok && j.Form == read.LitForm {
+			return read.LitOf(regexp.MustCompile(want).MatchString(s))
+		}
+		x, ok := stringOrNumberArg(l, j)
+		if !ok {
+			return read.TypeError("regex_match")
+		}
+		return read.BoolOf(x.Matches(want))
+	})
+}

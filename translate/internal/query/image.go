@@ -1,0 +1,127 @@
+package query
+
+import (
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/jmespath"
+	"github.com/kvap/kvap/translate/internal/native"
+	"github.com/kvap/kvap/translate/internal/read"
+)
+
+// What stands before the first slash of a reference is a registry if this matches.
+const namesRegistry = `^(localhost|[^/]*[.:A-Z][^/]*)/`
+
+// A reference that has neither a tag nor a digest, one that has a digest but no
+// tag, and the part before both.
+const (
+	bareImage      = `(^|/)[^/:@]+$`
+	digestOnly     = `(^|/)[^/:@]+@`
+	repositoryPart = `^([^@]*/)?[^:@]*`
+)
+
+// The grammar of references. A registry with an underscore in its name, which no
+// client can reach and which Kyverno takes for a path, is no reference here.
+const (
+	hostLabel  = `[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?`
+	imageHost  = `(?:` + hostLabel + `(?:\.` + hostLabel + `)*|\[[a-fA-F0-9]*:[a-fA-F0-9:]*\])(?::[0-9]+)?`
+	firstPart  = `[a-z0-9]+(?:(?:__?|-+)[a-z0-9]+)*`
+	pathPart   = `[a-z0-9]+(?:(?:\.|__?|-+)[a-z0-9]+)*`
+	tagPart    = `(?::\w[\w.-]{0,127})?`
+	digestPart = `(?:@(?:sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128}))?`
+
+	imageReference = `^(?:(?:` + imageHost + `|` + firstPart + `)(?:/` + pathPart + `)+|` + pathPart + `)` + tagPart + digestPart + `$`
+)
+
+const defaultRegistry = "docker.io"
+
+// invalidImage is the key whose absence an error names.
+const invalidImage = "invalid_image_reference"
+
+// longestRepository is the most that registry and path may have together.
+const longestRepository = 255
+
+// allImages is the images of the new object, also where the old one is judged.
+func allImages(l *read.Lowering) read.Operand {
+	if l.Rule.ImageExtractors.Get(l.Target.GVK.Kind) != nil {
+		panic(l.Unsupported("an imageExtractor of the rule's own"))
+	}
+	groups := imageGroups(l)
+	if len(groups) == 0 || l.On(native.Delete) {
+		return read.Operand{Form: read.ErrorForm, Hint: "images"}
+	}
+	l.Load(invalidImage, imagesAreValid(l))
+	out := read.Operand{Form: read.HashForm}
+	for i := range groups {
+		out.Keys = append(out.Keys, groups[i].Name)
+		out.Multi = append(out.Multi, read.Operand{Form: read.ImagesForm, Images: &groups[i]})
+	}
+	return out
+}
+
+// imageGroups are the places of images in an object of the target's kind.
+func imageGroups(l *read.Lowering) []read.ImageGroup {
+	var path []string
+	switch l.Target.GVK.Kind {
+	case "Pod":
+		path = []string{"spec"}
+	case "DaemonSet", "Deployment", "Job", "StatefulSet", "ReplicaSet", "ReplicationController":
+		path = []string{"spec", "template", "spec"}
+	case "CronJob":
+		path = []string{"spec", "jobTemplate", "spec", "template", "spec"}
+	default:
+		if l.Target.KindWild != "" || l.Target.GVK.Kind == "" {
+			panic(l.Unsupported("the images of objects of any kind"))
+		}
+		return nil
+	}
+	spec := read.PlaceOf(cel.Ident("object"), read.ObjectType(l, l.Target))
+	for _, name := range path {
+		spec = spec.Field(name)
+	}
+	if spec.Never || spec.Dynamic() {
+		panic(l.Unsupported("the images of a kind whose schema is not known"))
+	}
+	var out []read.ImageGroup
+	for _, name := range []string{"containers", "initContainers", "ephemeralContainers"} {
+		out = append(out, read.ImageGroup{Name: name, List: spec.Field(name)})
+	}
+	return out
+}
+
+func every(cel.Value) cel.Bool { return cel.True() }
+
+// imagesAreValid is: the images of all groups are references.
+func imagesAreValid(l *read.Lowering) cel.Bool {
+	defer read.AtTop(l)()
+	var all cel.Value
+	for i, g := range imageGroups(l) {
+		texts := g.Mapped(l, every, func(c cel.Value) cel.Value { return c.Field("image") })
+		if i == 0 {
+			all = texts
+		} else {
+			all = all.Plus(texts)
+		}
+	}
+	valid := l.Binders.All(all, "image", func(x cel.Value) cel.Bool {
+		length := cel.Cond(x.Matches(namesRegistry), cel.Int(longestRepository), cel.Int(longestRepository-int64(len(defaultRegistry+"/"))))
+		return cel.And(x.Matches(imageReference), found(x, repositoryPart).Size().Compare(cel.LessEqual, length))
+	})
+	return read.Let(l, "imagesAreValid", valid.Value).AsBool()
+}
+
+// whereImagesLoaded is j, what a query gives, and an error where Kyverno cannot load
+// the images: of those that the query reads, and of those that it only mentions.
+func whereImagesLoaded(l *read.Lowering, e *jmespath.Expr, j read.Operand) read.Operand {
+	if l.On(native.Delete) || !Mentions(e.String(), "images") {
+		return j
+	}
+	if images := allImages(l); images.Form == read.ErrorForm { // the kind has none
+		return read.TypeError(images.Hint)
+	}
+	return j
+}
+
+// imageCount is the length of a group; an error where there is none.
+func imageCount(l *read.Lowering, g *read.ImageGroup) read.Operand {
+	l.Need(g.Present(l))
+	return read.IntOf(read.WithImage(l, g).Size())
+}

@@ -1,0 +1,327 @@
+package query
+
+import (
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/jmespath"
+	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/compare"
+	"github.com/kvap/kvap/translate/internal/read"
+)
+
+// eval lowers a JMESPath expression, with cur as the current node. A nil cur is
+// the root of the context.
+func eval(l *read.Lowering, e *jmespath.Expr, cur *read.Operand) read.Operand {
+	read.Step(l)
+	return read.Bounded(l, evalNode(l, e, cur))
+}
+
+func evalNode(l *read.Lowering, e *jmespath.Expr, cur *read.Operand) read.Operand {
+	switch e.Op {
+	case jmespath.Current:
+		if cur == nil {
+			panic(l.Unsupported("the whole context as a value"))
+		}
+		return *cur
+	case jmespath.Field:
+		return fieldOf(l, e, cur)
+	case jmespath.Sub:
+		if key, ok := fieldOfRequest(l, e, cur); ok {
+			return known(l, l.Read(requestField(l, key)))
+		}
+		left := eval(l, e.Args[0], cur)
+		return read.InEach(l, left, func(j read.Operand) read.Operand { return sub(l, j, e.Args[1]) })
+	case jmespath.Pipe:
+		return pipe(l, e, cur)
+	case jmespath.Index, jmespath.Slice, jmespath.Flatten, jmespath.Projection, jmespath.ValueProjection, jmespath.Filter:
+		return evalElements(l, e, cur)
+	case jmespath.MultiList, jmespath.MultiHash:
+		return multi(l, e, cur)
+	case jmespath.Or, jmespath.And, jmespath.Not, jmespath.Compare:
+		return evalTruth(l, e, cur)
+	case jmespath.Literal:
+		return read.LitOf(e.Value)
+	case jmespath.RawString:
+		return rawString(l, e.Text)
+	case jmespath.Call:
+		return call(l, e, cur)
+	}
+	panic(l.Unsupported("the expression " + e.String()))
+}
+
+// evalElements lowers what is about the elements of a list, or the values of a map.
+func evalElements(l *read.Lowering, e *jmespath.Expr, cur *read.Operand) read.Operand {
+	if cur == nil && takesContext(e) {
+		return read.LitOf(nil)
+	}
+	switch e.Op {
+	case jmespath.Index:
+		left := eval(l, e.Args[0], cur)
+		return read.InEach(l, left, func(j read.Operand) read.Operand { return index(l, j, e.Num) })
+	case jmespath.Slice:
+		panic(l.Unsupported("a slice"))
+	case jmespath.Flatten:
+		return flatten(l, errorless(l, e.Args[0], cur))
+	case jmespath.Projection:
+		return projection(l, e.Args[0], e.Args[1], cur)
+	case jmespath.Filter:
+		left := errorless(l, e.Args[0], cur)
+		return read.InEach(l, left, func(j read.Operand) read.Operand { return filterBy(l, read.AsSequence(l, j), e.Args[2], e.Args[1]) })
+	}
+	left := errorless(l, e.Args[0], cur) // a projection of values
+	return read.InEach(l, left, func(j read.Operand) read.Operand {
+		if j.Form == read.ImagesForm {
+			return imageProjection(l, j.Images, e.Args[1])
+		}
+		return project(l, values(l, j), e.Args[1])
+	})
+}
+
+// takesContext tells that e takes the current node for a list: [], [*], [?x], [0]. The
+// context is a map, so there they are null.
+func takesContext(e *jmespath.Expr) bool {
+	left := e.Args[0]
+	if left.Op == jmespath.Flatten {
+		left = left.Args[0]
+	}
+	return left.Op == jmespath.Current && e.Op != jmespath.ValueProjection
+}
+
+// evalTruth lowers what asks whether something is true, or how two values compare.
+func evalTruth(l *read.Lowering, e *jmespath.Expr, cur *read.Operand) read.Operand {
+	switch e.Op {
+	case jmespath.Or:
+		return firstTrue(l, e, cur)
+	case jmespath.And:
+		return and(l, e, cur)
+	case jmespath.Not:
+		return read.BoolOf(cel.Not(read.Truthy(l, eval(l, e.Args[0], cur).Softly())))
+	}
+	return comparedTo(l, e, cur)
+}
+
+// pipe is left | right.
+func pipe(l *read.Lowering, e *jmespath.Expr, cur *read.Operand) read.Operand {
+	return read.InEach(l, eval(l, e.Args[0], cur).Softly(), func(j read.Operand) read.Operand {
+		if j.Form == read.ErrorForm { // whatever right makes of it
+			return j
+		}
+		return eval(l, e.Args[1], &j)
+	}).Softly()
+}
+
+func and(l *read.Lowering, e *jmespath.Expr, cur *read.Operand) read.Operand {
+	a := eval(l, e.Args[0], cur).Softly()
+	if a.Form == read.ErrorForm {
+		return a
+	}
+	b := whereTrue(l, read.Truthy(l, a), func() read.Operand { return eval(l, e.Args[1], cur) })
+	if isPredicate(a) && isPredicate(b) {
+		return read.BoolOf(cel.And(a.V.Expr.AsBool(), b.V.Expr.AsBool()))
+	}
+	return read.Choice(read.Truthy(l, a), b, a)
+}
+
+// comparedTo is left == right, and the like.
+func comparedTo(l *read.Lowering, e *jmespath.Expr, cur *read.Operand) read.Operand {
+	a, b := eval(l, e.Args[0], cur).Softly(), eval(l, e.Args[1], cur).Softly()
+	return compare.Compare(l, compare.RelationOf(e.Comparator), a, b)
+}
+
+// given builds something in a context where a condition is known to hold.
+func given(l *read.Lowering, c cel.Bool, build func() read.Operand) read.Operand {
+	defer l.Restore(l.Environment)
+	l.Facts = append(l.Facts[:len(l.Facts):len(l.Facts)], c)
+	return build()
+}
+
+// whereTrue is given, of what is evaluated only where the condition holds.
+func whereTrue(l *read.Lowering, c cel.Bool, build func() read.Operand) read.Operand {
+	var out read.Operand
+	l.EitherWay(c, func() cel.Bool { out = given(l, c, build); return cel.True() }, cel.True)
+	return out
+}
+
+// Knowing is given, of a condition.
+func Knowing(l *read.Lowering, c cel.Bool, build func() cel.Bool) (b cel.Bool) {
+	given(l, c, func() read.Operand { b = build(); return read.Operand{} })
+	return b
+}
+
+// known is j without the guards that are known to hold.
+func known(l *read.Lowering, j read.Operand) read.Operand {
+	if j.Form != read.PlaceForm || len(l.Facts) == 0 || j.V.Never {
+		return j
+	}
+	for _, g := range j.V.Guards {
+		if !read.Knows(l, g.Cond) {
+			return j
+		}
+	}
+	return j.Settled()
+}
+
+// sub is left.right, where a missing left stays an error.
+func sub(l *read.Lowering, left read.Operand, right *jmespath.Expr) read.Operand {
+	if left.Form == read.ErrorForm {
+		return left
+	}
+	if left.Form == read.PlaceForm && !left.V.Certain() {
+		switch right.Op {
+		case jmespath.Call, jmespath.Projection, jmespath.Filter, jmespath.ValueProjection, jmespath.MultiList, jmespath.MultiHash:
+			inner := left.Settled()
+			return behindGuards(l, left.V, eval(l, right, &inner), right)
+		}
+	}
+	return eval(l, right, &left)
+}
+
+// behindGuards is j, which right gives of v, where v is found. Elsewhere it is missing,
+// or what right gives of null.
+func behindGuards(l *read.Lowering, v read.Place, j read.Operand, right *jmespath.Expr) read.Operand {
+	if v.Never {
+		return read.Operand{Form: read.ErrorForm, Hint: "missing"}
+	}
+	switch j.Form {
+	case read.PlaceForm:
+		j.V.Guards = append(v.Guards[:len(v.Guards):len(v.Guards)], j.V.Guards...)
+		j.V.Opt = cel.Value{}
+		return j
+	case read.SequenceForm:
+		return read.SequenceOf(read.Guarded{Sequence: j.S, V: v, Called: right.Op == jmespath.Call})
+	}
+	w, c := v.Demanded()
+	elsewhere := read.Operand{Form: read.ErrorForm, Hint: "missing"}
+	if !w.Shaped().IsTrue() {
+		null := read.LitOf(nil)
+		elsewhere = read.Choice(w.KeysFound(), eval(l, right, &null), elsewhere)
+	}
+	return read.Choice(c, read.Choice(w.Found(), j, elsewhere), read.TypeError("value"))
+}
+
+func multi(l *read.Lowering, e *jmespath.Expr, cur *read.Operand) read.Operand {
+	if cur != nil {
+		if cur.Form == read.LitForm && cur.Lit == nil {
+			return read.LitOf(nil)
+		}
+		if cur.Form == read.ErrorForm {
+			return *cur
+		}
+		if cur.Form == read.PlaceForm && !cur.V.Certain() { // null where it is not found
+			inner := cur.Settled()
+			return read.Choice(read.Present(l, *cur), multi(l, e, &inner), read.LitOf(nil))
+		}
+	}
+	var parts []read.Operand
+	for _, arg := range e.Args {
+		j := eval(l, arg, cur).Softly()
+		if j.Form == read.ErrorForm {
+			return j
+		}
+		parts = append(parts, j)
+	}
+	if e.Op == jmespath.MultiHash {
+		return read.SelectionOf(read.HashForm, e.Keys, parts)
+	}
+	return read.SelectionOf(read.MultiForm, e.Keys, parts)
+}
+
+// firstTrue is a || b: b is only evaluated where a is not taken.
+func firstTrue(l *read.Lowering, e *jmespath.Expr, cur *read.Operand) read.Operand {
+	a := eval(l, e.Args[0], cur).Softly()
+	return or(l, a, whereTrue(l, cel.Not(read.Truthy(l, a)), func() read.Operand { return eval(l, e.Args[1], cur).Softly() }))
+}
+
+// or is a || b: b where a is null or falsy.
+func or(l *read.Lowering, a, b read.Operand) read.Operand {
+	if a.Form == read.ErrorForm {
+		return a
+	}
+	if a.Form == read.LitForm {
+		if read.Truth(a.Lit) {
+			return a
+		}
+		return b
+	}
+	if b.Form == read.LitForm {
+		switch b := b.Lit.(type) {
+		case []any: // a list or [] is the list, empty where it is missing
+			if len(b) == 0 {
+				if s := read.AsSequence(l, a); s != nil && (a.Form == read.SequenceForm || a.V.Kind() == schema.List) {
+					return read.SequenceOf(read.OrEmpty{Sequence: s})
+				}
+			}
+		}
+	}
+	if isPredicate(a) && isPredicate(b) {
+		return read.BoolOf(cel.Or(a.V.Expr.AsBool(), b.V.Expr.AsBool()))
+	}
+	return orWithin(l, a, b, nil)
+}
+
+// orWithin is or in a branch of a choice. What was asked on the way there is known: of
+// v || x || v the last v is falsy, so v || x || v || y is v || x || y.
+func orWithin(l *read.Lowering, a, b read.Operand, way read.Answers) read.Operand {
+	switch {
+	case a.Form == read.ChoiceForm:
+		return a.With(orWithin(l, *a.Then, b, way.And(a.C)), orWithin(l, *a.Els, b, way.Without(*a.Then, a.C)))
+	case a.Form == read.ErrorForm:
+		return a
+	}
+	taken := read.Truthy(l, a)
+	if a.Form == read.PlaceForm && a.V.Kind() == schema.Int {
+		taken = a.V.Found() // never falsy
+	}
+	if is, known := way.Of(taken); known && !is {
+		return way.Left(b)
+	}
+	chosen := a.TruthyNow(taken)
+	return read.Choice(taken, chosen, way.Without(chosen, taken).Left(b))
+}
+
+// isPredicate tells that j is a boolean that an expression of ours gives.
+func isPredicate(j read.Operand) bool {
+	return j.Form == read.PlaceForm && j.V.Certain() && j.V.Kind() == schema.Bool && j.V.Origin == read.FromPredicate
+}
+
+// rawString is a '...' that holds variables: a text, whatever they are.
+func rawString(l *read.Lowering, t *jmespath.Template) read.Operand {
+	return read.InEach(l, Template(l, t), func(j read.Operand) read.Operand { return toString(l, j) })
+}
+
+// Outside is query of an expression that stands outside {{ }}.
+func Outside(l *read.Lowering, e *jmespath.Expr) read.Operand {
+	defer l.Restore(l.Environment)
+	l.DeleteRewrite = false
+	return query(l, e)
+}
+
+// query is an expression on the whole context.
+func query(l *read.Lowering, e *jmespath.Expr) read.Operand {
+	defer l.Restore(l.Environment)
+	l.Loaded = map[string]read.LoadedEntry{}
+	j := eval(l, e, nil)
+	loadMentioned(l, e)
+	j = whereLoaded(l, e, j)
+	return whereImagesLoaded(l, e, j)
+}
+
+// errorless is e with what is an error for any reason read as null: so do flattening,
+// filters and value projections.
+func errorless(l *read.Lowering, e *jmespath.Expr, cur *read.Operand) read.Operand {
+	var j read.Operand
+	n := l.Collected(func() { j = eval(l, e, cur).Softly() })
+	if n.Unsure {
+		panic(l.Unsupported("an expression that may be an error, which is null here,"))
+	}
+	l.NeedAll(read.Needs{Loads: n.Loads, Native: n.Native})
+	return read.Choice(cel.And(n.Conds...).Simplify(), j, read.LitOf(nil)).Over(func(j read.Operand) read.Operand {
+		if j.Form == read.ErrorForm {
+			return read.LitOf(nil)
+		}
+		if e, ok := j.S.(read.Entries); ok && e.Given {
+			e.Given = false
+			return read.SequenceOf(e)
+		}
+		return j
+	})
+}

@@ -1,0 +1,140 @@
+package query
+
+import (
+	"slices"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/jmespath"
+	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/native"
+	"github.com/kvap/kvap/translate/internal/read"
+)
+
+// TopLevel is a name at the top of the context.
+func TopLevel(l *read.Lowering, name string) read.Operand {
+	if j, ok := l.Scope[name]; ok {
+		return l.Read(j)
+	}
+	if v := l.Context.Get(name); v != nil {
+		return entry(l, name, v)
+	}
+	switch name {
+	case "request":
+		panic(l.Unsupported("the request as a whole"))
+	case "serviceAccountName":
+		return serviceAccount(3)
+	case "serviceAccountNamespace":
+		return serviceAccount(2)
+	case "images":
+		return allImages(l)
+	}
+	return read.Operand{Form: read.ErrorForm, Hint: name}
+}
+
+// requestKeys are those of the admission request. Keys that JSON leaves out when they are
+// empty are missing, as in Kyverno.
+func requestKeys() []string {
+	return []string{"operation", "object", "oldObject", "kind", "requestKind", "resource", "requestResource", "namespace", "name",
+		"subResource", "requestSubResource", "userInfo", "dryRun", "uid", "options"}
+}
+
+func requestField(l *read.Lowering, key string) read.Operand {
+	req := cel.Ident("request")
+	switch key {
+	case "operation":
+		return operation(l)
+	case "object":
+		return requestObject(l)
+	case "oldObject":
+		return ofOneOperation(l, l.Old)
+	case "kind", "requestKind":
+		return groupKind(req.Field(key), "kind")
+	case "resource", "requestResource":
+		return groupKind(req.Field(key), "resource")
+	case "namespace":
+		return requestNamespace(l)
+	case "name":
+		return read.OperandAt(optionalField(req, key, read.StringType()))
+	case "subResource", "requestSubResource":
+		return read.OperandAt(optionalField(req, key, read.StringType()).From(read.FromServer))
+	case "userInfo":
+		return userInfo()
+	case "dryRun":
+		return read.OperandAt(optionalField(req, key, &schema.Type{Kind: schema.Bool}))
+	case "uid":
+		return read.Operand{Form: read.ErrorForm, Hint: key, Stops: l.Unsupported("the uid of a request")} // CEL is not told
+	case "options":
+		return read.OperandAt(optionalField(req, key, read.AnyType()))
+	}
+	panic("no field of a request: " + key)
+}
+
+// fieldOfRequest is the name of a field, where e is one of the request: most expressions
+// read one, which is made without the others.
+func fieldOfRequest(l *read.Lowering, e *jmespath.Expr, cur *read.Operand) (key string, ok bool) {
+	of, field := e.Args[0], e.Args[1]
+	_, isScoped := l.Scope[of.Name]
+	isEntry := l.Context.Get(of.Name) != nil
+	ok = cur == nil && of.Op == jmespath.Field && of.Dynamic == nil && of.Name == "request" && !isScoped && !isEntry &&
+		field.Op == jmespath.Field && field.Dynamic == nil && slices.Contains(requestKeys(), field.Name)
+	return field.Name, ok
+}
+
+// ofOneOperation is j, which means something else on each operation.
+func ofOneOperation(l *read.Lowering, j read.Operand) read.Operand {
+	if len(l.Ops) > 1 {
+		j.Stops = read.PerOperation{}
+	}
+	return j
+}
+
+func optionalField(v cel.Value, name string, t *schema.Type) read.Place {
+	return read.Place{Expr: v.Field(name), Typ: t, Opt: v.Opt(name), Guards: []read.Guard{{Cond: v.Has(name)}}}
+}
+
+func requestObject(l *read.Lowering) read.Operand {
+	if l.DeleteRewrite && len(l.Ops) == 1 && l.Ops[0] == native.Delete {
+		return l.Old
+	}
+	return l.Object
+}
+
+func groupKind(v cel.Value, last string) read.Operand {
+	out := read.Operand{Form: read.HashForm}
+	for _, f := range []string{"group", "version", last} {
+		out.Keys = append(out.Keys, f)
+		out.Multi = append(out.Multi, read.OperandAt(read.PlaceOf(v.Field(f), read.StringType()).From(read.FromServer)))
+	}
+	return out
+}
+
+// requestNamespace is there for namespaced kinds and for Namespaces themselves.
+func requestNamespace(l *read.Lowering) read.Operand {
+	req := cel.Ident("request")
+	switch {
+	case l.Target.Scope == native.Namespaced || l.Target.GVK == schema.GVK{Version: "v1", Kind: "Namespace"}:
+		return read.OperandAt(read.PlaceOf(req.Field("namespace"), read.StringType()).From(read.FromServer))
+	case l.Target.Scope == native.Cluster:
+		return read.Operand{Form: read.ErrorForm, Hint: "namespace"}
+	}
+	return read.OperandAt(optionalField(req, "namespace", read.StringType()).From(read.FromServer))
+}
+
+func userInfo() read.Operand {
+	user := cel.Ident("request").Field("userInfo")
+	strings := &schema.Type{Kind: schema.List, Elem: read.StringType()}
+	return read.Operand{Form: read.HashForm, Keys: []string{"username", "uid", "groups", "extra"}, Multi: []read.Operand{
+		read.StringOf(user.Field("username")),
+		read.OperandAt(optionalField(user, "uid", read.StringType())),
+		read.OperandAt(optionalField(user, "groups", strings)),
+		read.OperandAt(optionalField(user, "extra", read.MapOf(strings))),
+	}}
+}
+
+// serviceAccount is a part of the user's name if the user is a service account,
+// and empty otherwise; deviation 6.
+func serviceAccount(part int64) read.Operand {
+	user := cel.Ident("request").Field("userInfo").Field("username")
+	is := user.StartsWith(cel.String("system:serviceaccount:"))
+	return read.StringOf(cel.Cond(is, user.Call(cel.FuncSplit, cel.String(":")).Index(cel.Int(part)), cel.String("")))
+}

@@ -1,0 +1,169 @@
+package query
+
+import (
+	"slices"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/jmespath"
+	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/read"
+	"github.com/kvap/kvap/translate/internal/scalar"
+)
+
+// Template lowers a string of the source.
+func Template(l *read.Lowering, t *jmespath.Template) read.Operand {
+	return TemplateOf(l, t, func(v *jmespath.Variable) read.Operand { return Variable(l, v) })
+}
+
+// TemplateOf is template, given what a variable is.
+func TemplateOf(l *read.Lowering, t *jmespath.Template, variable func(*jmespath.Variable) read.Operand) read.Operand {
+	if s, ok := t.Constant(); ok {
+		return read.LitOf(s)
+	}
+	if v := t.Single(); v != nil {
+		return variable(v)
+	}
+	out := read.LitOf("")
+	for _, part := range t.Parts {
+		switch {
+		case part.Ref != nil:
+			panic(l.Unsupported("a reference $(...)"))
+		case part.Var != nil:
+			out = join(l, out, variable(part.Var))
+		default:
+			out = join(l, out, read.LitOf(part.Text))
+		}
+	}
+	return out
+}
+
+// join is the text of a and b.
+func join(l *read.Lowering, a, b read.Operand) read.Operand {
+	if read.Multiply(a, b) {
+		a, b = oneText(l, a), oneText(l, b)
+	}
+	if b.Form == read.ChoiceForm {
+		return read.InEach(l, b, func(b read.Operand) read.Operand { return join(l, a, b) })
+	}
+	if a.Form == read.ChoiceForm {
+		return read.InEach(l, a, func(a read.Operand) read.Operand { return join(l, a, b) })
+	}
+	if a.Form == read.LitForm && b.Form == read.LitForm {
+		return read.LitOf(scalar.Text(a.Lit) + scalar.Text(b.Lit))
+	}
+	if a.Form == read.LitForm && scalar.Text(a.Lit) == "" {
+		return likeText(b, Text(l, b))
+	}
+	if b.Form == read.LitForm && scalar.Text(b.Lit) == "" {
+		return likeText(a, Text(l, a))
+	}
+	mustBeOfOneOrigin(l, a, b)
+	text := Text(l, a).Plus(Text(l, b))
+	if read.IsConfigured(b) {
+		return likeText(b, text)
+	}
+	return likeText(a, text)
+}
+
+// mustBeOfOneOrigin refuses operands that become one text, of which some are texts of the
+// configuration, in which wildcards are a pattern's, and some the request's, in which they
+// are none.
+func mustBeOfOneOrigin(l *read.Lowering, operands ...read.Operand) {
+	some := func(is func(read.Operand) bool) bool {
+		return slices.ContainsFunc(operands, func(j read.Operand) bool { return j.Some(is) })
+	}
+	if some(read.IsConfigured) && some(mayHoldWildcards) {
+		panic(l.Unsupported("a text of the request beside one of the cluster's configuration, of which only that may be a pattern,"))
+	}
+}
+
+// mayHoldWildcards tells of a value of the request whose text may have wildcards in it.
+func mayHoldWildcards(j read.Operand) bool {
+	switch {
+	case j.Form == read.LitForm, j.Form == read.ErrorForm, read.IsConfigured(j), j.Form == read.PlaceForm && j.V.Origin == read.FromServer:
+		return false
+	}
+	k := read.KindOf(j.Typ())
+	return k != schema.Int && k != schema.Bool
+}
+
+// jsonText is the refusal of a list or a map inside a longer text, which is JSON to Kyverno,
+// and of what may be one.
+func jsonText(l *read.Lowering) read.Refusal {
+	return l.Unsupported("the JSON text of a value inside a longer text")
+}
+
+// Text is j as it stands inside a longer string; an error where a key is missing.
+func Text(l *read.Lowering, j read.Operand) cel.Value {
+	if j.Form == read.LitForm {
+		return cel.String(scalar.Text(j.Lit))
+	}
+	if j.Form == read.SequenceForm {
+		panic(jsonText(l))
+	}
+	v, ok := read.Expr(l, j)
+	if ok {
+		switch read.KindOf(j.Typ()) {
+		case schema.String:
+			if shaped := j.V.Shaped(); j.Form == read.PlaceForm && !shaped.IsTrue() {
+				return cel.Cond(shaped, j.V.Expr, cel.String("null"))
+			}
+			return v
+		case schema.Int, schema.Bool, schema.IntOrString:
+			if shaped := j.V.Shaped(); j.Form == read.PlaceForm && !shaped.IsTrue() {
+				return cel.Cond(shaped, cel.Func(cel.FuncString, j.V.Expr), cel.String("null"))
+			}
+			return cel.Func(cel.FuncString, v)
+		}
+	}
+	panic(jsonText(l))
+}
+
+// Variable lowers one {{ }}.
+func Variable(l *read.Lowering, v *jmespath.Variable) read.Operand {
+	if v.Pos != (diag.Pos{}) {
+		l.SetPos(v.Pos)
+	}
+	if v.Expr == nil {
+		panic(l.Unsupported("an expression that is put together from variables"))
+	}
+	defer l.Restore(l.Environment)
+	l.DeleteRewrite = true
+	filled(l, v.Expr)
+	return query(l, v.Expr)
+}
+
+// ParseTemplate reads a text with {{ }}. It refuses one that cannot be read.
+func ParseTemplate(s string, pos diag.Pos) *jmespath.Template {
+	t, d := jmespath.ParseTemplate(s, pos)
+	if d != nil {
+		panic(read.Refusal{Diagnostic: diag.Warnf(d.Pos, diag.NoExpression, "%s; the webhook will judge this rule", d.Message)})
+	}
+	return t
+}
+
+// oneText is a choice among texts as one text. A choice of which a branch is an
+// error for certain stays one.
+func oneText(l *read.Lowering, j read.Operand) read.Operand {
+	if j.Form != read.ChoiceForm || j.Some(func(branch read.Operand) bool { return branch.Form == read.ErrorForm }) {
+		return j
+	}
+	text := chosenText(l, j)
+	if j.Some(read.IsConfigured) {
+		return read.ConfiguredText(text)
+	}
+	return read.StringOf(text)
+}
+
+func chosenText(l *read.Lowering, j read.Operand) cel.Value {
+	if j.Form != read.ChoiceForm {
+		return Text(l, j)
+	}
+	mustBeOfOneOrigin(l, j)
+	var then, els cel.Value
+	l.EitherWay(j.C,
+		func() cel.Bool { then = chosenText(l, *j.Then); return cel.True() },
+		func() cel.Bool { els = chosenText(l, *j.Els); return cel.True() })
+	return cel.Cond(j.C, then, els)
+}

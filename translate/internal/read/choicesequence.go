@@ -1,0 +1,132 @@
+package read
+
+import (
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/schema"
+)
+
+// OrEmpty is a sequence whose missing source counts as an empty list.
+type OrEmpty struct{ Sequence }
+
+// Quantify implements Sequence.
+func (s OrEmpty) Quantify(l *Lowering, q cel.Quantifier, _ bool, body func(Operand) cel.Bool) cel.Bool {
+	return s.Sequence.Quantify(l, q, false, body)
+}
+
+// Count implements Sequence.
+func (s OrEmpty) Count(l *Lowering, _ bool) cel.Value { return s.Sequence.Count(l, false) }
+
+// List implements Sequence.
+func (s OrEmpty) List(l *Lowering, _ bool) (cel.Value, bool) { return s.Sequence.List(l, false) }
+
+// Null implements Sequence.
+func (s OrEmpty) Null() cel.Bool { return cel.False() }
+
+// Branch is one sequence or another.
+type Branch struct {
+	C         cel.Bool
+	Then, Els Sequence
+}
+
+// Quantify implements Sequence.
+func (s Branch) Quantify(l *Lowering, q cel.Quantifier, strict bool, body func(Operand) cel.Bool) cel.Bool {
+	then, els := l.EitherWay(s.C,
+		func() cel.Bool { return s.Then.Quantify(l, q, strict, body) },
+		func() cel.Bool { return s.Els.Quantify(l, q, strict, body) })
+	return cel.CondBool(s.C, then, els)
+}
+
+// Count implements Sequence.
+func (s Branch) Count(l *Lowering, strict bool) cel.Value {
+	var a, b cel.Value
+	l.EitherWay(s.C,
+		func() cel.Bool { a = s.Then.Count(l, strict); return cel.True() },
+		func() cel.Bool { b = s.Els.Count(l, strict); return cel.True() })
+	return cel.Cond(s.C, a, b)
+}
+
+// List implements Sequence.
+func (s Branch) List(l *Lowering, strict bool) (cel.Value, bool) {
+	var a, b cel.Value
+	var ok, ok2 bool
+	l.EitherWay(s.C,
+		func() cel.Bool { a, ok = s.Then.List(l, strict); return cel.True() },
+		func() cel.Bool { b, ok2 = s.Els.List(l, strict); return cel.True() })
+	if !ok || !ok2 {
+		return cel.Value{}, false
+	}
+	return cel.Cond(s.C, a, b), true
+}
+
+// Null implements Sequence.
+func (s Branch) Null() cel.Bool { return cel.CondBool(s.C, s.Then.Null(), s.Els.Null()) }
+
+// Elem implements Sequence.
+func (s Branch) Elem() *schema.Type { return Concat{s.Then, s.Els}.Elem() }
+
+// Ordered implements Sequence.
+func (s Branch) Ordered() bool { return s.Then.Ordered() && s.Els.Ordered() }
+
+// Guarded is a sequence that counts only where a value is found. Read strictly, it
+// is an error where the value is missing; softly it is then null.
+type Guarded struct {
+	Sequence
+	V    Place
+	soft bool
+	// called tells that a function gave it, to which null is an error.
+	Called bool
+}
+
+// Quantify implements Sequence.
+func (s Guarded) Quantify(l *Lowering, macro cel.Quantifier, strict bool, body func(Operand) cel.Bool) cel.Bool {
+	inner := s.Sequence.Quantify(l, macro, strict, body)
+	if macro == cel.ForAll {
+		return cel.Implies(s.read(l, strict), inner)
+	}
+	return cel.And(s.read(l, strict), inner)
+}
+
+// read is what is asked for before the elements are read: nothing where null is an
+// error; where only a missing v is one, that v is no null.
+func (s Guarded) read(l *Lowering, strict bool) cel.Bool {
+	if s.soft && !strict {
+		return s.V.Found()
+	}
+	if strict || s.Called {
+		l.Need(s.V.Found())
+		return cel.True()
+	}
+	l.Need(s.V.KeysFound())
+	return s.V.Shaped()
+}
+
+// Count implements Sequence.
+func (s Guarded) Count(l *Lowering, strict bool) cel.Value {
+	return cel.Cond(s.read(l, strict), s.Sequence.Count(l, strict), cel.Int(0))
+}
+
+// List implements Sequence.
+func (s Guarded) List(l *Lowering, strict bool) (cel.Value, bool) {
+	list, ok := s.Sequence.List(l, strict)
+	if !ok {
+		return list, false
+	}
+	return cel.Cond(s.read(l, strict), list, cel.List()), true
+}
+
+// Null implements Sequence.
+func (s Guarded) Null() cel.Bool {
+	if s.soft {
+		return cel.Or(cel.Not(s.V.Found()), s.Sequence.Null())
+	}
+	if s.Called {
+		return s.Sequence.Null()
+	}
+	return cel.Or(cel.Not(s.V.Shaped()), s.Sequence.Null())
+}
+
+// PresentSequence is a sequence whose source is known to be there.
+type PresentSequence struct{ Sequence }
+
+// Null implements Sequence.
+func (PresentSequence) Null() cel.Bool { return cel.False() }

@@ -1,0 +1,47 @@
+package read
+
+import (
+	"slices"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/policy"
+)
+
+// A ContextVar is a context entry. It is lowered where it is used: what is never
+// used has no errors, in Kyverno and here.
+type ContextVar struct {
+	Entry *policy.ContextEntry
+	Index int // among the entries of the context
+	// outer is the context that the entry may use: the entries before it.
+	Outer Context
+}
+
+// A Context is the entries that may be used at a place. Contexts of one rule share
+// what they have by name, and each sees the first so many of all entries.
+type Context struct {
+	Named map[string][]*ContextVar // in order
+	Size  int
+}
+
+// Get is the last entry of a name, or nil.
+func (c Context) Get(name string) *ContextVar {
+	for _, v := range slices.Backward(c.Named[name]) {
+		if v.Index < c.Size {
+			return v
+		}
+	}
+	return nil
+}
+
+// A LoadedEntry is a context entry that a query names: its value, and what that needs.
+type LoadedEntry struct {
+	Value Operand
+	Needs Needs
+	Facts []cel.Bool // what was known to hold
+}
+
+// Holds tells that the value would be the same here: nothing that was known to hold
+// where it was worked out is not known now.
+func (e LoadedEntry) Holds(l *Lowering) bool {
+	return !slices.ContainsFunc(e.Facts, func(f cel.Bool) bool { return !Knows(l, f) })
+}

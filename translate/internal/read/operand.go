@@ -1,0 +1,273 @@
+package read
+
+import (
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/schema"
+)
+
+// An Operand is what an expression of the source, or a value that may hold
+// variables, gives: as far as it is known when compiling. Exactly one form is
+// set: a literal, a place in the request, a sequence, a choice, a selection of
+// several, or an error.
+type Operand struct {
+	Form form
+	Lit  any // nil, bool, float64, int64, string, []any, map[string]any
+	V    Place
+	S    Sequence
+	// of a choice: then where c holds, otherwise els
+	C         cel.Bool
+	Then, Els *Operand
+	branches  int // of a choice, in all
+	size      int // of a choice and a selection: how many operands it is made of, in all
+	Multi     []Operand
+	Keys      []string // of a hash, one per multi
+	Hint      string
+	Images    *ImageGroup // of images
+	known     traits      // of a place
+	// stops is what reading this ends the walk with, which then begins again
+	// knowing more; nil for most.
+	Stops any
+	Hard  bool // of an error: it is not about a missing key, so nothing takes it for null
+}
+
+type form int
+
+// The forms of operands, each with the fields that it uses.
+const (
+	LitForm      form = iota
+	PlaceForm         // v
+	SequenceForm      // s
+	ChoiceForm        // c, then, els
+	MultiForm         // multi
+	HashForm          // keys, multi
+	ImagesForm        // images: a map of the images of a group
+	ErrorForm         // reading it strictly is an error; softly it is null
+)
+
+// LitOf is a value of the policy.
+func LitOf(v any) Operand { return Operand{Form: LitForm, Lit: v} }
+
+// OperandAt is what stands at a place.
+func OperandAt(v Place) Operand { return Operand{Form: PlaceForm, V: v} }
+
+// SequenceOf is a list that is gone through.
+func SequenceOf(s Sequence) Operand { return Operand{Form: SequenceForm, S: s} }
+
+// TypeError is an error that stays one where a missing key would be null.
+func TypeError(hint string) Operand { return Operand{Form: ErrorForm, Hint: hint, Hard: true} }
+
+// BoolOf is an expression of ours that is a boolean.
+func BoolOf(b cel.Bool) Operand {
+	return fold(OperandAt(PlaceOf(b.Value, &schema.Type{Kind: schema.Bool}).From(FromPredicate)))
+}
+
+// IntOf is an int, without guards.
+func IntOf(v cel.Value) Operand { return ValueOf(v, &schema.Type{Kind: schema.Int}) }
+
+// StringOf is a text, without guards.
+func StringOf(v cel.Value) Operand { return ValueOf(v, StringType()) }
+
+// ValueOf is an expression of a type, without guards.
+func ValueOf(expr cel.Value, typ *schema.Type) Operand { return OperandAt(PlaceOf(expr, typ)) }
+
+// DynamicOf is a value of any type, without guards.
+func DynamicOf(v cel.Value) Operand { return ValueOf(v, AnyType()) }
+
+// fold makes a literal of a boolean that is known.
+func fold(j Operand) Operand {
+	if b, ok := j.V.Expr.AsBool().Const(); ok && j.V.Certain() {
+		return LitOf(b)
+	}
+	return j
+}
+
+// Choice is one operand where c holds, and another where it does not.
+func Choice(c cel.Bool, then, els Operand) Operand {
+	if v, ok := c.Const(); ok {
+		if v {
+			return then
+		}
+		return els
+	}
+	return Operand{Form: ChoiceForm, C: c, Then: &then, Els: &els, branches: then.cases() + els.cases(), size: then.parts() + els.parts()}
+}
+
+// SelectionOf is a list of several, or a map where there are keys. What is there twice
+// counts twice: whoever goes through it comes to it twice.
+func SelectionOf(form form, keys []string, of []Operand) Operand {
+	out := Operand{Form: form, Keys: keys, Multi: of, size: 1}
+	for _, j := range of {
+		out.size += j.parts()
+	}
+	return out
+}
+
+// parts are how many operands j is made of.
+func (j Operand) parts() int { return max(1, j.size) }
+
+// With is the choice j between other branches.
+func (j Operand) With(then, els Operand) Operand {
+	return Choice(j.C, then, els)
+}
+
+// Over applies f to every branch of a choice.
+func (j Operand) Over(f func(Operand) Operand) Operand {
+	if j.Form != ChoiceForm {
+		return f(j)
+	}
+	return j.With(j.Then.Over(f), j.Els.Over(f))
+}
+
+// Settled is j inside a context where it is known to be found.
+func (j Operand) Settled() Operand {
+	if j.Form == PlaceForm {
+		j.V = j.V.Settled()
+	}
+	return j
+}
+
+// traits are what is known of a value where it is there, as it was asked before: that it
+// is not null; that it is neither null nor falsy, by some condition; that it is one of
+// both.
+type traits struct {
+	Present, truthy, falsy bool
+	by                     cel.Bool
+}
+
+// Traits is what is known of j, which is there for certain.
+func (j Operand) Traits() traits {
+	if j.Form != PlaceForm || !j.V.Certain() {
+		return traits{}
+	}
+	return j.known
+}
+
+// PresentNow is j inside a context where it is known to be there, and not to be null.
+func (j Operand) PresentNow() Operand {
+	j = j.Settled()
+	j.known.Present = true
+	return j
+}
+
+// TruthyNow is j inside a context where a condition holds: it is there and not falsy.
+func (j Operand) TruthyNow(by cel.Bool) Operand {
+	j = j.PresentNow()
+	j.known.truthy, j.known.by = true, by
+	return j
+}
+
+// Softly is j with a missing key read as null.
+func (j Operand) Softly() Operand {
+	switch j.Form {
+	case ErrorForm:
+		if j.Hard {
+			return j
+		}
+		return LitOf(nil)
+	case PlaceForm:
+		if j.V.Never {
+			return LitOf(nil)
+		}
+		if v, c := j.V.Demanded(); !c.IsTrue() {
+			j.V = v
+			return Choice(c, j.Softly(), TypeError("value"))
+		}
+		guards := make([]Guard, len(j.V.Guards))
+		for i, g := range j.V.Guards {
+			g.Shape = true
+			guards[i] = g
+		}
+		j.V.Guards = guards
+	case SequenceForm:
+		if g, ok := j.S.(Guarded); ok {
+			v, c := g.V.Demanded()
+			g.V, g.soft = v, true
+			return Choice(c, SequenceOf(g), TypeError("value"))
+		}
+	case ChoiceForm:
+		return j.With(j.Then.Softly(), j.Els.Softly())
+	}
+	return j
+}
+
+// Typ is what is known of the type.
+func (j Operand) Typ() *schema.Type {
+	switch j.Form {
+	case PlaceForm:
+		if j.V.Typ != nil {
+			return j.V.Typ
+		}
+	case LitForm:
+		switch j.Lit.(type) {
+		case bool:
+			return &schema.Type{Kind: schema.Bool}
+		case string:
+			return StringType()
+		case int64:
+			return &schema.Type{Kind: schema.Int}
+		case float64:
+			return &schema.Type{Kind: schema.Number}
+		}
+	case SequenceForm:
+		return &schema.Type{Kind: schema.List, Elem: j.S.Elem()}
+	case ChoiceForm:
+		t, u := j.Then.Typ(), j.Els.Typ()
+		if t.Kind == u.Kind {
+			return t
+		}
+	}
+	return AnyType()
+}
+
+// KindOf is the kind of a type; Any of one that is not known.
+func KindOf(t *schema.Type) schema.Kind {
+	if t == nil {
+		return schema.Any
+	}
+	return t.Kind
+}
+
+// Expr is j as one CEL expression, an error where a key is missing; false where
+// there is none.
+func Expr(l *Lowering, j Operand) (cel.Value, bool) {
+	switch j.Form {
+	case LitForm:
+		return LiteralTree(l, j.Lit)
+	case PlaceForm:
+		l.Need(j.V.KeysFound())
+		if shaped := j.V.Shaped(); !shaped.IsTrue() {
+			return cel.Cond(shaped, Dyn(j.V.Expr), Dyn(cel.Null())), true
+		}
+		return j.V.Expr, true
+	case SequenceForm:
+		return j.S.List(l, true)
+	case MultiForm:
+		return selection(l, j).List(l, false)
+	case ChoiceForm:
+		var a, b cel.Value
+		var ok, ok2 bool
+		l.EitherWay(j.C,
+			func() cel.Bool { a, ok = Expr(l, *j.Then); return cel.True() },
+			func() cel.Bool { b, ok2 = Expr(l, *j.Els); return cel.True() })
+		if !ok || !ok2 {
+			return cel.Value{}, false
+		}
+		if j.Then.Typ().Kind != j.Els.Typ().Kind {
+			a, b = Dyn(a), Dyn(b)
+		}
+		return cel.Cond(j.C, a, b), true
+	}
+	return cel.Value{}, false
+}
+
+// MayBeError tells of a choice of which a branch is an error for certain.
+func (j Operand) MayBeError() bool {
+	return j.Form == ChoiceForm && j.Some(func(branch Operand) bool { return branch.Form == ErrorForm })
+}
+
+// Constant tells of a value that is read from nowhere: a key of what is no map.
+func (j Operand) Constant() bool {
+	return j.Form != ErrorForm && !j.Some(func(j Operand) bool {
+		return j.Form != LitForm && j.Form != ErrorForm && !(j.Form == PlaceForm && j.V.Never)
+	})
+}

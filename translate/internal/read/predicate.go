@@ -1,0 +1,193 @@
+package read
+
+import (
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/schema"
+)
+
+// IsTrue is: the boolean x of type t is true. Where the type is known, x itself
+// says so; the root of an expression is made boolean for CEL where it is emitted.
+func IsTrue(x cel.Value, t *schema.Type) cel.Bool {
+	if KindOf(t) == schema.Bool {
+		return x.AsBool()
+	}
+	return x.Eq(cel.Lit(true).Value)
+}
+
+// A Pred is a predicate over JMESPath values, by form.
+type Pred struct {
+	Lit      func(any) cel.Bool                     // also nil, for null
+	Value    func(cel.Value, *schema.Type) cel.Bool // a value that is there; of unknown type it may be null
+	Sequence func(Sequence) cel.Bool                // a list that is there
+	traits   func(traits) (is, known bool)          // what follows from what is known; nil for nothing
+	// single tells that value reads its argument once, so that a literal with the
+	// same verdict as null may stand in for a missing value.
+	Neutral func(*schema.Type) []any
+	// standIn, where set, is lit of such a literal, which is read as a value of the request.
+	StandIn func(any) cel.Bool
+}
+
+// Holds is p of j. Where strict is set, a missing key is an error; else it is null.
+func Holds(l *Lowering, j Operand, strict bool, p Pred) cel.Bool {
+	switch j.Form {
+	case LitForm:
+		return p.Lit(j.Lit)
+	case ErrorForm:
+		if strict || j.Hard {
+			return l.Failing(j)
+		}
+		return p.Lit(nil)
+	case ChoiceForm:
+		return choose(l, j, strict, p)
+	case SequenceForm:
+		if g, ok := j.S.(Guarded); ok && !g.soft {
+			if g.soft = !strict; strict {
+				l.Need(g.V.KeysFound())
+			}
+			j.S = g
+		}
+		null := p.Lit(nil)
+		got := p.Sequence(j.S)
+		isNull := j.S.Null()
+		if isNull.IsFalse() || sameIfEmpty(j.S, null, p) {
+			return got
+		}
+		if null.IsTrue() {
+			return cel.Or(isNull, got)
+		}
+		return cel.And(cel.Not(isNull), got)
+	case MultiForm:
+		return p.Sequence(selection(l, j))
+	case ImagesForm:
+		panic(l.Unsupported("a map of images as a value"))
+	case HashForm:
+		panic(l.Unsupported("a comparison of a multi-select hash"))
+	}
+	if p.traits != nil {
+		if is, known := p.traits(j.Traits()); known {
+			return cel.Lit(is)
+		}
+	}
+	return valueHolds(l, j.V, strict, p)
+}
+
+// sameIfEmpty tells that p says of a list without elements what it says of null.
+// A sequence whose source is missing reads as empty, so it need not be asked for then.
+func sameIfEmpty(s Sequence, null cel.Bool, p Pred) bool {
+	if _, ok := s.(StrictList); ok { // it does not read as empty where it is no list
+		return false
+	}
+	of, ok := p.Sequence(Concat{}).Const()
+	is, ok2 := null.Const()
+	return ok && ok2 && of == is
+}
+
+// eachWay is the choice j between other branches, of which each is built as EitherWay does.
+func eachWay(l *Lowering, j Operand, then, els func() Operand) Operand {
+	var t, e Operand
+	l.EitherWay(j.C,
+		func() cel.Bool { t = then(); return cel.True() },
+		func() cel.Bool { e = els(); return cel.True() })
+	return j.With(t, e)
+}
+
+// InEach applies f to every branch of a choice. What it asks to be there must be there
+// only where that branch is taken.
+func InEach(l *Lowering, j Operand, f func(Operand) Operand) Operand {
+	if j.Form != ChoiceForm {
+		return f(j)
+	}
+	return eachWay(l, j,
+		func() Operand { return InEach(l, *j.Then, f) },
+		func() Operand { return InEach(l, *j.Els, f) })
+}
+
+func choose(l *Lowering, j Operand, strict bool, p Pred) cel.Bool {
+	then, els := l.EitherWay(j.C,
+		func() cel.Bool { return Holds(l, *j.Then, strict, p) },
+		func() cel.Bool { return Holds(l, *j.Els, strict, p) })
+	t, tok := then.Const()
+	e, eok := els.Const()
+	switch {
+	case tok && eok && t == e:
+		return then
+	case tok && eok && t:
+		return j.C
+	case tok && eok:
+		return cel.Not(j.C)
+	case eok && !e:
+		return cel.And(j.C, then)
+	case eok && e:
+		return cel.Implies(j.C, then)
+	case tok && !t:
+		return cel.And(cel.Not(j.C), els)
+	case tok && t:
+		return cel.Or(j.C, els)
+	}
+	return cel.CondBool(j.C, then, els)
+}
+
+func valueHolds(l *Lowering, v Place, strict bool, p Pred) cel.Bool {
+	null := p.Lit(nil)
+	value := func(x cel.Value) cel.Bool {
+		defer l.Restore(l.Environment)
+		l.Judged = v.Origin
+		return p.Value(x, v.Typ)
+	}
+	isNull, known := null.Const()
+	if !known {
+		panic(l.Unsupported("a comparison of a value that may be null with one that is not known"))
+	}
+	there := v.Found()
+	if strict {
+		l.Need(v.KeysFound())
+		there = v.Shaped()
+	}
+	if v.Never {
+		return null
+	}
+	var got cel.Bool
+	var neutral cel.Value
+	l.Collected(func() { neutral = neutralFor(v, isNull, p, value) })
+	n := l.Collected(func() {
+		if v.Origin == FromOrdering {
+			got = value(v.Expr)
+			if !isNull && cel.Equal(got.Value, v.Expr) || isNull && cel.Equal(got.Value, cel.Not(v.Expr.AsBool()).Value) {
+				return // reads as false where it is null
+			}
+		}
+		if strict {
+			got = v.strict(isNull, value)
+		} else {
+			got = v.Soft(isNull, neutral, value)
+		}
+	})
+	for i, c := range n.Conds { // of what is there
+		n.Conds[i] = cel.Implies(there, c)
+	}
+	l.NeedAll(n)
+	return got
+}
+
+// neutralFor looks for a literal of the value's type of which p says what it says
+// of null.
+func neutralFor(v Place, null bool, p Pred, value func(cel.Value) cel.Bool) cel.Value {
+	if v.Opt.IsZero() || v.Typ == nil || value(cel.Ident("?")).Count("?") != 1 {
+		return cel.Value{}
+	}
+	cands := Candidates(v.Typ, &policy.Node{})
+	if p.Neutral != nil {
+		cands = append(cands, p.Neutral(v.Typ)...)
+	}
+	judge := p.Lit
+	if p.StandIn != nil {
+		judge = p.StandIn
+	}
+	for _, c := range cands {
+		if got, ok := judge(c).Const(); ok && got == null {
+			return Literal(c)
+		}
+	}
+	return cel.Value{}
+}

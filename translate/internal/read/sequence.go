@@ -1,0 +1,251 @@
+package read
+
+import (
+	"slices"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/schema"
+)
+
+// A Sequence is a JMESPath list, kept as a way to go through its elements. CEL
+// cannot flatten nested lists before 1.35, but most readers of a list only ask
+// whether some or all elements have a property, or how many there are, and that
+// nested quantifiers can say.
+//
+// A sequence's source may be missing, which JMESPath projections turn to null. Read
+// softly it is then empty; read strictly it is an error.
+type Sequence interface {
+	// quantify is: some (exists) or all elements satisfy body.
+	Quantify(l *Lowering, q cel.Quantifier, strict bool, body func(Operand) cel.Bool) cel.Bool
+	// count is the number of elements, an int.
+	Count(l *Lowering, strict bool) cel.Value
+	// list is the elements as one CEL list; false where CEL has no such expression.
+	List(l *Lowering, strict bool) (cel.Value, bool)
+	// null is: the source is missing.
+	Null() cel.Bool
+	// elem is the type of the elements.
+	Elem() *schema.Type
+	// ordered tells that the order of the elements is not that of a map.
+	Ordered() bool
+}
+
+// ListOf is the sequence of a list value.
+type ListOf struct {
+	V    Place
+	Hint string
+}
+
+// Source is the list itself; one that must be there is an error where it is not.
+func (s ListOf) Source(strict bool) cel.Value {
+	switch {
+	case strict:
+		return s.V.orNull()
+	case s.V.Certain():
+		return s.V.Expr
+	case !s.V.Opt.IsZero():
+		return s.V.Opt.OrValue(cel.List())
+	}
+	return cel.Cond(s.V.Found(), s.V.Expr, cel.List())
+}
+
+// Quantify implements Sequence.
+func (s ListOf) Quantify(l *Lowering, q cel.Quantifier, strict bool, body func(Operand) cel.Bool) cel.Bool {
+	return s.through(l, q, Reads(l, s.V, strict), body)
+}
+
+func (s ListOf) through(l *Lowering, q cel.Quantifier, strict bool, body func(Operand) cel.Bool) cel.Bool {
+	over := func(list cel.Value) cel.Bool {
+		return l.Binders.Quantify(q, list, Singular(s.Hint), func(x cel.Value) cel.Bool { return l.perLoop(x, func() cel.Bool { return body(ElementOf(s, x)) }) })
+	}
+	if strict || s.V.Certain() || !s.V.Opt.IsZero() {
+		return over(s.Source(strict))
+	}
+	return s.V.Soft(q == cel.ForAll, cel.Value{}, over)
+}
+
+// Count implements Sequence.
+func (s ListOf) Count(l *Lowering, strict bool) cel.Value {
+	return s.Source(Reads(l, s.V, strict)).Size()
+}
+
+// List implements Sequence.
+func (s ListOf) List(l *Lowering, strict bool) (cel.Value, bool) {
+	return s.Source(Reads(l, s.V, strict)), true
+}
+
+// Reads notes that a source is read, which is an error where nothing is there if it is read
+// strictly.
+func Reads(l *Lowering, v Place, strict bool) bool {
+	if strict {
+		l.Need(v.Found())
+	}
+	return strict
+}
+
+// StrictList is a list that is read as a value, not through a projection: where
+// it is missing, reading it is an error.
+type StrictList struct{ ListOf }
+
+// Quantify implements Sequence.
+func (s StrictList) Quantify(l *Lowering, q cel.Quantifier, _ bool, body func(Operand) cel.Bool) cel.Bool {
+	l.Need(s.V.KeysFound())
+	return s.through(l, q, true, body)
+}
+
+// Count implements Sequence.
+func (s StrictList) Count(l *Lowering, _ bool) cel.Value {
+	l.Need(s.V.KeysFound())
+	return s.Source(true).Size()
+}
+
+// List implements Sequence.
+func (s StrictList) List(l *Lowering, _ bool) (cel.Value, bool) {
+	l.Need(s.V.KeysFound())
+	return s.Source(true), true
+}
+
+// Null implements Sequence.
+func (s StrictList) Null() cel.Bool { return cel.Not(s.V.Shaped()) }
+
+// Null implements Sequence.
+func (s ListOf) Null() cel.Bool { return cel.Not(s.V.Found()) }
+
+// Elem implements Sequence.
+func (s ListOf) Elem() *schema.Type { return s.V.Elem() }
+
+// Ordered implements Sequence.
+func (s ListOf) Ordered() bool { return true }
+
+// Concat is several sequences one after the other. It is never null.
+type Concat []Sequence
+
+// Quantify implements Sequence.
+func (s Concat) Quantify(l *Lowering, q cel.Quantifier, _ bool, body func(Operand) cel.Bool) cel.Bool {
+	conds := make([]cel.Bool, len(s))
+	for i, part := range s {
+		conds[i] = part.Quantify(l, q, false, body)
+	}
+	if q == cel.ForAll {
+		return cel.And(conds...)
+	}
+	return cel.Or(conds...)
+}
+
+// Count implements Sequence.
+func (s Concat) Count(l *Lowering, _ bool) cel.Value {
+	if len(s) == 0 {
+		return cel.Int(0)
+	}
+	sum := s[0].Count(l, false)
+	for _, part := range s[1:] {
+		sum = sum.Plus(part.Count(l, false))
+	}
+	return sum
+}
+
+// List implements Sequence.
+func (s Concat) List(l *Lowering, _ bool) (cel.Value, bool) {
+	if len(s) == 0 {
+		return cel.List(), true
+	}
+	var sum cel.Value
+	for i, part := range s {
+		list, ok := part.List(l, false)
+		if !ok {
+			return cel.Value{}, false
+		}
+		if i == 0 {
+			sum = list
+		} else {
+			sum = sum.Plus(Dyn(list)) // to the type checker, elements of different fields are of different types
+		}
+	}
+	return sum, true
+}
+
+// Null implements Sequence.
+func (s Concat) Null() cel.Bool { return cel.False() }
+
+// Elem implements Sequence.
+func (s Concat) Elem() *schema.Type {
+	if len(s) == 0 {
+		return AnyType()
+	}
+	t := s[0].Elem()
+	for _, part := range s[1:] {
+		if part.Elem() != t {
+			return AnyType()
+		}
+	}
+	return t
+}
+
+// Ordered implements Sequence.
+func (s Concat) Ordered() bool {
+	return !slices.ContainsFunc(s, func(part Sequence) bool { return !part.Ordered() })
+}
+
+// InParts applies f to a sequence, or to each part of one that is put together: the
+// parts keep the types of their elements.
+func InParts(s Sequence, f func(Sequence) Sequence) Sequence {
+	switch s := s.(type) {
+	case Concat:
+		out := make(Concat, len(s))
+		for i, part := range s {
+			out[i] = InParts(part, f)
+		}
+		return out
+	case Branch:
+		return Branch{s.C, InParts(s.Then, f), InParts(s.Els, f)}
+	}
+	return f(s)
+}
+
+// Single is one value as a list.
+type Single struct{ J Operand }
+
+// Quantify implements Sequence.
+func (s Single) Quantify(_ *Lowering, _ cel.Quantifier, _ bool, body func(Operand) cel.Bool) cel.Bool {
+	return body(s.J)
+}
+
+// Count implements Sequence.
+func (s Single) Count(*Lowering, bool) cel.Value { return cel.Int(1) }
+
+// List implements Sequence.
+func (s Single) List(l *Lowering, strict bool) (cel.Value, bool) {
+	if s.J.Form == SequenceForm { // null where it is missing, and no error
+		v, ok := s.J.S.List(l, strict)
+		return cel.List(v), ok
+	}
+	v, ok := Expr(l, s.J)
+	return cel.List(v), ok
+}
+
+// Null implements Sequence.
+func (s Single) Null() cel.Bool { return cel.False() }
+
+// Elem implements Sequence.
+func (s Single) Elem() *schema.Type { return s.J.Typ() }
+
+// Ordered implements Sequence.
+func (s Single) Ordered() bool { return s.J.ordered() }
+
+// HintOf names the elements of a list, for variables.
+func HintOf(s Sequence) string {
+	switch s := s.(type) {
+	case ListOf:
+		return Singular(s.Hint)
+	case Filtered:
+		return HintOf(s.Of)
+	case NonNull:
+		return HintOf(s.Of)
+	case Mapped:
+		return HintOf(s.Of)
+	case Concat:
+		if len(s) > 0 {
+			return HintOf(s[0])
+		}
+	}
+	return "item"
+}

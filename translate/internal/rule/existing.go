@@ -1,0 +1,78 @@
+package rule
+
+import (
+	"slices"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/translate/internal/api"
+	"github.com/kvap/kvap/translate/internal/celrule"
+	"github.com/kvap/kvap/translate/internal/match"
+	"github.com/kvap/kvap/translate/internal/native"
+	"github.com/kvap/kvap/translate/internal/pack"
+	"github.com/kvap/kvap/translate/internal/pattern"
+	"github.com/kvap/kvap/translate/internal/read"
+)
+
+// excuse adds what excuses a violation: under Enforce, an update of an object
+// that violated the rule already is admitted. Kyverno never excuses rules with
+// preconditions, and judges the old object as if it were being created by nobody:
+// where only a filter on users matches, the old object does not.
+func excuse(l *read.Lowering, u *pack.Unit) {
+	if !excusable(l) || !slices.Contains(u.Operations, native.Update) {
+		return
+	}
+	w := Walk(l, u.Target, []native.Operation{native.Create})
+	now := environmentOf(l, u.Target, []native.Operation{native.Update})
+	w.Prior, w.Now, w.Notes = true, &now, nil
+	w.Variables, w.Params = slices.Clone(u.Variables), u.Params // a name means one thing
+	w.Object = priorObject(w)
+	w.Old = read.LitOf(map[string]any{})
+	applies := match.Applies(w)
+	if applies.IsFalse() {
+		return
+	}
+	violated := celrule.Simplified(w, body(w, &pack.Unit{}).Not(), now)
+	violated.Expr = fuse(w, violated.Expr)
+	if violated.Expr.IsFalse() {
+		return
+	}
+	alone := violated.Expr
+	if p := l.Rule.Validate.Pattern; p != nil {
+		now, _ := w.OfNewObject().PatternSubject()
+		before, _ := w.PatternSubject()
+		violated.Expr = cel.And(pattern.NoError(w, now, p), pattern.NoError(w, before, p), violated.Expr)
+	}
+	if w.Rule.Validate.ForEach != nil {
+		violated.Expr = cel.And(failsFirstNow(w), violated.Expr)
+	}
+	if !cel.Equal(violated.Expr.Value, alone.Value) {
+		violated = celrule.Simplified(w, violated, now)
+	}
+	u.Before = cel.And(applies, violated.Expr)
+	u.Exempt, u.Excused = u.Before, alwaysExcused(*u, applies, violated.Expr)
+	u.Variables, u.Params = w.Variables, w.Params
+	if len(u.Operations) > 1 {
+		update := cel.Ident("request").Field("operation").Eq(cel.String(string(native.Update)))
+		u.Exempt = cel.And(update, u.Exempt)
+	}
+}
+
+// failsFirstNow is failsFirst of the new object, while the old one is judged.
+func failsFirstNow(l *read.Lowering) cel.Bool {
+	defer l.Restore(l.Environment)
+	l.Environment = l.OfNewObject()
+	return failsFirst(l, l.Rule.Validate.ForEach)
+}
+
+func excusable(l *read.Lowering) bool {
+	v := l.Rule.Validate
+	enforced := read.Action(l) == policy.Enforce || l.Policy.Rehearses(l.Rule)
+	return l.Opts.Existing != api.DenyExisting && enforced && v.AllowExisting && v.CEL == nil &&
+		l.Rule.Preconditions == nil
+}
+
+// priorObject is the old object, though the walk is for a creation.
+func priorObject(l *read.Lowering) read.Operand {
+	return read.ValueOf(cel.Ident("oldObject"), read.ObjectType(l, l.Target))
+}

@@ -1,0 +1,292 @@
+package rule
+
+import (
+	"slices"
+	"sync/atomic"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/translate/internal/api"
+	"github.com/kvap/kvap/translate/internal/celrule"
+	"github.com/kvap/kvap/translate/internal/condition"
+	"github.com/kvap/kvap/translate/internal/match"
+	"github.com/kvap/kvap/translate/internal/native"
+	"github.com/kvap/kvap/translate/internal/pack"
+	"github.com/kvap/kvap/translate/internal/pattern"
+	"github.com/kvap/kvap/translate/internal/podsec"
+	"github.com/kvap/kvap/translate/internal/query"
+	"github.com/kvap/kvap/translate/internal/read"
+	"github.com/kvap/kvap/vap"
+)
+
+// Lower lowers one rule, as written or expanded, for every target and
+// operation; a refusal is the reason why it has no native form.
+func Lower(p *policy.Policy, r *policy.Rule, conditions []vap.Condition, o *api.Options) (out LoweredPart) {
+	base := &read.Lowering{Opts: o, Release: read.Release(o.Release), Policy: p, Rule: r, PolicyConditions: conditions, Pos: r.Pos, Gathered: read.NewGathered(&out.Notes), Environment: read.Environment{Needs: &read.Needs{}}}
+	out.Why = RefusalOf(base, func() {
+		match.CheckOverrides(base)
+		targets := Targets(base)
+		units := withoutExcused(base, lowerTargets(base, targets))
+		match.NoteUnasked(base, units)
+		asTemplates(base, units)
+		match.NoteDefaultFilters(base, targets)
+		match.NoteOwnObjects(base, units)
+		out.Units = units
+	})
+	if out.Why == nil {
+		out.Why = celrule.RefusedUnits(out.Units, o, &out.Notes)
+	}
+	return out
+}
+
+// RefusalOf lowers something. It returns why that has no native form, if it has none.
+func RefusalOf(l *read.Lowering, lower func()) (why *diag.Diagnostic) {
+	defer func() {
+		if v := recover(); v != nil {
+			ref, ok := v.(read.Refusal)
+			if _, grown := v.(cel.TooLarge); grown {
+				ref, ok = read.TooLarge(l.Rule.Pos), true
+			}
+			if !ok {
+				panic(v)
+			}
+			why = &ref.Diagnostic
+		}
+	}()
+	lower()
+	return nil
+}
+
+// Targets are the targets of all kinds of the match block, each once.
+func Targets(l *read.Lowering) []native.Target {
+	var out []native.Target
+	seen := map[string]bool{}
+	for _, f := range query.Filters(l.Rule.Match) {
+		for _, k := range f.Kinds {
+			for _, t := range read.Targets(l, k) {
+				if !seen[t.Key()] {
+					seen[t.Key()] = true
+					t.Body = read.ObjectType(l, t)
+					out = append(out, t)
+				}
+			}
+		}
+		if len(f.Kinds) == 0 && !match.IsEmpty(f) {
+			panic(l.Refuse(diag.NoKinds, "a filter without kinds matches every kind, which no narrow resource rule can say"))
+		}
+	}
+	return out
+}
+
+// lowerTargets lowers the rule for each target.
+func lowerTargets(l *read.Lowering, targets []native.Target) []pack.Unit {
+	var out []pack.Unit
+	for _, units := range eachByItself(l, len(targets), func(one *read.Lowering, i int) []pack.Unit { return lowerTarget(one, targets[i]) }) {
+		for _, u := range units {
+			out = append(out, u.Sharing(out))
+		}
+	}
+	return out
+}
+
+// lowerTarget lowers the rule for one target. Operations that it treats alike
+// stay together.
+func lowerTarget(l *read.Lowering, t native.Target) []pack.Unit {
+	var out []pack.Unit
+	operations := query.Operations(l, t)
+	for _, units := range eachByItself(l, len(operations), func(one *read.Lowering, i int) []pack.Unit { return units(one, t, operations[i]) }) {
+		for _, u := range units {
+			if i := slices.IndexFunc(out, func(v pack.Unit) bool { return v.Same(u) }); i >= 0 {
+				out[i].Operations = append(out[i].Operations, u.Operations...)
+				continue
+			}
+			out = append(out, u)
+		}
+	}
+	for i := range out {
+		excuse(l, &out[i])
+	}
+	return out
+}
+
+// eachByItself lowers n parts, each by a lowering of its own, and tells what they tell in their
+// order.
+func eachByItself(l *read.Lowering, n int, lower func(one *read.Lowering, i int) []pack.Unit) [][]pack.Unit {
+	of := make([]LoweredPart, n)
+	last := UntilRefused(l.Opts, n, func(i int) (refused bool) {
+		one := *l
+		one.Gathered = read.NewGathered(&of[i].Notes)
+		of[i].Why = RefusalOf(&one, func() { of[i].Units = lower(&one, i) })
+		return of[i].Why != nil
+	})
+	var out [][]pack.Unit
+	for _, f := range of[:last] {
+		*l.Notes = append(*l.Notes, f.Notes...)
+		out = append(out, f.Units)
+	}
+	if last < n {
+		panic(read.Refusal{Diagnostic: *of[last].Why})
+	}
+	return out
+}
+
+// units are the unit for operations, where the rule does not tell them apart, or
+// else one for each; none where it cannot fail.
+func units(l *read.Lowering, t native.Target, ops []native.Operation) []pack.Unit {
+	var out []pack.Unit
+	stop := l.Attempt(func() {
+		if u, ok := unit(l, t, ops); ok {
+			out = append(out, u)
+		}
+	})
+	switch stop.(type) {
+	case nil:
+		return out
+	case read.PerOperation:
+		for _, op := range ops {
+			out = append(out, units(l, t, []native.Operation{op})...)
+		}
+		return out
+	}
+	panic(stop)
+}
+
+// unit lowers the rule for a target and operations; false where it cannot fail.
+func unit(l *read.Lowering, t native.Target, ops []native.Operation) (pack.Unit, bool) {
+	w := Walk(l, t, ops)
+	u := pack.Unit{Policy: l.Policy, Rule: l.Rule, Conditions: l.PolicyConditions, Target: t, Operations: ops, Exempt: cel.False(), Reaches: match.Reaches(l.Opts, l.Policy, l.Rule)}
+	if w.Selected != nil {
+		u.NamespaceSelector = native.PlainSelector(w.Selected)
+	}
+	u.Match = match.Applies(w)
+	if u.Match.IsFalse() {
+		return u, false
+	}
+	u.Pre = celrule.Simplified(w, condition.Conditions(w, l.Rule.Preconditions), w.Environment)
+	if excepted := match.UnlessExcepted(w); u.Pre.Errs { // which no exception is from
+		u.Pre = u.Pre.AndThen(native.Sure(excepted))
+	} else {
+		u.Match = cel.And(u.Match, excepted)
+	}
+	u.ReadsNamespace = w.UsesNamespace
+	if u.Pre.Expr.IsFalse() && !u.Pre.Errs {
+		return u, false
+	}
+	u.Holds = celrule.Simplified(w, body(w, &u), w.Environment)
+	u.Holds.Expr = fuse(w, u.Holds.Expr)
+	u.Tells = w.Tells
+	if u.Holds.Expr.IsTrue() && !u.Holds.Errs && (!u.Pre.Errs || celrule.IsTotal(w, u.Pre.Expr)) {
+		return u, false
+	}
+	if !nameElement(w, &u) {
+		u.Message = message(w, l.Rule.Validate.Message)
+		if u.CEL == nil {
+			nameOffenders(w, &u)
+		}
+	}
+	podsec.NameControls(w, &u)
+	u.Variables, u.Params = w.Variables, w.Params
+	noteCost(w, u)
+	return u, true
+}
+
+// Walk is a lowering for a target and operations, which has gathered nothing yet.
+func Walk(l *read.Lowering, t native.Target, ops []native.Operation) *read.Lowering {
+	w := *l
+	w.Gathered = read.NewGathered(l.Notes)
+	w.Environment = environmentOf(l, t, ops)
+	w.Selected = match.OwnSelector(&w)
+	return &w
+}
+
+// environmentOf is the environment of a rule, with its objects in place.
+func environmentOf(l *read.Lowering, t native.Target, ops []native.Operation) read.Environment {
+	typ := read.ObjectType(l, t)
+	e := read.Environment{Binders: &cel.Scope{}, Needs: &read.Needs{}, Target: t, Ops: ops, Context: query.ContextOf(l.Rule.Context, read.Context{})}
+	e.Object, e.Old = read.ValueOf(cel.Ident("object"), typ), read.ValueOf(cel.Ident("oldObject"), typ)
+	switch {
+	case e.On(native.Delete):
+		e.Object = read.LitOf(nil)
+	case !e.On(native.Update):
+		e.Old = read.LitOf(nil)
+	case e.On(native.Create):
+		e.Old = read.LitOf(nil) // nobody asks: see ofOneOperation
+	}
+	return e
+}
+
+// body is: the rule's validate block does not fail.
+func body(l *read.Lowering, u *pack.Unit) native.Truth {
+	v := l.Rule.Validate
+	l.SetPos(v.Pos)
+	switch {
+	case v.Manifests != nil:
+		panic(l.Refuse(diag.Manifests, "signed manifests are verified outside the API server"))
+	case v.PodSecurity != nil:
+		return l.Effect(func() cel.Bool { return podsec.Holds(l, v.PodSecurity) })
+	case v.CEL != nil:
+		return celrule.Holds(l, v.CEL, u)
+	case v.Deny != nil:
+		return conditionsOf(l, v.Deny).Not()
+	case v.Pattern != nil:
+		return pattern.Holds(l, v.Pattern)
+	case v.AnyPattern != nil:
+		return pattern.AnyPattern(l, v.AnyPattern)
+	case v.ForEach != nil:
+		return forEachAll(l, v.ForEach, 0)
+	}
+	return native.Sure(cel.True()) // assert has no effect
+}
+
+func conditionsOf(l *read.Lowering, d *policy.Deny) native.Truth {
+	l.SetPos(d.Pos)
+	if l.Prior { // an error is no violation of the old object
+		return condition.PreOfElement(l, d.Conditions)
+	}
+	return condition.Conditions(l, d.Conditions) // no conditions are true: deny always
+}
+
+// noteCost tells of a rule that the API server would stop evaluating on an object
+// as large as the estimate assumes.
+func noteCost(l *read.Lowering, u pack.Unit) {
+	const perExpression = 1_000_000
+	if cel.Cost(u.Holds.Expr.Value, nil) > perExpression {
+		l.SetPos(l.Rule.Pos)
+		l.Note(diag.Costly, "the rule goes through lists inside lists; on a very large object the API server may stop evaluating it, which counts as an error")
+	}
+}
+
+// A LoweredPart is what became of a form of a rule, or of a part of one: units and what
+// is to be told, or why there is no native form.
+type LoweredPart struct {
+	Units []pack.Unit
+	Notes diag.List
+	Why   *diag.Diagnostic
+}
+
+// UntilRefused does n things, each of which may be refused, as far as none before it is.
+// It returns the first that is, or n.
+func UntilRefused(o *api.Options, n int, do func(i int) (refused bool)) int {
+	var first atomic.Int64
+	first.Store(int64(n))
+	o.Each(n, func(i int) {
+		if first.Load() < int64(i) || !do(i) {
+			return
+		}
+		for now := first.Load(); int64(i) < now && !first.CompareAndSwap(now, int64(i)); {
+			now = first.Load()
+		}
+	})
+	return int(first.Load())
+}
+
+// DependentRules is why the rules of a policy cannot be judged apart: with applyRules:
+// One, a rule counts only when those before it did not apply.
+func DependentRules(p *policy.Policy) *diag.Diagnostic {
+	if !p.ApplyOne || len(p.Rules) < 2 {
+		return nil
+	}
+	d := diag.Warnf(p.Pos, diag.ApplyOne, "applyRules: One makes a rule depend on the verdict of those before it; the webhook will judge this policy")
+	return &d
+}
