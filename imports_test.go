@@ -495,6 +495,42 @@ func TestRoomsAreSmall(t *testing.T) {
 	}
 }
 
+// A walk has no modes: a construct that changes the environment goes on with a copy of it
+// (read.Lowering.Inside). Only Collected, which gathers what is needed, swaps and restores.
+func TestNothingIsSavedAndRestored(t *testing.T) {
+	restores := 0
+	for _, s := range sources(t) {
+		if !under(s.pkg, "translate") {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			d, ok := n.(*ast.DeferStmt)
+			if !ok {
+				return true
+			}
+			ast.Inspect(d, func(n ast.Node) bool {
+				a, ok := n.(*ast.AssignStmt)
+				if !ok {
+					return true
+				}
+				f, isField := a.Lhs[0].(*ast.SelectorExpr)
+				if !isField {
+					return true
+				}
+				restores++
+				if s.pkg != "translate/internal/read" || f.Sel.Name != "Needs" {
+					t.Errorf("%s: %s is restored when the function returns; go on with l.Inside() in place of that", s.at(a), f.Sel.Name)
+				}
+				return true
+			})
+			return true
+		})
+	}
+	if restores != 1 {
+		t.Errorf("%d fields are restored; the test looks for the one of Collected", restores)
+	}
+}
+
 // receiver is the name of a receiver's type.
 func receiver(e ast.Expr) string {
 	switch e := e.(type) {

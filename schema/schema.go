@@ -30,6 +30,7 @@ const (
 	Duration
 	DateTime
 	Bytes // base64
+	Plain // without wildcards, which no OpenAPI document tells
 )
 
 // formatNamed is the format that OpenAPI calls name.

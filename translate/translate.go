@@ -124,7 +124,7 @@ func unknownFields(r *api.RuleResult, o *api.Options) diag.List {
 
 // matched are the targets of a rule; false where they cannot be told.
 func matched(p *policy.Policy, r *policy.Rule, o *api.Options) (out []native.Target, ok bool) {
-	l := &read.Lowering{Opts: o, Release: read.Release(o.Release), Policy: p, Rule: r, Pos: r.Pos, Gathered: read.NewGathered(nil), Environment: read.Environment{Needs: &read.Needs{}}}
+	l := &read.Lowering{Opts: o, Release: read.Release(o.Release), Policy: p, Rule: r, Pos: r.Pos, Gathered: read.NewGathered()}
 	why := rule.RefusalOf(l, func() { out = rule.Targets(l) })
 	return out, why == nil
 }

@@ -181,7 +181,7 @@ func isWord(lit any) bool {
 // hasLiterals tells that some elements of a sequence are the policy's own.
 func hasLiterals(l *read.Lowering, s read.Sequence) bool {
 	found := false
-	l.Probed(func() {
+	l.Probed(func(l *read.Lowering) {
 		s.Quantify(l, cel.ForSome, false, func(y read.Operand) cel.Bool {
 			found = found || y.Some(func(j read.Operand) bool { return j.Form == read.LitForm })
 			return cel.True()

@@ -30,7 +30,7 @@ type policyWords struct {
 }
 
 func (s policyWords) has(x cel.Value, t *schema.Type) cel.Bool {
-	if len(s.texts()) == 0 || !s.mutual || s.l.Judged == read.FromServer || read.IsQuantityType(t) || !mayBeText(t) {
+	if len(s.texts()) == 0 || !s.mutual || read.IsPlain(t) || read.IsQuantityType(t) || !mayBeText(t) {
 		return s.literalSet.has(x, t)
 	}
 	if read.KindOf(t) == schema.String && !scalar.AnyIsWild(s.texts()) {
@@ -43,7 +43,7 @@ func (s policyWords) has(x cel.Value, t *schema.Type) cel.Bool {
 func alike(l *read.Lowering, a, b read.Operand) cel.Bool {
 	alts := []cel.Bool{equalValues(l, a, b)}
 	for _, j := range []read.Operand{a, b} {
-		if j.Form == read.PlaceForm && mayBeText(j.Typ()) && j.V.Origin != read.FromServer && !read.IsQuantityType(j.Typ()) {
+		if j.Form == read.PlaceForm && mayBeText(j.Typ()) && !read.IsPlain(j.Typ()) && !read.IsQuantityType(j.Typ()) {
 			alts = append(alts, cel.And(read.Present(l, j), j.V.Expr.Eq(cel.String(scalar.Anything))))
 		}
 	}

@@ -80,7 +80,7 @@ func compareCondition(l *read.Lowering, op operator, written string, key, value 
 	switch op.kind {
 	case equalityKind:
 		if op.not {
-			return negated(l, key, func(k read.Operand) cel.Bool { return compare.Equals(l, k, value) }, value)
+			return negated(l, key, func(l *read.Lowering, k read.Operand) cel.Bool { return compare.Equals(l, k, value) }, value)
 		}
 		return compare.Equals(l, key, value)
 	case membershipKind:
@@ -99,23 +99,23 @@ func compareCondition(l *read.Lowering, op operator, written string, key, value 
 }
 
 // negated is the negation of an operator, except that a null key is false too.
-func negated(l *read.Lowering, key read.Operand, positive func(read.Operand) cel.Bool, value read.Operand) cel.Bool {
+func negated(l *read.Lowering, key read.Operand, positive func(l *read.Lowering, key read.Operand) cel.Bool, value read.Operand) cel.Bool {
 	return read.Holds(l, key, true, read.Pred{
 		Lit: func(v any) cel.Bool {
 			if v == nil {
 				return cel.False()
 			}
-			return cel.Not(positive(read.LitOf(v)))
+			return cel.Not(positive(l, read.LitOf(v)))
 		},
 		Value: func(x cel.Value, t *schema.Type) cel.Bool {
 			if read.KindOf(t) != schema.Any {
-				return cel.Not(positive(read.ValueOf(x, t)))
+				return cel.Not(positive(l, read.ValueOf(x, t)))
 			}
 			there := cel.Not(read.IsNull(x))
-			return cel.And(there, query.Knowing(l, there, func() cel.Bool { return cel.Not(positive(read.ValueOf(x, t))) }))
+			return cel.And(there, query.Knowing(l, there, func(l *read.Lowering) cel.Bool { return cel.Not(positive(l, read.ValueOf(x, t))) }))
 		},
 		Sequence: func(s read.Sequence) cel.Bool {
-			return cel.Not(positive(read.SequenceOf(read.PresentSequence{Sequence: s})))
+			return cel.Not(positive(l, read.SequenceOf(read.PresentSequence{Sequence: s})))
 		},
 		Neutral: compare.NeutralsOf(value),
 	})

@@ -23,8 +23,7 @@ func UnlessExcepted(l *read.Lowering) cel.Bool {
 
 // Covered is: the exception is about this object.
 func Covered(l *read.Lowering, e *policy.Exception) cel.Bool {
-	defer l.Restore(l.Environment)
-	defer l.SetPos(l.Pos)
+	l = l.Inside()
 	l.Exception = true
 	hit := block(e.Match, func(f *policy.Filter) cel.Bool { return filter(l, f) })
 	if e.Conditions != nil {

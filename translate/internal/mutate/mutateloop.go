@@ -53,7 +53,7 @@ type mutateLoop struct {
 }
 
 func loopOf(l *read.Lowering, f *policy.MutateForEach) patch {
-	defer l.Restore(l.Environment)
+	l = l.Inside()
 	l.SetPos(f.Pos)
 	if f.ForEach != nil {
 		panic(l.Unsupported("a foreach in a foreach of a mutate rule"))

@@ -125,7 +125,7 @@ func (w *mutateRules) lower(i int) {
 	}
 	r.Found = append(r.Found, rewritten...)
 	for _, f := range r.Forms {
-		base := &read.Lowering{Opts: w.opts, Release: read.Release(w.opts.Release), Policy: w.policy, Rule: f.Rule, PolicyConditions: conditions, Pos: f.Rule.Pos, Gathered: read.NewGathered(&r.Found), Environment: read.Environment{Needs: &read.Needs{}}}
+		base := &read.Lowering{Opts: w.opts, Release: read.Release(w.opts.Release), Policy: w.policy, Rule: f.Rule, PolicyConditions: conditions, Pos: f.Rule.Pos, Notes: &r.Found, Gathered: read.NewGathered()}
 		why := rule.RefusalOf(base, func() {
 			targets := rule.Targets(base)
 			if slices.ContainsFunc(targets, func(t native.Target) bool {

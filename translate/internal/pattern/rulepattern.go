@@ -165,7 +165,7 @@ func filledText(l *read.Lowering, t *jmespath.Template) read.Operand {
 	if l.Now == nil || l.Scope != nil {
 		return query.Template(l, t)
 	}
-	defer l.Restore(l.Environment)
+	l = l.Inside()
 	l.Environment = l.OfNewObject()
 	return query.Template(l, t)
 }

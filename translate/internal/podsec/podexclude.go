@@ -52,7 +52,7 @@ func exceptedControls(l *read.Lowering) []exclusion {
 // exceptedNow is: the exception is about the request, also where it is the old
 // object that is being judged.
 func exceptedNow(l *read.Lowering, e *policy.Exception) cel.Bool {
-	defer l.Restore(l.Environment)
+	l = l.Inside()
 	if l.Prior {
 		l.Environment = l.OfNewObject()
 	}

@@ -30,7 +30,7 @@ func ContextOf(entries []*policy.ContextEntry, outer read.Context) read.Context 
 // loadedBefore is an entry of the rule while the old object is judged: Kyverno
 // keeps what it loaded when it judged the new one (8.4).
 func loadedBefore(l *read.Lowering, v *read.ContextVar) read.Operand {
-	defer l.Restore(l.Environment)
+	l = l.Inside()
 	l.Environment = l.OfNewObject()
 	return contextValue(l, v)
 }
@@ -40,8 +40,7 @@ func contextValue(l *read.Lowering, v *read.ContextVar) read.Operand {
 	if l.Now != nil && slices.Contains(l.Rule.Context, v.Entry) {
 		return loadedBefore(l, v)
 	}
-	defer l.Restore(l.Environment)
-	defer l.SetPos(l.Pos)
+	l = l.Inside()
 	l.Context = v.Outer
 	e := v.Entry
 	l.SetPos(e.Pos)

@@ -58,7 +58,7 @@ func mayFail(e *jmespath.Expr) bool {
 
 // succeeds is: e of the current node is no error but that of a missing key.
 func succeeds(l *read.Lowering, e *jmespath.Expr, cur *read.Operand) cel.Bool {
-	n := l.Silently(func() { l.Ask(eval(l, e, cur).Softly()) })
+	n := l.Silently(func(l *read.Lowering) { l.Ask(eval(l, e, cur).Softly()) })
 	if n.Unsure {
 		panic(l.Unsupported("an expression that may be an error where what it gives may not be needed"))
 	}

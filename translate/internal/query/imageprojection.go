@@ -26,7 +26,7 @@ func imageProjection(l *read.Lowering, g *read.ImageGroup, right *jmespath.Expr)
 	}
 	texts := g.Mapped(l, keep, func(c cel.Value) cel.Value { return part.Text(c.Field("image")) })
 	name := g.Name[:len(g.Name)-1] + part.Plural
-	list := read.ListOf{V: read.PlaceOf(read.Let(l, name, texts), &schema.Type{Kind: schema.List, Elem: read.StringType()}).From(read.FromServer), Hint: part.Plural}
+	list := read.ListOf{V: read.PlaceOf(read.Let(l, name, texts), &schema.Type{Kind: schema.List, Elem: read.PlainText()}), Hint: part.Plural}
 	return read.SequenceOf(read.WhereGroup{Sequence: read.FromMap{Sequence: list}, Group: g, L: l, Part: &part})
 }
 

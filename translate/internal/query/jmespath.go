@@ -114,7 +114,7 @@ func and(l *read.Lowering, e *jmespath.Expr, cur *read.Operand) read.Operand {
 	if a.Form == read.ErrorForm {
 		return a
 	}
-	b := whereTrue(l, read.Truthy(l, a), func() read.Operand { return eval(l, e.Args[1], cur) })
+	b := whereTrue(l, read.Truthy(l, a), func(l *read.Lowering) read.Operand { return eval(l, e.Args[1], cur) })
 	if isPredicate(a) && isPredicate(b) {
 		return read.BoolOf(cel.And(a.V.Expr.AsBool(), b.V.Expr.AsBool()))
 	}
@@ -128,22 +128,22 @@ func comparedTo(l *read.Lowering, e *jmespath.Expr, cur *read.Operand) read.Oper
 }
 
 // given builds something in a context where a condition is known to hold.
-func given(l *read.Lowering, c cel.Bool, build func() read.Operand) read.Operand {
-	defer l.Restore(l.Environment)
+func given(l *read.Lowering, c cel.Bool, build func(l *read.Lowering) read.Operand) read.Operand {
+	l = l.Inside()
 	l.Facts = append(l.Facts[:len(l.Facts):len(l.Facts)], c)
-	return build()
+	return build(l)
 }
 
 // whereTrue is given, of what is evaluated only where the condition holds.
-func whereTrue(l *read.Lowering, c cel.Bool, build func() read.Operand) read.Operand {
+func whereTrue(l *read.Lowering, c cel.Bool, build func(l *read.Lowering) read.Operand) read.Operand {
 	var out read.Operand
 	l.EitherWay(c, func() cel.Bool { out = given(l, c, build); return cel.True() }, cel.True)
 	return out
 }
 
 // Knowing is given, of a condition.
-func Knowing(l *read.Lowering, c cel.Bool, build func() cel.Bool) (b cel.Bool) {
-	given(l, c, func() read.Operand { b = build(); return read.Operand{} })
+func Knowing(l *read.Lowering, c cel.Bool, build func(l *read.Lowering) cel.Bool) (b cel.Bool) {
+	given(l, c, func(l *read.Lowering) read.Operand { b = build(l); return read.Operand{} })
 	return b
 }
 
@@ -228,7 +228,7 @@ func multi(l *read.Lowering, e *jmespath.Expr, cur *read.Operand) read.Operand {
 // firstTrue is a || b: b is only evaluated where a is not taken.
 func firstTrue(l *read.Lowering, e *jmespath.Expr, cur *read.Operand) read.Operand {
 	a := eval(l, e.Args[0], cur).Softly()
-	return or(l, a, whereTrue(l, cel.Not(read.Truthy(l, a)), func() read.Operand { return eval(l, e.Args[1], cur).Softly() }))
+	return or(l, a, whereTrue(l, cel.Not(read.Truthy(l, a)), func(l *read.Lowering) read.Operand { return eval(l, e.Args[1], cur).Softly() }))
 }
 
 // or is a || b: b where a is null or falsy.
@@ -290,14 +290,14 @@ func rawString(l *read.Lowering, t *jmespath.Template) read.Operand {
 
 // Outside is query of an expression that stands outside {{ }}.
 func Outside(l *read.Lowering, e *jmespath.Expr) read.Operand {
-	defer l.Restore(l.Environment)
+	l = l.Inside()
 	l.DeleteRewrite = false
 	return query(l, e)
 }
 
 // query is an expression on the whole context.
 func query(l *read.Lowering, e *jmespath.Expr) read.Operand {
-	defer l.Restore(l.Environment)
+	l = l.Inside()
 	l.Loaded = map[string]read.LoadedEntry{}
 	j := eval(l, e, nil)
 	loadMentioned(l, e)

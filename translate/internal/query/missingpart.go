@@ -49,6 +49,6 @@ func withMissing(l *read.Lowering, j read.Operand, right *jmespath.Expr, project
 // ofNull is what a projection makes of null.
 func ofNull(l *read.Lowering, right *jmespath.Expr) read.Operand {
 	var out read.Operand
-	l.Silently(func() { out = ofElement(l, right, read.LitOf(nil)) }) // they are told of the other elements
+	l.Silently(func(l *read.Lowering) { out = ofElement(l, right, read.LitOf(nil)) }) // they are told of the other elements
 	return out
 }

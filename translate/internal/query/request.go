@@ -56,7 +56,7 @@ func requestField(l *read.Lowering, key string) read.Operand {
 	case "name":
 		return read.OperandAt(optionalField(req, key, read.StringType()))
 	case "subResource", "requestSubResource":
-		return read.OperandAt(optionalField(req, key, read.StringType()).From(read.FromServer))
+		return read.OperandAt(optionalField(req, key, read.PlainText()))
 	case "userInfo":
 		return userInfo()
 	case "dryRun":
@@ -103,7 +103,7 @@ func groupKind(v cel.Value, last string) read.Operand {
 	out := read.Operand{Form: read.HashForm}
 	for _, f := range []string{"group", "version", last} {
 		out.Keys = append(out.Keys, f)
-		out.Multi = append(out.Multi, read.OperandAt(read.PlaceOf(v.Field(f), read.StringType()).From(read.FromServer)))
+		out.Multi = append(out.Multi, read.OperandAt(read.PlaceOf(v.Field(f), read.PlainText())))
 	}
 	return out
 }
@@ -113,11 +113,11 @@ func requestNamespace(l *read.Lowering) read.Operand {
 	req := cel.Ident("request")
 	switch {
 	case l.Target.Scope == native.Namespaced || l.Target.GVK == schema.GVK{Version: "v1", Kind: "Namespace"}:
-		return read.OperandAt(read.PlaceOf(req.Field("namespace"), read.StringType()).From(read.FromServer))
+		return read.OperandAt(read.PlaceOf(req.Field("namespace"), read.PlainText()))
 	case l.Target.Scope == native.Cluster:
 		return read.Operand{Form: read.ErrorForm, Hint: "namespace"}
 	}
-	return read.OperandAt(optionalField(req, "namespace", read.StringType()).From(read.FromServer))
+	return read.OperandAt(optionalField(req, "namespace", read.PlainText()))
 }
 
 func userInfo() read.Operand {

@@ -81,7 +81,7 @@ func mustBeOfOneOrigin(l *read.Lowering, operands ...read.Operand) {
 // mayHoldWildcards tells of a value of the request whose text may have wildcards in it.
 func mayHoldWildcards(j read.Operand) bool {
 	switch {
-	case j.Form == read.LitForm, j.Form == read.ErrorForm, read.IsConfigured(j), j.Form == read.PlaceForm && j.V.Origin == read.FromServer:
+	case j.Form == read.LitForm, j.Form == read.ErrorForm, read.IsConfigured(j), j.Form == read.PlaceForm && read.IsPlain(j.V.Typ):
 		return false
 	}
 	k := read.KindOf(j.Typ())
@@ -128,7 +128,7 @@ func Variable(l *read.Lowering, v *jmespath.Variable) read.Operand {
 	if v.Expr == nil {
 		panic(l.Unsupported("an expression that is put together from variables"))
 	}
-	defer l.Restore(l.Environment)
+	l = l.Inside()
 	l.DeleteRewrite = true
 	filled(l, v.Expr)
 	return query(l, v.Expr)

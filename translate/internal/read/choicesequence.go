@@ -73,7 +73,7 @@ type Guarded struct {
 	Sequence
 	V    Place
 	soft bool
-	// called tells that a function gave it, to which null is an error.
+	// Called tells that a function gave it, to which null is an error.
 	Called bool
 }
 

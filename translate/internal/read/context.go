@@ -12,7 +12,7 @@ import (
 type ContextVar struct {
 	Entry *policy.ContextEntry
 	Index int // among the entries of the context
-	// outer is the context that the entry may use: the entries before it.
+	// Outer is the context that the entry may use: the entries before it.
 	Outer Context
 }
 

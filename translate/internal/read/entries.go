@@ -9,7 +9,7 @@ import (
 type Entries struct {
 	V      Place
 	Values bool
-	// given tells that they are those of a function's argument: where the map is
+	// Given tells that they are those of a function's argument: where the map is
 	// missing that is an error, and nothing takes it for null.
 	Given bool
 }

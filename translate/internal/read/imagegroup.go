@@ -85,7 +85,7 @@ func (s WhereGroup) Item(l *Lowering, n int) (Operand, bool) {
 	l.Note(diag.FirstImage, "the first or last of several images is that of the container whose name comes first or last; Kyverno takes an arbitrary one")
 	some := s.containers(l).Size().Compare(cel.Greater, cel.Int(0))
 	text := s.Part.Text(s.outermost(l, best).Field("image"))
-	return OperandAt(Place{Expr: text, Typ: StringType(), Origin: FromServer, Guards: []Guard{{Cond: some, Shape: true}}}), true
+	return OperandAt(Place{Expr: text, Typ: PlainText(), Guards: []Guard{{Cond: some, Shape: true}}}), true
 }
 
 // outermost is the container whose name is the first or the last.

@@ -23,11 +23,12 @@ type Lowering struct {
 	Rule    *policy.Rule
 	// PolicyConditions are the match conditions that the policy itself has.
 	PolicyConditions []vap.Condition
-	Pos              diag.Pos // of the construct at hand
-	// ofTemplate tells that a Pod's metadata is read as that of a template is, which may
+	Pos              diag.Pos   // of the construct at hand
+	Notes            *diag.List // where the user is told; nil where nobody is to be
+	// OfTemplate tells that a Pod's metadata is read as that of a template is, which may
 	// not be there.
 	OfTemplate bool
-	// selected is the selector of namespaces that the object asks for.
+	// Selected is the selector of namespaces that the object asks for.
 	Selected *policy.Selector
 
 	*Gathered
@@ -39,43 +40,44 @@ type Gathered struct {
 	Variables []native.Variable
 	ListTypes map[string]*schema.Type // of the variables that are joined lists
 	Params    *native.Params
-	Notes     *diag.List // nil where nobody is to be told
-	// usesNamespace is set where the match reads the labels of the namespace.
+	// UsesNamespace is set where the match reads the labels of the namespace.
 	UsesNamespace bool
-	// tells is set by an error whose text is for whoever is denied.
+	// Tells is set by an error whose text is for whoever is denied.
 	Tells bool
-	// runtimeTexts are the texts that leaves of patterns stand for.
+	// Needs is where what is built notes what it needs.
+	Needs *Needs
+	// RuntimeTexts are the texts that leaves of patterns stand for.
 	RuntimeTexts map[*policy.Node]RuntimeText
-	// entries is how many times a context variable has been worked out.
+	// Entries is how many times a context variable has been worked out.
 	Entries int
 	// steps is how many patterns and expressions have been gone through.
 	steps int
 }
 
-// NewGathered is where a walk begins; the notes are nil where nobody is to be told.
-func NewGathered(notes *diag.List) *Gathered {
-	return &Gathered{Notes: notes, RuntimeTexts: map[*policy.Node]RuntimeText{}}
+// NewGathered is what a walk begins with.
+func NewGathered() *Gathered {
+	return &Gathered{Needs: &Needs{}, RuntimeTexts: map[*policy.Node]RuntimeText{}}
 }
 
 // An Environment is what an expression means where the walk is: what names stand
 // for, what is known there, and how what may be missing is read. A construct that
-// changes it for what is inside begins with
+// changes it for what is inside goes on with a copy of the walk:
 //
-//	defer l.restore(l.environment)
+//	l = l.Inside()
 type Environment struct {
 	Binders *cel.Scope // the variables of the comprehensions around
 	Target  native.Target
 	Ops     []native.Operation // those this walk is for
-	// object and old are the request's objects; literal null where the operations
+	// Object and Old are the request's objects; literal null where the operations
 	// have none.
 	Object, Old Operand
-	// prior is set while the old object is judged in place of the new one, and now
+	// Prior is set while the old object is judged in place of the new one, and now
 	// is then the environment of the new one.
 	Prior bool
 	Now   *Environment
-	// deleteRewrite makes request.object mean the old object, inside {{ }} on DELETE.
+	// DeleteRewrite makes request.object mean the old object, inside {{ }} on DELETE.
 	DeleteRewrite bool
-	// exception is set inside a PolicyException's match, which ignores operations
+	// Exception is set inside a PolicyException's match, which ignores operations
 	// and does not apply namespace selectors to Namespaces.
 	Exception bool
 
@@ -83,20 +85,20 @@ type Environment struct {
 	Scope   map[string]Operand // foreach variables
 	Element *Operand           // what patterns in a foreach look at
 	Facts   []cel.Bool         // what is known to hold
-	Judged  origin             // of the value that a predicate is about
-	// needs is where what is built notes what it needs.
-	Needs *Needs
-	// loaded are the context entries that the query at hand names, and their values.
+	// Loaded are the context entries that the query at hand names, and their values.
 	Loaded map[string]LoadedEntry
 }
 
-// Restore goes back to an environment.
-func (l *Lowering) Restore(e Environment) { l.Environment = e }
+// Inside is the same walk, whose environment and position may change without this one's.
+func (l *Lowering) Inside() *Lowering {
+	in := *l
+	return &in
+}
 
 // OfNewObject is the environment of the new object, while the old one is judged.
 func (e Environment) OfNewObject() Environment {
 	now := *e.Now
-	now.Binders, now.Needs = e.Binders, e.Needs
+	now.Binders = e.Binders
 	return now
 }
 
@@ -104,7 +106,7 @@ func (e Environment) OfNewObject() Environment {
 // walk is not ready for, that is given back, and nothing is left of what build
 // gathered.
 func (l *Lowering) Attempt(build func()) (stop any) {
-	before, outer, pos, needed := *l.Gathered, l.Environment, l.Pos, *l.Needs
+	before, needed := *l.Gathered, *l.Needs
 	told := 0
 	if l.Notes != nil {
 		told = len(*l.Notes)
@@ -118,7 +120,7 @@ func (l *Lowering) Attempt(build func()) (stop any) {
 		default:
 			panic(stop)
 		}
-		*l.Gathered, l.Environment, l.Pos = before, outer, pos
+		*l.Gathered = before
 		*l.Needs = needed
 		if l.Notes != nil {
 			*l.Notes = (*l.Notes)[:told]
@@ -129,7 +131,7 @@ func (l *Lowering) Attempt(build func()) (stop any) {
 }
 
 // Probed runs build, of which nothing is kept.
-func (l *Lowering) Probed(build func()) {
+func (l *Lowering) Probed(build func(l *Lowering)) {
 	before := *l.Gathered
 	l.Silently(build)
 	*l.Gathered = before

@@ -12,13 +12,13 @@ import (
 // looks at it. What is built is total where they hold.
 type Needs struct {
 	Conds []cel.Bool
-	// loads must hold for the query to be evaluated at all, whatever it makes of errors.
+	// Loads must hold for the query to be evaluated at all, whatever it makes of errors.
 	Loads []cel.Bool
 	Hint  string // what is missing, for the error
-	// unsure tells of an error that no condition tells beforehand: what counts an error
+	// Unsure tells of an error that no condition tells beforehand: what counts an error
 	// as false has no native form then.
 	Unsure bool
-	// native tells that what was built is an error of CEL's own for what Kyverno may read
+	// Native tells that what was built is an error of CEL's own for what Kyverno may read
 	// otherwise, which stays one everywhere.
 	Native bool
 }
@@ -66,19 +66,18 @@ func (l *Lowering) NeedAll(n Needs) {
 
 // Collected is what build needs. It is not told to whoever collects around it.
 func (l *Lowering) Collected(build func()) Needs {
-	defer l.Restore(l.Environment)
-	n := &Needs{}
+	around, n := l.Needs, &Needs{}
 	l.Needs = n
+	defer func() { l.Needs = around }()
 	build()
 	return *n
 }
 
 // Silently is collected of what was told of already, or will be.
-func (l *Lowering) Silently(build func()) Needs {
-	notes := l.Notes
+func (l *Lowering) Silently(build func(l *Lowering)) Needs {
+	l = l.Inside()
 	l.Notes = nil
-	defer func() { l.Notes = notes }()
-	return l.Collected(build)
+	return l.Collected(func() { build(l) })
 }
 
 // perLoop is what build says of the element x of a loop. What that needs of the element is

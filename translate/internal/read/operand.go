@@ -24,7 +24,7 @@ type Operand struct {
 	Hint      string
 	Images    *ImageGroup // of images
 	known     traits      // of a place
-	// stops is what reading this ends the walk with, which then begins again
+	// Stops is what reading this ends the walk with, which then begins again
 	// knowing more; nil for most.
 	Stops any
 	Hard  bool // of an error: it is not about a missing key, so nothing takes it for null

@@ -16,9 +16,6 @@ const (
 	FromConfiguration
 	// FromPatterns is for regular expressions that stand for such texts.
 	FromPatterns
-	// FromServer is for a text that has no wildcards, as a name that the API server gave
-	// out, or a part of an image's reference.
-	FromServer
 	// FromPredicate is for a boolean that is an expression of ours, which needs no == true
 	// to be one for CEL.
 	FromPredicate

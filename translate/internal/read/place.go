@@ -17,7 +17,7 @@ type Place struct {
 	Typ    *schema.Type
 	Opt    cel.Value // expr as a CEL optional; zero where the path holds a step of unknown type
 	Guards []Guard
-	// never tells that nothing can be there: the schema has no such field.
+	// Never tells that nothing can be there: the schema has no such field.
 	Never  bool
 	Origin origin
 	Part   metadataPart
@@ -26,10 +26,10 @@ type Place struct {
 // A Guard is one condition on the way to a place.
 type Guard struct {
 	Cond cel.Bool
-	// shape tells that the guard is about the type of the parent (a failure means
+	// Shape tells that the guard is about the type of the parent (a failure means
 	// null to JMESPath, a wrong structure to a pattern), not about a key's presence.
 	Shape bool
-	// hard tells that what is missing stays an error where a missing key would be
+	// Hard tells that what is missing stays an error where a missing key would be
 	// null: a context entry that has no value.
 	Hard bool
 }
@@ -42,6 +42,13 @@ func AnyType() *schema.Type { return &schema.Type{Kind: schema.Any} }
 
 // StringType is the type of texts.
 func StringType() *schema.Type { return &schema.Type{Kind: schema.String} }
+
+// PlainText is the type of texts without wildcards, as a name that the API server gave out,
+// or a part of an image's reference.
+func PlainText() *schema.Type { return &schema.Type{Kind: schema.String, Format: schema.Plain} }
+
+// IsPlain tells of such texts.
+func IsPlain(t *schema.Type) bool { return KindOf(t) == schema.String && t.Format == schema.Plain }
 
 // Kind is the kind of the value; Any when it is not known.
 func (v Place) Kind() schema.Kind {

@@ -24,7 +24,7 @@ type Pred struct {
 	// single tells that value reads its argument once, so that a literal with the
 	// same verdict as null may stand in for a missing value.
 	Neutral func(*schema.Type) []any
-	// standIn, where set, is lit of such a literal, which is read as a value of the request.
+	// StandIn, where set, is lit of such a literal, which is read as a value of the request.
 	StandIn func(any) cel.Bool
 }
 
@@ -131,8 +131,6 @@ func choose(l *Lowering, j Operand, strict bool, p Pred) cel.Bool {
 func valueHolds(l *Lowering, v Place, strict bool, p Pred) cel.Bool {
 	null := p.Lit(nil)
 	value := func(x cel.Value) cel.Bool {
-		defer l.Restore(l.Environment)
-		l.Judged = v.Origin
 		return p.Value(x, v.Typ)
 	}
 	isNull, known := null.Const()

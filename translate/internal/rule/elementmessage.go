@@ -29,7 +29,7 @@ func nameElement(l *read.Lowering, u *pack.Unit) bool {
 	var bad cel.Value
 	var m native.Message
 	stop := l.Attempt(func() {
-		defer l.Restore(l.Environment)
+		l := l.Inside()
 		s := wholeList(l, entryList(l, v.ForEach[0]))
 		if s == nil || !s.Ordered() {
 			panic(l.Unsupported("a message about an element of no known list"))

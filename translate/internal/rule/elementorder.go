@@ -109,8 +109,7 @@ func wholeList(l *read.Lowering, list read.Operand) read.Sequence {
 // elementParts is what an element says in two parts that are no errors: whether it
 // is none, and whether it passes then.
 func elementParts(l *read.Lowering, f *policy.ForEach, elem read.Operand, depth int) (readable, holds cel.Bool) {
-	defer l.Restore(l.Environment)
-	defer l.SetPos(l.Pos)
+	l = l.Inside()
 	Enter(l, f, elem, depth)
 	pre := condition.PreOfElement(l, f.Preconditions)
 	readable, holds = bodyParts(l, f, elem, depth)

@@ -40,7 +40,7 @@ func certainEntries(l *read.Lowering, e *jmespath.Expr) {
 			continue
 		}
 		certain := false
-		l.Probed(func() {
+		l.Probed(func(l *read.Lowering) {
 			var value read.Operand
 			needed := l.Collected(func() { value = query.TopLevel(l, name) })
 			c, ok := l.Readable(value)

@@ -79,8 +79,7 @@ func outcomeOver(l *read.Lowering, f *policy.ForEach, s read.Sequence, suffix st
 // mayErr tells whether some element may be an error.
 func mayErr(l *read.Lowering, f *policy.ForEach) bool {
 	errs := false
-	l.Probed(func() {
-		defer l.Restore(l.Environment)
+	l.Probed(func(l *read.Lowering) {
 		if l.Prior {
 			l.Environment = l.OfNewObject()
 		}

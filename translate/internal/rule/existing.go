@@ -60,7 +60,7 @@ func excuse(l *read.Lowering, u *pack.Unit) {
 
 // failsFirstNow is failsFirst of the new object, while the old one is judged.
 func failsFirstNow(l *read.Lowering) cel.Bool {
-	defer l.Restore(l.Environment)
+	l = l.Inside()
 	l.Environment = l.OfNewObject()
 	return failsFirst(l, l.Rule.Validate.ForEach)
 }

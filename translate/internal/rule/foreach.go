@@ -99,8 +99,7 @@ func overValue(l *read.Lowering, v read.Place, run func(read.Operand) cel.Bool) 
 // oneElement is: one element passes or is skipped. An error of its preconditions
 // skips it; any other error is the rule's.
 func oneElement(l *read.Lowering, f *policy.ForEach, elem read.Operand, depth int) native.Truth {
-	defer l.Restore(l.Environment)
-	defer l.SetPos(l.Pos)
+	l = l.Inside()
 	Enter(l, f, elem, depth)
 	pre := condition.PreOfElement(l, f.Preconditions)
 	holds := pre.Implies(elementBody(l, f, elem, depth))
@@ -163,24 +162,24 @@ func elementBody(l *read.Lowering, f *policy.ForEach, elem read.Operand, depth i
 	case f.Deny != nil:
 		return conditionsOf(l, f.Deny).Not()
 	case f.ForEach != nil:
-		return inScope(l, f, elem, func() native.Truth { return forEachAll(l, f.ForEach, depth+1) })
+		return inScope(l, f, elem, func(l *read.Lowering) native.Truth { return forEachAll(l, f.ForEach, depth+1) })
 	case f.Pattern != nil:
-		return inScope(l, f, elem, func() native.Truth { return pattern.Holds(l, f.Pattern) })
+		return inScope(l, f, elem, func(l *read.Lowering) native.Truth { return pattern.Holds(l, f.Pattern) })
 	case f.AnyPattern != nil:
-		return inScope(l, f, elem, func() native.Truth { return pattern.AnyPattern(l, f.AnyPattern) })
+		return inScope(l, f, elem, func(l *read.Lowering) native.Truth { return pattern.AnyPattern(l, f.AnyPattern) })
 	}
 	return native.Sure(cel.True())
 }
 
 // inScope runs build with the element as what patterns look at. By default only
 // maps are; a pattern beside another element looks at the object.
-func inScope(l *read.Lowering, f *policy.ForEach, elem read.Operand, build func() native.Truth) native.Truth {
+func inScope(l *read.Lowering, f *policy.ForEach, elem read.Operand, build func(l *read.Lowering) native.Truth) native.Truth {
 	as := func(e *read.Operand) native.Truth {
-		defer l.Restore(l.Environment)
+		l := l.Inside()
 		if e != nil {
 			l.Element = e
 		}
-		return build()
+		return build(l)
 	}
 	is := isMapped(elem)
 	switch {

@@ -23,7 +23,7 @@ import (
 // Lower lowers one rule, as written or expanded, for every target and
 // operation; a refusal is the reason why it has no native form.
 func Lower(p *policy.Policy, r *policy.Rule, conditions []vap.Condition, o *api.Options) (out LoweredPart) {
-	base := &read.Lowering{Opts: o, Release: read.Release(o.Release), Policy: p, Rule: r, PolicyConditions: conditions, Pos: r.Pos, Gathered: read.NewGathered(&out.Notes), Environment: read.Environment{Needs: &read.Needs{}}}
+	base := &read.Lowering{Opts: o, Release: read.Release(o.Release), Policy: p, Rule: r, PolicyConditions: conditions, Pos: r.Pos, Notes: &out.Notes, Gathered: read.NewGathered()}
 	out.Why = RefusalOf(base, func() {
 		match.CheckOverrides(base)
 		targets := Targets(base)
@@ -116,7 +116,7 @@ func eachByItself(l *read.Lowering, n int, lower func(one *read.Lowering, i int)
 	of := make([]LoweredPart, n)
 	last := UntilRefused(l.Opts, n, func(i int) (refused bool) {
 		one := *l
-		one.Gathered = read.NewGathered(&of[i].Notes)
+		one.Notes, one.Gathered = &of[i].Notes, read.NewGathered()
 		of[i].Why = RefusalOf(&one, func() { of[i].Units = lower(&one, i) })
 		return of[i].Why != nil
 	})
@@ -194,7 +194,7 @@ func unit(l *read.Lowering, t native.Target, ops []native.Operation) (pack.Unit,
 // Walk is a lowering for a target and operations, which has gathered nothing yet.
 func Walk(l *read.Lowering, t native.Target, ops []native.Operation) *read.Lowering {
 	w := *l
-	w.Gathered = read.NewGathered(l.Notes)
+	w.Gathered = read.NewGathered()
 	w.Environment = environmentOf(l, t, ops)
 	w.Selected = match.OwnSelector(&w)
 	return &w
@@ -203,7 +203,7 @@ func Walk(l *read.Lowering, t native.Target, ops []native.Operation) *read.Lower
 // environmentOf is the environment of a rule, with its objects in place.
 func environmentOf(l *read.Lowering, t native.Target, ops []native.Operation) read.Environment {
 	typ := read.ObjectType(l, t)
-	e := read.Environment{Binders: &cel.Scope{}, Needs: &read.Needs{}, Target: t, Ops: ops, Context: query.ContextOf(l.Rule.Context, read.Context{})}
+	e := read.Environment{Binders: &cel.Scope{}, Target: t, Ops: ops, Context: query.ContextOf(l.Rule.Context, read.Context{})}
 	e.Object, e.Old = read.ValueOf(cel.Ident("object"), typ), read.ValueOf(cel.Ident("oldObject"), typ)
 	switch {
 	case e.On(native.Delete):

@@ -41,12 +41,12 @@ func messageText(l *read.Lowering, t policy.Text) string {
 // messageOf is message, with a refusal where a variable has no native form. What else is
 // to be told of the message is of no interest.
 func messageOf(l *read.Lowering, t policy.Text) native.Message {
-	m, first, notes := native.Message{Text: messageText(l, t)}, l.Params == nil, l.Notes
+	m, first := native.Message{Text: messageText(l, t)}, l.Params == nil
 	if t.Value == "" {
 		return m
 	}
+	l = l.Inside()
 	l.Notes = nil
-	defer func() { l.Notes = notes }()
 	j := query.TemplateOf(l, query.ParseTemplate(m.Text, t.Pos), func(v *jmespath.Variable) read.Operand {
 		return read.InEach(l, query.Variable(l, v), func(j read.Operand) read.Operand { return shown(l, j) })
 	})

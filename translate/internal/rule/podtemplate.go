@@ -27,7 +27,7 @@ func asTemplates(l *read.Lowering, units []pack.Unit) {
 			continue
 		}
 		one := *l
-		one.Gathered, one.OfTemplate = read.NewGathered(&diag.List{}), true
+		one.Notes, one.Gathered, one.OfTemplate = &diag.List{}, read.NewGathered(), true
 		var as []pack.Unit
 		if RefusalOf(&one, func() { as = withoutExcused(&one, lowerTarget(&one, u.Target)) }) != nil {
 			continue
