@@ -22,6 +22,8 @@ const (
 	docGroup
 	docNest
 	docBreak
+	docChain // a.b.c: of its kids, all but the first may begin a line where they have no room
+	docLinks // the rest of a chain
 )
 
 func text(s string) doc    { return doc{kind: docText, text: s} }
@@ -76,6 +78,7 @@ type cell struct {
 	doc   doc
 	depth int
 	flat  bool
+	hung  bool // of links: the chain has begun a line already
 }
 
 // layout breaks d into lines of at most width columns, where it can be broken.
@@ -83,6 +86,11 @@ func (d doc) layout(width int) string {
 	var b strings.Builder
 	var scratch []cell
 	col := 0
+	newLine := func(depth int) {
+		b.WriteByte('\n')
+		b.WriteString(strings.Repeat(" ", depth))
+		col = depth
+	}
 	for stack := []cell{{doc: d}}; len(stack) > 0; {
 		c := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
@@ -96,15 +104,35 @@ func (d doc) layout(width int) string {
 				b.WriteString(c.doc.text)
 				col += len(c.doc.text)
 			} else {
-				b.WriteByte('\n')
-				b.WriteString(strings.Repeat(" ", c.depth))
-				col = c.depth
+				newLine(c.depth)
 			}
+			continue
+		case docLinks:
+			if len(c.doc.kids) == 0 {
+				continue
+			}
+			link, rest := cell{doc: c.doc.kids[0], depth: c.depth, flat: c.flat}, c
+			next := c.depth + indent
+			if c.hung {
+				next = c.depth
+			}
+			rest.doc.kids = rest.doc.kids[1:]
+			stack = append(stack, rest)
+			var here, below bool
+			if here, scratch = fits(width-col, link, stack, scratch[:0]); !here {
+				below, scratch = fits(width-next, link, stack, scratch[:0])
+			}
+			if below && !c.flat {
+				newLine(next)
+				link.depth, stack[len(stack)-1].depth, stack[len(stack)-1].hung = next, next, true
+			}
+			stack = append(stack, link)
 			continue
 		case docNest:
 			c.depth += indent
 		case docGroup:
 			if !c.flat {
+				c.flat = true
 				c.flat, scratch = fits(width-col, c, stack, scratch[:0])
 			}
 		}
@@ -115,16 +143,19 @@ func (d doc) layout(width int) string {
 
 // push puts the parts of c on the stack, the first on top.
 func (c cell) push(stack []cell) []cell {
+	if c.doc.kind == docChain {
+		stack = append(stack, cell{doc: doc{kind: docLinks, kids: c.doc.kids[1:]}, depth: c.depth, flat: c.flat})
+		c.doc.kids = c.doc.kids[:1]
+	}
 	for i := len(c.doc.kids) - 1; i >= 0; i-- {
-		stack = append(stack, cell{c.doc.kids[i], c.depth, c.flat})
+		stack = append(stack, cell{doc: c.doc.kids[i], depth: c.depth, flat: c.flat})
 	}
 	return stack
 }
 
-// fits tells that c, on one line, and what follows up to the next line end have room. It
+// fits tells that c and what follows up to the next line end, or to where one may be, have room. It
 // takes an empty stack, and gives back what has become of that, to be emptied and used again.
 func fits(room int, c cell, rest, stack []cell) (ok bool, used []cell) {
-	c.flat = true
 	stack = append(stack, c)
 	for room >= 0 {
 		if len(stack) == 0 {
@@ -142,6 +173,11 @@ func fits(room int, c cell, rest, stack []cell) (ok bool, used []cell) {
 				return true, stack
 			}
 			room -= len(c.doc.text)
+		case docLinks:
+			if !c.flat && len(c.doc.kids) > 0 {
+				return true, stack
+			}
+			stack = c.push(stack)
 		case docText:
 			room -= utf8.RuneCountInString(c.doc.text)
 		default:

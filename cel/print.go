@@ -1,6 +1,7 @@
 package cel
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -86,22 +87,12 @@ func operand(n *node, least int) doc {
 // print is the one place that knows how each node is written.
 func print(n *node) doc {
 	switch n.op {
-	case opSelect:
-		return cat(operand(n.args[0], precMember), text("."+n.name))
+	case opSelect, opOpt, opIndex, opOptIdx, opMember, opMacro:
+		return path(n)
 	case opHas:
 		return cat(text("has("), operand(n.args[0], precMember), text("."+n.name+")"))
-	case opOpt:
-		return cat(operand(n.args[0], precMember), text(".?"+n.name))
-	case opIndex:
-		return index(n, "[")
-	case opOptIdx:
-		return index(n, "[?")
 	case opCall:
 		return cat(text(n.name), arguments(n.args))
-	case opMember:
-		return cat(operand(n.args[0], precMember), text("."+n.name), arguments(n.args[1:]))
-	case opMacro:
-		return macro(n)
 	case opList:
 		return list(n)
 	case opMap:
@@ -147,8 +138,44 @@ func (n *node) atom() string {
 	return "null"
 }
 
-func index(n *node, open string) doc {
-	return cat(operand(n.args[0], precMember), text(open), print(n.args[1]), text("]"))
+// path may begin a line with each selection and call but the first.
+func path(n *node) doc {
+	var links []doc // the last one first
+	var behind doc  // what is in brackets goes with what is before it, and so does .orValue()
+	for {
+		var link doc
+		switch n.op {
+		case opSelect:
+			link = text("." + n.name)
+		case opOpt:
+			link = text(".?" + n.name)
+		case opMember:
+			link = cat(text("."+n.name), arguments(n.args[1:]))
+			if n.isOrValue() {
+				link, behind = doc{}, cat(link, behind)
+			}
+		case opMacro:
+			link = macro(n)
+		case opIndex:
+			behind = cat(text("["), print(n.args[1]), text("]"), behind)
+		case opOptIdx:
+			behind = cat(text("[?"), print(n.args[1]), text("]"), behind)
+		default:
+			ds := []doc{cat(operand(n, precMember), behind)}
+			if len(links) > 0 {
+				last := len(links) - 1
+				ds, links = []doc{cat(ds[0], links[last])}, links[:last]
+			}
+			for _, l := range slices.Backward(links) {
+				ds = append(ds, l)
+			}
+			return doc{kind: docChain, kids: ds}
+		}
+		if n.op != opIndex && n.op != opOptIdx && !n.isOrValue() {
+			links, behind = append(links, cat(link, behind)), doc{}
+		}
+		n = n.args[0]
+	}
 }
 
 func docs(ns []*node) []doc {
@@ -186,7 +213,7 @@ func enclosed(open string, ds []doc, end string) doc {
 func macro(n *node) doc {
 	open := "." + n.name + "(" + strings.Join(n.vars, ", ") + ","
 	body := append([]doc{line()}, join(docs(n.args[1:]))...)
-	return cat(operand(n.args[0], precMember), text(open), group(nest(body...), softline()), text(")"))
+	return cat(text(open), group(nest(body...), softline()), text(")"))
 }
 
 func list(n *node) doc {
@@ -269,14 +296,19 @@ func binary(n *node) doc {
 			ds = append(ds, operand(l, prec))
 		}
 		ds = append(ds, text(" "+m.name))
-		if r.op == opList || r.op == opMap {
-			ds = append(ds, text(" "), print(r)) // breaks by itself
+		if r.op == opList || r.op == opMap || prec == precRelation && isShort(r) {
+			ds = append(ds, text(" "), print(r)) // breaks by itself, or is better behind what does
 		} else {
 			ds = append(ds, nest(line(), operand(r, prec+1)))
 		}
 	}
 	walk(n)
 	return group(ds...)
+}
+
+// isShort tells of a literal that needs no line of its own.
+func isShort(n *node) bool {
+	return len(n.args) == 0 && n.op != opIdent && len(n.atom()) <= 10
 }
 
 // conditional puts each branch on a line of its own; a chain of them stays at one depth.

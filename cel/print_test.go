@@ -68,3 +68,21 @@ func TestText(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
+
+// A path that is too long for a line goes on below, before a selection or a call; a short
+// literal stays behind what it is compared with.
+func TestTextOfPaths(t *testing.T) {
+	const text = `dyn(object.spec).?template.orValue(object).spec.?securityContext.?sysctls.orValue([]).exists(s, s.name == 'kernel.sysrq') && object.metadata.?annotations[?'a-long-key-of-many-words'].orValue('none') == 'none'`
+	for width, want := range map[int]string{
+		200: `dyn(object.spec).?template.orValue(object).spec.?securityContext.?sysctls.orValue([]).exists(s, s.name == 'kernel.sysrq') &&
+object.metadata.?annotations[?'a-long-key-of-many-words'].orValue('none') == 'none'`,
+		75: `dyn(object.spec).?template.orValue(object).spec.?securityContext
+  .?sysctls.orValue([]).exists(s, s.name == 'kernel.sysrq') &&
+object.metadata
+  .?annotations[?'a-long-key-of-many-words'].orValue('none') == 'none'`,
+	} {
+		if got := parse(t, text).Text(width); got != want {
+			t.Errorf("%d columns: got\n%s\nwant\n%s", width, got, want)
+		}
+	}
+}
