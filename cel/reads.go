@@ -39,6 +39,10 @@ func (r Reading) in(n *node) bool {
 	case opAnd, opOr: // one term may decide without the others
 		rest := slices.DeleteFunc(slices.Clone(n.args), func(a *node) bool { _, known := r.given(a); return known })
 		return len(rest) > 0 && !slices.ContainsFunc(rest, func(a *node) bool { return !r.in(a) })
+	case opBinary: // nobody evaluates what is looked for in an empty list
+		if n.operator() == In && n.args[1].op == opList && len(n.args[1].args) == 0 {
+			return false
+		}
 	case opMaybe:
 		return false
 	}
