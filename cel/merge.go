@@ -7,36 +7,63 @@ import (
 
 // MergeLoops makes one loop of those that go through the same list:
 // l.exists(c, p) || l.exists(d, q) becomes l.exists(c, p || q'), and likewise for
-// all and &&. In a disjunction, what costs less stands first, and what implies another
-// term is left out. It is for conditions that are never an error: of others, the loops
-// stop at other errors.
-func (b Bool) MergeLoops() Bool { return Bool{Value{joinedLoops(b.n, cheapestFirst)}} }
+// all and &&. What stands beside a loop goes along with one beside which nothing does:
+// l.exists(c, p) || s && l.exists(d, q) becomes l.exists(c, p || s && q'). In a disjunction, what costs less stands first, and what
+// implies another term is left out. It is for conditions that are never an error: of others,
+// the loops stop at other errors.
+func (b Bool) MergeLoops() Bool { return Bool{Value{joinedLoops(b.n, (*node).along, cheapestFirst)}} }
 
 // JoinLoops makes one loop of those beside one another that go through the same list, as
 // MergeLoops does, and leaves all else. What b is, the result is: all and exists go on
 // behind an error, as && and || do.
 func (b Bool) JoinLoops() Bool {
-	return Bool{Value{joinedLoops(b.n, func(n *node) *node { return n })}}
+	same := func(n *node) *node { return n }
+	return Bool{Value{joinedLoops(b.n, func(n *node, _ MacroName) *node { return n }, same)}}
 }
 
-// joinedLoops joins the loops in n, and puts what becomes of each part in order.
-func joinedLoops(n *node, ordered func(*node) *node) *node {
+// joinedLoops joins the loops in n, with what goes along with them, and puts what becomes of
+// each part in order.
+func joinedLoops(n *node, along func(*node, MacroName) *node, ordered func(*node) *node) *node {
 	switch n.op {
 	case opAnd:
-		n = mergedTerms(n, MacroAll)
+		n = mergedTerms(n, MacroAll, along)
 	case opOr:
-		n = mergedTerms(n, MacroExists)
+		n = mergedTerms(n, MacroExists, along)
 	}
 	args := make([]*node, len(n.args))
 	for i, a := range n.args {
-		args[i] = joinedLoops(a, ordered)
+		args[i] = joinedLoops(a, along, ordered)
 	}
 	return ordered(n.with(args))
 }
 
+// along is s && l.exists(c, p) as l.exists(c, s && p), and s || l.all(c, p) as l.all(c, s || p),
+// where s has no loop of its own; else it is n.
+func (n *node) along(quantifier MacroName) *node {
+	if n.op != opAnd && n.op != opOr || (n.op == opAnd) != (quantifier == MacroExists) {
+		return n
+	}
+	i := slices.IndexFunc(n.args, func(a *node) bool { return a.macro() == quantifier && len(a.vars) == 1 })
+	if i < 0 {
+		return n
+	}
+	loop, beside := n.args[i], slices.Delete(slices.Clone(n.args), i, i+1)
+	for _, s := range beside {
+		loops := Value{s}.Count(loop.vars[0]) > 0
+		Value{s}.Walk(func(v Value) bool { loops = loops || v.n.op == opMacro; return !loops })
+		if loops {
+			return n
+		}
+	}
+	return loop.with([]*node{loop.args[0], newNode(node{op: n.op, args: append(beside, loop.args[1])})})
+}
+
 // cheapestFirst is a disjunction with what costs less first, and without what implies
-// another term.
+// another term; and a conjunction without terms that another one needs not.
 func cheapestFirst(n *node) *node {
+	if n.op == opAnd {
+		return And(bools(withoutNeedless(n.args))...).n
+	}
 	if n.op != opOr {
 		return n
 	}
@@ -50,24 +77,32 @@ func cheapestFirst(n *node) *node {
 
 // mergedTerms puts the quantifiers among the terms of n together, each where its
 // list comes up first.
-func mergedTerms(n *node, quantifier MacroName) *node {
-	var terms []*node
-	loops := map[uint64][]int{} // places of loops among terms, by the hash of their lists
-	for _, a := range n.args {
-		if a.macro() != quantifier || len(a.vars) != 1 {
-			terms = append(terms, a)
+func mergedTerms(n *node, quantifier MacroName, along func(*node, MacroName) *node) *node {
+	loops := map[uint64][]int{} // places of loops among the terms, by the hash of their lists
+	terms := slices.Clone(n.args)
+	isLoop := func(a *node) bool { return a.macro() == quantifier && len(a.vars) == 1 }
+	// Beside a loop may stand what asks whether there is a list: it goes along with one that does not.
+	loop := func(a *node) *node {
+		b := along(a, quantifier)
+		if slices.ContainsFunc(n.args, func(c *node) bool { return isLoop(c) && isLoop(b) && equal(b.args[0], c.args[0]) }) {
+			return b
+		}
+		return a
+	}
+	for i, a := range n.args {
+		if a = loop(a); !isLoop(a) {
 			continue
 		}
 		h := a.args[0].hash
-		i := slices.IndexFunc(loops[h], func(i int) bool { return equal(terms[i].args[0], a.args[0]) })
-		if i < 0 {
-			loops[h] = append(loops[h], len(terms))
-			terms = append(terms, a)
+		at := slices.IndexFunc(loops[h], func(i int) bool { return equal(loop(n.args[i]).args[0], a.args[0]) })
+		if at < 0 {
+			loops[h] = append(loops[h], i)
 			continue
 		}
-		at := loops[h][i]
-		terms[at] = joined(n.op, terms[at], a)
+		at = loops[h][at]
+		terms[at], terms[i] = joined(n.op, loop(terms[at]), a), nil
 	}
+	terms = slices.DeleteFunc(terms, func(t *node) bool { return t == nil })
 	if len(terms) == len(n.args) {
 		return n
 	}

@@ -17,6 +17,7 @@ import (
 //	!has(o.name) || !o.name.startsWith('a')        !o.?name.orValue('').startsWith('a')
 //	!(o.n > 1)                                     o.n <= 1
 //	o.?type.orValue('long text') == 'long text'    !has(o.type) || o.type == 'long text'
+//	[o.l].exists(l, l.exists(x, ...))              o.l.exists(x, ...)
 //
 // The two are the same for any o, also for one with other values on the way.
 func (v Value) Short() Value {
@@ -34,9 +35,23 @@ func (v Value) Short() Value {
 			return Value{presence{opOr, Equals, MacroAll}.short(v.n)}
 		case opBinary:
 			return Value{v.n.withoutDefault()}
+		case opMacro:
+			return Value{v.n.withoutName()}
 		}
 		return v
 	})
+}
+
+// withoutName needs no name for what is read once, and not in a loop.
+func (n *node) withoutName() *node {
+	if !n.isQuantifier() || len(n.vars) != 1 || n.args[0].op != opList || len(n.args[0].args) != 1 || n.args[0].args[0].op == opMaybe {
+		return n
+	}
+	named, body := Value{n.args[0].args[0]}, Bool{Value{n.args[1]}}
+	if x := n.vars[0]; body.Count(x) == 1 && body.Boolean() && (Reading{Value: Ident(x)}).In(body.Value) {
+		return body.Substitute(x, named).n
+	}
+	return n
 }
 
 // withoutDefault asks whether a field is there where n has a text stand in for it that n

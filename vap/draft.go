@@ -119,6 +119,8 @@ type Condition struct {
 	Expr cel.Bool
 	// Sound tells that it is never an error.
 	Sound bool
+	// Follows tells that it follows from the guard, beside which it is left out.
+	Follows bool
 }
 
 // A Variable is one composed variable, used as variables.Name.

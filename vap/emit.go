@@ -284,12 +284,12 @@ func (e *emitter) short(v cel.Value) cel.Value {
 // one: a false condition wins over an erring one in a list as in a conjunction.
 func (e *emitter) conditions() []admissionregistrationv1.MatchCondition {
 	var kept []Condition
+	guard := e.guardText()
 	for _, c := range e.draft.Conditions {
-		if !c.Expr.IsTrue() {
+		if !c.Expr.IsTrue() && !(c.Follows && guard != "") {
 			kept = append(kept, c)
 		}
 	}
-	guard := e.guardText()
 	if len(kept)+e.draft.guards() > MaxMatchConditions {
 		all := make([]cel.Bool, len(kept))
 		for i, c := range kept {
@@ -299,7 +299,7 @@ func (e *emitter) conditions() []admissionregistrationv1.MatchCondition {
 	}
 	var names, texts []string
 	for _, c := range kept {
-		names, texts = append(names, c.Name), append(texts, e.text(c.Pos, e.condition(c.Expr)))
+		names, texts = append(names, c.Name), append(texts, e.text(c.Pos, e.condition(c.Expr, c.Sound)))
 	}
 	if guard != "" {
 		names, texts = append(names, guardName), append(texts, guard)

@@ -358,7 +358,7 @@ func TestTranslationOfForms(t *testing.T) {
 }
 
 // What stands for a Pod and for a template is a variable to validations; in match conditions it
-// is written out, or the one element of a list. The old one, which may not be there, is never that.
+// is written out where it is read once, or it, or what all reads have in common, is the one element of a list. The old one, which may not be there, is never that.
 func TestPods(t *testing.T) {
 	pod, old := cel.Ident(PodName), cel.Ident(OldPodName)
 	is := func(v cel.Value, field string) cel.Bool { return v.Field("spec").Field(field).AsBool() }
@@ -384,9 +384,9 @@ func TestPods(t *testing.T) {
 	}
 	got = append(got, spec.Validations[0].Expression)
 	want := []string{
-		"[object == null ? oldObject : object].exists(subject,\n  dyn(subject.spec).?template.orValue(subject).spec.a\n)",
-		"[object == null ? oldObject : object].exists(subject,\n  [dyn(subject.spec).?template.orValue(subject)].exists(pod, pod.spec.a && pod.spec.b)\n)",
-		"dyn(oldObject.spec).?template.orValue(oldObject).spec.a &&\ndyn(oldObject.spec).?template.orValue(oldObject).spec.b",
+		"[object == null ? oldObject : object].exists(o, o.spec.?template.orValue(o).spec.a)",
+		"[object == null ? oldObject : object].exists(o,\n  [o.spec.?template.orValue(o).spec].exists(spec, spec.a && spec.b)\n)",
+		"oldObject.spec.?template.orValue(oldObject).spec.a &&\noldObject.spec.?template.orValue(oldObject).spec.b",
 		"request.dryRun",
 		"subject: object == null ? oldObject : object",
 		"pod2: dyn(variables.subject.spec).?template.orValue(variables.subject)",

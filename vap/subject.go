@@ -17,12 +17,13 @@ import (
 //	        dyn(object.spec).?jobTemplate.orValue(object).spec.?template.orValue(object)
 //
 // To validations these are variables. Match conditions have no variables: there it is written
-// out where it is read once and stays on a line, and else the one element of a list.
+// out where it is read once, and else the one element of a list. They need no dyn() either, for
+// no API server checks their types.
 
 // The names of these variables.
 const (
 	subjectName = "subject"
-	versionName = "o" // the object, or the old one
+	versionName = "o" // in match conditions: the object, or the old one
 	PodName     = "pod"
 	OldPodName  = "oldPod"
 )
@@ -43,18 +44,18 @@ func (d *Draft) podOf(object cel.Value) cel.Value {
 }
 
 // condition is a match condition about what is in several places.
-func (e *emitter) condition(b cel.Bool) cel.Value {
-	v := e.short(e.untyped(e.settled(b.Value)))
+func (e *emitter) condition(b cel.Bool, sound bool) cel.Value {
+	v := e.untypedCondition(b)
 	if e.draft.Pods {
-		if old := e.draft.podOf(cel.Ident("oldObject")); e.draft.creates() { // nothing was there before
+		if old := untyped(e.draft.podOf(cel.Ident("oldObject"))); e.draft.creates() { // nothing was there before
 			v = v.Substitute(OldPodName, old)
 		} else {
-			v = inCondition(v, OldPodName, OldPodName, old)
+			v = inCondition(v, OldPodName, OldPodName, old, sound)
 		}
-		v = inCondition(v, PodName, PodName, e.draft.podOf(cel.Ident("object")))
+		v = inCondition(v, PodName, PodName, untyped(e.draft.podOf(cel.Ident("object"))), sound)
 	}
 	if e.draft.Deletes {
-		v = inCondition(v, "object", subjectName, subjectOf())
+		v = inCondition(v, "object", versionName, subjectOf(), sound)
 	}
 	return v
 }
@@ -63,19 +64,35 @@ func (e *emitter) condition(b cel.Bool) cel.Value {
 // rule and the old one did not:
 //
 //	[object, oldObject].map(o, o == null || has(o.spec.tls)) == [false, true]
+//
+// What is deleted changes places with the object, which is null:
+//
+//	(object == null ? [oldObject, object] : [object, oldObject]).map(...) == [false, true]
 func (e *emitter) guardCondition() cel.Value {
 	d := e.draft
 	if d.Before.IsZero() {
-		return e.condition(d.Guard)
+		return e.condition(d.Guard, true)
 	}
-	holds := e.short(e.untyped(e.settled(cel.Implies(d.Before, cel.Not(d.Guard)).Simplify().Value)))
-	o := cel.Ident(versionName)
+	holds := e.untypedCondition(cel.Implies(d.Before, cel.Not(d.Guard)).Simplify())
+	object, old, o := cel.Ident("object"), cel.Ident("oldObject"), cel.Ident(versionName)
+	holds = holds.Substitute("object", o)
 	if d.Pods {
-		holds = inCondition(holds, PodName, PodName, d.podOf(cel.Ident("object")))
+		holds = inCondition(holds, PodName, PodName, untyped(d.podOf(o)), true)
 	}
-	holds = cel.Or(o.Eq(cel.Null()), holds.Substitute("object", o).AsBool()).Value
-	both := cel.List(cel.Ident("object"), cel.Ident("oldObject")).Macro(cel.MacroMap, o, holds)
-	return both.Eq(cel.List(cel.Lit(false).Value, cel.Lit(true).Value)).Value
+	holds = cel.Or(o.Eq(cel.Null()), holds.AsBool()).Value
+	both := cel.List(object, old)
+	if d.Deletes {
+		both = cel.Cond(object.Eq(cel.Null()), cel.List(old, object), both)
+	}
+	return both.Macro(cel.MacroMap, o, holds).Eq(cel.List(cel.Lit(false).Value, cel.Lit(true).Value)).Value
+}
+
+// untypedCondition is a condition in the form for match conditions.
+func (e *emitter) untypedCondition(b cel.Bool) cel.Value { return untyped(e.short(b.Value)) }
+
+// untyped needs no dyn() around what is in objects.
+func untyped(v cel.Value) cel.Value {
+	return v.WithoutDyn("object", "oldObject", versionName, PodName, OldPodName)
 }
 
 // untyped needs no dyn() for what is in a Pod that stands in several places.
@@ -93,18 +110,37 @@ func (d *Draft) creates() bool {
 	})
 }
 
-// inCondition puts what stands for name into a match condition, which may call it so.
-func inCondition(v cel.Value, name, called string, what cel.Value) cel.Value {
+// inCondition puts what stands for name into a match condition. What is read once is written
+// where it is read; else the condition calls it so, or what all that it reads has in common,
+// whichever is shorter. A sound condition, which is never an error, reads fields that it adds up
+// in turn.
+//
+//	[object == null ? oldObject : object].exists(o, !has(o.spec.a) || o.spec.a == o.spec.b)
+//	[(...).?metadata.?labels].exists(labels, labels.?app != labels.?team)
+func inCondition(v cel.Value, name, called string, what cel.Value, sound bool) cel.Value {
 	switch v.Count(name) {
 	case 0:
 		return v
 	case 1:
-		if short := v.Substitute(name, what); len(short.String()) <= textWidth {
-			return short
-		}
+		return v.Substitute(name, what)
+	}
+	if w := v.ByName(name); sound && w.Count(name) == 1 {
+		return w.Substitute(name, what)
 	}
 	x := cel.Ident(called)
-	return cel.ForSome.Of(cel.List(what), x, v.Substitute(name, x).AsBool()).Value
+	whole := cel.ForSome.Of(cel.List(what), x, v.Substitute(name, x).AsBool())
+	path, last := v.Common(name)
+	if last == name {
+		return whole.Value
+	}
+	scope := &cel.Scope{}
+	scope.Reserve(v.Idents()...)
+	x = cel.Ident(scope.Fresh(last))
+	part := cel.ForSome.Of(cel.List(path.Substitute(name, what)), x, v.SubstituteCommon(path, x).AsBool())
+	if len(part.String()) < len(whole.String()) {
+		return part.Value
+	}
+	return whole.Value
 }
 
 // body is an expression of what is behind the match conditions.

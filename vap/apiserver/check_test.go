@@ -238,7 +238,6 @@ func TestTypeCheck(t *testing.T) {
 		"spec.validations[0].messageExpression",
 		"spec.validations[1].expression",
 		"spec.variables[1].expression hidden",
-		"spec.matchConditions[0].expression hidden",
 		"spec.auditAnnotations[0].valueExpression hidden",
 	}
 	if d := textdiff.Values(want, got); d != "" {

@@ -19,8 +19,7 @@ type TypeWarning struct {
 	Field   string // for instance spec.validations[0].expression
 	Warning string // the API server's text, one part for each kind that it fails on
 	// Hidden tells that no API server looks at this expression: it checks
-	// validations and their messages, not variables, match conditions and audit
-	// annotations.
+	// validations and their messages, not variables and audit annotations.
 	Hidden bool
 }
 
@@ -42,14 +41,12 @@ func (c *TypeChecker) Shown(p *admissionregistrationv1.ValidatingAdmissionPolicy
 }
 
 // Check checks these, and then the others: each variable with the ones before it, for
-// later ones are not to be had, and match conditions with none.
+// later ones are not to be had. Match conditions are left out: an API server compiles them
+// without the types of objects, and they may say of one kind what another does not have.
 func (c *TypeChecker) Check(p *admissionregistrationv1.ValidatingAdmissionPolicy) []TypeWarning {
 	spec := field.NewPath("spec")
-	var shown, variables, conditions, audits typeProblems
+	var shown, variables, audits typeProblems
 	for _, on := range c.types.of(p) {
-		for i, m := range p.Spec.MatchConditions {
-			conditions.check(on, m.Expression, spec.Child("matchConditions").Index(i).Child("expression"))
-		}
 		for i, v := range p.Spec.Variables {
 			variables.add(on, on.declare(v), spec.Child("variables").Index(i).Child("expression"))
 		}
@@ -58,7 +55,7 @@ func (c *TypeChecker) Check(p *admissionregistrationv1.ValidatingAdmissionPolicy
 			audits.check(on, a.ValueExpression, spec.Child("auditAnnotations").Index(i).Child("valueExpression"))
 		}
 	}
-	return slices.Concat(shown.warnings(false), variables.warnings(true), conditions.warnings(true), audits.warnings(true))
+	return slices.Concat(shown.warnings(false), variables.warnings(true), audits.warnings(true))
 }
 
 // TypeCheck checks one policy.

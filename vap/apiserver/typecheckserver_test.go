@@ -82,9 +82,6 @@ func serverSays(checker *validating.TypeChecker, p *admissionregistrationv1.Vali
 	for i, v := range p.Spec.Variables {
 		hidden(i, v.Expression, spec.Child("variables").Index(i).Child("expression"))
 	}
-	for i, m := range p.Spec.MatchConditions {
-		hidden(0, m.Expression, spec.Child("matchConditions").Index(i).Child("expression"))
-	}
 	for i, a := range p.Spec.AuditAnnotations {
 		hidden(len(p.Spec.Variables), a.ValueExpression, spec.Child("auditAnnotations").Index(i).Child("valueExpression"))
 	}

@@ -55,7 +55,7 @@ func (g group) sayOnce(d *vap.Draft, members []Unit) {
 // validation. It does where the excuse is that question, and a guard of twice the cost
 // is none too costly.
 func (g group) askBoth(d *vap.Draft, members []Unit, match cel.Bool) {
-	if len(members) != 1 || members[0].Before.IsZero() || d.Deletes || d.Validations[0].Left.IsZero() || d.Validations[0].Left.IsFalse() {
+	if len(members) != 1 || members[0].Before.IsZero() || d.Validations[0].Left.IsZero() || d.Validations[0].Left.IsFalse() {
 		return
 	}
 	w, u := g.watch(d.Variables), members[0]
@@ -83,6 +83,16 @@ func (g group) askBoth(d *vap.Draft, members []Unit, match cel.Bool) {
 func (g group) askOnce(d *vap.Draft) {
 	if !g.byKind && (len(d.Validations) > 1 || d.Validations[0].Left.IsZero()) {
 		d.Guard = cel.True()
+	}
+}
+
+// askNoLess leaves out the match conditions that follow from a guard that says everything.
+func askNoLess(d *vap.Draft) {
+	if len(d.Validations) != 1 || d.Validations[0].Left.IsZero() || d.Guard.IsTrue() {
+		return
+	}
+	for i, c := range d.Conditions {
+		d.Conditions[i].Follows = c.Sound && d.Guard.FalseWith(c.Expr)
 	}
 }
 

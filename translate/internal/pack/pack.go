@@ -283,6 +283,7 @@ func (g group) draft(o Options) *vap.Draft {
 	g.sayOnce(d, members)
 	g.askBoth(d, members, match)
 	g.askOnce(d)
+	askNoLess(d)
 	g.nameOthers(d, members)
 	nameMembers(d, members)
 	Describe(d, g.sources()...)
@@ -303,14 +304,18 @@ func (g *group) conditions(d *vap.Draft) {
 		return
 	}
 	if !u.Match.IsTrue() {
-		d.Conditions = append(d.Conditions, vap.Condition{Pos: matchPos(u), Name: "match", Expr: u.Match.Rooted(), Sound: true})
+		d.Conditions = append(d.Conditions, vap.Condition{Pos: matchPos(u), Name: "match", Expr: u.Match.Searching().Rooted(), Sound: true})
 	}
 	g.units = slices.Clone(g.units)
 	for i := range g.units {
 		g.units[i].Match = cel.True()
 	}
 	if shared(pre) && !u.Pre.Expr.IsTrue() && standsAlone(u.Pre.Expr) {
-		d.Conditions = append(d.Conditions, vap.Condition{Pos: u.Rule.Preconditions.Pos, Name: "preconditions", Expr: u.Pre.Expr.Rooted(), Sound: !u.Pre.Errs})
+		asked := u.Pre.Expr
+		if !u.Pre.Errs {
+			asked = asked.Searching()
+		}
+		d.Conditions = append(d.Conditions, vap.Condition{Pos: u.Rule.Preconditions.Pos, Name: "preconditions", Expr: asked.Rooted(), Sound: !u.Pre.Errs})
 		for i := range g.units {
 			g.units[i].Pre = native.Sure(cel.True())
 		}
