@@ -1,15 +1,25 @@
 package translate_test
 
 import (
+	"encoding/json"
+	"flag"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	admissionv1 "k8s.io/api/admission/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kvap/kvap/mutating"
+)
+
+var (
+	mutateSeed = flag.Uint64("mutate.seed", 1, "the seed of TestRandomMutateRules")
+	mutateFor  = flag.Duration("mutate.for", 0, "how long TestRandomMutateRules looks; 0 for a fixed number of rules")
 )
 
 // A mutateMaker makes small random mutate rules on Pods, and Pods.
@@ -218,63 +228,94 @@ func (m mutateMaker) pod() map[string]any {
 	return map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
 }
 
-// Random rules that are native make of random Pods, and of what Deployments have of them, what
-// the interpreter makes of them.
+// request is that a Pod, or a controller of one, is created.
+func (m mutateMaker) request() map[string]any {
+	pod := m.pod()
+	object, kind, group, resource := pod, "Pod", "", "pods"
+	template := map[string]any{"metadata": map[string]any{"labels": map[string]any{"app": "a"}}, "spec": pod["spec"]}
+	switch m.IntN(8) {
+	case 0, 1:
+		kind, group, resource = "Deployment", "apps", "deployments"
+		object = map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"app": "a"}}, "template": template}
+	case 2:
+		kind, group, resource = "CronJob", "batch", "cronjobs"
+		object = map[string]any{"schedule": "* * * * *", "jobTemplate": map[string]any{"spec": map[string]any{"template": template}}}
+	}
+	if kind != "Pod" {
+		object = map[string]any{"apiVersion": group + "/v1", "kind": kind, "metadata": pod["metadata"], "spec": object}
+	}
+	return map[string]any{
+		"operation": "CREATE", "name": "p", "namespace": "default", "kind": map[string]any{"group": group, "version": "v1", "kind": kind},
+		"resource": map[string]any{"group": group, "version": "v1", "resource": resource}, "userInfo": map[string]any{"username": "u"}, "object": object,
+	}
+}
+
+// policy is a policy of a rule, or of two.
+func (m mutateMaker) policy(t *testing.T) string {
+	t.Helper()
+	var rules []any
+	for i := range 1 + m.IntN(5)/4 {
+		rules = append(rules, map[string]any{
+			"name": fmt.Sprintf("r%d", i), "match": map[string]any{"any": []any{map[string]any{"resources": map[string]any{"kinds": []any{"Pod"}}}}}, "mutate": m.rule(),
+		})
+	}
+	text, err := yaml.Marshal(map[string]any{"apiVersion": "kyverno.io/v1", "kind": "ClusterPolicy", "metadata": map[string]any{"name": "p"}, "spec": map[string]any{"rules": rules}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// Random rules that are native make of random Pods, and of what Deployments and CronJobs have of
+// them, what the interpreter makes of them.
 func TestRandomMutateRules(t *testing.T) {
 	t.Parallel()
-	m := mutateMaker{rand.New(rand.NewPCG(24, 1))}
-	rules := 400
+	m := mutateMaker{rand.New(rand.NewPCG(24, *mutateSeed))}
+	rules, requests := 400, 4
 	if testing.Short() {
 		rules = 50
 	}
-	native, repeatable := 0, 0
-	for n := range rules {
-		var policyRules []any
-		for i := range 1 + m.IntN(5)/4 {
-			policyRules = append(policyRules, map[string]any{
-				"name": fmt.Sprintf("r%d", i), "match": map[string]any{"any": []any{map[string]any{"resources": map[string]any{"kinds": []any{"Pod"}}}}}, "mutate": m.rule(),
-			})
-		}
-		text, err := yaml.Marshal(map[string]any{"apiVersion": "kyverno.io/v1", "kind": "ClusterPolicy", "metadata": map[string]any{"name": "p"}, "spec": map[string]any{"rules": policyRules}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		p := translateText(t, string(text), setting{release: 36, mutations: true})
+	until := time.Now().Add(*mutateFor)
+	if *mutateFor > 0 {
+		rules, requests = math.MaxInt, 40
+	}
+	tried, native, asked, repeatable := 0, 0, 0, 0
+	for n := 0; n < rules && (*mutateFor == 0 || time.Now().Before(until)); n++ {
+		text := m.policy(t)
+		p := translateText(t, text, setting{release: 36, mutations: true})
+		tried++
 		if len(p.result.Mutating) == 0 {
 			continue
 		}
 		native++
-		for range 4 {
-			pod := m.pod()
-			object, kind, group, resource := pod, "Pod", "", "pods"
-			version := "v1"
-			if m.IntN(4) == 0 {
-				kind, group, resource = "Deployment", "apps", "deployments"
-				template := map[string]any{"metadata": map[string]any{"labels": map[string]any{"app": "a"}}, "spec": pod["spec"]}
-				object = map[string]any{"apiVersion": "apps/v1", "kind": kind, "metadata": pod["metadata"], "spec": map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"app": "a"}}, "template": template}}
-			}
-			request, err := yaml.Marshal(map[string]any{
-				"operation": "CREATE", "name": "p", "namespace": "default", "kind": map[string]any{"group": group, "version": version, "kind": kind},
-				"resource": map[string]any{"group": group, "version": version, "resource": resource}, "userInfo": map[string]any{"username": "u"}, "object": object,
-			})
+		twice := !slices.ContainsFunc(p.result.Mutating, func(o mutating.Objects) bool { return !o.Draft.Repeatable })
+		natives := mutator(t, p.result)
+		for range requests {
+			request, err := json.Marshal(m.request())
 			if err != nil {
 				t.Fatal(err)
 			}
-			bothMutate(t, fmt.Sprintf("rule %d\n%s\n%s", n, text, request), p.result, nil, string(request))
-			if !slices.ContainsFunc(p.result.Mutating, func(o mutating.Objects) bool { return !o.Draft.Repeatable }) {
+			var review *admissionv1.AdmissionRequest
+			if err := json.Unmarshal(request, &review); err != nil {
+				t.Fatal(err)
+			}
+			asked++
+			note := fmt.Sprintf("seed %d, rule %d\n%s\n%s", *mutateSeed, n, text, request)
+			changeByBoth(t, note, p.result, natives, nil, review)
+			if twice {
 				repeatable++
-				twiceMutate(t, fmt.Sprintf("rule %d\n%s\n%s", n, text, request), p.result, string(request))
+				changeTwice(t, note, p.result, natives, review)
 			}
 			if t.Failed() {
 				return
 			}
 		}
 	}
-	if native < rules/4 {
+	if *mutateFor == 0 && native < rules/4 {
 		t.Errorf("%d of %d random policies are native", native, rules)
 	}
 	if repeatable < native {
-		t.Errorf("of %d native policies only %d were held to be the same when they run twice, four times each", native, repeatable)
+		t.Errorf("of %d native policies only %d were held to be the same when they run twice, %d times each", native, repeatable, requests)
 	}
-	t.Logf("%d of %d random policies are native, and %d changes of these are repeatable", native, rules, repeatable)
+	t.Logf("%d of %d random policies are native, which changed what is in %d requests, %d of these twice", native, tried, asked, repeatable)
 }

@@ -56,16 +56,27 @@ func mutatingText(t *testing.T, r compile.Result) string {
 // bothMutate holds what native objects make of a request to what the interpreter makes of it.
 func bothMutate(t *testing.T, note string, r compile.Result, exceptions []*policy.Exception, request string) {
 	t.Helper()
-	var review *admissionv1.AdmissionRequest
+	changeByBoth(t, note, r, mutator(t, r), exceptions, reviewOf(t, request))
+}
+
+// reviewOf reads a request.
+func reviewOf(t *testing.T, request string) (review *admissionv1.AdmissionRequest) {
+	t.Helper()
 	if err := yaml.Unmarshal([]byte(request), &review); err != nil {
 		t.Fatal(err)
 	}
+	return review
+}
+
+// changeByBoth is bothMutate with native objects that are compiled already.
+func changeByBoth(t *testing.T, note string, r compile.Result, natives *apiserver.Mutator, exceptions []*policy.Exception, review *admissionv1.AdmissionRequest) {
+	t.Helper()
 	admission, err := interp.AdmissionOf(review)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := interp.New(r.Policies, exceptions, &interp.Offline{}, interp.Limits{}).Mutate(t.Context(), &interp.Request{Admission: admission})
-	object, verdicts, err := mutator(t, r).Mutate(t.Context(), review, nil)
+	object, verdicts, err := natives.Mutate(t.Context(), review, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

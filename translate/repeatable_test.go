@@ -7,7 +7,6 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/yaml"
 
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/internal/textdiff"
@@ -79,11 +78,12 @@ func TestRepeatable(t *testing.T) {
 // twiceMutate lets the native form of policies change an object again that it has changed.
 func twiceMutate(t *testing.T, note string, r compile.Result, request string) {
 	t.Helper()
-	var review *admissionv1.AdmissionRequest
-	if err := yaml.Unmarshal([]byte(request), &review); err != nil {
-		t.Fatal(err)
-	}
-	m := mutator(t, r)
+	changeTwice(t, note, r, mutator(t, r), reviewOf(t, request))
+}
+
+// changeTwice is twiceMutate with native objects that are compiled already.
+func changeTwice(t *testing.T, note string, r compile.Result, m *apiserver.Mutator, review *admissionv1.AdmissionRequest) {
+	t.Helper()
 	once, verdicts, err := m.Mutate(t.Context(), review, nil)
 	if err != nil {
 		t.Fatal(err)
