@@ -71,6 +71,55 @@ func (n *node) listsObjects() bool {
 // IsText tells that v is a literal text.
 func (v Value) IsText() bool { return v.n.op == opString }
 
+// LiteralType is the type of v, a part of an aggregate: of a literal, of a sum of texts, of lists
+// and maps of texts; dyn of what is read of the object; "" where it is another one or not known.
+func (v Value) LiteralType() string {
+	n := v.n
+	switch n.op {
+	case opString, opBool, opInt, opDouble:
+		return n.op.literalType()
+	case opBinary:
+		if n.operator() == Plus && v.Prefix() != "" {
+			return opString.literalType()
+		}
+	case opList, opMap:
+		for _, a := range n.args {
+			if a.op != opString {
+				return ""
+			}
+		}
+		if len(n.args) > 0 {
+			return n.op.literalType()
+		}
+	case opSelect, opIndex:
+		for n.op == opSelect || n.op == opIndex {
+			n = n.args[0]
+		}
+		if n.isPath([]string{"object"}) || n.isPath([]string{"oldObject"}) {
+			return "dyn"
+		}
+	}
+	return ""
+}
+
+func (o op) literalType() string {
+	switch o {
+	case opString:
+		return "string"
+	case opBool:
+		return "bool"
+	case opInt:
+		return "int"
+	case opDouble:
+		return "double"
+	case opList:
+		return "list(string)"
+	case opMap:
+		return "map(string, string)"
+	}
+	return ""
+}
+
 // VariableName is the name of a variable; "" where v is none.
 func (v Value) VariableName() string {
 	if v.IsZero() || v.n.op != opIdent {

@@ -118,7 +118,7 @@ func (n *node) wantsBool(i int, boolean bool) bool {
 	case opCond:
 		return i == 0 || boolean
 	case opMacro:
-		return i == 1 && len(n.vars) == 1 && (n.isTest() || len(n.args) == 3)
+		return i == 1 && (n.isTest() || len(n.args) == 3)
 	}
 	return false
 }

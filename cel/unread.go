@@ -45,12 +45,35 @@ func (u unread) of(need Bool, under []Bool) Bool {
 			return then
 		}
 		return CondBool(c, then, els)
+	case opMacro:
+		if n.macro() == MacroAll && len(n.vars) == 1 && u.goesThrough(n, under) {
+			return True()
+		}
 	default:
 		if u.errsUnless(n, under) {
 			return True()
 		}
 	}
 	return need
+}
+
+// goesThrough tells that b makes something of each element of a list, which is an error where
+// one of them is not as n needs it:
+//
+//	needs: object.l.all(x, has(x.a))
+//	b:     object.l.map(x, x.a + 'b')
+func (u unread) goesThrough(n *node, under []Bool) bool {
+	is := func(m *node) bool {
+		if m.macro() != MacroMap && m.macro() != MacroTransformList || m.vars[len(m.vars)-1] != n.vars[0] || !equal(m.args[0], n.args[0]) {
+			return false
+		}
+		body := m.args[len(m.args)-1]
+		if len(m.args) == 3 { // behind a condition
+			body = Cond(Bool{Value{m.args[1]}}, Value{body}, Null()).n
+		}
+		return unread{Bool{Value{body}}, u.variables}.of(Bool{Value{n.args[1]}}, under).IsTrue()
+	}
+	return Reading{is: is, Under: under, Variables: u.variables}.In(u.b.Value)
 }
 
 // errsUnless tells that b is an error where n, which asks for one thing, does not hold.
