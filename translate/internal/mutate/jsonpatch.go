@@ -236,17 +236,17 @@ func (w *opWriter) writtenExactly(n *policy.Node, t *schema.Type) cel.Value {
 func (w *opWriter) exact(n *policy.Node, t *schema.Type) cel.Value {
 	switch n.Kind {
 	case policy.Map:
-		var entries []cel.Entry
-		for _, f := range n.Fields {
-			entries = append(entries, cel.Entry{Key: cel.String(f.Key), Value: w.exact(f.Value, fieldType(w.merging.Lowering, t, f))})
+		names, values := make([]string, len(n.Fields)), make([]cel.Value, len(n.Fields))
+		for i, f := range n.Fields {
+			names[i], values[i] = f.Key, w.exact(f.Value, fieldType(w.merging.Lowering, t, f))
 		}
-		return cel.Map(sameTyped(entries)...)
+		return mapLiteral(names, values)
 	case policy.List:
 		var items []cel.Value
 		for _, item := range n.Items {
-			items = append(items, read.Dyn(w.exact(item, elemOf(t))))
+			items = append(items, w.exact(item, elemOf(t)))
 		}
-		return cel.List(items...)
+		return cel.List(sameTyped(items)...)
 	}
 	return written(w.merging.Lowering, n, t, "")
 }

@@ -80,7 +80,7 @@ func (w *mutateLoop) readList() {
 		if need := j.V.Found(); !need.IsTrue() {
 			w.NeedFor("list", need)
 		}
-		s = read.ListOf{V: j.V, Hint: read.Hint(j.V)}
+		s = read.ListOf{V: j.V.Settled(), Hint: read.Hint(j.V)}
 	case j.Form == read.SequenceForm:
 		s = j.S
 	default:

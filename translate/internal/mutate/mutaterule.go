@@ -314,8 +314,11 @@ func (w *mutateRules) draft(same []meeting, used map[string]bool, rules int) {
 		if len(c.mutations) > 1 && native.Mentions(guard.Value, "object") {
 			refuse(c, "a patch in several steps behind conditions that no match condition can ask")
 		}
-		for _, m := range c.mutations {
-			m.Member, m.Expr = member, behind(guard, m)
+		for k, m := range c.mutations {
+			if k == 0 || !guard.IsTrue() { // the conditions are about the object as it is then
+				m.Expr = m.Expr.Knowing(c.told())
+			}
+			m.Member, m.Expr = member, cel.Simplify(behind(guard, m))
 			d.Mutations = append(d.Mutations, m)
 		}
 	}
@@ -333,6 +336,15 @@ func (w *mutateRules) draft(same []meeting, used map[string]bool, rules int) {
 	w.drafts = append(w.drafts, out)
 }
 
+// told is what holds where a mutation is made.
+func (c change) told() cel.Bool {
+	variables := make([]vap.Variable, len(c.variables))
+	for i, v := range c.variables {
+		variables[i] = vap.Variable{Name: v.Name, Expr: v.Expr}
+	}
+	return celrule.Inlined(native.Sure(c.match).AndThen(c.pre).Expr.Value, variables).AsBool()
+}
+
 // asked makes match conditions of what a change asks, where it is alone and they can ask it;
 // guard is the rest.
 func (c change) asked(d *mutating.Draft, alone bool) (guard cel.Bool) {
@@ -340,10 +352,8 @@ func (c change) asked(d *mutating.Draft, alone bool) (guard cel.Bool) {
 	for i, v := range c.variables {
 		variables[i] = vap.Variable{Name: v.Name, Expr: v.Expr}
 	}
-	all := native.Sure(c.match).AndThen(c.pre).Expr
-	whole := celrule.Inlined(all.Value, variables)
-	if !alone || native.Mentions(whole, "namespaceObject") {
-		return all
+	if !alone || native.Mentions(c.told().Value, "namespaceObject") {
+		return native.Sure(c.match).AndThen(c.pre).Expr
 	}
 	if !c.match.IsTrue() {
 		d.Conditions = append(d.Conditions, vap.Condition{Pos: c.rule.Match.Pos, Name: "match", Expr: celrule.Inlined(c.match.Value, variables).AsBool().Rooted(), Sound: true})
@@ -479,10 +489,25 @@ func changeOf(l *read.Lowering, index int, t native.Target, ops []native.Operati
 	if len(c.mutations) == 0 {
 		return c, false
 	}
+	told := cel.And(c.match, c.pre.Expr)
+	left, read := unread(w, filled, patch)
+	c.errs = c.errs || read
 	c.pre = c.pre.AndThen(w.Effect(func() cel.Bool {
-		w.NeedAll(filled)
+		w.NeedAll(left)
 		return cel.True()
-	})).AndThen(patch.asked)
+	}).Knowing(told)).AndThen(patch.asked)
 	c.variables, c.params = w.Variables, w.Params
 	return c, true
+}
+
+// unread is what a patch needs, and does not look for itself when it is made: a mutation that
+// reads what is not there is an error too. That is so where nothing is asked in between.
+func unread(l *read.Lowering, n read.Needs, p patch) (left read.Needs, some bool) {
+	if len(p.mutations) != 1 || !p.asked.Expr.IsTrue() {
+		return n, false
+	}
+	left = n
+	rest := p.mutations[0].Expr.AsBool().Unread(n.All(), func(name string) (cel.Value, bool) { return read.Defined(l, name) })
+	left.Conds, left.Loads = []cel.Bool{rest}, nil
+	return left, !cel.Equal(rest.Value, n.All().Value)
 }

@@ -2,6 +2,7 @@ package mutate
 
 import (
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/kvap/kvap/cel"
@@ -30,21 +31,16 @@ func written(l *read.Lowering, n *policy.Node, t *schema.Type, typ string) cel.V
 			panic(unfit(l, n))
 		}
 		var items []cel.Value
-		same := true
 		for _, item := range n.Items {
 			if item.Kind == policy.Null {
 				panic(l.Unsupported("a null in a list that a patch writes"))
 			}
-			if isEmptyMap(item) {
-				continue
+			if !isEmptyMap(item) {
+				items = append(items, written(l, item, elemOf(t), typ))
 			}
-			items = append(items, written(l, item, elemOf(t), typ))
-			same = same && item.Kind == n.Items[0].Kind
 		}
-		if !same {
-			for i := range items {
-				items[i] = read.Dyn(items[i])
-			}
+		if typ == "" || !slices.ContainsFunc(n.Items, func(item *policy.Node) bool { return item.Kind == policy.Map }) {
+			items = sameTyped(items)
 		}
 		return cel.List(items...)
 	case policy.Map:
@@ -57,7 +53,8 @@ func written(l *read.Lowering, n *policy.Node, t *schema.Type, typ string) cel.V
 
 // writtenMap is a map without what is null or an empty map in it, which a patch never writes.
 func writtenMap(l *read.Lowering, n *policy.Node, t *schema.Type, typ string) cel.Value {
-	var entries []cel.Entry
+	var names []string
+	var values []cel.Value
 	var fields []cel.StructField
 	for _, f := range sortedFields(n) {
 		kind, name := splitPatchAnchor(f.Key)
@@ -74,30 +71,41 @@ func writtenMap(l *read.Lowering, n *policy.Node, t *schema.Type, typ string) ce
 		}
 		value := written(l, f.Value, fieldType(l, t, f), inner)
 		fields = append(fields, cel.StructField{Name: name, Value: value})
-		entries = append(entries, cel.Entry{Key: cel.String(name), Value: value})
+		names, values = append(names, name), append(values, value)
 	}
 	if typ != "" && read.KindOf(t) == schema.Object {
 		return cel.Struct(typ, fields...)
 	}
-	return cel.Map(sameTyped(entries)...)
+	return mapLiteral(names, values)
 }
 
-// sameTyped makes the values of a map literal dyn where they are not all texts, which CEL
-// wants to be of one type.
-func sameTyped(entries []cel.Entry) []cel.Entry {
-	texts := 0
-	for _, e := range entries {
-		if e.Value.IsText() {
-			texts++
+// mapLiteral is a map with values of any types.
+func mapLiteral(names []string, values []cel.Value) cel.Value {
+	entries := make([]cel.Entry, len(names))
+	for i, value := range sameTyped(values) {
+		entries[i] = cel.Entry{Key: cel.String(names[i]), Value: value}
+	}
+	return cel.Map(entries...)
+}
+
+// sameTyped makes the values of a literal dyn where they may not be of one type, which API
+// servers ask of them. Those of the object are dyn.
+func sameTyped(values []cel.Value) []cel.Value {
+	same := true
+	for _, v := range values {
+		same = same && v.LiteralType() == values[0].LiteralType()
+	}
+	if len(values) < 2 || same && values[0].LiteralType() != "" {
+		return values
+	}
+	out := make([]cel.Value, len(values))
+	for i, v := range values {
+		out[i] = v
+		if v.LiteralType() != "dyn" {
+			out[i] = read.Dyn(v)
 		}
 	}
-	if texts == len(entries) || len(entries) == 1 {
-		return entries
-	}
-	for i := range entries {
-		entries[i].Value = read.Dyn(entries[i].Value)
-	}
-	return entries
+	return out
 }
 
 // isEmptyMap tells of a map in which nothing is that a patch writes.

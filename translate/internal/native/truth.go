@@ -36,6 +36,11 @@ func (t Truth) AndThen(u Truth) Truth {
 	return Truth{Expr: cel.CondBool(t.Expr, u.Expr, cel.False()), Errs: errs}
 }
 
+// Knowing is t where c holds, without asking for what c tells to be there.
+func (t Truth) Knowing(c cel.Bool) Truth {
+	return Truth{Expr: cel.Simplify(t.Expr.Knowing(c)).AsBool(), Errs: t.Errs}
+}
+
 // Both is t && u where both are always evaluated, so that an error of either is
 // one of the whole.
 func (t Truth) Both(u Truth) Truth {
