@@ -30,10 +30,10 @@ func (p present) learn(n *node, value bool) {
 			p.learn(a, value)
 		}
 	case n.op == opAnd || n.op == opOr:
-	case n.op == opCond && n.args[1].isLit(!value):
+	case n.op == opCond && (n.args[1].isLit(!value) || n.args[1].isFault()):
 		p.learn(n.args[0], false)
 		p.learn(n.args[2], value)
-	case n.op == opCond && n.args[2].isLit(!value):
+	case n.op == opCond && (n.args[2].isLit(!value) || n.args[2].isFault()):
 		p.learn(n.args[0], true)
 		p.learn(n.args[1], value)
 	case n.op == opHas:
@@ -52,6 +52,15 @@ func (p present) learn(n *node, value bool) {
 			p.found(of.selected().n)
 		}
 	}
+}
+
+// isFault tells of a comparison with what is never there, which is an error: dyn({}).key == true.
+func (n *node) isFault() bool {
+	if n.operator() != Equals || n.args[0].op != opSelect {
+		return false
+	}
+	of := n.args[0].args[0].plain()
+	return of.op == opMap && len(of.args) == 0
 }
 
 // defaulted is the optional value that is there where n, which has a value, would have the

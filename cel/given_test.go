@@ -32,6 +32,8 @@ func TestKnowing(t *testing.T) {
 		{"o.a == 1 && o.b == 1", "o.?a.orValue(2)", "o.a"},
 		{"has(o.a) ? o.b == 1 : false", "o.?a.orValue(2) + o.?b.orValue(2)", "o.a + o.b"},
 		{"has(o.a) ? o.b == 1 : true", "o.?a.orValue(2) + o.?b.orValue(2)", "o.?a.orValue(2) + o.?b.orValue(2)"},
+		{"has(o.a) ? o.b == 1 : dyn({}).list == true", "o.?a.orValue(2) + o.?b.orValue(2)", "o.a + o.b"},
+		{"has(o.a) ? dyn({}).list == true : o.b == 1", "o.?a.orValue(2) + o.?b.orValue(2)", "o.?a.orValue(2) + o.b"},
 		{"o.l.exists(x, has(x.a))", "o.?l.orValue([]).filter(x, has(x.a))", "o.l.filter(x, has(x.a))"},
 		{"o.?a.orValue('') in ['', 'x']", "o.?a.orValue('b')", "o.?a.orValue('b')"},
 	} {

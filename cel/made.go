@@ -68,6 +68,12 @@ func (n *node) listsObjects() bool {
 	return false
 }
 
+// MakesStruct tells that v makes an Object or a JSON patch, anywhere.
+func (v Value) MakesStruct() bool { return makesStruct(v.n) }
+
+// IsSelection tells that v reads a field, or an element, of something.
+func (v Value) IsSelection() bool { return v.n.op == opSelect || v.n.op == opIndex }
+
 // IsText tells that v is a literal text.
 func (v Value) IsText() bool { return v.n.op == opString }
 

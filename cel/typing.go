@@ -37,6 +37,9 @@ func (n *node) isInt() bool {
 		return n.function() == FuncSize || n.function() == FuncInt
 	case opMember:
 		return n.function() == FuncSize
+	case opBinary:
+		o := n.operator()
+		return (o == Plus || o == Minus || o == Times) && n.args[0].isInt() && n.args[1].isInt()
 	}
 	return false
 }
@@ -51,5 +54,5 @@ func (n *node) typedLike(m *node) bool {
 	case opInt, opDouble, opString, opNull:
 		return n.op == m.op
 	}
-	return n.isBool() && m.isBool()
+	return n.isBool() && m.isBool() || n.isInt() && m.isInt()
 }
