@@ -140,11 +140,11 @@ func (m mutateMaker) operation() string {
 	value := "x"
 	switch {
 	case strings.HasSuffix(path, "/-") || strings.HasSuffix(path, "/-1"):
-		value = `{"name": "n", "value": "v"}`
+		value = fmt.Sprintf(`{"name": "n%d", "value": "v"}`, m.Uint32()) // two of one name are told apart by nobody
 		if strings.Contains(path, "tolerations") {
 			value = `{"key": "k", "operator": "Exists"}`
 		} else if strings.Contains(path, "volumes") {
-			value = fmt.Sprintf(`{"name": "n%d", "emptyDir": {}}`, m.Uint32()) // two of one name are told apart by nobody
+			value = fmt.Sprintf(`{"name": "n%d", "emptyDir": {}}`, m.Uint32())
 		}
 	case strings.HasSuffix(path, "hostNetwork"), strings.HasSuffix(path, "privileged"):
 		value = "true"

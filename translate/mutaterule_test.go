@@ -32,62 +32,67 @@ func TestMutateRules(t *testing.T) {
 	patch := func(text string) string { return "    mutate:\n      patchesJson6902: |-\n        " + text }
 	loop := func(entry string) string { return "    mutate:\n      foreach:\n      - " + entry }
 	for name, tt := range map[string]struct{ body, want string }{
-		"labels":                      {merge(`{metadata: {labels: {a: b, "c/d": "e"}}}`), "native"},
-		"annotations that are added":  {merge(`{metadata: {annotations: {+(note): xx, +(other): zz}}}`), "native"},
-		"a field":                     {merge(`{spec: {hostNetwork: false}}`), "native"},
-		"a field that is added":       {merge(`{spec: {+(hostNetwork): false}}`), "native"},
-		"a struct that is added":      {merge(`{spec: {+(securityContext): {runAsNonRoot: true, runAsUser: 7}}}`), "native"},
-		"fields of a struct":          {merge(`{spec: {securityContext: {runAsNonRoot: true, +(runAsUser): 7}}}`), "native"},
-		"an atomic map":               {merge(`{spec: {nodeSelector: {+(disk): hdd, zone: z}}}`), "native"},
-		"an atomic list":              {merge(`{spec: {tolerations: [{key: k, operator: Exists}]}}`), "native"},
-		"a condition":                 {merge(`{spec: {(hostNetwork): true, dnsPolicy: Default}}`), "native"},
-		"a condition on a label":      {merge(`{metadata: {labels: {(app): "b*", z: w}}}`), "native"},
-		"a condition on what is not":  {merge(`{spec: {(nodeName): x, dnsPolicy: Default}}`), "native"},
-		"a condition with a map":      {merge(`{spec: {(securityContext): {runAsUser: ">3"}, dnsPolicy: Default}}`), "native"},
-		"all containers":              {merge(`{spec: {containers: [{(name): "*", imagePullPolicy: Always}]}}`), "native"},
-		"some containers":             {merge(`{spec: {containers: [{(image): "*:latest", imagePullPolicy: Always}]}}`), "native"},
-		"containers without a policy": {merge(`{spec: {containers: [{(name): "*", +(imagePullPolicy): Always}]}}`), "native"},
-		"env of all containers":       {merge(`{spec: {containers: [{(name): "*", env: [{name: B, value: x}, {name: C, value: z}]}]}}`), "native"},
-		"a container by name":         {merge(`{spec: {containers: [{name: b, tty: true}]}}`), "native"},
-		"a container of its own":      {merge(`{spec: {containers: [{name: side, image: s, volumeMounts: [{name: v, mountPath: /v}]}], volumes: [{name: v, emptyDir: {medium: Memory}}]}}`), "native"},
-		"a container with arguments":  {merge(`{spec: {containers: [{name: side, image: s, args: [a, b]}]}}`), "native"},
-		"a container with additions":  {merge(`{spec: {containers: [{name: b, +(tty): true}]}}`), "native"},
-		"capabilities":                {merge(`{spec: {containers: [{(name): "*", securityContext: {privileged: false, capabilities: {drop: [ALL]}}}]}}`), "native"},
-		"pull secrets":                {merge(`{spec: {imagePullSecrets: [{name: t}]}}`), "native"},
-		"two pull secrets":            {merge(`{spec: {imagePullSecrets: [{name: u}, {name: t}]}}`), "native"},
-		"a test":                      {merge(`{metadata: {labels: {tested: "yes"}}, spec: {containers: [{<(image): "j*"}]}}`), "native"},
-		"a test of volumes":           {merge(`{metadata: {labels: {tested: "yes"}}, spec: {volumes: [{<(emptyDir): {}}]}}`), "native"},
-		"a field that goes":           {merge(`{metadata: {annotations: {note: null}}}`), "native"},
-		"an empty map":                {merge(`{spec: {volumes: [{name: w, emptyDir: {}}]}}`), "native"},
-		"a variable":                  {merge(`{metadata: {labels: {u: "{{ request.userInfo.username }}", a: "is-{{ request.object.metadata.labels.app }}"}}}`), "native"},
-		"a variable and a condition":  {merge(`{metadata: {labels: {(app): b, a: "{{ request.object.metadata.labels.x }}"}}}`), "native"},
-		"a default":                   {merge("{metadata: {labels: {a: \"{{ request.object.metadata.annotations.note || 'none' }}\"}}}"), "native"},
-		"preconditions":               {"    preconditions: {all: [{key: \"{{ request.object.spec.terminationGracePeriodSeconds || `0` }}\", operator: GreaterThan, value: 50}]}\n" + merge(`{spec: {terminationGracePeriodSeconds: 50}}`), "native"},
-		"an exclusion":                {"    exclude: {any: [{resources: {selector: {matchLabels: {app: b}}}}]}\n" + merge(`{spec: {hostPID: true}}`), "native"},
-		"a name to come":              {merge(`{metadata: {labels: {a: b}}}`), "native"},
-		"a JSON patch":                {patch(`- {op: add, path: /spec/nodeSelector/zone, value: z}`), "native"},
-		"an element at the end":       {patch(`- {op: add, path: /spec/tolerations/-, value: {key: k, operator: Exists}}`), "native"},
-		"a container's mounts":        {patch(`- {op: add, path: /spec/containers/0/volumeMounts/-, value: {name: v, mountPath: /v}}`), "native"},
-		"what is removed":             {patch("- {op: remove, path: /metadata/annotations/note}\n        - {op: remove, path: /spec/hostNetwork}"), "native"},
-		"two parents":                 {patch("- {op: add, path: /spec/affinity/podAffinity/x, value: y}"), "webhook KV201"},
-		"two in one parent":           {patch("- {op: add, path: /metadata/annotations/a, value: b}\n        - {op: add, path: /metadata/annotations/c~1d, value: e}"), "native"},
-		"a replacement":               {patch(`- {op: replace, path: /spec/hostNetwork, value: false}`), "native"},
-		"a value in quotes":           {patch(`- {op: add, path: /metadata/labels/u, value: "u-{{ request.userInfo.username }}"}`), "native"},
-		"a value without quotes":      {patch(`- {op: add, path: /metadata/labels/u, value: u-{{ request.userInfo.username }}}`), "webhook KV201"},
-		"a test operation":            {patch(`- {op: test, path: /spec/hostNetwork, value: false}`), "webhook KV201"},
-		"images of a loop":            {loop("list: request.object.spec.containers\n        patchStrategicMerge: {spec: {containers: [{name: \"{{ element.name }}\", image: \"reg/{{ element.image }}\"}]}}"), "native"},
-		"some of a loop":              {loop("list: request.object.spec.containers\n        preconditions: {all: [{key: \"{{ element.image }}\", operator: Equals, value: \"*:latest\"}]}\n        patchStrategicMerge: {spec: {containers: [{name: \"{{ element.name }}\", image: \"reg/{{ element.image }}\"}]}}"), "native"},
-		"keys of a loop":              {loop("list: request.object.spec.containers\n        patchStrategicMerge: {metadata: {annotations: {\"c/{{ element.name }}\": v}}}"), "native"},
-		"operations of a loop":        {loop("list: request.object.spec.containers\n        patchesJson6902: |-\n          - {op: add, path: \"/spec/containers/{{elementIndex}}/env/-\", value: {name: I, value: \"{{ element.image }}\"}}"), "native"},
-		"a list that is missing":      {loop("list: request.object.spec.volumes\n        patchesJson6902: |-\n          - {op: add, path: \"/spec/volumes/{{elementIndex}}/emptyDir/sizeLimit\", value: 1Gi}"), "native"},
-		"a list that may be missing":  {loop("list: request.object.spec.volumes[]\n        patchesJson6902: |-\n          - {op: add, path: \"/spec/volumes/{{elementIndex}}/emptyDir/sizeLimit\", value: 1Gi}"), "native"},
-		"two entries":                 {loop("list: request.object.spec.containers\n        patchesJson6902: |-\n          - {op: add, path: \"/spec/containers/{{elementIndex}}/tty\", value: true}\n      - list: request.object.spec.containers\n        patchesJson6902: |-\n          - {op: add, path: \"/spec/containers/{{elementIndex}}/stdin\", value: true}"), "native"},
-		"ascending merges":            {loop("list: request.object.spec.containers\n        order: Ascending\n        patchStrategicMerge: {spec: {containers: [{name: \"{{ element.name }}\", tty: true}]}}"), "webhook KV201"},
-		"a number for a text":         {merge(`{metadata: {labels: {a: 1}}}`), "webhook KV201"},
-		"a field that is not":         {merge(`{spec: {nope: 1}}`), "webhook KV201"},
-		"two templates":               {merge(`{spec: {containers: [{(name): a, tty: true}, {(name): b, stdin: true}]}}`), "webhook KV201"},
-		"a directive":                 {merge(`{spec: {securityContext: {$patch: replace, runAsUser: 1}}}`), "webhook KV201"},
-		"DELETE":                      {"    match: {any: [{resources: {kinds: [Pod], operations: [DELETE]}}]}\n" + merge(`{spec: {hostPID: true}}`), "webhook KV201"},
+		"labels":                       {merge(`{metadata: {labels: {a: b, "c/d": "e"}}}`), "native"},
+		"annotations that are added":   {merge(`{metadata: {annotations: {+(note): xx, +(other): zz}}}`), "native"},
+		"a field":                      {merge(`{spec: {hostNetwork: false}}`), "native"},
+		"a field that is added":        {merge(`{spec: {+(hostNetwork): false}}`), "native"},
+		"a struct that is added":       {merge(`{spec: {+(securityContext): {runAsNonRoot: true, runAsUser: 7}}}`), "native"},
+		"fields of a struct":           {merge(`{spec: {securityContext: {runAsNonRoot: true, +(runAsUser): 7}}}`), "native"},
+		"an atomic map":                {merge(`{spec: {nodeSelector: {+(disk): hdd, zone: z}}}`), "native"},
+		"an atomic list":               {merge(`{spec: {tolerations: [{key: k, operator: Exists}]}}`), "native"},
+		"a condition":                  {merge(`{spec: {(hostNetwork): true, dnsPolicy: Default}}`), "native"},
+		"a condition on a label":       {merge(`{metadata: {labels: {(app): "b*", z: w}}}`), "native"},
+		"a condition on what is not":   {merge(`{spec: {(nodeName): x, dnsPolicy: Default}}`), "native"},
+		"a condition with a map":       {merge(`{spec: {(securityContext): {runAsUser: ">3"}, dnsPolicy: Default}}`), "native"},
+		"all containers":               {merge(`{spec: {containers: [{(name): "*", imagePullPolicy: Always}]}}`), "native"},
+		"some containers":              {merge(`{spec: {containers: [{(image): "*:latest", imagePullPolicy: Always}]}}`), "native"},
+		"containers without a policy":  {merge(`{spec: {containers: [{(name): "*", +(imagePullPolicy): Always}]}}`), "native"},
+		"env of all containers":        {merge(`{spec: {containers: [{(name): "*", env: [{name: B, value: x}, {name: C, value: z}]}]}}`), "native"},
+		"a container by name":          {merge(`{spec: {containers: [{name: b, tty: true}]}}`), "native"},
+		"a container of its own":       {merge(`{spec: {containers: [{name: side, image: s, volumeMounts: [{name: v, mountPath: /v}]}], volumes: [{name: v, emptyDir: {medium: Memory}}]}}`), "native"},
+		"a container with arguments":   {merge(`{spec: {containers: [{name: side, image: s, args: [a, b]}]}}`), "native"},
+		"a container with additions":   {merge(`{spec: {containers: [{name: b, +(tty): true}]}}`), "native"},
+		"capabilities":                 {merge(`{spec: {containers: [{(name): "*", securityContext: {privileged: false, capabilities: {drop: [ALL]}}}]}}`), "native"},
+		"capabilities among others":    {merge(`{spec: {securityContext: {runAsNonRoot: true, +(runAsUser): 7, seccompProfile: {type: RuntimeDefault}}, hostPID: false, containers: [{(name): "*", +(imagePullPolicy): Always, securityContext: {privileged: false, readOnlyRootFilesystem: true, capabilities: {drop: [ALL]}}}]}}`), "native"},
+		"labels and tolerations":       {merge(`{metadata: {labels: {a: b, c: d, e: f, g: h}, annotations: {i: j, k: l}}, spec: {hostPID: false, hostIPC: false, tolerations: [{key: k, operator: Exists}]}}`), "native"},
+		"a label and a selector of it": {merge(`{metadata: {labels: {app: other, c: d, e: f, g: h}, annotations: {i: j, k: l}}, spec: {hostPID: false, nodeSelector: {of: "{{ request.object.metadata.labels.app }}"}}}`), "native"},
+		"what is deep":                 {patch(`- {op: add, path: /spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms/-1/matchExpressions/-1, value: {key: k, operator: Exists}}`), "native"},
+		"two elements of one list":     {patch("- {op: add, path: /spec/tolerations/-, value: {key: k}}\n        - {op: add, path: /spec/tolerations/-, value: {key: l}}"), "native"},
+		"pull secrets":                 {merge(`{spec: {imagePullSecrets: [{name: t}]}}`), "native"},
+		"two pull secrets":             {merge(`{spec: {imagePullSecrets: [{name: u}, {name: t}]}}`), "native"},
+		"a test":                       {merge(`{metadata: {labels: {tested: "yes"}}, spec: {containers: [{<(image): "j*"}]}}`), "native"},
+		"a test of volumes":            {merge(`{metadata: {labels: {tested: "yes"}}, spec: {volumes: [{<(emptyDir): {}}]}}`), "native"},
+		"a field that goes":            {merge(`{metadata: {annotations: {note: null}}}`), "native"},
+		"an empty map":                 {merge(`{spec: {volumes: [{name: w, emptyDir: {}}]}}`), "native"},
+		"a variable":                   {merge(`{metadata: {labels: {u: "{{ request.userInfo.username }}", a: "is-{{ request.object.metadata.labels.app }}"}}}`), "native"},
+		"a variable and a condition":   {merge(`{metadata: {labels: {(app): b, a: "{{ request.object.metadata.labels.x }}"}}}`), "native"},
+		"a default":                    {merge("{metadata: {labels: {a: \"{{ request.object.metadata.annotations.note || 'none' }}\"}}}"), "native"},
+		"preconditions":                {"    preconditions: {all: [{key: \"{{ request.object.spec.terminationGracePeriodSeconds || `0` }}\", operator: GreaterThan, value: 50}]}\n" + merge(`{spec: {terminationGracePeriodSeconds: 50}}`), "native"},
+		"an exclusion":                 {"    exclude: {any: [{resources: {selector: {matchLabels: {app: b}}}}]}\n" + merge(`{spec: {hostPID: true}}`), "native"},
+		"a name to come":               {merge(`{metadata: {labels: {a: b}}}`), "native"},
+		"a JSON patch":                 {patch(`- {op: add, path: /spec/nodeSelector/zone, value: z}`), "native"},
+		"an element at the end":        {patch(`- {op: add, path: /spec/tolerations/-, value: {key: k, operator: Exists}}`), "native"},
+		"a container's mounts":         {patch(`- {op: add, path: /spec/containers/0/volumeMounts/-, value: {name: v, mountPath: /v}}`), "native"},
+		"what is removed":              {patch("- {op: remove, path: /metadata/annotations/note}\n        - {op: remove, path: /spec/hostNetwork}"), "native"},
+		"two parents":                  {patch("- {op: add, path: /spec/affinity/podAffinity/x, value: y}"), "webhook KV201"},
+		"two in one parent":            {patch("- {op: add, path: /metadata/annotations/a, value: b}\n        - {op: add, path: /metadata/annotations/c~1d, value: e}"), "native"},
+		"a replacement":                {patch(`- {op: replace, path: /spec/hostNetwork, value: false}`), "native"},
+		"a value in quotes":            {patch(`- {op: add, path: /metadata/labels/u, value: "u-{{ request.userInfo.username }}"}`), "native"},
+		"a value without quotes":       {patch(`- {op: add, path: /metadata/labels/u, value: u-{{ request.userInfo.username }}}`), "webhook KV201"},
+		"a test operation":             {patch(`- {op: test, path: /spec/hostNetwork, value: false}`), "webhook KV201"},
+		"images of a loop":             {loop("list: request.object.spec.containers\n        patchStrategicMerge: {spec: {containers: [{name: \"{{ element.name }}\", image: \"reg/{{ element.image }}\"}]}}"), "native"},
+		"some of a loop":               {loop("list: request.object.spec.containers\n        preconditions: {all: [{key: \"{{ element.image }}\", operator: Equals, value: \"*:latest\"}]}\n        patchStrategicMerge: {spec: {containers: [{name: \"{{ element.name }}\", image: \"reg/{{ element.image }}\"}]}}"), "native"},
+		"keys of a loop":               {loop("list: request.object.spec.containers\n        patchStrategicMerge: {metadata: {annotations: {\"c/{{ element.name }}\": v}}}"), "native"},
+		"operations of a loop":         {loop("list: request.object.spec.containers\n        patchesJson6902: |-\n          - {op: add, path: \"/spec/containers/{{elementIndex}}/env/-\", value: {name: I, value: \"{{ element.image }}\"}}"), "native"},
+		"a list that is missing":       {loop("list: request.object.spec.volumes\n        patchesJson6902: |-\n          - {op: add, path: \"/spec/volumes/{{elementIndex}}/emptyDir/sizeLimit\", value: 1Gi}"), "native"},
+		"a list that may be missing":   {loop("list: request.object.spec.volumes[]\n        patchesJson6902: |-\n          - {op: add, path: \"/spec/volumes/{{elementIndex}}/emptyDir/sizeLimit\", value: 1Gi}"), "native"},
+		"two entries":                  {loop("list: request.object.spec.containers\n        patchesJson6902: |-\n          - {op: add, path: \"/spec/containers/{{elementIndex}}/tty\", value: true}\n      - list: request.object.spec.containers\n        patchesJson6902: |-\n          - {op: add, path: \"/spec/containers/{{elementIndex}}/stdin\", value: true}"), "native"},
+		"ascending merges":             {loop("list: request.object.spec.containers\n        order: Ascending\n        patchStrategicMerge: {spec: {containers: [{name: \"{{ element.name }}\", tty: true}]}}"), "webhook KV201"},
+		"a number for a text":          {merge(`{metadata: {labels: {a: 1}}}`), "webhook KV201"},
+		"a field that is not":          {merge(`{spec: {nope: 1}}`), "webhook KV201"},
+		"two templates":                {merge(`{spec: {containers: [{(name): a, tty: true}, {(name): b, stdin: true}]}}`), "webhook KV201"},
+		"a directive":                  {merge(`{spec: {securityContext: {$patch: replace, runAsUser: 1}}}`), "webhook KV201"},
+		"DELETE":                       {"    match: {any: [{resources: {kinds: [Pod], operations: [DELETE]}}]}\n" + merge(`{spec: {hostPID: true}}`), "webhook KV201"},
 	} {
 		rule := mutateRule(tt.body)
 		if strings.Contains(tt.body, "match:") {
@@ -102,6 +107,99 @@ func TestMutateRules(t *testing.T) {
 			for note, request := range mutateRequests() {
 				bothMutate(t, name+", "+note, p.result, nil, request)
 			}
+		}
+	}
+}
+
+// What the native form of a rule says is as short as a person would write it.
+func TestMutateRuleText(t *testing.T) {
+	t.Parallel()
+	merge := func(patch string) string { return "    mutate: {patchStrategicMerge: " + patch + "}" }
+	patch := func(text string) string { return "    mutate:\n      patchesJson6902: |-\n        " + text }
+	loop := func(entry string) string { return "    mutate:\n      foreach:\n      - " + entry }
+	for name, tt := range map[string]struct{ body, want string }{
+		"what is asked is there": {"    preconditions: {all: [{key: \"{{ request.object.metadata.labels.app || '' }}\", operator: Equals, value: a}]}\n" + merge(`{metadata: {annotations: {is: "{{ request.object.metadata.labels.app || 'none' }}"}}}`), `
+object.metadata.?labels.?app.orValue('') == 'a'
+Object{
+  metadata: Object.metadata{
+    annotations: {'is': object.metadata.labels.app != '' ? object.metadata.labels.app : 'none'}
+  }
+}`},
+		"an apply configuration and a JSON patch": {
+			merge(`{spec: {hostPID: false, containers: [{(name): "*", securityContext: {privileged: false, capabilities: {drop: [ALL]}}}]}}`), `
+Object{
+  spec: Object.spec{
+    containers: object.spec.containers.map(container,
+      Object.spec.containers{
+        name: container.name,
+        securityContext: Object.spec.containers.securityContext{privileged: false}
+      }
+    ),
+    hostPID: false
+  }
+}
+object.spec.containers.transformList(i, container,
+  has(container.securityContext.capabilities)
+    ? JSONPatch{
+        op: 'add',
+        path: '/spec/containers/' + string(i) + '/securityContext/capabilities/drop',
+        value: ['ALL']
+      }
+    : JSONPatch{
+        op: 'add',
+        path: '/spec/containers/' + string(i) + '/securityContext/capabilities',
+        value: {'drop': ['ALL']}
+      }
+)`},
+		"a key and its map": {patch(`- {op: add, path: /spec/nodeSelector/zone, value: z}`), `
+[
+  has(object.spec.nodeSelector)
+    ? JSONPatch{op: 'add', path: '/spec/nodeSelector/zone', value: 'z'}
+    : JSONPatch{op: 'add', path: '/spec/nodeSelector', value: {'zone': 'z'}}
+]`},
+		"a longer element and its list": {patch(`- {op: add, path: /spec/tolerations/-, value: {key: a-long-key, operator: Exists, tolerationSeconds: 3}}`), `
+(
+  has(object.spec.tolerations) ? [] : [JSONPatch{op: 'add', path: '/spec/tolerations', value: []}]
+) + [
+  JSONPatch{
+    op: 'add',
+    path: '/spec/tolerations/-',
+    value: {'key': dyn('a-long-key'), 'operator': dyn('Exists'), 'tolerationSeconds': dyn(3)}
+  }
+]`},
+		"a list that must be there": {loop("list: request.object.spec.initContainers\n        patchStrategicMerge: {spec: {initContainers: [{name: \"{{ element.name }}\", image: \"r/{{ element.image }}\"}]}}"), `
+Object{
+  spec: Object.spec{
+    initContainers: object.spec.initContainers.map(container,
+      Object.spec.initContainers{name: container.name, image: 'r/' + container.image}
+    )
+  }
+}`},
+		"what is deep": {patch(`- {op: add, path: /spec/affinity/podAffinity/requiredDuringSchedulingIgnoredDuringExecution/-1/labelSelector/matchLabels/a, value: b}`), `
+variables.requiredDuringSchedulingIgnoredDuringExecution: object.spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution
+variables.hasRequiredDuringSchedulingIgnoredDuringExecution: object.spec.?affinity.?podAffinity.?requiredDuringSchedulingIgnoredDuringExecution.hasValue() &&
+size(variables.requiredDuringSchedulingIgnoredDuringExecution) > 0
+(has(object.spec.affinity) ? [] : [JSONPatch{op: 'add', path: '/spec/affinity', value: {}}]) +`},
+	} {
+		p := translateText(t, mutateHead+mutateRule(tt.body), setting{release: 36, mutations: true})
+		var got strings.Builder
+		for _, o := range p.result.Mutating[:1] {
+			for _, v := range o.Policy.Spec.Variables {
+				got.WriteString("\nvariables." + v.Name + ": " + v.Expression)
+			}
+			for _, c := range o.Policy.Spec.MatchConditions {
+				got.WriteString("\n" + c.Expression)
+			}
+			for _, m := range o.Policy.Spec.Mutations {
+				if m.JSONPatch != nil {
+					got.WriteString("\n" + m.JSONPatch.Expression)
+				} else {
+					got.WriteString("\n" + m.ApplyConfiguration.Expression)
+				}
+			}
+		}
+		if !strings.HasPrefix(got.String(), tt.want) {
+			t.Errorf("%s:%s\nwant:%s", name, got.String(), tt.want)
 		}
 	}
 }

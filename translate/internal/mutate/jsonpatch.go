@@ -154,7 +154,7 @@ func jsonPatch(l *read.Lowering, t *policy.Text) patch {
 			out.asked = out.asked.AndThen(native.MayErr(cel.CondBool(need, cel.True(), partial.Failing("value"))))
 		}
 		path := n.Get("path").Str
-		if slices.ContainsFunc(paths, func(before string) bool { return related(before, path, len(w.ops)) }) {
+		if slices.ContainsFunc(paths, func(before string) bool { return related(before, path, w.added) }) {
 			flush()
 		}
 		ops, paths = append(ops, w.ops...), append(paths, path)

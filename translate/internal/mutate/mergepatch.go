@@ -34,7 +34,8 @@ import (
 type patch struct {
 	asked     native.Truth // before anything is changed
 	mutations []mutating.Mutation
-	effects   []effect // of parts that see what the ones before made
+	parts     []mutating.Mutation // the same in two steps, where that is shorter
+	effects   []effect            // of parts that see what the ones before made
 }
 
 // An edit is a change of one field.
@@ -75,6 +76,8 @@ type merging struct {
 	gates *[]cel.Bool
 	// inTest tells of an element that is nothing but a test.
 	inTest bool
+	// given are the paths of parents that are there, for a mutation in front has made them.
+	given [][]string
 }
 
 // patchOf lowers what a rule, or an entry of a foreach, does.
@@ -99,6 +102,7 @@ func mergePatch(l *read.Lowering, n *policy.Node) (out patch) {
 	out.asked = native.Sure(asked)
 	if len(edits) > 0 && !asked.IsFalse() {
 		out.mutations, out.effects = m.mutations(edits, n), []effect{m.effectOf(edits, nil)}
+		out.parts = m.parts(edits, n, out.mutations)
 	}
 	return out
 }

@@ -177,11 +177,11 @@ func (w *mutateLoop) jsonOf(out *patch, i, x cel.Value, elem read.Place, when ce
 	scope := &loopScope{path: w.path, elem: elem, loop: &opLoop{list: w.list, i: i, x: x, when: when}}
 	var paths []string
 	for _, n := range text.operations {
-		before := len(ops.ops)
+		before := ops.added
 		ops.operation(text, n, scope)
 		path := n.Get("path").Str
 		for _, other := range paths {
-			if other == path || len(ops.ops) > before+1 && n.Get("op").Str != "add" {
+			if other == path || ops.added > before+1 && n.Get("op").Str != "add" {
 				panic(w.Unsupported("operations of a foreach that are about the same"))
 			}
 		}

@@ -37,6 +37,7 @@ type change struct {
 	match      cel.Bool
 	pre        native.Truth // preconditions, and what the patch asks before it changes anything
 	mutations  []mutating.Mutation
+	parts      []mutating.Mutation // the same in two steps, where that is shorter
 	effects    []effect
 	errs       bool // a mutation may be an error
 	variables  []native.Variable
@@ -311,6 +312,9 @@ func (w *mutateRules) draft(same []meeting, used map[string]bool, rules int) {
 			refuse(c, "several changes of which one may be an error that is ignored (failurePolicy: Ignore)")
 		}
 		guard := c.asked(d, len(changes) == 1)
+		if guard.IsTrue() && c.parts != nil && (!c.errs || w.policy.FailurePolicy != policy.Ignore) {
+			c.mutations = c.parts
+		}
 		if len(c.mutations) > 1 && native.Mentions(guard.Value, "object") {
 			refuse(c, "a patch in several steps behind conditions that no match condition can ask")
 		}
@@ -318,11 +322,12 @@ func (w *mutateRules) draft(same []meeting, used map[string]bool, rules int) {
 			if k == 0 || !guard.IsTrue() { // the conditions are about the object as it is then
 				m.Expr = m.Expr.Knowing(c.told())
 			}
-			m.Member, m.Expr = member, cel.Simplify(behind(guard, m))
+			m.Member, m.Expr = member, cel.Simplify(behind(guard, m)).Short()
 			d.Mutations = append(d.Mutations, m)
 		}
 	}
 	d.Repeatable = isRepeatable(changes)
+	nameParts(d)
 	w.besideWebhook(same, d.Repeatable)
 	d.Bindings = []vap.Binding{binding}
 	pack.Describe(&d.Draft, w.policy)
@@ -334,46 +339,6 @@ func (w *mutateRules) draft(same []meeting, used map[string]bool, rules int) {
 		}
 	}
 	w.drafts = append(w.drafts, out)
-}
-
-// told is what holds where a mutation is made.
-func (c change) told() cel.Bool {
-	variables := make([]vap.Variable, len(c.variables))
-	for i, v := range c.variables {
-		variables[i] = vap.Variable{Name: v.Name, Expr: v.Expr}
-	}
-	return celrule.Inlined(native.Sure(c.match).AndThen(c.pre).Expr.Value, variables).AsBool()
-}
-
-// asked makes match conditions of what a change asks, where it is alone and they can ask it;
-// guard is the rest.
-func (c change) asked(d *mutating.Draft, alone bool) (guard cel.Bool) {
-	variables := make([]vap.Variable, len(c.variables))
-	for i, v := range c.variables {
-		variables[i] = vap.Variable{Name: v.Name, Expr: v.Expr}
-	}
-	if !alone || native.Mentions(c.told().Value, "namespaceObject") {
-		return native.Sure(c.match).AndThen(c.pre).Expr
-	}
-	if !c.match.IsTrue() {
-		d.Conditions = append(d.Conditions, vap.Condition{Pos: c.rule.Match.Pos, Name: "match", Expr: celrule.Inlined(c.match.Value, variables).AsBool().Rooted(), Sound: true})
-	}
-	if !c.pre.Expr.IsTrue() {
-		d.Conditions = append(d.Conditions, vap.Condition{Pos: c.rule.Mutate.Pos, Name: "preconditions", Expr: celrule.Inlined(c.pre.Expr.Value, variables).AsBool().Rooted(), Sound: !c.pre.Errs})
-	}
-	return cel.True()
-}
-
-// behind is a mutation that is made where guard holds.
-func behind(guard cel.Bool, m mutating.Mutation) cel.Value {
-	if guard.IsTrue() {
-		return m.Expr
-	}
-	nothing := cel.List()
-	if m.Type == mutating.ApplyConfiguration {
-		nothing = cel.Struct("Object")
-	}
-	return cel.Cond(guard.Rooted(), m.Expr, nothing)
 }
 
 // name is the policy's name, with as much behind it as tells the draft from its others.
@@ -485,7 +450,7 @@ func changeOf(l *read.Lowering, index int, t native.Target, ops []native.Operati
 	if filled.Unsure {
 		panic(l.Unsupported("a variable in a patch that may be an error"))
 	}
-	c.mutations, c.effects, c.errs = patch.mutations, patch.effects, filled.Native
+	c.mutations, c.parts, c.effects, c.errs = patch.mutations, patch.parts, patch.effects, filled.Native
 	if len(c.mutations) == 0 {
 		return c, false
 	}
@@ -498,16 +463,4 @@ func changeOf(l *read.Lowering, index int, t native.Target, ops []native.Operati
 	}).Knowing(told)).AndThen(patch.asked)
 	c.variables, c.params = w.Variables, w.Params
 	return c, true
-}
-
-// unread is what a patch needs, and does not look for itself when it is made: a mutation that
-// reads what is not there is an error too. That is so where nothing is asked in between.
-func unread(l *read.Lowering, n read.Needs, p patch) (left read.Needs, some bool) {
-	if len(p.mutations) != 1 || !p.asked.Expr.IsTrue() {
-		return n, false
-	}
-	left = n
-	rest := p.mutations[0].Expr.AsBool().Unread(n.All(), func(name string) (cel.Value, bool) { return read.Defined(l, name) })
-	left.Conds, left.Loads = []cel.Bool{rest}, nil
-	return left, !cel.Equal(rest.Value, n.All().Value)
 }

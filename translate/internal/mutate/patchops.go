@@ -25,6 +25,10 @@ type operation struct {
 	at    pointer
 	from  pointer
 	value cel.Value // zero for none
+	// parent tells that this makes what others are in. Where whole is set it has done so already:
+	// a value that is the first in its parent is added with it where that is missing.
+	parent bool
+	whole  *operation
 }
 
 // An opLoop goes through a list: i is the index where the operations ask for it, else zero.
@@ -105,6 +109,11 @@ func patchText(ops []operation) cel.Value {
 }
 
 func (o operation) made() cel.Value {
+	if o.whole != nil {
+		plain := o
+		plain.whole = nil
+		return cel.Cond(cel.Not(o.whole.when), plain.made(), o.whole.made())
+	}
 	fields := []cel.StructField{{Name: "op", Value: cel.String(o.op)}}
 	if len(o.from) > 0 {
 		fields = append(fields, cel.StructField{Name: "from", Value: o.from.text()})
@@ -135,7 +144,8 @@ func (m *merging) asOperations(edits []edit, pos diag.Pos) []mutating.Mutation {
 	w.edits(edits, nil, nil)
 	var out []mutating.Mutation
 	if len(w.ops) > 0 {
-		out = append(out, mutating.Mutation{Pos: pos, Type: mutating.JSONPatch, Expr: patchText(w.ops)})
+		text := patchText(w.ops).Knowing(cel.And(w.known...))
+		out = append(out, mutating.Mutation{Pos: pos, Type: mutating.JSONPatch, Expr: text})
 	}
 	for _, ops := range w.behind {
 		out = append(out, mutating.Mutation{Pos: pos, Type: mutating.JSONPatch, Expr: patchText(ops)})
@@ -160,6 +170,8 @@ type opWriter struct {
 	behind [][]operation // patches behind the first
 	made   []string      // parents that are made, if they have to be
 	needs  []cel.Bool    // what has to be there
+	known  []cel.Bool    // what is there, of what is given
+	added  int           // operations, with those that are in one with others
 }
 
 func (w *opWriter) edits(edits []edit, at pointer, loop *opLoop) {
@@ -174,7 +186,11 @@ func (w *opWriter) edits(edits []edit, at pointer, loop *opLoop) {
 		case e.list != nil:
 			w.list(e, here, loop)
 		case e.fields != nil:
-			w.parent(e.at, here, cel.Map(), loop)
+			if !slices.ContainsFunc(w.given, func(path []string) bool { return slices.Equal(path, e.path) }) {
+				w.parent(e.at, here, cel.Map(), loop)
+			} else {
+				w.known = append(w.known, e.at.Found())
+			}
 			w.edits(e.fields, here, loop)
 		default:
 			value := e.set
@@ -186,7 +202,48 @@ func (w *opWriter) edits(edits []edit, at pointer, loop *opLoop) {
 	}
 }
 
-func (w *opWriter) add(o operation) { w.ops = append(w.ops, o) }
+// add adds an operation, in one with its parent if that is made right in front of it and the
+// value, which is written twice then, is short.
+func (w *opWriter) add(o operation) {
+	w.added++
+	last := len(w.ops) - 1
+	if last >= 0 && w.ops[last].parent && o.isIn(w.ops[last]) {
+		whole := w.ops[last]
+		whole.value = cel.Map(cel.Entry{Key: cel.String(o.step()), Value: o.value})
+		if o.step() == "-" {
+			whole.value = cel.List(o.value)
+		}
+		o.whole = &whole
+		w.ops[last] = o
+		return
+	}
+	w.ops = append(w.ops, o)
+}
+
+// isIn tells of a short value that is always added to a parent.
+func (o operation) isIn(parent operation) bool {
+	n, longest := len(parent.at), 24
+	if o.loop != nil {
+		longest = 45 // another loop is as long
+	}
+	return o.op == "add" && !o.parent && o.when.IsTrue() && o.besides(parent) && len(o.value.String()) <= longest &&
+		len(o.at) == n+1 && o.at[n].IsText() && o.at[n].Prefix() != "/" &&
+		slices.EqualFunc(o.at[:n], parent.at, cel.Equal)
+}
+
+// step is the last step of where a value is added.
+func (o operation) step() string {
+	step := strings.TrimPrefix(o.at[len(o.at)-1].Prefix(), "/")
+	return strings.ReplaceAll(strings.ReplaceAll(step, "~1", "/"), "~0", "~")
+}
+
+// besides tells of operations for the same element, or for none.
+func (o operation) besides(other operation) bool {
+	if o.loop == nil || other.loop == nil {
+		return o.loop == other.loop
+	}
+	return cel.Equal(o.loop.list, other.loop.list) && cel.Equal(o.loop.x, other.loop.x) && cel.Equal(o.loop.when.Value, other.loop.when.Value)
+}
 
 // parent makes what has to be there, once.
 func (w *opWriter) parent(at read.Place, here pointer, empty cel.Value, loop *opLoop) {
@@ -198,7 +255,7 @@ func (w *opWriter) parent(at read.Place, here pointer, empty cel.Value, loop *op
 		return
 	}
 	w.made = append(w.made, key)
-	w.add(operation{when: cel.Not(at.Found()), op: "add", at: here, value: empty, loop: loop})
+	w.add(operation{when: cel.Not(at.Found()), op: "add", at: here, value: empty, loop: loop, parent: true})
 }
 
 // list changes elements in their places, by index.

@@ -1,0 +1,69 @@
+package mutate
+
+import (
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/mutating"
+	"github.com/kvap/kvap/translate/internal/celrule"
+	"github.com/kvap/kvap/translate/internal/native"
+	"github.com/kvap/kvap/translate/internal/read"
+	"github.com/kvap/kvap/vap"
+)
+
+// What a mutate rule asks before it changes anything becomes match conditions where the rule has
+// its policy object for itself; where others share it, each mutation asks. What has been asked is
+// not asked again in what is made.
+
+// told is what holds where a mutation is made.
+func (c change) told() cel.Bool {
+	variables := make([]vap.Variable, len(c.variables))
+	for i, v := range c.variables {
+		variables[i] = vap.Variable{Name: v.Name, Expr: v.Expr}
+	}
+	return celrule.Inlined(native.Sure(c.match).AndThen(c.pre).Expr.Value, variables).AsBool()
+}
+
+// asked makes match conditions of what a change asks, where it is alone and they can ask it;
+// guard is the rest.
+func (c change) asked(d *mutating.Draft, alone bool) (guard cel.Bool) {
+	variables := make([]vap.Variable, len(c.variables))
+	for i, v := range c.variables {
+		variables[i] = vap.Variable{Name: v.Name, Expr: v.Expr}
+	}
+	if !alone || native.Mentions(c.told().Value, "namespaceObject") {
+		return native.Sure(c.match).AndThen(c.pre).Expr
+	}
+	if !c.match.IsTrue() {
+		d.Conditions = append(d.Conditions, vap.Condition{Pos: c.rule.Match.Pos, Name: "match", Expr: celrule.Inlined(c.match.Value, variables).AsBool().Rooted(), Sound: true})
+	}
+	if !c.pre.Expr.IsTrue() {
+		d.Conditions = append(d.Conditions, vap.Condition{Pos: c.rule.Mutate.Pos, Name: "preconditions", Expr: celrule.Inlined(c.pre.Expr.Value, variables).AsBool().Rooted(), Sound: !c.pre.Errs})
+	}
+	return cel.True()
+}
+
+// behind is a mutation that is made where guard holds.
+func behind(guard cel.Bool, m mutating.Mutation) cel.Value {
+	if guard.IsTrue() {
+		return m.Expr
+	}
+	nothing := cel.List()
+	if m.Type == mutating.ApplyConfiguration {
+		nothing = cel.Struct("Object")
+	}
+	return cel.Cond(guard.Rooted(), m.Expr, nothing)
+}
+
+// unread is what a patch needs, and does not look for itself when it is made: a mutation that
+// reads what is not there is an error too. That is so where nothing is asked in between. What it
+// needs it reads then, and does not ask for.
+func unread(l *read.Lowering, n read.Needs, p patch) (left read.Needs, some bool) {
+	if len(p.mutations) != 1 || !p.asked.Expr.IsTrue() {
+		return n, false
+	}
+	left = n
+	m := &p.mutations[0]
+	m.Expr = m.Expr.Knowing(n.All())
+	rest := m.Expr.AsBool().Unread(n.All(), func(name string) (cel.Value, bool) { return read.Defined(l, name) })
+	left.Conds, left.Loads = []cel.Bool{rest}, nil
+	return left, !cel.Equal(rest.Value, n.All().Value)
+}
