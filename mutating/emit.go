@@ -37,6 +37,9 @@ func Emit(d *Draft, release cel.Release, opts vap.EmitOptions) (Objects, diag.Li
 		body[i] = vap.Expression{Pos: m.Pos, Expr: m.Expr}
 	}
 	frame, texts, found := vap.EmitWith(&d.Draft, body, opts)
+	for i := range body {
+		d.Mutations[i].Expr = body[i].Expr
+	}
 	if found.HasErrors() {
 		return Objects{}, found
 	}

@@ -82,9 +82,12 @@ func Emit(d *Draft, opts EmitOptions) (Objects, diag.List) {
 
 // EmitWith is Emit for another kind of policy than one that validates, which has a body
 // of its own: texts are its expressions as they are written, and the variables that they read
-// are kept.
+// are kept. The params of a static policy are written into body as they are into d.
 func EmitWith(d *Draft, body []Expression, opts EmitOptions) (frame Objects, texts []string, found diag.List) {
 	e := &emitter{draft: d, opts: opts}
+	if e.writeParams(body); e.found.HasErrors() {
+		return Objects{}, nil, e.found
+	}
 	for _, x := range body {
 		texts = append(texts, e.text(x.Pos, x.Expr))
 	}
@@ -193,7 +196,7 @@ func (e *emitter) policyName(parts ...string) string {
 }
 
 func (e *emitter) policy(name string) *admissionregistrationv1.ValidatingAdmissionPolicy {
-	e.writeParams()
+	e.writeParams(nil)
 	d := e.draft
 	failure := admissionregistrationv1.FailurePolicyType(d.FailurePolicy)
 	if failure == "" {

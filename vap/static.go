@@ -9,9 +9,10 @@ import (
 	"github.com/kvap/kvap/cel"
 )
 
-// writeParams writes the params of a static policy into its expressions. It does not
-// where they are not at hand, or where bindings have params of their own.
-func (e *emitter) writeParams() {
+// writeParams writes the params of a static policy into its expressions, and those of a body
+// that it has. It does not where they are not at hand, or where bindings have params of their
+// own.
+func (e *emitter) writeParams(body []Expression) {
 	d := e.draft
 	if !e.opts.Static || d.ParamKind == nil {
 		return
@@ -30,7 +31,7 @@ func (e *emitter) writeParams() {
 	for slices.ContainsFunc(d.Variables, func(v Variable) bool { return v.Name == name }) {
 		name += "_"
 	}
-	e.readParams(cel.Ident("variables").Field(name))
+	e.readParams(cel.Ident("variables").Field(name), body)
 	d.Variables = slices.Insert(d.Variables, 0, Variable{Pos: e.pos(), Name: name, Expr: data})
 	d.ParamKind = nil
 	for i := range d.Bindings {
@@ -41,9 +42,12 @@ func (e *emitter) writeParams() {
 // readParams makes the expressions read the params where they are now. A variable it
 // is, and no literal in each place: the API server works out what is constant when it
 // compiles, and refuses what would be an error, even where nothing evaluates it.
-func (e *emitter) readParams(from cel.Value) {
+func (e *emitter) readParams(from cel.Value, body []Expression) {
 	d := e.draft
 	read := func(v cel.Value) cel.Value { return v.Substitute("params", from) }
+	for i := range body {
+		body[i].Expr = read(body[i].Expr)
+	}
 	for i := range d.Variables {
 		d.Variables[i].Expr = read(d.Variables[i].Expr)
 	}

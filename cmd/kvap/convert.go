@@ -115,7 +115,6 @@ func (f convertFlags) plan(paths []string, stdin io.Reader) (p conversionPlan, e
 		return p, err
 	}
 	p.choices.emit.Static = f.static
-	p.choices.translate.Mutations = p.choices.translate.Mutations && !f.static
 	if p.choices.emit.Params, p.params, err = f.staticParams(stdin); err != nil {
 		return p, err
 	}

@@ -326,7 +326,9 @@ func (w *mutateRules) draft(same []meeting, used map[string]bool, rules int) {
 			d.Mutations = append(d.Mutations, m)
 		}
 	}
-	d.Repeatable = isRepeatable(changes)
+	if d.Repeatable = isRepeatable(changes); d.Repeatable { // Kyverno's webhook is asked again too
+		d.Reinvocation = mutating.IfNeeded
+	}
 	nameParts(d)
 	w.besideWebhook(same, d.Repeatable)
 	d.Bindings = []vap.Binding{binding}
