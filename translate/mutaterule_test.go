@@ -62,6 +62,8 @@ func TestMutateRules(t *testing.T) {
 		"two pull secrets":             {merge(`{spec: {imagePullSecrets: [{name: u}, {name: t}]}}`), "native"},
 		"a test":                       {merge(`{metadata: {labels: {tested: "yes"}}, spec: {containers: [{<(image): "j*"}]}}`), "native"},
 		"a test of volumes":            {merge(`{metadata: {labels: {tested: "yes"}}, spec: {volumes: [{<(emptyDir): {}}]}}`), "native"},
+		"a variable in a mere test":    {merge(`{spec: {containers: [{<(image): "j*", image: "x-{{ request.object.metadata.labels.x }}"}]}}`), "webhook KV201"},
+		"a key that may be missing":    {"    preconditions: {all: [{key: \"{{ request.object.metadata.labels.x }}\", operator: Equals, value: a}]}\n" + merge(`{spec: {containers: [{<(image): "j*"}]}}`), "webhook KV201"},
 		"a field that goes":            {merge(`{metadata: {annotations: {note: null}}}`), "native"},
 		"an empty map":                 {merge(`{spec: {volumes: [{name: w, emptyDir: {}}]}}`), "native"},
 		"a variable":                   {merge(`{metadata: {labels: {u: "{{ request.userInfo.username }}", a: "is-{{ request.object.metadata.labels.app }}"}}}`), "native"},
