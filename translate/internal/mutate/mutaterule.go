@@ -454,6 +454,9 @@ func changeOf(l *read.Lowering, index int, t native.Target, ops []native.Operati
 	}
 	c.mutations, c.parts, c.effects, c.errs = patch.mutations, patch.parts, patch.effects, filled.Native
 	if len(c.mutations) == 0 {
+		if c.pre.Errs || patch.asked.Errs || !filled.None() {
+			panic(l.Unsupported("a rule that changes nothing, and may be an error,"))
+		}
 		return c, false
 	}
 	told := cel.And(c.match, c.pre.Expr)
