@@ -21,6 +21,7 @@ type material struct {
 	cleanups   []*policy.Cleanup
 	unread     []*policy.Unread
 	deployed   judge.Deployed
+	mutations  judge.DeployedMutations
 	resources  []manifest.Object
 	existing   []manifest.Object // targets of rules that change existing objects
 	values     *values

@@ -68,3 +68,50 @@ data: {team: red!, asked: "false"}
 		t.Errorf("(-want +got):\n%s", d)
 	}
 }
+
+// TestDeployedMutations pins that native policies that mutate are judged as they are, and that
+// what they make of a resource is compared.
+func TestDeployedMutations(t *testing.T) {
+	policy := func(name, bound string) string {
+		return `apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicy
+metadata: {name: ` + name + `}
+spec:
+  matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], resources: [configmaps], operations: [CREATE]}]}
+  reinvocationPolicy: Never
+  mutations:
+  - patchType: ApplyConfiguration
+    applyConfiguration: {expression: "Object{metadata: Object.metadata{labels: {'team': object.data.team}}}"}
+` + bound
+	}
+	files := map[string]string{
+		"policies.yaml": policy("everywhere", "") + "---\n" + policy("bound", `---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicyBinding
+metadata: {name: bound}
+spec: {policyName: bound, matchResources: {objectSelector: {matchLabels: {bound: "yes"}}}}
+`),
+		"resources.yaml": `{apiVersion: v1, kind: ConfigMap, metadata: {name: plain}, data: {team: a}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: marked, labels: {bound: "yes"}}, data: {team: a}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: bare}}
+`,
+		"patched.yaml": `{apiVersion: v1, kind: ConfigMap, metadata: {name: plain, labels: {team: a}}, data: {team: a}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: marked, labels: {bound: "yes", team: b}}, data: {team: a}}
+`,
+		"kyverno-test.yaml": `{policies: [policies.yaml], resources: [resources.yaml], results: [
+  {policy: everywhere, kind: ConfigMap, resources: [plain], isMutatingAdmissionPolicy: true, result: pass, patchedResources: patched.yaml},
+  {policy: everywhere, kind: ConfigMap, resources: [bare], isMutatingAdmissionPolicy: true, result: error},
+  {policy: bound, kind: ConfigMap, resources: [plain], isMutatingAdmissionPolicy: true, result: skip},
+  {policy: bound, kind: ConfigMap, resources: [marked], result: pass, patchedResources: patched.yaml}]}`,
+	}
+	want := ` | ConfigMap/plain | pass | pass | Ok
+ | ConfigMap/bare | error | pass | Ok
+ | ConfigMap/plain | skip | pass | Excluded
+ | ConfigMap/marked | pass | fail | ConfigMap/default/marked differs from patched.yaml`
+	if d := textdiff.Values(want, ran(t, folder(t, files))); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}

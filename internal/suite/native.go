@@ -10,6 +10,7 @@ import (
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/internal/manifest"
+	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/vap/apiserver"
 )
 
@@ -21,7 +22,10 @@ func (m *material) readNative(file string, data []byte) (found diag.List) {
 	}
 	objects, _ := manifest.Read(file, data) // what is no YAML has been told
 	for _, o := range objects {
-		if judge.IsDeployed(o) && strings.HasPrefix(o.Kind(), "Validating") { // a row says of others that they are not judged
+		switch {
+		case judge.IsDeployedMutation(o):
+			found = append(found, m.mutations.Add(o)...)
+		case judge.IsDeployed(o):
 			found = append(found, m.deployed.Add(o)...)
 		}
 	}
@@ -56,6 +60,54 @@ func (r *run) natively(ctx context.Context, row Row) []Result {
 		out.weighNative(row.Expected(), outcome)
 		return []Result{out}
 	})
+}
+
+// mutateNatively judges a row of a native policy that mutates: whether it changed the resource, and
+// what came of it. As on the Kyverno command line, it sees what mutate rules made of the resource.
+func (r *run) mutateNatively(ctx context.Context, row Row) []Result {
+	bound := r.mutations.Bound()
+	one := bound.Named(row.Policy)
+	mutator, err := one.Mutator(judge.Cluster{Objects: slices.Concat(r.objects, r.deployed.Params(r.resources))})
+	if err != nil {
+		return r.each(row, Result{Verdict: NotJudged, Reason: err.Error()})
+	}
+	return r.over(row, func(o manifest.Object) []Result {
+		out := Result{Resource: o.Title(), Kind: o.Kind()}
+		request, err := r.request(&session{}, row.Policy, row.Rule, row.Operation, o)
+		if err == nil {
+			request, err = r.mutated(ctx, request, o, r.firstInCEL())
+		}
+		var object map[string]any
+		outcome := apiserver.NoMatch
+		if err == nil {
+			var verdicts []apiserver.MutatingVerdict
+			object, verdicts, err = mutator.Mutate(ctx, request)
+			for _, v := range verdicts {
+				if v.Outcome.Graver(outcome) {
+					outcome, out.Message = v.Outcome, v.Message
+				}
+			}
+		}
+		if err != nil {
+			out.Verdict, out.Reason = NotJudged, err.Error()
+			return []Result{out}
+		}
+		out.weighNative(row.Expected(), outcome)
+		if name := row.patched(); name != "" && out.Verdict == Passed && outcome == apiserver.Allow {
+			r.compare(&out, name, object)
+		}
+		return []Result{out}
+	})
+}
+
+// firstInCEL is the first of the policies that the Kyverno command line runs behind native ones.
+func (r *run) firstInCEL() *policy.Policy {
+	for _, p := range inOrder(r.policies) {
+		if p.Mutating != nil {
+			return p
+		}
+	}
+	return nil
 }
 
 // nativeJudges judge by the policy that the row names, as a whole, or by the rules

@@ -97,6 +97,8 @@ func (r *run) row(ctx context.Context, row Row) []Result {
 	}
 	p, native := r.policy(row.Policy), r.isNative(row.Policy)
 	switch {
+	case r.mutations.Has(row.Policy) && (row.NativeMutating || p == nil):
+		return r.mutateNatively(ctx, row)
 	case native && (row.NativePolicy || p == nil):
 		return r.natively(ctx, row)
 	case p == nil && r.unreadKind(row.Policy) != "":
@@ -162,11 +164,8 @@ func ruleType(r *policy.Rule) string {
 
 // unsupported is why a row cannot be judged by what it asks for.
 func (r Row) unsupported() string {
-	switch {
-	case r.wrong:
+	if r.wrong {
 		return "the row has an error"
-	case r.NativeMutating:
-		return "native mutation is not judged yet (MutatingAdmissionPolicy)"
 	}
 	return ""
 }

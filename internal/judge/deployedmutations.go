@@ -1,0 +1,117 @@
+package judge
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/manifest"
+	"github.com/kvap/kvap/vap/apiserver"
+)
+
+// DeployedMutations are native policies that mutate, and their bindings, as a cluster has them or
+// as somebody wrote them.
+type DeployedMutations struct {
+	Policies []*admissionregistrationv1.MutatingAdmissionPolicy
+	Bindings []*admissionregistrationv1.MutatingAdmissionPolicyBinding
+}
+
+// IsDeployedMutation tells whether an object is for DeployedMutations.Add.
+func IsDeployedMutation(o manifest.Object) bool {
+	return IsDeployed(o) && (o.Kind() == "MutatingAdmissionPolicy" || o.Kind() == "MutatingAdmissionPolicyBinding")
+}
+
+// Add takes a native policy or binding in, with the defaults that an API server gives it. Earlier
+// versions have the same form. Of objects with one name the first counts.
+func (d *DeployedMutations) Add(o manifest.Object) diag.List {
+	if o.Kind() == "MutatingAdmissionPolicyBinding" {
+		b := &admissionregistrationv1.MutatingAdmissionPolicyBinding{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Value, b); err != nil {
+			return diag.List{misfit(o, err)}
+		}
+		if b.Spec.MatchResources != nil {
+			setDefaults(&b.Spec.MatchResources)
+		}
+		if !slices.ContainsFunc(d.Bindings, func(have *admissionregistrationv1.MutatingAdmissionPolicyBinding) bool { return have.Name == b.Name }) {
+			d.Bindings = append(d.Bindings, b)
+		}
+		return nil
+	}
+	p := &admissionregistrationv1.MutatingAdmissionPolicy{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Value, p); err != nil {
+		return diag.List{misfit(o, err)}
+	}
+	setDefaults(&p.Spec.MatchConstraints)
+	if p.Spec.FailurePolicy == nil {
+		fail := admissionregistrationv1.Fail
+		p.Spec.FailurePolicy = &fail
+	}
+	if !d.Has(p.Name) {
+		d.Policies = append(d.Policies, p)
+	}
+	return nil
+}
+
+// Has tells whether there is a policy of a name.
+func (d *DeployedMutations) Has(name string) bool {
+	return slices.ContainsFunc(d.Policies, func(p *admissionregistrationv1.MutatingAdmissionPolicy) bool { return p.Name == name })
+}
+
+// Bound are the same objects, with the policies that have no binding bound to everything, as the
+// Kyverno command line does.
+func (d *DeployedMutations) Bound() DeployedMutations {
+	out := DeployedMutations{Policies: d.Policies, Bindings: slices.Clone(d.Bindings)}
+	for _, p := range d.Policies {
+		if !slices.ContainsFunc(d.Bindings, func(b *admissionregistrationv1.MutatingAdmissionPolicyBinding) bool {
+			return b.Spec.PolicyName == p.Name
+		}) {
+			all := &admissionregistrationv1.MutatingAdmissionPolicyBinding{}
+			all.Name, all.Spec.PolicyName = p.Name, p.Name
+			out.Bindings = append(out.Bindings, all)
+		}
+	}
+	return out
+}
+
+// Named is the policy of a name, with its bindings.
+func (d *DeployedMutations) Named(name string) (out DeployedMutations) {
+	for _, p := range d.Policies {
+		if p.Name == name {
+			out.Policies = append(out.Policies, p)
+		}
+	}
+	for _, b := range d.Bindings {
+		if b.Spec.PolicyName == name {
+			out.Bindings = append(out.Bindings, b)
+		}
+	}
+	return out
+}
+
+// Mutator compiles the policies, which mutate in a cluster.
+func (d *DeployedMutations) Mutator(c Cluster) (*Mutator, error) {
+	m, err := apiserver.NewMutator(d.Policies, d.Bindings, c.options())
+	return &Mutator{m}, err
+}
+
+// A Mutator is native policies that mutate.
+type Mutator struct{ natives *apiserver.Mutator }
+
+// Mutate is what the policies make of the object of a request, one after the other, with the
+// verdict of each. An API server promises no order among them.
+func (m *Mutator) Mutate(ctx context.Context, r *Request) (object map[string]any, verdicts []apiserver.MutatingVerdict, err error) {
+	text, err := json.Marshal(r.unnamed().Interp().Admission)
+	if err != nil {
+		return nil, nil, err
+	}
+	var request *admissionv1.AdmissionRequest
+	if err := json.Unmarshal(text, &request); err != nil {
+		return nil, nil, err
+	}
+	return m.natives.Mutate(ctx, request, r.NamespaceLabels)
+}
