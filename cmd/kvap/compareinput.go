@@ -109,7 +109,7 @@ func (c *comparison) files() (*compare.Setting, error) {
 	}
 	return &compare.Setting{
 		Policies: read.policies, Exceptions: read.exceptions, Found: read.found,
-		Deployed: read.deployed, Known: read.params, Schemas: c.choices.translate.Schemas,
+		Deployed: read.deployed, Mutations: read.mutations, Known: read.params, Schemas: c.choices.translate.Schemas,
 	}, nil
 }
 

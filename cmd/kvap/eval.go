@@ -282,7 +282,7 @@ func (f evalFlags) prepare(cmd *cobra.Command, paths []string) (*evaluation, err
 		return nil, err
 	}
 	e.sources = append(e.sources, read.sources...)
-	e.found = append(e.found, read.found...)
+	e.found = append(append(e.found, read.found...), read.unjudged...)
 	e.unread = len(read.unread) > 0
 	e.objects = append(e.objects, read.params...)
 	if read.empty() {

@@ -62,7 +62,8 @@ evidence that there is:
   reports   what Kyverno's own PolicyReports say of these objects
   shadow    what kvap's webhook says of requests about rules without a native form, while
             Kyverno enforces them: an object that is there was admitted
-  requests  that were recorded by kvap migrate record (--requests), before both judges
+  requests  that were recorded by kvap migrate record (--requests), before both judges;
+            of mutate rules, what the native policies make of the object, path by path
   audit     an API server's audit log (--audit-log): what the native policies noted in
             shadow mode, against what Kyverno's webhooks denied; where the log is of the
             level Request, what they made of an object against what mutate rules make

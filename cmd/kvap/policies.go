@@ -22,7 +22,11 @@ type policyInput struct {
 	compilation
 	sources  []source
 	deployed judge.Deployed
-	params   []map[string]any // of the native policies
+	// mutations are native policies that mutate, and unjudged says so, for those who do not
+	// judge by them.
+	mutations judge.DeployedMutations
+	unjudged  diag.List
+	params    []map[string]any // of the native policies
 }
 
 // readPolicies reads some paths and a kustomize folder, if there is one. What enforces
@@ -60,6 +64,11 @@ func (in *policyInput) parseNative(s source) {
 	objects, _ := manifest.Read(s.name, s.data)
 	taken := map[int]bool{} // lines
 	for _, o := range objects {
+		if judge.IsDeployedMutation(o) {
+			in.found, in.unjudged = append(in.found, in.mutations.Add(o)...), append(in.unjudged, in.deployed.Add(o)...)
+			taken[o.Pos.Line] = true
+			continue
+		}
 		if judge.IsDeployed(o) {
 			in.found = append(in.found, in.deployed.Add(o)...)
 			taken[o.Pos.Line] = true

@@ -186,7 +186,7 @@ func (f verifyFlags) read(cmd *cobra.Command, paths []string, o *verify.Options)
 		return nil, err
 	}
 	in.sources = append(in.sources, sources...)
-	in.found = append(append(in.found, found...), in.unclaimed()...).Sort()
+	in.found = append(append(append(in.found, found...), in.unclaimed()...), in.unjudged...).Sort()
 	in.policies = slices.DeleteFunc(in.policies, func(p *policy.Policy) bool { return p.Invalid })
 	for _, object := range objects {
 		in.params = append(in.params, contextObjects(object.Value)...)

@@ -9,8 +9,11 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/manifest"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/vap"
 	"github.com/kvap/kvap/vap/apiserver"
 )
 
@@ -91,6 +94,38 @@ func (d *DeployedMutations) Named(name string) (out DeployedMutations) {
 		}
 	}
 	return out
+}
+
+// madeFrom are the policies that were made from the mutate rules of a policy, with their bindings;
+// none where one of these rules has none.
+func (d *DeployedMutations) madeFrom(p *policy.Policy, rules []*compile.Rule) (out DeployedMutations) {
+	var members []vap.TranslatedMember
+	for _, one := range d.Policies {
+		t, ok, err := vap.TranslationOf(one.Annotations)
+		if err != nil || !ok || !slices.ContainsFunc(t.Members, func(m vap.TranslatedMember) bool { return m.Policy == p.FullName() }) {
+			continue
+		}
+		with := d.Named(one.Name)
+		out.Policies, out.Bindings = append(out.Policies, with.Policies...), append(out.Bindings, with.Bindings...)
+		members = append(members, t.Members...)
+	}
+	for _, r := range rules {
+		if r.Policy == p && r.Mutates() && !slices.ContainsFunc(members, func(m vap.TranslatedMember) bool { return m.Rule == r.Name() || m.Origin == r.Name() }) {
+			return DeployedMutations{}
+		}
+	}
+	return out
+}
+
+// leftOut are the namespaces that bindings leave out by name.
+func (d *DeployedMutations) leftOut() []string {
+	var out []*admissionregistrationv1.ValidatingAdmissionPolicyBinding
+	for _, b := range d.Bindings {
+		one := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{}
+		one.Spec.MatchResources = b.Spec.MatchResources
+		out = append(out, one)
+	}
+	return leftOut(out)
 }
 
 // Mutator compiles the policies, which mutate in a cluster.

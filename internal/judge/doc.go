@@ -10,7 +10,11 @@
 // gives them. Rules are told apart by what they are, not by their names, which may
 // be cut to the same.
 //
-// Mutate rules have one judge, the interpreter, who is asked by Mutate.
+// Of mutate rules the judges say what they make of an object. Mutate asks the
+// interpreter, each rule on what the ones before it made; where all mutate rules of a
+// policy are native, a Changer holds what the native policies make of the object of
+// the request to what the interpreter makes of the same. Policies that mutate and are
+// deployed already are DeployedMutations.
 //
 // It does not fill in what an API server would default, and it does nothing about
 // the opinions.

@@ -29,6 +29,9 @@ type Cluster struct {
 	// policies are judged in place of their translation; the others too, by
 	// themselves. In passes them over.
 	Deployed Deployed
+	// Mutations are the same of policies that mutate: those that were made from all mutate rules
+	// of a policy take the place of their translation.
+	Mutations DeployedMutations
 }
 
 // Judges are both judges of some policies: their native translation and the
@@ -140,7 +143,7 @@ func (j *Judges) add(policies []*admissionregistrationv1.ValidatingAdmissionPoli
 // Compared are the rules that both judges judge.
 func (j *Judges) Compared() (out []*compile.Form) {
 	for i, f := range j.Rules {
-		if j.standings[i].compared {
+		if j.standings[i].compared || slices.ContainsFunc(j.changing, func(c changingPolicy) bool { return slices.Contains(c.places, i) }) {
 			out = append(out, f)
 		}
 	}

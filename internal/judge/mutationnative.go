@@ -24,6 +24,7 @@ type Changer struct {
 	natives   *apiserver.Mutator
 	source    *interp.Interpreter
 	collapsed []mutating.KeyedList // in which the natives keep what the source drops
+	leftOut   []string             // namespaces that bindings leave out
 }
 
 // A Changed is what both made of an object.
@@ -38,6 +39,19 @@ type Changed struct {
 	Confused bool
 	// Changed tells that the interpreter has changed the object.
 	Changed bool
+	// LeftOut tells that the bindings leave out the namespace of the request.
+	LeftOut bool
+	// Interpreted and Made are what the interpreter and the natives made of the object, where
+	// neither is an error.
+	Interpreted, Made map[string]any
+}
+
+// Paths are where the two objects differ.
+func (c Changed) Paths() (out []string) {
+	for _, op := range (&interp.Mutation{Before: c.Interpreted, After: c.Made}).Patch() {
+		out = append(out, op.Path)
+	}
+	return out
 }
 
 // NewChanger makes a changer of native objects, and of the interpreter of their source.
@@ -50,12 +64,14 @@ func NewChanger(objects []mutating.Objects, source *interp.Interpreter, o apiser
 		collapsed = append(collapsed, one.Draft.Collapsed...)
 	}
 	natives, err := apiserver.NewMutator(policies, bindings, o)
-	return &Changer{natives, source, collapsed}, err
+	return &Changer{natives: natives, source: source, collapsed: collapsed}, err
 }
 
 // By is the changer with another interpreter of the source.
 func (c *Changer) By(source *interp.Interpreter) *Changer {
-	return &Changer{c.natives, source, c.collapsed}
+	out := *c
+	out.source = source
+	return &out
 }
 
 // Change lets both change the object of a request, as an API server has read it. On
@@ -94,7 +110,10 @@ func (c *Changer) Change(ctx context.Context, request *interp.Request) (out Chan
 		out.Different = "the interpreter: " + fails + "\nnative: " + out.Message
 	case fails == "":
 		out.Different = textdiff.Values(numbers(after), numbers(object))
+		out.Interpreted, out.Made = plainNumbers(after), plainNumbers(object)
 	}
+	namespace, _ := request.Admission["namespace"].(string)
+	out.LeftOut = slices.Contains(c.leftOut, namespace)
 	if out.Different != "" && fails == "" && err == nil && c.told(&out, read.Admission["object"], after, object) {
 		out.Confused, out.Different = true, ""
 	}
@@ -166,6 +185,11 @@ func numbers(v any) any {
 	return v
 }
 
+func plainNumbers(object map[string]any) map[string]any {
+	out, _ := numbers(object).(map[string]any)
+	return out
+}
+
 // A changingPolicy is a policy of which all that mutates is native.
 type changingPolicy struct {
 	*Changer
@@ -195,12 +219,19 @@ func (j *Judges) changers(c Cluster, world interp.World) (out []changingPolicy, 
 				one.places = append(one.places, i)
 			}
 		}
-		if !whole || len(objects) == 0 {
+		deployed := c.Mutations.madeFrom(p, j.Compiled.Rules)
+		if len(deployed.Policies) == 0 && (!whole || len(objects) == 0) {
 			continue
 		}
 		source := interp.New([]*policy.Policy{p}, j.exceptions, world, interp.Limits{})
 		if one.Changer, err = NewChanger(objects, source, c.options()); err != nil {
 			return nil, err
+		}
+		if len(deployed.Policies) > 0 {
+			if one.natives, err = apiserver.NewMutator(deployed.Policies, deployed.Bindings, c.options()); err != nil {
+				return nil, err
+			}
+			one.leftOut = deployed.leftOut()
 		}
 		out = append(out, one)
 	}

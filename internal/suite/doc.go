@@ -10,8 +10,8 @@
 // is expected. What cannot be judged says why and does not count as passed;
 // neither does what Kyverno passes because no rule looked at the resource.
 //
-// Mutate and generate rules are the interpreter's alone, and what they make is held
-// against the objects that a row names. Nothing verifies signatures, and nobody is
+// What mutate and generate rules make is held against the objects that a row names, and
+// so is what native policies make that mutate. Nothing verifies signatures, and nobody is
 // asked: mocked values take the place of what the cluster would say.
 //
 // Start at Read (read.go), the form of a suite; then Run (run.go), and mock.go for

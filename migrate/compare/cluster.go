@@ -15,6 +15,7 @@ import (
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/cluster"
+	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/internal/manifest"
 	"github.com/kvap/kvap/migrate"
 	"github.com/kvap/kvap/migrate/evidence"
@@ -145,10 +146,14 @@ func notCounting(u *unstructured.Unstructured) diag.Diagnostic {
 // readNatives reads the native policies and bindings that kvap made.
 func (c *Comparing) readNatives(ctx context.Context, s *Setting, mark *strings.Builder) error {
 	var unread error // what they say would be held against Kyverno by what they should be
-	for _, kind := range []string{"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"} {
+	for _, kind := range []string{"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"} {
 		err := c.Cluster.EachOf(ctx, []string{"admissionregistration.k8s.io", kind, "v1"}, func(err error) { unread = err }, func(u unstructured.Unstructured) error {
 			fmt.Fprintf(mark, "%s/%d ", u.GetUID(), u.GetGeneration())
-			s.Found = append(s.Found, s.Deployed.Add(manifest.Object{Value: u.Object})...)
+			add := s.Deployed.Add
+			if o := (manifest.Object{Value: u.Object}); judge.IsDeployedMutation(o) {
+				add = s.Mutations.Add
+			}
+			s.Found = append(s.Found, add(manifest.Object{Value: u.Object})...)
 			return nil
 		})
 		if err = errors.Join(err, unread); err != nil {

@@ -78,7 +78,11 @@ func (l *Ledger) judgeBatch(ctx context.Context, batch []judged) {
 		if j.Subject == "" {
 			j.Subject = asked(j.request.Admission())
 		}
-		if j.opinions, j.err = l.judges.Judge(ctx, j.request); j.err == nil && j.Made && l.making != nil {
+		if j.opinions, j.err = l.judges.Judge(ctx, j.request); j.err != nil {
+			return
+		}
+		l.judges.Mutate(ctx, j.request, j.opinions)
+		if j.Made && l.making != nil {
 			j.made = l.making.of(ctx, l.rows, j.request)
 		}
 	})
@@ -88,6 +92,9 @@ func (l *Ledger) judgeBatch(ctx context.Context, batch []judged) {
 func (l *Ledger) note(j judged) {
 	l.noteMade(j)
 	for i, o := range j.opinions {
+		if mutates(o.Rule) && o.Changes != nil {
+			l.noteChange(i, j, o)
+		}
 		if !validates(o.Rule) {
 			continue
 		}

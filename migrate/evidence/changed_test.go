@@ -1,0 +1,91 @@
+package evidence
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/internal/judge"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate"
+	"github.com/kvap/kvap/vap"
+	"github.com/kvap/kvap/vap/apiserver"
+)
+
+const stamps = `apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: stamps}
+spec:
+  rules:
+  - name: stamp
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    exclude: {any: [{resources: {names: [left]}}]}
+    mutate: {patchStrategicMerge: {metadata: {labels: {stamp: "is-{{ request.object.metadata.labels.team }}"}}}}
+`
+
+// What native policies make of the object of a request is held against what Kyverno's rules make
+// of it, and named by its path where it is another.
+func TestChanged(t *testing.T) {
+	t.Parallel()
+	schemas, err := schema.Builtin("1.36")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, found := policy.Parse("policy.yaml", []byte(stamps))
+	if found.HasErrors() {
+		t.Fatal(found)
+	}
+	options := translate.Options{
+		Release: 36, Schemas: schemas, Pack: translate.PackPolicy, Params: translate.ParamsConfigMap,
+		Existing: translate.AllowExisting, Guard: translate.GuardAuto, Mutations: true, Merging: apiserver.NewMerging(),
+	}
+	made := compile.Policies(compile.Input{Policies: f.Policies}, compile.Options{Translate: options, Emit: vap.EmitOptions{ExcludeNamespaces: []string{"left-out"}}})
+	for name, tt := range map[string]struct {
+		change func(expression string) string
+		team   string
+		in     string
+		want   string
+	}{
+		"the same":             {nil, "a", "default", "1 rule compared on 1 observation: 1 agree, 0 disagree"},
+		"another value":        {func(s string) string { return strings.Replace(s, "'is-'", "'was-'", 1) }, "a", "default", `"was-a" / "is-a" at /metadata/labels/stamp`},
+		"another key":          {func(s string) string { return strings.Replace(s, "'stamp'", "'mark'", 1) }, "a", "default", `empty / "is-a" at /metadata/labels/stamp`},
+		"an error":             {func(s string) string { return strings.Replace(s, "'is-'", "dyn({}).none", 1) }, "a", "default", "err / make an object of it"},
+		"a namespace left out": {nil, "a", "left-out", "0 rules compared on 0 observations: 0 agree, 0 disagree; of 1 rule there is no evidence"},
+	} {
+		var deployed judge.DeployedMutations
+		for _, o := range made.Mutating {
+			p := o.Policy.DeepCopy()
+			if m := p.Spec.Mutations[0].ApplyConfiguration; tt.change != nil {
+				m.Expression = tt.change(m.Expression)
+			}
+			deployed.Policies, deployed.Bindings = append(deployed.Policies, p), append(deployed.Bindings, o.Bindings...)
+		}
+		judges, err := judge.New(made, nil, judge.Cluster{Mutations: deployed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := &bench{T: t, policy: f.Policies[0], options: options, judges: judges}
+		l := New(judges, nil)
+		o := aConfigMap("one", "team", tt.team)
+		o.SetNamespace(tt.in)
+		b.judge(l, Requests, nil, o)
+		if got := changedSummary(l.Comparison()); got != tt.want {
+			t.Errorf("%s: %s, want %s", name, got, tt.want)
+		}
+	}
+}
+
+func changedSummary(c report.Comparison) string {
+	for _, r := range c.Rules {
+		for _, d := range r.Disagreements {
+			out := strings.TrimPrefix(d.Sides[0].Says, "make it ") + " / " + strings.TrimPrefix(d.Sides[1].Says, "make it ")
+			if d.Sides[1].Message != "" {
+				out += " at " + d.Sides[1].Message
+			}
+			return out
+		}
+	}
+	return c.Totals.String()
+}
