@@ -334,7 +334,7 @@ func (e *emitter) guardText() string {
 	return out
 }
 
-// settled is a match condition or a variable of which a type checker has nothing to
+// settled is a variable of which a type checker has nothing to
 // say, although a cluster's does not look at it.
 func (e *emitter) settled(v cel.Value) cel.Value {
 	for _, checker := range e.draft.Checkers {
