@@ -123,6 +123,7 @@ internal/e2e/chainsaw:
 internal/e2e/testcluster: api/v1alpha1 deploy/crds internal/controlplane
 internal/manifest: diag
 internal/cores:
+internal/exit:
 internal/manual:
 internal/release:
 internal/snippets:

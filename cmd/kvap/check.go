@@ -11,6 +11,7 @@ import (
 	"github.com/kvap/kvap/check"
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/schema"
@@ -113,17 +114,17 @@ func runCheck(cmd *cobra.Command, args []string, f checkFlags) error {
 	progress.clear()
 	convert := convertFlags{quiet: !f.verbose, verbose: f.verbose, noColor: f.noColor}
 	if err := convert.printDiagnostics(cmd.ErrOrStderr(), run.found, run.sources, cmd.Root().DisplayName()); err != nil {
-		return runtimeError(err)
+		return exit.Runtime(err)
 	}
 	behind := run.behind(cmd.Root().DisplayName())
 	if len(run.objects)+len(run.unread()) == 0 && (!f.empty && !f.cluster && !run.needsNone() || run.found.HasErrors()) {
 		if run.found.HasErrors() {
-			return &exit{code: exitUsage}
+			return exit.Usage(nil)
 		}
 		if behind != "" {
 			behind = ": " + behind
 		}
-		return &exit{exitUsage, fmt.Errorf("there is no admission policy in %s%s", inputNames(paths, f.kustomize), behind)}
+		return exit.Usage(fmt.Errorf("there is no admission policy in %s%s", inputNames(paths, f.kustomize), behind))
 	}
 	if behind != "" && !f.quiet {
 		fmt.Fprintln(cmd.ErrOrStderr(), behind)
@@ -132,7 +133,7 @@ func runCheck(cmd *cobra.Command, args []string, f checkFlags) error {
 	progress.during(fmt.Sprintf("checking %s", count(len(run.objects), "object", "objects")), func() { result = run.report() })
 	progress.clear()
 	if err := f.write(cmd, result, run); err != nil {
-		return runtimeError(err)
+		return exit.Runtime(err)
 	}
 	return f.verdict(run, result)
 }
@@ -143,11 +144,11 @@ func (f checkFlags) verdict(run *checkRun, result report.Check) error {
 	case len(run.left) > 0:
 		return run.leftOut.err("the check")
 	case run.found.HasErrors():
-		return &exit{code: exitPartly}
+		return exit.Partly(nil)
 	case result.Totals.AtLeast(f.least()) > 0:
-		return &exit{code: exitFindings}
+		return exit.Findings(nil)
 	case len(run.unread()) > 0:
-		return &exit{code: exitPartly}
+		return exit.Partly(nil)
 	}
 	return nil
 }
@@ -188,7 +189,7 @@ func (f checkFlags) perRelease(run *checkRun) ([]choices, error) {
 		}
 		if schemas[c.translate.Release] == nil {
 			if c.translate.Schemas, err = withServed(c.translate.Schemas, run.served); err != nil {
-				return nil, runtimeError(err)
+				return nil, exit.Runtime(err)
 			}
 			schemas[c.translate.Release] = c.translate.Schemas
 			out = append(out, c)
@@ -232,11 +233,11 @@ func (run *checkRun) readCluster(cmd *cobra.Command, f *checkFlags) error {
 	r := checkReader{Connection: c}
 	if len(run.sources) == 0 {
 		if run.sources, err = r.policies(cmd.Context()); err != nil {
-			return runtimeError(err)
+			return exit.Runtime(err)
 		}
 	}
 	if run.served, err = r.readServed(cmd.Context(), run.sources); err != nil {
-		return runtimeError(err)
+		return exit.Runtime(err)
 	}
 	run.leftOut = r.leftOut
 	if cmd.Flags().Changed("kubernetes-version") {

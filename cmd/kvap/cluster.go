@@ -14,6 +14,7 @@ import (
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/internal/cluster"
+	"github.com/kvap/kvap/internal/exit"
 )
 
 // clusterFlags say which cluster is meant, and where in it.
@@ -48,17 +49,17 @@ func (f clusterFlags) connect() (*cluster.Connection, error) {
 	case clientcmd.IsEmptyConfig(err):
 		return nil, noCluster()
 	case err != nil:
-		return nil, &exit{exitUsage, err}
+		return nil, exit.Usage(err)
 	}
 	config.Timeout, config.QPS, config.UserAgent = f.timeout, -1, "kvap-cli"
 	config.WarningHandler = rest.NoWarnings{}
 	namespace, _, err := loaded.Namespace()
 	if err != nil {
-		return nil, &exit{exitUsage, err}
+		return nil, exit.Usage(err)
 	}
 	c, err := cluster.Connect(config, namespace)
 	if err != nil {
-		return nil, runtimeError(fmt.Errorf("no API server answers at %s: %w; check --kubeconfig and --context, and that the cluster is up", config.Host, err))
+		return nil, exit.Runtime(fmt.Errorf("no API server answers at %s: %w; check --kubeconfig and --context, and that the cluster is up", config.Host, err))
 	}
 	return c, nil
 }
@@ -66,9 +67,9 @@ func (f clusterFlags) connect() (*cluster.Connection, error) {
 // noCluster tells that no configuration names a cluster.
 func noCluster() error {
 	if at := os.Getenv("KUBECONFIG"); at != "" {
-		return runtimeError(fmt.Errorf("no cluster is configured: KUBECONFIG is %s, which is not there, or names none", at))
+		return exit.Runtime(fmt.Errorf("no cluster is configured: KUBECONFIG is %s, which is not there, or names none", at))
 	}
-	return runtimeError(errors.New("no cluster is configured; name a kubeconfig file with --kubeconfig or in KUBECONFIG"))
+	return exit.Runtime(errors.New("no cluster is configured; name a kubeconfig file with --kubeconfig or in KUBECONFIG"))
 }
 
 // leftOut is what could not be read, and why. What it is part of goes on without.
@@ -88,7 +89,7 @@ func (l *leftOut) err(what string) error {
 	if len(l.left) == 0 {
 		return nil
 	}
-	return &exit{exitPartly, fmt.Errorf("some objects could not be read, so %s is incomplete: %w", what, errors.Join(l.left...))}
+	return exit.Partly(fmt.Errorf("some objects could not be read, so %s is incomplete: %w", what, errors.Join(l.left...)))
 }
 
 // choicesFor takes the release of the cluster where the user names none that it

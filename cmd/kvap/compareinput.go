@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/internal/manifest"
 	"github.com/kvap/kvap/migrate/compare"
@@ -36,15 +37,15 @@ type comparison struct {
 
 // comparisonError has the exit code that belongs to an error of a comparison.
 func comparisonError(err error) error {
-	var own *exit
+	var own *exit.Error
 	var input compare.InputError
 	switch {
 	case errors.As(err, &own):
 		return err
 	case errors.As(err, &input):
-		return &exit{exitUsage, err}
+		return exit.Usage(err)
 	}
-	return runtimeError(err)
+	return exit.Runtime(err)
 }
 
 // options are what the flags mean.

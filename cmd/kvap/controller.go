@@ -22,6 +22,7 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kvap/kvap/controller"
+	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/vap"
@@ -136,7 +137,7 @@ func runController(cmd *cobra.Command, f controllerFlags) error {
 	defer stop()
 	log := logTo(cmd.ErrOrStderr(), f.verbose)
 	if err := runWithWebhook(ctx, config, options, f.webhook, cleaning(clean), f.limit, log); err != nil {
-		return runtimeError(err)
+		return exit.Runtime(err)
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/vap"
@@ -148,14 +149,14 @@ func convert(cmd *cobra.Command, args []string, f convertFlags) error {
 	wrote := ""
 	if !done.empty() {
 		if wrote, err = p.out.write(cmd.OutOrStdout(), done, slices.Concat(inputs(p.sources), p.params)); err != nil {
-			return runtimeError(err)
+			return exit.Runtime(err)
 		}
 	}
 	conversion := done.report()
 	conversion.ExcludedNamespaces = p.choices.emit.ExcludeNamespaces
 	conversion.Meets = append(conversion.Meets, done.meets(p.choices.translate.Pack, f.meetingsCompared())...)
 	if err := f.tell(cmd, p.sources, done, conversion, wrote); err != nil {
-		return runtimeError(err)
+		return exit.Runtime(err)
 	}
 	if done.empty() && !onSchedule(done.found) {
 		return noPolicy(paths, f.kustomize, done.found, f.verbose)
@@ -204,7 +205,7 @@ func (f convertFlags) staticParams(stdin io.Reader) ([]*unstructured.Unstructure
 	}
 	for _, d := range found {
 		if d.Severity == diag.Error {
-			return nil, nil, &exit{exitUsage, fmt.Errorf("--param: %w", d)}
+			return nil, nil, exit.Usage(fmt.Errorf("--param: %w", d))
 		}
 	}
 	var out []*unstructured.Unstructured
@@ -225,7 +226,7 @@ func onSchedule(found diag.List) bool {
 func noPolicy(paths []string, kustomize string, found diag.List, verbose bool) error {
 	names := inputNames(paths, kustomize)
 	if found.HasErrors() {
-		return &exit{exitUsage, fmt.Errorf("no policy in %s could be read", names)}
+		return exit.Usage(fmt.Errorf("no policy in %s could be read", names))
 	}
 	hint := ""
 	if !verbose && slices.ContainsFunc(found, func(d diag.Diagnostic) bool { return d.Severity == diag.Note }) {
@@ -233,26 +234,26 @@ func noPolicy(paths []string, kustomize string, found diag.List, verbose bool) e
 	} else if len(found) == 0 && slices.ContainsFunc(paths, leadsToFolder) {
 		hint = "; of a folder, files that end in .yaml, .yml or .json are read, and no hidden folders"
 	}
-	return &exit{exitUsage, fmt.Errorf("there is no policy in %s%s", names, hint)}
+	return exit.Usage(fmt.Errorf("there is no policy in %s%s", names, hint))
 }
 
 // verdict is the exit code: input that was left out weighs more than a remainder.
 func verdict(done *compilation, c report.Conversion, strict bool) error {
 	switch {
 	case done.found.HasErrors() && c.Totals.Native+c.Totals.Webhook == 0:
-		return &exit{code: exitUsage}
+		return exit.Usage(nil)
 	case done.found.HasErrors():
-		return &exit{code: exitPartly}
+		return exit.Partly(nil)
 	case strict && c.Totals.Native < c.Totals.Rules:
-		return &exit{exitFindings, fmt.Errorf("--strict: %d of %d rules have no native form", c.Totals.Rules-c.Totals.Native, c.Totals.Rules)}
+		return exit.Findings(fmt.Errorf("--strict: %d of %d rules have no native form", c.Totals.Rules-c.Totals.Native, c.Totals.Rules))
 	case strict && done.duplicateKeys() > 0:
-		return &exit{exitFindings, fmt.Errorf("--strict: %s twice in a mapping, see %s", count(done.duplicateKeys(), "key stands", "keys stand"), diag.DuplicateKey)}
+		return exit.Findings(fmt.Errorf("--strict: %s twice in a mapping, see %s", count(done.duplicateKeys(), "key stands", "keys stand"), diag.DuplicateKey))
 	case strict && slices.ContainsFunc(done.rules, isUnordered):
-		return &exit{exitFindings, fmt.Errorf("--strict: policies may write the same field in any order, see %s", diag.MutationOrder)}
+		return exit.Findings(fmt.Errorf("--strict: policies may write the same field in any order, see %s", diag.MutationOrder))
 	case strict && c.Totals.Guessed > 0:
-		return &exit{exitFindings, fmt.Errorf("--strict: the resources of %d of %d rules are guessed", c.Totals.Guessed, c.Totals.Rules)}
+		return exit.Findings(fmt.Errorf("--strict: the resources of %d of %d rules are guessed", c.Totals.Guessed, c.Totals.Rules))
 	case len(done.unread) > 0, c.Totals.Guessed > 0:
-		return &exit{code: exitPartly}
+		return exit.Partly(nil)
 	}
 	return nil
 }

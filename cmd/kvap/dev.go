@@ -24,6 +24,7 @@ import (
 	"github.com/kvap/kvap/deploy/crds"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/controlplane"
+	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/kyverno"
 	"github.com/kvap/kvap/vap"
 )
@@ -113,11 +114,11 @@ func runDev(cmd *cobra.Command, paths []string, f devFlags) error {
 	}
 	objects, err := readSourceObjects(paths, cmd.InOrStdin(), cmd.ErrOrStderr())
 	if err != nil {
-		return &exit{exitUsage, err}
+		return exit.Usage(err)
 	}
 	definitions, err := readDefinitions(f.crds)
 	if err != nil {
-		return &exit{exitUsage, err}
+		return exit.Usage(err)
 	}
 	ctx, stop := signal.NotifyContext(commandContext(cmd), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
@@ -126,9 +127,9 @@ func runDev(cmd *cobra.Command, paths []string, f devFlags) error {
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		err = nil // it was told to end
 	}
-	var known *exit
+	var known *exit.Error
 	if err != nil && !errors.As(err, &known) {
-		return runtimeError(err)
+		return exit.Runtime(err)
 	}
 	return err
 }
@@ -205,7 +206,7 @@ func (d *dev) run(ctx context.Context, dir string, definitions []controlplane.CR
 	if err := <-ended; err != nil || refused == 0 {
 		return err
 	}
-	return &exit{exitPartly, nil}
+	return exit.Partly(nil)
 }
 
 // logger is silent unless asked: whoever tries policies has the terminal for them.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/internal/proven"
 	"github.com/kvap/kvap/schema"
@@ -143,7 +144,7 @@ func eval(cmd *cobra.Command, paths []string, f evalFlags) error {
 		f.resources = paths
 		sources, _, err := readInput(slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return p == "-" }), nil)
 		if err != nil {
-			return &exit{exitUsage, err}
+			return exit.Usage(err)
 		}
 		if holdPolicies(sources) {
 			return errNothingToJudge
@@ -171,16 +172,16 @@ func eval(cmd *cobra.Command, paths []string, f evalFlags) error {
 	err = e.judge(cmd.Context(), inputs)
 	progress.clear()
 	if err != nil {
-		return runtimeError(err)
+		return exit.Runtime(err)
 	}
 	e.reportMissing()
 	if err := e.out.finish(e.totals); err != nil {
-		return runtimeError(err)
+		return exit.Runtime(err)
 	}
 	e.found = e.found.Sort()
 	shown := convertFlags{quiet: f.quiet, verbose: f.verbose, noColor: f.noColor}
 	if err := shown.printDiagnostics(cmd.ErrOrStderr(), e.found, e.sources, cmd.Root().DisplayName()); err != nil {
-		return runtimeError(err)
+		return exit.Runtime(err)
 	}
 	return e.verdict()
 }
@@ -292,7 +293,7 @@ func (f evalFlags) prepare(cmd *cobra.Command, paths []string) (*evaluation, err
 	e.judges, err = judge.Compile(compile.Input{Policies: read.policies, Exceptions: read.exceptions, Found: read.found},
 		compile.Options{Translate: choices.translate}, judge.Cluster{Objects: e.objects, World: e.world(), Deployed: read.deployed})
 	if err != nil {
-		return nil, &exit{exitUsage, err}
+		return nil, exit.Usage(err)
 	}
 	if f.verbose { // what the translation leaves to the webhook is not what is asked here
 		e.found = append(e.found, e.judges.Compiled.Diagnostics...)
@@ -306,15 +307,15 @@ func (e *evaluation) verdict() error {
 	judged := e.totals.requests - e.totals.unread
 	switch {
 	case judged > 0 && len(e.judges.Rules) == 0 && e.unread:
-		return &exit{code: exitPartly}
+		return exit.Partly(nil)
 	case judged == 0, len(e.judges.Rules) == 0:
-		return &exit{exitUsage, errors.New("nothing was judged")}
+		return exit.Usage(errors.New("nothing was judged"))
 	case e.found.HasErrors():
-		return &exit{code: exitPartly}
+		return exit.Partly(nil)
 	case e.failOn != "never" && e.totals.disagreements > 0, e.failOn == "deny" && e.totals.violations > 0:
-		return &exit{code: exitFindings}
+		return exit.Findings(nil)
 	case e.unread:
-		return &exit{code: exitPartly}
+		return exit.Partly(nil)
 	}
 	return nil
 }

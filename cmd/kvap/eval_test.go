@@ -14,6 +14,7 @@ import (
 
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
@@ -74,7 +75,7 @@ func TestEvalOrder(t *testing.T) {
 	}
 	for name, text := range map[string][]byte{"plain": plain.Bytes(), "gzip": packed.Bytes()} {
 		code, out, errs := runEval(t, text)
-		if code != exitClean || errs != "" {
+		if code != exit.CodeClean || errs != "" {
 			t.Fatalf("%s: exit code %d: %s", name, code, errs)
 		}
 		d := json.NewDecoder(strings.NewReader(out))
@@ -104,7 +105,7 @@ func TestEvalTruncated(t *testing.T) {
 	_, _ = z.Write([]byte(requestLineOf("a", "")))
 	_ = z.Flush()
 	code, out, errs := runEval(t, packed.Bytes())
-	if code != exitPartly || !strings.Contains(out, `"id":"a"`) || !strings.Contains(errs, "unexpected EOF") {
+	if code != exit.CodePartly || !strings.Contains(out, `"id":"a"`) || !strings.Contains(errs, "unexpected EOF") {
 		t.Errorf("exit code %d\n%s\n%s", code, out, errs)
 	}
 }
@@ -119,11 +120,11 @@ func TestEvalVerdict(t *testing.T) {
 		judged []judged
 		want   int
 	}{
-		"a violation is no finding": {[]judged{agree}, exitClean},
-		"a disagreement is":         {[]judged{agree, disagree}, exitFindings},
-		"some left out":             {[]judged{agree, disagree, unread}, exitPartly},
-		"all left out":              {[]judged{unread}, exitUsage},
-		"nothing":                   {nil, exitUsage},
+		"a violation is no finding": {[]judged{agree}, exit.CodeClean},
+		"a disagreement is":         {[]judged{agree, disagree}, exit.CodeFindings},
+		"some left out":             {[]judged{agree, disagree, unread}, exit.CodePartly},
+		"all left out":              {[]judged{unread}, exit.CodeUsage},
+		"nothing":                   {nil, exit.CodeUsage},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
@@ -139,15 +140,15 @@ func TestEvalVerdict(t *testing.T) {
 			if err := e.out.finish(e.totals); err != nil {
 				t.Fatal(err)
 			}
-			code := exitClean
-			var done *exit
+			code := exit.CodeClean
+			var done *exit.Error
 			if errors.As(e.verdict(), &done) {
-				code = done.code
+				code = done.Code
 			}
 			if code != c.want {
 				t.Errorf("exit code %d, want %d", code, c.want)
 			}
-			if c.want == exitFindings && !strings.Contains(out.String(), "DISAGREE: native: ; interpreter: bad") {
+			if c.want == exit.CodeFindings && !strings.Contains(out.String(), "DISAGREE: native: ; interpreter: bad") {
 				t.Errorf("the table hides the disagreement:\n%s", out.String())
 			}
 		})

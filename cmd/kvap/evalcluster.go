@@ -8,6 +8,7 @@ import (
 
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/migrate/compare"
 	"github.com/kvap/kvap/policy"
@@ -65,7 +66,7 @@ func (f evalFlags) prepareCluster(cmd *cobra.Command) (*evaluation, error) {
 	e.judges, err = judge.Compile(compile.Input{Policies: there.Policies, Exceptions: there.Exceptions, Found: there.Found},
 		compile.Options{Translate: choices.translate}, judge.Cluster{Objects: e.objects, World: e.world(), Deployed: there.Deployed})
 	if err != nil {
-		return nil, &exit{exitUsage, err}
+		return nil, exit.Usage(err)
 	}
 	e.out, e.failOn = f.newOutput(cmd.OutOrStdout()), f.failOn
 	return e, nil

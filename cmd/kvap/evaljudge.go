@@ -18,7 +18,7 @@ const batchSize = 256
 
 // A judged is an input with what the judges said, or why they were not asked.
 type judged struct {
-	input    input
+	question question
 	id       string
 	opinions []judge.Opinion
 	mutation *interp.Mutation // nil without mutate rules
@@ -30,7 +30,7 @@ type judged struct {
 }
 
 // judge judges all inputs, in batches, and writes the answers in their order.
-func (e *evaluation) judge(ctx context.Context, inputs iter.Seq2[input, error]) error {
+func (e *evaluation) judge(ctx context.Context, inputs iter.Seq2[question, error]) error {
 	if ctx == nil {
 		ctx = context.Background()
 	}
@@ -51,7 +51,7 @@ func (e *evaluation) judge(ctx context.Context, inputs iter.Seq2[input, error]) 
 			e.found = append(e.found, diag.Errorf(in.pos, diag.Unreadable, "%v", err))
 			continue
 		}
-		batch = append(batch, judged{input: in})
+		batch = append(batch, judged{question: in})
 		if len(batch) == batchSize {
 			if err := flush(); err != nil {
 				return err
@@ -67,7 +67,7 @@ func (e *evaluation) judgeBatch(ctx context.Context, batch []judged) {
 }
 
 func (e *evaluation) one(ctx context.Context, j *judged) {
-	id, request, found := j.input.read()
+	id, request, found := j.question.read()
 	j.id, j.found, j.unread = id, found, request == nil
 	if j.unread {
 		return
@@ -76,12 +76,12 @@ func (e *evaluation) one(ctx context.Context, j *judged) {
 		request.NamespaceLabels = e.labels
 	}
 	if j.incomplete = request.Lacks(e.schemas); j.incomplete != "" {
-		j.found = append(j.found, diag.Warnf(j.input.pos, diag.IncompleteObject,
+		j.found = append(j.found, diag.Warnf(j.question.pos, diag.IncompleteObject,
 			"%s is missing, and no API server asks a policy about such an object; what is said of it holds nowhere", j.incomplete))
 	}
 	var err error
 	if j.opinions, err = e.judges.Judge(ctx, request); err != nil {
-		j.found = append(j.found, diag.Errorf(j.input.pos, diag.BadRequest, "%v", err))
+		j.found = append(j.found, diag.Errorf(j.question.pos, diag.BadRequest, "%v", err))
 		j.unread = true
 		return
 	}

@@ -9,6 +9,7 @@ import (
 	sigsjson "sigs.k8s.io/json"
 
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/internal/manifest"
 	"github.com/kvap/kvap/interp"
@@ -22,7 +23,7 @@ func readManifests(flag string, paths []string, stdin io.Reader) ([]manifest.Obj
 	}
 	sources, found, err := readInput(paths, stdin)
 	if err != nil {
-		return nil, nil, nil, &exit{exitUsage, fmt.Errorf("%s: %w", flag, err)}
+		return nil, nil, nil, exit.Usage(fmt.Errorf("%s: %w", flag, err))
 	}
 	var objects []manifest.Object
 	for _, s := range sources {

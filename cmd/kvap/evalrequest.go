@@ -2,31 +2,29 @@ package main
 
 import (
 	"bufio"
-	"bytes"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"os"
-	"path/filepath"
 
 	kjson "k8s.io/apimachinery/pkg/util/json"
 	sigsjson "sigs.k8s.io/json"
 
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/judge"
 )
 
-// An input is something to judge. Read is called by several goroutines at once,
+// A question is something to judge. Read is called by several goroutines at once,
 // for different inputs. It gives no request where there is an error.
-type input struct {
+type question struct {
 	pos  diag.Pos
 	read func() (id string, request *judge.Request, found diag.List)
 }
 
 // inputs are what the flags ask to be judged.
-func (f evalFlags) inputs(stdin io.Reader, e *evaluation) (iter.Seq2[input, error], error) {
+func (f evalFlags) inputs(stdin io.Reader, e *evaluation) (iter.Seq2[question, error], error) {
 	if len(f.requests) > 0 {
 		return f.requestInputs(stdin)
 	}
@@ -34,7 +32,7 @@ func (f evalFlags) inputs(stdin io.Reader, e *evaluation) (iter.Seq2[input, erro
 	if err == nil && len(f.documents) > 0 {
 		list, err = f.documentInputs(stdin, e)
 	}
-	return func(yield func(input, error) bool) {
+	return func(yield func(question, error) bool) {
 		for _, in := range list {
 			if !yield(in, nil) {
 				return
@@ -45,60 +43,37 @@ func (f evalFlags) inputs(stdin io.Reader, e *evaluation) (iter.Seq2[input, erro
 
 // requestInputs reads recorded requests line by line: there may be more of them
 // than memory holds.
-func (f evalFlags) requestInputs(stdin io.Reader) (iter.Seq2[input, error], error) {
+func (f evalFlags) requestInputs(stdin io.Reader) (iter.Seq2[question, error], error) {
 	for _, path := range f.requests {
 		if path == "-" {
 			continue
 		}
 		info, err := os.Stat(path)
 		if err != nil {
-			return nil, &exit{exitUsage, fmt.Errorf("--requests: %w", plainPathError(err))}
+			return nil, exit.Usage(fmt.Errorf("--requests: %w", plainPathError(err)))
 		}
 		if info.IsDir() {
-			return nil, &exit{exitUsage, fmt.Errorf("--requests: %s is a folder; name the files in it", path)}
+			return nil, exit.Usage(fmt.Errorf("--requests: %s is a folder; name the files in it", path))
 		}
 	}
-	return func(yield func(input, error) bool) {
+	return func(yield func(question, error) bool) {
 		for _, path := range f.requests {
-			if !eachLine(path, stdin, yield) {
+			more := true
+			lines, err := newTail([]string{path}, stdin)
+			if err == nil {
+				err = lines.Each(true, func(text []byte, at diag.Pos) bool {
+					more = yield(question{at, requestLine{at, text}.read}, nil)
+					return more
+				})
+			}
+			if err != nil {
+				more = yield(question{}, err)
+			}
+			if !more {
 				return
 			}
 		}
 	}, nil
-}
-
-func eachLine(path string, stdin io.Reader, yield func(input, error) bool) bool {
-	name, in := stdinName, stdin
-	if path != "-" {
-		file, err := os.Open(path)
-		if err != nil {
-			return yield(input{}, plainPathError(err))
-		}
-		defer file.Close()
-		name, in = filepath.ToSlash(path), file
-	}
-	lines, err := unpacked(in)
-	if err != nil {
-		return yield(input{}, fmt.Errorf("%s: %w", name, err))
-	}
-	for n := 1; ; n++ {
-		line, err := readLine(lines)
-		if content := bytes.TrimSpace(line); len(content) > 0 {
-			if n == 1 {
-				content = bytes.TrimPrefix(content, []byte("\ufeff"))
-			}
-			l := requestLine{pos: diag.Pos{File: name, Line: n, Col: 1}, text: content}
-			if !yield(input{l.pos, l.read}, nil) {
-				return false
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			return true
-		}
-		if err != nil {
-			return yield(input{}, fmt.Errorf("%s:%d: %w", name, n, err))
-		}
-	}
 }
 
 // lineLimit is the most that a line of requests may have, in bytes. An API server
@@ -117,19 +92,6 @@ func readLine(lines *bufio.Reader) ([]byte, error) {
 			return nil, errors.New("the line is larger than 32 MiB; JSON Lines have one request on each line")
 		}
 	}
-}
-
-// unpacked reads a file that may be gzipped, whatever its name is.
-func unpacked(in io.Reader) (*bufio.Reader, error) {
-	lines := bufio.NewReaderSize(in, 1<<16)
-	if magic, _ := lines.Peek(2); !bytes.Equal(magic, []byte{0x1f, 0x8b}) {
-		return lines, nil
-	}
-	unzipped, err := gzip.NewReader(lines)
-	if err != nil {
-		return nil, err
-	}
-	return bufio.NewReaderSize(unzipped, 1<<16), nil
 }
 
 // A requestLine is a recorded request.

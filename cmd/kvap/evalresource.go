@@ -10,12 +10,13 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/internal/manifest"
 )
 
 // resourceInputs are the resources as requests.
-func (f evalFlags) resourceInputs(stdin io.Reader, e *evaluation) ([]input, error) {
+func (f evalFlags) resourceInputs(stdin io.Reader, e *evaluation) ([]question, error) {
 	resources, sources, found, err := readManifests("--resource", f.resources, stdin)
 	if err != nil {
 		return nil, err
@@ -33,13 +34,13 @@ func (f evalFlags) resourceInputs(stdin io.Reader, e *evaluation) ([]input, erro
 	case client.Operation == "":
 		client.Operation = "CREATE"
 	}
-	var out []input
+	var out []question
 	for _, o := range resources {
 		before := manifest.Object{}
 		if i := slices.IndexFunc(old, func(old manifest.Object) bool { return client.Same(o, old) }); i >= 0 {
 			before = old[i]
 		}
-		out = append(out, input{pos: o.Pos, read: func() (string, *judge.Request, diag.List) {
+		out = append(out, question{pos: o.Pos, read: func() (string, *judge.Request, diag.List) {
 			request, ds := f.request(client, o, before)
 			return o.Title(), request, ds
 		}})
@@ -48,16 +49,16 @@ func (f evalFlags) resourceInputs(stdin io.Reader, e *evaluation) ([]input, erro
 }
 
 // documentInputs are the JSON documents, which are no objects of a cluster.
-func (f evalFlags) documentInputs(stdin io.Reader, e *evaluation) ([]input, error) {
+func (f evalFlags) documentInputs(stdin io.Reader, e *evaluation) ([]question, error) {
 	sources, found, err := readInput(f.documents, stdin)
 	if err != nil {
-		return nil, &exit{exitUsage, fmt.Errorf("--json: %w", err)}
+		return nil, exit.Usage(fmt.Errorf("--json: %w", err))
 	}
 	e.sources, e.found = append(e.sources, sources...), append(e.found, found...)
-	var out []input
+	var out []question
 	for _, s := range sources {
 		at := diag.Pos{File: s.name, Line: 1, Col: 1}
-		out = append(out, input{pos: at, read: func() (string, *judge.Request, diag.List) {
+		out = append(out, question{pos: at, read: func() (string, *judge.Request, diag.List) {
 			var document map[string]any
 			text, err := yaml.YAMLToJSON(s.data)
 			if err == nil {

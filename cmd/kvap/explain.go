@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/exit"
 )
 
 func newExplain() *cobra.Command {
@@ -22,7 +23,7 @@ func newExplain() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				if err := writeTitles(cmd.OutOrStdout()); err != nil {
-					return runtimeError(err)
+					return exit.Runtime(err)
 				}
 				return nil
 			}
@@ -35,7 +36,7 @@ func newExplain() *cobra.Command {
 				texts = append(texts, text)
 			}
 			if _, err := io.WriteString(cmd.OutOrStdout(), strings.Join(texts, "\n")); err != nil {
-				return runtimeError(err)
+				return exit.Runtime(err)
 			}
 			return nil
 		},

@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/kvap/kvap/internal/exit"
 )
 
 // A folder is what a run writes its files into. Nothing is written outside of it:
@@ -48,7 +50,7 @@ const (
 // openFolder makes the folder where it does not exist. sources are what the run reads.
 func openFolder(name string, sources []source) (*folder, error) {
 	if name == "-" {
-		return nil, &exit{exitUsage, errors.New("a folder cannot be written to standard output; name one, and ./- where it is called -")}
+		return nil, exit.Usage(errors.New("a folder cannot be written to standard output; name one, and ./- where it is called -"))
 	}
 	if err := os.MkdirAll(name, 0o755); err != nil {
 		return nil, plainPathError(err)
@@ -99,7 +101,7 @@ func (f *folder) write(force bool) (same int, err error) {
 		if n := len(inTheWay) - 1; n > 0 {
 			more = fmt.Sprintf(" and %s", count(n, "more file", "more files"))
 		}
-		return 0, &exit{exitUsage, fmt.Errorf("nothing was written to %s: %s%s; name another folder, or say --force", f.name, inTheWay[0], more)}
+		return 0, exit.Usage(fmt.Errorf("nothing was written to %s: %s%s; name another folder, or say --force", f.name, inTheWay[0], more))
 	}
 	if err := f.list(f.earlier); err != nil {
 		return 0, err

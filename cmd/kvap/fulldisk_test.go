@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/kvap/kvap/internal/exit"
 )
 
 type fullDisk struct{}
@@ -26,8 +28,8 @@ func TestFullDiskIsARuntimeError(t *testing.T) {
 		"migrate shadow -f POLICY --dry-run=client --output-dir x",
 	} {
 		args := at.Replace(args)
-		if code := run(append([]string{"kvap"}, strings.Fields(args)...), nil, fullDisk{}, io.Discard); code != exitRuntime {
-			t.Errorf("kvap %s: exit code %d, want %d", args, code, exitRuntime)
+		if code := run(append([]string{"kvap"}, strings.Fields(args)...), nil, fullDisk{}, io.Discard); code != exit.CodeRuntime {
+			t.Errorf("kvap %s: exit code %d, want %d", args, code, exit.CodeRuntime)
 		}
 	}
 }

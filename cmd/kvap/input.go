@@ -15,6 +15,7 @@ import (
 	"syscall"
 
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/exit"
 )
 
 const (
@@ -80,7 +81,7 @@ func readSources(paths []string, folder string, stdin io.Reader) ([]source, diag
 		sources = append(sources, rendered)
 	}
 	if err != nil {
-		return nil, nil, &exit{exitUsage, err}
+		return nil, nil, exit.Usage(err)
 	}
 	return sources, found, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/exit"
 )
 
 func main() {
@@ -30,20 +31,20 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 	root.SetFlagErrorFunc(noSuchFlag)
 	cmd, err := root.ExecuteC()
 	if written.err != nil { // which help and the like pass over
-		err = runtimeError(written.err)
+		err = exit.Runtime(written.err)
 	}
 	if err == nil {
-		return exitClean
+		return exit.CodeClean
 	}
-	var done *exit
+	var done *exit.Error
 	if errors.As(err, &done) {
-		if done.err != nil {
-			fmt.Fprintf(errs, "%s: %s\n", displayName(args[0]), diag.Inert(done.err.Error()))
+		if done.Err != nil {
+			fmt.Fprintf(errs, "%s: %s\n", displayName(args[0]), diag.Inert(done.Err.Error()))
 		}
-		return done.code
+		return done.Code
 	}
 	fmt.Fprintf(errs, "%s: %s\nSee '%s --help'.\n", displayName(args[0]), diag.Inert(err.Error()), cmd.CommandPath())
-	return exitUsage
+	return exit.CodeUsage
 }
 
 // An output remembers that it could not be written.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/manual"
 )
 
@@ -19,11 +20,11 @@ func newManual() *cobra.Command {
 		Hidden: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
-				return runtimeError(err)
+				return exit.Runtime(err)
 			}
 			for _, p := range manual.Pages(cmd.Root(), "kvap "+version().Version) {
 				if err := os.WriteFile(filepath.Join(args[0], p.File), []byte(p.Text), 0o644); err != nil {
-					return runtimeError(err)
+					return exit.Runtime(err)
 				}
 			}
 			return nil

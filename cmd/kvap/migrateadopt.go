@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/migrate"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
@@ -44,7 +45,7 @@ func (f changeFlags) adoptFiles(cmd *cobra.Command, v changeVerb, names []string
 		return err
 	}
 	if unread.HasErrors() {
-		return &exit{exitUsage, unread[0]}
+		return exit.Usage(unread[0])
 	}
 	out := report.Handover{Verb: migrate.Adopt, Folder: f.outputDir}
 	if f.dryRun != "none" {
@@ -55,7 +56,7 @@ func (f changeFlags) adoptFiles(cmd *cobra.Command, v changeVerb, names []string
 	for _, s := range sources {
 		adopted, err := migrate.AdoptFile(s.name, s.data)
 		if err != nil {
-			return &exit{exitUsage, err}
+			return exit.Usage(err)
 		}
 		already += len(adopted.Already)
 		out.Policies = append(out.Policies, adoptedOf(s.name, adopted)...)
@@ -73,11 +74,11 @@ func (f changeFlags) adoptFiles(cmd *cobra.Command, v changeVerb, names []string
 	}
 	if out.Dry == "" {
 		if err := f.writeAdopted(changed, sources); err != nil {
-			return runtimeError(err)
+			return exit.Runtime(err)
 		}
 	}
 	if err := writeHandover(cmd.OutOrStdout(), out, f.output); err != nil {
-		return runtimeError(err)
+		return exit.Runtime(err)
 	}
 	return handoverVerdict(out)
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/migrate"
 	"github.com/kvap/kvap/migrate/live"
 	"github.com/kvap/kvap/report"
@@ -226,7 +227,7 @@ func runMigrateChange(cmd *cobra.Command, v changeVerb, names []string, f change
 		err = writeErr
 	}
 	if err != nil {
-		return runtimeError(err)
+		return exit.Runtime(err)
 	}
 	return handoverVerdict(planned)
 }
@@ -274,7 +275,7 @@ func (f changeFlags) carryOut(ctx context.Context, h *live.Handover, planned *re
 func (f changeFlags) labels() (labels.Selector, error) {
 	selector, err := labels.Parse(f.selector)
 	if err != nil {
-		return nil, &exit{exitUsage, fmt.Errorf("-l %s: %w", f.selector, err)}
+		return nil, exit.Usage(fmt.Errorf("-l %s: %w", f.selector, err))
 	}
 	return selector, nil
 }
@@ -295,15 +296,15 @@ func (f changeFlags) newHandover(ctx context.Context, cmd *cobra.Command, goal m
 	}
 	reader, err := live.NewReader(c, f.settle, choices.translate)
 	if err != nil {
-		return nil, runtimeError(err)
+		return nil, exit.Runtime(err)
 	}
 	first, err := reader.Read(ctx, goal.Verb)
 	if err != nil {
-		return nil, runtimeError(err)
+		return nil, exit.Runtime(err)
 	}
 	chosen, err := first.Choose(live.Selection{Names: names, Namespace: c.Namespace, Every: f.every || f.all, Labels: selector})
 	if err != nil {
-		return nil, &exit{exitUsage, err}
+		return nil, exit.Usage(err)
 	}
 	return live.NewHandover(ctx, reader, first, chosen, goal, live.Options{
 		OwnedToo: f.ownedToo || f.outputDir != "", Wait: f.wait, Progress: progress.show,
@@ -322,19 +323,19 @@ func (f changeFlags) ask(cmd *cobra.Command, v changeVerb, planned report.Handov
 	}
 	in, ok := cmd.InOrStdin().(*os.File)
 	if !ok || !isTerminal(cmd.ErrOrStderr()) || !isTerminal(in) {
-		return &exit{exitUsage, fmt.Errorf("migrate %s changes what judges requests; say --yes, or see with --dry-run=client what it does", v.name)}
+		return exit.Usage(fmt.Errorf("migrate %s changes what judges requests; say --yes, or see with --dry-run=client what it does", v.name))
 	}
 	planned.Dry = report.Asked
 	if err := planned.WriteTable(cmd.ErrOrStderr()); err != nil {
-		return runtimeError(err)
+		return exit.Runtime(err)
 	}
 	fmt.Fprint(cmd.ErrOrStderr(), "Go on? [y/N] ")
 	answer, err := bufio.NewReader(in).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
-		return runtimeError(err)
+		return exit.Runtime(err)
 	}
 	if !slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(answer))) {
-		return &exit{exitFindings, errors.New("nothing was changed")}
+		return exit.Findings(errors.New("nothing was changed"))
 	}
 	return nil
 }
@@ -355,7 +356,7 @@ func handoverVerdict(h report.Handover) error {
 	case left == 0:
 		return nil
 	case left == len(h.Policies):
-		return &exit{code: exitFindings}
+		return exit.Findings(nil)
 	}
-	return &exit{code: exitPartly}
+	return exit.Partly(nil)
 }

@@ -18,6 +18,7 @@ import (
 	kjson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/migrate/compare"
 	"github.com/kvap/kvap/migrate/record"
 	"github.com/kvap/kvap/report"
@@ -241,10 +242,10 @@ func (c *comparison) finish(cmd *cobra.Command) error {
 		fmt.Fprint(cmd.OutOrStdout(), "\x1b[H\x1b[2J")
 	}
 	if err := c.flags.write(cmd, result); err != nil {
-		return runtimeError(err)
+		return exit.Runtime(err)
 	}
 	if err := saveDisagreements(c.flags.save, result); err != nil {
-		return runtimeError(err)
+		return exit.Runtime(err)
 	}
 	var clean []string
 	if c.Cluster != nil && c.flags.dryRun != "client" && result.Totals.Rules > result.Totals.Unseen {
@@ -252,7 +253,7 @@ func (c *comparison) finish(cmd *cobra.Command) error {
 	}
 	shown := convertFlags{quiet: c.flags.quiet, verbose: c.flags.verbose, noColor: c.flags.noColor}
 	if err := shown.printDiagnostics(cmd.ErrOrStderr(), append(c.Found, unheard...).Sort(), c.sources, cmd.Root().DisplayName()); err != nil {
-		return runtimeError(err)
+		return exit.Runtime(err)
 	}
 	for _, err := range c.Left {
 		fmt.Fprintf(cmd.ErrOrStderr(), "warning: left out: %s\n", diag.Inert(err.Error()))
@@ -267,11 +268,11 @@ func (c *comparison) finish(cmd *cobra.Command) error {
 func (c *comparison) verdict(r report.Comparison) error {
 	switch {
 	case r.Totals.Disagreed > 0:
-		return &exit{code: exitFindings}
+		return exit.Findings(nil)
 	case r.Totals.Rules == r.Totals.Unseen:
-		return &exit{exitUsage, errors.New("nothing was compared")}
+		return exit.Usage(errors.New("nothing was compared"))
 	case c.Found.HasErrors(), len(c.Left) > 0, len(c.unread) > 0:
-		return &exit{code: exitPartly}
+		return exit.Partly(nil)
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/controller"
+	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/migrate"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
@@ -37,7 +38,7 @@ func (f changeFlags) compileFiles(cmd *cobra.Command) (*compilation, error) {
 	done.found = append(done.found, unread...).Sort()
 	words := convertFlags{quiet: true}
 	if err := words.printDiagnostics(cmd.ErrOrStderr(), done.found, sources, cmd.Root().DisplayName()); err != nil {
-		return nil, runtimeError(err)
+		return nil, exit.Runtime(err)
 	}
 	if done.empty() {
 		return nil, noPolicyToMove(f.files, f.kustomize)
@@ -62,7 +63,7 @@ const stageOutside = "none"
 
 // noPolicyToMove says that there is nothing to do.
 func noPolicyToMove(files []string, kustomize string) error {
-	return &exit{exitUsage, fmt.Errorf("there is no policy in %s", inputNames(files, kustomize))}
+	return exit.Usage(fmt.Errorf("there is no policy in %s", inputNames(files, kustomize)))
 }
 
 // namesInFiles are the names of the policies of the files that are meant, and what is
@@ -91,7 +92,7 @@ func (f changeFlags) chosenOf(policies []*policy.Policy, names []string) (out []
 	}
 	for _, name := range names {
 		if !slices.ContainsFunc(policies, func(p *policy.Policy) bool { return isNamed(p, name) }) {
-			return nil, &exit{exitUsage, fmt.Errorf("the files have no policy %s", name)}
+			return nil, exit.Usage(fmt.Errorf("the files have no policy %s", name))
 		}
 	}
 	for _, p := range policies {
@@ -101,7 +102,7 @@ func (f changeFlags) chosenOf(policies []*policy.Policy, names []string) (out []
 		}
 	}
 	if len(out) == 0 && len(policies) > 0 {
-		return nil, &exit{exitUsage, fmt.Errorf("no policy of the files has the labels %s", f.selector)}
+		return nil, exit.Usage(fmt.Errorf("no policy of the files has the labels %s", f.selector))
 	}
 	return out, nil
 }
@@ -140,13 +141,13 @@ func (f changeFlags) runOffline(cmd *cobra.Command, goal migrate.Goal, names []s
 	if f.dryRun != "none" {
 		out.Dry = f.dryRun
 	} else if err := writeComponents(f.outputDir, components, f.force); err != nil {
-		return runtimeError(err)
+		return exit.Runtime(err)
 	}
 	if err := writeHandover(cmd.OutOrStdout(), out, f.output); err != nil {
-		return runtimeError(err)
+		return exit.Runtime(err)
 	}
 	if done.found.HasErrors() {
-		return &exit{code: exitPartly}
+		return exit.Partly(nil)
 	}
 	return handoverVerdict(out)
 }

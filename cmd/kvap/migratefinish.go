@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/migrate/live"
 )
 
@@ -43,11 +44,11 @@ func runMigrateFinish(cmd *cobra.Command, f clusterFlags, output string) error {
 	}
 	reader, err := live.NewReader(c, 0, choices.translate)
 	if err != nil {
-		return runtimeError(err)
+		return exit.Runtime(err)
 	}
 	found, err := reader.Finish(commandContext(cmd))
 	if err != nil {
-		return runtimeError(err)
+		return exit.Runtime(err)
 	}
 	switch output {
 	case "json":
@@ -58,10 +59,10 @@ func runMigrateFinish(cmd *cobra.Command, f clusterFlags, output string) error {
 		err = found.WriteTable(cmd.OutOrStdout())
 	}
 	if err != nil {
-		return runtimeError(err)
+		return exit.Runtime(err)
 	}
 	if !found.Done {
-		return &exit{code: exitFindings}
+		return exit.Findings(nil)
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/internal/cluster"
+	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/migrate"
 	"github.com/kvap/kvap/migrate/live"
 	"github.com/kvap/kvap/report"
@@ -137,7 +138,7 @@ func runMigratePlan(cmd *cobra.Command, f planFlags) error {
 	words := convertFlags{quiet: !f.verbose, verbose: f.verbose, noColor: f.noColor}
 	if p.done.empty() {
 		if err := words.printDiagnostics(cmd.ErrOrStderr(), p.done.found.Sort(), p.sources, cmd.Root().DisplayName()); err != nil {
-			return runtimeError(err)
+			return exit.Runtime(err)
 		}
 		return p.nothing()
 	}
@@ -147,10 +148,10 @@ func runMigratePlan(cmd *cobra.Command, f planFlags) error {
 		return err
 	}
 	if err := words.printDiagnostics(cmd.ErrOrStderr(), p.done.found.Sort(), p.sources, cmd.Root().DisplayName()); err != nil {
-		return runtimeError(err)
+		return exit.Runtime(err)
 	}
 	if err := f.write(cmd, plan); err != nil {
-		return runtimeError(err)
+		return exit.Runtime(err)
 	}
 	if len(p.idle) > 0 {
 		fmt.Fprintf(cmd.ErrOrStderr(), "warning: PolicyExceptions of these namespaces do not count: %[1]s; where the controller and Kyverno count them, say --exception-namespaces %[1]s\n",
@@ -160,7 +161,7 @@ func runMigratePlan(cmd *cobra.Command, f planFlags) error {
 		return err
 	}
 	if p.done.found.HasErrors() || len(p.done.unread) > 0 {
-		return &exit{code: exitPartly}
+		return exit.Partly(nil)
 	}
 	return nil
 }
@@ -173,7 +174,7 @@ func (p *planning) nothing() error {
 	if err := p.leftOut.err("the plan"); err != nil {
 		return err
 	}
-	return &exit{exitUsage, errors.New("the cluster has no policies of Kyverno; name files as PATH")}
+	return exit.Usage(errors.New("the cluster has no policies of Kyverno; name files as PATH"))
 }
 
 // read reads and compiles the policies.
@@ -217,7 +218,7 @@ func (p *planning) plan(ctx context.Context) (report.Plan, error) {
 	}
 	if p.cluster != nil {
 		if plan.Upgrade, err = live.UpgradeOf(ctx, p.cluster, p.legacy); err != nil {
-			return plan, runtimeError(err)
+			return plan, exit.Runtime(err)
 		}
 		for _, unknown := range plan.Upgrade.Unknown {
 			p.note(errors.New(unknown))

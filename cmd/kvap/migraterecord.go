@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/migrate/record"
 	"github.com/kvap/kvap/vap"
 )
@@ -154,12 +155,12 @@ func runRecord(cmd *cobra.Command, names []string, f recordFlags) error {
 	}
 	files, err := record.OpenFiles(f.dir, size)
 	if err != nil {
-		return runtimeError(err)
+		return exit.Runtime(err)
 	}
 	r.recorder = record.New(record.Options{Mask: mask, To: files, Sample: f.sample, Labels: r.labels.of})
 	err = r.run(ctx)
 	if ended := r.recorder.Close(); err == nil && ended != nil {
-		err = runtimeError(ended)
+		err = exit.Runtime(ended)
 	}
 	r.progress.clear()
 	return r.summary(cmd, err)
@@ -185,7 +186,7 @@ func (r *recording) summary(cmd *cobra.Command, err error) error {
 		return err
 	}
 	if n.Lost() > 0 {
-		return &exit{exitPartly, r.recorder.Trouble()}
+		return exit.Partly(r.recorder.Trouble())
 	}
 	return nil
 }

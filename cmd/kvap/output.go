@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/vap"
@@ -238,7 +239,7 @@ var errSaveToOutput = errors.New("--save - would mix the requests with the table
 // notAmong refuses to write a file of a flag over a source.
 func notAmong(sources []source, flag, file string) error {
 	if written := overwritten(file, sources); written != "" {
-		return &exit{exitUsage, fmt.Errorf("%s %s would overwrite %s, which is among the input; name another file", flag, file, written)}
+		return exit.Usage(fmt.Errorf("%s %s would overwrite %s, which is among the input; name another file", flag, file, written))
 	}
 	return nil
 }

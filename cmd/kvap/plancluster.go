@@ -11,6 +11,7 @@ import (
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/cluster"
+	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/manifest"
 	"github.com/kvap/kvap/migrate"
 	"github.com/kvap/kvap/report"
@@ -30,7 +31,7 @@ func (p *planning) readCluster(ctx context.Context) error {
 	}
 	o := &p.choices.translate
 	if o.Schemas, err = p.cluster.DefinedTypes(ctx, o.Schemas, p.note); err != nil {
-		return runtimeError(err)
+		return exit.Runtime(err)
 	}
 	for _, kind := range cluster.SourceKinds() {
 		if kind[0] == v1alpha1.Group {
@@ -50,7 +51,7 @@ func (p *planning) readCluster(ctx context.Context) error {
 			return err
 		})
 		if err != nil {
-			return runtimeError(err)
+			return exit.Runtime(err)
 		}
 	}
 	return nil
@@ -77,17 +78,17 @@ func (p *planning) survey(ctx context.Context) (*report.Looked, map[*compile.Rul
 	var look *scan.Look
 	if p.cluster != nil {
 		if look, err = scan.NewLook(p.cluster.Config, policies); err != nil {
-			return nil, nil, runtimeError(err)
+			return nil, nil, exit.Runtime(err)
 		}
 		there, err := look.Known(ctx)
 		if err != nil {
-			return nil, nil, runtimeError(err)
+			return nil, nil, exit.Runtime(err)
 		}
 		known = append(known, there...)
 	}
 	survey, err := scan.NewSurvey(policies, append(known, namespacesAmong(given)...))
 	if err != nil {
-		return nil, nil, &exit{exitUsage, err}
+		return nil, nil, exit.Usage(err)
 	}
 	looked, err := p.look(ctx, survey, given, look)
 	return looked, survey.Violations(), err
@@ -105,13 +106,13 @@ func (p *planning) look(ctx context.Context, survey *scan.Survey, given []manife
 	}
 	for _, o := range given {
 		if err := visit(&unstructured.Unstructured{Object: o.Value}); err != nil {
-			return nil, runtimeError(err)
+			return nil, exit.Runtime(err)
 		}
 	}
 	if look != nil {
 		passedOver, err := look.Objects(ctx, visit)
 		if err != nil {
-			return nil, runtimeError(err)
+			return nil, exit.Runtime(err)
 		}
 		for _, resource := range passedOver {
 			looked.PassOver(resource)

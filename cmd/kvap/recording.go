@@ -25,6 +25,7 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/cluster"
+	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/migrate/compare"
 	"github.com/kvap/kvap/migrate/record"
 	"github.com/kvap/kvap/policy"
@@ -70,11 +71,11 @@ func (r *recording) rulesOf(ctx context.Context, names []string, stdin io.Reader
 	}
 	client, err := discovery.NewDiscoveryClientForConfig(r.Config)
 	if err != nil {
-		return nil, runtimeError(err)
+		return nil, exit.Runtime(err)
 	}
 	served, err := world.Discover(client)
 	if err != nil {
-		return nil, runtimeError(err)
+		return nil, exit.Runtime(err)
 	}
 	var kinds registration.Table
 	for _, one := range served {
@@ -89,7 +90,7 @@ func (r *recording) rulesOf(ctx context.Context, names []string, stdin io.Reader
 	r.leftOut(idle, "no rule of them validates a kind that the cluster serves")
 	objects, _ := registration.Configure(policies, kinds, registration.Options{URL: "https://localhost"})
 	if objects.Validating == nil {
-		return nil, &exit{exitUsage, errors.New("the policies have no rule that validates a kind which the cluster serves, so there is nothing to record")}
+		return nil, exit.Usage(errors.New("the policies have no rule that validates a kind which the cluster serves, so there is nothing to record"))
 	}
 	var out []admissionregistrationv1.RuleWithOperations
 	for _, w := range objects.Validating.Webhooks {
@@ -114,7 +115,7 @@ func (r *recording) leftOut(policies []*policy.Policy, why string) {
 func (r *recording) run(ctx context.Context) error {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", r.flags.webhook.address)
 	if err != nil {
-		return &exit{exitUsage, fmt.Errorf("--webhook-address: %w", err)}
+		return exit.Usage(fmt.Errorf("--webhook-address: %w", err))
 	}
 	if r.flags.webhook.url == "" && r.flags.webhook.service == "" {
 		r.flags.webhook.url = "https://" + l.Addr().String()
@@ -141,7 +142,7 @@ func (r *recording) run(ctx context.Context) error {
 	err = errors.Join(err, removed)
 	settle(last) // an API server that has not heard yet still asks
 	if stopped := server.Shutdown(last); stopped != nil {
-		err = errors.Join(err, runtimeError(stopped))
+		err = errors.Join(err, exit.Runtime(stopped))
 	}
 	return err
 }
@@ -159,20 +160,20 @@ func (r *recording) prepare(ctx context.Context) error {
 	if dir := r.flags.webhook.certs; dir != "" {
 		files, err := certs.NewFiles(dir)
 		if err != nil {
-			return &exit{exitUsage, fmt.Errorf("--webhook-certs: %w", err)}
+			return exit.Usage(fmt.Errorf("--webhook-certs: %w", err))
 		}
 		go func() { _ = files.Run(ctx) }() // what it has stays in use
 		r.certs = files
 	} else {
 		authority := certs.NewAuthority(certs.Options{Store: &memoryStore{}, Names: r.flags.webhook.names(r.Namespace)})
 		if err := authority.Renew(ctx); err != nil {
-			return runtimeError(err)
+			return exit.Runtime(err)
 		}
 		go authority.Run(ctx, func(err error) { fmt.Fprintf(r.errs, "error: certificates: %v\n", err) })
 		r.certs = authority
 	}
 	if err := r.labels.read(ctx, r.Connection); err != nil {
-		return runtimeError(err)
+		return exit.Runtime(err)
 	}
 	go r.labels.follow(ctx, r.Connection)
 	return nil
@@ -194,7 +195,7 @@ func (r *recording) watch(ctx context.Context, ended <-chan error) error {
 		case <-end:
 			return nil
 		case err := <-ended:
-			return runtimeError(err)
+			return exit.Runtime(err)
 		case <-r.certs.Changed():
 			if err := r.register(ctx); err != nil && ctx.Err() == nil {
 				return err
@@ -227,7 +228,7 @@ func (r *recording) register(ctx context.Context) error {
 	}
 	client, err := kubernetes.NewForConfig(r.Config)
 	if err != nil {
-		return runtimeError(err)
+		return exit.Runtime(err)
 	}
 	configurations := client.AdmissionregistrationV1().ValidatingWebhookConfigurations()
 	there, err := configurations.Get(ctx, record.Name, metav1.GetOptions{})
@@ -239,7 +240,7 @@ func (r *recording) register(ctx context.Context) error {
 		_, err = configurations.Update(ctx, wanted, metav1.UpdateOptions{FieldManager: "kvap-cli"})
 	}
 	if err != nil {
-		return runtimeError(fmt.Errorf("the configuration %s: %w", record.Name, err))
+		return exit.Runtime(fmt.Errorf("the configuration %s: %w", record.Name, err))
 	}
 	return nil
 }
@@ -262,11 +263,11 @@ func (r *recording) takeAway(ctx context.Context) error {
 func (r *recording) remove(ctx context.Context) (there bool, err error) {
 	client, err := kubernetes.NewForConfig(r.Config)
 	if err != nil {
-		return false, runtimeError(err)
+		return false, exit.Runtime(err)
 	}
 	err = client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete(ctx, record.Name, metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return false, runtimeError(fmt.Errorf("the configuration %s is left behind; kvap migrate record --remove takes it away: %w", record.Name, err))
+		return false, exit.Runtime(fmt.Errorf("the configuration %s is left behind; kvap migrate record --remove takes it away: %w", record.Name, err))
 	}
 	return err == nil, nil
 }

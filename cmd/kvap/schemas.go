@@ -8,6 +8,7 @@ import (
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/schema"
@@ -18,7 +19,7 @@ import (
 func loadSchemas(release cel.Release, paths []string) (*schema.Set, error) {
 	set, err := schema.Builtin(release.String())
 	if err != nil {
-		return nil, runtimeError(err)
+		return nil, exit.Runtime(err)
 	}
 	set = set.WithPublished()
 	if len(paths) == 0 {
@@ -26,10 +27,10 @@ func loadSchemas(release cel.Release, paths []string) (*schema.Set, error) {
 	}
 	sources, found, err := readInput(paths, nil)
 	if err != nil {
-		return nil, &exit{exitUsage, fmt.Errorf("--crds: %w", err)}
+		return nil, exit.Usage(fmt.Errorf("--crds: %w", err))
 	}
 	if !slices.ContainsFunc(sources, func(s source) bool { return bytes.Contains(s.data, []byte("CustomResourceDefinition")) }) {
-		return nil, &exit{exitUsage, fmt.Errorf("--crds: there is no CustomResourceDefinition in %s", strings.Join(paths, ", "))}
+		return nil, exit.Usage(fmt.Errorf("--crds: there is no CustomResourceDefinition in %s", strings.Join(paths, ", ")))
 	}
 	for _, s := range sources {
 		next, ds := set.WithCRDFile(s.name, s.data)
@@ -38,7 +39,7 @@ func loadSchemas(release cel.Release, paths []string) (*schema.Set, error) {
 	}
 	for _, d := range found.Sort() {
 		if d.Severity == diag.Error {
-			return nil, &exit{exitUsage, fmt.Errorf("--crds: %w", d)}
+			return nil, exit.Usage(fmt.Errorf("--crds: %w", d))
 		}
 	}
 	return set, nil

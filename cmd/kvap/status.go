@@ -12,6 +12,7 @@ import (
 
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/cluster"
+	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/status"
 )
@@ -90,12 +91,12 @@ func runStatus(cmd *cobra.Command, names []string, f statusFlags) error {
 	}
 	read, err := readStatus(cmd.Context(), c, f.exempt)
 	if err != nil {
-		return runtimeError(err)
+		return exit.Runtime(err)
 	}
 	read.cluster.Filter = filter
 	found := status.Of(read.cluster)
 	if err := read.write(cmd.OutOrStdout(), found, f.output); err != nil {
-		return runtimeError(err)
+		return exit.Runtime(err)
 	}
 	return read.verdict(names, found)
 }
@@ -106,9 +107,9 @@ func (r *statusReader) verdict(names []string, found report.Status) error {
 	case len(r.left) > 0:
 		return r.err("the status")
 	case len(names) > 0 && len(found.Policies) == 0 && len(found.Unmanaged) == 0:
-		return &exit{exitFindings, fmt.Errorf("the cluster has no policy of that name; kvap status -A lists all")}
+		return exit.Findings(fmt.Errorf("the cluster has no policy of that name; kvap status -A lists all"))
 	case found.Findings():
-		return &exit{code: exitFindings}
+		return exit.Findings(nil)
 	}
 	return nil
 }
@@ -139,7 +140,7 @@ func watchStatus(ctx context.Context, c *cluster.Connection, out, errs io.Writer
 		case ctx.Err() != nil:
 			return nil
 		case err != nil && last == "":
-			return runtimeError(err)
+			return exit.Runtime(err)
 		case err != nil: // it may come back
 			fmt.Fprintf(errs, "warning: %s; trying again\n", diag.Inert(err.Error()))
 			pause(ctx, retryDelay)
@@ -149,14 +150,14 @@ func watchStatus(ctx context.Context, c *cluster.Connection, out, errs io.Writer
 		found := status.Of(read.cluster)
 		var text asText
 		if err := found.WriteJSON(&text); err != nil {
-			return runtimeError(err)
+			return exit.Runtime(err)
 		}
 		if string(text) != last {
 			if last != "" && f.output != "json" {
 				fmt.Fprintln(out, separator(f.output))
 			}
 			if err := read.write(out, found, f.output); err != nil {
-				return runtimeError(err)
+				return exit.Runtime(err)
 			}
 			last = string(text)
 		}

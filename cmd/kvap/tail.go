@@ -104,7 +104,11 @@ func (t *tail) file(path string, at *tailed, last bool, visit func([]byte, diag.
 	}
 	if path == "-" {
 		at.ended = true
-		return at.readLines(t.stdin, stdinName, true, visit)
+		lines, _, err := unpacked(t.stdin)
+		if err != nil {
+			return fmt.Errorf("%s: %w", stdinName, err)
+		}
+		return at.readLines(lines, stdinName, true, visit)
 	}
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -114,14 +118,13 @@ func (t *tail) file(path string, at *tailed, last bool, visit func([]byte, diag.
 		return plainPathError(err)
 	}
 	defer f.Close()
-	magic := make([]byte, 2)
-	if n, _ := f.ReadAt(magic, 0); n == 2 && bytes.Equal(magic, []byte{0x1f, 0x8b}) {
+	lines, zipped, err := unpacked(f)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if zipped {
 		at.ended = true
-		unzipped, err := gzip.NewReader(f)
-		if err != nil {
-			return fmt.Errorf("%s: %w", path, err)
-		}
-		return at.readLines(unzipped, filepath.ToSlash(path), true, visit)
+		return at.readLines(lines, filepath.ToSlash(path), true, visit)
 	}
 	info, err := f.Stat()
 	if err != nil {
@@ -142,8 +145,9 @@ func (t *tail) file(path string, at *tailed, last bool, visit func([]byte, diag.
 		if _, err := f.Seek(at.offset, io.SeekStart); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
+		lines.Reset(f)
 	}
-	return at.readLines(f, filepath.ToSlash(path), last, visit)
+	return at.readLines(lines, filepath.ToSlash(path), last, visit)
 }
 
 // rotated reads what came into a log after it was read last and before it was given
@@ -179,28 +183,47 @@ func (t *tail) rotated(path string, at *tailed, visit func([]byte, diag.Pos) boo
 	return nil
 }
 
-func (a *tailed) readLines(in io.Reader, name string, last bool, visit func([]byte, diag.Pos) bool) error {
-	lines := bufio.NewReaderSize(in, 1<<16)
+func (a *tailed) readLines(lines *bufio.Reader, name string, last bool, visit func([]byte, diag.Pos) bool) error {
 	for {
 		line, err := readLine(lines)
-		whole := err == nil
-		if err != nil && !errors.Is(err, io.EOF) {
-			return fmt.Errorf("%s:%d: %w", name, a.lines+1, err)
+		if err != nil && !last {
+			return failed(name, a.lines+1, err)
 		}
-		if !whole && !last {
-			return nil
-		}
+		number := a.lines + 1
 		a.offset += int64(len(line))
 		if len(line) > 0 {
 			a.lines++
 		}
-		if content := bytes.TrimSpace(line); len(content) > 0 {
-			if !visit(content, diag.Pos{File: name, Line: a.lines, Col: 1}) {
-				return nil
-			}
+		content := bytes.TrimSpace(line)
+		if number == 1 {
+			content = bytes.TrimPrefix(content, []byte("\ufeff"))
 		}
-		if !whole {
+		if len(content) > 0 && !visit(content, diag.Pos{File: name, Line: number, Col: 1}) {
 			return nil
 		}
+		if err != nil {
+			return failed(name, number, err)
+		}
 	}
+}
+
+// failed says where reading failed; the end of a file is no failure.
+func failed(name string, line int, err error) error {
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return fmt.Errorf("%s:%d: %w", name, line, err)
+}
+
+// unpacked reads what may be gzipped, whatever its name is.
+func unpacked(in io.Reader) (lines *bufio.Reader, zipped bool, err error) {
+	lines = bufio.NewReaderSize(in, 1<<16)
+	if magic, _ := lines.Peek(2); !bytes.Equal(magic, []byte{0x1f, 0x8b}) {
+		return lines, false, nil
+	}
+	unzipped, err := gzip.NewReader(lines)
+	if err != nil {
+		return nil, true, err
+	}
+	return bufio.NewReaderSize(unzipped, 1<<16), true, nil
 }

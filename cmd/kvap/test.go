@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/suite"
 	"github.com/kvap/kvap/report"
 )
@@ -115,11 +116,11 @@ func test(cmd *cobra.Command, dirs []string, f testFlags) error {
 	found = found.Sort() // suites share policies and resources: what is said twice goes
 	run := report.NewTestRun(suites)
 	if err := f.write(cmd, run, found); err != nil {
-		return runtimeError(err)
+		return exit.Runtime(err)
 	}
 	shown := convertFlags{quiet: f.quiet, verbose: f.verbose, noColor: f.noColor}
 	if err := shown.printDiagnostics(cmd.ErrOrStderr(), found, textsOf(found), cmd.Root().DisplayName()); err != nil {
-		return runtimeError(err)
+		return exit.Runtime(err)
 	}
 	return f.verdict(run.Totals, found)
 }
@@ -151,11 +152,11 @@ func (f testFlags) find(dirs []string) ([]string, error) {
 			return nil
 		})
 		if err != nil {
-			return nil, &exit{exitUsage, plainPathError(err)}
+			return nil, exit.Usage(plainPathError(err))
 		}
 	}
 	if len(files) == 0 {
-		return nil, &exit{exitUsage, fmt.Errorf("there is no %s in %s", f.file, strings.Join(dirs, ", "))}
+		return nil, exit.Usage(fmt.Errorf("there is no %s in %s", f.file, strings.Join(dirs, ", ")))
 	}
 	return files, nil
 }
@@ -223,15 +224,15 @@ func nothingJudged(t report.TestTotals) string {
 func (f testFlags) verdict(t report.TestTotals, found diag.List) error {
 	switch {
 	case found.HasErrors() && t.Tests == 0:
-		return &exit{code: exitUsage}
+		return exit.Usage(nil)
 	case found.HasErrors():
-		return &exit{code: exitPartly}
+		return exit.Partly(nil)
 	case t.Failed > 0:
-		return &exit{code: exitFindings}
+		return exit.Findings(nil)
 	case f.strict && t.Passed < t.Tests:
-		return &exit{exitFindings, fmt.Errorf("--strict: %d of %d rows did not pass", t.Tests-t.Passed, t.Tests)}
+		return exit.Findings(fmt.Errorf("--strict: %d of %d rows did not pass", t.Tests-t.Passed, t.Tests))
 	case t.Passed+t.Deviating == 0:
-		return &exit{exitUsage, errors.New(nothingJudged(t))}
+		return exit.Usage(errors.New(nothingJudged(t)))
 	}
 	return nil
 }

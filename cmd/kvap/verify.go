@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/verify"
@@ -121,14 +122,14 @@ func runVerify(cmd *cobra.Command, paths []string, f verifyFlags) error {
 	}
 	done := report.NewVerification(f.seed, policies)
 	if err := f.write(inColour(cmd.OutOrStdout(), f.noColor), done); err != nil {
-		return runtimeError(err)
+		return exit.Runtime(err)
 	}
 	if err := f.saveFound(done); err != nil {
-		return runtimeError(err)
+		return exit.Runtime(err)
 	}
 	shown := convertFlags{quiet: f.quiet, verbose: f.verbose, noColor: f.noColor}
 	if err := shown.printDiagnostics(cmd.ErrOrStderr(), input.found, input.sources, cmd.Root().DisplayName()); err != nil {
-		return runtimeError(err)
+		return exit.Runtime(err)
 	}
 	return verified(done.Totals, input)
 }
@@ -137,13 +138,13 @@ func runVerify(cmd *cobra.Command, paths []string, f verifyFlags) error {
 func verified(t report.VerificationTotals, in *policyInput) error {
 	switch {
 	case t.Disagreeing > 0 || t.Refused > 0:
-		return &exit{code: exitFindings}
+		return exit.Findings(nil)
 	case t.Unsearchable > 0 && t.Unsearchable == len(in.policies):
-		return &exit{code: exitRuntime}
+		return exit.Runtime(nil)
 	case in.found.HasErrors() && t.Native == 0:
-		return &exit{code: exitUsage}
+		return exit.Usage(nil)
 	case t.Unsearchable > 0 || in.found.HasErrors() || len(in.unread) > 0:
-		return &exit{code: exitPartly}
+		return exit.Partly(nil)
 	}
 	return nil
 }
@@ -198,9 +199,9 @@ func (f verifyFlags) read(cmd *cobra.Command, paths []string, o *verify.Options)
 	if in.compilation.empty() {
 		shown := convertFlags{quiet: f.quiet, verbose: f.verbose, noColor: f.noColor}
 		if err := shown.printDiagnostics(cmd.ErrOrStderr(), in.found, in.sources, cmd.Root().DisplayName()); err != nil {
-			return nil, runtimeError(err)
+			return nil, exit.Runtime(err)
 		}
-		return nil, &exit{exitUsage, fmt.Errorf("there is no policy in %s that can be verified", inputNames(paths, f.kustomize))}
+		return nil, exit.Usage(fmt.Errorf("there is no policy in %s that can be verified", inputNames(paths, f.kustomize)))
 	}
 	return in, nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/schema"
 )
 
@@ -56,7 +57,7 @@ func newVersion() *cobra.Command {
 				return e.Encode(v)
 			case "":
 				if _, err := fmt.Fprintln(cmd.OutOrStdout(), v); err != nil {
-					return runtimeError(err)
+					return exit.Runtime(err)
 				}
 				return nil
 			}
