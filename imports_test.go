@@ -124,6 +124,7 @@ internal/e2e/testcluster: api/v1alpha1 deploy/crds internal/controlplane
 internal/manifest: diag
 internal/cores:
 internal/exit:
+internal/input: diag internal/exit internal/manifest
 internal/manual:
 internal/release:
 internal/snippets:

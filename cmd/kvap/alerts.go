@@ -7,6 +7,7 @@ import (
 
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/vap"
@@ -26,10 +27,10 @@ func writeAlerts(w io.Writer, format string, from alerting, found diag.List) err
 }
 
 // pairs are the native rules beside what they became.
-func (done *compilation) pairs(sources []source) []report.Pair {
+func (done *compilation) pairs(sources []input.Source) []report.Pair {
 	texts := map[string][]string{}
 	for _, s := range sources {
-		texts[s.name] = linesOf(s.data)
+		texts[s.Name] = linesOf(s.Data)
 	}
 	var out []report.Pair
 	for _, r := range done.rules {

@@ -12,6 +12,7 @@ import (
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/exit"
+	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/schema"
@@ -124,7 +125,7 @@ func runCheck(cmd *cobra.Command, args []string, f checkFlags) error {
 		if behind != "" {
 			behind = ": " + behind
 		}
-		return exit.Usage(fmt.Errorf("there is no admission policy in %s%s", inputNames(paths, f.kustomize), behind))
+		return exit.Usage(fmt.Errorf("there is no admission policy in %s%s", input.Names(paths, f.kustomize), behind))
 	}
 	if behind != "" && !f.quiet {
 		fmt.Fprintln(cmd.ErrOrStderr(), behind)
@@ -201,7 +202,7 @@ func (f checkFlags) perRelease(run *checkRun) ([]choices, error) {
 
 // A checkRun is one run of check.
 type checkRun struct {
-	sources []source
+	sources []input.Source
 	found   diag.List // what reading and converting said
 	objects []*check.Object
 	options check.Options
@@ -220,7 +221,7 @@ func (run *checkRun) read(stdin io.Reader, paths []string, folder string) (err e
 		}
 		return fmt.Errorf("name files or folders to check, - for standard input, or --cluster for what a cluster has")
 	}
-	run.sources, run.found, err = readSources(paths, folder, stdin)
+	run.sources, run.found, err = input.Sources(paths, folder, stdin)
 	return err
 }
 
@@ -254,17 +255,17 @@ func (run *checkRun) readCluster(cmd *cobra.Command, f *checkFlags) error {
 // parse finds the native objects among the sources.
 func (run *checkRun) parse() {
 	for _, s := range run.sources {
-		if !check.MayBe(s.data) {
+		if !check.MayBe(s.Data) {
 			continue
 		}
-		objects, ds := check.Written(s.name, s.data)
+		objects, ds := check.Written(s.Name, s.Data)
 		run.objects, run.found = append(run.objects, objects...), append(run.found, ds...)
 	}
 }
 
 // compile converts the Kyverno-style policies for each release.
 func (run *checkRun) compile(releases []choices) {
-	if !slices.ContainsFunc(run.sources, func(s source) bool { return policy.MayHold(s.data) || !check.MayBe(s.data) }) {
+	if !slices.ContainsFunc(run.sources, func(s input.Source) bool { return policy.MayHold(s.Data) || !check.MayBe(s.Data) }) {
 		return
 	}
 	var made []*check.Object

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/internal/cluster"
+	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/vap"
 )
 
@@ -38,8 +39,8 @@ func nativeKinds() [][]string {
 // policies are the policies and bindings of the cluster, each as a file would have
 // it. Of Kyverno-style policies those are left out of which native objects are there:
 // these are what counts.
-func (r *checkReader) policies(ctx context.Context) ([]source, error) {
-	var out []source
+func (r *checkReader) policies(ctx context.Context) ([]input.Source, error) {
+	var out []input.Source
 	deployed := map[string]bool{}
 	for _, kind := range slices.Concat(nativeKinds(), cluster.SourceKinds()) {
 		if kind[1] == "PolicyTranslation" {
@@ -99,7 +100,7 @@ func identityOf(u unstructured.Unstructured) string {
 }
 
 // sourceOf is the object as a file would have it, without what the cluster keeps of it.
-func sourceOf(u unstructured.Unstructured) (source, error) {
+func sourceOf(u unstructured.Unstructured) (input.Source, error) {
 	name := u.GetKind() + "/" + u.GetName()
 	if u.GetNamespace() != "" {
 		name = u.GetKind() + "/" + u.GetNamespace() + "/" + u.GetName()
@@ -113,13 +114,13 @@ func sourceOf(u unstructured.Unstructured) (source, error) {
 	unstructured.RemoveNestedField(u.Object, "metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration")
 	unstructured.RemoveNestedField(u.Object, "status")
 	data, err := yaml.Marshal(u.Object)
-	return source{name: name, below: name, data: data, found: true}, err
+	return input.Source{Name: name, Below: name, Data: data, Found: true}, err
 }
 
 // readServed reads the types of the kinds that are served and not built in. Those
 // that the sources name come first: of the others there may be too many, and what is
 // not known of them is no matter.
-func (r *checkReader) readServed(ctx context.Context, sources []source) ([]servedKinds, error) {
+func (r *checkReader) readServed(ctx context.Context, sources []input.Source) ([]servedKinds, error) {
 	client, err := discovery.NewDiscoveryClientForConfig(r.Config)
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/internal/cluster"
+	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/schema"
 )
 
@@ -73,10 +74,10 @@ func (k servedKinds) path() string {
 }
 
 // namedIn tells that the sources may be about one of the kinds.
-func (k servedKinds) namedIn(sources []source) bool {
-	return slices.ContainsFunc(sources, func(s source) bool {
-		return k.Group != "" && bytes.Contains(s.data, []byte(k.Group)) || slices.ContainsFunc(k.resources, func(r schema.Resource) bool {
-			return bytes.Contains(s.data, []byte(r.Kind)) || bytes.Contains(s.data, []byte(r.Plural))
+func (k servedKinds) namedIn(sources []input.Source) bool {
+	return slices.ContainsFunc(sources, func(s input.Source) bool {
+		return k.Group != "" && bytes.Contains(s.Data, []byte(k.Group)) || slices.ContainsFunc(k.resources, func(r schema.Resource) bool {
+			return bytes.Contains(s.Data, []byte(r.Kind)) || bytes.Contains(s.Data, []byte(r.Plural))
 		})
 	})
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/exit"
+	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/internal/manifest"
 	"github.com/kvap/kvap/migrate/compare"
@@ -28,11 +29,11 @@ type comparison struct {
 	stdin    io.Reader
 	chosen   bool // by name or labels
 	progress *progress
-	sources  []source
+	sources  []input.Source
 	found    diag.List // of reading what was given
 	unread   []*policy.Unread
-	requests *tail
-	audit    *tail
+	requests *input.Tail
+	audit    *input.Tail
 }
 
 // comparisonError has the exit code that belongs to an error of a comparison.
@@ -84,13 +85,13 @@ func (c *comparison) given(o *compare.Options) (err error) {
 	}
 	objects, err := c.manifests("--param", c.flags.param)
 	for _, one := range objects {
-		o.Known = append(o.Known, contextObjects(one.Value)...)
+		o.Known = append(o.Known, one.Objects()...)
 	}
 	return err
 }
 
 func (c *comparison) manifests(flag string, paths []string) ([]manifest.Object, error) {
-	objects, sources, found, err := readManifests(flag, paths, c.stdin)
+	objects, sources, found, err := input.Manifests(flag, paths, c.stdin)
 	c.sources, c.found = append(c.sources, sources...), append(c.found, found...)
 	return objects, err
 }
@@ -116,13 +117,13 @@ func (c *comparison) files() (*compare.Setting, error) {
 
 // open begins to read lines.
 func (c *comparison) open(lost func(path string)) (requests, audit compare.Lines, err error) {
-	if c.requests, err = newTail(c.flags.requests, c.stdin); err != nil {
+	if c.requests, err = input.NewTail(c.flags.requests, c.stdin); err != nil {
 		return nil, nil, fmt.Errorf("--requests: %w", err)
 	}
-	if c.audit, err = newTail(c.flags.audit, c.stdin); err != nil {
+	if c.audit, err = input.NewTail(c.flags.audit, c.stdin); err != nil {
 		return nil, nil, fmt.Errorf("--audit-log: %w", err)
 	}
-	c.audit.lost = lost
+	c.audit.Lost = lost
 	return c.requests, c.audit, nil
 }
 
@@ -160,7 +161,7 @@ func (c *comparison) unheard(result report.Comparison) (found diag.List) {
 		flag   string
 		source evidence.Source
 		paths  []string
-		lines  *tail
+		lines  *input.Tail
 	}{
 		{"--resource", evidence.Objects, c.flags.resources, nil}, {"--policy-reports", evidence.Reports, c.flags.reports, nil},
 		{"--requests", evidence.Requests, c.flags.requests, c.requests}, {"--audit-log", evidence.Audit, c.flags.audit, c.audit},
@@ -170,7 +171,7 @@ func (c *comparison) unheard(result report.Comparison) (found diag.List) {
 		}
 		what := "nothing in it"
 		if one.lines != nil {
-			what = fmt.Sprintf("none of its %s", count(one.lines.total(), "line", "lines"))
+			what = fmt.Sprintf("none of its %s", count(one.lines.Total(), "line", "lines"))
 		}
 		found = append(found, diag.Warnf(diag.Pos{File: one.paths[0]}, diag.MissingObject,
 			"%s: %s is about a rule that is compared, so it is no evidence", one.flag, what))

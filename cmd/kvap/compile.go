@@ -6,6 +6,7 @@ import (
 
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/mutating"
 	"github.com/kvap/kvap/policy"
@@ -31,14 +32,14 @@ type compilation struct {
 
 // compileSources reads and compiles. What cannot be read is in found, and the rest
 // is compiled all the same.
-func compileSources(sources []source, c choices) *compilation {
+func compileSources(sources []input.Source, c choices) *compilation {
 	done := &compilation{shared: c.translate.Pack == translate.PackMatch}
 	for _, s := range sources {
 		done.parse(s)
 	}
 	done.dropRepeated()
 	c.rewrite(done.policies)
-	c.emit.Files = filesBelow(sources)
+	c.emit.Files = input.NamesBelow(sources)
 	result := compile.Policies(compile.Input{Policies: done.policies, Exceptions: done.exceptions, Found: done.found},
 		compile.Options{Translate: c.translate, Emit: c.emit})
 	done.rules, done.objects, done.packedByMatch = result.Rules, result.Objects, result.PackedByMatch
@@ -47,14 +48,14 @@ func compileSources(sources []source, c choices) *compilation {
 	return done
 }
 
-func (done *compilation) parse(s source) {
-	if s.found && !policy.MayHold(s.data) {
-		done.found = append(done.found, diag.Notef(diag.Pos{File: s.name}, diag.OtherKind,
+func (done *compilation) parse(s input.Source) {
+	if s.Found && !policy.MayHold(s.Data) {
+		done.found = append(done.found, diag.Notef(diag.Pos{File: s.Name}, diag.OtherKind,
 			"no document in this file is a policy; it is passed over"))
 		return
 	}
-	f, ds := policy.Parse(s.name, s.data)
-	if s.found {
+	f, ds := policy.Parse(s.Name, s.Data)
+	if s.Found {
 		ds = passOverAssertions(f, ds)
 	}
 	for _, c := range f.Cleanups {

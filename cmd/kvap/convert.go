@@ -16,6 +16,7 @@ import (
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/exit"
+	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/vap"
@@ -99,8 +100,8 @@ Exit codes: 0 clean, 1 a remainder under --strict, 2 usage or unreadable input,
 type conversionPlan struct {
 	out     destination
 	choices choices
-	sources []source
-	params  []source
+	sources []input.Source
+	params  []input.Source
 	unread  diag.List
 }
 
@@ -125,11 +126,11 @@ func (f convertFlags) plan(paths []string, stdin io.Reader) (p conversionPlan, e
 	if f.quiet && f.verbose {
 		return p, errors.New("-q and -v exclude each other")
 	}
-	if p.sources, p.unread, err = readSources(paths, f.kustomize, stdin); err != nil {
+	if p.sources, p.unread, err = input.Sources(paths, f.kustomize, stdin); err != nil {
 		return p, err
 	}
-	byName(p.sources)
-	return p, notAmong(p.sources, "--report", f.report)
+	input.Sort(p.sources)
+	return p, input.NotAmong(p.sources, "--report", f.report)
 }
 
 func convert(cmd *cobra.Command, args []string, f convertFlags) error {
@@ -165,7 +166,7 @@ func convert(cmd *cobra.Command, args []string, f convertFlags) error {
 }
 
 // tell writes the report, the diagnostics and the summary, with what was wrote.
-func (f convertFlags) tell(cmd *cobra.Command, sources []source, done *compilation, conversion report.Conversion, wrote string) error {
+func (f convertFlags) tell(cmd *cobra.Command, sources []input.Source, done *compilation, conversion report.Conversion, wrote string) error {
 	if err := f.writeReport(cmd, conversion, func() []report.Pair { return done.pairs(sources) }); err != nil {
 		return err
 	}
@@ -195,11 +196,11 @@ func (f convertFlags) meetingsCompared() int {
 }
 
 // staticParams are the objects of --param, and their files.
-func (f convertFlags) staticParams(stdin io.Reader) ([]*unstructured.Unstructured, []source, error) {
+func (f convertFlags) staticParams(stdin io.Reader) ([]*unstructured.Unstructured, []input.Source, error) {
 	if len(f.param) > 0 && !f.static {
 		return nil, nil, errors.New("--param is for --static: without it, params stay objects of their own")
 	}
-	objects, sources, found, err := readManifests("--param", f.param, stdin)
+	objects, sources, found, err := input.Manifests("--param", f.param, stdin)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -224,14 +225,14 @@ func onSchedule(found diag.List) bool {
 // pointed at the wrong place, and nobody should take that for success. found is what
 // -v shows, and verbose tells that it is shown already.
 func noPolicy(paths []string, kustomize string, found diag.List, verbose bool) error {
-	names := inputNames(paths, kustomize)
+	names := input.Names(paths, kustomize)
 	if found.HasErrors() {
 		return exit.Usage(fmt.Errorf("no policy in %s could be read", names))
 	}
 	hint := ""
 	if !verbose && slices.ContainsFunc(found, func(d diag.Diagnostic) bool { return d.Severity == diag.Note }) {
 		hint = "; -v says what was passed over"
-	} else if len(found) == 0 && slices.ContainsFunc(paths, leadsToFolder) {
+	} else if len(found) == 0 && slices.ContainsFunc(paths, input.LeadsToFolder) {
 		hint = "; of a folder, files that end in .yaml, .yml or .json are read, and no hidden folders"
 	}
 	return exit.Usage(fmt.Errorf("there is no policy in %s%s", names, hint))

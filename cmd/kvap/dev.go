@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,9 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
-	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/kvap/kvap/cleanup"
 	"github.com/kvap/kvap/controller"
@@ -25,7 +21,9 @@ import (
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/controlplane"
 	"github.com/kvap/kvap/internal/exit"
+	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/internal/kyverno"
+	"github.com/kvap/kvap/internal/manifest"
 	"github.com/kvap/kvap/vap"
 )
 
@@ -359,7 +357,7 @@ func readSourceObjects(paths []string, stdin io.Reader, errs io.Writer) ([]*unst
 
 // readObjects reads all documents of the paths.
 func readObjects(paths []string, stdin io.Reader) ([]*unstructured.Unstructured, error) {
-	sources, found, err := readInput(paths, stdin)
+	sources, found, err := input.Read(paths, stdin)
 	if err != nil {
 		return nil, err
 	}
@@ -368,22 +366,12 @@ func readObjects(paths []string, stdin io.Reader) ([]*unstructured.Unstructured,
 	}
 	var out []*unstructured.Unstructured
 	for _, s := range sources {
-		documents := yamlutil.NewYAMLReader(bufio.NewReader(bytes.NewReader(s.data)))
-		for {
-			text, err := documents.Read()
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			o := &unstructured.Unstructured{}
-			if err == nil {
-				err = yaml.Unmarshal(text, &o.Object)
-			}
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", s.name, err)
-			}
-			if len(o.Object) > 0 {
-				out = append(out, o)
-			}
+		objects, found := manifest.Read(s.Name, s.Data)
+		if found.HasErrors() {
+			return nil, found[0]
+		}
+		for _, o := range objects {
+			out = append(out, &unstructured.Unstructured{Object: o.Value})
 		}
 	}
 	return out, nil

@@ -5,11 +5,12 @@ import (
 	"os"
 
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/report"
 )
 
 // printDiagnostics writes what matters at least as much as the detail wanted.
-func (f convertFlags) printDiagnostics(w io.Writer, found diag.List, sources []source, command string) error {
+func (f convertFlags) printDiagnostics(w io.Writer, found diag.List, sources []input.Source, command string) error {
 	detail := f.detail()
 	var shown diag.List
 	for _, d := range found {
@@ -21,10 +22,10 @@ func (f convertFlags) printDiagnostics(w io.Writer, found diag.List, sources []s
 }
 
 // diagnosticText is how diagnostics about the sources are written to w.
-func (f convertFlags) diagnosticText(w io.Writer, sources []source, command string) diag.Text {
+func (f convertFlags) diagnosticText(w io.Writer, sources []input.Source, command string) diag.Text {
 	text := map[string][]byte{}
 	for _, s := range sources {
-		text[s.name] = s.data
+		text[s.Name] = s.Data
 	}
 	return diag.Text{
 		Source:  func(file string) []byte { return text[file] },

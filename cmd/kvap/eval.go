@@ -11,6 +11,7 @@ import (
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/exit"
+	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/internal/proven"
 	"github.com/kvap/kvap/schema"
@@ -142,7 +143,7 @@ func eval(cmd *cobra.Command, paths []string, f evalFlags) error {
 	asks := f.asksCluster(paths)
 	if asks && len(paths) > 0 {
 		f.resources = paths
-		sources, _, err := readInput(slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return p == "-" }), nil)
+		sources, _, err := input.Read(slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return p == "-" }), nil)
 		if err != nil {
 			return exit.Usage(err)
 		}
@@ -249,7 +250,7 @@ type evaluation struct {
 
 	progress *progress
 
-	sources []source
+	sources []input.Source
 	found   diag.List
 	unread  bool // whether there are policies of kinds that are not read
 	totals  evalTotals

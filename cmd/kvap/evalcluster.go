@@ -9,6 +9,7 @@ import (
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/exit"
+	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/migrate/compare"
 	"github.com/kvap/kvap/policy"
@@ -25,8 +26,8 @@ func (f evalFlags) asksCluster(paths []string) bool {
 var errNothingToJudge = errors.New("eval needs something to judge: --resource FILE or --requests FILE; without policies among the PATHs, these are judged by the cluster's")
 
 // holdPolicies tells whether some files may have policies.
-func holdPolicies(sources []source) bool {
-	return slices.ContainsFunc(sources, func(s source) bool { return policy.MayHold(s.data) })
+func holdPolicies(sources []input.Source) bool {
+	return slices.ContainsFunc(sources, func(s input.Source) bool { return policy.MayHold(s.Data) })
 }
 
 // prepareCluster compiles what a cluster has, with all native policies in it as they are. Of

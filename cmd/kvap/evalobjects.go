@@ -9,38 +9,16 @@ import (
 	sigsjson "sigs.k8s.io/json"
 
 	"github.com/kvap/kvap/diag"
-	"github.com/kvap/kvap/internal/exit"
+	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/internal/manifest"
 	"github.com/kvap/kvap/interp"
 )
 
-// readManifests reads the objects of some paths. A path that does not exist ends
-// the run; a document that cannot be read is a diagnostic.
-func readManifests(flag string, paths []string, stdin io.Reader) ([]manifest.Object, []source, diag.List, error) {
-	if len(paths) == 0 {
-		return nil, nil, nil, nil
-	}
-	sources, found, err := readInput(paths, stdin)
-	if err != nil {
-		return nil, nil, nil, exit.Usage(fmt.Errorf("%s: %w", flag, err))
-	}
-	var objects []manifest.Object
-	for _, s := range sources {
-		if len(s.data) == sizeLimit {
-			found = append(found, diag.Errorf(diag.Pos{File: s.name}, diag.Unreadable, "the file is larger than 10 MiB; split it"))
-			continue
-		}
-		read, ds := manifest.Read(s.name, s.data)
-		objects, found = append(objects, read...), append(found, ds...)
-	}
-	return objects, sources, found, nil
-}
-
 // readObjects reads what rules look up. A Context of the Kyverno command line
 // counts as the objects in it, and as the answers.
 func (e *evaluation) readObjects(paths []string, stdin io.Reader) error {
-	objects, sources, found, err := readManifests("--param", paths, stdin)
+	objects, sources, found, err := input.Manifests("--param", paths, stdin)
 	if err != nil {
 		return err
 	}
@@ -60,8 +38,8 @@ func (e *evaluation) readObjects(paths []string, stdin io.Reader) error {
 
 // readObject reads an object that rules look up, or a Context.
 func (e *evaluation) readObject(o manifest.Object) error {
-	e.objects = append(e.objects, contextObjects(o.Value)...)
-	if !isContext(o.Value) {
+	e.objects = append(e.objects, o.Objects()...)
+	if !o.IsContext() {
 		return nil
 	}
 	text, err := json.Marshal(o.Value["spec"])
@@ -74,26 +52,6 @@ func (e *evaluation) readObject(o manifest.Object) error {
 	}
 	e.contexts = append(e.contexts, context)
 	return nil
-}
-
-func isContext(o map[string]any) bool {
-	return o["kind"] == "Context" && o["apiVersion"] == "cli.kyverno.io/v1alpha1"
-}
-
-// contextObjects are the objects in a Context; of another object it is itself.
-func contextObjects(o map[string]any) []map[string]any {
-	if !isContext(o) {
-		return []map[string]any{o}
-	}
-	spec, _ := o["spec"].(map[string]any)
-	resources, _ := spec["resources"].([]any)
-	var out []map[string]any
-	for _, r := range resources {
-		if object, ok := r.(map[string]any); ok {
-			out = append(out, object)
-		}
-	}
-	return out
 }
 
 // world is what the interpreter asks.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/exit"
+	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/internal/judge"
 )
 
@@ -50,7 +50,7 @@ func (f evalFlags) requestInputs(stdin io.Reader) (iter.Seq2[question, error], e
 		}
 		info, err := os.Stat(path)
 		if err != nil {
-			return nil, exit.Usage(fmt.Errorf("--requests: %w", plainPathError(err)))
+			return nil, exit.Usage(fmt.Errorf("--requests: %w", input.PathError(err)))
 		}
 		if info.IsDir() {
 			return nil, exit.Usage(fmt.Errorf("--requests: %s is a folder; name the files in it", path))
@@ -59,7 +59,7 @@ func (f evalFlags) requestInputs(stdin io.Reader) (iter.Seq2[question, error], e
 	return func(yield func(question, error) bool) {
 		for _, path := range f.requests {
 			more := true
-			lines, err := newTail([]string{path}, stdin)
+			lines, err := input.NewTail([]string{path}, stdin)
 			if err == nil {
 				err = lines.Each(true, func(text []byte, at diag.Pos) bool {
 					more = yield(question{at, requestLine{at, text}.read}, nil)
@@ -74,24 +74,6 @@ func (f evalFlags) requestInputs(stdin io.Reader) (iter.Seq2[question, error], e
 			}
 		}
 	}, nil
-}
-
-// lineLimit is the most that a line of requests may have, in bytes. An API server
-// takes 3 MiB; a device or a file of another kind may have no end of line at all.
-const lineLimit = 32 << 20
-
-func readLine(lines *bufio.Reader) ([]byte, error) {
-	var line []byte
-	for {
-		part, err := lines.ReadSlice('\n')
-		line = append(line, part...)
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return line, err
-		}
-		if len(line) > lineLimit {
-			return nil, errors.New("the line is larger than 32 MiB; JSON Lines have one request on each line")
-		}
-	}
 }
 
 // A requestLine is a recorded request.

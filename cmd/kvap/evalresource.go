@@ -11,18 +11,19 @@ import (
 
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/exit"
+	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/internal/manifest"
 )
 
 // resourceInputs are the resources as requests.
 func (f evalFlags) resourceInputs(stdin io.Reader, e *evaluation) ([]question, error) {
-	resources, sources, found, err := readManifests("--resource", f.resources, stdin)
+	resources, sources, found, err := input.Manifests("--resource", f.resources, stdin)
 	if err != nil {
 		return nil, err
 	}
 	e.sources, e.found = append(e.sources, sources...), append(e.found, found...)
-	old, sources, found, err := readManifests("--old", f.old, stdin)
+	old, sources, found, err := input.Manifests("--old", f.old, stdin)
 	if err != nil {
 		return nil, err
 	}
@@ -50,27 +51,27 @@ func (f evalFlags) resourceInputs(stdin io.Reader, e *evaluation) ([]question, e
 
 // documentInputs are the JSON documents, which are no objects of a cluster.
 func (f evalFlags) documentInputs(stdin io.Reader, e *evaluation) ([]question, error) {
-	sources, found, err := readInput(f.documents, stdin)
+	sources, found, err := input.Read(f.documents, stdin)
 	if err != nil {
 		return nil, exit.Usage(fmt.Errorf("--json: %w", err))
 	}
 	e.sources, e.found = append(e.sources, sources...), append(e.found, found...)
 	var out []question
 	for _, s := range sources {
-		at := diag.Pos{File: s.name, Line: 1, Col: 1}
+		at := diag.Pos{File: s.Name, Line: 1, Col: 1}
 		out = append(out, question{pos: at, read: func() (string, *judge.Request, diag.List) {
 			var document map[string]any
-			text, err := yaml.YAMLToJSON(s.data)
+			text, err := yaml.YAMLToJSON(s.Data)
 			if err == nil {
 				err = kjson.Unmarshal(text, &document)
 			}
 			switch {
 			case err != nil:
-				return s.name, nil, diag.List{diag.Errorf(at, diag.BadRequest, "the document is no JSON object: %v", err)}
+				return s.Name, nil, diag.List{diag.Errorf(at, diag.BadRequest, "the document is no JSON object: %v", err)}
 			case document == nil:
-				return s.name, nil, diag.List{diag.Errorf(at, diag.BadRequest, "the document is empty")}
+				return s.Name, nil, diag.List{diag.Errorf(at, diag.BadRequest, "the document is empty")}
 			}
-			return s.name, judge.NewDocument(document), nil
+			return s.Name, judge.NewDocument(document), nil
 		}})
 	}
 	return out, nil

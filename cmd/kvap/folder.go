@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/kvap/kvap/internal/exit"
+	"github.com/kvap/kvap/internal/input"
 )
 
 // A folder is what a run writes its files into. Nothing is written outside of it:
@@ -29,7 +30,7 @@ import (
 type folder struct {
 	name    string
 	root    *os.Root
-	sources []source // of the run, which are not removed and not replaced
+	sources []input.Source // of the run, which are not removed and not replaced
 	added   []addedFile
 	written map[string]string   // hashes by name, of what this run wrote
 	earlier map[string][]string // those of earlier runs
@@ -48,16 +49,16 @@ const (
 )
 
 // openFolder makes the folder where it does not exist. sources are what the run reads.
-func openFolder(name string, sources []source) (*folder, error) {
+func openFolder(name string, sources []input.Source) (*folder, error) {
 	if name == "-" {
 		return nil, exit.Usage(errors.New("a folder cannot be written to standard output; name one, and ./- where it is called -"))
 	}
 	if err := os.MkdirAll(name, 0o755); err != nil {
-		return nil, plainPathError(err)
+		return nil, input.PathError(err)
 	}
 	root, err := os.OpenRoot(name)
 	if err != nil {
-		return nil, plainPathError(err)
+		return nil, input.PathError(err)
 	}
 	f := &folder{name: name, root: root, sources: sources, written: map[string]string{}, earlier: map[string][]string{}}
 	index, err := root.ReadFile(indexName)
@@ -145,7 +146,7 @@ func (f *folder) foreign(file addedFile) (theirs bool, why string, err error) {
 		return false, "", err
 	case bytes.Equal(data, file.data):
 		return len(hashes) == 0, "", nil
-	case overwritten(name, f.sources) != "":
+	case input.Overwritten(name, f.sources) != "":
 		return false, name + " is among the input", nil
 	case len(hashes) == 0:
 		return false, "kvap did not write " + name, nil
@@ -172,7 +173,7 @@ func (f *folder) prune() (removed int, stays []string, err error) {
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil:
 			return removed, stays, f.blame(name, err)
-		case overwritten(full, f.sources) != "":
+		case input.Overwritten(full, f.sources) != "":
 			stays = append(stays, full+" is among the input, and stays")
 			continue
 		case f.rendered(full):
@@ -195,9 +196,9 @@ func (f *folder) prune() (removed int, stays []string, err error) {
 // input.
 func (f *folder) rendered(file string) bool {
 	file, err := filepath.Abs(file)
-	return err == nil && slices.ContainsFunc(f.sources, func(s source) bool {
-		dir, err := filepath.Abs(s.name)
-		return err == nil && leadsToFolder(dir) && strings.HasPrefix(file, dir+string(filepath.Separator))
+	return err == nil && slices.ContainsFunc(f.sources, func(s input.Source) bool {
+		dir, err := filepath.Abs(s.Name)
+		return err == nil && input.LeadsToFolder(dir) && strings.HasPrefix(file, dir+string(filepath.Separator))
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/internal/exit"
+	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/migrate"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
@@ -40,7 +41,7 @@ func (f changeFlags) adoptFiles(cmd *cobra.Command, v changeVerb, names []string
 	if f.outputDir == "" && slices.Contains(f.files, "-") {
 		return errors.New("migrate adopt -f - has no file to change; say --output-dir, for the adopted ones")
 	}
-	sources, unread, err := readSources(f.files, "", cmd.InOrStdin())
+	sources, unread, err := input.Sources(f.files, "", cmd.InOrStdin())
 	if err != nil {
 		return err
 	}
@@ -54,13 +55,13 @@ func (f changeFlags) adoptFiles(cmd *cobra.Command, v changeVerb, names []string
 	changed := map[string][]byte{} // by where it is written
 	already := 0
 	for _, s := range sources {
-		adopted, err := migrate.AdoptFile(s.name, s.data)
+		adopted, err := migrate.AdoptFile(s.Name, s.Data)
 		if err != nil {
 			return exit.Usage(err)
 		}
 		already += len(adopted.Already)
-		out.Policies = append(out.Policies, adoptedOf(s.name, adopted)...)
-		if !bytes.Equal(adopted.Data, s.data) || f.outputDir != "" && len(adopted.Policies) > 0 {
+		out.Policies = append(out.Policies, adoptedOf(s.Name, adopted)...)
+		if !bytes.Equal(adopted.Data, s.Data) || f.outputDir != "" && len(adopted.Policies) > 0 {
 			changed[f.adoptedName(s)] = adopted.Data
 		}
 	}
@@ -107,23 +108,23 @@ func adoptedOf(file string, a migrate.Adoption) (out []report.HandedOverPolicy) 
 }
 
 // adoptedName is where an adopted file is written.
-func (f changeFlags) adoptedName(s source) string {
+func (f changeFlags) adoptedName(s input.Source) string {
 	if f.outputDir != "" {
-		return filepath.ToSlash(s.below)
+		return filepath.ToSlash(s.Below)
 	}
-	return s.name
+	return s.Name
 }
 
 // writeAdopted writes files where they were, or into the folder.
-func (f changeFlags) writeAdopted(changed map[string][]byte, sources []source) error {
+func (f changeFlags) writeAdopted(changed map[string][]byte, sources []input.Source) error {
 	if f.outputDir == "" {
 		for name, data := range changed {
 			info, err := os.Stat(name)
 			if err != nil {
-				return plainPathError(err)
+				return input.PathError(err)
 			}
 			if err := os.WriteFile(name, data, info.Mode().Perm()); err != nil {
-				return plainPathError(err)
+				return input.PathError(err)
 			}
 		}
 		return nil

@@ -18,6 +18,7 @@ import (
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/controller"
 	"github.com/kvap/kvap/internal/exit"
+	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/migrate"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
@@ -26,7 +27,7 @@ import (
 
 // compileFiles reads and compiles the policies of -f and -k.
 func (f changeFlags) compileFiles(cmd *cobra.Command) (*compilation, error) {
-	sources, unread, err := readSources(f.files, f.kustomize, cmd.InOrStdin())
+	sources, unread, err := input.Sources(f.files, f.kustomize, cmd.InOrStdin())
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +64,7 @@ const stageOutside = "none"
 
 // noPolicyToMove says that there is nothing to do.
 func noPolicyToMove(files []string, kustomize string) error {
-	return exit.Usage(fmt.Errorf("there is no policy in %s", inputNames(files, kustomize)))
+	return exit.Usage(fmt.Errorf("there is no policy in %s", input.Names(files, kustomize)))
 }
 
 // namesInFiles are the names of the policies of the files that are meant, and what is

@@ -17,6 +17,7 @@ import (
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/internal/cluster"
 	"github.com/kvap/kvap/internal/exit"
+	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/migrate"
 	"github.com/kvap/kvap/migrate/live"
 	"github.com/kvap/kvap/report"
@@ -115,7 +116,7 @@ type planning struct {
 	cluster  *cluster.Connection // nil where everything is in files
 	leftOut
 
-	sources []source                    // of policies, objects and what rules look up
+	sources []input.Source              // of policies, objects and what rules look up
 	idle    []string                    // exceptions that do not count, by their namespaces
 	legacy  []unstructured.Unstructured // a policy of each kind that Kyverno gives up
 	done    *compilation
@@ -186,7 +187,7 @@ func (p *planning) read(ctx context.Context) error {
 		p.compile()
 		return nil
 	}
-	sources, unread, err := readSources(p.flags.files, p.flags.kustomize, p.stdin)
+	sources, unread, err := input.Sources(p.flags.files, p.flags.kustomize, p.stdin)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kvap/kvap/internal/exit"
+	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/vap"
@@ -29,7 +29,7 @@ type destination struct {
 }
 
 // write writes the objects, and says what it did to a folder. sources are the input.
-func (d destination) write(stdout io.Writer, done *compilation, sources []source) (said string, err error) {
+func (d destination) write(stdout io.Writer, done *compilation, sources []input.Source) (said string, err error) {
 	switch {
 	case d.silent:
 		return "", nil
@@ -53,7 +53,7 @@ func (d destination) marshal(objects []any) ([]byte, error) {
 
 // writeFolder writes a file for each policy that has native objects, and one in
 // remainder/ for each that has rules left.
-func (d destination) writeFolder(done *compilation, sources []source) (said string, err error) {
+func (d destination) writeFolder(done *compilation, sources []input.Source) (said string, err error) {
 	to, err := openFolder(d.dir, sources)
 	if err != nil {
 		return "", err
@@ -90,8 +90,8 @@ func countFiles(n int) string { return count(n, "file", "files") }
 
 // inputs are the sources that something was read of: what a search passed over is not
 // among them, such as the native objects of an earlier run.
-func inputs(sources []source) []source {
-	return slices.DeleteFunc(slices.Clone(sources), func(s source) bool { return s.found && !policy.MayHold(s.data) })
+func inputs(sources []input.Source) []input.Source {
+	return slices.DeleteFunc(slices.Clone(sources), func(s input.Source) bool { return s.Found && !policy.MayHold(s.Data) })
 }
 
 func (d destination) addFiles(to *folder, done *compilation) error {
@@ -145,9 +145,9 @@ func (d destination) extension() string {
 
 func writeFile(path string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return plainPathError(err)
+		return input.PathError(err)
 	}
-	return plainPathError(os.WriteFile(path, data, 0o644))
+	return input.PathError(os.WriteFile(path, data, 0o644))
 }
 
 // fileNames are the names of files, by what is in them.
@@ -235,28 +235,6 @@ func (f convertFlags) writeReport(cmd *cobra.Command, c report.Conversion, pairs
 
 // errSaveToOutput refuses to mix what is saved with what is printed.
 var errSaveToOutput = errors.New("--save - would mix the requests with the table; name a file, and ./- where it is called -")
-
-// notAmong refuses to write a file of a flag over a source.
-func notAmong(sources []source, flag, file string) error {
-	if written := overwritten(file, sources); written != "" {
-		return exit.Usage(fmt.Errorf("%s %s would overwrite %s, which is among the input; name another file", flag, file, written))
-	}
-	return nil
-}
-
-// overwritten is the source that a file to write is, by this name or another.
-func overwritten(file string, sources []source) string {
-	to, err := os.Stat(file)
-	if err != nil || !to.Mode().IsRegular() {
-		return ""
-	}
-	for _, s := range sources {
-		if from, err := os.Stat(s.name); err == nil && os.SameFile(from, to) {
-			return s.name
-		}
-	}
-	return ""
-}
 
 func (f convertFlags) reportFormat() string {
 	if f.reportForm != "" {

@@ -12,6 +12,7 @@ import (
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/cluster"
 	"github.com/kvap/kvap/internal/exit"
+	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/internal/manifest"
 	"github.com/kvap/kvap/migrate"
 	"github.com/kvap/kvap/report"
@@ -126,7 +127,7 @@ func (p *planning) look(ctx context.Context, survey *scan.Survey, given []manife
 
 // given are the objects of the paths of a flag.
 func (p *planning) given(flag string, paths []string) ([]manifest.Object, error) {
-	objects, sources, found, err := readManifests(flag, paths, p.stdin)
+	objects, sources, found, err := input.Manifests(flag, paths, p.stdin)
 	p.sources, p.done.found = append(p.sources, sources...), append(p.done.found, found...)
 	var out []manifest.Object
 	for _, o := range objects {
@@ -144,7 +145,7 @@ func (p *planning) known() ([]map[string]any, error) {
 	objects, err := p.given("--param", p.flags.param)
 	var out []map[string]any
 	for _, o := range objects {
-		out = append(out, contextObjects(o.Value)...)
+		out = append(out, o.Objects()...)
 	}
 	return out, err
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/internal/textdiff"
 )
 
@@ -16,10 +17,10 @@ func costsOf(t *testing.T, specs ...string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var sources []source
+	var sources []input.Source
 	for i, spec := range specs {
 		text := fmt.Sprintf("apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: p%d}\nspec: {%s}\n", i, spec)
-		sources = append(sources, source{name: fmt.Sprintf("p%d.yaml", i), data: []byte(text)})
+		sources = append(sources, input.Source{Name: fmt.Sprintf("p%d.yaml", i), Data: []byte(text)})
 	}
 	done := compileSources(sources, choices)
 	if done.found.HasErrors() {

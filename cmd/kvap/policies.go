@@ -10,6 +10,7 @@ import (
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/internal/manifest"
 	"github.com/kvap/kvap/policy"
@@ -20,7 +21,7 @@ import (
 // objects as a cluster has them.
 type policyInput struct {
 	compilation
-	sources  []source
+	sources  []input.Source
 	deployed judge.Deployed
 	// mutations are native policies that mutate, and unjudged says so, for those who do not
 	// judge by them.
@@ -32,13 +33,13 @@ type policyInput struct {
 // readPolicies reads some paths and a kustomize folder, if there is one. What enforces
 // nothing, or is refused by an API server of the release, is left out.
 func readPolicies(paths []string, kustomize string, stdin io.Reader, release cel.Release) (*policyInput, error) {
-	sources, found, err := readSources(paths, kustomize, stdin)
+	sources, found, err := input.Sources(paths, kustomize, stdin)
 	if err != nil {
 		return nil, err
 	}
 	in := &policyInput{sources: sources, compilation: compilation{found: found}}
 	for _, s := range sources {
-		if mayHoldNative(s.data) {
+		if mayHoldNative(s.Data) {
 			in.parseNative(s)
 			continue
 		}
@@ -55,13 +56,13 @@ func readPolicies(paths []string, kustomize string, stdin io.Reader, release cel
 
 // mayHoldNative tells a file of native objects from others before it is parsed.
 func mayHoldNative(data []byte) bool {
-	return len(data) < sizeLimit && bytes.Contains(data, []byte(judge.DeployedGroup))
+	return len(data) < input.SizeLimit && bytes.Contains(data, []byte(judge.DeployedGroup))
 }
 
 // parseNative reads a file that may have native objects among others. What is wrong
 // with the file itself, the parser of policies says.
-func (in *policyInput) parseNative(s source) {
-	objects, _ := manifest.Read(s.name, s.data)
+func (in *policyInput) parseNative(s input.Source) {
+	objects, _ := manifest.Read(s.Name, s.Data)
 	taken := map[int]bool{} // lines
 	for _, o := range objects {
 		if judge.IsDeployedMutation(o) {
@@ -75,7 +76,7 @@ func (in *policyInput) parseNative(s source) {
 		}
 	}
 	before := len(in.found)
-	s.found = s.found && len(taken) == 0
+	s.Found = s.Found && len(taken) == 0
 	in.parse(s)
 	notes := slices.DeleteFunc(slices.Clone(in.found[before:]), func(d diag.Diagnostic) bool {
 		return d.Code == diag.OtherKind && taken[d.Line]
@@ -89,8 +90,8 @@ func (in *policyInput) readParams() {
 		return
 	}
 	for _, s := range in.sources {
-		if len(s.data) < sizeLimit {
-			objects, _ := manifest.Read(s.name, s.data) // as in parseNative
+		if len(s.Data) < input.SizeLimit {
+			objects, _ := manifest.Read(s.Name, s.Data) // as in parseNative
 			in.params = append(in.params, in.deployed.Params(objects)...)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/exit"
+	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/schema"
@@ -25,15 +26,15 @@ func loadSchemas(release cel.Release, paths []string) (*schema.Set, error) {
 	if len(paths) == 0 {
 		return set, nil
 	}
-	sources, found, err := readInput(paths, nil)
+	sources, found, err := input.Read(paths, nil)
 	if err != nil {
 		return nil, exit.Usage(fmt.Errorf("--crds: %w", err))
 	}
-	if !slices.ContainsFunc(sources, func(s source) bool { return bytes.Contains(s.data, []byte("CustomResourceDefinition")) }) {
+	if !slices.ContainsFunc(sources, func(s input.Source) bool { return bytes.Contains(s.Data, []byte("CustomResourceDefinition")) }) {
 		return nil, exit.Usage(fmt.Errorf("--crds: there is no CustomResourceDefinition in %s", strings.Join(paths, ", ")))
 	}
 	for _, s := range sources {
-		next, ds := set.WithCRDFile(s.name, s.data)
+		next, ds := set.WithCRDFile(s.Name, s.Data)
 		found = append(found, ds...)
 		set = next
 	}

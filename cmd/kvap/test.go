@@ -13,6 +13,7 @@ import (
 
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/exit"
+	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/internal/suite"
 	"github.com/kvap/kvap/report"
 )
@@ -142,7 +143,7 @@ func (f testFlags) runner() (suite.Runner, error) {
 func (f testFlags) find(dirs []string) ([]string, error) {
 	var files []string
 	for _, dir := range dirs {
-		err := walk(dir, func(path string, d fs.DirEntry, err error) error {
+		err := input.Walk(dir, func(path string, d fs.DirEntry, err error) error {
 			if err != nil {
 				return err
 			}
@@ -152,7 +153,7 @@ func (f testFlags) find(dirs []string) ([]string, error) {
 			return nil
 		})
 		if err != nil {
-			return nil, exit.Usage(plainPathError(err))
+			return nil, exit.Usage(input.PathError(err))
 		}
 	}
 	if len(files) == 0 {
@@ -193,19 +194,19 @@ func (f testFlags) write(cmd *cobra.Command, run report.TestRun, found diag.List
 }
 
 // textsOf are the files that diagnostics speak of.
-func textsOf(found diag.List) []source {
-	var out []source
+func textsOf(found diag.List) []input.Source {
+	var out []input.Source
 	seen := map[string]bool{}
 	for _, d := range found {
 		if d.File == "" || seen[d.File] {
 			continue
 		}
 		seen[d.File] = true
-		if info, err := os.Stat(d.File); err != nil || !info.Mode().IsRegular() || info.Size() > sizeLimit {
+		if info, err := os.Stat(d.File); err != nil || !info.Mode().IsRegular() || info.Size() > input.SizeLimit {
 			continue
 		}
 		if data, err := os.ReadFile(d.File); err == nil {
-			out = append(out, source{name: d.File, data: data})
+			out = append(out, input.Source{Name: d.File, Data: data})
 		}
 	}
 	return out

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kvap/kvap/internal/exit"
+	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/verify"
@@ -98,24 +99,24 @@ func runVerify(cmd *cobra.Command, paths []string, f verifyFlags) error {
 	if err != nil {
 		return err
 	}
-	input, err := f.read(cmd, paths, &options)
+	in, err := f.read(cmd, paths, &options)
 	if err != nil {
 		return err
 	}
-	if err := notAmong(input.sources, "--save", f.save); err != nil {
+	if err := input.NotAmong(in.sources, "--save", f.save); err != nil {
 		return err
 	}
-	choices.rewrite(input.policies)
+	choices.rewrite(in.policies)
 	progress := newProgress(cmd.ErrOrStderr(), f.quiet)
 	var policies []report.VerifiedPolicy
-	for i, p := range input.policies {
+	for i, p := range in.policies {
 		options.Progress = func(tried int) {
-			progress.show("%d/%d %s: %d requests", i+1, len(input.policies), p.Name, tried)
+			progress.show("%d/%d %s: %d requests", i+1, len(in.policies), p.Name, tried)
 		}
 		policies = append(policies, verifyOne(cmd.Context(), p, options))
 	}
 	progress.clear()
-	for _, u := range input.unread {
+	for _, u := range in.unread {
 		policies = append(policies, report.VerifiedPolicy{Name: u.Name, Kind: u.Kind, Namespace: u.Namespace, File: u.Pos.File, Refused: []string{}, Rules: []report.VerifiedRule{
 			{Rule: u.Name, Target: string(report.Unsupported), Verdicts: map[string]int{}, Unseen: []report.UnseenPredicate{}},
 		}})
@@ -128,10 +129,10 @@ func runVerify(cmd *cobra.Command, paths []string, f verifyFlags) error {
 		return exit.Runtime(err)
 	}
 	shown := convertFlags{quiet: f.quiet, verbose: f.verbose, noColor: f.noColor}
-	if err := shown.printDiagnostics(cmd.ErrOrStderr(), input.found, input.sources, cmd.Root().DisplayName()); err != nil {
+	if err := shown.printDiagnostics(cmd.ErrOrStderr(), in.found, in.sources, cmd.Root().DisplayName()); err != nil {
 		return exit.Runtime(err)
 	}
-	return verified(done.Totals, input)
+	return verified(done.Totals, in)
 }
 
 // verified is the exit code: what was found weighs more than what was left out.
@@ -178,7 +179,7 @@ func (f verifyFlags) options(paths []string) (verify.Options, choices, error) {
 
 // read reads the policies that can be verified, and what they look up.
 func (f verifyFlags) read(cmd *cobra.Command, paths []string, o *verify.Options) (*policyInput, error) {
-	objects, sources, found, err := readManifests("--param", f.param, cmd.InOrStdin())
+	objects, sources, found, err := input.Manifests("--param", f.param, cmd.InOrStdin())
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +191,7 @@ func (f verifyFlags) read(cmd *cobra.Command, paths []string, o *verify.Options)
 	in.found = append(append(append(in.found, found...), in.unclaimed()...), in.unjudged...).Sort()
 	in.policies = slices.DeleteFunc(in.policies, func(p *policy.Policy) bool { return p.Invalid })
 	for _, object := range objects {
-		in.params = append(in.params, contextObjects(object.Value)...)
+		in.params = append(in.params, object.Objects()...)
 	}
 	for _, one := range in.params {
 		o.Params = append(o.Params, &unstructured.Unstructured{Object: one})
@@ -201,7 +202,7 @@ func (f verifyFlags) read(cmd *cobra.Command, paths []string, o *verify.Options)
 		if err := shown.printDiagnostics(cmd.ErrOrStderr(), in.found, in.sources, cmd.Root().DisplayName()); err != nil {
 			return nil, exit.Runtime(err)
 		}
-		return nil, exit.Usage(fmt.Errorf("there is no policy in %s that can be verified", inputNames(paths, f.kustomize)))
+		return nil, exit.Usage(fmt.Errorf("there is no policy in %s that can be verified", input.Names(paths, f.kustomize)))
 	}
 	return in, nil
 }

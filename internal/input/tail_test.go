@@ -1,4 +1,4 @@
-package main
+package input
 
 import (
 	"os"
@@ -37,12 +37,12 @@ func TestRotatedLog(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			write(t, dir, "audit.log", "a\n")
-			log, err := newTail([]string{filepath.Join(dir, "audit.log")}, nil)
+			log, err := NewTail([]string{filepath.Join(dir, "audit.log")}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			lost := false
-			log.lost = func(string) { lost = true }
+			log.Lost = func(string) { lost = true }
 			var got []string
 			look := func() {
 				err := log.Each(false, func(line []byte, _ diag.Pos) bool { got = append(got, string(line)); return true })

@@ -1,4 +1,4 @@
-package main
+package input
 
 import (
 	"bytes"
@@ -19,46 +19,47 @@ import (
 )
 
 const (
-	stdinName = "stdin"
-	// sizeLimit is one byte more than a policy file may have: enough to see that
+	// Stdin is the name of standard input.
+	Stdin = "stdin"
+	// SizeLimit is one byte more than a policy file may have: enough to see that
 	// a file is too large without reading all of it.
-	sizeLimit = 10<<20 + 1
+	SizeLimit = 10<<20 + 1
 )
 
-// A source is one file of the input. Found tells that a folder was searched for
+// A Source is one file of the input. Found tells that a folder was searched for
 // it, rather than that the user named it. Below is its name below what the user
 // named, wherever that is.
-type source struct {
-	name  string
-	below string
-	data  []byte
-	found bool
+type Source struct {
+	Name  string
+	Below string
+	Data  []byte
+	Found bool
 }
 
-// filesBelow are the names by which provenance calls the sources.
-func filesBelow(sources []source) map[string]string {
+// NamesBelow are the names by which provenance calls the sources.
+func NamesBelow(sources []Source) map[string]string {
 	names := map[string]string{}
 	for _, s := range sources {
-		names[s.name] = s.below
+		names[s.Name] = s.Below
 	}
 	return names
 }
 
-// readInput reads the paths in the order given: files, folders with all that is
+// Read reads the paths in the order given: files, folders with all that is
 // in them by name, and - for standard input. A path that does not exist ends the
 // run before it has done anything.
-func readInput(paths []string, stdin io.Reader) ([]source, diag.List, error) {
-	r := &inputReader{seen: map[string]bool{}}
+func Read(paths []string, stdin io.Reader) ([]Source, diag.List, error) {
+	r := &reader{seen: map[string]bool{}}
 	for _, path := range paths {
 		if path == "-" {
-			if err := r.read(stdinName, stdinName, stdin, false); err != nil {
+			if err := r.read(Stdin, Stdin, stdin, false); err != nil {
 				return nil, nil, err
 			}
 			continue
 		}
 		info, err := os.Stat(path)
 		if err != nil {
-			return nil, nil, plainPathError(err)
+			return nil, nil, PathError(err)
 		}
 		if info.IsDir() {
 			err = r.folder(path)
@@ -72,11 +73,11 @@ func readInput(paths []string, stdin io.Reader) ([]source, diag.List, error) {
 	return r.sources, r.found, nil
 }
 
-// readSources reads the paths, and what a kustomize folder renders to, if there is one.
-func readSources(paths []string, folder string, stdin io.Reader) ([]source, diag.List, error) {
-	sources, found, err := readInput(paths, stdin)
+// Sources reads the paths, and what a kustomize folder renders to, if there is one.
+func Sources(paths []string, folder string, stdin io.Reader) ([]Source, diag.List, error) {
+	sources, found, err := Read(paths, stdin)
 	if err == nil && folder != "" {
-		var rendered source
+		var rendered Source
 		rendered, err = kustomize(folder)
 		sources = append(sources, rendered)
 	}
@@ -86,17 +87,17 @@ func readSources(paths []string, folder string, stdin io.Reader) ([]source, diag
 	return sources, found, nil
 }
 
-// byName sorts sources as a folder with all of them would be read, so that who lists
+// Sort sorts sources as a folder with all of them would be read, so that who lists
 // them in another order gets the same.
-func byName(sources []source) {
-	slices.SortStableFunc(sources, func(a, b source) int {
-		of := func(s source) []string { return strings.Split(filepath.ToSlash(s.below), "/") }
-		return cmp.Or(slices.Compare(of(a), of(b)), strings.Compare(a.name, b.name))
+func Sort(sources []Source) {
+	slices.SortStableFunc(sources, func(a, b Source) int {
+		of := func(s Source) []string { return strings.Split(filepath.ToSlash(s.Below), "/") }
+		return cmp.Or(slices.Compare(of(a), of(b)), strings.Compare(a.Name, b.Name))
 	})
 }
 
-// inputNames are the paths and the kustomize folder in a message.
-func inputNames(paths []string, folder string) string {
+// Names are the paths and the kustomize folder in a message.
+func Names(paths []string, folder string) string {
 	var names []string
 	for _, p := range paths {
 		if p == "-" {
@@ -110,16 +111,16 @@ func inputNames(paths []string, folder string) string {
 	return strings.Join(names, ", ")
 }
 
-type inputReader struct {
-	sources []source
+type reader struct {
+	sources []Source
 	found   diag.List
 	seen    map[string]bool // paths, so that naming a file twice reads it once
 }
 
 // folder reads all YAML and JSON files below dir. Hidden folders are passed over.
 // A file that cannot be read is a diagnostic, and the others are still read.
-func (r *inputReader) folder(dir string) error {
-	return walk(dir, func(path string, d fs.DirEntry, err error) error {
+func (r *reader) folder(dir string) error {
+	return Walk(dir, func(path string, d fs.DirEntry, err error) error {
 		hidden := !isFolder(path, dir) && strings.HasPrefix(filepath.Base(path), ".")
 		switch {
 		case err != nil:
@@ -130,7 +131,7 @@ func (r *inputReader) folder(dir string) error {
 				return fs.SkipDir
 			}
 			return nil
-		case d.Type()&fs.ModeSymlink != 0 && leadsToFolder(path):
+		case d.Type()&fs.ModeSymlink != 0 && LeadsToFolder(path):
 			if !hidden {
 				r.found = append(r.found, diag.Warnf(diag.Pos{File: filepath.ToSlash(path)}, diag.Unreadable,
 					"links to folders are not followed inside of folders; name this one as a PATH of its own"))
@@ -158,9 +159,9 @@ func (r *inputReader) folder(dir string) error {
 	})
 }
 
-// walk is filepath.WalkDir, save that a dir which is a link is entered.
-func walk(dir string, visit fs.WalkDirFunc) error {
-	if leadsToFolder(dir) {
+// Walk is filepath.WalkDir, save that a dir which is a link is entered.
+func Walk(dir string, visit fs.WalkDirFunc) error {
+	if LeadsToFolder(dir) {
 		dir = filepath.Clean(dir) + string(filepath.Separator)
 	}
 	return filepath.WalkDir(dir, visit)
@@ -169,7 +170,8 @@ func walk(dir string, visit fs.WalkDirFunc) error {
 // isFolder tells whether a path that walk visits is where it began.
 func isFolder(path, dir string) bool { return filepath.Clean(path) == filepath.Clean(dir) }
 
-func leadsToFolder(path string) bool {
+// LeadsToFolder tells of a folder, or a link to one.
+func LeadsToFolder(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()
 }
@@ -180,34 +182,34 @@ func isLoop(path string) bool {
 	return errors.Is(err, syscall.ELOOP)
 }
 
-func (r *inputReader) file(path, below string, found bool) error {
+func (r *reader) file(path, below string, found bool) error {
 	if r.seen[filepath.Clean(path)] {
 		return nil
 	}
 	r.seen[filepath.Clean(path)] = true
 	f, err := os.Open(path)
 	if err != nil {
-		return plainPathError(err)
+		return PathError(err)
 	}
 	defer f.Close()
 	return r.read(filepath.ToSlash(path), filepath.ToSlash(below), f, found)
 }
 
-func (r *inputReader) read(name, below string, in io.Reader, found bool) error {
-	data, err := io.ReadAll(io.LimitReader(in, sizeLimit))
+func (r *reader) read(name, below string, in io.Reader, found bool) error {
+	data, err := io.ReadAll(io.LimitReader(in, SizeLimit))
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	r.sources = append(r.sources, source{name: name, below: below, data: data, found: found})
+	r.sources = append(r.sources, Source{Name: name, Below: below, Data: data, Found: found})
 	return nil
 }
 
 func unreadable(path string, err error) diag.Diagnostic {
-	return diag.Errorf(diag.Pos{File: filepath.ToSlash(path)}, diag.Unreadable, "cannot be read: %v", plainPathError(err))
+	return diag.Errorf(diag.Pos{File: filepath.ToSlash(path)}, diag.Unreadable, "cannot be read: %v", PathError(err))
 }
 
-// plainPathError leaves out the system call, which says nothing to a user.
-func plainPathError(err error) error {
+// PathError leaves out the system call, which says nothing to a user.
+func PathError(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {
 		return fmt.Errorf("%s: %w", p.Path, p.Err)
@@ -216,7 +218,7 @@ func plainPathError(err error) error {
 }
 
 // kustomize renders a folder with the program of that name, or with kubectl.
-func kustomize(dir string) (source, error) {
+func kustomize(dir string) (Source, error) {
 	for _, command := range [][]string{{"kustomize", "build"}, {"kubectl", "kustomize"}} {
 		program, err := exec.LookPath(command[0])
 		if err != nil {
@@ -227,10 +229,32 @@ func kustomize(dir string) (source, error) {
 		cmd.Stderr = &errs
 		data, err := cmd.Output()
 		if err != nil {
-			return source{}, fmt.Errorf("%s %s %s: %w\n%s", command[0], command[1], dir, err, strings.TrimSpace(errs.String()))
+			return Source{}, fmt.Errorf("%s %s %s: %w\n%s", command[0], command[1], dir, err, strings.TrimSpace(errs.String()))
 		}
-		return source{name: filepath.ToSlash(dir), below: filepath.Base(dir), data: data}, nil
+		return Source{Name: filepath.ToSlash(dir), Below: filepath.Base(dir), Data: data}, nil
 	}
-	return source{}, errors.New("-k needs kustomize or kubectl, and neither is in PATH; " +
+	return Source{}, errors.New("-k needs kustomize or kubectl, and neither is in PATH; " +
 		"render the folder elsewhere and pipe it: kustomize build DIR | kvap convert -")
+}
+
+// NotAmong refuses to write a file of a flag over a source.
+func NotAmong(sources []Source, flag, file string) error {
+	if written := Overwritten(file, sources); written != "" {
+		return exit.Usage(fmt.Errorf("%s %s would overwrite %s, which is among the input; name another file", flag, file, written))
+	}
+	return nil
+}
+
+// Overwritten is the source that a file to write is, by this name or another.
+func Overwritten(file string, sources []Source) string {
+	to, err := os.Stat(file)
+	if err != nil || !to.Mode().IsRegular() {
+		return ""
+	}
+	for _, s := range sources {
+		if from, err := os.Stat(s.Name); err == nil && os.SameFile(from, to) {
+			return s.Name
+		}
+	}
+	return ""
 }

@@ -1,4 +1,4 @@
-package main
+package input
 
 import (
 	"bufio"
@@ -15,15 +15,15 @@ import (
 	"github.com/kvap/kvap/diag"
 )
 
-// A tail reads lines of files that may grow, each line once. A folder stands for the
+// A Tail reads lines of files that may grow, each line once. A folder stands for the
 // JSON Lines and logs in it, which may come and go. A log that was rotated is read to its
 // end under its new name, and then those that came after it.
-type tail struct {
+type Tail struct {
 	paths []string
 	stdin io.Reader
 	read  map[string]*tailed
-	// lost is called with the path of a log that was rotated, and whose rest is nowhere.
-	lost func(path string)
+	// Lost is called with the path of a log that was rotated, and whose rest is nowhere.
+	Lost func(path string)
 }
 
 // tailed is how far a file has been read.
@@ -34,22 +34,22 @@ type tailed struct {
 	file   os.FileInfo
 }
 
-// newTail tells of paths that are not there.
-func newTail(paths []string, stdin io.Reader) (*tail, error) {
+// NewTail tells of paths that are not there.
+func NewTail(paths []string, stdin io.Reader) (*Tail, error) {
 	for _, path := range paths {
 		if path == "-" {
 			continue
 		}
 		if _, err := os.Stat(path); err != nil {
-			return nil, plainPathError(err)
+			return nil, PathError(err)
 		}
 	}
-	return &tail{paths: paths, stdin: stdin, read: map[string]*tailed{}, lost: func(string) {}}, nil
+	return &Tail{paths: paths, stdin: stdin, read: map[string]*tailed{}, Lost: func(string) {}}, nil
 }
 
 // Each calls visit for each line that is new, until it says no. A line without an end
 // is read where it is the last time; else it may be half of one.
-func (t *tail) Each(last bool, visit func([]byte, diag.Pos) bool) error {
+func (t *Tail) Each(last bool, visit func([]byte, diag.Pos) bool) error {
 	files, err := t.files()
 	if err != nil {
 		return err
@@ -65,15 +65,15 @@ func (t *tail) Each(last bool, visit func([]byte, diag.Pos) bool) error {
 	return nil
 }
 
-// total is how many lines were read.
-func (t *tail) total() (lines int) {
+// Total is how many lines were read.
+func (t *Tail) Total() (lines int) {
 	for _, one := range t.read {
 		lines += one.lines
 	}
 	return lines
 }
 
-func (t *tail) files() ([]string, error) {
+func (t *Tail) files() ([]string, error) {
 	var out []string
 	for _, path := range t.paths {
 		info, err := os.Stat(path)
@@ -82,11 +82,11 @@ func (t *tail) files() ([]string, error) {
 			continue
 		}
 		if err != nil {
-			return nil, plainPathError(err)
+			return nil, PathError(err)
 		}
 		entries, err := os.ReadDir(path)
 		if err != nil {
-			return nil, plainPathError(err)
+			return nil, PathError(err)
 		}
 		for _, e := range entries {
 			name := strings.TrimSuffix(e.Name(), ".gz")
@@ -98,7 +98,7 @@ func (t *tail) files() ([]string, error) {
 	return slices.Compact(out), nil
 }
 
-func (t *tail) file(path string, at *tailed, last bool, visit func([]byte, diag.Pos) bool) error {
+func (t *Tail) file(path string, at *tailed, last bool, visit func([]byte, diag.Pos) bool) error {
 	if at.ended {
 		return nil
 	}
@@ -106,16 +106,16 @@ func (t *tail) file(path string, at *tailed, last bool, visit func([]byte, diag.
 		at.ended = true
 		lines, _, err := unpacked(t.stdin)
 		if err != nil {
-			return fmt.Errorf("%s: %w", stdinName, err)
+			return fmt.Errorf("%s: %w", Stdin, err)
 		}
-		return at.readLines(lines, stdinName, true, visit)
+		return at.readLines(lines, Stdin, true, visit)
 	}
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil // it was rotated away
 	}
 	if err != nil {
-		return plainPathError(err)
+		return PathError(err)
 	}
 	defer f.Close()
 	lines, zipped, err := unpacked(f)
@@ -128,7 +128,7 @@ func (t *tail) file(path string, at *tailed, last bool, visit func([]byte, diag.
 	}
 	info, err := f.Stat()
 	if err != nil {
-		return plainPathError(err)
+		return PathError(err)
 	}
 	switch {
 	case !info.Mode().IsRegular():
@@ -153,7 +153,7 @@ func (t *tail) file(path string, at *tailed, last bool, visit func([]byte, diag.
 // rotated reads what came into a log after it was read last and before it was given
 // another name, and the logs that were rotated after it: audit.log becomes
 // audit-TIME.log, perhaps compressed.
-func (t *tail) rotated(path string, at *tailed, visit func([]byte, diag.Pos) bool) error {
+func (t *Tail) rotated(path string, at *tailed, visit func([]byte, diag.Pos) bool) error {
 	if slices.ContainsFunc(t.paths, func(p string) bool { return p == filepath.Dir(path) }) {
 		return nil // the others are read by their own names
 	}
@@ -168,7 +168,7 @@ func (t *tail) rotated(path string, at *tailed, visit func([]byte, diag.Pos) boo
 		return err == nil && os.SameFile(at.file, info)
 	})
 	if i < 0 {
-		t.lost(path)
+		t.Lost(path)
 		return nil
 	}
 	for n, other := range others[i:] {
@@ -227,3 +227,21 @@ func unpacked(in io.Reader) (lines *bufio.Reader, zipped bool, err error) {
 	}
 	return bufio.NewReaderSize(unzipped, 1<<16), true, nil
 }
+
+func readLine(lines *bufio.Reader) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := lines.ReadSlice('\n')
+		line = append(line, part...)
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+		if len(line) > lineLimit {
+			return nil, errors.New("the line is larger than 32 MiB; JSON Lines have one request on each line")
+		}
+	}
+}
+
+// lineLimit is the most that a line of requests may have, in bytes. An API server
+// takes 3 MiB; a device or a file of another kind may have no end of line at all.
+const lineLimit = 32 << 20
