@@ -125,6 +125,7 @@ internal/manifest: diag
 internal/cores:
 internal/exit:
 internal/input: diag internal/exit internal/manifest
+internal/folder: internal/exit internal/input report
 internal/manual:
 internal/release:
 internal/snippets:

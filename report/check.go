@@ -109,8 +109,8 @@ func (t CheckTotals) AtLeast(s diag.Severity) int {
 
 // String is the totals in a sentence.
 func (t CheckTotals) String() string {
-	return fmt.Sprintf("%s: %s, %s, %s", plural(t.Objects, "object", "objects"),
-		plural(t.Errors, "error", "errors"), plural(t.Warnings, "warning", "warnings"), plural(t.Notes, "note", "notes"))
+	return fmt.Sprintf("%s: %s, %s, %s", Count(t.Objects, "object", "objects"),
+		Count(t.Errors, "error", "errors"), Count(t.Warnings, "warning", "warnings"), Count(t.Notes, "note", "notes"))
 }
 
 func orEmpty[T any](list []T) []T {

@@ -131,14 +131,14 @@ func (r ComparedRule) sources() string {
 
 // String is the totals in a sentence.
 func (t ComparisonTotals) String() string {
-	out := fmt.Sprintf("%s compared on %s: %d agree", plural(t.Rules-t.Unseen, "rule", "rules"),
-		plural(t.Observations, "observation", "observations"), t.Agreed)
+	out := fmt.Sprintf("%s compared on %s: %d agree", Count(t.Rules-t.Unseen, "rule", "rules"),
+		Count(t.Observations, "observation", "observations"), t.Agreed)
 	if t.Thin > 0 {
 		out += fmt.Sprintf(", %d agree on thin evidence", t.Thin)
 	}
 	out += fmt.Sprintf(", %d disagree", t.Disagreed)
 	if t.Unseen > 0 {
-		out += fmt.Sprintf("; of %s there is no evidence", plural(t.Unseen, "rule", "rules"))
+		out += fmt.Sprintf("; of %s there is no evidence", Count(t.Unseen, "rule", "rules"))
 	}
 	return out
 }

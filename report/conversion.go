@@ -144,7 +144,7 @@ func (c Conversion) WriteJSON(w io.Writer) error {
 
 // String is the totals in a sentence.
 func (t Totals) String() string {
-	s := fmt.Sprintf("%s, %s: %d native", plural(t.Policies, "policy", "policies"), plural(t.Rules, "rule", "rules"), t.Native)
+	s := fmt.Sprintf("%s, %s: %d native", Count(t.Policies, "policy", "policies"), Count(t.Rules, "rule", "rules"), t.Native)
 	if t.Guessed > 0 {
 		s += fmt.Sprintf(" (%d of a guessed resource: %s)", t.Guessed, diag.GuessedResource)
 	}
@@ -186,7 +186,8 @@ func (c Conversion) busiest() string {
 	return line
 }
 
-func plural(n int, one, many string) string {
+// Count is a number with what is counted: 1 file, 2 files.
+func Count(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}

@@ -102,7 +102,7 @@ func (p HandedOverPolicy) result() string {
 }
 
 func (h Handover) totals() string {
-	text := fmt.Sprintf("%s: %s", h.Verb, plural(len(h.Policies), "policy", "policies"))
+	text := fmt.Sprintf("%s: %s", h.Verb, Count(len(h.Policies), "policy", "policies"))
 	switch {
 	case h.Dry == Asked:
 		text += "; nothing was changed yet"

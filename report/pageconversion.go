@@ -20,7 +20,7 @@ type shownRule struct {
 // conversion shows where each rule went, and what is to be known of it.
 func (v *view) conversion(c Conversion, pairs []Pair) {
 	v.Known, v.Rules = true, c.Totals.share()
-	v.Rules.Note = plural(c.Totals.Policies, "policy", "policies")
+	v.Rules.Note = Count(c.Totals.Policies, "policy", "policies")
 	if excluded := c.excluded(); excluded != "" {
 		v.Rules.Note += "; " + excluded
 	}

@@ -17,7 +17,7 @@ type shownTest struct {
 // tests shows what failed, and all of it.
 func (v *view) tests(r TestRun) {
 	v.Passed = r.Totals.share()
-	v.Passed.Note = plural(r.Totals.Suites, "suite", "suites")
+	v.Passed.Note = Count(r.Totals.Suites, "suite", "suites")
 	for _, s := range r.Suites {
 		suite := shownSuite{Name: s.title(), File: s.File}
 		var totals TestTotals

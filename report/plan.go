@@ -133,8 +133,8 @@ func (t *PlanTotals) count(becomes string) {
 // String is the totals in a sentence.
 func (t PlanTotals) String() string {
 	return fmt.Sprintf("%s: %d native, %d mixed, %d webhook, %d unsupported (%s: %d native, %d webhook, %d unsupported)",
-		plural(t.Policies, "policy", "policies"), t.Native, t.Mixed, t.Webhook, t.Unsupported,
-		plural(t.Rules.Rules, "rule", "rules"), t.Rules.Native, t.Rules.Webhook, t.Rules.Unsupported)
+		Count(t.Policies, "policy", "policies"), t.Native, t.Mixed, t.Webhook, t.Unsupported,
+		Count(t.Rules.Rules, "rule", "rules"), t.Rules.Native, t.Rules.Webhook, t.Rules.Unsupported)
 }
 
 // title is the name with what it needs to be told from others.

@@ -31,7 +31,7 @@ func (p Plan) WriteTable(w io.Writer) error {
 	}
 	foot := ""
 	for _, wave := range p.Waves {
-		foot += fmt.Sprintf("wave %d, %s: %s. %s\n", wave.Number, plural(len(wave.Policies), "policy", "policies"), wave.Title, wave.Advice)
+		foot += fmt.Sprintf("wave %d, %s: %s. %s\n", wave.Number, Count(len(wave.Policies), "policy", "policies"), wave.Title, wave.Advice)
 	}
 	foot += p.upgradeText() + p.Totals.String() + "\n"
 	switch codes := p.allCodes(); len(codes) {

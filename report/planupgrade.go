@@ -65,9 +65,9 @@ func (p Plan) upgradeLines() (out []string) {
 	if p.legacy() == 0 {
 		return out
 	}
-	what := plural(p.legacy(), "policy", "policies")
+	what := Count(p.legacy(), "policy", "policies")
 	if p.LegacyExceptions > 0 {
-		what += " and " + plural(p.LegacyExceptions, "PolicyException", "PolicyExceptions")
+		what += " and " + Count(p.LegacyExceptions, "PolicyException", "PolicyExceptions")
 	}
 	return append(out, what+" of kyverno.io: from 1.20 on Kyverno does nothing by them, and they can only be deleted, not changed; 1.21 takes away the definitions, and them: docs/upgrade-1.20.md")
 }

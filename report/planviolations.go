@@ -60,10 +60,10 @@ func (v Violations) String() string {
 		for _, o := range v.Examples {
 			names = append(names, o.String())
 		}
-		out = append(out, plural(v.Count, "object violates it", "objects violate it")+such+strings.Join(names, ", "))
+		out = append(out, Count(v.Count, "object violates it", "objects violate it")+such+strings.Join(names, ", "))
 	}
 	if v.Unknown > 0 {
-		out = append(out, fmt.Sprintf("not known of %s, for it asks what is not at hand, or cannot be evaluated", plural(v.Unknown, "object", "objects")))
+		out = append(out, fmt.Sprintf("not known of %s, for it asks what is not at hand, or cannot be evaluated", Count(v.Unknown, "object", "objects")))
 	}
 	if v.Unread {
 		out = append(out, "not known of objects that may not be read")
@@ -94,7 +94,7 @@ func (l *Looked) PassOver(name string) {
 
 // String is how many objects there were, and what is missing.
 func (l Looked) String() string {
-	s := plural(l.Objects, "object", "objects") + " put before the rules, as if created now"
+	s := Count(l.Objects, "object", "objects") + " put before the rules, as if created now"
 	if len(l.PassedOver) > 0 {
 		s += "; not judged: " + strings.Join(l.PassedOver, ", ")
 	}

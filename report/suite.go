@@ -99,7 +99,7 @@ func (t *TestTotals) count(result string) {
 
 // String is the totals in a sentence.
 func (t TestTotals) String() string {
-	s := fmt.Sprintf("%s, %s: %d passed, %d failed", plural(t.Suites, "suite", "suites"), plural(t.Tests, "test", "tests"), t.Passed, t.Failed)
+	s := fmt.Sprintf("%s, %s: %d passed, %d failed", Count(t.Suites, "suite", "suites"), Count(t.Tests, "test", "tests"), t.Passed, t.Failed)
 	if t.Deviating > 0 {
 		s += fmt.Sprintf(", %d deviating", t.Deviating)
 	}

@@ -44,10 +44,10 @@ func (c Conversion) WriteSummary(w io.Writer, all bool) error {
 func unlisted(native, others int) string {
 	var parts []string
 	if others > 0 {
-		parts = append(parts, plural(others, "more policy that is not native throughout", "more policies that are not native throughout"))
+		parts = append(parts, Count(others, "more policy that is not native throughout", "more policies that are not native throughout"))
 	}
 	if native > 0 {
-		parts = append(parts, plural(native, "policy that is native throughout", "policies that are native throughout"))
+		parts = append(parts, Count(native, "policy that is native throughout", "policies that are native throughout"))
 	}
 	if len(parts) == 0 {
 		return ""

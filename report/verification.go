@@ -124,7 +124,7 @@ func (r VerifiedRule) thin() string {
 	case r.Verdicts["pass"]+r.Verdicts["skip"] == 0:
 		return "never passed"
 	case r.BothWays < r.Predicates:
-		return plural(r.Predicates-r.BothWays, "predicate", "predicates") + " not seen both ways"
+		return Count(r.Predicates-r.BothWays, "predicate", "predicates") + " not seen both ways"
 	}
 	return ""
 }
@@ -250,8 +250,8 @@ func writeObject(b *strings.Builder, label string, object map[string]any) {
 // String is the totals in a sentence.
 func (t VerificationTotals) String() string {
 	s := fmt.Sprintf("%s, %s: %d native, %s, %s",
-		plural(t.Policies, "policy", "policies"), plural(t.Rules, "rule", "rules"), t.Native,
-		plural(t.Requests, "request", "requests"), plural(t.Disagreeing, "disagreement", "disagreements"))
+		Count(t.Policies, "policy", "policies"), Count(t.Rules, "rule", "rules"), t.Native,
+		Count(t.Requests, "request", "requests"), Count(t.Disagreeing, "disagreement", "disagreements"))
 	if t.NotCompared > 0 {
 		s += fmt.Sprintf(", %d not compared", t.NotCompared)
 	}

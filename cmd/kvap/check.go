@@ -108,7 +108,7 @@ func runCheck(cmd *cobra.Command, args []string, f checkFlags) error {
 		return err
 	}
 	progress := newProgress(cmd.ErrOrStderr(), f.quiet)
-	progress.during(fmt.Sprintf("converting %s", count(len(run.sources), "file", "files")), func() {
+	progress.during(fmt.Sprintf("converting %s", report.Count(len(run.sources), "file", "files")), func() {
 		run.parse()
 		run.compile(choices)
 	})
@@ -131,7 +131,7 @@ func runCheck(cmd *cobra.Command, args []string, f checkFlags) error {
 		fmt.Fprintln(cmd.ErrOrStderr(), behind)
 	}
 	var result report.Check
-	progress.during(fmt.Sprintf("checking %s", count(len(run.objects), "object", "objects")), func() { result = run.report() })
+	progress.during(fmt.Sprintf("checking %s", report.Count(len(run.objects), "object", "objects")), func() { result = run.report() })
 	progress.clear()
 	if err := f.write(cmd, result, run); err != nil {
 		return exit.Runtime(err)

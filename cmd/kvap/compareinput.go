@@ -171,7 +171,7 @@ func (c *comparison) unheard(result report.Comparison) (found diag.List) {
 		}
 		what := "nothing in it"
 		if one.lines != nil {
-			what = fmt.Sprintf("none of its %s", count(one.lines.Total(), "line", "lines"))
+			what = fmt.Sprintf("none of its %s", report.Count(one.lines.Total(), "line", "lines"))
 		}
 		found = append(found, diag.Warnf(diag.Pos{File: one.paths[0]}, diag.MissingObject,
 			"%s: %s is about a rule that is compared, so it is no evidence", one.flag, what))

@@ -142,7 +142,7 @@ func convert(cmd *cobra.Command, args []string, f convertFlags) error {
 	defer letGarbageBe(100, 64<<20)()
 	progress := newProgress(cmd.ErrOrStderr(), f.quiet)
 	var done *compilation
-	progress.during(fmt.Sprintf("converting %s", count(len(p.sources), "file", "files")), func() { done = compileSources(p.sources, p.choices) })
+	progress.during(fmt.Sprintf("converting %s", report.Count(len(p.sources), "file", "files")), func() { done = compileSources(p.sources, p.choices) })
 	progress.clear()
 	done.found = append(done.found, p.unread...).Sort()
 	done.found = append(done.found, policy.Excepted(done.policies, done.exceptions)...)
@@ -248,7 +248,7 @@ func verdict(done *compilation, c report.Conversion, strict bool) error {
 	case strict && c.Totals.Native < c.Totals.Rules:
 		return exit.Findings(fmt.Errorf("--strict: %d of %d rules have no native form", c.Totals.Rules-c.Totals.Native, c.Totals.Rules))
 	case strict && done.duplicateKeys() > 0:
-		return exit.Findings(fmt.Errorf("--strict: %s twice in a mapping, see %s", count(done.duplicateKeys(), "key stands", "keys stand"), diag.DuplicateKey))
+		return exit.Findings(fmt.Errorf("--strict: %s twice in a mapping, see %s", report.Count(done.duplicateKeys(), "key stands", "keys stand"), diag.DuplicateKey))
 	case strict && slices.ContainsFunc(done.rules, isUnordered):
 		return exit.Findings(fmt.Errorf("--strict: policies may write the same field in any order, see %s", diag.MutationOrder))
 	case strict && c.Totals.Guessed > 0:

@@ -24,6 +24,7 @@ import (
 	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/internal/kyverno"
 	"github.com/kvap/kvap/internal/manifest"
+	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/vap"
 )
 
@@ -347,7 +348,7 @@ func readSourceObjects(paths []string, stdin io.Reader, errs io.Writer) ([]*unst
 		}
 	}
 	if others > 0 {
-		fmt.Fprintf(errs, "warning: %s of other kinds left out; kubectl apply takes them\n", count(others, "object", "objects"))
+		fmt.Fprintf(errs, "warning: %s of other kinds left out; kubectl apply takes them\n", report.Count(others, "object", "objects"))
 	}
 	if len(paths) > 0 && len(out) == 0 {
 		return nil, errors.New("there is no policy in the input")

@@ -9,6 +9,7 @@ import (
 	"github.com/kvap/kvap/internal/cores"
 	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/interp"
+	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/vap/apiserver"
 )
 
@@ -43,7 +44,7 @@ func (e *evaluation) judge(ctx context.Context, inputs iter.Seq2[question, error
 			}
 		}
 		batch = batch[:0]
-		e.progress.show("%s judged", count(e.totals.requests, "request", "requests"))
+		e.progress.show("%s judged", report.Count(e.totals.requests, "request", "requests"))
 		return nil
 	}
 	for in, err := range inputs {

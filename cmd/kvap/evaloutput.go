@@ -209,8 +209,8 @@ func (t *evalTable) finish(totals evalTotals) error {
 
 // String is the totals in a sentence.
 func (t evalTotals) String() string {
-	s := fmt.Sprintf("%s: %d with a violation, %s", count(t.requests, "request", "requests"), t.violations,
-		count(t.disagreements, "disagreement", "disagreements"))
+	s := fmt.Sprintf("%s: %d with a violation, %s", report.Count(t.requests, "request", "requests"), t.violations,
+		report.Count(t.disagreements, "disagreement", "disagreements"))
 	if t.unmatched > 0 {
 		s += fmt.Sprintf(", %d about which no rule says anything", t.unmatched)
 	}
@@ -218,11 +218,4 @@ func (t evalTotals) String() string {
 		s += fmt.Sprintf(", %d not judged", t.unread)
 	}
 	return s
-}
-
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }

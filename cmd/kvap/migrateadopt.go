@@ -12,6 +12,7 @@ import (
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/internal/exit"
+	"github.com/kvap/kvap/internal/folder"
 	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/migrate"
 	"github.com/kvap/kvap/policy"
@@ -129,16 +130,16 @@ func (f changeFlags) writeAdopted(changed map[string][]byte, sources []input.Sou
 		}
 		return nil
 	}
-	to, err := openFolder(f.outputDir, sources)
+	to, err := folder.Open(f.outputDir, sources)
 	if err != nil {
 		return err
 	}
-	defer to.close()
+	defer to.Close()
 	for name, data := range changed {
-		to.add(name, data)
+		to.Add(name, data)
 	}
-	if _, err := to.write(f.force); err != nil {
+	if _, err := to.Write(f.force); err != nil {
 		return err
 	}
-	return to.finish()
+	return to.Finish()
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/controller"
 	"github.com/kvap/kvap/internal/exit"
+	"github.com/kvap/kvap/internal/folder"
 	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/migrate"
 	"github.com/kvap/kvap/policy"
@@ -188,20 +189,20 @@ func objectOf(p *policy.Policy) *unstructured.Unstructured {
 // writeComponents writes components into a folder, with one above for each step that
 // has those of all policies.
 func writeComponents(dir string, components []migrate.Component, force bool) error {
-	f, err := openFolder(dir, nil)
+	f, err := folder.Open(dir, nil)
 	if err != nil {
 		return err
 	}
-	defer f.close()
+	defer f.Close()
 	steps := map[string][]string{}
 	for _, c := range components {
 		steps[c.Part] = append(steps[c.Part], c.Policy)
 		for _, file := range c.Files {
-			f.add(path.Join(c.Part, c.Policy, file.Name), file.Data)
+			f.Add(path.Join(c.Part, c.Policy, file.Name), file.Data)
 		}
 	}
 	for step, policies := range steps {
-		for name := range f.earlier { // of other policies, by other runs
+		for name := range f.Before() { // of other policies, by other runs
 			if in, policy, _ := strings.Cut(path.Dir(name), "/"); in == step && policy != "" {
 				policies = append(policies, policy)
 			}
@@ -213,10 +214,10 @@ func writeComponents(dir string, components []migrate.Component, force bool) err
 		if err != nil {
 			return err
 		}
-		f.add(path.Join(step, "kustomization.yaml"), list)
+		f.Add(path.Join(step, "kustomization.yaml"), list)
 	}
-	if _, err := f.write(force); err != nil {
+	if _, err := f.Write(force); err != nil {
 		return err
 	}
-	return f.finish()
+	return f.Finish()
 }

@@ -198,7 +198,7 @@ func (p *planning) read(ctx context.Context) error {
 }
 
 func (p *planning) compile() {
-	p.progress.during(fmt.Sprintf("converting %s", count(len(p.sources), "file", "files")), func() { p.done = compileSources(p.sources, p.choices) })
+	p.progress.during(fmt.Sprintf("converting %s", report.Count(len(p.sources), "file", "files")), func() { p.done = compileSources(p.sources, p.choices) })
 	p.progress.clear()
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/migrate/record"
+	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/vap"
 )
 
@@ -169,7 +170,7 @@ func runRecord(cmd *cobra.Command, names []string, f recordFlags) error {
 // summary says what was recorded, also where it ended badly.
 func (r *recording) summary(cmd *cobra.Command, err error) error {
 	n := r.recorder.Counts()
-	fmt.Fprintf(cmd.OutOrStdout(), "recorded %s in %s", count(int(n.Recorded), "request", "requests"), r.flags.dir)
+	fmt.Fprintf(cmd.OutOrStdout(), "recorded %s in %s", report.Count(int(n.Recorded), "request", "requests"), r.flags.dir)
 	if n.PassedBy > 0 {
 		fmt.Fprintf(cmd.OutOrStdout(), "; %s not in the sample", was(n.PassedBy))
 	}

@@ -4,13 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/kvap/kvap/internal/folder"
 	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
@@ -54,19 +54,19 @@ func (d destination) marshal(objects []any) ([]byte, error) {
 // writeFolder writes a file for each policy that has native objects, and one in
 // remainder/ for each that has rules left.
 func (d destination) writeFolder(done *compilation, sources []input.Source) (said string, err error) {
-	to, err := openFolder(d.dir, sources)
+	to, err := folder.Open(d.dir, sources)
 	if err != nil {
 		return "", err
 	}
-	defer to.close()
+	defer to.Close()
 	if err := d.addFiles(to, done); err != nil {
 		return "", err
 	}
-	same, err := to.write(d.force)
+	same, err := to.Write(d.force)
 	if err != nil {
 		return "", err
 	}
-	said = fmt.Sprintf("wrote %s to %s\n", countFiles(len(to.written)), d.dir)
+	said = fmt.Sprintf("wrote %s to %s\n", countFiles(to.Wrote()), d.dir)
 	if same > 0 {
 		said += fmt.Sprintf("%s that kvap did not write would be the same, and stays as it is\n", countFiles(same))
 	}
@@ -74,7 +74,7 @@ func (d destination) writeFolder(done *compilation, sources []input.Source) (sai
 	case d.prune && done.found.HasErrors(): // whose policies are not gone
 		said += "nothing was removed, for some of the input could not be read\n"
 	case d.prune:
-		removed, stays, err := to.prune()
+		removed, stays, err := to.Prune()
 		if err != nil {
 			return said, err
 		}
@@ -83,10 +83,10 @@ func (d destination) writeFolder(done *compilation, sources []input.Source) (sai
 			said += line + "\n"
 		}
 	}
-	return said, to.finish()
+	return said, to.Finish()
 }
 
-func countFiles(n int) string { return count(n, "file", "files") }
+func countFiles(n int) string { return report.Count(n, "file", "files") }
 
 // inputs are the sources that something was read of: what a search passed over is not
 // among them, such as the native objects of an earlier run.
@@ -94,7 +94,7 @@ func inputs(sources []input.Source) []input.Source {
 	return slices.DeleteFunc(slices.Clone(sources), func(s input.Source) bool { return s.Found && !policy.MayHold(s.Data) })
 }
 
-func (d destination) addFiles(to *folder, done *compilation) error {
+func (d destination) addFiles(to *folder.Folder, done *compilation) error {
 	names := namesOf(done.policies, done.unread)
 	for _, group := range done.byPolicy() {
 		name, ok := names.of[group.policy]
@@ -106,7 +106,7 @@ func (d destination) addFiles(to *folder, done *compilation) error {
 		if err != nil {
 			return err
 		}
-		to.add(name+d.extension(), data)
+		to.Add(name+d.extension(), data)
 	}
 	d.addRemainder(to, done, names)
 	return nil
@@ -114,9 +114,9 @@ func (d destination) addFiles(to *folder, done *compilation) error {
 
 // addRemainder adds the policies of the rules that stay behind, and the
 // exceptions from them; and what is not read, as it was written.
-func (d destination) addRemainder(to *folder, done *compilation, names *fileNames) {
+func (d destination) addRemainder(to *folder.Folder, done *compilation, names *fileNames) {
 	for _, u := range done.unread {
-		to.add("remainder/"+names.of[u]+".yaml", u.Text)
+		to.Add("remainder/"+names.of[u]+".yaml", u.Text)
 	}
 	var remaining []*policy.Policy
 	rules := done.rulesOf()
@@ -127,12 +127,12 @@ func (d destination) addRemainder(to *folder, done *compilation, names *fileName
 		}
 		remaining = append(remaining, p)
 		for _, one := range left {
-			to.add("remainder/"+names.of[p]+one.suffix+".yaml", one.data)
+			to.Add("remainder/"+names.of[p]+one.suffix+".yaml", one.data)
 		}
 	}
 	for _, e := range done.exceptionsFrom(remaining) {
 		name := names.add(e, "exception."+e.Namespace+"."+e.Name, "PolicyException")
-		to.add("remainder/"+name+".yaml", policy.Marshal(appliable(asVersion(e.Source, newest(e.Source.Get("apiVersion").Str, "v2")))))
+		to.Add("remainder/"+name+".yaml", policy.Marshal(appliable(asVersion(e.Source, newest(e.Source.Get("apiVersion").Str, "v2")))))
 	}
 }
 
@@ -141,13 +141,6 @@ func (d destination) extension() string {
 		return ".json"
 	}
 	return ".yaml"
-}
-
-func writeFile(path string, data []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return input.PathError(err)
-	}
-	return input.PathError(os.WriteFile(path, data, 0o644))
 }
 
 // fileNames are the names of files, by what is in them.
@@ -227,7 +220,7 @@ func (f convertFlags) writeReport(cmd *cobra.Command, c report.Conversion, pairs
 		_, err = io.WriteString(cmd.OutOrStdout(), b.String())
 		return err
 	}
-	if err := writeFile(f.report, []byte(b.String())); err != nil {
+	if err := folder.WriteFile(f.report, []byte(b.String())); err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
 	return nil

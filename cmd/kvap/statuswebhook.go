@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kvap/kvap/controller"
+	"github.com/kvap/kvap/report"
 )
 
 // readWebhook notes where one process alone answers for rules without which requests are
@@ -80,5 +81,5 @@ func replicaNote(service admissionregistrationv1.ServiceReference, fails, ready 
 		many = "no replica answers"
 	}
 	return fmt.Sprintf("%s at the Service %s/%s for kvap's webhook, and %s with failurePolicy Fail: while it is away, requests are refused; run two (replicas: 2)",
-		many, service.Namespace, service.Name, count(fails, "of its entries is", "of its entries are"))
+		many, service.Namespace, service.Name, report.Count(fails, "of its entries is", "of its entries are"))
 }

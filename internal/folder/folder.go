@@ -1,4 +1,4 @@
-package main
+package folder
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"maps"
 	"os"
 	"path"
@@ -16,9 +17,10 @@ import (
 
 	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/input"
+	"github.com/kvap/kvap/report"
 )
 
-// A folder is what a run writes its files into. Nothing is written outside of it:
+// A Folder is what a run writes its files into. Nothing is written outside of it:
 // names that lead out, and links that do, are errors.
 //
 // It knows what it wrote: indexName lists its files with their hashes, in the form
@@ -27,7 +29,7 @@ import (
 // added first, and written when it is known that all of them may be. The index is
 // written before, with the old hash and the new one of each file, and after: so it is
 // true wherever a run ends.
-type folder struct {
+type Folder struct {
 	name    string
 	root    *os.Root
 	sources []input.Source // of the run, which are not removed and not replaced
@@ -48,8 +50,8 @@ const (
 	newName = indexName + ".new"
 )
 
-// openFolder makes the folder where it does not exist. sources are what the run reads.
-func openFolder(name string, sources []input.Source) (*folder, error) {
+// Open makes the folder where it does not exist. sources are what the run reads.
+func Open(name string, sources []input.Source) (*Folder, error) {
 	if name == "-" {
 		return nil, exit.Usage(errors.New("a folder cannot be written to standard output; name one, and ./- where it is called -"))
 	}
@@ -60,7 +62,7 @@ func openFolder(name string, sources []input.Source) (*folder, error) {
 	if err != nil {
 		return nil, input.PathError(err)
 	}
-	f := &folder{name: name, root: root, sources: sources, written: map[string]string{}, earlier: map[string][]string{}}
+	f := &Folder{name: name, root: root, sources: sources, written: map[string]string{}, earlier: map[string][]string{}}
 	index, err := root.ReadFile(indexName)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, f.blame(indexName, err)
@@ -73,15 +75,15 @@ func openFolder(name string, sources []input.Source) (*folder, error) {
 	return f, nil
 }
 
-// add has a file written later.
-func (f *folder) add(name string, data []byte) {
+// Add has a file written later.
+func (f *Folder) Add(name string, data []byte) {
 	f.added = append(f.added, addedFile{name, data})
 }
 
-// write writes what was added; nothing of it, where a file stands in the way that is
+// Write writes what was added; nothing of it, where a file stands in the way that is
 // among the sources or that kvap did not write, unless it is forced. A file of others
 // that is the same already stays theirs; same is how many there are.
-func (f *folder) write(force bool) (same int, err error) {
+func (f *Folder) Write(force bool) (same int, err error) {
 	slices.SortFunc(f.added, func(a, b addedFile) int { return strings.Compare(a.name, b.name) })
 	var inTheWay []string
 	for _, file := range f.added {
@@ -100,7 +102,7 @@ func (f *folder) write(force bool) (same int, err error) {
 	if len(inTheWay) > 0 && !force {
 		more := ""
 		if n := len(inTheWay) - 1; n > 0 {
-			more = fmt.Sprintf(" and %s", count(n, "more file", "more files"))
+			more = fmt.Sprintf(" and %s", report.Count(n, "more file", "more files"))
 		}
 		return 0, exit.Usage(fmt.Errorf("nothing was written to %s: %s%s; name another folder, or say --force", f.name, inTheWay[0], more))
 	}
@@ -119,7 +121,7 @@ func (f *folder) write(force bool) (same int, err error) {
 }
 
 // replace writes a file, which has its name only when it is complete.
-func (f *folder) replace(name string, data []byte) error {
+func (f *Folder) replace(name string, data []byte) error {
 	err := f.root.MkdirAll(path.Dir(name), 0o755)
 	if err == nil {
 		err = f.root.WriteFile(newName, data, 0o644)
@@ -135,7 +137,7 @@ func (f *folder) replace(name string, data []byte) error {
 
 // foreign says why the file that is there already may not be replaced, "" where it
 // may; or that it is somebody's, and the same.
-func (f *folder) foreign(file addedFile) (theirs bool, why string, err error) {
+func (f *Folder) foreign(file addedFile) (theirs bool, why string, err error) {
 	data, err := f.root.ReadFile(file.name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, "", nil
@@ -161,9 +163,9 @@ func hashOf(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// prune removes what earlier runs wrote and this one did not, and says what stays: what
+// Prune removes what earlier runs wrote and this one did not, and says what stays: what
 // is among the input, and what was changed since, which is no longer theirs.
-func (f *folder) prune() (removed int, stays []string, err error) {
+func (f *Folder) Prune() (removed int, stays []string, err error) {
 	for _, name := range slices.Sorted(maps.Keys(f.earlier)) {
 		if f.written[name] != "" {
 			continue
@@ -194,7 +196,7 @@ func (f *folder) prune() (removed int, stays []string, err error) {
 
 // rendered tells of a file in a kustomize folder: nobody knows which of its files are
 // input.
-func (f *folder) rendered(file string) bool {
+func (f *Folder) rendered(file string) bool {
 	file, err := filepath.Abs(file)
 	return err == nil && slices.ContainsFunc(f.sources, func(s input.Source) bool {
 		dir, err := filepath.Abs(s.Name)
@@ -202,16 +204,16 @@ func (f *folder) rendered(file string) bool {
 	})
 }
 
-// finish writes the index of what is done: what this run wrote, and what earlier ones
+// Finish writes the index of what is done: what this run wrote, and what earlier ones
 // did.
-func (f *folder) finish() error {
+func (f *Folder) Finish() error {
 	others := maps.Clone(f.earlier)
 	maps.DeleteFunc(others, func(name string, _ []string) bool { return f.written[name] != "" })
 	return f.list(others)
 }
 
 // list writes the index: what this run writes, and others.
-func (f *folder) list(others map[string][]string) error {
+func (f *Folder) list(others map[string][]string) error {
 	var lines []string
 	for name, hash := range f.written {
 		lines = append(lines, name+"\x00"+hash)
@@ -231,7 +233,7 @@ func (f *folder) list(others map[string][]string) error {
 }
 
 // blame names the file as the user knows it.
-func (f *folder) blame(name string, err error) error {
+func (f *Folder) blame(name string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -245,7 +247,7 @@ func (f *folder) blame(name string, err error) error {
 }
 
 // link is the first part of a file's path that is a link, empty where none is.
-func (f *folder) link(name string) string {
+func (f *Folder) link(name string) string {
 	for end := 0; end < len(name); end++ {
 		if end += strings.IndexByte(name[end:]+"/", '/'); end > len(name) {
 			break
@@ -257,4 +259,18 @@ func (f *folder) link(name string) string {
 	return ""
 }
 
-func (f *folder) close() { _ = f.root.Close() } // nothing is buffered
+// Wrote is how many files this run wrote.
+func (f *Folder) Wrote() int { return len(f.written) }
+
+// Before are the names of the files that earlier runs wrote.
+func (f *Folder) Before() iter.Seq[string] { return maps.Keys(f.earlier) }
+
+// Close lets the folder go.
+func (f *Folder) Close() { _ = f.root.Close() } // nothing is buffered
+
+func WriteFile(path string, data []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return input.PathError(err)
+	}
+	return input.PathError(os.WriteFile(path, data, 0o644))
+}
