@@ -84,6 +84,7 @@ migrate/evidence: compile internal/cores internal/judge interp policy report tra
 controller: api/v1alpha1 compile translate cel vap vap/apiserver policy schema diag report scan
 cleanup: api/v1alpha1 interp policy diag
 webhook: webhook/registration interp policy diag
+webhook/endpoint: webhook/certs
 webhook/registration: policy
 webhook/shadow: api/v1alpha1 interp policy webhook
 webhook/certs:
@@ -126,6 +127,7 @@ internal/cores:
 internal/exit:
 internal/input: diag internal/exit internal/manifest
 internal/folder: internal/exit internal/input report
+internal/incluster: api/v1alpha1 background background/live cel cleanup controller internal/judge internal/proven interp policy schema webhook webhook/certs webhook/endpoint webhook/registration webhook/shadow webhook/world
 internal/manual:
 internal/release:
 internal/snippets:

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -23,10 +22,10 @@ import (
 
 	"github.com/kvap/kvap/controller"
 	"github.com/kvap/kvap/internal/exit"
+	"github.com/kvap/kvap/internal/incluster"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/vap"
-	"github.com/kvap/kvap/webhook/world"
 )
 
 // controllerFlags are the flags of controller as the user gave them.
@@ -48,7 +47,7 @@ type controllerFlags struct {
 	limit          int
 	namespaceLimit int
 	verbose        bool
-	webhook        webhookFlags
+	webhook        incluster.Webhook
 }
 
 func newController() *cobra.Command {
@@ -97,7 +96,7 @@ func (f *controllerFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.metrics, "metrics-bind-address", "0", "where metrics are served, for instance :8080; 0 for nowhere")
 	fs.StringVar(&f.health, "health-probe-bind-address", "0", "where /healthz and /readyz are served; 0 for nowhere")
 	fs.StringVar(&f.pprof, "pprof-bind-address", "0", "where profiles are served, for instance 127.0.0.1:6060; 0 for nowhere")
-	f.webhook.add(fs)
+	addWebhook(fs, &f.webhook)
 	fs.StringVar(&f.reports, "reports", "none", "scan the objects that are there, and report what violates: wgpolicyk8s, openreports or none")
 	fs.StringVar(&f.cleanup, "cleanup", "auto", "run CleanupPolicies, and delete what the label cleanup.kyverno.io/ttl ends: all, policies, none, or auto for all with --mode enforce and else policies")
 	fs.IntVar(&f.limit, "cleanup-limit", 0, "how many objects one run of a cleanup policy deletes at most; 0 for no limit")
@@ -113,10 +112,10 @@ func runController(cmd *cobra.Command, f controllerFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := f.webhook.check(); err != nil {
+	if err := f.webhook.Check(); err != nil {
 		return err
 	}
-	clean, err := oneOf("--cleanup", f.cleanup, cleanings()...)
+	clean, err := oneOf("--cleanup", f.cleanup, words(incluster.Cleanings()...)...)
 	if err != nil {
 		return err
 	}
@@ -136,54 +135,11 @@ func runController(cmd *cobra.Command, f controllerFlags) error {
 	ctx, stop := signal.NotifyContext(commandContext(cmd), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	log := logTo(cmd.ErrOrStderr(), f.verbose)
-	if err := runWithWebhook(ctx, config, options, f.webhook, cleaning(clean), f.limit, log); err != nil {
+	server := incluster.Options{Controller: options, Webhook: f.webhook, Cleanup: incluster.Cleaning(clean), CleanupLimit: f.limit}
+	if err := incluster.Run(ctx, config, server, log); err != nil {
 		return exit.Runtime(err)
 	}
 	return nil
-}
-
-// runWithWebhook runs the controller, with the webhook beside it if one is wanted.
-// Both end when one does.
-func runWithWebhook(ctx context.Context, config *rest.Config, o controller.Options, f webhookFlags, clean cleaning, limit int, log logr.Logger) error {
-	if !f.enabled() {
-		if o.Reports != "" {
-			formats, err := builtinFormats()
-			if err != nil {
-				return err
-			}
-			trust, err := readTrust(f.trust)
-			if err != nil {
-				return err
-			}
-			live, err := world.New(config, world.Options{
-				Formats: formats, Services: f.services, TokenFile: apiCallToken, Live: true,
-				Registries: f.registries, LocalRegistries: f.local, SigstoreTrust: trust, RegistrySecrets: o.Namespace,
-			})
-			if err != nil {
-				return err
-			}
-			o.World = live
-		}
-		o.Leading = clean.leading(limit, config, o, f, nil, log)
-		return controller.Run(ctx, config, o, log)
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	served, wait, err := startWebhook(ctx, config, f, o.Namespace, log)
-	if err != nil {
-		return err
-	}
-	o.WebhookOwner, o.World = f.owner, served.world
-	o.Fallback, o.Leading = served, clean.leading(limit, config, o, f, served, log)
-	o.Leading = append(o.Leading, served.workshop.run)
-	ended := make(chan error, 1)
-	go func() {
-		defer cancel()
-		ended <- wait()
-	}()
-	err = controller.Run(ctx, config, o, log)
-	cancel()
-	return errors.Join(err, <-ended)
 }
 
 // commandContext is the context of a command; one that runs by itself has none.

@@ -21,11 +21,13 @@ import (
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/controlplane"
 	"github.com/kvap/kvap/internal/exit"
+	"github.com/kvap/kvap/internal/incluster"
 	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/internal/kyverno"
 	"github.com/kvap/kvap/internal/manifest"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/vap"
+	"github.com/kvap/kvap/webhook/endpoint"
 )
 
 // devFlags are the flags of dev as the user gave them.
@@ -174,9 +176,12 @@ func (d *dev) run(ctx context.Context, dir string, definitions []controlplane.CR
 	ended := make(chan error, 1)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	hook := webhookFlags{address: "127.0.0.1:0", groups: []string{"system:nodes"}}
+	server := incluster.Options{
+		Controller: d.options, Cleanup: incluster.CleanAuto,
+		Webhook: incluster.Webhook{Endpoint: endpoint.Endpoint{Address: "127.0.0.1:0"}, ExcludeGroups: []string{"system:nodes"}},
+	}
 	go func() {
-		ended <- runWithWebhook(ctx, d.plane.Config(devUser), d.options, hook, cleanAuto, 0, log)
+		ended <- incluster.Run(ctx, d.plane.Config(devUser), server, log)
 	}()
 	switch d.kyverno {
 	case kyvernoStandIn, kyvernoClosed:

@@ -67,7 +67,7 @@ func startKyverno(ctx context.Context, config *rest.Config, celOnly bool, log lo
 	if err != nil {
 		return err
 	}
-	k.certs = certs.NewAuthority(certs.Options{Store: &memoryStore{}, Names: certs.Names{IPs: []net.IP{net.IPv4(127, 0, 0, 1)}}})
+	k.certs = certs.NewAuthority(certs.Options{Store: &certs.Memory{}, Names: certs.Names{IPs: []net.IP{net.IPv4(127, 0, 0, 1)}}})
 	k.URL, k.Bundle = "https://"+l.Addr().String(), k.certs.Bundle
 	if err := k.certs.Renew(ctx); err != nil {
 		return errors.Join(err, l.Close())

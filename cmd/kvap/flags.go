@@ -3,6 +3,8 @@ package main
 import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/kvap/kvap/internal/incluster"
 )
 
 // addRecursive accepts -R, for those whose fingers are used to it: folders are read
@@ -16,7 +18,7 @@ func completeWords(cmd *cobra.Command) {
 	for name, list := range map[string][]string{
 		"pack": packs(), "params": paramsKinds(), "existing-violations": existings(), "operations": operationChoices(),
 		"action": actionChoices(), "guard": guards(), "kubernetes-version": releases(),
-		"reports": reportChoices(), "cleanup": cleanings(), "report-format": reportFormats(), "fail-on": failOns(), "operation": {"CREATE", "UPDATE", "DELETE"},
+		"reports": reportChoices(), "cleanup": words(incluster.Cleanings()...), "report-format": reportFormats(), "fail-on": failOns(), "operation": {"CREATE", "UPDATE", "DELETE"},
 	} {
 		if cmd.Flags().Lookup(name) != nil {
 			// It fails only for a flag that is not there, or done twice.

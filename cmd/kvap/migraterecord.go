@@ -17,6 +17,7 @@ import (
 	"github.com/kvap/kvap/migrate/record"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/vap"
+	"github.com/kvap/kvap/webhook/endpoint"
 )
 
 // recordFlags are the flags of migrate record as the user gave them.
@@ -32,7 +33,8 @@ type recordFlags struct {
 	exclude   []string
 	groups    []string
 	remove    bool
-	webhook   webhookFlags
+	endpoint  endpoint.Endpoint
+	certs     string
 	clusterFlags
 	allNamespaces bool
 	quiet         bool
@@ -88,10 +90,10 @@ func (f *recordFlags) register(cmd *cobra.Command) {
 	fs.StringSliceVar(&f.exclude, "exclude-namespaces", vap.DefaultExcludedNamespaces(), "whose requests are not recorded; none for none")
 	fs.StringSliceVar(&f.groups, "exclude-groups", []string{"system:nodes"}, "groups whose requests are not recorded, as Kyverno does not judge them; none for none")
 	fs.BoolVar(&f.remove, "remove", false, "only take away the configuration that an earlier run left behind")
-	fs.StringVar(&f.webhook.address, "webhook-address", "127.0.0.1:0", "where to listen")
-	fs.StringVar(&f.webhook.url, "webhook-url", "", "where the API server finds the webhook: https://HOST:PORT")
-	fs.StringVar(&f.webhook.service, "webhook-service", "", "the service of the webhook in place of a URL, as name or namespace/name; port 443")
-	fs.StringVar(&f.webhook.certs, "webhook-certs", "", "a folder with tls.crt, tls.key and ca.crt, in place of certificates made for the run")
+	fs.StringVar(&f.endpoint.Address, "webhook-address", "127.0.0.1:0", "where to listen")
+	fs.StringVar(&f.endpoint.URL, "webhook-url", "", "where the API server finds the webhook: https://HOST:PORT")
+	fs.StringVar(&f.endpoint.Service, "webhook-service", "", "the service of the webhook in place of a URL, as name or namespace/name; port 443")
+	fs.StringVar(&f.certs, "webhook-certs", "", "a folder with tls.crt, tls.key and ca.crt, in place of certificates made for the run")
 	fs.DurationVar(&f.hold, "webhook-timeout", time.Second, "how long the API server waits for an answer at most: 1s to 5s")
 	fs.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "namespaced policies of all namespaces")
 	f.clusterFlags.add(fs)
@@ -112,11 +114,11 @@ func (f *recordFlags) check() (size int64, err error) {
 		return 0, fmt.Errorf("--for %s: want a time to go on for, such as 1h", f.wait)
 	case f.hold < time.Second || f.hold > record.MaxTimeout*time.Second || f.hold%time.Second != 0:
 		return 0, fmt.Errorf("--webhook-timeout %s: want 1s to %ds", f.hold, record.MaxTimeout)
-	case f.webhook.service != "" && f.webhook.url != "":
+	case f.endpoint.Service != "" && f.endpoint.URL != "":
 		return 0, errors.New("--webhook-service and --webhook-url exclude each other")
 	}
-	if f.webhook.url != "" || f.webhook.service != "" {
-		if err := f.webhook.check(); err != nil {
+	if f.endpoint.URL != "" || f.endpoint.Service != "" {
+		if err := f.endpoint.Check(); err != nil {
 			return 0, err
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -30,6 +29,7 @@ import (
 	"github.com/kvap/kvap/migrate/record"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/webhook/certs"
+	"github.com/kvap/kvap/webhook/endpoint"
 	"github.com/kvap/kvap/webhook/registration"
 	"github.com/kvap/kvap/webhook/world"
 )
@@ -43,7 +43,7 @@ type recording struct {
 	recorder *record.Recorder
 	rules    []admissionregistrationv1.RuleWithOperations
 	labels   namespaceLabels
-	certs    certificateSource
+	certs    endpoint.CertificateSource
 }
 
 // rulesOf are the requests that the policies are about.
@@ -113,13 +113,11 @@ func (r *recording) leftOut(policies []*policy.Policy, why string) {
 
 // run serves, has the API server send requests, and ends both when it is time.
 func (r *recording) run(ctx context.Context) error {
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", r.flags.webhook.address)
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", r.flags.endpoint.Address)
 	if err != nil {
 		return exit.Usage(fmt.Errorf("--webhook-address: %w", err))
 	}
-	if r.flags.webhook.url == "" && r.flags.webhook.service == "" {
-		r.flags.webhook.url = "https://" + l.Addr().String()
-	}
+	r.flags.endpoint = r.flags.endpoint.At(l)
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	if err := r.prepare(background); err != nil {
@@ -157,7 +155,7 @@ func settle(ctx context.Context) {
 
 // prepare makes certificates, and learns the labels of namespaces.
 func (r *recording) prepare(ctx context.Context) error {
-	if dir := r.flags.webhook.certs; dir != "" {
+	if dir := r.flags.certs; dir != "" {
 		files, err := certs.NewFiles(dir)
 		if err != nil {
 			return exit.Usage(fmt.Errorf("--webhook-certs: %w", err))
@@ -165,7 +163,7 @@ func (r *recording) prepare(ctx context.Context) error {
 		go func() { _ = files.Run(ctx) }() // what it has stays in use
 		r.certs = files
 	} else {
-		authority := certs.NewAuthority(certs.Options{Store: &memoryStore{}, Names: r.flags.webhook.names(r.Namespace)})
+		authority := certs.NewAuthority(certs.Options{Store: &certs.Memory{}, Names: r.flags.endpoint.Names(r.Namespace)})
 		if err := authority.Renew(ctx); err != nil {
 			return exit.Runtime(err)
 		}
@@ -214,12 +212,11 @@ func (r *recording) register(ctx context.Context) error {
 		ExcludeNamespaces: none(r.flags.exclude), ExcludeGroups: none(r.flags.groups),
 		Client: admissionregistrationv1.WebhookClientConfig{CABundle: r.certs.Bundle()},
 	}
-	if r.flags.webhook.service != "" {
-		in, name := r.flags.webhook.serviceIn(r.Namespace)
-		path := "/record"
-		sending.Client.Service = &admissionregistrationv1.ServiceReference{Namespace: in, Name: name, Path: &path}
+	path := "/record"
+	if service := r.flags.endpoint.Reference(r.Namespace); service != nil {
+		service.Path, sending.Client.Service = &path, service
 	} else {
-		url := strings.TrimSuffix(r.flags.webhook.url, "/") + "/record"
+		url := r.flags.endpoint.Base() + path
 		sending.Client.URL = &url
 	}
 	wanted, err := record.Configuration(sending)
@@ -270,32 +267,6 @@ func (r *recording) remove(ctx context.Context) (there bool, err error) {
 		return false, exit.Runtime(fmt.Errorf("the configuration %s is left behind; kvap migrate record --remove takes it away: %w", record.Name, err))
 	}
 	return err == nil, nil
-}
-
-// memoryStore keeps the record of an authority for as long as the process runs.
-type memoryStore struct {
-	mu      sync.Mutex
-	data    map[string][]byte
-	version int
-}
-
-// Load implements certs.Store.
-func (s *memoryStore) Load(context.Context) (map[string][]byte, string, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return maps.Clone(s.data), fmt.Sprint(s.version), nil
-}
-
-// Save implements certs.Store.
-func (s *memoryStore) Save(_ context.Context, data map[string][]byte, version string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if version != fmt.Sprint(s.version) {
-		return certs.ErrConflict
-	}
-	s.data = maps.Clone(data)
-	s.version++
-	return nil
 }
 
 // namespaceLabels are the labels of Namespaces as they were when they were read last.

@@ -2,11 +2,9 @@ package main
 
 import (
 	"fmt"
-	"os"
 
 	"github.com/spf13/pflag"
 
-	"github.com/kvap/kvap/images"
 	"github.com/kvap/kvap/internal/proven"
 )
 
@@ -22,7 +20,7 @@ func (f *registryFlags) add(fs *pflag.FlagSet) {
 
 // registry is the folder; nil where there is none.
 func (f *registryFlags) registry() (*proven.Recorded, error) {
-	trust, err := readTrust(f.trustedRoot)
+	trust, err := proven.ReadTrust(f.trustedRoot)
 	if err != nil || f.registryDir == "" {
 		return nil, err
 	}
@@ -31,20 +29,4 @@ func (f *registryFlags) registry() (*proven.Recorded, error) {
 		return nil, fmt.Errorf("--registry-dir: %w", err)
 	}
 	return out, nil
-}
-
-// readTrust is whom keyless signatures are trusted by; nil where no file says so.
-func readTrust(file string) (*images.Trust, error) {
-	if file == "" {
-		return nil, nil
-	}
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("--sigstore-trusted-root: %w", err)
-	}
-	trust, err := images.ReadTrust(data)
-	if err != nil {
-		return nil, fmt.Errorf("--sigstore-trusted-root %s: %w", file, err)
-	}
-	return trust, nil
 }

@@ -14,7 +14,6 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/kvap/kvap/interp"
@@ -35,7 +34,7 @@ func serve(ctx context.Context) error {
 	if ds.HasErrors() {
 		return ds[0]
 	}
-	authority := certs.NewAuthority(certs.Options{Store: &memory{}, Names: certs.Names{IPs: []net.IP{net.IPv4(127, 0, 0, 1)}}})
+	authority := certs.NewAuthority(certs.Options{Store: &certs.Memory{}, Names: certs.Names{IPs: []net.IP{net.IPv4(127, 0, 0, 1)}}})
 	if err := authority.Renew(ctx); err != nil {
 		return err
 	}
@@ -62,25 +61,6 @@ func settings() *interp.Offline {
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "settings", "namespace": "kvap"},
 		"data": map[string]any{"tiers": `["front", "back"]`},
 	}}}
-}
-
-// memory is a store of certificates that nobody shares.
-type memory struct {
-	mu   sync.Mutex
-	data map[string][]byte
-}
-
-func (m *memory) Load(context.Context) (map[string][]byte, string, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.data, "", nil
-}
-
-func (m *memory) Save(_ context.Context, data map[string][]byte, _ string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.data = data
-	return nil
 }
 
 // A child is the server as the clients see it.

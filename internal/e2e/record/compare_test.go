@@ -30,16 +30,6 @@ import (
 	"github.com/kvap/kvap/webhook/certs"
 )
 
-// memory is a store of certificates.
-type memory struct{ data map[string][]byte }
-
-func (m *memory) Load(context.Context) (map[string][]byte, string, error) { return m.data, "1", nil }
-
-func (m *memory) Save(_ context.Context, data map[string][]byte, _ string) error {
-	m.data = data
-	return nil
-}
-
 // kyverno refuses ConfigMaps and Secrets without a team as Kyverno would by the policy
 // teams, until the test ends.
 func (c *cluster) kyverno(t *testing.T) {
@@ -48,7 +38,7 @@ func (c *cluster) kyverno(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	authority := certs.NewAuthority(certs.Options{Store: &memory{}, Names: certs.Names{IPs: []net.IP{net.IPv4(127, 0, 0, 1)}}})
+	authority := certs.NewAuthority(certs.Options{Store: &certs.Memory{}, Names: certs.Names{IPs: []net.IP{net.IPv4(127, 0, 0, 1)}}})
 	if err := authority.Renew(t.Context()); err != nil {
 		t.Fatal(err)
 	}

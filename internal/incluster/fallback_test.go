@@ -1,4 +1,4 @@
-package main
+package incluster
 
 import (
 	"crypto/tls"
@@ -14,11 +14,12 @@ import (
 	"github.com/kvap/kvap/controller"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/webhook"
+	"github.com/kvap/kvap/webhook/endpoint"
 	"github.com/kvap/kvap/webhook/shadow"
 	"github.com/kvap/kvap/webhook/world"
 )
 
-// someCertificate is a certificateSource that is ready.
+// someCertificate is a CertificateSource that is ready.
 type someCertificate struct{}
 
 func (someCertificate) Certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) { return nil, nil }
@@ -34,7 +35,7 @@ func servedOf(t *testing.T) *fallback {
 		t.Fatal(err)
 	}
 	return &fallback{
-		flags: webhookFlags{url: "https://127.0.0.1:9443"}, log: logr.Discard(), world: w, certs: someCertificate{},
+		options: Webhook{Endpoint: endpoint.Endpoint{URL: "https://127.0.0.1:9443"}}, log: logr.Discard(), world: w, certs: someCertificate{},
 		server: webhook.New(webhook.Options{World: w}), workshop: &workshop{},
 		book: shadow.New("here", time.Now),
 	}

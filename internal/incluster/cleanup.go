@@ -1,4 +1,4 @@
-package main
+package incluster
 
 import (
 	"context"
@@ -12,27 +12,26 @@ import (
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/cleanup"
-	"github.com/kvap/kvap/controller"
 	"github.com/kvap/kvap/interp"
-	"github.com/kvap/kvap/webhook/world"
 )
 
-// A cleaning is what kvap controller deletes.
-type cleaning string
+// A Cleaning is what kvap controller deletes.
+type Cleaning string
 
 const (
-	cleanAuto     cleaning = "auto" // the label too where policies are enforced
-	cleanAll      cleaning = "all"
-	cleanPolicies cleaning = "policies"
-	cleanNothing  cleaning = "none"
+	CleanAuto     Cleaning = "auto" // the label too where policies are enforced
+	CleanAll      Cleaning = "all"
+	CleanPolicies Cleaning = "policies"
+	CleanNothing  Cleaning = "none"
 )
 
-func cleanings() []string { return words(cleanAuto, cleanAll, cleanPolicies, cleanNothing) }
+// Cleanings are all of them.
+func Cleanings() []Cleaning { return []Cleaning{CleanAuto, CleanAll, CleanPolicies, CleanNothing} }
 
 // label tells whether the label that gives objects an end counts. It has no mode of
 // its own, so it has that of policies that name none.
-func (c cleaning) label(mode string) bool {
-	return c == cleanAll || c == cleanAuto && mode == v1alpha1.ModeEnforce
+func (c Cleaning) label(mode string) bool {
+	return c == CleanAll || c == CleanAuto && mode == v1alpha1.ModeEnforce
 }
 
 // podNamespace is where a Pod reads the namespace that it is in.
@@ -48,24 +47,21 @@ func withOwn(namespaces []string) []string {
 	return append(slices.Clone(namespaces), strings.TrimSpace(string(own)))
 }
 
-// leading is what is to run where the controller leads. What policies look up is the
+// cleaning is what is to run where the controller leads. What policies look up is the
 // webhook's world, if there is one, and else what the API server says each time.
-func (c cleaning) leading(limit int, config *rest.Config, o controller.Options, f webhookFlags, served *fallback, log logr.Logger) []func(context.Context) error {
-	if c == cleanNothing {
+func (o Options) cleaning(config *rest.Config, served interp.World, log logr.Logger) []func(context.Context) error {
+	if o.Cleanup == CleanNothing {
 		return nil
 	}
 	ask := sync.OnceValues(func() (interp.World, error) {
 		if served != nil {
-			return served.world, nil
+			return served, nil
 		}
-		formats, err := builtinFormats()
-		if err != nil {
-			return nil, err
-		}
-		return world.New(config, world.Options{Formats: formats, Services: f.services, TokenFile: apiCallToken, Live: true})
+		return Webhook{Services: o.Webhook.Services}.world(config, "", true, nil)
 	})
+	c := o.Controller
 	options := cleanup.Options{
-		Mode: o.Mode, TTL: c.label(o.Mode), ExcludeNamespaces: withOwn(o.ExcludeNamespaces), ExceptionNamespaces: o.ExceptionNamespaces, Limit: limit,
+		Mode: c.Mode, TTL: o.Cleanup.label(c.Mode), ExcludeNamespaces: withOwn(c.ExcludeNamespaces), ExceptionNamespaces: c.ExceptionNamespaces, Limit: o.CleanupLimit,
 		World: func(context.Context) (interp.World, error) { return ask() },
 	}
 	return []func(context.Context) error{

@@ -1,4 +1,4 @@
-package main
+package incluster
 
 import (
 	"cmp"
@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
@@ -72,17 +73,14 @@ func (o *fallback) keepBook(ctx context.Context, config *rest.Config) error {
 	by := cmp.Or(host, "webhook")
 	o.book = shadow.New(by, time.Now)
 	translations := client.Resource(schema.GroupVersionResource{Group: v1alpha1.Group, Version: v1alpha1.Version, Resource: "policytranslations"})
-	go func() {
-		for ctx.Err() == nil {
-			pause(ctx, tellShadowEvery)
-			for _, page := range o.book.News() {
-				if err := tellShadow(ctx, translations, page); err != nil && !apierrors.IsNotFound(err) && ctx.Err() == nil {
-					o.log.V(1).Info("what was judged in shadow is not written", "policy", page.Source.Name, "reason", err.Error())
-					o.book.Again(page.Source)
-				}
+	go wait.UntilWithContext(ctx, func(ctx context.Context) {
+		for _, page := range o.book.News() {
+			if err := tellShadow(ctx, translations, page); err != nil && !apierrors.IsNotFound(err) && ctx.Err() == nil {
+				o.log.V(1).Info("what was judged in shadow is not written", "policy", page.Source.Name, "reason", err.Error())
+				o.book.Again(page.Source)
 			}
 		}
-	}()
+	}, tellShadowEvery)
 	return nil
 }
 

@@ -1,0 +1,326 @@
+package incluster
+
+import (
+	"bytes"
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/background"
+	"github.com/kvap/kvap/controller"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/webhook"
+	"github.com/kvap/kvap/webhook/certs"
+	"github.com/kvap/kvap/webhook/endpoint"
+	"github.com/kvap/kvap/webhook/registration"
+	"github.com/kvap/kvap/webhook/shadow"
+	"github.com/kvap/kvap/webhook/world"
+)
+
+// A fallback is the embedded webhook as the controller sees it.
+type fallback struct {
+	options   Webhook
+	namespace string
+	log       logr.Logger
+	world     *world.World
+	certs     endpoint.CertificateSource
+	server    *webhook.Server
+	workshop  *workshop
+	book      *shadow.Book
+	changed   chan struct{}
+
+	mu       sync.Mutex
+	sources  map[*policy.Policy]v1alpha1.PolicyReference
+	policies map[string]*policy.Policy // what remains of policies, by its text
+	told     map[string]bool           // problems that were logged
+}
+
+// startWebhook serves until the context ends; wait returns when all is done.
+func startWebhook(ctx context.Context, config *rest.Config, f Webhook, namespace string, log logr.Logger) (_ *fallback, wait func() error, err error) {
+	if namespace == "" {
+		namespace = "default"
+	}
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.Address)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--webhook-address: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, l.Close())
+		}
+	}()
+	f.Endpoint = f.At(l)
+	out := &fallback{options: f, namespace: namespace, log: log.WithName("webhook"), changed: make(chan struct{}, 1), told: map[string]bool{}}
+	if err = out.build(ctx, config); err != nil {
+		return nil, nil, err
+	}
+	if err := out.keepBook(ctx, config); err != nil {
+		return nil, nil, err
+	}
+	out.log.Info("serving", "address", l.Addr().String())
+	ended := make(chan error, 1)
+	go func() { ended <- out.server.Serve(ctx, l) }()
+	go out.forward(ctx)
+	return out, func() error { return <-ended }, nil
+}
+
+// build makes the parts of the webhook, of which the server is the last.
+func (o *fallback) build(ctx context.Context, config *rest.Config) (err error) {
+	asked, err := imageMetrics()
+	if err != nil {
+		return err
+	}
+	if o.world, err = o.options.world(config, o.namespace, false, asked); err != nil {
+		return err
+	}
+	if err = o.world.Run(ctx); err != nil {
+		return err
+	}
+	if o.certs, err = o.certificates(ctx, config); err != nil {
+		return err
+	}
+	self, err := ownName(ctx, config)
+	if err != nil {
+		return err
+	}
+	if o.workshop, err = newWorkshop(ctx, config, o, self); err != nil {
+		return err
+	}
+	callers, err := o.options.callers()
+	if err != nil {
+		return err
+	}
+	o.server = webhook.New(webhook.Options{
+		ClientCAs: callers, ClientNames: o.options.ClientNames,
+		World: o.world, DryRun: world.DryRun, Start: o.start, User: self,
+		ExcludeGroups: o.options.ExcludeGroups, Certificate: o.certs.Certificate, Record: o.record,
+		Roles: func(_ context.Context, u webhook.User, namespace string) ([]string, []string, error) {
+			roles, clusterRoles := o.world.Roles(u.Name, u.Groups, namespace)
+			return roles, clusterRoles, nil
+		},
+		Ready: func() error { return errors.Join(o.world.Ready(), o.certs.Ready()) },
+	})
+	return nil
+}
+
+// callers are who signs the certificates of those who may ask; nil where nobody needs
+// one.
+func (f Webhook) callers() (*x509.CertPool, error) {
+	if f.ClientCA == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(f.ClientCA)
+	if err != nil {
+		return nil, fmt.Errorf("--webhook-client-ca: %w", err)
+	}
+	out := x509.NewCertPool()
+	if !out.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("--webhook-client-ca %s: there is no certificate in it", f.ClientCA)
+	}
+	return out, nil
+}
+
+// certificates are those of the folder, or of an authority of kvap's own.
+func (o *fallback) certificates(ctx context.Context, config *rest.Config) (endpoint.CertificateSource, error) {
+	if o.options.Certificates != "" {
+		files, err := certs.NewFiles(o.options.Certificates)
+		if err != nil {
+			return nil, err
+		}
+		go func() {
+			if err := files.Run(ctx); err != nil && ctx.Err() == nil {
+				o.log.Error(err, "the files of certificates are not followed")
+			}
+		}()
+		return files, nil
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	authority := certs.NewAuthority(certs.Options{
+		Store: &secretStore{client.CoreV1().Secrets(o.namespace)}, Names: o.options.Names(o.namespace), Validity: o.options.Validity,
+		Known: (&told{client.AdmissionregistrationV1()}).of,
+	})
+	go authority.Run(ctx, func(err error) { o.log.Error(err, "no certificate") })
+	return authority, nil
+}
+
+// forward tells the controller when the configurations would be others.
+func (o *fallback) forward(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-o.certs.Changed():
+		case <-o.world.Served().Changed():
+		case <-o.workshop.changed:
+		}
+		select {
+		case o.changed <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Changed implements controller.Fallback.
+func (o *fallback) Changed() <-chan struct{} { return o.changed }
+
+// Serve implements controller.Fallback. The policies are set before anything is
+// said of configurations, which need a server that can answer.
+func (o *fallback) Serve(ctx context.Context, remaining controller.Remaining) (controller.Serving, error) {
+	out, list, err := o.set(remaining)
+	if err != nil {
+		return out, err
+	}
+	broken := o.server.Broken(ctx) // which compiles, and so is not under the lock
+	if ctx.Err() != nil {
+		return out, ctx.Err()
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, p := range list {
+		if err := broken[p]; err != nil {
+			out.Problems = append(out.Problems, controller.FallbackProblem{Source: o.sources[p], Message: err.Error(), Broken: true})
+		}
+	}
+	out.Problems = append(out.Problems, o.workshop.problems()...)
+	o.tell(out.Problems)
+	if err := o.server.Ready(); err != nil && len(list) > 0 {
+		return out, fmt.Errorf("the webhook is not ready: %w", err)
+	}
+	return out, nil
+}
+
+// set has the server, and the work beside it, take what remains: the policies that are
+// listed. What it answers is what a configuration says of them.
+func (o *fallback) set(remaining controller.Remaining) (out controller.Serving, list []*policy.Policy, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	set := webhook.Set{Exceptions: remaining.Exceptions}
+	work := background.Set{Exceptions: remaining.Exceptions, ExcludeNamespaces: remaining.ExcludeNamespaces}
+	kept, sources := map[string]*policy.Policy{}, map[*policy.Policy]v1alpha1.PolicyReference{}
+	subjects := map[*policy.Policy]shadow.Subject{}
+	for _, one := range remaining.Policies {
+		p, err := o.remainder(one, kept)
+		if err != nil {
+			out.Problems = append(out.Problems, controller.FallbackProblem{Source: one.Source, Message: err.Error(), LeftOut: true})
+		}
+		if p == nil {
+			continue
+		}
+		list, sources[p] = append(list, p), one.Source
+		set.Policies = append(set.Policies, webhook.Policy{Policy: p, Shadow: one.Shadow})
+		if one.Shadow {
+			subjects[p] = shadow.Subject{Source: one.Source, Generation: one.Generation}
+			continue
+		}
+		if p.StartsWork() {
+			work.Policies = append(work.Policies, background.Policy{Policy: p, Of: one.Source})
+		}
+	}
+	options := o.registration(remaining.ExcludeNamespaces)
+	objects, problems := registration.Configure(list, o.kinds(), options)
+	if err := registration.Check(objects); err != nil {
+		return out, nil, err
+	}
+	for _, p := range problems {
+		if p.Missing {
+			o.world.Served().Expect()
+		}
+		out.Problems = append(out.Problems, controller.FallbackProblem{Source: sources[p.Policy], Message: p.Message, LeftOut: p.Refused})
+	}
+	o.policies, o.sources = kept, sources
+	o.book.Follow(subjects)
+	o.server.Set(set)
+	o.workshop.set(work)
+	out.Probe = func(name string) controller.Configurations {
+		return controller.Configurations(registration.Probe(options, name))
+	}
+	out.Configurations = controller.Configurations{Validating: objects.Validating, Mutating: objects.Mutating}
+	return out, list, nil
+}
+
+// remainder is a policy with only the rules that remain. It is the same one as
+// before where the text is.
+func (o *fallback) remainder(one controller.RemainingPolicy, kept map[string]*policy.Policy) (*policy.Policy, error) {
+	doc := one.Policy.Source
+	if !one.Policy.InCEL() {
+		doc = one.Policy.Only(func(r *policy.Rule) bool {
+			return isServed(r) && slices.ContainsFunc(one.Rules, func(left *policy.Rule) bool { return left.Index == r.Index })
+		})
+	}
+	if doc == nil {
+		return nil, nil
+	}
+	text := policy.Marshal(doc)
+	if one.Shadow {
+		text = withoutEffect(text)
+	}
+	key := string(text)
+	if p := o.policies[key]; p != nil {
+		kept[key] = p
+		return p, nil
+	}
+	f, ds := policy.Parse(one.Policy.FullName(), bytes.Clone(text))
+	if len(f.Policies) != 1 {
+		return nil, fmt.Errorf("what remains of the policy %s cannot be read: %v", one.Policy.FullName(), ds)
+	}
+	kept[key] = f.Policies[0]
+	return f.Policies[0], nil
+}
+
+// isServed tells of a rule that the webhook, or the work beside it, carries out.
+func isServed(r *policy.Rule) bool {
+	_, more := r.VerifiesMore()
+	return !more
+}
+
+func (o *fallback) kinds() registration.Table {
+	var out registration.Table
+	for _, r := range o.world.Served().All() {
+		out = append(out, registration.Resource(r))
+	}
+	return out
+}
+
+func (o *fallback) registration(excludeNamespaces []string) registration.Options {
+	return registration.Options{
+		URL: o.options.Base(), Service: o.options.Reference(o.namespace), Bundle: o.certs.Bundle(),
+		ExcludeNamespaces: excludeNamespaces, ExcludeGroups: o.options.ExcludeGroups,
+	}
+}
+
+// tell logs problems that are new.
+func (o *fallback) tell(problems []controller.FallbackProblem) {
+	now := map[string]bool{}
+	for _, p := range problems {
+		key := p.Source.Kind + " " + p.Source.Namespace + "/" + p.Source.Name + ": " + p.Message
+		if now[key] = true; !o.told[key] {
+			o.log.Info("the webhook leaves something out", "kind", p.Source.Kind, "namespace", p.Source.Namespace, "policy", p.Source.Name,
+				"reason", p.Message, "leftOut", p.LeftOut)
+		}
+	}
+	o.told = now
+}
+
+// record logs what is blocked, and what was not judged.
+func (o *fallback) record(r webhook.Record) {
+	o.book.Note(r)
+	switch {
+	case r.Err != nil:
+		o.log.Error(r.Err, "a request was not judged", "resource", r.Request.Resource, "operation", r.Request.Operation)
+	case r.Blocked:
+		o.log.V(1).Info("blocked", "resource", r.Request.Resource, "operation", r.Request.Operation, "policy", r.Policy, "rule", r.Rule)
+	}
+}
