@@ -128,6 +128,7 @@ internal/exit:
 internal/input: diag internal/exit internal/manifest
 internal/folder: internal/exit internal/input report
 internal/incluster: api/v1alpha1 background background/live cel cleanup controller internal/judge internal/proven interp policy schema webhook webhook/certs webhook/endpoint webhook/registration webhook/shadow webhook/world
+internal/convert: api/v1alpha1 cel compile diag internal/exit internal/folder internal/input internal/judge internal/manifest interp migrate mutating policy report schema translate vap vap/apiserver webhook/registration
 internal/manual:
 internal/release:
 internal/snippets:

@@ -11,6 +11,7 @@ import (
 	"github.com/kvap/kvap/check"
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/convert"
 	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/policy"
@@ -30,7 +31,7 @@ type checkFlags struct {
 	empty     bool
 	cluster   bool
 	connectTo clusterFlags
-	choiceFlags
+	convert.Flags
 
 	quiet, verbose, noColor bool
 }
@@ -70,7 +71,7 @@ input, 3 a runtime error, 4 some of the input was left out.`,
 	fs.StringSliceVar(&f.only, "only", nil, "what to look at: types, cost or lint; all of them by default")
 	fs.StringToIntVar(&f.sizes, "size", nil, "how large a field is assumed to be, by its name or path: containers=50,object.metadata.labels=20")
 	fs.BoolVar(&f.empty, "allow-empty", false, "it is no error where there is nothing to check")
-	f.addShared(fs)
+	addSharedChoices(fs, &f.Flags)
 	fs.BoolVar(&f.cluster, "cluster", false, "take the release and the types from a cluster, and the policies where there is no PATH")
 	f.connectTo.addConnection(fs)
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no progress, and errors only")
@@ -113,8 +114,8 @@ func runCheck(cmd *cobra.Command, args []string, f checkFlags) error {
 		run.compile(choices)
 	})
 	progress.clear()
-	convert := convertFlags{quiet: !f.verbose, verbose: f.verbose, noColor: f.noColor}
-	if err := convert.printDiagnostics(cmd.ErrOrStderr(), run.found, run.sources, cmd.Root().DisplayName()); err != nil {
+	words := convertFlags{quiet: !f.verbose, verbose: f.verbose, noColor: f.noColor}
+	if err := words.printDiagnostics(cmd.ErrOrStderr(), run.found, run.sources, cmd.Root().DisplayName()); err != nil {
 		return exit.Runtime(err)
 	}
 	behind := run.behind(cmd.Root().DisplayName())
@@ -156,10 +157,10 @@ func (f checkFlags) verdict(run *checkRun, result report.Check) error {
 
 // run begins a run, where the flags are right.
 func (f checkFlags) run(cmd *cobra.Command) (*checkRun, error) {
-	if _, err := oneOf("-o", f.output, checkFormats()...); err != nil {
+	if _, err := input.OneOf("-o", f.output, checkFormats()...); err != nil {
 		return nil, err
 	}
-	if _, err := oneOf("--fail-on", f.failOn, severities()...); err != nil {
+	if _, err := input.OneOf("--fail-on", f.failOn, severities()...); err != nil {
 		return nil, err
 	}
 	for _, flag := range []string{"kubeconfig", "context", "timeout"} {
@@ -169,34 +170,34 @@ func (f checkFlags) run(cmd *cobra.Command) (*checkRun, error) {
 	}
 	run := &checkRun{options: check.Options{Schemas: map[cel.Release]*schema.Set{}, Sizes: check.SizeOf(f.sizes)}, fromCluster: f.cluster}
 	for _, part := range f.only {
-		p, err := oneOf("--only", part, check.Types, check.Costs, check.Lint)
+		p, err := input.OneOf("--only", part, check.Types, check.Costs, check.Lint)
 		if err != nil {
 			return nil, err
 		}
 		run.options.Parts = append(run.options.Parts, p)
 	}
-	return run, f.check()
+	return run, f.Check()
 }
 
 // perRelease are the choices for each release, the oldest first, and its types.
-func (f checkFlags) perRelease(run *checkRun) ([]choices, error) {
+func (f checkFlags) perRelease(run *checkRun) ([]convert.Choices, error) {
 	schemas := run.options.Schemas
-	var out []choices
+	var out []convert.Choices
 	for _, text := range f.releases {
-		f.release = text
-		c, err := f.choices()
+		f.Release = text
+		c, err := f.Choices()
 		if err != nil {
 			return nil, err
 		}
-		if schemas[c.translate.Release] == nil {
-			if c.translate.Schemas, err = withServed(c.translate.Schemas, run.served); err != nil {
+		if schemas[c.Translate.Release] == nil {
+			if c.Translate.Schemas, err = withServed(c.Translate.Schemas, run.served); err != nil {
 				return nil, exit.Runtime(err)
 			}
-			schemas[c.translate.Release] = c.translate.Schemas
+			schemas[c.Translate.Release] = c.Translate.Schemas
 			out = append(out, c)
 		}
 	}
-	slices.SortFunc(out, func(a, b choices) int { return a.translate.Release.Compare(b.translate.Release) })
+	slices.SortFunc(out, func(a, b convert.Choices) int { return a.Translate.Release.Compare(b.Translate.Release) })
 	return out, nil
 }
 
@@ -206,7 +207,7 @@ type checkRun struct {
 	found   diag.List // what reading and converting said
 	objects []*check.Object
 	options check.Options
-	newest  *compilation // of the policies that were converted; nil where there are none
+	newest  *convert.Compilation // of the policies that were converted; nil where there are none
 	// fromCluster tells that what the paths do not say is a cluster's to say: served
 	// are its custom kinds.
 	fromCluster bool
@@ -264,16 +265,16 @@ func (run *checkRun) parse() {
 }
 
 // compile converts the Kyverno-style policies for each release.
-func (run *checkRun) compile(releases []choices) {
+func (run *checkRun) compile(releases []convert.Choices) {
 	if !slices.ContainsFunc(run.sources, func(s input.Source) bool { return policy.MayHold(s.Data) || !check.MayBe(s.Data) }) {
 		return
 	}
 	var made []*check.Object
 	for _, c := range releases {
-		done := compileSources(run.sources, c)
-		run.found = append(run.found, done.found...)
+		done := convert.Compile(run.sources, c)
+		run.found = append(run.found, done.Found...)
 		run.newest = done
-		made = append(made, check.Made(done.objects, c.translate.Release)...)
+		made = append(made, check.Made(done.Objects, c.Translate.Release)...)
 	}
 	run.objects = append(run.objects, check.Merge(made)...)
 	// what is not read is a finding of its own, and no file of which an object is checked is passed over
@@ -292,12 +293,12 @@ func (run *checkRun) unread() []*policy.Unread {
 	if run.newest == nil {
 		return nil
 	}
-	return run.newest.unread
+	return run.newest.Unread
 }
 
 // needsNone tells that rules are native, if only such that need no object.
 func (run *checkRun) needsNone() bool {
-	return run.newest != nil && slices.ContainsFunc(run.newest.rules, func(r *compile.Rule) bool { return report.Target(r.Target) == report.Native })
+	return run.newest != nil && slices.ContainsFunc(run.newest.Rules, func(r *compile.Rule) bool { return report.Target(r.Target) == report.Native })
 }
 
 // behind says how many rules are not looked at, for they have no native form; "" for
@@ -307,7 +308,7 @@ func (run *checkRun) behind(command string) string {
 		return ""
 	}
 	n := 0
-	for _, r := range run.newest.rules {
+	for _, r := range run.newest.Rules {
 		if report.Target(r.Target) != report.Native {
 			n++
 		}
@@ -365,7 +366,7 @@ func (f checkFlags) write(cmd *cobra.Command, c report.Check, run *checkRun) err
 	case "json":
 		return c.WriteJSON(out)
 	case "sarif", "github":
-		return writeAlerts(out, f.output, c, run.found)
+		return report.WriteAlerts(out, f.output, c, run.found)
 	case "junit":
 		return c.WriteJUnit(out, f.least())
 	case "markdown":
@@ -373,9 +374,9 @@ func (f checkFlags) write(cmd *cobra.Command, c report.Check, run *checkRun) err
 	case "html":
 		return run.page(c).WriteHTML(out)
 	}
-	convert := convertFlags{quiet: f.quiet, verbose: f.verbose, noColor: f.noColor}
+	words := convertFlags{quiet: f.quiet, verbose: f.verbose, noColor: f.noColor}
 	return c.WriteText(inColour(out, f.noColor), report.CheckText{
-		Text: convert.diagnosticText(out, run.sources, cmd.Root().DisplayName()), Detail: convert.detail(), Cost: f.output == "wide",
+		Text: words.diagnosticText(out, run.sources, cmd.Root().DisplayName()), Detail: words.detail(), Cost: f.output == "wide",
 	})
 }
 
@@ -384,9 +385,9 @@ func (f checkFlags) least() diag.Severity { return diag.Severity(slices.Index(se
 
 func (run *checkRun) page(c report.Check) report.Page {
 	page := report.Page{Title: "kvap check", Check: &c}
-	if run.newest != nil && !run.newest.empty() {
-		conversion := run.newest.report()
-		page.Conversion, page.Pairs = &conversion, run.newest.pairs(run.sources)
+	if run.newest != nil && !run.newest.Empty() {
+		conversion := run.newest.Report()
+		page.Conversion, page.Pairs = &conversion, run.newest.Pairs(run.sources)
 	}
 	return page
 }

@@ -12,7 +12,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/internal/cluster"
 	"github.com/kvap/kvap/internal/exit"
 )
@@ -90,21 +89,6 @@ func (l *leftOut) err(what string) error {
 		return nil
 	}
 	return exit.Partly(fmt.Errorf("some objects could not be read, so %s is incomplete: %w", what, errors.Join(l.left...)))
-}
-
-// choicesFor takes the release of the cluster where the user names none that it
-// differs from.
-func (f choiceFlags) choicesFor(c *cluster.Connection, chosen choices) (choices, error) {
-	release, err := cel.ParseRelease(c.Release)
-	if err != nil || !release.IsSupported() || f.release != cel.Default.String() {
-		return chosen, nil //nolint:nilerr // the release that was asked for, or the default, does
-	}
-	schemas, err := loadSchemas(release, f.crds)
-	if err != nil {
-		return chosen, err
-	}
-	chosen.translate.Release, chosen.translate.Schemas = release, schemas
-	return chosen, nil
 }
 
 // excepts tells whether exceptions of a namespace count, by the flag.

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/convert"
 	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/internal/judge"
@@ -25,7 +26,7 @@ import (
 type comparison struct {
 	*compare.Comparing
 	flags    compareFlags
-	choices  choices
+	choices  convert.Choices
 	stdin    io.Reader
 	chosen   bool // by name or labels
 	progress *progress
@@ -55,7 +56,7 @@ func (c *comparison) options(names []string) (o compare.Options, err error) {
 		if o.Cluster, err = c.flags.connect(); err != nil {
 			return o, err
 		}
-		if c.choices, err = c.flags.choicesFor(o.Cluster, c.choices); err != nil {
+		if c.choices, err = c.flags.ChoicesFor(o.Cluster.Release, c.choices); err != nil {
 			return o, err
 		}
 	}
@@ -67,7 +68,7 @@ func (c *comparison) options(names []string) (o compare.Options, err error) {
 	if o.Selection.Labels, err = labels.Parse(c.flags.selector); err != nil {
 		return o, fmt.Errorf("-l %s: %w", c.flags.selector, err)
 	}
-	o.Translate, o.Rewrite, o.Files, o.Open, o.ReadRequest = c.choices.translate, c.choices.rewrite, c.files, c.open, readRequest
+	o.Translate, o.Rewrite, o.Files, o.Open, o.ReadRequest = c.choices.Translate, c.choices.Rewrite, c.files, c.open, readRequest
 	o.Counts = func(namespace string) bool { return excepts(c.flags.exempt, namespace) }
 	o.Search.Requests, o.Search.During, _ = c.flags.search() // checked
 	o.Since, _ = c.flags.from(time.Now())                    // as above
@@ -98,20 +99,20 @@ func (c *comparison) manifests(flag string, paths []string) ([]manifest.Object, 
 
 // files reads policies and native objects from files.
 func (c *comparison) files() (*compare.Setting, error) {
-	read, err := readPolicies(c.flags.files, c.flags.kustomize, c.stdin, c.choices.translate.Release)
+	read, err := convert.Read(c.flags.files, c.flags.kustomize, c.stdin, c.choices.Translate.Release)
 	if err != nil {
 		return nil, err
 	}
-	c.sources = append(c.sources, read.sources...)
-	if read.empty() {
+	c.sources = append(c.sources, read.Sources...)
+	if read.Empty() {
 		return nil, noPolicy(c.flags.files, c.flags.kustomize, nil, false)
 	}
 	if !c.chosen {
-		c.unread = read.unread
+		c.unread = read.Unread
 	}
 	return &compare.Setting{
-		Policies: read.policies, Exceptions: read.exceptions, Found: read.found,
-		Deployed: read.deployed, Mutations: read.mutations, Known: read.params, Schemas: c.choices.translate.Schemas,
+		Policies: read.Policies, Exceptions: read.Exceptions, Found: read.Found,
+		Deployed: read.Deployed, Mutations: read.Mutations, Known: read.Params, Schemas: c.choices.Translate.Schemas,
 	}, nil
 }
 

@@ -21,8 +21,10 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kvap/kvap/controller"
+	"github.com/kvap/kvap/internal/convert"
 	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/incluster"
+	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/vap"
@@ -115,7 +117,7 @@ func runController(cmd *cobra.Command, f controllerFlags) error {
 	if err := f.webhook.Check(); err != nil {
 		return err
 	}
-	clean, err := oneOf("--cleanup", f.cleanup, words(incluster.Cleanings()...)...)
+	clean, err := input.OneOf("--cleanup", f.cleanup, input.Words(incluster.Cleanings()...)...)
 	if err != nil {
 		return err
 	}
@@ -159,7 +161,7 @@ func (f controllerFlags) options() (controller.Options, error) {
 	if !slices.Contains(controller.Modes(), f.mode) {
 		return o, fmt.Errorf("--mode %s: want one of %s", f.mode, strings.Join(controller.Modes(), ", "))
 	}
-	mutations, err := oneOf("--mutations", f.mutations, controller.MutationsAuto, controller.MutationsNative, controller.MutationsWebhook)
+	mutations, err := input.OneOf("--mutations", f.mutations, controller.MutationsAuto, controller.MutationsNative, controller.MutationsWebhook)
 	if err != nil {
 		return o, err
 	}
@@ -176,7 +178,7 @@ func (f controllerFlags) options() (controller.Options, error) {
 		return o, err
 	}
 	if f.release != "" {
-		release, err := supported(f.release)
+		release, err := convert.Release(f.release)
 		if err != nil {
 			return o, err
 		}
@@ -227,7 +229,7 @@ func logTo(w io.Writer, verbose bool) logr.Logger {
 
 // reportGroup is the API group that reports are written in.
 func reportGroup(word string) (string, error) {
-	word, err := oneOf("--reports", word, reportChoices()...)
+	word, err := input.OneOf("--reports", word, reportChoices()...)
 	return map[string]string{"wgpolicyk8s": report.PolicyReports, "openreports": report.OpenReports}[word], err
 }
 

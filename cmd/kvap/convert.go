@@ -15,7 +15,9 @@ import (
 
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/convert"
 	"github.com/kvap/kvap/internal/exit"
+	"github.com/kvap/kvap/internal/folder"
 	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
@@ -35,7 +37,7 @@ type convertFlags struct {
 	prune      bool
 	force      bool
 
-	choiceFlags
+	convert.Flags
 	namespaces []string
 	static     bool
 	param      []string
@@ -67,7 +69,7 @@ Exit codes: 0 clean, 1 a remainder under --strict, 2 usage or unreadable input,
   kustomize build overlay/ | kvap convert - --strict
   kvap convert policies/ --report - --report-format markdown`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return convert(cmd, args, f)
+			return runConvert(cmd, args, f)
 		},
 	}
 	fs := cmd.Flags()
@@ -76,14 +78,14 @@ Exit codes: 0 clean, 1 a remainder under --strict, 2 usage or unreadable input,
 	fs.StringVarP(&f.kustomize, "kustomize", "k", "", "a kustomize folder to render and read")
 	fs.StringVarP(&f.output, "output", "o", "", "yaml (default, also -) or json on standard output, or a folder to write; wide: yaml, and a summary of all policies")
 	fs.StringVar(&f.outputDir, "output-dir", "", "a folder to write; -o then says the format of its files")
-	fs.StringVar(&f.remainder, "remainder-kind", remainderKvap, "what the policies of remainder/ are of: kvap (kvap.dev/v1alpha1, for its controller) or kyverno (for Kyverno up to 1.19)")
+	fs.StringVar(&f.remainder, "remainder-kind", convert.RemainderKvap, "what the policies of remainder/ are of: kvap (kvap.dev/v1alpha1, for its controller) or kyverno (for Kyverno up to 1.19)")
 	fs.BoolVar(&f.prune, "prune", false, "remove files of the folder that an earlier run wrote, and this one did not")
 	fs.BoolVar(&f.force, "force", false, "replace files of the folder that kvap did not write, or that are among the input")
 	fs.StringVar(&f.report, "report", "", "write a report to this file, or - for standard output")
 	fs.StringVar(&f.reportForm, "report-format", "", "text, json, markdown, sarif, junit, github or html (default by the file's ending, else text)")
 	fs.BoolVar(&f.strict, "strict", false, "exit with 1 when a rule has no native form, or a key stands twice")
-	f.choiceFlags.add(fs)
-	f.addMutations(fs)
+	addChoices(fs, &f.Flags)
+	addMutations(fs, &f.Flags)
 	fs.StringSliceVar(&f.namespaces, "exclude-namespaces", vap.DefaultExcludedNamespaces(), "namespaces that bindings leave out; none for none")
 	fs.BoolVar(&f.static, "static", false, "make static manifests for an API server's own folder")
 	fs.StringSliceVar(&f.param, "param", nil, "files of ConfigMaps and other params that --static writes into the policies")
@@ -98,8 +100,8 @@ Exit codes: 0 clean, 1 a remainder under --strict, 2 usage or unreadable input,
 
 // A conversionPlan is what the flags and paths ask for.
 type conversionPlan struct {
-	out     destination
-	choices choices
+	out     convert.Destination
+	choices convert.Choices
 	sources []input.Source
 	params  []input.Source
 	unread  diag.List
@@ -110,14 +112,14 @@ func (f convertFlags) plan(paths []string, stdin io.Reader) (p conversionPlan, e
 	if p.out, err = f.destination(); err != nil {
 		return p, err
 	}
-	if p.choices, err = f.choices(); err != nil {
+	if p.choices, err = f.Choices(); err != nil {
 		return p, err
 	}
-	if p.choices.emit.ExcludeNamespaces, err = excludedNamespaces(f.namespaces); err != nil {
+	if p.choices.Emit.ExcludeNamespaces, err = excludedNamespaces(f.namespaces); err != nil {
 		return p, err
 	}
-	p.choices.emit.Static = f.static
-	if p.choices.emit.Params, p.params, err = f.staticParams(stdin); err != nil {
+	p.choices.Emit.Static = f.static
+	if p.choices.Emit.Params, p.params, err = f.staticParams(stdin); err != nil {
 		return p, err
 	}
 	if len(paths) == 0 && f.kustomize == "" {
@@ -133,7 +135,7 @@ func (f convertFlags) plan(paths []string, stdin io.Reader) (p conversionPlan, e
 	return p, input.NotAmong(p.sources, "--report", f.report)
 }
 
-func convert(cmd *cobra.Command, args []string, f convertFlags) error {
+func runConvert(cmd *cobra.Command, args []string, f convertFlags) error {
 	paths := slices.Concat(args, f.files)
 	p, err := f.plan(paths, cmd.InOrStdin())
 	if err != nil {
@@ -141,36 +143,36 @@ func convert(cmd *cobra.Command, args []string, f convertFlags) error {
 	}
 	defer letGarbageBe(100, 64<<20)()
 	progress := newProgress(cmd.ErrOrStderr(), f.quiet)
-	var done *compilation
-	progress.during(fmt.Sprintf("converting %s", report.Count(len(p.sources), "file", "files")), func() { done = compileSources(p.sources, p.choices) })
+	var done *convert.Compilation
+	progress.during(fmt.Sprintf("converting %s", report.Count(len(p.sources), "file", "files")), func() { done = convert.Compile(p.sources, p.choices) })
 	progress.clear()
-	done.found = append(done.found, p.unread...).Sort()
-	done.found = append(done.found, policy.Excepted(done.policies, done.exceptions)...)
-	done.found = append(done.found, policy.Idle(done.policies, done.exceptions)...).Sort()
+	done.Found = append(done.Found, p.unread...).Sort()
+	done.Found = append(done.Found, policy.Excepted(done.Policies, done.Exceptions)...)
+	done.Found = append(done.Found, policy.Idle(done.Policies, done.Exceptions)...).Sort()
 	wrote := ""
-	if !done.empty() {
-		if wrote, err = p.out.write(cmd.OutOrStdout(), done, slices.Concat(inputs(p.sources), p.params)); err != nil {
+	if !done.Empty() {
+		if wrote, err = p.out.Write(cmd.OutOrStdout(), done, slices.Concat(convert.Inputs(p.sources), p.params)); err != nil {
 			return exit.Runtime(err)
 		}
 	}
-	conversion := done.report()
-	conversion.ExcludedNamespaces = p.choices.emit.ExcludeNamespaces
-	conversion.Meets = append(conversion.Meets, done.meets(p.choices.translate.Pack, f.meetingsCompared())...)
+	conversion := done.Report()
+	conversion.ExcludedNamespaces = p.choices.Emit.ExcludeNamespaces
+	conversion.Meets = append(conversion.Meets, done.Meets(p.choices.Translate.Pack, f.meetingsCompared())...)
 	if err := f.tell(cmd, p.sources, done, conversion, wrote); err != nil {
 		return exit.Runtime(err)
 	}
-	if done.empty() && !onSchedule(done.found) {
-		return noPolicy(paths, f.kustomize, done.found, f.verbose)
+	if done.Empty() && !onSchedule(done.Found) {
+		return noPolicy(paths, f.kustomize, done.Found, f.verbose)
 	}
 	return verdict(done, conversion, f.strict)
 }
 
 // tell writes the report, the diagnostics and the summary, with what was wrote.
-func (f convertFlags) tell(cmd *cobra.Command, sources []input.Source, done *compilation, conversion report.Conversion, wrote string) error {
-	if err := f.writeReport(cmd, conversion, func() []report.Pair { return done.pairs(sources) }); err != nil {
+func (f convertFlags) tell(cmd *cobra.Command, sources []input.Source, done *convert.Compilation, conversion report.Conversion, wrote string) error {
+	if err := f.writeReport(cmd, conversion, func() []report.Pair { return done.Pairs(sources) }); err != nil {
 		return err
 	}
-	if err := f.printDiagnostics(cmd.ErrOrStderr(), done.found, sources, cmd.Root().DisplayName()); err != nil {
+	if err := f.printDiagnostics(cmd.ErrOrStderr(), done.Found, sources, cmd.Root().DisplayName()); err != nil {
 		return err
 	}
 	if f.quiet {
@@ -239,21 +241,21 @@ func noPolicy(paths []string, kustomize string, found diag.List, verbose bool) e
 }
 
 // verdict is the exit code: input that was left out weighs more than a remainder.
-func verdict(done *compilation, c report.Conversion, strict bool) error {
+func verdict(done *convert.Compilation, c report.Conversion, strict bool) error {
 	switch {
-	case done.found.HasErrors() && c.Totals.Native+c.Totals.Webhook == 0:
+	case done.Found.HasErrors() && c.Totals.Native+c.Totals.Webhook == 0:
 		return exit.Usage(nil)
-	case done.found.HasErrors():
+	case done.Found.HasErrors():
 		return exit.Partly(nil)
 	case strict && c.Totals.Native < c.Totals.Rules:
 		return exit.Findings(fmt.Errorf("--strict: %d of %d rules have no native form", c.Totals.Rules-c.Totals.Native, c.Totals.Rules))
-	case strict && done.duplicateKeys() > 0:
-		return exit.Findings(fmt.Errorf("--strict: %s twice in a mapping, see %s", report.Count(done.duplicateKeys(), "key stands", "keys stand"), diag.DuplicateKey))
-	case strict && slices.ContainsFunc(done.rules, isUnordered):
+	case strict && done.DuplicateKeys() > 0:
+		return exit.Findings(fmt.Errorf("--strict: %s twice in a mapping, see %s", report.Count(done.DuplicateKeys(), "key stands", "keys stand"), diag.DuplicateKey))
+	case strict && slices.ContainsFunc(done.Rules, isUnordered):
 		return exit.Findings(fmt.Errorf("--strict: policies may write the same field in any order, see %s", diag.MutationOrder))
 	case strict && c.Totals.Guessed > 0:
 		return exit.Findings(fmt.Errorf("--strict: the resources of %d of %d rules are guessed", c.Totals.Guessed, c.Totals.Rules))
-	case len(done.unread) > 0, c.Totals.Guessed > 0:
+	case len(done.Unread) > 0, c.Totals.Guessed > 0:
 		return exit.Partly(nil)
 	}
 	return nil
@@ -286,12 +288,12 @@ func excludedNamespaces(names []string) ([]string, error) {
 
 // destination says where objects go. Two things on standard output would be one
 // thing nobody can read, so a report there takes the objects' place.
-func (f convertFlags) destination() (destination, error) {
-	if _, err := oneOf("--report-format", f.reportForm, append([]string{""}, reportFormats()...)...); err != nil {
-		return destination{}, err
+func (f convertFlags) destination() (convert.Destination, error) {
+	if _, err := input.OneOf("--report-format", f.reportForm, append([]string{""}, reportFormats()...)...); err != nil {
+		return convert.Destination{}, err
 	}
 	if f.reportForm != "" && f.report == "" {
-		return destination{}, errors.New("--report-format needs --report FILE, or --report - for standard output")
+		return convert.Destination{}, errors.New("--report-format needs --report FILE, or --report - for standard output")
 	}
 	switch f.output {
 	case "-":
@@ -299,10 +301,10 @@ func (f convertFlags) destination() (destination, error) {
 	case "wide": // the summary is
 		f.output = ""
 	}
-	if _, err := oneOf("--remainder-kind", f.remainder, remainderKvap, remainderKyverno); err != nil {
-		return destination{}, err
+	if _, err := input.OneOf("--remainder-kind", f.remainder, convert.RemainderKvap, convert.RemainderKyverno); err != nil {
+		return convert.Destination{}, err
 	}
-	d := destination{dir: f.outputDir, format: f.output, prune: f.prune, force: f.force, remainder: f.remainder}
+	d := convert.Destination{Dir: f.outputDir, Format: f.output, Prune: f.prune, Force: f.force, Remainder: f.remainder}
 	switch f.output {
 	case "", "yaml", "json":
 	case "table", "name", "text", "markdown", "html", "sarif", "junit", "github":
@@ -314,19 +316,19 @@ func (f convertFlags) destination() (destination, error) {
 		if err := isNoFile(f.output); err != nil {
 			return d, err
 		}
-		d.dir, d.format = f.output, ""
+		d.Dir, d.Format = f.output, ""
 	}
-	if f.prune && d.dir == "" {
+	if f.prune && d.Dir == "" {
 		return d, errors.New("--prune is for a folder; name one with -o")
 	}
-	if f.force && d.dir == "" {
+	if f.force && d.Dir == "" {
 		return d, errors.New("--force is for a folder; name one with -o")
 	}
-	if f.report == "-" && d.dir == "" {
+	if f.report == "-" && d.Dir == "" {
 		if f.output != "" {
 			return d, fmt.Errorf("-o %s and --report - both want standard output; write one of them to a file", f.output)
 		}
-		d.silent = true
+		d.Silent = true
 	}
 	return d, nil
 }
@@ -347,4 +349,60 @@ func isNoFile(output string) error {
 		return fmt.Errorf("-o %s: the formats are yaml and json; a folder of that name is ./%s", output, output)
 	}
 	return nil
+}
+
+func reportFormats() []string {
+	return []string{"text", "json", "markdown", "sarif", "junit", "github", "html"}
+}
+
+func (f convertFlags) writeReport(cmd *cobra.Command, c report.Conversion, pairs func() []report.Pair) error {
+	if f.report == "" {
+		return nil
+	}
+	var b strings.Builder
+	var err error
+	switch f.reportFormat() {
+	case "json":
+		err = c.WriteJSON(&b)
+	case "markdown":
+		err = c.WriteMarkdown(&b)
+	case "sarif", "github":
+		err = report.WriteAlerts(&b, f.reportFormat(), c, nil)
+	case "junit":
+		err = c.WriteJUnit(&b, f.strict)
+	case "html":
+		err = report.Page{Title: "kvap convert", Conversion: &c, Pairs: pairs()}.WriteHTML(&b)
+	default:
+		err = c.WriteText(&b)
+	}
+	if err != nil {
+		return err
+	}
+	if f.report == "-" {
+		_, err = io.WriteString(cmd.OutOrStdout(), b.String())
+		return err
+	}
+	if err := folder.WriteFile(f.report, []byte(b.String())); err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	return nil
+}
+
+func (f convertFlags) reportFormat() string {
+	if f.reportForm != "" {
+		return f.reportForm
+	}
+	switch strings.ToLower(filepath.Ext(f.report)) {
+	case ".json":
+		return "json"
+	case ".md":
+		return "markdown"
+	case ".sarif":
+		return "sarif"
+	case ".xml":
+		return "junit"
+	case ".html":
+		return "html"
+	}
+	return "text"
 }

@@ -86,7 +86,7 @@ Exit codes: 0 it was told to end, 2 usage or unreadable input, 3 a runtime error
   kvap dev policies/ --kyverno=real
   kvap dev policies/ --kyverno=1.20`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if _, err := oneOf("--kyverno", f.kyverno, kyvernoNone, kyvernoStandIn, kyvernoReal, kyvernoClosed); err != nil {
+			if _, err := input.OneOf("--kyverno", f.kyverno, kyvernoNone, kyvernoStandIn, kyvernoReal, kyvernoClosed); err != nil {
 				return err
 			}
 			if f.kyverno != kyvernoNone && !cmd.Flags().Changed("mode") {

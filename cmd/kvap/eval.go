@@ -10,6 +10,7 @@ import (
 
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/convert"
 	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/internal/judge"
@@ -43,7 +44,7 @@ type evalFlags struct {
 	timeout    time.Duration
 	exempt     []string
 
-	choiceFlags
+	convert.Flags
 	registryFlags
 
 	quiet, verbose, noColor bool
@@ -125,9 +126,9 @@ func (f *evalFlags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.kubeconfig, "kubeconfig", "", "without policies, the kubeconfig file of the cluster; else KUBECONFIG, else ~/.kube/config")
 	fs.DurationVar(&f.timeout, "timeout", 30*time.Second, "how long a request to that cluster may take")
 	fs.StringSliceVar(&f.exempt, "exception-namespaces", []string{"none"}, "the namespaces of that cluster whose PolicyExceptions count; none for none, * for all")
-	f.choiceFlags.add(fs)
+	addChoices(fs, &f.Flags)
 	f.registryFlags.add(fs)
-	f.addMutations(fs)
+	addMutations(fs, &f.Flags)
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "of the table only violations and disagreements, of the diagnostics only errors")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "rules that have nothing to say too, and notes")
 	fs.BoolVar(&f.noColor, "no-color", false, "no colours on a terminal; NO_COLOR does the same")
@@ -188,13 +189,13 @@ func eval(cmd *cobra.Command, paths []string, f evalFlags) error {
 }
 
 func (f evalFlags) check(paths []string) error {
-	if _, err := oneOf("-o", f.output, evalOutputs()...); err != nil {
+	if _, err := input.OneOf("-o", f.output, evalOutputs()...); err != nil {
 		return err
 	}
-	if _, err := oneOf("--fail-on", f.failOn, failOns()...); err != nil {
+	if _, err := input.OneOf("--fail-on", f.failOn, failOns()...); err != nil {
 		return err
 	}
-	if _, err := oneOf("--operation", f.operation, "CREATE", "UPDATE", "DELETE"); err != nil && f.operation != "" {
+	if _, err := input.OneOf("--operation", f.operation, "CREATE", "UPDATE", "DELETE"); err != nil && f.operation != "" {
 		return fmt.Errorf("%w; a CONNECT is judged with --requests", err)
 	}
 	if _, err := exceptionNamespaces(f.exempt); err != nil {
@@ -268,31 +269,31 @@ type evalTotals struct {
 
 // prepare reads and compiles everything but what is to be judged.
 func (f evalFlags) prepare(cmd *cobra.Command, paths []string) (*evaluation, error) {
-	choices, err := f.choices()
+	choices, err := f.Choices()
 	if err != nil {
 		return nil, err
 	}
-	e := &evaluation{schemas: choices.translate.Schemas, labels: f.labels, told: map[string]bool{}, missing: map[diag.Pos]judge.Lookup{}}
+	e := &evaluation{schemas: choices.Translate.Schemas, labels: f.labels, told: map[string]bool{}, missing: map[diag.Pos]judge.Lookup{}}
 	if err := e.readObjects(slices.Concat(f.param, f.context), cmd.InOrStdin()); err != nil {
 		return nil, err
 	}
 	if e.registry, err = f.registry(); err != nil {
 		return nil, err
 	}
-	read, err := readPolicies(paths, f.kustomize, cmd.InOrStdin(), choices.translate.Release)
+	read, err := convert.Read(paths, f.kustomize, cmd.InOrStdin(), choices.Translate.Release)
 	if err != nil {
 		return nil, err
 	}
-	e.sources = append(e.sources, read.sources...)
-	e.found = append(append(e.found, read.found...), read.unjudged...)
-	e.unread = len(read.unread) > 0
-	e.objects = append(e.objects, read.params...)
-	if read.empty() {
+	e.sources = append(e.sources, read.Sources...)
+	e.found = append(append(e.found, read.Found...), read.Unjudged...)
+	e.unread = len(read.Unread) > 0
+	e.objects = append(e.objects, read.Params...)
+	if read.Empty() {
 		return nil, noPolicy(paths, f.kustomize, nil, false)
 	}
-	choices.rewrite(read.policies)
-	e.judges, err = judge.Compile(compile.Input{Policies: read.policies, Exceptions: read.exceptions, Found: read.found},
-		compile.Options{Translate: choices.translate}, judge.Cluster{Objects: e.objects, World: e.world(), Deployed: read.deployed})
+	choices.Rewrite(read.Policies)
+	e.judges, err = judge.Compile(compile.Input{Policies: read.Policies, Exceptions: read.Exceptions, Found: read.Found},
+		compile.Options{Translate: choices.Translate}, judge.Cluster{Objects: e.objects, World: e.world(), Deployed: read.Deployed})
 	if err != nil {
 		return nil, exit.Usage(err)
 	}

@@ -33,7 +33,7 @@ func holdPolicies(sources []input.Source) bool {
 // prepareCluster compiles what a cluster has, with all native policies in it as they are. Of
 // those that deny a request, an API server names one.
 func (f evalFlags) prepareCluster(cmd *cobra.Command) (*evaluation, error) {
-	choices, err := f.choices()
+	choices, err := f.Choices()
 	if err != nil {
 		return nil, err
 	}
@@ -48,11 +48,11 @@ func (f evalFlags) prepareCluster(cmd *cobra.Command) (*evaluation, error) {
 	if err != nil {
 		return nil, err
 	}
-	if choices, err = f.choicesFor(c, choices); err != nil {
+	if choices, err = f.ChoicesFor(c.Release, choices); err != nil {
 		return nil, err
 	}
 	there, left, err := compare.Whole(commandContext(cmd), compare.Options{
-		Cluster: c, Translate: choices.translate, Counts: func(namespace string) bool { return excepts(f.exempt, namespace) },
+		Cluster: c, Translate: choices.Translate, Counts: func(namespace string) bool { return excepts(f.exempt, namespace) },
 	})
 	if err != nil {
 		return nil, comparisonError(err)
@@ -60,12 +60,12 @@ func (f evalFlags) prepareCluster(cmd *cobra.Command) (*evaluation, error) {
 	for _, err := range left {
 		e.found = append(e.found, diag.Errorf(diag.Pos{}, diag.Unreadable, "left out: %v", err))
 	}
-	e.schemas, choices.translate.Schemas = there.Schemas, there.Schemas
+	e.schemas, choices.Translate.Schemas = there.Schemas, there.Schemas
 	e.found = append(e.found, there.Found...)
 	e.objects = append(e.objects, there.Known...)
-	choices.rewrite(there.Policies)
+	choices.Rewrite(there.Policies)
 	e.judges, err = judge.Compile(compile.Input{Policies: there.Policies, Exceptions: there.Exceptions, Found: there.Found},
-		compile.Options{Translate: choices.translate}, judge.Cluster{Objects: e.objects, World: e.world(), Deployed: there.Deployed})
+		compile.Options{Translate: choices.Translate}, judge.Cluster{Objects: e.objects, World: e.world(), Deployed: there.Deployed})
 	if err != nil {
 		return nil, exit.Usage(err)
 	}

@@ -1,10 +1,14 @@
 package main
 
 import (
+	"maps"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/kvap/kvap/internal/convert"
 	"github.com/kvap/kvap/internal/incluster"
+	"github.com/kvap/kvap/internal/input"
 )
 
 // addRecursive accepts -R, for those whose fingers are used to it: folders are read
@@ -15,11 +19,12 @@ func addRecursive(fs *pflag.FlagSet) {
 
 // completeWords makes shells offer the words that flags may be.
 func completeWords(cmd *cobra.Command) {
-	for name, list := range map[string][]string{
-		"pack": packs(), "params": paramsKinds(), "existing-violations": existings(), "operations": operationChoices(),
-		"action": actionChoices(), "guard": guards(), "kubernetes-version": releases(),
-		"reports": reportChoices(), "cleanup": words(incluster.Cleanings()...), "report-format": reportFormats(), "fail-on": failOns(), "operation": {"CREATE", "UPDATE", "DELETE"},
-	} {
+	words := convert.FlagWords()
+	maps.Copy(words, map[string][]string{
+		"reports": reportChoices(), "cleanup": input.Words(incluster.Cleanings()...), "report-format": reportFormats(),
+		"fail-on": failOns(), "operation": {"CREATE", "UPDATE", "DELETE"},
+	})
+	for name, list := range words {
 		if cmd.Flags().Lookup(name) != nil {
 			// It fails only for a flag that is not there, or done twice.
 			_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp))
@@ -34,4 +39,28 @@ func completeOutput(cmd *cobra.Command, folders bool, formats ...string) {
 		directive = cobra.ShellCompDirectiveDefault
 	}
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, directive)) // as in completeWords
+}
+
+// addChoices adds the choices of translation, which mean the same for each verb.
+func addChoices(fs *pflag.FlagSet, f *convert.Flags) {
+	fs.StringVar(&f.Release, "kubernetes-version", convert.DefaultFlags().Release, "the oldest Kubernetes release that must take the objects")
+	addSharedChoices(fs, f)
+}
+
+// addSharedChoices adds those other than the release.
+func addSharedChoices(fs *pflag.FlagSet, f *convert.Flags) {
+	d := convert.DefaultFlags()
+	fs.StringSliceVar(&f.CRDs, "crds", nil, "files and folders of CustomResourceDefinitions, for the types of custom kinds")
+	fs.StringVar(&f.Pack, "pack", d.Pack, "what shares an object: rule, policy or match")
+	fs.StringVar(&f.Params, "params", d.Params, "what holds params: configmap or kvap")
+	fs.StringVar(&f.Existing, "existing-violations", d.Existing, "what an update of a violating object does: allow (as Kyverno) or deny")
+	fs.StringVar(&f.Operations, "operations", d.Operations, "what rules that list no operations are judged on: as-written (all, as Kyverno) or create-update")
+	fs.StringVar(&f.Action, "action", "", "one action for all rules, whatever they say: Enforce, Audit or Warn; or Shadow, which audits what they will find once they are enforced")
+	fs.StringVar(&f.Guard, "guard", d.Guard, "whether objects stop good requests at a match condition: auto or never")
+}
+
+// addMutations adds the choice of what becomes of mutate rules.
+func addMutations(fs *pflag.FlagSet, f *convert.Flags) {
+	fs.StringVar(&f.Mutations, "mutations", convert.MutationsAuto,
+		"what becomes of mutate rules and MutatingPolicies: auto (native for Kubernetes 1.36 and newer), native (from 1.34 on, in v1beta1) or webhook")
 }

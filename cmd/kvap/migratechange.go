@@ -18,7 +18,9 @@ import (
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/convert"
 	"github.com/kvap/kvap/internal/exit"
+	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/migrate"
 	"github.com/kvap/kvap/migrate/live"
 	"github.com/kvap/kvap/report"
@@ -88,7 +90,7 @@ of the policies were left.`,
 	fs.StringVarP(&f.kustomize, "kustomize", "k", "", "a kustomize folder to render and read, as with -f")
 	fs.StringVarP(&f.output, "output", "o", "table", "table, json or markdown")
 	fs.StringVar(&f.outputDir, "output-dir", "", "write what would be done into this folder, as kustomize components, in place of doing it")
-	fs.StringVar(&f.remainder, "remainder-kind", remainderKvap, "with --output-dir, what the steps write into: kvap (policies of kvap.dev/v1alpha1) or kyverno (Kyverno's own, which it takes up to 1.19)")
+	fs.StringVar(&f.remainder, "remainder-kind", convert.RemainderKvap, "with --output-dir, what the steps write into: kvap (policies of kvap.dev/v1alpha1) or kyverno (Kyverno's own, which it takes up to 1.19)")
 	fs.BoolVar(&f.force, "force", false, "replace files of that folder that kvap did not write, or that were changed since")
 	fs.StringVar(&f.dryRun, "dry-run", "none", "none; client: say what would be done; server: have the API server try it too")
 	fs.BoolVarP(&f.yes, "yes", "y", false, "do not ask")
@@ -173,14 +175,14 @@ func (f changeFlags) goal(verb string) (migrate.Goal, error) {
 		{"--dry-run", f.dryRun, []string{"none", "client", "server"}},
 		{"--way", f.way, []string{"auto", "admission", "replace", "remove"}},
 		{"--to", f.to, []string{"none", "shadow"}},
-		{"--remainder-kind", f.remainder, []string{remainderKvap, remainderKyverno}},
+		{"--remainder-kind", f.remainder, []string{convert.RemainderKvap, convert.RemainderKyverno}},
 	} {
-		if _, err := oneOf(check.flag, check.value, check.may...); err != nil {
+		if _, err := input.OneOf(check.flag, check.value, check.may...); err != nil {
 			return g, err
 		}
 	}
 	g.To = v1alpha1.MigrationStage(f.to)
-	g.Apart = f.outputDir != "" && f.remainder == remainderKvap
+	g.Apart = f.outputDir != "" && f.remainder == convert.RemainderKvap
 	if f.way != "auto" {
 		g.Way = v1alpha1.MigrationWay(f.way)
 	}
@@ -290,11 +292,11 @@ func (f changeFlags) newHandover(ctx context.Context, cmd *cobra.Command, goal m
 	if err != nil {
 		return nil, err
 	}
-	choices, err := defaultChoices()
+	choices, err := convert.DefaultFlags().Choices()
 	if err != nil {
 		return nil, err
 	}
-	reader, err := live.NewReader(c, f.settle, choices.translate)
+	reader, err := live.NewReader(c, f.settle, choices.Translate)
 	if err != nil {
 		return nil, exit.Runtime(err)
 	}

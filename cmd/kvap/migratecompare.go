@@ -18,7 +18,9 @@ import (
 	kjson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/convert"
 	"github.com/kvap/kvap/internal/exit"
+	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/migrate/compare"
 	"github.com/kvap/kvap/migrate/record"
 	"github.com/kvap/kvap/report"
@@ -44,7 +46,7 @@ type compareFlags struct {
 	selector  string
 
 	allNamespaces bool
-	choiceFlags
+	convert.Flags
 	clusterFlags
 	quiet, verbose, noColor bool
 }
@@ -116,8 +118,8 @@ func (f *compareFlags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.dryRun, "dry-run", "none", "none; client: do not record the result; server: have the API server try it only")
 	fs.Lookup("dry-run").NoOptDefVal = "client"
 	fs.StringSliceVar(&f.exempt, "exception-namespaces", []string{"none"}, "the namespaces whose PolicyExceptions count; none for none, * for all")
-	f.choiceFlags.add(fs)
-	fs.Lookup("pack").DefValue, f.pack = "match", "match"
+	addChoices(fs, &f.Flags)
+	fs.Lookup("pack").DefValue, f.Pack = "match", "match"
 	f.clusterFlags.add(fs)
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no progress, and of the diagnostics only errors")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "notes too")
@@ -129,10 +131,10 @@ func (f *compareFlags) register(cmd *cobra.Command) {
 
 // check tells what is wrong with the flags.
 func (f compareFlags) check(named bool) error {
-	if _, err := oneOf("-o", f.output, "table", "json", "markdown"); err != nil {
+	if _, err := input.OneOf("-o", f.output, "table", "json", "markdown"); err != nil {
 		return err
 	}
-	if _, err := oneOf("--dry-run", f.dryRun, "none", "client", "server"); err != nil {
+	if _, err := input.OneOf("--dry-run", f.dryRun, "none", "client", "server"); err != nil {
 		return err
 	}
 	switch {
@@ -201,7 +203,7 @@ func runCompare(cmd *cobra.Command, names []string, f compareFlags) error {
 	if err := f.check(len(names) > 0); err != nil {
 		return err
 	}
-	choices, err := f.choices()
+	choices, err := f.Choices()
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/controller"
+	"github.com/kvap/kvap/internal/convert"
 	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/folder"
 	"github.com/kvap/kvap/internal/input"
@@ -27,22 +28,22 @@ import (
 )
 
 // compileFiles reads and compiles the policies of -f and -k.
-func (f changeFlags) compileFiles(cmd *cobra.Command) (*compilation, error) {
+func (f changeFlags) compileFiles(cmd *cobra.Command) (*convert.Compilation, error) {
 	sources, unread, err := input.Sources(f.files, f.kustomize, cmd.InOrStdin())
 	if err != nil {
 		return nil, err
 	}
-	choices, err := defaultChoices()
+	choices, err := convert.DefaultFlags().Choices()
 	if err != nil {
 		return nil, err
 	}
-	done := compileSources(sources, choices)
-	done.found = append(done.found, unread...).Sort()
+	done := convert.Compile(sources, choices)
+	done.Found = append(done.Found, unread...).Sort()
 	words := convertFlags{quiet: true}
-	if err := words.printDiagnostics(cmd.ErrOrStderr(), done.found, sources, cmd.Root().DisplayName()); err != nil {
+	if err := words.printDiagnostics(cmd.ErrOrStderr(), done.Found, sources, cmd.Root().DisplayName()); err != nil {
 		return nil, exit.Runtime(err)
 	}
-	if done.empty() {
+	if done.Empty() {
 		return nil, noPolicyToMove(f.files, f.kustomize)
 	}
 	return done, nil
@@ -50,11 +51,11 @@ func (f changeFlags) compileFiles(cmd *cobra.Command) (*compilation, error) {
 
 // leftUnread are the policies of the files that kvap does not read, and that are left
 // where they are. Those who name policies, or choose them by labels, did not mean them.
-func (f changeFlags) leftUnread(done *compilation, names []string) (left []report.HandedOverPolicy) {
+func (f changeFlags) leftUnread(done *convert.Compilation, names []string) (left []report.HandedOverPolicy) {
 	if len(names) > 0 || f.selector != "" {
 		return nil
 	}
-	for _, u := range done.unread {
+	for _, u := range done.Unread {
 		left = append(left, report.HandedOverPolicy{Kind: u.Kind, Namespace: u.Namespace, Name: u.Name, From: stageOutside, To: stageOutside, Left: u.Reason})
 	}
 	return left
@@ -75,10 +76,10 @@ func (f changeFlags) namesInFiles(cmd *cobra.Command, names []string) (out []str
 	if err != nil {
 		return nil, nil, err
 	}
-	if len(done.policies) == 0 {
+	if len(done.Policies) == 0 {
 		return nil, nil, noPolicyToMove(f.files, f.kustomize)
 	}
-	chosen, err := f.chosenOf(done.policies, names)
+	chosen, err := f.chosenOf(done.Policies, names)
 	for _, p := range chosen {
 		out = append(out, p.FullName())
 	}
@@ -120,7 +121,7 @@ func (f changeFlags) runOffline(cmd *cobra.Command, goal migrate.Goal, names []s
 	if err != nil {
 		return err
 	}
-	chosen, err := f.chosenOf(done.policies, names)
+	chosen, err := f.chosenOf(done.Policies, names)
 	if err != nil {
 		return err
 	}
@@ -130,7 +131,7 @@ func (f changeFlags) runOffline(cmd *cobra.Command, goal migrate.Goal, names []s
 		if p.Invalid { // the diagnostics say why
 			continue
 		}
-		one, made := goal.Offline(worldOf(p, done.rules))
+		one, made := goal.Offline(worldOf(p, done.Rules))
 		if slices.ContainsFunc(out.Policies, func(have report.HandedOverPolicy) bool {
 			return have.Kind == one.Kind && have.Namespace == one.Namespace && have.Name == one.Name
 		}) {
@@ -148,7 +149,7 @@ func (f changeFlags) runOffline(cmd *cobra.Command, goal migrate.Goal, names []s
 	if err := writeHandover(cmd.OutOrStdout(), out, f.output); err != nil {
 		return exit.Runtime(err)
 	}
-	if done.found.HasErrors() {
+	if done.Found.HasErrors() {
 		return exit.Partly(nil)
 	}
 	return handoverVerdict(out)

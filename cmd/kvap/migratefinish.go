@@ -3,7 +3,9 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/kvap/kvap/internal/convert"
 	"github.com/kvap/kvap/internal/exit"
+	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/migrate/live"
 )
 
@@ -31,18 +33,18 @@ answers.`,
 }
 
 func runMigrateFinish(cmd *cobra.Command, f clusterFlags, output string) error {
-	if _, err := oneOf("-o", output, "table", "json", "markdown"); err != nil {
+	if _, err := input.OneOf("-o", output, "table", "json", "markdown"); err != nil {
 		return err
 	}
 	c, err := f.connect()
 	if err != nil {
 		return err
 	}
-	choices, err := defaultChoices()
+	choices, err := convert.DefaultFlags().Choices()
 	if err != nil {
 		return err
 	}
-	reader, err := live.NewReader(c, 0, choices.translate)
+	reader, err := live.NewReader(c, 0, choices.Translate)
 	if err != nil {
 		return exit.Runtime(err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/internal/cluster"
+	"github.com/kvap/kvap/internal/convert"
 	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/migrate"
@@ -31,7 +32,7 @@ type planFlags struct {
 	param     []string
 	output    string
 	exempt    []string
-	choiceFlags
+	convert.Flags
 	clusterFlags
 	verbose, noColor bool
 }
@@ -73,8 +74,8 @@ input was left out.`,
 	fs.StringSliceVar(&f.param, "param", nil, "a file of ConfigMaps, params, Namespaces and other objects that rules look up")
 	fs.StringVarP(&f.output, "output", "o", "table", "table, json, markdown or html")
 	fs.StringSliceVar(&f.exempt, "exception-namespaces", []string{"none"}, "the namespaces of the cluster whose PolicyExceptions count; none for none, * for all")
-	f.choiceFlags.add(fs)
-	fs.Lookup("pack").DefValue, f.pack = "match", "match"
+	addChoices(fs, &f.Flags)
+	fs.Lookup("pack").DefValue, f.Pack = "match", "match"
 	f.addConnection(fs)
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "all diagnostics, with their places; else only errors")
 	fs.BoolVar(&f.noColor, "no-color", false, "no colours on a terminal; NO_COLOR does the same")
@@ -88,7 +89,7 @@ func planFormats() []string { return []string{"table", "json", "markdown", "html
 
 // check tells what is wrong with the flags.
 func (f planFlags) check() error {
-	if _, err := oneOf("-o", f.output, planFormats()...); err != nil {
+	if _, err := input.OneOf("-o", f.output, planFormats()...); err != nil {
 		return err
 	}
 	n := 0
@@ -110,7 +111,7 @@ func (f planFlags) fromFiles() bool { return len(f.files) > 0 || f.kustomize != 
 // A planning is a run of plan.
 type planning struct {
 	flags    planFlags
-	choices  choices
+	choices  convert.Choices
 	stdin    io.Reader
 	progress *progress
 	cluster  *cluster.Connection // nil where everything is in files
@@ -119,14 +120,14 @@ type planning struct {
 	sources []input.Source              // of policies, objects and what rules look up
 	idle    []string                    // exceptions that do not count, by their namespaces
 	legacy  []unstructured.Unstructured // a policy of each kind that Kyverno gives up
-	done    *compilation
+	done    *convert.Compilation
 }
 
 func runMigratePlan(cmd *cobra.Command, f planFlags) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	choices, err := f.choices()
+	choices, err := f.Choices()
 	if err != nil {
 		return err
 	}
@@ -137,8 +138,8 @@ func runMigratePlan(cmd *cobra.Command, f planFlags) error {
 		return err
 	}
 	words := convertFlags{quiet: !f.verbose, verbose: f.verbose, noColor: f.noColor}
-	if p.done.empty() {
-		if err := words.printDiagnostics(cmd.ErrOrStderr(), p.done.found.Sort(), p.sources, cmd.Root().DisplayName()); err != nil {
+	if p.done.Empty() {
+		if err := words.printDiagnostics(cmd.ErrOrStderr(), p.done.Found.Sort(), p.sources, cmd.Root().DisplayName()); err != nil {
 			return exit.Runtime(err)
 		}
 		return p.nothing()
@@ -148,7 +149,7 @@ func runMigratePlan(cmd *cobra.Command, f planFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := words.printDiagnostics(cmd.ErrOrStderr(), p.done.found.Sort(), p.sources, cmd.Root().DisplayName()); err != nil {
+	if err := words.printDiagnostics(cmd.ErrOrStderr(), p.done.Found.Sort(), p.sources, cmd.Root().DisplayName()); err != nil {
 		return exit.Runtime(err)
 	}
 	if err := f.write(cmd, plan); err != nil {
@@ -161,7 +162,7 @@ func runMigratePlan(cmd *cobra.Command, f planFlags) error {
 	if err := p.leftOut.err("the plan"); err != nil {
 		return err
 	}
-	if p.done.found.HasErrors() || len(p.done.unread) > 0 {
+	if p.done.Found.HasErrors() || len(p.done.Unread) > 0 {
 		return exit.Partly(nil)
 	}
 	return nil
@@ -170,7 +171,7 @@ func runMigratePlan(cmd *cobra.Command, f planFlags) error {
 // nothing is the end of a plan of no policies.
 func (p *planning) nothing() error {
 	if p.cluster == nil {
-		return noPolicy(p.flags.files, p.flags.kustomize, p.done.found, p.flags.verbose)
+		return noPolicy(p.flags.files, p.flags.kustomize, p.done.Found, p.flags.verbose)
 	}
 	if err := p.leftOut.err("the plan"); err != nil {
 		return err
@@ -193,12 +194,12 @@ func (p *planning) read(ctx context.Context) error {
 	}
 	p.sources = sources
 	p.compile()
-	p.done.found = append(p.done.found, unread...)
+	p.done.Found = append(p.done.Found, unread...)
 	return nil
 }
 
 func (p *planning) compile() {
-	p.progress.during(fmt.Sprintf("converting %s", report.Count(len(p.sources), "file", "files")), func() { p.done = compileSources(p.sources, p.choices) })
+	p.progress.during(fmt.Sprintf("converting %s", report.Count(len(p.sources), "file", "files")), func() { p.done = convert.Compile(p.sources, p.choices) })
 	p.progress.clear()
 }
 
@@ -209,10 +210,10 @@ func (p *planning) plan(ctx context.Context) (report.Plan, error) {
 	if err != nil {
 		return report.Plan{}, err
 	}
-	plan := migrate.MakePlan(compiled, p.done.unread, violations)
+	plan := migrate.MakePlan(compiled, p.done.Unread, violations)
 	plan.Looked = looked
 	plan.LegacyExceptions = len(p.idle)
-	for _, e := range p.done.exceptions {
+	for _, e := range p.done.Exceptions {
 		if e.CEL == nil {
 			plan.LegacyExceptions++
 		}
@@ -225,12 +226,12 @@ func (p *planning) plan(ctx context.Context) (report.Plan, error) {
 			p.note(errors.New(unknown))
 		}
 	}
-	plan.Costs = append(plan.Costs, p.done.requestCosts(p.choices.translate.Schemas)...)
+	plan.Costs = append(plan.Costs, p.done.RequestCosts(p.choices.Translate.Schemas)...)
 	return plan, nil
 }
 
 func (p *planning) compiled() compile.Result {
-	return compile.Result{Policies: p.done.policies, Rules: p.done.rules, Objects: p.done.objects}
+	return compile.Result{Policies: p.done.Policies, Rules: p.done.Rules, Objects: p.done.Objects}
 }
 
 func (f planFlags) write(cmd *cobra.Command, plan report.Plan) error {

@@ -27,10 +27,10 @@ func (p *planning) readCluster(ctx context.Context) error {
 	if p.cluster, err = p.flags.connect(); err != nil {
 		return err
 	}
-	if p.choices, err = p.flags.choicesFor(p.cluster, p.choices); err != nil {
+	if p.choices, err = p.flags.ChoicesFor(p.cluster.Release, p.choices); err != nil {
 		return err
 	}
-	o := &p.choices.translate
+	o := &p.choices.Translate
 	if o.Schemas, err = p.cluster.DefinedTypes(ctx, o.Schemas, p.note); err != nil {
 		return exit.Runtime(err)
 	}
@@ -73,7 +73,7 @@ func (p *planning) survey(ctx context.Context) (*report.Looked, map[*compile.Rul
 		return nil, nil, err
 	}
 	policies := scan.Policies{
-		Compiled: p.compiled(), Exceptions: p.done.exceptions, Schemas: p.choices.translate.Schemas,
+		Compiled: p.compiled(), Exceptions: p.done.Exceptions, Schemas: p.choices.Translate.Schemas,
 		ExcludeNamespaces: vap.DefaultExcludedNamespaces(),
 	}
 	var look *scan.Look
@@ -128,11 +128,11 @@ func (p *planning) look(ctx context.Context, survey *scan.Survey, given []manife
 // given are the objects of the paths of a flag.
 func (p *planning) given(flag string, paths []string) ([]manifest.Object, error) {
 	objects, sources, found, err := input.Manifests(flag, paths, p.stdin)
-	p.sources, p.done.found = append(p.sources, sources...), append(p.done.found, found...)
+	p.sources, p.done.Found = append(p.sources, sources...), append(p.done.Found, found...)
 	var out []manifest.Object
 	for _, o := range objects {
 		if o.Kind() == "" || o.APIVersion() == "" {
-			p.done.found = append(p.done.found, diag.Errorf(o.Pos, diag.BadRequest, "the object has no kind or no apiVersion"))
+			p.done.Found = append(p.done.Found, diag.Errorf(o.Pos, diag.BadRequest, "the object has no kind or no apiVersion"))
 			continue
 		}
 		out = append(out, o)

@@ -21,13 +21,14 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/cluster"
+	"github.com/kvap/kvap/internal/convert"
 	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/migrate/compare"
 	"github.com/kvap/kvap/migrate/record"
 	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/translate"
 	"github.com/kvap/kvap/webhook/certs"
 	"github.com/kvap/kvap/webhook/endpoint"
 	"github.com/kvap/kvap/webhook/registration"
@@ -48,13 +49,15 @@ type recording struct {
 
 // rulesOf are the requests that the policies are about.
 func (r *recording) rulesOf(ctx context.Context, names []string, stdin io.Reader) ([]admissionregistrationv1.RuleWithOperations, error) {
-	choices, err := (choiceFlags{release: cel.Default.String(), pack: "match", params: "configmap", existing: "allow", operations: "as-written", guard: "auto"}).choices()
+	flags := convert.DefaultFlags()
+	flags.Pack = string(translate.PackMatch)
+	choices, err := flags.Choices()
 	if err != nil {
 		return nil, err
 	}
 	reading := &comparison{flags: compareFlags{files: r.flags.files, kustomize: r.flags.kustomize}, choices: choices, stdin: stdin}
 	o := compare.Options{
-		Translate: choices.translate, Files: reading.files, Counts: func(string) bool { return false },
+		Translate: choices.Translate, Files: reading.files, Counts: func(string) bool { return false },
 		Selection: compare.Selection{Names: names, Labels: labels.Everything(), Namespace: r.Namespace, Every: r.flags.fromFiles() || r.flags.allNamespaces},
 	}
 	if !r.flags.fromFiles() {

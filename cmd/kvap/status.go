@@ -13,6 +13,7 @@ import (
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/cluster"
 	"github.com/kvap/kvap/internal/exit"
+	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/status"
 )
@@ -66,7 +67,7 @@ Exit codes: 0 all is well, 1 something is not, 2 usage, 3 no cluster answers,
 func statusOutputs() []string { return []string{"table", "wide", "json", "yaml", "name"} }
 
 func runStatus(cmd *cobra.Command, names []string, f statusFlags) error {
-	if _, err := oneOf("-o", f.output, statusOutputs()...); err != nil {
+	if _, err := input.OneOf("-o", f.output, statusOutputs()...); err != nil {
 		return err
 	}
 	selector, err := labels.Parse(f.selector)

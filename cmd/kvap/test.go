@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/convert"
 	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/internal/suite"
@@ -24,7 +25,7 @@ type testFlags struct {
 	output string
 	only   bool
 	strict bool
-	choiceFlags
+	convert.Flags
 	registryFlags
 
 	quiet, verbose, noColor bool
@@ -71,9 +72,9 @@ Exit codes: 0 nothing failed, 1 a row failed, 2 usage or no row could be judged,
 	flags.StringVarP(&f.output, "output", "o", "table", "table, wide, json, junit, sarif, markdown, github or html")
 	flags.BoolVar(&f.only, "fail-only", false, "of the table only what did not pass")
 	flags.BoolVar(&f.strict, "strict", false, "exit with 1 when a row deviates, was excluded or not judged")
-	f.choiceFlags.add(flags)
+	addChoices(flags, &f.Flags)
 	f.registryFlags.add(flags)
-	f.addMutations(flags)
+	addMutations(flags, &f.Flags)
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress, of the diagnostics only errors, and of the table only what did not pass")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "notes too, such as which file took the place of another")
 	flags.BoolVar(&f.noColor, "no-color", false, "no colours on a terminal; NO_COLOR does the same")
@@ -84,7 +85,7 @@ Exit codes: 0 nothing failed, 1 a row failed, 2 usage or no row could be judged,
 }
 
 func test(cmd *cobra.Command, dirs []string, f testFlags) error {
-	if _, err := oneOf("-o", f.output, testFormats()...); err != nil {
+	if _, err := input.OneOf("-o", f.output, testFormats()...); err != nil {
 		return err
 	}
 	if f.quiet && f.verbose {
@@ -127,11 +128,11 @@ func test(cmd *cobra.Command, dirs []string, f testFlags) error {
 }
 
 func (f testFlags) runner() (suite.Runner, error) {
-	choices, err := f.choices()
+	choices, err := f.Choices()
 	if err != nil {
 		return suite.Runner{}, err
 	}
-	out := suite.Runner{Schemas: choices.translate.Schemas, Translate: choices.translate, Rewrite: choices.rewrite}
+	out := suite.Runner{Schemas: choices.Translate.Schemas, Translate: choices.Translate, Rewrite: choices.Rewrite}
 	registry, err := f.registry()
 	if registry != nil {
 		out.Registry, out.Metadata = registry, registry.Image
@@ -186,7 +187,7 @@ func (f testFlags) write(cmd *cobra.Command, run report.TestRun, found diag.List
 	case "markdown":
 		return run.WriteMarkdown(cmd.OutOrStdout())
 	case "sarif", "github":
-		return writeAlerts(cmd.OutOrStdout(), f.output, run, found)
+		return report.WriteAlerts(cmd.OutOrStdout(), f.output, run, found)
 	case "html":
 		return report.Page{Title: "kvap test", Tests: &run}.WriteHTML(cmd.OutOrStdout())
 	}

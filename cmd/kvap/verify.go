@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kvap/kvap/internal/convert"
 	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/policy"
@@ -30,7 +31,7 @@ type verifyFlags struct {
 	output    string
 	save      string
 	param     []string
-	choiceFlags
+	convert.Flags
 
 	quiet, verbose, noColor bool
 }
@@ -84,8 +85,8 @@ func (f *verifyFlags) register(cmd *cobra.Command) {
 	flags.StringVarP(&f.output, "output", "o", "table", "table or json")
 	flags.StringVar(&f.save, "save", "", "write the requests that were found to this file, for kvap eval --requests")
 	flags.StringSliceVar(&f.param, "param", nil, "a file of ConfigMaps and other objects that rules look up")
-	f.choiceFlags.add(flags)
-	f.addMutations(flags)
+	addChoices(flags, &f.Flags)
+	addMutations(flags, &f.Flags)
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress, and of the diagnostics only errors")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "what was not seen both ways, and notes")
 	flags.BoolVar(&f.noColor, "no-color", false, "no colours on a terminal; NO_COLOR does the same")
@@ -103,20 +104,20 @@ func runVerify(cmd *cobra.Command, paths []string, f verifyFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := input.NotAmong(in.sources, "--save", f.save); err != nil {
+	if err := input.NotAmong(in.Sources, "--save", f.save); err != nil {
 		return err
 	}
-	choices.rewrite(in.policies)
+	choices.Rewrite(in.Policies)
 	progress := newProgress(cmd.ErrOrStderr(), f.quiet)
 	var policies []report.VerifiedPolicy
-	for i, p := range in.policies {
+	for i, p := range in.Policies {
 		options.Progress = func(tried int) {
-			progress.show("%d/%d %s: %d requests", i+1, len(in.policies), p.Name, tried)
+			progress.show("%d/%d %s: %d requests", i+1, len(in.Policies), p.Name, tried)
 		}
 		policies = append(policies, verifyOne(cmd.Context(), p, options))
 	}
 	progress.clear()
-	for _, u := range in.unread {
+	for _, u := range in.Unread {
 		policies = append(policies, report.VerifiedPolicy{Name: u.Name, Kind: u.Kind, Namespace: u.Namespace, File: u.Pos.File, Refused: []string{}, Rules: []report.VerifiedRule{
 			{Rule: u.Name, Target: string(report.Unsupported), Verdicts: map[string]int{}, Unseen: []report.UnseenPredicate{}},
 		}})
@@ -129,31 +130,31 @@ func runVerify(cmd *cobra.Command, paths []string, f verifyFlags) error {
 		return exit.Runtime(err)
 	}
 	shown := convertFlags{quiet: f.quiet, verbose: f.verbose, noColor: f.noColor}
-	if err := shown.printDiagnostics(cmd.ErrOrStderr(), in.found, in.sources, cmd.Root().DisplayName()); err != nil {
+	if err := shown.printDiagnostics(cmd.ErrOrStderr(), in.Found, in.Sources, cmd.Root().DisplayName()); err != nil {
 		return exit.Runtime(err)
 	}
 	return verified(done.Totals, in)
 }
 
 // verified is the exit code: what was found weighs more than what was left out.
-func verified(t report.VerificationTotals, in *policyInput) error {
+func verified(t report.VerificationTotals, in *convert.Input) error {
 	switch {
 	case t.Disagreeing > 0 || t.Refused > 0:
 		return exit.Findings(nil)
-	case t.Unsearchable > 0 && t.Unsearchable == len(in.policies):
+	case t.Unsearchable > 0 && t.Unsearchable == len(in.Policies):
 		return exit.Runtime(nil)
-	case in.found.HasErrors() && t.Native == 0:
+	case in.Found.HasErrors() && t.Native == 0:
 		return exit.Usage(nil)
-	case t.Unsearchable > 0 || in.found.HasErrors() || len(in.unread) > 0:
+	case t.Unsearchable > 0 || in.Found.HasErrors() || len(in.Unread) > 0:
 		return exit.Partly(nil)
 	}
 	return nil
 }
 
-func (f verifyFlags) options(paths []string) (verify.Options, choices, error) {
-	var c choices
+func (f verifyFlags) options(paths []string) (verify.Options, convert.Choices, error) {
+	var c convert.Choices
 	o := verify.Options{Setting: verify.Setting{Seed: f.seed}}
-	if _, err := oneOf("-o", f.output, "table", "json"); err != nil {
+	if _, err := input.OneOf("-o", f.output, "table", "json"); err != nil {
 		return o, c, err
 	}
 	switch {
@@ -172,34 +173,34 @@ func (f verifyFlags) options(paths []string) (verify.Options, choices, error) {
 	if o.Requests <= 0 && o.Time <= 0 {
 		return o, c, fmt.Errorf("--budget %s: want more than nothing", f.budget)
 	}
-	c, err := f.choices()
-	o.Translate = c.translate
+	c, err := f.Choices()
+	o.Translate = c.Translate
 	return o, c, err
 }
 
 // read reads the policies that can be verified, and what they look up.
-func (f verifyFlags) read(cmd *cobra.Command, paths []string, o *verify.Options) (*policyInput, error) {
+func (f verifyFlags) read(cmd *cobra.Command, paths []string, o *verify.Options) (*convert.Input, error) {
 	objects, sources, found, err := input.Manifests("--param", f.param, cmd.InOrStdin())
 	if err != nil {
 		return nil, err
 	}
-	in, err := readPolicies(paths, f.kustomize, cmd.InOrStdin(), o.Translate.Release)
+	in, err := convert.Read(paths, f.kustomize, cmd.InOrStdin(), o.Translate.Release)
 	if err != nil {
 		return nil, err
 	}
-	in.sources = append(in.sources, sources...)
-	in.found = append(append(append(in.found, found...), in.unclaimed()...), in.unjudged...).Sort()
-	in.policies = slices.DeleteFunc(in.policies, func(p *policy.Policy) bool { return p.Invalid })
+	in.Sources = append(in.Sources, sources...)
+	in.Found = append(append(append(in.Found, found...), in.Unclaimed()...), in.Unjudged...).Sort()
+	in.Policies = slices.DeleteFunc(in.Policies, func(p *policy.Policy) bool { return p.Invalid })
 	for _, object := range objects {
-		in.params = append(in.params, object.Objects()...)
+		in.Params = append(in.Params, object.Objects()...)
 	}
-	for _, one := range in.params {
+	for _, one := range in.Params {
 		o.Params = append(o.Params, &unstructured.Unstructured{Object: one})
 	}
-	o.Translate.Exceptions, o.Deployed = in.exceptions, in.deployed
-	if in.compilation.empty() {
+	o.Translate.Exceptions, o.Deployed = in.Exceptions, in.Deployed
+	if in.Compilation.Empty() {
 		shown := convertFlags{quiet: f.quiet, verbose: f.verbose, noColor: f.noColor}
-		if err := shown.printDiagnostics(cmd.ErrOrStderr(), in.found, in.sources, cmd.Root().DisplayName()); err != nil {
+		if err := shown.printDiagnostics(cmd.ErrOrStderr(), in.Found, in.Sources, cmd.Root().DisplayName()); err != nil {
 			return nil, exit.Runtime(err)
 		}
 		return nil, exit.Usage(fmt.Errorf("there is no policy in %s that can be verified", input.Names(paths, f.kustomize)))
@@ -269,3 +270,6 @@ func (f verifyFlags) saveFound(v report.Verification) error {
 	}
 	return os.WriteFile(f.save, lines, 0o644) //nolint:gosec // it is for others to read
 }
+
+// errSaveToOutput refuses to mix what is saved with what is printed.
+var errSaveToOutput = errors.New("--save - would mix the requests with the table; name a file, and ./- where it is called -")

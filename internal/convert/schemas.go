@@ -1,4 +1,4 @@
-package main
+package convert
 
 import (
 	"bytes"
@@ -13,9 +13,9 @@ import (
 	"github.com/kvap/kvap/schema"
 )
 
-// loadSchemas are the types of a release, those of the CRDs in the paths, and those that
+// Schemas are the types of a release, those of the CRDs in the paths, and those that
 // projects publish.
-func loadSchemas(release cel.Release, paths []string) (*schema.Set, error) {
+func Schemas(release cel.Release, paths []string) (*schema.Set, error) {
 	set, err := schema.Builtin(release.String())
 	if err != nil {
 		return nil, exit.Runtime(err)

@@ -1,19 +1,21 @@
-package main
+package convert
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/internal/textdiff"
+	"github.com/kvap/kvap/translate"
 )
 
 // costsOf are the costs with policies, each given by its spec.
 func costsOf(t *testing.T, specs ...string) []string {
 	t.Helper()
-	choices, err := (choiceFlags{release: cel.Default.String(), pack: "match", params: "configmap", existing: "allow", operations: "as-written", guard: "auto"}).choices()
+	flags := DefaultFlags()
+	flags.Pack = string(translate.PackMatch)
+	choices, err := flags.Choices()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,12 +24,12 @@ func costsOf(t *testing.T, specs ...string) []string {
 		text := fmt.Sprintf("apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: p%d}\nspec: {%s}\n", i, spec)
 		sources = append(sources, input.Source{Name: fmt.Sprintf("p%d.yaml", i), Data: []byte(text)})
 	}
-	done := compileSources(sources, choices)
-	if done.found.HasErrors() {
-		t.Fatal(done.found)
+	done := Compile(sources, choices)
+	if done.Found.HasErrors() {
+		t.Fatal(done.Found)
 	}
 	var out []string
-	for _, c := range done.requestCosts(choices.translate.Schemas) {
+	for _, c := range done.RequestCosts(choices.Translate.Schemas) {
 		out = append(out, fmt.Sprintf("%s %d > %s + %d", strings.Trim(c.Group+"/"+c.Resource, "/"), c.Before.Kyverno, c.After, c.After.Objects))
 	}
 	return out

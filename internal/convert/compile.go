@@ -1,4 +1,4 @@
-package main
+package convert
 
 import (
 	"slices"
@@ -15,42 +15,42 @@ import (
 	"github.com/kvap/kvap/vap"
 )
 
-// A compilation is what became of the input, in the order of the input.
-type compilation struct {
-	policies   []*policy.Policy
-	exceptions []*policy.Exception
-	unread     []*policy.Unread // what nothing of kvap enforces, and somebody may
-	rules      []*compile.Rule
-	objects    []vap.Objects
-	mutating   []mutating.Objects
-	found      diag.List
+// A Compilation is what became of the input, in the order of the input.
+type Compilation struct {
+	Policies   []*policy.Policy
+	Exceptions []*policy.Exception
+	Unread     []*policy.Unread // what nothing of kvap enforces, and somebody may
+	Rules      []*compile.Rule
+	Objects    []vap.Objects
+	Mutating   []mutating.Objects
+	Found      diag.List
 	shared     bool // rules share objects across policies
 	// packedByMatch are the drafts that the rules on some resources would have with
 	// --pack match.
 	packedByMatch func(about func(group, resource string) bool) ([]*vap.Draft, bool)
 }
 
-// compileSources reads and compiles. What cannot be read is in found, and the rest
+// Compile reads and compiles. What cannot be read is in Found, and the rest
 // is compiled all the same.
-func compileSources(sources []input.Source, c choices) *compilation {
-	done := &compilation{shared: c.translate.Pack == translate.PackMatch}
+func Compile(sources []input.Source, c Choices) *Compilation {
+	done := &Compilation{shared: c.Translate.Pack == translate.PackMatch}
 	for _, s := range sources {
 		done.parse(s)
 	}
 	done.dropRepeated()
-	c.rewrite(done.policies)
-	c.emit.Files = input.NamesBelow(sources)
-	result := compile.Policies(compile.Input{Policies: done.policies, Exceptions: done.exceptions, Found: done.found},
-		compile.Options{Translate: c.translate, Emit: c.emit})
-	done.rules, done.objects, done.packedByMatch = result.Rules, result.Objects, result.PackedByMatch
-	done.mutating = result.Mutating
-	done.found = append(done.found, result.Diagnostics...)
+	c.Rewrite(done.Policies)
+	c.Emit.Files = input.NamesBelow(sources)
+	result := compile.Policies(compile.Input{Policies: done.Policies, Exceptions: done.Exceptions, Found: done.Found},
+		compile.Options{Translate: c.Translate, Emit: c.Emit})
+	done.Rules, done.Objects, done.packedByMatch = result.Rules, result.Objects, result.PackedByMatch
+	done.Mutating = result.Mutating
+	done.Found = append(done.Found, result.Diagnostics...)
 	return done
 }
 
-func (done *compilation) parse(s input.Source) {
+func (done *Compilation) parse(s input.Source) {
 	if s.Found && !policy.MayHold(s.Data) {
-		done.found = append(done.found, diag.Notef(diag.Pos{File: s.Name}, diag.OtherKind,
+		done.Found = append(done.Found, diag.Notef(diag.Pos{File: s.Name}, diag.OtherKind,
 			"no document in this file is a policy; it is passed over"))
 		return
 	}
@@ -68,10 +68,10 @@ func (done *compilation) parse(s input.Source) {
 			ds = append(ds, diag.Errorf(at, diag.BadExpression, "the policy makes nothing, for this does not compile: %s", firstIssue(err)))
 		}
 	}
-	done.policies = append(done.policies, f.Policies...)
-	done.exceptions = append(done.exceptions, f.Exceptions...)
-	done.unread = append(done.unread, f.Unread...)
-	done.found = append(done.found, ds...)
+	done.Policies = append(done.Policies, f.Policies...)
+	done.Exceptions = append(done.Exceptions, f.Exceptions...)
+	done.Unread = append(done.Unread, f.Unread...)
+	done.Found = append(done.Found, ds...)
 }
 
 // firstIssue is the first thing that CEL's compiler says, without its drawing.
@@ -106,7 +106,7 @@ func passOverAssertions(f *policy.File, ds diag.List) diag.List {
 
 // dropRepeated leaves out a policy, or an exception, that has been read before, and warns
 // where two of one name differ: a cluster holds only one of them.
-func (done *compilation) dropRepeated() {
+func (done *Compilation) dropRepeated() {
 	type seen struct {
 		pos    diag.Pos
 		source *policy.Node
@@ -118,18 +118,18 @@ func (done *compilation) dropRepeated() {
 		case !repeated:
 			first[within+" "+what] = seen{pos, source}
 		case string(policy.Marshal(source)) == string(policy.Marshal(earlier.source)):
-			done.found = append(done.found, diag.Notef(pos, diag.Conflict, "%s is the same as at %s; it is passed over", what, earlier.pos))
+			done.Found = append(done.Found, diag.Notef(pos, diag.Conflict, "%s is the same as at %s; it is passed over", what, earlier.pos))
 			return true
 		default:
-			done.found = append(done.found, diag.Warnf(pos, diag.Conflict,
+			done.Found = append(done.Found, diag.Warnf(pos, diag.Conflict,
 				"%s is defined at %s already, and differently; a cluster holds one of the two, so rename or remove one", what, earlier.pos))
 		}
 		return false
 	}
-	done.policies = slices.DeleteFunc(done.policies, func(p *policy.Policy) bool {
+	done.Policies = slices.DeleteFunc(done.Policies, func(p *policy.Policy) bool {
 		return repeats(p.Kind+" "+p.Name, p.Namespace, p.Pos, p.Source)
 	})
-	done.exceptions = slices.DeleteFunc(done.exceptions, func(e *policy.Exception) bool {
+	done.Exceptions = slices.DeleteFunc(done.Exceptions, func(e *policy.Exception) bool {
 		return repeats("PolicyException "+e.Namespace+"/"+e.Name, groupOf(e.Source), e.Pos, e.Source)
 	})
 }
@@ -140,12 +140,12 @@ func groupOf(source *policy.Node) string {
 	return group
 }
 
-// empty tells that there is nothing that somebody enforces.
-func (done *compilation) empty() bool { return len(done.policies)+len(done.unread) == 0 }
+// Empty tells that there is nothing that somebody enforces.
+func (done *Compilation) Empty() bool { return len(done.Policies)+len(done.Unread) == 0 }
 
-// duplicateKeys is how many keys took the place of one before.
-func (done *compilation) duplicateKeys() (n int) {
-	for _, d := range done.found {
+// DuplicateKeys is how many keys took the place of one before.
+func (done *Compilation) DuplicateKeys() (n int) {
+	for _, d := range done.Found {
 		if d.Code == diag.DuplicateKey {
 			n++
 		}
@@ -154,12 +154,12 @@ func (done *compilation) duplicateKeys() (n int) {
 }
 
 // all are the objects in the order in which they are to be applied.
-func (done *compilation) all() []any {
+func (done *Compilation) all() []any {
 	var objects []any
-	for _, o := range done.objects {
+	for _, o := range done.Objects {
 		objects = append(objects, o.All()...)
 	}
-	for _, o := range done.mutating {
+	for _, o := range done.Mutating {
 		objects = append(objects, o.All()...)
 	}
 	return objects
@@ -185,10 +185,10 @@ func (g group) all() (out []any) {
 }
 
 // byPolicy groups the objects by the policy that they come from.
-func (done *compilation) byPolicy() []group {
-	owner := make([]*policy.Policy, len(done.objects))
-	shared := make([]bool, len(done.objects))
-	for _, r := range done.rules {
+func (done *Compilation) byPolicy() []group {
+	owner := make([]*policy.Policy, len(done.Objects))
+	shared := make([]bool, len(done.Objects))
+	for _, r := range done.Rules {
 		for _, i := range r.Objects {
 			shared[i] = done.shared && r.Source != nil
 			owner[i] = r.Policy
@@ -205,7 +205,7 @@ func (done *compilation) byPolicy() []group {
 		}
 		return &groups[place]
 	}
-	for i, o := range done.objects {
+	for i, o := range done.Objects {
 		if shared[i] {
 			groups = append(groups, group{objects: []vap.Objects{o}})
 			continue
@@ -214,35 +214,35 @@ func (done *compilation) byPolicy() []group {
 		g.objects = append(g.objects, o)
 	}
 	written := map[int]bool{}
-	for _, r := range done.rules {
+	for _, r := range done.Rules {
 		for _, i := range r.Mutating {
 			if !written[i] {
 				g := of(r.Policy)
-				g.mutating, written[i] = append(g.mutating, done.mutating[i]), true
+				g.mutating, written[i] = append(g.mutating, done.Mutating[i]), true
 			}
 		}
 	}
 	return groups
 }
 
-// report fills the values that are rendered.
-func (done *compilation) report() report.Conversion {
+// Report fills the values that are rendered.
+func (done *Compilation) Report() report.Conversion {
 	rules := map[*policy.Policy][]report.Rule{}
-	for _, r := range done.rules {
+	for _, r := range done.Rules {
 		rules[r.Policy] = append(rules[r.Policy], done.row(r))
 	}
 	var policies []report.Policy
-	for _, p := range done.policies {
+	for _, p := range done.Policies {
 		row := report.Policy{Name: p.Name, Kind: p.Kind, File: p.Pos.File, Rules: rules[p]}
 		if p.Namespaced() {
 			row.Namespace = p.Namespace
 		}
 		policies = append(policies, row)
 	}
-	for _, u := range done.unread {
+	for _, u := range done.Unread {
 		policies = append(policies, unreadRow(u))
 	}
-	return report.New(policies, done.found)
+	return report.New(policies, done.Found)
 }
 
 // unreadRow is a policy of a kind that is not read: one rule that nothing of kvap
@@ -253,7 +253,7 @@ func unreadRow(u *policy.Unread) report.Policy {
 	}}
 }
 
-func (done *compilation) row(r *compile.Rule) report.Rule {
+func (done *Compilation) row(r *compile.Rule) report.Rule {
 	row := report.Rule{
 		Name: r.Name(), Type: r.Type(), Line: r.Pos().Line, Target: report.Target(r.Target), Codes: r.Codes, Reason: r.Reason,
 	}
@@ -261,10 +261,10 @@ func (done *compilation) row(r *compile.Rule) report.Rule {
 		row.Target, row.Reason = report.Unsupported, why
 	}
 	for _, i := range r.Objects {
-		row.Objects = append(row.Objects, done.objects[i].Policy.Name)
+		row.Objects = append(row.Objects, done.Objects[i].Policy.Name)
 	}
 	for _, i := range r.Mutating {
-		row.Objects = append(row.Objects, done.mutating[i].Policy.Name)
+		row.Objects = append(row.Objects, done.Mutating[i].Policy.Name)
 	}
 	return row
 }

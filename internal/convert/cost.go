@@ -1,4 +1,4 @@
-package main
+package convert
 
 import (
 	"cmp"
@@ -17,9 +17,9 @@ import (
 	"github.com/kvap/kvap/webhook/registration"
 )
 
-// requestCosts is what a request on each resource sets off before and after all
+// RequestCosts is what a request on each resource sets off before and after all
 // policies have moved, the dearest first.
-func (done *compilation) requestCosts(schemas *schema.Set) []report.RequestCost {
+func (done *Compilation) RequestCosts(schemas *schema.Set) []report.RequestCost {
 	kinds := schemaKinds{schemas}
 	// A policy of kvap.dev has left Kyverno already.
 	kyvernos := func(r *compile.Rule) bool { return !strings.HasPrefix(r.Policy.APIVersion, v1alpha1.Group+"/") }
@@ -29,7 +29,7 @@ func (done *compilation) requestCosts(schemas *schema.Set) []report.RequestCost 
 	}), kinds)
 	own := kvapHooks(done.only(func(r *compile.Rule) bool { return r.Target == translate.Webhook && r.NotServed() == "" }), kinds)
 	var drafts []*vap.Draft
-	for _, o := range done.objects {
+	for _, o := range done.Objects {
 		drafts = append(drafts, o.Draft)
 	}
 	var out []report.RequestCost
@@ -51,15 +51,15 @@ func (done *compilation) requestCosts(schemas *schema.Set) []report.RequestCost 
 
 // only are the policies with those of their rules that are wanted; those without any
 // are left out.
-func (done *compilation) only(wanted func(*compile.Rule) bool) []*policy.Policy {
+func (done *Compilation) only(wanted func(*compile.Rule) bool) []*policy.Policy {
 	rules := map[*policy.Policy][]*policy.Rule{}
-	for _, r := range done.rules {
+	for _, r := range done.Rules {
 		if !r.Policy.Invalid && wanted(r) {
 			rules[r.Policy] = append(rules[r.Policy], r.Source)
 		}
 	}
 	var out []*policy.Policy
-	for _, p := range done.policies {
+	for _, p := range done.Policies {
 		if len(rules[p]) == 0 {
 			continue
 		}

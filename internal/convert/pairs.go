@@ -1,39 +1,24 @@
-package main
+package convert
 
 import (
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/kvap/kvap/compile"
-	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/vap"
 )
 
-// alerting is what findings of any verb can be written as alerts of.
-type alerting interface{ Alerts() []report.Alert }
-
-// writeAlerts writes findings in a form that a code host shows, and what was found
-// when the input was read, where the findings do not have it.
-func writeAlerts(w io.Writer, format string, from alerting, found diag.List) error {
-	alerts := report.WithInput(from.Alerts(), found)
-	if format == "sarif" {
-		return report.WriteSARIF(w, alerts)
-	}
-	return report.WriteGitHub(w, alerts)
-}
-
-// pairs are the native rules beside what they became.
-func (done *compilation) pairs(sources []input.Source) []report.Pair {
+// Pairs are the native rules beside what they became.
+func (done *Compilation) Pairs(sources []input.Source) []report.Pair {
 	texts := map[string][]string{}
 	for _, s := range sources {
 		texts[s.Name] = linesOf(s.Data)
 	}
 	var out []report.Pair
-	for _, r := range done.rules {
+	for _, r := range done.Rules {
 		if len(r.Objects) > 0 {
 			out = append(out, done.pair(r, texts[r.Pos().File]))
 		}
@@ -41,7 +26,7 @@ func (done *compilation) pairs(sources []input.Source) []report.Pair {
 	return out
 }
 
-func (done *compilation) pair(r *compile.Rule, lines []string) report.Pair {
+func (done *Compilation) pair(r *compile.Rule, lines []string) report.Pair {
 	p := report.Pair{Policy: r.Policy.Name, Rule: r.Name(), File: r.Policy.Pos.File}
 	if r.Policy.Namespaced() {
 		p.Namespace = r.Policy.Namespace
@@ -49,7 +34,7 @@ func (done *compilation) pair(r *compile.Rule, lines []string) report.Pair {
 	marks := map[int]int{} // by line of the source
 	for _, f := range r.Forms {
 		for _, place := range f.Places {
-			p.Expressions = append(p.Expressions, expressionsOf(done.objects[place.Object], place.Member, marks)...)
+			p.Expressions = append(p.Expressions, expressionsOf(done.Objects[place.Object], place.Member, marks)...)
 		}
 	}
 	node := r.Policy.Source

@@ -1,4 +1,4 @@
-package main
+package convert
 
 import (
 	"cmp"
@@ -10,13 +10,13 @@ import (
 	"github.com/kvap/kvap/vap"
 )
 
-// meets is how many policy objects a request on each resource meets: what judging
+// Meets is how many policy objects a request on each resource meets: what judging
 // costs is nearly proportional to that. Where it is more than one, it is held against
 // what --pack match would come to; for the first few only, which takes a part of the
 // time that all take.
-func (done *compilation) meets(pack translate.Pack, first int) []report.Meeting {
+func (done *Compilation) Meets(pack translate.Pack, first int) []report.Meeting {
 	var drafts []*vap.Draft
-	for _, o := range done.objects {
+	for _, o := range done.Objects {
 		drafts = append(drafts, o.Draft)
 	}
 	var out []report.Meeting

@@ -1,4 +1,4 @@
-package main
+package convert
 
 import (
 	"bytes"
@@ -17,27 +17,27 @@ import (
 	"github.com/kvap/kvap/vap/apiserver"
 )
 
-// A policyInput is what is judged by: policies and their exceptions, and native
+// An Input is what is judged by: policies and their exceptions, and native
 // objects as a cluster has them.
-type policyInput struct {
-	compilation
-	sources  []input.Source
-	deployed judge.Deployed
-	// mutations are native policies that mutate, and unjudged says so, for those who do not
+type Input struct {
+	Compilation
+	Sources  []input.Source
+	Deployed judge.Deployed
+	// Mutations are native policies that mutate, and Unjudged says so, for those who do not
 	// judge by them.
-	mutations judge.DeployedMutations
-	unjudged  diag.List
-	params    []map[string]any // of the native policies
+	Mutations judge.DeployedMutations
+	Unjudged  diag.List
+	Params    []map[string]any // of the native policies
 }
 
-// readPolicies reads some paths and a kustomize folder, if there is one. What enforces
+// Read reads some paths and a kustomize folder, if there is one. What enforces
 // nothing, or is refused by an API server of the release, is left out.
-func readPolicies(paths []string, kustomize string, stdin io.Reader, release cel.Release) (*policyInput, error) {
+func Read(paths []string, kustomize string, stdin io.Reader, release cel.Release) (*Input, error) {
 	sources, found, err := input.Sources(paths, kustomize, stdin)
 	if err != nil {
 		return nil, err
 	}
-	in := &policyInput{sources: sources, compilation: compilation{found: found}}
+	in := &Input{Sources: sources, Compilation: Compilation{Found: found}}
 	for _, s := range sources {
 		if mayHoldNative(s.Data) {
 			in.parseNative(s)
@@ -46,8 +46,8 @@ func readPolicies(paths []string, kustomize string, stdin io.Reader, release cel
 		in.parse(s)
 	}
 	in.dropRepeated()
-	in.found = append(in.found, in.deployed.Check(apiserver.NewChecker(release), release.String())...)
-	in.found = append(in.found, in.deployed.Dependent(release.String(), func(p *admissionregistrationv1.ValidatingAdmissionPolicy) []apiserver.Difference {
+	in.Found = append(in.Found, in.Deployed.Check(apiserver.NewChecker(release), release.String())...)
+	in.Found = append(in.Found, in.Deployed.Dependent(release.String(), func(p *admissionregistrationv1.ValidatingAdmissionPolicy) []apiserver.Difference {
 		return apiserver.Differences(p, release)
 	})...)
 	in.readParams()
@@ -61,58 +61,58 @@ func mayHoldNative(data []byte) bool {
 
 // parseNative reads a file that may have native objects among others. What is wrong
 // with the file itself, the parser of policies says.
-func (in *policyInput) parseNative(s input.Source) {
+func (in *Input) parseNative(s input.Source) {
 	objects, _ := manifest.Read(s.Name, s.Data)
 	taken := map[int]bool{} // lines
 	for _, o := range objects {
 		if judge.IsDeployedMutation(o) {
-			in.found, in.unjudged = append(in.found, in.mutations.Add(o)...), append(in.unjudged, in.deployed.Add(o)...)
+			in.Found, in.Unjudged = append(in.Found, in.Mutations.Add(o)...), append(in.Unjudged, in.Deployed.Add(o)...)
 			taken[o.Pos.Line] = true
 			continue
 		}
 		if judge.IsDeployed(o) {
-			in.found = append(in.found, in.deployed.Add(o)...)
+			in.Found = append(in.Found, in.Deployed.Add(o)...)
 			taken[o.Pos.Line] = true
 		}
 	}
-	before := len(in.found)
+	before := len(in.Found)
 	s.Found = s.Found && len(taken) == 0
 	in.parse(s)
-	notes := slices.DeleteFunc(slices.Clone(in.found[before:]), func(d diag.Diagnostic) bool {
+	notes := slices.DeleteFunc(slices.Clone(in.Found[before:]), func(d diag.Diagnostic) bool {
 		return d.Code == diag.OtherKind && taken[d.Line]
 	})
-	in.found = append(in.found[:before], notes...)
+	in.Found = append(in.Found[:before], notes...)
 }
 
 // readParams looks for the params of native policies among the sources.
-func (in *policyInput) readParams() {
-	if !in.deployed.HasParams() {
+func (in *Input) readParams() {
+	if !in.Deployed.HasParams() {
 		return
 	}
-	for _, s := range in.sources {
+	for _, s := range in.Sources {
 		if len(s.Data) < input.SizeLimit {
 			objects, _ := manifest.Read(s.Name, s.Data) // as in parseNative
-			in.params = append(in.params, in.deployed.Params(objects)...)
+			in.Params = append(in.Params, in.Deployed.Params(objects)...)
 		}
 	}
 }
 
-// empty tells that there is nothing to judge by, and that nothing else says why.
-func (in *policyInput) empty() bool {
-	return in.compilation.empty() && len(in.deployed.Policies) == 0 && !in.found.HasErrors()
+// Empty tells that there is nothing to judge by, and that nothing else says why.
+func (in *Input) Empty() bool {
+	return in.Compilation.Empty() && len(in.Deployed.Policies) == 0 && !in.Found.HasErrors()
 }
 
-// unclaimed are notes on native objects with which nothing can be compared: they do
+// Unclaimed are notes on native objects with which nothing can be compared: they do
 // not say what they were made from, or that is not among the input.
-func (in *policyInput) unclaimed() (found diag.List) {
-	for _, p := range in.deployed.Policies {
-		from := in.deployed.Sources(p)
+func (in *Input) Unclaimed() (found diag.List) {
+	for _, p := range in.Deployed.Policies {
+		from := in.Deployed.Sources(p)
 		switch {
 		case len(from) == 0:
-			found = append(found, diag.Warnf(in.deployed.Pos(p), diag.OtherKind,
+			found = append(found, diag.Warnf(in.Deployed.Pos(p), diag.OtherKind,
 				"the ValidatingAdmissionPolicy %s does not say which policy it was made from, so there is nothing to compare it with; kvap eval judges by it alone", p.Name))
-		case !slices.ContainsFunc(in.policies, func(source *policy.Policy) bool { return slices.Contains(from, source.FullName()) }):
-			found = append(found, diag.Warnf(in.deployed.Pos(p), diag.MissingObject,
+		case !slices.ContainsFunc(in.Policies, func(source *policy.Policy) bool { return slices.Contains(from, source.FullName()) }):
+			found = append(found, diag.Warnf(in.Deployed.Pos(p), diag.MissingObject,
 				"the ValidatingAdmissionPolicy %s was made from %s, which is not among the input, so there is nothing to compare it with; give both",
 				p.Name, strings.Join(from, " and ")))
 		}

@@ -1,4 +1,4 @@
-package main
+package convert
 
 import (
 	"maps"
@@ -14,8 +14,8 @@ import (
 
 // What --remainder-kind may be.
 const (
-	remainderKvap    = "kvap"
-	remainderKyverno = "kyverno"
+	RemainderKvap    = "kvap"
+	RemainderKyverno = "kyverno"
 )
 
 // A leftPolicy is a policy with only those of its rules that stay behind, as YAML.
@@ -30,7 +30,7 @@ type leftPolicy struct {
 func remainder(p *policy.Policy, rules []*compile.Rule, kind string) (out []leftPolicy) {
 	ofKvap, stays := map[int]bool{}, map[int]bool{}
 	group, _, _ := strings.Cut(p.APIVersion, "/")
-	moves := kind == remainderKvap && migrate.IsLegacy(v1alpha1.PolicyReference{Group: group, Kind: p.Kind})
+	moves := kind == RemainderKvap && migrate.IsLegacy(v1alpha1.PolicyReference{Group: group, Kind: p.Kind})
 	for _, r := range rules {
 		if r.Target == translate.Native {
 			continue
@@ -86,9 +86,9 @@ func asVersion(doc *policy.Node, version string) *policy.Node {
 }
 
 // rulesOf are the rules of each policy.
-func (done *compilation) rulesOf() map[*policy.Policy][]*compile.Rule {
-	rules := make(map[*policy.Policy][]*compile.Rule, len(done.policies))
-	for _, r := range done.rules {
+func (done *Compilation) rulesOf() map[*policy.Policy][]*compile.Rule {
+	rules := make(map[*policy.Policy][]*compile.Rule, len(done.Policies))
+	for _, r := range done.Rules {
 		rules[r.Policy] = append(rules[r.Policy], r)
 	}
 	return rules
@@ -96,9 +96,9 @@ func (done *compilation) rulesOf() map[*policy.Policy][]*compile.Rule {
 
 // exceptionsFrom are the exceptions that name one of the policies: what stays
 // behind needs them as much as the native half did.
-func (done *compilation) exceptionsFrom(policies []*policy.Policy) []*policy.Exception {
+func (done *Compilation) exceptionsFrom(policies []*policy.Policy) []*policy.Exception {
 	var list []*policy.Exception
-	for _, e := range done.exceptions {
+	for _, e := range done.Exceptions {
 		if slices.ContainsFunc(policies, e.IsFrom) && !e.Invalid {
 			list = append(list, e)
 		}

@@ -1,14 +1,10 @@
-package main
+package convert
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/spf13/cobra"
 
 	"github.com/kvap/kvap/internal/folder"
 	"github.com/kvap/kvap/internal/input"
@@ -17,23 +13,23 @@ import (
 	"github.com/kvap/kvap/vap"
 )
 
-// A destination is where the objects of a conversion go.
-type destination struct {
-	dir    string // "" for standard output
-	format string // yaml where empty, or json
-	silent bool   // nowhere
-	prune  bool   // what an earlier run wrote into the folder goes
-	force  bool   // files of others are replaced
-	// remainder is the group of what stays behind: kvap or kyverno.
-	remainder string
+// A Destination is where the objects of a conversion go.
+type Destination struct {
+	Dir    string // "" for standard output
+	Format string // yaml where empty, or json
+	Silent bool   // nowhere
+	Prune  bool   // what an earlier run wrote into the folder goes
+	Force  bool   // files of others are replaced
+	// Remainder is the group of what stays behind: kvap or kyverno.
+	Remainder string
 }
 
-// write writes the objects, and says what it did to a folder. sources are the input.
-func (d destination) write(stdout io.Writer, done *compilation, sources []input.Source) (said string, err error) {
+// Write writes the objects, and says what it did to a folder. sources are the input.
+func (d Destination) Write(stdout io.Writer, done *Compilation, sources []input.Source) (said string, err error) {
 	switch {
-	case d.silent:
+	case d.Silent:
 		return "", nil
-	case d.dir != "":
+	case d.Dir != "":
 		return d.writeFolder(done, sources)
 	}
 	data, err := d.marshal(done.all())
@@ -44,8 +40,8 @@ func (d destination) write(stdout io.Writer, done *compilation, sources []input.
 	return "", err
 }
 
-func (d destination) marshal(objects []any) ([]byte, error) {
-	if d.format == "json" {
+func (d Destination) marshal(objects []any) ([]byte, error) {
+	if d.Format == "json" {
 		return vap.MarshalJSON(objects...)
 	}
 	return vap.Marshal(objects...)
@@ -53,8 +49,8 @@ func (d destination) marshal(objects []any) ([]byte, error) {
 
 // writeFolder writes a file for each policy that has native objects, and one in
 // remainder/ for each that has rules left.
-func (d destination) writeFolder(done *compilation, sources []input.Source) (said string, err error) {
-	to, err := folder.Open(d.dir, sources)
+func (d Destination) writeFolder(done *Compilation, sources []input.Source) (said string, err error) {
+	to, err := folder.Open(d.Dir, sources)
 	if err != nil {
 		return "", err
 	}
@@ -62,18 +58,18 @@ func (d destination) writeFolder(done *compilation, sources []input.Source) (sai
 	if err := d.addFiles(to, done); err != nil {
 		return "", err
 	}
-	same, err := to.Write(d.force)
+	same, err := to.Write(d.Force)
 	if err != nil {
 		return "", err
 	}
-	said = fmt.Sprintf("wrote %s to %s\n", countFiles(to.Wrote()), d.dir)
+	said = fmt.Sprintf("wrote %s to %s\n", countFiles(to.Wrote()), d.Dir)
 	if same > 0 {
 		said += fmt.Sprintf("%s that kvap did not write would be the same, and stays as it is\n", countFiles(same))
 	}
 	switch {
-	case d.prune && done.found.HasErrors(): // whose policies are not gone
+	case d.Prune && done.Found.HasErrors(): // whose policies are not gone
 		said += "nothing was removed, for some of the input could not be read\n"
-	case d.prune:
+	case d.Prune:
 		removed, stays, err := to.Prune()
 		if err != nil {
 			return said, err
@@ -88,14 +84,14 @@ func (d destination) writeFolder(done *compilation, sources []input.Source) (sai
 
 func countFiles(n int) string { return report.Count(n, "file", "files") }
 
-// inputs are the sources that something was read of: what a search passed over is not
+// Inputs are the sources that something was read of: what a search passed over is not
 // among them, such as the native objects of an earlier run.
-func inputs(sources []input.Source) []input.Source {
+func Inputs(sources []input.Source) []input.Source {
 	return slices.DeleteFunc(slices.Clone(sources), func(s input.Source) bool { return s.Found && !policy.MayHold(s.Data) })
 }
 
-func (d destination) addFiles(to *folder.Folder, done *compilation) error {
-	names := namesOf(done.policies, done.unread)
+func (d Destination) addFiles(to *folder.Folder, done *Compilation) error {
+	names := namesOf(done.Policies, done.Unread)
 	for _, group := range done.byPolicy() {
 		name, ok := names.of[group.policy]
 		if !ok { // objects that policies share
@@ -114,14 +110,14 @@ func (d destination) addFiles(to *folder.Folder, done *compilation) error {
 
 // addRemainder adds the policies of the rules that stay behind, and the
 // exceptions from them; and what is not read, as it was written.
-func (d destination) addRemainder(to *folder.Folder, done *compilation, names *fileNames) {
-	for _, u := range done.unread {
+func (d Destination) addRemainder(to *folder.Folder, done *Compilation, names *fileNames) {
+	for _, u := range done.Unread {
 		to.Add("remainder/"+names.of[u]+".yaml", u.Text)
 	}
 	var remaining []*policy.Policy
 	rules := done.rulesOf()
-	for _, p := range done.policies {
-		left := remainder(p, rules[p], d.remainder)
+	for _, p := range done.Policies {
+		left := remainder(p, rules[p], d.Remainder)
 		if len(left) == 0 {
 			continue
 		}
@@ -136,8 +132,8 @@ func (d destination) addRemainder(to *folder.Folder, done *compilation, names *f
 	}
 }
 
-func (d destination) extension() string {
-	if d.format == "json" {
+func (d Destination) extension() string {
+	if d.Format == "json" {
 		return ".json"
 	}
 	return ".yaml"
@@ -187,63 +183,4 @@ func namesOf(policies []*policy.Policy, unread []*policy.Unread) *fileNames {
 		names.add(u, base, kind)
 	}
 	return names
-}
-
-func reportFormats() []string {
-	return []string{"text", "json", "markdown", "sarif", "junit", "github", "html"}
-}
-
-func (f convertFlags) writeReport(cmd *cobra.Command, c report.Conversion, pairs func() []report.Pair) error {
-	if f.report == "" {
-		return nil
-	}
-	var b strings.Builder
-	var err error
-	switch f.reportFormat() {
-	case "json":
-		err = c.WriteJSON(&b)
-	case "markdown":
-		err = c.WriteMarkdown(&b)
-	case "sarif", "github":
-		err = writeAlerts(&b, f.reportFormat(), c, nil)
-	case "junit":
-		err = c.WriteJUnit(&b, f.strict)
-	case "html":
-		err = report.Page{Title: "kvap convert", Conversion: &c, Pairs: pairs()}.WriteHTML(&b)
-	default:
-		err = c.WriteText(&b)
-	}
-	if err != nil {
-		return err
-	}
-	if f.report == "-" {
-		_, err = io.WriteString(cmd.OutOrStdout(), b.String())
-		return err
-	}
-	if err := folder.WriteFile(f.report, []byte(b.String())); err != nil {
-		return fmt.Errorf("report: %w", err)
-	}
-	return nil
-}
-
-// errSaveToOutput refuses to mix what is saved with what is printed.
-var errSaveToOutput = errors.New("--save - would mix the requests with the table; name a file, and ./- where it is called -")
-
-func (f convertFlags) reportFormat() string {
-	if f.reportForm != "" {
-		return f.reportForm
-	}
-	switch strings.ToLower(filepath.Ext(f.report)) {
-	case ".json":
-		return "json"
-	case ".md":
-		return "markdown"
-	case ".sarif":
-		return "sarif"
-	case ".xml":
-		return "junit"
-	case ".html":
-		return "html"
-	}
-	return "text"
 }

@@ -1,0 +1,161 @@
+package convert
+
+import (
+	"fmt"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/internal/input"
+	"github.com/kvap/kvap/mutating"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/translate"
+	"github.com/kvap/kvap/vap"
+)
+
+// Flags are the choices of translation as the user gave them, which mean the same for each verb.
+type Flags struct {
+	Release    string
+	CRDs       []string
+	Pack       string
+	Params     string
+	Existing   string
+	Operations string
+	Action     string
+	Guard      string
+	Mutations  string // "" for a verb that leaves all of them to the webhook
+}
+
+// DefaultFlags are those of a user who says nothing.
+func DefaultFlags() Flags {
+	return Flags{
+		Release: cel.Default.String(), Pack: string(translate.PackPolicy), Params: string(translate.ParamsConfigMap),
+		Existing: string(translate.AllowExisting), Operations: asWritten, Guard: string(translate.GuardAuto),
+	}
+}
+
+// What becomes of mutate rules.
+const (
+	MutationsAuto    = "auto"
+	mutationsNative  = "native"
+	mutationsWebhook = "webhook"
+)
+
+// Choices are what the flags ask for.
+func (f Flags) Choices() (Choices, error) {
+	c := Choices{Operations: f.Operations, Action: f.Action}
+	if err := f.Check(); err != nil {
+		return c, err
+	}
+	release, err := Release(f.Release)
+	if err != nil {
+		return c, err
+	}
+	schemas, err := Schemas(release, f.CRDs)
+	if err != nil {
+		return c, err
+	}
+	c.Translate = translate.Options{
+		Release: release, Schemas: schemas, Pack: translate.Pack(f.Pack), Params: translate.Params(f.Params),
+		Existing: translate.Existing(f.Existing), Guard: translate.Guard(f.Guard),
+		Mutations: f.Mutations == mutationsNative || f.Mutations == MutationsAuto && release.Supports(mutating.Stable),
+	}
+	return c, nil
+}
+
+// ChoicesFor takes the release of a cluster where the user names none that it differs
+// from.
+func (f Flags) ChoicesFor(cluster string, chosen Choices) (Choices, error) {
+	release, err := cel.ParseRelease(cluster)
+	if err != nil || !release.IsSupported() || f.Release != cel.Default.String() {
+		return chosen, nil //nolint:nilerr // the release that was asked for, or the default, does
+	}
+	schemas, err := Schemas(release, f.CRDs)
+	if err != nil {
+		return chosen, err
+	}
+	chosen.Translate.Release, chosen.Translate.Schemas = release, schemas
+	return chosen, nil
+}
+
+// Check compares the flags that are words with the words that they may be.
+func (f Flags) Check() error {
+	words := FlagWords()
+	for _, flag := range [][2]string{
+		{"pack", f.Pack}, {"params", f.Params}, {"existing-violations", f.Existing}, {"operations", f.Operations},
+		{"action", f.Action}, {"guard", f.Guard}, {"mutations", f.Mutations},
+	} {
+		name, value := flag[0], flag[1]
+		if value == "" && (name == "action" || name == "mutations") { // which need not be said
+			continue
+		}
+		if _, err := input.OneOf("--"+name, value, words[name]...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// FlagWords are the words that flags may be, by the names of the flags.
+func FlagWords() map[string][]string {
+	return map[string][]string{
+		"kubernetes-version":  releases(),
+		"pack":                input.Words(translate.PackRule, translate.PackPolicy, translate.PackMatch),
+		"params":              input.Words(translate.ParamsConfigMap, translate.ParamsKvap),
+		"existing-violations": input.Words(translate.AllowExisting, translate.DenyExisting),
+		"operations":          {asWritten, createUpdate},
+		"action":              {"Enforce", "Audit", "Warn", "Shadow"},
+		"guard":               input.Words(translate.GuardAuto, translate.GuardNever),
+		"mutations":           {MutationsAuto, mutationsNative, mutationsWebhook},
+	}
+}
+
+// releases are the Kubernetes releases that can be asked for.
+func releases() []string {
+	var out []string
+	for _, r := range cel.Supported() {
+		out = append(out, r.String())
+	}
+	return out
+}
+
+// Release reads a Kubernetes release.
+func Release(text string) (cel.Release, error) {
+	release, err := cel.ParseRelease(text)
+	if err != nil {
+		return release, fmt.Errorf("--kubernetes-version %s: %w", text, err)
+	}
+	if !release.IsSupported() {
+		return release, fmt.Errorf("--kubernetes-version %s: kvap compiles for %s to %s", text, cel.Oldest, cel.Latest)
+	}
+	return release, nil
+}
+
+// Choices are what the flags ask for.
+type Choices struct {
+	Translate  translate.Options
+	Emit       vap.EmitOptions
+	Operations string
+	Action     string
+}
+
+// Rewrite carries out the choices that are about the policies themselves.
+func (c Choices) Rewrite(policies []*policy.Policy) {
+	for _, p := range policies {
+		if c.Operations == createUpdate {
+			p.LimitOperations(cel.ReadsField)
+		}
+		switch c.Action {
+		case "Enforce", "Audit":
+			p.Enact(policy.Action(c.Action), false)
+		case "Warn":
+			p.Enact(policy.Audit, true)
+		case "Shadow":
+			p.Rehearse()
+		}
+	}
+}
+
+// What rules are judged on that list no operations.
+const (
+	asWritten    = "as-written"
+	createUpdate = "create-update"
+)
