@@ -78,7 +78,7 @@ api/v1alpha1:
 deploy/crds:
 migrate: api/v1alpha1 compile policy report diag
 migrate/live: api/v1alpha1 cleanup compile controller internal/cluster internal/judge migrate policy report translate webhook/registration
-migrate/compare: api/v1alpha1 background/live compile controller diag internal/cluster internal/judge internal/manifest interp migrate migrate/evidence migrate/live policy report scan schema translate vap/apiserver verify
+migrate/compare: api/v1alpha1 background/live compile controller diag internal/cluster internal/exit internal/judge internal/manifest interp migrate migrate/evidence migrate/live policy report scan schema translate vap/apiserver verify
 migrate/record:
 migrate/evidence: compile internal/cores internal/judge interp policy report translate vap vap/apiserver verify
 controller: api/v1alpha1 compile translate cel vap vap/apiserver policy schema diag report scan
@@ -129,6 +129,7 @@ internal/input: diag internal/exit internal/manifest
 internal/folder: internal/exit internal/input report
 internal/incluster: api/v1alpha1 background background/live cel cleanup controller internal/judge internal/proven interp policy schema webhook webhook/certs webhook/endpoint webhook/registration webhook/shadow webhook/world
 internal/convert: api/v1alpha1 cel compile diag internal/exit internal/folder internal/input internal/judge internal/manifest interp migrate mutating policy report schema translate vap vap/apiserver webhook/registration
+internal/evaluate: compile diag internal/cluster internal/convert internal/cores internal/exit internal/input internal/judge internal/manifest internal/proven internal/textdiff interp migrate/compare report schema translate vap/apiserver
 internal/manual:
 internal/release:
 internal/snippets:

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -12,9 +11,8 @@ import (
 
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/convert"
-	"github.com/kvap/kvap/internal/exit"
+	"github.com/kvap/kvap/internal/evaluate"
 	"github.com/kvap/kvap/internal/input"
-	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/internal/manifest"
 	"github.com/kvap/kvap/migrate/compare"
 	"github.com/kvap/kvap/migrate/evidence"
@@ -37,19 +35,6 @@ type comparison struct {
 	audit    *input.Tail
 }
 
-// comparisonError has the exit code that belongs to an error of a comparison.
-func comparisonError(err error) error {
-	var own *exit.Error
-	var input compare.InputError
-	switch {
-	case errors.As(err, &own):
-		return err
-	case errors.As(err, &input):
-		return exit.Usage(err)
-	}
-	return exit.Runtime(err)
-}
-
 // options are what the flags mean.
 func (c *comparison) options(names []string) (o compare.Options, err error) {
 	if !c.flags.fromFiles() {
@@ -68,7 +53,7 @@ func (c *comparison) options(names []string) (o compare.Options, err error) {
 	if o.Selection.Labels, err = labels.Parse(c.flags.selector); err != nil {
 		return o, fmt.Errorf("-l %s: %w", c.flags.selector, err)
 	}
-	o.Translate, o.Rewrite, o.Files, o.Open, o.ReadRequest = c.choices.Translate, c.choices.Rewrite, c.files, c.open, readRequest
+	o.Translate, o.Rewrite, o.Files, o.Open, o.ReadRequest = c.choices.Translate, c.choices.Rewrite, c.files, c.open, evaluate.ReadRequest
 	o.Counts = func(namespace string) bool { return excepts(c.flags.exempt, namespace) }
 	o.Search.Requests, o.Search.During, _ = c.flags.search() // checked
 	o.Since, _ = c.flags.from(time.Now())                    // as above
@@ -105,7 +90,7 @@ func (c *comparison) files() (*compare.Setting, error) {
 	}
 	c.sources = append(c.sources, read.Sources...)
 	if read.Empty() {
-		return nil, noPolicy(c.flags.files, c.flags.kustomize, nil, false)
+		return nil, convert.NoPolicy(c.flags.files, c.flags.kustomize, nil, false)
 	}
 	if !c.chosen {
 		c.unread = read.Unread
@@ -126,14 +111,6 @@ func (c *comparison) open(lost func(path string)) (requests, audit compare.Lines
 	}
 	c.audit.Lost = lost
 	return c.requests, c.audit, nil
-}
-
-func readRequest(line []byte, at diag.Pos) (*judge.Request, error) {
-	_, request, found := requestLine{pos: at, text: line}.read()
-	if request == nil {
-		return nil, errors.New(found.Sort()[0].Message)
-	}
-	return request, nil
 }
 
 // withUnread adds the policies that kvap does not read, of which nothing is compared.

@@ -162,7 +162,7 @@ func runConvert(cmd *cobra.Command, args []string, f convertFlags) error {
 		return exit.Runtime(err)
 	}
 	if done.Empty() && !onSchedule(done.Found) {
-		return noPolicy(paths, f.kustomize, done.Found, f.verbose)
+		return convert.NoPolicy(paths, f.kustomize, done.Found, f.verbose)
 	}
 	return verdict(done, conversion, f.strict)
 }
@@ -221,23 +221,6 @@ func (f convertFlags) staticParams(stdin io.Reader) ([]*unstructured.Unstructure
 // onSchedule tells that there are cleanup policies, of which it was said who runs them.
 func onSchedule(found diag.List) bool {
 	return slices.ContainsFunc(found, func(d diag.Diagnostic) bool { return d.Code == diag.OnSchedule })
-}
-
-// noPolicy is the end of a run that found nothing to convert: likely it was
-// pointed at the wrong place, and nobody should take that for success. found is what
-// -v shows, and verbose tells that it is shown already.
-func noPolicy(paths []string, kustomize string, found diag.List, verbose bool) error {
-	names := input.Names(paths, kustomize)
-	if found.HasErrors() {
-		return exit.Usage(fmt.Errorf("no policy in %s could be read", names))
-	}
-	hint := ""
-	if !verbose && slices.ContainsFunc(found, func(d diag.Diagnostic) bool { return d.Severity == diag.Note }) {
-		hint = "; -v says what was passed over"
-	} else if len(found) == 0 && slices.ContainsFunc(paths, input.LeadsToFolder) {
-		hint = "; of a folder, files that end in .yaml, .yml or .json are read, and no hidden folders"
-	}
-	return exit.Usage(fmt.Errorf("there is no policy in %s%s", names, hint))
 }
 
 // verdict is the exit code: input that was left out weighs more than a remainder.

@@ -8,37 +8,19 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kvap/kvap/compile"
-	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/convert"
+	"github.com/kvap/kvap/internal/evaluate"
 	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/input"
-	"github.com/kvap/kvap/internal/judge"
-	"github.com/kvap/kvap/internal/proven"
-	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/policy"
 )
 
 // evalFlags are the flags of eval as the user gave them.
 type evalFlags struct {
 	files     []string
 	kustomize string
-	resources []string
-	requests  []string
-	documents []string
-	output    string
-	failOn    string
-
-	operation    string
-	old          []string
-	user         string
-	groups       []string
-	roles        []string
-	clusterRoles []string
-	namespace    string
-	labels       map[string]string
-
-	param   []string
-	context []string
+	context   []string
+	evaluate.Options
 
 	kubeconfig string
 	timeout    time.Duration
@@ -95,7 +77,7 @@ be read, 3 a runtime error, 4 some of the input was left out.`,
   kvap eval -f pod.yaml -q
   kvap eval policies/ --requests recorded.jsonl.gz --param configmaps.yaml -o jsonl`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return eval(cmd, slices.Concat(args, f.files), f)
+			return runEvaluation(cmd, slices.Concat(args, f.files), f)
 		},
 	}
 	f.register(cmd)
@@ -108,20 +90,20 @@ func (f *evalFlags) register(cmd *cobra.Command) {
 	fs.SortFlags = false
 	fs.StringSliceVarP(&f.files, "filename", "f", nil, "a file or folder of policies, as if it were a PATH")
 	fs.StringVarP(&f.kustomize, "kustomize", "k", "", "a kustomize folder to render and read")
-	fs.StringSliceVar(&f.resources, "resource", nil, "a file or folder of resources, or - for standard input")
-	fs.StringSliceVar(&f.requests, "requests", nil, "a file of recorded requests, or - for standard input")
-	fs.StringSliceVar(&f.documents, "json", nil, "a JSON or YAML document that is no object of a cluster, for policies with evaluation.mode JSON, or - for standard input")
-	fs.StringVarP(&f.output, "output", "o", "table", "table, wide, json, yaml or jsonl")
-	fs.StringVar(&f.failOn, "fail-on", "disagree", "what ends with 1: disagree (the two judges differ), deny (that, or a violation) or never")
-	fs.StringVar(&f.operation, "operation", "", "what is done with the resources: CREATE (default), UPDATE (default with --old) or DELETE")
-	fs.StringSliceVar(&f.old, "old", nil, "a file with the resources as they were, for UPDATE")
-	fs.StringVar(&f.user, "user", "kubernetes-admin", "who acts on the resources")
-	fs.StringSliceVar(&f.groups, "group", []string{"system:authenticated"}, "the user's groups")
-	fs.StringSliceVar(&f.roles, "role", nil, "roles bound to the user, as namespace:name")
-	fs.StringSliceVar(&f.clusterRoles, "cluster-role", nil, "cluster roles bound to the user")
-	fs.StringVarP(&f.namespace, "namespace", "n", "default", "the namespace of resources that name none")
-	fs.StringToStringVar(&f.labels, "namespace-labels", nil, "labels of every request's namespace, as key=value")
-	fs.StringSliceVar(&f.param, "param", nil, "a file of ConfigMaps, params, Namespaces and other objects that rules look up")
+	fs.StringSliceVar(&f.Resources, "resource", nil, "a file or folder of resources, or - for standard input")
+	fs.StringSliceVar(&f.Requests, "requests", nil, "a file of recorded requests, or - for standard input")
+	fs.StringSliceVar(&f.Documents, "json", nil, "a JSON or YAML document that is no object of a cluster, for policies with evaluation.mode JSON, or - for standard input")
+	fs.StringVarP(&f.Output, "output", "o", "table", "table, wide, json, yaml or jsonl")
+	fs.StringVar(&f.FailOn, "fail-on", "disagree", "what ends with 1: disagree (the two judges differ), deny (that, or a violation) or never")
+	fs.StringVar(&f.Operation, "operation", "", "what is done with the resources: CREATE (default), UPDATE (default with --old) or DELETE")
+	fs.StringSliceVar(&f.Old, "old", nil, "a file with the resources as they were, for UPDATE")
+	fs.StringVar(&f.User, "user", "kubernetes-admin", "who acts on the resources")
+	fs.StringSliceVar(&f.Groups, "group", []string{"system:authenticated"}, "the user's groups")
+	fs.StringSliceVar(&f.Roles, "role", nil, "roles bound to the user, as namespace:name")
+	fs.StringSliceVar(&f.ClusterRoles, "cluster-role", nil, "cluster roles bound to the user")
+	fs.StringVarP(&f.Namespace, "namespace", "n", "default", "the namespace of resources that name none")
+	fs.StringToStringVar(&f.Labels, "namespace-labels", nil, "labels of every request's namespace, as key=value")
+	fs.StringSliceVar(&f.Lookups, "param", nil, "a file of ConfigMaps, params, Namespaces and other objects that rules look up")
 	fs.StringSliceVar(&f.context, "context", nil, "the same; also a Context of the Kyverno command line")
 	fs.StringVar(&f.kubeconfig, "kubeconfig", "", "without policies, the kubeconfig file of the cluster; else KUBECONFIG, else ~/.kube/config")
 	fs.DurationVar(&f.timeout, "timeout", 30*time.Second, "how long a request to that cluster may take")
@@ -134,16 +116,16 @@ func (f *evalFlags) register(cmd *cobra.Command) {
 	fs.BoolVar(&f.noColor, "no-color", false, "no colours on a terminal; NO_COLOR does the same")
 	addRecursive(fs)
 	completeWords(cmd)
-	completeOutput(cmd, false, evalOutputs()...)
+	completeOutput(cmd, false, evaluate.Outputs()...)
 }
 
-func eval(cmd *cobra.Command, paths []string, f evalFlags) error {
+func runEvaluation(cmd *cobra.Command, paths []string, f evalFlags) error {
 	if err := f.check(paths); err != nil {
 		return err
 	}
 	asks := f.asksCluster(paths)
 	if asks && len(paths) > 0 {
-		f.resources = paths
+		f.Resources = paths
 		sources, _, err := input.Read(slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return p == "-" }), nil)
 		if err != nil {
 			return exit.Usage(err)
@@ -153,175 +135,103 @@ func eval(cmd *cobra.Command, paths []string, f evalFlags) error {
 		}
 	}
 	progress := newProgress(cmd.ErrOrStderr(), f.quiet)
-	var e *evaluation
+	var e *evaluate.Evaluation
 	var err error
-	progress.during("compiling", func() {
-		if asks {
-			e, err = f.prepareCluster(cmd)
-			return
-		}
-		e, err = f.prepare(cmd, paths)
-	})
-	if err != nil {
-		progress.clear()
-		return err
+	progress.during("compiling", func() { e, err = f.prepare(cmd, paths, asks, progress.show) })
+	if err == nil {
+		err = e.Run(commandContext(cmd))
 	}
-	e.progress = progress
-	inputs, err := f.inputs(cmd.InOrStdin(), e)
-	if err != nil {
-		return err
-	}
-	err = e.judge(cmd.Context(), inputs)
 	progress.clear()
 	if err != nil {
-		return exit.Runtime(err)
+		return err
 	}
-	e.reportMissing()
-	if err := e.out.finish(e.totals); err != nil {
-		return exit.Runtime(err)
-	}
-	e.found = e.found.Sort()
 	shown := convertFlags{quiet: f.quiet, verbose: f.verbose, noColor: f.noColor}
-	if err := shown.printDiagnostics(cmd.ErrOrStderr(), e.found, e.sources, cmd.Root().DisplayName()); err != nil {
+	if err := shown.printDiagnostics(cmd.ErrOrStderr(), e.Found, e.Sources, cmd.Root().DisplayName()); err != nil {
 		return exit.Runtime(err)
 	}
-	return e.verdict()
+	return e.Verdict()
+}
+
+// prepare reads and compiles everything but what is to be judged.
+func (f evalFlags) prepare(cmd *cobra.Command, paths []string, asks bool, progress func(string, ...any)) (*evaluate.Evaluation, error) {
+	choices, err := f.Choices()
+	if err != nil {
+		return nil, err
+	}
+	if f.Registry, err = f.registry(); err != nil {
+		return nil, err
+	}
+	o := f.Options
+	o.Lookups = slices.Concat(f.Lookups, f.context)
+	o.Quiet, o.Verbose, o.Colour = f.quiet, f.verbose, wantsColour(cmd.OutOrStdout(), f.noColor)
+	o.Stdin, o.Stdout, o.Progress = cmd.InOrStdin(), cmd.OutOrStdout(), progress
+	e, err := evaluate.New(o)
+	if err != nil {
+		return nil, err
+	}
+	if !asks {
+		return e, e.ByFiles(paths, f.kustomize, choices)
+	}
+	c, err := clusterFlags{kubeconfig: f.kubeconfig, timeout: f.timeout}.connect()
+	if err != nil {
+		return nil, err
+	}
+	if choices, err = f.ChoicesFor(c.Release, choices); err != nil {
+		return nil, err
+	}
+	return e, e.ByCluster(commandContext(cmd), c, choices, func(namespace string) bool { return excepts(f.exempt, namespace) })
 }
 
 func (f evalFlags) check(paths []string) error {
-	if _, err := input.OneOf("-o", f.output, evalOutputs()...); err != nil {
+	if _, err := input.OneOf("-o", f.Output, evaluate.Outputs()...); err != nil {
 		return err
 	}
-	if _, err := input.OneOf("--fail-on", f.failOn, failOns()...); err != nil {
+	if _, err := input.OneOf("--fail-on", f.FailOn, evaluate.FailOns()...); err != nil {
 		return err
 	}
-	if _, err := input.OneOf("--operation", f.operation, "CREATE", "UPDATE", "DELETE"); err != nil && f.operation != "" {
+	if _, err := input.OneOf("--operation", f.Operation, "CREATE", "UPDATE", "DELETE"); err != nil && f.Operation != "" {
 		return fmt.Errorf("%w; a CONNECT is judged with --requests", err)
 	}
 	if _, err := exceptionNamespaces(f.exempt); err != nil {
 		return err
 	}
 	switch {
-	case len(paths) == 0 && f.kustomize == "" && len(f.resources)+len(f.requests)+len(f.documents) == 0:
+	case len(paths) == 0 && f.kustomize == "" && len(f.Resources)+len(f.Requests)+len(f.Documents) == 0:
 		return errors.New("eval needs a PATH: a file or folder of policies, or of what is judged by the cluster's")
-	case f.kustomize != "" && len(f.resources)+len(f.requests)+len(f.documents) == 0:
+	case f.kustomize != "" && len(f.Resources)+len(f.Requests)+len(f.Documents) == 0:
 		return errNothingToJudge
-	case len(f.resources) > 0 && len(f.requests) > 0:
+	case len(f.Resources) > 0 && len(f.Requests) > 0:
 		return errors.New("--resource and --requests exclude each other")
-	case len(f.documents) > 0 && len(f.resources)+len(f.requests) > 0:
+	case len(f.Documents) > 0 && len(f.Resources)+len(f.Requests) > 0:
 		return errors.New("--json excludes --resource and --requests")
-	case len(f.documents) > 0 && len(paths) == 0 && f.kustomize == "":
+	case len(f.Documents) > 0 && len(paths) == 0 && f.kustomize == "":
 		return errors.New("--json needs a PATH: a file or folder of policies with evaluation.mode JSON")
-	case len(f.documents) > 0 && (f.operation != "" || len(f.old) > 0):
+	case len(f.Documents) > 0 && (f.Operation != "" || len(f.Old) > 0):
 		return errors.New("--operation and --old are for --resource; nothing is done with a document")
-	case len(f.requests) > 0 && (f.operation != "" || len(f.old) > 0):
+	case len(f.Requests) > 0 && (f.Operation != "" || len(f.Old) > 0):
 		return errors.New("--operation and --old are for --resource; a recorded request says both itself")
-	case len(f.old) > 0 && f.operation != "" && f.operation != "UPDATE":
-		return fmt.Errorf("--old is for UPDATE, not for %s", f.operation)
-	case f.operation == "UPDATE" && len(f.old) == 0:
+	case len(f.Old) > 0 && f.Operation != "" && f.Operation != "UPDATE":
+		return fmt.Errorf("--old is for UPDATE, not for %s", f.Operation)
+	case f.Operation == "UPDATE" && len(f.Old) == 0:
 		return errors.New("--operation UPDATE needs --old FILE, the resources as they were; " +
 			"for an update that changes nothing, name the same file")
 	case f.quiet && f.verbose:
 		return errors.New("-q and -v exclude each other")
-	case f.stdinReaders(paths) > 1:
-		return errors.New("only one thing can be read from standard input")
 	}
-	return nil
+	return input.StdinOnce(paths, f.Resources, f.Requests, f.Documents, f.Old, f.Lookups, f.context)
 }
 
-func (f evalFlags) stdinReaders(paths []string) (n int) {
-	for _, p := range slices.Concat(paths, f.resources, f.requests, f.documents, f.old, f.param, f.context) {
-		if p == "-" {
-			n++
-		}
-	}
-	return n
+// asksCluster tells that nobody has named policies: the cluster's are meant, and the PATHs
+// are what is judged by them.
+func (f evalFlags) asksCluster(paths []string) bool {
+	given := len(f.Resources)+len(f.Requests)+len(f.Documents) > 0
+	return f.kustomize == "" && (len(paths) == 0) == given
 }
 
-// An evaluation is a run of eval.
-type evaluation struct {
-	judges   *judge.Judges
-	schemas  *schema.Set
-	objects  []map[string]any // that rules look up
-	contexts []judge.Context  // what else would be said to them
-	registry *proven.Recorded // of images; nil where there is none
-	labels   map[string]string
-	out      evalOutput
-	failOn   string
+// errNothingToJudge is of PATHs that are policies, with nothing beside them.
+var errNothingToJudge = errors.New("eval needs something to judge: --resource FILE or --requests FILE; without policies among the PATHs, these are judged by the cluster's")
 
-	progress *progress
-
-	sources []input.Source
-	found   diag.List
-	unread  bool // whether there are policies of kinds that are not read
-	totals  evalTotals
-	told    map[string]bool // warnings, by their text
-	missing map[diag.Pos]judge.Lookup
+// holdPolicies tells whether some files may have policies.
+func holdPolicies(sources []input.Source) bool {
+	return slices.ContainsFunc(sources, func(s input.Source) bool { return policy.MayHold(s.Data) })
 }
-
-// evalTotals count what a run has seen.
-type evalTotals struct {
-	requests, unread int
-	violations       int // requests with one
-	disagreements    int // rules on requests
-	unmatched        int // requests of which no rule says anything
-}
-
-// prepare reads and compiles everything but what is to be judged.
-func (f evalFlags) prepare(cmd *cobra.Command, paths []string) (*evaluation, error) {
-	choices, err := f.Choices()
-	if err != nil {
-		return nil, err
-	}
-	e := &evaluation{schemas: choices.Translate.Schemas, labels: f.labels, told: map[string]bool{}, missing: map[diag.Pos]judge.Lookup{}}
-	if err := e.readObjects(slices.Concat(f.param, f.context), cmd.InOrStdin()); err != nil {
-		return nil, err
-	}
-	if e.registry, err = f.registry(); err != nil {
-		return nil, err
-	}
-	read, err := convert.Read(paths, f.kustomize, cmd.InOrStdin(), choices.Translate.Release)
-	if err != nil {
-		return nil, err
-	}
-	e.sources = append(e.sources, read.Sources...)
-	e.found = append(append(e.found, read.Found...), read.Unjudged...)
-	e.unread = len(read.Unread) > 0
-	e.objects = append(e.objects, read.Params...)
-	if read.Empty() {
-		return nil, noPolicy(paths, f.kustomize, nil, false)
-	}
-	choices.Rewrite(read.Policies)
-	e.judges, err = judge.Compile(compile.Input{Policies: read.Policies, Exceptions: read.Exceptions, Found: read.Found},
-		compile.Options{Translate: choices.Translate}, judge.Cluster{Objects: e.objects, World: e.world(), Deployed: read.Deployed})
-	if err != nil {
-		return nil, exit.Usage(err)
-	}
-	if f.verbose { // what the translation leaves to the webhook is not what is asked here
-		e.found = append(e.found, e.judges.Compiled.Diagnostics...)
-	}
-	e.out, e.failOn = f.newOutput(cmd.OutOrStdout()), f.failOn
-	return e, nil
-}
-
-// verdict is the exit code: input that was left out weighs most.
-func (e *evaluation) verdict() error {
-	judged := e.totals.requests - e.totals.unread
-	switch {
-	case judged > 0 && len(e.judges.Rules) == 0 && e.unread:
-		return exit.Partly(nil)
-	case judged == 0, len(e.judges.Rules) == 0:
-		return exit.Usage(errors.New("nothing was judged"))
-	case e.found.HasErrors():
-		return exit.Partly(nil)
-	case e.failOn != "never" && e.totals.disagreements > 0, e.failOn == "deny" && e.totals.violations > 0:
-		return exit.Findings(nil)
-	case e.unread:
-		return exit.Partly(nil)
-	}
-	return nil
-}
-
-func evalOutputs() []string { return []string{"table", "wide", "json", "yaml", "jsonl"} }
-
-func failOns() []string { return []string{"disagree", "deny", "never"} }

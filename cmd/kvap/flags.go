@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kvap/kvap/internal/convert"
+	"github.com/kvap/kvap/internal/evaluate"
 	"github.com/kvap/kvap/internal/incluster"
 	"github.com/kvap/kvap/internal/input"
 )
@@ -22,7 +23,7 @@ func completeWords(cmd *cobra.Command) {
 	words := convert.FlagWords()
 	maps.Copy(words, map[string][]string{
 		"reports": reportChoices(), "cleanup": input.Words(incluster.Cleanings()...), "report-format": reportFormats(),
-		"fail-on": failOns(), "operation": {"CREATE", "UPDATE", "DELETE"},
+		"fail-on": evaluate.FailOns(), "operation": {"CREATE", "UPDATE", "DELETE"},
 	})
 	for name, list := range words {
 		if cmd.Flags().Lookup(name) != nil {

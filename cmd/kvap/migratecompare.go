@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -148,8 +147,9 @@ func (f compareFlags) check(named bool) error {
 		return errSaveToOutput
 	case f.selector != "" && named:
 		return errors.New("name policies, or choose them by -l")
-	case f.stdins() > 1:
-		return errors.New("only one thing can be read from standard input")
+	}
+	if err := input.StdinOnce(f.files, f.resources, f.reports, f.requests, f.audit, f.param); err != nil {
+		return err
 	}
 	if _, err := exceptionNamespaces(f.exempt); err != nil {
 		return err
@@ -174,15 +174,6 @@ func (f compareFlags) from(now time.Time) (time.Time, error) {
 		return at, fmt.Errorf("--since %s: want a time such as 2026-01-02T15:04:05Z, or how long ago, such as 2h", f.since)
 	}
 	return at, nil
-}
-
-func (f compareFlags) stdins() (n int) {
-	for _, p := range slices.Concat(f.files, f.resources, f.reports, f.requests, f.audit, f.param) {
-		if p == "-" {
-			n++
-		}
-	}
-	return n
 }
 
 // search is how much verify may look for.
@@ -219,7 +210,7 @@ func runCompare(cmd *cobra.Command, names []string, f compareFlags) error {
 	err = c.Run(ctx, func(r report.Comparison) { c.live(cmd, r) })
 	c.progress.clear()
 	if err != nil {
-		return comparisonError(err)
+		return exit.Runtime(err)
 	}
 	return c.finish(cmd)
 }

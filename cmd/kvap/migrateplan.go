@@ -92,14 +92,8 @@ func (f planFlags) check() error {
 	if _, err := input.OneOf("-o", f.output, planFormats()...); err != nil {
 		return err
 	}
-	n := 0
-	for _, p := range slices.Concat(f.files, f.resources, f.param) {
-		if p == "-" {
-			n++
-		}
-	}
-	if n > 1 {
-		return errors.New("only one thing can be read from standard input")
+	if err := input.StdinOnce(f.files, f.resources, f.param); err != nil {
+		return err
 	}
 	_, err := exceptionNamespaces(f.exempt)
 	return err
@@ -171,7 +165,7 @@ func runMigratePlan(cmd *cobra.Command, f planFlags) error {
 // nothing is the end of a plan of no policies.
 func (p *planning) nothing() error {
 	if p.cluster == nil {
-		return noPolicy(p.flags.files, p.flags.kustomize, p.done.Found, p.flags.verbose)
+		return convert.NoPolicy(p.flags.files, p.flags.kustomize, p.done.Found, p.flags.verbose)
 	}
 	if err := p.leftOut.err("the plan"); err != nil {
 		return err

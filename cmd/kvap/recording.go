@@ -65,7 +65,7 @@ func (r *recording) rulesOf(ctx context.Context, names []string, stdin io.Reader
 	}
 	policies, elsewhere, err := compare.Policies(ctx, o)
 	if err != nil {
-		return nil, comparisonError(err)
+		return nil, exit.Runtime(err)
 	}
 	r.leftOut(elsewhere, "of other namespaces, and -A takes them")
 	for _, p := range policies {

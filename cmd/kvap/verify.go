@@ -142,7 +142,7 @@ func verified(t report.VerificationTotals, in *convert.Input) error {
 	case t.Disagreeing > 0 || t.Refused > 0:
 		return exit.Findings(nil)
 	case t.Unsearchable > 0 && t.Unsearchable == len(in.Policies):
-		return exit.Runtime(nil)
+		return &exit.Error{Code: exit.CodeRuntime}
 	case in.Found.HasErrors() && t.Native == 0:
 		return exit.Usage(nil)
 	case t.Unsearchable > 0 || in.Found.HasErrors() || len(in.Unread) > 0:

@@ -41,10 +41,10 @@ func Usage(err error) error { return &Error{CodeUsage, err} }
 // Partly ends a run that left something out.
 func Partly(err error) error { return &Error{CodePartly, err} }
 
-// Runtime is the end by an error that has no exit code of its own.
+// Runtime is the end by an error that has no exit code of its own; nil where there is none.
 func Runtime(err error) error {
-	if own := (*Error)(nil); errors.As(err, &own) {
-		return own
+	if own := (*Error)(nil); err == nil || errors.As(err, &own) {
+		return err
 	}
 	return &Error{CodeRuntime, err}
 }

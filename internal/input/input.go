@@ -96,6 +96,20 @@ func Sort(sources []Source) {
 	})
 }
 
+// StdinOnce refuses to read standard input for several of the lists of paths.
+func StdinOnce(lists ...[]string) error {
+	n := 0
+	for _, p := range slices.Concat(lists...) {
+		if p == "-" {
+			n++
+		}
+	}
+	if n > 1 {
+		return errors.New("only one thing can be read from standard input")
+	}
+	return nil
+}
+
 // Names are the paths and the kustomize folder in a message.
 func Names(paths []string, folder string) string {
 	var names []string

@@ -11,6 +11,7 @@ import (
 	background "github.com/kvap/kvap/background/live"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/cluster"
+	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/internal/manifest"
 	"github.com/kvap/kvap/interp"
@@ -64,11 +65,6 @@ type Search struct {
 type Lines interface {
 	Each(last bool, visit func([]byte, diag.Pos) bool) error
 }
-
-// An InputError is of what the user gave, or chose.
-type InputError struct{ error }
-
-func (e InputError) Unwrap() error { return e.error }
 
 // A Comparing is a run of compare.
 type Comparing struct {
@@ -164,7 +160,7 @@ func (c *Comparing) begin(ctx context.Context) error {
 	o.Translate.Schemas = setting.Schemas
 	judges, err := setting.judges(o)
 	if err != nil {
-		return InputError{err}
+		return exit.Usage(err)
 	}
 	c.tell(setting.Found...)
 	if setting.silent != "" {
@@ -190,7 +186,7 @@ func (c *Comparing) begin(ctx context.Context) error {
 			"the log was rotated, and what came after it was read last is not beside it; give the folder of the logs, and look more often (--every)"))
 	})
 	if err != nil {
-		return InputError{err}
+		return exit.Usage(err)
 	}
 	return c.search(ctx, o.Translate)
 }
@@ -202,14 +198,14 @@ func (c *Comparing) read(ctx context.Context) (s *Setting, err error) {
 		s, err = c.settingOfCluster(ctx)
 	}
 	if err == nil && c.Cluster != nil && len(s.Policies) == 0 {
-		err = InputError{errors.New("the cluster has no policies; name files with -f")}
+		err = exit.Usage(errors.New("the cluster has no policies; name files with -f"))
 	}
 	if err != nil {
 		return nil, err
 	}
 	s.Known = append(s.Known, c.Known...)
 	if err := s.limit(c.Selection); err != nil {
-		return nil, InputError{err}
+		return nil, exit.Usage(err)
 	}
 	s.ownNatives()
 	return s, nil
@@ -378,7 +374,7 @@ func (c *Comparing) replay(ctx context.Context, last bool) error {
 		c.unjudged(i, err)
 	})
 	if failed != nil {
-		return InputError{fmt.Errorf("--requests: %w", failed)}
+		return exit.Usage(fmt.Errorf("--requests: %w", failed))
 	}
 	return ctx.Err()
 }
@@ -406,7 +402,7 @@ func (c *Comparing) readLog(ctx context.Context, last bool) error {
 		return true
 	})
 	if err != nil {
-		return InputError{fmt.Errorf("--audit-log: %w", err)}
+		return exit.Usage(fmt.Errorf("--audit-log: %w", err))
 	}
 	for _, name := range c.ledger.Strange() {
 		c.tell(diag.Warnf(diag.Pos{}, diag.MissingObject,

@@ -1,4 +1,4 @@
-package main
+package evaluate
 
 import (
 	"context"
@@ -31,10 +31,7 @@ type judged struct {
 }
 
 // judge judges all inputs, in batches, and writes the answers in their order.
-func (e *evaluation) judge(ctx context.Context, inputs iter.Seq2[question, error]) error {
-	if ctx == nil {
-		ctx = context.Background()
-	}
+func (e *Evaluation) judge(ctx context.Context, inputs iter.Seq2[question, error]) error {
 	batch := make([]judged, 0, batchSize)
 	flush := func() error {
 		e.judgeBatch(ctx, batch)
@@ -44,12 +41,12 @@ func (e *evaluation) judge(ctx context.Context, inputs iter.Seq2[question, error
 			}
 		}
 		batch = batch[:0]
-		e.progress.show("%s judged", report.Count(e.totals.requests, "request", "requests"))
+		e.options.Progress("%s judged", report.Count(e.totals.requests, "request", "requests"))
 		return nil
 	}
 	for in, err := range inputs {
 		if err != nil { // what came before the fault counts
-			e.found = append(e.found, diag.Errorf(in.pos, diag.Unreadable, "%v", err))
+			e.Found = append(e.Found, diag.Errorf(in.pos, diag.Unreadable, "%v", err))
 			continue
 		}
 		batch = append(batch, judged{question: in})
@@ -63,18 +60,18 @@ func (e *evaluation) judge(ctx context.Context, inputs iter.Seq2[question, error
 }
 
 // judgeBatch judges on every core.
-func (e *evaluation) judgeBatch(ctx context.Context, batch []judged) {
+func (e *Evaluation) judgeBatch(ctx context.Context, batch []judged) {
 	cores.Each(len(batch), func(i int) { e.one(ctx, &batch[i]) })
 }
 
-func (e *evaluation) one(ctx context.Context, j *judged) {
+func (e *Evaluation) one(ctx context.Context, j *judged) {
 	id, request, found := j.question.read()
 	j.id, j.found, j.unread = id, found, request == nil
 	if j.unread {
 		return
 	}
-	if request.NamespaceLabels == nil && len(e.labels) > 0 {
-		request.NamespaceLabels = e.labels
+	if request.NamespaceLabels == nil && len(e.options.Labels) > 0 {
+		request.NamespaceLabels = e.options.Labels
 	}
 	if j.incomplete = request.Lacks(e.schemas); j.incomplete != "" {
 		j.found = append(j.found, diag.Warnf(j.question.pos, diag.IncompleteObject,
@@ -98,7 +95,7 @@ func (j judged) unmatched() bool {
 func silent(o judge.Opinion) bool { return o.Native == apiserver.NoMatch && o.Status == interp.None }
 
 // note counts and writes one answer.
-func (e *evaluation) note(j judged) error {
+func (e *Evaluation) note(j judged) error {
 	e.totals.requests++
 	e.tell(j.found)
 	if j.unread {
@@ -127,19 +124,19 @@ func (e *evaluation) note(j judged) error {
 
 // tell keeps what is to be said. A warning about a kind is said once, of the first
 // resource of it.
-func (e *evaluation) tell(found diag.List) {
+func (e *Evaluation) tell(found diag.List) {
 	for _, d := range found {
 		if d.Severity != diag.Error && e.told[d.Message] {
 			continue
 		}
 		e.told[d.Message] = true
-		e.found = append(e.found, d)
+		e.Found = append(e.Found, d)
 	}
 }
 
 // noteMissing remembers the objects for want of which a rule erred. Of such a rule
 // the two sides need not agree: what they say is not about the request.
-func (e *evaluation) noteMissing(o judge.Opinion) (some bool) {
+func (e *Evaluation) noteMissing(o judge.Opinion) (some bool) {
 	if o.Status != interp.Error && o.Native != apiserver.Error {
 		return false
 	}
@@ -152,14 +149,14 @@ func (e *evaluation) noteMissing(o judge.Opinion) (some bool) {
 }
 
 // reportMissing says which objects were missing.
-func (e *evaluation) reportMissing() {
+func (e *Evaluation) reportMissing() {
 	places := make([]diag.Pos, 0, len(e.missing))
 	for pos := range e.missing {
 		places = append(places, pos)
 	}
 	slices.SortFunc(places, diag.Pos.Compare)
 	for _, pos := range places {
-		e.found = append(e.found, diag.Errorf(pos, diag.MissingObject,
+		e.Found = append(e.Found, diag.Errorf(pos, diag.MissingObject,
 			"the rule reads the %s, which was not given, so it errs; give it with --param FILE", e.missing[pos]))
 	}
 }

@@ -1,9 +1,8 @@
-package main
+package evaluate
 
 import (
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"os"
 
@@ -24,13 +23,13 @@ type question struct {
 }
 
 // inputs are what the flags ask to be judged.
-func (f evalFlags) inputs(stdin io.Reader, e *evaluation) (iter.Seq2[question, error], error) {
-	if len(f.requests) > 0 {
-		return f.requestInputs(stdin)
+func (e *Evaluation) inputs() (iter.Seq2[question, error], error) {
+	if len(e.options.Requests) > 0 {
+		return e.options.requests()
 	}
-	list, err := f.resourceInputs(stdin, e)
-	if err == nil && len(f.documents) > 0 {
-		list, err = f.documentInputs(stdin, e)
+	list, err := e.resourceInputs()
+	if err == nil && len(e.options.Documents) > 0 {
+		list, err = e.documentInputs()
 	}
 	return func(yield func(question, error) bool) {
 		for _, in := range list {
@@ -41,10 +40,10 @@ func (f evalFlags) inputs(stdin io.Reader, e *evaluation) (iter.Seq2[question, e
 	}, err
 }
 
-// requestInputs reads recorded requests line by line: there may be more of them
+// requests reads recorded requests line by line: there may be more of them
 // than memory holds.
-func (f evalFlags) requestInputs(stdin io.Reader) (iter.Seq2[question, error], error) {
-	for _, path := range f.requests {
+func (o Options) requests() (iter.Seq2[question, error], error) {
+	for _, path := range o.Requests {
 		if path == "-" {
 			continue
 		}
@@ -57,9 +56,9 @@ func (f evalFlags) requestInputs(stdin io.Reader) (iter.Seq2[question, error], e
 		}
 	}
 	return func(yield func(question, error) bool) {
-		for _, path := range f.requests {
+		for _, path := range o.Requests {
 			more := true
-			lines, err := input.NewTail([]string{path}, stdin)
+			lines, err := input.NewTail([]string{path}, o.Stdin)
 			if err == nil {
 				err = lines.Each(true, func(text []byte, at diag.Pos) bool {
 					more = yield(question{at, requestLine{at, text}.read}, nil)
@@ -161,4 +160,12 @@ func textList(line map[string]any, key string) ([]string, error) {
 		}
 	}
 	return out, nil
+}
+
+func ReadRequest(line []byte, at diag.Pos) (*judge.Request, error) {
+	_, request, found := requestLine{pos: at, text: line}.read()
+	if request == nil {
+		return nil, errors.New(found.Sort()[0].Message)
+	}
+	return request, nil
 }

@@ -1,8 +1,7 @@
-package main
+package evaluate
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -17,45 +16,46 @@ import (
 )
 
 // resourceInputs are the resources as requests.
-func (f evalFlags) resourceInputs(stdin io.Reader, e *evaluation) ([]question, error) {
-	resources, sources, found, err := input.Manifests("--resource", f.resources, stdin)
+func (e *Evaluation) resourceInputs() ([]question, error) {
+	o := e.options
+	resources, sources, found, err := input.Manifests("--resource", o.Resources, o.Stdin)
 	if err != nil {
 		return nil, err
 	}
-	e.sources, e.found = append(e.sources, sources...), append(e.found, found...)
-	old, sources, found, err := input.Manifests("--old", f.old, stdin)
+	e.Sources, e.Found = append(e.Sources, sources...), append(e.Found, found...)
+	old, sources, found, err := input.Manifests("--old", o.Old, o.Stdin)
 	if err != nil {
 		return nil, err
 	}
-	e.sources, e.found = append(e.sources, sources...), append(e.found, found...)
-	client := judge.Client{Schemas: e.schemas, Operation: f.operation, Namespace: f.namespace, User: f.user, Groups: f.groups}
+	e.Sources, e.Found = append(e.Sources, sources...), append(e.Found, found...)
+	client := judge.Client{Schemas: e.schemas, Operation: o.Operation, Namespace: o.Namespace, User: o.User, Groups: o.Groups}
 	switch {
-	case client.Operation == "" && len(f.old) > 0:
+	case client.Operation == "" && len(o.Old) > 0:
 		client.Operation = "UPDATE"
 	case client.Operation == "":
 		client.Operation = "CREATE"
 	}
 	var out []question
-	for _, o := range resources {
+	for _, one := range resources {
 		before := manifest.Object{}
-		if i := slices.IndexFunc(old, func(old manifest.Object) bool { return client.Same(o, old) }); i >= 0 {
+		if i := slices.IndexFunc(old, func(old manifest.Object) bool { return client.Same(one, old) }); i >= 0 {
 			before = old[i]
 		}
-		out = append(out, question{pos: o.Pos, read: func() (string, *judge.Request, diag.List) {
-			request, ds := f.request(client, o, before)
-			return o.Title(), request, ds
+		out = append(out, question{pos: one.Pos, read: func() (string, *judge.Request, diag.List) {
+			request, ds := o.request(client, one, before)
+			return one.Title(), request, ds
 		}})
 	}
 	return out, nil
 }
 
 // documentInputs are the JSON documents, which are no objects of a cluster.
-func (f evalFlags) documentInputs(stdin io.Reader, e *evaluation) ([]question, error) {
-	sources, found, err := input.Read(f.documents, stdin)
+func (e *Evaluation) documentInputs() ([]question, error) {
+	sources, found, err := input.Read(e.options.Documents, e.options.Stdin)
 	if err != nil {
 		return nil, exit.Usage(fmt.Errorf("--json: %w", err))
 	}
-	e.sources, e.found = append(e.sources, sources...), append(e.found, found...)
+	e.Sources, e.Found = append(e.Sources, sources...), append(e.Found, found...)
 	var out []question
 	for _, s := range sources {
 		at := diag.Pos{File: s.Name, Line: 1, Col: 1}
@@ -77,16 +77,16 @@ func (f evalFlags) documentInputs(stdin io.Reader, e *evaluation) ([]question, e
 	return out, nil
 }
 
-func (f evalFlags) request(client judge.Client, o, old manifest.Object) (*judge.Request, diag.List) {
-	admission, found := client.Request(o, old)
+func (o Options) request(client judge.Client, now, old manifest.Object) (*judge.Request, diag.List) {
+	admission, found := client.Request(now, old)
 	if admission == nil {
 		return nil, found
 	}
 	request, err := judge.NewRequest(admission)
 	if err != nil {
-		return nil, append(found, diag.Errorf(o.Pos, diag.BadRequest, "%s: %v", o.Title(), err))
+		return nil, append(found, diag.Errorf(now.Pos, diag.BadRequest, "%s: %v", now.Title(), err))
 	}
-	request.Roles, request.ClusterRoles = f.roles, f.clusterRoles
+	request.Roles, request.ClusterRoles = o.Roles, o.ClusterRoles
 	return request, found
 }
 

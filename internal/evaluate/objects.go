@@ -1,9 +1,8 @@
-package main
+package evaluate
 
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 
 	sigsjson "sigs.k8s.io/json"
@@ -17,27 +16,27 @@ import (
 
 // readObjects reads what rules look up. A Context of the Kyverno command line
 // counts as the objects in it, and as the answers.
-func (e *evaluation) readObjects(paths []string, stdin io.Reader) error {
-	objects, sources, found, err := input.Manifests("--param", paths, stdin)
+func (e *Evaluation) readObjects() error {
+	objects, sources, found, err := input.Manifests("--param", e.options.Lookups, e.options.Stdin)
 	if err != nil {
 		return err
 	}
-	e.sources = append(e.sources, sources...)
-	e.found = append(e.found, found...)
+	e.Sources = append(e.Sources, sources...)
+	e.Found = append(e.Found, found...)
 	for _, o := range objects {
 		if o.Kind() == "" || o.APIVersion() == "" {
-			e.found = append(e.found, diag.Errorf(o.Pos, diag.BadRequest, "the object has no kind or no apiVersion; rules cannot look it up"))
+			e.Found = append(e.Found, diag.Errorf(o.Pos, diag.BadRequest, "the object has no kind or no apiVersion; rules cannot look it up"))
 			continue
 		}
 		if err := e.readObject(o); err != nil {
-			e.found = append(e.found, diag.Errorf(o.Pos, diag.BadRequest, "%v", err))
+			e.Found = append(e.Found, diag.Errorf(o.Pos, diag.BadRequest, "%v", err))
 		}
 	}
 	return nil
 }
 
 // readObject reads an object that rules look up, or a Context.
-func (e *evaluation) readObject(o manifest.Object) error {
+func (e *Evaluation) readObject(o manifest.Object) error {
 	e.objects = append(e.objects, o.Objects()...)
 	if !o.IsContext() {
 		return nil
@@ -55,11 +54,11 @@ func (e *evaluation) readObject(o manifest.Object) error {
 }
 
 // world is what the interpreter asks.
-func (e *evaluation) world() *interp.Offline {
+func (e *Evaluation) world() *interp.Offline {
 	w := judge.World(e.objects, e.schemas)
 	w.Images = map[string]map[string]any{}
-	if e.registry != nil {
-		w.Proofs, w.Metadata = e.registry, e.registry.Image
+	if e.options.Registry != nil {
+		w.Proofs, w.Metadata = e.options.Registry, e.options.Registry.Image
 	}
 	for _, c := range e.contexts {
 		maps.Copy(w.Images, c.ImageData())

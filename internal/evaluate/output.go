@@ -1,4 +1,4 @@
-package main
+package evaluate
 
 import (
 	"bufio"
@@ -18,20 +18,24 @@ import (
 	"github.com/kvap/kvap/vap/apiserver"
 )
 
-// An evalOutput writes answers as they come.
-type evalOutput interface {
+// A writer writes answers as they come.
+type writer interface {
 	write(judged) error
-	finish(evalTotals) error
+	finish(totals) error
 }
 
-func (f evalFlags) newOutput(w io.Writer) evalOutput {
-	switch f.output {
+func (o Options) newOutput() writer {
+	w := o.Stdout
+	switch o.Output {
 	case "jsonl":
 		return &jsonLines{bufio.NewWriter(w)}
 	case "json", "yaml":
-		return &jsonDocument{w: w, yaml: f.output == "yaml", Requests: []jsonAnswer{}}
+		return &jsonDocument{w: w, yaml: o.Output == "yaml", Requests: []jsonAnswer{}}
 	}
-	return &evalTable{w: inColour(w, f.noColor), wide: f.output == "wide", quiet: f.quiet, verbose: f.verbose}
+	if o.Colour {
+		w = report.Coloured{Writer: w}
+	}
+	return &table{w: w, wide: o.Output == "wide", quiet: o.Quiet, verbose: o.Verbose}
 }
 
 // A jsonDocument is all answers and the totals in one value.
@@ -54,7 +58,7 @@ func (d *jsonDocument) write(j judged) error {
 	return nil
 }
 
-func (d *jsonDocument) finish(t evalTotals) error {
+func (d *jsonDocument) finish(t totals) error {
 	d.Totals = jsonTotals{Requests: t.requests, Violations: t.violations, Disagreements: t.disagreements, NotJudged: t.unread}
 	if d.yaml {
 		text, err := yaml.Marshal(d)
@@ -127,7 +131,7 @@ func (l *jsonLines) write(j judged) error {
 	return err
 }
 
-func (l *jsonLines) finish(evalTotals) error { return l.w.Flush() }
+func (l *jsonLines) finish(totals) error { return l.w.Flush() }
 
 // targetWord is native or webhook: whatever is not native is left to a webhook,
 // which may have nothing to say.
@@ -147,14 +151,14 @@ func message(o judge.Opinion) string {
 	return o.Message
 }
 
-// An evalTable is for people: it is written when all is known.
-type evalTable struct {
+// An table is for people: it is written when all is known.
+type table struct {
 	w                    io.Writer
 	wide, quiet, verbose bool
 	rows                 []report.Judgement
 }
 
-func (t *evalTable) write(j judged) error {
+func (t *table) write(j judged) error {
 	for i, o := range j.opinions {
 		if silent(o) && !t.verbose || t.quiet && !o.Violated() && o.Agree() {
 			continue
@@ -203,12 +207,12 @@ func patchOf(m *interp.RuleMutation) string {
 	return textdiff.Diff(string(before), string(after))
 }
 
-func (t *evalTable) finish(totals evalTotals) error {
+func (t *table) finish(totals totals) error {
 	return report.WriteJudgements(t.w, t.rows, totals.String(), t.wide)
 }
 
 // String is the totals in a sentence.
-func (t evalTotals) String() string {
+func (t totals) String() string {
 	s := fmt.Sprintf("%s: %d with a violation, %s", report.Count(t.requests, "request", "requests"), t.violations,
 		report.Count(t.disagreements, "disagreement", "disagreements"))
 	if t.unmatched > 0 {

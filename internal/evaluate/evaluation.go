@@ -1,0 +1,162 @@
+package evaluate
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/cluster"
+	"github.com/kvap/kvap/internal/convert"
+	"github.com/kvap/kvap/internal/exit"
+	"github.com/kvap/kvap/internal/input"
+	"github.com/kvap/kvap/internal/judge"
+	"github.com/kvap/kvap/internal/proven"
+	"github.com/kvap/kvap/migrate/compare"
+	"github.com/kvap/kvap/schema"
+)
+
+// Options say what is judged, for whom, and how the answers are written.
+type Options struct {
+	Resources []string // files and folders of objects
+	Old       []string // the same objects as they were
+	Requests  []string // files of recorded requests
+	Documents []string // files that are no objects of a cluster
+	Lookups   []string // files of what rules look up
+
+	Operation    string
+	User         string
+	Groups       []string
+	Roles        []string // bound to the user, as namespace:name
+	ClusterRoles []string
+	Namespace    string            // of resources that name none
+	Labels       map[string]string // of every request's namespace
+
+	Output                 string // one of Outputs
+	FailOn                 string // one of FailOns
+	Quiet, Verbose, Colour bool
+	Registry               *proven.Recorded // of images; nil where there is none
+	Progress               func(format string, args ...any)
+	Stdin                  io.Reader
+	Stdout                 io.Writer
+}
+
+// Outputs are the forms of the answers.
+func Outputs() []string { return []string{"table", "wide", "json", "yaml", "jsonl"} }
+
+// FailOns are what may end a run with an exit code of its own.
+func FailOns() []string { return []string{"disagree", "deny", "never"} }
+
+// An Evaluation is a run of eval.
+type Evaluation struct {
+	options  Options
+	judges   *judge.Judges
+	schemas  *schema.Set
+	objects  []map[string]any // that rules look up
+	contexts []judge.Context  // what else would be said to them
+	out      writer
+
+	Sources []input.Source
+	Found   diag.List
+	unread  bool // whether there are policies of kinds that are not read
+	totals  totals
+	told    map[string]bool // warnings, by their text
+	missing map[diag.Pos]judge.Lookup
+}
+
+// New reads what rules look up.
+func New(o Options) (*Evaluation, error) {
+	e := &Evaluation{options: o, told: map[string]bool{}, missing: map[diag.Pos]judge.Lookup{}}
+	e.out = o.newOutput()
+	return e, e.readObjects()
+}
+
+// ByFiles has policies and native objects of files judge.
+func (e *Evaluation) ByFiles(paths []string, kustomize string, choices convert.Choices) error {
+	read, err := convert.Read(paths, kustomize, e.options.Stdin, choices.Translate.Release)
+	if err != nil {
+		return err
+	}
+	e.Sources = append(e.Sources, read.Sources...)
+	e.Found = append(e.Found, read.Unjudged...)
+	e.unread = len(read.Unread) > 0
+	if read.Empty() {
+		return convert.NoPolicy(paths, kustomize, nil, false)
+	}
+	err = e.compile(compare.Setting{
+		Policies: read.Policies, Exceptions: read.Exceptions, Found: read.Found, Deployed: read.Deployed, Known: read.Params,
+		Schemas: choices.Translate.Schemas,
+	}, choices)
+	if err == nil && e.options.Verbose { // what the translation leaves to the webhook is not what is asked here
+		e.Found = append(e.Found, e.judges.Compiled.Diagnostics...)
+	}
+	return err
+}
+
+// ByCluster has what a cluster has judge, with all native policies in it as they are. Of
+// those that deny a request, an API server names one. Exceptions count in some namespaces.
+func (e *Evaluation) ByCluster(ctx context.Context, c *cluster.Connection, choices convert.Choices, counts func(namespace string) bool) error {
+	there, left, err := compare.Whole(ctx, compare.Options{Cluster: c, Translate: choices.Translate, Counts: counts})
+	if err != nil {
+		return exit.Runtime(err)
+	}
+	for _, err := range left {
+		e.Found = append(e.Found, diag.Errorf(diag.Pos{}, diag.Unreadable, "left out: %v", err))
+	}
+	return e.compile(*there, choices)
+}
+
+// compile makes judges of policies.
+func (e *Evaluation) compile(by compare.Setting, choices convert.Choices) (err error) {
+	e.schemas, choices.Translate.Schemas = by.Schemas, by.Schemas
+	e.Found = append(e.Found, by.Found...)
+	e.objects = append(e.objects, by.Known...)
+	choices.Rewrite(by.Policies)
+	e.judges, err = judge.Compile(compile.Input{Policies: by.Policies, Exceptions: by.Exceptions, Found: by.Found},
+		compile.Options{Translate: choices.Translate}, judge.Cluster{Objects: e.objects, World: e.world(), Deployed: by.Deployed})
+	if err != nil {
+		return exit.Usage(err)
+	}
+	return nil
+}
+
+// Run judges all that is asked for, and writes the answers.
+func (e *Evaluation) Run(ctx context.Context) error {
+	inputs, err := e.inputs()
+	if err != nil {
+		return err
+	}
+	if err := e.judge(ctx, inputs); err != nil {
+		return exit.Runtime(err)
+	}
+	e.reportMissing()
+	e.Found = e.Found.Sort()
+	return exit.Runtime(e.out.finish(e.totals))
+}
+
+// totals count what a run has seen.
+type totals struct {
+	requests, unread int
+	violations       int // requests with one
+	disagreements    int // rules on requests
+	unmatched        int // requests of which no rule says anything
+}
+
+// Verdict is the exit code: input that was left out weighs most.
+func (e *Evaluation) Verdict() error {
+	judged := e.totals.requests - e.totals.unread
+	switch {
+	case judged > 0 && len(e.judges.Rules) == 0 && e.unread:
+		return exit.Partly(nil)
+	case judged == 0, len(e.judges.Rules) == 0:
+		return exit.Usage(errors.New("nothing was judged"))
+	case e.Found.HasErrors():
+		return exit.Partly(nil)
+	case e.options.FailOn != "never" && e.totals.disagreements > 0, e.options.FailOn == "deny" && e.totals.violations > 0:
+		return exit.Findings(nil)
+	case e.unread:
+		return exit.Partly(nil)
+	}
+	return nil
+}
