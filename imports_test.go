@@ -94,6 +94,7 @@ background: api/v1alpha1 interp policy
 background/live: api/v1alpha1 background interp
 scan: compile internal/judge internal/manifest interp policy report schema translate vap/apiserver
 status: api/v1alpha1 compile translate vap vap/apiserver policy report schema diag
+status/live: api/v1alpha1 compile controller internal/cluster policy report schema status translate
 images:
 fixtures:
 cmd/kvap: everything
@@ -103,7 +104,7 @@ internal/benchwebhook: interp policy webhook webhook/certs
 internal/benchcluster: everything
 internal/conformance: everything
 internal/controlplane:
-internal/cluster: api/v1alpha1 schema
+internal/cluster: api/v1alpha1 cel internal/exit internal/input schema
 internal/judge: internal/manifest internal/textdiff compile mutating policy translate vap vap/apiserver interp schema diag
 internal/deviation: policy
 internal/e2e:

@@ -11,6 +11,7 @@ import (
 	"github.com/kvap/kvap/check"
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/cluster"
 	"github.com/kvap/kvap/internal/convert"
 	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/input"
@@ -143,8 +144,8 @@ func runCheck(cmd *cobra.Command, args []string, f checkFlags) error {
 // verdict is the exit code: what could not be read weighs most.
 func (f checkFlags) verdict(run *checkRun, result report.Check) error {
 	switch {
-	case len(run.left) > 0:
-		return run.leftOut.err("the check")
+	case len(run.Left) > 0:
+		return run.LeftOut.Err("the check")
 	case run.found.HasErrors():
 		return exit.Partly(nil)
 	case result.Totals.AtLeast(f.least()) > 0:
@@ -212,7 +213,7 @@ type checkRun struct {
 	// are its custom kinds.
 	fromCluster bool
 	served      []servedKinds
-	leftOut
+	cluster.LeftOut
 }
 
 func (run *checkRun) read(stdin io.Reader, paths []string, folder string) (err error) {
@@ -241,11 +242,11 @@ func (run *checkRun) readCluster(cmd *cobra.Command, f *checkFlags) error {
 	if run.served, err = r.readServed(cmd.Context(), run.sources); err != nil {
 		return exit.Runtime(err)
 	}
-	run.leftOut = r.leftOut
+	run.LeftOut = r.LeftOut
 	if cmd.Flags().Changed("kubernetes-version") {
 		return nil
 	}
-	release, same := nearest(c)
+	release, same := cluster.Nearest(c)
 	f.releases = []string{release.String()}
 	if !same && !f.quiet {
 		fmt.Fprintf(cmd.ErrOrStderr(), "warning: the cluster is of release %s, which kvap does not know; it is checked as %s\n", c.Release, release)

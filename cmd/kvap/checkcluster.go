@@ -11,9 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/yaml"
 
-	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/internal/cluster"
 	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/vap"
@@ -22,7 +20,7 @@ import (
 // A checkReader reads from a cluster what check is about.
 type checkReader struct {
 	*cluster.Connection
-	leftOut
+	cluster.LeftOut
 }
 
 // nativeKinds are the kinds that check looks at, each with its versions.
@@ -52,7 +50,7 @@ func (r *checkReader) policies(ctx context.Context) ([]input.Source, error) {
 		}
 		items, _, err := r.List(ctx, resource)
 		if err != nil {
-			if err = r.leave(err); err != nil {
+			if err = r.Leave(err); err != nil {
 				return nil, err
 			}
 			continue
@@ -62,7 +60,7 @@ func (r *checkReader) policies(ctx context.Context) ([]input.Source, error) {
 			if deployed[identityOf(u)] {
 				continue
 			}
-			s, err := sourceOf(u)
+			s, err := cluster.SourceOf(u)
 			if err != nil {
 				return nil, err
 			}
@@ -99,24 +97,6 @@ func identityOf(u unstructured.Unstructured) string {
 	return kind + " " + name
 }
 
-// sourceOf is the object as a file would have it, without what the cluster keeps of it.
-func sourceOf(u unstructured.Unstructured) (input.Source, error) {
-	name := u.GetKind() + "/" + u.GetName()
-	if u.GetNamespace() != "" {
-		name = u.GetKind() + "/" + u.GetNamespace() + "/" + u.GetName()
-	}
-	if u.GroupVersionKind().Group == v1alpha1.Group { // the kinds have the spec of those of Kyverno
-		u.SetAPIVersion(v1alpha1.KyvernoAPIVersion(u.GetKind()))
-	}
-	for _, field := range []string{"managedFields", "uid", "resourceVersion", "generation", "creationTimestamp", "selfLink", "ownerReferences"} {
-		unstructured.RemoveNestedField(u.Object, "metadata", field)
-	}
-	unstructured.RemoveNestedField(u.Object, "metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration")
-	unstructured.RemoveNestedField(u.Object, "status")
-	data, err := yaml.Marshal(u.Object)
-	return input.Source{Name: name, Below: name, Data: data, Found: true}, err
-}
-
 // readServed reads the types of the kinds that are served and not built in. Those
 // that the sources name come first: of the others there may be too many, and what is
 // not known of them is no matter.
@@ -147,7 +127,7 @@ func (r *checkReader) readServed(ctx context.Context, sources []input.Source) ([
 			return nil, ctx.Err()
 		}
 		if err != nil && i < len(named) {
-			r.left = append(r.left, fmt.Errorf("the types of %s/%s: %w", k.Group, k.Version, err))
+			r.Left = append(r.Left, fmt.Errorf("the types of %s/%s: %w", k.Group, k.Version, err))
 		}
 	}
 	return all, nil

@@ -8,7 +8,6 @@ import (
 	"k8s.io/client-go/restmapper"
 
 	"github.com/kvap/kvap/cel"
-	"github.com/kvap/kvap/internal/cluster"
 	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/schema"
 )
@@ -92,16 +91,4 @@ func withServed(set *schema.Set, kinds []servedKinds) (*schema.Set, error) {
 		set = next
 	}
 	return set, nil
-}
-
-// nearest is the release that kvap knows and that is nearest to the server's.
-func nearest(c *cluster.Connection) (release cel.Release, same bool) {
-	release, err := cel.ParseRelease(c.Release)
-	switch {
-	case err != nil || release > cel.Latest:
-		return cel.Latest, false
-	case release < cel.Oldest:
-		return cel.Oldest, false
-	}
-	return release, true
 }

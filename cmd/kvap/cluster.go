@@ -8,9 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kvap/kvap/internal/cluster"
 	"github.com/kvap/kvap/internal/exit"
@@ -38,24 +36,15 @@ func (f *clusterFlags) addConnection(fs *pflag.FlagSet) {
 
 // connect asks the API server what it serves, so that it is known to answer.
 func (f clusterFlags) connect() (*cluster.Connection, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = f.kubeconfig
-	overrides := &clientcmd.ConfigOverrides{CurrentContext: f.context}
-	overrides.Context.Namespace = f.namespace
-	loaded := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
-	config, err := loaded.ClientConfig()
-	switch {
-	case clientcmd.IsEmptyConfig(err):
-		return nil, noCluster()
-	case err != nil:
-		return nil, exit.Usage(err)
-	}
-	config.Timeout, config.QPS, config.UserAgent = f.timeout, -1, "kvap-cli"
-	config.WarningHandler = rest.NoWarnings{}
-	namespace, _, err := loaded.Namespace()
+	config, namespace, err := cluster.Configured(f.kubeconfig, f.context, f.namespace)
 	if err != nil {
 		return nil, exit.Usage(err)
 	}
+	if config == nil {
+		return nil, noCluster()
+	}
+	config.Timeout, config.QPS, config.UserAgent = f.timeout, -1, "kvap-cli"
+	config.WarningHandler = rest.NoWarnings{}
 	c, err := cluster.Connect(config, namespace)
 	if err != nil {
 		return nil, exit.Runtime(fmt.Errorf("no API server answers at %s: %w; check --kubeconfig and --context, and that the cluster is up", config.Host, err))
@@ -71,28 +60,10 @@ func noCluster() error {
 	return exit.Runtime(errors.New("no cluster is configured; name a kubeconfig file with --kubeconfig or in KUBECONFIG"))
 }
 
-// leftOut is what could not be read, and why. What it is part of goes on without.
-type leftOut struct{ left []error }
-
-// leave notes what may not be read. Any other error ends the reading.
-func (l *leftOut) leave(err error) error {
-	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) { // a CRD that has just gone
-		l.left = append(l.left, err)
-		return nil
-	}
-	return err
-}
-
-// err says what was not read, and what is incomplete for that.
-func (l *leftOut) err(what string) error {
-	if len(l.left) == 0 {
-		return nil
-	}
-	return exit.Partly(fmt.Errorf("some objects could not be read, so %s is incomplete: %w", what, errors.Join(l.left...)))
-}
-
 // excepts tells whether exceptions of a namespace count, by the flag.
-func excepts(given []string, namespace string) bool {
+func excepts(given []string) func(namespace string) bool {
 	trusted, _ := exceptionNamespaces(given) // checked
-	return slices.Contains(trusted, "*") || slices.Contains(trusted, namespace)
+	return func(namespace string) bool {
+		return slices.Contains(trusted, "*") || slices.Contains(trusted, namespace)
+	}
 }

@@ -54,7 +54,7 @@ func (c *comparison) options(names []string) (o compare.Options, err error) {
 		return o, fmt.Errorf("-l %s: %w", c.flags.selector, err)
 	}
 	o.Translate, o.Rewrite, o.Files, o.Open, o.ReadRequest = c.choices.Translate, c.choices.Rewrite, c.files, c.open, evaluate.ReadRequest
-	o.Counts = func(namespace string) bool { return excepts(c.flags.exempt, namespace) }
+	o.Counts = excepts(c.flags.exempt)
 	o.Search.Requests, o.Search.During, _ = c.flags.search() // checked
 	o.Since, _ = c.flags.from(time.Now())                    // as above
 	o.For, o.Every, o.TryOnly, o.Progress = c.flags.wait, c.flags.every, c.flags.dryRun == "server", c.progress.show

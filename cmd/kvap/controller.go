@@ -15,12 +15,11 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kvap/kvap/controller"
+	"github.com/kvap/kvap/internal/cluster"
 	"github.com/kvap/kvap/internal/convert"
 	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/incluster"
@@ -121,12 +120,12 @@ func runController(cmd *cobra.Command, f controllerFlags) error {
 	if err != nil {
 		return err
 	}
-	config, namespace, err := f.cluster()
-	if clientcmd.IsEmptyConfig(err) {
-		return noCluster()
-	}
+	config, namespace, err := cluster.Configured(f.kubeconfig, f.context, "")
 	if err != nil {
 		return fmt.Errorf("--kubeconfig: %w", err)
+	}
+	if config == nil {
+		return noCluster()
 	}
 	if options.Namespace == "" {
 		options.Namespace = namespace
@@ -200,19 +199,6 @@ func exceptionNamespaces(given []string) ([]string, error) {
 		}
 	}
 	return given, nil
-}
-
-// cluster is where the flags point, and the namespace there.
-func (f controllerFlags) cluster() (*rest.Config, string, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = f.kubeconfig
-	from := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: f.context})
-	config, err := from.ClientConfig()
-	if err != nil {
-		return nil, "", err
-	}
-	namespace, _, err := from.Namespace()
-	return config, namespace, err
 }
 
 // logTo logs JSON, also what the libraries log.

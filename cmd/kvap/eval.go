@@ -179,7 +179,7 @@ func (f evalFlags) prepare(cmd *cobra.Command, paths []string, asks bool, progre
 	if choices, err = f.ChoicesFor(c.Release, choices); err != nil {
 		return nil, err
 	}
-	return e, e.ByCluster(commandContext(cmd), c, choices, func(namespace string) bool { return excepts(f.exempt, namespace) })
+	return e, e.ByCluster(commandContext(cmd), c, choices, excepts(f.exempt))
 }
 
 func (f evalFlags) check(paths []string) error {

@@ -109,7 +109,7 @@ type planning struct {
 	stdin    io.Reader
 	progress *progress
 	cluster  *cluster.Connection // nil where everything is in files
-	leftOut
+	cluster.LeftOut
 
 	sources []input.Source              // of policies, objects and what rules look up
 	idle    []string                    // exceptions that do not count, by their namespaces
@@ -153,7 +153,7 @@ func runMigratePlan(cmd *cobra.Command, f planFlags) error {
 		fmt.Fprintf(cmd.ErrOrStderr(), "warning: PolicyExceptions of these namespaces do not count: %[1]s; where the controller and Kyverno count them, say --exception-namespaces %[1]s\n",
 			strings.Join(slices.Compact(slices.Sorted(slices.Values(p.idle))), ","))
 	}
-	if err := p.leftOut.err("the plan"); err != nil {
+	if err := p.LeftOut.Err("the plan"); err != nil {
 		return err
 	}
 	if p.done.Found.HasErrors() || len(p.done.Unread) > 0 {
@@ -167,7 +167,7 @@ func (p *planning) nothing() error {
 	if p.cluster == nil {
 		return convert.NoPolicy(p.flags.files, p.flags.kustomize, p.done.Found, p.flags.verbose)
 	}
-	if err := p.leftOut.err("the plan"); err != nil {
+	if err := p.LeftOut.Err("the plan"); err != nil {
 		return err
 	}
 	return exit.Usage(errors.New("the cluster has no policies of Kyverno; name files as PATH"))

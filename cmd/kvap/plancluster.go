@@ -39,7 +39,7 @@ func (p *planning) readCluster(ctx context.Context) error {
 			continue
 		}
 		err := p.cluster.EachOf(ctx, kind, p.note, func(u unstructured.Unstructured) error {
-			if kind[0] == "kyverno.io" && kind[1] == "PolicyException" && !excepts(p.flags.exempt, u.GetNamespace()) {
+			if kind[0] == "kyverno.io" && kind[1] == "PolicyException" && !excepts(p.flags.exempt)(u.GetNamespace()) {
 				p.idle = append(p.idle, u.GetNamespace())
 				return nil
 			}
@@ -47,7 +47,7 @@ func (p *planning) readCluster(ctx context.Context) error {
 				!slices.ContainsFunc(p.legacy, func(have unstructured.Unstructured) bool { return have.GetKind() == kind[1] }) {
 				p.legacy = append(p.legacy, u)
 			}
-			s, err := sourceOf(u)
+			s, err := cluster.SourceOf(u)
 			p.sources = append(p.sources, s)
 			return err
 		})
@@ -59,7 +59,7 @@ func (p *planning) readCluster(ctx context.Context) error {
 }
 
 // note notes what may not be read.
-func (p *planning) note(err error) { p.left = append(p.left, err) }
+func (p *planning) note(err error) { p.Left = append(p.Left, err) }
 
 // survey puts the objects of the cluster, and those that were given, before the
 // policies. Without any, nothing is known.

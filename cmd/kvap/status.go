@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"os"
@@ -11,11 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kvap/kvap/diag"
-	"github.com/kvap/kvap/internal/cluster"
 	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/status"
+	"github.com/kvap/kvap/status/live"
 )
 
 // statusFlags are the flags of status as the user gave them.
@@ -88,25 +87,31 @@ func runStatus(cmd *cobra.Command, names []string, f statusFlags) error {
 	if f.watch {
 		ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt)
 		defer stop()
-		return watchStatus(ctx, c, cmd.OutOrStdout(), cmd.ErrOrStderr(), filter, f)
+		return exit.Runtime(live.Watch(ctx, c, excepts(f.exempt), filter, func(read *live.Reader, found report.Status, first bool) error {
+			if !first && f.output != "json" {
+				fmt.Fprintln(cmd.OutOrStdout(), map[string]string{"yaml": "---"}[f.output])
+			}
+			return f.write(cmd.OutOrStdout(), read, found)
+		}, func(err error) {
+			fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s; trying again\n", diag.Inert(err.Error()))
+		}))
 	}
-	read, err := readStatus(cmd.Context(), c, f.exempt)
+	read, err := live.Read(cmd.Context(), c, excepts(f.exempt))
 	if err != nil {
 		return exit.Runtime(err)
 	}
-	read.cluster.Filter = filter
-	found := status.Of(read.cluster)
-	if err := read.write(cmd.OutOrStdout(), found, f.output); err != nil {
+	found := read.Status(filter)
+	if err := f.write(cmd.OutOrStdout(), read, found); err != nil {
 		return exit.Runtime(err)
 	}
-	return read.verdict(names, found)
+	return statusVerdict(read, names, found)
 }
 
-// verdict is the exit code: what could not be read weighs most.
-func (r *statusReader) verdict(names []string, found report.Status) error {
+// statusVerdict is the exit code: what could not be read weighs most.
+func statusVerdict(r *live.Reader, names []string, found report.Status) error {
 	switch {
-	case len(r.left) > 0:
-		return r.err("the status")
+	case len(r.Left) > 0:
+		return r.Err("the status")
 	case len(names) > 0 && len(found.Policies) == 0 && len(found.Unmanaged) == 0:
 		return exit.Findings(fmt.Errorf("the cluster has no policy of that name; kvap status -A lists all"))
 	case found.Findings():
@@ -115,9 +120,8 @@ func (r *statusReader) verdict(names []string, found report.Status) error {
 	return nil
 }
 
-func (r *statusReader) write(w io.Writer, s report.Status, output string) error {
-	s.Notes = append([]string{}, r.notes...)
-	switch output {
+func (f statusFlags) write(w io.Writer, r *live.Reader, s report.Status) error {
+	switch f.output {
 	case "json":
 		return s.WriteJSON(w)
 	case "yaml":
@@ -126,58 +130,8 @@ func (r *statusReader) write(w io.Writer, s report.Status, output string) error 
 		return s.WriteNames(w)
 	}
 	if len(s.Policies) == 0 && len(s.Unmanaged) == 0 {
-		_, err := fmt.Fprintln(w, r.nothing())
+		_, err := fmt.Fprintln(w, r.Nothing())
 		return err
 	}
-	return s.WriteTable(w, r.cluster.Now, output == "wide")
-}
-
-// watchStatus shows the status whenever it has changed, until ctx ends.
-func watchStatus(ctx context.Context, c *cluster.Connection, out, errs io.Writer, filter status.Filter, f statusFlags) error {
-	var last string
-	for ctx.Err() == nil {
-		read, err := readStatus(ctx, c, f.exempt)
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case err != nil && last == "":
-			return exit.Runtime(err)
-		case err != nil: // it may come back
-			fmt.Fprintf(errs, "warning: %s; trying again\n", diag.Inert(err.Error()))
-			pause(ctx, retryDelay)
-			continue
-		}
-		read.cluster.Filter = filter
-		found := status.Of(read.cluster)
-		var text asText
-		if err := found.WriteJSON(&text); err != nil {
-			return exit.Runtime(err)
-		}
-		if string(text) != last {
-			if last != "" && f.output != "json" {
-				fmt.Fprintln(out, separator(f.output))
-			}
-			if err := read.write(out, found, f.output); err != nil {
-				return exit.Runtime(err)
-			}
-			last = string(text)
-		}
-		read.awaitChange(ctx)
-	}
-	return nil
-}
-
-// asText collects what is written.
-type asText []byte
-
-func (t *asText) Write(p []byte) (int, error) {
-	*t = append(*t, p...)
-	return len(p), nil
-}
-
-func separator(output string) string {
-	if output == "yaml" {
-		return "---"
-	}
-	return ""
+	return s.WriteTable(w, r.Now(), f.output == "wide")
 }

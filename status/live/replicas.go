@@ -1,4 +1,4 @@
-package main
+package live
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 
 // readWebhook notes where one process alone answers for rules without which requests are
 // refused. Who may not read that is told nothing: it is a hint.
-func (r *statusReader) readWebhook(ctx context.Context) {
+func (r *Reader) readWebhook(ctx context.Context) {
 	fails := map[admissionregistrationv1.ServiceReference]int{}
 	for _, resource := range []string{"validatingwebhookconfigurations", "mutatingwebhookconfigurations"} {
 		list, err := r.Dynamic.Resource(admissionregistrationv1.SchemeGroupVersion.WithResource(resource)).List(ctx,

@@ -1,4 +1,4 @@
-package main
+package live
 
 import (
 	"context"
@@ -20,26 +20,27 @@ import (
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/internal/cluster"
 	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/status"
 	"github.com/kvap/kvap/translate"
 )
 
-// A statusReader reads what status is about. What may not be read is left out, and
+// A Reader reads what status is about. What may not be read is left out, and
 // said.
-type statusReader struct {
+type Reader struct {
 	*cluster.Connection
-	cluster status.Cluster
-	leftOut
+	cluster.LeftOut
+	seen     status.Cluster
 	versions map[apischema.GroupVersionResource]string // of the lists
-	exempt   []string                                  // the namespaces whose exceptions count
+	counts   func(namespace string) bool               // whether exceptions of it count
 	notes    []string                                  // about no policy alone
 }
 
-// readStatus reads a cluster. Exceptions count in the given namespaces.
-func readStatus(ctx context.Context, c *cluster.Connection, exempt []string) (*statusReader, error) {
-	r := &statusReader{Connection: c, versions: map[apischema.GroupVersionResource]string{}, exempt: exempt}
-	r.cluster = status.Cluster{Now: time.Now(), Params: map[string]status.Params{}}
+// Read reads a cluster. Exceptions count in the given namespaces.
+func Read(ctx context.Context, c *cluster.Connection, counts func(namespace string) bool) (*Reader, error) {
+	r := &Reader{Connection: c, versions: map[apischema.GroupVersionResource]string{}, counts: counts}
+	r.seen = status.Cluster{Now: time.Now(), Params: map[string]status.Params{}}
 	if err := r.readSchemas(); err != nil {
 		return nil, err
 	}
@@ -53,44 +54,55 @@ func readStatus(ctx context.Context, c *cluster.Connection, exempt []string) (*s
 	return r, r.readParams(ctx)
 }
 
-// nothing says why there is nothing to show.
-func (r *statusReader) nothing() string {
-	c := r.cluster
+// Status is the health of the policies that are asked for.
+func (r *Reader) Status(filter status.Filter) report.Status {
+	r.seen.Filter = filter
+	out := status.Of(r.seen)
+	out.Notes = append([]string{}, r.notes...)
+	return out
+}
+
+// Now is when it was read.
+func (r *Reader) Now() time.Time { return r.seen.Now }
+
+// Nothing says why there is nothing to show.
+func (r *Reader) Nothing() string {
+	c := r.seen
 	switch {
 	case len(c.Policies)+len(c.Bindings)+len(c.Sources)+len(c.Translations) > 0:
 		return "none of the cluster's policies is asked for; kvap status -A lists all"
-	case len(r.left) > 0:
+	case len(r.Left) > 0:
 		return "there is no policy that you may read"
 	}
 	return "the cluster has no policies"
 }
 
 // readSchemas takes the types of the release that is nearest to the server's.
-func (r *statusReader) readSchemas() (err error) {
-	release, _ := nearest(r.Connection)
-	if r.cluster.Schemas, err = schema.Builtin(release.String()); err != nil {
+func (r *Reader) readSchemas() (err error) {
+	release, _ := cluster.Nearest(r.Connection)
+	if r.seen.Schemas, err = schema.Builtin(release.String()); err != nil {
 		return err
 	}
-	r.cluster.Compile = compile.Options{Translate: translate.Options{
-		Release: release, Schemas: r.cluster.Schemas, Pack: translate.PackPolicy, Params: translate.ParamsConfigMap,
+	r.seen.Compile = compile.Options{Translate: translate.Options{
+		Release: release, Schemas: r.seen.Schemas, Pack: translate.PackPolicy, Params: translate.ParamsConfigMap,
 		Existing: translate.AllowExisting, Guard: translate.GuardNever,
 	}}
 	return nil
 }
 
-func (r *statusReader) readNative(ctx context.Context) error {
+func (r *Reader) readNative(ctx context.Context) error {
 	for _, kind := range []struct {
 		resource string
 		add      func(unstructured.Unstructured) error
 	}{
 		{"validatingadmissionpolicies", func(u unstructured.Unstructured) error {
 			p := &admissionregistrationv1.ValidatingAdmissionPolicy{}
-			r.cluster.Policies = append(r.cluster.Policies, p)
+			r.seen.Policies = append(r.seen.Policies, p)
 			return runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, p)
 		}},
 		{"validatingadmissionpolicybindings", func(u unstructured.Unstructured) error {
 			b := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{}
-			r.cluster.Bindings = append(r.cluster.Bindings, b)
+			r.seen.Bindings = append(r.seen.Bindings, b)
 			return runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, b)
 		}},
 	} {
@@ -100,7 +112,7 @@ func (r *statusReader) readNative(ctx context.Context) error {
 			return fmt.Errorf("the API server, which is of release %s, serves no ValidatingAdmissionPolicies; they exist since 1.30", r.Release)
 		}
 		if err != nil {
-			if err := r.leave(err); err != nil {
+			if err := r.Leave(err); err != nil {
 				return err
 			}
 			continue
@@ -116,7 +128,7 @@ func (r *statusReader) readNative(ctx context.Context) error {
 }
 
 // readSources reads the policies of the kinds that the cluster has.
-func (r *statusReader) readSources(ctx context.Context) error {
+func (r *Reader) readSources(ctx context.Context) error {
 	for _, kind := range append(cluster.SourceKinds(), []string{v1alpha1.Group, "Migration", "v1alpha1"}) {
 		resource, ok := r.Serves(kind[0], kind[1], kind[2:]...)
 		if !ok {
@@ -124,7 +136,7 @@ func (r *statusReader) readSources(ctx context.Context) error {
 		}
 		items, version, err := r.List(ctx, resource)
 		if err != nil {
-			if err := r.leave(err); err != nil {
+			if err := r.Leave(err); err != nil {
 				return err
 			}
 			continue
@@ -139,16 +151,16 @@ func (r *statusReader) readSources(ctx context.Context) error {
 	return nil
 }
 
-func (r *statusReader) readSource(u unstructured.Unstructured) error {
+func (r *Reader) readSource(u unstructured.Unstructured) error {
 	gvk := u.GroupVersionKind()
 	if gvk.Kind == "PolicyTranslation" {
 		t := &v1alpha1.PolicyTranslation{}
-		r.cluster.Translations = append(r.cluster.Translations, t)
+		r.seen.Translations = append(r.seen.Translations, t)
 		return runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, t)
 	}
 	if gvk.Kind == "Migration" {
 		m := &v1alpha1.Migration{}
-		r.cluster.Migrations = append(r.cluster.Migrations, m)
+		r.seen.Migrations = append(r.seen.Migrations, m)
 		return runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, m)
 	}
 	u.SetManagedFields(nil)
@@ -162,12 +174,12 @@ func (r *statusReader) readSource(u unstructured.Unstructured) error {
 	}
 	f, found := policy.Parse("", data)
 	for _, p := range f.Policies {
-		r.cluster.Sources = append(r.cluster.Sources, &status.Source{
+		r.seen.Sources = append(r.seen.Sources, &status.Source{
 			Policy: p, Found: found, Group: gvk.Group, Created: u.GetCreationTimestamp().Time, Generation: u.GetGeneration(),
 		})
 	}
-	if excepts(r.exempt, u.GetNamespace()) {
-		r.cluster.Exceptions = append(r.cluster.Exceptions, f.Exceptions...)
+	if r.counts(u.GetNamespace()) {
+		r.seen.Exceptions = append(r.seen.Exceptions, f.Exceptions...)
 	}
 	return nil
 }
@@ -179,24 +191,24 @@ type paramsQuery struct {
 }
 
 // readParams looks for the params of each binding, once for those that ask for the same.
-func (r *statusReader) readParams(ctx context.Context) error {
+func (r *Reader) readParams(ctx context.Context) error {
 	client, err := metadata.NewForConfig(r.Config)
 	if err != nil {
 		return err
 	}
 	kinds := map[string]*admissionregistrationv1.ParamKind{}
-	for _, p := range r.cluster.Policies {
+	for _, p := range r.seen.Policies {
 		kinds[p.Name] = p.Spec.ParamKind
 	}
 	asked := map[paramsQuery]*status.Params{}
-	for _, b := range r.cluster.Bindings {
+	for _, b := range r.seen.Bindings {
 		kind, ref := kinds[b.Spec.PolicyName], b.Spec.ParamRef
 		if kind == nil || ref == nil {
 			continue
 		}
 		query, err := r.paramsQuery(kind, ref)
 		if meta.IsNoMatchError(err) {
-			r.cluster.Params[b.Name] = status.Params{Unserved: true}
+			r.seen.Params[b.Name] = status.Params{Unserved: true}
 			continue
 		}
 		if err != nil {
@@ -205,20 +217,20 @@ func (r *statusReader) readParams(ctx context.Context) error {
 		found, done := asked[query]
 		if !done {
 			if found, err = query.ask(ctx, client); err != nil {
-				if err = r.leave(fmt.Errorf("params of the binding %s: %w", b.Name, err)); err != nil {
+				if err = r.Leave(fmt.Errorf("params of the binding %s: %w", b.Name, err)); err != nil {
 					return err
 				}
 			}
 			asked[query] = found
 		}
 		if found != nil {
-			r.cluster.Params[b.Name] = *found
+			r.seen.Params[b.Name] = *found
 		}
 	}
 	return nil
 }
 
-func (r *statusReader) paramsQuery(kind *admissionregistrationv1.ParamKind, ref *admissionregistrationv1.ParamRef) (q paramsQuery, err error) {
+func (r *Reader) paramsQuery(kind *admissionregistrationv1.ParamKind, ref *admissionregistrationv1.ParamRef) (q paramsQuery, err error) {
 	gvk := apischema.FromAPIVersionAndKind(kind.APIVersion, kind.Kind)
 	mapping, err := r.Mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	if err != nil {
