@@ -2,20 +2,18 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/check"
-	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/checking"
 	"github.com/kvap/kvap/internal/cluster"
 	"github.com/kvap/kvap/internal/convert"
 	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/input"
-	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/schema"
 )
@@ -97,11 +95,11 @@ func runCheck(cmd *cobra.Command, args []string, f checkFlags) error {
 		return err
 	}
 	paths := slices.Concat(args, f.files)
-	if err := run.read(cmd.InOrStdin(), paths, f.kustomize); err != nil {
+	if err := f.read(cmd, run, paths); err != nil {
 		return err
 	}
 	if f.cluster {
-		if err := run.readCluster(cmd, &f); err != nil {
+		if err := f.readCluster(cmd, run); err != nil {
 			return err
 		}
 	}
@@ -110,18 +108,17 @@ func runCheck(cmd *cobra.Command, args []string, f checkFlags) error {
 		return err
 	}
 	progress := newProgress(cmd.ErrOrStderr(), f.quiet)
-	progress.during(fmt.Sprintf("converting %s", report.Count(len(run.sources), "file", "files")), func() {
-		run.parse()
-		run.compile(choices)
+	progress.during(fmt.Sprintf("converting %s", report.Count(len(run.Sources), "file", "files")), func() {
+		run.Compile(choices)
 	})
 	progress.clear()
 	words := convertFlags{quiet: !f.verbose, verbose: f.verbose, noColor: f.noColor}
-	if err := words.printDiagnostics(cmd.ErrOrStderr(), run.found, run.sources, cmd.Root().DisplayName()); err != nil {
+	if err := words.printDiagnostics(cmd.ErrOrStderr(), run.Found, run.Sources, cmd.Root().DisplayName()); err != nil {
 		return exit.Runtime(err)
 	}
-	behind := run.behind(cmd.Root().DisplayName())
-	if len(run.objects)+len(run.unread()) == 0 && (!f.empty && !f.cluster && !run.needsNone() || run.found.HasErrors()) {
-		if run.found.HasErrors() {
+	behind := run.Behind(cmd.Root().DisplayName())
+	if len(run.Objects)+len(run.Unread()) == 0 && (!f.empty && !f.cluster && !run.NeedsNone() || run.Found.HasErrors()) {
+		if run.Found.HasErrors() {
 			return exit.Usage(nil)
 		}
 		if behind != "" {
@@ -133,7 +130,7 @@ func runCheck(cmd *cobra.Command, args []string, f checkFlags) error {
 		fmt.Fprintln(cmd.ErrOrStderr(), behind)
 	}
 	var result report.Check
-	progress.during(fmt.Sprintf("checking %s", report.Count(len(run.objects), "object", "objects")), func() { result = run.report() })
+	progress.during(fmt.Sprintf("checking %s", report.Count(len(run.Objects), "object", "objects")), func() { result = run.Report() })
 	progress.clear()
 	if err := f.write(cmd, result, run); err != nil {
 		return exit.Runtime(err)
@@ -142,22 +139,22 @@ func runCheck(cmd *cobra.Command, args []string, f checkFlags) error {
 }
 
 // verdict is the exit code: what could not be read weighs most.
-func (f checkFlags) verdict(run *checkRun, result report.Check) error {
+func (f checkFlags) verdict(run *checking.Run, result report.Check) error {
 	switch {
 	case len(run.Left) > 0:
 		return run.LeftOut.Err("the check")
-	case run.found.HasErrors():
+	case run.Found.HasErrors():
 		return exit.Partly(nil)
 	case result.Totals.AtLeast(f.least()) > 0:
 		return exit.Findings(nil)
-	case len(run.unread()) > 0:
+	case len(run.Unread()) > 0:
 		return exit.Partly(nil)
 	}
 	return nil
 }
 
 // run begins a run, where the flags are right.
-func (f checkFlags) run(cmd *cobra.Command) (*checkRun, error) {
+func (f checkFlags) run(cmd *cobra.Command) (*checking.Run, error) {
 	if _, err := input.OneOf("-o", f.output, checkFormats()...); err != nil {
 		return nil, err
 	}
@@ -169,20 +166,20 @@ func (f checkFlags) run(cmd *cobra.Command) (*checkRun, error) {
 			return nil, fmt.Errorf("--%s is for --cluster, which is not asked for", flag)
 		}
 	}
-	run := &checkRun{options: check.Options{Schemas: map[cel.Release]*schema.Set{}, Sizes: check.SizeOf(f.sizes)}, fromCluster: f.cluster}
+	run := &checking.Run{Options: check.Options{Schemas: map[cel.Release]*schema.Set{}, Sizes: check.SizeOf(f.sizes)}}
 	for _, part := range f.only {
 		p, err := input.OneOf("--only", part, check.Types, check.Costs, check.Lint)
 		if err != nil {
 			return nil, err
 		}
-		run.options.Parts = append(run.options.Parts, p)
+		run.Options.Parts = append(run.Options.Parts, p)
 	}
 	return run, f.Check()
 }
 
 // perRelease are the choices for each release, the oldest first, and its types.
-func (f checkFlags) perRelease(run *checkRun) ([]convert.Choices, error) {
-	schemas := run.options.Schemas
+func (f checkFlags) perRelease(run *checking.Run) ([]convert.Choices, error) {
+	schemas := run.Options.Schemas
 	var out []convert.Choices
 	for _, text := range f.releases {
 		f.Release = text
@@ -191,7 +188,7 @@ func (f checkFlags) perRelease(run *checkRun) ([]convert.Choices, error) {
 			return nil, err
 		}
 		if schemas[c.Translate.Release] == nil {
-			if c.Translate.Schemas, err = withServed(c.Translate.Schemas, run.served); err != nil {
+			if c.Translate.Schemas, err = run.WithServed(c.Translate.Schemas); err != nil {
 				return nil, exit.Runtime(err)
 			}
 			schemas[c.Translate.Release] = c.Translate.Schemas
@@ -202,47 +199,25 @@ func (f checkFlags) perRelease(run *checkRun) ([]convert.Choices, error) {
 	return out, nil
 }
 
-// A checkRun is one run of check.
-type checkRun struct {
-	sources []input.Source
-	found   diag.List // what reading and converting said
-	objects []*check.Object
-	options check.Options
-	newest  *convert.Compilation // of the policies that were converted; nil where there are none
-	// fromCluster tells that what the paths do not say is a cluster's to say: served
-	// are its custom kinds.
-	fromCluster bool
-	served      []servedKinds
-	cluster.LeftOut
-}
-
-func (run *checkRun) read(stdin io.Reader, paths []string, folder string) (err error) {
-	if len(paths) == 0 && folder == "" {
-		if run.fromCluster {
-			return nil
-		}
-		return fmt.Errorf("name files or folders to check, - for standard input, or --cluster for what a cluster has")
+// read reads the sources; without any, a cluster is asked.
+func (f checkFlags) read(cmd *cobra.Command, run *checking.Run, paths []string) (err error) {
+	if len(paths) > 0 || f.kustomize != "" {
+		run.Sources, run.Found, err = input.Sources(paths, f.kustomize, cmd.InOrStdin())
+	} else if !f.cluster {
+		err = fmt.Errorf("name files or folders to check, - for standard input, or --cluster for what a cluster has")
 	}
-	run.sources, run.found, err = input.Sources(paths, folder, stdin)
 	return err
 }
 
 // readCluster reads the policies where there are no others, and the custom kinds.
-func (run *checkRun) readCluster(cmd *cobra.Command, f *checkFlags) error {
+func (f *checkFlags) readCluster(cmd *cobra.Command, run *checking.Run) error {
 	c, err := f.connectTo.connect()
 	if err != nil {
 		return err
 	}
-	r := checkReader{Connection: c}
-	if len(run.sources) == 0 {
-		if run.sources, err = r.policies(cmd.Context()); err != nil {
-			return exit.Runtime(err)
-		}
-	}
-	if run.served, err = r.readServed(cmd.Context(), run.sources); err != nil {
+	if err := run.ReadCluster(cmd.Context(), c); err != nil {
 		return exit.Runtime(err)
 	}
-	run.LeftOut = r.LeftOut
 	if cmd.Flags().Changed("kubernetes-version") {
 		return nil
 	}
@@ -254,141 +229,25 @@ func (run *checkRun) readCluster(cmd *cobra.Command, f *checkFlags) error {
 	return nil
 }
 
-// parse finds the native objects among the sources.
-func (run *checkRun) parse() {
-	for _, s := range run.sources {
-		if !check.MayBe(s.Data) {
-			continue
-		}
-		objects, ds := check.Written(s.Name, s.Data)
-		run.objects, run.found = append(run.objects, objects...), append(run.found, ds...)
-	}
-}
-
-// compile converts the Kyverno-style policies for each release.
-func (run *checkRun) compile(releases []convert.Choices) {
-	if !slices.ContainsFunc(run.sources, func(s input.Source) bool { return policy.MayHold(s.Data) || !check.MayBe(s.Data) }) {
-		return
-	}
-	var made []*check.Object
-	for _, c := range releases {
-		done := convert.Compile(run.sources, c)
-		run.found = append(run.found, done.Found...)
-		run.newest = done
-		made = append(made, check.Made(done.Objects, c.Translate.Release)...)
-	}
-	run.objects = append(run.objects, check.Merge(made)...)
-	// what is not read is a finding of its own, and no file of which an object is checked is passed over
-	checked := map[string]bool{}
-	for _, o := range run.objects {
-		checked[o.Pos.File] = true
-	}
-	run.found = slices.DeleteFunc(run.found, func(d diag.Diagnostic) bool {
-		return d.Code == diag.UnreadKind || d.Code == diag.OtherEngine || d.Code == diag.OtherKind && d.Line == 0 && checked[d.File]
-	})
-	run.found = run.found.Sort()
-}
-
-// unread are the policies of kinds that are not read.
-func (run *checkRun) unread() []*policy.Unread {
-	if run.newest == nil {
-		return nil
-	}
-	return run.newest.Unread
-}
-
-// needsNone tells that rules are native, if only such that need no object.
-func (run *checkRun) needsNone() bool {
-	return run.newest != nil && slices.ContainsFunc(run.newest.Rules, func(r *compile.Rule) bool { return report.Target(r.Target) == report.Native })
-}
-
-// behind says how many rules are not looked at, for they have no native form; "" for
-// none. command is what the program is called.
-func (run *checkRun) behind(command string) string {
-	if run.newest == nil {
-		return ""
-	}
-	n := 0
-	for _, r := range run.newest.Rules {
-		if report.Target(r.Target) != report.Native {
-			n++
-		}
-	}
-	switch n {
-	case 0:
-		return ""
-	case 1:
-		return "1 rule has no native form and is not checked; " + command + " convert says why"
-	}
-	return fmt.Sprintf("%d rules have no native form and are not checked; %s convert says why", n, command)
-}
-
-// report fills the values that are rendered.
-func (run *checkRun) report() report.Check {
-	var objects []report.CheckedObject
-	for _, r := range check.Objects(run.objects, run.options) {
-		o := report.CheckedObject{Kind: r.Object.Kind(), Name: r.Object.Name(), File: r.Object.Pos.File, Line: r.Object.Pos.Line, Generated: r.Object.Generated()}
-		for _, release := range r.Releases {
-			o.Releases = append(o.Releases, release.String())
-		}
-		for _, w := range r.TypeChecking {
-			o.TypeChecking = append(o.TypeChecking, report.PredictedWarning{FieldRef: w.Field, Warning: w.Warning})
-		}
-		for _, k := range r.Cost {
-			o.Cost = append(o.Cost, report.ExpressionCost{Field: k.Field, Estimate: k.Estimate, Measured: k.Measured, Limit: k.Limit, Safe: k.SafeUpTo()})
-		}
-		for _, f := range r.Findings {
-			o.Findings = append(o.Findings, findingRow(f))
-		}
-		objects = append(objects, o)
-	}
-	for _, u := range run.unread() {
-		objects = append(objects, report.CheckedObject{Kind: u.Kind, Name: u.Name, File: u.Pos.File, Line: u.Pos.Line, Findings: []report.Finding{
-			{Code: u.Code, Severity: diag.Warning, File: u.Pos.File, Line: u.Pos.Line, Column: u.Pos.Col, Message: u.Reason},
-		}})
-	}
-	return report.NewCheck(objects)
-}
-
-func findingRow(f check.Finding) report.Finding {
-	row := report.Finding{
-		Code: f.Code, Severity: f.Severity, Field: f.Field, File: f.File, Line: f.Line, Column: f.Pos.Col, Message: f.Message,
-		Known: f.Known, Expression: f.Expression, ExpressionLine: f.ExprLine, ExpressionColumn: f.ExprCol,
-	}
-	if f.Release != 0 {
-		row.Release = f.Release.String()
-	}
-	return row
-}
-
-func (f checkFlags) write(cmd *cobra.Command, c report.Check, run *checkRun) error {
+func (f checkFlags) write(cmd *cobra.Command, c report.Check, run *checking.Run) error {
 	out := cmd.OutOrStdout()
 	switch f.output {
 	case "json":
 		return c.WriteJSON(out)
 	case "sarif", "github":
-		return report.WriteAlerts(out, f.output, c, run.found)
+		return report.WriteAlerts(out, f.output, c, run.Found)
 	case "junit":
 		return c.WriteJUnit(out, f.least())
 	case "markdown":
 		return c.WriteMarkdown(out)
 	case "html":
-		return run.page(c).WriteHTML(out)
+		return run.Page(c).WriteHTML(out)
 	}
 	words := convertFlags{quiet: f.quiet, verbose: f.verbose, noColor: f.noColor}
 	return c.WriteText(inColour(out, f.noColor), report.CheckText{
-		Text: words.diagnosticText(out, run.sources, cmd.Root().DisplayName()), Detail: words.detail(), Cost: f.output == "wide",
+		Text: words.diagnosticText(out, run.Sources, cmd.Root().DisplayName()), Detail: words.detail(), Cost: f.output == "wide",
 	})
 }
 
 // least is the least grave severity that makes a run fail.
 func (f checkFlags) least() diag.Severity { return diag.Severity(slices.Index(severities(), f.failOn)) }
-
-func (run *checkRun) page(c report.Check) report.Page {
-	page := report.Page{Title: "kvap check", Check: &c}
-	if run.newest != nil && !run.newest.Empty() {
-		conversion := run.newest.Report()
-		page.Conversion, page.Pairs = &conversion, run.newest.Pairs(run.sources)
-	}
-	return page
-}

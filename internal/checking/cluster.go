@@ -1,4 +1,4 @@
-package main
+package checking
 
 import (
 	"context"
@@ -17,10 +17,16 @@ import (
 	"github.com/kvap/kvap/vap"
 )
 
-// A checkReader reads from a cluster what check is about.
-type checkReader struct {
-	*cluster.Connection
-	cluster.LeftOut
+// ReadCluster reads the policies of a cluster, where the run has no others, and the types
+// of its custom kinds.
+func (run *Run) ReadCluster(ctx context.Context, c *cluster.Connection) (err error) {
+	if len(run.Sources) == 0 {
+		if run.Sources, err = run.policies(ctx, c); err != nil {
+			return err
+		}
+	}
+	run.served, err = run.readServed(ctx, c)
+	return err
 }
 
 // nativeKinds are the kinds that check looks at, each with its versions.
@@ -37,34 +43,24 @@ func nativeKinds() [][]string {
 // policies are the policies and bindings of the cluster, each as a file would have
 // it. Of Kyverno-style policies those are left out of which native objects are there:
 // these are what counts.
-func (r *checkReader) policies(ctx context.Context) ([]input.Source, error) {
+func (run *Run) policies(ctx context.Context, c *cluster.Connection) ([]input.Source, error) {
 	var out []input.Source
 	deployed := map[string]bool{}
 	for _, kind := range slices.Concat(nativeKinds(), cluster.SourceKinds()) {
 		if kind[1] == "PolicyTranslation" {
 			continue
 		}
-		resource, ok := r.Serves(kind[0], kind[1], kind[2:]...)
-		if !ok {
-			continue
-		}
-		items, _, err := r.List(ctx, resource)
-		if err != nil {
-			if err = r.Leave(err); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		for _, u := range items {
+		err := c.EachOf(ctx, kind, func(err error) { run.Left = append(run.Left, err) }, func(u unstructured.Unstructured) error {
 			noteMembers(deployed, u)
 			if deployed[identityOf(u)] {
-				continue
+				return nil
 			}
 			s, err := cluster.SourceOf(u)
-			if err != nil {
-				return nil, err
-			}
 			out = append(out, s)
+			return err
+		})
+		if err != nil {
+			return nil, err
 		}
 	}
 	return out, nil
@@ -100,18 +96,18 @@ func identityOf(u unstructured.Unstructured) string {
 // readServed reads the types of the kinds that are served and not built in. Those
 // that the sources name come first: of the others there may be too many, and what is
 // not known of them is no matter.
-func (r *checkReader) readServed(ctx context.Context, sources []input.Source) ([]servedKinds, error) {
-	client, err := discovery.NewDiscoveryClientForConfig(r.Config)
+func (run *Run) readServed(ctx context.Context, c *cluster.Connection) ([]servedKinds, error) {
+	client, err := discovery.NewDiscoveryClientForConfig(c.Config)
 	if err != nil {
 		return nil, err
 	}
-	all, err := servedBy(r.Groups)
+	all, err := servedBy(c.Groups)
 	if err != nil {
 		return nil, err
 	}
 	var named, others []servedKinds
 	for _, k := range all {
-		if k.namedIn(sources) {
+		if k.namedIn(run.Sources) {
 			named = append(named, k)
 		} else {
 			others = append(others, k)
@@ -127,7 +123,7 @@ func (r *checkReader) readServed(ctx context.Context, sources []input.Source) ([
 			return nil, ctx.Err()
 		}
 		if err != nil && i < len(named) {
-			r.Left = append(r.Left, fmt.Errorf("the types of %s/%s: %w", k.Group, k.Version, err))
+			run.Left = append(run.Left, fmt.Errorf("the types of %s/%s: %w", k.Group, k.Version, err))
 		}
 	}
 	return all, nil

@@ -1,4 +1,4 @@
-package main
+package checking
 
 import (
 	"bytes"
@@ -81,9 +81,9 @@ func (k servedKinds) namedIn(sources []input.Source) bool {
 	})
 }
 
-// withServed are the types of a release, and those that a cluster serves.
-func withServed(set *schema.Set, kinds []servedKinds) (*schema.Set, error) {
-	for _, k := range kinds {
+// WithServed are the types of a release, and those that a cluster serves.
+func (run *Run) WithServed(set *schema.Set) (*schema.Set, error) {
+	for _, k := range run.served {
 		next, err := set.WithServed(k.resources, k.document)
 		if err != nil {
 			return nil, err

@@ -1,0 +1,144 @@
+package checking
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/kvap/kvap/check"
+	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/cluster"
+	"github.com/kvap/kvap/internal/convert"
+	"github.com/kvap/kvap/internal/input"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/report"
+)
+
+// A Run is one run of check.
+type Run struct {
+	Sources []input.Source
+	Found   diag.List // what reading and converting said
+	Objects []*check.Object
+	Options check.Options
+	newest  *convert.Compilation // of the policies that were converted; nil where there are none
+	served  []servedKinds        // by the cluster, if one is asked
+	cluster.LeftOut
+}
+
+// parse finds the native objects among the sources.
+func (run *Run) parse() {
+	for _, s := range run.Sources {
+		if !check.MayBe(s.Data) {
+			continue
+		}
+		objects, ds := check.Written(s.Name, s.Data)
+		run.Objects, run.Found = append(run.Objects, objects...), append(run.Found, ds...)
+	}
+}
+
+// Compile finds the native objects, and converts the Kyverno-style policies for each
+// release.
+func (run *Run) Compile(releases []convert.Choices) {
+	run.parse()
+	if !slices.ContainsFunc(run.Sources, func(s input.Source) bool { return policy.MayHold(s.Data) || !check.MayBe(s.Data) }) {
+		return
+	}
+	var made []*check.Object
+	for _, c := range releases {
+		done := convert.Compile(run.Sources, c)
+		run.Found = append(run.Found, done.Found...)
+		run.newest = done
+		made = append(made, check.Made(done.Objects, c.Translate.Release)...)
+	}
+	run.Objects = append(run.Objects, check.Merge(made)...)
+	// what is not read is a finding of its own, and no file of which an object is checked is passed over
+	checked := map[string]bool{}
+	for _, o := range run.Objects {
+		checked[o.Pos.File] = true
+	}
+	run.Found = slices.DeleteFunc(run.Found, func(d diag.Diagnostic) bool {
+		return d.Code == diag.UnreadKind || d.Code == diag.OtherEngine || d.Code == diag.OtherKind && d.Line == 0 && checked[d.File]
+	})
+	run.Found = run.Found.Sort()
+}
+
+// Unread are the policies of kinds that are not read.
+func (run *Run) Unread() []*policy.Unread {
+	if run.newest == nil {
+		return nil
+	}
+	return run.newest.Unread
+}
+
+// NeedsNone tells that rules are native, if only such that need no object.
+func (run *Run) NeedsNone() bool {
+	return run.newest != nil && slices.ContainsFunc(run.newest.Rules, func(r *compile.Rule) bool { return report.Target(r.Target) == report.Native })
+}
+
+// Behind says how many rules are not looked at, for they have no native form; "" for
+// none. command is what the program is called.
+func (run *Run) Behind(command string) string {
+	if run.newest == nil {
+		return ""
+	}
+	n := 0
+	for _, r := range run.newest.Rules {
+		if report.Target(r.Target) != report.Native {
+			n++
+		}
+	}
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return "1 rule has no native form and is not checked; " + command + " convert says why"
+	}
+	return fmt.Sprintf("%d rules have no native form and are not checked; %s convert says why", n, command)
+}
+
+// Report fills the values that are rendered.
+func (run *Run) Report() report.Check {
+	var objects []report.CheckedObject
+	for _, r := range check.Objects(run.Objects, run.Options) {
+		o := report.CheckedObject{Kind: r.Object.Kind(), Name: r.Object.Name(), File: r.Object.Pos.File, Line: r.Object.Pos.Line, Generated: r.Object.Generated()}
+		for _, release := range r.Releases {
+			o.Releases = append(o.Releases, release.String())
+		}
+		for _, w := range r.TypeChecking {
+			o.TypeChecking = append(o.TypeChecking, report.PredictedWarning{FieldRef: w.Field, Warning: w.Warning})
+		}
+		for _, k := range r.Cost {
+			o.Cost = append(o.Cost, report.ExpressionCost{Field: k.Field, Estimate: k.Estimate, Measured: k.Measured, Limit: k.Limit, Safe: k.SafeUpTo()})
+		}
+		for _, f := range r.Findings {
+			o.Findings = append(o.Findings, findingRow(f))
+		}
+		objects = append(objects, o)
+	}
+	for _, u := range run.Unread() {
+		objects = append(objects, report.CheckedObject{Kind: u.Kind, Name: u.Name, File: u.Pos.File, Line: u.Pos.Line, Findings: []report.Finding{
+			{Code: u.Code, Severity: diag.Warning, File: u.Pos.File, Line: u.Pos.Line, Column: u.Pos.Col, Message: u.Reason},
+		}})
+	}
+	return report.NewCheck(objects)
+}
+
+func findingRow(f check.Finding) report.Finding {
+	row := report.Finding{
+		Code: f.Code, Severity: f.Severity, Field: f.Field, File: f.File, Line: f.Line, Column: f.Pos.Col, Message: f.Message,
+		Known: f.Known, Expression: f.Expression, ExpressionLine: f.ExprLine, ExpressionColumn: f.ExprCol,
+	}
+	if f.Release != 0 {
+		row.Release = f.Release.String()
+	}
+	return row
+}
+
+func (run *Run) Page(c report.Check) report.Page {
+	page := report.Page{Title: "kvap check", Check: &c}
+	if run.newest != nil && !run.newest.Empty() {
+		conversion := run.newest.Report()
+		page.Conversion, page.Pairs = &conversion, run.newest.Pairs(run.Sources)
+	}
+	return page
+}
