@@ -5,19 +5,28 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/convert"
 	"github.com/kvap/kvap/internal/exit"
+	"github.com/kvap/kvap/migrate/compare"
 	"github.com/kvap/kvap/migrate/record"
+	"github.com/kvap/kvap/migrate/recording"
+	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/translate"
 	"github.com/kvap/kvap/vap"
-	"github.com/kvap/kvap/webhook/endpoint"
 )
 
 // recordFlags are the flags of migrate record as the user gave them.
@@ -25,16 +34,11 @@ type recordFlags struct {
 	files     []string
 	kustomize string
 	dir       string
-	wait      time.Duration
 	sample    float64
 	size      string
 	masked    []string
-	hold      time.Duration
-	exclude   []string
-	groups    []string
 	remove    bool
-	endpoint  endpoint.Endpoint
-	certs     string
+	recording.Options
 	clusterFlags
 	allNamespaces bool
 	quiet         bool
@@ -83,18 +87,18 @@ func (f *recordFlags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.dir, "output-dir", "", "the folder for the recorded requests")
 	fs.StringSliceVarP(&f.files, "filename", "f", nil, "a file or folder of policies, in place of those of the cluster")
 	fs.StringVarP(&f.kustomize, "kustomize", "k", "", "a kustomize folder to render and read, as if it were a file")
-	fs.DurationVar(&f.wait, "for", 0, "how long to record, for instance 1h; until Ctrl-C by default")
+	fs.DurationVar(&f.For, "for", 0, "how long to record, for instance 1h; until Ctrl-C by default")
 	fs.Float64Var(&f.sample, "sample", 1, "the share of requests that is kept, for instance 0.1")
 	fs.StringVar(&f.size, "max-size", "256Mi", "what the files may take; 16Mi at least")
 	fs.StringSliceVar(&f.masked, "mask", nil, "a field whose value is masked, as KIND/PATH or PATH; values of Secrets are anyway")
-	fs.StringSliceVar(&f.exclude, "exclude-namespaces", vap.DefaultExcludedNamespaces(), "whose requests are not recorded; none for none")
-	fs.StringSliceVar(&f.groups, "exclude-groups", []string{"system:nodes"}, "groups whose requests are not recorded, as Kyverno does not judge them; none for none")
+	fs.StringSliceVar(&f.ExcludeNamespaces, "exclude-namespaces", vap.DefaultExcludedNamespaces(), "whose requests are not recorded; none for none")
+	fs.StringSliceVar(&f.ExcludeGroups, "exclude-groups", []string{"system:nodes"}, "groups whose requests are not recorded, as Kyverno does not judge them; none for none")
 	fs.BoolVar(&f.remove, "remove", false, "only take away the configuration that an earlier run left behind")
-	fs.StringVar(&f.endpoint.Address, "webhook-address", "127.0.0.1:0", "where to listen")
-	fs.StringVar(&f.endpoint.URL, "webhook-url", "", "where the API server finds the webhook: https://HOST:PORT")
-	fs.StringVar(&f.endpoint.Service, "webhook-service", "", "the service of the webhook in place of a URL, as name or namespace/name; port 443")
-	fs.StringVar(&f.certs, "webhook-certs", "", "a folder with tls.crt, tls.key and ca.crt, in place of certificates made for the run")
-	fs.DurationVar(&f.hold, "webhook-timeout", time.Second, "how long the API server waits for an answer at most: 1s to 5s")
+	fs.StringVar(&f.Address, "webhook-address", "127.0.0.1:0", "where to listen")
+	fs.StringVar(&f.URL, "webhook-url", "", "where the API server finds the webhook: https://HOST:PORT")
+	fs.StringVar(&f.Service, "webhook-service", "", "the service of the webhook in place of a URL, as name or namespace/name; port 443")
+	fs.StringVar(&f.Certificates, "webhook-certs", "", "a folder with tls.crt, tls.key and ca.crt, in place of certificates made for the run")
+	fs.DurationVar(&f.Timeout, "webhook-timeout", time.Second, "how long the API server waits for an answer at most: 1s to 5s")
 	fs.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "namespaced policies of all namespaces")
 	f.clusterFlags.add(fs)
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no progress")
@@ -110,15 +114,15 @@ func (f *recordFlags) check() (size int64, err error) {
 		return 0, errors.New("record needs --output-dir DIR, a folder for the requests")
 	case f.sample <= 0 || f.sample > 1:
 		return 0, fmt.Errorf("--sample %v: want a share of more than 0, and of 1 at most", f.sample)
-	case f.wait < 0:
-		return 0, fmt.Errorf("--for %s: want a time to go on for, such as 1h", f.wait)
-	case f.hold < time.Second || f.hold > record.MaxTimeout*time.Second || f.hold%time.Second != 0:
-		return 0, fmt.Errorf("--webhook-timeout %s: want 1s to %ds", f.hold, record.MaxTimeout)
-	case f.endpoint.Service != "" && f.endpoint.URL != "":
+	case f.For < 0:
+		return 0, fmt.Errorf("--for %s: want a time to go on for, such as 1h", f.For)
+	case f.Timeout < time.Second || f.Timeout > record.MaxTimeout*time.Second || f.Timeout%time.Second != 0:
+		return 0, fmt.Errorf("--webhook-timeout %s: want 1s to %ds", f.Timeout, record.MaxTimeout)
+	case f.Service != "" && f.URL != "":
 		return 0, errors.New("--webhook-service and --webhook-url exclude each other")
 	}
-	if f.endpoint.URL != "" || f.endpoint.Service != "" {
-		if err := f.endpoint.Check(); err != nil {
+	if f.URL != "" || f.Service != "" {
+		if err := f.Endpoint.Check(); err != nil {
 			return 0, err
 		}
 	}
@@ -149,47 +153,88 @@ func runRecord(cmd *cobra.Command, names []string, f recordFlags) error {
 	}
 	ctx, stop := signal.NotifyContext(commandContext(cmd), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	r := &recording{flags: f, Connection: c, errs: cmd.ErrOrStderr(), progress: newProgress(cmd.ErrOrStderr(), f.quiet)}
+	progress := newProgress(cmd.ErrOrStderr(), f.quiet)
+	f.ExcludeNamespaces, f.ExcludeGroups = none(f.ExcludeNamespaces), none(f.ExcludeGroups)
+	f.Errs, f.Progress = cmd.ErrOrStderr(), progress.show
+	r := recording.New(c, f.Options)
 	if f.remove {
-		return r.takeAway(ctx)
+		return r.TakeAway(ctx)
 	}
-	if r.rules, err = r.rulesOf(ctx, names, cmd.InOrStdin()); err != nil {
+	if err := f.choose(ctx, cmd, r, names); err != nil {
 		return err
 	}
 	files, err := record.OpenFiles(f.dir, size)
 	if err != nil {
 		return exit.Runtime(err)
 	}
-	r.recorder = record.New(record.Options{Mask: mask, To: files, Sample: f.sample, Labels: r.labels.of})
-	err = r.run(ctx)
-	if ended := r.recorder.Close(); err == nil && ended != nil {
+	to := record.New(record.Options{Mask: mask, To: files, Sample: f.sample, Labels: r.Labels})
+	err = r.Run(ctx, to)
+	if ended := to.Close(); err == nil {
 		err = exit.Runtime(ended)
 	}
-	r.progress.clear()
-	return r.summary(cmd, err)
+	progress.clear()
+	return f.summary(cmd.OutOrStdout(), to, err)
+}
+
+// choose has the requests recorded that the policies are about.
+func (f *recordFlags) choose(ctx context.Context, cmd *cobra.Command, r *recording.Recording, names []string) error {
+	flags := convert.DefaultFlags()
+	flags.Pack = string(translate.PackMatch)
+	choices, err := flags.Choices()
+	if err != nil {
+		return err
+	}
+	reading := &comparison{flags: compareFlags{files: f.files, kustomize: f.kustomize}, choices: choices, stdin: cmd.InOrStdin()}
+	o := compare.Options{
+		Translate: choices.Translate, Files: reading.files, Counts: func(string) bool { return false },
+		Selection: compare.Selection{Names: names, Labels: labels.Everything(), Namespace: r.Namespace, Every: f.fromFiles() || f.allNamespaces},
+	}
+	if !f.fromFiles() {
+		o.Cluster = r.Connection
+	}
+	policies, elsewhere, err := compare.Policies(ctx, o)
+	if err != nil {
+		return exit.Runtime(err)
+	}
+	f.leftOut(cmd.ErrOrStderr(), elsewhere, "of other namespaces, and -A takes them")
+	idle, err := r.About(policies)
+	f.leftOut(cmd.ErrOrStderr(), idle, "no rule of them validates a kind that the cluster serves")
+	return exit.Runtime(err)
+}
+
+// leftOut says of which policies no request is recorded.
+func (f *recordFlags) leftOut(errs io.Writer, policies []*policy.Policy, why string) {
+	var names []string
+	for _, p := range policies {
+		names = append(names, p.FullName())
+	}
+	if len(names) > 0 && !f.quiet {
+		slices.Sort(names)
+		fmt.Fprintf(errs, "left out: %s: %s\n", diag.Inert(strings.Join(names, ", ")), why)
+	}
 }
 
 // summary says what was recorded, also where it ended badly.
-func (r *recording) summary(cmd *cobra.Command, err error) error {
-	n := r.recorder.Counts()
-	fmt.Fprintf(cmd.OutOrStdout(), "recorded %s in %s", report.Count(int(n.Recorded), "request", "requests"), r.flags.dir)
+func (f *recordFlags) summary(out io.Writer, recorder *record.Recorder, err error) error {
+	n := recorder.Counts()
+	fmt.Fprintf(out, "recorded %s in %s", report.Count(int(n.Recorded), "request", "requests"), f.dir)
 	if n.PassedBy > 0 {
-		fmt.Fprintf(cmd.OutOrStdout(), "; %s not in the sample", was(n.PassedBy))
+		fmt.Fprintf(out, "; %s not in the sample", was(n.PassedBy))
 	}
 	if n.Lost() > 0 {
-		fmt.Fprintf(cmd.OutOrStdout(), "; %s lost (%d came too fast, %d too large, %d could not be written or read)", was(n.Lost()), n.Dropped, n.TooLarge, n.Failed)
+		fmt.Fprintf(out, "; %s lost (%d came too fast, %d too large, %d could not be written or read)", was(n.Lost()), n.Dropped, n.TooLarge, n.Failed)
 	}
-	fmt.Fprintln(cmd.OutOrStdout())
+	fmt.Fprintln(out)
 	if n.Recorded > 0 {
-		fmt.Fprintf(cmd.OutOrStdout(), "next: kvap migrate compare --requests %s\n", r.flags.dir)
+		fmt.Fprintf(out, "next: kvap migrate compare --requests %s\n", f.dir)
 	} else if n.PassedBy+n.Lost() == 0 {
-		fmt.Fprintln(cmd.OutOrStdout(), "no request came; see that the API server reaches the webhook (--webhook-url), that somebody makes such requests, and record for longer")
+		fmt.Fprintln(out, "no request came; see that the API server reaches the webhook (--webhook-url), that somebody makes such requests, and record for longer")
 	}
 	if err != nil {
 		return err
 	}
 	if n.Lost() > 0 {
-		return exit.Partly(r.recorder.Trouble())
+		return exit.Partly(recorder.Trouble())
 	}
 	return nil
 }
@@ -208,12 +253,4 @@ func none(list []string) []string {
 		return nil
 	}
 	return list
-}
-
-// removalTime is how long taking the configuration away may take once the time is over.
-const removalTime = 20 * time.Second
-
-// afterwards is a context for what must be done although ctx has ended.
-func afterwards(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), removalTime)
 }

@@ -1,4 +1,4 @@
-package main
+package recording
 
 import (
 	"context"
@@ -9,118 +9,95 @@ import (
 	"log"
 	"net"
 	"net/http"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/cluster"
-	"github.com/kvap/kvap/internal/convert"
 	"github.com/kvap/kvap/internal/exit"
-	"github.com/kvap/kvap/migrate/compare"
 	"github.com/kvap/kvap/migrate/record"
 	"github.com/kvap/kvap/policy"
-	"github.com/kvap/kvap/translate"
 	"github.com/kvap/kvap/webhook/certs"
 	"github.com/kvap/kvap/webhook/endpoint"
 	"github.com/kvap/kvap/webhook/registration"
 	"github.com/kvap/kvap/webhook/world"
 )
 
-// A recording is a run of record: a webhook, and its configuration.
-type recording struct {
-	flags recordFlags
+// Options say where the webhook is, and which requests it is sent.
+type Options struct {
+	endpoint.Endpoint
+	Certificates      string        // a folder of them, in place of some made for the run
+	For               time.Duration // 0 for until the context ends
+	Timeout           time.Duration // how long the API server waits for an answer
+	ExcludeNamespaces []string
+	ExcludeGroups     []string
+	Errs              io.Writer
+	Progress          func(format string, args ...any)
+}
+
+// A Recording is a webhook, and its configuration.
+type Recording struct {
+	options Options
 	*cluster.Connection
-	errs     io.Writer
-	progress *progress
 	recorder *record.Recorder
 	rules    []admissionregistrationv1.RuleWithOperations
 	labels   namespaceLabels
 	certs    endpoint.CertificateSource
 }
 
-// rulesOf are the requests that the policies are about.
-func (r *recording) rulesOf(ctx context.Context, names []string, stdin io.Reader) ([]admissionregistrationv1.RuleWithOperations, error) {
-	flags := convert.DefaultFlags()
-	flags.Pack = string(translate.PackMatch)
-	choices, err := flags.Choices()
-	if err != nil {
-		return nil, err
-	}
-	reading := &comparison{flags: compareFlags{files: r.flags.files, kustomize: r.flags.kustomize}, choices: choices, stdin: stdin}
-	o := compare.Options{
-		Translate: choices.Translate, Files: reading.files, Counts: func(string) bool { return false },
-		Selection: compare.Selection{Names: names, Labels: labels.Everything(), Namespace: r.Namespace, Every: r.flags.fromFiles() || r.flags.allNamespaces},
-	}
-	if !r.flags.fromFiles() {
-		o.Cluster = r.Connection
-	}
-	policies, elsewhere, err := compare.Policies(ctx, o)
-	if err != nil {
-		return nil, exit.Runtime(err)
-	}
-	r.leftOut(elsewhere, "of other namespaces, and -A takes them")
+// New is one in a cluster.
+func New(c *cluster.Connection, o Options) *Recording {
+	return &Recording{options: o, Connection: c}
+}
+
+// About has the requests recorded that policies are about, and answers which policies are
+// about none.
+func (r *Recording) About(policies []*policy.Policy) (idle []*policy.Policy, err error) {
 	for _, p := range policies {
 		p.FailurePolicy = policy.Ignore // what could lock the cluster up cannot here
 		p.Admission = true
 	}
 	client, err := discovery.NewDiscoveryClientForConfig(r.Config)
 	if err != nil {
-		return nil, exit.Runtime(err)
+		return nil, err
 	}
 	served, err := world.Discover(client)
 	if err != nil {
-		return nil, exit.Runtime(err)
+		return nil, err
 	}
 	var kinds registration.Table
 	for _, one := range served {
 		kinds = append(kinds, registration.Resource(one))
 	}
-	var idle []*policy.Policy
 	for _, p := range policies {
-		if objects, _ := registration.Configure([]*policy.Policy{p}, kinds, registration.Options{URL: "https://localhost"}); objects.Validating == nil {
+		objects, _ := registration.Configure([]*policy.Policy{p}, kinds, registration.Options{URL: "https://localhost"})
+		if objects.Validating == nil {
 			idle = append(idle, p)
 		}
 	}
-	r.leftOut(idle, "no rule of them validates a kind that the cluster serves")
 	objects, _ := registration.Configure(policies, kinds, registration.Options{URL: "https://localhost"})
 	if objects.Validating == nil {
-		return nil, exit.Usage(errors.New("the policies have no rule that validates a kind which the cluster serves, so there is nothing to record"))
+		return idle, exit.Usage(errors.New("the policies have no rule that validates a kind which the cluster serves, so there is nothing to record"))
 	}
-	var out []admissionregistrationv1.RuleWithOperations
 	for _, w := range objects.Validating.Webhooks {
-		out = append(out, w.Rules...)
+		r.rules = append(r.rules, w.Rules...)
 	}
-	return out, nil
+	return idle, nil
 }
 
-// leftOut says of which policies no request is recorded.
-func (r *recording) leftOut(policies []*policy.Policy, why string) {
-	var names []string
-	for _, p := range policies {
-		names = append(names, p.FullName())
-	}
-	if len(names) > 0 && !r.flags.quiet {
-		slices.Sort(names)
-		fmt.Fprintf(r.errs, "left out: %s: %s\n", diag.Inert(strings.Join(names, ", ")), why)
-	}
-}
-
-// run serves, has the API server send requests, and ends both when it is time.
-func (r *recording) run(ctx context.Context) error {
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", r.flags.endpoint.Address)
+// Run serves, has the API server send requests, and ends both when it is time.
+func (r *Recording) Run(ctx context.Context, to *record.Recorder) error {
+	r.recorder = to
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", r.options.Address)
 	if err != nil {
 		return exit.Usage(fmt.Errorf("--webhook-address: %w", err))
 	}
-	r.flags.endpoint = r.flags.endpoint.At(l)
+	r.options.Endpoint = r.options.At(l)
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	if err := r.prepare(background); err != nil {
@@ -157,8 +134,8 @@ func settle(ctx context.Context) {
 }
 
 // prepare makes certificates, and learns the labels of namespaces.
-func (r *recording) prepare(ctx context.Context) error {
-	if dir := r.flags.certs; dir != "" {
+func (r *Recording) prepare(ctx context.Context) error {
+	if dir := r.options.Certificates; dir != "" {
 		files, err := certs.NewFiles(dir)
 		if err != nil {
 			return exit.Usage(fmt.Errorf("--webhook-certs: %w", err))
@@ -166,11 +143,11 @@ func (r *recording) prepare(ctx context.Context) error {
 		go func() { _ = files.Run(ctx) }() // what it has stays in use
 		r.certs = files
 	} else {
-		authority := certs.NewAuthority(certs.Options{Store: &certs.Memory{}, Names: r.flags.endpoint.Names(r.Namespace)})
+		authority := certs.NewAuthority(certs.Options{Store: &certs.Memory{}, Names: r.options.Names(r.Namespace)})
 		if err := authority.Renew(ctx); err != nil {
 			return exit.Runtime(err)
 		}
-		go authority.Run(ctx, func(err error) { fmt.Fprintf(r.errs, "error: certificates: %v\n", err) })
+		go authority.Run(ctx, func(err error) { fmt.Fprintf(r.options.Errs, "error: certificates: %v\n", err) })
 		r.certs = authority
 	}
 	if err := r.labels.read(ctx, r.Connection); err != nil {
@@ -181,10 +158,10 @@ func (r *recording) prepare(ctx context.Context) error {
 }
 
 // watch goes on until the time is over, the context ends or the server fails.
-func (r *recording) watch(ctx context.Context, ended <-chan error) error {
+func (r *Recording) watch(ctx context.Context, ended <-chan error) error {
 	end := make(<-chan time.Time)
-	if r.flags.wait > 0 {
-		end = time.After(r.flags.wait)
+	if r.options.For > 0 {
+		end = time.After(r.options.For)
 	}
 	begun := time.Now()
 	tick := time.NewTicker(time.Second)
@@ -203,23 +180,23 @@ func (r *recording) watch(ctx context.Context, ended <-chan error) error {
 			}
 		case <-tick.C:
 			n := r.recorder.Counts()
-			r.progress.show("%d recorded, %d lost, for %s; Ctrl-C ends it", n.Recorded, n.Lost(), time.Since(begun).Round(time.Second))
+			r.options.Progress("%d recorded, %d lost, for %s; Ctrl-C ends it", n.Recorded, n.Lost(), time.Since(begun).Round(time.Second))
 		}
 	}
 }
 
 // register writes the configuration.
-func (r *recording) register(ctx context.Context) error {
+func (r *Recording) register(ctx context.Context) error {
 	sending := record.Sending{
-		Rules: r.rules, Seconds: int32(r.flags.hold / time.Second), //nolint:gosec // it was checked
-		ExcludeNamespaces: none(r.flags.exclude), ExcludeGroups: none(r.flags.groups),
+		Rules: r.rules, Seconds: int32(r.options.Timeout / time.Second), //nolint:gosec // it was checked
+		ExcludeNamespaces: r.options.ExcludeNamespaces, ExcludeGroups: r.options.ExcludeGroups,
 		Client: admissionregistrationv1.WebhookClientConfig{CABundle: r.certs.Bundle()},
 	}
 	path := "/record"
-	if service := r.flags.endpoint.Reference(r.Namespace); service != nil {
+	if service := r.options.Reference(r.Namespace); service != nil {
 		service.Path, sending.Client.Service = &path, service
 	} else {
-		url := r.flags.endpoint.Base() + path
+		url := r.options.Base() + path
 		sending.Client.URL = &url
 	}
 	wanted, err := record.Configuration(sending)
@@ -245,22 +222,22 @@ func (r *recording) register(ctx context.Context) error {
 	return nil
 }
 
-// takeAway takes away what an earlier run left behind, and tells whether there was any.
-func (r *recording) takeAway(ctx context.Context) error {
+// TakeAway takes away what an earlier run left behind, and says whether there was any.
+func (r *Recording) TakeAway(ctx context.Context) error {
 	there, err := r.remove(ctx)
 	switch {
 	case err != nil:
 		return err
 	case there:
-		fmt.Fprintf(r.errs, "the configuration %s was taken away\n", record.Name)
+		fmt.Fprintf(r.options.Errs, "the configuration %s was taken away\n", record.Name)
 	default:
-		fmt.Fprintf(r.errs, "there is no configuration %s\n", record.Name)
+		fmt.Fprintf(r.options.Errs, "there is no configuration %s\n", record.Name)
 	}
 	return nil
 }
 
 // remove takes the configuration away, and tells whether it was there.
-func (r *recording) remove(ctx context.Context) (there bool, err error) {
+func (r *Recording) remove(ctx context.Context) (there bool, err error) {
 	client, err := kubernetes.NewForConfig(r.Config)
 	if err != nil {
 		return false, exit.Runtime(err)
@@ -277,6 +254,9 @@ type namespaceLabels struct {
 	mu  sync.RWMutex
 	all map[string]map[string]string
 }
+
+// Labels are the labels of a Namespace, where they are known.
+func (r *Recording) Labels(name string) map[string]string { return r.labels.of(name) }
 
 func (n *namespaceLabels) of(name string) map[string]string {
 	n.mu.RLock()
@@ -314,4 +294,12 @@ func (n *namespaceLabels) follow(ctx context.Context, c *cluster.Connection) {
 			_ = n.read(ctx, c) // what was known is known still
 		}
 	}
+}
+
+// removalTime is how long taking the configuration away may take once the time is over.
+const removalTime = 20 * time.Second
+
+// afterwards is a context for what must be done although ctx has ended.
+func afterwards(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), removalTime)
 }

@@ -1,4 +1,4 @@
-package main
+package recording
 
 import (
 	"net/http"
@@ -22,8 +22,8 @@ func TestRecordRemoveTells(t *testing.T) {
 		}))
 		defer server.Close()
 		var said strings.Builder
-		r := &recording{Connection: &cluster.Connection{Config: &rest.Config{Host: server.URL}}, errs: &said}
-		if err := r.takeAway(t.Context()); err != nil || !strings.Contains(said.String(), want) {
+		r := New(&cluster.Connection{Config: &rest.Config{Host: server.URL}}, Options{Errs: &said})
+		if err := r.TakeAway(t.Context()); err != nil || !strings.Contains(said.String(), want) {
 			t.Errorf("%d: %v, %q; want %q", code, err, said.String(), want)
 		}
 	}
