@@ -20,8 +20,7 @@ import (
 
 // checkFlags are the flags of check as the user gave them.
 type checkFlags struct {
-	files     []string
-	kustomize string
+	sourceFlags
 	output    string
 	failOn    string
 	releases  []string
@@ -32,7 +31,7 @@ type checkFlags struct {
 	connectTo clusterFlags
 	convert.Flags
 
-	quiet, verbose, noColor bool
+	viewFlags
 }
 
 func newCheck() *cobra.Command {
@@ -62,8 +61,7 @@ input, 3 a runtime error, 4 some of the input was left out.`,
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.StringSliceVarP(&f.files, "filename", "f", nil, "a file or folder to read, as if it were a PATH")
-	fs.StringVarP(&f.kustomize, "kustomize", "k", "", "a kustomize folder to render and read")
+	f.sourceFlags.add(fs, "a file or folder to read, as if it were a PATH", "a kustomize folder to render and read")
 	fs.StringVarP(&f.output, "output", "o", "text", "output format: text, wide, json, sarif, junit, markdown, github or html")
 	fs.StringVar(&f.failOn, "fail-on", "error", "what makes the exit code 1: error, warning or note")
 	fs.StringSliceVar(&f.releases, "kubernetes-version", []string{cel.Default.String()}, "a Kubernetes release to check for; may be given several times")
@@ -73,9 +71,7 @@ input, 3 a runtime error, 4 some of the input was left out.`,
 	addSharedChoices(fs, &f.Flags)
 	fs.BoolVar(&f.cluster, "cluster", false, "take the release and the types from a cluster, and the policies where there is no PATH")
 	f.connectTo.addConnection(fs)
-	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no progress, and errors only")
-	fs.BoolVarP(&f.verbose, "verbose", "v", false, "show notes too")
-	fs.BoolVar(&f.noColor, "no-color", false, "no colours")
+	f.viewFlags.add(fs, "no progress, and errors only", "show notes too")
 	addRecursive(fs)
 	completeWords(cmd)
 	completeOutput(cmd, false, checkFormats()...)
@@ -112,9 +108,8 @@ func runCheck(cmd *cobra.Command, args []string, f checkFlags) error {
 		run.Compile(choices)
 	})
 	progress.clear()
-	words := convertFlags{quiet: !f.verbose, verbose: f.verbose, noColor: f.noColor}
-	if err := words.printDiagnostics(cmd.ErrOrStderr(), run.Found, run.Sources, cmd.Root().DisplayName()); err != nil {
-		return exit.Runtime(err)
+	if err := f.errorsOnly().say(cmd, run.Found, run.Sources); err != nil {
+		return err
 	}
 	behind := run.Behind(cmd.Root().DisplayName())
 	if len(run.Objects)+len(run.Unread()) == 0 && (!f.empty && !f.cluster && !run.NeedsNone() || run.Found.HasErrors()) {
@@ -243,9 +238,8 @@ func (f checkFlags) write(cmd *cobra.Command, c report.Check, run *checking.Run)
 	case "html":
 		return run.Page(c).WriteHTML(out)
 	}
-	words := convertFlags{quiet: f.quiet, verbose: f.verbose, noColor: f.noColor}
-	return c.WriteText(inColour(out, f.noColor), report.CheckText{
-		Text: words.diagnosticText(out, run.Sources, cmd.Root().DisplayName()), Detail: words.detail(), Cost: f.output == "wide",
+	return c.WriteText(f.inColour(out), report.CheckText{
+		Text: f.text(cmd, out, run.Sources), Detail: f.detail(), Cost: f.output == "wide",
 	})
 }
 

@@ -1,16 +1,13 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
-	"os/signal"
 	"runtime/debug"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
@@ -133,7 +130,7 @@ func runController(cmd *cobra.Command, f controllerFlags) error {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(garbagePercent)
 	}
-	ctx, stop := signal.NotifyContext(commandContext(cmd), syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := untilTold(cmd)
 	defer stop()
 	log := logTo(cmd.ErrOrStderr(), f.verbose)
 	server := incluster.Options{Controller: options, Webhook: f.webhook, Cleanup: incluster.Cleaning(clean), CleanupLimit: f.limit}
@@ -141,14 +138,6 @@ func runController(cmd *cobra.Command, f controllerFlags) error {
 		return exit.Runtime(err)
 	}
 	return nil
-}
-
-// commandContext is the context of a command; one that runs by itself has none.
-func commandContext(cmd *cobra.Command) context.Context {
-	if ctx := cmd.Context(); ctx != nil {
-		return ctx
-	}
-	return context.Background()
 }
 
 func (f controllerFlags) options() (controller.Options, error) {

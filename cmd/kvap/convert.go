@@ -26,8 +26,7 @@ import (
 
 // convertFlags are the flags of convert as the user gave them.
 type convertFlags struct {
-	files      []string
-	kustomize  string
+	sourceFlags
 	output     string
 	outputDir  string
 	remainder  string
@@ -42,7 +41,7 @@ type convertFlags struct {
 	static     bool
 	param      []string
 
-	quiet, verbose, noColor bool
+	viewFlags
 }
 
 func newConvert() *cobra.Command {
@@ -74,8 +73,7 @@ Exit codes: 0 clean, 1 a remainder under --strict, 2 usage or unreadable input,
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.StringSliceVarP(&f.files, "filename", "f", nil, "a file or folder to read, as if it were a PATH")
-	fs.StringVarP(&f.kustomize, "kustomize", "k", "", "a kustomize folder to render and read")
+	f.sourceFlags.add(fs, "a file or folder to read, as if it were a PATH", "a kustomize folder to render and read")
 	fs.StringVarP(&f.output, "output", "o", "", "yaml (default, also -) or json on standard output, or a folder to write; wide: yaml, and a summary of all policies")
 	fs.StringVar(&f.outputDir, "output-dir", "", "a folder to write; -o then says the format of its files")
 	fs.StringVar(&f.remainder, "remainder-kind", convert.RemainderKvap, "what the policies of remainder/ are of: kvap (kvap.dev/v1alpha1, for its controller) or kyverno (for Kyverno up to 1.19)")
@@ -89,9 +87,7 @@ Exit codes: 0 clean, 1 a remainder under --strict, 2 usage or unreadable input,
 	fs.StringSliceVar(&f.namespaces, "exclude-namespaces", vap.DefaultExcludedNamespaces(), "namespaces that bindings leave out; none for none")
 	fs.BoolVar(&f.static, "static", false, "make static manifests for an API server's own folder")
 	fs.StringSliceVar(&f.param, "param", nil, "files of ConfigMaps and other params that --static writes into the policies")
-	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no summary, and of the diagnostics only errors")
-	fs.BoolVarP(&f.verbose, "verbose", "v", false, "notes too, such as what was passed over, and all policies in the summary")
-	fs.BoolVar(&f.noColor, "no-color", false, "no colours on a terminal; NO_COLOR does the same")
+	f.viewFlags.add(fs, "no summary, and of the diagnostics only errors", "notes too, such as what was passed over, and all policies in the summary")
 	addRecursive(fs)
 	completeWords(cmd)
 	completeOutput(cmd, true, "yaml", "json", "wide")
@@ -125,8 +121,8 @@ func (f convertFlags) plan(paths []string, stdin io.Reader) (p conversionPlan, e
 	if len(paths) == 0 && f.kustomize == "" {
 		return p, errors.New("convert needs a PATH: a file, a folder, or - for standard input")
 	}
-	if f.quiet && f.verbose {
-		return p, errors.New("-q and -v exclude each other")
+	if err := f.checkView(); err != nil {
+		return p, err
 	}
 	if p.sources, p.unread, err = input.Sources(paths, f.kustomize, stdin); err != nil {
 		return p, err
@@ -172,13 +168,13 @@ func (f convertFlags) tell(cmd *cobra.Command, sources []input.Source, done *con
 	if err := f.writeReport(cmd, conversion, func() []report.Pair { return done.Pairs(sources) }); err != nil {
 		return err
 	}
-	if err := f.printDiagnostics(cmd.ErrOrStderr(), done.Found, sources, cmd.Root().DisplayName()); err != nil {
+	if err := f.say(cmd, done.Found, sources); err != nil {
 		return err
 	}
 	if f.quiet {
 		return nil
 	}
-	if err := conversion.WriteSummary(inColour(cmd.ErrOrStderr(), f.noColor), f.verbose || f.output == "wide"); err != nil {
+	if err := conversion.WriteSummary(f.inColour(cmd.ErrOrStderr()), f.verbose || f.output == "wide"); err != nil {
 		return err
 	}
 	_, err := io.WriteString(cmd.ErrOrStderr(), wrote)

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os/signal"
-	"syscall"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
@@ -121,7 +119,7 @@ func runDev(cmd *cobra.Command, paths []string, f devFlags) error {
 	if err != nil {
 		return exit.Usage(err)
 	}
-	ctx, stop := signal.NotifyContext(commandContext(cmd), syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := untilTold(cmd)
 	defer stop()
 	d := &dev{out: cmd.OutOrStdout(), errs: cmd.ErrOrStderr(), options: options, kyverno: f.kyverno, verbose: f.verbose}
 	err = d.run(ctx, f.dir, definitions, objects)

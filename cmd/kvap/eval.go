@@ -17,9 +17,8 @@ import (
 
 // evalFlags are the flags of eval as the user gave them.
 type evalFlags struct {
-	files     []string
-	kustomize string
-	context   []string
+	sourceFlags
+	context []string
 	evaluate.Options
 
 	kubeconfig string
@@ -29,7 +28,7 @@ type evalFlags struct {
 	convert.Flags
 	registryFlags
 
-	quiet, verbose, noColor bool
+	viewFlags
 }
 
 func newEval() *cobra.Command {
@@ -88,8 +87,7 @@ be read, 3 a runtime error, 4 some of the input was left out.`,
 func (f *evalFlags) register(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.StringSliceVarP(&f.files, "filename", "f", nil, "a file or folder of policies, as if it were a PATH")
-	fs.StringVarP(&f.kustomize, "kustomize", "k", "", "a kustomize folder to render and read")
+	f.sourceFlags.add(fs, "a file or folder of policies, as if it were a PATH", "a kustomize folder to render and read")
 	fs.StringSliceVar(&f.Resources, "resource", nil, "a file or folder of resources, or - for standard input")
 	fs.StringSliceVar(&f.Requests, "requests", nil, "a file of recorded requests, or - for standard input")
 	fs.StringSliceVar(&f.Documents, "json", nil, "a JSON or YAML document that is no object of a cluster, for policies with evaluation.mode JSON, or - for standard input")
@@ -111,9 +109,7 @@ func (f *evalFlags) register(cmd *cobra.Command) {
 	addChoices(fs, &f.Flags)
 	f.registryFlags.add(fs)
 	addMutations(fs, &f.Flags)
-	fs.BoolVarP(&f.quiet, "quiet", "q", false, "of the table only violations and disagreements, of the diagnostics only errors")
-	fs.BoolVarP(&f.verbose, "verbose", "v", false, "rules that have nothing to say too, and notes")
-	fs.BoolVar(&f.noColor, "no-color", false, "no colours on a terminal; NO_COLOR does the same")
+	f.viewFlags.add(fs, "of the table only violations and disagreements, of the diagnostics only errors", "rules that have nothing to say too, and notes")
 	addRecursive(fs)
 	completeWords(cmd)
 	completeOutput(cmd, false, evaluate.Outputs()...)
@@ -139,15 +135,14 @@ func runEvaluation(cmd *cobra.Command, paths []string, f evalFlags) error {
 	var err error
 	progress.during("compiling", func() { e, err = f.prepare(cmd, paths, asks, progress.show) })
 	if err == nil {
-		err = e.Run(commandContext(cmd))
+		err = e.Run(cmd.Context())
 	}
 	progress.clear()
 	if err != nil {
 		return err
 	}
-	shown := convertFlags{quiet: f.quiet, verbose: f.verbose, noColor: f.noColor}
-	if err := shown.printDiagnostics(cmd.ErrOrStderr(), e.Found, e.Sources, cmd.Root().DisplayName()); err != nil {
-		return exit.Runtime(err)
+	if err := f.say(cmd, e.Found, e.Sources); err != nil {
+		return err
 	}
 	return e.Verdict()
 }
@@ -163,7 +158,7 @@ func (f evalFlags) prepare(cmd *cobra.Command, paths []string, asks bool, progre
 	}
 	o := f.Options
 	o.Lookups = slices.Concat(f.Lookups, f.context)
-	o.Quiet, o.Verbose, o.Colour = f.quiet, f.verbose, wantsColour(cmd.OutOrStdout(), f.noColor)
+	o.Quiet, o.Verbose, o.Colour = f.quiet, f.verbose, f.wantsColour(cmd.OutOrStdout())
 	o.Stdin, o.Stdout, o.Progress = cmd.InOrStdin(), cmd.OutOrStdout(), progress
 	e, err := evaluate.New(o)
 	if err != nil {
@@ -179,7 +174,7 @@ func (f evalFlags) prepare(cmd *cobra.Command, paths []string, asks bool, progre
 	if choices, err = f.ChoicesFor(c.Release, choices); err != nil {
 		return nil, err
 	}
-	return e, e.ByCluster(commandContext(cmd), c, choices, excepts(f.exempt))
+	return e, e.ByCluster(cmd.Context(), c, choices, excepts(f.exempt))
 }
 
 func (f evalFlags) check(paths []string) error {
@@ -215,8 +210,9 @@ func (f evalFlags) check(paths []string) error {
 	case f.Operation == "UPDATE" && len(f.Old) == 0:
 		return errors.New("--operation UPDATE needs --old FILE, the resources as they were; " +
 			"for an update that changes nothing, name the same file")
-	case f.quiet && f.verbose:
-		return errors.New("-q and -v exclude each other")
+	}
+	if err := f.checkView(); err != nil {
+		return err
 	}
 	return input.StdinOnce(paths, f.Resources, f.Requests, f.Documents, f.Old, f.Lookups, f.context)
 }

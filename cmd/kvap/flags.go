@@ -1,7 +1,11 @@
 package main
 
 import (
+	"context"
 	"maps"
+	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -64,4 +68,24 @@ func addSharedChoices(fs *pflag.FlagSet, f *convert.Flags) {
 func addMutations(fs *pflag.FlagSet, f *convert.Flags) {
 	fs.StringVar(&f.Mutations, "mutations", convert.MutationsAuto,
 		"what becomes of mutate rules and MutatingPolicies: auto (native for Kubernetes 1.36 and newer), native (from 1.34 on, in v1beta1) or webhook")
+}
+
+// sourceFlags name policies.
+type sourceFlags struct {
+	files     []string
+	kustomize string
+}
+
+// add adds the flags, with what they mean to the verb.
+func (f *sourceFlags) add(fs *pflag.FlagSet, files, kustomize string) {
+	fs.StringSliceVarP(&f.files, "filename", "f", nil, files)
+	fs.StringVarP(&f.kustomize, "kustomize", "k", "", kustomize)
+}
+
+// fromFiles tells that policies are those of files, and no cluster is asked for them.
+func (f sourceFlags) fromFiles() bool { return len(f.files) > 0 || f.kustomize != "" }
+
+// untilTold is the context of a command, until the user or the system tells it to end.
+func untilTold(cmd *cobra.Command) (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 }

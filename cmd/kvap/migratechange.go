@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -29,8 +27,7 @@ import (
 // changeFlags are the flags of the verbs that change where a policy stands.
 type changeFlags struct {
 	clusterFlags
-	files     []string
-	kustomize string
+	sourceFlags
 	all       bool
 	every     bool // namespaces
 	selector  string
@@ -86,8 +83,7 @@ of the policies were left.`,
 	fs.BoolVar(&f.all, "all", false, "all policies")
 	fs.BoolVarP(&f.every, "all-namespaces", "A", false, "namespaced policies of all namespaces")
 	fs.StringVarP(&f.selector, "selector", "l", "", "policies with these labels")
-	fs.StringSliceVarP(&f.files, "filename", "f", nil, "take the policies of this file or folder; with --output-dir no cluster is asked")
-	fs.StringVarP(&f.kustomize, "kustomize", "k", "", "a kustomize folder to render and read, as with -f")
+	f.sourceFlags.add(fs, "take the policies of this file or folder; with --output-dir no cluster is asked", "a kustomize folder to render and read, as with -f")
 	fs.StringVarP(&f.output, "output", "o", "table", "table, json or markdown")
 	fs.StringVar(&f.outputDir, "output-dir", "", "write what would be done into this folder, as kustomize components, in place of doing it")
 	fs.StringVar(&f.remainder, "remainder-kind", convert.RemainderKvap, "with --output-dir, what the steps write into: kvap (policies of kvap.dev/v1alpha1) or kyverno (Kyverno's own, which it takes up to 1.19)")
@@ -203,7 +199,7 @@ func runMigrateChange(cmd *cobra.Command, v changeVerb, names []string, f change
 	if f.fromFiles() && f.outputDir != "" {
 		return f.runOffline(cmd, goal, names)
 	}
-	ctx, stop := signal.NotifyContext(commandContext(cmd), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilTold(cmd)
 	defer stop()
 	progress := newProgress(cmd.ErrOrStderr(), false)
 	var left []report.HandedOverPolicy
@@ -233,9 +229,6 @@ func runMigrateChange(cmd *cobra.Command, v changeVerb, names []string, f change
 	}
 	return handoverVerdict(planned)
 }
-
-// fromFiles tells that the policies are those of files.
-func (f changeFlags) fromFiles() bool { return len(f.files) > 0 || f.kustomize != "" }
 
 // checkChosen tells what is wrong with how policies are chosen.
 func (f changeFlags) checkChosen(v changeVerb, names []string) error {

@@ -7,10 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -27,8 +25,7 @@ import (
 
 // compareFlags are the flags of migrate compare as the user gave them.
 type compareFlags struct {
-	files     []string
-	kustomize string
+	sourceFlags
 	resources []string
 	reports   []string
 	requests  []string
@@ -47,7 +44,7 @@ type compareFlags struct {
 	allNamespaces bool
 	convert.Flags
 	clusterFlags
-	quiet, verbose, noColor bool
+	viewFlags
 }
 
 func newMigrateCompare() *cobra.Command {
@@ -99,8 +96,7 @@ runtime error, 4 some of the input was left out.`,
 func (f *compareFlags) register(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.StringSliceVarP(&f.files, "filename", "f", nil, "a file or folder of policies, and of the native objects in their place; no cluster is asked")
-	fs.StringVarP(&f.kustomize, "kustomize", "k", "", "a kustomize folder to render and read, as if it were a file")
+	f.sourceFlags.add(fs, "a file or folder of policies, and of the native objects in their place; no cluster is asked", "a kustomize folder to render and read, as if it were a file")
 	fs.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "namespaced policies of all namespaces")
 	fs.StringVarP(&f.selector, "selector", "l", "", "policies with these labels")
 	fs.StringSliceVar(&f.resources, "resource", nil, "a file or folder of objects; with a cluster, beside those that it has")
@@ -120,9 +116,7 @@ func (f *compareFlags) register(cmd *cobra.Command) {
 	addChoices(fs, &f.Flags)
 	fs.Lookup("pack").DefValue, f.Pack = "match", "match"
 	f.clusterFlags.add(fs)
-	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no progress, and of the diagnostics only errors")
-	fs.BoolVarP(&f.verbose, "verbose", "v", false, "notes too")
-	fs.BoolVar(&f.noColor, "no-color", false, "no colours on a terminal; NO_COLOR does the same")
+	f.viewFlags.add(fs, "no progress, and of the diagnostics only errors", "notes too")
 	addRecursive(fs)
 	completeWords(cmd)
 	completeOutput(cmd, false, "table", "json", "markdown")
@@ -141,12 +135,13 @@ func (f compareFlags) check(named bool) error {
 		return fmt.Errorf("--for %s: want a time to go on for, such as 24h", f.wait)
 	case f.every < time.Second:
 		return fmt.Errorf("--every %s: want a second at least", f.every)
-	case f.quiet && f.verbose:
-		return errors.New("-q and -v exclude each other")
 	case f.save == "-":
 		return errSaveToOutput
 	case f.selector != "" && named:
 		return errors.New("name policies, or choose them by -l")
+	}
+	if err := f.checkView(); err != nil {
+		return err
 	}
 	if err := input.StdinOnce(f.files, f.resources, f.reports, f.requests, f.audit, f.param); err != nil {
 		return err
@@ -187,9 +182,6 @@ func (f compareFlags) search() (requests int, during time.Duration, err error) {
 	return 0, 0, fmt.Errorf("--verify %s: want a number of requests, or a time such as 5s", f.verify)
 }
 
-// fromFiles tells that no cluster is asked.
-func (f compareFlags) fromFiles() bool { return len(f.files) > 0 || f.kustomize != "" }
-
 func runCompare(cmd *cobra.Command, names []string, f compareFlags) error {
 	if err := f.check(len(names) > 0); err != nil {
 		return err
@@ -198,7 +190,7 @@ func runCompare(cmd *cobra.Command, names []string, f compareFlags) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(commandContext(cmd), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilTold(cmd)
 	defer stop()
 	c := &comparison{flags: f, choices: choices, stdin: cmd.InOrStdin(), progress: newProgress(cmd.ErrOrStderr(), f.quiet)}
 	o, err := c.options(names)
@@ -223,7 +215,7 @@ func (c *comparison) live(cmd *cobra.Command, r report.Comparison) {
 	}
 	c.progress.clear()
 	fmt.Fprint(w, "\x1b[H\x1b[2J")
-	_ = r.WriteTable(inColour(w, c.flags.noColor)) // the last one tells of a disk that is full
+	_ = r.WriteTable(c.flags.inColour(w)) // the last one tells of a disk that is full
 }
 
 // finish writes the result, and records it in the cluster.
@@ -242,11 +234,10 @@ func (c *comparison) finish(cmd *cobra.Command) error {
 	}
 	var clean []string
 	if c.Cluster != nil && c.flags.dryRun != "client" && result.Totals.Rules > result.Totals.Unseen {
-		clean = c.Record(context.WithoutCancel(commandContext(cmd)), result)
+		clean = c.Record(context.WithoutCancel(cmd.Context()), result)
 	}
-	shown := convertFlags{quiet: c.flags.quiet, verbose: c.flags.verbose, noColor: c.flags.noColor}
-	if err := shown.printDiagnostics(cmd.ErrOrStderr(), append(c.Found, unheard...).Sort(), c.sources, cmd.Root().DisplayName()); err != nil {
-		return exit.Runtime(err)
+	if err := c.flags.say(cmd, append(c.Found, unheard...).Sort(), c.sources); err != nil {
+		return err
 	}
 	for _, err := range c.Left {
 		fmt.Fprintf(cmd.ErrOrStderr(), "warning: left out: %s\n", diag.Inert(err.Error()))
@@ -277,7 +268,7 @@ func (f compareFlags) write(cmd *cobra.Command, r report.Comparison) error {
 	case "markdown":
 		return r.WriteMarkdown(cmd.OutOrStdout())
 	}
-	return r.WriteTable(inColour(cmd.OutOrStdout(), f.noColor))
+	return r.WriteTable(f.inColour(cmd.OutOrStdout()))
 }
 
 // hideSecrets masks the values of Secrets in requests that are shown or saved: objects

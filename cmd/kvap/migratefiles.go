@@ -39,9 +39,8 @@ func (f changeFlags) compileFiles(cmd *cobra.Command) (*convert.Compilation, err
 	}
 	done := convert.Compile(sources, choices)
 	done.Found = append(done.Found, unread...).Sort()
-	words := convertFlags{quiet: true}
-	if err := words.printDiagnostics(cmd.ErrOrStderr(), done.Found, sources, cmd.Root().DisplayName()); err != nil {
-		return nil, exit.Runtime(err)
+	if err := (viewFlags{quiet: true}).say(cmd, done.Found, sources); err != nil {
+		return nil, err
 	}
 	if done.Empty() {
 		return nil, noPolicyToMove(f.files, f.kustomize)

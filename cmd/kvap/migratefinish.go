@@ -48,7 +48,7 @@ func runMigrateFinish(cmd *cobra.Command, f clusterFlags, output string) error {
 	if err != nil {
 		return exit.Runtime(err)
 	}
-	found, err := reader.Finish(commandContext(cmd))
+	found, err := reader.Finish(cmd.Context())
 	if err != nil {
 		return exit.Runtime(err)
 	}

@@ -5,11 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -26,15 +23,14 @@ import (
 
 // planFlags are the flags of migrate plan.
 type planFlags struct {
-	files     []string
-	kustomize string
+	sourceFlags
 	resources []string
 	param     []string
 	output    string
 	exempt    []string
 	convert.Flags
 	clusterFlags
-	verbose, noColor bool
+	viewFlags
 }
 
 func newMigratePlan() *cobra.Command {
@@ -68,8 +64,7 @@ input was left out.`,
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.StringSliceVarP(&f.files, "filename", "f", nil, "a file or folder to read, as if it were a PATH")
-	fs.StringVarP(&f.kustomize, "kustomize", "k", "", "a kustomize folder to render and read")
+	f.sourceFlags.add(fs, "a file or folder to read, as if it were a PATH", "a kustomize folder to render and read")
 	fs.StringSliceVar(&f.resources, "resource", nil, "a file or folder of objects; with a cluster, beside those that it has")
 	fs.StringSliceVar(&f.param, "param", nil, "a file of ConfigMaps, params, Namespaces and other objects that rules look up")
 	fs.StringVarP(&f.output, "output", "o", "table", "table, json, markdown or html")
@@ -77,8 +72,7 @@ input was left out.`,
 	addChoices(fs, &f.Flags)
 	fs.Lookup("pack").DefValue, f.Pack = "match", "match"
 	f.addConnection(fs)
-	fs.BoolVarP(&f.verbose, "verbose", "v", false, "all diagnostics, with their places; else only errors")
-	fs.BoolVar(&f.noColor, "no-color", false, "no colours on a terminal; NO_COLOR does the same")
+	f.viewFlags.add(fs, "", "all diagnostics, with their places; else only errors")
 	addRecursive(fs)
 	completeWords(cmd)
 	completeOutput(cmd, false, planFormats()...)
@@ -98,9 +92,6 @@ func (f planFlags) check() error {
 	_, err := exceptionNamespaces(f.exempt)
 	return err
 }
-
-// fromFiles tells that no cluster is asked.
-func (f planFlags) fromFiles() bool { return len(f.files) > 0 || f.kustomize != "" }
 
 // A planning is a run of plan.
 type planning struct {
@@ -125,16 +116,15 @@ func runMigratePlan(cmd *cobra.Command, f planFlags) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(commandContext(cmd), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilTold(cmd)
 	defer stop()
 	p := &planning{flags: f, choices: choices, stdin: cmd.InOrStdin(), progress: newProgress(cmd.ErrOrStderr(), false)}
 	if err := p.read(ctx); err != nil {
 		return err
 	}
-	words := convertFlags{quiet: !f.verbose, verbose: f.verbose, noColor: f.noColor}
 	if p.done.Empty() {
-		if err := words.printDiagnostics(cmd.ErrOrStderr(), p.done.Found.Sort(), p.sources, cmd.Root().DisplayName()); err != nil {
-			return exit.Runtime(err)
+		if err := f.errorsOnly().say(cmd, p.done.Found.Sort(), p.sources); err != nil {
+			return err
 		}
 		return p.nothing()
 	}
@@ -143,8 +133,8 @@ func runMigratePlan(cmd *cobra.Command, f planFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := words.printDiagnostics(cmd.ErrOrStderr(), p.done.Found.Sort(), p.sources, cmd.Root().DisplayName()); err != nil {
-		return exit.Runtime(err)
+	if err := f.errorsOnly().say(cmd, p.done.Found.Sort(), p.sources); err != nil {
+		return err
 	}
 	if err := f.write(cmd, plan); err != nil {
 		return exit.Runtime(err)
@@ -237,5 +227,5 @@ func (f planFlags) write(cmd *cobra.Command, plan report.Plan) error {
 	case "html":
 		return report.Page{Title: "Migration plan", Plan: &plan}.WriteHTML(cmd.OutOrStdout())
 	}
-	return plan.WriteTable(inColour(cmd.OutOrStdout(), f.noColor))
+	return plan.WriteTable(f.inColour(cmd.OutOrStdout()))
 }

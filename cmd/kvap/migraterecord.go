@@ -6,11 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -31,13 +28,12 @@ import (
 
 // recordFlags are the flags of migrate record as the user gave them.
 type recordFlags struct {
-	files     []string
-	kustomize string
-	dir       string
-	sample    float64
-	size      string
-	masked    []string
-	remove    bool
+	sourceFlags
+	dir    string
+	sample float64
+	size   string
+	masked []string
+	remove bool
 	recording.Options
 	clusterFlags
 	allNamespaces bool
@@ -85,8 +81,7 @@ func (f *recordFlags) register(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	fs.StringVar(&f.dir, "output-dir", "", "the folder for the recorded requests")
-	fs.StringSliceVarP(&f.files, "filename", "f", nil, "a file or folder of policies, in place of those of the cluster")
-	fs.StringVarP(&f.kustomize, "kustomize", "k", "", "a kustomize folder to render and read, as if it were a file")
+	f.sourceFlags.add(fs, "a file or folder of policies, in place of those of the cluster", "a kustomize folder to render and read, as if it were a file")
 	fs.DurationVar(&f.For, "for", 0, "how long to record, for instance 1h; until Ctrl-C by default")
 	fs.Float64Var(&f.sample, "sample", 1, "the share of requests that is kept, for instance 0.1")
 	fs.StringVar(&f.size, "max-size", "256Mi", "what the files may take; 16Mi at least")
@@ -133,9 +128,6 @@ func (f *recordFlags) check() (size int64, err error) {
 	return quantity.Value(), nil
 }
 
-// fromFiles tells that policies are not those of the cluster.
-func (f *recordFlags) fromFiles() bool { return len(f.files) > 0 || f.kustomize != "" }
-
 func runRecord(cmd *cobra.Command, names []string, f recordFlags) error {
 	size, err := f.check()
 	if err != nil {
@@ -151,7 +143,7 @@ func runRecord(cmd *cobra.Command, names []string, f recordFlags) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(commandContext(cmd), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilTold(cmd)
 	defer stop()
 	progress := newProgress(cmd.ErrOrStderr(), f.quiet)
 	f.ExcludeNamespaces, f.ExcludeGroups = none(f.ExcludeNamespaces), none(f.ExcludeGroups)
@@ -184,7 +176,7 @@ func (f *recordFlags) choose(ctx context.Context, cmd *cobra.Command, r *recordi
 	if err != nil {
 		return err
 	}
-	reading := &comparison{flags: compareFlags{files: f.files, kustomize: f.kustomize}, choices: choices, stdin: cmd.InOrStdin()}
+	reading := &comparison{flags: compareFlags{sourceFlags: f.sourceFlags}, choices: choices, stdin: cmd.InOrStdin()}
 	o := compare.Options{
 		Translate: choices.Translate, Files: reading.files, Counts: func(string) bool { return false },
 		Selection: compare.Selection{Names: names, Labels: labels.Everything(), Namespace: r.Namespace, Every: f.fromFiles() || f.allNamespaces},

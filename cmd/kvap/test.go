@@ -28,7 +28,7 @@ type testFlags struct {
 	convert.Flags
 	registryFlags
 
-	quiet, verbose, noColor bool
+	viewFlags
 }
 
 func newTest() *cobra.Command {
@@ -75,9 +75,7 @@ Exit codes: 0 nothing failed, 1 a row failed, 2 usage or no row could be judged,
 	addChoices(flags, &f.Flags)
 	f.registryFlags.add(flags)
 	addMutations(flags, &f.Flags)
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress, of the diagnostics only errors, and of the table only what did not pass")
-	flags.BoolVarP(&f.verbose, "verbose", "v", false, "notes too, such as which file took the place of another")
-	flags.BoolVar(&f.noColor, "no-color", false, "no colours on a terminal; NO_COLOR does the same")
+	f.viewFlags.add(flags, "no progress, of the diagnostics only errors, and of the table only what did not pass", "notes too, such as which file took the place of another")
 	addRecursive(flags)
 	completeWords(cmd)
 	completeOutput(cmd, false, testFormats()...)
@@ -88,8 +86,8 @@ func test(cmd *cobra.Command, dirs []string, f testFlags) error {
 	if _, err := input.OneOf("-o", f.output, testFormats()...); err != nil {
 		return err
 	}
-	if f.quiet && f.verbose {
-		return errors.New("-q and -v exclude each other")
+	if err := f.checkView(); err != nil {
+		return err
 	}
 	runner, err := f.runner()
 	if err != nil {
@@ -120,9 +118,8 @@ func test(cmd *cobra.Command, dirs []string, f testFlags) error {
 	if err := f.write(cmd, run, found); err != nil {
 		return exit.Runtime(err)
 	}
-	shown := convertFlags{quiet: f.quiet, verbose: f.verbose, noColor: f.noColor}
-	if err := shown.printDiagnostics(cmd.ErrOrStderr(), found, textsOf(found), cmd.Root().DisplayName()); err != nil {
-		return exit.Runtime(err)
+	if err := f.say(cmd, found, textsOf(found)); err != nil {
+		return err
 	}
 	return f.verdict(run.Totals, found)
 }
@@ -191,7 +188,7 @@ func (f testFlags) write(cmd *cobra.Command, run report.TestRun, found diag.List
 	case "html":
 		return report.Page{Title: "kvap test", Tests: &run}.WriteHTML(cmd.OutOrStdout())
 	}
-	return run.WriteText(inColour(cmd.OutOrStdout(), f.noColor), report.TestTable{Wide: f.output == "wide", Problems: f.only || f.quiet})
+	return run.WriteText(f.inColour(cmd.OutOrStdout()), report.TestTable{Wide: f.output == "wide", Problems: f.only || f.quiet})
 }
 
 // textsOf are the files that diagnostics speak of.

@@ -24,16 +24,15 @@ import (
 
 // verifyFlags are the flags of verify as the user gave them.
 type verifyFlags struct {
-	files     []string
-	kustomize string
-	budget    string
-	seed      uint64
-	output    string
-	save      string
-	param     []string
+	sourceFlags
+	budget string
+	seed   uint64
+	output string
+	save   string
+	param  []string
 	convert.Flags
 
-	quiet, verbose, noColor bool
+	viewFlags
 }
 
 func newVerify() *cobra.Command {
@@ -78,8 +77,7 @@ read, 3 a runtime error, 4 some of the input was left out.`,
 func (f *verifyFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringSliceVarP(&f.files, "filename", "f", nil, "a file or folder of policies, as if it were a PATH")
-	flags.StringVarP(&f.kustomize, "kustomize", "k", "", "a kustomize folder to render and read")
+	f.sourceFlags.add(flags, "a file or folder of policies, as if it were a PATH", "a kustomize folder to render and read")
 	flags.StringVar(&f.budget, "budget", "2000", "for each policy, a number of requests or a time such as 10s")
 	flags.Uint64Var(&f.seed, "seed", 1, "the same seed gives the same run")
 	flags.StringVarP(&f.output, "output", "o", "table", "table or json")
@@ -87,9 +85,7 @@ func (f *verifyFlags) register(cmd *cobra.Command) {
 	flags.StringSliceVar(&f.param, "param", nil, "a file of ConfigMaps and other objects that rules look up")
 	addChoices(flags, &f.Flags)
 	addMutations(flags, &f.Flags)
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress, and of the diagnostics only errors")
-	flags.BoolVarP(&f.verbose, "verbose", "v", false, "what was not seen both ways, and notes")
-	flags.BoolVar(&f.noColor, "no-color", false, "no colours on a terminal; NO_COLOR does the same")
+	f.viewFlags.add(flags, "no progress, and of the diagnostics only errors", "what was not seen both ways, and notes")
 	addRecursive(flags)
 	completeWords(cmd)
 	completeOutput(cmd, false, "table", "json")
@@ -123,15 +119,14 @@ func runVerify(cmd *cobra.Command, paths []string, f verifyFlags) error {
 		}})
 	}
 	done := report.NewVerification(f.seed, policies)
-	if err := f.write(inColour(cmd.OutOrStdout(), f.noColor), done); err != nil {
+	if err := f.write(f.inColour(cmd.OutOrStdout()), done); err != nil {
 		return exit.Runtime(err)
 	}
 	if err := f.saveFound(done); err != nil {
 		return exit.Runtime(err)
 	}
-	shown := convertFlags{quiet: f.quiet, verbose: f.verbose, noColor: f.noColor}
-	if err := shown.printDiagnostics(cmd.ErrOrStderr(), in.Found, in.Sources, cmd.Root().DisplayName()); err != nil {
-		return exit.Runtime(err)
+	if err := f.say(cmd, in.Found, in.Sources); err != nil {
+		return err
 	}
 	return verified(done.Totals, in)
 }
@@ -157,11 +152,12 @@ func (f verifyFlags) options(paths []string) (verify.Options, convert.Choices, e
 	if _, err := input.OneOf("-o", f.output, "table", "json"); err != nil {
 		return o, c, err
 	}
+	if err := f.checkView(); err != nil {
+		return o, c, err
+	}
 	switch {
 	case len(paths) == 0 && f.kustomize == "":
 		return o, c, errors.New("verify needs a PATH: a file or folder of policies")
-	case f.quiet && f.verbose:
-		return o, c, errors.New("-q and -v exclude each other")
 	case f.save == "-":
 		return o, c, errSaveToOutput
 	}
@@ -199,9 +195,8 @@ func (f verifyFlags) read(cmd *cobra.Command, paths []string, o *verify.Options)
 	}
 	o.Translate.Exceptions, o.Deployed = in.Exceptions, in.Deployed
 	if in.Compilation.Empty() {
-		shown := convertFlags{quiet: f.quiet, verbose: f.verbose, noColor: f.noColor}
-		if err := shown.printDiagnostics(cmd.ErrOrStderr(), in.Found, in.Sources, cmd.Root().DisplayName()); err != nil {
-			return nil, exit.Runtime(err)
+		if err := f.say(cmd, in.Found, in.Sources); err != nil {
+			return nil, err
 		}
 		return nil, exit.Usage(fmt.Errorf("there is no policy in %s that can be verified", input.Names(paths, f.kustomize)))
 	}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/exit"
+	"github.com/kvap/kvap/internal/input"
+	"github.com/kvap/kvap/report"
+)
+
+// viewFlags say how much of what a run says is shown, and how.
+type viewFlags struct{ quiet, verbose, noColor bool }
+
+// add adds the flags, with what they mean to the verb; without -q where that is "".
+func (f *viewFlags) add(fs *pflag.FlagSet, quiet, verbose string) {
+	if quiet != "" {
+		fs.BoolVarP(&f.quiet, "quiet", "q", false, quiet)
+	}
+	fs.BoolVarP(&f.verbose, "verbose", "v", false, verbose)
+	fs.BoolVar(&f.noColor, "no-color", false, "no colours on a terminal; NO_COLOR does the same")
+}
+
+// checkView refuses flags that exclude each other.
+func (f viewFlags) checkView() error {
+	if f.quiet && f.verbose {
+		return errors.New("-q and -v exclude each other")
+	}
+	return nil
+}
+
+// errorsOnly shows errors only, unless more is asked for.
+func (f viewFlags) errorsOnly() viewFlags {
+	f.quiet = !f.verbose
+	return f
+}
+
+// say writes the diagnostics that matter at least as much as the detail wanted.
+func (f viewFlags) say(cmd *cobra.Command, found diag.List, sources []input.Source) error {
+	detail := f.detail()
+	var shown diag.List
+	for _, d := range found {
+		if d.Severity <= detail {
+			shown = append(shown, d)
+		}
+	}
+	return exit.Runtime(f.text(cmd, cmd.ErrOrStderr(), sources).Write(cmd.ErrOrStderr(), shown))
+}
+
+// text is how diagnostics about the sources are written to w.
+func (f viewFlags) text(cmd *cobra.Command, w io.Writer, sources []input.Source) diag.Text {
+	text := map[string][]byte{}
+	for _, s := range sources {
+		text[s.Name] = s.Data
+	}
+	return diag.Text{
+		Source:  func(file string) []byte { return text[file] },
+		Colour:  f.wantsColour(w),
+		Command: cmd.Root().DisplayName(),
+	}
+}
+
+func (f viewFlags) detail() diag.Severity {
+	switch {
+	case f.quiet:
+		return diag.Error
+	case f.verbose:
+		return diag.Note
+	}
+	return diag.Warning
+}
+
+// wantsColour tells whether what is written to w may have colours.
+func (f viewFlags) wantsColour(w io.Writer) bool {
+	return !f.noColor && os.Getenv("NO_COLOR") == "" && isTerminal(w)
+}
+
+// inColour is w, with the words of tables painted where it may have colours.
+func (f viewFlags) inColour(w io.Writer) io.Writer {
+	if f.wantsColour(w) {
+		return report.Coloured{Writer: w}
+	}
+	return w
+}
+
+// isTerminal tells whether a person reads what is written to w.
+func isTerminal(w io.Writer) bool {
+	if o, ok := w.(*output); ok {
+		w = o.Writer
+	}
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
