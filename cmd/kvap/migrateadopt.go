@@ -79,7 +79,7 @@ func (f changeFlags) adoptFiles(cmd *cobra.Command, v changeVerb, names []string
 			return exit.Runtime(err)
 		}
 	}
-	if err := writeHandover(cmd.OutOrStdout(), out, f.output); err != nil {
+	if err := writeAs(cmd.OutOrStdout(), f.output, out); err != nil {
 		return exit.Runtime(err)
 	}
 	return handoverVerdict(out)

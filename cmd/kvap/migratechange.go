@@ -221,7 +221,7 @@ func runMigrateChange(cmd *cobra.Command, v changeVerb, names []string, f change
 	}
 	err = f.carryOut(ctx, h, &planned, progress)
 	planned.Policies = append(planned.Policies, left...)
-	if writeErr := writeHandover(cmd.OutOrStdout(), planned, f.output); err == nil {
+	if writeErr := writeAs(cmd.OutOrStdout(), f.output, planned); err == nil {
 		err = writeErr
 	}
 	if err != nil {
@@ -333,16 +333,6 @@ func (f changeFlags) ask(cmd *cobra.Command, v changeVerb, planned report.Handov
 		return exit.Findings(errors.New("nothing was changed"))
 	}
 	return nil
-}
-
-func writeHandover(w io.Writer, h report.Handover, output string) error {
-	switch output {
-	case "json":
-		return h.WriteJSON(w)
-	case "markdown":
-		return h.WriteMarkdown(w)
-	}
-	return h.WriteTable(w)
 }
 
 // handoverVerdict is the exit code: refused where nothing was done, partly where some was.

@@ -226,7 +226,7 @@ func (c *comparison) finish(cmd *cobra.Command) error {
 	if c.flags.wait > 0 && isTerminal(cmd.OutOrStdout()) && c.flags.output == "table" {
 		fmt.Fprint(cmd.OutOrStdout(), "\x1b[H\x1b[2J")
 	}
-	if err := c.flags.write(cmd, result); err != nil {
+	if err := writeAs(c.flags.inColour(cmd.OutOrStdout()), c.flags.output, result); err != nil {
 		return exit.Runtime(err)
 	}
 	if err := saveDisagreements(c.flags.save, result); err != nil {
@@ -259,16 +259,6 @@ func (c *comparison) verdict(r report.Comparison) error {
 		return exit.Partly(nil)
 	}
 	return nil
-}
-
-func (f compareFlags) write(cmd *cobra.Command, r report.Comparison) error {
-	switch f.output {
-	case "json":
-		return r.WriteJSON(cmd.OutOrStdout())
-	case "markdown":
-		return r.WriteMarkdown(cmd.OutOrStdout())
-	}
-	return r.WriteTable(f.inColour(cmd.OutOrStdout()))
 }
 
 // hideSecrets masks the values of Secrets in requests that are shown or saved: objects

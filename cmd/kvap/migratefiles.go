@@ -145,7 +145,7 @@ func (f changeFlags) runOffline(cmd *cobra.Command, goal migrate.Goal, names []s
 	} else if err := writeComponents(f.outputDir, components, f.force); err != nil {
 		return exit.Runtime(err)
 	}
-	if err := writeHandover(cmd.OutOrStdout(), out, f.output); err != nil {
+	if err := writeAs(cmd.OutOrStdout(), f.output, out); err != nil {
 		return exit.Runtime(err)
 	}
 	if done.Found.HasErrors() {

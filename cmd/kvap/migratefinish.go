@@ -52,15 +52,7 @@ func runMigrateFinish(cmd *cobra.Command, f clusterFlags, output string) error {
 	if err != nil {
 		return exit.Runtime(err)
 	}
-	switch output {
-	case "json":
-		err = found.WriteJSON(cmd.OutOrStdout())
-	case "markdown":
-		err = found.WriteMarkdown(cmd.OutOrStdout())
-	default:
-		err = found.WriteTable(cmd.OutOrStdout())
-	}
-	if err != nil {
+	if err := writeAs(cmd.OutOrStdout(), output, found); err != nil {
 		return exit.Runtime(err)
 	}
 	if !found.Done {

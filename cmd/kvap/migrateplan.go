@@ -219,13 +219,8 @@ func (p *planning) compiled() compile.Result {
 }
 
 func (f planFlags) write(cmd *cobra.Command, plan report.Plan) error {
-	switch f.output {
-	case "json":
-		return plan.WriteJSON(cmd.OutOrStdout())
-	case "markdown":
-		return plan.WriteMarkdown(cmd.OutOrStdout())
-	case "html":
+	if f.output == "html" {
 		return report.Page{Title: "Migration plan", Plan: &plan}.WriteHTML(cmd.OutOrStdout())
 	}
-	return plan.WriteTable(f.inColour(cmd.OutOrStdout()))
+	return writeAs(f.inColour(cmd.OutOrStdout()), f.output, plan)
 }

@@ -100,3 +100,22 @@ func isTerminal(w io.Writer) bool {
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
+
+// writeAs writes a value of the report in one of the forms that most have: table, json or
+// markdown. Only tables are painted.
+func writeAs(w io.Writer, format string, what interface {
+	WriteJSON(io.Writer) error
+	WriteMarkdown(io.Writer) error
+	WriteTable(io.Writer) error
+}) error {
+	if painted, ok := w.(report.Coloured); ok && format != "table" {
+		w = painted.Writer
+	}
+	switch format {
+	case "json":
+		return what.WriteJSON(w)
+	case "markdown":
+		return what.WriteMarkdown(w)
+	}
+	return what.WriteTable(w)
+}

@@ -1,4 +1,4 @@
-package main
+package dev
 
 import (
 	"context"
@@ -23,7 +23,6 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kvap/kvap/internal/controlplane"
 	"github.com/kvap/kvap/internal/standin"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/vap"
@@ -33,12 +32,12 @@ import (
 	"github.com/kvap/kvap/webhook/world"
 )
 
-// A devKyverno stands in for Kyverno on the control plane of dev, so that policies can
+// A standIn stands in for Kyverno on the control plane of dev, so that policies can
 // be moved away from it and back: the reference interpreter, behind webhooks with the
 // names and labels of Kyverno's. It says of policies that they are ready, and of itself
 // that it is alive. It makes no reports, and in the background it only deletes what a rule
 // has generated, when that goes.
-type devKyverno struct {
+type standIn struct {
 	standin.Kyverno
 	world   *world.World
 	server  *webhook.Server
@@ -55,7 +54,7 @@ func startKyverno(ctx context.Context, config *rest.Config, celOnly bool, log lo
 	if err != nil {
 		return err
 	}
-	k := &devKyverno{celOnly: celOnly}
+	k := &standIn{celOnly: celOnly}
 	k.Client, k.ExcludeNamespaces = c, append(vap.DefaultExcludedNamespaces(), standin.Namespace)
 	if k.world, err = world.New(config, world.Options{}); err != nil {
 		return err
@@ -95,18 +94,8 @@ func startKyverno(ctx context.Context, config *rest.Config, celOnly bool, log lo
 	return nil
 }
 
-// guard has the API server deny what makes or changes policies of kyverno.io, as beside
-// Kyverno 1.20.
-func (d *dev) guard(ctx context.Context) error {
-	c, err := client.New(d.plane.Config(controlplane.Admin), client.Options{})
-	if err != nil {
-		return err
-	}
-	return standin.Close(ctx, c, false)
-}
-
 // serve answers the API server, about resources and about policies.
-func (k *devKyverno) serve(ctx context.Context, l net.Listener) {
+func (k *standIn) serve(ctx context.Context, l net.Listener) {
 	mux := http.NewServeMux()
 	mux.Handle("/", k.server.Handler())
 	mux.HandleFunc(standin.PolicyPath, standin.JudgePolicy)
@@ -127,7 +116,7 @@ func (k *devKyverno) serve(ctx context.Context, l net.Listener) {
 }
 
 // follow takes up policies as they come and go.
-func (k *devKyverno) follow(ctx context.Context, log logr.Logger) {
+func (k *standIn) follow(ctx context.Context, log logr.Logger) {
 	for tick := time.NewTicker(250 * time.Millisecond); ctx.Err() == nil; {
 		if err := k.pass(ctx); err != nil && ctx.Err() == nil && !apierrors.IsConflict(err) {
 			log.Error(err, "the stand-in for Kyverno")
@@ -142,7 +131,7 @@ func (k *devKyverno) follow(ctx context.Context, log logr.Logger) {
 
 // pass judges by what there is, then has the API server ask, and then says so.
 // Scaled down, it ends, and with it what keeps its policies from being written.
-func (k *devKyverno) pass(ctx context.Context) error {
+func (k *standIn) pass(ctx context.Context) error {
 	now, err := standin.ConditionOf(ctx, k.Client)
 	k.hangs.Store(now.Hangs)
 	switch {
@@ -187,7 +176,7 @@ func (k *devKyverno) pass(ctx context.Context) error {
 
 // sources are Kyverno's policies and exceptions. A kind whose definition was removed
 // has none.
-func (k *devKyverno) sources(ctx context.Context) (out []unstructured.Unstructured, err error) {
+func (k *standIn) sources(ctx context.Context) (out []unstructured.Unstructured, err error) {
 	for _, kind := range []apischema.GroupVersionKind{
 		{Group: "kyverno.io", Version: "v1", Kind: "ClusterPolicy"}, {Group: "kyverno.io", Version: "v1", Kind: "Policy"},
 		{Group: "policies.kyverno.io", Version: "v1", Kind: "ValidatingPolicy"}, {Group: "kyverno.io", Version: "v2", Kind: "PolicyException"},
@@ -227,7 +216,7 @@ func readAsKyverno(sources []unstructured.Unstructured) (set webhook.Set, text s
 }
 
 // take judges by policies, and has the API server ask about what they are about.
-func (k *devKyverno) take(ctx context.Context, set webhook.Set) error {
+func (k *standIn) take(ctx context.Context, set webhook.Set) error {
 	var policies []*policy.Policy
 	for _, p := range set.Policies {
 		policies = append(policies, p.Policy)

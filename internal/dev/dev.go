@@ -1,0 +1,234 @@
+package dev
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kvap/kvap/cleanup"
+	"github.com/kvap/kvap/controller"
+	"github.com/kvap/kvap/deploy/crds"
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/controlplane"
+	"github.com/kvap/kvap/internal/exit"
+	"github.com/kvap/kvap/internal/incluster"
+	"github.com/kvap/kvap/internal/kyverno"
+	"github.com/kvap/kvap/internal/standin"
+	"github.com/kvap/kvap/webhook/endpoint"
+)
+
+// Options say what runs.
+type Options struct {
+	Dir         string // for data, logs and kubeconfig files; a temporary one where empty
+	Controller  controller.Options
+	Kyverno     string // what runs beside kvap
+	Definitions []controlplane.CRD
+	Objects     []*unstructured.Unstructured // policies and exceptions
+	Out, Errs   io.Writer
+	Log         logr.Logger
+}
+
+// A running is a control plane and the controller, in one process.
+type running struct {
+	Options
+	plane *controlplane.ControlPlane
+}
+
+// Kyvernos are what may run beside kvap.
+func Kyvernos() []string { return []string{NoKyverno, StandIn, kyvernoReal, kyvernoClosed} }
+
+// What --kyverno runs beside kvap.
+const (
+	NoKyverno     = "none"
+	StandIn       = "stand-in"
+	kyvernoReal   = "real"
+	kyvernoClosed = "1.20"
+)
+
+// devUser is whom the controller is to the API server: not the user at the terminal,
+// for what the controller does itself triggers no rule.
+const devUser = "kvap"
+
+// Run runs all of it until the context ends.
+func Run(ctx context.Context, o Options) (err error) {
+	d := &running{Options: o}
+	definitions := o.Definitions
+	fmt.Fprintln(d.Errs, "starting etcd, kube-apiserver and kube-controller-manager on loopback…")
+	users := []controlplane.User{{Name: devUser, Groups: []string{"system:masters"}}}
+	if d.Kyverno == kyvernoReal {
+		users = append(users, kyverno.Users()...)
+	}
+	if d.plane, err = controlplane.Start(ctx, controlplane.Options{Dir: d.Dir, Progress: d.Errs, Users: users}); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.plane.Stop()) }()
+	own, err := crds.All()
+	if err != nil {
+		return err
+	}
+	if d.Kyverno == kyvernoReal {
+		real, err := kyverno.Definitions(ctx, d.Errs)
+		if err != nil {
+			return err
+		}
+		definitions = append(definitions, real...)
+	}
+	if err := d.plane.InstallCRDs(ctx, withStandIns(append(own, definitions...))...); err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	server := incluster.Options{
+		Controller: d.Controller, Cleanup: incluster.CleanAuto,
+		Webhook: incluster.Webhook{Endpoint: endpoint.Endpoint{Address: "127.0.0.1:0"}, ExcludeGroups: []string{"system:nodes"}},
+	}
+	go func() {
+		ended <- incluster.Run(ctx, d.plane.Config(devUser), server, d.Log)
+	}()
+	switch d.Kyverno {
+	case StandIn, kyvernoClosed:
+		err = startKyverno(ctx, d.plane.Config(devUser), d.Kyverno == kyvernoClosed, d.Log)
+	case kyvernoReal:
+		fmt.Fprintf(d.Errs, "starting Kyverno %s…\n", kyverno.Version())
+		_, err = kyverno.Start(ctx, d.plane, d.Errs)
+	}
+	if err != nil {
+		return err
+	}
+	refused, err := d.apply(ctx, d.Objects)
+	if err == nil && d.Kyverno == kyvernoClosed {
+		err = d.guard(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	d.greet()
+	select {
+	case <-ctx.Done():
+	case err := <-ended:
+		return err
+	}
+	fmt.Fprintln(d.Errs, "ending…")
+	if err := <-ended; err != nil || refused == 0 {
+		return err
+	}
+	return exit.Partly(nil)
+}
+
+// apply makes the objects, and the namespaces that they need, and says how many the
+// API server refused.
+func (d *running) apply(ctx context.Context, objects []*unstructured.Unstructured) (refused int, err error) {
+	c, err := client.New(d.plane.Config(controlplane.Admin), client.Options{})
+	if err != nil {
+		return 0, err
+	}
+	for _, o := range objects {
+		if ns := o.GetNamespace(); ns != "" {
+			namespace := &unstructured.Unstructured{}
+			namespace.SetAPIVersion("v1")
+			namespace.SetKind("Namespace")
+			namespace.SetName(ns)
+			if err := c.Create(ctx, namespace); err != nil && !apierrors.IsAlreadyExists(err) {
+				return refused, err
+			}
+		}
+		switch err := c.Create(ctx, o); {
+		case ctx.Err() != nil:
+			return refused, ctx.Err()
+		case err != nil:
+			refused++
+			fmt.Fprintf(d.Errs, "error: refused %s\n", diag.Inert(fmt.Sprintf("%s %s: %v", o.GetKind(), o.GetName(), err)))
+		default:
+			fmt.Fprintf(d.Errs, "applied %s\n", diag.Inert(o.GetKind()+" "+o.GetName()))
+		}
+	}
+	return refused, nil
+}
+
+// greet says what to do next.
+func (d *running) greet() {
+	switch d.Kyverno {
+	case StandIn, kyvernoReal:
+		fmt.Fprintf(d.Out, "\nexport KUBECONFIG=%s\n\n%s", d.plane.Kubeconfig(controlplane.Admin), wayOff)
+		return
+	case kyvernoClosed:
+		fmt.Fprintf(d.Out, "\nexport KUBECONFIG=%s\n\n%s", d.plane.Kubeconfig(controlplane.Admin), wayPast)
+		return
+	}
+	fmt.Fprintf(d.Out, `
+export KUBECONFIG=%s
+
+kubectl get policytranslations                # what became of each policy
+kubectl get validatingadmissionpolicies       # what the API server judges by
+kubectl apply -f policy.yaml                  # one more policy
+kubectl run probe --image=nginx --dry-run=server   # is it denied?
+
+Ctrl-C ends it and leaves nothing behind.
+`, d.plane.Kubeconfig(controlplane.Admin))
+}
+
+// guard has the API server deny what makes or changes policies of kyverno.io, as beside
+// Kyverno 1.20.
+func (d *running) guard(ctx context.Context) error {
+	c, err := client.New(d.plane.Config(controlplane.Admin), client.Options{})
+	if err != nil {
+		return err
+	}
+	return standin.Close(ctx, c, false)
+}
+
+// wayOff is what to try where Kyverno is stood in for.
+const wayOff = `kubectl run probe --image=nginx --dry-run=server   # is it denied, and by whom?
+kvap migrate plan                             # what each policy becomes
+kvap migrate shadow --all                     # the first step; docs/migration.md has all
+kvap status -A                                # where each policy is
+
+Ctrl-C ends it and leaves nothing behind.
+`
+
+// wayPast is what to try where Kyverno 1.20 is stood in for.
+const wayPast = `kubectl run probe --image=nginx --dry-run=server   # nobody denies anything
+kubectl annotate clusterpolicies.kyverno.io --all a=b   # is denied: they can only be deleted
+kvap migrate plan                             # what each policy becomes
+kvap migrate shadow --all                     # the first step; docs/upgrade-1.20.md has all
+kvap status -A                                # where each policy is
+
+Ctrl-C ends it and leaves nothing behind.
+`
+
+// withStandIns adds a definition for each kind of Kyverno that the controller reads and
+// the definitions do not have. Where they have one it stands alone: the versions that a
+// stand-in has besides would never be served.
+func withStandIns(definitions []controlplane.CRD) []controlplane.CRD {
+	defined := sets.New[string]()
+	for _, d := range definitions {
+		defined.Insert(d.GetName())
+	}
+	out := definitions
+	for _, d := range standIns() {
+		if !defined.Has(d.GetName()) {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// standIns define the kinds of Kyverno that the controller reads.
+func standIns() []controlplane.CRD {
+	var out []controlplane.CRD
+	for _, k := range controller.ForeignKinds() {
+		out = append(out, controlplane.StandIn(k.GroupVersionKind, k.Plural, k.Namespaced, k.Older...))
+	}
+	for _, k := range cleanup.Kinds() {
+		out = append(out, controlplane.StandIn(k.GroupVersionKind, k.Plural, k.Namespaced, k.Older...))
+	}
+	return out
+}
