@@ -1,23 +1,17 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kvap/kvap/compile"
-	"github.com/kvap/kvap/internal/cluster"
 	"github.com/kvap/kvap/internal/convert"
 	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/input"
-	"github.com/kvap/kvap/migrate"
-	"github.com/kvap/kvap/migrate/live"
+	"github.com/kvap/kvap/migrate/planning"
 	"github.com/kvap/kvap/report"
 )
 
@@ -93,21 +87,6 @@ func (f planFlags) check() error {
 	return err
 }
 
-// A planning is a run of plan.
-type planning struct {
-	flags    planFlags
-	choices  convert.Choices
-	stdin    io.Reader
-	progress *progress
-	cluster  *cluster.Connection // nil where everything is in files
-	cluster.LeftOut
-
-	sources []input.Source              // of policies, objects and what rules look up
-	idle    []string                    // exceptions that do not count, by their namespaces
-	legacy  []unstructured.Unstructured // a policy of each kind that Kyverno gives up
-	done    *convert.Compilation
-}
-
 func runMigratePlan(cmd *cobra.Command, f planFlags) error {
 	if err := f.check(); err != nil {
 		return err
@@ -118,104 +97,64 @@ func runMigratePlan(cmd *cobra.Command, f planFlags) error {
 	}
 	ctx, stop := untilTold(cmd)
 	defer stop()
-	p := &planning{flags: f, choices: choices, stdin: cmd.InOrStdin(), progress: newProgress(cmd.ErrOrStderr(), false)}
-	if err := p.read(ctx); err != nil {
-		return err
+	progress := newProgress(cmd.ErrOrStderr(), false)
+	o := planning.Options{
+		Files: f.files, Kustomize: f.kustomize, Resources: f.resources, Params: f.param, Choices: choices,
+		Counts: excepts(f.exempt), Stdin: cmd.InOrStdin(), Progress: progress.show,
 	}
-	if p.done.Empty() {
-		if err := f.errorsOnly().say(cmd, p.done.Found.Sort(), p.sources); err != nil {
+	if !f.fromFiles() {
+		if o.Cluster, err = f.connect(); err != nil {
 			return err
 		}
-		return p.nothing()
+		if o.Choices, err = f.ChoicesFor(o.Cluster.Release, choices); err != nil {
+			return err
+		}
 	}
-	plan, err := p.plan(ctx)
-	p.progress.clear()
+	p, err := planning.New(ctx, o)
 	if err != nil {
 		return err
 	}
-	if err := f.errorsOnly().say(cmd, p.done.Found.Sort(), p.sources); err != nil {
+	progress.during(fmt.Sprintf("converting %s", report.Count(len(p.Sources), "file", "files")), p.Compile)
+	progress.clear()
+	if p.Done.Empty() {
+		if err := f.errorsOnly().say(cmd, p.Done.Found.Sort(), p.Sources); err != nil {
+			return err
+		}
+		return f.nothing(p)
+	}
+	plan, err := p.Plan(ctx)
+	progress.clear()
+	if err != nil {
+		return err
+	}
+	if err := f.errorsOnly().say(cmd, p.Done.Found.Sort(), p.Sources); err != nil {
 		return err
 	}
 	if err := f.write(cmd, plan); err != nil {
 		return exit.Runtime(err)
 	}
-	if len(p.idle) > 0 {
+	if len(p.Idle) > 0 {
 		fmt.Fprintf(cmd.ErrOrStderr(), "warning: PolicyExceptions of these namespaces do not count: %[1]s; where the controller and Kyverno count them, say --exception-namespaces %[1]s\n",
-			strings.Join(slices.Compact(slices.Sorted(slices.Values(p.idle))), ","))
+			strings.Join(slices.Compact(slices.Sorted(slices.Values(p.Idle))), ","))
 	}
 	if err := p.LeftOut.Err("the plan"); err != nil {
 		return err
 	}
-	if p.done.Found.HasErrors() || len(p.done.Unread) > 0 {
+	if p.Done.Found.HasErrors() || len(p.Done.Unread) > 0 {
 		return exit.Partly(nil)
 	}
 	return nil
 }
 
 // nothing is the end of a plan of no policies.
-func (p *planning) nothing() error {
-	if p.cluster == nil {
-		return convert.NoPolicy(p.flags.files, p.flags.kustomize, p.done.Found, p.flags.verbose)
+func (f planFlags) nothing(p *planning.Planning) error {
+	if f.fromFiles() {
+		return convert.NoPolicy(f.files, f.kustomize, p.Done.Found, f.verbose)
 	}
 	if err := p.LeftOut.Err("the plan"); err != nil {
 		return err
 	}
 	return exit.Usage(errors.New("the cluster has no policies of Kyverno; name files as PATH"))
-}
-
-// read reads and compiles the policies.
-func (p *planning) read(ctx context.Context) error {
-	if !p.flags.fromFiles() {
-		if err := p.readCluster(ctx); err != nil {
-			return err
-		}
-		p.compile()
-		return nil
-	}
-	sources, unread, err := input.Sources(p.flags.files, p.flags.kustomize, p.stdin)
-	if err != nil {
-		return err
-	}
-	p.sources = sources
-	p.compile()
-	p.done.Found = append(p.done.Found, unread...)
-	return nil
-}
-
-func (p *planning) compile() {
-	p.progress.during(fmt.Sprintf("converting %s", report.Count(len(p.sources), "file", "files")), func() { p.done = convert.Compile(p.sources, p.choices) })
-	p.progress.clear()
-}
-
-// plan puts objects before the policies, and says what becomes of them.
-func (p *planning) plan(ctx context.Context) (report.Plan, error) {
-	compiled := p.compiled()
-	looked, violations, err := p.survey(ctx)
-	if err != nil {
-		return report.Plan{}, err
-	}
-	plan := migrate.MakePlan(compiled, p.done.Unread, violations)
-	plan.Looked = looked
-	plan.LegacyExceptions = len(p.idle)
-	for _, e := range p.done.Exceptions {
-		if e.CEL == nil {
-			plan.LegacyExceptions++
-		}
-	}
-	if p.cluster != nil {
-		if plan.Upgrade, err = live.UpgradeOf(ctx, p.cluster, p.legacy); err != nil {
-			return plan, exit.Runtime(err)
-		}
-		for _, unknown := range plan.Upgrade.Unknown {
-			p.note(errors.New(unknown))
-		}
-	}
-	plan.Costs = append(plan.Costs, p.done.RequestCosts(p.choices.Translate.Schemas)...)
-	return plan, nil
-}
-
-func (p *planning) compiled() compile.Result {
-	return compile.Result{Policies: p.done.Policies, Rules: p.done.Rules, Objects: p.done.Objects}
 }
 
 func (f planFlags) write(cmd *cobra.Command, plan report.Plan) error {
