@@ -4,8 +4,9 @@
 // with a plus, and a few around them.
 //
 // What must hold: taking the lines without a plus gives the first text, and those
-// without a minus the second, but for what is left out around the changes. Large
-// texts cost no more than a bound; there the changes may be more than needed.
+// without a minus the second, but for what is left out around the changes. The
+// changes may be more than the fewest: what they cost grows with the length of the texts,
+// not with its square.
 //
 // It knows nothing of what the lines say.
 //
