@@ -77,6 +77,7 @@ verify: compile internal/judge policy cel jmespath translate vap vap/apiserver i
 api/v1alpha1:
 deploy/crds:
 migrate: api/v1alpha1 compile policy report diag
+migrate/infiles: api/v1alpha1 compile controller internal/convert internal/exit internal/folder internal/input migrate policy report translate
 migrate/planning: api/v1alpha1 compile diag internal/cluster internal/convert internal/exit internal/input internal/manifest migrate migrate/live report scan vap
 migrate/recording: internal/cluster internal/exit migrate/record policy webhook/certs webhook/endpoint webhook/registration webhook/world
 migrate/live: api/v1alpha1 cleanup compile controller internal/cluster internal/judge migrate policy report translate webhook/registration

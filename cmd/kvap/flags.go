@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"os"
 	"os/signal"
@@ -14,6 +15,7 @@ import (
 	"github.com/kvap/kvap/internal/evaluate"
 	"github.com/kvap/kvap/internal/incluster"
 	"github.com/kvap/kvap/internal/input"
+	"github.com/kvap/kvap/internal/proven"
 )
 
 // addRecursive accepts -R, for those whose fingers are used to it: folders are read
@@ -88,4 +90,27 @@ func (f sourceFlags) fromFiles() bool { return len(f.files) > 0 || f.kustomize !
 // untilTold is the context of a command, until the user or the system tells it to end.
 func untilTold(cmd *cobra.Command) (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+}
+
+// registryFlags say what registries would answer, where none is asked.
+type registryFlags struct{ registryDir, trustedRoot string }
+
+const trustedRootHelp = "a file with whom keyless signatures of images are trusted by (trusted_root.json)"
+
+func (f *registryFlags) add(fs *pflag.FlagSet) {
+	fs.StringVar(&f.registryDir, "registry-dir", "", "an OCI layout folder, or a folder of them as HOST/REPOSITORY, that answers in the place of registries: images, signatures, attestations")
+	fs.StringVar(&f.trustedRoot, "sigstore-trusted-root", "", trustedRootHelp+"; that of the public Sigstore, as it was when kvap was built, by default")
+}
+
+// registry is the folder; nil where there is none.
+func (f *registryFlags) registry() (*proven.Recorded, error) {
+	trust, err := proven.ReadTrust(f.trustedRoot)
+	if err != nil || f.registryDir == "" {
+		return nil, err
+	}
+	out, err := proven.Open(f.registryDir, trust)
+	if err != nil {
+		return nil, fmt.Errorf("--registry-dir: %w", err)
+	}
+	return out, nil
 }

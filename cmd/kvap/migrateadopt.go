@@ -1,22 +1,16 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
 
-	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/internal/exit"
-	"github.com/kvap/kvap/internal/folder"
 	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/migrate"
-	"github.com/kvap/kvap/policy"
-	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/migrate/infiles"
 )
 
 func newMigrateAdopt() *cobra.Command {
@@ -49,24 +43,15 @@ func (f changeFlags) adoptFiles(cmd *cobra.Command, v changeVerb, names []string
 	if unread.HasErrors() {
 		return exit.Usage(unread[0])
 	}
-	out := report.Handover{Verb: migrate.Adopt, Folder: f.outputDir}
+	adopted, err := infiles.Adopt(sources, f.outputDir)
+	if err != nil {
+		return exit.Usage(err)
+	}
+	out := adopted.Handover
 	if f.dryRun != "none" {
 		out.Dry = f.dryRun
 	}
-	changed := map[string][]byte{} // by where it is written
-	already := 0
-	for _, s := range sources {
-		adopted, err := migrate.AdoptFile(s.Name, s.Data)
-		if err != nil {
-			return exit.Usage(err)
-		}
-		already += len(adopted.Already)
-		out.Policies = append(out.Policies, adoptedOf(s.Name, adopted)...)
-		if !bytes.Equal(adopted.Data, s.Data) || f.outputDir != "" && len(adopted.Policies) > 0 {
-			changed[f.adoptedName(s)] = adopted.Data
-		}
-	}
-	if len(out.Policies)+already == 0 {
+	if len(out.Policies)+adopted.Already == 0 {
 		return noPolicyToMove(f.files, "")
 	}
 	if out.Dry == "" && f.outputDir == "" {
@@ -75,7 +60,7 @@ func (f changeFlags) adoptFiles(cmd *cobra.Command, v changeVerb, names []string
 		}
 	}
 	if out.Dry == "" {
-		if err := f.writeAdopted(changed, sources); err != nil {
+		if err := adopted.Write(f.force); err != nil {
 			return exit.Runtime(err)
 		}
 	}
@@ -83,63 +68,4 @@ func (f changeFlags) adoptFiles(cmd *cobra.Command, v changeVerb, names []string
 		return exit.Runtime(err)
 	}
 	return handoverVerdict(out)
-}
-
-// adoptedOf says what became of the policies of a file.
-func adoptedOf(file string, a migrate.Adoption) (out []report.HandedOverPolicy) {
-	row := func(p *policy.Policy) report.HandedOverPolicy {
-		one := report.HandedOverPolicy{Kind: p.Kind, Name: p.Name, From: "file", To: "file"}
-		if p.Namespaced() {
-			one.Namespace = p.Namespace
-		}
-		return one
-	}
-	for _, p := range a.Policies {
-		one := row(p)
-		one.To = string(v1alpha1.StageAdopted)
-		one.Moves = []report.HandoverMove{{Does: "apiVersion: " + v1alpha1.GroupVersion().String() + " in " + file}}
-		out = append(out, one)
-	}
-	for _, p := range a.Left {
-		one := row(p)
-		one.Left = "kvap.dev has no kind that it could become; it stays as it is"
-		out = append(out, one)
-	}
-	return out
-}
-
-// adoptedName is where an adopted file is written.
-func (f changeFlags) adoptedName(s input.Source) string {
-	if f.outputDir != "" {
-		return filepath.ToSlash(s.Below)
-	}
-	return s.Name
-}
-
-// writeAdopted writes files where they were, or into the folder.
-func (f changeFlags) writeAdopted(changed map[string][]byte, sources []input.Source) error {
-	if f.outputDir == "" {
-		for name, data := range changed {
-			info, err := os.Stat(name)
-			if err != nil {
-				return input.PathError(err)
-			}
-			if err := os.WriteFile(name, data, info.Mode().Perm()); err != nil {
-				return input.PathError(err)
-			}
-		}
-		return nil
-	}
-	to, err := folder.Open(f.outputDir, sources)
-	if err != nil {
-		return err
-	}
-	defer to.Close()
-	for name, data := range changed {
-		to.Add(name, data)
-	}
-	if _, err := to.Write(f.force); err != nil {
-		return err
-	}
-	return to.Finish()
 }

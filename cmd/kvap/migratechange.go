@@ -20,6 +20,7 @@ import (
 	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/migrate"
+	"github.com/kvap/kvap/migrate/infiles"
 	"github.com/kvap/kvap/migrate/live"
 	"github.com/kvap/kvap/report"
 )
@@ -259,7 +260,7 @@ func (f changeFlags) carryOut(ctx context.Context, h *live.Handover, planned *re
 		if err != nil {
 			return err
 		}
-		return writeComponents(f.outputDir, components, f.force)
+		return infiles.WriteComponents(f.outputDir, components, f.force)
 	}
 	*planned, err = h.Run(ctx)
 	progress.clear()

@@ -1,0 +1,166 @@
+package infiles
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/controller"
+	"github.com/kvap/kvap/internal/convert"
+	"github.com/kvap/kvap/internal/exit"
+	"github.com/kvap/kvap/internal/folder"
+	"github.com/kvap/kvap/migrate"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/translate"
+)
+
+// A Choice says which policies of files are meant: those that are named, or have the
+// labels; else all.
+type Choice struct {
+	Names    []string
+	Selector string
+}
+
+// Steps are what would be done to the policies of files before anything was done, and the
+// components that do it.
+func Steps(done *convert.Compilation, goal migrate.Goal, c Choice) (out report.Handover, components []migrate.Component, err error) {
+	chosen, err := c.Of(done.Policies)
+	if err != nil {
+		return out, nil, err
+	}
+	out.Verb = goal.Verb
+	for _, p := range chosen {
+		if p.Invalid { // the diagnostics say why
+			continue
+		}
+		one, made := goal.Offline(worldOf(p, done.Rules))
+		if slices.ContainsFunc(out.Policies, func(have report.HandedOverPolicy) bool {
+			return have.Kind == one.Kind && have.Namespace == one.Namespace && have.Name == one.Name
+		}) {
+			one.Left, one.Moves, made = "another policy of the files has this name already; give them apart, or remove one", nil, nil
+			one.To, one.Way = one.From, ""
+		}
+		out.Policies, components = append(out.Policies, one), append(components, made...)
+	}
+	out.Policies = append(out.Policies, c.LeftUnread(done)...)
+	return out, components, nil
+}
+
+// Of are the policies that are named, or have the labels of -l; else all. A name
+// that none has is an error: what it was meant for would be left behind in silence.
+func (c Choice) Of(policies []*policy.Policy) (out []*policy.Policy, err error) {
+	selector, err := labels.Parse(c.Selector)
+	if err != nil {
+		return nil, exit.Usage(fmt.Errorf("-l %s: %w", c.Selector, err))
+	}
+	for _, name := range c.Names {
+		if !slices.ContainsFunc(policies, func(p *policy.Policy) bool { return isNamed(p, name) }) {
+			return nil, exit.Usage(fmt.Errorf("the files have no policy %s", name))
+		}
+	}
+	for _, p := range policies {
+		named := len(c.Names) == 0 || slices.ContainsFunc(c.Names, func(name string) bool { return isNamed(p, name) })
+		if named && selector.Matches(labels.Set(objectOf(p).GetLabels())) {
+			out = append(out, p)
+		}
+	}
+	if len(out) == 0 && len(policies) > 0 {
+		return nil, exit.Usage(fmt.Errorf("no policy of the files has the labels %s", c.Selector))
+	}
+	return out, nil
+}
+
+func isNamed(p *policy.Policy, name string) bool { return name == p.Name || name == p.FullName() }
+
+// LeftUnread are the policies of the files that kvap does not read, and that are left
+// where they are. Those who name policies, or choose them by labels, did not mean them.
+func (c Choice) LeftUnread(done *convert.Compilation) (left []report.HandedOverPolicy) {
+	if len(c.Names) > 0 || c.Selector != "" {
+		return nil
+	}
+	for _, u := range done.Unread {
+		left = append(left, report.HandedOverPolicy{Kind: u.Kind, Namespace: u.Namespace, Name: u.Name, From: stageOutside, To: stageOutside, Left: u.Reason})
+	}
+	return left
+}
+
+// stageOutside is the stage of what no record is about.
+const stageOutside = "none"
+
+// worldOf is a policy of a file before anything was done.
+func worldOf(p *policy.Policy, rules []*compile.Rule) migrate.World {
+	group, _, _ := strings.Cut(p.APIVersion, "/")
+	ref := v1alpha1.PolicyReference{Group: group, Kind: p.Kind, Name: p.Name}
+	if p.Namespaced() {
+		ref.Namespace = p.Namespace
+	}
+	w := migrate.World{Now: time.Now(), Name: controller.TranslationName(ref), Ref: ref, Source: objectOf(p)}
+	for _, r := range rules {
+		if r.Policy == p && (r.Target == translate.Unsupported || r.NotServed() != "") {
+			w.Staying = append(w.Staying, r.Name())
+		}
+	}
+	return w
+}
+
+// objectOf is a policy as an object.
+func objectOf(p *policy.Policy) *unstructured.Unstructured {
+	data, err := json.Marshal(p.Source.Value())
+	if err != nil {
+		panic(err) // it came from YAML
+	}
+	o := &unstructured.Unstructured{}
+	if err := json.Unmarshal(data, &o.Object); err != nil {
+		panic(err) // it was made a moment ago
+	}
+	if p.Namespaced() {
+		o.SetNamespace(p.Namespace)
+	}
+	return o
+}
+
+// WriteComponents writes components into a folder, with one above for each step that
+// has those of all policies.
+func WriteComponents(dir string, components []migrate.Component, force bool) error {
+	f, err := folder.Open(dir, nil)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	steps := map[string][]string{}
+	for _, c := range components {
+		steps[c.Part] = append(steps[c.Part], c.Policy)
+		for _, file := range c.Files {
+			f.Add(path.Join(c.Part, c.Policy, file.Name), file.Data)
+		}
+	}
+	for step, policies := range steps {
+		for name := range f.Before() { // of other policies, by other runs
+			if in, policy, _ := strings.Cut(path.Dir(name), "/"); in == step && policy != "" {
+				policies = append(policies, policy)
+			}
+		}
+		slices.Sort(policies)
+		list, err := yaml.Marshal(map[string]any{
+			"apiVersion": "kustomize.config.k8s.io/v1alpha1", "kind": "Component", "components": slices.Compact(policies),
+		})
+		if err != nil {
+			return err
+		}
+		f.Add(path.Join(step, "kustomization.yaml"), list)
+	}
+	if _, err := f.Write(force); err != nil {
+		return err
+	}
+	return f.Finish()
+}
