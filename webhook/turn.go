@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"sync"
+
+	"golang.org/x/sync/semaphore"
 )
 
 // errBusy is a request that got no turn in its time.
@@ -78,41 +80,17 @@ func (t *turns) leave(name string) {
 // A purse bounds the bytes of reviews that are in memory at once. Read, they take
 // several times as many.
 type purse struct {
-	door  chan struct{} // one takes at a time, so that nobody waits with half of his
-	coins chan struct{}
+	bytes *semaphore.Weighted
+	all   int64
 }
 
-// coin is how many bytes are counted as one.
-const coin = 16 << 10
-
-func newPurse(bytes int64) *purse {
-	return &purse{door: make(chan struct{}, 1), coins: make(chan struct{}, coins(bytes))}
-}
-
-func coins(bytes int64) int { return int((bytes + coin - 1) / coin) }
+func newPurse(bytes int64) *purse { return &purse{semaphore.NewWeighted(bytes), bytes} }
 
 // take waits for so many bytes, which are given back with a call of done.
 func (p *purse) take(ctx context.Context, bytes int64) (done func(), err error) {
-	want, have := min(coins(bytes), cap(p.coins)), 0
-	done = func() {
-		for range have {
-			<-p.coins
-		}
-	}
-	select {
-	case p.door <- struct{}{}:
-	case <-ctx.Done():
+	want := min(bytes, p.all)
+	if p.bytes.Acquire(ctx, want) != nil {
 		return nil, errBusy
 	}
-	defer func() { <-p.door }()
-	for have < want {
-		select {
-		case p.coins <- struct{}{}:
-			have++
-		case <-ctx.Done():
-			done()
-			return nil, errBusy
-		}
-	}
-	return done, nil
+	return func() { p.bytes.Release(want) }, nil
 }
