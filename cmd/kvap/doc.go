@@ -10,8 +10,10 @@
 // changes the exit code; nothing is read from a network but by verbs that are about
 // a cluster; commands are built by functions, and there is no state outside of them.
 //
-// It translates, judges and renders nothing itself: each file is one verb, or one
-// step that verbs share, and turns flags into calls of the packages beside it.
+// It reads, translates, judges and renders nothing itself: each file is a verb, which
+// turns flags into calls of the packages beside it. What verbs share is in flags.go (the
+// flags that mean the same for each), view.go (how what a run says is shown) and
+// cluster.go (which cluster is meant); internal/exit has the exit codes.
 //
 // Start at main.go, then convert.go; testdata/script holds a script for each
 // promise of the command line.

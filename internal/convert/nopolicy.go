@@ -25,4 +25,3 @@ func NoPolicy(paths []string, kustomize string, found diag.List, verbose bool) e
 	}
 	return exit.Usage(fmt.Errorf("there is no policy in %s%s", names, hint))
 }
-
