@@ -134,6 +134,7 @@ func findingRow(f check.Finding) report.Finding {
 	return row
 }
 
+// Page is the page of the run: what was found, and what was converted.
 func (run *Run) Page(c report.Check) report.Page {
 	page := report.Page{Title: "kvap check", Check: &c}
 	if run.newest != nil && !run.newest.Empty() {

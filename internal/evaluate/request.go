@@ -162,6 +162,7 @@ func textList(line map[string]any, key string) ([]string, error) {
 	return out, nil
 }
 
+// ReadRequest reads a line of recorded requests.
 func ReadRequest(line []byte, at diag.Pos) (*judge.Request, error) {
 	_, request, found := requestLine{pos: at, text: line}.read()
 	if request == nil {

@@ -268,6 +268,7 @@ func (f *Folder) Before() iter.Seq[string] { return maps.Keys(f.earlier) }
 // Close lets the folder go.
 func (f *Folder) Close() { _ = f.root.Close() } // nothing is buffered
 
+// WriteFile writes a file, and makes the folders above it.
 func WriteFile(path string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return input.PathError(err)

@@ -18,6 +18,7 @@ import (
 // A Cleaning is what kvap controller deletes.
 type Cleaning string
 
+// What may be deleted.
 const (
 	CleanAuto     Cleaning = "auto" // the label too where policies are enforced
 	CleanAll      Cleaning = "all"

@@ -115,17 +115,17 @@ func (o *fallback) build(ctx context.Context, config *rest.Config) (err error) {
 
 // callers are who signs the certificates of those who may ask; nil where nobody needs
 // one.
-func (f Webhook) callers() (*x509.CertPool, error) {
-	if f.ClientCA == "" {
+func (o Webhook) callers() (*x509.CertPool, error) {
+	if o.ClientCA == "" {
 		return nil, nil
 	}
-	text, err := os.ReadFile(f.ClientCA)
+	text, err := os.ReadFile(o.ClientCA)
 	if err != nil {
 		return nil, fmt.Errorf("--webhook-client-ca: %w", err)
 	}
 	out := x509.NewCertPool()
 	if !out.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("--webhook-client-ca %s: there is no certificate in it", f.ClientCA)
+		return nil, fmt.Errorf("--webhook-client-ca %s: there is no certificate in it", o.ClientCA)
 	}
 	return out, nil
 }
