@@ -12,7 +12,7 @@ import (
 
 // A May tells whether this process may do something with objects of a kind, in a
 // namespace, or in all if it is empty. It may with a kind that nobody serves.
-type May func(ctx context.Context, verb string, k Kind, namespace string) (bool, error)
+type May func(ctx context.Context, verb string, k ObjectKind, namespace string) (bool, error)
 
 // A Missing is what a policy needs and this process may not do.
 type Missing struct {
@@ -46,20 +46,20 @@ func (w *Worker) Missing(ctx context.Context, may May) ([]Missing, error) {
 	return out, nil
 }
 
-// A need is what a rule does with objects of a kind.
-type need struct {
-	Kind
+// An accessNeed is what a rule does with objects of a kind.
+type accessNeed struct {
+	ObjectKind
 	namespace string
 	verbs     []string
 }
 
 // lacking are the needs of a rule that are not granted.
-func lacking(ctx context.Context, needs []need, may May) ([]string, error) {
+func lacking(ctx context.Context, needs []accessNeed, may May) ([]string, error) {
 	var out []string
 	for _, n := range needs {
 		var verbs []string
 		for _, verb := range n.verbs {
-			ok, err := may(ctx, verb, n.Kind, n.namespace)
+			ok, err := may(ctx, verb, n.ObjectKind, n.namespace)
 			if err != nil {
 				return nil, err
 			}
@@ -68,7 +68,7 @@ func lacking(ctx context.Context, needs []need, may May) ([]string, error) {
 			}
 		}
 		if len(verbs) > 0 {
-			text := strings.Join(verbs, ", ") + " " + n.APIVersion + "/" + n.Kind.Kind
+			text := strings.Join(verbs, ", ") + " " + n.APIVersion + "/" + n.ObjectKind.Kind
 			if n.namespace != "" {
 				text += " in the namespace " + n.namespace
 			}
@@ -91,20 +91,20 @@ func verbsOf(synchronize, apply bool) []string {
 }
 
 // needsOf are what a rule does with what it makes and with what it copies.
-func needsOf(g *policy.Generate, apply bool) []need {
+func needsOf(g *policy.Generate, apply bool) []accessNeed {
 	makes := verbsOf(g.Synchronize, apply)
-	var out []need
+	var out []accessNeed
 	for _, t := range targetsOf(g) {
 		one := []*policy.GenerateTarget{t}
 		for _, k := range literalKinds(one) {
-			out = append(out, need{k, literal(t.Namespace.Value), makes})
+			out = append(out, accessNeed{k, literal(t.Namespace.Value), makes})
 		}
 		if t.Clone != nil {
-			out = append(out, need{Kind{t.APIVersion.Value, t.Kind.Value}, literal(t.Clone.Namespace.Value), []string{"get", "patch"}})
+			out = append(out, accessNeed{ObjectKind{t.APIVersion.Value, t.Kind.Value}, literal(t.Clone.Namespace.Value), []string{"get", "patch"}})
 		}
 		if t.CloneList != nil {
 			for _, k := range literalKinds(one) {
-				out = append(out, need{k, literal(t.CloneList.Namespace.Value), []string{"get", "list", "patch"}})
+				out = append(out, accessNeed{k, literal(t.CloneList.Namespace.Value), []string{"get", "list", "patch"}})
 			}
 		}
 	}

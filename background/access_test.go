@@ -10,7 +10,7 @@ import (
 func TestMissing(t *testing.T) {
 	b := start(t, copies)
 	var asked []string
-	got, err := b.Missing(t.Context(), func(_ context.Context, verb string, k Kind, namespace string) (bool, error) {
+	got, err := b.Missing(t.Context(), func(_ context.Context, verb string, k ObjectKind, namespace string) (bool, error) {
 		asked = append(asked, verb+" "+k.Kind+" "+namespace)
 		return verb != "watch" && (verb != "patch" || namespace != "default"), nil
 	})

@@ -57,13 +57,13 @@ type Watcher interface {
 // A Watched is a kind of objects whose changes are told of: those that were generated,
 // or those that were copied.
 type Watched struct {
-	Kind
+	ObjectKind
 	Namespace string // empty for all
 	Sources   bool
 }
 
-// A Kind is a kind of objects.
-type Kind struct {
+// An ObjectKind is a kind of objects.
+type ObjectKind struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 }

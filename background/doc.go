@@ -16,7 +16,7 @@
 //     the object that triggers it is stored.
 //   - A failure is tried again, later and later, and told. No work is dropped in
 //     silence. What stays of work that fails is bounded in number, size and time.
-//   - What a rule makes is written down in a Ledger before it is made, so that it is
+//   - What a rule makes is written down in a RecordStore before it is made, so that it is
 //     found when the rule is gone, whoever works then.
 //   - Work for one trigger and rule is done one after another.
 //   - A policy of a namespace reaches nothing outside of it: what variables have

@@ -28,8 +28,8 @@ const (
 // reasonDropped is the reason of a notice about work that is not tried any more.
 const reasonDropped = "BackgroundDropped"
 
-// A failing request is one whose work has failed.
-type failing struct {
+// A failedRequest is a GenerateRequest one whose work has failed.
+type failedRequest struct {
 	request *v1alpha1.GenerateRequest // only as much as tells which it is
 	rule    string                    // ruleKey
 	made    time.Time
@@ -37,8 +37,8 @@ type failing struct {
 	givenUp bool
 }
 
-func failingOf(r *v1alpha1.GenerateRequest) failing {
-	out := failing{
+func failingOf(r *v1alpha1.GenerateRequest) failedRequest {
+	out := failedRequest{
 		request: &v1alpha1.GenerateRequest{
 			ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: r.Name, UID: r.UID},
 			Spec:       v1alpha1.GenerateRequestSpec{Policy: r.Spec.Policy, Rule: r.Spec.Rule, Trigger: r.Spec.Trigger},
@@ -85,9 +85,9 @@ func (w *Worker) stay(ctx context.Context, r *v1alpha1.GenerateRequest, now time
 
 // excess are the failing requests for which there is no room: first those that were
 // given up, and of them the oldest.
-func (w *Worker) excess() (out []failing) {
+func (w *Worker) excess() (out []failedRequest) {
 	count, all, bytes := map[string]int{}, len(w.failing), 0
-	var list []failing
+	var list []failedRequest
 	for _, one := range w.failing {
 		list = append(list, one)
 		count[one.rule]++
@@ -96,7 +96,7 @@ func (w *Worker) excess() (out []failing) {
 	if all <= maxFailingOfRule && bytes <= maxFailingBytes {
 		return nil
 	}
-	slices.SortFunc(list, func(a, b failing) int {
+	slices.SortFunc(list, func(a, b failedRequest) int {
 		if a.givenUp != b.givenUp {
 			if a.givenUp {
 				return -1
@@ -117,7 +117,7 @@ func (w *Worker) excess() (out []failing) {
 }
 
 // drop removes a request whose work has failed, and tells.
-func (w *Worker) drop(ctx context.Context, one failing, why string) error {
+func (w *Worker) drop(ctx context.Context, one failedRequest, why string) error {
 	if err := w.options.Requests.Delete(ctx, one.request); err != nil {
 		return err
 	}

@@ -250,10 +250,10 @@ func start(t *testing.T, policies string, objects ...string) *bench {
 	return b
 }
 
-func setOf(t *testing.T, text string) Set {
+func setOf(t *testing.T, text string) PolicySet {
 	t.Helper()
 	f, ds := policy.Parse("policies.yaml", []byte(text))
-	var out Set
+	var out PolicySet
 	for _, p := range f.Policies {
 		if p.Invalid {
 			t.Fatal(ds)

@@ -14,7 +14,7 @@ import (
 )
 
 // generate does the work of a generate rule.
-func (w *Worker) generate(ctx context.Context, j job) outcome {
+func (w *Worker) generate(ctx context.Context, j job) workResult {
 	t, err := w.find(ctx, j)
 	if err != nil {
 		return failed(explained(err))
@@ -56,8 +56,8 @@ func (w *Worker) generate(ctx context.Context, j job) outcome {
 }
 
 // write makes the objects of a generation. What fails for one keeps no other.
-func (w *Worker) write(ctx context.Context, j job, g *interp.Generation) outcome {
-	out := outcome{state: v1alpha1.GenerateCompleted}
+func (w *Worker) write(ctx context.Context, j job, g *interp.Generation) workResult {
+	out := workResult{state: v1alpha1.GenerateCompleted}
 	if err := w.announce(ctx, j.policy, j.policy.rule(j.rule), g.Targets); err != nil {
 		return failed(err)
 	}
@@ -151,7 +151,7 @@ func (w *Worker) putOnce(ctx context.Context, j job, target *interp.Generated) (
 	case isEnding(err):
 		return false, nil
 	case err == nil:
-		w.pace.wrote(referenceOf(object), version)
+		w.backoff.wrote(referenceOf(object), version)
 	}
 	return err == nil && (live == nil || version != metaText(live, "resourceVersion")), err
 }

@@ -39,8 +39,8 @@ func generatingFor(t *testing.T, policies string, objects ...string) *bench {
 }
 
 func (b *bench) served() {
-	b.options.Resources = func(_, _, resource string) []Kind {
-		return []Kind{{"v1", map[string]string{"namespaces": "Namespace", "pods": "Pod", "configmaps": "ConfigMap"}[resource]}}
+	b.options.Resources = func(_, _, resource string) []ObjectKind {
+		return []ObjectKind{{"v1", map[string]string{"namespaces": "Namespace", "pods": "Pod", "configmaps": "ConfigMap"}[resource]}}
 	}
 }
 
@@ -81,8 +81,8 @@ func TestGeneratingPolicy(t *testing.T) {
 			t.Errorf("%v", b.told)
 		}
 		// What it makes was written down before.
-		deeds, _ := b.options.Ledger.Load(t.Context())
-		if len(deeds) != 1 || !slices.Equal(deeds[0].Kinds, []Kind{{"v1", "ConfigMap"}, {"v1", "Secret"}}) {
+		deeds, _ := b.options.Records.Load(t.Context())
+		if len(deeds) != 1 || !slices.Equal(deeds[0].Kinds, []ObjectKind{{"v1", "ConfigMap"}, {"v1", "Secret"}}) {
 			t.Errorf("%+v", deeds)
 		}
 	}
@@ -141,13 +141,13 @@ func TestGeneratingInStep(t *testing.T) {
 			b.Set(setOf(t, strings.Replace(quotas, `'team' in`, `'boss' in`, 1)))
 		}, false, false},
 		{"the policy is gone", func(t *testing.T, b *bench) {
-			b.Set(Set{})
+			b.Set(PolicySet{})
 			b.drain()
 			b.finish()
 		}, false, true}, // copies stay
 		{"the policy is turned off", func(t *testing.T, b *bench) {
 			b.cluster.store(object(t, `{apiVersion: policies.kyverno.io/v1, kind: GeneratingPolicy, metadata: {name: quotas, uid: p}}`))
-			b.Set(Set{})
+			b.Set(PolicySet{})
 			b.drain()
 			b.finish()
 		}, true, true},
@@ -176,7 +176,7 @@ func TestGeneratingAsksUser(t *testing.T) {
 		`object.metadata.name + {"serviceAccountName": ""}.serviceAccountName`: false,
 	} {
 		p := setOf(t, strings.Replace(quotas, "expression: object.metadata.name", "expression: '"+expression+"'", 1)).Policies[0]
-		if got := heldRules(p.Policy)[0].needsRequest; got != asks {
+		if got := preparedRules(p.Policy)[0].needsRequest; got != asks {
 			t.Errorf("%s: %v", expression, got)
 		}
 	}
@@ -202,7 +202,7 @@ func TestGeneratingStays(t *testing.T) {
 	} {
 		b := generatingFor(t, text, source, shop)
 		b.has(t, "ConfigMap", "q-a", true)
-		b.Set(Set{})
+		b.Set(PolicySet{})
 		b.drain()
 		b.finish()
 		if b.stored("v1", "ConfigMap", "shop", "q-a") == nil {
@@ -236,7 +236,7 @@ func TestGeneratingRefused(t *testing.T) {
 	}
 	b = start(t, quotas, source, shop)
 	b.served()
-	b.options.Ledger = &full{}
+	b.options.Records = &full{}
 	b.begin()
 	b.drain()
 	b.has(t, "ConfigMap", "q-a", false)
@@ -246,13 +246,13 @@ func TestGeneratingRefused(t *testing.T) {
 }
 
 // A full ledger takes what is there first, and no more.
-type full struct{ memory }
+type full struct{ memoryStore }
 
-func (f *full) Save(ctx context.Context, all []Deed) error {
+func (f *full) Save(ctx context.Context, all []RuleRecord) error {
 	if len(all) > 0 && len(all[0].Kinds) > 0 {
 		return apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "kvap-generated", nil)
 	}
-	return f.memory.Save(ctx, all)
+	return f.memoryStore.Save(ctx, all)
 }
 
 // A policy of a namespace writes nothing elsewhere, and nothing of elsewhere triggers it.

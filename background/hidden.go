@@ -13,14 +13,14 @@ import (
 // Who reads events and states may not be who reads the objects: a Secret may be among
 // them. What is told of a failure names variables and paths, and not what is there.
 
-// A hidden error says less than the one that it stands for.
-type hidden struct {
+// A redactedError says less than the one that it stands for.
+type redactedError struct {
 	text string
 	err  error
 }
 
-func (h hidden) Error() string { return h.text }
-func (h hidden) Unwrap() error { return h.err }
+func (h redactedError) Error() string { return h.text }
+func (h redactedError) Unwrap() error { return h.err }
 
 // withoutValues is an error of the API server without values of the object.
 func withoutValues(err error) error {
@@ -30,7 +30,7 @@ func withoutValues(err error) error {
 	}
 	full := status.Status()
 	if short := shortStatus(full); full.Message != "" && short != full.Message {
-		return hidden{strings.ReplaceAll(err.Error(), full.Message, short), err}
+		return redactedError{strings.ReplaceAll(err.Error(), full.Message, short), err}
 	}
 	return err
 }
@@ -71,7 +71,7 @@ func (j job) hide(err error) error {
 		return explained(err)
 	}
 	if text := j.hideText(err.Error()); text != err.Error() {
-		return hidden{text, err}
+		return redactedError{text, err}
 	}
 	return err
 }

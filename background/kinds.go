@@ -9,30 +9,30 @@ import (
 
 // kindsOf are the kinds of objects that a rule makes, as far as its text says. A kind
 // that is a variable is known only when it is made.
-func kindsOf(g *policy.Generate) []Kind {
+func kindsOf(g *policy.Generate) []ObjectKind {
 	return literalKinds(targetsOf(g))
 }
 
 // sourceKinds are the kinds of objects that a rule copies.
-func sourceKinds(g *policy.Generate) []Kind {
+func sourceKinds(g *policy.Generate) []ObjectKind {
 	return literalKinds(slices.DeleteFunc(targetsOf(g), func(t *policy.GenerateTarget) bool { return t.Clone == nil && t.CloneList == nil }))
 }
 
-func literalKinds(targets []*policy.GenerateTarget) []Kind {
-	var out []Kind
-	add := func(k Kind) {
+func literalKinds(targets []*policy.GenerateTarget) []ObjectKind {
+	var out []ObjectKind
+	add := func(k ObjectKind) {
 		if k.APIVersion != "" && k.Kind != "" && !strings.Contains(k.APIVersion+k.Kind, "{{") && !strings.ContainsAny(k.Kind, "*?") && !slices.Contains(out, k) {
 			out = append(out, k)
 		}
 	}
 	for _, t := range targets {
 		if t.CloneList == nil {
-			add(Kind{t.APIVersion.Value, t.Kind.Value})
+			add(ObjectKind{t.APIVersion.Value, t.Kind.Value})
 			continue
 		}
 		for _, listed := range t.CloneList.Kinds {
 			if i := strings.LastIndexByte(listed.Value, '/'); i > 0 {
-				add(Kind{listed.Value[:i], listed.Value[i+1:]})
+				add(ObjectKind{listed.Value[:i], listed.Value[i+1:]})
 			}
 		}
 	}

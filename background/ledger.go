@@ -17,12 +17,12 @@ import (
 	"github.com/kvap/kvap/policy"
 )
 
-// A Deed is what a rule makes, so that its objects are found when the rule is gone, or
+// A RuleRecord is what a rule makes, so that its objects are found when the rule is gone, or
 // makes others. It is written down before the rule makes anything.
-type Deed struct {
+type RuleRecord struct {
 	Policy v1alpha1.PolicyReference `json:"policy"`
 	Rule   string                   `json:"rule"`
-	Kinds  []Kind                   `json:"kinds,omitempty"`
+	Kinds  []ObjectKind             `json:"kinds,omitempty"`
 	// Place tells which objects the rule makes, and of what.
 	Place string `json:"place"`
 	// Asks tells for which objects it does so.
@@ -31,42 +31,42 @@ type Deed struct {
 	Goes bool `json:"goes,omitempty"`
 }
 
-// A Ledger keeps deeds for as long as the cluster lives. Only who works uses it.
-type Ledger interface {
-	Load(ctx context.Context) ([]Deed, error)
-	Save(ctx context.Context, all []Deed) error
+// A RecordStore keeps RuleRecords for as long as the cluster lives. Only who works uses it.
+type RecordStore interface {
+	Load(ctx context.Context) ([]RuleRecord, error)
+	Save(ctx context.Context, all []RuleRecord) error
 }
 
-// memory is a Ledger that ends with the process.
-type memory struct{ all []Deed }
+// memoryStore is a RecordStore that ends with the process.
+type memoryStore struct{ all []RuleRecord }
 
-// Load implements Ledger.
-func (m *memory) Load(context.Context) ([]Deed, error) { return m.all, nil }
+// Load implements RecordStore.
+func (m *memoryStore) Load(context.Context) ([]RuleRecord, error) { return m.all, nil }
 
-// Save implements Ledger.
-func (m *memory) Save(_ context.Context, all []Deed) error {
+// Save implements RecordStore.
+func (m *memoryStore) Save(_ context.Context, all []RuleRecord) error {
 	m.all = all
 	return nil
 }
 
-// policy is the policy of a deed, as far as its name goes.
-func (d Deed) policy() *policy.Policy {
+// policy is the policy of a record, as far as its name goes.
+func (d RuleRecord) policy() *policy.Policy {
 	return &policy.Policy{Kind: d.Policy.Kind, Namespace: d.Policy.Namespace, Name: d.Policy.Name}
 }
 
-func (d Deed) key() string { return ruleKey(keyOf(d.Policy), d.Rule) }
+func (d RuleRecord) key() string { return ruleKey(keyOf(d.Policy), d.Rule) }
 
-func (d Deed) equal(o Deed) bool {
+func (d RuleRecord) equal(o RuleRecord) bool {
 	return d.Policy == o.Policy && d.Rule == o.Rule && d.Place == o.Place && d.Asks == o.Asks && d.Goes == o.Goes && slices.Equal(d.Kinds, o.Kinds)
 }
 
-// deeds are those of all rules that generate, by ruleKey.
-func (s *shelf) deeds() map[string]Deed {
-	out := map[string]Deed{}
+// records are those of all rules that generate, by ruleKey.
+func (s *policySnapshot) records() map[string]RuleRecord {
+	out := map[string]RuleRecord{}
 	for _, p := range s.policies {
 		for _, r := range p.rules {
 			if r.makesObjects() {
-				d := Deed{Policy: p.Of, Rule: r.name, Kinds: r.makes, Place: r.place, Asks: r.asks, Goes: r.goes}
+				d := RuleRecord{Policy: p.Of, Rule: r.name, Kinds: r.makes, Place: r.place, Asks: r.asks, Goes: r.goes}
 				out[d.key()] = d
 			}
 		}
@@ -76,30 +76,30 @@ func (s *shelf) deeds() map[string]Deed {
 
 // mayMake tells that what a rule makes is written down, and that what it made before is
 // let go of.
-func (w *Worker) mayMake(p *held, rule string) bool {
+func (w *Worker) mayMake(p *preparedPolicy, rule string) bool {
 	r := p.rule(rule)
 	if !r.makesObjects() {
 		return true
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.deeds == nil || w.deeds[ruleKey(keyOf(p.Of), rule)].Place == r.place
+	return w.records == nil || w.records[ruleKey(keyOf(p.Of), rule)].Place == r.place
 }
 
-// doLedger brings what is written down up to date with the policies, and does what
+// doRecords brings what is written down up to date with the policies, and does what
 // follows: what a rule that is gone has left is removed, and what one that makes other
 // objects made before is let go of. What fails for one rule keeps no other.
-func (w *Worker) doLedger(ctx context.Context) error {
+func (w *Worker) doRecords(ctx context.Context) error {
 	w.writing.Lock()
 	defer w.writing.Unlock()
-	wanted := w.current.Load().deeds()
-	have, err := w.readLedger(ctx)
+	wanted := w.current.Load().records()
+	have, err := w.readRecords(ctx)
 	if err != nil {
 		return w.stuck(wanted, fmt.Errorf("what rules have made cannot be read, so nothing is made: %w", explained(err)))
 	}
 	next := maps.Clone(wanted)
 	var failures []error
-	var changed []Deed
+	var changed []RuleRecord
 	for _, key := range slices.Sorted(maps.Keys(have)) {
 		was := have[key]
 		now, there := wanted[key]
@@ -123,7 +123,7 @@ func (w *Worker) doLedger(ctx context.Context) error {
 			failures = append(failures, w.tellOnce(was, err))
 		}
 	}
-	if !maps.EqualFunc(have, next, Deed.equal) {
+	if !maps.EqualFunc(have, next, RuleRecord.equal) {
 		if err := w.save(ctx, next); err != nil {
 			return w.stuck(wanted, fmt.Errorf("what rules make cannot be written down, so nothing new is made: %w", explained(err)))
 		}
@@ -132,19 +132,19 @@ func (w *Worker) doLedger(ctx context.Context) error {
 		w.options.Tell(Notice{Policy: d.Policy, Reason: reasonChanged, Note: note(d.Rule, v1alpha1.ObjectReference{}, "what the rule is about has changed; objects that it made for what it is about no longer stay as they are")})
 	}
 	w.mu.Lock()
-	w.deeds = next
+	w.records = next
 	w.mu.Unlock()
 	w.watch()
 	return errors.Join(failures...)
 }
 
-func (w *Worker) save(ctx context.Context, deeds map[string]Deed) error {
-	return w.options.Ledger.Save(ctx, slices.SortedFunc(maps.Values(deeds), func(a, b Deed) int { return cmp.Compare(a.key(), b.key()) }))
+func (w *Worker) save(ctx context.Context, deeds map[string]RuleRecord) error {
+	return w.options.Records.Save(ctx, slices.SortedFunc(maps.Values(deeds), func(a, b RuleRecord) int { return cmp.Compare(a.key(), b.key()) }))
 }
 
-func sortedKinds(lists ...[]Kind) []Kind {
+func sortedKinds(lists ...[]ObjectKind) []ObjectKind {
 	all := slices.Concat(lists...)
-	slices.SortFunc(all, func(a, b Kind) int {
+	slices.SortFunc(all, func(a, b ObjectKind) int {
 		return cmp.Or(cmp.Compare(a.APIVersion, b.APIVersion), cmp.Compare(a.Kind, b.Kind))
 	})
 	return slices.Compact(all)
@@ -152,7 +152,7 @@ func sortedKinds(lists ...[]Kind) []Kind {
 
 // announce writes down of what kinds a rule is about to make objects, where its text does
 // not tell.
-func (w *Worker) announce(ctx context.Context, p *held, r *heldRule, targets []interp.Generated) error {
+func (w *Worker) announce(ctx context.Context, p *preparedPolicy, r *preparedRule, targets []interp.Generated) error {
 	if !r.open {
 		return nil
 	}
@@ -160,12 +160,12 @@ func (w *Worker) announce(ctx context.Context, p *held, r *heldRule, targets []i
 	defer w.writing.Unlock()
 	key := ruleKey(keyOf(p.Of), r.name)
 	w.mu.Lock()
-	deeds := w.deeds
+	deeds := w.records
 	d, known := deeds[key]
 	w.mu.Unlock()
 	kinds := d.Kinds
 	for _, t := range targets {
-		kinds = append(slices.Clip(kinds), Kind{t.APIVersion, t.Kind})
+		kinds = append(slices.Clip(kinds), ObjectKind{t.APIVersion, t.Kind})
 	}
 	if kinds = sortedKinds(kinds); !known || slices.Equal(kinds, d.Kinds) {
 		return nil
@@ -177,7 +177,7 @@ func (w *Worker) announce(ctx context.Context, p *held, r *heldRule, targets []i
 		return fmt.Errorf("what the policy makes cannot be written down, so nothing is made: %w", explained(err))
 	}
 	w.mu.Lock()
-	w.deeds = next
+	w.records = next
 	w.mu.Unlock()
 	w.watch()
 	return nil
@@ -185,18 +185,18 @@ func (w *Worker) announce(ctx context.Context, p *held, r *heldRule, targets []i
 
 // heirOf is a rule of the same policy that makes the same objects as one that is gone
 // from it: that was only given another name.
-func heirOf(was Deed, wanted map[string]Deed) (Deed, bool) {
+func heirOf(was RuleRecord, wanted map[string]RuleRecord) (RuleRecord, bool) {
 	for _, key := range slices.Sorted(maps.Keys(wanted)) {
 		if d := wanted[key]; keyOf(d.Policy) == keyOf(was.Policy) && d.Place == was.Place {
 			return d, true
 		}
 	}
-	return Deed{}, false
+	return RuleRecord{}, false
 }
 
-// ledgerAgain is when to look at the ledger again; 0 if nothing has failed. It is tried
+// recordsAgain is when to look at the record store again; 0 if nothing has failed. It is tried
 // for as long as it takes: work waits for it.
-func (w *Worker) ledgerAgain(err error) time.Duration {
+func (w *Worker) recordsAgain(err error) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	t := task{ledger: true}
@@ -210,9 +210,9 @@ func (w *Worker) ledgerAgain(err error) time.Duration {
 }
 
 // stuck tells of a failure the policies whose work waits for it.
-func (w *Worker) stuck(wanted map[string]Deed, err error) error {
+func (w *Worker) stuck(wanted map[string]RuleRecord, err error) error {
 	w.mu.Lock()
-	written := w.deeds
+	written := w.records
 	w.mu.Unlock()
 	for _, key := range slices.Sorted(maps.Keys(wanted)) {
 		if written[key].Place != wanted[key].Place {
@@ -222,19 +222,19 @@ func (w *Worker) stuck(wanted map[string]Deed, err error) error {
 	return err
 }
 
-// readLedger is what is written down, by ruleKey.
-func (w *Worker) readLedger(ctx context.Context) (map[string]Deed, error) {
+// readRecords is what is written down, by ruleKey.
+func (w *Worker) readRecords(ctx context.Context) (map[string]RuleRecord, error) {
 	w.mu.Lock()
-	read, have := w.read, w.deeds
+	read, have := w.read, w.records
 	w.mu.Unlock()
 	if read {
 		return have, nil
 	}
-	all, err := w.options.Ledger.Load(ctx)
+	all, err := w.options.Records.Load(ctx)
 	if err != nil {
 		return nil, err
 	}
-	have = map[string]Deed{}
+	have = map[string]RuleRecord{}
 	for _, d := range all {
 		have[d.key()] = d
 	}
@@ -245,7 +245,7 @@ func (w *Worker) readLedger(ctx context.Context) (map[string]Deed, error) {
 }
 
 // tellOnce tells of a failure that concerns one policy, when it is a new one.
-func (w *Worker) tellOnce(d Deed, err error) error {
+func (w *Worker) tellOnce(d RuleRecord, err error) error {
 	w.mu.Lock()
 	told := w.toldOf[d.key()] == err.Error()
 	w.toldOf[d.key()] = err.Error()
@@ -259,7 +259,7 @@ func (w *Worker) tellOnce(d Deed, err error) error {
 // leave has what a rule has left removed, if the rule is gone from the cluster, and not
 // only from those that are served here: who turns a policy off keeps its objects. The
 // work is written down first.
-func (w *Worker) leave(ctx context.Context, d Deed) error {
+func (w *Worker) leave(ctx context.Context, d RuleRecord) error {
 	if !d.Goes || len(d.Kinds) == 0 {
 		return nil
 	}

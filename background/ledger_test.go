@@ -16,7 +16,7 @@ func (b *bench) taken(t *testing.T, policies string) *bench {
 	next := start(t, policies)
 	next.cluster, next.options.Cluster = b.cluster, b.cluster
 	next.requests, next.options.Requests = b.requests, b.requests
-	next.options.Ledger, next.options.Kinds = b.options.Ledger, b.options.Kinds
+	next.options.Records, next.options.Kinds = b.options.Records, b.options.Kinds
 	return next
 }
 
@@ -56,7 +56,7 @@ func TestFollower(t *testing.T) {
 	b := existing(t, copies, shop, source)
 	follower := b.taken(t, copies)
 	for _, one := range []*bench{b, follower} {
-		one.Set(Set{})
+		one.Set(PolicySet{})
 	}
 	b.drain()
 	b.finish()
@@ -128,14 +128,14 @@ func TestReleaseFails(t *testing.T) {
 }
 
 // brokenLedger cannot be written to.
-type brokenLedger struct{ memory }
+type brokenLedger struct{ memoryStore }
 
-func (*brokenLedger) Save(context.Context, []Deed) error { return errors.New("it is full") }
+func (*brokenLedger) Save(context.Context, []RuleRecord) error { return errors.New("it is full") }
 
 // Nothing is made that is not written down, and that is told.
 func TestNotWrittenDown(t *testing.T) {
 	b := start(t, copies, shop, source)
-	b.options.Ledger, b.options.Kinds = &brokenLedger{}, func(_, _, kind string) []Kind { return []Kind{{"v1", kind}} }
+	b.options.Records, b.options.Kinds = &brokenLedger{}, func(_, _, kind string) []ObjectKind { return []ObjectKind{{"v1", kind}} }
 	b.begin()
 	b.drain()
 	if len(b.cluster.log) != 0 || len(b.told) != 1 || !strings.Contains(b.told[0].Note, "it is full") {
@@ -195,8 +195,8 @@ func TestRemovalWaits(t *testing.T) {
 	b := existing(t, copies, shop, source)
 	made := b.stored("v1", "Secret", "shop", "s")
 	name := ""
-	if _, ok := b.inTurn(what("kyverno.io/ClusterPolicy//copies", "secret", referenceOf(object(t, shop))), func() outcome {
-		b.Set(Set{})
+	if _, ok := b.inTurn(what("kyverno.io/ClusterPolicy//copies", "secret", referenceOf(object(t, shop))), func() workResult {
+		b.Set(PolicySet{})
 		b.drain()
 		for name = range b.requests {
 			if again := b.doRequest(t.Context(), name); again == 0 || b.requests[name] == nil {
@@ -204,7 +204,7 @@ func TestRemovalWaits(t *testing.T) {
 			}
 		}
 		b.cluster.store(made)
-		return outcome{}
+		return workResult{}
 	}); !ok || name == "" {
 		t.Fatal("no removal")
 	}

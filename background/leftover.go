@@ -23,7 +23,7 @@ import (
 // and nobody looks after them. The rule makes nothing meanwhile, for what it made since
 // could not be told from what it made before. What may not be done for want of a
 // permission is told, and given up.
-func (w *Worker) release(ctx context.Context, d Deed) error {
+func (w *Worker) release(ctx context.Context, d RuleRecord) error {
 	gone := map[string]*string{}
 	for key := range interp.TargetSelector(d.policy(), d.Rule, nil) {
 		if key != "app.kubernetes.io/managed-by" {
@@ -35,7 +35,7 @@ func (w *Worker) release(ctx context.Context, d Deed) error {
 
 // relabel changes labels of all that a rule has made. A rule that was given another name
 // keeps its objects so.
-func (w *Worker) relabel(ctx context.Context, d Deed, change map[string]*string) error {
+func (w *Worker) relabel(ctx context.Context, d RuleRecord, change map[string]*string) error {
 	of := d.policy()
 	own := interp.TargetSelector(of, d.Rule, nil)
 	var failures []error
@@ -55,7 +55,7 @@ func (w *Worker) relabel(ctx context.Context, d Deed, change map[string]*string)
 }
 
 // unreleased is a failure to let go that time may mend; one that it will not is told.
-func (w *Worker) unreleased(d Deed, err error) error {
+func (w *Worker) unreleased(d RuleRecord, err error) error {
 	if !apierrors.IsForbidden(err) {
 		return explained(err)
 	}
@@ -134,7 +134,7 @@ func apiVersionOf(r v1alpha1.PolicyReference) string {
 }
 
 // request has what a rule has left removed, as work that outlives this process.
-func (d Deed) request() *v1alpha1.GenerateRequest {
+func (d RuleRecord) request() *v1alpha1.GenerateRequest {
 	out := &v1alpha1.GenerateRequest{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion().String(), Kind: "GenerateRequest"},
 		Spec: v1alpha1.GenerateRequestSpec{Type: v1alpha1.GenerateObjects, Policy: d.Policy, Rule: d.Rule, Delete: true, Trigger: v1alpha1.ObjectReference{
@@ -152,7 +152,7 @@ func (d Deed) request() *v1alpha1.GenerateRequest {
 }
 
 // removeLeft removes what a rule has left, unless the rule is there again.
-func (w *Worker) removeLeft(ctx context.Context, r *v1alpha1.GenerateRequest, p *held) outcome {
+func (w *Worker) removeLeft(ctx context.Context, r *v1alpha1.GenerateRequest, p *preparedPolicy) workResult {
 	there := p != nil && p.rule(r.Spec.Rule) != nil
 	if !there {
 		var err error
@@ -164,16 +164,16 @@ func (w *Worker) removeLeft(ctx context.Context, r *v1alpha1.GenerateRequest, p 
 	case there:
 		return skipped("the rule is there again")
 	case w.worksAt(ruleKey(keyOf(r.Spec.Policy), r.Spec.Rule), what(keyOf(r.Spec.Policy), r.Spec.Rule, r.Spec.Trigger)):
-		return outcome{err: errEarly} // what is being made would be left
+		return workResult{err: errEarly} // what is being made would be left
 	}
-	of := Deed{Policy: r.Spec.Policy}.policy()
-	kinds := make([]Kind, len(r.Spec.Kinds))
+	of := RuleRecord{Policy: r.Spec.Policy}.policy()
+	kinds := make([]ObjectKind, len(r.Spec.Kinds))
 	for i, k := range r.Spec.Kinds {
-		kinds[i] = Kind(k)
+		kinds[i] = ObjectKind(k)
 	}
 	removed, err := w.removeAll(ctx, kinds, scopeOf(of), leftBy(of, r.Spec.Rule), nil)
 	if err != nil {
-		return outcome{state: v1alpha1.GenerateFailed, err: err, message: err.Error(), resources: removed}
+		return workResult{state: v1alpha1.GenerateFailed, err: err, message: err.Error(), resources: removed}
 	}
-	return outcome{state: v1alpha1.GenerateCompleted, resources: removed}
+	return workResult{state: v1alpha1.GenerateCompleted, resources: removed}
 }

@@ -24,7 +24,7 @@ const conflicts = 3
 // mutateExisting does the work of a rule that changes existing objects. What fails for
 // one keeps no other. An object that was changed is not changed again when the work is
 // tried again: a patch may come to something else the second time.
-func (w *Worker) mutateExisting(ctx context.Context, j job) outcome {
+func (w *Worker) mutateExisting(ctx context.Context, j job) workResult {
 	t, err := w.find(ctx, j)
 	switch {
 	case err != nil:
@@ -41,7 +41,7 @@ func (w *Worker) mutateExisting(ctx context.Context, j job) outcome {
 	if t.gone { // it is the old object of its request
 		delete(request.Admission, "object")
 	}
-	c := &change{worker: w, job: j, request: request, objects: &asked{Objects: w.options.Cluster, kinds: w.options.Kinds}, done: slices.Clone(j.done)}
+	c := &targetMutation{worker: w, job: j, request: request, objects: &targetReader{Objects: w.options.Cluster, kinds: w.options.Kinds}, done: slices.Clone(j.done)}
 	wanted := c.wanted(ctx, c.objects)
 	if wanted == nil {
 		return skipped("the rule is gone, or the object triggers it no longer")
@@ -56,32 +56,32 @@ func (w *Worker) mutateExisting(ctx context.Context, j job) outcome {
 // skipBackgroundRequests: false, and later each time, for it might not end.
 func (w *Worker) tooSoon(j job) bool {
 	own := j.request != nil && w.options.User != "" && j.request.UserInfo.Username == w.options.User
-	return own && j.age < w.pace.wait(j.task())
+	return own && j.age < w.backoff.wait(j.task())
 }
 
 // task is the job as what paces go by.
 func (j job) task() task { return task{policy: keyOf(j.policy.Of), rule: j.rule, trigger: j.trigger} }
 
-// A change is the work of one job.
-type change struct {
+// A targetMutation is the work of one job.
+type targetMutation struct {
 	worker   *Worker
 	job      job
 	request  *interp.Request
-	objects  *asked
+	objects  *targetReader
 	done     []v1alpha1.ObjectReference // that were changed, now or in an earlier try
 	wrote    bool
 	failures []error
 }
 
 // wanted is what the rule makes of the objects that it selects.
-func (c *change) wanted(ctx context.Context, objects interp.Objects) []interp.TargetMutation {
+func (c *targetMutation) wanted(ctx context.Context, objects interp.Objects) []interp.TargetMutation {
 	p := c.job.policy
 	return p.engine.MutateExisting(ctx, c.request, p.FullName(), c.job.rule, objects)
 }
 
 // target writes what is wanted of one object, looking at it again where it has changed
 // meanwhile.
-func (c *change) target(ctx context.Context, m *interp.TargetMutation) {
+func (c *targetMutation) target(ctx context.Context, m *interp.TargetMutation) {
 	if m.Before == nil {
 		if m.Status == interp.Error {
 			c.failures = append(c.failures, c.job.hide(errors.New(m.Message)))
@@ -111,7 +111,7 @@ func (c *change) target(ctx context.Context, m *interp.TargetMutation) {
 }
 
 // again is what is wanted of one object as it is now; nil where nothing is.
-func (c *change) again(ctx context.Context, at v1alpha1.ObjectReference) *interp.TargetMutation {
+func (c *targetMutation) again(ctx context.Context, at v1alpha1.ObjectReference) *interp.TargetMutation {
 	wanted := c.wanted(ctx, c.objects)
 	i := slices.IndexFunc(wanted, func(m interp.TargetMutation) bool { return m.Before != nil && referenceOf(m.Before) == at })
 	if i < 0 {
@@ -122,7 +122,7 @@ func (c *change) again(ctx context.Context, at v1alpha1.ObjectReference) *interp
 
 // put writes an object as the rule wants it, if that is not what it is. It stays the
 // object that it was, at the version that was read.
-func (c *change) put(ctx context.Context, m *interp.TargetMutation) (written bool, err error) {
+func (c *targetMutation) put(ctx context.Context, m *interp.TargetMutation) (written bool, err error) {
 	switch scope := scopeOf(c.job.policy.Policy.Policy); {
 	case m.Status == interp.Error:
 		return false, c.job.hide(errors.New(m.Message))
@@ -142,7 +142,7 @@ func (c *change) put(ctx context.Context, m *interp.TargetMutation) (written boo
 		return false, err
 	}
 	at := referenceOf(after)
-	c.worker.pace.wrote(at, version)
+	c.worker.backoff.wrote(at, version)
 	return true, nil
 }
 
@@ -157,11 +157,11 @@ func atVersion(object, other map[string]any) map[string]any {
 }
 
 // outcome is what became of the job.
-func (c *change) outcome(wanted []interp.TargetMutation) outcome {
+func (c *targetMutation) outcome(wanted []interp.TargetMutation) workResult {
 	if c.wrote {
-		c.worker.pace.repaired(c.job.task())
+		c.worker.backoff.repaired(c.job.task())
 	}
-	out := outcome{state: v1alpha1.GenerateCompleted, resources: c.done}
+	out := workResult{state: v1alpha1.GenerateCompleted, resources: c.done}
 	if len(c.failures) > 0 {
 		if c.objects.denied != nil {
 			c.failures = append(c.failures, explained(c.objects.denied))
@@ -174,24 +174,24 @@ func (c *change) outcome(wanted []interp.TargetMutation) outcome {
 	return out
 }
 
-// asked notes a permission that was missing when objects were asked for, and asks for
+// targetReader notes a permission that was missing when objects were asked for, and asks for
 // each of the kinds that a pattern stands for.
-type asked struct {
+type targetReader struct {
 	interp.Objects
-	kinds  func(group, version, kind string) []Kind
+	kinds  func(group, version, kind string) []ObjectKind
 	denied error
 }
 
 // Get finds an object.
-func (a *asked) Get(ctx context.Context, apiVersion, kind, namespace, name string) (map[string]any, bool, error) {
+func (a *targetReader) Get(ctx context.Context, apiVersion, kind, namespace, name string) (map[string]any, bool, error) {
 	object, found, err := a.Objects.Get(ctx, apiVersion, kind, namespace, name)
 	a.note(err)
 	return object, found, err
 }
 
 // List finds objects.
-func (a *asked) List(ctx context.Context, apiVersion, kind, namespace string, selector labels.Selector) ([]map[string]any, error) {
-	served := []Kind{{apiVersion, kind}}
+func (a *targetReader) List(ctx context.Context, apiVersion, kind, namespace string, selector labels.Selector) ([]map[string]any, error) {
+	served := []ObjectKind{{apiVersion, kind}}
 	if strings.ContainsAny(apiVersion, "*?") {
 		k, _ := policy.ParseKind(apiVersion + "/" + kind)
 		if served = a.kinds(k.Group, k.Version, k.Kind); len(served) == 0 {
@@ -210,7 +210,7 @@ func (a *asked) List(ctx context.Context, apiVersion, kind, namespace string, se
 	return out, nil
 }
 
-func (a *asked) note(err error) {
+func (a *targetReader) note(err error) {
 	if apierrors.IsForbidden(err) {
 		a.denied = err
 	}
@@ -218,9 +218,9 @@ func (a *asked) note(err error) {
 
 // scanExisting has a rule change objects for all objects that trigger it, where it
 // says so.
-func (w *Worker) scanExisting(ctx context.Context, p *held, r *heldRule, from place) (place, error) {
+func (w *Worker) scanExisting(ctx context.Context, p *preparedPolicy, r *preparedRule, from scanCursor) (scanCursor, error) {
 	if !r.existing || r.needsRequest {
-		return place{}, nil
+		return scanCursor{}, nil
 	}
 	return w.eachMatched(ctx, p, r, from, func(object map[string]any) bool {
 		return slices.ContainsFunc(p.engine.Triggered(ctx, withoutRequest(object)), func(t interp.RuleResult) bool {

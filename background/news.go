@@ -14,8 +14,8 @@ import (
 	"github.com/kvap/kvap/interp"
 )
 
-// A Seen is an object that was generated or copied, as it is now.
-type Seen struct {
+// An ObjectChange is an object that was generated or copied, as it is now.
+type ObjectChange struct {
 	Of      Watched
 	Object  v1alpha1.ObjectReference
 	Version string // the resource version
@@ -23,12 +23,12 @@ type Seen struct {
 	Gone    bool
 }
 
-// Seen hears of a change. An object that was generated is made again as it is wanted;
+// ObjectChanged hears of a change. An object that was generated is made again as it is wanted;
 // the copies of one that was copied follow it. What this process wrote itself is no
 // news.
-func (w *Worker) Seen(s Seen) {
+func (w *Worker) ObjectChanged(s ObjectChange) {
 	switch {
-	case !s.Gone && w.pace.isOwn(s.Object, s.Version):
+	case !s.Gone && w.backoff.isOwn(s.Object, s.Version):
 	case s.Of.Sources:
 		w.sourceSeen(s)
 	default:
@@ -44,12 +44,12 @@ func (w *Worker) targetSeen(own map[string]string) {
 			continue
 		}
 		t := task{policy: key, rule: rule, trigger: trigger}
-		w.queue.AddAfter(t, w.pace.wait(t))
+		w.queue.AddAfter(t, w.backoff.wait(t))
 	}
 }
 
 // sourceSeen has the rules that copy objects of the kind look after their copies.
-func (w *Worker) sourceSeen(s Seen) {
+func (w *Worker) sourceSeen(s ObjectChange) {
 	for key, p := range w.current.Load().policies {
 		for _, r := range p.rules {
 			if r.keepsInStep() && len(w.copies(p, r)) > 0 {
@@ -60,7 +60,7 @@ func (w *Worker) sourceSeen(s Seen) {
 }
 
 // doSource has the copies of an object made anew, or removed with it.
-func (w *Worker) doSource(ctx context.Context, p *held, rule string, source v1alpha1.ObjectReference) error {
+func (w *Worker) doSource(ctx context.Context, p *preparedPolicy, rule string, source v1alpha1.ObjectReference) error {
 	_, there, err := w.live(ctx, source)
 	if err != nil {
 		return explained(err)
@@ -70,7 +70,7 @@ func (w *Worker) doSource(ctx context.Context, p *held, rule string, source v1al
 		"metadata": map[string]any{"namespace": source.Namespace, "name": source.Name, "uid": string(source.UID)},
 	})
 	var failures []error
-	of := Kind{source.APIVersion, source.Kind}
+	of := ObjectKind{source.APIVersion, source.Kind}
 	err = w.each(ctx, of, scopeOf(p.Policy.Policy), labels.SelectorFromSet(selector), func(one map[string]any) {
 		own := labelsOf(one)
 		if by, _, ok := p.made(own); !ok || by != rule {
@@ -92,7 +92,7 @@ func (w *Worker) doSource(ctx context.Context, p *held, rule string, source v1al
 
 // made tells which rule of the policy an object's labels say has made it, and for
 // what; ok where that rule keeps its objects in step.
-func (h *held) made(own map[string]string) (rule string, trigger v1alpha1.ObjectReference, ok bool) {
+func (h *preparedPolicy) made(own map[string]string) (rule string, trigger v1alpha1.ObjectReference, ok bool) {
 	p := h.Policy.Policy
 	for _, r := range h.rules {
 		if r.keepsInStep() && labels.SelectorFromSet(interp.TargetSelector(p, r.name, nil)).Matches(labels.Set(own)) {
@@ -122,20 +122,20 @@ func labelsOf(object map[string]any) map[string]string {
 	return out
 }
 
-// Unseen hears that objects cannot be watched: those that were changed or removed by
+// WatchFailed hears that objects cannot be watched: those that were changed or removed by
 // others are found only when everything is looked at. It is told once.
-func (w *Worker) Unseen(of Watched, err error) {
+func (w *Worker) WatchFailed(of Watched, err error) {
 	w.mu.Lock()
-	told := w.unseen[of]
-	w.unseen[of] = true
+	told := w.unwatched[of]
+	w.unwatched[of] = true
 	w.mu.Unlock()
 	if told || !apierrors.IsForbidden(err) {
 		return
 	}
 	for _, p := range w.current.Load().policies {
 		for _, r := range p.rules {
-			if r.keepsInStep() && slices.Contains(w.makes(p, r), of.Kind) {
-				w.options.Tell(Notice{Policy: p.Of, Warning: true, Reason: reasonForbidden, Note: fmt.Sprintf("rule %s: objects of the kind %s cannot be watched: %v", r.name, of.Kind.Kind, explained(err))})
+			if r.keepsInStep() && slices.Contains(w.makes(p, r), of.ObjectKind) {
+				w.options.Tell(Notice{Policy: p.Of, Warning: true, Reason: reasonForbidden, Note: fmt.Sprintf("rule %s: objects of the kind %s cannot be watched: %v", r.name, of.ObjectKind.Kind, explained(err))})
 			}
 		}
 	}

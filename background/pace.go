@@ -10,9 +10,9 @@ import (
 // calm is after how long without a repair the next one is done at once again.
 const calm = 2 * time.Minute
 
-// A pace remembers what was written lately, so that nobody answers himself, and that
+// A repairBackoff remembers what was written lately, so that nobody answers himself, and that
 // who repairs what somebody else changes again and again does it ever later.
-type pace struct {
+type repairBackoff struct {
 	now func() time.Time
 
 	mu       sync.Mutex
@@ -25,12 +25,12 @@ type repairs struct {
 	last  time.Time
 }
 
-func newPace(now func() time.Time) *pace {
-	return &pace{now: now, versions: map[v1alpha1.ObjectReference]string{}, repairs: map[task]repairs{}}
+func newRepairBackoff(now func() time.Time) *repairBackoff {
+	return &repairBackoff{now: now, versions: map[v1alpha1.ObjectReference]string{}, repairs: map[task]repairs{}}
 }
 
 // wrote remembers a version of an object.
-func (p *pace) wrote(at v1alpha1.ObjectReference, version string) {
+func (p *repairBackoff) wrote(at v1alpha1.ObjectReference, version string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	at.UID = ""
@@ -38,7 +38,7 @@ func (p *pace) wrote(at v1alpha1.ObjectReference, version string) {
 }
 
 // isOwn tells that the version of an object was written here.
-func (p *pace) isOwn(at v1alpha1.ObjectReference, version string) bool {
+func (p *repairBackoff) isOwn(at v1alpha1.ObjectReference, version string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	at.UID = ""
@@ -46,7 +46,7 @@ func (p *pace) isOwn(at v1alpha1.ObjectReference, version string) bool {
 }
 
 // repaired remembers that a task had something to write.
-func (p *pace) repaired(t task) {
+func (p *repairBackoff) repaired(t task) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r := p.repairs[t]
@@ -57,7 +57,7 @@ func (p *pace) repaired(t task) {
 }
 
 // wait is how long the next repair waits.
-func (p *pace) wait(t task) time.Duration {
+func (p *repairBackoff) wait(t task) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r := p.repairs[t]
@@ -68,7 +68,7 @@ func (p *pace) wait(t task) time.Duration {
 }
 
 // forget lets go of what is long past.
-func (p *pace) forget() {
+func (p *repairBackoff) forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	clear(p.versions)

@@ -6,15 +6,15 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// A place is how far the objects that a rule may be about were looked at: up to a page
+// A scanCursor is how far the objects that a rule may be about were looked at: up to a page
 // of a kind. The zero place is the beginning.
-type place struct {
-	kind Kind
+type scanCursor struct {
+	kind ObjectKind
 	from string
 }
 
 // each visits the objects of a kind that a selector selects, however many there are.
-func (w *Worker) each(ctx context.Context, k Kind, namespace string, selector labels.Selector, visit func(map[string]any)) error {
+func (w *Worker) each(ctx context.Context, k ObjectKind, namespace string, selector labels.Selector, visit func(map[string]any)) error {
 	for from := ""; ; {
 		page, next, err := w.options.Cluster.Page(ctx, k.APIVersion, k.Kind, namespace, selector, from)
 		if err != nil {
@@ -31,7 +31,7 @@ func (w *Worker) each(ctx context.Context, k Kind, namespace string, selector la
 
 // kindsFrom are the kinds that a rule matches, from a place on. Where its kind is not
 // among them any more, all are looked at anew.
-func (w *Worker) kindsFrom(r *heldRule, at place) []Kind {
+func (w *Worker) kindsFrom(r *preparedRule, at scanCursor) []ObjectKind {
 	all := w.matched(r)
 	for i, k := range all {
 		if k == at.kind {

@@ -15,10 +15,10 @@ func TestPages(t *testing.T) {
 		there = append(there, strings.NewReplacer("name: shop", fmt.Sprintf("name: shop-%d", i), "uid: u1", fmt.Sprintf("uid: u%d", i)).Replace(shop))
 	}
 	b := start(t, copies, append(there, source)...)
-	b.options.Kinds = func(_, _, kind string) []Kind { return []Kind{{"v1", kind}} }
+	b.options.Kinds = func(_, _, kind string) []ObjectKind { return []ObjectKind{{"v1", kind}} }
 	b.options.Waiting = 3
 	b.begin()
-	most, from := 0, []place{{}}
+	most, from := 0, []scanCursor{{}}
 	for range 100 {
 		most = max(most, b.queue.Len())
 		if b.queue.Len() == 0 {
@@ -27,7 +27,7 @@ func TestPages(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if from = append(from, next); next == (place{}) {
+			if from = append(from, next); next == (scanCursor{}) {
 				break
 			}
 		}
@@ -44,7 +44,7 @@ func TestPages(t *testing.T) {
 	}
 
 	b.cluster.log = nil
-	b.Set(Set{})
+	b.Set(PolicySet{})
 	b.drain()
 	for name := range b.requests {
 		b.doRequest(t.Context(), name)

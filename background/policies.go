@@ -17,8 +17,8 @@ type Policy struct {
 	Of v1alpha1.PolicyReference
 }
 
-// A Set is all policies whose work is done.
-type Set struct {
+// A PolicySet is all policies whose work is done.
+type PolicySet struct {
 	Policies   []Policy
 	Exceptions []*policy.Exception
 	// ExcludeNamespaces are those whose objects, and which themselves, trigger nothing
@@ -26,17 +26,17 @@ type Set struct {
 	ExcludeNamespaces []string
 }
 
-// A held policy is ready to be asked.
-type held struct {
+// A preparedPolicy is ready to be asked.
+type preparedPolicy struct {
 	Policy
 	engine *interp.Interpreter
-	rules  []*heldRule
+	rules  []*preparedRule
 }
 
-// A shelf is the policies at a time. It does not change.
-type shelf struct {
-	policies   map[string]*held  // by keyOf
-	kinds      map[string][]Kind // by keyOf: those that its rules match and the cluster serves
+// A policySnapshot is the policies at a time. It does not change.
+type policySnapshot struct {
+	policies   map[string]*preparedPolicy // by keyOf
+	kinds      map[string][]ObjectKind    // by keyOf: those that its rules match and the cluster serves
 	exceptions []*policy.Exception
 	excluded   []string // namespaces
 }
@@ -47,10 +47,10 @@ func keyOf(r v1alpha1.PolicyReference) string {
 	return r.Group + "/" + r.Kind + "/" + r.Namespace + "/" + r.Name
 }
 
-// shelve makes policies ready, and keeps what is as before: an engine reads rules
+// prepare makes policies ready, and keeps what is as before: an engine reads rules
 // once.
-func (w *Worker) shelve(set Set, before *shelf) *shelf {
-	next := &shelf{policies: map[string]*held{}, kinds: map[string][]Kind{}, exceptions: slices.Clone(set.Exceptions), excluded: slices.Clone(set.ExcludeNamespaces)}
+func (w *Worker) prepare(set PolicySet, before *policySnapshot) *policySnapshot {
+	next := &policySnapshot{policies: map[string]*preparedPolicy{}, kinds: map[string][]ObjectKind{}, exceptions: slices.Clone(set.Exceptions), excluded: slices.Clone(set.ExcludeNamespaces)}
 	same := before != nil && slices.Equal(before.exceptions, next.exceptions)
 	for _, p := range set.Policies {
 		key := keyOf(p.Of)
@@ -60,14 +60,14 @@ func (w *Worker) shelve(set Set, before *shelf) *shelf {
 			continue
 		}
 		engine := interp.New([]*policy.Policy{p.Policy}, next.exceptions, w.options.World, w.options.Limits)
-		next.policies[key] = &held{Policy: p, engine: engine, rules: heldRules(p.Policy)}
+		next.policies[key] = &preparedPolicy{Policy: p, engine: engine, rules: preparedRules(p.Policy)}
 		next.kinds[key] = w.kindsMatched(next.policies[key])
 	}
 	return next
 }
 
-func (w *Worker) kindsMatched(p *held) []Kind {
-	var out []Kind
+func (w *Worker) kindsMatched(p *preparedPolicy) []ObjectKind {
+	var out []ObjectKind
 	for _, r := range p.rules {
 		if !r.invalid {
 			out = append(out, w.matched(r)...)
@@ -78,14 +78,14 @@ func (w *Worker) kindsMatched(p *held) []Kind {
 
 // isNew tells of a policy that was not there before, or was another one, or of which a
 // kind is served that was not: there may be objects from before anybody heard of it.
-func (s *shelf) isNew(key string, before *shelf) bool {
+func (s *policySnapshot) isNew(key string, before *policySnapshot) bool {
 	return before == nil || before.policies[key] != s.policies[key] ||
-		slices.ContainsFunc(s.kinds[key], func(k Kind) bool { return !slices.Contains(before.kinds[key], k) })
+		slices.ContainsFunc(s.kinds[key], func(k ObjectKind) bool { return !slices.Contains(before.kinds[key], k) })
 }
 
 // watched is what changes have to be told of: of what rules that synchronize have
 // made, and of what they have copied.
-func (w *Worker) watched(s *shelf) []Watched {
+func (w *Worker) watched(s *policySnapshot) []Watched {
 	all := map[Watched]bool{}
 	for _, p := range s.policies {
 		for _, r := range p.rules {
@@ -93,10 +93,10 @@ func (w *Worker) watched(s *shelf) []Watched {
 				continue
 			}
 			for _, k := range w.makes(p, r) {
-				all[Watched{Kind: k, Namespace: scopeOf(p.Policy.Policy)}] = true
+				all[Watched{ObjectKind: k, Namespace: scopeOf(p.Policy.Policy)}] = true
 			}
 			for _, k := range w.copies(p, r) {
-				all[Watched{Kind: k, Namespace: scopeOf(p.Policy.Policy), Sources: true}] = true
+				all[Watched{ObjectKind: k, Namespace: scopeOf(p.Policy.Policy), Sources: true}] = true
 			}
 		}
 	}
@@ -109,7 +109,7 @@ func (w *Worker) watched(s *shelf) []Watched {
 }
 
 // rule is the rule of a name; nil where there is none.
-func (h *held) rule(name string) *heldRule {
+func (h *preparedPolicy) rule(name string) *preparedRule {
 	for _, r := range h.rules {
 		if r.name == name {
 			return r

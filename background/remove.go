@@ -14,7 +14,7 @@ import (
 )
 
 // remove removes what a rule has generated for a trigger that is none any more.
-func (w *Worker) remove(ctx context.Context, j job, t foundTrigger, request *interp.Request) outcome {
+func (w *Worker) remove(ctx context.Context, j job, t foundTrigger, request *interp.Request) workResult {
 	rule := j.policy.rule(j.rule)
 	if !rule.keepsInStep() {
 		return skipped("the rule does not keep its objects in step")
@@ -25,9 +25,9 @@ func (w *Worker) remove(ctx context.Context, j job, t foundTrigger, request *int
 	selector := interp.TargetSelector(j.policy.Policy.Policy, j.rule, t.object)
 	removed, err := w.removeAll(ctx, w.makes(j.policy, rule), scopeOf(j.policy.Policy.Policy), labels.SelectorFromSet(selector), nil)
 	if err != nil {
-		return outcome{state: v1alpha1.GenerateFailed, err: err, message: err.Error(), resources: removed}
+		return workResult{state: v1alpha1.GenerateFailed, err: err, message: err.Error(), resources: removed}
 	}
-	return outcome{state: v1alpha1.GenerateCompleted, resources: removed}
+	return workResult{state: v1alpha1.GenerateCompleted, resources: removed}
 }
 
 // stale removes what a policy in CEL has made for a trigger, and wants no longer for it: all
@@ -63,7 +63,7 @@ func scopeOf(p *policy.Policy) string {
 
 // removeAll removes the objects of some kinds that a selector selects, but for those that
 // are kept, and names the first.
-func (w *Worker) removeAll(ctx context.Context, kinds []Kind, namespace string, selector labels.Selector, keep []interp.Generated) ([]v1alpha1.ObjectReference, error) {
+func (w *Worker) removeAll(ctx context.Context, kinds []ObjectKind, namespace string, selector labels.Selector, keep []interp.Generated) ([]v1alpha1.ObjectReference, error) {
 	var removed []v1alpha1.ObjectReference
 	var failures []error
 	for _, k := range kinds {

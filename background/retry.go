@@ -49,7 +49,7 @@ func (w *Worker) doRequest(ctx context.Context, name string) (again time.Duratio
 		return min(next.Sub(now), longestWait) // whatever the clock of its writer said
 	}
 	age := w.age(name, now)
-	out, ok := w.inTurn(what(keyOf(r.Spec.Policy), r.Spec.Rule, r.Spec.Trigger), func() outcome { return w.carryOut(ctx, r, age) })
+	out, ok := w.inTurn(what(keyOf(r.Spec.Policy), r.Spec.Rule, r.Spec.Trigger), func() workResult { return w.carryOut(ctx, r, age) })
 	switch {
 	case !ok:
 		return turnWait
@@ -110,7 +110,7 @@ func (w *Worker) retried(t task, of v1alpha1.PolicyReference, err error) time.Du
 }
 
 // carryOut does what a GenerateRequest asks for.
-func (w *Worker) carryOut(ctx context.Context, r *v1alpha1.GenerateRequest, age time.Duration) outcome {
+func (w *Worker) carryOut(ctx context.Context, r *v1alpha1.GenerateRequest, age time.Duration) workResult {
 	p := w.current.Load().policies[keyOf(r.Spec.Policy)]
 	if len(r.Spec.Kinds) > 0 {
 		return w.removeLeft(ctx, r, p)
@@ -126,14 +126,14 @@ func (w *Worker) carryOut(ctx context.Context, r *v1alpha1.GenerateRequest, age 
 		return skipped("the rule is gone")
 	}
 	if !w.mayMake(p, j.rule) {
-		return outcome{err: errEarly}
+		return workResult{err: errEarly}
 	}
 	return w.work(ctx, j)
 }
 
 // settle keeps what became of a request: one whose work is done goes, one that
 // failed says so and when it is tried again.
-func (w *Worker) settle(ctx context.Context, r *v1alpha1.GenerateRequest, out outcome) error {
+func (w *Worker) settle(ctx context.Context, r *v1alpha1.GenerateRequest, out workResult) error {
 	if out.state != v1alpha1.GenerateFailed {
 		if r.Status.RetryCount > 0 {
 			w.options.Tell(Notice{Policy: r.Spec.Policy, Reason: "Recovered", Note: note(r.Spec.Rule, r.Spec.Trigger, string(out.state)+" "+out.message)})

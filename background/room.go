@@ -24,8 +24,8 @@ const (
 // its policy's failure policy, and not forgotten.
 var ErrNoRoom = errors.New("too much work is waiting")
 
-// A Room bounds what waits to be carried out.
-type Room struct {
+// A Backlog bounds what waits to be carried out.
+type Backlog struct {
 	// Count is how many GenerateRequests there are.
 	Count func(ctx context.Context) (int, error)
 	Now   func() time.Time
@@ -39,7 +39,7 @@ type Room struct {
 
 // Take tells whether there is room for one more. Where nobody can count there is: the
 // store then answers for itself.
-func (r *Room) Take(ctx context.Context, one *v1alpha1.GenerateRequest) error {
+func (r *Backlog) Take(ctx context.Context, one *v1alpha1.GenerateRequest) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if now := r.Now(); now.Sub(r.last) >= countFor {

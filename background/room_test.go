@@ -16,7 +16,7 @@ import (
 // again when some of it is done.
 func TestRoom(t *testing.T) {
 	now, waiting, counts := time.Unix(1e9, 0), 0, 0
-	r := &Room{Now: func() time.Time { return now }, Count: func(context.Context) (int, error) {
+	r := &Backlog{Now: func() time.Time { return now }, Count: func(context.Context) (int, error) {
 		counts++
 		return waiting, nil
 	}}

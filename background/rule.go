@@ -9,9 +9,9 @@ import (
 	"github.com/kvap/kvap/policy"
 )
 
-// A heldRule is what a policy has done in the background, read once. The rest of the package
+// A preparedRule is what a policy has done in the background, read once. The rest of the package
 // knows no more of rules than this; what a rule wants is found out by package interp.
-type heldRule struct {
+type preparedRule struct {
 	name    string
 	invalid bool
 	source  *policy.Node // as written
@@ -27,8 +27,8 @@ type heldRule struct {
 	synchronize, goes, makesOfDeleted bool
 	// makes and copies are the kinds of objects, as far as the text tells: a kind that is a
 	// variable is known only when it is made.
-	makes, copies []Kind
-	needs         []need
+	makes, copies []ObjectKind
+	needs         []accessNeed
 	place, asks   string // of its Deed
 	match         *policy.MatchBlock
 	// constraints are in the place of match for a policy in CEL. Which objects that makes
@@ -41,21 +41,21 @@ type heldRule struct {
 // anyPlace is the place of what is known only when it is made.
 const anyPlace = "any"
 
-// heldRules are the rules of a policy that start work.
-func heldRules(p *policy.Policy) []*heldRule {
+// preparedRules are the rules of a policy that start work.
+func preparedRules(p *policy.Policy) []*preparedRule {
 	switch {
 	case p.Generating != nil:
-		return []*heldRule{heldGenerating(p)}
+		return []*preparedRule{heldGenerating(p)}
 	case p.Mutating != nil && p.Mutating.Existing:
-		return []*heldRule{heldMutating(p)}
+		return []*preparedRule{heldMutating(p)}
 	}
 	user := asksUser(p)
-	var out []*heldRule
+	var out []*preparedRule
 	for _, r := range p.Rules {
 		if !r.StartsWork() {
 			continue
 		}
-		h := &heldRule{name: r.Name, invalid: r.Invalid, source: r.Source, match: r.Match}
+		h := &preparedRule{name: r.Name, invalid: r.Invalid, source: r.Source, match: r.Match}
 		h.needsRequest = user || asksOperation(r.Match)
 		if !r.Invalid {
 			h.read(p, r)
@@ -66,9 +66,9 @@ func heldRules(p *policy.Policy) []*heldRule {
 }
 
 // heldGenerating is a GeneratingPolicy, which is one rule with its name.
-func heldGenerating(p *policy.Policy) *heldRule {
+func heldGenerating(p *policy.Policy) *preparedRule {
 	g := p.Generating
-	return &heldRule{
+	return &preparedRule{
 		name: p.Name, invalid: p.Invalid, source: p.Source, constraints: g.MatchConstraints,
 		existing: g.Existing, needsRequest: holds(p.Source.Get("spec"), userInCEL()),
 		synchronize: g.Synchronize, goes: g.Synchronize && !g.Orphan, makesOfDeleted: g.Lists("DELETE"),
@@ -79,15 +79,15 @@ func heldGenerating(p *policy.Policy) *heldRule {
 // heldMutating is a MutatingPolicy that changes existing objects, which is one rule with its
 // name. Where an expression finds these, the objects that it matches trigger it when it is
 // new, and not each hour; else those that are targets are changed themselves.
-func heldMutating(p *policy.Policy) *heldRule {
+func heldMutating(p *policy.Policy) *preparedRule {
 	m := p.Mutating
-	return &heldRule{
+	return &preparedRule{
 		name: p.Name, invalid: p.Invalid, source: p.Source, changes: true, existing: true,
 		needsRequest: holds(p.Source.Get("spec"), userInCEL()), constraints: m.MatchConstraints, onceOnly: m.TargetExpression != "",
 	}
 }
 
-func (h *heldRule) read(p *policy.Policy, r *policy.Rule) {
+func (h *preparedRule) read(p *policy.Policy, r *policy.Rule) {
 	g := r.Generate
 	if g == nil {
 		h.changes, h.existing = true, p.MutateExisting
@@ -108,19 +108,19 @@ func (h *heldRule) read(p *policy.Policy, r *policy.Rule) {
 }
 
 // makesObjects tells of a rule that makes objects, and has no error.
-func (h *heldRule) makesObjects() bool { return h != nil && !h.changes && !h.invalid }
+func (h *preparedRule) makesObjects() bool { return h != nil && !h.changes && !h.invalid }
 
 // keepsInStep tells of one that looks after what it has made.
-func (h *heldRule) keepsInStep() bool { return h.makesObjects() && h.synchronize }
+func (h *preparedRule) keepsInStep() bool { return h.makesObjects() && h.synchronize }
 
 // goesWithTrigger tells of a rule whose objects are removed with their trigger. What it
 // made while finalizers hold that would be left: it is asked about no other deletion.
-func (h *heldRule) goesWithTrigger() bool { return h.keepsInStep() && !h.makesOfDeleted }
+func (h *preparedRule) goesWithTrigger() bool { return h.keepsInStep() && !h.makesOfDeleted }
 
 // namesKind tells that a rule may be about an object, as far as its kind says. Whoever
 // writes labels says of what kind a trigger is; looking for what the rule is not about would
 // be work for nothing.
-func (h *heldRule) namesKind(at v1alpha1.ObjectReference) bool {
+func (h *preparedRule) namesKind(at v1alpha1.ObjectReference) bool {
 	kind := schema.FromAPIVersionAndKind(at.APIVersion, at.Kind)
 	if h.constraints != nil { // which name resources
 		return slices.ContainsFunc(h.constraints.Rules, func(r policy.ResourceRule) bool {
@@ -137,11 +137,11 @@ func (h *heldRule) namesKind(at v1alpha1.ObjectReference) bool {
 
 // matched are the kinds of objects that a rule is about. Of subresources there are no
 // objects, and a rule about all kinds is about none of those that are there.
-func (w *Worker) matched(h *heldRule) []Kind {
+func (w *Worker) matched(h *preparedRule) []ObjectKind {
 	if h.constraints != nil {
 		return w.constrained(h.constraints)
 	}
-	var out []Kind
+	var out []ObjectKind
 	for _, f := range filtersOf(h.match) {
 		for _, text := range f.Kinds {
 			k, ok := policy.ParseKind(text.Value)
@@ -159,8 +159,8 @@ func (w *Worker) matched(h *heldRule) []Kind {
 }
 
 // constrained are the kinds of the resources that constraints name.
-func (w *Worker) constrained(m *policy.MatchConstraints) []Kind {
-	var out []Kind
+func (w *Worker) constrained(m *policy.MatchConstraints) []ObjectKind {
+	var out []ObjectKind
 	for _, r := range m.Rules {
 		for _, group := range r.Groups {
 			for _, version := range r.Versions {
@@ -178,17 +178,17 @@ func (w *Worker) constrained(m *policy.MatchConstraints) []Kind {
 }
 
 // makes are the kinds of objects that a rule makes, or has made.
-func (w *Worker) makes(p *held, r *heldRule) []Kind {
+func (w *Worker) makes(p *preparedPolicy, r *preparedRule) []ObjectKind {
 	if !r.open {
 		return r.makes
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.deeds[ruleKey(keyOf(p.Of), r.name)].Kinds
+	return w.records[ruleKey(keyOf(p.Of), r.name)].Kinds
 }
 
 // copies are the kinds of objects that a rule copies, or may copy.
-func (w *Worker) copies(p *held, r *heldRule) []Kind {
+func (w *Worker) copies(p *preparedPolicy, r *preparedRule) []ObjectKind {
 	if !r.open {
 		return r.copies
 	}
@@ -196,13 +196,13 @@ func (w *Worker) copies(p *held, r *heldRule) []Kind {
 }
 
 // needs are what a rule does with what it makes and with what it copies.
-func (w *Worker) needs(p *held, r *heldRule) []need {
+func (w *Worker) needs(p *preparedPolicy, r *preparedRule) []accessNeed {
 	if !r.open {
 		return r.needs
 	}
-	var out []need
+	var out []accessNeed
 	for _, k := range w.makes(p, r) {
-		out = append(out, need{k, scopeOf(p.Policy.Policy), verbsOf(r.synchronize, r.apply)})
+		out = append(out, accessNeed{k, scopeOf(p.Policy.Policy), verbsOf(r.synchronize, r.apply)})
 	}
 	return out
 }

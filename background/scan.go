@@ -16,16 +16,16 @@ import (
 // doScan has a rule look after what it has made, and generate for objects that were
 // there before it where it says so: as many as there is room for, from a place on. Next
 // is where to go on; the zero place is nowhere.
-func (w *Worker) doScan(ctx context.Context, p *held, rule string, from place) (next place, err error) {
+func (w *Worker) doScan(ctx context.Context, p *preparedPolicy, rule string, from scanCursor) (next scanCursor, err error) {
 	r := p.rule(rule)
 	switch {
 	case r == nil || r.invalid || r.needsRequest:
-		return place{}, nil
+		return scanCursor{}, nil
 	case r.changes:
 		return w.scanExisting(ctx, p, r, from)
 	}
 	var failures []error
-	if r.synchronize && from == (place{}) {
+	if r.synchronize && from == (scanCursor{}) {
 		failures = append(failures, w.scanTargets(ctx, p, r))
 	}
 	if r.existing {
@@ -36,7 +36,7 @@ func (w *Worker) doScan(ctx context.Context, p *held, rule string, from place) (
 }
 
 // scanTargets has the triggers of all that a rule has made done again.
-func (w *Worker) scanTargets(ctx context.Context, p *held, r *heldRule) error {
+func (w *Worker) scanTargets(ctx context.Context, p *preparedPolicy, r *preparedRule) error {
 	selector := labels.SelectorFromSet(interp.TargetSelector(p.Policy.Policy, r.name, nil))
 	var failures []error
 	for _, k := range w.makes(p, r) {
@@ -50,7 +50,7 @@ func (w *Worker) scanTargets(ctx context.Context, p *held, r *heldRule) error {
 
 // scanTriggers generates for all objects that trigger a rule, but for those that the
 // rule itself has made: there would be more of them each time.
-func (w *Worker) scanTriggers(ctx context.Context, p *held, r *heldRule, from place) (place, error) {
+func (w *Worker) scanTriggers(ctx context.Context, p *preparedPolicy, r *preparedRule, from scanCursor) (scanCursor, error) {
 	own := labels.SelectorFromSet(interp.TargetSelector(p.Policy.Policy, r.name, nil))
 	return w.eachMatched(ctx, p, r, from, func(object map[string]any) bool {
 		return !own.Matches(labels.Set(labelsOf(object))) && slices.ContainsFunc(p.engine.GenerateTriggers(ctx, withoutRequest(object)), func(t interp.GenerateTrigger) bool {
@@ -61,10 +61,10 @@ func (w *Worker) scanTriggers(ctx context.Context, p *held, r *heldRule, from pl
 
 // eachMatched has the work of a rule done for each object of the kinds that it matches
 // which triggers it, as long as not too much waits. Next is where to go on then.
-func (w *Worker) eachMatched(ctx context.Context, p *held, r *heldRule, from place, triggers func(map[string]any) bool) (next place, err error) {
+func (w *Worker) eachMatched(ctx context.Context, p *preparedPolicy, r *preparedRule, from scanCursor, triggers func(map[string]any) bool) (next scanCursor, err error) {
 	var failures []error
 	for _, k := range w.kindsFrom(r, from) {
-		at := place{kind: k}
+		at := scanCursor{kind: k}
 		if k == from.kind {
 			at = from
 		}
@@ -85,7 +85,7 @@ func (w *Worker) eachMatched(ctx context.Context, p *held, r *heldRule, from pla
 			at.from = following
 		}
 	}
-	return place{}, errors.Join(failures...)
+	return scanCursor{}, errors.Join(failures...)
 }
 
 // leftOut tells of an object in a namespace of which no request is asked about, or of

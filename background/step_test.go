@@ -27,8 +27,8 @@ func (b *bench) drain() {
 // seen tells the worker of an object as a watch does.
 func (b *bench) seen(object map[string]any, sources, gone bool) {
 	at := referenceOf(object)
-	b.Seen(Seen{
-		Of: Watched{Kind: Kind{at.APIVersion, at.Kind}, Sources: sources}, Object: at,
+	b.ObjectChanged(ObjectChange{
+		Of: Watched{ObjectKind: ObjectKind{at.APIVersion, at.Kind}, Sources: sources}, Object: at,
 		Version: metaText(object, "resourceVersion"), Labels: labelsOf(object), Gone: gone,
 	})
 }
@@ -51,7 +51,7 @@ const source = `{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: de
 func existing(t *testing.T, policies string, objects ...string) *bench {
 	t.Helper()
 	b := start(t, policies, objects...)
-	b.options.Kinds = func(_, _, kind string) []Kind { return []Kind{{"v1", kind}} }
+	b.options.Kinds = func(_, _, kind string) []ObjectKind { return []ObjectKind{{"v1", kind}} }
 	b.begin()
 	b.drain()
 	return b
@@ -61,8 +61,8 @@ func existing(t *testing.T, policies string, objects ...string) *bench {
 // others not again.
 func TestKindComesLater(t *testing.T) {
 	b := start(t, copies, shop, source)
-	var kinds []Kind
-	b.options.Kinds = func(_, _, _ string) []Kind { return kinds }
+	var kinds []ObjectKind
+	b.options.Kinds = func(_, _, _ string) []ObjectKind { return kinds }
 	set := setOf(t, copies)
 	b.Set(set)
 	b.begin()
@@ -70,13 +70,13 @@ func TestKindComesLater(t *testing.T) {
 	if len(b.cluster.log) != 0 {
 		t.Fatal(b.cluster.log)
 	}
-	kinds = []Kind{{"v1", "Namespace"}}
+	kinds = []ObjectKind{{"v1", "Namespace"}}
 	b.Set(set)
 	b.drain()
 	if b.stored("v1", "Secret", "shop", "s") == nil {
 		t.Errorf("what was there is left alone: %v, told %v", b.cluster.log, b.told)
 	}
-	again := func(set Set, served ...Kind) bool {
+	again := func(set PolicySet, served ...ObjectKind) bool {
 		delete(b.cluster.objects, b.cluster.key("v1", "Secret", "shop", "s"))
 		kinds = served
 		b.Set(set)
@@ -89,7 +89,7 @@ func TestKindComesLater(t *testing.T) {
 	if again(set) {
 		t.Error("everything was looked at for a kind that has gone")
 	}
-	if !again(set, Kind{"v1", "Namespace"}) {
+	if !again(set, ObjectKind{"v1", "Namespace"}) {
 		t.Error("what was there is left alone when the kind comes again")
 	}
 	if !again(setOf(t, copies), kinds...) {
@@ -146,7 +146,7 @@ func TestSourceGoesMeanwhile(t *testing.T) {
 	for _, before := range []string{"label", "write"} {
 		t.Run(before, func(t *testing.T) {
 			b := start(t, copies, shop, source)
-			b.options.Kinds = func(_, _, kind string) []Kind { return []Kind{{"v1", kind}} }
+			b.options.Kinds = func(_, _, kind string) []ObjectKind { return []ObjectKind{{"v1", kind}} }
 			goes := func() {
 				gone := b.stored("v1", "Secret", "default", "s")
 				delete(b.cluster.objects, b.cluster.keyOf(gone))
@@ -203,14 +203,14 @@ func TestPace(t *testing.T) {
 	work := task{policy: "p", rule: "r"}
 	var waits []time.Duration
 	for range 6 {
-		waits = append(waits, b.pace.wait(work))
-		b.pace.repaired(work)
+		waits = append(waits, b.backoff.wait(work))
+		b.backoff.repaired(work)
 	}
 	if want := []time.Duration{0, 0, 0, time.Second, 2 * time.Second, 4 * time.Second}; !slices.Equal(waits, want) {
 		t.Errorf("waits %v", waits)
 	}
 	b.now = b.now.Add(time.Hour)
-	if got := b.pace.wait(work); got != 0 {
+	if got := b.backoff.wait(work); got != 0 {
 		t.Errorf("long after: %v", got)
 	}
 }
@@ -247,7 +247,7 @@ func TestRuleGone(t *testing.T) {
 			if tt.inCluster != "" {
 				b.cluster.store(object(t, tt.inCluster))
 			}
-			b.Set(Set{})
+			b.Set(PolicySet{})
 			b.drain()
 			b.finish()
 			if stays := b.stored("v1", "Secret", "shop", "s") != nil; stays != tt.stays || len(b.requests) != 0 {
@@ -261,7 +261,7 @@ func TestRuleGone(t *testing.T) {
 // that is.
 func TestLeftOut(t *testing.T) {
 	b := start(t, copies, shop, source, `{apiVersion: v1, kind: Namespace, metadata: {name: kube-system, uid: u2}}`)
-	b.options.Kinds = func(_, _, kind string) []Kind { return []Kind{{"v1", kind}} }
+	b.options.Kinds = func(_, _, kind string) []ObjectKind { return []ObjectKind{{"v1", kind}} }
 	set := setOf(t, copies)
 	set.ExcludeNamespaces = []string{"kube-system"}
 	b.Set(set)
@@ -301,7 +301,7 @@ func TestAdopted(t *testing.T) {
 		if early {
 			b.cluster.store(object(t, adopted))
 		}
-		b.Set(Set{})
+		b.Set(PolicySet{})
 		b.drain()
 		b.cluster.store(object(t, adopted))
 		for name := range b.requests {

@@ -24,7 +24,7 @@ type foundTrigger struct {
 
 // dismissed is what becomes of a job that has nothing to do. A request that the API
 // server did not send is told.
-func (w *Worker) dismissed(j job, t foundTrigger) outcome {
+func (w *Worker) dismissed(j job, t foundTrigger) workResult {
 	if t.forged {
 		w.options.Tell(Notice{Policy: j.policy.Of, Warning: true, Reason: reasonMistrusted, Note: note(j.rule, j.trigger, t.why)})
 	}

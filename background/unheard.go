@@ -10,13 +10,13 @@ import (
 	"github.com/kvap/kvap/api/v1alpha1"
 )
 
-// Unheard hears that GenerateRequests cannot be watched, or, with nil, that they can
+// RequestWatch hears that GenerateRequests cannot be watched, or, with nil, that they can
 // again. What requests start waits meanwhile; the watch is tried again. The policies
 // that it is about are told when it begins and when it ends.
-func (w *Worker) Unheard(err error) {
+func (w *Worker) RequestWatch(err error) {
 	w.mu.Lock()
-	was := w.unheard
-	w.unheard = err
+	was := w.requestWatchErr
+	w.requestWatchErr = err
 	w.mu.Unlock()
 	if (was == nil) == (err == nil) {
 		return
@@ -24,13 +24,13 @@ func (w *Worker) Unheard(err error) {
 	for _, p := range w.starting() {
 		n := Notice{Policy: p, Reason: "Recovered", Note: "what requests start is carried out again"}
 		if err != nil {
-			n = Notice{Policy: p, Warning: true, Reason: reasonOf(err), Note: unheard(err)}
+			n = Notice{Policy: p, Warning: true, Reason: reasonOf(err), Note: waitNote(err)}
 		}
 		w.options.Tell(n)
 	}
 }
 
-func unheard(err error) string {
+func waitNote(err error) string {
 	return fmt.Sprintf("what requests start waits, for GenerateRequests cannot be watched: %v", explained(err))
 }
 
@@ -41,7 +41,7 @@ func (w *Worker) starting() (out []v1alpha1.PolicyReference) {
 		return nil
 	}
 	for _, p := range current.policies {
-		if slices.ContainsFunc(p.rules, func(r *heldRule) bool { return !r.invalid }) {
+		if slices.ContainsFunc(p.rules, func(r *preparedRule) bool { return !r.invalid }) {
 			out = append(out, p.Of)
 		}
 	}
@@ -52,14 +52,14 @@ func (w *Worker) starting() (out []v1alpha1.PolicyReference) {
 // Waits is why no work of requests is carried out, for each policy that it is about.
 func (w *Worker) Waits() []Missing {
 	w.mu.Lock()
-	err := w.unheard
+	err := w.requestWatchErr
 	w.mu.Unlock()
 	if err == nil {
 		return nil
 	}
 	var out []Missing
 	for _, p := range w.starting() {
-		out = append(out, Missing{p, unheard(err), !apierrors.IsForbidden(err)})
+		out = append(out, Missing{p, waitNote(err), !apierrors.IsForbidden(err)})
 	}
 	return out
 }

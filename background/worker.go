@@ -21,14 +21,14 @@ type Options struct {
 	Requests Requests
 	// Ledger is where it is written down what rules make; by default it ends with the
 	// process.
-	Ledger Ledger
+	Records RecordStore
 	// World is what rules look things up in.
 	World interp.World
 	// Kinds are the kinds that the cluster serves whose parts match patterns, in one
 	// version each unless the pattern names more; nil knows of none.
-	Kinds func(group, version, kind string) []Kind
+	Kinds func(group, version, kind string) []ObjectKind
 	// Resources is Kinds by the name of a resource, which is no pattern.
-	Resources func(group, version, resource string) []Kind
+	Resources func(group, version, resource string) []ObjectKind
 	// Watcher tells of changes; nil tells of none.
 	Watcher Watcher
 	// User is whom the program is to the API server; empty where that is not known.
@@ -72,14 +72,14 @@ func (o Options) withDefaults() Options {
 	if o.Every == 0 {
 		o.Every = time.Hour
 	}
-	if o.Ledger == nil {
-		o.Ledger = &memory{}
+	if o.Records == nil {
+		o.Records = &memoryStore{}
 	}
 	if o.Kinds == nil {
-		o.Kinds = func(string, string, string) []Kind { return nil }
+		o.Kinds = func(string, string, string) []ObjectKind { return nil }
 	}
 	if o.Resources == nil {
-		o.Resources = func(string, string, string) []Kind { return nil }
+		o.Resources = func(string, string, string) []ObjectKind { return nil }
 	}
 	return o
 }
@@ -88,43 +88,43 @@ func (o Options) withDefaults() Options {
 type Worker struct {
 	options Options
 	queue   workqueue.TypedDelayingInterface[task]
-	pace    *pace
+	backoff *repairBackoff
 
 	setting  sync.Mutex // of Set
 	watching sync.Mutex // of what is told to the Watcher
-	writing  sync.Mutex // of the ledger
-	current  atomic.Pointer[shelf]
+	writing  sync.Mutex // of the record store
+	current  atomic.Pointer[policySnapshot]
 	begun    chan struct{} // is closed by the first Set
 	running  bool          // this process is the one that works
 
-	mu      sync.Mutex
-	busy    map[string]bool      // what is being worked at, by what
-	known   map[string]time.Time // since when GenerateRequests that are not done are
-	tries   map[task]int         // failures of work that no GenerateRequest stands for
-	read    bool                 // the ledger was read
-	deeds   map[string]Deed      // what is written down, by ruleKey; nil before this process works
-	toldOf  map[string]string    // failures about deeds that were told, by ruleKey
-	unseen  map[Watched]bool     // what cannot be watched, and was told of
-	unheard error                // why GenerateRequests cannot be watched
-	failing map[string]failing   // GenerateRequests whose work has failed, by name
+	mu              sync.Mutex
+	busy            map[string]bool          // what is being worked at, by what
+	known           map[string]time.Time     // since when GenerateRequests that are not done are
+	tries           map[task]int             // failures of work that no GenerateRequest stands for
+	read            bool                     // the record store was read
+	records         map[string]RuleRecord    // what is written down, by ruleKey; nil before this process works
+	toldOf          map[string]string        // failures about records that were told, by ruleKey
+	unwatched       map[Watched]bool         // what cannot be watched, and was told of
+	requestWatchErr error                    // why GenerateRequests cannot be watched
+	failing         map[string]failedRequest // GenerateRequests whose work has failed, by name
 }
 
 // New makes a worker that has no policies yet and does nothing.
 func New(o Options) *Worker {
 	o = o.withDefaults()
 	return &Worker{
-		options: o, queue: workqueue.NewTypedDelayingQueue[task](), pace: newPace(o.Now), begun: make(chan struct{}),
-		busy: map[string]bool{}, known: map[string]time.Time{}, tries: map[task]int{}, toldOf: map[string]string{}, unseen: map[Watched]bool{},
-		failing: map[string]failing{},
+		options: o, queue: workqueue.NewTypedDelayingQueue[task](), backoff: newRepairBackoff(o.Now), begun: make(chan struct{}),
+		busy: map[string]bool{}, known: map[string]time.Time{}, tries: map[task]int{}, toldOf: map[string]string{}, unwatched: map[Watched]bool{},
+		failing: map[string]failedRequest{},
 	}
 }
 
 // Set replaces the policies, at once and as a whole.
-func (w *Worker) Set(set Set) {
+func (w *Worker) Set(set PolicySet) {
 	w.setting.Lock()
 	defer w.setting.Unlock()
 	before := w.current.Load()
-	next := w.shelve(set, before)
+	next := w.prepare(set, before)
 	w.current.Store(next)
 	if before == nil {
 		close(w.begun)
@@ -135,7 +135,7 @@ func (w *Worker) Set(set Set) {
 }
 
 // changed has everything done that new policies want.
-func (w *Worker) changed(before, next *shelf) {
+func (w *Worker) changed(before, next *policySnapshot) {
 	w.watch()
 	w.queue.Add(task{ledger: true})
 	for key, p := range next.policies {
@@ -155,7 +155,7 @@ func (w *Worker) watch() {
 }
 
 // scanAll has the objects of each rule looked at, again or for the first time.
-func (w *Worker) scanAll(key string, p *held, again bool) {
+func (w *Worker) scanAll(key string, p *preparedPolicy, again bool) {
 	for _, r := range p.rules {
 		if !r.invalid && !(again && r.onceOnly) {
 			w.queue.Add(task{scan: true, policy: key, rule: r.name})
@@ -166,12 +166,12 @@ func (w *Worker) scanAll(key string, p *held, again bool) {
 // A task is what stands in the queue. One that is none of the others is what a rule
 // wants for a trigger that is there.
 type task struct {
-	request string // the name of a GenerateRequest
-	ledger  bool   // what is written down of what rules make
-	scan    bool   // the objects that a rule is about
-	from    place  // where to go on with them
-	source  bool   // the trigger is a source that is gone
-	policy  string // keyOf
+	request string     // the name of a GenerateRequest
+	ledger  bool       // what is written down of what rules make
+	scan    bool       // the objects that a rule is about
+	from    scanCursor // where to go on with them
+	source  bool       // the trigger is a source that is gone
+	policy  string     // keyOf
 	rule    string
 	trigger v1alpha1.ObjectReference
 }
@@ -211,7 +211,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 		case <-time.After(w.options.Every):
-			w.pace.forget()
+			w.backoff.forget()
 			for key, p := range w.current.Load().policies {
 				w.scanAll(key, p, true)
 			}
@@ -228,7 +228,7 @@ func (w *Worker) begin() {
 	defer w.setting.Unlock()
 	w.running = true
 	w.mu.Lock()
-	w.deeds = map[string]Deed{}
+	w.records = map[string]RuleRecord{}
 	w.mu.Unlock()
 	w.changed(nil, w.current.Load())
 }
@@ -261,7 +261,7 @@ func (w *Worker) do(ctx context.Context, t task) (again time.Duration) {
 		return w.doRequest(ctx, t.request)
 	}
 	if t.ledger {
-		return w.ledgerAgain(w.doLedger(ctx))
+		return w.recordsAgain(w.doRecords(ctx))
 	}
 	p := w.current.Load().policies[t.policy]
 	if p == nil || p.rule(t.rule) == nil {
@@ -276,22 +276,22 @@ func (w *Worker) do(ctx context.Context, t task) (again time.Duration) {
 	if !w.mayMake(p, t.rule) {
 		return firstLook
 	}
-	out, ok := w.inTurn(what(t.policy, t.rule, t.trigger), func() outcome {
+	out, ok := w.inTurn(what(t.policy, t.rule, t.trigger), func() workResult {
 		return w.work(ctx, job{policy: p, rule: t.rule, trigger: t.trigger})
 	})
 	if !ok {
 		return turnWait
 	}
 	if len(out.resources) > 0 && !p.rule(t.rule).changes { // which paces itself
-		w.pace.repaired(t)
+		w.backoff.repaired(t)
 	}
 	return w.retried(t, p.Of, out.err)
 }
 
 // goOn looks at more of the objects that a rule is about.
-func (w *Worker) goOn(ctx context.Context, t task, p *held) (again time.Duration) {
+func (w *Worker) goOn(ctx context.Context, t task, p *preparedPolicy) (again time.Duration) {
 	next, err := w.doScan(ctx, p, t.rule, t.from)
-	if next != (place{}) {
+	if next != (scanCursor{}) {
 		following := t
 		following.from = next
 		w.queue.AddAfter(following, firstWait)
@@ -300,11 +300,11 @@ func (w *Worker) goOn(ctx context.Context, t task, p *held) (again time.Duration
 }
 
 // inTurn works at a rule and trigger when nobody else does.
-func (w *Worker) inTurn(key string, work func() outcome) (out outcome, ok bool) {
+func (w *Worker) inTurn(key string, work func() workResult) (out workResult, ok bool) {
 	w.mu.Lock()
 	if w.busy[key] {
 		w.mu.Unlock()
-		return outcome{}, false
+		return workResult{}, false
 	}
 	w.busy[key] = true
 	w.mu.Unlock()
@@ -330,7 +330,7 @@ func (w *Worker) worksAt(rule, besides string) bool {
 
 // A job is a piece of work.
 type job struct {
-	policy  *held
+	policy  *preparedPolicy
 	rule    string
 	trigger v1alpha1.ObjectReference
 	remove  bool
@@ -341,15 +341,15 @@ type job struct {
 }
 
 // work does what the rule of a job is for.
-func (w *Worker) work(ctx context.Context, j job) outcome {
+func (w *Worker) work(ctx context.Context, j job) workResult {
 	if r := j.policy.rule(j.rule); r != nil && r.changes {
 		return w.mutateExisting(ctx, j)
 	}
 	return w.generate(ctx, j)
 }
 
-// An outcome is what became of a job.
-type outcome struct {
+// A workResult is what became of a job.
+type workResult struct {
 	state     v1alpha1.GenerateRequestState
 	message   string
 	resources []v1alpha1.ObjectReference
@@ -360,8 +360,8 @@ type outcome struct {
 // not through yet. It is not told.
 var errEarly = errors.New("the object is not stored yet")
 
-func failed(err error) outcome {
-	return outcome{state: v1alpha1.GenerateFailed, err: err, message: err.Error()}
+func failed(err error) workResult {
+	return workResult{state: v1alpha1.GenerateFailed, err: err, message: err.Error()}
 }
 
-func skipped(why string) outcome { return outcome{state: v1alpha1.GenerateSkipped, message: why} }
+func skipped(why string) workResult { return workResult{state: v1alpha1.GenerateSkipped, message: why} }

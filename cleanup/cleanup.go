@@ -62,7 +62,7 @@ func Run(ctx context.Context, config *rest.Config, o Options, log logr.Logger) e
 	if err != nil {
 		return err
 	}
-	l := &live{served: &served{client: kube.Discovery(), now: o.Now}}
+	l := &liveCluster{served: &served{client: kube.Discovery(), now: o.Now}}
 	if l.dynamic, err = dynamic.NewForConfigAndClient(config, client); err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func Run(ctx context.Context, config *rest.Config, o Options, log logr.Logger) e
 		}
 	}()
 	tick(ctx, &Runner{
-		Cluster: l, Ledger: &entries{l.dynamic}, Events: events, World: o.World, Mode: o.Mode, ExcludeNamespaces: o.ExcludeNamespaces,
+		Cluster: l, Ledger: &translationStore{l.dynamic}, Events: events, World: o.World, Mode: o.Mode, ExcludeNamespaces: o.ExcludeNamespaces,
 		ExceptionNamespaces: o.ExceptionNamespaces, Limit: o.Limit, Now: o.Now,
 	}, o.Every, log)
 	<-done

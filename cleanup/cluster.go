@@ -39,8 +39,8 @@ type Cluster interface {
 	Delete(ctx context.Context, r Resource, o *unstructured.Unstructured, propagation string) error
 }
 
-// A Ledger has what is said of policies.
-type Ledger interface {
+// A StatusStore has what is said of policies.
+type StatusStore interface {
 	// List are the entries that are there, by name.
 	List(ctx context.Context) (map[string]*v1alpha1.PolicyTranslation, error)
 	Write(ctx context.Context, t *v1alpha1.PolicyTranslation) error

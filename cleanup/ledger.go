@@ -18,15 +18,15 @@ import (
 // managedBy is the label that has Manager.
 const managedBy = "app.kubernetes.io/managed-by"
 
-// entries is a ledger of PolicyTranslations.
-type entries struct{ dynamic dynamic.Interface }
+// translationStore is a StatusStore of PolicyTranslations.
+type translationStore struct{ dynamic dynamic.Interface }
 
-func (e *entries) resource() dynamic.NamespaceableResourceInterface {
+func (e *translationStore) resource() dynamic.NamespaceableResourceInterface {
 	return e.dynamic.Resource(v1alpha1.GroupVersion().WithResource("policytranslations"))
 }
 
-// List implements Ledger.
-func (e *entries) List(ctx context.Context) (map[string]*v1alpha1.PolicyTranslation, error) {
+// List implements StatusStore.
+func (e *translationStore) List(ctx context.Context) (map[string]*v1alpha1.PolicyTranslation, error) {
 	list, err := e.resource().List(ctx, metav1.ListOptions{LabelSelector: managedBy + "=" + Manager, ResourceVersion: "0"})
 	if err != nil {
 		return nil, err
@@ -42,8 +42,8 @@ func (e *entries) List(ctx context.Context) (map[string]*v1alpha1.PolicyTranslat
 	return out, nil
 }
 
-// Write implements Ledger.
-func (e *entries) Write(ctx context.Context, t *v1alpha1.PolicyTranslation) error {
+// Write implements StatusStore.
+func (e *translationStore) Write(ctx context.Context, t *v1alpha1.PolicyTranslation) error {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(t)
 	if err != nil {
 		return err
@@ -62,8 +62,8 @@ func (e *entries) Write(ctx context.Context, t *v1alpha1.PolicyTranslation) erro
 	return err
 }
 
-// Remove implements Ledger.
-func (e *entries) Remove(ctx context.Context, name string) error {
+// Remove implements StatusStore.
+func (e *translationStore) Remove(ctx context.Context, name string) error {
 	return e.resource().Delete(ctx, name, metav1.DeleteOptions{})
 }
 

@@ -17,26 +17,26 @@ import (
 // pageSize is how many objects a page of a list has.
 const pageSize = 500
 
-// live is a cluster by way of its API server.
-type live struct {
+// liveCluster is a cluster by way of its API server.
+type liveCluster struct {
 	*served
 	dynamic  dynamic.Interface
 	metadata metadata.Interface
 }
 
 // Policies are the cleanup policies, if the cluster knows them.
-func (l *live) Policies(ctx context.Context) ([]*unstructured.Unstructured, error) {
+func (l *liveCluster) Policies(ctx context.Context) ([]*unstructured.Unstructured, error) {
 	return l.objects(ctx, Kinds()...)
 }
 
 // Exceptions implements Cluster.
-func (l *live) Exceptions(ctx context.Context) ([]*unstructured.Unstructured, error) {
+func (l *liveCluster) Exceptions(ctx context.Context) ([]*unstructured.Unstructured, error) {
 	gv := schema.GroupVersion{Group: celGroup, Version: "v1"}
 	return l.objects(ctx, PolicyKind{gv.WithKind("PolicyException"), []string{"v1beta1", "v1alpha1"}, "policyexceptions", true})
 }
 
 // objects are those of kinds, if the cluster knows them.
-func (l *live) objects(ctx context.Context, kinds ...PolicyKind) ([]*unstructured.Unstructured, error) {
+func (l *liveCluster) objects(ctx context.Context, kinds ...PolicyKind) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	for _, kind := range kinds {
 		r, ok, err := l.newest(ctx, kind)
@@ -59,7 +59,7 @@ func (l *live) objects(ctx context.Context, kinds ...PolicyKind) ([]*unstructure
 }
 
 // newest is the newest version of a kind that the cluster serves.
-func (l *live) newest(ctx context.Context, kind PolicyKind) (Resource, bool, error) {
+func (l *liveCluster) newest(ctx context.Context, kind PolicyKind) (Resource, bool, error) {
 	for _, version := range append([]string{kind.Version}, kind.Older...) {
 		r, ok, err := l.Resource(ctx, policy.KindSelector{Group: kind.Group, Version: version, Kind: kind.Kind})
 		if ok || err != nil {
@@ -70,12 +70,12 @@ func (l *live) newest(ctx context.Context, kind PolicyKind) (Resource, bool, err
 }
 
 // Each implements Cluster.
-func (l *live) Each(ctx context.Context, r Resource, namespace string, whole bool, f func(*unstructured.Unstructured) error) error {
+func (l *liveCluster) Each(ctx context.Context, r Resource, namespace string, whole bool, f func(*unstructured.Unstructured) error) error {
 	return l.pages(ctx, r, namespace, whole, metav1.ListOptions{Limit: pageSize}, f)
 }
 
 // pages reads a list page by page.
-func (l *live) pages(ctx context.Context, r Resource, namespace string, whole bool, o metav1.ListOptions, f func(*unstructured.Unstructured) error) error {
+func (l *liveCluster) pages(ctx context.Context, r Resource, namespace string, whole bool, o metav1.ListOptions, f func(*unstructured.Unstructured) error) error {
 	read := l.metadataPage
 	if whole {
 		read = l.page
@@ -97,7 +97,7 @@ func (l *live) pages(ctx context.Context, r Resource, namespace string, whole bo
 	}
 }
 
-func (l *live) page(ctx context.Context, r Resource, namespace string, o metav1.ListOptions) (items []*unstructured.Unstructured, next string, err error) {
+func (l *liveCluster) page(ctx context.Context, r Resource, namespace string, o metav1.ListOptions) (items []*unstructured.Unstructured, next string, err error) {
 	list, err := l.dynamic.Resource(r.GroupVersionResource).Namespace(namespace).List(ctx, o)
 	if err != nil {
 		return nil, "", err
@@ -110,7 +110,7 @@ func (l *live) page(ctx context.Context, r Resource, namespace string, o metav1.
 	return items, list.GetContinue(), nil
 }
 
-func (l *live) metadataPage(ctx context.Context, r Resource, namespace string, o metav1.ListOptions) (items []*unstructured.Unstructured, next string, err error) {
+func (l *liveCluster) metadataPage(ctx context.Context, r Resource, namespace string, o metav1.ListOptions) (items []*unstructured.Unstructured, next string, err error) {
 	list, err := l.metadata.Resource(r.GroupVersionResource).Namespace(namespace).List(ctx, o)
 	if err != nil {
 		return nil, "", err
@@ -137,7 +137,7 @@ func ofKind(r Resource, m *metav1.PartialObjectMetadata) (*unstructured.Unstruct
 }
 
 // Get implements Cluster.
-func (l *live) Get(ctx context.Context, r Resource, namespace, name string, whole bool) (*unstructured.Unstructured, error) {
+func (l *liveCluster) Get(ctx context.Context, r Resource, namespace, name string, whole bool) (*unstructured.Unstructured, error) {
 	if whole {
 		return l.dynamic.Resource(r.GroupVersionResource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	}
@@ -149,12 +149,12 @@ func (l *live) Get(ctx context.Context, r Resource, namespace, name string, whol
 }
 
 // Delete implements Cluster.
-func (l *live) Delete(ctx context.Context, r Resource, o *unstructured.Unstructured, propagation string) error {
+func (l *liveCluster) Delete(ctx context.Context, r Resource, o *unstructured.Unstructured, propagation string) error {
 	return l.remove(ctx, r, o, propagation)
 }
 
 // remove deletes an object that is as it was read.
-func (l *live) remove(ctx context.Context, r Resource, o metav1.Object, propagation string) error {
+func (l *liveCluster) remove(ctx context.Context, r Resource, o metav1.Object, propagation string) error {
 	uid, version := o.GetUID(), o.GetResourceVersion()
 	options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}}
 	if propagation != "" {

@@ -15,8 +15,8 @@ import (
 	"github.com/kvap/kvap/policy"
 )
 
-// A Result is what a run did.
-type Result struct {
+// A RunResult is what a run did.
+type RunResult struct {
 	Deleted int // objects; those that would have been, where nothing was to be
 	Failed  int // objects that could not be judged or deleted, and kinds that could not be read
 	Left    int // objects that the next run deletes, for this one has deleted enough
@@ -42,7 +42,7 @@ type run struct {
 	dry      bool
 	limit    int           // objects; 0 for none
 	patience time.Duration // for one object
-	result   Result
+	result   RunResult
 	stopped  error // why the rest of the objects is not looked at
 }
 
@@ -54,7 +54,7 @@ func newRun(p *Policy, exceptions []*policy.Exception, c Cluster, w interp.World
 
 // do looks at the objects of every kind that the policy is about. Only the end of the
 // context ends it before.
-func (r *run) do(ctx context.Context) Result {
+func (r *run) do(ctx context.Context) RunResult {
 	if r.policy.cleanup.Deleting != nil {
 		r.resources(ctx)
 	} else {

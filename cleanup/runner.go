@@ -30,7 +30,7 @@ const (
 // A Runner runs the cleanup policies of a cluster. It is asked by one goroutine.
 type Runner struct {
 	Cluster Cluster
-	Ledger  Ledger
+	Ledger  StatusStore
 	Events  Events
 	// World is what policies look up. It is asked for when the first policy runs.
 	World func(context.Context) (interp.World, error)
@@ -61,7 +61,7 @@ type turn struct {
 	have   *v1alpha1.PolicyTranslation // nil where there is none
 	last   time.Time                   // when it ran last
 	due    bool
-	result *Result // nil where it did not run
+	result *RunResult // nil where it did not run
 }
 
 // Tick looks at all policies, runs those that are due, and writes what is to be said
@@ -168,14 +168,14 @@ func (r *Runner) decide(t *turn, now time.Time) {
 func (r *Runner) run(ctx context.Context, t *turn) {
 	world, err := r.World(ctx)
 	if err != nil {
-		t.result = &Result{Failed: 1, problems: []string{"asking the cluster: " + err.Error()}}
+		t.result = &RunResult{Failed: 1, problems: []string{"asking the cluster: " + err.Error()}}
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, runTime)
 	defer cancel()
 	exceptions, err := r.exceptions(ctx, t.policy)
 	if err != nil {
-		t.result = &Result{Failed: 1, Denied: apierrors.IsForbidden(err), problems: []string{"reading what is excepted: " + err.Error()}}
+		t.result = &RunResult{Failed: 1, Denied: apierrors.IsForbidden(err), problems: []string{"reading what is excepted: " + err.Error()}}
 		return
 	}
 	one := newRun(t.policy, exceptions, r.Cluster, world, r.ExcludeNamespaces, t.policy.Mode != v1alpha1.ModeEnforce)

@@ -97,7 +97,7 @@ func condition(t *turn, before *v1alpha1.PolicyTranslationStatus) metav1.Conditi
 }
 
 // condition says how a run went.
-func (r *Result) condition(shadow bool) metav1.Condition {
+func (r *RunResult) condition(shadow bool) metav1.Condition {
 	done, reason := "the last run deleted", "Scheduled"
 	if shadow {
 		done, reason = "the last run would have deleted", "Shadow"

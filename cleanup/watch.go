@@ -25,7 +25,7 @@ const (
 
 // A watcher knows the labelled objects of all resources that may be deleted.
 type watcher struct {
-	live    *live
+	live    *liveCluster
 	kube    kubernetes.Interface
 	log     logr.Logger
 	watched map[schema.GroupVersionResource]*watched

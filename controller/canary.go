@@ -51,7 +51,7 @@ type canary struct {
 
 // see returns when every API server judges by the state of the native policies, be it
 // that there are none any more.
-func (c *canary) see(ctx context.Context, l live) error {
+func (c *canary) see(ctx context.Context, l clusterState) error {
 	if c.isSeen(l) {
 		return nil
 	}
@@ -65,7 +65,7 @@ func (c *canary) see(ctx context.Context, l live) error {
 
 // ask writes the canary, unless it is there, and returns when every API server judges by
 // it.
-func (c *canary) ask(ctx context.Context, objects []client.Object, l live, patience time.Duration) error {
+func (c *canary) ask(ctx context.Context, objects []client.Object, l clusterState, patience time.Duration) error {
 	for _, o := range objects {
 		if current(o, l) {
 			continue
@@ -109,11 +109,13 @@ func (c *canary) heard(ctx context.Context, word string, patience time.Duration)
 }
 
 // isSeen tells that all API servers judge by a state.
-func (c *canary) isSeen(l live) bool { return c.seen != nil && maps.Equal(c.seen, l.versions()) }
+func (c *canary) isSeen(l clusterState) bool {
+	return c.seen != nil && maps.Equal(c.seen, l.versions())
+}
 
 // note takes note of what is live, be it for a moment: what a rule was seen to be judged by
 // no longer counts once it was otherwise.
-func (c *canary) note(l live) {
+func (c *canary) note(l clusterState) {
 	if !c.isSeen(l) {
 		c.parts = common(c.parts, l.parts())
 	}
@@ -121,7 +123,7 @@ func (c *canary) note(l live) {
 
 // judges are the objects that all API servers were seen to judge by as they are, by
 // kind and name. What has changed elsewhere since then is no matter.
-func (c *canary) judges(l live) map[string]bool {
+func (c *canary) judges(l clusterState) map[string]bool {
 	out := map[string]bool{}
 	for key, version := range l.versions() {
 		out[key] = c.seen[key] == version
@@ -139,7 +141,7 @@ func wordOf(objects []client.Object) string {
 	return objects[0].(*nativePolicy).Spec.MatchConstraints.ResourceRules[0].ResourceNames[0]
 }
 
-func current(o client.Object, l live) bool {
+func current(o client.Object, l clusterState) bool {
 	have := l.like(o)
 	return have != nil && sameObject(o, have)
 }

@@ -15,7 +15,7 @@ const canaryKey = "kvap.dev/canary"
 
 // mutates tells of a cluster with policies of the controller's that mutate, or that has had
 // some: the canary that it then has shows that they are gone.
-func (l live) mutates() bool {
+func (l clusterState) mutates() bool {
 	for _, p := range l.policies {
 		if mutates(p) && isOurs(p) {
 			return true

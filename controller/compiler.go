@@ -31,7 +31,7 @@ type compiler struct {
 // there is no result: it does so when the process ends or another replica leads. What a
 // policy costs is bounded, and what those of one namespace cost together, so that none holds
 // up the others.
-func (c *compiler) compile(ctx context.Context, s shelf, schemas *schema.Set) (compile.Result, error) {
+func (c *compiler) compile(ctx context.Context, s policyList, schemas *schema.Set) (compile.Result, error) {
 	in := compile.Input{Exceptions: s.exceptions}
 	var found diag.List
 	for _, source := range s.sources {

@@ -36,7 +36,7 @@ func TestCompileBesideABomb(t *testing.T) {
 		good := readSource(object(t, "1"), "enforce", nil, nothing)
 		bomb := readSource(object(t, "1", "name: p,", "name: bomb,", `pattern: {metadata: {labels: {a: "?*"}}}`, body), "enforce", nil, nothing)
 		c := &compiler{options: Options{Release: cel.Default}}
-		result, err := c.compile(t.Context(), shelf{sources: []*policySource{bomb, good}}, builtin)
+		result, err := c.compile(t.Context(), policyList{sources: []*policySource{bomb, good}}, builtin)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +55,7 @@ func TestCompileStopped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := shelf{sources: []*policySource{readSource(object(t, "1"), "enforce", nil, nothing)}}
+	in := policyList{sources: []*policySource{readSource(object(t, "1"), "enforce", nil, nothing)}}
 	c := &compiler{options: Options{Release: cel.Default}}
 	ended, end := context.WithCancel(t.Context())
 	end()
@@ -80,7 +80,7 @@ func TestCompileManyOfANamespace(t *testing.T) {
 	c := &compiler{options: Options{Release: cel.Default, NamespaceLimit: 9}}
 	var rounds []compile.Result
 	for range 2 { // the second with what is known from the first
-		result, err := c.compile(t.Context(), shelf{sources: sources}, builtin)
+		result, err := c.compile(t.Context(), policyList{sources: sources}, builtin)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +114,7 @@ func TestCompileSharesTheStepsOfANamespace(t *testing.T) {
 			sources = append(sources, readSource(object(t, "1", "kind: ClusterPolicy", "kind: Policy", "name: p,", fmt.Sprintf("name: p%d, namespace: n,", i),
 				`pattern: {metadata: {labels: {a: "?*"}}}`, dear), "enforce", nil, nothing))
 		}
-		result, err := (&compiler{options: Options{Release: cel.Default}}).compile(t.Context(), shelf{sources: sources}, builtin)
+		result, err := (&compiler{options: Options{Release: cel.Default}}).compile(t.Context(), policyList{sources: sources}, builtin)
 		if err != nil {
 			t.Fatal(err)
 		}

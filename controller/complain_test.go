@@ -14,9 +14,9 @@ import (
 func TestComplaints(t *testing.T) {
 	var said []string
 	ctx := log.IntoContext(t.Context(), funcr.New(func(_, args string) { said = append(said, args) }, funcr.Options{}))
-	refused := &outcome{failed: map[string]error{"kvap-pods-deny": errors.New("may not be deleted")}, fallback: errors.New("no answer")}
-	p := &passer{}
-	for _, o := range []*outcome{refused, refused, {}, refused} {
+	refused := &passResult{failed: map[string]error{"kvap-pods-deny": errors.New("may not be deleted")}, fallback: errors.New("no answer")}
+	p := &reconciler{}
+	for _, o := range []*passResult{refused, refused, {}, refused} {
 		p.complain(ctx, o)
 	}
 	if len(said) != 4 {

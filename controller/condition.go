@@ -11,9 +11,9 @@ import (
 	"github.com/kvap/kvap/api/v1alpha1"
 )
 
-// A mark sets the conditions of one policy. The tree is: Ready, which is true where
+// A conditionSet sets the conditions of one policy. The tree is: Ready, which is true where
 // all the others are, in the order in which they are set.
-type mark struct {
+type conditionSet struct {
 	generation int64
 	conditions []metav1.Condition
 }
@@ -21,7 +21,7 @@ type mark struct {
 // maxMessage is about half of what the API server takes as a message.
 const maxMessage = 16 << 10
 
-func (m *mark) set(condition string, status metav1.ConditionStatus, reason, format string, args ...any) {
+func (m *conditionSet) set(condition string, status metav1.ConditionStatus, reason, format string, args ...any) {
 	message := format
 	if len(args) > 0 {
 		message = fmt.Sprintf(format, args...)
@@ -34,21 +34,21 @@ func (m *mark) set(condition string, status metav1.ConditionStatus, reason, form
 	})
 }
 
-func (m *mark) yes(condition, reason, format string, args ...any) {
+func (m *conditionSet) yes(condition, reason, format string, args ...any) {
 	m.set(condition, metav1.ConditionTrue, reason, format, args...)
 }
 
-func (m *mark) no(condition, reason, format string, args ...any) {
+func (m *conditionSet) no(condition, reason, format string, args ...any) {
 	m.set(condition, metav1.ConditionFalse, reason, format, args...)
 }
 
-func (m *mark) unknown(condition, reason, format string, args ...any) {
+func (m *conditionSet) unknown(condition, reason, format string, args ...any) {
 	m.set(condition, metav1.ConditionUnknown, reason, format, args...)
 }
 
 // ready follows from the others: the first that is false, else the first that is
 // unknown, says why it is not true.
-func (m *mark) ready() {
+func (m *conditionSet) ready() {
 	for _, status := range []metav1.ConditionStatus{metav1.ConditionFalse, metav1.ConditionUnknown} {
 		i := slices.IndexFunc(m.conditions, func(c metav1.Condition) bool { return c.Status == status })
 		if i >= 0 {

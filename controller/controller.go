@@ -44,13 +44,13 @@ func Run(ctx context.Context, config *rest.Config, options Options, logger logr.
 	if config.UserAgent == "" {
 		config.UserAgent = Manager
 	}
-	bell := &bell{}
-	outages := newOutages(bell.ring)
+	debouncer := &debouncer{}
+	outages := newOutages(debouncer.trigger)
 	m, err := newManager(config, options, outages.failed, logger)
 	if err != nil {
 		return err
 	}
-	if err := setUp(m, config, options, bell, outages); err != nil {
+	if err := setUp(m, config, options, debouncer, outages); err != nil {
 		return err
 	}
 	return m.Start(ctx)
@@ -88,9 +88,9 @@ func newManager(config *rest.Config, options Options, unheard toolscache.WatchEr
 	})
 }
 
-// setUp makes a passer, and has it make passes where this replica leads.
-func setUp(m manager.Manager, config *rest.Config, options Options, bell *bell, outages *outages) error {
-	p, err := newPasser(m, config, options, bell.ring, outages)
+// setUp makes a reconciler, and has it make passes where this replica leads.
+func setUp(m manager.Manager, config *rest.Config, options Options, debouncer *debouncer, outages *outages) error {
+	p, err := newReconciler(m, config, options, debouncer.trigger, outages)
 	if err != nil {
 		return err
 	}
@@ -98,13 +98,13 @@ func setUp(m manager.Manager, config *rest.Config, options Options, bell *bell, 
 		return err
 	}
 	p.reports.world = options.World
-	run := (&leader{passer: p, bell: bell, beside: options.Leading}).lead
+	run := (&leader{reconciler: p, debouncer: debouncer, beside: options.Leading}).lead
 	if options.LeaderElection {
 		lock, err := newLock(m, options.Namespace)
 		if err != nil {
 			return err
 		}
-		run = (&election{lock: lock, follow: (&follower{passer: p, bell: bell}).follow, lead: run}).run
+		run = (&election{lock: lock, follow: (&follower{reconciler: p, debouncer: debouncer}).follow, lead: run}).run
 	}
 	for _, r := range []manager.RunnableFunc{p.listen, run} {
 		if err := m.Add(r); err != nil {
@@ -117,8 +117,8 @@ func setUp(m manager.Manager, config *rest.Config, options Options, bell *bell, 
 	return m.AddReadyzCheck("caches", p.ready)
 }
 
-// A bell has somebody make a pass.
-type bell struct {
+// A debouncer has somebody make a pass.
+type debouncer struct {
 	mu    sync.Mutex
 	heard chan struct{} // for a follower
 	timer *time.Timer   // of the pass that was asked for
@@ -126,48 +126,48 @@ type bell struct {
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
 
-// hang gives the bell the queue of passes, and asks for the first.
-func (b *bell) hang(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.queue = queue
+// start gives the debouncer the queue of passes, and asks for the first.
+func (d *debouncer) start(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.queue = queue
 	queue.Add(thePass())
 	return nil
 }
 
-// ring asks for a pass, in a moment: changes come in crowds. While they come, the
+// trigger asks for a pass, in a moment: changes come in crowds. While they come, the
 // pass waits for more, up to a bound.
-func (b *bell) ring() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (d *debouncer) trigger() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	switch now := time.Now(); {
-	case b.queue == nil:
-	case b.timer == nil:
-		b.first = now
-		b.timer = time.AfterFunc(settleDelay, b.pass)
-	case now.Sub(b.first) < longestDelay-settleDelay && b.timer.Stop():
-		b.timer = time.AfterFunc(settleDelay, b.pass)
+	case d.queue == nil:
+	case d.timer == nil:
+		d.first = now
+		d.timer = time.AfterFunc(settleDelay, d.pass)
+	case now.Sub(d.first) < longestDelay-settleDelay && d.timer.Stop():
+		d.timer = time.AfterFunc(settleDelay, d.pass)
 	}
 	select {
-	case b.heard <- struct{}{}:
+	case d.heard <- struct{}{}:
 	default: // nobody follows, or it knows already
 	}
 }
 
 // pass has the pass made that was asked for.
-func (b *bell) pass() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.timer = nil
-	b.queue.Add(thePass())
+func (d *debouncer) pass() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.timer = nil
+	d.queue.Add(thePass())
 }
 
-// listen tells of each ring.
-func (b *bell) listen() <-chan struct{} {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.heard = make(chan struct{}, 1)
-	return b.heard
+// triggered tells of each trigger.
+func (d *debouncer) triggered() <-chan struct{} {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.heard = make(chan struct{}, 1)
+	return d.heard
 }
 
 // thePass is the one thing in the queue.

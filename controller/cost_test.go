@@ -16,7 +16,7 @@ func TestCostPercent(t *testing.T) {
 	}
 	s := readSource(object(t, "1", "b: \"?*\"", "b: \"{{ random('a') }}\""), "enforce", nil, nothing)
 	c := &compiler{options: Options{Release: cel.Default}}
-	result, err := c.compile(t.Context(), shelf{sources: []*policySource{s}}, builtin)
+	result, err := c.compile(t.Context(), policyList{sources: []*policySource{s}}, builtin)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,7 +61,7 @@ func (e *election) run(ctx context.Context) error {
 func (e *election) term(ctx context.Context) error {
 	standing, withdraw := context.WithCancel(ctx)
 	defer withdraw()
-	lock := &heldLock{Interface: e.lock, lost: withdraw}
+	lock := &cachedLock{Interface: e.lock, lost: withdraw}
 	began := make(chan context.Context, 1)
 	elector, err := clientelection.NewLeaderElector(clientelection.LeaderElectionConfig{
 		Lock: lock, Name: leaseName, LeaseDuration: leaseDuration, RenewDeadline: leaseRenewal, RetryPeriod: leaseRetry,
@@ -119,16 +119,16 @@ func (e *election) release(ctx context.Context) {
 	}
 }
 
-// A heldLock tells at once of a lease that somebody else has, where this replica had it:
+// A cachedLock tells at once of a lease that somebody else has, where this replica had it:
 // client-go tells after it has tried to renew it for leaseRenewal.
-type heldLock struct {
+type cachedLock struct {
 	resourcelock.Interface
 	held atomic.Bool
 	lost func()
 }
 
 // Get implements resourcelock.Interface. The leader asks where it could not renew.
-func (l *heldLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+func (l *cachedLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := l.Interface.Get(ctx)
 	if err == nil && l.held.Load() && record.HolderIdentity != "" && record.HolderIdentity != l.Identity() {
 		l.lost()

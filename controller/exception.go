@@ -26,11 +26,11 @@ type exception struct {
 
 // trusts tells that exceptions of a namespace count. Else whoever may make an exception
 // in a namespace of his own could switch off the policies of the whole cluster.
-func (l *library) trusts(namespace string) bool {
+func (l *policyLister) trusts(namespace string) bool {
 	return slices.Contains(l.trusted, allNamespaces) || slices.Contains(l.trusted, namespace)
 }
 
-func (l *library) exception(o *unstructured.Unstructured, key string) *exception {
+func (l *policyLister) exception(o *unstructured.Unstructured, key string) *exception {
 	if before := l.exceptions[key]; before != nil && before.version == o.GetResourceVersion() {
 		return before
 	}
@@ -60,7 +60,7 @@ func expiry(o *unstructured.Unstructured) time.Time {
 }
 
 // except adds an exception, if it counts now.
-func (s *shelf) except(e *exception, trusted bool, now time.Time) {
+func (s *policyList) except(e *exception, trusted bool, now time.Time) {
 	invalid := func(p *policy.Exception) bool { return p.Invalid }
 	e.why = ""
 	switch {
@@ -103,7 +103,7 @@ func ignoredFor(p *policy.Policy, ignored []*exception) []v1alpha1.IgnoredExcept
 
 // tellIgnored makes an event of each exception that names the policy, does not count,
 // and was not known before.
-func (s *scribe) tellIgnored(have *v1alpha1.PolicyTranslation, ref v1alpha1.PolicyReference, ignored []v1alpha1.IgnoredException) {
+func (s *statusWriter) tellIgnored(have *v1alpha1.PolicyTranslation, ref v1alpha1.PolicyReference, ignored []v1alpha1.IgnoredException) {
 	for _, e := range ignored {
 		if have == nil || !slices.Contains(have.Status.IgnoredExceptions, e) {
 			s.events(ref, true, "ExceptionIgnored", fmt.Sprintf("the PolicyException %s/%s does not count: %s", e.Namespace, e.Name, e.Reason))

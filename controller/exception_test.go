@@ -41,7 +41,7 @@ spec:
 func TestExceptionNamespaces(t *testing.T) {
 	for trusted, want := range map[string]int{"": 0, "trusted": 1, "other": 0, "trusted,anybodys": 2, "*": 2} {
 		c := fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(append(exceptions(t, ""), object(t, ""))...).Build()
-		l := &library{client: c, mode: "enforce"}
+		l := &policyLister{client: c, mode: "enforce"}
 		if trusted != "" {
 			l.trusted = strings.Split(trusted, ",")
 		}
@@ -49,7 +49,7 @@ func TestExceptionNamespaces(t *testing.T) {
 		if len(in.exceptions) != want || len(in.ignored) != 2-want {
 			t.Errorf("%q: %d count and %d do not", trusted, len(in.exceptions), len(in.ignored))
 		}
-		status := (&outcome{ignored: in.ignored}).statusOf(in.sources[0], v1alpha1.PolicyTranslationStatus{})
+		status := (&passResult{ignored: in.ignored}).statusOf(in.sources[0], v1alpha1.PolicyTranslationStatus{})
 		if len(status.IgnoredExceptions) != 2-want {
 			t.Errorf("%q: the status says %v", trusted, status.IgnoredExceptions)
 		}
@@ -62,7 +62,7 @@ func TestExpiredExceptions(t *testing.T) {
 	now := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
 	for until, want := range map[string]bool{"2027-01-01T00:00:01Z": true, "2027-01-01T00:00:00Z": false, "tomorrow": false} {
 		c := fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(exceptions(t, ExpiresKey+`: "`+until+`"`)...).Build()
-		l := &library{client: c, trusted: []string{"trusted"}}
+		l := &policyLister{client: c, trusted: []string{"trusted"}}
 		in, err := l.read(t.Context(), watchedKinds(), now)
 		if err != nil || (len(in.exceptions) == 1) != want || in.next.IsZero() == want {
 			t.Errorf("%s: %d count, until %v: %v", until, len(in.exceptions), in.next, err)
@@ -70,7 +70,7 @@ func TestExpiredExceptions(t *testing.T) {
 	}
 }
 
-func shelfOf(t *testing.T, l *library) shelf {
+func shelfOf(t *testing.T, l *policyLister) policyList {
 	t.Helper()
 	in, err := l.read(t.Context(), watchedKinds(), time.Now())
 	if err != nil {

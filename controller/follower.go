@@ -11,15 +11,15 @@ import (
 // any replica, while it is not elected. It serves every rule that a webhook could be asked
 // for, so that it lacks none whatever the one who writes is about to do.
 type follower struct {
-	passer *passer
-	bell   *bell
+	reconciler *reconciler
+	debouncer  *debouncer
 }
 
 // follow follows until the replica is elected, or the context ends.
 func (f *follower) follow(ctx context.Context, elected <-chan struct{}) {
-	rung := f.bell.listen()
+	rung := f.debouncer.triggered()
 	for {
-		err := f.passer.mirror(ctx)
+		err := f.reconciler.mirror(ctx)
 		retry := make(<-chan time.Time)
 		if err != nil {
 			if ctx.Err() == nil {
@@ -40,19 +40,19 @@ func (f *follower) follow(ctx context.Context, elected <-chan struct{}) {
 }
 
 // mirror reads and compiles as a pass does, serves, and writes nothing.
-func (p *passer) mirror(ctx context.Context) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	in, schemas, _, err := p.read(ctx)
+func (r *reconciler) mirror(ctx context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	in, schemas, _, err := r.read(ctx)
 	if err != nil {
 		return err
 	}
-	result, err := p.compiler.compile(ctx, in, schemas)
+	result, err := r.compiler.compile(ctx, in, schemas)
 	if err != nil {
 		return err
 	}
-	wide := p.webhooks.wideOf(Remaining{Exceptions: in.exceptions, ExcludeNamespaces: p.options.ExcludeNamespaces}, in.sources, rulesByPolicy(result))
-	_, err = p.webhooks.fallback.Serve(ctx, wide)
-	p.answering(err)
+	wide := r.webhooks.wideOf(Remaining{Exceptions: in.exceptions, ExcludeNamespaces: r.options.ExcludeNamespaces}, in.sources, rulesByPolicy(result))
+	_, err = r.webhooks.fallback.Serve(ctx, wide)
+	r.answering(err)
 	return err
 }

@@ -29,9 +29,9 @@ type handover struct {
 	applied map[string]string // what was applied, by kind and name
 }
 
-// handed is how far a handover came.
-type handed struct {
-	live    live
+// handoverResult is how far a handover came.
+type handoverResult struct {
+	live    clusterState
 	failed  map[string]error // by judge
 	pending bool             // there is more to do
 	late    map[string]bool  // judges that are not as wanted yet
@@ -44,11 +44,11 @@ const rounds = 12
 
 // run compares, and writes what can be written, until nothing is left to do. Who judges
 // by rules that are kept goes on to do so.
-func (h *handover) run(ctx context.Context, wanted map[string]*judge, kept map[string]bool) (handed, error) {
-	out := handed{failed: map[string]error{}}
+func (h *handover) run(ctx context.Context, wanted map[string]*wantedPolicy, kept map[string]bool) (handoverResult, error) {
+	out := handoverResult{failed: map[string]error{}}
 	for range rounds {
 		var err error
-		if out.live, err = readLive(ctx, h.client, h.mutations); err != nil {
+		if out.live, err = readState(ctx, h.client, h.mutations); err != nil {
 			out.pending = true // nobody knows what is there
 			return out, err
 		}
@@ -63,7 +63,7 @@ func (h *handover) run(ctx context.Context, wanted map[string]*judge, kept map[s
 		out.late = p.late()
 		more, err := h.round(ctx, &out, p)
 		if err != nil || !more {
-			out.pending = out.pending || len(p.write)+len(p.held)+len(p.remove) > 0 || p.blocked && out.seen != nil
+			out.pending = out.pending || len(p.write)+len(p.deferred)+len(p.remove) > 0 || p.blocked && out.seen != nil
 			return out, err
 		}
 	}
@@ -73,17 +73,17 @@ func (h *handover) run(ctx context.Context, wanted map[string]*judge, kept map[s
 
 // isDone tells that there is nothing to hand over, and that every API server judges by
 // what is there.
-func (h *handover) isDone(ctx context.Context, wanted map[string]*judge) bool {
-	l, err := readLive(ctx, h.client, h.mutations)
+func (h *handover) isDone(ctx context.Context, wanted map[string]*wantedPolicy) bool {
+	l, err := readState(ctx, h.client, h.mutations)
 	if err != nil {
 		return false
 	}
 	p := planFor(wanted, l, nil, true, nil)
-	return len(p.write)+len(p.held) == 0 && h.canary.see(ctx, l) == nil
+	return len(p.write)+len(p.deferred) == 0 && h.canary.see(ctx, l) == nil
 }
 
 // round does the first of what a plan has: write, see, remove, or break a circle.
-func (h *handover) round(ctx context.Context, out *handed, p plan) (more bool, err error) {
+func (h *handover) round(ctx context.Context, out *handoverResult, p handoverPlan) (more bool, err error) {
 	if len(p.write) > 0 {
 		h.step(StepWrite)
 		h.write(ctx, out, p.write)
@@ -94,7 +94,7 @@ func (h *handover) round(ctx context.Context, out *handed, p plan) (more bool, e
 		if out.seen = h.canary.see(ctx, out.live); out.seen != nil {
 			return false, ctx.Err()
 		}
-		return len(p.held) > 0 || p.blocked || len(p.remove) > 0, nil
+		return len(p.deferred) > 0 || p.blocked || len(p.remove) > 0, nil
 	}
 	out.seen = nil
 	if len(p.remove) > 0 {
@@ -103,9 +103,9 @@ func (h *handover) round(ctx context.Context, out *handed, p plan) (more bool, e
 		maps.Copy(out.failed, failed)
 		return len(failed) == 0, ctx.Err()
 	}
-	if len(p.held) > 0 { // rules change places with one another
+	if len(p.deferred) > 0 { // rules change places with one another
 		h.step(StepWrite)
-		failed := each(standIns(p.held, out.live), func(o client.Object) error { return h.writer.apply(ctx, o) })
+		failed := each(standIns(p.deferred, out.live), func(o client.Object) error { return h.writer.apply(ctx, o) })
 		maps.Copy(out.failed, failed)
 		return len(failed) == 0, ctx.Err()
 	}
@@ -114,7 +114,7 @@ func (h *handover) round(ctx context.Context, out *handed, p plan) (more bool, e
 
 // write writes policies and then bindings. A judge of which something could not be
 // written is left alone for the rest of the pass.
-func (h *handover) write(ctx context.Context, out *handed, objects []client.Object) {
+func (h *handover) write(ctx context.Context, out *handoverResult, objects []client.Object) {
 	var policies, bindings []client.Object
 	owner := map[client.Object]string{}
 	for _, o := range objects {
@@ -140,7 +140,7 @@ func (h *handover) write(ctx context.Context, out *handed, objects []client.Obje
 }
 
 // bring brings an object to what is wanted of it.
-func (h *handover) bring(ctx context.Context, want client.Object, l live) error {
+func (h *handover) bring(ctx context.Context, want client.Object, l clusterState) error {
 	key, text := writtenKey(want), hashOf(asJSON(want))
 	err := h.applyOrReplace(ctx, want, l)
 	if err != nil {
@@ -176,7 +176,7 @@ func writtenKey(o client.Object) string {
 }
 
 // applyOrReplace applies an object, and replaces it where that is not enough.
-func (h *handover) applyOrReplace(ctx context.Context, want client.Object, l live) error {
+func (h *handover) applyOrReplace(ctx context.Context, want client.Object, l clusterState) error {
 	if have, ok := l.bindings[keyOf(want)]; ok && isBinding(want) && boundTo(have) != boundTo(want) {
 		// which cannot be changed
 		if err := h.writer.remove(ctx, have); err != nil {

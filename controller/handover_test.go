@@ -36,7 +36,7 @@ func TestHandoverThatIsNotSeen(t *testing.T) {
 	if err := w.apply(t.Context(), gone); err != nil {
 		t.Fatal(err)
 	}
-	before, err := readLive(t.Context(), c, false)
+	before, err := readState(t.Context(), c, false)
 	if err != nil {
 		t.Fatal(err)
 	}

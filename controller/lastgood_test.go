@@ -35,7 +35,7 @@ func TestLastGoodFits(t *testing.T) {
 		if err != nil || isKept(kept) != (got != nil) || got != nil && string(got) != text || (got == nil) != (name == "of noise") {
 			t.Errorf("%s: %d bytes came back: %v", name, len(got), err)
 		}
-		said := (&outcome{}).statusOf(s, v1alpha1.PolicyTranslationStatus{}).Conditions[0].Message
+		said := (&passResult{}).statusOf(s, v1alpha1.PolicyTranslationStatus{}).Conditions[0].Message
 		if strings.Contains(said, "too large") != (got == nil) {
 			t.Errorf("%s: %s", name, said)
 		}
@@ -45,7 +45,7 @@ func TestLastGoodFits(t *testing.T) {
 // A policy of very many rules has a status that the API server takes.
 func TestStatusFits(t *testing.T) {
 	p := &policy.Policy{Name: "p"}
-	o := &outcome{rules: map[*policy.Policy][]*compile.Rule{}}
+	o := &passResult{rules: map[*policy.Policy][]*compile.Rule{}}
 	const rules = 10_000
 	for i := range rules {
 		o.rules[p] = append(o.rules[p], &compile.Rule{

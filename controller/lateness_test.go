@@ -8,7 +8,7 @@ import (
 // What is late for a moment is looked at again soon, and what stays late ever more rarely;
 // what has just become late does not wait for that.
 func TestLateness(t *testing.T) {
-	l := &lateness{}
+	l := &lateBackoff{}
 	now := time.Unix(1e9, 0)
 	next := func(after time.Duration, late ...string) time.Duration {
 		now = now.Add(after)

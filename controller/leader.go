@@ -13,26 +13,26 @@ import (
 // A leader is what only one replica does: passes, and what goes with them. It may lead
 // several times, and others between.
 type leader struct {
-	passer *passer
-	bell   *bell
-	beside []func(context.Context) error // options.Leading
+	reconciler *reconciler
+	debouncer  *debouncer
+	beside     []func(context.Context) error // options.Leading
 }
 
 // lead leads until the context ends, or something fails. All has ended when it returns.
 func (l *leader) lead(ctx context.Context) error {
-	defer l.passer.forget()
+	defer l.reconciler.forget()
 	again := true // a process may lead several times
 	passes, err := controller.NewUnmanaged("kvap", controller.Options{
-		Reconciler: l.passer, MaxConcurrentReconciles: 1, SkipNameValidation: &again, Logger: log.FromContext(ctx),
+		Reconciler: l.reconciler, MaxConcurrentReconciles: 1, SkipNameValidation: &again, Logger: log.FromContext(ctx),
 		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryAfter/10, 5*retryAfter),
 	})
 	if err != nil {
 		return err
 	}
-	if err := passes.Watch(source.Func(l.bell.hang)); err != nil {
+	if err := passes.Watch(source.Func(l.debouncer.start)); err != nil {
 		return err
 	}
-	all := append([]func(context.Context) error{passes.Start, l.passer.params.Start, l.passer.reports.run}, l.beside...)
+	all := append([]func(context.Context) error{passes.Start, l.reconciler.params.Start, l.reconciler.reports.run}, l.beside...)
 	running, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ended := make(chan error, len(all))

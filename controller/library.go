@@ -16,9 +16,9 @@ import (
 	"github.com/kvap/kvap/policy"
 )
 
-// A library has the policies and exceptions of the cluster, read and parsed. What
+// A policyLister has the policies and exceptions of the cluster, read and parsed. What
 // has not changed stays the same value from pass to pass.
-type library struct {
+type policyLister struct {
 	client client.Reader
 	direct client.Reader // with no cache
 	mode   string
@@ -32,8 +32,8 @@ type library struct {
 	remembered func(context.Context, v1alpha1.PolicyReference) ([]byte, error)
 }
 
-// A shelf is what a library has at a time, in a fixed order.
-type shelf struct {
+// A policyList is what a library has at a time, in a fixed order.
+type policyList struct {
 	sources    []*policySource
 	exceptions []*policy.Exception
 	ignored    []*exception // those that do not count now
@@ -43,8 +43,8 @@ type shelf struct {
 }
 
 // read reads all objects of the kinds that are watched.
-func (l *library) read(ctx context.Context, watched map[string]schema.GroupVersionKind, now time.Time) (shelf, error) {
-	var out shelf
+func (l *policyLister) read(ctx context.Context, watched map[string]schema.GroupVersionKind, now time.Time) (policyList, error) {
+	var out policyList
 	sources, exceptions := map[string]*policySource{}, map[string]*exception{}
 	for _, kind := range sourceKinds() {
 		gvk, ok := watched[kind.definition()]
@@ -82,7 +82,7 @@ func (l *library) read(ctx context.Context, watched map[string]schema.GroupVersi
 }
 
 // isOutdated tells that policies have come, gone or changed since they were read.
-func (l *library) isOutdated(ctx context.Context) bool {
+func (l *policyLister) isOutdated(ctx context.Context) bool {
 	n := 0
 	for _, kind := range sourceKinds() {
 		gvk, ok := l.watched[kind.definition()]
@@ -108,7 +108,7 @@ func (l *library) isOutdated(ctx context.Context) bool {
 	return n != len(l.sources)
 }
 
-func (l *library) list(ctx context.Context, gvk schema.GroupVersionKind) ([]unstructured.Unstructured, error) {
+func (l *policyLister) list(ctx context.Context, gvk schema.GroupVersionKind) ([]unstructured.Unstructured, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
 	if err := l.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
@@ -122,7 +122,7 @@ func (l *library) list(ctx context.Context, gvk schema.GroupVersionKind) ([]unst
 
 // source reads a policy. Where its last good version cannot be asked for, nothing is
 // known of it, which is not the same as that there is none.
-func (l *library) source(ctx context.Context, o *unstructured.Unstructured, key string) (*policySource, error) {
+func (l *policyLister) source(ctx context.Context, o *unstructured.Unstructured, key string) (*policySource, error) {
 	before := l.sources[key]
 	if before != nil && before.ref.UID != o.GetUID() {
 		before = nil

@@ -16,16 +16,16 @@ import (
 	"github.com/kvap/kvap/vap"
 )
 
-// Live is what of native policies is in the cluster, by key.
-type live struct {
+// clusterState is what of native policies is in the cluster, by key.
+type clusterState struct {
 	policies map[string]client.Object // all there are
 	bindings map[string]client.Object
 }
 
-// readLive reads the native policies of the cluster, also those that mutate where it serves
+// readState reads the native policies of the cluster, also those that mutate where it serves
 // these. They are not to be changed.
-func readLive(ctx context.Context, c client.Reader, mutations bool) (live, error) {
-	l := live{map[string]client.Object{}, map[string]client.Object{}}
+func readState(ctx context.Context, c client.Reader, mutations bool) (clusterState, error) {
+	l := clusterState{map[string]client.Object{}, map[string]client.Object{}}
 	lists := []client.ObjectList{
 		&admissionregistrationv1.ValidatingAdmissionPolicyList{}, &admissionregistrationv1.ValidatingAdmissionPolicyBindingList{},
 	}
@@ -34,7 +34,7 @@ func readLive(ctx context.Context, c client.Reader, mutations bool) (live, error
 	}
 	for _, list := range lists {
 		if err := c.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-			return live{}, err
+			return clusterState{}, err
 		}
 		if err := meta.EachListItem(list, func(o runtime.Object) error {
 			if one, ok := o.(client.Object); ok && isBinding(one) {
@@ -44,14 +44,14 @@ func readLive(ctx context.Context, c client.Reader, mutations bool) (live, error
 			}
 			return nil
 		}); err != nil {
-			return live{}, err
+			return clusterState{}, err
 		}
 	}
 	return l, nil
 }
 
 // like is the object of a kind and name that is there; nil for none.
-func (l live) like(o client.Object) client.Object {
+func (l clusterState) like(o client.Object) client.Object {
 	if isBinding(o) {
 		return l.bindings[keyOf(o)]
 	}
@@ -59,7 +59,7 @@ func (l live) like(o client.Object) client.Object {
 }
 
 // taken are the names of what somebody else made, in order.
-func (l live) taken() []string {
+func (l clusterState) taken() []string {
 	var out []string
 	for _, p := range l.policies {
 		if !isOurs(p) {
@@ -90,7 +90,7 @@ func isOurs(o metav1.Object) bool {
 
 // versions are texts that differ whenever what the controller made and the API server
 // judges by differs, by kind and name. A status is no part of them.
-func (l live) versions() map[string]string {
+func (l clusterState) versions() map[string]string {
 	out := map[string]string{}
 	for name, p := range l.policies {
 		if isOurs(p) && !isCanary(p.GetName()) {

@@ -81,7 +81,7 @@ func (m *metrics) forget() {
 }
 
 // passed counts what a pass has found.
-func (m *metrics) passed(d time.Duration, in shelf, out *outcome, statuses []v1alpha1.PolicyTranslationStatus) {
+func (m *metrics) passed(d time.Duration, in policyList, out *passResult, statuses []v1alpha1.PolicyTranslationStatus) {
 	m.pass.Observe(d.Seconds())
 	m.policies.Reset()
 	m.rules.Reset()

@@ -38,7 +38,7 @@ func TestWhoMutates(t *testing.T) {
 		}
 		s.act(nil)
 		c := &compiler{options: Options{Release: 36, Fallback: tt.fallback}, mutations: tt.mutations}
-		result, err := c.compile(t.Context(), shelf{sources: []*policySource{s}}, schemas)
+		result, err := c.compile(t.Context(), policyList{sources: []*policySource{s}}, schemas)
 		if err != nil {
 			t.Fatal(err)
 		}

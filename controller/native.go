@@ -175,25 +175,25 @@ func namespacesOf(policy, binding client.Object) (out []*metav1.LabelSelector) {
 	return out
 }
 
-// A native is a policy that a compilation wants, with its bindings.
-type native struct {
+// A compiledPolicy is a policy that a compilation wants, with its bindings.
+type compiledPolicy struct {
 	policy   client.Object
 	bindings []client.Object
 	members  []vap.Member
 }
 
 // nativesOf are those of a compilation: first what validates, then what mutates.
-func nativesOf(result compile.Result) []native {
-	out := make([]native, 0, len(result.Objects)+len(result.Mutating))
+func nativesOf(result compile.Result) []compiledPolicy {
+	out := make([]compiledPolicy, 0, len(result.Objects)+len(result.Mutating))
 	for _, o := range result.Objects {
-		n := native{policy: o.Policy, members: o.Draft.Members}
+		n := compiledPolicy{policy: o.Policy, members: o.Draft.Members}
 		for _, b := range o.Bindings {
 			n.bindings = append(n.bindings, b)
 		}
 		out = append(out, n)
 	}
 	for _, o := range result.Mutating {
-		n := native{policy: o.Policy, members: o.Draft.Members}
+		n := compiledPolicy{policy: o.Policy, members: o.Draft.Members}
 		for _, b := range o.Bindings {
 			n.bindings = append(n.bindings, b)
 		}
@@ -212,7 +212,7 @@ func placesOf(r *compile.Rule, result compile.Result) []int {
 }
 
 // all are the native policies of the compilation.
-func (o *outcome) all() []native {
+func (o *passResult) all() []compiledPolicy {
 	if o.natives == nil {
 		o.natives = nativesOf(o.result)
 	}

@@ -21,8 +21,8 @@ import (
 func TestStatusesWaitForPolicies(t *testing.T) {
 	c := fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(object(t, "")).Build()
 	now := time.Unix(0, 0)
-	l := &library{client: c, mode: "enforce"}
-	p := &passer{library: l, now: func() time.Time { return now }}
+	l := &policyLister{client: c, mode: "enforce"}
+	p := &reconciler{policies: l, now: func() time.Time { return now }}
 	shelfOf(t, l)
 	if p.postpone(t.Context()) {
 		t.Error("nothing has changed, and statuses wait")
@@ -56,11 +56,11 @@ func TestOthersStayEnforced(t *testing.T) {
 			{Manager: Manager, Operation: metav1.ManagedFieldsOperationApply},
 		}}}
 	}
-	at := func(generation int64) live {
-		return live{policies: map[string]client.Object{"same": native("same", 1), "other": native("other", generation)}}
+	at := func(generation int64) clusterState {
+		return clusterState{policies: map[string]client.Object{"same": native("same", 1), "other": native("other", generation)}}
 	}
 	c := &canary{seen: at(1).versions()}
-	o := &outcome{seen: errors.New("not yet"), judges: c.judges(at(2)), late: map[string]bool{"other": true}, rules: map[*policy.Policy][]*compile.Rule{}}
+	o := &passResult{seen: errors.New("not yet"), judges: c.judges(at(2)), late: map[string]bool{"other": true}, rules: map[*policy.Policy][]*compile.Rule{}}
 	for i, name := range []string{"same", "other"} {
 		p := &policy.Policy{Name: name}
 		o.result.Objects = append(o.result.Objects, vap.Objects{Policy: native(name, 0), Draft: &vap.Draft{}})

@@ -30,7 +30,7 @@ func paramKindOf(p client.Object) (paramKind, bool) {
 }
 
 // paramKinds are the kinds of the params of what the controller made, in order.
-func (l live) paramKinds() []paramKind {
+func (l clusterState) paramKinds() []paramKind {
 	all := map[paramKind]bool{}
 	for _, p := range l.policies {
 		if kind, ok := paramKindOf(p); ok && isOurs(p) {
@@ -61,7 +61,7 @@ const kindPatience = 2 * time.Second
 // objects are the canary for a state. The canary has one word once API servers know all kinds
 // of params, and another one before. A process that has just begun, and finds the first word
 // in the cluster, learns by it that the process before has seen API servers know all of them.
-func (c *canary) objects(l live) []client.Object {
+func (c *canary) objects(l clusterState) []client.Object {
 	state := stateOf(l.versions())
 	all := canaryObjects("kvap-"+hashOf(state), nil, l.mutates())
 	unknown := c.unknown(l)
@@ -76,13 +76,13 @@ func (c *canary) objects(l live) []client.Object {
 }
 
 // unknown are the kinds of params that not all API servers were seen to know.
-func (c *canary) unknown(l live) []paramKind {
+func (c *canary) unknown(l clusterState) []paramKind {
 	return slices.DeleteFunc(l.paramKinds(), func(k paramKind) bool { return c.known[k] })
 }
 
 // learn notes kinds as known, and forgets those that no policy has any more: by the time
 // that one has them again, their definition may be another.
-func (c *canary) learn(l live, kinds ...paramKind) {
+func (c *canary) learn(l clusterState, kinds ...paramKind) {
 	known := map[paramKind]bool{}
 	for _, k := range l.paramKinds() {
 		known[k] = c.known[k] || slices.Contains(kinds, k)
@@ -92,7 +92,7 @@ func (c *canary) learn(l live, kinds ...paramKind) {
 
 // seeParams asks API servers by a canary with the kinds of params that they are not seen to
 // know, and returns why one of them is not known yet, by kind.
-func (c *canary) seeParams(ctx context.Context, l live) map[paramKind]error {
+func (c *canary) seeParams(ctx context.Context, l clusterState) map[paramKind]error {
 	c.learn(l)
 	unknown := c.unknown(l)
 	out := map[paramKind]error{}

@@ -77,11 +77,11 @@ func (s *paramSync) Start(ctx context.Context) error {
 
 // find finds the ConfigMaps that rules read. What rules still read that are about to go is
 // followed, and not found. unread are those that cannot be read, and why.
-func (s *paramSync) find(ctx context.Context, refs, still []configMapRef) (_ found, unread map[configMapRef]error) {
+func (s *paramSync) find(ctx context.Context, refs, still []configMapRef) (_ foundConfigMaps, unread map[configMapRef]error) {
 	s.watch(slices.Concat(refs, still))
 	bounded, cancel := context.WithTimeout(ctx, syncTimeout)
 	defer cancel()
-	out, unread := found{}, map[configMapRef]error{}
+	out, unread := foundConfigMaps{}, map[configMapRef]error{}
 	for _, ref := range refs {
 		w := s.watchOf(ref)
 		if w == nil || !cache.WaitForCacheSync(bounded.Done(), w.informer.HasSynced) {
@@ -97,7 +97,7 @@ func (s *paramSync) find(ctx context.Context, refs, still []configMapRef) (_ fou
 }
 
 // standIn has params stand for ConfigMaps that cannot be read: they were there.
-func (s *paramSync) standIn(ctx context.Context, ref configMapRef, out found) error {
+func (s *paramSync) standIn(ctx context.Context, ref configMapRef, out foundConfigMaps) error {
 	var all v1alpha1.ParamsList
 	if err := s.writer.client.List(ctx, &all, client.UnsafeDisableDeepCopy, client.InNamespace(ref.namespace)); err != nil {
 		return err
@@ -113,7 +113,7 @@ func (s *paramSync) standIn(ctx context.Context, ref configMapRef, out found) er
 // ensure makes params of the ConfigMaps that were found. unwritten are those that are not
 // there, because they cannot be written, and why; others may be there and be old. Where
 // their namespace goes that is no error: nobody need try again.
-func (s *paramSync) ensure(ctx context.Context, in found) (unwritten map[configMapRef]error, err error) {
+func (s *paramSync) ensure(ctx context.Context, in foundConfigMaps) (unwritten map[configMapRef]error, err error) {
 	unwritten = map[configMapRef]error{}
 	for _, ref := range in.refs() {
 		key := ref.key()
@@ -141,7 +141,7 @@ func (s *paramSync) ensure(ctx context.Context, in found) (unwritten map[configM
 // them: for want of its params a rule denies. What was found is judged by, though it may
 // have gone since: rules are handed over first, by the next pass. What is read still was to
 // be handed over, and could not be.
-func (s *paramSync) clean(ctx context.Context, refs, still []configMapRef, in found) error {
+func (s *paramSync) clean(ctx context.Context, refs, still []configMapRef, in foundConfigMaps) error {
 	s.watch(slices.Concat(refs, still))
 	var all v1alpha1.ParamsList
 	if err := s.writer.client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {

@@ -120,7 +120,7 @@ func TestConfigMapsThatCannotBeRead(t *testing.T) {
 // webhook's, and the policy says why: no object is refused for want of params.
 func TestConfigMapsThatCannotBeReadAndHaveNoParams(t *testing.T) {
 	unreadable := errors.New("unreadable")
-	o := &outcome{found: found{{"apps", "teams"}: nil, {"default", "there"}: {}}, unwritten: map[configMapRef]error{}}
+	o := &passResult{found: foundConfigMaps{{"apps", "teams"}: nil, {"default", "there"}: {}}, unwritten: map[configMapRef]error{}}
 	refs := []configMapRef{{"default", "there"}, {"default", "missing"}, {"default", "unread"}, {"", "teams"}, {"", "others"}}
 	lacked := o.lack(refs, []namespace{{name: "apps"}, {name: "dev"}}, map[configMapRef]error{{"default", "unread"}: unreadable, {"", "teams"}: unreadable})
 	if want := []configMapRef{{"default", "missing"}}; !slices.Equal(o.missing, want) {
@@ -164,7 +164,7 @@ func TestParamsThatAreReadStill(t *testing.T) {
 // Where a namespace is being deleted, its ConfigMap counts no longer: params go with
 // it, before or after it.
 func TestNamespaceThatGoes(t *testing.T) {
-	o := &outcome{found: found{{"going", "teams"}: {}, {"apps", "teams"}: {}}, unwritten: map[configMapRef]error{}}
+	o := &passResult{found: foundConfigMaps{{"going", "teams"}: {}, {"apps", "teams"}: {}}, unwritten: map[configMapRef]error{}}
 	all := []namespace{{name: "apps"}, {name: "going", going: true}}
 	if got := o.lack([]configMapRef{{"going", "teams"}, {"apps", "teams"}}, all, nil); !slices.Equal(got, []configMapRef{{"going", "teams"}}) || o.unwritten[got[0]] == nil {
 		t.Errorf("by name: %v, unwritten %v", got, o.unwritten)

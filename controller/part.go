@@ -97,7 +97,7 @@ func (n variableNames) in(expression string) string {
 }
 
 // parts are those of the objects that the controller made, by the names of the objects.
-func (l live) parts() map[string]parts {
+func (l clusterState) parts() map[string]parts {
 	bindings := map[string][]client.Object{}
 	for _, b := range l.bindings {
 		if isOurs(b) {
@@ -130,7 +130,7 @@ func common(a, b map[string]parts) map[string]parts {
 }
 
 // judgedBy tells that a rule is in some parts as it is wanted in its object of an index.
-func (o *outcome) judgedBy(some map[string]parts, r *compile.Rule, index int) bool {
+func (o *passResult) judgedBy(some map[string]parts, r *compile.Rule, index int) bool {
 	object := o.all()[index]
 	want, known := o.wanted[index]
 	if !known {

@@ -28,8 +28,8 @@ import (
 	"github.com/kvap/kvap/vap/apiserver"
 )
 
-// newPasser puts a passer together. changed asks for a pass.
-func newPasser(m manager.Manager, config *rest.Config, options Options, changed func(), outages *outages) (*passer, error) {
+// newReconciler puts a reconciler together. changed asks for a pass.
+func newReconciler(m manager.Manager, config *rest.Config, options Options, changed func(), outages *outages) (*reconciler, error) {
 	kube, err := kubernetes.NewForConfigAndClient(config, m.GetHTTPClient())
 	if err != nil {
 		return nil, err
@@ -57,11 +57,11 @@ func newPasser(m manager.Manager, config *rest.Config, options Options, changed 
 	}
 	c := m.GetClient()
 	w := &writer{client: c, direct: m.GetAPIReader(), tell: counts.wrote}
-	scribe := &scribe{writer: w, client: c, direct: m.GetAPIReader(), events: eventsOf(m), now: metav1.Now}
-	p := &passer{
-		options: options, config: config, kube: kube, writer: w, mutations: served, metrics: counts, scribe: scribe, now: time.Now, step: options.step(),
+	statuses := &statusWriter{writer: w, client: c, direct: m.GetAPIReader(), events: eventsOf(m), now: metav1.Now}
+	p := &reconciler{
+		options: options, config: config, kube: kube, writer: w, mutations: served, metrics: counts, statuses: statuses, now: time.Now, step: options.step(),
 		watcher:  &watcher{cache: m.GetCache(), client: c, discovery: kube.Discovery(), changed: changed, outages: outages},
-		library:  &library{client: c, direct: m.GetAPIReader(), mode: options.Mode, trusted: options.ExceptionNamespaces, remembered: scribe.remembered},
+		policies: &policyLister{client: c, direct: m.GetAPIReader(), mode: options.Mode, trusted: options.ExceptionNamespaces, remembered: statuses.remembered},
 		types:    &clusterTypes{builtin: builtin, direct: m.GetAPIReader()},
 		compiler: &compiler{options: options, mutations: native, merging: apiserver.NewMerging()},
 		changed:  changed,
@@ -74,25 +74,25 @@ func newPasser(m manager.Manager, config *rest.Config, options Options, changed 
 	return p, nil
 }
 
-// forget has the passer know nothing of what is in force, as in a process that has just
+// forget has the reconciler know nothing of what is in force, as in a process that has just
 // begun: when it leads next, another replica may have led before.
-func (p *passer) forget() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	w := p.writer
-	if p.params != nil {
-		p.params.watch(nil)
+func (r *reconciler) forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	w := r.writer
+	if r.params != nil {
+		r.params.watch(nil)
 	}
-	p.canary = &canary{writer: w, options: p.options, config: p.config, now: p.now, patience: canaryPatience}
-	p.handover = &handover{client: w.client, writer: w, canary: p.canary, mutations: p.mutations, step: p.step, drift: p.metrics.drift.Inc}
-	p.params = newParamSync(p.kube, w, p.changed)
-	p.webhooks = &webhooks{
-		fallback: p.options.Fallback, client: w.client, writer: w, answering: p.answering,
-		owner:   owner{direct: w.direct, name: p.options.WebhookOwner},
-		reached: p.canary.reached,
+	r.canary = &canary{writer: w, options: r.options, config: r.config, now: r.now, patience: canaryPatience}
+	r.handover = &handover{client: w.client, writer: w, canary: r.canary, mutations: r.mutations, step: r.step, drift: r.metrics.drift.Inc}
+	r.params = newParamSync(r.kube, w, r.changed)
+	r.webhooks = &webhooks{
+		fallback: r.options.Fallback, client: w.client, writer: w, answering: r.answering,
+		owner:   owner{direct: w.direct, name: r.options.WebhookOwner},
+		reached: r.canary.reached,
 	}
-	p.reports.last, p.said, p.silent = nil, nil, time.Time{}
-	p.metrics.forget()
+	r.reports.last, r.said, r.silent = nil, nil, time.Time{}
+	r.metrics.forget()
 }
 
 // releaseOf is the release of the API server, or the nearest that kvap knows.
@@ -134,22 +134,22 @@ func eventsOf(m manager.Manager) func(v1alpha1.PolicyReference, bool, string, st
 }
 
 // listen has changes of what is always there lead to a pass.
-func (p *passer) listen(ctx context.Context) error {
+func (r *reconciler) listen(ctx context.Context) error {
 	definition := &metav1.PartialObjectMetadata{}
 	definition.SetGroupVersionKind(definitionsList().GroupVersionKind().GroupVersion().WithKind("CustomResourceDefinition"))
 	kinds := []client.Object{
 		definition, &nativePolicy{}, &nativeBinding{},
 		&admissionregistrationv1.ValidatingWebhookConfiguration{}, &admissionregistrationv1.MutatingWebhookConfiguration{},
 	}
-	if p.mutations {
+	if r.mutations {
 		kinds = append(kinds, &mutatingPolicy{}, &mutatingBinding{})
 	}
 	for _, o := range kinds {
-		informer, err := p.watcher.cache.GetInformer(ctx, o, cache.BlockUntilSynced(false))
+		informer, err := r.watcher.cache.GetInformer(ctx, o, cache.BlockUntilSynced(false))
 		if err != nil {
 			return err
 		}
-		if err := p.watcher.listen(informer); err != nil {
+		if err := r.watcher.listen(informer); err != nil {
 			return err
 		}
 	}
@@ -157,28 +157,28 @@ func (p *passer) listen(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-p.options.Fallback.Changed():
-			p.changed()
+		case <-r.options.Fallback.Changed():
+			r.changed()
 		}
 	}
 }
 
 // answering notes whether the webhook answers, or why it does not.
-func (p *passer) answering(err error) {
+func (r *reconciler) answering(err error) {
 	if err != nil {
-		p.mute.Store(&err)
+		r.mute.Store(&err)
 		return
 	}
-	p.mute.Store(nil)
-	p.begun.Store(true)
+	r.mute.Store(nil)
+	r.begun.Store(true)
 }
 
 // ready tells whether the policies were read, and what remains of them is served. A webhook
 // that may not read what it needs answers nobody, so nobody should be sent to it; one that
 // has answered goes on with what it has.
-func (p *passer) ready(*http.Request) error {
-	switch why := p.mute.Load(); {
-	case p.begun.Load():
+func (r *reconciler) ready(*http.Request) error {
+	switch why := r.mute.Load(); {
+	case r.begun.Load():
 		return nil
 	case why != nil:
 		return *why

@@ -8,14 +8,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// A plan is what has to be written so that the cluster has what is wanted, and in
+// A handoverPlan is what has to be written so that the cluster has what is wanted, and in
 // which order.
-type plan struct {
+type handoverPlan struct {
 	// write are objects that can be applied now: no rule loses a judge by it.
 	write []client.Object
 	// held are judges whose update takes a rule away from them that is to be judged
 	// by others, which are not yet seen to do so.
-	held []string
+	deferred []string
 	// remove are objects that can be removed now, and blocked tells that there are
 	// others that cannot.
 	remove  []client.Object
@@ -25,12 +25,12 @@ type plan struct {
 }
 
 // late are the judges that are not as wanted yet, by name.
-func (p plan) late() map[string]bool {
+func (p handoverPlan) late() map[string]bool {
 	out := map[string]bool{}
 	for _, o := range p.write {
 		out[boundTo(o)] = true
 	}
-	for _, name := range p.held {
+	for _, name := range p.deferred {
 		out[name] = true
 	}
 	return out
@@ -38,8 +38,8 @@ func (p plan) late() map[string]bool {
 
 // A planner compares what is wanted with what is there.
 type planner struct {
-	wanted  map[string]*judge
-	live    live
+	wanted  map[string]*wantedPolicy
+	live    clusterState
 	failed  map[string]error // names that cannot be written now
 	seen    bool             // the API servers are seen to judge by what is live
 	current map[string]bool  // wanted names that are live as wanted
@@ -53,9 +53,9 @@ const standInSuffix = ".handover"
 
 // planFor compares. It looks at nothing else, so that the same input gives the same
 // plan.
-func planFor(wanted map[string]*judge, l live, failed map[string]error, seen bool, kept map[string]bool) plan {
+func planFor(wanted map[string]*wantedPolicy, l clusterState, failed map[string]error, seen bool, kept map[string]bool) handoverPlan {
 	p := &planner{wanted: wanted, live: l, failed: failed, seen: seen, kept: kept, current: map[string]bool{}, homes: map[string][]string{}}
-	out := plan{foreign: map[string]bool{}}
+	out := handoverPlan{foreign: map[string]bool{}}
 	names := slices.Sorted(maps.Keys(wanted))
 	for _, name := range names {
 		if p.isForeign(wanted[name]) {
@@ -72,7 +72,7 @@ func planFor(wanted map[string]*judge, l live, failed map[string]error, seen boo
 			continue
 		}
 		if !p.mayChange(name) {
-			out.held = append(out.held, name)
+			out.deferred = append(out.deferred, name)
 			continue
 		}
 		out.write = append(out.write, p.changes(wanted[name])...)
@@ -86,7 +86,7 @@ func planFor(wanted map[string]*judge, l live, failed map[string]error, seen boo
 func isReserved(name string) bool { return isCanary(name) || strings.HasSuffix(name, standInSuffix) }
 
 // isForeign tells that an object of a name that a judge needs is not to be touched for it.
-func (p *planner) isForeign(j *judge) bool {
+func (p *planner) isForeign(j *wantedPolicy) bool {
 	if isReserved(j.policy.GetName()) {
 		return true
 	}
@@ -99,10 +99,10 @@ func (p *planner) isForeign(j *judge) bool {
 	})
 }
 
-func (p *planner) isCurrent(j *judge) bool { return len(p.changes(j)) == 0 }
+func (p *planner) isCurrent(j *wantedPolicy) bool { return len(p.changes(j)) == 0 }
 
 // changes are the objects of a judge that are not there as wanted, the policy first.
-func (p *planner) changes(j *judge) []client.Object {
+func (p *planner) changes(j *wantedPolicy) []client.Object {
 	var out []client.Object
 	if have, ok := p.live.policies[keyOf(j.policy)]; !ok || !sameObject(j.policy, have) {
 		out = append(out, j.policy)
@@ -158,7 +158,7 @@ func (p *planner) hasStandIn(name string) bool {
 
 // removals are what the controller made and nobody wants any more: bindings first,
 // so that no policy is gone that a binding asks for.
-func (p *planner) removals(out *plan) {
+func (p *planner) removals(out *handoverPlan) {
 	var policies []client.Object
 	unwanted := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(p.live.policies)) {
@@ -212,7 +212,7 @@ func standInOf(key string) string {
 }
 
 // standIns are copies, under other names, of judges as they are.
-func standIns(names []string, l live) []client.Object {
+func standIns(names []string, l clusterState) []client.Object {
 	var out []client.Object
 	for _, name := range names {
 		have, ok := l.policies[name]

@@ -17,9 +17,9 @@ import (
 
 // judgeOf is a judge by rules, at a version of what it says. One whose name begins with m
 // mutates.
-func judgeOf(name string, version int, rules ...string) *judge {
+func judgeOf(name string, version int, rules ...string) *wantedPolicy {
 	var t vap.Translation
-	j := &judge{policy: &nativePolicy{TypeMeta: policyType()}, bindings: []client.Object{&nativeBinding{TypeMeta: bindingType()}}, rules: rules}
+	j := &wantedPolicy{policy: &nativePolicy{TypeMeta: policyType()}, bindings: []client.Object{&nativeBinding{TypeMeta: bindingType()}}, rules: rules}
 	if strings.HasPrefix(name, "m") {
 		j.policy, j.bindings[0] = &mutatingPolicy{TypeMeta: mutatingPolicyType()}, &mutatingBinding{TypeMeta: mutatingBindingType()}
 	}
@@ -36,8 +36,8 @@ func judgeOf(name string, version int, rules ...string) *judge {
 	return j
 }
 
-func wantedOf(js ...*judge) map[string]*judge {
-	out := map[string]*judge{}
+func wantedOf(js ...*wantedPolicy) map[string]*wantedPolicy {
+	out := map[string]*wantedPolicy{}
 	for _, j := range js {
 		out[keyOf(j.policy)] = j
 	}
@@ -47,13 +47,13 @@ func wantedOf(js ...*judge) map[string]*judge {
 // A model is a cluster in memory: what there is, and what the API servers have seen
 // of it.
 type model struct {
-	live live
+	live clusterState
 	seen string
 	kept map[string]bool
 }
 
 func newModel() *model {
-	return &model{live: live{map[string]client.Object{}, map[string]client.Object{}}}
+	return &model{live: clusterState{map[string]client.Object{}, map[string]client.Object{}}}
 }
 
 // put does what the API server does with an object that the controller applies.
@@ -94,7 +94,7 @@ func (m *model) judged() map[string]bool {
 
 // next does one thing of a plan, in the way of a handover, and tells whether there
 // was any.
-func (m *model) next(p plan) bool {
+func (m *model) next(p handoverPlan) bool {
 	switch {
 	case len(p.write) > 0:
 		m.put(p.write[0])
@@ -102,8 +102,8 @@ func (m *model) next(p plan) bool {
 		m.seen = stateOf(m.live.versions())
 	case len(p.remove) > 0:
 		m.drop(p.remove[0])
-	case len(p.held) > 0:
-		for _, o := range standIns(p.held, m.live) {
+	case len(p.deferred) > 0:
+		for _, o := range standIns(p.deferred, m.live) {
 			m.put(o)
 		}
 	default:
@@ -112,7 +112,7 @@ func (m *model) next(p plan) bool {
 	return true
 }
 
-func (m *model) plan(wanted map[string]*judge) plan {
+func (m *model) plan(wanted map[string]*wantedPolicy) handoverPlan {
 	return planFor(wanted, m.live, nil, m.seen == stateOf(m.live.versions()), m.kept)
 }
 
@@ -122,8 +122,8 @@ func (m *model) plan(wanted map[string]*judge) plan {
 func TestPlansLoseNoRule(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	rules := []string{"p/a", "p/b", "q/c", "q/d"}
-	random := func(version int) map[string]*judge {
-		out := map[string]*judge{}
+	random := func(version int) map[string]*wantedPolicy {
+		out := map[string]*wantedPolicy{}
 		for _, name := range []string{"x", "y", "m", "mx"} {
 			some := slices.DeleteFunc(slices.Clone(rules), func(string) bool { return r.IntN(2) == 0 })
 			if len(some) > 0 {
@@ -135,7 +135,7 @@ func TestPlansLoseNoRule(t *testing.T) {
 	}
 	for trial := range 1000 {
 		m := newModel()
-		var was map[string]*judge
+		var was map[string]*wantedPolicy
 		for version := range 3 {
 			wanted := random(version)
 			both := func(rule string) bool { return judges(was, rule) && judges(wanted, rule) }
@@ -164,7 +164,7 @@ func TestPlansLoseNoRule(t *testing.T) {
 	}
 }
 
-func judges(js map[string]*judge, rule string) bool {
+func judges(js map[string]*wantedPolicy, rule string) bool {
 	for _, j := range js {
 		if slices.Contains(j.rules, rule) {
 			return true
@@ -174,12 +174,12 @@ func judges(js map[string]*judge, rule string) bool {
 }
 
 // completed tells that a handover to these judges came to its end.
-func (m *model) completed(js map[string]*judge) bool { return js != nil }
+func (m *model) completed(js map[string]*wantedPolicy) bool { return js != nil }
 
 // has tells that there is what is wanted and nothing else.
-func (m *model) has(wanted map[string]*judge) bool {
+func (m *model) has(wanted map[string]*wantedPolicy) bool {
 	p := m.plan(wanted)
-	return len(p.write)+len(p.held)+len(p.remove) == 0 && !p.blocked && len(m.live.policies) == len(wanted) && len(m.live.bindings) == len(wanted)
+	return len(p.write)+len(p.deferred)+len(p.remove) == 0 && !p.blocked && len(m.live.policies) == len(wanted) && len(m.live.bindings) == len(wanted)
 }
 
 // What is as wanted leads to no write, and what others wrote into it stays.
@@ -190,7 +190,7 @@ func TestNothingToDo(t *testing.T) {
 	}
 	m.live.policies["x"].GetAnnotations()["example.com/of-somebody"] = "else"
 	m.live.policies["x"].GetLabels()["team"] = "a"
-	if p := m.plan(wanted); len(p.write)+len(p.remove)+len(p.held) > 0 {
+	if p := m.plan(wanted); len(p.write)+len(p.remove)+len(p.deferred) > 0 {
 		t.Errorf("%+v", p)
 	}
 }
@@ -233,7 +233,7 @@ func TestReservedNames(t *testing.T) {
 // A rule that the webhook is to judge from now on, and does not yet, keeps its judge,
 // in an object that changes for the sake of others as well; once it does, that goes.
 func TestKeptUntilServed(t *testing.T) {
-	for name, wanted := range map[string]map[string]*judge{
+	for name, wanted := range map[string]map[string]*wantedPolicy{
 		"nothing else is judged": nil, "the object has other rules": wantedOf(judgeOf("x", 2, "q/b")), "another has": wantedOf(judgeOf("y", 1, "q/b")),
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -50,7 +50,7 @@ func (r *reports) run(ctx context.Context) error {
 
 // scan gives the scanner what was compiled, unless that is what it has. The compiler
 // gives the same result as long as nothing changes.
-func (r *reports) scan(in shelf, result compile.Result, schemas *schema.Set) {
+func (r *reports) scan(in policyList, result compile.Result, schemas *schema.Set) {
 	if r.scanner == nil || r.last != nil && sameRules(r.last, result.Rules) {
 		return
 	}

@@ -137,7 +137,7 @@ func (s *served) kindsOf(r *compile.Rule) (all int, missing []string) {
 
 // kindsServed is false where a rule is about no kind that the cluster serves: it judges
 // nothing, be it that its kind is misspelt, or defined later.
-func (o *outcome) kindsServed(m *mark, rules []*compile.Rule) {
+func (o *passResult) kindsServed(m *conditionSet, rules []*compile.Rule) {
 	s := o.served
 	if s == nil {
 		s = &served{schemas: o.schemas}

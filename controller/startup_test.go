@@ -70,7 +70,7 @@ func TestReadyOnceItJudges(t *testing.T) {
 // A webhook that may not read what its rules need answers nobody, so it is not ready, also
 // where the native policies are in force; once it has answered it is.
 func TestNotReadyWithoutRights(t *testing.T) {
-	p := &passer{begun: &atomic.Bool{}, mute: &atomic.Pointer[error]{}}
+	p := &reconciler{begun: &atomic.Bool{}, mute: &atomic.Pointer[error]{}}
 	w := &webhooks{fallback: refusing{}, client: broken{}, answering: p.answering}
 	if err := w.serve(t.Context(), Remaining{}); !errors.Is(err, errBroken) {
 		t.Fatal(err)
@@ -102,8 +102,8 @@ func (asking) Serve(context.Context, Remaining) (Serving, error) {
 // A last good version that cannot be asked for is not one that is not there: without
 // it the policy would be enforced no longer.
 func TestUnknownLastGood(t *testing.T) {
-	s := &scribe{direct: broken{}}
-	l := &library{mode: "enforce", remembered: s.remembered}
+	s := &statusWriter{direct: broken{}}
+	l := &policyLister{mode: "enforce", remembered: s.remembered}
 	o := object(t, "1", "rules:", "rulez:")
 	if _, err := l.source(t.Context(), o, "p"); !errors.Is(err, errBroken) {
 		t.Errorf("%v", err)

@@ -18,13 +18,13 @@ import (
 	"github.com/kvap/kvap/translate"
 )
 
-// An outcome is what a pass found, of which statuses tell.
-type outcome struct {
+// A passResult is what a pass found, of which statuses tell.
+type passResult struct {
 	result  compile.Result
-	natives []native // of the result, once they were asked for
-	scans   bool     // objects that are there are scanned for reports
+	natives []compiledPolicy // of the result, once they were asked for
+	scans   bool             // objects that are there are scanned for reports
 	rules   map[*policy.Policy][]*compile.Rule
-	live    live
+	live    clusterState
 	schemas *schema.Set
 	served  *served          // which kinds the cluster serves; nil where schemas tell
 	ignored []*exception     // exceptions that do not count
@@ -38,9 +38,9 @@ type outcome struct {
 	there   map[string]parts // of what is live, once they were asked for
 	// unknown are the kinds of params that some API server does not know, and why.
 	unknown map[paramKind]error
-	found   found // the ConfigMaps that rules are judged by
+	found   foundConfigMaps // the ConfigMaps that rules are judged by
 	missing []configMapRef
-	waiting waiting
+	waiting paramWait
 	params  error // why ConfigMaps could not be read, or params not written
 	// unwritten are the ConfigMaps whose params are not there for that reason.
 	unwritten map[configMapRef]error
@@ -61,9 +61,9 @@ type checked struct {
 
 // statusOf is what became of a policy, but for the times of conditions. before is
 // what was said of it the last time.
-func (o *outcome) statusOf(s *policySource, before v1alpha1.PolicyTranslationStatus) v1alpha1.PolicyTranslationStatus {
+func (o *passResult) statusOf(s *policySource, before v1alpha1.PolicyTranslationStatus) v1alpha1.PolicyTranslationStatus {
 	out := v1alpha1.PolicyTranslationStatus{ObservedGeneration: s.generation, Mode: s.mode}
-	m := &mark{generation: s.generation}
+	m := &conditionSet{generation: s.generation}
 	if s.mode == v1alpha1.ModeOff {
 		m.yes(v1alpha1.ConditionReady, "Off", "kvap leaves the policy alone")
 		out.Conditions = m.conditions
@@ -109,10 +109,10 @@ func isForScans(r *compile.Rule) bool {
 }
 
 // scanned tells of such a rule that the scans ask.
-func (o *outcome) scanned(r *compile.Rule) bool { return o.scans && isForScans(r) }
+func (o *passResult) scanned(r *compile.Rule) bool { return o.scans && isForScans(r) }
 
 // row is what became of one rule.
-func (o *outcome) row(s *policySource, r *compile.Rule) v1alpha1.RuleStatus {
+func (o *passResult) row(s *policySource, r *compile.Rule) v1alpha1.RuleStatus {
 	row := v1alpha1.RuleStatus{Rule: r.Name(), Type: r.Type(), Target: string(r.Target), Reason: r.Reason}
 	if o.scanned(r) {
 		row.Target = targetScan
@@ -158,7 +158,7 @@ func webhookAction(r *compile.Rule) string {
 }
 
 // warningsOf are the warnings of an object about the forms of a rule.
-func (o *outcome) warningsOf(object string, r *compile.Rule) []v1alpha1.RuleWarning {
+func (o *passResult) warningsOf(object string, r *compile.Rule) []v1alpha1.RuleWarning {
 	c, ok := o.warnings[object]
 	if !ok {
 		if have, _ := o.live.policies[object].(*nativePolicy); have != nil && isOurs(have) {
@@ -176,7 +176,7 @@ func (o *outcome) warningsOf(object string, r *compile.Rule) []v1alpha1.RuleWarn
 	return out
 }
 
-func (o *outcome) compiled(m *mark, s *policySource, rules []*compile.Rule, rows []v1alpha1.RuleStatus) {
+func (o *passResult) compiled(m *conditionSet, s *policySource, rules []*compile.Rule, rows []v1alpha1.RuleStatus) {
 	errors := errorsOf(s.found)
 	unsupported := slices.DeleteFunc(slices.Clone(rules), func(r *compile.Rule) bool {
 		return r.Target != translate.Unsupported || o.scanned(r)
@@ -235,7 +235,7 @@ func errorsOf(found diag.List) string {
 	return strings.Join(out, "; ")
 }
 
-func (o *outcome) synced(m *mark, rules []*compile.Rule) {
+func (o *passResult) synced(m *conditionSet, rules []*compile.Rule) {
 	late := false
 	for _, r := range rules {
 		for _, i := range placesOf(r, o.result) {
@@ -258,7 +258,7 @@ func (o *outcome) synced(m *mark, rules []*compile.Rule) {
 }
 
 // liveParts are those of what is live.
-func (o *outcome) liveParts() map[string]parts {
+func (o *passResult) liveParts() map[string]parts {
 	if o.there == nil {
 		o.there = o.live.parts()
 	}
@@ -266,7 +266,7 @@ func (o *outcome) liveParts() map[string]parts {
 }
 
 // objectsOf are the keys of what rules are judged by.
-func (o *outcome) objectsOf(rules []*compile.Rule) []string {
+func (o *passResult) objectsOf(rules []*compile.Rule) []string {
 	var out []string
 	for _, r := range rules {
 		for _, i := range placesOf(r, o.result) {
@@ -279,7 +279,7 @@ func (o *outcome) objectsOf(rules []*compile.Rule) []string {
 // typeChecked is about the policy as it is. While the API server looks anew at an
 // object that has changed for the sake of other policies, what it said before of this
 // one stands.
-func (o *outcome) typeChecked(m *mark, rules []*compile.Rule, rows []v1alpha1.RuleStatus, before v1alpha1.PolicyTranslationStatus) {
+func (o *passResult) typeChecked(m *conditionSet, rules []*compile.Rule, rows []v1alpha1.RuleStatus, before v1alpha1.PolicyTranslationStatus) {
 	said := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionTypeChecked)
 	if name := o.unchecked(rules); name != "" {
 		if said == nil || said.ObservedGeneration != m.generation || before.Mode == v1alpha1.ModeOff {
@@ -308,7 +308,7 @@ func (o *outcome) typeChecked(m *mark, rules []*compile.Rule, rows []v1alpha1.Ru
 }
 
 // unchecked is an object that the API server has not yet checked, if there is one.
-func (o *outcome) unchecked(rules []*compile.Rule) string {
+func (o *passResult) unchecked(rules []*compile.Rule) string {
 	for _, name := range o.objectsOf(rules) {
 		if !o.warnings[name].done && !strings.HasPrefix(name, mutatingPrefix) { // which nobody checks
 			return name
@@ -317,7 +317,7 @@ func (o *outcome) unchecked(rules []*compile.Rule) string {
 	return ""
 }
 
-func (o *outcome) paramsResolved(m *mark, rules []*compile.Rule) {
+func (o *passResult) paramsResolved(m *conditionSet, rules []*compile.Rule) {
 	resolved := "what the rules read is there"
 	for _, r := range rules {
 		ref, waits := o.waiting.rules[r]
@@ -352,7 +352,7 @@ func (o *outcome) paramsResolved(m *mark, rules []*compile.Rule) {
 }
 
 // meanwhile is what becomes of requests while params are missing.
-func meanwhile(o native) string {
+func meanwhile(o compiledPolicy) string {
 	if deniesWithoutParams(o) {
 		return "every request for the kinds that the rule is about is denied"
 	}
@@ -363,7 +363,7 @@ func meanwhile(o native) string {
 // what was written, however long that was waited for.
 const reasonNotSeen = "NotSeen"
 
-func (o *outcome) enforced(m *mark, s *policySource, rules []*compile.Rule) {
+func (o *passResult) enforced(m *conditionSet, s *policySource, rules []*compile.Rule) {
 	switch {
 	case len(o.objectsOf(rules)) == 0:
 		m.yes(v1alpha1.ConditionEnforced, "NotNeeded", "no rule is judged by the API server")
@@ -380,7 +380,7 @@ func (o *outcome) enforced(m *mark, s *policySource, rules []*compile.Rule) {
 
 // unknownTo is why an API server does not know the kind of params of a rule; nil where all
 // do. It refuses every request that the rule's object is about.
-func (o *outcome) unknownTo(rules []*compile.Rule) error {
+func (o *passResult) unknownTo(rules []*compile.Rule) error {
 	for _, r := range rules {
 		for _, i := range placesOf(r, o.result) {
 			if kind, ok := paramKindOf(o.all()[i].policy); ok && o.unknown[kind] != nil {
@@ -393,7 +393,7 @@ func (o *outcome) unknownTo(rules []*compile.Rule) error {
 
 // isSeen tells that the objects of all rules are judged by as they are, or what these rules
 // are judged by in them, whatever has changed elsewhere.
-func (o *outcome) isSeen(rules []*compile.Rule) bool {
+func (o *passResult) isSeen(rules []*compile.Rule) bool {
 	for _, r := range rules {
 		for _, i := range placesOf(r, o.result) {
 			object := o.all()[i]

@@ -10,7 +10,7 @@ import (
 	"github.com/kvap/kvap/compile"
 )
 
-func (o *outcome) fallbackActive(m *mark, s *policySource, rules []*compile.Rule, left int32) {
+func (o *passResult) fallbackActive(m *conditionSet, s *policySource, rules []*compile.Rule, left int32) {
 	names, why := idle(rules)
 	switch {
 	case len(names) > 0 && s.mode != v1alpha1.ModeShadow:
@@ -34,7 +34,7 @@ func (o *outcome) fallbackActive(m *mark, s *policySource, rules []*compile.Rule
 
 // rehearsal is what becomes of the rules that remain of a policy in shadow. Whoever
 // enforces the policy now goes on, whatever that is.
-func (o *outcome) rehearsal(s *policySource) string {
+func (o *passResult) rehearsal(s *policySource) string {
 	switch {
 	case o.fallback != nil:
 		return fmt.Sprintf("rules left to whoever enforces the policy now (the webhook does not judge them beside: %v)", o.fallback)
@@ -46,7 +46,7 @@ func (o *outcome) rehearsal(s *policySource) string {
 
 // problemsOf are what the Fallback says of a policy: why it leaves it out, or what it
 // is well to know.
-func (o *outcome) problemsOf(s *policySource, leftOut bool) string {
+func (o *passResult) problemsOf(s *policySource, leftOut bool) string {
 	var out []string
 	for _, p := range o.problems {
 		if p.Source == s.ref && p.LeftOut == leftOut && !p.Broken && !slices.Contains(out, p.Message) {
@@ -57,7 +57,7 @@ func (o *outcome) problemsOf(s *policySource, leftOut bool) string {
 }
 
 // forbids tells that a rule of the policy cannot do its work for want of a permission.
-func (o *outcome) forbids(s *policySource) bool {
+func (o *passResult) forbids(s *policySource) bool {
 	return slices.ContainsFunc(o.problems, func(p FallbackProblem) bool { return p.Forbidden && p.Source == s.ref })
 }
 
@@ -74,7 +74,7 @@ func idle(rules []*compile.Rule) (names []string, why string) {
 }
 
 // brokenOf is which expressions of a policy that the webhook judges by do not compile.
-func (o *outcome) brokenOf(s *policySource) string {
+func (o *passResult) brokenOf(s *policySource) string {
 	for _, p := range o.problems {
 		if p.Broken && p.Source == s.ref {
 			return p.Message

@@ -18,8 +18,8 @@ import (
 	"github.com/kvap/kvap/vap"
 )
 
-// A scribe writes the PolicyTranslations.
-type scribe struct {
+// A statusWriter writes the PolicyTranslations.
+type statusWriter struct {
 	writer *writer
 	client client.Client
 	direct client.Reader
@@ -31,7 +31,7 @@ type scribe struct {
 // of policies that are gone. It returns what is there then, in the order of the
 // sources. What cannot be written of one policy keeps nothing from the others, and is
 // tried again.
-func (s *scribe) write(ctx context.Context, sources []*policySource, out *outcome) (statuses []v1alpha1.PolicyTranslationStatus, again bool, err error) {
+func (s *statusWriter) write(ctx context.Context, sources []*policySource, out *passResult) (statuses []v1alpha1.PolicyTranslationStatus, again bool, err error) {
 	var list v1alpha1.PolicyTranslationList
 	if err := s.client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, false, err
@@ -75,7 +75,7 @@ func (s *scribe) write(ctx context.Context, sources []*policySource, out *outcom
 	return statuses, len(failed) > 0, nil
 }
 
-func (s *scribe) wanted(name string, source *policySource, status v1alpha1.PolicyTranslationStatus, have *v1alpha1.PolicyTranslation) *v1alpha1.PolicyTranslation {
+func (s *statusWriter) wanted(name string, source *policySource, status v1alpha1.PolicyTranslationStatus, have *v1alpha1.PolicyTranslation) *v1alpha1.PolicyTranslation {
 	t := &v1alpha1.PolicyTranslation{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion().String(), Kind: "PolicyTranslation"},
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: ownLabels(nil)},
@@ -115,7 +115,7 @@ func keptShadow(source *policySource, have *v1alpha1.PolicyTranslation) []v1alph
 
 // one writes a PolicyTranslation, its status, and events where it has become ready
 // or has ceased to be.
-func (s *scribe) one(ctx context.Context, have, want *v1alpha1.PolicyTranslation) error {
+func (s *statusWriter) one(ctx context.Context, have, want *v1alpha1.PolicyTranslation) error {
 	status := want.Status
 	if have == nil || have.Spec != want.Spec {
 		want.Status = v1alpha1.PolicyTranslationStatus{}
@@ -174,7 +174,7 @@ func fieldsOf(v any) map[string]any {
 }
 
 // tell makes an event of a transition.
-func (s *scribe) tell(have *v1alpha1.PolicyTranslation, ref v1alpha1.PolicyReference, status v1alpha1.PolicyTranslationStatus) {
+func (s *statusWriter) tell(have *v1alpha1.PolicyTranslation, ref v1alpha1.PolicyReference, status v1alpha1.PolicyTranslationStatus) {
 	ready := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
 	if ready == nil {
 		return
@@ -191,7 +191,7 @@ func (s *scribe) tell(have *v1alpha1.PolicyTranslation, ref v1alpha1.PolicyRefer
 
 // tellReason makes an event of a condition that has come to have a reason, which is no
 // matter of whether the policy is ready, or not yet.
-func (s *scribe) tellReason(
+func (s *statusWriter) tellReason(
 	have *v1alpha1.PolicyTranslation, ref v1alpha1.PolicyReference, status v1alpha1.PolicyTranslationStatus, condition, reason string,
 ) {
 	having := func(conditions []metav1.Condition) *metav1.Condition {
@@ -208,7 +208,7 @@ func (s *scribe) tellReason(
 
 // remembered is the text of the last good version of a policy; nil where there is none.
 // It is listed, which the controller may do anyway.
-func (s *scribe) remembered(ctx context.Context, ref v1alpha1.PolicyReference) ([]byte, error) {
+func (s *statusWriter) remembered(ctx context.Context, ref v1alpha1.PolicyReference) ([]byte, error) {
 	var list v1alpha1.PolicyTranslationList
 	if err := s.direct.List(ctx, &list, client.MatchingFields{"metadata.name": translationName(ref)}); err != nil {
 		return nil, fmt.Errorf("the last good version of %s: %w", ref.Name, err)

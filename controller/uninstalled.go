@@ -23,7 +23,7 @@ const reasonUninstalled = "SourceUninstalled"
 // enforced of them stays enforced: by the text that their PolicyTranslations keep, in the
 // next process too, until there is a policy of the name again, in kvap's kind or in theirs,
 // or somebody deletes the PolicyTranslation. have are the policies that are there.
-func (l *library) uninstalled(ctx context.Context, have map[string]*policySource) ([]*policySource, error) {
+func (l *policyLister) uninstalled(ctx context.Context, have map[string]*policySource) ([]*policySource, error) {
 	var list v1alpha1.PolicyTranslationList
 	if err := l.client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func (l *library) uninstalled(ctx context.Context, have map[string]*policySource
 }
 
 // keep is a policy as it was, by its text.
-func (l *library) keep(ctx context.Context, t *v1alpha1.PolicyTranslation, before *policySource) (*policySource, error) {
+func (l *policyLister) keep(ctx context.Context, t *v1alpha1.PolicyTranslation, before *policySource) (*policySource, error) {
 	if before != nil && before.uninstalled {
 		return before, nil
 	}
@@ -81,7 +81,7 @@ func (l *library) keep(ctx context.Context, t *v1alpha1.PolicyTranslation, befor
 
 // isGone asks the API server, and no cache, whether a definition is being deleted, or is
 // not there: its objects are deleted after that.
-func (l *library) isGone(ctx context.Context, kind sourceKind) (bool, error) {
+func (l *policyLister) isGone(ctx context.Context, kind sourceKind) (bool, error) {
 	list := definitionsList()
 	if err := l.direct.List(ctx, list, client.MatchingFields{"metadata.name": kind.definition()}); err != nil {
 		return false, fmt.Errorf("whether %s is there: %w", kind.definition(), err)

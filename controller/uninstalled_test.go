@@ -86,7 +86,7 @@ func TestSourceUninstalled(t *testing.T) {
 				}
 			}
 		}
-		l := &library{client: b.Build(), direct: one.direct, mode: v1alpha1.ModeEnforce,
+		l := &policyLister{client: b.Build(), direct: one.direct, mode: v1alpha1.ModeEnforce,
 			remembered: func(context.Context, v1alpha1.PolicyReference) ([]byte, error) { return policyText, nil }}
 		for range 2 { // the second goes by the first
 			in, err := l.read(t.Context(), kinds, time.Now())
@@ -108,7 +108,7 @@ func TestSourceUninstalled(t *testing.T) {
 // and by a metric.
 func TestUninstalledIsTold(t *testing.T) {
 	s := &policySource{ref: v1alpha1.PolicyReference{Group: "kyverno.io", Kind: "ClusterPolicy", Name: "p"}, policy: &policy.Policy{Name: "p"}, mode: v1alpha1.ModeEnforce, uninstalled: true}
-	o := &outcome{}
+	o := &passResult{}
 	status := o.statusOf(s, v1alpha1.PolicyTranslationStatus{})
 	compiled := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionCompiled)
 	if compiled.Status != metav1.ConditionFalse || compiled.Reason != "SourceUninstalled" || !strings.Contains(compiled.Message, "kvap migrate adopt") {
@@ -122,7 +122,7 @@ func TestUninstalledIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.passed(time.Second, shelf{sources: []*policySource{s}}, o, []v1alpha1.PolicyTranslationStatus{status})
+	m.passed(time.Second, policyList{sources: []*policySource{s}}, o, []v1alpha1.PolicyTranslationStatus{status})
 	families, err := register.Gather()
 	if err != nil {
 		t.Fatal(err)

@@ -11,15 +11,15 @@ import (
 	"github.com/kvap/kvap/translate"
 )
 
-// waiting is what waits for ConfigMaps that do not exist.
-type waiting struct {
+// paramWait is the rules and objects that wait for ConfigMaps that do not exist.
+type paramWait struct {
 	objects map[int]bool // indexes of objects that are not wanted meanwhile
 	rules   map[*compile.Rule]configMapRef
 }
 
 // lack finds the ConfigMaps of which there are no params, of those that rules read: what
 // is missing, what cannot be read or written, and what namespaces have not, or not for long.
-func (o *outcome) lack(refs []configMapRef, all []namespace, unread map[configMapRef]error) []configMapRef {
+func (o *passResult) lack(refs []configMapRef, all []namespace, unread map[configMapRef]error) []configMapRef {
 	var own []configMapRef
 	for _, ref := range o.found.lacking(refs, all) {
 		switch err := firstError(unread[ref], unread[configMapRef{"", ref.name}]); {
@@ -42,8 +42,8 @@ func (o *outcome) lack(refs []configMapRef, all []namespace, unread map[configMa
 // a ConfigMap that is missing is an error of the rule, where it comes to read it, and so
 // it is to the webhook.
 // So it is where a rule reads that of each object's own namespace, of which one has none.
-func waitForParams(result compile.Result, missing []configMapRef, all []namespace) (compile.Result, waiting) {
-	out := waiting{objects: map[int]bool{}, rules: map[*compile.Rule]configMapRef{}}
+func waitForParams(result compile.Result, missing []configMapRef, all []namespace) (compile.Result, paramWait) {
+	out := paramWait{objects: map[int]bool{}, rules: map[*compile.Rule]configMapRef{}}
 	rules := slices.Clone(result.Rules)
 	for i, o := range nativesOf(result) {
 		ref, lacks := lacking(o, missing, all)
@@ -62,7 +62,7 @@ func waitForParams(result compile.Result, missing []configMapRef, all []namespac
 }
 
 // leave is a rule that the webhook judges in place of one of its objects.
-func (w waiting) leave(r *compile.Rule, mutating, object int, ref configMapRef) *compile.Rule {
+func (w paramWait) leave(r *compile.Rule, mutating, object int, ref configMapRef) *compile.Rule {
 	left := *r
 	left.Target, left.Reason = translate.Webhook, fmt.Sprintf("there are no params of the ConfigMap %s/%s", ref.namespace, ref.name)
 	left.Objects = slices.DeleteFunc(slices.Clone(r.Objects), func(i int) bool { return i == object })
@@ -73,7 +73,7 @@ func (w waiting) leave(r *compile.Rule, mutating, object int, ref configMapRef) 
 }
 
 // deniesWithoutParams tells that requests are refused for want of params.
-func deniesWithoutParams(o native) bool {
+func deniesWithoutParams(o compiledPolicy) bool {
 	return slices.ContainsFunc(o.bindings, func(b client.Object) bool {
 		ref := paramRefOf(b)
 		return ref != nil && ref.ParameterNotFoundAction != nil && *ref.ParameterNotFoundAction == "Deny"

@@ -59,11 +59,11 @@ func TestRulesWaitForConfigMaps(t *testing.T) {
 	if result.Rules[0].Target != translate.Native {
 		t.Error("what was compiled has changed, which the next pass begins with")
 	}
-	judges := wantedJudges(nativesOf(got), waiting.objects)
+	judges := wantedPolicies(nativesOf(got), waiting.objects)
 	if len(judges) != 2 || judges["denies"] != nil || judges["also"] != nil {
 		t.Errorf("wanted: %v", judges)
 	}
-	o := &outcome{result: got, waiting: waiting, missing: []configMapRef{{"default", "gone"}}, rules: map[*policy.Policy][]*compile.Rule{p: got.Rules[:1]}}
+	o := &passResult{result: got, waiting: waiting, missing: []configMapRef{{"default", "gone"}}, rules: map[*policy.Policy][]*compile.Rule{p: got.Rules[:1]}}
 	status := o.statusOf(&policySource{policy: p, mode: v1alpha1.ModeEnforce}, v1alpha1.PolicyTranslationStatus{})
 	c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionParamsResolved)
 	if c.Reason != "Missing" || !strings.Contains(c.Message, "the webhook judges by the rule") {
@@ -88,7 +88,7 @@ func TestParamsThatCannotBeWritten(t *testing.T) {
 	}).Build()
 	s := newParamSync(nil, &writer{client: c, direct: c, tell: func(string) {}}, func() {})
 	refused, taken := configMapRef{"default", "refused"}, configMapRef{"default", "taken"}
-	in := found{}
+	in := foundConfigMaps{}
 	for _, ref := range []configMapRef{refused, taken} {
 		in[ref] = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ref.namespace, Name: ref.name}}
 	}
@@ -106,7 +106,7 @@ func TestParamsThatCannotBeWritten(t *testing.T) {
 		Rules:   []*compile.Rule{{Policy: p, Source: &policy.Rule{Name: "denies", Validate: &policy.Validate{}}, Target: translate.Native, Objects: []int{0}}},
 	}
 	got, waiting := waitForParams(result, []configMapRef{refused}, nil)
-	o := &outcome{result: got, waiting: waiting, unwritten: unwritten, params: err, rules: map[*policy.Policy][]*compile.Rule{p: got.Rules}}
+	o := &passResult{result: got, waiting: waiting, unwritten: unwritten, params: err, rules: map[*policy.Policy][]*compile.Rule{p: got.Rules}}
 	status := o.statusOf(&policySource{policy: p, mode: v1alpha1.ModeEnforce}, v1alpha1.PolicyTranslationStatus{})
 	if condition := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionParamsResolved); condition.Reason != "Forbidden" {
 		t.Errorf("%+v", condition)
@@ -130,7 +130,7 @@ func TestParamsOfANamespaceThatGoes(t *testing.T) {
 			},
 		}).Build()
 		s := newParamSync(nil, &writer{client: c, direct: c, tell: func(string) {}}, func() {})
-		unwritten, err := s.ensure(t.Context(), found{ref: {ObjectMeta: metav1.ObjectMeta{Namespace: ref.namespace, Name: ref.name}}})
+		unwritten, err := s.ensure(t.Context(), foundConfigMaps{ref: {ObjectMeta: metav1.ObjectMeta{Namespace: ref.namespace, Name: ref.name}}})
 		if err != nil || unwritten[ref] == nil {
 			t.Errorf("%v: unwritten %v, %v", answer, unwritten, err)
 		}
@@ -165,7 +165,7 @@ func TestRulesWaitForNamespaces(t *testing.T) {
 		if got.Rules[0].Target != tt.want {
 			t.Errorf("without %v: %s", tt.missing, got.Rules[0].Target)
 		}
-		o := &outcome{result: got, waiting: waiting, rules: map[*policy.Policy][]*compile.Rule{p: got.Rules}}
+		o := &passResult{result: got, waiting: waiting, rules: map[*policy.Policy][]*compile.Rule{p: got.Rules}}
 		status := o.statusOf(&policySource{policy: p, mode: v1alpha1.ModeEnforce}, v1alpha1.PolicyTranslationStatus{})
 		c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionParamsResolved)
 		if c.Status != metav1.ConditionTrue || strings.Contains(c.Message, "apps has none") != (tt.want == translate.Webhook) {

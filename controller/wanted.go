@@ -12,9 +12,9 @@ import (
 	"github.com/kvap/kvap/vap"
 )
 
-// A judge is a native policy with its bindings: together they judge requests, or change what
+// A wantedPolicy is a native policy with its bindings: together they judge requests, or change what
 // is in them.
-type judge struct {
+type wantedPolicy struct {
 	policy   client.Object
 	bindings []client.Object
 	// rules are the rules that it judges by, as policy/rule, with the names that
@@ -33,15 +33,15 @@ func (r configMapRef) key() types.NamespacedName {
 	return types.NamespacedName{Namespace: r.namespace, Name: r.name}
 }
 
-// wantedJudges are the judges that a compilation wants, by key, but for those that
+// wantedPolicies are the judges that a compilation wants, by key, but for those that
 // wait.
-func wantedJudges(natives []native, waiting map[int]bool) map[string]*judge {
-	out := map[string]*judge{}
+func wantedPolicies(natives []compiledPolicy, waiting map[int]bool) map[string]*wantedPolicy {
+	out := map[string]*wantedPolicy{}
 	for i, n := range natives {
 		if waiting[i] {
 			continue
 		}
-		j := &judge{policy: labelled(n.policy)}
+		j := &wantedPolicy{policy: labelled(n.policy)}
 		for _, b := range n.bindings {
 			j.bindings = append(j.bindings, labelled(b))
 		}
@@ -70,7 +70,7 @@ func ownLabels(labels map[string]string) map[string]string {
 }
 
 // configMapsOf are the ConfigMaps that native rules read by kvap's params.
-func configMapsOf(natives []native) []configMapRef {
+func configMapsOf(natives []compiledPolicy) []configMapRef {
 	var out []configMapRef
 	for _, o := range natives {
 		for _, ref := range configMapsOfObject(o) {
@@ -82,7 +82,7 @@ func configMapsOf(natives []native) []configMapRef {
 	return out
 }
 
-func configMapsOfObject(o native) []configMapRef {
+func configMapsOfObject(o compiledPolicy) []configMapRef {
 	var out []configMapRef
 	for _, b := range o.bindings {
 		if ref, ok := configMapOf(o.policy, b); ok {
@@ -102,7 +102,7 @@ func configMapOf(p, b client.Object) (configMapRef, bool) {
 }
 
 // configMaps are the ConfigMaps behind the params of what the controller made.
-func (l live) configMaps() []configMapRef {
+func (l clusterState) configMaps() []configMapRef {
 	var out []configMapRef
 	for _, b := range l.bindings {
 		if p := l.policies[boundTo(b)]; p != nil && isOurs(p) && isOurs(b) {
@@ -116,8 +116,8 @@ func (l live) configMaps() []configMapRef {
 
 // without is what is there of judges that nobody wants: they are to be removed, and could not
 // be yet.
-func (l live) without(wanted map[string]*judge) live {
-	out := live{map[string]client.Object{}, l.bindings}
+func (l clusterState) without(wanted map[string]*wantedPolicy) clusterState {
+	out := clusterState{map[string]client.Object{}, l.bindings}
 	for name, p := range l.policies {
 		if wanted[name] == nil {
 			out.policies[name] = p
@@ -174,7 +174,7 @@ func remainingOf(sources []*policySource, result compile.Result) []RemainingPoli
 
 // kept are the rules of enforced policies that the webhook is to judge and does not, by
 // the names that native policies call them: what judges by them stays.
-func (o *outcome) kept(sources []*policySource) map[string]bool {
+func (o *passResult) kept(sources []*policySource) map[string]bool {
 	if o.fallback == nil {
 		return nil
 	}

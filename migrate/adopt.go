@@ -7,7 +7,7 @@ import (
 	"github.com/kvap/kvap/api/v1alpha1"
 )
 
-func refuseAdopt(w World) error {
+func refuseAdopt(w PolicyState) error {
 	if err := w.refuseStopped(); err != nil {
 		return err
 	}
@@ -29,7 +29,7 @@ func refuseAdopt(w World) error {
 }
 
 // adopt has the policy in kvap's kind in place of Kyverno's.
-func (g Goal) adopt(w World) (*Move, error) {
+func (g Goal) adopt(w PolicyState) (*Move, error) {
 	if w.doing(Adopt) || w.Stage() == v1alpha1.StageAdopted {
 		if err := w.sameAsRecorded(Adopt); err != nil {
 			return nil, err
@@ -53,7 +53,7 @@ func (g Goal) adopt(w World) (*Move, error) {
 		}
 		return &Move{Does: does, Part: "adopt-2-kyverno-gone", Delete: w.Source}, nil
 	}
-	if w.SourceSeen.Exists {
+	if w.SourceStatus.Exists {
 		return &Move{Does: "see that only the new one is left", Wait: "the controller still judges by the old one", Optional: true}, nil
 	}
 	return nil, nil

@@ -15,14 +15,14 @@ import (
 
 // Stopped tells of a policy that kvap took over, and that somebody has put into a mode since
 // in which nobody enforces it.
-func (w World) Stopped() bool {
+func (w PolicyState) Stopped() bool {
 	judge := w.judge()
 	return judge != nil && w.status().Doing == nil && slices.Contains([]v1alpha1.MigrationStage{v1alpha1.StageEnforced, v1alpha1.StageAdopted}, w.Stage()) &&
 		slices.Contains([]string{v1alpha1.ModeShadow, v1alpha1.ModeOff}, modeOf(judge))
 }
 
 // judge is the policy by which kvap judges in Kyverno's place; nil where there is none.
-func (w World) judge() *unstructured.Unstructured {
+func (w PolicyState) judge() *unstructured.Unstructured {
 	switch {
 	case w.Carrier != nil:
 		return w.Carrier
@@ -33,12 +33,12 @@ func (w World) judge() *unstructured.Unstructured {
 }
 
 // Restart is the command that has kvap enforce a policy again that somebody has stopped.
-func (w World) Restart() string {
+func (w PolicyState) Restart() string {
 	return "kubectl annotate --overwrite " + objectTitle(w.judge()) + " " + v1alpha1.ModeKey + "=" + v1alpha1.ModeEnforce
 }
 
 // refuseStopped is an error where a verb would undo what somebody has decided.
-func (w World) refuseStopped() error {
+func (w PolicyState) refuseStopped() error {
 	if !w.Stopped() {
 		return nil
 	}
@@ -47,7 +47,7 @@ func (w World) refuseStopped() error {
 
 // takesPlace tells of a policy of kvap.dev with the spec of the source that enforces it, and
 // that no record knows: the files of --output-dir were applied.
-func (w World) takesPlace() bool {
+func (w PolicyState) takesPlace() bool {
 	if w.Source == nil || w.Carrier == nil || !w.closed() || modeOf(w.Carrier) != v1alpha1.ModeEnforce ||
 		w.status().Doing == nil && !slices.Contains([]v1alpha1.MigrationStage{v1alpha1.StageNone, v1alpha1.StageShadow}, w.Stage()) {
 		return false
@@ -57,18 +57,18 @@ func (w World) takesPlace() bool {
 }
 
 // TakesPlace is takesPlace, where it was seen to enforce.
-func (w World) TakesPlace() bool {
-	return w.takesPlace() && w.CarrierSeen.as(v1alpha1.ModeEnforce, w.Carrier).Yes
+func (w PolicyState) TakesPlace() bool {
+	return w.takesPlace() && w.CarrierStatus.as(v1alpha1.ModeEnforce, w.Carrier).Yes
 }
 
 // outOfShadow tells of a policy of kvap.dev that shadow has made, and that is all that is
 // left of a policy.
-func (w World) outOfShadow() bool {
+func (w PolicyState) outOfShadow() bool {
 	return w.Source == nil && w.Carrier != nil && w.Carrier.GetAnnotations()[v1alpha1.HistoryKey] != "" && w.Stage() == v1alpha1.StageShadow
 }
 
 // Lost are the rules that the record has and nobody carries out.
-func (w World) Lost() (names []string) {
+func (w PolicyState) Lost() (names []string) {
 	if w.Source != nil || w.Carrier == nil || w.status().Original == nil || w.Stage() == v1alpha1.StageShadow {
 		return nil
 	}

@@ -27,7 +27,7 @@ func CanCarry(ref v1alpha1.PolicyReference) bool {
 
 // carrier is the policy of kvap.dev that takes the place of the source, in a mode: the
 // same spec, without the rules that stay.
-func (w World) carrier(mode string) (*unstructured.Unstructured, error) {
+func (w PolicyState) carrier(mode string) (*unstructured.Unstructured, error) {
 	if !CanCarry(w.Ref) {
 		return nil, fmt.Errorf("kvap.dev has no kind that a %s of %s could become; leave it as it is, with admission off", w.Ref.Kind, w.Ref.Group)
 	}
@@ -57,7 +57,7 @@ func (w World) carrier(mode string) (*unstructured.Unstructured, error) {
 	return o, nil
 }
 
-func (w World) stays(rule string) bool { return slices.Contains(w.Staying, rule) }
+func (w PolicyState) stays(rule string) bool { return slices.Contains(w.Staying, rule) }
 
 // someRules is a policy with only some of its rules, which judge every request as
 // they do in the whole policy.

@@ -15,7 +15,7 @@ import (
 // such a policy: one of kvap.dev takes over, and then the old one is deleted.
 
 // closed tells that the API server takes no new policy of the source's kind.
-func (w World) closed() bool { return w.Closed != "" }
+func (w PolicyState) closed() bool { return w.Closed != "" }
 
 // IsLegacy tells of a kind that Kyverno 1.20 gives up.
 func IsLegacy(ref v1alpha1.PolicyReference) bool {
@@ -24,10 +24,10 @@ func IsLegacy(ref v1alpha1.PolicyReference) bool {
 
 // apart tells that policies of kvap.dev take part, and nothing is written into those of
 // Kyverno.
-func (g Goal) apart(w World) bool { return w.closed() || g.Apart && IsLegacy(w.Ref) }
+func (g Goal) apart(w PolicyState) bool { return w.closed() || g.Apart && IsLegacy(w.Ref) }
 
 // refuseClosed is an error where a move would write what the API server denies.
-func (w World) refuseClosed(m *Move) error {
+func (w PolicyState) refuseClosed(m *Move) error {
 	if !w.closed() || m == nil || m.Write == nil || m.Write.GroupVersionKind().Group == v1alpha1.Group {
 		return nil
 	}
@@ -35,7 +35,7 @@ func (w World) refuseClosed(m *Move) error {
 }
 
 // refuseClosedWay wants a reason where rules are left that nobody carries out any more.
-func (g Goal) refuseClosedWay(w World) error {
+func (g Goal) refuseClosedWay(w PolicyState) error {
 	switch {
 	case !w.closed() || w.Source == nil:
 		return nil
@@ -50,16 +50,16 @@ func (g Goal) refuseClosedWay(w World) error {
 
 // shadowedApart tells of a policy of kvap.dev that shadow has made, beside one of Kyverno
 // that cannot be changed.
-func (w World) shadowedApart() bool {
+func (w PolicyState) shadowedApart() bool {
 	return w.Carrier != nil && w.Carrier.GetAnnotations()[v1alpha1.HistoryKey] != "" && modeOf(w.Carrier) == v1alpha1.ModeShadow && w.Stage() == v1alpha1.StageShadow
 }
 
 // Stranded tells of a policy of kvap.dev that shadow has made beside one of Kyverno that is
 // gone since, by hand or with its definition: nobody enforces it.
-func (w World) Stranded() bool { return w.Source == nil && w.shadowedApart() }
+func (w PolicyState) Stranded() bool { return w.Source == nil && w.shadowedApart() }
 
 // refuseAbsent is an error where there is no policy of Kyverno's to go on from.
-func (w World) refuseAbsent() error {
+func (w PolicyState) refuseAbsent() error {
 	switch {
 	case w.Stranded():
 		enforce, remove := w.OutOfShadow()
@@ -72,13 +72,13 @@ func (w World) refuseAbsent() error {
 
 // OutOfShadow is the command that has kvap enforce a policy of kvap.dev, and the one that
 // removes it.
-func (w World) OutOfShadow() (enforce, remove string) {
+func (w PolicyState) OutOfShadow() (enforce, remove string) {
 	return "kvap migrate enforce " + w.Title() + " --accept REASON", "kubectl delete " + objectTitle(w.Carrier)
 }
 
 // refuseOtherCarrier is an error where kvap.dev has a policy of the name already that is
 // not what the source is.
-func (w World) refuseOtherCarrier() error {
+func (w PolicyState) refuseOtherCarrier() error {
 	switch {
 	case w.Carrier == nil, w.takesPlace():
 		return nil
@@ -92,12 +92,12 @@ func (w World) refuseOtherCarrier() error {
 
 // shadowApart has a policy of kvap.dev judge without effect. Where the controller judges by
 // the source in shadow already, none is needed.
-func (g Goal) shadowApart(w World) (*Move, error) {
+func (g Goal) shadowApart(w PolicyState) (*Move, error) {
 	if w.Carrier != nil && w.status().Doing == nil && !w.shadowedApart() {
 		return nil, fmt.Errorf("kvap.dev has a policy of this name already, which no migration has made, and kvap judges by it in its mode (%s): "+
 			"shadow would end that; kvap migrate enforce %s goes on where it says the same, else rename or delete it", cmp.Or(modeOf(w.Carrier), "the controller's"), w.Title())
 	}
-	if w.Carrier == nil && w.SourceSeen.as(v1alpha1.ModeShadow, w.Source).Yes {
+	if w.Carrier == nil && w.SourceStatus.as(v1alpha1.ModeShadow, w.Source).Yes {
 		return nil, nil
 	}
 	return w.carry("shadow-1-beside", v1alpha1.ModeShadow)
@@ -107,7 +107,7 @@ func (g Goal) shadowApart(w World) (*Move, error) {
 // way back writes what the API server denies, or kvap enforces the policy: that Kyverno's
 // is left standing cannot be noted in it, as held does, and whoever decided before that to
 // delete it, and is slow, would.
-func (w World) refuseBack(back string) error {
+func (w PolicyState) refuseBack(back string) error {
 	if !w.closed() {
 		return nil
 	}
@@ -131,7 +131,7 @@ func (w World) refuseBack(back string) error {
 }
 
 // carrierTitle is what kubectl calls the policy of kvap.dev.
-func (w World) carrierTitle() string {
+func (w PolicyState) carrierTitle() string {
 	o := &unstructured.Unstructured{}
 	o.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind(w.Ref.Kind))
 	o.SetNamespace(w.Ref.Namespace)

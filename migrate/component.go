@@ -28,7 +28,7 @@ type File struct {
 
 // Components are the components that lead where the moves lead, in their order. What
 // is recorded is no part of them: the record of a repository is its history.
-func Components(w World, moves []*Move) ([]Component, error) {
+func Components(w PolicyState, moves []*Move) ([]Component, error) {
 	var parts []*component
 	for _, m := range moves {
 		if m.Part == "" {
@@ -75,7 +75,7 @@ type component struct {
 	resources, patches []string
 }
 
-func (c *component) add(w World, m *Move) error {
+func (c *component) add(w PolicyState, m *Move) error {
 	of := m.Write
 	if of == nil {
 		of = m.Delete

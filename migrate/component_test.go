@@ -11,7 +11,7 @@ import (
 )
 
 // offline are the components of a goal, by part, for a policy of a file.
-func offline(t *testing.T, w World, g Goal) map[string]Component {
+func offline(t *testing.T, w PolicyState, g Goal) map[string]Component {
 	t.Helper()
 	moves, err := g.Moves(w)
 	if err != nil {
@@ -41,7 +41,7 @@ func (c Component) text(name string) string {
 
 // Each step is a component of its own, and says no more than what it changes.
 func TestComponents(t *testing.T) {
-	w := World{Name: "p", Ref: v1alpha1.PolicyReference{Group: "kyverno.io", Kind: "ClusterPolicy", Name: "p"},
+	w := PolicyState{Name: "p", Ref: v1alpha1.PolicyReference{Group: "kyverno.io", Kind: "ClusterPolicy", Name: "p"},
 		Source: &unstructured.Unstructured{Object: object(t, twoRules)}}
 	enforce := Goal{Verb: Enforce, Way: v1alpha1.WayAdmission, Accept: "a test"}
 	got := offline(t, w, enforce)
@@ -91,7 +91,7 @@ func TestOwnedByWithoutItsOwnMark(t *testing.T) {
 	if got := OwnedBy(o); got != "Argo CD" {
 		t.Errorf("owned by %q; want Argo CD", got)
 	}
-	w := World{Record: &v1alpha1.Migration{Status: v1alpha1.MigrationStatus{Original: keep(o)}}}
+	w := PolicyState{Record: &v1alpha1.Migration{Status: v1alpha1.MigrationStatus{Original: keep(o)}}}
 	if got := w.OwnedBy(); got != "Argo CD" {
 		t.Errorf("what is to be made again is owned by %q; want Argo CD", got)
 	}

@@ -12,7 +12,7 @@ import (
 
 // refuseEnforce wants a comparison that speaks for the policy, or a reason. What was
 // begun was accepted then.
-func (g Goal) refuseEnforce(w World) error {
+func (g Goal) refuseEnforce(w PolicyState) error {
 	if err := w.refuseStopped(); err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func (g Goal) refuseEnforce(w World) error {
 // refuseChanging keeps MutatingPolicies and GeneratingPolicies with Kyverno as long as it is
 // there: it takes none of the former with admission off, keeps what the latter made in step
 // whatever they say of admission, and kvap.dev has no kind for them.
-func (w World) refuseChanging() error {
+func (w PolicyState) refuseChanging() error {
 	why := ""
 	switch {
 	case w.Ref.Group != ExceptingGroup:
@@ -81,7 +81,7 @@ func (w World) refuseChanging() error {
 
 // wayToCompare is what could speak for a policy. Nothing does for rules that generate
 // objects, and for those that change objects only a log.
-func (w World) wayToCompare() string {
+func (w PolicyState) wayToCompare() string {
 	rules, _, _ := unstructured.NestedSlice(w.Source.Object, "spec", "rules")
 	changes := false
 	for _, one := range rules {
@@ -103,7 +103,7 @@ func (w World) wayToCompare() string {
 const ExceptingGroup = "policies.kyverno.io"
 
 // exceptedByKyverno is an exception that only Kyverno counts; "" where there is none.
-func (w World) exceptedByKyverno() string {
+func (w PolicyState) exceptedByKyverno() string {
 	for _, one := range w.Around {
 		o := unstructured.Unstructured{Object: one}
 		if gvk := o.GroupVersionKind(); gvk.Group == ExceptingGroup && gvk.Kind == "PolicyException" {
@@ -115,7 +115,7 @@ func (w World) exceptedByKyverno() string {
 
 // enforce has kvap enforce the policy, sees that it does, and then switches Kyverno
 // off. What was begun goes on in the way that was recorded.
-func (g Goal) enforce(w World) (*Move, error) {
+func (g Goal) enforce(w PolicyState) (*Move, error) {
 	if w.Stage() == v1alpha1.StageAdopted {
 		return nil, fmt.Errorf("it is adopted: kvap enforces it, from a policy of kvap.dev")
 	}
@@ -137,7 +137,7 @@ func (g Goal) enforce(w World) (*Move, error) {
 }
 
 // enforceInPlace leaves the policy where it is, with admission off.
-func (g Goal) enforceInPlace(w World) (*Move, error) {
+func (g Goal) enforceInPlace(w PolicyState) (*Move, error) {
 	if w.Source == nil {
 		return nil, fmt.Errorf("the policy was deleted; kvap migrate rollback %s makes it again, as it was recorded", w.Title())
 	}
@@ -148,7 +148,7 @@ func (g Goal) enforceInPlace(w World) (*Move, error) {
 		map[string]string{v1alpha1.ModeKey: v1alpha1.ModeEnforce}); m != nil {
 		return m, nil
 	}
-	if seen := w.SourceSeen.as(v1alpha1.ModeEnforce, w.Source); !seen.Yes {
+	if seen := w.SourceStatus.as(v1alpha1.ModeEnforce, w.Source); !seen.Yes {
 		return wait("see that kvap enforces it", seen.Why), nil
 	}
 	if isOff(w.Source) {
@@ -162,7 +162,7 @@ func (g Goal) enforceInPlace(w World) (*Move, error) {
 
 // enforceChanged goes on with a policy that somebody has changed since enforce was begun,
 // where what it is now was compared; a reason was given for what it was then.
-func (g Goal) enforceChanged(w World) (*Move, error) {
+func (g Goal) enforceChanged(w PolicyState) (*Move, error) {
 	if Speaks(w.status().Comparison, w.comparedDigest(), w.Now, g.MaxAge) == nil {
 		return g.begin(w), nil
 	}
@@ -187,7 +187,7 @@ func SwitchOff(o *unstructured.Unstructured) {
 }
 
 // enforceElsewhere has a policy of kvap.dev take over.
-func (g Goal) enforceElsewhere(w World, way v1alpha1.MigrationWay) (*Move, error) {
+func (g Goal) enforceElsewhere(w PolicyState, way v1alpha1.MigrationWay) (*Move, error) {
 	if w.doing(Enforce) || w.Stage() == v1alpha1.StageEnforced {
 		if err := w.sameAsRecorded(Enforce); err != nil {
 			return nil, err
@@ -232,7 +232,7 @@ func (g Goal) kept() string {
 }
 
 // carry has a policy of kvap.dev judge in place of the source; nil where it is seen to.
-func (w World) carry(part, mode string) (*Move, error) {
+func (w PolicyState) carry(part, mode string) (*Move, error) {
 	if w.Carrier == nil {
 		o, err := w.carrier(mode)
 		if err != nil {
@@ -251,7 +251,7 @@ func (w World) carry(part, mode string) (*Move, error) {
 	if m := annotated(w.Carrier, part, does, w.history(), map[string]string{v1alpha1.ModeKey: mode}); m != nil {
 		return m, nil
 	}
-	if seen := w.CarrierSeen.as(mode, w.Carrier); !seen.Yes {
+	if seen := w.CarrierStatus.as(mode, w.Carrier); !seen.Yes {
 		return wait(see, seen.Why), nil
 	}
 	return nil, nil

@@ -6,11 +6,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// A mark is a label or annotation by which a tool knows what it manages.
-type mark struct{ tool, key string }
+// An ownershipMark is a label or annotation by which a tool knows what it manages.
+type ownershipMark struct{ tool, key string }
 
-func marks() []mark {
-	return []mark{
+func marks() []ownershipMark {
+	return []ownershipMark{
 		{"Argo CD", "argocd.argoproj.io/tracking-id"},
 		{"Argo CD", "argocd.argoproj.io/instance"},
 		{"Flux", "kustomize.toolkit.fluxcd.io/name"},
@@ -41,7 +41,7 @@ func OwnedBy(o *unstructured.Unstructured) string {
 		return "Helm"
 	}
 	for _, f := range o.GetManagedFields() {
-		if i := slices.IndexFunc(writers(), func(w mark) bool { return w.key == f.Manager }); i >= 0 {
+		if i := slices.IndexFunc(writers(), func(w ownershipMark) bool { return w.key == f.Manager }); i >= 0 {
 			return writers()[i].tool
 		}
 	}
@@ -53,7 +53,7 @@ func OwnedBy(o *unstructured.Unstructured) string {
 
 // OwnedBy is the tool that manages the policy; where it is gone, and would be made again,
 // that which managed it when it was recorded.
-func (w World) OwnedBy() string {
+func (w PolicyState) OwnedBy() string {
 	if w.Source != nil {
 		return OwnedBy(w.Source)
 	}
@@ -65,8 +65,8 @@ func (w World) OwnedBy() string {
 }
 
 // writers are the names under which tools write fields.
-func writers() []mark {
-	return []mark{{"Argo CD", "argocd-controller"}, {"Argo CD", "argocd-application-controller"}, {"Flux", "kustomize-controller"}, {"Flux", "helm-controller"}}
+func writers() []ownershipMark {
+	return []ownershipMark{{"Argo CD", "argocd-controller"}, {"Argo CD", "argocd-application-controller"}, {"Flux", "kustomize-controller"}, {"Flux", "helm-controller"}}
 }
 
 // disown takes the marks out of a copy of an object that the tool does not know: it

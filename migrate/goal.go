@@ -45,7 +45,7 @@ type Goal struct {
 //
 // The intention is recorded before the first move, and that it is reached after the
 // last, so that whatever happens between can be gone on with, or back from.
-func (g Goal) Next(w World) (*Move, error) {
+func (g Goal) Next(w PolicyState) (*Move, error) {
 	if g.untouched(w) {
 		return w.forget(), nil
 	}
@@ -75,7 +75,7 @@ func (g Goal) Next(w World) (*Move, error) {
 }
 
 // untouched tells of a policy to which nothing was done that could be undone.
-func (g Goal) untouched(w World) bool {
+func (g Goal) untouched(w PolicyState) bool {
 	return g.Verb == Rollback && w.status().Doing == nil && w.Stage() == v1alpha1.StageNone && !w.movedElsewhere() && !w.leftBehind()
 }
 
@@ -92,7 +92,7 @@ func (g Goal) stage() v1alpha1.MigrationStage {
 }
 
 // refuse says why the goal is not to be gone for.
-func (g Goal) refuse(w World) error {
+func (g Goal) refuse(w PolicyState) error {
 	if err := g.refuseGone(w); err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (g Goal) refuse(w World) error {
 
 // forwardAgain tells that kvap has not let go yet of a policy on its way back, so that
 // the verb by which it came may lead forward again: Kyverno may never answer.
-func (g Goal) forwardAgain(w World) bool {
+func (g Goal) forwardAgain(w PolicyState) bool {
 	if !w.doing(Rollback) {
 		return false
 	}
@@ -132,7 +132,7 @@ func (g Goal) forwardAgain(w World) bool {
 }
 
 // WayOn says how a policy goes on at which something was begun and has not ended.
-func (w World) WayOn() string {
+func (w PolicyState) WayOn() string {
 	d := w.status().Doing
 	switch {
 	case d == nil:
@@ -161,7 +161,7 @@ func (w World) WayOn() string {
 }
 
 // act is the first of the moves between beginning and end that is not made.
-func (g Goal) act(w World) (*Move, error) {
+func (g Goal) act(w PolicyState) (*Move, error) {
 	switch g.Verb {
 	case Shadow:
 		return g.shadow(w)
@@ -177,7 +177,7 @@ func (g Goal) act(w World) (*Move, error) {
 
 // begin records the intention, and the policy as it is where it may have changed
 // since it was recorded.
-func (g Goal) begin(w World) *Move {
+func (g Goal) begin(w PolicyState) *Move {
 	r := w.record()
 	s := &r.Status
 	s.Doing = &v1alpha1.MigrationStep{Verb: g.Verb, At: metav1.NewTime(w.Now.UTC().Truncate(time.Second)), To: g.stage(), Why: g.reason(w)}
@@ -202,7 +202,7 @@ func (g Goal) begin(w World) *Move {
 }
 
 // reason is why a refusal was overridden, where it was.
-func (g Goal) reason(w World) string {
+func (g Goal) reason(w PolicyState) string {
 	if g.Verb == Enforce {
 		needed := g
 		needed.Accept = ""
@@ -214,7 +214,7 @@ func (g Goal) reason(w World) string {
 }
 
 // end records that the goal is reached.
-func (g Goal) end(w World) *Move {
+func (g Goal) end(w PolicyState) *Move {
 	r := w.record()
 	s := &r.Status
 	step := *s.Doing
@@ -230,7 +230,7 @@ func (g Goal) end(w World) *Move {
 	return &Move{Does: "note in the record that it is done: " + string(s.Stage), Record: r}
 }
 
-func (g Goal) what(w World) string {
+func (g Goal) what(w PolicyState) string {
 	switch g.Verb {
 	case Shadow:
 		return "judged natively with the action Audit, beside Kyverno"
@@ -247,7 +247,7 @@ func (g Goal) what(w World) string {
 }
 
 // record is a copy of the record that may be changed.
-func (w World) record() *v1alpha1.Migration {
+func (w PolicyState) record() *v1alpha1.Migration {
 	if w.Record != nil {
 		return w.Record.DeepCopy()
 	}
@@ -255,7 +255,7 @@ func (w World) record() *v1alpha1.Migration {
 }
 
 // digest is that of the policy as it is; of the carrier where it is gone.
-func (w World) digest() string {
+func (w PolicyState) digest() string {
 	switch {
 	case w.Source != nil:
 		return Digest(w.Source.Object)
@@ -266,7 +266,7 @@ func (w World) digest() string {
 }
 
 // comparedDigest is that of a comparison that speaks for the policy as it is.
-func (w World) comparedDigest() string {
+func (w PolicyState) comparedDigest() string {
 	if w.Source == nil {
 		return w.digest()
 	}
@@ -274,7 +274,7 @@ func (w World) comparedDigest() string {
 }
 
 // history is what was done, in short, with what is under way.
-func (w World) history() string {
+func (w PolicyState) history() string {
 	steps := slices.Clone(w.status().Steps)
 	if d := w.status().Doing; d != nil {
 		steps = append(steps, *d)

@@ -84,7 +84,7 @@ func TestNoteForgetsTheOldest(t *testing.T) {
 func TestSeenOfAnEarlierPolicy(t *testing.T) {
 	policy := &unstructured.Unstructured{}
 	policy.SetUID("now")
-	seen := Seen{Exists: true, UID: "earlier", Mode: v1alpha1.ModeEnforce, Judging: Judging{Yes: true}}
+	seen := ControllerStatus{Exists: true, UID: "earlier", Mode: v1alpha1.ModeEnforce, Judging: Judging{Yes: true}}
 	if got := seen.as(v1alpha1.ModeEnforce, policy); got.Yes || got.Why != "the controller speaks of an earlier policy of this name" {
 		t.Errorf("it counts: %+v", got)
 	}

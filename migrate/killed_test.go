@@ -18,7 +18,7 @@ import (
 type theatre struct {
 	t       *testing.T
 	rand    *rand.Rand
-	world   World // as it is read
+	world   PolicyState // as it is read
 	kyverno *unstructured.Unstructured
 	source  *unstructured.Unstructured // as the controller judges by it
 	carrier *unstructured.Unstructured
@@ -37,7 +37,7 @@ func (th *theatre) pass() {
 		th.source, th.carrier = w.Source, w.Carrier
 	}
 	if th.rand.IntN(3) == 0 { // the controller tells of what it has taken up
-		w.SourceSeen, w.CarrierSeen = seenOf(th.source), seenOf(th.carrier)
+		w.SourceStatus, w.CarrierStatus = seenOf(th.source), seenOf(th.carrier)
 	}
 	w.Kyverno = Judging{Yes: th.kyverno != nil && th.kyverno == w.Source && !isOff(w.Source)}
 	th.judged()
@@ -88,11 +88,11 @@ func (th *theatre) make(m *Move) {
 		m.Write = m.Write.DeepCopy()
 		m.Write.SetGeneration(1) // who changes the carrier is not in this play
 	}
-	seen, other, kyverno := th.world.SourceSeen, th.world.CarrierSeen, th.world.Kyverno
+	seen, other, kyverno := th.world.SourceStatus, th.world.CarrierStatus, th.world.Kyverno
 	before := th.world.Source
 	th.world = th.world.after(m)
 	th.downstream(before)
-	th.world.SourceSeen, th.world.CarrierSeen = seen, other
+	th.world.SourceStatus, th.world.CarrierStatus = seen, other
 	if m.Record != nil {
 		th.world.Kyverno = kyverno
 	}
@@ -137,7 +137,7 @@ func newTheatre(t *testing.T, seed uint64, way v1alpha1.MigrationWay) *theatre {
 	ref := v1alpha1.PolicyReference{Group: "kyverno.io", Kind: "ClusterPolicy", Name: "p"}
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	th := &theatre{t: t, rand: rand.New(rand.NewPCG(seed, 1)), kyverno: source, rules: []string{"labelled", "made"}}
-	th.world = World{Now: now, Name: "p", Ref: ref, Source: source}
+	th.world = PolicyState{Now: now, Name: "p", Ref: ref, Source: source}
 	if way == v1alpha1.WayReplace {
 		th.world.Staying = []string{"made"}
 	}

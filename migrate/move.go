@@ -57,7 +57,7 @@ func annotated(policy *unstructured.Unstructured, part, does, history string, va
 // held has the policy that will be left standing say what is under way, before another
 // one is deleted or let go; nil where it does. Somebody may have decided before that to
 // delete this one, and be slow: what is deleted must be as it was read, so he is refused.
-func (w World) held(policy *unstructured.Unstructured, part string) *Move {
+func (w PolicyState) held(policy *unstructured.Unstructured, part string) *Move {
 	if policy.GetAnnotations()[v1alpha1.HistoryKey] == w.history() {
 		return nil
 	}

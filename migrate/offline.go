@@ -9,7 +9,7 @@ import (
 
 // Offline is what becomes of a policy of a file, where no cluster is asked, and the
 // components that lead there.
-func (g Goal) Offline(w World) (report.HandedOverPolicy, []Component) {
+func (g Goal) Offline(w PolicyState) (report.HandedOverPolicy, []Component) {
 	g.Unrecorded = true
 	out := HandedOver(w)
 	left := func(err error) (report.HandedOverPolicy, []Component) {
@@ -55,7 +55,7 @@ func (g Goal) Offline(w World) (report.HandedOverPolicy, []Component) {
 // enforced is the world after the steps of enforce, where a repository has them: the
 // way back begins there, and ends at what the files have. A policy that enforce leaves
 // alone is where it was.
-func (g Goal) enforced(w World) World {
+func (g Goal) enforced(w PolicyState) PolicyState {
 	goal := Goal{Verb: Enforce, Way: g.Way, Apart: g.Apart, Accept: "it is enforced"}
 	if goal.Way == "" {
 		var err error
@@ -71,7 +71,7 @@ func (g Goal) enforced(w World) World {
 }
 
 // HandedOver is what is told of a policy before anything is done.
-func HandedOver(w World) report.HandedOverPolicy {
+func HandedOver(w PolicyState) report.HandedOverPolicy {
 	return report.HandedOverPolicy{Kind: w.Ref.Kind, Namespace: w.Ref.Namespace, Name: w.Ref.Name, From: string(w.Stage()), To: string(w.Stage())}
 }
 

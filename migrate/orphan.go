@@ -45,7 +45,7 @@ func eachGenerate(spec any, do func(name string, generate map[string]any)) {
 
 // orphan has Kyverno leave what the rules that are about to go from the source have
 // generated; nil where it does. The next move is made from what the API server has stored.
-func (w World) orphan(part string) (*Move, error) {
+func (w PolicyState) orphan(part string) (*Move, error) {
 	if !CanCarry(w.Ref) {
 		return nil, nil
 	}

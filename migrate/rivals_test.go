@@ -17,7 +17,7 @@ import (
 // has decided by what it read a while ago.
 type rival struct {
 	goal Goal
-	read World
+	read PolicyState
 	next *Move
 	left bool // it has reached its goal, or was refused
 }
@@ -42,7 +42,7 @@ func (r *rival) step(th *theatre) {
 
 // upToDate tells that an API server would carry the move out: what it changes, or
 // deletes, is still as it was read.
-func (r *rival) upToDate(now World) bool {
+func (r *rival) upToDate(now PolicyState) bool {
 	is, was := version(now.Source), version(r.read.Source)
 	switch {
 	case r.next.Record != nil:

@@ -11,7 +11,7 @@ import (
 
 // rollback leads back in the reverse order: Kyverno judges again, is seen to, and then
 // kvap lets go.
-func (g Goal) rollback(w World) (*Move, error) {
+func (g Goal) rollback(w PolicyState) (*Move, error) {
 	kept := w.status().Original
 	if w.leftBehind() {
 		kept = keepOriginal(w.Source, kept)
@@ -50,13 +50,13 @@ func (g Goal) rollback(w World) (*Move, error) {
 }
 
 // wasEnforced tells that a verb was under way by which the source may have gone.
-func (w World) wasEnforced() bool {
+func (w PolicyState) wasEnforced() bool {
 	return w.doing(Enforce) || w.doing(Adopt) || w.doing(Rollback) && w.status().Way != ""
 }
 
 // restore makes the source what Kyverno judged by; nil where it is. What users have
 // changed in it since stays.
-func (w World) restore(original *unstructured.Unstructured, back, kept string) *Move {
+func (w PolicyState) restore(original *unstructured.Unstructured, back, kept string) *Move {
 	meanwhile := v1alpha1.ModeEnforce // until Kyverno is seen to judge
 	if w.Carrier != nil {
 		meanwhile = back // the carrier judges so long
@@ -107,7 +107,7 @@ func restoreAdmission(o, original *unstructured.Unstructured) {
 // forget takes out of a policy that is back what says so, nil where nothing does. Until
 // the record has ended it stays: whoever decided before that to have kvap enforce the
 // policy, and is slow, finds another version than he read, and is refused.
-func (w World) forget() *Move {
+func (w PolicyState) forget() *Move {
 	if w.Source == nil || w.closed() || w.Source.GetAnnotations()[v1alpha1.HistoryKey] == "" {
 		return nil
 	}
@@ -117,7 +117,7 @@ func (w World) forget() *Move {
 }
 
 // letGo ends kvap's part, once Kyverno judges.
-func (w World) letGo(back string) *Move {
+func (w PolicyState) letGo(back string) *Move {
 	const part = "rollback-2-native-off"
 	if w.Carrier != nil {
 		return &Move{Does: "delete the policy of kvap.dev", Part: part, Delete: w.Carrier}
@@ -130,12 +130,12 @@ func (w World) letGo(back string) *Move {
 		return m
 	}
 	switch {
-	case w.CarrierSeen.Exists:
+	case w.CarrierStatus.Exists:
 		return &Move{Does: "see that kvap has let go", Wait: "the controller still judges by the policy of kvap.dev", Optional: true}
-	case back != v1alpha1.ModeEnforce && w.SourceSeen.Exists && w.SourceSeen.Mode == v1alpha1.ModeEnforce:
+	case back != v1alpha1.ModeEnforce && w.SourceStatus.Exists && w.SourceStatus.Mode == v1alpha1.ModeEnforce:
 		return &Move{Does: "see that kvap has let go", Wait: "the controller still enforces it", Optional: true}
-	case back == v1alpha1.ModeShadow && !w.SourceSeen.as(back, w.Source).Yes:
-		return &Move{Does: "see that it is in shadow", Wait: w.SourceSeen.as(back, w.Source).Why, Optional: true}
+	case back == v1alpha1.ModeShadow && !w.SourceStatus.as(back, w.Source).Yes:
+		return &Move{Does: "see that it is in shadow", Wait: w.SourceStatus.as(back, w.Source).Why, Optional: true}
 	}
 	return nil
 }

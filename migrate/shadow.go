@@ -7,7 +7,7 @@ import (
 	"github.com/kvap/kvap/api/v1alpha1"
 )
 
-func refuseShadow(w World) error {
+func refuseShadow(w PolicyState) error {
 	if err := w.refuseAbsent(); err != nil {
 		return err
 	}
@@ -21,7 +21,7 @@ func refuseShadow(w World) error {
 }
 
 // shadow has kvap judge beside Kyverno, without effect.
-func (g Goal) shadow(w World) (*Move, error) {
+func (g Goal) shadow(w PolicyState) (*Move, error) {
 	if g.apart(w) {
 		return g.shadowApart(w)
 	}
@@ -29,7 +29,7 @@ func (g Goal) shadow(w World) (*Move, error) {
 		map[string]string{v1alpha1.ModeKey: v1alpha1.ModeShadow}); m != nil {
 		return m, nil
 	}
-	if seen := w.SourceSeen.as(v1alpha1.ModeShadow, w.Source); !seen.Yes {
+	if seen := w.SourceStatus.as(v1alpha1.ModeShadow, w.Source); !seen.Yes {
 		return wait("see that it is judged", seen.Why), nil
 	}
 	return nil, nil

@@ -10,7 +10,7 @@ import (
 
 // Moves are all moves from a world to the goal, if nothing goes wrong: what is waited
 // for comes at once. Waiting is among them, as what will be seen to.
-func (g Goal) Moves(w World) ([]*Move, error) {
+func (g Goal) Moves(w PolicyState) ([]*Move, error) {
 	const bound = 50 // a goal takes about ten
 	var out []*Move
 	waited := map[string]bool{}
@@ -29,7 +29,7 @@ func (g Goal) Moves(w World) ([]*Move, error) {
 }
 
 // After is the world after moves that went well.
-func (w World) After(moves []*Move) World {
+func (w PolicyState) After(moves []*Move) PolicyState {
 	for _, m := range moves {
 		w = w.after(m)
 	}
@@ -38,7 +38,7 @@ func (w World) After(moves []*Move) World {
 
 // after is the world after a move that went well. After waiting, everybody judges by
 // what is there.
-func (w World) after(m *Move) World {
+func (w PolicyState) after(m *Move) PolicyState {
 	switch {
 	case m.Record != nil:
 		w.Record = m.Record
@@ -47,14 +47,14 @@ func (w World) after(m *Move) World {
 	case m.Delete != nil:
 		w = w.with(m.Delete, nil)
 	default:
-		w.SourceSeen, w.CarrierSeen = seenOf(w.Source), seenOf(w.Carrier)
+		w.SourceStatus, w.CarrierStatus = seenOf(w.Source), seenOf(w.Carrier)
 		w.Kyverno = Judging{Yes: w.Source != nil && !isOff(w.Source) && !w.GivenUp}
 	}
 	return w
 }
 
 // with has the policy of a kind replaced.
-func (w World) with(of, by *unstructured.Unstructured) World {
+func (w PolicyState) with(of, by *unstructured.Unstructured) PolicyState {
 	if of.GroupVersionKind().Group == v1alpha1.Group {
 		w.Carrier = by
 		return w
@@ -63,9 +63,9 @@ func (w World) with(of, by *unstructured.Unstructured) World {
 	return w
 }
 
-func seenOf(policy *unstructured.Unstructured) Seen {
+func seenOf(policy *unstructured.Unstructured) ControllerStatus {
 	if policy == nil {
-		return Seen{}
+		return ControllerStatus{}
 	}
-	return Seen{Exists: true, UID: policy.GetUID(), Mode: modeOf(policy), Generation: policy.GetGeneration(), Judging: Judging{Yes: true}}
+	return ControllerStatus{Exists: true, UID: policy.GetUID(), Mode: modeOf(policy), Generation: policy.GetGeneration(), Judging: Judging{Yes: true}}
 }

@@ -42,7 +42,7 @@ func TestActsTwice(t *testing.T) {
 		if err := yaml.Unmarshal([]byte(text), &source.Object); err != nil {
 			t.Fatal(err)
 		}
-		w := World{Now: time.Unix(1000, 0), Source: source, Ref: v1alpha1.PolicyReference{Group: "kyverno.io", Kind: "ClusterPolicy", Name: "p"}}
+		w := PolicyState{Now: time.Unix(1000, 0), Source: source, Ref: v1alpha1.PolicyReference{Group: "kyverno.io", Kind: "ClusterPolicy", Name: "p"}}
 		w.Record = NewRecord("p", w.Ref)
 		w.Record.Status.Comparison = &v1alpha1.Comparison{Clean: true, Digest: w.comparedDigest()}
 		w.Record.Status.Comparison.At.Time = w.Now

@@ -8,7 +8,7 @@ import (
 
 // refuseGone says what comes first where the cluster does not know the kind of a policy
 // any more, and the policy has gone with it. Nobody has said that it is not wanted.
-func (g Goal) refuseGone(w World) error {
+func (g Goal) refuseGone(w PolicyState) error {
 	if w.Source != nil || !w.Unserved || (g.Verb == Enforce || g.Verb == Adopt) && w.Carrier != nil {
 		return nil
 	}

@@ -27,7 +27,7 @@ func TestKindThatIsGone(t *testing.T) {
 			t.Fatalf("%s does not end", c.from.Verb)
 		}
 		source := th.world.Source
-		th.world.Source, th.world.Unserved, th.world.SourceSeen = nil, true, Seen{}
+		th.world.Source, th.world.Unserved, th.world.SourceStatus = nil, true, ControllerStatus{}
 		if c.from.Way != v1alpha1.WayRemove {
 			th.kyverno, th.source, th.rules = nil, nil, nil
 		}
@@ -73,8 +73,8 @@ func TestAdoptOfWhatIsGone(t *testing.T) {
 			break
 		}
 		if move.IsWait() {
-			th.world.CarrierSeen = seenOf(th.world.Carrier)
-			th.source, th.carrier, th.world.SourceSeen = nil, th.world.Carrier, Seen{}
+			th.world.CarrierStatus = seenOf(th.world.Carrier)
+			th.source, th.carrier, th.world.SourceStatus = nil, th.world.Carrier, ControllerStatus{}
 			continue
 		}
 		th.make(move)

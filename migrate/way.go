@@ -13,7 +13,7 @@ import (
 // its own validation takes: admission: false is only for policies with nothing but
 // validate rules, and not together with background: false. Apart, nothing is written into
 // a policy that moves whole.
-func (g Goal) WayFor(w World) (v1alpha1.MigrationWay, error) {
+func (g Goal) WayFor(w PolicyState) (v1alpha1.MigrationWay, error) {
 	begun := w.Source == nil || isOff(w.Source) || KyvernoHasRest(w.Source)
 	if s := w.status(); s.Way != "" && (begun || !w.closed()) {
 		return s.Way, nil

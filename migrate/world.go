@@ -11,9 +11,9 @@ import (
 	"github.com/kvap/kvap/api/v1alpha1"
 )
 
-// A World is what is known of one policy at a moment. It is read anew before each
+// A PolicyState is what is known of one policy at a moment. It is read anew before each
 // move, so that it does not matter who made the last one, or whether it was killed.
-type World struct {
+type PolicyState struct {
 	Now time.Time
 	// Name is that of the record, and Ref the source, which may be gone.
 	Name string
@@ -30,7 +30,7 @@ type World struct {
 	// Carrier is the policy in kvap's kind, of the same name; nil where there is none.
 	Carrier *unstructured.Unstructured
 	// SourceSeen and CarrierSeen are what the controller says of them.
-	SourceSeen, CarrierSeen Seen
+	SourceStatus, CarrierStatus ControllerStatus
 	// Kyverno tells whether Kyverno judges requests by the source as it is, and GivenUp that
 	// it carries out no policy of the kind any more.
 	Kyverno Judging
@@ -45,7 +45,7 @@ type World struct {
 }
 
 // Title is what a user calls the policy on the command line, whatever his namespace is.
-func (w World) Title() string {
+func (w PolicyState) Title() string {
 	if w.Ref.Namespace != "" {
 		return w.Ref.Namespace + "/" + w.Ref.Name
 	}
@@ -58,8 +58,8 @@ type Judging struct {
 	Why string
 }
 
-// Seen is what the controller says of a policy.
-type Seen struct {
+// ControllerStatus is what the controller says of a policy.
+type ControllerStatus struct {
 	// Exists tells that it says something.
 	Exists bool
 	// UID is that of the policy that it speaks of: one may be made anew under its name.
@@ -72,7 +72,7 @@ type Seen struct {
 }
 
 // as tells whether the controller was seen to judge by a policy, as it is, in a mode.
-func (s Seen) as(mode string, policy *unstructured.Unstructured) Judging {
+func (s ControllerStatus) as(mode string, policy *unstructured.Unstructured) Judging {
 	switch {
 	case !s.Exists:
 		return Judging{Why: "the controller has not said anything of it; see that one runs: kvap controller --help"}
@@ -87,7 +87,7 @@ func (s Seen) as(mode string, policy *unstructured.Unstructured) Judging {
 }
 
 // status is the status of the record, also where there is none.
-func (w World) status() v1alpha1.MigrationStatus {
+func (w PolicyState) status() v1alpha1.MigrationStatus {
 	if w.Record == nil {
 		return v1alpha1.MigrationStatus{Stage: v1alpha1.StageNone}
 	}
@@ -95,7 +95,7 @@ func (w World) status() v1alpha1.MigrationStatus {
 }
 
 // Stage is where the policy stands.
-func (w World) Stage() v1alpha1.MigrationStage {
+func (w PolicyState) Stage() v1alpha1.MigrationStage {
 	if stage := w.status().Stage; stage != "" {
 		return stage
 	}
@@ -103,7 +103,7 @@ func (w World) Stage() v1alpha1.MigrationStage {
 }
 
 // doing tells whether a verb is under way.
-func (w World) doing(verb string) bool {
+func (w PolicyState) doing(verb string) bool {
 	d := w.status().Doing
 	return d != nil && d.Verb == verb
 }
@@ -120,26 +120,26 @@ func modeOf(policy *unstructured.Unstructured) string {
 
 // movedElsewhere tells that Kyverno was switched off by something that left no record:
 // the files of --output-dir, or a record that somebody has deleted.
-func (w World) movedElsewhere() bool {
+func (w PolicyState) movedElsewhere() bool {
 	return w.Source != nil && w.status().Original == nil && (isOff(w.Source) || KyvernoHasRest(w.Source))
 }
 
 // leftBehind tells of a policy of kvap.dev that an enforce made when a rollback had ended
 // already: nothing that is written can be made to depend on the record.
-func (w World) leftBehind() bool {
+func (w PolicyState) leftBehind() bool {
 	return w.Source != nil && w.Carrier != nil && w.Carrier.GetAnnotations()[v1alpha1.HistoryKey] != "" && w.status().Doing == nil && modeOf(w.Carrier) != v1alpha1.ModeShadow &&
 		slices.Contains([]v1alpha1.MigrationStage{v1alpha1.StageNone, v1alpha1.StageShadow}, w.Stage()) && !isOff(w.Source) && !KyvernoHasRest(w.Source)
 }
 
 // changed tells that the source is another than the one that was recorded.
-func (w World) changed() bool {
+func (w PolicyState) changed() bool {
 	kept := w.status().Original
 	return w.Source != nil && kept != nil && !KyvernoHasRest(w.Source) && kept.Digest != w.digest()
 }
 
 // sameAsRecorded is an error where the source is another than the one that was recorded,
 // and that the policy of kvap.dev was made of: to delete it would lose what is new in it.
-func (w World) sameAsRecorded(verb string) error {
+func (w PolicyState) sameAsRecorded(verb string) error {
 	if !w.changed() {
 		return nil
 	}
@@ -149,11 +149,11 @@ func (w World) sameAsRecorded(verb string) error {
 
 // Enforces tells whether kvap was seen to enforce the source, with Kyverno switched off in
 // it, whoever did that.
-func (w World) Enforces() Judging {
+func (w PolicyState) Enforces() Judging {
 	if w.Source == nil || !isOff(w.Source) {
 		return Judging{Why: "Kyverno is not switched off in it"}
 	}
-	return w.SourceSeen.as(v1alpha1.ModeEnforce, w.Source)
+	return w.SourceStatus.as(v1alpha1.ModeEnforce, w.Source)
 }
 
 // KyvernoIsOff tells that admission is switched off in a policy.

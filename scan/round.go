@@ -80,8 +80,8 @@ func (r *round) scan(ctx context.Context, o *unstructured.Unstructured) error {
 	return r.write(ctx, scanned)
 }
 
-// A change is an object that is not as it was.
-type change struct {
+// An objectEvent is an object that is not as it was.
+type objectEvent struct {
 	resource        apischema.GroupVersionResource
 	namespace, name string
 	uid             string
@@ -93,7 +93,7 @@ type change struct {
 func (r *round) follow(ctx context.Context, from map[apischema.GroupVersionResource]string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	changes, ended := make(chan change, pageSize), make(chan struct{}, len(from))
+	changes, ended := make(chan objectEvent, pageSize), make(chan struct{}, len(from))
 	for resource, version := range from {
 		w, err := r.metadata.Resource(resource).Watch(ctx, metav1.ListOptions{ResourceVersion: version})
 		if apierrors.IsForbidden(err) {
@@ -136,7 +136,7 @@ func (s *Scanner) ring() {
 }
 
 // tell tells of each change until the watch ends.
-func tell(ctx context.Context, resource apischema.GroupVersionResource, w watch.Interface, changes chan<- change) {
+func tell(ctx context.Context, resource apischema.GroupVersionResource, w watch.Interface, changes chan<- objectEvent) {
 	for e := range w.ResultChan() {
 		o, ok := e.Object.(*metav1.PartialObjectMetadata)
 		if !ok || e.Type == watch.Error || e.Type == watch.Bookmark {
@@ -145,7 +145,7 @@ func tell(ctx context.Context, resource apischema.GroupVersionResource, w watch.
 			}
 			continue
 		}
-		c := change{resource, o.Namespace, o.Name, string(o.UID), e.Type == watch.Deleted || o.DeletionTimestamp != nil}
+		c := objectEvent{resource, o.Namespace, o.Name, string(o.UID), e.Type == watch.Deleted || o.DeletionTimestamp != nil}
 		select {
 		case changes <- c:
 		case <-ctx.Done():
@@ -156,7 +156,7 @@ func tell(ctx context.Context, resource apischema.GroupVersionResource, w watch.
 
 // rescan scans an object that has changed. The report of one that has gone is the
 // garbage collector's, which may be slow.
-func (r *round) rescan(ctx context.Context, c change) error {
+func (r *round) rescan(ctx context.Context, c objectEvent) error {
 	if c.gone {
 		delete(r.seen, c.uid)
 		return r.remove(ctx, c.uid)

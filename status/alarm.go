@@ -10,7 +10,7 @@ import (
 // those which the types that the API server publishes yield, and the types that
 // values have at run time do not. There, for instance, resources.limits is a map of
 // strings; what the API server publishes has no such field.
-func (c Cluster) falseAlarms(p *admissionregistrationv1.ValidatingAdmissionPolicy, warnings []apiserver.TypeWarning) []bool {
+func (c Snapshot) falseAlarms(p *admissionregistrationv1.ValidatingAdmissionPolicy, warnings []apiserver.TypeWarning) []bool {
 	out := make([]bool, len(warnings))
 	if len(warnings) == 0 || c.Schemas == nil {
 		return out

@@ -10,7 +10,7 @@ import (
 
 // cleanups are the policies that delete on a schedule, as the controller that runs them
 // tells. They have no rules.
-func (c Cluster) cleanups() (out []report.PolicyStatus) {
+func (c Snapshot) cleanups() (out []report.PolicyStatus) {
 	for _, t := range c.Translations {
 		ref := t.Spec.Source
 		if t.Status.Cleanup == nil || !c.Filter.matches(ref.Name, ref.Namespace, t.Labels) {

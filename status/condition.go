@@ -18,7 +18,7 @@ const (
 
 // conditions are what the controller says, where there is one, of what only it can
 // know, and else what the objects show.
-func (s *subject) conditions(rules []report.RuleStatus, now time.Time) []report.Condition {
+func (s *listedPolicy) conditions(rules []report.RuleStatus, now time.Time) []report.Condition {
 	var list []report.Condition
 	add := func(kind string, known bool, look func() report.Condition) {
 		if c, ok := s.said(kind); ok {
@@ -45,7 +45,7 @@ func (s *subject) conditions(rules []report.RuleStatus, now time.Time) []report.
 	return append([]report.Condition{s.readyCondition(list)}, list...)
 }
 
-func (s *subject) readyCondition(list []report.Condition) report.Condition {
+func (s *listedPolicy) readyCondition(list []report.Condition) report.Condition {
 	for _, c := range list {
 		if c.Status == no {
 			return report.Condition{Type: v1alpha1.ConditionReady, Status: no, Reason: c.Reason, Message: c.Message}
@@ -62,7 +62,7 @@ func (s *subject) readyCondition(list []report.Condition) report.Condition {
 	return report.Condition{Type: v1alpha1.ConditionReady, Status: yes, Reason: "AllTrue", Message: "the native rules are enforced"}
 }
 
-func (s *subject) compiledCondition(rules []report.RuleStatus) report.Condition {
+func (s *listedPolicy) compiledCondition(rules []report.RuleStatus) report.Condition {
 	for _, d := range s.source.Found {
 		if s.source.Policy.Invalid {
 			return report.Condition{Type: v1alpha1.ConditionCompiled, Status: no, Reason: "Invalid", Message: fmt.Sprintf("%s: %s [%s]", d.Path, d.Message, d.Code)}
@@ -88,7 +88,7 @@ func (s *subject) compiledCondition(rules []report.RuleStatus) report.Condition 
 
 // syncedCondition tells whether the objects are those that the source asks for. There
 // may be more: a source that was converted holds only the rules that were left.
-func (s *subject) syncedCondition() report.Condition {
+func (s *listedPolicy) syncedCondition() report.Condition {
 	c := report.Condition{Type: v1alpha1.ConditionSynced, Status: yes, Reason: "Deployed", Message: "every native rule has its objects"}
 	if s.source == nil {
 		c.Status, c.Reason, c.Message = yes, "NoSource", "the source is not in the cluster, so the objects are all there is"
@@ -105,7 +105,7 @@ func (s *subject) syncedCondition() report.Condition {
 	return c
 }
 
-func (s *subject) typeCheckedCondition(rules []report.RuleStatus) report.Condition {
+func (s *listedPolicy) typeCheckedCondition(rules []report.RuleStatus) report.Condition {
 	c := report.Condition{Type: v1alpha1.ConditionTypeChecked, Status: yes, Reason: "NoWarnings", Message: "the cluster's type checker has nothing to say"}
 	meant, known := 0, 0
 	for _, r := range rules {
@@ -133,7 +133,7 @@ func (s *subject) typeCheckedCondition(rules []report.RuleStatus) report.Conditi
 	return c
 }
 
-func (s *subject) paramsCondition() report.Condition {
+func (s *listedPolicy) paramsCondition() report.Condition {
 	c := report.Condition{Type: v1alpha1.ConditionParamsResolved, Status: yes, Reason: "NoParams", Message: "no binding needs params"}
 	for _, n := range nativesOf(s.claims) {
 		for _, b := range n.bindings {
@@ -149,7 +149,7 @@ func (s *subject) paramsCondition() report.Condition {
 }
 
 // enforcedCondition is what the objects show; only a request would prove it.
-func (s *subject) enforcedCondition(now time.Time) report.Condition {
+func (s *listedPolicy) enforcedCondition(now time.Time) report.Condition {
 	c := report.Condition{Type: v1alpha1.ConditionEnforced, Status: yes, Reason: "RefreshDelayPassed",
 		Message: "every object is bound, and is older than an API server takes to judge by it"}
 	switch enforced(s.claims, now) {

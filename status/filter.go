@@ -25,7 +25,7 @@ func (f Filter) matches(name, namespace string, has map[string]string) bool {
 	return f.Labels == nil || f.Labels.Matches(labels.Set(has))
 }
 
-func (f Filter) policy(s *subject) bool {
+func (f Filter) policy(s *listedPolicy) bool {
 	namespace, name, _ := s.title()
 	if s.source != nil {
 		return f.matches(name, namespace, s.source.Policy.Labels)
@@ -33,7 +33,7 @@ func (f Filter) policy(s *subject) bool {
 	return slices.ContainsFunc(s.claims, func(c claim) bool { return f.matches(name, namespace, c.Labels) })
 }
 
-func (f Filter) native(n *native) bool { return f.matches(n.Name, "", n.Labels) }
+func (f Filter) native(n *nativePolicy) bool { return f.matches(n.Name, "", n.Labels) }
 
 // lost tells of a name that only bindings know, which has no labels.
 func (f Filter) lost(n report.NativeStatus) bool { return f.matches(n.Name, "", nil) }

@@ -13,9 +13,9 @@ import (
 	"github.com/kvap/kvap/vap/apiserver"
 )
 
-// A native is a ValidatingAdmissionPolicy with its bindings. Where it is not kvap's
+// A nativePolicy is a ValidatingAdmissionPolicy with its bindings. Where it is not kvap's
 // its translation has no members.
-type native struct {
+type nativePolicy struct {
 	*admissionregistrationv1.ValidatingAdmissionPolicy
 	translation vap.Translation
 	bindings    []report.BindingStatus
@@ -27,8 +27,8 @@ type native struct {
 
 // natives are the policies of the cluster by name. lost are the names that only
 // bindings know.
-func (c Cluster) natives() (all []*native, lost []report.NativeStatus) {
-	byName := map[string]*native{}
+func (c Snapshot) natives() (all []*nativePolicy, lost []report.NativeStatus) {
+	byName := map[string]*nativePolicy{}
 	for _, p := range c.Policies {
 		n := c.native(p)
 		byName[p.Name] = n
@@ -51,12 +51,12 @@ func (c Cluster) natives() (all []*native, lost []report.NativeStatus) {
 	for _, n := range all {
 		n.judge()
 	}
-	slices.SortFunc(all, func(a, b *native) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(all, func(a, b *nativePolicy) int { return strings.Compare(a.Name, b.Name) })
 	return all, lost
 }
 
-func (c Cluster) native(p *admissionregistrationv1.ValidatingAdmissionPolicy) *native {
-	n := &native{ValidatingAdmissionPolicy: p, changed: lastWrite(p)}
+func (c Snapshot) native(p *admissionregistrationv1.ValidatingAdmissionPolicy) *nativePolicy {
+	n := &nativePolicy{ValidatingAdmissionPolicy: p, changed: lastWrite(p)}
 	translation, found, err := vap.TranslationOf(p.Annotations)
 	switch {
 	case err != nil:
@@ -84,7 +84,7 @@ func originOf(m vap.TranslatedMember) string {
 	return m.Rule
 }
 
-func (n *native) bind(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding, c Cluster) {
+func (n *nativePolicy) bind(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding, c Snapshot) {
 	n.bindings = append(n.bindings, c.binding(b, n.Spec.ParamKind))
 	if t := lastWrite(b); t.After(n.changed) {
 		n.changed = t
@@ -93,12 +93,12 @@ func (n *native) bind(b *admissionregistrationv1.ValidatingAdmissionPolicyBindin
 
 // canary tells of the controller's own policy, by which it sees whether API servers
 // judge: it is about nothing.
-func (n *native) canary() bool {
+func (n *nativePolicy) canary() bool {
 	return n.Labels[vap.ManagedByLabel] == "kvap-controller" && len(n.translation.Members) == 0
 }
 
 // judge says what is wrong with the policy itself.
-func (n *native) judge() {
+func (n *nativePolicy) judge() {
 	if len(n.bindings) == 0 {
 		n.problems = append(n.problems, report.Problem{Reason: "Unbound", Message: fmt.Sprintf(
 			"no binding names %s, so it judges nothing; create a ValidatingAdmissionPolicyBinding for it", n.Name)})
@@ -111,7 +111,7 @@ func (n *native) judge() {
 }
 
 // action is the actions of all its bindings.
-func (n *native) action() []string {
+func (n *nativePolicy) action() []string {
 	var all []string
 	for _, b := range n.bindings {
 		all = append(all, b.Actions...)
@@ -120,7 +120,7 @@ func (n *native) action() []string {
 }
 
 // unmanaged is the policy as somebody else's.
-func (n *native) unmanaged() report.NativeStatus {
+func (n *nativePolicy) unmanaged() report.NativeStatus {
 	return report.NativeStatus{
 		Name: n.Name, Created: stamp(n.CreationTimestamp.Time), Action: report.JoinActions(n.action()), Bindings: n.bindings,
 		Problems: n.problems, Warnings: n.warnings,
@@ -128,7 +128,7 @@ func (n *native) unmanaged() report.NativeStatus {
 }
 
 // has tells whether one of the problems has the reason.
-func (n *native) has(reason string) bool {
+func (n *nativePolicy) has(reason string) bool {
 	return slices.ContainsFunc(n.problems, func(p report.Problem) bool { return p.Reason == reason })
 }
 

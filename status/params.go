@@ -19,7 +19,7 @@ const (
 
 // binding is the binding with the params that it finds, for a policy of the kind of
 // params given.
-func (c Cluster) binding(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding, kind *admissionregistrationv1.ParamKind) report.BindingStatus {
+func (c Snapshot) binding(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding, kind *admissionregistrationv1.ParamKind) report.BindingStatus {
 	out := report.BindingStatus{Name: b.Name, Object: b.Spec.PolicyName, Actions: actions(b)}
 	ref := b.Spec.ParamRef
 	switch {

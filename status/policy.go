@@ -18,7 +18,7 @@ import (
 const settled = 5 * time.Second
 
 // status is all that is known of the policy.
-func (s *subject) status(now time.Time) report.PolicyStatus {
+func (s *listedPolicy) status(now time.Time) report.PolicyStatus {
 	var out report.PolicyStatus
 	out.Namespace, out.Name, out.Kind = s.title()
 	if s.source != nil {
@@ -38,7 +38,7 @@ func (s *subject) status(now time.Time) report.PolicyStatus {
 }
 
 // oldest is when the first of the objects was made.
-func (s *subject) oldest() (t time.Time) {
+func (s *listedPolicy) oldest() (t time.Time) {
 	for _, c := range s.claims {
 		if at := c.CreationTimestamp.Time; t.IsZero() || at.Before(t) {
 			t = at
@@ -48,7 +48,7 @@ func (s *subject) oldest() (t time.Time) {
 }
 
 // mode is what was asked for, else what the objects show.
-func (s *subject) mode() string {
+func (s *listedPolicy) mode() string {
 	if s.translation != nil && s.translation.Status.Mode != "" {
 		return s.translation.Status.Mode
 	}
@@ -86,7 +86,7 @@ func (s *Source) denies() bool {
 }
 
 // ruleStatus is where a rule is judged, and by what.
-func (s *subject) ruleStatus(r *rule, now time.Time) report.RuleStatus {
+func (s *listedPolicy) ruleStatus(r *rule, now time.Time) report.RuleStatus {
 	out := report.RuleStatus{Name: r.name, Target: report.Native}
 	switch {
 	case r.row != nil:
@@ -134,7 +134,7 @@ func (c claim) isOf(m vap.TranslatedMember) bool {
 
 // enforcedRule tells whether a rule is enforced: by the API server as the objects
 // show, or by the webhook as the controller says.
-func (s *subject) enforcedRule(r *rule, now time.Time) string {
+func (s *listedPolicy) enforcedRule(r *rule, now time.Time) string {
 	if r.row != nil && r.row.Target == string(report.Webhook) {
 		c, _ := s.said(v1alpha1.ConditionFallbackActive)
 		return c.Status
@@ -164,11 +164,11 @@ func enforced(claims []claim, now time.Time) string {
 }
 
 // nativesOf are the policies of claims, each once.
-func nativesOf(claims []claim) []*native {
-	var out []*native
+func nativesOf(claims []claim) []*nativePolicy {
+	var out []*nativePolicy
 	for _, c := range claims {
-		if !slices.Contains(out, c.native) {
-			out = append(out, c.native)
+		if !slices.Contains(out, c.nativePolicy) {
+			out = append(out, c.nativePolicy)
 		}
 	}
 	return out

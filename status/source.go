@@ -34,13 +34,13 @@ func (s *Source) mode() string {
 // known are the policies of which something is in the cluster: the source, or what
 // was made from it.
 type known struct {
-	all []*subject
+	all []*listedPolicy
 	// by has two of one name where a policy is on its way from Kyverno's kind to that of
 	// kvap.dev, and is there in both.
-	by map[identity][]*subject
+	by map[identity][]*listedPolicy
 }
 
-func (k *known) add(sub *subject) *subject {
+func (k *known) add(sub *listedPolicy) *listedPolicy {
 	k.all = append(k.all, sub)
 	k.by[sub.identity] = append(k.by[sub.identity], sub)
 	return sub
@@ -72,9 +72,9 @@ func familyOf(kind string) family {
 	return ""
 }
 
-// A subject is a source policy, or where that is not in the cluster what is left to
+// A listedPolicy is a source policy, or where that is not in the cluster what is left to
 // say of it.
-type subject struct {
+type listedPolicy struct {
 	identity
 	source      *Source                     // nil where it is not in the cluster
 	translation *v1alpha1.PolicyTranslation // nil where there is no controller
@@ -93,16 +93,16 @@ type rule struct {
 
 // A claim is a member of a native policy.
 type claim struct {
-	*native
+	*nativePolicy
 	member int
 }
 
 // sources are the policies that are in the cluster, or of which a controller tells.
 // Those of which none does are compiled.
-func (c Cluster) sources() *known {
-	k := &known{by: map[identity][]*subject{}}
+func (c Snapshot) sources() *known {
+	k := &known{by: map[identity][]*listedPolicy{}}
 	for _, s := range c.Sources {
-		k.add(&subject{identity: identity{s.Policy.FullName(), familyOf(s.Policy.Kind)}, source: s})
+		k.add(&listedPolicy{identity: identity{s.Policy.FullName(), familyOf(s.Policy.Kind)}, source: s})
 	}
 	for _, t := range c.Translations {
 		if t.Status.Cleanup != nil {
@@ -111,7 +111,7 @@ func (c Cluster) sources() *known {
 		k.translated(t)
 	}
 	in := compile.Input{Exceptions: c.Exceptions}
-	at := map[*policy.Policy]*subject{}
+	at := map[*policy.Policy]*listedPolicy{}
 	for _, sub := range k.all {
 		if s := sub.source; s != nil && len(sub.rules) == 0 {
 			in.Policies, in.Found = append(in.Policies, s.Policy), append(in.Found, s.Found...)
@@ -130,14 +130,14 @@ func (c Cluster) sources() *known {
 
 // owner is the policy that a member is of. Of two of its name it is the one that a
 // controller has judged, and that of kvap.dev where it has both.
-func (k *known) owner(m vap.TranslatedMember) *subject {
+func (k *known) owner(m vap.TranslatedMember) *listedPolicy {
 	id := identity{name: m.Policy}
 	if !strings.HasPrefix(m.Path, "spec.rules") {
 		id.in = validating
 	}
 	subs := k.by[id]
 	if len(subs) == 0 {
-		return k.add(&subject{identity: id})
+		return k.add(&listedPolicy{identity: id})
 	}
 	best := subs[0]
 	for _, sub := range subs[1:] {
@@ -149,7 +149,7 @@ func (k *known) owner(m vap.TranslatedMember) *subject {
 }
 
 // group is that of the policy's kind; empty where only native objects tell of it.
-func (s *subject) group() string {
+func (s *listedPolicy) group() string {
 	switch {
 	case s.source != nil:
 		return s.source.Group
@@ -160,7 +160,7 @@ func (s *subject) group() string {
 }
 
 // claim notes that a member of a native policy is of this one.
-func (s *subject) claim(n *native, member int) {
+func (s *listedPolicy) claim(n *nativePolicy, member int) {
 	c := claim{n, member}
 	s.claims = append(s.claims, c)
 	r := s.rule(originOf(n.translation.Members[member]))
@@ -168,7 +168,7 @@ func (s *subject) claim(n *native, member int) {
 }
 
 // title is namespace, name and kind.
-func (s *subject) title() (namespace, name, kind string) {
+func (s *listedPolicy) title() (namespace, name, kind string) {
 	if s.source != nil {
 		p := s.source.Policy
 		if p.Namespaced() {

@@ -15,8 +15,8 @@ import (
 	"github.com/kvap/kvap/schema"
 )
 
-// A Cluster is what was read of one.
-type Cluster struct {
+// A Snapshot is what was read of a cluster.
+type Snapshot struct {
 	Now      time.Time
 	Policies []*admissionregistrationv1.ValidatingAdmissionPolicy
 	Bindings []*admissionregistrationv1.ValidatingAdmissionPolicyBinding
@@ -44,7 +44,7 @@ type Params struct {
 }
 
 // Of reads the health of everything in the cluster.
-func Of(c Cluster) report.Status {
+func Of(c Snapshot) report.Status {
 	natives, lost := c.natives()
 	policies := c.sources()
 	for _, n := range natives {

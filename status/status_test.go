@@ -59,7 +59,7 @@ func now() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
 func long() metav1.Time { return metav1.NewTime(now().Add(-time.Hour)) }
 
 // cluster is one with the source and what it was compiled to, all well.
-func cluster(t *testing.T) Cluster {
+func cluster(t *testing.T) Snapshot {
 	t.Helper()
 	return clusterWith(t, source)
 }
@@ -75,13 +75,13 @@ func ofTwoObjects() string {
 `, 1)
 }
 
-func clusterWith(t *testing.T, source string) Cluster {
+func clusterWith(t *testing.T, source string) Snapshot {
 	t.Helper()
 	types, err := schema.Builtin(cel.Default.String())
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := Cluster{Now: now(), Schemas: types, Params: map[string]Params{}}
+	c := Snapshot{Now: now(), Schemas: types, Params: map[string]Params{}}
 	c.Compile.Translate = translate.Options{
 		Release: cel.Default, Schemas: types, Pack: translate.PackPolicy, Params: translate.ParamsConfigMap,
 		Existing: translate.AllowExisting, Guard: translate.GuardNever,
@@ -111,7 +111,7 @@ func clusterWith(t *testing.T, source string) Cluster {
 }
 
 // only is the status of the one policy of the cluster.
-func only(t *testing.T, c Cluster) report.PolicyStatus {
+func only(t *testing.T, c Snapshot) report.PolicyStatus {
 	t.Helper()
 	s := Of(c)
 	if len(s.Policies) != 1 {
@@ -177,53 +177,53 @@ func TestCleanup(t *testing.T) {
 func TestConditions(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		change func(*Cluster)
+		change func(*Snapshot)
 		want   string // the conditions that are not True, but for Ready
 		mode   string
 	}{
-		{"well", func(*Cluster) {}, "FallbackActive=Unknown/NotObserved", "enforce"},
-		{"not deployed", func(c *Cluster) { c.Policies, c.Bindings = nil, nil }, "FallbackActive=Unknown/NotObserved", "off"},
-		{"no binding", func(c *Cluster) { c.Bindings = nil }, "Enforced=False/Unbound FallbackActive=Unknown/NotObserved", "shadow"},
-		{"not deleted with its policy", func(c *Cluster) { c.Sources = nil }, "", "enforce"},
-		{"no params", func(c *Cluster) {
+		{"well", func(*Snapshot) {}, "FallbackActive=Unknown/NotObserved", "enforce"},
+		{"not deployed", func(c *Snapshot) { c.Policies, c.Bindings = nil, nil }, "FallbackActive=Unknown/NotObserved", "off"},
+		{"no binding", func(c *Snapshot) { c.Bindings = nil }, "Enforced=False/Unbound FallbackActive=Unknown/NotObserved", "shadow"},
+		{"not deleted with its policy", func(c *Snapshot) { c.Sources = nil }, "", "enforce"},
+		{"no params", func(c *Snapshot) {
 			for name := range c.Params {
 				c.Params[name] = Params{}
 			}
 		}, "ParamsResolved=False/ParamsNotFound FallbackActive=Unknown/NotObserved", "enforce"},
-		{"unknown kind of params", func(c *Cluster) {
+		{"unknown kind of params", func(c *Snapshot) {
 			for name := range c.Params {
 				c.Params[name] = Params{Unserved: true}
 			}
 		}, "ParamsResolved=False/ParamKindUnserved Enforced=False/ParamKindUnserved FallbackActive=Unknown/NotObserved", "enforce"},
-		{"params that may not be read", func(c *Cluster) { c.Params = nil }, "FallbackActive=Unknown/NotObserved", "enforce"},
-		{"not type-checked yet", func(c *Cluster) { c.Policies[0].Generation++ }, "TypeChecked=Unknown/Pending FallbackActive=Unknown/NotObserved", "enforce"},
-		{"just written", func(c *Cluster) { c.Policies[0].CreationTimestamp = metav1.NewTime(c.Now) },
+		{"params that may not be read", func(c *Snapshot) { c.Params = nil }, "FallbackActive=Unknown/NotObserved", "enforce"},
+		{"not type-checked yet", func(c *Snapshot) { c.Policies[0].Generation++ }, "TypeChecked=Unknown/Pending FallbackActive=Unknown/NotObserved", "enforce"},
+		{"just written", func(c *Snapshot) { c.Policies[0].CreationTimestamp = metav1.NewTime(c.Now) },
 			"Enforced=Unknown/JustWritten FallbackActive=Unknown/NotObserved", "enforce"},
-		{"an object has gone", func(c *Cluster) {
+		{"an object has gone", func(c *Snapshot) {
 			*c = clusterWith(t, ofTwoObjects())
 			c.Policies = c.Policies[1:]
 		}, "Synced=False/ObjectsMissing FallbackActive=Unknown/NotObserved", "enforce"},
-		{"audits", func(c *Cluster) {
+		{"audits", func(c *Snapshot) {
 			for _, b := range c.Bindings {
 				b.Spec.ValidationActions = []admissionregistrationv1.ValidationAction{admissionregistrationv1.Audit}
 			}
 		}, "FallbackActive=Unknown/NotObserved", "shadow"},
-		{"as the controller says", func(c *Cluster) {
+		{"as the controller says", func(c *Snapshot) {
 			c.Translations = []*v1alpha1.PolicyTranslation{translation(1)}
 			c.Sources[0].Generation = 1
 		}, "FallbackActive=False/Unreachable", "enforce"},
-		{"as the controller said of another version", func(c *Cluster) {
+		{"as the controller said of another version", func(c *Snapshot) {
 			c.Translations = []*v1alpha1.PolicyTranslation{translation(1)}
 			c.Sources[0].Generation = 2
 		}, "Compiled=Unknown/NotObserved FallbackActive=Unknown/NotObserved", "enforce"},
-		{"waits for a ConfigMap, as the controller says", func(c *Cluster) {
+		{"waits for a ConfigMap, as the controller says", func(c *Snapshot) {
 			c.Policies, c.Bindings = nil, nil
 			t := translation(1)
 			t.Status.Conditions = append(t.Status.Conditions, metav1.Condition{
 				Type: v1alpha1.ConditionParamsResolved, Status: metav1.ConditionFalse, Reason: "Missing", ObservedGeneration: 1})
 			c.Translations, c.Sources[0].Generation = []*v1alpha1.PolicyTranslation{t}, 1
 		}, "ParamsResolved=False/Missing FallbackActive=False/Unreachable", "enforce"},
-		{"off by a label", func(c *Cluster) { c.Sources[0].Policy.Labels = map[string]string{v1alpha1.ModeKey: "off"} }, "FallbackActive=Unknown/NotObserved", "off"},
+		{"off by a label", func(c *Snapshot) { c.Sources[0].Policy.Labels = map[string]string{v1alpha1.ModeKey: "off"} }, "FallbackActive=Unknown/NotObserved", "off"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := cluster(t)
@@ -342,7 +342,7 @@ func TestStage(t *testing.T) {
 	file, _ := policy.Parse("", []byte("apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: p}\nspec: {rules: [{name: r, match: {any: [{resources: {kinds: [Pod]}}]}, validate: {pattern: {a: b}}}]}\n"))
 	m := &v1alpha1.Migration{Spec: v1alpha1.MigrationSpec{Source: ref}, Status: v1alpha1.MigrationStatus{Stage: v1alpha1.StageShadow}}
 	gone := &v1alpha1.Migration{Spec: v1alpha1.MigrationSpec{Source: v1alpha1.PolicyReference{Group: "kyverno.io", Kind: "ClusterPolicy", Name: "gone"}}}
-	c := Cluster{Sources: []*Source{{Policy: file.Policies[0], Group: "kyverno.io"}}, Migrations: []*v1alpha1.Migration{m, gone}}
+	c := Snapshot{Sources: []*Source{{Policy: file.Policies[0], Group: "kyverno.io"}}, Migrations: []*v1alpha1.Migration{m, gone}}
 	if got := Of(c).Policies; len(got) != 1 || got[0].Stage != "shadow" {
 		t.Errorf("%+v", got)
 	}

@@ -11,11 +11,11 @@ import (
 // translated notes what the controller says of a policy, which may have gone since.
 func (k *known) translated(t *v1alpha1.PolicyTranslation) {
 	id := identityOf(t.Spec.Source)
-	var sub *subject
-	if at := slices.IndexFunc(k.by[id], func(s *subject) bool { return s.group() == t.Spec.Source.Group }); at >= 0 {
+	var sub *listedPolicy
+	if at := slices.IndexFunc(k.by[id], func(s *listedPolicy) bool { return s.group() == t.Spec.Source.Group }); at >= 0 {
 		sub = k.by[id][at]
 	} else {
-		sub = k.add(&subject{identity: id})
+		sub = k.add(&listedPolicy{identity: id})
 	}
 	sub.translation = t
 	if sub.source != nil && t.Status.ObservedGeneration != sub.source.Generation {
@@ -48,7 +48,7 @@ func (k *known) migrated(m *v1alpha1.Migration) {
 }
 
 // rule is the rule of a name.
-func (s *subject) rule(name string) *rule {
+func (s *listedPolicy) rule(name string) *rule {
 	for _, r := range s.rules {
 		if r.name == name {
 			return r
@@ -60,13 +60,13 @@ func (s *subject) rule(name string) *rule {
 }
 
 // controlled tells that a controller looks after the policy.
-func (s *subject) controlled() bool {
+func (s *listedPolicy) controlled() bool {
 	return s.translation != nil && s.translation.Status.Mode != v1alpha1.ModeOff
 }
 
 // said is what the controller says of a condition. What it said of an earlier
 // version of the policy is not known of this one.
-func (s *subject) said(kind string) (report.Condition, bool) {
+func (s *listedPolicy) said(kind string) (report.Condition, bool) {
 	if !s.controlled() {
 		return report.Condition{}, false
 	}

@@ -14,7 +14,7 @@ import (
 // actionOf is what follows when a rule fails: the first override for the namespace,
 // the rule's own action, or the policy's. The rule's overrides stand in front of
 // its action, and the policy's behind it.
-func (s *Server) actionOf(ctx context.Context, p *served, rule string, r *review) (policy.Action, error) {
+func (s *Server) actionOf(ctx context.Context, p *servedPolicy, rule string, r *review) (policy.Action, error) {
 	if v := p.Validating; v != nil {
 		if slices.Contains(v.Actions, "Deny") {
 			return policy.Enforce, nil

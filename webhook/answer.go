@@ -19,7 +19,7 @@ import (
 
 // A handler answers a review by the policies of a place. An error is no denial: the
 // failure policy decides.
-type handler func(ctx context.Context, policies []*served, r *review, req *interp.Request) (*admissionv1.AdmissionResponse, error)
+type handler func(ctx context.Context, policies []*servedPolicy, r *review, req *interp.Request) (*admissionv1.AdmissionResponse, error)
 
 // admission is the way of a request: find its policies, wait for memory, read, wait
 // for a turn, judge, answer.
@@ -123,7 +123,7 @@ func (s *Server) timeout(r *http.Request) time.Duration {
 }
 
 // inTurn judges when there is a turn.
-func (s *Server) inTurn(ctx context.Context, handle handler, policies []*served, r *review, crowd string) (*admissionv1.AdmissionResponse, error) {
+func (s *Server) inTurn(ctx context.Context, handle handler, policies []*servedPolicy, r *review, crowd string) (*admissionv1.AdmissionResponse, error) {
 	if len(policies) == 0 || s.excluded(r.user) {
 		return &admissionv1.AdmissionResponse{Allowed: true}, nil
 	}

@@ -12,7 +12,7 @@ import (
 // denial is what the user reads: the resource, and what each policy and rule says,
 // as YAML. All that is enforced and did not pass is in it, also what would not have
 // blocked by itself.
-func denial(r *review, found []finding) string {
+func denial(r *review, found []ruleFailure) string {
 	text, err := yaml.Marshal(byPolicy(found))
 	if err != nil {
 		text = fmt.Appendf(nil, "%v", byPolicy(found))
@@ -21,7 +21,7 @@ func denial(r *review, found []finding) string {
 }
 
 // byPolicy are the messages that a denial names, by policy and rule.
-func byPolicy(found []finding) map[string]map[string]string {
+func byPolicy(found []ruleFailure) map[string]map[string]string {
 	out := map[string]map[string]string{}
 	for _, f := range found {
 		if f.Shadow || f.action != policy.Enforce {
@@ -37,14 +37,14 @@ func byPolicy(found []finding) map[string]map[string]string {
 }
 
 // nameAmong is the policy's name, with as much in front as tells it from others.
-func (f finding) nameAmong(found []finding) string {
-	shares := func(name func(finding) string) bool {
-		return slices.ContainsFunc(found, func(o finding) bool { return o.served != f.served && name(o) == name(f) })
+func (f ruleFailure) nameAmong(found []ruleFailure) string {
+	shares := func(name func(ruleFailure) string) bool {
+		return slices.ContainsFunc(found, func(o ruleFailure) bool { return o.servedPolicy != f.servedPolicy && name(o) == name(f) })
 	}
 	switch {
-	case !shares(func(o finding) string { return o.Name }):
+	case !shares(func(o ruleFailure) string { return o.Name }):
 		return f.Name
-	case !shares(func(o finding) string { return o.FullName() }):
+	case !shares(func(o ruleFailure) string { return o.FullName() }):
 		return f.FullName()
 	}
 	return f.Kind + " " + f.FullName()

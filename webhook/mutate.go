@@ -17,13 +17,13 @@ import (
 // mutate lets each policy of a place change the object, in the order of their
 // names, each with what the ones before made of it. A policy that errs changes
 // nothing; if it must not fail, the request is refused.
-func (s *Server) mutate(ctx context.Context, policies []*served, r *review, req *interp.Request) (*admissionv1.AdmissionResponse, error) {
+func (s *Server) mutate(ctx context.Context, policies []*servedPolicy, r *review, req *interp.Request) (*admissionv1.AdmissionResponse, error) {
 	out := &admissionv1.AdmissionResponse{Allowed: true}
 	if r.object == nil {
 		return out, nil
 	}
 	var patch []interp.PatchOperation
-	var found []finding
+	var found []ruleFailure
 	asked := r.object
 	goOn := func(m *interp.Mutation) { // with what it makes of the object
 		if !m.Changed() {
@@ -79,7 +79,7 @@ func (s *Server) mutate(ctx context.Context, policies []*served, r *review, req 
 
 // pins are the digests that a policy puts in the place of tags. One in shadow, or with rules that
 // only audit, changes nothing; an ImageValidatingPolicy does so whatever its actions are.
-func (s *Server) pins(ctx context.Context, p *served, r *review, req *interp.Request) (*interp.Mutation, error) {
+func (s *Server) pins(ctx context.Context, p *servedPolicy, r *review, req *interp.Request) (*interp.Mutation, error) {
 	nothing := &interp.Mutation{}
 	if p.Shadow {
 		return nothing, nil
@@ -108,7 +108,7 @@ const changesAgain = "applied to what it made, it changes the object again"
 
 // rehearseMutation records what a policy in shadow would change, and whether it would do
 // so again: on the way from Kyverno both sides change objects for a while.
-func (s *Server) rehearseMutation(ctx context.Context, p *served, r *review, req *interp.Request, first *interp.Mutation) {
+func (s *Server) rehearseMutation(ctx context.Context, p *servedPolicy, r *review, req *interp.Request, first *interp.Mutation) {
 	again := map[string]bool{}
 	if first.Changed() {
 		next := *req
@@ -121,7 +121,7 @@ func (s *Server) rehearseMutation(ctx context.Context, p *served, r *review, req
 		switch {
 		case rule.Status == interp.Error: // recorded as all errors are
 		case again[rule.Rule]:
-			s.options.Record(finding{served: p, rule: rule.Rule, status: interp.Fail, message: changesAgain, action: policy.Audit}.record(r))
+			s.options.Record(ruleFailure{servedPolicy: p, rule: rule.Rule, status: interp.Fail, message: changesAgain, action: policy.Audit}.record(r))
 		default:
 			s.rehearsed(p, r, rule.Rule, rule.Status)
 		}
@@ -129,12 +129,12 @@ func (s *Server) rehearseMutation(ctx context.Context, p *served, r *review, req
 }
 
 // errorsOf are the rules of a policy that could not do what they should.
-func errorsOf(p *served, m *interp.Mutation) []finding {
-	var out []finding
+func errorsOf(p *servedPolicy, m *interp.Mutation) []ruleFailure {
+	var out []ruleFailure
 	for _, r := range m.Rules {
 		if r.Status == interp.Error {
-			out = append(out, finding{
-				served: p, rule: r.Rule, status: r.Status, message: r.Message, action: policy.Enforce,
+			out = append(out, ruleFailure{
+				servedPolicy: p, rule: r.Rule, status: r.Status, message: r.Message, action: policy.Enforce,
 				blocks: !p.Shadow && p.FailurePolicy == policy.Fail,
 			})
 		}
@@ -144,7 +144,7 @@ func errorsOf(p *served, m *interp.Mutation) []finding {
 
 // errorsOfPins are errorsOf where digests are put in the place of tags. An ImageValidatingPolicy
 // that denies does so whatever its failurePolicy says.
-func errorsOfPins(p *served, m *interp.Mutation) []finding {
+func errorsOfPins(p *servedPolicy, m *interp.Mutation) []ruleFailure {
 	out := errorsOf(p, m)
 	for i := range out {
 		if p.ImagePolicy() == nil {
@@ -159,7 +159,7 @@ func errorsOfPins(p *served, m *interp.Mutation) []finding {
 }
 
 // warningsOf are what a policy that warns says of its rules, whatever they did.
-func warningsOf(p *served, m *interp.Mutation) []string {
+func warningsOf(p *servedPolicy, m *interp.Mutation) []string {
 	if p.Shadow || !p.EmitWarning {
 		return nil
 	}
@@ -173,7 +173,7 @@ func warningsOf(p *served, m *interp.Mutation) []string {
 }
 
 // refusal names the policies and rules that keep a request from being admitted.
-func refusal(found []finding) string {
+func refusal(found []ruleFailure) string {
 	var lines []string
 	for _, f := range found {
 		if f.blocks {

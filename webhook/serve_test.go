@@ -109,8 +109,8 @@ func policies(t *testing.T, text string) []*policy.Policy {
 	return f.Policies
 }
 
-func set(list []*policy.Policy) Set {
-	var s Set
+func set(list []*policy.Policy) PolicySet {
+	var s PolicySet
 	for _, p := range list {
 		s.Policies = append(s.Policies, Policy{Policy: p})
 	}

@@ -102,8 +102,8 @@ func (o Options) withDefaults() Options {
 // A Server answers AdmissionReviews.
 type Server struct {
 	options Options
-	turns   *turns // one is held while judging
-	memory  *purse // of reviews
+	turns   *judgeLimit // one is held while judging
+	memory  *purse      // of reviews
 
 	setting  sync.Mutex // of Set
 	current  atomic.Pointer[snapshot]
@@ -113,7 +113,7 @@ type Server struct {
 // New makes a server that has no policies yet and so is not ready.
 func New(o Options) *Server {
 	o = o.withDefaults()
-	return &Server{options: o, turns: newTurns(o.Concurrent), memory: newPurse(o.MaxMemory)}
+	return &Server{options: o, turns: newJudgeLimit(o.Concurrent), memory: newPurse(o.MaxMemory)}
 }
 
 // errNotReady is why a server does not judge.

@@ -21,7 +21,7 @@ func TestNotReadyBeforePolicies(t *testing.T) {
 	if status, _ := c.post(t, "/readyz", ""); status != http.StatusServiceUnavailable {
 		t.Errorf("readyz before Set: %d", status)
 	}
-	c.Set(Set{})
+	c.Set(PolicySet{})
 	if status, text := c.post(t, "/readyz", ""); status != http.StatusOK {
 		t.Errorf("readyz after Set: %d %s", status, text)
 	}
@@ -42,7 +42,7 @@ func TestOnlyTLS13(t *testing.T) {
 
 func TestWhatIsNoReviewIsRefused(t *testing.T) {
 	c := start(t, Options{MaxBytes: 2000})
-	c.Set(Set{})
+	c.Set(PolicySet{})
 	for name, test := range map[string]struct {
 		path, body string
 		want       int
@@ -115,7 +115,7 @@ func TestPlacesLinger(t *testing.T) {
 	if c.ask(t, "/validate/ignore", plain).Allowed {
 		t.Error("the new place admits")
 	}
-	c.Set(Set{})
+	c.Set(PolicySet{})
 	if !c.ask(t, "/validate/ignore", plain).Allowed {
 		t.Error("a policy that is gone denies")
 	}
@@ -140,7 +140,7 @@ func TestOnlyTheAPIServerAsks(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := start(t, Options{ClientCAs: roots, ClientNames: tt.names})
-			c.Set(Set{})
+			c.Set(PolicySet{})
 			if tt.shows != nil {
 				c.http.Transport.(*http.Transport).TLSClientConfig.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 					return tt.shows, nil

@@ -19,8 +19,8 @@ type Policy struct {
 	Shadow bool
 }
 
-// A Set is all that is served.
-type Set struct {
+// A PolicySet is all that is served.
+type PolicySet struct {
 	Policies   []Policy
 	Exceptions []*policy.Exception
 }
@@ -29,40 +29,40 @@ type Set struct {
 // the API servers have seen the configuration that names the new one.
 const linger = time.Minute
 
-// A served policy is ready to judge.
-type served struct {
+// A servedPolicy is ready to judge.
+type servedPolicy struct {
 	Policy
 	engine *interp.Interpreter
 	rules  map[string]*policy.Rule // by the name that is reported
 }
 
-// A placement is a policy at a place; until is zero where it belongs there.
-type placement struct {
-	*served
+// A routedPolicy is a policy at a place; until is zero where it belongs there.
+type routedPolicy struct {
+	*servedPolicy
 	until time.Time
 }
 
 // A snapshot is what is served where. It does not change.
 type snapshot struct {
-	places     map[string][]placement // by path, in the order of the policies
-	policies   map[*policy.Policy]*served
+	routes     map[string][]routedPolicy // by path, in the order of the policies
+	policies   map[*policy.Policy]*servedPolicy
 	exceptions []*policy.Exception
 }
 
 // Set replaces what is served, at once and as a whole. Requests that are being
 // judged end with what they began with.
-func (s *Server) Set(set Set) {
+func (s *Server) Set(set PolicySet) {
 	s.setting.Lock()
 	defer s.setting.Unlock()
 	before := s.current.Load()
 	next := &snapshot{
-		places: map[string][]placement{}, policies: map[*policy.Policy]*served{}, exceptions: slices.Clone(set.Exceptions),
+		routes: map[string][]routedPolicy{}, policies: map[*policy.Policy]*servedPolicy{}, exceptions: slices.Clone(set.Exceptions),
 	}
 	for _, p := range inOrder(set.Policies) {
 		one := s.serve(p, before, next.exceptions)
 		next.policies[p.Policy] = one
 		for _, path := range paths(p.Policy) {
-			next.places[path] = append(next.places[path], placement{served: one})
+			next.routes[path] = append(next.routes[path], routedPolicy{servedPolicy: one})
 		}
 	}
 	if before != nil {
@@ -98,15 +98,15 @@ func inOrder(policies []Policy) []Policy {
 }
 
 // serve makes a policy ready, or takes what there is: an engine reads rules once.
-func (s *Server) serve(p Policy, before *snapshot, exceptions []*policy.Exception) *served {
-	var old *served
+func (s *Server) serve(p Policy, before *snapshot, exceptions []*policy.Exception) *servedPolicy {
+	var old *servedPolicy
 	if before != nil {
 		old = before.policies[p.Policy]
 	}
 	if old != nil && slices.Equal(before.exceptions, exceptions) {
-		return &served{p, old.engine, old.rules}
+		return &servedPolicy{p, old.engine, old.rules}
 	}
-	one := &served{Policy: p, rules: map[string]*policy.Rule{}}
+	one := &servedPolicy{Policy: p, rules: map[string]*policy.Rule{}}
 	one.engine = interp.New([]*policy.Policy{p.Policy}, exceptions, s.options.World, s.options.Limits)
 	for _, r := range policy.Expand(p.Policy) {
 		if _, taken := one.rules[r.Name]; !taken {
@@ -120,10 +120,10 @@ func (s *Server) serve(p Policy, before *snapshot, exceptions []*policy.Exceptio
 func paths(p *policy.Policy) []string {
 	var out []string
 	if registration.Validates(p) {
-		out = append(out, registration.PlaceOf(p, registration.Validate).Path())
+		out = append(out, registration.RouteOf(p, registration.Validate).Path())
 	}
 	if registration.Mutates(p) {
-		out = append(out, registration.PlaceOf(p, registration.Mutate).Path())
+		out = append(out, registration.RouteOf(p, registration.Mutate).Path())
 	}
 	return out
 }
@@ -132,33 +132,33 @@ func paths(p *policy.Policy) []string {
 // place that nobody is at any more stays known: its requests are admitted, and not
 // refused as if the policy were yet to come.
 func (s *snapshot) keepPlaces(before *snapshot, now time.Time) {
-	byName := map[string]*served{}
+	byName := map[string]*servedPolicy{}
 	for _, p := range s.policies {
 		byName[p.Kind+" "+p.FullName()] = p
 	}
-	for path, list := range before.places {
-		here := s.places[path]
+	for path, list := range before.routes {
+		here := s.routes[path]
 		for _, was := range list {
 			p := byName[was.Kind+" "+was.FullName()]
-			at := func(other placement) bool { return other.served == p }
+			at := func(other routedPolicy) bool { return other.servedPolicy == p }
 			switch {
 			case p == nil || slices.ContainsFunc(here, at):
 			case was.until.IsZero():
-				here = append(here, placement{p, now.Add(linger)})
+				here = append(here, routedPolicy{p, now.Add(linger)})
 			case was.until.After(now):
-				here = append(here, placement{p, was.until})
+				here = append(here, routedPolicy{p, was.until})
 			}
 		}
-		s.places[path] = here
+		s.routes[path] = here
 	}
 }
 
 // at are the policies at a path; known is false for a path that nobody has been at.
-func (s *snapshot) at(path string, now time.Time) (policies []*served, known bool) {
-	list, known := s.places[path]
+func (s *snapshot) at(path string, now time.Time) (policies []*servedPolicy, known bool) {
+	list, known := s.routes[path]
 	for _, p := range list {
 		if p.until.IsZero() || p.until.After(now) {
-			policies = append(policies, p.served)
+			policies = append(policies, p.servedPolicy)
 		}
 	}
 	return policies, known

@@ -27,11 +27,11 @@ type Start struct {
 // start has the work kept that an admitted request starts, before it is answered.
 // What cannot be kept is an error of its rule, which blocks where the policy must not
 // fail.
-func (s *Server) start(ctx context.Context, policies []*served, r *review, req *interp.Request) []finding {
+func (s *Server) start(ctx context.Context, policies []*servedPolicy, r *review, req *interp.Request) []ruleFailure {
 	if s.options.Start == nil || r.dryRun {
 		return nil
 	}
-	var out []finding
+	var out []ruleFailure
 	for _, p := range policies {
 		if p.Shadow {
 			s.rehearseStart(ctx, p, r, req)
@@ -41,7 +41,7 @@ func (s *Server) start(ctx context.Context, policies []*served, r *review, req *
 			var err error
 			switch {
 			case t.Status == interp.Error:
-				out = append(out, finding{served: p, rule: t.Rule, status: t.Status, message: t.Message, action: policy.Audit})
+				out = append(out, ruleFailure{servedPolicy: p, rule: t.Rule, status: t.Status, message: t.Message, action: policy.Audit})
 			case t.Action != "" && !s.isOwn(p, t.Rule, r):
 				err = s.options.Start(ctx, Start{Policy: p.Policy.Policy, Rule: t.Rule, Remove: t.Action == interp.DeleteTargets, Object: t.Trigger, Request: req})
 			}
@@ -55,10 +55,10 @@ func (s *Server) start(ctx context.Context, policies []*served, r *review, req *
 }
 
 // rehearseStart records what a policy in shadow would start.
-func (s *Server) rehearseStart(ctx context.Context, p *served, r *review, req *interp.Request) {
+func (s *Server) rehearseStart(ctx context.Context, p *servedPolicy, r *review, req *interp.Request) {
 	note := func(rule string, status interp.Status, message string) {
 		if status != interp.None && !s.isOwn(p, rule, r) {
-			s.options.Record(finding{served: p, rule: rule, status: status, message: message, action: policy.Audit}.record(r))
+			s.options.Record(ruleFailure{servedPolicy: p, rule: rule, status: status, message: message, action: policy.Audit}.record(r))
 		}
 	}
 	for _, t := range p.engine.GenerateTriggers(ctx, req) {
@@ -77,8 +77,8 @@ func (s *Server) rehearseStart(ctx context.Context, p *served, r *review, req *i
 }
 
 // startChanges has the work kept of rules that change objects that are there.
-func (s *Server) startChanges(ctx context.Context, p *served, r *review, req *interp.Request) []finding {
-	var out []finding
+func (s *Server) startChanges(ctx context.Context, p *servedPolicy, r *review, req *interp.Request) []ruleFailure {
+	var out []ruleFailure
 	object := r.object
 	if object == nil {
 		object = r.old
@@ -86,7 +86,7 @@ func (s *Server) startChanges(ctx context.Context, p *served, r *review, req *in
 	for _, t := range p.engine.Triggered(ctx, req) {
 		switch {
 		case t.Status == interp.Error:
-			out = append(out, finding{served: p, rule: t.Rule, status: t.Status, message: t.Message, action: policy.Audit})
+			out = append(out, ruleFailure{servedPolicy: p, rule: t.Rule, status: t.Status, message: t.Message, action: policy.Audit})
 		case t.Status == interp.Pass && !s.isOwn(p, t.Rule, r):
 			if err := s.options.Start(ctx, Start{Policy: p.Policy.Policy, Rule: t.Rule, Changes: true, Object: object, Request: req}); err != nil {
 				out = append(out, p.lost(t.Rule, err))
@@ -98,7 +98,7 @@ func (s *Server) startChanges(ctx context.Context, p *served, r *review, req *in
 
 // isOwn tells that the request is the program's own, which starts no work unless the
 // rule says otherwise: rules would set each other off without end.
-func (s *Server) isOwn(p *served, rule string, r *review) bool {
+func (s *Server) isOwn(p *servedPolicy, rule string, r *review) bool {
 	if s.options.User == "" || r.user.Name != s.options.User {
 		return false
 	}
@@ -113,9 +113,9 @@ func (s *Server) isOwn(p *served, rule string, r *review) bool {
 }
 
 // lost is work that could not be kept.
-func (p *served) lost(rule string, err error) finding {
-	return finding{
-		served: p, rule: rule, status: interp.Error, message: fmt.Sprintf("the work that the request starts cannot be kept: %v", err),
+func (p *servedPolicy) lost(rule string, err error) ruleFailure {
+	return ruleFailure{
+		servedPolicy: p, rule: rule, status: interp.Error, message: fmt.Sprintf("the work that the request starts cannot be kept: %v", err),
 		action: policy.Enforce, blocks: p.FailurePolicy == policy.Fail, warns: true,
 	}
 }

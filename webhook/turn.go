@@ -11,29 +11,29 @@ import (
 // errBusy is a request that got no turn in its time.
 var errBusy = errors.New("too many requests are being judged")
 
-// turns bound how many requests are judged at once, and how many of one crowd: those
+// judgeLimit bounds how many requests are judged at once, and how many of one crowd: those
 // about one kind that come in at one path. So a policy that waits for something slow
 // keeps only such requests waiting that it is about.
-type turns struct {
+type judgeLimit struct {
 	all   chan struct{}
 	share int // of a crowd
 
-	mu     sync.Mutex
-	crowds map[string]*crowd
+	mu    sync.Mutex
+	kinds map[string]*kindLimit
 }
 
-// A crowd is there as long as somebody is of it.
-type crowd struct {
+// A kindLimit is there as long as somebody is of it.
+type kindLimit struct {
 	turns chan struct{}
 	of    int
 }
 
-func newTurns(n int) *turns {
-	return &turns{all: make(chan struct{}, n), share: max(1, n/2), crowds: map[string]*crowd{}}
+func newJudgeLimit(n int) *judgeLimit {
+	return &judgeLimit{all: make(chan struct{}, n), share: max(1, n/2), kinds: map[string]*kindLimit{}}
 }
 
 // take waits for a turn, which ends with a call of done.
-func (t *turns) take(ctx context.Context, name string) (done func(), err error) {
+func (t *judgeLimit) take(ctx context.Context, name string) (done func(), err error) {
 	c := t.join(name)
 	select {
 	case c.turns <- struct{}{}:
@@ -55,25 +55,25 @@ func (t *turns) take(ctx context.Context, name string) (done func(), err error) 
 	}, nil
 }
 
-func (t *turns) join(name string) *crowd {
+func (t *judgeLimit) join(name string) *kindLimit {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c := t.crowds[name]
+	c := t.kinds[name]
 	if c == nil {
-		c = &crowd{turns: make(chan struct{}, t.share)}
-		t.crowds[name] = c
+		c = &kindLimit{turns: make(chan struct{}, t.share)}
+		t.kinds[name] = c
 	}
 	c.of++
 	return c
 }
 
-func (t *turns) leave(name string) {
+func (t *judgeLimit) leave(name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if c := t.crowds[name]; c.of > 1 {
+	if c := t.kinds[name]; c.of > 1 {
 		c.of--
 	} else {
-		delete(t.crowds, name)
+		delete(t.kinds, name)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 
 // Requests of one kind that wait for something slow leave turns to others.
 func TestTurnsForOthers(t *testing.T) {
-	turns := newTurns(4)
+	turns := newJudgeLimit(4)
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 	var held []func()
@@ -33,8 +33,8 @@ func TestTurnsForOthers(t *testing.T) {
 	for _, done := range append(held, done) {
 		done()
 	}
-	if len(turns.crowds) > 0 || len(turns.all) > 0 {
-		t.Errorf("%d crowds and %d turns are left", len(turns.crowds), len(turns.all))
+	if len(turns.kinds) > 0 || len(turns.all) > 0 {
+		t.Errorf("%d crowds and %d turns are left", len(turns.kinds), len(turns.all))
 	}
 }
 

@@ -13,9 +13,9 @@ import (
 	"github.com/kvap/kvap/policy"
 )
 
-// A finding is a rule's failure or error, and what follows from it.
-type finding struct {
-	*served
+// A ruleFailure is a rule's failure or error, and what follows from it.
+type ruleFailure struct {
+	*servedPolicy
 	rule    string
 	status  interp.Status
 	message string
@@ -26,8 +26,8 @@ type finding struct {
 
 // validate judges a request by each policy of a place. All are asked, so that a
 // denial names all of them. What is admitted starts its work.
-func (s *Server) validate(ctx context.Context, policies []*served, r *review, req *interp.Request) (*admissionv1.AdmissionResponse, error) {
-	var found []finding
+func (s *Server) validate(ctx context.Context, policies []*servedPolicy, r *review, req *interp.Request) (*admissionv1.AdmissionResponse, error) {
+	var found []ruleFailure
 	verdicts := s.judge(ctx, policies, req)
 	for i, p := range policies {
 		list, err := s.findings(ctx, p, r, verdicts[i])
@@ -36,7 +36,7 @@ func (s *Server) validate(ctx context.Context, policies []*served, r *review, re
 		}
 		found = append(found, list...)
 	}
-	if !slices.ContainsFunc(found, func(f finding) bool { return f.blocks }) {
+	if !slices.ContainsFunc(found, func(f ruleFailure) bool { return f.blocks }) {
 		found = append(found, s.start(ctx, policies, r, req)...)
 	}
 	for _, f := range found {
@@ -47,7 +47,7 @@ func (s *Server) validate(ctx context.Context, policies []*served, r *review, re
 
 // judge asks each policy. What one has verified of images counts for the others, but what one in
 // shadow has for itself only.
-func (s *Server) judge(ctx context.Context, policies []*served, req *interp.Request) [][]interp.RuleResult {
+func (s *Server) judge(ctx context.Context, policies []*servedPolicy, req *interp.Request) [][]interp.RuleResult {
 	out := make([][]interp.RuleResult, len(policies))
 	shared := &interp.Verified{}
 	verified := make([]*interp.Verified, len(policies))
@@ -67,14 +67,14 @@ func (s *Server) judge(ctx context.Context, policies []*served, req *interp.Requ
 }
 
 // findings are what one policy has against a request.
-func (s *Server) findings(ctx context.Context, p *served, r *review, results []interp.RuleResult) ([]finding, error) {
-	var out []finding
+func (s *Server) findings(ctx context.Context, p *servedPolicy, r *review, results []interp.RuleResult) ([]ruleFailure, error) {
+	var out []ruleFailure
 	for _, result := range results {
 		if result.Status != interp.Fail && result.Status != interp.Error {
 			s.rehearsed(p, r, result.Rule, result.Status)
 			continue
 		}
-		f := finding{served: p, rule: result.Rule, status: result.Status, message: result.Message}
+		f := ruleFailure{servedPolicy: p, rule: result.Rule, status: result.Status, message: result.Message}
 		var err error
 		if f.action, err = s.actionOf(ctx, p, result.Rule, r); err != nil {
 			return nil, err
@@ -88,7 +88,7 @@ func (s *Server) findings(ctx context.Context, p *served, r *review, results []i
 }
 
 // warnsOfAudit tells whether the user hears of what is only audited.
-func (p *served) warnsOfAudit() bool {
+func (p *servedPolicy) warnsOfAudit() bool {
 	if p.Validating != nil {
 		return slices.Contains(p.Validating.Actions, "Warn")
 	}
@@ -96,9 +96,9 @@ func (p *served) warnsOfAudit() bool {
 }
 
 // answer denies if something blocks. The warnings are for those who are admitted.
-func answer(r *review, found []finding) *admissionv1.AdmissionResponse {
+func answer(r *review, found []ruleFailure) *admissionv1.AdmissionResponse {
 	out := &admissionv1.AdmissionResponse{Allowed: true, AuditAnnotations: annotations(found)}
-	if slices.ContainsFunc(found, func(f finding) bool { return f.blocks }) {
+	if slices.ContainsFunc(found, func(f ruleFailure) bool { return f.blocks }) {
 		out.Allowed = false
 		out.Result = &metav1.Status{Status: metav1.StatusFailure, Code: 400, Reason: metav1.StatusReasonBadRequest, Message: denial(r, found)}
 		return out
@@ -143,7 +143,7 @@ type violation struct {
 const violationsKey = "violations"
 
 // annotations are for the audit log, whatever becomes of the request.
-func annotations(found []finding) map[string]string {
+func annotations(found []ruleFailure) map[string]string {
 	var list []violation
 	size := 0
 	for _, f := range found {
@@ -189,7 +189,7 @@ type Record struct {
 	Err          error
 }
 
-func (f finding) record(r *review) Record {
+func (f ruleFailure) record(r *review) Record {
 	return Record{
 		Request: r.describe(), Of: f.Policy.Policy, Policy: f.FullName(), Rule: f.rule, Status: f.status, Message: f.message,
 		Action: f.action, Shadow: f.Shadow, Blocked: f.blocks,
@@ -198,8 +198,8 @@ func (f finding) record(r *review) Record {
 
 // rehearsed records what a rule of a policy in shadow says of a request that it is
 // about, where it finds nothing: so it is known how many it has seen.
-func (s *Server) rehearsed(p *served, r *review, rule string, status interp.Status) {
+func (s *Server) rehearsed(p *servedPolicy, r *review, rule string, status interp.Status) {
 	if p.Shadow && status != interp.None {
-		s.options.Record(finding{served: p, rule: rule, status: status}.record(r))
+		s.options.Record(ruleFailure{servedPolicy: p, rule: rule, status: status}.record(r))
 	}
 }

@@ -155,7 +155,7 @@ spec:
 // Shadow mode admits and says nothing to the user, and records all the same.
 func TestShadow(t *testing.T) {
 	c := start(t, Options{})
-	c.Set(Set{Policies: []Policy{{Policy: policies(t, enforced(ownerRequired))[0], Shadow: true}}})
+	c.Set(PolicySet{Policies: []Policy{{Policy: policies(t, enforced(ownerRequired))[0], Shadow: true}}})
 	got := c.ask(t, "/validate/fail", plain)
 	if !got.Allowed || got.Warnings != nil || !strings.Contains(got.AuditAnnotations["violations"], `"shadow":true`) {
 		t.Errorf("got %+v", got)
@@ -170,7 +170,7 @@ func TestShadow(t *testing.T) {
 // what it has changed is told of.
 func TestShadowRecordsAll(t *testing.T) {
 	c := start(t, Options{Start: func(context.Context, Start) error { t.Error("work was begun"); return nil }})
-	var in Set
+	var in PolicySet
 	for _, p := range policies(t, enforced(ownerRequired)+`---
 apiVersion: kyverno.io/v1
 kind: ClusterPolicy
@@ -256,7 +256,7 @@ spec:
 		t.Fatal(ds)
 	}
 	c := start(t, Options{})
-	c.Set(Set{Policies: set(f.Policies).Policies, Exceptions: f.Exceptions})
+	c.Set(PolicySet{Policies: set(f.Policies).Policies, Exceptions: f.Exceptions})
 	if !c.ask(t, "/validate/fail", strings.ReplaceAll(plain, "prod", "lab")).Allowed {
 		t.Error("denied in spite of the exception")
 	}
@@ -305,9 +305,9 @@ func TestPoliciesOfOneName(t *testing.T) {
 	c := start(t, Options{})
 	list := set(policies(t, enforced(ownerRequired)+"---"+local))
 	c.Set(list)
-	var found []finding
+	var found []ruleFailure
 	for _, p := range list.Policies {
-		found = append(found, finding{served: c.current.Load().policies[p.Policy], rule: "owner", message: "no", action: policy.Enforce})
+		found = append(found, ruleFailure{servedPolicy: c.current.Load().policies[p.Policy], rule: "owner", message: "no", action: policy.Enforce})
 	}
 	got := byPolicy(found)
 	if got["owners"] == nil || got["prod/owners"] == nil {

@@ -14,14 +14,14 @@ import (
 )
 
 // Access asks the API server what this process may do.
-func Access(config *rest.Config, c *Cluster) (background.May, error) {
+func Access(config *rest.Config, c *Client) (background.May, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context, verb string, k background.Kind, namespace string) (bool, error) {
+	return func(ctx context.Context, verb string, k background.ObjectKind, namespace string) (bool, error) {
 		kind := schema.FromAPIVersionAndKind(k.APIVersion, k.Kind)
 		at, err := c.client.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
 		switch {

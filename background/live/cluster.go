@@ -32,16 +32,16 @@ const (
 	maxListed = 20_000 // objects of a list
 )
 
-// A Cluster reads and writes by the API server.
-type Cluster struct {
+// A Client reads and writes a cluster by its API server.
+type Client struct {
 	client client.Client
 	names  finder
 }
 
-var _ background.Cluster = (*Cluster)(nil)
+var _ background.Cluster = (*Client)(nil)
 
 // New connects to a cluster.
-func New(config *rest.Config, namespace string) (*Cluster, *Requests, error) {
+func New(config *rest.Config, namespace string) (*Client, *Requests, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1                           // the API server's own priorities and fairness see to it
 	config.WarningHandler = rest.NoWarnings{} // of kinds that are deprecated
@@ -55,7 +55,7 @@ func New(config *rest.Config, namespace string) (*Cluster, *Requests, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return &Cluster{client: c}, &Requests{client: c, namespace: namespace}, nil
+	return &Client{client: c}, &Requests{client: c, namespace: namespace}, nil
 }
 
 func unstructuredOf(apiVersion, kind string) *unstructured.Unstructured {
@@ -67,7 +67,7 @@ func unstructuredOf(apiVersion, kind string) *unstructured.Unstructured {
 
 // outside tells of a namespace that objects of a kind are not in, because they are in
 // none. The client would leave the namespace out, and reach over all of them.
-func (c *Cluster) outside(apiVersion, kind, namespace string) (bool, error) {
+func (c *Client) outside(apiVersion, kind, namespace string) (bool, error) {
 	if namespace == "" {
 		return false, nil
 	}
@@ -76,7 +76,7 @@ func (c *Cluster) outside(apiVersion, kind, namespace string) (bool, error) {
 }
 
 // inside is an error where an object says to be in a namespace and cannot be.
-func (c *Cluster) inside(apiVersion, kind, namespace string) error {
+func (c *Client) inside(apiVersion, kind, namespace string) error {
 	outside, err := c.outside(apiVersion, kind, namespace)
 	if outside {
 		return fmt.Errorf("objects of the kind %s are in no namespace, and so not in %s", kind, namespace)
@@ -84,12 +84,12 @@ func (c *Cluster) inside(apiVersion, kind, namespace string) error {
 	return err
 }
 
-func (c *Cluster) objectInside(o *unstructured.Unstructured) error {
+func (c *Client) objectInside(o *unstructured.Unstructured) error {
 	return c.inside(o.GetAPIVersion(), o.GetKind(), o.GetNamespace())
 }
 
 // Namespaced implements background.Cluster.
-func (c *Cluster) Namespaced(_ context.Context, apiVersion, kind string) (bool, error) {
+func (c *Client) Namespaced(_ context.Context, apiVersion, kind string) (bool, error) {
 	namespaced, err := c.client.IsObjectNamespaced(unstructuredOf(apiVersion, kind))
 	if apimeta.IsNoMatchError(err) {
 		return true, nil
@@ -98,7 +98,7 @@ func (c *Cluster) Namespaced(_ context.Context, apiVersion, kind string) (bool, 
 }
 
 // Get implements background.Cluster.
-func (c *Cluster) Get(ctx context.Context, apiVersion, kind, namespace, name string) (map[string]any, bool, error) {
+func (c *Client) Get(ctx context.Context, apiVersion, kind, namespace, name string) (map[string]any, bool, error) {
 	if err := c.inside(apiVersion, kind, namespace); err != nil {
 		return nil, false, err
 	}
@@ -111,7 +111,7 @@ func (c *Cluster) Get(ctx context.Context, apiVersion, kind, namespace, name str
 }
 
 // List implements background.Cluster.
-func (c *Cluster) List(ctx context.Context, apiVersion, kind, namespace string, selector labels.Selector) ([]map[string]any, error) {
+func (c *Client) List(ctx context.Context, apiVersion, kind, namespace string, selector labels.Selector) ([]map[string]any, error) {
 	var out []map[string]any
 	for from := ""; ; {
 		page, next, err := c.Page(ctx, apiVersion, kind, namespace, selector, from)
@@ -131,7 +131,7 @@ func (c *Cluster) List(ctx context.Context, apiVersion, kind, namespace string, 
 
 // Page implements background.Cluster. Where the list has become too old to go on with,
 // it goes on with a newer one: what has changed meanwhile is told by who changed it.
-func (c *Cluster) Page(ctx context.Context, apiVersion, kind, namespace string, selector labels.Selector, from string) (objects []map[string]any, next string, err error) {
+func (c *Client) Page(ctx context.Context, apiVersion, kind, namespace string, selector labels.Selector, from string) (objects []map[string]any, next string, err error) {
 	if outside, err := c.outside(apiVersion, kind, namespace); outside || err != nil {
 		return nil, "", err
 	}
@@ -162,7 +162,7 @@ func newerPage(err error) string {
 }
 
 // Create implements background.Cluster.
-func (c *Cluster) Create(ctx context.Context, object map[string]any) (string, error) {
+func (c *Client) Create(ctx context.Context, object map[string]any) (string, error) {
 	o := &unstructured.Unstructured{Object: maps.Clone(object)}
 	if err := c.objectInside(o); err != nil {
 		return "", err
@@ -172,7 +172,7 @@ func (c *Cluster) Create(ctx context.Context, object map[string]any) (string, er
 }
 
 // Update implements background.Cluster.
-func (c *Cluster) Update(ctx context.Context, object map[string]any, subresource string) (string, error) {
+func (c *Client) Update(ctx context.Context, object map[string]any, subresource string) (string, error) {
 	o := &unstructured.Unstructured{Object: maps.Clone(object)}
 	if err := c.objectInside(o); err != nil {
 		return "", err
@@ -186,7 +186,7 @@ func (c *Cluster) Update(ctx context.Context, object map[string]any, subresource
 }
 
 // Apply implements background.Cluster.
-func (c *Cluster) Apply(ctx context.Context, object map[string]any) (string, error) {
+func (c *Client) Apply(ctx context.Context, object map[string]any) (string, error) {
 	data, err := json.Marshal(object)
 	if err != nil {
 		return "", err
@@ -200,7 +200,7 @@ func (c *Cluster) Apply(ctx context.Context, object map[string]any) (string, err
 }
 
 // Label implements background.Cluster.
-func (c *Cluster) Label(ctx context.Context, at interp.ObjectReference, change map[string]*string) error {
+func (c *Client) Label(ctx context.Context, at interp.ObjectReference, change map[string]*string) error {
 	if err := c.inside(at.APIVersion, at.Kind, at.Namespace); err != nil {
 		return err
 	}
@@ -225,7 +225,7 @@ func (c *Cluster) Label(ctx context.Context, at interp.ObjectReference, change m
 }
 
 // Delete implements background.Cluster.
-func (c *Cluster) Delete(ctx context.Context, object map[string]any) error {
+func (c *Client) Delete(ctx context.Context, object map[string]any) error {
 	o := &unstructured.Unstructured{Object: maps.Clone(object)}
 	if err := c.objectInside(o); err != nil {
 		return err

@@ -53,7 +53,7 @@ func (w *wide) Delete(context.Context, client.Object, ...client.DeleteOption) er
 func TestOutside(t *testing.T) {
 	const version, kind, in = "rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "shop"
 	asked := &wide{}
-	c := &Cluster{client: asked}
+	c := &Client{client: asked}
 	object := map[string]any{"apiVersion": version, "kind": kind, "metadata": map[string]any{"name": "all", "namespace": in}}
 	for verb, do := range map[string]func() error{
 		"get":    func() error { _, _, err := c.Get(t.Context(), version, kind, in, "all"); return err },

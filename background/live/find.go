@@ -57,7 +57,7 @@ func (f *finder) of(apiVersion, kind, namespace string, now time.Time) *names {
 }
 
 // Find implements background.Cluster.
-func (c *Cluster) Find(ctx context.Context, apiVersion, kind, namespace string, uid types.UID) (map[string]any, bool, error) {
+func (c *Client) Find(ctx context.Context, apiVersion, kind, namespace string, uid types.UID) (map[string]any, bool, error) {
 	if outside, err := c.outside(apiVersion, kind, namespace); outside || err != nil {
 		return nil, false, err
 	}
@@ -72,7 +72,7 @@ func (c *Cluster) Find(ctx context.Context, apiVersion, kind, namespace string, 
 
 // nameOf is the name of the object with a UID; empty where a list that began after it
 // was asked has none.
-func (c *Cluster) nameOf(ctx context.Context, apiVersion, kind, namespace string, uid types.UID, asked time.Time) (string, error) {
+func (c *Client) nameOf(ctx context.Context, apiVersion, kind, namespace string, uid types.UID, asked time.Time) (string, error) {
 	n := c.names.of(apiVersion, kind, namespace, asked)
 	n.mu.Lock()
 	defer n.mu.Unlock()

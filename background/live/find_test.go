@@ -48,7 +48,7 @@ func TestFind(t *testing.T) {
 	for i := range 2000 {
 		s.uids[fmt.Sprint("n", i)] = types.UID(fmt.Sprint("u", i))
 	}
-	c := &Cluster{client: s}
+	c := &Client{client: s}
 	find := func(uid types.UID, want bool, lists int) {
 		t.Helper()
 		s.lists = 0

@@ -20,26 +20,26 @@ const LedgerName = "kvap-generated"
 // ledgerKey is its only key.
 const ledgerKey = "rules.json"
 
-// A Ledger keeps what rules make in a ConfigMap.
-type Ledger struct {
+// ConfigMapRecords keeps what rules make in a ConfigMap.
+type ConfigMapRecords struct {
 	client    client.Client
 	namespace string
 }
 
-var _ background.Ledger = (*Ledger)(nil)
+var _ background.RecordStore = (*ConfigMapRecords)(nil)
 
-// NewLedger is the ledger in the namespace of some requests.
-func NewLedger(r *Requests) *Ledger { return &Ledger{r.client, r.namespace} }
+// NewLedger is the record store in the namespace of some requests.
+func NewLedger(r *Requests) *ConfigMapRecords { return &ConfigMapRecords{r.client, r.namespace} }
 
 // Load implements background.Ledger. What nobody can read is an error, and not empty:
 // what was written there is not lost for a slip of the pen.
-func (l *Ledger) Load(ctx context.Context) ([]background.Deed, error) {
+func (l *ConfigMapRecords) Load(ctx context.Context) ([]background.RuleRecord, error) {
 	at := &corev1.ConfigMap{}
 	err := l.client.Get(ctx, client.ObjectKey{Namespace: l.namespace, Name: LedgerName}, at)
 	if apierrors.IsNotFound(err) || err == nil && at.Data[ledgerKey] == "" {
 		return nil, nil
 	}
-	var out []background.Deed
+	var out []background.RuleRecord
 	if err == nil {
 		err = json.Unmarshal([]byte(at.Data[ledgerKey]), &out)
 	}
@@ -50,7 +50,7 @@ func (l *Ledger) Load(ctx context.Context) ([]background.Deed, error) {
 }
 
 // Save implements background.Ledger.
-func (l *Ledger) Save(ctx context.Context, all []background.Deed) error {
+func (l *ConfigMapRecords) Save(ctx context.Context, all []background.RuleRecord) error {
 	text, err := json.Marshal(all)
 	if err != nil {
 		return err

@@ -42,7 +42,7 @@ func (l *long) List(_ context.Context, list client.ObjectList, options ...client
 // Page after page leads through any number of objects; one that is asked for too late
 // is asked for anew where the API server says. A list as a whole is bounded.
 func TestPage(t *testing.T) {
-	c := &Cluster{client: &long{pages: maxListed + 7, late: "9"}}
+	c := &Client{client: &long{pages: maxListed + 7, late: "9"}}
 	seen, from := 0, ""
 	for {
 		page, next, err := c.Page(t.Context(), "v1", "ConfigMap", "", labels.Everything(), from)

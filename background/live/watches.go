@@ -29,12 +29,12 @@ const (
 // kindWait is how long to wait for a kind that the cluster does not serve yet.
 const kindWait = 15 * time.Second
 
-// A Heard hears of what is watched. It is a Worker.
-type Heard interface {
-	Seen(background.Seen)
-	Unseen(background.Watched, error)
+// A ChangeHandler hears of what is watched. It is a Worker.
+type ChangeHandler interface {
+	ObjectChanged(background.ObjectChange)
+	WatchFailed(background.Watched, error)
 	Request(name string)
-	Unheard(err error) // nil when it is over
+	RequestWatch(err error) // nil when it is over
 }
 
 // Watches tell of objects, from Run until its context ends.
@@ -45,7 +45,7 @@ type Watches struct {
 
 	mu      sync.Mutex
 	ctx     context.Context // of Run; nil before
-	heard   Heard
+	handler ChangeHandler
 	wanted  []background.Watched
 	running map[background.Watched]context.CancelFunc
 }
@@ -53,7 +53,7 @@ type Watches struct {
 var _ background.Watcher = (*Watches)(nil)
 
 // NewWatches watches a cluster. The namespace is that of the GenerateRequests.
-func NewWatches(config *rest.Config, c *Cluster, namespace string) (*Watches, error) {
+func NewWatches(config *rest.Config, c *Client, namespace string) (*Watches, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
 	config.WarningHandler = rest.NoWarnings{}
@@ -65,9 +65,9 @@ func NewWatches(config *rest.Config, c *Cluster, namespace string) (*Watches, er
 }
 
 // Run watches until the context ends.
-func (w *Watches) Run(ctx context.Context, heard Heard) {
+func (w *Watches) Run(ctx context.Context, heard ChangeHandler) {
 	w.mu.Lock()
-	w.ctx, w.heard = ctx, heard
+	w.ctx, w.handler = ctx, heard
 	w.update()
 	w.mu.Unlock()
 	requests := v1alpha1.GroupVersion().WithResource("generaterequests")
@@ -75,7 +75,7 @@ func (w *Watches) Run(ctx context.Context, heard Heard) {
 		if !gone {
 			heard.Request(o.Name)
 		}
-	}, heard.Unheard).RunWithContext(ctx)
+	}, heard.RequestWatch).RunWithContext(ctx)
 }
 
 // Watch implements background.Watcher.
@@ -112,10 +112,10 @@ func (w *Watches) update() {
 // watch watches a kind, once the cluster serves it.
 func (w *Watches) watch(ctx context.Context, of background.Watched) {
 	for ctx.Err() == nil {
-		kind := schema.FromAPIVersionAndKind(of.APIVersion, of.Kind.Kind)
+		kind := schema.FromAPIVersionAndKind(of.APIVersion, of.ObjectKind.Kind)
 		mapping, err := w.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 		if err != nil {
-			w.heard.Unseen(of, fmt.Errorf("the kind is not served: %w", err))
+			w.handler.WatchFailed(of, fmt.Errorf("the kind is not served: %w", err))
 			select {
 			case <-ctx.Done():
 			case <-time.After(kindWait):
@@ -127,13 +127,13 @@ func (w *Watches) watch(ctx context.Context, of background.Watched) {
 			selector = copiedLabels
 		}
 		w.informer(mapping.Resource, of.Namespace, selector, func(o *metav1.PartialObjectMetadata, gone bool) {
-			w.heard.Seen(background.Seen{
+			w.handler.ObjectChanged(background.ObjectChange{
 				Of: of, Version: o.ResourceVersion, Labels: o.Labels, Gone: gone,
-				Object: v1alpha1.ObjectReference{APIVersion: of.APIVersion, Kind: of.Kind.Kind, Namespace: o.Namespace, Name: o.Name, UID: o.UID},
+				Object: v1alpha1.ObjectReference{APIVersion: of.APIVersion, Kind: of.ObjectKind.Kind, Namespace: o.Namespace, Name: o.Name, UID: o.UID},
 			})
 		}, func(err error) {
 			if err != nil {
-				w.heard.Unseen(of, err)
+				w.handler.WatchFailed(of, err)
 			}
 		}).RunWithContext(ctx)
 	}

@@ -39,7 +39,7 @@ func serve(ctx context.Context) error {
 		return err
 	}
 	server := webhook.New(webhook.Options{World: settings(), Certificate: authority.Certificate, Drain: time.Millisecond})
-	var set webhook.Set
+	var set webhook.PolicySet
 	for _, p := range f.Policies {
 		set.Policies = append(set.Policies, webhook.Policy{Policy: p})
 	}

@@ -77,7 +77,7 @@ func (done *Compilation) only(wanted func(*compile.Rule) bool) []*policy.Policy 
 type hooks map[string][]admissionregistrationv1.RuleWithOperations
 
 // add adds the rules of configurations; name names their webhooks.
-func (h hooks) add(o registration.Objects, name func(verb, webhook string) string) {
+func (h hooks) add(o registration.Configurations, name func(verb, webhook string) string) {
 	if o.Validating != nil {
 		for _, w := range o.Validating.Webhooks {
 			h[name("validate", w.Name)] = append(h[name("validate", w.Name)], w.Rules...)

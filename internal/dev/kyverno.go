@@ -196,7 +196,7 @@ func (k *standIn) sources(ctx context.Context) (out []unstructured.Unstructured,
 }
 
 // readAsKyverno are the policies that are on, as one who knows nothing of kvap reads them.
-func readAsKyverno(sources []unstructured.Unstructured) (set webhook.Set, text string, err error) {
+func readAsKyverno(sources []unstructured.Unstructured) (set webhook.PolicySet, text string, err error) {
 	var all strings.Builder
 	for _, o := range sources {
 		data, err := json.Marshal(standin.Plain(&o).Object)

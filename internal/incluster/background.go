@@ -35,13 +35,13 @@ type workshop struct {
 	log      logr.Logger
 	tell     func(background.Notice)
 	may      background.May
-	room     *background.Room
+	room     *background.Backlog
 	refused  prometheus.Counter
 	changed  chan struct{} // yields when other permissions are missing
 
 	mu      sync.Mutex
-	work    *background.Set    // what there is to do; nil before the first policies are known
-	worker  *background.Worker // nil while this replica does not lead
+	work    *background.PolicySet // what there is to do; nil before the first policies are known
+	worker  *background.Worker    // nil while this replica does not lead
 	missing []background.Missing
 }
 
@@ -63,11 +63,11 @@ func newWorkshop(ctx context.Context, config *rest.Config, o *fallback, user str
 		return nil, err
 	}
 	out.options = background.Options{
-		Cluster: cluster, Requests: requests, Ledger: live.NewLedger(requests), World: o.world, Tell: out.notice, User: user,
-		Kinds: func(group, version, kind string) []background.Kind {
+		Cluster: cluster, Requests: requests, Records: live.NewLedger(requests), World: o.world, Tell: out.notice, User: user,
+		Kinds: func(group, version, kind string) []background.ObjectKind {
 			return firstKinds(o.kinds(), group, version, kind)
 		},
-		Resources: func(group, version, resource string) []background.Kind {
+		Resources: func(group, version, resource string) []background.ObjectKind {
 			return kindsNamed(o.kinds(), group, version, resource)
 		},
 	}
@@ -83,12 +83,12 @@ func (w *workshop) bound() error {
 			return err
 		}
 	}
-	w.room = &background.Room{Count: w.requests.Count, Now: time.Now, Counted: func(n int) { waiting.Set(float64(n)) }}
+	w.room = &background.Backlog{Count: w.requests.Count, Now: time.Now, Counted: func(n int) { waiting.Set(float64(n)) }}
 	return nil
 }
 
 // set says what there is to do, whether or not this replica leads.
-func (w *workshop) set(work background.Set) {
+func (w *workshop) set(work background.PolicySet) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.work = &work
@@ -198,14 +198,14 @@ func (w *workshop) keep(ctx context.Context, of v1alpha1.PolicyReference, work w
 
 // firstKinds are the kinds of a table, each in its first version unless a version is
 // asked for.
-func firstKinds(table registration.Table, group, version, kind string) []background.Kind {
-	var out []background.Kind
+func firstKinds(table registration.Table, group, version, kind string) []background.ObjectKind {
+	var out []background.ObjectKind
 	seen := map[string]bool{}
 	for _, r := range table.Resources(group, version, kind) {
 		if key := r.Group + "/" + r.Kind; !seen[key] {
 			seen[key] = true
 			at := metav1.GroupVersion{Group: r.Group, Version: r.Version}
-			out = append(out, background.Kind{APIVersion: at.String(), Kind: r.Kind})
+			out = append(out, background.ObjectKind{APIVersion: at.String(), Kind: r.Kind})
 		}
 	}
 	return out
@@ -213,15 +213,15 @@ func firstKinds(table registration.Table, group, version, kind string) []backgro
 
 // kindsNamed are the kinds of a table of which a resource is, each in its first version
 // unless a version is asked for.
-func kindsNamed(table registration.Table, group, version, resource string) []background.Kind {
-	var out []background.Kind
+func kindsNamed(table registration.Table, group, version, resource string) []background.ObjectKind {
+	var out []background.ObjectKind
 	for _, r := range table {
 		if r.Plural == resource && (group == "*" || group == r.Group) && (version == "*" || version == r.Version) {
 			out = append(out, firstKinds(table, r.Group, r.Version, r.Kind)...)
 		}
 	}
 	if version == "*" && len(out) > 1 {
-		out = slices.CompactFunc(out, func(a, b background.Kind) bool {
+		out = slices.CompactFunc(out, func(a, b background.ObjectKind) bool {
 			return a.Kind == b.Kind && schema.FromAPIVersionAndKind(a.APIVersion, "").Group == schema.FromAPIVersionAndKind(b.APIVersion, "").Group
 		})
 	}

@@ -207,10 +207,10 @@ func (o *fallback) Serve(ctx context.Context, remaining controller.Remaining) (c
 func (o *fallback) set(remaining controller.Remaining) (out controller.Serving, list []*policy.Policy, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	set := webhook.Set{Exceptions: remaining.Exceptions}
-	work := background.Set{Exceptions: remaining.Exceptions, ExcludeNamespaces: remaining.ExcludeNamespaces}
+	set := webhook.PolicySet{Exceptions: remaining.Exceptions}
+	work := background.PolicySet{Exceptions: remaining.Exceptions, ExcludeNamespaces: remaining.ExcludeNamespaces}
 	kept, sources := map[string]*policy.Policy{}, map[*policy.Policy]v1alpha1.PolicyReference{}
-	subjects := map[*policy.Policy]shadow.Subject{}
+	subjects := map[*policy.Policy]shadow.ShadowedPolicy{}
 	for _, one := range remaining.Policies {
 		p, err := o.remainder(one, kept)
 		if err != nil {
@@ -222,7 +222,7 @@ func (o *fallback) set(remaining controller.Remaining) (out controller.Serving, 
 		list, sources[p] = append(list, p), one.Source
 		set.Policies = append(set.Policies, webhook.Policy{Policy: p, Shadow: one.Shadow})
 		if one.Shadow {
-			subjects[p] = shadow.Subject{Source: one.Source, Generation: one.Generation}
+			subjects[p] = shadow.ShadowedPolicy{Source: one.Source, Generation: one.Generation}
 			continue
 		}
 		if p.StartsWork() {

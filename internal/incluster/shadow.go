@@ -85,7 +85,7 @@ func (o *fallback) keepBook(ctx context.Context, config *rest.Config) error {
 }
 
 // tellShadow writes the entry of this process, and leaves those of others.
-func tellShadow(ctx context.Context, translations dynamic.ResourceInterface, page shadow.Page) error {
+func tellShadow(ctx context.Context, translations dynamic.ResourceInterface, page shadow.PolicyTally) error {
 	name := controller.TranslationName(page.Source)
 	data, err := json.Marshal(map[string]any{
 		"apiVersion": v1alpha1.GroupVersion().String(), "kind": "PolicyTranslation", "metadata": map[string]any{"name": name},

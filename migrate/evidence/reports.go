@@ -14,24 +14,24 @@ import (
 
 // A Register is what Kyverno's reports say, by object.
 type Register struct {
-	by map[subject]map[ruleName]Result
+	by map[reportedObject]map[ruleName]ReportedResult
 }
 
-// A subject is an object as a report names it.
-type subject struct{ group, kind, namespace, name string }
+// A reportedObject is an object as a report names it.
+type reportedObject struct{ group, kind, namespace, name string }
 
 // A ruleName is a rule as Kyverno reports it.
 type ruleName struct{ policy, rule string }
 
-// A Result is what Kyverno reported of one rule on one object.
-type Result struct {
+// A ReportedResult is what Kyverno reported of one rule on one object.
+type ReportedResult struct {
 	Result, Message string
 	At              time.Time // zero where the report does not say
 }
 
 // Reported are the results for one object, and when the object changed last.
 type Reported struct {
-	results map[ruleName]Result
+	results map[ruleName]ReportedResult
 	changed time.Time
 }
 
@@ -101,17 +101,17 @@ func subjects(row map[string]any) []map[string]any {
 	return out
 }
 
-func subjectOf(o map[string]any, namespace string) subject {
+func subjectOf(o map[string]any, namespace string) reportedObject {
 	gv, _ := apischema.ParseGroupVersion(text(o, "apiVersion"))
-	s := subject{gv.Group, text(o, "kind"), text(o, "namespace"), text(o, "name")}
+	s := reportedObject{gv.Group, text(o, "kind"), text(o, "namespace"), text(o, "name")}
 	if s.namespace == "" {
 		s.namespace = namespace // of the report, which lies with its object
 	}
 	return s
 }
 
-func (r *Register) add(s subject, row map[string]any) {
-	result := Result{Result: text(row, "result"), Message: text(row, "message")}
+func (r *Register) add(s reportedObject, row map[string]any) {
+	result := ReportedResult{Result: text(row, "result"), Message: text(row, "message")}
 	if result.Message == "" {
 		result.Message = text(row, "description")
 	}
@@ -121,10 +121,10 @@ func (r *Register) add(s subject, row map[string]any) {
 		}
 	}
 	if r.by == nil {
-		r.by = map[subject]map[ruleName]Result{}
+		r.by = map[reportedObject]map[ruleName]ReportedResult{}
 	}
 	if r.by[s] == nil {
-		r.by[s] = map[ruleName]Result{}
+		r.by[s] = map[ruleName]ReportedResult{}
 	}
 	name := ruleName{text(row, "policy"), text(row, "rule")}
 	if have, ok := r.by[s][name]; !ok || !result.At.Before(have.At) {
@@ -143,7 +143,7 @@ func (r *Register) Len() int { return len(r.by) }
 // Of is what is reported of an object, nil where nothing is.
 func (r *Register) Of(o *unstructured.Unstructured) *Reported {
 	gvk := o.GroupVersionKind()
-	results := r.by[subject{gvk.Group, gvk.Kind, o.GetNamespace(), o.GetName()}]
+	results := r.by[reportedObject{gvk.Group, gvk.Kind, o.GetNamespace(), o.GetName()}]
 	if results == nil {
 		return nil
 	}

@@ -15,7 +15,7 @@ import (
 // and notes in the world what it says where it does not. It is a new one that is tried, the
 // same but for its name: some of Kyverno's guards let pass what changes metadata alone.
 // Where it may not be tried, nothing is known, and the first write will tell.
-func (r *Reader) tryClosed(ctx context.Context, w *migrate.World) error {
+func (r *Reader) tryClosed(ctx context.Context, w *migrate.PolicyState) error {
 	if !migrate.IsLegacy(w.Ref) || w.Unserved {
 		return nil
 	}
@@ -59,7 +59,7 @@ func Closed(ctx context.Context, c *cluster.Connection, like *unstructured.Unstr
 		o.SetKind(like.GetKind())
 		o.SetNamespace(like.GetNamespace())
 		o.SetGenerateName("kvap-tries-")
-		err := writer{c}.put(ctx, o, true)
+		err := moveWriter{c}.put(ctx, o, true)
 		switch {
 		case err == nil, isStatus(err) && !deniedByPolicy(err):
 			return "", nil

@@ -79,8 +79,8 @@ func needsKyverno(p report.LeftPart) bool {
 
 // isKept tells of a policy that went with the definition of its kind, and that kvap enforces
 // still.
-func isKept(w migrate.World) bool {
-	return w.Source == nil && w.Carrier == nil && w.SourceSeen.Exists && w.SourceSeen.Mode == v1alpha1.ModeEnforce
+func isKept(w migrate.PolicyState) bool {
+	return w.Source == nil && w.Carrier == nil && w.SourceStatus.Exists && w.SourceStatus.Mode == v1alpha1.ModeEnforce
 }
 
 // closedSince is said of policies that Kyverno 1.20 has found in the cluster.
@@ -88,7 +88,7 @@ const closedSince = "for Kyverno 1.20 carries out no policy of kyverno.io"
 
 // nextFor is what to do with a policy of one of Kyverno's kinds, and how many keep
 // Kyverno, or hang by its definitions.
-func nextFor(w migrate.World, keep int) (string, int) {
+func nextFor(w migrate.PolicyState, keep int) (string, int) {
 	name := w.Title()
 	if isKept(w) {
 		if w.Record == nil || w.Record.Status.Original == nil {

@@ -20,13 +20,13 @@ func TestFinishWithoutRecord(t *testing.T) {
 		"metadata": map[string]any{"name": "p", "annotations": map[string]any{v1alpha1.KyvernoKey: v1alpha1.KyvernoOff, v1alpha1.ModeKey: v1alpha1.ModeEnforce}},
 	}}
 	on := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "kyverno.io/v1", "kind": "ClusterPolicy", "metadata": map[string]any{"name": "p"}}}
-	enforced := migrate.Seen{Exists: true, Mode: v1alpha1.ModeEnforce, Judging: migrate.Judging{Yes: true}}
+	enforced := migrate.ControllerStatus{Exists: true, Mode: v1alpha1.ModeEnforce, Judging: migrate.Judging{Yes: true}}
 	record := &v1alpha1.Migration{Status: v1alpha1.MigrationStatus{Stage: v1alpha1.StageEnforced}}
 	kept := &v1alpha1.Migration{Status: v1alpha1.MigrationStatus{Stage: v1alpha1.StageEnforced, Original: &v1alpha1.LastGood{Policy: "{}"}}}
 	back := &v1alpha1.Migration{Status: v1alpha1.MigrationStatus{Stage: v1alpha1.StageEnforced, Doing: &v1alpha1.MigrationStep{Verb: migrate.Rollback}}}
 	for name, one := range map[string]struct {
 		source *unstructured.Unstructured
-		seen   migrate.Seen
+		seen   migrate.ControllerStatus
 		record *v1alpha1.Migration
 		keeps  int
 		want   string
@@ -35,13 +35,13 @@ func TestFinishWithoutRecord(t *testing.T) {
 		"recorded":            {off, enforced, record, 1, "migrate adopt p"},
 		"uninstalled":         {nil, enforced, kept, 1, "enforces it as it read it last: kvap migrate adopt p"},
 		"uninstalled, alone":  {nil, enforced, nil, 1, "apply it as a policy of kvap.dev"},
-		"by nobody":           {off, migrate.Seen{}, nil, 1, "nobody is seen to enforce it"},
-		"recorded, by nobody": {off, migrate.Seen{Exists: true, Mode: v1alpha1.ModeShadow}, record, 1, "nobody is seen to enforce it"},
-		"not moved":           {on, migrate.Seen{}, nil, 1, "Kyverno enforces it"},
-		"made again":          {on, migrate.Seen{}, record, 1, "it is there again"},
-		"on its way back":     {on, migrate.Seen{}, back, 1, "kvap migrate rollback p goes on"},
+		"by nobody":           {off, migrate.ControllerStatus{}, nil, 1, "nobody is seen to enforce it"},
+		"recorded, by nobody": {off, migrate.ControllerStatus{Exists: true, Mode: v1alpha1.ModeShadow}, record, 1, "nobody is seen to enforce it"},
+		"not moved":           {on, migrate.ControllerStatus{}, nil, 1, "Kyverno enforces it"},
+		"made again":          {on, migrate.ControllerStatus{}, record, 1, "it is there again"},
+		"on its way back":     {on, migrate.ControllerStatus{}, back, 1, "kvap migrate rollback p goes on"},
 	} {
-		w := migrate.World{Ref: v1alpha1.PolicyReference{Group: "kyverno.io", Kind: "ClusterPolicy", Name: "p"}, Source: one.source, SourceSeen: one.seen, Record: one.record}
+		w := migrate.PolicyState{Ref: v1alpha1.PolicyReference{Group: "kyverno.io", Kind: "ClusterPolicy", Name: "p"}, Source: one.source, SourceStatus: one.seen, Record: one.record}
 		if next, keeps := nextFor(w, 0); keeps != one.keeps || !strings.Contains(next, one.want) {
 			t.Errorf("%s: %q, and %d keep Kyverno; want %q and %d", name, next, keeps, one.want, one.keeps)
 		}
@@ -55,7 +55,7 @@ func TestStrandedInShadow(t *testing.T) {
 		"apiVersion": "kvap.dev/v1alpha1", "kind": "ClusterPolicy",
 		"metadata": map[string]any{"name": "p", "annotations": map[string]any{v1alpha1.ModeKey: v1alpha1.ModeShadow, v1alpha1.HistoryKey: "h"}},
 	}}
-	w := migrate.World{
+	w := migrate.PolicyState{
 		Ref: v1alpha1.PolicyReference{Group: "kyverno.io", Kind: "ClusterPolicy", Name: "p"}, Carrier: carrier,
 		Record: &v1alpha1.Migration{Status: v1alpha1.MigrationStatus{Stage: v1alpha1.StageShadow}},
 	}
@@ -93,7 +93,7 @@ func TestFinishNamesWhatNobodyEnforces(t *testing.T) {
 		v1alpha1.ModeEnforce: "nobody carries out two",
 		v1alpha1.ModeShadow:  "kubectl annotate --overwrite clusterpolicies.kvap.dev p kvap.dev/mode=enforce",
 	} {
-		w := migrate.World{Ref: ref, Carrier: policy("kvap.dev/v1alpha1", mode, one), Record: record}
+		w := migrate.PolicyState{Ref: ref, Carrier: policy("kvap.dev/v1alpha1", mode, one), Record: record}
 		next, keeps := nextFor(w, 0)
 		if !strings.Contains(next, want) || (keeps == 1) != w.Stopped() {
 			t.Errorf("%s: %q, and %d keep Kyverno", mode, next, keeps)

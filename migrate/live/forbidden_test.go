@@ -87,8 +87,8 @@ spec: {validations: [{expression: "resource.Get('v1', 'configmaps', 'shop', 'lim
 		}
 	}
 	r := &Reader{Connection: c}
-	w := &migrate.World{Source: reads}
-	if err := r.lookAround(t.Context(), Worlds{"p": w}); err != nil || !strings.Contains(w.Unread, "configmaps") {
+	w := &migrate.PolicyState{Source: reads}
+	if err := r.lookAround(t.Context(), PolicyStates{"p": w}); err != nil || !strings.Contains(w.Unread, "configmaps") {
 		t.Errorf("%q, %v: it is about this policy, and no other", w.Unread, err)
 	}
 }

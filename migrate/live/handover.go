@@ -33,18 +33,18 @@ type Handover struct {
 	options Options
 	goal    migrate.Goal
 	reader  *Reader
-	writer  writer
+	writer  moveWriter
 	// first are the worlds as they were when it began.
-	first Worlds
-	tasks []*task
+	first PolicyStates
+	tasks []*policyTask
 	// told is when somebody was last told of anything, and forgone are the policies for
 	// which something was no longer waited for, by what that was.
 	told    time.Time
 	forgone map[string][]string
 }
 
-// A task is one policy.
-type task struct {
+// A policyTask is one policy.
+type policyTask struct {
 	name    string // of the record
 	goal    migrate.Goal
 	out     report.HandedOverPolicy
@@ -56,10 +56,10 @@ type task struct {
 
 // NewHandover settles how each of the chosen policies goes, from the worlds as they were
 // read. It changes nothing.
-func NewHandover(ctx context.Context, reader *Reader, first Worlds, chosen []string, goal migrate.Goal, o Options) (*Handover, error) {
-	h := &Handover{options: o, goal: goal, reader: reader, writer: writer{reader.Connection}, first: first}
+func NewHandover(ctx context.Context, reader *Reader, first PolicyStates, chosen []string, goal migrate.Goal, o Options) (*Handover, error) {
+	h := &Handover{options: o, goal: goal, reader: reader, writer: moveWriter{reader.Connection}, first: first}
 	for _, name := range chosen {
-		h.tasks = append(h.tasks, &task{name: name, out: migrate.HandedOver(*first[name])})
+		h.tasks = append(h.tasks, &policyTask{name: name, out: migrate.HandedOver(*first[name])})
 	}
 	return h, h.choose(ctx)
 }
@@ -92,7 +92,7 @@ func (h *Handover) choose(ctx context.Context) error {
 }
 
 // wayFor is the lightest way by which Kyverno can be switched off for a policy.
-func (h *Handover) wayFor(ctx context.Context, w migrate.World) (v1alpha1.MigrationWay, error) {
+func (h *Handover) wayFor(ctx context.Context, w migrate.PolicyState) (v1alpha1.MigrationWay, error) {
 	way, err := h.goal.WayFor(w)
 	if way != v1alpha1.WayAdmission || err != nil || w.Ref.Group == migrate.ExceptingGroup {
 		return way, err
@@ -118,7 +118,7 @@ func refusedByKyverno(err error) bool {
 	return apierrors.IsInvalid(err) || isStatus(err) && strings.Contains(err.Error(), "denied the request")
 }
 
-func (t *task) leave(format string, args ...any) {
+func (t *policyTask) leave(format string, args ...any) {
 	t.done, t.out.Left = true, fmt.Sprintf(format, args...)
 }
 
@@ -200,10 +200,10 @@ func (h *Handover) patient() bool {
 }
 
 // step makes the next move of a policy, and tells whether there was one.
-func (h *Handover) step(ctx context.Context, t *task, ws Worlds) bool {
+func (h *Handover) step(ctx context.Context, t *policyTask, ws PolicyStates) bool {
 	w := ws[t.name]
 	if w == nil { // all of it is gone
-		w = &migrate.World{Now: time.Now(), Name: t.name, Ref: h.first[t.name].Ref}
+		w = &migrate.PolicyState{Now: time.Now(), Name: t.name, Ref: h.first[t.name].Ref}
 	}
 	t.out.To, t.out.Way = string(w.Stage()), ""
 	if w.Record != nil {
@@ -252,7 +252,7 @@ const wayBetween = 3 * time.Second
 
 // onTheWay tells that a request may be on its way that went past the one before that was seen
 // to judge, and has yet to come to the other.
-func (t *task) onTheWay() bool {
+func (t *policyTask) onTheWay() bool {
 	if t.both.IsZero() {
 		t.both = time.Now()
 	}
@@ -272,7 +272,7 @@ func isStatus(err error) bool {
 	return errors.As(err, &status)
 }
 
-func (t *task) title() string {
+func (t *policyTask) title() string {
 	if t.out.Namespace != "" {
 		return t.out.Namespace + "/" + t.out.Name
 	}
@@ -287,7 +287,7 @@ const optionalWait = 30 * time.Second
 const forEach = 2 * time.Second
 
 // await waits, but not for ever.
-func (h *Handover) await(t *task, move *migrate.Move) {
+func (h *Handover) await(t *policyTask, move *migrate.Move) {
 	if t.waiting.IsZero() {
 		t.waiting = time.Now()
 	}

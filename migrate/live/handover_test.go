@@ -63,7 +63,7 @@ func TestRefusedByKyverno(t *testing.T) {
 // One side is let go once no request can be on its way that went past the other before
 // that was seen to judge.
 func TestOnTheWay(t *testing.T) {
-	one := &task{}
+	one := &policyTask{}
 	for range 2 {
 		if !one.onTheWay() {
 			t.Error("one side goes at once")
@@ -81,7 +81,7 @@ func TestAwait(t *testing.T) {
 	h := &Handover{options: Options{Wait: time.Minute, Tell: func(line string) { told = append(told, line) }}}
 	const policies = 18
 	for i := range policies {
-		h.tasks = append(h.tasks, &task{out: report.HandedOverPolicy{Name: fmt.Sprintf("p%02d", i)}})
+		h.tasks = append(h.tasks, &policyTask{out: report.HandedOverPolicy{Name: fmt.Sprintf("p%02d", i)}})
 	}
 	last := &migrate.Move{Does: "see that only the new one is left", Wait: "the controller still judges by the old one", Optional: true}
 	since := func(ago time.Duration) {

@@ -16,14 +16,14 @@ import (
 
 // natives are the native policies that are there and bound, by what they do and their name,
 // and what their bindings do. One that validates may have the name of one that mutates.
-type natives map[nativeName]native
+type natives map[nativeName]boundNative
 
 type nativeName struct {
 	mutates bool
 	name    string
 }
 
-type native struct {
+type boundNative struct {
 	since   time.Time // when the last of its objects was made
 	actions []string
 }
@@ -60,7 +60,7 @@ func (r *Reader) readNatives(ctx context.Context) (natives, error) {
 				continue
 			}
 			key := nativeName{mutates, name}
-			out[key] = native{latest(out[key].since, since, b.GetCreationTimestamp().Time), append(out[key].actions, actions...)}
+			out[key] = boundNative{latest(out[key].since, since, b.GetCreationTimestamp().Time), append(out[key].actions, actions...)}
 		}
 	}
 	return out, nil

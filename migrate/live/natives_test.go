@@ -22,7 +22,7 @@ func TestNativesAreLookedAt(t *testing.T) {
 	}}
 	validates := func(name string) nativeName { return nativeName{false, name} }
 	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	denying := func(at time.Time) native { return native{since: at, actions: []string{"Deny"}} }
+	denying := func(at time.Time) boundNative { return boundNative{since: at, actions: []string{"Deny"}} }
 	for name, c := range map[string]struct {
 		there natives
 		want  string

@@ -59,14 +59,14 @@ func NewReader(c *cluster.Connection, settle time.Duration, choices translate.Op
 	return r, err
 }
 
-// Worlds are all policies of which something is known, by the name of their record.
-type Worlds map[string]*migrate.World
+// PolicyStates are all policies of which something is known, by the name of their record.
+type PolicyStates map[string]*migrate.PolicyState
 
-func (ws Worlds) of(ref v1alpha1.PolicyReference) *migrate.World {
+func (ws PolicyStates) of(ref v1alpha1.PolicyReference) *migrate.PolicyState {
 	ref.UID = ""
 	name := controller.TranslationName(ref)
 	if ws[name] == nil {
-		ws[name] = &migrate.World{Name: name, Ref: ref}
+		ws[name] = &migrate.PolicyState{Name: name, Ref: ref}
 	}
 	return ws[name]
 }
@@ -81,7 +81,7 @@ func sourceRef(o *unstructured.Unstructured) v1alpha1.PolicyReference {
 }
 
 // Read reads all of them anew; what is around them, only where a verb goes by it.
-func (r *Reader) Read(ctx context.Context, verb string) (Worlds, error) {
+func (r *Reader) Read(ctx context.Context, verb string) (PolicyStates, error) {
 	ws, err := r.read(ctx)
 	switch {
 	case err != nil:
@@ -94,8 +94,8 @@ func (r *Reader) Read(ctx context.Context, verb string) (Worlds, error) {
 	return ws, err
 }
 
-func (r *Reader) read(ctx context.Context) (Worlds, error) {
-	out := Worlds{}
+func (r *Reader) read(ctx context.Context) (PolicyStates, error) {
+	out := PolicyStates{}
 	translations := map[string]v1alpha1.PolicyTranslation{}
 	err := r.each(ctx, func(o *unstructured.Unstructured) error {
 		switch gvk := o.GroupVersionKind(); {
@@ -141,7 +141,7 @@ func (r *Reader) read(ctx context.Context) (Worlds, error) {
 
 // lookAround reads what is around the policies of some worlds, once for each version: a
 // comparison is held against it before anything is begun.
-func (r *Reader) lookAround(ctx context.Context, ws Worlds) error {
+func (r *Reader) lookAround(ctx context.Context, ws PolicyStates) error {
 	if r.arounds == nil {
 		r.arounds = map[string][]map[string]any{}
 	}
@@ -206,14 +206,14 @@ func (r *Reader) each(ctx context.Context, take func(*unstructured.Unstructured)
 }
 
 // see notes what the controller and Kyverno were seen to do.
-func (r *Reader) see(w *migrate.World, translations map[string]v1alpha1.PolicyTranslation) {
+func (r *Reader) see(w *migrate.PolicyState, translations map[string]v1alpha1.PolicyTranslation) {
 	t, ok := translations[w.Name]
-	w.SourceSeen = r.seen(t, ok)
+	w.SourceStatus = r.seen(t, ok)
 	carrier := w.Ref
 	carrier.Group = v1alpha1.Group
 	if migrate.CanCarry(w.Ref) {
 		c, ok := translations[controller.TranslationName(carrier)]
-		w.CarrierSeen = r.seen(c, ok)
+		w.CarrierStatus = r.seen(c, ok)
 	}
 	if w.Source == nil {
 		return
@@ -278,12 +278,12 @@ func (r *Reader) compiledStaying(o *unstructured.Unstructured) []string {
 }
 
 // seen reads what the controller says of a policy.
-func (r *Reader) seen(t v1alpha1.PolicyTranslation, exists bool) migrate.Seen {
+func (r *Reader) seen(t v1alpha1.PolicyTranslation, exists bool) migrate.ControllerStatus {
 	if !exists {
-		return migrate.Seen{}
+		return migrate.ControllerStatus{}
 	}
 	s := t.Status
-	out := migrate.Seen{Exists: true, UID: t.Spec.Source.UID, Mode: s.Mode, Generation: s.ObservedGeneration, Judging: migrate.Judging{Yes: true}}
+	out := migrate.ControllerStatus{Exists: true, UID: t.Spec.Source.UID, Mode: s.Mode, Generation: s.ObservedGeneration, Judging: migrate.Judging{Yes: true}}
 	needed := []string{v1alpha1.ConditionCompiled, v1alpha1.ConditionSynced, v1alpha1.ConditionParamsResolved, v1alpha1.ConditionEnforced, v1alpha1.ConditionFallbackActive}
 	if s.Mode != v1alpha1.ModeEnforce {
 		needed = []string{v1alpha1.ConditionSynced, v1alpha1.ConditionEnforced}

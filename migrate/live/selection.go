@@ -19,7 +19,7 @@ type Selection struct {
 }
 
 // Choose is which worlds are meant, in order.
-func (ws Worlds) Choose(s Selection) ([]string, error) {
+func (ws PolicyStates) Choose(s Selection) ([]string, error) {
 	var out []string
 	found := map[string]bool{}
 	for name, w := range ws {

@@ -17,11 +17,11 @@ import (
 // fieldManager is the name under which the command line writes.
 const fieldManager = "kvap-cli"
 
-// A writer carries moves out.
-type writer struct{ *cluster.Connection }
+// A moveWriter carries moves out.
+type moveWriter struct{ *cluster.Connection }
 
 // resource is where objects of a kind are.
-func (w writer) resource(o *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
+func (w moveWriter) resource(o *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
 	gvk := o.GroupVersionKind()
 	m, err := w.Mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	if err != nil {
@@ -42,7 +42,7 @@ func dry(yes bool) []string {
 }
 
 // update changes an object, if it is still of the version that was read.
-func (w writer) update(ctx context.Context, o *unstructured.Unstructured, dryRun bool) (*unstructured.Unstructured, error) {
+func (w moveWriter) update(ctx context.Context, o *unstructured.Unstructured, dryRun bool) (*unstructured.Unstructured, error) {
 	r, err := w.resource(o)
 	if err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func (w writer) update(ctx context.Context, o *unstructured.Unstructured, dryRun
 }
 
 // put makes an object, or changes the one that was read.
-func (w writer) put(ctx context.Context, o *unstructured.Unstructured, dryRun bool) error {
+func (w moveWriter) put(ctx context.Context, o *unstructured.Unstructured, dryRun bool) error {
 	if o.GetResourceVersion() != "" {
 		_, err := w.update(ctx, o, dryRun)
 		return err
@@ -65,7 +65,7 @@ func (w writer) put(ctx context.Context, o *unstructured.Unstructured, dryRun bo
 }
 
 // remove deletes an object, if it is still as it was read.
-func (w writer) remove(ctx context.Context, o *unstructured.Unstructured, dryRun bool) error {
+func (w moveWriter) remove(ctx context.Context, o *unstructured.Unstructured, dryRun bool) error {
 	r, err := w.resource(o)
 	if err != nil {
 		return err
@@ -81,7 +81,7 @@ func (w writer) remove(ctx context.Context, o *unstructured.Unstructured, dryRun
 }
 
 // make carries a move out.
-func (w writer) make(ctx context.Context, m *migrate.Move) error {
+func (w moveWriter) make(ctx context.Context, m *migrate.Move) error {
 	switch {
 	case m.Record != nil:
 		data, err := runtime.DefaultUnstructuredConverter.ToUnstructured(m.Record)
@@ -99,7 +99,7 @@ func (w writer) make(ctx context.Context, m *migrate.Move) error {
 
 // try has the API server try a move. What a later move changes that an earlier one
 // only would have made, cannot be tried.
-func (w writer) try(ctx context.Context, m *migrate.Move) error {
+func (w moveWriter) try(ctx context.Context, m *migrate.Move) error {
 	err := error(nil)
 	switch {
 	case m.Write != nil:

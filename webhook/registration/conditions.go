@@ -20,7 +20,7 @@ const (
 // conditions keep requests away that no policy of an entry can say anything of:
 // those of excluded groups, of the cluster's own machinery where a wildcard would
 // take them in, kvap's own, and those that the one policy of the entry is not about.
-func conditions(own *policy.Policy, targets []target, excludeGroups []string) []admissionregistrationv1.MatchCondition {
+func conditions(own *policy.Policy, targets []ruleTarget, excludeGroups []string) []admissionregistrationv1.MatchCondition {
 	var out []admissionregistrationv1.MatchCondition
 	if len(excludeGroups) > 0 {
 		groups := slices.Clone(excludeGroups)
@@ -36,7 +36,7 @@ func conditions(own *policy.Policy, targets []target, excludeGroups []string) []
 			Expression: "!(request.resource.group + '/' + request.resource.resource in " + list(left) + ")",
 		})
 	}
-	if slices.ContainsFunc(targets, target.reachesOwn) {
+	if slices.ContainsFunc(targets, ruleTarget.reachesOwn) {
 		out = append(out, admissionregistrationv1.MatchCondition{Name: ownName, Expression: notOwn})
 	}
 	if left := sources(targets); len(left) > 0 {
@@ -64,15 +64,15 @@ const notOwn = "!(request.resource.group == 'kvap.dev' && " +
 	"has(request.name) && request.name == 'kvap-controller.kvap.dev')"
 
 // reachesOwn tells that a target may have objects of kvap's own.
-func (t target) reachesOwn() bool {
+func (t ruleTarget) reachesOwn() bool {
 	return t.group == "*" || t.group == "kvap.dev" || t.group == "coordination.k8s.io"
 }
 
 // sources are the policies that a wildcard does not keep from being deleted, so that who made
 // one that denies too much can delete it. A rule that names such a kind judges that. Package
 // vap leaves out the same.
-func sources(targets []target) []string {
-	deleting := slices.DeleteFunc(slices.Clone(targets), func(t target) bool {
+func sources(targets []ruleTarget) []string {
+	deleting := slices.DeleteFunc(slices.Clone(targets), func(t ruleTarget) bool {
 		return t.operation != "DELETE" && t.operation != "*" || !slices.Contains([]string{"*", "kyverno.io", "policies.kyverno.io"}, t.group)
 	})
 	return notByWildcard(deleting, []string{
@@ -87,7 +87,7 @@ func sources(targets []target) []string {
 // machinery is what a wildcard does not mean: what the API server and the nodes
 // write all the time, and what they ask while they decide on a request. A rule that
 // names such a kind gets it.
-func machinery(targets []target) []string {
+func machinery(targets []ruleTarget) []string {
 	return notByWildcard(targets, []string{
 		"/bindings", "/events", "/nodes", "authentication.k8s.io/selfsubjectreviews", "authentication.k8s.io/tokenreviews",
 		"authorization.k8s.io/localsubjectaccessreviews", "authorization.k8s.io/selfsubjectaccessreviews",
@@ -98,18 +98,18 @@ func machinery(targets []target) []string {
 
 // notByWildcard are those of some resources, as group/resource, that none of the targets
 // names; none where no target has a wildcard.
-func notByWildcard(targets []target, resources []string) []string {
-	if !slices.ContainsFunc(targets, func(t target) bool { return strings.HasPrefix(t.resource, "*") }) {
+func notByWildcard(targets []ruleTarget, resources []string) []string {
+	if !slices.ContainsFunc(targets, func(t ruleTarget) bool { return strings.HasPrefix(t.resource, "*") }) {
 		return nil
 	}
 	return slices.DeleteFunc(resources, func(name string) bool {
 		group, resource, _ := strings.Cut(name, "/")
-		return slices.ContainsFunc(targets, func(t target) bool { return (t.group == group || t.group == "*") && t.plural() == resource })
+		return slices.ContainsFunc(targets, func(t ruleTarget) bool { return (t.group == group || t.group == "*") && t.plural() == resource })
 	})
 }
 
 // plural is the resource without its subresource.
-func (t target) plural() string {
+func (t ruleTarget) plural() string {
 	name, _, _ := strings.Cut(t.resource, "/")
 	return name
 }

@@ -14,7 +14,7 @@ func always() []string { return []string{"kube-node-lease", "kube-system"} }
 
 // lockup says why the targets of a policy must not wait for a webhook; "" if they
 // may.
-func lockup(targets []target) string {
+func lockup(targets []ruleTarget) string {
 	for _, t := range targets {
 		switch t.group {
 		case "authentication.k8s.io", "authorization.k8s.io":
@@ -25,7 +25,7 @@ func lockup(targets []target) string {
 }
 
 // risk says what may become difficult while no webhook answers; "" if nothing.
-func risk(targets []target) string {
+func risk(targets []ruleTarget) string {
 	for _, t := range targets {
 		switch t.group + "/" + t.plural() {
 		case "/nodes", "certificates.k8s.io/certificatesigningrequests":
@@ -35,8 +35,8 @@ func risk(targets []target) string {
 	return ""
 }
 
-// An entry is what the two kinds of webhooks share.
-type entry struct {
+// A webhookEntry is what the two kinds of webhooks share.
+type webhookEntry struct {
 	name       string
 	client     admissionregistrationv1.WebhookClientConfig
 	failure    *admissionregistrationv1.FailurePolicyType
@@ -47,16 +47,16 @@ type entry struct {
 // Check tells why configurations must not be written: a webhook that must answer
 // and is asked about what it needs itself to come up. It looks at the objects only,
 // however they were made.
-func Check(o Objects) error {
-	var entries []entry
+func Check(o Configurations) error {
+	var entries []webhookEntry
 	if o.Validating != nil {
 		for _, w := range o.Validating.Webhooks {
-			entries = append(entries, entry{w.Name, w.ClientConfig, w.FailurePolicy, w.NamespaceSelector, w.Rules})
+			entries = append(entries, webhookEntry{w.Name, w.ClientConfig, w.FailurePolicy, w.NamespaceSelector, w.Rules})
 		}
 	}
 	if o.Mutating != nil {
 		for _, w := range o.Mutating.Webhooks {
-			entries = append(entries, entry{w.Name, w.ClientConfig, w.FailurePolicy, w.NamespaceSelector, w.Rules})
+			entries = append(entries, webhookEntry{w.Name, w.ClientConfig, w.FailurePolicy, w.NamespaceSelector, w.Rules})
 		}
 	}
 	for _, e := range entries {
@@ -67,7 +67,7 @@ func Check(o Objects) error {
 	return nil
 }
 
-func (e entry) check() error {
+func (e webhookEntry) check() error {
 	if e.failure != nil && *e.failure == admissionregistrationv1.Ignore {
 		return nil
 	}

@@ -15,8 +15,8 @@ type Kinds interface {
 	Resources(group, version, kind string) []Resource
 }
 
-// A target is a resource and an operation that a rule is about.
-type target struct {
+// A ruleTarget is a resource and an operation that a rule is about.
+type ruleTarget struct {
 	group, version, resource string // the resource with its subresource
 	scope                    scope
 	operation                string
@@ -33,7 +33,7 @@ const (
 )
 
 // targetsOf are what a kind of a rule is about; none if nobody serves it.
-func targetsOf(kinds Kinds, text string, operations []string) []target {
+func targetsOf(kinds Kinds, text string, operations []string) []ruleTarget {
 	k, ok := policy.ParseKind(text)
 	if !ok {
 		return nil
@@ -43,12 +43,12 @@ func targetsOf(kinds Kinds, text string, operations []string) []target {
 		if k.Subresource != "" {
 			resource = "*/" + k.Subresource
 		}
-		return each(operations, target{k.Group, k.Version, resource, anyScope, ""})
+		return each(operations, ruleTarget{k.Group, k.Version, resource, anyScope, ""})
 	}
-	var out []target
+	var out []ruleTarget
 	for _, r := range kinds.Resources(k.Group, k.Version, k.Kind) {
 		for _, name := range names(r, k.Subresource) {
-			at := target{r.Group, r.Version, name, cluster, ""}
+			at := ruleTarget{r.Group, r.Version, name, cluster, ""}
 			if r.Namespaced {
 				at.scope = namespaced
 			}
@@ -58,8 +58,8 @@ func targetsOf(kinds Kinds, text string, operations []string) []target {
 	return out
 }
 
-func each(operations []string, t target) []target {
-	out := make([]target, len(operations))
+func each(operations []string, t ruleTarget) []ruleTarget {
+	out := make([]ruleTarget, len(operations))
 	for i, o := range operations {
 		out[i] = t
 		out[i].operation = o

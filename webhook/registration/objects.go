@@ -33,8 +33,8 @@ type Options struct {
 // Name is that of both objects.
 const Name = "kvap-webhook"
 
-// Objects are the configurations; nil where there is nothing to serve.
-type Objects struct {
+// Configurations are the configurations; nil where there is nothing to serve.
+type Configurations struct {
 	Validating *admissionregistrationv1.ValidatingWebhookConfiguration
 	Mutating   *admissionregistrationv1.MutatingWebhookConfiguration
 }
@@ -49,17 +49,17 @@ type Problem struct {
 	Missing bool
 }
 
-// A group is the policies of a place.
-type group struct {
-	Place
+// A routeGroup is the policies of a place.
+type routeGroup struct {
+	Route
 	policies []*policy.Policy
-	targets  []target
+	targets  []ruleTarget
 }
 
 // Configure makes the configurations for policies, each with only the rules that
 // remain.
-func Configure(policies []*policy.Policy, kinds Kinds, o Options) (Objects, []Problem) {
-	var out Objects
+func Configure(policies []*policy.Policy, kinds Kinds, o Options) (Configurations, []Problem) {
+	var out Configurations
 	var problems []Problem
 	meta := metav1.ObjectMeta{Name: Name, Labels: maps.Clone(o.Labels), Annotations: maps.Clone(o.Annotations)}
 	validate, found := groups(policies, Validate, kinds)
@@ -82,9 +82,9 @@ func Configure(policies []*policy.Policy, kinds Kinds, o Options) (Objects, []Pr
 }
 
 // groups are the places of a verb that have something to judge, by name.
-func groups(policies []*policy.Policy, verb Verb, kinds Kinds) ([]*group, []Problem) {
+func groups(policies []*policy.Policy, verb Verb, kinds Kinds) ([]*routeGroup, []Problem) {
 	var problems []Problem
-	byPath := map[string]*group{}
+	byPath := map[string]*routeGroup{}
 	for _, p := range policies {
 		if verb == Validate && !Validates(p) || verb == Mutate && !Mutates(p) {
 			continue
@@ -109,20 +109,20 @@ func groups(policies []*policy.Policy, verb Verb, kinds Kinds) ([]*group, []Prob
 			problems = append(problems, Problem{p, "the policy is left out: " + why, true, false})
 			continue
 		}
-		place := PlaceOf(p, verb)
+		place := RouteOf(p, verb)
 		g := byPath[place.Path()]
 		if g == nil {
-			g = &group{Place: place}
+			g = &routeGroup{Route: place}
 			byPath[place.Path()] = g
 		}
 		g.policies, g.targets = append(g.policies, p), append(g.targets, found...)
 	}
 	list := slices.Collect(maps.Values(byPath))
-	slices.SortFunc(list, func(a, b *group) int { return cmp.Compare(a.Name(), b.Name()) })
+	slices.SortFunc(list, func(a, b *routeGroup) int { return cmp.Compare(a.Name(), b.Name()) })
 	return list, problems
 }
 
-func (g *group) validating(o Options) admissionregistrationv1.ValidatingWebhook {
+func (g *routeGroup) validating(o Options) admissionregistrationv1.ValidatingWebhook {
 	failure, timeout, equivalent := g.failure(), g.timeout(), admissionregistrationv1.Equivalent
 	effects := admissionregistrationv1.SideEffectClassNone
 	if slices.ContainsFunc(g.policies, Triggers) {
@@ -136,7 +136,7 @@ func (g *group) validating(o Options) admissionregistrationv1.ValidatingWebhook 
 	}
 }
 
-func (g *group) mutating(o Options) admissionregistrationv1.MutatingWebhook {
+func (g *routeGroup) mutating(o Options) admissionregistrationv1.MutatingWebhook {
 	failure, timeout, equivalent := g.failure(), g.timeout(), admissionregistrationv1.Equivalent
 	effects, again := admissionregistrationv1.SideEffectClassNone, admissionregistrationv1.IfNeededReinvocationPolicy
 	if g.Once {
@@ -167,7 +167,7 @@ func clientOf(o Options, path string) admissionregistrationv1.WebhookClientConfi
 	return out
 }
 
-func (g *group) failure() admissionregistrationv1.FailurePolicyType {
+func (g *routeGroup) failure() admissionregistrationv1.FailurePolicyType {
 	if g.FailurePolicy == policy.Ignore {
 		return admissionregistrationv1.Ignore
 	}
@@ -178,7 +178,7 @@ func (g *group) failure() admissionregistrationv1.FailurePolicyType {
 const defaultTimeout = 10
 
 // timeout is the longest that one of the policies wants.
-func (g *group) timeout() int32 {
+func (g *routeGroup) timeout() int32 {
 	longest := int32(0)
 	for _, p := range g.policies {
 		longest = max(longest, timeoutOf(p))
@@ -197,7 +197,7 @@ func timeoutOf(p *policy.Policy) int32 {
 }
 
 // selector leaves the excluded namespaces out, and what the place is not about.
-func (g *group) selector(o Options) *metav1.LabelSelector {
+func (g *routeGroup) selector(o Options) *metav1.LabelSelector {
 	excluded := append(always(), o.ExcludeNamespaces...)
 	if o.Service != nil {
 		excluded = append(excluded, o.Service.Namespace)
@@ -213,7 +213,7 @@ func (g *group) selector(o Options) *metav1.LabelSelector {
 	return out
 }
 
-func (g *group) conditions(o Options) []admissionregistrationv1.MatchCondition {
+func (g *routeGroup) conditions(o Options) []admissionregistrationv1.MatchCondition {
 	var own *policy.Policy
 	if g.Own != "" && len(g.policies) == 1 { // else of two API groups, with conditions that may differ
 		own = g.policies[0]

@@ -93,7 +93,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-func render(t *testing.T, o Objects, problems []Problem) []byte {
+func render(t *testing.T, o Configurations, problems []Problem) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	for _, object := range []any{o.Validating, o.Mutating} {
@@ -150,7 +150,7 @@ func TestCheck(t *testing.T) {
 		"need not answer":    {admissionregistrationv1.ValidatingWebhook{FailurePolicy: &ignore, Rules: pods}, false},
 		"asked while asking": {admissionregistrationv1.ValidatingWebhook{FailurePolicy: &fail, Rules: reviews, NamespaceSelector: notIn("kube-system", "kube-node-lease")}, true},
 	} {
-		err := Check(Objects{Validating: &admissionregistrationv1.ValidatingWebhookConfiguration{Webhooks: []admissionregistrationv1.ValidatingWebhook{test.webhook}}})
+		err := Check(Configurations{Validating: &admissionregistrationv1.ValidatingWebhookConfiguration{Webhooks: []admissionregistrationv1.ValidatingWebhook{test.webhook}}})
 		if (err != nil) != test.bad {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -148,7 +148,7 @@ func TestOwnObjectsAreMentionedWhereTheyMatter(t *testing.T) {
 			t.Errorf("%s: %v, want %v", kind, got, want)
 		}
 	}
-	if left := sources([]target{
+	if left := sources([]ruleTarget{
 		{"*", "*", "*", anyScope, "*"}, {"kyverno.io", "v1", "clusterpolicies", anyScope, "DELETE"},
 	}); slices.Contains(left, "kyverno.io/clusterpolicies") || !slices.Contains(left, "kyverno.io/policies") {
 		t.Errorf("beside a kind that a rule names, %v are left out", left)

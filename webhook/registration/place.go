@@ -19,10 +19,10 @@ const (
 	Mutate   Verb = "mutate"
 )
 
-// A Place is where the API server sends the requests of a policy: an entry of a
+// A Route is where the API server sends the requests of a policy: an entry of a
 // webhook configuration, and a path of the server. Policies that share a place are
 // judged by one call.
-type Place struct {
+type Route struct {
 	Verb          Verb
 	FailurePolicy policy.FailurePolicy
 	// Once tells that the policy is not asked again about what other webhooks make of the
@@ -35,9 +35,9 @@ type Place struct {
 	Own string
 }
 
-// PlaceOf is the place of a policy's requests. It depends on nothing else.
-func PlaceOf(p *policy.Policy, verb Verb) Place {
-	place := Place{Verb: verb, FailurePolicy: p.FailurePolicy, Namespaces: confined(p)}
+// RouteOf is the place of a policy's requests. It depends on nothing else.
+func RouteOf(p *policy.Policy, verb Verb) Route {
+	place := Route{Verb: verb, FailurePolicy: p.FailurePolicy, Namespaces: confined(p)}
 	place.Once = verb == Mutate && p.Mutating != nil
 	if len(p.MatchConditions) > 0 {
 		place.Own = p.FullName()
@@ -46,7 +46,7 @@ func PlaceOf(p *policy.Policy, verb Verb) Place {
 }
 
 // Path is the path of the server.
-func (p Place) Path() string {
+func (p Route) Path() string {
 	path := "/" + string(p.Verb) + "/" + p.mode()
 	if p.Once {
 		path += "/once"
@@ -61,7 +61,7 @@ func (p Place) Path() string {
 }
 
 // Name is the name of the entry, which stands in front of a denial.
-func (p Place) Name() string {
+func (p Route) Name() string {
 	name := string(p.Verb) + "-" + p.mode()
 	if p.Once {
 		name += "-once"
@@ -72,7 +72,7 @@ func (p Place) Name() string {
 	return name + ".webhook.kvap.dev"
 }
 
-func (p Place) mode() string {
+func (p Route) mode() string {
 	if p.FailurePolicy == policy.Ignore {
 		return "ignore"
 	}
@@ -80,7 +80,7 @@ func (p Place) mode() string {
 }
 
 // hash tells places of the same verb and failure policy apart.
-func (p Place) hash() string {
+func (p Route) hash() string {
 	selector, _ := json.Marshal(p.Namespaces) // it has no value that JSON lacks
 	sum := sha256.Sum256([]byte(string(selector) + p.Own))
 	return hex.EncodeToString(sum[:5])

@@ -15,7 +15,7 @@ const ProbePath = "/probe"
 // not answer. The answer is a warning with the name. Either configuration alone shows that
 // it asks by it: the mutating one before anything validates, and so refuses, and the
 // validating one though another webhook refuses.
-func Probe(o Options, name string) Objects {
+func Probe(o Options, name string) Configurations {
 	ignore, seconds, exact := admissionregistrationv1.Ignore, int32(5), admissionregistrationv1.Exact
 	none, never, scope := admissionregistrationv1.SideEffectClassNone, admissionregistrationv1.NeverReinvocationPolicy, admissionregistrationv1.NamespacedScope
 	meta := metav1.ObjectMeta{Name: probeName}
@@ -26,7 +26,7 @@ func Probe(o Options, name string) Objects {
 		},
 	}}
 	named := []admissionregistrationv1.MatchCondition{{Name: "kvap.dev/probe", Expression: "request.name == '" + name + "'"}}
-	return Objects{
+	return Configurations{
 		Validating: &admissionregistrationv1.ValidatingWebhookConfiguration{
 			ObjectMeta: meta,
 			Webhooks: []admissionregistrationv1.ValidatingWebhook{{

@@ -8,24 +8,24 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 )
 
-// A shape is a rule of an entry while it is being built: lists without duplicates,
+// A ruleBuilder is a rule of an entry while it is being built: lists without duplicates,
 // sorted.
-type shape struct {
+type ruleBuilder struct {
 	groups, versions, resources, operations []string
 	scope                                   scope
 }
 
 // rules are targets in as few rules as need be: what differs in one list only is
 // one rule.
-func rules(targets []target) []admissionregistrationv1.RuleWithOperations {
-	shapes := make([]shape, len(targets))
+func rules(targets []ruleTarget) []admissionregistrationv1.RuleWithOperations {
+	shapes := make([]ruleBuilder, len(targets))
 	for i, t := range targets {
-		shapes[i] = shape{[]string{t.group}, []string{t.version}, []string{t.resource}, []string{t.operation}, t.scope}
+		shapes[i] = ruleBuilder{[]string{t.group}, []string{t.version}, []string{t.resource}, []string{t.operation}, t.scope}
 	}
-	for _, list := range []func(*shape) *[]string{
-		func(s *shape) *[]string { return &s.operations },
-		func(s *shape) *[]string { return &s.versions },
-		func(s *shape) *[]string { return &s.resources },
+	for _, list := range []func(*ruleBuilder) *[]string{
+		func(s *ruleBuilder) *[]string { return &s.operations },
+		func(s *ruleBuilder) *[]string { return &s.versions },
+		func(s *ruleBuilder) *[]string { return &s.resources },
 	} {
 		shapes = merged(shapes, list)
 	}
@@ -37,12 +37,12 @@ func rules(targets []target) []admissionregistrationv1.RuleWithOperations {
 }
 
 // merged joins shapes that are the same but for one list.
-func merged(shapes []shape, list func(*shape) *[]string) []shape {
-	var out []shape
+func merged(shapes []ruleBuilder, list func(*ruleBuilder) *[]string) []ruleBuilder {
+	var out []ruleBuilder
 	for _, s := range shapes {
 		rest := s
 		*list(&rest) = nil
-		i := slices.IndexFunc(out, func(o shape) bool {
+		i := slices.IndexFunc(out, func(o ruleBuilder) bool {
 			*list(&o) = nil
 			return o.compare(rest) == 0
 		})
@@ -54,16 +54,16 @@ func merged(shapes []shape, list func(*shape) *[]string) []shape {
 		slices.Sort(joined)
 		*list(&out[i]) = slices.Compact(joined)
 	}
-	slices.SortFunc(out, shape.compare)
+	slices.SortFunc(out, ruleBuilder.compare)
 	return out
 }
 
-func (s shape) compare(o shape) int {
+func (s ruleBuilder) compare(o ruleBuilder) int {
 	return cmp.Or(slices.Compare(s.groups, o.groups), slices.Compare(s.resources, o.resources), slices.Compare(s.versions, o.versions),
 		slices.Compare(s.operations, o.operations), cmp.Compare(s.scope, o.scope))
 }
 
-func (s shape) rule() admissionregistrationv1.RuleWithOperations {
+func (s ruleBuilder) rule() admissionregistrationv1.RuleWithOperations {
 	at := admissionregistrationv1.ScopeType(s.scope)
 	out := admissionregistrationv1.RuleWithOperations{
 		Rule: admissionregistrationv1.Rule{

@@ -9,10 +9,10 @@ import (
 // The API server refuses a rule in which a wildcard stands beside what it covers, and
 // with it the whole configuration.
 func TestNoWildcardBesideWhatItCovers(t *testing.T) {
-	at := func(group, version, resource string) target {
-		return target{group, version, resource, namespaced, "CREATE"}
+	at := func(group, version, resource string) ruleTarget {
+		return ruleTarget{group, version, resource, namespaced, "CREATE"}
 	}
-	for _, targets := range [][]target{
+	for _, targets := range [][]ruleTarget{
 		{at("", "v1", "pods/*"), at("", "v1", "pods/exec"), at("", "v1", "pods")},
 		{at("", "v1", "*"), at("", "v1", "pods"), at("", "v1", "pods/exec")},
 		{at("", "v1", "*/*"), at("", "v1", "pods"), at("", "v1", "pods/exec")},

@@ -9,7 +9,7 @@ import (
 
 // targets are what a policy's rules of a verb are about. missing are the kinds that
 // nobody serves.
-func targets(p *policy.Policy, verb Verb, kinds Kinds) (list []target, missing []string) {
+func targets(p *policy.Policy, verb Verb, kinds Kinds) (list []ruleTarget, missing []string) {
 	switch {
 	case p.ImagePolicy() != nil && verb == Mutate:
 		return mutated(constrained(p.Validating.MatchConstraints, p.Validating.Autogen)), nil
@@ -113,7 +113,7 @@ func hasSubresource(resource string) bool { return strings.Contains(resource, "/
 
 // mutated are the targets on which there is something to change: nothing is mutated that
 // goes away.
-func mutated(targets []target) (out []target) {
+func mutated(targets []ruleTarget) (out []ruleTarget) {
 	for _, t := range targets {
 		switch t.operation {
 		case "DELETE":
@@ -131,11 +131,11 @@ func mutated(targets []target) (out []target) {
 
 // generating are the targets of a policy that makes objects. Where it keeps them in step, it
 // hears of each change and of the end of what triggers it, whatever it names.
-func generating(g *policy.Generating) []target {
+func generating(g *policy.Generating) []ruleTarget {
 	if g.MatchConstraints == nil {
 		return nil
 	}
-	var out []target
+	var out []ruleTarget
 	for _, r := range g.MatchConstraints.Rules {
 		if g.Synchronize && !slices.Contains(r.Operations, "*") {
 			r.Operations = slices.Concat(r.Operations, []string{"UPDATE", "DELETE"})
@@ -149,11 +149,11 @@ func generating(g *policy.Generating) []target {
 
 // constrained are the targets of a policy in CEL, and, if it is about pods only, of the
 // controllers that it is expanded for; nil controllers are all.
-func constrained(m *policy.MatchConstraints, controllers []string) []target {
+func constrained(m *policy.MatchConstraints, controllers []string) []ruleTarget {
 	if m == nil {
 		return nil
 	}
-	var out []target
+	var out []ruleTarget
 	pods := true
 	for _, r := range m.Rules {
 		out = append(out, product(r)...)
@@ -167,22 +167,22 @@ func constrained(m *policy.MatchConstraints, controllers []string) []target {
 		{"batch", "cronjobs"}, {"batch", "jobs"},
 	} {
 		if controllers == nil || slices.Contains(controllers, c.resource) {
-			out = append(out, each(m.Rules[0].Operations, target{c.group, "v1", c.resource, anyScope, ""})...)
+			out = append(out, each(m.Rules[0].Operations, ruleTarget{c.group, "v1", c.resource, anyScope, ""})...)
 		}
 	}
 	return out
 }
 
-func product(r policy.ResourceRule) []target {
+func product(r policy.ResourceRule) []ruleTarget {
 	at := anyScope
 	if r.Scope != "" {
 		at = scope(r.Scope)
 	}
-	var out []target
+	var out []ruleTarget
 	for _, group := range r.Groups {
 		for _, version := range r.Versions {
 			for _, resource := range r.Resources {
-				out = append(out, each(r.Operations, target{group, version, resource, at, ""})...)
+				out = append(out, each(r.Operations, ruleTarget{group, version, resource, at, ""})...)
 			}
 		}
 	}

@@ -24,14 +24,14 @@ const (
 	maxMessage  = 200
 )
 
-// A Subject is a version of a policy that is in shadow.
-type Subject struct {
+// A ShadowedPolicy is a version of a policy that is in shadow.
+type ShadowedPolicy struct {
 	Source     v1alpha1.PolicyReference
 	Generation int64
 }
 
-// A Page is what is known of a policy.
-type Page struct {
+// A PolicyTally is what is known of a policy.
+type PolicyTally struct {
 	Source v1alpha1.PolicyReference
 	Status v1alpha1.ShadowStatus
 }
@@ -42,28 +42,28 @@ type Book struct {
 	now func() time.Time
 
 	mu       sync.Mutex
-	subjects map[*policy.Policy]Subject
-	pages    map[Subject]*page
+	subjects map[*policy.Policy]ShadowedPolicy
+	pages    map[ShadowedPolicy]*policyTally
 }
 
-type page struct {
+type policyTally struct {
 	since, until time.Time
-	rules        map[string]*tally
-	news         bool
+	rules        map[string]*ruleTally
+	changed      bool
 }
 
-type tally struct {
+type ruleTally struct {
 	v1alpha1.ShadowRule
 	kept map[interp.Status][]v1alpha1.ShadowRequest
 }
 
 // New makes a book of a process, which is named by.
 func New(by string, now func() time.Time) *Book {
-	return &Book{by: by, now: now, pages: map[Subject]*page{}}
+	return &Book{by: by, now: now, pages: map[ShadowedPolicy]*policyTally{}}
 }
 
 // Follow says which policies are in shadow from now on, as the webhook has them.
-func (b *Book) Follow(subjects map[*policy.Policy]Subject) {
+func (b *Book) Follow(subjects map[*policy.Policy]ShadowedPolicy) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.subjects = maps.Clone(subjects)
@@ -87,7 +87,7 @@ func (b *Book) Note(r webhook.Record) {
 	}
 	p := b.pages[subject]
 	if p == nil {
-		p = &page{since: b.now(), rules: map[string]*tally{}}
+		p = &policyTally{since: b.now(), rules: map[string]*ruleTally{}}
 		b.pages[subject] = p
 	}
 	t := p.rules[r.Rule]
@@ -95,14 +95,14 @@ func (b *Book) Note(r webhook.Record) {
 		return
 	}
 	if t == nil {
-		t = &tally{ShadowRule: v1alpha1.ShadowRule{Rule: r.Rule}, kept: map[interp.Status][]v1alpha1.ShadowRequest{}}
+		t = &ruleTally{ShadowRule: v1alpha1.ShadowRule{Rule: r.Rule}, kept: map[interp.Status][]v1alpha1.ShadowRequest{}}
 		p.rules[r.Rule] = t
 	}
-	p.until, p.news = b.now(), true
+	p.until, p.changed = b.now(), true
 	t.count(r, p.until)
 }
 
-func (t *tally) count(r webhook.Record, at time.Time) {
+func (t *ruleTally) count(r webhook.Record, at time.Time) {
 	status := r.Status
 	switch status {
 	case interp.Fail:
@@ -135,17 +135,17 @@ func messageOf(r webhook.Record) string {
 }
 
 // News are the pages that have changed since it was asked last, by name.
-func (b *Book) News() []Page {
+func (b *Book) News() []PolicyTally {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var out []Page
+	var out []PolicyTally
 	for subject, p := range b.pages {
-		if p.news {
-			out = append(out, Page{subject.Source, p.status(b.by, subject.Generation)})
-			p.news = false
+		if p.changed {
+			out = append(out, PolicyTally{subject.Source, p.status(b.by, subject.Generation)})
+			p.changed = false
 		}
 	}
-	slices.SortFunc(out, func(x, y Page) int {
+	slices.SortFunc(out, func(x, y PolicyTally) int {
 		return cmp.Or(cmp.Compare(x.Source.Group, y.Source.Group), cmp.Compare(x.Source.Kind, y.Source.Kind),
 			cmp.Compare(x.Source.Namespace, y.Source.Namespace), cmp.Compare(x.Source.Name, y.Source.Name))
 	})
@@ -158,12 +158,12 @@ func (b *Book) Again(source v1alpha1.PolicyReference) {
 	defer b.mu.Unlock()
 	for subject, p := range b.pages {
 		if subject.Source == source {
-			p.news = true
+			p.changed = true
 		}
 	}
 }
 
-func (p *page) status(by string, generation int64) v1alpha1.ShadowStatus {
+func (p *policyTally) status(by string, generation int64) v1alpha1.ShadowStatus {
 	second := func(t time.Time) metav1.Time { return metav1.NewTime(t.UTC().Truncate(time.Second)) }
 	out := v1alpha1.ShadowStatus{By: by, Generation: generation, Since: second(p.since), Until: second(p.until)}
 	for _, name := range slices.Sorted(maps.Keys(p.rules)) {

@@ -15,12 +15,12 @@ import (
 func newBook(t *testing.T) (*Book, *policy.Policy) {
 	t.Helper()
 	b, p := New("here", func() time.Time { return time.Unix(1000, 0) }), &policy.Policy{}
-	b.Follow(map[*policy.Policy]Subject{p: subject(1)})
+	b.Follow(map[*policy.Policy]ShadowedPolicy{p: subject(1)})
 	return b, p
 }
 
-func subject(generation int64) Subject {
-	return Subject{v1alpha1.PolicyReference{Kind: "ClusterPolicy", Name: "p"}, generation}
+func subject(generation int64) ShadowedPolicy {
+	return ShadowedPolicy{v1alpha1.PolicyReference{Kind: "ClusterPolicy", Name: "p"}, generation}
 }
 
 func record(p *policy.Policy, rule string, status interp.Status, object string) webhook.Record {
@@ -85,7 +85,7 @@ func TestBounds(t *testing.T) {
 	if len(got.Rules) != maxRules || len(got.Rules[0].Requests[0].Message) > maxMessage+len("…") {
 		t.Errorf("%d rules, %d bytes", len(got.Rules), len(got.Rules[0].Requests[0].Message))
 	}
-	b.Follow(map[*policy.Policy]Subject{p: subject(2)})
+	b.Follow(map[*policy.Policy]ShadowedPolicy{p: subject(2)})
 	b.Note(record(p, "r", interp.Pass, "ConfigMap/a/b"))
 	if pages := b.News(); len(pages) != 1 || len(pages[0].Status.Rules) != 1 || pages[0].Status.Generation != 2 {
 		t.Errorf("%+v", pages)

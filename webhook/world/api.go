@@ -86,23 +86,23 @@ func lawful(path string) error {
 	return nil
 }
 
-// A place is an object, or objects, of the API server.
-type place struct {
+// An apiPath is an object, or objects, of the API server.
+type apiPath struct {
 	resource        schema.GroupVersionResource
 	namespace, name string
 	subresource     string
 }
 
 // resourcePath reads /api/v1/… and /apis/group/version/….
-func resourcePath(segments []string) (place, bool) {
-	var p place
+func resourcePath(segments []string) (apiPath, bool) {
+	var p apiPath
 	switch {
 	case len(segments) >= 3 && segments[0] == "api":
 		p.resource.Version, segments = segments[1], segments[2:]
 	case len(segments) >= 4 && segments[0] == "apis":
 		p.resource.Group, p.resource.Version, segments = segments[1], segments[2], segments[3:]
 	default:
-		return place{}, false
+		return apiPath{}, false
 	}
 	if segments[0] == "namespaces" && len(segments) > 2 {
 		p.namespace, segments = segments[1], segments[2:]
@@ -118,16 +118,16 @@ func resourcePath(segments []string) (place, bool) {
 }
 
 // placeOf is what a plain get or list is about: no query, no subresource.
-func placeOf(path string) (place, bool) {
+func placeOf(path string) (apiPath, bool) {
 	p, ok := resourcePath(strings.Split(strings.Trim(path, "/"), "/"))
 	if strings.Contains(path, "?") || p.subresource != "" {
-		return place{}, false
+		return apiPath{}, false
 	}
 	return p, ok
 }
 
 // path is where objects of a resource are.
-func (p place) path(namespace, name string) string {
+func (p apiPath) path(namespace, name string) string {
 	path := "/api/" + p.resource.Version
 	if p.resource.Group != "" {
 		path = "/apis/" + p.resource.Group + "/" + p.resource.Version

@@ -109,7 +109,7 @@ func TestAPI(t *testing.T) {
 // A list that was asked for once is answered from what is watched, in the form of the
 // API server, and follows the cluster.
 func TestWatchedAnswers(t *testing.T) {
-	at := place{resource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}, namespace: "shop"}
+	at := apiPath{resource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}, namespace: "shop"}
 	one := widget("b", "red")
 	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
 		map[schema.GroupVersionResource]string{at.resource: "WidgetList"}, one, widget("a", "blue"))
@@ -136,9 +136,9 @@ func TestWatchedAnswers(t *testing.T) {
 	w.consider(named, []byte(`{"kind":"Widget","metadata":{"name":"b"}}`))
 	awaitAnswer(t, w, named, func(l list) bool { return l.Kind == "Widget" })
 
-	secret := place{resource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}}
+	secret := apiPath{resource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}}
 	w.consider(secret, []byte(`{"items":[{}]}`))
-	large := place{resource: at.resource, namespace: "large"}
+	large := apiPath{resource: at.resource, namespace: "large"}
 	w.consider(large, []byte(`{"items":[{"a":"`+strings.Repeat("x", maxWatched)+`"}]}`))
 	if len(w.all) != 2 {
 		t.Errorf("%d places are watched", len(w.all))
@@ -149,11 +149,11 @@ func TestWatchesAreBounded(t *testing.T) {
 	resource := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 	w := newWatches(dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{resource: "WidgetList"}))
 	w.begin(t.Context())
-	first := place{resource: resource, namespace: "first"}
+	first := apiPath{resource: resource, namespace: "first"}
 	w.consider(first, []byte(`{"items":[{}]}`))
 	for i := range maxWatches {
 		w.answer(first)
-		w.consider(place{resource: resource, namespace: strings.Repeat("x", i+1)}, []byte(`{"items":[{}]}`))
+		w.consider(apiPath{resource: resource, namespace: strings.Repeat("x", i+1)}, []byte(`{"items":[{}]}`))
 	}
 	if len(w.all) > maxWatches || w.all[first] == nil {
 		t.Errorf("%d places, the first there: %v", len(w.all), w.all[first] != nil)
@@ -176,7 +176,7 @@ type list struct {
 	}
 }
 
-func awaitAnswer(t *testing.T, w *watches, at place, good func(list) bool) list {
+func awaitAnswer(t *testing.T, w *watches, at apiPath, good func(list) bool) list {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		if data, ok := w.answer(at); ok {
@@ -197,7 +197,7 @@ func awaitAnswer(t *testing.T, w *watches, at place, good func(list) bool) list 
 // A list that outgrows its bound is written once more and not for each request, and is
 // no longer held.
 func TestOutgrown(t *testing.T) {
-	at := place{resource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}, namespace: "shop"}
+	at := apiPath{resource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}, namespace: "shop"}
 	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
 		map[schema.GroupVersionResource]string{at.resource: "WidgetList"}, widget("a", "blue"))
 	w := newWatches(client)

@@ -71,7 +71,7 @@ func (g *globals) find(ctx context.Context) {
 	for _, version := range []string{"v2", "v2beta1", "v2alpha1"} {
 		at := schema.GroupVersionResource{Group: "kyverno.io", Version: version, Resource: "globalcontextentries"}
 		if _, served := g.world.served.Kind(at.Group, at.Version, at.Resource); served {
-			g.source = g.world.watches.start(ctx, place{resource: at})
+			g.source = g.world.watches.start(ctx, apiPath{resource: at})
 			return
 		}
 	}
@@ -124,7 +124,7 @@ func (g *globals) begin(ctx context.Context, spec map[string]any) *global {
 	}
 	if r, ok := spec["kubernetesResource"].(map[string]any); ok {
 		at := schema.GroupVersionResource{Group: text(r, "group"), Version: text(r, "version"), Resource: text(r, "resource")}
-		out.objects = g.world.watches.start(ctx, place{resource: at, namespace: text(r, "namespace")})
+		out.objects = g.world.watches.start(ctx, apiPath{resource: at, namespace: text(r, "namespace")})
 		return out
 	}
 	if call, ok := spec["apiCall"].(map[string]any); ok {

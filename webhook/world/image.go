@@ -168,7 +168,7 @@ func (w *World) keychain(ctx context.Context, wanted map[string]any, namespace s
 		if from == "" || strings.ContainsAny(secret, "/%") {
 			return nil, fmt.Errorf("the pull secret %q is not available", secret)
 		}
-		at := place{resource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}}
+		at := apiPath{resource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}}
 		object, err := w.object(ctx, at.path(from, secret))
 		if err != nil {
 			return nil, fmt.Errorf("the pull secret %s/%s: %w", from, secret, err)

@@ -151,15 +151,15 @@ func (w *World) Resource(_ context.Context, apiVersion, kind string) (string, er
 }
 
 // resource is where objects of a kind are.
-func (w *World) resource(apiVersion, kind string) (place, error) {
+func (w *World) resource(apiVersion, kind string) (apiPath, error) {
 	version, err := schema.ParseGroupVersion(apiVersion)
 	if err != nil {
-		return place{}, err
+		return apiPath{}, err
 	}
 	for _, r := range w.served.All() {
 		if r.Group == version.Group && r.Version == version.Version && r.Kind == kind {
-			return place{resource: version.WithResource(r.Plural)}, nil
+			return apiPath{resource: version.WithResource(r.Plural)}, nil
 		}
 	}
-	return place{}, fmt.Errorf("the cluster serves no kind %s of %s", kind, apiVersion)
+	return apiPath{}, fmt.Errorf("the cluster serves no kind %s of %s", kind, apiVersion)
 }

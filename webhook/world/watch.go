@@ -30,7 +30,7 @@ type watches struct {
 
 	mu   sync.Mutex
 	ctx  context.Context // of all watches; nil before begin
-	all  map[place]*watch
+	all  map[apiPath]*watch
 	tick int64 // of the last use
 }
 
@@ -53,7 +53,7 @@ type watch struct {
 }
 
 func newWatches(client dynamic.Interface) *watches {
-	return &watches{client: client, all: map[place]*watch{}}
+	return &watches{client: client, all: map[apiPath]*watch{}}
 }
 
 // begin lets API calls start watches, which last as long as the context.
@@ -64,7 +64,7 @@ func (w *watches) begin(ctx context.Context) {
 }
 
 // start watches a place for as long as the context lasts.
-func (w *watches) start(ctx context.Context, at place) *watch {
+func (w *watches) start(ctx context.Context, at apiPath) *watch {
 	resource := w.client.Resource(at.resource)
 	var from dynamic.ResourceInterface = resource
 	if at.namespace != "" {
@@ -119,7 +119,7 @@ func (o *watch) get(namespace, name string) (map[string]any, bool) {
 
 // answer is what the API server would say to a plain get or list, if it is watched
 // and there. What is missing is not answered: it may only be late.
-func (w *watches) answer(at place) ([]byte, bool) {
+func (w *watches) answer(at apiPath) ([]byte, bool) {
 	w.mu.Lock()
 	w.tick++
 	found := w.all[at]
@@ -149,7 +149,7 @@ func (w *watches) answer(at place) ([]byte, bool) {
 
 // drop lets go of a list that has grown too large: the API server is asked again, and
 // whether it is watched again is for its answer to say.
-func (w *watches) drop(at place, it *watch) {
+func (w *watches) drop(at apiPath, it *watch) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.all[at] == it {
@@ -212,7 +212,7 @@ func without(m map[string]any, keys ...string) map[string]any {
 
 // consider watches a place from now on, if its answer is small and shows the form
 // that answers have. Secrets are not kept.
-func (w *watches) consider(at place, answer []byte) {
+func (w *watches) consider(at apiPath, answer []byte) {
 	if len(answer) > maxWatched || at.resource.Group == "" && at.resource.Resource == "secrets" {
 		return
 	}
@@ -243,7 +243,7 @@ func (w *watches) consider(at place, answer []byte) {
 
 // dropOldest lets go of what was not used for longest.
 func (w *watches) dropOldest() {
-	var oldest place
+	var oldest apiPath
 	least := int64(1<<63 - 1)
 	for at, one := range w.all {
 		if one.used < least {

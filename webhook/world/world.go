@@ -130,7 +130,7 @@ func (w *World) Run(ctx context.Context) error {
 	if err := w.served.Refresh(); err != nil {
 		return fmt.Errorf("asking what the cluster serves: %w", err)
 	}
-	w.namespaces = w.watches.start(ctx, place{resource: namespaceResource()})
+	w.namespaces = w.watches.start(ctx, apiPath{resource: namespaceResource()})
 	w.watches.begin(ctx)
 	w.roles.start(ctx)
 	go w.served.run(ctx)

@@ -166,7 +166,7 @@ func (k *kyverno) pass(ctx context.Context, t *testing.T) {
 		return
 	}
 	k.said(ctx, t, k.RemoveDownstream(ctx, sources))
-	set := webhook.Set{Exceptions: exceptions}
+	set := webhook.PolicySet{Exceptions: exceptions}
 	for _, o := range sources {
 		p, err := k.read(o)
 		if err != nil {
@@ -190,7 +190,7 @@ func (k *kyverno) pass(ctx context.Context, t *testing.T) {
 }
 
 // takeUp judges by policies, and has the API server ask about what they are about.
-func (k *kyverno) takeUp(ctx context.Context, t *testing.T, set webhook.Set) bool {
+func (k *kyverno) takeUp(ctx context.Context, t *testing.T, set webhook.PolicySet) bool {
 	k.webhook.Set(set)
 	var policies []*policy.Policy
 	for _, p := range set.Policies {
